@@ -1,0 +1,175 @@
+//! Trace events: every decision that a counter counts, typed, under the name of the
+//! kernel's tracepoint where one exists. Without an observer nothing is built: the
+//! closure given to [`Tracer::emit`] is not evaluated.
+
+use super::id::{AsId, CpuId, FileId, MemcgId, NodeId, PageIdx, Pfn, SwapSlot, ThreadId};
+use super::time::SimTime;
+
+/// What a fault turned out to be.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum FaultKind {
+    /// First write to an anonymous page.
+    ZeroFill,
+    /// First read of an anonymous page: the shared zero page.
+    ZeroPage,
+    /// Read back from swap.
+    SwapIn,
+    /// Found in the swap cache.
+    SwapCache,
+    /// Mapped from the page cache.
+    FileMinor,
+    /// Read from a file.
+    FileMajor,
+    /// Write to a page shared with others: copied.
+    Cow,
+    /// Write to a page that could be reused.
+    Reuse,
+}
+
+/// What an inactive scan decided for one folio, and why.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum ScanOutcome {
+    /// Evicted.
+    Reclaimed,
+    /// Dropped as lazily freed memory.
+    LazyFreed,
+    /// Kept: an accessed bit was found for the first time.
+    KeepReferenced,
+    /// Kept: written out, will be freed when the write ends.
+    KeepWriteback,
+    /// Kept: locked, pinned or dirty again.
+    KeepBusy,
+    /// To the active list: referenced again.
+    ActivateReferenced,
+    /// To the active list: dirty file page that only writeback may write.
+    ActivateDirty,
+    /// To the active list: under writeback.
+    ActivateWriteback,
+    /// To the active list: no swap slot.
+    ActivateNoSwap,
+    /// To the unevictable list: in a locked mapping.
+    Unevictable,
+}
+
+/// One observed decision.
+#[derive(Clone, PartialEq, Debug)]
+#[allow(missing_docs)] // Fields carry the names of the ids; variants are documented.
+pub enum TraceEvent {
+    /// A fault was resolved (`exceptions:page_fault_user` and what came of it).
+    PageFault { thread: ThreadId, page: PageIdx, write: bool, kind: FaultKind, major: bool },
+    /// A frame was allocated (`kmem:mm_page_alloc`).
+    MmPageAlloc { pfn: Pfn, order: u8, zone: u8 },
+    /// A frame went back (`kmem:mm_page_free`).
+    MmPageFree { pfn: Pfn, order: u8 },
+    /// A list scan took folios (`vmscan:mm_vmscan_lru_isolate`).
+    MmVmscanLruIsolate {
+        node: NodeId,
+        memcg: MemcgId,
+        lru: &'static str,
+        nr_requested: u64,
+        nr_scanned: u64,
+        nr_taken: u64,
+    },
+    /// The active list was scanned (`vmscan:mm_vmscan_lru_shrink_active`).
+    MmVmscanLruShrinkActive {
+        node: NodeId,
+        file: bool,
+        nr_taken: u64,
+        nr_active: u64,
+        nr_deactivated: u64,
+        priority: u8,
+    },
+    /// The inactive list was scanned (`vmscan:mm_vmscan_lru_shrink_inactive`).
+    MmVmscanLruShrinkInactive {
+        node: NodeId,
+        file: bool,
+        nr_scanned: u64,
+        nr_reclaimed: u64,
+        priority: u8,
+    },
+    /// What became of one folio of an inactive scan (no tracepoint in Linux).
+    SimScanFolio { pfn: Pfn, page: Option<PageIdx>, file: bool, outcome: ScanOutcome },
+    /// A folio was activated (`pagemap:mm_lru_activate`).
+    MmLruActivate { pfn: Pfn },
+    /// A folio was deactivated by an active scan (no tracepoint in Linux).
+    SimDeactivate { pfn: Pfn },
+    /// A folio entered a list (`pagemap:mm_lru_insertion`).
+    MmLruInsertion { pfn: Pfn, lru: &'static str },
+    /// A folio was evicted; `eviction` numbers evictions from 1 (no tracepoint in Linux).
+    SimEvict {
+        eviction: u64,
+        pfn: Pfn,
+        page: Option<PageIdx>,
+        file: bool,
+        slot: Option<SwapSlot>,
+        written: bool,
+    },
+    /// An evicted page is wanted again (no tracepoint in Linux): the eviction that it
+    /// answers, its refault distance and what it is compared with.
+    SimRefault {
+        page: PageIdx,
+        file: bool,
+        eviction: Option<u64>,
+        distance: u64,
+        workingset_size: u64,
+        activated: bool,
+    },
+    /// A folio is written (`vmscan:mm_vmscan_write_folio`).
+    MmVmscanWriteFolio { pfn: Pfn, file: bool },
+    /// A write ended (`writeback:folio_end`).
+    SimWritebackEnd { pfn: Pfn },
+    /// kswapd was woken (`vmscan:mm_vmscan_kswapd_wake`).
+    MmVmscanKswapdWake { node: NodeId, order: u8 },
+    /// kswapd went to sleep (`vmscan:mm_vmscan_kswapd_sleep`).
+    MmVmscanKswapdSleep { node: NodeId },
+    /// Direct reclaim began (`vmscan:mm_vmscan_direct_reclaim_begin`).
+    MmVmscanDirectReclaimBegin { thread: ThreadId, order: u8 },
+    /// Direct reclaim ended (`vmscan:mm_vmscan_direct_reclaim_end`).
+    MmVmscanDirectReclaimEnd { thread: ThreadId, nr_reclaimed: u64 },
+    /// A process was chosen by the OOM killer (`oom:mark_victim`).
+    MarkVictim { process: AsId, pages: u64 },
+    /// File pages were read (`filemap:mm_filemap_add_to_page_cache`, one per page).
+    MmFilemapAddToPageCache { file: FileId, index: u32, pfn: Pfn },
+    /// Where a thread runs changed (`sched:sched_switch`).
+    SchedSwitch { cpu: CpuId, thread: Option<ThreadId> },
+}
+
+/// Sees every event, in order. Must not influence the run: it gets no access to it.
+pub trait Observer: Send {
+    /// One event at simulated time `now`.
+    fn event(&mut self, now: SimTime, event: &TraceEvent);
+}
+
+/// The place where events go; empty in most runs.
+#[derive(Default)]
+pub struct Tracer {
+    observer: Option<Box<dyn Observer>>,
+    /// The clock of whoever acts; the run loop and the doors keep it.
+    pub now: SimTime,
+}
+
+impl Tracer {
+    /// Sets or removes the observer.
+    pub fn set_observer(&mut self, o: Option<Box<dyn Observer>>) {
+        self.observer = o;
+    }
+    /// Whether anybody watches.
+    #[inline(always)]
+    pub fn on(&self) -> bool {
+        self.observer.is_some()
+    }
+    /// Reports an event; `make` runs only if somebody watches.
+    #[inline(always)]
+    pub fn emit(&mut self, make: impl FnOnce() -> TraceEvent) {
+        if self.observer.is_some() {
+            self.emit_cold(make());
+        }
+    }
+    #[cold]
+    #[inline(never)]
+    fn emit_cold(&mut self, e: TraceEvent) {
+        if let Some(o) = &mut self.observer {
+            o.event(self.now, &e);
+        }
+    }
+}

@@ -1,0 +1,141 @@
+//! Event counters under their `/proc/vmstat` names. What Linux does not count starts
+//! with `sim_`. One table; reports print all of it, zeros too.
+
+use std::ops::Index;
+
+macro_rules! vm_events {
+    ($($(#[$doc:meta])* $variant:ident => $name:literal,)*) => {
+        /// One event counter.
+        #[derive(Clone, Copy, PartialEq, Eq, Debug)]
+        #[repr(u8)]
+        #[allow(missing_docs)] // The name in /proc/vmstat is the documentation.
+        pub enum VmEvent { $($(#[$doc])* $variant,)* }
+
+        impl VmEvent {
+            /// All counters, in the order of reports.
+            pub const ALL: &'static [VmEvent] = &[$(VmEvent::$variant,)*];
+            /// The name in `/proc/vmstat`.
+            pub const fn name(self) -> &'static str {
+                match self { $(VmEvent::$variant => $name,)* }
+            }
+        }
+    };
+}
+
+vm_events! {
+    PgFault => "pgfault",
+    PgMajFault => "pgmajfault",
+    PswpIn => "pswpin",
+    PswpOut => "pswpout",
+    SwapRa => "swap_ra",
+    SwapRaHit => "swap_ra_hit",
+    SwpinZero => "swpin_zero",
+    SwpoutZero => "swpout_zero",
+    PgpgIn => "pgpgin",
+    PgpgOut => "pgpgout",
+    PgAllocDma => "pgalloc_dma",
+    PgAllocDma32 => "pgalloc_dma32",
+    PgAllocNormal => "pgalloc_normal",
+    PgAllocMovable => "pgalloc_movable",
+    AllocStallDma => "allocstall_dma",
+    AllocStallDma32 => "allocstall_dma32",
+    AllocStallNormal => "allocstall_normal",
+    AllocStallMovable => "allocstall_movable",
+    PgSkipDma => "pgskip_dma",
+    PgSkipDma32 => "pgskip_dma32",
+    PgSkipNormal => "pgskip_normal",
+    PgSkipMovable => "pgskip_movable",
+    PgFree => "pgfree",
+    PgActivate => "pgactivate",
+    PgDeactivate => "pgdeactivate",
+    PgLazyFree => "pglazyfree",
+    PgLazyFreed => "pglazyfreed",
+    PgRefill => "pgrefill",
+    PgReuse => "pgreuse",
+    PgStealKswapd => "pgsteal_kswapd",
+    PgStealDirect => "pgsteal_direct",
+    PgScanKswapd => "pgscan_kswapd",
+    PgScanDirect => "pgscan_direct",
+    PgScanDirectThrottle => "pgscan_direct_throttle",
+    PgScanAnon => "pgscan_anon",
+    PgScanFile => "pgscan_file",
+    PgStealAnon => "pgsteal_anon",
+    PgStealFile => "pgsteal_file",
+    PgRotated => "pgrotated",
+    PageOutRun => "pageoutrun",
+    KswapdLowWmarkHitQuickly => "kswapd_low_wmark_hit_quickly",
+    KswapdHighWmarkHitQuickly => "kswapd_high_wmark_hit_quickly",
+    SlabsScanned => "slabs_scanned",
+    NrVmscanWrite => "nr_vmscan_write",
+    NrVmscanImmediateReclaim => "nr_vmscan_immediate_reclaim",
+    NrDirtied => "nr_dirtied",
+    NrWritten => "nr_written",
+    OomKill => "oom_kill",
+    DropPagecache => "drop_pagecache",
+    DropSlab => "drop_slab",
+    PgMigrateSuccess => "pgmigrate_success",
+    PgMigrateFail => "pgmigrate_fail",
+    CompactStall => "compact_stall",
+    CompactSuccess => "compact_success",
+    CompactFail => "compact_fail",
+    UnevictablePgsCulled => "unevictable_pgs_culled",
+    UnevictablePgsRescued => "unevictable_pgs_rescued",
+    UnevictablePgsMlocked => "unevictable_pgs_mlocked",
+    ThpFaultAlloc => "thp_fault_alloc",
+    ThpFaultFallback => "thp_fault_fallback",
+    ThpSplitPage => "thp_split_page",
+    WorkingsetRefaultAnon => "workingset_refault_anon",
+    WorkingsetRefaultFile => "workingset_refault_file",
+    WorkingsetActivateAnon => "workingset_activate_anon",
+    WorkingsetActivateFile => "workingset_activate_file",
+    WorkingsetRestoreAnon => "workingset_restore_anon",
+    WorkingsetRestoreFile => "workingset_restore_file",
+    WorkingsetNodereclaim => "workingset_nodereclaim",
+    /// Folios that an inactive scan met and kept for another round.
+    SimScanKeep => "sim_scan_keep",
+    /// Evictions that needed no write because the slot still held the contents.
+    SimEvictClean => "sim_evict_clean",
+    /// Accesses that a workload made, hits included.
+    SimAccesses => "sim_accesses",
+}
+
+/// Values of all counters.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct VmStat([u64; VmEvent::ALL.len()]);
+
+impl Default for VmStat {
+    fn default() -> Self {
+        VmStat([0; VmEvent::ALL.len()])
+    }
+}
+
+impl VmStat {
+    /// Adds `n` to a counter.
+    #[inline(always)]
+    pub fn add(&mut self, e: VmEvent, n: u64) {
+        self.0[e as usize] += n;
+    }
+    /// The change since an earlier copy.
+    pub fn since(&self, earlier: &VmStat) -> VmStat {
+        let mut d = self.clone();
+        for (a, b) in d.0.iter_mut().zip(earlier.0) {
+            *a -= b;
+        }
+        d
+    }
+    /// All counters with their names, in the order of reports.
+    pub fn iter(&self) -> impl Iterator<Item = (&'static str, u64)> + '_ {
+        VmEvent::ALL.iter().map(|&e| (e.name(), self[e]))
+    }
+    /// A counter by its name.
+    pub fn by_name(&self, name: &str) -> Option<u64> {
+        VmEvent::ALL.iter().find(|e| e.name() == name).map(|&e| self[e])
+    }
+}
+
+impl Index<VmEvent> for VmStat {
+    type Output = u64;
+    fn index(&self, e: VmEvent) -> &u64 {
+        &self.0[e as usize]
+    }
+}

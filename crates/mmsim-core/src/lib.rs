@@ -1,0 +1,8 @@
+//! The simulated machine of mmsim: everything below the replacement policies.
+//!
+//! Read in the order of the modules: a folder uses the ones before it.
+
+pub mod backing;
+pub mod base;
+pub mod machine;
+pub mod workload;

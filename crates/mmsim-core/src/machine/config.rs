@@ -1,0 +1,189 @@
+//! What a machine is made of: plain data, no defaults that the caller does not ask for.
+
+use crate::backing::device::DeviceConfig;
+use crate::base::time::SimDuration;
+use crate::machine::cost::CostModel;
+
+/// A kernel whose memory management is modelled (core.md `kernel`). Ordered by age.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
+pub enum Kernel {
+    /// Linux 5.5.
+    V5_5,
+    /// Linux 5.8.
+    V5_8,
+    /// Linux 5.9.
+    V5_9,
+    /// Linux 6.1.
+    V6_1,
+    /// Linux 6.12.
+    V6_12,
+}
+
+impl Kernel {
+    /// All kernels, oldest first.
+    pub const ALL: [Kernel; 5] =
+        [Kernel::V5_5, Kernel::V5_8, Kernel::V5_9, Kernel::V6_1, Kernel::V6_12];
+    /// `5.5`, `6.12`, ...
+    pub const fn name(self) -> &'static str {
+        match self {
+            Kernel::V5_5 => "5.5",
+            Kernel::V5_8 => "5.8",
+            Kernel::V5_9 => "5.9",
+            Kernel::V6_1 => "6.1",
+            Kernel::V6_12 => "6.12",
+        }
+    }
+    /// The kernel of that name.
+    pub fn from_name(s: &str) -> Option<Kernel> {
+        Kernel::ALL.into_iter().find(|k| k.name() == s)
+    }
+}
+
+/// The kinds of zones, in address order.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
+#[allow(missing_docs)] // The names of the kernel.
+pub enum ZoneKind {
+    Dma,
+    Dma32,
+    Normal,
+    Movable,
+}
+
+impl ZoneKind {
+    /// All kinds, in address order.
+    pub const ALL: [ZoneKind; 4] =
+        [ZoneKind::Dma, ZoneKind::Dma32, ZoneKind::Normal, ZoneKind::Movable];
+    /// As `/proc/zoneinfo` writes it.
+    pub const fn name(self) -> &'static str {
+        match self {
+            ZoneKind::Dma => "DMA",
+            ZoneKind::Dma32 => "DMA32",
+            ZoneKind::Normal => "Normal",
+            ZoneKind::Movable => "Movable",
+        }
+    }
+}
+
+/// One zone. What is `None` follows the kernel's formulas (core.md 4.4).
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct ZoneConfig {
+    /// Which.
+    pub kind: ZoneKind,
+    /// Pages given to the allocator.
+    pub managed: u32,
+    /// Free pages at the start of the run; the rest is held by the kernel. `None`: all.
+    pub free_at_start: Option<u32>,
+    /// Watermarks min, low, high in pages, if not by formula.
+    pub watermarks: Option<[u32; 3]>,
+    /// `lowmem_reserve` against requests for a higher zone, in pages, if not by formula.
+    pub lowmem_reserve: Option<u32>,
+    /// Per-CPU list (high, batch) in pages, if not by formula. `(0, 1)` switches it off.
+    pub pcp: Option<(u32, u32)>,
+}
+
+/// One node.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct NodeConfig {
+    /// Its zones, in address order.
+    pub zones: Vec<ZoneConfig>,
+}
+
+/// Swap space.
+#[derive(Clone, PartialEq, Debug)]
+pub struct SwapConfig {
+    /// Usable slots (pages).
+    pub slots: u32,
+    /// The device under it.
+    pub device: DeviceConfig,
+}
+
+/// The knobs of `/proc/sys/vm`, under their names, and two of `/sys`.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct VmSysctl {
+    /// `vm.swappiness`, 0..=200 (0..=100 before 5.8).
+    pub swappiness: u32,
+    /// `vm.page-cluster`: log2 of the swap readahead window in pages.
+    pub page_cluster: u32,
+    /// `vm.min_free_kbytes`; `None`: the kernel's formula.
+    pub min_free_kbytes: Option<u64>,
+    /// `vm.watermark_scale_factor`, 1..=3000, in 1/10000 of a zone.
+    pub watermark_scale_factor: u32,
+    /// `vm.watermark_boost_factor`, in 1/10000 of the high watermark.
+    pub watermark_boost_factor: u32,
+    /// `vm.percpu_pagelist_high_fraction`; 0: the kernel's rule.
+    pub percpu_pagelist_high_fraction: u32,
+    /// `vm.dirty_background_ratio`, percent.
+    pub dirty_background_ratio: u32,
+    /// `vm.dirty_ratio`, percent.
+    pub dirty_ratio: u32,
+    /// `read_ahead_kb` in pages (32 = 128 KiB).
+    pub ra_pages: u32,
+    /// `fault_around_bytes` in pages (16 = 64 KiB; 1 = off).
+    pub fault_around: u32,
+}
+
+impl VmSysctl {
+    /// The values that Linux boots with.
+    pub const fn linux() -> Self {
+        VmSysctl {
+            swappiness: 60,
+            page_cluster: 3,
+            min_free_kbytes: None,
+            watermark_scale_factor: 10,
+            watermark_boost_factor: 15000,
+            percpu_pagelist_high_fraction: 0,
+            dirty_background_ratio: 10,
+            dirty_ratio: 20,
+            ra_pages: 32,
+            fault_around: 16,
+        }
+    }
+}
+
+/// A memory cgroup. Group 0 is the root and has no limits.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct MemcgConfig {
+    /// Name, unique.
+    pub name: String,
+    /// `memory.min`, pages.
+    pub min: u64,
+    /// `memory.low`, pages.
+    pub low: u64,
+    /// `memory.high`, pages.
+    pub high: Option<u64>,
+    /// `memory.max`, pages.
+    pub max: Option<u64>,
+    /// `memory.swap.max`, pages.
+    pub swap_max: Option<u64>,
+}
+
+/// A whole machine.
+#[derive(Clone, PartialEq, Debug)]
+pub struct MachineConfig {
+    /// The kernel whose core behaviour it follows (not the policy: that has its preset).
+    pub kernel: Kernel,
+    /// CPUs, at least 1.
+    pub cpus: u32,
+    /// Nodes, at least one.
+    pub nodes: Vec<NodeConfig>,
+    /// Swap space, if any.
+    pub swap: Option<SwapConfig>,
+    /// The device under all files.
+    pub file_device: DeviceConfig,
+    /// Sysctls.
+    pub vm: VmSysctl,
+    /// Groups besides the root, all its children.
+    pub memcgs: Vec<MemcgConfig>,
+    /// Pages that the rest of the system holds for good, in every zone in proportion.
+    pub os_overhead: u64,
+    /// Size of the per-CPU LRU batches; `None`: 15 up to 6.1, 31 in 6.12.
+    pub lru_batch: Option<u32>,
+    /// log2 of 1/`batch_scale` (core.md 4.14.5): 0 is the kernel's own sizes.
+    pub batch_shift: u32,
+    /// Longest time slice of a thread while another waits for its CPU.
+    pub quantum: SimDuration,
+    /// How far a thread may run ahead of the earliest other one on hits; 0 is strict.
+    pub run_ahead: SimDuration,
+    /// What things cost.
+    pub cost: CostModel,
+}

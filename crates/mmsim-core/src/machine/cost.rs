@@ -1,0 +1,61 @@
+//! The cost model: how much simulated CPU time the steps of memory management take.
+//! Values and their basis: core.md 4.15 and docs/calibration.toml. They decide simulated
+//! time, latency and pressure; event counts depend on them only through the order in
+//! which threads and kswapd come to act.
+
+use crate::base::time::SimDuration;
+
+macro_rules! costs {
+    ($($(#[$doc:meta])* $field:ident = $nanos:literal,)*) => {
+        /// Costs in simulated CPU time.
+        #[derive(Clone, PartialEq, Eq, Debug)]
+        pub struct CostModel { $($(#[$doc])* pub $field: SimDuration,)* }
+
+        impl CostModel {
+            /// The values of core.md 4.15.
+            pub const fn measured() -> Self {
+                CostModel { $($field: SimDuration::from_nanos($nanos),)* }
+            }
+            /// Names of all costs, with a way to set each: for scenario files.
+            pub fn field_mut(&mut self, name: &str) -> Option<&mut SimDuration> {
+                match name {
+                    $(stringify!($field) => Some(&mut self.$field),)*
+                    _ => None,
+                }
+            }
+            /// Names and values.
+            pub fn fields(&self) -> Vec<(&'static str, SimDuration)> {
+                vec![$((stringify!($field), self.$field),)*]
+            }
+        }
+    };
+}
+
+costs! {
+    /// Touch of a present page, cold cache line.
+    t_hit = 100,
+    /// Copy of one page.
+    t_copy_page = 300,
+    /// Fault that allocates, zeroes and maps an anonymous page.
+    t_minor_anon = 500,
+    /// Fault on a page that is in a cache already.
+    t_minor_map = 400,
+    /// CPU part of a fault that reads from a device.
+    t_major_cpu = 2_000,
+    /// Isolate and check one folio in a list scan.
+    t_scan = 150,
+    /// The same, for each mapping that is asked for its accessed bit.
+    t_scan_mapping = 100,
+    /// Remove one mapping.
+    t_unmap = 200,
+    /// TLB flush of one batch of a reclaimer.
+    t_tlb_flush = 2_000,
+    /// Submit one swap write.
+    t_swap_submit = 1_000,
+    /// Enter direct reclaim.
+    t_direct_reclaim_entry = 2_000,
+    /// Free one page at unmap or exit.
+    t_free_page = 100,
+    /// A read or write call, per call.
+    t_syscall = 200,
+}

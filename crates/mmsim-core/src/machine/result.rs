@@ -1,0 +1,145 @@
+//! What a finished run hands to reports: plain data.
+
+use crate::base::time::{SimDuration, SimTime};
+use crate::base::vmstat::VmStat;
+
+/// How a run ended.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub enum Outcome {
+    /// All threads finished their work.
+    Completed,
+    /// The OOM killer ended every process, or none was left to kill.
+    OutOfMemory(OomSummary),
+}
+
+/// Who held memory when it ran out.
+#[derive(Clone, PartialEq, Eq, Debug, Default)]
+pub struct OomSummary {
+    /// When.
+    pub at: SimTime,
+    /// Per process: name, resident pages, swapped pages. In order of size.
+    pub processes: Vec<(String, u64, u64)>,
+    /// Free pages, pages of the page cache, pages the kernel itself holds.
+    pub free: u64,
+    /// Page cache.
+    pub cache: u64,
+    /// Kernel: page tables, zram's store, overhead.
+    pub kernel: u64,
+    /// Free and total swap slots.
+    pub swap_free: u64,
+    /// Total swap slots.
+    pub swap_total: u64,
+}
+
+/// One phase of a run.
+#[derive(Clone, PartialEq, Debug)]
+pub struct PhaseResult {
+    /// `task/phase`, or `phase` where only one task has phases.
+    pub name: String,
+    /// Where it began.
+    pub begin: SimTime,
+    /// Where it ended.
+    pub end: SimTime,
+    /// Accesses of all threads in it.
+    pub accesses: u64,
+    /// Records done in it.
+    pub records: u64,
+    /// Counter changes.
+    pub vmstat: VmStat,
+    /// Gauges at its end (`nr_free_pages`, `nr_inactive_anon`, ...).
+    pub gauges: Vec<(&'static str, u64)>,
+    /// Memory pressure in it.
+    pub pressure: Pressure,
+    /// Latencies in it.
+    pub latency: Latencies,
+}
+
+/// Pressure stall information (core.md 4.20): running sums in microseconds.
+#[derive(Clone, Copy, PartialEq, Debug, Default)]
+pub struct Pressure {
+    /// Some thread was stalled on memory.
+    pub some_us: u64,
+    /// All non-idle threads were.
+    pub full_us: u64,
+}
+
+/// Quantiles of a latency in nanoseconds (upper edge of the histogram's bucket, within
+/// 1/16 of the value; the worst is exact).
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub struct Quantiles {
+    /// Number of samples.
+    pub count: u64,
+    /// Median.
+    pub p50: u64,
+    /// 99th percentile.
+    pub p99: u64,
+    /// 99.9th percentile.
+    pub p999: u64,
+    /// Largest.
+    pub max: u64,
+}
+
+/// Latencies of a run.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub struct Latencies {
+    /// Minor faults.
+    pub minor_fault: Quantiles,
+    /// Major faults.
+    pub major_fault: Quantiles,
+    /// Stalls in direct reclaim.
+    pub direct_reclaim: Quantiles,
+}
+
+/// What one thread did.
+#[derive(Clone, PartialEq, Debug)]
+pub struct ThreadResult {
+    /// `task` or `task/thread`.
+    pub name: String,
+    /// CPU time of its own.
+    pub user: SimDuration,
+    /// CPU time of the kernel on its behalf.
+    pub system: SimDuration,
+    /// Waiting for page I/O.
+    pub io_wait: SimDuration,
+    /// Throttled.
+    pub throttled: SimDuration,
+    /// Records done.
+    pub records: u64,
+    /// When it finished.
+    pub finished: SimTime,
+}
+
+/// A finished run.
+#[derive(Clone, PartialEq, Debug)]
+pub struct RunResult {
+    /// How it ended.
+    pub outcome: Outcome,
+    /// Simulated time from start to end.
+    pub sim_time: SimDuration,
+    /// Accesses of all threads.
+    pub accesses: u64,
+    /// Records done by all threads.
+    pub records: u64,
+    /// Counters.
+    pub vmstat: VmStat,
+    /// Gauges at the end.
+    pub gauges: Vec<(&'static str, u64)>,
+    /// Phases, in order of their ends.
+    pub phases: Vec<PhaseResult>,
+    /// Pressure on the whole machine.
+    pub pressure: Pressure,
+    /// Latencies.
+    pub latency: Latencies,
+    /// Threads.
+    pub threads: Vec<ThreadResult>,
+    /// `memory.stat` of each group besides the root: name, counters and gauges.
+    pub memory_stat: Vec<(String, Vec<(&'static str, u64)>)>,
+    /// `/proc/zoneinfo` in short, as set up: zone name, managed, min, low, high, free at start.
+    pub zones: Vec<(String, [u64; 5])>,
+    /// Fingerprint of the final state.
+    pub digest: u64,
+    /// Largest number of resident workload pages, for bounds.
+    pub peak_resident: u64,
+    /// Host bytes that the simulated frames cost, for stderr.
+    pub host_bytes: u64,
+}

@@ -1,0 +1,53 @@
+//! What a workload is to the machine: a source of operations.
+//!
+//! One [`Workload`] drives one thread. Threads of a process share its regions. A
+//! workload names regions and files by small numbers of its own; the machine maps them
+//! to address space. It hands over operations in batches and is asked for the next batch
+//! only when all earlier operations are done, so it may look at the clock or at free
+//! memory ([`WorkloadCx`]). Its random draws come from its own stream, so no policy can
+//! change the sequence of accesses.
+
+mod op;
+
+pub use op::{Advice, FileSlot, MapKind, Op, RegionId, Run, VmaFlags};
+
+use crate::base::rng::Rng;
+use crate::base::time::SimTime;
+
+/// What a workload may see when it is asked for operations.
+#[derive(Clone, Copy, Debug)]
+pub struct WorkloadCx {
+    /// The clock of the thread.
+    pub now: SimTime,
+    /// Free pages of all zones, as `nr_free_pages`.
+    pub free_pages: u64,
+}
+
+/// A file that a workload wants to exist. Equal names are one file.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct FileSpec {
+    /// Name, unique on the machine.
+    pub name: String,
+    /// Size in pages.
+    pub pages: u32,
+}
+
+/// A source of operations for one thread.
+pub trait Workload: Send {
+    /// The files that it uses; `FileSlot(i)` is the i-th of them. Asked once, before the run.
+    fn files(&self) -> Vec<FileSpec> {
+        Vec::new()
+    }
+    /// The names of its phases; `Op::PhaseEnd(i)` ends the i-th. Asked once, before the run.
+    fn phases(&self) -> Vec<String> {
+        Vec::new()
+    }
+    /// Pages that must be resident at the same time for it to make progress: a machine
+    /// with fewer is refused before the run.
+    fn minimum_pages(&self) -> u64 {
+        1
+    }
+    /// Appends the next operations (some hundreds to some thousands where accesses are
+    /// single pages). Nothing appended means: finished. `ops` comes empty.
+    fn fill(&mut self, cx: &WorkloadCx, rng: &mut Rng, ops: &mut Vec<Op>);
+}

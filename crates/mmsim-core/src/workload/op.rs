@@ -1,0 +1,156 @@
+//! The operations of a workload.
+
+use crate::base::time::{SimDuration, SimTime};
+
+/// A region of a process, numbered by its workload: a mapping of some pages.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug, Hash)]
+pub struct RegionId(pub u16);
+
+/// A file of a workload: the position in [`super::Workload::files`].
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug, Hash)]
+pub struct FileSlot(pub u16);
+
+/// Touches of consecutive pages of one region, in ascending order.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Run {
+    /// The region.
+    pub region: RegionId,
+    /// Whether the pages are written (else read).
+    pub write: bool,
+    /// First page within the region.
+    pub first: u32,
+    /// Number of pages, at least 1.
+    pub count: u32,
+}
+
+/// Flags of a mapping (a VMA).
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub struct VmaFlags {
+    /// Executable: mapped file pages get the kernel's favour for program text.
+    pub exec: bool,
+    /// Locked into memory (`mlock`): never reclaimed.
+    pub locked: bool,
+    /// `MADV_SEQUENTIAL`: no recency.
+    pub seq_read: bool,
+    /// `MADV_RANDOM`: no readahead; no recency on kernels after 6.1.
+    pub rand_read: bool,
+}
+
+/// What a region maps.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum MapKind {
+    /// Private anonymous memory.
+    Anon,
+    /// A file from page `offset` on. `shared`: writes go to the file; else a write copies
+    /// the page to anonymous memory.
+    File {
+        /// The file.
+        file: FileSlot,
+        /// First page of the file that is mapped.
+        offset: u32,
+        /// `MAP_SHARED`, else `MAP_PRIVATE`.
+        shared: bool,
+    },
+}
+
+/// Advice of `madvise(2)`.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Advice {
+    /// `MADV_DONTNEED`: drop the pages, keep the mapping.
+    DontNeed,
+    /// `MADV_FREE`: the contents may be dropped lazily.
+    Free,
+    /// `MADV_COLD`: deactivate.
+    Cold,
+    /// `MADV_PAGEOUT`: reclaim now.
+    PageOut,
+    /// `MADV_WILLNEED`: read ahead.
+    WillNeed,
+    /// `MADV_POPULATE_READ`: fault in as a read, and mark every page accessed.
+    PopulateRead,
+    /// `MADV_POPULATE_WRITE`: fault in as a write, and mark every page accessed.
+    PopulateWrite,
+    /// `MADV_SEQUENTIAL`.
+    Sequential,
+    /// `MADV_RANDOM`.
+    Random,
+    /// `MADV_NORMAL`.
+    Normal,
+}
+
+/// One operation of a workload.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Op {
+    /// Touch mapped pages.
+    Access(Run),
+    /// Map a region of `pages` untouched pages at the next free 2 MiB boundary, or at
+    /// virtual page `at` (then it must not overlap another region).
+    Mmap {
+        /// Its number; not in use now.
+        region: RegionId,
+        /// Pages.
+        pages: u32,
+        /// What it maps.
+        kind: MapKind,
+        /// Flags of the mapping.
+        flags: VmaFlags,
+        /// Virtual page to map at, if it matters which regions share page tables.
+        at: Option<u64>,
+    },
+    /// Unmap a whole region; its number is free again.
+    Munmap {
+        /// The region.
+        region: RegionId,
+    },
+    /// `read(2)` of file pages through a descriptor: no mapping, no fault.
+    Read {
+        /// The file.
+        file: FileSlot,
+        /// First page.
+        first: u32,
+        /// Pages.
+        count: u32,
+    },
+    /// `write(2)` to file pages, whole pages at a time.
+    Write {
+        /// The file.
+        file: FileSlot,
+        /// First page.
+        first: u32,
+        /// Pages.
+        count: u32,
+    },
+    /// `madvise(2)` on pages of a region.
+    Madvise {
+        /// The region.
+        region: RegionId,
+        /// First page within it.
+        first: u32,
+        /// Pages.
+        count: u32,
+        /// What.
+        advice: Advice,
+    },
+    /// Use the CPU without touching simulated memory.
+    Compute(SimDuration),
+    /// Sleep for a while.
+    Sleep(SimDuration),
+    /// Sleep until an instant (recorded arrivals); nothing if it has passed.
+    SleepUntil(SimTime),
+    /// Wait until every living thread of the process has come to its barrier.
+    Barrier,
+    /// `n` records (transactions, loops: the workload's unit of work) are done.
+    Records(u32),
+    /// The phase with this number in [`super::Workload::phases`] ends here. It began
+    /// where the phase before it ended.
+    PhaseEnd(u16),
+    /// Write `bytes >> 12` pages to the own group's `memory.reclaim`.
+    MemcgReclaim {
+        /// Pages to reclaim.
+        pages: u32,
+    },
+    /// Write 1 to `drop_caches`.
+    DropCaches,
+    /// The process ends now: all its memory is freed.
+    Exit,
+}

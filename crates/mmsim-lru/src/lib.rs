@@ -1,0 +1,1 @@
+//! Replacement policies: the classic active/inactive LRU with its history, and random eviction.

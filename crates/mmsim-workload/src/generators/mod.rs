@@ -1,0 +1,1 @@
+//! Generators of accesses, one file each.

@@ -1,0 +1,4 @@
+//! Workload generators and page-trace formats.
+
+pub mod generators;
+pub mod trace;

@@ -1,0 +1,1 @@
+//! Page traces: the native format, import from others.

@@ -1,0 +1,1 @@
+//! mmsim: a discrete-event simulator of Linux-style memory management.
