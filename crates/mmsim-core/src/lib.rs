@@ -5,4 +5,8 @@
 pub mod backing;
 pub mod base;
 pub mod machine;
+pub mod memory;
+pub mod phys;
+pub mod policy;
+pub mod virt;
 pub mod workload;

@@ -1,3 +1,5 @@
 //! What memory is backed by: block devices, swap space, the page cache.
 
+pub mod cache;
 pub mod device;
+pub mod swap;

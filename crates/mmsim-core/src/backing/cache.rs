@@ -1,0 +1,181 @@
+//! Files and the page cache.
+//!
+//! A file takes a slice of the page index; a page of it is present (in the cache), has a
+//! shadow, or has nothing. Shadows of file pages live in a slab of cells.
+//!
+//! File readahead follows Linux's on-demand rule (core.md 4.11): state per file, a window
+//! that starts small, doubles while the reader keeps up, and is triggered again by a mark
+//! inside the last window.
+//!
+//! Sources: Linux 6.12 mm/readahead.c, mm/filemap.c.
+
+use crate::base::id::{FileId, IndexVec, PageIdx, Pfn};
+use crate::base::time::SimTime;
+use crate::policy::Shadow;
+use std::collections::{BTreeMap, VecDeque};
+
+/// Readahead state of an open file.
+#[derive(Clone, Copy, Debug)]
+pub struct FileRa {
+    /// Start of the current window.
+    pub start: u32,
+    /// Pages of it.
+    pub size: u32,
+    /// Pages at its end that are read ahead of need.
+    pub async_size: u32,
+    /// Last page read.
+    pub prev: Option<u32>,
+    /// Misses less hits of mapped reads, 0..=1000.
+    pub mmap_miss: u32,
+}
+
+/// One file.
+#[derive(Clone, Debug)]
+pub struct File {
+    /// Name.
+    pub name: String,
+    /// Pages.
+    pub pages: u32,
+    /// Page 0 in the page index.
+    pub base: PageIdx,
+    /// Readahead state (all opens of a file share one here).
+    pub ra: FileRa,
+}
+
+/// All files, with what the page cache needs besides the page index.
+#[derive(Clone, Default)]
+pub struct Files {
+    files: IndexVec<FileId, File>,
+    shadows: Vec<Shadow>,
+    free_cells: Vec<u32>,
+    /// Shadows that exist.
+    pub nr_shadows: u64,
+    /// Dirty folios in order of dirtying, with the time; stale entries are passed over.
+    pub dirty: VecDeque<(Pfn, PageIdx, SimTime)>,
+    /// Dirty folios of files.
+    pub nr_dirty: u64,
+    /// File folios under write.
+    pub nr_writeback: u64,
+    /// Pages in the cache.
+    pub nr_cached: u64,
+    by_name: BTreeMap<String, FileId>,
+    /// Pages and shadows per node of the files' radix trees (64 entries each).
+    node_used: Vec<u8>,
+    nodes: u64,
+}
+
+impl Files {
+    /// The file of that name, created if need be; an existing one grows to `pages`.
+    pub fn open(&mut self, name: &str) -> Option<FileId> {
+        self.by_name.get(name).copied()
+    }
+    /// Adds a file whose slice of the page index starts at `base`.
+    pub fn create(&mut self, name: String, pages: u32, base: PageIdx) -> FileId {
+        let ra = FileRa { start: 0, size: 0, async_size: 0, prev: None, mmap_miss: 0 };
+        let id = self.files.push(File { name: name.clone(), pages, base, ra });
+        self.by_name.insert(name, id);
+        id
+    }
+    /// A page enters the cache; `was` says whether its entry held a shadow.
+    pub(crate) fn node_enter(&mut self, page: PageIdx, was: bool) {
+        let n = (page.0 >> 6) as usize;
+        if n >= self.node_used.len() {
+            self.node_used.resize(n + 1, 0);
+        }
+        if !was {
+            self.nodes += u64::from(self.node_used[n] == 0);
+            self.node_used[n] += 1;
+        }
+    }
+    /// An entry of the cache is empty now.
+    pub(crate) fn node_leave(&mut self, page: PageIdx) {
+        let n = (page.0 >> 6) as usize;
+        self.node_used[n] -= 1;
+        self.nodes -= u64::from(self.node_used[n] == 0);
+    }
+    /// Nodes of the files' radix trees.
+    pub fn nr_nodes(&self) -> u64 {
+        self.nodes
+    }
+    /// Stores a shadow.
+    pub fn put_shadow(&mut self, s: Shadow) -> u32 {
+        self.nr_shadows += 1;
+        match self.free_cells.pop() {
+            Some(c) => {
+                self.shadows[c as usize] = s;
+                c
+            }
+            None => {
+                self.shadows.push(s);
+                (self.shadows.len() - 1) as u32
+            }
+        }
+    }
+    /// Takes a shadow out of its cell.
+    pub fn take_shadow(&mut self, cell: u32) -> Shadow {
+        self.nr_shadows -= 1;
+        self.free_cells.push(cell);
+        self.shadows[cell as usize]
+    }
+    /// All files.
+    pub fn ids(&self) -> impl Iterator<Item = FileId> + use<> {
+        self.files.ids()
+    }
+}
+
+impl std::ops::Index<FileId> for Files {
+    type Output = File;
+    fn index(&self, f: FileId) -> &File {
+        &self.files[f]
+    }
+}
+impl std::ops::IndexMut<FileId> for Files {
+    fn index_mut(&mut self, f: FileId) -> &mut File {
+        &mut self.files[f]
+    }
+}
+
+/// First window after a miss of `req` pages with a maximum of `max`
+/// (`get_init_ra_size`).
+pub fn initial_window(req: u32, max: u32) -> u32 {
+    let p = req.next_power_of_two();
+    if p <= max / 32 {
+        p * 4
+    } else if p <= max / 4 {
+        p * 2
+    } else {
+        max
+    }
+}
+
+/// Next window after one of `size` pages (`get_next_ra_size`).
+pub fn next_window(size: u32, max: u32) -> u32 {
+    if size < max / 16 {
+        4 * size
+    } else if size <= max / 2 {
+        2 * size
+    } else {
+        max
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// core.md 4.11 with the default maximum of 32 pages.
+    #[test]
+    fn windows_grow_from_a_page_to_the_maximum() {
+        assert_eq!(initial_window(1, 32), 4);
+        assert_eq!(initial_window(4, 32), 8);
+        assert_eq!(initial_window(9, 32), 32);
+        let mut w = 4;
+        let grown: Vec<u32> = std::iter::from_fn(|| {
+            w = next_window(w, 32);
+            Some(w)
+        })
+        .take(4)
+        .collect();
+        assert_eq!(grown, [8, 16, 32, 32]);
+    }
+}

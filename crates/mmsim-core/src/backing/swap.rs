@@ -1,0 +1,388 @@
+//! Swap space: slots, clusters, the swap cache's map, shadows.
+//!
+//! A slot has a count of PTEs that refer to it, and may hold a folio of the swap cache or
+//! the shadow of an evicted one. Slots are handed out so that pages evicted one after the
+//! other by the same CPU lie next to each other: from the CPU's current cluster of 256,
+//! through a cache of 64 per CPU (core.md 4.10).
+//!
+//! The map from slot to folio or shadow is a radix tree in the kernel, whose nodes (64
+//! slots each) take memory of the machine itself; they are counted here.
+//!
+//! Sources: Linux 6.12 mm/swapfile.c, mm/swap_slots.c, mm/swap_state.c.
+
+use crate::backing::device::Device;
+use crate::base::id::{Pfn, SwapSlot};
+use crate::policy::Shadow;
+use std::collections::VecDeque;
+
+const CLUSTER: u32 = 256;
+const SLOT_CACHE: usize = 64;
+const NODE_SLOTS: u32 = 64;
+
+/// What the swap map holds for a slot.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Cached {
+    /// Nothing.
+    Nothing,
+    /// A folio of the swap cache.
+    Folio(Pfn),
+    /// The shadow of an evicted folio.
+    Shadow(Shadow),
+}
+
+const COUNT: u8 = 0x1f;
+const HAS_FOLIO: u8 = 0x20;
+const HAS_SHADOW: u8 = 0x40;
+/// In some CPU's cache of slots to hand out or of freed slots.
+const HELD: u8 = 0x80;
+
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+enum ClusterState {
+    Free,
+    Current,
+    Nonfull,
+    Full,
+}
+
+#[derive(Clone, Debug, Default)]
+struct CpuSlots {
+    cluster: Option<(u32, u32)>,
+    cache: Vec<u32>,
+    freed: Vec<u32>,
+}
+
+/// Global state of swap readahead by offset (core.md 4.10, cluster mode).
+#[derive(Clone, Copy, Debug)]
+pub struct ClusterRa {
+    /// Offset of the last decision without a hit.
+    pub prev: u32,
+    /// Last window.
+    pub win: u32,
+    /// Hits since the last decision.
+    pub hits: u32,
+}
+
+/// One swap device with its slots.
+#[derive(Clone)]
+pub struct Swap {
+    /// The device.
+    pub device: Device,
+    /// Readahead by offset.
+    pub ra: ClusterRa,
+    total: u32,
+    /// Slots that nobody uses and no CPU caches.
+    free: u32,
+    state: Vec<u8>,
+    value: Vec<u64>,
+    /// Slots in some CPU's cache: free, but out of the device's hands.
+    held: u32,
+    cluster_used: Vec<u16>,
+    cluster_state: Vec<ClusterState>,
+    free_clusters: VecDeque<u32>,
+    nonfull: VecDeque<u32>,
+    per_cpu: Vec<CpuSlots>,
+    cache_active: bool,
+    /// Entries (folios and shadows) per node of the radix tree.
+    node_entries: Vec<u8>,
+    /// Shadows per node.
+    node_shadows: Vec<u8>,
+    /// Nodes that hold anything, and nodes that hold only shadows.
+    pub nodes: u64,
+    /// Nodes that hold only shadows: `workingset_nodes`.
+    pub shadow_nodes: u64,
+    /// Folios in the swap cache.
+    pub cached: u64,
+}
+
+impl Swap {
+    /// `slots` usable slots on `device`. Slot 0 is the header and never handed out.
+    pub fn new(slots: u32, device: Device, cpus: u32) -> Self {
+        let total = slots;
+        let clusters = (total + 1).div_ceil(CLUSTER);
+        Swap {
+            device,
+            ra: ClusterRa { prev: 0, win: 0, hits: 4 },
+            total,
+            free: total,
+            state: Vec::new(),
+            value: Vec::new(),
+            held: 0,
+            cluster_used: vec![0; clusters as usize],
+            cluster_state: vec![ClusterState::Free; clusters as usize],
+            free_clusters: (0..clusters).collect(),
+            nonfull: VecDeque::new(),
+            per_cpu: vec![CpuSlots::default(); cpus as usize],
+            cache_active: false,
+            node_entries: Vec::new(),
+            node_shadows: Vec::new(),
+            nodes: 0,
+            shadow_nodes: 0,
+            cached: 0,
+        }
+    }
+    /// All usable slots.
+    pub fn total(&self) -> u32 {
+        self.total
+    }
+    /// Slots that can still be handed out, as `SwapFree`: those in CPU caches count.
+    pub fn nr_free(&self) -> u32 {
+        self.free + self.held
+    }
+    /// Whether the swap-full rule holds: less than half of the slots are free.
+    pub fn full(&self) -> bool {
+        u64::from(self.nr_free()) * 2 < u64::from(self.total)
+    }
+    /// Whether any slot can be handed out.
+    pub fn has_room(&self) -> bool {
+        self.nr_free() > 0
+    }
+
+    fn grow(&mut self, slot: u32) {
+        if slot as usize >= self.state.len() {
+            // Materialised up to the highest slot in use, in whole clusters.
+            let n = (slot as usize / CLUSTER as usize + 1) * CLUSTER as usize;
+            self.state.resize(n, 0);
+            self.value.resize(n, 0);
+            self.node_entries.resize(n / NODE_SLOTS as usize, 0);
+            self.node_shadows.resize(n / NODE_SLOTS as usize, 0);
+        }
+    }
+
+    fn cluster_slots(&self, c: u32) -> std::ops::Range<u32> {
+        (c * CLUSTER).max(1)..((c + 1) * CLUSTER).min(self.total + 1)
+    }
+
+    /// One slot straight from the device.
+    fn take(&mut self, cpu: usize) -> Option<u32> {
+        if self.free == 0 {
+            return None;
+        }
+        let rot = self.device.config().rotational;
+        let cpu = if rot { 0 } else { cpu };
+        loop {
+            if let Some((c, next)) = self.per_cpu[cpu].cluster {
+                let range = self.cluster_slots(c);
+                for s in next.max(range.start)..range.end {
+                    self.grow(s);
+                    if self.state[s as usize] == 0 {
+                        self.per_cpu[cpu].cluster = Some((c, s + 1));
+                        self.cluster_used[c as usize] += 1;
+                        self.free -= 1;
+                        self.held += 1;
+                        self.state[s as usize] = HELD;
+                        return Some(s);
+                    }
+                }
+                self.per_cpu[cpu].cluster = None;
+                self.settle(c);
+            }
+            let c = match self.free_clusters.pop_front() {
+                Some(c) => c,
+                None => self.pop_nonfull()?,
+            };
+            self.cluster_state[c as usize] = ClusterState::Current;
+            self.per_cpu[cpu].cluster = Some((c, self.cluster_slots(c).start));
+        }
+    }
+
+    /// Entries of the queue may be stale: the state decides.
+    fn pop_nonfull(&mut self) -> Option<u32> {
+        while let Some(c) = self.nonfull.pop_front() {
+            if self.cluster_state[c as usize] == ClusterState::Nonfull {
+                return Some(c);
+            }
+        }
+        None
+    }
+
+    /// Queues a cluster that no CPU works on by what it holds.
+    fn settle(&mut self, c: u32) {
+        let used = self.cluster_used[c as usize];
+        let now = if used == 0 {
+            ClusterState::Free
+        } else if usize::from(used) < self.cluster_slots(c).len() {
+            ClusterState::Nonfull
+        } else {
+            ClusterState::Full
+        };
+        let was = std::mem::replace(&mut self.cluster_state[c as usize], now);
+        match now {
+            _ if was == now => {}
+            ClusterState::Free => self.free_clusters.push_back(c),
+            ClusterState::Nonfull => self.nonfull.push_back(c),
+            ClusterState::Full | ClusterState::Current => {}
+        }
+    }
+
+    /// A slot for a folio on its way out, from the CPU's cache. Its count starts at 0.
+    pub fn alloc(&mut self, cpu: usize) -> Option<SwapSlot> {
+        let cpus = self.per_cpu.len() as u32;
+        let free = self.free;
+        if self.cache_active && free < 128 * cpus {
+            self.cache_active = false;
+            for i in 0..self.per_cpu.len() {
+                for s in std::mem::take(&mut self.per_cpu[i].cache) {
+                    self.put_back(s);
+                }
+            }
+        } else if !self.cache_active && free > 320 * cpus {
+            self.cache_active = true;
+        }
+        let s = if self.cache_active {
+            if self.per_cpu[cpu].cache.is_empty() {
+                let mut got: Vec<u32> = Vec::with_capacity(SLOT_CACHE);
+                for _ in 0..SLOT_CACHE {
+                    match self.take(cpu) {
+                        Some(s) => got.push(s),
+                        None => break,
+                    }
+                }
+                got.reverse();
+                self.per_cpu[cpu].cache = got;
+            }
+            self.per_cpu[cpu].cache.pop()
+        } else {
+            self.take(cpu)
+        };
+        // Other CPUs may still hold the last free slots.
+        let s = s.or_else(|| self.steal_cached());
+        s.map(|s| {
+            self.state[s as usize] = 0;
+            self.held -= 1;
+            SwapSlot(s)
+        })
+    }
+
+    fn steal_cached(&mut self) -> Option<u32> {
+        for i in 0..self.per_cpu.len() {
+            if let Some(s) = self.per_cpu[i].cache.pop() {
+                return Some(s);
+            }
+            if !self.per_cpu[i].freed.is_empty() {
+                self.flush_freed(i);
+                return self.take(i);
+            }
+        }
+        None
+    }
+
+    fn put_back(&mut self, s: u32) {
+        self.state[s as usize] = 0;
+        let c = s / CLUSTER;
+        self.cluster_used[c as usize] -= 1;
+        self.held -= 1;
+        self.free += 1;
+        if self.cluster_state[c as usize] != ClusterState::Current {
+            self.settle(c);
+        }
+    }
+
+    fn flush_freed(&mut self, cpu: usize) {
+        for s in std::mem::take(&mut self.per_cpu[cpu].freed) {
+            self.put_back(s);
+        }
+    }
+
+    fn free_slot(&mut self, s: SwapSlot, cpu: usize) {
+        // Held by the CPU until its cache of freed slots is full.
+        self.state[s.0 as usize] = HELD;
+        self.held += 1;
+        self.per_cpu[cpu].freed.push(s.0);
+        if !self.cache_active || self.per_cpu[cpu].freed.len() >= SLOT_CACHE {
+            self.flush_freed(cpu);
+        }
+    }
+
+    /// PTEs that refer to a slot.
+    pub fn count(&self, s: SwapSlot) -> u32 {
+        (self.state[s.0 as usize] & COUNT).into()
+    }
+    /// One more PTE refers to it.
+    pub fn get(&mut self, s: SwapSlot) {
+        let st = &mut self.state[s.0 as usize];
+        assert!(*st & COUNT < COUNT, "{s}: more than 31 references");
+        *st += 1;
+    }
+    /// One PTE less. A slot without reference and folio is freed, and its shadow with it
+    /// if `drop_shadow` (5.9 and later); returns whether it was freed.
+    pub fn put(&mut self, s: SwapSlot, cpu: usize) -> bool {
+        let st = &mut self.state[s.0 as usize];
+        assert!(*st & COUNT > 0, "{s}: no reference to drop");
+        *st -= 1;
+        self.free_if_unused(s, cpu)
+    }
+
+    fn free_if_unused(&mut self, s: SwapSlot, cpu: usize) -> bool {
+        let st = self.state[s.0 as usize];
+        if st & (COUNT | HAS_FOLIO) != 0 {
+            return false;
+        }
+        self.set(s, Cached::Nothing);
+        self.free_slot(s, cpu);
+        true
+    }
+
+    /// What the map holds for a slot.
+    #[inline]
+    pub fn cached(&self, s: SwapSlot) -> Cached {
+        let i = s.0 as usize;
+        if self.state.get(i).is_none_or(|&st| st & (HAS_FOLIO | HAS_SHADOW) == 0) {
+            Cached::Nothing
+        } else if self.state[i] & HAS_FOLIO != 0 {
+            Cached::Folio(Pfn(self.value[i] as u32))
+        } else {
+            Cached::Shadow(Shadow(self.value[i]))
+        }
+    }
+
+    /// Whether a slot is in use by some PTE or folio (readahead asks).
+    pub fn in_use(&self, s: SwapSlot) -> bool {
+        self.state.get(s.0 as usize).is_some_and(|&st| st & (HAS_FOLIO | COUNT) != 0)
+    }
+
+    /// Sets what the map holds for a slot.
+    pub fn set(&mut self, s: SwapSlot, c: Cached) {
+        let i = s.0 as usize;
+        let node = i / NODE_SLOTS as usize;
+        let (was, now) = (
+            self.state[i] & (HAS_FOLIO | HAS_SHADOW),
+            match c {
+                Cached::Nothing => 0,
+                Cached::Folio(_) => HAS_FOLIO,
+                Cached::Shadow(_) => HAS_SHADOW,
+            },
+        );
+        self.state[i] = self.state[i] & COUNT | now;
+        self.value[i] = match c {
+            Cached::Nothing => 0,
+            Cached::Folio(p) => p.0.into(),
+            Cached::Shadow(s) => s.0,
+        };
+        let (e, sh) = (self.node_entries[node], self.node_shadows[node]);
+        let entries = e + u8::from(now != 0) - u8::from(was != 0);
+        let shadows = sh + u8::from(now == HAS_SHADOW) - u8::from(was == HAS_SHADOW);
+        self.node_entries[node] = entries;
+        self.node_shadows[node] = shadows;
+        self.nodes = self.nodes + u64::from(entries > 0) - u64::from(e > 0);
+        let only = |n: u8, s: u8| u64::from(n > 0 && n == s);
+        self.shadow_nodes = self.shadow_nodes + only(entries, shadows) - only(e, sh);
+        self.cached = self.cached + u64::from(now == HAS_FOLIO) - u64::from(was == HAS_FOLIO);
+    }
+
+    /// Takes a folio out of the swap cache; the slot is freed if nobody refers to it.
+    pub fn uncache(&mut self, s: SwapSlot, shadow: Option<Shadow>, cpu: usize) {
+        debug_assert!(matches!(self.cached(s), Cached::Folio(_)), "{s} holds no folio");
+        self.set(s, shadow.map_or(Cached::Nothing, Cached::Shadow));
+        self.free_if_unused(s, cpu);
+    }
+
+    /// Slots in use by the simulated machine, caches not counted.
+    pub fn in_use_count(&self) -> u32 {
+        self.total - self.nr_free()
+    }
+
+    /// Host bytes in use.
+    pub fn host_bytes(&self) -> u64 {
+        (self.state.len() * 9 + self.node_entries.len() * 2) as u64
+    }
+}

@@ -1,0 +1,174 @@
+//! The audit of core.md section 6: a broken invariant panics and names the ids.
+
+use super::Memory;
+use crate::backing::swap::Cached;
+use crate::base::digest::Digest;
+use crate::base::id::{Idx, MemcgId, PageIdx, Pfn, ZoneId};
+use crate::phys::frames::{FrameKind, Mapped, flag};
+use crate::virt::pages::{Entry, Owner};
+
+impl Memory {
+    /// Checks every invariant that does not depend on the policy. Costs a pass over all
+    /// frames and pages in use.
+    ///
+    /// # Panics
+    /// If one does not hold.
+    pub fn check(&self) {
+        self.check_frames();
+        self.check_pages();
+        self.check_slots();
+    }
+
+    fn check_frames(&self) {
+        let waiting: std::collections::BTreeSet<Pfn> = self.batches.waiting().collect();
+        let mut listed = 0u64;
+        let mut charged = vec![0u64; self.memcgs.len()];
+        for z in self.zones.ids() {
+            let zone = &self.zones[z];
+            let mut in_use = 0;
+            for pfn in zone.first.0..zone.end().0 {
+                let pfn = Pfn(pfn);
+                let kind = self.frames.kind(pfn);
+                let bits = self.frames.bits(pfn);
+                match kind {
+                    FrameKind::Free | FrameKind::Pcp => {
+                        assert_eq!(bits >> 8, 0, "{pfn} is free and has flags {bits:#x}");
+                        continue;
+                    }
+                    FrameKind::Anon | FrameKind::File => {
+                        let lru = self.frames.has(pfn, flag::LRU);
+                        listed += u64::from(lru);
+                        let waits = waiting.contains(&pfn);
+                        assert!(!(lru && waits), "{pfn} is on a list and waits for one");
+                        let orphan = self.frames.has(pfn, flag::ORPHAN);
+                        if !orphan {
+                            charged[self.frames.memcg(pfn).index()] += 1;
+                        }
+                        assert!(
+                            lru || waits || orphan || self.frames.has(pfn, flag::ISOLATED),
+                            "{pfn} ({kind:?}, {bits:#x}) is on no list, in no batch and not isolated"
+                        );
+                    }
+                    _ => {}
+                }
+                in_use += 1;
+            }
+            let never = u64::from(zone.managed - zone.touched());
+            let stacked = zone.free - never;
+            // Frames below `touched` were handed out once; those at the bottom are reserved.
+            let reserved = self.reserved_in(z);
+            assert_eq!(
+                in_use + stacked + never + zone.pcp_count() + reserved,
+                u64::from(zone.managed),
+                "{z}: frames lost: {in_use} in use, {stacked} free, {never} untouched, \
+                 {} per CPU, {reserved} reserved",
+                zone.pcp_count()
+            );
+        }
+        let on_lists: u64 = self.lists.ids().map(|l| self.lists.len(l)).sum();
+        assert_eq!(listed, on_lists, "folios flagged as listed and lengths of lists");
+        for m in self.memcgs.ids() {
+            if self.memcgs.len() > 1 {
+                assert_eq!(charged[m.index()], self.memcgs[m].usage, "{m}: charge");
+            }
+        }
+        for l in self.lists.ids() {
+            for f in self.lists.iter_from_tail(l) {
+                assert!(self.frames.has(f, flag::LRU), "{f} is on {l} without its flag");
+                assert_eq!(self.lists.list_of(f), l, "{f}");
+            }
+        }
+    }
+
+    fn reserved_in(&self, z: ZoneId) -> u64 {
+        self.zones[z].reserved()
+    }
+
+    fn check_pages(&self) {
+        let mut mapped = vec![0u32; self.frames.len()];
+        let mut anon = vec![0u64; self.spaces.ids().count()];
+        let mut swapped = anon.clone();
+        for g in 0..self.pages.nr_groups() {
+            let g = crate::base::id::GroupId::from_index(g);
+            let group = *self.pages.group(g);
+            let mut used = 0;
+            for p in g.first().0..g.first().0 + 512 {
+                let p = PageIdx(p);
+                let e = self.pages.entry(p);
+                used += u16::from(e != Entry::None);
+                match (group.owner, e) {
+                    (_, Entry::None) => {}
+                    (Owner::Free, e) => panic!("{p} belongs to nobody and holds {e:?}"),
+                    (Owner::Process(a), Entry::Frame(f)) => {
+                        mapped[f.index()] += 1;
+                        match self.frames.kind(f) {
+                            FrameKind::Anon => anon[a.index()] += 1,
+                            FrameKind::File => {}
+                            k => panic!("{p} maps {f}, which is {k:?}"),
+                        }
+                    }
+                    (Owner::Process(a), Entry::Swap(s)) => {
+                        swapped[a.index()] += 1;
+                        let swap = self.swap.as_ref().expect("a swap entry without swap");
+                        assert!(swap.count(s) > 0, "{p} refers to {s}, which counts nobody");
+                    }
+                    (Owner::Process(_), Entry::Zero) => {}
+                    (Owner::File(_), Entry::Frame(f)) => {
+                        assert_eq!(self.frames.kind(f), FrameKind::File, "{p} caches {f}");
+                        assert_eq!(self.file_page_of(f), Some(p), "{f} is cached at {p}");
+                    }
+                    (Owner::File(_), Entry::Shadow(_)) => {}
+                    (o, e) => panic!("{p} of {o:?} holds {e:?}"),
+                }
+            }
+            assert_eq!(used, group.used, "{g}: PTEs in use");
+        }
+        for (i, &n) in mapped.iter().enumerate() {
+            let f = Pfn(i as u32);
+            if n > 0 || self.frames.mapped(f) != Mapped::No {
+                assert_eq!(n, self.mapcount(f), "{f}: mapcount against PTEs");
+            }
+        }
+        for a in self.spaces.ids() {
+            assert_eq!(anon[a.index()], self.spaces[a].rss_anon, "{a}: anonymous pages");
+            assert_eq!(swapped[a.index()], self.spaces[a].swapents, "{a}: swapped pages");
+        }
+    }
+
+    fn check_slots(&self) {
+        let Some(swap) = &self.swap else { return };
+        let mut cached = 0;
+        for z in self.zones.ids() {
+            for pfn in self.zones[z].first.0..self.zones[z].end().0 {
+                let pfn = Pfn(pfn);
+                if self.frames.has(pfn, flag::SWAPCACHE) {
+                    let s = self.frames.slot(pfn);
+                    cached += 1;
+                    assert_eq!(swap.cached(s), Cached::Folio(pfn), "{s} against {pfn}");
+                }
+            }
+        }
+        assert_eq!(cached, swap.cached, "folios in the swap cache");
+        assert!(swap.nr_free() <= swap.total(), "more free slots than slots");
+    }
+
+    /// Adds everything that decides to a digest.
+    pub fn digest(&self, d: &mut Digest) {
+        d.words(self.vmstat.iter().map(|c| c.1));
+        for z in self.zones.ids() {
+            d.words([self.zones[z].free, self.zones[z].pcp_count()]);
+            let first = self.zones[z].first.0;
+            for pfn in first..first + self.zones[z].touched() {
+                d.word(self.frames.bits(Pfn(pfn)).into());
+            }
+        }
+        for h in self.pages.hot.chunks(8) {
+            d.word(h.iter().fold(0, |a, &b| a << 8 | u64::from(b)));
+        }
+        for l in self.lists.ids() {
+            d.word(self.lists.len(l));
+            d.words(self.lists.iter_from_tail(l).map(|p| p.0.into()));
+        }
+        d.word(self.memcgs[MemcgId(0)].usage);
+    }
+}

@@ -1,0 +1,211 @@
+//! Eviction: the only way for a folio to leave memory while somebody may still want it.
+//!
+//! Steps 4 to 8 of lru.md 4.10, in two doors with the policy's shadow between them:
+//! [`Memory::prepare_evict`] gives an anonymous folio a slot, unmaps, and writes what is
+//! dirty; if the folio is clean and free of users then, [`Memory::finish_evict`] takes it
+//! out of its cache, leaves the shadow, and frees the frame.
+//!
+//! Source: Linux 6.12 mm/vmscan.c (`shrink_folio_list`, `pageout`, `__remove_mapping`).
+
+use super::{IoDone, Memory};
+use crate::backing::device::Io;
+use crate::backing::swap::Cached;
+use crate::base::event::{ScanOutcome, TraceEvent};
+use crate::base::id::PageIdx;
+use crate::base::time::SimDuration;
+use crate::base::vmstat::VmEvent;
+use crate::phys::frames::{FolioId, FrameKind, Mapped, flag};
+use crate::policy::Shadow;
+use crate::virt::pages::{Entry, pte};
+
+/// How far an eviction may go.
+#[derive(Clone, Copy, Debug)]
+pub struct Evicting {
+    /// Dirty folios may be written.
+    pub may_writepage: bool,
+    /// Dirty file folios may be written too (kswapd, marked, node dirty).
+    pub may_write_file: bool,
+    /// Only a clean folio is wanted (`FOLIOREF_RECLAIM_CLEAN`).
+    pub clean_only: bool,
+}
+
+/// What came of preparing an eviction.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Prepared {
+    /// Clean and unused: call [`Memory::finish_evict`]. `wrote`: it was written just now.
+    Ready {
+        /// Written by this attempt, synchronously.
+        wrote: bool,
+    },
+    /// Stays on the inactive list. `wrote`: a write was started.
+    Keep {
+        /// Why.
+        why: ScanOutcome,
+        /// A write was started.
+        wrote: bool,
+    },
+    /// Goes to the active list for the reason given.
+    Activate {
+        /// Why.
+        why: ScanOutcome,
+    },
+}
+
+impl Memory {
+    /// Gets an isolated folio ready to be freed.
+    pub fn prepare_evict(&mut self, folio: FolioId, how: Evicting) -> Prepared {
+        let anon = self.frames.kind(folio) == FrameKind::Anon;
+        if anon && !self.frames.has(folio, flag::SWAPCACHE) && !self.add_to_swap(folio) {
+            return Prepared::Activate { why: ScanOutcome::ActivateNoSwap };
+        }
+        if self.frames.mapped(folio) != Mapped::No && !self.try_to_unmap(folio) {
+            return Prepared::Activate { why: ScanOutcome::Unevictable };
+        }
+        let mut wrote = false;
+        if self.frames.has(folio, flag::DIRTY) {
+            if !anon && !how.may_write_file {
+                self.count(VmEvent::NrVmscanImmediateReclaim, 1);
+                self.frames.set(folio, flag::RECLAIM);
+                return Prepared::Activate { why: ScanOutcome::ActivateDirty };
+            }
+            if how.clean_only || !how.may_writepage {
+                return Prepared::Keep { why: ScanOutcome::KeepBusy, wrote: false };
+            }
+            if !self.pageout(folio) {
+                return Prepared::Keep { why: ScanOutcome::KeepWriteback, wrote: true };
+            }
+            wrote = true;
+        }
+        Prepared::Ready { wrote }
+    }
+
+    /// Gives an anonymous folio a slot and puts it into the swap cache, dirty.
+    fn add_to_swap(&mut self, folio: FolioId) -> bool {
+        let memcg = self.frames.memcg(folio);
+        if !self.memcgs.swap_room(memcg) {
+            return false;
+        }
+        let cpu = self.cpu.0.into();
+        let Some(slot) = self.swap.as_mut().and_then(|s| s.alloc(cpu)) else { return false };
+        self.swap.as_mut().expect("it gave a slot").set(slot, Cached::Folio(folio));
+        self.frames.set_slot(folio, slot);
+        self.frames.set(folio, flag::SWAPCACHE | flag::DIRTY);
+        true
+    }
+
+    /// Removes all mappings (`try_to_unmap`): anonymous pages become swap entries.
+    fn try_to_unmap(&mut self, folio: FolioId) -> bool {
+        let anon = self.frames.kind(folio) == FrameKind::Anon;
+        while let Some(p) = self.rmap.nth(self.rmap.of(&self.frames, folio), 0) {
+            if !self.pages.group(p.group()).plain {
+                let vma = self.spaces.vma_of(&self.pages, p);
+                if self.spaces.vma(vma).flags.locked {
+                    return false;
+                }
+            }
+            self.now += self.cost.t_unmap;
+            if anon {
+                let slot = self.frames.slot(folio);
+                // A page that only this process maps may come back writable.
+                let bits =
+                    if self.frames.mapped(folio) == Mapped::Once { pte::EXCLUSIVE } else { 0 };
+                self.swap.as_mut().expect("the folio has a slot").get(slot);
+                self.unmap_pte(p, folio, Entry::Swap(slot), bits);
+                let space = self.space_of(p);
+                self.spaces[space].swapents += 1;
+                self.memcgs.charge_swap(self.spaces[space].memcg, 1);
+                self.last_unmapped = Some(p);
+            } else {
+                self.unmap_pte(p, folio, Entry::None, 0);
+            }
+        }
+        true
+    }
+
+    /// Writes a dirty folio. True: written and clean now (a synchronous device).
+    fn pageout(&mut self, folio: FolioId) -> bool {
+        self.frames.clear(folio, flag::DIRTY);
+        self.count(VmEvent::NrVmscanWrite, 1);
+        self.emit(|| TraceEvent::MmVmscanWriteFolio { pfn: folio, file: false });
+        if self.frames.kind(folio) == FrameKind::Anon {
+            let memcg = self.frames.memcg(folio);
+            self.count_in(memcg, VmEvent::PswpOut, 1);
+            self.now += self.cost.t_swap_submit;
+            let slot = self.frames.slot(folio);
+            let swap = self.swap.as_mut().expect("the folio has a slot");
+            self.zram_stored += 1;
+            if swap.device.config().synchronous {
+                self.now += swap.device.sync_cost(Io::Write, 1);
+                return true;
+            }
+            let done = swap.device.submit(self.now, Io::Write, slot.0.into(), 1);
+            self.io.push((done, IoDone::Write(folio)));
+        } else {
+            self.files.nr_dirty -= 1;
+            if self.start_file_write(folio) {
+                return true;
+            }
+        }
+        self.frames.set(folio, flag::WRITEBACK | flag::RECLAIM);
+        false
+    }
+
+    /// Frees a folio that [`Memory::prepare_evict`] found ready, leaving `shadow`.
+    ///
+    /// # Panics
+    /// If the folio is still mapped, dirty or under write.
+    pub fn finish_evict(&mut self, folio: FolioId, shadow: Option<Shadow>, wrote: bool) {
+        assert!(
+            self.frames.mapped(folio) == Mapped::No
+                && !self.frames.has(folio, flag::DIRTY | flag::WRITEBACK | flag::LRU),
+            "{folio} evicted while in use: {:#x}",
+            self.frames.bits(folio)
+        );
+        let anon = self.frames.kind(folio) == FrameKind::Anon;
+        let (page, slot) = if anon {
+            let slot = self.frames.slot(folio);
+            self.frames.clear(folio, flag::SWAPCACHE);
+            let cpu = self.cpu.0.into();
+            let swap = self.swap.as_mut().expect("the folio has a slot");
+            // Since 5.9 a slot that nobody refers to has no shadow to keep.
+            let orphan = swap.count(slot) == 0;
+            swap.uncache(slot, shadow, cpu);
+            if orphan {
+                self.slot_freed();
+            }
+            if !wrote {
+                self.count(VmEvent::SimEvictClean, 1);
+            }
+            (self.last_unmapped.take(), Some(slot))
+        } else {
+            let page = PageIdx(self.frames.rmap[folio]);
+            self.uncache_file_page(page, shadow);
+            (Some(page), None)
+        };
+        let eviction = self.name_eviction(page);
+        self.emit(|| TraceEvent::SimEvict {
+            eviction,
+            pfn: folio,
+            page,
+            file: !anon,
+            slot,
+            written: wrote,
+        });
+        let memcg = self.frames.memcg(folio);
+        self.memcgs.uncharge(memcg, 1);
+        self.free_frame(folio);
+    }
+
+    /// What a reclaimer pays for one batch of unmapped folios: one flush of TLBs.
+    pub fn charge_batch(&mut self, unmapped: u64) {
+        if unmapped > 0 {
+            self.now += self.cost.t_tlb_flush;
+        }
+    }
+
+    /// Cost of looking at `n` folios in a scan.
+    #[inline]
+    pub fn charge_scan(&mut self, n: u64) {
+        self.now += SimDuration(self.cost.t_scan.0 * n);
+    }
+}

@@ -1,0 +1,163 @@
+//! The page cache's doors: adding pages, dirtying, writing, dropping.
+
+use super::{IoDone, Memory};
+use crate::backing::device::Io;
+use crate::base::event::TraceEvent;
+use crate::base::id::{FileId, PageIdx};
+use crate::base::vmstat::VmEvent;
+use crate::phys::frames::{FolioId, FrameKind, Mapped, flag};
+use crate::policy::{Arrival, Departure, ReclaimPolicy, Shadow};
+use crate::virt::pages::{Entry, Owner};
+
+impl Memory {
+    /// Opens a file by name, creating it if need be.
+    ///
+    /// # Panics
+    /// If it exists with fewer pages than wanted.
+    pub fn open_file(&mut self, name: &str, pages: u32) -> FileId {
+        if let Some(f) = self.files.open(name) {
+            assert!(self.files[f].pages >= pages, "{f} ({name}) has fewer than {pages} pages");
+            return f;
+        }
+        let groups = pages.div_ceil(512).max(1);
+        // The owner is named after the file exists; the slice is reserved first.
+        let g = self.pages.reserve(groups, Owner::Free, 0);
+        let id = self.files.create(name.to_string(), pages, g.first());
+        for i in 0..groups {
+            let group = self.pages.group_mut(crate::base::id::GroupId(g.0 + i));
+            group.owner = Owner::File(id);
+            group.base = i.into();
+        }
+        id
+    }
+
+    /// The file and page number behind a page of the cache.
+    pub fn file_at(&self, page: PageIdx) -> (FileId, u32) {
+        match self.pages.group(page.group()).owner {
+            Owner::File(f) => (f, page.0 - self.files[f].base.0),
+            o => panic!("{page} belongs to {o:?}, not to a file"),
+        }
+    }
+
+    /// Puts a fresh frame into the page cache and its LRU batch. A shadow found there is
+    /// told to the policy, unless the page is allocated to be written.
+    pub fn add_to_page_cache(
+        &mut self,
+        policy: &mut dyn ReclaimPolicy,
+        page: PageIdx,
+        folio: FolioId,
+        how: Arrival,
+    ) {
+        let old = self.pages.entry(page);
+        debug_assert!(!matches!(old, Entry::Frame(_)), "{page} is cached already");
+        let memcg = self.frames.memcg(folio);
+        self.frames.reset(folio, FrameKind::File);
+        self.frames.set_memcg(folio, memcg);
+        self.frames.rmap[folio] = page.0;
+        self.pages.set_entry(page, Entry::Frame(folio), 0);
+        self.files.nr_cached += 1;
+        self.files.node_enter(page, old != Entry::None);
+        let (file, index) = self.file_at(page);
+        self.emit(|| TraceEvent::MmFilemapAddToPageCache { file, index, pfn: folio });
+        if let Entry::Shadow(cell) = old {
+            let shadow = self.files.take_shadow(cell);
+            if how.kind != crate::policy::ArrivalKind::Write {
+                policy.folio_refaulted(self, folio, shadow, how);
+            }
+        }
+        self.lru_add(policy, folio, how);
+    }
+
+    /// Takes an unmapped, clean page out of the cache; the frame is the caller's to free.
+    pub(super) fn uncache_file_page(&mut self, page: PageIdx, shadow: Option<Shadow>) {
+        match shadow {
+            Some(s) => {
+                let cell = self.files.put_shadow(s);
+                self.pages.set_entry(page, Entry::Shadow(cell), 0);
+            }
+            None => {
+                self.pages.set_entry(page, Entry::None, 0);
+                self.files.node_leave(page);
+            }
+        }
+        self.files.nr_cached -= 1;
+    }
+
+    /// Marks a folio dirty. File folios are queued for the flusher.
+    pub fn dirty_folio(&mut self, folio: FolioId, file: Option<PageIdx>) {
+        if self.frames.has(folio, flag::DIRTY) {
+            return;
+        }
+        self.frames.set(folio, flag::DIRTY);
+        if let Some(page) = file {
+            self.files.nr_dirty += 1;
+            self.count(VmEvent::NrDirtied, 1);
+            let now = self.now;
+            self.files.dirty.push_back((folio, page, now));
+        }
+    }
+
+    /// Starts to write a file folio whose dirty flag is clear already. True: done.
+    pub(super) fn start_file_write(&mut self, folio: FolioId) -> bool {
+        self.count(VmEvent::PgpgOut, 4);
+        let page = self.file_page_of(folio).expect("a file folio has a place in a file");
+        if self.file_device.config().synchronous {
+            self.now += self.file_device.sync_cost(Io::Write, 1);
+            self.count(VmEvent::NrWritten, 1);
+            return true;
+        }
+        let done = self.file_device.submit(self.now, Io::Write, page.0.into(), 1);
+        self.io.push((done, IoDone::Write(folio)));
+        self.files.nr_writeback += 1;
+        false
+    }
+
+    /// The flusher writes one dirty folio: mappings are cleaned first so that later writes
+    /// are seen.
+    pub fn flush_folio(&mut self, folio: FolioId) {
+        let maps = self.rmap.of(&self.frames, folio);
+        let mut i = 0;
+        while let Some(p) = self.rmap.nth(maps, i) {
+            i += 1;
+            let hot = self.pages.hot(p);
+            self.pages.set_hot(p, hot & !crate::virt::pages::pte::DIRTY);
+        }
+        self.frames.clear(folio, flag::DIRTY);
+        self.files.nr_dirty -= 1;
+        if !self.start_file_write(folio) {
+            self.frames.set(folio, flag::WRITEBACK);
+        }
+    }
+
+    /// Drops an unmapped, clean, idle folio of the page cache without a shadow
+    /// (`invalidate`, `drop_caches`). False: it is in use.
+    pub fn drop_file_folio(&mut self, policy: &mut dyn ReclaimPolicy, folio: FolioId) -> bool {
+        let busy = flag::DIRTY | flag::WRITEBACK | flag::LOCKED | flag::IN_BATCH;
+        if self.frames.mapped(folio) != Mapped::No || self.frames.has(folio, busy) {
+            return false;
+        }
+        if self.frames.has(folio, flag::LRU) {
+            policy.folio_departed(self, folio, Departure::Freed);
+        }
+        self.uncache_file_page(PageIdx(self.frames.rmap[folio]), None);
+        self.memcgs.uncharge(self.frames.memcg(folio), 1);
+        self.free_frame(folio);
+        true
+    }
+
+    /// `drop_caches`: frees every clean, unmapped page of every file. Returns how many.
+    pub fn drop_caches(&mut self, policy: &mut dyn ReclaimPolicy) -> u64 {
+        self.lru_drain_all(policy);
+        let mut n = 0;
+        for f in self.files.ids() {
+            let (base, pages) = (self.files[f].base.0, self.files[f].pages);
+            for p in base..base + pages {
+                if let Entry::Frame(folio) = self.pages.entry(PageIdx(p)) {
+                    n += u64::from(self.drop_file_folio(policy, folio));
+                }
+            }
+        }
+        self.count(VmEvent::DropPagecache, 1);
+        n
+    }
+}

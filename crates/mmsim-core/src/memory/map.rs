@@ -1,0 +1,225 @@
+//! Mapping and unmapping: the doors between page tables and folios.
+
+use super::{IoDone, Memory};
+use crate::backing::swap::Cached;
+use crate::base::id::{GroupId, PageIdx, Pfn, SwapSlot, VmaId};
+use crate::base::vmstat::VmEvent;
+use crate::phys::frames::{FolioId, FrameKind, Mapped, flag};
+use crate::policy::{Departure, ReclaimPolicy};
+use crate::virt::pages::{Entry, pte};
+use crate::virt::space::VmaKind;
+use crate::workload::RegionId;
+
+impl Memory {
+    /// Maps a folio into a page whose PTE holds no folio now. `bits` are the PTE's young,
+    /// dirty and writable bits.
+    pub fn map(&mut self, page: PageIdx, folio: FolioId, bits: u8) {
+        let file = self.file_page_of(folio);
+        self.rmap.add(&mut self.frames, folio, page, file);
+        self.pages.set_entry(page, Entry::Frame(folio), bits);
+        let space = self.space_of(page);
+        if self.frames.kind(folio) == FrameKind::Anon {
+            self.spaces[space].rss_anon += 1;
+        } else {
+            self.spaces[space].rss_file += 1;
+        }
+    }
+
+    /// The place of a folio in its file, if it is of the page cache.
+    pub fn file_page_of(&self, folio: FolioId) -> Option<PageIdx> {
+        if self.frames.kind(folio) != FrameKind::File {
+            return None;
+        }
+        Some(match self.frames.mapped(folio) {
+            Mapped::No => PageIdx(self.frames.rmap[folio]),
+            Mapped::Many => self.rmap.file_of_many(&self.frames, folio),
+            Mapped::Once => {
+                let p = PageIdx(self.frames.rmap[folio]);
+                let vma = self.spaces.vma(self.spaces.vma_of(&self.pages, p));
+                let VmaKind::File { file, offset, .. } = vma.kind else {
+                    panic!("{folio} is a file's and {p} maps no file")
+                };
+                PageIdx(self.files[file].base.0 + offset + (p.0 - vma.start.0))
+            }
+        })
+    }
+
+    /// Removes a present PTE and its mapping of the folio; the PTE's dirty bit goes to the
+    /// folio. `next` is what the PTE says afterwards.
+    pub(super) fn unmap_pte(&mut self, page: PageIdx, folio: FolioId, next: Entry, bits: u8) {
+        let file = self.file_page_of(folio);
+        let hot = self.pages.hot(page);
+        if hot & pte::DIRTY != 0 {
+            self.dirty_folio(folio, file);
+        }
+        self.rmap.remove(&mut self.frames, folio, page, file);
+        self.pages.set_entry(page, next, bits);
+        let space = self.space_of(page);
+        if self.frames.kind(folio) == FrameKind::Anon {
+            self.spaces[space].rss_anon -= 1;
+        } else {
+            self.spaces[space].rss_file -= 1;
+        }
+    }
+
+    /// Drops whatever a PTE holds: `munmap`, `MADV_DONTNEED`, exit (core.md 4.13).
+    pub fn zap(&mut self, policy: &mut dyn ReclaimPolicy, page: PageIdx, vma: VmaId) {
+        match self.pages.entry(page) {
+            Entry::None => {}
+            Entry::Zero => self.pages.set_entry(page, Entry::None, 0),
+            Entry::Shadow(_) => unreachable!("{page} of a process holds a shadow"),
+            Entry::Swap(slot) => {
+                self.pages.set_entry(page, Entry::None, 0);
+                let space = self.space_of(page);
+                self.spaces[space].swapents -= 1;
+                self.memcgs.uncharge_swap(self.spaces[space].memcg, 1);
+                self.put_slot(policy, slot);
+            }
+            Entry::Frame(folio) => {
+                self.now += self.cost.t_free_page;
+                let young = self.pages.hot(page) & pte::YOUNG != 0;
+                let recency = self.spaces.vma(vma).recency(self.ignores_random());
+                let file = self.frames.kind(folio) == FrameKind::File;
+                self.unmap_pte(page, folio, Entry::None, 0);
+                if file && young && recency {
+                    policy.folio_accessed(self, folio);
+                }
+                if !file && self.frames.mapped(folio) == Mapped::No {
+                    self.free_anon(policy, folio);
+                }
+            }
+        }
+    }
+
+    /// One reference less to a slot from a PTE; a copy in the swap cache that nobody wants
+    /// any more goes with the last.
+    fn put_slot(&mut self, policy: &mut dyn ReclaimPolicy, slot: SwapSlot) {
+        let cpu = self.cpu.0.into();
+        let swap = self.swap.as_mut().expect("a slot is of a device");
+        if swap.put(slot, cpu) {
+            self.slot_freed();
+        } else if self.swap.as_ref().is_some_and(|s| s.count(slot) == 0) {
+            if let Cached::Folio(folio) = self.swap.as_ref().expect("as above").cached(slot) {
+                if self.frames.mapped(folio) == Mapped::No {
+                    self.free_anon(policy, folio);
+                }
+            }
+        }
+    }
+
+    /// A slot's contents are gone: zram gives up the memory.
+    pub(super) fn slot_freed(&mut self) {
+        self.zram_stored = self.zram_stored.saturating_sub(1);
+    }
+
+    /// Frees an anonymous folio that is mapped nowhere: off its list or batch, out of the
+    /// swap cache. A folio that a device works on is freed when that ends.
+    pub fn free_anon(&mut self, policy: &mut dyn ReclaimPolicy, folio: FolioId) {
+        if self.frames.has(folio, flag::LRU) {
+            self.leave_batch(folio);
+            policy.folio_departed(self, folio, Departure::Freed);
+            debug_assert!(!self.frames.has(folio, flag::LRU), "{folio} was left on its list");
+        } else {
+            self.leave_batch(folio);
+        }
+        self.memcgs.uncharge(self.frames.memcg(folio), 1);
+        if self.frames.has(folio, flag::WRITEBACK | flag::LOCKED) {
+            self.frames.set(folio, flag::ORPHAN);
+            return;
+        }
+        self.drop_swapcache(folio);
+        self.free_frame(folio);
+    }
+
+    /// Takes a folio out of the swap cache and gives up its slot; its contents exist only
+    /// in memory then.
+    pub fn drop_swapcache(&mut self, folio: FolioId) {
+        if self.frames.test_clear(folio, flag::SWAPCACHE) {
+            let slot = SwapSlot(self.frames.slot_raw(folio));
+            let cpu = self.cpu.0.into();
+            let swap = self.swap.as_mut().expect("a slot is of a device");
+            swap.uncache(slot, None, cpu);
+            if swap.count(slot) == 0 {
+                self.slot_freed();
+            }
+        }
+    }
+
+    /// Unmaps a whole region and frees what only it held.
+    pub fn munmap(
+        &mut self,
+        policy: &mut dyn ReclaimPolicy,
+        space: crate::base::id::AsId,
+        region: RegionId,
+    ) {
+        let id = self
+            .spaces
+            .region(space, region)
+            .unwrap_or_else(|| panic!("{space}: {region:?} is not mapped"));
+        self.lru_drain(policy);
+        let (start, nr) = (self.spaces.vma(id).start, self.spaces.vma(id).pages);
+        for p in start.0..start.0 + nr {
+            self.zap(policy, PageIdx(p), id);
+        }
+        if let Some((g, n)) = self.spaces.munmap(&mut self.pages, space, region) {
+            for i in 0..n {
+                self.free_table(GroupId(g.0 + i));
+            }
+            self.pages.release(g, n);
+        }
+    }
+
+    fn free_table(&mut self, g: GroupId) {
+        if let Some(t) = self.pages.group_mut(g).table.take() {
+            self.nr_page_tables -= 1;
+            if let crate::virt::pages::Owner::Process(a) = self.pages.group(g).owner {
+                self.spaces[a].tables -= 1;
+            }
+            self.free_frame(t);
+        }
+    }
+
+    /// Installs a page table for a group.
+    pub fn set_table(&mut self, g: GroupId, frame: Pfn) {
+        self.frames.reset(frame, FrameKind::PageTable);
+        self.pages.group_mut(g).table = Some(frame);
+        self.nr_page_tables += 1;
+        if let crate::virt::pages::Owner::Process(a) = self.pages.group(g).owner {
+            self.spaces[a].tables += 1;
+        }
+    }
+
+    /// The end of a device request. Returns the folio if threads may wait for it.
+    pub fn io_done(&mut self, policy: &mut dyn ReclaimPolicy, done: IoDone) -> Option<FolioId> {
+        match done {
+            IoDone::Read(folio) => {
+                self.frames.clear(folio, flag::LOCKED);
+                if self.frames.has(folio, flag::ORPHAN) {
+                    self.bury(folio);
+                }
+                Some(folio)
+            }
+            IoDone::Write(folio) => {
+                self.frames.clear(folio, flag::WRITEBACK);
+                if self.frames.kind(folio) == FrameKind::File {
+                    self.files.nr_writeback -= 1;
+                    self.count(VmEvent::NrWritten, 1);
+                }
+                self.emit(|| crate::base::event::TraceEvent::SimWritebackEnd { pfn: folio });
+                if self.frames.has(folio, flag::ORPHAN) {
+                    self.bury(folio);
+                } else if self.frames.test_clear(folio, flag::RECLAIM) {
+                    self.lru_rotate(policy, folio);
+                }
+                None
+            }
+        }
+    }
+
+    /// Frees a folio whose owner went while a device worked on it.
+    fn bury(&mut self, folio: FolioId) {
+        self.frames.clear(folio, flag::ORPHAN);
+        self.drop_swapcache(folio);
+        self.free_frame(folio);
+    }
+}

@@ -1,0 +1,430 @@
+//! `Memory` puts frames, zones, page tables, swap and the page cache together, and offers
+//! the doors through which anything happens to a folio: allocate, map, unmap, evict, free,
+//! put on a list. Accounting, cost and tracing live here once.
+//!
+//! `Memory` knows no policy. Where a door has to tell one, the policy is an argument.
+
+mod batch;
+mod cgroup;
+mod check;
+mod evict;
+mod file;
+mod map;
+mod young;
+
+pub use batch::Batches;
+pub use cgroup::{Memcg, Memcgs};
+pub use evict::{Evicting, Prepared};
+pub use young::References;
+
+use crate::backing::cache::Files;
+use crate::backing::device::Device;
+use crate::backing::swap::Swap;
+use crate::base::event::{TraceEvent, Tracer};
+use crate::base::id::{AsId, CpuId, IndexVec, ListId, MemcgId, NodeId, PageIdx, Pfn, ZoneId};
+use crate::base::time::{SimDuration, SimTime};
+use crate::base::vmstat::{VmEvent, VmStat};
+use crate::machine::config::{Kernel, MachineConfig, VmSysctl, ZoneKind};
+use crate::machine::cost::CostModel;
+use crate::phys::frames::{FolioId, FrameKind, Frames, flag};
+use crate::phys::lists::Lists;
+use crate::phys::zones::{Mark, Zones};
+use crate::virt::pages::Pages;
+use crate::virt::rmap::Rmap;
+use crate::virt::space::Spaces;
+
+/// A device request that will end.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum IoDone {
+    /// A folio was read: unlock it.
+    Read(Pfn),
+    /// A folio was written.
+    Write(Pfn),
+}
+
+/// What the last passes over a node met (core.md 2.1).
+#[derive(Clone, Copy, Debug, Default)]
+pub struct NodeFlags {
+    /// Dirty file pages at the tail: kswapd may write them.
+    pub dirty: bool,
+    /// Pages under write are recycled through the list.
+    pub writeback: bool,
+    /// Every dirty page met was congested.
+    pub congested: bool,
+}
+
+/// The memory of a machine.
+pub struct Memory {
+    /// The kernel whose behaviour is followed.
+    pub kernel: Kernel,
+    /// Sysctls.
+    pub vm: VmSysctl,
+    /// Costs.
+    pub cost: CostModel,
+    /// log2 of 1/batch_scale.
+    pub batch_shift: u32,
+    /// Frame columns.
+    pub frames: Frames,
+    /// Folio lists.
+    pub lists: Lists,
+    /// Zones.
+    pub zones: Zones,
+    /// Page index.
+    pub pages: Pages,
+    /// Address spaces.
+    pub spaces: Spaces,
+    /// Reverse map of shared folios.
+    pub rmap: Rmap,
+    /// Files and page cache.
+    pub files: Files,
+    /// The device under the files.
+    pub file_device: Device,
+    /// Swap space.
+    pub swap: Option<Swap>,
+    /// Counters.
+    pub vmstat: VmStat,
+    /// Groups.
+    pub memcgs: Memcgs,
+    /// Per-CPU LRU batches.
+    pub batches: Batches,
+    /// Where events go.
+    pub tracer: Tracer,
+    /// The clock of whoever acts; doors advance it by what they cost.
+    pub now: SimTime,
+    /// The CPU of whoever acts.
+    pub cpu: CpuId,
+    /// Requests submitted by the current step; the machine queues their ends.
+    pub io: Vec<(SimTime, IoDone)>,
+    /// Per node: conditions met by reclaim.
+    pub node_flags: IndexVec<NodeId, NodeFlags>,
+    /// Folio pages off their lists for a scan, per node and type (anonymous, file).
+    pub isolated: IndexVec<NodeId, [u64; 2]>,
+    /// Folio pages on evictable lists, per zone and type.
+    lru_pages: IndexVec<ZoneId, [u64; 2]>,
+    /// Frames that page tables take.
+    pub nr_page_tables: u64,
+    /// Frames that slab (shadow nodes) takes.
+    pub nr_slab: Vec<Pfn>,
+    /// Frames that zram's store takes.
+    pub nr_zram: Vec<Pfn>,
+    /// Pages whose contents zram holds.
+    pub zram_stored: u64,
+    /// Evictions so far; each that an observer sees has this number.
+    pub evictions: u64,
+    /// The page that `prepare_evict` unmapped last, for the event of `finish_evict`.
+    last_unmapped: Option<PageIdx>,
+    /// Numbers of the last evictions, kept only for an observer.
+    eviction_names: std::collections::BTreeMap<PageIdx, u64>,
+}
+
+impl Memory {
+    /// The memory of a machine, as it is when the workload starts.
+    pub fn new(config: &MachineConfig) -> Self {
+        let zones = Zones::new(config);
+        let nr = zones.nr_frames();
+        let mut mem = Memory {
+            kernel: config.kernel,
+            vm: config.vm.clone(),
+            cost: config.cost.clone(),
+            batch_shift: config.batch_shift,
+            frames: Frames::new(nr, !config.memcgs.is_empty()),
+            lists: Lists::new(nr),
+            pages: Pages::default(),
+            spaces: Spaces::default(),
+            rmap: Rmap::default(),
+            files: Files::default(),
+            file_device: Device::new(config.file_device.clone()),
+            swap: config
+                .swap
+                .as_ref()
+                .filter(|s| s.slots > 0)
+                .map(|s| Swap::new(s.slots, Device::new(s.device.clone()), config.cpus)),
+            vmstat: VmStat::default(),
+            memcgs: Memcgs::new(&config.memcgs),
+            batches: Batches::new(config),
+            tracer: Tracer::default(),
+            now: SimTime::ZERO,
+            cpu: CpuId(0),
+            io: Vec::new(),
+            node_flags: IndexVec::filled(zones.nr_nodes(), NodeFlags::default()),
+            isolated: IndexVec::filled(zones.nr_nodes(), [0; 2]),
+            lru_pages: IndexVec::filled(zones.ids().count(), [0; 2]),
+            zones,
+            nr_page_tables: 0,
+            nr_slab: Vec::new(),
+            nr_zram: Vec::new(),
+            zram_stored: 0,
+            evictions: 0,
+            last_unmapped: None,
+            eviction_names: std::collections::BTreeMap::new(),
+        };
+        // Page 0 of the index is never used, so that a word of 0 is free to mean "none".
+        mem.pages.reserve(1, crate::virt::pages::Owner::Free, 0);
+        mem.hold_for_kernel(config.os_overhead);
+        mem
+    }
+
+    fn hold_for_kernel(&mut self, pages: u64) {
+        let total: u64 = self.zones.nr_free();
+        for z in self.zones.ids() {
+            let share = (pages * self.zones[z].free).checked_div(total).unwrap_or(0);
+            for _ in 0..share {
+                if let Some(p) = self.zones[z].alloc_page(0) {
+                    self.frames.reset(p, FrameKind::Kernel);
+                }
+            }
+        }
+    }
+
+    /// Time passes for whoever acts.
+    #[inline(always)]
+    pub fn charge(&mut self, d: SimDuration) {
+        self.now += d;
+    }
+
+    /// Counts events.
+    #[inline(always)]
+    pub fn count(&mut self, e: VmEvent, n: u64) {
+        self.vmstat.add(e, n);
+    }
+
+    /// Counts events on the machine and in a group.
+    #[inline(always)]
+    pub fn count_in(&mut self, memcg: MemcgId, e: VmEvent, n: u64) {
+        self.vmstat.add(e, n);
+        if memcg.0 != 0 {
+            self.memcgs.count(memcg, e, n);
+        }
+    }
+
+    /// Reports an event at the acting clock.
+    #[inline(always)]
+    pub fn emit(&mut self, make: impl FnOnce() -> TraceEvent) {
+        self.tracer.now = self.now;
+        self.tracer.emit(make);
+    }
+
+    /// The node of a frame.
+    #[inline]
+    pub fn node_of(&self, pfn: Pfn) -> NodeId {
+        self.zones[self.zones.of(pfn)].node
+    }
+
+    // ---- allocation and freeing ----
+
+    /// Tries the zones of a node (then the other nodes) from `highest` down against a
+    /// watermark (`get_page_from_freelist`); no reclaim. `None` for the mark: take what
+    /// there is, as a reclaimer may.
+    pub fn try_alloc(
+        &mut self,
+        node: NodeId,
+        highest: ZoneKind,
+        mark: Option<Mark>,
+    ) -> Option<Pfn> {
+        let nodes = self.zones.nr_nodes();
+        for k in 0..nodes {
+            let n = NodeId(((node.0 as usize + k) % nodes) as u8);
+            for i in (0..self.zones.of_node(n).len()).rev() {
+                let z = self.zones.of_node(n)[i];
+                let zone = &mut self.zones[z];
+                if zone.kind > highest || mark.is_some_and(|m| !zone.watermark_ok(m, highest)) {
+                    continue;
+                }
+                if let Some(pfn) = zone.alloc_page(self.cpu.0.into()) {
+                    let e = match zone.kind {
+                        ZoneKind::Dma => VmEvent::PgAllocDma,
+                        ZoneKind::Dma32 => VmEvent::PgAllocDma32,
+                        ZoneKind::Normal => VmEvent::PgAllocNormal,
+                        ZoneKind::Movable => VmEvent::PgAllocMovable,
+                    };
+                    self.vmstat.add(e, 1);
+                    self.frames.reset(pfn, FrameKind::Fresh);
+                    self.emit(|| TraceEvent::MmPageAlloc { pfn, order: 0, zone: z.0 });
+                    return Some(pfn);
+                }
+            }
+        }
+        None
+    }
+
+    /// Gives a frame back to the allocator. Nothing may refer to it any more.
+    pub fn free_frame(&mut self, pfn: Pfn) {
+        debug_assert!(
+            !self.frames.has(pfn, flag::LRU | flag::SWAPCACHE | flag::IN_BATCH | flag::WRITEBACK),
+            "{pfn} freed while in use: {:#x}",
+            self.frames.bits(pfn)
+        );
+        self.frames.reset(pfn, FrameKind::Free);
+        let z = self.zones.of(pfn);
+        self.zones[z].free_page(self.cpu.0.into(), pfn);
+        self.vmstat.add(VmEvent::PgFree, 1);
+        self.emit(|| TraceEvent::MmPageFree { pfn, order: 0 });
+    }
+
+    /// Lets the memory that the kernel needs for itself follow its use: nodes of the swap
+    /// map and of page caches (64 entries and a seventh of a page each), zram's store.
+    /// The kernel takes such pages from its reserves where it must.
+    pub fn settle_kernel(&mut self) {
+        let nodes = self.swap.as_ref().map_or(0, |s| s.nodes) + self.files.nr_nodes();
+        let slab = nodes.div_ceil(7) as usize;
+        while self.nr_slab.len() < slab {
+            match self.try_alloc(NodeId(0), ZoneKind::Normal, None) {
+                Some(p) => {
+                    self.frames.reset(p, FrameKind::Slab);
+                    self.nr_slab.push(p);
+                }
+                None => break,
+            }
+        }
+        while self.nr_slab.len() > slab {
+            let p = self.nr_slab.pop().expect("longer than wanted");
+            self.free_frame(p);
+        }
+        let per_page = self.swap.as_ref().map_or(0, |s| s.device.config().stored_bytes_per_page);
+        if per_page > 0 {
+            let want = (self.zram_stored * u64::from(per_page)).div_ceil(4096) as usize;
+            while self.nr_zram.len() < want {
+                match self.try_alloc(NodeId(0), ZoneKind::Movable, None) {
+                    Some(p) => {
+                        self.frames.reset(p, FrameKind::Kernel);
+                        self.nr_zram.push(p);
+                    }
+                    None => break,
+                }
+            }
+            while self.nr_zram.len() > want {
+                let p = self.nr_zram.pop().expect("longer than wanted");
+                self.free_frame(p);
+            }
+        }
+    }
+
+    // ---- lists ----
+
+    /// Puts a folio at the head of a list.
+    #[inline]
+    pub fn lru_add_head(&mut self, list: ListId, folio: FolioId) {
+        let z = self.lru_enter(folio);
+        self.lists.push_head(list, folio, z);
+    }
+
+    /// Puts a folio at the tail of a list.
+    #[inline]
+    pub fn lru_add_tail(&mut self, list: ListId, folio: FolioId) {
+        let z = self.lru_enter(folio);
+        self.lists.push_tail(list, folio, z);
+    }
+
+    #[inline]
+    fn lru_enter(&mut self, folio: FolioId) -> ZoneId {
+        debug_assert!(!self.frames.has(folio, flag::LRU), "{folio} is on a list already");
+        self.frames.set(folio, flag::LRU);
+        let z = self.zones.of(folio);
+        if !self.frames.has(folio, flag::UNEVICTABLE) {
+            self.lru_pages[z][usize::from(self.frames.is_file_lru(folio))] += 1;
+        }
+        z
+    }
+
+    /// Takes a folio off its list.
+    #[inline]
+    pub fn lru_del(&mut self, folio: FolioId) {
+        debug_assert!(self.frames.has(folio, flag::LRU), "{folio} is on no list");
+        self.frames.clear(folio, flag::LRU);
+        let z = self.zones.of(folio);
+        if !self.frames.has(folio, flag::UNEVICTABLE) {
+            self.lru_pages[z][usize::from(self.frames.is_file_lru(folio))] -= 1;
+        }
+        self.lists.remove(folio, z);
+    }
+
+    /// Takes the folio at the tail of a list.
+    #[inline]
+    pub fn lru_pop_tail(&mut self, list: ListId) -> Option<FolioId> {
+        let folio = self.lists.tail(list)?;
+        self.lru_del(folio);
+        Some(folio)
+    }
+
+    /// Folio pages of a zone on evictable lists: anonymous, file.
+    pub fn zone_lru_pages(&self, z: ZoneId) -> [u64; 2] {
+        self.lru_pages[z]
+    }
+
+    /// Folio pages of a node on evictable lists: anonymous, file.
+    pub fn node_lru_pages(&self, n: NodeId) -> [u64; 2] {
+        self.zones
+            .of_node(n)
+            .iter()
+            .fold([0; 2], |a, &z| [a[0] + self.lru_pages[z][0], a[1] + self.lru_pages[z][1]])
+    }
+
+    /// Whether anonymous memory can be reclaimed at all: some slot is free
+    /// (`can_reclaim_anon_pages`), in the group's allowance too.
+    pub fn can_swap(&self, memcg: MemcgId) -> bool {
+        self.swap.as_ref().is_some_and(Swap::has_room) && self.memcgs.swap_room(memcg)
+    }
+
+    /// Whether swap space exists (`total_swap_pages`).
+    pub fn has_swap(&self) -> bool {
+        self.swap.is_some()
+    }
+
+    /// Whether kernels after 6.1 are followed where they ignore `MADV_RANDOM` mappings.
+    #[inline]
+    pub fn ignores_random(&self) -> bool {
+        self.kernel >= Kernel::V6_12
+    }
+
+    /// Gauges under their names in `/proc/vmstat`, without those of the policy's lists.
+    pub fn gauges(&self) -> Vec<(&'static str, u64)> {
+        let anon: u64 = self.spaces.ids().map(|a| self.spaces[a].rss_anon).sum();
+        let mapped: u64 = self.spaces.ids().map(|a| self.spaces[a].rss_file).sum();
+        vec![
+            ("nr_free_pages", self.zones.nr_free()),
+            ("nr_anon_pages", anon),
+            ("nr_mapped", mapped),
+            ("nr_file_pages", self.files.nr_cached),
+            ("nr_dirty", self.files.nr_dirty),
+            ("nr_writeback", self.files.nr_writeback),
+            ("nr_page_table_pages", self.nr_page_tables),
+            ("nr_slab_reclaimable", self.nr_slab.len() as u64),
+            ("nr_swapcached", self.swap.as_ref().map_or(0, |s| s.cached)),
+            ("nr_swap_used", self.swap.as_ref().map_or(0, |s| u64::from(s.in_use_count()))),
+            ("nr_zram_store", self.nr_zram.len() as u64),
+            ("workingset_nodes", self.swap.as_ref().map_or(0, |s| s.shadow_nodes)),
+        ]
+    }
+
+    /// Host bytes of everything that grows with simulated memory.
+    pub fn host_bytes(&self) -> u64 {
+        self.frames.host_bytes()
+            + self.lists.host_bytes()
+            + self.pages.host_bytes()
+            + self.swap.as_ref().map_or(0, Swap::host_bytes)
+    }
+
+    /// Names the last eviction of a page, for an observer.
+    fn name_eviction(&mut self, page: Option<PageIdx>) -> u64 {
+        self.evictions += 1;
+        if self.tracer.on() {
+            if let Some(p) = page {
+                self.eviction_names.insert(p, self.evictions);
+            }
+        }
+        self.evictions
+    }
+
+    /// The number of the eviction that a refault of `page` answers, if an observer saw it.
+    pub fn eviction_of(&self, page: PageIdx) -> Option<u64> {
+        self.eviction_names.get(&page).copied()
+    }
+
+    /// The process that owns a page.
+    pub fn space_of(&self, page: PageIdx) -> AsId {
+        match self.pages.group(page.group()).owner {
+            crate::virt::pages::Owner::Process(a) => a,
+            o => panic!("{page} belongs to {o:?}, not to a process"),
+        }
+    }
+}

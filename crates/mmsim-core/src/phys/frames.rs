@@ -1,0 +1,243 @@
+//! Frames: what is true of a page of physical memory under any policy.
+//!
+//! Columns, not records, because each path reads one or two of them: a reverse-map word,
+//! a word of flags, and (with several groups) the owner. The position in an LRU list is
+//! the lists' own column. A hit touches none of them.
+
+use crate::base::id::{IndexVec, MemcgId, Pfn, SwapSlot};
+
+/// A folio: a naturally aligned group of frames handled as one, named by its first frame.
+/// Folios of order 0 are all there is so far; the order has its bits in the flags.
+pub type FolioId = Pfn;
+
+/// What a frame is used for (core.md 2.3).
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[repr(u8)]
+pub enum FrameKind {
+    /// With the allocator: on a free list or never touched.
+    Free = 0,
+    /// In a per-CPU list.
+    Pcp = 1,
+    /// Anonymous memory.
+    Anon = 2,
+    /// Page cache.
+    File = 3,
+    /// A page table.
+    PageTable = 4,
+    /// Slab: shadow nodes.
+    Slab = 5,
+    /// Held by the kernel for good or on behalf of zram.
+    Kernel = 6,
+    /// Allocated, not yet anything.
+    Fresh = 7,
+}
+
+impl FrameKind {
+    const ALL: [FrameKind; 8] = [
+        FrameKind::Free,
+        FrameKind::Pcp,
+        FrameKind::Anon,
+        FrameKind::File,
+        FrameKind::PageTable,
+        FrameKind::Slab,
+        FrameKind::Kernel,
+        FrameKind::Fresh,
+    ];
+}
+
+/// Flags of a folio. Semantics: core.md 2.3.
+pub mod flag {
+    const BASE: u32 = 10;
+    /// Software access mark.
+    pub const REFERENCED: u32 = 1 << BASE;
+    /// Belongs on an active list.
+    pub const ACTIVE: u32 = 1 << (BASE + 1);
+    /// Is on an LRU list now.
+    pub const LRU: u32 = 1 << (BASE + 2);
+    /// Contents differ from the backing store.
+    pub const DIRTY: u32 = 1 << (BASE + 3);
+    /// A device write is in flight.
+    pub const WRITEBACK: u32 = 1 << (BASE + 4);
+    /// Free as soon as the write ends.
+    pub const RECLAIM: u32 = 1 << (BASE + 5);
+    /// Anonymous memory proper; cleared by MADV_FREE.
+    pub const SWAPBACKED: u32 = 1 << (BASE + 6);
+    /// Has a slot and sits in the swap cache.
+    pub const SWAPCACHE: u32 = 1 << (BASE + 7);
+    /// Was active once, or refaulted as such.
+    pub const WORKINGSET: u32 = 1 << (BASE + 8);
+    /// Brought in speculatively and not yet used.
+    pub const READAHEAD: u32 = 1 << (BASE + 9);
+    /// Reading this page triggers the next readahead.
+    pub const RA_TRIGGER: u32 = 1 << (BASE + 10);
+    /// In a locked mapping.
+    pub const MLOCKED: u32 = 1 << (BASE + 11);
+    /// On the unevictable list.
+    pub const UNEVICTABLE: u32 = 1 << (BASE + 12);
+    /// Taken off its list by a scan or by compaction.
+    pub const ISOLATED: u32 = 1 << (BASE + 13);
+    /// Under read, or being worked on.
+    pub const LOCKED: u32 = 1 << (BASE + 14);
+    /// DAMON: no access seen since it was marked.
+    pub const IDLE: u32 = 1 << (BASE + 15);
+    /// DAMON found and cleared an accessed bit that reclaim has not seen.
+    pub const YOUNG: u32 = 1 << (BASE + 16);
+    /// Waits in a per-CPU LRU batch.
+    pub const IN_BATCH: u32 = 1 << (BASE + 17);
+    /// Freed by its owner while a device still works on it; the frame goes when that ends.
+    pub const ORPHAN: u32 = 1 << (BASE + 18);
+    /// First of the bits that belong to the policy (three of them).
+    pub const POLICY: u32 = 1 << (BASE + 19);
+}
+
+const KIND_MASK: u32 = 0xf;
+const ORDER_SHIFT: u32 = 4;
+const MAP_SHIFT: u32 = 8;
+const MAP_MASK: u32 = 3 << MAP_SHIFT;
+
+/// How often a folio is mapped, as far as the reverse-map word has to know.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Mapped {
+    /// Not at all. The word holds the file's page index, or (swap cache) nothing.
+    No,
+    /// Once. The word holds the page index of that mapping.
+    Once,
+    /// More often. The word is a handle into the side table of the reverse map.
+    Many,
+}
+
+/// Columns of the frame table.
+#[derive(Clone)]
+pub struct Frames {
+    flags: IndexVec<Pfn, u32>,
+    /// Reverse map: one word a frame, read as [`Mapped`] says.
+    pub rmap: IndexVec<Pfn, u32>,
+    memcg: IndexVec<Pfn, u16>,
+    slot: IndexVec<Pfn, u32>,
+}
+
+impl Frames {
+    /// `n` frames, all free. Owners are kept only `with_memcgs`.
+    pub fn new(n: usize, with_memcgs: bool) -> Self {
+        Frames {
+            flags: IndexVec::filled(n, 0),
+            rmap: IndexVec::filled(n, 0),
+            memcg: IndexVec::filled(if with_memcgs { n } else { 0 }, 0),
+            slot: IndexVec::new(),
+        }
+    }
+    /// Number of frames.
+    pub fn len(&self) -> usize {
+        self.flags.len()
+    }
+    /// Whether there is no frame.
+    pub fn is_empty(&self) -> bool {
+        self.flags.is_empty()
+    }
+    /// All flag bits of a folio, kind and order included.
+    #[inline(always)]
+    pub fn bits(&self, f: FolioId) -> u32 {
+        self.flags[f]
+    }
+    /// Whether any of `bits` is set.
+    #[inline(always)]
+    pub fn has(&self, f: FolioId, bits: u32) -> bool {
+        self.flags[f] & bits != 0
+    }
+    /// Sets flags.
+    #[inline(always)]
+    pub fn set(&mut self, f: FolioId, bits: u32) {
+        self.flags[f] |= bits;
+    }
+    /// Clears flags.
+    #[inline(always)]
+    pub fn clear(&mut self, f: FolioId, bits: u32) {
+        self.flags[f] &= !bits;
+    }
+    /// Clears flags and says whether any was set.
+    #[inline(always)]
+    pub fn test_clear(&mut self, f: FolioId, bits: u32) -> bool {
+        let was = self.flags[f] & bits != 0;
+        self.flags[f] &= !bits;
+        was
+    }
+    /// What the frame is used for.
+    #[inline(always)]
+    pub fn kind(&self, f: Pfn) -> FrameKind {
+        FrameKind::ALL[(self.flags[f] & 7) as usize]
+    }
+    /// Gives the frame a new use: all flags are cleared.
+    #[inline]
+    pub fn reset(&mut self, f: Pfn, kind: FrameKind) {
+        self.flags[f] = kind as u32;
+    }
+    /// Changes the use and keeps the flags.
+    #[inline]
+    pub fn set_kind(&mut self, f: Pfn, kind: FrameKind) {
+        self.flags[f] = self.flags[f] & !KIND_MASK | kind as u32;
+    }
+    /// Order of the folio (0: one page).
+    #[inline]
+    pub fn order(&self, f: FolioId) -> u8 {
+        (self.flags[f] >> ORDER_SHIFT & 0xf) as u8
+    }
+    /// How often it is mapped.
+    #[inline(always)]
+    pub fn mapped(&self, f: FolioId) -> Mapped {
+        match (self.flags[f] & MAP_MASK) >> MAP_SHIFT {
+            0 => Mapped::No,
+            1 => Mapped::Once,
+            _ => Mapped::Many,
+        }
+    }
+    /// Records how often it is mapped; the reverse-map word is the caller's affair.
+    #[inline]
+    pub fn set_mapped(&mut self, f: FolioId, m: Mapped) {
+        let v = match m {
+            Mapped::No => 0,
+            Mapped::Once => 1,
+            Mapped::Many => 2,
+        };
+        self.flags[f] = self.flags[f] & !MAP_MASK | v << MAP_SHIFT;
+    }
+    /// Whether the folio counts as file memory: not backed by swap.
+    #[inline(always)]
+    pub fn is_file_lru(&self, f: FolioId) -> bool {
+        !self.has(f, flag::SWAPBACKED)
+    }
+    /// The group that is charged for the folio.
+    #[inline(always)]
+    pub fn memcg(&self, f: FolioId) -> MemcgId {
+        if self.memcg.is_empty() { MemcgId(0) } else { MemcgId(self.memcg[f]) }
+    }
+    /// Sets the group.
+    #[inline]
+    pub fn set_memcg(&mut self, f: FolioId, m: MemcgId) {
+        if !self.memcg.is_empty() {
+            self.memcg[f] = m.0;
+        }
+    }
+    /// The slot of a folio in the swap cache.
+    #[inline]
+    pub fn slot(&self, f: FolioId) -> SwapSlot {
+        debug_assert!(self.has(f, flag::SWAPCACHE), "{f} has no slot");
+        SwapSlot(self.slot[f])
+    }
+    /// The slot column as it stands, flag or not.
+    #[inline]
+    pub(crate) fn slot_raw(&self, f: FolioId) -> u32 {
+        self.slot[f]
+    }
+    /// Sets the slot; the column exists from the first use on.
+    #[inline]
+    pub fn set_slot(&mut self, f: FolioId, s: SwapSlot) {
+        if self.slot.is_empty() {
+            self.slot.resize(self.flags.len(), 0);
+        }
+        self.slot[f] = s.0;
+    }
+    /// Host bytes in use.
+    pub fn host_bytes(&self) -> u64 {
+        (self.flags.len() * 8 + self.memcg.len() * 2 + self.slot.len() * 4) as u64
+    }
+}

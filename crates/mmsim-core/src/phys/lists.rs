@@ -1,0 +1,367 @@
+//! Folio lists as chunked deques.
+//!
+//! A list scan that follows links runs at the latency of memory: every folio is a miss
+//! that depends on the one before it. A list stored as a sequence is read ahead by the
+//! hardware instead. So a list here is a chain of chunks of 64 folio numbers, read from
+//! the tail towards the head, and every folio knows its position for removal from the
+//! middle, which leaves a tombstone. Kernel order is kept exactly: push and pop at both
+//! ends, removal anywhere, iteration from the tail. Insertion in the middle does not
+//! exist in the policies that are modelled.
+//!
+//! A folio's position is valid only while its `lru` flag is set. Being on two lists is
+//! impossible (one position per folio), and lengths cannot drift (only this file changes
+//! them). Tombstones are not counted in lengths, and scans pass them for free; a list
+//! whose chunks are mostly tombstones is packed anew.
+
+use crate::base::id::{IndexVec, ListId, Pfn, ZoneId};
+
+const CHUNK: usize = 64;
+const NONE: u32 = u32::MAX;
+/// Zones that one list may span.
+pub const MAX_ZONES: usize = 8;
+
+#[derive(Clone)]
+struct Chunk {
+    headward: u32,
+    tailward: u32,
+    list: ListId,
+    live: u16,
+}
+
+#[derive(Clone)]
+struct List {
+    /// Chunk that holds the head; `NONE` if the list is empty.
+    head: u32,
+    tail: u32,
+    /// First used slot of the head chunk.
+    head_slot: u8,
+    /// Last used slot of the tail chunk.
+    tail_slot: u8,
+    chunks: u32,
+    len: u64,
+    len_zone: [u64; MAX_ZONES],
+}
+
+/// All lists of a machine, in one arena.
+#[derive(Clone)]
+pub struct Lists {
+    chunks: Vec<Chunk>,
+    entries: Vec<[u32; CHUNK]>,
+    free: Vec<u32>,
+    lists: IndexVec<ListId, List>,
+    /// Position of each folio: chunk and slot.
+    pos: IndexVec<Pfn, u32>,
+}
+
+impl Lists {
+    /// Room for the folios of `nr_frames` frames; no list yet.
+    pub fn new(nr_frames: usize) -> Self {
+        Lists {
+            chunks: Vec::new(),
+            entries: Vec::new(),
+            free: Vec::new(),
+            lists: IndexVec::new(),
+            pos: IndexVec::filled(nr_frames, NONE),
+        }
+    }
+
+    /// A new, empty list.
+    pub fn create(&mut self) -> ListId {
+        self.lists.push(List {
+            head: NONE,
+            tail: NONE,
+            head_slot: 0,
+            tail_slot: 0,
+            chunks: 0,
+            len: 0,
+            len_zone: [0; MAX_ZONES],
+        })
+    }
+
+    /// Number of folios on a list.
+    #[inline]
+    pub fn len(&self, list: ListId) -> u64 {
+        self.lists[list].len
+    }
+
+    /// Number of folios of one zone on a list.
+    #[inline]
+    pub fn len_in(&self, list: ListId, zone: ZoneId) -> u64 {
+        self.lists[list].len_zone[zone.0 as usize]
+    }
+
+    /// The list that a listed folio is on.
+    #[inline]
+    pub fn list_of(&self, folio: Pfn) -> ListId {
+        self.chunks[(self.pos[folio] >> 6) as usize].list
+    }
+
+    fn new_chunk(&mut self, list: ListId) -> u32 {
+        let chunk = Chunk { headward: NONE, tailward: NONE, list, live: 0 };
+        self.lists[list].chunks += 1;
+        if let Some(c) = self.free.pop() {
+            self.chunks[c as usize] = chunk;
+            self.entries[c as usize] = [NONE; CHUNK];
+            c
+        } else {
+            self.chunks.push(chunk);
+            self.entries.push([NONE; CHUNK]);
+            (self.chunks.len() - 1) as u32
+        }
+    }
+
+    #[inline]
+    fn place(&mut self, chunk: u32, slot: u8, folio: Pfn) {
+        self.entries[chunk as usize][slot as usize & (CHUNK - 1)] = folio.0;
+        self.chunks[chunk as usize].live += 1;
+        self.pos[folio] = chunk << 6 | u32::from(slot);
+    }
+
+    /// Puts a folio at the head.
+    #[inline]
+    pub fn push_head(&mut self, list: ListId, folio: Pfn, zone: ZoneId) {
+        let l = &mut self.lists[list];
+        l.len += 1;
+        l.len_zone[zone.0 as usize] += 1;
+        let (chunk, slot) = if l.head != NONE && l.head_slot > 0 {
+            l.head_slot -= 1;
+            (l.head, l.head_slot)
+        } else {
+            let old = l.head;
+            let c = self.new_chunk(list);
+            self.chunks[c as usize].tailward = old;
+            let l = &mut self.lists[list];
+            l.head = c;
+            l.head_slot = CHUNK as u8 - 1;
+            if old == NONE {
+                l.tail = c;
+                l.tail_slot = l.head_slot;
+            } else {
+                self.chunks[old as usize].headward = c;
+            }
+            (c, CHUNK as u8 - 1)
+        };
+        self.place(chunk, slot, folio);
+    }
+
+    /// Puts a folio at the tail.
+    pub fn push_tail(&mut self, list: ListId, folio: Pfn, zone: ZoneId) {
+        let l = &mut self.lists[list];
+        l.len += 1;
+        l.len_zone[zone.0 as usize] += 1;
+        let (chunk, slot) = if l.tail != NONE && usize::from(l.tail_slot) < CHUNK - 1 {
+            l.tail_slot += 1;
+            (l.tail, l.tail_slot)
+        } else {
+            let old = l.tail;
+            let c = self.new_chunk(list);
+            self.chunks[c as usize].headward = old;
+            let l = &mut self.lists[list];
+            l.tail = c;
+            l.tail_slot = 0;
+            if old == NONE {
+                l.head = c;
+                l.head_slot = 0;
+            } else {
+                self.chunks[old as usize].tailward = c;
+            }
+            (c, 0)
+        };
+        self.place(chunk, slot, folio);
+    }
+
+    /// The folio at the tail, left where it is.
+    #[inline]
+    pub fn tail(&mut self, list: ListId) -> Option<Pfn> {
+        let l = &mut self.lists[list];
+        if l.len == 0 {
+            return None;
+        }
+        // Pass tombstones at the very end; each is passed once, then forgotten.
+        loop {
+            let e = self.entries[l.tail as usize][l.tail_slot as usize & (CHUNK - 1)];
+            if e != NONE {
+                return Some(Pfn(e));
+            }
+            debug_assert!(l.tail_slot > 0, "{list}: chunk {} of tombstones kept", l.tail);
+            l.tail_slot -= 1;
+        }
+    }
+
+    /// Takes the folio at the tail.
+    #[inline]
+    pub fn pop_tail(&mut self, list: ListId, zone_of: impl Fn(Pfn) -> ZoneId) -> Option<Pfn> {
+        let folio = self.tail(list)?;
+        self.remove(folio, zone_of(folio));
+        Some(folio)
+    }
+
+    /// Takes a folio off its list.
+    #[inline]
+    pub fn remove(&mut self, folio: Pfn, zone: ZoneId) {
+        let pos = self.pos[folio];
+        let (c, slot) = (pos >> 6, (pos & 63) as usize);
+        debug_assert_eq!(self.entries[c as usize][slot], folio.0, "{folio} not at {pos}");
+        self.entries[c as usize][slot] = NONE;
+        let chunk = &mut self.chunks[c as usize];
+        chunk.live -= 1;
+        let list = chunk.list;
+        let empty = chunk.live == 0;
+        let l = &mut self.lists[list];
+        l.len -= 1;
+        l.len_zone[zone.0 as usize] -= 1;
+        if empty {
+            self.drop_chunk(list, c);
+        } else if l.chunks > 8 && u64::from(l.chunks) * CHUNK as u64 > 4 * l.len {
+            self.pack(list);
+        }
+    }
+
+    #[cold]
+    fn drop_chunk(&mut self, list: ListId, c: u32) {
+        let (h, t) = (self.chunks[c as usize].headward, self.chunks[c as usize].tailward);
+        let l = &mut self.lists[list];
+        l.chunks -= 1;
+        if h == NONE {
+            l.head = t;
+            l.head_slot = 0;
+        } else {
+            self.chunks[h as usize].tailward = t;
+        }
+        let l = &mut self.lists[list];
+        if t == NONE {
+            l.tail = h;
+            l.tail_slot = CHUNK as u8 - 1;
+        } else {
+            self.chunks[t as usize].headward = h;
+        }
+        self.free.push(c);
+    }
+
+    /// Packs a list that is mostly tombstones, keeping its order.
+    #[cold]
+    fn pack(&mut self, list: ListId) {
+        let folios: Vec<Pfn> = self.iter_from_tail(list).collect();
+        let mut c = self.lists[list].head;
+        while c != NONE {
+            let next = self.chunks[c as usize].tailward;
+            self.free.push(c);
+            c = next;
+        }
+        let l = &mut self.lists[list];
+        (l.head, l.tail, l.chunks) = (NONE, NONE, 0);
+        let (len, len_zone) = (l.len, l.len_zone);
+        for &f in &folios {
+            self.push_head(list, f, ZoneId(0));
+        }
+        let l = &mut self.lists[list];
+        (l.len, l.len_zone) = (len, len_zone);
+    }
+
+    /// The folios from the tail to the head.
+    pub fn iter_from_tail(&self, list: ListId) -> impl Iterator<Item = Pfn> + '_ {
+        let l = &self.lists[list];
+        let mut chunk = l.tail;
+        let mut slot = i32::from(l.tail_slot);
+        let (head, head_slot) = (l.head, i32::from(l.head_slot));
+        std::iter::from_fn(move || {
+            loop {
+                if chunk == NONE || (chunk == head && slot < head_slot) {
+                    return None;
+                }
+                if slot < 0 {
+                    chunk = self.chunks[chunk as usize].headward;
+                    slot = CHUNK as i32 - 1;
+                    continue;
+                }
+                let e = self.entries[chunk as usize][slot as usize];
+                slot -= 1;
+                if e != NONE {
+                    return Some(Pfn(e));
+                }
+            }
+        })
+    }
+
+    /// All lists.
+    pub fn ids(&self) -> impl Iterator<Item = ListId> + use<> {
+        self.lists.ids()
+    }
+
+    /// Host bytes in use.
+    pub fn host_bytes(&self) -> u64 {
+        (self.pos.len() * 4 + self.chunks.len() * (CHUNK * 4 + size_of::<Chunk>())) as u64
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+    use std::collections::VecDeque;
+
+    const Z: ZoneId = ZoneId(0);
+
+    #[derive(Clone, Debug)]
+    enum Step {
+        PushHead(u8, u16),
+        PushTail(u8, u16),
+        Remove(u16),
+        PopTail(u8),
+    }
+
+    fn step() -> impl Strategy<Value = Step> {
+        prop_oneof![
+            4 => (0u8..3, 0u16..600).prop_map(|(l, f)| Step::PushHead(l, f)),
+            1 => (0u8..3, 0u16..600).prop_map(|(l, f)| Step::PushTail(l, f)),
+            3 => (0u16..600).prop_map(Step::Remove),
+            1 => (0u8..3).prop_map(Step::PopTail),
+        ]
+    }
+
+    proptest! {
+        /// Against plain deques: same order, same lengths, same answers.
+        #[test]
+        fn agrees_with_plain_deques(steps in prop::collection::vec(step(), 0..3000)) {
+            let mut lists = Lists::new(600);
+            let ids = [lists.create(), lists.create(), lists.create()];
+            let mut model: [VecDeque<u32>; 3] = Default::default();
+            for s in steps {
+                match s {
+                    Step::PushHead(l, f) | Step::PushTail(l, f)
+                        if model.iter().any(|m| m.contains(&u32::from(f))) => { let _ = l; }
+                    Step::PushHead(l, f) => {
+                        lists.push_head(ids[l as usize], Pfn(f.into()), Z);
+                        model[l as usize].push_front(f.into());
+                    }
+                    Step::PushTail(l, f) => {
+                        lists.push_tail(ids[l as usize], Pfn(f.into()), Z);
+                        model[l as usize].push_back(f.into());
+                    }
+                    Step::Remove(f) => {
+                        for (i, m) in model.iter_mut().enumerate() {
+                            if let Some(p) = m.iter().position(|&x| x == u32::from(f)) {
+                                m.remove(p);
+                                prop_assert_eq!(lists.list_of(Pfn(f.into())), ids[i]);
+                                lists.remove(Pfn(f.into()), Z);
+                            }
+                        }
+                    }
+                    Step::PopTail(l) => {
+                        let got = lists.pop_tail(ids[l as usize], |_| Z).map(|p| p.0);
+                        prop_assert_eq!(got, model[l as usize].pop_back());
+                    }
+                }
+                for (i, m) in model.iter().enumerate() {
+                    prop_assert_eq!(lists.len(ids[i]), m.len() as u64);
+                    prop_assert_eq!(lists.tail(ids[i]).map(|p| p.0), m.back().copied());
+                }
+            }
+            for (i, m) in model.iter().enumerate() {
+                let got: Vec<u32> = lists.iter_from_tail(ids[i]).map(|p| p.0).collect();
+                let want: Vec<u32> = m.iter().rev().copied().collect();
+                prop_assert_eq!(got, want);
+            }
+        }
+    }
+}

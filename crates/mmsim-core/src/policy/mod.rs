@@ -1,0 +1,218 @@
+//! What a replacement policy is to the machine.
+//!
+//! The policy decides, core does: a policy chooses folios and calls the doors of
+//! [`crate::memory::Memory`] (`prepare_evict`, `finish_evict`, `references`, the lists).
+//! Accounting, cost, tracing and checks live behind the doors, so two policies can only
+//! differ by their decisions. Mapped accesses are not announced; a policy learns about
+//! them by scanning, as the kernel must.
+
+use crate::base::digest::Digest;
+use crate::base::id::{MemcgId, NodeId};
+use crate::machine::config::ZoneKind;
+use crate::memory::Memory;
+use crate::phys::frames::FolioId;
+
+/// What an evicted page leaves behind: opaque to core, written on eviction, read at most
+/// once at the refault.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Shadow(pub u64);
+
+/// Why a folio comes to the policy.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum ArrivalKind {
+    /// New anonymous memory.
+    New,
+    /// Read back from swap.
+    SwapIn,
+    /// Read from a file.
+    Read,
+    /// A file page allocated to be written.
+    Write,
+    /// Put back after isolation.
+    PutBack,
+    /// Moved here by migration.
+    Migrated,
+}
+
+/// How a folio comes to the policy.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Arrival {
+    /// Why.
+    pub kind: ArrivalKind,
+    /// Set if it was added during a fault; then whether the faulting mapping has recency.
+    pub in_fault: Option<bool>,
+}
+
+/// Why a folio leaves without the policy's doing.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Departure {
+    /// Freed by its owner.
+    Freed,
+    /// Isolated by compaction or advice.
+    Isolated,
+}
+
+/// Who reclaims.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Reclaimer {
+    /// The node's background reclaimer.
+    Kswapd,
+    /// An allocating thread.
+    Direct,
+    /// An allocating thread whose group is over its limit, or `memory.reclaim`.
+    Limit(MemcgId),
+}
+
+/// One pass over a node, or one step of it.
+#[derive(Clone, Copy, Debug)]
+pub struct ReclaimRequest {
+    /// The node.
+    pub node: NodeId,
+    /// Who asks.
+    pub by: Reclaimer,
+    /// 12 (gentle) to 0.
+    pub priority: u8,
+    /// Order of the allocation behind it.
+    pub order: u8,
+    /// Highest zone of interest.
+    pub highest: ZoneKind,
+    /// Pages wanted (`nr_to_reclaim`).
+    pub target: u64,
+    /// Pages that earlier passes of the same reclaim freed already (`nr_reclaimed` carries on).
+    pub reclaimed: u64,
+    /// Dirty folios may be written.
+    pub may_writepage: bool,
+    /// Anonymous memory may be swapped.
+    pub may_swap: bool,
+    /// Deactivate whatever the ratios say.
+    pub force_deactivate: bool,
+    /// Ignore the cache-trim shortcut (6.12, last resort of kswapd).
+    pub no_cache_trim: bool,
+    /// Do one round of scans only; [`ReclaimOutcome::more`] says if the pass goes on. The
+    /// policy keeps its place between steps.
+    pub one_step: bool,
+}
+
+/// What a pass or step did.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct ReclaimOutcome {
+    /// Folio pages looked at on inactive lists whose lock was free (`nr_scanned`).
+    pub scanned: u64,
+    /// Pages freed.
+    pub reclaimed: u64,
+    /// The pass is not over: call again with the same request.
+    pub more: bool,
+    /// Active folios were spared for want of permission.
+    pub skipped_deactivate: bool,
+    /// Cache trimming was in force and freed nothing.
+    pub cache_trim_failed: bool,
+    /// What the scans met.
+    pub stats: PassStats,
+}
+
+/// Conditions of the folios that a pass met.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct PassStats {
+    /// Taken off inactive lists.
+    pub taken: u64,
+    /// Of these, file folios.
+    pub file_taken: u64,
+    /// Dirty.
+    pub dirty: u64,
+    /// Dirty and not yet queued for writing.
+    pub unqueued_dirty: u64,
+    /// Under write.
+    pub writeback: u64,
+    /// Under write, marked for reclaim and recycled through the list.
+    pub immediate: u64,
+    /// Dirty on a congested device.
+    pub congested: u64,
+}
+
+impl PassStats {
+    /// Adds another step's.
+    pub fn add(&mut self, o: &PassStats) {
+        self.taken += o.taken;
+        self.file_taken += o.file_taken;
+        self.dirty += o.dirty;
+        self.unqueued_dirty += o.unqueued_dirty;
+        self.writeback += o.writeback;
+        self.immediate += o.immediate;
+        self.congested += o.congested;
+    }
+}
+
+/// Sizes of a policy's lists, for reports, series and tests.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct LruSnapshot {
+    /// List names and sizes in pages.
+    pub lists: Vec<(String, u64)>,
+    /// Other values worth watching: ages, costs.
+    pub values: Vec<(String, u64)>,
+}
+
+/// A replacement policy. Only three methods are required.
+pub trait ReclaimPolicy: Send {
+    /// A folio leaves its LRU batch and needs a list (`lruvec_add_folio`). Leave its `LRU`
+    /// flag set, by [`Memory::lru_add_head`] or [`Memory::lru_add_tail`].
+    fn folio_arrived(&mut self, mem: &mut Memory, folio: FolioId, how: Arrival);
+
+    /// A listed folio is freed or isolated by someone else; not called for folios that the
+    /// policy itself took off. Take it off its list ([`Memory::lru_del`]).
+    fn folio_departed(&mut self, mem: &mut Memory, folio: FolioId, why: Departure);
+
+    /// One pass over a node, or one step of it.
+    fn reclaim(&mut self, mem: &mut Memory, req: &ReclaimRequest) -> ReclaimOutcome;
+
+    /// An evicted page is wanted again and its shadow was found: called before the folio
+    /// enters the batch. The policy may set `ACTIVE` and `WORKINGSET`, and counts.
+    fn folio_refaulted(&mut self, mem: &mut Memory, folio: FolioId, shadow: Shadow, how: Arrival) {
+        let _ = (mem, folio, shadow, how);
+    }
+    /// A page read from swap was mapped.
+    fn swapin_mapped(&mut self, mem: &mut Memory, folio: FolioId) {
+        let _ = (mem, folio);
+    }
+    /// A new anonymous folio is about to enter the batch: the policy may set `ACTIVE`.
+    fn anon_created(&mut self, mem: &mut Memory, folio: FolioId) {
+        let _ = (mem, folio);
+    }
+    /// An access through a system call, or the accessed bit found when a file page is
+    /// unmapped (`mark_page_accessed`); not a mapped hit.
+    fn folio_accessed(&mut self, mem: &mut Memory, folio: FolioId) {
+        mem.frames.set(folio, crate::phys::frames::flag::REFERENCED);
+    }
+    /// A listed folio is to be activated (leaves its activation batch).
+    fn folio_activated(&mut self, mem: &mut Memory, folio: FolioId) {
+        let _ = (mem, folio);
+    }
+    /// Advice says that a listed folio is cold (MADV_COLD).
+    fn folio_deactivated(&mut self, mem: &mut Memory, folio: FolioId) {
+        let _ = (mem, folio);
+    }
+    /// The write of a listed folio marked for reclaim ended: move it to where it is met next.
+    fn folio_rotated(&mut self, mem: &mut Memory, folio: FolioId) {
+        let _ = (mem, folio);
+    }
+    /// Before each pass of kswapd over a node.
+    fn age_node(&mut self, mem: &mut Memory, node: NodeId, highest: ZoneKind) {
+        let _ = (mem, node, highest);
+    }
+    /// A direct reclaim (of a group, or of all) or a run of kswapd on `node` has ended.
+    fn reclaim_ended(&mut self, mem: &mut Memory, node: NodeId, limit: Option<MemcgId>) {
+        let _ = (mem, node, limit);
+    }
+    /// List sizes and values of one lruvec.
+    fn snapshot(&self, mem: &Memory, node: NodeId, memcg: MemcgId) -> LruSnapshot {
+        let _ = (mem, node, memcg);
+        LruSnapshot::default()
+    }
+    /// Panics, naming ids, if an invariant of the policy does not hold.
+    fn check(&self, mem: &Memory) {
+        let _ = mem;
+    }
+    /// Adds the state that decides to a digest.
+    fn digest(&self, mem: &Memory, d: &mut Digest) {
+        let _ = (mem, d);
+    }
+}

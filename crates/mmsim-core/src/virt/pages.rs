@@ -1,0 +1,205 @@
+//! The global page index: PTEs of all processes and entries of all files, in two flat
+//! arrays.
+//!
+//! Every address space and every file takes slices of one index space, in groups of 512.
+//! For a process a group is one PTE table; for a file it is 512 pages of its cache. A page
+//! has one hot byte, all that a hit reads and writes, and one word beside it that only
+//! misses look at: the frame, or where the contents are (a swap slot, a shadow).
+
+use crate::base::id::{
+    AsId, FileId, GROUP_PAGES, GroupId, IndexVec, PageIdx, Pfn, SwapSlot, VmaId,
+};
+use std::collections::BTreeMap;
+
+/// Bits of the hot byte: a PTE as hardware sees it.
+pub mod pte {
+    /// Maps a frame (or the zero page). For a page of a file: is in the page cache.
+    pub const PRESENT: u8 = 1;
+    /// Accessed since the bit was cleared.
+    pub const YOUNG: u8 = 2;
+    /// Written since the bit was cleared.
+    pub const DIRTY: u8 = 4;
+    /// May be written without a fault.
+    pub const WRITABLE: u8 = 8;
+    /// Maps the shared zero page.
+    pub const ZERO: u8 = 16;
+    /// Not present, but belongs exclusively to this process: may be mapped writable.
+    pub const EXCLUSIVE: u8 = 32;
+}
+
+/// What the word beside the hot byte says.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Entry {
+    /// Nothing yet.
+    None,
+    /// A present page: its frame.
+    Frame(Pfn),
+    /// The shared zero page.
+    Zero,
+    /// Swapped out (processes).
+    Swap(SwapSlot),
+    /// Evicted, with a shadow in this cell (files).
+    Shadow(u32),
+}
+
+const TAG: u32 = 1 << 31;
+
+/// Who owns a group.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Owner {
+    /// Nobody.
+    Free,
+    /// A process.
+    Process(AsId),
+    /// A file.
+    File(FileId),
+}
+
+/// What is known of a group of 512 pages.
+#[derive(Clone, Copy, Debug)]
+pub struct Group {
+    /// The owner.
+    pub owner: Owner,
+    /// Number of the group within its owner: virtual address >> 21, or file page >> 9.
+    pub base: u64,
+    /// First VMA that reaches into the group, in order of address (processes).
+    pub vma: Option<VmaId>,
+    /// All mappings in the group have default flags and one group of processes, so that
+    /// a query for references need not look them up.
+    pub plain: bool,
+    /// PTEs that are not none.
+    pub used: u16,
+    /// A page-table frame is held for it.
+    pub table: Option<Pfn>,
+}
+
+/// The page index.
+#[derive(Clone, Default)]
+pub struct Pages {
+    /// Hot bytes.
+    pub hot: Vec<u8>,
+    entry: Vec<u32>,
+    groups: IndexVec<GroupId, Group>,
+    /// Free runs of groups by length.
+    free: BTreeMap<u32, Vec<u32>>,
+}
+
+impl Pages {
+    /// Reserves `n` consecutive groups for an owner.
+    pub fn reserve(&mut self, n: u32, owner: Owner, base: u64) -> GroupId {
+        let first = match self.free.get_mut(&n).and_then(Vec::pop) {
+            Some(g) => g,
+            None => {
+                let g = self.groups.len() as u32;
+                let pages = (g as usize + n as usize) << 9;
+                assert!(pages <= u32::MAX as usize, "more than 2^32 pages in use");
+                self.hot.resize(pages, 0);
+                self.entry.resize(pages, 0);
+                self.groups.resize(
+                    (g + n) as usize,
+                    Group {
+                        owner: Owner::Free,
+                        base: 0,
+                        vma: None,
+                        plain: false,
+                        used: 0,
+                        table: None,
+                    },
+                );
+                g
+            }
+        };
+        for i in 0..n {
+            self.groups[GroupId(first + i)] = Group {
+                owner,
+                base: base + u64::from(i),
+                vma: None,
+                plain: false,
+                used: 0,
+                table: None,
+            };
+        }
+        GroupId(first)
+    }
+
+    /// Gives groups back; all their pages must be none.
+    pub fn release(&mut self, first: GroupId, n: u32) {
+        for g in first.0..first.0 + n {
+            let g = &mut self.groups[GroupId(g)];
+            assert!(g.used == 0 && g.table.is_none(), "group of {:?} still in use", g.owner);
+            g.owner = Owner::Free;
+            g.vma = None;
+        }
+        self.free.entry(n).or_default().push(first.0);
+    }
+
+    /// A group.
+    #[inline]
+    pub fn group(&self, g: GroupId) -> &Group {
+        &self.groups[g]
+    }
+    /// A group, to change.
+    #[inline]
+    pub fn group_mut(&mut self, g: GroupId) -> &mut Group {
+        &mut self.groups[g]
+    }
+    /// Number of groups.
+    pub fn nr_groups(&self) -> usize {
+        self.groups.len()
+    }
+
+    /// The hot byte of a page.
+    #[inline(always)]
+    pub fn hot(&self, p: PageIdx) -> u8 {
+        self.hot[p.0 as usize]
+    }
+    /// Changes the hot byte of a page.
+    #[inline(always)]
+    pub fn set_hot(&mut self, p: PageIdx, v: u8) {
+        self.hot[p.0 as usize] = v;
+    }
+    /// What a page maps or where its contents are.
+    #[inline]
+    pub fn entry(&self, p: PageIdx) -> Entry {
+        let e = self.entry[p.0 as usize];
+        let h = self.hot[p.0 as usize];
+        if h & pte::PRESENT != 0 {
+            if h & pte::ZERO != 0 { Entry::Zero } else { Entry::Frame(Pfn(e)) }
+        } else if e == 0 {
+            Entry::None
+        } else if matches!(self.groups[p.group()].owner, Owner::File(_)) {
+            Entry::Shadow(e & !TAG)
+        } else {
+            Entry::Swap(SwapSlot(e & !TAG))
+        }
+    }
+    /// Sets what a page maps, with its hot bits; keeps count of PTEs in use.
+    #[inline]
+    pub fn set_entry(&mut self, p: PageIdx, e: Entry, bits: u8) {
+        let i = p.0 as usize;
+        let was_used = self.entry[i] != 0 || self.hot[i] & pte::PRESENT != 0;
+        let (word, hot) = match e {
+            Entry::None => (0, 0),
+            Entry::Frame(pfn) => (pfn.0, bits | pte::PRESENT),
+            Entry::Zero => (0, bits | pte::PRESENT | pte::ZERO),
+            Entry::Swap(s) => (s.0 | TAG, bits & !pte::PRESENT),
+            Entry::Shadow(c) => (c | TAG, bits & !pte::PRESENT),
+        };
+        self.entry[i] = word;
+        self.hot[i] = hot;
+        let is_used = e != Entry::None;
+        if was_used != is_used {
+            let g = &mut self.groups[p.group()];
+            if is_used {
+                g.used += 1;
+                debug_assert!(u32::from(g.used) <= GROUP_PAGES);
+            } else {
+                g.used -= 1;
+            }
+        }
+    }
+    /// Host bytes in use.
+    pub fn host_bytes(&self) -> u64 {
+        (self.hot.len() * 5 + self.groups.len() * size_of::<Group>()) as u64
+    }
+}

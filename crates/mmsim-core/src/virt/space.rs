@@ -1,0 +1,319 @@
+//! Address spaces and their VMAs.
+//!
+//! A process is an address space: regions that its workload numbers, each one VMA. A VMA
+//! lies in a span, a run of whole PTE tables with consecutive page indexes; VMAs mapped
+//! at given addresses close to each other share a span and so share PTE tables, as they
+//! do on the real machine.
+
+use crate::base::id::{AsId, FileId, GROUP_PAGES, GroupId, IndexVec, MemcgId, PageIdx, VmaId};
+use crate::virt::pages::{Owner, Pages};
+use crate::workload::{RegionId, VmaFlags};
+
+/// What a VMA maps, with machine-wide file numbers.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum VmaKind {
+    /// Private anonymous memory.
+    Anon,
+    /// A file from a page on.
+    File {
+        /// The file.
+        file: FileId,
+        /// First page of it.
+        offset: u32,
+        /// Writes go to the file.
+        shared: bool,
+    },
+}
+
+/// State of swap readahead by address (core.md 4.10): one word per VMA in the kernel.
+#[derive(Clone, Copy, Debug)]
+pub struct SwapRa {
+    /// Position of the last decision.
+    pub prev: u32,
+    /// Last window.
+    pub win: u32,
+    /// Hits since then.
+    pub hits: u32,
+}
+
+impl Default for SwapRa {
+    fn default() -> Self {
+        SwapRa { prev: 0, win: 0, hits: 4 }
+    }
+}
+
+/// A virtual memory area.
+#[derive(Clone, Debug)]
+pub struct Vma {
+    /// Its process.
+    pub space: AsId,
+    /// First page, in the global index.
+    pub start: PageIdx,
+    /// Pages.
+    pub pages: u32,
+    /// What it maps.
+    pub kind: VmaKind,
+    /// Flags.
+    pub flags: VmaFlags,
+    /// Swap readahead by address.
+    pub swap_ra: SwapRa,
+}
+
+impl Vma {
+    /// Whether accessed bits of this mapping tell reclaim anything (core.md 2.4).
+    #[inline]
+    pub fn recency(&self, ignores_random: bool) -> bool {
+        !(self.flags.seq_read || ignores_random && self.flags.rand_read)
+    }
+    /// First page behind it.
+    #[inline]
+    pub fn end(&self) -> PageIdx {
+        PageIdx(self.start.0 + self.pages)
+    }
+}
+
+#[derive(Clone, Debug)]
+struct Span {
+    va: u64,
+    first: GroupId,
+    groups: u32,
+    vmas: u32,
+}
+
+/// A process.
+#[derive(Clone, Debug)]
+pub struct AddressSpace {
+    /// Name, for reports.
+    pub name: String,
+    /// Group that is charged.
+    pub memcg: MemcgId,
+    /// Resident anonymous pages.
+    pub rss_anon: u64,
+    /// Resident file pages.
+    pub rss_file: u64,
+    /// Pages in swap.
+    pub swapents: u64,
+    /// Page-table frames.
+    pub tables: u64,
+    /// The process was killed or has exited.
+    pub dead: bool,
+    regions: Vec<Option<VmaId>>,
+    vmas: Vec<VmaId>,
+    spans: Vec<Span>,
+    next_va: u64,
+}
+
+/// All address spaces and VMAs.
+#[derive(Clone, Default)]
+pub struct Spaces {
+    spaces: IndexVec<AsId, AddressSpace>,
+    vmas: IndexVec<VmaId, Vma>,
+    free_vmas: Vec<VmaId>,
+}
+
+impl Spaces {
+    /// A new process.
+    pub fn create(&mut self, name: String, memcg: MemcgId) -> AsId {
+        self.spaces.push(AddressSpace {
+            name,
+            memcg,
+            rss_anon: 0,
+            rss_file: 0,
+            swapents: 0,
+            tables: 0,
+            dead: false,
+            regions: Vec::new(),
+            vmas: Vec::new(),
+            spans: Vec::new(),
+            // Where x86-64 starts to hand out addresses matters to nobody; 4 GiB is as good.
+            next_va: 0x10_0000,
+        })
+    }
+    /// All processes.
+    pub fn ids(&self) -> impl Iterator<Item = AsId> + use<> {
+        self.spaces.ids()
+    }
+    /// A VMA.
+    #[inline]
+    pub fn vma(&self, v: VmaId) -> &Vma {
+        &self.vmas[v]
+    }
+    /// A VMA, to change.
+    #[inline]
+    pub fn vma_mut(&mut self, v: VmaId) -> &mut Vma {
+        &mut self.vmas[v]
+    }
+    /// VMAs of a process in order of address.
+    pub fn vmas_of(&self, a: AsId) -> &[VmaId] {
+        &self.spaces[a].vmas
+    }
+    /// The VMA behind a region number.
+    #[inline]
+    pub fn region(&self, a: AsId, r: RegionId) -> Option<VmaId> {
+        self.spaces[a].regions.get(r.0 as usize).copied().flatten()
+    }
+    /// The VMA that holds a page of a process.
+    #[inline]
+    pub fn vma_of(&self, pages: &Pages, p: PageIdx) -> VmaId {
+        let g = pages.group(p.group());
+        let first = g.vma.unwrap_or_else(|| panic!("{p} lies in no mapping"));
+        if self.vmas[first].start <= p && p < self.vmas[first].end() {
+            return first;
+        }
+        let Owner::Process(a) = g.owner else { panic!("{p} belongs to no process") };
+        *self.spaces[a]
+            .vmas
+            .iter()
+            .find(|&&v| self.vmas[v].start <= p && p < self.vmas[v].end())
+            .unwrap_or_else(|| panic!("{p} lies in no mapping of {a}"))
+    }
+
+    /// Maps a region at `at` (virtual page), or at the next free 2 MiB boundary.
+    ///
+    /// # Panics
+    /// If the number is in use, the size is 0, or the addresses overlap another region:
+    /// the workload breaks its contract.
+    #[allow(clippy::too_many_arguments)] // They are mmap(2)'s.
+    pub fn mmap(
+        &mut self,
+        pages: &mut Pages,
+        a: AsId,
+        region: RegionId,
+        nr: u32,
+        kind: VmaKind,
+        flags: VmaFlags,
+        at: Option<u64>,
+    ) -> VmaId {
+        assert!(nr > 0, "{a}: {region:?} of 0 pages");
+        assert!(self.region(a, region).is_none(), "{a}: {region:?} is mapped already");
+        let space = &mut self.spaces[a];
+        let va = at.unwrap_or(space.next_va);
+        let (g0, g1) = (va >> 9, (va + u64::from(nr) + u64::from(GROUP_PAGES) - 1) >> 9);
+        if at.is_none() {
+            space.next_va = g1 << 9;
+        }
+        // A span that already covers the addresses, or a new one. Workloads that want
+        // neighbours to share tables map in order of address, so growing is not needed
+        // beyond this: a later mapping in a table that is taken joins it.
+        let found = space.spans.iter().position(|s| s.va <= g0 && g1 <= s.va + u64::from(s.groups));
+        let span = found.unwrap_or_else(|| {
+            let n = (g1 - g0) as u32;
+            let first = pages.reserve(n, Owner::Process(a), g0);
+            space.spans.push(Span { va: g0, first, groups: n, vmas: 0 });
+            space.spans.len() - 1
+        });
+        let s = &mut space.spans[span];
+        s.vmas += 1;
+        let start = PageIdx((s.first.0 << 9) + (va - (s.va << 9)) as u32);
+        let vma = Vma { space: a, start, pages: nr, kind, flags, swap_ra: SwapRa::default() };
+        for &v in &space.vmas {
+            let o = &self.vmas[v];
+            assert!(
+                o.end() <= start || vma.end() <= o.start,
+                "{a}: {region:?} at page {va:#x} overlaps another region"
+            );
+        }
+        let id = match self.free_vmas.pop() {
+            Some(id) => {
+                self.vmas[id] = vma;
+                id
+            }
+            None => self.vmas.push(vma),
+        };
+        let r = region.0 as usize;
+        if space.regions.len() <= r {
+            space.regions.resize(r + 1, None);
+        }
+        space.regions[r] = Some(id);
+        let at = space.vmas.partition_point(|&v| self.vmas[v].start < start);
+        space.vmas.insert(at, id);
+        self.refresh_groups(pages, start, nr);
+        id
+    }
+
+    /// Changes the flags of a mapping.
+    pub fn set_flags(&mut self, pages: &mut Pages, v: VmaId, flags: VmaFlags) {
+        self.vmas[v].flags = flags;
+        let (start, nr) = (self.vmas[v].start, self.vmas[v].pages);
+        self.refresh_groups(pages, start, nr);
+    }
+
+    /// Reserves one span for several regions to come, so that they share PTE tables.
+    pub fn reserve_span(&mut self, pages: &mut Pages, a: AsId, va: u64, nr: u64) {
+        let (g0, g1) = (va >> 9, (va + nr + u64::from(GROUP_PAGES) - 1) >> 9);
+        let n = (g1 - g0) as u32;
+        let first = pages.reserve(n, Owner::Process(a), g0);
+        // A reserved span stays when its last region goes: it counts one itself.
+        self.spaces[a].spans.push(Span { va: g0, first, groups: n, vmas: 1 });
+    }
+
+    fn refresh_groups(&self, pages: &mut Pages, start: PageIdx, nr: u32) {
+        let (g0, g1) = (start.group().0, PageIdx(start.0 + nr - 1).group().0);
+        for g in g0..=g1 {
+            let g = GroupId(g);
+            let Owner::Process(a) = pages.group(g).owner else { continue };
+            let first = self.spaces[a].vmas.iter().copied().find(|&v| {
+                let v = &self.vmas[v];
+                v.end() > g.first() && v.start.0 < g.first().0 + GROUP_PAGES
+            });
+            let plain = self.spaces[a].memcg.0 == 0
+                && self.spaces[a].vmas.iter().all(|&v| {
+                    let v = &self.vmas[v];
+                    v.flags == VmaFlags::default()
+                        || v.end() <= g.first()
+                        || v.start.0 >= g.first().0 + GROUP_PAGES
+                });
+            let group = pages.group_mut(g);
+            group.vma = first;
+            group.plain = plain;
+        }
+    }
+
+    /// Forgets a region whose pages are all gone; returns the span's groups if they are
+    /// free now (their page tables are the caller's to drop before [`Pages::release`]).
+    pub fn munmap(
+        &mut self,
+        pages: &mut Pages,
+        a: AsId,
+        region: RegionId,
+    ) -> Option<(GroupId, u32)> {
+        let id = self.region(a, region).unwrap_or_else(|| panic!("{a}: {region:?} is not mapped"));
+        let (start, nr) = (self.vmas[id].start, self.vmas[id].pages);
+        let space = &mut self.spaces[a];
+        space.regions[region.0 as usize] = None;
+        space.vmas.retain(|&v| v != id);
+        self.free_vmas.push(id);
+        let g = start.group();
+        let i = space
+            .spans
+            .iter()
+            .position(|s| s.first <= g && g.0 < s.first.0 + s.groups)
+            .expect("a VMA lies in a span");
+        space.spans[i].vmas -= 1;
+        let gone = (space.spans[i].vmas == 0).then(|| {
+            let s = space.spans.swap_remove(i);
+            (s.first, s.groups)
+        });
+        self.refresh_groups(pages, start, nr);
+        gone
+    }
+    /// Region numbers in use.
+    pub fn regions(&self, a: AsId) -> Vec<RegionId> {
+        let r = self.spaces[a].regions.iter().enumerate();
+        r.filter(|(_, v)| v.is_some()).map(|(i, _)| RegionId(i as u16)).collect()
+    }
+}
+
+impl std::ops::Index<AsId> for Spaces {
+    type Output = AddressSpace;
+    #[inline]
+    fn index(&self, a: AsId) -> &AddressSpace {
+        &self.spaces[a]
+    }
+}
+impl std::ops::IndexMut<AsId> for Spaces {
+    #[inline]
+    fn index_mut(&mut self, a: AsId) -> &mut AddressSpace {
+        &mut self.spaces[a]
+    }
+}
