@@ -1,1 +1,3 @@
 //! Replacement policies: the classic active/inactive LRU with its history, and random eviction.
+
+pub mod config;
