@@ -1,4 +1,12 @@
-//! Replacement policies: the classic active/inactive LRU with its history, and random eviction.
+//! Replacement policies: the classic active/inactive LRU with its history, and random
+//! eviction.
 
+pub mod classic;
 pub mod config;
 pub mod formulas;
+pub mod random;
+pub mod shrink;
+
+pub use classic::Classic;
+pub use config::ClassicConfig;
+pub use random::Random;

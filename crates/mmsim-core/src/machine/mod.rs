@@ -1,5 +1,397 @@
-//! The machine: CPUs, threads, kswapd and the event queue around one `Memory`.
+//! The machine: CPUs, threads, kswapd, the flusher and the event queue around one
+//! [`Memory`].
+//!
+//! `Machine` owns the memory and, beside it, the policy, so that `policy.reclaim(&mut
+//! memory, ..)` borrows plainly. A thread runs hits without asking anyone; whatever reads
+//! or changes shared state (a fault, a system call, reclaim) is one atomic step, done when
+//! its CPU is the earliest of all. The clock of a step is `Memory::now`; what the step
+//! costs is what it advanced.
+//!
+//! - `run`: the loop: which CPU is next, slices, run-ahead, operations of workloads;
+//! - `fault`: what a touch that is no hit does; `io`: read, write, readahead;
+//! - `alloc`: the allocation slow path: direct reclaim, limits, out of memory;
+//! - `kswapd`, `flusher`: the background;
+//! - `queue`, `thread`, `psi`, `latency`: what these need.
 
+mod alloc;
 pub mod config;
 pub mod cost;
+mod fault;
+mod flusher;
+mod io;
+mod kswapd;
+mod latency;
+mod psi;
+mod queue;
 pub mod result;
+mod run;
+mod thread;
+
+use crate::base::digest::Digest;
+use crate::base::event::Observer;
+use crate::base::id::{CpuId, FileId, IndexVec, MemcgId, NodeId, Pfn, ThreadId};
+use crate::base::rng::Rng;
+use crate::base::time::{SimDuration, SimTime};
+use crate::base::vmstat::{VmEvent, VmStat};
+use crate::memory::Memory;
+use crate::policy::ReclaimPolicy;
+use crate::workload::{FileSpec, Workload};
+use config::MachineConfig;
+use kswapd::Kswapd;
+use latency::Histogram;
+use psi::{Psi, PsiMeter};
+use queue::{Event, Queue};
+use result::{Latencies, OomSummary, Outcome, PhaseResult, Pressure, RunResult, ThreadResult};
+use std::collections::BTreeMap;
+use thread::{Cpu, Thread, Wait};
+
+/// A process to run: its threads share an address space.
+pub struct TaskConfig {
+    /// Name, unique.
+    pub name: String,
+    /// Position of its group in [`MachineConfig::memcgs`]; `None`: the root.
+    pub memcg: Option<usize>,
+    /// When it starts.
+    pub start: SimTime,
+    /// One workload per thread.
+    pub threads: Vec<Box<dyn Workload>>,
+}
+
+struct Task {
+    name: String,
+    files: Vec<FileId>,
+    phases: Vec<String>,
+    threads: Vec<ThreadId>,
+    waiting: u32,
+}
+
+/// A sample of counters and gauges at an instant.
+pub type SampleFn = Box<dyn FnMut(SimTime, &VmStat, &[(&'static str, u64)]) + Send>;
+
+/// What watches a run; none of it can change the run.
+#[derive(Default)]
+pub struct Watch {
+    /// Sees every trace event.
+    pub observer: Option<Box<dyn Observer>>,
+    /// Called at every interval.
+    pub sample: Option<(SimDuration, SampleFn)>,
+    /// Audit all invariants after this many steps that were not hits (0: never).
+    pub check_every: u64,
+    /// Called about once per 2^20 accesses with the accesses done, for progress.
+    pub progress: Option<Box<dyn FnMut(u64) + Send>>,
+    /// Record the sequence of page accesses, for the optimum's bound.
+    pub record_accesses: bool,
+}
+
+#[derive(Clone)]
+struct Mark {
+    time: SimTime,
+    accesses: u64,
+    records: u64,
+    vmstat: VmStat,
+    pressure: Pressure,
+    latency: [Histogram; 3],
+}
+
+/// A machine with its workload, ready to run.
+pub struct Machine {
+    /// Its memory.
+    pub mem: Memory,
+    policy: Box<dyn ReclaimPolicy>,
+    config: MachineConfig,
+    tasks: Vec<Task>,
+    threads: IndexVec<ThreadId, Thread>,
+    cpus: Vec<Cpu>,
+    queue: Queue,
+    kswapds: IndexVec<NodeId, Kswapd>,
+    flusher: flusher::Flusher,
+    /// Threads that wait for a folio.
+    waiters: BTreeMap<Pfn, Vec<ThreadId>>,
+    live: u32,
+    timer_generation: u64,
+    psi: PsiMeter,
+    /// Minor faults, major faults, stalls in direct reclaim.
+    latency: [Histogram; 3],
+    phases: Vec<PhaseResult>,
+    mark: Mark,
+    oom: Option<OomSummary>,
+    peak_resident: u64,
+    watch: Watch,
+    steps: u64,
+    /// Recorded page accesses, for the optimum.
+    recorded: Vec<u32>,
+    zones_at_start: Vec<(String, [u64; 5])>,
+}
+
+impl Machine {
+    /// Builds a machine. `policy` gets the memory to create its lists in. The seed decides
+    /// every random draw of the workloads, each from a stream named by task and thread.
+    pub fn new(
+        config: &MachineConfig,
+        tasks: Vec<TaskConfig>,
+        seed: u64,
+        policy: impl FnOnce(&mut Memory) -> Box<dyn ReclaimPolicy>,
+    ) -> Self {
+        let mut mem = Memory::new(config);
+        let policy = policy(&mut mem);
+        let zones_at_start = mem
+            .zones
+            .ids()
+            .map(|z| {
+                let z = &mem.zones[z];
+                let [min, low, high] = z.watermark;
+                (z.kind.name().to_string(), [z.managed.into(), min, low, high, z.free])
+            })
+            .collect();
+        let nodes = mem.zones.nr_nodes();
+        let mut m = Machine {
+            mem,
+            policy,
+            config: config.clone(),
+            tasks: Vec::new(),
+            threads: IndexVec::new(),
+            cpus: vec![Cpu::default(); config.cpus as usize],
+            queue: Queue::default(),
+            kswapds: (0..nodes).map(|_| Kswapd::default()).collect::<Vec<_>>().into(),
+            flusher: flusher::Flusher::default(),
+            waiters: BTreeMap::new(),
+            live: 0,
+            timer_generation: 0,
+            psi: PsiMeter::new(config.cpus as usize),
+            latency: Default::default(),
+            phases: Vec::new(),
+            mark: Mark {
+                time: SimTime::ZERO,
+                accesses: 0,
+                records: 0,
+                vmstat: VmStat::default(),
+                pressure: Pressure::default(),
+                latency: Default::default(),
+            },
+            oom: None,
+            peak_resident: 0,
+            watch: Watch::default(),
+            steps: 0,
+            recorded: Vec::new(),
+            zones_at_start,
+        };
+        for t in tasks {
+            m.add_task(t, seed);
+        }
+        m
+    }
+
+    fn add_task(&mut self, t: TaskConfig, seed: u64) {
+        let memcg = MemcgId(t.memcg.map_or(0, |i| i as u16 + 1));
+        let space = self.mem.spaces.create(t.name.clone(), memcg);
+        let index = self.tasks.len();
+        let mut task = Task {
+            name: t.name,
+            files: Vec::new(),
+            phases: Vec::new(),
+            threads: Vec::new(),
+            waiting: 0,
+        };
+        let many = t.threads.len() > 1;
+        for (i, workload) in t.threads.into_iter().enumerate() {
+            if i == 0 {
+                task.phases = workload.phases();
+                for FileSpec { name, pages } in workload.files() {
+                    task.files.push(self.mem.open_file(&name, pages));
+                }
+            }
+            let name = if many { format!("{}/{i}", task.name) } else { task.name.clone() };
+            let id = self.threads.push(Thread {
+                rng: Rng::for_purpose(seed, &format!("workload/{name}")),
+                name,
+                space,
+                task: index,
+                workload,
+                ops: Vec::new(),
+                next: 0,
+                done: 0,
+                cpu: CpuId((self.threads.len() % self.cpus.len()) as u16),
+                wait: Wait::Timer(0),
+                psi: Psi::Idle,
+                waits_since: SimTime::ZERO,
+                fault: None,
+                no_progress: 0,
+                dirtied: 0,
+                user: SimDuration::ZERO,
+                system: SimDuration::ZERO,
+                io_wait: SimDuration::ZERO,
+                throttled: SimDuration::ZERO,
+                accesses: 0,
+                records: 0,
+                finished: SimTime::ZERO,
+            });
+            task.threads.push(id);
+            self.live += 1;
+            self.queue.push(t.start, Event::Start(id));
+        }
+        self.tasks.push(task);
+    }
+
+    /// The policy.
+    pub fn policy(&self) -> &dyn ReclaimPolicy {
+        &*self.policy
+    }
+
+    /// The recorded sequence of page accesses.
+    pub fn recorded_accesses(&self) -> &[u32] {
+        &self.recorded
+    }
+
+    /// Accesses and records of all threads.
+    fn work_done(&self) -> (u64, u64) {
+        self.threads.iter().fold((0, 0), |a, t| (a.0 + t.accesses, a.1 + t.records))
+    }
+
+    /// Gauges, those of the policy's lists included.
+    pub fn gauges(&self) -> Vec<(&'static str, u64)> {
+        let mut g = self.mem.gauges();
+        for name in [
+            "nr_inactive_anon",
+            "nr_active_anon",
+            "nr_inactive_file",
+            "nr_active_file",
+            "nr_unevictable",
+        ] {
+            let mut sum = 0;
+            for n in self.kswapds.ids() {
+                let s = self.policy.snapshot(&self.mem, n, MemcgId(0));
+                sum += s.lists.iter().filter(|l| l.0 == name).map(|l| l.1).sum::<u64>();
+            }
+            g.push((name, sum));
+        }
+        g
+    }
+
+    fn take_mark(&mut self, now: SimTime) -> Mark {
+        let (accesses, records) = self.work_done();
+        let mut vmstat = self.mem.vmstat.clone();
+        vmstat.add(VmEvent::SimAccesses, accesses);
+        Mark {
+            time: now,
+            accesses,
+            records,
+            vmstat,
+            pressure: self.psi.total(now),
+            latency: self.latency.clone(),
+        }
+    }
+
+    fn end_phase(&mut self, name: String, now: SimTime) {
+        let end = self.take_mark(now);
+        let m = std::mem::replace(&mut self.mark, end.clone());
+        let l = [0, 1, 2].map(|i| end.latency[i].since(&m.latency[i]).quantiles());
+        self.phases.push(PhaseResult {
+            name,
+            begin: m.time,
+            end: end.time,
+            accesses: end.accesses - m.accesses,
+            records: end.records - m.records,
+            vmstat: end.vmstat.since(&m.vmstat),
+            gauges: self.gauges(),
+            pressure: PsiMeter::between(m.pressure, end.pressure),
+            latency: Latencies { minor_fault: l[0], major_fault: l[1], direct_reclaim: l[2] },
+        });
+    }
+
+    /// A fingerprint of the whole state.
+    pub fn digest(&self) -> u64 {
+        let mut d = Digest::new();
+        self.mem.digest(&mut d);
+        self.policy.digest(&self.mem, &mut d);
+        for t in self.threads.iter() {
+            d.words([t.accesses, t.records, t.finished.0, t.user.0, t.system.0, t.io_wait.0]);
+        }
+        d.words(self.cpus.iter().map(|c| c.clock.0));
+        d.finish()
+    }
+
+    /// Audits all invariants, the policy's included.
+    ///
+    /// # Panics
+    /// If one does not hold; the message names the ids.
+    pub fn check(&self) {
+        self.mem.check();
+        self.policy.check(&self.mem);
+    }
+
+    fn result(&mut self) -> RunResult {
+        let now = self.threads.iter().map(|t| t.finished).max().unwrap_or_default();
+        let end = self.take_mark(now);
+        let l = [0, 1, 2].map(|i| self.latency[i].quantiles());
+        let memory_stat = self.memory_stat();
+        RunResult {
+            outcome: match self.oom.take() {
+                Some(s) => Outcome::OutOfMemory(s),
+                None => Outcome::Completed,
+            },
+            sim_time: now.since(SimTime::ZERO),
+            accesses: end.accesses,
+            records: end.records,
+            vmstat: end.vmstat,
+            gauges: self.gauges(),
+            phases: std::mem::take(&mut self.phases),
+            pressure: end.pressure,
+            latency: Latencies { minor_fault: l[0], major_fault: l[1], direct_reclaim: l[2] },
+            threads: self
+                .threads
+                .iter()
+                .map(|t| ThreadResult {
+                    name: t.name.clone(),
+                    user: t.user,
+                    system: t.system,
+                    io_wait: t.io_wait,
+                    throttled: t.throttled,
+                    records: t.records,
+                    finished: t.finished,
+                })
+                .collect(),
+            memory_stat,
+            zones: self.zones_at_start.clone(),
+            digest: self.digest(),
+            peak_resident: self.peak_resident,
+            host_bytes: self.mem.host_bytes(),
+        }
+    }
+
+    fn memory_stat(&self) -> Vec<(String, Vec<(&'static str, u64)>)> {
+        let groups = self.mem.memcgs.ids().skip(1);
+        groups
+            .map(|m| {
+                let g = &self.mem.memcgs[m];
+                let mut stat = vec![("memory.current", g.usage), ("memory.swap.current", g.swap)];
+                stat.extend(g.vmstat.iter().filter(|c| GROUP_COUNTERS.contains(&c.0)));
+                (g.config.name.clone(), stat)
+            })
+            .collect()
+    }
+}
+
+/// Counters that `memory.stat` keeps per group.
+const GROUP_COUNTERS: &[&str] = &[
+    "pgfault",
+    "pgmajfault",
+    "pswpin",
+    "pswpout",
+    "pgrefill",
+    "pgscan_kswapd",
+    "pgscan_direct",
+    "pgsteal_kswapd",
+    "pgsteal_direct",
+    "pgscan_anon",
+    "pgscan_file",
+    "pgsteal_anon",
+    "pgsteal_file",
+    "pgactivate",
+    "pgdeactivate",
+    "workingset_refault_anon",
+    "workingset_refault_file",
+    "workingset_activate_anon",
+    "workingset_activate_file",
+    "workingset_restore_anon",
+    "workingset_restore_file",
+];

@@ -63,7 +63,8 @@ impl Memory {
     fn flush_add(&mut self, policy: &mut dyn ReclaimPolicy) {
         let cpu = self.cpu.0 as usize;
         let mut batch = std::mem::take(&mut self.batches.cpus[cpu].add);
-        for (folio, how) in batch.drain(..) {
+        for (i, (folio, mut how)) in batch.drain(..).enumerate() {
+            how.position = i as u16;
             self.frames.clear(folio, flag::IN_BATCH);
             policy.folio_arrived(self, folio, how);
             debug_assert!(self.frames.has(folio, flag::LRU), "{folio} was given no list");

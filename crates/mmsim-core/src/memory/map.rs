@@ -62,6 +62,11 @@ impl Memory {
         }
     }
 
+    /// Takes a PTE off the folio that it is about to get a private copy of.
+    pub fn unmap_for_copy(&mut self, page: PageIdx, folio: FolioId) {
+        self.unmap_pte(page, folio, Entry::None, 0);
+    }
+
     /// Drops whatever a PTE holds: `munmap`, `MADV_DONTNEED`, exit (core.md 4.13).
     pub fn zap(&mut self, policy: &mut dyn ReclaimPolicy, page: PageIdx, vma: VmaId) {
         match self.pages.entry(page) {
@@ -108,7 +113,7 @@ impl Memory {
     }
 
     /// A slot's contents are gone: zram gives up the memory.
-    pub(super) fn slot_freed(&mut self) {
+    pub fn slot_freed(&mut self) {
         self.zram_stored = self.zram_stored.saturating_sub(1);
     }
 

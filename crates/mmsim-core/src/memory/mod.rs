@@ -97,8 +97,6 @@ pub struct Memory {
     pub io: Vec<(SimTime, IoDone)>,
     /// Per node: conditions met by reclaim.
     pub node_flags: IndexVec<NodeId, NodeFlags>,
-    /// Folio pages off their lists for a scan, per node and type (anonymous, file).
-    pub isolated: IndexVec<NodeId, [u64; 2]>,
     /// Folio pages on evictable lists, per zone and type.
     lru_pages: IndexVec<ZoneId, [u64; 2]>,
     /// Frames that page tables take.
@@ -111,6 +109,8 @@ pub struct Memory {
     pub zram_stored: u64,
     /// Evictions so far; each that an observer sees has this number.
     pub evictions: u64,
+    /// The page whose refault the policy is told of, for its event.
+    pub refaulting: Option<PageIdx>,
     /// The page that `prepare_evict` unmapped last, for the event of `finish_evict`.
     last_unmapped: Option<PageIdx>,
     /// Numbers of the last evictions, kept only for an observer.
@@ -147,7 +147,6 @@ impl Memory {
             cpu: CpuId(0),
             io: Vec::new(),
             node_flags: IndexVec::filled(zones.nr_nodes(), NodeFlags::default()),
-            isolated: IndexVec::filled(zones.nr_nodes(), [0; 2]),
             lru_pages: IndexVec::filled(zones.ids().count(), [0; 2]),
             zones,
             nr_page_tables: 0,
@@ -155,6 +154,7 @@ impl Memory {
             nr_zram: Vec::new(),
             zram_stored: 0,
             evictions: 0,
+            refaulting: None,
             last_unmapped: None,
             eviction_names: std::collections::BTreeMap::new(),
         };
@@ -195,6 +195,11 @@ impl Memory {
         if memcg.0 != 0 {
             self.memcgs.count(memcg, e, n);
         }
+    }
+
+    /// Counts events in a group only, as limit reclaim does.
+    pub fn count_group(&mut self, memcg: MemcgId, e: VmEvent, n: u64) {
+        self.memcgs.count(memcg, e, n);
     }
 
     /// Reports an event at the acting clock.

@@ -41,6 +41,8 @@ pub struct Arrival {
     pub kind: ArrivalKind,
     /// Set if it was added during a fault; then whether the faulting mapping has recency.
     pub in_fault: Option<bool>,
+    /// Its position in the batch that is flushed.
+    pub position: u16,
 }
 
 /// Why a folio leaves without the policy's doing.
@@ -86,6 +88,8 @@ pub struct ReclaimRequest {
     pub may_swap: bool,
     /// Deactivate whatever the ratios say.
     pub force_deactivate: bool,
+    /// Groups below `memory.low` are reclaimed too (a first attempt found nothing).
+    pub low_reclaim: bool,
     /// Ignore the cache-trim shortcut (6.12, last resort of kswapd).
     pub no_cache_trim: bool,
     /// Do one round of scans only; [`ReclaimOutcome::more`] says if the pass goes on. The
@@ -104,6 +108,8 @@ pub struct ReclaimOutcome {
     pub more: bool,
     /// Active folios were spared for want of permission.
     pub skipped_deactivate: bool,
+    /// A group was spared for its `memory.low`.
+    pub low_skipped: bool,
     /// Cache trimming was in force and freed nothing.
     pub cache_trim_failed: bool,
     /// What the scans met.
@@ -173,9 +179,10 @@ pub trait ReclaimPolicy: Send {
     fn swapin_mapped(&mut self, mem: &mut Memory, folio: FolioId) {
         let _ = (mem, folio);
     }
-    /// A new anonymous folio is about to enter the batch: the policy may set `ACTIVE`.
-    fn anon_created(&mut self, mem: &mut Memory, folio: FolioId) {
-        let _ = (mem, folio);
+    /// A folio of anonymous memory, new or read from swap, is about to enter the batch
+    /// (after `folio_refaulted`, if there was a shadow): the policy may set `ACTIVE`.
+    fn folio_entering(&mut self, mem: &mut Memory, folio: FolioId, how: Arrival) {
+        let _ = (mem, folio, how);
     }
     /// An access through a system call, or the accessed bit found when a file page is
     /// unmapped (`mark_page_accessed`); not a mapped hit.

@@ -1,0 +1,295 @@
+//! File I/O: readahead, `read`, `write`.
+//!
+//! Source: Linux 6.12 mm/readahead.c (`ondemand_readahead`, `do_page_cache_ra`),
+//! mm/filemap.c (`do_sync_mmap_readahead`, `filemap_read`).
+
+use super::Machine;
+use super::alloc::Got;
+use super::config::ZoneKind;
+use super::fault::Flow;
+use crate::backing::cache::{initial_window, next_window};
+use crate::backing::device::Io;
+use crate::base::id::{FileId, PageIdx, Pfn, ThreadId, VmaId};
+use crate::base::vmstat::VmEvent;
+use crate::memory::IoDone;
+use crate::phys::frames::flag;
+use crate::phys::zones::Mark;
+use crate::policy::ArrivalKind;
+use crate::virt::pages::Entry;
+
+const MMAP_LOTSAMISS: u32 = 100;
+const MMAP_MISS_MAX: u32 = 1000;
+
+impl Machine {
+    /// Reads pages of a file into the cache: those of `start..start + n` that are missing.
+    /// `trigger` is marked so that reading it reads on. `must` has to get a frame.
+    fn read_pages(
+        &mut self,
+        tid: ThreadId,
+        file: FileId,
+        start: u32,
+        n: u32,
+        trigger: Option<u32>,
+        must: Option<u32>,
+        vma: Option<VmaId>,
+    ) -> Flow {
+        let (base, size) = (self.mem.files[file].base.0, self.mem.files[file].pages);
+        // The frame that has to be there comes first: reclaim must not run half-way.
+        let mut wanted = None;
+        if let Some(m) = must {
+            match self.alloc_user(tid) {
+                Got::Frame(p) => wanted = Some((m, p)),
+                other => return other.into(),
+            }
+        }
+        let how = self.arrival(ArrivalKind::Read, vma);
+        let end = start.saturating_add(n).min(size);
+        let mut run: Vec<(u32, Pfn)> = Vec::new();
+        for i in start..end {
+            let at = PageIdx(base + i);
+            if matches!(self.mem.pages.entry(at), Entry::Frame(_)) {
+                continue;
+            }
+            let pfn = match wanted {
+                Some((m, p)) if m == i => {
+                    wanted = None;
+                    p
+                }
+                _ => match self.try_alloc_charged(tid) {
+                    Some(p) => p,
+                    None => break,
+                },
+            };
+            self.mem.refaulting = Some(at);
+            self.mem.add_to_page_cache(&mut *self.policy, at, pfn, how);
+            let bits = flag::LOCKED | if trigger == Some(i) { flag::RA_TRIGGER } else { 0 };
+            self.mem.frames.set(pfn, bits);
+            self.mem.count(VmEvent::PgpgIn, 4);
+            run.push((i, pfn));
+        }
+        if let Some((m, p)) = wanted {
+            // Readahead stopped short of the page that is needed.
+            let at = PageIdx(base + m);
+            if matches!(self.mem.pages.entry(at), Entry::Frame(_)) {
+                self.mem.memcgs.uncharge(self.mem.frames.memcg(p), 1);
+                self.mem.free_frame(p);
+            } else {
+                self.mem.refaulting = Some(at);
+                self.mem.add_to_page_cache(&mut *self.policy, at, p, how);
+                self.mem.frames.set(p, flag::LOCKED);
+                self.mem.count(VmEvent::PgpgIn, 4);
+                run.push((m, p));
+            }
+        }
+        self.submit_file_reads(base, &run);
+        self.queue_io();
+        self.mem.settle_kernel();
+        Flow::Done
+    }
+
+    fn try_alloc_charged(&mut self, tid: ThreadId) -> Option<Pfn> {
+        let memcg = self.mem.spaces[self.threads[tid].space].memcg;
+        if !self.mem.memcgs.fits(memcg) {
+            return None;
+        }
+        let node = self.home_node();
+        let p = self.mem.try_alloc(node, ZoneKind::Movable, Some(Mark::Low))?;
+        self.mem.frames.set_memcg(p, memcg);
+        self.mem.memcgs.charge(memcg, 1);
+        Some(p)
+    }
+
+    fn submit_file_reads(&mut self, base: u32, run: &[(u32, Pfn)]) {
+        let mut i = 0;
+        while i < run.len() {
+            let mut n = 1;
+            while i + n < run.len() && run[i + n].0 == run[i].0 + n as u32 {
+                n += 1;
+            }
+            let dev = &mut self.mem.file_device;
+            if dev.config().synchronous {
+                let cost = dev.sync_cost(Io::Read, n as u32);
+                self.mem.now += cost;
+                for &(_, p) in &run[i..i + n] {
+                    self.mem.frames.clear(p, flag::LOCKED);
+                }
+            } else {
+                let at = u64::from(base + run[i].0);
+                let done = dev.submit(self.mem.now, Io::Read, at, n as u32);
+                for &(_, p) in &run[i..i + n] {
+                    self.mem.io.push((done, IoDone::Read(p)));
+                }
+            }
+            i += n;
+        }
+    }
+
+    /// A miss of a read of `req` pages from `index` on (`page_cache_sync_ra`).
+    fn sync_readahead(&mut self, tid: ThreadId, file: FileId, index: u32, req: u32) -> Flow {
+        let max = self.mem.vm.ra_pages;
+        if max == 0 {
+            return self.read_pages(tid, file, index, 1, None, Some(index), None);
+        }
+        let ra = self.mem.files[file].ra;
+        let sequential = index == 0 || ra.prev.is_some_and(|p| index == p || index == p + 1);
+        let (start, size) = if sequential || req > max {
+            (index, initial_window(req, max))
+        } else {
+            // Cached history right before the miss makes it a stream.
+            let history = self.cached_before(file, index, max);
+            if history <= req {
+                return self.read_pages(tid, file, index, req.min(max), None, Some(index), None);
+            }
+            let history = if history >= index { history * 2 } else { history };
+            (index, initial_window((history + req).min(max), max))
+        };
+        let async_size = if size > req { size - req } else { size / 2 };
+        let f = &mut self.mem.files[file].ra;
+        (f.start, f.size, f.async_size) = (start, size, async_size);
+        let trigger = start + size - async_size;
+        self.read_pages(tid, file, start, size, Some(trigger), Some(index), None)
+    }
+
+    fn cached_before(&self, file: FileId, index: u32, max: u32) -> u32 {
+        let base = self.mem.files[file].base.0;
+        (0..max.min(index))
+            .take_while(|k| {
+                let at = PageIdx(base + index - 1 - k);
+                matches!(self.mem.pages.entry(at), Entry::Frame(_))
+            })
+            .count() as u32
+    }
+
+    /// The marked page was read: read the next window.
+    fn async_readahead(&mut self, tid: ThreadId, file: FileId, index: u32, vma: Option<VmaId>) {
+        let max = self.mem.vm.ra_pages;
+        if max == 0 {
+            return;
+        }
+        let ra = &mut self.mem.files[file].ra;
+        if index == ra.start + ra.size - ra.async_size || index == ra.start + ra.size {
+            ra.start += ra.size;
+            ra.size = next_window(ra.size.max(1), max);
+        } else {
+            ra.start = index + 1;
+            ra.size = initial_window(1, max);
+        }
+        ra.async_size = ra.size;
+        let (start, size) = (ra.start, ra.size);
+        let _ = self.read_pages(tid, file, start, size, Some(start), None, vma);
+    }
+
+    /// Readahead of a mapped miss (`do_sync_mmap_readahead`).
+    pub(super) fn mmap_readahead(&mut self, tid: ThreadId, at: PageIdx, vma: VmaId) -> Flow {
+        let (file, index) = self.mem.file_at(at);
+        let flags = self.mem.spaces.vma(vma).flags;
+        let max = self.mem.vm.ra_pages;
+        let lone = Some(index);
+        let flow = if flags.rand_read || max == 0 {
+            self.read_pages(tid, file, index, 1, None, lone, Some(vma))
+        } else if flags.seq_read {
+            self.sync_readahead(tid, file, index, 1)
+        } else {
+            let ra = &mut self.mem.files[file].ra;
+            ra.mmap_miss = (ra.mmap_miss + 1).min(MMAP_MISS_MAX);
+            if ra.mmap_miss > MMAP_LOTSAMISS {
+                self.read_pages(tid, file, index, 1, None, lone, Some(vma))
+            } else {
+                let start = index.saturating_sub(max / 2);
+                (ra.start, ra.size, ra.async_size) = (start, max, max / 4);
+                let trigger = start + max - max / 4;
+                self.read_pages(tid, file, start, max, Some(trigger), lone, Some(vma))
+            }
+        };
+        if flow != Flow::Done {
+            return flow;
+        }
+        self.await_page(tid, at)
+    }
+
+    /// Waits for a page that is being read; done if it is there.
+    fn await_page(&mut self, tid: ThreadId, at: PageIdx) -> Flow {
+        if let Entry::Frame(folio) = self.mem.pages.entry(at) {
+            if self.mem.frames.has(folio, flag::LOCKED) {
+                let refault = self.mem.frames.has(folio, flag::WORKINGSET);
+                self.wait_for_folio(tid, folio, refault);
+                return Flow::Blocked;
+            }
+        }
+        // There already: a synchronous device.
+        Flow::Again
+    }
+
+    /// A mapped fault found its page in the cache.
+    pub(super) fn mmap_hit(&mut self, tid: ThreadId, at: PageIdx, vma: VmaId) {
+        let (file, index) = self.mem.file_at(at);
+        let ra = &mut self.mem.files[file].ra;
+        ra.mmap_miss = ra.mmap_miss.saturating_sub(1);
+        if let Entry::Frame(folio) = self.mem.pages.entry(at) {
+            if self.mem.frames.test_clear(folio, flag::RA_TRIGGER) {
+                self.async_readahead(tid, file, index, Some(vma));
+            }
+        }
+    }
+
+    /// One page of a `read(2)` of `left` more pages.
+    pub(super) fn read_page(
+        &mut self,
+        tid: ThreadId,
+        file: FileId,
+        index: u32,
+        left: u32,
+        first: bool,
+    ) -> Flow {
+        assert!(index < self.mem.files[file].pages, "{file}: read of page {index} past its end");
+        let at = PageIdx(self.mem.files[file].base.0 + index);
+        let Entry::Frame(folio) = self.mem.pages.entry(at) else {
+            self.mem.now += self.mem.cost.t_major_cpu;
+            let flow = self.sync_readahead(tid, file, index, left);
+            return if flow == Flow::Done { self.await_page(tid, at) } else { flow };
+        };
+        if self.mem.frames.test_clear(folio, flag::RA_TRIGGER) {
+            self.async_readahead(tid, file, index, None);
+        }
+        if self.mem.frames.has(folio, flag::LOCKED) {
+            let refault = self.mem.frames.has(folio, flag::WORKINGSET);
+            self.wait_for_folio(tid, folio, refault);
+            return Flow::Blocked;
+        }
+        self.mem.now += self.mem.cost.t_hit;
+        let prev = self.mem.files[file].ra.prev.replace(index);
+        // Reading on in the page where the last read ended is one access, not two.
+        if !(first && prev == Some(index)) {
+            self.policy.folio_accessed(&mut self.mem, folio);
+        }
+        Flow::Done
+    }
+
+    /// One page of a `write(2)`, written in full.
+    pub(super) fn write_page(&mut self, tid: ThreadId, file: FileId, index: u32) -> Flow {
+        assert!(index < self.mem.files[file].pages, "{file}: write of page {index} past its end");
+        let at = PageIdx(self.mem.files[file].base.0 + index);
+        let folio = match self.mem.pages.entry(at) {
+            Entry::Frame(f) if self.mem.frames.has(f, flag::LOCKED) => {
+                self.wait_for_folio(tid, f, false);
+                return Flow::Blocked;
+            }
+            Entry::Frame(f) => f,
+            _ => {
+                let pfn = match self.alloc_user(tid) {
+                    Got::Frame(p) => p,
+                    other => return other.into(),
+                };
+                let how = self.arrival(ArrivalKind::Write, None);
+                self.mem.add_to_page_cache(&mut *self.policy, at, pfn, how);
+                pfn
+            }
+        };
+        self.mem.now += self.mem.cost.t_copy_page;
+        self.mem.dirty_folio(folio, Some(at));
+        self.mem.settle_kernel();
+        // The page is written whether or not the writer is paused for it.
+        self.balance_dirty_pages(tid);
+        Flow::Done
+    }
+}

@@ -1,0 +1,298 @@
+//! kswapd: keeps each node's free memory between its watermarks (core.md 4.7).
+//!
+//! Woken by an allocation that fell to the slow path, it runs until some zone is above its
+//! high watermark, then naps 100 ms, then sleeps. It works in steps, one round of list
+//! scans each, and pays for them on the clock of the CPU where it runs.
+//!
+//! Source: Linux 6.12 mm/vmscan.c (`balance_pgdat`, `kswapd_try_to_sleep`,
+//! `wakeup_kswapd`).
+
+use super::Machine;
+use super::config::ZoneKind;
+use super::psi::Psi;
+use super::queue::Event;
+use super::thread::Entity;
+use crate::base::event::TraceEvent;
+use crate::base::id::{NodeId, ThreadId};
+use crate::base::time::SimDuration;
+use crate::base::vmstat::VmEvent;
+use crate::memory::NodeFlags;
+use crate::policy::{PassStats, ReclaimRequest, Reclaimer};
+
+const MAX_RECLAIM_RETRIES: u32 = 16;
+const NAP: SimDuration = SimDuration::from_millis(100);
+
+/// A run of kswapd (`balance_pgdat`).
+#[derive(Clone, Debug)]
+struct Balance {
+    priority: u8,
+    reclaimed: u64,
+    no_cache_trim: bool,
+    cache_trim_failed: bool,
+    boost: u64,
+    /// Boost of each zone that this run works off.
+    boosts: Vec<u64>,
+    /// The pass under way.
+    pass: Option<PassProgress>,
+}
+
+#[derive(Clone, Debug, Default)]
+struct PassProgress {
+    scanned: u64,
+    reclaimed: u64,
+    target: u64,
+    stats: PassStats,
+}
+
+#[derive(Clone, Debug, Default)]
+enum State {
+    #[default]
+    Asleep,
+    /// Balanced a moment ago; sleeps for good when this timer ends.
+    Napping(u64),
+    Running(Box<Balance>),
+    /// Waits for writes until this timer ends.
+    Stalled(u64, Box<Balance>),
+}
+
+/// The background reclaimer of one node.
+#[derive(Clone, Debug)]
+pub(super) struct Kswapd {
+    state: State,
+    highest: ZoneKind,
+    /// Runs in a row that freed nothing; 16 make it hopeless.
+    pub failures: u32,
+    /// Threads at the emergency brake.
+    pub throttled: Vec<ThreadId>,
+    cpu: usize,
+}
+
+impl Default for Kswapd {
+    fn default() -> Self {
+        Kswapd {
+            state: State::Asleep,
+            highest: ZoneKind::Dma,
+            failures: 0,
+            throttled: Vec::new(),
+            cpu: 0,
+        }
+    }
+}
+
+impl Kswapd {
+    pub(super) fn hopeless(&self) -> bool {
+        self.failures >= MAX_RECLAIM_RETRIES
+    }
+}
+
+impl Machine {
+    /// Wakes the kswapd of every node that needs it (`wake_all_kswapds`).
+    pub(super) fn wake_kswapds(&mut self, highest: ZoneKind) {
+        for n in self.kswapds.ids() {
+            let k = &self.kswapds[n];
+            match k.state {
+                State::Running(_) | State::Stalled(..) => {
+                    // Awake: it only learns of the request.
+                    self.kswapds[n].highest = k.highest.max(highest);
+                    continue;
+                }
+                State::Asleep | State::Napping(_) => {}
+            }
+            let boosted = self.mem.zones.of_node(n).iter().any(|&z| self.mem.zones[z].boost > 0);
+            if k.hopeless() || self.mem.zones.balanced(n, highest) && !boosted {
+                continue;
+            }
+            if matches!(k.state, State::Napping(_)) {
+                self.mem.count(VmEvent::KswapdLowWmarkHitQuickly, 1);
+            }
+            self.kswapds[n].highest = k.highest.max(highest);
+            self.mem.emit(|| TraceEvent::MmVmscanKswapdWake { node: n, order: 0 });
+            self.begin_balance(n);
+            self.kswapds[n].cpu = self.enqueue_daemon(Entity::Kswapd(n));
+            let cpu = self.kswapds[n].cpu;
+            self.psi.change(cpu, self.mem.now, Psi::Idle, Psi::MemStallRunning);
+        }
+    }
+
+    fn begin_balance(&mut self, n: NodeId) {
+        self.mem.count(VmEvent::PageOutRun, 1);
+        let boosts: Vec<u64> =
+            self.mem.zones.of_node(n).iter().map(|&z| self.mem.zones[z].boost).collect();
+        self.kswapds[n].state = State::Running(Box::new(Balance {
+            priority: self.first_priority(),
+            reclaimed: 0,
+            no_cache_trim: false,
+            cache_trim_failed: false,
+            boost: boosts.iter().sum(),
+            boosts,
+            pass: None,
+        }));
+    }
+
+    /// One step of kswapd on its CPU. False: it sleeps now.
+    pub(super) fn step_kswapd(&mut self, n: NodeId) -> bool {
+        let State::Running(mut b) = std::mem::take(&mut self.kswapds[n].state) else {
+            unreachable!("{n}: a sleeping kswapd was run")
+        };
+        if b.pass.is_none() {
+            let balanced = self.mem.zones.balanced(n, self.kswapds[n].highest);
+            if !balanced && b.boost > 0 {
+                b.boost = 0;
+                b.priority = self.first_priority();
+            }
+            if b.boost == 0 && balanced {
+                return self.end_balance(n, b);
+            }
+            // A step of its own: the aging of anonymous memory before each pass.
+            self.policy.age_node(&mut self.mem, n, self.kswapds[n].highest);
+            let target = self.mem.zones.of_node(n).iter().map(|&z| {
+                let z = &self.mem.zones[z];
+                (z.watermark[2] + z.boost).max(32)
+            });
+            b.pass = Some(PassProgress { target: target.sum(), ..PassProgress::default() });
+        }
+        let p = b.pass.as_mut().expect("a pass is under way");
+        let out = self.policy.reclaim(
+            &mut self.mem,
+            &ReclaimRequest {
+                node: n,
+                by: Reclaimer::Kswapd,
+                priority: b.priority,
+                order: 0,
+                highest: self.kswapds[n].highest,
+                target: p.target >> self.config.batch_shift,
+                reclaimed: b.reclaimed,
+                may_writepage: b.boost == 0,
+                may_swap: b.boost == 0,
+                force_deactivate: false,
+                low_reclaim: false,
+                no_cache_trim: b.no_cache_trim,
+                one_step: true,
+            },
+        );
+        self.queue_io();
+        p.scanned += out.scanned;
+        p.reclaimed += out.reclaimed;
+        p.stats.add(&out.stats);
+        b.reclaimed += out.reclaimed;
+        b.cache_trim_failed |= out.cache_trim_failed;
+        if out.reclaimed > 0 {
+            self.kswapds[n].failures = 0;
+        }
+        if out.more {
+            self.kswapds[n].state = State::Running(b);
+            return true;
+        }
+        let p = b.pass.take().expect("it was under way");
+        let stall = self.note_pass(n, &p.stats);
+        if p.stats.file_taken > 0 && p.stats.unqueued_dirty == p.stats.taken {
+            self.wake_flusher();
+        }
+        if self.allow_direct_reclaim(n) {
+            self.release_throttled(n);
+        }
+        b.boost -= b.boost.min(p.reclaimed);
+        let vain = b.boost > 0 && p.reclaimed == 0;
+        let slow = p.scanned.max(p.reclaimed) < p.target;
+        let gentle_enough = b.boost > 0 && b.priority == self.first_priority() - 2;
+        if (slow && !gentle_enough) || p.reclaimed == 0 {
+            b.priority -= 1;
+        }
+        if vain || b.priority < 1 {
+            if b.reclaimed == 0 && b.priority < 1 && !b.no_cache_trim && b.cache_trim_failed {
+                b.no_cache_trim = true;
+                b.priority = self.first_priority();
+            } else {
+                if b.reclaimed == 0 {
+                    self.kswapds[n].failures += 1;
+                }
+                return self.end_balance(n, b);
+            }
+        }
+        if stall {
+            self.timer_generation += 1;
+            let g = self.timer_generation;
+            self.queue.push(self.mem.now + NAP, Event::Kswapd(n, g));
+            self.kswapds[n].state = State::Stalled(g, b);
+            self.psi_kswapd_sleeps(n);
+            return false;
+        }
+        self.kswapds[n].state = State::Running(b);
+        true
+    }
+
+    /// The end of a run: works off boosts, then tries to sleep. True: it goes on at once.
+    fn end_balance(&mut self, n: NodeId, b: Box<Balance>) -> bool {
+        let zones: Vec<_> = self.mem.zones.of_node(n).to_vec();
+        for (z, boost) in zones.into_iter().zip(b.boosts) {
+            let zone = &mut self.mem.zones[z];
+            zone.boost -= zone.boost.min(boost);
+        }
+        self.policy.reclaim_ended(&mut self.mem, n, None);
+        self.release_throttled(n);
+        let k = &self.kswapds[n];
+        if k.hopeless() || self.mem.zones.balanced(n, k.highest) {
+            self.mem.node_flags[n] = NodeFlags::default();
+            self.timer_generation += 1;
+            let g = self.timer_generation;
+            self.queue.push(self.mem.now + NAP, Event::Kswapd(n, g));
+            self.kswapds[n].state = State::Napping(g);
+            self.psi_kswapd_sleeps(n);
+            return false;
+        }
+        self.mem.count(VmEvent::KswapdHighWmarkHitQuickly, 1);
+        self.begin_balance(n);
+        true
+    }
+
+    fn psi_kswapd_sleeps(&mut self, n: NodeId) {
+        let cpu = self.kswapds[n].cpu;
+        self.psi.change(cpu, self.mem.now, Psi::MemStallRunning, Psi::Idle);
+    }
+
+    /// The end of a nap or of a stall.
+    pub(super) fn kswapd_timer(&mut self, n: NodeId, generation: u64) {
+        match std::mem::take(&mut self.kswapds[n].state) {
+            State::Napping(g) if g == generation => {
+                let k = &self.kswapds[n];
+                if k.hopeless() || self.mem.zones.balanced(n, k.highest) {
+                    self.mem.emit(|| TraceEvent::MmVmscanKswapdSleep { node: n });
+                    self.kswapds[n].highest = ZoneKind::Dma;
+                } else {
+                    self.mem.count(VmEvent::KswapdHighWmarkHitQuickly, 1);
+                    self.begin_balance(n);
+                    self.kswapds[n].cpu = self.enqueue_daemon(Entity::Kswapd(n));
+                    let cpu = self.kswapds[n].cpu;
+                    self.psi.change(cpu, self.mem.now, Psi::Idle, Psi::MemStallRunning);
+                }
+            }
+            State::Stalled(g, b) if g == generation => {
+                self.kswapds[n].state = State::Running(b);
+                self.kswapds[n].cpu = self.enqueue_daemon(Entity::Kswapd(n));
+                let cpu = self.kswapds[n].cpu;
+                self.psi.change(cpu, self.mem.now, Psi::Idle, Psi::MemStallRunning);
+            }
+            other => self.kswapds[n].state = other,
+        }
+    }
+
+    fn release_throttled(&mut self, n: NodeId) {
+        for t in std::mem::take(&mut self.kswapds[n].throttled) {
+            self.wake(t);
+        }
+    }
+}
+
+/// Sets a node's flags after a pass of kswapd; true: it should wait for writes.
+pub(super) fn pass_flags(flags: &mut NodeFlags, s: &PassStats) -> bool {
+    if s.writeback > 0 && s.writeback == s.taken {
+        flags.writeback = true;
+    }
+    if s.unqueued_dirty == s.file_taken {
+        flags.dirty = true;
+    }
+    if s.dirty > 0 && s.dirty == s.congested {
+        flags.congested = true;
+    }
+    s.immediate > 0
+}

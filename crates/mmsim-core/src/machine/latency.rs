@@ -1,0 +1,95 @@
+//! Latency histograms: log-linear, 16 buckets an octave, so a quantile is known to within
+//! a sixteenth of its value; the largest sample is exact.
+
+use super::result::Quantiles;
+use crate::base::time::SimDuration;
+
+const SUB: u32 = 4;
+
+/// A histogram of durations.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Histogram {
+    counts: Vec<u64>,
+    total: u64,
+    max: u64,
+}
+
+fn bucket(ns: u64) -> usize {
+    if ns < 1 << SUB {
+        return ns as usize;
+    }
+    let e = 63 - ns.leading_zeros();
+    ((e - SUB + 1) as usize) << SUB | (ns >> (e - SUB)) as usize & ((1 << SUB) - 1)
+}
+
+/// Largest value of a bucket.
+fn upper(b: usize) -> u64 {
+    if b < 1 << SUB {
+        return b as u64;
+    }
+    let e = (b >> SUB) as u32 - 1;
+    let m = (b & ((1 << SUB) - 1)) as u64 | 1 << SUB;
+    ((m + 1) << e) - 1
+}
+
+impl Histogram {
+    /// Adds a sample.
+    pub(super) fn add(&mut self, d: SimDuration) {
+        let b = bucket(d.0);
+        if b >= self.counts.len() {
+            self.counts.resize(b + 1, 0);
+        }
+        self.counts[b] += 1;
+        self.total += 1;
+        self.max = self.max.max(d.0);
+    }
+    /// The samples since an earlier copy (the largest is that of the whole).
+    pub(super) fn since(&self, earlier: &Histogram) -> Histogram {
+        let mut d = self.clone();
+        for (a, b) in d.counts.iter_mut().zip(&earlier.counts) {
+            *a -= b;
+        }
+        d.total -= earlier.total;
+        let top = d.counts.iter().rposition(|&c| c > 0).map_or(0, upper);
+        d.max = d.max.min(top);
+        d
+    }
+    /// Its quantiles.
+    pub(super) fn quantiles(&self) -> Quantiles {
+        let at = |permille: u64| {
+            let want = (self.total * permille).div_ceil(1000).max(1);
+            let mut seen = 0;
+            for (b, &c) in self.counts.iter().enumerate() {
+                seen += c;
+                if seen >= want {
+                    return upper(b).min(self.max);
+                }
+            }
+            0
+        };
+        Quantiles { count: self.total, p50: at(500), p99: at(990), p999: at(999), max: self.max }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn buckets_are_within_a_sixteenth() {
+        for ns in (0..200_000u64).chain([1 << 40, u64::MAX >> 1]) {
+            let u = upper(bucket(ns));
+            assert!(u >= ns && u - ns <= ns / 16, "{ns} reads as {u}");
+        }
+    }
+
+    #[test]
+    fn quantiles_of_a_ramp() {
+        let mut h = Histogram::default();
+        (1..=1000).for_each(|n| h.add(SimDuration(n * 1000)));
+        let q = h.quantiles();
+        assert_eq!((q.count, q.max), (1000, 1_000_000));
+        assert!(q.p50.abs_diff(500_000) <= 500_000 / 16, "{q:?}");
+        assert!(q.p99.abs_diff(990_000) <= 990_000 / 16, "{q:?}");
+    }
+}

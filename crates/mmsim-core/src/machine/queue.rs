@@ -1,0 +1,103 @@
+//! The queue of timed events, ordered by (time, class, order of queueing): core.md 4.15.
+
+use crate::base::id::{NodeId, ThreadId};
+use crate::base::time::SimTime;
+use crate::memory::IoDone;
+use std::collections::BinaryHeap;
+
+/// Something that happens at an instant.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) enum Event {
+    /// A device request ends.
+    Io(IoDone),
+    /// A thread's timer of this generation.
+    Wake(ThreadId, u64),
+    /// kswapd's nap or throttle of this generation.
+    Kswapd(NodeId, u64),
+    /// The flusher's period.
+    Flusher,
+    /// A thread starts.
+    Start(ThreadId),
+    /// Observers take a sample.
+    Sample,
+}
+
+impl Event {
+    /// I/O completions come before timers, timers before wake-ups.
+    fn class(&self) -> u8 {
+        match self {
+            Event::Io(_) => 0,
+            Event::Sample => 1,
+            Event::Wake(..) | Event::Start(_) | Event::Flusher => 2,
+            Event::Kswapd(..) => 3,
+        }
+    }
+}
+
+#[derive(PartialEq, Eq)]
+struct Due {
+    key: (SimTime, u8, u64),
+    event: Event,
+}
+
+impl Ord for Due {
+    fn cmp(&self, o: &Self) -> std::cmp::Ordering {
+        o.key.cmp(&self.key)
+    }
+}
+impl PartialOrd for Due {
+    fn partial_cmp(&self, o: &Self) -> Option<std::cmp::Ordering> {
+        Some(self.cmp(o))
+    }
+}
+
+/// The queue. Nothing is scheduled in the past; stale events carry a generation.
+#[derive(Default)]
+pub(super) struct Queue {
+    heap: BinaryHeap<Due>,
+    seq: u64,
+}
+
+impl Queue {
+    /// Queues an event.
+    pub(super) fn push(&mut self, at: SimTime, event: Event) {
+        self.heap.push(Due { key: (at, event.class(), self.seq), event });
+        self.seq += 1;
+    }
+    /// When the next event is due.
+    #[inline]
+    pub(super) fn next(&self) -> SimTime {
+        self.heap.peek().map_or(SimTime::NEVER, |d| d.key.0)
+    }
+    /// Takes the next event.
+    pub(super) fn pop(&mut self) -> Option<(SimTime, Event)> {
+        self.heap.pop().map(|d| (d.key.0, d.event))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn equal_times_leave_by_class_then_in_order_of_arrival() {
+        let mut q = Queue::default();
+        let t = SimTime(5);
+        q.push(t, Event::Kswapd(NodeId(0), 1));
+        q.push(t, Event::Wake(ThreadId(2), 0));
+        q.push(t, Event::Wake(ThreadId(1), 0));
+        q.push(t, Event::Io(IoDone::Read(crate::base::id::Pfn(9))));
+        q.push(SimTime(4), Event::Flusher);
+        let order: Vec<Event> = std::iter::from_fn(|| q.pop().map(|e| e.1)).collect();
+        assert_eq!(
+            order,
+            [
+                Event::Flusher,
+                Event::Io(IoDone::Read(crate::base::id::Pfn(9))),
+                Event::Wake(ThreadId(2), 0),
+                Event::Wake(ThreadId(1), 0),
+                Event::Kswapd(NodeId(0), 1),
+            ]
+        );
+    }
+}

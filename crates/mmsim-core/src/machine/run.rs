@@ -1,0 +1,744 @@
+//! The run loop: which CPU is next, slices, run-ahead, and the operations of workloads.
+//!
+//! Each CPU has a clock. The next to act is the CPU with the earliest clock (ties: kernel
+//! threads first, then by thread number), unless a queued event is due before. A thread
+//! executes hits in a run, up to the next event, to the end of its slice if others want
+//! its CPU, and to `run_ahead` past the earliest other CPU. Anything but a hit waits until
+//! its CPU is the earliest of all and is tried anew then. With `run_ahead = 0` no hit ever
+//! overtakes another CPU: the strict mode.
+
+use super::Machine;
+use super::fault::Flow;
+use super::psi::Psi;
+use super::queue::Event;
+use super::result::RunResult;
+use super::thread::{Entity, Wait};
+use super::{SampleFn, Watch};
+use crate::base::id::{AsId, CpuId, PageIdx, ThreadId};
+use crate::base::time::{SimDuration, SimTime};
+use crate::phys::frames::flag;
+use crate::virt::pages::{Entry, pte};
+use crate::virt::space::VmaKind;
+use crate::workload::{Advice, MapKind, Op, Run, VmaFlags, WorkloadCx};
+
+/// Why a thread stopped executing hits.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+enum Stop {
+    /// Its bound is reached.
+    Bound,
+    /// The next thing is no hit.
+    NotAHit,
+}
+
+impl Machine {
+    /// Runs all workloads to their ends.
+    pub fn run(&mut self, watch: Watch) -> RunResult {
+        self.watch = watch;
+        self.mem.tracer.set_observer(self.watch.observer.take());
+        if let Some((every, _)) = &self.watch.sample {
+            self.queue.push(SimTime(every.0), Event::Sample);
+        }
+        self.main_loop();
+        if self.watch.check_every > 0 {
+            self.check();
+        }
+        self.mem.tracer.set_observer(None);
+        self.sample(self.threads.iter().map(|t| t.finished).max().unwrap_or_default());
+        self.result()
+    }
+
+    fn main_loop(&mut self) {
+        let mut progress_at = 1 << 20;
+        while self.live > 0 {
+            let due = self.queue.next();
+            let Some(cpu) = self.earliest_cpu() else {
+                assert!(due != SimTime::NEVER, "threads wait and nothing will wake them");
+                self.handle_event();
+                continue;
+            };
+            if due <= self.cpus[cpu].clock {
+                self.handle_event();
+            } else {
+                self.step_cpu(cpu, due);
+            }
+            if self.watch.progress.is_some() {
+                let done = self.work_done().0;
+                if done >= progress_at {
+                    progress_at = done + (1 << 20);
+                    if let Some(p) = &mut self.watch.progress {
+                        p(done);
+                    }
+                }
+            }
+        }
+    }
+
+    /// The CPU that acts next: the earliest clock; kernel threads before threads of
+    /// workloads, these by number.
+    fn earliest_cpu(&self) -> Option<usize> {
+        let mut best: Option<(SimTime, Entity, usize)> = None;
+        for (i, c) in self.cpus.iter().enumerate() {
+            let Some(e) = c.current.or_else(|| c.queue.front().copied()) else { continue };
+            if best.is_none_or(|b| (c.clock, e) < (b.0, b.1)) {
+                best = Some((c.clock, e, i));
+            }
+        }
+        best.map(|b| b.2)
+    }
+
+    /// The earliest clock among busy CPUs other than `cpu`.
+    fn earliest_other(&self, cpu: usize) -> SimTime {
+        let others = self.cpus.iter().enumerate().filter(|&(i, c)| i != cpu && !c.idle());
+        others.map(|(_, c)| c.clock).min().unwrap_or(SimTime::NEVER)
+    }
+
+    // ---- events ----
+
+    fn handle_event(&mut self) {
+        let (at, event) = self.queue.pop().expect("an event is due");
+        self.mem.now = at;
+        match event {
+            Event::Io(done) => {
+                // Interrupts are served on the first CPU.
+                self.mem.cpu = CpuId(0);
+                let woken = self.mem.io_done(&mut *self.policy, done);
+                if let Some(folio) = woken {
+                    for t in self.waiters.remove(&folio).unwrap_or_default() {
+                        if self.threads[t].wait == Wait::Folio(folio) {
+                            self.wake(t);
+                        }
+                    }
+                }
+                self.mem.now = at;
+            }
+            Event::Wake(t, g) => {
+                if self.threads[t].wait == Wait::Timer(g) {
+                    self.wake(t);
+                }
+            }
+            Event::Start(t) => self.wake(t),
+            Event::Kswapd(n, g) => self.kswapd_timer(n, g),
+            Event::Flusher => self.flusher_period(),
+            Event::Sample => {
+                self.sample(at);
+                if let Some((every, _)) = &self.watch.sample {
+                    let every = *every;
+                    self.queue.push(at + every, Event::Sample);
+                }
+            }
+        }
+    }
+
+    fn sample(&mut self, at: SimTime) {
+        let Some((every, mut f)) = self.watch.sample.take() else { return };
+        let mark = self.take_mark(at);
+        let mut gauges = self.gauges();
+        gauges.push(("sim_pressure_some_us", mark.pressure.some_us));
+        gauges.push(("sim_pressure_full_us", mark.pressure.full_us));
+        f(at, &mark.vmstat, &gauges);
+        let f: SampleFn = f;
+        self.watch.sample = Some((every, f));
+    }
+
+    /// Queues the ends of the requests that the current step submitted.
+    pub(super) fn queue_io(&mut self) {
+        let mut io = std::mem::take(&mut self.mem.io);
+        for (at, done) in io.drain(..) {
+            self.queue.push(at, Event::Io(done));
+        }
+        self.mem.io = io;
+    }
+
+    // ---- waiting and waking ----
+
+    /// Takes the running thread off its CPU.
+    pub(super) fn block(&mut self, tid: ThreadId, wait: Wait, memory: bool) {
+        let now = self.mem.now;
+        let t = &mut self.threads[tid];
+        debug_assert_eq!(t.wait, Wait::Not, "{tid} waits twice");
+        t.wait = wait;
+        t.waits_since = now;
+        let psi = match (wait, memory) {
+            (_, true) => Psi::MemStall,
+            (Wait::Folio(_), false) => Psi::IoWait,
+            _ => Psi::Idle,
+        };
+        let from = std::mem::replace(&mut t.psi, psi);
+        self.psi.change(t.cpu.0.into(), now, from, psi);
+    }
+
+    /// Makes a waiting thread runnable: on its CPU, or on an idle one.
+    pub(super) fn wake(&mut self, tid: ThreadId) {
+        let now = self.mem.now;
+        let t = &mut self.threads[tid];
+        let waited = now.since(t.waits_since);
+        match t.wait {
+            Wait::Not | Wait::Finished => return,
+            Wait::Folio(_) => t.io_wait += waited,
+            Wait::Pfmemalloc(_) => t.throttled += waited,
+            Wait::Timer(_) if t.psi == Psi::MemStall => t.throttled += waited,
+            Wait::Timer(_) | Wait::Barrier => {}
+        }
+        t.wait = Wait::Not;
+        let from = std::mem::replace(&mut t.psi, Psi::Running);
+        let old = usize::from(t.cpu.0);
+        self.psi.change(old, now, from, Psi::Idle);
+        let cpu = if self.cpus[old].idle() {
+            old
+        } else {
+            self.cpus.iter().position(|c| c.idle()).unwrap_or(old)
+        };
+        self.threads[tid].cpu = CpuId(cpu as u16);
+        self.psi.change(cpu, now, Psi::Idle, Psi::Running);
+        self.enqueue(cpu, Entity::Thread(tid), now);
+    }
+
+    fn enqueue(&mut self, cpu: usize, e: Entity, now: SimTime) {
+        let c = &mut self.cpus[cpu];
+        if c.idle() {
+            c.clock = c.clock.max(now);
+        }
+        c.queue.push_back(e);
+        // A slice counts only while somebody else wants the CPU.
+        c.slice_end = c.slice_end.min(now.max(c.clock) + self.config.quantum);
+    }
+
+    /// Puts a kernel thread on an idle CPU, or at the head of the acting CPU's queue: it
+    /// slept long and is owed the CPU. Returns the CPU.
+    pub(super) fn enqueue_daemon(&mut self, e: Entity) -> usize {
+        let now = self.mem.now;
+        let acting = usize::from(self.mem.cpu.0);
+        match self.cpus.iter().position(|c| c.idle()) {
+            Some(cpu) => {
+                self.enqueue(cpu, e, now);
+                cpu
+            }
+            None => {
+                let c = &mut self.cpus[acting];
+                c.queue.push_front(e);
+                c.slice_end = SimTime::ZERO;
+                acting
+            }
+        }
+    }
+
+    // ---- one CPU ----
+
+    fn step_cpu(&mut self, cpu: usize, due: SimTime) {
+        let e = match self.cpus[cpu].current {
+            Some(e) => e,
+            None => {
+                let c = &mut self.cpus[cpu];
+                let e = c.queue.pop_front().expect("a busy CPU has something to run");
+                c.current = Some(e);
+                c.slice_end =
+                    if c.queue.is_empty() { SimTime::NEVER } else { c.clock + self.config.quantum };
+                e
+            }
+        };
+        self.mem.cpu = CpuId(cpu as u16);
+        self.mem.now = self.cpus[cpu].clock;
+        let goes_on = match e {
+            Entity::Thread(t) => self.step_thread(t, cpu, due),
+            Entity::Kswapd(n) => self.step_kswapd(n),
+            Entity::Flusher => self.step_flusher(),
+        };
+        let c = &mut self.cpus[cpu];
+        c.clock = self.mem.now;
+        if !goes_on {
+            c.current = None;
+        } else if !c.queue.is_empty() && c.clock >= c.slice_end {
+            c.current = None;
+            c.queue.push_back(e);
+        }
+        if !c.queue.is_empty() && c.slice_end == SimTime::NEVER {
+            c.slice_end = c.clock + self.config.quantum;
+        }
+    }
+
+    /// Runs a thread: hits up to its bound, then, if it is still the earliest, one thing
+    /// that is no hit. False: it left the CPU.
+    fn step_thread(&mut self, tid: ThreadId, cpu: usize, due: SimTime) -> bool {
+        let start = self.mem.now;
+        let other = self.earliest_other(cpu);
+        let mut bound = due.min(other + self.config.run_ahead);
+        if !self.cpus[cpu].queue.is_empty() {
+            bound = bound.min(self.cpus[cpu].slice_end.max(start));
+        }
+        let stop = self.run_hits(tid, bound);
+        self.threads[tid].user += self.mem.now.since(start);
+        let earliest = self.mem.now <= other && self.mem.now < due;
+        if stop == Stop::Bound || !(earliest || self.mem.now == start) {
+            return true;
+        }
+        let before = self.mem.now;
+        self.steps += 1;
+        let flow = self.step_slow(tid);
+        self.threads[tid].system += self.mem.now.since(before);
+        if self.watch.check_every > 0 && self.steps.is_multiple_of(self.watch.check_every) {
+            self.check();
+        }
+        flow != Flow::Killed && self.threads[tid].wait == Wait::Not
+    }
+
+    /// Executes accesses that hit, and pure computation, until the bound.
+    fn run_hits(&mut self, tid: ThreadId, bound: SimTime) -> Stop {
+        let t_hit = self.mem.cost.t_hit.0;
+        let t = &mut self.threads[tid];
+        let mut now = self.mem.now.0;
+        let record = self.watch.record_accesses;
+        let stop = loop {
+            let Some(op) = t.ops.get(t.next) else { break Stop::NotAHit };
+            if now >= bound.0 {
+                break Stop::Bound;
+            }
+            match *op {
+                Op::Access(run) => {
+                    let Some(vma) = self.mem.spaces.region(t.space, run.region) else {
+                        break Stop::NotAHit;
+                    };
+                    let start = self.mem.spaces.vma(vma).start.0;
+                    let left = run.count - t.done;
+                    // As many pages as begin before the bound.
+                    let fits = if t_hit == 0 {
+                        left
+                    } else {
+                        u64::from(left).min((bound.0 - now).div_ceil(t_hit)) as u32
+                    };
+                    let first = (start + run.first + t.done) as usize;
+                    let hits =
+                        hit_run(&mut self.mem.pages.hot[first..first + fits as usize], run.write);
+                    if record && hits > 0 {
+                        let pages = first as u32..first as u32 + hits;
+                        self.recorded.extend(pages);
+                    }
+                    now += u64::from(hits) * t_hit;
+                    t.accesses += u64::from(hits);
+                    t.done += hits;
+                    if t.done == run.count {
+                        t.done = 0;
+                        t.next += 1;
+                    } else if hits < fits {
+                        break Stop::NotAHit;
+                    }
+                }
+                Op::Compute(d) => {
+                    // Computation may run past the bound: nobody can see it.
+                    now += d.0;
+                    t.next += 1;
+                }
+                Op::Records(n) => {
+                    t.records += u64::from(n);
+                    t.next += 1;
+                }
+                _ => break Stop::NotAHit,
+            }
+        };
+        self.mem.now = SimTime(now);
+        stop
+    }
+
+    /// Whatever is no hit: asks for operations, or executes one.
+    fn step_slow(&mut self, tid: ThreadId) -> Flow {
+        let t = &mut self.threads[tid];
+        let Some(&op) = t.ops.get(t.next) else {
+            t.ops.clear();
+            t.next = 0;
+            let cx = WorkloadCx { now: self.mem.now, free_pages: self.mem.zones.nr_free() };
+            t.workload.fill(&cx, &mut t.rng, &mut t.ops);
+            if t.ops.is_empty() {
+                self.finish(tid);
+            }
+            return Flow::Done;
+        };
+        let flow = self.execute(tid, op);
+        if flow == Flow::Done {
+            let t = &mut self.threads[tid];
+            // Operations on several pages count them in `done` and finish at the last.
+            if t.done == 0 {
+                t.next += 1;
+            }
+        }
+        self.queue_io();
+        flow
+    }
+
+    fn execute(&mut self, tid: ThreadId, op: Op) -> Flow {
+        let space = self.threads[tid].space;
+        match op {
+            Op::Access(run) => self.access(tid, run),
+            Op::Compute(_) | Op::Records(_) => unreachable!("done with the hits"),
+            Op::Mmap { region, pages, kind, flags, at } => {
+                let kind = match kind {
+                    MapKind::Anon => VmaKind::Anon,
+                    MapKind::File { file, offset, shared } => VmaKind::File {
+                        file: self.tasks[self.threads[tid].task].files[file.0 as usize],
+                        offset,
+                        shared,
+                    },
+                };
+                self.mem.now += self.mem.cost.t_syscall;
+                self.mem.spaces.mmap(&mut self.mem.pages, space, region, pages, kind, flags, at);
+                Flow::Done
+            }
+            Op::Munmap { region } => {
+                self.mem.now += self.mem.cost.t_syscall;
+                self.mem.munmap(&mut *self.policy, space, region);
+                self.mem.settle_kernel();
+                Flow::Done
+            }
+            Op::Read { file, first, count } => self.pages_of_file(tid, file.0, first, count, false),
+            Op::Write { file, first, count } => self.pages_of_file(tid, file.0, first, count, true),
+            Op::Madvise { region, first, count, advice } => {
+                self.madvise(tid, Run { region, write: false, first, count }, advice)
+            }
+            Op::Sleep(d) => {
+                self.sleep(tid, d, false);
+                Flow::Done
+            }
+            Op::SleepUntil(at) => {
+                if at > self.mem.now {
+                    self.sleep(tid, at.since(self.mem.now), false);
+                }
+                Flow::Done
+            }
+            Op::Barrier => self.barrier(tid),
+            Op::PhaseEnd(i) => {
+                let task = &self.tasks[self.threads[tid].task];
+                let phase =
+                    task.phases.get(usize::from(i)).cloned().unwrap_or_else(|| {
+                        panic!("{}: phase {i} of {}", task.name, task.phases.len())
+                    });
+                let several = self.tasks.iter().filter(|t| !t.phases.is_empty()).count() > 1;
+                let name = if several { format!("{}/{phase}", task.name) } else { phase };
+                self.end_phase(name, self.now());
+                Flow::Done
+            }
+            Op::MemcgReclaim { pages } => {
+                let memcg = self.mem.spaces[space].memcg;
+                if memcg.0 != 0 {
+                    self.reclaim_group(memcg, pages.into());
+                }
+                Flow::Done
+            }
+            Op::DropCaches => {
+                self.mem.drop_caches(&mut *self.policy);
+                Flow::Done
+            }
+            Op::Exit => {
+                self.kill(space);
+                Flow::Killed
+            }
+        }
+    }
+
+    /// The access that stopped a run: by now it may hit; else it faults.
+    fn access(&mut self, tid: ThreadId, run: Run) -> Flow {
+        let space = self.threads[tid].space;
+        let Some(vma) = self.mem.spaces.region(space, run.region) else {
+            panic!("{}: {:?} is not mapped", self.threads[tid].name, run.region)
+        };
+        let v = self.mem.spaces.vma(vma);
+        assert!(
+            run.first.checked_add(run.count).is_some_and(|e| e <= v.pages),
+            "{}: pages {}..+{} of {:?}, which has {}",
+            self.threads[tid].name,
+            run.first,
+            run.count,
+            run.region,
+            v.pages
+        );
+        let page = PageIdx(v.start.0 + run.first + self.threads[tid].done);
+        let i = page.0 as usize;
+        if hit_run(&mut self.mem.pages.hot[i..=i], run.write) == 0 {
+            let flow = self.fault(tid, page, run.write);
+            if flow != Flow::Done {
+                return flow;
+            }
+        }
+        if self.watch.record_accesses {
+            self.recorded.push(page.0);
+        }
+        self.mem.now += self.mem.cost.t_hit;
+        self.note_resident();
+        self.high_limit(tid);
+        let t = &mut self.threads[tid];
+        t.accesses += 1;
+        t.done += 1;
+        if t.done == run.count {
+            t.done = 0;
+        }
+        Flow::Done
+    }
+
+    fn note_resident(&mut self) {
+        let resident: u64 = self
+            .mem
+            .zones
+            .ids()
+            .map(|z| {
+                let [a, f] = self.mem.zone_lru_pages(z);
+                a + f
+            })
+            .sum();
+        self.peak_resident = self.peak_resident.max(resident);
+    }
+
+    /// `memory.high`: the thread reclaims for its group and sleeps before it goes on.
+    fn high_limit(&mut self, tid: ThreadId) {
+        let memcg = self.mem.spaces[self.threads[tid].space].memcg;
+        if memcg.0 == 0 {
+            return;
+        }
+        let over = self.mem.memcgs.over_high(memcg);
+        if over >= 32 && self.threads[tid].wait == Wait::Not {
+            let begin = self.mem.now;
+            self.reclaim_group(memcg, over.min(64));
+            self.psi.stalled(self.mem.cpu.0.into(), begin, self.mem.now);
+            let still = self.mem.memcgs.over_high(memcg);
+            let high = self.mem.memcgs[memcg].config.high.unwrap_or(1).max(1);
+            // The penalty grows with the square of the overage, up to two seconds.
+            let ratio = still * 1024 / high;
+            let ms = (ratio * ratio * 1000 >> 20).min(2000);
+            if ms > 0 {
+                self.sleep(tid, SimDuration::from_millis(ms), true);
+            }
+        }
+    }
+
+    fn pages_of_file(
+        &mut self,
+        tid: ThreadId,
+        file: u16,
+        first: u32,
+        count: u32,
+        write: bool,
+    ) -> Flow {
+        let f = self.tasks[self.threads[tid].task].files[usize::from(file)];
+        let done = self.threads[tid].done;
+        if done == 0 {
+            self.mem.now += self.mem.cost.t_syscall;
+        }
+        let index = first + done;
+        let flow = if write {
+            self.write_page(tid, f, index)
+        } else {
+            self.read_page(tid, f, index, count - done, done == 0)
+        };
+        if flow == Flow::Done {
+            if self.watch.record_accesses {
+                self.recorded.push(self.mem.files[f].base.0 + index);
+            }
+            self.note_resident();
+            let t = &mut self.threads[tid];
+            t.accesses += 1;
+            t.done = (done + 1) % count;
+        }
+        flow
+    }
+
+    fn madvise(&mut self, tid: ThreadId, run: Run, advice: Advice) -> Flow {
+        let space = self.threads[tid].space;
+        let id = self
+            .mem
+            .spaces
+            .region(space, run.region)
+            .unwrap_or_else(|| panic!("{space}: {:?} is not mapped", run.region));
+        let start = self.mem.spaces.vma(id).start.0 + run.first;
+        let flags = self.mem.spaces.vma(id).flags;
+        let set = |m: &mut Machine, f: VmaFlags| {
+            m.mem.spaces.set_flags(&mut m.mem.pages, id, f);
+            Flow::Done
+        };
+        match advice {
+            Advice::Sequential => set(self, VmaFlags { seq_read: true, rand_read: false, ..flags }),
+            Advice::Random => set(self, VmaFlags { seq_read: false, rand_read: true, ..flags }),
+            Advice::Normal => set(self, VmaFlags { seq_read: false, rand_read: false, ..flags }),
+            Advice::DontNeed => {
+                self.mem.lru_drain(&mut *self.policy);
+                for p in start..start + run.count {
+                    self.mem.zap(&mut *self.policy, PageIdx(p), id);
+                }
+                self.mem.settle_kernel();
+                Flow::Done
+            }
+            Advice::PopulateRead | Advice::PopulateWrite => {
+                let write = advice == Advice::PopulateWrite;
+                while self.threads[tid].done < run.count {
+                    let page = PageIdx(start + self.threads[tid].done);
+                    let hot = self.mem.pages.hot(page);
+                    let need = pte::PRESENT | if write { pte::WRITABLE } else { 0 };
+                    if hot & need != need {
+                        match self.fault(tid, page, write) {
+                            Flow::Done => {}
+                            other => return other,
+                        }
+                    }
+                    // The kernel's own access: it marks the page as a system call would.
+                    if let Entry::Frame(folio) = self.mem.pages.entry(page) {
+                        self.policy.folio_accessed(&mut self.mem, folio);
+                    }
+                    self.mem.now += self.mem.cost.t_hit;
+                    self.threads[tid].done += 1;
+                }
+                self.threads[tid].done = 0;
+                Flow::Done
+            }
+            Advice::Cold => {
+                self.mem.lru_drain(&mut *self.policy);
+                for p in start..start + run.count {
+                    let page = PageIdx(p);
+                    let Entry::Frame(folio) = self.mem.pages.entry(page) else { continue };
+                    if !self.mem.frames.has(folio, flag::LRU) || self.mem.mapcount(folio) != 1 {
+                        continue;
+                    }
+                    let hot = self.mem.pages.hot(page);
+                    self.mem.pages.set_hot(page, hot & !pte::YOUNG);
+                    self.mem.frames.clear(folio, flag::REFERENCED | flag::YOUNG);
+                    let v6_12 = self.mem.kernel >= super::config::Kernel::V6_12;
+                    if v6_12 && self.mem.frames.has(folio, flag::ACTIVE) {
+                        self.mem.frames.set(folio, flag::WORKINGSET);
+                    }
+                    self.mem.lru_deactivate(&mut *self.policy, folio);
+                }
+                self.mem.lru_drain(&mut *self.policy);
+                Flow::Done
+            }
+            Advice::Free | Advice::PageOut | Advice::WillNeed => {
+                panic!("{advice:?} is not modelled yet: the scenario should have been refused")
+            }
+        }
+    }
+
+    fn barrier(&mut self, tid: ThreadId) -> Flow {
+        let task = self.threads[tid].task;
+        self.tasks[task].waiting += 1;
+        self.block(tid, Wait::Barrier, false);
+        self.threads[tid].next += 1;
+        self.open_barrier(task);
+        // The operation was counted above: this thread must not come back to it.
+        Flow::Blocked
+    }
+
+    /// Lets the threads of a process go on when all living ones have come.
+    fn open_barrier(&mut self, task: usize) {
+        let living = |m: &Machine| {
+            m.tasks[task].threads.iter().filter(|&&t| m.threads[t].wait != Wait::Finished).count()
+        };
+        if self.tasks[task].waiting > 0 && self.tasks[task].waiting as usize >= living(self) {
+            self.tasks[task].waiting = 0;
+            for t in self.tasks[task].threads.clone() {
+                if self.threads[t].wait == Wait::Barrier {
+                    self.wake(t);
+                }
+            }
+        }
+    }
+
+    /// A thread has no more work; the last one of a process frees its memory.
+    fn finish(&mut self, tid: ThreadId) {
+        let now = self.mem.now;
+        self.retire(tid, now);
+        let task = self.threads[tid].task;
+        self.open_barrier(task);
+        let space = self.threads[tid].space;
+        let all = self.tasks[task].threads.iter().all(|&t| self.threads[t].wait == Wait::Finished);
+        // The last process keeps its memory: the state at the end of the work is what a
+        // report shows.
+        if all && self.live > 0 {
+            self.free_space(space);
+        }
+    }
+
+    fn retire(&mut self, tid: ThreadId, now: SimTime) {
+        let t = &mut self.threads[tid];
+        if t.wait == Wait::Finished {
+            return;
+        }
+        let (cpu, from) = (usize::from(t.cpu.0), std::mem::replace(&mut t.psi, Psi::Idle));
+        t.wait = Wait::Finished;
+        t.finished = now;
+        self.live -= 1;
+        self.psi.change(cpu, now, from, Psi::Idle);
+    }
+
+    /// Ends a process now: its threads stop, its memory is freed.
+    pub(super) fn kill(&mut self, space: AsId) {
+        let now = self.mem.now;
+        for t in self.threads.ids().collect::<Vec<_>>() {
+            if self.threads[t].space == space && self.threads[t].wait != Wait::Finished {
+                self.retire(t, now);
+                for c in &mut self.cpus {
+                    c.queue.retain(|&e| e != Entity::Thread(t));
+                    if c.current == Some(Entity::Thread(t)) {
+                        c.current = None;
+                    }
+                }
+                for w in self.waiters.values_mut() {
+                    w.retain(|&x| x != t);
+                }
+            }
+        }
+        self.free_space(space);
+    }
+
+    fn free_space(&mut self, space: AsId) {
+        self.mem.spaces[space].dead = true;
+        for r in self.mem.spaces.regions(space) {
+            self.mem.munmap(&mut *self.policy, space, r);
+        }
+        self.mem.settle_kernel();
+    }
+}
+
+/// Touches pages as hardware does, as far as they hit: sets their young and dirty bits.
+/// Returns how many did. Whole blocks of hits are done without a branch per page.
+#[inline]
+fn hit_run(hot: &mut [u8], write: bool) -> u32 {
+    let need = if write { pte::PRESENT | pte::WRITABLE } else { pte::PRESENT };
+    let set = if write { pte::YOUNG | pte::DIRTY } else { pte::YOUNG };
+    let mut done = 0;
+    if hot.len() >= 32 {
+        for block in hot.chunks_exact_mut(32) {
+            let all = block.iter().fold(0xff, |a, &h| a & h);
+            if all & need != need {
+                break;
+            }
+            block.iter_mut().for_each(|h| *h |= set);
+            done += 32;
+        }
+    }
+    for h in &mut hot[done..] {
+        if *h & need != need {
+            break;
+        }
+        *h |= set;
+        done += 1;
+    }
+    done as u32
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_run_of_hits_stops_at_the_first_miss() {
+        for miss in [0, 1, 31, 32, 33, 63, 64, 99] {
+            let mut hot = vec![pte::PRESENT | pte::WRITABLE; 100];
+            hot[miss] = 0;
+            assert_eq!(hit_run(&mut hot, true), miss as u32);
+            let done = pte::PRESENT | pte::WRITABLE | pte::YOUNG | pte::DIRTY;
+            assert!(hot[..miss].iter().all(|&h| h == done));
+            assert!(hot[miss + 1..].iter().all(|&h| h == pte::PRESENT | pte::WRITABLE));
+        }
+    }
+
+    #[test]
+    fn a_read_needs_no_write_permission_and_leaves_no_dirt() {
+        let mut hot = vec![pte::PRESENT; 3];
+        assert_eq!(hit_run(&mut hot, true), 0);
+        assert_eq!(hit_run(&mut hot, false), 3);
+        assert_eq!(hot, vec![pte::PRESENT | pte::YOUNG; 3]);
+    }
+}

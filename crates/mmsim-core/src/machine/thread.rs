@@ -1,0 +1,83 @@
+//! Threads and CPUs: who runs where, who waits for what.
+
+use super::psi::Psi;
+use crate::base::id::{AsId, CpuId, NodeId, PageIdx, Pfn, ThreadId};
+use crate::base::rng::Rng;
+use crate::base::time::{SimDuration, SimTime};
+use crate::workload::{Op, Workload};
+use std::collections::VecDeque;
+
+/// What a thread waits for.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) enum Wait {
+    /// Nothing: runs, or stands in a run queue.
+    Not,
+    /// A folio under read.
+    Folio(Pfn),
+    /// A timer of this generation: sleep, throttle, think time.
+    Timer(u64),
+    /// kswapd, at the emergency brake of direct reclaim.
+    Pfmemalloc(NodeId),
+    /// The other threads of its process.
+    Barrier,
+    /// Forever.
+    Finished,
+}
+
+/// A simulated thread.
+pub(super) struct Thread {
+    pub name: String,
+    pub space: AsId,
+    pub task: usize,
+    pub workload: Box<dyn Workload>,
+    pub rng: Rng,
+    /// Operations handed over and not yet done.
+    pub ops: Vec<Op>,
+    pub next: usize,
+    /// Pages of the current operation that are done.
+    pub done: u32,
+    pub cpu: CpuId,
+    pub wait: Wait,
+    pub psi: Psi,
+    pub waits_since: SimTime,
+    /// The page whose fault was counted and is not yet resolved, since when, and whether
+    /// it had to read.
+    pub fault: Option<(PageIdx, SimTime, bool)>,
+    /// Reclaims in a row that freed nothing.
+    pub no_progress: u32,
+    /// Pages dirtied since the last pause.
+    pub dirtied: u32,
+    pub user: SimDuration,
+    pub system: SimDuration,
+    pub io_wait: SimDuration,
+    pub throttled: SimDuration,
+    pub accesses: u64,
+    pub records: u64,
+    pub finished: SimTime,
+}
+
+/// What a CPU can run.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
+pub(super) enum Entity {
+    /// The background reclaimer of a node.
+    Kswapd(NodeId),
+    /// The flusher of dirty pages.
+    Flusher,
+    /// A thread of a workload.
+    Thread(ThreadId),
+}
+
+/// A CPU: its own clock, what runs on it, and what waits for it.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Cpu {
+    pub clock: SimTime,
+    pub current: Option<Entity>,
+    pub slice_end: SimTime,
+    pub queue: VecDeque<Entity>,
+}
+
+impl Cpu {
+    pub(super) fn idle(&self) -> bool {
+        self.current.is_none() && self.queue.is_empty()
+    }
+}

@@ -1,0 +1,390 @@
+//! The classic LRU: an active and an inactive list for each type of memory.
+//!
+//! Pages enter at the head and leave at the tail. What is on the inactive list is about
+//! to be evicted, what is on the active list was used more than once. Accessed bits are
+//! only seen by scans: the scan of the inactive list gives a page that was touched another
+//! round or promotes it, the scan of the active list demotes. How much of which list is
+//! scanned follows from sizes, from what scanning cost lately, and from swappiness. An
+//! evicted page leaves the age of its list behind; when it comes back, the distance between
+//! then and now says whether a little more memory would have kept it, and it is promoted.
+//!
+//! Five kernels between 5.5 and 6.12, and every step between them, are one mechanism with
+//! different knobs ([`ClassicConfig`]).
+//!
+//! - this file: the state, and what happens when a folio comes, goes or is used;
+//! - `pass`: one pass over a node: what to scan, in which order;
+//! - `scan`: the scans of an inactive and of an active list;
+//! - `workingset`: ages, shadows, refaults.
+//!
+//! Source: Linux 6.12 mm/vmscan.c, mm/swap.c, mm/workingset.c, and the older versions that
+//! lru.md names. Left out: limits on the number of shadow nodes (they are rarely met), and
+//! isolation limits (a batch is one atomic step here).
+
+mod pass;
+mod scan;
+mod workingset;
+
+use crate::config::{BalanceModel, ClassicConfig, NewAnonRotated};
+use crate::formulas::{self, CostState, PerList, RotateStat, cost612};
+use mmsim_core::base::digest::Digest;
+use mmsim_core::base::event::TraceEvent;
+use mmsim_core::base::id::{ListId, MemcgId, NodeId};
+use mmsim_core::base::vmstat::VmEvent;
+use mmsim_core::machine::config::ZoneKind;
+use mmsim_core::memory::Memory;
+use mmsim_core::phys::frames::{FolioId, FrameKind, flag};
+use mmsim_core::policy::{
+    Arrival, ArrivalKind, Departure, LruSnapshot, ReclaimOutcome, ReclaimPolicy, ReclaimRequest,
+    Shadow,
+};
+use pass::Pass;
+
+/// Names of the lists, as `/proc/vmstat` counts them.
+pub const LIST_NAMES: [&str; 5] =
+    ["nr_inactive_anon", "nr_active_anon", "nr_inactive_file", "nr_active_file", "nr_unevictable"];
+const UNEVICTABLE: usize = 4;
+
+/// The lists of one node and group, with what reclaim remembers about them.
+#[derive(Clone, Debug)]
+struct Lruvec {
+    lists: [ListId; 5],
+    rotate: RotateStat,
+    cost: CostState,
+    /// Ages; the unified model uses the first.
+    age: [u64; 2],
+    /// Refaults that were activated, per type.
+    activations: [u64; 2],
+    /// `activations` at the end of the last reclaim.
+    snapshot: [u64; 2],
+}
+
+/// The classic LRU of a machine.
+pub struct Classic {
+    config: ClassicConfig,
+    lruvecs: Vec<Lruvec>,
+    groups: usize,
+    /// Pages that one scan takes (`SWAP_CLUSTER_MAX`).
+    cluster: u64,
+    /// kswapd's place in its pass, per node.
+    passes: Vec<Option<Pass>>,
+    /// Where the next partial walk over groups starts, per node.
+    walk: Vec<usize>,
+    /// Set while a batch of arrivals is counted as rotated by mistake (`forced-leaky`).
+    leaking: bool,
+    taken: Vec<FolioId>,
+    back: Vec<FolioId>,
+}
+
+impl Classic {
+    /// The lists of a machine with the memory `mem`.
+    pub fn new(config: ClassicConfig, mem: &mut Memory) -> Self {
+        let nodes = mem.zones.nr_nodes();
+        let groups = mem.memcgs.len();
+        let lruvecs = (0..nodes * groups)
+            .map(|_| Lruvec {
+                lists: std::array::from_fn(|_| mem.lists.create()),
+                rotate: RotateStat::default(),
+                cost: CostState::default(),
+                age: [0; 2],
+                activations: [0; 2],
+                snapshot: [0; 2],
+            })
+            .collect();
+        Classic {
+            config,
+            lruvecs,
+            groups,
+            cluster: (formulas::SWAP_CLUSTER_MAX >> mem.batch_shift).max(1),
+            passes: vec![None; nodes],
+            walk: vec![0; nodes],
+            leaking: false,
+            taken: Vec::new(),
+            back: Vec::new(),
+        }
+    }
+
+    /// The knobs.
+    pub fn config(&self) -> &ClassicConfig {
+        &self.config
+    }
+
+    #[inline]
+    fn index(&self, node: NodeId, memcg: MemcgId) -> usize {
+        node.0 as usize * self.groups + memcg.0 as usize
+    }
+
+    #[inline]
+    fn lruvec_of(&self, mem: &Memory, folio: FolioId) -> usize {
+        self.index(mem.node_of(folio), mem.frames.memcg(folio))
+    }
+
+    /// The list that a folio's flags put it on.
+    #[inline]
+    fn list_index(mem: &Memory, folio: FolioId) -> usize {
+        let bits = mem.frames.bits(folio);
+        if bits & flag::UNEVICTABLE != 0 {
+            UNEVICTABLE
+        } else {
+            2 * usize::from(bits & flag::SWAPBACKED == 0) + usize::from(bits & flag::ACTIVE != 0)
+        }
+    }
+
+    /// Sizes of the evictable lists of a group; of the root: of all groups of the node.
+    fn sizes(&self, mem: &Memory, node: NodeId, memcg: MemcgId) -> PerList {
+        let of = |m: usize| {
+            let lv = &self.lruvecs[node.0 as usize * self.groups + m];
+            [0, 1, 2, 3].map(|l| mem.lists.len(lv.lists[l]))
+        };
+        if memcg.0 != 0 || self.groups == 1 {
+            return of(memcg.0 as usize);
+        }
+        (0..self.groups).map(of).fold([0; 4], |a, b| [0, 1, 2, 3].map(|i| a[i] + b[i]))
+    }
+
+    fn sum(&self, node: NodeId, memcg: MemcgId, f: impl Fn(&Lruvec) -> u64) -> u64 {
+        let base = node.0 as usize * self.groups;
+        if memcg.0 != 0 {
+            f(&self.lruvecs[base + memcg.0 as usize])
+        } else {
+            self.lruvecs[base..base + self.groups].iter().map(f).sum()
+        }
+    }
+
+    /// Puts a folio at the head of the list that its flags name.
+    #[inline]
+    fn add_head(&mut self, mem: &mut Memory, folio: FolioId) {
+        if mem.frames.has(folio, flag::MLOCKED) && !mem.frames.has(folio, flag::UNEVICTABLE) {
+            mem.frames.set(folio, flag::UNEVICTABLE);
+            mem.frames.clear(folio, flag::ACTIVE);
+            mem.count(VmEvent::UnevictablePgsCulled, 1);
+        }
+        let lv = self.lruvec_of(mem, folio);
+        let l = Self::list_index(mem, folio);
+        mem.lru_add_head(self.lruvecs[lv].lists[l], folio);
+    }
+
+    /// A type's scanning or arrivals in the rotate model.
+    fn note_rotated(&mut self, lv: usize, file: bool, scanned: u64, rotated: u64) {
+        if self.config.balance_model == BalanceModel::Rotate {
+            self.lruvecs[lv].rotate.add(usize::from(file), scanned, rotated);
+        }
+    }
+
+    /// A cost event of a group and of its ancestors.
+    fn note_cost(&mut self, mem: &Memory, lv: usize, file: bool, nr_io: u64, nr_rotated: u64) {
+        let cost = match self.config.balance_model {
+            BalanceModel::Rotate => return,
+            BalanceModel::Cost58 | BalanceModel::Cost59 if nr_io == 0 => return,
+            BalanceModel::Cost58 | BalanceModel::Cost59 => nr_io,
+            BalanceModel::Cost612 => cost612(nr_io, nr_rotated),
+        };
+        let node = NodeId((lv / self.groups) as u8);
+        let memcg = lv % self.groups;
+        let own: PerList = self.sizes(mem, node, MemcgId(memcg as u16));
+        self.lruvecs[lv].cost.add(usize::from(file), cost, own.iter().sum());
+        if memcg != 0 {
+            let all: PerList = self.sizes(mem, node, MemcgId(0));
+            let root = lv - memcg;
+            self.lruvecs[root].cost.add(usize::from(file), cost, all.iter().sum());
+        }
+    }
+
+    fn inactive_anon_is_low(&self, mem: &Memory, node: NodeId, memcg: MemcgId) -> bool {
+        let s = self.sizes(mem, node, memcg);
+        formulas::inactive_anon_is_low(
+            self.config.anon_ratio,
+            s[formulas::INACTIVE_ANON],
+            s[formulas::ACTIVE_ANON],
+        )
+    }
+}
+
+impl ReclaimPolicy for Classic {
+    fn folio_entering(&mut self, mem: &mut Memory, folio: FolioId, how: Arrival) {
+        use crate::config::AnonStart;
+        match how.kind {
+            ArrivalKind::New if self.config.anon_start == AnonStart::Active => {
+                mem.frames.set(folio, flag::ACTIVE);
+            }
+            ArrivalKind::SwapIn => {
+                // Only pages that come through the swap cache: a synchronous device's do not.
+                if self.config.swapin_sets_workingset && mem.frames.has(folio, flag::SWAPCACHE) {
+                    mem.frames.set(folio, flag::WORKINGSET);
+                }
+                if self.config.balance_model == BalanceModel::Cost58 {
+                    let lv = self.lruvec_of(mem, folio);
+                    self.note_cost(mem, lv, false, 1, 0);
+                }
+            }
+            _ => {}
+        }
+    }
+
+    fn folio_arrived(&mut self, mem: &mut Memory, folio: FolioId, how: Arrival) {
+        let file = mem.frames.is_file_lru(folio);
+        if self.config.balance_model == BalanceModel::Rotate {
+            let lv = self.lruvec_of(mem, folio);
+            let active = mem.frames.has(folio, flag::ACTIVE);
+            let new_anon = how.kind == ArrivalKind::New && !file;
+            let forced = match self.config.new_anon_rotated {
+                NewAnonRotated::ByActive => false,
+                NewAnonRotated::Forced => new_anon,
+                NewAnonRotated::ForcedLeaky => {
+                    self.leaking = new_anon || self.leaking && how.position > 0;
+                    self.leaking
+                }
+                NewAnonRotated::AllAnon => !file,
+            };
+            self.note_rotated(lv, file, 1, u64::from(active || forced));
+        }
+        self.add_head(mem, folio);
+        mem.emit(|| TraceEvent::MmLruInsertion {
+            pfn: folio,
+            lru: if file { "file" } else { "anon" },
+        });
+    }
+
+    fn folio_departed(&mut self, mem: &mut Memory, folio: FolioId, _why: Departure) {
+        mem.lru_del(folio);
+    }
+
+    fn folio_refaulted(&mut self, mem: &mut Memory, folio: FolioId, shadow: Shadow, how: Arrival) {
+        self.refault(mem, folio, shadow, how);
+    }
+
+    fn swapin_mapped(&mut self, mem: &mut Memory, folio: FolioId) {
+        if self.config.swapin_activate {
+            mem.lru_activate(self, folio);
+        }
+    }
+
+    fn folio_accessed(&mut self, mem: &mut Memory, folio: FolioId) {
+        mem.frames.clear(folio, flag::IDLE);
+        if !mem.frames.has(folio, flag::REFERENCED) {
+            mem.frames.set(folio, flag::REFERENCED);
+        } else if !mem.frames.has(folio, flag::ACTIVE | flag::UNEVICTABLE) {
+            // Second reference while inactive: this is what tells a working set from a scan.
+            mem.lru_activate(self, folio);
+            mem.frames.clear(folio, flag::REFERENCED);
+            self.age_by_access(mem, folio);
+        }
+    }
+
+    fn folio_activated(&mut self, mem: &mut Memory, folio: FolioId) {
+        mem.lru_del(folio);
+        mem.frames.set(folio, flag::ACTIVE);
+        self.add_head(mem, folio);
+        mem.count_in(mem.frames.memcg(folio), VmEvent::PgActivate, 1);
+        let lv = self.lruvec_of(mem, folio);
+        let file = mem.frames.is_file_lru(folio);
+        self.note_rotated(lv, file, 1, 1);
+        mem.emit(|| TraceEvent::MmLruActivate { pfn: folio });
+    }
+
+    fn folio_deactivated(&mut self, mem: &mut Memory, folio: FolioId) {
+        if mem.frames.has(folio, flag::ACTIVE) && !mem.frames.has(folio, flag::UNEVICTABLE) {
+            mem.lru_del(folio);
+            mem.frames.clear(folio, flag::ACTIVE | flag::REFERENCED);
+            self.add_head(mem, folio);
+            mem.count_in(mem.frames.memcg(folio), VmEvent::PgDeactivate, 1);
+            let lv = self.lruvec_of(mem, folio);
+            let file = mem.frames.is_file_lru(folio);
+            self.note_rotated(lv, file, 1, 0);
+            mem.emit(|| TraceEvent::SimDeactivate { pfn: folio });
+        }
+    }
+
+    fn folio_rotated(&mut self, mem: &mut Memory, folio: FolioId) {
+        let lv = self.lruvec_of(mem, folio);
+        mem.lru_del(folio);
+        mem.frames.clear(folio, flag::ACTIVE);
+        let l = Self::list_index(mem, folio);
+        mem.lru_add_tail(self.lruvecs[lv].lists[l], folio);
+        mem.count(VmEvent::PgRotated, 1);
+    }
+
+    fn age_node(&mut self, mem: &mut Memory, node: NodeId, highest: ZoneKind) {
+        if mem.has_swap() && self.inactive_anon_is_low(mem, node, MemcgId(0)) {
+            for m in 0..self.groups {
+                let lv = self.index(node, MemcgId(m as u16));
+                self.age_anon(mem, lv, highest);
+            }
+        }
+    }
+
+    fn reclaim(&mut self, mem: &mut Memory, req: &ReclaimRequest) -> ReclaimOutcome {
+        self.run_pass(mem, req)
+    }
+
+    fn reclaim_ended(&mut self, mem: &mut Memory, node: NodeId, limit: Option<MemcgId>) {
+        let _ = mem;
+        let memcg = limit.unwrap_or(MemcgId(0));
+        let now = [0, 1].map(|t| self.sum(node, memcg, |lv| lv.activations[t]));
+        let i = self.index(node, memcg);
+        self.lruvecs[i].snapshot = now;
+    }
+
+    fn snapshot(&self, mem: &Memory, node: NodeId, memcg: MemcgId) -> LruSnapshot {
+        let lv = &self.lruvecs[self.index(node, memcg)];
+        LruSnapshot {
+            lists: (0..5)
+                .map(|l| {
+                    (
+                        LIST_NAMES[l].to_string(),
+                        self.sum(node, memcg, |v| mem.lists.len(v.lists[l])),
+                    )
+                })
+                .collect(),
+            values: vec![
+                ("age_anon".into(), lv.age[0]),
+                ("age_file".into(), lv.age[1]),
+                ("anon_cost".into(), lv.cost.cost[0]),
+                ("file_cost".into(), lv.cost.cost[1]),
+            ],
+        }
+    }
+
+    fn check(&self, mem: &Memory) {
+        for (i, lv) in self.lruvecs.iter().enumerate() {
+            for (l, &list) in lv.lists.iter().enumerate() {
+                for f in mem.lists.iter_from_tail(list) {
+                    assert_eq!(
+                        Self::list_index(mem, f),
+                        l,
+                        "{f} is on {} by its list",
+                        LIST_NAMES[l]
+                    );
+                    assert_eq!(self.lruvec_of(mem, f), i, "{f} is on another group's list");
+                    let kind = mem.frames.kind(f);
+                    assert!(
+                        matches!(kind, FrameKind::Anon | FrameKind::File),
+                        "{f} is listed and {kind:?}"
+                    );
+                }
+            }
+        }
+        let s = &mem.vmstat;
+        assert!(s[VmEvent::PgDeactivate] <= s[VmEvent::PgRefill] || self.groups > 1);
+        for (r, a, t) in [
+            (
+                VmEvent::WorkingsetRestoreAnon,
+                VmEvent::WorkingsetActivateAnon,
+                VmEvent::WorkingsetRefaultAnon,
+            ),
+            (
+                VmEvent::WorkingsetRestoreFile,
+                VmEvent::WorkingsetActivateFile,
+                VmEvent::WorkingsetRefaultFile,
+            ),
+        ] {
+            assert!(s[r] <= s[a] && s[a] <= s[t], "{r:?} <= {a:?} <= {t:?}");
+        }
+    }
+
+    fn digest(&self, _mem: &Memory, d: &mut Digest) {
+        for lv in &self.lruvecs {
+            d.words(lv.age.into_iter().chain(lv.cost.cost).chain(lv.activations));
+            d.words(lv.rotate.scanned.into_iter().chain(lv.rotate.rotated));
+        }
+    }
+}

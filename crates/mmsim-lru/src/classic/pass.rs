@@ -1,0 +1,297 @@
+//! One pass over a node: which lists are scanned, how much, and in which order.
+//!
+//! Source: Linux 6.12 mm/vmscan.c (`shrink_node`, `prepare_scan_control`,
+//! `get_scan_count`, `shrink_lruvec`); lru.md 4.4 to 4.6.
+
+use super::Classic;
+use crate::config::BalanceModel;
+use crate::formulas::{
+    self, ACTIVE_ANON, INACTIVE_ANON, INACTIVE_FILE, PerList, RoundEnd, ScanMode, ScanModeInput,
+};
+use mmsim_core::base::id::MemcgId;
+use mmsim_core::memory::Memory;
+use mmsim_core::policy::{ReclaimOutcome, ReclaimRequest, Reclaimer};
+
+/// First priority of a reclaim (`DEF_PRIORITY`).
+const DEF_PRIORITY: u8 = 12;
+
+/// What a pass found out before its first scan (`prepare_scan_control`).
+#[derive(Clone, Debug)]
+struct Control {
+    may_deactivate: [bool; 2],
+    cache_trim: bool,
+    file_is_tiny: bool,
+}
+
+/// The work on one lruvec.
+#[derive(Clone, Debug)]
+struct Work {
+    lv: usize,
+    nr: PerList,
+    targets: PerList,
+    /// Pages freed before this lruvec (5.x counts them towards the target of each anew).
+    reclaimed: u64,
+    adjusted: bool,
+}
+
+/// A pass under way: kswapd does one round of scans at a time and keeps its place here.
+#[derive(Clone, Debug)]
+pub(super) struct Pass {
+    control: Control,
+    /// Groups still to visit, in reverse order.
+    groups: Vec<usize>,
+    work: Option<Work>,
+    reclaimed: u64,
+    skipped_deactivate: bool,
+    low_skipped: bool,
+}
+
+impl Classic {
+    pub(super) fn run_pass(&mut self, mem: &mut Memory, req: &ReclaimRequest) -> ReclaimOutcome {
+        let node = req.node.0 as usize;
+        let kept = if req.one_step { self.passes[node].take() } else { None };
+        let mut pass = match kept {
+            Some(p) => p,
+            None => self.begin(mem, req),
+        };
+        let mut out = ReclaimOutcome::default();
+        loop {
+            if pass.work.is_none() && !self.next_group(mem, req, &mut pass) {
+                break;
+            }
+            self.round(mem, req, &mut pass, &mut out);
+            if pass.work.is_none() {
+                // A direct reclaimer walks groups only until it has enough.
+                let enough = req.reclaimed + pass.reclaimed >= req.target;
+                if req.by == Reclaimer::Direct && enough && self.groups > 1 {
+                    break;
+                }
+            }
+            if req.one_step && (pass.work.is_some() || !pass.groups.is_empty()) {
+                out.more = true;
+                break;
+            }
+        }
+        out.skipped_deactivate = pass.skipped_deactivate;
+        out.low_skipped = pass.low_skipped;
+        if out.more {
+            self.passes[node] = Some(pass);
+        } else {
+            out.cache_trim_failed = pass.control.cache_trim && pass.reclaimed == 0;
+        }
+        out
+    }
+
+    fn begin(&mut self, mem: &Memory, req: &ReclaimRequest) -> Pass {
+        let memcg = target(req);
+        let groups = if memcg.0 != 0 {
+            vec![memcg.0 as usize]
+        } else if self.groups == 1 {
+            vec![0]
+        } else {
+            // kswapd visits all groups; direct reclaimers go on where the last one stopped.
+            let n = self.groups;
+            let start =
+                if req.by == Reclaimer::Direct { self.walk[req.node.0 as usize] % n } else { 0 };
+            let order: Vec<usize> = (0..n).map(|i| (start + i) % n).collect();
+            order.into_iter().rev().collect()
+        };
+        Pass {
+            control: self.control(mem, req, memcg),
+            groups,
+            work: None,
+            reclaimed: 0,
+            skipped_deactivate: false,
+            low_skipped: false,
+        }
+    }
+
+    fn control(&self, mem: &Memory, req: &ReclaimRequest, memcg: MemcgId) -> Control {
+        let s = self.sizes(mem, req.node, memcg);
+        let target = &self.lruvecs[self.index(req.node, memcg)];
+        let moved =
+            |t: usize| self.sum(req.node, memcg, |l| l.activations[t]) != target.snapshot[t];
+        let may_deactivate = if req.force_deactivate {
+            [true; 2]
+        } else {
+            let anon_low = formulas::inactive_anon_is_low(
+                self.config.anon_ratio,
+                s[INACTIVE_ANON],
+                s[ACTIVE_ANON],
+            );
+            let file_low = formulas::inactive_is_low(s[INACTIVE_FILE], s[INACTIVE_FILE + 1]);
+            let opened = self.config.anon_activations_open_deactivation() && moved(0);
+            [anon_low || opened, file_low || moved(1)]
+        };
+        let priority = u32::from(req.priority);
+        let cache_trim = !req.no_cache_trim
+            && formulas::cache_trim_mode(s[INACTIVE_FILE], priority, may_deactivate[1]);
+        let file_is_tiny = memcg.0 == 0 && {
+            let all = self.sizes(mem, req.node, MemcgId(0));
+            let zones = mem.zones.of_node(req.node);
+            let free = zones.iter().map(|&z| mem.zones[z].free).sum();
+            let high = zones.iter().map(|&z| mem.zones[z].watermark[2] + mem.zones[z].boost).sum();
+            formulas::file_is_tiny(
+                all[2] + all[3],
+                free,
+                high,
+                all[INACTIVE_ANON],
+                priority,
+                may_deactivate[0],
+            )
+        };
+        Control { may_deactivate, cache_trim, file_is_tiny }
+    }
+
+    /// Goes on to the next group that is not protected. False: there is none.
+    fn next_group(&mut self, mem: &mut Memory, req: &ReclaimRequest, pass: &mut Pass) -> bool {
+        while let Some(m) = pass.groups.pop() {
+            if req.by == Reclaimer::Direct {
+                self.walk[req.node.0 as usize] = m + 1;
+            }
+            let memcg = MemcgId(m as u16);
+            let (usage, c) = (mem.memcgs[memcg].usage, &mem.memcgs[memcg].config);
+            // Protection is against others: a group's own limit does not heed it.
+            let foreign = m != 0 && target(req).0 == 0;
+            if foreign && usage < c.min {
+                continue;
+            }
+            if foreign && usage < c.low && !req.low_reclaim {
+                pass.low_skipped = true;
+                continue;
+            }
+            let protection = match foreign {
+                false => 0,
+                true if !req.low_reclaim && c.low > c.min => c.low,
+                true => c.min,
+            };
+            if protection > c.min {
+                pass.low_skipped = true;
+            }
+            let nr = self.scan_count(mem, req, &pass.control, memcg, protection, usage);
+            let lv = self.index(req.node, memcg);
+            pass.work = Some(Work { lv, nr, targets: nr, reclaimed: 0, adjusted: false });
+            return true;
+        }
+        false
+    }
+
+    fn scan_count(
+        &mut self,
+        mem: &Memory,
+        req: &ReclaimRequest,
+        control: &Control,
+        memcg: MemcgId,
+        protection: u64,
+        usage: u64,
+    ) -> PerList {
+        let priority = u32::from(req.priority);
+        let lv = self.index(req.node, memcg);
+        let mode = formulas::scan_mode(ScanModeInput {
+            can_swap: req.may_swap && mem.can_swap(memcg),
+            memcg_reclaim: target(req).0 != 0,
+            swappiness: mem.vm.swappiness.into(),
+            priority,
+            file_is_tiny: control.file_is_tiny,
+            cache_trim_mode: control.cache_trim,
+        });
+        let zones = mem.zones.of_node(req.node);
+        let size = |l: usize| -> u64 {
+            let list = self.lruvecs[lv].lists[l];
+            let eligible = zones.iter().filter(|&&z| mem.zones[z].kind <= req.highest);
+            eligible.map(|&z| mem.lists.len_in(list, z)).sum()
+        };
+        let sizes: PerList = [size(0), size(1), size(2), size(3)];
+        let base = sizes.map(|s| {
+            if protection > 0 {
+                formulas::scan_base_protected(s, priority, protection, usage)
+            } else {
+                formulas::scan_base(s, priority)
+            }
+        });
+        let swappiness = mem.vm.swappiness.into();
+        let fractions = if self.config.balance_model == BalanceModel::Rotate {
+            let own = [0, 1, 2, 3].map(|l| mem.lists.len(self.lruvecs[lv].lists[l]));
+            let r = &mut self.lruvecs[lv].rotate;
+            if mode == ScanMode::Fract {
+                r.decay(own[0] + own[1], own[2] + own[3]);
+            }
+            r.fractions(swappiness)
+        } else {
+            // The costs are those of the level that is reclaimed.
+            self.lruvecs[self.index(req.node, target(req))].cost.fractions(swappiness)
+        };
+        if mode == ScanMode::Fract && fractions.denominator == 0 {
+            return [0; 4];
+        }
+        formulas::scan_targets(mode, base, fractions, self.config.scan_rounding)
+    }
+
+    /// One round over the lists of the current lruvec; the last one ends its work.
+    fn round(
+        &mut self,
+        mem: &mut Memory,
+        req: &ReclaimRequest,
+        pass: &mut Pass,
+        out: &mut ReclaimOutcome,
+    ) {
+        let mut w = pass.work.take().expect("a round needs an lruvec");
+        let left = |nr: &PerList| nr[INACTIVE_ANON] + nr[2] + nr[3] > 0;
+        let mut goes_on = left(&w.nr);
+        if goes_on {
+            for l in 0..4 {
+                if w.nr[l] == 0 {
+                    continue;
+                }
+                let n = w.nr[l].min(self.cluster);
+                w.nr[l] -= n;
+                let file = l >= INACTIVE_FILE;
+                if l % 2 == 1 {
+                    if pass.control.may_deactivate[usize::from(file)] {
+                        self.shrink_active(mem, w.lv, file, n, req);
+                    } else {
+                        pass.skipped_deactivate = true;
+                    }
+                } else {
+                    let s = self.shrink_inactive(mem, w.lv, file, n, req);
+                    w.reclaimed += s.reclaimed;
+                    pass.reclaimed += s.reclaimed;
+                    out.reclaimed += s.reclaimed;
+                    out.scanned += s.scanned;
+                    out.stats.add(&s.pass);
+                }
+            }
+            let proportional = req.by == Reclaimer::Direct && req.priority == DEF_PRIORITY;
+            let once = w.adjusted && !self.config.stop_after_adjust;
+            if w.reclaimed >= req.target && !proportional && !once {
+                goes_on = match formulas::adjust_round(&mut w.nr, &w.targets) {
+                    RoundEnd::Stop => false,
+                    RoundEnd::Adjusted => {
+                        w.adjusted = true;
+                        true
+                    }
+                };
+            }
+            goes_on &= left(&w.nr);
+        }
+        if goes_on {
+            pass.work = Some(w);
+            return;
+        }
+        // Even if the active list was closed: keep it from outgrowing the inactive one.
+        let memcg = MemcgId((w.lv % self.groups) as u16);
+        let s = [0, 1].map(|l| mem.lists.len(self.lruvecs[w.lv].lists[l]));
+        let _ = memcg;
+        if mem.has_swap() && formulas::inactive_anon_is_low(self.config.anon_ratio, s[0], s[1]) {
+            self.shrink_active(mem, w.lv, false, self.cluster, req);
+        }
+    }
+}
+
+/// The group whose limit is enforced; the root in global reclaim.
+fn target(req: &ReclaimRequest) -> MemcgId {
+    match req.by {
+        Reclaimer::Limit(m) => m,
+        Reclaimer::Kswapd | Reclaimer::Direct => MemcgId(0),
+    }
+}

@@ -1,0 +1,206 @@
+//! Ages, shadows and refaults.
+//!
+//! Each lruvec has an age: the number of pages that left its inactive list, by eviction
+//! or by promotion. An evicted page takes the age along in its shadow. When it refaults,
+//! the advance since then is the refault distance: the number of pages by which the
+//! inactive list was too short to keep it. If that many pages can be found elsewhere, the
+//! page is promoted at once, to compete with those.
+//!
+//! Source: Linux 6.12 mm/workingset.c; older rules: lru.md 4.12 to 4.14.
+
+use super::Classic;
+use crate::config::{AgeModel, BalanceModel, EvictWithoutMemcg};
+use crate::formulas::{self, ThresholdInput};
+use mmsim_core::base::event::TraceEvent;
+use mmsim_core::base::id::{MemcgId, NodeId};
+use mmsim_core::base::vmstat::VmEvent;
+use mmsim_core::memory::Memory;
+use mmsim_core::phys::frames::{FolioId, FrameKind, flag};
+use mmsim_core::policy::{Arrival, Reclaimer, Shadow};
+
+/// What a shadow says: 1 bit of history, 16 of group, 8 of node, 39 of age.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+struct Unpacked {
+    workingset: bool,
+    memcg: MemcgId,
+    node: NodeId,
+    age: u64,
+}
+
+const AGE_BITS: u32 = 39;
+const AGE_MASK: u64 = (1 << AGE_BITS) - 1;
+
+impl Unpacked {
+    fn pack(self) -> Shadow {
+        Shadow(
+            u64::from(self.workingset)
+                | u64::from(self.memcg.0) << 1
+                | u64::from(self.node.0) << 17
+                | (self.age & AGE_MASK) << 25,
+        )
+    }
+    fn unpack(s: Shadow) -> Self {
+        Unpacked {
+            workingset: s.0 & 1 != 0,
+            memcg: MemcgId((s.0 >> 1) as u16),
+            node: NodeId((s.0 >> 17) as u8),
+            age: s.0 >> 25,
+        }
+    }
+}
+
+impl Classic {
+    /// The age counter that a type moves, if the model has one for it.
+    fn age_slot(&self, file: bool) -> Option<usize> {
+        match self.config.age_model {
+            AgeModel::Unified => Some(0),
+            AgeModel::PerType => Some(usize::from(file)),
+            AgeModel::FileOnly => file.then_some(1),
+        }
+    }
+
+    /// Advances an age of an lruvec and of its ancestors.
+    pub(super) fn advance_age(&mut self, lv: usize, slot: usize, n: u64) {
+        self.lruvecs[lv].age[slot] += n;
+        let root = lv - lv % self.groups;
+        if root != lv {
+            self.lruvecs[root].age[slot] += n;
+        }
+    }
+
+    /// Pages that a scan puts back on an active list, or promotes.
+    pub(super) fn age_by_scan(&mut self, lv: usize, n: u64) {
+        if n > 0 && self.config.age_model == AgeModel::Unified {
+            self.advance_age(lv, 0, n);
+        }
+    }
+
+    /// An activation by two accesses through system calls. Only file pages count, except
+    /// in the unified model.
+    pub(super) fn age_by_access(&mut self, mem: &Memory, folio: FolioId) {
+        let file = mem.frames.is_file_lru(folio);
+        if file || self.config.age_model == AgeModel::Unified {
+            let lv = self.lruvec_of(mem, folio);
+            if let Some(slot) = self.age_slot(file) {
+                self.advance_age(lv, slot, 1);
+            }
+        }
+    }
+
+    /// The eviction of a folio: moves the age and makes the shadow.
+    pub(super) fn evicted(
+        &mut self,
+        mem: &Memory,
+        folio: FolioId,
+        by: Reclaimer,
+    ) -> Option<Shadow> {
+        let file = mem.frames.kind(folio) == FrameKind::File;
+        let c = &self.config;
+        let moves = file || c.anon_workingset || c.age_model == AgeModel::Unified;
+        let leaves = file || c.anon_workingset && c.swapcache_shadows;
+        // Every page belongs to some group here: the root is one. The kernel's pages
+        // without a group were read ahead speculatively.
+        let skipped = c.evict_without_memcg == EvictWithoutMemcg::Skip
+            && !file
+            && mem.frames.has(folio, flag::READAHEAD);
+        if !moves || skipped {
+            return None;
+        }
+        let slot = self.age_slot(file)?;
+        let node = mem.node_of(folio);
+        let memcg = match by {
+            Reclaimer::Limit(m) => m,
+            _ if self.config.age_model == AgeModel::Unified => MemcgId(0),
+            _ => mem.frames.memcg(folio),
+        };
+        let lv = self.index(node, memcg);
+        let before = self.lruvecs[lv].age[slot];
+        self.advance_age(lv, slot, 1);
+        let age = if self.config.shadow_e_includes_self { before + 1 } else { before };
+        let workingset = mem.frames.has(folio, flag::WORKINGSET);
+        leaves.then(|| Unpacked { workingset, memcg, node, age }.pack())
+    }
+
+    /// A page comes back whose shadow was found.
+    pub(super) fn refault(
+        &mut self,
+        mem: &mut Memory,
+        folio: FolioId,
+        shadow: Shadow,
+        _how: Arrival,
+    ) {
+        use VmEvent::*;
+        let file = mem.frames.is_file_lru(folio);
+        let (refault, activate, restore) = if file {
+            (WorkingsetRefaultFile, WorkingsetActivateFile, WorkingsetRestoreFile)
+        } else {
+            (WorkingsetRefaultAnon, WorkingsetActivateAnon, WorkingsetRestoreAnon)
+        };
+        let memcg = mem.frames.memcg(folio);
+        mem.count_in(memcg, refault, 1);
+        let s = Unpacked::unpack(shadow);
+        let Some(slot) = self.age_slot(file) else { return };
+        let now = self.lruvecs[self.index(s.node, s.memcg)].age[slot];
+        let distance = formulas::refault_distance(now, s.age, AGE_MASK);
+        let threshold = formulas::ws_threshold(
+            self.config.ws_threshold,
+            self.config.ws_v1_index_bug,
+            ThresholdInput {
+                is_file: file,
+                lists: self.sizes(mem, s.node, s.memcg),
+                swap_left: mem.can_swap(s.memcg),
+                slab_reclaimable: mem.nr_slab.len() as u64,
+            },
+        );
+        let activated = distance <= threshold;
+        if mem.tracer.on() {
+            let page = mem.refaulting.take();
+            let eviction = page.and_then(|p| mem.eviction_of(p));
+            mem.emit(|| TraceEvent::SimRefault {
+                page: page.unwrap_or_default(),
+                file,
+                eviction,
+                distance,
+                workingset_size: threshold,
+                activated,
+            });
+        }
+        if !activated {
+            return;
+        }
+        mem.frames.set(folio, flag::ACTIVE);
+        let lv = self.lruvec_of(mem, folio);
+        self.advance_age(lv, slot, 1);
+        mem.count_in(memcg, activate, 1);
+        self.lruvecs[lv].activations[usize::from(file)] += 1;
+        if s.workingset {
+            mem.frames.set(folio, flag::WORKINGSET);
+            mem.count_in(memcg, restore, 1);
+            let counts = match self.config.balance_model {
+                BalanceModel::Rotate => false,
+                BalanceModel::Cost58 => file,
+                BalanceModel::Cost59 | BalanceModel::Cost612 => true,
+            };
+            if counts {
+                self.note_cost(mem, lv, file, 1, 0);
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_shadow_keeps_what_it_was_given() {
+        for age in [0, 1, 12_345, AGE_MASK] {
+            let u = Unpacked { workingset: true, memcg: MemcgId(65_535), node: NodeId(3), age };
+            assert_eq!(Unpacked::unpack(u.pack()), u);
+        }
+        let wrapped =
+            Unpacked { workingset: false, memcg: MemcgId(0), node: NodeId(0), age: AGE_MASK + 5 };
+        assert_eq!(Unpacked::unpack(wrapped.pack()).age, 4);
+        assert_eq!(formulas::refault_distance(AGE_MASK + 10, 4, AGE_MASK), 5);
+    }
+}

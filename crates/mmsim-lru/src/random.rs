@@ -1,0 +1,127 @@
+//! Random eviction: the bound below which no policy makes sense.
+//!
+//! A victim is a frame drawn uniformly from the node until one is met that holds a listed
+//! folio; accessed bits are never asked. The draws come from a stream of their own.
+
+use crate::shrink::{BatchStats, Fate, Judgement, Shrinking, shrink_folio};
+use mmsim_core::base::id::{ListId, MemcgId, NodeId, Pfn};
+use mmsim_core::base::rng::Rng;
+use mmsim_core::base::vmstat::VmEvent;
+use mmsim_core::memory::Memory;
+use mmsim_core::phys::frames::{FolioId, flag};
+use mmsim_core::policy::{
+    Arrival, Departure, LruSnapshot, ReclaimOutcome, ReclaimPolicy, ReclaimRequest, Reclaimer,
+};
+
+/// Victims per step, as many as a batch of the kernel's.
+const BATCH: u64 = 32;
+/// Draws that may miss in a row before a step gives up.
+const TRIES: u64 = 4096;
+
+/// Evicts at random.
+pub struct Random {
+    lists: Vec<ListId>,
+    rng: Rng,
+}
+
+impl Random {
+    /// The policy for a machine with the memory `mem`.
+    pub fn new(mem: &mut Memory, seed: u64) -> Self {
+        let lists = (0..mem.zones.nr_nodes()).map(|_| mem.lists.create()).collect();
+        Random { lists, rng: Rng::for_purpose(seed, "policy/random") }
+    }
+
+    /// A listed folio of the node, drawn uniformly.
+    fn draw(&mut self, mem: &Memory, req: &ReclaimRequest) -> Option<FolioId> {
+        let zones = mem.zones.of_node(req.node);
+        let first = mem.zones[*zones.first()?].first.0;
+        let end = mem.zones[*zones.last()?].end().0;
+        for _ in 0..TRIES {
+            let pfn = Pfn(first + self.rng.below(u64::from(end - first)) as u32);
+            let of_group = match req.by {
+                Reclaimer::Limit(m) => mem.frames.memcg(pfn) == m,
+                _ => true,
+            };
+            let swappable =
+                mem.frames.is_file_lru(pfn) || req.may_swap && mem.can_swap(mem.frames.memcg(pfn));
+            if mem.frames.has(pfn, flag::LRU)
+                && !mem.frames.has(pfn, flag::UNEVICTABLE)
+                && of_group
+                && swappable
+            {
+                return Some(pfn);
+            }
+        }
+        None
+    }
+}
+
+impl ReclaimPolicy for Random {
+    fn folio_arrived(&mut self, mem: &mut Memory, folio: FolioId, _how: Arrival) {
+        if mem.frames.has(folio, flag::MLOCKED) {
+            mem.frames.set(folio, flag::UNEVICTABLE);
+        }
+        mem.lru_add_head(self.lists[mem.node_of(folio).0 as usize], folio);
+    }
+
+    fn folio_departed(&mut self, mem: &mut Memory, folio: FolioId, _why: Departure) {
+        mem.lru_del(folio);
+    }
+
+    fn reclaim(&mut self, mem: &mut Memory, req: &ReclaimRequest) -> ReclaimOutcome {
+        mem.lru_drain(self);
+        let mut out = ReclaimOutcome::default();
+        let mut stats = BatchStats::default();
+        for _ in 0..BATCH {
+            let Some(folio) = self.draw(mem, req) else { break };
+            mem.lru_del(folio);
+            let file = mem.frames.is_file_lru(folio);
+            let how = Shrinking { by: req.by, may_writepage: req.may_writepage };
+            mem.charge_scan(1);
+            out.scanned += 1;
+            let (scan, steal) = if req.by == Reclaimer::Kswapd {
+                (VmEvent::PgScanKswapd, VmEvent::PgStealKswapd)
+            } else {
+                (VmEvent::PgScanDirect, VmEvent::PgStealDirect)
+            };
+            let (scan_type, steal_type) = if file {
+                (VmEvent::PgScanFile, VmEvent::PgStealFile)
+            } else {
+                (VmEvent::PgScanAnon, VmEvent::PgStealAnon)
+            };
+            mem.count(scan, 1);
+            mem.count(scan_type, 1);
+            let fate =
+                shrink_folio(mem, folio, how, &mut stats, |_, _| Judgement::Reclaim, |_, _| None);
+            if fate == Fate::Freed {
+                out.reclaimed += 1;
+                mem.count(steal, 1);
+                mem.count(steal_type, 1);
+            } else {
+                mem.frames.clear(folio, flag::ACTIVE);
+                let l = self.lists[req.node.0 as usize];
+                if mem.frames.has(folio, flag::MLOCKED) {
+                    mem.frames.set(folio, flag::UNEVICTABLE);
+                }
+                mem.lru_add_head(l, folio);
+            }
+        }
+        mem.charge_batch(out.reclaimed);
+        mem.settle_kernel();
+        out.stats = stats.pass;
+        out.stats.taken = out.scanned;
+        out
+    }
+
+    fn snapshot(&self, mem: &Memory, node: NodeId, memcg: MemcgId) -> LruSnapshot {
+        let pages = mem.node_lru_pages(node);
+        let _ = memcg;
+        LruSnapshot {
+            lists: vec![
+                ("nr_inactive_anon".into(), pages[0]),
+                ("nr_inactive_file".into(), pages[1]),
+            ],
+            values: Vec::new(),
+        }
+    }
+}

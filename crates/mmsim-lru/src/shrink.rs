@@ -1,0 +1,161 @@
+//! What becomes of one isolated folio: the routine that every list-based policy shares.
+//!
+//! The order of the tests is the kernel's and matters: a folio under write is recycled
+//! before anybody asks for references; references decide before a slot is taken; a dirty
+//! file folio is left to the flusher after it was unmapped.
+//!
+//! Source: Linux 6.12 mm/vmscan.c (`shrink_folio_list`), lru.md 4.10.
+
+use mmsim_core::base::event::ScanOutcome;
+use mmsim_core::base::vmstat::VmEvent;
+use mmsim_core::memory::{Evicting, Memory, Prepared};
+use mmsim_core::phys::frames::{FolioId, Mapped, flag};
+use mmsim_core::policy::{PassStats, Reclaimer, Shadow};
+
+/// What the accessed bits say about an inactive folio.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Judgement {
+    /// Free it.
+    Reclaim,
+    /// Free it if that needs no write.
+    ReclaimClean,
+    /// Another round on the inactive list.
+    Keep,
+    /// To the active list.
+    Activate,
+    /// In a locked mapping: to the unevictable list.
+    Locked,
+}
+
+/// Where a folio went.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Fate {
+    /// It is gone.
+    Freed,
+    /// It stays inactive.
+    Kept(ScanOutcome),
+    /// Its active flag is set.
+    Activated(ScanOutcome),
+}
+
+/// Who shrinks, and how far it may go.
+#[derive(Clone, Copy, Debug)]
+pub struct Shrinking {
+    /// Who.
+    pub by: Reclaimer,
+    /// Dirty folios may be written.
+    pub may_writepage: bool,
+}
+
+/// Sums over the folios of one batch.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct BatchStats {
+    /// Conditions met.
+    pub pass: PassStats,
+    /// Folio pages whose lock was free.
+    pub scanned: u64,
+    /// Activated, anonymous and file.
+    pub activated: [u64; 2],
+    /// Written, or their write begun.
+    pub pageout: u64,
+    /// Freed.
+    pub reclaimed: u64,
+}
+
+/// Processes one isolated folio. `judge` asks for references; `shadow` is called when the
+/// folio is about to be freed and says what it leaves behind.
+pub fn shrink_folio(
+    mem: &mut Memory,
+    folio: FolioId,
+    how: Shrinking,
+    stats: &mut BatchStats,
+    judge: impl FnOnce(&mut Memory, FolioId) -> Judgement,
+    shadow: impl FnOnce(&mut Memory, FolioId) -> Option<Shadow>,
+) -> Fate {
+    let node = mem.node_of(folio);
+    if mem.frames.has(folio, flag::LOCKED | flag::IN_BATCH) {
+        return Fate::Kept(ScanOutcome::KeepBusy);
+    }
+    stats.scanned += 1;
+    if mem.frames.has(folio, flag::MLOCKED) {
+        return Fate::Activated(ScanOutcome::Unevictable);
+    }
+    let file = mem.frames.is_file_lru(folio);
+    let kswapd = how.by == Reclaimer::Kswapd;
+    let writeback = mem.frames.has(folio, flag::WRITEBACK);
+    if file {
+        let dirty = mem.frames.has(folio, flag::DIRTY);
+        stats.pass.dirty += u64::from(dirty || writeback);
+        stats.pass.unqueued_dirty += u64::from(dirty && !writeback);
+    }
+    if writeback {
+        let recycled = mem.frames.has(folio, flag::RECLAIM);
+        stats.pass.congested += u64::from(recycled);
+        if kswapd && recycled && mem.node_flags[node].writeback {
+            stats.pass.immediate += 1;
+        } else {
+            mem.frames.set(folio, flag::RECLAIM);
+            stats.pass.writeback += 1;
+        }
+        return activate_out(mem, folio, stats, ScanOutcome::ActivateWriteback);
+    }
+    let clean_only = match judge(mem, folio) {
+        Judgement::Activate => {
+            return activate_out(mem, folio, stats, ScanOutcome::ActivateReferenced);
+        }
+        Judgement::Locked => {
+            mem.frames.set(folio, flag::MLOCKED);
+            return Fate::Activated(ScanOutcome::Unevictable);
+        }
+        Judgement::Keep => return Fate::Kept(ScanOutcome::KeepReferenced),
+        Judgement::ReclaimClean => true,
+        Judgement::Reclaim => false,
+    };
+    let evicting = Evicting {
+        may_writepage: how.may_writepage,
+        may_write_file: kswapd
+            && mem.frames.has(folio, flag::RECLAIM)
+            && mem.node_flags[node].dirty,
+        clean_only,
+    };
+    match mem.prepare_evict(folio, evicting) {
+        Prepared::Keep { why, wrote } => {
+            stats.pageout += u64::from(wrote);
+            Fate::Kept(why)
+        }
+        Prepared::Activate { why: ScanOutcome::Unevictable } => {
+            mem.frames.set(folio, flag::MLOCKED);
+            Fate::Activated(ScanOutcome::Unevictable)
+        }
+        Prepared::Activate { why } => activate_out(mem, folio, stats, why),
+        Prepared::Ready { wrote } => {
+            stats.pageout += u64::from(wrote);
+            let s = shadow(mem, folio);
+            mem.finish_evict(folio, s, wrote);
+            stats.reclaimed += 1;
+            Fate::Freed
+        }
+    }
+}
+
+fn activate_out(
+    mem: &mut Memory,
+    folio: FolioId,
+    stats: &mut BatchStats,
+    why: ScanOutcome,
+) -> Fate {
+    // A full swap device wants its slots back: the page is in use, its copy is a luxury.
+    if mem.frames.has(folio, flag::SWAPCACHE)
+        && mem.frames.mapped(folio) != Mapped::No
+        && !mem.frames.has(folio, flag::WRITEBACK)
+        && mem.swap.as_ref().is_some_and(|s| s.full() && s.count(mem.frames.slot(folio)) == 0)
+    {
+        mem.drop_swapcache(folio);
+        mem.frames.set(folio, flag::DIRTY);
+    }
+    mem.frames.set(folio, flag::ACTIVE);
+    let file = mem.frames.is_file_lru(folio);
+    stats.activated[usize::from(file)] += 1;
+    mem.count_in(mem.frames.memcg(folio), VmEvent::PgActivate, 1);
+    Fate::Activated(why)
+}
