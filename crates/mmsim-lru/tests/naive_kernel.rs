@@ -1,11 +1,16 @@
-//! The naive twin of the whole policy is itself put to the test: small cases followed by hand, and the
-//! invariants of the lists under random operations.
+//! The naive twin of the whole policy is itself put to the test: small cases followed by hand, and
+//! the invariants of the lists under random operations.
 
 mod naive;
 
-use mmsim_lru::config::{AnonRatio, BalanceModel, ClassicConfig, NewAnonRotated, PRESETS};
+use mmsim_lru::config::{
+    AgeModel, AnonRatio, AnonRefRule, AnonStart, BalanceModel, ClassicConfig, KnobInfo,
+    NewAnonRotated, PRESETS, WsThreshold,
+};
 use naive::kernel::{ANON, FILE, KernelModel, Kind, Op, Pass, State};
 use proptest::prelude::*;
+use proptest::strategy::ValueTree;
+use proptest::test_runner::TestRunner;
 
 fn model(config: ClassicConfig) -> KernelModel {
     KernelModel::new(config, 60, 1000)
@@ -98,7 +103,8 @@ fn file_pages_need_two_calls_and_executable_ones_stay_active() {
         assert_eq!(m.state().lists[3], [2]);
         assert_eq!(m.state().age[FILE], 1);
         m.map(3, true);
-        // Page 0 goes; 1 was referenced by a call only, which does not save a clean page; 3 is executed.
+        // Page 0 goes; 1 was referenced by a call only, which does not save a clean page; 3 is
+        // executed.
         let out = m.shrink_node(Pass { may_swap: false, ..Pass::new(0, 32, Kind::Direct) });
         assert_eq!(out.evicted, [0, 1]);
         assert_eq!(m.state().lists[3], [2, 3]);
@@ -166,25 +172,40 @@ fn op() -> impl Strategy<Value = Op> {
     ]
 }
 
-/// Runs from 150 anonymous and 80 file pages, checks every step and gives the last state.
-fn run(config: ClassicConfig, ops: &[Op]) -> State {
+/// Runs from 150 anonymous and 80 file pages; `apply` does each operation, given the id of a new
+/// page.
+fn run(
+    config: ClassicConfig,
+    ops: &[Op],
+    mut apply: impl FnMut(&mut KernelModel, Op, u32),
+) -> State {
     let mut m = KernelModel::new(config, 60, 120);
     let start = [vec![Op::NewAnon; 150], vec![Op::NewFile; 80]].concat();
     for (next, op) in start.iter().chain(ops).enumerate() {
+        apply(&mut m, *op, next as u32);
+    }
+    m.state()
+}
+
+fn apply(m: &mut KernelModel, op: Op, next: u32) -> Vec<u32> {
+    let subject = m.subject(op, next);
+    m.apply(op, subject).evicted
+}
+
+fn checked_run(config: ClassicConfig, ops: &[Op]) -> State {
+    run(config, ops, |m, op, next| {
         let before = m.state();
-        let subject = m.subject(*op, next as u32);
-        let outcome = m.apply(*op, subject);
+        let evicted = apply(m, op, next);
         m.check(&before);
-        for id in &outcome.evicted {
+        for id in evicted {
             // An active page loses the bit when it is demoted, and may go in the same pass.
-            let was = before.pages[id];
+            let was = before.pages[&id];
             assert!(!was.young || was.active, "page {id} was in use");
         }
         if matches!(op, Op::Touch(_)) {
-            assert_eq!(before.lists, m.state().lists, "an access moves nothing");
+            assert_eq!(m.state().lists, before.lists, "an access moves nothing");
         }
-    }
-    m.state()
+    })
 }
 
 /// Any point of the space that makes sense, near some preset.
@@ -210,14 +231,14 @@ proptest! {
 
     #[test]
     fn invariants_hold_at_every_step(c in config(), ops in prop::collection::vec(op(), 0..300)) {
-        run(c, &ops);
+        checked_run(c, &ops);
     }
 
     /// Below 1 GiB of a type the ratio is 1 by either rule.
     #[test]
     fn ratio_rule_changes_nothing_in_little_memory(ops in prop::collection::vec(op(), 0..300)) {
         let one = ClassicConfig { anon_ratio: AnonRatio::One, ..ClassicConfig::V5_5 };
-        prop_assert_eq!(run(ClassicConfig::V5_5, &ops), run(one, &ops));
+        prop_assert_eq!(checked_run(ClassicConfig::V5_5, &ops), checked_run(one, &ops));
     }
 }
 
@@ -241,4 +262,60 @@ fn forced_rotation_counts_what_starts_inactive() {
     assert_eq!(rotated(NewAnonRotated::Forced), [8, 0]);
     assert_eq!(rotated(NewAnonRotated::ForcedLeaky), [8, 0]);
     assert_eq!(rotated(NewAnonRotated::AllAnon), [8, 1]);
+}
+
+/// Protection and detection as first posted for 5.5.
+const POSTED: ClassicConfig = ClassicConfig {
+    anon_start: AnonStart::Inactive,
+    swapin_activate: false,
+    anon_ref_rule: AnonRefRule::TwoTouchV1,
+    anon_demote_clears_young: false,
+    ws_split: true,
+    ws_threshold: WsThreshold::ActiveOwnType,
+    swapcache_shadows: true,
+    anon_workingset: true,
+    age_on_scan_activation: true,
+    age_model: AgeModel::PerType,
+    ..ClassicConfig::V5_5
+};
+
+/// Each knob moves something in the twin, in some short run; those that cannot are named with the
+/// reason.
+#[test]
+fn every_knob_has_a_witness() {
+    const SILENT: &[(&str, &str)] = &[
+        ("anon-ratio", "runs are far below 1 GiB"),
+        ("swapcache-shadows", "permits anon-workingset, does nothing itself"),
+        ("shadow-limit-scope", "shadows are not limited here"),
+        ("evict-without-memcg", "every page has a group"),
+        ("swapin-sets-workingset", "swap is synchronous, the swap cache is bypassed"),
+        ("kswapd-retry-without-cache-trim", "what kswapd does between passes is the caller's"),
+    ];
+    let mut runner = TestRunner::deterministic();
+    let sequences: Vec<Vec<Op>> = (0..8)
+        .map(|_| prop::collection::vec(op(), 300).new_tree(&mut runner).unwrap().current())
+        .collect();
+    let end = |config, ops: &[Op]| {
+        run(config, ops, |m, op, next| {
+            apply(m, op, next);
+        })
+    };
+    let bases = PRESETS.iter().map(|p| p.1).chain([POSTED]);
+    let bases: Vec<(ClassicConfig, Vec<State>)> =
+        bases.map(|c| (c, sequences.iter().map(|ops| end(c, ops)).collect())).collect();
+    let moves = |knob: &KnobInfo| {
+        bases.iter().any(|(base, states)| {
+            knob.allowed().any(|value| {
+                let mut flipped = *base;
+                flipped.set(knob.name, value).unwrap();
+                flipped != *base
+                    && flipped.validate().is_ok()
+                    && sequences.iter().zip(states).any(|(ops, state)| end(flipped, ops) != *state)
+            })
+        })
+    };
+    for knob in ClassicConfig::knobs() {
+        let reason = SILENT.iter().find(|s| s.0 == knob.name);
+        assert_eq!(moves(&knob), reason.is_none(), "{}: {reason:?}", knob.name);
+    }
 }

@@ -1,5 +1,5 @@
-//! Keeps `docs/policies.md` in step with the knobs: what the table of knobs knows is written by this test
-//! between markers, what a reader should expect is written by hand after them.
+//! Keeps `docs/policies.md` in step with the knobs: what the table of knobs knows is written by
+//! this test between markers, what a reader should expect is written by hand after them.
 //!
 //! `MMSIM_BLESS=1` rewrites the marked blocks instead of comparing them.
 

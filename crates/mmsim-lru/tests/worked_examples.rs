@@ -1,7 +1,8 @@
 //! The worked examples of the anonymous workingset, step by step, on the naive twin.
 //!
-//! Whoever wants to see what one knob does reads a table here and follows it with a finger. `h` pages are hot
-//! and start on the active list, `u` and `v` pages are used once, `w` pages are accessed in every round.
+//! Whoever wants to see what one knob does reads a table here and follows it with a finger. `h`
+//! pages are hot and start on the active list, `u` and `v` pages are used once, `w` pages are
+//! accessed in every round.
 
 mod naive;
 
@@ -10,7 +11,8 @@ use naive::unit::{Counts, Rebalance, Shadow, UnitModel};
 
 /// Linux 5.5 as the examples take it.
 const BASE: ClassicConfig = ClassicConfig { swapin_sets_workingset: false, ..ClassicConfig::V5_5 };
-/// Protection as first posted: new pages start inactive, two touches, demotion leaves young bits alone.
+/// Protection as first posted: new pages start inactive, two touches, demotion leaves young bits
+/// alone.
 const PROTECTION: ClassicConfig = ClassicConfig {
     anon_start: AnonStart::Inactive,
     swapin_activate: false,
@@ -40,7 +42,8 @@ fn names(prefix: &str, range: impl IntoIterator<Item = usize>) -> Vec<String> {
 mod six_frames {
     use super::*;
 
-    /// Runs u1 u2 u3 h1 u4 u5 u1 u6 over h3 h2 h1 and compares the dumps after u3 h1, u4, u5, u1 and u6.
+    /// Runs u1 u2 u3 h1 u4 u5 u1 u6 over h3 h2 h1 and compares the dumps after u3 h1, u4, u5, u1
+    /// and u6.
     fn run(config: ClassicConfig, dumps: [&str; 5]) -> UnitModel {
         let mut m = UnitModel::new(config, 6, &names("h", (1..=3).rev()));
         assert_eq!(m.dump(), "h3 h2 h1 | - | -");
@@ -328,8 +331,8 @@ mod detection {
         }
     }
 
-    /// Round, swap-ins, swap-outs and scans in steps 4 and 5, activated, demoted in steps 4 and 5, w pages
-    /// resident, age afterwards.
+    /// Round, swap-ins, swap-outs and scans in steps 4 and 5, activated, demoted in steps 4 and 5,
+    /// w pages resident, age afterwards.
     #[allow(clippy::type_complexity)]
     const TABLE: [(usize, u64, [u64; 2], [u64; 2], u64, [u64; 2], usize, u64); 8] = [
         (1, 50, [50, 50], [100, 100], 1, [1, 0], 1, 151),

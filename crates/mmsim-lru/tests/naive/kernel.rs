@@ -1,13 +1,14 @@
 //! The twin of the whole policy: four lists, batches of 32, priorities, scan balance, refaults.
 //!
-//! One zone, one memory cgroup, LRU batches of one page (so a page is on its list as soon as it is added), swap
-//! on a synchronous device, every page mapped at most once. The caller owns the frames: it decides when to
-//! shrink and passes the free pages of the moment. Every step is written as the rule says it; nothing is
-//! shared with the policy, not even formulas.
+//! One zone, one memory cgroup, LRU batches of one page (so a page is on its list as soon as it is
+//! added), swap on a synchronous device, every page mapped at most once. The caller owns the
+//! frames: it decides when to shrink and passes the free pages of the moment. Every step is written
+//! as the rule says it; nothing is shared with the policy, not even formulas.
 //!
-//! Left out: locked pages, pages under writeback, pins, lazyfree and shmem, huge pages, limits of groups,
-//! reclaim that may not unmap or write. A dirty file page is marked and activated by the inactive scan (the
-//! node never counts as full of dirty pages); [`KernelModel::clean`] ends its write without moving it.
+//! Left out: locked pages, pages under writeback, pins, lazyfree and shmem, huge pages, limits of
+//! groups, reclaim that may not unmap or write. A dirty file page is marked and activated by the
+//! inactive scan (the node never counts as full of dirty pages); [`KernelModel::clean`] ends its
+//! write without moving it.
 //!
 //! Compare [`KernelModel::state`] with the policy after every call.
 
@@ -208,7 +209,8 @@ impl KernelModel {
         }
     }
 
-    // ---- What the rest of the kernel reports -------------------------------------------------------
+    // ---- What the rest of the kernel reports
+    // -------------------------------------------------------
 
     /// A zero-fill fault: mapped, young.
     pub(crate) fn add_new_anon(&mut self, id: PageId) {
@@ -333,18 +335,17 @@ impl KernelModel {
         self.snapshot = self.counters.activate;
     }
 
-    // ---- Reclaim -----------------------------------------------------------------------------------
+    // ---- Reclaim
+    // -----------------------------------------------------------------------------------
 
     /// One pass over the node, which has one lruvec.
     pub(crate) fn shrink_node(&mut self, pass: Pass) -> Outcome {
         // Whether the active lists may be scanned.
-        let fresh = |t: usize| self.counters.activate[t] != self.snapshot[t];
-        let may_deactivate = [
-            pass.force_deactivate
-                || self.inactive_is_low(ANON)
-                || (self.config.ws_split && fresh(ANON)),
-            pass.force_deactivate || self.inactive_is_low(FILE) || fresh(FILE),
-        ];
+        let fresh = [ANON, FILE].map(|t| self.counters.activate[t] != self.snapshot[t]);
+        // One counter for all refaults is that of file pages.
+        let opened = if self.config.ws_split { fresh } else { [false, fresh[ANON] || fresh[FILE]] };
+        let may_deactivate =
+            [ANON, FILE].map(|t| pass.force_deactivate || self.inactive_is_low(t) || opened[t]);
         let [inactive_anon, _, inactive_file, active_file] = self.sizes();
         let cache_trim_mode =
             (inactive_file >> pass.priority) > 0 && !may_deactivate[FILE] && !pass.no_cache_trim;
@@ -615,7 +616,8 @@ impl KernelModel {
         }
     }
 
-    // ---- Ages, shadows, refaults -------------------------------------------------------------------
+    // ---- Ages, shadows, refaults
+    // -------------------------------------------------------------------
 
     fn leave_shadow(&mut self, id: PageId, page: Page) {
         self.out.insert(id, page.file);
@@ -703,7 +705,8 @@ impl KernelModel {
         self.ages[self.age_slot(page_type)] += n;
     }
 
-    // ---- Balance -----------------------------------------------------------------------------------
+    // ---- Balance
+    // -----------------------------------------------------------------------------------
 
     fn count_rotate(&mut self, page_type: usize, scanned: u64, rotated: u64) {
         if self.config.balance_model == BalanceModel::Rotate {
@@ -720,7 +723,8 @@ impl KernelModel {
         }
     }
 
-    // ---- Lists -------------------------------------------------------------------------------------
+    // ---- Lists
+    // -------------------------------------------------------------------------------------
 
     /// Sizes of the four lists.
     pub(crate) fn sizes(&self) -> [u64; 4] {
@@ -788,7 +792,8 @@ impl KernelModel {
         self.pages.get_mut(&id).unwrap_or_else(|| panic!("page {id} is not resident"))
     }
 
-    // ---- Looking -----------------------------------------------------------------------------------
+    // ---- Looking
+    // -----------------------------------------------------------------------------------
 
     /// Resident pages, in order of id.
     pub(crate) fn resident(&self) -> Vec<PageId> {
@@ -850,7 +855,8 @@ impl KernelModel {
     }
 }
 
-/// One call, with pages named by their place among those that qualify, so that any number means something.
+/// One call, with pages named by their place among those that qualify, so that any number means
+/// something.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Op {
     NewAnon,

@@ -1,12 +1,13 @@
 //! The twin for worked examples: N frames, anonymous pages only, one page reclaimed per fault.
 //!
-//! A fault that finds no free frame reclaims exactly one page: (i) while the inactive list is low, the tail of
-//! the active list is demoted; (ii) the tail of the inactive list is judged. Kept pages go to its head,
-//! activated ones to the active head, and it starts over at (i); a reclaimed one is swapped out at once. Then
-//! the faulting page is added, young. There are no batches and no watermarks.
+//! A fault that finds no free frame reclaims exactly one page: (i) while the inactive list is low,
+//! the tail of the active list is demoted; (ii) the tail of the inactive list is judged. Kept pages
+//! go to its head, activated ones to the active head, and it starts over at (i); a reclaimed one is
+//! swapped out at once. Then the faulting page is added, young. There are no batches and no
+//! watermarks.
 //!
-//! Dumps are written `active | inactive | out`, head first, `-` for none, `*` for young, `r` for referenced;
-//! pages that are out stand in order of eviction.
+//! Dumps are written `active | inactive | out`, head first, `-` for none, `*` for young, `r` for
+//! referenced; pages that are out stand in order of eviction.
 
 use mmsim_lru::config::{AgeModel, AnonRatio, AnonRefRule, AnonStart, ClassicConfig, WsThreshold};
 use std::collections::BTreeMap;
