@@ -308,7 +308,7 @@ classic_knobs! {
     new_anon_rotated: NewAnonRotated = "new-anon-rotated",
         "Which pages count as rotated when they are put on an anonymous list. Without effect in \
          the cost models.",
-        "mm/vmscan: count a new anonymous page as a reclaim_state's rotate (2020, not merged)";
+        "mm/swap: count a new anonymous page as a reclaim_state's rotate (2020, not merged)";
     swapin_sets_workingset: bool = "swapin-sets-workingset",
         "Whether a page read through the swap cache gets the workingset flag, so that its next \
          refault counts as restored.",
