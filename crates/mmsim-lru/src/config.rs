@@ -1,16 +1,17 @@
 //! What kind of classic LRU: one knob per decision that a kernel release or a patch changed.
 //!
-//! Between Linux 5.5 and 6.12 the two-list LRU kept its shape and changed its details: where a new anonymous
-//! page starts, how often it must be referenced, what a refault is compared with, how scanning is split
-//! between anonymous and file pages. Each of these details is a field of [`ClassicConfig`], so that any
-//! release is a point in this space and so is every step between two releases. The presets are such points.
+//! Between Linux 5.5 and 6.12 the two-list LRU kept its shape and changed its details: where a new
+//! anonymous page starts, how often it must be referenced, what a refault is compared with, how
+//! scanning is split between anonymous and file pages. Each of these details is a field of
+//! [`ClassicConfig`], so that any release is a point in this space and so is every step between two
+//! releases. The presets are such points.
 //!
 //! The same table that makes the struct makes the knobs that scenario files write (`anon-start =
-//! "inactive"`): name, allowed values, where it comes from, reading and writing as text. There is no
-//! `Default`: the caller says which kernel it means.
+//! "inactive"`): name, allowed values, where it comes from, reading and writing as text. There is
+//! no `Default`: the caller says which kernel it means.
 //!
-//! Not here, because they belong to the machine: `swappiness` (a sysctl), the size of the LRU batches, the
-//! reclaim cluster of 32 pages and the first priority of 12.
+//! Not here, because they belong to the machine: `swappiness` (a sysctl), the size of the LRU
+//! batches, the reclaim cluster of 32 pages and the first priority of 12.
 
 use mmsim_core::machine::config::Kernel;
 use std::fmt;
@@ -146,27 +147,35 @@ knob_enums! {
     /// Where a new anonymous page starts.
     AnonStart {
         Active = "active", "On the active list: a page used once pushes older pages out of it.";
-        Inactive = "inactive", "On the inactive list: it must prove itself, the active list is protected.";
+        Inactive = "inactive",
+            "On the inactive list: it must prove itself, the active list is protected.";
     }
     /// What a reference means for a page met on the inactive list.
     AnonRefRule {
         OneTouch = "one-touch", "An anonymous page that was referenced at all is activated.";
         TwoTouchV1 = "two-touch-v1",
-            "An anonymous page is activated when two successive inactive scans find it referenced, however many mappings refer to it; the mark does not outlive the activation.";
+            "An anonymous page is activated when two successive inactive scans find it \
+             referenced, however many mappings refer to it; the mark does not outlive the \
+             activation.";
         MappedFileRule = "mapped-file-rule",
-            "Anonymous pages follow the rule of mapped file pages: two scans or two mappings; the mark stays set.";
+            "Anonymous pages follow the rule of mapped file pages: two scans or two mappings; \
+             the mark stays set.";
         V6_1 = "v6.1",
-            "As mapped-file-rule; a page in a locked VMA is activated instead of reclaimed, contention on the reverse map keeps it.";
+            "As mapped-file-rule; a page in a locked VMA is activated instead of reclaimed, \
+             contention on the reverse map keeps it.";
         V6_12 = "v6.12",
-            "As v6.1. Linux 6.12 also keeps pages that only an exiting process maps, which is not modelled.";
+            "As v6.1. Linux 6.12 also keeps pages that only an exiting process maps, which is \
+             not modelled.";
     }
     /// What the refault distance is compared with.
     WsThreshold {
         ActiveFile = "active-file", "The active file list.";
         ActiveOwnType = "active-own-type", "The active list of the page's own type.";
-        V5_8 = "v5.8", "Active file pages and, while there is swap, all anonymous pages. File refaults only.";
+        V5_8 = "v5.8",
+            "Active file pages and, while there is swap, all anonymous pages. File refaults only.";
         V5_9 = "v5.9",
-            "All lists but the inactive one of the page's own type; the anonymous lists only while there is swap.";
+            "All lists but the inactive one of the page's own type; the anonymous lists only \
+             while there is swap.";
     }
     /// What limits the number of shadow entries.
     ShadowLimitScope {
@@ -191,15 +200,20 @@ knob_enums! {
         FileOnly = "file-only", "One counter; only file pages move it.";
         PerType = "per-type", "A counter per type; each type moves its own.";
         Unified = "unified",
-            "One counter that both types move; pages put back active, by either scan, move it as well.";
+            "One counter that both types move; pages put back active, by either scan, move it as \
+             well.";
     }
     /// How scanning is split between anonymous and file pages.
     BalanceModel {
-        Rotate = "rotate", "By the share of scanned pages that were kept: what rotates is left alone.";
+        Rotate = "rotate",
+            "By the share of scanned pages that were kept: what rotates is left alone.";
         Cost58 = "cost-5.8",
-            "By I/O cost: pages read from swap, refaults of workingset file pages, pages written by reclaim.";
-        Cost59 = "cost-5.9", "By I/O cost: refaults of workingset pages of either type, pages written by reclaim.";
-        Cost612 = "cost-6.12", "As cost-5.9, each I/O weighing 32, plus one for every page scanned in vain.";
+            "By I/O cost: pages read from swap, refaults of workingset file pages, pages written \
+             by reclaim.";
+        Cost59 = "cost-5.9",
+            "By I/O cost: refaults of workingset pages of either type, pages written by reclaim.";
+        Cost612 = "cost-6.12",
+            "As cost-5.9, each I/O weighing 32, plus one for every page scanned in vain.";
     }
     /// How a list's share of the scan work is rounded.
     ScanRounding {
@@ -210,7 +224,8 @@ knob_enums! {
 
 macro_rules! classic_knobs {
     ($($field:ident : $ty:ty = $name:literal, $doc:literal, $source:literal;)+) => {
-        /// The knobs of the classic LRU. Every field has one name in scenario files: the same with dashes.
+        /// The knobs of the classic LRU. Every field has one name in scenario files: the same with
+        /// dashes.
         #[derive(Clone, Copy, PartialEq, Eq, Debug)]
         pub struct ClassicConfig {
             $(#[doc = $doc] #[doc = concat!("\n\nSource: ", $source)] pub $field: $ty,)+
@@ -229,7 +244,8 @@ macro_rules! classic_knobs {
                 }
             }
 
-            /// Sets one knob. Whether the whole still makes sense is the question of [`Self::validate`].
+            /// Sets one knob. Whether the whole still makes sense is the question of
+            /// [`Self::validate`].
             pub fn set(&mut self, name: &str, value: &str) -> Result<(), KnobError> {
                 match name {
                     $($name => self.$field = parse($name, value)?,)+
@@ -243,28 +259,35 @@ macro_rules! classic_knobs {
 
 classic_knobs! {
     anon_ratio: AnonRatio = "anon-ratio",
-        "How many active anonymous pages one inactive anonymous page may face before the active list is scanned.",
+        "How many active anonymous pages one inactive anonymous page may face before the active \
+         list is scanned.",
         "mm/vmscan: make active/inactive ratio as 1:1 for anon lru (2020, not merged)";
     anon_start: AnonStart = "anon-start",
         "The list on which a new anonymous page starts.",
         "mm/vmscan: protect the workingset on anonymous LRU (Linux 5.9)";
     swapin_activate: bool = "swapin-activate",
-        "Whether a page read from swap is activated once it is mapped. Without effect on a page that is still in a batch.",
+        "Whether a page read from swap is activated once it is mapped. Without effect on a page \
+         that is still in a batch.",
         "mm/vmscan: protect the workingset on anonymous LRU (Linux 5.9)";
     anon_ref_rule: AnonRefRule = "anon-ref-rule",
         "How an inactive page that was referenced is judged.",
         "mm/vmscan: protect the workingset on anonymous LRU (first and later revisions), Linux 6.1";
     anon_demote_clears_young: bool = "anon-demote-clears-young",
-        "Whether demotion of an anonymous page tests and clears the young bits, or leaves them for the inactive scan.",
+        "Whether demotion of an anonymous page tests and clears the young bits, or leaves them \
+         for the inactive scan.",
         "mm/vmscan: protect the workingset on anonymous LRU (no: revisions 1 and 2)";
     ws_split: bool = "ws-split",
-        "Whether refault and activation counters and their snapshots exist per type, so that an activated anonymous refault opens the active anonymous list.",
+        "Whether refault and activation counters and their snapshots exist per type, so that an \
+         activated anonymous refault opens the active anonymous list. Otherwise all share one \
+         and open the active file list.",
         "mm/workingset: extend the workingset detection for anon LRU (Linux 5.9)";
     ws_threshold: WsThreshold = "ws-threshold",
         "The number of pages within whose distance a refault is activated.",
-        "mm/workingset: extend the workingset detection for anon LRU; mm: workingset: let cache workingset challenge anon (Linux 5.8)";
+        "mm/workingset: extend the workingset detection for anon LRU; mm: workingset: let cache \
+         workingset challenge anon (Linux 5.8)";
     ws_v1_index_bug: bool = "ws-v1-index-bug",
-        "Whether the threshold is read from the wrong statistic, so that anonymous refaults are compared with the active file list.",
+        "Whether the threshold is read from the wrong statistic, so that anonymous refaults are \
+         compared with the active file list.",
         "mm/workingset: extend the workingset detection for anon LRU (as first posted)";
     swapcache_shadows: bool = "swapcache-shadows",
         "Whether a swap slot can hold a shadow entry.",
@@ -279,17 +302,21 @@ classic_knobs! {
         "Whether evicted anonymous pages leave shadows and their refaults can be activated.",
         "mm/swap: implement workingset detection for anonymous LRU (Linux 5.9)";
     age_on_scan_activation: bool = "age-on-scan-activation",
-        "Whether an activation by the inactive scan moves the age of the page's type. Part of the unified age model.",
+        "Whether an activation by the inactive scan moves the age of the page's type. Part of \
+         the unified age model.",
         "mm/swap: implement workingset detection for anonymous LRU (first posting)";
     new_anon_rotated: NewAnonRotated = "new-anon-rotated",
-        "Which pages count as rotated when they are put on an anonymous list. Without effect in the cost models.",
-        "mm/vmscan: count a new anonymous page as a reclaim_state's rotate (2020, not merged)";
+        "Which pages count as rotated when they are put on an anonymous list. Without effect in \
+         the cost models.",
+        "mm/swap: count a new anonymous page as a reclaim_state's rotate (2020, not merged)";
     swapin_sets_workingset: bool = "swapin-sets-workingset",
-        "Whether a page read through the swap cache gets the workingset flag, so that its next refault counts as restored.",
+        "Whether a page read through the swap cache gets the workingset flag, so that its next \
+         refault counts as restored.",
         "Linux up to 5.9; gone in 6.1";
     age_model: AgeModel = "age-model",
         "Which events move the age counter that refault distances are measured with.",
-        "mm/workingset: extend the workingset detection for anon LRU; mm: workingset: age nonresident information alongside anonymous pages (Linux 5.8)";
+        "mm/workingset: extend the workingset detection for anon LRU; mm: workingset: age \
+         nonresident information alongside anonymous pages (Linux 5.8)";
     balance_model: BalanceModel = "balance-model",
         "How scanning is split between anonymous and file pages.",
         "mm: balance LRU lists based on relative thrashing (Linux 5.8)";
@@ -297,14 +324,18 @@ classic_knobs! {
         "How a list's share of the scan work is rounded when the work is split by fractions.",
         "mm/vmscan.c: don't round up scan size for online memory cgroup (Linux 5.6)";
     shadow_e_includes_self: bool = "shadow-e-includes-self",
-        "Whether the age is advanced before it is stored in the shadow, which makes refault distances smaller by one.",
+        "Whether the age is advanced before it is stored in the shadow, which makes refault \
+         distances smaller by one.",
         "Linux up to 5.9; the other order in 6.1";
     stop_after_adjust: bool = "stop-after-adjust",
-        "Whether a scan that met its target and gave up the smaller type ends after the next round, or finishes the reduced work of the larger one.",
+        "Whether a scan that met its target and gave up the smaller type ends after the next \
+         round, or finishes the reduced work of the larger one.",
         "mm: vmscan: fix extreme overreclaim and swap floods (Linux 6.1)";
     kswapd_retry_without_cache_trim: bool = "kswapd-retry-without-cache-trim",
-        "Whether kswapd starts over without cache trim mode when a whole run reclaimed nothing and had used it.",
-        "mm, vmscan: retry kswapd's priority loop with cache_trim_mode off on failure (in Linux 6.12)";
+        "Whether kswapd starts over without cache trim mode when a whole run reclaimed nothing \
+         and had used it.",
+        "mm, vmscan: retry kswapd's priority loop with cache_trim_mode off on failure (in Linux \
+         6.12)";
 }
 
 fn parse<T: KnobValue>(knob: &'static str, value: &str) -> Result<T, KnobError> {
@@ -405,18 +436,12 @@ impl ClassicConfig {
     pub fn validate(&self) -> Result<(), KnobError> {
         let unified = self.age_model == AgeModel::Unified;
         let rotate = self.balance_model == BalanceModel::Rotate;
-        let rules: [(bool, &str, &str, &'static str); 7] = [
+        let rules: [(bool, &str, &str, &'static str); 6] = [
             (
                 self.anon_workingset && !self.swapcache_shadows,
                 "anon-workingset",
                 "swapcache-shadows = \"yes\"",
                 "an evicted anonymous page would have no place for its shadow",
-            ),
-            (
-                self.anon_workingset && !self.ws_split,
-                "anon-workingset",
-                "ws-split = \"yes\"",
-                "anonymous refaults would be counted as those of file pages",
             ),
             (
                 self.anon_workingset && self.age_model == AgeModel::FileOnly,
@@ -463,13 +488,14 @@ impl ClassicConfig {
         }
     }
 
-    /// Whether an anonymous activation since the last snapshot opens the active anonymous list.
+    /// Whether an activated anonymous refault since the last snapshot opens the active anonymous
+    /// list. If not, it counts in the one counter that there is, which opens the active file list.
     pub const fn anon_activations_open_deactivation(&self) -> bool {
         self.ws_split
     }
 
-    /// Whether the active scan counts a young page as rotated even if it demotes it. The rotate model
-    /// does; the cost models count only pages that stay.
+    /// Whether the active scan counts a young page as rotated even if it demotes it. The rotate
+    /// model does; the cost models count only pages that stay.
     pub const fn demoted_young_counts_as_rotated(&self) -> bool {
         matches!(self.balance_model, BalanceModel::Rotate)
     }
@@ -571,7 +597,7 @@ mod tests {
             }
             c.validate().is_err()
         };
-        assert!(rejected(ClassicConfig::V5_9, &[("ws-split", "no")]));
+        assert!(!rejected(ClassicConfig::V5_9, &[("ws-split", "no")]));
         assert!(rejected(ClassicConfig::V5_9, &[("age-model", "file-only")]));
         assert!(rejected(ClassicConfig::V5_9, &[("ws-threshold", "v5.8")]));
         assert!(rejected(ClassicConfig::V5_9, &[("age-on-scan-activation", "yes")]));

@@ -1,13 +1,15 @@
 //! The arithmetic of the classic LRU, apart from any machine.
 //!
-//! Three questions are answered by formula. *Is an inactive list long enough?* Its length is compared with
-//! that of the active list ([`inactive_is_low`]). *How much of which list is scanned?* Mode, fractions and
-//! targets come from list sizes, priority and what scanning did or cost lately ([`scan_mode`],
-//! [`scan_targets`], [`adjust_round`]). *Did a page come back soon enough to be kept?* Its refault distance
-//! is compared with a number of pages ([`ws_threshold`], [`refault_distance`]).
+//! Three questions are answered by formula. *Is an inactive list long enough?* Its length is
+//! compared with that of the active list ([`inactive_is_low`]). *How much of which list is
+//! scanned?* Mode, fractions and targets come from list sizes, priority and what scanning did or
+//! cost lately ([`scan_mode`], [`scan_targets`], [`adjust_round`]). *Did a page come back soon
+//! enough to be kept?* Its refault distance is compared with a number of pages ([`ws_threshold`],
+//! [`refault_distance`]).
 //!
-//! Lists are indexed as the kernel does: inactive and active anonymous, inactive and active file. Sizes are
-//! in pages. Sources are named at each function; the worked numbers of the tests were computed by hand.
+//! Lists are indexed as the kernel does: inactive and active anonymous, inactive and active file.
+//! Sizes are in pages. Sources are named at each function; the worked numbers of the tests were
+//! computed by hand.
 
 use crate::config::{AnonRatio, ScanRounding, WsThreshold};
 
@@ -31,10 +33,11 @@ const PAGES_PER_GIB_SHIFT: u32 = 18;
 /// One number per list.
 pub type PerList = [u64; 4];
 
-/// How many active pages may face one inactive page: 1 below 1 GiB of the type, else floor(sqrt(10·GiB)).
+/// How many active pages may face one inactive page: 1 below 1 GiB of the type, else
+/// floor(sqrt(10·GiB)).
 ///
-/// The inactive list must be long enough to give pages a chance of a second reference. What that takes
-/// grows slower than memory, so the inactive share falls: 1/2, 1/4 at 1 GiB, 1/11 at 10 GiB.
+/// The inactive list must be long enough to give pages a chance of a second reference. What that
+/// takes grows slower than memory, so the inactive share falls: 1/2, 1/4 at 1 GiB, 1/11 at 10 GiB.
 ///
 /// Linux 6.12 `inactive_is_low()`.
 #[inline]
@@ -67,8 +70,8 @@ pub struct Fractions {
     pub denominator: u64,
 }
 
-/// What the rotate model remembers: pages that were scanned or arrived lately, and those of them that were
-/// worth keeping. A type that mostly rotates is left alone.
+/// What the rotate model remembers: pages that were scanned or arrived lately, and those of them
+/// that were worth keeping. A type that mostly rotates is left alone.
 ///
 /// Linux 5.5 `struct zone_reclaim_stat`.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
@@ -87,8 +90,8 @@ impl RotateStat {
         self.rotated[page_type] += rotated;
     }
 
-    /// Forgets half of a type's past once it exceeds a quarter of the type's pages. To be called before
-    /// [`Self::fractions`], with both lists of each type together.
+    /// Forgets half of a type's past once it exceeds a quarter of the type's pages. To be called
+    /// before [`Self::fractions`], with both lists of each type together.
     #[inline]
     pub fn decay(&mut self, anon_pages: u64, file_pages: u64) {
         for (t, pages) in [(ANON, anon_pages), (FILE, file_pages)] {
@@ -111,7 +114,8 @@ impl RotateStat {
     }
 }
 
-/// What the cost models remember: what reclaiming each type has cost lately, in I/O and (6.12) in vain scans.
+/// What the cost models remember: what reclaiming each type has cost lately, in I/O and (6.12) in
+/// vain scans.
 ///
 /// Linux 5.8 and later, `lru_note_cost()`.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
@@ -121,11 +125,11 @@ pub struct CostState {
 }
 
 impl CostState {
-    /// Reclaiming a type cost `n`. Forgets half of the past, of both types, once the costs exceed a quarter
-    /// of all pages on the four lists.
+    /// Reclaiming a type cost `n`. Forgets half of the past, of both types, once the costs exceed a
+    /// quarter of all pages on the four lists.
     ///
-    /// An event of cost 0 is not nothing: reclaim reports every inactive batch, and the costs are compared
-    /// with the list sizes each time. When the lists have shrunk, this halves.
+    /// An event of cost 0 is not nothing: reclaim reports every inactive batch, and the costs are
+    /// compared with the list sizes each time. When the lists have shrunk, this halves.
     #[inline]
     pub fn add(&mut self, page_type: usize, n: u64, pages_on_lists: u64) {
         self.cost[page_type] += n;
@@ -135,8 +139,8 @@ impl CostState {
         }
     }
 
-    /// Fractions in inverse proportion to cost, each cost taken with the total added, so that no type gets
-    /// less than a third before swappiness.
+    /// Fractions in inverse proportion to cost, each cost taken with the total added, so that no
+    /// type gets less than a third before swappiness.
     ///
     /// Linux 6.12 `get_scan_count()`.
     #[inline]
@@ -157,8 +161,8 @@ pub const fn cost612(nr_io: u64, nr_rotated: u64) -> u64 {
     nr_io * SWAP_CLUSTER_MAX + nr_rotated
 }
 
-/// Whether reclaim leaves anonymous pages alone because there are enough inactive file pages that nothing
-/// needs back.
+/// Whether reclaim leaves anonymous pages alone because there are enough inactive file pages that
+/// nothing needs back.
 ///
 /// Linux 6.12 `prepare_scan_control()`; the exception of kswapd's second run is the caller's.
 #[inline]
@@ -166,7 +170,8 @@ pub const fn cache_trim_mode(inactive_file: u64, priority: u32, may_deactivate_f
     inactive_file >> priority > 0 && !may_deactivate_file
 }
 
-/// Whether there is so little page cache that only anonymous pages are worth scanning. Global reclaim only.
+/// Whether there is so little page cache that only anonymous pages are worth scanning. Global
+/// reclaim only.
 ///
 /// Without this rule a tiny, thrashing file list would look ever cheaper than anonymous pages.
 /// Linux 6.12 `prepare_scan_control()`.
@@ -241,8 +246,8 @@ pub const fn scan_base(size: u64, priority: u32) -> u64 {
     size >> priority
 }
 
-/// [`scan_base`] in a memory cgroup that is protected up to `protection` pages and uses `usage`: the
-/// protected share is not counted, but at least 32 pages are, before the priority.
+/// [`scan_base`] in a memory cgroup that is protected up to `protection` pages and uses `usage`:
+/// the protected share is not counted, but at least 32 pages are, before the priority.
 ///
 /// Linux 6.12. (The `+ 1` came after 5.9; it matters only when everything is protected.)
 #[inline]
@@ -252,8 +257,8 @@ pub const fn scan_base_protected(size: u64, priority: u32, protection: u64, usag
     (if scan > SWAP_CLUSTER_MAX { scan } else { SWAP_CLUSTER_MAX }) >> priority
 }
 
-/// How many pages of each list a pass shall scan, given the [`scan_base`] of each. `fractions` matter in
-/// mode [`ScanMode::Fract`] only.
+/// How many pages of each list a pass shall scan, given the [`scan_base`] of each. `fractions`
+/// matter in mode [`ScanMode::Fract`] only.
 #[inline]
 pub fn scan_targets(
     mode: ScanMode,
@@ -288,9 +293,9 @@ pub enum RoundEnd {
     Adjusted,
 }
 
-/// Once enough was reclaimed: gives up the type with less work left (file if equal) and reduces the other to
-/// the share of its target that the first had done when it stopped, so that the work done of both types
-/// keeps the proportion of the targets.
+/// Once enough was reclaimed: gives up the type with less work left (file if equal) and reduces the
+/// other to the share of its target that the first had done when it stopped, so that the work done
+/// of both types keeps the proportion of the targets.
 ///
 /// `nr` is what remains per list, `targets` what it was at the start. Linux 6.12 `shrink_lruvec()`.
 #[inline]
@@ -317,8 +322,8 @@ pub const WHOLE_AGE: u64 = u64::MAX;
 
 /// How much the age advanced while a page was out: what more memory it would have taken to keep it.
 ///
-/// Exact across an overflow of the age as long as the true distance fits the mask, which has a bit for each
-/// bit that the shadow keeps.
+/// Exact across an overflow of the age as long as the true distance fits the mask, which has a bit
+/// for each bit that the shadow keeps.
 #[inline]
 pub const fn refault_distance(age: u64, age_at_eviction: u64, mask: u64) -> u64 {
     age.wrapping_sub(age_at_eviction) & mask
@@ -339,11 +344,12 @@ pub struct ThresholdInput {
 
 /// The largest refault distance that still activates.
 ///
-/// A page is worth keeping if the pages it would have to displace, those that are not on its own inactive
-/// list, are fewer than would have to leave for it to stay. The releases differ in whom it may challenge.
+/// A page is worth keeping if the pages it would have to displace, those that are not on its own
+/// inactive list, are fewer than would have to leave for it to stay. The releases differ in whom it
+/// may challenge.
 ///
-/// With `v1_index_bug` a page's threshold is read two entries past the right one in the node's statistics:
-/// the active file list for an anonymous page, reclaimable slab for a file page.
+/// With `v1_index_bug` a page's threshold is read two entries past the right one in the node's
+/// statistics: the active file list for an anonymous page, reclaimable slab for a file page.
 ///
 /// Linux 6.12 `workingset_test_recent()`, and the postings of the series.
 #[inline]
@@ -516,8 +522,8 @@ mod tests {
         // One round of 32 each: 93 + 243 anonymous pages remain of 400, 168 + 68 file pages of 300.
         let targets = [125, 275, 200, 100];
         let mut nr = [93, 243, 168, 68];
-        // 236 · 100 / 301 = 78 percent of the file work is dropped, so 22 percent of each anonymous target
-        // is to be done: 27 (32 are done) and 60 (32 are done).
+        // 236 · 100 / 301 = 78 percent of the file work is dropped, so 22 percent of each anonymous
+        // target is to be done: 27 (32 are done) and 60 (32 are done).
         assert_eq!(adjust_round(&mut nr, &targets), RoundEnd::Adjusted);
         assert_eq!(nr, [0, 28, 0, 0]);
         assert_eq!(adjust_round(&mut nr, &targets), RoundEnd::Stop);
