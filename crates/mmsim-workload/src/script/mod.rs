@@ -1,0 +1,1 @@
+//! Command lists of the reference measurements.
