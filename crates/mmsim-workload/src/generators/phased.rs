@@ -7,8 +7,9 @@
 //! instructions with jumps for the repetitions, and carried out by one thread.
 //!
 //! A *window* is the only step with a memory: each time it is carried out it touches the
-//! next `count` pages of its region and moves on by `advance`, wrapping at the end. So
-//! the loop around it decides how far it comes.
+//! next `count` pages of its region and moves on by `advance`, wrapping at the end. The
+//! place belongs to the region, so that windows before and within a loop go on from one
+//! another; allocating the region starts it at page 0.
 
 use super::memory::{self, MemoryKind, RUN_PAGES};
 use crate::sampler::{PageSampler, RankMap};
@@ -148,6 +149,7 @@ impl PhasedConfig {
             files: c.files,
             phases: c.phases,
             code: c.code,
+            places: vec![0; self.regions.len()],
             next: 0,
             done: 0,
             turns: Vec::new(),
@@ -161,7 +163,7 @@ enum Instr {
     Map(usize),
     Op(Op),
     Touch { region: usize, from: u32, count: u32, write: bool, repeat: u32 },
-    Window { region: usize, count: u32, advance: u32, write: bool, at: u32 },
+    Window { region: usize, count: u32, advance: u32, write: bool },
     Zipf { region: usize, sampler: Box<PageSampler>, accesses: u64, write_permille: u64 },
     Loop { times: u32, end: usize },
     End { begin: usize },
@@ -237,6 +239,9 @@ impl<'a> Compiler<'a> {
         if depth == MAX_DEPTH {
             return Err(error(at, format!("more than {MAX_DEPTH} repetitions within another")));
         }
+        if steps.is_empty() {
+            return Err(error(at, "nothing to repeat; write steps or leave this out"));
+        }
         let before = self.mapped.clone();
         let begin = self.code.len();
         self.code.push(Instr::Loop { times, end: 0 });
@@ -287,7 +292,7 @@ impl<'a> Compiler<'a> {
             }
             Step::Window { region, count, advance, write } => {
                 let region = self.range(region, 0, *count, at)?;
-                Instr::Window { region, count: *count, advance: *advance, write: *write, at: 0 }
+                Instr::Window { region, count: *count, advance: *advance, write: *write }
             }
             Step::Zipf { region, theta, map, accesses, write_permille } => {
                 let region = self.mapped(region, at)?;
@@ -390,6 +395,8 @@ struct Phased {
     files: Vec<FileSpec>,
     phases: Vec<String>,
     code: Vec<Instr>,
+    /// Where the next window of each region begins.
+    places: Vec<u32>,
     /// Next instruction, and how much of it is done (pages or accesses).
     next: usize,
     done: u64,
@@ -428,17 +435,17 @@ impl Phased {
             Instr::Op(op) => ops.push(*op),
             Instr::Map(i) => {
                 let (i, r) = (*i, &self.regions[*i]);
+                self.places[i] = 0;
                 let id = RegionId(i as u16);
                 ops.extend(memory::mmap(id, r.pages, &r.kind, self.slots[i], r.flags));
             }
             &mut Instr::Touch { region, from, count, write, repeat } => {
                 return self.touch(region, (from, count), write, repeat, ops);
             }
-            Instr::Window { region, count, advance, write, at } => {
-                let (region, count, write, from) = (*region, *count, *write, *at);
-                let pages = self.regions[region].pages;
-                let moved = (u64::from(from) + u64::from(*advance)) % u64::from(pages);
-                *at = moved as u32;
+            &mut Instr::Window { region, count, advance, write } => {
+                let (pages, from) = (self.regions[region].pages, self.places[region]);
+                let moved = (u64::from(from) + u64::from(advance)) % u64::from(pages);
+                self.places[region] = moved as u32;
                 // A turn is one batch: up to the end of the region, then from its start.
                 let mut left = count;
                 let mut first = from;
@@ -557,8 +564,7 @@ mod tests {
         expected.extend(pages(2, 50, true));
         for k in 0..7 {
             expected.extend(pages(1, 50, false));
-            // Each window step keeps its own place: the one of the rounds starts anew.
-            expected.extend((0..50).map(|p| (2, 50 * k + p, true)));
+            expected.extend((0..50).map(|p| (2, 50 * (k + 1) + p, true)));
         }
         assert_eq!(t, expected);
     }
