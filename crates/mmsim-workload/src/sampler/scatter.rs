@@ -2,7 +2,7 @@
 //!
 //! Hot pages of a real program are not neighbours, so ranks are scattered over the
 //! region. On a power of two, multiplying by an odd number and folding the high half
-//! onto the low half are both reversible, so a few rounds of them are a bijection. For
+//! onto the low half are both reversible, so two rounds of them are a bijection. For
 //! other n it works on the next power of two and, when the result is not below n, goes
 //! on from there ("cycle walking"): the walk stays on one cycle of the bijection, which
 //! it entered below n, so it comes back below n, and distinct starts end distinctly.
@@ -46,8 +46,7 @@ impl Scatter {
         y = y.wrapping_mul(0xBF58_476D_1CE4_E5B9) & self.mask;
         y ^= y >> self.shift;
         y = y.wrapping_mul(0x94D0_49BB_1331_11EB) & self.mask;
-        y ^= y >> self.shift;
-        y.wrapping_mul(0xBF58_476D_1CE4_E5B9) & self.mask
+        y ^ (y >> self.shift)
     }
 }
 

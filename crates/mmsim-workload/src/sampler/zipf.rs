@@ -1,7 +1,7 @@
 //! The exact zipf sampler: P(rank k) proportional to (k + 1)^-theta.
 //!
 //! Three ways, by size: uniform for theta 0, a plain alias table up to 2^16 ranks (one
-//! look-up, 2 to 3 ns, half a MiB), the bucketed sampler beyond (about 6 ns at any
+//! look-up, about 2 ns, half a MiB), the bucketed sampler beyond (about 4 ns at any
 //! size). All three are exact up to rounding of double precision; none approximates the
 //! law, as the popular closed form of Gray and others does (which is also undefined
 //! from theta 1 on).
