@@ -91,7 +91,7 @@ impl EbizzyConfig {
     /// One workload per thread. Panics on a value that its field does not allow.
     pub fn workloads(&self) -> Vec<Box<dyn Workload>> {
         assert!(self.chunks > 0, "chunks: must be at least 1");
-        assert!(self.chunk_pages > 0, "chunk_pages: must be at least 1");
+        assert!((1..=1 << 22).contains(&self.chunk_pages), "chunk_pages: must be 1 to 2^22");
         let pages = self.chunks.checked_mul(self.chunk_pages);
         let pages = pages.expect("chunks x chunk_pages: must be below 2^32");
         // Region 0 is the chunks, region 1 + t the buffer of thread t.
