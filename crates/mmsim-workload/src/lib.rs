@@ -1,4 +1,6 @@
 //! Workload generators and page-trace formats.
 
 pub mod generators;
+pub mod sampler;
+pub mod script;
 pub mod trace;

@@ -1,0 +1,327 @@
+//! ebizzy 0.3, the web-server-like benchmark of the anonymous workingset patches.
+//!
+//! The main thread allocates chunks and writes every word of them in ascending order.
+//! Then each thread repeats: choose a chunk, allocate a buffer of its size, copy the
+//! chunk into it, search a key in the copy by bisection, free the buffer; that is one
+//! record. A copy reads page i of the chunk and then writes page i of the buffer, so
+//! that the two alternate in the order of recency.
+//!
+//! How chunks are chosen decides everything. The stock program uses a linear
+//! congruential generator that starts at 0 in every thread; a widely distributed copy
+//! has a slip (`*state *= multiplier + increment`) with which it returns 0 for ever, so
+//! that only chunk 0 is used. The published tables used "a modified random function",
+//! zipf over chunks; which chunk has which rank is not said.
+//!
+//! Deviations. Chunks are one region: allocated one after the other they would be
+//! neighbours and merge, apart from allocator headers. Thread 0 allocates and then works
+//! like the others (the original's main thread only waits). What `malloc` does with the
+//! buffers is a setting, because it depends on the C library's mmap threshold.
+
+use super::memory::{Memory, MemoryKind, Populate, SetUp};
+use super::pace::{self, Body, End};
+use crate::sampler::Zipf;
+use mmsim_core::base::rng::Rng;
+use mmsim_core::workload::{FileSpec, MapKind, Op, RegionId, Run, VmaFlags, Workload};
+use std::sync::Arc;
+
+/// Words of 8 bytes per page.
+const PAGE_WORDS: u32 = 512;
+const CHUNKS: RegionId = RegionId(0);
+
+/// How a thread chooses a chunk.
+#[derive(Clone, Copy, PartialEq, Debug)]
+pub enum ChunkChoice {
+    /// Zipf over chunks; the key of the search is uniform.
+    Zipf {
+        /// Exponent; 0 is uniform.
+        theta: f64,
+    },
+    /// The stock generator for chunk and key: state * 1103515245 + 12345 modulo 2^32, its
+    /// high half modulo n. It starts at 0, so all threads make the same choices.
+    Stock,
+    /// The copy with the slip: chunk 0 and key 0 always.
+    AlwaysZero,
+}
+
+/// Which chunk has which rank.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum ChunkOrder {
+    /// Chunk = rank: hot chunks are neighbours and the oldest.
+    Identity,
+    /// Shuffled, the same for all threads.
+    Shuffled {
+        /// Chooses the permutation.
+        seed: u64,
+    },
+}
+
+/// What becomes of the buffer between records.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum CopyBuffer {
+    /// Mapped and unmapped for every record (`ebizzy -m`): all zero-fill faults.
+    Remap,
+    /// Mapped once per thread and kept (an arena of the C library).
+    Reuse,
+    /// No copy: the chunk is read, and the key is searched in it.
+    None,
+}
+
+/// An ebizzy run.
+#[derive(Clone, PartialEq, Debug)]
+pub struct EbizzyConfig {
+    /// Chunks (`-n`).
+    pub chunks: u32,
+    /// Pages per chunk (`-s`, 128 by default).
+    pub chunk_pages: u32,
+    /// Threads (`-t`).
+    pub threads: u32,
+    /// Choice of chunks.
+    pub choice: ChunkChoice,
+    /// Ranks of chunks.
+    pub order: ChunkOrder,
+    /// The buffer.
+    pub copy_buffer: CopyBuffer,
+    /// Measured windows.
+    pub windows: u32,
+    /// Records over all threads, or a time (`-S`).
+    pub end: End,
+}
+
+impl EbizzyConfig {
+    /// One workload per thread. Panics on a value that its field does not allow.
+    pub fn workloads(&self) -> Vec<Box<dyn Workload>> {
+        assert!(self.chunks > 0, "chunks: must be at least 1");
+        assert!((1..=1 << 22).contains(&self.chunk_pages), "chunk_pages: must be 1 to 2^22");
+        let pages = self.chunks.checked_mul(self.chunk_pages);
+        let pages = pages.expect("chunks x chunk_pages: must be below 2^32");
+        // Region 0 is the chunks, region 1 + t the buffer of thread t.
+        assert!(self.threads < 65_535, "threads: must be below 65535");
+        let memory = Memory { kind: MemoryKind::Anon, pages, flags: VmaFlags::default() };
+        let mut order: Vec<u32> = (0..self.chunks).collect();
+        if let ChunkOrder::Shuffled { seed } = self.order {
+            Rng::for_purpose(seed, "ebizzy/chunks").shuffle(&mut order);
+        }
+        let order: Arc<[u32]> = order.into();
+        let theta = if let ChunkChoice::Zipf { theta } = self.choice { theta } else { 0.0 };
+        let zipf = Arc::new(Zipf::new(u64::from(self.chunks), theta));
+        pace::threads(self.threads, self.windows, self.end, |t| Ebizzy {
+            config: self.clone(),
+            memory: memory.clone(),
+            set_up: SetUp::new(Populate::Write),
+            buffers_mapped: self.copy_buffer != CopyBuffer::Reuse,
+            buffer: RegionId(1 + t as u16),
+            order: Arc::clone(&order),
+            zipf: Arc::clone(&zipf),
+            state: 0,
+        })
+    }
+}
+
+struct Ebizzy {
+    config: EbizzyConfig,
+    memory: Memory,
+    set_up: SetUp,
+    /// Whether set-up has no buffers (left) to map.
+    buffers_mapped: bool,
+    buffer: RegionId,
+    order: Arc<[u32]>,
+    zipf: Arc<Zipf>,
+    /// State of the stock generator.
+    state: u32,
+}
+
+fn map_buffer(region: RegionId, pages: u32) -> Op {
+    Op::Mmap { region, pages, kind: MapKind::Anon, flags: VmaFlags::default(), at: None }
+}
+
+fn touch(region: RegionId, write: bool, first: u32) -> Op {
+    Op::Access(Run { region, write, first, count: 1 })
+}
+
+impl Ebizzy {
+    /// The stock `rand_num`.
+    fn stock(&mut self, n: u32) -> u32 {
+        self.state = self.state.wrapping_mul(1_103_515_245).wrapping_add(12_345);
+        (self.state >> 16) % n
+    }
+
+    /// A chunk and a key.
+    fn choose(&mut self, rng: &mut Rng) -> (u32, u32) {
+        let words = self.config.chunk_pages * PAGE_WORDS;
+        match self.config.choice {
+            ChunkChoice::Zipf { .. } => {
+                let rank = self.zipf.sample(rng);
+                (self.order[rank as usize], rng.below(u64::from(words)) as u32)
+            }
+            ChunkChoice::Stock => {
+                let rank = self.stock(self.config.chunks);
+                (self.order[rank as usize], self.stock(words))
+            }
+            ChunkChoice::AlwaysZero => (self.order[0], 0),
+        }
+    }
+
+    fn record(&mut self, rng: &mut Rng, ops: &mut Vec<Op>) {
+        let (chunk, key) = self.choose(rng);
+        let pages = self.config.chunk_pages;
+        let from = chunk * pages;
+        let buffer = self.buffer;
+        if self.config.copy_buffer == CopyBuffer::None {
+            ops.push(Op::Access(Run { region: CHUNKS, write: false, first: from, count: pages }));
+            search(pages, key, |page| ops.push(touch(CHUNKS, false, from + page)));
+        } else {
+            let remap = self.config.copy_buffer == CopyBuffer::Remap;
+            if remap {
+                ops.push(map_buffer(buffer, pages));
+            }
+            ops.extend(
+                (0..pages).flat_map(|page| {
+                    [touch(CHUNKS, false, from + page), touch(buffer, true, page)]
+                }),
+            );
+            search(pages, key, |page| ops.push(touch(buffer, false, page)));
+            if remap {
+                ops.push(Op::Munmap { region: buffer });
+            }
+        }
+        ops.push(Op::Records(1));
+    }
+}
+
+/// The pages that bisection for word `key` looks at: one word per halving, 16 for 65536.
+fn search(pages: u32, key: u32, mut look: impl FnMut(u32)) {
+    let (mut base, mut len) = (0, pages * PAGE_WORDS);
+    while len > 1 {
+        let half = len / 2;
+        look((base + half) / PAGE_WORDS);
+        if key >= base + half {
+            base += half;
+        }
+        len -= half;
+    }
+}
+
+impl Body for Ebizzy {
+    fn files(&self) -> Vec<FileSpec> {
+        Vec::new()
+    }
+    fn set_up(&mut self, ops: &mut Vec<Op>) {
+        self.set_up.step(&self.memory, ops);
+        if ops.is_empty() && !self.buffers_mapped {
+            self.buffers_mapped = true;
+            let (threads, pages) = (self.config.threads as u16, self.config.chunk_pages);
+            ops.extend((1..=threads).map(|t| map_buffer(RegionId(t), pages)));
+        }
+    }
+    fn work(&mut self, units: u64, rng: &mut Rng, ops: &mut Vec<Op>) {
+        for _ in 0..units {
+            self.record(rng, ops);
+        }
+    }
+    fn batch(&self) -> (u64, u64) {
+        // Some thousand operations; the original too looks at its clock between records.
+        (u64::from(1024 / self.config.chunk_pages).max(1), 1)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::harness::{self, Ticking};
+    use super::*;
+
+    fn config() -> EbizzyConfig {
+        EbizzyConfig {
+            chunks: 10,
+            chunk_pages: 128,
+            threads: 1,
+            choice: ChunkChoice::Stock,
+            order: ChunkOrder::Identity,
+            copy_buffer: CopyBuffer::Remap,
+            windows: 1,
+            end: End::Work(3),
+        }
+    }
+
+    fn records(ops: &[Op]) -> Vec<Vec<Op>> {
+        let begin = ops.iter().position(|o| *o == Op::PhaseEnd(0)).unwrap() + 1;
+        let mut parts: Vec<Vec<Op>> =
+            ops[begin..].split(|o| *o == Op::Records(1)).map(<[Op]>::to_vec).collect();
+        assert_eq!(parts.pop().unwrap(), [Op::PhaseEnd(1)]);
+        parts
+    }
+
+    #[test]
+    fn a_record_step_by_step() {
+        let ops = harness::all(config().workloads()[0].as_mut(), Ticking(0));
+        let populated = harness::touches(&ops[..2]);
+        assert_eq!(populated, (0..1280).map(|p| (0, p, true)).collect::<Vec<_>>());
+        let records = records(&ops);
+        assert_eq!(records.len(), 3);
+        // First draws of the stock generator: 12345 >> 16 = 0, then 3554416254 >> 16 = 54236.
+        let r = &records[0];
+        assert_eq!(r[0], map_buffer(RegionId(1), 128));
+        assert_eq!(*r.last().unwrap(), Op::Munmap { region: RegionId(1) });
+        let t = harness::touches(r);
+        assert_eq!(t.len(), 2 * 128 + 16);
+        for i in 0..128 {
+            assert_eq!(t[2 * i], (0, i as u32, false));
+            assert_eq!(t[2 * i + 1], (1, i as u32, true));
+        }
+        // Word 54236 lies on page 105; bisection starts in the middle and closes in.
+        let looked: Vec<u32> = t[256..].iter().map(|t| t.1).collect();
+        assert_eq!(looked[..7], [64, 96, 112, 104, 108, 106, 105]);
+        assert!(looked[7..].iter().all(|p| [105, 106].contains(p)));
+    }
+
+    #[test]
+    fn the_slip_uses_one_chunk() {
+        let mut c = config();
+        c.choice = ChunkChoice::AlwaysZero;
+        let ops = harness::all(c.workloads()[0].as_mut(), Ticking(0));
+        for r in records(&ops) {
+            assert!(harness::touches(&r).iter().all(|t| t.0 == 1 || t.1 < 128));
+        }
+    }
+
+    #[test]
+    fn buffers_reused_or_left_out() {
+        let mut c = config();
+        (c.threads, c.copy_buffer) = (3, CopyBuffer::Reuse);
+        let mut w = c.workloads();
+        let ops = harness::all(w[0].as_mut(), Ticking(0));
+        let maps: Vec<&Op> = ops.iter().filter(|o| matches!(o, Op::Mmap { .. })).collect();
+        assert_eq!(maps.len(), 4);
+        let other = harness::all(w[2].as_mut(), Ticking(0));
+        assert!(other.iter().all(|o| !matches!(o, Op::Mmap { .. } | Op::Munmap { .. })));
+        assert_eq!(harness::touches(&other)[1], (3, 0, true));
+        c = config();
+        c.copy_buffer = CopyBuffer::None;
+        let ops = harness::all(c.workloads()[0].as_mut(), Ticking(0));
+        for r in records(&ops) {
+            assert_eq!(harness::touches(&r).len(), 128 + 16);
+        }
+    }
+
+    /// The hottest chunk is the one that the shuffle put at rank 0, in every thread.
+    #[test]
+    fn zipf_over_shuffled_chunks() {
+        let mut c = config();
+        c.chunk_pages = 1;
+        c.choice = ChunkChoice::Zipf { theta: 1.3 };
+        c.order = ChunkOrder::Shuffled { seed: 4 };
+        (c.threads, c.end) = (2, End::Work(4000));
+        let mut order: Vec<u32> = (0..10).collect();
+        Rng::for_purpose(4, "ebizzy/chunks").shuffle(&mut order);
+        for w in &mut c.workloads() {
+            let mut seen = [0; 10];
+            for (region, page, write) in harness::touches(&harness::all(w.as_mut(), Ticking(0))) {
+                if region == 0 && !write {
+                    seen[page as usize] += 1;
+                }
+            }
+            assert_eq!(seen.iter().sum::<i32>(), 2000);
+            let hottest = (0..10).max_by_key(|&i| seen[i as usize]).unwrap();
+            assert_eq!(hottest, order[0]);
+        }
+    }
+}

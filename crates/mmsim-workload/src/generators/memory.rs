@@ -1,0 +1,137 @@
+//! The memory that a generator works on: one region, or one file.
+
+use mmsim_core::workload::{FileSlot, FileSpec, MapKind, Op, RegionId, Run, VmaFlags};
+
+/// Pages per run at most.
+pub(super) const RUN_PAGES: u32 = 4096;
+/// Long runs per batch at most.
+const RUNS: usize = 256;
+
+/// What kind of memory is accessed, and how.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub enum MemoryKind {
+    /// Touches of private anonymous memory.
+    Anon,
+    /// Touches of a shared mapping of the file with this name.
+    FileShared(String),
+    /// Touches of a private mapping of the file: a write copies the page.
+    FilePrivate(String),
+    /// `read(2)` and `write(2)` of single pages of the file: no mapping, no fault.
+    FileRead(String),
+}
+
+/// How every page is visited once, in ascending order, before the measured work.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Populate {
+    /// Not at all: the first accesses of the work find nothing in memory.
+    None,
+    /// By reading. (Anonymous memory gets the shared zero page.)
+    Read,
+    /// By writing.
+    Write,
+}
+
+/// `pages` pages of some kind, as region 0 or file 0 of the workload.
+#[derive(Clone, Debug)]
+pub(super) struct Memory {
+    pub(super) kind: MemoryKind,
+    pub(super) pages: u32,
+    pub(super) flags: VmaFlags,
+}
+
+const REGION: RegionId = RegionId(0);
+const FILE: FileSlot = FileSlot(0);
+
+impl Memory {
+    /// The file, if any.
+    pub(super) fn files(&self) -> Vec<FileSpec> {
+        match &self.kind {
+            MemoryKind::Anon => Vec::new(),
+            MemoryKind::FileShared(name)
+            | MemoryKind::FilePrivate(name)
+            | MemoryKind::FileRead(name) => {
+                vec![FileSpec { name: name.clone(), pages: self.pages }]
+            }
+        }
+    }
+    /// Maps it, where that is needed.
+    pub(super) fn map(&self, ops: &mut Vec<Op>) {
+        if let Some(op) = mmap(REGION, self.pages, &self.kind, FILE, self.flags) {
+            ops.push(op);
+        }
+    }
+    /// An access to consecutive pages.
+    #[inline]
+    pub(super) fn access(&self, first: u32, count: u32, write: bool) -> Op {
+        access(REGION, FILE, &self.kind, first, count, write)
+    }
+}
+
+/// Maps a region; nothing for a file that is only read.
+pub(super) fn mmap(
+    region: RegionId,
+    pages: u32,
+    kind: &MemoryKind,
+    file: FileSlot,
+    flags: VmaFlags,
+) -> Option<Op> {
+    let kind = match kind {
+        MemoryKind::Anon => MapKind::Anon,
+        MemoryKind::FileShared(_) => MapKind::File { file, offset: 0, shared: true },
+        MemoryKind::FilePrivate(_) => MapKind::File { file, offset: 0, shared: false },
+        MemoryKind::FileRead(_) => return None,
+    };
+    Some(Op::Mmap { region, pages, kind, flags, at: None })
+}
+
+/// An access to consecutive pages of memory of some kind.
+#[inline]
+pub(super) fn access(
+    region: RegionId,
+    file: FileSlot,
+    kind: &MemoryKind,
+    first: u32,
+    count: u32,
+    write: bool,
+) -> Op {
+    match (kind, write) {
+        (MemoryKind::FileRead(_), false) => Op::Read { file, first, count },
+        (MemoryKind::FileRead(_), true) => Op::Write { file, first, count },
+        _ => Op::Access(Run { region, write, first, count }),
+    }
+}
+
+/// The set-up of most generators: map, then visit every page once.
+#[derive(Clone, Debug)]
+pub(super) struct SetUp {
+    populate: Populate,
+    /// Next page to visit; none before the mapping exists.
+    next: Option<u32>,
+}
+
+impl SetUp {
+    pub(super) fn new(populate: Populate) -> Self {
+        SetUp { populate, next: None }
+    }
+    /// The next part; appends nothing when all is done.
+    pub(super) fn step(&mut self, memory: &Memory, ops: &mut Vec<Op>) {
+        if self.next.is_none() {
+            memory.map(ops);
+        }
+        let mut page = self.next.unwrap_or(0);
+        let write = match self.populate {
+            Populate::None => {
+                self.next = Some(0);
+                return;
+            }
+            Populate::Read => false,
+            Populate::Write => true,
+        };
+        while page < memory.pages && ops.len() < RUNS {
+            let count = (memory.pages - page).min(RUN_PAGES);
+            ops.push(memory.access(page, count, write));
+            page += count;
+        }
+        self.next = Some(page);
+    }
+}

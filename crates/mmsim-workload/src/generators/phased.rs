@@ -1,0 +1,651 @@
+//! A phase language: named regions and a list of steps, as data.
+//!
+//! Worked examples and many experiments are told as steps ("allocate cold, touch hot
+//! twice, then fifteen times: the next 128 MiB of cold, all of hot-2"). A
+//! [`PhasedConfig`] says exactly that. It is checked as a whole before the run (names,
+//! ranges, whether a region is mapped where it is touched), flattened into a list of
+//! instructions with jumps for the repetitions, and carried out by one thread.
+//!
+//! A *window* is the only step with a memory: each time it is carried out it touches the
+//! next `count` pages of its region and moves on by `advance`, wrapping at the end. The
+//! place belongs to the region, so that windows before and within a loop go on from one
+//! another; allocating the region starts it at page 0.
+
+use super::memory::{self, MemoryKind, RUN_PAGES};
+use crate::sampler::{PageSampler, RankMap};
+use mmsim_core::base::rng::Rng;
+use mmsim_core::base::time::SimDuration;
+use mmsim_core::workload::{
+    Advice, FileSlot, FileSpec, Op, RegionId, VmaFlags, Workload, WorkloadCx,
+};
+
+/// Operations per batch, about.
+const BATCH: usize = 1024;
+/// Loops within loops at most.
+const MAX_DEPTH: usize = 16;
+
+/// A region by name.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct PhasedRegion {
+    /// The name that steps use.
+    pub name: String,
+    /// Pages.
+    pub pages: u32,
+    /// What it maps. Memory of kind [`MemoryKind::FileRead`] needs no allocation.
+    pub kind: MemoryKind,
+    /// Flags of the mapping.
+    pub flags: VmaFlags,
+}
+
+/// One step. Regions go by name.
+#[derive(Clone, PartialEq, Debug)]
+pub enum Step {
+    /// Map a region; its pages are untouched.
+    Allocate(String),
+    /// Unmap a region.
+    Free(String),
+    /// Touch pages in ascending order.
+    Touch {
+        /// Region.
+        region: String,
+        /// First page.
+        from: u32,
+        /// Pages.
+        count: u32,
+        /// Write, else read.
+        write: bool,
+        /// How many times over.
+        repeat: u32,
+    },
+    /// Touch the next `count` pages of a region, wrapping at its end.
+    Window {
+        /// Region.
+        region: String,
+        /// Pages per turn, at most those of the region.
+        count: u32,
+        /// How far it moves per turn, in pages.
+        advance: u32,
+        /// Write, else read.
+        write: bool,
+    },
+    /// Draw pages of a region from a zipf law.
+    Zipf {
+        /// Region.
+        region: String,
+        /// Exponent; 0 is uniform.
+        theta: f64,
+        /// Where the popular pages lie.
+        map: RankMap,
+        /// Accesses.
+        accesses: u64,
+        /// Writes per thousand.
+        write_permille: u32,
+    },
+    /// `read(2)` of pages of a region's file, whether it is mapped or not.
+    Read {
+        /// Region.
+        region: String,
+        /// First page.
+        from: u32,
+        /// Pages.
+        count: u32,
+    },
+    /// `madvise(2)` on pages of a region.
+    Madvise {
+        /// Region.
+        region: String,
+        /// First page.
+        from: u32,
+        /// Pages.
+        count: u32,
+        /// What.
+        advice: Advice,
+    },
+    /// Sleep.
+    Sleep(SimDuration),
+    /// Use the CPU without touching memory.
+    Compute(SimDuration),
+    /// So many records are done.
+    Records(u32),
+    /// The steps, `times` times over.
+    Repeat {
+        /// How often.
+        times: u32,
+        /// What.
+        steps: Vec<Step>,
+    },
+    /// A phase of this name ends here. In a repetition every turn ends its own phase of
+    /// the same number, so that the report adds them up.
+    Phase(String),
+}
+
+/// A phased workload: one process of one thread.
+#[derive(Clone, PartialEq, Debug)]
+pub struct PhasedConfig {
+    /// Regions.
+    pub regions: Vec<PhasedRegion>,
+    /// Steps, in order.
+    pub steps: Vec<Step>,
+}
+
+/// What is wrong with a phased workload.
+#[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
+#[error("{at}: {what}")]
+pub struct PhasedError {
+    /// Where: `steps[3].repeat[0]` or `regions[1]`.
+    pub at: String,
+    /// What, and what to write instead.
+    pub what: String,
+}
+
+impl PhasedConfig {
+    /// Checks the steps; the workload is the only thread's.
+    pub fn workloads(&self) -> Result<Vec<Box<dyn Workload>>, PhasedError> {
+        let mut c = Compiler::new(self)?;
+        c.steps(&self.steps, "steps", 0)?;
+        Ok(vec![Box::new(Phased {
+            regions: self.regions.clone(),
+            slots: c.slots,
+            files: c.files,
+            phases: c.phases,
+            code: c.code,
+            places: vec![0; self.regions.len()],
+            next: 0,
+            done: 0,
+            turns: Vec::new(),
+        })])
+    }
+}
+
+/// A step with names resolved. Regions are positions in the config.
+#[derive(Clone, Debug)]
+enum Instr {
+    Map(usize),
+    Op(Op),
+    Touch { region: usize, from: u32, count: u32, write: bool, repeat: u32 },
+    Window { region: usize, count: u32, advance: u32, write: bool },
+    Zipf { region: usize, sampler: Box<PageSampler>, accesses: u64, write_permille: u64 },
+    Loop { times: u32, end: usize },
+    End { begin: usize },
+}
+
+struct Compiler<'a> {
+    config: &'a PhasedConfig,
+    /// Whether each region is mapped at this point.
+    mapped: Vec<bool>,
+    /// The file of each region that has one.
+    slots: Vec<FileSlot>,
+    files: Vec<FileSpec>,
+    phases: Vec<String>,
+    code: Vec<Instr>,
+}
+
+impl<'a> Compiler<'a> {
+    fn new(config: &'a PhasedConfig) -> Result<Self, PhasedError> {
+        let (mut slots, mut files) = (Vec::new(), Vec::<FileSpec>::new());
+        for (i, r) in config.regions.iter().enumerate() {
+            let at = format!("regions[{i}]");
+            if r.pages == 0 {
+                return Err(error(&at, "no pages; write at least 1"));
+            }
+            if config.regions[..i].iter().any(|o| o.name == r.name) {
+                return Err(error(&at, format!("a second region `{}`; rename it", r.name)));
+            }
+            let slot = match &r.kind {
+                MemoryKind::Anon => 0,
+                MemoryKind::FileShared(name)
+                | MemoryKind::FilePrivate(name)
+                | MemoryKind::FileRead(name) => {
+                    match files.iter().position(|f| f.name == *name) {
+                        Some(at) => {
+                            // The file is as long as its longest region.
+                            files[at].pages = files[at].pages.max(r.pages);
+                            at
+                        }
+                        None => {
+                            files.push(FileSpec { name: name.clone(), pages: r.pages });
+                            files.len() - 1
+                        }
+                    }
+                }
+            };
+            slots.push(FileSlot(slot as u16));
+        }
+        let mapped =
+            config.regions.iter().map(|r| matches!(r.kind, MemoryKind::FileRead(_))).collect();
+        Ok(Compiler { config, mapped, slots, files, phases: Vec::new(), code: Vec::new() })
+    }
+
+    fn steps(&mut self, steps: &[Step], path: &str, depth: usize) -> Result<(), PhasedError> {
+        for (i, step) in steps.iter().enumerate() {
+            let at = format!("{path}[{i}]");
+            if let Step::Repeat { times, steps } = step {
+                self.repeat(*times, steps, &at, depth)?;
+            } else {
+                let instr = self.step(step, &at)?;
+                self.code.push(instr);
+            }
+        }
+        Ok(())
+    }
+
+    fn repeat(
+        &mut self,
+        times: u32,
+        steps: &[Step],
+        at: &str,
+        depth: usize,
+    ) -> Result<(), PhasedError> {
+        if depth == MAX_DEPTH {
+            return Err(error(at, format!("more than {MAX_DEPTH} repetitions within another")));
+        }
+        if steps.is_empty() {
+            return Err(error(at, "nothing to repeat; write steps or leave this out"));
+        }
+        let before = self.mapped.clone();
+        let begin = self.code.len();
+        self.code.push(Instr::Loop { times, end: 0 });
+        self.steps(steps, &format!("{at}.repeat"), depth + 1)?;
+        self.code.push(Instr::End { begin });
+        let end = self.code.len();
+        self.code[begin] = Instr::Loop { times, end };
+        if times == 0 {
+            self.mapped = before;
+        } else if times > 1 && self.mapped != before {
+            let changed = (0..before.len()).find(|&i| self.mapped[i] != before[i]).unwrap_or(0);
+            let name = &self.config.regions[changed].name;
+            let what = format!(
+                "region `{name}` is mapped at one end of the repetition and not at the other; \
+                 allocate and free it both inside or both outside"
+            );
+            return Err(error(at, what));
+        }
+        Ok(())
+    }
+
+    fn step(&mut self, step: &Step, at: &str) -> Result<Instr, PhasedError> {
+        Ok(match step {
+            Step::Allocate(name) => {
+                let region = self.find(name, at)?;
+                if std::mem::replace(&mut self.mapped[region], true) {
+                    return Err(error(
+                        at,
+                        format!("region `{name}` is there already; free it first"),
+                    ));
+                }
+                Instr::Map(region)
+            }
+            Step::Free(name) => {
+                let region = self.mapped(name, at)?;
+                if matches!(self.config.regions[region].kind, MemoryKind::FileRead(_)) {
+                    return Err(error(
+                        at,
+                        format!("region `{name}` is never mapped; leave this out"),
+                    ));
+                }
+                self.mapped[region] = false;
+                Instr::Op(Op::Munmap { region: RegionId(region as u16) })
+            }
+            Step::Touch { region, from, count, write, repeat } => {
+                let region = self.range(region, *from, *count, at)?;
+                Instr::Touch { region, from: *from, count: *count, write: *write, repeat: *repeat }
+            }
+            Step::Window { region, count, advance, write } => {
+                let region = self.range(region, 0, *count, at)?;
+                Instr::Window { region, count: *count, advance: *advance, write: *write }
+            }
+            Step::Zipf { region, theta, map, accesses, write_permille } => {
+                let region = self.mapped(region, at)?;
+                if !(theta.is_finite() && *theta >= 0.0) {
+                    return Err(error(at, format!("theta {theta}; write a number from 0")));
+                }
+                if *write_permille > 1000 {
+                    return Err(error(
+                        at,
+                        format!("write_permille {write_permille}; write 0 to 1000"),
+                    ));
+                }
+                let pages = self.config.regions[region].pages;
+                Instr::Zipf {
+                    region,
+                    sampler: Box::new(PageSampler::new(pages, *theta, *map)),
+                    accesses: *accesses,
+                    write_permille: u64::from(*write_permille),
+                }
+            }
+            Step::Read { region, from, count } => {
+                let i = self.find(region, at)?;
+                self.within(i, *from, *count, at)?;
+                if self.config.regions[i].kind == MemoryKind::Anon {
+                    return Err(error(
+                        at,
+                        format!("region `{region}` is no file; touch it instead"),
+                    ));
+                }
+                Instr::Op(Op::Read { file: self.slots[i], first: *from, count: *count })
+            }
+            Step::Madvise { region, from, count, advice } => {
+                let i = self.range(region, *from, *count, at)?;
+                if matches!(self.config.regions[i].kind, MemoryKind::FileRead(_)) {
+                    return Err(error(
+                        at,
+                        format!("region `{region}` is never mapped; leave this out"),
+                    ));
+                }
+                let region = RegionId(i as u16);
+                Instr::Op(Op::Madvise { region, first: *from, count: *count, advice: *advice })
+            }
+            Step::Sleep(t) => Instr::Op(Op::Sleep(*t)),
+            Step::Compute(t) => Instr::Op(Op::Compute(*t)),
+            Step::Records(n) => Instr::Op(Op::Records(*n)),
+            Step::Phase(name) => {
+                let i = self.phases.len();
+                self.phases.push(name.clone());
+                Instr::Op(Op::PhaseEnd(i as u16))
+            }
+            Step::Repeat { .. } => unreachable!("handled by the caller"),
+        })
+    }
+
+    fn find(&self, name: &str, at: &str) -> Result<usize, PhasedError> {
+        self.config.regions.iter().position(|r| r.name == name).ok_or_else(|| {
+            let known: Vec<&str> = self.config.regions.iter().map(|r| r.name.as_str()).collect();
+            error(at, format!("no region `{name}`; write one of {}", known.join(", ")))
+        })
+    }
+
+    fn mapped(&self, name: &str, at: &str) -> Result<usize, PhasedError> {
+        let region = self.find(name, at)?;
+        if !self.mapped[region] {
+            return Err(error(
+                at,
+                format!("region `{name}` is not mapped here; allocate it before"),
+            ));
+        }
+        Ok(region)
+    }
+
+    fn within(&self, region: usize, from: u32, count: u32, at: &str) -> Result<(), PhasedError> {
+        let PhasedRegion { name, pages, .. } = &self.config.regions[region];
+        if count == 0 || u64::from(from) + u64::from(count) > u64::from(*pages) {
+            let what = format!(
+                "{count} pages from page {from} of region `{name}`, which has {pages}; \
+                 write at least one and end within it"
+            );
+            return Err(error(at, what));
+        }
+        Ok(())
+    }
+
+    fn range(&self, name: &str, from: u32, count: u32, at: &str) -> Result<usize, PhasedError> {
+        let region = self.mapped(name, at)?;
+        self.within(region, from, count, at)?;
+        Ok(region)
+    }
+}
+
+fn error(at: &str, what: impl Into<String>) -> PhasedError {
+    PhasedError { at: at.into(), what: what.into() }
+}
+
+/// The running program.
+struct Phased {
+    regions: Vec<PhasedRegion>,
+    slots: Vec<FileSlot>,
+    files: Vec<FileSpec>,
+    phases: Vec<String>,
+    code: Vec<Instr>,
+    /// Where the next window of each region begins.
+    places: Vec<u32>,
+    /// Next instruction, and how much of it is done (pages or accesses).
+    next: usize,
+    done: u64,
+    /// Turns left of the repetitions that the next instruction is in, innermost last.
+    turns: Vec<u32>,
+}
+
+impl Phased {
+    fn access(&self, region: usize, first: u32, count: u32, write: bool) -> Op {
+        let kind = &self.regions[region].kind;
+        memory::access(RegionId(region as u16), self.slots[region], kind, first, count, write)
+    }
+
+    /// Goes on with pages `done..` of `repeat` passes over a range; true at the end.
+    fn touch(
+        &mut self,
+        region: usize,
+        (from, count): (u32, u32),
+        write: bool,
+        repeat: u32,
+        ops: &mut Vec<Op>,
+    ) -> bool {
+        let total = u64::from(count) * u64::from(repeat);
+        while self.done < total && ops.len() < BATCH {
+            let offset = (self.done % u64::from(count)) as u32;
+            let n = (count - offset).min(RUN_PAGES);
+            ops.push(self.access(region, from + offset, n, write));
+            self.done += u64::from(n);
+        }
+        self.done == total
+    }
+
+    /// Carries out the next instruction, or a part of it; true when it is finished.
+    fn step(&mut self, rng: &mut Rng, ops: &mut Vec<Op>) -> bool {
+        match &mut self.code[self.next] {
+            Instr::Op(op) => ops.push(*op),
+            Instr::Map(i) => {
+                let (i, r) = (*i, &self.regions[*i]);
+                self.places[i] = 0;
+                let id = RegionId(i as u16);
+                ops.extend(memory::mmap(id, r.pages, &r.kind, self.slots[i], r.flags));
+            }
+            &mut Instr::Touch { region, from, count, write, repeat } => {
+                return self.touch(region, (from, count), write, repeat, ops);
+            }
+            &mut Instr::Window { region, count, advance, write } => {
+                let (pages, from) = (self.regions[region].pages, self.places[region]);
+                let moved = (u64::from(from) + u64::from(advance)) % u64::from(pages);
+                self.places[region] = moved as u32;
+                // A turn is one batch: up to the end of the region, then from its start.
+                let mut left = count;
+                let mut first = from;
+                while left > 0 {
+                    let n = left.min(pages - first).min(RUN_PAGES);
+                    ops.push(self.access(region, first, n, write));
+                    left -= n;
+                    first = (first + n) % pages;
+                }
+            }
+            Instr::Zipf { region, sampler, accesses, write_permille } => {
+                let (id, permille) = (*region, *write_permille);
+                let (kind, slot) = (&self.regions[id].kind, self.slots[id]);
+                let n = (*accesses - self.done).min((BATCH - ops.len()) as u64);
+                ops.extend((0..n).map(|_| {
+                    let page = sampler.sample(rng);
+                    let write = permille > 0 && (permille == 1000 || rng.below(1000) < permille);
+                    memory::access(RegionId(id as u16), slot, kind, page, 1, write)
+                }));
+                self.done += n;
+                return self.done == *accesses;
+            }
+            // The jumps put `next` where it belongs and leave the step to the caller.
+            &mut Instr::Loop { times, end } => {
+                if times == 0 {
+                    self.next = end - 1;
+                } else {
+                    self.turns.push(times);
+                }
+            }
+            &mut Instr::End { begin } => {
+                let left = self.turns.last_mut().expect("an end follows its begin");
+                *left -= 1;
+                if *left == 0 {
+                    self.turns.pop();
+                } else {
+                    self.next = begin;
+                }
+            }
+        }
+        true
+    }
+}
+
+impl Workload for Phased {
+    fn files(&self) -> Vec<FileSpec> {
+        self.files.clone()
+    }
+    fn phases(&self) -> Vec<String> {
+        self.phases.clone()
+    }
+    fn fill(&mut self, _cx: &WorkloadCx, rng: &mut Rng, ops: &mut Vec<Op>) {
+        while self.next < self.code.len() && ops.len() < BATCH {
+            if self.step(rng, ops) {
+                self.next += 1;
+                self.done = 0;
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::harness::{self, Ticking};
+    use super::*;
+
+    fn region(name: &str, pages: u32) -> PhasedRegion {
+        let flags = VmaFlags::default();
+        PhasedRegion { name: name.into(), pages, kind: MemoryKind::Anon, flags }
+    }
+    fn touch(region: &str, count: u32, write: bool) -> Step {
+        Step::Touch { region: region.into(), from: 0, count, write, repeat: 1 }
+    }
+    fn allocate(names: &[&str]) -> Vec<Step> {
+        names.iter().map(|n| Step::Allocate((*n).into())).collect()
+    }
+    fn run(regions: Vec<PhasedRegion>, steps: Vec<Step>) -> Vec<Op> {
+        let mut w = PhasedConfig { regions, steps }.workloads().unwrap();
+        assert_eq!(w.len(), 1);
+        harness::all(w[0].as_mut(), Ticking(0))
+    }
+    /// Pages `0..n` of a region.
+    fn pages(region: u16, n: u32, write: bool) -> impl Iterator<Item = (u16, u32, bool)> {
+        (0..n).map(move |p| (region, p, write))
+    }
+
+    /// Fifty hot pages, then two times fifty that are used once, then hot again.
+    #[test]
+    fn fifty_hot_pages() {
+        let regions = vec![region("h", 50), region("u", 50), region("v", 50)];
+        let mut steps = allocate(&["h", "u", "v"]);
+        steps.extend([touch("h", 50, true), Step::Phase("start".into())]);
+        steps.extend([touch("u", 50, true), touch("v", 50, true)]);
+        steps.extend([Step::Phase("pressure".into()), touch("h", 50, false)]);
+        steps.push(Step::Phase("again".into()));
+        let ops = run(regions, steps);
+        let once = pages(1, 50, true).chain(pages(2, 50, true));
+        let expected: Vec<_> = pages(0, 50, true).chain(once).chain(pages(0, 50, false)).collect();
+        assert_eq!(harness::touches(&ops), expected);
+        // Three mappings, four runs, three phase ends.
+        assert_eq!(ops.len(), 10);
+    }
+
+    /// Rounds of the detection example: each touches the working set of fifty pages and
+    /// then fifty pages that were never used before.
+    #[test]
+    fn detection_rounds() {
+        let regions = vec![region("h", 50), region("w", 50), region("once", 1000)];
+        let mut steps = allocate(&["h", "w", "once"]);
+        let once = Step::Window { region: "once".into(), count: 50, advance: 50, write: true };
+        steps.extend([touch("h", 50, true), touch("w", 50, true), once.clone()]);
+        let round = vec![touch("w", 50, false), once];
+        steps.push(Step::Repeat { times: 7, steps: round });
+        let t = harness::touches(&run(regions, steps));
+        let mut expected: Vec<_> = pages(0, 50, true).chain(pages(1, 50, true)).collect();
+        expected.extend(pages(2, 50, true));
+        for k in 0..7 {
+            expected.extend(pages(1, 50, false));
+            expected.extend((0..50).map(|p| (2, 50 * (k + 1) + p, true)));
+        }
+        assert_eq!(t, expected);
+    }
+
+    /// The detection experiment: 512 MiB cold, two hot sets of 96 MiB, fifteen times 128
+    /// MiB of cold, moving, and all of the second hot set.
+    #[test]
+    fn detection_experiment() {
+        let (cold, hot, window) = (131_072, 24_576, 32_768);
+        let regions = vec![region("cold", cold), region("hot1", hot), region("hot2", hot)];
+        let mut steps = allocate(&["cold", "hot1", "hot2"]);
+        steps.extend([touch("cold", cold, true), touch("hot1", hot, true)]);
+        let advice = Advice::PopulateRead;
+        let activate = Step::Madvise { region: "hot1".into(), from: 0, count: hot, advice };
+        steps.push(Step::Repeat { times: 3, steps: vec![activate] });
+        steps.push(touch("hot2", hot, true));
+        let moving =
+            Step::Window { region: "cold".into(), count: window, advance: window, write: false };
+        let turn = vec![moving, touch("hot2", hot, false), Step::Phase("loop".into())];
+        steps.push(Step::Repeat { times: 15, steps: turn });
+        let ops = run(regions, steps);
+        let mut expected: Vec<_> = pages(0, cold, true).chain(pages(1, hot, true)).collect();
+        expected.extend(pages(2, hot, true));
+        for k in 0..15 {
+            expected.extend((0..window).map(|p| (0, (k * window + p) % cold, false)));
+            expected.extend(pages(2, hot, false));
+        }
+        assert!(harness::touches(&ops) == expected);
+        assert_eq!(ops.iter().filter(|o| matches!(o, Op::Madvise { .. })).count(), 3);
+        assert_eq!(ops.iter().filter(|o| **o == Op::PhaseEnd(0)).count(), 15);
+        // 57344 pages a turn, as published.
+        assert_eq!(window + hot, 57_344);
+    }
+
+    #[test]
+    fn windows_wrap_and_draws_repeat() {
+        let turn = vec![
+            Step::Window { region: "a".into(), count: 4, advance: 3, write: false },
+            Step::Repeat { times: 0, steps: vec![touch("a", 1, true)] },
+            Step::Repeat { times: 2, steps: vec![Step::Records(1)] },
+        ];
+        let mut steps = allocate(&["a"]);
+        steps.push(Step::Repeat { times: 3, steps: turn });
+        let (theta, map) = (0.9, RankMap::Scatter);
+        steps.push(Step::Zipf {
+            region: "a".into(),
+            theta,
+            map,
+            accesses: 3000,
+            write_permille: 1000,
+        });
+        let ops = run(vec![region("a", 6)], steps);
+        let t = harness::touches(&ops);
+        let moved: Vec<u32> = t[..12].iter().map(|t| t.1).collect();
+        assert_eq!(moved, [0, 1, 2, 3, 3, 4, 5, 0, 0, 1, 2, 3]);
+        assert_eq!(t.len(), 3012);
+        assert!(t[12..].iter().all(|t| t.2));
+        assert_eq!(ops.iter().filter(|o| **o == Op::Records(1)).count(), 6);
+    }
+
+    #[test]
+    fn contradictions_are_found_before_the_run() {
+        let message = |steps: Vec<Step>| {
+            let regions = vec![region("a", 10), region("b", 10)];
+            PhasedConfig { regions, steps }.workloads().err().unwrap().to_string()
+        };
+        assert_eq!(
+            message(vec![touch("a", 1, true)]),
+            "steps[0]: region `a` is not mapped here; allocate it before"
+        );
+        assert_eq!(message(allocate(&["c"])), "steps[0]: no region `c`; write one of a, b");
+        let mut steps = allocate(&["a"]);
+        steps.push(Step::Repeat { times: 2, steps: vec![touch("a", 11, true)] });
+        assert_eq!(
+            message(steps),
+            "steps[1].repeat[0]: 11 pages from page 0 of region `a`, which has 10; write at \
+             least one and end within it"
+        );
+        let inside = Step::Repeat { times: 2, steps: allocate(&["b"]) };
+        assert!(message(vec![inside]).contains("both inside or both outside"));
+        let read = Step::Read { region: "a".into(), from: 0, count: 1 };
+        assert!(message(vec![read]).contains("is no file"));
+    }
+}

@@ -1,0 +1,163 @@
+//! Passes over a region in ascending order, again and again.
+//!
+//! One pass is the sequential workload. More passes than memory can hold are the worst
+//! case of every recency order: each page is evicted just before its turn comes, so a
+//! cyclic pass over N + 1 pages in N frames misses always. With several threads, each
+//! passes over its own equal part of the region.
+
+use super::memory::{Memory, MemoryKind, Populate, RUN_PAGES, SetUp};
+use super::pace::{self, Body, End};
+use mmsim_core::base::rng::Rng;
+use mmsim_core::base::time::SimDuration;
+use mmsim_core::workload::{FileSpec, Op, VmaFlags, Workload};
+
+/// When the passes end.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum ScanEnd {
+    /// After this many passes: 1 is a sequential workload, more are a cyclic one.
+    Passes(u32),
+    /// After this time, counted from the end of the populate phase.
+    After(SimDuration),
+}
+
+/// A sequential or cyclic workload.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct ScanConfig {
+    /// Pages of the region or file; at least one per thread.
+    pub pages: u32,
+    /// Whether the passes write (else they read).
+    pub write: bool,
+    /// What is accessed.
+    pub kind: MemoryKind,
+    /// Flags of the mapping.
+    pub flags: VmaFlags,
+    /// A visit of every page before the measured passes.
+    pub populate: Populate,
+    /// Threads.
+    pub threads: u32,
+    /// Measured windows.
+    pub windows: u32,
+    /// Passes, or a time.
+    pub end: ScanEnd,
+}
+
+impl ScanConfig {
+    /// One workload per thread. Panics on a value that its field does not allow.
+    pub fn workloads(&self) -> Vec<Box<dyn Workload>> {
+        assert!(self.pages >= self.threads, "pages: must be at least one per thread");
+        let memory = Memory { kind: self.kind.clone(), pages: self.pages, flags: self.flags };
+        let end = match self.end {
+            ScanEnd::Passes(n) => End::Work(u64::from(n) * u64::from(self.pages)),
+            ScanEnd::After(t) => End::After(t),
+        };
+        // The first `more` threads have one page more.
+        let (each, more) = (self.pages / self.threads.max(1), self.pages % self.threads.max(1));
+        let bound = |t: u32| t * each + t.min(more);
+        let passes = match self.end {
+            ScanEnd::Passes(n) => Some(n),
+            ScanEnd::After(_) => None,
+        };
+        pace::threads(self.threads, self.windows, end, |t| Pass {
+            memory: memory.clone(),
+            set_up: SetUp::new(self.populate),
+            write: self.write,
+            first: bound(t),
+            pages: bound(t + 1) - bound(t),
+            next: 0,
+            passes,
+        })
+    }
+}
+
+struct Pass {
+    memory: Memory,
+    set_up: SetUp,
+    write: bool,
+    /// The thread's part of the region.
+    first: u32,
+    pages: u32,
+    /// Next page within the part.
+    next: u32,
+    passes: Option<u32>,
+}
+
+impl Body for Pass {
+    fn files(&self) -> Vec<FileSpec> {
+        self.memory.files()
+    }
+    fn set_up(&mut self, ops: &mut Vec<Op>) {
+        self.set_up.step(&self.memory, ops);
+    }
+    fn work(&mut self, mut units: u64, _rng: &mut Rng, ops: &mut Vec<Op>) {
+        while units > 0 {
+            let count = (self.pages - self.next).min(RUN_PAGES).min(units as u32);
+            ops.push(self.memory.access(self.first + self.next, count, self.write));
+            self.next = (self.next + count) % self.pages;
+            units -= u64::from(count);
+        }
+    }
+    fn batch(&self) -> (u64, u64) {
+        (u64::from(16 * RUN_PAGES), 256)
+    }
+    fn amount(&self) -> Option<u64> {
+        self.passes.map(|n| u64::from(n) * u64::from(self.pages))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::harness::{self, Ticking};
+    use super::*;
+
+    fn config() -> ScanConfig {
+        ScanConfig {
+            pages: 10,
+            write: false,
+            kind: MemoryKind::Anon,
+            flags: VmaFlags::default(),
+            populate: Populate::None,
+            threads: 1,
+            windows: 1,
+            end: ScanEnd::Passes(3),
+        }
+    }
+
+    #[test]
+    fn passes_in_order() {
+        let mut c = config();
+        c.windows = 2;
+        let mut w = c.workloads();
+        let ops = harness::all(w[0].as_mut(), Ticking(0));
+        let pages: Vec<u32> = harness::touches(&ops).iter().map(|t| t.1).collect();
+        assert_eq!(pages, (0..30).map(|i| i % 10).collect::<Vec<u32>>());
+        // The first window ends in the middle of the second pass.
+        let at = ops.iter().position(|o| *o == Op::PhaseEnd(1)).unwrap();
+        assert_eq!(harness::touches(&ops[..at]).len(), 15);
+    }
+
+    /// Every thread makes all passes over its own part, whatever the remainder.
+    #[test]
+    fn threads_have_parts() {
+        let mut c = config();
+        c.threads = 4;
+        let mut seen = [0; 10];
+        for w in &mut c.workloads() {
+            for (_, page, _) in harness::touches(&harness::all(w.as_mut(), Ticking(0))) {
+                seen[page as usize] += 1;
+            }
+        }
+        assert_eq!(seen, [3; 10]);
+    }
+
+    #[test]
+    fn long_regions_in_long_runs() {
+        let mut c = config();
+        (c.pages, c.write, c.end) = (10_000, true, ScanEnd::Passes(1));
+        let ops = harness::all(c.workloads()[0].as_mut(), Ticking(0));
+        let runs: Vec<u32> = ops
+            .iter()
+            .filter_map(|o| if let Op::Access(r) = o { Some(r.count) } else { None })
+            .collect();
+        assert_eq!(runs, [4096, 4096, 1808]);
+    }
+}

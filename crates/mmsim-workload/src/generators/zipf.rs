@@ -1,0 +1,158 @@
+//! Independent draws of pages from a zipf law (uniform with theta 0).
+//!
+//! The independent reference model: every access is a fresh draw, so recency says
+//! something about popularity and nothing else. All threads draw from one law over one
+//! region, each with its own random numbers.
+
+use super::memory::{Memory, MemoryKind, Populate, SetUp};
+use super::pace::{self, Body, End};
+use crate::sampler::{PageSampler, RankMap};
+use mmsim_core::base::rng::Rng;
+use mmsim_core::workload::{FileSpec, Op, VmaFlags, Workload};
+use std::sync::Arc;
+
+/// A zipf workload.
+#[derive(Clone, PartialEq, Debug)]
+pub struct ZipfConfig {
+    /// Pages of the region or file.
+    pub pages: u32,
+    /// Exponent of the law; 0 is uniform.
+    pub theta: f64,
+    /// Where the popular pages lie.
+    pub map: RankMap,
+    /// Writes per thousand accesses.
+    pub write_permille: u32,
+    /// What is accessed.
+    pub kind: MemoryKind,
+    /// Flags of the mapping.
+    pub flags: VmaFlags,
+    /// First visit of every page, before the accesses. Usually [`Populate::Write`] for
+    /// anonymous memory and [`Populate::Read`] for files.
+    pub populate: Populate,
+    /// Threads.
+    pub threads: u32,
+    /// Measured windows.
+    pub windows: u32,
+    /// Accesses over all threads, or a time.
+    pub end: End,
+}
+
+/// Uniform draws over `pages` pages of written anonymous memory: one thread, one window,
+/// reads only. Further fields can be changed afterwards.
+pub fn uniform(pages: u32, accesses: u64) -> ZipfConfig {
+    ZipfConfig {
+        pages,
+        theta: 0.0,
+        map: RankMap::Identity,
+        write_permille: 0,
+        kind: MemoryKind::Anon,
+        flags: VmaFlags::default(),
+        populate: Populate::Write,
+        threads: 1,
+        windows: 1,
+        end: End::Work(accesses),
+    }
+}
+
+impl ZipfConfig {
+    /// One workload per thread. Panics on a value that its field does not allow.
+    pub fn workloads(&self) -> Vec<Box<dyn Workload>> {
+        assert!(self.pages > 0, "pages: must be at least 1");
+        assert!(self.write_permille <= 1000, "write_permille: must be at most 1000");
+        let sampler = Arc::new(PageSampler::new(self.pages, self.theta, self.map));
+        let memory = Memory { kind: self.kind.clone(), pages: self.pages, flags: self.flags };
+        pace::threads(self.threads, self.windows, self.end, |_| Draws {
+            sampler: Arc::clone(&sampler),
+            memory: memory.clone(),
+            set_up: SetUp::new(self.populate),
+            write_permille: u64::from(self.write_permille),
+        })
+    }
+}
+
+struct Draws {
+    sampler: Arc<PageSampler>,
+    memory: Memory,
+    set_up: SetUp,
+    write_permille: u64,
+}
+
+impl Body for Draws {
+    fn files(&self) -> Vec<FileSpec> {
+        self.memory.files()
+    }
+    fn set_up(&mut self, ops: &mut Vec<Op>) {
+        self.set_up.step(&self.memory, ops);
+    }
+    fn work(&mut self, units: u64, rng: &mut Rng, ops: &mut Vec<Op>) {
+        let permille = self.write_permille;
+        ops.extend((0..units).map(|_| {
+            let page = self.sampler.sample(rng);
+            // Where the answer is certain it takes no random number.
+            let write = permille > 0 && (permille == 1000 || rng.below(1000) < permille);
+            self.memory.access(page, 1, write)
+        }));
+    }
+    fn batch(&self) -> (u64, u64) {
+        (1024, 64)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::harness::{self, Ticking};
+    use super::*;
+    use mmsim_core::base::time::SimDuration;
+    use mmsim_core::workload::{FileSlot, MapKind, RegionId};
+
+    #[test]
+    fn populates_in_order_and_then_draws_the_law() {
+        let mut c = uniform(10_000, 200_000);
+        (c.theta, c.write_permille, c.windows) = (0.9, 300, 2);
+        let mut w = c.workloads();
+        let batches = harness::batches(w[0].as_mut(), Ticking(0));
+        assert!(batches.iter().all(|b| b.len() <= 1025));
+        let ops = batches.concat();
+        assert!(matches!(ops[0], Op::Mmap { pages: 10_000, kind: MapKind::Anon, .. }));
+        let t = harness::touches(&ops);
+        assert_eq!(t.len(), 210_000);
+        assert!(t[..10_000].iter().enumerate().all(|(i, t)| *t == (0, i as u32, true)));
+        let drawn = &t[10_000..];
+        let writes = drawn.iter().filter(|t| t.2).count();
+        assert!((58_500..61_500).contains(&writes), "{writes}");
+        let sum: f64 = (1..=10_000).map(|k| f64::from(k).powf(-0.9)).sum();
+        let hottest = drawn.iter().filter(|t| t.1 == 0).count() as f64;
+        assert!((hottest * sum / 200_000.0 - 1.0).abs() < 0.05, "{hottest}");
+        assert_eq!(ops.last(), Some(&Op::PhaseEnd(2)));
+    }
+
+    #[test]
+    fn a_file_can_be_read_without_a_mapping() {
+        let mut c = uniform(50, 30);
+        c.kind = MemoryKind::FileRead("data".into());
+        c.populate = Populate::None;
+        let mut w = c.workloads();
+        assert_eq!(w[0].files(), [FileSpec { name: "data".into(), pages: 50 }]);
+        let ops = harness::all(w[0].as_mut(), Ticking(0));
+        assert_eq!(ops.len(), 32);
+        assert!(ops[1..31].iter().all(|o| matches!(o, Op::Read { count: 1, .. })));
+        c.kind = MemoryKind::FilePrivate("data".into());
+        let ops = harness::all(c.workloads()[0].as_mut(), Ticking(0));
+        let kind = MapKind::File { file: FileSlot(0), offset: 0, shared: false };
+        let flags = VmaFlags::default();
+        assert_eq!(ops[0], Op::Mmap { region: RegionId(0), pages: 50, kind, flags, at: None });
+    }
+
+    /// By time, batches are small and only the first thread maps.
+    #[test]
+    fn threads_by_time() {
+        let mut c = uniform(50, 0);
+        (c.threads, c.end) = (2, End::After(SimDuration::from_millis(3)));
+        let mut w = c.workloads();
+        let first = harness::batches(w[0].as_mut(), Ticking(1_000_000));
+        assert_eq!(first[2].len(), 64);
+        let second = harness::all(w[1].as_mut(), Ticking(1_000_000));
+        assert_eq!(second[..2], [Op::Barrier, Op::Barrier]);
+        assert_eq!(second.len(), 2 + 3 * 64 + 2);
+    }
+}

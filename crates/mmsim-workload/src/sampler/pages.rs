@@ -1,0 +1,81 @@
+//! Zipf draws of pages: a law over ranks, and a map from rank to page.
+//!
+//! Up to 2^16 pages the alias table is built over pages instead of ranks, so that the
+//! map costs nothing per draw.
+
+use super::alias::{AliasTable, MAX_OUTCOMES};
+use super::scatter::Scatter;
+use super::zipf::{Zipf, weights};
+use mmsim_core::base::rng::Rng;
+
+/// Which page has which rank.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum RankMap {
+    /// Page = rank: hot pages are neighbours.
+    Identity,
+    /// Ranks are scattered over the region ([`Scatter`]).
+    Scatter,
+}
+
+/// A sampler of pages `0..n`.
+#[derive(Clone, Debug)]
+pub struct PageSampler(Kind);
+
+#[derive(Clone, Debug)]
+enum Kind {
+    Ranks(Zipf),
+    Pages(AliasTable),
+    Scattered(Zipf, Scatter),
+}
+
+impl PageSampler {
+    /// The zipf law `theta` over `pages` pages, placed by `map`.
+    pub fn new(pages: u32, theta: f64, map: RankMap) -> Self {
+        let n = u64::from(pages);
+        let ranks = Zipf::new(n, theta);
+        // A uniform law is the same on any map.
+        if map == RankMap::Identity || theta == 0.0 {
+            return PageSampler(Kind::Ranks(ranks));
+        }
+        let scatter = Scatter::new(n);
+        if pages as usize > MAX_OUTCOMES {
+            return PageSampler(Kind::Scattered(ranks, scatter));
+        }
+        let mut by_page = vec![0.0; pages as usize];
+        for (rank, w) in weights(n, theta).into_iter().enumerate() {
+            by_page[scatter.map(rank as u32) as usize] = w;
+        }
+        PageSampler(Kind::Pages(AliasTable::new(&by_page)))
+    }
+    /// One page.
+    #[inline(always)]
+    pub fn sample(&self, rng: &mut Rng) -> u32 {
+        match &self.0 {
+            Kind::Ranks(z) => z.sample(rng),
+            Kind::Pages(t) => t.sample(rng),
+            Kind::Scattered(z, s) => s.map(z.sample(rng)),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::chi;
+    use super::*;
+
+    /// Page `scatter(k)` has the probability of rank k, in the table and beyond.
+    #[test]
+    fn the_law_follows_the_map() {
+        for n in [3000u32, 70_000] {
+            let scatter = Scatter::new(u64::from(n));
+            let mut law = vec![0.0; n as usize];
+            for k in 0..n {
+                law[scatter.map(k) as usize] = (f64::from(k) + 1.0).powf(-0.8);
+            }
+            let s = PageSampler::new(n, 0.8, RankMap::Scatter);
+            let mut rng = Rng::for_purpose(2, "pages");
+            let z = chi::z_of(&law, 4_000_000, || s.sample(&mut rng) as usize);
+            assert!(z.abs() < 3.5, "{n} pages: {z}");
+        }
+    }
+}

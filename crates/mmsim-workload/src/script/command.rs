@@ -1,0 +1,158 @@
+//! The commands of a script after parsing: names resolved, ranges checked.
+
+use crate::sampler::LinearMap;
+use mmsim_core::base::time::SimDuration;
+use mmsim_core::workload::{FileSlot, RegionId};
+
+/// Consecutive pages of a region.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct PageRange {
+    /// The region.
+    pub region: RegionId,
+    /// First page.
+    pub first: u32,
+    /// Pages.
+    pub count: u32,
+}
+
+/// What a region of a script maps.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum RegionKind {
+    /// Private anonymous memory.
+    Anon,
+    /// The first pages of a file, shared and read-only.
+    File {
+        /// The file.
+        file: FileSlot,
+        /// No readahead, on the mapping and on the descriptor.
+        random: bool,
+    },
+}
+
+/// A zipf draw of a page: a table (position in [`super::Script::tables`]) and a map.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct TableRef {
+    /// The table.
+    pub table: u16,
+    /// From rank to page.
+    pub map: LinearMap,
+}
+
+/// How pages of a file are reached.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Via {
+    /// A touch of the mapping.
+    Mapping,
+    /// `pread(2)` of 64 bytes at the start of the page: the file behind the first and the
+    /// second region of the command.
+    Pread(FileSlot, FileSlot),
+}
+
+/// A command that the simulated program carries out.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Command {
+    /// `anon`, `file`: map a region.
+    Map {
+        /// Its number.
+        region: RegionId,
+        /// Pages.
+        pages: u32,
+        /// What it maps.
+        kind: RegionKind,
+    },
+    /// `unmap`.
+    Unmap {
+        /// The region.
+        region: RegionId,
+    },
+    /// `seed`: set the random state.
+    Seed(u64),
+    /// `fill` and `scan`: touch pages in ascending order, `times` times.
+    Scan {
+        /// The pages.
+        range: PageRange,
+        /// Whether they are written.
+        write: bool,
+        /// How often.
+        times: u32,
+    },
+    /// `zipf`: draw pages of a region.
+    Zipf {
+        /// The region.
+        region: RegionId,
+        /// The law.
+        draw: TableRef,
+        /// Accesses.
+        accesses: u64,
+        /// Writes per thousand; with 0 no random number is taken for it.
+        write_permille: u32,
+    },
+    /// `mixscan`: of a thousand reads, `scan_permille` go on with a cyclic pass over the
+    /// first `scan.count` pages of a region, starting at `scan.first`; the others draw.
+    MixScan {
+        /// Region of the draws.
+        region: RegionId,
+        /// Their law.
+        draw: TableRef,
+        /// Accesses.
+        accesses: u64,
+        /// Region of the pass; `first` is where it starts, `count` its cycle.
+        scan: PageRange,
+        /// Share of the pass.
+        scan_permille: u32,
+        /// Through the mapping or by pread.
+        via: Via,
+    },
+    /// `mix2`: of a thousand accesses, `second_permille` read a page of a second region.
+    Mix2 {
+        /// First region.
+        first: RegionId,
+        /// Its law.
+        first_draw: TableRef,
+        /// Second region.
+        second: RegionId,
+        /// Its law.
+        second_draw: TableRef,
+        /// Accesses.
+        accesses: u64,
+        /// Share of the second region.
+        second_permille: u32,
+        /// Writes per thousand accesses to the first region.
+        write_permille: u32,
+    },
+    /// `preadscan`: pread of 64 bytes at every page, ascending.
+    PreadScan {
+        /// The file.
+        file: FileSlot,
+        /// First page.
+        first: u32,
+        /// Pages.
+        count: u32,
+    },
+    /// `madvise ... populate_read`.
+    PopulateRead(PageRange),
+    /// `grow`: write further pages of a region, from its first on, until free memory is
+    /// down to a floor.
+    Grow {
+        /// The region.
+        region: RegionId,
+        /// Most pages to write.
+        max: u32,
+        /// Free pages to leave.
+        floor: u64,
+    },
+    /// `sleepms`.
+    Sleep(SimDuration),
+    /// `snap` and `snapx`: counters are noted, a phase ends. Position in
+    /// [`super::Script::phases`].
+    Snap(u16),
+}
+
+/// A command that looks at the kernel and changes nothing.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct ReadOnly {
+    /// Position in the list, from 0.
+    pub line: usize,
+    /// The line.
+    pub text: String,
+}

@@ -1,0 +1,70 @@
+//! Command lists of the reference measurements, replayed.
+//!
+//! Real kernels were measured while a small program worked off a list of commands, one
+//! a line: map a region, fill it, draw so many pages from a zipf table, note the
+//! counters. [`Script::parse`] reads such a list; [`Script::workload`] gives a
+//! [`Workload`](mmsim_core::workload::Workload) with exactly the accesses of the
+//! original, in its order. Commands that prepare the machine are collected in
+//! [`ScriptSetup`], for the caller to configure the simulated one alike; commands that
+//! only look at the kernel are listed and skipped; commands that need mechanisms that
+//! are not modelled yet are listed as [`NotYet`], and such a script has no workload.
+//!
+//! All random numbers come from one splitmix64 state that runs on through the list and
+//! that only `seed` resets. It starts at 0 and is independent of the stream that the
+//! machine offers, because the sequence is part of the measurement.
+
+mod command;
+mod error;
+mod lines;
+mod parse;
+mod run;
+mod setup;
+
+pub use command::{Command, PageRange, ReadOnly, RegionKind, TableRef, Via};
+pub use error::{NotYet, ScriptError};
+pub use run::ScriptWorkload;
+pub use setup::{LruGen, ScriptSetup, ScriptSwap};
+
+use mmsim_core::workload::FileSpec;
+
+/// A zipf table of a script: `ranks` ranks with exponent `theta`.
+#[derive(Clone, Copy, PartialEq, Debug)]
+pub struct TableSpec {
+    /// Ranks, which is also the number of pages they are mapped to.
+    pub ranks: u32,
+    /// Exponent.
+    pub theta: f64,
+}
+
+/// A parsed command list.
+#[derive(Clone, PartialEq, Debug)]
+pub struct Script {
+    /// What the machine has to be before the first command.
+    pub setup: ScriptSetup,
+    /// What the program does, in order.
+    pub commands: Vec<Command>,
+    /// Files that it maps or reads, each once.
+    pub files: Vec<FileSpec>,
+    /// Zipf tables, each once.
+    pub tables: Vec<TableSpec>,
+    /// Names of the snapshots, in order; a name may occur twice.
+    pub phases: Vec<String>,
+    /// Commands that only read, with their position in the list.
+    pub read_only: Vec<ReadOnly>,
+    /// Commands that cannot be simulated yet; if there are any, there is no workload.
+    pub not_yet: Vec<NotYet>,
+}
+
+impl Script {
+    /// Reads a command list, one command a line.
+    pub fn parse<S: AsRef<str>>(lines: &[S]) -> Result<Script, ScriptError> {
+        parse::parse(lines)
+    }
+    /// The accesses of the script, or the first command that is not modelled.
+    pub fn workload(&self) -> Result<ScriptWorkload, NotYet> {
+        match self.not_yet.first() {
+            Some(n) => Err(n.clone()),
+            None => Ok(ScriptWorkload::new(self)),
+        }
+    }
+}

@@ -1,0 +1,548 @@
+//! From lines to commands. Every number is checked against the regions, files and tables
+//! that exist at that point of the list, so that a script that parses cannot go wrong
+//! when it runs.
+
+use super::lines::Words;
+use super::setup::{LruGen, ScriptSetup, ScriptSwap};
+use super::{Command, NotYet, PageRange, ReadOnly, RegionKind, Script, ScriptError};
+use super::{TableRef, TableSpec, Via};
+use crate::sampler::LinearMap;
+use mmsim_core::base::time::SimDuration;
+use mmsim_core::workload::{FileSlot, FileSpec, RegionId};
+use std::collections::BTreeMap;
+
+/// Files of the reference machine and their sizes in pages.
+const FILES: [(&str, u32); 2] = [("/mnt/z", 131_072), ("/mnt/s", 65_536)];
+/// No number of pages may be larger (16 TiB).
+const MAX_PAGES: u32 = u32::MAX;
+
+/// A region that is mapped at this point of the list.
+#[derive(Clone, Copy)]
+struct Region {
+    pages: u32,
+    kind: RegionKind,
+}
+
+/// State of the parse.
+struct Parser {
+    script: Script,
+    regions: BTreeMap<u16, Region>,
+    /// Tables by slot: position in `script.tables`.
+    tables: BTreeMap<u16, u16>,
+    rotational: bool,
+    /// Whether memory has been touched: knobs that change afterwards are events.
+    touched: bool,
+}
+
+/// Parses a command list.
+pub(super) fn parse<S: AsRef<str>>(lines: &[S]) -> Result<Script, ScriptError> {
+    let script = Script {
+        setup: ScriptSetup::default(),
+        commands: Vec::new(),
+        files: Vec::new(),
+        tables: Vec::new(),
+        phases: Vec::new(),
+        read_only: Vec::new(),
+        not_yet: Vec::new(),
+    };
+    let mut p = Parser {
+        script,
+        regions: BTreeMap::new(),
+        tables: BTreeMap::new(),
+        rotational: false,
+        touched: false,
+    };
+    for (i, line) in lines.iter().enumerate() {
+        p.line(i, line.as_ref())?;
+    }
+    if let Some(ScriptSwap::NullBlock { rotational, .. }) = &mut p.script.setup.swap {
+        *rotational = p.rotational;
+    }
+    Ok(p.script)
+}
+
+impl Parser {
+    fn line(&mut self, line: usize, text: &str) -> Result<(), ScriptError> {
+        let mut w = Words::new(line, text);
+        let Some(name) = w.optional() else {
+            return Err(w.error(text, "an empty line; write one command a line"));
+        };
+        if let Some(why) = missing_mechanism(name) {
+            self.script.not_yet.push(NotYet { line, command: name.into(), why });
+            w.skip_rest();
+            return Ok(());
+        }
+        match name {
+            "write" => self.write(line, &mut w)?,
+            "zram" | "swapon" | "mount" | "mlockself" | "ballast" => {
+                self.set_up(name, line, &mut w)?
+            }
+            "table" => self.table(&mut w)?,
+            "anon" | "file" | "unmap" => self.mapping(name, &mut w)?,
+            "snap" | "snapx" => self.snap(&mut w)?,
+            "layout" | "resid" | "cached" | "val" | "childrss" | "damonregions" => {
+                w.skip_rest();
+                self.script.read_only.push(ReadOnly { line, text: text.into() });
+            }
+            "seed" => {
+                let seed = w.usage("seed k").number("the seed", 0..=u64::MAX)?;
+                self.script.commands.push(Command::Seed(seed));
+            }
+            "sleepms" => {
+                let t = w.usage("sleepms t").number("milliseconds", 0..=1_000_000_000)?;
+                self.script.commands.push(Command::Sleep(SimDuration::from_millis(t)));
+            }
+            _ => {
+                let command = self.access(name, &mut w)?;
+                self.script.commands.push(command);
+                self.touched = true;
+            }
+        }
+        w.end()
+    }
+
+    /// Commands that make accesses.
+    fn access(&mut self, name: &str, w: &mut Words<'_>) -> Result<Command, ScriptError> {
+        Ok(match name {
+            "fill" => {
+                let range = self.range(w.usage("fill region first count"))?;
+                self.writable(range.region, w)?;
+                Command::Scan { range, write: true, times: 1 }
+            }
+            "scan" => {
+                let range = self.range(w.usage("scan region first count r|w [times]"))?;
+                let write = match w.word("r or w")? {
+                    "r" => false,
+                    "w" => true,
+                    other => return Err(w.error(other, "write r (read) or w (write)")),
+                };
+                if write {
+                    self.writable(range.region, w)?;
+                }
+                let times = match w.optional() {
+                    None => 1,
+                    Some(t) => match t.parse() {
+                        Ok(n) if n > 0 => n,
+                        _ => return Err(w.error(t, "write how many times as a number from 1")),
+                    },
+                };
+                Command::Scan { range, write, times }
+            }
+            "zipf" => {
+                w.usage("zipf region table accesses write-permille mul add");
+                let region = self.region(w)?;
+                let table = self.table_slot(w)?;
+                let accesses = w.number("accesses", 0..=u64::MAX)?;
+                let write_permille = w.number("writes per thousand", 0..=1000)?;
+                if write_permille > 0 {
+                    self.writable(region, w)?;
+                }
+                let draw = self.draw(region, table, w)?;
+                Command::Zipf { region, draw, accesses, write_permille }
+            }
+            "mixscan" => self.mixscan(w)?,
+            "mix2" => {
+                w.usage("mix2 rA tableA mulA addA rB tableB mulB addB accesses permille-B write-permille");
+                let first = self.region(w)?;
+                let table = self.table_slot(w)?;
+                let first_draw = self.draw(first, table, w)?;
+                let second = self.region(w)?;
+                let table = self.table_slot(w)?;
+                let second_draw = self.draw(second, table, w)?;
+                let accesses = w.number("accesses", 0..=u64::MAX)?;
+                let second_permille =
+                    w.number("share of the second region in permille", 0..=1000)?;
+                let write_permille = w.number("writes per thousand", 0..=1000)?;
+                if write_permille > 0 {
+                    self.writable(first, w)?;
+                }
+                Command::Mix2 {
+                    first,
+                    first_draw,
+                    second,
+                    second_draw,
+                    accesses,
+                    second_permille,
+                    write_permille,
+                }
+            }
+            "preadscan" => {
+                let range = self.range(w.usage("preadscan region first count"))?;
+                let file = self.file_behind(range.region, w)?;
+                Command::PreadScan { file, first: range.first, count: range.count }
+            }
+            "madvise" => {
+                let range = self.range(w.usage("madvise region first count populate_read"))?;
+                match w.word("the advice")? {
+                    "populate_read" => Command::PopulateRead(range),
+                    other => {
+                        return Err(w.error(other, "write populate_read, the only advice here"));
+                    }
+                }
+            }
+            "grow" => {
+                w.usage("grow region max floor");
+                let region = self.region(w)?;
+                self.writable(region, w)?;
+                let pages = self.regions[&region.0].pages;
+                let max = w.number("the most pages (not above those of the region)", 0..=pages)?;
+                let floor = w.number("free pages to leave", 0..=u64::MAX)?;
+                Command::Grow { region, max, floor }
+            }
+            other => {
+                return Err(w.error(
+                    other,
+                    "which is no command; write one of anon, file, unmap, table, seed, fill, scan, \
+                     zipf, mixscan, mix2, preadscan, madvise, grow, sleepms, snap, snapx, write, \
+                     zram, swapon, mount, mlockself, ballast",
+                ));
+            }
+        })
+    }
+
+    fn mixscan(&mut self, w: &mut Words<'_>) -> Result<Command, ScriptError> {
+        w.usage("mixscan rZ table accesses mul add rS start len permille mmap|pread");
+        let region = self.region(w)?;
+        let table = self.table_slot(w)?;
+        let accesses = w.number("accesses", 0..=u64::MAX)?;
+        let draw = self.draw(region, table, w)?;
+        let scanned = self.region(w)?;
+        let first = w.number("the start of the pass", 0..=MAX_PAGES)?;
+        let count = w.number("the cycle of the pass", 1..=self.regions[&scanned.0].pages)?;
+        if first >= count {
+            let found = first.to_string();
+            return Err(
+                w.error(&found, format!("a start beyond the cycle; write one below {count}"))
+            );
+        }
+        let scan_permille = w.number("share of the pass in permille", 0..=1000)?;
+        let via = match w.word("mmap or pread")? {
+            "mmap" => Via::Mapping,
+            "pread" => Via::Pread(self.file_behind(region, w)?, self.file_behind(scanned, w)?),
+            other => return Err(w.error(other, "write mmap or pread")),
+        };
+        let scan = PageRange { region: scanned, first, count };
+        Ok(Command::MixScan { region, draw, accesses, scan, scan_permille, via })
+    }
+
+    /// `write path value`.
+    fn write(&mut self, line: usize, w: &mut Words<'_>) -> Result<(), ScriptError> {
+        let path = w.usage("write path value").word("the path")?;
+        let first = w.word("the value")?;
+        let mut value = first.to_string();
+        while let Some(more) = w.optional() {
+            value.push(' ');
+            value.push_str(more);
+        }
+        let why = if path.contains("/kdamonds/") || path.contains("/damon_reclaim/") {
+            Some("DAMON")
+        } else if path.ends_with("/compact_memory") {
+            Some("compaction on request")
+        } else if self.touched {
+            Some("a knob that changes while the workload runs")
+        } else {
+            None
+        };
+        if let Some(why) = why {
+            self.script.not_yet.push(NotYet { line, command: format!("write {path}"), why });
+        } else if path.ends_with("/lru_gen/enabled") {
+            self.script.setup.lru_gen = Some(match first {
+                "0" => LruGen::Classic,
+                "1" => LruGen::NoWalk,
+                "3" => LruGen::NoNonLeaf,
+                "7" => LruGen::Full,
+                other => return Err(w.error(other, "write 0 (classic), 1, 3 or 7 (MGLRU in full)")),
+            });
+        } else {
+            if path.ends_with("/nullb0/queue/rotational") {
+                self.rotational = first == "1";
+            }
+            self.script.setup.sysctls.insert(path.into(), value);
+        }
+        Ok(())
+    }
+
+    /// The other commands that prepare the machine.
+    fn set_up(&mut self, name: &str, line: usize, w: &mut Words<'_>) -> Result<(), ScriptError> {
+        if self.touched {
+            let why = "set-up after the workload has begun";
+            self.script.not_yet.push(NotYet { line, command: name.into(), why });
+            w.skip_rest();
+            return Ok(());
+        }
+        let setup = &mut self.script.setup;
+        match name {
+            "zram" => {
+                let bytes =
+                    w.usage("zram bytes").number("bytes", 8192..=u64::from(u32::MAX) << 12)?;
+                setup.swap = Some(ScriptSwap::Zram { slots: (bytes / 4096) as u32 });
+            }
+            "swapon" => {
+                match w.usage("swapon /dev/nullb0 slots").word("the device")? {
+                    "/dev/nullb0" => {}
+                    other => return Err(w.error(other, "write /dev/nullb0, the only device here")),
+                }
+                let slots = w.number("slots", 2..=u32::MAX)?;
+                setup.swap = Some(ScriptSwap::NullBlock { slots, rotational: false });
+            }
+            "mount" => {
+                let fs = w.usage("mount type device directory options").word("the type")?;
+                setup.mount = Some((fs.into(), w.word("the device")?.into()));
+                w.skip_rest();
+            }
+            "ballast" => {
+                let free = w.usage("ballast free-pages").number("free pages", 0..=u64::MAX)?;
+                setup.ballast_free_pages = Some(free);
+            }
+            _ => setup.mlock_self = true,
+        }
+        Ok(())
+    }
+
+    fn table(&mut self, w: &mut Words<'_>) -> Result<(), ScriptError> {
+        let slot = w.usage("table slot ranks theta").number("the slot", 0..=u16::MAX)?;
+        let ranks = w.number("the number of ranks", 1..=1 << 28)?;
+        let theta = w.number("theta", 0.0..=100.0)?;
+        let spec = TableSpec { ranks, theta };
+        let tables = &mut self.script.tables;
+        let at = tables.iter().position(|t| *t == spec).unwrap_or_else(|| {
+            tables.push(spec);
+            tables.len() - 1
+        });
+        self.tables.insert(slot, at as u16);
+        Ok(())
+    }
+
+    fn mapping(&mut self, name: &str, w: &mut Words<'_>) -> Result<(), ScriptError> {
+        w.usage(match name {
+            "anon" => "anon region pages",
+            "file" => "file region path pages random|normal",
+            _ => "unmap region",
+        });
+        if name == "unmap" {
+            let region = self.region(w)?;
+            self.regions.remove(&region.0);
+            self.script.commands.push(Command::Unmap { region });
+            return Ok(());
+        }
+        let number: u16 = w.number("the region", 0..=u16::MAX)?;
+        if self.regions.contains_key(&number) {
+            let found = number.to_string();
+            return Err(
+                w.error(&found, "a region that is mapped already; write another or unmap it")
+            );
+        }
+        let (pages, kind) = if name == "anon" {
+            (w.number("pages", 1..=MAX_PAGES)?, RegionKind::Anon)
+        } else {
+            let path = w.word("the path")?;
+            let Some(&(_, size)) = FILES.iter().find(|(p, _)| *p == path) else {
+                return Err(w.error(path, "which is no file here; write /mnt/z or /mnt/s"));
+            };
+            let pages = w.number("pages (not above the file's)", 1..=size)?;
+            let random = match w.word("the advice")? {
+                "random" => true,
+                "normal" => false,
+                other => return Err(w.error(other, "write random or normal")),
+            };
+            (pages, RegionKind::File { file: self.file(path, size), random })
+        };
+        self.regions.insert(number, Region { pages, kind });
+        self.script.commands.push(Command::Map { region: RegionId(number), pages, kind });
+        Ok(())
+    }
+
+    fn snap(&mut self, w: &mut Words<'_>) -> Result<(), ScriptError> {
+        let name = w.usage("snap name").word("the name")?;
+        let i = self.script.phases.len() as u16;
+        self.script.phases.push(name.into());
+        self.script.commands.push(Command::Snap(i));
+        Ok(())
+    }
+
+    /// The slot of a file, equal paths being one.
+    fn file(&mut self, path: &str, pages: u32) -> FileSlot {
+        let files = &mut self.script.files;
+        let at = files.iter().position(|f| f.name == path).unwrap_or_else(|| {
+            files.push(FileSpec { name: path.into(), pages });
+            files.len() - 1
+        });
+        FileSlot(at as u16)
+    }
+
+    /// A mapped region.
+    fn region(&self, w: &mut Words<'_>) -> Result<RegionId, ScriptError> {
+        let number: u16 = w.number("the region", 0..=u16::MAX)?;
+        if !self.regions.contains_key(&number) {
+            let found = number.to_string();
+            return Err(
+                w.error(&found, "a region that is not mapped here; map it with anon or file")
+            );
+        }
+        Ok(RegionId(number))
+    }
+
+    /// A region, a first page and a count, all within.
+    fn range(&self, w: &mut Words<'_>) -> Result<PageRange, ScriptError> {
+        let region = self.region(w)?;
+        let pages = self.regions[&region.0].pages;
+        let first = w.number("the first page", 0..=pages - 1)?;
+        let count = w.number("the number of pages", 1..=pages - first)?;
+        Ok(PageRange { region, first, count })
+    }
+
+    /// A table that exists; with its size.
+    fn table_slot(&self, w: &mut Words<'_>) -> Result<u16, ScriptError> {
+        let slot: u16 = w.number("the table", 0..=u16::MAX)?;
+        self.tables.get(&slot).copied().ok_or_else(|| {
+            w.error(&slot.to_string(), "a table that does not exist here; make it with `table`")
+        })
+    }
+
+    /// Multiplier and offset of a draw from `table` that reaches pages of `region`.
+    fn draw(
+        &self,
+        region: RegionId,
+        table: u16,
+        w: &mut Words<'_>,
+    ) -> Result<TableRef, ScriptError> {
+        let (n, pages) = (self.script.tables[table as usize].ranks, self.regions[&region.0].pages);
+        if n > pages {
+            let found = format!("table of {n}");
+            return Err(w.error(&found, format!("more ranks than the {pages} pages of the region")));
+        }
+        // With both below 2^31 the product with a rank cannot overflow.
+        let mul = w.number("the multiplier", 0..=1 << 31)?;
+        let add = w.number("the offset", 0..=1 << 31)?;
+        Ok(TableRef { table, map: LinearMap { mul, add, n } })
+    }
+
+    /// Files of a script are mapped read-only.
+    fn writable(&self, region: RegionId, w: &Words<'_>) -> Result<(), ScriptError> {
+        match self.regions[&region.0].kind {
+            RegionKind::Anon => Ok(()),
+            RegionKind::File { .. } => {
+                let found = region.0.to_string();
+                Err(w.error(&found, "a file, which is mapped read-only; write an anon region"))
+            }
+        }
+    }
+
+    fn file_behind(&self, region: RegionId, w: &Words<'_>) -> Result<FileSlot, ScriptError> {
+        match self.regions[&region.0].kind {
+            RegionKind::File { file, .. } => Ok(file),
+            RegionKind::Anon => {
+                let found = region.0.to_string();
+                Err(w.error(
+                    &found,
+                    "anonymous memory, which has no descriptor; write a file region",
+                ))
+            }
+        }
+    }
+}
+
+/// Why a command cannot be simulated yet.
+fn missing_mechanism(command: &str) -> Option<&'static str> {
+    Some(match command {
+        "thp" => "transparent huge pages",
+        "hugepool" => "the huge page pool",
+        "pring" => "kernel allocations of higher orders",
+        "pipes" => "unmovable kernel pages",
+        "punch" => "giving back single pages to fragment memory",
+        "lazy" => "lazily freed pages",
+        "spawn" | "killchild" => "a second process beside the script",
+        "trywrite" => "DAMON",
+        _ => return None,
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn error(lines: &[&str]) -> String {
+        parse(lines).unwrap_err().to_string()
+    }
+
+    #[test]
+    fn set_up_is_collected() {
+        let s = parse(&[
+            "write /sys/kernel/mm/lru_gen/enabled 7",
+            "swapon /dev/nullb0 262144",
+            "write /sys/block/nullb0/queue/rotational 1",
+            "write /proc/sys/vm/lowmem_reserve_ratio 1 256 32 0 0",
+            "write /proc/sys/vm/swappiness 60",
+            "write /sys/kernel/mm/lru_gen/enabled 3",
+            "mount ext4 /dev/pmem0 /mnt ro",
+            "mlockself",
+            "snapx boot",
+            "ballast 65536",
+        ])
+        .unwrap();
+        assert_eq!(s.setup.lru_gen, Some(LruGen::NoNonLeaf));
+        assert_eq!(s.setup.swap, Some(ScriptSwap::NullBlock { slots: 262_144, rotational: true }));
+        assert_eq!(s.setup.ballast_free_pages, Some(65536));
+        assert!(s.setup.mlock_self);
+        assert_eq!(s.setup.sysctls["/proc/sys/vm/lowmem_reserve_ratio"], "1 256 32 0 0");
+        assert_eq!(s.setup.sysctls["/proc/sys/vm/swappiness"], "60");
+        assert_eq!(s.commands, [Command::Snap(0)]);
+    }
+
+    #[test]
+    fn what_is_not_modelled_is_listed() {
+        let s = parse(&[
+            "anon 0 160000",
+            "grow 0 160000 2048",
+            "layout 0 filled",
+            "punch 0 4 1",
+            "write /proc/sys/vm/compact_memory 1",
+            "write /proc/sys/vm/swappiness 1",
+            "thp 2 400",
+        ])
+        .unwrap();
+        let commands: Vec<&str> = s.not_yet.iter().map(|n| n.command.as_str()).collect();
+        let later = "write /proc/sys/vm/swappiness";
+        assert_eq!(commands, ["punch", "write /proc/sys/vm/compact_memory", later, "thp"]);
+        assert_eq!(s.read_only, [ReadOnly { line: 2, text: "layout 0 filled".into() }]);
+        let refused = s.workload().err().unwrap();
+        assert_eq!(
+            refused.to_string(),
+            "script line 3: `punch` is not modelled yet: giving back single pages to fragment memory"
+        );
+    }
+
+    #[test]
+    fn errors_say_where_and_what_to_write() {
+        assert_eq!(
+            error(&["anon 0 100", "fill 0 90 11"]),
+            "script line 1: found `11`, write the number of pages as a number from 1 to 10"
+        );
+        assert_eq!(
+            error(&["anon 0"]),
+            "script line 0: found `anon 0`, which lacks pages; write `anon region pages`"
+        );
+        assert_eq!(
+            error(&["seed 1 2"]),
+            "script line 0: found `2`, which is too much; write `seed k`"
+        );
+        assert_eq!(
+            error(&["fill 3 0 1"]),
+            "script line 0: found `3`, a region that is not mapped here; map it with anon or file"
+        );
+        assert_eq!(
+            error(&["file 0 /mnt/z 10 normal", "fill 0 0 1"]),
+            "script line 1: found `0`, a file, which is mapped read-only; write an anon region"
+        );
+        assert_eq!(
+            error(&["anon 0 10", "table 1 20 0.9", "zipf 0 1 5 0 1 0"]),
+            "script line 2: found `table of 20`, more ranks than the 10 pages of the region"
+        );
+        assert!(error(&["swap 3"]).starts_with("script line 0: found `swap`, which is no command"));
+        assert!(error(&["table 0 10 warm"]).contains("write theta as a number from 0 to 100"));
+        assert!(error(&["anon 0 5", "unmap 0", "scan 0 0 1 r"]).contains("not mapped"));
+        assert!(error(&["anon 0 5", "anon 0 5"]).contains("mapped already"));
+        assert!(error(&["anon 0 5", "preadscan 0 0 5"]).contains("no descriptor"));
+        assert!(error(&[""]).contains("empty line"));
+    }
+}

@@ -1,0 +1,51 @@
+//! What a script wants the machine to be.
+
+use std::collections::BTreeMap;
+
+/// The values of `lru_gen/enabled` that were measured.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum LruGen {
+    /// 0: the classic two lists.
+    Classic,
+    /// 1: MGLRU without page-table walks and without clearing non-leaf entries.
+    NoWalk,
+    /// 3: MGLRU without clearing non-leaf entries.
+    NoNonLeaf,
+    /// 7: MGLRU in full.
+    Full,
+}
+
+/// The swap device of a script.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum ScriptSwap {
+    /// `zram`: synchronous, swap-in bypasses the swap cache.
+    Zram {
+        /// Slots, of which slot 0 is the header.
+        slots: u32,
+    },
+    /// `swapon /dev/nullb0`: asynchronous.
+    NullBlock {
+        /// Slots, of which slot 0 is the header.
+        slots: u32,
+        /// Flagged rotational: swap readahead goes by offset, not by address.
+        rotational: bool,
+    },
+}
+
+/// Commands that configure the machine, collected over the whole list.
+#[derive(Clone, PartialEq, Eq, Debug, Default)]
+pub struct ScriptSetup {
+    /// Knobs by their kernel path, last value each. `lru_gen/enabled` is in `lru_gen` instead.
+    pub sysctls: BTreeMap<String, String>,
+    /// The LRU, if the list sets it.
+    pub lru_gen: Option<LruGen>,
+    /// The swap device; none: no swap.
+    pub swap: Option<ScriptSwap>,
+    /// Free pages that the ballast leaves: the value of `nr_free_pages` (within 8) at
+    /// which the workload starts. None: no ballast.
+    pub ballast_free_pages: Option<u64>,
+    /// Whether the program itself is locked into memory.
+    pub mlock_self: bool,
+    /// Type and device of the mounted file system.
+    pub mount: Option<(String, String)>,
+}
