@@ -1,0 +1,274 @@
+//! Reading a trace, block by block, in bounded memory.
+//!
+//! Nothing that the file says is believed before it is checked: lengths have limits and
+//! memory grows only with bytes that really arrive; every digest is checked before its
+//! payload is looked at; every access must fall within one mapped region of its process;
+//! clocks must not overflow; the totals at the end must agree.
+
+use std::io::Read;
+
+use super::block::{
+    KIND_END, KIND_RECORDS, KIND_TABLE, Packed, Totals, longest, unpack,
+};
+use super::checksum::digest;
+use super::error::TraceError;
+use super::mappings::Mappings;
+use super::source::Source;
+use super::table::{Action, Record, TraceTable};
+
+/// Largest clock of a process, in nanoseconds: 146 years.
+const MAX_CLOCK_NS: u64 = u64::MAX / 4;
+
+/// A trace being read.
+///
+/// [`TraceReader::new`] reads the table; [`TraceReader::next_block`] hands out the records
+/// of one block after the other, at most 32 768 of them.
+pub struct TraceReader<R: Read> {
+    source: Source<R>,
+    table: TraceTable,
+    state: State,
+    payload: Vec<u8>,
+    done: bool,
+}
+
+/// What the records so far have led to.
+struct State {
+    /// First dense page of each region, and the end.
+    starts: Vec<u32>,
+    mappings: Mappings,
+    clocks: Vec<u64>,
+    next: u32,
+    process: u16,
+    /// The region of the last access.
+    last: usize,
+    totals: Totals,
+}
+
+impl<R: Read> TraceReader<R> {
+    /// Reads the prelude and the table.
+    pub fn new(input: R) -> Result<Self, TraceError> {
+        let mut source = Source::open(input)?;
+        let mut payload = Vec::new();
+        let (kind, base) = next_payload(&mut source, &mut payload)?;
+        if kind != KIND_TABLE {
+            return Err(TraceError::format(
+                base,
+                format!("a block of kind {:?}", char::from(kind)),
+                "the table ('T') first",
+            ));
+        }
+        let table = TraceTable::decode(&payload, base)?;
+        let state = State::new(&table).map_err(|e| e.at(base))?;
+        Ok(TraceReader { source, table, state, payload, done: false })
+    }
+
+    /// The table.
+    pub fn table(&self) -> &TraceTable {
+        &self.table
+    }
+
+    /// Bytes read so far, after decompression.
+    pub fn decoded_bytes(&self) -> u64 {
+        self.source.offset()
+    }
+
+    /// Replaces `out` by the records of the next block. False: there is none, and the
+    /// trace was whole.
+    pub fn next_block(&mut self, out: &mut Vec<Record>) -> Result<bool, TraceError> {
+        out.clear();
+        if self.done {
+            return Ok(false);
+        }
+        let (kind, base) = next_payload(&mut self.source, &mut self.payload)?;
+        match kind {
+            KIND_RECORDS => {
+                let mut next = self.state.next;
+                unpack(&self.payload, base, &mut next, |at, packed| {
+                    self.state.resolve(&self.table, packed, at, out)
+                })?;
+                self.state.next = next;
+                Ok(true)
+            }
+            KIND_END => {
+                let totals = Totals::decode(&self.payload, base)?;
+                if totals != self.state.totals {
+                    return Err(TraceError::format(
+                        base,
+                        format!("totals of {totals:?}"),
+                        format!("{:?}", self.state.totals),
+                    ));
+                }
+                self.source.finish()?;
+                self.done = true;
+                Ok(false)
+            }
+            _ => Err(TraceError::format(base, "a second table", "records or the end")),
+        }
+    }
+}
+
+/// Reads a block, checks its digest; its payload goes to `payload`. Returns its kind and
+/// where its payload begins.
+fn next_payload<R: Read>(
+    source: &mut Source<R>,
+    payload: &mut Vec<u8>,
+) -> Result<(u8, u64), TraceError> {
+    let at = source.offset();
+    source.take(13, "the head of a block", payload)?;
+    let mut head = [0; 13];
+    head.copy_from_slice(payload);
+    let kind = head[0];
+    let length = u32::from_le_bytes([head[1], head[2], head[3], head[4]]);
+    let stated = u64::from_le_bytes([
+        head[5], head[6], head[7], head[8], head[9], head[10], head[11], head[12],
+    ]);
+    let Some(limit) = longest(kind) else {
+        return Err(TraceError::format(
+            at,
+            format!("a block of kind {kind:#04x}"),
+            "'T', 'R' or 'E'",
+        ));
+    };
+    if length as usize > limit {
+        return Err(TraceError::format(
+            at + 1,
+            format!("a block of {length} bytes"),
+            format!("at most {limit} for its kind"),
+        ));
+    }
+    let base = source.offset();
+    source.take(length as usize, "a block", payload)?;
+    let found = digest(&[&head[..5], payload]);
+    if found != stated {
+        return Err(TraceError::format(
+            at + 5,
+            format!("digest {stated:016x} before a block with {found:016x}"),
+            "the digest of the block",
+        ));
+    }
+    Ok((kind, base))
+}
+
+impl State {
+    fn new(table: &TraceTable) -> Result<Self, TraceError> {
+        let mut starts = Vec::with_capacity(table.regions.len() + 1);
+        let mut start = 0;
+        starts.push(0);
+        for region in &table.regions {
+            start += region.pages;
+            starts.push(start);
+        }
+        Ok(State {
+            starts,
+            mappings: Mappings::at_start(table)?,
+            clocks: vec![0; table.processes.len()],
+            next: 0,
+            process: 0,
+            last: 0,
+            totals: Totals::default(),
+        })
+    }
+
+    /// Turns a packed record, whose tag is at byte `at`, into a record.
+    #[inline]
+    fn resolve(
+        &mut self,
+        table: &TraceTable,
+        packed: Packed,
+        at: u64,
+        out: &mut Vec<Record>,
+    ) -> Result<(), TraceError> {
+        let (ticks, action) = match packed {
+            Packed::Access { write, first, count, ticks } => {
+                let region = self.find(table, first, count, at)?;
+                let first = first - self.starts[usize::from(region)];
+                self.totals.accesses += u64::from(count);
+                (ticks, Action::Access { region, write, first, count })
+            }
+            Packed::Map { region, ticks } => {
+                let region = self.own_region(table, region, at)?;
+                self.mappings.map(table, region).map_err(|e| e.at(at))?;
+                (ticks, Action::Map { region })
+            }
+            Packed::Unmap { region, ticks } => {
+                let region = self.own_region(table, region, at)?;
+                self.mappings.unmap(table, region).map_err(|e| e.at(at))?;
+                (ticks, Action::Unmap { region })
+            }
+            Packed::Process { process } => {
+                if process as usize >= table.processes.len() {
+                    return Err(TraceError::format(
+                        at,
+                        format!("process {process}"),
+                        format!("a process below {}", table.processes.len()),
+                    ));
+                }
+                self.process = process as u16;
+                return Ok(());
+            }
+        };
+        if ticks > 0 {
+            self.advance(table, ticks, at)?;
+        }
+        self.totals.records += 1;
+        out.push(Record { process: self.process, ticks, action });
+        Ok(())
+    }
+
+    fn advance(&mut self, table: &TraceTable, ticks: u64, at: u64) -> Result<(), TraceError> {
+        let clock = &mut self.clocks[usize::from(self.process)];
+        let later = ticks.checked_mul(table.tick_ns).and_then(|ns| ns.checked_add(*clock));
+        match later {
+            Some(ns) if ns <= MAX_CLOCK_NS => *clock = ns,
+            _ => {
+                return Err(TraceError::format(
+                    at,
+                    format!("{ticks} ticks of {} ns after {clock} ns", table.tick_ns),
+                    format!("a clock of at most {MAX_CLOCK_NS} ns"),
+                ));
+            }
+        }
+        Ok(())
+    }
+
+    /// The mapped region of the process that has all of these dense pages.
+    #[inline]
+    fn find(
+        &mut self,
+        table: &TraceTable,
+        first: u32,
+        count: u32,
+        at: u64,
+    ) -> Result<u16, TraceError> {
+        let inside = |i: usize| {
+            i + 1 < self.starts.len() && self.starts[i] <= first && first < self.starts[i + 1]
+        };
+        if !inside(self.last) {
+            self.last = self.starts.partition_point(|&s| s <= first).saturating_sub(1);
+        }
+        let end = u64::from(first) + u64::from(count);
+        if inside(self.last)
+            && end <= u64::from(self.starts[self.last + 1])
+            && self.mappings.has(self.last as u16)
+            && table.regions[self.last].process == self.process
+        {
+            return Ok(self.last as u16);
+        }
+        Err(TraceError::format(
+            at,
+            format!("pages {first} to {} of process {}", end - 1, self.process),
+            "pages of one region that the process has mapped",
+        ))
+    }
+
+    fn own_region(&self, table: &TraceTable, region: u32, at: u64) -> Result<u16, TraceError> {
+        match table.regions.get(region as usize) {
+            Some(r) if r.process == self.process => Ok(region as u16),
+            _ => Err(TraceError::format(
+                at,
+                format!("region {region} for process {}", self.process),
+                "a region of the process",
+            )),
+        }
+    }
+}
