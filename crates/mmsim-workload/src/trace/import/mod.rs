@@ -88,7 +88,7 @@ impl Default for ImportOptions {
         ImportOptions {
             name: "program".into(),
             level: 9,
-            window: 8,
+            window: 64,
             refresh: 10_000,
             fetches: true,
             tick: 1_000,
