@@ -272,3 +272,148 @@ impl State {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::trace::source::prelude;
+    use crate::trace::table::{Backing, Process, Region};
+    use crate::trace::wire::{put_text, put_varint};
+
+    fn block(out: &mut Vec<u8>, kind: u8, payload: &[u8]) {
+        let mut head = vec![kind];
+        head.extend_from_slice(&(payload.len() as u32).to_le_bytes());
+        let check = digest(&[&head, payload]);
+        out.extend_from_slice(&head);
+        out.extend_from_slice(&check.to_le_bytes());
+        out.extend_from_slice(payload);
+    }
+
+    /// The error of a whole reading of a trace of these blocks, whose digests are right.
+    fn error_of(blocks: &[(u8, Vec<u8>)]) -> String {
+        let mut file = prelude(0).to_vec();
+        for (kind, payload) in blocks {
+            block(&mut file, *kind, payload);
+        }
+        let read = || {
+            let mut reader = TraceReader::new(&file[..])?;
+            let mut out = Vec::new();
+            while reader.next_block(&mut out)? {}
+            Ok::<(), TraceError>(())
+        };
+        read().map_or_else(|e| e.to_string(), |()| "no error".into())
+    }
+
+    fn region(start: u64, pages: u32) -> Region {
+        Region { process: 0, start, pages, backing: Backing::Anon, at_start: true }
+    }
+
+    fn table(regions: &[Region]) -> Vec<u8> {
+        let mut table = TraceTable::empty("test");
+        table.processes.push(Process { pid: 7, name: "p".into() });
+        table.regions = regions.to_vec();
+        table.encode()
+    }
+
+    /// A payload of records: tags, values, counts, ticks.
+    fn records(columns: [&[u8]; 4]) -> Vec<u8> {
+        let mut out = Vec::new();
+        for c in &columns[..3] {
+            out.extend_from_slice(&(c.len() as u32).to_le_bytes());
+        }
+        for c in columns {
+            out.extend_from_slice(c);
+        }
+        out
+    }
+
+    fn end(records: u64, accesses: u64) -> (u8, Vec<u8>) {
+        (KIND_END, Totals { records, accesses }.encode())
+    }
+
+    #[track_caller]
+    fn expect(error: &str, parts: &[&str]) {
+        for part in parts {
+            assert!(error.contains(part), "{error:?} lacks {part:?}");
+        }
+    }
+
+    #[test]
+    fn absurd_tables_are_refused_with_their_place() {
+        let of = |regions: &[Region]| error_of(&[(KIND_TABLE, table(regions)), end(0, 0)]);
+        assert_eq!(of(&[region(5, 1)]), "no error");
+        expect(&of(&[region(5, 0)]), &["byte 4", "0", "the pages of a region, 1 to 268435456"]);
+        expect(&of(&[region((1 << 35) - 3, 4)]), &["47-bit address space"]);
+        expect(&of(&[region(10, 10), region(19, 1)]), &["mapping region 1", "overlap with region 0"]);
+        let huge = region(0, 1 << 27);
+        let far = |i: u64| region(i << 28, 1 << 27);
+        expect(&of(&[huge, far(1), far(2)]), &["402653184 pages", "at most 268435456"]);
+        let stranger = Region { process: 3, ..region(0, 1) };
+        expect(&of(&[stranger]), &["region 0 with process 3", "a process below 1"]);
+        let lost = Backing::Text { file: 2, offset: 0 };
+        expect(&of(&[Region { backing: lost, ..region(0, 1) }]), &["file 2", "a file below 0"]);
+    }
+
+    #[test]
+    fn absurd_numbers_are_refused_before_they_cost_anything() {
+        let head = |processes: u64, regions: u64| {
+            let mut out = vec![0, 1];
+            put_text(&mut out, "s");
+            put_varint(&mut out, 0);
+            put_varint(&mut out, processes);
+            put_varint(&mut out, 1);
+            put_text(&mut out, "p");
+            put_varint(&mut out, 0);
+            put_varint(&mut out, regions);
+            out
+        };
+        let of = |p| error_of(&[(KIND_TABLE, p)]);
+        expect(&of(head(1 << 60, 0)), &["1152921504606846976", "processes, 1 to 4096"]);
+        expect(&of(head(1, 1 << 60)), &["1152921504606846976", "regions, 0 to 65535"]);
+        let mut long = prelude(0).to_vec();
+        long.push(KIND_TABLE);
+        long.extend_from_slice(&u32::MAX.to_le_bytes());
+        long.extend_from_slice(&[0; 8]);
+        let e = TraceReader::new(&long[..]).map(|_| ()).unwrap_err().to_string();
+        expect(&e, &["byte 17", "a block of 4294967295 bytes", "at most 8388608"]);
+    }
+
+    #[test]
+    fn records_must_fit_the_table() {
+        let t = || (KIND_TABLE, table(&[region(100, 10), region(200, 10)]));
+        let of = |columns| error_of(&[t(), (KIND_RECORDS, records(columns)), end(1, 1)]);
+        assert_eq!(of([&[0], &[0], &[], &[]]), "no error");
+        // Page 10 less one, two pages: across the border of the regions.
+        expect(&of([&[0x08], &[18], &[2], &[]]), &["pages 9 to 10", "one region"]);
+        // Page 2^31 below the first.
+        expect(&of([&[0x60], &[0xff; 4], &[], &[]]), &["of one region that the process has"]);
+        // A count of 2^60.
+        let mut count = Vec::new();
+        put_varint(&mut count, 1 << 60);
+        expect(&of([&[0x08], &[0], &count, &[]]), &["no fitting count", "2 to 2^32-1"]);
+        // Time beyond the end of clocks.
+        let mut ticks = Vec::new();
+        put_varint(&mut ticks, u64::MAX);
+        expect(&of([&[0x10], &[0], &[], &ticks]), &["18446744073709551615 ticks", "a clock"]);
+        expect(&of([&[0x04], &[1], &[], &[]]), &["process 1", "a process below 1"]);
+        expect(&of([&[0x02], &[1], &[], &[]]), &["mapping region 1", "mapped already"]);
+        expect(&of([&[0x03], &[2], &[], &[]]), &["region 2 for process 0"]);
+        expect(&of([&[0x05], &[0], &[], &[]]), &["tag 0x05"]);
+        expect(&of([&[0x80], &[0], &[], &[]]), &["tag 0x80"]);
+        expect(&of([&[0x20], &[0], &[], &[]]), &["no bytes left"]);
+        expect(&of([&[0], &[0, 0], &[], &[]]), &["bytes that no record uses"]);
+        // One after the unmapping of its region.
+        let two = records([&[0x03, 0x00], &[0, 0], &[], &[]]);
+        expect(&error_of(&[t(), (KIND_RECORDS, two)]), &["pages 0 to 0 of process 0", "has mapped"]);
+    }
+
+    #[test]
+    fn blocks_have_an_order_and_an_end() {
+        let t = || (KIND_TABLE, table(&[region(100, 10)]));
+        expect(&error_of(&[end(0, 0)]), &["the table ('T') first"]);
+        expect(&error_of(&[t(), t()]), &["a second table"]);
+        expect(&error_of(&[t()]), &["the end", "the head of a block of 13 bytes"]);
+        expect(&error_of(&[t(), end(0, 3)]), &["accesses: 3", "accesses: 0"]);
+        expect(&error_of(&[t(), end(0, 0), end(0, 0)]), &["more bytes", "the end of the file"]);
+    }
+}
