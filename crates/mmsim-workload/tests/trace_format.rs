@@ -261,10 +261,8 @@ fn the_writer_refuses_what_no_reader_takes() {
 fn the_head_is_lines() {
     let (table, records) = build(&[], 1000);
     let bytes = write(&table, &records, 3);
-    let lines: Vec<String> = mmsim_workload::trace::Head::new(&bytes[..], 5)
-        .unwrap()
-        .collect::<Result<_, _>>()
-        .unwrap();
+    let lines: Vec<String> =
+        mmsim_workload::trace::Head::new(&bytes[..], 5).unwrap().collect::<Result<_, _>>().unwrap();
     assert_eq!(lines.len(), 5);
     assert!(lines.iter().all(|l| l.contains("region")), "{lines:#?}");
     assert!(head("no such file.mmt", 1).is_err());

@@ -63,13 +63,7 @@ fn lackey_lines_become_pages() {
     let pages = touched(&table, &records);
     assert_eq!(
         pages,
-        [
-            (0x401a, false),
-            (0x1fff000, true),
-            (0x4a5d, true),
-            (0x4a5e, true),
-            (0x10000, false),
-        ]
+        [(0x401a, false), (0x1fff000, true), (0x4a5d, true), (0x4a5e, true), (0x10000, false),]
     );
     assert_eq!((summary.lines, summary.accesses_read), (13, 8));
     let kinds: Vec<&str> = table.regions.iter().map(|r| r.backing.label()).collect();

@@ -142,6 +142,7 @@ impl<'a> Columns<'a> {
         Ok(Columns { tags, values, counts, ticks, base: base + 12 })
     }
 
+    #[cold]
     fn wrong(&self, i: usize, found: &str, expected: &str) -> TraceError {
         TraceError::format(
             self.base + i as u64,
@@ -153,7 +154,7 @@ impl<'a> Columns<'a> {
 
 /// Unpacks a payload that stands at byte `base`; `each` gets the position of the record's
 /// tag and the record. `next` is the page after the last run, across blocks.
-#[inline]
+#[inline(always)]
 pub(super) fn unpack(
     payload: &[u8],
     base: u64,
@@ -201,7 +202,7 @@ pub(super) fn unpack(
 }
 
 /// Little-endian number of 1 to 4 bytes.
-#[inline]
+#[inline(always)]
 fn load(bytes: &[u8], at: usize, nr_bytes: usize) -> Option<u32> {
     if let Some(&[a, b, c, d]) = bytes.get(at..at + 4) {
         let all = u32::from_le_bytes([a, b, c, d]);

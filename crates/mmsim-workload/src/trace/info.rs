@@ -85,10 +85,8 @@ pub struct RegionInfo {
 pub fn info(path: impl AsRef<Path>) -> Result<TraceInfo, TraceError> {
     let path = path.as_ref();
     let file = open(path)?;
-    let bytes = file
-        .metadata()
-        .map_err(TraceError::io(format!("reading {}", path.display())))?
-        .len();
+    let bytes =
+        file.metadata().map_err(TraceError::io(format!("reading {}", path.display())))?.len();
     TraceInfo::read(file, bytes)
 }
 
@@ -197,7 +195,11 @@ impl fmt::Display for TraceInfo {
         writeln!(f, "size      {} bytes, {} decoded", self.bytes, self.decoded_bytes)?;
         writeln!(f, "records   {}", self.records)?;
         writeln!(f, "accesses  {} ({} reads, {} writes)", self.accesses, self.reads, self.writes)?;
-        writeln!(f, "pages     {} distinct of {} mapped", self.distinct_pages, self.footprint_pages)?;
+        writeln!(
+            f,
+            "pages     {} distinct of {} mapped",
+            self.distinct_pages, self.footprint_pages
+        )?;
         writeln!(f, "duration  {}", Seconds(self.duration_ns))?;
         writeln!(f, "\nprocess   pid      records     accesses    pages  duration  name")?;
         for (i, p) in self.processes.iter().enumerate() {

@@ -7,9 +7,7 @@
 
 use std::io::Read;
 
-use super::block::{
-    KIND_END, KIND_RECORDS, KIND_TABLE, Packed, Totals, longest, unpack,
-};
+use super::block::{KIND_END, KIND_RECORDS, KIND_TABLE, Packed, Totals, longest, unpack};
 use super::checksum::digest;
 use super::error::TraceError;
 use super::mappings::Mappings;
@@ -39,8 +37,10 @@ struct State {
     clocks: Vec<u64>,
     next: u32,
     process: u16,
-    /// The region of the last access.
-    last: usize,
+    /// The region of the last access, if it is mapped and of the current process: its
+    /// number, first dense page and pages; else it has no pages. Most accesses need to
+    /// ask for nothing else.
+    last: (u16, u32, u32),
     totals: Totals,
 }
 
@@ -164,13 +164,13 @@ impl State {
             clocks: vec![0; table.processes.len()],
             next: 0,
             process: 0,
-            last: 0,
+            last: (0, 0, 0),
             totals: Totals::default(),
         })
     }
 
     /// Turns a packed record, whose tag is at byte `at`, into a record.
-    #[inline]
+    #[inline(always)]
     fn resolve(
         &mut self,
         table: &TraceTable,
@@ -178,13 +178,36 @@ impl State {
         at: u64,
         out: &mut Vec<Record>,
     ) -> Result<(), TraceError> {
+        let Packed::Access { write, first, count, ticks } = packed else {
+            return self.resolve_other(table, packed, at, out);
+        };
+        let (_, start, pages) = self.last;
+        let into = first.wrapping_sub(start);
+        if into >= pages || count > pages - into {
+            self.find(table, first, count, at)?;
+        }
+        if ticks > 0 {
+            self.advance(table, ticks, at)?;
+        }
+        let (region, start, _) = self.last;
+        self.totals.records += 1;
+        self.totals.accesses += u64::from(count);
+        let action = Action::Access { region, write, first: first - start, count };
+        out.push(Record { process: self.process, ticks, action });
+        Ok(())
+    }
+
+    /// The records that are rare.
+    #[inline(never)]
+    fn resolve_other(
+        &mut self,
+        table: &TraceTable,
+        packed: Packed,
+        at: u64,
+        out: &mut Vec<Record>,
+    ) -> Result<(), TraceError> {
+        self.last = (0, 0, 0);
         let (ticks, action) = match packed {
-            Packed::Access { write, first, count, ticks } => {
-                let region = self.find(table, first, count, at)?;
-                let first = first - self.starts[usize::from(region)];
-                self.totals.accesses += u64::from(count);
-                (ticks, Action::Access { region, write, first, count })
-            }
             Packed::Map { region, ticks } => {
                 let region = self.own_region(table, region, at)?;
                 self.mappings.map(table, region).map_err(|e| e.at(at))?;
@@ -206,6 +229,7 @@ impl State {
                 self.process = process as u16;
                 return Ok(());
             }
+            Packed::Access { .. } => unreachable!("accesses are resolved by the caller"),
         };
         if ticks > 0 {
             self.advance(table, ticks, at)?;
@@ -231,28 +255,24 @@ impl State {
         Ok(())
     }
 
-    /// The mapped region of the process that has all of these dense pages.
-    #[inline]
+    /// Makes `last` the mapped region of the process that has all of these dense pages.
+    #[inline(never)]
     fn find(
         &mut self,
         table: &TraceTable,
         first: u32,
         count: u32,
         at: u64,
-    ) -> Result<u16, TraceError> {
-        let inside = |i: usize| {
-            i + 1 < self.starts.len() && self.starts[i] <= first && first < self.starts[i + 1]
-        };
-        if !inside(self.last) {
-            self.last = self.starts.partition_point(|&s| s <= first).saturating_sub(1);
-        }
+    ) -> Result<(), TraceError> {
+        let i = self.starts.partition_point(|&s| s <= first).saturating_sub(1);
         let end = u64::from(first) + u64::from(count);
-        if inside(self.last)
-            && end <= u64::from(self.starts[self.last + 1])
-            && self.mappings.has(self.last as u16)
-            && table.regions[self.last].process == self.process
+        if let Some(region) = table.regions.get(i)
+            && end <= u64::from(self.starts[i + 1])
+            && self.mappings.has(i as u16)
+            && region.process == self.process
         {
-            return Ok(self.last as u16);
+            self.last = (i as u16, self.starts[i], region.pages);
+            return Ok(());
         }
         Err(TraceError::format(
             at,
@@ -344,7 +364,10 @@ mod tests {
         assert_eq!(of(&[region(5, 1)]), "no error");
         expect(&of(&[region(5, 0)]), &["byte 4", "0", "the pages of a region, 1 to 268435456"]);
         expect(&of(&[region((1 << 35) - 3, 4)]), &["47-bit address space"]);
-        expect(&of(&[region(10, 10), region(19, 1)]), &["mapping region 1", "overlap with region 0"]);
+        expect(
+            &of(&[region(10, 10), region(19, 1)]),
+            &["mapping region 1", "overlap with region 0"],
+        );
         let huge = region(0, 1 << 27);
         let far = |i: u64| region(i << 28, 1 << 27);
         expect(&of(&[huge, far(1), far(2)]), &["402653184 pages", "at most 268435456"]);
@@ -404,7 +427,10 @@ mod tests {
         expect(&of([&[0], &[0, 0], &[], &[]]), &["bytes that no record uses"]);
         // One after the unmapping of its region.
         let two = records([&[0x03, 0x00], &[0, 0], &[], &[]]);
-        expect(&error_of(&[t(), (KIND_RECORDS, two)]), &["pages 0 to 0 of process 0", "has mapped"]);
+        expect(
+            &error_of(&[t(), (KIND_RECORDS, two)]),
+            &["pages 0 to 0 of process 0", "has mapped"],
+        );
     }
 
     #[test]

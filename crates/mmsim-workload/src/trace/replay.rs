@@ -42,8 +42,8 @@ impl Trace {
     /// Reads and checks a file.
     pub fn open(path: impl AsRef<Path>) -> Result<Arc<Self>, TraceError> {
         let path = path.as_ref();
-        let bytes = std::fs::read(path)
-            .map_err(TraceError::io(format!("reading {}", path.display())))?;
+        let bytes =
+            std::fs::read(path).map_err(TraceError::io(format!("reading {}", path.display())))?;
         Self::from_bytes(bytes)
     }
 

@@ -123,8 +123,7 @@ impl Collapse {
         }
         self.end_run()?;
         let ticks = self.now / self.tick;
-        let run =
-            Spooled { process: 0, write, vpn: page, count: 1, ticks: ticks - self.ticks };
+        let run = Spooled { process: 0, write, vpn: page, count: 1, ticks: ticks - self.ticks };
         self.ticks = ticks;
         self.run = Some((run, self.now));
         Ok(())

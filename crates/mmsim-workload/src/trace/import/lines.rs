@@ -27,14 +27,7 @@ pub(super) struct Lines<R> {
 impl<R: Read> Lines<R> {
     pub(super) fn new(input: R) -> Self {
         // One byte more than is read, for a missing last line end.
-        Lines {
-            input,
-            buffer: vec![0; BUFFER + 1],
-            start: 0,
-            end: 0,
-            lines: 0,
-            finished: false,
-        }
+        Lines { input, buffer: vec![0; BUFFER + 1], start: 0, end: 0, lines: 0, finished: false }
     }
 
     /// The next piece: the number of its first line, and its bytes, which end with a line

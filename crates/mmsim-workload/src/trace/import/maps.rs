@@ -96,11 +96,7 @@ impl Segment {
     /// The part from page `start` on; empty if there is none.
     fn tail(&self, start: u64) -> Self {
         let start = start.min(self.end);
-        Segment {
-            start,
-            end: self.end,
-            mapping: advance(&self.mapping, start - self.start),
-        }
+        Segment { start, end: self.end, mapping: advance(&self.mapping, start - self.start) }
     }
 }
 

@@ -200,8 +200,7 @@ fn second_pass<W: Write>(
         while count > 0 {
             let has = |i: usize| {
                 regions.get(i).is_some_and(|r| {
-                    r.process == process
-                        && (r.start..r.start + u64::from(r.pages)).contains(&vpn)
+                    r.process == process && (r.start..r.start + u64::from(r.pages)).contains(&vpn)
                 })
             };
             if !has(last) {
@@ -211,8 +210,7 @@ fn second_pass<W: Write>(
             }
             let first = (vpn - regions[last].start) as u32;
             let here = count.min(u64::from(regions[last].pages - first));
-            let action =
-                Action::Access { region: last as u16, write, first, count: here as u32 };
+            let action = Action::Access { region: last as u16, write, first, count: here as u32 };
             writer.record(&Record { process, ticks, action })?;
             summary.records += 1;
             summary.accesses_kept += here;
@@ -228,14 +226,12 @@ fn second_pass<W: Write>(
 /// The input, decompressed if its first bytes are those of gzip or zstd.
 fn decompressed<'a>(mut input: impl Read + 'a) -> Result<Box<dyn Read + 'a>, TraceError> {
     let mut magic = [0; 4];
-    let got =
-        read_up_to(&mut input, &mut magic).map_err(TraceError::io("reading the input"))?;
+    let got = read_up_to(&mut input, &mut magic).map_err(TraceError::io("reading the input"))?;
     let whole = Cursor::new(magic[..got].to_vec()).chain(input);
     Ok(match magic {
         [0x1f, 0x8b, ..] => Box::new(flate2::read::MultiGzDecoder::new(whole)),
         [0x28, 0xb5, 0x2f, 0xfd] => Box::new(
-            zstd::stream::read::Decoder::new(whole)
-                .map_err(TraceError::io("starting zstd"))?,
+            zstd::stream::read::Decoder::new(whole).map_err(TraceError::io("starting zstd"))?,
         ),
         _ => Box::new(whole),
     })

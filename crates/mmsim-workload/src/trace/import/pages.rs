@@ -97,8 +97,7 @@ impl Parser {
         if text.iter().all(u8::is_ascii_whitespace) {
             return Ok(());
         }
-        let wrong =
-            |expected: &str| TraceError::line(line, show(piece, at), expected.to_string());
+        let wrong = |expected: &str| TraceError::line(line, show(piece, at), expected.to_string());
         let f = fields(text).map_err(wrong)?;
         if f.count == 0 || f.count > MAX_TOTAL_PAGES {
             return Err(wrong("a count from 1 to 2^28 pages"));
@@ -129,8 +128,7 @@ impl Parser {
             return Err(wrong("at most 2^28 distinct pages"));
         }
         self.accesses += f.count;
-        let run =
-            Spooled { process, write: f.write, vpn: f.page, count: f.count, ticks };
+        let run = Spooled { process, write: f.write, vpn: f.page, count: f.count, ticks };
         self.spool.push(&run)
     }
 

@@ -15,7 +15,7 @@
 use std::collections::BTreeMap;
 
 use super::collapse::Reference;
-use super::maps::{Maps, Mapping, Segment};
+use super::maps::{Mapping, Maps, Segment};
 use crate::trace::table::{Backing, Region};
 
 /// Untouched pages that end a region: 16 MiB.
@@ -98,13 +98,7 @@ pub(super) struct Layout {
 
 impl Layout {
     /// Adds the regions of one process, sorted by address.
-    pub(super) fn add(
-        &mut self,
-        process: u16,
-        name: &str,
-        touched: &Touched,
-        maps: Option<&Maps>,
-    ) {
+    pub(super) fn add(&mut self, process: u16, name: &str, touched: &Touched, maps: Option<&Maps>) {
         let mut open: Option<Open<'_>> = None;
         for (page, written, fetched) in touched.iter() {
             let segment = maps.and_then(|m| m.find(page));
