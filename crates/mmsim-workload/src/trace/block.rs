@@ -1,0 +1,241 @@
+//! Blocks of a trace, and how records are packed into them.
+//!
+//! A block is a kind, the length of its payload, a digest over both and the payload, and
+//! the payload. A table block comes first, then blocks of records, then the end with the
+//! totals; so a file cut at a block's border is noticed too.
+//!
+//! Records of one block are stored in columns: all tags, all page values, all counts, all
+//! times. The tag says how many bytes the page value has and which columns the record
+//! uses at all, hence decoding is a masked load per record, and the compressor sees
+//! similar bytes side by side. Pages count through all regions in the order of the table
+//! ("dense" pages), so that a difference between two accesses is small although heap and
+//! stack are terabytes apart; the difference is taken to the page after the run before,
+//! which makes a sequential pass a column of zeros.
+
+use super::error::TraceError;
+use super::wire::{Cursor, get_varint, put_varint, unzigzag, zigzag};
+
+/// Kinds of blocks.
+pub(super) const KIND_TABLE: u8 = b'T';
+pub(super) const KIND_RECORDS: u8 = b'R';
+pub(super) const KIND_END: u8 = b'E';
+
+/// Longest payload that a reader accepts, by kind.
+pub(super) fn longest(kind: u8) -> Option<usize> {
+    match kind {
+        KIND_TABLE => Some(8 << 20),
+        KIND_RECORDS => Some(1 << 20),
+        KIND_END => Some(64),
+        _ => None,
+    }
+}
+
+/// Most records of a block; a writer makes smaller ones.
+pub(super) const MAX_BLOCK_RECORDS: u64 = 32_768;
+/// Records of the blocks that the writer makes.
+pub(super) const WRITER_RECORDS: usize = 8_192;
+
+const OP_READ: u8 = 0;
+const OP_WRITE: u8 = 1;
+const OP_MAP: u8 = 2;
+const OP_UNMAP: u8 = 3;
+const OP_PROCESS: u8 = 4;
+const HAS_COUNT: u8 = 1 << 3;
+const HAS_TICKS: u8 = 1 << 4;
+const BYTES_SHIFT: u32 = 5;
+
+/// A record as it is packed: pages are dense.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) enum Packed {
+    /// Touches `count` dense pages from `first` on.
+    Access { write: bool, first: u32, count: u32, ticks: u64 },
+    /// Maps a region.
+    Map { region: u32, ticks: u64 },
+    /// Unmaps a region.
+    Unmap { region: u32, ticks: u64 },
+    /// The records from here on are of this process.
+    Process { process: u32 },
+}
+
+/// Packs the records of one block.
+#[derive(Default)]
+pub(super) struct Packer {
+    tags: Vec<u8>,
+    values: Vec<u8>,
+    counts: Vec<u8>,
+    ticks: Vec<u8>,
+    /// The dense page after the last run, across blocks.
+    next: u32,
+}
+
+impl Packer {
+    /// Records so far.
+    pub(super) fn len(&self) -> usize {
+        self.tags.len()
+    }
+
+    /// Adds one.
+    pub(super) fn push(&mut self, record: Packed) {
+        let (op, value, count, ticks) = match record {
+            Packed::Access { write, first, count, ticks } => {
+                let value = zigzag(first.wrapping_sub(self.next) as i32);
+                self.next = first.wrapping_add(count);
+                (if write { OP_WRITE } else { OP_READ }, value, count, ticks)
+            }
+            Packed::Map { region, ticks } => (OP_MAP, region, 1, ticks),
+            Packed::Unmap { region, ticks } => (OP_UNMAP, region, 1, ticks),
+            Packed::Process { process } => (OP_PROCESS, process, 1, 0),
+        };
+        let nr_bytes = (4 - value.leading_zeros() / 8).max(1);
+        let mut tag = op | ((nr_bytes - 1) as u8) << BYTES_SHIFT;
+        self.values.extend_from_slice(&value.to_le_bytes()[..nr_bytes as usize]);
+        if count > 1 {
+            tag |= HAS_COUNT;
+            put_varint(&mut self.counts, u64::from(count));
+        }
+        if ticks > 0 {
+            tag |= HAS_TICKS;
+            put_varint(&mut self.ticks, ticks);
+        }
+        self.tags.push(tag);
+    }
+
+    /// The payload, and begins the next block.
+    pub(super) fn take(&mut self) -> Vec<u8> {
+        let mut out = Vec::with_capacity(12 + self.tags.len() * 4);
+        for n in [self.tags.len(), self.values.len(), self.counts.len()] {
+            out.extend_from_slice(&(n as u32).to_le_bytes());
+        }
+        for column in [&mut self.tags, &mut self.values, &mut self.counts, &mut self.ticks] {
+            out.append(column);
+        }
+        out
+    }
+}
+
+/// The bounds of the columns in a payload.
+struct Columns<'a> {
+    tags: &'a [u8],
+    values: &'a [u8],
+    counts: &'a [u8],
+    ticks: &'a [u8],
+    base: u64,
+}
+
+impl<'a> Columns<'a> {
+    fn split(payload: &'a [u8], base: u64) -> Result<Self, TraceError> {
+        let short = || TraceError::format(base, "a shorter block", "the lengths of its columns");
+        let (head, rest) = payload.split_at_checked(12).ok_or_else(short)?;
+        let length = |i: usize| {
+            u32::from_le_bytes([head[i], head[i + 1], head[i + 2], head[i + 3]]) as usize
+        };
+        if length(0) as u64 > MAX_BLOCK_RECORDS {
+            return Err(TraceError::format(
+                base,
+                format!("{} records in a block", length(0)),
+                format!("at most {MAX_BLOCK_RECORDS}"),
+            ));
+        }
+        let (tags, rest) = rest.split_at_checked(length(0)).ok_or_else(short)?;
+        let (values, rest) = rest.split_at_checked(length(4)).ok_or_else(short)?;
+        let (counts, ticks) = rest.split_at_checked(length(8)).ok_or_else(short)?;
+        Ok(Columns { tags, values, counts, ticks, base: base + 12 })
+    }
+
+    #[cold]
+    fn wrong(&self, i: usize, found: &str, expected: &str) -> TraceError {
+        TraceError::format(
+            self.base + i as u64,
+            format!("record {i} of the block with {found}"),
+            expected,
+        )
+    }
+}
+
+/// Unpacks a payload that stands at byte `base`; `each` gets the position of the record's
+/// tag and the record. `next` is the page after the last run, across blocks.
+#[inline(always)]
+pub(super) fn unpack(
+    payload: &[u8],
+    base: u64,
+    next: &mut u32,
+    mut each: impl FnMut(u64, Packed) -> Result<(), TraceError>,
+) -> Result<(), TraceError> {
+    let c = Columns::split(payload, base)?;
+    let (mut at_value, mut at_count, mut at_ticks) = (0, 0, 0);
+    for (i, &tag) in c.tags.iter().enumerate() {
+        let nr_bytes = usize::from(tag >> BYTES_SHIFT & 3) + 1;
+        let Some(value) = load(c.values, at_value, nr_bytes) else {
+            return Err(c.wrong(i, "no bytes left for its page", "a complete column"));
+        };
+        at_value += nr_bytes;
+        let ticks = match tag & HAS_TICKS {
+            0 => 0,
+            _ => get_varint(c.ticks, &mut at_ticks)
+                .ok_or_else(|| c.wrong(i, "no time", "a complete column"))?,
+        };
+        let record = if tag & 0x87 <= OP_WRITE {
+            let count = match tag & HAS_COUNT {
+                0 => 1,
+                _ => match get_varint(c.counts, &mut at_count) {
+                    Some(n) if n >= 2 && n <= u64::from(u32::MAX) => n as u32,
+                    _ => return Err(c.wrong(i, "no fitting count", "2 to 2^32-1 pages")),
+                },
+            };
+            let first = next.wrapping_add(unzigzag(value) as u32);
+            *next = first.wrapping_add(count);
+            Packed::Access { write: tag & 0x07 == OP_WRITE, first, count, ticks }
+        } else {
+            match tag & !(3 << BYTES_SHIFT) & !HAS_TICKS {
+                OP_MAP => Packed::Map { region: value, ticks },
+                OP_UNMAP => Packed::Unmap { region: value, ticks },
+                OP_PROCESS if ticks == 0 => Packed::Process { process: value },
+                _ => return Err(c.wrong(i, &format!("tag {tag:#04x}"), "a known tag")),
+            }
+        };
+        each(c.base + i as u64, record)?;
+    }
+    if (at_value, at_count, at_ticks) != (c.values.len(), c.counts.len(), c.ticks.len()) {
+        return Err(c.wrong(c.tags.len(), "bytes that no record uses", "columns without rest"));
+    }
+    Ok(())
+}
+
+/// Little-endian number of 1 to 4 bytes.
+#[inline(always)]
+fn load(bytes: &[u8], at: usize, nr_bytes: usize) -> Option<u32> {
+    if let Some(&[a, b, c, d]) = bytes.get(at..at + 4) {
+        let all = u32::from_le_bytes([a, b, c, d]);
+        return Some(all & (u32::MAX >> (32 - 8 * nr_bytes as u32)));
+    }
+    let few = bytes.get(at..at + nr_bytes)?;
+    Some(few.iter().rev().fold(0, |n, &b| n << 8 | u32::from(b)))
+}
+
+/// Totals at the end of a trace.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub(super) struct Totals {
+    /// Records: runs, maps and unmaps.
+    pub(super) records: u64,
+    /// Pages touched, counted each time.
+    pub(super) accesses: u64,
+}
+
+impl Totals {
+    pub(super) fn encode(self) -> Vec<u8> {
+        let mut out = Vec::new();
+        put_varint(&mut out, self.records);
+        put_varint(&mut out, self.accesses);
+        out
+    }
+
+    pub(super) fn decode(payload: &[u8], base: u64) -> Result<Self, TraceError> {
+        let mut at = Cursor::new(payload, base);
+        let totals = Totals {
+            records: at.bounded("the number of records", 0, u64::MAX)?,
+            accesses: at.bounded("the number of accesses", 0, u64::MAX)?,
+        };
+        at.finish("the end of the totals")?;
+        Ok(totals)
+    }
+}

@@ -1,0 +1,85 @@
+//! What can be wrong with a trace. Each error says where, what was found there and what
+//! should have been.
+
+use std::io;
+
+/// Why a trace cannot be read, imported, written or replayed.
+#[derive(Debug, thiserror::Error)]
+pub enum TraceError {
+    /// The file or stream itself failed.
+    #[error("{doing}: {source}")]
+    Io {
+        /// What was being done.
+        doing: String,
+        /// What the host said.
+        source: io::Error,
+    },
+    /// A native trace breaks its format.
+    #[error("byte {offset} of the decoded trace: found {found}, expected {expected}")]
+    Format {
+        /// Position in the decoded stream: the 16 bytes of the prelude, then the body as
+        /// it is after decompression.
+        offset: u64,
+        /// What is there.
+        found: String,
+        /// What should be.
+        expected: String,
+    },
+    /// A text input breaks its format.
+    #[error("line {line}: {found}: expected {expected}")]
+    Line {
+        /// Line, from 1.
+        line: u64,
+        /// What is there.
+        found: String,
+        /// What should be.
+        expected: String,
+    },
+    /// A table or record that a trace cannot hold.
+    #[error("{what}: found {found}, expected {expected}")]
+    Invalid {
+        /// The part, such as `region 3`.
+        what: String,
+        /// What was given.
+        found: String,
+        /// What is possible.
+        expected: String,
+    },
+}
+
+impl TraceError {
+    pub(super) fn format(
+        offset: u64,
+        found: impl Into<String>,
+        expected: impl Into<String>,
+    ) -> Self {
+        TraceError::Format { offset, found: found.into(), expected: expected.into() }
+    }
+
+    pub(super) fn line(line: u64, found: impl Into<String>, expected: impl Into<String>) -> Self {
+        TraceError::Line { line, found: found.into(), expected: expected.into() }
+    }
+
+    pub(super) fn invalid(
+        what: impl Into<String>,
+        found: impl Into<String>,
+        expected: impl Into<String>,
+    ) -> Self {
+        TraceError::Invalid { what: what.into(), found: found.into(), expected: expected.into() }
+    }
+
+    pub(super) fn io(doing: impl Into<String>) -> impl FnOnce(io::Error) -> Self {
+        let doing = doing.into();
+        move |source| TraceError::Io { doing, source }
+    }
+
+    /// Gives an [`TraceError::Invalid`] found while reading its place in the file.
+    pub(super) fn at(self, offset: u64) -> Self {
+        match self {
+            TraceError::Invalid { what, found, expected } => {
+                TraceError::Format { offset, found: format!("{what} with {found}"), expected }
+            }
+            other => other,
+        }
+    }
+}

@@ -1,0 +1,238 @@
+//! Import: traces from what other tools print.
+//!
+//! An importer reads its input once, line by line. The table of a trace stands before the
+//! records, but which regions there are and what they are (was this page ever fetched
+//! from? written?) is known only at the end. So the first pass keeps its few records,
+//! compressed, in a [`spool`], and notes what was touched; then [`regions`] are made and
+//! the spool is written out as a trace. Memory is proportional to the *output*.
+//!
+//! | format | from |
+//! |---|---|
+//! | `lackey` | `valgrind --tool=lackey --trace-mem=yes` |
+//! | `pages` | a text of `R` or `W`, page, optional count, pid, time in ns |
+//!
+//! Input compressed by gzip or zstd is recognised by its first bytes.
+
+mod collapse;
+mod lackey;
+mod lines;
+mod maps;
+mod pages;
+mod regions;
+mod spool;
+
+use std::fmt;
+use std::io::{Cursor, Read, Write};
+use std::str::FromStr;
+
+use self::lines::Lines;
+use self::maps::Maps;
+use self::regions::{Layout, Touched};
+use self::spool::{Spool, SpoolReader, Spooled};
+use super::error::TraceError;
+use super::source::read_up_to;
+use super::table::{Action, Process, Record, TraceTable};
+use super::writer::TraceWriter;
+
+/// A text format that can be imported.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum ImportFormat {
+    /// The memory trace of valgrind's lackey.
+    Lackey,
+    /// One access of pages per line.
+    Pages,
+}
+
+impl FromStr for ImportFormat {
+    type Err = String;
+    fn from_str(s: &str) -> Result<Self, String> {
+        match s {
+            "lackey" => Ok(ImportFormat::Lackey),
+            "pages" => Ok(ImportFormat::Pages),
+            _ => Err(format!("unknown trace format {s:?}: expected lackey or pages")),
+        }
+    }
+}
+
+impl fmt::Display for ImportFormat {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            ImportFormat::Lackey => "lackey",
+            ImportFormat::Pages => "pages",
+        })
+    }
+}
+
+/// How to import.
+#[derive(Clone, Debug)]
+pub struct ImportOptions {
+    /// Name of the process (lackey traces one).
+    pub name: String,
+    /// Level of zstd, 1 to 19; 0 stores.
+    pub level: i32,
+    /// Lackey: a repeated access to a page is dropped if fewer than so many accesses were
+    /// kept since. 0 keeps all.
+    pub window: u64,
+    /// Lackey: .. and fewer than so many instructions were executed since.
+    pub refresh: u64,
+    /// Lackey: whether instruction fetches are accesses.
+    pub fetches: bool,
+    /// Lackey: instructions (taken as nanoseconds) of a tick, the resolution of time.
+    pub tick: u64,
+    /// Contents of `/proc/PID/maps`, one or several snapshots one after the other.
+    pub maps: Option<String>,
+}
+
+impl Default for ImportOptions {
+    fn default() -> Self {
+        ImportOptions {
+            name: "program".into(),
+            level: 9,
+            window: 64,
+            refresh: 10_000,
+            fetches: true,
+            tick: 1_000,
+            maps: None,
+        }
+    }
+}
+
+/// What an import did.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct ImportSummary {
+    /// The format.
+    pub format: ImportFormat,
+    /// Lines read.
+    pub lines: u64,
+    /// Accesses in the input, counted by page.
+    pub accesses_read: u64,
+    /// Pages touched by the records of the trace, counted each time.
+    pub accesses_kept: u64,
+    /// Records of the trace.
+    pub records: u64,
+    /// Processes.
+    pub processes: usize,
+    /// Regions.
+    pub regions: usize,
+    /// Distinct pages.
+    pub distinct_pages: u64,
+    /// What had to be assumed, a sentence each; also stored in the trace.
+    pub assumptions: Vec<String>,
+}
+
+impl fmt::Display for ImportSummary {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        writeln!(f, "read      {} lines of {}", self.lines, self.format)?;
+        writeln!(f, "accesses  {} read, {} kept", self.accesses_read, self.accesses_kept)?;
+        writeln!(f, "records   {}", self.records)?;
+        writeln!(f, "processes {}, regions {}", self.processes, self.regions)?;
+        writeln!(f, "pages     {} distinct", self.distinct_pages)?;
+        writeln!(f, "assumed:")?;
+        for a in &self.assumptions {
+            writeln!(f, "  - {a}")?;
+        }
+        Ok(())
+    }
+}
+
+/// What the first pass of an importer leaves.
+struct FirstPass {
+    spool: Spool,
+    touched: Vec<Touched>,
+    /// All but `regions`, which is filled in from `touched`.
+    table: TraceTable,
+    lines: u64,
+    accesses_read: u64,
+}
+
+/// Imports `input` as a trace on `out`.
+pub fn import(
+    format: ImportFormat,
+    input: impl Read,
+    out: impl Write,
+    options: &ImportOptions,
+) -> Result<ImportSummary, TraceError> {
+    let maps = match &options.maps {
+        Some(text) => Some(Maps::parse(text)?),
+        None => None,
+    };
+    let lines = Lines::new(decompressed(input)?);
+    let mut pass = match format {
+        ImportFormat::Lackey => lackey::read(lines, options)?,
+        ImportFormat::Pages => pages::read(lines, options)?,
+    };
+    if pass.table.processes.is_empty() {
+        pass.table.processes.push(Process { pid: 0, name: options.name.clone() });
+        pass.touched.push(Touched::default());
+    }
+    let mut layout = Layout::default();
+    for (i, touched) in pass.touched.iter().enumerate() {
+        layout.add(i as u16, &pass.table.processes[i].name, touched, maps.as_ref());
+    }
+    layout.note(&mut pass.table.assumptions, maps.is_some());
+    pass.table.files = std::mem::take(&mut layout.files);
+    pass.table.regions = std::mem::take(&mut layout.regions);
+    let mut summary = ImportSummary {
+        format,
+        lines: pass.lines,
+        accesses_read: pass.accesses_read,
+        accesses_kept: 0,
+        records: 0,
+        processes: pass.table.processes.len(),
+        regions: pass.table.regions.len(),
+        distinct_pages: pass.touched.iter().map(Touched::pages).sum(),
+        assumptions: pass.table.assumptions.clone(),
+    };
+    let writer = TraceWriter::new(out, pass.table, options.level)?;
+    second_pass(pass.spool.finish()?, writer, &mut summary)?;
+    Ok(summary)
+}
+
+/// Writes the spooled records, cut at the borders of regions.
+fn second_pass<W: Write>(
+    mut spool: SpoolReader,
+    mut writer: TraceWriter<W>,
+    summary: &mut ImportSummary,
+) -> Result<(), TraceError> {
+    let regions = writer.table().regions.clone();
+    let mut last = 0;
+    while let Some(Spooled { process, write, mut vpn, mut count, mut ticks }) = spool.next()? {
+        while count > 0 {
+            let has = |i: usize| {
+                regions.get(i).is_some_and(|r| {
+                    r.process == process && (r.start..r.start + u64::from(r.pages)).contains(&vpn)
+                })
+            };
+            if !has(last) {
+                // Regions are sorted by process and address.
+                last = regions.partition_point(|r| (r.process, r.start) <= (process, vpn)) - 1;
+                debug_assert!(has(last), "page {vpn:#x} of a record is in no region");
+            }
+            let first = (vpn - regions[last].start) as u32;
+            let here = count.min(u64::from(regions[last].pages - first));
+            let action = Action::Access { region: last as u16, write, first, count: here as u32 };
+            writer.record(&Record { process, ticks, action })?;
+            summary.records += 1;
+            summary.accesses_kept += here;
+            ticks = 0;
+            vpn += here;
+            count -= here;
+        }
+    }
+    writer.finish()?;
+    Ok(())
+}
+
+/// The input, decompressed if its first bytes are those of gzip or zstd.
+fn decompressed<'a>(mut input: impl Read + 'a) -> Result<Box<dyn Read + 'a>, TraceError> {
+    let mut magic = [0; 4];
+    let got = read_up_to(&mut input, &mut magic).map_err(TraceError::io("reading the input"))?;
+    let whole = Cursor::new(magic[..got].to_vec()).chain(input);
+    Ok(match magic {
+        [0x1f, 0x8b, ..] => Box::new(flate2::read::MultiGzDecoder::new(whole)),
+        [0x28, 0xb5, 0x2f, 0xfd] => Box::new(
+            zstd::stream::read::Decoder::new(whole).map_err(TraceError::io("starting zstd"))?,
+        ),
+        _ => Box::new(whole),
+    })
+}

@@ -1,0 +1,230 @@
+//! Regions from touched pages.
+//!
+//! Where `/proc/PID/maps` is at hand it says what an address was. Elsewhere the pages
+//! themselves must do: a page that was fetched from and never written is program text,
+//! other pages are data. Text and data are cut into regions where they meet and where
+//! more than 16 MiB lie untouched. A data region with any written page counts as
+//! anonymous memory; one that was only read is unknown (read-only file data, or a heap
+//! never written: nobody can tell). Every guessed text region is a file of its own.
+//!
+//! A region reaches from its first to its last touched page, also where the mapping was
+//! larger: pages that are never touched make no difference to reclaim, and dense page
+//! numbers stay small. (They would make one to DAMON's view of a target: it sees the
+//! trimmed regions.)
+
+use std::collections::BTreeMap;
+
+use super::collapse::Reference;
+use super::maps::{Mapping, Maps, Segment};
+use crate::trace::table::{Backing, Region};
+
+/// Untouched pages that end a region: 16 MiB.
+const GAP: u64 = 4096;
+
+/// Pages of an area of the map of touched pages.
+const AREA: u64 = 512;
+
+#[derive(Clone, Default)]
+struct Area {
+    touched: [u64; 8],
+    written: [u64; 8],
+    fetched: [u64; 8],
+}
+
+/// Which pages of a process were touched, and how.
+#[derive(Clone, Default)]
+pub(super) struct Touched {
+    areas: BTreeMap<u64, Area>,
+}
+
+impl Touched {
+    /// Notes a reference to a page.
+    pub(super) fn touch(&mut self, page: u64, how: Reference) {
+        let area = self.areas.entry(page / AREA).or_default();
+        let (word, bit) = ((page % AREA / 64) as usize, 1 << (page % 64));
+        area.touched[word] |= bit;
+        match how {
+            Reference::Fetch => area.fetched[word] |= bit,
+            Reference::Load => {}
+            Reference::Store => area.written[word] |= bit,
+        }
+    }
+
+    /// Distinct pages.
+    pub(super) fn pages(&self) -> u64 {
+        let ones = |a: &Area| a.touched.iter().map(|w| u64::from(w.count_ones())).sum::<u64>();
+        self.areas.values().map(ones).sum()
+    }
+
+    /// Upper bound of the distinct pages.
+    pub(super) fn reserved_pages(&self) -> u64 {
+        self.areas.len() as u64 * AREA
+    }
+
+    /// Touched pages in ascending order: (page, written, fetched).
+    fn iter(&self) -> impl Iterator<Item = (u64, bool, bool)> + '_ {
+        self.areas.iter().flat_map(|(&nr, area)| {
+            (0..AREA).filter_map(move |i| {
+                let (word, bit) = ((i / 64) as usize, 1u64 << (i % 64));
+                (area.touched[word] & bit != 0).then_some((
+                    nr * AREA + i,
+                    area.written[word] & bit != 0,
+                    area.fetched[word] & bit != 0,
+                ))
+            })
+        })
+    }
+}
+
+/// A region while its end is not known.
+struct Open<'a> {
+    segment: Option<&'a Segment>,
+    text: bool,
+    written: bool,
+    start: u64,
+    last: u64,
+}
+
+/// Files and regions of a trace in the making.
+#[derive(Default)]
+pub(super) struct Layout {
+    pub(super) files: Vec<String>,
+    pub(super) regions: Vec<Region>,
+    paths: BTreeMap<String, u16>,
+    guessed: u64,
+    guessed_text: u64,
+    unknown: u64,
+}
+
+impl Layout {
+    /// Adds the regions of one process, sorted by address.
+    pub(super) fn add(&mut self, process: u16, name: &str, touched: &Touched, maps: Option<&Maps>) {
+        let mut open: Option<Open<'_>> = None;
+        for (page, written, fetched) in touched.iter() {
+            let segment = maps.and_then(|m| m.find(page));
+            let text = segment.is_none() && fetched && !written;
+            if let Some(o) = &mut open
+                && o.segment.map(|s| s.start) == segment.map(|s| s.start)
+                && o.text == text
+                && page - o.last <= GAP
+            {
+                o.last = page;
+                o.written |= written;
+                continue;
+            }
+            self.close(process, name, open.take());
+            open = Some(Open { segment, text, written, start: page, last: page });
+        }
+        self.close(process, name, open);
+    }
+
+    fn close(&mut self, process: u16, name: &str, open: Option<Open<'_>>) {
+        let Some(o) = open else { return };
+        let pages = (o.last - o.start + 1) as u32;
+        let backing = match o.segment {
+            Some(segment) => self.mapped(segment, o.start),
+            None => self.guess(name, &o, u64::from(pages)),
+        };
+        self.regions.push(Region { process, start: o.start, pages, backing, at_start: true });
+    }
+
+    fn mapped(&mut self, segment: &Segment, start: u64) -> Backing {
+        let skipped = (start - segment.start) as u32;
+        match &segment.mapping {
+            Mapping::Anon => Backing::Anon,
+            Mapping::File { path, offset, shared, exec } => {
+                let file = self.file(path);
+                let backing = if *exec && !*shared {
+                    Backing::Text { file, offset: *offset }
+                } else {
+                    Backing::File { file, offset: *offset, shared: *shared }
+                };
+                backing.skip(skipped)
+            }
+        }
+    }
+
+    fn guess(&mut self, name: &str, o: &Open<'_>, pages: u64) -> Backing {
+        self.guessed += pages;
+        if o.text {
+            let file = self.file(&format!("{name}.text{}", self.guessed_text));
+            self.guessed_text += 1;
+            return Backing::Text { file, offset: 0 };
+        }
+        if o.written {
+            return Backing::Anon;
+        }
+        self.unknown += 1;
+        Backing::Unknown
+    }
+
+    /// The number of a file; its name is the last part of its path, made unique. Files
+    /// beyond the format's limit are refused when the table is checked.
+    fn file(&mut self, path: &str) -> u16 {
+        if let Some(&file) = self.paths.get(path) {
+            return file;
+        }
+        let file = self.files.len().min(usize::from(u16::MAX)) as u16;
+        let base = path.rsplit('/').next().unwrap_or(path);
+        let mut base = base.chars().take(60).collect::<String>();
+        if self.files.contains(&base) {
+            base = format!("{base}#{file}");
+        }
+        self.files.push(base);
+        self.paths.insert(path.to_string(), file);
+        file
+    }
+
+    /// Says what was guessed.
+    pub(super) fn note(&self, assumptions: &mut Vec<String>, with_maps: bool) {
+        assumptions.push(
+            "a region reaches from its first to its last touched page, whatever was mapped".into(),
+        );
+        if self.guessed == 0 {
+            return;
+        }
+        let why = if with_maps { "the maps do not cover" } else { "there are no maps for" };
+        assumptions.push(format!(
+            "regions of {} pages that {why} are guessed: cut at gaps of more than 16 MiB; pages \
+             fetched and never written are program text, regions with a write are anonymous",
+            self.guessed
+        ));
+        if self.unknown > 0 {
+            assumptions.push(format!(
+                "{} regions that are never written are of unknown kind and replayed as anonymous",
+                self.unknown
+            ));
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn text_data_and_gaps_make_regions() {
+        let mut touched = Touched::default();
+        for page in 0x400..0x410 {
+            touched.touch(page, Reference::Fetch);
+        }
+        touched.touch(0x412, Reference::Load);
+        touched.touch(0x420, Reference::Store);
+        touched.touch(0x420 + GAP, Reference::Load);
+        touched.touch(0x421 + 2 * GAP, Reference::Load);
+        let mut layout = Layout::default();
+        layout.add(0, "prog", &touched, None);
+        let seen: Vec<_> =
+            layout.regions.iter().map(|r| (r.start, r.pages, r.backing.label())).collect();
+        assert_eq!(
+            seen,
+            [
+                (0x400, 16, "executable file"),
+                (0x412, 0xe + GAP as u32 + 1, "anonymous"),
+                (0x421 + 2 * GAP, 1, "unknown"),
+            ]
+        );
+        assert_eq!(layout.files, ["prog.text0"]);
+        assert_eq!(touched.pages(), 20);
+    }
+}

@@ -1,0 +1,368 @@
+//! Replay: one process of a trace as a workload.
+//!
+//! The trace is read into memory as it is in the file (compressed) and checked to its end
+//! once, when it is opened; many runs share it. A replay decodes block by block beside
+//! the run, so it needs no more memory than a block. Since the same bytes were decoded
+//! before, a replay cannot fail in the middle.
+//!
+//! Regions appear at the addresses of the trace, so that those that shared a page table
+//! do again. Unknown regions become anonymous memory; a private file page that is written
+//! becomes anonymous by copy-on-write, as in the program; text is executable. Think time
+//! is computing between accesses, one operation per tick that passed. With recorded
+//! arrivals each record waits for its instant, and a machine that is late catches up.
+//!
+//! A repeat begins with the mappings of the start, but the pages stay as they are: the
+//! second round is the program run again on a warm machine.
+
+use std::io::Cursor;
+use std::path::Path;
+use std::sync::Arc;
+
+use mmsim_core::base::rng::Rng;
+use mmsim_core::base::time::{SimDuration, SimTime};
+use mmsim_core::workload::{
+    FileSlot, FileSpec, MapKind, Op, RegionId, Run, VmaFlags, Workload, WorkloadCx,
+};
+
+use super::error::TraceError;
+use super::info::TraceInfo;
+use super::reader::TraceReader;
+use super::table::{Action, Backing, Record, Region, Timing};
+
+/// Pages a replay needs at the same time: those of a few instructions.
+const MINIMUM_PAGES: u64 = 16;
+
+/// A trace in memory, checked to its end.
+pub struct Trace {
+    bytes: Arc<[u8]>,
+    info: TraceInfo,
+}
+
+impl Trace {
+    /// Reads and checks a file.
+    pub fn open(path: impl AsRef<Path>) -> Result<Arc<Self>, TraceError> {
+        let path = path.as_ref();
+        let bytes =
+            std::fs::read(path).map_err(TraceError::io(format!("reading {}", path.display())))?;
+        Self::from_bytes(bytes)
+    }
+
+    /// Checks the contents of a file.
+    pub fn from_bytes(bytes: impl Into<Arc<[u8]>>) -> Result<Arc<Self>, TraceError> {
+        let bytes = bytes.into();
+        let info = TraceInfo::read(&bytes[..], bytes.len() as u64)?;
+        Ok(Arc::new(Trace { bytes, info }))
+    }
+
+    /// What is in it.
+    pub fn info(&self) -> &TraceInfo {
+        &self.info
+    }
+}
+
+/// What becomes of recorded think time.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Think {
+    /// As recorded.
+    Recorded,
+    /// Times so many thousandths.
+    Scaled {
+        /// Thousandths: 500 halves the time.
+        per_mille: u32,
+    },
+    /// No time between accesses.
+    None,
+}
+
+/// Whether a late machine delays what follows.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum ReplayMode {
+    /// As the trace says.
+    Recorded,
+    /// The process computes for the recorded spans between its accesses.
+    Closed,
+    /// Each access waits for its recorded instant; what is late comes at once.
+    Arrivals,
+}
+
+/// How to replay.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct ReplayOptions {
+    /// How often, at least once.
+    pub repeat: u32,
+    /// Think time.
+    pub think: Think,
+    /// Closed loop or arrivals.
+    pub mode: ReplayMode,
+}
+
+impl Default for ReplayOptions {
+    /// Once, as recorded.
+    fn default() -> Self {
+        ReplayOptions { repeat: 1, think: Think::Recorded, mode: ReplayMode::Recorded }
+    }
+}
+
+/// A region of the process, numbered within it.
+struct Mapped {
+    region: Region,
+    mapped: bool,
+}
+
+/// Replays one process of a [`Trace`].
+///
+/// Its phases `replay1` to `replay4` are the quarters of all accesses, repeats included,
+/// so that warming up can be told from the rest.
+pub struct TraceWorkload {
+    trace: Arc<Trace>,
+    process: u16,
+    options: ReplayOptions,
+    arrivals: bool,
+    reader: TraceReader<Cursor<Arc<[u8]>>>,
+    block: Vec<Record>,
+    regions: Vec<Mapped>,
+    /// Number within the process, by number in the trace.
+    own: Vec<u16>,
+    rounds_left: u32,
+    started: Option<SimTime>,
+    /// Recorded nanoseconds so far, scaled, and thousandths of one carried on.
+    clock: u64,
+    carry: u64,
+    /// The clock when the last compute or sleep was handed out.
+    paid: u64,
+    accesses: u64,
+    phases_ended: u16,
+    total: u64,
+}
+
+const PHASES: u16 = 4;
+
+impl TraceWorkload {
+    /// Replays process number `process` of the trace, by position.
+    pub fn new(
+        trace: Arc<Trace>,
+        process: usize,
+        options: ReplayOptions,
+    ) -> Result<Self, TraceError> {
+        let nr = trace.info.processes.len();
+        if process >= nr {
+            return Err(TraceError::invalid(
+                "the replay",
+                format!("process {process}"),
+                format!("a process below {nr}"),
+            ));
+        }
+        if options.repeat == 0 {
+            return Err(TraceError::invalid("the replay", "repeat 0", "at least 1"));
+        }
+        let process = process as u16;
+        let reader = TraceReader::new(Cursor::new(trace.bytes.clone()))?;
+        let mut own = vec![0; trace.info.regions.len()];
+        let mut regions = Vec::new();
+        for (i, r) in trace.info.regions.iter().enumerate() {
+            if r.region.process == process {
+                own[i] = regions.len() as u16;
+                regions.push(Mapped { region: r.region, mapped: false });
+            }
+        }
+        let arrivals = match options.mode {
+            ReplayMode::Recorded => trace.info.timing == Timing::Arrivals,
+            ReplayMode::Closed => false,
+            ReplayMode::Arrivals => true,
+        };
+        let per_round = trace.info.processes[usize::from(process)].accesses;
+        Ok(TraceWorkload {
+            process,
+            options,
+            arrivals,
+            reader,
+            block: Vec::new(),
+            regions,
+            own,
+            rounds_left: options.repeat,
+            started: None,
+            clock: 0,
+            carry: 0,
+            paid: 0,
+            accesses: 0,
+            phases_ended: 0,
+            total: per_round.saturating_mul(u64::from(options.repeat)),
+            trace,
+        })
+    }
+
+    /// Maps what is mapped at the start and is not, unmaps what is mapped and should not.
+    fn mappings_of_the_start(&mut self, ops: &mut Vec<Op>) {
+        for i in 0..self.regions.len() {
+            if !self.regions[i].region.at_start {
+                self.unmap(i, ops);
+            }
+        }
+        for i in 0..self.regions.len() {
+            if self.regions[i].region.at_start {
+                self.map(i, ops);
+            }
+        }
+    }
+
+    fn map(&mut self, i: usize, ops: &mut Vec<Op>) {
+        let Mapped { region, mapped } = &mut self.regions[i];
+        if std::mem::replace(mapped, true) {
+            return;
+        }
+        let slot = FileSlot;
+        let (kind, exec) = match region.backing {
+            Backing::Anon | Backing::Unknown => (MapKind::Anon, false),
+            Backing::File { file, offset, shared } => {
+                (MapKind::File { file: slot(file), offset, shared }, false)
+            }
+            Backing::Text { file, offset } => {
+                (MapKind::File { file: slot(file), offset, shared: false }, true)
+            }
+            Backing::Descriptor { .. } => return,
+        };
+        ops.push(Op::Mmap {
+            region: RegionId(i as u16),
+            pages: region.pages,
+            kind,
+            flags: VmaFlags { exec, ..VmaFlags::default() },
+            at: Some(region.start),
+        });
+    }
+
+    fn unmap(&mut self, i: usize, ops: &mut Vec<Op>) {
+        if std::mem::replace(&mut self.regions[i].mapped, false) {
+            ops.push(Op::Munmap { region: RegionId(i as u16) });
+        }
+    }
+
+    /// Lets the recorded time of a record pass.
+    fn pass(&mut self, ticks: u64, ops: &mut Vec<Op>) {
+        let ns = ticks.saturating_mul(self.trace.info.tick_ns);
+        let scaled = match self.options.think {
+            Think::Recorded => ns,
+            Think::None => 0,
+            Think::Scaled { per_mille } => {
+                let exact = u128::from(ns) * u128::from(per_mille) + u128::from(self.carry);
+                self.carry = (exact % 1000) as u64;
+                u64::try_from(exact / 1000).unwrap_or(u64::MAX)
+            }
+        };
+        self.clock = self.clock.saturating_add(scaled);
+        if self.clock == self.paid {
+            return;
+        }
+        ops.push(if self.arrivals {
+            let start = self.started.unwrap_or_default();
+            Op::SleepUntil(start + SimDuration::from_nanos(self.clock))
+        } else {
+            Op::Compute(SimDuration::from_nanos(self.clock - self.paid))
+        });
+        self.paid = self.clock;
+    }
+
+    fn record(&mut self, record: &Record, ops: &mut Vec<Op>) {
+        self.pass(record.ticks, ops);
+        match record.action {
+            Action::Access { region, write, first, count } => {
+                let i = self.own[usize::from(region)];
+                ops.push(match self.regions[usize::from(i)].region.backing {
+                    Backing::Descriptor { file, offset } => {
+                        let (file, first) = (FileSlot(file), offset + first);
+                        if write {
+                            Op::Write { file, first, count }
+                        } else {
+                            Op::Read { file, first, count }
+                        }
+                    }
+                    _ => Op::Access(Run { region: RegionId(i), write, first, count }),
+                });
+                self.accesses += u64::from(count);
+                self.end_phases(ops);
+            }
+            Action::Map { region } => self.map(usize::from(self.own[usize::from(region)]), ops),
+            Action::Unmap { region } => {
+                self.unmap(usize::from(self.own[usize::from(region)]), ops);
+            }
+        }
+    }
+
+    /// Ends the quarters that are done; the last one ends with the replay.
+    fn end_phases(&mut self, ops: &mut Vec<Op>) {
+        while self.phases_ended < PHASES - 1
+            && u128::from(self.accesses) * u128::from(PHASES)
+                >= u128::from(self.total) * u128::from(self.phases_ended + 1)
+        {
+            ops.push(Op::PhaseEnd(self.phases_ended));
+            self.phases_ended += 1;
+        }
+    }
+
+    /// The next block with records of the process. False: the round is over.
+    fn next_block(&mut self) -> bool {
+        loop {
+            match self.reader.next_block(&mut self.block) {
+                Ok(true) if self.block.iter().any(|r| r.process == self.process) => return true,
+                Ok(true) => {}
+                Ok(false) => return false,
+                Err(e) => panic!("a trace that was read before cannot be read again: {e}"),
+            }
+        }
+    }
+
+    fn rewind(&mut self) {
+        match TraceReader::new(Cursor::new(self.trace.bytes.clone())) {
+            Ok(reader) => self.reader = reader,
+            Err(e) => panic!("a trace that was read before cannot be read again: {e}"),
+        }
+    }
+}
+
+impl Workload for TraceWorkload {
+    fn files(&self) -> Vec<FileSpec> {
+        let files = self.trace.info.files.iter();
+        files.map(|(name, pages)| FileSpec { name: name.clone(), pages: *pages }).collect()
+    }
+
+    fn phases(&self) -> Vec<String> {
+        (1..=PHASES).map(|i| format!("replay{i}")).collect()
+    }
+
+    fn minimum_pages(&self) -> u64 {
+        MINIMUM_PAGES
+    }
+
+    fn fill(&mut self, cx: &WorkloadCx, _rng: &mut Rng, ops: &mut Vec<Op>) {
+        if self.started.is_none() {
+            self.started = Some(cx.now);
+            self.mappings_of_the_start(ops);
+        }
+        while self.rounds_left > 0 {
+            if self.next_block() {
+                let before = self.accesses;
+                let block = std::mem::take(&mut self.block);
+                let process = self.process;
+                for record in block.iter().filter(|r| r.process == process) {
+                    self.record(record, ops);
+                }
+                self.block = block;
+                let done = (self.accesses - before).min(u64::from(u32::MAX)) as u32;
+                if done > 0 {
+                    ops.push(Op::Records(done));
+                }
+                return;
+            }
+            self.rounds_left -= 1;
+            if self.rounds_left > 0 {
+                self.rewind();
+                self.mappings_of_the_start(ops);
+            } else {
+                while self.phases_ended < PHASES {
+                    ops.push(Op::PhaseEnd(self.phases_ended));
+                    self.phases_ended += 1;
+                }
+                return;
+            }
+        }
+    }
+}

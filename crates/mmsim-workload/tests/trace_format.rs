@@ -1,0 +1,269 @@
+//! The native trace format: what is written comes back, and nothing else is accepted.
+
+use std::io::Write;
+
+use mmsim_workload::trace::{
+    Action, Backing, Process, Record, Region, Timing, TraceError, TraceInfo, TraceReader,
+    TraceTable, TraceWriter, head,
+};
+use proptest::prelude::*;
+
+/// A stream of choices for building a valid trace.
+struct Choices<'a>(std::slice::Iter<'a, u64>, u64);
+
+impl Choices<'_> {
+    fn below(&mut self, n: u64) -> u64 {
+        // Falls back to a walk when the given choices are used up.
+        self.1 = self.1.wrapping_mul(6364136223846793005).wrapping_add(1442695040888963407);
+        let word = self.0.next().copied().unwrap_or(self.1 >> 17);
+        word % n
+    }
+}
+
+fn backing(c: &mut Choices<'_>) -> Backing {
+    let (file, offset) = (c.below(2) as u16, c.below(1 << 20) as u32);
+    match c.below(5) {
+        0 => Backing::Anon,
+        1 => Backing::File { file, offset, shared: false },
+        2 => Backing::File { file, offset, shared: true },
+        3 => Backing::Text { file, offset },
+        _ => Backing::Unknown,
+    }
+}
+
+fn build_table(c: &mut Choices<'_>) -> TraceTable {
+    let mut table = TraceTable::empty("proptest");
+    table.timing = if c.below(2) == 0 { Timing::ThinkTime } else { Timing::Arrivals };
+    table.tick_ns = 1 + c.below(1000);
+    table.assumptions.push("made up".into());
+    table.files = vec!["a".into(), "b\u{e9}".into()];
+    for pid in 0..1 + c.below(3) {
+        table.processes.push(Process { pid: pid as u32, name: format!("p{pid}") });
+        let mut start = c.below(1 << 34);
+        for _ in 0..1 + c.below(4) {
+            let pages = 1 + c.below(3000) as u32;
+            let at_start = c.below(4) != 0;
+            let process = pid as u16;
+            table.regions.push(Region { process, start, pages, backing: backing(c), at_start });
+            start += u64::from(pages) + c.below(2) * c.below(1 << 20);
+        }
+    }
+    let descriptor = Backing::Descriptor { file: 1, offset: 3 };
+    let region = Region { process: 0, start: 0, pages: 9, backing: descriptor, at_start: true };
+    table.regions.push(region);
+    table
+}
+
+/// A valid trace: its table and records.
+fn build(choices: &[u64], nr: usize) -> (TraceTable, Vec<Record>) {
+    let mut c = Choices(choices.iter(), 1);
+    let table = build_table(&mut c);
+    let mut mapped: Vec<bool> = table.regions.iter().map(|r| r.at_start).collect();
+    let mut records = Vec::new();
+    for _ in 0..nr {
+        let i = c.below(table.regions.len() as u64) as usize;
+        let r = &table.regions[i];
+        let region = i as u16;
+        let action = if !mapped[i] {
+            mapped[i] = true;
+            Action::Map { region }
+        } else if c.below(50) == 0 && !matches!(r.backing, Backing::Descriptor { .. }) {
+            mapped[i] = false;
+            Action::Unmap { region }
+        } else {
+            let first = c.below(u64::from(r.pages)) as u32;
+            let longest = if c.below(3) == 0 { r.pages - first } else { 1 };
+            let count = 1 + c.below(u64::from(longest)) as u32;
+            Action::Access { region, write: c.below(2) == 0, first, count }
+        };
+        let ticks = c.below(2) * c.below(1 << 40);
+        records.push(Record { process: r.process, ticks, action });
+    }
+    (table, records)
+}
+
+fn write(table: &TraceTable, records: &[Record], level: i32) -> Vec<u8> {
+    let mut writer = TraceWriter::new(Vec::new(), table.clone(), level).unwrap();
+    for record in records {
+        writer.record(record).unwrap();
+    }
+    writer.finish().unwrap()
+}
+
+fn read(bytes: &[u8]) -> Result<(TraceTable, Vec<Record>), TraceError> {
+    let mut reader = TraceReader::new(bytes)?;
+    let (mut all, mut block) = (Vec::new(), Vec::new());
+    while reader.next_block(&mut block)? {
+        all.extend_from_slice(&block);
+    }
+    Ok((reader.table().clone(), all))
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(128))]
+
+    #[test]
+    fn what_is_written_comes_back(
+        choices in prop::collection::vec(any::<u64>(), 0..400),
+        nr in 0usize..20_000,
+        level in prop::sample::select(vec![0, 1, 9]),
+    ) {
+        let (table, records) = build(&choices, nr);
+        let bytes = write(&table, &records, level);
+        let (table_back, back) = read(&bytes).unwrap();
+        prop_assert_eq!(&table_back, &table);
+        prop_assert_eq!(&back, &records);
+        let info = TraceInfo::read(&bytes[..], bytes.len() as u64).unwrap();
+        prop_assert_eq!(info.records, records.len() as u64);
+        prop_assert_eq!(info.accesses, info.reads + info.writes);
+    }
+
+    /// In a stored body each byte is under some digest: every change is noticed.
+    #[test]
+    fn every_changed_byte_of_a_stored_trace_is_noticed(
+        choices in prop::collection::vec(any::<u64>(), 0..100),
+        nr in 0usize..300,
+        at in any::<prop::sample::Index>(),
+        flip in 1u8..,
+    ) {
+        let (table, records) = build(&choices, nr);
+        let mut bytes = write(&table, &records, 0);
+        let at = at.index(bytes.len());
+        bytes[at] ^= flip;
+        prop_assert!(read(&bytes).is_err());
+    }
+
+    /// Under zstd a bit may be without meaning, but wrong records are never handed out as
+    /// a whole trace.
+    #[test]
+    fn changed_bytes_of_a_compressed_trace_give_an_error_or_the_same(
+        choices in prop::collection::vec(any::<u64>(), 0..100),
+        nr in 0usize..3000,
+        changes in prop::collection::vec((any::<prop::sample::Index>(), any::<u8>()), 1..4),
+    ) {
+        let (table, records) = build(&choices, nr);
+        let mut bytes = write(&table, &records, 3);
+        for (at, value) in changes {
+            let at = at.index(bytes.len());
+            bytes[at] = value;
+        }
+        if let Ok((table_back, back)) = read(&bytes) {
+            prop_assert_eq!(table_back, table);
+            prop_assert_eq!(back, records);
+        }
+    }
+
+    #[test]
+    fn a_cut_trace_is_an_error(
+        choices in prop::collection::vec(any::<u64>(), 0..100),
+        nr in 0usize..3000,
+        level in prop::sample::select(vec![0, 3]),
+        at in any::<prop::sample::Index>(),
+    ) {
+        let (table, records) = build(&choices, nr);
+        let bytes = write(&table, &records, level);
+        prop_assert!(read(&bytes[..at.index(bytes.len())]).is_err());
+    }
+
+    #[test]
+    fn random_bytes_are_an_error(
+        body in prop::collection::vec(any::<u8>(), 0..2000),
+        kind in 0usize..3,
+    ) {
+        let (table, _) = build(&[], 0);
+        let mut bytes = match kind {
+            0 => Vec::new(),
+            1 => write(&table, &[], 0)[..16].to_vec(),
+            _ => write(&table, &[], 1)[..16].to_vec(),
+        };
+        bytes.extend_from_slice(&body);
+        prop_assert!(read(&bytes).is_err());
+    }
+}
+
+fn prelude(level: i32) -> Vec<u8> {
+    let (table, _) = build(&[], 0);
+    write(&table, &[], level)[..16].to_vec()
+}
+
+#[test]
+fn a_bomb_is_refused_at_its_first_block() {
+    let mut frame = zstd::stream::write::Encoder::new(prelude(1), 1).unwrap();
+    let zeros = vec![0; 1 << 20];
+    for _ in 0..256 {
+        frame.write_all(&zeros).unwrap();
+    }
+    let bytes = frame.finish().unwrap();
+    assert!(bytes.len() < 100_000);
+    let error = read(&bytes).unwrap_err().to_string();
+    assert!(error.starts_with("byte 16 ") && error.contains("kind 0x00"), "{error}");
+}
+
+#[test]
+fn a_window_beyond_the_limit_is_refused() {
+    let mut frame = zstd::stream::write::Encoder::new(prelude(1), 1).unwrap();
+    frame.window_log(27).unwrap();
+    let (table, records) = build(&[], 100);
+    frame.write_all(&write(&table, &records, 0)[16..]).unwrap();
+    let error = read(&frame.finish().unwrap()).unwrap_err().to_string();
+    assert!(error.contains("window of at most 8 MiB"), "{error}");
+}
+
+#[test]
+fn what_is_no_trace_says_so() {
+    let says = |bytes: &[u8], text: &str| {
+        let error = read(bytes).unwrap_err().to_string();
+        assert!(error.contains(text), "{error:?} lacks {text:?}");
+    };
+    says(b"", "a page trace");
+    says(b"I  04016b70,3\n", "a page trace");
+    says(&prelude(0)[..12], "a prelude of 16 bytes");
+    let mut newer = prelude(0);
+    newer[8] = 9;
+    says(&newer, "byte 8 of the decoded trace: found version 9, expected version 1");
+    says(&prelude(0), "byte 16 of the decoded trace: found the end");
+    let (table, records) = build(&[], 100);
+    for level in [0, 1] {
+        let mut more = write(&table, &records, level);
+        more.push(0);
+        says(&more, "more bytes");
+    }
+}
+
+#[test]
+fn the_writer_refuses_what_no_reader_takes() {
+    let (table, _) = build(&[], 0);
+    let refuses = |table: TraceTable, text: &str| {
+        let Err(error) = TraceWriter::new(Vec::new(), table, 0) else { panic!("{text}") };
+        assert!(error.to_string().contains(text), "{error} lacks {text:?}");
+    };
+    let with = |change: &dyn Fn(&mut TraceTable)| {
+        let mut table = table.clone();
+        change(&mut table);
+        table
+    };
+    refuses(with(&|t| t.processes.clear()), "0 processes");
+    refuses(with(&|t| t.regions[0].pages = 0), "0 pages");
+    refuses(with(&|t| t.regions[0].start = 1 << 60), "47-bit");
+    refuses(with(&|t| t.regions[0].start = u64::MAX), "47-bit");
+    refuses(with(&|t| t.regions.push(t.regions[0])), "overlap with region 0");
+    refuses(with(&|t| t.processes = vec![t.processes[0].clone(); 4097]), "4097 processes");
+    refuses(with(&|t| t.tick_ns = 0), "0 ns");
+    let mut writer = TraceWriter::new(Vec::new(), table.clone(), 0).unwrap();
+    let pages = table.regions[0].pages;
+    let action = Action::Access { region: 0, write: true, first: pages - 1, count: 2 };
+    assert!(writer.record(&Record { process: 0, ticks: 0, action }).is_err());
+    let action = Action::Access { region: 500, write: true, first: 0, count: 1 };
+    assert!(writer.record(&Record { process: 0, ticks: 0, action }).is_err());
+}
+
+#[test]
+fn the_head_is_lines() {
+    let (table, records) = build(&[], 1000);
+    let bytes = write(&table, &records, 3);
+    let lines: Vec<String> =
+        mmsim_workload::trace::Head::new(&bytes[..], 5).unwrap().collect::<Result<_, _>>().unwrap();
+    assert_eq!(lines.len(), 5);
+    assert!(lines.iter().all(|l| l.contains("region")), "{lines:#?}");
+    assert!(head("no such file.mmt", 1).is_err());
+}

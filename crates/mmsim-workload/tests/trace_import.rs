@@ -1,0 +1,283 @@
+//! Imports: what comes in, what must be refused and how it is said, and what is guessed.
+
+use std::io::Write;
+
+use mmsim_workload::trace::{
+    Action, Backing, ImportFormat, ImportOptions, ImportSummary, Record, Timing, TraceError,
+    TraceInfo, TraceReader, TraceTable, import,
+};
+use proptest::prelude::*;
+
+type Imported = (ImportSummary, TraceTable, Vec<Record>);
+
+fn run(format: ImportFormat, input: &[u8], o: &ImportOptions) -> Result<Imported, TraceError> {
+    let mut out = Vec::new();
+    let summary = import(format, input, &mut out, o)?;
+    let mut reader = TraceReader::new(&out[..])?;
+    let (mut all, mut block) = (Vec::new(), Vec::new());
+    while reader.next_block(&mut block)? {
+        all.extend_from_slice(&block);
+    }
+    let info = TraceInfo::read(&out[..], out.len() as u64)?;
+    assert_eq!(info.records, summary.records);
+    assert_eq!(info.accesses, summary.accesses_kept);
+    assert_eq!(info.distinct_pages, summary.distinct_pages);
+    Ok((summary, reader.table().clone(), all))
+}
+
+fn lackey(input: &str) -> Result<Imported, TraceError> {
+    run(ImportFormat::Lackey, input.as_bytes(), &ImportOptions::default())
+}
+
+/// Every touched page as (virtual page, write), in order.
+fn touched(table: &TraceTable, records: &[Record]) -> Vec<(u64, bool)> {
+    let mut all = Vec::new();
+    for record in records {
+        if let Action::Access { region, write, first, count } = record.action {
+            let start = table.regions[usize::from(region)].start + u64::from(first);
+            all.extend((start..start + u64::from(count)).map(|page| (page, write)));
+        }
+    }
+    all
+}
+
+const PROGRAM: &str = "\
+==7960== Lackey, an example Valgrind tool
+==7960== Command: ./p
+==7960==
+I  0401ab70,3
+ S 1fff000728,8
+I  0401ab73,5
+ L 1fff000728,8
+ M 04a5dffc,8
+I  0401ab78,2
+ L 10000000,4
+
+==7960==
+--7960-- ended
+";
+
+#[test]
+fn lackey_lines_become_pages() {
+    let (summary, table, records) = lackey(PROGRAM).unwrap();
+    let pages = touched(&table, &records);
+    assert_eq!(
+        pages,
+        [(0x401a, false), (0x1fff000, true), (0x4a5d, true), (0x4a5e, true), (0x10000, false),]
+    );
+    assert_eq!((summary.lines, summary.accesses_read), (13, 8));
+    let kinds: Vec<&str> = table.regions.iter().map(|r| r.backing.label()).collect();
+    assert_eq!(kinds, ["executable file", "anonymous", "unknown", "anonymous"]);
+    assert_eq!(table.files, ["program.text0"]);
+    let assumed = summary.assumptions.join("; ");
+    for part in ["1 ns", "64 kept accesses", "guessed", "unknown kind", "system calls"] {
+        assert!(assumed.contains(part), "{assumed} lacks {part:?}");
+    }
+    assert_eq!(table.assumptions, summary.assumptions);
+}
+
+#[test]
+fn fetches_can_be_left_out_and_still_take_time() {
+    let input = format!("{} L 2000,1\n", "I  1000,4\n".repeat(5000));
+    let options = ImportOptions { fetches: false, ..ImportOptions::default() };
+    let (_, table, records) = run(ImportFormat::Lackey, input.as_bytes(), &options).unwrap();
+    assert_eq!(touched(&table, &records), [(2, false)]);
+    assert_eq!((records[0].ticks, table.tick_ns), (5, 1000));
+}
+
+#[test]
+fn maps_say_what_addresses_are() {
+    let maps = "\
+04000000-04100000 r-xp 00005000 08:01 1 /usr/lib/ld.so
+04a00000-04b00000 rw-s 00000000 08:01 2 /data/shop.db
+1ffe000000-1fff001000 rw-p 00000000 00:00 0 [stack]
+";
+    let options = ImportOptions { maps: Some(maps.into()), ..ImportOptions::default() };
+    let (_, table, _) = run(ImportFormat::Lackey, PROGRAM.as_bytes(), &options).unwrap();
+    let backings: Vec<Backing> = table.regions.iter().map(|r| r.backing).collect();
+    assert_eq!(
+        backings,
+        [
+            Backing::Text { file: 0, offset: 0x1a + 5 },
+            Backing::File { file: 1, offset: 0x5d, shared: true },
+            Backing::Unknown,
+            Backing::Anon,
+        ]
+    );
+    assert_eq!(table.files, ["ld.so", "shop.db"]);
+}
+
+#[test]
+fn compressed_input_is_recognised() {
+    let plain = lackey(PROGRAM).unwrap();
+    let mut gz = flate2::write::GzEncoder::new(Vec::new(), flate2::Compression::fast());
+    gz.write_all(PROGRAM.as_bytes()).unwrap();
+    let zst = zstd::stream::encode_all(PROGRAM.as_bytes(), 1).unwrap();
+    for input in [gz.finish().unwrap(), zst] {
+        let options = ImportOptions::default();
+        assert_eq!(run(ImportFormat::Lackey, &input, &options).unwrap(), plain);
+        let cut = run(ImportFormat::Lackey, &input[..input.len() - 5], &options);
+        assert!(cut.unwrap_err().to_string().starts_with("reading the input after line"));
+    }
+}
+
+#[test]
+fn wrong_lines_are_named() {
+    let says = |line: &str, expected: &str| {
+        let error = lackey(&format!("==1==\nI  1000,4\n{line}\n")).unwrap_err().to_string();
+        assert!(error.starts_with(&format!("line 3: {line:?}: expected")), "{error}");
+        assert!(error.contains(expected), "{error}");
+    };
+    says("X 1f,4", "`I`, `L`, `S` or `M`");
+    says("I 1000,4", "`I`, `L`, `S` or `M`");
+    says(" L 1000", "a comma");
+    says(" L ,4", "a hexadecimal address");
+    says(" S 1g00,4", "a hexadecimal address");
+    says(" S 1000,0", "a size from 1");
+    says(" S 1000,99999999999999999999", "a size from 1");
+    says(" M 11112222333344445,4", "at most 16 digits");
+    let long = "x".repeat(1 << 20);
+    let error = lackey(&long).unwrap_err().to_string();
+    assert!(error.starts_with("line 1: more than"), "{error}");
+}
+
+#[test]
+fn odd_ends_are_fine() {
+    assert_eq!(lackey("").unwrap().0.lines, 0);
+    assert_eq!(lackey("I  1000,4").unwrap().0.accesses_kept, 1);
+    assert_eq!(lackey("I  1000,4\r\n L 5000,4\r\n").unwrap().0.accesses_kept, 2);
+    let (summary, ..) = lackey("I  ffffffffff600000,4\n L 7ffffffffffff,8\n").unwrap();
+    assert_eq!(summary.accesses_kept, 0);
+    assert!(summary.assumptions.join(" ").contains("2 references above the 47-bit user space"));
+}
+
+/// Lines that cross the border of the input's buffer come out whole.
+#[test]
+fn long_input_is_read_in_pieces() {
+    let mut input = String::new();
+    for i in 0..100_000u64 {
+        input += &format!(" S {:x},4\n", 0x10_0000 + (i << 12));
+    }
+    let (summary, table, records) = lackey(&input).unwrap();
+    assert_eq!((summary.lines, summary.accesses_kept), (100_000, 100_000));
+    assert_eq!((table.regions.len(), table.regions[0].pages), (1, 100_000));
+    assert_eq!(records.len(), 1);
+}
+
+fn pages(input: &str) -> Result<Imported, TraceError> {
+    run(ImportFormat::Pages, input.as_bytes(), &ImportOptions::default())
+}
+
+#[test]
+fn page_texts_are_taken_as_they_are() {
+    let input = "# a comment\nR 0x10\nR 16 2 # again\n\nW 0x100000 4 7\nw\t17\n";
+    let (summary, table, records) = pages(input).unwrap();
+    assert_eq!(records.len(), 4);
+    assert_eq!(
+        touched(&table, &records),
+        [
+            (0x10, false),
+            (0x10, false),
+            (0x11, false),
+            (0x100000, true),
+            (0x100001, true),
+            (0x100002, true),
+            (0x100003, true),
+            (17, true)
+        ]
+    );
+    assert_eq!(table.processes.iter().map(|p| p.pid).collect::<Vec<_>>(), [0, 7]);
+    assert_eq!(table.timing, Timing::ThinkTime);
+    assert_eq!(summary.processes, 2);
+}
+
+#[test]
+fn times_make_arrivals() {
+    let (_, table, records) = pages("R 1 1 0 100\nR 2 1 1 50\nR 3 1 0 1000\n").unwrap();
+    assert_eq!((table.timing, table.tick_ns), (Timing::Arrivals, 1));
+    assert_eq!(records.iter().map(|r| r.ticks).collect::<Vec<_>>(), [100, 50, 900]);
+}
+
+#[test]
+fn wrong_page_lines_are_named() {
+    let says = |input: &str, line: u64, expected: &str| {
+        let error = pages(input).unwrap_err().to_string();
+        assert!(error.starts_with(&format!("line {line}: ")), "{error}");
+        assert!(error.contains(expected), "{error} lacks {expected:?}");
+    };
+    says("R 1\nQ 2\n", 2, "\"Q 2\": expected `R` or `W`");
+    says("R\n", 1, "a page number after");
+    says("R x\n", 1, "a page number");
+    says("R 0x\n", 1, "a page number");
+    says("R 99999999999999999999999\n", 1, "a page number");
+    says("R 1152921504606846976\n", 1, "47-bit");
+    says("R 1 0\n", 1, "a count from 1");
+    says("R 1 1152921504606846976\n", 1, "a count from 1");
+    says("R 1 1 99999999999\n", 1, "a process id");
+    says("R 1 1 0 5\nR 1 1 0 4\n", 2, "a time not before");
+    says("R 1 1 0 5\nR 1\n", 2, "a time on every line");
+    says("R 1 1 0 5 9\n", 1, "at most five fields");
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(64))]
+
+    /// The bounds that the collapsing promises, against the full sequence: each dropped
+    /// access has a kept one of its page, as strong, fewer than `window` kept accesses and
+    /// fewer than `refresh` instructions before.
+    #[test]
+    fn dropped_accesses_are_close_to_a_kept_one(
+        refs in prop::collection::vec((0u64..3, 0u64..40, any::<bool>()), 1..2000),
+        window in 0u64..20,
+        refresh in 1u64..300,
+    ) {
+        let mut input = String::new();
+        for (steps, page, write) in &refs {
+            for _ in 0..*steps {
+                input += "I  0,1\n";
+            }
+            let (page, verb) = ((page + 1) << 13, if *write { 'S' } else { 'L' });
+            input += &format!(" {verb} {page:x},4\n");
+        }
+        let options = ImportOptions {
+            window, refresh, tick: 1, fetches: false, ..ImportOptions::default()
+        };
+        let (_, table, records) = run(ImportFormat::Lackey, input.as_bytes(), &options).unwrap();
+        let kept = touched(&table, &records);
+        prop_assert_eq!(kept.len(), records.len(), "pages are never neighbours here");
+        let (mut now, mut clock, mut next) = (0, 0, 0);
+        let mut before: Vec<(u64, u64, bool)> = Vec::new();
+        for (steps, page, write) in refs {
+            now += steps;
+            let page = (page + 1) * 2;
+            let arrives = records.get(next).map(|r| clock + r.ticks);
+            let covered = before.iter().rev().take(window as usize).any(|&(when, p, w)| {
+                p == page && now - when < refresh && (w || !write)
+            });
+            if kept.get(next) == Some(&(page, write)) && arrives == Some(now) {
+                clock = now;
+                next += 1;
+                before.push((now, page, write));
+            } else {
+                prop_assert!(covered, "page {page} at {now} is lost");
+            }
+        }
+        prop_assert_eq!(next, kept.len());
+    }
+
+    #[test]
+    fn no_text_makes_an_import_panic(
+        words in prop::collection::vec("[ILSMRWx=#,.0-9a-f \n]{0,12}", 0..200),
+    ) {
+        let text = words.concat();
+        let _ = lackey(&text);
+        let _ = pages(&text);
+    }
+
+    #[test]
+    fn no_bytes_make_an_import_panic(bytes in prop::collection::vec(any::<u8>(), 0..500)) {
+        let options = ImportOptions::default();
+        let _ = run(ImportFormat::Lackey, &bytes, &options);
+        let _ = run(ImportFormat::Pages, &bytes, &options);
+    }
+}
