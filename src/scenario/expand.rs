@@ -45,10 +45,8 @@ pub(super) fn plans(sources: &Sources, doc: &Table, dir: &FilePath) -> Result<Ve
     let mut plans = Vec::new();
     let mut runs = 0;
     for c in 0..combinations {
-        if runs >= MAX_RUNS {
-            let at = doc.entry("axes").map_or(At::DEFAULT, |e| e.key_at);
-            let title = format!("more than {MAX_RUNS} runs: {combinations} combinations of axes");
-            return Err(sources.error(at, title, "write fewer values"));
+        if runs > MAX_RUNS {
+            break;
         }
         let (doc, labels) = combination(sources, doc, &axes, c)?;
         for plan in variants(sources, &doc, &labels, dir)? {
@@ -59,8 +57,8 @@ pub(super) fn plans(sources: &Sources, doc: &Table, dir: &FilePath) -> Result<Ve
     if runs > MAX_RUNS {
         let key = ["axes", "seeds", "variant"].into_iter().find_map(|k| doc.entry(k));
         let at = key.map_or(At::DEFAULT, |e| e.key_at);
-        let title = format!("{runs} runs are more than {MAX_RUNS}");
-        return Err(sources.error(at, title, "write fewer axes, variants or seeds"));
+        let title = format!("axes, variants and seeds make more than {MAX_RUNS} runs");
+        return Err(sources.error(at, title, "write fewer of them"));
     }
     Ok(plans)
 }
@@ -206,6 +204,7 @@ fn plan(
     let at = doc.entries.iter().map(|e| e.key_at).find(|a| *a != At::DEFAULT);
     let root = Node { value: Value::Table(doc), at: at.unwrap_or(At::DEFAULT) };
     let r = Reader::open(sources, &root, &ROOT, "")?;
+    r.opt_name("name")?;
     r.opt_text("about")?;
     let machine = machine::machine(sources, r.need("machine")?)?;
     let memcgs: Vec<&str> = machine.memcgs.iter().map(|g| g.name.as_str()).collect();

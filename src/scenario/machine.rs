@@ -247,11 +247,14 @@ fn vm(sources: &Sources, node: &Node, kernel: Kernel) -> Result<VmSysctl, Error>
         return Err(r.error("percpu_pagelist_high_fraction", found, "0 or at least 8"));
     }
     if vm.dirty_background_ratio > vm.dirty_ratio {
-        let found = format!(
-            "{} is above dirty_ratio, which is {}",
-            vm.dirty_background_ratio, vm.dirty_ratio
-        );
-        return Err(r.error("dirty_background_ratio", found, "a smaller number"));
+        let (back, all) = (vm.dirty_background_ratio, vm.dirty_ratio);
+        // Point at the one that was written.
+        if r.is_default("dirty_background_ratio") {
+            let found = format!("{all} is below dirty_background_ratio, which is {back}");
+            return Err(r.error("dirty_ratio", found, format!("{back} or more")));
+        }
+        let found = format!("{back} is above dirty_ratio, which is {all}");
+        return Err(r.error("dirty_background_ratio", found, format!("{all} or less")));
     }
     if !r.count("fault_around_bytes")?.is_power_of_two() {
         let found = format!("{} is not a power of two", r.count("fault_around_bytes")?);

@@ -107,20 +107,13 @@ impl Scenario {
             let (path, node) = self.sources.parse_option(path, value)?;
             self.sources.set(&mut self.doc, &path, &node)?;
         }
-        let text = |key: &str| self.doc.get(key).and_then(Node::as_text).map(str::to_string);
-        // What is no string here is refused by the reader below.
-        let (name, about) = (text("name"), text("about"));
+        check_schema(&self.sources, &self.doc)?;
         self.plans = expand::plans(&self.sources, &self.doc, &self.dir)?;
-        if let Some(node) = self.doc.get("name") {
-            match name {
-                Some(n) if !n.trim().is_empty() => self.name = n,
-                _ => {
-                    let title = "name: write a name in quotes";
-                    return Err(self.sources.error(node.at, title, "write a name in quotes"));
-                }
-            }
+        let text = |key: &str| self.doc.get(key).and_then(Node::as_text);
+        if let Some(name) = text("name") {
+            self.name = name.to_string();
         }
-        self.about = about.unwrap_or_default();
+        self.about = text("about").unwrap_or("").to_string();
         Ok(self)
     }
 
@@ -167,6 +160,19 @@ impl Scenario {
 impl fmt::Debug for Scenario {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "Scenario({}, {})", self.name, expand::describe(&self.plans))
+    }
+}
+
+/// The version of the format comes first: in another one nothing else can be judged.
+fn check_schema(sources: &Sources, doc: &Table) -> Result<(), Error> {
+    match doc.get("schema") {
+        None => Ok(()),
+        Some(n) if matches!(n.value, raw::Value::Integer(1)) => Ok(()),
+        Some(n) => {
+            let found = raw::inline(&n.value);
+            let title = format!("schema: {found} is not known to this version, write 1");
+            Err(sources.error(n.at, title, "write 1"))
+        }
     }
 }
 

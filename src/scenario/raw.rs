@@ -22,6 +22,11 @@ pub(super) struct At {
 impl At {
     /// The place of values that nobody wrote.
     pub(super) const DEFAULT: At = At { source: u16::MAX, start: 0, end: 0 };
+
+    /// Whether nobody wrote it.
+    pub(super) fn is_default(self) -> bool {
+        self.source == At::DEFAULT.source
+    }
 }
 
 /// A value and its place.
@@ -313,13 +318,6 @@ impl Node {
 
     pub(super) fn table(&self) -> Option<&Table> {
         match &self.value {
-            Value::Table(t) => Some(t),
-            _ => None,
-        }
-    }
-
-    pub(super) fn table_mut(&mut self) -> Option<&mut Table> {
-        match &mut self.value {
             Value::Table(t) => Some(t),
             _ => None,
         }

@@ -136,6 +136,11 @@ impl<'a> Reader<'a> {
         self.table.get(key).is_some()
     }
 
+    /// Whether nobody wrote the value of a key.
+    pub(super) fn is_default(&self, key: &str) -> bool {
+        self.table.get(key).is_some_and(|n| n.at.is_default())
+    }
+
     /// The value of a key, if it was given or has a default.
     pub(super) fn find(&self, key: &str) -> Option<&'a Node> {
         debug_assert!(self.spec.key(key).is_some(), "no key `{key}` in {}", self.spec.title);
@@ -388,10 +393,10 @@ impl<'a> Reader<'a> {
         let node = self.need(key)?;
         let Kind::Choice(words) = self.spec(key).kind else { panic!("`{key}` is not a choice") };
         let Some(text) = node.as_text() else { return Err(self.wrong_type(key, node)) };
-        words
-            .iter()
-            .position(|w| *w == text)
-            .ok_or_else(|| self.unknown_word(key, key, text, words))
+        words.iter().position(|w| *w == text).ok_or_else(|| {
+            let what = if key == "do" { "step" } else { key };
+            self.unknown_word(key, what, text, words)
+        })
     }
 
     /// The value of `key` is not one of `known`.
@@ -426,11 +431,6 @@ impl<'a> Reader<'a> {
             None => Ok(None),
             Some(n) => n.table().map(Some).ok_or_else(|| self.wrong_type(key, n)),
         }
-    }
-
-    /// A wrong name at `at` within this table: nearest known one offered.
-    pub(super) fn unknown_at(&self, at: At, what: &str, word: &str, known: &[&str]) -> Error {
-        unknown(self.sources, at, &self.prefix(), what, word, known)
     }
 }
 
@@ -472,7 +472,7 @@ pub(super) fn unknown(
 ) -> Error {
     let mut title = format!("{prefix}unknown {what} `{word}`");
     if known.is_empty() {
-        return sources.error(at, title, format!("there is no {what} to name"));
+        return sources.error(at, title, format!("there is no {what} to choose from"));
     }
     let label = match nearest(word, known) {
         Some(n) => {
