@@ -265,3 +265,29 @@ run-ahead = "100us"
 # memcg: the root alone"#
     );
 }
+
+#[test]
+fn files_are_looked_for_beside_the_scenario() {
+    let dir = tempfile::tempdir().expect("a folder for the test");
+    std::fs::write(dir.path().join("web.trace"), "").expect("writing into it");
+    let file = dir.path().join("s.toml");
+    let text = "[machine]\nmemory = \"64MiB\"\n[[task]]\nworkload = \"replay\"\ntrace = \"web.trace\"\nmode = \"timed\"\n";
+    std::fs::write(&file, text).expect("writing into it");
+    let s = Scenario::from_path(&file).unwrap_or_else(|e| panic!("{e}"));
+    assert_eq!(s.name(), "s");
+    let runs = s.expand(&Names).unwrap_or_else(|e| panic!("{e}"));
+    let WorkloadSpec::Replay(r) = &runs[0].tasks[0].work else { panic!("a replay") };
+    assert_eq!(r.trace, dir.path().join("web.trace"));
+}
+
+#[test]
+fn options_are_applied_before_anything_is_checked() {
+    let dir = tempfile::tempdir().expect("a folder for the test");
+    let file = dir.path().join("s.toml");
+    let text = "[machine]\n[[task]]\nworkload = \"cyclic\"\npasses = 1\nmemory = \"1MiB\"\n";
+    std::fs::write(&file, text).expect("writing into it");
+    assert!(Scenario::from_path(&file).is_err(), "there is no memory");
+    let sets = [("machine.memory".to_string(), "64MiB".to_string())];
+    let s = Scenario::load(&file, &sets).unwrap_or_else(|e| panic!("{e}"));
+    assert!(s.resolved().contains("memory = \"64MiB\""));
+}

@@ -183,11 +183,11 @@ fn apply(v: &Reader<'_>, doc: &Table) -> Result<Table, Error> {
         }
         v.sources.set(&mut doc, &path, &e.node)?;
     }
-    if let Some(reclaim) = v.find("reclaim") {
-        if v.table("reclaim")?.is_some() {
-            let path = v.sources.path("reclaim", reclaim.at)?;
-            v.sources.set(&mut doc, &path, reclaim)?;
-        }
+    if let Some(reclaim) = v.find("reclaim")
+        && v.table("reclaim")?.is_some()
+    {
+        let path = v.sources.path("reclaim", reclaim.at)?;
+        v.sources.set(&mut doc, &path, reclaim)?;
     }
     Ok(doc)
 }

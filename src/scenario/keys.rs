@@ -288,6 +288,7 @@ pub static DEVICE: TableSpec = TableSpec {
     title: "A device of one's own",
     doc: "Instead of the name of a preset (`mmsim list devices`): `device = { read = \"80us\", write = \"20us\" }`.",
     groups: &[&[
+        key("name", Text, Is("\"custom\""), "name in reports"),
         key("read", Time, Required, "latency of a read request"),
         key("write", Time, Required, "latency of a write request"),
         key(
@@ -406,7 +407,7 @@ pub static VARIANT: TableSpec = TableSpec {
         key(
             "set",
             Overrides,
-            Is("{}"),
+            Auto("nothing"),
             "other keys by path: `set = { \"machine.vm.swappiness\" = 100 }`",
         ),
     ]],

@@ -124,15 +124,15 @@ fn one_node(r: &Reader<'_>, start: u64) -> Result<Vec<ZoneConfig>, Error> {
         let path = format!("{}[{i}]", r.name_of("zone"));
         let z = Reader::open(r.sources, n, &ZONE, &path)?;
         let zone = zone(&z)?;
-        if let Some(last) = zones.last() {
-            if last.kind >= zone.kind {
-                let found = format!("{} after {}", zone.kind.name(), last.kind.name());
-                return Err(z.error(
-                    "kind",
-                    found,
-                    "each kind once, in address order: DMA, DMA32, Normal, Movable",
-                ));
-            }
+        if let Some(last) = zones.last()
+            && last.kind >= zone.kind
+        {
+            let found = format!("{} after {}", zone.kind.name(), last.kind.name());
+            return Err(z.error(
+                "kind",
+                found,
+                "each kind once, in address order: DMA, DMA32, Normal, Movable",
+            ));
         }
         zones.push(zone);
     }
@@ -201,7 +201,7 @@ fn device(r: &Reader<'_>, key: &str, cpus: u32) -> Result<DeviceConfig, Error> {
         let path = r.name_of(key);
         let d = Reader::open(r.sources, node, &DEVICE, &path)?;
         let config = DeviceConfig {
-            name: "custom".to_string(),
+            name: d.name("name")?.to_string(),
             read: d.time("read")?,
             write: d.time("write")?,
             servers: d.opt_count("servers")?.map_or(cpus, |n| n as u32),

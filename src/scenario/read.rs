@@ -15,10 +15,10 @@ use crate::error::Error;
 /// the tables within. What has the wrong form is left for the reader to refuse.
 pub(super) fn fill(table: &mut Table, spec: &'static TableSpec) {
     for k in spec.keys() {
-        if let (Fallback::Is(toml), None) = (k.fallback, table.get(k.name)) {
-            if let Some(node) = Node::of_default(toml) {
-                table.push(k.name, At::DEFAULT, node);
-            }
+        if let (Fallback::Is(toml), None) = (k.fallback, table.get(k.name))
+            && let Some(node) = Node::of_default(toml)
+        {
+            table.push(k.name, At::DEFAULT, node);
         }
         if let Some(node) = table.get_mut(k.name) {
             fill_value(node, k.kind);
@@ -39,10 +39,10 @@ fn fill_value(node: &mut Node, kind: Kind) {
         }
         (Value::List(l), Kind::Tables(_) | Kind::Tasks | Kind::Steps) => {
             for n in l {
-                if let Value::Table(t) = &mut n.value {
-                    if let Some(spec) = spec_of_entry(t, kind) {
-                        fill(t, spec);
-                    }
+                if let Value::Table(t) = &mut n.value
+                    && let Some(spec) = spec_of_entry(t, kind)
+                {
+                    fill(t, spec);
                 }
             }
         }
@@ -224,12 +224,12 @@ impl<'a> Reader<'a> {
     pub(super) fn opt_pages(&self, key: &str) -> Result<Option<u64>, Error> {
         let Some(node) = self.find(key) else { return Ok(None) };
         let pages = self.quantity(key, node, units::pages, units::size_of_bare)?;
-        if let Kind::Size(least) = self.spec(key).kind {
-            if pages < least {
-                let found = format!("{} is too small", inline(&node.value));
-                let write = format!("at least \"{}\"", units::show_pages(least));
-                return Err(self.error_at(node.at, key, found, write));
-            }
+        if let Kind::Size(least) = self.spec(key).kind
+            && pages < least
+        {
+            let found = format!("{} is too small", inline(&node.value));
+            let write = format!("at least \"{}\"", units::show_pages(least));
+            return Err(self.error_at(node.at, key, found, write));
         }
         Ok(Some(pages))
     }

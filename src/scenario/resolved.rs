@@ -22,13 +22,13 @@ pub(super) fn resolved(sources: &Sources, doc: &Table, name: &str) -> String {
     if doc.get("name").is_none() {
         doc.push("name", super::raw::At::DEFAULT, Node::text(name, super::raw::At::DEFAULT));
     }
-    if let Some(Value::Table(m)) = doc.get_mut("machine").map(|n| &mut n.value) {
-        if let Some(Value::Table(costs)) = m.get_mut("cost").map(|n| &mut n.value) {
-            for (name, value) in CostModel::measured().fields() {
-                if costs.get(name).is_none() {
-                    let at = super::raw::At::DEFAULT;
-                    costs.push(name, at, Node::text(&value.to_string(), at));
-                }
+    if let Some(Value::Table(m)) = doc.get_mut("machine").map(|n| &mut n.value)
+        && let Some(Value::Table(costs)) = m.get_mut("cost").map(|n| &mut n.value)
+    {
+        for (name, value) in CostModel::measured().fields() {
+            if costs.get(name).is_none() {
+                let at = super::raw::At::DEFAULT;
+                costs.push(name, at, Node::text(&value.to_string(), at));
             }
         }
     }

@@ -4,7 +4,7 @@
 use mmsim::scenario::{Knob, KnobError, KnobInfo, KnobValue, PolicyCatalogue};
 
 /// Knows the names of the presets, `anon-start` and `inactive-ratio`.
-pub struct Names;
+pub(crate) struct Names;
 
 const PRESETS: &[&str] = &[
     "classic-v5.5",
