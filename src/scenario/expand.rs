@@ -12,7 +12,8 @@ use super::machine;
 use super::policy::{self, PlacedPolicy};
 use super::raw::{At, Node, Path, Sources, Table, Value, counted, inline};
 use super::read::{Reader, fill};
-use super::workload::{self, TaskSpec};
+use super::tasks;
+use super::workload::TaskSpec;
 use crate::error::Error;
 
 /// More runs than this in one file are taken for a mistake.
@@ -208,7 +209,7 @@ fn plan(
     r.opt_text("about")?;
     let machine = machine::machine(sources, r.need("machine")?)?;
     let memcgs: Vec<&str> = machine.memcgs.iter().map(|g| g.name.as_str()).collect();
-    let tasks = workload::tasks(&r, &memcgs, dir)?;
+    let tasks = tasks::tasks(&r, &memcgs, dir)?;
     let policy = policy::read(sources, r.find("reclaim"), "reclaim", machine.kernel)?;
     Ok(Plan {
         variant: variant.to_string(),

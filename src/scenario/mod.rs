@@ -1,8 +1,8 @@
 //! Scenario files: TOML in, typed runs out.
 //!
-//! Two layers. The *raw* layer ([`raw`]) is the document with the place of every key and
+//! Two layers. The *raw* layer (`raw`) is the document with the place of every key and
 //! value; overrides (`--set`, `[axes]`, `[[variant]]`) are applied there. The *typed*
-//! layer ([`machine`], [`workload`], [`policy`]) reads it, guided by tables of all keys
+//! layer (`machine`, [`workload`], [`policy`]) reads it, guided by tables of all keys
 //! ([`keys`]), and is all that the rest of the program sees. Nothing is guessed: a key
 //! that no table knows is an error, and so is a number without its unit. Every error says
 //! where, what was found and what to write instead.
@@ -16,6 +16,8 @@ pub mod policy;
 mod raw;
 mod read;
 mod resolved;
+mod tables;
+mod tasks;
 mod units;
 pub mod workload;
 
