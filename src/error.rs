@@ -1,0 +1,183 @@
+//! What is wrong with the user's input, where, and what to write instead.
+//!
+//! An [`Error`] carries the text that it complains about, so it renders itself at any
+//! later time: `Display` gives plain text, [`Error::render`] colour on request. In the
+//! simulated world nothing fails; errors are for input alone.
+
+use std::ops::Range;
+use std::sync::Arc;
+
+use annotate_snippets::renderer::DecorStyle;
+use annotate_snippets::{AnnotationKind, Level, Renderer, Snippet};
+
+/// What kind of input was wrong.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
+pub enum ErrorKind {
+    /// A file cannot be read.
+    File,
+    /// A text is not TOML.
+    Syntax,
+    /// A scenario says something that has no meaning.
+    Scenario,
+    /// A policy preset or knob does not exist or does not fit.
+    Policy,
+    /// An option of the command line (`--set`).
+    Option,
+}
+
+impl ErrorKind {
+    /// The exit code of a program that ends because of it: 2, bad usage or bad input.
+    pub const fn exit_code(self) -> u8 {
+        2
+    }
+}
+
+/// Whether escape sequences may be used.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Colour {
+    /// Plain text.
+    Never,
+    /// For a terminal.
+    Always,
+}
+
+/// Bad input. `Display` renders it over several lines, without a newline at the end.
+#[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
+#[error("{}", .0.render(Colour::Never))]
+pub struct Error(Box<Diagnostic>);
+
+/// A place in a text.
+#[derive(Clone, PartialEq, Eq, Debug)]
+struct Place {
+    /// File name or option.
+    origin: String,
+    text: Arc<str>,
+    span: Range<usize>,
+    label: String,
+}
+
+#[derive(Clone, PartialEq, Eq, Debug)]
+struct Diagnostic {
+    kind: ErrorKind,
+    title: String,
+    place: Option<Place>,
+    help: Option<String>,
+}
+
+impl Error {
+    /// An error without a place in a text.
+    pub fn new(kind: ErrorKind, title: impl Into<String>) -> Error {
+        Error(Box::new(Diagnostic { kind, title: title.into(), place: None, help: None }))
+    }
+
+    /// The same, pointing at `span` (bytes) of `text`, which came from `origin`.
+    pub fn at(
+        mut self,
+        origin: &str,
+        text: &Arc<str>,
+        span: Range<usize>,
+        label: impl Into<String>,
+    ) -> Error {
+        let (text, origin) = (Arc::clone(text), origin.to_string());
+        let span = on_boundaries(&text, span);
+        self.0.place = Some(Place { origin, text, span, label: label.into() });
+        self
+    }
+
+    /// The same with a further line of help.
+    pub fn help(mut self, help: impl Into<String>) -> Error {
+        self.0.help = Some(help.into());
+        self
+    }
+
+    /// What kind of input was wrong.
+    pub fn kind(&self) -> ErrorKind {
+        self.0.kind
+    }
+
+    /// The first line alone, without the place.
+    pub fn title(&self) -> &str {
+        &self.0.title
+    }
+
+    /// File or option, line and column, both from 1 and the column in characters.
+    pub fn position(&self) -> Option<(&str, usize, usize)> {
+        let place = self.0.place.as_ref()?;
+        let before = &place.text[..place.span.start];
+        let line = before.matches('\n').count() + 1;
+        let column = before.rsplit('\n').next().unwrap_or("").chars().count() + 1;
+        Some((&place.origin, line, column))
+    }
+
+    /// The whole message.
+    pub fn render(&self, colour: Colour) -> String {
+        self.0.render(colour)
+    }
+}
+
+impl Diagnostic {
+    fn render(&self, colour: Colour) -> String {
+        let renderer = match colour {
+            Colour::Never => Renderer::plain(),
+            Colour::Always => Renderer::styled(),
+        }
+        .decor_style(DecorStyle::Ascii);
+        let mut group = Level::ERROR.primary_title(printable(&self.title)).elements(
+            self.place.as_ref().map(|p| {
+                Snippet::source(&*p.text).path(&p.origin).annotation(
+                    AnnotationKind::Primary.span(p.span.clone()).label(printable(&p.label)),
+                )
+            }),
+        );
+        if let Some(help) = &self.help {
+            group = group.element(Level::HELP.message(printable(help)));
+        }
+        renderer.render(&[group])
+    }
+}
+
+/// Control characters of quoted input must not reach a terminal.
+fn printable(s: &str) -> String {
+    s.chars()
+        .map(|c| if c.is_control() && c != '\n' { char::REPLACEMENT_CHARACTER } else { c })
+        .collect()
+}
+
+/// The span cut to the text and widened to whole characters.
+fn on_boundaries(text: &str, span: Range<usize>) -> Range<usize> {
+    let mut start = span.start.min(text.len());
+    let mut end = span.end.clamp(start, text.len());
+    while !text.is_char_boundary(start) {
+        start -= 1;
+    }
+    while !text.is_char_boundary(end) {
+        end += 1;
+    }
+    start..end
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn spans_are_made_safe() {
+        assert_eq!(on_boundaries("aµb", 2..2), 1..3);
+        assert_eq!(on_boundaries("ab", 7..9), 2..2);
+    }
+
+    #[test]
+    fn an_error_renders_itself() {
+        let text: Arc<str> = "a = 1\nbc = 2\n".into();
+        let e = Error::new(ErrorKind::Scenario, "unknown key `bc`")
+            .at("x.toml", &text, 6..8, "write `b`")
+            .help("known keys: a, b");
+        assert_eq!(
+            e.to_string(),
+            "error: unknown key `bc`\n --> x.toml:2:1\n  |\n2 | bc = 2\n  | ^^ write `b`\n  |\n  = help: known keys: a, b"
+        );
+        assert_eq!(e.position(), Some(("x.toml", 2, 1)));
+        assert!(e.render(Colour::Always).contains("\u{1b}["));
+        assert_eq!(e.kind().exit_code(), 2);
+    }
+}

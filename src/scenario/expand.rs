@@ -1,0 +1,231 @@
+//! From one document to all its runs: axes, then variants, then seeds.
+//!
+//! Every combination is made in the raw layer and typed on its own, so a value that only
+//! one combination makes wrong is found before anything runs.
+
+use std::path::Path as FilePath;
+
+use mmsim_core::machine::config::MachineConfig;
+
+use super::keys::{ROOT, VARIANT};
+use super::machine;
+use super::policy::{self, PlacedPolicy};
+use super::raw::{At, Node, Path, Sources, Table, Value, counted, inline};
+use super::read::{Reader, fill};
+use super::tasks;
+use super::workload::TaskSpec;
+use crate::error::Error;
+
+/// More runs than this in one file are taken for a mistake.
+const MAX_RUNS: u64 = 10_000;
+
+/// One combination of axes and variant, typed; its seeds differ in nothing else.
+#[derive(Clone, Debug)]
+pub(super) struct Plan {
+    pub(super) variant: String,
+    pub(super) axes: Vec<(String, String)>,
+    pub(super) seed: u64,
+    pub(super) seeds: u64,
+    pub(super) machine: MachineConfig,
+    pub(super) policy: PlacedPolicy,
+    pub(super) tasks: Vec<TaskSpec>,
+    pub(super) bounds: bool,
+    pub(super) expect_oom: bool,
+}
+
+/// One axis: where it goes, and its values.
+struct Axis<'a> {
+    path: Path,
+    values: &'a [Node],
+}
+
+/// All combinations, in the order in which they run.
+pub(super) fn plans(sources: &Sources, doc: &Table, dir: &FilePath) -> Result<Vec<Plan>, Error> {
+    let axes = axes(sources, doc)?;
+    let combinations = axes.iter().fold(1u64, |n, a| n.saturating_mul(a.values.len() as u64));
+    let mut plans = Vec::new();
+    let mut runs = 0;
+    for c in 0..combinations {
+        if runs > MAX_RUNS {
+            break;
+        }
+        let (doc, labels) = combination(sources, doc, &axes, c)?;
+        for plan in variants(sources, &doc, &labels, dir)? {
+            runs += plan.seeds;
+            plans.push(plan);
+        }
+    }
+    if runs > MAX_RUNS {
+        let key = ["axes", "seeds", "variant"].into_iter().find_map(|k| doc.entry(k));
+        let at = key.map_or(At::DEFAULT, |e| e.key_at);
+        let title = format!("axes, variants and seeds make more than {MAX_RUNS} runs");
+        return Err(sources.error(at, title, "write fewer of them"));
+    }
+    Ok(plans)
+}
+
+fn axes<'a>(sources: &Sources, doc: &'a Table) -> Result<Vec<Axis<'a>>, Error> {
+    let Some(node) = doc.get("axes") else { return Ok(Vec::new()) };
+    let Value::Table(table) = &node.value else {
+        let title = format!("axes: found {}, write a table", super::read::describe(&node.value));
+        return Err(sources.error(node.at, title, "write [axes] and paths with lists"));
+    };
+    let mut axes = Vec::new();
+    for e in &table.entries {
+        let path = sources.path(&e.key, e.key_at)?;
+        refuse_root(sources, &path, "axes", &["schema", "name", "about", "axes"])?;
+        let Value::List(values) = &e.node.value else {
+            let found = super::read::describe(&e.node.value);
+            let title = format!("axes.\"{}\": found {found}, write a list of values", e.key);
+            let label = match &e.node.value {
+                Value::Table(_) => "a path needs quotes: \"task[0].memory\" = [..]".to_string(),
+                v => format!("write [{}]", inline(v)),
+            };
+            return Err(sources.error(e.node.at, title, label));
+        };
+        if values.is_empty() {
+            let title = format!("axes.\"{}\": an empty axis runs nothing", e.key);
+            return Err(sources.error(e.node.at, title, "write at least one value"));
+        }
+        axes.push(Axis { path, values });
+    }
+    Ok(axes)
+}
+
+fn refuse_root(sources: &Sources, path: &Path, what: &str, roots: &[&str]) -> Result<(), Error> {
+    if roots.contains(&path.root()) {
+        let title = format!("{what}: `{}` cannot be set here", path.root());
+        return Err(sources.error(path.at, title, "write another path"));
+    }
+    Ok(())
+}
+
+/// The c-th combination: the first axis changes slowest.
+fn combination(
+    sources: &Sources,
+    doc: &Table,
+    axes: &[Axis<'_>],
+    c: u64,
+) -> Result<(Table, Vec<(String, String)>), Error> {
+    let mut doc = doc.clone();
+    let mut labels = Vec::new();
+    let mut rest = c;
+    for axis in axes.iter().rev() {
+        let n = axis.values.len() as u64;
+        let value = &axis.values[(rest % n) as usize];
+        rest /= n;
+        let label = value.as_text().map_or_else(|| inline(&value.value), str::to_string);
+        labels.push((axis.path.text.clone(), label));
+    }
+    labels.reverse();
+    // In the order of the file, so that of two axes on one key the later one holds.
+    let mut place = combination_stride(axes);
+    for axis in axes {
+        let n = axis.values.len() as u64;
+        place /= n;
+        sources.set(&mut doc, &axis.path, &axis.values[(c / place % n) as usize])?;
+    }
+    Ok((doc, labels))
+}
+
+fn combination_stride(axes: &[Axis<'_>]) -> u64 {
+    axes.iter().map(|a| a.values.len() as u64).product()
+}
+
+/// A variant by its place in the list; `None` where the file has none.
+fn variants(
+    sources: &Sources,
+    doc: &Table,
+    axes: &[(String, String)],
+    dir: &FilePath,
+) -> Result<Vec<Plan>, Error> {
+    let Some(node) = doc.get("variant") else {
+        return Ok(vec![plan(sources, doc.clone(), "default", axes, dir)?]);
+    };
+    let Value::List(list) = &node.value else {
+        let title = "variant: [variant], not [[variant]]";
+        return Err(sources.error(node.at, title, "write [[variant]]"));
+    };
+    if list.is_empty() {
+        let title = "variant: no variant at all, write at least one or leave the key out";
+        return Err(sources.error(node.at, title, "write [[variant]]"));
+    }
+    let mut plans: Vec<Plan> = Vec::new();
+    for (i, n) in list.iter().enumerate() {
+        let path = format!("variant[{i}]");
+        let v = Reader::open(sources, n, &VARIANT, &path)?;
+        let name = v.name("name")?;
+        if let Some(first) = plans.iter().position(|p| p.variant == name) {
+            let found = format!("\"{name}\" is the name of variant[{first}] too");
+            return Err(v.error("name", found, "another name"));
+        }
+        plans.push(plan(sources, apply(&v, doc)?, name, axes, dir)?);
+    }
+    Ok(plans)
+}
+
+/// The document as the variant changes it: its kernel, its overrides, its policy.
+fn apply(v: &Reader<'_>, doc: &Table) -> Result<Table, Error> {
+    let mut doc = doc.clone();
+    if let (Some(kernel), Some(node)) = (v.opt_kernel("kernel")?, v.find("kernel")) {
+        let at = node.at;
+        let path = v.sources.path("machine.kernel", at)?;
+        v.sources.set(&mut doc, &path, &Node::text(kernel.name(), at))?;
+        let path = v.sources.path("reclaim.preset", at)?;
+        v.sources.set(&mut doc, &path, &Node::text(&policy::preset_of(kernel), at))?;
+    }
+    for e in v.table("set")?.map_or(&[][..], |t| &t.entries) {
+        let path = v.sources.path(&e.key, e.key_at)?;
+        let roots = ["schema", "name", "about", "seed", "seeds", "axes", "variant"];
+        refuse_root(v.sources, &path, &v.name_of("set"), &roots)?;
+        if path.text == "machine.kernel" && v.has("kernel") {
+            let title = format!("{}: `kernel` says the same", v.name_of("set"));
+            return Err(v.sources.error(e.key_at, title, "leave one of them out"));
+        }
+        v.sources.set(&mut doc, &path, &e.node)?;
+    }
+    if let Some(reclaim) = v.find("reclaim")
+        && v.table("reclaim")?.is_some()
+    {
+        let path = v.sources.path("reclaim", reclaim.at)?;
+        v.sources.set(&mut doc, &path, reclaim)?;
+    }
+    Ok(doc)
+}
+
+/// Types one finished document.
+fn plan(
+    sources: &Sources,
+    mut doc: Table,
+    variant: &str,
+    axes: &[(String, String)],
+    dir: &FilePath,
+) -> Result<Plan, Error> {
+    fill(&mut doc, &ROOT);
+    let at = doc.entries.iter().map(|e| e.key_at).find(|a| *a != At::DEFAULT);
+    let root = Node { value: Value::Table(doc), at: at.unwrap_or(At::DEFAULT) };
+    let r = Reader::open(sources, &root, &ROOT, "")?;
+    r.opt_name("name")?;
+    r.opt_text("about")?;
+    let machine = machine::machine(sources, r.need("machine")?)?;
+    let memcgs: Vec<&str> = machine.memcgs.iter().map(|g| g.name.as_str()).collect();
+    let tasks = tasks::tasks(&r, &memcgs, dir)?;
+    let policy = policy::read(sources, r.find("reclaim"), "reclaim", machine.kernel)?;
+    Ok(Plan {
+        variant: variant.to_string(),
+        axes: axes.to_vec(),
+        seed: r.count("seed")?,
+        seeds: r.count("seeds")?,
+        policy,
+        tasks,
+        bounds: r.flag("bounds")?,
+        expect_oom: r.flag("expect-oom")?,
+        machine,
+    })
+}
+
+/// How many runs these are, for people.
+pub(super) fn describe(plans: &[Plan]) -> String {
+    let runs: u64 = plans.iter().map(|p| p.seeds).sum();
+    counted(runs as usize, "run", "runs")
+}

@@ -1,0 +1,242 @@
+//! Every key of a scenario file, as data: name, form, range, default, meaning.
+//!
+//! The reader refuses what is not in these tables, defaults are taken from them, and
+//! docs/scenarios.md is generated from them, so the three cannot disagree.
+
+use std::fmt::Write;
+
+use mmsim_core::machine::config::Kernel;
+use mmsim_core::machine::cost::CostModel;
+
+/// The form of a value.
+#[derive(Clone, Copy, Debug)]
+pub enum Kind {
+    /// Memory with its unit, at least so many pages.
+    Size(u64),
+    /// Memory with its unit, or `"max"`.
+    Limit,
+    /// A duration with its unit.
+    Time,
+    /// Bytes per second with the unit.
+    Rate,
+    /// A whole number within the range.
+    Count(u64, u64),
+    /// A number, perhaps with decimals, within the range.
+    Number(f64, f64),
+    /// `true` or `false`.
+    Flag,
+    /// Any string.
+    Text,
+    /// The name of a file, relative to the scenario file.
+    File,
+    /// One of these words.
+    Choice(&'static [&'static str]),
+    /// A kernel by its version.
+    Kernel,
+    /// A device preset, or a table with a device of one's own.
+    Device,
+    /// A list of strings.
+    Texts,
+    /// A table with these keys.
+    Table(&'static TableSpec),
+    /// A list of such tables.
+    Tables(&'static TableSpec),
+    /// The tasks: the common keys and those of the workload.
+    Tasks,
+    /// Regions of a phased workload by name.
+    Regions,
+    /// Steps of a phased workload.
+    Steps,
+    /// The costs of the machine, by the names of the cost model.
+    Costs,
+    /// `preset` and the knobs of that policy.
+    Policy,
+    /// Other keys of the file by path, with one value each.
+    Overrides,
+    /// Other keys of the file by path, with a list of values each.
+    Axes,
+}
+
+/// What holds when a key is left out.
+#[derive(Clone, Copy, Debug)]
+pub enum Fallback {
+    /// It may not be left out.
+    Required,
+    /// This value, as TOML.
+    Is(&'static str),
+    /// What these words say.
+    Auto(&'static str),
+}
+
+/// One key.
+#[derive(Clone, Copy, Debug)]
+pub struct KeySpec {
+    /// As it is written in the file.
+    pub name: &'static str,
+    /// Its form.
+    pub kind: Kind,
+    /// What holds without it.
+    pub fallback: Fallback,
+    /// Its meaning, a phrase.
+    pub doc: &'static str,
+}
+
+/// The keys of one table.
+#[derive(Debug)]
+pub struct TableSpec {
+    /// As a heading of the documentation.
+    pub title: &'static str,
+    /// What the table is for.
+    pub doc: &'static str,
+    /// Its keys, in groups that tables may share.
+    pub groups: &'static [&'static [KeySpec]],
+}
+
+impl TableSpec {
+    /// All keys, in order.
+    pub fn keys(&self) -> impl Iterator<Item = &'static KeySpec> {
+        self.groups.iter().flat_map(|g| g.iter())
+    }
+
+    /// The key of that name.
+    pub fn key(&self, name: &str) -> Option<&'static KeySpec> {
+        self.keys().find(|k| k.name == name)
+    }
+}
+
+pub use super::tables::*;
+
+use Kind::{
+    Axes, Choice, Costs, Count, Device, File, Flag, Limit, Number, Overrides, Policy, Rate,
+    Regions, Size, Steps, Table, Tables, Tasks, Text, Texts, Time,
+};
+
+/// Largest count of accesses, records and the like: exact in every number format.
+pub(super) const MANY: u64 = 1 << 53;
+/// Largest number of pages, CPUs and so on that a 32-bit index can hold.
+pub(super) const U32: u64 = u32::MAX as u64;
+
+impl Kind {
+    /// Form and range for the documentation.
+    pub fn describe(self) -> String {
+        let words =
+            |w: &[&str]| w.iter().map(|w| format!("`\"{w}\"`")).collect::<Vec<_>>().join(", ");
+        match self {
+            Size(0) => "size".to_string(),
+            Size(n) => format!("size, at least {}", super::units::show_pages(n)),
+            Limit => "size or `\"max\"`".to_string(),
+            Time => "duration".to_string(),
+            Rate => "rate".to_string(),
+            Count(1, 1) => "1".to_string(),
+            Count(lo, MANY) => format!("whole number, {lo} to 2^53"),
+            Count(lo, U32) => format!("whole number, {lo} to 2^32-1"),
+            Count(lo, hi) => format!("whole number, {lo} to {hi}"),
+            Number(lo, hi) => format!("number, {lo} to {hi}"),
+            Flag => "`true` or `false`".to_string(),
+            Text => "string".to_string(),
+            File => "file name".to_string(),
+            Choice(c) => words(c),
+            Kind::Kernel => words(&Kernel::ALL.map(Kernel::name)),
+            Device => "preset name or table".to_string(),
+            Texts => "list of strings".to_string(),
+            Table(t) => format!("table, see {}", t.title),
+            Tables(t) => format!("list of tables, see {}", t.title),
+            Tasks => "list of tables, see [[task]]".to_string(),
+            Regions => "table of tables".to_string(),
+            Steps => "list of tables".to_string(),
+            Costs => "table, see [machine.cost]".to_string(),
+            Policy => "table of `preset` and knobs".to_string(),
+            Overrides => "table of paths and values".to_string(),
+            Axes => "table of paths and lists".to_string(),
+        }
+    }
+
+    /// What to write for a value of this form, after "write".
+    pub(super) fn expected(self) -> String {
+        match self {
+            Size(_) => "a size such as \"64MiB\"".to_string(),
+            Limit => "a size such as \"64MiB\", or \"max\"".to_string(),
+            Time => "a duration such as \"5ms\"".to_string(),
+            Rate => "a rate such as \"150MB/s\"".to_string(),
+            Count(lo, hi) if lo == hi => format!("{lo}"),
+            Count(lo, MANY) => format!("a whole number from {lo} up"),
+            Count(lo, hi) => format!("a whole number from {lo} to {hi}"),
+            Number(lo, hi) => format!("a number from {lo} to {hi}"),
+            Flag => "true or false".to_string(),
+            Text => "a string in quotes".to_string(),
+            File => "a file name in quotes".to_string(),
+            Choice(c) => one_of(c),
+            Kind::Kernel => one_of(&Kernel::ALL.map(Kernel::name)),
+            Device => "the name of a preset such as \"zram\", or a table".to_string(),
+            Texts => "a list of strings".to_string(),
+            Table(_) | Regions | Costs | Policy | Overrides | Axes => "a table".to_string(),
+            Tables(_) | Tasks | Steps => "a list of tables".to_string(),
+        }
+    }
+}
+
+/// `"a", "b" or "c"`.
+pub(super) fn one_of(words: &[&str]) -> String {
+    let quoted: Vec<String> = words.iter().map(|w| format!("\"{w}\"")).collect();
+    match quoted.split_last() {
+        Some((last, [])) => last.clone(),
+        Some((last, rest)) => format!("{} or {last}", rest.join(", ")),
+        None => String::new(),
+    }
+}
+
+/// The generated part of docs/scenarios.md: every table with every key.
+pub fn reference() -> String {
+    let mut out = String::new();
+    for t in all_tables() {
+        let _ = write!(out, "\n### {}\n\n{}\n\n", t.title, t.doc);
+        // Keys that all tasks or all steps share are listed once.
+        let shared = |k: &KeySpec| {
+            k.name == "do"
+                || (t.title.starts_with("workload") && TASK_COMMON.keys().any(|c| c.name == k.name))
+        };
+        if t.keys().all(shared) {
+            let _ = writeln!(out, "No further keys.");
+            continue;
+        }
+        let _ = writeln!(out, "| key | value | default | meaning |\n|---|---|---|---|");
+        for k in t.keys().filter(|k| !shared(k)) {
+            let default = match k.fallback {
+                Fallback::Required => "required".to_string(),
+                Fallback::Is(v) => format!("`{v}`"),
+                Fallback::Auto(words) => words.to_string(),
+            };
+            let _ =
+                writeln!(out, "| `{}` | {} | {default} | {} |", k.name, k.kind.describe(), k.doc);
+        }
+    }
+    out.push_str("\n### [machine.cost]\n\nDurations, in simulated CPU time.\n\n| key | default |\n|---|---|\n");
+    for (name, value) in CostModel::measured().fields() {
+        let _ = writeln!(out, "| `{name}` | `\"{value}\"` |");
+    }
+    out
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::scenario::raw::Node;
+
+    #[test]
+    fn tables_are_sound() {
+        for t in all_tables() {
+            let mut names: Vec<_> = t.keys().map(|k| k.name).collect();
+            names.sort_unstable();
+            let n = names.len();
+            names.dedup();
+            assert_eq!(n, names.len(), "{} has a key twice", t.title);
+            for k in t.keys() {
+                if let Fallback::Is(v) = k.fallback {
+                    assert!(Node::of_default(v).is_some(), "{} {}", t.title, k.name);
+                }
+            }
+        }
+        assert_eq!(WORKLOADS, TASKS.iter().map(|t| t.0).collect::<Vec<_>>());
+        assert_eq!(STEP_NAMES, STEPS.iter().map(|t| t.0).collect::<Vec<_>>());
+    }
+}

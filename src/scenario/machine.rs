@@ -1,0 +1,357 @@
+//! From `[machine]` to the machine's configuration.
+
+use mmsim_core::backing::device::{DEVICE_PRESETS, DeviceConfig};
+use mmsim_core::machine::config::{
+    Kernel, MachineConfig, MemcgConfig, NodeConfig, SwapConfig, VmSysctl, ZoneConfig, ZoneKind,
+};
+use mmsim_core::machine::cost::CostModel;
+
+use super::keys::{DEVICE, MACHINE, MEMCG, NODE, PCP, SWAP, VM, ZONE};
+use super::raw::{Node, Sources};
+use super::read::{Reader, unknown};
+use super::units::{self, PAGE_SIZE};
+use crate::error::Error;
+
+/// Pages below 16 MiB: zone DMA.
+const DMA_END: u64 = 4096;
+/// Pages below 3 GiB: the part of the first 4 GiB that is memory on a PC; the rest of it
+/// is taken by devices, and memory goes on above 4 GiB.
+const DMA32_END: u64 = 786_432;
+
+/// The zones of `pages` of memory that begin at page `start` of all memory.
+///
+/// The rule of a PC: the first 16 MiB are zone DMA, of which one sixteenth is firmware's
+/// (3840 of 4096 pages are managed, the figure that Linux prints); what lies below 3 GiB
+/// is DMA32; the rest is mapped above 4 GiB and is Normal. Pages that the kernel takes at
+/// boot (its text, the frame table) are not subtracted: `os-overhead` stands for them.
+pub fn zones_of(start: u64, pages: u64) -> Vec<ZoneConfig> {
+    let end = start + pages;
+    let part = |lo: u64, hi: u64| end.min(hi).saturating_sub(start.max(lo));
+    let dma = part(0, DMA_END);
+    [
+        (ZoneKind::Dma, dma - dma / 16),
+        (ZoneKind::Dma32, part(DMA_END, DMA32_END)),
+        (ZoneKind::Normal, part(DMA32_END, u64::MAX)),
+    ]
+    .into_iter()
+    .filter(|z| z.1 > 0)
+    .map(|(kind, managed)| ZoneConfig {
+        kind,
+        managed: managed as u32,
+        free_at_start: None,
+        watermarks: None,
+        lowmem_reserve: None,
+        pcp: None,
+    })
+    .collect()
+}
+
+/// Reads `[machine]`.
+pub(super) fn machine(sources: &Sources, node: &Node) -> Result<MachineConfig, Error> {
+    let r = Reader::open(sources, node, &MACHINE, "machine")?;
+    let kernel = r.opt_kernel("kernel")?.unwrap_or(Kernel::V6_12);
+    let cpus = r.count_u32("cpus")?;
+    let nodes = nodes(&r)?;
+    let managed: u64 = nodes.iter().flat_map(|n| &n.zones).map(|z| u64::from(z.managed)).sum();
+    if managed > u64::from(u32::MAX) {
+        let key = if r.has("node") { "node" } else { "zone" };
+        return Err(r.error(key, "more memory than page numbers", "at most \"16383GiB\" in all"));
+    }
+    let os_overhead = r.pages("os-overhead")?;
+    if os_overhead >= managed {
+        let found = format!("the system would hold all {} of memory", units::show_pages(managed));
+        return Err(r.error("os-overhead", found, "less"));
+    }
+    Ok(MachineConfig {
+        kernel,
+        cpus,
+        nodes,
+        swap: r.find("swap").map(|n| swap(sources, n, cpus)).transpose()?,
+        file_device: device(&r, "file-device", cpus)?,
+        vm: vm(sources, r.need("vm")?, kernel)?,
+        memcgs: memcgs(&r)?,
+        os_overhead,
+        lru_batch: r.opt_count("lru-batch")?.map(|n| n as u32),
+        batch_shift: r.count_u32("batch-shift")?,
+        quantum: match r.opt_time_of_work("quantum")? {
+            Some(t) => t,
+            None => r.time("quantum")?,
+        },
+        run_ahead: r.time("run-ahead")?,
+        cost: cost(&r)?,
+    })
+}
+
+fn nodes(r: &Reader<'_>) -> Result<Vec<NodeConfig>, Error> {
+    r.at_most_one("memory", "zone")?;
+    r.at_most_one("memory", "node")?;
+    r.at_most_one("zone", "node")?;
+    if r.has("node") {
+        let list = r.list("node")?;
+        if list.is_empty() {
+            return Err(r.error("node", "no node at all", "at least one [[machine.node]]"));
+        }
+        let mut start = 0;
+        let mut nodes = Vec::new();
+        for (i, n) in list.iter().enumerate() {
+            let path = format!("machine.node[{i}]");
+            let node = Reader::open(r.sources, n, &NODE, &path)?;
+            node.one_of("memory", "zone")?;
+            let zones = one_node(&node, start)?;
+            start += match node.opt_pages("memory")? {
+                Some(pages) => pages,
+                None => zones.iter().map(|z| u64::from(z.managed)).sum(),
+            };
+            nodes.push(NodeConfig { zones });
+        }
+        return Ok(nodes);
+    }
+    r.one_of("memory", "zone")?;
+    Ok(vec![NodeConfig { zones: one_node(r, 0)? }])
+}
+
+/// The zones of a table that has `memory` or `zone`.
+fn one_node(r: &Reader<'_>, start: u64) -> Result<Vec<ZoneConfig>, Error> {
+    if let Some(pages) = r.opt_pages_u32("memory")? {
+        return Ok(zones_of(start, u64::from(pages)));
+    }
+    let list = r.list("zone")?;
+    if list.is_empty() {
+        return Err(r.error("zone", "no zone at all", "at least one zone"));
+    }
+    let mut zones: Vec<ZoneConfig> = Vec::new();
+    for (i, n) in list.iter().enumerate() {
+        let path = format!("{}[{i}]", r.name_of("zone"));
+        let z = Reader::open(r.sources, n, &ZONE, &path)?;
+        let zone = zone(&z)?;
+        if let Some(last) = zones.last()
+            && last.kind >= zone.kind
+        {
+            let found = format!("{} after {}", zone.kind.name(), last.kind.name());
+            return Err(z.error(
+                "kind",
+                found,
+                "each kind once, in address order: DMA, DMA32, Normal, Movable",
+            ));
+        }
+        zones.push(zone);
+    }
+    Ok(zones)
+}
+
+fn zone(z: &Reader<'_>) -> Result<ZoneConfig, Error> {
+    let kind = ZoneKind::ALL[z.choice("kind")?];
+    let managed = z.pages_u32("managed")?;
+    let within = |key: &str| -> Result<Option<u32>, Error> {
+        match z.opt_pages_u32(key)? {
+            Some(n) if n > managed => {
+                let found = format!("{} is more than the zone", units::show_pages(u64::from(n)));
+                let write = format!("at most \"{}\"", units::show_pages(u64::from(managed)));
+                Err(z.error(key, found, write))
+            }
+            n => Ok(n),
+        }
+    };
+    let free_at_start = within("free-at-start")?;
+    let marks = [within("min")?, within("low")?, within("high")?];
+    let watermarks = match marks {
+        [None, None, None] => None,
+        [Some(min), Some(low), Some(high)] => {
+            if min > low || low > high {
+                let found = format!("watermarks min {min}, low {low}, high {high} pages fall");
+                return Err(z.error("min", found, "min <= low <= high"));
+            }
+            Some([min, low, high])
+        }
+        _ => {
+            let given = ["min", "low", "high"].into_iter().find(|k| z.has(k)).unwrap_or("min");
+            return Err(z.error(
+                given,
+                "one watermark without the others",
+                "all of min, low and high, or none",
+            ));
+        }
+    };
+    let pcp = match z.find("pcp") {
+        None => None,
+        Some(n) => {
+            let path = z.name_of("pcp");
+            let p = Reader::open(z.sources, n, &PCP, &path)?;
+            Some((p.count_u32("high")?, p.count_u32("batch")?))
+        }
+    };
+    Ok(ZoneConfig {
+        kind,
+        managed,
+        free_at_start,
+        watermarks,
+        lowmem_reserve: within("lowmem-reserve")?,
+        pcp,
+    })
+}
+
+fn swap(sources: &Sources, node: &Node, cpus: u32) -> Result<SwapConfig, Error> {
+    let r = Reader::open(sources, node, &SWAP, "machine.swap")?;
+    Ok(SwapConfig { slots: r.pages_u32("size")?, device: device(&r, "device", cpus)? })
+}
+
+fn device(r: &Reader<'_>, key: &str, cpus: u32) -> Result<DeviceConfig, Error> {
+    let node = r.need(key)?;
+    if node.table().is_some() {
+        let path = r.name_of(key);
+        let d = Reader::open(r.sources, node, &DEVICE, &path)?;
+        let config = DeviceConfig {
+            name: d.name("name")?.to_string(),
+            read: d.time("read")?,
+            write: d.time("write")?,
+            servers: d.opt_count("servers")?.map_or(cpus, |n| n as u32),
+            bandwidth: d.opt_rate("bandwidth")?,
+            synchronous: d.flag("synchronous")?,
+            rotational: d.flag("rotational")?,
+            stored_bytes_per_page: d.count_u32("stored-bytes-per-page")?,
+        };
+        if config.synchronous && config.rotational {
+            let found = "a device cannot be both synchronous and rotational";
+            return Err(d.error("rotational", found, "one of them"));
+        }
+        return Ok(config);
+    }
+    let name = r.opt_text(key)?.unwrap_or("");
+    DeviceConfig::preset(name, cpus).ok_or_else(|| {
+        let known: Vec<&str> = DEVICE_PRESETS.iter().map(|p| p.0).collect();
+        r.unknown_word(key, "device", name, &known)
+    })
+}
+
+fn vm(sources: &Sources, node: &Node, kernel: Kernel) -> Result<VmSysctl, Error> {
+    let r = Reader::open(sources, node, &VM, "machine.vm")?;
+    let vm = VmSysctl {
+        swappiness: r.count_u32("swappiness")?,
+        page_cluster: r.count_u32("page-cluster")?,
+        min_free_kbytes: r.opt_count("min_free_kbytes")?,
+        watermark_scale_factor: r.count_u32("watermark_scale_factor")?,
+        watermark_boost_factor: r.count_u32("watermark_boost_factor")?,
+        percpu_pagelist_high_fraction: r.count_u32("percpu_pagelist_high_fraction")?,
+        dirty_background_ratio: r.count_u32("dirty_background_ratio")?,
+        dirty_ratio: r.count_u32("dirty_ratio")?,
+        ra_pages: (r.count("read_ahead_kb")? * 1024 / PAGE_SIZE) as u32,
+        fault_around: (r.count("fault_around_bytes")? / PAGE_SIZE) as u32,
+    };
+    if vm.swappiness > 100 && kernel < Kernel::V5_8 {
+        let found =
+            format!("{} is above 100, the most that kernel {} takes", vm.swappiness, kernel.name());
+        return Err(r.error("swappiness", found, "100 or less, or use kernel 5.8 or later"));
+    }
+    if (1..8).contains(&vm.percpu_pagelist_high_fraction) {
+        let found = format!("{} is too small a fraction", vm.percpu_pagelist_high_fraction);
+        return Err(r.error("percpu_pagelist_high_fraction", found, "0 or at least 8"));
+    }
+    if vm.dirty_background_ratio > vm.dirty_ratio {
+        let (back, all) = (vm.dirty_background_ratio, vm.dirty_ratio);
+        // Point at the one that was written.
+        if r.is_default("dirty_background_ratio") {
+            let found = format!("{all} is below dirty_background_ratio, which is {back}");
+            return Err(r.error("dirty_ratio", found, format!("{back} or more")));
+        }
+        let found = format!("{back} is above dirty_ratio, which is {all}");
+        return Err(r.error("dirty_background_ratio", found, format!("{all} or less")));
+    }
+    if !r.count("fault_around_bytes")?.is_power_of_two() {
+        let found = format!("{} is not a power of two", r.count("fault_around_bytes")?);
+        return Err(r.error("fault_around_bytes", found, "4096 or 65536"));
+    }
+    if r.count("read_ahead_kb")? * 1024 % PAGE_SIZE != 0 {
+        let found = format!("{} KiB are not whole pages", r.count("read_ahead_kb")?);
+        return Err(r.error("read_ahead_kb", found, "a multiple of 4"));
+    }
+    Ok(vm)
+}
+
+fn memcgs(r: &Reader<'_>) -> Result<Vec<MemcgConfig>, Error> {
+    let mut groups: Vec<MemcgConfig> = Vec::new();
+    for (i, n) in r.list("memcg")?.iter().enumerate() {
+        let path = format!("machine.memcg[{i}]");
+        let g = Reader::open(r.sources, n, &MEMCG, &path)?;
+        let group = MemcgConfig {
+            name: g.name("name")?.to_string(),
+            min: g.pages("min")?,
+            low: g.pages("low")?,
+            high: g.limit("high")?,
+            max: g.limit("max")?,
+            swap_max: g.limit("swap-max")?,
+        };
+        if groups.iter().any(|o| o.name == group.name) {
+            return Err(g.error(
+                "name",
+                format!("\"{}\" names two groups", group.name),
+                "another name",
+            ));
+        }
+        if group.max.is_some_and(|max| group.min > max) {
+            return Err(g.error(
+                "min",
+                "the protection is larger than `max`",
+                "a size up to `max`",
+            ));
+        }
+        groups.push(group);
+    }
+    Ok(groups)
+}
+
+fn cost(r: &Reader<'_>) -> Result<CostModel, Error> {
+    let mut model = CostModel::measured();
+    let Some(table) = r.table("cost")? else { return Ok(model) };
+    for e in &table.entries {
+        let Some(slot) = model.field_mut(&e.key) else {
+            let fields = model.fields();
+            let known: Vec<&str> = fields.iter().map(|f| f.0).collect();
+            return Err(unknown(r.sources, e.key_at, "machine.cost: ", "cost", &e.key, &known));
+        };
+        let bad = match &e.node.value {
+            super::raw::Value::Text(s) => match units::duration(s) {
+                Ok(t) => {
+                    *slot = t;
+                    continue;
+                }
+                Err(bad) => bad,
+            },
+            v => units::duration_of_bare(&super::raw::inline(v)),
+        };
+        let title = format!("machine.cost.{}: {}, write {}", e.key, bad.found, bad.write);
+        return Err(r.sources.error(e.node.at, title, format!("write {}", bad.write)));
+    }
+    Ok(model)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::scenario::raw::Value;
+    use crate::scenario::read::fill;
+
+    fn zones(start: u64, pages: u64) -> Vec<(&'static str, u32)> {
+        zones_of(start, pages).iter().map(|z| (z.kind.name(), z.managed)).collect()
+    }
+
+    #[test]
+    fn memory_is_divided_as_on_a_pc() {
+        assert_eq!(zones(0, 256), [("DMA", 240)]);
+        assert_eq!(zones(0, 262_144), [("DMA", 3840), ("DMA32", 258_048)]);
+        assert_eq!(zones(0, 2_097_152), [("DMA", 3840), ("DMA32", 782_336), ("Normal", 1_310_720)]);
+        assert_eq!(zones(262_144, 262_144), [("DMA32", 262_144)]);
+        assert_eq!(zones(1_048_576, 1_048_576), [("Normal", 1_048_576)]);
+    }
+
+    #[test]
+    fn defaults_are_those_of_linux() {
+        let mut sources = Sources::default();
+        let mut doc = sources.parse("x", "memory = \"1GiB\"").unwrap();
+        fill(&mut doc, &MACHINE);
+        let node = Node { value: Value::Table(doc), at: crate::scenario::raw::At::DEFAULT };
+        let m = machine(&sources, &node).unwrap();
+        assert_eq!(m.vm, VmSysctl::linux());
+        assert_eq!(m.cost, CostModel::measured());
+        assert_eq!((m.cpus, m.swap, m.kernel), (1, None, Kernel::V6_12));
+    }
+}

@@ -1,0 +1,205 @@
+//! Scenario files: TOML in, typed runs out.
+//!
+//! Two layers. The *raw* layer (`raw`) is the document with the place of every key and
+//! value; overrides (`--set`, `[axes]`, `[[variant]]`) are applied there. The *typed*
+//! layer (`machine`, [`workload`], [`policy`]) reads it, guided by tables of all keys
+//! ([`keys`]), and is all that the rest of the program sees. Nothing is guessed: a key
+//! that no table knows is an error, and so is a number without its unit. Every error says
+//! where, what was found and what to write instead.
+//!
+//! docs/scenarios.md is the reference for users; its tables are generated from [`keys`].
+
+mod expand;
+pub mod keys;
+mod machine;
+pub mod policy;
+mod raw;
+mod read;
+mod resolved;
+mod tables;
+mod tasks;
+mod units;
+pub mod workload;
+
+use std::fmt;
+use std::fs;
+use std::io;
+use std::path::{Path, PathBuf};
+
+use mmsim_core::machine::config::MachineConfig;
+
+pub use machine::zones_of;
+pub use policy::{Knob, KnobError, KnobInfo, KnobValue, PolicyCatalogue, PolicySpec};
+pub use units::{PAGE_SIZE, show_pages};
+pub use workload::{TaskSpec, WorkloadSpec};
+
+use crate::error::{Error, ErrorKind};
+use expand::Plan;
+use raw::{Node, Sources, Table};
+
+/// A scenario that has been checked, but for its policies: those are known to the
+/// catalogue that [`Scenario::expand`] is given.
+#[derive(Clone)]
+pub struct Scenario {
+    sources: Sources,
+    doc: Table,
+    dir: PathBuf,
+    name: String,
+    about: String,
+    plans: Vec<Plan>,
+}
+
+/// One run: everything that decides its result.
+#[derive(Clone, PartialEq, Debug)]
+pub struct RunSpec {
+    /// Name of the variant.
+    pub variant: String,
+    /// Path and value of each axis, in the order of the file.
+    pub axes: Vec<(String, String)>,
+    /// Seed of all random draws.
+    pub seed: u64,
+    /// The machine.
+    pub machine: MachineConfig,
+    /// The replacement policy.
+    pub policy: PolicySpec,
+    /// The work, at least one task.
+    pub tasks: Vec<TaskSpec>,
+    /// Whether to compute the misses of the optimum too.
+    pub bounds: bool,
+    /// Whether running out of memory is the expected end.
+    pub expect_oom: bool,
+}
+
+impl Scenario {
+    /// Reads a scenario file.
+    pub fn from_path(path: impl AsRef<Path>) -> Result<Scenario, Error> {
+        Scenario::load(path, &[])
+    }
+
+    /// Reads a scenario file and applies overrides before anything is checked.
+    pub fn load(path: impl AsRef<Path>, sets: &[(String, String)]) -> Result<Scenario, Error> {
+        let path = path.as_ref();
+        let shown = path.display().to_string();
+        let text = read_text(path, &shown)?;
+        Scenario::parse(&text, &shown, sets)
+    }
+
+    /// Takes the text of a scenario. `name` stands for the file in messages, and files
+    /// that the scenario names are looked for beside it.
+    #[allow(clippy::should_implement_trait)] // The trait has no room for the name.
+    pub fn from_str(text: &str, name: &str) -> Result<Scenario, Error> {
+        Scenario::parse(text, name, &[])
+    }
+
+    fn parse(text: &str, origin: &str, sets: &[(String, String)]) -> Result<Scenario, Error> {
+        let mut sources = Sources::default();
+        let doc = sources.parse(origin, text)?;
+        let dir = Path::new(origin).parent().map(Path::to_path_buf).unwrap_or_default();
+        let stem = Path::new(origin).file_stem().map(|s| s.to_string_lossy().into_owned());
+        let name = stem.filter(|s| !s.is_empty()).unwrap_or_else(|| "scenario".to_string());
+        let scenario =
+            Scenario { sources, doc, dir, name, about: String::new(), plans: Vec::new() };
+        scenario.with_sets(sets)
+    }
+
+    /// The same scenario with values put at paths: `("machine.memory", "2GiB")`. Values
+    /// are TOML, or plain text where that is no TOML.
+    pub fn with_sets(mut self, sets: &[(String, String)]) -> Result<Scenario, Error> {
+        for (path, value) in sets {
+            let (path, node) = self.sources.parse_option(path, value)?;
+            self.sources.set(&mut self.doc, &path, &node)?;
+        }
+        check_schema(&self.sources, &self.doc)?;
+        self.plans = expand::plans(&self.sources, &self.doc, &self.dir)?;
+        let text = |key: &str| self.doc.get(key).and_then(Node::as_text);
+        if let Some(name) = text("name") {
+            self.name = name.to_string();
+        }
+        self.about = text("about").unwrap_or("").to_string();
+        Ok(self)
+    }
+
+    /// Its name, for reports.
+    pub fn name(&self) -> &str {
+        &self.name
+    }
+
+    /// What it is about, or nothing.
+    pub fn about(&self) -> &str {
+        &self.about
+    }
+
+    /// All runs: for each combination of the axes (the first changes slowest) each
+    /// variant, and for each variant each seed.
+    pub fn expand(&self, catalogue: &dyn PolicyCatalogue) -> Result<Vec<RunSpec>, Error> {
+        let mut runs = Vec::new();
+        for plan in &self.plans {
+            let policy = plan.policy.check(&self.sources, catalogue)?;
+            for i in 0..plan.seeds {
+                runs.push(RunSpec {
+                    variant: plan.variant.clone(),
+                    axes: plan.axes.clone(),
+                    seed: plan.seed + i,
+                    machine: plan.machine.clone(),
+                    policy: policy.clone(),
+                    tasks: plan.tasks.clone(),
+                    bounds: plan.bounds,
+                    expect_oom: plan.expect_oom,
+                });
+            }
+        }
+        Ok(runs)
+    }
+
+    /// The scenario with every default written out and every override applied, as TOML
+    /// that gives the same runs. Where a default is a rule rather than a value, a comment
+    /// states the rule.
+    pub fn resolved(&self) -> String {
+        resolved::resolved(&self.sources, &self.doc, &self.name)
+    }
+}
+
+impl fmt::Debug for Scenario {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "Scenario({}, {})", self.name, expand::describe(&self.plans))
+    }
+}
+
+/// The version of the format comes first: in another one nothing else can be judged.
+fn check_schema(sources: &Sources, doc: &Table) -> Result<(), Error> {
+    match doc.get("schema") {
+        None => Ok(()),
+        Some(n) if matches!(n.value, raw::Value::Integer(1)) => Ok(()),
+        Some(n) => {
+            let found = raw::inline(&n.value);
+            let title = format!("schema: {found} is not known to this version, write 1");
+            Err(sources.error(n.at, title, "write 1"))
+        }
+    }
+}
+
+/// Reads a file that has to be text.
+fn read_text(path: &Path, shown: &str) -> Result<String, Error> {
+    let fail = |why: &str, help: &str| {
+        Error::new(ErrorKind::File, format!("cannot read `{shown}`: {why}")).help(help)
+    };
+    if path.is_dir() {
+        return Err(fail("it is a directory", "name a scenario file within it"));
+    }
+    let bytes = fs::read(path).map_err(|e| match e.kind() {
+        io::ErrorKind::NotFound => fail("there is no such file", "check the path"),
+        io::ErrorKind::PermissionDenied => fail("permission denied", "check its permissions"),
+        _ => fail(&e.to_string(), "check the path"),
+    })?;
+    String::from_utf8(bytes).map_err(|e| {
+        let at = e.utf8_error().valid_up_to();
+        let (bytes, bad) = (e.as_bytes(), e.as_bytes().get(at).copied().unwrap_or(0));
+        let text: std::sync::Arc<str> = String::from_utf8_lossy(bytes).as_ref().into();
+        Error::new(ErrorKind::File, format!("`{shown}` is not UTF-8 text: byte 0x{bad:02x}")).at(
+            shown,
+            &text,
+            at..at + char::REPLACEMENT_CHARACTER.len_utf8(),
+            "save the file as UTF-8",
+        )
+    })
+}

@@ -1,0 +1,185 @@
+//! Which replacement policy a run uses. The scenario knows no policy: names and knobs
+//! are checked by a [`PolicyCatalogue`], which `build` implements over the policy crates.
+
+use std::fmt;
+
+use mmsim_core::machine::config::Kernel;
+
+use super::raw::{At, Node, Sources, Value, inline, kind_of};
+use super::read::unknown;
+use crate::error::{Error, ErrorKind};
+
+/// A policy as the scenario asks for it.
+#[derive(Clone, PartialEq, Debug)]
+pub struct PolicySpec {
+    /// The preset: the one asked for, else that of the kernel.
+    pub preset: String,
+    /// Knobs set on top of it, in the order of the file.
+    pub knobs: Vec<Knob>,
+}
+
+/// A knob and its value.
+#[derive(Clone, PartialEq, Debug)]
+pub struct Knob {
+    /// Its name.
+    pub key: String,
+    /// Its value as written; the policy knows what it means.
+    pub value: KnobValue,
+}
+
+/// The value of a knob.
+#[derive(Clone, PartialEq, Debug)]
+pub enum KnobValue {
+    /// `true` or `false`.
+    Flag(bool),
+    /// A whole number.
+    Integer(i64),
+    /// A number with decimals.
+    Number(f64),
+    /// A word, or a quantity with its unit.
+    Text(String),
+}
+
+impl fmt::Display for KnobValue {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            KnobValue::Flag(b) => write!(f, "{b}"),
+            KnobValue::Integer(n) => write!(f, "{n}"),
+            KnobValue::Number(x) => write!(f, "{x:?}"),
+            KnobValue::Text(s) => write!(f, "{s}"),
+        }
+    }
+}
+
+/// One knob of a preset, for lists and for messages.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct KnobInfo {
+    /// Its name.
+    pub key: String,
+    /// The values that it takes, for people.
+    pub values: String,
+    /// Its value in the preset.
+    pub value: String,
+    /// What it does.
+    pub doc: String,
+}
+
+/// Why a knob was refused.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct KnobError {
+    /// Which knob, one of those that were given.
+    pub key: String,
+    /// What is wrong and what to write instead: `"warm" is not a list, write "active" or
+    /// "inactive"`.
+    pub message: String,
+}
+
+/// What there is to choose from.
+pub trait PolicyCatalogue {
+    /// Names of all presets.
+    fn presets(&self) -> Vec<String>;
+    /// The knobs of a preset, which is one of [`PolicyCatalogue::presets`].
+    fn knobs(&self, preset: &str) -> Vec<KnobInfo>;
+    /// Whether the values of these knobs fit the preset and each other. All of them are
+    /// among [`PolicyCatalogue::knobs`].
+    fn check(&self, preset: &str, knobs: &[Knob]) -> Result<(), KnobError>;
+}
+
+/// The preset that goes with a kernel.
+pub(super) fn preset_of(kernel: Kernel) -> String {
+    format!("classic-v{}", kernel.name())
+}
+
+/// A policy with the places where it was written.
+#[derive(Clone, Debug)]
+pub(super) struct PlacedPolicy {
+    spec: PolicySpec,
+    preset_at: At,
+    /// Places of key and value of each knob.
+    knobs_at: Vec<(At, At)>,
+}
+
+/// Reads a merged `reclaim` table; without a preset it is that of `kernel`.
+pub(super) fn read(
+    sources: &Sources,
+    node: Option<&Node>,
+    path: &str,
+    kernel: Kernel,
+) -> Result<PlacedPolicy, Error> {
+    let spec = PolicySpec { preset: preset_of(kernel), knobs: Vec::new() };
+    let mut policy = PlacedPolicy { spec, preset_at: At::DEFAULT, knobs_at: Vec::new() };
+    let Some(node) = node else { return Ok(policy) };
+    let Some(table) = node.table() else {
+        let title = format!("{path}: found {}, write a table", super::read::describe(&node.value));
+        return Err(sources.error(node.at, title, "write { preset = \"classic-v6.12\" }"));
+    };
+    for e in &table.entries {
+        let value = match &e.node.value {
+            Value::Text(s) => KnobValue::Text(s.clone()),
+            Value::Flag(b) => KnobValue::Flag(*b),
+            Value::Float(x) => KnobValue::Number(*x),
+            Value::Integer(n) => match i64::try_from(*n) {
+                Ok(n) => KnobValue::Integer(n),
+                Err(_) => {
+                    let title =
+                        format!("{path}.{}: {} is out of range", e.key, inline(&e.node.value));
+                    return Err(sources.error(e.node.at, title, "write a smaller number"));
+                }
+            },
+            v => {
+                let title = format!("{path}.{}: found {}, write a single value", e.key, kind_of(v));
+                return Err(sources.error(
+                    e.node.at,
+                    title,
+                    "write a string, a number, true or false",
+                ));
+            }
+        };
+        if e.key == "preset" {
+            let KnobValue::Text(name) = value else {
+                let found = super::read::describe(&e.node.value);
+                let title = format!("{path}.preset: found {found}, write the name of a preset");
+                return Err(sources.error(e.node.at, title, "write \"classic-v6.12\""));
+            };
+            policy.spec.preset = name;
+            policy.preset_at = e.node.at;
+        } else {
+            policy.spec.knobs.push(Knob { key: e.key.clone(), value });
+            policy.knobs_at.push((e.key_at, e.node.at));
+        }
+    }
+    Ok(policy)
+}
+
+impl PlacedPolicy {
+    /// Asks the catalogue. Errors point at the file.
+    pub(super) fn check(
+        &self,
+        sources: &Sources,
+        catalogue: &dyn PolicyCatalogue,
+    ) -> Result<PolicySpec, Error> {
+        let PolicySpec { preset, knobs } = &self.spec;
+        let presets = catalogue.presets();
+        if !presets.contains(preset) {
+            let known: Vec<&str> = presets.iter().map(String::as_str).collect();
+            return Err(unknown(sources, self.preset_at, "reclaim: ", "preset", preset, &known));
+        }
+        let infos = catalogue.knobs(preset);
+        for (knob, at) in knobs.iter().zip(&self.knobs_at) {
+            if !infos.iter().any(|i| i.key == knob.key) {
+                let known: Vec<&str> = infos.iter().map(|i| i.key.as_str()).collect();
+                let prefix = format!("reclaim ({preset}): ");
+                return Err(unknown(sources, at.0, &prefix, "knob", &knob.key, &known));
+            }
+        }
+        if let Err(KnobError { key, message }) = catalogue.check(preset, knobs) {
+            let at = knobs.iter().position(|k| k.key == key).map(|i| self.knobs_at[i].1);
+            let title = format!("reclaim.{key}: {message}");
+            return Err(match at {
+                Some(at) => sources.error(at, title, format!("does not fit {preset}")),
+                None => Error::new(ErrorKind::Policy, title),
+            });
+        }
+        Ok(self.spec.clone())
+    }
+}

@@ -1,0 +1,525 @@
+//! Reading typed values out of the raw layer, guided by the key tables.
+//!
+//! [`fill`] first writes the defaults of the tables into the document; after that a
+//! [`Reader`] finds every key that has a value, and refuses keys that no table knows.
+
+use mmsim_core::base::time::SimDuration;
+use mmsim_core::machine::config::Kernel;
+
+use super::keys::{DEVICE, Fallback, KeySpec, Kind, REGION, STEPS, TASK_COMMON, TASKS, TableSpec};
+use super::raw::{At, Node, Sources, Table, Value, inline, kind_of};
+use super::units::{self, BadQuantity};
+use crate::error::Error;
+
+/// Writes the defaults of `spec` for every key that `table` leaves out, and does so in
+/// the tables within. What has the wrong form is left for the reader to refuse.
+pub(super) fn fill(table: &mut Table, spec: &'static TableSpec) {
+    for k in spec.keys() {
+        if let (Fallback::Is(toml), None) = (k.fallback, table.get(k.name))
+            && let Some(node) = Node::of_default(toml)
+        {
+            table.push(k.name, At::DEFAULT, node);
+        }
+        if let Some(node) = table.get_mut(k.name) {
+            fill_value(node, k.kind);
+        }
+    }
+}
+
+fn fill_value(node: &mut Node, kind: Kind) {
+    match (&mut node.value, kind) {
+        (Value::Table(t), Kind::Table(spec)) => fill(t, spec),
+        (Value::Table(t), Kind::Device) => fill(t, &DEVICE),
+        (Value::Table(t), Kind::Regions) => {
+            for e in &mut t.entries {
+                if let Value::Table(t) = &mut e.node.value {
+                    fill(t, &REGION);
+                }
+            }
+        }
+        (Value::List(l), Kind::Tables(_) | Kind::Tasks | Kind::Steps) => {
+            for n in l {
+                if let Value::Table(t) = &mut n.value
+                    && let Some(spec) = spec_of_entry(t, kind)
+                {
+                    fill(t, spec);
+                }
+            }
+        }
+        _ => {}
+    }
+}
+
+/// The table of keys of one entry of a list, where the entry says well what it is.
+pub(super) fn spec_of_entry(t: &Table, kind: Kind) -> Option<&'static TableSpec> {
+    let named = |key: &str| t.get(key).and_then(Node::as_text);
+    match kind {
+        Kind::Tables(spec) => Some(spec),
+        Kind::Tasks => {
+            let name = named("workload")?;
+            TASKS.iter().find(|w| w.0 == name).map(|w| w.1)
+        }
+        Kind::Steps => {
+            let name = named("do")?;
+            STEPS.iter().find(|s| s.0 == name).map(|s| &s.1)
+        }
+        _ => None,
+    }
+}
+
+/// One table of the document beside the table of its keys.
+#[derive(Clone, Copy)]
+pub(super) struct Reader<'a> {
+    pub(super) sources: &'a Sources,
+    pub(super) table: &'a Table,
+    pub(super) at: At,
+    spec: &'static TableSpec,
+    /// How messages call this table: `task[0]`; empty at the top.
+    path: &'a str,
+}
+
+impl<'a> Reader<'a> {
+    /// Takes a node that must be a table with no other keys than those of `spec`.
+    pub(super) fn open(
+        sources: &'a Sources,
+        node: &'a Node,
+        spec: &'static TableSpec,
+        path: &'a str,
+    ) -> Result<Reader<'a>, Error> {
+        let table = expect_table(sources, node, path)?;
+        let reader = Reader { sources, table, at: node.at, spec, path };
+        for e in &table.entries {
+            if spec.key(&e.key).is_none() {
+                let known: Vec<&str> = spec.keys().map(|k| k.name).collect();
+                return Err(unknown(sources, e.key_at, &reader.prefix(), "key", &e.key, &known));
+            }
+        }
+        Ok(reader)
+    }
+
+    /// Takes an entry of a list whose keys depend on what `key` says.
+    pub(super) fn open_by(
+        sources: &'a Sources,
+        node: &'a Node,
+        kind: Kind,
+        path: &'a str,
+    ) -> Result<Reader<'a>, Error> {
+        let table = expect_table(sources, node, path)?;
+        let (key, first) = match kind {
+            Kind::Tasks => ("workload", &TASK_COMMON),
+            _ => ("do", &STEPS[0].1),
+        };
+        match spec_of_entry(table, kind) {
+            Some(spec) => Reader::open(sources, node, spec, path),
+            None => {
+                // It does not say what it is: this call finds out how.
+                let reader = Reader { sources, table, at: node.at, spec: first, path };
+                reader.choice(key).and_then(|_| Reader::open(sources, node, first, path))
+            }
+        }
+    }
+
+    fn prefix(&self) -> String {
+        if self.path.is_empty() { String::new() } else { format!("{}: ", self.path) }
+    }
+
+    /// How messages call a key of this table.
+    pub(super) fn name_of(&self, key: &str) -> String {
+        if self.path.is_empty() { key.to_string() } else { format!("{}.{key}", self.path) }
+    }
+
+    fn spec(&self, key: &str) -> &'static KeySpec {
+        self.spec.key(key).unwrap_or_else(|| panic!("no key `{key}` in {}", self.spec.title))
+    }
+
+    pub(super) fn has(&self, key: &str) -> bool {
+        self.table.get(key).is_some()
+    }
+
+    /// Whether nobody wrote the value of a key.
+    pub(super) fn is_default(&self, key: &str) -> bool {
+        self.table.get(key).is_some_and(|n| n.at.is_default())
+    }
+
+    /// The value of a key, if it was given or has a default.
+    pub(super) fn find(&self, key: &str) -> Option<&'a Node> {
+        debug_assert!(self.spec.key(key).is_some(), "no key `{key}` in {}", self.spec.title);
+        self.table.get(key)
+    }
+
+    /// The value of a key that has to be there.
+    pub(super) fn need(&self, key: &str) -> Result<&'a Node, Error> {
+        self.find(key).ok_or_else(|| {
+            let expected = self.spec(key).kind.expected();
+            let title = format!("{}`{key}` is missing", self.prefix());
+            self.sources.error(self.at, title, format!("add `{key}`: {expected}"))
+        })
+    }
+
+    /// Exactly one of two keys.
+    pub(super) fn one_of(&self, a: &str, b: &str) -> Result<(), Error> {
+        self.at_most_one(a, b)?;
+        if self.has(a) || self.has(b) {
+            return Ok(());
+        }
+        let title = format!("{}needs `{a}` or `{b}`", self.prefix());
+        let label = format!("add `{a}`: {}", self.spec(a).kind.expected());
+        Err(self.sources.error(self.at, title, label))
+    }
+
+    /// Not both of two keys.
+    pub(super) fn at_most_one(&self, a: &str, b: &str) -> Result<(), Error> {
+        match (self.table.entry(a), self.table.entry(b)) {
+            (Some(x), Some(y)) => {
+                let title = format!("{}`{a}` and `{b}` contradict each other", self.prefix());
+                // The later one is more likely the mistake.
+                let later = if x.key_at == At::DEFAULT { y } else { self.later(x, y) };
+                Err(self.sources.error(later.key_at, title, "leave one of them out"))
+            }
+            _ => Ok(()),
+        }
+    }
+
+    fn later(&self, a: &'a super::raw::Entry, b: &'a super::raw::Entry) -> &'a super::raw::Entry {
+        let place = |e: &super::raw::Entry| self.table.entries.iter().position(|x| x.key == e.key);
+        if place(a) > place(b) { a } else { b }
+    }
+
+    /// An error at the value of `key`.
+    pub(super) fn error(&self, key: &str, found: impl AsRef<str>, write: impl AsRef<str>) -> Error {
+        let at = self.find(key).map_or(self.at, |n| n.at);
+        self.error_at(at, key, found, write)
+    }
+
+    fn error_at(&self, at: At, key: &str, found: impl AsRef<str>, write: impl AsRef<str>) -> Error {
+        let (found, write) = (found.as_ref(), write.as_ref());
+        let title = format!("{}: {found}, write {write}", self.name_of(key));
+        self.sources.error(at, title, format!("write {write}"))
+    }
+
+    fn wrong_type(&self, key: &str, node: &Node) -> Error {
+        let found = format!("found {}", describe(&node.value));
+        self.error_at(node.at, key, found, self.spec(key).kind.expected())
+    }
+
+    fn quantity<T>(
+        &self,
+        key: &str,
+        node: &Node,
+        parse: fn(&str) -> Result<T, BadQuantity>,
+        bare: fn(&str) -> BadQuantity,
+    ) -> Result<T, Error> {
+        let bad = match &node.value {
+            Value::Text(s) => match parse(s) {
+                Ok(v) => return Ok(v),
+                Err(bad) => bad,
+            },
+            Value::Integer(_) | Value::Float(_) => bare(&inline(&node.value)),
+            _ => return Err(self.wrong_type(key, node)),
+        };
+        Err(self.error_at(node.at, key, bad.found, bad.write))
+    }
+
+    /// Pages of a size, if given.
+    pub(super) fn opt_pages(&self, key: &str) -> Result<Option<u64>, Error> {
+        let Some(node) = self.find(key) else { return Ok(None) };
+        let pages = self.quantity(key, node, units::pages, units::size_of_bare)?;
+        if let Kind::Size(least) = self.spec(key).kind
+            && pages < least
+        {
+            let found = format!("{} is too small", inline(&node.value));
+            let write = format!("at least \"{}\"", units::show_pages(least));
+            return Err(self.error_at(node.at, key, found, write));
+        }
+        Ok(Some(pages))
+    }
+
+    /// Pages of a size that has to be there.
+    pub(super) fn pages(&self, key: &str) -> Result<u64, Error> {
+        self.need(key)?;
+        Ok(self.opt_pages(key)?.unwrap_or(0))
+    }
+
+    /// The same, below 2^32, if given.
+    pub(super) fn opt_pages_u32(&self, key: &str) -> Result<Option<u32>, Error> {
+        self.opt_pages(key)?
+            .map(|n| {
+                u32::try_from(n).map_err(|_| {
+                    let shown = self.find(key).map_or(String::new(), |n| inline(&n.value));
+                    self.error(key, format!("{shown} is too large"), "at most \"16383GiB\"")
+                })
+            })
+            .transpose()
+    }
+
+    /// The same, below 2^32.
+    pub(super) fn pages_u32(&self, key: &str) -> Result<u32, Error> {
+        self.need(key)?;
+        Ok(self.opt_pages_u32(key)?.unwrap_or(0))
+    }
+
+    /// Pages of a limit; `None` for `"max"`.
+    pub(super) fn limit(&self, key: &str) -> Result<Option<u64>, Error> {
+        match self.find(key) {
+            None => Ok(None),
+            Some(n) if n.as_text() == Some("max") => Ok(None),
+            Some(_) => self.opt_pages(key),
+        }
+    }
+
+    /// A duration, if given.
+    pub(super) fn opt_time(&self, key: &str) -> Result<Option<SimDuration>, Error> {
+        let Some(node) = self.find(key) else { return Ok(None) };
+        self.quantity(key, node, units::duration, units::duration_of_bare).map(Some)
+    }
+
+    /// A duration.
+    pub(super) fn time(&self, key: &str) -> Result<SimDuration, Error> {
+        self.need(key)?;
+        Ok(self.opt_time(key)?.unwrap_or_default())
+    }
+
+    /// A duration longer than nothing, if given: for work that it ends.
+    pub(super) fn opt_time_of_work(&self, key: &str) -> Result<Option<SimDuration>, Error> {
+        match self.opt_time(key)? {
+            Some(SimDuration::ZERO) => {
+                Err(self.error(key, "no time at all", "a duration such as \"10s\""))
+            }
+            t => Ok(t),
+        }
+    }
+
+    /// A rate, if given.
+    pub(super) fn opt_rate(&self, key: &str) -> Result<Option<u64>, Error> {
+        let Some(node) = self.find(key) else { return Ok(None) };
+        let rate = self.quantity(key, node, units::rate, units::rate_of_bare)?;
+        if rate == 0 {
+            return Err(self.error(key, "nothing per second", "a rate such as \"150MB/s\""));
+        }
+        Ok(Some(rate))
+    }
+
+    /// A whole number within its range, if given.
+    pub(super) fn opt_count(&self, key: &str) -> Result<Option<u64>, Error> {
+        let Some(node) = self.find(key) else { return Ok(None) };
+        let Value::Integer(n) = node.value else { return Err(self.wrong_type(key, node)) };
+        let kind = self.spec(key).kind;
+        let Kind::Count(lo, hi) = kind else { panic!("`{key}` is not a count") };
+        if n < 0 && lo == 0 {
+            let found = format!("{n} is negative");
+            return Err(self.error_at(node.at, key, found, kind.expected()));
+        }
+        match u64::try_from(n) {
+            Ok(n) if (lo..=hi).contains(&n) => Ok(Some(n)),
+            _ => {
+                let found = format!("{n} is out of range");
+                Err(self.error_at(node.at, key, found, kind.expected()))
+            }
+        }
+    }
+
+    /// A whole number within its range.
+    pub(super) fn count(&self, key: &str) -> Result<u64, Error> {
+        self.need(key)?;
+        Ok(self.opt_count(key)?.unwrap_or(0))
+    }
+
+    /// A whole number whose range ends below 2^32.
+    pub(super) fn count_u32(&self, key: &str) -> Result<u32, Error> {
+        Ok(u32::try_from(self.count(key)?).unwrap_or(u32::MAX))
+    }
+
+    /// A number within its range, if given.
+    pub(super) fn opt_number(&self, key: &str) -> Result<Option<f64>, Error> {
+        let Some(node) = self.find(key) else { return Ok(None) };
+        let x = match node.value {
+            Value::Float(x) => x,
+            Value::Integer(n) => n as f64,
+            _ => return Err(self.wrong_type(key, node)),
+        };
+        let kind = self.spec(key).kind;
+        let Kind::Number(lo, hi) = kind else { panic!("`{key}` is not a number") };
+        if !(lo..=hi).contains(&x) {
+            let found = format!("{} is out of range", inline(&node.value));
+            return Err(self.error_at(node.at, key, found, kind.expected()));
+        }
+        Ok(Some(x))
+    }
+
+    /// A number within its range.
+    pub(super) fn number(&self, key: &str) -> Result<f64, Error> {
+        self.need(key)?;
+        Ok(self.opt_number(key)?.unwrap_or(0.0))
+    }
+
+    /// True or false.
+    pub(super) fn flag(&self, key: &str) -> Result<bool, Error> {
+        let node = self.need(key)?;
+        match node.value {
+            Value::Flag(b) => Ok(b),
+            _ => Err(self.wrong_type(key, node)),
+        }
+    }
+
+    /// A string, if given. On the command line `--set machine.kernel=6.1` needs no
+    /// quotes, so there a number stands for its own text.
+    pub(super) fn opt_text(&self, key: &str) -> Result<Option<&'a str>, Error> {
+        let Some(node) = self.find(key) else { return Ok(None) };
+        match &node.value {
+            Value::Text(s) => Ok(Some(s)),
+            Value::Integer(_) | Value::Float(_) if self.sources.is_option(node.at) => {
+                Ok(Some(self.sources.text(node.at)))
+            }
+            _ => Err(self.wrong_type(key, node)),
+        }
+    }
+
+    /// A string that is not empty, if given.
+    pub(super) fn opt_name(&self, key: &str) -> Result<Option<&'a str>, Error> {
+        match self.opt_text(key)? {
+            Some(s) if s.trim().is_empty() => Err(self.error(key, "an empty name", "a name")),
+            other => Ok(other),
+        }
+    }
+
+    /// A string that is not empty.
+    pub(super) fn name(&self, key: &str) -> Result<&'a str, Error> {
+        self.need(key)?;
+        Ok(self.opt_name(key)?.unwrap_or(""))
+    }
+
+    /// One of the words of a choice: its position.
+    pub(super) fn choice(&self, key: &str) -> Result<usize, Error> {
+        let node = self.need(key)?;
+        let Kind::Choice(words) = self.spec(key).kind else { panic!("`{key}` is not a choice") };
+        let Some(text) = node.as_text() else { return Err(self.wrong_type(key, node)) };
+        words.iter().position(|w| *w == text).ok_or_else(|| {
+            let what = if key == "do" { "step" } else { key };
+            self.unknown_word(key, what, text, words)
+        })
+    }
+
+    /// The value of `key` is not one of `known`.
+    pub(super) fn unknown_word(&self, key: &str, what: &str, word: &str, known: &[&str]) -> Error {
+        let at = self.find(key).map_or(self.at, |n| n.at);
+        unknown(self.sources, at, &format!("{}: ", self.name_of(key)), what, word, known)
+    }
+
+    /// A kernel, if given.
+    pub(super) fn opt_kernel(&self, key: &str) -> Result<Option<Kernel>, Error> {
+        let Some(text) = self.opt_text(key)? else { return Ok(None) };
+        match Kernel::from_name(text) {
+            Some(k) => Ok(Some(k)),
+            None => {
+                let known = Kernel::ALL.map(Kernel::name);
+                Err(self.unknown_word(key, "kernel", text, &known))
+            }
+        }
+    }
+
+    /// The entries of a list; none if the key is not given.
+    pub(super) fn list(&self, key: &str) -> Result<&'a [Node], Error> {
+        match self.find(key) {
+            None => Ok(&[]),
+            Some(n) => n.list().ok_or_else(|| self.wrong_type(key, n)),
+        }
+    }
+
+    /// The entries of a table; none if the key is not given.
+    pub(super) fn table(&self, key: &str) -> Result<Option<&'a Table>, Error> {
+        match self.find(key) {
+            None => Ok(None),
+            Some(n) => n.table().map(Some).ok_or_else(|| self.wrong_type(key, n)),
+        }
+    }
+}
+
+fn expect_table<'a>(sources: &Sources, node: &'a Node, path: &str) -> Result<&'a Table, Error> {
+    node.table().ok_or_else(|| {
+        let list = if node.list().is_some() && !path.ends_with(']') {
+            format!(": [{path}], not [[{path}]]")
+        } else {
+            String::new()
+        };
+        let title = format!("{path}: found {}, write a table{list}", describe(&node.value));
+        sources.error(node.at, title, "write a table")
+    })
+}
+
+/// A value in messages: short ones are quoted, long ones named by their kind.
+pub(super) fn describe(value: &Value) -> String {
+    match value {
+        Value::Table(_) | Value::List(_) => kind_of(value).to_string(),
+        v => {
+            let shown = inline(v);
+            if shown.chars().count() > 40 {
+                kind_of(v).to_string()
+            } else {
+                format!("{} ({shown})", kind_of(v))
+            }
+        }
+    }
+}
+
+/// A word that is none of `known`, with the nearest of them.
+pub(super) fn unknown(
+    sources: &Sources,
+    at: At,
+    prefix: &str,
+    what: &str,
+    word: &str,
+    known: &[&str],
+) -> Error {
+    let mut title = format!("{prefix}unknown {what} `{word}`");
+    if known.is_empty() {
+        return sources.error(at, title, format!("there is no {what} to choose from"));
+    }
+    let label = match nearest(word, known) {
+        Some(n) => {
+            title.push_str(&format!(", did you mean `{n}`?"));
+            format!("write `{n}`")
+        }
+        None => format!("not a known {what}"),
+    };
+    sources.error(at, title, label).help(format!("known: {}", known.join(", ")))
+}
+
+/// The known word that `word` is probably meant to be.
+pub(super) fn nearest<'k>(word: &str, known: &[&'k str]) -> Option<&'k str> {
+    // A very long word is a mistake of another kind, and the distance is quadratic.
+    if word.len() > 100 {
+        return None;
+    }
+    let plain = |s: &str| s.to_lowercase().replace('_', "-");
+    let lowered = plain(word);
+    let distance = |k: &str| {
+        let k = plain(k);
+        let d = strsim::damerau_levenshtein(&lowered, &k);
+        // `memory-size` for `memory`: a part in common counts as near.
+        let within =
+            k.len() >= 4 && lowered.len() >= 4 && (k.contains(&lowered) || lowered.contains(&k));
+        if within { d.min(2) } else { d }
+    };
+    let best = known.iter().copied().min_by_key(|k| distance(k))?;
+    (distance(best) <= (word.chars().count() / 3).max(2)).then_some(best)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn nearest_words() {
+        let known = ["memory", "cpus", "swap", "page-cluster", "min_free_kbytes"];
+        for (word, found) in [
+            ("memroy", Some("memory")),
+            ("Memory", Some("memory")),
+            ("page_cluster", Some("page-cluster")),
+            ("min-free-kbytes", Some("min_free_kbytes")),
+            ("memory-size", Some("memory")),
+            ("colour-of-the-sky", None),
+        ] {
+            assert_eq!(nearest(word, &known), found, "{word}");
+        }
+    }
+}

@@ -1,0 +1,124 @@
+//! The scenario with every default written out, as TOML that gives the same runs.
+
+use std::fmt::Write;
+
+use super::keys::{Fallback, Kind, ROOT, TableSpec};
+use super::raw::{Node, Path, Sources, Step, Table, Value, inline, key};
+use super::read::{fill, spec_of_entry};
+use mmsim_core::machine::cost::CostModel;
+
+/// Writes the document; `overrides` are the paths that axes and variants set.
+pub(super) fn resolved(sources: &Sources, doc: &Table, name: &str) -> String {
+    let mut doc = doc.clone();
+    let kept = unfillable(sources, &doc);
+    fill(&mut doc, &ROOT);
+    if let Some(Value::List(tasks)) = doc.get_mut("task").map(|n| &mut n.value) {
+        for (i, old) in kept {
+            if let Some(t) = tasks.get_mut(i) {
+                *t = old;
+            }
+        }
+    }
+    if doc.get("name").is_none() {
+        doc.push("name", super::raw::At::DEFAULT, Node::text(name, super::raw::At::DEFAULT));
+    }
+    if let Some(Value::Table(m)) = doc.get_mut("machine").map(|n| &mut n.value)
+        && let Some(Value::Table(costs)) = m.get_mut("cost").map(|n| &mut n.value)
+    {
+        for (name, value) in CostModel::measured().fields() {
+            if costs.get(name).is_none() {
+                let at = super::raw::At::DEFAULT;
+                costs.push(name, at, Node::text(&value.to_string(), at));
+            }
+        }
+    }
+    let mut out = String::new();
+    section(&mut out, "", &doc, Some(&ROOT));
+    out
+}
+
+/// Tasks whose workload an axis or variant changes: defaults of the one would be unknown
+/// keys of the other, so these tasks stay as written.
+fn unfillable(sources: &Sources, doc: &Table) -> Vec<(usize, Node)> {
+    let axes = doc.get("axes").and_then(Node::table);
+    let variants = doc.get("variant").and_then(Node::list).unwrap_or(&[]);
+    let sets = variants.iter().filter_map(|v| v.table()?.get("set")?.table());
+    let paths = axes.into_iter().chain(sets).flat_map(|t| &t.entries);
+    let tasks = doc.get("task").and_then(Node::list).unwrap_or(&[]);
+    let mut kept = Vec::new();
+    for e in paths {
+        let Ok(Path { steps, .. }) = sources.path(&e.key, e.key_at) else { continue };
+        let [Step::Key(task), Step::Index(inner), rest @ ..] = steps.as_slice() else { continue };
+        // Also where steps or regions change, whose defaults hang on other keys too.
+        let changes = |s: &Step| match s {
+            Step::Key(k) => ["workload", "steps", "regions"].contains(&k.as_str()),
+            Step::Index(_) => false,
+        };
+        if task != "task" || !(rest.is_empty() || rest.iter().any(changes)) {
+            continue;
+        }
+        if let Some(t) = tasks.get(*inner) {
+            kept.push((*inner, t.clone()));
+        }
+    }
+    kept
+}
+
+/// One table with its header, then the tables within.
+fn section(out: &mut String, path: &str, table: &Table, spec: Option<&'static TableSpec>) {
+    let mut later = Vec::new();
+    let place =
+        |k: &str| spec.and_then(|s| s.keys().position(|x| x.name == k)).unwrap_or(usize::MAX);
+    let mut entries: Vec<_> = table.entries.iter().collect();
+    entries.sort_by_key(|e| place(&e.key));
+    for e in entries {
+        let kind = spec.and_then(|s| s.key(&e.key)).map(|k| k.kind);
+        let full = if path.is_empty() { key(&e.key) } else { format!("{path}.{}", key(&e.key)) };
+        match (&e.node.value, kind) {
+            (
+                Value::Table(t),
+                Some(k @ (Kind::Table(_) | Kind::Costs | Kind::Policy | Kind::Axes)),
+            ) if matches!(path, "" | "machine") && e.key != "swap" => {
+                later.push((full, vec![t], k))
+            }
+            (Value::List(l), Some(k @ (Kind::Tables(_) | Kind::Tasks))) if !l.is_empty() => {
+                later.push((full, l.iter().filter_map(Node::table).collect(), k));
+            }
+            (v, _) => {
+                let _ = writeln!(out, "{} = {}", key(&e.key), inline_value(v, kind));
+            }
+        }
+    }
+    // What is not written because nothing says it: a note for people.
+    if !path.starts_with("variant") {
+        for k in spec.iter().flat_map(|s| s.keys()) {
+            if let (Fallback::Auto(words), None) = (k.fallback, table.get(k.name)) {
+                let _ = writeln!(out, "# {}: {words}", k.name);
+            }
+        }
+    }
+    for (full, tables, kind) in later {
+        for t in tables {
+            let list = matches!(kind, Kind::Tables(_) | Kind::Tasks);
+            let header = if list { format!("[[{full}]]") } else { format!("[{full}]") };
+            let _ = write!(out, "\n{header}\n");
+            let spec = match kind {
+                Kind::Table(s) => Some(s),
+                k => spec_of_entry(t, k),
+            };
+            section(out, &full, t, spec);
+        }
+    }
+}
+
+/// A value after `key =`; steps one on a line.
+fn inline_value(value: &Value, kind: Option<Kind>) -> String {
+    match (value, kind) {
+        (Value::List(l), Some(Kind::Steps)) if !l.is_empty() => {
+            let lines: Vec<String> =
+                l.iter().map(|n| format!("    {},\n", inline(&n.value))).collect();
+            format!("[\n{}]", lines.concat())
+        }
+        _ => inline(value),
+    }
+}

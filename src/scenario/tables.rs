@@ -1,0 +1,633 @@
+//! The tables of all keys, in the order of the documentation. What their columns mean is
+//! said in [`super::keys`].
+
+use super::keys::{Fallback, KeySpec, Kind, MANY, TableSpec, U32};
+
+use Fallback::{Auto, Is, Required};
+use Kind::{
+    Axes, Choice, Costs, Count, Device, File, Flag, Limit, Number, Overrides, Policy, Rate,
+    Regions, Size, Steps, Table, Tables, Tasks, Text, Texts, Time,
+};
+
+const fn key(name: &'static str, kind: Kind, fallback: Fallback, doc: &'static str) -> KeySpec {
+    KeySpec { name, kind, fallback, doc }
+}
+
+/// The file itself.
+pub static ROOT: TableSpec = TableSpec {
+    title: "Top level",
+    doc: "What the file is, and how often it is run.",
+    groups: &[&[
+        key("schema", Count(1, 1), Is("1"), "version of this format"),
+        key("name", Text, Auto("the name of the file"), "name in reports"),
+        key("about", Text, Is("\"\""), "one sentence for people"),
+        key("seed", Count(0, MANY), Is("1"), "seed of all random draws of the first run"),
+        key("seeds", Count(1, 10_000), Is("1"), "runs per variant; the seeds count up from `seed`"),
+        key(
+            "expect-oom",
+            Flag,
+            Is("false"),
+            "running out of memory is the expected end, not a failure",
+        ),
+        key(
+            "bounds",
+            Flag,
+            Is("false"),
+            "also compute the misses of the optimum (MIN) on each run's own accesses",
+        ),
+        key("machine", Table(&MACHINE), Required, "the machine"),
+        key(
+            "reclaim",
+            Policy,
+            Auto("the preset of `machine.kernel`"),
+            "replacement policy of all variants",
+        ),
+        key("task", Tasks, Required, "the work, one `[[task]]` each"),
+        key(
+            "variant",
+            Tables(&VARIANT),
+            Auto("one variant called `default`"),
+            "what is compared, one `[[variant]]` each",
+        ),
+        key("axes", Axes, Auto("none"), "paths of keys and the values that each is run with"),
+    ]],
+};
+
+/// `[machine]`.
+pub static MACHINE: TableSpec = TableSpec {
+    title: "[machine]",
+    doc: "Give `memory`, or `[[machine.zone]]`, or `[[machine.node]]`.",
+    groups: &[&[
+        key("kernel", Kind::Kernel, Is("\"6.12\""), "whose memory management the machine follows"),
+        key(
+            "memory",
+            Size(256),
+            Auto("sum of the zones or nodes"),
+            "memory of a machine with one node, divided into zones as described above",
+        ),
+        key(
+            "zone",
+            Tables(&ZONE),
+            Auto("follows from `memory`"),
+            "zones of a machine with one node",
+        ),
+        key("node", Tables(&NODE), Auto("one node"), "nodes, each with `memory` or zones"),
+        key("cpus", Count(1, 1024), Is("1"), "CPUs"),
+        key(
+            "os-overhead",
+            Size(0),
+            Is("\"0 pages\""),
+            "held for good by the rest of the system, in every zone in proportion",
+        ),
+        key("swap", Table(&SWAP), Auto("no swap"), "swap space"),
+        key("file-device", Device, Is("\"nvme\""), "device under all files"),
+        key("vm", Table(&VM), Is("{}"), "sysctls"),
+        key(
+            "lru-batch",
+            Count(1, 512),
+            Auto("15 up to kernel 6.1, 31 in 6.12"),
+            "pages in a per-CPU LRU batch",
+        ),
+        key(
+            "batch-shift",
+            Count(0, 5),
+            Is("0"),
+            "divides batch sizes by a power of two, for machines of few pages; 0 is the kernel's own sizes",
+        ),
+        key(
+            "quantum",
+            Time,
+            Is("\"3ms\""),
+            "longest time slice while another thread waits for the CPU",
+        ),
+        key(
+            "run-ahead",
+            Time,
+            Is("\"100us\""),
+            "how far hits may run ahead of other threads; `0ns` is strict",
+        ),
+        key("cost", Costs, Is("{}"), "simulated CPU time of the steps of memory management"),
+        key("memcg", Tables(&MEMCG), Auto("the root alone"), "memory cgroups below the root"),
+    ]],
+};
+
+/// `[[machine.node]]`.
+pub static NODE: TableSpec = TableSpec {
+    title: "[[machine.node]]",
+    doc: "Nodes follow each other in physical memory. Give `memory` or zones.",
+    groups: &[&[
+        key("memory", Size(256), Auto("sum of its zones"), "memory of the node"),
+        key(
+            "zone",
+            Tables(&ZONE),
+            Auto("follows from `memory`"),
+            "zones of the node, `[[machine.node.zone]]`",
+        ),
+    ]],
+};
+
+/// `[[machine.zone]]`.
+pub static ZONE: TableSpec = TableSpec {
+    title: "[[machine.zone]]",
+    doc: "In address order. What is left out follows the kernel's formulas.",
+    groups: &[&[
+        key("kind", Choice(&["DMA", "DMA32", "Normal", "Movable"]), Required, "which zone"),
+        key("managed", Size(1), Required, "memory given to the page allocator"),
+        key(
+            "free-at-start",
+            Size(0),
+            Auto("all that is managed"),
+            "free memory when the run begins; the kernel holds the rest",
+        ),
+        key("min", Size(0), Auto("by formula"), "watermark; give all three or none"),
+        key("low", Size(0), Auto("by formula"), "watermark"),
+        key("high", Size(0), Auto("by formula"), "watermark"),
+        key(
+            "lowmem-reserve",
+            Size(0),
+            Auto("by formula"),
+            "kept from requests that could be served by a higher zone",
+        ),
+        key("pcp", Table(&PCP), Auto("by formula"), "per-CPU lists"),
+    ]],
+};
+
+/// `pcp` of a zone.
+pub static PCP: TableSpec = TableSpec {
+    title: "pcp of a zone",
+    doc: "`{ high = 0, batch = 1 }` switches per-CPU lists off.",
+    groups: &[&[
+        key("high", Count(0, U32), Required, "pages on a list before some go back"),
+        key("batch", Count(1, U32), Required, "pages moved at a time"),
+    ]],
+};
+
+/// `machine.swap`.
+pub static SWAP: TableSpec = TableSpec {
+    title: "machine.swap",
+    doc: "Swap space.",
+    groups: &[&[
+        key(
+            "size",
+            Size(0),
+            Required,
+            "usable slots, a page each; `0 pages` is swap that is always full",
+        ),
+        key("device", Device, Is("\"zram\""), "device under it"),
+    ]],
+};
+
+/// A device of one's own.
+pub static DEVICE: TableSpec = TableSpec {
+    title: "A device of one's own",
+    doc: "Instead of the name of a preset (`mmsim list devices`): `device = { read = \"80us\", write = \"20us\" }`.",
+    groups: &[&[
+        key("name", Text, Is("\"custom\""), "name in reports"),
+        key("read", Time, Required, "latency of a read request"),
+        key("write", Time, Required, "latency of a write request"),
+        key(
+            "servers",
+            Count(1, 65_536),
+            Auto("one for each CPU"),
+            "requests served at the same time",
+        ),
+        key("bandwidth", Rate, Auto("not limited"), "over all servers"),
+        key(
+            "synchronous",
+            Flag,
+            Is("false"),
+            "the CPU of the caller does the work (zram, ramdisk)",
+        ),
+        key(
+            "rotational",
+            Flag,
+            Is("false"),
+            "one shared swap cluster, readahead by offset, no latency for requests that continue the last",
+        ),
+        key(
+            "stored-bytes-per-page",
+            Count(0, 4096),
+            Is("0"),
+            "machine memory that a stored page takes (zram)",
+        ),
+    ]],
+};
+
+/// `[machine.vm]`.
+pub static VM: TableSpec = TableSpec {
+    title: "[machine.vm]",
+    doc: "The names of /proc/sys/vm, and of two files of /sys. As in the kernel, the name carries the unit.",
+    groups: &[&[
+        key(
+            "swappiness",
+            Count(0, 200),
+            Is("60"),
+            "weight of anonymous memory in reclaim; at most 100 before kernel 5.8",
+        ),
+        key("page-cluster", Count(0, 31), Is("3"), "log2 of the pages of swap readahead"),
+        key(
+            "min_free_kbytes",
+            Count(128, 262_144),
+            Auto("by formula"),
+            "base of the watermarks, KiB",
+        ),
+        key(
+            "watermark_scale_factor",
+            Count(1, 3000),
+            Is("10"),
+            "distance of the watermarks, 1/10000 of a zone",
+        ),
+        key(
+            "watermark_boost_factor",
+            Count(0, 1_000_000),
+            Is("15000"),
+            "boost after fragmentation, 1/10000 of the high watermark",
+        ),
+        key(
+            "percpu_pagelist_high_fraction",
+            Count(0, U32),
+            Is("0"),
+            "size of per-CPU lists as a fraction of the zone; 0 is the kernel's rule, else at least 8",
+        ),
+        key(
+            "dirty_background_ratio",
+            Count(0, 100),
+            Is("10"),
+            "percent of available memory at which writeback begins",
+        ),
+        key("dirty_ratio", Count(0, 100), Is("20"), "percent at which writers are throttled"),
+        key("read_ahead_kb", Count(0, 1 << 20), Is("128"), "largest file readahead, KiB"),
+        key(
+            "fault_around_bytes",
+            Count(4096, 1 << 21),
+            Is("65536"),
+            "mapped around a file fault, a power of two; 4096 is off",
+        ),
+    ]],
+};
+
+/// `[[machine.memcg]]`.
+pub static MEMCG: TableSpec = TableSpec {
+    title: "[[machine.memcg]]",
+    doc: "A child of the root group, with the files of cgroup v2.",
+    groups: &[&[
+        key("name", Text, Required, "name, for `task.memcg` and reports"),
+        key("min", Size(0), Is("\"0 pages\""), "never reclaimed below this"),
+        key("low", Size(0), Is("\"0 pages\""), "reclaimed below this only if nothing else is left"),
+        key("high", Limit, Is("\"max\""), "throttled and reclaimed above this"),
+        key("max", Limit, Is("\"max\""), "hard limit"),
+        key("swap-max", Limit, Is("\"max\""), "limit of swapped memory"),
+    ]],
+};
+
+/// `[[variant]]`.
+pub static VARIANT: TableSpec = TableSpec {
+    title: "[[variant]]",
+    doc: "The same work on another machine or under another policy.",
+    groups: &[&[
+        key("name", Text, Required, "name in reports, unique"),
+        key(
+            "kernel",
+            Kind::Kernel,
+            Auto("that of the machine"),
+            "sets `machine.kernel` and the reclaim preset of that kernel (`classic-v` and the version)",
+        ),
+        key(
+            "reclaim",
+            Policy,
+            Auto("that of the file"),
+            "`preset` and knobs, on top of `[reclaim]`",
+        ),
+        key(
+            "set",
+            Overrides,
+            Auto("nothing"),
+            "other keys by path: `set = { \"machine.vm.swappiness\" = 100 }`",
+        ),
+    ]],
+};
+
+const REGION_KINDS: &[&str] = &["anon", "file-shared", "file-private", "read"];
+
+const TASK: &[KeySpec] = &[
+    key("workload", Choice(WORKLOADS), Required, "what it does"),
+    key("name", Text, Auto("the workload, with a number if it repeats"), "name in reports, unique"),
+    key("threads", Count(1, 1024), Is("1"), "threads of each process; they share its regions"),
+    key("processes", Count(1, 1024), Is("1"), "processes, each with regions of its own"),
+    key("memcg", Text, Auto("the root"), "memory cgroup"),
+    key("start", Time, Is("\"0ns\""), "when it begins"),
+];
+
+/// The names of all workloads.
+pub const WORKLOADS: &[&str] =
+    &["ebizzy", "zipf", "uniform", "sequential", "cyclic", "phased", "replay", "script"];
+
+const RANDOM: &[KeySpec] = &[
+    key("memory", Size(1), Required, "size of the region"),
+    key(
+        "accesses",
+        Count(1, MANY),
+        Auto("`duration` decides"),
+        "page accesses of all threads of a process together",
+    ),
+    key("duration", Time, Auto("`accesses` decides"), "instead of `accesses`: how long"),
+    key(
+        "windows",
+        Count(1, 10_000),
+        Is("1"),
+        "equal parts that are reported as phases of their own",
+    ),
+    key("write-permille", Count(0, 1000), Is("0"), "writes per 1000 accesses"),
+    key(
+        "map",
+        Choice(&["scatter", "identity"]),
+        Is("\"scatter\""),
+        "whether popular pages lie scattered or in order of popularity",
+    ),
+    key(
+        "region",
+        Choice(REGION_KINDS),
+        Is("\"anon\""),
+        "what is accessed: anonymous memory, a mapped file, or a file through read()",
+    ),
+    key("think", Time, Is("\"0ns\""), "computing between two accesses"),
+];
+
+const SCAN: &[KeySpec] = &[
+    key("memory", Size(1), Required, "size of the region"),
+    key("write", Flag, Is("false"), "write instead of read"),
+    key(
+        "region",
+        Choice(REGION_KINDS),
+        Is("\"anon\""),
+        "what is accessed: anonymous memory, a mapped file, or a file through read()",
+    ),
+];
+
+/// `ebizzy`.
+pub static EBIZZY: TableSpec = TableSpec {
+    title: "workload = \"ebizzy\"",
+    doc: "Copies a chunk, chosen at random, into a fresh buffer and searches it; one such copy is a record. Give `records` or `duration`.",
+    groups: &[
+        TASK,
+        &[
+            key("memory", Size(1), Required, "all chunks together"),
+            key(
+                "chunk",
+                Size(1),
+                Is("\"512KiB\""),
+                "size of a chunk; `memory` is a multiple of it",
+            ),
+            key(
+                "records",
+                Count(1, MANY),
+                Auto("`duration` decides"),
+                "records of all threads of a process together",
+            ),
+            key("duration", Time, Auto("`records` decides"), "instead of `records`: how long"),
+            key(
+                "zipf",
+                Number(0.0, 10.0),
+                Auto("`generator` decides"),
+                "choose chunks by a zipf law with this exponent",
+            ),
+            key(
+                "generator",
+                Choice(&["lcg", "lcg-broken"]),
+                Auto("`lcg`, unless `zipf` is given"),
+                "the program's own generator; the broken one chooses chunk 0 only",
+            ),
+            key(
+                "copy-buffer",
+                Choice(&["remap", "reuse", "none"]),
+                Is("\"remap\""),
+                "fresh pages for every copy, the same pages, or no copy",
+            ),
+            key(
+                "permutation",
+                Choice(&["shuffled", "identity"]),
+                Is("\"shuffled\""),
+                "where popular chunks lie",
+            ),
+            key("compute", Time, Is("\"0ns\""), "computing for each record, besides its accesses"),
+        ],
+    ],
+};
+
+/// `zipf`.
+pub static ZIPF: TableSpec = TableSpec {
+    title: "workload = \"zipf\"",
+    doc: "Pages of one region by a zipf law, after a first pass that populates it. Give `accesses` or `duration`.",
+    groups: &[
+        TASK,
+        &[key("theta", Number(0.0, 10.0), Is("0.99"), "exponent: 0 is uniform")],
+        RANDOM,
+    ],
+};
+
+/// `uniform`.
+pub static UNIFORM: TableSpec = TableSpec {
+    title: "workload = \"uniform\"",
+    doc: "All pages of one region with equal chance, after a first pass that populates it. Give `accesses` or `duration`.",
+    groups: &[TASK, RANDOM],
+};
+
+/// `sequential`.
+pub static SEQUENTIAL: TableSpec = TableSpec {
+    title: "workload = \"sequential\"",
+    doc: "A region from the first page to the last, once unless told otherwise.",
+    groups: &[TASK, SCAN, &[key("passes", Count(1, MANY), Is("1"), "how often")]],
+};
+
+/// `cyclic`.
+pub static CYCLIC: TableSpec = TableSpec {
+    title: "workload = \"cyclic\"",
+    doc: "A region from the first page to the last, again and again.",
+    groups: &[TASK, SCAN, &[key("passes", Count(1, MANY), Required, "how often")]],
+};
+
+/// `phased`.
+pub static PHASED: TableSpec = TableSpec {
+    title: "workload = \"phased\"",
+    doc: "Regions, and a list of steps over them.",
+    groups: &[
+        TASK,
+        &[
+            key("regions", Regions, Required, "regions by name, see below"),
+            key("steps", Steps, Required, "list of tables with `do`, see below"),
+        ],
+    ],
+};
+
+/// `replay`.
+pub static REPLAY: TableSpec = TableSpec {
+    title: "workload = \"replay\"",
+    doc: "The accesses of a stored trace.",
+    groups: &[
+        TASK,
+        &[
+            key("trace", File, Required, "trace file"),
+            key("repeat", Count(1, MANY), Is("1"), "how often"),
+            key("think", Time, Is("\"0ns\""), "computing between two accesses"),
+            key(
+                "mode",
+                Choice(&["closed", "timed"]),
+                Is("\"closed\""),
+                "as fast as memory allows, or at the recorded times",
+            ),
+            key("region", Choice(REGION_KINDS), Is("\"anon\""), "what the pages of the trace are"),
+        ],
+    ],
+};
+
+/// `script`.
+pub static SCRIPT: TableSpec = TableSpec {
+    title: "workload = \"script\"",
+    doc: "A command list in the notation of the recorded reference experiments. Give `file` or `commands`.",
+    groups: &[
+        TASK,
+        &[
+            key("file", File, Auto("`commands` decides"), "file with one command a line"),
+            key("commands", Texts, Auto("`file` decides"), "the commands themselves"),
+        ],
+    ],
+};
+
+/// The workloads with their tables.
+pub static TASKS: &[(&str, &TableSpec)] = &[
+    ("ebizzy", &EBIZZY),
+    ("zipf", &ZIPF),
+    ("uniform", &UNIFORM),
+    ("sequential", &SEQUENTIAL),
+    ("cyclic", &CYCLIC),
+    ("phased", &PHASED),
+    ("replay", &REPLAY),
+    ("script", &SCRIPT),
+];
+
+/// The keys that every task has.
+pub static TASK_COMMON: TableSpec = TableSpec {
+    title: "[[task]]",
+    doc: "Every task has these keys, and those of its workload.",
+    groups: &[TASK],
+};
+
+/// A region of `phased`.
+pub static REGION: TableSpec = TableSpec {
+    title: "Regions of `phased`",
+    doc: "`regions = { cold = { memory = \"512MiB\" }, log = { memory = \"64MiB\", kind = \"read\" } }`",
+    groups: &[&[
+        key("memory", Size(1), Auto("`pages` decides"), "size"),
+        key("pages", Count(1, U32), Auto("`memory` decides"), "size in pages, instead of `memory`"),
+        key(
+            "kind",
+            Choice(REGION_KINDS),
+            Is("\"anon\""),
+            "anonymous memory, a mapped file, or a file through read()",
+        ),
+    ]],
+};
+
+const DO: &[KeySpec] = &[key("do", Choice(STEP_NAMES), Required, "which step this is")];
+
+/// The names of all steps.
+pub const STEP_NAMES: &[&str] = &[
+    "allocate",
+    "touch",
+    "window",
+    "zipf",
+    "read",
+    "write",
+    "madvise",
+    "free",
+    "sleep",
+    "compute",
+    "records",
+    "barrier",
+    "drop-caches",
+    "memcg-reclaim",
+    "phase",
+    "repeat",
+];
+
+const PART: &[KeySpec] = &[
+    key("region", Text, Required, "name of the region"),
+    key("first", Size(0), Is("\"0 pages\""), "where in the region it begins"),
+    key("size", Size(1), Auto("to the end of the region"), "how much of it"),
+];
+const WHOLE: &[KeySpec] = &[key("region", Text, Required, "name of the region")];
+const PASSES: &[KeySpec] = &[
+    key("write", Flag, Is("false"), "write instead of read"),
+    key("passes", Count(1, MANY), Is("1"), "how often"),
+];
+const FOR: &[KeySpec] = &[key("time", Time, Required, "how long")];
+
+macro_rules! steps {
+    ($($name:literal, $doc:literal, [$($group:expr),*];)*) => {
+        /// The steps of `phased` with their tables.
+        pub static STEPS: &[(&str, TableSpec)] = &[$(($name, TableSpec {
+            title: concat!("do = \"", $name, "\""),
+            doc: $doc,
+            groups: &[DO, $($group),*],
+        }),)*];
+    };
+}
+
+steps! {
+    "allocate", "Maps the region and, unless told otherwise, writes every page once.",
+        [WHOLE, &[key("populate", Flag, Is("true"), "touch every page")]];
+    "touch", "Touches pages in ascending order.", [PART, PASSES];
+    "window", "Touches the next `size` of a region and remembers where it stopped; begins anew at its end.",
+        [WHOLE, &[
+            key("size", Size(1), Required, "how much at a time"),
+            key("advance", Size(0), Auto("`size`"), "how far the window moves each time"),
+            key("write", Flag, Is("false"), "write instead of read"),
+        ]];
+    "zipf", "Touches pages of a region by a zipf law.",
+        [WHOLE, &[
+            key("theta", Number(0.0, 10.0), Is("0.99"), "exponent: 0 is uniform"),
+            key("accesses", Count(1, MANY), Required, "page accesses"),
+            key("write-permille", Count(0, 1000), Is("0"), "writes per 1000 accesses"),
+            key("map", Choice(&["scatter", "identity"]), Is("\"scatter\""), "whether popular pages lie scattered or in order"),
+        ]];
+    "read", "Reads a file region through read().", [PART];
+    "write", "Writes a file region through write().", [PART];
+    "madvise", "Gives advice on pages of a region.",
+        [PART, &[key("advice", Choice(ADVICE), Required, "which, named as MADV_ in lower case")]];
+    "free", "Unmaps the region.", [WHOLE];
+    "sleep", "Sleeps.", [FOR];
+    "compute", "Uses the CPU without touching memory.", [FOR];
+    "records", "Counts records as done.", [&[key("count", Count(1, U32), Is("1"), "how many")]];
+    "barrier", "Waits until all threads of the process are here.", [];
+    "drop-caches", "Writes 1 to drop_caches.", [];
+    "memcg-reclaim", "Writes to memory.reclaim of the task's own group.", [&[key("memory", Size(1), Required, "how much")]];
+    "phase", "From here on, up to the next such step, results are reported under this name (before the first: `setup`).",
+        [&[key("name", Text, Required, "name of the phase")]];
+    "repeat", "Repeats steps.",
+        [&[key("times", Count(1, U32), Required, "how often"), key("steps", Steps, Required, "the steps")]];
+}
+
+/// The names of advice, in the order of `Advice`.
+pub const ADVICE: &[&str] = &[
+    "dontneed",
+    "free",
+    "cold",
+    "pageout",
+    "willneed",
+    "populate-read",
+    "populate-write",
+    "sequential",
+    "random",
+    "normal",
+];
+
+/// All tables in the order of the documentation.
+pub fn all_tables() -> Vec<&'static TableSpec> {
+    let mut all: Vec<&'static TableSpec> =
+        vec![&ROOT, &MACHINE, &NODE, &ZONE, &PCP, &SWAP, &DEVICE, &VM, &MEMCG, &VARIANT];
+    all.push(&TASK_COMMON);
+    all.extend(TASKS.iter().map(|t| t.1));
+    all.push(&REGION);
+    all.extend(STEPS.iter().map(|s| &s.1));
+    all
+}

@@ -1,0 +1,398 @@
+//! From `[[task]]` to what tasks do.
+
+use std::path::{Path, PathBuf};
+
+use mmsim_core::workload::Advice;
+
+use super::keys::{Kind, REGION, STEP_NAMES, WORKLOADS};
+use super::raw::{Node, Sources, Value};
+use super::read::{Reader, describe, unknown};
+use super::units::show_pages;
+use super::workload::{
+    ChunkChoice, CopyBuffer, Ebizzy, Extent, Part, Phased, RandomAccess, RankMap, RegionKind,
+    RegionSpec, Replay, ReplayMode, Scan, Script, Step, TaskSpec, WorkloadSpec,
+};
+use crate::error::Error;
+
+/// In the order of the words of `region` and `kind`.
+const REGION_KINDS: [RegionKind; 4] =
+    [RegionKind::Anon, RegionKind::FileShared, RegionKind::FilePrivate, RegionKind::Read];
+
+/// In the order of the words of `advice`.
+const ADVICE: [Advice; 10] = [
+    Advice::DontNeed,
+    Advice::Free,
+    Advice::Cold,
+    Advice::PageOut,
+    Advice::WillNeed,
+    Advice::PopulateRead,
+    Advice::PopulateWrite,
+    Advice::Sequential,
+    Advice::Random,
+    Advice::Normal,
+];
+
+/// Reads all tasks. `memcgs` are the groups of the machine, `dir` the scenario's folder.
+pub(super) fn tasks(
+    root: &Reader<'_>,
+    memcgs: &[&str],
+    dir: &Path,
+) -> Result<Vec<TaskSpec>, Error> {
+    let list = root.list("task")?;
+    if list.is_empty() {
+        return match root.find("task") {
+            Some(_) => Err(root.error("task", "no task at all", "at least one [[task]]")),
+            None => Err(root.sources.error(
+                root.at,
+                "there is no task, so nothing would run",
+                "add a [[task]] with `workload`",
+            )),
+        };
+    }
+    let mut tasks: Vec<TaskSpec> = Vec::new();
+    for (i, node) in list.iter().enumerate() {
+        let path = format!("task[{i}]");
+        let r = Reader::open_by(root.sources, node, Kind::Tasks, &path)?;
+        let work = workload(&r, dir)?;
+        let given = r.opt_name("name")?;
+        if given.is_some_and(|n| tasks.iter().any(|t| t.name == n)) {
+            let found = format!("\"{}\" names two tasks", given.unwrap_or(""));
+            return Err(r.error("name", found, "another name"));
+        }
+        let memcg = r.opt_name("memcg")?;
+        if let Some(m) = memcg.filter(|m| !memcgs.contains(m)) {
+            return Err(r.unknown_word("memcg", "memory cgroup", m, memcgs));
+        }
+        let name = match given {
+            Some(n) => n.to_string(),
+            None => free_name(work.name(), &tasks, list),
+        };
+        tasks.push(TaskSpec {
+            name,
+            threads: r.count_u32("threads")?,
+            processes: r.count_u32("processes")?,
+            memcg: memcg.map(str::to_string),
+            start: r.time("start")?,
+            work,
+        });
+    }
+    Ok(tasks)
+}
+
+/// `zipf`, or `zipf-2` and so on where that is taken, now or by a name further down.
+fn free_name(base: &str, before: &[TaskSpec], all: &[Node]) -> String {
+    let taken = |n: &str| {
+        let given =
+            |t: &Node| t.table().and_then(|t| t.get("name")).and_then(Node::as_text) == Some(n);
+        before.iter().any(|t| t.name == n) || all.iter().any(given)
+    };
+    let mut name = base.to_string();
+    let mut k = 2;
+    while taken(&name) {
+        name = format!("{base}-{k}");
+        k += 1;
+    }
+    name
+}
+
+fn workload(r: &Reader<'_>, dir: &Path) -> Result<WorkloadSpec, Error> {
+    let which = WORKLOADS[r.choice("workload")?];
+    Ok(match which {
+        "ebizzy" => WorkloadSpec::Ebizzy(ebizzy(r)?),
+        "zipf" => WorkloadSpec::Zipf(random_access(r, r.number("theta")?)?),
+        "uniform" => WorkloadSpec::Uniform(random_access(r, 0.0)?),
+        "sequential" => WorkloadSpec::Sequential(scan(r)?),
+        "cyclic" => WorkloadSpec::Cyclic(scan(r)?),
+        "phased" => WorkloadSpec::Phased(phased(r)?),
+        "replay" => WorkloadSpec::Replay(Replay {
+            trace: file(r, "trace", dir)?,
+            repeat: r.count("repeat")?,
+            think: r.time("think")?,
+            mode: [ReplayMode::Closed, ReplayMode::Timed][r.choice("mode")?],
+            region: region_kind(r, "region")?,
+        }),
+        "script" => WorkloadSpec::Script(script(r, dir)?),
+        other => unreachable!("workload {other} has no reader"),
+    })
+}
+
+fn region_kind(r: &Reader<'_>, key: &str) -> Result<RegionKind, Error> {
+    Ok(REGION_KINDS[r.choice(key)?])
+}
+
+fn rank_map(r: &Reader<'_>, key: &str) -> Result<RankMap, Error> {
+    Ok([RankMap::Scatter, RankMap::Identity][r.choice(key)?])
+}
+
+/// Exactly one of an amount of work and a duration.
+fn extent(r: &Reader<'_>, work: &str) -> Result<Extent, Error> {
+    r.one_of(work, "duration")?;
+    Ok(match r.opt_time_of_work("duration")? {
+        Some(t) => Extent::Time(t),
+        None => Extent::Work(r.count(work)?),
+    })
+}
+
+fn random_access(r: &Reader<'_>, theta: f64) -> Result<RandomAccess, Error> {
+    Ok(RandomAccess {
+        pages: r.pages_u32("memory")?,
+        theta,
+        extent: extent(r, "accesses")?,
+        windows: r.count_u32("windows")?,
+        write_permille: r.count_u32("write-permille")?,
+        map: rank_map(r, "map")?,
+        region: region_kind(r, "region")?,
+        think: r.time("think")?,
+    })
+}
+
+fn scan(r: &Reader<'_>) -> Result<Scan, Error> {
+    Ok(Scan {
+        pages: r.pages_u32("memory")?,
+        passes: r.count("passes")?,
+        write: r.flag("write")?,
+        region: region_kind(r, "region")?,
+    })
+}
+
+fn ebizzy(r: &Reader<'_>) -> Result<Ebizzy, Error> {
+    r.at_most_one("zipf", "generator")?;
+    let (pages, chunk_pages) = (r.pages_u32("memory")?, r.pages_u32("chunk")?);
+    if pages % chunk_pages != 0 {
+        let found = format!(
+            "{} is not a whole number of chunks of {}",
+            show_pages(u64::from(pages)),
+            show_pages(u64::from(chunk_pages))
+        );
+        let up = u64::from(pages).next_multiple_of(u64::from(chunk_pages));
+        return Err(r.error("memory", found, format!("\"{}\"", show_pages(up))));
+    }
+    let choice = match r.opt_number("zipf")? {
+        Some(theta) => ChunkChoice::Zipf(theta),
+        None if r.has("generator") => {
+            [ChunkChoice::Lcg, ChunkChoice::LcgBroken][r.choice("generator")?]
+        }
+        None => ChunkChoice::Lcg,
+    };
+    Ok(Ebizzy {
+        pages,
+        chunk_pages,
+        extent: extent(r, "records")?,
+        choice,
+        copy_buffer: [CopyBuffer::Remap, CopyBuffer::Reuse, CopyBuffer::None]
+            [r.choice("copy-buffer")?],
+        permutation: rank_map(r, "permutation")?,
+        compute: r.time("compute")?,
+    })
+}
+
+/// A file that must exist, relative to the scenario's folder.
+fn file(r: &Reader<'_>, key: &str, dir: &Path) -> Result<PathBuf, Error> {
+    let written = r.name(key)?;
+    let path = dir.join(written);
+    if path.is_dir() {
+        return Err(r.error(key, format!("`{written}` is a directory"), "the name of a file"));
+    }
+    if !path.is_file() {
+        let found = format!("there is no file `{written}`");
+        return Err(r.error(key, found, "a name relative to the scenario file"));
+    }
+    Ok(path)
+}
+
+fn script(r: &Reader<'_>, dir: &Path) -> Result<Script, Error> {
+    r.one_of("file", "commands")?;
+    if r.has("file") {
+        return Ok(Script::File(file(r, "file", dir)?));
+    }
+    let list = r.list("commands")?;
+    if list.is_empty() {
+        return Err(r.error("commands", "no command at all", "at least one command"));
+    }
+    let mut commands = Vec::new();
+    for (i, n) in list.iter().enumerate() {
+        let Some(text) = n.as_text() else {
+            let found = describe(&n.value);
+            let title = format!("{}[{i}]: found {found}, write a string", r.name_of("commands"));
+            return Err(r.sources.error(n.at, title, "write a string"));
+        };
+        commands.push(text.to_string());
+    }
+    Ok(Script::Commands(commands))
+}
+
+fn phased(r: &Reader<'_>) -> Result<Phased, Error> {
+    r.need("regions")?;
+    let mut regions = Vec::new();
+    for e in r.table("regions")?.map_or(&[][..], |t| &t.entries) {
+        let path = format!("{}.{}", r.name_of("regions"), e.key);
+        let g = Reader::open(r.sources, &e.node, &REGION, &path)?;
+        g.one_of("memory", "pages")?;
+        let pages = match g.opt_pages_u32("memory")? {
+            Some(n) => n,
+            None => g.count_u32("pages")?,
+        };
+        regions.push(RegionSpec { name: e.key.clone(), pages, kind: region_kind(&g, "kind")? });
+    }
+    if regions.is_empty() {
+        return Err(r.error("regions", "no region at all", "at least one region"));
+    }
+    if regions.len() > usize::from(u16::MAX) {
+        return Err(r.error("regions", "too many regions", "at most 65535"));
+    }
+    let names: Vec<&str> = regions.iter().map(|g| g.name.as_str()).collect();
+    r.need("steps")?;
+    let path = r.name_of("steps");
+    let steps = steps(r.sources, r.need("steps")?, &path, &regions, &names)?;
+    Ok(Phased { regions, steps })
+}
+
+fn steps(
+    sources: &Sources,
+    node: &Node,
+    path: &str,
+    regions: &[RegionSpec],
+    names: &[&str],
+) -> Result<Vec<Step>, Error> {
+    let Value::List(list) = &node.value else {
+        let found = describe(&node.value);
+        let title = format!("{path}: found {found}, write a list of tables");
+        return Err(sources.error(node.at, title, "write a list of tables"));
+    };
+    if list.is_empty() {
+        let title = format!("{path}: no step at all, write at least one");
+        return Err(sources.error(node.at, title, "write at least one step"));
+    }
+    let mut out = Vec::new();
+    for (i, n) in list.iter().enumerate() {
+        let path = format!("{path}[{i}]");
+        let r = Reader::open_by(sources, n, Kind::Steps, &path)?;
+        out.push(StepReader { r, regions, names }.step()?);
+    }
+    Ok(out)
+}
+
+/// One step beside the regions that it may name.
+struct StepReader<'a> {
+    r: Reader<'a>,
+    regions: &'a [RegionSpec],
+    names: &'a [&'a str],
+}
+
+impl StepReader<'_> {
+    fn step(&self) -> Result<Step, Error> {
+        let r = &self.r;
+        Ok(match STEP_NAMES[r.choice("do")?] {
+            "allocate" => Step::Allocate { region: self.mapped()?, populate: r.flag("populate")? },
+            "touch" => Step::Touch {
+                part: self.part()?,
+                write: r.flag("write")?,
+                passes: r.count("passes")?,
+            },
+            "window" => {
+                let region = self.region()?;
+                let pages = self.within(region, "size", r.pages("size")?)?;
+                let advance = match r.opt_pages("advance")? {
+                    Some(n) => self.within(region, "advance", n)?,
+                    None => pages,
+                };
+                Step::Window { region, pages, advance, write: r.flag("write")? }
+            }
+            "zipf" => Step::Zipf {
+                region: self.region()?,
+                theta: r.number("theta")?,
+                accesses: r.count("accesses")?,
+                write_permille: r.count_u32("write-permille")?,
+                map: rank_map(r, "map")?,
+            },
+            "read" => Step::Read(self.file_part()?),
+            "write" => Step::Write(self.file_part()?),
+            "madvise" => {
+                self.mapped()?;
+                Step::Madvise { part: self.part()?, advice: ADVICE[r.choice("advice")?] }
+            }
+            "free" => Step::Free { region: self.mapped()? },
+            "sleep" => Step::Sleep(r.time("time")?),
+            "compute" => Step::Compute(r.time("time")?),
+            "records" => Step::Records(r.count_u32("count")?),
+            "barrier" => Step::Barrier,
+            "drop-caches" => Step::DropCaches,
+            "memcg-reclaim" => Step::MemcgReclaim(r.pages_u32("memory")?),
+            "phase" => Step::Phase(r.name("name")?.to_string()),
+            "repeat" => {
+                let path = r.name_of("steps");
+                let steps = steps(r.sources, r.need("steps")?, &path, self.regions, self.names)?;
+                Step::Repeat { times: r.count_u32("times")?, steps }
+            }
+            other => unreachable!("step {other} has no reader"),
+        })
+    }
+
+    fn region(&self) -> Result<usize, Error> {
+        let name = self.r.name("region")?;
+        self.names.iter().position(|n| *n == name).ok_or_else(|| {
+            let (at, prefix) =
+                (self.r.need("region").map_or(self.r.at, |n| n.at), self.r.name_of("region"));
+            unknown(self.r.sources, at, &format!("{prefix}: "), "region", name, self.names)
+        })
+    }
+
+    /// A region that has a mapping.
+    fn mapped(&self) -> Result<usize, Error> {
+        let i = self.region()?;
+        if self.regions[i].kind == RegionKind::Read {
+            let found = format!("`{}` is never mapped (kind = \"read\")", self.names[i]);
+            return Err(self.r.error("region", found, "a region of another kind"));
+        }
+        Ok(i)
+    }
+
+    fn within(&self, region: usize, key: &str, pages: u64) -> Result<u32, Error> {
+        let all = self.regions[region].pages;
+        match u32::try_from(pages) {
+            Ok(n) if n <= all => Ok(n),
+            _ => {
+                let found = format!(
+                    "{} is more than the region `{}`",
+                    show_pages(pages),
+                    self.names[region]
+                );
+                let write = format!("at most \"{}\"", show_pages(u64::from(all)));
+                Err(self.r.error(key, found, write))
+            }
+        }
+    }
+
+    fn part(&self) -> Result<Part, Error> {
+        let region = self.region()?;
+        let all = self.regions[region].pages;
+        let first = self.r.pages("first")?;
+        if first >= u64::from(all) {
+            let found =
+                format!("{} is beyond the end of `{}`", show_pages(first), self.names[region]);
+            let write = format!("less than \"{}\"", show_pages(u64::from(all)));
+            return Err(self.r.error("first", found, write));
+        }
+        let first = first as u32;
+        let pages = match self.r.opt_pages("size")? {
+            None => all - first,
+            Some(n) if n <= u64::from(all - first) => n as u32,
+            Some(n) => {
+                let found =
+                    format!("{} reaches beyond the end of `{}`", show_pages(n), self.names[region]);
+                let write = format!("at most \"{}\"", show_pages(u64::from(all - first)));
+                return Err(self.r.error("size", found, write));
+            }
+        };
+        Ok(Part { region, first, pages })
+    }
+
+    fn file_part(&self) -> Result<Part, Error> {
+        let part = self.part()?;
+        if self.regions[part.region].kind == RegionKind::Anon {
+            let found = format!("`{}` is anonymous memory, not a file", self.names[part.region]);
+            return Err(self.r.error("region", found, "a region with kind = \"read\""));
+        }
+        Ok(part)
+    }
+}

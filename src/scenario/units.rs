@@ -1,0 +1,268 @@
+//! Quantities as people write them: sizes, durations and rates with their units.
+//!
+//! A number without a unit is refused rather than guessed at, and so are `MB` and `GB`
+//! for memory, which half of the world reads as powers of ten. Fractions are exact:
+//! `"1.5GiB"` is fine, `"0.3ns"` is not.
+
+use mmsim_core::base::time::SimDuration;
+
+/// Bytes of a page.
+pub const PAGE_SIZE: u64 = 4096;
+
+/// What was wrong with a quantity, and what to write instead.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub(super) struct BadQuantity {
+    pub(super) found: String,
+    pub(super) write: String,
+}
+
+/// A unit and how many base units (bytes, nanoseconds, bytes per second) it has.
+type Unit = (&'static str, u128);
+
+const SIZE: &[Unit] = &[
+    ("B", 1),
+    ("KiB", 1 << 10),
+    ("MiB", 1 << 20),
+    ("GiB", 1 << 30),
+    ("TiB", 1 << 40),
+    ("page", PAGE_SIZE as u128),
+    ("pages", PAGE_SIZE as u128),
+];
+const TIME: &[Unit] = &[
+    ("ns", 1),
+    ("us", 1_000),
+    ("µs", 1_000),
+    ("ms", 1_000_000),
+    ("s", 1_000_000_000),
+    ("min", 60_000_000_000),
+];
+const RATE: &[Unit] = &[
+    ("B/s", 1),
+    ("kB/s", 1_000),
+    ("MB/s", 1_000_000),
+    ("GB/s", 1_000_000_000),
+    ("KiB/s", 1 << 10),
+    ("MiB/s", 1 << 20),
+    ("GiB/s", 1 << 30),
+];
+
+/// A family of units: its name for messages, its units, an example.
+struct Family {
+    name: &'static str,
+    base: &'static str,
+    units: &'static [Unit],
+    usual: &'static str,
+    example: &'static str,
+}
+
+const SIZES: Family =
+    Family { name: "a size", base: "bytes", units: SIZE, usual: "MiB", example: "64MiB" };
+const TIMES: Family =
+    Family { name: "a duration", base: "nanoseconds", units: TIME, usual: "ms", example: "5ms" };
+const RATES: Family = Family {
+    name: "a rate",
+    base: "bytes per second",
+    units: RATE,
+    usual: "MB/s",
+    example: "150MB/s",
+};
+
+/// Pages of a size such as `64MiB` or `100 pages`.
+pub(super) fn pages(text: &str) -> Result<u64, BadQuantity> {
+    let bytes = SIZES.parse(text)?;
+    if bytes % PAGE_SIZE != 0 {
+        return Err(BadQuantity {
+            found: format!("\"{text}\" is not a whole number of pages of 4KiB"),
+            write: format!("\"{}\"", show_pages((bytes / PAGE_SIZE + 1).min(u64::MAX / PAGE_SIZE))),
+        });
+    }
+    Ok(bytes / PAGE_SIZE)
+}
+
+/// A duration such as `5ms`.
+pub(super) fn duration(text: &str) -> Result<SimDuration, BadQuantity> {
+    TIMES.parse(text).map(SimDuration::from_nanos)
+}
+
+/// Bytes per second of a rate such as `150MB/s`.
+pub(super) fn rate(text: &str) -> Result<u64, BadQuantity> {
+    RATES.parse(text)
+}
+
+/// What to write for a bare number.
+pub(super) fn size_of_bare(number: &str) -> BadQuantity {
+    SIZES.bare(number)
+}
+
+/// What to write for a bare number.
+pub(super) fn duration_of_bare(number: &str) -> BadQuantity {
+    TIMES.bare(number)
+}
+
+/// What to write for a bare number.
+pub(super) fn rate_of_bare(number: &str) -> BadQuantity {
+    RATES.bare(number)
+}
+
+/// The shortest exact spelling of a number of pages: `64MiB`, `3840 pages`.
+pub fn show_pages(pages: u64) -> String {
+    let bytes = u128::from(pages) * u128::from(PAGE_SIZE);
+    for &(unit, size) in SIZE[2..5].iter().rev() {
+        if bytes > 0 && bytes % size == 0 {
+            return format!("{}{unit}", bytes / size);
+        }
+    }
+    format!("{pages} {}", if pages == 1 { "page" } else { "pages" })
+}
+
+impl Family {
+    fn bare(&self, number: &str) -> BadQuantity {
+        let write = format!("\"{}{}\"", number.trim_start_matches('-'), self.usual);
+        if number.starts_with('-') {
+            return BadQuantity { found: format!("{number} is negative"), write };
+        }
+        BadQuantity { found: format!("{number} has no unit"), write }
+    }
+
+    fn parse(&self, text: &str) -> Result<u64, BadQuantity> {
+        let bad = |found: String, write: String| BadQuantity { found, write };
+        let body = text.trim();
+        let negative = body.starts_with('-');
+        let body = body.trim_start_matches(['-', '+']);
+        let split = body.find(|c: char| !(c.is_ascii_digit() || c == '.')).unwrap_or(body.len());
+        let (number, unit) = (&body[..split], body[split..].trim());
+        if !is_number(number) {
+            let found = format!("\"{text}\" is not {}", self.name);
+            return Err(bad(found, format!("a number with a unit, such as \"{}\"", self.example)));
+        }
+        if unit.is_empty() && !negative {
+            let write = format!("\"{number}{}\"", self.usual);
+            return Err(bad(format!("\"{text}\" has no unit"), write));
+        }
+        let Some(&(unit_name, scale)) = self.units.iter().find(|u| u.0 == unit) else {
+            let write = format!("\"{number}{}\"", self.nearest(unit));
+            let other = [&SIZES, &TIMES, &RATES].into_iter().find(|f| f.has(unit));
+            let found = match other {
+                Some(f) => format!("\"{text}\" is {}, not {}", f.name, self.name),
+                None => format!("\"{text}\" has the unknown unit \"{unit}\""),
+            };
+            return Err(bad(found, write));
+        };
+        let space = if unit_name.starts_with("page") { " " } else { "" };
+        if negative {
+            let write = format!("\"{number}{space}{unit_name}\"");
+            return Err(bad(format!("\"{text}\" is negative"), write));
+        }
+        let too_large = || {
+            let most = match self.name {
+                "a duration" => "at most \"18446744073s\"",
+                _ => "at most \"16777215TiB\"",
+            };
+            bad(format!("\"{text}\" is too large"), most.to_string())
+        };
+        let (whole, fraction) = number.split_once('.').unwrap_or((number, ""));
+        let fraction = fraction.trim_end_matches('0');
+        let digits: u128 = format!("{whole}{fraction}").parse().map_err(|_| too_large())?;
+        let over = 10u128.checked_pow(fraction.len() as u32).ok_or_else(too_large)?;
+        let scaled = digits.checked_mul(scale).ok_or_else(too_large)?;
+        if scaled % over != 0 {
+            let found = format!("\"{text}\" is not a whole number of {}", self.base);
+            return Err(bad(found, format!("fewer decimals, such as \"{}\"", self.example)));
+        }
+        u64::try_from(scaled / over).map_err(|_| too_large())
+    }
+
+    fn has(&self, unit: &str) -> bool {
+        self.units.iter().any(|u| u.0 == unit)
+    }
+
+    /// The unit that was probably meant: same first letter in any case, else the usual.
+    fn nearest(&self, unit: &str) -> &'static str {
+        let first = unit.chars().next().map(|c| c.to_ascii_lowercase());
+        self.units
+            .iter()
+            .find(|u| u.0.eq_ignore_ascii_case(unit))
+            .or_else(|| {
+                self.units.iter().find(|u| {
+                    u.0 != "B"
+                        && u.0 != "page"
+                        && u.0.chars().next().map(|c| c.to_ascii_lowercase()) == first
+                })
+            })
+            .map_or(self.usual, |u| if u.0 == "B" { self.usual } else { u.0 })
+    }
+}
+
+/// Digits, perhaps with one point between digits.
+fn is_number(s: &str) -> bool {
+    let digits = |s: &str| !s.is_empty() && s.bytes().all(|b| b.is_ascii_digit());
+    match s.split_once('.') {
+        Some((whole, fraction)) => digits(whole) && digits(fraction),
+        None => digits(s),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn complaint<T>(r: Result<T, BadQuantity>) -> String {
+        let b = r.err().expect("must be refused");
+        format!("{}, write {}", b.found, b.write)
+    }
+
+    #[test]
+    fn good_quantities() {
+        assert_eq!(pages("64MiB"), Ok(16384));
+        assert_eq!(pages("1.5GiB"), Ok(393_216));
+        assert_eq!(pages("100 pages"), Ok(100));
+        assert_eq!(pages("1 page"), Ok(1));
+        assert_eq!(pages("8192B"), Ok(2));
+        assert_eq!(pages("0 pages"), Ok(0));
+        assert_eq!(duration("2.5us"), Ok(SimDuration(2_500)));
+        assert_eq!(duration("10s"), Ok(SimDuration(10_000_000_000)));
+        assert_eq!(rate("1.5GB/s"), Ok(1_500_000_000));
+    }
+
+    #[test]
+    fn refused_quantities_say_what_to_write() {
+        for (text, expected) in [
+            ("64", "\"64\" has no unit, write \"64MiB\""),
+            ("64MB", "\"64MB\" has the unknown unit \"MB\", write \"64MiB\""),
+            ("64kb", "\"64kb\" has the unknown unit \"kb\", write \"64KiB\""),
+            ("64mib", "\"64mib\" has the unknown unit \"mib\", write \"64MiB\""),
+            ("64ms", "\"64ms\" is a duration, not a size, write \"64MiB\""),
+            ("-64MiB", "\"-64MiB\" is negative, write \"64MiB\""),
+            ("-3 pages", "\"-3 pages\" is negative, write \"3 pages\""),
+            ("1KiB", "\"1KiB\" is not a whole number of pages of 4KiB, write \"1 page\""),
+            ("", "\"\" is not a size, write a number with a unit, such as \"64MiB\""),
+            ("much", "\"much\" is not a size, write a number with a unit, such as \"64MiB\""),
+            ("1..5GiB", "\"1..5GiB\" is not a size, write a number with a unit, such as \"64MiB\""),
+            (
+                "99999999999999TiB",
+                "\"99999999999999TiB\" is too large, write at most \"16777215TiB\"",
+            ),
+        ] {
+            assert_eq!(complaint(pages(text)), expected);
+        }
+        assert_eq!(complaint(duration("5")), "\"5\" has no unit, write \"5ms\"");
+        assert_eq!(
+            complaint(duration("5MiB")),
+            "\"5MiB\" is a size, not a duration, write \"5ms\""
+        );
+        assert_eq!(
+            complaint(duration("0.5ns")),
+            "\"0.5ns\" is not a whole number of nanoseconds, write fewer decimals, such as \"5ms\""
+        );
+    }
+
+    #[test]
+    fn pages_print_as_they_parse() {
+        for n in [0, 1, 2, 255, 256, 3840, 262_144, 1 << 28, 1 << 40] {
+            assert_eq!(pages(&show_pages(n)), Ok(n));
+        }
+        assert_eq!(show_pages(393_216), "1536MiB");
+        assert_eq!(show_pages(3840), "15MiB");
+        assert_eq!(show_pages(3841), "3841 pages");
+    }
+}

@@ -1,0 +1,1783 @@
+//! Every mistake in a scenario file has its message, with the place and what to write
+//! instead. The messages are compared as a whole.
+
+mod scenario_support;
+
+use mmsim::{Error, ErrorKind, Scenario};
+use scenario_support::Names;
+
+/// A file, perhaps options, and the message.
+struct Case {
+    name: &'static str,
+    text: &'static str,
+    sets: &'static [(&'static str, &'static str)],
+    message: &'static str,
+}
+
+fn error_of(text: &str, sets: &[(&str, &str)]) -> Error {
+    let sets: Vec<(String, String)> =
+        sets.iter().map(|(k, v)| (k.to_string(), v.to_string())).collect();
+    match Scenario::from_str(text, "x.toml").and_then(|s| s.with_sets(&sets)?.expand(&Names)) {
+        Ok(runs) => panic!("accepted as {} runs:\n{text}", runs.len()),
+        Err(e) => e,
+    }
+}
+
+#[test]
+fn messages_are_exact() {
+    for c in CASES {
+        let e = error_of(c.text, c.sets);
+        assert_eq!(e.to_string(), c.message, "in case {}", c.name);
+        assert_eq!(e.kind().exit_code(), 2);
+    }
+}
+
+#[test]
+fn every_message_has_a_place_or_says_what_is_missing() {
+    for c in CASES {
+        let e = error_of(c.text, c.sets);
+        assert!(e.position().is_some(), "{} has no place", c.name);
+    }
+}
+
+/// The message of a file that cannot be read, with its folder taken out.
+fn file_error(bytes: Option<&[u8]>) -> (ErrorKind, String) {
+    let dir = tempfile::tempdir().expect("a folder for the test");
+    let path = dir.path().join("x.toml");
+    if let Some(bytes) = bytes {
+        std::fs::write(&path, bytes).expect("writing into it");
+    }
+    let e = Scenario::from_path(&path).expect_err("must be refused");
+    (e.kind(), e.to_string().replace(&format!("{}/", dir.path().display()), ""))
+}
+
+#[test]
+fn a_missing_file() {
+    let expected =
+        "error: cannot read `x.toml`: there is no such file\n |\n = help: check the path";
+    assert_eq!(file_error(None), (ErrorKind::File, expected.to_string()));
+}
+
+#[test]
+fn a_file_that_is_not_text() {
+    let expected = "error: `x.toml` is not UTF-8 text: byte 0xff\n --> x.toml:2:10\n  |\n2 | about = \"�\"\n  |          ^ save the file as UTF-8";
+    assert_eq!(file_error(Some(b"name = \"a\"\nabout = \"\xff\"\n")).1, expected);
+}
+
+#[test]
+fn a_directory_is_no_file() {
+    let dir = tempfile::tempdir().expect("a folder for the test");
+    let e = Scenario::from_path(dir.path()).expect_err("must be refused");
+    let expected = format!("cannot read `{}`: it is a directory", dir.path().display());
+    assert_eq!((e.kind(), e.title()), (ErrorKind::File, expected.as_str()));
+}
+
+const CASES: &[Case] = &[
+    Case {
+        name: "unknown_key",
+        text: r#"[machine]
+memroy = "64MiB"
+[[task]]
+workload = "uniform"
+memory = "1MiB"
+accesses = 10
+"#,
+        sets: &[],
+        message: r#"error: machine: unknown key `memroy`, did you mean `memory`?
+ --> x.toml:2:1
+  |
+2 | memroy = "64MiB"
+  | ^^^^^^ write `memory`
+  |
+  = help: known: kernel, memory, zone, node, cpus, os-overhead, swap, file-device, vm, lru-batch, batch-shift, quantum, run-ahead, cost, memcg"#,
+    },
+    Case {
+        name: "unknown_top_level_key",
+        text: r#"[machine]
+memory = "64MiB"
+[[task]]
+workload = "uniform"
+memory = "1MiB"
+accesses = 10
+[macine]
+cpus = 2
+"#,
+        sets: &[],
+        message: r#"error: unknown key `macine`, did you mean `machine`?
+ --> x.toml:7:2
+  |
+7 | [macine]
+  |  ^^^^^^ write `machine`
+  |
+  = help: known: schema, name, about, seed, seeds, expect-oom, bounds, machine, reclaim, task, variant, axes"#,
+    },
+    Case {
+        name: "unknown_key_far_from_all",
+        text: r#"[machine]
+memory = "64MiB"
+colour-of-the-sky = "blue"
+[[task]]
+workload = "uniform"
+memory = "1MiB"
+accesses = 10
+"#,
+        sets: &[],
+        message: r#"error: machine: unknown key `colour-of-the-sky`
+ --> x.toml:3:1
+  |
+3 | colour-of-the-sky = "blue"
+  | ^^^^^^^^^^^^^^^^^ not a known key
+  |
+  = help: known: kernel, memory, zone, node, cpus, os-overhead, swap, file-device, vm, lru-batch, batch-shift, quantum, run-ahead, cost, memcg"#,
+    },
+    Case {
+        name: "key_of_another_workload",
+        text: r#"[machine]
+memory = "64MiB"
+[[task]]
+workload = "uniform"
+memory = "1MiB"
+accesses = 10
+passes = 3
+"#,
+        sets: &[],
+        message: r#"error: task[0]: unknown key `passes`
+ --> x.toml:7:1
+  |
+7 | passes = 3
+  | ^^^^^^ not a known key
+  |
+  = help: known: workload, name, threads, processes, memcg, start, memory, accesses, duration, windows, write-permille, map, region, think"#,
+    },
+    Case {
+        name: "unknown_sysctl",
+        text: r#"[machine]
+memory = "64MiB"
+vm = { page_cluster = 3 }
+[[task]]
+workload = "uniform"
+memory = "1MiB"
+accesses = 10
+"#,
+        sets: &[],
+        message: r#"error: machine.vm: unknown key `page_cluster`, did you mean `page-cluster`?
+ --> x.toml:3:8
+  |
+3 | vm = { page_cluster = 3 }
+  |        ^^^^^^^^^^^^ write `page-cluster`
+  |
+  = help: known: swappiness, page-cluster, min_free_kbytes, watermark_scale_factor, watermark_boost_factor, percpu_pagelist_high_fraction, dirty_background_ratio, dirty_ratio, read_ahead_kb, fault_around_bytes"#,
+    },
+    Case {
+        name: "unknown_cost",
+        text: r#"[machine]
+memory = "64MiB"
+cost = { t_hits = "1ns" }
+[[task]]
+workload = "uniform"
+memory = "1MiB"
+accesses = 10
+"#,
+        sets: &[],
+        message: r#"error: machine.cost: unknown cost `t_hits`, did you mean `t_hit`?
+ --> x.toml:3:10
+  |
+3 | cost = { t_hits = "1ns" }
+  |          ^^^^^^ write `t_hit`
+  |
+  = help: known: t_hit, t_copy_page, t_minor_anon, t_minor_map, t_major_cpu, t_scan, t_scan_mapping, t_unmap, t_tlb_flush, t_swap_submit, t_direct_reclaim_entry, t_free_page, t_syscall"#,
+    },
+    Case {
+        name: "missing_unit_string",
+        text: r#"[machine]
+memory = "64"
+[[task]]
+workload = "uniform"
+memory = "1MiB"
+accesses = 10
+"#,
+        sets: &[],
+        message: r#"error: machine.memory: "64" has no unit, write "64MiB"
+ --> x.toml:2:10
+  |
+2 | memory = "64"
+  |          ^^^^ write "64MiB""#,
+    },
+    Case {
+        name: "missing_unit_number",
+        text: r#"[machine]
+memory = "64MiB"
+[[task]]
+workload = "uniform"
+memory = 64
+accesses = 10
+"#,
+        sets: &[],
+        message: r#"error: task[0].memory: 64 has no unit, write "64MiB"
+ --> x.toml:5:10
+  |
+5 | memory = 64
+  |          ^^ write "64MiB""#,
+    },
+    Case {
+        name: "wrong_unit",
+        text: r#"[machine]
+memory = "64MiB"
+[[task]]
+workload = "uniform"
+memory = "64MB"
+accesses = 10
+"#,
+        sets: &[],
+        message: r#"error: task[0].memory: "64MB" has the unknown unit "MB", write "64MiB"
+ --> x.toml:5:10
+  |
+5 | memory = "64MB"
+  |          ^^^^^^ write "64MiB""#,
+    },
+    Case {
+        name: "duration_for_size",
+        text: r#"[machine]
+memory = "64MiB"
+[[task]]
+workload = "uniform"
+memory = "64ms"
+accesses = 10
+"#,
+        sets: &[],
+        message: r#"error: task[0].memory: "64ms" is a duration, not a size, write "64MiB"
+ --> x.toml:5:10
+  |
+5 | memory = "64ms"
+  |          ^^^^^^ write "64MiB""#,
+    },
+    Case {
+        name: "size_for_duration",
+        text: r#"[machine]
+memory = "64MiB"
+quantum = "3MiB"
+[[task]]
+workload = "uniform"
+memory = "1MiB"
+accesses = 10
+"#,
+        sets: &[],
+        message: r#"error: machine.quantum: "3MiB" is a size, not a duration, write "3ms"
+ --> x.toml:3:11
+  |
+3 | quantum = "3MiB"
+  |           ^^^^^^ write "3ms""#,
+    },
+    Case {
+        name: "missing_unit_of_duration",
+        text: r#"[machine]
+memory = "64MiB"
+quantum = 3
+[[task]]
+workload = "uniform"
+memory = "1MiB"
+accesses = 10
+"#,
+        sets: &[],
+        message: r#"error: machine.quantum: 3 has no unit, write "3ms"
+ --> x.toml:3:11
+  |
+3 | quantum = 3
+  |           ^ write "3ms""#,
+    },
+    Case {
+        name: "negative_size",
+        text: r#"[machine]
+memory = "64MiB"
+[[task]]
+workload = "uniform"
+memory = "-1MiB"
+accesses = 10
+"#,
+        sets: &[],
+        message: r#"error: task[0].memory: "-1MiB" is negative, write "1MiB"
+ --> x.toml:5:10
+  |
+5 | memory = "-1MiB"
+  |          ^^^^^^^ write "1MiB""#,
+    },
+    Case {
+        name: "negative_number_for_size",
+        text: r#"[machine]
+memory = "64MiB"
+[[task]]
+workload = "uniform"
+memory = -64
+accesses = 10
+"#,
+        sets: &[],
+        message: r#"error: task[0].memory: -64 is negative, write "64MiB"
+ --> x.toml:5:10
+  |
+5 | memory = -64
+  |          ^^^ write "64MiB""#,
+    },
+    Case {
+        name: "part_of_a_page",
+        text: r#"[machine]
+memory = "64MiB"
+[[task]]
+workload = "uniform"
+memory = "1000B"
+accesses = 10
+"#,
+        sets: &[],
+        message: r#"error: task[0].memory: "1000B" is not a whole number of pages of 4KiB, write "1 page"
+ --> x.toml:5:10
+  |
+5 | memory = "1000B"
+  |          ^^^^^^^ write "1 page""#,
+    },
+    Case {
+        name: "size_too_large",
+        text: r#"[machine]
+memory = "20000GiB"
+[[task]]
+workload = "uniform"
+memory = "1MiB"
+accesses = 10
+"#,
+        sets: &[],
+        message: r#"error: machine.memory: "20000GiB" is too large, write at most "16383GiB"
+ --> x.toml:2:10
+  |
+2 | memory = "20000GiB"
+  |          ^^^^^^^^^^ write at most "16383GiB""#,
+    },
+    Case {
+        name: "memory_too_small",
+        text: r#"[machine]
+memory = "512KiB"
+[[task]]
+workload = "uniform"
+memory = "1MiB"
+accesses = 10
+"#,
+        sets: &[],
+        message: r#"error: machine.memory: "512KiB" is too small, write at least "1MiB"
+ --> x.toml:2:10
+  |
+2 | memory = "512KiB"
+  |          ^^^^^^^^ write at least "1MiB""#,
+    },
+    Case {
+        name: "zero_cpus",
+        text: r#"[machine]
+memory = "64MiB"
+cpus = 0
+[[task]]
+workload = "uniform"
+memory = "1MiB"
+accesses = 10
+"#,
+        sets: &[],
+        message: r#"error: machine.cpus: 0 is out of range, write a whole number from 1 to 1024
+ --> x.toml:3:8
+  |
+3 | cpus = 0
+  |        ^ write a whole number from 1 to 1024"#,
+    },
+    Case {
+        name: "negative_cpus",
+        text: r#"[machine]
+memory = "64MiB"
+cpus = -1
+[[task]]
+workload = "uniform"
+memory = "1MiB"
+accesses = 10
+"#,
+        sets: &[],
+        message: r#"error: machine.cpus: -1 is out of range, write a whole number from 1 to 1024
+ --> x.toml:3:8
+  |
+3 | cpus = -1
+  |        ^^ write a whole number from 1 to 1024"#,
+    },
+    Case {
+        name: "huge_number",
+        text: r#"[machine]
+memory = "64MiB"
+cpus = 99999999999999999999999
+[[task]]
+workload = "uniform"
+memory = "1MiB"
+accesses = 10
+"#,
+        sets: &[],
+        message: r#"error: machine.cpus: 99999999999999999999999 is out of range, write a whole number from 1 to 1024
+ --> x.toml:3:8
+  |
+3 | cpus = 99999999999999999999999
+  |        ^^^^^^^^^^^^^^^^^^^^^^^ write a whole number from 1 to 1024"#,
+    },
+    Case {
+        name: "wrong_type",
+        text: r#"[machine]
+memory = "64MiB"
+cpus = "8"
+[[task]]
+workload = "uniform"
+memory = "1MiB"
+accesses = 10
+"#,
+        sets: &[],
+        message: r#"error: machine.cpus: found a string ("8"), write a whole number from 1 to 1024
+ --> x.toml:3:8
+  |
+3 | cpus = "8"
+  |        ^^^ write a whole number from 1 to 1024"#,
+    },
+    Case {
+        name: "wrong_type_flag",
+        text: r#"[machine]
+memory = "64MiB"
+[[task]]
+workload = "uniform"
+memory = "1MiB"
+accesses = 10
+[[task]]
+workload = "cyclic"
+memory = "1MiB"
+passes = 1
+write = "yes"
+"#,
+        sets: &[],
+        message: r#"error: task[1].write: found a string ("yes"), write true or false
+  --> x.toml:11:9
+   |
+11 | write = "yes"
+   |         ^^^^^ write true or false"#,
+    },
+    Case {
+        name: "table_instead_of_list",
+        text: r#"[machine]
+memory = "64MiB"
+[task]
+workload = "uniform"
+memory = "1MiB"
+accesses = 10
+"#,
+        sets: &[],
+        message: r#"error: task: found a table, write a list of tables
+ --> x.toml:3:1
+  |
+3 | [task]
+  | ^^^^^^ write a list of tables"#,
+    },
+    Case {
+        name: "list_instead_of_table",
+        text: r#"[[machine]]
+memory = "64MiB"
+[[task]]
+workload = "uniform"
+memory = "1MiB"
+accesses = 10
+"#,
+        sets: &[],
+        message: r#"error: machine: found a list, write a table: [machine], not [[machine]]
+ --> x.toml:1:1
+  |
+1 | [[machine]]
+  | ^^^^^^^^^^^ write a table"#,
+    },
+    Case {
+        name: "unknown_preset",
+        text: r#"[machine]
+memory = "64MiB"
+[[task]]
+workload = "uniform"
+memory = "1MiB"
+accesses = 10
+[reclaim]
+preset = "clasic-v5.9"
+"#,
+        sets: &[],
+        message: r#"error: reclaim: unknown preset `clasic-v5.9`, did you mean `classic-v5.9`?
+ --> x.toml:8:10
+  |
+8 | preset = "clasic-v5.9"
+  |          ^^^^^^^^^^^^^ write `classic-v5.9`
+  |
+  = help: known: classic-v5.5, classic-v5.8, classic-v5.8+prot, classic-v5.9, classic-v6.1, classic-v6.12, classic-seed-2, classic-seed-9fix, mglru-v6.12, random"#,
+    },
+    Case {
+        name: "unknown_preset_of_variant",
+        text: r#"[machine]
+memory = "64MiB"
+[[task]]
+workload = "uniform"
+memory = "1MiB"
+accesses = 10
+[[variant]]
+name = "a"
+reclaim = { preset = "v5.8+prot" }
+"#,
+        sets: &[],
+        message: r#"error: reclaim: unknown preset `v5.8+prot`, did you mean `classic-v5.8+prot`?
+ --> x.toml:9:22
+  |
+9 | reclaim = { preset = "v5.8+prot" }
+  |                      ^^^^^^^^^^^ write `classic-v5.8+prot`
+  |
+  = help: known: classic-v5.5, classic-v5.8, classic-v5.8+prot, classic-v5.9, classic-v6.1, classic-v6.12, classic-seed-2, classic-seed-9fix, mglru-v6.12, random"#,
+    },
+    Case {
+        name: "unknown_knob",
+        text: r#"[machine]
+memory = "64MiB"
+[[task]]
+workload = "uniform"
+memory = "1MiB"
+accesses = 10
+[[variant]]
+name = "a"
+reclaim = { preset = "classic-v5.5", anon_star = "inactive" }
+"#,
+        sets: &[],
+        message: r#"error: reclaim (classic-v5.5): unknown knob `anon_star`, did you mean `anon-start`?
+ --> x.toml:9:38
+  |
+9 | reclaim = { preset = "classic-v5.5", anon_star = "inactive" }
+  |                                      ^^^^^^^^^ write `anon-start`
+  |
+  = help: known: anon-start, inactive-ratio"#,
+    },
+    Case {
+        name: "knob_without_meaning",
+        text: r#"[machine]
+memory = "64MiB"
+[[task]]
+workload = "uniform"
+memory = "1MiB"
+accesses = 10
+[reclaim]
+preset = "random"
+anon-start = "inactive"
+"#,
+        sets: &[],
+        message: r#"error: reclaim (random): unknown knob `anon-start`
+ --> x.toml:9:1
+  |
+9 | anon-start = "inactive"
+  | ^^^^^^^^^^ there is no knob to choose from"#,
+    },
+    Case {
+        name: "bad_knob_value",
+        text: r#"[machine]
+memory = "64MiB"
+[[task]]
+workload = "uniform"
+memory = "1MiB"
+accesses = 10
+[reclaim]
+anon-start = "warm"
+"#,
+        sets: &[],
+        message: r#"error: reclaim.anon-start: warm does not fit, write another value
+ --> x.toml:8:14
+  |
+8 | anon-start = "warm"
+  |              ^^^^^^ does not fit classic-v6.12"#,
+    },
+    Case {
+        name: "unknown_kernel",
+        text: r#"[machine]
+kernel = "6.2"
+memory = "64MiB"
+[[task]]
+workload = "uniform"
+memory = "1MiB"
+accesses = 10
+"#,
+        sets: &[],
+        message: r#"error: machine.kernel: unknown kernel `6.2`, did you mean `6.1`?
+ --> x.toml:2:10
+  |
+2 | kernel = "6.2"
+  |          ^^^^^ write `6.1`
+  |
+  = help: known: 5.5, 5.8, 5.9, 6.1, 6.12"#,
+    },
+    Case {
+        name: "kernel_as_number",
+        text: r#"[machine]
+kernel = 6.12
+memory = "64MiB"
+[[task]]
+workload = "uniform"
+memory = "1MiB"
+accesses = 10
+"#,
+        sets: &[],
+        message: r#"error: machine.kernel: found a number with decimals (6.12), write "5.5", "5.8", "5.9", "6.1" or "6.12"
+ --> x.toml:2:10
+  |
+2 | kernel = 6.12
+  |          ^^^^ write "5.5", "5.8", "5.9", "6.1" or "6.12""#,
+    },
+    Case {
+        name: "unknown_workload",
+        text: r#"[machine]
+memory = "64MiB"
+[[task]]
+workload = "unifrom"
+memory = "1MiB"
+accesses = 10
+"#,
+        sets: &[],
+        message: r#"error: task[0].workload: unknown workload `unifrom`, did you mean `uniform`?
+ --> x.toml:4:12
+  |
+4 | workload = "unifrom"
+  |            ^^^^^^^^^ write `uniform`
+  |
+  = help: known: ebizzy, zipf, uniform, sequential, cyclic, phased, replay, script"#,
+    },
+    Case {
+        name: "missing_workload",
+        text: r#"[machine]
+memory = "64MiB"
+[[task]]
+memory = "1MiB"
+"#,
+        sets: &[],
+        message: r#"error: task[0]: `workload` is missing
+ --> x.toml:3:1
+  |
+3 | [[task]]
+  | ^^^^^^^^ add `workload`: "ebizzy", "zipf", "uniform", "sequential", "cyclic", "phased", "replay" or "script""#,
+    },
+    Case {
+        name: "unknown_device",
+        text: r#"[machine]
+memory = "64MiB"
+swap = { size = "1GiB", device = "zramm" }
+[[task]]
+workload = "uniform"
+memory = "1MiB"
+accesses = 10
+"#,
+        sets: &[],
+        message: r#"error: machine.swap.device: unknown device `zramm`, did you mean `zram`?
+ --> x.toml:3:34
+  |
+3 | swap = { size = "1GiB", device = "zramm" }
+  |                                  ^^^^^^^ write `zram`
+  |
+  = help: known: ramdisk, zram, zram-lzo, zram-zstd, nvme, ssd, hdd"#,
+    },
+    Case {
+        name: "unknown_memcg",
+        text: r#"[machine]
+memory = "64MiB"
+[[machine.memcg]]
+name = "service"
+[[task]]
+workload = "uniform"
+memory = "1MiB"
+accesses = 10
+memcg = "servce"
+"#,
+        sets: &[],
+        message: r#"error: task[0].memcg: unknown memory cgroup `servce`, did you mean `service`?
+ --> x.toml:9:9
+  |
+9 | memcg = "servce"
+  |         ^^^^^^^^ write `service`
+  |
+  = help: known: service"#,
+    },
+    Case {
+        name: "memcg_without_any",
+        text: r#"[machine]
+memory = "64MiB"
+[[task]]
+workload = "uniform"
+memory = "1MiB"
+accesses = 10
+memcg = "a"
+"#,
+        sets: &[],
+        message: r#"error: task[0].memcg: unknown memory cgroup `a`
+ --> x.toml:7:9
+  |
+7 | memcg = "a"
+  |         ^^^ there is no memory cgroup to choose from"#,
+    },
+    Case {
+        name: "missing_trace",
+        text: r#"[machine]
+memory = "64MiB"
+[[task]]
+workload = "replay"
+trace = "none.trace"
+"#,
+        sets: &[],
+        message: r#"error: task[0].trace: there is no file `none.trace`, write a name relative to the scenario file
+ --> x.toml:5:9
+  |
+5 | trace = "none.trace"
+  |         ^^^^^^^^^^^^ write a name relative to the scenario file"#,
+    },
+    Case {
+        name: "trace_is_a_directory",
+        text: r#"[machine]
+memory = "64MiB"
+[[task]]
+workload = "replay"
+trace = "."
+"#,
+        sets: &[],
+        message: r#"error: task[0].trace: `.` is a directory, write the name of a file
+ --> x.toml:5:9
+  |
+5 | trace = "."
+  |         ^^^ write the name of a file"#,
+    },
+    Case {
+        name: "no_task",
+        text: r#"[machine]
+memory = "64MiB"
+"#,
+        sets: &[],
+        message: r#"error: there is no task, so nothing would run
+ --> x.toml:1:2
+  |
+1 | [machine]
+  |  ^^^^^^^ add a [[task]] with `workload`"#,
+    },
+    Case {
+        name: "empty_task_list",
+        text: r#"task = []
+[machine]
+memory = "64MiB"
+"#,
+        sets: &[],
+        message: r#"error: task: no task at all, write at least one [[task]]
+ --> x.toml:1:8
+  |
+1 | task = []
+  |        ^^ write at least one [[task]]"#,
+    },
+    Case {
+        name: "no_machine",
+        text: r#"[[task]]
+workload = "uniform"
+memory = "1MiB"
+accesses = 10
+"#,
+        sets: &[],
+        message: r#"error: `machine` is missing
+ --> x.toml:1:3
+  |
+1 | [[task]]
+  |   ^^^^ add `machine`: a table"#,
+    },
+    Case {
+        name: "no_memory",
+        text: r#"[machine]
+cpus = 2
+[[task]]
+workload = "uniform"
+memory = "1MiB"
+accesses = 10
+"#,
+        sets: &[],
+        message: r#"error: machine: needs `memory` or `zone`
+ --> x.toml:1:1
+  |
+1 | [machine]
+  | ^^^^^^^^^ add `memory`: a size such as "64MiB""#,
+    },
+    Case {
+        name: "missing_key",
+        text: r#"[machine]
+memory = "64MiB"
+[[task]]
+workload = "cyclic"
+memory = "1MiB"
+"#,
+        sets: &[],
+        message: r#"error: task[0]: `passes` is missing
+ --> x.toml:3:1
+  |
+3 | [[task]]
+  | ^^^^^^^^ add `passes`: a whole number from 1 up"#,
+    },
+    Case {
+        name: "no_end_of_work",
+        text: r#"[machine]
+memory = "64MiB"
+[[task]]
+workload = "uniform"
+memory = "1MiB"
+"#,
+        sets: &[],
+        message: r#"error: task[0]: needs `accesses` or `duration`
+ --> x.toml:3:1
+  |
+3 | [[task]]
+  | ^^^^^^^^ add `accesses`: a whole number from 1 up"#,
+    },
+    Case {
+        name: "two_ends_of_work",
+        text: r#"[machine]
+memory = "64MiB"
+[[task]]
+workload = "uniform"
+memory = "1MiB"
+accesses = 10
+duration = "10s"
+"#,
+        sets: &[],
+        message: r#"error: task[0]: `accesses` and `duration` contradict each other
+ --> x.toml:7:1
+  |
+7 | duration = "10s"
+  | ^^^^^^^^ leave one of them out"#,
+    },
+    Case {
+        name: "no_time_at_all",
+        text: r#"[machine]
+memory = "64MiB"
+[[task]]
+workload = "uniform"
+memory = "1MiB"
+duration = "0s"
+"#,
+        sets: &[],
+        message: r#"error: task[0].duration: no time at all, write a duration such as "10s"
+ --> x.toml:6:12
+  |
+6 | duration = "0s"
+  |            ^^^^ write a duration such as "10s""#,
+    },
+    Case {
+        name: "duplicate_variant",
+        text: r#"[machine]
+memory = "64MiB"
+[[task]]
+workload = "uniform"
+memory = "1MiB"
+accesses = 10
+[[variant]]
+name = "a"
+[[variant]]
+name = "a"
+"#,
+        sets: &[],
+        message: r#"error: variant[1].name: "a" is the name of variant[0] too, write another name
+  --> x.toml:10:8
+   |
+10 | name = "a"
+   |        ^^^ write another name"#,
+    },
+    Case {
+        name: "duplicate_task_name",
+        text: r#"[machine]
+memory = "64MiB"
+[[task]]
+workload = "uniform"
+memory = "1MiB"
+accesses = 10
+name = "a"
+[[task]]
+workload = "uniform"
+memory = "1MiB"
+accesses = 10
+name = "a"
+"#,
+        sets: &[],
+        message: r#"error: task[1].name: "a" names two tasks, write another name
+  --> x.toml:12:8
+   |
+12 | name = "a"
+   |        ^^^ write another name"#,
+    },
+    Case {
+        name: "duplicate_memcg",
+        text: r#"[machine]
+memory = "64MiB"
+[[machine.memcg]]
+name = "a"
+[[machine.memcg]]
+name = "a"
+[[task]]
+workload = "uniform"
+memory = "1MiB"
+accesses = 10
+"#,
+        sets: &[],
+        message: r#"error: machine.memcg[1].name: "a" names two groups, write another name
+ --> x.toml:6:8
+  |
+6 | name = "a"
+  |        ^^^ write another name"#,
+    },
+    Case {
+        name: "duplicate_key",
+        text: r#"[machine]
+memory = "64MiB"
+cpus = 1
+cpus = 2
+[[task]]
+workload = "uniform"
+memory = "1MiB"
+accesses = 10
+"#,
+        sets: &[],
+        message: r#"error: not valid TOML: duplicate key
+ --> x.toml:4:1
+  |
+4 | cpus = 2
+  | ^^^^ duplicate key"#,
+    },
+    Case {
+        name: "memory_and_zone",
+        text: r#"[machine]
+memory = "64MiB"
+[[machine.zone]]
+kind = "Normal"
+managed = "32MiB"
+[[task]]
+workload = "uniform"
+memory = "1MiB"
+accesses = 10
+"#,
+        sets: &[],
+        message: r#"error: machine: `memory` and `zone` contradict each other
+ --> x.toml:3:11
+  |
+3 | [[machine.zone]]
+  |           ^^^^ leave one of them out"#,
+    },
+    Case {
+        name: "memory_and_node",
+        text: r#"[machine]
+memory = "64MiB"
+[[machine.node]]
+memory = "32MiB"
+[[task]]
+workload = "uniform"
+memory = "1MiB"
+accesses = 10
+"#,
+        sets: &[],
+        message: r#"error: machine: `memory` and `node` contradict each other
+ --> x.toml:3:11
+  |
+3 | [[machine.node]]
+  |           ^^^^ leave one of them out"#,
+    },
+    Case {
+        name: "zipf_and_generator",
+        text: r#"[machine]
+memory = "64MiB"
+[[task]]
+workload = "ebizzy"
+memory = "1MiB"
+records = 1
+zipf = 0.5
+generator = "lcg"
+"#,
+        sets: &[],
+        message: r#"error: task[0]: `zipf` and `generator` contradict each other
+ --> x.toml:8:1
+  |
+8 | generator = "lcg"
+  | ^^^^^^^^^ leave one of them out"#,
+    },
+    Case {
+        name: "part_of_a_chunk",
+        text: r#"[machine]
+memory = "64MiB"
+[[task]]
+workload = "ebizzy"
+memory = "1000KiB"
+records = 1
+"#,
+        sets: &[],
+        message: r#"error: task[0].memory: 250 pages is not a whole number of chunks of 128 pages, write "1MiB"
+ --> x.toml:5:10
+  |
+5 | memory = "1000KiB"
+  |          ^^^^^^^^^ write "1MiB""#,
+    },
+    Case {
+        name: "swappiness_of_old_kernel",
+        text: r#"[machine]
+kernel = "5.5"
+memory = "64MiB"
+vm = { swappiness = 150 }
+[[task]]
+workload = "uniform"
+memory = "1MiB"
+accesses = 10
+"#,
+        sets: &[],
+        message: r#"error: machine.vm.swappiness: 150 is above 100, the most that kernel 5.5 takes, write 100 or less, or use kernel 5.8 or later
+ --> x.toml:4:21
+  |
+4 | vm = { swappiness = 150 }
+  |                     ^^^ write 100 or less, or use kernel 5.8 or later"#,
+    },
+    Case {
+        name: "swappiness_of_old_variant",
+        text: r#"[machine]
+memory = "64MiB"
+vm = { swappiness = 150 }
+[[task]]
+workload = "uniform"
+memory = "1MiB"
+accesses = 10
+[[variant]]
+name = "old"
+kernel = "5.5"
+"#,
+        sets: &[],
+        message: r#"error: machine.vm.swappiness: 150 is above 100, the most that kernel 5.5 takes, write 100 or less, or use kernel 5.8 or later
+ --> x.toml:3:21
+  |
+3 | vm = { swappiness = 150 }
+  |                     ^^^ write 100 or less, or use kernel 5.8 or later"#,
+    },
+    Case {
+        name: "out_of_range",
+        text: r#"[machine]
+memory = "64MiB"
+vm = { swappiness = 201 }
+[[task]]
+workload = "uniform"
+memory = "1MiB"
+accesses = 10
+"#,
+        sets: &[],
+        message: r#"error: machine.vm.swappiness: 201 is out of range, write a whole number from 0 to 200
+ --> x.toml:3:21
+  |
+3 | vm = { swappiness = 201 }
+  |                     ^^^ write a whole number from 0 to 200"#,
+    },
+    Case {
+        name: "number_out_of_range",
+        text: r#"[machine]
+memory = "64MiB"
+[[task]]
+workload = "zipf"
+memory = "1MiB"
+accesses = 10
+theta = 11.5
+"#,
+        sets: &[],
+        message: r#"error: task[0].theta: 11.5 is out of range, write a number from 0 to 10
+ --> x.toml:7:9
+  |
+7 | theta = 11.5
+  |         ^^^^ write a number from 0 to 10"#,
+    },
+    Case {
+        name: "number_is_nan",
+        text: r#"[machine]
+memory = "64MiB"
+[[task]]
+workload = "zipf"
+memory = "1MiB"
+accesses = 10
+theta = nan
+"#,
+        sets: &[],
+        message: r#"error: task[0].theta: NaN is out of range, write a number from 0 to 10
+ --> x.toml:7:9
+  |
+7 | theta = nan
+  |         ^^^ write a number from 0 to 10"#,
+    },
+    Case {
+        name: "not_a_power_of_two",
+        text: r#"[machine]
+memory = "64MiB"
+vm = { fault_around_bytes = 12288 }
+[[task]]
+workload = "uniform"
+memory = "1MiB"
+accesses = 10
+"#,
+        sets: &[],
+        message: r#"error: machine.vm.fault_around_bytes: 12288 is not a power of two, write 4096 or 65536
+ --> x.toml:3:29
+  |
+3 | vm = { fault_around_bytes = 12288 }
+  |                             ^^^^^ write 4096 or 65536"#,
+    },
+    Case {
+        name: "dirty_ratios",
+        text: r#"[machine]
+memory = "64MiB"
+vm = { dirty_ratio = 5 }
+[[task]]
+workload = "uniform"
+memory = "1MiB"
+accesses = 10
+"#,
+        sets: &[],
+        message: r#"error: machine.vm.dirty_ratio: 5 is below dirty_background_ratio, which is 10, write 10 or more
+ --> x.toml:3:22
+  |
+3 | vm = { dirty_ratio = 5 }
+  |                      ^ write 10 or more"#,
+    },
+    Case {
+        name: "os_holds_all",
+        text: r#"[machine]
+memory = "64MiB"
+os-overhead = "64MiB"
+[[task]]
+workload = "uniform"
+memory = "1MiB"
+accesses = 10
+"#,
+        sets: &[],
+        message: r#"error: machine.os-overhead: the system would hold all 63MiB of memory, write less
+ --> x.toml:3:15
+  |
+3 | os-overhead = "64MiB"
+  |               ^^^^^^^ write less"#,
+    },
+    Case {
+        name: "zone_order",
+        text: r#"[machine]
+[[machine.zone]]
+kind = "Normal"
+managed = "16MiB"
+[[machine.zone]]
+kind = "DMA"
+managed = "15MiB"
+[[task]]
+workload = "uniform"
+memory = "1MiB"
+accesses = 10
+"#,
+        sets: &[],
+        message: r#"error: machine.zone[1].kind: DMA after Normal, write each kind once, in address order: DMA, DMA32, Normal, Movable
+ --> x.toml:6:8
+  |
+6 | kind = "DMA"
+  |        ^^^^^ write each kind once, in address order: DMA, DMA32, Normal, Movable"#,
+    },
+    Case {
+        name: "zone_free_too_large",
+        text: r#"[machine]
+[[machine.zone]]
+kind = "Normal"
+managed = "16MiB"
+free-at-start = "17MiB"
+[[task]]
+workload = "uniform"
+memory = "1MiB"
+accesses = 10
+"#,
+        sets: &[],
+        message: r#"error: machine.zone[0].free-at-start: 17MiB is more than the zone, write at most "16MiB"
+ --> x.toml:5:17
+  |
+5 | free-at-start = "17MiB"
+  |                 ^^^^^^^ write at most "16MiB""#,
+    },
+    Case {
+        name: "zone_watermarks_fall",
+        text: r#"[machine]
+[[machine.zone]]
+kind = "Normal"
+managed = "16MiB"
+min = "30 pages"
+low = "20 pages"
+high = "40 pages"
+[[task]]
+workload = "uniform"
+memory = "1MiB"
+accesses = 10
+"#,
+        sets: &[],
+        message: r#"error: machine.zone[0].min: watermarks min 30, low 20, high 40 pages fall, write min <= low <= high
+ --> x.toml:5:7
+  |
+5 | min = "30 pages"
+  |       ^^^^^^^^^^ write min <= low <= high"#,
+    },
+    Case {
+        name: "zone_one_watermark",
+        text: r#"[machine]
+[[machine.zone]]
+kind = "Normal"
+managed = "16MiB"
+low = "20 pages"
+[[task]]
+workload = "uniform"
+memory = "1MiB"
+accesses = 10
+"#,
+        sets: &[],
+        message: r#"error: machine.zone[0].low: one watermark without the others, write all of min, low and high, or none
+ --> x.toml:5:7
+  |
+5 | low = "20 pages"
+  |       ^^^^^^^^^^ write all of min, low and high, or none"#,
+    },
+    Case {
+        name: "memcg_protection",
+        text: r#"[machine]
+memory = "64MiB"
+[[machine.memcg]]
+name = "a"
+min = "2MiB"
+max = "1MiB"
+[[task]]
+workload = "uniform"
+memory = "1MiB"
+accesses = 10
+"#,
+        sets: &[],
+        message: r#"error: machine.memcg[0].min: the protection is larger than `max`, write a size up to `max`
+ --> x.toml:5:7
+  |
+5 | min = "2MiB"
+  |       ^^^^^^ write a size up to `max`"#,
+    },
+    Case {
+        name: "invalid_toml",
+        text: r#"[machine]
+memory = "64MiB"
+cpus = = 2
+"#,
+        sets: &[],
+        message: r#"error: not valid TOML: extra `=`, expected nothing
+ --> x.toml:3:8
+  |
+3 | cpus = = 2
+  |        ^ extra `=`, expected nothing"#,
+    },
+    Case {
+        name: "unclosed_string",
+        text: r#"name = "abc
+"#,
+        sets: &[],
+        message: r#"error: not valid TOML: invalid basic string, expected `"`
+ --> x.toml:1:12
+  |
+1 | name = "abc
+  |            ^ invalid basic string, expected `"`"#,
+    },
+    Case {
+        name: "axis_without_key",
+        text: r#"[machine]
+memory = "64MiB"
+[[task]]
+workload = "uniform"
+memory = "1MiB"
+accesses = 10
+[axes]
+"machine.vm.swapiness" = [1, 2]
+"#,
+        sets: &[],
+        message: r#"error: machine.vm: unknown key `swapiness`, did you mean `swappiness`?
+ --> x.toml:8:1
+  |
+8 | "machine.vm.swapiness" = [1, 2]
+  | ^^^^^^^^^^^^^^^^^^^^^^ write `swappiness`
+  |
+  = help: known: swappiness, page-cluster, min_free_kbytes, watermark_scale_factor, watermark_boost_factor, percpu_pagelist_high_fraction, dirty_background_ratio, dirty_ratio, read_ahead_kb, fault_around_bytes"#,
+    },
+    Case {
+        name: "axis_beyond_the_list",
+        text: r#"[machine]
+memory = "64MiB"
+[[task]]
+workload = "uniform"
+memory = "1MiB"
+accesses = 10
+[axes]
+"task[1].memory" = ["1MiB"]
+"#,
+        sets: &[],
+        message: r#"error: task[1].memory: task[1] does not exist, `task` has 1 entry
+ --> x.toml:8:1
+  |
+8 | "task[1].memory" = ["1MiB"]
+  | ^^^^^^^^^^^^^^^^ write index 0"#,
+    },
+    Case {
+        name: "axis_through_a_value",
+        text: r#"[machine]
+memory = "64MiB"
+[[task]]
+workload = "uniform"
+memory = "1MiB"
+accesses = 10
+[axes]
+"machine.memory.size" = ["1MiB"]
+"#,
+        sets: &[],
+        message: r#"error: machine.memory.size: `machine.memory` is a string
+ --> x.toml:8:1
+  |
+8 | "machine.memory.size" = ["1MiB"]
+  | ^^^^^^^^^^^^^^^^^^^^^ write `machine.memory`"#,
+    },
+    Case {
+        name: "axis_without_index",
+        text: r#"[machine]
+memory = "64MiB"
+[[task]]
+workload = "uniform"
+memory = "1MiB"
+accesses = 10
+[axes]
+"task.memory" = ["1MiB"]
+"#,
+        sets: &[],
+        message: r#"error: task.memory: `task` is a list
+ --> x.toml:8:1
+  |
+8 | "task.memory" = ["1MiB"]
+  | ^^^^^^^^^^^^^ write `task[0].memory`"#,
+    },
+    Case {
+        name: "axis_is_no_path",
+        text: r#"[machine]
+memory = "64MiB"
+[[task]]
+workload = "uniform"
+memory = "1MiB"
+accesses = 10
+[axes]
+"task[x].memory" = ["1MiB"]
+"#,
+        sets: &[],
+        message: r#"error: "task[x].memory" is not a path
+ --> x.toml:8:1
+  |
+8 | "task[x].memory" = ["1MiB"]
+  | ^^^^^^^^^^^^^^^^ write keys joined by points, lists with an index: "task[0].memory""#,
+    },
+    Case {
+        name: "axis_without_quotes",
+        text: r#"[machine]
+memory = "64MiB"
+[[task]]
+workload = "uniform"
+memory = "1MiB"
+accesses = 10
+[axes]
+machine.memory = ["1MiB"]
+"#,
+        sets: &[],
+        message: r#"error: axes."machine": found a table, write a list of values
+ --> x.toml:8:1
+  |
+8 | machine.memory = ["1MiB"]
+  | ^^^^^^^ a path needs quotes: "task[0].memory" = [..]"#,
+    },
+    Case {
+        name: "axis_is_no_list",
+        text: r#"[machine]
+memory = "64MiB"
+[[task]]
+workload = "uniform"
+memory = "1MiB"
+accesses = 10
+[axes]
+"machine.memory" = "1MiB"
+"#,
+        sets: &[],
+        message: r#"error: axes."machine.memory": found a string ("1MiB"), write a list of values
+ --> x.toml:8:20
+  |
+8 | "machine.memory" = "1MiB"
+  |                    ^^^^^^ write ["1MiB"]"#,
+    },
+    Case {
+        name: "axis_empty",
+        text: r#"[machine]
+memory = "64MiB"
+[[task]]
+workload = "uniform"
+memory = "1MiB"
+accesses = 10
+[axes]
+"machine.memory" = []
+"#,
+        sets: &[],
+        message: r#"error: axes."machine.memory": an empty axis runs nothing
+ --> x.toml:8:20
+  |
+8 | "machine.memory" = []
+  |                    ^^ write at least one value"#,
+    },
+    Case {
+        name: "axis_bad_value",
+        text: r#"[machine]
+memory = "64MiB"
+[[task]]
+workload = "uniform"
+memory = "1MiB"
+accesses = 10
+[axes]
+"machine.memory" = ["64MiB", "64"]
+"#,
+        sets: &[],
+        message: r#"error: machine.memory: "64" has no unit, write "64MiB"
+ --> x.toml:8:30
+  |
+8 | "machine.memory" = ["64MiB", "64"]
+  |                              ^^^^ write "64MiB""#,
+    },
+    Case {
+        name: "axis_of_schema",
+        text: r#"[machine]
+memory = "64MiB"
+[[task]]
+workload = "uniform"
+memory = "1MiB"
+accesses = 10
+[axes]
+"schema" = [1, 2]
+"#,
+        sets: &[],
+        message: r#"error: axes: `schema` cannot be set here
+ --> x.toml:8:1
+  |
+8 | "schema" = [1, 2]
+  | ^^^^^^^^ write another path"#,
+    },
+    Case {
+        name: "too_many_runs",
+        text: r#"seeds = 10000
+[machine]
+memory = "64MiB"
+[[task]]
+workload = "uniform"
+memory = "1MiB"
+accesses = 10
+[axes]
+"seed" = [1, 2]
+"#,
+        sets: &[],
+        message: r#"error: axes, variants and seeds make more than 10000 runs
+ --> x.toml:8:2
+  |
+8 | [axes]
+  |  ^^^^ write fewer of them"#,
+    },
+    Case {
+        name: "schema_2",
+        text: r#"schema = 2
+[machine]
+memory = "64MiB"
+[[task]]
+workload = "uniform"
+memory = "1MiB"
+accesses = 10
+"#,
+        sets: &[],
+        message: r#"error: schema: 2 is not known to this version, write 1
+ --> x.toml:1:10
+  |
+1 | schema = 2
+  |          ^ write 1"#,
+    },
+    Case {
+        name: "set_unknown",
+        text: r#"[machine]
+memory = "64MiB"
+[[task]]
+workload = "uniform"
+memory = "1MiB"
+accesses = 10
+"#,
+        sets: &[("machine.vm.swapiness", "10")],
+        message: r#"error: machine.vm: unknown key `swapiness`, did you mean `swappiness`?
+ --> --set:1:1
+  |
+1 | machine.vm.swapiness=10
+  | ^^^^^^^^^^^^^^^^^^^^ write `swappiness`
+  |
+  = help: known: swappiness, page-cluster, min_free_kbytes, watermark_scale_factor, watermark_boost_factor, percpu_pagelist_high_fraction, dirty_background_ratio, dirty_ratio, read_ahead_kb, fault_around_bytes"#,
+    },
+    Case {
+        name: "set_bad_value",
+        text: r#"[machine]
+memory = "64MiB"
+[[task]]
+workload = "uniform"
+memory = "1MiB"
+accesses = 10
+"#,
+        sets: &[("machine.memory", "64")],
+        message: r#"error: machine.memory: 64 has no unit, write "64MiB"
+ --> --set:1:16
+  |
+1 | machine.memory=64
+  |                ^^ write "64MiB""#,
+    },
+    Case {
+        name: "set_no_path",
+        text: r#"[machine]
+memory = "64MiB"
+[[task]]
+workload = "uniform"
+memory = "1MiB"
+accesses = 10
+"#,
+        sets: &[("machine..memory", "64MiB")],
+        message: r#"error: "machine..memory" is not a path
+ --> --set:1:1
+  |
+1 | machine..memory=64MiB
+  | ^^^^^^^^^^^^^^^ write keys joined by points, lists with an index: "task[0].memory""#,
+    },
+    Case {
+        name: "set_beyond",
+        text: r#"[machine]
+memory = "64MiB"
+[[task]]
+workload = "uniform"
+memory = "1MiB"
+accesses = 10
+"#,
+        sets: &[("task[2].memory", "64MiB")],
+        message: r#"error: task[2].memory: task[2] does not exist, `task` has 1 entry
+ --> --set:1:1
+  |
+1 | task[2].memory=64MiB
+  | ^^^^^^^^^^^^^^ write index 0"#,
+    },
+    Case {
+        name: "variant_sets_nonsense",
+        text: r#"[machine]
+memory = "64MiB"
+[[task]]
+workload = "uniform"
+memory = "1MiB"
+accesses = 10
+[[variant]]
+name = "a"
+set = { "machine.cpu" = 2 }
+"#,
+        sets: &[],
+        message: r#"error: machine: unknown key `cpu`, did you mean `cpus`?
+ --> x.toml:9:9
+  |
+9 | set = { "machine.cpu" = 2 }
+  |         ^^^^^^^^^^^^^ write `cpus`
+  |
+  = help: known: kernel, memory, zone, node, cpus, os-overhead, swap, file-device, vm, lru-batch, batch-shift, quantum, run-ahead, cost, memcg"#,
+    },
+    Case {
+        name: "variant_kernel_twice",
+        text: r#"[machine]
+memory = "64MiB"
+[[task]]
+workload = "uniform"
+memory = "1MiB"
+accesses = 10
+[[variant]]
+name = "a"
+kernel = "5.5"
+set = { "machine.kernel" = "6.1" }
+"#,
+        sets: &[],
+        message: r#"error: variant[0].set: `kernel` says the same
+  --> x.toml:10:9
+   |
+10 | set = { "machine.kernel" = "6.1" }
+   |         ^^^^^^^^^^^^^^^^ leave one of them out"#,
+    },
+    Case {
+        name: "empty_name",
+        text: r#"name = " "
+[machine]
+memory = "64MiB"
+[[task]]
+workload = "uniform"
+memory = "1MiB"
+accesses = 10
+"#,
+        sets: &[],
+        message: r#"error: name: an empty name, write a name
+ --> x.toml:1:8
+  |
+1 | name = " "
+  |        ^^^ write a name"#,
+    },
+    Case {
+        name: "step_unknown",
+        text: r#"[machine]
+memory = "64MiB"
+[[task]]
+workload = "phased"
+regions = { cold = { pages = 10 }, log = { pages = 4, kind = "read" } }
+steps = [{ do = "tuoch", region = "cold" }]
+"#,
+        sets: &[],
+        message: r#"error: task[0].steps[0].do: unknown step `tuoch`, did you mean `touch`?
+ --> x.toml:6:17
+  |
+6 | steps = [{ do = "tuoch", region = "cold" }]
+  |                 ^^^^^^^ write `touch`
+  |
+  = help: known: allocate, touch, window, zipf, read, write, madvise, free, sleep, compute, records, barrier, drop-caches, memcg-reclaim, phase, repeat"#,
+    },
+    Case {
+        name: "step_region_unknown",
+        text: r#"[machine]
+memory = "64MiB"
+[[task]]
+workload = "phased"
+regions = { cold = { pages = 10 }, log = { pages = 4, kind = "read" } }
+steps = [{ do = "touch", region = "clod" }]
+"#,
+        sets: &[],
+        message: r#"error: task[0].steps[0].region: unknown region `clod`, did you mean `cold`?
+ --> x.toml:6:35
+  |
+6 | steps = [{ do = "touch", region = "clod" }]
+  |                                   ^^^^^^ write `cold`
+  |
+  = help: known: cold, log"#,
+    },
+    Case {
+        name: "step_beyond_region",
+        text: r#"[machine]
+memory = "64MiB"
+[[task]]
+workload = "phased"
+regions = { cold = { pages = 10 }, log = { pages = 4, kind = "read" } }
+steps = [{ do = "touch", region = "cold", first = "8 pages", size = "4 pages" }]
+"#,
+        sets: &[],
+        message: r#"error: task[0].steps[0].size: 4 pages reaches beyond the end of `cold`, write at most "2 pages"
+ --> x.toml:6:69
+  |
+6 | steps = [{ do = "touch", region = "cold", first = "8 pages", size = "4 pages" }]
+  |                                                                     ^^^^^^^^^ write at most "2 pages""#,
+    },
+    Case {
+        name: "step_maps_unmappable",
+        text: r#"[machine]
+memory = "64MiB"
+[[task]]
+workload = "phased"
+regions = { cold = { pages = 10 }, log = { pages = 4, kind = "read" } }
+steps = [{ do = "allocate", region = "log" }]
+"#,
+        sets: &[],
+        message: r#"error: task[0].steps[0].region: `log` is never mapped (kind = "read"), write a region of another kind
+ --> x.toml:6:38
+  |
+6 | steps = [{ do = "allocate", region = "log" }]
+  |                                      ^^^^^ write a region of another kind"#,
+    },
+    Case {
+        name: "step_reads_anon",
+        text: r#"[machine]
+memory = "64MiB"
+[[task]]
+workload = "phased"
+regions = { cold = { pages = 10 }, log = { pages = 4, kind = "read" } }
+steps = [{ do = "read", region = "cold" }]
+"#,
+        sets: &[],
+        message: r#"error: task[0].steps[0].region: `cold` is anonymous memory, not a file, write a region with kind = "read"
+ --> x.toml:6:34
+  |
+6 | steps = [{ do = "read", region = "cold" }]
+  |                                  ^^^^^^ write a region with kind = "read""#,
+    },
+    Case {
+        name: "step_key_unknown",
+        text: r#"[machine]
+memory = "64MiB"
+[[task]]
+workload = "phased"
+regions = { cold = { pages = 10 }, log = { pages = 4, kind = "read" } }
+steps = [{ do = "repeat", times = 2, steps = [{ do = "sleep", tme = "1ms" }] }]
+"#,
+        sets: &[],
+        message: r#"error: task[0].steps[0].steps[0]: unknown key `tme`, did you mean `time`?
+ --> x.toml:6:63
+  |
+6 | steps = [{ do = "repeat", times = 2, steps = [{ do = "sleep", tme = "1ms" }] }]
+  |                                                               ^^^ write `time`
+  |
+  = help: known: do, time"#,
+    },
+    Case {
+        name: "steps_empty",
+        text: r#"[machine]
+memory = "64MiB"
+[[task]]
+workload = "phased"
+regions = { cold = { pages = 10 }, log = { pages = 4, kind = "read" } }
+steps = []
+"#,
+        sets: &[],
+        message: r#"error: task[0].steps: no step at all, write at least one
+ --> x.toml:6:9
+  |
+6 | steps = []
+  |         ^^ write at least one step"#,
+    },
+    Case {
+        name: "region_two_sizes",
+        text: r#"[machine]
+memory = "64MiB"
+[[task]]
+workload = "phased"
+regions = { cold = { pages = 10, memory = "1MiB" }, log = { pages = 4, kind = "read" } }
+steps = [{ do = "barrier" }]
+"#,
+        sets: &[],
+        message: r#"error: task[0].regions.cold: `memory` and `pages` contradict each other
+ --> x.toml:5:34
+  |
+5 | regions = { cold = { pages = 10, memory = "1MiB" }, log = { pages = 4, kind = "read" } }
+  |                                  ^^^^^^ leave one of them out"#,
+    },
+    Case {
+        name: "script_two_sources",
+        text: r#"[machine]
+memory = "64MiB"
+[[task]]
+workload = "script"
+file = "a"
+commands = ["b"]
+"#,
+        sets: &[],
+        message: r#"error: task[0]: `file` and `commands` contradict each other
+ --> x.toml:6:1
+  |
+6 | commands = ["b"]
+  | ^^^^^^^^ leave one of them out"#,
+    },
+    Case {
+        name: "script_not_strings",
+        text: r#"[machine]
+memory = "64MiB"
+[[task]]
+workload = "script"
+commands = ["b", 3]
+"#,
+        sets: &[],
+        message: r#"error: task[0].commands[1]: found a whole number (3), write a string
+ --> x.toml:5:18
+  |
+5 | commands = ["b", 3]
+  |                  ^ write a string"#,
+    },
+];
