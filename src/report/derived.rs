@@ -174,13 +174,29 @@ impl VariantRuns<'_> {
     }
 }
 
+/// Decimals that a number for people has: two below 100 unless it is whole.
+fn decimals_of(value: f64) -> usize {
+    if value.abs() >= 100.0 || value.fract() == 0.0 { 0 } else { 2 }
+}
+
 /// A number for people: thousands separated by commas; two decimals below 100 unless it
 /// is whole.
 pub fn grouped(value: f64) -> String {
+    grouped_to(value, decimals_of(value))
+}
+
+/// Numbers that stand in one row for people: as [`grouped`], all with the decimals that
+/// one of them needs.
+pub fn grouped_row(values: &[Option<f64>]) -> Vec<String> {
+    let decimals = values.iter().flatten().map(|&v| decimals_of(v)).max().unwrap_or(0);
+    let text = |v: &Option<f64>| v.map_or("-".to_string(), |v| grouped_to(v, decimals));
+    values.iter().map(text).collect()
+}
+
+fn grouped_to(value: f64, decimals: usize) -> String {
     if !value.is_finite() {
         return "-".to_string();
     }
-    let decimals = if value.abs() >= 100.0 || value.fract() == 0.0 { 0 } else { 2 };
     let text = format!("{:.decimals$}", value.abs());
     let (whole, fraction) = text.split_once('.').map_or((text.as_str(), ""), |(w, f)| (w, f));
     let mut out = String::new();
@@ -200,15 +216,17 @@ pub fn grouped(value: f64) -> String {
     out
 }
 
-/// A change in per cent for people: signed, one decimal; none from 1,000 % on.
+/// A change in per cent for people: signed unless it rounds to nothing; one decimal below
+/// 1,000 %.
 pub fn per_cent(change: f64) -> String {
-    if change.abs() >= 1000.0 {
-        let sign = if change > 0.0 { "+" } else { "" };
-        return format!("{sign}{} %", grouped(change.round()));
+    if change.abs() < 0.05 {
+        return "0.0 %".to_string();
     }
-    let text = format!("{change:+.1} %");
-    // Minus zero is no change either.
-    if text == "-0.0 %" { "+0.0 %".to_string() } else { text }
+    if change.abs() < 1000.0 {
+        return format!("{change:+.1} %");
+    }
+    let sign = if change > 0.0 { "+" } else { "" };
+    format!("{sign}{} %", grouped(change.round()))
 }
 
 #[cfg(test)]
@@ -267,12 +285,9 @@ mod tests {
         ] {
             assert_eq!(grouped(value), text);
         }
-        for (change, text) in [
-            (0.0, "+0.0 %"),
-            (-0.01, "-0.0 %".replace('-', "+").as_str()),
-            (-6.54, "-6.5 %"),
-            (12_345.6, "+12,346 %"),
-        ] {
+        for (change, text) in
+            [(0.0, "0.0 %"), (-0.01, "0.0 %"), (-6.54, "-6.5 %"), (12_345.6, "+12,346 %")]
+        {
             assert_eq!(per_cent(change), text);
         }
     }

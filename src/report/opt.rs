@@ -80,7 +80,7 @@ pub fn min_misses(seq: &[u32], capacity: usize) -> u64 {
 pub fn lru_misses(seq: &[u32], capacity: usize) -> u64 {
     let (seq, pages) = dense(seq);
     let mut tree = vec![0_i32; seq.len() + 1];
-    let mut add = |tree: &mut Vec<i32>, at: usize, n: i32| {
+    let add = |tree: &mut Vec<i32>, at: usize, n: i32| {
         let mut i = at + 1;
         while i < tree.len() {
             tree[i] += n;
