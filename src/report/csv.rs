@@ -20,8 +20,8 @@ use super::pairs::Pairs;
 /// The first line.
 pub const CSV_HEADER: &str = "scenario,variant,axes,seed,phase,kind,name,value";
 
-/// A field, quoted if it has to be.
-pub(super) fn field(text: &str) -> String {
+/// A field of a row, quoted if it has to be (RFC 4180).
+pub fn csv_field(text: &str) -> String {
     if text.contains([',', '"', '\n', '\r']) {
         format!("\"{}\"", text.replace('"', "\"\""))
     } else {
@@ -38,7 +38,7 @@ struct Rows {
 impl Rows {
     fn row(&mut self, kind: &str, name: &str, value: impl Display) {
         let Rows { out, prefix } = self;
-        writeln!(out, "{prefix}{kind},{},{value}", field(name)).expect("writing to a string");
+        writeln!(out, "{prefix}{kind},{},{value}", csv_field(name)).expect("writing to a string");
     }
     fn pairs(&mut self, kind: &str, pairs: &Pairs<u64>) {
         for (name, value) in pairs.iter() {
@@ -73,9 +73,9 @@ impl Report {
             let axes: Vec<String> = run.axes.iter().map(|(n, v)| format!("{n}={v}")).collect();
             let who = format!(
                 "{},{},{},{}",
-                field(run.scenario.as_deref().unwrap_or(&self.scenario)),
-                field(&run.variant),
-                field(&axes.join(";")),
+                csv_field(run.scenario.as_deref().unwrap_or(&self.scenario)),
+                csv_field(&run.variant),
+                csv_field(&axes.join(";")),
                 run.seed
             );
             rows.prefix = format!("{who},,");
@@ -92,7 +92,7 @@ impl Report {
                 }
             }
             for phase in &run.phases {
-                rows.prefix = format!("{who},{},", field(&phase.name));
+                rows.prefix = format!("{who},{},", csv_field(&phase.name));
                 rows.work(phase.sim_time_ns, phase.accesses, phase.records, &phase.throughput);
                 rows.pairs("vmstat", &phase.vmstat);
                 rows.pairs("gauge", &phase.gauges);
@@ -131,8 +131,8 @@ mod tests {
 
     #[test]
     fn commas_and_quotes_are_quoted() {
-        assert_eq!(field("plain"), "plain");
-        assert_eq!(field("a,b"), "\"a,b\"");
-        assert_eq!(field("say \"hm\""), "\"say \"\"hm\"\"\"");
+        assert_eq!(csv_field("plain"), "plain");
+        assert_eq!(csv_field("a,b"), "\"a,b\"");
+        assert_eq!(csv_field("say \"hm\""), "\"say \"\"hm\"\"\"");
     }
 }

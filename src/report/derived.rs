@@ -126,6 +126,11 @@ impl Figure {
         )
     }
 
+    /// Its value for each 1,000 records, where there are records.
+    pub fn per_1000_records(self, scope: Scope<'_>) -> Option<f64> {
+        (scope.records > 0).then_some(self.of(scope)? * 1000.0 / scope.records as f64)
+    }
+
     /// Its value, if it is defined and the report has what it needs.
     pub fn of(self, scope: Scope<'_>) -> Option<f64> {
         let count = |counters: &[&str]| scope.sum(counters).map(|n| n as f64);

@@ -2,7 +2,7 @@
 //! In a group each variant has one run per seed, and the first variant is what the others
 //! are compared with.
 
-use super::document::{Report, RunReport};
+use super::document::{Ending, Report, RunReport};
 use super::pairs::Pairs;
 
 /// Runs that differ in variant and seed only.
@@ -23,6 +23,30 @@ pub struct VariantRuns<'a> {
     pub name: &'a str,
     /// One per seed.
     pub runs: Vec<&'a RunReport>,
+}
+
+impl Group<'_> {
+    /// Whether the variants did different amounts of work (by more than 0.1 % of their
+    /// records), as they do in runs that end by the clock or out of memory. Totals alone
+    /// mislead then.
+    pub fn work_differs(&self) -> bool {
+        let records = |v: &VariantRuns<'_>| {
+            v.runs.iter().map(|r| r.records).sum::<u64>() as f64 / v.runs.len() as f64
+        };
+        let (min, max) = self
+            .variants
+            .iter()
+            .map(records)
+            .fold((f64::INFINITY, 0.0), |(min, max), n| (n.min(min), n.max(max)));
+        min > 0.0 && max - min > max * 1e-3
+    }
+}
+
+impl VariantRuns<'_> {
+    /// Whether all its runs did their work.
+    pub fn completed(&self) -> bool {
+        self.runs.iter().all(|run| run.outcome == Ending::Completed)
+    }
 }
 
 impl Report {

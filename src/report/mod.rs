@@ -33,7 +33,7 @@ pub mod validation;
 #[cfg(test)]
 pub(crate) mod samples;
 
-pub use csv::CSV_HEADER;
+pub use csv::{CSV_HEADER, csv_field};
 pub use document::{
     Bounds, Ending, KnobValue, LatencyReport, OomProcess, OomReport, PhaseReport, PressureReport,
     QuantilesReport, Report, ReportError, RunMeta, RunReport, SCHEMA, SwapReport, ThreadReport,

@@ -151,7 +151,7 @@ impl Validation {
         for r in &self.points {
             let error = r.rel_error.map_or(String::new(), |e| e.to_string());
             let names = [&r.experiment, &r.point, &r.kernel, &r.policy, &r.phase, &r.counter]
-                .map(|name| super::csv::field(name));
+                .map(|name| super::csv::csv_field(name));
             csv += &format!(
                 "{},{},{},{},{},{error}\n",
                 names.join(","),

@@ -102,11 +102,12 @@ pub(crate) fn execute(
 }
 
 /// One thing of a list.
-#[derive(Clone, PartialEq, Eq, Debug)]
+#[derive(Clone, PartialEq, Eq, Debug, serde::Serialize)]
 pub(crate) struct Entry {
     /// Its name.
     pub name: String,
     /// Its value, where the list has values.
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub value: Option<String>,
     /// What it is, in one line.
     pub about: String,

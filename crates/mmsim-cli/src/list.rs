@@ -1,5 +1,7 @@
 //! `mmsim list`.
 
+use mmsim::report::csv_field;
+
 use crate::args::{Format, ListArgs, Listed};
 use crate::backend::{self, Entry};
 use crate::exit::{Ending, Failure};
@@ -42,19 +44,17 @@ fn lines(entries: &[Entry]) -> String {
 }
 
 fn json(key: &str, entries: &[Entry]) -> String {
-    let entry = |e: &Entry| match &e.value {
-        Some(value) => serde_json::json!({"name": e.name, "value": value, "about": e.about}),
-        None => serde_json::json!({"name": e.name, "about": e.about}),
-    };
-    let entries: Vec<serde_json::Value> = entries.iter().map(entry).collect();
-    format!("{:#}\n", serde_json::json!({"schema": 1, key: entries}))
+    // `schema` first, as in every document.
+    let entries = serde_json::to_string_pretty(entries).expect("entries are plain data");
+    let entries = entries.replace('\n', "\n  ");
+    format!("{{\n  \"schema\": 1,\n  \"{key}\": {entries}\n}}\n")
 }
 
 fn csv(entries: &[Entry]) -> String {
     let mut csv = "name,value,about\n".to_string();
     for e in entries {
         let row = [e.name.as_str(), e.value.as_deref().unwrap_or_default(), e.about.as_str()];
-        csv += &row.map(table::csv_field).join(",");
+        csv += &row.map(csv_field).join(",");
         csv.push('\n');
     }
     csv

@@ -53,15 +53,6 @@ pub(crate) fn left_aligned(rows: impl IntoIterator<Item = Vec<String>>) -> Strin
     grid(None, rows, usize::MAX)
 }
 
-/// A field of a CSV row, quoted if it has to be (RFC 4180).
-pub(crate) fn csv_field(text: &str) -> String {
-    if text.contains([',', '"', '\n', '\r']) {
-        format!("\"{}\"", text.replace('"', "\"\""))
-    } else {
-        text.to_string()
-    }
-}
-
 /// Breaks text between words; lines after the first are indented.
 fn wrap(text: &str, indent: usize) -> String {
     let mut out = String::new();
@@ -252,28 +243,15 @@ impl Row {
     }
 }
 
-/// Whether the variants did different amounts of work, as they do in runs that end by the
-/// clock: then totals alone mislead.
-fn work_differs(group: &Group<'_>) -> bool {
-    let records = |v: &VariantRuns<'_>| v.runs.iter().map(|r| r.records).sum::<u64>();
-    let counts: Vec<u64> = group.variants.iter().map(records).collect();
-    match (counts.iter().min(), counts.iter().max()) {
-        (Some(&min), Some(&max)) => min > 0 && (max - min) as f64 > max as f64 * 1e-3,
-        _ => false,
-    }
-}
-
 fn rows(group: &Group<'_>) -> Vec<Row> {
     let mut rows = Vec::new();
-    let per_records = work_differs(group);
+    let per_records = group.work_differs();
     for figure in Figure::ALL {
         let value = move |scope: Scope<'_>| figure.of(scope);
         let Some(row) = Row::numbers(group, figure.label(), None, value) else { continue };
         rows.push(row);
         if per_records && figure.is_count() {
-            let per = move |scope: Scope<'_>| {
-                (scope.records > 0).then_some(figure.of(scope)? * 1000.0 / scope.records as f64)
-            };
+            let per = move |scope: Scope<'_>| figure.per_1000_records(scope);
             rows.extend(Row::numbers(group, "  per 1,000 records", None, per));
         }
     }

@@ -2,6 +2,8 @@
 
 use std::io::Write;
 
+use mmsim::report::csv_field;
+
 use crate::args::{Format, TraceArgs, TraceHeadArgs, TraceImportArgs, TraceInfoArgs, TraceVerb};
 use crate::exit::{Ending, Failure};
 use crate::output::{self, AtomicFile};
@@ -50,9 +52,7 @@ fn pairs(pairs: &[(String, String)], format: Format) -> String {
             format!("{json}\n")
         }
         Format::Csv => {
-            let row = |(n, v): &(String, String)| {
-                format!("{},{}\n", table::csv_field(n), table::csv_field(v))
-            };
+            let row = |(n, v): &(String, String)| format!("{},{}\n", csv_field(n), csv_field(v));
             format!("name,value\n{}", pairs.iter().map(row).collect::<String>())
         }
     }
