@@ -3,8 +3,12 @@
 //! This is the facade that research programs embed: a scenario goes in
 //! ([`Scenario`]), a report comes out. It prints nothing.
 
+pub mod build;
 pub mod error;
+pub mod report;
+pub mod run;
 pub mod scenario;
 
 pub use error::{Error, ErrorKind};
+pub use mmsim_core::{backing, base, machine, memory, phys, policy, virt, workload};
 pub use scenario::{RunSpec, Scenario};

@@ -1,3 +1,35 @@
-//! The mmsim command line.
+//! The mmsim command line: arguments, files, progress, tables, exit codes. Everything that
+//! is simulated or computed happens in the facade; [`backend`] is the only door to it.
 
-fn main() {}
+mod args;
+mod backend;
+mod completions;
+mod exit;
+mod list;
+mod output;
+mod progress;
+mod run;
+#[cfg(test)]
+mod samples;
+mod table;
+mod timing;
+mod trace;
+mod validate;
+
+use std::process::ExitCode;
+
+use clap::Parser;
+
+use args::{Cli, Verb};
+
+fn main() -> ExitCode {
+    let cli = Cli::parse();
+    output::remove_temporaries_on_interrupt();
+    exit::code(match cli.verb {
+        Verb::Run(args) => run::run(&args),
+        Verb::List(args) => list::list(&args),
+        Verb::Trace(args) => trace::trace(&args),
+        Verb::Validate(args) => validate::validate(&args),
+        Verb::Completions(args) => completions::completions(&args),
+    })
+}

@@ -1,0 +1,305 @@
+//! Arguments. Each verb has an example in its help.
+
+use std::path::PathBuf;
+
+use clap::{Args, Parser, Subcommand, ValueEnum};
+use mmsim::base::time::SimDuration;
+use mmsim::report::events::EventFilter;
+
+/// A discrete-event simulator of Linux memory management.
+#[derive(Parser, Debug)]
+#[command(
+    name = "mmsim",
+    version,
+    max_term_width = 100,
+    after_help = "\
+Example:
+  mmsim run scenarios/ebizzy-anon.toml --seeds 5
+
+Exit codes: 0 done; 1 a check did not hold; 2 bad usage or bad input; 3 the simulated
+system ended early."
+)]
+pub(crate) struct Cli {
+    #[command(subcommand)]
+    pub verb: Verb,
+}
+
+#[derive(Subcommand, Debug)]
+pub(crate) enum Verb {
+    Run(RunArgs),
+    List(ListArgs),
+    Trace(TraceArgs),
+    Validate(ValidateArgs),
+    Completions(CompletionsArgs),
+}
+
+/// The form of results.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, ValueEnum)]
+pub(crate) enum Format {
+    /// For people.
+    Table,
+    /// One document with everything.
+    Json,
+    /// The same in rows.
+    Csv,
+}
+
+/// Where results go, and in what form.
+#[derive(Args, Debug)]
+pub(crate) struct OutputArgs {
+    /// Form of the results
+    #[arg(long, value_name = "FORMAT", value_enum, default_value_t = Format::Table)]
+    pub format: Format,
+    /// Write the results to FILE, whole or not at all, instead of to stdout
+    #[arg(short, long, value_name = "FILE")]
+    pub output: Option<PathBuf>,
+}
+
+/// Run every variant and seed of a scenario and report what happened
+#[derive(Args, Debug)]
+#[command(after_help = "\
+Examples:
+  mmsim run scenarios/ebizzy-anon.toml
+  mmsim run scenarios/ebizzy-anon.toml --set machine.memory=2GiB --seeds 5 --format json -o r.json
+  mmsim run scenarios/ebizzy-anon.toml --variant v5.5 --events e.jsonl \\
+      --events-filter kind=sim_refault,pages=0-511")]
+pub(crate) struct RunArgs {
+    /// Scenario files
+    #[arg(required = true, value_name = "SCENARIO")]
+    pub scenarios: Vec<PathBuf>,
+    /// Override a key of the scenario, as in `machine.memory=2GiB`
+    #[arg(long = "set", value_name = "KEY=VALUE", value_parser = key_value)]
+    pub sets: Vec<(String, String)>,
+    /// The seed, or the first of them
+    #[arg(long, value_name = "N")]
+    pub seed: Option<u64>,
+    /// How many seeds: the first and those that follow it
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
+    pub seeds: Option<u32>,
+    /// Runs at the same time [default: one per CPU]; results do not depend on it
+    #[arg(long, value_name = "N", value_parser = at_least_one)]
+    pub jobs: Option<usize>,
+    /// Only this variant; can be given several times
+    #[arg(long = "variant", value_name = "NAME")]
+    pub variants: Vec<String>,
+    /// Audit the invariants of the machine as it runs
+    #[arg(long)]
+    pub check: bool,
+    /// Write trace events as JSON lines
+    #[arg(long, value_name = "FILE")]
+    pub events: Option<PathBuf>,
+    /// Only these events: `kind=NAME`, `task=NAME`, `pages=A-B`, with commas between them
+    #[arg(long, value_name = "FILTER", requires = "events", value_parser = EventFilter::parse)]
+    pub events_filter: Option<EventFilter>,
+    /// Write every counter and list size over simulated time as CSV
+    #[arg(long, value_name = "FILE")]
+    pub series: Option<PathBuf>,
+    /// Simulated time between two rows of the series
+    #[arg(long, value_name = "TIME", requires = "series", default_value = "100ms",
+          value_parser = duration)]
+    pub every: SimDuration,
+    /// Print the scenario with every default resolved, and run nothing
+    #[arg(long)]
+    pub dry_run: bool,
+    #[command(flatten)]
+    pub output: OutputArgs,
+    /// Write the host's times as JSON (results never hold them)
+    #[arg(long, value_name = "FILE")]
+    pub timing: Option<PathBuf>,
+}
+
+/// What can be listed.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, ValueEnum)]
+pub(crate) enum Listed {
+    /// Policies and kernels under their names.
+    Presets,
+    /// Generators of accesses.
+    Workloads,
+    /// Event counters.
+    Counters,
+    /// Swap and file devices.
+    Devices,
+    /// Every mechanism that can be switched.
+    Knobs,
+}
+
+/// List what there is, one line each
+#[derive(Args, Debug)]
+#[command(after_help = "\
+Examples:
+  mmsim list presets
+  mmsim list knobs --preset classic-v5.9")]
+pub(crate) struct ListArgs {
+    /// What to list
+    #[arg(value_enum, value_name = "WHAT")]
+    pub what: Listed,
+    /// With `knobs`: their values in this preset
+    #[arg(long, value_name = "PRESET")]
+    pub preset: Option<String>,
+    #[command(flatten)]
+    pub output: OutputArgs,
+}
+
+/// Convert and look at traces of accesses
+#[derive(Args, Debug)]
+#[command(after_help = "\
+Example:
+  mmsim trace import --from lackey run.log -o run.mmtrace")]
+pub(crate) struct TraceArgs {
+    #[command(subcommand)]
+    pub what: TraceVerb,
+}
+
+#[derive(Subcommand, Debug)]
+pub(crate) enum TraceVerb {
+    /// Convert a trace of another format to the project's own
+    #[command(after_help = "\
+Example:
+  mmsim trace import --from lackey run.log --maps run.maps -o run.mmtrace")]
+    Import(TraceImportArgs),
+    /// Say what a trace holds
+    #[command(after_help = "\
+Example:
+  mmsim trace info run.mmtrace")]
+    Info(TraceInfoArgs),
+    /// Print the start of a trace
+    #[command(after_help = "\
+Example:
+  mmsim trace head run.mmtrace -n 20")]
+    Head(TraceHeadArgs),
+}
+
+#[derive(Args, Debug)]
+pub(crate) struct TraceImportArgs {
+    /// The format of the input
+    #[arg(long, value_name = "FORMAT")]
+    pub from: String,
+    /// The trace to convert
+    #[arg(value_name = "IN")]
+    pub input: PathBuf,
+    /// Where the converted trace goes
+    #[arg(short, long, value_name = "OUT")]
+    pub output: PathBuf,
+    /// The memory map of the traced process (`/proc/PID/maps`), which names its areas
+    #[arg(long, value_name = "FILE")]
+    pub maps: Option<PathBuf>,
+}
+
+#[derive(Args, Debug)]
+pub(crate) struct TraceInfoArgs {
+    /// The trace
+    #[arg(value_name = "FILE")]
+    pub file: PathBuf,
+    #[command(flatten)]
+    pub output: OutputArgs,
+}
+
+#[derive(Args, Debug)]
+pub(crate) struct TraceHeadArgs {
+    /// The trace
+    #[arg(value_name = "FILE")]
+    pub file: PathBuf,
+    /// How many records
+    #[arg(short = 'n', value_name = "N", default_value_t = 10)]
+    pub count: u64,
+}
+
+/// Replay recorded kernel experiments and print recorded beside simulated counters
+#[derive(Args, Debug)]
+#[command(after_help = "\
+Example:
+  mmsim validate reference --experiment zipf-anon --format json -o validation.json")]
+pub(crate) struct ValidateArgs {
+    /// The folder with the recorded experiments
+    #[arg(value_name = "DIR")]
+    pub dir: PathBuf,
+    /// Only this point; can be given several times
+    #[arg(long = "point", value_name = "ID")]
+    pub points: Vec<String>,
+    /// Only this experiment
+    #[arg(long, value_name = "NAME")]
+    pub experiment: Option<String>,
+    /// Replays at the same time [default: one per CPU]; results do not depend on it
+    #[arg(long, value_name = "N", value_parser = at_least_one)]
+    pub jobs: Option<usize>,
+    #[command(flatten)]
+    pub output: OutputArgs,
+}
+
+/// Print a script that completes mmsim's arguments in a shell
+#[derive(Args, Debug)]
+#[command(after_help = "\
+Example:
+  mmsim completions bash > ~/.local/share/bash-completion/completions/mmsim")]
+pub(crate) struct CompletionsArgs {
+    /// The shell
+    #[arg(value_enum, value_name = "SHELL")]
+    pub shell: clap_complete::Shell,
+}
+
+fn key_value(text: &str) -> Result<(String, String), String> {
+    match text.split_once('=') {
+        Some((key, value)) if !key.trim().is_empty() => {
+            Ok((key.trim().to_string(), value.trim().to_string()))
+        }
+        _ => Err("write KEY=VALUE, as in machine.memory=2GiB".to_string()),
+    }
+}
+
+fn at_least_one(text: &str) -> Result<usize, String> {
+    match text.parse() {
+        Ok(n) if n > 0 => Ok(n),
+        _ => Err("write a whole number of at least 1".to_string()),
+    }
+}
+
+/// A span of simulated time with its unit.
+fn duration(text: &str) -> Result<SimDuration, String> {
+    let wrong = || "write a time with its unit (ns, us, ms, s), as in 100ms".to_string();
+    let unit_at = text.find(|c: char| !c.is_ascii_digit()).ok_or_else(wrong)?;
+    let (number, unit) = text.split_at(unit_at);
+    let scale = match unit.trim_start() {
+        "ns" => 1,
+        "us" => 1_000,
+        "ms" => 1_000_000,
+        "s" => 1_000_000_000,
+        _ => return Err(wrong()),
+    };
+    let number: u64 = number.parse().map_err(|_| wrong())?;
+    match number.checked_mul(scale) {
+        Some(0) => Err("an interval of no time would never end".to_string()),
+        Some(nanos) => Ok(SimDuration::from_nanos(nanos)),
+        None => Err("that is more time than can be simulated".to_string()),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use clap::CommandFactory;
+
+    #[test]
+    fn arguments_are_consistent() {
+        Cli::command().debug_assert();
+    }
+
+    #[test]
+    fn durations_have_units() {
+        assert_eq!(duration("100ms"), Ok(SimDuration::from_millis(100)));
+        assert_eq!(duration("2 s"), Ok(SimDuration::from_secs(2)));
+        for wrong in ["100", "ms", "1.5s", "0ms", "5min", "99999999999999999999s"] {
+            assert!(duration(wrong).is_err(), "{wrong}");
+        }
+    }
+
+    #[test]
+    fn overrides_have_a_key_and_a_value() {
+        assert_eq!(
+            key_value("vm.swappiness = 10"),
+            Ok(("vm.swappiness".to_string(), "10".to_string()))
+        );
+        assert_eq!(key_value("a=b=c"), Ok(("a".to_string(), "b=c".to_string())));
+        assert!(key_value("swappiness").is_err());
+        assert!(key_value("=3").is_err());
+    }
+}

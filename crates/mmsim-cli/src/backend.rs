@@ -1,0 +1,216 @@
+//! The only door to the facade. Everything else in this crate deals with arguments, files
+//! and tables and can be tested without a machine.
+//!
+//! What the functions promise is written here; their bodies wait for the parts of the
+//! facade that are not built yet.
+#![allow(dead_code, unused_variables, reason = "stubs until the facade can run scenarios")]
+
+use std::io::Write;
+use std::path::Path;
+
+use mmsim::backing::device::DEVICE_PRESETS;
+use mmsim::base::event::Observer;
+use mmsim::base::id::ThreadId;
+use mmsim::base::time::{SimDuration, SimTime};
+use mmsim::base::vmstat::{VmEvent, VmStat};
+use mmsim::machine::result::RunResult;
+use mmsim::report::RunMeta;
+use mmsim::report::validation::Validation;
+
+use crate::exit::Failure;
+
+fn not_built_yet<T>(what: &str) -> Result<T, Failure> {
+    Err(Failure::Input(format!("{what}: not built yet")))
+}
+
+/// What the command line changes in a scenario.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Overrides<'a> {
+    /// `key=value` of each `--set`, in order.
+    pub sets: &'a [(String, String)],
+    /// The first seed instead of the scenario's.
+    pub seed: Option<u64>,
+    /// How many seeds; they follow one another.
+    pub seeds: Option<u32>,
+    /// Only these variants; empty: all. A name that there is not is an error.
+    pub variants: &'a [String],
+}
+
+/// One run that will be made.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub(crate) struct PlannedRun {
+    /// For progress: variant, axes and seed in a few words.
+    pub label: String,
+    /// Whether the scenario expects this run to end out of memory.
+    pub expect_oom: bool,
+}
+
+/// A scenario that was read, overridden and expanded.
+#[derive(Clone, Debug)]
+pub(crate) struct Plan {
+    /// Name of the scenario.
+    pub name: String,
+    /// What it is about.
+    pub about: String,
+    /// The scenario as TOML with every default resolved, for `--dry-run`.
+    pub resolved: String,
+    /// Its runs: axes, then variants, then seeds.
+    pub runs: Vec<PlannedRun>,
+    // Here comes the facade's own list of `RunSpec`.
+}
+
+/// Reads a scenario file. A message about its contents names file, line and column.
+pub(crate) fn plan(path: &Path, overrides: &Overrides<'_>) -> Result<Plan, Failure> {
+    not_built_yet(&path.display().to_string())
+}
+
+/// Gets counters and gauges in equal intervals of simulated time, the start and the end
+/// included.
+pub(crate) trait Sampler: Send {
+    /// One sample.
+    fn sample(&mut self, now: SimTime, vmstat: &VmStat, gauges: &[(&'static str, u64)]);
+}
+
+/// Threads of a task by its name, or a thread by its number.
+pub(crate) type ThreadsOf<'a> = &'a dyn Fn(&str) -> Vec<ThreadId>;
+/// Makes the observer of the run with this place in the plan.
+pub(crate) type MakeObserver<'a> = &'a (dyn Fn(usize, ThreadsOf<'_>) -> Box<dyn Observer> + Sync);
+/// Makes the sampler of the run with this place in the plan.
+pub(crate) type MakeSampler<'a> = &'a (dyn Fn(usize) -> Box<dyn Sampler> + Sync);
+
+/// How runs are made.
+#[derive(Clone, Copy)]
+pub(crate) struct Execution<'a> {
+    /// Runs at the same time; `None`: one per CPU.
+    pub jobs: Option<usize>,
+    /// Audit invariants. One that does not hold is a [`Failure::Check`].
+    pub check: bool,
+    /// Who watches.
+    pub observer: Option<MakeObserver<'a>>,
+    /// Who samples, and how often.
+    pub sampler: Option<(SimDuration, MakeSampler<'a>)>,
+    /// Called from any thread when the run with this place in the plan has ended.
+    pub finished: &'a (dyn Fn(usize) + Sync),
+}
+
+/// Makes all runs of a plan and returns them in the order of the plan.
+pub(crate) fn execute(
+    plan: &Plan,
+    how: &Execution<'_>,
+) -> Result<Vec<(RunMeta, RunResult)>, Failure> {
+    not_built_yet(&plan.name)
+}
+
+/// One thing of a list.
+#[derive(Clone, PartialEq, Eq, Debug, serde::Serialize)]
+pub(crate) struct Entry {
+    /// Its name.
+    pub name: String,
+    /// Its value, where the list has values.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub value: Option<String>,
+    /// What it is, in one line.
+    pub about: String,
+}
+
+impl Entry {
+    fn new(name: impl Into<String>, about: impl Into<String>) -> Entry {
+        Entry { name: name.into(), value: None, about: about.into() }
+    }
+}
+
+/// Presets of policies, oldest first.
+pub(crate) fn presets() -> Result<Vec<Entry>, Failure> {
+    not_built_yet("list presets")
+}
+
+/// Workloads by their names in scenarios.
+pub(crate) fn workloads() -> Result<Vec<Entry>, Failure> {
+    not_built_yet("list workloads")
+}
+
+/// Knobs: what they do; with a preset, their values in it as well.
+pub(crate) fn knobs(preset: Option<&str>) -> Result<Vec<Entry>, Failure> {
+    not_built_yet("list knobs")
+}
+
+/// All counters in the order of reports.
+pub(crate) fn counters() -> Vec<Entry> {
+    let about = |name: &str| match name.starts_with("sim_") {
+        true => "counted by mmsim only",
+        false => "as in /proc/vmstat",
+    };
+    VmEvent::ALL.iter().map(|e| Entry::new(e.name(), about(e.name()))).collect()
+}
+
+/// Presets of devices, with their figures and where these come from.
+pub(crate) fn devices() -> Vec<Entry> {
+    let entry = |&(name, read, write, servers, mbps, synchronous, _, _, basis): &(
+        &str,
+        u64,
+        u64,
+        u32,
+        u64,
+        bool,
+        bool,
+        u32,
+        &str,
+    )| {
+        let (read, write) = (SimDuration::from_nanos(read), SimDuration::from_nanos(write));
+        let servers = match servers {
+            0 => "one server per CPU".to_string(),
+            1 => "1 server".to_string(),
+            n => format!("{n} servers"),
+        };
+        let bandwidth = if mbps > 0 { format!(", {mbps} MB/s") } else { String::new() };
+        let kind = if synchronous { ", synchronous" } else { "" };
+        Entry::new(
+            name,
+            format!("read {read}, write {write}, {servers}{bandwidth}{kind} ({basis})"),
+        )
+    };
+    DEVICE_PRESETS.iter().map(entry).collect()
+}
+
+/// Converts a trace. Writes nothing to `out` that is not part of the result, and says what
+/// it read in pairs of name and value.
+pub(crate) fn trace_import(
+    from: &str,
+    input: &Path,
+    maps: Option<&Path>,
+    out: &mut dyn Write,
+) -> Result<Vec<(String, String)>, Failure> {
+    not_built_yet("trace import")
+}
+
+/// What a trace holds, in pairs of name and value.
+pub(crate) fn trace_info(file: &Path) -> Result<Vec<(String, String)>, Failure> {
+    not_built_yet("trace info")
+}
+
+/// The first records of a trace, one line each.
+pub(crate) fn trace_head(file: &Path, count: u64) -> Result<Vec<String>, Failure> {
+    not_built_yet("trace head")
+}
+
+/// What is replayed of recorded experiments.
+#[derive(Clone, Debug)]
+pub(crate) struct ValidateRequest<'a> {
+    /// The folder.
+    pub dir: &'a Path,
+    /// Only these points; empty: all.
+    pub points: &'a [String],
+    /// Only this experiment.
+    pub experiment: Option<&'a str>,
+    /// Replays at the same time; `None`: one per CPU.
+    pub jobs: Option<usize>,
+}
+
+/// Replays recorded experiments. `progress` is told how many replays have ended, and of
+/// how many.
+pub(crate) fn validate(
+    request: &ValidateRequest<'_>,
+    progress: &(dyn Fn(usize, usize) + Sync),
+) -> Result<Validation, Failure> {
+    not_built_yet("validate")
+}

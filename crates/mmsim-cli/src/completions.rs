@@ -1,0 +1,15 @@
+//! `mmsim completions`.
+
+use clap::CommandFactory;
+
+use crate::args::{Cli, CompletionsArgs};
+use crate::exit::{Ending, Failure};
+use crate::output;
+
+/// Prints the script.
+pub(crate) fn completions(args: &CompletionsArgs) -> Result<Ending, Failure> {
+    let mut script = Vec::new();
+    clap_complete::generate(args.shell, &mut Cli::command(), "mmsim", &mut script);
+    output::deliver(&script, None)?;
+    Ok(Ending::Done)
+}

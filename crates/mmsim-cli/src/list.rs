@@ -1,0 +1,99 @@
+//! `mmsim list`.
+
+use mmsim::report::csv_field;
+
+use crate::args::{Format, ListArgs, Listed};
+use crate::backend::{self, Entry};
+use crate::exit::{Ending, Failure};
+use crate::{output, table};
+
+/// Prints the list.
+pub(crate) fn list(args: &ListArgs) -> Result<Ending, Failure> {
+    if args.preset.is_some() && args.what != Listed::Knobs {
+        return Err(Failure::Input(
+            "only knobs have values in a preset, write `mmsim list knobs --preset NAME`".into(),
+        ));
+    }
+    let (key, entries) = match args.what {
+        Listed::Presets => ("presets", backend::presets()?),
+        Listed::Workloads => ("workloads", backend::workloads()?),
+        Listed::Counters => ("counters", backend::counters()),
+        Listed::Devices => ("devices", backend::devices()),
+        Listed::Knobs => ("knobs", backend::knobs(args.preset.as_deref())?),
+    };
+    let text = match args.output.format {
+        Format::Table => lines(&entries),
+        Format::Json => json(key, &entries),
+        Format::Csv => csv(&entries),
+    };
+    output::deliver(text.as_bytes(), args.output.output.as_deref())?;
+    Ok(Ending::Done)
+}
+
+fn lines(entries: &[Entry]) -> String {
+    let has_values = entries.iter().any(|e| e.value.is_some());
+    let row = |e: &Entry| {
+        let mut row = vec![e.name.clone()];
+        if has_values {
+            row.push(e.value.clone().unwrap_or_default());
+        }
+        row.push(e.about.clone());
+        row
+    };
+    table::left_aligned(entries.iter().map(row))
+}
+
+fn json(key: &str, entries: &[Entry]) -> String {
+    // `schema` first, as in every document.
+    let entries = serde_json::to_string_pretty(entries).expect("entries are plain data");
+    let entries = entries.replace('\n', "\n  ");
+    format!("{{\n  \"schema\": 1,\n  \"{key}\": {entries}\n}}\n")
+}
+
+fn csv(entries: &[Entry]) -> String {
+    let mut csv = "name,value,about\n".to_string();
+    for e in entries {
+        let row = [e.name.as_str(), e.value.as_deref().unwrap_or_default(), e.about.as_str()];
+        csv += &row.map(csv_field).join(",");
+        csv.push('\n');
+    }
+    csv
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn knobs() -> Vec<Entry> {
+        vec![
+            Entry {
+                name: "anon-start".into(),
+                value: Some("active".into()),
+                about: "where new anonymous pages begin, active or inactive".into(),
+            },
+            Entry { name: "seed".into(), value: None, about: "x".into() },
+        ]
+    }
+
+    #[test]
+    fn one_line_each() {
+        assert_eq!(
+            lines(&knobs()),
+            "anon-start  active  where new anonymous pages begin, active or inactive\n\
+             seed                x\n"
+        );
+    }
+
+    #[test]
+    fn other_forms() {
+        assert_eq!(
+            csv(&knobs()),
+            "name,value,about\n\
+             anon-start,active,\"where new anonymous pages begin, active or inactive\"\n\
+             seed,,x\n"
+        );
+        let json: serde_json::Value = serde_json::from_str(&json("knobs", &knobs())).unwrap();
+        assert_eq!(json["knobs"][0]["value"], "active");
+        assert_eq!(json["knobs"][1].get("value"), None);
+    }
+}

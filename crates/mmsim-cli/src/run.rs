@@ -1,0 +1,376 @@
+//! `mmsim run`.
+
+use std::io::{self, Write};
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use mmsim::base::event::Observer;
+use mmsim::base::time::SimTime;
+use mmsim::base::vmstat::VmStat;
+use mmsim::machine::result::RunResult;
+use mmsim::report::events::{EventFilter, EventWriter};
+use mmsim::report::series::SeriesWriter;
+use mmsim::report::{self, OomReport, Report, RunMeta, RunReport};
+
+use crate::args::{Format, RunArgs};
+use crate::backend::{self, Execution, Overrides, Plan, Sampler, ThreadsOf};
+use crate::exit::{Ending, Failure};
+use crate::output::{self, Part, Parts};
+use crate::progress::Progress;
+use crate::table;
+use crate::timing::Stopwatch;
+
+/// Runs the scenarios and prints one document about all of them.
+pub(crate) fn run(args: &RunArgs) -> Result<Ending, Failure> {
+    let overrides = Overrides {
+        sets: &args.sets,
+        seed: args.seed,
+        seeds: args.seeds,
+        variants: &args.variants,
+    };
+    // All files are read before the first run: a mistake in the last one costs no time.
+    let plans: Vec<Plan> = args
+        .scenarios
+        .iter()
+        .map(|path| backend::plan(path, &overrides))
+        .collect::<Result<_, _>>()?;
+    if args.dry_run {
+        let resolved: Vec<&str> = plans.iter().map(|plan| plan.resolved.as_str()).collect();
+        output::deliver(resolved.join("\n").as_bytes(), args.output.output.as_deref())?;
+        return Ok(Ending::Done);
+    }
+
+    let stopwatch = Stopwatch::start();
+    let results = execute(args, &plans)?;
+    let (report, ending) = assemble(&plans, &results);
+    let text = match args.output.format {
+        Format::Table => table::report(&report),
+        Format::Json => report.to_json(),
+        Format::Csv => report.to_csv(),
+    };
+    output::deliver(text.as_bytes(), args.output.output.as_deref())?;
+
+    let all = || results.iter().flatten().map(|(_, result)| result);
+    let cost = stopwatch.cost(
+        all().count(),
+        all().map(|result| result.accesses).sum(),
+        all().filter_map(bytes_per_frame).max_by(f64::total_cmp),
+    );
+    // What the host took is a remark: nobody may be there to read it.
+    let _ = writeln!(io::stderr(), "mmsim: {}", cost.line());
+    for line in early_ends(&plans, &report) {
+        let _ = writeln!(io::stderr(), "mmsim: {line}");
+    }
+    if let Some(path) = &args.timing {
+        output::deliver(cost.json().as_bytes(), Some(path))?;
+    }
+    Ok(ending)
+}
+
+/// The results of one plan.
+type Results = Vec<(RunMeta, RunResult)>;
+
+fn execute(args: &RunArgs, plans: &[Plan]) -> Result<Vec<Results>, Failure> {
+    let nr_runs = plans.iter().map(|plan| plan.runs.len()).sum();
+    let events = match &args.events {
+        Some(path) => {
+            let filter = args.events_filter.clone().unwrap_or_default();
+            Some(EventFile::create(path, filter, nr_runs)?)
+        }
+        None => None,
+    };
+    let series = match &args.series {
+        Some(path) => Some(SeriesFile::create(path, nr_runs)?),
+        None => None,
+    };
+    let progress = Progress::new("runs", nr_runs);
+    let mut results = Vec::new();
+    let mut first = 0;
+    for plan in plans {
+        let observer = events.as_ref().map(|file| {
+            move |run: usize, threads_of: ThreadsOf<'_>| file.observer(first + run, threads_of)
+        });
+        let sampler = series.as_ref().map(|file| move |run: usize| file.sampler(first + run));
+        let how = Execution {
+            jobs: args.jobs,
+            check: args.check,
+            observer: observer.as_ref().map(|make| make as backend::MakeObserver<'_>),
+            sampler: sampler.as_ref().map(|make| (args.every, make as backend::MakeSampler<'_>)),
+            finished: &|run| progress.finished(&plan.runs[run].label),
+        };
+        results.push(backend::execute(plan, &how)?);
+        first += plan.runs.len();
+    }
+    drop(progress);
+    if let Some(file) = events {
+        for task in lock(&file.unmatched).iter() {
+            let _ = writeln!(
+                io::stderr(),
+                "mmsim: --events-filter: no run has a task or thread `{task}`"
+            );
+        }
+        file.commit()?;
+    }
+    if let Some(file) = series {
+        file.commit()?;
+    }
+    Ok(results)
+}
+
+/// One report of all scenarios, and whether a run ended where it should not have.
+fn assemble(plans: &[Plan], results: &[Results]) -> (Report, Ending) {
+    let several = plans.len() > 1;
+    let mut ending = Ending::Done;
+    let mut runs = Vec::new();
+    for (plan, results) in plans.iter().zip(results) {
+        for (planned, (meta, result)) in plan.runs.iter().zip(results) {
+            let mut meta = meta.clone();
+            meta.scenario = several.then(|| plan.name.clone());
+            let run = RunReport::from_result(meta, result);
+            if run.outcome == report::Ending::OutOfMemory && !planned.expect_oom {
+                ending = Ending::EndedEarly;
+            }
+            runs.push(run);
+        }
+    }
+    let names: Vec<&str> = plans.iter().map(|plan| plan.name.as_str()).collect();
+    let about = if several { "" } else { plans.first().map_or("", |plan| &plan.about) };
+    (Report::new(names.join(", "), about, runs), ending)
+}
+
+fn bytes_per_frame(result: &RunResult) -> Option<f64> {
+    let frames: u64 = result.zones.iter().map(|(_, [managed, ..])| managed).sum();
+    (frames > 0 && result.host_bytes > 0).then(|| result.host_bytes as f64 / frames as f64)
+}
+
+/// One line for each run that ran out of memory unexpectedly: who held it.
+fn early_ends(plans: &[Plan], report: &Report) -> Vec<String> {
+    let planned = plans.iter().flat_map(|plan| &plan.runs);
+    let line = |(planned, run): (&backend::PlannedRun, &RunReport)| {
+        let oom = run.oom.as_ref().filter(|_| !planned.expect_oom)?;
+        Some(format!("{}: {}", planned.label, who_held_it(oom)))
+    };
+    planned.zip(&report.runs).filter_map(line).collect()
+}
+
+fn who_held_it(oom: &OomReport) -> String {
+    let mut holders: Vec<String> = oom
+        .processes
+        .iter()
+        .take(3)
+        .map(|p| format!("{} {} resident and {} swapped", p.name, p.resident, p.swapped))
+        .collect();
+    if oom.processes.len() > 3 {
+        holders.push(format!("{} more processes", oom.processes.len() - 3));
+    }
+    holders.push(format!("page cache {}", oom.cache));
+    holders.push(format!("kernel {}", oom.kernel));
+    holders.push(format!("free {}", oom.free));
+    format!(
+        "out of memory after {:.3} s; pages: {}; swap slots: {} of {} free",
+        oom.at_ns as f64 / 1e9,
+        holders.join(", "),
+        oom.swap_free,
+        oom.swap_total
+    )
+}
+
+fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// The place of a run as files of several runs name it.
+fn column(run: usize, nr_runs: usize) -> Option<u32> {
+    (nr_runs > 1).then(|| u32::try_from(run).expect("no command has so many runs"))
+}
+
+/// The file of `--events`.
+struct EventFile {
+    parts: Parts,
+    filter: EventFilter,
+    writers: Vec<Mutex<Option<EventWriter<Part>>>>,
+    path: PathBuf,
+    /// Tasks of the filter that no run has had so far.
+    unmatched: Mutex<Vec<String>>,
+}
+
+impl EventFile {
+    fn create(path: &Path, filter: EventFilter, nr_runs: usize) -> Result<EventFile, Failure> {
+        Ok(EventFile {
+            parts: Parts::create(path, nr_runs)?,
+            unmatched: Mutex::new(filter.tasks.clone()),
+            filter,
+            writers: (0..nr_runs).map(|_| Mutex::new(None)).collect(),
+            path: path.to_path_buf(),
+        })
+    }
+
+    fn observer(&self, run: usize, threads_of: ThreadsOf<'_>) -> Box<dyn Observer> {
+        lock(&self.unmatched).retain(|task| threads_of(task).is_empty());
+        let column = column(run, self.writers.len());
+        let writer = EventWriter::new(self.parts.take(run), &self.filter, threads_of, column);
+        let observer = writer.observer();
+        *lock(&self.writers[run]) = Some(writer);
+        observer
+    }
+
+    fn commit(self) -> Result<(), Failure> {
+        for (run, writer) in self.writers.into_iter().enumerate() {
+            if let Some(writer) = writer.into_inner().unwrap_or_else(PoisonError::into_inner) {
+                let (part, _) =
+                    writer.finish().map_err(|e| Failure::file("write", &self.path, &e))?;
+                self.parts.put(run, part);
+            }
+        }
+        self.parts.commit(0)
+    }
+}
+
+/// The series of one run, and the first error that it met.
+struct SeriesOfRun {
+    writer: SeriesWriter<Part>,
+    error: Option<io::Error>,
+}
+
+/// What the machine gets.
+struct SeriesSampler(Arc<Mutex<Option<SeriesOfRun>>>);
+
+impl Sampler for SeriesSampler {
+    fn sample(&mut self, now: SimTime, vmstat: &VmStat, gauges: &[(&'static str, u64)]) {
+        if let Some(series) = lock(&self.0).as_mut()
+            && series.error.is_none()
+        {
+            series.error = series.writer.row(now, vmstat, gauges).err();
+        }
+    }
+}
+
+/// The file of `--series`.
+struct SeriesFile {
+    parts: Parts,
+    series: Vec<Arc<Mutex<Option<SeriesOfRun>>>>,
+    path: PathBuf,
+}
+
+impl SeriesFile {
+    fn create(path: &Path, nr_runs: usize) -> Result<SeriesFile, Failure> {
+        Ok(SeriesFile {
+            parts: Parts::create(path, nr_runs)?,
+            series: (0..nr_runs).map(|_| Arc::default()).collect(),
+            path: path.to_path_buf(),
+        })
+    }
+
+    fn sampler(&self, run: usize) -> Box<dyn Sampler> {
+        let writer = SeriesWriter::new(self.parts.take(run), column(run, self.series.len()));
+        *lock(&self.series[run]) = Some(SeriesOfRun { writer, error: None });
+        Box::new(SeriesSampler(Arc::clone(&self.series[run])))
+    }
+
+    fn commit(self) -> Result<(), Failure> {
+        let failed = |e: io::Error| Failure::file("write", &self.path, &e);
+        for (run, series) in self.series.iter().enumerate() {
+            let Some(SeriesOfRun { writer, error }) = lock(series).take() else { continue };
+            if let Some(error) = error {
+                return Err(failed(error));
+            }
+            self.parts.put(run, writer.finish().map_err(failed)?);
+        }
+        self.parts.commit(1)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::backend::PlannedRun;
+    use crate::samples;
+    use mmsim::base::event::TraceEvent;
+    use mmsim::base::id::NodeId;
+    use mmsim::machine::result::{OomSummary, Outcome};
+
+    fn plan(name: &str, labels: &[&str], expect_oom: bool) -> Plan {
+        let planned = |label: &&str| PlannedRun { label: label.to_string(), expect_oom };
+        Plan {
+            name: name.into(),
+            about: "about".into(),
+            resolved: String::new(),
+            runs: labels.iter().map(planned).collect(),
+        }
+    }
+
+    #[test]
+    fn one_document_for_several_scenarios() {
+        let plans = [plan("a", &["v"], false), plan("b", &["v"], false)];
+        let results = [
+            vec![(samples::meta("v", 1), samples::result(0, 1))],
+            vec![(samples::meta("v", 1), samples::result(1, 1))],
+        ];
+        let (report, ending) = assemble(&plans, &results);
+        assert_eq!((report.scenario.as_str(), ending), ("a, b", Ending::Done));
+        assert_eq!(report.runs[1].scenario.as_deref(), Some("b"));
+        assert_eq!(report.groups().len(), 2);
+        let (report, _) = assemble(&plans[..1], &results[..1]);
+        assert_eq!((report.about.as_str(), report.runs[0].scenario.as_deref()), ("about", None));
+    }
+
+    #[test]
+    fn out_of_memory_where_it_is_not_expected() {
+        let mut result = samples::result(0, 1);
+        result.outcome = Outcome::OutOfMemory(OomSummary {
+            at: SimTime(1_500_000_000),
+            processes: vec![("ebizzy".into(), 900, 100)],
+            free: 7,
+            cache: 3,
+            kernel: 90,
+            swap_free: 0,
+            swap_total: 100,
+        });
+        let results = [vec![(samples::meta("v", 1), result)]];
+        let unexpected = [plan("a", &["v, seed 1"], false)];
+        let (report, ending) = assemble(&unexpected, &results);
+        assert_eq!(ending, Ending::EndedEarly);
+        assert_eq!(
+            early_ends(&unexpected, &report),
+            [
+                "v, seed 1: out of memory after 1.500 s; pages: ebizzy 900 resident and 100 swapped, \
+              page cache 3, kernel 90, free 7; swap slots: 0 of 100 free"
+            ]
+        );
+        let expected = [plan("a", &["v, seed 1"], true)];
+        assert_eq!(assemble(&expected, &results).1, Ending::Done);
+        assert!(early_ends(&expected, &report).is_empty());
+    }
+
+    #[test]
+    fn frames_cost_bytes() {
+        assert_eq!(bytes_per_frame(&samples::result(0, 1)), Some(24.0));
+    }
+
+    #[test]
+    fn events_and_series_of_two_runs_in_one_file_each() {
+        let dir = tempfile::tempdir().unwrap();
+        let (events, series) = (dir.path().join("e.jsonl"), dir.path().join("s.csv"));
+        let event_file = EventFile::create(&events, EventFilter::default(), 2).unwrap();
+        let series_file = SeriesFile::create(&series, 2).unwrap();
+        for run in [1, 0] {
+            let mut observer = event_file.observer(run, &|_| Vec::new());
+            let event = TraceEvent::MmVmscanKswapdSleep { node: NodeId(run as u8) };
+            observer.event(SimTime(5), &event);
+            let mut sampler = series_file.sampler(run);
+            sampler.sample(SimTime(5), &VmStat::default(), &[("nr_free_pages", 3)]);
+        }
+        event_file.commit().unwrap();
+        series_file.commit().unwrap();
+        assert_eq!(
+            std::fs::read_to_string(&events).unwrap(),
+            "{\"t_ns\":5,\"event\":\"mm_vmscan_kswapd_sleep\",\"node\":0,\"run\":0}\n\
+             {\"t_ns\":5,\"event\":\"mm_vmscan_kswapd_sleep\",\"node\":1,\"run\":1}\n"
+        );
+        let text = std::fs::read_to_string(&series).unwrap();
+        let lines: Vec<&str> = text.lines().collect();
+        assert_eq!(lines.len(), 3);
+        assert!(lines[0].starts_with("time_ns,") && lines[0].ends_with(",nr_free_pages,run"));
+        assert!(lines[1].ends_with(",3,0") && lines[2].ends_with(",3,1"));
+    }
+}

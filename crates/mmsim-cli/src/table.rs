@@ -1,0 +1,461 @@
+//! Tables for people: the machine as it was resolved, the variants side by side, and the
+//! sentence on what goes with the difference. Nothing is wider than [`WIDTH`] unless a
+//! name is; too many variants go on below, with the first one repeated.
+
+use comfy_table::{CellAlignment, ContentArrangement, Table, presets};
+use mmsim::base::digest::Digest;
+use mmsim::report::derived::{Figure, Scope, grouped, grouped_row, per_cent};
+use mmsim::report::groups::{Group, VariantRuns};
+use mmsim::report::statistics::{estimate, paired_change};
+use mmsim::report::{Ending, Report, RunReport, cause};
+
+/// Columns of a terminal that tables are made for.
+const WIDTH: usize = 100;
+/// Between two columns.
+const GAP: usize = 2;
+
+/// Counters that are shown beside the figures where they are not zero.
+const NOTABLE_COUNTERS: [&str; 5] =
+    ["compact_success", "compact_fail", "thp_fault_alloc", "thp_fault_fallback", "oom_kill"];
+
+/// Figures that are shown for each phase.
+const PHASE_FIGURES: [Figure; 3] = [Figure::SwapIns, Figure::Refaults, Figure::Throughput];
+
+/// Columns with two blanks between them and no lines. The first `names` columns are names
+/// and stand left, the others are numbers and stand right.
+pub(crate) fn grid(
+    header: Option<&[&str]>,
+    rows: impl IntoIterator<Item = Vec<String>>,
+    names: usize,
+) -> String {
+    let mut table = Table::new();
+    table.load_style(presets::NOTHING).set_content_arrangement(ContentArrangement::Disabled);
+    if let Some(header) = header {
+        table.set_header(header.iter().copied().map(str::to_string));
+    }
+    table.add_rows(rows);
+    if table.is_empty() {
+        return String::new();
+    }
+    for (i, column) in table.column_iter_mut().enumerate() {
+        column.set_padding((0, GAP as u16));
+        if i >= names {
+            column.set_cell_alignment(CellAlignment::Right);
+        }
+    }
+    let mut out = table.trim_fmt();
+    out.push('\n');
+    out
+}
+
+/// Names only.
+pub(crate) fn left_aligned(rows: impl IntoIterator<Item = Vec<String>>) -> String {
+    grid(None, rows, usize::MAX)
+}
+
+/// Breaks text between words; lines after the first are indented.
+fn wrap(text: &str, indent: usize) -> String {
+    let mut out = String::new();
+    let mut column = 0;
+    for word in text.split_whitespace() {
+        let length = word.chars().count();
+        if column == 0 {
+            column = length;
+        } else if column + 1 + length <= WIDTH {
+            out.push(' ');
+            column += 1 + length;
+        } else {
+            out.push('\n');
+            out.push_str(&" ".repeat(indent));
+            column = indent + length;
+        }
+        out.push_str(word);
+    }
+    out.push('\n');
+    out
+}
+
+/// The whole report.
+pub(crate) fn report(report: &Report) -> String {
+    let title = match report.about.as_str() {
+        "" => report.scenario.clone(),
+        about => format!("{}: {about}", report.scenario),
+    };
+    let mut out = wrap(&title, 0);
+    out.push('\n');
+    out += &machine(report);
+    for group in report.groups() {
+        out.push('\n');
+        out += &self::group(&group);
+    }
+    out
+}
+
+/// A value with the names of the variants that have it.
+type Value = (String, Vec<String>);
+
+/// The values of a property over all runs. One that all runs share stands alone, others
+/// come with their variants.
+fn by_variant(report: &Report, property: impl Fn(&RunReport) -> String) -> Vec<Value> {
+    let mut values: Vec<Value> = Vec::new();
+    for run in &report.runs {
+        let value = property(run);
+        let at = values.iter().position(|(v, _)| *v == value).unwrap_or_else(|| {
+            values.push((value, Vec::new()));
+            values.len() - 1
+        });
+        let names = &mut values[at].1;
+        if !names.contains(&run.variant) {
+            names.push(run.variant.clone());
+        }
+    }
+    values
+}
+
+fn property(name: &str, values: &[Value]) -> String {
+    let value = match values {
+        [(value, _)] => value.clone(),
+        several => {
+            let each = |(value, names): &Value| format!("{value} ({})", names.join(", "));
+            several.iter().map(each).collect::<Vec<_>>().join("; ")
+        }
+    };
+    let start = format!("{name:<8}");
+    // The padding after the name must survive the breaking of lines.
+    wrap(&format!("{}{value}", start.replace(' ', "\u{1}")), start.len()).replace('\u{1}', " ")
+}
+
+/// `5 GiB`, `1536 MiB`: the largest unit that leaves a whole number.
+fn bytes(n: u64) -> String {
+    for (shift, unit) in [(30, "GiB"), (20, "MiB"), (10, "KiB")] {
+        if n >= 1 << shift && n.trailing_zeros() >= shift {
+            return format!("{} {unit}", grouped((n >> shift) as f64));
+        }
+    }
+    format!("{} B", grouped(n as f64))
+}
+
+fn seeds(report: &Report) -> String {
+    let mut seeds: Vec<u64> = report.runs.iter().map(|r| r.seed).collect();
+    seeds.sort_unstable();
+    seeds.dedup();
+    let follow = seeds.windows(2).all(|w| w[1] == w[0] + 1);
+    match seeds.as_slice() {
+        [first, .., last] if follow => format!("{first} to {last}"),
+        several => several.iter().map(u64::to_string).collect::<Vec<_>>().join(", "),
+    }
+}
+
+fn digest(report: &Report) -> String {
+    match report.runs.as_slice() {
+        [run] => run.digest.clone(),
+        runs => {
+            let mut all = Digest::new();
+            runs.iter().for_each(|run| all.text(&run.digest));
+            format!("{:016x} (of {} runs)", all.finish(), runs.len())
+        }
+    }
+}
+
+fn machine(report: &Report) -> String {
+    let swap = |run: &RunReport| match &run.swap {
+        Some(swap) => format!("{} on {}", bytes(swap.bytes), swap.device),
+        None => "none".to_string(),
+    };
+    let cpus = |n: u32| if n == 1 { "1 CPU".to_string() } else { format!("{n} CPUs") };
+    let kernel = |run: &RunReport| format!("{}, {}", run.kernel, cpus(run.cpus));
+    let mut out = String::new();
+    out += &property("kernel", &by_variant(report, kernel));
+    out += &property("policy", &by_variant(report, |run| run.policy.clone()));
+    out += &property("swap", &by_variant(report, swap));
+    out += &property("seed", &[(seeds(report), Vec::new())]);
+    out += &property("digest", &[(digest(report), Vec::new())]);
+
+    let header = ["zone", "managed", "min", "low", "high", "free at start"];
+    let zones = |run: &RunReport| {
+        let row = |z: &mmsim::report::ZoneReport| {
+            let pages = [z.managed, z.min, z.low, z.high, z.free_at_start];
+            let pages = pages.into_iter().map(|n| grouped(n as f64));
+            std::iter::once(z.name.clone()).chain(pages).collect()
+        };
+        grid(Some(&header), run.zones.iter().map(row), 1)
+    };
+    let tables = by_variant(report, zones);
+    for (table, names) in &tables {
+        out.push('\n');
+        out += &match tables.len() {
+            1 => "zones, in pages\n".to_string(),
+            _ => wrap(&format!("zones of {}, in pages", names.join(", ")), 0),
+        };
+        out += table;
+    }
+    out
+}
+
+/// One line of the comparison: a label, and per variant its value and its change against
+/// the first (none for the first).
+struct Row {
+    label: String,
+    values: Vec<String>,
+    changes: Vec<String>,
+}
+
+impl Row {
+    /// A row of numbers; none if no variant has anything but zero.
+    fn numbers(
+        group: &Group<'_>,
+        label: impl Into<String>,
+        phase: Option<&str>,
+        value: impl Fn(Scope<'_>) -> Option<f64> + Copy,
+    ) -> Option<Row> {
+        let samples: Vec<Vec<(u64, f64)>> =
+            group.variants.iter().map(|v| v.values(phase, value)).collect();
+        if samples.iter().flatten().all(|&(_, v)| v == 0.0) {
+            return None;
+        }
+        let mean = |sample: &Vec<(u64, f64)>| {
+            let values: Vec<f64> = sample.iter().map(|&(_, v)| v).collect();
+            estimate(&values).map(|e| e.mean)
+        };
+        let means: Vec<Option<f64>> = samples.iter().map(mean).collect();
+        let change = |sample: &Vec<(u64, f64)>| match paired_change(&samples[0], sample) {
+            None => "-".to_string(),
+            Some(change) => match change.ci95 {
+                Some(half) => format!("{} ±{half:.1}", per_cent(change.mean)),
+                None => per_cent(change.mean),
+            },
+        };
+        Some(Row {
+            label: label.into(),
+            values: grouped_row(&means),
+            changes: samples.iter().map(change).collect(),
+        })
+    }
+
+    /// A row of words.
+    fn words(label: &str, values: Vec<String>) -> Row {
+        Row { label: label.to_string(), changes: vec![String::new(); values.len()], values }
+    }
+
+    /// A row that is only a heading.
+    fn heading(label: &str, variants: usize) -> Row {
+        Row::words(label, vec![String::new(); variants])
+    }
+}
+
+fn rows(group: &Group<'_>) -> Vec<Row> {
+    let mut rows = Vec::new();
+    let per_records = group.work_differs();
+    for figure in Figure::ALL {
+        let value = move |scope: Scope<'_>| figure.of(scope);
+        let Some(row) = Row::numbers(group, figure.label(), None, value) else { continue };
+        rows.push(row);
+        if per_records && figure.is_count() {
+            let per = move |scope: Scope<'_>| figure.per_1000_records(scope);
+            rows.extend(Row::numbers(group, "  per 1,000 records", None, per));
+        }
+    }
+    for counter in NOTABLE_COUNTERS {
+        let value = move |scope: Scope<'_>| scope.vmstat.get(counter).map(|&n| n as f64);
+        rows.extend(Row::numbers(group, counter, None, value));
+    }
+    rows.extend(bounds(group));
+    let seconds = |scope: Scope<'_>| Some(scope.sim_time_ns as f64 / 1e9);
+    rows.extend(Row::numbers(group, "simulated time, s", None, seconds));
+    rows.extend(outcomes(group));
+    rows.extend(phases(group));
+    rows
+}
+
+/// The misses of MIN, where they were computed.
+fn bounds(group: &Group<'_>) -> Option<Row> {
+    let of_variant = |v: &VariantRuns<'_>| {
+        let misses: Vec<f64> =
+            v.runs.iter().filter_map(|run| run.bounds.map(|b| b.sim_opt_misses as f64)).collect();
+        estimate(&misses).map(|e| e.mean.round())
+    };
+    let means: Vec<Option<f64>> = group.variants.iter().map(of_variant).collect();
+    means.iter().any(Option::is_some).then(|| {
+        let mut runs = group.variants.iter().flat_map(|v| &v.runs);
+        let label = match runs.all(|run| run.bounds.is_none_or(|b| b.exact)) {
+            true => "misses of MIN (bound)",
+            false => "misses of MIN (orientation)",
+        };
+        Row::words(label, means.into_iter().map(|m| m.map_or("-".into(), grouped)).collect())
+    })
+}
+
+/// How runs ended, where one did not complete.
+fn outcomes(group: &Group<'_>) -> Option<Row> {
+    let failed = |v: &VariantRuns<'_>| {
+        v.runs.iter().filter(|run| run.outcome == Ending::OutOfMemory).count()
+    };
+    group.variants.iter().any(|v| failed(v) > 0).then(|| {
+        let word = |v: &VariantRuns<'_>| match (failed(v), v.runs.len()) {
+            (0, _) => "completed".to_string(),
+            (1, 1) => "out of memory".to_string(),
+            (n, all) => format!("{n} of {all} out of memory"),
+        };
+        Row::words("outcome", group.variants.iter().map(word).collect())
+    })
+}
+
+/// The main figures of each phase, where there are several.
+fn phases(group: &Group<'_>) -> Vec<Row> {
+    let mut names: Vec<&str> = Vec::new();
+    for run in group.variants.iter().flat_map(|v| &v.runs) {
+        for phase in &run.phases {
+            if !names.contains(&phase.name.as_str()) {
+                names.push(&phase.name);
+            }
+        }
+    }
+    if names.len() < 2 {
+        return Vec::new();
+    }
+    let mut rows = Vec::new();
+    for name in names {
+        let of_phase: Vec<Row> = PHASE_FIGURES
+            .into_iter()
+            .filter_map(|figure| {
+                let value = move |scope: Scope<'_>| figure.of(scope);
+                Row::numbers(group, format!("  {}", figure.label()), Some(name), value)
+            })
+            .collect();
+        if !of_phase.is_empty() {
+            rows.push(Row::heading(&format!("in {name}"), group.variants.len()));
+            rows.extend(of_phase);
+        }
+    }
+    rows
+}
+
+fn group(group: &Group<'_>) -> String {
+    let mut heading: Vec<String> = group.scenario.iter().map(|s| s.to_string()).collect();
+    heading.extend(group.axes.iter().map(|(name, value)| format!("{name} = {value}")));
+    let mut out = String::new();
+    if !heading.is_empty() {
+        out += &wrap(&heading.join(", "), 0);
+    }
+    let runs = group.variants.iter().map(|v| v.runs.len()).max().unwrap_or(0);
+    if runs > 1 {
+        let changes = if group.variants.len() > 1 {
+            "; changes are means over pairs of equal seeds ± 95 % confidence"
+        } else {
+            ""
+        };
+        out += &format!("means over {runs} seeds{changes}\n");
+    }
+    out += &side_by_side(group, &rows(group));
+    if let Some(sentence) = cause::sentence(group) {
+        out.push('\n');
+        out += &wrap(&sentence, 0);
+    }
+    out
+}
+
+/// The rows in as many blocks as the width asks for, the first variant in each.
+fn side_by_side(group: &Group<'_>, rows: &[Row]) -> String {
+    let names: Vec<&str> = group.variants.iter().map(|v| v.name).collect();
+    let width = |head: &str, cell: &dyn Fn(&Row) -> &str| {
+        let cells = rows.iter().map(|row| cell(row).chars().count()).max().unwrap_or(0);
+        GAP + cells.max(head.chars().count())
+    };
+    let value_width = |i: usize| width(names[i], &|row| &row.values[i]);
+    let change_width = |i: usize| width("change", &|row| &row.changes[i]);
+    let fixed = width("", &|row| &row.label) + value_width(0);
+
+    let mut blocks: Vec<Vec<usize>> = vec![Vec::new()];
+    let mut used = fixed;
+    for i in 1..names.len() {
+        let more = value_width(i) + change_width(i);
+        // The last column's gap is not printed.
+        if used + more > WIDTH + GAP && blocks.last().is_some_and(|b| !b.is_empty()) {
+            blocks.push(Vec::new());
+            used = fixed;
+        }
+        used += more;
+        blocks.last_mut().expect("there is always one").push(i);
+    }
+
+    let block = |others: &Vec<usize>| {
+        let mut header = vec!["", names[0]];
+        header.extend(others.iter().flat_map(|&i| [names[i], "change"]));
+        let line = |row: &Row| {
+            let mut line = vec![row.label.clone(), row.values[0].clone()];
+            line.extend(
+                others.iter().flat_map(|&i| [row.values[i].clone(), row.changes[i].clone()]),
+            );
+            line
+        };
+        grid(Some(&header), rows.iter().map(line), 1)
+    };
+    blocks.iter().map(block).collect::<Vec<_>>().join("\n")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::samples::{self, golden};
+    use mmsim::report::{Bounds, Pairs, SwapReport};
+
+    #[test]
+    fn variants_stand_side_by_side() {
+        golden("one_seed", &report(&samples::report(&["v5.5", "protection"], &[1])));
+    }
+
+    #[test]
+    fn several_seeds_give_means_and_intervals() {
+        golden("several_seeds", &report(&samples::report(&["v5.5", "protection"], &[1, 2, 3])));
+    }
+
+    #[test]
+    fn many_variants_go_on_below() {
+        let variants = ["v5.5", "v5.8", "v5.8+prot", "v5.9", "v6.1", "v6.12", "mglru-v6.12"];
+        let text = report(&samples::report(&variants, &[1, 2]));
+        assert!(text.lines().all(|line| line.chars().count() <= WIDTH));
+        golden("many_variants", &text);
+    }
+
+    #[test]
+    fn whatever_differs_says_with_which_variant() {
+        let mut sample = samples::report(&["v5.5", "mglru"], &[4]);
+        sample.runs[1].kernel = "5.5".into();
+        sample.runs[1].swap = Some(SwapReport { device: "nvme".into(), bytes: 1536 << 20 });
+        sample.runs[1].zones[1].low += 100;
+        sample.runs[1].policy = "mglru-v6.12".into();
+        sample.runs[1].records = 25_000;
+        sample.runs[1].outcome = Ending::OutOfMemory;
+        sample.runs[1].bounds = Some(Bounds { sim_opt_misses: 12_345, exact: false });
+        for run in &mut sample.runs {
+            run.axes = [("task[0].memory", "1536MiB".to_string())].into_iter().collect();
+        }
+        let mut other = sample.runs[0].clone();
+        other.axes = Pairs::new();
+        sample.runs.push(other);
+        golden("differences", &report(&sample));
+    }
+
+    #[test]
+    fn sizes_in_whole_units() {
+        assert_eq!(bytes(5 << 30), "5 GiB");
+        assert_eq!(bytes(1536 << 20), "1,536 MiB");
+        assert_eq!(bytes(4097), "4,097 B");
+        assert_eq!(bytes(0), "0 B");
+    }
+
+    #[test]
+    fn seeds_in_short() {
+        let of = |all: &[u64]| seeds(&samples::report(&["v"], all));
+        assert_eq!(of(&[7]), "7");
+        assert_eq!(of(&[1, 2, 3]), "1 to 3");
+        assert_eq!(of(&[1, 3]), "1, 3");
+    }
+
+    #[test]
+    fn long_text_is_broken_between_words() {
+        let text = wrap(&"word ".repeat(40), 4);
+        assert!(text.lines().all(|line| line.len() <= WIDTH));
+        assert!(text.lines().skip(1).all(|line| line.starts_with("    word")));
+    }
+}

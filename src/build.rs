@@ -1,0 +1,1 @@
+//! From a resolved run to a machine.

@@ -1,0 +1,138 @@
+//! Reports as CSV in the long form: one row per run, phase and value.
+//!
+//! | column | content |
+//! |---|---|
+//! | `scenario`, `variant`, `axes`, `seed` | the run; axes as `name=value;name=value` |
+//! | `phase` | name of the phase; empty for the whole run |
+//! | `kind` | `run` (time, work, throughput, bounds), `vmstat`, `gauge`, `pressure`, `latency` or `memory_stat` |
+//! | `name` | name of the value; `major_fault.p99_ns`, `group.counter` where there are two parts |
+//! | `value` | the number |
+//!
+//! The long form keeps one meaning per column whatever counters there are, and every
+//! program that reads CSV can turn it into the wide form. Quoting follows RFC 4180.
+
+use std::fmt::Display;
+use std::fmt::Write as _;
+
+use super::document::{LatencyReport, PressureReport, Report, Throughput};
+use super::pairs::Pairs;
+
+/// The first line.
+pub const CSV_HEADER: &str = "scenario,variant,axes,seed,phase,kind,name,value";
+
+/// A field of a row, quoted if it has to be (RFC 4180).
+pub fn csv_field(text: &str) -> String {
+    if text.contains([',', '"', '\n', '\r']) {
+        format!("\"{}\"", text.replace('"', "\"\""))
+    } else {
+        text.to_string()
+    }
+}
+
+struct Rows {
+    out: String,
+    /// The columns up to `phase`, with the comma after them.
+    prefix: String,
+}
+
+impl Rows {
+    fn row(&mut self, kind: &str, name: &str, value: impl Display) {
+        let Rows { out, prefix } = self;
+        writeln!(out, "{prefix}{kind},{},{value}", csv_field(name)).expect("writing to a string");
+    }
+    fn pairs(&mut self, kind: &str, pairs: &Pairs<u64>) {
+        for (name, value) in pairs.iter() {
+            self.row(kind, name, value);
+        }
+    }
+    fn work(&mut self, sim_time_ns: u64, accesses: u64, records: u64, throughput: &Throughput) {
+        self.row("run", "sim_time_ns", sim_time_ns);
+        self.row("run", "accesses", accesses);
+        self.row("run", "records", records);
+        self.row("run", "records_per_s", throughput.records_per_s);
+        self.row("run", "accesses_per_s", throughput.accesses_per_s);
+    }
+    fn stalls(&mut self, pressure: &PressureReport, latency: &LatencyReport) {
+        self.row("pressure", "some_us", pressure.some_us);
+        self.row("pressure", "full_us", pressure.full_us);
+        self.row("pressure", "some_share", pressure.some_share);
+        self.row("pressure", "full_share", pressure.full_share);
+        for (kind, quantiles) in latency.named() {
+            for (name, value) in quantiles.named() {
+                self.row("latency", &format!("{kind}.{name}"), value);
+            }
+        }
+    }
+}
+
+impl Report {
+    /// The document as CSV, with [`CSV_HEADER`] as its first line.
+    pub fn to_csv(&self) -> String {
+        let mut rows = Rows { out: format!("{CSV_HEADER}\n"), prefix: String::new() };
+        for run in &self.runs {
+            let axes: Vec<String> = run.axes.iter().map(|(n, v)| format!("{n}={v}")).collect();
+            let who = format!(
+                "{},{},{},{}",
+                csv_field(run.scenario.as_deref().unwrap_or(&self.scenario)),
+                csv_field(&run.variant),
+                csv_field(&axes.join(";")),
+                run.seed
+            );
+            rows.prefix = format!("{who},,");
+            rows.work(run.sim_time_ns, run.accesses, run.records, &run.throughput);
+            if let Some(bounds) = run.bounds {
+                rows.row("run", "sim_opt_misses", bounds.sim_opt_misses);
+            }
+            rows.pairs("vmstat", &run.vmstat);
+            rows.pairs("gauge", &run.gauges);
+            rows.stalls(&run.pressure, &run.latency);
+            for (group, stat) in run.memory_stat.iter() {
+                for (name, value) in stat.iter() {
+                    rows.row("memory_stat", &format!("{group}.{name}"), value);
+                }
+            }
+            for phase in &run.phases {
+                rows.prefix = format!("{who},{},", csv_field(&phase.name));
+                rows.work(phase.sim_time_ns, phase.accesses, phase.records, &phase.throughput);
+                rows.pairs("vmstat", &phase.vmstat);
+                rows.pairs("gauge", &phase.gauges);
+                rows.stalls(&phase.pressure, &phase.latency);
+            }
+        }
+        rows.out
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::report::samples;
+    use mmsim_core::base::vmstat::VmEvent;
+
+    #[test]
+    fn one_row_per_run_phase_and_counter() {
+        let csv = samples::two_variants(&[1]).to_csv();
+        let mut lines = csv.lines();
+        assert_eq!(lines.next(), Some(CSV_HEADER));
+        assert_eq!(
+            lines.next(),
+            Some("ebizzy-anon,v5.5,task[0].memory=1536MiB,1,,run,sim_time_ns,10000000000")
+        );
+        let rows = |part: &str| csv.lines().filter(|l| l.contains(part)).count();
+        // Two runs, each as a whole and in two phases.
+        assert_eq!(rows(",vmstat,"), 2 * 3 * VmEvent::ALL.len());
+        assert_eq!(rows(",latency,major_fault.p99_ns,150000"), 2 * 3);
+        assert_eq!(rows(",memory_stat,batch.pgfault,3"), 2);
+        assert!(csv.contains(
+            "ebizzy-anon,protection,task[0].memory=1536MiB,1,access,vmstat,pswpin,1200900\n"
+        ));
+        assert!(csv.lines().all(|l| l.split(',').count() == 8));
+    }
+
+    #[test]
+    fn commas_and_quotes_are_quoted() {
+        assert_eq!(csv_field("plain"), "plain");
+        assert_eq!(csv_field("a,b"), "\"a,b\"");
+        assert_eq!(csv_field("say \"hm\""), "\"say \"\"hm\"\"\"");
+    }
+}

@@ -1,0 +1,299 @@
+//! Figures that are computed from counters: the few numbers by which people compare
+//! replacement policies. All of them are computed here and nowhere else.
+
+use super::document::{LatencyReport, PhaseReport, PressureReport, RunReport};
+use super::groups::VariantRuns;
+use super::pairs::Pairs;
+
+/// What a figure is computed from: a whole run or one phase of it.
+#[derive(Clone, Copy, Debug)]
+pub struct Scope<'a> {
+    /// Simulated time.
+    pub sim_time_ns: u64,
+    /// Accesses.
+    pub accesses: u64,
+    /// Records.
+    pub records: u64,
+    /// Counters.
+    pub vmstat: &'a Pairs<u64>,
+    /// Pressure.
+    pub pressure: &'a PressureReport,
+    /// Latencies.
+    pub latency: &'a LatencyReport,
+}
+
+impl<'a> From<&'a RunReport> for Scope<'a> {
+    fn from(r: &'a RunReport) -> Self {
+        Scope {
+            sim_time_ns: r.sim_time_ns,
+            accesses: r.accesses,
+            records: r.records,
+            vmstat: &r.vmstat,
+            pressure: &r.pressure,
+            latency: &r.latency,
+        }
+    }
+}
+
+impl<'a> From<&'a PhaseReport> for Scope<'a> {
+    fn from(p: &'a PhaseReport) -> Self {
+        Scope {
+            sim_time_ns: p.sim_time_ns,
+            accesses: p.accesses,
+            records: p.records,
+            vmstat: &p.vmstat,
+            pressure: &p.pressure,
+            latency: &p.latency,
+        }
+    }
+}
+
+impl Scope<'_> {
+    /// The sum of some counters; `None` if the report lacks one of them.
+    pub fn sum(&self, counters: &[&str]) -> Option<u64> {
+        counters.iter().try_fold(0, |sum, name| Some(sum + self.vmstat.get(name)?))
+    }
+}
+
+/// A figure.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Figure {
+    /// Pages read back from swap.
+    SwapIns,
+    /// Evicted pages that were wanted again, anonymous and file.
+    Refaults,
+    /// Refaults that were activated at once, anonymous and file.
+    RefaultsActivated,
+    /// Faults that had to wait for a read.
+    MajorFaults,
+    /// Pages moved from the active to the inactive list.
+    Deactivations,
+    /// Pages that reclaim looked at for each page that it freed. (An undefined figure
+    /// where nothing was freed.)
+    ScannedPerReclaimed,
+    /// Allocations that had to reclaim for themselves, all zones.
+    DirectReclaimStalls,
+    /// 99th percentile of the time of a major fault, in microseconds.
+    MajorFaultP99,
+    /// Share of the time in which some thread was stalled on memory, in per cent.
+    MemoryPressure,
+    /// Records per second; accesses per second where the work has no records.
+    Throughput,
+}
+
+const ALLOC_STALLS: &[&str] =
+    &["allocstall_dma", "allocstall_dma32", "allocstall_normal", "allocstall_movable"];
+
+impl Figure {
+    /// All figures, in the order of tables.
+    pub const ALL: [Figure; 10] = [
+        Figure::SwapIns,
+        Figure::Refaults,
+        Figure::RefaultsActivated,
+        Figure::MajorFaults,
+        Figure::Deactivations,
+        Figure::ScannedPerReclaimed,
+        Figure::DirectReclaimStalls,
+        Figure::MajorFaultP99,
+        Figure::MemoryPressure,
+        Figure::Throughput,
+    ];
+
+    /// What tables call it, with its unit.
+    pub const fn label(self) -> &'static str {
+        match self {
+            Figure::SwapIns => "swap-ins",
+            Figure::Refaults => "refaults",
+            Figure::RefaultsActivated => "refaults activated",
+            Figure::MajorFaults => "major faults",
+            Figure::Deactivations => "deactivations",
+            Figure::ScannedPerReclaimed => "scanned per reclaimed",
+            Figure::DirectReclaimStalls => "direct reclaim stalls",
+            Figure::MajorFaultP99 => "major fault p99, us",
+            Figure::MemoryPressure => "memory pressure, %",
+            Figure::Throughput => "throughput, per s",
+        }
+    }
+
+    /// Whether it counts something, so that it can be given per 1,000 records.
+    pub const fn is_count(self) -> bool {
+        !matches!(
+            self,
+            Figure::ScannedPerReclaimed
+                | Figure::MajorFaultP99
+                | Figure::MemoryPressure
+                | Figure::Throughput
+        )
+    }
+
+    /// Its value for each 1,000 records, where there are records.
+    pub fn per_1000_records(self, scope: Scope<'_>) -> Option<f64> {
+        (scope.records > 0).then_some(self.of(scope)? * 1000.0 / scope.records as f64)
+    }
+
+    /// Its value, if it is defined and the report has what it needs.
+    pub fn of(self, scope: Scope<'_>) -> Option<f64> {
+        let count = |counters: &[&str]| scope.sum(counters).map(|n| n as f64);
+        let both = |stem: &str| count(&[&format!("{stem}_anon"), &format!("{stem}_file")]);
+        match self {
+            Figure::SwapIns => count(&["pswpin"]),
+            Figure::Refaults => both("workingset_refault"),
+            Figure::RefaultsActivated => both("workingset_activate"),
+            Figure::MajorFaults => count(&["pgmajfault"]),
+            Figure::Deactivations => count(&["pgdeactivate"]),
+            Figure::ScannedPerReclaimed => {
+                let freed = both("pgsteal")?;
+                (freed > 0.0).then_some(both("pgscan")? / freed)
+            }
+            Figure::DirectReclaimStalls => count(ALLOC_STALLS),
+            Figure::MajorFaultP99 => {
+                let major = scope.latency.major_fault;
+                (major.count > 0).then_some(major.p99_ns as f64 / 1e3)
+            }
+            Figure::MemoryPressure => Some(scope.pressure.some_share * 100.0),
+            Figure::Throughput => {
+                let work = if scope.records > 0 { scope.records } else { scope.accesses };
+                (scope.sim_time_ns > 0).then_some(work as f64 / (scope.sim_time_ns as f64 / 1e9))
+            }
+        }
+    }
+}
+
+impl VariantRuns<'_> {
+    /// A value of each run that has it, beside the run's seed. `phase`: in that phase
+    /// only.
+    pub fn values(
+        &self,
+        phase: Option<&str>,
+        value: impl Fn(Scope<'_>) -> Option<f64>,
+    ) -> Vec<(u64, f64)> {
+        let of_run = |run: &&RunReport| {
+            let run: &RunReport = run;
+            let scope = match phase {
+                None => Scope::from(run),
+                Some(name) => Scope::from(run.phases.iter().find(|p| p.name == name)?),
+            };
+            Some((run.seed, value(scope)?))
+        };
+        self.runs.iter().filter_map(of_run).collect()
+    }
+}
+
+/// Decimals that a number for people has: two below 100 unless it is whole.
+fn decimals_of(value: f64) -> usize {
+    if value.abs() >= 100.0 || value.fract() == 0.0 { 0 } else { 2 }
+}
+
+/// A number for people: thousands separated by commas; two decimals below 100 unless it
+/// is whole.
+pub fn grouped(value: f64) -> String {
+    grouped_to(value, decimals_of(value))
+}
+
+/// Numbers that stand in one row for people: as [`grouped`], all with the decimals that
+/// one of them needs.
+pub fn grouped_row(values: &[Option<f64>]) -> Vec<String> {
+    let decimals = values.iter().flatten().map(|&v| decimals_of(v)).max().unwrap_or(0);
+    let text = |v: &Option<f64>| v.map_or("-".to_string(), |v| grouped_to(v, decimals));
+    values.iter().map(text).collect()
+}
+
+fn grouped_to(value: f64, decimals: usize) -> String {
+    if !value.is_finite() {
+        return "-".to_string();
+    }
+    let text = format!("{:.decimals$}", value.abs());
+    let (whole, fraction) = text.split_once('.').map_or((text.as_str(), ""), |(w, f)| (w, f));
+    let mut out = String::new();
+    if value < 0.0 && text.bytes().any(|b| (b'1'..=b'9').contains(&b)) {
+        out.push('-');
+    }
+    for (i, digit) in whole.chars().enumerate() {
+        if i > 0 && (whole.len() - i) % 3 == 0 {
+            out.push(',');
+        }
+        out.push(digit);
+    }
+    if !fraction.is_empty() {
+        out.push('.');
+        out.push_str(fraction);
+    }
+    out
+}
+
+/// A change in per cent for people: signed unless it rounds to nothing; one decimal below
+/// 1,000 %.
+pub fn per_cent(change: f64) -> String {
+    if change.abs() < 0.05 {
+        return "0.0 %".to_string();
+    }
+    if change.abs() < 1000.0 {
+        return format!("{change:+.1} %");
+    }
+    let sign = if change > 0.0 { "+" } else { "" };
+    format!("{sign}{} %", grouped(change.round()))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::report::samples;
+
+    #[test]
+    fn figures_of_a_run() {
+        let report = samples::two_variants(&[1]);
+        let scope = Scope::from(&report.runs[0]);
+        let of = |f: Figure| f.of(scope);
+        assert_eq!(of(Figure::SwapIns), Some(1_501_000.0));
+        assert_eq!(of(Figure::Refaults), Some(1_501_000.0));
+        assert_eq!(of(Figure::ScannedPerReclaimed), Some(2.0));
+        assert_eq!(of(Figure::DirectReclaimStalls), Some(0.0));
+        assert_eq!(of(Figure::MajorFaultP99), Some(150.0));
+        assert_eq!(of(Figure::MemoryPressure), Some(5.0));
+        assert_eq!(of(Figure::Throughput), Some(5_000.0));
+    }
+
+    #[test]
+    fn undefined_is_not_zero() {
+        let report = samples::two_variants(&[1]);
+        let populate = Scope::from(&report.runs[0].phases[0]);
+        assert_eq!(Figure::ScannedPerReclaimed.of(populate), None);
+        assert_eq!(Figure::SwapIns.of(populate), Some(0.0));
+        let empty = Pairs::new();
+        assert_eq!(Figure::SwapIns.of(Scope { vmstat: &empty, ..populate }), None);
+    }
+
+    #[test]
+    fn values_of_a_phase() {
+        let report = samples::two_variants(&[1, 2]);
+        let groups = report.groups();
+        let swap_ins = |s: Scope<'_>| Figure::SwapIns.of(s);
+        let v = &groups[0].variants[1];
+        assert_eq!(v.values(None, swap_ins), [(1, 1_200_900.0), (2, 1_201_800.0)]);
+        assert_eq!(v.values(Some("populate"), swap_ins), [(1, 0.0), (2, 0.0)]);
+        assert_eq!(v.values(Some("no such phase"), swap_ins), []);
+    }
+
+    #[test]
+    fn numbers_for_people() {
+        for (value, text) in [
+            (0.0, "0"),
+            (7.0, "7"),
+            (1.756, "1.76"),
+            (99.999, "100.00"),
+            (100.4, "100"),
+            (999.6, "1,000"),
+            (1_234_567.0, "1,234,567"),
+            (-1_234.0, "-1,234"),
+            (-0.001, "0.00"),
+            (f64::NAN, "-"),
+        ] {
+            assert_eq!(grouped(value), text);
+        }
+        for (change, text) in
+            [(0.0, "0.0 %"), (-0.01, "0.0 %"), (-6.54, "-6.5 %"), (12_345.6, "+12,346 %")]
+        {
+            assert_eq!(per_cent(change), text);
+        }
+    }
+}

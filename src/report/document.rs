@@ -1,0 +1,690 @@
+//! The document: one per command, with every run of a scenario.
+//!
+//! Keys are stable and come in a fixed order; counters that stayed zero are there too. A
+//! reader must check `schema`, which grows when a key changes its meaning; a key that is
+//! new does not make it grow. Times are whole nanoseconds of simulated time.
+
+use serde::{Deserialize, Serialize};
+
+use mmsim_core::base::id::PAGE_SIZE;
+use mmsim_core::base::time::SimDuration;
+use mmsim_core::machine::config::MachineConfig;
+use mmsim_core::machine::result::{
+    Latencies, OomSummary, Outcome, PhaseResult, Pressure, Quantiles, RunResult, ThreadResult,
+};
+
+use super::pairs::Pairs;
+
+/// The version of the document's form.
+pub const SCHEMA: u32 = 1;
+
+/// All runs of one command.
+#[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
+pub struct Report {
+    /// The version of mmsim that wrote it.
+    pub mmsim: String,
+    /// The version of this form: [`SCHEMA`].
+    pub schema: u32,
+    /// Name of the scenario; of several, with `, ` between them.
+    pub scenario: String,
+    /// What the scenario is about, in its own words.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub about: String,
+    /// Runs in the order of the scenario: axes, then variants, then seeds.
+    pub runs: Vec<RunReport>,
+}
+
+/// One run.
+#[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
+pub struct RunReport {
+    /// Name of its scenario, where the report has several.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub scenario: Option<String>,
+    /// Name of the variant.
+    pub variant: String,
+    /// Where it stands on the axes of the scenario.
+    pub axes: Pairs<String>,
+    /// The seed of all its random streams.
+    pub seed: u64,
+    /// The kernel whose machine is modelled.
+    pub kernel: String,
+    /// CPUs of the machine.
+    pub cpus: u32,
+    /// Name of the policy's preset.
+    pub policy: String,
+    /// Swap space, if there is any.
+    pub swap: Option<SwapReport>,
+    /// Every resolved knob under its kernel name.
+    pub knobs: Pairs<KnobValue>,
+    /// Simulated time from start to end.
+    pub sim_time_ns: u64,
+    /// Accesses of all threads.
+    pub accesses: u64,
+    /// Records done by all threads.
+    pub records: u64,
+    /// Work per simulated second.
+    pub throughput: Throughput,
+    /// Every counter, zeros too.
+    pub vmstat: Pairs<u64>,
+    /// Gauges at the end.
+    pub gauges: Pairs<u64>,
+    /// Phases in the order of their ends.
+    pub phases: Vec<PhaseReport>,
+    /// Pressure on the whole machine.
+    pub pressure: PressureReport,
+    /// Latencies.
+    pub latency: LatencyReport,
+    /// `memory.stat` of each memory cgroup besides the root.
+    pub memory_stat: Pairs<Pairs<u64>>,
+    /// Threads.
+    pub threads: Vec<ThreadReport>,
+    /// Zones as they were set up.
+    pub zones: Vec<ZoneReport>,
+    /// Largest number of resident workload pages.
+    pub peak_resident: u64,
+    /// How the run ended.
+    pub outcome: Ending,
+    /// Who held memory when it ran out.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub oom: Option<OomReport>,
+    /// Fingerprint of the final state, 16 hexadecimal digits.
+    pub digest: String,
+    /// What no policy can do better, when asked for.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub bounds: Option<Bounds>,
+}
+
+/// One phase of a run.
+#[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
+pub struct PhaseReport {
+    /// `task/phase`, or `phase` where only one task has phases.
+    pub name: String,
+    /// When it began.
+    pub begin_ns: u64,
+    /// How long it was.
+    pub sim_time_ns: u64,
+    /// Accesses of all threads in it.
+    pub accesses: u64,
+    /// Records done in it.
+    pub records: u64,
+    /// Work per simulated second in it.
+    pub throughput: Throughput,
+    /// Counter changes, zeros too.
+    pub vmstat: Pairs<u64>,
+    /// Gauges at its end.
+    pub gauges: Pairs<u64>,
+    /// Memory pressure in it.
+    pub pressure: PressureReport,
+    /// Latencies in it.
+    pub latency: LatencyReport,
+}
+
+/// Work per simulated second; zero where no time passed.
+#[derive(Clone, Copy, PartialEq, Debug, Serialize, Deserialize)]
+pub struct Throughput {
+    /// Records per second.
+    pub records_per_s: f64,
+    /// Accesses per second.
+    pub accesses_per_s: f64,
+}
+
+impl Throughput {
+    fn new(records: u64, accesses: u64, time: SimDuration) -> Self {
+        let per_s = |n: u64| if time.0 == 0 { 0.0 } else { n as f64 / time.as_secs_f64() };
+        Throughput { records_per_s: per_s(records), accesses_per_s: per_s(accesses) }
+    }
+}
+
+/// Pressure stall information.
+#[derive(Clone, Copy, PartialEq, Debug, Serialize, Deserialize)]
+pub struct PressureReport {
+    /// Microseconds in which some thread was stalled on memory.
+    pub some_us: u64,
+    /// Microseconds in which all non-idle threads were.
+    pub full_us: u64,
+    /// `some_us` as a share (0 to 1) of the time.
+    pub some_share: f64,
+    /// `full_us` as a share (0 to 1) of the time.
+    pub full_share: f64,
+}
+
+impl PressureReport {
+    fn new(p: Pressure, time: SimDuration) -> Self {
+        let share = |us: u64| if time.0 == 0 { 0.0 } else { us as f64 * 1e3 / time.0 as f64 };
+        PressureReport {
+            some_us: p.some_us,
+            full_us: p.full_us,
+            some_share: share(p.some_us),
+            full_share: share(p.full_us),
+        }
+    }
+}
+
+/// Quantiles of one latency: upper edges of histogram buckets, the largest exact.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
+pub struct QuantilesReport {
+    /// Number of samples.
+    pub count: u64,
+    /// Median.
+    pub p50_ns: u64,
+    /// 99th percentile.
+    pub p99_ns: u64,
+    /// 99.9th percentile.
+    pub p999_ns: u64,
+    /// Largest.
+    pub max_ns: u64,
+}
+
+impl QuantilesReport {
+    /// The values with their names, in the order of the document.
+    pub fn named(&self) -> [(&'static str, u64); 5] {
+        [
+            ("count", self.count),
+            ("p50_ns", self.p50_ns),
+            ("p99_ns", self.p99_ns),
+            ("p999_ns", self.p999_ns),
+            ("max_ns", self.max_ns),
+        ]
+    }
+}
+
+impl From<Quantiles> for QuantilesReport {
+    fn from(q: Quantiles) -> Self {
+        QuantilesReport {
+            count: q.count,
+            p50_ns: q.p50,
+            p99_ns: q.p99,
+            p999_ns: q.p999,
+            max_ns: q.max,
+        }
+    }
+}
+
+/// Latencies by kind.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
+pub struct LatencyReport {
+    /// Minor faults.
+    pub minor_fault: QuantilesReport,
+    /// Major faults.
+    pub major_fault: QuantilesReport,
+    /// Stalls in direct reclaim.
+    pub direct_reclaim: QuantilesReport,
+}
+
+impl LatencyReport {
+    /// The kinds with their names, in the order of the document.
+    pub fn named(&self) -> [(&'static str, &QuantilesReport); 3] {
+        [
+            ("minor_fault", &self.minor_fault),
+            ("major_fault", &self.major_fault),
+            ("direct_reclaim", &self.direct_reclaim),
+        ]
+    }
+}
+
+impl From<Latencies> for LatencyReport {
+    fn from(l: Latencies) -> Self {
+        LatencyReport {
+            minor_fault: l.minor_fault.into(),
+            major_fault: l.major_fault.into(),
+            direct_reclaim: l.direct_reclaim.into(),
+        }
+    }
+}
+
+/// What one thread did.
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
+pub struct ThreadReport {
+    /// `task` or `task/thread`.
+    pub name: String,
+    /// CPU time of its own.
+    pub user_ns: u64,
+    /// CPU time of the kernel on its behalf.
+    pub system_ns: u64,
+    /// Waiting for page I/O.
+    pub io_wait_ns: u64,
+    /// Throttled.
+    pub throttled_ns: u64,
+    /// Records done.
+    pub records: u64,
+    /// When it finished.
+    pub finished_ns: u64,
+}
+
+impl From<&ThreadResult> for ThreadReport {
+    fn from(t: &ThreadResult) -> Self {
+        ThreadReport {
+            name: t.name.clone(),
+            user_ns: t.user.0,
+            system_ns: t.system.0,
+            io_wait_ns: t.io_wait.0,
+            throttled_ns: t.throttled.0,
+            records: t.records,
+            finished_ns: t.finished.0,
+        }
+    }
+}
+
+/// `/proc/zoneinfo` in short, in pages.
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
+pub struct ZoneReport {
+    /// Name of the zone.
+    pub name: String,
+    /// Pages given to the allocator.
+    pub managed: u64,
+    /// The min watermark.
+    pub min: u64,
+    /// The low watermark.
+    pub low: u64,
+    /// The high watermark.
+    pub high: u64,
+    /// Free pages at the start of the run.
+    pub free_at_start: u64,
+}
+
+/// Swap space.
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
+pub struct SwapReport {
+    /// Name of the device.
+    pub device: String,
+    /// Usable bytes.
+    pub bytes: u64,
+}
+
+/// How a run ended.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
+pub enum Ending {
+    /// All threads finished their work.
+    #[serde(rename = "completed")]
+    Completed,
+    /// The OOM killer ended every process, or none was left to kill.
+    #[serde(rename = "out of memory")]
+    OutOfMemory,
+}
+
+/// Who held memory when it ran out, in pages.
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
+pub struct OomReport {
+    /// When.
+    pub at_ns: u64,
+    /// Processes, the largest first.
+    pub processes: Vec<OomProcess>,
+    /// Free pages.
+    pub free: u64,
+    /// Pages of the page cache.
+    pub cache: u64,
+    /// Pages of the kernel itself.
+    pub kernel: u64,
+    /// Free swap slots.
+    pub swap_free: u64,
+    /// All swap slots.
+    pub swap_total: u64,
+}
+
+/// A process at the time when memory ran out.
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
+pub struct OomProcess {
+    /// Name of the process.
+    pub name: String,
+    /// Resident pages.
+    pub resident: u64,
+    /// Swapped pages.
+    pub swapped: u64,
+}
+
+impl From<&OomSummary> for OomReport {
+    fn from(s: &OomSummary) -> Self {
+        let process = |&(ref name, resident, swapped): &(String, u64, u64)| OomProcess {
+            name: name.clone(),
+            resident,
+            swapped,
+        };
+        OomReport {
+            at_ns: s.at.0,
+            processes: s.processes.iter().map(process).collect(),
+            free: s.free,
+            cache: s.cache,
+            kernel: s.kernel,
+            swap_free: s.swap_free,
+            swap_total: s.swap_total,
+        }
+    }
+}
+
+/// What no policy can do better on the run's own sequence of page accesses.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
+pub struct Bounds {
+    /// Misses of Belady's MIN at the largest resident set of the run.
+    pub sim_opt_misses: u64,
+    /// Whether it is a bound (no readahead, one size of pages) or only an orientation.
+    pub exact: bool,
+}
+
+/// The value of a knob.
+#[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
+#[serde(untagged)]
+pub enum KnobValue {
+    /// A switch.
+    Switch(bool),
+    /// A whole number.
+    Whole(i64),
+    /// Any other number.
+    Number(f64),
+    /// A name, or a quantity with its unit.
+    Text(String),
+}
+
+impl From<bool> for KnobValue {
+    fn from(v: bool) -> Self {
+        KnobValue::Switch(v)
+    }
+}
+impl From<i64> for KnobValue {
+    fn from(v: i64) -> Self {
+        KnobValue::Whole(v)
+    }
+}
+impl From<f64> for KnobValue {
+    fn from(v: f64) -> Self {
+        KnobValue::Number(v)
+    }
+}
+impl From<&str> for KnobValue {
+    fn from(v: &str) -> Self {
+        KnobValue::Text(v.to_string())
+    }
+}
+impl From<String> for KnobValue {
+    fn from(v: String) -> Self {
+        KnobValue::Text(v)
+    }
+}
+impl std::fmt::Display for KnobValue {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match self {
+            KnobValue::Switch(v) => write!(f, "{v}"),
+            KnobValue::Whole(v) => write!(f, "{v}"),
+            KnobValue::Number(v) => write!(f, "{v}"),
+            KnobValue::Text(v) => f.write_str(v),
+        }
+    }
+}
+
+/// What a run was: everything in its report that is not a result.
+#[derive(Clone, PartialEq, Debug, Default)]
+pub struct RunMeta {
+    /// Name of its scenario, where the report has several.
+    pub scenario: Option<String>,
+    /// Name of the variant.
+    pub variant: String,
+    /// Where it stands on the axes.
+    pub axes: Vec<(String, String)>,
+    /// The seed.
+    pub seed: u64,
+    /// The kernel.
+    pub kernel: String,
+    /// CPUs.
+    pub cpus: u32,
+    /// Name of the policy's preset.
+    pub policy: String,
+    /// Swap space.
+    pub swap: Option<SwapReport>,
+    /// Every resolved knob.
+    pub knobs: Vec<(String, KnobValue)>,
+    /// The MIN bound, if it was computed.
+    pub bounds: Option<Bounds>,
+}
+
+impl RunMeta {
+    /// Takes kernel, CPUs and swap from the machine; the rest is left empty.
+    pub fn of_machine(machine: &MachineConfig) -> Self {
+        RunMeta {
+            kernel: machine.kernel.name().to_string(),
+            cpus: machine.cpus,
+            swap: machine.swap.as_ref().map(|s| SwapReport {
+                device: s.device.name.clone(),
+                bytes: u64::from(s.slots) * PAGE_SIZE,
+            }),
+            ..RunMeta::default()
+        }
+    }
+}
+
+impl RunReport {
+    /// The report of a finished run.
+    pub fn from_result(meta: RunMeta, result: &RunResult) -> Self {
+        let (outcome, oom) = match &result.outcome {
+            Outcome::Completed => (Ending::Completed, None),
+            Outcome::OutOfMemory(summary) => (Ending::OutOfMemory, Some(summary.into())),
+        };
+        RunReport {
+            scenario: meta.scenario,
+            variant: meta.variant,
+            axes: meta.axes.into_iter().collect(),
+            seed: meta.seed,
+            kernel: meta.kernel,
+            cpus: meta.cpus,
+            policy: meta.policy,
+            swap: meta.swap,
+            knobs: meta.knobs.into_iter().collect(),
+            sim_time_ns: result.sim_time.0,
+            accesses: result.accesses,
+            records: result.records,
+            throughput: Throughput::new(result.records, result.accesses, result.sim_time),
+            vmstat: result.vmstat.iter().collect(),
+            gauges: result.gauges.iter().copied().collect(),
+            phases: result.phases.iter().map(PhaseReport::from).collect(),
+            pressure: PressureReport::new(result.pressure, result.sim_time),
+            latency: result.latency.into(),
+            memory_stat: result
+                .memory_stat
+                .iter()
+                .map(|(name, stat)| (name.as_str(), stat.iter().copied().collect()))
+                .collect(),
+            threads: result.threads.iter().map(ThreadReport::from).collect(),
+            zones: result
+                .zones
+                .iter()
+                .map(|&(ref name, [managed, min, low, high, free_at_start])| ZoneReport {
+                    name: name.clone(),
+                    managed,
+                    min,
+                    low,
+                    high,
+                    free_at_start,
+                })
+                .collect(),
+            peak_resident: result.peak_resident,
+            outcome,
+            oom,
+            digest: format!("{:016x}", result.digest),
+            bounds: meta.bounds,
+        }
+    }
+}
+
+impl From<&PhaseResult> for PhaseReport {
+    fn from(p: &PhaseResult) -> Self {
+        let time = p.end.since(p.begin);
+        PhaseReport {
+            name: p.name.clone(),
+            begin_ns: p.begin.0,
+            sim_time_ns: time.0,
+            accesses: p.accesses,
+            records: p.records,
+            throughput: Throughput::new(p.records, p.accesses, time),
+            vmstat: p.vmstat.iter().collect(),
+            gauges: p.gauges.iter().copied().collect(),
+            pressure: PressureReport::new(p.pressure, time),
+            latency: p.latency.into(),
+        }
+    }
+}
+
+/// Why a document could not be read as a report.
+#[derive(Debug, thiserror::Error)]
+pub enum ReportError {
+    /// It is not JSON, or not of this form.
+    #[error("not a report of mmsim: {0}")]
+    Form(#[from] serde_json::Error),
+    /// It was written in a form that this version does not know.
+    #[error("the report has schema {0}, this version of mmsim reads schema {SCHEMA}")]
+    Schema(u64),
+}
+
+impl Report {
+    /// A report of these runs, written by this version of mmsim.
+    pub fn new(
+        scenario: impl Into<String>,
+        about: impl Into<String>,
+        runs: Vec<RunReport>,
+    ) -> Self {
+        Report {
+            mmsim: env!("CARGO_PKG_VERSION").to_string(),
+            schema: SCHEMA,
+            scenario: scenario.into(),
+            about: about.into(),
+            runs,
+        }
+    }
+
+    /// The document as indented JSON that ends with a newline. Equal reports give equal
+    /// bytes.
+    pub fn to_json(&self) -> String {
+        // Every value is a number, a string, or a list or map of them under string keys.
+        let mut json = serde_json::to_string_pretty(self).expect("a report is plain data");
+        json.push('\n');
+        json
+    }
+
+    /// Reads a document back.
+    pub fn from_json(json: &str) -> Result<Report, ReportError> {
+        // The schema first: a document of a later form should say so, and not complain
+        // about a key.
+        #[derive(Deserialize)]
+        struct Version {
+            schema: u64,
+        }
+        let Version { schema } = serde_json::from_str(json)?;
+        if schema != u64::from(SCHEMA) {
+            return Err(ReportError::Schema(schema));
+        }
+        Ok(serde_json::from_str(json)?)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::report::samples;
+
+    #[test]
+    fn a_report_reads_back_as_it_was_written() {
+        let report = samples::two_variants(&[1, 2]);
+        let json = report.to_json();
+        let back = Report::from_json(&json).unwrap();
+        assert_eq!(back, report);
+        assert_eq!(back.to_json(), json);
+    }
+
+    #[test]
+    fn keys_come_in_the_order_of_the_contract() {
+        let report = samples::two_variants(&[1]);
+        let json = report.to_json();
+        let mut from = 0;
+        for key in [
+            "mmsim",
+            "schema",
+            "scenario",
+            "about",
+            "runs",
+            "variant",
+            "axes",
+            "seed",
+            "kernel",
+            "knobs",
+            "sim_time_ns",
+            "accesses",
+            "records",
+            "vmstat",
+            "pgfault",
+            "pswpin",
+            "sim_accesses",
+            "gauges",
+            "phases",
+            "pressure",
+            "latency",
+            "memory_stat",
+            "threads",
+            "zones",
+            "outcome",
+            "digest",
+        ] {
+            let at = json[from..].find(&format!("\"{key}\":"));
+            from += at.unwrap_or_else(|| panic!("`{key}` is missing or out of order"));
+        }
+        assert!(json.contains(r#""workingset_nodereclaim": 0"#), "zeros are printed");
+        assert!(json.contains(r#""outcome": "completed""#));
+        assert!(json.contains(r#""digest": "00000000deadbeef""#));
+        assert!(!json.contains("\"oom\"") && !json.contains("\"bounds\""));
+    }
+
+    #[test]
+    fn shares_and_rates() {
+        let run = &samples::two_variants(&[1]).runs[0];
+        assert_eq!(run.sim_time_ns, 10_000_000_000);
+        assert_eq!(run.throughput.records_per_s, 5_000.0);
+        assert_eq!(run.pressure.some_us, 500_000);
+        assert_eq!(run.pressure.some_share, 0.05);
+        let phase = &run.phases[1];
+        assert_eq!((phase.begin_ns, phase.sim_time_ns), (2_000_000_000, 8_000_000_000));
+        assert_eq!(phase.throughput.records_per_s, 6_250.0);
+    }
+
+    #[test]
+    fn no_time_is_no_throughput() {
+        let t = Throughput::new(5, 5, SimDuration::ZERO);
+        assert_eq!((t.records_per_s, t.accesses_per_s), (0.0, 0.0));
+    }
+
+    #[test]
+    fn out_of_memory_says_who_held_it() {
+        let mut result = samples::result(100, 0);
+        result.outcome = Outcome::OutOfMemory(OomSummary {
+            processes: vec![("ebizzy".into(), 900, 100)],
+            free: 7,
+            ..OomSummary::default()
+        });
+        let run = RunReport::from_result(RunMeta::default(), &result);
+        let json = Report::new("x", "", vec![run]).to_json();
+        assert!(json.contains(r#""outcome": "out of memory""#));
+        assert!(json.contains(r#""name": "ebizzy""#));
+        let back = Report::from_json(&json).unwrap();
+        assert_eq!(back.runs[0].oom.as_ref().unwrap().processes[0].swapped, 100);
+    }
+
+    #[test]
+    fn another_schema_is_refused_by_number() {
+        let error = Report::from_json(r#"{"schema": 2, "news": []}"#).unwrap_err();
+        assert_eq!(
+            error.to_string(),
+            "the report has schema 2, this version of mmsim reads schema 1"
+        );
+        assert!(Report::from_json("{}").unwrap_err().to_string().contains("schema"));
+    }
+
+    #[test]
+    fn knobs_keep_their_type() {
+        let knobs: Pairs<KnobValue> = [
+            ("swappiness", KnobValue::from(60_i64)),
+            ("lazyfree", KnobValue::from(true)),
+            ("zipf", KnobValue::from(0.7)),
+            ("anon-start", KnobValue::from("inactive")),
+        ]
+        .into_iter()
+        .collect();
+        let json = serde_json::to_string(&knobs).unwrap();
+        assert_eq!(json, r#"{"swappiness":60,"lazyfree":true,"zipf":0.7,"anon-start":"inactive"}"#);
+        assert_eq!(serde_json::from_str::<Pairs<KnobValue>>(&json).unwrap(), knobs);
+    }
+}

@@ -1,0 +1,522 @@
+//! Trace events as JSON lines: `{"t_ns":..,"event":"mm_vmscan_..",fields..}`.
+//!
+//! One line per event, fields in a fixed order under the names of the event's fields; ids
+//! are plain numbers, and what does not apply is `null`. Lines are put together by hand,
+//! since a run can have hundreds of millions of them. The observer goes into the machine
+//! and only sees: an error while writing is kept and returned at the end, so that it
+//! cannot change a run.
+
+use std::fmt::Write as _;
+use std::io::{self, Write};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use mmsim_core::base::event::{FaultKind, Observer, ScanOutcome, TraceEvent};
+use mmsim_core::base::id::{PageIdx, ThreadId};
+use mmsim_core::base::time::SimTime;
+
+/// The names of all events, in the order of [`TraceEvent`].
+pub const EVENT_NAMES: &[&str] = &[
+    "page_fault_user",
+    "mm_page_alloc",
+    "mm_page_free",
+    "mm_vmscan_lru_isolate",
+    "mm_vmscan_lru_shrink_active",
+    "mm_vmscan_lru_shrink_inactive",
+    "sim_scan_folio",
+    "mm_lru_activate",
+    "sim_deactivate",
+    "mm_lru_insertion",
+    "sim_evict",
+    "sim_refault",
+    "mm_vmscan_write_folio",
+    "sim_writeback_end",
+    "mm_vmscan_kswapd_wake",
+    "mm_vmscan_kswapd_sleep",
+    "mm_vmscan_direct_reclaim_begin",
+    "mm_vmscan_direct_reclaim_end",
+    "mark_victim",
+    "mm_filemap_add_to_page_cache",
+    "sched_switch",
+];
+
+/// Which events are written. Conditions of one kind are alternatives, conditions of
+/// different kinds must all hold; an event that has no thread (no page) does not meet a
+/// condition on threads (pages).
+#[derive(Clone, PartialEq, Eq, Debug, Default)]
+pub struct EventFilter {
+    /// Names of events; empty: all.
+    pub kinds: Vec<String>,
+    /// Tasks, as the scenario names them, or threads by number; empty: all.
+    pub tasks: Vec<String>,
+    /// First and last page; `None`: all.
+    pub pages: Option<(u32, u32)>,
+}
+
+impl EventFilter {
+    /// Reads `kind=sim_evict,kind=sim_refault,task=ebizzy,pages=0-511`.
+    pub fn parse(text: &str) -> Result<EventFilter, String> {
+        let mut filter = EventFilter::default();
+        for clause in text.split(',').filter(|c| !c.is_empty()) {
+            let (key, value) = clause.split_once('=').ok_or_else(|| {
+                format!("`{clause}` has no `=`, write `kind=..`, `task=..` or `pages=a-b`")
+            })?;
+            match key {
+                "kind" => {
+                    if !EVENT_NAMES.contains(&value) {
+                        return Err(format!("there is no event `{value}`{}", nearest(value)));
+                    }
+                    filter.kinds.push(value.to_string());
+                }
+                "task" => filter.tasks.push(value.to_string()),
+                "pages" => filter.pages = Some(parse_pages(value)?),
+                _ => return Err(format!("`{key}` is not one of `kind`, `task`, `pages`")),
+            }
+        }
+        Ok(filter)
+    }
+}
+
+/// `, did you mean ..`, if some name is near.
+fn nearest(name: &str) -> String {
+    let near = |n: &&&str| strsim::damerau_levenshtein(name, n);
+    match EVENT_NAMES.iter().min_by_key(near) {
+        Some(n) if near(&n) <= 5 => format!(", did you mean `{n}`?"),
+        _ => String::new(),
+    }
+}
+
+fn parse_pages(text: &str) -> Result<(u32, u32), String> {
+    let wrong = || format!("`{text}` is not a range of pages, write `pages=0-511`");
+    let (first, last) = text.split_once('-').unwrap_or((text, text));
+    let first: u32 = first.parse().map_err(|_| wrong())?;
+    let last: u32 = last.parse().map_err(|_| wrong())?;
+    if first > last { Err(wrong()) } else { Ok((first, last)) }
+}
+
+/// Puts one line together.
+struct Line<'a>(&'a mut String);
+
+impl Line<'_> {
+    fn num(&mut self, key: &str, value: impl Into<u64>) -> &mut Self {
+        write!(self.0, ",\"{key}\":{}", value.into()).expect("writing to a string");
+        self
+    }
+    fn opt(&mut self, key: &str, value: Option<impl Into<u64>>) -> &mut Self {
+        match value {
+            Some(value) => self.num(key, value),
+            None => {
+                write!(self.0, ",\"{key}\":null").expect("writing to a string");
+                self
+            }
+        }
+    }
+    fn flag(&mut self, key: &str, value: bool) -> &mut Self {
+        write!(self.0, ",\"{key}\":{value}").expect("writing to a string");
+        self
+    }
+    /// A name of ours: it has nothing that would need escaping.
+    fn name(&mut self, key: &str, value: &str) -> &mut Self {
+        write!(self.0, ",\"{key}\":\"{value}\"").expect("writing to a string");
+        self
+    }
+}
+
+const fn fault_name(kind: FaultKind) -> &'static str {
+    match kind {
+        FaultKind::ZeroFill => "zero_fill",
+        FaultKind::ZeroPage => "zero_page",
+        FaultKind::SwapIn => "swap_in",
+        FaultKind::SwapCache => "swap_cache",
+        FaultKind::FileMinor => "file_minor",
+        FaultKind::FileMajor => "file_major",
+        FaultKind::Cow => "cow",
+        FaultKind::Reuse => "reuse",
+    }
+}
+
+const fn outcome_name(outcome: ScanOutcome) -> &'static str {
+    match outcome {
+        ScanOutcome::Reclaimed => "reclaimed",
+        ScanOutcome::LazyFreed => "lazy_freed",
+        ScanOutcome::KeepReferenced => "keep_referenced",
+        ScanOutcome::KeepWriteback => "keep_writeback",
+        ScanOutcome::KeepBusy => "keep_busy",
+        ScanOutcome::ActivateReferenced => "activate_referenced",
+        ScanOutcome::ActivateDirty => "activate_dirty",
+        ScanOutcome::ActivateWriteback => "activate_writeback",
+        ScanOutcome::ActivateNoSwap => "activate_no_swap",
+        ScanOutcome::Unevictable => "unevictable",
+    }
+}
+
+/// The name of an event.
+pub const fn event_name(event: &TraceEvent) -> &'static str {
+    match event {
+        TraceEvent::PageFault { .. } => "page_fault_user",
+        TraceEvent::MmPageAlloc { .. } => "mm_page_alloc",
+        TraceEvent::MmPageFree { .. } => "mm_page_free",
+        TraceEvent::MmVmscanLruIsolate { .. } => "mm_vmscan_lru_isolate",
+        TraceEvent::MmVmscanLruShrinkActive { .. } => "mm_vmscan_lru_shrink_active",
+        TraceEvent::MmVmscanLruShrinkInactive { .. } => "mm_vmscan_lru_shrink_inactive",
+        TraceEvent::SimScanFolio { .. } => "sim_scan_folio",
+        TraceEvent::MmLruActivate { .. } => "mm_lru_activate",
+        TraceEvent::SimDeactivate { .. } => "sim_deactivate",
+        TraceEvent::MmLruInsertion { .. } => "mm_lru_insertion",
+        TraceEvent::SimEvict { .. } => "sim_evict",
+        TraceEvent::SimRefault { .. } => "sim_refault",
+        TraceEvent::MmVmscanWriteFolio { .. } => "mm_vmscan_write_folio",
+        TraceEvent::SimWritebackEnd { .. } => "sim_writeback_end",
+        TraceEvent::MmVmscanKswapdWake { .. } => "mm_vmscan_kswapd_wake",
+        TraceEvent::MmVmscanKswapdSleep { .. } => "mm_vmscan_kswapd_sleep",
+        TraceEvent::MmVmscanDirectReclaimBegin { .. } => "mm_vmscan_direct_reclaim_begin",
+        TraceEvent::MmVmscanDirectReclaimEnd { .. } => "mm_vmscan_direct_reclaim_end",
+        TraceEvent::MarkVictim { .. } => "mark_victim",
+        TraceEvent::MmFilemapAddToPageCache { .. } => "mm_filemap_add_to_page_cache",
+        TraceEvent::SchedSwitch { .. } => "sched_switch",
+    }
+}
+
+/// The thread that an event is about.
+const fn thread_of(event: &TraceEvent) -> Option<ThreadId> {
+    match *event {
+        TraceEvent::PageFault { thread, .. }
+        | TraceEvent::MmVmscanDirectReclaimBegin { thread, .. }
+        | TraceEvent::MmVmscanDirectReclaimEnd { thread, .. } => Some(thread),
+        TraceEvent::SchedSwitch { thread, .. } => thread,
+        _ => None,
+    }
+}
+
+/// The page that an event is about.
+const fn page_of(event: &TraceEvent) -> Option<PageIdx> {
+    match *event {
+        TraceEvent::PageFault { page, .. } | TraceEvent::SimRefault { page, .. } => Some(page),
+        TraceEvent::SimScanFolio { page, .. } | TraceEvent::SimEvict { page, .. } => page,
+        _ => None,
+    }
+}
+
+/// Appends the line of an event, without the newline and the closing brace.
+fn write_event(out: &mut String, now: SimTime, event: &TraceEvent) {
+    write!(out, "{{\"t_ns\":{},\"event\":\"{}\"", now.0, event_name(event))
+        .expect("writing to a string");
+    let line = &mut Line(out);
+    match *event {
+        TraceEvent::PageFault { thread, page, write, kind, major } => line
+            .num("thread", thread.0)
+            .num("page", page.0)
+            .flag("write", write)
+            .name("kind", fault_name(kind))
+            .flag("major", major),
+        TraceEvent::MmPageAlloc { pfn, order, zone } => {
+            line.num("pfn", pfn.0).num("order", order).num("zone", zone)
+        }
+        TraceEvent::MmPageFree { pfn, order } => line.num("pfn", pfn.0).num("order", order),
+        TraceEvent::MmVmscanLruIsolate { node, memcg, lru, nr_requested, nr_scanned, nr_taken } => {
+            line.num("node", node.0)
+                .num("memcg", memcg.0)
+                .name("lru", lru)
+                .num("nr_requested", nr_requested)
+                .num("nr_scanned", nr_scanned)
+                .num("nr_taken", nr_taken)
+        }
+        TraceEvent::MmVmscanLruShrinkActive {
+            node,
+            file,
+            nr_taken,
+            nr_active,
+            nr_deactivated,
+            priority,
+        } => line
+            .num("node", node.0)
+            .flag("file", file)
+            .num("nr_taken", nr_taken)
+            .num("nr_active", nr_active)
+            .num("nr_deactivated", nr_deactivated)
+            .num("priority", priority),
+        TraceEvent::MmVmscanLruShrinkInactive {
+            node,
+            file,
+            nr_scanned,
+            nr_reclaimed,
+            priority,
+        } => line
+            .num("node", node.0)
+            .flag("file", file)
+            .num("nr_scanned", nr_scanned)
+            .num("nr_reclaimed", nr_reclaimed)
+            .num("priority", priority),
+        TraceEvent::SimScanFolio { pfn, page, file, outcome } => line
+            .num("pfn", pfn.0)
+            .opt("page", page.map(|p| p.0))
+            .flag("file", file)
+            .name("outcome", outcome_name(outcome)),
+        TraceEvent::MmLruActivate { pfn } => line.num("pfn", pfn.0),
+        TraceEvent::SimDeactivate { pfn } => line.num("pfn", pfn.0),
+        TraceEvent::MmLruInsertion { pfn, lru } => line.num("pfn", pfn.0).name("lru", lru),
+        TraceEvent::SimEvict { eviction, pfn, page, file, slot, written } => line
+            .num("eviction", eviction)
+            .num("pfn", pfn.0)
+            .opt("page", page.map(|p| p.0))
+            .flag("file", file)
+            .opt("slot", slot.map(|s| s.0))
+            .flag("written", written),
+        TraceEvent::SimRefault { page, file, eviction, distance, workingset_size, activated } => {
+            line.num("page", page.0)
+                .flag("file", file)
+                .opt("eviction", eviction)
+                .num("distance", distance)
+                .num("workingset_size", workingset_size)
+                .flag("activated", activated)
+        }
+        TraceEvent::MmVmscanWriteFolio { pfn, file } => line.num("pfn", pfn.0).flag("file", file),
+        TraceEvent::SimWritebackEnd { pfn } => line.num("pfn", pfn.0),
+        TraceEvent::MmVmscanKswapdWake { node, order } => {
+            line.num("node", node.0).num("order", order)
+        }
+        TraceEvent::MmVmscanKswapdSleep { node } => line.num("node", node.0),
+        TraceEvent::MmVmscanDirectReclaimBegin { thread, order } => {
+            line.num("thread", thread.0).num("order", order)
+        }
+        TraceEvent::MmVmscanDirectReclaimEnd { thread, nr_reclaimed } => {
+            line.num("thread", thread.0).num("nr_reclaimed", nr_reclaimed)
+        }
+        TraceEvent::MarkVictim { process, pages } => {
+            line.num("process", process.0).num("pages", pages)
+        }
+        TraceEvent::MmFilemapAddToPageCache { file, index, pfn } => {
+            line.num("file", file.0).num("index", index).num("pfn", pfn.0)
+        }
+        TraceEvent::SchedSwitch { cpu, thread } => {
+            line.num("cpu", cpu.0).opt("thread", thread.map(|t| t.0))
+        }
+    };
+}
+
+struct Inner<W> {
+    out: Option<W>,
+    kinds: Vec<String>,
+    threads: Option<Vec<ThreadId>>,
+    pages: Option<(u32, u32)>,
+    run: Option<u32>,
+    line: String,
+    written: u64,
+    error: Option<io::Error>,
+}
+
+impl<W: Write> Inner<W> {
+    fn wants(&self, event: &TraceEvent) -> bool {
+        (self.kinds.is_empty() || self.kinds.iter().any(|k| k == event_name(event)))
+            && self.threads.as_ref().is_none_or(|wanted| {
+                thread_of(event).is_some_and(|thread| wanted.contains(&thread))
+            })
+            && self.pages.is_none_or(|(first, last)| {
+                page_of(event).is_some_and(|page| (first..=last).contains(&page.0))
+            })
+    }
+
+    fn event(&mut self, now: SimTime, event: &TraceEvent) {
+        if self.error.is_some() || !self.wants(event) {
+            return;
+        }
+        let Some(out) = &mut self.out else { return };
+        self.line.clear();
+        write_event(&mut self.line, now, event);
+        if let Some(run) = self.run {
+            Line(&mut self.line).num("run", run);
+        }
+        self.line.push_str("}\n");
+        match out.write_all(self.line.as_bytes()) {
+            Ok(()) => self.written += 1,
+            Err(error) => self.error = Some(error),
+        }
+    }
+}
+
+/// Where the events of one run go. The machine gets an [`observer`](Self::observer) of
+/// it; the output comes back from [`finish`](Self::finish).
+pub struct EventWriter<W: Write + Send> {
+    inner: Arc<Mutex<Inner<W>>>,
+}
+
+/// The half that watches.
+struct EventObserver<W: Write + Send> {
+    inner: Arc<Mutex<Inner<W>>>,
+}
+
+/// A panic while the lock is held ends the run anyway; what was written stays good.
+fn lock<W>(inner: &Mutex<Inner<W>>) -> MutexGuard<'_, Inner<W>> {
+    inner.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+impl<W: Write + Send> Observer for EventObserver<W> {
+    fn event(&mut self, now: SimTime, event: &TraceEvent) {
+        lock(&self.inner).event(now, event);
+    }
+}
+
+impl<W: Write + Send + 'static> EventWriter<W> {
+    /// A writer for one run. `threads_of` gives the threads of a task by its name, or of a
+    /// thread by its number. `run`: the run's place in the report, which is written as the
+    /// last field where a file holds several runs.
+    pub fn new(
+        out: W,
+        filter: &EventFilter,
+        threads_of: impl Fn(&str) -> Vec<ThreadId>,
+        run: Option<u32>,
+    ) -> Self {
+        let threads = (!filter.tasks.is_empty())
+            .then(|| filter.tasks.iter().flat_map(|task| threads_of(task)).collect());
+        let inner = Inner {
+            out: Some(out),
+            kinds: filter.kinds.clone(),
+            threads,
+            pages: filter.pages,
+            run,
+            line: String::new(),
+            written: 0,
+            error: None,
+        };
+        EventWriter { inner: Arc::new(Mutex::new(inner)) }
+    }
+
+    /// What the machine gets.
+    pub fn observer(&self) -> Box<dyn Observer> {
+        Box::new(EventObserver { inner: Arc::clone(&self.inner) })
+    }
+
+    /// Flushes and gives back the output and the number of lines. Events that come later
+    /// are dropped.
+    pub fn finish(self) -> io::Result<(W, u64)> {
+        let mut inner = lock(&self.inner);
+        if let Some(error) = inner.error.take() {
+            return Err(error);
+        }
+        let mut out = inner.out.take().expect("only `finish` takes the output, and once");
+        out.flush()?;
+        Ok((out, inner.written))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use mmsim_core::base::id::{CpuId, NodeId, Pfn, SwapSlot};
+
+    fn fault(thread: u32, page: u32) -> TraceEvent {
+        TraceEvent::PageFault {
+            thread: ThreadId(thread),
+            page: PageIdx(page),
+            write: true,
+            kind: FaultKind::SwapIn,
+            major: true,
+        }
+    }
+    fn evict(page: Option<u32>) -> TraceEvent {
+        TraceEvent::SimEvict {
+            eviction: 7,
+            pfn: Pfn(5),
+            page: page.map(PageIdx),
+            file: false,
+            slot: Some(SwapSlot(3)),
+            written: true,
+        }
+    }
+    const WAKE: TraceEvent = TraceEvent::MmVmscanKswapdWake { node: NodeId(0), order: 9 };
+
+    fn written(filter: &str, run: Option<u32>, events: &[TraceEvent]) -> String {
+        let filter = EventFilter::parse(filter).unwrap();
+        let threads_of = |task: &str| match task {
+            "ebizzy" => vec![ThreadId(1), ThreadId(2)],
+            _ => vec![],
+        };
+        let writer = EventWriter::new(Vec::new(), &filter, threads_of, run);
+        let mut observer = writer.observer();
+        for (i, event) in events.iter().enumerate() {
+            observer.event(SimTime(10 * i as u64), event);
+        }
+        let (out, lines) = writer.finish().unwrap();
+        observer.event(SimTime(99), &WAKE);
+        let text = String::from_utf8(out).unwrap();
+        assert_eq!(text.lines().count() as u64, lines);
+        text
+    }
+
+    #[test]
+    fn lines_have_their_fields_in_order() {
+        let switch = TraceEvent::SchedSwitch { cpu: CpuId(2), thread: None };
+        assert_eq!(
+            written("", None, &[fault(1, 600), evict(None), WAKE, switch]),
+            concat!(
+                r#"{"t_ns":0,"event":"page_fault_user","thread":1,"page":600,"write":true,"#,
+                r#""kind":"swap_in","major":true}"#,
+                "\n",
+                r#"{"t_ns":10,"event":"sim_evict","eviction":7,"pfn":5,"page":null,"file":false,"#,
+                r#""slot":3,"written":true}"#,
+                "\n",
+                r#"{"t_ns":20,"event":"mm_vmscan_kswapd_wake","node":0,"order":9}"#,
+                "\n",
+                r#"{"t_ns":30,"event":"sched_switch","cpu":2,"thread":null}"#,
+                "\n",
+            )
+        );
+    }
+
+    #[test]
+    fn a_file_of_several_runs_names_them() {
+        assert_eq!(
+            written("kind=mm_vmscan_kswapd_wake", Some(3), &[fault(1, 1), WAKE]),
+            "{\"t_ns\":10,\"event\":\"mm_vmscan_kswapd_wake\",\"node\":0,\"order\":9,\"run\":3}\n"
+        );
+    }
+
+    #[test]
+    fn filters() {
+        let all = [fault(1, 600), fault(3, 700), evict(Some(650)), evict(None), WAKE];
+        let count = |filter: &str| written(filter, None, &all).lines().count();
+        assert_eq!(count(""), 5);
+        assert_eq!(count("kind=sim_evict"), 2);
+        assert_eq!(count("kind=sim_evict,kind=mm_vmscan_kswapd_wake"), 3);
+        assert_eq!(count("task=ebizzy"), 1);
+        assert_eq!(count("task=nobody"), 0);
+        assert_eq!(count("pages=600-650"), 2);
+        assert_eq!(count("pages=700"), 1);
+        assert_eq!(count("kind=page_fault_user,pages=650-800"), 1);
+    }
+
+    #[test]
+    fn a_bad_filter_says_what_to_write() {
+        let error = |text: &str| EventFilter::parse(text).unwrap_err();
+        assert_eq!(
+            error("kind=sim_evicted"),
+            "there is no event `sim_evicted`, did you mean `sim_evict`?"
+        );
+        assert_eq!(error("pages=9-3"), "`9-3` is not a range of pages, write `pages=0-511`");
+        assert_eq!(error("thread=1"), "`thread` is not one of `kind`, `task`, `pages`");
+        assert!(error("sim_evict").contains("has no `=`"));
+    }
+
+    #[test]
+    fn every_line_is_json() {
+        for line in written("", Some(0), &[fault(1, 2), evict(Some(1)), WAKE]).lines() {
+            let value: serde_json::Value = serde_json::from_str(line).unwrap();
+            assert!(EVENT_NAMES.contains(&value["event"].as_str().unwrap()));
+        }
+    }
+
+    #[test]
+    fn an_error_while_writing_comes_back_at_the_end() {
+        struct Full;
+        impl Write for Full {
+            fn write(&mut self, _: &[u8]) -> io::Result<usize> {
+                Err(io::Error::other("no space left"))
+            }
+            fn flush(&mut self) -> io::Result<()> {
+                Ok(())
+            }
+        }
+        let writer = EventWriter::new(Full, &EventFilter::default(), |_| vec![], None);
+        writer.observer().event(SimTime(0), &WAKE);
+        assert_eq!(writer.finish().err().unwrap().to_string(), "no space left");
+    }
+}

@@ -1,0 +1,42 @@
+//! Reports: what a run measured, as a document that can be written, read back and
+//! compared.
+//!
+//! Read in the order of the modules. A [`Report`] holds runs as they were, in whole
+//! numbers and without any wall-clock value, so that equal runs are equal bytes.
+//! Everything computed from them (figures, changes, intervals, the sentence on what goes
+//! with a difference) is computed anew from the document, and so works the same for a
+//! report that was read from a file. [`opt`] is the bound below all policies. Nothing
+//! here prints or opens a file: [`events`] and [`series`] write to what they are given.
+
+mod pairs;
+
+mod document;
+
+mod csv;
+
+pub mod groups;
+
+pub mod derived;
+
+pub mod statistics;
+
+pub mod cause;
+
+pub mod opt;
+
+pub mod events;
+
+pub mod series;
+
+pub mod validation;
+
+#[cfg(test)]
+pub(crate) mod samples;
+
+pub use csv::{CSV_HEADER, csv_field};
+pub use document::{
+    Bounds, Ending, KnobValue, LatencyReport, OomProcess, OomReport, PhaseReport, PressureReport,
+    QuantilesReport, Report, ReportError, RunMeta, RunReport, SCHEMA, SwapReport, ThreadReport,
+    Throughput, ZoneReport,
+};
+pub use pairs::Pairs;

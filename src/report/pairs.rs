@@ -1,0 +1,118 @@
+//! A map that keeps the order it was filled in.
+//!
+//! Counters are printed in the order of the table of counters, axes in the order of the
+//! scenario, so a sorted map would not do, and a hash map has no order. Lookups are rare
+//! and the lists short: a vector of pairs is enough. It is a map in JSON.
+
+use std::fmt;
+use std::marker::PhantomData;
+
+use serde::de::{Deserialize, Deserializer, Error, MapAccess, Visitor};
+use serde::ser::{Serialize, SerializeMap, Serializer};
+
+/// Names with values, in the order in which they were given; each name once.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Pairs<V>(Vec<(String, V)>);
+
+impl<V> Pairs<V> {
+    /// No pairs.
+    pub const fn new() -> Self {
+        Pairs(Vec::new())
+    }
+    /// The value of a name.
+    pub fn get(&self, name: &str) -> Option<&V> {
+        self.0.iter().find(|(n, _)| n == name).map(|(_, v)| v)
+    }
+    /// Sets the value of a name: in its place if it is there, otherwise at the end.
+    pub fn set(&mut self, name: impl Into<String>, value: V) {
+        let name = name.into();
+        match self.0.iter_mut().find(|(n, _)| *n == name) {
+            Some(pair) => pair.1 = value,
+            None => self.0.push((name, value)),
+        }
+    }
+    /// All pairs in order.
+    pub fn iter(&self) -> impl ExactSizeIterator<Item = (&str, &V)> {
+        self.0.iter().map(|(n, v)| (n.as_str(), v))
+    }
+    /// Number of pairs.
+    pub fn len(&self) -> usize {
+        self.0.len()
+    }
+    /// Whether there is no pair.
+    pub fn is_empty(&self) -> bool {
+        self.0.is_empty()
+    }
+}
+
+impl<V> Default for Pairs<V> {
+    fn default() -> Self {
+        Self::new()
+    }
+}
+
+impl<N: Into<String>, V> FromIterator<(N, V)> for Pairs<V> {
+    fn from_iter<I: IntoIterator<Item = (N, V)>>(pairs: I) -> Self {
+        Pairs(pairs.into_iter().map(|(n, v)| (n.into(), v)).collect())
+    }
+}
+
+impl<V: Serialize> Serialize for Pairs<V> {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        let mut map = serializer.serialize_map(Some(self.0.len()))?;
+        for (name, value) in &self.0 {
+            map.serialize_entry(name, value)?;
+        }
+        map.end()
+    }
+}
+
+impl<'de, V: Deserialize<'de>> Deserialize<'de> for Pairs<V> {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        struct PairsVisitor<V>(PhantomData<V>);
+        impl<'de, V: Deserialize<'de>> Visitor<'de> for PairsVisitor<V> {
+            type Value = Pairs<V>;
+            fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                f.write_str("a map from names to values")
+            }
+            fn visit_map<M: MapAccess<'de>>(self, mut map: M) -> Result<Pairs<V>, M::Error> {
+                let mut pairs = Pairs::new();
+                while let Some((name, value)) = map.next_entry::<String, V>()? {
+                    if pairs.get(&name).is_some() {
+                        return Err(M::Error::custom(format!("`{name}` is there twice")));
+                    }
+                    pairs.0.push((name, value));
+                }
+                Ok(pairs)
+            }
+        }
+        deserializer.deserialize_map(PairsVisitor(PhantomData))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn keeps_its_order_through_json() {
+        let pairs: Pairs<u64> = [("zebra", 1), ("ant", 2), ("mole", 3)].into_iter().collect();
+        let json = serde_json::to_string(&pairs).unwrap();
+        assert_eq!(json, r#"{"zebra":1,"ant":2,"mole":3}"#);
+        assert_eq!(serde_json::from_str::<Pairs<u64>>(&json).unwrap(), pairs);
+    }
+
+    #[test]
+    fn a_name_twice_is_an_error() {
+        let error = serde_json::from_str::<Pairs<u64>>(r#"{"a":1,"a":2}"#).unwrap_err();
+        assert!(error.to_string().starts_with("`a` is there twice"), "{error}");
+    }
+
+    #[test]
+    fn set_replaces_in_place() {
+        let mut pairs: Pairs<u64> = [("a", 1), ("b", 2)].into_iter().collect();
+        pairs.set("a", 5);
+        pairs.set("c", 6);
+        assert_eq!(pairs.iter().collect::<Vec<_>>(), [("a", &5), ("b", &2), ("c", &6)]);
+    }
+}
