@@ -70,6 +70,10 @@ impl Error {
         Error(Box::new(Diagnostic { kind, title: title.into(), place: None, help: None }))
     }
 
+    /// An error that needs no place: the message says it all.
+    pub fn plain(title: impl Into<String>) -> Error {
+        Error::new(ErrorKind::Scenario, title)
+    }
     /// The same, pointing at `span` (bytes) of `text`, which came from `origin`.
     pub fn at(
         mut self,

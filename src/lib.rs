@@ -8,6 +8,7 @@ pub mod error;
 pub mod report;
 pub mod run;
 pub mod scenario;
+pub mod validate;
 
 pub use error::{Error, ErrorKind};
 pub use mmsim_core::{backing, base, machine, memory, phys, policy, virt, workload};

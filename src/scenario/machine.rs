@@ -42,6 +42,7 @@ pub fn zones_of(start: u64, pages: u64) -> Vec<ZoneConfig> {
         watermarks: None,
         lowmem_reserve: None,
         pcp: None,
+        pcp_at_start: 0,
     })
     .collect()
 }
@@ -187,6 +188,7 @@ fn zone(z: &Reader<'_>) -> Result<ZoneConfig, Error> {
         watermarks,
         lowmem_reserve: within("lowmem-reserve")?,
         pcp,
+        pcp_at_start: 0,
     })
 }
 

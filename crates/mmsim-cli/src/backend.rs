@@ -212,5 +212,11 @@ pub(crate) fn validate(
     request: &ValidateRequest<'_>,
     progress: &(dyn Fn(usize, usize) + Sync),
 ) -> Result<Validation, Failure> {
-    not_built_yet("validate")
+    let what = mmsim::validate::Selection {
+        points: request.points.to_vec(),
+        experiment: request.experiment.map(str::to_string),
+        jobs: request.jobs,
+    };
+    mmsim::validate::validate(request.dir, &what, progress)
+        .map_err(|e| Failure::Input(e.to_string()))
 }

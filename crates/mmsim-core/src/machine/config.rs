@@ -79,6 +79,8 @@ pub struct ZoneConfig {
     pub lowmem_reserve: Option<u32>,
     /// Per-CPU list (high, batch) in pages, if not by formula. `(0, 1)` switches it off.
     pub pcp: Option<(u32, u32)>,
+    /// Pages in the first CPU's list at the start of the run, besides `free_at_start`.
+    pub pcp_at_start: u32,
 }
 
 /// One node.

@@ -334,7 +334,10 @@ impl std::ops::IndexMut<ZoneId> for Zones {
 }
 
 fn new_zone(c: &ZoneConfig, node: NodeId, first: Pfn, cpus: u32) -> Zone {
-    let free = c.free_at_start.unwrap_or(c.managed).min(c.managed);
+    let free = c.free_at_start.unwrap_or(c.managed).min(c.managed - c.pcp_at_start);
+    let mut pcp = vec![Pcp::default(); cpus as usize];
+    let listed = c.managed - free - c.pcp_at_start..c.managed - free;
+    pcp[0].pages = listed.map(|i| first.0 + i).collect();
     Zone {
         kind: c.kind,
         node,
@@ -346,9 +349,9 @@ fn new_zone(c: &ZoneConfig, node: NodeId, first: Pfn, cpus: u32) -> Zone {
         free: free.into(),
         // Frames at the bottom are the kernel's own.
         untouched: c.managed - free,
-        reserved: c.managed - free,
+        reserved: c.managed - free - c.pcp_at_start,
         stack: Vec::new(),
-        pcp: vec![Pcp::default(); cpus as usize],
+        pcp,
         pcp_high: 0,
         pcp_batch: 1,
         pcp_scales: false,

@@ -1,1 +1,0 @@
-//! From a resolved run to a machine.

@@ -1,0 +1,164 @@
+//! From a resolved run to a machine: the one place that names every policy.
+
+use std::collections::BTreeMap;
+
+use mmsim_core::base::time::SimTime;
+use mmsim_core::machine::config::{Kernel, MachineConfig};
+use mmsim_core::machine::{Machine, TaskConfig};
+use mmsim_core::memory::Memory;
+use mmsim_core::policy::ReclaimPolicy;
+use mmsim_lru::config::{self as lru_config, ClassicConfig};
+use mmsim_lru::{Classic, Random};
+
+use crate::error::Error;
+use crate::scenario::RunSpec;
+use crate::scenario::policy::{Knob, KnobError, KnobInfo, PolicyCatalogue, PolicySpec};
+
+/// A policy with all its knobs, ready to be put on a machine.
+#[derive(Clone, Copy, PartialEq, Debug)]
+pub enum Policy {
+    /// The classic LRU.
+    Classic(ClassicConfig),
+    /// Random eviction.
+    Random,
+}
+
+impl Policy {
+    /// The policy that a kernel shipped.
+    pub const fn of_kernel(kernel: Kernel) -> Policy {
+        Policy::Classic(lru_config::preset_for_kernel(kernel))
+    }
+
+    /// The policy of a preset with knobs set on top of it.
+    pub fn resolve(spec: &PolicySpec) -> Result<Policy, KnobError> {
+        if spec.preset == RANDOM {
+            return match spec.knobs.first() {
+                None => Ok(Policy::Random),
+                Some(k) => Err(KnobError {
+                    key: k.key.clone(),
+                    message: "random eviction has no knobs".into(),
+                }),
+            };
+        }
+        let Some(mut c) = lru_config::preset(&spec.preset) else {
+            return Err(KnobError {
+                key: "preset".into(),
+                message: format!("there is no preset \"{}\"", spec.preset),
+            });
+        };
+        for k in &spec.knobs {
+            c.set(&k.key, &k.value.to_string())
+                .map_err(|e| KnobError { key: k.key.clone(), message: e.to_string() })?;
+        }
+        if let Err(e) = c.validate() {
+            // The last knob written is the one that made the whole contradict itself.
+            let key = spec.knobs.last().map_or_else(|| "preset".into(), |k| k.key.clone());
+            return Err(KnobError { key, message: e.to_string() });
+        }
+        Ok(Policy::Classic(c))
+    }
+
+    /// Creates the policy on a machine's memory.
+    pub fn create(self, mem: &mut Memory, seed: u64) -> Box<dyn ReclaimPolicy> {
+        match self {
+            Policy::Classic(c) => Box::new(Classic::new(c, mem)),
+            Policy::Random => Box::new(Random::new(mem, seed)),
+        }
+    }
+
+    /// Every knob with its value.
+    pub fn knobs(self) -> Vec<(&'static str, String)> {
+        match self {
+            Policy::Classic(c) => ClassicConfig::knobs()
+                .into_iter()
+                .map(|k| (k.name, c.get(k.name).unwrap_or_default()))
+                .collect(),
+            Policy::Random => Vec::new(),
+        }
+    }
+}
+
+const RANDOM: &str = "random";
+
+/// All policies that scenario files can name.
+#[derive(Clone, Copy, Debug)]
+pub struct Catalogue;
+
+impl PolicyCatalogue for Catalogue {
+    fn presets(&self) -> Vec<String> {
+        let classic = lru_config::PRESETS.iter().map(|p| p.0.to_string());
+        classic.chain([RANDOM.to_string()]).collect()
+    }
+
+    fn knobs(&self, preset: &str) -> Vec<KnobInfo> {
+        let Some(c) = lru_config::preset(preset) else { return Vec::new() };
+        ClassicConfig::knobs()
+            .into_iter()
+            .map(|k| KnobInfo {
+                key: k.name.into(),
+                values: k.allowed().collect::<Vec<_>>().join(" | "),
+                value: c.get(k.name).unwrap_or_default(),
+                doc: k.doc.into(),
+            })
+            .collect()
+    }
+
+    fn check(&self, preset: &str, knobs: &[Knob]) -> Result<(), KnobError> {
+        let spec = PolicySpec { preset: preset.into(), knobs: knobs.to_vec() };
+        Policy::resolve(&spec).map(|_| ())
+    }
+}
+
+/// What a preset is, in one line.
+pub fn about_preset(name: &str) -> String {
+    match lru_config::PRESETS.iter().find(|p| p.0 == name) {
+        Some((n, _, k)) if *n == format!("classic-v{}", k.name()) => {
+            format!("active and inactive lists as in Linux {}", k.name())
+        }
+        Some(_) => "Linux 5.8 with new anonymous pages starting inactive, without detection".into(),
+        None => "evicts at random: the bound below which no policy makes sense".into(),
+    }
+}
+
+mod workloads;
+
+/// Builds the machine of one run.
+pub fn machine(run: &RunSpec) -> Result<Machine, Error> {
+    let policy = Policy::resolve(&run.policy)
+        .map_err(|e| Error::plain(format!("reclaim.{}: {}", e.key, e.message)))?;
+    let groups: BTreeMap<&str, usize> =
+        run.machine.memcgs.iter().enumerate().map(|(i, m)| (m.name.as_str(), i)).collect();
+    let mut tasks = Vec::new();
+    for task in &run.tasks {
+        let n = workloads::processes(task)?;
+        for i in 0..n {
+            tasks.push(TaskConfig {
+                name: if n > 1 { format!("{}-{i}", task.name) } else { task.name.clone() },
+                memcg: task.memcg.as_deref().map(|m| groups[m]),
+                start: SimTime(task.start.0),
+                threads: workloads::threads(task, run.seed, i as usize)?,
+            });
+        }
+    }
+    check_size(run, &tasks)?;
+    Ok(Machine::new(&run.machine, tasks, run.seed, |mem| policy.create(mem, run.seed)))
+}
+
+/// A machine that cannot hold what its workloads need at the same time is refused.
+fn check_size(run: &RunSpec, tasks: &[TaskConfig]) -> Result<(), Error> {
+    let managed: u64 = managed_pages(&run.machine);
+    let needed: u64 =
+        tasks.iter().flat_map(|t| &t.threads).map(|w| w.minimum_pages()).max().unwrap_or(0);
+    if needed > managed {
+        return Err(Error::plain(format!(
+            "machine: {managed} pages of memory, and a workload needs {needed} at the same time; \
+             give the machine more memory"
+        )));
+    }
+    Ok(())
+}
+
+/// Pages that the allocator of a machine manages.
+pub fn managed_pages(m: &MachineConfig) -> u64 {
+    m.nodes.iter().flat_map(|n| &n.zones).map(|z| u64::from(z.managed)).sum()
+}
