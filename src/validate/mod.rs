@@ -143,11 +143,8 @@ fn nearest<'a>(wanted: &str, known: impl Iterator<Item = &'a str>) -> String {
 
 /// Replays all repetitions of a point; a row per phase after `start` and counter.
 fn replay_point(e: &Experiment, p: &Point) -> Result<Vec<PointRow>, NotModelled> {
-    let not = |why: String| NotModelled {
-        experiment: e.experiment.clone(),
-        point: p.id.clone(),
-        why,
-    };
+    let not =
+        |why: String| NotModelled { experiment: e.experiment.clone(), point: p.id.clone(), why };
     let runs = (0..p.repetitions)
         .map(|r| machine(p, r).map(|mut m| m.run(Watch::default())).map_err(&not))
         .collect::<Result<Vec<RunResult>, NotModelled>>()?;
@@ -315,8 +312,11 @@ fn sysctls(setup: &ScriptSetup) -> Result<VmSysctl, String> {
             "read_ahead_kb" => vm.ra_pages = number()? as u32 / 4,
             "fault_around_bytes" => vm.fault_around = (number()? / 4096).max(1) as u32,
             // Their effect is in the zones that the point records.
-            "percpu_pagelist_high_fraction" | "min_free_kbytes" | "lowmem_reserve_ratio"
-            | "compaction_proactiveness" | "min_ttl_ms" => {}
+            "percpu_pagelist_high_fraction"
+            | "min_free_kbytes"
+            | "lowmem_reserve_ratio"
+            | "compaction_proactiveness"
+            | "min_ttl_ms" => {}
             _ => {}
         }
     }

@@ -15,7 +15,7 @@ use crate::base::id::{AsId, MemcgId, NodeId, Pfn, ThreadId};
 use crate::base::time::{SimDuration, SimTime};
 use crate::base::vmstat::VmEvent;
 use crate::phys::zones::Mark;
-use crate::policy::{ReclaimRequest, Reclaimer};
+use crate::policy::{ReclaimOutcome, ReclaimRequest, Reclaimer};
 
 const MAX_RECLAIM_RETRIES: u32 = 16;
 const SWAP_CLUSTER_MAX: u64 = 32;
@@ -106,7 +106,8 @@ impl Machine {
                 return self.out_of_memory(tid, None);
             }
             // Under asynchronous writes nothing can be freed until some have ended.
-            if reclaimed == 0 || congested {
+            let _ = congested;
+            if reclaimed == 0 {
                 self.sleep(tid, SimDuration::from_millis(1), true);
                 return Got::Blocked;
             }
@@ -169,24 +170,21 @@ impl Machine {
             let mut priority = self.first_priority();
             loop {
                 for n in self.nodes_from(node) {
-                    let out = self.policy.reclaim(
-                        &mut self.mem,
-                        &ReclaimRequest {
-                            node: n,
-                            by: Reclaimer::Direct,
-                            priority,
-                            order: 0,
-                            highest,
-                            target: SWAP_CLUSTER_MAX >> self.config.batch_shift,
-                            reclaimed: total,
-                            may_writepage: true,
-                            may_swap: true,
-                            force_deactivate: force,
-                            low_reclaim: low,
-                            no_cache_trim: false,
-                            one_step: false,
-                        },
-                    );
+                    let out = self.pass(&ReclaimRequest {
+                        node: n,
+                        by: Reclaimer::Direct,
+                        priority,
+                        order: 0,
+                        highest,
+                        target: SWAP_CLUSTER_MAX >> self.config.batch_shift,
+                        reclaimed: total,
+                        may_writepage: true,
+                        may_swap: true,
+                        force_deactivate: force,
+                        low_reclaim: low,
+                        no_cache_trim: false,
+                        one_step: true,
+                    });
                     total += out.reclaimed;
                     skipped[0] |= out.skipped_deactivate;
                     skipped[1] |= out.low_skipped;
@@ -222,6 +220,19 @@ impl Machine {
         (total, congested)
     }
 
+    /// A whole pass in steps, with the interrupts that fall between them.
+    fn pass(&mut self, req: &ReclaimRequest) -> ReclaimOutcome {
+        let mut all = ReclaimOutcome::default();
+        loop {
+            let out = self.policy.reclaim(&mut self.mem, req);
+            self.interrupts();
+            all.add(&out);
+            if !out.more {
+                return all;
+            }
+        }
+    }
+
     fn nodes_from(&self, node: NodeId) -> impl Iterator<Item = NodeId> + use<> {
         let n = self.mem.zones.nr_nodes();
         (0..n).map(move |k| NodeId(((node.0 as usize + k) % n) as u8))
@@ -255,24 +266,21 @@ impl Machine {
         let mut priority = self.first_priority();
         loop {
             for n in self.nodes_from(self.home_node()) {
-                let out = self.policy.reclaim(
-                    &mut self.mem,
-                    &ReclaimRequest {
-                        node: n,
-                        by: Reclaimer::Limit(memcg),
-                        priority,
-                        order: 0,
-                        highest: ZoneKind::Movable,
-                        target,
-                        reclaimed: total,
-                        may_writepage: true,
-                        may_swap: true,
-                        force_deactivate: false,
-                        low_reclaim: false,
-                        no_cache_trim: false,
-                        one_step: false,
-                    },
-                );
+                let out = self.pass(&ReclaimRequest {
+                    node: n,
+                    by: Reclaimer::Limit(memcg),
+                    priority,
+                    order: 0,
+                    highest: ZoneKind::Movable,
+                    target,
+                    reclaimed: total,
+                    may_writepage: true,
+                    may_swap: true,
+                    force_deactivate: false,
+                    low_reclaim: false,
+                    no_cache_trim: false,
+                    one_step: true,
+                });
                 total += out.reclaimed;
             }
             if total >= target || priority == 0 {

@@ -55,23 +55,43 @@ impl PartialOrd for Due {
 #[derive(Default)]
 pub(super) struct Queue {
     heap: BinaryHeap<Due>,
+    /// Ends of device requests, apart so that they can interrupt a long step.
+    io: BinaryHeap<Due>,
     seq: u64,
 }
 
 impl Queue {
     /// Queues an event.
     pub(super) fn push(&mut self, at: SimTime, event: Event) {
-        self.heap.push(Due { key: (at, event.class(), self.seq), event });
+        let due = Due { key: (at, event.class(), self.seq), event };
         self.seq += 1;
+        if matches!(event, Event::Io(_)) { self.io.push(due) } else { self.heap.push(due) }
     }
     /// When the next event is due.
     #[inline]
     pub(super) fn next(&self) -> SimTime {
-        self.heap.peek().map_or(SimTime::NEVER, |d| d.key.0)
+        let next = |h: &BinaryHeap<Due>| h.peek().map_or(SimTime::NEVER, |d| d.key.0);
+        next(&self.heap).min(next(&self.io))
     }
     /// Takes the next event.
     pub(super) fn pop(&mut self) -> Option<(SimTime, Event)> {
-        self.heap.pop().map(|d| (d.key.0, d.event))
+        let io_first = match (self.io.peek(), self.heap.peek()) {
+            (Some(i), Some(h)) => i.key < h.key,
+            (Some(_), None) => true,
+            (None, _) => false,
+        };
+        let from = if io_first { &mut self.io } else { &mut self.heap };
+        from.pop().map(|d| (d.key.0, d.event))
+    }
+    /// Takes the next end of a request that is due at `now`: an interrupt.
+    pub(super) fn pop_io(&mut self, now: SimTime) -> Option<IoDone> {
+        if self.io.peek().is_none_or(|d| d.key.0 > now) {
+            return None;
+        }
+        self.io.pop().map(|d| match d.event {
+            Event::Io(done) => done,
+            other => unreachable!("{other:?} among device requests"),
+        })
     }
 }
 

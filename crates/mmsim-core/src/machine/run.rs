@@ -16,6 +16,7 @@ use super::thread::{Entity, Wait};
 use super::{SampleFn, Watch};
 use crate::base::id::{AsId, CpuId, PageIdx, ThreadId};
 use crate::base::time::{SimDuration, SimTime};
+use crate::memory::IoDone;
 use crate::phys::frames::flag;
 use crate::virt::pages::{Entry, pte};
 use crate::virt::space::VmaKind;
@@ -101,14 +102,7 @@ impl Machine {
             Event::Io(done) => {
                 // Interrupts are served on the first CPU.
                 self.mem.cpu = CpuId(0);
-                let woken = self.mem.io_done(&mut *self.policy, done);
-                if let Some(folio) = woken {
-                    for t in self.waiters.remove(&folio).unwrap_or_default() {
-                        if self.threads[t].wait == Wait::Folio(folio) {
-                            self.wake(t);
-                        }
-                    }
-                }
+                self.end_io(done);
                 self.mem.now = at;
             }
             Event::Wake(t, g) => {
@@ -126,6 +120,26 @@ impl Machine {
                     self.queue.push(at + every, Event::Sample);
                 }
             }
+        }
+    }
+
+    /// A device request ended: whoever waits for the folio goes on.
+    fn end_io(&mut self, done: IoDone) {
+        if let Some(folio) = self.mem.io_done(&mut *self.policy, done) {
+            for t in self.waiters.remove(&folio).unwrap_or_default() {
+                if self.threads[t].wait == Wait::Folio(folio) {
+                    self.wake(t);
+                }
+            }
+        }
+    }
+
+    /// Interrupts that fall into a long step: ends of requests that are due by now. Steps
+    /// are atomic for other threads, but a device does not wait for them.
+    pub(super) fn interrupts(&mut self) {
+        self.queue_io();
+        while let Some(done) = self.queue.pop_io(self.mem.now) {
+            self.end_io(done);
         }
     }
 

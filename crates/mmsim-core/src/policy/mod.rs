@@ -93,7 +93,8 @@ pub struct ReclaimRequest {
     /// Ignore the cache-trim shortcut (6.12, last resort of kswapd).
     pub no_cache_trim: bool,
     /// Do one round of scans only; [`ReclaimOutcome::more`] says if the pass goes on. The
-    /// policy keeps its place between steps.
+    /// policy keeps its place between steps: one place for kswapd, one for everybody else
+    /// (whose passes never overlap).
     pub one_step: bool,
 }
 
@@ -114,6 +115,19 @@ pub struct ReclaimOutcome {
     pub cache_trim_failed: bool,
     /// What the scans met.
     pub stats: PassStats,
+}
+
+impl ReclaimOutcome {
+    /// Adds a later step of the same pass.
+    pub fn add(&mut self, o: &ReclaimOutcome) {
+        self.scanned += o.scanned;
+        self.reclaimed += o.reclaimed;
+        self.more = o.more;
+        self.skipped_deactivate |= o.skipped_deactivate;
+        self.low_skipped |= o.low_skipped;
+        self.cache_trim_failed |= o.cache_trim_failed;
+        self.stats.add(&o.stats);
+    }
 }
 
 /// Conditions of the folios that a pass met.

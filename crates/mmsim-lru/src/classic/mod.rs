@@ -65,7 +65,7 @@ pub struct Classic {
     groups: usize,
     /// Pages that one scan takes (`SWAP_CLUSTER_MAX`).
     cluster: u64,
-    /// kswapd's place in its pass, per node.
+    /// Places in passes under way: per node, one for direct reclaimers, one for kswapd.
     passes: Vec<Option<Pass>>,
     /// Where the next partial walk over groups starts, per node.
     walk: Vec<usize>,
@@ -95,7 +95,7 @@ impl Classic {
             lruvecs,
             groups,
             cluster: (formulas::SWAP_CLUSTER_MAX >> mem.batch_shift).max(1),
-            passes: vec![None; nodes],
+            passes: vec![None; 2 * nodes],
             walk: vec![0; nodes],
             leaking: false,
             taken: Vec::new(),
@@ -174,7 +174,7 @@ impl Classic {
     fn note_cost(&mut self, mem: &Memory, lv: usize, file: bool, nr_io: u64, nr_rotated: u64) {
         let cost = match self.config.balance_model {
             BalanceModel::Rotate => return,
-            BalanceModel::Cost58 | BalanceModel::Cost59 if nr_io == 0 => return,
+            // An event of cost 0 still compares the costs with the lists, and may halve them.
             BalanceModel::Cost58 | BalanceModel::Cost59 => nr_io,
             BalanceModel::Cost612 => cost612(nr_io, nr_rotated),
         };

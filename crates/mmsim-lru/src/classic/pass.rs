@@ -48,8 +48,8 @@ pub(super) struct Pass {
 
 impl Classic {
     pub(super) fn run_pass(&mut self, mem: &mut Memory, req: &ReclaimRequest) -> ReclaimOutcome {
-        let node = req.node.0 as usize;
-        let kept = if req.one_step { self.passes[node].take() } else { None };
+        let place = 2 * usize::from(req.node.0) + usize::from(req.by == Reclaimer::Kswapd);
+        let kept = if req.one_step { self.passes[place].take() } else { None };
         let mut pass = match kept {
             Some(p) => p,
             None => self.begin(mem, req),
@@ -75,7 +75,7 @@ impl Classic {
         out.skipped_deactivate = pass.skipped_deactivate;
         out.low_skipped = pass.low_skipped;
         if out.more {
-            self.passes[node] = Some(pass);
+            self.passes[place] = Some(pass);
         } else {
             out.cache_trim_failed = pass.control.cache_trim && pass.reclaimed == 0;
         }
