@@ -1,1 +1,3 @@
 //! From a resolved run to a machine.
+
+mod workloads;
