@@ -808,7 +808,7 @@ memory = "1MiB"
  --> x.toml:3:1
   |
 3 | [[task]]
-  | ^^^^^^^^ add `passes`: a whole number from 1 up"#,
+  | ^^^^^^^^ add `passes`: a whole number from 1 to 4294967295"#,
     },
     Case {
         name: "no_end_of_work",
@@ -1631,7 +1631,7 @@ steps = [{ do = "tuoch", region = "cold" }]
 6 | steps = [{ do = "tuoch", region = "cold" }]
   |                 ^^^^^^^ write `touch`
   |
-  = help: known: allocate, touch, window, zipf, read, write, madvise, free, sleep, compute, records, barrier, drop-caches, memcg-reclaim, phase, repeat"#,
+  = help: known: allocate, touch, window, zipf, read, write, madvise, free, sleep, compute, records, drop-caches, memcg-reclaim, phase, repeat"#,
     },
     Case {
         name: "step_region_unknown",
@@ -1740,7 +1740,7 @@ memory = "64MiB"
 [[task]]
 workload = "phased"
 regions = { cold = { pages = 10, memory = "1MiB" }, log = { pages = 4, kind = "read" } }
-steps = [{ do = "barrier" }]
+steps = [{ do = "drop-caches" }]
 "#,
         sets: &[],
         message: r#"error: task[0].regions.cold: `memory` and `pages` contradict each other

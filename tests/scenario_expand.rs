@@ -168,7 +168,6 @@ high = "max"
 [[task]]
 name = "t"
 workload = "phased"
-threads = 2
 processes = 3
 memcg = "a"
 start = "1ms"
@@ -191,7 +190,7 @@ steps = [
     assert_eq!(m.nodes.len(), 2);
     assert_eq!((m.memcgs[0].low, m.memcgs[0].max, m.memcgs[0].high), (256, Some(512), None));
     let t = &runs[0].tasks[0];
-    assert_eq!((t.name.as_str(), t.threads, t.processes), ("t", 2, 3));
+    assert_eq!((t.name.as_str(), t.threads, t.processes), ("t", 1, 3));
     assert_eq!((t.memcg.as_deref(), t.start), (Some("a"), SimDuration::from_millis(1)));
     let WorkloadSpec::Phased(p) = &t.work else { panic!("a phased task") };
     assert_eq!((p.regions[0].name.as_str(), p.regions[1].pages), ("cold", 4));

@@ -1,9 +1,472 @@
-use crate::error::Error;
-use crate::scenario::workload::TaskSpec;
-use mmsim_core::workload::Workload;
-pub(crate) fn processes(_t: &TaskSpec) -> Result<u32, Error> {
-    Ok(1)
+//! From what a task does to the workloads of its threads.
+//!
+//! All processes of a task do the same work in the same layout; only their random numbers
+//! differ, which the machine gives them. Files go by the task's name, so that its
+//! processes share them and other tasks do not; the files of traces and scripts keep the
+//! names that they have there.
+
+#![cfg_attr(not(test), allow(dead_code))]
+
+use std::fs;
+use std::path::Path;
+use std::sync::Arc;
+
+use mmsim_core::workload::{VmaFlags, Workload};
+use mmsim_workload::generators::{
+    ChunkChoice, ChunkOrder, CopyBuffer, EbizzyConfig, End, MemoryKind, PhasedConfig, PhasedRegion,
+    Populate, ScanConfig, ScanEnd, Step, ZipfConfig,
+};
+use mmsim_workload::sampler::RankMap;
+use mmsim_workload::script::Script;
+use mmsim_workload::trace::{ReplayMode, ReplayOptions, Think, Trace, TraceWorkload};
+
+use crate::error::{Error, ErrorKind};
+use crate::scenario::workload::{self as spec, Extent, Part, RegionKind, TaskSpec, WorkloadSpec};
+
+type Threads = Vec<Box<dyn Workload>>;
+
+/// How many processes of the machine a task stands for: a replay has one for each process
+/// of its trace, as often as the task says.
+pub(crate) fn processes(task: &TaskSpec) -> Result<u32, Error> {
+    let each = match &task.work {
+        WorkloadSpec::Replay(r) => open(task, &r.trace)?.info().processes.len(),
+        _ => 1,
+    };
+    u32::try_from(each)
+        .ok()
+        .and_then(|n| n.checked_mul(task.processes))
+        .ok_or_else(|| error(task, ErrorKind::Scenario, "too many processes; write fewer"))
 }
-pub(crate) fn threads(_t: &TaskSpec, _s: u64, _i: usize) -> Result<Vec<Box<dyn Workload>>, Error> {
-    Err(Error::plain("stub"))
+
+/// The workloads of the threads of process `index`, which is below [`processes`].
+pub(crate) fn threads(task: &TaskSpec, seed: u64, index: usize) -> Result<Threads, Error> {
+    match &task.work {
+        WorkloadSpec::Ebizzy(w) => Ok(ebizzy(task, w, seed).workloads()),
+        WorkloadSpec::Zipf(w) | WorkloadSpec::Uniform(w) => Ok(random_access(task, w).workloads()),
+        WorkloadSpec::Sequential(w) | WorkloadSpec::Cyclic(w) => Ok(scan(task, w).workloads()),
+        WorkloadSpec::Phased(w) => {
+            phased(task, w).workloads().map_err(|e| error(task, ErrorKind::Scenario, e.to_string()))
+        }
+        WorkloadSpec::Replay(w) => replay(task, w, index),
+        WorkloadSpec::Script(w) => script(task, w),
+    }
+}
+
+/// An error about a task, beyond what its keys show.
+fn error(task: &TaskSpec, kind: ErrorKind, what: impl AsRef<str>) -> Error {
+    Error::new(kind, format!("task `{}`: {}", task.name, what.as_ref()))
+}
+
+fn end(extent: Extent) -> End {
+    match extent {
+        Extent::Work(n) => End::Work(n),
+        Extent::Time(t) => End::After(t),
+    }
+}
+
+fn rank_map(map: spec::RankMap) -> RankMap {
+    match map {
+        spec::RankMap::Scatter => RankMap::Scatter,
+        spec::RankMap::Identity => RankMap::Identity,
+    }
+}
+
+fn memory(kind: RegionKind, file: &str) -> MemoryKind {
+    match kind {
+        RegionKind::Anon => MemoryKind::Anon,
+        RegionKind::FileShared => MemoryKind::FileShared(file.into()),
+        RegionKind::FilePrivate => MemoryKind::FilePrivate(file.into()),
+        RegionKind::Read => MemoryKind::FileRead(file.into()),
+    }
+}
+
+fn ebizzy(task: &TaskSpec, w: &spec::Ebizzy, seed: u64) -> EbizzyConfig {
+    EbizzyConfig {
+        chunks: w.pages / w.chunk_pages,
+        chunk_pages: w.chunk_pages,
+        threads: task.threads,
+        choice: match w.choice {
+            spec::ChunkChoice::Lcg => ChunkChoice::Stock,
+            spec::ChunkChoice::LcgBroken => ChunkChoice::AlwaysZero,
+            spec::ChunkChoice::Zipf(theta) => ChunkChoice::Zipf { theta },
+        },
+        order: match w.permutation {
+            spec::RankMap::Scatter => ChunkOrder::Shuffled { seed },
+            spec::RankMap::Identity => ChunkOrder::Identity,
+        },
+        copy_buffer: match w.copy_buffer {
+            spec::CopyBuffer::Remap => CopyBuffer::Remap,
+            spec::CopyBuffer::Reuse => CopyBuffer::Reuse,
+            spec::CopyBuffer::None => CopyBuffer::None,
+        },
+        compute: w.compute,
+        windows: 1,
+        end: end(w.extent),
+    }
+}
+
+fn random_access(task: &TaskSpec, w: &spec::RandomAccess) -> ZipfConfig {
+    ZipfConfig {
+        pages: w.pages,
+        theta: w.theta,
+        map: rank_map(w.map),
+        write_permille: w.write_permille,
+        kind: memory(w.region, &task.name),
+        think: w.think,
+        flags: VmaFlags::default(),
+        populate: match w.region {
+            RegionKind::Anon => Populate::Write,
+            RegionKind::FileShared | RegionKind::FilePrivate | RegionKind::Read => Populate::Read,
+        },
+        threads: task.threads,
+        windows: w.windows,
+        end: end(w.extent),
+    }
+}
+
+fn scan(task: &TaskSpec, w: &spec::Scan) -> ScanConfig {
+    ScanConfig {
+        pages: w.pages,
+        write: w.write,
+        kind: memory(w.region, &task.name),
+        flags: VmaFlags::default(),
+        populate: Populate::None,
+        threads: task.threads,
+        windows: 1,
+        end: ScanEnd::Passes(w.passes),
+    }
+}
+
+fn phased(task: &TaskSpec, w: &spec::Phased) -> PhasedConfig {
+    let region = |r: &spec::RegionSpec| PhasedRegion {
+        name: r.name.clone(),
+        pages: r.pages,
+        kind: memory(r.kind, &format!("{}/{}", task.name, r.name)),
+        flags: VmaFlags::default(),
+    };
+    PhasedConfig {
+        regions: w.regions.iter().map(region).collect(),
+        steps: steps(&w.regions, &w.steps),
+    }
+}
+
+fn steps(regions: &[spec::RegionSpec], list: &[spec::Step]) -> Vec<Step> {
+    list.iter().map(|s| step(regions, s)).collect()
+}
+
+fn step(regions: &[spec::RegionSpec], step: &spec::Step) -> Step {
+    let name = |i: usize| regions[i].name.clone();
+    let part = |p: Part| (name(p.region), p.first, p.pages);
+    match *step {
+        spec::Step::Allocate { region, populate } => {
+            Step::Allocate { region: name(region), populate }
+        }
+        spec::Step::Touch { part: p, write, passes } => {
+            let (region, from, count) = part(p);
+            Step::Touch { region, from, count, write, repeat: passes }
+        }
+        spec::Step::Window { region, pages, advance, write } => {
+            Step::Window { region: name(region), count: pages, advance, write }
+        }
+        spec::Step::Zipf { region, theta, accesses, write_permille, map } => {
+            let (region, map) = (name(region), rank_map(map));
+            Step::Zipf { region, theta, map, accesses, write_permille }
+        }
+        spec::Step::Read(p) => {
+            let (region, from, count) = part(p);
+            Step::Read { region, from, count }
+        }
+        spec::Step::Write(p) => {
+            let (region, from, count) = part(p);
+            Step::Write { region, from, count }
+        }
+        spec::Step::Madvise { part: p, advice } => {
+            let (region, from, count) = part(p);
+            Step::Madvise { region, from, count, advice }
+        }
+        spec::Step::Free { region } => Step::Free(name(region)),
+        spec::Step::Sleep(t) => Step::Sleep(t),
+        spec::Step::Compute(t) => Step::Compute(t),
+        spec::Step::Records(n) => Step::Records(n),
+        spec::Step::DropCaches => Step::DropCaches,
+        spec::Step::MemcgReclaim(pages) => Step::MemcgReclaim { pages },
+        spec::Step::Phase(ref name) => Step::Phase(name.clone()),
+        spec::Step::Repeat { times, steps: ref inner } => {
+            Step::Repeat { times, steps: steps(regions, inner) }
+        }
+    }
+}
+
+fn open(task: &TaskSpec, path: &Path) -> Result<Arc<Trace>, Error> {
+    Trace::open(path).map_err(|e| error(task, ErrorKind::File, format!("{}: {e}", path.display())))
+}
+
+fn replay(task: &TaskSpec, w: &spec::Replay, index: usize) -> Result<Threads, Error> {
+    let trace = open(task, &w.trace)?;
+    let processes = trace.info().processes.len();
+    let options = ReplayOptions {
+        repeat: w.repeat,
+        think: match w.think_permille {
+            0 => Think::None,
+            1000 => Think::Recorded,
+            per_mille => Think::Scaled { per_mille },
+        },
+        mode: match w.mode {
+            spec::ReplayMode::Recorded => ReplayMode::Recorded,
+            spec::ReplayMode::Closed => ReplayMode::Closed,
+            spec::ReplayMode::Timed => ReplayMode::Arrivals,
+        },
+    };
+    // A trace of no process is refused by the replay itself.
+    let workload = TraceWorkload::new(trace, index % processes.max(1), options)
+        .map_err(|e| error(task, ErrorKind::File, format!("{}: {e}", w.trace.display())))?;
+    Ok(vec![Box::new(workload)])
+}
+
+fn script(task: &TaskSpec, w: &spec::Script) -> Result<Threads, Error> {
+    let lines = match w {
+        spec::Script::Commands(c) => c.clone(),
+        spec::Script::File(path) => fs::read_to_string(path)
+            .map_err(|e| {
+                let what = format!("reading {}: {e}", path.display());
+                error(task, ErrorKind::File, what)
+            })?
+            .lines()
+            .map(str::to_string)
+            .collect(),
+    };
+    let script =
+        Script::parse(&lines).map_err(|e| error(task, ErrorKind::Scenario, e.to_string()))?;
+    let workload =
+        script.workload().map_err(|e| error(task, ErrorKind::Scenario, e.to_string()))?;
+    Ok(vec![Box::new(workload)])
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::scenario::{Knob, KnobError, KnobInfo, PolicyCatalogue, Scenario};
+    use mmsim_core::base::rng::Rng;
+    use mmsim_core::base::time::{SimDuration, SimTime};
+    use mmsim_core::workload::{Op, WorkloadCx};
+
+    /// Knows every preset that the shipped files name, and no knob.
+    struct AnyPolicy;
+
+    impl PolicyCatalogue for AnyPolicy {
+        fn presets(&self) -> Vec<String> {
+            let classic = ["v5.5", "v5.8", "v5.9", "v6.1", "v6.12", "seed-2", "seed-9fix"];
+            let classic = classic.map(|n| format!("classic-{n}"));
+            classic.into_iter().chain(["mglru-v6.12".into(), "random".into()]).collect()
+        }
+        fn knobs(&self, _preset: &str) -> Vec<KnobInfo> {
+            Vec::new()
+        }
+        fn check(&self, _preset: &str, _knobs: &[Knob]) -> Result<(), KnobError> {
+            Ok(())
+        }
+    }
+
+    /// What a thread does, added up.
+    #[derive(Default, PartialEq, Debug)]
+    struct Totals {
+        accesses: u64,
+        records: u64,
+        compute: SimDuration,
+        drops: u64,
+        reclaimed: u64,
+        written: u64,
+        phases: Vec<String>,
+    }
+
+    impl Totals {
+        fn add(&mut self, op: &Op, names: &[String]) {
+            match *op {
+                Op::Access(r) => self.accesses += u64::from(r.count),
+                Op::Read { count, .. } => self.accesses += u64::from(count),
+                Op::Write { count, .. } => {
+                    self.accesses += u64::from(count);
+                    self.written += u64::from(count);
+                }
+                Op::Records(n) => self.records += u64::from(n),
+                Op::Compute(t) => self.compute += t,
+                Op::DropCaches => self.drops += 1,
+                Op::MemcgReclaim { pages } => self.reclaimed += u64::from(pages),
+                Op::PhaseEnd(i) => self.phases.push(names[usize::from(i)].clone()),
+                _ => {}
+            }
+        }
+    }
+
+    /// All threads of one process to their ends.
+    fn drain(task: &TaskSpec, index: usize) -> Totals {
+        let mut all = Totals::default();
+        for mut w in threads(task, 1, index).unwrap_or_else(|e| panic!("{e}")) {
+            let names = w.phases();
+            let mut rng = Rng::for_purpose(1, "workload/test");
+            loop {
+                let mut ops = Vec::new();
+                let cx = WorkloadCx { now: SimTime::ZERO, free_pages: 1 << 20 };
+                w.fill(&cx, &mut rng, &mut ops);
+                if ops.is_empty() {
+                    break;
+                }
+                ops.iter().for_each(|op| all.add(op, &names));
+            }
+        }
+        all
+    }
+
+    fn tasks(text: &str, name: &str) -> Vec<TaskSpec> {
+        let scenario = Scenario::from_str(text, name).unwrap_or_else(|e| panic!("{e}"));
+        let runs = scenario.expand(&AnyPolicy).unwrap_or_else(|e| panic!("{e}"));
+        runs[0].tasks.clone()
+    }
+
+    fn task(keys: &str) -> TaskSpec {
+        let text = format!("[machine]\nmemory = \"64MiB\"\n[[task]]\n{keys}\n");
+        let origin = concat!(env!("CARGO_MANIFEST_DIR"), "/scenarios/x.toml");
+        tasks(&text, origin).remove(0)
+    }
+
+    /// Pages that steps access.
+    fn accesses(regions: &[spec::RegionSpec], steps: &[spec::Step]) -> u64 {
+        let of = |s: &spec::Step| match s {
+            spec::Step::Allocate { region, populate: true } => u64::from(regions[*region].pages),
+            spec::Step::Touch { part, passes, .. } => u64::from(part.pages) * u64::from(*passes),
+            spec::Step::Window { pages, .. } => u64::from(*pages),
+            spec::Step::Zipf { accesses, .. } => *accesses,
+            spec::Step::Read(p) | spec::Step::Write(p) => u64::from(p.pages),
+            spec::Step::Repeat { times, steps } => u64::from(*times) * accesses(regions, steps),
+            _ => 0,
+        };
+        steps.iter().map(of).sum()
+    }
+
+    /// The accesses that the scenario asks for, those of the first pass included.
+    fn expected(task: &TaskSpec) -> u64 {
+        let work = |e: Extent| match e {
+            Extent::Work(n) => n,
+            Extent::Time(_) => panic!("shipped scenarios end by work"),
+        };
+        match &task.work {
+            WorkloadSpec::Ebizzy(w) => {
+                // A copy reads and writes; the bisection looks at one word per halving.
+                let chunk = u64::from(w.chunk_pages);
+                let copy = 2 * chunk + u64::from((chunk * 512).ilog2());
+                u64::from(w.pages) + work(w.extent) * copy
+            }
+            WorkloadSpec::Zipf(w) | WorkloadSpec::Uniform(w) => u64::from(w.pages) + work(w.extent),
+            WorkloadSpec::Sequential(w) | WorkloadSpec::Cyclic(w) => {
+                u64::from(w.pages) * u64::from(w.passes)
+            }
+            WorkloadSpec::Phased(w) => accesses(&w.regions, &w.steps),
+            WorkloadSpec::Replay(_) | WorkloadSpec::Script(_) => panic!("none is shipped"),
+        }
+    }
+
+    #[test]
+    fn shipped_tasks_do_what_their_files_say() {
+        let dir = Path::new(env!("CARGO_MANIFEST_DIR")).join("scenarios");
+        let mut done = Vec::new();
+        for entry in fs::read_dir(dir).unwrap() {
+            let path = entry.unwrap().path();
+            let scenario = Scenario::from_path(&path).unwrap_or_else(|e| panic!("{e}"));
+            for run in scenario.expand(&AnyPolicy).unwrap_or_else(|e| panic!("{e}")) {
+                for task in run.tasks {
+                    // Variants and seeds repeat the same work.
+                    if done.contains(&task) {
+                        continue;
+                    }
+                    assert_eq!(processes(&task), Ok(task.processes));
+                    let totals = drain(&task, 0);
+                    assert_eq!(totals.accesses, expected(&task), "{}", path.display());
+                    if let WorkloadSpec::Ebizzy(w) = &task.work {
+                        assert_eq!(Extent::Work(totals.records), w.extent);
+                    }
+                    done.push(task);
+                }
+            }
+        }
+        assert!(done.len() >= 11, "{}", done.len());
+    }
+
+    #[test]
+    fn every_step_has_its_operation() {
+        let t = task(
+            r#"workload = "phased"
+regions = { a = { pages = 10 }, log = { pages = 4, kind = "read" } }
+steps = [
+    { do = "allocate", region = "a" },
+    { do = "phase", name = "filled" },
+    { do = "write", region = "log", first = "1 pages" },
+    { do = "read", region = "log" },
+    { do = "drop-caches" },
+    { do = "memcg-reclaim", memory = "5 pages" },
+    { do = "repeat", times = 3, steps = [{ do = "touch", region = "a" }, { do = "phase", name = "loop" }] },
+    { do = "compute", time = "5us" },
+    { do = "records", count = 2 },
+    { do = "free", region = "a" },
+]"#,
+        );
+        let totals = Totals {
+            accesses: 10 + 3 + 4 + 30,
+            records: 2,
+            compute: SimDuration::from_micros(5),
+            drops: 1,
+            reclaimed: 5,
+            written: 3,
+            phases: ["filled", "loop", "loop", "loop"].map(String::from).to_vec(),
+        };
+        assert_eq!(drain(&t, 0), totals);
+        let files = threads(&t, 1, 1).unwrap()[0].files();
+        assert_eq!((files.len(), files[0].name.as_str()), (1, "phased/log"));
+    }
+
+    #[test]
+    fn computing_is_handed_on() {
+        let t = task(
+            "workload = \"uniform\"\nmemory = \"10 pages\"\naccesses = 30\nthink = \"1us\"\nthreads = 2",
+        );
+        assert_eq!(drain(&t, 0).compute, SimDuration::from_micros(30));
+        let t = task(
+            "workload = \"ebizzy\"\nmemory = \"8 pages\"\nchunk = \"4 pages\"\nrecords = 6\ncompute = \"1us\"",
+        );
+        assert_eq!(drain(&t, 0).compute, SimDuration::from_micros(6));
+    }
+
+    #[test]
+    fn a_trace_is_replayed_in_its_processes() {
+        let keys = "workload = \"replay\"\ntrace = \"../traces/sort.mmt\"\nprocesses = 2";
+        let WorkloadSpec::Replay(w) = task(keys).work else { panic!("a replay") };
+        let trace = Trace::open(&w.trace).unwrap();
+        let own = &trace.info().processes;
+        let t = task(&format!("{keys}\nrepeat = 2\nthink-permille = 0"));
+        assert_eq!(processes(&t), Ok(2 * own.len() as u32));
+        for index in 0..2 * own.len() {
+            let totals = drain(&t, index);
+            assert_eq!(totals.accesses, 2 * own[index % own.len()].accesses);
+            assert_eq!(totals.compute, SimDuration::ZERO);
+            assert_eq!(totals.phases.len(), 4);
+        }
+    }
+
+    #[test]
+    fn contradictions_are_errors_without_a_place() {
+        let message = |keys: &str| {
+            let e = threads(&task(keys), 1, 0).err().unwrap();
+            assert_eq!((e.position(), e.kind().exit_code()), (None, 2));
+            e.title().to_string()
+        };
+        let steps = "workload = \"phased\"\nregions = { a = { pages = 10 } }\n\
+                     steps = [{ do = \"touch\", region = \"a\" }]";
+        assert_eq!(
+            message(steps),
+            "task `phased`: steps[0]: region `a` is not mapped here; allocate it before"
+        );
+        let found = message("workload = \"script\"\ncommands = [\"frobnicate\"]");
+        assert!(found.starts_with("task `script`: script line 0: found `frobnicate`"), "{found}");
+        let found = message("workload = \"replay\"\ntrace = \"uniform.toml\"");
+        assert!(found.contains("uniform.toml: "), "{found}");
+    }
 }

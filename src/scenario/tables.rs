@@ -436,20 +436,20 @@ pub static UNIFORM: TableSpec = TableSpec {
 pub static SEQUENTIAL: TableSpec = TableSpec {
     title: "workload = \"sequential\"",
     doc: "A region from the first page to the last, once unless told otherwise.",
-    groups: &[TASK, SCAN, &[key("passes", Count(1, MANY), Is("1"), "how often")]],
+    groups: &[TASK, SCAN, &[key("passes", Count(1, U32), Is("1"), "how often")]],
 };
 
 /// `cyclic`.
 pub static CYCLIC: TableSpec = TableSpec {
     title: "workload = \"cyclic\"",
     doc: "A region from the first page to the last, again and again.",
-    groups: &[TASK, SCAN, &[key("passes", Count(1, MANY), Required, "how often")]],
+    groups: &[TASK, SCAN, &[key("passes", Count(1, U32), Required, "how often")]],
 };
 
 /// `phased`.
 pub static PHASED: TableSpec = TableSpec {
     title: "workload = \"phased\"",
-    doc: "Regions, and a list of steps over them.",
+    doc: "Regions, and a list of steps over them, carried out by one thread.",
     groups: &[
         TASK,
         &[
@@ -462,20 +462,24 @@ pub static PHASED: TableSpec = TableSpec {
 /// `replay`.
 pub static REPLAY: TableSpec = TableSpec {
     title: "workload = \"replay\"",
-    doc: "The accesses of a stored trace.",
+    doc: "The accesses of a stored trace: one process for each process in it.",
     groups: &[
         TASK,
         &[
             key("trace", File, Required, "trace file"),
-            key("repeat", Count(1, MANY), Is("1"), "how often"),
-            key("think", Time, Is("\"0ns\""), "computing between two accesses"),
+            key("repeat", Count(1, U32), Is("1"), "how often"),
+            key(
+                "think-permille",
+                Count(0, 1_000_000),
+                Is("1000"),
+                "recorded time between accesses, in thousandths: 500 halves it, 0 leaves none",
+            ),
             key(
                 "mode",
-                Choice(&["closed", "timed"]),
-                Is("\"closed\""),
-                "as fast as memory allows, or at the recorded times",
+                Choice(&["recorded", "closed", "timed"]),
+                Is("\"recorded\""),
+                "as the trace says, or computing for the recorded time between accesses, or each access not before its recorded instant",
             ),
-            key("region", Choice(REGION_KINDS), Is("\"anon\""), "what the pages of the trace are"),
         ],
     ],
 };
@@ -543,7 +547,6 @@ pub const STEP_NAMES: &[&str] = &[
     "sleep",
     "compute",
     "records",
-    "barrier",
     "drop-caches",
     "memcg-reclaim",
     "phase",
@@ -558,7 +561,7 @@ const PART: &[KeySpec] = &[
 const WHOLE: &[KeySpec] = &[key("region", Text, Required, "name of the region")];
 const PASSES: &[KeySpec] = &[
     key("write", Flag, Is("false"), "write instead of read"),
-    key("passes", Count(1, MANY), Is("1"), "how often"),
+    key("passes", Count(1, U32), Is("1"), "how often"),
 ];
 const FOR: &[KeySpec] = &[key("time", Time, Required, "how long")];
 
@@ -598,10 +601,9 @@ steps! {
     "sleep", "Sleeps.", [FOR];
     "compute", "Uses the CPU without touching memory.", [FOR];
     "records", "Counts records as done.", [&[key("count", Count(1, U32), Is("1"), "how many")]];
-    "barrier", "Waits until all threads of the process are here.", [];
     "drop-caches", "Writes 1 to drop_caches.", [];
     "memcg-reclaim", "Writes to memory.reclaim of the task's own group.", [&[key("memory", Size(1), Required, "how much")]];
-    "phase", "From here on, up to the next such step, results are reported under this name (before the first: `setup`).",
+    "phase", "A phase of this name ends here; it began where the phase before it ended. In a repetition, every turn adds to the same phase.",
         [&[key("name", Text, Required, "name of the phase")]];
     "repeat", "Repeats steps.",
         [&[key("times", Count(1, U32), Required, "how often"), key("steps", Steps, Required, "the steps")]];

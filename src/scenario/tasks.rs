@@ -54,6 +54,7 @@ pub(super) fn tasks(
         let path = format!("task[{i}]");
         let r = Reader::open_by(root.sources, node, Kind::Tasks, &path)?;
         let work = workload(&r, dir)?;
+        let threads = threads(&r, &work)?;
         let given = r.opt_name("name")?;
         if given.is_some_and(|n| tasks.iter().any(|t| t.name == n)) {
             let found = format!("\"{}\" names two tasks", given.unwrap_or(""));
@@ -69,7 +70,7 @@ pub(super) fn tasks(
         };
         tasks.push(TaskSpec {
             name,
-            threads: r.count_u32("threads")?,
+            threads,
             processes: r.count_u32("processes")?,
             memcg: memcg.map(str::to_string),
             start: r.time("start")?,
@@ -77,6 +78,22 @@ pub(super) fn tasks(
         });
     }
     Ok(tasks)
+}
+
+/// Threads of a process: not more than the workload has work for.
+fn threads(r: &Reader<'_>, work: &WorkloadSpec) -> Result<u32, Error> {
+    let threads = r.count_u32("threads")?;
+    let most = match work {
+        WorkloadSpec::Phased(_) | WorkloadSpec::Replay(_) | WorkloadSpec::Script(_) => 1,
+        // Each thread has a part of the region.
+        WorkloadSpec::Sequential(s) | WorkloadSpec::Cyclic(s) => s.pages,
+        _ => u32::MAX,
+    };
+    if threads > most {
+        let found = format!("{threads}, more than \"{}\" can use here", work.name());
+        return Err(r.error("threads", found, format!("at most {most}")));
+    }
+    Ok(threads)
 }
 
 /// `zipf`, or `zipf-2` and so on where that is taken, now or by a name further down.
@@ -106,10 +123,10 @@ fn workload(r: &Reader<'_>, dir: &Path) -> Result<WorkloadSpec, Error> {
         "phased" => WorkloadSpec::Phased(phased(r)?),
         "replay" => WorkloadSpec::Replay(Replay {
             trace: file(r, "trace", dir)?,
-            repeat: r.count("repeat")?,
-            think: r.time("think")?,
-            mode: [ReplayMode::Closed, ReplayMode::Timed][r.choice("mode")?],
-            region: region_kind(r, "region")?,
+            repeat: r.count_u32("repeat")?,
+            think_permille: r.count_u32("think-permille")?,
+            mode: [ReplayMode::Recorded, ReplayMode::Closed, ReplayMode::Timed]
+                [r.choice("mode")?],
         }),
         "script" => WorkloadSpec::Script(script(r, dir)?),
         other => unreachable!("workload {other} has no reader"),
@@ -149,7 +166,7 @@ fn random_access(r: &Reader<'_>, theta: f64) -> Result<RandomAccess, Error> {
 fn scan(r: &Reader<'_>) -> Result<Scan, Error> {
     Ok(Scan {
         pages: r.pages_u32("memory")?,
-        passes: r.count("passes")?,
+        passes: r.count_u32("passes")?,
         write: r.flag("write")?,
         region: region_kind(r, "region")?,
     })
@@ -166,6 +183,10 @@ fn ebizzy(r: &Reader<'_>) -> Result<Ebizzy, Error> {
         );
         let up = u64::from(pages).next_multiple_of(u64::from(chunk_pages));
         return Err(r.error("memory", found, format!("\"{}\"", show_pages(up))));
+    }
+    if chunk_pages > 1 << 22 {
+        let found = format!("{} is too large", show_pages(u64::from(chunk_pages)));
+        return Err(r.error("chunk", found, "at most \"16GiB\""));
     }
     let choice = match r.opt_number("zipf")? {
         Some(theta) => ChunkChoice::Zipf(theta),
@@ -287,7 +308,7 @@ impl StepReader<'_> {
             "touch" => Step::Touch {
                 part: self.part()?,
                 write: r.flag("write")?,
-                passes: r.count("passes")?,
+                passes: r.count_u32("passes")?,
             },
             "window" => {
                 let region = self.region()?;
@@ -315,7 +336,6 @@ impl StepReader<'_> {
             "sleep" => Step::Sleep(r.time("time")?),
             "compute" => Step::Compute(r.time("time")?),
             "records" => Step::Records(r.count_u32("count")?),
-            "barrier" => Step::Barrier,
             "drop-caches" => Step::DropCaches,
             "memcg-reclaim" => Step::MemcgReclaim(r.pages_u32("memory")?),
             "phase" => Step::Phase(r.name("name")?.to_string()),

@@ -120,7 +120,7 @@ pub struct Scan {
     /// Size of the region.
     pub pages: u32,
     /// How often it is walked.
-    pub passes: u64,
+    pub passes: u32,
     /// Writes instead of reads.
     pub write: bool,
     /// What is accessed.
@@ -174,19 +174,19 @@ pub struct Replay {
     /// The trace; relative names are resolved against the scenario file.
     pub trace: PathBuf,
     /// How often.
-    pub repeat: u64,
-    /// Computing between two accesses.
-    pub think: SimDuration,
+    pub repeat: u32,
+    /// Thousandths of the recorded time between accesses.
+    pub think_permille: u32,
     /// At which times.
     pub mode: ReplayMode,
-    /// What the pages are.
-    pub region: RegionKind,
 }
 
 /// When the accesses of a trace happen.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum ReplayMode {
-    /// Each as soon as the one before is done.
+    /// As the trace says.
+    Recorded,
+    /// Each when the recorded time has passed since the one before was done.
     Closed,
     /// Not before their recorded times.
     Timed,
@@ -249,7 +249,7 @@ pub enum Step {
         /// Write them.
         write: bool,
         /// How often.
-        passes: u64,
+        passes: u32,
     },
     /// Touch the next pages of a region, from where the last such step on it began plus
     /// `advance`; begins at 0 again at the end.
@@ -298,13 +298,11 @@ pub enum Step {
     Compute(SimDuration),
     /// Count records.
     Records(u32),
-    /// Wait for the other threads of the process.
-    Barrier,
     /// Write 1 to `drop_caches`.
     DropCaches,
     /// Write so many pages to the own group's `memory.reclaim`.
     MemcgReclaim(u32),
-    /// A phase of this name begins.
+    /// A phase of this name ends; it began where the phase before it ended.
     Phase(String),
     /// Do steps again.
     Repeat {

@@ -21,6 +21,7 @@ use super::memory::{Memory, MemoryKind, Populate, SetUp};
 use super::pace::{self, Body, End};
 use crate::sampler::Zipf;
 use mmsim_core::base::rng::Rng;
+use mmsim_core::base::time::SimDuration;
 use mmsim_core::workload::{FileSpec, MapKind, Op, RegionId, Run, VmaFlags, Workload};
 use std::sync::Arc;
 
@@ -81,6 +82,8 @@ pub struct EbizzyConfig {
     pub order: ChunkOrder,
     /// The buffer.
     pub copy_buffer: CopyBuffer,
+    /// Computing for each record, besides its accesses.
+    pub compute: SimDuration,
     /// Measured windows.
     pub windows: u32,
     /// Records over all threads, or a time (`-S`).
@@ -184,6 +187,9 @@ impl Ebizzy {
                 ops.push(Op::Munmap { region: buffer });
             }
         }
+        if self.config.compute > SimDuration::ZERO {
+            ops.push(Op::Compute(self.config.compute));
+        }
         ops.push(Op::Records(1));
     }
 }
@@ -237,6 +243,7 @@ mod tests {
             choice: ChunkChoice::Stock,
             order: ChunkOrder::Identity,
             copy_buffer: CopyBuffer::Remap,
+            compute: SimDuration::ZERO,
             windows: 1,
             end: End::Work(3),
         }
@@ -299,6 +306,17 @@ mod tests {
         let ops = harness::all(c.workloads()[0].as_mut(), Ticking(0));
         for r in records(&ops) {
             assert_eq!(harness::touches(&r).len(), 128 + 16);
+        }
+    }
+
+    #[test]
+    fn computes_once_a_record() {
+        let mut c = config();
+        c.compute = SimDuration::from_nanos(900);
+        let ops = harness::all(c.workloads()[0].as_mut(), Ticking(0));
+        for r in records(&ops) {
+            let computes = r.iter().filter(|o| **o == Op::Compute(c.compute)).count();
+            assert_eq!((computes, *r.last().unwrap()), (1, Op::Compute(c.compute)));
         }
     }
 

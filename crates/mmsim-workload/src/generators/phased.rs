@@ -40,8 +40,13 @@ pub struct PhasedRegion {
 /// One step. Regions go by name.
 #[derive(Clone, PartialEq, Debug)]
 pub enum Step {
-    /// Map a region; its pages are untouched.
-    Allocate(String),
+    /// Map a region.
+    Allocate {
+        /// Region.
+        region: String,
+        /// Write every page once, in ascending order; else they are untouched.
+        populate: bool,
+    },
     /// Unmap a region.
     Free(String),
     /// Touch pages in ascending order.
@@ -90,6 +95,15 @@ pub enum Step {
         /// Pages.
         count: u32,
     },
+    /// `write(2)` to pages of a region's file, whether it is mapped or not.
+    Write {
+        /// Region.
+        region: String,
+        /// First page.
+        from: u32,
+        /// Pages.
+        count: u32,
+    },
     /// `madvise(2)` on pages of a region.
     Madvise {
         /// Region.
@@ -107,6 +121,13 @@ pub enum Step {
     Compute(SimDuration),
     /// So many records are done.
     Records(u32),
+    /// Write 1 to `drop_caches`.
+    DropCaches,
+    /// Write so many pages to the own group's `memory.reclaim`.
+    MemcgReclaim {
+        /// Pages.
+        pages: u32,
+    },
     /// The steps, `times` times over.
     Repeat {
         /// How often.
@@ -114,7 +135,7 @@ pub enum Step {
         /// What.
         steps: Vec<Step>,
     },
-    /// A phase of this name ends here. In a repetition every turn ends its own phase of
+    /// A phase of this name ends here; it began where the phase before it ended. In a repetition every turn ends its own phase of
     /// the same number, so that the report adds them up.
     Phase(String),
 }
@@ -132,7 +153,7 @@ pub struct PhasedConfig {
 #[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
 #[error("{at}: {what}")]
 pub struct PhasedError {
-    /// Where: `steps[3].repeat[0]` or `regions[1]`.
+    /// Where: `steps[3].steps[0]` or `regions[1]`.
     pub at: String,
     /// What, and what to write instead.
     pub what: String,
@@ -224,6 +245,12 @@ impl<'a> Compiler<'a> {
             } else {
                 let instr = self.step(step, &at)?;
                 self.code.push(instr);
+                if let Step::Allocate { region, populate: true } = step {
+                    let region = self.find(region, &at)?;
+                    let count = self.config.regions[region].pages;
+                    let (from, write, repeat) = (0, true, 1);
+                    self.code.push(Instr::Touch { region, from, count, write, repeat });
+                }
             }
         }
         Ok(())
@@ -245,7 +272,7 @@ impl<'a> Compiler<'a> {
         let before = self.mapped.clone();
         let begin = self.code.len();
         self.code.push(Instr::Loop { times, end: 0 });
-        self.steps(steps, &format!("{at}.repeat"), depth + 1)?;
+        self.steps(steps, &format!("{at}.steps"), depth + 1)?;
         self.code.push(Instr::End { begin });
         let end = self.code.len();
         self.code[begin] = Instr::Loop { times, end };
@@ -265,7 +292,7 @@ impl<'a> Compiler<'a> {
 
     fn step(&mut self, step: &Step, at: &str) -> Result<Instr, PhasedError> {
         Ok(match step {
-            Step::Allocate(name) => {
+            Step::Allocate { region: name, .. } => {
                 let region = self.find(name, at)?;
                 if std::mem::replace(&mut self.mapped[region], true) {
                     return Err(error(
@@ -314,15 +341,12 @@ impl<'a> Compiler<'a> {
                 }
             }
             Step::Read { region, from, count } => {
-                let i = self.find(region, at)?;
-                self.within(i, *from, *count, at)?;
-                if self.config.regions[i].kind == MemoryKind::Anon {
-                    return Err(error(
-                        at,
-                        format!("region `{region}` is no file; touch it instead"),
-                    ));
-                }
-                Instr::Op(Op::Read { file: self.slots[i], first: *from, count: *count })
+                let file = self.file(region, *from, *count, at)?;
+                Instr::Op(Op::Read { file, first: *from, count: *count })
+            }
+            Step::Write { region, from, count } => {
+                let file = self.file(region, *from, *count, at)?;
+                Instr::Op(Op::Write { file, first: *from, count: *count })
             }
             Step::Madvise { region, from, count, advice } => {
                 let i = self.range(region, *from, *count, at)?;
@@ -338,10 +362,14 @@ impl<'a> Compiler<'a> {
             Step::Sleep(t) => Instr::Op(Op::Sleep(*t)),
             Step::Compute(t) => Instr::Op(Op::Compute(*t)),
             Step::Records(n) => Instr::Op(Op::Records(*n)),
+            Step::DropCaches => Instr::Op(Op::DropCaches),
+            Step::MemcgReclaim { pages } => Instr::Op(Op::MemcgReclaim { pages: *pages }),
             Step::Phase(name) => {
-                let i = self.phases.len();
+                let Ok(i) = u16::try_from(self.phases.len()) else {
+                    return Err(error(at, "more than 65536 phases; leave some out"));
+                };
                 self.phases.push(name.clone());
-                Instr::Op(Op::PhaseEnd(i as u16))
+                Instr::Op(Op::PhaseEnd(i))
             }
             Step::Repeat { .. } => unreachable!("handled by the caller"),
         })
@@ -375,6 +403,16 @@ impl<'a> Compiler<'a> {
             return Err(error(at, what));
         }
         Ok(())
+    }
+
+    /// The file of a region, whether it is mapped or not.
+    fn file(&self, name: &str, from: u32, count: u32, at: &str) -> Result<FileSlot, PhasedError> {
+        let i = self.find(name, at)?;
+        self.within(i, from, count, at)?;
+        if self.config.regions[i].kind == MemoryKind::Anon {
+            return Err(error(at, format!("region `{name}` is no file; touch it instead")));
+        }
+        Ok(self.slots[i])
     }
 
     fn range(&self, name: &str, from: u32, count: u32, at: &str) -> Result<usize, PhasedError> {
@@ -520,7 +558,8 @@ mod tests {
         Step::Touch { region: region.into(), from: 0, count, write, repeat: 1 }
     }
     fn allocate(names: &[&str]) -> Vec<Step> {
-        names.iter().map(|n| Step::Allocate((*n).into())).collect()
+        let populate = false;
+        names.iter().map(|n| Step::Allocate { region: (*n).into(), populate }).collect()
     }
     fn run(regions: Vec<PhasedRegion>, steps: Vec<Step>) -> Vec<Op> {
         let mut w = PhasedConfig { regions, steps }.workloads().unwrap();
@@ -640,7 +679,7 @@ mod tests {
         steps.push(Step::Repeat { times: 2, steps: vec![touch("a", 11, true)] });
         assert_eq!(
             message(steps),
-            "steps[1].repeat[0]: 11 pages from page 0 of region `a`, which has 10; write at \
+            "steps[1].steps[0]: 11 pages from page 0 of region `a`, which has 10; write at \
              least one and end within it"
         );
         let inside = Step::Repeat { times: 2, steps: allocate(&["b"]) };

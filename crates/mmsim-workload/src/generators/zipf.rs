@@ -8,6 +8,7 @@ use super::memory::{Memory, MemoryKind, Populate, SetUp};
 use super::pace::{self, Body, End};
 use crate::sampler::{PageSampler, RankMap};
 use mmsim_core::base::rng::Rng;
+use mmsim_core::base::time::SimDuration;
 use mmsim_core::workload::{FileSpec, Op, VmaFlags, Workload};
 use std::sync::Arc;
 
@@ -24,6 +25,8 @@ pub struct ZipfConfig {
     pub write_permille: u32,
     /// What is accessed.
     pub kind: MemoryKind,
+    /// Computing after each access.
+    pub think: SimDuration,
     /// Flags of the mapping.
     pub flags: VmaFlags,
     /// First visit of every page, before the accesses. Usually [`Populate::Write`] for
@@ -46,6 +49,7 @@ pub fn uniform(pages: u32, accesses: u64) -> ZipfConfig {
         map: RankMap::Identity,
         write_permille: 0,
         kind: MemoryKind::Anon,
+        think: SimDuration::ZERO,
         flags: VmaFlags::default(),
         populate: Populate::Write,
         threads: 1,
@@ -66,6 +70,7 @@ impl ZipfConfig {
             memory: memory.clone(),
             set_up: SetUp::new(self.populate),
             write_permille: u64::from(self.write_permille),
+            think: self.think,
         })
     }
 }
@@ -75,6 +80,7 @@ struct Draws {
     memory: Memory,
     set_up: SetUp,
     write_permille: u64,
+    think: SimDuration,
 }
 
 impl Body for Draws {
@@ -86,12 +92,15 @@ impl Body for Draws {
     }
     fn work(&mut self, units: u64, rng: &mut Rng, ops: &mut Vec<Op>) {
         let permille = self.write_permille;
-        ops.extend((0..units).map(|_| {
+        for _ in 0..units {
             let page = self.sampler.sample(rng);
             // Where the answer is certain it takes no random number.
             let write = permille > 0 && (permille == 1000 || rng.below(1000) < permille);
-            self.memory.access(page, 1, write)
-        }));
+            ops.push(self.memory.access(page, 1, write));
+            if self.think > SimDuration::ZERO {
+                ops.push(Op::Compute(self.think));
+            }
+        }
     }
     fn batch(&self) -> (u64, u64) {
         (1024, 64)
@@ -102,7 +111,6 @@ impl Body for Draws {
 mod tests {
     use super::super::harness::{self, Ticking};
     use super::*;
-    use mmsim_core::base::time::SimDuration;
     use mmsim_core::workload::{FileSlot, MapKind, RegionId};
 
     #[test]
@@ -141,6 +149,19 @@ mod tests {
         let kind = MapKind::File { file: FileSlot(0), offset: 0, shared: false };
         let flags = VmaFlags::default();
         assert_eq!(ops[0], Op::Mmap { region: RegionId(0), pages: 50, kind, flags, at: None });
+    }
+
+    #[test]
+    fn thinks_after_each_access() {
+        let mut c = uniform(50, 30);
+        (c.populate, c.think) = (Populate::None, SimDuration::from_nanos(7));
+        let ops = harness::all(c.workloads()[0].as_mut(), Ticking(0));
+        // The mapping, the end of its phase, pairs, the end of theirs.
+        assert_eq!(ops.len(), 2 + 60 + 1);
+        for pair in ops[2..62].chunks(2) {
+            assert!(matches!(pair[0], Op::Access(_)));
+            assert_eq!(pair[1], Op::Compute(c.think));
+        }
     }
 
     /// By time, batches are small and only the first thread maps.
