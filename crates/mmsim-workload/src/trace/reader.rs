@@ -17,6 +17,9 @@ use super::table::{Action, Record, TraceTable};
 /// Largest clock of a process, in nanoseconds: 146 years.
 const MAX_CLOCK_NS: u64 = u64::MAX / 4;
 
+/// Most pages touched by all records, counted each time: 2^60.
+const MAX_ACCESSES: u64 = 1 << 60;
+
 /// A trace being read.
 ///
 /// [`TraceReader::new`] reads the table; [`TraceReader::next_block`] hands out the records
@@ -83,10 +86,25 @@ impl<R: Read> TraceReader<R> {
         match kind {
             KIND_RECORDS => {
                 let mut next = self.state.next;
+                // Kept out of the state while the block lasts, so that it stays in a
+                // register.
+                let mut accesses = 0;
                 unpack(&self.payload, base, &mut next, |at, packed| {
+                    if let Packed::Access { count, .. } = packed {
+                        accesses += u64::from(count);
+                    }
                     self.state.resolve(&self.table, packed, at, out)
                 })?;
                 self.state.next = next;
+                self.state.totals.records += out.len() as u64;
+                self.state.totals.accesses += accesses;
+                if self.state.totals.accesses > MAX_ACCESSES {
+                    return Err(TraceError::format(
+                        base,
+                        format!("{} accesses up to here", self.state.totals.accesses),
+                        format!("at most {MAX_ACCESSES}"),
+                    ));
+                }
                 Ok(true)
             }
             KIND_END => {
@@ -190,8 +208,6 @@ impl State {
             self.advance(table, ticks, at)?;
         }
         let (region, start, _) = self.last;
-        self.totals.records += 1;
-        self.totals.accesses += u64::from(count);
         let action = Action::Access { region, write, first: first - start, count };
         out.push(Record { process: self.process, ticks, action });
         Ok(())
@@ -234,7 +250,6 @@ impl State {
         if ticks > 0 {
             self.advance(table, ticks, at)?;
         }
-        self.totals.records += 1;
         out.push(Record { process: self.process, ticks, action });
         Ok(())
     }
