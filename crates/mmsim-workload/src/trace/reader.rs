@@ -12,13 +12,7 @@ use super::checksum::digest;
 use super::error::TraceError;
 use super::mappings::Mappings;
 use super::source::Source;
-use super::table::{Action, Record, TraceTable};
-
-/// Largest clock of a process, in nanoseconds: 146 years.
-const MAX_CLOCK_NS: u64 = u64::MAX / 4;
-
-/// Most pages touched by all records, counted each time: 2^60.
-const MAX_ACCESSES: u64 = 1 << 60;
+use super::table::{Action, MAX_ACCESSES, MAX_CLOCK_NS, Record, TraceTable};
 
 /// A trace being read.
 ///
@@ -256,10 +250,9 @@ impl State {
 
     fn advance(&mut self, table: &TraceTable, ticks: u64, at: u64) -> Result<(), TraceError> {
         let clock = &mut self.clocks[usize::from(self.process)];
-        let later = ticks.checked_mul(table.tick_ns).and_then(|ns| ns.checked_add(*clock));
-        match later {
-            Some(ns) if ns <= MAX_CLOCK_NS => *clock = ns,
-            _ => {
+        match table.later(*clock, ticks) {
+            Some(ns) => *clock = ns,
+            None => {
                 return Err(TraceError::format(
                     at,
                     format!("{ticks} ticks of {} ns after {clock} ns", table.tick_ns),
