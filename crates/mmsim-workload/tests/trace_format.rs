@@ -76,7 +76,7 @@ fn build(choices: &[u64], nr: usize) -> (TraceTable, Vec<Record>) {
             let count = 1 + c.below(u64::from(longest)) as u32;
             Action::Access { region, write: c.below(2) == 0, first, count }
         };
-        let ticks = c.below(2) * c.below(1 << 40);
+        let ticks = c.below(2) * c.below(1 << 36);
         records.push(Record { process: r.process, ticks, action });
     }
     (table, records)
@@ -253,6 +253,8 @@ fn the_writer_refuses_what_no_reader_takes() {
     let pages = table.regions[0].pages;
     let action = Action::Access { region: 0, write: true, first: pages - 1, count: 2 };
     assert!(writer.record(&Record { process: 0, ticks: 0, action }).is_err());
+    let action = Action::Access { region: 0, write: true, first: 0, count: 1 };
+    assert!(writer.record(&Record { process: 0, ticks: u64::MAX, action }).is_err());
     let action = Action::Access { region: 500, write: true, first: 0, count: 1 };
     assert!(writer.record(&Record { process: 0, ticks: 0, action }).is_err());
 }

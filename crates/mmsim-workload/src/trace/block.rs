@@ -163,6 +163,7 @@ pub(super) fn unpack(
 ) -> Result<(), TraceError> {
     let c = Columns::split(payload, base)?;
     let (mut at_value, mut at_count, mut at_ticks) = (0, 0, 0);
+    let mut page = *next;
     for (i, &tag) in c.tags.iter().enumerate() {
         let nr_bytes = usize::from(tag >> BYTES_SHIFT & 3) + 1;
         let Some(value) = load(c.values, at_value, nr_bytes) else {
@@ -182,8 +183,8 @@ pub(super) fn unpack(
                     _ => return Err(c.wrong(i, "no fitting count", "2 to 2^32-1 pages")),
                 },
             };
-            let first = next.wrapping_add(unzigzag(value) as u32);
-            *next = first.wrapping_add(count);
+            let first = page.wrapping_add(unzigzag(value) as u32);
+            page = first.wrapping_add(count);
             Packed::Access { write: tag & 0x07 == OP_WRITE, first, count, ticks }
         } else {
             match tag & !(3 << BYTES_SHIFT) & !HAS_TICKS {
@@ -195,6 +196,7 @@ pub(super) fn unpack(
         };
         each(c.base + i as u64, record)?;
     }
+    *next = page;
     if (at_value, at_count, at_ticks) != (c.values.len(), c.counts.len(), c.ticks.len()) {
         return Err(c.wrong(c.tags.len(), "bytes that no record uses", "columns without rest"));
     }

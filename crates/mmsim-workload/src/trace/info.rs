@@ -1,11 +1,12 @@
-//! What is in a trace: a pass over all of it, and its first records as text.
+//! What is in a trace: a pass over all of it.
 
 use std::fmt;
 use std::fs::File;
-use std::io::{self, Read};
+use std::io::Read;
 use std::path::Path;
 
 use super::error::TraceError;
+use super::page_set::PageSet;
 use super::reader::TraceReader;
 use super::source::VERSION;
 use super::table::{Action, Record, Region, Timing, TraceTable};
@@ -90,7 +91,7 @@ pub fn info(path: impl AsRef<Path>) -> Result<TraceInfo, TraceError> {
     TraceInfo::read(file, bytes)
 }
 
-fn open(path: &Path) -> Result<File, TraceError> {
+pub(super) fn open(path: &Path) -> Result<File, TraceError> {
     File::open(path).map_err(TraceError::io(format!("opening {}", path.display())))
 }
 
@@ -243,175 +244,11 @@ impl fmt::Display for TraceInfo {
     }
 }
 
-struct Seconds(u64);
+/// Nanoseconds shown as seconds.
+pub(super) struct Seconds(pub(super) u64);
 
 impl fmt::Display for Seconds {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{}.{:06}s", self.0 / 1_000_000_000, self.0 % 1_000_000_000 / 1000)
-    }
-}
-
-/// Pages of a chunk of a [`PageSet`].
-const CHUNK: u32 = 32_768;
-
-/// A set of pages of one region. Chunks that are full take no memory and no time, so that
-/// runs over a whole huge region stay cheap.
-struct PageSet {
-    pages: u32,
-    chunks: Vec<Chunk>,
-    count: u64,
-}
-
-enum Chunk {
-    Empty,
-    Some(Box<[u64; CHUNK as usize / 64]>),
-    Full,
-}
-
-impl PageSet {
-    fn new(pages: u32) -> Self {
-        let chunks = (0..pages.div_ceil(CHUNK)).map(|_| Chunk::Empty).collect();
-        PageSet { pages, chunks, count: 0 }
-    }
-
-    fn insert(&mut self, first: u32, count: u32) {
-        if self.count == u64::from(self.pages) {
-            return;
-        }
-        let (mut at, end) = (first, first + count);
-        while at < end {
-            let stop = end.min((at / CHUNK + 1) * CHUNK);
-            self.count += self.chunks[(at / CHUNK) as usize].insert(at % CHUNK, stop - at);
-            at = stop;
-        }
-    }
-}
-
-impl Chunk {
-    /// Returns how many pages are new.
-    fn insert(&mut self, first: u32, count: u32) -> u64 {
-        if count == CHUNK {
-            let before = match self {
-                Chunk::Empty => 0,
-                Chunk::Some(words) => words.iter().map(|w| w.count_ones()).sum(),
-                Chunk::Full => CHUNK,
-            };
-            *self = Chunk::Full;
-            return u64::from(CHUNK - before);
-        }
-        if matches!(self, Chunk::Empty) {
-            *self = Chunk::Some(Box::new([0; CHUNK as usize / 64]));
-        }
-        let Chunk::Some(words) = self else { return 0 };
-        let mut new = 0;
-        let (mut at, end) = (first, first + count);
-        while at < end {
-            let (word, bit) = ((at / 64) as usize, at % 64);
-            let here = (64 - bit).min(end - at);
-            let mask = (u64::MAX >> (64 - here)) << bit;
-            new += u64::from((mask & !words[word]).count_ones());
-            words[word] |= mask;
-            at += here;
-        }
-        new
-    }
-}
-
-/// The first records of a trace as lines of text.
-pub fn head(path: impl AsRef<Path>, records: u64) -> Result<Head<File>, TraceError> {
-    Head::new(open(path.as_ref())?, records)
-}
-
-/// An iterator over records as lines; made by [`head`].
-pub struct Head<R: Read> {
-    reader: Option<TraceReader<R>>,
-    block: Vec<Record>,
-    at: usize,
-    left: u64,
-    clocks: Vec<u64>,
-}
-
-impl<R: Read> Head<R> {
-    /// The first `records` records of `input`.
-    pub fn new(input: R, records: u64) -> Result<Self, TraceError> {
-        let reader = TraceReader::new(input)?;
-        let clocks = vec![0; reader.table().processes.len()];
-        Ok(Head { reader: Some(reader), block: Vec::new(), at: 0, left: records, clocks })
-    }
-}
-
-impl<R: Read> Iterator for Head<R> {
-    type Item = Result<String, TraceError>;
-
-    fn next(&mut self) -> Option<Self::Item> {
-        if self.left == 0 {
-            return None;
-        }
-        let reader = self.reader.as_mut()?;
-        while self.at == self.block.len() {
-            self.at = 0;
-            match reader.next_block(&mut self.block) {
-                Ok(true) => {}
-                Ok(false) => return None,
-                Err(e) => {
-                    self.reader = None;
-                    return Some(Err(e));
-                }
-            }
-        }
-        let record = self.block[self.at];
-        self.at += 1;
-        self.left -= 1;
-        let table = reader.table();
-        let clock = &mut self.clocks[usize::from(record.process)];
-        *clock += record.ticks * table.tick_ns;
-        let mut line = String::new();
-        match write_line(&mut line, table, &record, *clock) {
-            Ok(()) => Some(Ok(line)),
-            Err(_) => Some(Err(TraceError::io("formatting")(io::ErrorKind::Other.into()))),
-        }
-    }
-}
-
-/// `1.000250s  0  write  7f0001 +3  region 4 (file, shared: base.db)`.
-fn write_line(
-    line: &mut String,
-    table: &TraceTable,
-    record: &Record,
-    clock: u64,
-) -> Result<(), fmt::Error> {
-    use fmt::Write;
-    let (verb, region, first, count) = match record.action {
-        Action::Access { region, write, first, count } => {
-            (if write { "write" } else { "read" }, region, first, count)
-        }
-        Action::Map { region } => ("map", region, 0, table.regions[usize::from(region)].pages),
-        Action::Unmap { region } => ("unmap", region, 0, table.regions[usize::from(region)].pages),
-    };
-    let r = &table.regions[usize::from(region)];
-    let page = r.start + u64::from(first);
-    write!(line, "{:>12}  process {}  {verb:<5}  ", Seconds(clock).to_string(), record.process)?;
-    write!(line, "{page:>9x} +{count:<4}  region {region} ({}", r.backing.label())?;
-    if let Some((file, _)) = r.backing.file() {
-        write!(line, ": {}", table.files[usize::from(file)])?;
-    }
-    line.push(')');
-    Ok(())
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn page_sets_count_each_page_once() {
-        let mut set = PageSet::new(3 * CHUNK + 10);
-        let mut model = vec![false; 3 * CHUNK as usize + 10];
-        let runs = [(0, 1), (0, 70), (63, 2), (CHUNK - 1, 2), (CHUNK, CHUNK), (5, 2 * CHUNK)];
-        for (first, count) in runs.into_iter().chain([(3 * CHUNK, 10), (0, 3 * CHUNK + 10)]) {
-            set.insert(first, count);
-            model[first as usize..(first + count) as usize].fill(true);
-            assert_eq!(set.count, model.iter().filter(|&&m| m).count() as u64);
-        }
     }
 }

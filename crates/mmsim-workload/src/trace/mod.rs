@@ -22,9 +22,11 @@
 mod block;
 mod checksum;
 mod error;
+mod head;
 mod import;
 mod info;
 mod mappings;
+mod page_set;
 mod reader;
 mod replay;
 mod source;
@@ -33,8 +35,9 @@ mod wire;
 mod writer;
 
 pub use error::TraceError;
+pub use head::{Head, head};
 pub use import::{ImportFormat, ImportOptions, ImportSummary, import};
-pub use info::{Head, ProcessInfo, RegionInfo, TraceInfo, head, info};
+pub use info::{ProcessInfo, RegionInfo, TraceInfo, info};
 pub use reader::TraceReader;
 pub use replay::{ReplayMode, ReplayOptions, Think, Trace, TraceWorkload};
 pub use table::{

@@ -12,10 +12,7 @@ use super::checksum::digest;
 use super::error::TraceError;
 use super::mappings::Mappings;
 use super::source::Source;
-use super::table::{Action, Record, TraceTable};
-
-/// Largest clock of a process, in nanoseconds: 146 years.
-const MAX_CLOCK_NS: u64 = u64::MAX / 4;
+use super::table::{Action, MAX_ACCESSES, MAX_CLOCK_NS, Record, TraceTable};
 
 /// A trace being read.
 ///
@@ -83,10 +80,25 @@ impl<R: Read> TraceReader<R> {
         match kind {
             KIND_RECORDS => {
                 let mut next = self.state.next;
+                // Kept out of the state while the block lasts, so that it stays in a
+                // register.
+                let mut accesses = 0;
                 unpack(&self.payload, base, &mut next, |at, packed| {
+                    if let Packed::Access { count, .. } = packed {
+                        accesses += u64::from(count);
+                    }
                     self.state.resolve(&self.table, packed, at, out)
                 })?;
                 self.state.next = next;
+                self.state.totals.records += out.len() as u64;
+                self.state.totals.accesses += accesses;
+                if self.state.totals.accesses > MAX_ACCESSES {
+                    return Err(TraceError::format(
+                        base,
+                        format!("{} accesses up to here", self.state.totals.accesses),
+                        format!("at most {MAX_ACCESSES}"),
+                    ));
+                }
                 Ok(true)
             }
             KIND_END => {
@@ -190,8 +202,6 @@ impl State {
             self.advance(table, ticks, at)?;
         }
         let (region, start, _) = self.last;
-        self.totals.records += 1;
-        self.totals.accesses += u64::from(count);
         let action = Action::Access { region, write, first: first - start, count };
         out.push(Record { process: self.process, ticks, action });
         Ok(())
@@ -234,17 +244,15 @@ impl State {
         if ticks > 0 {
             self.advance(table, ticks, at)?;
         }
-        self.totals.records += 1;
         out.push(Record { process: self.process, ticks, action });
         Ok(())
     }
 
     fn advance(&mut self, table: &TraceTable, ticks: u64, at: u64) -> Result<(), TraceError> {
         let clock = &mut self.clocks[usize::from(self.process)];
-        let later = ticks.checked_mul(table.tick_ns).and_then(|ns| ns.checked_add(*clock));
-        match later {
-            Some(ns) if ns <= MAX_CLOCK_NS => *clock = ns,
-            _ => {
+        match table.later(*clock, ticks) {
+            Some(ns) => *clock = ns,
+            None => {
                 return Err(TraceError::format(
                     at,
                     format!("{ticks} ticks of {} ns after {clock} ns", table.tick_ns),

@@ -21,6 +21,10 @@ pub const MAX_REGIONS: usize = 65_535;
 pub const MAX_TOTAL_PAGES: u64 = 1 << 28;
 /// Virtual pages of a process: 47 bits of address.
 pub const USER_PAGES: u64 = 1 << 35;
+/// Largest clock of a process, in nanoseconds: 146 years.
+pub(super) const MAX_CLOCK_NS: u64 = u64::MAX / 4;
+/// Most pages touched by all records, counted each time: 2^60.
+pub(super) const MAX_ACCESSES: u64 = 1 << 60;
 /// Longest name, in bytes.
 const MAX_NAME: usize = 255;
 /// Longest assumption, in bytes, and most of them.
@@ -218,6 +222,13 @@ impl TraceTable {
             _ => None,
         });
         ends.max().unwrap_or(1)
+    }
+
+    /// The clock `ticks` after `clock`; nothing if clocks end before.
+    #[inline]
+    pub(super) fn later(&self, clock: u64, ticks: u64) -> Option<u64> {
+        let ns = ticks.checked_mul(self.tick_ns)?.checked_add(clock)?;
+        (ns <= MAX_CLOCK_NS).then_some(ns)
     }
 
     /// Checks everything that does not need the records.

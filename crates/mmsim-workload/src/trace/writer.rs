@@ -10,7 +10,7 @@ use super::checksum::digest;
 use super::error::TraceError;
 use super::mappings::Mappings;
 use super::source::{FLAG_ZSTD, prelude};
-use super::table::{Action, Record, TraceTable};
+use super::table::{Action, MAX_ACCESSES, MAX_CLOCK_NS, Record, TraceTable};
 
 /// Window of the frames we write: 2^21 bytes, so that any reader can afford it.
 const WINDOW_LOG: u32 = 21;
@@ -36,6 +36,7 @@ pub struct TraceWriter<W: Write> {
     table: TraceTable,
     starts: Vec<u32>,
     mappings: Mappings,
+    clocks: Vec<u64>,
     packer: Packer,
     process: u16,
     totals: Totals,
@@ -56,6 +57,7 @@ impl<W: Write> TraceWriter<W> {
         }
         let mut writer = TraceWriter {
             sink,
+            clocks: vec![0; table.processes.len()],
             table,
             starts,
             mappings,
@@ -88,6 +90,14 @@ impl<W: Write> TraceWriter<W> {
                 "a region of the process",
             ));
         }
+        let clock = &mut self.clocks[usize::from(record.process)];
+        *clock = self.table.later(*clock, record.ticks).ok_or_else(|| {
+            TraceError::invalid(
+                "a record",
+                format!("{} ticks of {} ns after {clock} ns", record.ticks, self.table.tick_ns),
+                format!("a clock of at most {MAX_CLOCK_NS} ns"),
+            )
+        })?;
         if record.process != self.process {
             self.process = record.process;
             self.packer.push(Packed::Process { process: u32::from(record.process) });
@@ -117,6 +127,13 @@ impl<W: Write> TraceWriter<W> {
                     ));
                 }
                 self.totals.accesses += u64::from(count);
+                if self.totals.accesses > MAX_ACCESSES {
+                    return Err(TraceError::invalid(
+                        "a trace",
+                        format!("{} accesses", self.totals.accesses),
+                        format!("at most {MAX_ACCESSES}"),
+                    ));
+                }
                 Packed::Access { write, first: self.starts[i] + first, count, ticks }
             }
             Action::Map { region } => {

@@ -23,8 +23,9 @@ use super::super::error::TraceError;
 use super::regions::Touched;
 use super::spool::{Spool, Spooled};
 
-/// Entries of the table of kept accesses. 24 KiB: it stays in the first-level cache.
-const SLOTS: usize = 1024;
+/// Entries of the table of kept accesses: more than the pages that most programs have, so
+/// that two hot pages rarely share one. Only the entries in use come into a cache.
+const SLOTS: usize = 8192;
 
 /// What kind of reference it was.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]

@@ -1,8 +1,10 @@
 //! `/proc/PID/maps`: what an address was.
 //!
 //! The text may hold several snapshots one after the other, as a loop that reads the file
-//! while the program runs leaves them. An address belongs to the first line that covers
-//! it; a later, longer line of the same mapping (a heap that grew) extends it.
+//! while the program runs leaves them. An address belongs to the last line that covers
+//! it: where a program unmapped one thing and mapped another, the later one is as a rule
+//! what it worked with (the loader's cache file lives for a moment, the heap that takes
+//! its place to the end).
 //!
 //! Only the last part of a path becomes a name in the trace.
 
@@ -32,6 +34,7 @@ impl Maps {
     /// Parses one or more snapshots.
     pub(super) fn parse(text: &str) -> Result<Self, TraceError> {
         let mut maps = Maps(BTreeMap::new());
+        let mut segments = Vec::new();
         for (i, line) in text.lines().enumerate() {
             if line.trim().is_empty() {
                 continue;
@@ -44,14 +47,17 @@ impl Maps {
                 )
             })?;
             if segment.end <= USER_PAGES {
-                maps.insert(segment);
+                segments.push(segment);
             }
+        }
+        for segment in segments.into_iter().rev() {
+            maps.insert(segment);
         }
         maps.join();
         Ok(maps)
     }
 
-    /// Adds the parts of a segment that no earlier one covers.
+    /// Adds the parts of a segment that none in the map covers.
     fn insert(&mut self, mut s: Segment) {
         while s.start < s.end {
             if let Some((_, before)) = self.0.range(..=s.start).next_back()
@@ -173,10 +179,10 @@ mod tests {
     }
 
     #[test]
-    fn the_first_line_wins_and_later_ones_fill_up() {
+    fn the_last_line_wins_and_earlier_ones_fill_up() {
         let text = "\
-00002000-00003000 rw-p 00000000 00:00 0
 00000000-00008000 r--p 00010000 08:01 5 /f
+00002000-00003000 rw-p 00000000 00:00 0
 ";
         let maps = Maps::parse(text).unwrap();
         assert_eq!(maps.find(2).unwrap().mapping, Mapping::Anon);
