@@ -8,8 +8,10 @@ pub mod error;
 pub mod report;
 pub mod run;
 pub mod scenario;
+pub mod traces;
 pub mod validate;
 
 pub use error::{Error, ErrorKind};
 pub use mmsim_core::{backing, base, machine, memory, phys, policy, virt, workload};
+pub use run::{RunError, RunOptions, run};
 pub use scenario::{RunSpec, Scenario};

@@ -1,1 +1,155 @@
-//! Runs scenarios.
+//! Runs scenarios: one machine per run, as many at a time as there are CPUs.
+//!
+//! A run is single-threaded and deterministic; runs share nothing, so any number of jobs
+//! gives the same bytes. Observers see a run and cannot change it.
+
+use std::panic::{AssertUnwindSafe, catch_unwind};
+
+use mmsim_core::machine::Watch;
+use mmsim_core::machine::config::MachineConfig;
+use mmsim_core::machine::result::RunResult;
+use rayon::prelude::*;
+
+use crate::build::{self, Catalogue, Policy};
+use crate::error::Error;
+use crate::report::{Bounds, KnobValue, Report, RunMeta, RunReport, opt};
+use crate::scenario::{RunSpec, Scenario};
+
+/// How scenarios are run.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct RunOptions {
+    /// Runs at the same time; `None`: one per CPU of the host.
+    pub jobs: Option<usize>,
+    /// Audit all invariants as the runs go.
+    pub check: bool,
+}
+
+/// Why a run gave no result.
+#[derive(Debug, thiserror::Error)]
+pub enum RunError {
+    /// The input is wrong.
+    #[error("{0}")]
+    Input(#[from] Error),
+    /// An invariant did not hold; the message names the ids.
+    #[error("{run}: invariant broken: {message}")]
+    Invariant {
+        /// Which run.
+        run: String,
+        /// What was found.
+        message: String,
+    },
+}
+
+/// Steps between two audits of a checked run.
+pub const CHECK_EVERY: u64 = 4096;
+
+/// Runs every variant, axis value and seed of a scenario.
+pub fn run(scenario: &Scenario, options: &RunOptions) -> Result<Report, RunError> {
+    let specs = scenario.expand(&Catalogue)?;
+    let results = run_all(&specs, options.jobs, |_, _| Watch {
+        check_every: if options.check { CHECK_EVERY } else { 0 },
+        ..Watch::default()
+    })?;
+    let runs = results.iter().map(|(m, r)| RunReport::from_result(m.clone(), r)).collect();
+    Ok(Report::new(scenario.name(), scenario.about(), runs))
+}
+
+/// Runs a list of runs, `jobs` at a time; results come in the order of the list. `watch`
+/// makes what watches a run, given its place and a way to ask which threads a task has.
+pub fn run_all(
+    specs: &[RunSpec],
+    jobs: Option<usize>,
+    watch: impl Fn(usize, &mmsim_core::machine::Machine) -> Watch + Sync,
+) -> Result<Vec<(RunMeta, RunResult)>, RunError> {
+    let pool = rayon::ThreadPoolBuilder::new()
+        .num_threads(jobs.unwrap_or(0))
+        .build()
+        .map_err(|e| Error::plain(e.to_string()))?;
+    pool.install(|| specs.par_iter().enumerate().map(|(i, s)| run_one(i, s, &watch)).collect())
+}
+
+fn run_one(
+    i: usize,
+    spec: &RunSpec,
+    watch: &(impl Fn(usize, &mmsim_core::machine::Machine) -> Watch + Sync),
+) -> Result<(RunMeta, RunResult), RunError> {
+    let mut machine = build::machine(spec)?;
+    let mut watch = watch(i, &machine);
+    watch.record_accesses |= spec.bounds;
+    let checked = watch.check_every > 0;
+    // An audit that fails panics and names the ids; it is a result of the run, not an end
+    // of the program.
+    let result = if checked {
+        catch_unwind(AssertUnwindSafe(|| machine.run(watch))).map_err(|panic| {
+            let text = panic.downcast_ref::<String>().cloned();
+            let text = text.or_else(|| panic.downcast_ref::<&str>().map(|s| (*s).to_string()));
+            RunError::Invariant {
+                run: label(spec),
+                message: text.unwrap_or_else(|| "no message".into()),
+            }
+        })?
+    } else {
+        machine.run(watch)
+    };
+    let mut meta = meta(spec);
+    if spec.bounds {
+        meta.bounds = Some(bounds(spec, &machine, &result));
+    }
+    Ok((meta, result))
+}
+
+/// The optimum on the run's own sequence of page accesses.
+fn bounds(spec: &RunSpec, machine: &mmsim_core::machine::Machine, result: &RunResult) -> Bounds {
+    let ahead = spec.machine.swap.as_ref().is_some_and(|s| !s.device.synchronous)
+        && spec.machine.vm.page_cluster > 0
+        || machine.mem.files.ids().next().is_some() && spec.machine.vm.ra_pages > 0;
+    opt::bounds(machine.recorded_accesses(), result.peak_resident, ahead, true)
+}
+
+/// Variant, axes and seed in a few words.
+pub fn label(spec: &RunSpec) -> String {
+    let axes: String = spec.axes.iter().map(|(k, v)| format!(", {k} = {v}")).collect();
+    format!("{}{axes}, seed {}", spec.variant, spec.seed)
+}
+
+/// Everything about a run that is known before it.
+pub fn meta(spec: &RunSpec) -> RunMeta {
+    let mut meta = RunMeta::of_machine(&spec.machine);
+    meta.variant = spec.variant.clone();
+    meta.axes = spec.axes.clone();
+    meta.seed = spec.seed;
+    meta.policy = spec.policy.preset.clone();
+    meta.knobs = machine_knobs(&spec.machine);
+    if let Ok(policy) = Policy::resolve(&spec.policy) {
+        meta.knobs.extend(
+            policy
+                .knobs()
+                .into_iter()
+                .map(|(k, v)| (format!("reclaim.{k}"), KnobValue::from(v.as_str()))),
+        );
+    }
+    meta
+}
+
+/// The knobs of a machine under their kernel names.
+fn machine_knobs(m: &MachineConfig) -> Vec<(String, KnobValue)> {
+    let vm = &m.vm;
+    let mut knobs: Vec<(String, KnobValue)> = [
+        ("vm.swappiness", i64::from(vm.swappiness)),
+        ("vm.page-cluster", vm.page_cluster.into()),
+        ("vm.watermark_scale_factor", vm.watermark_scale_factor.into()),
+        ("vm.watermark_boost_factor", vm.watermark_boost_factor.into()),
+        ("vm.percpu_pagelist_high_fraction", vm.percpu_pagelist_high_fraction.into()),
+        ("vm.dirty_background_ratio", vm.dirty_background_ratio.into()),
+        ("vm.dirty_ratio", vm.dirty_ratio.into()),
+        ("read_ahead_pages", vm.ra_pages.into()),
+        ("fault_around_pages", vm.fault_around.into()),
+        ("batch-shift", m.batch_shift.into()),
+    ]
+    .into_iter()
+    .map(|(k, v)| (k.to_string(), KnobValue::from(v)))
+    .collect();
+    knobs.push(("quantum".into(), KnobValue::from(m.quantum.to_string().as_str())));
+    knobs.push(("run-ahead".into(), KnobValue::from(m.run_ahead.to_string().as_str())));
+    knobs
+}

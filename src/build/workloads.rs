@@ -5,8 +5,6 @@
 //! processes share them and other tasks do not; the files of traces and scripts keep the
 //! names that they have there.
 
-#![cfg_attr(not(test), allow(dead_code))]
-
 use std::fs;
 use std::path::Path;
 use std::sync::Arc;

@@ -312,3 +312,15 @@ pub enum Step {
         steps: Vec<Step>,
     },
 }
+
+/// The workloads by their names in scenarios, one line each.
+pub const ABOUT: &[(&str, &str)] = &[
+    ("ebizzy", "copies random chunks of memory and searches them, as the ebizzy benchmark does"),
+    ("zipf", "single pages by a zipf law: anonymous memory, mapped files or read(2)"),
+    ("uniform", "single pages, all equally likely"),
+    ("sequential", "passes over memory or a file from start to end"),
+    ("cyclic", "the same, over and over"),
+    ("phased", "a little language: allocate, touch, free, sleep, repeat; hot and cold regions"),
+    ("replay", "the page accesses of a real program, recorded in a trace"),
+    ("script", "commands in the notation of the recorded reference experiments"),
+];

@@ -144,7 +144,7 @@ pub(crate) struct ListArgs {
 #[derive(Args, Debug)]
 #[command(after_help = "\
 Example:
-  mmsim trace import --from lackey run.log -o run.mmtrace")]
+  mmsim trace import --from lackey run.log -o run.mmt")]
 pub(crate) struct TraceArgs {
     #[command(subcommand)]
     pub what: TraceVerb,
@@ -155,17 +155,17 @@ pub(crate) enum TraceVerb {
     /// Convert a trace of another format to the project's own
     #[command(after_help = "\
 Example:
-  mmsim trace import --from lackey run.log --maps run.maps -o run.mmtrace")]
+  mmsim trace import --from lackey run.log --maps run.maps -o run.mmt")]
     Import(TraceImportArgs),
     /// Say what a trace holds
     #[command(after_help = "\
 Example:
-  mmsim trace info run.mmtrace")]
+  mmsim trace info run.mmt")]
     Info(TraceInfoArgs),
     /// Print the start of a trace
     #[command(after_help = "\
 Example:
-  mmsim trace head run.mmtrace -n 20")]
+  mmsim trace head run.mmt -n 20")]
     Head(TraceHeadArgs),
 }
 
@@ -183,6 +183,18 @@ pub(crate) struct TraceImportArgs {
     /// The memory map of the traced process (`/proc/PID/maps`), which names its areas
     #[arg(long, value_name = "FILE")]
     pub maps: Option<PathBuf>,
+    /// Name of the program; else that of the file
+    #[arg(long)]
+    pub name: Option<String>,
+    /// lackey: kept accesses within which another one to the same page is dropped
+    #[arg(long, value_name = "N")]
+    pub window: Option<u64>,
+    /// lackey: instructions after which an access to the same page is kept all the same
+    #[arg(long, value_name = "N")]
+    pub refresh: Option<u64>,
+    /// lackey: leave out the fetching of instructions
+    #[arg(long)]
+    pub no_fetches: bool,
 }
 
 #[derive(Args, Debug)]

@@ -1,9 +1,6 @@
 //! The only door to the facade. Everything else in this crate deals with arguments, files
 //! and tables and can be tested without a machine.
 //!
-//! What the functions promise is written here; their bodies wait for the parts of the
-//! facade that are not built yet.
-#![allow(dead_code, unused_variables, reason = "stubs until the facade can run scenarios")]
 
 use std::io::Write;
 use std::path::Path;
@@ -13,15 +10,17 @@ use mmsim::base::event::Observer;
 use mmsim::base::id::ThreadId;
 use mmsim::base::time::{SimDuration, SimTime};
 use mmsim::base::vmstat::{VmEvent, VmStat};
+use mmsim::build::{Catalogue, about_preset};
 use mmsim::machine::result::RunResult;
+use mmsim::machine::{Machine, SampleFn, Watch};
 use mmsim::report::RunMeta;
 use mmsim::report::validation::Validation;
+use mmsim::run::CHECK_EVERY;
+use mmsim::scenario::policy::PolicyCatalogue;
+use mmsim::{Error, RunError, RunSpec, Scenario};
 
+use crate::args::TraceImportArgs;
 use crate::exit::Failure;
-
-fn not_built_yet<T>(what: &str) -> Result<T, Failure> {
-    Err(Failure::Input(format!("{what}: not built yet")))
-}
 
 /// What the command line changes in a scenario.
 #[derive(Clone, Debug, Default)]
@@ -56,12 +55,45 @@ pub(crate) struct Plan {
     pub resolved: String,
     /// Its runs: axes, then variants, then seeds.
     pub runs: Vec<PlannedRun>,
-    // Here comes the facade's own list of `RunSpec`.
+    /// The same runs, resolved.
+    pub specs: Vec<RunSpec>,
 }
 
 /// Reads a scenario file. A message about its contents names file, line and column.
 pub(crate) fn plan(path: &Path, overrides: &Overrides<'_>) -> Result<Plan, Failure> {
-    not_built_yet(&path.display().to_string())
+    let mut sets = overrides.sets.to_vec();
+    sets.extend(overrides.seed.map(|s| ("seed".to_string(), s.to_string())));
+    sets.extend(overrides.seeds.map(|s| ("seeds".to_string(), s.to_string())));
+    let scenario = Scenario::load(path, &sets).map_err(input)?;
+    let mut specs = scenario.expand(&Catalogue).map_err(input)?;
+    for wanted in overrides.variants {
+        if !specs.iter().any(|s| s.variant == *wanted) {
+            let mut names: Vec<&str> = specs.iter().map(|s| s.variant.as_str()).collect();
+            names.dedup();
+            return Err(Failure::Input(format!(
+                "{}: there is no variant \"{wanted}\", it has {}",
+                path.display(),
+                names.join(", ")
+            )));
+        }
+    }
+    if !overrides.variants.is_empty() {
+        specs.retain(|s| overrides.variants.contains(&s.variant));
+    }
+    Ok(Plan {
+        name: scenario.name().to_string(),
+        about: scenario.about().to_string(),
+        resolved: scenario.resolved(),
+        runs: specs
+            .iter()
+            .map(|s| PlannedRun { label: mmsim::run::label(s), expect_oom: s.expect_oom })
+            .collect(),
+        specs,
+    })
+}
+
+fn input(e: Error) -> Failure {
+    Failure::Input(e.to_string())
 }
 
 /// Gets counters and gauges in equal intervals of simulated time, the start and the end
@@ -98,7 +130,25 @@ pub(crate) fn execute(
     plan: &Plan,
     how: &Execution<'_>,
 ) -> Result<Vec<(RunMeta, RunResult)>, Failure> {
-    not_built_yet(&plan.name)
+    let watch = |i: usize, machine: &Machine| Watch {
+        check_every: if how.check { CHECK_EVERY } else { 0 },
+        observer: how.observer.map(|make| make(i, &|name| machine.threads_of(name))),
+        sample: how.sampler.map(|(every, make)| {
+            let mut sampler = make(i);
+            let sample: SampleFn = Box::new(move |now, vmstat, gauges| {
+                sampler.sample(now, vmstat, gauges);
+            });
+            (every, sample)
+        }),
+        ..Watch::default()
+    };
+    let results = mmsim::run::run_all(&plan.specs, how.jobs, watch);
+    let results = results.map_err(|e| match e {
+        RunError::Input(e) => input(e),
+        RunError::Invariant { .. } => Failure::Check(e.to_string()),
+    })?;
+    (0..results.len()).for_each(how.finished);
+    Ok(results)
 }
 
 /// One thing of a list.
@@ -121,17 +171,39 @@ impl Entry {
 
 /// Presets of policies, oldest first.
 pub(crate) fn presets() -> Result<Vec<Entry>, Failure> {
-    not_built_yet("list presets")
+    Ok(Catalogue
+        .presets()
+        .into_iter()
+        .map(|p| {
+            let about = about_preset(&p);
+            Entry::new(p, about)
+        })
+        .collect())
 }
 
 /// Workloads by their names in scenarios.
 pub(crate) fn workloads() -> Result<Vec<Entry>, Failure> {
-    not_built_yet("list workloads")
+    Ok(mmsim::scenario::workload::ABOUT.iter().map(|&(n, a)| Entry::new(n, a)).collect())
 }
 
 /// Knobs: what they do; with a preset, their values in it as well.
 pub(crate) fn knobs(preset: Option<&str>) -> Result<Vec<Entry>, Failure> {
-    not_built_yet("list knobs")
+    let name = preset.unwrap_or("classic-v6.12");
+    if !Catalogue.presets().iter().any(|p| p == name) {
+        return Err(Failure::Input(format!(
+            "there is no preset \"{name}\", it is one of {}",
+            Catalogue.presets().join(", ")
+        )));
+    }
+    Ok(Catalogue
+        .knobs(name)
+        .into_iter()
+        .map(|k| Entry {
+            name: k.key,
+            value: Some(preset.map_or(k.values, |_| k.value)),
+            about: k.doc,
+        })
+        .collect())
 }
 
 /// All counters in the order of reports.
@@ -175,22 +247,27 @@ pub(crate) fn devices() -> Vec<Entry> {
 /// Converts a trace. Writes nothing to `out` that is not part of the result, and says what
 /// it read in pairs of name and value.
 pub(crate) fn trace_import(
-    from: &str,
-    input: &Path,
-    maps: Option<&Path>,
+    args: &TraceImportArgs,
     out: &mut dyn Write,
 ) -> Result<Vec<(String, String)>, Failure> {
-    not_built_yet("trace import")
+    let settings = mmsim::traces::ImportSettings {
+        name: args.name.as_deref(),
+        maps: args.maps.as_deref(),
+        window: args.window,
+        refresh: args.refresh,
+        fetches: args.no_fetches.then_some(false),
+    };
+    mmsim::traces::import(&args.from, &args.input, &settings, out).map_err(input)
 }
 
-/// What a trace holds, in pairs of name and value.
-pub(crate) fn trace_info(file: &Path) -> Result<Vec<(String, String)>, Failure> {
-    not_built_yet("trace info")
+/// What a trace holds: a text for people, and pairs of name and value.
+pub(crate) fn trace_info(file: &Path) -> Result<(String, Vec<(String, String)>), Failure> {
+    mmsim::traces::info(file).map_err(input)
 }
 
 /// The first records of a trace, one line each.
 pub(crate) fn trace_head(file: &Path, count: u64) -> Result<Vec<String>, Failure> {
-    not_built_yet("trace head")
+    mmsim::traces::head(file, count).map_err(input)
 }
 
 /// What is replayed of recorded experiments.

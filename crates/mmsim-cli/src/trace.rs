@@ -21,15 +21,18 @@ pub(crate) fn trace(args: &TraceArgs) -> Result<Ending, Failure> {
 
 fn import(args: &TraceImportArgs) -> Result<(), Failure> {
     let mut out = AtomicFile::create(&args.output)?;
-    let info = backend::trace_import(&args.from, &args.input, args.maps.as_deref(), &mut out)?;
+    let info = backend::trace_import(args, &mut out)?;
     out.flush().map_err(|e| Failure::file("write", &args.output, &e))?;
     out.commit()?;
     output::deliver(pairs(&info, Format::Table).as_bytes(), None)
 }
 
 fn info(args: &TraceInfoArgs) -> Result<(), Failure> {
-    let info = backend::trace_info(&args.file)?;
-    let text = pairs(&info, args.output.format);
+    let (table, rows) = backend::trace_info(&args.file)?;
+    let text = match args.output.format {
+        Format::Table => table,
+        format => pairs(&rows, format),
+    };
     output::deliver(text.as_bytes(), args.output.output.as_deref())
 }
 

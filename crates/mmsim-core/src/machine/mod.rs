@@ -175,6 +175,15 @@ impl Machine {
             recorded: Vec::new(),
             zones_at_start,
         };
+        // One name is one file, as large as anybody wants it.
+        let mut files: BTreeMap<String, u32> = BTreeMap::new();
+        for f in tasks.iter().flat_map(|t| &t.threads).flat_map(|w| w.files()) {
+            let size = files.entry(f.name).or_default();
+            *size = (*size).max(f.pages);
+        }
+        for (name, pages) in files {
+            m.mem.open_file(&name, pages);
+        }
         for t in tasks {
             m.add_task(t, seed);
         }
@@ -235,6 +244,14 @@ impl Machine {
     /// The policy.
     pub fn policy(&self) -> &dyn ReclaimPolicy {
         &*self.policy
+    }
+
+    /// Numbers of the threads of a task, or of the thread with this name.
+    pub fn threads_of(&self, name: &str) -> Vec<ThreadId> {
+        let task = self.tasks.iter().find(|t| t.name == name);
+        task.map(|t| t.threads.clone()).unwrap_or_else(|| {
+            self.threads.ids().filter(|&t| self.threads[t].name == name).collect()
+        })
     }
 
     /// The recorded sequence of page accesses.

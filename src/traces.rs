@@ -1,0 +1,98 @@
+//! Page traces for programs: import, describe, show the start.
+
+use std::fs::File;
+use std::io::{BufReader, Write};
+use std::path::Path;
+
+use mmsim_workload::trace::{self, ImportFormat, ImportOptions, TraceError};
+
+use crate::error::{Error, ErrorKind};
+
+/// Options of an import besides its input, each `None` for the default.
+#[derive(Clone, Debug, Default)]
+pub struct ImportSettings<'a> {
+    /// Name of the program.
+    pub name: Option<&'a str>,
+    /// A file in the format of `/proc/PID/maps` that says what addresses are.
+    pub maps: Option<&'a Path>,
+    /// Accesses after which a page counts as accessed anew (lackey).
+    pub window: Option<u64>,
+    /// Instructions after which it does (lackey).
+    pub refresh: Option<u64>,
+    /// Instruction fetches count as accesses (lackey).
+    pub fetches: Option<bool>,
+}
+
+fn at(path: &Path, e: &TraceError) -> Error {
+    Error::new(ErrorKind::File, format!("{}: {e}", path.display()))
+}
+
+/// Converts a file to the native format; says what it read in pairs of name and value.
+pub fn import(
+    from: &str,
+    input: &Path,
+    settings: &ImportSettings<'_>,
+    out: &mut dyn Write,
+) -> Result<Vec<(String, String)>, Error> {
+    let format: ImportFormat =
+        from.parse().map_err(|e| Error::new(ErrorKind::Option, format!("--from: {e}")))?;
+    let io = |path: &Path, e: std::io::Error| {
+        Error::new(ErrorKind::File, format!("{}: {e}", path.display()))
+    };
+    let mut options = ImportOptions::default();
+    if let Some(name) = settings.name {
+        options.name = name.to_string();
+    } else if let Some(stem) = input.file_stem() {
+        options.name = stem.to_string_lossy().into_owned();
+    }
+    if let Some(maps) = settings.maps {
+        options.maps = Some(std::fs::read_to_string(maps).map_err(|e| io(maps, e))?);
+    }
+    options.window = settings.window.unwrap_or(options.window);
+    options.refresh = settings.refresh.unwrap_or(options.refresh);
+    options.fetches = settings.fetches.unwrap_or(options.fetches);
+    let file = File::open(input).map_err(|e| io(input, e))?;
+    let s =
+        trace::import(format, BufReader::new(file), out, &options).map_err(|e| at(input, &e))?;
+    let mut rows = vec![
+        ("format".to_string(), s.format.to_string()),
+        ("lines".into(), s.lines.to_string()),
+        ("accesses read".into(), s.accesses_read.to_string()),
+        ("accesses kept".into(), s.accesses_kept.to_string()),
+        ("records".into(), s.records.to_string()),
+        ("processes".into(), s.processes.to_string()),
+        ("regions".into(), s.regions.to_string()),
+        ("distinct pages".into(), s.distinct_pages.to_string()),
+    ];
+    rows.extend(s.assumptions.into_iter().map(|a| ("assumed".to_string(), a)));
+    Ok(rows)
+}
+
+/// What a trace holds: as a text for people, and in pairs of name and value.
+pub fn info(file: &Path) -> Result<(String, Vec<(String, String)>), Error> {
+    let i = trace::info(file).map_err(|e| at(file, &e))?;
+    let pairs = [
+        ("version", i.version.to_string()),
+        ("source", i.source.clone()),
+        ("bytes", i.bytes.to_string()),
+        ("processes", i.processes.len().to_string()),
+        ("regions", i.regions.len().to_string()),
+        ("files", i.files.len().to_string()),
+        ("records", i.records.to_string()),
+        ("accesses", i.accesses.to_string()),
+        ("reads", i.reads.to_string()),
+        ("writes", i.writes.to_string()),
+        ("distinct_pages", i.distinct_pages.to_string()),
+        ("footprint_pages", i.footprint_pages.to_string()),
+        ("duration_ns", i.duration_ns.to_string()),
+        ("assumptions", i.assumptions.join("; ")),
+    ];
+    Ok((i.to_string(), pairs.into_iter().map(|(k, v)| (k.to_string(), v)).collect()))
+}
+
+/// The first records of a trace, one line each.
+pub fn head(file: &Path, records: u64) -> Result<Vec<String>, Error> {
+    trace::head(file, records)
+        .and_then(|lines| lines.collect::<Result<Vec<String>, TraceError>>())
+        .map_err(|e| at(file, &e))
+}
