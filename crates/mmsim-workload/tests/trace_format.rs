@@ -76,7 +76,8 @@ fn build(choices: &[u64], nr: usize) -> (TraceTable, Vec<Record>) {
             let count = 1 + c.below(u64::from(longest)) as u32;
             Action::Access { region, write: c.below(2) == 0, first, count }
         };
-        let ticks = c.below(2) * c.below(1 << 40);
+        // 20000 of them, of 1000 ns each, stay below the limit of a clock.
+        let ticks = c.below(2) * c.below(1 << 37);
         records.push(Record { process: r.process, ticks, action });
     }
     (table, records)
@@ -255,6 +256,12 @@ fn the_writer_refuses_what_no_reader_takes() {
     assert!(writer.record(&Record { process: 0, ticks: 0, action }).is_err());
     let action = Action::Access { region: 500, write: true, first: 0, count: 1 };
     assert!(writer.record(&Record { process: 0, ticks: 0, action }).is_err());
+    // A clock has a limit, which the sum of two records can pass.
+    let action = Action::Access { region: 0, write: true, first: 0, count: 1 };
+    let ticks = (1 << 61) / table.tick_ns + 1;
+    assert!(writer.record(&Record { process: 0, ticks, action }).is_ok());
+    assert!(writer.record(&Record { process: 0, ticks, action }).is_err());
+    assert!(writer.record(&Record { process: 0, ticks: u64::MAX, action }).is_err());
 }
 
 #[test]

@@ -15,7 +15,7 @@ use super::source::Source;
 use super::table::{Action, Record, TraceTable};
 
 /// Largest clock of a process, in nanoseconds: 146 years.
-const MAX_CLOCK_NS: u64 = u64::MAX / 4;
+pub(super) const MAX_CLOCK_NS: u64 = u64::MAX / 4;
 
 /// A trace being read.
 ///

@@ -9,6 +9,7 @@ use super::block::{KIND_END, KIND_RECORDS, KIND_TABLE, Packed, Packer, Totals, W
 use super::checksum::digest;
 use super::error::TraceError;
 use super::mappings::Mappings;
+use super::reader::MAX_CLOCK_NS;
 use super::source::{FLAG_ZSTD, prelude};
 use super::table::{Action, Record, TraceTable};
 
@@ -38,6 +39,8 @@ pub struct TraceWriter<W: Write> {
     mappings: Mappings,
     packer: Packer,
     process: u16,
+    /// The clock of each process, in nanoseconds.
+    clocks: Vec<u64>,
     totals: Totals,
 }
 
@@ -54,6 +57,7 @@ impl<W: Write> TraceWriter<W> {
         for region in &table.regions {
             starts.push(starts[starts.len() - 1] + region.pages);
         }
+        let clocks = vec![0; table.processes.len()];
         let mut writer = TraceWriter {
             sink,
             table,
@@ -61,6 +65,7 @@ impl<W: Write> TraceWriter<W> {
             mappings,
             packer: Packer::default(),
             process: 0,
+            clocks,
             totals: Totals::default(),
         };
         let payload = writer.table.encode();
@@ -88,6 +93,7 @@ impl<W: Write> TraceWriter<W> {
                 "a region of the process",
             ));
         }
+        self.pass(record)?;
         if record.process != self.process {
             self.process = record.process;
             self.packer.push(Packed::Process { process: u32::from(record.process) });
@@ -97,6 +103,24 @@ impl<W: Write> TraceWriter<W> {
         self.totals.records += 1;
         if self.packer.len() >= WRITER_RECORDS {
             self.flush()?;
+        }
+        Ok(())
+    }
+
+    /// Adds a record's time to the clock of its process, which a reader does not let run
+    /// beyond its limit.
+    fn pass(&mut self, record: &Record) -> Result<(), TraceError> {
+        let clock = &mut self.clocks[usize::from(record.process)];
+        let span = record.ticks.checked_mul(self.table.tick_ns);
+        match span.and_then(|ns| clock.checked_add(ns)) {
+            Some(ns) if ns <= MAX_CLOCK_NS => *clock = ns,
+            _ => {
+                return Err(TraceError::invalid(
+                    "a record",
+                    format!("{} ticks after {clock} ns", record.ticks),
+                    format!("a clock of at most {MAX_CLOCK_NS} ns"),
+                ));
+            }
         }
         Ok(())
     }
