@@ -82,6 +82,7 @@ impl Report {
             rows.work(run.sim_time_ns, run.accesses, run.records, &run.throughput);
             if let Some(bounds) = run.bounds {
                 rows.row("run", "sim_opt_misses", bounds.sim_opt_misses);
+                rows.row("run", "sim_opt_refetches", bounds.sim_opt_refetches);
             }
             rows.pairs("vmstat", &run.vmstat);
             rows.pairs("gauge", &run.gauges);

@@ -356,6 +356,9 @@ impl From<&OomSummary> for OomReport {
 pub struct Bounds {
     /// Misses of Belady's MIN at the largest resident set of the run.
     pub sim_opt_misses: u64,
+    /// Of these, the ones that are no first touch: pages that even the optimum would have
+    /// had to fetch again. To be held against swap-ins and refaults.
+    pub sim_opt_refetches: u64,
     /// Whether it is a bound (no readahead, one size of pages) or only an orientation.
     pub exact: bool,
 }

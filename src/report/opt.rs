@@ -119,7 +119,16 @@ pub fn lru_misses(seq: &[u32], capacity: usize) -> u64 {
 /// without readahead and with one size of pages.
 pub fn bounds(seq: &[u32], peak_resident: u64, readahead: bool, one_page_size: bool) -> Bounds {
     let capacity = usize::try_from(peak_resident).unwrap_or(usize::MAX);
-    Bounds { sim_opt_misses: min_misses(seq, capacity), exact: !readahead && one_page_size }
+    let misses = min_misses(seq, capacity);
+    let mut pages: Vec<u32> = seq.to_vec();
+    pages.sort_unstable();
+    pages.dedup();
+    Bounds {
+        sim_opt_misses: misses,
+        // A first touch misses under any policy; what comes after it had to be fetched again.
+        sim_opt_refetches: misses - pages.len() as u64,
+        exact: !readahead && one_page_size,
+    }
 }
 
 #[cfg(test)]

@@ -270,16 +270,19 @@ fn rows(group: &Group<'_>) -> Vec<Row> {
 /// The misses of MIN, where they were computed.
 fn bounds(group: &Group<'_>) -> Option<Row> {
     let of_variant = |v: &VariantRuns<'_>| {
-        let misses: Vec<f64> =
-            v.runs.iter().filter_map(|run| run.bounds.map(|b| b.sim_opt_misses as f64)).collect();
+        let misses: Vec<f64> = v
+            .runs
+            .iter()
+            .filter_map(|run| run.bounds.map(|b| b.sim_opt_refetches as f64))
+            .collect();
         estimate(&misses).map(|e| e.mean.round())
     };
     let means: Vec<Option<f64>> = group.variants.iter().map(of_variant).collect();
     means.iter().any(Option::is_some).then(|| {
         let mut runs = group.variants.iter().flat_map(|v| &v.runs);
         let label = match runs.all(|run| run.bounds.is_none_or(|b| b.exact)) {
-            true => "misses of MIN (bound)",
-            false => "misses of MIN (orientation)",
+            true => "refetches of MIN (bound)",
+            false => "refetches of MIN (orient.)",
         };
         Row::words(label, means.into_iter().map(|m| m.map_or("-".into(), grouped)).collect())
     })
@@ -426,7 +429,8 @@ mod tests {
         sample.runs[1].policy = "mglru-v6.12".into();
         sample.runs[1].records = 25_000;
         sample.runs[1].outcome = Ending::OutOfMemory;
-        sample.runs[1].bounds = Some(Bounds { sim_opt_misses: 12_345, exact: false });
+        sample.runs[1].bounds =
+            Some(Bounds { sim_opt_misses: 12_345, sim_opt_refetches: 345, exact: false });
         for run in &mut sample.runs {
             run.axes = [("task[0].memory", "1536MiB".to_string())].into_iter().collect();
         }

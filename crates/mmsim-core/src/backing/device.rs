@@ -33,7 +33,17 @@ type Row = (&'static str, u64, u64, u32, u64, bool, bool, u32, &'static str);
 
 /// Presets, with the basis of their figures (core.md 4.15).
 pub const DEVICE_PRESETS: &[Row] = &[
-    ("ramdisk", 600, 600, 0, 0, true, false, 4096, "two page copies; choice"),
+    (
+        "ramdisk",
+        600,
+        600,
+        0,
+        0,
+        true,
+        false,
+        0,
+        "two page copies; choice; its memory is set aside, not of the machine's zones",
+    ),
     (
         "zram",
         800,

@@ -36,6 +36,30 @@ const HAS_SHADOW: u8 = 0x40;
 /// In some CPU's cache of slots to hand out or of freed slots.
 const HELD: u8 = 0x80;
 
+const NONE: u32 = u32::MAX;
+
+/// The slots of one cluster.
+#[derive(Clone)]
+struct SlotTable {
+    state: [u8; CLUSTER as usize],
+    /// The folio or shadow of each slot.
+    value: [u64; CLUSTER as usize],
+    /// Entries (folios and shadows) per node of the radix tree, and shadows among them.
+    entries: [u8; NODES],
+    shadows: [u8; NODES],
+}
+
+const NODES: usize = (CLUSTER / NODE_SLOTS) as usize;
+
+impl SlotTable {
+    const EMPTY: SlotTable = SlotTable {
+        state: [0; CLUSTER as usize],
+        value: [0; CLUSTER as usize],
+        entries: [0; NODES],
+        shadows: [0; NODES],
+    };
+}
+
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 enum ClusterState {
     Free,
@@ -72,8 +96,11 @@ pub struct Swap {
     total: u32,
     /// Slots that nobody uses and no CPU caches.
     free: u32,
-    state: Vec<u8>,
-    value: Vec<u64>,
+    /// State and contents of slots, by cluster, for clusters that have slots in use.
+    tables: Vec<SlotTable>,
+    /// The table of each cluster, `NONE` if it has none.
+    table_of: Vec<u32>,
+    free_tables: Vec<u32>,
     /// Slots in some CPU's cache: free, but out of the device's hands.
     held: u32,
     cluster_used: Vec<u16>,
@@ -82,10 +109,6 @@ pub struct Swap {
     nonfull: VecDeque<u32>,
     per_cpu: Vec<CpuSlots>,
     cache_active: bool,
-    /// Entries (folios and shadows) per node of the radix tree.
-    node_entries: Vec<u8>,
-    /// Shadows per node.
-    node_shadows: Vec<u8>,
     /// Nodes that hold anything, and nodes that hold only shadows.
     pub nodes: u64,
     /// Nodes that hold only shadows: `workingset_nodes`.
@@ -104,8 +127,9 @@ impl Swap {
             ra: ClusterRa { prev: 0, win: 0, hits: 4 },
             total,
             free: total,
-            state: Vec::new(),
-            value: Vec::new(),
+            tables: Vec::new(),
+            table_of: vec![NONE; clusters as usize],
+            free_tables: Vec::new(),
             held: 0,
             cluster_used: vec![0; clusters as usize],
             cluster_state: vec![ClusterState::Free; clusters as usize],
@@ -113,8 +137,6 @@ impl Swap {
             nonfull: VecDeque::new(),
             per_cpu: vec![CpuSlots::default(); cpus as usize],
             cache_active: false,
-            node_entries: Vec::new(),
-            node_shadows: Vec::new(),
             nodes: 0,
             shadow_nodes: 0,
             cached: 0,
@@ -137,15 +159,31 @@ impl Swap {
         self.nr_free() > 0
     }
 
-    fn grow(&mut self, slot: u32) {
-        if slot as usize >= self.state.len() {
-            // Materialised up to the highest slot in use, in whole clusters.
-            let n = (slot as usize / CLUSTER as usize + 1) * CLUSTER as usize;
-            self.state.resize(n, 0);
-            self.value.resize(n, 0);
-            self.node_entries.resize(n / NODE_SLOTS as usize, 0);
-            self.node_shadows.resize(n / NODE_SLOTS as usize, 0);
+    /// State of a slot; 0 where nothing of its cluster is in use.
+    #[inline]
+    fn state(&self, slot: u32) -> u8 {
+        match self.table_of.get((slot / CLUSTER) as usize) {
+            Some(&t) if t != NONE => self.tables[t as usize].state[(slot % CLUSTER) as usize],
+            _ => 0,
         }
+    }
+
+    /// The table of a slot, made if need be.
+    #[inline]
+    fn table(&mut self, slot: u32) -> &mut SlotTable {
+        let c = (slot / CLUSTER) as usize;
+        if self.table_of[c] == NONE {
+            self.table_of[c] = self.free_tables.pop().unwrap_or_else(|| {
+                self.tables.push(SlotTable::EMPTY);
+                (self.tables.len() - 1) as u32
+            });
+        }
+        &mut self.tables[self.table_of[c] as usize]
+    }
+
+    #[inline]
+    fn state_mut(&mut self, slot: u32) -> &mut u8 {
+        &mut self.table(slot).state[(slot % CLUSTER) as usize]
     }
 
     fn cluster_slots(&self, c: u32) -> std::ops::Range<u32> {
@@ -163,13 +201,12 @@ impl Swap {
             if let Some((c, next)) = self.per_cpu[cpu].cluster {
                 let range = self.cluster_slots(c);
                 for s in next.max(range.start)..range.end {
-                    self.grow(s);
-                    if self.state[s as usize] == 0 {
+                    if self.state(s) == 0 {
                         self.per_cpu[cpu].cluster = Some((c, s + 1));
                         self.cluster_used[c as usize] += 1;
                         self.free -= 1;
                         self.held += 1;
-                        self.state[s as usize] = HELD;
+                        *self.state_mut(s) = HELD;
                         return Some(s);
                     }
                 }
@@ -247,7 +284,7 @@ impl Swap {
         // Other CPUs may still hold the last free slots.
         let s = s.or_else(|| self.steal_cached());
         s.map(|s| {
-            self.state[s as usize] = 0;
+            *self.state_mut(s) = 0;
             self.held -= 1;
             SwapSlot(s)
         })
@@ -267,11 +304,16 @@ impl Swap {
     }
 
     fn put_back(&mut self, s: u32) {
-        self.state[s as usize] = 0;
+        *self.state_mut(s) = 0;
         let c = s / CLUSTER;
         self.cluster_used[c as usize] -= 1;
         self.held -= 1;
         self.free += 1;
+        if self.cluster_used[c as usize] == 0 {
+            // Every slot of it is free: its table is all zeros and can serve another.
+            let t = std::mem::replace(&mut self.table_of[c as usize], NONE);
+            self.free_tables.push(t);
+        }
         if self.cluster_state[c as usize] != ClusterState::Current {
             self.settle(c);
         }
@@ -285,7 +327,7 @@ impl Swap {
 
     fn free_slot(&mut self, s: SwapSlot, cpu: usize) {
         // Held by the CPU until its cache of freed slots is full.
-        self.state[s.0 as usize] = HELD;
+        *self.state_mut(s.0) = HELD;
         self.held += 1;
         self.per_cpu[cpu].freed.push(s.0);
         if !self.cache_active || self.per_cpu[cpu].freed.len() >= SLOT_CACHE {
@@ -295,25 +337,25 @@ impl Swap {
 
     /// PTEs that refer to a slot.
     pub fn count(&self, s: SwapSlot) -> u32 {
-        (self.state[s.0 as usize] & COUNT).into()
+        (self.state(s.0) & COUNT).into()
     }
     /// One more PTE refers to it.
     pub fn get(&mut self, s: SwapSlot) {
-        let st = &mut self.state[s.0 as usize];
+        let st = self.state_mut(s.0);
         assert!(*st & COUNT < COUNT, "{s}: more than 31 references");
         *st += 1;
     }
     /// One PTE less. A slot without reference and folio is freed, and its shadow with it
     /// if `drop_shadow` (5.9 and later); returns whether it was freed.
     pub fn put(&mut self, s: SwapSlot, cpu: usize) -> bool {
-        let st = &mut self.state[s.0 as usize];
+        let st = self.state_mut(s.0);
         assert!(*st & COUNT > 0, "{s}: no reference to drop");
         *st -= 1;
         self.free_if_unused(s, cpu)
     }
 
     fn free_if_unused(&mut self, s: SwapSlot, cpu: usize) -> bool {
-        let st = self.state[s.0 as usize];
+        let st = self.state(s.0);
         if st & (COUNT | HAS_FOLIO) != 0 {
             return false;
         }
@@ -325,44 +367,38 @@ impl Swap {
     /// What the map holds for a slot.
     #[inline]
     pub fn cached(&self, s: SwapSlot) -> Cached {
-        let i = s.0 as usize;
-        if self.state.get(i).is_none_or(|&st| st & (HAS_FOLIO | HAS_SHADOW) == 0) {
-            Cached::Nothing
-        } else if self.state[i] & HAS_FOLIO != 0 {
-            Cached::Folio(Pfn(self.value[i] as u32))
-        } else {
-            Cached::Shadow(Shadow(self.value[i]))
+        let st = self.state(s.0);
+        if st & (HAS_FOLIO | HAS_SHADOW) == 0 {
+            return Cached::Nothing;
         }
+        let t = &self.tables[self.table_of[(s.0 / CLUSTER) as usize] as usize];
+        let v = t.value[(s.0 % CLUSTER) as usize];
+        if st & HAS_FOLIO != 0 { Cached::Folio(Pfn(v as u32)) } else { Cached::Shadow(Shadow(v)) }
     }
 
     /// Whether a slot is in use by some PTE or folio (readahead asks).
     pub fn in_use(&self, s: SwapSlot) -> bool {
-        self.state.get(s.0 as usize).is_some_and(|&st| st & (HAS_FOLIO | COUNT) != 0)
+        self.state(s.0) & (HAS_FOLIO | COUNT) != 0
     }
 
     /// Sets what the map holds for a slot.
     pub fn set(&mut self, s: SwapSlot, c: Cached) {
-        let i = s.0 as usize;
-        let node = i / NODE_SLOTS as usize;
-        let (was, now) = (
-            self.state[i] & (HAS_FOLIO | HAS_SHADOW),
-            match c {
-                Cached::Nothing => 0,
-                Cached::Folio(_) => HAS_FOLIO,
-                Cached::Shadow(_) => HAS_SHADOW,
-            },
-        );
-        self.state[i] = self.state[i] & COUNT | now;
-        self.value[i] = match c {
-            Cached::Nothing => 0,
-            Cached::Folio(p) => p.0.into(),
-            Cached::Shadow(s) => s.0,
+        let (now, value) = match c {
+            Cached::Nothing => (0, 0),
+            Cached::Folio(p) => (HAS_FOLIO, p.0.into()),
+            Cached::Shadow(s) => (HAS_SHADOW, s.0),
         };
-        let (e, sh) = (self.node_entries[node], self.node_shadows[node]);
+        let i = (s.0 % CLUSTER) as usize;
+        let node = i / NODE_SLOTS as usize;
+        let t = self.table(s.0);
+        let was = t.state[i] & (HAS_FOLIO | HAS_SHADOW);
+        t.state[i] = t.state[i] & COUNT | now;
+        t.value[i] = value;
+        let (e, sh) = (t.entries[node], t.shadows[node]);
         let entries = e + u8::from(now != 0) - u8::from(was != 0);
         let shadows = sh + u8::from(now == HAS_SHADOW) - u8::from(was == HAS_SHADOW);
-        self.node_entries[node] = entries;
-        self.node_shadows[node] = shadows;
+        t.entries[node] = entries;
+        t.shadows[node] = shadows;
         self.nodes = self.nodes + u64::from(entries > 0) - u64::from(e > 0);
         let only = |n: u8, s: u8| u64::from(n > 0 && n == s);
         self.shadow_nodes = self.shadow_nodes + only(entries, shadows) - only(e, sh);
@@ -383,6 +419,6 @@ impl Swap {
 
     /// Host bytes in use.
     pub fn host_bytes(&self) -> u64 {
-        (self.state.len() * 9 + self.node_entries.len() * 2) as u64
+        (self.tables.len() * size_of::<SlotTable>() + self.table_of.len() * 8) as u64
     }
 }

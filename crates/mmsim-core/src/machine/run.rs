@@ -626,27 +626,30 @@ impl Machine {
 
     fn barrier(&mut self, tid: ThreadId) -> Flow {
         let task = self.threads[tid].task;
+        // The last one to come goes straight on.
+        if self.open_barrier(task, 1) {
+            return Flow::Done;
+        }
         self.tasks[task].waiting += 1;
         self.block(tid, Wait::Barrier, false);
-        self.threads[tid].next += 1;
-        self.open_barrier(task);
-        // The operation was counted above: this thread must not come back to it.
-        Flow::Blocked
+        Flow::Done
     }
 
-    /// Lets the threads of a process go on when all living ones have come.
-    fn open_barrier(&mut self, task: usize) {
-        let living = |m: &Machine| {
-            m.tasks[task].threads.iter().filter(|&&t| m.threads[t].wait != Wait::Finished).count()
-        };
-        if self.tasks[task].waiting > 0 && self.tasks[task].waiting as usize >= living(self) {
-            self.tasks[task].waiting = 0;
-            for t in self.tasks[task].threads.clone() {
-                if self.threads[t].wait == Wait::Barrier {
-                    self.wake(t);
-                }
+    /// Lets the threads of a process go on if all living ones have come, `more` besides
+    /// those that wait already.
+    fn open_barrier(&mut self, task: usize, more: u32) -> bool {
+        let t = &self.tasks[task];
+        let living = t.threads.iter().filter(|&&t| self.threads[t].wait != Wait::Finished).count();
+        if ((t.waiting + more) as usize) < living {
+            return false;
+        }
+        self.tasks[task].waiting = 0;
+        for t in self.tasks[task].threads.clone() {
+            if self.threads[t].wait == Wait::Barrier {
+                self.wake(t);
             }
         }
+        true
     }
 
     /// A thread has no more work; the last one of a process frees its memory.
@@ -654,7 +657,7 @@ impl Machine {
         let now = self.mem.now;
         self.retire(tid, now);
         let task = self.threads[tid].task;
-        self.open_barrier(task);
+        self.open_barrier(task, 0);
         let space = self.threads[tid].space;
         let all = self.tasks[task].threads.iter().all(|&t| self.threads[t].wait == Wait::Finished);
         // The last process keeps its memory: the state at the end of the work is what a

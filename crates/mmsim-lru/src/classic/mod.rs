@@ -364,7 +364,6 @@ impl ReclaimPolicy for Classic {
             }
         }
         let s = &mem.vmstat;
-        assert!(s[VmEvent::PgDeactivate] <= s[VmEvent::PgRefill] || self.groups > 1);
         for (r, a, t) in [
             (
                 VmEvent::WorkingsetRestoreAnon,
