@@ -50,6 +50,12 @@ impl Unpacked {
 }
 
 impl Classic {
+    /// What a shadow remembers: the age at the eviction, and whether the page had been active.
+    pub fn shadow_says(shadow: Shadow) -> (u64, bool) {
+        let s = Unpacked::unpack(shadow);
+        (s.age, s.workingset)
+    }
+
     /// The age counter that a type moves, if the model has one for it.
     fn age_slot(&self, file: bool) -> Option<usize> {
         match self.config.age_model {
