@@ -5,7 +5,6 @@
 
 use super::Machine;
 use super::alloc::Got;
-use super::config::ZoneKind;
 use super::fault::Flow;
 use crate::backing::cache::{initial_window, next_window};
 use crate::backing::device::Io;
@@ -13,7 +12,6 @@ use crate::base::id::{FileId, PageIdx, Pfn, ThreadId, VmaId};
 use crate::base::vmstat::VmEvent;
 use crate::memory::IoDone;
 use crate::phys::frames::flag;
-use crate::phys::zones::Mark;
 use crate::policy::ArrivalKind;
 use crate::virt::pages::Entry;
 
@@ -55,7 +53,7 @@ impl Machine {
                     wanted = None;
                     p
                 }
-                _ => match self.try_alloc_charged(tid) {
+                _ => match self.alloc_speculative(tid) {
                     Some(p) => p,
                     None => break,
                 },
@@ -85,18 +83,6 @@ impl Machine {
         self.queue_io();
         self.mem.settle_kernel();
         Flow::Done
-    }
-
-    fn try_alloc_charged(&mut self, tid: ThreadId) -> Option<Pfn> {
-        let memcg = self.mem.spaces[self.threads[tid].space].memcg;
-        if !self.mem.memcgs.fits(memcg) {
-            return None;
-        }
-        let node = self.home_node();
-        let p = self.mem.try_alloc(node, ZoneKind::Movable, Some(Mark::Low))?;
-        self.mem.frames.set_memcg(p, memcg);
-        self.mem.memcgs.charge(memcg, 1);
-        Some(p)
     }
 
     fn submit_file_reads(&mut self, base: u32, run: &[(u32, Pfn)]) {
