@@ -41,10 +41,11 @@ fn workloads() -> Vec<(&'static str, Vec<Steps>)> {
         s.write(0, 0..200).read_file(0..250).write_file(250..250 + 40 * k.min(4) + 1)
     });
     let advised = Steps::new().map(0, 250).map(1, 200).each(0..4, |s, _| {
-        s.activate(0, 0..250)
-            .advise(0, 0..120, Advice::Cold)
-            .write(1, 0..200)
-            .advise(1, 0..50, Advice::DontNeed)
+        s.activate(0, 0..250).advise(0, 0..120, Advice::Cold).write(1, 0..200).advise(
+            1,
+            0..50,
+            Advice::DontNeed,
+        )
     });
     let leaves = Steps::new().map(0, 300).write(0, 0..300).unmap(0).map(0, 200).write(0, 0..200);
     vec![

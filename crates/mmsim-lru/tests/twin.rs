@@ -211,11 +211,8 @@ impl Pair {
             ..Bench::request(by, pass.priority as u8, pass.target)
         });
         let left: Vec<PageIdx> = self.evictions.try_iter().collect();
-        let expected_left: Vec<PageIdx> = expected
-            .evicted
-            .iter()
-            .map(|id| self.bench.place(*id, self.known[id]))
-            .collect();
+        let expected_left: Vec<PageIdx> =
+            expected.evicted.iter().map(|id| self.bench.place(*id, self.known[id])).collect();
         assert_eq!(left, expected_left, "order of evictions in {pass:?}");
         assert_eq!(
             (out.scanned, out.reclaimed, out.skipped_deactivate, out.cache_trim_failed),

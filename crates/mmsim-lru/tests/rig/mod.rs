@@ -171,7 +171,12 @@ pub(crate) fn run_watched(
         Policy::Random => Box::new(Random::new(mem, 1)),
     });
     let result = machine.run(watch);
-    assert_eq!(result.outcome, Outcome::Completed, "{policy:?} {:?}", config.swap.as_ref().map(|s| &s.device.name));
+    assert_eq!(
+        result.outcome,
+        Outcome::Completed,
+        "{policy:?} {:?}",
+        config.swap.as_ref().map(|s| &s.device.name)
+    );
     Ran { machine, result }
 }
 
