@@ -8,10 +8,11 @@
 mod bench;
 mod rig;
 
-use bench::small_machine;
+use bench::{Bench, small_machine};
 use mmsim_core::backing::device::DeviceConfig;
 use mmsim_core::base::vmstat::VmEvent::*;
 use mmsim_core::machine::config::MachineConfig;
+use mmsim_core::policy::Reclaimer;
 use mmsim_core::workload::Advice;
 use mmsim_lru::config::{AgeModel, AnonRefRule, AnonStart, ClassicConfig, KnobError, WsThreshold};
 use rig::{Policy, Ran, Steps};
@@ -144,9 +145,14 @@ fn anon_demote_clears_young() {
 /// of file pages, of which there are none.
 #[test]
 fn ws_split() {
+    let s = Steps::new().map(0, 1000).activate(0, 0..70);
+    let s = s.write(0, 100..140).write(0, 200..390).write(0, 100..140).write(0, 500..600);
     let base = ClassicConfig::V5_9;
-    let [yes, no] = pair(&ram(), base, "ws-split", ["yes", "no"], &[refaulting(8)]);
-    assert!(yes.n(PgDeactivate) >= no.n(PgDeactivate) + 32, "{}", yes.n(PgDeactivate));
+    let [yes, no] = pair(&ram(), base, "ws-split", ["yes", "no"], &[s]);
+    assert!(yes.n(WorkingsetActivateAnon) >= 20, "{}", yes.n(WorkingsetActivateAnon));
+    let (opened, closed) = (yes.n(PgDeactivate), no.n(PgDeactivate));
+    assert_eq!(closed, 0);
+    assert!(opened >= 8, "{opened}");
 }
 
 /// There are no file pages, so a threshold of active file pages is 0 and no refault is in time;
@@ -171,13 +177,13 @@ fn ws_v1_index_bug() {
 }
 
 /// Pages read ahead that nobody uses leave without a shadow, if such pages are skipped: when they
-/// are wanted after all, no refault is seen. Every eighth page is wanted at first, all later.
+/// are wanted after all, no refault is seen. Two of eight pages are wanted at first, all later.
 #[test]
 fn evict_without_memcg() {
     let s = Steps::new()
         .map(0, 800)
         .write(0, 0..800)
-        .each((0..600).step_by(7), |s, p| s.write(0, p..p + 1));
+        .each((1..600).step_by(8), |s, p| s.write(0, p..p + 2));
     let s = s.write(0, 0..800);
     let values = ["count", "skip"];
     let [count, skip] = pair(&queued(), ClassicConfig::V5_9, "evict-without-memcg", values, &[s]);
@@ -213,17 +219,18 @@ fn age_on_scan_activation() {
 }
 
 /// New anonymous pages count as scanned; if they count as rotated as well, their type seems worth
-/// keeping and is scanned less. A file is read over and over beside them.
+/// keeping and is scanned less in proportion. New pages are used once beside a hot file: if they
+/// alone seem cheap, the file is left in peace; if they do not, the scans turn to the file.
 #[test]
 fn new_anon_rotated() {
     let s = Steps::with_file(600)
         .map(0, 1200)
-        .each(0..20u32, |s, k| s.write(0, 50 * k..50 * k + 50).read_file(0..250).read_file(0..250));
+        .each(0..20u32, |s, k| s.write(0, 50 * k..50 * k + 50).read_file(0..120).read_file(0..120));
     let base = ClassicConfig { age_on_scan_activation: false, ..POSTED };
     let values = ["by-active", "forced"];
     let [by_active, forced] = pair(&ram(), base, "new-anon-rotated", values, &[s]);
-    let (more, less) = (by_active.n(PgScanAnon), forced.n(PgScanAnon));
-    assert!(less * 10 < more * 9, "{less} {more}");
+    let files = |r: &Ran| r.n(PgScanFile);
+    assert!(files(&by_active) * 4 < files(&forced), "{} {}", files(&by_active), files(&forced));
 }
 
 /// A page that came through the swap cache carries the mark out again: its next activated refault
@@ -262,7 +269,7 @@ fn balance_model() {
         .each(0..12, |s, _| s.write(0, 0..200).read_file(0..200).read_file(0..200));
     let values = ["cost-5.8", "cost-5.9"];
     let [v58, v59] = pair(&ram(), ClassicConfig::V5_9, "balance-model", values, &[s]);
-    assert!(v58.n(PswpOut) * 10 < v59.n(PswpOut) * 9, "{} {}", v58.n(PswpOut), v59.n(PswpOut));
+    assert!(v58.n(PswpOut) * 20 < v59.n(PswpOut) * 19, "{} {}", v58.n(PswpOut), v59.n(PswpOut));
 }
 
 /// Shares of small lists vanish if they are rounded down: anonymous pages, with the smaller share
@@ -300,17 +307,27 @@ fn shadow_e_includes_self() {
 
 /// When a scan has enough, it gives up the smaller type and shortens the work on the larger one in
 /// proportion. 5.x carries that out to its end; 6.1 looks again after each round. So 5.x reclaims
-/// more than was asked for: more pages leave for the same accesses.
+/// more than was asked for. One pass at priority 1 with a target of 150 pages, on the policy itself:
+/// small machines free enough at gentler priorities, where a share is a single round.
 #[test]
 fn stop_after_adjust() {
-    let s = Steps::with_file(4000)
-        .map(0, 3000)
-        .each(0..4, |s, _| s.write(0, 0..3000).read_file(0..2000).read_file(0..2000));
-    let machine = small_machine(4000, 8000, 0);
-    let base = ClassicConfig::V5_9;
-    let [no, yes] = pair(&machine, base, "stop-after-adjust", ["no", "yes"], &[s]);
-    let reclaimed = |r: &Ran| r.n(PgStealAnon) + r.n(PgStealFile);
-    assert!(reclaimed(&yes) + 32 < reclaimed(&no), "{} {}", reclaimed(&yes), reclaimed(&no));
+    let reclaimed = |stop_after_adjust| {
+        let config = ClassicConfig { stop_after_adjust, ..ClassicConfig::V5_9 };
+        let mut b = Bench::new(config, 4000, 0);
+        for id in 0..3500 {
+            b.new_anon(id);
+            b.forget_access(id);
+        }
+        // Active, so that file pages may be deactivated and the cache is not merely trimmed.
+        for id in 0..600 {
+            b.read_file(id);
+            b.mark_accessed(id, true);
+            b.mark_accessed(id, true);
+        }
+        b.reclaim(&Bench::request(Reclaimer::Kswapd, 1, 150)).reclaimed
+    };
+    let (no, yes) = (reclaimed(false), reclaimed(true));
+    assert!(yes + 64 <= no, "{yes} {no}");
 }
 
 /// Knobs that no run of the machine can show yet, and why.
