@@ -115,9 +115,9 @@ impl Steps {
     pub(crate) fn each<T>(
         self,
         items: impl IntoIterator<Item = T>,
-        mut f: impl FnMut(Steps, T) -> Steps,
+        f: impl FnMut(Steps, T) -> Steps,
     ) -> Steps {
-        items.into_iter().fold(self, |s, i| f(s, i))
+        items.into_iter().fold(self, f)
     }
     fn script(&self) -> Script {
         Script { file_pages: self.file_pages, phases: self.phases, ops: self.ops.clone() }
