@@ -148,7 +148,9 @@ impl Machine {
         mem.zones.ids().any(|z| {
             let [anon, file] = mem.zone_lru_pages(z);
             let zone = &mem.zones[z];
-            let available = zone.free + file + if swap { anon } else { 0 };
+            // Linux keeps pages whose owner went on their lists until their write ends.
+            let free = zone.free + mem.nr_orphans[z];
+            let available = free + file + if swap { anon } else { 0 };
             let mark = zone.watermark[0] + zone.lowmem_reserve[highest as usize];
             zone.kind <= highest && available > mark
         })

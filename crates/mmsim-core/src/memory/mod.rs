@@ -107,6 +107,8 @@ pub struct Memory {
     pub nr_zram: Vec<Pfn>,
     /// Pages whose contents zram holds.
     pub zram_stored: u64,
+    /// Frames whose owner went while a device works on them, per zone: free when that ends.
+    pub(crate) nr_orphans: IndexVec<ZoneId, u64>,
     /// Evictions so far; each that an observer sees has this number.
     pub evictions: u64,
     /// The page whose refault the policy is told of, for its event.
@@ -146,6 +148,7 @@ impl Memory {
             cpu: CpuId(0),
             io: Vec::new(),
             node_flags: IndexVec::filled(zones.nr_nodes(), NodeFlags::default()),
+            nr_orphans: IndexVec::filled(zones.ids().count(), 0),
             lru_pages: IndexVec::filled(zones.ids().count(), [0; 2]),
             zones,
             nr_page_tables: 0,

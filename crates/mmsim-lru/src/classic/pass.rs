@@ -77,7 +77,9 @@ impl Classic {
         if out.more {
             self.passes[place] = Some(pass);
         } else {
-            out.cache_trim_failed = pass.control.cache_trim && pass.reclaimed == 0;
+            out.cache_trim_failed = self.config.kswapd_retry_without_cache_trim
+                && pass.control.cache_trim
+                && pass.reclaimed == 0;
         }
         out
     }
