@@ -343,29 +343,26 @@ impl Swap {
     /// Sets what the map holds for a slot.
     pub fn set(&mut self, s: SwapSlot, c: Cached) {
         let i = s.0 as usize;
-        let node = i / NODE_SLOTS as usize;
-        let (was, now) = (
-            self.state[i] & (HAS_FOLIO | HAS_SHADOW),
-            match c {
-                Cached::Nothing => 0,
-                Cached::Folio(_) => HAS_FOLIO,
-                Cached::Shadow(_) => HAS_SHADOW,
-            },
-        );
-        self.state[i] = self.state[i] & COUNT | now;
-        self.value[i] = match c {
-            Cached::Nothing => 0,
-            Cached::Folio(p) => p.0.into(),
-            Cached::Shadow(s) => s.0,
+        let (now, value) = match c {
+            Cached::Nothing => (0, 0),
+            Cached::Folio(p) => (HAS_FOLIO, p.0.into()),
+            Cached::Shadow(s) => (HAS_SHADOW, s.0),
         };
-        let (e, sh) = (self.node_entries[node], self.node_shadows[node]);
-        let entries = e + u8::from(now != 0) - u8::from(was != 0);
-        let shadows = sh + u8::from(now == HAS_SHADOW) - u8::from(was == HAS_SHADOW);
-        self.node_entries[node] = entries;
-        self.node_shadows[node] = shadows;
-        self.nodes = self.nodes + u64::from(entries > 0) - u64::from(e > 0);
+        let state = &mut self.state[i];
+        let was = *state & (HAS_FOLIO | HAS_SHADOW);
+        *state = *state & COUNT | now;
+        self.value[i] = value;
+        if was == now {
+            return;
+        }
+        let node = i / NODE_SLOTS as usize;
+        let (entries, shadows) = (&mut self.node_entries[node], &mut self.node_shadows[node]);
+        let (e, sh) = (*entries, *shadows);
+        *entries = e + u8::from(now != 0) - u8::from(was != 0);
+        *shadows = sh + u8::from(now == HAS_SHADOW) - u8::from(was == HAS_SHADOW);
+        self.nodes = self.nodes + u64::from(*entries > 0) - u64::from(e > 0);
         let only = |n: u8, s: u8| u64::from(n > 0 && n == s);
-        self.shadow_nodes = self.shadow_nodes + only(entries, shadows) - only(e, sh);
+        self.shadow_nodes = self.shadow_nodes + only(*entries, *shadows) - only(e, sh);
         self.cached = self.cached + u64::from(now == HAS_FOLIO) - u64::from(was == HAS_FOLIO);
     }
 
