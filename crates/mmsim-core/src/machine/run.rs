@@ -275,7 +275,9 @@ impl Machine {
     fn step_thread(&mut self, tid: ThreadId, cpu: usize, due: SimTime) -> bool {
         let start = self.mem.now;
         let other = self.earliest_other(cpu);
-        let mut bound = due.min(other + self.config.run_ahead);
+        // Of several earliest CPUs this one is first: it may at least begin an access.
+        let ahead = (other + self.config.run_ahead).max(SimTime(start.0 + 1));
+        let mut bound = due.min(ahead);
         if !self.cpus[cpu].queue.is_empty() {
             bound = bound.min(self.cpus[cpu].slice_end.max(start));
         }
@@ -651,19 +653,24 @@ impl Machine {
     fn barrier(&mut self, tid: ThreadId) -> Flow {
         let task = self.threads[tid].task;
         self.tasks[task].waiting += 1;
+        // The last to come does not wait: it lets the others go and keeps its CPU.
+        if self.open_barrier(task) {
+            return Flow::Done;
+        }
         self.block(tid, Wait::Barrier, false);
-        self.threads[tid].next += 1;
-        self.open_barrier(task);
         // The operation was counted above: this thread must not come back to it.
+        self.threads[tid].next += 1;
         Flow::Blocked
     }
 
-    /// Lets the threads of a process go on when all living ones have come.
-    fn open_barrier(&mut self, task: usize) {
+    /// Lets the threads of a process go on when all living ones have come; returns whether.
+    fn open_barrier(&mut self, task: usize) -> bool {
         let living = |m: &Machine| {
             m.tasks[task].threads.iter().filter(|&&t| m.threads[t].wait != Wait::Finished).count()
         };
-        if self.tasks[task].waiting > 0 && self.tasks[task].waiting as usize >= living(self) {
+        let open =
+            self.tasks[task].waiting > 0 && self.tasks[task].waiting as usize >= living(self);
+        if open {
             self.tasks[task].waiting = 0;
             for t in self.tasks[task].threads.clone() {
                 if self.threads[t].wait == Wait::Barrier {
@@ -671,6 +678,7 @@ impl Machine {
                 }
             }
         }
+        open
     }
 
     /// A thread has no more work; the last one of a process frees its memory.
