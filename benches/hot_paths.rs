@@ -66,9 +66,11 @@ fn runs_of_128(rounds: u32) -> Machine {
         at: None,
     }];
     for _ in 0..=rounds {
-        ops.extend((0..pages).step_by(128).map(|first| {
-            Op::Access(Run { region: REGION, write: true, first, count: 128 })
-        }));
+        ops.extend(
+            (0..pages)
+                .step_by(128)
+                .map(|first| Op::Access(Run { region: REGION, write: true, first, count: 128 })),
+        );
     }
     let config = cells::machine_of(1 << 16, 1 << 16, Kernel::V6_12);
     Machine::new(&config, cells::task(vec![Box::new(cells::Script(ops))]), 1, cells::classic)
