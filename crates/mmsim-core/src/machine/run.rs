@@ -742,7 +742,7 @@ impl Machine {
 const fn bits_of(write: bool) -> (u8, u8) {
     // Without a branch: whether an access writes is as good as random.
     let w = write as u8;
-    (pte::PRESENT | w * pte::WRITABLE, pte::YOUNG | w * pte::DIRTY)
+    (pte::PRESENT | (w * pte::WRITABLE), pte::YOUNG | (w * pte::DIRTY))
 }
 
 /// Touches pages as hardware does, as far as they hit: sets their young and dirty bits.
