@@ -189,7 +189,7 @@ impl Real {
 
     fn shadow(&mut self, page: &str) -> Option<(u64, bool)> {
         let id = self.id(page);
-        self.b.shadow(id, false).map(Classic::shadow_says)
+        self.b.shadow(id, false).map(|s| Classic::shadow_says(&self.b.mem, s))
     }
 }
 

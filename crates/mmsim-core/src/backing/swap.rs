@@ -415,6 +415,9 @@ impl Swap {
         let was = t.state[i] & (HAS_FOLIO | HAS_SHADOW);
         t.state[i] = t.state[i] & COUNT | now;
         t.value[i] = value as u32;
+        if was == now {
+            return;
+        }
         let (e, sh) = (t.entries[node], t.shadows[node]);
         let entries = e + u8::from(now != 0) - u8::from(was != 0);
         let shadows = sh + u8::from(now == HAS_SHADOW) - u8::from(was == HAS_SHADOW);

@@ -20,7 +20,7 @@ use crate::memory::IoDone;
 use crate::phys::frames::flag;
 use crate::virt::pages::{Entry, pte};
 use crate::virt::space::VmaKind;
-use crate::workload::{Advice, MapKind, Op, Run, VmaFlags, WorkloadCx};
+use crate::workload::{Advice, MapKind, Op, RegionId, Run, VmaFlags, WorkloadCx};
 
 /// Why a thread stopped executing hits.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -275,7 +275,9 @@ impl Machine {
     fn step_thread(&mut self, tid: ThreadId, cpu: usize, due: SimTime) -> bool {
         let start = self.mem.now;
         let other = self.earliest_other(cpu);
-        let mut bound = due.min(other + self.config.run_ahead);
+        // Of several earliest CPUs this one is first: it may at least begin an access.
+        let ahead = (other + self.config.run_ahead).max(SimTime(start.0 + 1));
+        let mut bound = due.min(ahead);
         if !self.cpus[cpu].queue.is_empty() {
             bound = bound.min(self.cpus[cpu].slice_end.max(start));
         }
@@ -296,22 +298,53 @@ impl Machine {
     }
 
     /// Executes accesses that hit, and pure computation, until the bound.
+    ///
+    /// Most operations are single pages of one region: its start is looked up once, and
+    /// what is counted stays in registers until the end.
     fn run_hits(&mut self, tid: ThreadId, bound: SimTime) -> Stop {
         let t_hit = self.mem.cost.t_hit.0;
         let t = &mut self.threads[tid];
-        let mut now = self.mem.now.0;
+        let space = t.space;
+        let mem = &mut self.mem;
+        let mut now = mem.now.0;
         let record = self.watch.record_accesses;
+        let mut accesses = 0;
+        let mut known: Option<(RegionId, u32)> = None;
+        let mut next = t.next;
         let stop = loop {
-            let Some(op) = t.ops.get(t.next) else { break Stop::NotAHit };
+            let Some(op) = t.ops.get(next) else { break Stop::NotAHit };
             if now >= bound.0 {
                 break Stop::Bound;
             }
             match *op {
                 Op::Access(run) => {
-                    let Some(vma) = self.mem.spaces.region(t.space, run.region) else {
-                        break Stop::NotAHit;
+                    let start = match known {
+                        Some((r, start)) if r == run.region => start,
+                        _ => {
+                            let Some(vma) = mem.spaces.region(space, run.region) else {
+                                break Stop::NotAHit;
+                            };
+                            let start = mem.spaces.vma(vma).start.0;
+                            known = Some((run.region, start));
+                            start
+                        }
                     };
-                    let start = self.mem.spaces.vma(vma).start.0;
+                    if run.count == 1 {
+                        let page = start + run.first;
+                        let hot = &mut mem.pages.hot[page as usize];
+                        let (need, set) = bits_of(run.write);
+                        if *hot & need != need {
+                            break Stop::NotAHit;
+                        }
+                        *hot |= set;
+                        if record {
+                            self.recorded.push(page);
+                        }
+                        now += t_hit;
+                        accesses += 1;
+                        next += 1;
+                        continue;
+                    }
                     let left = run.count - t.done;
                     // As many pages as begin before the bound.
                     let fits = if t_hit == 0 {
@@ -320,18 +353,17 @@ impl Machine {
                         u64::from(left).min((bound.0 - now).div_ceil(t_hit)) as u32
                     };
                     let first = (start + run.first + t.done) as usize;
-                    let hits =
-                        hit_run(&mut self.mem.pages.hot[first..first + fits as usize], run.write);
+                    let hits = hit_run(&mut mem.pages.hot[first..first + fits as usize], run.write);
                     if record && hits > 0 {
                         let pages = first as u32..first as u32 + hits;
                         self.recorded.extend(pages);
                     }
                     now += u64::from(hits) * t_hit;
-                    t.accesses += u64::from(hits);
+                    accesses += u64::from(hits);
                     t.done += hits;
                     if t.done == run.count {
                         t.done = 0;
-                        t.next += 1;
+                        next += 1;
                     } else if hits < fits {
                         break Stop::NotAHit;
                     }
@@ -339,16 +371,18 @@ impl Machine {
                 Op::Compute(d) => {
                     // Computation may run past the bound: nobody can see it.
                     now += d.0;
-                    t.next += 1;
+                    next += 1;
                 }
                 Op::Records(n) => {
                     t.records += u64::from(n);
-                    t.next += 1;
+                    next += 1;
                 }
                 _ => break Stop::NotAHit,
             }
         };
-        self.mem.now = SimTime(now);
+        t.next = next;
+        t.accesses += accesses;
+        mem.now = SimTime(now);
         stop
     }
 
@@ -485,19 +519,11 @@ impl Machine {
         Flow::Done
     }
 
+    #[inline]
     fn note_resident(&mut self) {
-        let resident: u64 = self
-            .mem
-            .zones
-            .ids()
-            .map(|z| {
-                let [a, f] = self.mem.zone_lru_pages(z);
-                a + f
-            })
-            .sum();
         // Pages that wait for their list are resident too.
-        let waiting = self.mem.batches.nr_waiting();
-        self.peak_resident = self.peak_resident.max(resident + waiting);
+        let resident = self.mem.nr_lru_pages() + self.mem.batches.nr_waiting();
+        self.peak_resident = self.peak_resident.max(resident);
     }
 
     /// `memory.high`: the thread reclaims for its group and sleeps before it goes on.
@@ -710,12 +736,19 @@ impl Machine {
     }
 }
 
+/// The bits that a hit needs and those that it sets.
+#[inline(always)]
+const fn bits_of(write: bool) -> (u8, u8) {
+    // Without a branch: whether an access writes is as good as random.
+    let w = write as u8;
+    (pte::PRESENT | (w * pte::WRITABLE), pte::YOUNG | (w * pte::DIRTY))
+}
+
 /// Touches pages as hardware does, as far as they hit: sets their young and dirty bits.
 /// Returns how many did. Whole blocks of hits are done without a branch per page.
 #[inline]
 fn hit_run(hot: &mut [u8], write: bool) -> u32 {
-    let need = if write { pte::PRESENT | pte::WRITABLE } else { pte::PRESENT };
-    let set = if write { pte::YOUNG | pte::DIRTY } else { pte::YOUNG };
+    let (need, set) = bits_of(write);
     let mut done = 0;
     if hot.len() >= 32 {
         for block in hot.chunks_exact_mut(32) {

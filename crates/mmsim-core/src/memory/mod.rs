@@ -99,6 +99,8 @@ pub struct Memory {
     pub node_flags: IndexVec<NodeId, NodeFlags>,
     /// Folio pages on evictable lists, per zone and type.
     lru_pages: IndexVec<ZoneId, [u64; 2]>,
+    /// Their sum over all zones and types.
+    lru_total: u64,
     /// Frames that page tables take.
     pub nr_page_tables: u64,
     /// Frames that slab (shadow nodes) takes.
@@ -109,6 +111,8 @@ pub struct Memory {
     pub zram_stored: u64,
     /// Frames whose owner went while a device works on them, per zone: free when that ends.
     pub(crate) nr_orphans: IndexVec<ZoneId, u64>,
+    /// Nodes of radix trees and pages in zram that the kernel's own memory follows now.
+    settled: (u64, u64),
     /// Evictions so far; each that an observer sees has this number.
     pub evictions: u64,
     /// The page whose refault the policy is told of, for its event.
@@ -150,11 +154,13 @@ impl Memory {
             node_flags: IndexVec::filled(zones.nr_nodes(), NodeFlags::default()),
             nr_orphans: IndexVec::filled(zones.ids().count(), 0),
             lru_pages: IndexVec::filled(zones.ids().count(), [0; 2]),
+            lru_total: 0,
             zones,
             nr_page_tables: 0,
             nr_slab: Vec::new(),
             nr_zram: Vec::new(),
             zram_stored: 0,
+            settled: (0, 0),
             evictions: 0,
             refaulting: None,
             last_unmapped: None,
@@ -271,8 +277,17 @@ impl Memory {
     /// Lets the memory that the kernel needs for itself follow its use: nodes of the swap
     /// map and of page caches (64 entries and a seventh of a page each), zram's store.
     /// The kernel takes such pages from its reserves where it must.
+    #[inline]
     pub fn settle_kernel(&mut self) {
         let nodes = self.swap.as_ref().map_or(0, |s| s.nodes) + self.files.nr_nodes();
+        let now = (nodes, self.zram_stored);
+        if now != self.settled {
+            self.settle_kernel_at(now);
+        }
+    }
+
+    #[inline(never)]
+    fn settle_kernel_at(&mut self, (nodes, stored): (u64, u64)) {
         let slab = nodes.div_ceil(7) as usize;
         while self.nr_slab.len() < slab {
             match self.try_alloc(NodeId(0), ZoneKind::Normal, None) {
@@ -289,7 +304,7 @@ impl Memory {
         }
         let per_page = self.swap.as_ref().map_or(0, |s| s.device.config().stored_bytes_per_page);
         if per_page > 0 {
-            let want = (self.zram_stored * u64::from(per_page)).div_ceil(4096) as usize;
+            let want = (stored * u64::from(per_page)).div_ceil(4096) as usize;
             while self.nr_zram.len() < want {
                 match self.try_alloc(NodeId(0), ZoneKind::Movable, None) {
                     Some(p) => {
@@ -303,6 +318,13 @@ impl Memory {
                 let p = self.nr_zram.pop().expect("longer than wanted");
                 self.free_frame(p);
             }
+            if self.nr_zram.len() < want {
+                return;
+            }
+        }
+        // What could not be had is tried again at the next occasion.
+        if self.nr_slab.len() == slab {
+            self.settled = (nodes, stored);
         }
     }
 
@@ -329,6 +351,7 @@ impl Memory {
         let z = self.zones.of(folio);
         if !self.frames.has(folio, flag::UNEVICTABLE) {
             self.lru_pages[z][usize::from(self.frames.is_file_lru(folio))] += 1;
+            self.lru_total += 1;
         }
         z
     }
@@ -341,6 +364,7 @@ impl Memory {
         let z = self.zones.of(folio);
         if !self.frames.has(folio, flag::UNEVICTABLE) {
             self.lru_pages[z][usize::from(self.frames.is_file_lru(folio))] -= 1;
+            self.lru_total -= 1;
         }
         self.lists.remove(folio, z);
     }
@@ -356,6 +380,12 @@ impl Memory {
     /// Folio pages of a zone on evictable lists: anonymous, file.
     pub fn zone_lru_pages(&self, z: ZoneId) -> [u64; 2] {
         self.lru_pages[z]
+    }
+
+    /// Folio pages on evictable lists of all zones.
+    #[inline]
+    pub fn nr_lru_pages(&self) -> u64 {
+        self.lru_total
     }
 
     /// Folio pages of a node on evictable lists: anonymous, file.

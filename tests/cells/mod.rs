@@ -1,0 +1,103 @@
+//! Small machines with one clear workload, shared by tests, benches and examples: what is
+//! timed there is the run whose digest is asserted here.
+
+#![allow(dead_code)] // Each of them uses a part.
+
+use mmsim_core::backing::device::DeviceConfig;
+use mmsim_core::base::time::{SimDuration, SimTime};
+use mmsim_core::machine::config::{
+    Kernel, MachineConfig, NodeConfig, SwapConfig, VmSysctl, ZoneConfig, ZoneKind,
+};
+use mmsim_core::machine::cost::CostModel;
+use mmsim_core::machine::{Machine, TaskConfig};
+use mmsim_core::policy::ReclaimPolicy;
+use mmsim_core::workload::{Op, Workload};
+use mmsim_lru::{Classic, ClassicConfig};
+use mmsim_workload::generators::{End, ZipfConfig, uniform};
+use mmsim_workload::sampler::RankMap;
+
+/// Pages of the large cells.
+pub(crate) const PAGES: u32 = 1 << 20;
+/// Frames of the cell at about 10 % memory.
+pub(crate) const FRAMES_10: u32 = 100_000;
+/// Frames of the cell at 50 % memory.
+pub(crate) const FRAMES_50: u32 = PAGES / 2;
+/// Frames of the cell at 98 % memory.
+pub(crate) const FRAMES_98: u32 = (PAGES as u64 * 98 / 100) as u32;
+
+/// A machine of one zone and one CPU with swap for all on a device that works on the
+/// caller's CPU and takes no memory of the machine; no readahead.
+pub(crate) fn machine_of(frames: u32, slots: u32, kernel: Kernel) -> MachineConfig {
+    let cpus = 1;
+    let device = DeviceConfig {
+        stored_bytes_per_page: 0,
+        ..DeviceConfig::preset("ramdisk", cpus).expect("a preset")
+    };
+    MachineConfig {
+        kernel,
+        cpus,
+        nodes: vec![NodeConfig {
+            zones: vec![ZoneConfig {
+                kind: ZoneKind::Normal,
+                managed: frames,
+                free_at_start: None,
+                watermarks: None,
+                lowmem_reserve: None,
+                pcp: None,
+                pcp_at_start: 0,
+            }],
+        }],
+        swap: Some(SwapConfig { slots, device }),
+        file_device: DeviceConfig::preset("nvme", cpus).expect("a preset"),
+        vm: VmSysctl { page_cluster: 0, ..VmSysctl::linux() },
+        memcgs: Vec::new(),
+        os_overhead: 0,
+        lru_batch: None,
+        batch_shift: 0,
+        quantum: SimDuration::from_millis(4),
+        run_ahead: SimDuration::from_micros(100),
+        cost: CostModel::measured(),
+    }
+}
+
+/// A process named `work` that starts at once.
+pub(crate) fn task(threads: Vec<Box<dyn Workload>>) -> Vec<TaskConfig> {
+    vec![TaskConfig { name: "work".into(), memcg: None, start: SimTime::ZERO, threads }]
+}
+
+/// Draws by zipf 0.9 over `pages` scattered pages, three writes in ten.
+pub(crate) fn zipf(pages: u32, accesses: u64, threads: u32) -> ZipfConfig {
+    ZipfConfig {
+        theta: 0.9,
+        map: RankMap::Scatter,
+        write_permille: 300,
+        threads,
+        end: End::Work(accesses),
+        ..uniform(pages, accesses)
+    }
+}
+
+/// The policy of Linux 6.12.
+pub(crate) fn classic(mem: &mut mmsim_core::memory::Memory) -> Box<dyn ReclaimPolicy> {
+    Box::new(Classic::new(ClassicConfig::V6_12, mem))
+}
+
+/// The cell that speed is stated for: zipf 0.9 over 2^20 pages with `frames` of memory.
+pub(crate) fn zipf_cell(frames: u32, accesses: u64) -> Machine {
+    let config = machine_of(frames, 2 * PAGES, Kernel::V6_12);
+    Machine::new(&config, task(zipf(PAGES, accesses, 1).workloads()), 1, classic)
+}
+
+/// Hands over a list of operations once.
+pub(crate) struct Script(pub(crate) Vec<Op>);
+
+impl Workload for Script {
+    fn fill(
+        &mut self,
+        _cx: &mmsim_core::workload::WorkloadCx,
+        _rng: &mut mmsim_core::base::rng::Rng,
+        ops: &mut Vec<Op>,
+    ) {
+        ops.append(&mut self.0);
+    }
+}

@@ -1,0 +1,129 @@
+//! Is a run repeatable, and is it the same whoever watches it and however it is cut?
+
+mod cells;
+
+use mmsim_core::base::event::{Observer, TraceEvent};
+use mmsim_core::base::time::{SimDuration, SimTime};
+use mmsim_core::base::vmstat::VmEvent;
+use mmsim_core::machine::config::{Kernel, MachineConfig};
+use mmsim_core::machine::result::RunResult;
+use mmsim_core::machine::{Machine, Watch};
+use mmsim_lru::{Classic, ClassicConfig, Random};
+
+const PAGES: u32 = 1 << 14;
+const ACCESSES: u64 = 60_000;
+
+fn config() -> MachineConfig {
+    cells::machine_of(PAGES / 2, 4 * PAGES, Kernel::V6_12)
+}
+
+fn machine(config: &MachineConfig, threads: u32) -> Machine {
+    let work = cells::zipf(PAGES, ACCESSES, threads).workloads();
+    Machine::new(config, cells::task(work), 1, cells::classic)
+}
+
+fn run(config: &MachineConfig, threads: u32) -> RunResult {
+    machine(config, threads).run(Watch::default())
+}
+
+struct Nothing;
+impl Observer for Nothing {
+    fn event(&mut self, _now: SimTime, _event: &TraceEvent) {}
+}
+
+/// Every way to watch, alone and all together: the same result, the digest included.
+#[test]
+fn watching_changes_nothing() {
+    let sample = || -> Option<(SimDuration, mmsim_core::machine::SampleFn)> {
+        Some((SimDuration::from_millis(1), Box::new(|_, _, _| {})))
+    };
+    for threads in [1, 3] {
+        let plain = run(&config(), threads);
+        assert!(plain.vmstat[VmEvent::WorkingsetRefaultAnon] > 1000, "{plain:?}");
+        for (what, watch) in [
+            ("nothing", Watch::default()),
+            ("observer", Watch { observer: Some(Box::new(Nothing)), ..Watch::default() }),
+            ("sampling", Watch { sample: sample(), ..Watch::default() }),
+            ("checks", Watch { check_every: 2000, ..Watch::default() }),
+            ("progress", Watch { progress: Some(Box::new(|_| {})), ..Watch::default() }),
+            ("recording", Watch { record_accesses: true, ..Watch::default() }),
+            (
+                "all",
+                Watch {
+                    observer: Some(Box::new(Nothing)),
+                    sample: sample(),
+                    check_every: 3000,
+                    progress: Some(Box::new(|_| {})),
+                    record_accesses: true,
+                },
+            ),
+        ] {
+            let mut m = machine(&config(), threads);
+            let watched = m.run(watch);
+            assert_eq!(watched, plain, "{what}, {threads} threads");
+            assert_eq!(m.digest(), plain.digest, "{what}, {threads} threads");
+            let recorded = m.recorded_accesses().len() as u64;
+            let all = if matches!(what, "recording" | "all") { plain.accesses } else { 0 };
+            assert_eq!(recorded, all, "{what}, {threads} threads");
+        }
+    }
+}
+
+/// A thread alone has nobody to run ahead of.
+#[test]
+fn run_ahead_of_nobody_is_exact() {
+    let ahead = run(&config(), 1);
+    let strict = run(&MachineConfig { run_ahead: SimDuration::ZERO, ..config() }, 1);
+    assert_eq!(ahead, strict);
+}
+
+/// Four threads on four CPUs: hits may overtake the other threads by 100 us, and refaults
+/// stay within 1 % of strict order.
+#[test]
+fn run_ahead_moves_refaults_by_less_than_one_percent() {
+    let of = |run_ahead| {
+        let c = MachineConfig { cpus: 4, run_ahead, ..config() };
+        let work = cells::zipf(PAGES, 4 * ACCESSES, 4).workloads();
+        let r = Machine::new(&c, cells::task(work), 1, cells::classic).run(Watch::default());
+        r.vmstat[VmEvent::WorkingsetRefaultAnon] as f64
+    };
+    let (ahead, strict) = (of(SimDuration::from_micros(100)), of(SimDuration::ZERO));
+    assert!(strict > 10_000.0, "{strict} refaults say little");
+    assert!((ahead / strict - 1.0).abs() <= 0.01, "{ahead} refaults against {strict}");
+}
+
+/// A slice ends only when somebody else wants the CPU. kswapd has a CPU of its own here:
+/// on one CPU it takes turns with the thread, and the slice is then part of the machine.
+#[test]
+fn half_the_slice_is_the_same_run() {
+    let whole = MachineConfig { cpus: 2, ..config() };
+    let half = MachineConfig { quantum: SimDuration(whole.quantum.0 / 2), ..whole.clone() };
+    assert_eq!(run(&whole, 1), run(&half, 1));
+}
+
+/// Three digests, written down. The test runs in debug and in release builds, and on
+/// whatever machine builds it: equal to the same literals they are equal to each other.
+/// A change that moves results on purpose changes them here and says so.
+#[test]
+fn golden_digests() {
+    let classic = |kernel, preset| {
+        let c = cells::machine_of(PAGES / 2, 4 * PAGES, kernel);
+        let work = cells::zipf(PAGES, ACCESSES, 2).workloads();
+        let policy = |mem: &mut _| Box::new(Classic::new(preset, mem)) as Box<_>;
+        Machine::new(&c, cells::task(work), 1, policy).run(Watch::default()).digest
+    };
+    let random = {
+        let work = cells::zipf(PAGES, ACCESSES, 1).workloads();
+        let policy = |mem: &mut _| Box::new(Random::new(mem, 1)) as Box<_>;
+        Machine::new(&config(), cells::task(work), 1, policy).run(Watch::default()).digest
+    };
+    let got = [
+        classic(Kernel::V5_5, ClassicConfig::V5_5),
+        classic(Kernel::V6_12, ClassicConfig::V6_12),
+        random,
+    ];
+    assert_eq!(
+        got.map(|d| format!("{d:016x}")),
+        ["877167332001c3ed", "5b45ee445ffec29a", "ae11ee3ecfa0a8f7"]
+    );
+}
