@@ -18,19 +18,32 @@ use crate::virt::pages::Entry;
 const MMAP_LOTSAMISS: u32 = 100;
 const MMAP_MISS_MAX: u32 = 1000;
 
+/// What is read at a time.
+#[derive(Clone, Copy, Debug)]
+struct Ahead {
+    /// First page.
+    start: u32,
+    /// Pages.
+    n: u32,
+    /// The page that is marked so that reading it reads on.
+    trigger: Option<u32>,
+    /// The page that has to get a frame.
+    must: Option<u32>,
+    /// The mapping whose fault it is, if any.
+    vma: Option<VmaId>,
+}
+
+impl Ahead {
+    /// No more than what is asked for.
+    fn only(index: u32, n: u32, vma: Option<VmaId>) -> Self {
+        Ahead { start: index, n, trigger: None, must: Some(index), vma }
+    }
+}
+
 impl Machine {
-    /// Reads pages of a file into the cache: those of `start..start + n` that are missing.
-    /// `trigger` is marked so that reading it reads on. `must` has to get a frame.
-    fn read_pages(
-        &mut self,
-        tid: ThreadId,
-        file: FileId,
-        start: u32,
-        n: u32,
-        trigger: Option<u32>,
-        must: Option<u32>,
-        vma: Option<VmaId>,
-    ) -> Flow {
+    /// Reads pages of a file into the cache, as far as they are missing.
+    fn read_pages(&mut self, tid: ThreadId, file: FileId, what: Ahead) -> Flow {
+        let Ahead { start, n, trigger, must, vma } = what;
         let (base, size) = (self.mem.files[file].base.0, self.mem.files[file].pages);
         // The frame that has to be there comes first: reclaim must not run half-way.
         let mut wanted = None;
@@ -114,7 +127,7 @@ impl Machine {
     fn sync_readahead(&mut self, tid: ThreadId, file: FileId, index: u32, req: u32) -> Flow {
         let max = self.mem.vm.ra_pages;
         if max == 0 {
-            return self.read_pages(tid, file, index, 1, None, Some(index), None);
+            return self.read_pages(tid, file, Ahead::only(index, 1, None));
         }
         let ra = self.mem.files[file].ra;
         let sequential = index == 0 || ra.prev.is_some_and(|p| index == p || index == p + 1);
@@ -125,7 +138,7 @@ impl Machine {
             // Cached history right before the miss makes it a stream.
             let history = self.cached_before(file, index, max);
             if history <= req {
-                return self.read_pages(tid, file, index, req.min(max), None, Some(index), None);
+                return self.read_pages(tid, file, Ahead::only(index, req.min(max), None));
             }
             let history = if history >= index { history * 2 } else { history };
             (index, (history + req).min(max), 1)
@@ -133,7 +146,8 @@ impl Machine {
         let f = &mut self.mem.files[file].ra;
         (f.start, f.size, f.async_size) = (start, size, async_size);
         let trigger = start + size - async_size;
-        self.read_pages(tid, file, start, size, Some(trigger), Some(index), None)
+        let ahead = Ahead { start, n: size, trigger: Some(trigger), must: Some(index), vma: None };
+        self.read_pages(tid, file, ahead)
     }
 
     fn cached_before(&self, file: FileId, index: u32, max: u32) -> u32 {
@@ -176,7 +190,11 @@ impl Machine {
         };
         let ra = &mut self.mem.files[file].ra;
         (ra.start, ra.size, ra.async_size) = (start, size, size);
-        let _ = self.read_pages(tid, file, start, size, Some(start), None, vma);
+        let _ = self.read_pages(
+            tid,
+            file,
+            Ahead { start, n: size, trigger: Some(start), must: None, vma },
+        );
     }
 
     /// Readahead of a mapped miss (`do_sync_mmap_readahead`).
@@ -184,21 +202,27 @@ impl Machine {
         let (file, index) = self.mem.file_at(at);
         let flags = self.mem.spaces.vma(vma).flags;
         let max = self.mem.vm.ra_pages;
-        let lone = Some(index);
         let flow = if flags.rand_read || max == 0 {
-            self.read_pages(tid, file, index, 1, None, lone, Some(vma))
+            self.read_pages(tid, file, Ahead::only(index, 1, Some(vma)))
         } else if flags.seq_read {
             self.sync_readahead(tid, file, index, 1)
         } else {
             let ra = &mut self.mem.files[file].ra;
             ra.mmap_miss = (ra.mmap_miss + 1).min(MMAP_MISS_MAX);
             if ra.mmap_miss > MMAP_LOTSAMISS {
-                self.read_pages(tid, file, index, 1, None, lone, Some(vma))
+                self.read_pages(tid, file, Ahead::only(index, 1, Some(vma)))
             } else {
                 let start = index.saturating_sub(max / 2);
                 (ra.start, ra.size, ra.async_size) = (start, max, max / 4);
                 let trigger = start + max - max / 4;
-                self.read_pages(tid, file, start, max, Some(trigger), lone, Some(vma))
+                let ahead = Ahead {
+                    start,
+                    n: max,
+                    trigger: Some(trigger),
+                    must: Some(index),
+                    vma: Some(vma),
+                };
+                self.read_pages(tid, file, ahead)
             }
         };
         if flow != Flow::Done {
@@ -209,12 +233,12 @@ impl Machine {
 
     /// Waits for a page that is being read; done if it is there.
     fn await_page(&mut self, tid: ThreadId, at: PageIdx) -> Flow {
-        if let Entry::Frame(folio) = self.mem.pages.entry(at) {
-            if self.mem.frames.has(folio, flag::LOCKED) {
-                let refault = self.mem.frames.has(folio, flag::WORKINGSET);
-                self.wait_for_folio(tid, folio, refault);
-                return Flow::Blocked;
-            }
+        if let Entry::Frame(folio) = self.mem.pages.entry(at)
+            && self.mem.frames.has(folio, flag::LOCKED)
+        {
+            let refault = self.mem.frames.has(folio, flag::WORKINGSET);
+            self.wait_for_folio(tid, folio, refault);
+            return Flow::Blocked;
         }
         // There already: a synchronous device.
         Flow::Again
@@ -225,10 +249,10 @@ impl Machine {
         let (file, index) = self.mem.file_at(at);
         let ra = &mut self.mem.files[file].ra;
         ra.mmap_miss = ra.mmap_miss.saturating_sub(1);
-        if let Entry::Frame(folio) = self.mem.pages.entry(at) {
-            if self.mem.frames.test_clear(folio, flag::RA_TRIGGER) {
-                self.async_readahead(tid, file, index, Some(vma));
-            }
+        if let Entry::Frame(folio) = self.mem.pages.entry(at)
+            && self.mem.frames.test_clear(folio, flag::RA_TRIGGER)
+        {
+            self.async_readahead(tid, file, index, Some(vma));
         }
     }
 

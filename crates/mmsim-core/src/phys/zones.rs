@@ -391,12 +391,10 @@ fn pcp_sizes(z: &Zone, config: &MachineConfig) -> (u32, u32) {
     let batch = pcp_batch(z.managed.into()).max(1);
     let cpus = u64::from(config.cpus.max(1));
     let f = u64::from(config.vm.percpu_pagelist_high_fraction);
-    let base = if f > 0 {
-        u64::from(z.managed) / f / cpus
-    } else if config.kernel <= Kernel::V5_9 {
-        6 * u64::from(batch)
-    } else {
-        z.watermark[1] / cpus
+    let base = match u64::from(z.managed).checked_div(f) {
+        Some(share) => share / cpus,
+        None if config.kernel <= Kernel::V5_9 => 6 * u64::from(batch),
+        None => z.watermark[1] / cpus,
     };
     let high =
         if f == 0 && config.kernel <= Kernel::V5_9 { base } else { base.max(4 * u64::from(batch)) };
