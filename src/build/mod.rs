@@ -126,6 +126,15 @@ mod workloads;
 pub fn machine(run: &RunSpec) -> Result<Machine, Error> {
     let policy = Policy::resolve(&run.policy)
         .map_err(|e| Error::plain(format!("reclaim.{}: {}", e.key, e.message)))?;
+    machine_with(run, |mem| policy.create(mem, run.seed))
+}
+
+/// Builds the machine of one run with a policy of the caller's own instead of the one that
+/// the run names. `policy` gets the memory to create its lists in.
+pub fn machine_with(
+    run: &RunSpec,
+    policy: impl FnOnce(&mut Memory) -> Box<dyn ReclaimPolicy>,
+) -> Result<Machine, Error> {
     let groups: BTreeMap<&str, usize> =
         run.machine.memcgs.iter().enumerate().map(|(i, m)| (m.name.as_str(), i)).collect();
     let mut tasks = Vec::new();
@@ -141,7 +150,7 @@ pub fn machine(run: &RunSpec) -> Result<Machine, Error> {
         }
     }
     check_size(run, &tasks)?;
-    Ok(Machine::new(&run.machine, tasks, run.seed, |mem| policy.create(mem, run.seed)))
+    Ok(Machine::new(&run.machine, tasks, run.seed, policy))
 }
 
 /// A machine that cannot hold what its workloads need at the same time is refused.
