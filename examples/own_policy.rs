@@ -1,10 +1,10 @@
 //! A policy of one's own beside that of Linux 6.12: SIEVE, on anonymous memory by a zipf law.
 //!
-//! SIEVE keeps folios in order of arrival. A hand goes from the tail to the head: a folio that was
-//! used since the hand met it stays where it is, any other is evicted, and after the head the hand
-//! begins at the tail anew. What the hand has passed is one list here, what lies before it another.
+//! SIEVE keeps folios in order of arrival. A hand goes from the tail to the head, over and over:
+//! a folio that was used since it was met last stays where it is, any other is evicted. What lies
+//! before the hand is one list here, what it has passed another.
 
-use mmsim::base::id::{ListId, NodeId};
+use mmsim::base::id::ListId;
 use mmsim::base::vmstat::VmEvent;
 use mmsim::build::{Catalogue, machine, machine_with};
 use mmsim::machine::Watch;
@@ -12,22 +12,12 @@ use mmsim::memory::{Evicting, Memory};
 use mmsim::phys::frames::FolioId;
 use mmsim::policy::{Arrival, Departure, ReclaimOutcome, ReclaimPolicy, ReclaimRequest};
 
-/// Per node: folios before the hand, and folios it has passed.
-pub struct Sieve(Vec<[ListId; 2]>);
+/// Per node: the folios before the hand, and those it has passed.
+pub(crate) struct Sieve(Vec<[ListId; 2]>);
 
 impl Sieve {
-    pub fn new(mem: &mut Memory) -> Self {
-        let nodes = mem.zones.nr_nodes();
-        Sieve((0..nodes).map(|_| [mem.lists.create(), mem.lists.create()]).collect())
-    }
-
-    /// The folio under the hand, taken off its list.
-    fn next(&mut self, mem: &mut Memory, node: NodeId) -> Option<FolioId> {
-        let lists = &mut self.0[usize::from(node.0)];
-        if mem.lists.len(lists[0]) == 0 {
-            lists.swap(0, 1);
-        }
-        mem.lru_pop_tail(lists[0])
+    pub(crate) fn new(mem: &mut Memory) -> Self {
+        Sieve((0..mem.zones.nr_nodes()).map(|_| [(); 2].map(|()| mem.lists.create())).collect())
     }
 }
 
@@ -43,18 +33,22 @@ impl ReclaimPolicy for Sieve {
 
     fn reclaim(&mut self, mem: &mut Memory, req: &ReclaimRequest) -> ReclaimOutcome {
         mem.lru_drain(self);
+        let lists = &mut self.0[usize::from(req.node.0)];
         let mut out = ReclaimOutcome::default();
-        let [anon, file] = mem.node_lru_pages(req.node);
-        let how =
-            Evicting { may_writepage: req.may_writepage, may_write_file: true, clean_only: false };
-        while out.scanned < ((anon + file) >> req.priority).max(32) && out.reclaimed < req.target {
-            let Some(folio) = self.next(mem, req.node) else { break };
+        let most = (mem.node_lru_pages(req.node).iter().sum::<u64>() >> req.priority).max(32);
+        let may_writepage = req.may_writepage;
+        let how = Evicting { may_writepage, may_write_file: true, clean_only: false };
+        while out.scanned < most && out.reclaimed < req.target {
+            if mem.lists.len(lists[0]) == 0 {
+                lists.swap(0, 1);
+            }
+            let Some(folio) = mem.lru_pop_tail(lists[0]) else { break };
             mem.charge_scan(1);
             out.scanned += 1;
             if mem.references(folio, None).count == 0 && mem.evict(folio, how, None).is_ok() {
                 out.reclaimed += 1;
             } else {
-                mem.lru_add_head(self.0[usize::from(req.node.0)][1], folio);
+                mem.lru_add_head(lists[1], folio);
             }
         }
         mem.charge_batch(out.reclaimed);
@@ -63,7 +57,7 @@ impl ReclaimPolicy for Sieve {
     }
 }
 
-pub fn table() -> Result<String, mmsim::Error> {
+pub(crate) fn table() -> Result<String, mmsim::Error> {
     let mut text = String::from("policy         swap-ins  swap-outs  simulated s\n");
     let scenario = mmsim::Scenario::from_str(include_str!("own_policy.toml"), "own_policy.toml")?;
     let run = &scenario.expand(&Catalogue)?[0];
@@ -78,6 +72,5 @@ pub fn table() -> Result<String, mmsim::Error> {
 
 #[allow(dead_code, clippy::print_stdout, reason = "a program, and a module of its test")]
 fn main() -> Result<(), mmsim::Error> {
-    print!("{}", table()?);
-    Ok(())
+    table().map(|text| print!("{text}"))
 }

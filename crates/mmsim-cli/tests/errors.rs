@@ -68,12 +68,7 @@ fn keys_and_values() {
 #[test]
 fn policies() {
     let variant = |v: &str| format!("[[variant]]\nname = \"v\"\n{v}\n\n[[task]]");
-    fails(
-        "unknown-preset",
-        "[[task]]",
-        &variant("reclaim = { preset = \"classic-v6.21\" }"),
-        2,
-    );
+    fails("unknown-preset", "[[task]]", &variant("reclaim = { preset = \"classic-v6.21\" }"), 2);
     fails(
         "unknown-knob",
         "[[task]]",

@@ -172,9 +172,8 @@ fn a_series_is_a_table() {
         assert_eq!(header.last() == Some(&"run"), runs > 1);
         let names: BTreeSet<&str> = header.iter().copied().collect();
         assert_eq!(names.len(), header.len(), "a column twice");
-        let rows: Vec<Vec<u64>> = lines
-            .map(|l| l.iter().map(|v| v.parse().expect("a whole number")).collect())
-            .collect();
+        let rows: Vec<Vec<u64>> =
+            lines.map(|l| l.iter().map(|v| v.parse().expect("a whole number")).collect()).collect();
         assert!(rows.iter().all(|r| r.len() == header.len()));
         let vmstat = report["runs"][0]["vmstat"].as_object().expect("counters");
         let column = |name: &str| header.iter().position(|h| *h == name).expect("a column");

@@ -155,7 +155,8 @@ impl Memory {
     fn pageout(&mut self, folio: FolioId) -> bool {
         self.frames.clear(folio, flag::DIRTY);
         self.count(VmEvent::NrVmscanWrite, 1);
-        self.emit(|| TraceEvent::MmVmscanWriteFolio { pfn: folio, file: false });
+        let file = self.frames.kind(folio) != FrameKind::Anon;
+        self.emit(|| TraceEvent::MmVmscanWriteFolio { pfn: folio, file });
         if self.frames.kind(folio) == FrameKind::Anon {
             let memcg = self.frames.memcg(folio);
             self.count_in(memcg, VmEvent::PswpOut, 1);

@@ -21,7 +21,9 @@ use crate::backing::cache::Files;
 use crate::backing::device::Device;
 use crate::backing::swap::Swap;
 use crate::base::event::{TraceEvent, Tracer};
-use crate::base::id::{AsId, CpuId, IndexVec, ListId, MemcgId, NodeId, PageIdx, Pfn, SwapSlot, ZoneId};
+use crate::base::id::{
+    AsId, CpuId, IndexVec, ListId, MemcgId, NodeId, PageIdx, Pfn, SwapSlot, ZoneId,
+};
 use crate::base::time::{SimDuration, SimTime};
 use crate::base::vmstat::{VmEvent, VmStat};
 use crate::machine::config::{Kernel, MachineConfig, VmSysctl, ZoneKind};
