@@ -50,11 +50,7 @@ impl Policy {
             c.set(&k.key, &k.value.to_string())
                 .map_err(|e| KnobError { key: k.key.clone(), message: e.to_string() })?;
         }
-        if let Err(e) = c.validate() {
-            // The last knob written is the one that made the whole contradict itself.
-            let key = spec.knobs.last().map_or_else(|| "preset".into(), |k| k.key.clone());
-            return Err(KnobError { key, message: e.to_string() });
-        }
+        c.validate().map_err(|e| KnobError { key: culprit(&e, spec), message: e.to_string() })?;
         Ok(Policy::Classic(c))
     }
 
@@ -76,6 +72,22 @@ impl Policy {
             Policy::Random => Vec::new(),
         }
     }
+}
+
+/// The knob of a contradiction that the user wrote: the one that it names, else the one
+/// that would have to change, else the last, which made the whole contradict itself.
+fn culprit(e: &lru_config::KnobError, spec: &PolicySpec) -> String {
+    let written = |text: &str| {
+        let name = text.split(' ').next().unwrap_or_default();
+        spec.knobs.iter().find(|k| k.key == name)
+    };
+    let knob = match e {
+        lru_config::KnobError::Contradiction { setting, instead, .. } => {
+            written(setting).or_else(|| written(instead))
+        }
+        _ => None,
+    };
+    knob.or(spec.knobs.last()).map_or_else(|| "preset".into(), |k| k.key.clone())
 }
 
 const RANDOM: &str = "random";
