@@ -64,7 +64,7 @@ pub(crate) fn table() -> Result<String, mmsim::Error> {
     let sieve = machine_with(run, |mem| Box::new(Sieve::new(mem)))?;
     for (name, mut machine) in [("classic-v6.12", machine(run)?), ("sieve", sieve)] {
         let r = machine.run(Watch { check_every: 1024, ..Watch::default() });
-        let [ins, outs] = [VmEvent::PswpIn, VmEvent::PswpOut].map(|e| r.vmstat.get(e));
+        let [ins, outs] = [VmEvent::PswpIn, VmEvent::PswpOut].map(|e| r.vmstat[e]);
         text += &format!("{name:13} {ins:9}  {outs:9}  {:11.3}\n", r.sim_time.0 as f64 / 1e9);
     }
     Ok(text)

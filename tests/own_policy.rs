@@ -5,6 +5,10 @@ mod own_policy;
 
 #[test]
 fn the_example_prints_this() {
-    let expected = "";
+    let expected = "\
+policy         swap-ins  swap-outs  simulated s
+classic-v6.12     75474      92652        0.933
+sieve             64903      82371        0.802
+";
     assert_eq!(own_policy::table().unwrap_or_else(|e| panic!("{e}")), expected);
 }
