@@ -3,6 +3,7 @@
 //! A victim is a frame drawn uniformly from the node until one is met that holds a listed
 //! folio; accessed bits are never asked. The draws come from a stream of their own.
 
+use crate::formulas::SWAP_CLUSTER_MAX;
 use crate::shrink::{BatchStats, Fate, Judgement, Shrinking, shrink_folio};
 use mmsim_core::base::id::{ListId, MemcgId, NodeId, Pfn};
 use mmsim_core::base::rng::Rng;
@@ -13,8 +14,6 @@ use mmsim_core::policy::{
     Arrival, Departure, LruSnapshot, ReclaimOutcome, ReclaimPolicy, ReclaimRequest, Reclaimer,
 };
 
-/// Victims per step, as many as a batch of the kernel's.
-const BATCH: u64 = 32;
 /// Draws that may miss in a row before a step gives up.
 const TRIES: u64 = 4096;
 
@@ -22,13 +21,16 @@ const TRIES: u64 = 4096;
 pub struct Random {
     lists: Vec<ListId>,
     rng: Rng,
+    /// Victims per step, as many as a batch of the kernel's.
+    cluster: u64,
 }
 
 impl Random {
     /// The policy for a machine with the memory `mem`.
     pub fn new(mem: &mut Memory, seed: u64) -> Self {
         let lists = (0..mem.zones.nr_nodes()).map(|_| mem.lists.create()).collect();
-        Random { lists, rng: Rng::for_purpose(seed, "policy/random") }
+        let cluster = (SWAP_CLUSTER_MAX >> mem.batch_shift).max(1);
+        Random { lists, rng: Rng::for_purpose(seed, "policy/random"), cluster }
     }
 
     /// A listed folio of the node, drawn uniformly.
@@ -72,7 +74,7 @@ impl ReclaimPolicy for Random {
         mem.lru_drain(self);
         let mut out = ReclaimOutcome::default();
         let mut stats = BatchStats::default();
-        for _ in 0..BATCH {
+        for _ in 0..self.cluster {
             let Some(folio) = self.draw(mem, req) else { break };
             mem.lru_del(folio);
             let file = mem.frames.is_file_lru(folio);

@@ -82,11 +82,7 @@ impl Machine {
             if self.throttled(tid, node) {
                 return Got::Blocked;
             }
-            let begin = self.mem.now;
-            let (reclaimed, congested) = self.direct_reclaim(tid, highest, node);
-            let stall = self.mem.now.since(begin);
-            self.latency[2].add(stall);
-            self.psi.stalled(self.mem.cpu.0.into(), begin, self.mem.now);
+            let reclaimed = self.stall_in_direct_reclaim(tid, highest, node);
             if let Some(p) = self.mem.try_alloc(node, highest, Some(Mark::Min)) {
                 self.threads[tid].no_progress = 0;
                 return Got::Frame(p);
@@ -106,12 +102,43 @@ impl Machine {
                 return self.out_of_memory(tid, None);
             }
             // Under asynchronous writes nothing can be freed until some have ended.
-            let _ = congested;
             if reclaimed == 0 {
                 self.sleep(tid, SimDuration::from_millis(1), true);
                 return Got::Blocked;
             }
         }
+    }
+
+    /// A charged frame for a page that is read ahead (`__GFP_NORETRY`): one direct reclaim at
+    /// most, no waiting, no killing. `None`: the page is not worth it.
+    pub(super) fn alloc_speculative(&mut self, tid: ThreadId) -> Option<Pfn> {
+        let memcg = self.mem.spaces[self.threads[tid].space].memcg;
+        if !self.mem.memcgs.fits(memcg) {
+            return None;
+        }
+        let (node, highest) = (self.home_node(), ZoneKind::Movable);
+        let pfn = self.mem.try_alloc(node, highest, Some(Mark::Low)).or_else(|| {
+            self.wake_kswapds(highest);
+            self.mem.try_alloc(node, highest, Some(Mark::Min)).or_else(|| {
+                if !self.allow_direct_reclaim(node) {
+                    return None;
+                }
+                self.stall_in_direct_reclaim(tid, highest, node);
+                self.mem.try_alloc(node, highest, Some(Mark::Min))
+            })
+        })?;
+        self.mem.frames.set_memcg(pfn, memcg);
+        self.mem.memcgs.charge(memcg, 1);
+        Some(pfn)
+    }
+
+    /// Direct reclaim with its stall accounted. Returns the pages freed.
+    fn stall_in_direct_reclaim(&mut self, tid: ThreadId, highest: ZoneKind, node: NodeId) -> u64 {
+        let begin = self.mem.now;
+        let reclaimed = self.direct_reclaim(tid, highest, node);
+        self.latency[2].add(self.mem.now.since(begin));
+        self.psi.stalled(self.mem.cpu.0.into(), begin, self.mem.now);
+        reclaimed
     }
 
     /// Whether all reclaimable pages together would satisfy the min watermark somewhere.
@@ -121,7 +148,9 @@ impl Machine {
         mem.zones.ids().any(|z| {
             let [anon, file] = mem.zone_lru_pages(z);
             let zone = &mem.zones[z];
-            let available = zone.free + file + if swap { anon } else { 0 };
+            // Linux keeps pages whose owner went on their lists until their write ends.
+            let free = zone.free + mem.nr_orphans[z];
+            let available = free + file + if swap { anon } else { 0 };
             let mark = zone.watermark[0] + zone.lowmem_reserve[highest as usize];
             zone.kind <= highest && available > mark
         })
@@ -151,8 +180,8 @@ impl Machine {
     }
 
     /// One direct reclaim: priorities 12 down to 0 until 32 pages were freed. Returns the
-    /// pages freed, and whether everything dirty that was met is congested.
-    fn direct_reclaim(&mut self, tid: ThreadId, highest: ZoneKind, node: NodeId) -> (u64, bool) {
+    /// pages freed.
+    fn direct_reclaim(&mut self, tid: ThreadId, highest: ZoneKind, node: NodeId) -> u64 {
         let stall = match highest {
             ZoneKind::Dma => VmEvent::AllocStallDma,
             ZoneKind::Dma32 => VmEvent::AllocStallDma32,
@@ -161,7 +190,6 @@ impl Machine {
         };
         self.mem.emit(|| TraceEvent::MmVmscanDirectReclaimBegin { thread: tid, order: 0 });
         self.mem.now += self.mem.cost.t_direct_reclaim_entry;
-        let mut congested = false;
         let mut total = 0;
         let (mut force, mut low) = (false, false);
         loop {
@@ -188,7 +216,6 @@ impl Machine {
                     total += out.reclaimed;
                     skipped[0] |= out.skipped_deactivate;
                     skipped[1] |= out.low_skipped;
-                    congested = self.mem.node_flags[n].congested;
                     if out.stats.file_taken > 0 && out.stats.unqueued_dirty == out.stats.taken {
                         self.wake_flusher();
                     }
@@ -217,7 +244,7 @@ impl Machine {
         }
         self.queue_io();
         self.mem.emit(|| TraceEvent::MmVmscanDirectReclaimEnd { thread: tid, nr_reclaimed: total });
-        (total, congested)
+        total
     }
 
     /// A whole pass in steps, with the interrupts that fall between them.

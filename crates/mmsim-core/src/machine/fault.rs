@@ -365,7 +365,7 @@ impl Machine {
 
     /// Reads a window of slots around the wanted one into the swap cache, and waits.
     fn swap_in_window(&mut self, tid: ThreadId, page: PageIdx, slot: SwapSlot, vma: VmaId) -> Flow {
-        // The wanted page must get a frame; the others only if it is easy.
+        // The wanted page must get a frame; the others only if it costs no wait.
         let wanted = frame_or_return!(self.alloc_user(tid));
         // Reclaim on the way changes nothing about a swap entry; the page is still out.
         self.major(tid);
@@ -384,20 +384,8 @@ impl Machine {
             let pfn = if s == slot {
                 wanted
             } else {
-                let node = self.home_node();
-                let highest = super::config::ZoneKind::Movable;
-                let min = Some(crate::phys::zones::Mark::Min);
-                match self.mem.try_alloc(node, highest, min) {
-                    Some(p) => {
-                        let memcg = self.mem.spaces[self.threads[tid].space].memcg;
-                        if !self.mem.memcgs.fits(memcg) {
-                            self.mem.free_frame(p);
-                            continue;
-                        }
-                        self.mem.frames.set_memcg(p, memcg);
-                        self.mem.memcgs.charge(memcg, 1);
-                        p
-                    }
+                match self.alloc_speculative(tid) {
+                    Some(p) => p,
                     None => continue,
                 }
             };
@@ -534,6 +522,14 @@ impl Machine {
         write: bool,
         shared: bool,
     ) -> (Flow, FaultKind) {
+        let major = self.threads[tid].fault.is_some_and(|f| f.2);
+        // Neighbours that are cached are mapped first, the page itself among them.
+        if !write && self.fault_around(page, at, vma) {
+            self.mem.now +=
+                if major { self.mem.cost.t_major_cpu } else { self.mem.cost.t_minor_map };
+            let kind = if major { FaultKind::FileMajor } else { FaultKind::FileMinor };
+            return (Flow::Done, kind);
+        }
         let folio = match self.mem.pages.entry(at) {
             Entry::Frame(f) => f,
             _ => {
@@ -542,7 +538,6 @@ impl Machine {
                 return (flow, FaultKind::FileMajor);
             }
         };
-        let major = self.threads[tid].fault.is_some_and(|f| f.2);
         let kind = if major { FaultKind::FileMajor } else { FaultKind::FileMinor };
         if !major {
             self.mmap_hit(tid, at, vma);
@@ -573,42 +568,45 @@ impl Machine {
             self.balance_dirty_pages(tid);
         }
         self.mem.map(page, folio, bits);
-        if !write {
-            self.fault_around(page, at, vma);
-        }
         (Flow::Done, kind)
     }
 
-    /// Maps the other cached pages of the aligned group around a read fault.
-    fn fault_around(&mut self, page: PageIdx, at: PageIdx, vma: VmaId) {
+    /// Maps the cached pages of the aligned group around a read fault (`fault_around_bytes`);
+    /// true if the page itself was among them. Each page met says that reading around paid:
+    /// it takes back one of the misses that switch readahead off, in 6.12 unless the page was
+    /// evicted lately.
+    fn fault_around(&mut self, page: PageIdx, at: PageIdx, vma: VmaId) -> bool {
         let n = self.mem.vm.fault_around.max(1);
         if n == 1 {
-            return;
+            return false;
         }
         let v = self.mem.spaces.vma(vma);
-        let (start, end, v_start) = (v.start.0, v.end().0, v.start);
-        let group = page.group().first().0;
-        // Aligned by the offset within the mapping's page table, as the kernel aligns addresses.
-        let first = (page.0 & !(n - 1)).max(start).max(group);
-        let last = (page.0 | (n - 1)).min(end - 1).min(group + 511);
-        let _ = v_start;
+        let table = page.group().first().0;
+        let first = (page.0 & !(n - 1)).max(v.start.0).max(table);
+        let last = (page.0 | (n - 1)).min(v.end().0 - 1).min(table + 511);
+        let (file, _) = self.mem.file_at(at);
+        let (base, pages) = (self.mem.files[file].base.0, self.mem.files[file].pages);
+        let (mut met, mut mapped) = (0, false);
         for p in first..=last {
-            let p = PageIdx(p);
-            if self.mem.pages.entry(p) != Entry::None {
+            let there = at.0.wrapping_add(p).wrapping_sub(page.0);
+            if there < base || there >= base + pages {
                 continue;
             }
-            let there = PageIdx(at.0.wrapping_add(p.0).wrapping_sub(page.0));
-            let (file, _) = self.mem.file_at(at);
-            let f = &self.mem.files[file];
-            if there.0 < f.base.0 || there.0 >= f.base.0 + f.pages {
+            let Entry::Frame(folio) = self.mem.pages.entry(PageIdx(there)) else { continue };
+            if self.mem.frames.has(folio, flag::LOCKED | flag::RA_TRIGGER) {
                 continue;
             }
-            if let Entry::Frame(folio) = self.mem.pages.entry(there) {
-                if !self.mem.frames.has(folio, flag::LOCKED | flag::RA_TRIGGER) {
-                    self.mem.map(p, folio, pte::YOUNG);
-                }
+            let lately =
+                self.mem.kernel >= Kernel::V6_12 && self.mem.frames.has(folio, flag::WORKINGSET);
+            met += u32::from(!lately);
+            if self.mem.pages.entry(PageIdx(p)) == Entry::None {
+                self.mem.map(PageIdx(p), folio, pte::YOUNG);
+                mapped |= p == page.0;
             }
         }
+        let ra = &mut self.mem.files[file].ra;
+        ra.mmap_miss = ra.mmap_miss.saturating_sub(met);
+        mapped
     }
 
     /// Blocks a thread until a folio was read. A refault of a page that was in use before

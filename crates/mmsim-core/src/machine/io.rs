@@ -5,7 +5,6 @@
 
 use super::Machine;
 use super::alloc::Got;
-use super::config::ZoneKind;
 use super::fault::Flow;
 use crate::backing::cache::{initial_window, next_window};
 use crate::backing::device::Io;
@@ -13,7 +12,6 @@ use crate::base::id::{FileId, PageIdx, Pfn, ThreadId, VmaId};
 use crate::base::vmstat::VmEvent;
 use crate::memory::IoDone;
 use crate::phys::frames::flag;
-use crate::phys::zones::Mark;
 use crate::policy::ArrivalKind;
 use crate::virt::pages::Entry;
 
@@ -55,7 +53,7 @@ impl Machine {
                     wanted = None;
                     p
                 }
-                _ => match self.try_alloc_charged(tid) {
+                _ => match self.alloc_speculative(tid) {
                     Some(p) => p,
                     None => break,
                 },
@@ -85,18 +83,6 @@ impl Machine {
         self.queue_io();
         self.mem.settle_kernel();
         Flow::Done
-    }
-
-    fn try_alloc_charged(&mut self, tid: ThreadId) -> Option<Pfn> {
-        let memcg = self.mem.spaces[self.threads[tid].space].memcg;
-        if !self.mem.memcgs.fits(memcg) {
-            return None;
-        }
-        let node = self.home_node();
-        let p = self.mem.try_alloc(node, ZoneKind::Movable, Some(Mark::Low))?;
-        self.mem.frames.set_memcg(p, memcg);
-        self.mem.memcgs.charge(memcg, 1);
-        Some(p)
     }
 
     fn submit_file_reads(&mut self, base: u32, run: &[(u32, Pfn)]) {
@@ -132,8 +118,9 @@ impl Machine {
         }
         let ra = self.mem.files[file].ra;
         let sequential = index == 0 || ra.prev.is_some_and(|p| index == p || index == p + 1);
-        let (start, size) = if sequential || req > max {
-            (index, initial_window(req, max))
+        let (start, size, async_size) = if sequential || req > max {
+            let size = initial_window(req, max);
+            (index, size, if size > req { size - req } else { size / 2 })
         } else {
             // Cached history right before the miss makes it a stream.
             let history = self.cached_before(file, index, max);
@@ -141,9 +128,8 @@ impl Machine {
                 return self.read_pages(tid, file, index, req.min(max), None, Some(index), None);
             }
             let history = if history >= index { history * 2 } else { history };
-            (index, initial_window((history + req).min(max), max))
+            (index, (history + req).min(max), 1)
         };
-        let async_size = if size > req { size - req } else { size / 2 };
         let f = &mut self.mem.files[file].ra;
         (f.start, f.size, f.async_size) = (start, size, async_size);
         let trigger = start + size - async_size;
@@ -160,22 +146,36 @@ impl Machine {
             .count() as u32
     }
 
+    fn cached_after(&self, file: FileId, index: u32, max: u32) -> u32 {
+        let f = &self.mem.files[file];
+        let left = f.pages - index - 1;
+        (0..max.min(left))
+            .take_while(|k| {
+                let at = PageIdx(f.base.0 + index + 1 + k);
+                matches!(self.mem.pages.entry(at), Entry::Frame(_))
+            })
+            .count() as u32
+    }
+
     /// The marked page was read: read the next window.
     fn async_readahead(&mut self, tid: ThreadId, file: FileId, index: u32, vma: Option<VmaId>) {
         let max = self.mem.vm.ra_pages;
         if max == 0 {
             return;
         }
-        let ra = &mut self.mem.files[file].ra;
-        if index == ra.start + ra.size - ra.async_size || index == ra.start + ra.size {
-            ra.start += ra.size;
-            ra.size = next_window(ra.size.max(1), max);
+        let ra = self.mem.files[file].ra;
+        let (start, size) = if index == ra.start + ra.size - ra.async_size {
+            (ra.start + ra.size, next_window(ra.size.max(1), max).max(ra.size))
         } else {
-            ra.start = index + 1;
-            ra.size = initial_window(1, max);
-        }
-        ra.async_size = ra.size;
-        let (start, size) = (ra.start, ra.size);
+            // A mark of some other stream: what is cached behind it was its window.
+            let cached = self.cached_after(file, index, max);
+            if cached >= max {
+                return;
+            }
+            (index + 1 + cached, next_window(cached + 1 + 1, max))
+        };
+        let ra = &mut self.mem.files[file].ra;
+        (ra.start, ra.size, ra.async_size) = (start, size, size);
         let _ = self.read_pages(tid, file, start, size, Some(start), None, vma);
     }
 

@@ -501,7 +501,9 @@ impl Machine {
                 a + f
             })
             .sum();
-        self.peak_resident = self.peak_resident.max(resident);
+        // Pages that wait for their list are resident too.
+        let waiting = self.mem.batches.nr_waiting();
+        self.peak_resident = self.peak_resident.max(resident + waiting);
     }
 
     /// `memory.high`: the thread reclaims for its group and sleeps before it goes on.

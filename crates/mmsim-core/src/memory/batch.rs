@@ -42,6 +42,10 @@ impl Batches {
             cpus: vec![CpuBatches::default(); config.cpus as usize],
         }
     }
+    /// How many folios wait in some batch to be added.
+    pub fn nr_waiting(&self) -> u64 {
+        self.cpus.iter().map(|c| c.add.len() as u64).sum()
+    }
     /// Folios that wait in some batch to be added.
     pub fn waiting(&self) -> impl Iterator<Item = FolioId> + '_ {
         self.cpus.iter().flat_map(|c| c.add.iter().map(|a| a.0))

@@ -130,6 +130,8 @@ impl Memory {
         self.memcgs.uncharge(self.frames.memcg(folio), 1);
         if self.frames.has(folio, flag::WRITEBACK | flag::LOCKED) {
             self.frames.set(folio, flag::ORPHAN);
+            let z = self.zones.of(folio);
+            self.nr_orphans[z] += 1;
             return;
         }
         self.drop_swapcache(folio);
@@ -224,6 +226,8 @@ impl Memory {
     /// Frees a folio whose owner went while a device worked on it.
     fn bury(&mut self, folio: FolioId) {
         self.frames.clear(folio, flag::ORPHAN);
+        let z = self.zones.of(folio);
+        self.nr_orphans[z] -= 1;
         self.drop_swapcache(folio);
         self.free_frame(folio);
     }

@@ -111,7 +111,8 @@ pub struct ReclaimOutcome {
     pub skipped_deactivate: bool,
     /// A group was spared for its `memory.low`.
     pub low_skipped: bool,
-    /// Cache trimming was in force and freed nothing.
+    /// Cache trimming was in force and freed nothing, and kswapd is to start over without it if
+    /// its whole run went like that.
     pub cache_trim_failed: bool,
     /// What the scans met.
     pub stats: PassStats,
