@@ -97,12 +97,12 @@ impl Machine {
 
     /// The fault had to read: counted once.
     pub(super) fn major(&mut self, tid: ThreadId) {
-        if let Some(f) = &mut self.threads[tid].fault {
-            if !f.2 {
-                f.2 = true;
-                let memcg = self.mem.spaces[self.threads[tid].space].memcg;
-                self.mem.count_in(memcg, VmEvent::PgMajFault, 1);
-            }
+        if let Some(f) = &mut self.threads[tid].fault
+            && !f.2
+        {
+            f.2 = true;
+            let memcg = self.mem.spaces[self.threads[tid].space].memcg;
+            self.mem.count_in(memcg, VmEvent::PgMajFault, 1);
         }
     }
 

@@ -21,6 +21,7 @@ const MMAP_MISS_MAX: u32 = 1000;
 impl Machine {
     /// Reads pages of a file into the cache: those of `start..start + n` that are missing.
     /// `trigger` is marked so that reading it reads on. `must` has to get a frame.
+    #[allow(clippy::too_many_arguments, reason = "one call, spelled out")]
     fn read_pages(
         &mut self,
         tid: ThreadId,
@@ -209,12 +210,12 @@ impl Machine {
 
     /// Waits for a page that is being read; done if it is there.
     fn await_page(&mut self, tid: ThreadId, at: PageIdx) -> Flow {
-        if let Entry::Frame(folio) = self.mem.pages.entry(at) {
-            if self.mem.frames.has(folio, flag::LOCKED) {
-                let refault = self.mem.frames.has(folio, flag::WORKINGSET);
-                self.wait_for_folio(tid, folio, refault);
-                return Flow::Blocked;
-            }
+        if let Entry::Frame(folio) = self.mem.pages.entry(at)
+            && self.mem.frames.has(folio, flag::LOCKED)
+        {
+            let refault = self.mem.frames.has(folio, flag::WORKINGSET);
+            self.wait_for_folio(tid, folio, refault);
+            return Flow::Blocked;
         }
         // There already: a synchronous device.
         Flow::Again
@@ -225,10 +226,10 @@ impl Machine {
         let (file, index) = self.mem.file_at(at);
         let ra = &mut self.mem.files[file].ra;
         ra.mmap_miss = ra.mmap_miss.saturating_sub(1);
-        if let Entry::Frame(folio) = self.mem.pages.entry(at) {
-            if self.mem.frames.test_clear(folio, flag::RA_TRIGGER) {
-                self.async_readahead(tid, file, index, Some(vma));
-            }
+        if let Entry::Frame(folio) = self.mem.pages.entry(at)
+            && self.mem.frames.test_clear(folio, flag::RA_TRIGGER)
+        {
+            self.async_readahead(tid, file, index, Some(vma));
         }
     }
 
