@@ -1,11 +1,13 @@
-//! Every shipped scenario is accepted, and its resolved form gives the same runs.
-
-mod scenario_support;
+//! Every shipped scenario is accepted with the policies that there are, its resolved form
+//! gives the same runs, and each of its runs becomes a machine that does its work.
 
 use std::path::{Path, PathBuf};
 
 use mmsim::Scenario;
-use scenario_support::Names;
+use mmsim::build::{self, Catalogue};
+use mmsim::machine::Watch;
+use mmsim::machine::result::Outcome;
+use mmsim::scenario::RunSpec;
 
 fn shipped() -> Vec<PathBuf> {
     let dir = Path::new(env!("CARGO_MANIFEST_DIR")).join("scenarios");
@@ -18,20 +20,75 @@ fn shipped() -> Vec<PathBuf> {
     files
 }
 
+fn runs(path: &Path, overrides: &[(&str, &str)]) -> Vec<RunSpec> {
+    let overrides: Vec<(String, String)> =
+        overrides.iter().map(|(k, v)| (k.to_string(), v.to_string())).collect();
+    let s = Scenario::load(path, &overrides).unwrap_or_else(|e| panic!("{e}"));
+    s.expand(&Catalogue).unwrap_or_else(|e| panic!("{e}"))
+}
+
 #[test]
 fn every_shipped_file_expands_and_resolves() {
     let files = shipped();
-    assert!(files.len() >= 11, "only {} files", files.len());
+    assert!(files.len() >= 15, "only {} files", files.len());
     for path in files {
         let s = Scenario::from_path(&path).unwrap_or_else(|e| panic!("{e}"));
         assert_eq!(Some(s.name()), path.file_stem().and_then(|n| n.to_str()));
         assert!(!s.about().is_empty(), "{} says nothing about itself", s.name());
-        let runs = s.expand(&Names).unwrap_or_else(|e| panic!("{e}"));
+        let runs = s.expand(&Catalogue).unwrap_or_else(|e| panic!("{e}"));
         assert!(!runs.is_empty());
         let text = s.resolved();
         let origin = path.display().to_string();
         let again = Scenario::from_str(&text, &origin).unwrap_or_else(|e| panic!("{e}\n{text}"));
-        assert_eq!(again.expand(&Names).as_ref(), Ok(&runs), "{}", s.name());
+        assert_eq!(again.expand(&Catalogue).as_ref(), Ok(&runs), "{}", s.name());
         assert_eq!(again.resolved(), text, "{}", s.name());
+    }
+}
+
+#[test]
+fn every_run_becomes_a_machine() {
+    for path in shipped() {
+        for run in runs(&path, &[]) {
+            let machine = build::machine(&run);
+            assert!(machine.is_ok(), "{}: {}", path.display(), machine.err().unwrap());
+        }
+    }
+}
+
+/// What makes a long scenario short; the others run whole.
+const LESS: &[(&str, &[(&str, &str)])] = &[
+    ("anon-file-mix", &[("task[0].accesses", "100000"), ("task[1].accesses", "100000")]),
+    ("detection", &[("seeds", "1")]),
+    ("ebizzy-anon", &[("seeds", "1"), ("task[0].records", "300")]),
+    ("replay-cc1", &[("task[0].repeat", "1")]),
+    ("replay-python", &[("task[0].repeat", "1")]),
+    ("replay-sort", &[("task[0].repeat", "1")]),
+    ("replay-sqlite", &[("task[0].repeat", "1")]),
+    ("uniform", &[("seeds", "1"), ("task[0].accesses", "100000")]),
+    ("zipf-anon", &[("seeds", "1"), ("task[0].accesses", "100000")]),
+];
+
+/// The first seed of every variant at the first value of every axis, audited at the end.
+#[test]
+fn every_variant_runs() {
+    let files = shipped();
+    let name = |path: &Path| path.file_stem().and_then(|n| n.to_str()).map(str::to_string);
+    for (scenario, _) in LESS {
+        assert!(files.iter().any(|f| name(f).as_deref() == Some(scenario)), "no {scenario}");
+    }
+    for path in files {
+        let less = LESS.iter().find(|(n, _)| name(&path).as_deref() == Some(n));
+        let mut runs = runs(&path, less.map_or(&[], |l| l.1));
+        let first = runs[0].clone();
+        runs.retain(|r| r.axes == first.axes && r.seed == first.seed);
+        for run in runs {
+            let label = format!("{}, {}", path.display(), run.variant);
+            let mut machine = build::machine(&run).unwrap_or_else(|e| panic!("{label}: {e}"));
+            let result = machine.run(Watch::default());
+            machine.check();
+            let killed = matches!(result.outcome, Outcome::OutOfMemory(_));
+            assert_eq!(killed, run.expect_oom, "{label}");
+            assert!(result.accesses > 0, "{label}");
+        }
     }
 }

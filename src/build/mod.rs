@@ -50,11 +50,7 @@ impl Policy {
             c.set(&k.key, &k.value.to_string())
                 .map_err(|e| KnobError { key: k.key.clone(), message: e.to_string() })?;
         }
-        if let Err(e) = c.validate() {
-            // The last knob written is the one that made the whole contradict itself.
-            let key = spec.knobs.last().map_or_else(|| "preset".into(), |k| k.key.clone());
-            return Err(KnobError { key, message: e.to_string() });
-        }
+        c.validate().map_err(|e| KnobError { key: culprit(&e, spec), message: e.to_string() })?;
         Ok(Policy::Classic(c))
     }
 
@@ -76,6 +72,22 @@ impl Policy {
             Policy::Random => Vec::new(),
         }
     }
+}
+
+/// The knob of a contradiction that the user wrote: the one that it names, else the one
+/// that would have to change, else the last, which made the whole contradict itself.
+fn culprit(e: &lru_config::KnobError, spec: &PolicySpec) -> String {
+    let written = |text: &str| {
+        let name = text.split(' ').next().unwrap_or_default();
+        spec.knobs.iter().find(|k| k.key == name)
+    };
+    let knob = match e {
+        lru_config::KnobError::Contradiction { setting, instead, .. } => {
+            written(setting).or_else(|| written(instead))
+        }
+        _ => None,
+    };
+    knob.or(spec.knobs.last()).map_or_else(|| "preset".into(), |k| k.key.clone())
 }
 
 const RANDOM: &str = "random";
@@ -126,6 +138,15 @@ mod workloads;
 pub fn machine(run: &RunSpec) -> Result<Machine, Error> {
     let policy = Policy::resolve(&run.policy)
         .map_err(|e| Error::plain(format!("reclaim.{}: {}", e.key, e.message)))?;
+    machine_with(run, |mem| policy.create(mem, run.seed))
+}
+
+/// Builds the machine of one run with a policy of the caller's own instead of the one that
+/// the run names. `policy` gets the memory to create its lists in.
+pub fn machine_with(
+    run: &RunSpec,
+    policy: impl FnOnce(&mut Memory) -> Box<dyn ReclaimPolicy>,
+) -> Result<Machine, Error> {
     let groups: BTreeMap<&str, usize> =
         run.machine.memcgs.iter().enumerate().map(|(i, m)| (m.name.as_str(), i)).collect();
     let mut tasks = Vec::new();
@@ -141,7 +162,7 @@ pub fn machine(run: &RunSpec) -> Result<Machine, Error> {
         }
     }
     check_size(run, &tasks)?;
-    Ok(Machine::new(&run.machine, tasks, run.seed, |mem| policy.create(mem, run.seed)))
+    Ok(Machine::new(&run.machine, tasks, run.seed, policy))
 }
 
 /// A machine that cannot hold what its workloads need at the same time is refused.

@@ -14,29 +14,122 @@ use mmsim_core::base::event::{FaultKind, Observer, ScanOutcome, TraceEvent};
 use mmsim_core::base::id::{PageIdx, ThreadId};
 use mmsim_core::base::time::SimTime;
 
-/// The names of all events, in the order of [`TraceEvent`].
-pub const EVENT_NAMES: &[&str] = &[
-    "page_fault_user",
-    "mm_page_alloc",
-    "mm_page_free",
-    "mm_vmscan_lru_isolate",
-    "mm_vmscan_lru_shrink_active",
-    "mm_vmscan_lru_shrink_inactive",
-    "sim_scan_folio",
-    "mm_lru_activate",
-    "sim_deactivate",
-    "mm_lru_insertion",
-    "sim_evict",
-    "sim_refault",
-    "mm_vmscan_write_folio",
-    "sim_writeback_end",
-    "mm_vmscan_kswapd_wake",
-    "mm_vmscan_kswapd_sleep",
-    "mm_vmscan_direct_reclaim_begin",
-    "mm_vmscan_direct_reclaim_end",
-    "mark_victim",
-    "mm_filemap_add_to_page_cache",
-    "sched_switch",
+/// A kind of event, as `docs/observing.md` lists it.
+#[derive(Clone, Copy, Debug)]
+pub struct EventKind {
+    /// Its name in the file and in filters.
+    pub name: &'static str,
+    /// The kernel's tracepoint; `None` where Linux has none.
+    pub tracepoint: Option<&'static str>,
+    /// Its fields after `t_ns` and `event`, in their order, with blanks between them.
+    pub fields: &'static str,
+    /// When it happens.
+    pub about: &'static str,
+}
+
+const fn kind(
+    name: &'static str,
+    tracepoint: &'static str,
+    fields: &'static str,
+    about: &'static str,
+) -> EventKind {
+    let tracepoint = if tracepoint.is_empty() { None } else { Some(tracepoint) };
+    EventKind { name, tracepoint, fields, about }
+}
+
+/// All kinds of events, in the order of [`TraceEvent`].
+pub const EVENTS: &[EventKind] = &[
+    kind(
+        "page_fault_user",
+        "exceptions:page_fault_user",
+        "thread page write kind major",
+        "a fault was resolved, and how",
+    ),
+    kind("mm_page_alloc", "kmem:mm_page_alloc", "pfn order zone", "a frame was allocated"),
+    kind("mm_page_free", "kmem:mm_page_free", "pfn order", "a frame went back to the allocator"),
+    kind(
+        "mm_vmscan_lru_isolate",
+        "vmscan:mm_vmscan_lru_isolate",
+        "node memcg lru nr_requested nr_scanned nr_taken",
+        "a scan took folios off a list",
+    ),
+    kind(
+        "mm_vmscan_lru_shrink_active",
+        "vmscan:mm_vmscan_lru_shrink_active",
+        "node file nr_taken nr_active nr_deactivated priority",
+        "a batch of the active list was scanned",
+    ),
+    kind(
+        "mm_vmscan_lru_shrink_inactive",
+        "vmscan:mm_vmscan_lru_shrink_inactive",
+        "node file nr_scanned nr_reclaimed priority",
+        "a batch of the inactive list was scanned",
+    ),
+    kind(
+        "sim_scan_folio",
+        "",
+        "pfn page file outcome",
+        "what an inactive scan did with one folio, and why",
+    ),
+    kind(
+        "mm_lru_activate",
+        "pagemap:mm_lru_activate",
+        "pfn",
+        "a folio was activated outside of a scan",
+    ),
+    kind("sim_deactivate", "", "pfn", "a folio went from the active to the inactive list"),
+    kind(
+        "mm_lru_insertion",
+        "pagemap:mm_lru_insertion",
+        "pfn lru",
+        "a folio left its batch and entered a list",
+    ),
+    kind(
+        "sim_evict",
+        "",
+        "eviction pfn page file slot written",
+        "a folio was evicted; evictions are numbered from 1",
+    ),
+    kind(
+        "sim_refault",
+        "",
+        "page file eviction distance workingset_size activated",
+        "an evicted page is wanted again: which eviction that answers, how many evictions (and activations) ago, and the size that decides",
+    ),
+    kind(
+        "mm_vmscan_write_folio",
+        "vmscan:mm_vmscan_write_folio",
+        "pfn file",
+        "reclaim writes a folio",
+    ),
+    kind("sim_writeback_end", "", "pfn", "a write ended"),
+    kind("mm_vmscan_kswapd_wake", "vmscan:mm_vmscan_kswapd_wake", "node order", "kswapd woke"),
+    kind("mm_vmscan_kswapd_sleep", "vmscan:mm_vmscan_kswapd_sleep", "node", "kswapd went to sleep"),
+    kind(
+        "mm_vmscan_direct_reclaim_begin",
+        "vmscan:mm_vmscan_direct_reclaim_begin",
+        "thread order",
+        "an allocating thread begins to reclaim",
+    ),
+    kind(
+        "mm_vmscan_direct_reclaim_end",
+        "vmscan:mm_vmscan_direct_reclaim_end",
+        "thread nr_reclaimed",
+        "it is done",
+    ),
+    kind("mark_victim", "oom:mark_victim", "process pages", "the OOM killer chose a process"),
+    kind(
+        "mm_filemap_add_to_page_cache",
+        "filemap:mm_filemap_add_to_page_cache",
+        "file index pfn",
+        "a page of a file entered the page cache",
+    ),
+    kind(
+        "sched_switch",
+        "sched:sched_switch",
+        "cpu thread",
+        "a CPU turned to a thread, or (null) to background work",
+    ),
 ];
 
 /// Which events are written. Conditions of one kind are alternatives, conditions of
@@ -62,7 +155,7 @@ impl EventFilter {
             })?;
             match key {
                 "kind" => {
-                    if !EVENT_NAMES.contains(&value) {
+                    if !EVENTS.iter().any(|e| e.name == value) {
                         return Err(format!("there is no event `{value}`{}", nearest(value)));
                     }
                     filter.kinds.push(value.to_string());
@@ -78,9 +171,9 @@ impl EventFilter {
 
 /// `, did you mean ..`, if some name is near.
 fn nearest(name: &str) -> String {
-    let near = |n: &&&str| strsim::damerau_levenshtein(name, n);
-    match EVENT_NAMES.iter().min_by_key(near) {
-        Some(n) if near(&n) <= 5 => format!(", did you mean `{n}`?"),
+    let distance = |e: &EventKind| strsim::damerau_levenshtein(name, e.name);
+    match EVENTS.iter().min_by_key(|e| distance(e)) {
+        Some(e) if distance(e) <= 5 => format!(", did you mean `{}`?", e.name),
         _ => String::new(),
     }
 }
@@ -496,11 +589,79 @@ mod tests {
         assert!(error("sim_evict").contains("has no `=`"));
     }
 
+    /// One event of each kind.
+    fn one_of_each() -> Vec<TraceEvent> {
+        use mmsim_core::base::id::{AsId, FileId, MemcgId};
+        let (pfn, node, thread, lru) = (Pfn(1), NodeId(0), ThreadId(0), "inactive_anon");
+        let (nr_scanned, nr_taken, nr_reclaimed, priority) = (32, 32, 20, 12);
+        vec![
+            fault(1, 2),
+            TraceEvent::MmPageAlloc { pfn, order: 0, zone: 1 },
+            TraceEvent::MmPageFree { pfn, order: 0 },
+            TraceEvent::MmVmscanLruIsolate {
+                node,
+                memcg: MemcgId(0),
+                lru,
+                nr_requested: 32,
+                nr_scanned,
+                nr_taken,
+            },
+            TraceEvent::MmVmscanLruShrinkActive {
+                node,
+                file: false,
+                nr_taken,
+                nr_active: 2,
+                nr_deactivated: 30,
+                priority,
+            },
+            TraceEvent::MmVmscanLruShrinkInactive {
+                node,
+                file: true,
+                nr_scanned,
+                nr_reclaimed,
+                priority,
+            },
+            TraceEvent::SimScanFolio {
+                pfn,
+                page: None,
+                file: false,
+                outcome: ScanOutcome::Reclaimed,
+            },
+            TraceEvent::MmLruActivate { pfn },
+            TraceEvent::SimDeactivate { pfn },
+            TraceEvent::MmLruInsertion { pfn, lru },
+            evict(Some(1)),
+            TraceEvent::SimRefault {
+                page: PageIdx(1),
+                file: false,
+                eviction: None,
+                distance: 3,
+                workingset_size: 4,
+                activated: true,
+            },
+            TraceEvent::MmVmscanWriteFolio { pfn, file: false },
+            TraceEvent::SimWritebackEnd { pfn },
+            WAKE,
+            TraceEvent::MmVmscanKswapdSleep { node },
+            TraceEvent::MmVmscanDirectReclaimBegin { thread, order: 0 },
+            TraceEvent::MmVmscanDirectReclaimEnd { thread, nr_reclaimed },
+            TraceEvent::MarkVictim { process: AsId(0), pages: 9 },
+            TraceEvent::MmFilemapAddToPageCache { file: FileId(0), index: 4, pfn },
+            TraceEvent::SchedSwitch { cpu: CpuId(0), thread: None },
+        ]
+    }
+
     #[test]
-    fn every_line_is_json() {
-        for line in written("", Some(0), &[fault(1, 2), evict(Some(1)), WAKE]).lines() {
+    fn every_line_is_json_with_the_fields_of_its_kind() {
+        let text = written("", Some(0), &one_of_each());
+        let lines: Vec<&str> = text.lines().collect();
+        assert_eq!(lines.len(), EVENTS.len());
+        for (line, kind) in lines.iter().zip(EVENTS) {
             let value: serde_json::Value = serde_json::from_str(line).unwrap();
-            assert!(EVENT_NAMES.contains(&value["event"].as_str().unwrap()));
+            assert_eq!(value["event"], kind.name);
+            let fields = ["t_ns", "event"].into_iter().chain(kind.fields.split(' ')).chain(["run"]);
+            let keys = line.split(['{', ',']).filter_map(|f| f.split_once(':')).map(|f| f.0);
+            assert!(keys.eq(fields.map(|f| format!("\"{f}\""))), "{line}");
         }
     }
 

@@ -155,6 +155,11 @@ pub(crate) fn deliver(bytes: &[u8], file: Option<&Path>) -> Result<(), Failure> 
     out.commit()
 }
 
+/// Whether a file can be written, asked before the work that it would be lost with.
+pub(crate) fn check(file: Option<&Path>) -> Result<(), Failure> {
+    file.map_or(Ok(()), |path| AtomicFile::create(path).map(drop))
+}
+
 /// One file that several runs write at the same time. A single run writes it directly;
 /// otherwise each run has a file of its own, without a name, so that an interrupt leaves
 /// nothing, and they are put together in the order of the runs.

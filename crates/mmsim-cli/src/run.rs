@@ -40,6 +40,8 @@ pub(crate) fn run(args: &RunArgs) -> Result<Ending, Failure> {
         return Ok(Ending::Done);
     }
 
+    output::check(args.output.output.as_deref())?;
+    output::check(args.timing.as_deref())?;
     let stopwatch = Stopwatch::start();
     let results = execute(args, &plans)?;
     let (report, ending) = assemble(&plans, &results);
@@ -296,6 +298,7 @@ mod tests {
             about: "about".into(),
             resolved: String::new(),
             runs: labels.iter().map(planned).collect(),
+            specs: Vec::new(),
         }
     }
 

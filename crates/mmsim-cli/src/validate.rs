@@ -17,6 +17,7 @@ pub(crate) fn validate(args: &ValidateArgs) -> Result<Ending, Failure> {
         experiment: args.experiment.as_deref(),
         jobs: args.jobs,
     };
+    output::check(args.output.output.as_deref())?;
     let progress = Progress::new("replays", 0);
     let validation = backend::validate(&request, &|done, total| progress.show(done, total, ""))?;
     drop(progress);

@@ -130,7 +130,7 @@ pub enum TraceEvent {
     MarkVictim { process: AsId, pages: u64 },
     /// File pages were read (`filemap:mm_filemap_add_to_page_cache`, one per page).
     MmFilemapAddToPageCache { file: FileId, index: u32, pfn: Pfn },
-    /// Where a thread runs changed (`sched:sched_switch`).
+    /// A CPU turned to a thread, or to background work (`sched:sched_switch`).
     SchedSwitch { cpu: CpuId, thread: Option<ThreadId> },
 }
 

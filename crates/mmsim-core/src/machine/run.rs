@@ -14,6 +14,7 @@ use super::queue::Event;
 use super::result::RunResult;
 use super::thread::{Entity, Wait};
 use super::{SampleFn, Watch};
+use crate::base::event::TraceEvent;
 use crate::base::id::{AsId, CpuId, PageIdx, ThreadId};
 use crate::base::time::{SimDuration, SimTime};
 use crate::memory::IoDone;
@@ -239,6 +240,7 @@ impl Machine {
     // ---- one CPU ----
 
     fn step_cpu(&mut self, cpu: usize, due: SimTime) {
+        let turns = self.cpus[cpu].current.is_none();
         let e = match self.cpus[cpu].current {
             Some(e) => e,
             None => {
@@ -252,6 +254,10 @@ impl Machine {
         };
         self.mem.cpu = CpuId(cpu as u16);
         self.mem.now = self.cpus[cpu].clock;
+        if turns {
+            let thread = if let Entity::Thread(t) = e { Some(t) } else { None };
+            self.mem.emit(|| TraceEvent::SchedSwitch { cpu: CpuId(cpu as u16), thread });
+        }
         let goes_on = match e {
             Entity::Thread(t) => self.step_thread(t, cpu, due),
             Entity::Kswapd(n) => self.step_kswapd(n),

@@ -3,7 +3,8 @@
 //! Steps 4 to 8 of lru.md 4.10, in two doors with the policy's shadow between them:
 //! [`Memory::prepare_evict`] gives an anonymous folio a slot, unmaps, and writes what is
 //! dirty; if the folio is clean and free of users then, [`Memory::finish_evict`] takes it
-//! out of its cache, leaves the shadow, and frees the frame.
+//! out of its cache, leaves the shadow, and frees the frame. [`Memory::evict`] is both for
+//! a policy that needs nothing in between.
 //!
 //! Source: Linux 6.12 mm/vmscan.c (`shrink_folio_list`, `pageout`, `__remove_mapping`).
 
@@ -52,6 +53,32 @@ pub enum Prepared {
 }
 
 impl Memory {
+    /// Evicts an isolated folio if nothing stands against it: both doors in one, for a
+    /// policy that has asked for references already. On an error the folio is still the
+    /// caller's, who puts it back on some list; `Err(KeepWriteback)` means that its write
+    /// has begun and a later attempt will find it clean.
+    pub fn evict(
+        &mut self,
+        folio: FolioId,
+        how: Evicting,
+        shadow: Option<Shadow>,
+    ) -> Result<(), ScanOutcome> {
+        if self.frames.has(folio, flag::LOCKED | flag::IN_BATCH) {
+            return Err(ScanOutcome::KeepBusy);
+        }
+        if self.frames.has(folio, flag::WRITEBACK) {
+            self.frames.set(folio, flag::RECLAIM);
+            return Err(ScanOutcome::KeepWriteback);
+        }
+        match self.prepare_evict(folio, how) {
+            Prepared::Ready { wrote } => {
+                self.finish_evict(folio, shadow, wrote);
+                Ok(())
+            }
+            Prepared::Keep { why, .. } | Prepared::Activate { why } => Err(why),
+        }
+    }
+
     /// Gets an isolated folio ready to be freed.
     pub fn prepare_evict(&mut self, folio: FolioId, how: Evicting) -> Prepared {
         let anon = self.frames.kind(folio) == FrameKind::Anon;
@@ -114,7 +141,9 @@ impl Memory {
                 let space = self.space_of(p);
                 self.spaces[space].swapents += 1;
                 self.memcgs.charge_swap(self.spaces[space].memcg, 1);
-                self.last_unmapped = Some(p);
+                if self.tracer.on() {
+                    self.page_of_slot.insert(slot, p);
+                }
             } else {
                 self.unmap_pte(p, folio, Entry::None, 0);
             }
@@ -126,7 +155,8 @@ impl Memory {
     fn pageout(&mut self, folio: FolioId) -> bool {
         self.frames.clear(folio, flag::DIRTY);
         self.count(VmEvent::NrVmscanWrite, 1);
-        self.emit(|| TraceEvent::MmVmscanWriteFolio { pfn: folio, file: false });
+        let file = self.frames.kind(folio) != FrameKind::Anon;
+        self.emit(|| TraceEvent::MmVmscanWriteFolio { pfn: folio, file });
         if self.frames.kind(folio) == FrameKind::Anon {
             let memcg = self.frames.memcg(folio);
             self.count_in(memcg, VmEvent::PswpOut, 1);
@@ -176,7 +206,7 @@ impl Memory {
             if !wrote {
                 self.count(VmEvent::SimEvictClean, 1);
             }
-            (self.last_unmapped.take(), Some(slot))
+            (self.page_of_slot.get(&slot).copied(), Some(slot))
         } else {
             let page = PageIdx(self.frames.rmap[folio]);
             self.uncache_file_page(page, shadow);

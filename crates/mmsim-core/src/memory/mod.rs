@@ -21,7 +21,9 @@ use crate::backing::cache::Files;
 use crate::backing::device::Device;
 use crate::backing::swap::Swap;
 use crate::base::event::{TraceEvent, Tracer};
-use crate::base::id::{AsId, CpuId, IndexVec, ListId, MemcgId, NodeId, PageIdx, Pfn, ZoneId};
+use crate::base::id::{
+    AsId, CpuId, IndexVec, ListId, MemcgId, NodeId, PageIdx, Pfn, SwapSlot, ZoneId,
+};
 use crate::base::time::{SimDuration, SimTime};
 use crate::base::vmstat::{VmEvent, VmStat};
 use crate::machine::config::{Kernel, MachineConfig, VmSysctl, ZoneKind};
@@ -117,8 +119,9 @@ pub struct Memory {
     pub evictions: u64,
     /// The page whose refault the policy is told of, for its event.
     pub refaulting: Option<PageIdx>,
-    /// The page that `prepare_evict` unmapped last, for the event of `finish_evict`.
-    last_unmapped: Option<PageIdx>,
+    /// The page that was unmapped last from each slot, kept only for an observer: between
+    /// unmapping and freeing lies the write, and a page read ahead is never mapped.
+    page_of_slot: std::collections::BTreeMap<SwapSlot, PageIdx>,
     /// Numbers of the last evictions, kept only for an observer.
     eviction_names: std::collections::BTreeMap<PageIdx, u64>,
 }
@@ -163,7 +166,7 @@ impl Memory {
             settled: (0, 0),
             evictions: 0,
             refaulting: None,
-            last_unmapped: None,
+            page_of_slot: std::collections::BTreeMap::new(),
             eviction_names: std::collections::BTreeMap::new(),
         };
         // Page 0 of the index is never used, so that a word of 0 is free to mean "none".

@@ -1,0 +1,244 @@
+//! What the program says when something is wrong, word by word, and its exit codes: 2 for
+//! input, 3 for a simulated system that ended early.
+//!
+//! The texts are in `tests/errors`; `MMSIM_BLESS=1` rewrites them, to be read as a
+//! difference.
+
+mod support;
+
+use support::{Folder, repository};
+
+/// A scenario that is right; each case changes one line.
+const GOOD: &str = "\
+name = \"x\"
+seed = 1
+
+[machine]
+memory = \"16MiB\"
+cpus = 1
+swap = { size = \"64MiB\", device = \"zram\" }
+
+[[task]]
+workload = \"sequential\"
+memory = \"8MiB\"
+";
+
+/// Compares with `tests/errors/NAME.txt`: the exit code, then stderr.
+fn golden(name: &str, said: &support::Said) {
+    let path = repository("crates/mmsim-cli/tests/errors").join(format!("{name}.txt"));
+    let code = said.code.map_or("a signal".to_string(), |c| c.to_string());
+    let text = format!("exit code {code}\n{}", said.stderr);
+    if std::env::var_os("MMSIM_BLESS").is_some() {
+        std::fs::write(&path, &text).expect("rewriting the expected text");
+    }
+    let expected = std::fs::read_to_string(&path).unwrap_or_default();
+    assert!(text == expected, "{} should be:\n{text}", path.display());
+}
+
+/// Runs `x.toml`, which is `GOOD` with one text replaced.
+fn fails(name: &str, from: &str, to: &str, code: i32) {
+    let f = Folder::new();
+    assert!(GOOD.contains(from), "{from} is not in the scenario");
+    f.write("x.toml", GOOD.replacen(from, to, 1));
+    let said = f.mmsim(&["run", "x.toml", "-o", "report"]);
+    golden(name, &said);
+    assert_eq!(said.code, Some(code), "{name}");
+    assert_eq!(f.names().contains(&"report".to_string()), code != 2, "{name}: {:?}", f.names());
+}
+
+#[test]
+fn the_scenario_is_right_as_it_is() {
+    let f = Folder::new();
+    f.write("x.toml", GOOD);
+    let said = f.mmsim(&["run", "x.toml", "--check"]);
+    assert_eq!((said.code, said.stderr.as_str()), (Some(0), ""));
+}
+
+#[test]
+fn keys_and_values() {
+    fails("unknown-key", "cpus = 1", "cpu = 1", 2);
+    fails("wrong-unit", "memory = \"16MiB\"", "memory = \"16MB\"", 2);
+    fails("time-for-size", "memory = \"16MiB\"", "memory = \"16ms\"", 2);
+    fails("missing-unit", "memory = \"16MiB\"", "memory = 16", 2);
+    fails("negative-size", "memory = \"8MiB\"", "memory = \"-8MiB\"", 2);
+    fails("zero-cpus", "cpus = 1", "cpus = 0", 2);
+    fails("no-toml", "cpus = 1", "cpus = = 1", 2);
+}
+
+#[test]
+fn policies() {
+    let variant = |v: &str| format!("[[variant]]\nname = \"v\"\n{v}\n\n[[task]]");
+    fails("unknown-preset", "[[task]]", &variant("reclaim = { preset = \"classic-v6.21\" }"), 2);
+    fails(
+        "unknown-knob",
+        "[[task]]",
+        &variant("reclaim = { preset = \"classic-v5.5\", anon-begin = \"active\" }"),
+        2,
+    );
+    fails(
+        "contradictory-knobs",
+        "[[task]]",
+        &variant("reclaim = { preset = \"classic-v5.5\", anon-workingset = \"yes\" }"),
+        2,
+    );
+    // The knob that does not fit is not the last one that was written.
+    fails(
+        "contradictory-knobs-in-the-middle",
+        "[[task]]",
+        &variant(
+            "reclaim = { preset = \"classic-v5.5\", anon-workingset = \"yes\", anon-start = \
+             \"active\" }",
+        ),
+        2,
+    );
+    fails("knobs-of-random", "[[task]]", &variant("reclaim = { preset = \"random\", a = 1 }"), 2);
+}
+
+#[test]
+fn names_on_the_command_line() {
+    let f = Folder::new();
+    f.write("x.toml", GOOD);
+    golden("unknown-variant", &f.mmsim(&["run", "x.toml", "--variant", "v7"]));
+    golden("set-of-no-key", &f.mmsim(&["run", "x.toml", "--set", "machine.cpu=2"]));
+    golden("set-of-no-size", &f.mmsim(&["run", "x.toml", "--set", "machine.memory=64"]));
+    golden("no-such-scenario", &f.mmsim(&["run", "y.toml"]));
+    golden("no-such-preset", &f.mmsim(&["list", "knobs", "--preset", "classic-v7"]));
+    // All files are read before anything runs.
+    f.write("z.toml", "seed = 1\n");
+    let said = f.mmsim(&["run", "x.toml", "z.toml"]);
+    golden("second-scenario", &said);
+    assert_eq!(said.stdout, "");
+}
+
+fn replay(trace: &str) -> String {
+    let from = GOOD.find("workload").expect("the task");
+    format!("{}workload = \"replay\"\ntrace = \"{trace}\"\n", &GOOD[..from])
+}
+
+#[test]
+fn traces() {
+    let f = Folder::new();
+    f.write("x.toml", replay("t.mmt"));
+    let run = |name: &str| {
+        let said = f.mmsim(&["run", "x.toml"]);
+        golden(name, &said);
+        assert_eq!((said.code, said.stdout.as_str()), (Some(2), ""), "{name}");
+    };
+    run("missing-trace");
+    f.write("t.mmt", "not a trace at all, but long enough to be looked at");
+    run("no-trace");
+    let whole = std::fs::read(repository("traces/sort.mmt")).expect("a trace");
+    f.write("t.mmt", &whole[..whole.len() / 2]);
+    run("truncated-trace");
+    f.write("t.mmt", &whole[..7]);
+    run("truncated-head");
+    let mut flipped = whole.clone();
+    flipped[whole.len() / 2] ^= 0x10;
+    f.write("t.mmt", &flipped);
+    run("corrupt-trace");
+    flipped.clone_from(&whole);
+    flipped[60] ^= 0x10;
+    f.write("t.mmt", &flipped);
+    run("corrupt-table");
+}
+
+#[test]
+fn imports() {
+    let f = Folder::new();
+    let import = |name: &str, text: &str, from: &str| {
+        f.write("in.txt", text);
+        let said = f.mmsim(&["trace", "import", "--from", from, "in.txt", "-o", "out.mmt"]);
+        golden(name, &said);
+        assert_eq!(said.code, Some(2), "{name}");
+        assert_eq!(f.names(), ["in.txt"], "{name}");
+    };
+    import("import-beyond-addresses", "R 1\nW 0x2 3\nR 0x800000000\n", "pages");
+    import("import-end-beyond-addresses", "R 0x7ffffffff 2\n", "pages");
+    import("import-of-no-number", "R 1\nR one\n", "pages");
+    import("import-of-no-lackey", "I  04016b70,3\n L zz,8\n", "lackey");
+    import("import-of-no-format", "R 1\n", "page");
+}
+
+#[test]
+fn less_memory_than_a_workload_needs() {
+    let f = Folder::new();
+    f.write("t.mmt", std::fs::read(repository("traces/sort.mmt")).expect("a trace"));
+    let zone = "cpus = 1\nzone = [{ kind = \"Normal\", managed = \"12 pages\" }]\n";
+    let memory = "memory = \"16MiB\"\ncpus = 1\n";
+    f.write("x.toml", replay("t.mmt").replace(memory, zone));
+    let said = f.mmsim(&["run", "x.toml"]);
+    golden("less-than-the-minimum", &said);
+    assert_eq!(said.code, Some(2));
+}
+
+#[test]
+fn out_of_memory() {
+    let no_slots = |extra: &str| {
+        GOOD.replace("size = \"64MiB\"", "size = \"0 pages\"")
+            .replace("memory = \"8MiB\"", "memory = \"32MiB\"\nwrite = true")
+            .replace("seed = 1\n", &format!("seed = 1\n{extra}"))
+    };
+    let f = Folder::new();
+    f.write("x.toml", no_slots(""));
+    let said = f.mmsim(&["run", "x.toml"]);
+    golden("out-of-memory", &said);
+    assert_eq!(said.code, Some(3));
+    // The report is there all the same.
+    assert!(said.stdout.contains("out of memory"), "{}", said.stdout);
+    f.write("x.toml", no_slots("expect-oom = true\n"));
+    let said = f.mmsim(&["run", "x.toml"]);
+    assert_eq!((said.code, said.stderr.as_str()), (Some(0), ""));
+}
+
+#[test]
+fn results_that_cannot_be_written() {
+    let f = Folder::new();
+    f.write("x.toml", GOOD);
+    for (name, option) in
+        [("output", "-o"), ("events", "--events"), ("series", "--series"), ("timing", "--timing")]
+    {
+        let said = f.mmsim(&["run", "x.toml", option, "no/such/file"]);
+        golden(&format!("no-folder-for-{name}"), &said);
+        // Nothing ran in vain.
+        assert_eq!((said.code, said.stdout.as_str()), (Some(2), ""), "{option}");
+        assert_eq!(f.names(), ["x.toml"]);
+    }
+}
+
+/// An interrupted command leaves what was there before, and no file of its own.
+#[cfg(unix)]
+#[test]
+fn interrupts_leave_nothing() {
+    use std::process::Stdio;
+    use std::time::Duration;
+
+    let f = Folder::new();
+    let long = "workload = \"uniform\"\naccesses = 4000000000\nmemory = \"24MiB\"";
+    f.write("x.toml", GOOD.replace("workload = \"sequential\"\nmemory = \"8MiB\"", long));
+    f.write("report", "before");
+    let args = ["run", "x.toml", "-o", "report", "--events", "e.jsonl", "--series", "s.csv"];
+    let mut child = f
+        .command(&args)
+        .stdout(Stdio::null())
+        .stderr(Stdio::null())
+        .spawn()
+        .expect("starting mmsim");
+    // It has begun when its temporary files are there.
+    let begun = |f: &Folder| f.names().iter().filter(|n| n.starts_with(".mmsim-")).count() >= 2;
+    for _ in 0..1000 {
+        if begun(&f) {
+            break;
+        }
+        std::thread::sleep(Duration::from_millis(10));
+    }
+    assert!(begun(&f), "{:?}", f.names());
+    let killed = std::process::Command::new("kill")
+        .args(["-INT", &child.id().to_string()])
+        .status()
+        .expect("kill");
+    assert!(killed.success());
+    let status = child.wait().expect("the end of mmsim");
+    assert_eq!(status.code(), Some(130));
+    assert_eq!(f.names(), ["report", "x.toml"]);
+    assert_eq!(f.read("report"), "before");
+}

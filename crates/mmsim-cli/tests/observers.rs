@@ -1,0 +1,229 @@
+//! What `--events` and `--series` write, and that watching changes nothing.
+
+mod support;
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use serde_json::Value;
+use support::{Folder, Said, repository};
+
+fn shipped(name: &str) -> String {
+    repository("scenarios").join(name).to_str().expect("a plain path").to_string()
+}
+
+fn done(said: Said) -> Said {
+    assert_eq!((said.code, said.stderr.as_str()), (Some(0), ""));
+    said
+}
+
+fn events(f: &Folder, name: &str) -> Vec<Value> {
+    let parse = |line: &str| serde_json::from_str(line).unwrap_or_else(|e| panic!("{line}: {e}"));
+    f.read(name).lines().map(parse).collect()
+}
+
+fn number(event: &Value, field: &str) -> u64 {
+    event[field].as_u64().unwrap_or_else(|| panic!("{field} of {event}"))
+}
+
+/// More than memory holds, with swap on a device that writes in its own time and reads
+/// ahead, and a file beside it.
+const ASYNCHRONOUS: &str = r#"
+name = "x"
+seed = 1
+
+[machine]
+memory = "16MiB"
+cpus = 2
+swap = { size = "64MiB", device = "nvme" }
+
+[[task]]
+name = "heap"
+workload = "zipf"
+memory = "20MiB"
+theta = 0.8
+accesses = 30000
+write-permille = 300
+
+[[task]]
+name = "file"
+workload = "cyclic"
+memory = "8MiB"
+region = "file-shared"
+passes = 3
+
+[[variant]]
+name = "v5.9"
+kernel = "5.9"
+
+[[variant]]
+name = "v6.12"
+kernel = "6.12"
+"#;
+
+/// Evictions are numbered from 1 without a gap, and each refault names an earlier one, of
+/// the page that is wanted again.
+fn evictions_and_refaults(events: &[Value], all_pages: bool) -> usize {
+    let mut evicted: BTreeMap<(u64, u64), Option<u64>> = BTreeMap::new();
+    let mut answered = BTreeSet::new();
+    let mut last: BTreeMap<u64, u64> = BTreeMap::new();
+    for e in events {
+        let run = e["run"].as_u64().unwrap_or(0);
+        match e["event"].as_str() {
+            Some("sim_evict") => {
+                let (nr, last) = (number(e, "eviction"), last.entry(run).or_default());
+                assert_eq!(nr, *last + 1, "{e}");
+                *last = nr;
+                assert!(!all_pages || e["page"].is_u64(), "{e}");
+                evicted.insert((run, nr), e["page"].as_u64());
+            }
+            Some("sim_refault") => {
+                let nr = number(e, "eviction");
+                let page = evicted.get(&(run, nr)).unwrap_or_else(|| panic!("no eviction: {e}"));
+                assert_eq!(*page, Some(number(e, "page")), "{e}");
+                assert!(answered.insert((run, nr)), "a second refault: {e}");
+            }
+            other => panic!("the filter let {other:?} pass"),
+        }
+    }
+    answered.len()
+}
+
+#[test]
+fn refaults_name_their_evictions() {
+    let f = Folder::new();
+    f.write("x.toml", ASYNCHRONOUS);
+    let phased = shipped("phased-50-pages.toml");
+    for (scenario, at_least) in [(phased.as_str(), 5), ("x.toml", 1000)] {
+        let filter = "kind=sim_evict,kind=sim_refault";
+        done(f.mmsim(&["run", scenario, "--events", "e.jsonl", "--events-filter", filter]));
+        let refaults = evictions_and_refaults(&events(&f, "e.jsonl"), true);
+        assert!(refaults >= at_least, "{scenario}: only {refaults} refaults");
+    }
+}
+
+#[test]
+fn events_agree_with_counters() {
+    let f = Folder::new();
+    f.write("x.toml", ASYNCHRONOUS);
+    let args = ["run", "x.toml", "--variant", "v6.12", "--events", "e.jsonl", "--format", "json"];
+    let said = done(f.mmsim(&args));
+    let report: Value = serde_json::from_str(&said.stdout).expect("a report");
+    let vmstat = &report["runs"][0]["vmstat"];
+    let mut counts: BTreeMap<String, u64> = BTreeMap::new();
+    let mut time = 0;
+    for e in events(&f, "e.jsonl") {
+        *counts.entry(e["event"].as_str().expect("a name").to_string()).or_default() += 1;
+        time = time.max(number(&e, "t_ns"));
+        if e["event"] == "page_fault_user" && e["major"] == true {
+            *counts.entry("major".into()).or_default() += 1;
+        }
+    }
+    assert!(time <= report["runs"][0]["sim_time_ns"].as_u64().expect("a time"));
+    let counted = |names: &[&str]| -> u64 { names.iter().map(|n| number(vmstat, n)).sum() };
+    for (event, counters) in [
+        ("page_fault_user", &["pgfault"][..]),
+        ("major", &["pgmajfault"]),
+        ("mm_page_free", &["pgfree"]),
+        ("sim_evict", &["pgsteal_anon", "pgsteal_file"]),
+        ("sim_refault", &["workingset_refault_anon", "workingset_refault_file"]),
+        ("mm_vmscan_write_folio", &["nr_vmscan_write"]),
+    ] {
+        let seen = counts.get(event).copied().unwrap_or(0);
+        assert_eq!(seen, counted(counters), "{event} and {counters:?}");
+    }
+}
+
+#[test]
+fn filters_choose() {
+    let f = Folder::new();
+    f.write("x.toml", ASYNCHRONOUS);
+    let some = |filter: &str| {
+        let filter = ["--events-filter", filter];
+        let args = ["run", "x.toml", "--variant", "v6.12", "--events", "e.jsonl"];
+        let said = f.mmsim(&[&args[..], &filter].concat());
+        assert_eq!(said.code, Some(0));
+        (events(&f, "e.jsonl"), said.stderr)
+    };
+    let (faults, _) = some("kind=page_fault_user");
+    let (of_heap, _) = some("kind=page_fault_user,task=heap");
+    let (of_file, _) = some("kind=page_fault_user,task=file");
+    assert!(of_heap.iter().all(|e| number(e, "thread") == 0));
+    assert_eq!(faults.len(), of_heap.len() + of_file.len());
+    let page = number(&of_heap[0], "page");
+    let (of_page, _) = some(&format!("pages={page}"));
+    assert!(of_page.len() >= 2 && of_page.iter().all(|e| number(e, "page") == page));
+    let (nothing, said) = some("task=stack");
+    assert_eq!(nothing, Vec::<Value>::new());
+    assert_eq!(said, "mmsim: --events-filter: no run has a task or thread `stack`\n");
+}
+
+#[test]
+fn a_series_is_a_table() {
+    let f = Folder::new();
+    f.write("x.toml", ASYNCHRONOUS);
+    for (variants, runs) in [(&["--variant", "v5.9"][..], 1), (&[], 2)] {
+        let args = ["run", "x.toml", "--series", "s.csv", "--every", "5ms", "--format", "json"];
+        let said = done(f.mmsim(&[&args[..], variants].concat()));
+        let report: Value = serde_json::from_str(&said.stdout).expect("a report");
+        let text = f.read("s.csv");
+        let mut lines = text.lines().map(|l| l.split(',').collect::<Vec<_>>());
+        let header = lines.next().expect("a header");
+        assert_eq!(header[0], "time_ns");
+        assert_eq!(header.last() == Some(&"run"), runs > 1);
+        let names: BTreeSet<&str> = header.iter().copied().collect();
+        assert_eq!(names.len(), header.len(), "a column twice");
+        let rows: Vec<Vec<u64>> =
+            lines.map(|l| l.iter().map(|v| v.parse().expect("a whole number")).collect()).collect();
+        assert!(rows.iter().all(|r| r.len() == header.len()));
+        let vmstat = report["runs"][0]["vmstat"].as_object().expect("counters");
+        let column = |name: &str| header.iter().position(|h| *h == name).expect("a column");
+        for run in 0..runs {
+            let rows: Vec<&Vec<u64>> =
+                rows.iter().filter(|r| runs == 1 || r.last() == Some(&run)).collect();
+            assert!(rows.len() > 5, "only {} rows", rows.len());
+            for pair in rows.windows(2) {
+                assert!(pair[0][0] < pair[1][0], "{} then {}", pair[0][0], pair[1][0]);
+                for name in vmstat.keys() {
+                    let c = column(name);
+                    assert!(pair[0][c] <= pair[1][c], "{name} falls at {}", pair[1][0]);
+                }
+            }
+            // The last row is the end of the run.
+            let last = rows.last().expect("a row");
+            let report = &report["runs"][run as usize];
+            assert_eq!(last[0], number(report, "sim_time_ns"));
+            for name in vmstat.keys() {
+                assert_eq!(last[column(name)], number(&report["vmstat"], name), "{name}");
+            }
+        }
+    }
+}
+
+/// Reports are equal byte by byte whoever watches, and for any number of jobs; so are the
+/// files of the observers.
+#[test]
+fn watching_changes_nothing() {
+    let f = Folder::new();
+    f.write("x.toml", ASYNCHRONOUS);
+    let run = |more: &[&str]| {
+        let args = ["run", "x.toml", "--seeds", "2", "--format", "json"];
+        done(f.mmsim(&[&args[..], more].concat())).stdout
+    };
+    let plain = run(&["--jobs", "1"]);
+    for jobs in ["1", "4"] {
+        for more in [
+            &[][..],
+            &["--check"],
+            &["--events", "e.jsonl"],
+            &["--series", "s.csv", "--every", "1ms"],
+            &["--check", "--events", "e.jsonl", "--series", "s.csv"],
+        ] {
+            let args = [&["--jobs", jobs][..], more].concat();
+            assert!(run(&args) == plain, "the report changes with {args:?}");
+        }
+        let name = format!("{jobs}-jobs");
+        run(&["--jobs", jobs, "--events", &name, "--series", &format!("{name}.csv")]);
+    }
+    assert!(f.read("1-jobs") == f.read("4-jobs"), "the events change with the jobs");
+    assert!(f.read("1-jobs.csv") == f.read("4-jobs.csv"), "the series changes with the jobs");
+}

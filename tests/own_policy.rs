@@ -1,0 +1,14 @@
+//! The policy that `examples/own_policy.rs` brings gives the same table everywhere.
+
+#[path = "../examples/own_policy.rs"]
+mod own_policy;
+
+#[test]
+fn the_example_prints_this() {
+    let expected = "\
+policy         swap-ins  swap-outs  simulated s
+classic-v6.12     75474      92652        0.933
+sieve             64903      82371        0.802
+";
+    assert_eq!(own_policy::table().unwrap_or_else(|e| panic!("{e}")), expected);
+}
