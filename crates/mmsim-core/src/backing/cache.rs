@@ -111,6 +111,10 @@ impl Files {
             }
         }
     }
+    /// The shadow in a cell, left where it is.
+    pub fn shadow(&self, cell: u32) -> Shadow {
+        self.shadows[cell as usize]
+    }
     /// Takes a shadow out of its cell.
     pub fn take_shadow(&mut self, cell: u32) -> Shadow {
         self.nr_shadows -= 1;

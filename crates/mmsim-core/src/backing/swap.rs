@@ -42,8 +42,8 @@ const NONE: u32 = u32::MAX;
 #[derive(Clone)]
 struct SlotTable {
     state: [u8; CLUSTER as usize],
-    /// The folio or shadow of each slot.
-    value: [u64; CLUSTER as usize],
+    /// The folio or shadow of each slot; of a wide shadow the lower half.
+    value: [u32; CLUSTER as usize],
     /// Entries (folios and shadows) per node of the radix tree, and shadows among them.
     entries: [u8; NODES],
     shadows: [u8; NODES],
@@ -98,6 +98,9 @@ pub struct Swap {
     free: u32,
     /// State and contents of slots, by cluster, for clusters that have slots in use.
     tables: Vec<SlotTable>,
+    /// Upper halves of shadows, for machines whose shadows do not fit 32 bits.
+    upper: Vec<[u32; CLUSTER as usize]>,
+    wide: bool,
     /// The table of each cluster, `NONE` if it has none.
     table_of: Vec<u32>,
     free_tables: Vec<u32>,
@@ -118,8 +121,9 @@ pub struct Swap {
 }
 
 impl Swap {
-    /// `slots` usable slots on `device`. Slot 0 is the header and never handed out.
-    pub fn new(slots: u32, device: Device, cpus: u32) -> Self {
+    /// `slots` usable slots on `device`. Slot 0 is the header and never handed out. Shadows
+    /// of 64 bits are kept only if they are `wide`.
+    pub fn new(slots: u32, device: Device, cpus: u32, wide: bool) -> Self {
         let total = slots;
         let clusters = (total + 1).div_ceil(CLUSTER);
         Swap {
@@ -128,6 +132,8 @@ impl Swap {
             total,
             free: total,
             tables: Vec::new(),
+            upper: Vec::new(),
+            wide,
             table_of: vec![NONE; clusters as usize],
             free_tables: Vec::new(),
             held: 0,
@@ -175,6 +181,9 @@ impl Swap {
         if self.table_of[c] == NONE {
             self.table_of[c] = self.free_tables.pop().unwrap_or_else(|| {
                 self.tables.push(SlotTable::EMPTY);
+                if self.wide {
+                    self.upper.push([0; CLUSTER as usize]);
+                }
                 (self.tables.len() - 1) as u32
             });
         }
@@ -371,9 +380,14 @@ impl Swap {
         if st & (HAS_FOLIO | HAS_SHADOW) == 0 {
             return Cached::Nothing;
         }
-        let t = &self.tables[self.table_of[(s.0 / CLUSTER) as usize] as usize];
-        let v = t.value[(s.0 % CLUSTER) as usize];
-        if st & HAS_FOLIO != 0 { Cached::Folio(Pfn(v as u32)) } else { Cached::Shadow(Shadow(v)) }
+        let t = self.table_of[(s.0 / CLUSTER) as usize] as usize;
+        let i = (s.0 % CLUSTER) as usize;
+        let v = self.tables[t].value[i];
+        if st & HAS_FOLIO != 0 {
+            return Cached::Folio(Pfn(v));
+        }
+        let upper = if self.wide { u64::from(self.upper[t][i]) << 32 } else { 0 };
+        Cached::Shadow(Shadow(upper | u64::from(v)))
     }
 
     /// Whether a slot is in use by some PTE or folio (readahead asks).
@@ -383,17 +397,24 @@ impl Swap {
 
     /// Sets what the map holds for a slot.
     pub fn set(&mut self, s: SwapSlot, c: Cached) {
-        let (now, value) = match c {
+        let (now, value): (u8, u64) = match c {
             Cached::Nothing => (0, 0),
             Cached::Folio(p) => (HAS_FOLIO, p.0.into()),
             Cached::Shadow(s) => (HAS_SHADOW, s.0),
         };
         let i = (s.0 % CLUSTER) as usize;
         let node = i / NODE_SLOTS as usize;
+        if self.wide {
+            self.table(s.0);
+            let t = self.table_of[(s.0 / CLUSTER) as usize] as usize;
+            self.upper[t][i] = (value >> 32) as u32;
+        } else {
+            debug_assert!(value >> 32 == 0, "{s}: a shadow of more than 32 bits");
+        }
         let t = self.table(s.0);
         let was = t.state[i] & (HAS_FOLIO | HAS_SHADOW);
         t.state[i] = t.state[i] & COUNT | now;
-        t.value[i] = value;
+        t.value[i] = value as u32;
         let (e, sh) = (t.entries[node], t.shadows[node]);
         let entries = e + u8::from(now != 0) - u8::from(was != 0);
         let shadows = sh + u8::from(now == HAS_SHADOW) - u8::from(was == HAS_SHADOW);
@@ -419,6 +440,8 @@ impl Swap {
 
     /// Host bytes in use.
     pub fn host_bytes(&self) -> u64 {
-        (self.tables.len() * size_of::<SlotTable>() + self.table_of.len() * 8) as u64
+        (self.tables.len() * size_of::<SlotTable>()
+            + self.upper.len() * CLUSTER as usize * 4
+            + self.table_of.len() * 8) as u64
     }
 }

@@ -134,11 +134,10 @@ impl Memory {
             rmap: Rmap::default(),
             files: Files::default(),
             file_device: Device::new(config.file_device.clone()),
-            swap: config
-                .swap
-                .as_ref()
-                .filter(|s| s.slots > 0)
-                .map(|s| Swap::new(s.slots, Device::new(s.device.clone()), config.cpus)),
+            swap: config.swap.as_ref().filter(|s| s.slots > 0).map(|s| {
+                let wide = config.nodes.len() > 1 || !config.memcgs.is_empty();
+                Swap::new(s.slots, Device::new(s.device.clone()), config.cpus, wide)
+            }),
             vmstat: VmStat::default(),
             memcgs: Memcgs::new(&config.memcgs),
             batches: Batches::new(config),
@@ -368,6 +367,12 @@ impl Memory {
     /// (`can_reclaim_anon_pages`), in the group's allowance too.
     pub fn can_swap(&self, memcg: MemcgId) -> bool {
         self.swap.as_ref().is_some_and(Swap::has_room) && self.memcgs.swap_room(memcg)
+    }
+
+    /// Bits that a shadow may have: 32 with one node and one group, so that a swap slot
+    /// costs no more than its page-table entry; else 64.
+    pub fn shadow_bits(&self) -> u32 {
+        if self.zones.nr_nodes() > 1 || self.memcgs.len() > 1 { 64 } else { 32 }
     }
 
     /// Whether swap space exists (`total_swap_pages`).

@@ -71,6 +71,8 @@ pub struct Classic {
     walk: Vec<usize>,
     /// Set while a batch of arrivals is counted as rotated by mistake (`forced-leaky`).
     leaking: bool,
+    /// Pages deactivated on advice.
+    advised: u64,
     taken: Vec<FolioId>,
     back: Vec<FolioId>,
 }
@@ -98,6 +100,7 @@ impl Classic {
             passes: vec![None; 2 * nodes],
             walk: vec![0; nodes],
             leaking: false,
+            advised: 0,
             taken: Vec::new(),
             back: Vec::new(),
         }
@@ -286,6 +289,7 @@ impl ReclaimPolicy for Classic {
             mem.lru_del(folio);
             mem.frames.clear(folio, flag::ACTIVE | flag::REFERENCED);
             self.add_head(mem, folio);
+            self.advised += 1;
             mem.count_in(mem.frames.memcg(folio), VmEvent::PgDeactivate, 1);
             let lv = self.lruvec_of(mem, folio);
             let file = mem.frames.is_file_lru(folio);
@@ -340,6 +344,10 @@ impl ReclaimPolicy for Classic {
                 ("age_file".into(), lv.age[1]),
                 ("anon_cost".into(), lv.cost.cost[0]),
                 ("file_cost".into(), lv.cost.cost[1]),
+                ("recent_scanned_anon".into(), lv.rotate.scanned[0]),
+                ("recent_scanned_file".into(), lv.rotate.scanned[1]),
+                ("recent_rotated_anon".into(), lv.rotate.rotated[0]),
+                ("recent_rotated_file".into(), lv.rotate.rotated[1]),
             ],
         }
     }
@@ -364,6 +372,9 @@ impl ReclaimPolicy for Classic {
             }
         }
         let s = &mem.vmstat;
+        // Advice deactivates without a scan.
+        let scanned = s[VmEvent::PgRefill] + self.advised;
+        assert!(s[VmEvent::PgDeactivate] <= scanned || self.groups > 1);
         for (r, a, t) in [
             (
                 VmEvent::WorkingsetRestoreAnon,

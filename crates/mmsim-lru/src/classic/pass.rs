@@ -120,8 +120,13 @@ impl Classic {
                 s[ACTIVE_ANON],
             );
             let file_low = formulas::inactive_is_low(s[INACTIVE_FILE], s[INACTIVE_FILE + 1]);
-            let opened = self.config.anon_activations_open_deactivation() && moved(0);
-            [anon_low || opened, file_low || moved(1)]
+            // One counter for both types is that of file pages.
+            let opened = if self.config.anon_activations_open_deactivation() {
+                [moved(0), moved(1)]
+            } else {
+                [false, moved(0) || moved(1)]
+            };
+            [anon_low || opened[0], file_low || opened[1]]
         };
         let priority = u32::from(req.priority);
         let cache_trim = !req.no_cache_trim

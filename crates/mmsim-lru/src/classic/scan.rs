@@ -211,8 +211,7 @@ impl Classic {
             Reclaimer::Limit(m) => Some(m),
             _ => None,
         };
-        let leaves_young = self.config.anon_ref_rule == AnonRefRule::TwoTouchV1
-            && !self.config.anon_demote_clears_young;
+        let leaves_young = !self.config.anon_demote_clears_young;
         let taken = std::mem::take(&mut self.taken);
         let (mut kept, mut demoted, mut rotated) = (0u64, 0u64, 0u64);
         for &folio in &taken {

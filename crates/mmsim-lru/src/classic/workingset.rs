@@ -18,7 +18,9 @@ use mmsim_core::memory::Memory;
 use mmsim_core::phys::frames::{FolioId, FrameKind, flag};
 use mmsim_core::policy::{Arrival, Reclaimer, Shadow};
 
-/// What a shadow says: 1 bit of history, 16 of group, 8 of node, 39 of age.
+/// What a shadow says. On a machine with one node and one group: 1 bit of history and 31
+/// of age, exact while fewer than 2^31 evictions lie between; else 1 bit of history, 16 of
+/// group, 8 of node and 39 of age.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 struct Unpacked {
     workingset: bool,
@@ -27,29 +29,42 @@ struct Unpacked {
     age: u64,
 }
 
-const AGE_BITS: u32 = 39;
-const AGE_MASK: u64 = (1 << AGE_BITS) - 1;
+/// How shadows are packed on a machine.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+struct Packing {
+    age_shift: u32,
+    age_mask: u64,
+}
 
-impl Unpacked {
-    fn pack(self) -> Shadow {
-        Shadow(
-            u64::from(self.workingset)
-                | u64::from(self.memcg.0) << 1
-                | u64::from(self.node.0) << 17
-                | (self.age & AGE_MASK) << 25,
-        )
+impl Packing {
+    fn of(mem: &Memory) -> Self {
+        let age_shift = if mem.shadow_bits() > 32 { 25 } else { 1 };
+        Packing { age_shift, age_mask: (1 << (mem.shadow_bits() - age_shift)) - 1 }
     }
-    fn unpack(s: Shadow) -> Self {
+    fn pack(self, u: Unpacked) -> Shadow {
+        let whose = u64::from(u.memcg.0) << 1 | u64::from(u.node.0) << 17;
+        debug_assert!(self.age_shift == 25 || whose == 0);
+        Shadow(u64::from(u.workingset) | whose | (u.age & self.age_mask) << self.age_shift)
+    }
+    fn unpack(self, s: Shadow) -> Unpacked {
+        let wide = self.age_shift == 25;
         Unpacked {
             workingset: s.0 & 1 != 0,
-            memcg: MemcgId((s.0 >> 1) as u16),
-            node: NodeId((s.0 >> 17) as u8),
-            age: s.0 >> 25,
+            memcg: MemcgId(if wide { (s.0 >> 1) as u16 } else { 0 }),
+            node: NodeId(if wide { (s.0 >> 17) as u8 } else { 0 }),
+            age: s.0 >> self.age_shift,
         }
     }
 }
 
 impl Classic {
+    /// What a shadow remembers: the age at the eviction, and whether the page had been active.
+    pub fn shadow_says(shadow: Shadow) -> (u64, bool) {
+        let packing = Packing::of(mem);
+        let s = packing.unpack(shadow);
+        (s.age, s.workingset)
+    }
+
     /// The age counter that a type moves, if the model has one for it.
     fn age_slot(&self, file: bool) -> Option<usize> {
         match self.config.age_model {
@@ -118,7 +133,7 @@ impl Classic {
         self.advance_age(lv, slot, 1);
         let age = if self.config.shadow_e_includes_self { before + 1 } else { before };
         let workingset = mem.frames.has(folio, flag::WORKINGSET);
-        leaves.then(|| Unpacked { workingset, memcg, node, age }.pack())
+        leaves.then(|| Packing::of(mem).pack(Unpacked { workingset, memcg, node, age }))
     }
 
     /// A page comes back whose shadow was found.
@@ -138,10 +153,11 @@ impl Classic {
         };
         let memcg = mem.frames.memcg(folio);
         mem.count_in(memcg, refault, 1);
-        let s = Unpacked::unpack(shadow);
+        let packing = Packing::of(mem);
+        let s = packing.unpack(shadow);
         let Some(slot) = self.age_slot(file) else { return };
         let now = self.lruvecs[self.index(s.node, s.memcg)].age[slot];
-        let distance = formulas::refault_distance(now, s.age, AGE_MASK);
+        let distance = formulas::refault_distance(now, s.age, packing.age_mask);
         let threshold = formulas::ws_threshold(
             self.config.ws_threshold,
             self.config.ws_v1_index_bug,
@@ -194,13 +210,19 @@ mod tests {
 
     #[test]
     fn a_shadow_keeps_what_it_was_given() {
-        for age in [0, 1, 12_345, AGE_MASK] {
+        let wide = Packing { age_shift: 25, age_mask: (1 << 39) - 1 };
+        for age in [0, 1, 12_345, wide.age_mask] {
             let u = Unpacked { workingset: true, memcg: MemcgId(65_535), node: NodeId(3), age };
-            assert_eq!(Unpacked::unpack(u.pack()), u);
+            assert_eq!(wide.unpack(wide.pack(u)), u);
         }
-        let wrapped =
-            Unpacked { workingset: false, memcg: MemcgId(0), node: NodeId(0), age: AGE_MASK + 5 };
-        assert_eq!(Unpacked::unpack(wrapped.pack()).age, 4);
-        assert_eq!(formulas::refault_distance(AGE_MASK + 10, 4, AGE_MASK), 5);
+        let narrow = Packing { age_shift: 1, age_mask: (1 << 31) - 1 };
+        let u = |age| Unpacked { workingset: false, memcg: MemcgId(0), node: NodeId(0), age };
+        for age in [0, 1, 12_345, narrow.age_mask] {
+            assert_eq!(narrow.unpack(narrow.pack(u(age))), u(age));
+            assert!(narrow.pack(u(age)).0 >> 32 == 0);
+        }
+        // Past the end the age wraps, and the distance does not notice.
+        assert_eq!(narrow.unpack(narrow.pack(u(narrow.age_mask + 5))).age, 4);
+        assert_eq!(formulas::refault_distance(narrow.age_mask + 10, 4, narrow.age_mask), 5);
     }
 }

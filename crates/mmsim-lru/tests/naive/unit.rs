@@ -19,6 +19,9 @@ pub(crate) enum Rebalance {
     Before,
     /// After an eviction, as the unconditional demotion of the kernel does.
     AfterEviction,
+    /// Before each inactive page is judged, and by one page after an eviction: what the kernel's
+    /// loops come to if a step is one page.
+    BeforeAndAfterEviction,
     /// Not at all.
     Never,
 }
@@ -148,22 +151,26 @@ impl UnitModel {
 
     fn demote_while_low(&mut self) {
         while self.inactive_is_low() {
-            let page = self.active.pop().unwrap();
-            let p = self.resident.get_mut(&page).unwrap();
-            if self.config.anon_demote_clears_young {
-                p.young = false;
-            } else {
-                p.referenced = false;
-            }
-            p.workingset = true;
-            self.counts.pgrefill += 1;
-            self.inactive.insert(0, page);
+            self.demote_one();
         }
+    }
+
+    fn demote_one(&mut self) {
+        let page = self.active.pop().unwrap();
+        let p = self.resident.get_mut(&page).unwrap();
+        if self.config.anon_demote_clears_young {
+            p.young = false;
+        } else {
+            p.referenced = false;
+        }
+        p.workingset = true;
+        self.counts.pgrefill += 1;
+        self.inactive.insert(0, page);
     }
 
     fn reclaim_one(&mut self) {
         loop {
-            if self.rebalance == Rebalance::Before {
+            if matches!(self.rebalance, Rebalance::Before | Rebalance::BeforeAndAfterEviction) {
                 self.demote_while_low();
             }
             let page = self.inactive.pop().expect("an inactive page");
@@ -198,8 +205,10 @@ impl UnitModel {
                 self.inactive.insert(0, page);
             }
         }
-        if self.rebalance == Rebalance::AfterEviction {
-            self.demote_while_low();
+        match self.rebalance {
+            Rebalance::AfterEviction => self.demote_while_low(),
+            Rebalance::BeforeAndAfterEviction if self.inactive_is_low() => self.demote_one(),
+            _ => {}
         }
     }
 
