@@ -51,7 +51,7 @@ fn state_of(b: &Bench, known: &BTreeMap<u32, bool>, config: &ClassicConfig) -> S
             pages.insert(id, page);
         }
         if let Some(s) = b.shadow(id, file) {
-            let (age, workingset) = Classic::shadow_says(s);
+            let (age, workingset) = Classic::shadow_says(&rig.mem, s);
             shadows.insert(id, Shadow { age, workingset });
         }
     }

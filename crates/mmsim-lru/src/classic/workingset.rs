@@ -59,7 +59,7 @@ impl Packing {
 
 impl Classic {
     /// What a shadow remembers: the age at the eviction, and whether the page had been active.
-    pub fn shadow_says(shadow: Shadow) -> (u64, bool) {
+    pub fn shadow_says(mem: &Memory, shadow: Shadow) -> (u64, bool) {
         let packing = Packing::of(mem);
         let s = packing.unpack(shadow);
         (s.age, s.workingset)
