@@ -47,7 +47,8 @@ fn dependencies_within_the_workspace_are_those_that_are_drawn() {
     let packages = packages();
     for (name, dependencies) in &packages {
         let allowed = ALLOWED.iter().find(|a| a.0 == name).map(|a| a.1);
-        let allowed = allowed.unwrap_or_else(|| panic!("{name} is not in ARCHITECTURE.md's picture"));
+        let allowed =
+            allowed.unwrap_or_else(|| panic!("{name} is not in ARCHITECTURE.md's picture"));
         for d in dependencies.iter().filter(|d| packages.contains_key(*d)) {
             assert!(allowed.contains(&d.as_str()), "{name} must not depend on {d}");
         }

@@ -41,7 +41,10 @@ fn blocks_are_what_the_commands_print() {
         let (old, after) = rest.split_once(END).expect("the end of the block");
         let printed = output_of(command);
         if std::env::var_os("MMSIM_BLESS").is_none() {
-            assert_eq!(old, printed, "$ {command}\nrun with MMSIM_BLESS=1 and look at the difference");
+            assert_eq!(
+                old, printed,
+                "$ {command}\nrun with MMSIM_BLESS=1 and look at the difference"
+            );
         }
         new += &format!("{BEGIN}{command}\n{printed}{END}{after}");
         checked += 1;
