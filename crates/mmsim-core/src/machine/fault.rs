@@ -97,12 +97,12 @@ impl Machine {
 
     /// The fault had to read: counted once.
     pub(super) fn major(&mut self, tid: ThreadId) {
-        if let Some(f) = &mut self.threads[tid].fault {
-            if !f.2 {
-                f.2 = true;
-                let memcg = self.mem.spaces[self.threads[tid].space].memcg;
-                self.mem.count_in(memcg, VmEvent::PgMajFault, 1);
-            }
+        if let Some(f) = &mut self.threads[tid].fault
+            && !f.2
+        {
+            f.2 = true;
+            let memcg = self.mem.spaces[self.threads[tid].space].memcg;
+            self.mem.count_in(memcg, VmEvent::PgMajFault, 1);
         }
     }
 
@@ -537,6 +537,10 @@ impl Machine {
         let folio = match self.mem.pages.entry(at) {
             Entry::Frame(f) => f,
             _ => {
+                // What lies around the missing page is mapped before it is read.
+                if !write {
+                    self.fault_around(page, at, vma);
+                }
                 self.major(tid);
                 let flow = self.mmap_readahead(tid, at, vma);
                 return (flow, FaultKind::FileMajor);
@@ -573,7 +577,7 @@ impl Machine {
             self.balance_dirty_pages(tid);
         }
         self.mem.map(page, folio, bits);
-        if !write {
+        if !write && !major {
             self.fault_around(page, at, vma);
         }
         (Flow::Done, kind)
@@ -586,29 +590,35 @@ impl Machine {
             return;
         }
         let v = self.mem.spaces.vma(vma);
-        let (start, end, v_start) = (v.start.0, v.end().0, v.start);
+        let (start, end) = (v.start.0, v.end().0);
         let group = page.group().first().0;
         // Aligned by the offset within the mapping's page table, as the kernel aligns addresses.
         let first = (page.0 & !(n - 1)).max(start).max(group);
         let last = (page.0 | (n - 1)).min(end - 1).min(group + 511);
-        let _ = v_start;
+        let (file, _) = self.mem.file_at(at);
+        let (base, pages) = (self.mem.files[file].base.0, self.mem.files[file].pages);
+        let mut nearby = 0;
         for p in first..=last {
+            let there = PageIdx(at.0.wrapping_add(p).wrapping_sub(page.0));
             let p = PageIdx(p);
-            if self.mem.pages.entry(p) != Entry::None {
+            if there.0 < base || there.0 >= base + pages {
                 continue;
             }
-            let there = PageIdx(at.0.wrapping_add(p.0).wrapping_sub(page.0));
-            let (file, _) = self.mem.file_at(at);
-            let f = &self.mem.files[file];
-            if there.0 < f.base.0 || there.0 >= f.base.0 + f.pages {
+            let Entry::Frame(folio) = self.mem.pages.entry(there) else { continue };
+            if self.mem.frames.has(folio, flag::LOCKED | flag::RA_TRIGGER) {
                 continue;
             }
-            if let Entry::Frame(folio) = self.mem.pages.entry(there) {
-                if !self.mem.frames.has(folio, flag::LOCKED | flag::RA_TRIGGER) {
-                    self.mem.map(p, folio, pte::YOUNG);
-                }
+            // A cached neighbour says that reading around works; since 6.12 one that was
+            // evicted before does not, because it may go again.
+            let told =
+                self.mem.kernel < Kernel::V6_12 || !self.mem.frames.has(folio, flag::WORKINGSET);
+            nearby += u32::from(p != page && told);
+            if self.mem.pages.entry(p) == Entry::None {
+                self.mem.map(p, folio, pte::YOUNG);
             }
         }
+        let ra = &mut self.mem.files[file].ra;
+        ra.mmap_miss = ra.mmap_miss.saturating_sub(nearby);
     }
 
     /// Blocks a thread until a folio was read. A refault of a page that was in use before

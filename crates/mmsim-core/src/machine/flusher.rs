@@ -136,13 +136,9 @@ impl Machine {
         let rate = c.bandwidth.map_or(by_latency, |b| b / 4096).max(1);
         let span = (limit - freerun).max(1);
         let room = limit.saturating_sub(dirty).min(2 * span);
-        let pause = if room == 0 {
-            MAX_PAUSE
-        } else {
-            let even = u64::from(PAUSE_PAGES) * 1_000_000_000 / rate;
-            SimDuration((even * span / room).min(MAX_PAUSE.0))
-        };
-        self.sleep(tid, pause, false);
+        let even = u64::from(PAUSE_PAGES) * 1_000_000_000 / rate;
+        let pause = (even * span).checked_div(room).unwrap_or(u64::MAX);
+        self.sleep(tid, SimDuration(pause.min(MAX_PAUSE.0)), false);
         true
     }
 }

@@ -5,7 +5,6 @@
 
 use super::Machine;
 use super::alloc::Got;
-use super::config::ZoneKind;
 use super::fault::Flow;
 use crate::backing::cache::{initial_window, next_window};
 use crate::backing::device::Io;
@@ -13,7 +12,6 @@ use crate::base::id::{FileId, PageIdx, Pfn, ThreadId, VmaId};
 use crate::base::vmstat::VmEvent;
 use crate::memory::IoDone;
 use crate::phys::frames::flag;
-use crate::phys::zones::Mark;
 use crate::policy::ArrivalKind;
 use crate::virt::pages::Entry;
 
@@ -23,6 +21,7 @@ const MMAP_MISS_MAX: u32 = 1000;
 impl Machine {
     /// Reads pages of a file into the cache: those of `start..start + n` that are missing.
     /// `trigger` is marked so that reading it reads on. `must` has to get a frame.
+    #[allow(clippy::too_many_arguments)] // A window is five numbers, and who wants it two more.
     fn read_pages(
         &mut self,
         tid: ThreadId,
@@ -92,8 +91,7 @@ impl Machine {
         if !self.mem.memcgs.fits(memcg) {
             return None;
         }
-        let node = self.home_node();
-        let p = self.mem.try_alloc(node, ZoneKind::Movable, Some(Mark::Low))?;
+        let p = self.alloc_for_readahead(tid)?;
         self.mem.frames.set_memcg(p, memcg);
         self.mem.memcgs.charge(memcg, 1);
         Some(p)
@@ -132,18 +130,20 @@ impl Machine {
         }
         let ra = self.mem.files[file].ra;
         let sequential = index == 0 || ra.prev.is_some_and(|p| index == p || index == p + 1);
-        let (start, size) = if sequential || req > max {
-            (index, initial_window(req, max))
+        let (size, async_size) = if sequential || req > max {
+            let size = initial_window(req, max);
+            (size, if size > req { size - req } else { size / 2 })
         } else {
-            // Cached history right before the miss makes it a stream.
+            // Cached history right before the miss makes it a stream; as much as the
+            // history is read, and its last page reads on.
             let history = self.cached_before(file, index, max);
             if history <= req {
                 return self.read_pages(tid, file, index, req.min(max), None, Some(index), None);
             }
             let history = if history >= index { history * 2 } else { history };
-            (index, initial_window((history + req).min(max), max))
+            ((history + req).min(max), 1)
         };
-        let async_size = if size > req { size - req } else { size / 2 };
+        let start = index;
         let f = &mut self.mem.files[file].ra;
         (f.start, f.size, f.async_size) = (start, size, async_size);
         let trigger = start + size - async_size;
@@ -209,12 +209,12 @@ impl Machine {
 
     /// Waits for a page that is being read; done if it is there.
     fn await_page(&mut self, tid: ThreadId, at: PageIdx) -> Flow {
-        if let Entry::Frame(folio) = self.mem.pages.entry(at) {
-            if self.mem.frames.has(folio, flag::LOCKED) {
-                let refault = self.mem.frames.has(folio, flag::WORKINGSET);
-                self.wait_for_folio(tid, folio, refault);
-                return Flow::Blocked;
-            }
+        if let Entry::Frame(folio) = self.mem.pages.entry(at)
+            && self.mem.frames.has(folio, flag::LOCKED)
+        {
+            let refault = self.mem.frames.has(folio, flag::WORKINGSET);
+            self.wait_for_folio(tid, folio, refault);
+            return Flow::Blocked;
         }
         // There already: a synchronous device.
         Flow::Again
@@ -225,10 +225,10 @@ impl Machine {
         let (file, index) = self.mem.file_at(at);
         let ra = &mut self.mem.files[file].ra;
         ra.mmap_miss = ra.mmap_miss.saturating_sub(1);
-        if let Entry::Frame(folio) = self.mem.pages.entry(at) {
-            if self.mem.frames.test_clear(folio, flag::RA_TRIGGER) {
-                self.async_readahead(tid, file, index, Some(vma));
-            }
+        if let Entry::Frame(folio) = self.mem.pages.entry(at)
+            && self.mem.frames.test_clear(folio, flag::RA_TRIGGER)
+        {
+            self.async_readahead(tid, file, index, Some(vma));
         }
     }
 

@@ -141,7 +141,7 @@ impl Machine {
                 b.priority = self.first_priority();
             }
             if b.boost == 0 && balanced {
-                return self.end_balance(n, b);
+                return self.end_balance(n, *b);
             }
             // A step of its own: the aging of anonymous memory before each pass.
             self.policy.age_node(&mut self.mem, n, self.kswapds[n].highest);
@@ -206,7 +206,7 @@ impl Machine {
                 if b.reclaimed == 0 {
                     self.kswapds[n].failures += 1;
                 }
-                return self.end_balance(n, b);
+                return self.end_balance(n, *b);
             }
         }
         if stall {
@@ -222,7 +222,7 @@ impl Machine {
     }
 
     /// The end of a run: works off boosts, then tries to sleep. True: it goes on at once.
-    fn end_balance(&mut self, n: NodeId, b: Box<Balance>) -> bool {
+    fn end_balance(&mut self, n: NodeId, b: Balance) -> bool {
         let zones: Vec<_> = self.mem.zones.of_node(n).to_vec();
         for (z, boost) in zones.into_iter().zip(b.boosts) {
             let zone = &mut self.mem.zones[z];

@@ -513,7 +513,7 @@ impl Machine {
             let high = self.mem.memcgs[memcg].config.high.unwrap_or(1).max(1);
             // The penalty grows with the square of the overage, up to two seconds.
             let ratio = still * 1024 / high;
-            let ms = (ratio * ratio * 1000 >> 20).min(2000);
+            let ms = ((ratio * ratio * 1000) >> 20).min(2000);
             if ms > 0 {
                 self.sleep(tid, SimDuration::from_millis(ms), true);
             }

@@ -103,12 +103,11 @@ impl Memory {
         let swap = self.swap.as_mut().expect("a slot is of a device");
         if swap.put(slot, cpu) {
             self.slot_freed();
-        } else if self.swap.as_ref().is_some_and(|s| s.count(slot) == 0) {
-            if let Cached::Folio(folio) = self.swap.as_ref().expect("as above").cached(slot) {
-                if self.frames.mapped(folio) == Mapped::No {
-                    self.free_anon(policy, folio);
-                }
-            }
+        } else if swap.count(slot) == 0
+            && let Cached::Folio(folio) = swap.cached(slot)
+            && self.frames.mapped(folio) == Mapped::No
+        {
+            self.free_anon(policy, folio);
         }
     }
 

@@ -417,10 +417,10 @@ impl Memory {
     /// Names the last eviction of a page, for an observer.
     fn name_eviction(&mut self, page: Option<PageIdx>) -> u64 {
         self.evictions += 1;
-        if self.tracer.on() {
-            if let Some(p) = page {
-                self.eviction_names.insert(p, self.evictions);
-            }
+        if self.tracer.on()
+            && let Some(p) = page
+        {
+            self.eviction_names.insert(p, self.evictions);
         }
         self.evictions
     }

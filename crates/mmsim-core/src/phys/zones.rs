@@ -391,8 +391,8 @@ fn pcp_sizes(z: &Zone, config: &MachineConfig) -> (u32, u32) {
     let batch = pcp_batch(z.managed.into()).max(1);
     let cpus = u64::from(config.cpus.max(1));
     let f = u64::from(config.vm.percpu_pagelist_high_fraction);
-    let base = if f > 0 {
-        u64::from(z.managed) / f / cpus
+    let base = if let Some(share) = u64::from(z.managed).checked_div(f) {
+        share / cpus
     } else if config.kernel <= Kernel::V5_9 {
         6 * u64::from(batch)
     } else {
