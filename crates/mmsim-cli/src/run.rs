@@ -296,6 +296,7 @@ mod tests {
             about: "about".into(),
             resolved: String::new(),
             runs: labels.iter().map(planned).collect(),
+            specs: Vec::new(),
         }
     }
 
