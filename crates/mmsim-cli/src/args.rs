@@ -219,7 +219,8 @@ pub(crate) struct TraceHeadArgs {
 /// Replay recorded kernel experiments and print recorded beside simulated counters
 #[derive(Args, Debug)]
 #[command(after_help = "\
-Example:
+Examples:
+  mmsim validate reference --brief
   mmsim validate reference --experiment zipf-anon --format json -o validation.json")]
 pub(crate) struct ValidateArgs {
     /// The folder with the recorded experiments
@@ -234,6 +235,9 @@ pub(crate) struct ValidateArgs {
     /// Replays at the same time [default: one per CPU]; results do not depend on it
     #[arg(long, value_name = "N", value_parser = at_least_one)]
     pub jobs: Option<usize>,
+    /// In the table: only the counters that tell policies apart, summed over all phases
+    #[arg(long)]
+    pub brief: bool,
     #[command(flatten)]
     pub output: OutputArgs,
 }

@@ -22,6 +22,7 @@ pub(crate) fn validate(args: &ValidateArgs) -> Result<Ending, Failure> {
     let validation = backend::validate(&request, &|done, total| progress.show(done, total, ""))?;
     drop(progress);
     let text = match args.output.format {
+        Format::Table if args.brief => brief(&validation),
         Format::Table => text(&validation),
         Format::Json => validation.to_json(),
         Format::Csv => validation.to_csv(),
@@ -30,13 +31,51 @@ pub(crate) fn validate(args: &ValidateArgs) -> Result<Ending, Failure> {
     Ok(Ending::Done)
 }
 
+/// Counters that tell policies apart, and what they are the sum of.
+const BRIEF: [(&str, &[&str]); 5] = [
+    ("pswpin", &["pswpin"]),
+    ("workingset_refault_file", &["workingset_refault_file"]),
+    ("pgscan", &["pgscan_anon", "pgscan_file"]),
+    ("pgactivate", &["pgactivate"]),
+    ("pgdeactivate", &["pgdeactivate"]),
+];
+
+fn same_point(a: &PointRow, b: &PointRow) -> bool {
+    (&a.experiment, &a.point, &a.kernel, &a.policy)
+        == (&b.experiment, &b.point, &b.kernel, &b.policy)
+}
+
+/// A few counters of every point, summed over its phases, then the summary of all counters
+/// and phases. Only what neither kernel nor model counted is left out.
+fn brief(v: &Validation) -> String {
+    let mut rows = Vec::new();
+    for point in v.points.chunk_by(same_point) {
+        let p = &point[0];
+        let mut names = [p.experiment.clone(), p.point.clone(), p.kernel.clone()];
+        for (counter, parts) in BRIEF {
+            let of = |value: fn(&PointRow) -> f64| -> f64 {
+                point.iter().filter(|r| parts.contains(&r.counter.as_str())).map(value).sum()
+            };
+            let (recorded, simulated) = (of(|r| r.recorded), of(|r| r.simulated));
+            if recorded == 0.0 && simulated == 0.0 {
+                continue;
+            }
+            let error = match recorded > 0.0 {
+                true => per_cent((simulated / recorded - 1.0) * 100.0),
+                false => "-".to_string(),
+            };
+            let mut row = std::mem::take(&mut names).to_vec();
+            row.extend([counter.to_string(), grouped(recorded), grouped(simulated), error]);
+            rows.push(row);
+        }
+    }
+    let header = ["experiment", "point", "kernel", "counter", "recorded", "simulated", "error"];
+    table::grid(Some(&header), rows, 4) + "\n" + &summary(v) + &not_modelled(v)
+}
+
 /// Every point with its counters, then the summary, then what is not modelled.
 fn text(v: &Validation) -> String {
     let mut out = String::new();
-    let same_point = |a: &PointRow, b: &PointRow| {
-        (&a.experiment, &a.point, &a.kernel, &a.policy)
-            == (&b.experiment, &b.point, &b.kernel, &b.policy)
-    };
     for rows in v.points.chunk_by(same_point) {
         let p = &rows[0];
         out += &format!("{} {} ({}, {})\n", p.experiment, p.point, p.kernel, p.policy);
@@ -50,6 +89,11 @@ fn text(v: &Validation) -> String {
         out += &table::grid(Some(&header), rows.iter().map(row), 2);
         out.push('\n');
     }
+    out + &summary(v) + &not_modelled(v)
+}
+
+fn summary(v: &Validation) -> String {
+    let mut out = String::new();
     if !v.summary.is_empty() {
         out += "Summary: absolute relative errors of counters that kernels counted\n";
         let header =
@@ -69,6 +113,11 @@ fn text(v: &Validation) -> String {
         });
         out += &table::grid(Some(&header), rows, 2);
     }
+    out
+}
+
+fn not_modelled(v: &Validation) -> String {
+    let mut out = String::new();
     if !v.not_modelled.is_empty() {
         out += "\nNot modelled\n";
         let row = |n: &mmsim::report::validation::NotModelled| {
@@ -121,6 +170,45 @@ zipf-anon   mglru       2          0           1   3.5 %  3.5 %  3.5 %
 
 Not modelled
 damon  d1  no DAMON yet
+"
+        );
+    }
+
+    #[test]
+    fn brief_adds_up_the_phases_of_a_few_counters() {
+        let row = |phase: &str, counter: &str, recorded: f64, simulated: f64| PointRow {
+            experiment: "zipf-anon".into(),
+            point: "ws1.25-t0.7".into(),
+            kernel: "6.12".into(),
+            policy: "classic".into(),
+            phase: phase.into(),
+            counter: counter.into(),
+            recorded,
+            min: recorded,
+            max: recorded,
+            simulated,
+            rel_error: None,
+        };
+        let v = Validation::new(
+            vec![
+                row("access1", "pswpin", 1_000.0, 900.0),
+                row("access1", "pgscan_anon", 0.0, 7.0),
+                row("access1", "pgactivate", 0.0, 0.0),
+                row("access2", "pswpin", 1_000.0, 1_050.0),
+                row("access2", "pgfault", 1_000.0, 1_050.0),
+            ],
+            vec![],
+        );
+        assert_eq!(
+            brief(&v),
+            "\
+experiment  point        kernel  counter  recorded  simulated   error
+zipf-anon   ws1.25-t0.7  6.12    pswpin      2,000      1,950  -2.5 %
+                                 pgscan          0          7       -
+
+Summary: absolute relative errors of counters that kernels counted
+experiment  LRU      values  in spread  with error  median    90 %   worst
+zipf-anon   classic       5          1           3   5.0 %  10.0 %  10.0 %
 "
         );
     }

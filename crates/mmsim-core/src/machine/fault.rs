@@ -533,6 +533,10 @@ impl Machine {
         let folio = match self.mem.pages.entry(at) {
             Entry::Frame(f) => f,
             _ => {
+                // What lies around the missing page is mapped before it is read.
+                if !write {
+                    self.fault_around(page, at, vma);
+                }
                 self.major(tid);
                 let flow = self.mmap_readahead(tid, at, vma);
                 return (flow, FaultKind::FileMajor);

@@ -135,7 +135,8 @@ impl Machine {
             let size = initial_window(req, max);
             (index, size, if size > req { size - req } else { size / 2 })
         } else {
-            // Cached history right before the miss makes it a stream.
+            // Cached history right before the miss makes it a stream; as much as the
+            // history is read, and its last page reads on.
             let history = self.cached_before(file, index, max);
             if history <= req {
                 return self.read_pages(tid, file, Ahead::only(index, req.min(max), None));

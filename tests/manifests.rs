@@ -1,0 +1,118 @@
+//! The edges between the crates, read from the manifests, and what no file may hold.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+/// Who may depend on whom within the workspace. A line that is not here is a decision that
+/// was not taken yet: policies do not know one another, core knows none of them.
+const ALLOWED: &[(&str, &[&str])] = &[
+    ("mmsim-core", &[]),
+    ("mmsim-lru", &["mmsim-core"]),
+    ("mmsim-workload", &["mmsim-core"]),
+    ("mmsim", &["mmsim-core", "mmsim-lru", "mmsim-workload"]),
+    ("mmsim-cli", &["mmsim"]),
+];
+
+fn root() -> &'static Path {
+    Path::new(env!("CARGO_MANIFEST_DIR"))
+}
+
+fn read(path: &Path) -> String {
+    std::fs::read_to_string(path).unwrap_or_else(|e| panic!("{}: {e}", path.display()))
+}
+
+/// Name and dependencies (of every kind) of each package of the workspace.
+fn packages() -> BTreeMap<String, BTreeSet<String>> {
+    let crates = std::fs::read_dir(root().join("crates")).expect("the folder of crates");
+    let mut folders: Vec<PathBuf> = crates.map(|e| e.expect("an entry").path()).collect();
+    folders.push(root().to_path_buf());
+    folders
+        .iter()
+        .map(|folder| {
+            let path = folder.join("Cargo.toml");
+            let manifest: toml::Table =
+                read(&path).parse().unwrap_or_else(|e| panic!("{}: {e}", path.display()));
+            let name = manifest["package"]["name"].as_str().expect("a package has a name");
+            let kinds = ["dependencies", "dev-dependencies", "build-dependencies"];
+            let tables = kinds.iter().filter_map(|k| manifest.get(*k).and_then(|t| t.as_table()));
+            let dependencies = tables.flat_map(|t| t.keys().cloned()).collect();
+            (name.to_string(), dependencies)
+        })
+        .collect()
+}
+
+#[test]
+fn dependencies_within_the_workspace_are_those_that_are_drawn() {
+    let packages = packages();
+    for (name, dependencies) in &packages {
+        let allowed = ALLOWED.iter().find(|a| a.0 == name).map(|a| a.1);
+        let allowed =
+            allowed.unwrap_or_else(|| panic!("{name} is not in ARCHITECTURE.md's picture"));
+        for d in dependencies.iter().filter(|d| packages.contains_key(*d)) {
+            assert!(allowed.contains(&d.as_str()), "{name} must not depend on {d}");
+        }
+    }
+    for (name, _) in ALLOWED {
+        assert!(packages.contains_key(*name), "{name} is gone");
+    }
+}
+
+/// All files below a folder.
+fn below(folder: &Path, files: &mut Vec<PathBuf>) {
+    for entry in std::fs::read_dir(folder).expect("a folder can be listed") {
+        let path = entry.expect("an entry").path();
+        let name = path.file_name().unwrap_or_default().to_string_lossy().into_owned();
+        if path.is_dir() && name != "target" && name != ".git" {
+            below(&path, files);
+        } else if path.is_file() {
+            files.push(path);
+        }
+    }
+}
+
+#[test]
+fn core_names_no_policy() {
+    let mut files = Vec::new();
+    below(&root().join("crates/mmsim-core/src"), &mut files);
+    assert!(files.len() > 20, "core has {} files", files.len());
+    for path in files {
+        let text = read(&path);
+        for (name, _) in ALLOWED.iter().filter(|a| a.0 != "mmsim-core" && a.0 != "mmsim") {
+            for form in [name.to_string(), name.replace('-', "_")] {
+                assert!(!text.contains(&form), "{} names {form}", path.display());
+            }
+        }
+    }
+}
+
+/// The files of the repository: those that git tracks, or all where there is no git.
+fn tracked() -> Vec<PathBuf> {
+    let listed = Command::new("git").arg("-C").arg(root()).args(["ls-files", "-z"]).output();
+    let listed = listed.ok().filter(|o| o.status.success()).map(|o| o.stdout).unwrap_or_default();
+    let names = String::from_utf8_lossy(&listed).into_owned();
+    let mut files: Vec<PathBuf> =
+        names.split('\0').filter(|n| !n.is_empty()).map(|n| root().join(n)).collect();
+    if files.is_empty() {
+        below(root(), &mut files);
+    }
+    files.retain(|f| f.is_file());
+    files
+}
+
+#[test]
+fn no_file_holds_a_private_path_or_an_unfinished_thought() {
+    // In pieces, so that this file does not hold them itself.
+    let forbidden = [["/wo", "rk/"].concat(), ["TO", "DO"].concat(), ["FIX", "ME"].concat()];
+    let files = tracked();
+    assert!(files.len() > 100, "only {} files", files.len());
+    for path in files {
+        // Traces are binary and may hold anything.
+        let Ok(text) = std::fs::read_to_string(&path) else { continue };
+        for (i, line) in text.lines().enumerate() {
+            for f in &forbidden {
+                assert!(!line.contains(f), "{}:{}: {f}", path.display(), i + 1);
+            }
+        }
+    }
+}
