@@ -200,7 +200,7 @@ pub fn machine(p: &Point, repetition: usize) -> Result<Machine, String> {
         return Err("the mglru policy is not modelled yet".into());
     }
     let workload = script.workload().map_err(|e| e.to_string())?;
-    let config = machine_config(p, repetition, kernel, &script.setup)?;
+    let config = machine_config(p, kernel, &script.setup)?;
     let task = TaskConfig {
         name: "workload".into(),
         memcg: None,
@@ -213,7 +213,6 @@ pub fn machine(p: &Point, repetition: usize) -> Result<Machine, String> {
 
 fn machine_config(
     p: &Point,
-    repetition: usize,
     kernel: Kernel,
     setup: &ScriptSetup,
 ) -> Result<MachineConfig, String> {
@@ -240,7 +239,6 @@ fn machine_config(
         let free = i64::from(last.free_at_start.unwrap_or(0)) + b as i64 - a as i64;
         last.free_at_start = Some(free.max(0) as u32);
     }
-    let _ = repetition;
     let vm = sysctls(setup)?;
     Ok(MachineConfig {
         kernel,

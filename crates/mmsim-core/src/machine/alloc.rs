@@ -40,7 +40,7 @@ impl Machine {
             Got::Frame(p) => p,
             other => return other,
         };
-        if memcg.0 != 0 && !self.mem.memcgs.fits(memcg) && !self.reclaim_for_limit(tid, memcg) {
+        if memcg.0 != 0 && !self.mem.memcgs.fits(memcg) && !self.reclaim_for_limit(memcg) {
             self.mem.free_frame(pfn);
             return self.out_of_memory(tid, Some(memcg));
         }
@@ -292,7 +292,7 @@ impl Machine {
     }
 
     /// Reclaims for a group over its limit. False: it cannot be brought below.
-    fn reclaim_for_limit(&mut self, tid: ThreadId, memcg: MemcgId) -> bool {
+    fn reclaim_for_limit(&mut self, memcg: MemcgId) -> bool {
         let begin = self.mem.now;
         let mut tries = 0;
         while !self.mem.memcgs.fits(memcg) && tries <= MAX_RECLAIM_RETRIES {
@@ -302,7 +302,6 @@ impl Machine {
                 tries = 0;
             }
         }
-        let _ = tid;
         self.latency[2].add(self.mem.now.since(begin));
         self.psi.stalled(self.mem.cpu.0.into(), begin, self.mem.now);
         self.mem.memcgs.fits(memcg)

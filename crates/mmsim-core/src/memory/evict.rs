@@ -163,7 +163,8 @@ impl Memory {
             self.now += self.cost.t_swap_submit;
             let slot = self.frames.slot(folio);
             let swap = self.swap.as_mut().expect("the folio has a slot");
-            self.zram_stored += 1;
+            // A synchronous device frees the slot at swap-in, so each write stores one page more.
+            self.zram_stored += u64::from(swap.device.config().stored_bytes_per_page > 0);
             if swap.device.config().synchronous {
                 self.now += swap.device.sync_cost(Io::Write, 1);
                 return true;

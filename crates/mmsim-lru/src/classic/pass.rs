@@ -286,9 +286,7 @@ impl Classic {
             return;
         }
         // Even if the active list was closed: keep it from outgrowing the inactive one.
-        let memcg = MemcgId((w.lv % self.groups) as u16);
         let s = [0, 1].map(|l| mem.lists.len(self.lruvecs[w.lv].lists[l]));
-        let _ = memcg;
         if mem.has_swap() && formulas::inactive_anon_is_low(self.config.anon_ratio, s[0], s[1]) {
             self.shrink_active(mem, w.lv, false, self.cluster, req);
         }
