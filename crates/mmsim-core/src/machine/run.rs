@@ -275,7 +275,9 @@ impl Machine {
     fn step_thread(&mut self, tid: ThreadId, cpu: usize, due: SimTime) -> bool {
         let start = self.mem.now;
         let other = self.earliest_other(cpu);
-        let mut bound = due.min(other + self.config.run_ahead);
+        // Of CPUs with equal clocks this one goes first: it has its turn in strict mode too.
+        let ahead = (other + self.config.run_ahead).max(start + SimDuration::from_nanos(1));
+        let mut bound = due.min(ahead);
         if !self.cpus[cpu].queue.is_empty() {
             bound = bound.min(self.cpus[cpu].slice_end.max(start));
         }
@@ -544,6 +546,7 @@ impl Machine {
                 self.recorded.push(self.mem.files[f].base.0 + index);
             }
             self.note_resident();
+            self.high_limit(tid);
             let t = &mut self.threads[tid];
             t.accesses += 1;
             t.done = (done + 1) % count;
@@ -593,7 +596,12 @@ impl Machine {
                         self.policy.folio_accessed(&mut self.mem, folio);
                     }
                     self.mem.now += self.mem.cost.t_hit;
-                    self.threads[tid].done += 1;
+                    let t = &mut self.threads[tid];
+                    t.done += 1;
+                    // A pause for dirty pages began: the rest comes after it.
+                    if t.wait != Wait::Not && t.done < run.count {
+                        return Flow::Blocked;
+                    }
                 }
                 self.threads[tid].done = 0;
                 Flow::Done
@@ -684,7 +692,13 @@ impl Machine {
         let now = self.mem.now;
         for t in self.threads.ids().collect::<Vec<_>>() {
             if self.threads[t].space == space && self.threads[t].wait != Wait::Finished {
+                let running = self.threads[t].wait == Wait::Not;
                 self.retire(t, now);
+                if running {
+                    // It may have run ahead of whoever ends it.
+                    let clock = self.cpus[usize::from(self.threads[t].cpu.0)].clock;
+                    self.threads[t].finished = now.max(clock);
+                }
                 for c in &mut self.cpus {
                     c.queue.retain(|&e| e != Entity::Thread(t));
                     if c.current == Some(Entity::Thread(t)) {
