@@ -610,15 +610,8 @@ steps! {
 }
 
 /// The names of advice that the machine follows.
-pub const ADVICE: &[&str] = &[
-    "dontneed",
-    "cold",
-    "populate-read",
-    "populate-write",
-    "sequential",
-    "random",
-    "normal",
-];
+pub const ADVICE: &[&str] =
+    &["dontneed", "cold", "populate-read", "populate-write", "sequential", "random", "normal"];
 
 /// Advice of madvise(2) that the machine does not model.
 pub const ADVICE_NOT_MODELLED: &[&str] = &["free", "pageout", "willneed"];
