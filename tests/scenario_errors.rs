@@ -1643,7 +1643,11 @@ regions = { cold = { pages = 10 } }
 steps = [{ do = "madvise", region = "cold", advice = "pageout" }]
 "#,
         sets: &[],
-        message: "BLESS",
+        message: r#"error: task[0].steps[0].advice: `pageout` is not modelled, write one of dontneed, cold, populate-read, populate-write, sequential, random, normal
+ --> x.toml:6:54
+  |
+6 | steps = [{ do = "madvise", region = "cold", advice = "pageout" }]
+  |                                                      ^^^^^^^^^ write one of dontneed, cold, populate-read, populate-write, sequential, random, normal"#,
     },
     Case {
         name: "step_region_unknown",

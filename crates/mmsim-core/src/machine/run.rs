@@ -692,13 +692,13 @@ impl Machine {
         let now = self.mem.now;
         for t in self.threads.ids().collect::<Vec<_>>() {
             if self.threads[t].space == space && self.threads[t].wait != Wait::Finished {
-                let running = self.threads[t].wait == Wait::Not;
+                // What it did last may have ended later than the clock of whoever ends it.
+                let last = match self.threads[t].wait {
+                    Wait::Not => self.cpus[usize::from(self.threads[t].cpu.0)].clock,
+                    _ => self.threads[t].waits_since,
+                };
                 self.retire(t, now);
-                if running {
-                    // It may have run ahead of whoever ends it.
-                    let clock = self.cpus[usize::from(self.threads[t].cpu.0)].clock;
-                    self.threads[t].finished = now.max(clock);
-                }
+                self.threads[t].finished = now.max(last);
                 for c in &mut self.cpus {
                     c.queue.retain(|&e| e != Entity::Thread(t));
                     if c.current == Some(Entity::Thread(t)) {
