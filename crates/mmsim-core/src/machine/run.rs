@@ -290,7 +290,12 @@ impl Machine {
         let before = self.mem.now;
         self.steps += 1;
         let flow = self.step_slow(tid);
-        self.threads[tid].system += self.mem.now.since(before);
+        let t = &mut self.threads[tid];
+        t.system += self.mem.now.since(before);
+        if t.wait == Wait::Finished {
+            // Giving its memory back is the last thing that a thread does.
+            t.finished = t.finished.max(self.mem.now);
+        }
         if self.watch.check_every > 0 && self.steps.is_multiple_of(self.watch.check_every) {
             self.check();
         }
