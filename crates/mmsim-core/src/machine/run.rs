@@ -698,9 +698,10 @@ impl Machine {
         for t in self.threads.ids().collect::<Vec<_>>() {
             if self.threads[t].space == space && self.threads[t].wait != Wait::Finished {
                 // What it did last may have ended later than the clock of whoever ends it.
+                let (cpu, since) = (self.threads[t].cpu, self.threads[t].waits_since);
                 let last = match self.threads[t].wait {
-                    Wait::Not => self.cpus[usize::from(self.threads[t].cpu.0)].clock,
-                    _ => self.threads[t].waits_since,
+                    Wait::Not => since.max(self.cpus[usize::from(cpu.0)].clock),
+                    _ => since,
                 };
                 self.retire(t, now);
                 self.threads[t].finished = now.max(last);
