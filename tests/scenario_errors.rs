@@ -1634,6 +1634,22 @@ steps = [{ do = "tuoch", region = "cold" }]
   = help: known: allocate, touch, window, zipf, read, write, madvise, free, sleep, compute, records, drop-caches, memcg-reclaim, phase, repeat"#,
     },
     Case {
+        name: "step_advice_not_modelled",
+        text: r#"[machine]
+memory = "64MiB"
+[[task]]
+workload = "phased"
+regions = { cold = { pages = 10 } }
+steps = [{ do = "madvise", region = "cold", advice = "pageout" }]
+"#,
+        sets: &[],
+        message: r#"error: task[0].steps[0].advice: `pageout` is not modelled, write one of dontneed, cold, populate-read, populate-write, sequential, random, normal
+ --> x.toml:6:54
+  |
+6 | steps = [{ do = "madvise", region = "cold", advice = "pageout" }]
+  |                                                      ^^^^^^^^^ write one of dontneed, cold, populate-read, populate-write, sequential, random, normal"#,
+    },
+    Case {
         name: "step_region_unknown",
         text: r#"[machine]
 memory = "64MiB"

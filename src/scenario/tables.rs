@@ -609,19 +609,12 @@ steps! {
         [&[key("times", Count(1, U32), Required, "how often"), key("steps", Steps, Required, "the steps")]];
 }
 
-/// The names of advice, in the order of `Advice`.
-pub const ADVICE: &[&str] = &[
-    "dontneed",
-    "free",
-    "cold",
-    "pageout",
-    "willneed",
-    "populate-read",
-    "populate-write",
-    "sequential",
-    "random",
-    "normal",
-];
+/// The names of advice that the machine follows.
+pub const ADVICE: &[&str] =
+    &["dontneed", "cold", "populate-read", "populate-write", "sequential", "random", "normal"];
+
+/// Advice of madvise(2) that the machine does not model.
+pub const ADVICE_NOT_MODELLED: &[&str] = &["free", "pageout", "willneed"];
 
 /// All tables in the order of the documentation.
 pub fn all_tables() -> Vec<&'static TableSpec> {

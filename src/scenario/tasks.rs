@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 
 use mmsim_core::workload::Advice;
 
-use super::keys::{Kind, REGION, STEP_NAMES, WORKLOADS};
+use super::keys::{self, Kind, REGION, STEP_NAMES, WORKLOADS};
 use super::raw::{Node, Sources, Value};
 use super::read::{Reader, describe, unknown};
 use super::units::show_pages;
@@ -19,12 +19,9 @@ const REGION_KINDS: [RegionKind; 4] =
     [RegionKind::Anon, RegionKind::FileShared, RegionKind::FilePrivate, RegionKind::Read];
 
 /// In the order of the words of `advice`.
-const ADVICE: [Advice; 10] = [
+const ADVICE: [Advice; 7] = [
     Advice::DontNeed,
-    Advice::Free,
     Advice::Cold,
-    Advice::PageOut,
-    Advice::WillNeed,
     Advice::PopulateRead,
     Advice::PopulateWrite,
     Advice::Sequential,
@@ -330,7 +327,7 @@ impl StepReader<'_> {
             "write" => Step::Write(self.file_part()?),
             "madvise" => {
                 self.mapped()?;
-                Step::Madvise { part: self.part()?, advice: ADVICE[r.choice("advice")?] }
+                Step::Madvise { part: self.part()?, advice: self.advice()? }
             }
             "free" => Step::Free { region: self.mapped()? },
             "sleep" => Step::Sleep(r.time("time")?),
@@ -346,6 +343,16 @@ impl StepReader<'_> {
             }
             other => unreachable!("step {other} has no reader"),
         })
+    }
+
+    fn advice(&self) -> Result<Advice, Error> {
+        if let Some(word) = self.r.need("advice")?.as_text() {
+            if keys::ADVICE_NOT_MODELLED.contains(&word) {
+                let words = format!("one of {}", keys::ADVICE.join(", "));
+                return Err(self.r.error("advice", format!("`{word}` is not modelled"), words));
+            }
+        }
+        Ok(ADVICE[self.r.choice("advice")?])
     }
 
     fn region(&self) -> Result<usize, Error> {

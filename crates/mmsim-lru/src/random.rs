@@ -91,13 +91,18 @@ impl ReclaimPolicy for Random {
             } else {
                 (VmEvent::PgScanAnon, VmEvent::PgStealAnon)
             };
-            mem.count(scan, 1);
+            let count = |mem: &mut Memory, e| match req.by {
+                // Reclaim for a limit counts in the group's own table only.
+                Reclaimer::Limit(m) => mem.count_group(m, e, 1),
+                _ => mem.count(e, 1),
+            };
+            count(mem, scan);
             mem.count(scan_type, 1);
             let fate =
                 shrink_folio(mem, folio, how, &mut stats, |_, _| Judgement::Reclaim, |_, _| None);
             if fate == Fate::Freed {
                 out.reclaimed += 1;
-                mem.count(steal, 1);
+                count(mem, steal);
                 mem.count(steal_type, 1);
             } else {
                 mem.frames.clear(folio, flag::ACTIVE);

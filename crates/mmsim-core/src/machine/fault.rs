@@ -259,8 +259,9 @@ impl Machine {
                 self.mem.count(VmEvent::SwapRaHit, 1);
             }
             if self.reads_ahead_by_address() {
-                self.mem.spaces.vma_mut(vma).swap_ra.hits =
-                    (self.mem.spaces.vma(vma).swap_ra.hits + 1).min(63);
+                let ra = &mut self.mem.spaces.vma_mut(vma).swap_ra;
+                ra.prev = page.0;
+                ra.hits = (ra.hits + u32::from(flagged)).min(63);
             } else if flagged {
                 self.mem.swap.as_mut().expect("a slot is of a device").ra.hits += 1;
             }

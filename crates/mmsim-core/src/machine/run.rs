@@ -296,7 +296,12 @@ impl Machine {
         let before = self.mem.now;
         self.steps += 1;
         let flow = self.step_slow(tid);
-        self.threads[tid].system += self.mem.now.since(before);
+        let t = &mut self.threads[tid];
+        t.system += self.mem.now.since(before);
+        if t.wait == Wait::Finished {
+            // Giving its memory back is the last thing that a thread does.
+            t.finished = t.finished.max(self.mem.now);
+        }
         if self.watch.check_every > 0 && self.steps.is_multiple_of(self.watch.check_every) {
             self.check();
         }
@@ -578,6 +583,7 @@ impl Machine {
                 self.recorded.push(self.mem.files[f].base.0 + index);
             }
             self.note_resident();
+            self.high_limit(tid);
             let t = &mut self.threads[tid];
             t.accesses += 1;
             t.done = (done + 1) % count;
@@ -627,7 +633,12 @@ impl Machine {
                         self.policy.folio_accessed(&mut self.mem, folio);
                     }
                     self.mem.now += self.mem.cost.t_hit;
-                    self.threads[tid].done += 1;
+                    let t = &mut self.threads[tid];
+                    t.done += 1;
+                    // A pause for dirty pages began: the rest comes after it.
+                    if t.wait != Wait::Not && t.done < run.count {
+                        return Flow::Blocked;
+                    }
                 }
                 self.threads[tid].done = 0;
                 Flow::Done
@@ -718,7 +729,14 @@ impl Machine {
         let now = self.mem.now;
         for t in self.threads.ids().collect::<Vec<_>>() {
             if self.threads[t].space == space && self.threads[t].wait != Wait::Finished {
+                // What it did last may have ended later than the clock of whoever ends it.
+                let (cpu, since) = (self.threads[t].cpu, self.threads[t].waits_since);
+                let last = match self.threads[t].wait {
+                    Wait::Not => since.max(self.cpus[usize::from(cpu.0)].clock),
+                    _ => since,
+                };
                 self.retire(t, now);
+                self.threads[t].finished = now.max(last);
                 for c in &mut self.cpus {
                     c.queue.retain(|&e| e != Entity::Thread(t));
                     if c.current == Some(Entity::Thread(t)) {

@@ -7,7 +7,7 @@ use crate::base::id::{FileId, PageIdx};
 use crate::base::vmstat::VmEvent;
 use crate::phys::frames::{FolioId, FrameKind, Mapped, flag};
 use crate::policy::{Arrival, Departure, ReclaimPolicy, Shadow};
-use crate::virt::pages::{Entry, Owner};
+use crate::virt::pages::{Entry, Owner, pte};
 
 impl Memory {
     /// Opens a file by name, creating it if need be.
@@ -112,15 +112,15 @@ impl Memory {
         false
     }
 
-    /// The flusher writes one dirty folio: mappings are cleaned first so that later writes
-    /// are seen.
+    /// The flusher writes one dirty folio: mappings are cleaned and write-protected first,
+    /// so that the next write faults and dirties it anew (`folio_mkclean`).
     pub fn flush_folio(&mut self, folio: FolioId) {
         let maps = self.rmap.of(&self.frames, folio);
         let mut i = 0;
         while let Some(p) = self.rmap.nth(maps, i) {
             i += 1;
             let hot = self.pages.hot(p);
-            self.pages.set_hot(p, hot & !crate::virt::pages::pte::DIRTY);
+            self.pages.set_hot(p, hot & !(pte::DIRTY | pte::WRITABLE));
         }
         self.frames.clear(folio, flag::DIRTY);
         self.files.nr_dirty -= 1;

@@ -160,10 +160,10 @@ impl Classic {
             let (usage, c) = (mem.memcgs[memcg].usage, &mem.memcgs[memcg].config);
             // Protection is against others: a group's own limit does not heed it.
             let foreign = m != 0 && target(req).0 == 0;
-            if foreign && usage < c.min {
+            if foreign && usage <= c.min {
                 continue;
             }
-            if foreign && usage < c.low && !req.low_reclaim {
+            if foreign && usage <= c.low && !req.low_reclaim {
                 pass.low_skipped = true;
                 continue;
             }

@@ -203,6 +203,9 @@ struct Compiler<'a> {
 
 impl<'a> Compiler<'a> {
     fn new(config: &'a PhasedConfig) -> Result<Self, PhasedError> {
+        if config.regions.len() > usize::from(u16::MAX) {
+            return Err(error("regions", "more than 65535 regions; leave some out"));
+        }
         let (mut slots, mut files) = (Vec::new(), Vec::<FileSpec>::new());
         for (i, r) in config.regions.iter().enumerate() {
             let at = format!("regions[{i}]");
@@ -350,6 +353,9 @@ impl<'a> Compiler<'a> {
             }
             Step::Madvise { region, from, count, advice } => {
                 let i = self.range(region, *from, *count, at)?;
+                if matches!(advice, Advice::Free | Advice::PageOut | Advice::WillNeed) {
+                    return Err(error(at, format!("{advice:?} is not modelled; leave this out")));
+                }
                 if matches!(self.config.regions[i].kind, MemoryKind::FileRead(_)) {
                     return Err(error(
                         at,

@@ -1,0 +1,163 @@
+//! Swap: slots, the swap cache, readahead (core.md 4.10, 7.5, 7.7).
+
+use crate::support::*;
+use mmsim::base::time::SimDuration;
+use mmsim::machine::config::{Kernel, MachineConfig};
+use mmsim::machine::result::RunResult;
+use mmsim::workload::{Advice, Op};
+
+const NAMES: [&str; 4] = ["pgscan_anon", "pgsteal_anon", "pswpout", "pgrotated"];
+
+/// One page, written once, then what `then` says.
+fn one_page(config: &MachineConfig, then: Vec<Op>) -> RunResult {
+    let mut ops = vec![anon(1), write(0, 0, 1), advise(0, 0, 1, Advice::Cold)];
+    ops.extend(then);
+    run(config, vec![member("t", ops)])
+}
+
+#[test]
+fn an_asynchronous_write_costs_a_second_scan() {
+    let c = config(Kernel::V6_12, "ssd");
+    let cold = advise(0, 0, 1, Advice::Cold);
+    let again = vec![
+        reclaim(1),
+        end(0),
+        sleep_ms(1),
+        reclaim(1),
+        end(1),
+        read(0, 0, 1),
+        cold,
+        end(2),
+        reclaim(1),
+        end(3),
+    ];
+    let r = one_page(&c, again);
+    assert_eq!(phase_counts(&r.phases[0], NAMES), [1, 0, 1, 0]);
+    assert_eq!(phase_counts(&r.phases[1], NAMES), [1, 1, 0, 1]);
+    // Read back it stays in the swap cache, clean: evicting it again is free of I/O.
+    assert_eq!(phase_counts(&r.phases[2], ["pgfault", "pgmajfault", "pswpin"]), [1, 1, 1]);
+    assert_eq!(phase_counts(&r.phases[3], NAMES), [1, 1, 0, 0]);
+    assert_eq!(count(&r, "sim_evict_clean"), 2);
+}
+
+#[test]
+fn a_synchronous_write_costs_one_scan_and_keeps_no_copy() {
+    let c = config(Kernel::V6_12, "ramdisk");
+    let cold = advise(0, 0, 1, Advice::Cold);
+    let r = one_page(&c, vec![reclaim(1), end(0), read(0, 0, 1), end(1), cold, reclaim(1), end(2)]);
+    assert_eq!(phase_counts(&r.phases[0], NAMES), [1, 1, 1, 0]);
+    assert_eq!(phase_counts(&r.phases[1], ["pgfault", "pgmajfault", "pswpin"]), [1, 1, 1]);
+    assert_eq!(gauge(&r.phases[1].gauges, "nr_swap_used"), 0);
+    assert_eq!(phase_counts(&r.phases[2], NAMES), [1, 1, 1, 0]);
+}
+
+#[test]
+fn a_page_under_write_is_found_in_the_swap_cache() {
+    let r =
+        one_page(&config(Kernel::V6_12, "ssd"), vec![reclaim(1), end(0), read(0, 0, 1), end(1)]);
+    assert_eq!(gauge(&r.phases[0].gauges, "nr_anon_pages"), 0);
+    assert_eq!(phase_counts(&r.phases[1], ["pgfault", "pgmajfault", "pswpin"]), [1, 0, 0]);
+    assert_eq!(gauge(&r.phases[1].gauges, "nr_anon_pages"), 1);
+}
+
+/// A page read back from swap and then written: faults of the write, reuses, slots in use
+/// after it, and writes of the next eviction.
+fn write_after_read(kernel: Kernel) -> [u64; 4] {
+    let mut ops = vec![reclaim(1), sleep_ms(1), reclaim(1), read(0, 0, 1), end(0), write(0, 0, 1)];
+    ops.extend([end(1), advise(0, 0, 1, Advice::Cold), reclaim(1), end(2)]);
+    let r = one_page(&config(kernel, "ssd"), ops);
+    let [faults, reuses] = phase_counts(&r.phases[1], ["pgfault", "pgreuse"]);
+    let used = gauge(&r.phases[1].gauges, "nr_swap_used");
+    [faults, reuses, used, phase_counts(&r.phases[2], ["pswpout"])[0]]
+}
+
+#[test]
+fn a_write_to_a_page_of_the_swap_cache() {
+    // 5.x maps it read-only at the read; the write is a fault that gives up the slot.
+    assert_eq!(write_after_read(Kernel::V5_5), [1, 1, 0, 1]);
+    assert_eq!(write_after_read(Kernel::V5_9), [1, 1, 0, 1]);
+    // 6.x maps it writable; the slot stays and is written again.
+    assert_eq!(write_after_read(Kernel::V6_1), [0, 0, 1, 1]);
+    assert_eq!(write_after_read(Kernel::V6_12), [0, 0, 1, 1]);
+}
+
+#[test]
+fn a_full_device_takes_its_slots_back_at_swap_in() {
+    let used_after_read = |slots| {
+        let mut c = config(Kernel::V6_12, "ssd");
+        c.swap.as_mut().expect("it has swap").slots = slots;
+        let mut ops = vec![anon(2), write(0, 0, 2)];
+        ops.extend(swap_out(2));
+        ops.extend([end(0), read(0, 0, 1)]);
+        let r = run(&c, vec![member("t", ops)]);
+        assert_eq!(gauge(&r.phases[0].gauges, "nr_swap_used"), 2);
+        gauge(&r.gauges, "nr_swap_used")
+    };
+    // Two of three slots used: less than half are free. Of four: just half.
+    assert_eq!(used_after_read(3), 1);
+    assert_eq!(used_after_read(4), 2);
+}
+
+/// Pages activated by one swap-in on 5.5 with batches of 15.
+fn activated_by_swapin(page_cluster: u32) -> u64 {
+    let mut c = config(Kernel::V5_5, "ssd");
+    c.lru_batch = Some(15);
+    c.vm.page_cluster = page_cluster;
+    let mut ops = vec![anon(30), write(0, 0, 30)];
+    ops.extend(swap_out(30));
+    // Unmapping another region drains the batches.
+    let other = crate::support::map(
+        1,
+        1,
+        mmsim::workload::MapKind::Anon,
+        mmsim::workload::VmaFlags::default(),
+    );
+    ops.extend([end(0), read(0, 10, 1), other, unmap(1), end(1)]);
+    let r = run(&c, vec![member("t", ops)]);
+    assert_eq!(gauge(&r.phases[0].gauges, "nr_anon_pages"), 0);
+    phase_counts(&r.phases[1], ["pgactivate"])[0]
+}
+
+#[test]
+fn an_activation_in_the_batch_is_a_flag_and_on_the_list_a_move() {
+    // Window of eight: the batch was drained, the page is listed and activated.
+    assert_eq!(activated_by_swapin(3), 1);
+    // Window of one: it waits in the batch when the read is submitted.
+    assert_eq!(activated_by_swapin(0), 0);
+}
+
+#[test]
+fn windows_by_address_follow_hits_and_neighbours() {
+    let mut c = config(Kernel::V6_12, "ssd");
+    c.vm.page_cluster = 3;
+    let mut ops = vec![anon(600), write(0, 0, 512)];
+    ops.extend(swap_out(512));
+    ops.push(end(0));
+    // Windows of core.md 4.10 around the page: 8 (four hits to begin with), then halves down
+    // to 1, 2 for a neighbour; 402 was read ahead and is a hit, so 4 from 403 on.
+    for (i, page) in [100, 200, 300, 350, 400, 401, 402, 403].into_iter().enumerate() {
+        ops.extend([read(0, page, 1), end(1 + i as u16)]);
+    }
+    let r = run(&c, vec![member("t", ops)]);
+    assert_eq!(gauge(&r.phases[0].gauges, "nr_anon_pages"), 0);
+    let read: Vec<u64> = r.phases[1..].iter().map(|p| phase_counts(p, ["pswpin"])[0]).collect();
+    assert_eq!(read, [8, 4, 2, 1, 1, 2, 0, 4]);
+    assert_eq!(counts(&r, ["swap_ra", "swap_ra_hit"]), [7 + 3 + 1 + 1 + 3, 1]);
+    assert_eq!(count(&r, "pgmajfault"), 7);
+}
+
+#[test]
+fn a_compressed_store_takes_memory_of_the_machine() {
+    let mut c = config(Kernel::V6_12, "zram");
+    c.cost.t_hit = SimDuration::from_nanos(100);
+    let mut ops = vec![anon(100), write(0, 0, 100), end(0)];
+    ops.extend(swap_out(100));
+    ops.push(end(1));
+    let r = run(&c, vec![member("t", ops)]);
+    let [before, after] = [0, 1].map(|i| gauge(&r.phases[i].gauges, "nr_free_pages"));
+    // 1950 bytes a page: 100 of them fill 47.6 frames. Nodes of the swap map take a frame.
+    let g = &r.phases[1].gauges;
+    assert_eq!(gauge(g, "nr_zram_store"), 48);
+    assert_eq!(gauge(g, "nr_slab_reclaimable"), 1);
+    assert_eq!(after, before + 100 - 48 - 1);
+}

@@ -1,0 +1,336 @@
+//! Does anything break? Machines and workloads drawn from one printed number, with an
+//! audit of all invariants after every few steps that are no hits.
+//!
+//! `MMSIM_SWARM=500` runs more of them, `MMSIM_SWARM_SEED=17` only one. A seed that fails is
+//! printed; it gives the same machine and the same operations wherever it runs.
+
+use std::panic::{AssertUnwindSafe, catch_unwind};
+
+use mmsim::backing::device::DeviceConfig;
+use mmsim::base::event::{Observer, TraceEvent};
+use mmsim::base::rng::Rng;
+use mmsim::base::time::{SimDuration, SimTime};
+use mmsim::base::vmstat::VmEvent;
+use mmsim::build::{Catalogue, Policy};
+use mmsim::machine::config::{
+    Kernel, MachineConfig, MemcgConfig, NodeConfig, SwapConfig, VmSysctl, ZoneConfig, ZoneKind,
+};
+use mmsim::machine::cost::CostModel;
+use mmsim::machine::result::RunResult;
+use mmsim::machine::{Machine, TaskConfig, Watch};
+use mmsim::scenario::policy::{PolicyCatalogue, PolicySpec};
+use mmsim::workload::{
+    Advice, FileSlot, FileSpec, MapKind, Op, RegionId, Run, VmaFlags, Workload, WorkloadCx,
+};
+
+/// Seeds of a plain `cargo test`.
+const SEEDS: u64 = 60;
+/// Pages of each file.
+const FILE_PAGES: u32 = 700;
+const FILES: u16 = 3;
+/// Own regions of a thread; besides these all threads of a process share region 0.
+const OWN: u16 = 4;
+
+fn pick<T: Clone>(rng: &mut Rng, of: &[T]) -> T {
+    of[rng.below(of.len() as u64) as usize].clone()
+}
+
+fn between(rng: &mut Rng, low: u64, high: u64) -> u64 {
+    low + rng.below(high - low + 1)
+}
+
+fn one_in(rng: &mut Rng, n: u64) -> bool {
+    rng.below(n) == 0
+}
+
+fn machine_config(rng: &mut Rng) -> MachineConfig {
+    let cpus = between(rng, 1, 4) as u32;
+    let device = |rng: &mut Rng| {
+        let name = pick(rng, &["ramdisk", "zram", "nvme", "ssd", "hdd"]);
+        DeviceConfig::preset(name, cpus).expect("a preset")
+    };
+    let nodes = if one_in(rng, 4) { 2 } else { 1 };
+    let zones: &[ZoneKind] = match rng.below(4) {
+        0 => &[ZoneKind::Dma, ZoneKind::Dma32],
+        1 => &[ZoneKind::Normal, ZoneKind::Movable],
+        _ => &[ZoneKind::Normal],
+    };
+    let watermarks = pick(rng, &[None, Some([12, 24, 40]), Some([40, 50, 60])]);
+    let pcp = pick(rng, &[Some((0, 1)), Some((12, 3)), None]);
+    let node = |rng: &mut Rng| NodeConfig {
+        zones: zones
+            .iter()
+            .map(|&kind| ZoneConfig {
+                kind,
+                managed: between(rng, 300, 800) as u32,
+                free_at_start: None,
+                watermarks,
+                lowmem_reserve: pick(rng, &[None, Some(0), Some(30)]),
+                pcp,
+                pcp_at_start: 0,
+            })
+            .collect(),
+    };
+    let memcgs = (0..rng.below(3))
+        .map(|i| MemcgConfig {
+            name: format!("group{i}"),
+            min: pick(rng, &[0, 0, 100]),
+            low: pick(rng, &[0, 0, 150]),
+            high: pick(rng, &[None, None, Some(150), Some(400)]),
+            max: pick(rng, &[None, Some(200), Some(500)]),
+            swap_max: pick(rng, &[None, None, Some(0), Some(100)]),
+        })
+        .collect();
+    MachineConfig {
+        kernel: pick(rng, &Kernel::ALL),
+        cpus,
+        nodes: (0..nodes).map(|_| node(rng)).collect(),
+        swap: (!one_in(rng, 6)).then(|| SwapConfig {
+            slots: pick(rng, &[60, 700, 3000, 20_000]),
+            device: device(rng),
+        }),
+        file_device: device(rng),
+        vm: VmSysctl {
+            swappiness: pick(rng, &[0, 10, 60, 100]),
+            page_cluster: pick(rng, &[0, 3, 3, 5]),
+            dirty_background_ratio: pick(rng, &[5, 10]),
+            dirty_ratio: pick(rng, &[10, 20]),
+            ra_pages: pick(rng, &[0, 4, 32]),
+            fault_around: pick(rng, &[1, 16]),
+            ..VmSysctl::linux()
+        },
+        memcgs,
+        os_overhead: pick(rng, &[0, 0, 50]),
+        lru_batch: pick(rng, &[None, Some(1), Some(4)]),
+        batch_shift: pick(rng, &[0, 0, 2]),
+        quantum: SimDuration::from_micros(pick(rng, &[50, 3000])),
+        run_ahead: SimDuration::from_micros(pick(rng, &[0, 100])),
+        cost: CostModel::measured(),
+    }
+}
+
+/// One thread that does as it likes, within the contract of workloads.
+struct Drawn {
+    /// Number of the thread in its process; thread 0 maps the shared region.
+    thread: u16,
+    /// Pages that a region has at most.
+    most: u32,
+    ops: u32,
+    /// Pages and kind of what is mapped now, by region.
+    mapped: Vec<Option<(u32, MapKind)>>,
+    started: bool,
+}
+
+impl Drawn {
+    fn map(&mut self, slot: usize, rng: &mut Rng, ops: &mut Vec<Op>) {
+        let mut pages = between(rng, 1, self.most.into()) as u32;
+        let kind = match rng.below(3) {
+            0 => {
+                pages = pages.min(FILE_PAGES);
+                MapKind::File {
+                    file: FileSlot(rng.below(FILES.into()) as u16),
+                    offset: rng.below(u64::from(FILE_PAGES - pages) + 1) as u32,
+                    shared: one_in(rng, 2),
+                }
+            }
+            _ => MapKind::Anon,
+        };
+        let flags = VmaFlags {
+            exec: one_in(rng, 8),
+            locked: pages < 60 && one_in(rng, 8),
+            seq_read: one_in(rng, 8),
+            rand_read: one_in(rng, 8),
+        };
+        self.mapped[slot] = Some((pages, kind));
+        let region = self.region(slot);
+        ops.push(Op::Mmap { region, pages, kind, flags, at: None });
+    }
+
+    fn region(&self, slot: usize) -> RegionId {
+        RegionId(if slot == 0 { 0 } else { self.thread * OWN + slot as u16 })
+    }
+
+    fn part(pages: u32, rng: &mut Rng) -> (u32, u32) {
+        let first = rng.below(pages.into()) as u32;
+        let longest = if one_in(rng, 8) { pages - first } else { (pages - first).min(40) };
+        (first, between(rng, 1, longest.into()) as u32)
+    }
+
+    fn draw(&mut self, rng: &mut Rng, ops: &mut Vec<Op>) {
+        let slot = rng.below(u64::from(OWN) + 1) as usize;
+        let Some((pages, _)) = self.mapped[slot] else { return self.map(slot, rng, ops) };
+        let region = self.region(slot);
+        let (first, count) = Self::part(pages, rng);
+        let us = |n| SimDuration::from_micros(n);
+        let op = match rng.below(40) {
+            0 if slot != 0 => {
+                self.mapped[slot] = None;
+                Op::Munmap { region }
+            }
+            1..=3 => {
+                let advice = pick(
+                    rng,
+                    &[
+                        Advice::DontNeed,
+                        Advice::Cold,
+                        Advice::PopulateRead,
+                        Advice::PopulateWrite,
+                        Advice::Sequential,
+                        Advice::Random,
+                        Advice::Normal,
+                    ],
+                );
+                Op::Madvise { region, first, count, advice }
+            }
+            n @ 4..=9 => {
+                let (first, count) = Self::part(FILE_PAGES, rng);
+                let file = FileSlot(rng.below(FILES.into()) as u16);
+                if n < 8 {
+                    Op::Read { file, first, count }
+                } else {
+                    Op::Write { file, first, count }
+                }
+            }
+            10 => Op::Compute(us(between(rng, 1, 500))),
+            11 => Op::Sleep(us(pick(rng, &[1, 500, 20_000, 7_000_000]))),
+            12 => Op::Barrier,
+            13 => Op::MemcgReclaim { pages: between(rng, 1, 64) as u32 },
+            14 if one_in(rng, 4) => Op::DropCaches,
+            14 => Op::PhaseEnd(0),
+            15 if one_in(rng, 20) => Op::Exit,
+            _ => Op::Access(Run { region, write: one_in(rng, 2), first, count }),
+        };
+        ops.push(op);
+    }
+}
+
+impl Workload for Drawn {
+    fn files(&self) -> Vec<FileSpec> {
+        (0..FILES).map(|i| FileSpec { name: format!("file{i}"), pages: FILE_PAGES }).collect()
+    }
+    fn phases(&self) -> Vec<String> {
+        vec!["drawn".into()]
+    }
+    fn fill(&mut self, _cx: &WorkloadCx, rng: &mut Rng, ops: &mut Vec<Op>) {
+        if !self.started {
+            self.started = true;
+            // All threads must agree on what region 0 is.
+            let pages = 200;
+            if self.thread == 0 {
+                let (kind, flags) = (MapKind::Anon, VmaFlags::default());
+                ops.push(Op::Mmap { region: RegionId(0), pages, kind, flags, at: None });
+            }
+            self.mapped[0] = Some((pages, MapKind::Anon));
+            ops.push(Op::Barrier);
+            return;
+        }
+        while ops.len() < 16 && self.ops > 0 {
+            self.ops -= 1;
+            self.draw(rng, ops);
+        }
+    }
+}
+
+/// Ends a run that goes on for ever.
+struct Patience(u64);
+
+impl Observer for Patience {
+    fn event(&mut self, now: SimTime, _event: &TraceEvent) {
+        self.0 = self.0.checked_sub(1).unwrap_or_else(|| panic!("no end in sight at {now:?}"));
+    }
+}
+
+fn build(seed: u64) -> (String, Machine) {
+    let mut rng = Rng::for_purpose(seed, "swarm/machine");
+    let config = machine_config(&mut rng);
+    let preset = pick(&mut rng, &Catalogue.presets());
+    let policy = Policy::resolve(&PolicySpec { preset: preset.clone(), knobs: Vec::new() })
+        .expect("a preset without knobs");
+    let groups = config.memcgs.len() as u64;
+    let mut tasks = Vec::new();
+    for i in 0..between(&mut rng, 1, 3) {
+        let most = pick(&mut rng, &[30, 300, 700]);
+        let threads = between(&mut rng, 1, 3) as u16;
+        let ops = between(&mut rng, 40, 200) as u32;
+        tasks.push(TaskConfig {
+            name: format!("task{i}"),
+            memcg: (groups > 0 && !one_in(&mut rng, 3)).then(|| rng.below(groups) as usize),
+            start: SimTime(between(&mut rng, 0, 1) * 1_000_000),
+            threads: (0..threads)
+                .map(|thread| {
+                    let mapped = vec![None; usize::from(OWN) + 1];
+                    Box::new(Drawn { thread, most, ops, mapped, started: false })
+                        as Box<dyn Workload>
+                })
+                .collect(),
+        });
+    }
+    let about = format!("{preset} on {config:?}");
+    (about, Machine::new(&config, tasks, seed, |mem| policy.create(mem, seed)))
+}
+
+/// What must hold of the counters of any run (core.md section 6).
+fn check_result(r: &RunResult) {
+    let v = &r.vmstat;
+    let at_most = |a: VmEvent, b: VmEvent| assert!(v[a] <= v[b], "{a:?} {} {b:?} {}", v[a], v[b]);
+    at_most(VmEvent::PgMajFault, VmEvent::PgFault);
+    at_most(VmEvent::SwapRaHit, VmEvent::SwapRa);
+    at_most(VmEvent::SwapRa, VmEvent::PswpIn);
+    at_most(VmEvent::PgStealAnon, VmEvent::PgScanAnon);
+    at_most(VmEvent::PgStealFile, VmEvent::PgScanFile);
+    at_most(VmEvent::PgStealKswapd, VmEvent::PgScanKswapd);
+    at_most(VmEvent::PgStealDirect, VmEvent::PgScanDirect);
+    at_most(VmEvent::NrWritten, VmEvent::NrDirtied);
+    for t in &r.threads {
+        let spent = t.user + t.system + t.io_wait + t.throttled;
+        assert!(spent.0 <= t.finished.0, "{}: {spent} spent by {:?}", t.name, t.finished);
+    }
+}
+
+fn run(seed: u64, check_every: u64) -> RunResult {
+    let (_, mut machine) = build(seed);
+    let observer: Option<Box<dyn Observer>> = Some(Box::new(Patience(5_000_000)));
+    let r = machine.run(Watch { observer, check_every, ..Watch::default() });
+    machine.check();
+    check_result(&r);
+    r
+}
+
+/// A number from the environment.
+fn number(name: &str) -> Option<u64> {
+    let text = std::env::var(name).ok()?;
+    Some(text.parse().unwrap_or_else(|_| panic!("{name}={text}: write a number")))
+}
+
+#[test]
+fn nothing_breaks() {
+    let seeds = match number("MMSIM_SWARM_SEED") {
+        Some(s) => s..s + 1,
+        None => 0..number("MMSIM_SWARM").unwrap_or(SEEDS),
+    };
+    let mut failed = Vec::new();
+    for seed in seeds {
+        let every = [1, 7, 31, 101][seed as usize % 4];
+        let outcome = catch_unwind(AssertUnwindSafe(|| {
+            let audited = run(seed, every);
+            // Audits and observers see a run and do not change it.
+            let (_, mut machine) = build(seed);
+            let plain = machine.run(Watch::default());
+            assert_eq!(audited.digest, plain.digest, "the audit changed the run");
+            assert_eq!(audited.vmstat, plain.vmstat);
+        }));
+        if let Err(panic) = outcome {
+            let text = panic.downcast_ref::<String>().cloned();
+            let text = text.or_else(|| panic.downcast_ref::<&str>().map(|s| (*s).to_string()));
+            failed.push((seed, text.unwrap_or_default()));
+        }
+    }
+    let first = failed.first().map(|f| build(f.0).0);
+    assert!(
+        failed.is_empty(),
+        "{} seeds fail; repeat with MMSIM_SWARM_SEED=n cargo test --test swarm: {failed:#?}\n\
+         the first: {}",
+        failed.len(),
+        first.unwrap_or_default()
+    );
+}
