@@ -211,11 +211,7 @@ pub fn machine(p: &Point, repetition: usize) -> Result<Machine, String> {
     Ok(Machine::new(&config, vec![task], 0, |mem| policy.create(mem, 0)))
 }
 
-fn machine_config(
-    p: &Point,
-    kernel: Kernel,
-    setup: &ScriptSetup,
-) -> Result<MachineConfig, String> {
+fn machine_config(p: &Point, kernel: Kernel, setup: &ScriptSetup) -> Result<MachineConfig, String> {
     if p.vm.get("memcg").and_then(serde_json::Value::as_bool) == Some(true) {
         return Err("memory cgroups on, with their statistics flushed by the clock".into());
     }

@@ -70,27 +70,6 @@ impl Machine {
         self.alloc_slowly(tid, highest, node)
     }
 
-    /// A frame for a page that is read ahead: wakes kswapd and reclaims once where it has to,
-    /// but neither retries nor sleeps (`readahead_gfp_mask`: `__GFP_NORETRY`).
-    pub(super) fn alloc_for_readahead(&mut self, tid: ThreadId) -> Option<Pfn> {
-        let (node, highest) = (self.home_node(), ZoneKind::Movable);
-        if let Some(p) = self.mem.try_alloc(node, highest, Some(Mark::Low)) {
-            return Some(p);
-        }
-        self.wake_kswapds(highest);
-        if let Some(p) = self.mem.try_alloc(node, highest, Some(Mark::Min)) {
-            return Some(p);
-        }
-        if !self.allow_direct_reclaim(node) {
-            return None;
-        }
-        let begin = self.mem.now;
-        self.direct_reclaim(tid, highest, node);
-        self.latency[2].add(self.mem.now.since(begin));
-        self.psi.stalled(self.mem.cpu.0.into(), begin, self.mem.now);
-        self.mem.try_alloc(node, highest, Some(Mark::Min))
-    }
-
     #[cold]
     #[inline(never)]
     fn alloc_slowly(&mut self, tid: ThreadId, highest: ZoneKind, node: NodeId) -> Got {
