@@ -5,7 +5,7 @@
 //! 1. The yardstick is swap-ins; refaults where nothing was swapped in; major faults where
 //!    there were no refaults either. Where variants did different amounts of work, counts
 //!    are taken per 1,000 records. A variant that ran out of memory stopped early and is
-//!    left out.
+//!    left out; so is random eviction, a bound, where two others remain.
 //! 2. Named are the variants with the lowest and the highest mean of it, and by how much
 //!    they differ, pair by pair. If the confidence interval of the change includes zero,
 //!    or the means are equal, it says that there is no order, and nothing more.
@@ -99,6 +99,9 @@ pub fn sentence(group: &Group<'_>) -> Option<String> {
         let names: Vec<String> = early.iter().map(|v| format!("`{}`", v.name)).collect();
         text += &format!("Out of memory, and therefore not compared: {}. ", names.join(", "));
     }
+    // Random eviction is there as a bound, not to be explained.
+    let kernels: Vec<_> = completed.iter().copied().filter(|v| !v.is_bound()).collect();
+    let completed = if kernels.len() >= 2 { kernels } else { completed };
     if completed.len() >= 2 {
         let comparison = Comparison { variants: completed, per_records: group.work_differs() };
         text += &comparison.sentence();

@@ -43,6 +43,11 @@ impl Group<'_> {
 }
 
 impl VariantRuns<'_> {
+    /// Whether its policy is random eviction: a bound for the others.
+    pub fn is_bound(&self) -> bool {
+        self.runs.iter().all(|run| run.policy == "random")
+    }
+
     /// Whether all its runs did their work.
     pub fn completed(&self) -> bool {
         self.runs.iter().all(|run| run.outcome == Ending::Completed)

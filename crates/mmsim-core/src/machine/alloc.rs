@@ -19,6 +19,9 @@ use crate::policy::{ReclaimOutcome, ReclaimRequest, Reclaimer};
 
 const MAX_RECLAIM_RETRIES: u32 = 16;
 const SWAP_CLUSTER_MAX: u64 = 32;
+/// Shortest and longest wait of a reclaimer that freed nothing.
+const TICK: SimDuration = SimDuration::from_millis(1);
+const NO_PROGRESS: SimDuration = SimDuration::from_millis(500);
 pub(super) const DEF_PRIORITY: u8 = 12;
 
 /// What came of asking for a frame.
@@ -101,9 +104,13 @@ impl Machine {
                 self.threads[tid].no_progress = 0;
                 return self.out_of_memory(tid, None);
             }
-            // Under asynchronous writes nothing can be freed until some have ended.
+            // Under asynchronous writes nothing can be freed until some have ended: wait for
+            // the next (`VMSCAN_THROTTLE_NOPROGRESS`, half a second at most).
             if reclaimed == 0 {
-                self.sleep(tid, SimDuration::from_millis(1), true);
+                let io = self.queue.next_io();
+                let wait =
+                    if io == SimTime::NEVER { SimDuration::ZERO } else { io.since(self.mem.now) };
+                self.sleep(tid, wait.clamp(TICK, NO_PROGRESS), true);
                 return Got::Blocked;
             }
         }
@@ -344,7 +351,7 @@ impl Machine {
         if self.threads[tid].space == victim {
             Got::Killed
         } else {
-            self.sleep(tid, SimDuration::from_millis(1), true);
+            self.sleep(tid, TICK, true);
             Got::Blocked
         }
     }

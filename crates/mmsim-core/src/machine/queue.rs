@@ -83,6 +83,10 @@ impl Queue {
         let from = if io_first { &mut self.io } else { &mut self.heap };
         from.pop().map(|d| (d.key.0, d.event))
     }
+    /// When the next device request ends.
+    pub(super) fn next_io(&self) -> SimTime {
+        self.io.peek().map_or(SimTime::NEVER, |d| d.key.0)
+    }
     /// Takes the next end of a request that is due at `now`: an interrupt.
     pub(super) fn pop_io(&mut self, now: SimTime) -> Option<IoDone> {
         if self.io.peek().is_none_or(|d| d.key.0 > now) {

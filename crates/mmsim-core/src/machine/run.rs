@@ -80,7 +80,7 @@ impl Machine {
     fn earliest_cpu(&self) -> Option<usize> {
         let mut best: Option<(SimTime, Entity, usize)> = None;
         for (i, c) in self.cpus.iter().enumerate() {
-            let Some(e) = c.current.or_else(|| c.queue.front().copied()) else { continue };
+            let Some(e) = c.next() else { continue };
             if best.is_none_or(|b| (c.clock, e) < (b.0, b.1)) {
                 best = Some((c.clock, e, i));
             }
@@ -213,7 +213,7 @@ impl Machine {
         if c.idle() {
             c.clock = c.clock.max(now);
         }
-        c.queue.push_back(e);
+        c.queue.push_back((e, now));
         // A slice counts only while somebody else wants the CPU.
         c.slice_end = c.slice_end.min(now.max(c.clock) + self.config.quantum);
     }
@@ -230,7 +230,7 @@ impl Machine {
             }
             None => {
                 let c = &mut self.cpus[acting];
-                c.queue.push_front(e);
+                c.queue.push_front((e, now));
                 c.slice_end = SimTime::ZERO;
                 acting
             }
@@ -245,7 +245,7 @@ impl Machine {
             Some(e) => e,
             None => {
                 let c = &mut self.cpus[cpu];
-                let e = c.queue.pop_front().expect("a busy CPU has something to run");
+                let Some(e) = c.take_next() else { return };
                 c.current = Some(e);
                 c.slice_end =
                     if c.queue.is_empty() { SimTime::NEVER } else { c.clock + self.config.quantum };
@@ -269,7 +269,7 @@ impl Machine {
             c.current = None;
         } else if !c.queue.is_empty() && c.clock >= c.slice_end {
             c.current = None;
-            c.queue.push_back(e);
+            c.queue.push_back((e, c.clock));
         }
         if !c.queue.is_empty() && c.slice_end == SimTime::NEVER {
             c.slice_end = c.clock + self.config.quantum;
@@ -738,7 +738,7 @@ impl Machine {
                 self.retire(t, now);
                 self.threads[t].finished = now.max(last);
                 for c in &mut self.cpus {
-                    c.queue.retain(|&e| e != Entity::Thread(t));
+                    c.queue.retain(|q| q.0 != Entity::Thread(t));
                     if c.current == Some(Entity::Thread(t)) {
                         c.current = None;
                     }

@@ -73,10 +73,29 @@ pub(super) struct Cpu {
     pub clock: SimTime,
     pub current: Option<Entity>,
     pub slice_end: SimTime,
-    pub queue: VecDeque<Entity>,
+    /// What waits for the CPU, and from when on it may run: a thread can be woken by
+    /// somebody whose clock is ahead of this CPU's.
+    pub queue: VecDeque<(Entity, SimTime)>,
 }
 
 impl Cpu {
+    /// What would run next: the current entity, or the first in the queue.
+    pub(super) fn next(&self) -> Option<Entity> {
+        self.current.or_else(|| self.queue.front().map(|q| q.0))
+    }
+    /// Takes the first that may run now. If none may yet, time passes until one may.
+    pub(super) fn take_next(&mut self) -> Option<Entity> {
+        let i = self.queue.iter().position(|q| q.1 <= self.clock);
+        match i {
+            Some(i) => self.queue.remove(i).map(|q| q.0),
+            None => {
+                if let Some(ready) = self.queue.iter().map(|q| q.1).min() {
+                    self.clock = ready;
+                }
+                None
+            }
+        }
+    }
     pub(super) fn idle(&self) -> bool {
         self.current.is_none() && self.queue.is_empty()
     }

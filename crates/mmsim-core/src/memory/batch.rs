@@ -76,22 +76,31 @@ impl Memory {
         self.batches.cpus[cpu].add = batch;
     }
 
-    /// Activates a folio (`folio_activate`): batched if it is on a list; in the local add
-    /// batch its flag decides; anywhere else the activation is lost.
+    /// Activates a listed folio (`folio_activate`), batched. A folio on no list stays as it
+    /// is: an activation that comes while it waits for its list is lost.
     pub fn lru_activate(&mut self, policy: &mut dyn ReclaimPolicy, folio: FolioId) {
-        if self.frames.has(folio, flag::ACTIVE | flag::UNEVICTABLE) {
+        let blocked = flag::ACTIVE | flag::UNEVICTABLE | flag::IN_BATCH;
+        if !self.frames.has(folio, flag::LRU) || self.frames.has(folio, blocked) {
             return;
         }
+        self.frames.set(folio, flag::IN_BATCH);
         let cpu = self.cpu.0 as usize;
+        self.batches.cpus[cpu].activate.push(folio);
+        if self.batches.cpus[cpu].activate.len() >= self.batches.size {
+            self.flush_moves(policy);
+        }
+    }
+
+    /// Activates a folio after a second access by system call (`mark_page_accessed`): as
+    /// [`Memory::lru_activate`], but one that waits in the local batch for its list is
+    /// flagged, so that it enters as active (`__lru_cache_activate_folio`).
+    pub fn lru_activate_accessed(&mut self, policy: &mut dyn ReclaimPolicy, folio: FolioId) {
         if self.frames.has(folio, flag::LRU) {
-            if !self.frames.has(folio, flag::IN_BATCH) {
-                self.frames.set(folio, flag::IN_BATCH);
-                self.batches.cpus[cpu].activate.push(folio);
-                if self.batches.cpus[cpu].activate.len() >= self.batches.size {
-                    self.flush_moves(policy);
-                }
-            }
-        } else if self.batches.cpus[cpu].add.iter().any(|&(f, _)| f == folio) {
+            self.lru_activate(policy, folio);
+            return;
+        }
+        let local = &self.batches.cpus[self.cpu.0 as usize].add;
+        if local.iter().any(|&(f, _)| f == folio) {
             self.frames.set(folio, flag::ACTIVE);
             self.emit(|| TraceEvent::MmLruActivate { pfn: folio });
         }

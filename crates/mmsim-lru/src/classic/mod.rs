@@ -267,7 +267,7 @@ impl ReclaimPolicy for Classic {
             mem.frames.set(folio, flag::REFERENCED);
         } else if !mem.frames.has(folio, flag::ACTIVE | flag::UNEVICTABLE) {
             // Second reference while inactive: this is what tells a working set from a scan.
-            mem.lru_activate(self, folio);
+            mem.lru_activate_accessed(self, folio);
             mem.frames.clear(folio, flag::REFERENCED);
             self.age_by_access(mem, folio);
         }
