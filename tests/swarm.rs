@@ -269,7 +269,7 @@ fn build(seed: u64) -> (String, Machine) {
     (about, Machine::new(&config, tasks, seed, |mem| policy.create(mem, seed)))
 }
 
-/// What must hold of the counters of any run (core.md section 6).
+/// What must hold of the counters of any run.
 fn check_result(r: &RunResult) {
     let v = &r.vmstat;
     let at_most = |a: VmEvent, b: VmEvent| assert!(v[a] <= v[b], "{a:?} {} {b:?} {}", v[a], v[b]);

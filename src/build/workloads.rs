@@ -243,27 +243,11 @@ fn script(task: &TaskSpec, w: &spec::Script) -> Result<Threads, Error> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::scenario::{Knob, KnobError, KnobInfo, PolicyCatalogue, Scenario};
+    use crate::build::Catalogue;
+    use crate::scenario::Scenario;
     use mmsim_core::base::rng::Rng;
     use mmsim_core::base::time::{SimDuration, SimTime};
     use mmsim_core::workload::{Op, WorkloadCx};
-
-    /// Knows every preset that the shipped files name, and no knob.
-    struct AnyPolicy;
-
-    impl PolicyCatalogue for AnyPolicy {
-        fn presets(&self) -> Vec<String> {
-            let classic = ["v5.5", "v5.8", "v5.9", "v6.1", "v6.12", "seed-2", "seed-9fix"];
-            let classic = classic.map(|n| format!("classic-{n}"));
-            classic.into_iter().chain(["mglru-v6.12".into(), "random".into()]).collect()
-        }
-        fn knobs(&self, _preset: &str) -> Vec<KnobInfo> {
-            Vec::new()
-        }
-        fn check(&self, _preset: &str, _knobs: &[Knob]) -> Result<(), KnobError> {
-            Ok(())
-        }
-    }
 
     /// What a thread does, added up.
     #[derive(Default, PartialEq, Debug)]
@@ -317,7 +301,7 @@ mod tests {
 
     fn tasks(text: &str, name: &str) -> Vec<TaskSpec> {
         let scenario = Scenario::from_str(text, name).unwrap_or_else(|e| panic!("{e}"));
-        let runs = scenario.expand(&AnyPolicy).unwrap_or_else(|e| panic!("{e}"));
+        let runs = scenario.expand(&Catalogue).unwrap_or_else(|e| panic!("{e}"));
         runs[0].tasks.clone()
     }
 
@@ -359,7 +343,8 @@ mod tests {
                 u64::from(w.pages) * u64::from(w.passes)
             }
             WorkloadSpec::Phased(w) => accesses(&w.regions, &w.steps),
-            WorkloadSpec::Replay(_) | WorkloadSpec::Script(_) => panic!("none is shipped"),
+            WorkloadSpec::Replay(_) => panic!("what a trace holds is tested with the traces"),
+            WorkloadSpec::Script(_) => panic!("none is shipped"),
         }
     }
 
@@ -370,10 +355,10 @@ mod tests {
         for entry in fs::read_dir(dir).unwrap() {
             let path = entry.unwrap().path();
             let scenario = Scenario::from_path(&path).unwrap_or_else(|e| panic!("{e}"));
-            for run in scenario.expand(&AnyPolicy).unwrap_or_else(|e| panic!("{e}")) {
+            for run in scenario.expand(&Catalogue).unwrap_or_else(|e| panic!("{e}")) {
                 for task in run.tasks {
                     // Variants and seeds repeat the same work.
-                    if done.contains(&task) {
+                    if done.contains(&task) || matches!(task.work, WorkloadSpec::Replay(_)) {
                         continue;
                     }
                     assert_eq!(processes(&task), Ok(task.processes));

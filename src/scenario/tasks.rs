@@ -346,11 +346,11 @@ impl StepReader<'_> {
     }
 
     fn advice(&self) -> Result<Advice, Error> {
-        if let Some(word) = self.r.need("advice")?.as_text() {
-            if keys::ADVICE_NOT_MODELLED.contains(&word) {
-                let words = format!("one of {}", keys::ADVICE.join(", "));
-                return Err(self.r.error("advice", format!("`{word}` is not modelled"), words));
-            }
+        if let Some(word) = self.r.need("advice")?.as_text()
+            && keys::ADVICE_NOT_MODELLED.contains(&word)
+        {
+            let words = format!("one of {}", keys::ADVICE.join(", "));
+            return Err(self.r.error("advice", format!("`{word}` is not modelled"), words));
         }
         Ok(ADVICE[self.r.choice("advice")?])
     }

@@ -1,4 +1,4 @@
-//! Faults, mappings, advice (core.md 4.1, 4.13, 4.14, 4.17).
+//! Faults, mappings, advice.
 
 use crate::support::*;
 use mmsim::machine::config::Kernel;

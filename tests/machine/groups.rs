@@ -1,4 +1,4 @@
-//! Groups, nodes, and running out of memory (core.md 4.5, 4.7, 4.12).
+//! Groups, nodes, and running out of memory.
 
 use crate::support::*;
 use mmsim::machine::config::{Kernel, MachineConfig, NodeConfig};

@@ -1,4 +1,4 @@
-//! Swap: slots, the swap cache, readahead (core.md 4.10, 7.5, 7.7).
+//! Swap: slots, the swap cache, readahead.
 
 use crate::support::*;
 use mmsim::base::time::SimDuration;
@@ -98,8 +98,9 @@ fn a_full_device_takes_its_slots_back_at_swap_in() {
     assert_eq!(used_after_read(4), 2);
 }
 
-/// Pages activated by one swap-in on 5.5 with batches of 15.
-fn activated_by_swapin(page_cluster: u32) -> u64 {
+/// What one swap-in on 5.5 with batches of 15 activates: `pgactivate`, and pages on the
+/// active list once the batches are empty.
+fn activated_by_swapin(page_cluster: u32) -> [u64; 2] {
     let mut c = config(Kernel::V5_5, "ssd");
     c.lru_batch = Some(15);
     c.vm.page_cluster = page_cluster;
@@ -115,15 +116,17 @@ fn activated_by_swapin(page_cluster: u32) -> u64 {
     ops.extend([end(0), read(0, 10, 1), other, unmap(1), end(1)]);
     let r = run(&c, vec![member("t", ops)]);
     assert_eq!(gauge(&r.phases[0].gauges, "nr_anon_pages"), 0);
-    phase_counts(&r.phases[1], ["pgactivate"])[0]
+    let [pgactivate] = phase_counts(&r.phases[1], ["pgactivate"]);
+    [pgactivate, gauge(&r.phases[1].gauges, "nr_active_anon")]
 }
 
+/// Activation after a swap-in needs a listed page. A readahead window drains the batch
+/// before the page is mapped; a single page still waits in it, and stays inactive. This
+/// alone halves what the published series gains on RAM swap.
 #[test]
-fn an_activation_in_the_batch_is_a_flag_and_on_the_list_a_move() {
-    // Window of eight: the batch was drained, the page is listed and activated.
-    assert_eq!(activated_by_swapin(3), 1);
-    // Window of one: it waits in the batch when the read is submitted.
-    assert_eq!(activated_by_swapin(0), 0);
+fn an_activation_that_comes_before_the_list_is_lost() {
+    assert_eq!(activated_by_swapin(3), [1, 1]);
+    assert_eq!(activated_by_swapin(0), [0, 0]);
 }
 
 #[test]
@@ -133,7 +136,7 @@ fn windows_by_address_follow_hits_and_neighbours() {
     let mut ops = vec![anon(600), write(0, 0, 512)];
     ops.extend(swap_out(512));
     ops.push(end(0));
-    // Windows of core.md 4.10 around the page: 8 (four hits to begin with), then halves down
+    // Windows around the page: 8 (four hits to begin with), then halves down
     // to 1, 2 for a neighbour; 402 was read ahead and is a hit, so 4 from 403 on.
     for (i, page) in [100, 200, 300, 350, 400, 401, 402, 403].into_iter().enumerate() {
         ops.extend([read(0, page, 1), end(1 + i as u16)]);

@@ -1,4 +1,4 @@
-//! Time and threads: slices, sleeping, waiting, devices, the flusher (core.md 4.11, 4.15).
+//! Time and threads: slices, sleeping, waiting, devices, the flusher.
 
 use crate::support::*;
 use mmsim::base::time::{SimDuration, SimTime};
@@ -74,7 +74,7 @@ fn waiting_for_a_device_leaves_the_cpu_to_others() {
 
 #[test]
 fn a_busy_device_makes_the_ninth_request_wait() {
-    // An SSD serves eight requests at once (core.md 7.8), each reader has its own CPU.
+    // An SSD serves eight requests at once, each reader has its own CPU.
     let mut c = config(Kernel::V6_12, "ssd");
     c.cpus = 9;
     let readers = (0..9).map(|i| task(&format!("r{i}"), vec![pread(i * 100, 1)])).collect();

@@ -4,7 +4,7 @@
 //! before anybody asks for references; references decide before a slot is taken; a dirty
 //! file folio is left to the flusher after it was unmapped.
 //!
-//! Source: Linux 6.12 mm/vmscan.c (`shrink_folio_list`), lru.md 4.10.
+//! Source: Linux 6.12 mm/vmscan.c (`shrink_folio_list`).
 
 use mmsim_core::base::event::ScanOutcome;
 use mmsim_core::base::vmstat::VmEvent;

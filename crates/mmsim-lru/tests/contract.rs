@@ -78,7 +78,7 @@ fn machines() -> Vec<(&'static str, MachineConfig)> {
     vec![("sync", sync), ("page by page", fine), ("queued", queued), ("disk", disk)]
 }
 
-/// Frames are conserved and every invariant of core.md 6 holds (audited every 50 steps), and
+/// Frames are conserved and every invariant holds (audited every 50 steps), and
 ///
 /// - pgsteal ≤ pgscan, in sum and per type; pgmajfault ≤ pgfault; swap_ra_hit ≤ swap_ra ≤ pswpin;
 /// - every page that comes from swap went there: pswpin ≤ pswpout + evictions without a write, and
@@ -152,7 +152,7 @@ fn a_cyclic_scan_of_one_page_too_many_always_misses() {
 
 /// Under independent uniform accesses to M pages no policy can know which pages will be wanted:
 /// whatever it keeps, an access hits with probability r/M, where r is the number of resident pages
-/// at that moment (lru.md 6.12).
+/// at that moment.
 ///
 /// Given r, misses are independent draws. If r stays within lo..=hi over n accesses, the number of
 /// misses lies between two binomial variables, and but for one run in a million within five

@@ -79,7 +79,7 @@ fn state_of(b: &Bench, known: &BTreeMap<u32, bool>, config: &ClassicConfig) -> S
         activate: [n(WorkingsetActivateAnon), n(WorkingsetActivateFile)],
         restore: [n(WorkingsetRestoreAnon), n(WorkingsetRestoreFile)],
         kept: n(SimScanKeep),
-        // What was scanned was freed, kept or activated (lru.md 6.4).
+        // What was scanned was freed, kept or activated.
         scan_activated: n(PgScanKswapd) + n(PgScanDirect)
             - n(PgStealKswapd)
             - n(PgStealDirect)

@@ -9,8 +9,7 @@
 //! One thing differs, and is meant to: after each pass the kernel demotes once more if the
 //! inactive list is low *then*, without asking for permission. The rules of the examples look
 //! before the next page is judged. So the real policy demotes up to one page earlier, and where
-//! the examples end in an exact balance of 50 to 50, one hot page goes inactive first (lru.md 7.3,
-//! "Sensitivity"). The model has this order too, as `BeforeAndAfterEviction`; with it model and
+//! the examples end in an exact balance of 50 to 50, one hot page goes inactive first. The model has this order too, as `BeforeAndAfterEviction`; with it model and
 //! policy agree in every step, which the last tests check over all examples and at random. The
 //! notation of the dumps is that of `worked_examples`.
 
@@ -328,7 +327,7 @@ mod fifty_hot_pages {
     }
 
     /// "If the ratio check is done after an eviction, protection ends at 49 h | v50..v1 h1: one
-    /// demotion, nothing else" (lru.md 7.3, sensitivity).
+    /// demotion, nothing else".
     #[test]
     fn protection_gives_up_one_hot_page() {
         for config in [PROTECTION, DETECTION, MERGED, ClassicConfig::V6_1, ClassicConfig::V6_12] {

@@ -3,7 +3,7 @@
 //! A file takes a slice of the page index; a page of it is present (in the cache), has a
 //! shadow, or has nothing. Shadows of file pages live in a slab of cells.
 //!
-//! File readahead follows Linux's on-demand rule (core.md 4.11): state per file, a window
+//! File readahead follows Linux's on-demand rule: state per file, a window
 //! that starts small, doubles while the reader keeps up, and is triggered again by a mark
 //! inside the last window.
 //!
@@ -167,7 +167,7 @@ pub fn next_window(size: u32, max: u32) -> u32 {
 mod tests {
     use super::*;
 
-    /// core.md 4.11 with the default maximum of 32 pages.
+    /// With the default maximum of 32 pages.
     #[test]
     fn windows_grow_from_a_page_to_the_maximum() {
         assert_eq!(initial_window(1, 32), 4);

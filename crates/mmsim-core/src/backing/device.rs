@@ -1,5 +1,5 @@
 //! Block devices: k servers with a FIFO queue, a latency for each request and a shared
-//! bandwidth (core.md 4.15.5). A synchronous device (zram, ramdisk) does its work on the
+//! bandwidth. A synchronous device (zram, ramdisk) does its work on the
 //! CPU of the caller.
 
 use crate::base::id::PAGE_SIZE;
@@ -31,7 +31,7 @@ pub struct DeviceConfig {
 /// synchronous, rotational, stored bytes, basis)`
 type Row = (&'static str, u64, u64, u32, u64, bool, bool, u32, &'static str);
 
-/// Presets, with the basis of their figures (core.md 4.15).
+/// Presets, with the basis of their figures.
 pub const DEVICE_PRESETS: &[Row] = &[
     (
         "ramdisk",
@@ -187,9 +187,9 @@ impl Device {
 mod tests {
     use super::*;
 
-    /// core.md 7.8: nine single-page reads on a SATA SSD; one window of eight pages.
+    /// Worked by hand: nine single-page reads on a SATA SSD; one window of eight pages.
     #[test]
-    fn queue_of_core_7_8() {
+    fn queue_as_worked_by_hand() {
         let ssd = DeviceConfig::preset("ssd", 1).unwrap();
         let mut d = Device::new(ssd.clone());
         let done: Vec<u64> =

@@ -3,7 +3,7 @@
 //! A slot has a count of PTEs that refer to it, and may hold a folio of the swap cache or
 //! the shadow of an evicted one. Slots are handed out so that pages evicted one after the
 //! other by the same CPU lie next to each other: from the CPU's current cluster of 256,
-//! through a cache of 64 per CPU (core.md 4.10).
+//! through a cache of 64 per CPU.
 //!
 //! The map from slot to folio or shadow is a radix tree in the kernel, whose nodes (64
 //! slots each) take memory of the machine itself; they are counted here.
@@ -75,7 +75,7 @@ struct CpuSlots {
     freed: Vec<u32>,
 }
 
-/// Global state of swap readahead by offset (core.md 4.10, cluster mode).
+/// Global state of swap readahead by offset.
 #[derive(Clone, Copy, Debug)]
 pub struct ClusterRa {
     /// Offset of the last decision without a hit.

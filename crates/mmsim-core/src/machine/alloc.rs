@@ -1,4 +1,4 @@
-//! The allocation slow path (core.md 4.5, form `v6`): wake kswapd, dip below the low
+//! The allocation slow path: wake kswapd, dip below the low
 //! watermark, reclaim directly, retry, and in the end kill somebody.
 //!
 //! Source: Linux 6.12 mm/page_alloc.c (`__alloc_pages_slowpath`, `should_reclaim_retry`),
@@ -328,7 +328,7 @@ impl Machine {
         total
     }
 
-    /// The OOM killer: the largest process goes (core.md 4.5.10).
+    /// The OOM killer: the largest process goes.
     fn out_of_memory(&mut self, tid: ThreadId, memcg: Option<MemcgId>) -> Got {
         let size = |m: &Machine, a: AsId| {
             let s = &m.mem.spaces[a];
@@ -387,7 +387,7 @@ impl Machine {
         self.queue.push(self.mem.now + d, Event::Wake(tid, g));
     }
 
-    /// Conditions that a whole pass met decide how the next ones go (core.md 4.8.4).
+    /// Conditions that a whole pass met decide how the next ones go.
     pub(super) fn note_pass(&mut self, node: NodeId, stats: &crate::policy::PassStats) -> bool {
         pass_flags(&mut self.mem.node_flags[node], stats)
     }

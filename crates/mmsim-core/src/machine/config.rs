@@ -4,7 +4,7 @@ use crate::backing::device::DeviceConfig;
 use crate::base::time::SimDuration;
 use crate::machine::cost::CostModel;
 
-/// A kernel whose memory management is modelled (core.md `kernel`). Ordered by age.
+/// A kernel whose memory management is modelled. Ordered by age.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
 pub enum Kernel {
     /// Linux 5.5.
@@ -64,7 +64,7 @@ impl ZoneKind {
     }
 }
 
-/// One zone. What is `None` follows the kernel's formulas (core.md 4.4).
+/// One zone. What is `None` follows the kernel's formulas.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct ZoneConfig {
     /// Which.
@@ -180,7 +180,7 @@ pub struct MachineConfig {
     pub os_overhead: u64,
     /// Size of the per-CPU LRU batches; `None`: 15 up to 6.1, 31 in 6.12.
     pub lru_batch: Option<u32>,
-    /// log2 of 1/`batch_scale` (core.md 4.14.5): 0 is the kernel's own sizes.
+    /// log2 of 1/`batch_scale`: 0 is the kernel's own sizes.
     pub batch_shift: u32,
     /// Longest time slice of a thread while another waits for its CPU.
     pub quantum: SimDuration,

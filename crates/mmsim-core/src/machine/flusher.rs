@@ -1,5 +1,4 @@
-//! The flusher: writes dirty file pages in the background, and dirty throttling
-//! (core.md 4.11).
+//! The flusher: writes dirty file pages in the background, and dirty throttling.
 //!
 //! It runs every 5 s for pages that have been dirty for 30 s, and whenever dirty pages
 //! exceed the background threshold. Writers are never delayed below the middle of the two

@@ -1,4 +1,4 @@
-//! kswapd: keeps each node's free memory between its watermarks (core.md 4.7).
+//! kswapd: keeps each node's free memory between its watermarks.
 //!
 //! Woken by an allocation that fell to the slow path, it runs until some zone is above its
 //! high watermark, then naps 100 ms, then sleeps. It works in steps, one round of list

@@ -1,4 +1,4 @@
-//! Pressure stall information for memory (core.md 4.20).
+//! Pressure stall information for memory.
 //!
 //! Each CPU knows how many of its threads run, wait for I/O, or are stalled on memory.
 //! *Some* is the time with at least one stalled, *full* the time in which none but stalled
@@ -152,10 +152,10 @@ impl PsiMeter {
 mod tests {
     use super::*;
 
-    /// core.md 4.20: thread A on CPU 0 computes throughout, thread B on CPU 1 waits for a
+    /// Worked by hand: thread A on CPU 0 computes throughout, thread B on CPU 1 waits for a
     /// refault for 1 s of 2 s: some = full = 0.5 s.
     #[test]
-    fn example_of_core_4_20() {
+    fn example_as_worked_by_hand() {
         let mut p = PsiMeter::new(2);
         let s = |n: u64| SimTime(n * 1_000_000_000);
         p.change(0, s(0), Psi::Idle, Psi::Running);

@@ -1,4 +1,4 @@
-//! The queue of timed events, ordered by (time, class, order of queueing): core.md 4.15.
+//! The queue of timed events, ordered by (time, class, order of queueing).
 
 use crate::base::id::{NodeId, ThreadId};
 use crate::base::time::SimTime;

@@ -54,7 +54,7 @@ pub struct PhaseResult {
     pub latency: Latencies,
 }
 
-/// Pressure stall information (core.md 4.20): running sums in microseconds.
+/// Pressure stall information: running sums in microseconds.
 #[derive(Clone, Copy, PartialEq, Debug, Default)]
 pub struct Pressure {
     /// Some thread was stalled on memory.

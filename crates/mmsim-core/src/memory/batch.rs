@@ -4,7 +4,7 @@
 //! handled them, so that the lists' lock is taken once for many. While a folio waits to be
 //! added it is on no list: reclaim passes it over, and an activation that needs a listed
 //! folio is lost, unless the folio waits in the local batch, where a flag suffices. This
-//! has visible results (lru.md 4.1), so the batches are modelled and not optimised away.
+//! has visible results, so the batches are modelled and not optimised away.
 //!
 //! Source: Linux 6.12 mm/swap.c. Left out: from 6.12 on a folio that waits to be moved has
 //! left its list's view (its `lru` flag is clear); here it stays visible to scans, but is

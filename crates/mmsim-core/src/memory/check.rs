@@ -1,4 +1,4 @@
-//! The audit of core.md section 6: a broken invariant panics and names the ids.
+//! The audit of the invariants: a broken invariant panics and names the ids.
 
 use super::Memory;
 use crate::backing::swap::Cached;

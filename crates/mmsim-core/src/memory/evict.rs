@@ -1,6 +1,6 @@
 //! Eviction: the only way for a folio to leave memory while somebody may still want it.
 //!
-//! Steps 4 to 8 of lru.md 4.10, in two doors with the policy's shadow between them:
+//! In two doors with the policy's shadow between them:
 //! [`Memory::prepare_evict`] gives an anonymous folio a slot, unmaps, and writes what is
 //! dirty; if the folio is clean and free of users then, [`Memory::finish_evict`] takes it
 //! out of its cache, leaves the shadow, and frees the frame. [`Memory::evict`] is both for

@@ -67,7 +67,7 @@ impl Memory {
         self.unmap_pte(page, folio, Entry::None, 0);
     }
 
-    /// Drops whatever a PTE holds: `munmap`, `MADV_DONTNEED`, exit (core.md 4.13).
+    /// Drops whatever a PTE holds: `munmap`, `MADV_DONTNEED`, exit.
     pub fn zap(&mut self, policy: &mut dyn ReclaimPolicy, page: PageIdx, vma: VmaId) {
         match self.pages.entry(page) {
             Entry::None => {}

@@ -44,7 +44,7 @@ pub enum IoDone {
     Write(Pfn),
 }
 
-/// What the last passes over a node met (core.md 2.1).
+/// What the last passes over a node met.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct NodeFlags {
     /// Dirty file pages at the tail: kswapd may write them.

@@ -1,4 +1,4 @@
-//! Accessed bits: what one query for references returns (core.md 2.5).
+//! Accessed bits: what one query for references returns.
 
 use super::Memory;
 use crate::base::id::MemcgId;

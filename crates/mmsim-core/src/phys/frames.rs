@@ -10,7 +10,7 @@ use crate::base::id::{IndexVec, MemcgId, Pfn, SwapSlot};
 /// Folios of order 0 are all there is so far; the order has its bits in the flags.
 pub type FolioId = Pfn;
 
-/// What a frame is used for (core.md 2.3).
+/// What a frame is used for.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 #[repr(u8)]
 pub enum FrameKind {
@@ -45,7 +45,7 @@ impl FrameKind {
     ];
 }
 
-/// Flags of a folio. Semantics: core.md 2.3.
+/// Flags of a folio.
 pub mod flag {
     const BASE: u32 = 10;
     /// Software access mark.

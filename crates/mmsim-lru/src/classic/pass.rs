@@ -1,7 +1,7 @@
 //! One pass over a node: which lists are scanned, how much, and in which order.
 //!
 //! Source: Linux 6.12 mm/vmscan.c (`shrink_node`, `prepare_scan_control`,
-//! `get_scan_count`, `shrink_lruvec`); lru.md 4.4 to 4.6.
+//! `get_scan_count`, `shrink_lruvec`).
 
 use super::Classic;
 use crate::config::BalanceModel;

@@ -4,7 +4,7 @@
 //! oldest nearest to the tail.
 //!
 //! Source: Linux 6.12 mm/vmscan.c (`shrink_inactive_list`, `shrink_active_list`,
-//! `folio_check_references`, `isolate_lru_folios`); lru.md 4.7 to 4.11.
+//! `folio_check_references`, `isolate_lru_folios`).
 
 use super::{Classic, LIST_NAMES};
 use crate::config::AnonRefRule;
@@ -259,7 +259,7 @@ impl Classic {
     }
 }
 
-/// What a page's references mean (lru.md 4.9).
+/// What a page's references mean.
 fn judge(
     mem: &mut Memory,
     folio: FolioId,

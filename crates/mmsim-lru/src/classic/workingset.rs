@@ -6,7 +6,7 @@
 //! inactive list was too short to keep it. If that many pages can be found elsewhere, the
 //! page is promoted at once, to compete with those.
 //!
-//! Source: Linux 6.12 mm/workingset.c; older rules: lru.md 4.12 to 4.14.
+//! Source: Linux 6.12 mm/workingset.c; older rules: docs/policies.md.
 
 use super::Classic;
 use crate::config::{AgeModel, BalanceModel, EvictWithoutMemcg};
