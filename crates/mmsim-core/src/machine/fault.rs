@@ -546,6 +546,9 @@ impl Machine {
         let kind = if major { FaultKind::FileMajor } else { FaultKind::FileMinor };
         if !major {
             self.mmap_hit(tid, at, vma);
+            if self.mem.pages.entry(at) != Entry::Frame(folio) {
+                return (Flow::Again, kind);
+            }
         }
         if self.mem.frames.has(folio, flag::LOCKED) {
             let refault = self.mem.frames.has(folio, flag::WORKINGSET);

@@ -11,7 +11,7 @@ use crate::backing::device::Io;
 use crate::base::id::{FileId, PageIdx, Pfn, ThreadId, VmaId};
 use crate::base::vmstat::VmEvent;
 use crate::memory::IoDone;
-use crate::phys::frames::flag;
+use crate::phys::frames::{FolioId, flag};
 use crate::policy::ArrivalKind;
 use crate::virt::pages::Entry;
 
@@ -245,15 +245,34 @@ impl Machine {
         Flow::Again
     }
 
+    /// Reads on if the folio that was found is marked. The reader holds the folio meanwhile:
+    /// reclaim on behalf of the new pages must not take it. (One that is under read itself
+    /// can still go once its read has ended: whoever calls looks again.)
+    fn read_on(
+        &mut self,
+        tid: ThreadId,
+        file: FileId,
+        index: u32,
+        folio: FolioId,
+        vma: Option<VmaId>,
+    ) {
+        if self.mem.frames.test_clear(folio, flag::RA_TRIGGER) {
+            let under_read = self.mem.frames.has(folio, flag::LOCKED);
+            self.mem.frames.set(folio, flag::LOCKED);
+            self.async_readahead(tid, file, index, vma);
+            if !under_read {
+                self.mem.frames.clear(folio, flag::LOCKED);
+            }
+        }
+    }
+
     /// A mapped fault found its page in the cache.
     pub(super) fn mmap_hit(&mut self, tid: ThreadId, at: PageIdx, vma: VmaId) {
         let (file, index) = self.mem.file_at(at);
         let ra = &mut self.mem.files[file].ra;
         ra.mmap_miss = ra.mmap_miss.saturating_sub(1);
-        if let Entry::Frame(folio) = self.mem.pages.entry(at)
-            && self.mem.frames.test_clear(folio, flag::RA_TRIGGER)
-        {
-            self.async_readahead(tid, file, index, Some(vma));
+        if let Entry::Frame(folio) = self.mem.pages.entry(at) {
+            self.read_on(tid, file, index, folio, Some(vma));
         }
     }
 
@@ -273,8 +292,9 @@ impl Machine {
             let flow = self.sync_readahead(tid, file, index, left);
             return if flow == Flow::Done { self.await_page(tid, at) } else { flow };
         };
-        if self.mem.frames.test_clear(folio, flag::RA_TRIGGER) {
-            self.async_readahead(tid, file, index, None);
+        self.read_on(tid, file, index, folio, None);
+        if self.mem.pages.entry(at) != Entry::Frame(folio) {
+            return Flow::Again;
         }
         if self.mem.frames.has(folio, flag::LOCKED) {
             let refault = self.mem.frames.has(folio, flag::WORKINGSET);

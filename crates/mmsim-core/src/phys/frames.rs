@@ -147,6 +147,7 @@ impl Frames {
     /// Sets flags.
     #[inline(always)]
     pub fn set(&mut self, f: FolioId, bits: u32) {
+        debug_assert!(self.kind(f) != FrameKind::Free, "{f} is free: no flag {bits:#x} for it");
         self.flags[f] |= bits;
     }
     /// Clears flags.
