@@ -72,7 +72,6 @@ pub fn shrink_folio(
     judge: impl FnOnce(&mut Memory, FolioId) -> Judgement,
     shadow: impl FnOnce(&mut Memory, FolioId) -> Option<Shadow>,
 ) -> Fate {
-    let node = mem.node_of(folio);
     if mem.frames.has(folio, flag::LOCKED | flag::IN_BATCH) {
         return Fate::Kept(ScanOutcome::KeepBusy);
     }
@@ -91,7 +90,7 @@ pub fn shrink_folio(
     if writeback {
         let recycled = mem.frames.has(folio, flag::RECLAIM);
         stats.pass.congested += u64::from(recycled);
-        if kswapd && recycled && mem.node_flags[node].writeback {
+        if kswapd && recycled && mem.node_flags[mem.node_of(folio)].writeback {
             stats.pass.immediate += 1;
         } else {
             mem.frames.set(folio, flag::RECLAIM);
@@ -115,7 +114,7 @@ pub fn shrink_folio(
         may_writepage: how.may_writepage,
         may_write_file: kswapd
             && mem.frames.has(folio, flag::RECLAIM)
-            && mem.node_flags[node].dirty,
+            && mem.node_flags[mem.node_of(folio)].dirty,
         clean_only,
     };
     match mem.prepare_evict(folio, evicting) {

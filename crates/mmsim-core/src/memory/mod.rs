@@ -216,8 +216,10 @@ impl Memory {
     /// Reports an event at the acting clock.
     #[inline(always)]
     pub fn emit(&mut self, make: impl FnOnce() -> TraceEvent) {
-        self.tracer.now = self.now;
-        self.tracer.emit(make);
+        if self.tracer.on() {
+            self.tracer.now = self.now;
+            self.tracer.emit(make);
+        }
     }
 
     /// The node of a frame.
@@ -239,7 +241,8 @@ impl Memory {
     ) -> Option<Pfn> {
         let nodes = self.zones.nr_nodes();
         for k in 0..nodes {
-            let n = NodeId(((node.0 as usize + k) % nodes) as u8);
+            let n = usize::from(node.0) + k;
+            let n = NodeId(if n < nodes { n } else { n - nodes } as u8);
             for i in (0..self.zones.of_node(n).len()).rev() {
                 let z = self.zones.of_node(n)[i];
                 let zone = &mut self.zones[z];
@@ -362,6 +365,12 @@ impl Memory {
     /// Takes a folio off its list.
     #[inline]
     pub fn lru_del(&mut self, folio: FolioId) {
+        let z = self.lru_leave(folio);
+        self.lists.remove(folio, z);
+    }
+
+    #[inline]
+    fn lru_leave(&mut self, folio: FolioId) -> ZoneId {
         debug_assert!(self.frames.has(folio, flag::LRU), "{folio} is on no list");
         self.frames.clear(folio, flag::LRU);
         let z = self.zones.of(folio);
@@ -369,7 +378,18 @@ impl Memory {
             self.lru_pages[z][usize::from(self.frames.is_file_lru(folio))] -= 1;
             self.lru_total -= 1;
         }
-        self.lists.remove(folio, z);
+        z
+    }
+
+    /// Isolates up to `n` folios at the tail of a list and appends them to `taken`, oldest
+    /// first.
+    pub fn lru_isolate_tail(&mut self, list: ListId, n: u64, taken: &mut Vec<FolioId>) {
+        let first = taken.len();
+        self.lists.pop_tail_batch(list, n, |f| self.zones.of(f), taken);
+        for &folio in &taken[first..] {
+            self.lru_leave(folio);
+            self.frames.set(folio, flag::ISOLATED);
+        }
     }
 
     /// Takes the folio at the tail of a list.

@@ -300,11 +300,9 @@ impl Zones {
     /// The zone of a frame.
     #[inline]
     pub fn of(&self, pfn: Pfn) -> ZoneId {
-        let mut i = self.starts.len() - 1;
-        while self.starts[i] > pfn.0 {
-            i -= 1;
-        }
-        ZoneId(i as u8)
+        // The first zone starts at 0: a machine of one zone asks nothing.
+        let above = self.starts[1..].iter().rposition(|&start| start <= pfn.0);
+        ZoneId(above.map_or(0, |i| i as u8 + 1))
     }
     /// Free pages of all zones.
     pub fn nr_free(&self) -> u64 {

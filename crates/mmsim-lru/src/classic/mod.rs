@@ -156,12 +156,18 @@ impl Classic {
     /// Puts a folio at the head of the list that its flags name.
     #[inline]
     fn add_head(&mut self, mem: &mut Memory, folio: FolioId) {
+        let lv = self.lruvec_of(mem, folio);
+        self.add_head_of(mem, lv, folio);
+    }
+
+    /// The same for a folio that is known to belong to `lv`.
+    #[inline]
+    fn add_head_of(&mut self, mem: &mut Memory, lv: usize, folio: FolioId) {
         if mem.frames.has(folio, flag::MLOCKED) && !mem.frames.has(folio, flag::UNEVICTABLE) {
             mem.frames.set(folio, flag::UNEVICTABLE);
             mem.frames.clear(folio, flag::ACTIVE);
             mem.count(VmEvent::UnevictablePgsCulled, 1);
         }
-        let lv = self.lruvec_of(mem, folio);
         let l = Self::list_index(mem, folio);
         mem.lru_add_head(self.lruvecs[lv].lists[l], folio);
     }

@@ -35,32 +35,30 @@ impl Classic {
         taken.clear();
         let mut skipped = std::mem::take(&mut self.back);
         skipped.clear();
-        while (taken.len() as u64) < n {
-            let Some(folio) = mem.lists.tail(id) else { break };
-            mem.lru_del(folio);
-            let kind = mem.zones[mem.zones.of(folio)].kind;
-            if kind > highest {
-                let e = match kind {
-                    ZoneKind::Dma => VmEvent::PgSkipDma,
-                    ZoneKind::Dma32 => VmEvent::PgSkipDma32,
-                    ZoneKind::Normal => VmEvent::PgSkipNormal,
-                    ZoneKind::Movable => VmEvent::PgSkipMovable,
-                };
-                mem.count(e, 1);
-                skipped.push(folio);
-                continue;
+        let node = NodeId((lv / self.groups) as u8);
+        let all_eligible = mem.zones.of_node(node).iter().all(|&z| mem.zones[z].kind <= highest);
+        while (taken.len() as u64) < n && mem.lists.len(id) > 0 {
+            mem.lru_isolate_tail(id, n - taken.len() as u64, &mut taken);
+            if all_eligible {
+                break;
             }
-            mem.frames.set(folio, flag::ISOLATED);
-            taken.push(folio);
+            taken.retain(|&folio| {
+                let kind = mem.zones[mem.zones.of(folio)].kind;
+                if kind > highest {
+                    mem.count(skip_event(kind), 1);
+                    skipped.push(folio);
+                }
+                kind <= highest
+            });
         }
         for &folio in &skipped {
+            mem.frames.clear(folio, flag::ISOLATED);
             mem.lru_add_head(id, folio);
         }
         let nr = taken.len() as u64;
         mem.charge_scan(nr);
         self.taken = taken;
         self.back = skipped;
-        let node = NodeId((lv / self.groups) as u8);
         let memcg = MemcgId((lv % self.groups) as u16);
         mem.emit(|| TraceEvent::MmVmscanLruIsolate {
             node,
@@ -146,7 +144,7 @@ impl Classic {
         mem.charge_batch(stats.reclaimed);
         for &folio in &taken {
             mem.frames.clear(folio, flag::ISOLATED);
-            self.add_head(mem, folio);
+            self.add_head_of(mem, lv, folio);
         }
         self.age_by_scan(lv, promoted);
         self.taken = taken;
@@ -238,7 +236,7 @@ impl Classic {
         }
         for &folio in &taken {
             mem.frames.clear(folio, flag::ISOLATED);
-            self.add_head(mem, folio);
+            self.add_head_of(mem, lv, folio);
         }
         self.taken = taken;
         mem.count_in(memcg, VmEvent::PgDeactivate, demoted);
@@ -305,6 +303,16 @@ fn decide(
                 Judgement::Keep
             }
         }
+    }
+}
+
+/// The counter of folios passed over for their zone.
+fn skip_event(kind: ZoneKind) -> VmEvent {
+    match kind {
+        ZoneKind::Dma => VmEvent::PgSkipDma,
+        ZoneKind::Dma32 => VmEvent::PgSkipDma32,
+        ZoneKind::Normal => VmEvent::PgSkipNormal,
+        ZoneKind::Movable => VmEvent::PgSkipMovable,
     }
 }
 
