@@ -336,14 +336,14 @@ impl Memory {
 
     // ---- lists ----
 
-    /// Puts a folio at the head of a list.
+    /// Puts a folio at the head of a list; it is not isolated any more.
     #[inline]
     pub fn lru_add_head(&mut self, list: ListId, folio: FolioId) {
         let z = self.lru_enter(folio);
         self.lists.push_head(list, folio, z);
     }
 
-    /// Puts a folio at the tail of a list.
+    /// Puts a folio at the tail of a list; it is not isolated any more.
     #[inline]
     pub fn lru_add_tail(&mut self, list: ListId, folio: FolioId) {
         let z = self.lru_enter(folio);
@@ -353,10 +353,10 @@ impl Memory {
     #[inline]
     fn lru_enter(&mut self, folio: FolioId) -> ZoneId {
         debug_assert!(!self.frames.has(folio, flag::LRU), "{folio} is on a list already");
-        self.frames.set(folio, flag::LRU);
+        let bits = self.frames.change(folio, flag::ISOLATED, flag::LRU);
         let z = self.zones.of(folio);
-        if !self.frames.has(folio, flag::UNEVICTABLE) {
-            self.lru_pages[z][usize::from(self.frames.is_file_lru(folio))] += 1;
+        if bits & flag::UNEVICTABLE == 0 {
+            self.lru_pages[z][usize::from(bits & flag::SWAPBACKED == 0)] += 1;
             self.lru_total += 1;
         }
         z
@@ -365,17 +365,17 @@ impl Memory {
     /// Takes a folio off its list.
     #[inline]
     pub fn lru_del(&mut self, folio: FolioId) {
-        let z = self.lru_leave(folio);
+        let z = self.lru_leave(folio, 0);
         self.lists.remove(folio, z);
     }
 
     #[inline]
-    fn lru_leave(&mut self, folio: FolioId) -> ZoneId {
+    fn lru_leave(&mut self, folio: FolioId, set: u32) -> ZoneId {
         debug_assert!(self.frames.has(folio, flag::LRU), "{folio} is on no list");
-        self.frames.clear(folio, flag::LRU);
+        let bits = self.frames.change(folio, flag::LRU, set);
         let z = self.zones.of(folio);
-        if !self.frames.has(folio, flag::UNEVICTABLE) {
-            self.lru_pages[z][usize::from(self.frames.is_file_lru(folio))] -= 1;
+        if bits & flag::UNEVICTABLE == 0 {
+            self.lru_pages[z][usize::from(bits & flag::SWAPBACKED == 0)] -= 1;
             self.lru_total -= 1;
         }
         z
@@ -387,8 +387,7 @@ impl Memory {
         let first = taken.len();
         self.lists.pop_tail_batch(list, n, |f| self.zones.of(f), taken);
         for &folio in &taken[first..] {
-            self.lru_leave(folio);
-            self.frames.set(folio, flag::ISOLATED);
+            self.lru_leave(folio, flag::ISOLATED);
         }
     }
 

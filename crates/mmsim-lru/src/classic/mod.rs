@@ -163,9 +163,8 @@ impl Classic {
     /// The same for a folio that is known to belong to `lv`.
     #[inline]
     fn add_head_of(&mut self, mem: &mut Memory, lv: usize, folio: FolioId) {
-        if mem.frames.has(folio, flag::MLOCKED) && !mem.frames.has(folio, flag::UNEVICTABLE) {
-            mem.frames.set(folio, flag::UNEVICTABLE);
-            mem.frames.clear(folio, flag::ACTIVE);
+        if mem.frames.bits(folio) & (flag::MLOCKED | flag::UNEVICTABLE) == flag::MLOCKED {
+            mem.frames.change(folio, flag::ACTIVE, flag::UNEVICTABLE);
             mem.count(VmEvent::UnevictablePgsCulled, 1);
         }
         let l = Self::list_index(mem, folio);

@@ -52,7 +52,6 @@ impl Classic {
             });
         }
         for &folio in &skipped {
-            mem.frames.clear(folio, flag::ISOLATED);
             mem.lru_add_head(id, folio);
         }
         let nr = taken.len() as u64;
@@ -143,7 +142,6 @@ impl Classic {
         });
         mem.charge_batch(stats.reclaimed);
         for &folio in &taken {
-            mem.frames.clear(folio, flag::ISOLATED);
             self.add_head_of(mem, lv, folio);
         }
         self.age_by_scan(lv, promoted);
@@ -235,7 +233,6 @@ impl Classic {
             mem.emit(|| TraceEvent::SimDeactivate { pfn: folio });
         }
         for &folio in &taken {
-            mem.frames.clear(folio, flag::ISOLATED);
             self.add_head_of(mem, lv, folio);
         }
         self.taken = taken;
