@@ -273,6 +273,7 @@ impl Swap {
     }
 
     /// A slot for a folio on its way out, from the CPU's cache. Its count starts at 0.
+    #[inline]
     pub fn alloc(&mut self, cpu: usize) -> Option<SwapSlot> {
         let cpus = self.per_cpu.len() as u32;
         let free = self.free;
@@ -286,29 +287,32 @@ impl Swap {
         } else if !self.cache_active && free > 320 * cpus {
             self.cache_active = true;
         }
-        let s = if self.cache_active {
-            if self.per_cpu[cpu].cache.is_empty() {
-                let mut got: Vec<u32> = Vec::with_capacity(SLOT_CACHE);
-                for _ in 0..SLOT_CACHE {
-                    match self.take(cpu) {
-                        Some(s) => got.push(s),
-                        None => break,
-                    }
-                }
-                got.reverse();
-                self.per_cpu[cpu].cache = got;
-            }
-            self.per_cpu[cpu].cache.pop()
-        } else {
-            self.take(cpu)
+        let cached = if self.cache_active { self.per_cpu[cpu].cache.pop() } else { None };
+        let s = match cached {
+            Some(s) => s,
+            None => self.alloc_uncached(cpu)?,
         };
+        *self.state_mut(s) = 0;
+        self.held -= 1;
+        Some(SwapSlot(s))
+    }
+
+    /// A slot from the device, with a refill of the CPU's cache if caches are in use.
+    #[inline(never)]
+    fn alloc_uncached(&mut self, cpu: usize) -> Option<u32> {
+        let s = self.take(cpu);
+        if s.is_some() && self.cache_active {
+            let mut got = std::mem::take(&mut self.per_cpu[cpu].cache);
+            while got.len() < SLOT_CACHE - 1
+                && let Some(s) = self.take(cpu)
+            {
+                got.push(s);
+            }
+            got.reverse();
+            self.per_cpu[cpu].cache = got;
+        }
         // Other CPUs may still hold the last free slots.
-        let s = s.or_else(|| self.steal_cached());
-        s.map(|s| {
-            *self.state_mut(s) = 0;
-            self.held -= 1;
-            SwapSlot(s)
-        })
+        s.or_else(|| self.steal_cached())
     }
 
     fn steal_cached(&mut self) -> Option<u32> {

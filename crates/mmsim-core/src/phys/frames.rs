@@ -191,9 +191,10 @@ impl Frames {
     /// How often it is mapped.
     #[inline(always)]
     pub fn mapped(&self, f: FolioId) -> Mapped {
-        match (self.flags[f] & MAP_MASK) >> MAP_SHIFT {
+        const ONCE: u32 = 1 << MAP_SHIFT;
+        match self.flags[f] & MAP_MASK {
             0 => Mapped::No,
-            1 => Mapped::Once,
+            ONCE => Mapped::Once,
             _ => Mapped::Many,
         }
     }

@@ -109,7 +109,9 @@ impl Classic {
             (self.config.anon_ref_rule, self.config.locked_is_activated());
         let own_type_ages = self.config.age_on_scan_activation;
         let mut promoted = 0;
-        taken.retain(|&folio| {
+        let mut kept = 0;
+        for i in 0..taken.len() {
+            let folio = taken[i];
             let page = if mem.tracer.on() {
                 mem.rmap.nth(mem.rmap.of(&mem.frames, folio), 0)
             } else {
@@ -129,7 +131,7 @@ impl Classic {
             };
             mem.emit(|| TraceEvent::SimScanFolio { pfn: folio, page, file, outcome });
             match fate {
-                Fate::Freed => return false,
+                Fate::Freed => continue,
                 Fate::Kept(_) => mem.count(VmEvent::SimScanKeep, 1),
                 Fate::Activated(_) => {
                     promoted += 1;
@@ -138,8 +140,10 @@ impl Classic {
                     }
                 }
             }
-            true
-        });
+            taken[kept] = folio;
+            kept += 1;
+        }
+        taken.truncate(kept);
         mem.charge_batch(stats.reclaimed);
         for &folio in &taken {
             self.add_head_of(mem, lv, folio);
@@ -255,6 +259,7 @@ impl Classic {
 }
 
 /// What a page's references mean (lru.md 4.9).
+#[inline]
 fn judge(
     mem: &mut Memory,
     folio: FolioId,
@@ -271,6 +276,7 @@ fn judge(
     decide(r, before, file, mem, folio, rule)
 }
 
+#[inline]
 fn decide(
     r: References,
     before: bool,
