@@ -376,6 +376,7 @@ impl Swap {
     }
     /// One PTE less. A slot without reference and folio is freed, and its shadow with it
     /// if `drop_shadow` (5.9 and later); returns whether it was freed.
+    #[inline]
     pub fn put(&mut self, s: SwapSlot, cpu: usize) -> bool {
         let st = self.state_mut(s.0);
         assert!(*st & COUNT > 0, "{s}: no reference to drop");
@@ -450,6 +451,7 @@ impl Swap {
     }
 
     /// Takes a folio out of the swap cache; the slot is freed if nobody refers to it.
+    #[inline]
     pub fn uncache(&mut self, s: SwapSlot, shadow: Option<Shadow>, cpu: usize) {
         debug_assert!(matches!(self.cached(s), Cached::Folio(_)), "{s} holds no folio");
         if self.count(s) == 0 {

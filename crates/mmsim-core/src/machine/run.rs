@@ -89,7 +89,11 @@ impl Machine {
     }
 
     /// The earliest clock among busy CPUs other than `cpu`.
+    #[inline]
     fn earliest_other(&self, cpu: usize) -> SimTime {
+        if self.cpus.len() == 1 {
+            return SimTime::NEVER;
+        }
         let others = self.cpus.iter().enumerate().filter(|&(i, c)| i != cpu && !c.idle());
         others.map(|(_, c)| c.clock).min().unwrap_or(SimTime::NEVER)
     }

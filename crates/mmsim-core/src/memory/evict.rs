@@ -80,6 +80,7 @@ impl Memory {
     }
 
     /// Gets an isolated folio ready to be freed.
+    #[inline]
     pub fn prepare_evict(&mut self, folio: FolioId, how: Evicting) -> Prepared {
         let anon = self.frames.kind(folio) == FrameKind::Anon;
         if anon && !self.frames.has(folio, flag::SWAPCACHE) && !self.add_to_swap(folio) {
@@ -186,6 +187,7 @@ impl Memory {
     ///
     /// # Panics
     /// If the folio is still mapped, dirty or under write.
+    #[inline]
     pub fn finish_evict(&mut self, folio: FolioId, shadow: Option<Shadow>, wrote: bool) {
         assert!(
             self.frames.mapped(folio) == Mapped::No

@@ -13,6 +13,7 @@ use crate::workload::RegionId;
 impl Memory {
     /// Maps a folio into a page whose PTE holds no folio now. `bits` are the PTE's young,
     /// dirty and writable bits.
+    #[inline]
     pub fn map(&mut self, page: PageIdx, folio: FolioId, bits: u8) {
         let file = self.file_page_of(folio);
         self.rmap.add(&mut self.frames, folio, page, file);
@@ -49,7 +50,7 @@ impl Memory {
 
     /// Removes a present PTE and its mapping of the folio; the PTE's dirty bit goes to the
     /// folio. `next` is what the PTE says afterwards. Returns the process that mapped it.
-    #[inline]
+    #[inline(always)] // Callers know the kind of folio and the entry.
     pub(super) fn unmap_pte(
         &mut self,
         page: PageIdx,

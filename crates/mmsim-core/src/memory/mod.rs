@@ -233,6 +233,7 @@ impl Memory {
     /// Tries the zones of a node (then the other nodes) from `highest` down against a
     /// watermark (`get_page_from_freelist`); no reclaim. `None` for the mark: take what
     /// there is, as a reclaimer may.
+    #[inline]
     pub fn try_alloc(
         &mut self,
         node: NodeId,
@@ -267,6 +268,7 @@ impl Memory {
     }
 
     /// Gives a frame back to the allocator. Nothing may refer to it any more.
+    #[inline]
     pub fn free_frame(&mut self, pfn: Pfn) {
         debug_assert!(
             !self.frames.has(pfn, flag::LRU | flag::SWAPCACHE | flag::IN_BATCH | flag::WRITEBACK),

@@ -25,7 +25,7 @@ impl Memory {
     /// 6.12 leaves their bit alone, older kernels clear it. Limit reclaim (`target`)
     /// ignores processes of other groups. DAMON's young flag makes the first mapping
     /// count even if its bit was clear.
-    #[inline]
+    #[inline(always)] // The usual folio is mapped once and plainly: a dozen instructions.
     pub fn references(&mut self, folio: FolioId, target: Option<MemcgId>) -> References {
         let mut r = References::default();
         match self.rmap.of(&self.frames, folio) {

@@ -110,7 +110,7 @@ impl Lists {
         }
     }
 
-    #[inline]
+    #[inline(always)]
     fn place(&mut self, chunk: u32, slot: u8, folio: Pfn) {
         self.entries[chunk as usize][slot as usize & (CHUNK - 1)] = folio.0;
         self.chunks[chunk as usize].live += 1;
@@ -118,7 +118,7 @@ impl Lists {
     }
 
     /// Puts a folio at the head.
-    #[inline]
+    #[inline(always)] // Half of it would be the call.
     pub fn push_head(&mut self, list: ListId, folio: Pfn, zone: ZoneId) {
         let l = &mut self.lists[list];
         l.len += 1;

@@ -164,7 +164,7 @@ impl Classic {
     }
 
     /// The same for a folio that is known to belong to `lv`.
-    #[inline]
+    #[inline(always)]
     fn add_head_of(&mut self, mem: &mut Memory, lv: usize, folio: FolioId) {
         if mem.frames.bits(folio) & (flag::MLOCKED | flag::UNEVICTABLE) == flag::MLOCKED {
             cull(mem, folio);
