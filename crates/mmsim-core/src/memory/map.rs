@@ -165,12 +165,7 @@ impl Memory {
     }
 
     /// Unmaps a whole region and frees what only it held.
-    pub fn munmap(
-        &mut self,
-        policy: &mut dyn ReclaimPolicy,
-        space: AsId,
-        region: RegionId,
-    ) {
+    pub fn munmap(&mut self, policy: &mut dyn ReclaimPolicy, space: AsId, region: RegionId) {
         let id = self
             .spaces
             .region(space, region)
