@@ -77,9 +77,11 @@ impl Classic {
     /// Advances an age of an lruvec and of its ancestors.
     pub(super) fn advance_age(&mut self, lv: usize, slot: usize, n: u64) {
         self.lruvecs[lv].age[slot] += n;
-        if self.groups > 1 && lv % self.groups != 0 {
+        if self.groups > 1 {
             let root = lv - lv % self.groups;
-            self.lruvecs[root].age[slot] += n;
+            if root != lv {
+                self.lruvecs[root].age[slot] += n;
+            }
         }
     }
 
