@@ -64,6 +64,7 @@ pub struct BatchStats {
 
 /// Processes one isolated folio. `judge` asks for references; `shadow` is called when the
 /// folio is about to be freed and says what it leaves behind.
+#[inline]
 pub fn shrink_folio(
     mem: &mut Memory,
     folio: FolioId,
@@ -72,26 +73,25 @@ pub fn shrink_folio(
     judge: impl FnOnce(&mut Memory, FolioId) -> Judgement,
     shadow: impl FnOnce(&mut Memory, FolioId) -> Option<Shadow>,
 ) -> Fate {
-    let node = mem.node_of(folio);
-    if mem.frames.has(folio, flag::LOCKED | flag::IN_BATCH) {
+    let bits = mem.frames.bits(folio);
+    if bits & (flag::LOCKED | flag::IN_BATCH) != 0 {
         return Fate::Kept(ScanOutcome::KeepBusy);
     }
     stats.scanned += 1;
-    if mem.frames.has(folio, flag::MLOCKED) {
+    if bits & flag::MLOCKED != 0 {
         return Fate::Activated(ScanOutcome::Unevictable);
     }
-    let file = mem.frames.is_file_lru(folio);
     let kswapd = how.by == Reclaimer::Kswapd;
-    let writeback = mem.frames.has(folio, flag::WRITEBACK);
-    if file {
-        let dirty = mem.frames.has(folio, flag::DIRTY);
+    let writeback = bits & flag::WRITEBACK != 0;
+    if bits & flag::SWAPBACKED == 0 {
+        let dirty = bits & flag::DIRTY != 0;
         stats.pass.dirty += u64::from(dirty || writeback);
         stats.pass.unqueued_dirty += u64::from(dirty && !writeback);
     }
     if writeback {
-        let recycled = mem.frames.has(folio, flag::RECLAIM);
+        let recycled = bits & flag::RECLAIM != 0;
         stats.pass.congested += u64::from(recycled);
-        if kswapd && recycled && mem.node_flags[node].writeback {
+        if kswapd && recycled && mem.node_flags[mem.node_of(folio)].writeback {
             stats.pass.immediate += 1;
         } else {
             mem.frames.set(folio, flag::RECLAIM);
@@ -115,7 +115,7 @@ pub fn shrink_folio(
         may_writepage: how.may_writepage,
         may_write_file: kswapd
             && mem.frames.has(folio, flag::RECLAIM)
-            && mem.node_flags[node].dirty,
+            && mem.node_flags[mem.node_of(folio)].dirty,
         clean_only,
     };
     match mem.prepare_evict(folio, evicting) {

@@ -179,15 +179,21 @@ impl Swap {
     fn table(&mut self, slot: u32) -> &mut SlotTable {
         let c = (slot / CLUSTER) as usize;
         if self.table_of[c] == NONE {
-            self.table_of[c] = self.free_tables.pop().unwrap_or_else(|| {
-                self.tables.push(SlotTable::EMPTY);
-                if self.wide {
-                    self.upper.push([0; CLUSTER as usize]);
-                }
-                (self.tables.len() - 1) as u32
-            });
+            self.make_table(c);
         }
         &mut self.tables[self.table_of[c] as usize]
+    }
+
+    #[cold]
+    #[inline(never)]
+    fn make_table(&mut self, c: usize) {
+        self.table_of[c] = self.free_tables.pop().unwrap_or_else(|| {
+            self.tables.push(SlotTable::EMPTY);
+            if self.wide {
+                self.upper.push([0; CLUSTER as usize]);
+            }
+            (self.tables.len() - 1) as u32
+        });
     }
 
     #[inline]
@@ -209,15 +215,21 @@ impl Swap {
         loop {
             if let Some((c, next)) = self.per_cpu[cpu].cluster {
                 let range = self.cluster_slots(c);
-                for s in next.max(range.start)..range.end {
-                    if self.state(s) == 0 {
-                        self.per_cpu[cpu].cluster = Some((c, s + 1));
-                        self.cluster_used[c as usize] += 1;
-                        self.free -= 1;
-                        self.held += 1;
-                        *self.state_mut(s) = HELD;
-                        return Some(s);
+                let mut slots = next.max(range.start)..range.end;
+                let found = match self.table_of[c as usize] {
+                    NONE => slots.next(),
+                    t => {
+                        let state = &self.tables[t as usize].state;
+                        slots.find(|s| state[(s % CLUSTER) as usize] == 0)
                     }
+                };
+                if let Some(s) = found {
+                    self.per_cpu[cpu].cluster = Some((c, s + 1));
+                    self.cluster_used[c as usize] += 1;
+                    self.free -= 1;
+                    self.held += 1;
+                    *self.state_mut(s) = HELD;
+                    return Some(s);
                 }
                 self.per_cpu[cpu].cluster = None;
                 self.settle(c);
@@ -261,6 +273,7 @@ impl Swap {
     }
 
     /// A slot for a folio on its way out, from the CPU's cache. Its count starts at 0.
+    #[inline]
     pub fn alloc(&mut self, cpu: usize) -> Option<SwapSlot> {
         let cpus = self.per_cpu.len() as u32;
         let free = self.free;
@@ -274,29 +287,32 @@ impl Swap {
         } else if !self.cache_active && free > 320 * cpus {
             self.cache_active = true;
         }
-        let s = if self.cache_active {
-            if self.per_cpu[cpu].cache.is_empty() {
-                let mut got: Vec<u32> = Vec::with_capacity(SLOT_CACHE);
-                for _ in 0..SLOT_CACHE {
-                    match self.take(cpu) {
-                        Some(s) => got.push(s),
-                        None => break,
-                    }
-                }
-                got.reverse();
-                self.per_cpu[cpu].cache = got;
-            }
-            self.per_cpu[cpu].cache.pop()
-        } else {
-            self.take(cpu)
+        let cached = if self.cache_active { self.per_cpu[cpu].cache.pop() } else { None };
+        let s = match cached {
+            Some(s) => s,
+            None => self.alloc_uncached(cpu)?,
         };
+        *self.state_mut(s) = 0;
+        self.held -= 1;
+        Some(SwapSlot(s))
+    }
+
+    /// A slot from the device, with a refill of the CPU's cache if caches are in use.
+    #[inline(never)]
+    fn alloc_uncached(&mut self, cpu: usize) -> Option<u32> {
+        let s = self.take(cpu);
+        if s.is_some() && self.cache_active {
+            let mut got = std::mem::take(&mut self.per_cpu[cpu].cache);
+            while got.len() < SLOT_CACHE - 1
+                && let Some(s) = self.take(cpu)
+            {
+                got.push(s);
+            }
+            got.reverse();
+            self.per_cpu[cpu].cache = got;
+        }
         // Other CPUs may still hold the last free slots.
-        let s = s.or_else(|| self.steal_cached());
-        s.map(|s| {
-            *self.state_mut(s) = 0;
-            self.held -= 1;
-            SwapSlot(s)
-        })
+        s.or_else(|| self.steal_cached())
     }
 
     fn steal_cached(&mut self) -> Option<u32> {
@@ -328,12 +344,14 @@ impl Swap {
         }
     }
 
+    #[inline(never)]
     fn flush_freed(&mut self, cpu: usize) {
         for s in std::mem::take(&mut self.per_cpu[cpu].freed) {
             self.put_back(s);
         }
     }
 
+    #[inline]
     fn free_slot(&mut self, s: SwapSlot, cpu: usize) {
         // Held by the CPU until its cache of freed slots is full.
         *self.state_mut(s.0) = HELD;
@@ -345,10 +363,12 @@ impl Swap {
     }
 
     /// PTEs that refer to a slot.
+    #[inline]
     pub fn count(&self, s: SwapSlot) -> u32 {
         (self.state(s.0) & COUNT).into()
     }
     /// One more PTE refers to it.
+    #[inline]
     pub fn get(&mut self, s: SwapSlot) {
         let st = self.state_mut(s.0);
         assert!(*st & COUNT < COUNT, "{s}: more than 31 references");
@@ -356,21 +376,17 @@ impl Swap {
     }
     /// One PTE less. A slot without reference and folio is freed, and its shadow with it
     /// if `drop_shadow` (5.9 and later); returns whether it was freed.
+    #[inline]
     pub fn put(&mut self, s: SwapSlot, cpu: usize) -> bool {
         let st = self.state_mut(s.0);
         assert!(*st & COUNT > 0, "{s}: no reference to drop");
         *st -= 1;
-        self.free_if_unused(s, cpu)
-    }
-
-    fn free_if_unused(&mut self, s: SwapSlot, cpu: usize) -> bool {
-        let st = self.state(s.0);
-        if st & (COUNT | HAS_FOLIO) != 0 {
-            return false;
+        let unused = *st & (COUNT | HAS_FOLIO) == 0;
+        if unused {
+            self.set(s, Cached::Nothing);
+            self.free_slot(s, cpu);
         }
-        self.set(s, Cached::Nothing);
-        self.free_slot(s, cpu);
-        true
+        unused
     }
 
     /// What the map holds for a slot.
@@ -396,6 +412,7 @@ impl Swap {
     }
 
     /// Sets what the map holds for a slot.
+    #[inline(always)] // Callers know what they set, and most of this falls away.
     pub fn set(&mut self, s: SwapSlot, c: Cached) {
         let (now, value): (u8, u64) = match c {
             Cached::Nothing => (0, 0),
@@ -404,36 +421,46 @@ impl Swap {
         };
         let i = (s.0 % CLUSTER) as usize;
         let node = i / NODE_SLOTS as usize;
-        if self.wide {
-            self.table(s.0);
-            let t = self.table_of[(s.0 / CLUSTER) as usize] as usize;
-            self.upper[t][i] = (value >> 32) as u32;
-        } else {
-            debug_assert!(value >> 32 == 0, "{s}: a shadow of more than 32 bits");
-        }
+        let wide = self.wide;
         let t = self.table(s.0);
+        debug_assert!(wide || value >> 32 == 0, "{s}: a shadow of more than 32 bits");
         let was = t.state[i] & (HAS_FOLIO | HAS_SHADOW);
         t.state[i] = t.state[i] & COUNT | now;
         t.value[i] = value as u32;
-        if was == now {
-            return;
+        if was != now {
+            let (e, sh) = (t.entries[node], t.shadows[node]);
+            let entries = e + u8::from(now != 0) - u8::from(was != 0);
+            let shadows = sh + u8::from(now == HAS_SHADOW) - u8::from(was == HAS_SHADOW);
+            t.entries[node] = entries;
+            t.shadows[node] = shadows;
+            // Few changes are the first or the last of their node.
+            if (entries == 0) != (e == 0) {
+                self.nodes = self.nodes + u64::from(entries > 0) - u64::from(e > 0);
+            }
+            let only = |n: u8, s: u8| n > 0 && n == s;
+            let (is_only, was_only) = (only(entries, shadows), only(e, sh));
+            if is_only != was_only {
+                self.shadow_nodes = self.shadow_nodes + u64::from(is_only) - u64::from(was_only);
+            }
+            self.cached = self.cached + u64::from(now == HAS_FOLIO) - u64::from(was == HAS_FOLIO);
         }
-        let (e, sh) = (t.entries[node], t.shadows[node]);
-        let entries = e + u8::from(now != 0) - u8::from(was != 0);
-        let shadows = sh + u8::from(now == HAS_SHADOW) - u8::from(was == HAS_SHADOW);
-        t.entries[node] = entries;
-        t.shadows[node] = shadows;
-        self.nodes = self.nodes + u64::from(entries > 0) - u64::from(e > 0);
-        let only = |n: u8, s: u8| u64::from(n > 0 && n == s);
-        self.shadow_nodes = self.shadow_nodes + only(entries, shadows) - only(e, sh);
-        self.cached = self.cached + u64::from(now == HAS_FOLIO) - u64::from(was == HAS_FOLIO);
+        if wide {
+            let t = self.table_of[(s.0 / CLUSTER) as usize] as usize;
+            self.upper[t][i] = (value >> 32) as u32;
+        }
     }
 
     /// Takes a folio out of the swap cache; the slot is freed if nobody refers to it.
+    #[inline]
     pub fn uncache(&mut self, s: SwapSlot, shadow: Option<Shadow>, cpu: usize) {
         debug_assert!(matches!(self.cached(s), Cached::Folio(_)), "{s} holds no folio");
-        self.set(s, shadow.map_or(Cached::Nothing, Cached::Shadow));
-        self.free_if_unused(s, cpu);
+        if self.count(s) == 0 {
+            // Its last contents go with the folio.
+            self.set(s, Cached::Nothing);
+            self.free_slot(s, cpu);
+        } else {
+            self.set(s, shadow.map_or(Cached::Nothing, Cached::Shadow));
+        }
     }
 
     /// Slots in use by the simulated machine, caches not counted.

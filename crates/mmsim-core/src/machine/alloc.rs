@@ -60,6 +60,9 @@ impl Machine {
     /// The node that a CPU allocates from first.
     pub(super) fn home_node(&self) -> NodeId {
         let nodes = self.mem.zones.nr_nodes();
+        if nodes == 1 {
+            return NodeId(0);
+        }
         NodeId((self.mem.cpu.0 as usize * nodes / self.cpus.len()) as u8)
     }
 

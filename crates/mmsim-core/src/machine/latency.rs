@@ -34,12 +34,16 @@ fn upper(b: usize) -> u64 {
 
 impl Histogram {
     /// Adds a sample.
+    #[inline]
     pub(super) fn add(&mut self, d: SimDuration) {
         let b = bucket(d.0);
-        if b >= self.counts.len() {
-            self.counts.resize(b + 1, 0);
+        match self.counts.get_mut(b) {
+            Some(n) => *n += 1,
+            None => {
+                self.counts.resize(b + 1, 0);
+                self.counts[b] = 1;
+            }
         }
-        self.counts[b] += 1;
         self.total += 1;
         self.max = self.max.max(d.0);
     }

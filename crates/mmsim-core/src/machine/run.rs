@@ -15,7 +15,7 @@ use super::result::RunResult;
 use super::thread::{Entity, Wait};
 use super::{SampleFn, Watch};
 use crate::base::event::TraceEvent;
-use crate::base::id::{AsId, CpuId, PageIdx, ThreadId};
+use crate::base::id::{AsId, CpuId, MemcgId, PageIdx, ThreadId};
 use crate::base::time::{SimDuration, SimTime};
 use crate::memory::IoDone;
 use crate::phys::frames::flag;
@@ -89,7 +89,11 @@ impl Machine {
     }
 
     /// The earliest clock among busy CPUs other than `cpu`.
+    #[inline]
     fn earliest_other(&self, cpu: usize) -> SimTime {
+        if self.cpus.len() == 1 {
+            return SimTime::NEVER;
+        }
         let others = self.cpus.iter().enumerate().filter(|&(i, c)| i != cpu && !c.idle());
         others.map(|(_, c)| c.clock).min().unwrap_or(SimTime::NEVER)
     }
@@ -156,7 +160,15 @@ impl Machine {
     }
 
     /// Queues the ends of the requests that the current step submitted.
+    #[inline]
     pub(super) fn queue_io(&mut self) {
+        if !self.mem.io.is_empty() {
+            self.queue_submitted();
+        }
+    }
+
+    #[inline(never)]
+    fn queue_submitted(&mut self) {
         let mut io = std::mem::take(&mut self.mem.io);
         for (at, done) in io.drain(..) {
             self.queue.push(at, Event::Io(done));
@@ -259,7 +271,16 @@ impl Machine {
             self.mem.emit(|| TraceEvent::SchedSwitch { cpu: CpuId(cpu as u16), thread });
         }
         let goes_on = match e {
-            Entity::Thread(t) => self.step_thread(t, cpu, due),
+            Entity::Thread(t) => {
+                let mut due = due;
+                loop {
+                    let goes_on = self.step_thread(t, cpu, due);
+                    due = self.queue.next();
+                    if !goes_on || !self.is_next(cpu, due) {
+                        break goes_on;
+                    }
+                }
+            }
             Entity::Kswapd(n) => self.step_kswapd(n),
             Entity::Flusher => self.step_flusher(),
         };
@@ -274,6 +295,17 @@ impl Machine {
         if !c.queue.is_empty() && c.slice_end == SimTime::NEVER {
             c.slice_end = c.clock + self.config.quantum;
         }
+    }
+
+    /// Whether the main loop would find the same thread again: nobody else wants its CPU,
+    /// no other CPU is as early, nothing is due, and nobody looks in between.
+    #[inline]
+    fn is_next(&self, cpu: usize, due: SimTime) -> bool {
+        let now = self.mem.now;
+        self.watch.progress.is_none()
+            && self.cpus[cpu].queue.is_empty()
+            && now < due
+            && now < self.earliest_other(cpu)
     }
 
     /// Runs a thread: hits up to its bound, then, if it is still the earliest, one thing
@@ -342,12 +374,9 @@ impl Machine {
                     };
                     if run.count == 1 {
                         let page = start + run.first;
-                        let hot = &mut mem.pages.hot[page as usize];
-                        let (need, set) = bits_of(run.write);
-                        if *hot & need != need {
+                        if !hit(&mut mem.pages.hot[page as usize], run.write) {
                             break Stop::NotAHit;
                         }
-                        *hot |= set;
                         if record {
                             self.recorded.push(page);
                         }
@@ -508,8 +537,7 @@ impl Machine {
             v.pages
         );
         let page = PageIdx(v.start.0 + run.first + self.threads[tid].done);
-        let i = page.0 as usize;
-        if hit_run(&mut self.mem.pages.hot[i..=i], run.write) == 0 {
+        if !hit(&mut self.mem.pages.hot[page.0 as usize], run.write) {
             let flow = self.fault(tid, page, run.write);
             if flow != Flow::Done {
                 return flow;
@@ -538,11 +566,16 @@ impl Machine {
     }
 
     /// `memory.high`: the thread reclaims for its group and sleeps before it goes on.
+    #[inline]
     fn high_limit(&mut self, tid: ThreadId) {
         let memcg = self.mem.spaces[self.threads[tid].space].memcg;
-        if memcg.0 == 0 {
-            return;
+        if memcg.0 != 0 {
+            self.high_limit_of(tid, memcg);
         }
+    }
+
+    #[inline(never)]
+    fn high_limit_of(&mut self, tid: ThreadId, memcg: MemcgId) {
         let over = self.mem.memcgs.over_high(memcg);
         if over >= 32 && self.threads[tid].wait == Wait::Not {
             let begin = self.mem.now;
@@ -766,6 +799,17 @@ const fn bits_of(write: bool) -> (u8, u8) {
     // Without a branch: whether an access writes is as good as random.
     let w = write as u8;
     (pte::PRESENT | (w * pte::WRITABLE), pte::YOUNG | (w * pte::DIRTY))
+}
+
+/// Touches a page as hardware does, if it hits.
+#[inline(always)]
+fn hit(hot: &mut u8, write: bool) -> bool {
+    let (need, set) = bits_of(write);
+    let hits = *hot & need == need;
+    if hits {
+        *hot |= set;
+    }
+    hits
 }
 
 /// Touches pages as hardware does, as far as they hit: sets their young and dirty bits.

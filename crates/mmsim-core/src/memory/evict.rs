@@ -80,6 +80,7 @@ impl Memory {
     }
 
     /// Gets an isolated folio ready to be freed.
+    #[inline]
     pub fn prepare_evict(&mut self, folio: FolioId, how: Evicting) -> Prepared {
         let anon = self.frames.kind(folio) == FrameKind::Anon;
         if anon && !self.frames.has(folio, flag::SWAPCACHE) && !self.add_to_swap(folio) {
@@ -107,20 +108,22 @@ impl Memory {
     }
 
     /// Gives an anonymous folio a slot and puts it into the swap cache, dirty.
+    #[inline]
     fn add_to_swap(&mut self, folio: FolioId) -> bool {
         let memcg = self.frames.memcg(folio);
         if !self.memcgs.swap_room(memcg) {
             return false;
         }
-        let cpu = self.cpu.0.into();
-        let Some(slot) = self.swap.as_mut().and_then(|s| s.alloc(cpu)) else { return false };
-        self.swap.as_mut().expect("it gave a slot").set(slot, Cached::Folio(folio));
+        let Some(swap) = &mut self.swap else { return false };
+        let Some(slot) = swap.alloc(self.cpu.0.into()) else { return false };
+        swap.set(slot, Cached::Folio(folio));
         self.frames.set_slot(folio, slot);
         self.frames.set(folio, flag::SWAPCACHE | flag::DIRTY);
         true
     }
 
     /// Removes all mappings (`try_to_unmap`): anonymous pages become swap entries.
+    #[inline]
     fn try_to_unmap(&mut self, folio: FolioId) -> bool {
         let anon = self.frames.kind(folio) == FrameKind::Anon;
         while let Some(p) = self.rmap.nth(self.rmap.of(&self.frames, folio), 0) {
@@ -137,8 +140,7 @@ impl Memory {
                 let bits =
                     if self.frames.mapped(folio) == Mapped::Once { pte::EXCLUSIVE } else { 0 };
                 self.swap.as_mut().expect("the folio has a slot").get(slot);
-                self.unmap_pte(p, folio, Entry::Swap(slot), bits);
-                let space = self.space_of(p);
+                let space = self.unmap_pte(p, folio, Entry::Swap(slot), bits);
                 self.spaces[space].swapents += 1;
                 self.memcgs.charge_swap(self.spaces[space].memcg, 1);
                 if self.tracer.on() {
@@ -185,6 +187,7 @@ impl Memory {
     ///
     /// # Panics
     /// If the folio is still mapped, dirty or under write.
+    #[inline]
     pub fn finish_evict(&mut self, folio: FolioId, shadow: Option<Shadow>, wrote: bool) {
         assert!(
             self.frames.mapped(folio) == Mapped::No

@@ -2,7 +2,7 @@
 
 use super::{IoDone, Memory};
 use crate::backing::swap::Cached;
-use crate::base::id::{GroupId, PageIdx, Pfn, SwapSlot, VmaId};
+use crate::base::id::{AsId, GroupId, PageIdx, Pfn, SwapSlot, VmaId};
 use crate::base::vmstat::VmEvent;
 use crate::phys::frames::{FolioId, FrameKind, Mapped, flag};
 use crate::policy::{Departure, ReclaimPolicy};
@@ -13,6 +13,7 @@ use crate::workload::RegionId;
 impl Memory {
     /// Maps a folio into a page whose PTE holds no folio now. `bits` are the PTE's young,
     /// dirty and writable bits.
+    #[inline]
     pub fn map(&mut self, page: PageIdx, folio: FolioId, bits: u8) {
         let file = self.file_page_of(folio);
         self.rmap.add(&mut self.frames, folio, page, file);
@@ -26,11 +27,14 @@ impl Memory {
     }
 
     /// The place of a folio in its file, if it is of the page cache.
+    #[inline]
     pub fn file_page_of(&self, folio: FolioId) -> Option<PageIdx> {
-        if self.frames.kind(folio) != FrameKind::File {
-            return None;
-        }
-        Some(match self.frames.mapped(folio) {
+        (self.frames.kind(folio) == FrameKind::File).then(|| self.file_page(folio))
+    }
+
+    #[inline(never)]
+    fn file_page(&self, folio: FolioId) -> PageIdx {
+        match self.frames.mapped(folio) {
             Mapped::No => PageIdx(self.frames.rmap[folio]),
             Mapped::Many => self.rmap.file_of_many(&self.frames, folio),
             Mapped::Once => {
@@ -41,12 +45,19 @@ impl Memory {
                 };
                 PageIdx(self.files[file].base.0 + offset + (p.0 - vma.start.0))
             }
-        })
+        }
     }
 
     /// Removes a present PTE and its mapping of the folio; the PTE's dirty bit goes to the
-    /// folio. `next` is what the PTE says afterwards.
-    pub(super) fn unmap_pte(&mut self, page: PageIdx, folio: FolioId, next: Entry, bits: u8) {
+    /// folio. `next` is what the PTE says afterwards. Returns the process that mapped it.
+    #[inline(always)] // Callers know the kind of folio and the entry.
+    pub(super) fn unmap_pte(
+        &mut self,
+        page: PageIdx,
+        folio: FolioId,
+        next: Entry,
+        bits: u8,
+    ) -> AsId {
         let file = self.file_page_of(folio);
         let hot = self.pages.hot(page);
         if hot & pte::DIRTY != 0 {
@@ -60,6 +71,7 @@ impl Memory {
         } else {
             self.spaces[space].rss_file -= 1;
         }
+        space
     }
 
     /// Takes a PTE off the folio that it is about to get a private copy of.
@@ -112,6 +124,7 @@ impl Memory {
     }
 
     /// A slot's contents are gone: zram gives up the memory.
+    #[inline]
     pub fn slot_freed(&mut self) {
         self.zram_stored = self.zram_stored.saturating_sub(1);
     }
@@ -152,12 +165,7 @@ impl Memory {
     }
 
     /// Unmaps a whole region and frees what only it held.
-    pub fn munmap(
-        &mut self,
-        policy: &mut dyn ReclaimPolicy,
-        space: crate::base::id::AsId,
-        region: RegionId,
-    ) {
+    pub fn munmap(&mut self, policy: &mut dyn ReclaimPolicy, space: AsId, region: RegionId) {
         let id = self
             .spaces
             .region(space, region)

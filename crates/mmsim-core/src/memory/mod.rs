@@ -216,8 +216,10 @@ impl Memory {
     /// Reports an event at the acting clock.
     #[inline(always)]
     pub fn emit(&mut self, make: impl FnOnce() -> TraceEvent) {
-        self.tracer.now = self.now;
-        self.tracer.emit(make);
+        if self.tracer.on() {
+            self.tracer.now = self.now;
+            self.tracer.emit(make);
+        }
     }
 
     /// The node of a frame.
@@ -231,6 +233,7 @@ impl Memory {
     /// Tries the zones of a node (then the other nodes) from `highest` down against a
     /// watermark (`get_page_from_freelist`); no reclaim. `None` for the mark: take what
     /// there is, as a reclaimer may.
+    #[inline]
     pub fn try_alloc(
         &mut self,
         node: NodeId,
@@ -239,7 +242,8 @@ impl Memory {
     ) -> Option<Pfn> {
         let nodes = self.zones.nr_nodes();
         for k in 0..nodes {
-            let n = NodeId(((node.0 as usize + k) % nodes) as u8);
+            let n = usize::from(node.0) + k;
+            let n = NodeId(if n < nodes { n } else { n - nodes } as u8);
             for i in (0..self.zones.of_node(n).len()).rev() {
                 let z = self.zones.of_node(n)[i];
                 let zone = &mut self.zones[z];
@@ -264,6 +268,7 @@ impl Memory {
     }
 
     /// Gives a frame back to the allocator. Nothing may refer to it any more.
+    #[inline]
     pub fn free_frame(&mut self, pfn: Pfn) {
         debug_assert!(
             !self.frames.has(pfn, flag::LRU | flag::SWAPCACHE | flag::IN_BATCH | flag::WRITEBACK),
@@ -333,14 +338,14 @@ impl Memory {
 
     // ---- lists ----
 
-    /// Puts a folio at the head of a list.
+    /// Puts a folio at the head of a list; it is not isolated any more.
     #[inline]
     pub fn lru_add_head(&mut self, list: ListId, folio: FolioId) {
         let z = self.lru_enter(folio);
         self.lists.push_head(list, folio, z);
     }
 
-    /// Puts a folio at the tail of a list.
+    /// Puts a folio at the tail of a list; it is not isolated any more.
     #[inline]
     pub fn lru_add_tail(&mut self, list: ListId, folio: FolioId) {
         let z = self.lru_enter(folio);
@@ -350,10 +355,10 @@ impl Memory {
     #[inline]
     fn lru_enter(&mut self, folio: FolioId) -> ZoneId {
         debug_assert!(!self.frames.has(folio, flag::LRU), "{folio} is on a list already");
-        self.frames.set(folio, flag::LRU);
+        let bits = self.frames.change(folio, flag::ISOLATED, flag::LRU);
         let z = self.zones.of(folio);
-        if !self.frames.has(folio, flag::UNEVICTABLE) {
-            self.lru_pages[z][usize::from(self.frames.is_file_lru(folio))] += 1;
+        if bits & flag::UNEVICTABLE == 0 {
+            self.lru_pages[z][usize::from(bits & flag::SWAPBACKED == 0)] += 1;
             self.lru_total += 1;
         }
         z
@@ -362,14 +367,30 @@ impl Memory {
     /// Takes a folio off its list.
     #[inline]
     pub fn lru_del(&mut self, folio: FolioId) {
+        let z = self.lru_leave(folio, 0);
+        self.lists.remove(folio, z);
+    }
+
+    #[inline]
+    fn lru_leave(&mut self, folio: FolioId, set: u32) -> ZoneId {
         debug_assert!(self.frames.has(folio, flag::LRU), "{folio} is on no list");
-        self.frames.clear(folio, flag::LRU);
+        let bits = self.frames.change(folio, flag::LRU, set);
         let z = self.zones.of(folio);
-        if !self.frames.has(folio, flag::UNEVICTABLE) {
-            self.lru_pages[z][usize::from(self.frames.is_file_lru(folio))] -= 1;
+        if bits & flag::UNEVICTABLE == 0 {
+            self.lru_pages[z][usize::from(bits & flag::SWAPBACKED == 0)] -= 1;
             self.lru_total -= 1;
         }
-        self.lists.remove(folio, z);
+        z
+    }
+
+    /// Isolates up to `n` folios at the tail of a list and appends them to `taken`, oldest
+    /// first.
+    pub fn lru_isolate_tail(&mut self, list: ListId, n: u64, taken: &mut Vec<FolioId>) {
+        let first = taken.len();
+        self.lists.pop_tail_batch(list, n, |f| self.zones.of(f), taken);
+        for &folio in &taken[first..] {
+            self.lru_leave(folio, flag::ISOLATED);
+        }
     }
 
     /// Takes the folio at the tail of a list.

@@ -1,10 +1,11 @@
 //! Accessed bits: what one query for references returns.
 
 use super::Memory;
-use crate::base::id::MemcgId;
+use crate::base::id::{MemcgId, PageIdx};
 use crate::machine::config::Kernel;
 use crate::phys::frames::{FolioId, flag};
 use crate::virt::pages::pte;
+use crate::virt::rmap::Mappings;
 
 /// The answer to "was this folio used since it was asked last?".
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
@@ -24,51 +25,73 @@ impl Memory {
     /// 6.12 leaves their bit alone, older kernels clear it. Limit reclaim (`target`)
     /// ignores processes of other groups. DAMON's young flag makes the first mapping
     /// count even if its bit was clear.
+    #[inline(always)] // The usual folio is mapped once and plainly: a dozen instructions.
     pub fn references(&mut self, folio: FolioId, target: Option<MemcgId>) -> References {
         let mut r = References::default();
-        let maps = self.rmap.of(&self.frames, folio);
-        let mut flagged = self.frames.has(folio, flag::YOUNG);
-        let mut i = 0;
-        while let Some(p) = self.rmap.nth(maps, i) {
-            i += 1;
-            self.now += self.cost.t_scan_mapping;
-            let g = self.pages.group(p.group());
-            let hot = self.pages.hot(p);
-            if g.plain {
-                if hot & pte::YOUNG != 0 {
-                    self.pages.set_hot(p, hot & !pte::YOUNG);
-                    r.count += 1;
-                } else if flagged {
-                    r.count += 1;
+        match self.rmap.of(&self.frames, folio) {
+            Mappings::Few(None) => {}
+            Mappings::Few(Some(p)) => self.reference(folio, p, target, &mut r),
+            maps @ Mappings::Many(_, n) => {
+                for i in 0..n {
+                    let p = self.rmap.nth(maps, i).expect("below their number");
+                    self.reference(folio, p, target, &mut r);
+                    if r.locked {
+                        return r;
+                    }
                 }
-            } else {
-                let id = self.spaces.vma_of(&self.pages, p);
-                let vma = self.spaces.vma(id);
-                if vma.flags.locked {
-                    r.locked = true;
-                    return r;
-                }
-                if target.is_some_and(|t| self.spaces[vma.space].memcg != t) {
-                    continue;
-                }
-                let recency = vma.recency(self.ignores_random());
-                if recency || self.kernel < Kernel::V6_12 {
-                    self.pages.set_hot(p, hot & !pte::YOUNG);
-                }
-                if recency && (hot & pte::YOUNG != 0 || flagged) {
-                    r.count += 1;
-                    r.exec |= vma.flags.exec;
-                }
-            }
-            if flagged {
-                self.frames.clear(folio, flag::YOUNG);
-                flagged = false;
             }
         }
         if r.count > 0 {
             self.frames.clear(folio, flag::IDLE);
         }
         r
+    }
+
+    /// Adds what one mapping says.
+    #[inline]
+    fn reference(
+        &mut self,
+        folio: FolioId,
+        p: PageIdx,
+        target: Option<MemcgId>,
+        r: &mut References,
+    ) {
+        self.now += self.cost.t_scan_mapping;
+        if self.pages.group(p.group()).plain {
+            let was_young = self.pages.test_clear_hot(p, pte::YOUNG);
+            let flagged = self.frames.test_clear(folio, flag::YOUNG);
+            r.count += u32::from(was_young || flagged);
+        } else {
+            self.reference_by_vma(folio, p, target, r);
+        }
+    }
+
+    #[inline(never)]
+    fn reference_by_vma(
+        &mut self,
+        folio: FolioId,
+        p: PageIdx,
+        target: Option<MemcgId>,
+        r: &mut References,
+    ) {
+        let vma = self.spaces.vma(self.spaces.vma_of(&self.pages, p));
+        if vma.flags.locked {
+            r.locked = true;
+            return;
+        }
+        if target.is_some_and(|t| self.spaces[vma.space].memcg != t) {
+            return;
+        }
+        let recency = vma.recency(self.ignores_random());
+        let mut young = self.pages.hot(p) & pte::YOUNG != 0;
+        if recency || self.kernel < Kernel::V6_12 {
+            self.pages.test_clear_hot(p, pte::YOUNG);
+        }
+        young |= self.frames.test_clear(folio, flag::YOUNG);
+        if recency && young {
+            r.count += 1;
+            r.exec |= vma.flags.exec;
+        }
     }
 
     /// Number of PTEs that map a folio.

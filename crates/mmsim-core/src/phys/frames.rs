@@ -155,6 +155,13 @@ impl Frames {
     pub fn clear(&mut self, f: FolioId, bits: u32) {
         self.flags[f] &= !bits;
     }
+    /// Clears some flags, sets others, and returns all bits as they are then.
+    #[inline(always)]
+    pub fn change(&mut self, f: FolioId, clear: u32, set: u32) -> u32 {
+        let bits = &mut self.flags[f];
+        *bits = *bits & !clear | set;
+        *bits
+    }
     /// Clears flags and says whether any was set.
     #[inline(always)]
     pub fn test_clear(&mut self, f: FolioId, bits: u32) -> bool {
@@ -185,9 +192,10 @@ impl Frames {
     /// How often it is mapped.
     #[inline(always)]
     pub fn mapped(&self, f: FolioId) -> Mapped {
-        match (self.flags[f] & MAP_MASK) >> MAP_SHIFT {
+        const ONCE: u32 = 1 << MAP_SHIFT;
+        match self.flags[f] & MAP_MASK {
             0 => Mapped::No,
-            1 => Mapped::Once,
+            ONCE => Mapped::Once,
             _ => Mapped::Many,
         }
     }

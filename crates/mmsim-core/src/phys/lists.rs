@@ -110,7 +110,7 @@ impl Lists {
         }
     }
 
-    #[inline]
+    #[inline(always)]
     fn place(&mut self, chunk: u32, slot: u8, folio: Pfn) {
         self.entries[chunk as usize][slot as usize & (CHUNK - 1)] = folio.0;
         self.chunks[chunk as usize].live += 1;
@@ -118,7 +118,7 @@ impl Lists {
     }
 
     /// Puts a folio at the head.
-    #[inline]
+    #[inline(always)] // Half of it would be the call.
     pub fn push_head(&mut self, list: ListId, folio: Pfn, zone: ZoneId) {
         let l = &mut self.lists[list];
         l.len += 1;
@@ -127,21 +127,28 @@ impl Lists {
             l.head_slot -= 1;
             (l.head, l.head_slot)
         } else {
-            let old = l.head;
-            let c = self.new_chunk(list);
-            self.chunks[c as usize].tailward = old;
-            let l = &mut self.lists[list];
-            l.head = c;
-            l.head_slot = CHUNK as u8 - 1;
-            if old == NONE {
-                l.tail = c;
-                l.tail_slot = l.head_slot;
-            } else {
-                self.chunks[old as usize].headward = c;
-            }
-            (c, CHUNK as u8 - 1)
+            self.grow_head(list)
         };
         self.place(chunk, slot, folio);
+    }
+
+    /// A new chunk at the head. Returns it and its slot nearest to the tail.
+    #[cold]
+    #[inline(never)]
+    fn grow_head(&mut self, list: ListId) -> (u32, u8) {
+        let old = self.lists[list].head;
+        let c = self.new_chunk(list);
+        self.chunks[c as usize].tailward = old;
+        let l = &mut self.lists[list];
+        l.head = c;
+        l.head_slot = CHUNK as u8 - 1;
+        if old == NONE {
+            l.tail = c;
+            l.tail_slot = l.head_slot;
+        } else {
+            self.chunks[old as usize].headward = c;
+        }
+        (c, CHUNK as u8 - 1)
     }
 
     /// Puts a folio at the tail.
@@ -196,6 +203,47 @@ impl Lists {
         Some(folio)
     }
 
+    /// Takes up to `n` folios off the tail and appends them to `out`, the one at the tail
+    /// first: as many calls of [`Lists::pop_tail`].
+    pub fn pop_tail_batch(
+        &mut self,
+        list: ListId,
+        n: u64,
+        zone_of: impl Fn(Pfn) -> ZoneId,
+        out: &mut Vec<Pfn>,
+    ) {
+        let mut left = n.min(self.lists[list].len);
+        while left > 0 {
+            let l = &mut self.lists[list];
+            let c = l.tail as usize;
+            let chunk = &mut self.chunks[c];
+            let take = left.min(chunk.live.into());
+            let entries = &mut self.entries[c];
+            let mut slot = usize::from(l.tail_slot) & (CHUNK - 1);
+            let mut found = 0;
+            loop {
+                let folio = std::mem::replace(&mut entries[slot], NONE);
+                if folio != NONE {
+                    l.len_zone[usize::from(zone_of(Pfn(folio)).0)] -= 1;
+                    out.push(Pfn(folio));
+                    found += 1;
+                    if found == take {
+                        break;
+                    }
+                }
+                slot = (slot - 1) & (CHUNK - 1);
+            }
+            chunk.live -= take as u16;
+            l.len -= take;
+            l.tail_slot = slot as u8;
+            left -= take;
+            if chunk.live == 0 {
+                self.drop_chunk(list, c as u32);
+            }
+        }
+        self.pack_if_sparse(list);
+    }
+
     /// Takes a folio off its list.
     #[inline]
     pub fn remove(&mut self, folio: Pfn, zone: ZoneId) {
@@ -212,7 +260,15 @@ impl Lists {
         l.len_zone[zone.0 as usize] -= 1;
         if empty {
             self.drop_chunk(list, c);
-        } else if l.chunks > 8 && u64::from(l.chunks) * CHUNK as u64 > 4 * l.len {
+        } else {
+            self.pack_if_sparse(list);
+        }
+    }
+
+    #[inline]
+    fn pack_if_sparse(&mut self, list: ListId) {
+        let l = &self.lists[list];
+        if l.chunks > 8 && u64::from(l.chunks) * CHUNK as u64 > 4 * l.len {
             self.pack(list);
         }
     }
@@ -308,6 +364,7 @@ mod tests {
         PushTail(u8, u16),
         Remove(u16),
         PopTail(u8),
+        PopTailBatch(u8, u64),
     }
 
     fn step() -> impl Strategy<Value = Step> {
@@ -316,6 +373,7 @@ mod tests {
             1 => (0u8..3, 0u16..600).prop_map(|(l, f)| Step::PushTail(l, f)),
             3 => (0u16..600).prop_map(Step::Remove),
             1 => (0u8..3).prop_map(Step::PopTail),
+            1 => (0u8..3, 0u64..100).prop_map(|(l, n)| Step::PopTailBatch(l, n)),
         ]
     }
 
@@ -350,6 +408,13 @@ mod tests {
                     Step::PopTail(l) => {
                         let got = lists.pop_tail(ids[l as usize], |_| Z).map(|p| p.0);
                         prop_assert_eq!(got, model[l as usize].pop_back());
+                    }
+                    Step::PopTailBatch(l, n) => {
+                        let mut got = vec![Pfn(7)];
+                        lists.pop_tail_batch(ids[l as usize], n, |_| Z, &mut got);
+                        let want = std::iter::from_fn(|| model[l as usize].pop_back());
+                        let want: Vec<Pfn> = want.take(n as usize).map(Pfn).collect();
+                        prop_assert_eq!(&got[1..], want);
                     }
                 }
                 for (i, m) in model.iter().enumerate() {

@@ -121,9 +121,15 @@ impl Zone {
         if self.pcp_high == 0 {
             return self.take_block();
         }
-        if let Some(p) = self.pcp[cpu].pages.pop() {
-            return Some(Pfn(p));
+        match self.pcp[cpu].pages.pop() {
+            Some(p) => Some(Pfn(p)),
+            None => self.refill_pcp(cpu),
         }
+    }
+
+    /// Refills an empty per-CPU list and takes one page of it.
+    #[inline(never)]
+    fn refill_pcp(&mut self, cpu: usize) -> Option<Pfn> {
         let n = self.nr_pcp_alloc(cpu);
         let mut got: Vec<u32> = std::mem::take(&mut self.pcp[cpu].pages);
         for _ in 0..n {
@@ -152,14 +158,22 @@ impl Zone {
         p.free_count = (p.free_count + 1).min(batch << 5);
         p.pages.push(pfn.0);
         if p.pages.len() as u32 >= high {
-            let most = high.saturating_sub(batch).max(batch);
-            let n = if self.pcp_scales { p.free_count.clamp(batch, most) } else { batch };
-            let n = (n as usize).min(p.pages.len());
-            let back: Vec<u32> = p.pages.drain(..n).collect();
-            for b in back {
-                self.put_block(Pfn(b));
-            }
+            self.shrink_pcp(cpu);
         }
+    }
+
+    /// Gives the older pages of a full per-CPU list back.
+    #[inline(never)]
+    fn shrink_pcp(&mut self, cpu: usize) {
+        let (high, batch) = (self.pcp_high, self.pcp_batch);
+        let p = &mut self.pcp[cpu];
+        let most = high.saturating_sub(batch).max(batch);
+        let n = if self.pcp_scales { p.free_count.clamp(batch, most) } else { batch };
+        let n = (n as usize).min(p.pages.len());
+        for b in p.pages.drain(..n) {
+            self.stack.push(b);
+        }
+        self.free += n as u64;
     }
 
     /// Gives the pages of all per-CPU lists back.
@@ -300,11 +314,9 @@ impl Zones {
     /// The zone of a frame.
     #[inline]
     pub fn of(&self, pfn: Pfn) -> ZoneId {
-        let mut i = self.starts.len() - 1;
-        while self.starts[i] > pfn.0 {
-            i -= 1;
-        }
-        ZoneId(i as u8)
+        // The first zone starts at 0: a machine of one zone asks nothing.
+        let above = self.starts[1..].iter().rposition(|&start| start <= pfn.0);
+        ZoneId(above.map_or(0, |i| i as u8 + 1))
     }
     /// Free pages of all zones.
     pub fn nr_free(&self) -> u64 {

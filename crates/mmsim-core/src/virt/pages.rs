@@ -158,6 +158,14 @@ impl Pages {
     pub fn set_hot(&mut self, p: PageIdx, v: u8) {
         self.hot[p.0 as usize] = v;
     }
+    /// Clears bits of the hot byte of a page and says whether any was set.
+    #[inline(always)]
+    pub fn test_clear_hot(&mut self, p: PageIdx, bits: u8) -> bool {
+        let hot = &mut self.hot[p.0 as usize];
+        let was = *hot & bits != 0;
+        *hot &= !bits;
+        was
+    }
     /// What a page maps or where its contents are.
     #[inline]
     pub fn entry(&self, p: PageIdx) -> Entry {

@@ -33,12 +33,21 @@ pub enum Mappings {
 
 impl Rmap {
     /// Adds a mapping of `folio`. `file` is the folio's place in its file, if it has one.
+    #[inline]
     pub fn add(&mut self, frames: &mut Frames, folio: Pfn, pte: PageIdx, file: Option<PageIdx>) {
+        if frames.mapped(folio) == Mapped::No {
+            frames.rmap[folio] = pte.0;
+            frames.set_mapped(folio, Mapped::Once);
+        } else {
+            self.share(frames, folio, pte, file);
+        }
+    }
+
+    /// Adds a mapping of a folio that is mapped.
+    #[inline(never)]
+    fn share(&mut self, frames: &mut Frames, folio: Pfn, pte: PageIdx, file: Option<PageIdx>) {
         match frames.mapped(folio) {
-            Mapped::No => {
-                frames.rmap[folio] = pte.0;
-                frames.set_mapped(folio, Mapped::Once);
-            }
+            Mapped::No => unreachable!("{folio} is mapped nowhere"),
             Mapped::Once => {
                 let first = frames.rmap[folio];
                 let entry = Many { file: file.map_or(u32::MAX, |f| f.0), ptes: vec![first, pte.0] };
@@ -63,6 +72,7 @@ impl Rmap {
     ///
     /// # Panics
     /// If the folio is not mapped there.
+    #[inline]
     pub fn remove(&mut self, frames: &mut Frames, folio: Pfn, pte: PageIdx, file: Option<PageIdx>) {
         match frames.mapped(folio) {
             Mapped::No => panic!("{folio} is not mapped at {pte}"),
@@ -71,18 +81,22 @@ impl Rmap {
                 frames.rmap[folio] = file.map_or(u32::MAX, |f| f.0);
                 frames.set_mapped(folio, Mapped::No);
             }
-            Mapped::Many => {
-                let h = frames.rmap[folio];
-                let m = &mut self.many[h as usize];
-                let i = m.ptes.iter().position(|&p| p == pte.0);
-                m.ptes.remove(i.unwrap_or_else(|| panic!("{folio} is not mapped at {pte}")));
-                if m.ptes.len() == 1 {
-                    frames.rmap[folio] = m.ptes[0];
-                    frames.set_mapped(folio, Mapped::Once);
-                    m.ptes = Vec::new();
-                    self.free.push(h);
-                }
-            }
+            Mapped::Many => self.unshare(frames, folio, pte),
+        }
+    }
+
+    /// Removes one of several mappings.
+    #[inline(never)]
+    fn unshare(&mut self, frames: &mut Frames, folio: Pfn, pte: PageIdx) {
+        let h = frames.rmap[folio];
+        let m = &mut self.many[h as usize];
+        let i = m.ptes.iter().position(|&p| p == pte.0);
+        m.ptes.remove(i.unwrap_or_else(|| panic!("{folio} is not mapped at {pte}")));
+        if m.ptes.len() == 1 {
+            frames.rmap[folio] = m.ptes[0];
+            frames.set_mapped(folio, Mapped::Once);
+            m.ptes = Vec::new();
+            self.free.push(h);
         }
     }
 

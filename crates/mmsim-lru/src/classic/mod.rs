@@ -38,6 +38,7 @@ use mmsim_core::policy::{
     Shadow,
 };
 use pass::Pass;
+use workingset::Packing;
 
 /// Names of the lists, as `/proc/vmstat` counts them.
 pub const LIST_NAMES: [&str; 5] =
@@ -75,6 +76,7 @@ pub struct Classic {
     advised: u64,
     taken: Vec<FolioId>,
     back: Vec<FolioId>,
+    packing: Packing,
 }
 
 impl Classic {
@@ -103,6 +105,7 @@ impl Classic {
             advised: 0,
             taken: Vec::new(),
             back: Vec::new(),
+            packing: Packing::of(mem),
         }
     }
 
@@ -156,12 +159,16 @@ impl Classic {
     /// Puts a folio at the head of the list that its flags name.
     #[inline]
     fn add_head(&mut self, mem: &mut Memory, folio: FolioId) {
-        if mem.frames.has(folio, flag::MLOCKED) && !mem.frames.has(folio, flag::UNEVICTABLE) {
-            mem.frames.set(folio, flag::UNEVICTABLE);
-            mem.frames.clear(folio, flag::ACTIVE);
-            mem.count(VmEvent::UnevictablePgsCulled, 1);
-        }
         let lv = self.lruvec_of(mem, folio);
+        self.add_head_of(mem, lv, folio);
+    }
+
+    /// The same for a folio that is known to belong to `lv`.
+    #[inline(always)]
+    fn add_head_of(&mut self, mem: &mut Memory, lv: usize, folio: FolioId) {
+        if mem.frames.bits(folio) & (flag::MLOCKED | flag::UNEVICTABLE) == flag::MLOCKED {
+            cull(mem, folio);
+        }
         let l = Self::list_index(mem, folio);
         mem.lru_add_head(self.lruvecs[lv].lists[l], folio);
     }
@@ -200,6 +207,14 @@ impl Classic {
             s[formulas::ACTIVE_ANON],
         )
     }
+}
+
+/// The folio of a locked mapping leaves the evictable lists.
+#[cold]
+#[inline(never)]
+fn cull(mem: &mut Memory, folio: FolioId) {
+    mem.frames.change(folio, flag::ACTIVE, flag::UNEVICTABLE);
+    mem.count(VmEvent::UnevictablePgsCulled, 1);
 }
 
 impl ReclaimPolicy for Classic {

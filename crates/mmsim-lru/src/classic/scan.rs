@@ -35,23 +35,21 @@ impl Classic {
         taken.clear();
         let mut skipped = std::mem::take(&mut self.back);
         skipped.clear();
-        while (taken.len() as u64) < n {
-            let Some(folio) = mem.lists.tail(id) else { break };
-            mem.lru_del(folio);
-            let kind = mem.zones[mem.zones.of(folio)].kind;
-            if kind > highest {
-                let e = match kind {
-                    ZoneKind::Dma => VmEvent::PgSkipDma,
-                    ZoneKind::Dma32 => VmEvent::PgSkipDma32,
-                    ZoneKind::Normal => VmEvent::PgSkipNormal,
-                    ZoneKind::Movable => VmEvent::PgSkipMovable,
-                };
-                mem.count(e, 1);
-                skipped.push(folio);
-                continue;
+        let node = NodeId((lv / self.groups) as u8);
+        let all_eligible = mem.zones.of_node(node).iter().all(|&z| mem.zones[z].kind <= highest);
+        while (taken.len() as u64) < n && mem.lists.len(id) > 0 {
+            mem.lru_isolate_tail(id, n - taken.len() as u64, &mut taken);
+            if all_eligible {
+                break;
             }
-            mem.frames.set(folio, flag::ISOLATED);
-            taken.push(folio);
+            taken.retain(|&folio| {
+                let kind = mem.zones[mem.zones.of(folio)].kind;
+                if kind > highest {
+                    mem.count(skip_event(kind), 1);
+                    skipped.push(folio);
+                }
+                kind <= highest
+            });
         }
         for &folio in &skipped {
             mem.lru_add_head(id, folio);
@@ -60,7 +58,6 @@ impl Classic {
         mem.charge_scan(nr);
         self.taken = taken;
         self.back = skipped;
-        let node = NodeId((lv / self.groups) as u8);
         let memcg = MemcgId((lv % self.groups) as u16);
         mem.emit(|| TraceEvent::MmVmscanLruIsolate {
             node,
@@ -112,7 +109,9 @@ impl Classic {
             (self.config.anon_ref_rule, self.config.locked_is_activated());
         let own_type_ages = self.config.age_on_scan_activation;
         let mut promoted = 0;
-        taken.retain(|&folio| {
+        let mut kept = 0;
+        for i in 0..taken.len() {
+            let folio = taken[i];
             let page = if mem.tracer.on() {
                 mem.rmap.nth(mem.rmap.of(&mem.frames, folio), 0)
             } else {
@@ -132,7 +131,7 @@ impl Classic {
             };
             mem.emit(|| TraceEvent::SimScanFolio { pfn: folio, page, file, outcome });
             match fate {
-                Fate::Freed => return false,
+                Fate::Freed => continue,
                 Fate::Kept(_) => mem.count(VmEvent::SimScanKeep, 1),
                 Fate::Activated(_) => {
                     promoted += 1;
@@ -141,12 +140,13 @@ impl Classic {
                     }
                 }
             }
-            true
-        });
+            taken[kept] = folio;
+            kept += 1;
+        }
+        taken.truncate(kept);
         mem.charge_batch(stats.reclaimed);
         for &folio in &taken {
-            mem.frames.clear(folio, flag::ISOLATED);
-            self.add_head(mem, folio);
+            self.add_head_of(mem, lv, folio);
         }
         self.age_by_scan(lv, promoted);
         self.taken = taken;
@@ -237,8 +237,7 @@ impl Classic {
             mem.emit(|| TraceEvent::SimDeactivate { pfn: folio });
         }
         for &folio in &taken {
-            mem.frames.clear(folio, flag::ISOLATED);
-            self.add_head(mem, folio);
+            self.add_head_of(mem, lv, folio);
         }
         self.taken = taken;
         mem.count_in(memcg, VmEvent::PgDeactivate, demoted);
@@ -259,7 +258,8 @@ impl Classic {
     }
 }
 
-/// What a page's references mean.
+/// What a page\'s references mean.
+#[inline]
 fn judge(
     mem: &mut Memory,
     folio: FolioId,
@@ -276,6 +276,7 @@ fn judge(
     decide(r, before, file, mem, folio, rule)
 }
 
+#[inline]
 fn decide(
     r: References,
     before: bool,
@@ -305,6 +306,16 @@ fn decide(
                 Judgement::Keep
             }
         }
+    }
+}
+
+/// The counter of folios passed over for their zone.
+fn skip_event(kind: ZoneKind) -> VmEvent {
+    match kind {
+        ZoneKind::Dma => VmEvent::PgSkipDma,
+        ZoneKind::Dma32 => VmEvent::PgSkipDma32,
+        ZoneKind::Normal => VmEvent::PgSkipNormal,
+        ZoneKind::Movable => VmEvent::PgSkipMovable,
     }
 }
 

@@ -31,13 +31,13 @@ struct Unpacked {
 
 /// How shadows are packed on a machine.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-struct Packing {
+pub(super) struct Packing {
     age_shift: u32,
     age_mask: u64,
 }
 
 impl Packing {
-    fn of(mem: &Memory) -> Self {
+    pub(super) fn of(mem: &Memory) -> Self {
         let age_shift = if mem.shadow_bits() > 32 { 25 } else { 1 };
         Packing { age_shift, age_mask: (1 << (mem.shadow_bits() - age_shift)) - 1 }
     }
@@ -77,9 +77,11 @@ impl Classic {
     /// Advances an age of an lruvec and of its ancestors.
     pub(super) fn advance_age(&mut self, lv: usize, slot: usize, n: u64) {
         self.lruvecs[lv].age[slot] += n;
-        let root = lv - lv % self.groups;
-        if root != lv {
-            self.lruvecs[root].age[slot] += n;
+        if self.groups > 1 {
+            let root = lv - lv % self.groups;
+            if root != lv {
+                self.lruvecs[root].age[slot] += n;
+            }
         }
     }
 
@@ -109,6 +111,7 @@ impl Classic {
         folio: FolioId,
         by: Reclaimer,
     ) -> Option<Shadow> {
+        let bits = mem.frames.bits(folio);
         let file = mem.frames.kind(folio) == FrameKind::File;
         let c = &self.config;
         let moves = file || c.anon_workingset || c.age_model == AgeModel::Unified;
@@ -117,7 +120,7 @@ impl Classic {
         // without a group were read ahead speculatively.
         let skipped = c.evict_without_memcg == EvictWithoutMemcg::Skip
             && !file
-            && mem.frames.has(folio, flag::READAHEAD);
+            && bits & flag::READAHEAD != 0;
         if !moves || skipped {
             return None;
         }
@@ -132,8 +135,8 @@ impl Classic {
         let before = self.lruvecs[lv].age[slot];
         self.advance_age(lv, slot, 1);
         let age = if self.config.shadow_e_includes_self { before + 1 } else { before };
-        let workingset = mem.frames.has(folio, flag::WORKINGSET);
-        leaves.then(|| Packing::of(mem).pack(Unpacked { workingset, memcg, node, age }))
+        let workingset = bits & flag::WORKINGSET != 0;
+        leaves.then(|| self.packing.pack(Unpacked { workingset, memcg, node, age }))
     }
 
     /// A page comes back whose shadow was found.
@@ -153,7 +156,7 @@ impl Classic {
         };
         let memcg = mem.frames.memcg(folio);
         mem.count_in(memcg, refault, 1);
-        let packing = Packing::of(mem);
+        let packing = self.packing;
         let s = packing.unpack(shadow);
         let Some(slot) = self.age_slot(file) else { return };
         let now = self.lruvecs[self.index(s.node, s.memcg)].age[slot];
