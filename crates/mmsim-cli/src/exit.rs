@@ -16,7 +16,6 @@ pub(crate) enum Ending {
 
 /// Why a command has no results. The message is for people and names what to do instead.
 #[derive(Clone, PartialEq, Eq, Debug)]
-#[allow(dead_code, reason = "checks fail in the backend, which is not built yet")]
 pub(crate) enum Failure {
     /// A check did not hold.
     Check(String),

@@ -7,8 +7,9 @@
 //! its CPU is the earliest of all. The clock of a step is `Memory::now`; what the step
 //! costs is what it advanced.
 //!
-//! - `run`: the loop: which CPU is next, slices, run-ahead, operations of workloads;
-//! - `fault`: what a touch that is no hit does; `io`: read, write, readahead;
+//! - `run`: the loop: which CPU is next, slices, run-ahead; `ops`: operations of workloads;
+//! - `fault`: what a touch that is no hit does; `swapin`: where its page is in swap; `io`:
+//!   read, write, readahead;
 //! - `alloc`: the allocation slow path: direct reclaim, limits, out of memory;
 //! - `kswapd`, `flusher`: the background;
 //! - `queue`, `thread`, `psi`, `latency`: what these need.
@@ -21,10 +22,12 @@ mod flusher;
 mod io;
 mod kswapd;
 mod latency;
+mod ops;
 mod psi;
 mod queue;
 pub mod result;
 mod run;
+mod swapin;
 mod thread;
 
 use crate::base::digest::Digest;

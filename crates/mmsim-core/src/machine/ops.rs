@@ -1,0 +1,360 @@
+//! The operations of workloads: touches that are no plain hits, mappings, advice, file
+//! I/O, sleeping and meeting, phases, and the ends of threads and processes.
+//!
+//! Each is one atomic step of its thread, done when its CPU is the earliest of all.
+
+use super::Machine;
+use super::fault::Flow;
+use super::psi::Psi;
+use super::run::hit;
+use super::thread::{Entity, Wait};
+use crate::base::id::{AsId, MemcgId, PageIdx, ThreadId};
+use crate::base::time::{SimDuration, SimTime};
+use crate::phys::frames::flag;
+use crate::virt::pages::{Entry, pte};
+use crate::virt::space::VmaKind;
+use crate::workload::{Advice, MapKind, Op, Run, VmaFlags};
+
+impl Machine {
+    /// Executes one operation that is no hit.
+    pub(super) fn execute(&mut self, tid: ThreadId, op: Op) -> Flow {
+        let space = self.threads[tid].space;
+        match op {
+            Op::Access(run) => self.access(tid, run),
+            Op::Compute(_) | Op::Records(_) => unreachable!("done with the hits"),
+            Op::Mmap { region, pages, kind, flags, at } => {
+                let kind = match kind {
+                    MapKind::Anon => VmaKind::Anon,
+                    MapKind::File { file, offset, shared } => VmaKind::File {
+                        file: self.tasks[self.threads[tid].task].files[file.0 as usize],
+                        offset,
+                        shared,
+                    },
+                };
+                self.mem.now += self.mem.cost.t_syscall;
+                self.mem.spaces.mmap(&mut self.mem.pages, space, region, pages, kind, flags, at);
+                Flow::Done
+            }
+            Op::Munmap { region } => {
+                self.mem.now += self.mem.cost.t_syscall;
+                self.mem.munmap(&mut *self.policy, space, region);
+                self.mem.settle_kernel();
+                Flow::Done
+            }
+            Op::Read { file, first, count } => self.pages_of_file(tid, file.0, first, count, false),
+            Op::Write { file, first, count } => self.pages_of_file(tid, file.0, first, count, true),
+            Op::Madvise { region, first, count, advice } => {
+                self.madvise(tid, Run { region, write: false, first, count }, advice)
+            }
+            Op::Sleep(d) => {
+                self.sleep(tid, d, false);
+                Flow::Done
+            }
+            Op::SleepUntil(at) => {
+                if at > self.mem.now {
+                    self.sleep(tid, at.since(self.mem.now), false);
+                }
+                Flow::Done
+            }
+            Op::Barrier => self.barrier(tid),
+            Op::PhaseEnd(i) => {
+                let task = &self.tasks[self.threads[tid].task];
+                let phase =
+                    task.phases.get(usize::from(i)).cloned().unwrap_or_else(|| {
+                        panic!("{}: phase {i} of {}", task.name, task.phases.len())
+                    });
+                let several = self.tasks.iter().filter(|t| !t.phases.is_empty()).count() > 1;
+                let name = if several { format!("{}/{phase}", task.name) } else { phase };
+                self.end_phase(name, self.now());
+                Flow::Done
+            }
+            Op::MemcgReclaim { pages } => {
+                let memcg = self.mem.spaces[space].memcg;
+                if memcg.0 != 0 {
+                    self.reclaim_group(memcg, pages.into());
+                }
+                Flow::Done
+            }
+            Op::DropCaches => {
+                self.mem.drop_caches(&mut *self.policy);
+                Flow::Done
+            }
+            Op::Exit => {
+                self.kill(space);
+                Flow::Killed
+            }
+        }
+    }
+
+    /// The access that stopped a run: by now it may hit; else it faults.
+    fn access(&mut self, tid: ThreadId, run: Run) -> Flow {
+        let space = self.threads[tid].space;
+        let Some(vma) = self.mem.spaces.region(space, run.region) else {
+            panic!("{}: {:?} is not mapped", self.threads[tid].name, run.region)
+        };
+        let v = self.mem.spaces.vma(vma);
+        assert!(
+            run.first.checked_add(run.count).is_some_and(|e| e <= v.pages),
+            "{}: pages {}..+{} of {:?}, which has {}",
+            self.threads[tid].name,
+            run.first,
+            run.count,
+            run.region,
+            v.pages
+        );
+        let page = PageIdx(v.start.0 + run.first + self.threads[tid].done);
+        if !hit(&mut self.mem.pages.hot[page.0 as usize], run.write) {
+            let flow = self.fault(tid, page, run.write);
+            if flow != Flow::Done {
+                return flow;
+            }
+        }
+        if self.watch.record_accesses {
+            self.recorded.push(page.0);
+        }
+        self.mem.now += self.mem.cost.t_hit;
+        self.note_resident();
+        self.high_limit(tid);
+        let t = &mut self.threads[tid];
+        t.accesses += 1;
+        t.done += 1;
+        if t.done == run.count {
+            t.done = 0;
+        }
+        Flow::Done
+    }
+
+    #[inline]
+    fn note_resident(&mut self) {
+        // Pages that wait for their list are resident too.
+        let resident = self.mem.nr_lru_pages() + self.mem.batches.nr_waiting();
+        self.peak_resident = self.peak_resident.max(resident);
+    }
+
+    /// `memory.high`: the thread reclaims for its group and sleeps before it goes on.
+    #[inline]
+    fn high_limit(&mut self, tid: ThreadId) {
+        let memcg = self.mem.spaces[self.threads[tid].space].memcg;
+        if memcg.0 != 0 {
+            self.high_limit_of(tid, memcg);
+        }
+    }
+
+    #[inline(never)]
+    fn high_limit_of(&mut self, tid: ThreadId, memcg: MemcgId) {
+        let over = self.mem.memcgs.over_high(memcg);
+        if over >= 32 && self.threads[tid].wait == Wait::Not {
+            let begin = self.mem.now;
+            self.reclaim_group(memcg, over.min(64));
+            self.psi.stalled(self.mem.cpu.0.into(), begin, self.mem.now);
+            let still = self.mem.memcgs.over_high(memcg);
+            let high = self.mem.memcgs[memcg].config.high.unwrap_or(1).max(1);
+            // The penalty grows with the square of the overage, up to two seconds.
+            let ratio = still * 1024 / high;
+            let ms = ((ratio * ratio * 1000) >> 20).min(2000);
+            if ms > 0 {
+                self.sleep(tid, SimDuration::from_millis(ms), true);
+            }
+        }
+    }
+
+    fn pages_of_file(
+        &mut self,
+        tid: ThreadId,
+        file: u16,
+        first: u32,
+        count: u32,
+        write: bool,
+    ) -> Flow {
+        let f = self.tasks[self.threads[tid].task].files[usize::from(file)];
+        let done = self.threads[tid].done;
+        if done == 0 {
+            self.mem.now += self.mem.cost.t_syscall;
+        }
+        let index = first + done;
+        let flow = if write {
+            self.write_page(tid, f, index)
+        } else {
+            self.read_page(tid, f, index, count - done, done == 0)
+        };
+        if flow == Flow::Done {
+            if self.watch.record_accesses {
+                self.recorded.push(self.mem.files[f].base.0 + index);
+            }
+            self.note_resident();
+            self.high_limit(tid);
+            let t = &mut self.threads[tid];
+            t.accesses += 1;
+            t.done = (done + 1) % count;
+        }
+        flow
+    }
+
+    fn madvise(&mut self, tid: ThreadId, run: Run, advice: Advice) -> Flow {
+        let space = self.threads[tid].space;
+        let id = self
+            .mem
+            .spaces
+            .region(space, run.region)
+            .unwrap_or_else(|| panic!("{space}: {:?} is not mapped", run.region));
+        let start = self.mem.spaces.vma(id).start.0 + run.first;
+        let flags = self.mem.spaces.vma(id).flags;
+        let set = |m: &mut Machine, f: VmaFlags| {
+            m.mem.spaces.set_flags(&mut m.mem.pages, id, f);
+            Flow::Done
+        };
+        match advice {
+            Advice::Sequential => set(self, VmaFlags { seq_read: true, rand_read: false, ..flags }),
+            Advice::Random => set(self, VmaFlags { seq_read: false, rand_read: true, ..flags }),
+            Advice::Normal => set(self, VmaFlags { seq_read: false, rand_read: false, ..flags }),
+            Advice::DontNeed => {
+                self.mem.lru_drain(&mut *self.policy);
+                for p in start..start + run.count {
+                    self.mem.zap(&mut *self.policy, PageIdx(p), id);
+                }
+                self.mem.settle_kernel();
+                Flow::Done
+            }
+            Advice::PopulateRead | Advice::PopulateWrite => {
+                let write = advice == Advice::PopulateWrite;
+                while self.threads[tid].done < run.count {
+                    let page = PageIdx(start + self.threads[tid].done);
+                    let hot = self.mem.pages.hot(page);
+                    let need = pte::PRESENT | if write { pte::WRITABLE } else { 0 };
+                    if hot & need != need {
+                        match self.fault(tid, page, write) {
+                            Flow::Done => {}
+                            other => return other,
+                        }
+                    }
+                    // The kernel's own access: it marks the page as a system call would.
+                    if let Entry::Frame(folio) = self.mem.pages.entry(page) {
+                        self.policy.folio_accessed(&mut self.mem, folio);
+                    }
+                    self.mem.now += self.mem.cost.t_hit;
+                    let t = &mut self.threads[tid];
+                    t.done += 1;
+                    // A pause for dirty pages began: the rest comes after it.
+                    if t.wait != Wait::Not && t.done < run.count {
+                        return Flow::Blocked;
+                    }
+                }
+                self.threads[tid].done = 0;
+                Flow::Done
+            }
+            Advice::Cold => {
+                self.mem.lru_drain(&mut *self.policy);
+                for p in start..start + run.count {
+                    let page = PageIdx(p);
+                    let Entry::Frame(folio) = self.mem.pages.entry(page) else { continue };
+                    if !self.mem.frames.has(folio, flag::LRU) || self.mem.mapcount(folio) != 1 {
+                        continue;
+                    }
+                    let hot = self.mem.pages.hot(page);
+                    self.mem.pages.set_hot(page, hot & !pte::YOUNG);
+                    self.mem.frames.clear(folio, flag::REFERENCED | flag::YOUNG);
+                    let v6_12 = self.mem.kernel >= super::config::Kernel::V6_12;
+                    if v6_12 && self.mem.frames.has(folio, flag::ACTIVE) {
+                        self.mem.frames.set(folio, flag::WORKINGSET);
+                    }
+                    self.mem.lru_deactivate(&mut *self.policy, folio);
+                }
+                self.mem.lru_drain(&mut *self.policy);
+                Flow::Done
+            }
+            Advice::Free | Advice::PageOut | Advice::WillNeed => {
+                panic!("{advice:?} is not modelled yet: the scenario should have been refused")
+            }
+        }
+    }
+
+    fn barrier(&mut self, tid: ThreadId) -> Flow {
+        let task = self.threads[tid].task;
+        // The last one to come goes straight on.
+        if self.open_barrier(task, 1) {
+            return Flow::Done;
+        }
+        self.tasks[task].waiting += 1;
+        self.block(tid, Wait::Barrier, false);
+        Flow::Done
+    }
+
+    /// Lets the threads of a process go on if all living ones have come, `more` besides
+    /// those that wait already.
+    fn open_barrier(&mut self, task: usize, more: u32) -> bool {
+        let t = &self.tasks[task];
+        let living = t.threads.iter().filter(|&&t| self.threads[t].wait != Wait::Finished).count();
+        if ((t.waiting + more) as usize) < living {
+            return false;
+        }
+        self.tasks[task].waiting = 0;
+        for t in self.tasks[task].threads.clone() {
+            if self.threads[t].wait == Wait::Barrier {
+                self.wake(t);
+            }
+        }
+        true
+    }
+
+    /// A thread has no more work; the last one of a process frees its memory.
+    pub(super) fn finish(&mut self, tid: ThreadId) {
+        let now = self.mem.now;
+        self.retire(tid, now);
+        let task = self.threads[tid].task;
+        self.open_barrier(task, 0);
+        let space = self.threads[tid].space;
+        let all = self.tasks[task].threads.iter().all(|&t| self.threads[t].wait == Wait::Finished);
+        // The last process keeps its memory: the state at the end of the work is what a
+        // report shows.
+        if all && self.live > 0 {
+            self.free_space(space);
+        }
+    }
+
+    fn retire(&mut self, tid: ThreadId, now: SimTime) {
+        let t = &mut self.threads[tid];
+        if t.wait == Wait::Finished {
+            return;
+        }
+        let (cpu, from) = (usize::from(t.cpu.0), std::mem::replace(&mut t.psi, Psi::Idle));
+        t.wait = Wait::Finished;
+        t.finished = now;
+        self.live -= 1;
+        self.psi.change(cpu, now, from, Psi::Idle);
+    }
+
+    /// Ends a process now: its threads stop, its memory is freed.
+    pub(super) fn kill(&mut self, space: AsId) {
+        let now = self.mem.now;
+        for t in self.threads.ids().collect::<Vec<_>>() {
+            if self.threads[t].space == space && self.threads[t].wait != Wait::Finished {
+                // What it did last may have ended later than the clock of whoever ends it.
+                let (cpu, since) = (self.threads[t].cpu, self.threads[t].waits_since);
+                let last = match self.threads[t].wait {
+                    Wait::Not => since.max(self.cpus[usize::from(cpu.0)].clock),
+                    _ => since,
+                };
+                self.retire(t, now);
+                self.threads[t].finished = now.max(last);
+                for c in &mut self.cpus {
+                    c.queue.retain(|q| q.0 != Entity::Thread(t));
+                    if c.current == Some(Entity::Thread(t)) {
+                        c.current = None;
+                    }
+                }
+                for w in self.waiters.values_mut() {
+                    w.retain(|&x| x != t);
+                }
+            }
+        }
+        self.free_space(space);
+    }
+
+    fn free_space(&mut self, space: AsId) {
+        self.mem.spaces[space].dead = true;
+        for r in self.mem.spaces.regions(space) {
+            self.mem.munmap(&mut *self.policy, space, r);
+        }
+        self.mem.settle_kernel();
+    }
+}
