@@ -154,7 +154,7 @@ impl Memory {
     /// in memory then.
     pub fn drop_swapcache(&mut self, folio: FolioId) {
         if self.frames.test_clear(folio, flag::SWAPCACHE) {
-            let slot = SwapSlot(self.frames.slot_raw(folio));
+            let slot = self.frames.slot_raw(folio);
             let cpu = self.cpu.0.into();
             let swap = self.swap.as_mut().expect("a slot is of a device");
             swap.uncache(slot, None, cpu);

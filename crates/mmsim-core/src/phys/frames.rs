@@ -114,6 +114,7 @@ pub struct Frames {
     pub rmap: IndexVec<Pfn, u32>,
     memcg: IndexVec<Pfn, u16>,
     slot: IndexVec<Pfn, u32>,
+    lone_slot: Option<(FolioId, SwapSlot)>,
 }
 
 impl Frames {
@@ -124,6 +125,7 @@ impl Frames {
             rmap: IndexVec::filled(n, 0),
             memcg: IndexVec::filled(if with_memcgs { n } else { 0 }, 0),
             slot: IndexVec::new(),
+            lone_slot: None,
         }
     }
     /// Number of frames.
@@ -230,18 +232,34 @@ impl Frames {
     #[inline]
     pub fn slot(&self, f: FolioId) -> SwapSlot {
         debug_assert!(self.has(f, flag::SWAPCACHE), "{f} has no slot");
-        SwapSlot(self.slot[f])
+        self.slot_raw(f)
     }
-    /// The slot column as it stands, flag or not.
+    /// The slot last given to a folio, flag or not.
     #[inline]
-    pub(crate) fn slot_raw(&self, f: FolioId) -> u32 {
-        self.slot[f]
+    pub(crate) fn slot_raw(&self, f: FolioId) -> SwapSlot {
+        match self.lone_slot {
+            Some((g, s)) if g == f => s,
+            _ => SwapSlot(self.slot[f]),
+        }
     }
-    /// Sets the slot; the column exists from the first use on.
+    /// Sets the slot. A synchronous device has one folio in the swap cache at a time, on its
+    /// way out; the column exists from the second at the same time on.
     #[inline]
     pub fn set_slot(&mut self, f: FolioId, s: SwapSlot) {
-        if self.slot.is_empty() {
-            self.slot.resize(self.flags.len(), 0);
+        if !self.slot.is_empty() {
+            self.slot[f] = s.0;
+            return;
+        }
+        match self.lone_slot {
+            Some((g, _)) if g != f && self.has(g, flag::SWAPCACHE) => self.grow_slots(f, s),
+            _ => self.lone_slot = Some((f, s)),
+        }
+    }
+    #[cold]
+    fn grow_slots(&mut self, f: FolioId, s: SwapSlot) {
+        self.slot.resize(self.flags.len(), 0);
+        if let Some((g, t)) = self.lone_slot.take() {
+            self.slot[g] = t.0;
         }
         self.slot[f] = s.0;
     }
