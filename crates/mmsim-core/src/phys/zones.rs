@@ -456,4 +456,66 @@ mod tests {
         assert_eq!(pcp_batch(20_000), 3);
         assert_eq!(pcp_batch(3_000), 0);
     }
+
+    fn zones_of(managed: &[(ZoneKind, u32)]) -> Zones {
+        let zone = |&(kind, managed): &(ZoneKind, u32)| ZoneConfig {
+            kind,
+            managed,
+            free_at_start: None,
+            watermarks: None,
+            lowmem_reserve: None,
+            pcp: Some((0, 1)),
+            pcp_at_start: 0,
+        };
+        let device = |name| crate::backing::device::DeviceConfig::preset(name, 1).unwrap();
+        Zones::new(&MachineConfig {
+            kernel: Kernel::V6_12,
+            cpus: 1,
+            nodes: vec![crate::machine::config::NodeConfig {
+                zones: managed.iter().map(zone).collect(),
+            }],
+            swap: None,
+            file_device: device("nvme"),
+            vm: VmSysctl::linux(),
+            memcgs: Vec::new(),
+            os_overhead: 0,
+            lru_batch: None,
+            batch_shift: 0,
+            quantum: crate::base::time::SimDuration::from_millis(3),
+            run_ahead: crate::base::time::SimDuration::ZERO,
+            cost: crate::machine::cost::CostModel::measured(),
+        })
+    }
+
+    /// Worked by hand: a 1 GiB zone with 1300 free pages passes at its low mark of 1286, and
+    /// passes no more with 1286.
+    #[test]
+    fn a_mark_is_passed_by_more_than_it() {
+        let mut zones = zones_of(&[(ZoneKind::Normal, 262_144)]);
+        let z = &mut zones[ZoneId(0)];
+        z.free = 1300;
+        assert!(z.watermark_ok(Mark::Low, ZoneKind::Normal));
+        assert!(!z.watermark_ok(Mark::High, ZoneKind::Normal));
+        z.free = 1286;
+        assert!(!z.watermark_ok(Mark::Low, ZoneKind::Normal));
+        z.boost = 512;
+        z.free = 1024 + 512;
+        assert!(!z.watermark_ok(Mark::Min, ZoneKind::Normal), "every mark includes the boost");
+    }
+
+    /// Worked by hand: DMA keeps 256000 / 256 = 1000 pages from requests that could use DMA32,
+    /// so a user page is taken from it only above 18 + 1000.
+    #[test]
+    fn a_low_zone_is_reserved_against_high_requests() {
+        let mut zones = zones_of(&[(ZoneKind::Dma, 3840), (ZoneKind::Dma32, 256_000)]);
+        let dma = &mut zones[ZoneId(0)];
+        assert_eq!(dma.lowmem_reserve[ZoneKind::Movable as usize], 1000);
+        assert_eq!(dma.lowmem_reserve[ZoneKind::Dma as usize], 0);
+        dma.free = 1018;
+        assert!(!dma.watermark_ok(Mark::Low, ZoneKind::Movable));
+        dma.free = 1019;
+        assert!(dma.watermark_ok(Mark::Low, ZoneKind::Movable));
+        dma.free = 19;
+        assert!(dma.watermark_ok(Mark::Low, ZoneKind::Dma));
+    }
 }
