@@ -125,7 +125,7 @@ fn a_writer_is_slowed_down_to_its_device() {
 }
 
 #[test]
-fn a_first_read_is_no_memory_pressure_and_a_refault_is() {
+fn a_first_read_waits_for_io_and_is_no_memory_pressure() {
     let c = config(Kernel::V6_12, "ssd");
     let r = run(&c, vec![task("t", vec![pread(0, 1)])]);
     assert_eq!((r.pressure.some_us, r.pressure.full_us), (0, 0));

@@ -3,9 +3,10 @@
 use super::Memory;
 use crate::backing::swap::Cached;
 use crate::base::digest::Digest;
-use crate::base::id::{Idx, MemcgId, PageIdx, Pfn, ZoneId};
+use crate::base::id::{Idx, MemcgId, PageIdx, Pfn, SwapSlot, ZoneId};
 use crate::phys::frames::{FrameKind, Mapped, flag};
 use crate::virt::pages::{Entry, Owner};
+use std::collections::BTreeMap;
 
 impl Memory {
     /// Checks every invariant that does not depend on the policy. Costs a pass over all
@@ -15,8 +16,8 @@ impl Memory {
     /// If one does not hold.
     pub fn check(&self) {
         self.check_frames();
-        self.check_pages();
-        self.check_slots();
+        let references = self.check_pages();
+        self.check_slots(&references);
     }
 
     fn check_frames(&self) {
@@ -84,7 +85,9 @@ impl Memory {
         self.zones[z].reserved()
     }
 
-    fn check_pages(&self) {
+    /// Returns how many PTEs refer to each slot.
+    fn check_pages(&self) -> BTreeMap<SwapSlot, u32> {
+        let mut references = BTreeMap::new();
         let mut mapped = vec![0u32; self.frames.len()];
         let mut anon = vec![0u64; self.spaces.ids().count()];
         let mut swapped = anon.clone();
@@ -109,8 +112,7 @@ impl Memory {
                     }
                     (Owner::Process(a), Entry::Swap(s)) => {
                         swapped[a.index()] += 1;
-                        let swap = self.swap.as_ref().expect("a swap entry without swap");
-                        assert!(swap.count(s) > 0, "{p} refers to {s}, which counts nobody");
+                        *references.entry(s).or_default() += 1;
                     }
                     (Owner::Process(_), Entry::Zero) => {}
                     (Owner::File(_), Entry::Frame(f)) => {
@@ -133,10 +135,20 @@ impl Memory {
             assert_eq!(anon[a.index()], self.spaces[a].rss_anon, "{a}: anonymous pages");
             assert_eq!(swapped[a.index()], self.spaces[a].swapents, "{a}: swapped pages");
         }
+        references
     }
 
-    fn check_slots(&self) {
-        let Some(swap) = &self.swap else { return };
+    /// A slot counts its PTEs; it is in use by these or by a folio of the swap cache, and all
+    /// others are free.
+    fn check_slots(&self, references: &BTreeMap<SwapSlot, u32>) {
+        let Some(swap) = &self.swap else {
+            assert!(references.is_empty(), "swap entries without swap");
+            return;
+        };
+        for (&s, &n) in references {
+            assert_eq!(swap.count(s), n, "{s}: count against PTEs");
+        }
+        let mut in_use = references.len() as u32;
         let mut cached = 0;
         for z in self.zones.ids() {
             for pfn in self.zones[z].first.0..self.zones[z].end().0 {
@@ -144,12 +156,13 @@ impl Memory {
                 if self.frames.has(pfn, flag::SWAPCACHE) {
                     let s = self.frames.slot(pfn);
                     cached += 1;
+                    in_use += u32::from(!references.contains_key(&s));
                     assert_eq!(swap.cached(s), Cached::Folio(pfn), "{s} against {pfn}");
                 }
             }
         }
         assert_eq!(cached, swap.cached, "folios in the swap cache");
-        assert!(swap.nr_free() <= swap.total(), "more free slots than slots");
+        assert_eq!(swap.nr_free() + in_use, swap.total(), "free slots and slots in use");
     }
 
     /// Adds everything that decides to a digest.
