@@ -2,9 +2,11 @@
 
 use std::path::PathBuf;
 
+use clap::builder::{PossibleValuesParser, TypedValueParser};
 use clap::{Args, Parser, Subcommand, ValueEnum};
 use mmsim::base::time::SimDuration;
 use mmsim::report::events::EventFilter;
+use mmsim::report::proc::Kind;
 
 /// A discrete-event simulator of Linux memory management.
 #[derive(Parser, Debug)]
@@ -62,7 +64,8 @@ Examples:
   mmsim run scenarios/ebizzy-anon.toml
   mmsim run scenarios/ebizzy-anon.toml --set machine.memory=2GiB --seeds 5 --format json -o r.json
   mmsim run scenarios/ebizzy-anon.toml --variant v5.5 --events e.jsonl \\
-      --events-filter kind=sim_refault,pages=0-511")]
+      --events-filter kind=sim_refault,pages=0-511
+  mmsim run scenarios/ebizzy-anon.toml --seeds 1 --emit vmstat,zoneinfo --emit-dir files")]
 pub(crate) struct RunArgs {
     /// Scenario files
     #[arg(required = true, value_name = "SCENARIO")]
@@ -98,6 +101,13 @@ pub(crate) struct RunArgs {
     #[arg(long, value_name = "TIME", requires = "series", default_value = "100ms",
           value_parser = duration)]
     pub every: SimDuration,
+    /// Write files as the kernel prints them, at the end of every phase and of the run
+    #[arg(long, value_name = "KIND", value_delimiter = ',', requires = "emit_dir",
+          value_parser = kind())]
+    pub emit: Vec<Kind>,
+    /// The folder for them: DIR/RUN/PHASE is laid out as /proc is
+    #[arg(long, value_name = "DIR", requires = "emit")]
+    pub emit_dir: Option<PathBuf>,
     /// Print the scenario with every default resolved, and run nothing
     #[arg(long)]
     pub dry_run: bool,
@@ -251,6 +261,14 @@ pub(crate) struct CompletionsArgs {
     /// The shell
     #[arg(value_enum, value_name = "SHELL")]
     pub shell: clap_complete::Shell,
+}
+
+/// A file of the kernel by its name.
+fn kind() -> impl TypedValueParser<Value = Kind> {
+    let named = |name: String| {
+        Kind::ALL.into_iter().find(|k| k.name() == name).expect("one of the possible values")
+    };
+    PossibleValuesParser::new(Kind::ALL.map(Kind::name)).map(named)
 }
 
 fn key_value(text: &str) -> Result<(String, String), String> {

@@ -12,7 +12,7 @@ use mmsim::base::time::{SimDuration, SimTime};
 use mmsim::base::vmstat::{VmEvent, VmStat};
 use mmsim::build::{Catalogue, about_preset};
 use mmsim::machine::result::RunResult;
-use mmsim::machine::{Machine, SampleFn, Watch};
+use mmsim::machine::{Machine, SampleFn, SnapshotFn, Watch};
 use mmsim::report::RunMeta;
 use mmsim::report::validation::Validation;
 use mmsim::run::CHECK_EVERY;
@@ -109,6 +109,8 @@ pub(crate) type ThreadsOf<'a> = &'a dyn Fn(&str) -> Vec<ThreadId>;
 pub(crate) type MakeObserver<'a> = &'a (dyn Fn(usize, ThreadsOf<'_>) -> Box<dyn Observer> + Sync);
 /// Makes the sampler of the run with this place in the plan.
 pub(crate) type MakeSampler<'a> = &'a (dyn Fn(usize) -> Box<dyn Sampler> + Sync);
+/// Makes what the run with this place in the plan shows its files to.
+pub(crate) type MakeSnapshot<'a> = &'a (dyn Fn(usize) -> SnapshotFn + Sync);
 
 /// How runs are made.
 #[derive(Clone, Copy)]
@@ -121,6 +123,8 @@ pub(crate) struct Execution<'a> {
     pub observer: Option<MakeObserver<'a>>,
     /// Who samples, and how often.
     pub sampler: Option<(SimDuration, MakeSampler<'a>)>,
+    /// Who sees the kernel's files.
+    pub snapshot: Option<MakeSnapshot<'a>>,
     /// Called from any thread when the run with this place in the plan has ended.
     pub finished: &'a (dyn Fn(usize) + Sync),
 }
@@ -140,6 +144,7 @@ pub(crate) fn execute(
             });
             (every, sample)
         }),
+        snapshot: how.snapshot.map(|make| make(i)),
         ..Watch::default()
     };
     let results = mmsim::run::run_all(&plan.specs, how.jobs, watch);

@@ -4,6 +4,7 @@
 mod args;
 mod backend;
 mod completions;
+mod emit;
 mod exit;
 mod list;
 mod output;
