@@ -8,6 +8,7 @@ pub mod error;
 pub mod report;
 pub mod run;
 pub mod scenario;
+pub mod setup;
 pub mod traces;
 pub mod validate;
 

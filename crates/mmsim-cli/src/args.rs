@@ -5,6 +5,7 @@ use std::path::PathBuf;
 use clap::builder::{PossibleValuesParser, TypedValueParser};
 use clap::{Args, Parser, Subcommand, ValueEnum};
 use mmsim::base::time::SimDuration;
+use mmsim::machine::config::ZoneKind;
 use mmsim::report::events::EventFilter;
 use mmsim::report::proc::Kind;
 
@@ -131,6 +132,21 @@ pub(crate) enum Listed {
     Devices,
     /// Every mechanism that can be switched.
     Knobs,
+    /// Zones, watermarks and per-CPU lists that Linux sets up on a machine.
+    Zoneinfo,
+}
+
+/// The form of lists.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, ValueEnum)]
+pub(crate) enum ListFormat {
+    /// For people.
+    Table,
+    /// One document.
+    Json,
+    /// Rows.
+    Csv,
+    /// With `zoneinfo`: as the kernel prints it.
+    Text,
 }
 
 /// List what there is, one line each
@@ -138,7 +154,9 @@ pub(crate) enum Listed {
 #[command(after_help = "\
 Examples:
   mmsim list presets
-  mmsim list knobs --preset classic-v5.9")]
+  mmsim list knobs --preset classic-v5.9
+  mmsim list zoneinfo --memory 16GiB --cpus 8 --thp
+  mmsim list zoneinfo --zones DMA=3840,DMA32=772915,Normal=3506176 --cpus 2 --format text")]
 pub(crate) struct ListArgs {
     /// What to list
     #[arg(value_enum, value_name = "WHAT")]
@@ -147,7 +165,41 @@ pub(crate) struct ListArgs {
     #[arg(long, value_name = "PRESET")]
     pub preset: Option<String>,
     #[command(flatten)]
-    pub output: OutputArgs,
+    pub machine: MachineArgs,
+    /// Form of the list
+    #[arg(long, value_name = "FORMAT", value_enum, default_value_t = ListFormat::Table)]
+    pub format: ListFormat,
+    /// Write the list to FILE, whole or not at all, instead of to stdout
+    #[arg(short, long, value_name = "FILE")]
+    pub output: Option<PathBuf>,
+}
+
+/// The machine whose zones are listed.
+#[derive(Args, Debug, PartialEq, Eq, Default)]
+#[command(next_help_heading = "With `zoneinfo`")]
+pub(crate) struct MachineArgs {
+    /// Memory of the machine, divided as on a PC
+    #[arg(long, value_name = "SIZE")]
+    pub memory: Option<String>,
+    /// Instead: pages that each zone manages
+    #[arg(long, value_name = "ZONE=PAGES", value_delimiter = ',', value_parser = zone,
+          conflicts_with_all = ["memory", "nodes"])]
+    pub zones: Vec<(ZoneKind, u32)>,
+    /// The kernel [default: 6.12]
+    #[arg(long, value_name = "VERSION")]
+    pub kernel: Option<String>,
+    /// CPUs [default: 1]
+    #[arg(long, value_name = "N")]
+    pub cpus: Option<u32>,
+    /// Nodes that the memory is divided among evenly [default: 1]
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=64))]
+    pub nodes: Option<u32>,
+    /// A sysctl, as in `watermark_scale_factor=100`; can be given several times
+    #[arg(long, value_name = "KEY=VALUE", value_parser = key_value)]
+    pub vm: Vec<(String, String)>,
+    /// Transparent huge pages are on, which raises min_free_kbytes
+    #[arg(long)]
+    pub thp: bool,
 }
 
 /// Convert and look at traces of accesses
@@ -277,6 +329,16 @@ fn key_value(text: &str) -> Result<(String, String), String> {
             Ok((key.trim().to_string(), value.trim().to_string()))
         }
         _ => Err("write KEY=VALUE, as in machine.memory=2GiB".to_string()),
+    }
+}
+
+/// A zone and the pages that it manages.
+fn zone(text: &str) -> Result<(ZoneKind, u32), String> {
+    let (name, pages) = text.split_once('=').unwrap_or((text, ""));
+    let kind = ZoneKind::ALL.into_iter().find(|k| k.name() == name);
+    match (kind, pages.parse()) {
+        (Some(kind), Ok(pages)) if pages > 0 => Ok((kind, pages)),
+        _ => Err("write ZONE=PAGES, ZONE one of DMA, DMA32, Normal, Movable".to_string()),
     }
 }
 

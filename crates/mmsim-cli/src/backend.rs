@@ -17,9 +17,10 @@ use mmsim::report::RunMeta;
 use mmsim::report::validation::Validation;
 use mmsim::run::CHECK_EVERY;
 use mmsim::scenario::policy::PolicyCatalogue;
+use mmsim::setup::{Setup, SetupRequest};
 use mmsim::{Error, RunError, RunSpec, Scenario};
 
-use crate::args::TraceImportArgs;
+use crate::args::{MachineArgs, TraceImportArgs};
 use crate::exit::Failure;
 
 /// What the command line changes in a scenario.
@@ -247,6 +248,25 @@ pub(crate) fn devices() -> Vec<Entry> {
         )
     };
     DEVICE_PRESETS.iter().map(entry).collect()
+}
+
+/// The zones that Linux sets up on a machine.
+pub(crate) fn zoneinfo(args: &MachineArgs) -> Result<Setup, Failure> {
+    if args.memory.is_none() && args.zones.is_empty() {
+        return Err(Failure::Input(
+            "zoneinfo is of a machine, write `mmsim list zoneinfo --memory SIZE`".into(),
+        ));
+    }
+    mmsim::setup::setup(&SetupRequest {
+        memory: args.memory.as_deref().unwrap_or(""),
+        zones: &args.zones,
+        kernel: args.kernel.as_deref().unwrap_or("6.12"),
+        cpus: args.cpus.unwrap_or(1),
+        nodes: args.nodes.unwrap_or(1),
+        vm: &args.vm,
+        thp: args.thp,
+    })
+    .map_err(input)
 }
 
 /// Converts a trace. Writes nothing to `out` that is not part of the result, and says what

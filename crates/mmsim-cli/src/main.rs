@@ -16,6 +16,7 @@ mod table;
 mod timing;
 mod trace;
 mod validate;
+mod zoneinfo;
 
 use std::process::ExitCode;
 
