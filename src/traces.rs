@@ -4,7 +4,7 @@ use std::fs::File;
 use std::io::{BufReader, Write};
 use std::path::Path;
 
-use mmsim_workload::trace::{self, ImportFormat, ImportOptions, TraceError};
+use mmsim_workload::trace::{self, ImportFormat, ImportOptions, ImportSummary, TraceError};
 
 use crate::error::{Error, ErrorKind};
 
@@ -21,6 +21,8 @@ pub struct ImportSettings<'a> {
     pub refresh: Option<u64>,
     /// Instruction fetches count as accesses (lackey).
     pub fetches: Option<bool>,
+    /// Page numbers are names, numbered as they appear (raw-u32, raw-u64).
+    pub dense: bool,
 }
 
 fn at(path: &Path, e: &TraceError) -> Error {
@@ -34,8 +36,6 @@ pub fn import(
     settings: &ImportSettings<'_>,
     out: &mut dyn Write,
 ) -> Result<Vec<(String, String)>, Error> {
-    let format: ImportFormat =
-        from.parse().map_err(|e| Error::new(ErrorKind::Option, format!("--from: {e}")))?;
     let io = |path: &Path, e: std::io::Error| {
         Error::new(ErrorKind::File, format!("{}: {e}", path.display()))
     };
@@ -45,6 +45,19 @@ pub fn import(
     } else if let Some(stem) = input.file_stem() {
         options.name = stem.to_string_lossy().into_owned();
     }
+    if let Ok(format) = from.parse() {
+        let s = trace::import_requests(
+            input,
+            format,
+            settings.dense,
+            &options.name,
+            options.level,
+            out,
+        );
+        return Ok(rows(s.map_err(|e| at(input, &e))?));
+    }
+    let format: ImportFormat =
+        from.parse().map_err(|e| Error::new(ErrorKind::Option, format!("--from: {e}")))?;
     if let Some(maps) = settings.maps {
         options.maps = Some(std::fs::read_to_string(maps).map_err(|e| io(maps, e))?);
     }
@@ -54,8 +67,13 @@ pub fn import(
     let file = File::open(input).map_err(|e| io(input, e))?;
     let s =
         trace::import(format, BufReader::new(file), out, &options).map_err(|e| at(input, &e))?;
+    Ok(rows(s))
+}
+
+/// What an import did, in pairs of name and value.
+fn rows(s: ImportSummary) -> Vec<(String, String)> {
     let mut rows = vec![
-        ("format".to_string(), s.format.to_string()),
+        ("format".to_string(), s.format),
         ("lines".into(), s.lines.to_string()),
         ("accesses read".into(), s.accesses_read.to_string()),
         ("accesses kept".into(), s.accesses_kept.to_string()),
@@ -65,7 +83,7 @@ pub fn import(
         ("distinct pages".into(), s.distinct_pages.to_string()),
     ];
     rows.extend(s.assumptions.into_iter().map(|a| ("assumed".to_string(), a)));
-    Ok(rows)
+    rows
 }
 
 /// What a trace holds: as a text for people, and in pairs of name and value.

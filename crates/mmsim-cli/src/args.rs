@@ -29,6 +29,7 @@ pub(crate) enum Verb {
     Run(RunArgs),
     List(ListArgs),
     Trace(TraceArgs),
+    BenchTrace(BenchTraceArgs),
     Validate(ValidateArgs),
     Completions(CompletionsArgs),
 }
@@ -195,6 +196,9 @@ pub(crate) struct TraceImportArgs {
     /// lackey: leave out the fetching of instructions
     #[arg(long)]
     pub no_fetches: bool,
+    /// raw-u32, raw-u64: page numbers are only names; neighbours need not lie together
+    #[arg(long)]
+    pub dense: bool,
 }
 
 #[derive(Args, Debug)]
@@ -214,6 +218,45 @@ pub(crate) struct TraceHeadArgs {
     /// How many records
     #[arg(short = 'n', value_name = "N", default_value_t = 10)]
     pub count: u64,
+}
+
+/// Replay a trace against a number of frames and print misses, counters and speed
+#[derive(Args, Debug)]
+#[command(after_help = "\
+Examples:
+  mmsim bench-trace zipf0.9.u32 --frames 100000
+  mmsim bench-trace w01.oracleGeneral.bin --frames 500000 --reclaim random --format json")]
+pub(crate) struct BenchTraceArgs {
+    /// The trace
+    #[arg(value_name = "FILE")]
+    pub file: PathBuf,
+    /// Its format: raw-u32, raw-u64, oracle-general or mmt [default: what its name tells]
+    #[arg(long, value_name = "FORMAT")]
+    pub from: Option<String>,
+    /// Frames of the machine: pages, their page tables and free reserves
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(64..))]
+    pub frames: u32,
+    /// Preset of the reclaim policy
+    #[arg(long, value_name = "PRESET", default_value = "classic-v6.12")]
+    pub reclaim: String,
+    /// Preset of the swap device; the default one works on the caller's CPU
+    #[arg(long, value_name = "DEVICE", default_value = "ramdisk")]
+    pub swap: String,
+    /// Writes per 1000 accesses besides the first one to each page, which always writes
+    #[arg(long, value_name = "PERMILLE", default_value_t = 0,
+          value_parser = clap::value_parser!(u32).range(0..=1000))]
+    pub write: u32,
+    /// raw-u32, raw-u64: page numbers are only names; neighbours need not lie together
+    #[arg(long)]
+    pub dense: bool,
+    /// The seed
+    #[arg(long, value_name = "N", default_value_t = 1)]
+    pub seed: u64,
+    /// Override a key of the scenario behind it, as in `machine.vm.swappiness=100`
+    #[arg(long = "set", value_name = "KEY=VALUE", value_parser = key_value)]
+    pub sets: Vec<(String, String)>,
+    #[command(flatten)]
+    pub output: OutputArgs,
 }
 
 /// Replay recorded kernel experiments and print recorded beside simulated counters

@@ -49,7 +49,10 @@ impl FromStr for ImportFormat {
         match s {
             "lackey" => Ok(ImportFormat::Lackey),
             "pages" => Ok(ImportFormat::Pages),
-            _ => Err(format!("unknown trace format {s:?}: expected lackey or pages")),
+            _ => Err(format!(
+                "unknown trace format {s:?}: expected lackey, pages, raw-u32, \
+                 raw-u64 or oracle-general"
+            )),
         }
     }
 }
@@ -101,8 +104,8 @@ impl Default for ImportOptions {
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct ImportSummary {
     /// The format.
-    pub format: ImportFormat,
-    /// Lines read.
+    pub format: String,
+    /// Lines or binary records read.
     pub lines: u64,
     /// Accesses in the input, counted by page.
     pub accesses_read: u64,
@@ -122,7 +125,7 @@ pub struct ImportSummary {
 
 impl fmt::Display for ImportSummary {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        writeln!(f, "read      {} lines of {}", self.lines, self.format)?;
+        writeln!(f, "read      {} records of {}", self.lines, self.format)?;
         writeln!(f, "accesses  {} read, {} kept", self.accesses_read, self.accesses_kept)?;
         writeln!(f, "records   {}", self.records)?;
         writeln!(f, "processes {}, regions {}", self.processes, self.regions)?;
@@ -148,7 +151,7 @@ struct FirstPass {
 /// Imports `input` as a trace on `out`.
 pub fn import(
     format: ImportFormat,
-    input: impl Read,
+    input: impl Read + Send,
     out: impl Write,
     options: &ImportOptions,
 ) -> Result<ImportSummary, TraceError> {
@@ -173,7 +176,7 @@ pub fn import(
     pass.table.files = std::mem::take(&mut layout.files);
     pass.table.regions = std::mem::take(&mut layout.regions);
     let mut summary = ImportSummary {
-        format,
+        format: format.to_string(),
         lines: pass.lines,
         accesses_read: pass.accesses_read,
         accesses_kept: 0,
@@ -224,7 +227,9 @@ fn second_pass<W: Write>(
 }
 
 /// The input, decompressed if its first bytes are those of gzip or zstd.
-fn decompressed<'a>(mut input: impl Read + 'a) -> Result<Box<dyn Read + 'a>, TraceError> {
+pub(super) fn decompressed<'a>(
+    mut input: impl Read + Send + 'a,
+) -> Result<Box<dyn Read + Send + 'a>, TraceError> {
     let mut magic = [0; 4];
     let got = read_up_to(&mut input, &mut magic).map_err(TraceError::io("reading the input"))?;
     let whole = Cursor::new(magic[..got].to_vec()).chain(input);
