@@ -155,8 +155,11 @@ pub(crate) struct TraceArgs {
 pub(crate) enum TraceVerb {
     /// Convert a trace of another format to the project's own
     #[command(after_help = "\
-Example:
-  mmsim trace import --from lackey run.log --maps run.maps -o run.mmt")]
+Examples:
+  mmsim trace import --from lackey run.log --maps run.maps -o run.mmt
+  mmsim trace import --from csv io.csv --columns time=ts,offset=off,size=len,op=rw \\
+      --time-unit us -o io.mmt
+  mmsim trace import --from oracle-general w01.oracleGeneral.bin -o w01.mmt")]
     Import(TraceImportArgs),
     /// Say what a trace holds
     #[command(after_help = "\
@@ -172,7 +175,7 @@ Example:
 
 #[derive(Args, Debug)]
 pub(crate) struct TraceImportArgs {
-    /// The format of the input
+    /// The format of the input: lackey, pages, csv, raw-u32, raw-u64 or oracle-general
     #[arg(long, value_name = "FORMAT")]
     pub from: String,
     /// The trace to convert
@@ -196,9 +199,25 @@ pub(crate) struct TraceImportArgs {
     /// lackey: leave out the fetching of instructions
     #[arg(long)]
     pub no_fetches: bool,
-    /// raw-u32, raw-u64: page numbers are only names; neighbours need not lie together
+    /// csv, raw-u32, raw-u64: page numbers are only names; neighbours need not lie together
     #[arg(long)]
     pub dense: bool,
+    /// csv: what the columns are, as in `page=lbn,op=rw`; roles are page, address, offset, op,
+    /// size, count, pid and time; `#3` is the third column [default: columns named so]
+    #[arg(long, value_name = "ROLE=NAME,..")]
+    pub columns: Option<String>,
+    /// csv: bytes of a page, for addresses, offsets and sizes [default: 4096]
+    #[arg(long, value_name = "BYTES")]
+    pub page_size: Option<u64>,
+    /// csv: unit of the times: ns, us, ms, s, or none to leave them out
+    #[arg(long, value_name = "UNIT")]
+    pub time_unit: Option<String>,
+    /// csv: what the pages are: anon, or file (mapped shared) [default: anon]
+    #[arg(long, value_name = "KIND")]
+    pub pages_are: Option<String>,
+    /// Level of compression, 1 to 19; 0 stores [default: 9]
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(i32).range(0..=19))]
+    pub level: Option<i32>,
 }
 
 #[derive(Args, Debug)]

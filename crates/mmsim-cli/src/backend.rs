@@ -274,6 +274,11 @@ pub(crate) fn trace_import(
         refresh: args.refresh,
         fetches: args.no_fetches.then_some(false),
         dense: args.dense,
+        columns: args.columns.as_deref(),
+        page_size: args.page_size,
+        time_unit: args.time_unit.as_deref(),
+        kind: args.pages_are.as_deref(),
+        level: args.level,
     };
     mmsim::traces::import(&args.from, &args.input, &settings, out).map_err(input)
 }

@@ -38,7 +38,7 @@ mod writer;
 
 pub use error::TraceError;
 pub use head::{Head, head};
-pub use import::{ImportFormat, ImportOptions, ImportSummary, import};
+pub use import::{ImportFormat, ImportOptions, ImportSummary, PageKind, import};
 pub use info::{ProcessInfo, RegionInfo, TraceInfo, info};
 pub use reader::TraceReader;
 pub use replay::{ReplayMode, ReplayOptions, Think, Trace, TraceWorkload};

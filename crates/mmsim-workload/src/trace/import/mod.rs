@@ -3,22 +3,25 @@
 //! An importer reads its input once, line by line. The table of a trace stands before the
 //! records, but which regions there are and what they are (was this page ever fetched
 //! from? written?) is known only at the end. So the first pass keeps its few records,
-//! compressed, in a [`spool`], and notes what was touched; then [`regions`] are made and
+//! packed, in a [`spool`], and notes what was touched; then [`regions`] are made and
 //! the spool is written out as a trace. Memory is proportional to the *output*.
 //!
 //! | format | from |
 //! |---|---|
 //! | `lackey` | `valgrind --tool=lackey --trace-mem=yes` |
 //! | `pages` | a text of `R` or `W`, page, optional count, pid, time in ns |
+//! | `csv` | comma-separated values with named columns |
 //!
 //! Input compressed by gzip or zstd is recognised by its first bytes.
 
 mod collapse;
+mod csv;
 mod lackey;
 mod lines;
 mod maps;
 mod pages;
 mod regions;
+mod sink;
 mod spool;
 
 use std::fmt;
@@ -41,6 +44,17 @@ pub enum ImportFormat {
     Lackey,
     /// One access of pages per line.
     Pages,
+    /// Comma-separated values with named columns.
+    Csv,
+}
+
+/// What the pages of an input are that does not say it.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum PageKind {
+    /// Anonymous memory.
+    Anon,
+    /// Pages of one file, mapped shared.
+    File,
 }
 
 impl FromStr for ImportFormat {
@@ -49,8 +63,9 @@ impl FromStr for ImportFormat {
         match s {
             "lackey" => Ok(ImportFormat::Lackey),
             "pages" => Ok(ImportFormat::Pages),
+            "csv" => Ok(ImportFormat::Csv),
             _ => Err(format!(
-                "unknown trace format {s:?}: expected lackey, pages, raw-u32, \
+                "unknown trace format {s:?}: expected lackey, pages, csv, raw-u32, \
                  raw-u64 or oracle-general"
             )),
         }
@@ -62,6 +77,7 @@ impl fmt::Display for ImportFormat {
         f.write_str(match self {
             ImportFormat::Lackey => "lackey",
             ImportFormat::Pages => "pages",
+            ImportFormat::Csv => "csv",
         })
     }
 }
@@ -84,6 +100,16 @@ pub struct ImportOptions {
     pub tick: u64,
     /// Contents of `/proc/PID/maps`, one or several snapshots one after the other.
     pub maps: Option<String>,
+    /// CSV: which columns are what, `ROLE=NAME` with commas between; `None`: as named.
+    pub columns: Option<String>,
+    /// CSV: bytes of a page, a power of two.
+    pub page_size: u64,
+    /// CSV: nanoseconds of the unit of times, a power of ten; 0 leaves them out.
+    pub time_unit_ns: Option<u64>,
+    /// CSV: what the pages are.
+    pub kind: PageKind,
+    /// CSV: page numbers are names, numbered in the order of their appearance.
+    pub dense: bool,
 }
 
 impl Default for ImportOptions {
@@ -96,6 +122,11 @@ impl Default for ImportOptions {
             fetches: true,
             tick: 1_000,
             maps: None,
+            columns: None,
+            page_size: 4096,
+            time_unit_ns: None,
+            kind: PageKind::Anon,
+            dense: false,
         }
     }
 }
@@ -163,12 +194,14 @@ pub fn import(
     let mut pass = match format {
         ImportFormat::Lackey => lackey::read(lines, options)?,
         ImportFormat::Pages => pages::read(lines, options)?,
+        ImportFormat::Csv => csv::read(lines, options)?,
     };
     if pass.table.processes.is_empty() {
         pass.table.processes.push(Process { pid: 0, name: options.name.clone() });
         pass.touched.push(Touched::default());
     }
     let mut layout = Layout::default();
+    layout.kind = (format == ImportFormat::Csv).then_some(options.kind);
     for (i, touched) in pass.touched.iter().enumerate() {
         layout.add(i as u16, &pass.table.processes[i].name, touched, maps.as_ref());
     }
@@ -187,19 +220,19 @@ pub fn import(
         assumptions: pass.table.assumptions.clone(),
     };
     let writer = TraceWriter::new(out, pass.table, options.level)?;
-    second_pass(pass.spool.finish()?, writer, &mut summary)?;
+    second_pass(pass.spool.finish(), writer, &mut summary)?;
     Ok(summary)
 }
 
 /// Writes the spooled records, cut at the borders of regions.
 fn second_pass<W: Write>(
-    mut spool: SpoolReader,
+    spool: SpoolReader,
     mut writer: TraceWriter<W>,
     summary: &mut ImportSummary,
 ) -> Result<(), TraceError> {
     let regions = writer.table().regions.clone();
     let mut last = 0;
-    while let Some(Spooled { process, write, mut vpn, mut count, mut ticks }) = spool.next()? {
+    for Spooled { process, write, mut vpn, mut count, mut ticks } in spool {
         while count > 0 {
             let has = |i: usize| {
                 regions.get(i).is_some_and(|r| {

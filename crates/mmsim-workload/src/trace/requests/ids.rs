@@ -9,7 +9,7 @@ const SMALL: u64 = 1 << 25;
 
 /// The numbers given so far.
 #[derive(Default)]
-pub(super) struct Ids {
+pub(in crate::trace) struct Ids {
     /// Number plus one, by name; 0: none yet.
     small: Vec<u32>,
     /// Name, and number plus one; a power of two of them, at most half in use.
@@ -20,13 +20,13 @@ pub(super) struct Ids {
 
 impl Ids {
     /// How many names there are.
-    pub(super) fn count(&self) -> u32 {
+    pub(in crate::trace) fn count(&self) -> u32 {
         self.count
     }
 
     /// The number of a name; a new name gets the next one.
     #[inline]
-    pub(super) fn number(&mut self, id: u64) -> u32 {
+    pub(in crate::trace) fn number(&mut self, id: u64) -> u32 {
         let place = if id < SMALL {
             let i = id as usize;
             if i >= self.small.len() {

@@ -37,7 +37,7 @@ use std::sync::Arc;
 pub use self::convert::import_requests;
 pub use self::workload::RequestWorkload;
 
-use self::ids::Ids;
+pub(super) use self::ids::Ids;
 use super::error::TraceError;
 use super::import::decompressed;
 use super::source::read_up_to;
