@@ -81,7 +81,10 @@ pub(super) fn tasks(
 fn threads(r: &Reader<'_>, work: &WorkloadSpec) -> Result<u32, Error> {
     let threads = r.count_u32("threads")?;
     let most = match work {
-        WorkloadSpec::Phased(_) | WorkloadSpec::Replay(_) | WorkloadSpec::Script(_) => 1,
+        WorkloadSpec::Phased(_)
+        | WorkloadSpec::Replay(_)
+        | WorkloadSpec::Script(_)
+        | WorkloadSpec::Requests(_) => 1,
         // Each thread has a part of the region.
         WorkloadSpec::Sequential(s) | WorkloadSpec::Cyclic(s) => s.pages,
         _ => u32::MAX,

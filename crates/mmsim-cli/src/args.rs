@@ -32,6 +32,7 @@ pub(crate) enum Verb {
     Run(RunArgs),
     List(ListArgs),
     Trace(TraceArgs),
+    BenchTrace(BenchTraceArgs),
     Validate(ValidateArgs),
     Completions(CompletionsArgs),
 }
@@ -216,8 +217,11 @@ pub(crate) struct TraceArgs {
 pub(crate) enum TraceVerb {
     /// Convert a trace of another format to the project's own
     #[command(after_help = "\
-Example:
-  mmsim trace import --from lackey run.log --maps run.maps -o run.mmt")]
+Examples:
+  mmsim trace import --from lackey run.log --maps run.maps -o run.mmt
+  mmsim trace import --from csv io.csv --columns time=ts,offset=off,size=len,op=rw \\
+      --time-unit us -o io.mmt
+  mmsim trace import --from oracle-general w01.oracleGeneral.bin -o w01.mmt")]
     Import(TraceImportArgs),
     /// Say what a trace holds
     #[command(after_help = "\
@@ -233,7 +237,7 @@ Example:
 
 #[derive(Args, Debug)]
 pub(crate) struct TraceImportArgs {
-    /// The format of the input
+    /// The format of the input: lackey, pages, csv, raw-u32, raw-u64 or oracle-general
     #[arg(long, value_name = "FORMAT")]
     pub from: String,
     /// The trace to convert
@@ -257,6 +261,25 @@ pub(crate) struct TraceImportArgs {
     /// lackey: leave out the fetching of instructions
     #[arg(long)]
     pub no_fetches: bool,
+    /// csv, raw-u32, raw-u64: page numbers are only names; neighbours need not lie together
+    #[arg(long)]
+    pub dense: bool,
+    /// csv: what the columns are, as in `page=lbn,op=rw`; roles are page, address, offset, op,
+    /// size, count, pid and time; `#3` is the third column [default: columns named so]
+    #[arg(long, value_name = "ROLE=NAME,..")]
+    pub columns: Option<String>,
+    /// csv: bytes of a page, for addresses, offsets and sizes [default: 4096]
+    #[arg(long, value_name = "BYTES")]
+    pub page_size: Option<u64>,
+    /// csv: unit of the times: ns, us, ms, s, or none to leave them out
+    #[arg(long, value_name = "UNIT")]
+    pub time_unit: Option<String>,
+    /// csv: what the pages are: anon, or file (mapped shared) [default: anon]
+    #[arg(long, value_name = "KIND")]
+    pub pages_are: Option<String>,
+    /// Level of compression, 1 to 19; 0 stores [default: 9]
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(i32).range(0..=19))]
+    pub level: Option<i32>,
 }
 
 #[derive(Args, Debug)]
@@ -276,6 +299,45 @@ pub(crate) struct TraceHeadArgs {
     /// How many records
     #[arg(short = 'n', value_name = "N", default_value_t = 10)]
     pub count: u64,
+}
+
+/// Replay a trace against a number of frames and print misses, counters and speed
+#[derive(Args, Debug)]
+#[command(after_help = "\
+Examples:
+  mmsim bench-trace zipf0.9.u32 --frames 100000
+  mmsim bench-trace w01.oracleGeneral.bin --frames 500000 --reclaim random --format json")]
+pub(crate) struct BenchTraceArgs {
+    /// The trace
+    #[arg(value_name = "FILE")]
+    pub file: PathBuf,
+    /// Its format: raw-u32, raw-u64, oracle-general or mmt [default: what its name tells]
+    #[arg(long, value_name = "FORMAT")]
+    pub from: Option<String>,
+    /// Frames of the machine: pages, their page tables and free reserves
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(64..))]
+    pub frames: u32,
+    /// Preset of the reclaim policy
+    #[arg(long, value_name = "PRESET", default_value = "classic-v6.12")]
+    pub reclaim: String,
+    /// Preset of the swap device; the default one works on the caller's CPU
+    #[arg(long, value_name = "DEVICE", default_value = "ramdisk")]
+    pub swap: String,
+    /// Writes per 1000 accesses besides the first one to each page, which always writes
+    #[arg(long, value_name = "PERMILLE", default_value_t = 0,
+          value_parser = clap::value_parser!(u32).range(0..=1000))]
+    pub write: u32,
+    /// raw-u32, raw-u64: page numbers are only names; neighbours need not lie together
+    #[arg(long)]
+    pub dense: bool,
+    /// The seed
+    #[arg(long, value_name = "N", default_value_t = 1)]
+    pub seed: u64,
+    /// Override a key of the scenario behind it, as in `machine.vm.swappiness=100`
+    #[arg(long = "set", value_name = "KEY=VALUE", value_parser = key_value)]
+    pub sets: Vec<(String, String)>,
+    #[command(flatten)]
+    pub output: OutputArgs,
 }
 
 /// Replay recorded kernel experiments and print recorded beside simulated counters

@@ -10,11 +10,12 @@ use mmsim::base::event::Observer;
 use mmsim::base::id::ThreadId;
 use mmsim::base::time::{SimDuration, SimTime};
 use mmsim::base::vmstat::{VmEvent, VmStat};
+use mmsim::bench::{BenchSettings, BenchTrace};
 use mmsim::build::{Catalogue, about_preset};
 use mmsim::machine::result::RunResult;
 use mmsim::machine::{Machine, SampleFn, SnapshotFn, Watch};
-use mmsim::report::RunMeta;
 use mmsim::report::validation::Validation;
+use mmsim::report::{RunMeta, RunReport};
 use mmsim::run::CHECK_EVERY;
 use mmsim::scenario::policy::PolicyCatalogue;
 use mmsim::setup::{Setup, SetupRequest};
@@ -157,6 +158,22 @@ pub(crate) fn execute(
     Ok(results)
 }
 
+/// Reads a trace for a benchmark and resolves its run.
+pub(crate) fn bench_plan(settings: &BenchSettings<'_>) -> Result<(RunSpec, BenchTrace), Failure> {
+    mmsim::bench::plan(settings).map_err(input)
+}
+
+/// Makes the run of a benchmark.
+pub(crate) fn bench_run(spec: RunSpec) -> Result<RunReport, Failure> {
+    let results = mmsim::run::run_all(&[spec], Some(1), |_, _| Watch::default());
+    let results = results.map_err(|e| match e {
+        RunError::Input(e) => input(e),
+        RunError::Invariant { .. } => Failure::Check(e.to_string()),
+    })?;
+    let (meta, result) = &results[0];
+    Ok(RunReport::from_result(meta.clone(), result))
+}
+
 /// One thing of a list.
 #[derive(Clone, PartialEq, Eq, Debug, serde::Serialize)]
 pub(crate) struct Entry {
@@ -281,6 +298,12 @@ pub(crate) fn trace_import(
         window: args.window,
         refresh: args.refresh,
         fetches: args.no_fetches.then_some(false),
+        dense: args.dense,
+        columns: args.columns.as_deref(),
+        page_size: args.page_size,
+        time_unit: args.time_unit.as_deref(),
+        kind: args.pages_are.as_deref(),
+        level: args.level,
     };
     mmsim::traces::import(&args.from, &args.input, &settings, out).map_err(input)
 }

@@ -3,6 +3,7 @@
 
 mod args;
 mod backend;
+mod bench;
 mod completions;
 mod emit;
 mod exit;
@@ -31,6 +32,7 @@ fn main() -> ExitCode {
         Verb::Run(args) => run::run(&args),
         Verb::List(args) => list::list(&args),
         Verb::Trace(args) => trace::trace(&args),
+        Verb::BenchTrace(args) => bench::bench_trace(&args),
         Verb::Validate(args) => validate::validate(&args),
         Verb::Completions(args) => completions::completions(&args),
     })
