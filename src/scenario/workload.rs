@@ -4,9 +4,11 @@
 //! `mmsim-workload`, and `build` joins the two.
 
 use std::path::PathBuf;
+use std::sync::Arc;
 
 use mmsim_core::base::time::SimDuration;
 use mmsim_core::workload::Advice;
+use mmsim_workload::masim::{MasimConfig, MasimOptions};
 
 /// One task: so many processes with so many threads, all doing the same work.
 #[derive(Clone, PartialEq, Debug)]
@@ -44,6 +46,8 @@ pub enum WorkloadSpec {
     Replay(Replay),
     /// `script`.
     Script(Script),
+    /// `masim`.
+    Masim(Masim),
 }
 
 impl WorkloadSpec {
@@ -58,6 +62,7 @@ impl WorkloadSpec {
             WorkloadSpec::Phased(_) => "phased",
             WorkloadSpec::Replay(_) => "replay",
             WorkloadSpec::Script(_) => "script",
+            WorkloadSpec::Masim(_) => "masim",
         }
     }
 }
@@ -201,6 +206,15 @@ pub enum Script {
     Commands(Vec<String>),
 }
 
+/// `masim`.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Masim {
+    /// What its configuration file says.
+    pub config: Arc<MasimConfig>,
+    /// The options of its command line.
+    pub options: MasimOptions,
+}
+
 /// `phased`.
 #[derive(Clone, PartialEq, Debug)]
 pub struct Phased {
@@ -323,4 +337,5 @@ pub const ABOUT: &[(&str, &str)] = &[
     ("phased", "a little language: allocate, touch, free, sleep, repeat; hot and cold regions"),
     ("replay", "the page accesses of a real program, recorded in a trace"),
     ("script", "commands in the notation of the recorded reference experiments"),
+    ("masim", "a configuration file of masim: regions, phases by the clock, patterns by weight"),
 ];
