@@ -110,6 +110,36 @@ fn names_on_the_command_line() {
     assert_eq!(said.stdout, "");
 }
 
+/// A masim file is read with the scenario that names it, before anything runs.
+#[test]
+fn masim_files() {
+    let f = Folder::new();
+    let from = GOOD.find("workload").expect("the task");
+    let task = "workload = \"masim\"\nconfig = \"w.cfg\"\n";
+    f.write("x.toml", format!("{}{task}", &GOOD[..from]));
+    golden("masim-missing", &f.mmsim(&["run", "x.toml"]));
+    let good = "a, 8192\nb, 4096\n\nfirst\n1\na, 0, 4096, 1\n";
+    let cases = [
+        ("masim-size-with-unit", "8192", "8KiB"),
+        ("masim-time-with-unit", "\n1\n", "\n1ms\n"),
+        ("masim-no-such-region", "\na, 0", "\nA, 0"),
+        ("masim-two-empty-lines", "\n\n", "\n\n\n"),
+        ("masim-no-last-newline", "4096, 1\n", "4096, 1"),
+        ("masim-three-fields", ", 4096, 1", ", 4096"),
+        ("masim-no-pattern", "a, 0, 4096, 1\n", ""),
+    ];
+    for (name, from, to) in cases {
+        assert!(good.contains(from), "{from} is not in the file");
+        f.write("w.cfg", good.replacen(from, to, 1));
+        let said = f.mmsim(&["run", "x.toml", "-o", "report"]);
+        golden(name, &said);
+        assert_eq!(said.code, Some(2), "{name}");
+        assert!(!f.names().contains(&"report".to_string()), "{name}");
+    }
+    f.write("w.cfg", good);
+    assert_eq!(f.mmsim(&["run", "x.toml", "--check"]).code, Some(0));
+}
+
 fn replay(trace: &str) -> String {
     let from = GOOD.find("workload").expect("the task");
     format!("{}workload = \"replay\"\ntrace = \"{trace}\"\n", &GOOD[..from])
