@@ -5,6 +5,7 @@
 
 pub mod build;
 pub mod error;
+pub mod files;
 pub mod report;
 pub mod run;
 pub mod scenario;

@@ -3,14 +3,17 @@
 
 mod args;
 mod backend;
+mod compare;
 mod completions;
 mod exit;
 mod list;
+mod man;
 mod output;
 mod progress;
 mod run;
 #[cfg(test)]
 mod samples;
+mod schema;
 mod table;
 mod timing;
 mod trace;
@@ -30,6 +33,9 @@ fn main() -> ExitCode {
         Verb::List(args) => list::list(&args),
         Verb::Trace(args) => trace::trace(&args),
         Verb::Validate(args) => validate::validate(&args),
+        Verb::Compare(args) => compare::compare(&args),
+        Verb::Schema(args) => schema::schema(&args),
         Verb::Completions(args) => completions::completions(&args),
+        Verb::Man(args) => man::man(&args),
     })
 }

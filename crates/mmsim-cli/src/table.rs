@@ -54,7 +54,7 @@ pub(crate) fn left_aligned(rows: impl IntoIterator<Item = Vec<String>>) -> Strin
 }
 
 /// Breaks text between words; lines after the first are indented.
-fn wrap(text: &str, indent: usize) -> String {
+pub(crate) fn wrap(text: &str, indent: usize) -> String {
     let mut out = String::new();
     let mut column = 0;
     for word in text.split_whitespace() {
