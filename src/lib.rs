@@ -6,6 +6,7 @@
 pub mod bench;
 pub mod build;
 pub mod error;
+pub mod files;
 pub mod report;
 pub mod run;
 pub mod scenario;

@@ -24,6 +24,7 @@ use rayon::prelude::*;
 use crate::build::Policy;
 use crate::error::Error;
 use crate::report::validation::{NotModelled, PointRow, Validation};
+use crate::scenario::nearest;
 use point::{Experiment, Point};
 
 /// Counters that were recorded; one that is absent from a phase did not change.
@@ -98,19 +99,13 @@ pub fn validate(
         .collect();
     for wanted in &what.points {
         if !selected.iter().any(|(_, p)| p.id == *wanted) {
-            return Err(Error::plain(format!(
-                "{}: no point \"{wanted}\"{}",
-                dir.display(),
-                nearest(wanted, experiments.iter().flat_map(|e| &e.points).map(|p| p.id.as_str()))
-            )));
+            let known = experiments.iter().flat_map(|e| &e.points).map(|p| p.id.as_str());
+            return Err(none(dir, "point", wanted, known.collect()));
         }
     }
-    if let (Some(x), true) = (&what.experiment, selected.is_empty()) {
-        return Err(Error::plain(format!(
-            "{}: no experiment \"{x}\"{}",
-            dir.display(),
-            nearest(x, experiments.iter().map(|e| e.experiment.as_str()))
-        )));
+    if let (Some(wanted), true) = (&what.experiment, selected.is_empty()) {
+        let known = experiments.iter().map(|e| e.experiment.as_str());
+        return Err(none(dir, "experiment", wanted, known.collect()));
     }
     let total: usize = selected.iter().map(|(_, p)| p.repetitions).sum();
     let ended = std::sync::atomic::AtomicUsize::new(0);
@@ -121,7 +116,7 @@ pub fn validate(
         rows
     };
     let pool = rayon::ThreadPoolBuilder::new()
-        .num_threads(what.jobs.unwrap_or(0))
+        .num_threads(what.jobs.map_or(0, |n| n.min(selected.len()).max(1)))
         .build()
         .map_err(|e| Error::plain(e.to_string()))?;
     let results: Vec<Result<Vec<PointRow>, NotModelled>> =
@@ -136,9 +131,11 @@ pub fn validate(
     Ok(Validation::new(rows, not_modelled))
 }
 
-fn nearest<'a>(wanted: &str, known: impl Iterator<Item = &'a str>) -> String {
-    let best = known.min_by_key(|k| strsim::damerau_levenshtein(wanted, k));
-    best.map_or_else(String::new, |k| format!(", did you mean \"{k}\"?"))
+/// The folder has nothing of that name.
+fn none(dir: &Path, what: &str, wanted: &str, known: Vec<&str>) -> Error {
+    let near = nearest(wanted, &known).map_or(String::new(), |n| format!(", did you mean `{n}`?"));
+    let title = format!("{}: there is no {what} `{wanted}`{near}", dir.display());
+    Error::plain(title).help(format!("known: {}", known.join(", ")))
 }
 
 /// Replays all repetitions of a point; a row per phase after `start` and counter.

@@ -5,7 +5,8 @@ use std::path::Path;
 
 use serde::Deserialize;
 
-use crate::error::Error;
+use crate::error::{Error, ErrorKind};
+use crate::files;
 
 /// A number that was equal in all repetitions, or its mean, smallest and largest.
 #[derive(Clone, Copy, PartialEq, Debug, Deserialize)]
@@ -125,26 +126,36 @@ pub struct Experiment {
 
 /// Reads every `*.json` of a folder, in order of name.
 pub fn read_folder(dir: &Path) -> Result<Vec<Experiment>, Error> {
-    let shown = dir.display();
-    let fail = |what: &dyn std::fmt::Display| Error::plain(format!("{shown}: {what}"));
-    let mut files = Vec::new();
-    for entry in std::fs::read_dir(dir).map_err(|e| fail(&e))? {
-        let path = entry.map_err(|e| fail(&e))?.path();
+    let fail = |what: &str| {
+        let title = format!("cannot read the folder `{}`: {what}", dir.display());
+        Error::new(ErrorKind::File, title)
+            .help("name a folder of recorded experiments, such as `reference`")
+    };
+    let failed = |e: std::io::Error| match e.kind() {
+        std::io::ErrorKind::NotFound => fail("there is no such folder"),
+        std::io::ErrorKind::NotADirectory => fail("it is a file"),
+        _ => fail(&e.to_string()),
+    };
+    let mut found = Vec::new();
+    for entry in std::fs::read_dir(dir).map_err(failed)? {
+        let path = entry.map_err(failed)?.path();
         if path.extension().is_some_and(|e| e == "json") {
-            files.push(path);
+            found.push(path);
         }
     }
-    files.sort();
-    if files.is_empty() {
-        return Err(fail(&"no *.json file here; give a folder of recorded experiments"));
+    found.sort();
+    if found.is_empty() {
+        return Err(fail("no file in it ends in .json"));
     }
-    files
+    found
         .iter()
         .map(|path| {
-            let text = std::fs::read_to_string(path)
-                .map_err(|e| Error::plain(format!("{}: {e}", path.display())))?;
-            serde_json::from_str(&text)
-                .map_err(|e| Error::plain(format!("{}: {e}", path.display())))
+            let text = files::read_text(path, "a recorded experiment")?;
+            let name = path.display().to_string();
+            serde_json::from_str(&text).map_err(|e| {
+                files::bad_json(&e, &text, &name, "recorded experiment")
+                    .help("reference/README.md lays the form down")
+            })
         })
         .collect()
 }
