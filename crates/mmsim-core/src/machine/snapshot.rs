@@ -57,8 +57,9 @@ impl PageCounts {
             FrameKind::Slab => self.slab += 1,
             FrameKind::Anon | FrameKind::File => {
                 self.writeback += u64::from(has(flag::WRITEBACK));
+                self.swapcached += u64::from(has(flag::SWAPCACHE));
                 if has(flag::ORPHAN) {
-                    // Its owner is gone: only the device still knows it.
+                    // Its owner is gone: only the device and its slot still know it.
                     return;
                 }
                 let file = kind == FrameKind::File;
@@ -72,7 +73,6 @@ impl PageCounts {
                 self.anon_mapped += u64::from(mapped && !file);
                 self.file_mapped += u64::from(mapped && file);
                 self.dirty += u64::from(file && has(flag::DIRTY));
-                self.swapcached += u64::from(has(flag::SWAPCACHE));
                 self.mlocked += u64::from(has(flag::MLOCKED));
             }
             FrameKind::Free | FrameKind::Pcp | FrameKind::Kernel | FrameKind::Fresh => {}
