@@ -181,14 +181,14 @@ pub(crate) struct ListArgs {
     /// With `knobs`: their values in this preset
     #[arg(long, value_name = "PRESET")]
     pub preset: Option<String>,
-    #[command(flatten)]
-    pub machine: MachineArgs,
     /// Form of the list
     #[arg(long, value_name = "FORMAT", value_enum, default_value_t = ListFormat::Table)]
     pub format: ListFormat,
     /// Write the list to FILE, whole or not at all, instead of to stdout
     #[arg(short, long, value_name = "FILE")]
     pub output: Option<PathBuf>,
+    #[command(flatten)]
+    pub machine: MachineArgs,
 }
 
 /// The machine whose zones are listed.
