@@ -17,7 +17,9 @@ use mmsim_workload::generators::{
 use mmsim_workload::masim::MasimConfig;
 use mmsim_workload::sampler::RankMap;
 use mmsim_workload::script::Script;
-use mmsim_workload::trace::{ReplayMode, ReplayOptions, Think, Trace, TraceWorkload};
+use mmsim_workload::trace::{
+    ReplayMode, ReplayOptions, RequestWorkload, Think, Trace, TraceWorkload,
+};
 
 use crate::error::{Error, ErrorKind};
 use crate::scenario::workload::{self as spec, Extent, Part, RegionKind, TaskSpec, WorkloadSpec};
@@ -48,6 +50,7 @@ pub(crate) fn threads(task: &TaskSpec, seed: u64, index: usize) -> Result<Thread
         }
         WorkloadSpec::Replay(w) => replay(task, w, index),
         WorkloadSpec::Script(w) => script(task, w),
+        WorkloadSpec::Requests(w) => requests(task, w),
         WorkloadSpec::Masim(w) => {
             Ok(vec![Box::new(MasimConfig::clone(&w.config).workload(w.options))])
         }
@@ -225,6 +228,12 @@ fn replay(task: &TaskSpec, w: &spec::Replay, index: usize) -> Result<Threads, Er
     Ok(vec![Box::new(workload)])
 }
 
+fn requests(task: &TaskSpec, w: &spec::Requests) -> Result<Threads, Error> {
+    let workload = RequestWorkload::new(w.trace.clone(), w.write_permille)
+        .map_err(|e| error(task, ErrorKind::File, e.to_string()))?;
+    Ok(vec![Box::new(workload)])
+}
+
 fn script(task: &TaskSpec, w: &spec::Script) -> Result<Threads, Error> {
     let lines = match w {
         spec::Script::Commands(c) => c.clone(),
@@ -348,7 +357,7 @@ mod tests {
             }
             WorkloadSpec::Phased(w) => accesses(&w.regions, &w.steps),
             WorkloadSpec::Replay(_) => panic!("what a trace holds is tested with the traces"),
-            WorkloadSpec::Script(_) => panic!("none is shipped"),
+            WorkloadSpec::Script(_) | WorkloadSpec::Requests(_) => panic!("none is shipped"),
             WorkloadSpec::Masim(_) => panic!("it ends by the clock"),
         }
     }

@@ -30,6 +30,7 @@ use mmsim_core::machine::config::MachineConfig;
 
 pub use machine::zones_of;
 pub use policy::{Knob, KnobError, KnobInfo, KnobValue, PolicyCatalogue, PolicySpec};
+pub(crate) use units::pages;
 pub use units::{PAGE_SIZE, show_pages};
 pub use workload::{TaskSpec, WorkloadSpec};
 

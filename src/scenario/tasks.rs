@@ -86,6 +86,7 @@ fn threads(r: &Reader<'_>, work: &WorkloadSpec) -> Result<u32, Error> {
         WorkloadSpec::Phased(_)
         | WorkloadSpec::Replay(_)
         | WorkloadSpec::Script(_)
+        | WorkloadSpec::Requests(_)
         | WorkloadSpec::Masim(_) => 1,
         // Each thread has a part of the region.
         WorkloadSpec::Sequential(s) | WorkloadSpec::Cyclic(s) => s.pages,

@@ -9,6 +9,7 @@ use std::sync::Arc;
 use mmsim_core::base::time::SimDuration;
 use mmsim_core::workload::Advice;
 use mmsim_workload::masim::{MasimConfig, MasimOptions};
+use mmsim_workload::trace;
 
 /// One task: so many processes with so many threads, all doing the same work.
 #[derive(Clone, PartialEq, Debug)]
@@ -46,6 +47,8 @@ pub enum WorkloadSpec {
     Replay(Replay),
     /// `script`.
     Script(Script),
+    /// Requests of a cache simulator's trace; no scenario file can name them.
+    Requests(Requests),
     /// `masim`.
     Masim(Masim),
 }
@@ -62,6 +65,7 @@ impl WorkloadSpec {
             WorkloadSpec::Phased(_) => "phased",
             WorkloadSpec::Replay(_) => "replay",
             WorkloadSpec::Script(_) => "script",
+            WorkloadSpec::Requests(_) => "requests",
             WorkloadSpec::Masim(_) => "masim",
         }
     }
@@ -184,6 +188,15 @@ pub struct Replay {
     pub think_permille: u32,
     /// At which times.
     pub mode: ReplayMode,
+}
+
+/// A sequence of requests, see [`trace::Requests`].
+#[derive(Clone, PartialEq, Debug)]
+pub struct Requests {
+    /// The requests.
+    pub trace: Arc<trace::Requests>,
+    /// Writes per 1000 accesses besides the first one to each page, which always writes.
+    pub write_permille: u32,
 }
 
 /// When the accesses of a trace happen.

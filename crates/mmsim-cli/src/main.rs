@@ -3,7 +3,9 @@
 
 mod args;
 mod backend;
+mod bench;
 mod completions;
+mod emit;
 mod exit;
 mod list;
 mod output;
@@ -15,6 +17,7 @@ mod table;
 mod timing;
 mod trace;
 mod validate;
+mod zoneinfo;
 
 use std::process::ExitCode;
 
@@ -29,6 +32,7 @@ fn main() -> ExitCode {
         Verb::Run(args) => run::run(&args),
         Verb::List(args) => list::list(&args),
         Verb::Trace(args) => trace::trace(&args),
+        Verb::BenchTrace(args) => bench::bench_trace(&args),
         Verb::Validate(args) => validate::validate(&args),
         Verb::Completions(args) => completions::completions(&args),
     })

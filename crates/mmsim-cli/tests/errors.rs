@@ -235,6 +235,41 @@ fn results_that_cannot_be_written() {
     }
 }
 
+#[test]
+fn files_of_the_kernel_that_cannot_be() {
+    let f = Folder::new();
+    f.write("x.toml", GOOD);
+    for (name, emit, dir) in [
+        ("emit-of-no-kind", "vmstat,meminfo", "files"),
+        ("emit-into-a-file", "vmstat", "x.toml"),
+        ("no-folder-for-emit", "vmstat", "no/such"),
+    ] {
+        let said = f.mmsim(&["run", "x.toml", "--emit", emit, "--emit-dir", dir]);
+        golden(name, &said);
+        assert_eq!((said.code, said.stdout.as_str()), (Some(2), ""), "{name}");
+        assert_eq!(f.names(), ["x.toml"]);
+    }
+    let said = f.mmsim(&["run", "x.toml", "--emit", "vmstat"]);
+    golden("emit-to-nowhere", &said);
+}
+
+#[test]
+fn machines_that_cannot_be() {
+    let f = Folder::new();
+    for (name, args) in [
+        ("zoneinfo-of-nothing", &["zoneinfo"][..]),
+        ("zoneinfo-of-no-size", &["zoneinfo", "--memory", "16"]),
+        ("zoneinfo-of-no-zone", &["zoneinfo", "--zones", "High=5"]),
+        ("zoneinfo-of-no-sysctl", &["zoneinfo", "--memory", "1GiB", "--vm", "swapiness=1"]),
+        ("memory-of-presets", &["presets", "--memory", "1GiB"]),
+        ("text-of-presets", &["presets", "--format", "text"]),
+    ] {
+        let said = f.mmsim(&[&["list"], args].concat());
+        golden(name, &said);
+        assert_eq!((said.code, said.stdout.as_str()), (Some(2), ""), "{name}");
+    }
+}
+
 /// An interrupted command leaves what was there before, and no file of its own.
 #[cfg(unix)]
 #[test]

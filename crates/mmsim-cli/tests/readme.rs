@@ -1,4 +1,4 @@
-//! The README shows what the commands print. A block after `<!-- checked -->` begins with a
+//! README.md and docs/observing.md show what the commands print. A block after `<!-- checked -->` begins with a
 //! command line; the rest is its standard output, word by word.
 //!
 //! `MMSIM_BLESS=1 cargo test -p mmsim-cli --test readme` rewrites the blocks.
@@ -15,7 +15,7 @@ fn root() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../..")
 }
 
-/// Standard output of a command line of the README.
+/// Standard output of a command line.
 fn output_of(command: &str) -> String {
     let arguments = PROGRAMS.iter().find_map(|p| command.strip_prefix(p));
     let arguments = arguments.unwrap_or_else(|| panic!("not a command of mmsim: {command}"));
@@ -31,8 +31,13 @@ fn output_of(command: &str) -> String {
 
 #[test]
 fn blocks_are_what_the_commands_print() {
-    let path = root().join("README.md");
-    let readme = std::fs::read_to_string(&path).expect("README.md");
+    check("README.md", 2);
+    check("docs/observing.md", 1);
+}
+
+fn check(file: &str, at_least: usize) {
+    let path = root().join(file);
+    let readme = std::fs::read_to_string(&path).unwrap_or_else(|e| panic!("{file}: {e}"));
     let mut pieces = readme.split(BEGIN);
     let mut new = pieces.next().expect("a split has a first piece").to_string();
     let mut checked = 0;
@@ -49,8 +54,8 @@ fn blocks_are_what_the_commands_print() {
         new += &format!("{BEGIN}{command}\n{printed}{END}{after}");
         checked += 1;
     }
-    assert!(checked >= 2, "only {checked} checked blocks");
+    assert!(checked >= at_least, "{file}: only {checked} checked blocks");
     if new != readme {
-        std::fs::write(&path, new).expect("rewriting the README");
+        std::fs::write(&path, new).expect("rewriting it");
     }
 }
