@@ -6,6 +6,8 @@
 use std::path::PathBuf;
 
 use mmsim_core::base::time::SimDuration;
+use mmsim_core::phys::gfp::GfpFlags;
+use mmsim_core::phys::migratetype::Migratetype;
 use mmsim_core::workload::Advice;
 
 /// One task: so many processes with so many threads, all doing the same work.
@@ -44,6 +46,8 @@ pub enum WorkloadSpec {
     Replay(Replay),
     /// `script`.
     Script(Script),
+    /// `kernel-alloc`.
+    KernelAlloc(KernelAlloc),
 }
 
 impl WorkloadSpec {
@@ -58,6 +62,7 @@ impl WorkloadSpec {
             WorkloadSpec::Phased(_) => "phased",
             WorkloadSpec::Replay(_) => "replay",
             WorkloadSpec::Script(_) => "script",
+            WorkloadSpec::KernelAlloc(_) => "kernel-alloc",
         }
     }
 }
@@ -125,6 +130,25 @@ pub struct Scan {
     pub write: bool,
     /// What is accessed.
     pub region: RegionKind,
+}
+
+/// `kernel-alloc`.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct KernelAlloc {
+    /// log2 of the pages of a block.
+    pub order: u8,
+    /// Which lists it is taken from first.
+    pub migratetype: Migratetype,
+    /// How far the allocator may go.
+    pub flags: GfpFlags,
+    /// Attempts of all threads together.
+    pub attempts: u64,
+    /// Blocks that a thread holds at most; `None`: all.
+    pub hold: Option<u64>,
+    /// Of the blocks held at the end, so many of 1000 are freed.
+    pub free_permille: u32,
+    /// Sleep between two attempts.
+    pub interval: SimDuration,
 }
 
 /// How ebizzy chooses a chunk.

@@ -103,6 +103,10 @@ vm_events! {
     SimExtfragSevere => "sim_extfrag_severe",
     /// Requests served from another migratetype whose pageblock has the request's type now.
     SimExtfragOwnership => "sim_extfrag_ownership",
+    /// Blocks that workloads asked for on behalf of the kernel.
+    SimKernelAlloc => "sim_kernel_alloc",
+    /// Of these, those that could not be had.
+    SimKernelAllocFail => "sim_kernel_alloc_fail",
     /// Accesses that a workload made, hits included.
     SimAccesses => "sim_accesses",
 }

@@ -77,8 +77,9 @@ impl Machine {
         NodeId((self.mem.cpu.0 as usize * nodes / self.cpus.len()) as u8)
     }
 
+    /// A block for whatever request.
     #[inline]
-    fn alloc(&mut self, tid: ThreadId, req: &AllocRequest) -> Got {
+    pub(super) fn alloc(&mut self, tid: ThreadId, req: &AllocRequest) -> Got {
         let node = self.home_node();
         if let Some(p) = self.mem.try_alloc(node, req, Some(Mark::Low)) {
             self.threads[tid].no_progress = 0;
@@ -94,11 +95,6 @@ impl Machine {
         if let Some((node, kind)) = self.mem.boosted.take() {
             self.wake_kswapd(node, 0, kind);
         }
-    }
-
-    /// A block for a request that may fail.
-    pub(super) fn alloc_block(&mut self, tid: ThreadId, req: &AllocRequest) -> Got {
-        self.alloc(tid, req)
     }
 
     #[cold]
@@ -515,7 +511,10 @@ impl Machine {
             processes,
             free: mem.zones.nr_free(),
             cache: mem.files.nr_cached,
-            kernel: mem.nr_page_tables + mem.nr_slab.len() as u64 + mem.nr_zram.len() as u64,
+            kernel: mem.nr_page_tables
+                + mem.nr_slab.len() as u64
+                + mem.nr_zram.len() as u64
+                + mem.nr_kernel_other,
             swap_free: mem.swap.as_ref().map_or(0, |s| s.nr_free().into()),
             swap_total: mem.swap.as_ref().map_or(0, |s| s.total().into()),
         }

@@ -114,6 +114,8 @@ pub struct Memory {
     pub nr_slab: Vec<Pfn>,
     /// Frames that zram's store takes.
     pub nr_zram: Vec<Pfn>,
+    /// Frames that workloads hold on behalf of the kernel.
+    pub nr_kernel_other: u64,
     /// Pages whose contents zram holds.
     pub zram_stored: u64,
     /// Frames whose owner went while a device works on them, per zone: free when that ends.
@@ -169,6 +171,7 @@ impl Memory {
             nr_page_tables: 0,
             nr_slab: Vec::new(),
             nr_zram: Vec::new(),
+            nr_kernel_other: 0,
             zram_stored: 0,
             settled: (0, 0),
             evictions: 0,

@@ -79,6 +79,7 @@ impl Pcp {
     pub fn take(&mut self, index: usize, order: u8) -> Option<u32> {
         let p = self.lists[index].pop_back()?;
         self.count -= 1 << order;
+        self.free_count >>= 1;
         Some(p)
     }
 

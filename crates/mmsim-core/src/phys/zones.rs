@@ -736,6 +736,7 @@ fn pcp_sizes(z: &Zone, config: &MachineConfig) -> (u32, u32) {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::phys::lists::Lists;
 
     /// Worked by hand: default factors, one lowmem zone.
     #[test]
@@ -837,5 +838,133 @@ mod tests {
         assert!(dma.watermark_ok(Mark::Low, ZoneKind::Movable));
         dma.free = 19;
         assert!(dma.watermark_ok(Mark::Low, ZoneKind::Dma));
+    }
+
+    const NONE: AllocFlags =
+        AllocFlags { nofragment: false, min_reserve: false, non_block: false, highatomic: false };
+
+    /// Worked by hand, in the same zone: a block of order 2 besides 1297 pages; and requests
+    /// that cannot wait may go down to a min of 1024 - 512 - 128.
+    #[test]
+    fn orders_and_reserves_as_worked_by_hand() {
+        let normal = ZoneKind::Normal;
+        let mut zones = zones_of(&[(normal, 262_144)]);
+        let z = &mut zones[ZoneId(0)];
+        z.free = 1300;
+        assert!(!z.allows(2, Mark::Low, normal, NONE), "no block at all");
+        let (mut frames, mut lists) = (Frames::new(1 << 18, false), Lists::new(1 << 18));
+        z.populate(&mut Columns::new(&mut frames, &mut lists));
+        z.free = 1290;
+        assert!(z.allows(2, Mark::Low, normal, NONE), "1287 > 1286");
+        z.free = 1289;
+        assert!(!z.allows(2, Mark::Low, normal, NONE));
+        let atomic = AllocFlags { min_reserve: true, non_block: true, ..NONE };
+        z.free = 385;
+        assert!(z.allows(0, Mark::Min, normal, atomic));
+        z.free = 384;
+        assert!(!z.allows(0, Mark::Min, normal, atomic));
+        // A boost is no obstacle to them.
+        (z.free, z.boost) = (385, 2000);
+        assert!(z.allows(0, Mark::Min, normal, atomic));
+        assert!(!z.allows(1, Mark::Min, normal, atomic));
+    }
+
+    /// A zone whose free blocks of orders 0 to 3 are these, none a buddy of another.
+    fn with_blocks(nr: [u32; 4], form: WmarkForm) -> Zone {
+        let mut zones = zones_of(&[(ZoneKind::Normal, 8192)]);
+        let z = &mut zones[ZoneId(0)];
+        let rules = PageAllocRules { wmark_form: form, max_order: 4, pageblock_order: 3, ..V6_12 };
+        z.buddy = Buddy::new(Pfn(0), Pfn(8192), rules);
+        let (mut frames, mut lists) = (Frames::new(8192, false), Lists::new(8192));
+        let mut c = Columns::new(&mut frames, &mut lists);
+        let mut next = 0;
+        for (order, n) in (0..4).zip(nr).rev() {
+            for _ in 0..n {
+                z.buddy.free(&mut c, Pfn(next), order);
+                next += 2 << order;
+            }
+        }
+        z.settle();
+        z.lowmem_reserve = [0; 4];
+        z.clone()
+    }
+
+    const V6_12: PageAllocRules = PageAllocRules::V6_12;
+
+    /// Worked by hand: a mark of 700 and a request of order 3. The old form takes off what is
+    /// too small and halves the mark with each order.
+    #[test]
+    fn both_forms_of_the_watermark_test() {
+        let ok = |nr, form| {
+            let z = with_blocks(nr, form);
+            z.leaves(3, 700, ZoneKind::Normal, NONE, z.free)
+        };
+        for (order3, want) in [(20, true), (10, false), (11, false), (12, true)] {
+            assert_eq!(ok([600, 100, 50, order3], WmarkForm::PerOrder), want, "{order3}");
+            assert!(ok([600, 100, 50, order3], WmarkForm::OneBlock));
+        }
+        assert!(!ok([600, 100, 50, 0], WmarkForm::OneBlock));
+        assert!(!ok([300, 100, 50, 10], WmarkForm::OneBlock), "too few pages");
+    }
+
+    /// More free pages never turn a pass into a failure, nor does a lower mark.
+    #[test]
+    fn the_watermark_test_is_monotone() {
+        for form in [WmarkForm::PerOrder, WmarkForm::OneBlock] {
+            let z = with_blocks([100, 20, 10, 5], form);
+            for order in 0..4 {
+                for mark in 0..260 {
+                    let ok = |mark, free| z.leaves(order, mark, ZoneKind::Normal, NONE, free);
+                    assert!(!ok(mark + 1, z.free) || ok(mark, z.free), "{order}, {mark}");
+                    assert!(!ok(mark, z.free) || ok(mark, z.free + 1), "{order}, {mark}");
+                }
+            }
+        }
+    }
+
+    /// Worked by hand: a high watermark of 1548 and a factor of 15000 allow 2322; each attempt
+    /// adds a pageblock.
+    #[test]
+    fn attempts_to_steal_boost_up_to_a_cap() {
+        let mut zones = zones_of(&[(ZoneKind::Normal, 262_144)]);
+        let z = &mut zones[ZoneId(0)];
+        let after = |z: &mut Zone, n| {
+            z.buddy.boosts = n;
+            z.settle();
+            z.boost
+        };
+        assert_eq!(after(z, 1), 512);
+        assert_eq!(after(z, 3), 2048);
+        assert_eq!(after(z, 1), 2322);
+        assert!(z.take_boosted() && !z.take_boosted());
+        // Zones of less than four pageblocks are never boosted.
+        let mut zones = zones_of(&[(ZoneKind::Normal, 2047)]);
+        assert_eq!(after(&mut zones[ZoneId(0)], 1), 0);
+    }
+
+    /// A walk over the zone passes free blocks whole and meets every frame once.
+    #[test]
+    fn runs_cover_the_zone() {
+        let mut zones = zones_of(&[(ZoneKind::Normal, 5000)]);
+        let z = &mut zones[ZoneId(0)];
+        let (mut frames, mut lists) = (Frames::new(5120, false), Lists::new(5120));
+        let mut c = Columns::new(&mut frames, &mut lists);
+        z.populate(&mut c);
+        let p = z.take(&mut c, CpuId(0), 0, Migratetype::Movable, NONE).unwrap();
+        frames.reset(p, FrameKind::Anon);
+        frames.set(p, flag::LRU);
+        let mut runs = Vec::new();
+        let mut at = z.first;
+        while at < z.end() {
+            let (start, len, class) = z.next_run(&frames, at);
+            assert_eq!(start, at);
+            runs.push((start.0, len, class));
+            at = Pfn(at.0 + len);
+        }
+        let free = RunClass::Free;
+        assert_eq!(runs[..3], [(0, 1, RunClass::Lru), (1, 1, free), (2, 2, free)]);
+        // The other parts of the first block, the untouched run, the end of the zone.
+        assert!(runs.contains(&(512, 512, free)) && runs.contains(&(1024, 3072, free)));
+        assert_eq!(runs.iter().map(|r| r.1).sum::<u32>(), 5000);
     }
 }
