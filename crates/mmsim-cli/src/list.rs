@@ -31,6 +31,12 @@ pub(crate) fn list(args: &ListArgs) -> Result<Ending, Failure> {
         Listed::Devices => ("devices", backend::devices()),
         Listed::Knobs => ("knobs", backend::knobs(args.preset.as_deref())?),
         Listed::Zoneinfo => unreachable!("it is of a machine"),
+        Listed::Kernels => ("kernels", backend::kernels()),
+        Listed::Formats => ("formats", backend::formats()),
+        Listed::Events => ("events", backend::events()),
+        Listed::Costs => ("costs", backend::costs()),
+        Listed::Steps => ("steps", backend::steps()),
+        Listed::Keys => ("keys", backend::keys()),
     };
     let text = match args.format {
         ListFormat::Table => lines(&entries),
@@ -57,6 +63,9 @@ fn lines(entries: &[Entry]) -> String {
         row.push(e.about.clone());
         row
     };
+    if entries.is_empty() {
+        return "none\n".to_string();
+    }
     table::left_aligned(entries.iter().map(row))
 }
 

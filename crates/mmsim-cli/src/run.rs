@@ -23,6 +23,17 @@ use crate::timing::Stopwatch;
 
 /// Runs the scenarios and prints one document about all of them.
 pub(crate) fn run(args: &RunArgs) -> Result<Ending, Failure> {
+    let scenarios: Vec<&Path> = args.scenarios.iter().map(PathBuf::as_path).collect();
+    output::distinct(
+        &scenarios,
+        &[
+            ("--output", args.output.output.as_deref()),
+            ("--events", args.events.as_deref()),
+            ("--series", args.series.as_deref()),
+            ("--emit-dir", args.emit_dir.as_deref()),
+            ("--timing", args.timing.as_deref()),
+        ],
+    )?;
     let overrides = Overrides {
         sets: &args.sets,
         seed: args.seed,
