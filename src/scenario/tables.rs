@@ -328,6 +328,7 @@ pub const WORKLOADS: &[&str] = &[
     "phased",
     "replay",
     "script",
+    "masim",
     "kernel-alloc",
 ];
 
@@ -557,6 +558,36 @@ pub static SCRIPT: TableSpec = TableSpec {
     ],
 };
 
+/// `masim`.
+pub static MASIM: TableSpec = TableSpec {
+    title: "workload = \"masim\"",
+    doc: "A configuration file of masim, unchanged: regions, and phases by the clock with patterns by weight (see [masim.md](masim.md)).",
+    groups: &[
+        TASK,
+        &[
+            key("config", File, Required, "configuration file"),
+            key(
+                "repeat",
+                Count(1, U32),
+                Is("1"),
+                "how often the file is carried out, each time with fresh regions; masim's `--repeat`",
+            ),
+            key(
+                "default-mode",
+                Choice(&["wo", "ro", "rw"]),
+                Is("\"wo\""),
+                "what accesses do where the file does not say; masim's `--default_rw_mode`",
+            ),
+            key(
+                "batch",
+                Count(1, U32),
+                Is("131072"),
+                "accesses from one look at the clock to the next; masim's `--nr_accesses_per_region`",
+            ),
+        ],
+    ],
+};
+
 /// The workloads with their tables.
 pub static TASKS: &[(&str, &TableSpec)] = &[
     ("ebizzy", &EBIZZY),
@@ -567,6 +598,7 @@ pub static TASKS: &[(&str, &TableSpec)] = &[
     ("phased", &PHASED),
     ("replay", &REPLAY),
     ("script", &SCRIPT),
+    ("masim", &MASIM),
     ("kernel-alloc", &KERNEL_ALLOC),
 ];
 

@@ -1,22 +1,25 @@
 //! From `[[task]]` to what tasks do.
 
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
 use mmsim_core::phys::gfp::{
     GFP_ATOMIC, GFP_KERNEL, GFP_NOFS, GFP_NOIO, GFP_NOWAIT, GFP_USER, GfpFlags,
 };
 use mmsim_core::phys::migratetype::Migratetype;
 use mmsim_core::workload::Advice;
+use mmsim_workload::masim::{MasimConfig, MasimOptions, Mode};
 
 use super::keys::{self, Kind, REGION, STEP_NAMES, WORKLOADS};
 use super::raw::{Node, Sources, Value};
 use super::read::{Reader, describe, unknown};
 use super::units::show_pages;
 use super::workload::{
-    ChunkChoice, CopyBuffer, Ebizzy, Extent, KernelAlloc, Part, Phased, RandomAccess, RankMap,
-    RegionKind, RegionSpec, Replay, ReplayMode, Scan, Script, Step, TaskSpec, WorkloadSpec,
+    ChunkChoice, CopyBuffer, Ebizzy, Extent, KernelAlloc, Masim, Part, Phased, RandomAccess,
+    RankMap, RegionKind, RegionSpec, Replay, ReplayMode, Scan, Script, Step, TaskSpec,
+    WorkloadSpec,
 };
-use crate::error::Error;
+use crate::error::{Error, ErrorKind};
 
 /// In the order of the words of `region` and `kind`.
 const REGION_KINDS: [RegionKind; 4] =
@@ -85,7 +88,11 @@ pub(super) fn tasks(
 fn threads(r: &Reader<'_>, work: &WorkloadSpec) -> Result<u32, Error> {
     let threads = r.count_u32("threads")?;
     let most = match work {
-        WorkloadSpec::Phased(_) | WorkloadSpec::Replay(_) | WorkloadSpec::Script(_) => 1,
+        WorkloadSpec::Phased(_)
+        | WorkloadSpec::Replay(_)
+        | WorkloadSpec::Script(_)
+        | WorkloadSpec::Requests(_)
+        | WorkloadSpec::Masim(_) => 1,
         // Each thread has a part of the region.
         WorkloadSpec::Sequential(s) | WorkloadSpec::Cyclic(s) => s.pages,
         WorkloadSpec::KernelAlloc(k) => k.attempts.min(u32::MAX.into()) as u32,
@@ -132,6 +139,7 @@ fn workload(r: &Reader<'_>, dir: &Path) -> Result<WorkloadSpec, Error> {
         }),
         "script" => WorkloadSpec::Script(script(r, dir)?),
         "kernel-alloc" => WorkloadSpec::KernelAlloc(kernel_alloc(r)?),
+        "masim" => WorkloadSpec::Masim(masim(r, dir)?),
         other => unreachable!("workload {other} has no reader"),
     })
 }
@@ -263,6 +271,24 @@ fn script(r: &Reader<'_>, dir: &Path) -> Result<Script, Error> {
         commands.push(text.to_string());
     }
     Ok(Script::Commands(commands))
+}
+
+/// The file is read here and not when the machine is built, so that all that is wrong
+/// with it is said before anything runs.
+fn masim(r: &Reader<'_>, dir: &Path) -> Result<Masim, Error> {
+    let path = file(r, "config", dir)?;
+    let shown = path.display().to_string();
+    let text = crate::files::read_text(&path, "a masim file")?;
+    let config = MasimConfig::parse(&text).map_err(|e| {
+        let title = format!("{}: {}; {}", r.name_of("config"), e.what, e.instead);
+        Error::new(ErrorKind::Scenario, title).at(&shown, &text.into(), e.span, e.instead)
+    })?;
+    let options = MasimOptions {
+        repeat: r.count_u32("repeat")?,
+        mode: [Mode::Write, Mode::Read, Mode::ReadWrite][r.choice("default-mode")?],
+        batch: r.count_u32("batch")?,
+    };
+    Ok(Masim { config: Arc::new(config), options })
 }
 
 fn phased(r: &Reader<'_>) -> Result<Phased, Error> {

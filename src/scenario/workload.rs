@@ -4,11 +4,14 @@
 //! `mmsim-workload`, and `build` joins the two.
 
 use std::path::PathBuf;
+use std::sync::Arc;
 
 use mmsim_core::base::time::SimDuration;
 use mmsim_core::phys::gfp::GfpFlags;
 use mmsim_core::phys::migratetype::Migratetype;
 use mmsim_core::workload::Advice;
+use mmsim_workload::masim::{MasimConfig, MasimOptions};
+use mmsim_workload::trace;
 
 /// One task: so many processes with so many threads, all doing the same work.
 #[derive(Clone, PartialEq, Debug)]
@@ -48,6 +51,10 @@ pub enum WorkloadSpec {
     Script(Script),
     /// `kernel-alloc`.
     KernelAlloc(KernelAlloc),
+    /// Requests of a cache simulator's trace; no scenario file can name them.
+    Requests(Requests),
+    /// `masim`.
+    Masim(Masim),
 }
 
 impl WorkloadSpec {
@@ -63,6 +70,8 @@ impl WorkloadSpec {
             WorkloadSpec::Replay(_) => "replay",
             WorkloadSpec::Script(_) => "script",
             WorkloadSpec::KernelAlloc(_) => "kernel-alloc",
+            WorkloadSpec::Requests(_) => "requests",
+            WorkloadSpec::Masim(_) => "masim",
         }
     }
 }
@@ -205,6 +214,15 @@ pub struct Replay {
     pub mode: ReplayMode,
 }
 
+/// A sequence of requests, see [`trace::Requests`].
+#[derive(Clone, PartialEq, Debug)]
+pub struct Requests {
+    /// The requests.
+    pub trace: Arc<trace::Requests>,
+    /// Writes per 1000 accesses besides the first one to each page, which always writes.
+    pub write_permille: u32,
+}
+
 /// When the accesses of a trace happen.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum ReplayMode {
@@ -223,6 +241,15 @@ pub enum Script {
     File(PathBuf),
     /// The commands.
     Commands(Vec<String>),
+}
+
+/// `masim`.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Masim {
+    /// What its configuration file says.
+    pub config: Arc<MasimConfig>,
+    /// The options of its command line.
+    pub options: MasimOptions,
 }
 
 /// `phased`.
@@ -347,4 +374,5 @@ pub const ABOUT: &[(&str, &str)] = &[
     ("phased", "a little language: allocate, touch, free, sleep, repeat; hot and cold regions"),
     ("replay", "the page accesses of a real program, recorded in a trace"),
     ("script", "commands in the notation of the recorded reference experiments"),
+    ("masim", "a configuration file of masim: regions, phases by the clock, patterns by weight"),
 ];
