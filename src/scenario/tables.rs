@@ -598,8 +598,8 @@ pub static TASKS: &[(&str, &TableSpec)] = &[
     ("phased", &PHASED),
     ("replay", &REPLAY),
     ("script", &SCRIPT),
-    ("kernel-alloc", &KERNEL_ALLOC),
     ("masim", &MASIM),
+    ("kernel-alloc", &KERNEL_ALLOC),
 ];
 
 /// The keys that every task has.

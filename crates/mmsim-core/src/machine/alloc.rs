@@ -92,7 +92,8 @@ impl Machine {
     /// Wakes kswapd for a zone whose watermarks were raised because types were mixed.
     #[inline]
     pub(super) fn work_off_boost(&mut self) {
-        if let Some((node, kind)) = self.mem.boosted.take() {
+        if let Some((node, kind)) = self.mem.boosted {
+            self.mem.boosted = None;
             self.wake_kswapd(node, 0, kind);
         }
     }

@@ -35,7 +35,7 @@ pub struct PcpSizes {
 }
 
 /// What `/proc/zoneinfo` shows of one CPU's lists.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct PcpView {
     /// Pages on the lists.
     pub count: u32,
