@@ -11,8 +11,8 @@ use std::sync::Arc;
 
 use mmsim_core::workload::{VmaFlags, Workload};
 use mmsim_workload::generators::{
-    ChunkChoice, ChunkOrder, CopyBuffer, EbizzyConfig, End, MemoryKind, PhasedConfig, PhasedRegion,
-    Populate, ScanConfig, ScanEnd, Step, ZipfConfig,
+    ChunkChoice, ChunkOrder, CopyBuffer, EbizzyConfig, End, KernelAllocConfig, MemoryKind,
+    PhasedConfig, PhasedRegion, Populate, ScanConfig, ScanEnd, Step, ZipfConfig,
 };
 use mmsim_workload::masim::MasimConfig;
 use mmsim_workload::sampler::RankMap;
@@ -50,6 +50,7 @@ pub(crate) fn threads(task: &TaskSpec, seed: u64, index: usize) -> Result<Thread
         }
         WorkloadSpec::Replay(w) => replay(task, w, index),
         WorkloadSpec::Script(w) => script(task, w),
+        WorkloadSpec::KernelAlloc(w) => Ok(kernel_alloc(task, w).workloads()),
         WorkloadSpec::Requests(w) => requests(task, w),
         WorkloadSpec::Masim(w) => {
             Ok(vec![Box::new(MasimConfig::clone(&w.config).workload(w.options))])
@@ -154,6 +155,19 @@ fn scan(task: &TaskSpec, w: &spec::Scan) -> ScanConfig {
         threads: task.threads,
         windows: 1,
         end: ScanEnd::Passes(w.passes),
+    }
+}
+
+fn kernel_alloc(task: &TaskSpec, w: &spec::KernelAlloc) -> KernelAllocConfig {
+    KernelAllocConfig {
+        order: w.order,
+        migratetype: w.migratetype,
+        flags: w.flags,
+        attempts: w.attempts,
+        hold: w.hold,
+        free_permille: w.free_permille,
+        interval: w.interval,
+        threads: task.threads,
     }
 }
 
@@ -316,7 +330,7 @@ mod tests {
             let mut rng = Rng::for_purpose(1, "workload/test");
             loop {
                 let mut ops = Vec::new();
-                let cx = WorkloadCx { now: SimTime::ZERO, free_pages: 1 << 20 };
+                let cx = WorkloadCx { now: SimTime::ZERO, free_pages: 1 << 20, kernel_allocs: &[] };
                 w.fill(&cx, &mut rng, &mut ops);
                 if ops.is_empty() {
                     break;
@@ -372,6 +386,7 @@ mod tests {
             }
             WorkloadSpec::Phased(w) => accesses(&w.regions, &w.steps),
             WorkloadSpec::Replay(_) => panic!("what a trace holds is tested with the traces"),
+            WorkloadSpec::KernelAlloc(_) => 0,
             WorkloadSpec::Script(_) | WorkloadSpec::Requests(_) => panic!("none is shipped"),
             WorkloadSpec::Masim(_) => panic!("it ends by the clock"),
         }

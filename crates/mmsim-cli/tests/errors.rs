@@ -465,15 +465,16 @@ fn results_that_cannot_be_written() {
 fn files_of_the_kernel_that_cannot_be() {
     let f = Folder::new();
     f.write("x.toml", GOOD);
+    f.write("notes", "");
     for (name, emit, dir) in [
         ("emit-of-no-kind", "vmstat,meminfo", "files"),
-        ("emit-into-a-file", "vmstat", "x.toml"),
+        ("emit-into-a-file", "vmstat", "notes"),
         ("no-folder-for-emit", "vmstat", "no/such"),
     ] {
         let said = f.mmsim(&["run", "x.toml", "--emit", emit, "--emit-dir", dir]);
         golden(name, &said);
         assert_eq!((said.code, said.stdout.as_str()), (Some(2), ""), "{name}");
-        assert_eq!(f.names(), ["x.toml"]);
+        assert_eq!(f.names(), ["notes", "x.toml"]);
     }
     let said = f.mmsim(&["run", "x.toml", "--emit", "vmstat"]);
     golden("emit-to-nowhere", &said);

@@ -61,8 +61,19 @@ impl Lists {
             entries: Vec::new(),
             free: Vec::new(),
             lists: IndexVec::new(),
-            pos: IndexVec::filled(nr_frames, NONE),
+            pos: IndexVec::filled(nr_frames, 0),
         }
+    }
+
+    /// The word of a frame in the column of positions. Frames that are on no list may keep
+    /// something else there: the allocator its links.
+    #[inline(always)]
+    pub(super) fn word(&self, f: Pfn) -> u32 {
+        self.pos[f]
+    }
+    #[inline(always)]
+    pub(super) fn set_word(&mut self, f: Pfn, word: u32) {
+        self.pos[f] = word;
     }
 
     /// A new, empty list.
