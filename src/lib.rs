@@ -6,9 +6,11 @@
 pub mod bench;
 pub mod build;
 pub mod error;
+pub mod files;
 pub mod report;
 pub mod run;
 pub mod scenario;
+pub mod setup;
 pub mod traces;
 pub mod validate;
 

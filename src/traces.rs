@@ -1,6 +1,5 @@
 //! Page traces for programs: import, describe, show the start.
 
-use std::fs::File;
 use std::io::{BufReader, Write};
 use std::path::Path;
 
@@ -9,6 +8,7 @@ use mmsim_workload::trace::{
 };
 
 use crate::error::{Error, ErrorKind};
+use crate::files;
 
 /// Options of an import besides its input, each `None` for the default.
 #[derive(Clone, Debug, Default)]
@@ -37,6 +37,13 @@ pub struct ImportSettings<'a> {
     pub level: Option<i32>,
 }
 
+/// Formats of traces with what each is: the project's own, then those that are imported.
+pub const FORMATS: &[(&str, &str)] = &[
+    ("mmt", "the project's own, which `replay` reads and `trace import` writes"),
+    ("lackey", "import: valgrind --tool=lackey --trace-mem=yes"),
+    ("pages", "import: lines of R or W, a page number and perhaps a number of pages"),
+];
+
 fn at(path: &Path, e: &TraceError) -> Error {
     Error::new(ErrorKind::File, format!("{}: {e}", path.display()))
 }
@@ -48,9 +55,6 @@ pub fn import(
     settings: &ImportSettings<'_>,
     out: &mut dyn Write,
 ) -> Result<Vec<(String, String)>, Error> {
-    let io = |path: &Path, e: std::io::Error| {
-        Error::new(ErrorKind::File, format!("{}: {e}", path.display()))
-    };
     let mut options = ImportOptions::default();
     if let Some(name) = settings.name {
         options.name = name.to_string();
@@ -72,7 +76,7 @@ pub fn import(
     let format: ImportFormat =
         from.parse().map_err(|e| Error::new(ErrorKind::Option, format!("--from: {e}")))?;
     if let Some(maps) = settings.maps {
-        options.maps = Some(std::fs::read_to_string(maps).map_err(|e| io(maps, e))?);
+        options.maps = Some(files::read_text(maps, "a copy of /proc/PID/maps")?);
     }
     options.columns = settings.columns.map(str::to_string);
     options.page_size = settings.page_size.unwrap_or(options.page_size);
@@ -89,9 +93,13 @@ pub fn import(
     options.window = settings.window.unwrap_or(options.window);
     options.refresh = settings.refresh.unwrap_or(options.refresh);
     options.fetches = settings.fetches.unwrap_or(options.fetches);
-    let file = File::open(input).map_err(|e| io(input, e))?;
+    let file = files::open(input, "a trace")?;
     let s =
         trace::import(format, BufReader::new(file), out, &options).map_err(|e| at(input, &e))?;
+    if s.accesses_read == 0 {
+        let title = format!("`{}` has no accesses", input.display());
+        return Err(Error::new(ErrorKind::File, title).help("check the path and `--from`"));
+    }
     Ok(rows(s))
 }
 
@@ -122,6 +130,7 @@ fn rows(s: ImportSummary) -> Vec<(String, String)> {
 
 /// What a trace holds: as a text for people, and in pairs of name and value.
 pub fn info(file: &Path) -> Result<(String, Vec<(String, String)>), Error> {
+    files::open(file, "a trace")?;
     let i = trace::info(file).map_err(|e| at(file, &e))?;
     let pairs = [
         ("version", i.version.to_string()),
@@ -144,7 +153,28 @@ pub fn info(file: &Path) -> Result<(String, Vec<(String, String)>), Error> {
 
 /// The first records of a trace, one line each.
 pub fn head(file: &Path, records: u64) -> Result<Vec<String>, Error> {
+    files::open(file, "a trace")?;
     trace::head(file, records)
         .and_then(|lines| lines.collect::<Result<Vec<String>, TraceError>>())
         .map_err(|e| at(file, &e))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn formats_are_those_that_can_be_imported() {
+        let mut known: Vec<&str> = FORMATS.iter().map(|f| f.0).filter(|f| *f != "mmt").collect();
+        for name in &known {
+            assert_eq!(name.parse::<ImportFormat>().map(|f| f.to_string()), Ok(name.to_string()));
+        }
+        // The message names all of them.
+        let message = "no format".parse::<ImportFormat>().unwrap_err();
+        let names = message.rsplit_once("expected ").expect("a list").1.replace(" or ", ", ");
+        let mut named: Vec<&str> = names.split(", ").collect();
+        known.sort_unstable();
+        named.sort_unstable();
+        assert_eq!(named, known);
+    }
 }

@@ -8,6 +8,7 @@ use std::sync::Arc;
 
 use mmsim_core::base::time::SimDuration;
 use mmsim_core::workload::Advice;
+use mmsim_workload::masim::{MasimConfig, MasimOptions};
 use mmsim_workload::trace;
 
 /// One task: so many processes with so many threads, all doing the same work.
@@ -48,6 +49,8 @@ pub enum WorkloadSpec {
     Script(Script),
     /// Requests of a cache simulator's trace; no scenario file can name them.
     Requests(Requests),
+    /// `masim`.
+    Masim(Masim),
 }
 
 impl WorkloadSpec {
@@ -63,6 +66,7 @@ impl WorkloadSpec {
             WorkloadSpec::Replay(_) => "replay",
             WorkloadSpec::Script(_) => "script",
             WorkloadSpec::Requests(_) => "requests",
+            WorkloadSpec::Masim(_) => "masim",
         }
     }
 }
@@ -215,6 +219,15 @@ pub enum Script {
     Commands(Vec<String>),
 }
 
+/// `masim`.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Masim {
+    /// What its configuration file says.
+    pub config: Arc<MasimConfig>,
+    /// The options of its command line.
+    pub options: MasimOptions,
+}
+
 /// `phased`.
 #[derive(Clone, PartialEq, Debug)]
 pub struct Phased {
@@ -337,4 +350,5 @@ pub const ABOUT: &[(&str, &str)] = &[
     ("phased", "a little language: allocate, touch, free, sleep, repeat; hot and cold regions"),
     ("replay", "the page accesses of a real program, recorded in a trace"),
     ("script", "commands in the notation of the recorded reference experiments"),
+    ("masim", "a configuration file of masim: regions, phases by the clock, patterns by weight"),
 ];

@@ -4,18 +4,23 @@
 mod args;
 mod backend;
 mod bench;
+mod compare;
 mod completions;
+mod emit;
 mod exit;
 mod list;
+mod man;
 mod output;
 mod progress;
 mod run;
 #[cfg(test)]
 mod samples;
+mod schema;
 mod table;
 mod timing;
 mod trace;
 mod validate;
+mod zoneinfo;
 
 use std::process::ExitCode;
 
@@ -32,6 +37,9 @@ fn main() -> ExitCode {
         Verb::Trace(args) => trace::trace(&args),
         Verb::BenchTrace(args) => bench::bench_trace(&args),
         Verb::Validate(args) => validate::validate(&args),
+        Verb::Compare(args) => compare::compare(&args),
+        Verb::Schema(args) => schema::schema(&args),
         Verb::Completions(args) => completions::completions(&args),
+        Verb::Man(args) => man::man(&args),
     })
 }

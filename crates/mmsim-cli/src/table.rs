@@ -72,7 +72,7 @@ pub(crate) fn pairs(pairs: &[(String, String)], format: Format) -> String {
 }
 
 /// Breaks text between words; lines after the first are indented.
-fn wrap(text: &str, indent: usize) -> String {
+pub(crate) fn wrap(text: &str, indent: usize) -> String {
     let mut out = String::new();
     let mut column = 0;
     for word in text.split_whitespace() {

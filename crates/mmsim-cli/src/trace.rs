@@ -1,6 +1,7 @@
 //! `mmsim trace import`, `trace info`, `trace head`.
 
 use std::io::Write;
+use std::path::Path;
 
 use crate::args::{Format, TraceArgs, TraceHeadArgs, TraceImportArgs, TraceInfoArgs, TraceVerb};
 use crate::exit::{Ending, Failure};
@@ -18,6 +19,9 @@ pub(crate) fn trace(args: &TraceArgs) -> Result<Ending, Failure> {
 }
 
 fn import(args: &TraceImportArgs) -> Result<(), Failure> {
+    let inputs = [Some(args.input.as_path()), args.maps.as_deref()];
+    let inputs: Vec<&Path> = inputs.into_iter().flatten().collect();
+    output::distinct(&inputs, &[("--output", Some(&args.output))])?;
     let mut out = AtomicFile::create(&args.output)?;
     let info = backend::trace_import(args, &mut out)?;
     out.flush().map_err(|e| Failure::file("write", &args.output, &e))?;
@@ -26,6 +30,7 @@ fn import(args: &TraceImportArgs) -> Result<(), Failure> {
 }
 
 fn info(args: &TraceInfoArgs) -> Result<(), Failure> {
+    output::distinct(&[&args.file], &[("--output", args.output.output.as_deref())])?;
     let (table, rows) = backend::trace_info(&args.file)?;
     let text = match args.output.format {
         Format::Table => table,
