@@ -11,7 +11,7 @@ pub const PAGE_SIZE: u64 = 4096;
 
 /// What was wrong with a quantity, and what to write instead.
 #[derive(Clone, PartialEq, Eq, Debug)]
-pub(super) struct BadQuantity {
+pub(crate) struct BadQuantity {
     pub(super) found: String,
     pub(super) write: String,
 }
@@ -93,7 +93,7 @@ pub(super) fn patterns() -> [(&'static str, String, &'static str); 3] {
 }
 
 /// Pages of a size such as `64MiB` or `100 pages`.
-pub(super) fn pages(text: &str) -> Result<u64, BadQuantity> {
+pub(crate) fn pages(text: &str) -> Result<u64, BadQuantity> {
     let bytes = SIZES.parse(text)?;
     if bytes % PAGE_SIZE != 0 {
         return Err(BadQuantity {

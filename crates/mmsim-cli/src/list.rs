@@ -2,16 +2,26 @@
 
 use mmsim::report::csv_field;
 
-use crate::args::{Format, ListArgs, Listed};
+use crate::args::{ListArgs, ListFormat, Listed, MachineArgs};
 use crate::backend::{self, Entry};
 use crate::exit::{Ending, Failure};
-use crate::{output, table};
+use crate::{output, table, zoneinfo};
 
 /// Prints the list.
 pub(crate) fn list(args: &ListArgs) -> Result<Ending, Failure> {
     if args.preset.is_some() && args.what != Listed::Knobs {
         return Err(Failure::Input(
             "only knobs have values in a preset, write `mmsim list knobs --preset NAME`".into(),
+        ));
+    }
+    if args.what == Listed::Zoneinfo {
+        let text = zoneinfo::list(&args.machine, args.format)?;
+        output::deliver(text.as_bytes(), args.output.as_deref())?;
+        return Ok(Ending::Done);
+    }
+    if args.machine != MachineArgs::default() {
+        return Err(Failure::Input(
+            "only zoneinfo is of a machine, write `mmsim list zoneinfo --memory SIZE`".into(),
         ));
     }
     let (key, entries) = match args.what {
@@ -26,13 +36,20 @@ pub(crate) fn list(args: &ListArgs) -> Result<Ending, Failure> {
         Listed::Costs => ("costs", backend::costs()),
         Listed::Steps => ("steps", backend::steps()),
         Listed::Keys => ("keys", backend::keys()),
+        Listed::Zoneinfo => unreachable!("it is of a machine"),
     };
-    let text = match args.output.format {
-        Format::Table => lines(&entries),
-        Format::Json => json(key, &entries),
-        Format::Csv => csv(&entries),
+    let text = match args.format {
+        ListFormat::Table => lines(&entries),
+        ListFormat::Json => json(key, &entries),
+        ListFormat::Csv => csv(&entries),
+        ListFormat::Text => {
+            return Err(Failure::Input(
+                "only zoneinfo has a text of the kernel's, write --format table, json or csv"
+                    .into(),
+            ));
+        }
     };
-    output::deliver(text.as_bytes(), args.output.output.as_deref())?;
+    output::deliver(text.as_bytes(), args.output.as_deref())?;
     Ok(Ending::Done)
 }
 

@@ -3,8 +3,10 @@
 
 mod args;
 mod backend;
+mod bench;
 mod compare;
 mod completions;
+mod emit;
 mod exit;
 mod list;
 mod man;
@@ -18,6 +20,7 @@ mod table;
 mod timing;
 mod trace;
 mod validate;
+mod zoneinfo;
 
 use std::process::ExitCode;
 
@@ -32,6 +35,7 @@ fn main() -> ExitCode {
         Verb::Run(args) => run::run(&args),
         Verb::List(args) => list::list(&args),
         Verb::Trace(args) => trace::trace(&args),
+        Verb::BenchTrace(args) => bench::bench_trace(&args),
         Verb::Validate(args) => validate::validate(&args),
         Verb::Compare(args) => compare::compare(&args),
         Verb::Schema(args) => schema::schema(&args),

@@ -113,6 +113,7 @@ fn results_over_inputs_and_over_each_other() {
     refused("output-over-scenario", &["run", "x.toml", "-o", "x.toml"]);
     refused("output-over-scenario-by-another-way", &["run", "x.toml", "--series", "./x.toml"]);
     refused("one-file-twice", &["run", "x.toml", "--events", "e", "--series", "e"]);
+    refused("bench-over-trace", &["bench-trace", "p.txt", "--frames", "64", "-o", "p.txt"]);
     refused("import-over-itself", &["trace", "import", "--from", "pages", "p.txt", "-o", "p.txt"]);
     assert_eq!(f.read("p.txt"), "R 1\n");
     // Two results may go to the same device.
@@ -306,6 +307,36 @@ fn lists_of_commands() {
     run("wrong-command-in-a-file", "file = \"commands\"");
 }
 
+/// A masim file is read with the scenario that names it, before anything runs.
+#[test]
+fn masim_files() {
+    let f = Folder::new();
+    let from = GOOD.find("workload").expect("the task");
+    let task = "workload = \"masim\"\nconfig = \"w.cfg\"\n";
+    f.write("x.toml", format!("{}{task}", &GOOD[..from]));
+    golden("masim-missing", &f.mmsim(&["run", "x.toml"]));
+    let good = "a, 8192\nb, 4096\n\nfirst\n1\na, 0, 4096, 1\n";
+    let cases = [
+        ("masim-size-with-unit", "8192", "8KiB"),
+        ("masim-time-with-unit", "\n1\n", "\n1ms\n"),
+        ("masim-no-such-region", "\na, 0", "\nA, 0"),
+        ("masim-two-empty-lines", "\n\n", "\n\n\n"),
+        ("masim-no-last-newline", "4096, 1\n", "4096, 1"),
+        ("masim-three-fields", ", 4096, 1", ", 4096"),
+        ("masim-no-pattern", "a, 0, 4096, 1\n", ""),
+    ];
+    for (name, from, to) in cases {
+        assert!(good.contains(from), "{from} is not in the file");
+        f.write("w.cfg", good.replacen(from, to, 1));
+        let said = f.mmsim(&["run", "x.toml", "-o", "report"]);
+        golden(name, &said);
+        assert_eq!(said.code, Some(2), "{name}");
+        assert!(!f.names().contains(&"report".to_string()), "{name}");
+    }
+    f.write("w.cfg", good);
+    assert_eq!(f.mmsim(&["run", "x.toml", "--check"]).code, Some(0));
+}
+
 fn replay(trace: &str) -> String {
     let from = GOOD.find("workload").expect("the task");
     format!("{}workload = \"replay\"\ntrace = \"{trace}\"\n", &GOOD[..from])
@@ -402,6 +433,41 @@ fn results_that_cannot_be_written() {
         // Nothing ran in vain.
         assert_eq!((said.code, said.stdout.as_str()), (Some(2), ""), "{option}");
         assert_eq!(f.names(), ["x.toml"]);
+    }
+}
+
+#[test]
+fn files_of_the_kernel_that_cannot_be() {
+    let f = Folder::new();
+    f.write("x.toml", GOOD);
+    for (name, emit, dir) in [
+        ("emit-of-no-kind", "vmstat,meminfo", "files"),
+        ("emit-into-a-file", "vmstat", "x.toml"),
+        ("no-folder-for-emit", "vmstat", "no/such"),
+    ] {
+        let said = f.mmsim(&["run", "x.toml", "--emit", emit, "--emit-dir", dir]);
+        golden(name, &said);
+        assert_eq!((said.code, said.stdout.as_str()), (Some(2), ""), "{name}");
+        assert_eq!(f.names(), ["x.toml"]);
+    }
+    let said = f.mmsim(&["run", "x.toml", "--emit", "vmstat"]);
+    golden("emit-to-nowhere", &said);
+}
+
+#[test]
+fn machines_that_cannot_be() {
+    let f = Folder::new();
+    for (name, args) in [
+        ("zoneinfo-of-nothing", &["zoneinfo"][..]),
+        ("zoneinfo-of-no-size", &["zoneinfo", "--memory", "16"]),
+        ("zoneinfo-of-no-zone", &["zoneinfo", "--zones", "High=5"]),
+        ("zoneinfo-of-no-sysctl", &["zoneinfo", "--memory", "1GiB", "--vm", "swapiness=1"]),
+        ("memory-of-presets", &["presets", "--memory", "1GiB"]),
+        ("text-of-presets", &["presets", "--format", "text"]),
+    ] {
+        let said = f.mmsim(&[&["list"], args].concat());
+        golden(name, &said);
+        assert_eq!((said.code, said.stdout.as_str()), (Some(2), ""), "{name}");
     }
 }
 

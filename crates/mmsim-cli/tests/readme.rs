@@ -1,5 +1,6 @@
-//! The README and docs/comparing.md show what the commands print. A block after `<!-- checked -->` begins with a
-//! command line; the rest is its standard output, word by word.
+//! README.md, docs/observing.md and docs/comparing.md show what the commands print. A block
+//! after `<!-- checked -->` begins with a command line; the rest is its standard output, word
+//! by word.
 //!
 //! `MMSIM_BLESS=1 cargo test -p mmsim-cli --test readme` rewrites the blocks.
 
@@ -64,6 +65,7 @@ fn blocks(file: &str, folder: &Path) -> usize {
 #[test]
 fn blocks_of_the_readme() {
     assert!(blocks("README.md", &root()) >= 2);
+    assert!(blocks("docs/observing.md", &root()) >= 1);
 }
 
 /// The commands of its first block of shell commands make the reports that are compared.

@@ -34,6 +34,17 @@ struct Pcp {
     free_count: u32,
 }
 
+/// A per-CPU list as `/proc/zoneinfo` shows it, in pages.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub struct PcpSizes {
+    /// Pages in it.
+    pub count: u32,
+    /// Above so many, pages go back to the zone; 0: there is no list.
+    pub high: u32,
+    /// Pages of one refill.
+    pub batch: u32,
+}
+
 /// One zone.
 #[derive(Clone, Debug)]
 pub struct Zone {
@@ -183,6 +194,12 @@ impl Zone {
                 self.put_block(Pfn(p));
             }
         }
+    }
+
+    /// The list of a CPU.
+    pub fn pcp(&self, cpu: usize) -> PcpSizes {
+        let count = self.pcp[cpu].pages.len() as u32;
+        PcpSizes { count, high: self.pcp_high, batch: self.pcp_batch }
     }
 
     /// Pages in per-CPU lists.
