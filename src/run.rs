@@ -121,6 +121,7 @@ pub fn meta(spec: &RunSpec) -> RunMeta {
     meta.seed = spec.seed;
     meta.policy = spec.policy.preset.clone();
     meta.knobs = machine_knobs(&spec.machine);
+    meta.assumed = spec.tasks.iter().flat_map(build::assumed).collect();
     if let Ok(policy) = Policy::resolve(&spec.policy) {
         meta.knobs.extend(
             policy

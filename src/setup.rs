@@ -119,7 +119,9 @@ fn machine(r: &SetupRequest<'_>) -> Result<MachineConfig, Error> {
     line("kernel", quoted(r.kernel));
     for (key, value) in r.vm {
         let plain = value.parse::<i64>().map_or_else(|_| quoted(value), |n| n.to_string());
-        line(&format!("vm.{}", quoted(key)), plain);
+        let is_plain = |c: char| c.is_ascii_alphanumeric() || "_-".contains(c);
+        let key = if key.chars().all(is_plain) { key.clone() } else { quoted(key) };
+        line(&format!("vm.{key}"), plain);
     }
     text += "[[task]]\nworkload = \"sequential\"\nmemory = \"1 page\"\n";
     let scenario = Scenario::from_str(&text, "the machine asked for")?;
@@ -135,7 +137,7 @@ fn quoted(text: &str) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use mmsim_core::phys::zones::PcpSizes;
+    use mmsim_core::phys::zones::PcpView;
 
     fn request(memory: &str) -> SetupRequest<'_> {
         SetupRequest { memory, zones: &[], kernel: "6.12", cpus: 1, nodes: 1, vm: &[], thp: false }
@@ -194,7 +196,7 @@ mod tests {
         let reserves: Vec<_> = s.snapshot.zones.iter().map(|z| z.lowmem_reserve).collect();
         assert_eq!(reserves, [[0, 3019, 16_715, 16_715], [0, 0, 13_696, 13_696], [0; 4]]);
         let lists: Vec<_> = s.snapshot.zones.iter().map(|z| z.pcp[1]).collect();
-        let list = |high, batch| PcpSizes { count: 0, high, batch };
+        let list = |high, batch| PcpView { count: 0, high, batch };
         assert_eq!(lists, [list(9, 1), list(1910, 63), list(8668, 63)]);
         let text = crate::report::proc::zoneinfo(&s.snapshot);
         let thresholds: Vec<&str> =

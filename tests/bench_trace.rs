@@ -130,6 +130,9 @@ fn a_benchmark_is_the_replay_of_the_imported_trace() {
             let (spec, native) = planned(&files.path("by-hand.mmt"), |s| s.reclaim = reclaim);
             assert_eq!(report(spec).vmstat, bench.vmstat, "{name} imported, {reclaim}");
             assert_eq!(native.assumptions, trace.assumptions);
+            let said: Vec<_> = trace.assumptions.iter().map(|a| format!("replay: {a}")).collect();
+            assert!(!said.is_empty());
+            assert_eq!((&scenario.assumed, &bench.assumed), (&said, &said));
         }
     }
 }

@@ -134,6 +134,8 @@ pub fn about_preset(name: &str) -> String {
 
 mod workloads;
 
+pub(crate) use workloads::assumed;
+
 /// Builds the machine of one run.
 pub fn machine(run: &RunSpec) -> Result<Machine, Error> {
     let policy = Policy::resolve(&run.policy)

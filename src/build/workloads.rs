@@ -17,7 +17,7 @@ use mmsim_workload::masim::MasimConfig;
 use mmsim_workload::sampler::RankMap;
 use mmsim_workload::script::Script;
 use mmsim_workload::trace::{
-    ReplayMode, ReplayOptions, RequestWorkload, Think, Trace, TraceWorkload,
+    ReplayMode, ReplayOptions, RequestWorkload, Think, Trace, TraceReader, TraceWorkload,
 };
 
 use crate::error::{Error, ErrorKind};
@@ -55,6 +55,21 @@ pub(crate) fn threads(task: &TaskSpec, seed: u64, index: usize) -> Result<Thread
             Ok(vec![Box::new(MasimConfig::clone(&w.config).workload(w.options))])
         }
     }
+}
+
+/// What was assumed in making the trace of a task, a sentence each with the task's name in
+/// front. A trace that cannot be read says nothing: its run has failed already.
+pub(crate) fn assumed(task: &TaskSpec) -> Vec<String> {
+    let sentences = match &task.work {
+        WorkloadSpec::Replay(w) => fs::File::open(&w.trace)
+            .ok()
+            .and_then(|file| TraceReader::new(file).ok())
+            .map(|reader| reader.table().assumptions.clone())
+            .unwrap_or_default(),
+        WorkloadSpec::Requests(w) => w.trace.assumptions(),
+        _ => Vec::new(),
+    };
+    sentences.iter().map(|s| format!("{}: {s}", task.name)).collect()
 }
 
 /// An error about a task, beyond what its keys show.

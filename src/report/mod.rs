@@ -5,9 +5,9 @@
 //! numbers and without any wall-clock value, so that equal runs are equal bytes.
 //! Everything computed from them (figures, changes, intervals, the sentence on what goes
 //! with a difference) is computed anew from the document, and so works the same for a
-//! report that was read from a file. [`opt`] is the bound below all policies. Nothing
-//! here prints or opens a file: [`events`] and [`series`] write to what they are given,
-//! [`proc`] makes texts. [`compare`] holds two reports against each other.
+//! report that was read from a file. [`compare`] holds two of them against each other. [`opt`]
+//! is the bound below all policies. Nothing here prints or opens a file: [`events`] and
+//! [`series`] write to what they are given, [`proc`] makes texts.
 
 mod pairs;
 

@@ -251,7 +251,7 @@ fn script(r: &Reader<'_>, dir: &Path) -> Result<Script, Error> {
 fn masim(r: &Reader<'_>, dir: &Path) -> Result<Masim, Error> {
     let path = file(r, "config", dir)?;
     let shown = path.display().to_string();
-    let text = crate::files::read_text(&path, "a configuration of masim")?;
+    let text = crate::files::read_text(&path, "a masim file")?;
     let config = MasimConfig::parse(&text).map_err(|e| {
         let title = format!("{}: {}; {}", r.name_of("config"), e.what, e.instead);
         Error::new(ErrorKind::Scenario, title).at(&shown, &text.into(), e.span, e.instead)

@@ -229,8 +229,9 @@ fn machine_config(p: &Point, kernel: Kernel, setup: &ScriptSetup) -> Result<Mach
     let Some(last) = zones.last_mut() else { return Err("the point names no zone".into()) };
     // The zones are those of repetition 0; the ballast of others leaves a little more or less.
     if let (Some(a), Some(b)) = (ballast(p, 0), setup.ballast_free_pages) {
-        let free = i64::from(last.free_at_start.unwrap_or(0)) + b as i64 - a as i64;
-        last.free_at_start = Some(free.max(0) as u32);
+        let free = i128::from(last.free_at_start.unwrap_or(0)) + i128::from(b) - i128::from(a);
+        let most = last.managed - last.pcp_at_start;
+        last.free_at_start = Some(free.clamp(0, most.into()) as u32);
     }
     let vm = sysctls(setup)?;
     Ok(MachineConfig {
@@ -292,16 +293,18 @@ fn sysctls(setup: &ScriptSetup) -> Result<VmSysctl, String> {
     let mut vm = VmSysctl { watermark_boost_factor: 15_000, ..VmSysctl::linux() };
     // File points switch readahead off before they start, except where it is under test.
     for (path, value) in &setup.sysctls {
-        let number = || {
+        let number = |max: u32| {
             let first = value.split_whitespace().next().unwrap_or("");
-            first.parse::<u64>().map_err(|_| format!("{path}: \"{value}\" is no number"))
+            let good = first.parse().ok().filter(|&n: &u32| n <= max);
+            good.ok_or_else(|| format!("{path}: \"{value}\", write a number from 0 to {max}"))
         };
         match path.rsplit('/').next().unwrap_or(path) {
-            "swappiness" => vm.swappiness = number()? as u32,
-            "page-cluster" => vm.page_cluster = number()? as u32,
-            "watermark_boost_factor" => vm.watermark_boost_factor = number()? as u32,
-            "read_ahead_kb" => vm.ra_pages = number()? as u32 / 4,
-            "fault_around_bytes" => vm.fault_around = (number()? / 4096).max(1) as u32,
+            "swappiness" => vm.swappiness = number(200)?,
+            "page-cluster" => vm.page_cluster = number(31)?,
+            "watermark_boost_factor" => vm.watermark_boost_factor = number(1_000_000)?,
+            "read_ahead_kb" => vm.ra_pages = number(1 << 20)? / 4,
+            // The kernel too takes the next lower power of two.
+            "fault_around_bytes" => vm.fault_around = 1 << (number(1 << 21)? / 4096).max(1).ilog2(),
             // Their effect is in the zones that the point records.
             "percpu_pagelist_high_fraction"
             | "min_free_kbytes"

@@ -181,14 +181,14 @@ pub(crate) struct ListArgs {
     /// With `knobs`: their values in this preset
     #[arg(long, value_name = "PRESET")]
     pub preset: Option<String>,
-    #[command(flatten)]
-    pub machine: MachineArgs,
     /// Form of the list
     #[arg(long, value_name = "FORMAT", value_enum, default_value_t = ListFormat::Table)]
     pub format: ListFormat,
     /// Write the list to FILE, whole or not at all, instead of to stdout
     #[arg(short, long, value_name = "FILE")]
     pub output: Option<PathBuf>,
+    #[command(flatten)]
+    pub machine: MachineArgs,
 }
 
 /// The machine whose zones are listed.
@@ -472,14 +472,6 @@ fn key_value(text: &str) -> Result<(String, String), String> {
     }
 }
 
-fn whole(text: &str) -> Result<u64, String> {
-    let text = text.trim();
-    match text.parse() {
-        Ok(n) if n <= 1 << 53 => Ok(n),
-        _ => Err("write a whole number from 0 to 2^53".to_string()),
-    }
-}
-
 /// A zone and the pages that it manages.
 fn zone(text: &str) -> Result<(ZoneKind, u32), String> {
     let (name, pages) = text.split_once('=').unwrap_or((text, ""));
@@ -487,6 +479,14 @@ fn zone(text: &str) -> Result<(ZoneKind, u32), String> {
     match (kind, pages.parse()) {
         (Some(kind), Ok(pages)) if pages > 0 => Ok((kind, pages)),
         _ => Err("write ZONE=PAGES, ZONE one of DMA, DMA32, Normal, Movable".to_string()),
+    }
+}
+
+fn whole(text: &str) -> Result<u64, String> {
+    let text = text.trim();
+    match text.parse() {
+        Ok(n) if n <= 1 << 53 => Ok(n),
+        _ => Err("write a whole number from 0 to 2^53".to_string()),
     }
 }
 

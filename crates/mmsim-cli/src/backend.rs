@@ -276,6 +276,25 @@ pub(crate) fn devices() -> Vec<Entry> {
     DEVICE_PRESETS.iter().map(entry).collect()
 }
 
+/// The zones that Linux sets up on a machine.
+pub(crate) fn zoneinfo(args: &MachineArgs) -> Result<Setup, Failure> {
+    if args.memory.is_none() && args.zones.is_empty() {
+        return Err(Failure::Input(
+            "zoneinfo is of a machine, write `mmsim list zoneinfo --memory SIZE`".into(),
+        ));
+    }
+    mmsim::setup::setup(&SetupRequest {
+        memory: args.memory.as_deref().unwrap_or(""),
+        zones: &args.zones,
+        kernel: args.kernel.as_deref().unwrap_or("6.12"),
+        cpus: args.cpus.unwrap_or(1),
+        nodes: args.nodes.unwrap_or(1),
+        vm: &args.vm,
+        thp: args.thp,
+    })
+    .map_err(input)
+}
+
 /// Kernels, oldest first, with the preset that goes with each.
 pub(crate) fn kernels() -> Vec<Entry> {
     let entry = |k: Kernel| {
@@ -340,25 +359,6 @@ pub(crate) fn compare(
     let ((name_a, a), (name_b, b)) = (read(a)?, read(b)?);
     let (a, b) = (Side { name: &name_a, report: &a }, Side { name: &name_b, report: &b });
     compare::compare(a, b, compare::Options { phase, per_work }).map_err(input)
-}
-
-/// The zones that Linux sets up on a machine.
-pub(crate) fn zoneinfo(args: &MachineArgs) -> Result<Setup, Failure> {
-    if args.memory.is_none() && args.zones.is_empty() {
-        return Err(Failure::Input(
-            "zoneinfo is of a machine, write `mmsim list zoneinfo --memory SIZE`".into(),
-        ));
-    }
-    mmsim::setup::setup(&SetupRequest {
-        memory: args.memory.as_deref().unwrap_or(""),
-        zones: &args.zones,
-        kernel: args.kernel.as_deref().unwrap_or("6.12"),
-        cpus: args.cpus.unwrap_or(1),
-        nodes: args.nodes.unwrap_or(1),
-        vm: &args.vm,
-        thp: args.thp,
-    })
-    .map_err(input)
 }
 
 /// Converts a trace. Writes nothing to `out` that is not part of the result, and says what

@@ -30,13 +30,13 @@ pub(crate) fn list(args: &ListArgs) -> Result<Ending, Failure> {
         Listed::Counters => ("counters", backend::counters()),
         Listed::Devices => ("devices", backend::devices()),
         Listed::Knobs => ("knobs", backend::knobs(args.preset.as_deref())?),
+        Listed::Zoneinfo => unreachable!("it is of a machine"),
         Listed::Kernels => ("kernels", backend::kernels()),
         Listed::Formats => ("formats", backend::formats()),
         Listed::Events => ("events", backend::events()),
         Listed::Costs => ("costs", backend::costs()),
         Listed::Steps => ("steps", backend::steps()),
         Listed::Keys => ("keys", backend::keys()),
-        Listed::Zoneinfo => unreachable!("it is of a machine"),
     };
     let text = match args.format {
         ListFormat::Table => lines(&entries),

@@ -58,8 +58,8 @@ struct Zone {
     node: u64,
     name: String,
     /// `nr_free_pages 719`, `min 42`: lines of a name and a number.
-    values: BTreeMap<String, u64>,
-    node_stats: BTreeMap<String, u64>,
+    values: Named,
+    node_stats: Named,
     protection: Vec<u64>,
     /// Count, high, batch of each CPU.
     pagesets: Vec<[u64; 3]>,
@@ -114,19 +114,22 @@ fn zoneinfo(text: &str) -> Vec<Zone> {
     zones
 }
 
-fn vmstat(text: &str) -> BTreeMap<String, u64> {
+fn vmstat(text: &str) -> Named {
     let VmStat(read) = VmStat::from_buf_read(Cursor::new(text)).expect("a vmstat");
     assert_eq!(read.len(), text.lines().count(), "a name twice");
     read.into_iter().map(|(name, n)| (name, u64::try_from(n).expect("no name falls"))).collect()
 }
 
-fn memory_stat(text: &str) -> BTreeMap<String, u64> {
+fn memory_stat(text: &str) -> Named {
     let pair = |line: &str| {
         let (name, n) = line.split_once(' ').expect("a name and a number");
         (name.to_string(), n.parse().expect("a number"))
     };
     text.lines().map(pair).collect()
 }
+
+/// Numbers by name.
+type Named = BTreeMap<String, u64>;
 
 /// A run of a report with the folder of its files.
 struct Run {
@@ -149,15 +152,15 @@ fn runs(f: &Folder, scenario: &str, files: &str) -> Vec<Run> {
     report["runs"].as_array().expect("runs").iter().map(run).collect()
 }
 
-fn counters(of: &Value) -> BTreeMap<String, u64> {
+fn counters(of: &Value) -> Named {
     let pairs = of.as_object().expect("counters").iter();
     pairs.map(|(name, n)| (name.clone(), n.as_u64().expect("a number"))).collect()
 }
 
 impl Run {
     /// Folder, counters since the start and gauges of each phase, and of the end.
-    fn ends(&self) -> Vec<(String, BTreeMap<String, u64>, BTreeMap<String, u64>)> {
-        let mut since_start: BTreeMap<String, u64> = BTreeMap::new();
+    fn ends(&self) -> Vec<(String, Named, Named)> {
+        let mut since_start: Named = BTreeMap::new();
         let mut ends = Vec::new();
         for phase in self.report["phases"].as_array().expect("phases") {
             for (name, n) in counters(&phase["vmstat"]) {
@@ -211,7 +214,7 @@ fn counters_of_pressure(p: &Value) -> [u64; 2] {
     ["some_us", "full_us"].map(|key| p[key].as_u64().expect("microseconds"))
 }
 
-fn check_zones(folder: &str, zones: &[Zone], vm: &BTreeMap<String, u64>) {
+fn check_zones(folder: &str, zones: &[Zone], vm: &Named) {
     let names: Vec<&str> = zones.iter().map(|z| z.name.as_str()).collect();
     for node in names.chunks(5) {
         assert_eq!(node, ["DMA", "DMA32", "Normal", "Movable", "Device"], "{folder}");
@@ -246,7 +249,7 @@ fn check_zones(folder: &str, zones: &[Zone], vm: &BTreeMap<String, u64>) {
 }
 
 /// The root's `memory.stat` is the machine in bytes.
-fn check_groups(f: &Folder, folder: &str, vm: &BTreeMap<String, u64>) {
+fn check_groups(f: &Folder, folder: &str, vm: &Named) {
     let root = memory_stat(&f.read(&format!("{folder}/cgroup/memory.stat")));
     for (of_group, of_machine) in [
         ("anon", "nr_anon_pages"),

@@ -370,6 +370,20 @@ fn traces() {
     flipped[60] ^= 0x10;
     f.write("t.mmt", &flipped);
     run("corrupt-table");
+    let mut old = whole.clone();
+    old[8] = 1;
+    f.write("t.mmt", &old);
+    run("old-trace");
+    // The four bytes after the head of the table are zstd's own, of which some have no meaning.
+    assert_eq!(whole[16..18], *b"T\x01", "a compressed table");
+    for at in 34..46 {
+        let mut flipped = whole.clone();
+        flipped[at] ^= 0x20;
+        f.write("t.mmt", &flipped);
+        let said = f.mmsim(&["trace", "info", "t.mmt"]);
+        assert_eq!(said.code, Some(2), "byte {at}");
+        assert!(said.stderr.contains("the digest of the block"), "{}", said.stderr);
+    }
 }
 
 #[test]
@@ -388,6 +402,34 @@ fn imports() {
     import("import-of-no-lackey", "I  04016b70,3\n L zz,8\n", "lackey");
     import("import-of-no-format", "R 1\n", "page");
     import("import-of-nothing", "", "pages");
+    import("import-of-no-column", "lbn,op\n1,R\n", "csv");
+    import("import-of-no-csv-number", "page,op\n1,R\n2x,R\n", "csv");
+    import("import-of-few-fields", "page,op\n1,R\n2\n", "csv");
+    import("import-of-no-unit", "page,time\n1,5\n", "csv");
+    import("import-of-half-a-record", "123456", "raw-u32");
+}
+
+#[test]
+fn traces_for_benchmarks() {
+    let f = Folder::new();
+    f.write("t.bin", [0; 8]);
+    f.write("t.u32", [0; 6]);
+    f.write("t.oracleGeneral", [0; 30]);
+    f.write("good.u32", [0; 8]);
+    let bench = |name: &str, args: &[&str]| {
+        let all = [&["bench-trace"], args, &["--frames", "1000", "-o", "report"]].concat();
+        let said = f.mmsim(&all);
+        golden(name, &said);
+        assert_eq!((said.code, said.stdout.as_str()), (Some(2), ""), "{name}");
+        assert!(!f.names().contains(&"report".to_string()), "{name}");
+    };
+    bench("bench-of-no-format", &["t.bin"]);
+    bench("bench-of-unknown-format", &["t.bin", "--from", "u16"]);
+    bench("bench-of-half-a-record", &["t.u32"]);
+    bench("bench-of-half-an-object", &["t.oracleGeneral"]);
+    bench("bench-of-no-file", &["none.u32"]);
+    bench("bench-of-no-preset", &["good.u32", "--reclaim", "classic-v7"]);
+    bench("bench-of-no-device", &["good.u32", "--swap", "floppy"]);
 }
 
 #[test]

@@ -144,7 +144,7 @@ mod tests {
     use mmsim_core::machine::config::ZoneKind;
     use mmsim_core::machine::result::Pressure;
     use mmsim_core::machine::snapshot::{GroupSnapshot, PageCounts, ZoneSnapshot};
-    use mmsim_core::phys::zones::PcpSizes;
+    use mmsim_core::phys::zones::PcpView;
 
     /// The DMA zone of a host with 16 GiB and 2 CPUs.
     fn host() -> Snapshot {
@@ -154,7 +154,7 @@ mod tests {
             free: 3840,
             watermark: [15, 18, 21, 24],
             lowmem_reserve: [0, 3019, 16_715, 16_715],
-            pcp: vec![PcpSizes { count: 0, high: 9, batch: 1 }; 2],
+            pcp: vec![PcpView { count: 0, high: 9, batch: 1 }; 2],
             ..ZoneSnapshot::default()
         };
         Snapshot { cpus: 2, unreclaimable: vec![false], zones: vec![dma], ..Snapshot::default() }

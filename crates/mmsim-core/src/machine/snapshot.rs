@@ -14,12 +14,12 @@ use super::config::ZoneKind;
 use super::kswapd::MAX_RECLAIM_RETRIES;
 use super::psi::PERCENT;
 use super::result::Pressure;
-use crate::base::id::{Idx, MemcgId, NodeId, Pfn};
+use crate::base::id::{CpuId, Idx, MemcgId, NodeId, Pfn};
 use crate::base::time::SimTime;
 use crate::base::vmstat::{VmEvent, VmStat};
 use crate::memory::Memory;
 use crate::phys::frames::{FrameKind, Mapped, flag};
-use crate::phys::zones::{PcpSizes, Zone};
+use crate::phys::zones::{PcpView, Zone};
 
 /// Frames by what they are used for, in pages.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
@@ -57,8 +57,9 @@ impl PageCounts {
             FrameKind::Slab => self.slab += 1,
             FrameKind::Anon | FrameKind::File => {
                 self.writeback += u64::from(has(flag::WRITEBACK));
+                self.swapcached += u64::from(has(flag::SWAPCACHE));
                 if has(flag::ORPHAN) {
-                    // Its owner is gone: only the device still knows it.
+                    // Its owner is gone: only the device and its slot still know it.
                     return;
                 }
                 let file = kind == FrameKind::File;
@@ -72,7 +73,6 @@ impl PageCounts {
                 self.anon_mapped += u64::from(mapped && !file);
                 self.file_mapped += u64::from(mapped && file);
                 self.dirty += u64::from(file && has(flag::DIRTY));
-                self.swapcached += u64::from(has(flag::SWAPCACHE));
                 self.mlocked += u64::from(has(flag::MLOCKED));
             }
             FrameKind::Free | FrameKind::Pcp | FrameKind::Kernel | FrameKind::Fresh => {}
@@ -121,7 +121,7 @@ pub struct ZoneSnapshot {
     /// Frames of zram's store.
     pub zspages: u64,
     /// Per-CPU lists.
-    pub pcp: Vec<PcpSizes>,
+    pub pcp: Vec<PcpView>,
 }
 
 /// A zone without memory.
@@ -158,7 +158,7 @@ impl ZoneSnapshot {
             lowmem_reserve: zone.lowmem_reserve,
             counts: PageCounts::default(),
             zspages: 0,
-            pcp: (0..cpus as usize).map(|cpu| zone.pcp(cpu)).collect(),
+            pcp: (0..cpus).map(|cpu| zone.pcp(CpuId(cpu as u16))).collect(),
         }
     }
 }

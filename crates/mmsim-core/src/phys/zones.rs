@@ -12,7 +12,7 @@
 //! `zone_batchsize`, `zone_highsize`, `nr_pcp_alloc`, `nr_pcp_free`). Left out: drift of
 //! per-CPU counters (free pages are exact).
 
-use crate::base::id::{IndexVec, NodeId, Pfn, ZoneId};
+use crate::base::id::{CpuId, IndexVec, NodeId, Pfn, ZoneId};
 use crate::machine::config::{Kernel, MachineConfig, VmSysctl, ZoneConfig, ZoneKind};
 
 /// Which watermark a request is held against.
@@ -36,7 +36,7 @@ struct Pcp {
 
 /// A per-CPU list as `/proc/zoneinfo` shows it, in pages.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
-pub struct PcpSizes {
+pub struct PcpView {
     /// Pages in it.
     pub count: u32,
     /// Above so many, pages go back to the zone; 0: there is no list.
@@ -197,9 +197,9 @@ impl Zone {
     }
 
     /// The list of a CPU.
-    pub fn pcp(&self, cpu: usize) -> PcpSizes {
-        let count = self.pcp[cpu].pages.len() as u32;
-        PcpSizes { count, high: self.pcp_high, batch: self.pcp_batch }
+    pub fn pcp(&self, cpu: CpuId) -> PcpView {
+        let count = self.pcp[usize::from(cpu.0)].pages.len() as u32;
+        PcpView { count, high: self.pcp_high, batch: self.pcp_batch }
     }
 
     /// Pages in per-CPU lists.

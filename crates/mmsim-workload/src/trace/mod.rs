@@ -27,6 +27,7 @@ mod head;
 mod import;
 mod info;
 mod mappings;
+mod packed;
 mod page_set;
 mod reader;
 mod replay;
@@ -40,7 +41,7 @@ pub use error::TraceError;
 pub use head::{Head, head};
 pub use import::{ImportFormat, ImportOptions, ImportSummary, PageKind, import};
 pub use info::{ProcessInfo, RegionInfo, TraceInfo, info};
-pub use reader::TraceReader;
+pub use reader::{Block, Pages, TraceReader};
 pub use replay::{ReplayMode, ReplayOptions, Think, Trace, TraceWorkload};
 pub use requests::{RequestFormat, RequestWorkload, Requests, import_requests};
 pub use table::{
