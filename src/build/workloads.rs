@@ -61,7 +61,7 @@ pub(crate) fn threads(task: &TaskSpec, seed: u64, index: usize) -> Result<Thread
 /// front. A trace that cannot be read says nothing: its run has failed already.
 pub(crate) fn assumed(task: &TaskSpec) -> Vec<String> {
     let sentences = match &task.work {
-        WorkloadSpec::Replay(w) => fs::File::open(&w.trace)
+        WorkloadSpec::Replay(w) => std::fs::File::open(&w.trace)
             .ok()
             .and_then(|file| TraceReader::new(file).ok())
             .map(|reader| reader.table().assumptions.clone())
