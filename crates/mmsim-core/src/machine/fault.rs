@@ -14,7 +14,7 @@ use crate::base::event::{FaultKind, TraceEvent};
 use crate::base::id::{PageIdx, Pfn, ThreadId, VmaId};
 use crate::base::vmstat::VmEvent;
 use crate::phys::frames::{FolioId, FrameKind, Mapped, flag};
-use crate::policy::{Arrival, ArrivalKind};
+use crate::policy::{Arrival, ArrivalKind, ReclaimPolicy};
 use crate::virt::pages::{Entry, pte};
 use crate::virt::space::VmaKind;
 
@@ -51,7 +51,7 @@ macro_rules! frame_or_return {
 }
 pub(super) use frame_or_return;
 
-impl Machine {
+impl<P: ReclaimPolicy> Machine<P> {
     /// A touch that the hardware could not satisfy.
     pub(super) fn fault(&mut self, tid: ThreadId, page: PageIdx, write: bool) -> Flow {
         let (begin, again) = match self.threads[tid].fault {
@@ -133,7 +133,7 @@ impl Machine {
         self.policy.folio_entering(&mut self.mem, pfn, how);
         self.mem.pages.set_entry(page, Entry::None, 0);
         self.mem.map(page, pfn, pte::YOUNG | pte::DIRTY | pte::WRITABLE);
-        self.mem.lru_add(&mut *self.policy, pfn, how);
+        self.mem.lru_add(&mut self.policy, pfn, how);
         Flow::Done
     }
 
@@ -157,7 +157,7 @@ impl Machine {
         let written = hot | pte::WRITABLE | pte::DIRTY | pte::YOUNG;
         if self.mem.frames.kind(folio) == FrameKind::Anon {
             if !self.mem.frames.has(folio, flag::LRU) {
-                self.mem.lru_drain(&mut *self.policy);
+                self.mem.lru_drain(&mut self.policy);
             }
             if self.mem.frames.mapped(folio) == Mapped::Once {
                 self.mem.now += self.mem.cost.t_minor_map;
@@ -193,7 +193,7 @@ impl Machine {
         let how = self.arrival(ArrivalKind::New, Some(vma));
         self.policy.folio_entering(&mut self.mem, pfn, how);
         self.mem.map(page, pfn, pte::YOUNG | pte::DIRTY | pte::WRITABLE);
-        self.mem.lru_add(&mut *self.policy, pfn, how);
+        self.mem.lru_add(&mut self.policy, pfn, how);
         (Flow::Done, FaultKind::Cow)
     }
 
@@ -269,7 +269,7 @@ impl Machine {
             let how = self.arrival(ArrivalKind::New, Some(vma));
             self.policy.folio_entering(&mut self.mem, pfn, how);
             self.mem.map(page, pfn, pte::YOUNG | pte::DIRTY | pte::WRITABLE);
-            self.mem.lru_add(&mut *self.policy, pfn, how);
+            self.mem.lru_add(&mut self.policy, pfn, how);
             return (Flow::Done, FaultKind::Cow);
         }
         let mut bits = pte::YOUNG;

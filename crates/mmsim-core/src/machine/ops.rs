@@ -11,11 +11,12 @@ use super::thread::{Entity, Wait};
 use crate::base::id::{AsId, MemcgId, PageIdx, ThreadId};
 use crate::base::time::{SimDuration, SimTime};
 use crate::phys::frames::flag;
+use crate::policy::ReclaimPolicy;
 use crate::virt::pages::{Entry, pte};
 use crate::virt::space::VmaKind;
 use crate::workload::{Advice, MapKind, Op, Run, VmaFlags};
 
-impl Machine {
+impl<P: ReclaimPolicy> Machine<P> {
     /// Executes one operation that is no hit.
     pub(super) fn execute(&mut self, tid: ThreadId, op: Op) -> Flow {
         let space = self.threads[tid].space;
@@ -37,7 +38,7 @@ impl Machine {
             }
             Op::Munmap { region } => {
                 self.mem.now += self.mem.cost.t_syscall;
-                self.mem.munmap(&mut *self.policy, space, region);
+                self.mem.munmap(&mut self.policy, space, region);
                 self.mem.settle_kernel();
                 Flow::Done
             }
@@ -76,7 +77,7 @@ impl Machine {
                 Flow::Done
             }
             Op::DropCaches => {
-                self.mem.drop_caches(&mut *self.policy);
+                self.mem.drop_caches(&mut self.policy);
                 Flow::Done
             }
             Op::Exit => {
@@ -199,7 +200,7 @@ impl Machine {
             .unwrap_or_else(|| panic!("{space}: {:?} is not mapped", run.region));
         let start = self.mem.spaces.vma(id).start.0 + run.first;
         let flags = self.mem.spaces.vma(id).flags;
-        let set = |m: &mut Machine, f: VmaFlags| {
+        let set = |m: &mut Self, f: VmaFlags| {
             m.mem.spaces.set_flags(&mut m.mem.pages, id, f);
             Flow::Done
         };
@@ -208,9 +209,9 @@ impl Machine {
             Advice::Random => set(self, VmaFlags { seq_read: false, rand_read: true, ..flags }),
             Advice::Normal => set(self, VmaFlags { seq_read: false, rand_read: false, ..flags }),
             Advice::DontNeed => {
-                self.mem.lru_drain(&mut *self.policy);
+                self.mem.lru_drain(&mut self.policy);
                 for p in start..start + run.count {
-                    self.mem.zap(&mut *self.policy, PageIdx(p), id);
+                    self.mem.zap(&mut self.policy, PageIdx(p), id);
                 }
                 self.mem.settle_kernel();
                 Flow::Done
@@ -243,7 +244,7 @@ impl Machine {
                 Flow::Done
             }
             Advice::Cold => {
-                self.mem.lru_drain(&mut *self.policy);
+                self.mem.lru_drain(&mut self.policy);
                 for p in start..start + run.count {
                     let page = PageIdx(p);
                     let Entry::Frame(folio) = self.mem.pages.entry(page) else { continue };
@@ -257,9 +258,9 @@ impl Machine {
                     if v6_12 && self.mem.frames.has(folio, flag::ACTIVE) {
                         self.mem.frames.set(folio, flag::WORKINGSET);
                     }
-                    self.mem.lru_deactivate(&mut *self.policy, folio);
+                    self.mem.lru_deactivate(&mut self.policy, folio);
                 }
-                self.mem.lru_drain(&mut *self.policy);
+                self.mem.lru_drain(&mut self.policy);
                 Flow::Done
             }
             Advice::Free | Advice::PageOut | Advice::WillNeed => {
@@ -353,7 +354,7 @@ impl Machine {
     fn free_space(&mut self, space: AsId) {
         self.mem.spaces[space].dead = true;
         for r in self.mem.spaces.regions(space) {
-            self.mem.munmap(&mut *self.policy, space, r);
+            self.mem.munmap(&mut self.policy, space, r);
         }
         self.mem.settle_kernel();
     }

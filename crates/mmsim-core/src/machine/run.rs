@@ -18,6 +18,7 @@ use crate::base::event::TraceEvent;
 use crate::base::id::{CpuId, ThreadId};
 use crate::base::time::SimTime;
 use crate::memory::IoDone;
+use crate::policy::ReclaimPolicy;
 use crate::virt::pages::pte;
 use crate::workload::{Op, RegionId, WorkloadCx};
 
@@ -30,7 +31,7 @@ enum Stop {
     NotAHit,
 }
 
-impl Machine {
+impl<P: ReclaimPolicy> Machine<P> {
     /// Runs all workloads to their ends.
     pub fn run(&mut self, watch: Watch) -> RunResult {
         self.watch = watch;
@@ -128,7 +129,7 @@ impl Machine {
 
     /// A device request ended: whoever waits for the folio goes on.
     fn end_io(&mut self, done: IoDone) {
-        if let Some(folio) = self.mem.io_done(&mut *self.policy, done) {
+        if let Some(folio) = self.mem.io_done(&mut self.policy, done) {
             for t in self.waiters.remove(&folio).unwrap_or_default() {
                 if self.threads[t].wait == Wait::Folio(folio) {
                     self.wake(t);

@@ -16,10 +16,10 @@ use crate::base::id::{PageIdx, Pfn, SwapSlot, ThreadId, VmaId};
 use crate::base::vmstat::VmEvent;
 use crate::memory::IoDone;
 use crate::phys::frames::{FolioId, FrameKind, Mapped, flag};
-use crate::policy::ArrivalKind;
+use crate::policy::{ArrivalKind, ReclaimPolicy};
 use crate::virt::pages::{Entry, pte};
 
-impl Machine {
+impl<P: ReclaimPolicy> Machine<P> {
     pub(super) fn swap_fault(
         &mut self,
         tid: ThreadId,
@@ -143,7 +143,7 @@ impl Machine {
             self.policy.folio_refaulted(&mut self.mem, pfn, s, how);
         }
         self.policy.folio_entering(&mut self.mem, pfn, how);
-        self.mem.lru_add(&mut *self.policy, pfn, how);
+        self.mem.lru_add(&mut self.policy, pfn, how);
         self.mem.count_in(memcg, VmEvent::PswpIn, 1);
         self.mem.now += cost;
         self.leave_swap_entry(page);
@@ -194,7 +194,7 @@ impl Machine {
         }
         self.submit_swap_reads(&read);
         if window.len() > 1 {
-            self.mem.lru_drain(&mut *self.policy);
+            self.mem.lru_drain(&mut self.policy);
         }
         self.queue_io();
         if self.mem.frames.has(wanted, flag::LOCKED) {
@@ -234,7 +234,7 @@ impl Machine {
             self.policy.folio_refaulted(&mut self.mem, pfn, s, how);
         }
         self.policy.folio_entering(&mut self.mem, pfn, how);
-        self.mem.lru_add(&mut *self.policy, pfn, how);
+        self.mem.lru_add(&mut self.policy, pfn, how);
         self.mem.count_in(memcg, VmEvent::PswpIn, 1);
     }
 

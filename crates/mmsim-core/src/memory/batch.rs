@@ -55,7 +55,12 @@ impl Batches {
 impl Memory {
     /// Queues a folio to be put on a list (`folio_add_lru`).
     #[inline]
-    pub fn lru_add(&mut self, policy: &mut dyn ReclaimPolicy, folio: FolioId, how: Arrival) {
+    pub fn lru_add<P: ReclaimPolicy + ?Sized>(
+        &mut self,
+        policy: &mut P,
+        folio: FolioId,
+        how: Arrival,
+    ) {
         self.frames.set(folio, flag::IN_BATCH);
         let b = &mut self.batches.cpus[self.cpu.0 as usize].add;
         b.push((folio, how));
@@ -64,7 +69,7 @@ impl Memory {
         }
     }
 
-    fn flush_add(&mut self, policy: &mut dyn ReclaimPolicy) {
+    fn flush_add<P: ReclaimPolicy + ?Sized>(&mut self, policy: &mut P) {
         let cpu = self.cpu.0 as usize;
         let mut batch = std::mem::take(&mut self.batches.cpus[cpu].add);
         for (i, (folio, mut how)) in batch.drain(..).enumerate() {
@@ -78,7 +83,7 @@ impl Memory {
 
     /// Activates a listed folio (`folio_activate`), batched. A folio on no list stays as it
     /// is: an activation that comes while it waits for its list is lost.
-    pub fn lru_activate(&mut self, policy: &mut dyn ReclaimPolicy, folio: FolioId) {
+    pub fn lru_activate<P: ReclaimPolicy + ?Sized>(&mut self, policy: &mut P, folio: FolioId) {
         let blocked = flag::ACTIVE | flag::UNEVICTABLE | flag::IN_BATCH;
         if !self.frames.has(folio, flag::LRU) || self.frames.has(folio, blocked) {
             return;
@@ -94,7 +99,11 @@ impl Memory {
     /// Activates a folio after a second access by system call (`mark_page_accessed`): as
     /// [`Memory::lru_activate`], but one that waits in the local batch for its list is
     /// flagged, so that it enters as active (`__lru_cache_activate_folio`).
-    pub fn lru_activate_accessed(&mut self, policy: &mut dyn ReclaimPolicy, folio: FolioId) {
+    pub fn lru_activate_accessed<P: ReclaimPolicy + ?Sized>(
+        &mut self,
+        policy: &mut P,
+        folio: FolioId,
+    ) {
         if self.frames.has(folio, flag::LRU) {
             self.lru_activate(policy, folio);
             return;
@@ -107,7 +116,7 @@ impl Memory {
     }
 
     /// Queues a listed folio to be deactivated on advice.
-    pub fn lru_deactivate(&mut self, policy: &mut dyn ReclaimPolicy, folio: FolioId) {
+    pub fn lru_deactivate<P: ReclaimPolicy + ?Sized>(&mut self, policy: &mut P, folio: FolioId) {
         let cpu = self.cpu.0 as usize;
         if self.frames.has(folio, flag::LRU) && !self.frames.has(folio, flag::IN_BATCH) {
             self.frames.set(folio, flag::IN_BATCH);
@@ -120,7 +129,7 @@ impl Memory {
 
     /// Queues a listed folio whose write ended for the tail of its list
     /// (`folio_rotate_reclaimable`).
-    pub fn lru_rotate(&mut self, policy: &mut dyn ReclaimPolicy, folio: FolioId) {
+    pub fn lru_rotate<P: ReclaimPolicy + ?Sized>(&mut self, policy: &mut P, folio: FolioId) {
         let blocked = flag::IN_BATCH | flag::DIRTY | flag::LOCKED | flag::UNEVICTABLE;
         let cpu = self.cpu.0 as usize;
         if self.frames.has(folio, flag::LRU) && !self.frames.has(folio, blocked) {
@@ -132,7 +141,7 @@ impl Memory {
         }
     }
 
-    fn flush_moves(&mut self, policy: &mut dyn ReclaimPolicy) {
+    fn flush_moves<P: ReclaimPolicy + ?Sized>(&mut self, policy: &mut P) {
         let cpu = self.cpu.0 as usize;
         let mut b = std::mem::take(&mut self.batches.cpus[cpu].rotate);
         for folio in b.drain(..) {
@@ -158,13 +167,13 @@ impl Memory {
 
     /// Empties the batches of the acting CPU (`lru_add_drain`).
     #[inline]
-    pub fn lru_drain(&mut self, policy: &mut dyn ReclaimPolicy) {
+    pub fn lru_drain<P: ReclaimPolicy + ?Sized>(&mut self, policy: &mut P) {
         self.flush_add(policy);
         self.flush_moves(policy);
     }
 
     /// Empties the batches of all CPUs (`lru_add_drain_all`).
-    pub fn lru_drain_all(&mut self, policy: &mut dyn ReclaimPolicy) {
+    pub fn lru_drain_all<P: ReclaimPolicy + ?Sized>(&mut self, policy: &mut P) {
         let cpu = self.cpu;
         for c in 0..self.batches.cpus.len() {
             self.cpu = CpuId(c as u16);

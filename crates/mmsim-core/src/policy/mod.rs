@@ -238,3 +238,143 @@ pub trait ReclaimPolicy: Send {
         let _ = (mem, d);
     }
 }
+
+/// Hands every method of [`ReclaimPolicy`] on, inside an `impl` of it: for each shape that
+/// `self` may have, the policy to ask. So a box of a policy is one, and an enum of several.
+#[macro_export]
+macro_rules! forward_policy {
+    ($me:ident { $($shape:pat => $policy:expr),+ $(,)? }) => {
+        #[inline]
+        fn folio_arrived(
+            &mut $me,
+            mem: &mut $crate::memory::Memory,
+            folio: $crate::phys::frames::FolioId,
+            how: $crate::policy::Arrival,
+        ) {
+            match $me { $($shape => $policy.folio_arrived(mem, folio, how)),+ }
+        }
+        #[inline]
+        fn folio_departed(
+            &mut $me,
+            mem: &mut $crate::memory::Memory,
+            folio: $crate::phys::frames::FolioId,
+            why: $crate::policy::Departure,
+        ) {
+            match $me { $($shape => $policy.folio_departed(mem, folio, why)),+ }
+        }
+        #[inline]
+        fn reclaim(
+            &mut $me,
+            mem: &mut $crate::memory::Memory,
+            req: &$crate::policy::ReclaimRequest,
+        ) -> $crate::policy::ReclaimOutcome {
+            match $me { $($shape => $policy.reclaim(mem, req)),+ }
+        }
+        #[inline]
+        fn folio_refaulted(
+            &mut $me,
+            mem: &mut $crate::memory::Memory,
+            folio: $crate::phys::frames::FolioId,
+            shadow: $crate::policy::Shadow,
+            how: $crate::policy::Arrival,
+        ) {
+            match $me { $($shape => $policy.folio_refaulted(mem, folio, shadow, how)),+ }
+        }
+        #[inline]
+        fn swapin_mapped(
+            &mut $me,
+            mem: &mut $crate::memory::Memory,
+            folio: $crate::phys::frames::FolioId,
+        ) {
+            match $me { $($shape => $policy.swapin_mapped(mem, folio)),+ }
+        }
+        #[inline]
+        fn folio_entering(
+            &mut $me,
+            mem: &mut $crate::memory::Memory,
+            folio: $crate::phys::frames::FolioId,
+            how: $crate::policy::Arrival,
+        ) {
+            match $me { $($shape => $policy.folio_entering(mem, folio, how)),+ }
+        }
+        #[inline]
+        fn folio_accessed(
+            &mut $me,
+            mem: &mut $crate::memory::Memory,
+            folio: $crate::phys::frames::FolioId,
+        ) {
+            match $me { $($shape => $policy.folio_accessed(mem, folio)),+ }
+        }
+        #[inline]
+        fn folio_activated(
+            &mut $me,
+            mem: &mut $crate::memory::Memory,
+            folio: $crate::phys::frames::FolioId,
+        ) {
+            match $me { $($shape => $policy.folio_activated(mem, folio)),+ }
+        }
+        #[inline]
+        fn folio_deactivated(
+            &mut $me,
+            mem: &mut $crate::memory::Memory,
+            folio: $crate::phys::frames::FolioId,
+        ) {
+            match $me { $($shape => $policy.folio_deactivated(mem, folio)),+ }
+        }
+        #[inline]
+        fn folio_rotated(
+            &mut $me,
+            mem: &mut $crate::memory::Memory,
+            folio: $crate::phys::frames::FolioId,
+        ) {
+            match $me { $($shape => $policy.folio_rotated(mem, folio)),+ }
+        }
+        #[inline]
+        fn age_node(
+            &mut $me,
+            mem: &mut $crate::memory::Memory,
+            node: $crate::base::id::NodeId,
+            highest: $crate::machine::config::ZoneKind,
+        ) {
+            match $me { $($shape => $policy.age_node(mem, node, highest)),+ }
+        }
+        #[inline]
+        fn reclaim_ended(
+            &mut $me,
+            mem: &mut $crate::memory::Memory,
+            node: $crate::base::id::NodeId,
+            limit: Option<$crate::base::id::MemcgId>,
+        ) {
+            match $me { $($shape => $policy.reclaim_ended(mem, node, limit)),+ }
+        }
+        #[inline]
+        fn snapshot(
+            &$me,
+            mem: &$crate::memory::Memory,
+            node: $crate::base::id::NodeId,
+            memcg: $crate::base::id::MemcgId,
+        ) -> $crate::policy::LruSnapshot {
+            match $me { $($shape => $policy.snapshot(mem, node, memcg)),+ }
+        }
+        #[inline]
+        fn check(
+            &$me,
+            mem: &$crate::memory::Memory,
+        ) {
+            match $me { $($shape => $policy.check(mem)),+ }
+        }
+        #[inline]
+        fn digest(
+            &$me,
+            mem: &$crate::memory::Memory,
+            d: &mut $crate::base::digest::Digest,
+        ) {
+            match $me { $($shape => $policy.digest(mem, d)),+ }
+        }
+    };
+}
+
+/// What is not known when a program is built may stand behind a machine as well.
+impl<T: ReclaimPolicy + ?Sized> ReclaimPolicy for Box<T> {
+    forward_policy!(self { policy => (**policy) });
+}
