@@ -38,6 +38,7 @@ use crate::base::time::{SimDuration, SimTime};
 use crate::base::vmstat::{VmEvent, VmStat};
 use crate::memory::Memory;
 use crate::policy::ReclaimPolicy;
+use crate::virt::space::Place;
 use crate::workload::{FileSpec, Workload};
 use config::MachineConfig;
 use kswapd::Kswapd;
@@ -220,8 +221,10 @@ impl<P: ReclaimPolicy> Machine<P> {
                 rng: Rng::for_purpose(seed, &format!("workload/{name}")),
                 name,
                 space,
+                memcg,
                 task: index,
                 workload,
+                place: Place::NOWHERE,
                 ops: Vec::new(),
                 next: 0,
                 done: 0,

@@ -6,7 +6,6 @@
 use super::Machine;
 use super::fault::Flow;
 use super::psi::Psi;
-use super::run::hit;
 use super::thread::{Entity, Wait};
 use crate::base::id::{AsId, MemcgId, PageIdx, ThreadId};
 use crate::base::time::{SimDuration, SimTime};
@@ -21,7 +20,7 @@ impl<P: ReclaimPolicy> Machine<P> {
     pub(super) fn execute(&mut self, tid: ThreadId, op: Op) -> Flow {
         let space = self.threads[tid].space;
         match op {
-            Op::Access(run) => self.access(tid, run),
+            Op::Access(run) => self.unmapped(tid, run),
             Op::Compute(_) | Op::Records(_) => unreachable!("done with the hits"),
             Op::Mmap { region, pages, kind, flags, at } => {
                 let kind = match kind {
@@ -87,28 +86,18 @@ impl<P: ReclaimPolicy> Machine<P> {
         }
     }
 
-    /// The access that stopped a run: by now it may hit; else it faults.
-    fn access(&mut self, tid: ThreadId, run: Run) -> Flow {
-        let space = self.threads[tid].space;
-        let Some(vma) = self.mem.spaces.region(space, run.region) else {
-            panic!("{}: {:?} is not mapped", self.threads[tid].name, run.region)
-        };
-        let v = self.mem.spaces.vma(vma);
-        assert!(
-            run.first.checked_add(run.count).is_some_and(|e| e <= v.pages),
-            "{}: pages {}..+{} of {:?}, which has {}",
-            self.threads[tid].name,
-            run.first,
-            run.count,
-            run.region,
-            v.pages
-        );
-        let page = PageIdx(v.start.0 + run.first + self.threads[tid].done);
-        if !hit(&mut self.mem.pages.hot[page.0 as usize], run.write) {
-            let flow = self.fault(tid, page, run.write);
-            if flow != Flow::Done {
-                return flow;
-            }
+    /// The access that stopped a run of hits: the next page of `run` misses.
+    #[inline]
+    pub(super) fn access(&mut self, tid: ThreadId, run: Run) -> Flow {
+        let t = &self.threads[tid];
+        let (done, place) = (t.done, t.place);
+        if run.first.checked_add(run.count).is_none_or(|end| end > place.pages) {
+            self.beyond(tid, run);
+        }
+        let page = PageIdx(place.start.0 + run.first + done);
+        let flow = self.fault(tid, page, run.write);
+        if flow != Flow::Done {
+            return flow;
         }
         if self.watch.record_accesses {
             self.recorded.push(page.0);
@@ -118,11 +107,29 @@ impl<P: ReclaimPolicy> Machine<P> {
         self.high_limit(tid);
         let t = &mut self.threads[tid];
         t.accesses += 1;
-        t.done += 1;
+        t.done = done + 1;
         if t.done == run.count {
             t.done = 0;
+            t.next += 1;
         }
         Flow::Done
+    }
+
+    #[cold]
+    #[inline(never)]
+    fn beyond(&self, tid: ThreadId, run: Run) {
+        let (first, count) = (run.first, run.count);
+        let pages = self.threads[tid].place.pages;
+        panic!(
+            "{}: pages {first}..+{count} of {:?}, which has {pages}",
+            self.threads[tid].name, run.region
+        );
+    }
+
+    /// An access to a region that is not mapped.
+    #[cold]
+    fn unmapped(&self, tid: ThreadId, run: Run) -> ! {
+        panic!("{}: {:?} is not mapped", self.threads[tid].name, run.region)
     }
 
     #[inline]
@@ -135,7 +142,7 @@ impl<P: ReclaimPolicy> Machine<P> {
     /// `memory.high`: the thread reclaims for its group and sleeps before it goes on.
     #[inline]
     fn high_limit(&mut self, tid: ThreadId) {
-        let memcg = self.mem.spaces[self.threads[tid].space].memcg;
+        let memcg = self.threads[tid].memcg;
         if memcg.0 != 0 {
             self.high_limit_of(tid, memcg);
         }

@@ -1,14 +1,15 @@
 //! Swap-in: a fault on a page that is in swap (Linux 6.12 mm/memory.c `do_swap_page`,
 //! mm/swap_state.c).
 //!
-//! Three ways: the page is in the swap cache already; the device is synchronous and nobody
-//! else wants the slot, then it is read past the swap cache; or a window of slots around
-//! it is read into the swap cache, and the thread waits.
+//! Three ways: the device is synchronous and nobody else wants the slot, then it is read past
+//! the swap cache; the page is in the swap cache already; or a window of slots around it is
+//! read into the swap cache, and the thread waits.
 
 use super::Machine;
 use super::alloc::Got;
 use super::config::Kernel;
 use super::fault::{Flow, frame_or_return};
+use super::thread::Fault;
 use crate::backing::device::Io;
 use crate::backing::swap::{Cached, Swap};
 use crate::base::event::FaultKind;
@@ -16,7 +17,7 @@ use crate::base::id::{PageIdx, Pfn, SwapSlot, ThreadId, VmaId};
 use crate::base::vmstat::VmEvent;
 use crate::memory::IoDone;
 use crate::phys::frames::{FolioId, FrameKind, Mapped, flag};
-use crate::policy::{ArrivalKind, ReclaimPolicy};
+use crate::policy::{ArrivalKind, ReclaimPolicy, Shadow};
 use crate::virt::pages::{Entry, pte};
 
 impl<P: ReclaimPolicy> Machine<P> {
@@ -33,9 +34,6 @@ impl<P: ReclaimPolicy> Machine<P> {
         if let Cached::Folio(folio) = swap.cached(slot) {
             return (self.swapcache_fault(tid, page, slot, folio, vma, write), kind);
         }
-        if swap.device.config().synchronous && swap.count(slot) == 1 {
-            return (self.swap_in_directly(tid, page, slot, vma, write), kind);
-        }
         (self.swap_in_window(tid, page, slot, vma), kind)
     }
 
@@ -49,7 +47,7 @@ impl<P: ReclaimPolicy> Machine<P> {
         vma: VmaId,
         write: bool,
     ) -> Flow {
-        let (p, _, major) = self.threads[tid].fault.expect("the fault is under way");
+        let Fault { page: p, major, .. } = self.threads[tid].fault.expect("the fault is under way");
         debug_assert_eq!(p, page);
         // The thread that asked for the read is not surprised to find the page.
         if !major {
@@ -121,41 +119,50 @@ impl<P: ReclaimPolicy> Machine<P> {
     }
 
     /// A synchronous device and a slot with one user: read in the fault, past the swap
-    /// cache, and free the slot.
-    fn swap_in_directly(
+    /// cache, and free the slot. The common fault of a thrashing workload, in one piece.
+    pub(super) fn swap_in_directly(
         &mut self,
         tid: ThreadId,
-        page: PageIdx,
+        mut fault: Fault,
         slot: SwapSlot,
+        shadow: Option<Shadow>,
         vma: VmaId,
         write: bool,
     ) -> Flow {
-        let pfn = frame_or_return!(self.alloc_user(tid));
-        self.major(tid);
+        let pfn = match self.alloc_user(tid) {
+            Got::Frame(p) => p,
+            other => {
+                self.threads[tid].fault = Some(fault);
+                return other.into();
+            }
+        };
+        let t = &mut self.threads[tid];
+        let (space, memcg) = (t.space, t.memcg);
+        t.fault = None;
+        if !fault.major {
+            fault.major = true;
+            self.mem.count_in(memcg, VmEvent::PgMajFault, 1);
+        }
         self.mem.now += self.mem.cost.t_major_cpu;
-        let memcg = self.mem.frames.memcg(pfn);
-        self.make_anon(pfn, vma);
-        let how = self.arrival(ArrivalKind::SwapIn, Some(vma));
-        let swap = self.mem.swap.as_mut().expect("a slot is of a device");
-        let cost = swap.device.sync_cost(Io::Read, 1);
-        if let Cached::Shadow(s) = swap.cached(slot) {
-            self.mem.refaulting = Some(page);
+        let how = self.make_anon(pfn, vma, ArrivalKind::SwapIn);
+        if let Some(s) = shadow {
+            self.mem.refaulting = Some(fault.page);
             self.policy.folio_refaulted(&mut self.mem, pfn, s, how);
         }
         self.policy.folio_entering(&mut self.mem, pfn, how);
         self.mem.lru_add(&mut self.policy, pfn, how);
         self.mem.count_in(memcg, VmEvent::PswpIn, 1);
-        self.mem.now += cost;
-        self.leave_swap_entry(page);
         let cpu = self.mem.cpu.0.into();
-        if self.mem.swap.as_mut().expect("as above").put(slot, cpu) {
-            self.mem.slot_freed();
-        }
+        let swap = self.mem.swap.as_mut().expect("a slot is of a device");
+        self.mem.now += swap.device.sync_cost(Io::Read, 1);
+        swap.put_last(slot, cpu);
+        self.mem.slot_freed();
         let dirty = if write { pte::DIRTY } else { 0 };
-        self.mem.map(page, pfn, pte::YOUNG | pte::WRITABLE | dirty);
+        self.mem.map_swapped(space, fault.page, pfn, pte::YOUNG | pte::WRITABLE | dirty);
         // The contents exist nowhere else now.
         self.mem.frames.set(pfn, flag::DIRTY);
         self.policy.swapin_mapped(&mut self.mem, pfn);
+        self.end_fault(tid, fault, write, FaultKind::SwapIn);
         Flow::Done
     }
 

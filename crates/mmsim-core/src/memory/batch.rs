@@ -29,6 +29,8 @@ struct CpuBatches {
 #[derive(Clone, Debug)]
 pub struct Batches {
     size: usize,
+    /// Folios that wait to be added, over all CPUs.
+    waiting: u64,
     cpus: Vec<CpuBatches>,
 }
 
@@ -39,12 +41,14 @@ impl Batches {
         let size = config.lru_batch.unwrap_or(kernel) >> config.batch_shift;
         Batches {
             size: size.max(1) as usize,
+            waiting: 0,
             cpus: vec![CpuBatches::default(); config.cpus as usize],
         }
     }
     /// How many folios wait in some batch to be added.
+    #[inline]
     pub fn nr_waiting(&self) -> u64 {
-        self.cpus.iter().map(|c| c.add.len() as u64).sum()
+        self.waiting
     }
     /// Folios that wait in some batch to be added.
     pub fn waiting(&self) -> impl Iterator<Item = FolioId> + '_ {
@@ -64,6 +68,7 @@ impl Memory {
         self.frames.set(folio, flag::IN_BATCH);
         let b = &mut self.batches.cpus[self.cpu.0 as usize].add;
         b.push((folio, how));
+        self.batches.waiting += 1;
         if b.len() >= self.batches.size {
             self.flush_add(policy);
         }
@@ -71,13 +76,16 @@ impl Memory {
 
     fn flush_add<P: ReclaimPolicy + ?Sized>(&mut self, policy: &mut P) {
         let cpu = self.cpu.0 as usize;
-        let mut batch = std::mem::take(&mut self.batches.cpus[cpu].add);
-        for (i, (folio, mut how)) in batch.drain(..).enumerate() {
-            how.position = i as u16;
-            self.frames.clear(folio, flag::IN_BATCH);
-            policy.folio_arrived(self, folio, how);
-            debug_assert!(self.frames.has(folio, flag::LRU), "{folio} was given no list");
+        if self.batches.cpus[cpu].add.is_empty() {
+            return;
         }
+        let mut batch = std::mem::take(&mut self.batches.cpus[cpu].add);
+        self.batches.waiting -= batch.len() as u64;
+        for (i, (_, how)) in batch.iter_mut().enumerate() {
+            how.position = i as u16;
+        }
+        policy.folios_arrived(self, &batch);
+        batch.clear();
         self.batches.cpus[cpu].add = batch;
     }
 
@@ -187,8 +195,11 @@ impl Memory {
         if !self.frames.test_clear(folio, flag::IN_BATCH) {
             return;
         }
-        for c in &mut self.batches.cpus {
+        let b = &mut self.batches;
+        for c in &mut b.cpus {
+            let before = c.add.len();
             c.add.retain(|&(f, _)| f != folio);
+            b.waiting -= (before - c.add.len()) as u64;
             c.activate.retain(|&f| f != folio);
             c.deactivate.retain(|&f| f != folio);
             c.rotate.retain(|&f| f != folio);

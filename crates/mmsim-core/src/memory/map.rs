@@ -5,7 +5,7 @@ use crate::backing::swap::Cached;
 use crate::base::id::{AsId, GroupId, PageIdx, Pfn, SwapSlot, VmaId};
 use crate::base::vmstat::VmEvent;
 use crate::phys::frames::{FolioId, FrameKind, Mapped, flag};
-use crate::policy::{Departure, ReclaimPolicy};
+use crate::policy::{Departure, ReclaimPolicy, Shadow};
 use crate::virt::pages::{Entry, pte};
 use crate::virt::space::VmaKind;
 use crate::workload::RegionId;
@@ -24,6 +24,36 @@ impl Memory {
         } else {
             self.spaces[space].rss_file += 1;
         }
+    }
+
+    /// What a fault has to know of a slot to read it past the swap cache: the device is
+    /// synchronous and nobody else wants the slot. Then the shadow, if one was left there.
+    #[inline]
+    pub fn private_swap(&self, slot: SwapSlot) -> Option<Option<Shadow>> {
+        let swap = self.swap.as_ref().expect("a swap entry without swap");
+        if !swap.device.config().synchronous {
+            return None;
+        }
+        match swap.look(slot) {
+            (1, Cached::Nothing) => Some(None),
+            (1, Cached::Shadow(s)) => Some(Some(s)),
+            _ => None,
+        }
+    }
+
+    /// Maps a new private folio in place of the swap entry of its page, which is of `space`:
+    /// what leaving the entry and [`Memory::map`] do, with one look at each thing.
+    #[inline]
+    pub fn map_swapped(&mut self, space: AsId, page: PageIdx, folio: FolioId, bits: u8) {
+        debug_assert!(matches!(self.pages.entry(page), Entry::Swap(_)), "{page} is not swapped");
+        debug_assert_eq!(self.space_of(page), space);
+        self.frames.rmap[folio] = page.0;
+        self.frames.set_mapped(folio, Mapped::Once);
+        self.pages.set_frame(page, folio, bits);
+        let s = &mut self.spaces[space];
+        s.swapents -= 1;
+        s.rss_anon += 1;
+        self.memcgs.uncharge_swap(s.memcg, 1);
     }
 
     /// The place of a folio in its file, if it is of the page cache.

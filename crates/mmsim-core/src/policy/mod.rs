@@ -10,7 +10,7 @@ use crate::base::digest::Digest;
 use crate::base::id::{MemcgId, NodeId};
 use crate::machine::config::ZoneKind;
 use crate::memory::Memory;
-use crate::phys::frames::FolioId;
+use crate::phys::frames::{FolioId, flag};
 
 /// What an evicted page leaves behind: opaque to core, written on eviction, read at most
 /// once at the refault.
@@ -178,6 +178,16 @@ pub trait ReclaimPolicy: Send {
     /// flag set, by [`Memory::lru_add_head`] or [`Memory::lru_add_tail`].
     fn folio_arrived(&mut self, mem: &mut Memory, folio: FolioId, how: Arrival);
 
+    /// The folios of a batch arrive, first to last. A folio whose turn has not
+    /// come is still flagged `IN_BATCH`; whoever overrides this takes the flag off.
+    fn folios_arrived(&mut self, mem: &mut Memory, batch: &[(FolioId, Arrival)]) {
+        for &(folio, how) in batch {
+            mem.frames.clear(folio, flag::IN_BATCH);
+            self.folio_arrived(mem, folio, how);
+            debug_assert!(mem.frames.has(folio, flag::LRU), "{folio} was given no list");
+        }
+    }
+
     /// A listed folio is freed or isolated by someone else; not called for folios that the
     /// policy itself took off. Take it off its list ([`Memory::lru_del`]).
     fn folio_departed(&mut self, mem: &mut Memory, folio: FolioId, why: Departure);
@@ -202,7 +212,7 @@ pub trait ReclaimPolicy: Send {
     /// An access through a system call, or the accessed bit found when a file page is
     /// unmapped (`mark_page_accessed`); not a mapped hit.
     fn folio_accessed(&mut self, mem: &mut Memory, folio: FolioId) {
-        mem.frames.set(folio, crate::phys::frames::flag::REFERENCED);
+        mem.frames.set(folio, flag::REFERENCED);
     }
     /// A listed folio is to be activated (leaves its activation batch).
     fn folio_activated(&mut self, mem: &mut Memory, folio: FolioId) {
@@ -252,6 +262,14 @@ macro_rules! forward_policy {
             how: $crate::policy::Arrival,
         ) {
             match $me { $($shape => $policy.folio_arrived(mem, folio, how)),+ }
+        }
+        #[inline]
+        fn folios_arrived(
+            &mut $me,
+            mem: &mut $crate::memory::Memory,
+            batch: &[($crate::phys::frames::FolioId, $crate::policy::Arrival)],
+        ) {
+            match $me { $($shape => $policy.folios_arrived(mem, batch)),+ }
         }
         #[inline]
         fn folio_departed(

@@ -136,15 +136,21 @@ impl Classic {
     }
 
     /// Sizes of the evictable lists of a group; of the root: of all groups of the node.
+    #[inline]
     fn sizes(&self, mem: &Memory, node: NodeId, memcg: MemcgId) -> PerList {
-        let of = |m: usize| {
-            let lv = &self.lruvecs[node.0 as usize * self.groups + m];
-            [0, 1, 2, 3].map(|l| mem.lists.len(lv.lists[l]))
-        };
         if memcg.0 != 0 || self.groups == 1 {
-            return of(memcg.0 as usize);
+            let [a, b, c, d, _] = self.lruvecs[self.index(node, memcg)].lists;
+            return [mem.lists.len(a), mem.lists.len(b), mem.lists.len(c), mem.lists.len(d)];
         }
-        (0..self.groups).map(of).fold([0; 4], |a, b| [0, 1, 2, 3].map(|i| a[i] + b[i]))
+        self.sizes_of_all(mem, node)
+    }
+
+    #[inline(never)]
+    fn sizes_of_all(&self, mem: &Memory, node: NodeId) -> PerList {
+        let base = node.0 as usize * self.groups;
+        self.lruvecs[base..base + self.groups].iter().fold([0; 4], |sum, lv| {
+            [0, 1, 2, 3].map(|i| sum[i] + mem.lists.len(lv.lists[i]))
+        })
     }
 
     fn sum(&self, node: NodeId, memcg: MemcgId, f: impl Fn(&Lruvec) -> u64) -> u64 {
@@ -267,7 +273,8 @@ impl ReclaimPolicy for Classic {
     }
 
     fn folio_refaulted(&mut self, mem: &mut Memory, folio: FolioId, shadow: Shadow, how: Arrival) {
-        self.refault(mem, folio, shadow, how);
+        let _ = how;
+        self.refault(mem, folio, shadow);
     }
 
     fn swapin_mapped(&mut self, mem: &mut Memory, folio: FolioId) {
