@@ -38,7 +38,7 @@ pub(super) enum Got {
 impl<P: ReclaimPolicy> Machine<P> {
     /// A frame for a page of the thread's process, charged to its group.
     pub(super) fn alloc_user(&mut self, tid: ThreadId) -> Got {
-        let memcg = self.mem.spaces[self.threads[tid].space].memcg;
+        let memcg = self.threads[tid].memcg;
         let pfn = match self.alloc(tid, ZoneKind::Movable) {
             Got::Frame(p) => p,
             other => return other,

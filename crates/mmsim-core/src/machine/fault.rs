@@ -17,6 +17,16 @@ use crate::phys::frames::{FolioId, FrameKind, Mapped, flag};
 use crate::policy::{Arrival, ArrivalKind, ReclaimPolicy};
 use crate::virt::pages::{Entry, pte};
 use crate::virt::space::VmaKind;
+use crate::workload::VmaFlags;
+
+/// A touch by a thread: the page, and the mapping that it lies in.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Touch {
+    pub tid: ThreadId,
+    pub page: PageIdx,
+    pub vma: VmaId,
+    pub write: bool,
+}
 
 /// Whether an operation is done, or the thread has to come back.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -53,31 +63,33 @@ pub(super) use frame_or_return;
 
 impl<P: ReclaimPolicy> Machine<P> {
     /// A touch that the hardware could not satisfy.
-    pub(super) fn fault(&mut self, tid: ThreadId, page: PageIdx, write: bool) -> Flow {
-        let t = &mut self.threads[tid];
-        let (space, memcg) = (t.space, t.memcg);
+    #[inline]
+    pub(super) fn fault(&mut self, touch: Touch) -> Flow {
+        let t = &mut self.threads[touch.tid];
         // What a thread waits for, and why it comes back, is noted only once it has to wait.
         let begun = match t.fault {
-            Some(f) if f.page == page => f,
+            Some(f) if f.page == touch.page => f,
             _ => {
-                self.mem.count_in(memcg, VmEvent::PgFault, 1);
-                Fault { page, begin: self.mem.now, major: false }
+                self.mem.count_in(t.memcg, VmEvent::PgFault, 1);
+                Fault { page: touch.page, begin: self.mem.now, major: false }
             }
         };
-        let g = *self.mem.pages.group(page.group());
-        let vma = match g.vma {
-            Some(v) if self.mem.spaces.vma(v).holds(page) => v,
-            _ => self.mem.spaces.vma_of(&self.mem.pages, page),
-        };
-        if let Some(slot) = self.mem.pages.swap_entry(page)
+        if let Some(slot) = self.mem.pages.swap_entry(touch.page)
             && let Some(shadow) = self.mem.private_swap(slot)
         {
-            return self.swap_in_directly(tid, begun, slot, shadow, vma, write);
+            return self.swap_in_directly(touch, begun, slot, shadow);
         }
-        self.threads[tid].fault = Some(begun);
-        if g.table.is_none() {
+        t.fault = Some(begun);
+        self.fault_of_any_kind(touch)
+    }
+
+    #[inline(never)]
+    fn fault_of_any_kind(&mut self, touch: Touch) -> Flow {
+        let Touch { tid, page, vma, write } = touch;
+        let g = page.group();
+        if self.mem.pages.group(g).table.is_none() {
             let t = frame_or_return!(self.alloc_table(tid));
-            self.mem.set_table(page.group(), t);
+            self.mem.set_table(g, t);
         }
         let (flow, kind) = match self.mem.pages.entry(page) {
             Entry::Frame(folio) => self.write_fault(tid, page, folio, vma),
@@ -90,7 +102,7 @@ impl<P: ReclaimPolicy> Machine<P> {
                     self.file_fault(tid, page, at, vma, write, shared)
                 }
             },
-            Entry::Shadow(_) => unreachable!("{page} of {space} holds a file's shadow"),
+            Entry::Shadow(_) => unreachable!("{page} of a process holds a file's shadow"),
         };
         if flow == Flow::Done {
             let f = self.threads[tid].fault.take().expect("the fault is under way");
@@ -122,15 +134,14 @@ impl<P: ReclaimPolicy> Machine<P> {
 
     /// Makes a charged frame an anonymous folio of a mapping; returns how it arrives.
     #[inline]
-    pub(super) fn make_anon(&mut self, pfn: Pfn, vma: VmaId, kind: ArrivalKind) -> Arrival {
+    pub(super) fn make_anon(&mut self, pfn: Pfn, flags: VmaFlags, kind: ArrivalKind) -> Arrival {
+        let bits = flag::SWAPBACKED | if flags.locked { flag::MLOCKED } else { 0 };
         self.mem.frames.reset(pfn, FrameKind::Anon);
-        let locked = self.mem.spaces.vma(vma).flags.locked;
-        let bits = flag::SWAPBACKED | if locked { flag::MLOCKED } else { 0 };
         self.mem.frames.set(pfn, bits);
-        self.arrival(kind, Some(vma))
+        let recency = flags.recency(self.mem.ignores_random());
+        Arrival { kind, in_fault: Some(recency), position: 0 }
     }
 
-    #[inline]
     pub(super) fn arrival(&self, kind: ArrivalKind, vma: Option<VmaId>) -> Arrival {
         let in_fault = vma.map(|v| self.mem.spaces.vma(v).recency(self.mem.ignores_random()));
         Arrival { kind, in_fault, position: 0 }
@@ -155,7 +166,8 @@ impl<P: ReclaimPolicy> Machine<P> {
     fn new_anon(&mut self, tid: ThreadId, page: PageIdx, vma: VmaId) -> Flow {
         let pfn = frame_or_return!(self.alloc_user(tid));
         self.mem.now += self.mem.cost.t_minor_anon;
-        let how = self.make_anon(pfn, vma, ArrivalKind::New);
+        let flags = self.mem.spaces.vma(vma).flags;
+        let how = self.make_anon(pfn, flags, ArrivalKind::New);
         self.policy.folio_entering(&mut self.mem, pfn, how);
         self.mem.pages.set_entry(page, Entry::None, 0);
         self.mem.map(page, pfn, pte::YOUNG | pte::DIRTY | pte::WRITABLE);
@@ -207,7 +219,8 @@ impl<P: ReclaimPolicy> Machine<P> {
         }
         self.mem.now += self.mem.cost.t_minor_anon + self.mem.cost.t_copy_page;
         self.mem.unmap_for_copy(page, folio);
-        let how = self.make_anon(pfn, vma, ArrivalKind::New);
+        let flags = self.mem.spaces.vma(vma).flags;
+        let how = self.make_anon(pfn, flags, ArrivalKind::New);
         self.policy.folio_entering(&mut self.mem, pfn, how);
         self.mem.map(page, pfn, pte::YOUNG | pte::DIRTY | pte::WRITABLE);
         self.mem.lru_add(&mut self.policy, pfn, how);
@@ -282,7 +295,8 @@ impl<P: ReclaimPolicy> Machine<P> {
                 other => return (other.into(), FaultKind::Cow),
             };
             self.mem.now += self.mem.cost.t_copy_page;
-            let how = self.make_anon(pfn, vma, ArrivalKind::New);
+            let flags = self.mem.spaces.vma(vma).flags;
+            let how = self.make_anon(pfn, flags, ArrivalKind::New);
             self.policy.folio_entering(&mut self.mem, pfn, how);
             self.mem.map(page, pfn, pte::YOUNG | pte::DIRTY | pte::WRITABLE);
             self.mem.lru_add(&mut self.policy, pfn, how);

@@ -4,7 +4,7 @@
 //! Each is one atomic step of its thread, done when its CPU is the earliest of all.
 
 use super::Machine;
-use super::fault::Flow;
+use super::fault::{Flow, Touch};
 use super::psi::Psi;
 use super::thread::{Entity, Wait};
 use crate::base::id::{AsId, MemcgId, PageIdx, ThreadId};
@@ -95,7 +95,7 @@ impl<P: ReclaimPolicy> Machine<P> {
             self.beyond(tid, run);
         }
         let page = PageIdx(place.start.0 + run.first + done);
-        let flow = self.fault(tid, page, run.write);
+        let flow = self.fault(Touch { tid, page, vma: place.vma, write: run.write });
         if flow != Flow::Done {
             return flow;
         }
@@ -230,7 +230,7 @@ impl<P: ReclaimPolicy> Machine<P> {
                     let hot = self.mem.pages.hot(page);
                     let need = pte::PRESENT | if write { pte::WRITABLE } else { 0 };
                     if hot & need != need {
-                        match self.fault(tid, page, write) {
+                        match self.fault(Touch { tid, page, vma: id, write }) {
                             Flow::Done => {}
                             other => return other,
                         }

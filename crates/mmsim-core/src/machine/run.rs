@@ -333,27 +333,29 @@ impl<P: ReclaimPolicy> Machine<P> {
         let mut now = start;
         let record = self.watch.record_accesses;
         let mut accesses = 0;
-        let mut place = t.place;
-        let mut known = mem.spaces.still(&place);
+        // The region whose start is known; no region has the number of none.
+        let mut known = mem.spaces.still(&t.place).map_or(u32::MAX, |r| r.0.into());
+        let mut start_of_known = t.place.start.0;
         let mut next = t.next;
         let stop = loop {
             let Some(op) = t.ops.get(next) else { break Stop::Other };
             if now >= bound.0 {
                 break Stop::Bound;
             }
-            match *op {
+            match op {
                 Op::Access(run) => {
-                    if known != Some(run.region) {
+                    if u32::from(run.region.0) != known {
                         let Some(found) = mem.spaces.place(t.space, run.region) else {
                             break Stop::Other;
                         };
-                        (place, known) = (found, Some(run.region));
-                        t.place = place;
+                        t.place = found;
+                        known = run.region.0.into();
+                        start_of_known = found.start.0;
                     }
-                    let first = place.start.0 + run.first;
+                    let first = start_of_known + run.first;
                     if run.count == 1 {
                         if !hit(&mut mem.pages.hot[first as usize], run.write) {
-                            break Stop::Miss(run);
+                            break Stop::Miss(*run);
                         }
                         if record {
                             self.recorded.push(first);
@@ -383,7 +385,7 @@ impl<P: ReclaimPolicy> Machine<P> {
                         t.done = 0;
                         next += 1;
                     } else if hits < fits {
-                        break Stop::Miss(run);
+                        break Stop::Miss(*run);
                     }
                 }
                 Op::Compute(d) => {
@@ -392,7 +394,7 @@ impl<P: ReclaimPolicy> Machine<P> {
                     next += 1;
                 }
                 Op::Records(n) => {
-                    t.records += u64::from(n);
+                    t.records += u64::from(*n);
                     next += 1;
                 }
                 _ => break Stop::Other,

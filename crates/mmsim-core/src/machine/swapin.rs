@@ -8,7 +8,7 @@
 use super::Machine;
 use super::alloc::Got;
 use super::config::Kernel;
-use super::fault::{Flow, frame_or_return};
+use super::fault::{Flow, Touch, frame_or_return};
 use super::thread::Fault;
 use crate::backing::device::Io;
 use crate::backing::swap::{Cached, Swap};
@@ -122,13 +122,12 @@ impl<P: ReclaimPolicy> Machine<P> {
     /// cache, and free the slot. The common fault of a thrashing workload, in one piece.
     pub(super) fn swap_in_directly(
         &mut self,
-        tid: ThreadId,
+        touch: Touch,
         mut fault: Fault,
         slot: SwapSlot,
         shadow: Option<Shadow>,
-        vma: VmaId,
-        write: bool,
     ) -> Flow {
+        let Touch { tid, page, vma, write } = touch;
         let pfn = match self.alloc_user(tid) {
             Got::Frame(p) => p,
             other => {
@@ -144,12 +143,10 @@ impl<P: ReclaimPolicy> Machine<P> {
             self.mem.count_in(memcg, VmEvent::PgMajFault, 1);
         }
         self.mem.now += self.mem.cost.t_major_cpu;
-        let how = self.make_anon(pfn, vma, ArrivalKind::SwapIn);
-        if let Some(s) = shadow {
-            self.mem.refaulting = Some(fault.page);
-            self.policy.folio_refaulted(&mut self.mem, pfn, s, how);
-        }
-        self.policy.folio_entering(&mut self.mem, pfn, how);
+        let flags = self.mem.spaces.vma(vma).flags;
+        let how = self.make_anon(pfn, flags, ArrivalKind::SwapIn);
+        self.mem.refaulting = Some(page);
+        self.policy.folio_swapped_in(&mut self.mem, pfn, shadow, how);
         self.mem.lru_add(&mut self.policy, pfn, how);
         self.mem.count_in(memcg, VmEvent::PswpIn, 1);
         let cpu = self.mem.cpu.0.into();
@@ -157,10 +154,9 @@ impl<P: ReclaimPolicy> Machine<P> {
         self.mem.now += swap.device.sync_cost(Io::Read, 1);
         swap.put_last(slot, cpu);
         self.mem.slot_freed();
-        let dirty = if write { pte::DIRTY } else { 0 };
-        self.mem.map_swapped(space, fault.page, pfn, pte::YOUNG | pte::WRITABLE | dirty);
         // The contents exist nowhere else now.
-        self.mem.frames.set(pfn, flag::DIRTY);
+        let dirty = if write { pte::DIRTY } else { 0 };
+        self.mem.map_swapped(space, page, pfn, pte::YOUNG | pte::WRITABLE | dirty, flag::DIRTY);
         self.policy.swapin_mapped(&mut self.mem, pfn);
         self.end_fault(tid, fault, write, FaultKind::SwapIn);
         Flow::Done
@@ -236,11 +232,9 @@ impl<P: ReclaimPolicy> Machine<P> {
         let swap = self.mem.swap.as_mut().expect("a slot is of a device");
         let old = swap.cached(slot);
         swap.set(slot, Cached::Folio(pfn));
-        if let Cached::Shadow(s) = old {
-            self.mem.refaulting = page;
-            self.policy.folio_refaulted(&mut self.mem, pfn, s, how);
-        }
-        self.policy.folio_entering(&mut self.mem, pfn, how);
+        let shadow = if let Cached::Shadow(s) = old { Some(s) } else { None };
+        self.mem.refaulting = page;
+        self.policy.folio_swapped_in(&mut self.mem, pfn, shadow, how);
         self.mem.lru_add(&mut self.policy, pfn, how);
         self.mem.count_in(memcg, VmEvent::PswpIn, 1);
     }

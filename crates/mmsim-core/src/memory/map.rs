@@ -41,14 +41,23 @@ impl Memory {
         }
     }
 
-    /// Maps a new private folio in place of the swap entry of its page, which is of `space`:
-    /// what leaving the entry and [`Memory::map`] do, with one look at each thing.
+    /// Maps a new private folio in place of the swap entry of its page, which is of `space`,
+    /// and sets flags of the folio: what leaving the entry and [`Memory::map`] do, with one
+    /// look at each thing.
     #[inline]
-    pub fn map_swapped(&mut self, space: AsId, page: PageIdx, folio: FolioId, bits: u8) {
+    pub fn map_swapped(
+        &mut self,
+        space: AsId,
+        page: PageIdx,
+        folio: FolioId,
+        bits: u8,
+        flags: u32,
+    ) {
         debug_assert!(matches!(self.pages.entry(page), Entry::Swap(_)), "{page} is not swapped");
         debug_assert_eq!(self.space_of(page), space);
         self.frames.rmap[folio] = page.0;
         self.frames.set_mapped(folio, Mapped::Once);
+        self.frames.set(folio, flags);
         self.pages.set_frame(page, folio, bits);
         let s = &mut self.spaces[space];
         s.swapents -= 1;

@@ -200,6 +200,20 @@ pub trait ReclaimPolicy: Send {
     fn folio_refaulted(&mut self, mem: &mut Memory, folio: FolioId, shadow: Shadow, how: Arrival) {
         let _ = (mem, folio, shadow, how);
     }
+    /// A folio read from swap is about to enter the batch, with the shadow that its slot
+    /// held: `folio_refaulted` and `folio_entering` in one.
+    fn folio_swapped_in(
+        &mut self,
+        mem: &mut Memory,
+        folio: FolioId,
+        shadow: Option<Shadow>,
+        how: Arrival,
+    ) {
+        if let Some(shadow) = shadow {
+            self.folio_refaulted(mem, folio, shadow, how);
+        }
+        self.folio_entering(mem, folio, how);
+    }
     /// A page read from swap was mapped.
     fn swapin_mapped(&mut self, mem: &mut Memory, folio: FolioId) {
         let _ = (mem, folio);
@@ -297,6 +311,16 @@ macro_rules! forward_policy {
             how: $crate::policy::Arrival,
         ) {
             match $me { $($shape => $policy.folio_refaulted(mem, folio, shadow, how)),+ }
+        }
+        #[inline]
+        fn folio_swapped_in(
+            &mut $me,
+            mem: &mut $crate::memory::Memory,
+            folio: $crate::phys::frames::FolioId,
+            shadow: Option<$crate::policy::Shadow>,
+            how: $crate::policy::Arrival,
+        ) {
+            match $me { $($shape => $policy.folio_swapped_in(mem, folio, shadow, how)),+ }
         }
         #[inline]
         fn swapin_mapped(

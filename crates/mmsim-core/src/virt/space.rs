@@ -63,12 +63,7 @@ impl Vma {
     /// Whether accessed bits of this mapping tell reclaim anything.
     #[inline]
     pub fn recency(&self, ignores_random: bool) -> bool {
-        !(self.flags.seq_read || ignores_random && self.flags.rand_read)
-    }
-    /// Whether a page lies in it.
-    #[inline]
-    pub fn holds(&self, p: PageIdx) -> bool {
-        p.0.wrapping_sub(self.start.0) < self.pages
+        self.flags.recency(ignores_random)
     }
     /// First page behind it.
     #[inline]
@@ -77,7 +72,7 @@ impl Vma {
     }
 }
 
-/// Where a region of a process lies, as long as no mapping is made or undone.
+/// Where a region of a process lies, as long as no mapping is made, changed or undone.
 #[derive(Clone, Copy, Debug)]
 pub struct Place {
     region: RegionId,
@@ -88,6 +83,8 @@ pub struct Place {
     pub pages: u32,
     /// Its VMA.
     pub vma: VmaId,
+    /// Flags of it.
+    pub flags: VmaFlags,
 }
 
 impl Place {
@@ -98,6 +95,7 @@ impl Place {
         start: PageIdx(0),
         pages: 0,
         vma: VmaId(0),
+        flags: VmaFlags { exec: false, locked: false, seq_read: false, rand_read: false },
     };
 }
 
@@ -138,7 +136,7 @@ pub struct Spaces {
     spaces: IndexVec<AsId, AddressSpace>,
     vmas: IndexVec<VmaId, Vma>,
     free_vmas: Vec<VmaId>,
-    /// Mappings made and undone so far.
+    /// Mappings made, changed and undone so far.
     changes: u64,
 }
 
@@ -188,7 +186,8 @@ impl Spaces {
     pub fn place(&self, a: AsId, r: RegionId) -> Option<Place> {
         let vma = self.region(a, r)?;
         let v = &self.vmas[vma];
-        Some(Place { region: r, changes: self.changes, start: v.start, pages: v.pages, vma })
+        let (changes, start, pages, flags) = (self.changes, v.start, v.pages, v.flags);
+        Some(Place { region: r, changes, start, pages, vma, flags })
     }
     /// The region whose place, found earlier, still holds.
     #[inline]
@@ -277,6 +276,7 @@ impl Spaces {
 
     /// Changes the flags of a mapping.
     pub fn set_flags(&mut self, pages: &mut Pages, v: VmaId, flags: VmaFlags) {
+        self.changes += 1;
         self.vmas[v].flags = flags;
         let (start, nr) = (self.vmas[v].start, self.vmas[v].pages);
         self.refresh_groups(pages, start, nr);

@@ -148,9 +148,9 @@ impl Classic {
     #[inline(never)]
     fn sizes_of_all(&self, mem: &Memory, node: NodeId) -> PerList {
         let base = node.0 as usize * self.groups;
-        self.lruvecs[base..base + self.groups].iter().fold([0; 4], |sum, lv| {
-            [0, 1, 2, 3].map(|i| sum[i] + mem.lists.len(lv.lists[i]))
-        })
+        self.lruvecs[base..base + self.groups]
+            .iter()
+            .fold([0; 4], |sum, lv| [0, 1, 2, 3].map(|i| sum[i] + mem.lists.len(lv.lists[i])))
     }
 
     fn sum(&self, node: NodeId, memcg: MemcgId, f: impl Fn(&Lruvec) -> u64) -> u64 {

@@ -195,7 +195,11 @@ impl Classic {
         mem.count_in(memcg, if file { WorkingsetActivateFile } else { WorkingsetActivateAnon }, 1);
         self.lruvecs[lv].activations[usize::from(file)] += 1;
         if workingset {
-            mem.count_in(memcg, if file { WorkingsetRestoreFile } else { WorkingsetRestoreAnon }, 1);
+            mem.count_in(
+                memcg,
+                if file { WorkingsetRestoreFile } else { WorkingsetRestoreAnon },
+                1,
+            );
             let counts = match self.config.balance_model {
                 BalanceModel::Rotate => false,
                 BalanceModel::Cost58 => file,
