@@ -205,41 +205,43 @@ impl Swap {
         (c * CLUSTER).max(1)..((c + 1) * CLUSTER).min(self.total + 1)
     }
 
-    /// One slot straight from the device.
-    fn take(&mut self, cpu: usize) -> Option<u32> {
-        if self.free == 0 {
-            return None;
-        }
+    /// Takes slots straight from the device until `out` holds `want` or there is none left.
+    fn take(&mut self, cpu: usize, want: usize, out: &mut Vec<u32>) {
         let rot = self.device.config().rotational;
         let cpu = if rot { 0 } else { cpu };
-        loop {
-            if let Some((c, next)) = self.per_cpu[cpu].cluster {
-                let range = self.cluster_slots(c);
-                let mut slots = next.max(range.start)..range.end;
-                let found = match self.table_of[c as usize] {
-                    NONE => slots.next(),
-                    t => {
-                        let state = &self.tables[t as usize].state;
-                        slots.find(|s| state[(s % CLUSTER) as usize] == 0)
-                    }
-                };
-                if let Some(s) = found {
-                    self.per_cpu[cpu].cluster = Some((c, s + 1));
-                    self.cluster_used[c as usize] += 1;
-                    self.free -= 1;
-                    self.held += 1;
-                    *self.state_mut(s) = HELD;
-                    return Some(s);
-                }
+        let want = want.min(out.len() + self.free as usize);
+        while out.len() < want {
+            let Some((c, next)) = self.per_cpu[cpu].cluster else {
+                let free = self.free_clusters.pop_front();
+                let Some(c) = free.or_else(|| self.pop_nonfull()) else { return };
+                self.cluster_state[c as usize] = ClusterState::Current;
+                self.per_cpu[cpu].cluster = Some((c, self.cluster_slots(c).start));
+                continue;
+            };
+            let end = self.cluster_slots(c).end;
+            if next == end {
                 self.per_cpu[cpu].cluster = None;
                 self.settle(c);
+                continue;
             }
-            let c = match self.free_clusters.pop_front() {
-                Some(c) => c,
-                None => self.pop_nonfull()?,
-            };
-            self.cluster_state[c as usize] = ClusterState::Current;
-            self.per_cpu[cpu].cluster = Some((c, self.cluster_slots(c).start));
+            let had = out.len();
+            let state = &mut self.table(next).state[(next % CLUSTER) as usize..];
+            let mut seen = next;
+            for state in state.iter_mut().take((end - next) as usize) {
+                if *state == 0 {
+                    *state = HELD;
+                    out.push(seen);
+                }
+                seen += 1;
+                if out.len() == want {
+                    break;
+                }
+            }
+            let got = (out.len() - had) as u32;
+            self.cluster_used[c as usize] += got as u16;
+            self.free -= got;
+            self.held += got;
+            self.per_cpu[cpu].cluster = Some((c, seen));
         }
     }
 
@@ -275,6 +277,14 @@ impl Swap {
     /// A slot for a folio on its way out, from the CPU's cache. Its count starts at 0.
     #[inline]
     pub fn alloc(&mut self, cpu: usize) -> Option<SwapSlot> {
+        let s = self.pick(cpu)?;
+        *self.state_mut(s.0) = 0;
+        Some(s)
+    }
+
+    /// The same for a folio that is evicted at once: [`Swap::store`] is to follow.
+    #[inline]
+    pub fn pick(&mut self, cpu: usize) -> Option<SwapSlot> {
         let cpus = self.per_cpu.len() as u32;
         let free = self.free;
         if self.cache_active && free < 128 * cpus {
@@ -292,7 +302,6 @@ impl Swap {
             Some(s) => s,
             None => self.alloc_uncached(cpu)?,
         };
-        *self.state_mut(s) = 0;
         self.held -= 1;
         Some(SwapSlot(s))
     }
@@ -300,17 +309,11 @@ impl Swap {
     /// A slot from the device, with a refill of the CPU's cache if caches are in use.
     #[inline(never)]
     fn alloc_uncached(&mut self, cpu: usize) -> Option<u32> {
-        let s = self.take(cpu);
-        if s.is_some() && self.cache_active {
-            let mut got = std::mem::take(&mut self.per_cpu[cpu].cache);
-            while got.len() < SLOT_CACHE - 1
-                && let Some(s) = self.take(cpu)
-            {
-                got.push(s);
-            }
-            got.reverse();
-            self.per_cpu[cpu].cache = got;
-        }
+        let mut got = std::mem::take(&mut self.per_cpu[cpu].cache);
+        self.take(cpu, if self.cache_active { SLOT_CACHE } else { 1 }, &mut got);
+        got.reverse();
+        let s = got.pop();
+        self.per_cpu[cpu].cache = got;
         // Other CPUs may still hold the last free slots.
         s.or_else(|| self.steal_cached())
     }
@@ -322,7 +325,9 @@ impl Swap {
             }
             if !self.per_cpu[i].freed.is_empty() {
                 self.flush_freed(i);
-                return self.take(i);
+                let mut one = Vec::new();
+                self.take(i, 1, &mut one);
+                return one.pop();
             }
         }
         None
@@ -500,6 +505,34 @@ impl Swap {
             }
             self.cached = self.cached + u64::from(now == HAS_FOLIO) - u64::from(was == HAS_FOLIO);
         }
+        if wide {
+            let t = self.table_of[(s.0 / CLUSTER) as usize] as usize;
+            self.upper[t][i] = (value >> 32) as u32;
+        }
+    }
+
+    /// A slot just picked gets the contents of a folio that is evicted at once, for the one
+    /// PTE that mapped it: what `set` with the folio, `get` and `uncache` do.
+    #[inline]
+    pub fn store(&mut self, s: SwapSlot, shadow: Option<Shadow>) {
+        let wide = self.wide;
+        let t = self.table(s.0);
+        let i = (s.0 % CLUSTER) as usize;
+        debug_assert_eq!(t.state[i], HELD, "{s} was not picked");
+        let Some(Shadow(value)) = shadow else {
+            t.state[i] = 1;
+            return;
+        };
+        debug_assert!(wide || value >> 32 == 0, "{s}: a shadow of more than 32 bits");
+        t.state[i] = 1 | HAS_SHADOW;
+        t.value[i] = value as u32;
+        let node = i / NODE_SLOTS as usize;
+        let (e, sh) = (t.entries[node], t.shadows[node]);
+        t.entries[node] = e + 1;
+        t.shadows[node] = sh + 1;
+        // The first entry makes a node, and all of its entries are shadows.
+        self.nodes += u64::from(e == 0);
+        self.shadow_nodes += u64::from(e == 0);
         if wide {
             let t = self.table_of[(s.0 / CLUSTER) as usize] as usize;
             self.upper[t][i] = (value >> 32) as u32;

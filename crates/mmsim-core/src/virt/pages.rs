@@ -166,6 +166,19 @@ impl Pages {
         *hot &= !bits;
         was
     }
+    /// The hot bytes, to change, and the groups.
+    #[inline]
+    pub fn hot_and_groups(&mut self) -> (&mut [u8], &IndexVec<GroupId, Group>) {
+        (&mut self.hot, &self.groups)
+    }
+    /// Makes a swap entry of the PTE of a present page, with these hot bits.
+    #[inline]
+    pub fn swap_out(&mut self, p: PageIdx, slot: SwapSlot, bits: u8) {
+        let i = p.0 as usize;
+        debug_assert!(self.hot[i] & pte::PRESENT != 0 && bits & pte::PRESENT == 0);
+        self.entry[i] = slot.0 | TAG;
+        self.hot[i] = bits;
+    }
     /// What a page maps or where its contents are.
     #[inline]
     pub fn entry(&self, p: PageIdx) -> Entry {

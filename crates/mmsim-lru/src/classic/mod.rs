@@ -31,7 +31,7 @@ use mmsim_core::base::event::TraceEvent;
 use mmsim_core::base::id::{ListId, MemcgId, NodeId};
 use mmsim_core::base::vmstat::VmEvent;
 use mmsim_core::machine::config::ZoneKind;
-use mmsim_core::memory::Memory;
+use mmsim_core::memory::{Look, Memory, ShortWay};
 use mmsim_core::phys::frames::{FolioId, FrameKind, flag};
 use mmsim_core::policy::{
     Arrival, ArrivalKind, Departure, LruSnapshot, ReclaimOutcome, ReclaimPolicy, ReclaimRequest,
@@ -74,8 +74,11 @@ pub struct Classic {
     leaking: bool,
     /// Pages deactivated on advice.
     advised: u64,
+    /// Scratch of scans: what was taken, how it looked, what goes back (inactive, active).
     taken: Vec<FolioId>,
-    back: Vec<FolioId>,
+    looks: Vec<Look>,
+    short: ShortWay,
+    back: [Vec<FolioId>; 2],
     packing: Packing,
 }
 
@@ -104,7 +107,9 @@ impl Classic {
             leaking: false,
             advised: 0,
             taken: Vec::new(),
-            back: Vec::new(),
+            looks: Vec::new(),
+            short: ShortWay::default(),
+            back: [Vec::new(), Vec::new()],
             packing: Packing::of(mem),
         }
     }
