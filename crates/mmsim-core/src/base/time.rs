@@ -54,13 +54,16 @@ impl SimDuration {
 
 impl Add<SimDuration> for SimTime {
     type Output = SimTime;
+    #[inline]
     fn add(self, d: SimDuration) -> SimTime {
         SimTime(self.0.saturating_add(d.0))
     }
 }
+/// A clock goes on. (No clock is ever [`SimTime::NEVER`].)
 impl AddAssign<SimDuration> for SimTime {
+    #[inline]
     fn add_assign(&mut self, d: SimDuration) {
-        *self = *self + d;
+        self.0 += d.0;
     }
 }
 impl Add for SimDuration {

@@ -12,7 +12,7 @@
 //!   read, write, readahead;
 //! - `alloc`: the allocation slow path: direct reclaim, limits, out of memory;
 //! - `kswapd`, `flusher`: the background;
-//! - `queue`, `thread`, `psi`, `latency`: what these need.
+//! - `order`, `queue`, `thread`, `psi`, `latency`: what these need.
 
 mod alloc;
 pub mod config;
@@ -23,6 +23,7 @@ mod io;
 mod kswapd;
 mod latency;
 mod ops;
+mod order;
 mod psi;
 mod queue;
 pub mod result;
@@ -43,6 +44,7 @@ use crate::workload::{FileSpec, Workload};
 use config::MachineConfig;
 use kswapd::Kswapd;
 use latency::Histogram;
+use order::Order;
 use psi::{Psi, PsiMeter};
 use queue::{Event, Queue};
 use result::{Latencies, OomSummary, Outcome, PhaseResult, Pressure, RunResult, ThreadResult};
@@ -109,6 +111,7 @@ pub struct Machine<P: ReclaimPolicy = Box<dyn ReclaimPolicy>> {
     tasks: Vec<Task>,
     threads: IndexVec<ThreadId, Thread>,
     cpus: Vec<Cpu>,
+    order: Order,
     queue: Queue,
     kswapds: IndexVec<NodeId, Kswapd>,
     flusher: flusher::Flusher,
@@ -158,6 +161,7 @@ impl<P: ReclaimPolicy> Machine<P> {
             tasks: Vec::new(),
             threads: IndexVec::new(),
             cpus: vec![Cpu::default(); config.cpus as usize],
+            order: Order::new(config.cpus as usize),
             queue: Queue::default(),
             kswapds: (0..nodes).map(|_| Kswapd::default()).collect::<Vec<_>>().into(),
             flusher: flusher::Flusher::default(),

@@ -54,12 +54,12 @@ impl<P: ReclaimPolicy> Machine<P> {
         let mut progress_at = 1 << 20;
         while self.live > 0 {
             let due = self.queue.next();
-            let Some(cpu) = self.earliest_cpu() else {
+            let Some((cpu, clock)) = self.order.first() else {
                 assert!(due != SimTime::NEVER, "threads wait and nothing will wake them");
                 self.handle_event();
                 continue;
             };
-            if due <= self.cpus[cpu].clock {
+            if due <= clock {
                 self.handle_event();
             } else {
                 self.step_cpu(cpu, due);
@@ -74,29 +74,6 @@ impl<P: ReclaimPolicy> Machine<P> {
                 }
             }
         }
-    }
-
-    /// The CPU that acts next: the earliest clock; kernel threads before threads of
-    /// workloads, these by number.
-    fn earliest_cpu(&self) -> Option<usize> {
-        let mut best: Option<(SimTime, Entity, usize)> = None;
-        for (i, c) in self.cpus.iter().enumerate() {
-            let Some(e) = c.next() else { continue };
-            if best.is_none_or(|b| (c.clock, e) < (b.0, b.1)) {
-                best = Some((c.clock, e, i));
-            }
-        }
-        best.map(|b| b.2)
-    }
-
-    /// The earliest clock among busy CPUs other than `cpu`.
-    #[inline]
-    fn earliest_other(&self, cpu: usize) -> SimTime {
-        if self.cpus.len() == 1 {
-            return SimTime::NEVER;
-        }
-        let others = self.cpus.iter().enumerate().filter(|&(i, c)| i != cpu && !c.idle());
-        others.map(|(_, c)| c.clock).min().unwrap_or(SimTime::NEVER)
     }
 
     // ---- events ----
@@ -229,6 +206,7 @@ impl<P: ReclaimPolicy> Machine<P> {
         c.queue.push_back((e, now));
         // A slice counts only while somebody else wants the CPU.
         c.slice_end = c.slice_end.min(now.max(c.clock) + self.config.quantum);
+        self.order.changed(cpu, &self.cpus[cpu]);
     }
 
     /// Puts a kernel thread on an idle CPU, or at the head of the acting CPU's queue: it
@@ -245,6 +223,7 @@ impl<P: ReclaimPolicy> Machine<P> {
                 let c = &mut self.cpus[acting];
                 c.queue.push_front((e, now));
                 c.slice_end = SimTime::ZERO;
+                self.order.changed(acting, &self.cpus[acting]);
                 acting
             }
         }
@@ -252,7 +231,15 @@ impl<P: ReclaimPolicy> Machine<P> {
 
     // ---- one CPU ----
 
+    /// The earliest CPU acts.
     fn step_cpu(&mut self, cpu: usize, due: SimTime) {
+        self.order.acts(cpu);
+        self.act(cpu, due);
+        self.order.acted(cpu, &self.cpus[cpu]);
+    }
+
+    #[inline]
+    fn act(&mut self, cpu: usize, due: SimTime) {
         let turns = self.cpus[cpu].current.is_none();
         let e = match self.cpus[cpu].current {
             Some(e) => e,
@@ -295,7 +282,7 @@ impl<P: ReclaimPolicy> Machine<P> {
     /// looks in between. False: it left the CPU.
     fn run_thread(&mut self, tid: ThreadId, cpu: usize, mut due: SimTime) -> bool {
         let alone = self.watch.progress.is_none();
-        let mut other = self.earliest_other(cpu);
+        let mut other = self.order.earliest();
         let mut slice = SimTime::NEVER;
         if !self.cpus[cpu].queue.is_empty() {
             slice = self.cpus[cpu].slice_end.max(self.mem.now);
@@ -311,7 +298,7 @@ impl<P: ReclaimPolicy> Machine<P> {
                     return false;
                 }
                 due = self.queue.next();
-                other = self.earliest_other(cpu);
+                other = self.order.earliest();
             }
             let now = self.mem.now;
             if !alone || now >= due || now >= other || !self.cpus[cpu].queue.is_empty() {
