@@ -12,7 +12,7 @@ use super::fault::Flow;
 use super::psi::Psi;
 use super::queue::Event;
 use super::result::RunResult;
-use super::thread::{Entity, Wait};
+use super::thread::{Entity, Thread, Wait};
 use super::{SampleFn, Watch};
 use crate::base::event::TraceEvent;
 use crate::base::id::{CpuId, ThreadId};
@@ -314,63 +314,64 @@ impl<P: ReclaimPolicy> Machine<P> {
     #[inline]
     fn run_hits(&mut self, tid: ThreadId, bound: SimTime) -> Stop {
         let t_hit = self.mem.cost.t_hit.0;
-        let t = &mut self.threads[tid];
-        let mem = &mut self.mem;
-        let start = mem.now.0;
+        let Thread { space, place, ops, next, done, accesses, records, user, .. } =
+            &mut self.threads[tid];
+        let (spaces, hot) = (&self.mem.spaces, &mut self.mem.pages.hot[..]);
+        let start = self.mem.now.0;
         let mut now = start;
         let record = self.watch.record_accesses;
-        let mut accesses = 0;
+        let mut touched = 0;
         // The region whose start is known; no region has the number of none.
-        let mut known = mem.spaces.still(&t.place).map_or(u32::MAX, |r| r.0.into());
-        let mut start_of_known = t.place.start.0;
-        let mut next = t.next;
+        let mut known = spaces.still(place).map_or(u32::MAX, |r| r.0.into());
+        let mut start_of_known = place.start.0;
+        let mut rest = ops.get(*next..).unwrap_or_default();
         let stop = loop {
-            let Some(op) = t.ops.get(next) else { break Stop::Other };
+            let Some((op, behind)) = rest.split_first() else { break Stop::Other };
             if now >= bound.0 {
                 break Stop::Bound;
             }
             match op {
                 Op::Access(run) => {
                     if u32::from(run.region.0) != known {
-                        let Some(found) = mem.spaces.place(t.space, run.region) else {
+                        let Some(found) = spaces.place(*space, run.region) else {
                             break Stop::Other;
                         };
-                        t.place = found;
+                        *place = found;
                         known = run.region.0.into();
                         start_of_known = found.start.0;
                     }
                     let first = start_of_known + run.first;
                     if run.count == 1 {
-                        if !hit(&mut mem.pages.hot[first as usize], run.write) {
+                        if !hit(&mut hot[first as usize], run.write) {
                             break Stop::Miss(*run);
                         }
                         if record {
                             self.recorded.push(first);
                         }
                         now += t_hit;
-                        accesses += 1;
-                        next += 1;
+                        touched += 1;
+                        rest = behind;
                         continue;
                     }
-                    let left = run.count - t.done;
+                    let left = run.count - *done;
                     // As many pages as begin before the bound.
                     let fits = if t_hit == 0 {
                         left
                     } else {
                         u64::from(left).min((bound.0 - now).div_ceil(t_hit)) as u32
                     };
-                    let first = (first + t.done) as usize;
-                    let hits = hit_run(&mut mem.pages.hot[first..first + fits as usize], run.write);
+                    let first = (first + *done) as usize;
+                    let hits = hit_run(&mut hot[first..first + fits as usize], run.write);
                     if record && hits > 0 {
                         let pages = first as u32..first as u32 + hits;
                         self.recorded.extend(pages);
                     }
                     now += u64::from(hits) * t_hit;
-                    accesses += u64::from(hits);
-                    t.done += hits;
-                    if t.done == run.count {
-                        t.done = 0;
-                        next += 1;
+                    touched += u64::from(hits);
+                    *done += hits;
+                    if *done == run.count {
+                        *done = 0;
+                        rest = behind;
                     } else if hits < fits {
                         break Stop::Miss(*run);
                     }
@@ -378,19 +379,19 @@ impl<P: ReclaimPolicy> Machine<P> {
                 Op::Compute(d) => {
                     // Computation may run past the bound: nobody can see it.
                     now += d.0;
-                    next += 1;
+                    rest = behind;
                 }
                 Op::Records(n) => {
-                    t.records += u64::from(*n);
-                    next += 1;
+                    *records += u64::from(*n);
+                    rest = behind;
                 }
                 _ => break Stop::Other,
             }
         };
-        t.next = next;
-        t.accesses += accesses;
-        t.user += SimDuration(now - start);
-        mem.now = SimTime(now);
+        *next = ops.len() - rest.len();
+        *accesses += touched;
+        *user += SimDuration(now - start);
+        self.mem.now = SimTime(now);
         stop
     }
 

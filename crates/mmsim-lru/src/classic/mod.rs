@@ -257,6 +257,7 @@ fn cull(mem: &mut Memory, folio: FolioId) {
 }
 
 impl ReclaimPolicy for Classic {
+    #[inline]
     fn folio_entering(&mut self, mem: &mut Memory, folio: FolioId, how: Arrival) {
         use crate::config::AnonStart;
         match how.kind {
@@ -301,6 +302,7 @@ impl ReclaimPolicy for Classic {
         });
     }
 
+    #[inline]
     fn folios_arrived(&mut self, mem: &mut Memory, batch: &[(FolioId, Arrival)]) {
         if !self.anon_arrived(mem, batch) {
             arrive_singly(self, mem, batch);
@@ -311,11 +313,13 @@ impl ReclaimPolicy for Classic {
         mem.lru_del(folio);
     }
 
+    #[inline]
     fn folio_refaulted(&mut self, mem: &mut Memory, folio: FolioId, shadow: Shadow, how: Arrival) {
         let _ = how;
         self.refault(mem, folio, shadow);
     }
 
+    #[inline]
     fn swapin_mapped(&mut self, mem: &mut Memory, folio: FolioId) {
         if self.config.swapin_activate {
             mem.lru_activate(self, folio);
