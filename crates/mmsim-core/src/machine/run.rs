@@ -20,7 +20,7 @@ use crate::base::time::{SimDuration, SimTime};
 use crate::memory::IoDone;
 use crate::policy::ReclaimPolicy;
 use crate::virt::pages::pte;
-use crate::workload::{Op, Run, WorkloadCx};
+use crate::workload::{Op, RegionId, Run, WorkloadCx};
 
 /// Why a thread stopped executing hits.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -342,16 +342,20 @@ impl<P: ReclaimPolicy> Machine<P> {
                     }
                     let first = start_of_known + run.first;
                     if run.count == 1 {
-                        if !hit(&mut hot[first as usize], run.write) {
-                            break Stop::Miss(*run);
-                        }
+                        let most = (now, bound.0, t_hit);
+                        let (n, missed) = hit_singles(hot, rest, run.region, start_of_known, most);
+                        let (done, left) = rest.split_at(n);
+                        rest = left;
+                        now += n as u64 * t_hit;
+                        touched += n as u64;
                         if record {
-                            self.recorded.push(first);
+                            let page = |op| Some(start_of_known + is_single(op, run.region)?.first);
+                            self.recorded.extend(done.iter().filter_map(page));
                         }
-                        now += t_hit;
-                        touched += 1;
-                        rest = behind;
-                        continue;
+                        match left.first() {
+                            Some(Op::Access(run)) if missed => break Stop::Miss(*run),
+                            _ => continue,
+                        }
                     }
                     let left = run.count - *done;
                     // As many pages as begin before the bound.
@@ -443,6 +447,39 @@ impl<P: ReclaimPolicy> Machine<P> {
         }
         flow
     }
+}
+
+/// The access to one page of a region that an operation is.
+#[inline(always)]
+fn is_single(op: &Op, region: RegionId) -> Option<&Run> {
+    match op {
+        Op::Access(run) if run.region == region && run.count == 1 => Some(run),
+        _ => None,
+    }
+}
+
+/// Executes accesses to single pages of one region, from the first of `ops` on, as far as
+/// they hit and begin before the bound. Returns how many did, and whether the next misses:
+/// else it is another operation, or comes too late.
+#[inline(never)] // Few things to keep in mind: they all fit into registers.
+fn hit_singles(
+    hot: &mut [u8],
+    ops: &[Op],
+    region: RegionId,
+    start: u32,
+    (mut now, bound, t_hit): (u64, u64, u64),
+) -> (usize, bool) {
+    for (n, op) in ops.iter().enumerate() {
+        let Some(run) = is_single(op, region) else { return (n, false) };
+        if now >= bound {
+            return (n, false);
+        }
+        if !hit(&mut hot[(start + run.first) as usize], run.write) {
+            return (n, true);
+        }
+        now += t_hit;
+    }
+    (ops.len(), false)
 }
 
 /// The bits that a hit needs and those that it sets.
