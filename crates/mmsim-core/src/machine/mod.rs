@@ -12,7 +12,8 @@
 //!   read, write, readahead;
 //! - `alloc`: the allocation slow path: direct reclaim, limits, out of memory;
 //! - `kswapd`, `flusher`: the background;
-//! - `order`, `queue`, `thread`, `psi`, `latency`: what these need.
+//! - `order`, `queue`, `thread`, `psi`, `latency`: what these need;
+//! - `snapshot`: what the kernel's text files would show.
 
 mod alloc;
 pub mod config;
@@ -28,6 +29,7 @@ mod psi;
 mod queue;
 pub mod result;
 mod run;
+pub mod snapshot;
 mod swapin;
 mod thread;
 
@@ -74,6 +76,9 @@ struct Task {
 /// A sample of counters and gauges at an instant.
 pub type SampleFn = Box<dyn FnMut(SimTime, &VmStat, &[(&'static str, u64)]) + Send>;
 
+/// What the kernel's files show at the end of a phase, or (no name) of the run.
+pub type SnapshotFn = Box<dyn FnMut(Option<&str>, &snapshot::Snapshot) + Send>;
+
 /// What watches a run; none of it can change the run.
 #[derive(Default)]
 pub struct Watch {
@@ -81,6 +86,8 @@ pub struct Watch {
     pub observer: Option<Box<dyn Observer>>,
     /// Called at every interval.
     pub sample: Option<(SimDuration, SampleFn)>,
+    /// Called at the end of every phase and of the run.
+    pub snapshot: Option<SnapshotFn>,
     /// Audit all invariants after this many steps that were not hits (0: never).
     pub check_every: u64,
     /// Called about once per 2^20 accesses with the accesses done, for progress.
@@ -312,6 +319,7 @@ impl<P: ReclaimPolicy> Machine<P> {
     }
 
     fn end_phase(&mut self, name: String, now: SimTime) {
+        self.show(Some(&name), now);
         let end = self.take_mark(now);
         let m = std::mem::replace(&mut self.mark, end.clone());
         let l = [0, 1, 2].map(|i| end.latency[i].since(&m.latency[i]).quantiles());
@@ -351,6 +359,7 @@ impl<P: ReclaimPolicy> Machine<P> {
 
     fn result(&mut self) -> RunResult {
         let now = self.threads.iter().map(|t| t.finished).max().unwrap_or_default();
+        self.show(None, now);
         let end = self.take_mark(now);
         let l = [0, 1, 2].map(|i| self.latency[i].quantiles());
         let memory_stat = self.memory_stat();
