@@ -44,7 +44,7 @@ impl Order {
     #[inline]
     pub(super) fn first(&self) -> Option<(usize, SimTime)> {
         let first = self.nodes[1];
-        (first != NOBODY).then(|| ((first & 0xffff) as usize, SimTime((first >> 64) as u64)))
+        (first != NOBODY).then_some(((first & 0xffff) as usize, SimTime((first >> 64) as u64)))
     }
     /// The earliest clock of a busy CPU, the acting one not counted.
     #[inline]

@@ -118,9 +118,10 @@ impl Body for Draws {
     }
     fn work(&mut self, units: u64, rng: &mut Rng, ops: &mut Vec<Op>) {
         let (writes, mapped) = (self.writes, self.memory.is_mapped());
-        let make = |page, rng: &mut Rng| match (mapped, writes.draw(rng)) {
+        let memory = &self.memory;
+        let make = move |page, rng: &mut Rng| match (mapped, writes.draw(rng)) {
             (true, write) => Memory::touch(page, write),
-            (false, write) => self.memory.access(page, 1, write),
+            (false, write) => memory.access(page, 1, write),
         };
         if self.think == SimDuration::ZERO {
             self.sampler.sample_all(rng, units as usize, ops, make);
