@@ -9,9 +9,9 @@
 use super::Machine;
 use super::alloc::Got;
 use super::config::Kernel;
-use super::thread::{Fault, Wait};
+use super::thread::{Fault, Thread, Wait};
 use crate::base::event::{FaultKind, TraceEvent};
-use crate::base::id::{PageIdx, Pfn, ThreadId, VmaId};
+use crate::base::id::{AsId, MemcgId, PageIdx, Pfn, ThreadId, VmaId};
 use crate::base::vmstat::VmEvent;
 use crate::phys::frames::{FolioId, FrameKind, Mapped, flag};
 use crate::policy::{Arrival, ArrivalKind, ReclaimPolicy};
@@ -23,9 +23,19 @@ use crate::workload::VmaFlags;
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Touch {
     pub tid: ThreadId,
+    /// The thread's process, and the group of that.
+    pub space: AsId,
+    pub memcg: MemcgId,
     pub page: PageIdx,
     pub vma: VmaId,
     pub write: bool,
+}
+
+impl Touch {
+    #[inline]
+    pub(super) fn by(tid: ThreadId, t: &Thread, page: PageIdx, vma: VmaId, write: bool) -> Self {
+        Touch { tid, space: t.space, memcg: t.memcg, page, vma, write }
+    }
 }
 
 /// Whether an operation is done, or the thread has to come back.
@@ -65,13 +75,18 @@ impl<P: ReclaimPolicy> Machine<P> {
     /// A touch that the hardware could not satisfy.
     #[inline]
     pub(super) fn fault(&mut self, touch: Touch) -> Flow {
-        let t = &mut self.threads[touch.tid];
+        let t = &self.threads[touch.tid];
         // What a thread waits for, and why it comes back, is noted only once it has to wait.
         let begun = match t.fault {
             Some(f) if f.page == touch.page => f,
-            _ => {
-                self.mem.count_in(t.memcg, VmEvent::PgFault, 1);
-                Fault { page: touch.page, begin: self.mem.now, major: false }
+            noted => {
+                self.mem.count_in(touch.memcg, VmEvent::PgFault, 1);
+                Fault {
+                    page: touch.page,
+                    begin: self.mem.now,
+                    major: false,
+                    noted: noted.is_some(),
+                }
             }
         };
         if let Some(slot) = self.mem.pages.swap_entry(touch.page)
@@ -79,13 +94,13 @@ impl<P: ReclaimPolicy> Machine<P> {
         {
             return self.swap_in_directly(touch, begun, slot, shadow);
         }
-        t.fault = Some(begun);
+        self.threads[touch.tid].fault = Some(Fault { noted: true, ..begun });
         self.fault_of_any_kind(touch)
     }
 
     #[inline(never)]
     fn fault_of_any_kind(&mut self, touch: Touch) -> Flow {
-        let Touch { tid, page, vma, write } = touch;
+        let Touch { tid, page, vma, write, .. } = touch;
         let g = page.group();
         if self.mem.pages.group(g).table.is_none() {
             let t = frame_or_return!(self.alloc_table(tid));
@@ -114,7 +129,7 @@ impl<P: ReclaimPolicy> Machine<P> {
     /// A fault is resolved.
     #[inline]
     pub(super) fn end_fault(&mut self, tid: ThreadId, f: Fault, write: bool, kind: FaultKind) {
-        let Fault { page, begin, major } = f;
+        let Fault { page, begin, major, .. } = f;
         self.latency[usize::from(major)].add(self.mem.now.since(begin));
         self.mem.emit(|| TraceEvent::PageFault { thread: tid, page, write, kind, major });
         self.mem.settle_kernel();

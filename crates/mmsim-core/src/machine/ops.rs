@@ -86,16 +86,18 @@ impl<P: ReclaimPolicy> Machine<P> {
         }
     }
 
-    /// The access that stopped a run of hits: the next page of `run` misses.
+    /// The access that stopped a run of hits: the next page of `run` misses. The thread is
+    /// moved on by whoever asked.
     #[inline]
     pub(super) fn access(&mut self, tid: ThreadId, run: Run) -> Flow {
         let t = &self.threads[tid];
-        let (done, place) = (t.done, t.place);
+        let place = &t.place;
         if run.first.checked_add(run.count).is_none_or(|end| end > place.pages) {
             self.beyond(tid, run);
         }
-        let page = PageIdx(place.start.0 + run.first + done);
-        let flow = self.fault(Touch { tid, page, vma: place.vma, write: run.write });
+        let page = PageIdx(place.start.0 + run.first + t.done);
+        let touch = Touch::by(tid, t, page, place.vma, run.write);
+        let flow = self.fault(touch);
         if flow != Flow::Done {
             return flow;
         }
@@ -104,13 +106,8 @@ impl<P: ReclaimPolicy> Machine<P> {
         }
         self.mem.now += self.mem.cost.t_hit;
         self.note_resident();
-        self.high_limit(tid);
-        let t = &mut self.threads[tid];
-        t.accesses += 1;
-        t.done = done + 1;
-        if t.done == run.count {
-            t.done = 0;
-            t.next += 1;
+        if touch.memcg.0 != 0 {
+            self.high_limit_of(tid, touch.memcg);
         }
         Flow::Done
     }
@@ -230,7 +227,8 @@ impl<P: ReclaimPolicy> Machine<P> {
                     let hot = self.mem.pages.hot(page);
                     let need = pte::PRESENT | if write { pte::WRITABLE } else { 0 };
                     if hot & need != need {
-                        match self.fault(Touch { tid, page, vma: id, write }) {
+                        let touch = Touch::by(tid, &self.threads[tid], page, id, write);
+                        match self.fault(touch) {
                             Flow::Done => {}
                             other => return other,
                         }

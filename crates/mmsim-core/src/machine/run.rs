@@ -405,12 +405,20 @@ impl<P: ReclaimPolicy> Machine<P> {
     fn step_slow(&mut self, tid: ThreadId, stop: Stop) -> bool {
         let before = self.mem.now;
         self.steps += 1;
-        let flow = match stop {
-            Stop::Miss(run) => self.access(tid, run),
-            _ => self.step_other(tid),
+        let (flow, pages) = match stop {
+            Stop::Miss(run) => (self.access(tid, run), run.count),
+            _ => (self.step_other(tid), 0),
         };
         self.queue_io();
         let t = &mut self.threads[tid];
+        if pages > 0 && flow == Flow::Done {
+            t.accesses += 1;
+            t.done += 1;
+            if t.done == pages {
+                t.done = 0;
+                t.next += 1;
+            }
+        }
         t.system += self.mem.now.since(before);
         let goes_on = t.wait == Wait::Not;
         if !goes_on && t.wait == Wait::Finished {

@@ -127,17 +127,18 @@ impl<P: ReclaimPolicy> Machine<P> {
         slot: SwapSlot,
         shadow: Option<Shadow>,
     ) -> Flow {
-        let Touch { tid, page, vma, write } = touch;
+        let Touch { tid, space, memcg, page, vma, write } = touch;
         let pfn = match self.alloc_user(tid) {
             Got::Frame(p) => p,
             other => {
+                fault.noted = true;
                 self.threads[tid].fault = Some(fault);
                 return other.into();
             }
         };
-        let t = &mut self.threads[tid];
-        let (space, memcg) = (t.space, t.memcg);
-        t.fault = None;
+        if fault.noted {
+            self.threads[tid].fault = None;
+        }
         if !fault.major {
             fault.major = true;
             self.mem.count_in(memcg, VmEvent::PgMajFault, 1);

@@ -34,6 +34,9 @@ pub(super) struct Fault {
     pub begin: SimTime,
     /// It had to read.
     pub major: bool,
+    /// The thread has a note to be taken off at the end: of this fault, since it waited, or
+    /// of one before it that somebody else resolved.
+    pub noted: bool,
 }
 
 /// A simulated thread.
