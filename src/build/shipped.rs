@@ -1,8 +1,8 @@
 //! The policies of this package as one type, so that a machine calls them directly.
 //!
-//! A machine over a box pays an indirect call for each of the four or five questions of a
-//! fault, and the compiler sees none of the answers. Over this enum it pays a branch that
-//! is always the same, and the answers are inlined.
+//! A machine over a box makes an indirect call for each of the three questions of a fault,
+//! and the compiler sees none of the answers. Over this enum it takes a branch that always
+//! goes the same way, and the answers can be inlined.
 
 use mmsim_core::forward_policy;
 use mmsim_core::policy::ReclaimPolicy;
