@@ -5,8 +5,7 @@
 
 use mmsim::base::id::Pfn;
 use mmsim::machine::config::Kernel;
-use mmsim::phys::buddy::{Buddy, Columns, NR_ORDERS};
-use mmsim::phys::fallback::Mode;
+use mmsim::phys::buddy::{Buddy, Columns, Mode, NR_ORDERS};
 use mmsim::phys::fragmentation::FreeBlocks;
 use mmsim::phys::frames::Frames;
 use mmsim::phys::lists::Lists;
@@ -17,13 +16,13 @@ const FRAMES: u32 = 1 << 14;
 
 /// Free blocks by order when one page in `every` is in use.
 fn fragment(every: u32) -> [u64; NR_ORDERS] {
-    let (mut frames, mut lists) = (Frames::new(FRAMES as usize, false), Lists::new(FRAMES as usize));
+    let (mut frames, mut lists) =
+        (Frames::new(FRAMES as usize, false), Lists::new(FRAMES as usize));
     let mut columns = Columns::new(&mut frames, &mut lists);
     let mut buddy = Buddy::new(Pfn(0), Pfn(FRAMES), PageAllocRules::of(Kernel::V6_12));
     buddy.populate(&mut columns, Pfn(0));
     let mut pages = Vec::new();
-    while let Some(p) =
-        buddy.alloc(&mut columns, 0, Migratetype::Movable, false, &mut Mode::Normal)
+    while let Some(p) = buddy.alloc(&mut columns, 0, Migratetype::Movable, false, &mut Mode::Normal)
     {
         pages.push(p);
     }

@@ -24,6 +24,7 @@ use crate::phys::migratetype::{Migratetype, NR_MIGRATETYPES};
 use crate::phys::pcp::PcpView;
 use crate::phys::rules::PageAllocRules;
 use crate::phys::zones::Zone;
+use crate::policy::ReclaimPolicy;
 
 /// Frames by what they are used for, in pages.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
@@ -264,7 +265,7 @@ fn counted(mem: &Memory, cpus: u32) -> (Vec<ZoneSnapshot>, Vec<PageCounts>) {
     (zones, groups)
 }
 
-impl Machine {
+impl<P: ReclaimPolicy> Machine<P> {
     /// What the kernel's files would show now. `at`: the clock of whoever looks, no earlier
     /// than what happened so far.
     pub fn snapshot(&mut self, at: SimTime) -> Snapshot {
