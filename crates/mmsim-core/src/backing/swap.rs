@@ -112,6 +112,8 @@ pub struct Swap {
     nonfull: VecDeque<u32>,
     per_cpu: Vec<CpuSlots>,
     cache_active: bool,
+    /// Below this number of free slots caches are given up.
+    cache_floor: u32,
     /// Nodes that hold anything, and nodes that hold only shadows.
     pub nodes: u64,
     /// Nodes that hold only shadows: `workingset_nodes`.
@@ -143,6 +145,7 @@ impl Swap {
             nonfull: VecDeque::new(),
             per_cpu: vec![CpuSlots::default(); cpus as usize],
             cache_active: false,
+            cache_floor: 128 * cpus,
             nodes: 0,
             shadow_nodes: 0,
             cached: 0,
@@ -285,16 +288,29 @@ impl Swap {
     /// The same for a folio that is evicted at once: [`Swap::store`] is to follow.
     #[inline]
     pub fn pick(&mut self, cpu: usize) -> Option<SwapSlot> {
+        if self.cache_active
+            && self.free >= self.cache_floor
+            && let Some(s) = self.per_cpu[cpu].cache.pop()
+        {
+            self.held -= 1;
+            return Some(SwapSlot(s));
+        }
+        self.pick_slowly(cpu)
+    }
+
+    /// Caches are in use while the device has plenty of free slots.
+    #[cold]
+    #[inline(never)]
+    fn pick_slowly(&mut self, cpu: usize) -> Option<SwapSlot> {
         let cpus = self.per_cpu.len() as u32;
-        let free = self.free;
-        if self.cache_active && free < 128 * cpus {
+        if self.cache_active && self.free < self.cache_floor {
             self.cache_active = false;
             for i in 0..self.per_cpu.len() {
                 for s in std::mem::take(&mut self.per_cpu[i].cache) {
                     self.put_back(s);
                 }
             }
-        } else if !self.cache_active && free > 320 * cpus {
+        } else if !self.cache_active && self.free > 320 * cpus {
             self.cache_active = true;
         }
         let cached = if self.cache_active { self.per_cpu[cpu].cache.pop() } else { None };

@@ -16,10 +16,10 @@
 
 use super::Memory;
 use crate::backing::device::Io;
-use crate::base::id::{AsId, MemcgId, PageIdx, SwapSlot};
+use crate::base::id::{AsId, GROUP_PAGES, ListId, MemcgId, PageIdx, SwapSlot, ZoneId};
 use crate::base::time::SimDuration;
 use crate::base::vmstat::VmEvent;
-use crate::phys::frames::{FolioId, is_plain};
+use crate::phys::frames::{FolioId, flag, is_plain};
 use crate::policy::Shadow;
 use crate::virt::pages::pte;
 
@@ -37,6 +37,16 @@ pub struct Look {
 }
 
 impl Look {
+    /// A folio with these flags that is not to go the short way.
+    #[inline(always)]
+    pub fn general(folio: FolioId, bits: u32) -> Look {
+        Look { folio, bits, page: 0, young: false }
+    }
+    /// The same folio with other flags.
+    #[inline(always)]
+    pub fn with_bits(&self, bits: u32) -> Look {
+        Look { bits, ..*self }
+    }
     /// Whether the short way is open for it.
     #[inline(always)]
     pub fn is_plain(&self) -> bool {
@@ -69,30 +79,84 @@ impl ShortWay {
 }
 
 impl Memory {
-    /// Looks at isolated folios. Of plain ones the accessed bit is tested and cleared if
-    /// `ask`; that takes time, which whoever uses the answer has to charge.
-    pub fn look(&mut self, folios: &[FolioId], ask: bool, looks: &mut Vec<Look>) {
-        looks.clear();
-        if self.tracer.on() {
-            let bits =
-                |&folio| Look { folio, bits: self.frames.bits(folio), page: 0, young: false };
-            looks.extend(folios.iter().map(bits));
-            return;
+    /// Isolates up to `n` folios at the tail of a list and appends them to `looks`, oldest
+    /// first.
+    pub fn lru_isolate_tail(&mut self, list: ListId, n: u64, looks: &mut Vec<Look>) {
+        let before = looks.len();
+        let watched = self.tracer.on();
+        let (flags, rmap) = self.frames.flags_and_rmap();
+        self.lists.pop_tail_batch(list, n, |folio| {
+            let i = folio.0 as usize;
+            let bits = flags[i] & !flag::LRU | flag::ISOLATED;
+            flags[i] = bits;
+            let page = if is_plain(bits) && !watched { rmap[i] } else { 0 };
+            looks.push(Look { folio, bits, page, young: false });
+        });
+        self.count_listed(list, &looks[before..], false);
+    }
+
+    /// Puts isolated folios at the head of a list, one after the other. Each gets the flags
+    /// that `looks` says, but is listed then, and isolated no more.
+    pub fn lru_add_heads(&mut self, list: ListId, looks: &[Look]) {
+        let (flags, _) = self.frames.flags_and_rmap();
+        self.lists.push_head_batch(list, looks, |l| {
+            flags[l.folio.0 as usize] = l.bits & !flag::ISOLATED | flag::LRU;
+            l.folio
+        });
+        self.count_listed(list, looks, true);
+    }
+
+    /// Accounts for the zones and types of folios that came to a list or left it.
+    fn count_listed(&mut self, list: ListId, looks: &[Look], came: bool) {
+        let has = |bits: u32| looks.iter().filter(|l| l.bits & bits != 0).count() as u64;
+        if self.lru_pages.len() == 1 && has(flag::UNEVICTABLE) == 0 {
+            let anon = has(flag::SWAPBACKED);
+            let file = looks.len() as u64 - anon;
+            return self.count_of_zone(list, ZoneId(0), [anon, file], 0, came);
         }
-        let frames = &self.frames;
-        looks.extend(folios.iter().map(|&folio| {
-            let bits = frames.bits(folio);
-            let page = if is_plain(bits) { frames.rmap[folio] } else { 0 };
-            Look { folio, bits, page, young: false }
-        }));
-        let clear = if ask { pte::YOUNG } else { 0 };
-        let (hot, groups) = self.pages.hot_and_groups();
         for l in looks {
+            let unevictable = u64::from(l.bits & flag::UNEVICTABLE != 0);
+            let anon = u64::from(l.bits & flag::SWAPBACKED != 0);
+            let of_type = [anon, 1 - anon].map(|n| n * (1 - unevictable));
+            self.count_of_zone(list, self.zones.of(l.folio), of_type, unevictable, came);
+        }
+    }
+
+    #[inline]
+    fn count_of_zone(
+        &mut self,
+        list: ListId,
+        zone: ZoneId,
+        [anon, file]: [u64; 2],
+        unevictable: u64,
+        came: bool,
+    ) {
+        let all = anon + file + unevictable;
+        let [a, f] = &mut self.lru_pages[zone];
+        if came {
+            (*a, *f) = (*a + anon, *f + file);
+            self.lru_total += anon + file;
+            self.lists.count_zone(list, zone, all, 0);
+        } else {
+            (*a, *f) = (*a - anon, *f - file);
+            self.lru_total -= anon + file;
+            self.lists.count_zone(list, zone, 0, all);
+        }
+    }
+
+    /// Tests and clears the accessed bits of the plain folios among isolated ones. That takes
+    /// time, which whoever uses an answer has to charge.
+    pub fn ask_young(&mut self, looks: &mut [Look]) {
+        let (hot, groups) = self.pages.hot_and_groups();
+        let (hot, _) = hot.as_chunks_mut::<{ GROUP_PAGES as usize }>();
+        let groups = &groups.raw()[..hot.len()];
+        for l in looks {
+            let (g, i) = ((l.page / GROUP_PAGES) as usize, (l.page % GROUP_PAGES) as usize);
+            let h = &mut hot[g][i];
             // Page 0 lies in a group of nobody, which is not plain.
-            if groups[PageIdx(l.page).group()].plain {
-                let h = &mut hot[l.page as usize];
+            if groups[g].plain {
                 l.young = *h & pte::YOUNG != 0;
-                *h &= !clear;
+                *h &= !pte::YOUNG;
             } else {
                 l.page = 0;
             }

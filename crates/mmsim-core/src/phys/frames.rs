@@ -186,6 +186,13 @@ impl Frames {
     pub fn store(&mut self, f: FolioId, bits: u32) {
         self.flags[f] = bits;
     }
+    /// The columns of flags and of the reverse map, for loops over many folios.
+    #[inline]
+    pub fn flags_and_rmap(&mut self) -> (&mut [u32], &[u32]) {
+        let flags = self.flags.raw_mut();
+        let n = flags.len();
+        (flags, &self.rmap.raw()[..n])
+    }
     /// Clears some flags, sets others, and returns all bits as they are then.
     #[inline(always)]
     pub fn change(&mut self, f: FolioId, clear: u32, set: u32) -> u32 {

@@ -74,11 +74,11 @@ pub struct Classic {
     leaking: bool,
     /// Pages deactivated on advice.
     advised: u64,
-    /// Scratch of scans: what was taken, how it looked, what goes back (inactive, active).
-    taken: Vec<FolioId>,
+    /// Scratch of scans: what was taken, what goes the short way, what goes back (to the
+    /// inactive list, to the active one).
     looks: Vec<Look>,
     short: ShortWay,
-    back: [Vec<FolioId>; 2],
+    back: [Vec<Look>; 2],
     packing: Packing,
 }
 
@@ -106,7 +106,6 @@ impl Classic {
             walk: vec![0; nodes],
             leaking: false,
             advised: 0,
-            taken: Vec::new(),
             looks: Vec::new(),
             short: ShortWay::default(),
             back: [Vec::new(), Vec::new()],
@@ -141,15 +140,26 @@ impl Classic {
     }
 
     /// Sizes of the evictable lists of a group; of the root: of all groups of the node.
+    #[inline]
     fn sizes(&self, mem: &Memory, node: NodeId, memcg: MemcgId) -> PerList {
-        let of = |m: usize| {
-            let lv = &self.lruvecs[node.0 as usize * self.groups + m];
-            [0, 1, 2, 3].map(|l| mem.lists.len(lv.lists[l]))
-        };
-        if memcg.0 != 0 || self.groups == 1 {
-            return of(memcg.0 as usize);
+        if memcg.0 == 0 && self.groups > 1 {
+            return self.sizes_of_all(mem, node);
         }
-        (0..self.groups).map(of).fold([0; 4], |a, b| [0, 1, 2, 3].map(|i| a[i] + b[i]))
+        self.own_sizes(mem, self.index(node, memcg))
+    }
+
+    #[inline]
+    fn own_sizes(&self, mem: &Memory, lv: usize) -> PerList {
+        let [a, b, c, d, _] = self.lruvecs[lv].lists;
+        [a, b, c, d].map(|l| mem.lists.len(l))
+    }
+
+    #[inline(never)]
+    fn sizes_of_all(&self, mem: &Memory, node: NodeId) -> PerList {
+        let first = self.index(node, MemcgId(0));
+        (first..first + self.groups)
+            .map(|lv| self.own_sizes(mem, lv))
+            .fold([0; 4], |a, b| [0, 1, 2, 3].map(|i| a[i] + b[i]))
     }
 
     fn sum(&self, node: NodeId, memcg: MemcgId, f: impl Fn(&Lruvec) -> u64) -> u64 {
@@ -193,12 +203,16 @@ impl Classic {
             BalanceModel::Cost58 | BalanceModel::Cost59 => nr_io,
             BalanceModel::Cost612 => cost612(nr_io, nr_rotated),
         };
+        if self.groups == 1 {
+            let own = self.own_sizes(mem, lv);
+            return self.lruvecs[lv].cost.add(usize::from(file), cost, own.iter().sum());
+        }
         let node = NodeId((lv / self.groups) as u8);
         let memcg = lv % self.groups;
-        let own: PerList = self.sizes(mem, node, MemcgId(memcg as u16));
+        let own = self.sizes(mem, node, MemcgId(memcg as u16));
         self.lruvecs[lv].cost.add(usize::from(file), cost, own.iter().sum());
         if memcg != 0 {
-            let all: PerList = self.sizes(mem, node, MemcgId(0));
+            let all = self.sizes_of_all(mem, node);
             let root = lv - memcg;
             self.lruvecs[root].cost.add(usize::from(file), cost, all.iter().sum());
         }

@@ -11,7 +11,7 @@ use super::{Classic, LIST_NAMES};
 use crate::config::AnonRefRule;
 use crate::shrink::{BatchStats, Fate, Judgement, Shrinking, shrink_folio};
 use mmsim_core::base::event::{ScanOutcome, TraceEvent};
-use mmsim_core::base::id::{MemcgId, NodeId};
+use mmsim_core::base::id::{ListId, MemcgId, NodeId};
 use mmsim_core::base::vmstat::VmEvent;
 use mmsim_core::machine::config::ZoneKind;
 use mmsim_core::memory::{Look, Memory, References, ShortWay};
@@ -28,12 +28,16 @@ pub(super) struct Batch {
     /// How plain folios leave.
     leaving: Option<Leaving>,
     short: ShortWay,
+    /// What goes back to the inactive and to the active list.
+    back: [Vec<Look>; 2],
     stats: BatchStats,
-    activated_short: u64,
+    /// Folios kept and promoted in the general way.
+    kept: u64,
+    promoted: u64,
 }
 
 impl Classic {
-    /// Takes up to `n` folios of eligible zones off the tail of a list into `self.taken`,
+    /// Takes up to `n` folios of eligible zones off the tail of a list into `self.looks`,
     /// oldest first. Returns how many were looked at. Folios of higher zones go to the
     /// head.
     fn isolate_folios(
@@ -46,29 +50,17 @@ impl Classic {
     ) -> u64 {
         mem.lru_drain(self);
         let id = self.lruvecs[lv].lists[list];
-        let mut taken = std::mem::take(&mut self.taken);
-        taken.clear();
-        let mut skipped = Vec::new();
+        let mut looks = std::mem::take(&mut self.looks);
+        looks.clear();
         let node = NodeId((lv / self.groups) as u8);
-        let all_eligible = mem.zones.of_node(node).iter().all(|&z| mem.zones[z].kind <= highest);
-        while (taken.len() as u64) < n && mem.lists.len(id) > 0 {
-            mem.lru_isolate_tail(id, n - taken.len() as u64, &mut taken);
-            if all_eligible {
-                break;
-            }
-            taken.retain(|&folio| {
-                let kind = mem.zones[mem.zones.of(folio)].kind;
-                if kind > highest {
-                    mem.count(skip_event(kind), 1);
-                    skipped.push(folio);
-                }
-                kind <= highest
-            });
+        if mem.zones.of_node(node).iter().all(|&z| mem.zones[z].kind <= highest) {
+            mem.lru_isolate_tail(id, n, &mut looks);
+        } else {
+            isolate_eligible(mem, id, n, highest, &mut looks);
         }
-        mem.lru_add_heads(id, &skipped);
-        let nr = taken.len() as u64;
+        let nr = looks.len() as u64;
         mem.charge_scan(nr);
-        self.taken = taken;
+        self.looks = looks;
         let memcg = MemcgId((lv % self.groups) as u16);
         mem.emit(|| TraceEvent::MmVmscanLruIsolate {
             node,
@@ -116,8 +108,10 @@ impl Classic {
             evicts_short: req.may_writepage && mem.evicts_short(),
             leaving: self.leaving(file, NodeId((lv / self.groups) as u8), memcg, req.by),
             short: std::mem::take(&mut self.short),
+            back: std::mem::take(&mut self.back),
             stats: BatchStats::default(),
-            activated_short: 0,
+            kept: 0,
+            promoted: 0,
         };
         self.shrink_taken(mem, &mut b);
         let stats = &mut b.stats;
@@ -140,90 +134,64 @@ impl Classic {
         });
         mem.settle_kernel();
         self.short = b.short;
+        self.back = b.back;
         b.stats
     }
 
-    /// Processes the folios that were taken, and puts back those that stay.
+    /// Processes the folios that were taken, and puts back those that stay. Plain ones go
+    /// the short way, which ends as the general one does.
     fn shrink_taken(&mut self, mem: &mut Memory, b: &mut Batch) {
         let mut looks = std::mem::take(&mut self.looks);
-        let mut back = std::mem::take(&mut self.back);
-        mem.look(&self.taken, true, &mut looks);
+        mem.ask_young(&mut looks);
+        let verdicts = verdicts_on_plain(self.config.anon_ref_rule);
         let own_type_ages = self.config.age_on_scan_activation;
-        let (mut kept, mut promoted) = (0, 0);
+        let (mut stay, mut evicted) = ([0, 0], 0);
         for look in &looks {
-            let (fate, to) = match self.shrink_plain(mem, b, look) {
-                Ok(fate) => (fate, usize::from(matches!(fate, Fate::Activated(_)))),
-                Err(asked) => self.shrink_other(mem, b, look.folio, asked),
-            };
-            match fate {
-                Fate::Freed => continue,
-                Fate::Kept(_) => kept += 1,
-                Fate::Activated(_) => {
-                    promoted += 1;
-                    if own_type_ages {
-                        self.advance_age(b.lv, usize::from(b.file), 1);
-                    }
+            if !look.is_plain() {
+                self.shrink_other(mem, b, look.folio, None);
+                continue;
+            }
+            b.short.ask();
+            let before = look.bits & flag::REFERENCED != 0;
+            let v = verdicts[2 * usize::from(look.young) + usize::from(before)];
+            let mut bits = look.bits & !flag::REFERENCED | v.marks;
+            let mut to = v.to;
+            if v.reclaim {
+                if !b.evicts_short {
+                    mem.frames.store(look.folio, bits);
+                    self.shrink_other(mem, b, look.folio, Some(Judgement::Reclaim));
+                    continue;
                 }
+                if let Some(slot) = mem.slot_for_short() {
+                    let shadow = b.leaving.and_then(|l| self.leave(&l, bits));
+                    mem.evict_short(&mut b.short, look, slot, shadow);
+                    evicted += 1;
+                    continue;
+                }
+                // Swap is full.
+                bits |= flag::ACTIVE;
+                to = 1;
             }
-            match back.get_mut(to) {
-                Some(list) => list.push(look.folio),
-                None => self.add_head_of(mem, b.lv, look.folio),
+            stay[to & 1] += 1;
+            if own_type_ages && to == 1 {
+                self.advance_age(b.lv, usize::from(b.file), 1);
             }
+            b.back[to & 1].push(look.with_bits(bits));
         }
-        mem.settle_short(&mut b.short);
-        mem.charge_batch(b.stats.reclaimed);
-        mem.count(VmEvent::SimScanKeep, kept);
-        mem.count(VmEvent::PgActivate, b.activated_short);
-        b.stats.activated[0] += b.activated_short;
-        self.put_back(mem, b.lv, b.file, &mut back);
-        self.age_by_scan(b.lv, promoted);
         self.looks = looks;
-        self.back = back;
+        mem.settle_short(&mut b.short);
+        b.stats.scanned += stay[0] + stay[1] + evicted;
+        b.stats.pageout += evicted;
+        b.stats.reclaimed += evicted;
+        b.stats.activated[0] += stay[1];
+        mem.count(VmEvent::PgActivate, stay[1]);
+        mem.count(VmEvent::SimScanKeep, b.kept + stay[0]);
+        mem.charge_batch(b.stats.reclaimed);
+        self.put_back(mem, b.lv, b.file, &mut b.back);
+        self.age_by_scan(b.lv, b.promoted + stay[1]);
     }
 
-    /// The short way of a plain folio, with the outcome of the general one
-    /// ([`shrink_folio`]). What it cannot do is returned: with the judgement, if the folio
-    /// was asked already.
-    #[inline(always)]
-    fn shrink_plain(
-        &mut self,
-        mem: &mut Memory,
-        b: &mut Batch,
-        look: &Look,
-    ) -> Result<Fate, Option<Judgement>> {
-        if !look.is_plain() {
-            return Err(None);
-        }
-        b.short.ask();
-        let before = look.bits & flag::REFERENCED != 0;
-        let r = References { count: look.young.into(), ..References::default() };
-        let (judgement, mark) = decide(r, before, false, self.config.anon_ref_rule);
-        let bits = look.bits & !flag::REFERENCED | mark;
-        let reclaim = matches!(judgement, Judgement::Reclaim);
-        if reclaim && !b.evicts_short {
-            mem.frames.store(look.folio, bits);
-            return Err(Some(judgement));
-        }
-        b.stats.scanned += 1;
-        if reclaim && let Some(slot) = mem.slot_for_short() {
-            let shadow = b.leaving.and_then(|l| self.leave(l, bits));
-            mem.evict_short(&mut b.short, look, slot, shadow);
-            b.stats.pageout += 1;
-            b.stats.reclaimed += 1;
-            return Ok(Fate::Freed);
-        }
-        if judgement == Judgement::Keep {
-            mem.frames.store(look.folio, bits);
-            return Ok(Fate::Kept(ScanOutcome::KeepReferenced));
-        }
-        // It was referenced, or swap is full.
-        mem.frames.store(look.folio, bits | flag::ACTIVE);
-        b.activated_short += 1;
-        Ok(Fate::Activated(ScanOutcome::ActivateReferenced))
-    }
-
-    /// The general way. Returns also which list of the type gets the folio back: 0 inactive,
-    /// 1 active, else none of them.
+    /// The general way of a folio; `asked`: the judgement if it was asked already.
     #[inline(never)]
     fn shrink_other(
         &mut self,
@@ -231,11 +199,11 @@ impl Classic {
         b: &mut Batch,
         folio: FolioId,
         asked: Option<Judgement>,
-    ) -> (Fate, usize) {
+    ) {
         mem.settle_short(&mut b.short);
         let page =
             if mem.tracer.on() { mem.rmap.nth(mem.rmap.of(&mem.frames, folio), 0) } else { None };
-        let by = b.how.by;
+        let (by, file) = (b.how.by, b.file);
         let limit = match by {
             Reclaimer::Limit(m) => Some(m),
             _ => None,
@@ -254,19 +222,30 @@ impl Classic {
             Fate::Freed => ScanOutcome::Reclaimed,
             Fate::Kept(why) | Fate::Activated(why) => why,
         };
-        let file = b.file;
         mem.emit(|| TraceEvent::SimScanFolio { pfn: folio, page, file, outcome });
+        match fate {
+            Fate::Freed => return,
+            Fate::Kept(_) => b.kept += 1,
+            Fate::Activated(_) => {
+                b.promoted += 1;
+                if self.config.age_on_scan_activation {
+                    self.advance_age(b.lv, usize::from(file), 1);
+                }
+            }
+        }
         let bits = mem.frames.bits(folio);
-        let listed = Self::list_index(mem, folio).wrapping_sub(2 * usize::from(file));
-        let to = if bits & flag::MLOCKED == 0 { listed } else { usize::MAX };
-        (fate, to)
+        let list = Self::list_index(mem, folio).wrapping_sub(2 * usize::from(file));
+        match b.back.get_mut(list) {
+            Some(back) if bits & flag::MLOCKED == 0 => back.push(Look::general(folio, bits)),
+            _ => self.add_head_of(mem, b.lv, folio),
+        }
     }
 
     /// Puts folios back at the heads of the inactive and the active list of a type.
-    fn put_back(&mut self, mem: &mut Memory, lv: usize, file: bool, back: &mut [Vec<FolioId>; 2]) {
-        for (active, folios) in back.iter_mut().enumerate() {
-            mem.lru_add_heads(self.lruvecs[lv].lists[2 * usize::from(file) + active], folios);
-            folios.clear();
+    fn put_back(&mut self, mem: &mut Memory, lv: usize, file: bool, back: &mut [Vec<Look>; 2]) {
+        for (active, looks) in back.iter_mut().enumerate() {
+            mem.lru_add_heads(self.lruvecs[lv].lists[2 * usize::from(file) + active], looks);
+            looks.clear();
         }
     }
 
@@ -314,37 +293,40 @@ impl Classic {
         let young_counts = self.config.demoted_young_counts_as_rotated();
         let mut looks = std::mem::take(&mut self.looks);
         let mut back = std::mem::take(&mut self.back);
-        mem.look(&self.taken, !leaves_young, &mut looks);
-        let (mut kept, mut demoted, mut rotated, mut asked) = (0u64, 0u64, 0u64, 0u64);
+        if !leaves_young || file {
+            mem.ask_young(&mut looks);
+        }
+        let (mut kept, mut rotated, mut asked) = (0u64, 0u64, 0u64);
         for look in &looks {
             let folio = look.folio;
             if look.bits & flag::MLOCKED != 0 {
                 self.add_head_of(mem, lv, folio);
                 continue;
             }
-            let mut clear = flag::ACTIVE;
-            if leaves_young && look.bits & flag::SWAPBACKED != 0 {
-                clear |= flag::REFERENCED;
+            let mut bits = look.bits & !flag::ACTIVE | flag::WORKINGSET;
+            if leaves_young && bits & flag::SWAPBACKED != 0 {
+                bits &= !flag::REFERENCED;
             } else if look.is_plain() {
                 asked += 1;
                 rotated += u64::from(look.young && young_counts);
             } else {
                 let r = mem.references(folio, limit);
+                bits = mem.frames.bits(folio);
                 if r.count > 0 || r.locked {
                     let keep = r.exec && mem.frames.is_file_lru(folio);
                     rotated += u64::from(keep || young_counts);
                     if keep {
                         kept += 1;
-                        back[1].push(folio);
+                        back[1].push(Look::general(folio, bits));
                         continue;
                     }
                 }
+                bits = bits & !flag::ACTIVE | flag::WORKINGSET;
             }
-            demoted += 1;
-            mem.frames.change(folio, clear, flag::WORKINGSET);
             mem.emit(|| TraceEvent::SimDeactivate { pfn: folio });
-            back[0].push(folio);
+            back[0].push(look.with_bits(bits));
         }
+        let demoted = back[0].len() as u64;
         mem.charge_references(asked);
         self.put_back(mem, lv, file, &mut back);
         self.looks = looks;
@@ -401,6 +383,54 @@ fn decide(r: References, before: bool, file: bool, rule: AnonRefRule) -> (Judgem
         _ if before || r.count > 1 || file && r.exec => (Judgement::Activate, flag::REFERENCED),
         _ => (Judgement::Keep, flag::REFERENCED),
     }
+}
+
+/// What becomes of a plain folio.
+#[derive(Clone, Copy)]
+struct Verdict {
+    reclaim: bool,
+    /// Else: to the inactive list (0) or to the active one (1).
+    to: usize,
+    /// Flags that it gets.
+    marks: u32,
+}
+
+/// Verdicts on plain folios: not young, young; each without and with the mark of an earlier
+/// reference.
+fn verdicts_on_plain(rule: AnonRefRule) -> [Verdict; 4] {
+    [(0, false), (0, true), (1, false), (1, true)].map(|(count, before)| {
+        let r = References { count, ..References::default() };
+        let (judgement, mark) = decide(r, before, false, rule);
+        let activate = judgement == Judgement::Activate;
+        Verdict {
+            reclaim: judgement == Judgement::Reclaim,
+            to: activate.into(),
+            marks: if activate { mark | flag::ACTIVE } else { mark },
+        }
+    })
+}
+
+/// Isolates folios of zones up to `highest`; the others go to the head.
+fn isolate_eligible(
+    mem: &mut Memory,
+    list: ListId,
+    n: u64,
+    highest: ZoneKind,
+    looks: &mut Vec<Look>,
+) {
+    let mut skipped = Vec::new();
+    while (looks.len() as u64) < n && mem.lists.len(list) > 0 {
+        mem.lru_isolate_tail(list, n - looks.len() as u64, looks);
+        looks.retain(|&look| {
+            let kind = mem.zones[mem.zones.of(look.folio)].kind;
+            if kind > highest {
+                mem.count(skip_event(kind), 1);
+                skipped.push(look);
+            }
+            kind <= highest
+        });
+    }
+    mem.lru_add_heads(list, &skipped);
 }
 
 /// The counter of folios passed over for their zone.
