@@ -11,13 +11,13 @@ use mmsim::base::event::{Observer, TraceEvent};
 use mmsim::base::rng::Rng;
 use mmsim::base::time::{SimDuration, SimTime};
 use mmsim::base::vmstat::VmEvent;
-use mmsim::build::{Catalogue, Policy};
+use mmsim::build::{Catalogue, Machine, Policy};
 use mmsim::machine::config::{
     Kernel, MachineConfig, MemcgConfig, NodeConfig, SwapConfig, VmSysctl, ZoneConfig, ZoneKind,
 };
 use mmsim::machine::cost::CostModel;
 use mmsim::machine::result::RunResult;
-use mmsim::machine::{Machine, TaskConfig, Watch};
+use mmsim::machine::{TaskConfig, Watch};
 use mmsim::scenario::policy::{PolicyCatalogue, PolicySpec};
 use mmsim::workload::{
     Advice, FileSlot, FileSpec, MapKind, Op, RegionId, Run, VmaFlags, Workload, WorkloadCx,

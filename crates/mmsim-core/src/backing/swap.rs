@@ -349,36 +349,59 @@ impl Swap {
         None
     }
 
+    /// A slot that some CPU held is the device's again.
+    #[inline]
     fn put_back(&mut self, s: u32) {
-        *self.state_mut(s) = 0;
-        let c = s / CLUSTER;
-        self.cluster_used[c as usize] -= 1;
+        let c = (s / CLUSTER) as usize;
+        let t = self.table_of[c];
+        self.tables[t as usize].state[(s % CLUSTER) as usize] = 0;
         self.held -= 1;
         self.free += 1;
-        if self.cluster_used[c as usize] == 0 {
-            // Every slot of it is free: its table is all zeros and can serve another.
-            let t = std::mem::replace(&mut self.table_of[c as usize], NONE);
+        let used = &mut self.cluster_used[c];
+        *used -= 1;
+        let left = *used;
+        let state = self.cluster_state[c];
+        // Most slots come back to a cluster that has others free and others in use.
+        if left == 0 || state == ClusterState::Full {
+            self.settle_freed(c, left);
+        }
+    }
+
+    /// A cluster got its first free slot, or its last slot back.
+    #[inline(never)]
+    fn settle_freed(&mut self, c: usize, left: u16) {
+        if left == 0 {
+            // Every slot of it is free: nothing in its table counts, and it can serve another.
+            let t = std::mem::replace(&mut self.table_of[c], NONE);
             self.free_tables.push(t);
         }
-        if self.cluster_state[c as usize] != ClusterState::Current {
-            self.settle(c);
+        if self.cluster_state[c] != ClusterState::Current {
+            self.settle(c as u32);
         }
     }
 
     #[inline(never)]
     fn flush_freed(&mut self, cpu: usize) {
-        for s in std::mem::take(&mut self.per_cpu[cpu].freed) {
+        let mut freed = std::mem::take(&mut self.per_cpu[cpu].freed);
+        for s in freed.drain(..) {
             self.put_back(s);
         }
+        self.per_cpu[cpu].freed = freed;
     }
 
     #[inline]
     fn free_slot(&mut self, s: SwapSlot, cpu: usize) {
-        // Held by the CPU until its cache of freed slots is full.
         *self.state_mut(s.0) = HELD;
+        self.hold_freed(s, cpu);
+    }
+
+    /// Held by the CPU until its cache of freed slots is full.
+    #[inline]
+    fn hold_freed(&mut self, s: SwapSlot, cpu: usize) {
         self.held += 1;
-        self.per_cpu[cpu].freed.push(s.0);
-        if !self.cache_active || self.per_cpu[cpu].freed.len() >= SLOT_CACHE {
+        let freed = &mut self.per_cpu[cpu].freed;
+        freed.push(s.0);
+        if freed.len() >= SLOT_CACHE || !self.cache_active {
             self.flush_freed(cpu);
         }
     }
@@ -413,18 +436,51 @@ impl Swap {
     /// What the map holds for a slot.
     #[inline]
     pub fn cached(&self, s: SwapSlot) -> Cached {
-        let st = self.state(s.0);
-        if st & (HAS_FOLIO | HAS_SHADOW) == 0 {
-            return Cached::Nothing;
-        }
-        let t = self.table_of[(s.0 / CLUSTER) as usize] as usize;
+        self.look(s).1
+    }
+
+    /// PTEs that refer to a slot, and what the map holds for it: both in one look.
+    #[inline]
+    pub fn look(&self, s: SwapSlot) -> (u32, Cached) {
+        let t = match self.table_of.get((s.0 / CLUSTER) as usize) {
+            Some(&t) if t != NONE => t as usize,
+            _ => return (0, Cached::Nothing),
+        };
         let i = (s.0 % CLUSTER) as usize;
-        let v = self.tables[t].value[i];
-        if st & HAS_FOLIO != 0 {
-            return Cached::Folio(Pfn(v));
+        let table = &self.tables[t];
+        let (st, v) = (table.state[i], table.value[i]);
+        let cached = if st & HAS_FOLIO != 0 {
+            Cached::Folio(Pfn(v))
+        } else if st & HAS_SHADOW == 0 {
+            Cached::Nothing
+        } else {
+            let upper = if self.wide { u64::from(self.upper[t][i]) << 32 } else { 0 };
+            Cached::Shadow(Shadow(upper | u64::from(v)))
+        };
+        ((st & COUNT).into(), cached)
+    }
+
+    /// The only PTE that refers to a slot without a folio lets go: its shadow and the slot
+    /// are free. [`Swap::put`] for the usual end of a slot on a synchronous device.
+    ///
+    /// # Panics
+    /// If others refer to the slot, or it holds a folio.
+    #[inline]
+    pub fn put_last(&mut self, s: SwapSlot, cpu: usize) {
+        let i = (s.0 % CLUSTER) as usize;
+        let t = &mut self.tables[self.table_of[(s.0 / CLUSTER) as usize] as usize];
+        let was = std::mem::replace(&mut t.state[i], HELD);
+        assert!(was & !HAS_SHADOW == 1, "{s} is not the last of its user: {was:#x}");
+        if was & HAS_SHADOW != 0 {
+            let node = i / NODE_SLOTS as usize;
+            t.shadows[node] -= 1;
+            t.entries[node] -= 1;
+            // The last entry of its node was a shadow, so it held only shadows.
+            let empty = u64::from(t.entries[node] == 0);
+            self.nodes -= empty;
+            self.shadow_nodes -= empty;
         }
-        let upper = if self.wide { u64::from(self.upper[t][i]) << 32 } else { 0 };
-        Cached::Shadow(Shadow(upper | u64::from(v)))
+        self.hold_freed(s, cpu);
     }
 
     /// Whether a slot is in use by some PTE or folio (readahead asks).
@@ -490,9 +546,11 @@ impl Swap {
         let (e, sh) = (t.entries[node], t.shadows[node]);
         t.entries[node] = e + 1;
         t.shadows[node] = sh + 1;
-        // The first entry makes a node, and all of its entries are shadows.
-        self.nodes += u64::from(e == 0);
-        self.shadow_nodes += u64::from(e == 0);
+        if e == 0 {
+            // The first entry makes a node, and all of its entries are shadows.
+            self.nodes += 1;
+            self.shadow_nodes += 1;
+        }
         if wide {
             let t = self.table_of[(s.0 / CLUSTER) as usize] as usize;
             self.upper[t][i] = (value >> 32) as u32;

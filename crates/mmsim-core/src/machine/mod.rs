@@ -38,6 +38,7 @@ use crate::base::time::{SimDuration, SimTime};
 use crate::base::vmstat::{VmEvent, VmStat};
 use crate::memory::Memory;
 use crate::policy::ReclaimPolicy;
+use crate::virt::space::Place;
 use crate::workload::{FileSpec, Workload};
 use config::MachineConfig;
 use kswapd::Kswapd;
@@ -97,10 +98,13 @@ struct Mark {
 }
 
 /// A machine with its workload, ready to run.
-pub struct Machine {
+///
+/// A policy of a known type is called directly; research code may pass a box instead and
+/// pays some instructions a fault for it, and nothing on a hit.
+pub struct Machine<P: ReclaimPolicy = Box<dyn ReclaimPolicy>> {
     /// Its memory.
     pub mem: Memory,
-    policy: Box<dyn ReclaimPolicy>,
+    policy: P,
     config: MachineConfig,
     tasks: Vec<Task>,
     threads: IndexVec<ThreadId, Thread>,
@@ -126,14 +130,14 @@ pub struct Machine {
     zones_at_start: Vec<(String, [u64; 5])>,
 }
 
-impl Machine {
+impl<P: ReclaimPolicy> Machine<P> {
     /// Builds a machine. `policy` gets the memory to create its lists in. The seed decides
     /// every random draw of the workloads, each from a stream named by task and thread.
     pub fn new(
         config: &MachineConfig,
         tasks: Vec<TaskConfig>,
         seed: u64,
-        policy: impl FnOnce(&mut Memory) -> Box<dyn ReclaimPolicy>,
+        policy: impl FnOnce(&mut Memory) -> P,
     ) -> Self {
         let mut mem = Memory::new(config);
         let policy = policy(&mut mem);
@@ -217,8 +221,10 @@ impl Machine {
                 rng: Rng::for_purpose(seed, &format!("workload/{name}")),
                 name,
                 space,
+                memcg,
                 task: index,
                 workload,
+                place: Place::NOWHERE,
                 ops: Vec::new(),
                 next: 0,
                 done: 0,
@@ -245,8 +251,8 @@ impl Machine {
     }
 
     /// The policy.
-    pub fn policy(&self) -> &dyn ReclaimPolicy {
-        &*self.policy
+    pub fn policy(&self) -> &P {
+        &self.policy
     }
 
     /// Numbers of the threads of a task, or of the thread with this name.

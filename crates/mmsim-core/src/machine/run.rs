@@ -16,21 +16,24 @@ use super::thread::{Entity, Wait};
 use super::{SampleFn, Watch};
 use crate::base::event::TraceEvent;
 use crate::base::id::{CpuId, ThreadId};
-use crate::base::time::SimTime;
+use crate::base::time::{SimDuration, SimTime};
 use crate::memory::IoDone;
+use crate::policy::ReclaimPolicy;
 use crate::virt::pages::pte;
-use crate::workload::{Op, RegionId, WorkloadCx};
+use crate::workload::{Op, Run, WorkloadCx};
 
 /// Why a thread stopped executing hits.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 enum Stop {
     /// Its bound is reached.
     Bound,
-    /// The next thing is no hit.
-    NotAHit,
+    /// The next page of this run is no hit; where its region lies is noted.
+    Miss(Run),
+    /// The next thing is no access, or an access to nothing.
+    Other,
 }
 
-impl Machine {
+impl<P: ReclaimPolicy> Machine<P> {
     /// Runs all workloads to their ends.
     pub fn run(&mut self, watch: Watch) -> RunResult {
         self.watch = watch;
@@ -128,7 +131,7 @@ impl Machine {
 
     /// A device request ended: whoever waits for the folio goes on.
     fn end_io(&mut self, done: IoDone) {
-        if let Some(folio) = self.mem.io_done(&mut *self.policy, done) {
+        if let Some(folio) = self.mem.io_done(&mut self.policy, done) {
             for t in self.waiters.remove(&folio).unwrap_or_default() {
                 if self.threads[t].wait == Wait::Folio(folio) {
                     self.wake(t);
@@ -269,16 +272,7 @@ impl Machine {
             self.mem.emit(|| TraceEvent::SchedSwitch { cpu: CpuId(cpu as u16), thread });
         }
         let goes_on = match e {
-            Entity::Thread(t) => {
-                let mut due = due;
-                loop {
-                    let goes_on = self.step_thread(t, cpu, due);
-                    due = self.queue.next();
-                    if !goes_on || !self.is_next(cpu, due) {
-                        break goes_on;
-                    }
-                }
-            }
+            Entity::Thread(t) => self.run_thread(t, cpu, due),
             Entity::Kswapd(n) => self.step_kswapd(n),
             Entity::Flusher => self.step_flusher(),
         };
@@ -295,88 +289,76 @@ impl Machine {
         }
     }
 
-    /// Whether the main loop would find the same thread again: nobody else wants its CPU,
-    /// no other CPU is as early, nothing is due, and nobody looks in between.
-    #[inline]
-    fn is_next(&self, cpu: usize, due: SimTime) -> bool {
-        let now = self.mem.now;
-        self.watch.progress.is_none()
-            && self.cpus[cpu].queue.is_empty()
-            && now < due
-            && now < self.earliest_other(cpu)
-    }
-
     /// Runs a thread: hits up to its bound, then, if it is still the earliest, one thing
-    /// that is no hit. False: it left the CPU.
-    fn step_thread(&mut self, tid: ThreadId, cpu: usize, due: SimTime) -> bool {
-        let start = self.mem.now;
-        let other = self.earliest_other(cpu);
-        // Of several earliest CPUs this one is first: it may at least begin an access.
-        let ahead = (other + self.config.run_ahead).max(SimTime(start.0 + 1));
-        let mut bound = due.min(ahead);
+    /// that is no hit; and so on for as long as the main loop would find the same thread
+    /// again: nobody else wants its CPU, no other CPU is as early, nothing is due, and nobody
+    /// looks in between. False: it left the CPU.
+    fn run_thread(&mut self, tid: ThreadId, cpu: usize, mut due: SimTime) -> bool {
+        let alone = self.watch.progress.is_none();
+        let mut other = self.earliest_other(cpu);
+        let mut slice = SimTime::NEVER;
         if !self.cpus[cpu].queue.is_empty() {
-            bound = bound.min(self.cpus[cpu].slice_end.max(start));
+            slice = self.cpus[cpu].slice_end.max(self.mem.now);
         }
-        let stop = self.run_hits(tid, bound);
-        self.threads[tid].user += self.mem.now.since(start);
-        let earliest = self.mem.now <= other && self.mem.now < due;
-        if stop == Stop::Bound || !(earliest || self.mem.now == start) {
-            return true;
+        loop {
+            let start = self.mem.now;
+            // Of several earliest CPUs this one is first: it may at least begin an access.
+            let ahead = (other + self.config.run_ahead).max(SimTime(start.0 + 1));
+            let stop = self.run_hits(tid, due.min(ahead).min(slice));
+            let now = self.mem.now;
+            if stop != Stop::Bound && (now <= other && now < due || now == start) {
+                if !self.step_slow(tid, stop) {
+                    return false;
+                }
+                due = self.queue.next();
+                other = self.earliest_other(cpu);
+            }
+            let now = self.mem.now;
+            if !alone || now >= due || now >= other || !self.cpus[cpu].queue.is_empty() {
+                return true;
+            }
         }
-        let before = self.mem.now;
-        self.steps += 1;
-        let flow = self.step_slow(tid);
-        let t = &mut self.threads[tid];
-        t.system += self.mem.now.since(before);
-        if t.wait == Wait::Finished {
-            // Giving its memory back is the last thing that a thread does.
-            t.finished = t.finished.max(self.mem.now);
-        }
-        if self.watch.check_every > 0 && self.steps.is_multiple_of(self.watch.check_every) {
-            self.check();
-        }
-        flow != Flow::Killed && self.threads[tid].wait == Wait::Not
     }
 
     /// Executes accesses that hit, and pure computation, until the bound.
     ///
-    /// Most operations are single pages of one region: its start is looked up once, and
+    /// Most operations are single pages of one region: its place is looked up once, and
     /// what is counted stays in registers until the end.
+    #[inline]
     fn run_hits(&mut self, tid: ThreadId, bound: SimTime) -> Stop {
         let t_hit = self.mem.cost.t_hit.0;
         let t = &mut self.threads[tid];
-        let space = t.space;
         let mem = &mut self.mem;
-        let mut now = mem.now.0;
+        let start = mem.now.0;
+        let mut now = start;
         let record = self.watch.record_accesses;
         let mut accesses = 0;
-        let mut known: Option<(RegionId, u32)> = None;
+        // The region whose start is known; no region has the number of none.
+        let mut known = mem.spaces.still(&t.place).map_or(u32::MAX, |r| r.0.into());
+        let mut start_of_known = t.place.start.0;
         let mut next = t.next;
         let stop = loop {
-            let Some(op) = t.ops.get(next) else { break Stop::NotAHit };
+            let Some(op) = t.ops.get(next) else { break Stop::Other };
             if now >= bound.0 {
                 break Stop::Bound;
             }
-            match *op {
+            match op {
                 Op::Access(run) => {
-                    let start = match known {
-                        Some((r, start)) if r == run.region => start,
-                        _ => {
-                            let Some(vma) = mem.spaces.region(space, run.region) else {
-                                break Stop::NotAHit;
-                            };
-                            let start = mem.spaces.vma(vma).start.0;
-                            known = Some((run.region, start));
-                            start
-                        }
-                    };
+                    if u32::from(run.region.0) != known {
+                        let Some(found) = mem.spaces.place(t.space, run.region) else {
+                            break Stop::Other;
+                        };
+                        t.place = found;
+                        known = run.region.0.into();
+                        start_of_known = found.start.0;
+                    }
+                    let first = start_of_known + run.first;
                     if run.count == 1 {
-                        let page = start + run.first;
-                        if !hit(&mut mem.pages.hot[page as usize], run.write) {
-                            break Stop::NotAHit;
+                        if !hit(&mut mem.pages.hot[first as usize], run.write) {
+                            break Stop::Miss(*run);
                         }
                         if record {
-                            self.recorded.push(page);
+                            self.recorded.push(first);
                         }
                         now += t_hit;
                         accesses += 1;
@@ -390,7 +372,7 @@ impl Machine {
                     } else {
                         u64::from(left).min((bound.0 - now).div_ceil(t_hit)) as u32
                     };
-                    let first = (start + run.first + t.done) as usize;
+                    let first = (first + t.done) as usize;
                     let hits = hit_run(&mut mem.pages.hot[first..first + fits as usize], run.write);
                     if record && hits > 0 {
                         let pages = first as u32..first as u32 + hits;
@@ -403,7 +385,7 @@ impl Machine {
                         t.done = 0;
                         next += 1;
                     } else if hits < fits {
-                        break Stop::NotAHit;
+                        break Stop::Miss(*run);
                     }
                 }
                 Op::Compute(d) => {
@@ -412,20 +394,46 @@ impl Machine {
                     next += 1;
                 }
                 Op::Records(n) => {
-                    t.records += u64::from(n);
+                    t.records += u64::from(*n);
                     next += 1;
                 }
-                _ => break Stop::NotAHit,
+                _ => break Stop::Other,
             }
         };
         t.next = next;
         t.accesses += accesses;
+        t.user += SimDuration(now - start);
         mem.now = SimTime(now);
         stop
     }
 
-    /// Whatever is no hit: asks for operations, or executes one.
-    fn step_slow(&mut self, tid: ThreadId) -> Flow {
+    /// One step of a thread that is no hit: an access that misses, another operation, or the
+    /// question for more of them. False: it left the CPU.
+    #[inline]
+    fn step_slow(&mut self, tid: ThreadId, stop: Stop) -> bool {
+        let before = self.mem.now;
+        self.steps += 1;
+        let flow = match stop {
+            Stop::Miss(run) => self.access(tid, run),
+            _ => self.step_other(tid),
+        };
+        self.queue_io();
+        let t = &mut self.threads[tid];
+        t.system += self.mem.now.since(before);
+        let goes_on = t.wait == Wait::Not;
+        if !goes_on && t.wait == Wait::Finished {
+            // Giving its memory back is the last thing that a thread does.
+            t.finished = t.finished.max(self.mem.now);
+        }
+        if self.watch.check_every > 0 && self.steps.is_multiple_of(self.watch.check_every) {
+            self.check();
+        }
+        goes_on && flow != Flow::Killed
+    }
+
+    /// Executes an operation that is no access, or asks for operations.
+    #[inline(never)]
+    fn step_other(&mut self, tid: ThreadId) -> Flow {
         let t = &mut self.threads[tid];
         let Some(&op) = t.ops.get(t.next) else {
             t.ops.clear();
@@ -445,7 +453,6 @@ impl Machine {
                 t.next += 1;
             }
         }
-        self.queue_io();
         flow
     }
 }

@@ -408,6 +408,7 @@ impl Memory {
 
     /// Whether anonymous memory can be reclaimed at all: some slot is free
     /// (`can_reclaim_anon_pages`), in the group's allowance too.
+    #[inline]
     pub fn can_swap(&self, memcg: MemcgId) -> bool {
         self.swap.as_ref().is_some_and(Swap::has_room) && self.memcgs.swap_room(memcg)
     }

@@ -54,6 +54,26 @@ impl Look {
     }
 }
 
+/// Flags that some folios of a batch have, and those that all of them have.
+struct Seen {
+    any: u32,
+    all: u32,
+}
+
+impl Default for Seen {
+    fn default() -> Self {
+        Seen { any: 0, all: u32::MAX }
+    }
+}
+
+impl Seen {
+    #[inline(always)]
+    fn add(&mut self, bits: u32) {
+        self.any |= bits;
+        self.all &= bits;
+    }
+}
+
 /// An eviction to carry out: the folio has a slot.
 #[derive(Clone, Copy, Debug)]
 struct Victim {
@@ -85,34 +105,41 @@ impl Memory {
         let before = looks.len();
         let watched = self.tracer.on();
         let (flags, rmap) = self.frames.flags_and_rmap();
+        let mut seen = Seen::default();
         self.lists.pop_tail_batch(list, n, |folio| {
             let i = folio.0 as usize;
             let bits = flags[i] & !flag::LRU | flag::ISOLATED;
             flags[i] = bits;
+            seen.add(bits);
             let page = if is_plain(bits) && !watched { rmap[i] } else { 0 };
             looks.push(Look { folio, bits, page, young: false });
         });
-        self.count_listed(list, &looks[before..], false);
+        self.count_listed(list, &looks[before..], seen, false);
     }
 
     /// Puts isolated folios at the head of a list, one after the other. Each gets the flags
     /// that `looks` says, but is listed then, and isolated no more.
     pub fn lru_add_heads(&mut self, list: ListId, looks: &[Look]) {
         let (flags, _) = self.frames.flags_and_rmap();
+        let mut seen = Seen::default();
         self.lists.push_head_batch(list, looks, |l| {
             flags[l.folio.0 as usize] = l.bits & !flag::ISOLATED | flag::LRU;
+            seen.add(l.bits);
             l.folio
         });
-        self.count_listed(list, looks, true);
+        self.count_listed(list, looks, seen, true);
     }
 
     /// Accounts for the zones and types of folios that came to a list or left it.
-    fn count_listed(&mut self, list: ListId, looks: &[Look], came: bool) {
-        let has = |bits: u32| looks.iter().filter(|l| l.bits & bits != 0).count() as u64;
-        if self.lru_pages.len() == 1 && has(flag::UNEVICTABLE) == 0 {
-            let anon = has(flag::SWAPBACKED);
-            let file = looks.len() as u64 - anon;
-            return self.count_of_zone(list, ZoneId(0), [anon, file], 0, came);
+    fn count_listed(&mut self, list: ListId, looks: &[Look], seen: Seen, came: bool) {
+        let n = looks.len() as u64;
+        if self.lru_pages.len() == 1 && seen.any & flag::UNEVICTABLE == 0 {
+            if seen.all & flag::SWAPBACKED != 0 {
+                return self.count_of_zone(list, ZoneId(0), [n, 0], 0, came);
+            }
+            if seen.any & flag::SWAPBACKED == 0 {
+                return self.count_of_zone(list, ZoneId(0), [0, n], 0, came);
+            }
         }
         for l in looks {
             let unevictable = u64::from(l.bits & flag::UNEVICTABLE != 0);

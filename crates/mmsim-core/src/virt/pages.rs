@@ -194,6 +194,12 @@ impl Pages {
             Entry::Swap(SwapSlot(e & !TAG))
         }
     }
+    /// The slot of a page of a process that is swapped out.
+    #[inline]
+    pub fn swap_entry(&self, p: PageIdx) -> Option<SwapSlot> {
+        let (e, h) = (self.entry[p.0 as usize], self.hot[p.0 as usize]);
+        (h & pte::PRESENT == 0 && e & TAG != 0).then_some(SwapSlot(e & !TAG))
+    }
     /// Sets what a page maps, with its hot bits; keeps count of PTEs in use.
     #[inline]
     pub fn set_entry(&mut self, p: PageIdx, e: Entry, bits: u8) {
@@ -218,6 +224,13 @@ impl Pages {
                 g.used -= 1;
             }
         }
+    }
+    /// Maps a frame into a page whose entry is in use already.
+    #[inline]
+    pub fn set_frame(&mut self, p: PageIdx, frame: Pfn, bits: u8) {
+        let i = p.0 as usize;
+        self.entry[i] = frame.0;
+        self.hot[i] = bits | pte::PRESENT;
     }
     /// Host bytes in use.
     pub fn host_bytes(&self) -> u64 {

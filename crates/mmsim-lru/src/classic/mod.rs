@@ -151,7 +151,7 @@ impl Classic {
     #[inline]
     fn own_sizes(&self, mem: &Memory, lv: usize) -> PerList {
         let [a, b, c, d, _] = self.lruvecs[lv].lists;
-        [a, b, c, d].map(|l| mem.lists.len(l))
+        [mem.lists.len(a), mem.lists.len(b), mem.lists.len(c), mem.lists.len(d)]
     }
 
     #[inline(never)]
@@ -286,7 +286,8 @@ impl ReclaimPolicy for Classic {
     }
 
     fn folio_refaulted(&mut self, mem: &mut Memory, folio: FolioId, shadow: Shadow, how: Arrival) {
-        self.refault(mem, folio, shadow, how);
+        let _ = how;
+        self.refault(mem, folio, shadow);
     }
 
     fn swapin_mapped(&mut self, mem: &mut Memory, folio: FolioId) {

@@ -145,7 +145,7 @@ impl Classic {
         mem.ask_young(&mut looks);
         let verdicts = verdicts_on_plain(self.config.anon_ref_rule);
         let own_type_ages = self.config.age_on_scan_activation;
-        let (mut stay, mut evicted) = ([0, 0], 0);
+        let (mut kept, mut promoted, mut evicted) = (0, 0, 0);
         for look in &looks {
             if !look.is_plain() {
                 self.shrink_other(mem, b, look.folio, None);
@@ -153,10 +153,9 @@ impl Classic {
             }
             b.short.ask();
             let before = look.bits & flag::REFERENCED != 0;
-            let v = verdicts[2 * usize::from(look.young) + usize::from(before)];
-            let mut bits = look.bits & !flag::REFERENCED | v.marks;
-            let mut to = v.to;
-            if v.reclaim {
+            let verdict = verdicts[2 * usize::from(look.young) + usize::from(before)];
+            let mut bits = look.bits & !flag::REFERENCED | verdict & MARKS;
+            if verdict & RECLAIM != 0 {
                 if !b.evicts_short {
                     mem.frames.store(look.folio, bits);
                     self.shrink_other(mem, b, look.folio, Some(Judgement::Reclaim));
@@ -170,25 +169,29 @@ impl Classic {
                 }
                 // Swap is full.
                 bits |= flag::ACTIVE;
-                to = 1;
             }
-            stay[to & 1] += 1;
-            if own_type_ages && to == 1 {
-                self.advance_age(b.lv, usize::from(b.file), 1);
+            if bits & flag::ACTIVE == 0 {
+                kept += 1;
+                b.back[0].push(look.with_bits(bits));
+            } else {
+                promoted += 1;
+                b.back[1].push(look.with_bits(bits));
+                if own_type_ages {
+                    self.advance_age(b.lv, usize::from(b.file), 1);
+                }
             }
-            b.back[to & 1].push(look.with_bits(bits));
         }
         self.looks = looks;
         mem.settle_short(&mut b.short);
-        b.stats.scanned += stay[0] + stay[1] + evicted;
+        b.stats.scanned += kept + promoted + evicted;
         b.stats.pageout += evicted;
         b.stats.reclaimed += evicted;
-        b.stats.activated[0] += stay[1];
-        mem.count(VmEvent::PgActivate, stay[1]);
-        mem.count(VmEvent::SimScanKeep, b.kept + stay[0]);
+        b.stats.activated[0] += promoted;
+        mem.count(VmEvent::PgActivate, promoted);
+        mem.count(VmEvent::SimScanKeep, b.kept + kept);
         mem.charge_batch(b.stats.reclaimed);
         self.put_back(mem, b.lv, b.file, &mut b.back);
-        self.age_by_scan(b.lv, b.promoted + stay[1]);
+        self.age_by_scan(b.lv, b.promoted + promoted);
     }
 
     /// The general way of a folio; `asked`: the judgement if it was asked already.
@@ -385,27 +388,19 @@ fn decide(r: References, before: bool, file: bool, rule: AnonRefRule) -> (Judgem
     }
 }
 
-/// What becomes of a plain folio.
-#[derive(Clone, Copy)]
-struct Verdict {
-    reclaim: bool,
-    /// Else: to the inactive list (0) or to the active one (1).
-    to: usize,
-    /// Flags that it gets.
-    marks: u32,
-}
+/// A verdict on a plain folio: to be freed, or the flags that it gets.
+const RECLAIM: u32 = 1;
+const MARKS: u32 = flag::REFERENCED | flag::ACTIVE;
 
 /// Verdicts on plain folios: not young, young; each without and with the mark of an earlier
 /// reference.
-fn verdicts_on_plain(rule: AnonRefRule) -> [Verdict; 4] {
+fn verdicts_on_plain(rule: AnonRefRule) -> [u32; 4] {
     [(0, false), (0, true), (1, false), (1, true)].map(|(count, before)| {
         let r = References { count, ..References::default() };
-        let (judgement, mark) = decide(r, before, false, rule);
-        let activate = judgement == Judgement::Activate;
-        Verdict {
-            reclaim: judgement == Judgement::Reclaim,
-            to: activate.into(),
-            marks: if activate { mark | flag::ACTIVE } else { mark },
+        match decide(r, before, false, rule) {
+            (Judgement::Reclaim, mark) => RECLAIM | mark,
+            (Judgement::Activate, mark) => mark | flag::ACTIVE,
+            (_, mark) => mark,
         }
     })
 }

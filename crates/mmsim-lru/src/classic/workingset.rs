@@ -16,7 +16,7 @@ use mmsim_core::base::id::{MemcgId, NodeId};
 use mmsim_core::base::vmstat::VmEvent;
 use mmsim_core::memory::Memory;
 use mmsim_core::phys::frames::{FolioId, FrameKind, flag};
-use mmsim_core::policy::{Arrival, Reclaimer, Shadow};
+use mmsim_core::policy::{Reclaimer, Shadow};
 
 /// What a shadow says. On a machine with one node and one group: 1 bit of history and 31
 /// of age, exact while fewer than 2^31 evictions lie between; else 1 bit of history, 16 of
@@ -191,22 +191,12 @@ impl Classic {
     }
 
     /// A page comes back whose shadow was found.
-    pub(super) fn refault(
-        &mut self,
-        mem: &mut Memory,
-        folio: FolioId,
-        shadow: Shadow,
-        _how: Arrival,
-    ) {
-        use VmEvent::*;
+    #[inline]
+    pub(super) fn refault(&mut self, mem: &mut Memory, folio: FolioId, shadow: Shadow) {
+        use VmEvent::{WorkingsetRefaultAnon, WorkingsetRefaultFile};
         let file = mem.frames.is_file_lru(folio);
-        let (refault, activate, restore) = if file {
-            (WorkingsetRefaultFile, WorkingsetActivateFile, WorkingsetRestoreFile)
-        } else {
-            (WorkingsetRefaultAnon, WorkingsetActivateAnon, WorkingsetRestoreAnon)
-        };
         let memcg = mem.frames.memcg(folio);
-        mem.count_in(memcg, refault, 1);
+        mem.count_in(memcg, if file { WorkingsetRefaultFile } else { WorkingsetRefaultAnon }, 1);
         let packing = self.packing;
         let s = packing.unpack(shadow);
         let Some(slot) = self.age_slot(file) else { return };
@@ -235,17 +225,32 @@ impl Classic {
                 activated,
             });
         }
-        if !activated {
-            return;
+        if activated {
+            self.refault_active(mem, folio, slot, s.workingset);
         }
-        mem.frames.set(folio, flag::ACTIVE);
+    }
+
+    /// A little more memory would have kept the page: it competes with the active ones.
+    #[inline]
+    fn refault_active(&mut self, mem: &mut Memory, folio: FolioId, slot: usize, workingset: bool) {
+        use VmEvent::{
+            WorkingsetActivateAnon, WorkingsetActivateFile, WorkingsetRestoreAnon,
+            WorkingsetRestoreFile,
+        };
+        let bits = if workingset { flag::ACTIVE | flag::WORKINGSET } else { flag::ACTIVE };
+        mem.frames.set(folio, bits);
+        let file = mem.frames.is_file_lru(folio);
+        let memcg = mem.frames.memcg(folio);
         let lv = self.lruvec_of(mem, folio);
         self.advance_age(lv, slot, 1);
-        mem.count_in(memcg, activate, 1);
+        mem.count_in(memcg, if file { WorkingsetActivateFile } else { WorkingsetActivateAnon }, 1);
         self.lruvecs[lv].activations[usize::from(file)] += 1;
-        if s.workingset {
-            mem.frames.set(folio, flag::WORKINGSET);
-            mem.count_in(memcg, restore, 1);
+        if workingset {
+            mem.count_in(
+                memcg,
+                if file { WorkingsetRestoreFile } else { WorkingsetRestoreAnon },
+                1,
+            );
             let counts = match self.config.balance_model {
                 BalanceModel::Rotate => false,
                 BalanceModel::Cost58 => file,
