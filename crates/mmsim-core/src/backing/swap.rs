@@ -527,33 +527,32 @@ impl Swap {
         }
     }
 
-    /// A slot just picked gets the contents of a folio that is evicted at once, for the one
-    /// PTE that mapped it: what `set` with the folio, `get` and `uncache` do.
+    /// Slots just picked get the contents of folios that are evicted at once, each for the
+    /// one PTE that mapped it: what `set` with the folio, `get` and `uncache` do.
     #[inline]
-    pub fn store(&mut self, s: SwapSlot, shadow: Option<Shadow>) {
-        let wide = self.wide;
-        let t = self.table(s.0);
-        let i = (s.0 % CLUSTER) as usize;
-        debug_assert_eq!(t.state[i], HELD, "{s} was not picked");
-        let Some(Shadow(value)) = shadow else {
+    pub fn store(&mut self, evicted: impl Iterator<Item = (SwapSlot, Option<Shadow>)>) {
+        for (s, shadow) in evicted {
+            let i = (s.0 % CLUSTER) as usize;
+            let at = self.table_of[(s.0 / CLUSTER) as usize] as usize;
+            let t = &mut self.tables[at];
+            debug_assert_eq!(t.state[i], HELD, "{s} was not picked");
             t.state[i] = 1;
-            return;
-        };
-        debug_assert!(wide || value >> 32 == 0, "{s}: a shadow of more than 32 bits");
-        t.state[i] = 1 | HAS_SHADOW;
-        t.value[i] = value as u32;
-        let node = i / NODE_SLOTS as usize;
-        let (e, sh) = (t.entries[node], t.shadows[node]);
-        t.entries[node] = e + 1;
-        t.shadows[node] = sh + 1;
-        if e == 0 {
-            // The first entry makes a node, and all of its entries are shadows.
-            self.nodes += 1;
-            self.shadow_nodes += 1;
-        }
-        if wide {
-            let t = self.table_of[(s.0 / CLUSTER) as usize] as usize;
-            self.upper[t][i] = (value >> 32) as u32;
+            let Some(Shadow(value)) = shadow else { continue };
+            t.state[i] = 1 | HAS_SHADOW;
+            t.value[i] = value as u32;
+            let node = i / NODE_SLOTS as usize;
+            t.shadows[node] += 1;
+            t.entries[node] += 1;
+            if t.entries[node] == 1 {
+                // The first entry makes a node, and all of its entries are shadows.
+                self.nodes += 1;
+                self.shadow_nodes += 1;
+            }
+            if self.wide {
+                self.upper[at][i] = (value >> 32) as u32;
+            } else {
+                debug_assert!(value >> 32 == 0, "{s}: a shadow of more than 32 bits");
+            }
         }
     }
 

@@ -16,7 +16,7 @@ mod young;
 pub use batch::Batches;
 pub use cgroup::{Memcg, Memcgs};
 pub use evict::{Evicting, Prepared};
-pub use plain::{Look, ShortWay};
+pub use plain::{Look, ShortWay, Verdicts};
 pub use young::References;
 
 use crate::backing::cache::Files;

@@ -242,11 +242,11 @@ impl Lists {
         Some(folio)
     }
 
-    /// Takes up to `n` folios off the tail and hands each to `visit`, the one at the tail
-    /// first: as many calls of [`Lists::pop_tail`], but for their zones, which
-    /// [`Lists::count_zone`] is to be told.
+    /// Takes up to `n` folios off the tail: as many calls of [`Lists::pop_tail`], but for
+    /// their zones, which [`Lists::count_zone`] is to be told. They are handed to `visit` in
+    /// runs of frame numbers, to be read backwards: the tail comes first.
     #[inline]
-    pub fn pop_tail_batch(&mut self, list: ListId, n: u64, mut visit: impl FnMut(Pfn)) {
+    pub fn pop_tail_batch(&mut self, list: ListId, n: u64, mut visit: impl FnMut(&[u32])) {
         let mut left = n.min(self.lists[list].len);
         while left > 0 {
             let l = &mut self.lists[list];
@@ -257,24 +257,20 @@ impl Lists {
             let empty = chunk.live == 0;
             l.len -= take;
             left -= take;
-            let last = usize::from(l.tail_slot) & (CHUNK - 1);
-            let entries = &mut self.entries[c];
-            let mut more = take;
-            let mut first = last + 1;
-            for &folio in entries[..=last].iter().rev() {
-                first -= 1;
-                if folio != NONE {
-                    visit(Pfn(folio));
-                    more -= 1;
-                    if more == 0 {
-                        break;
-                    }
+            let entries = &mut self.entries[c][..=usize::from(l.tail_slot) & (CHUNK - 1)];
+            let first = match entries.len().checked_sub(take as usize) {
+                // Few chunks have tombstones.
+                Some(first) if !entries[first..].contains(&NONE) => {
+                    visit(&entries[first..]);
+                    first
                 }
-            }
-            entries[first..=last].fill(NONE);
-            l.tail_slot = first as u8;
+                _ => visit_sparse(entries, take, &mut visit),
+            };
+            entries[first..].fill(NONE);
             if empty {
                 self.drop_chunk(list, c as u32);
+            } else {
+                l.tail_slot = first as u8 - 1;
             }
         }
         self.pack_if_sparse(list);
@@ -386,6 +382,25 @@ impl Lists {
     }
 }
 
+/// Hands the last `take` folios among tombstones to `visit`. Returns where the first of them
+/// is.
+#[cold]
+#[inline(never)]
+fn visit_sparse(entries: &[u32], take: u64, visit: &mut impl FnMut(&[u32])) -> usize {
+    let mut run = [NONE; CHUNK];
+    let first = CHUNK - take as usize;
+    let mut at = entries.len();
+    for to in run[first..].iter_mut().rev() {
+        at -= 1;
+        while entries[at] == NONE {
+            at -= 1;
+        }
+        *to = entries[at];
+    }
+    visit(&run[first..]);
+    at
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -450,7 +465,9 @@ mod tests {
                     }
                     Step::PopTailBatch(l, n) => {
                         let mut got = Vec::new();
-                        lists.pop_tail_batch(ids[l as usize], n, |f| got.push(f));
+                        lists.pop_tail_batch(ids[l as usize], n, |run| {
+                            got.extend(run.iter().rev().map(|&f| Pfn(f)));
+                        });
                         lists.count_zone(ids[l as usize], Z, 0, got.len() as u64);
                         let want = std::iter::from_fn(|| model[l as usize].pop_back());
                         let want: Vec<Pfn> = want.take(n as usize).map(Pfn).collect();

@@ -31,7 +31,7 @@ use mmsim_core::base::event::TraceEvent;
 use mmsim_core::base::id::{ListId, MemcgId, NodeId};
 use mmsim_core::base::vmstat::VmEvent;
 use mmsim_core::machine::config::ZoneKind;
-use mmsim_core::memory::{Look, Memory, ShortWay};
+use mmsim_core::memory::{Look, Memory, ShortWay, Verdicts};
 use mmsim_core::phys::frames::{FolioId, FrameKind, flag};
 use mmsim_core::policy::{
     Arrival, ArrivalKind, Departure, LruSnapshot, ReclaimOutcome, ReclaimPolicy, ReclaimRequest,
@@ -74,11 +74,12 @@ pub struct Classic {
     leaking: bool,
     /// Pages deactivated on advice.
     advised: u64,
+    inactive_verdicts: Verdicts,
     /// Scratch of scans: what was taken, what goes the short way, what goes back (to the
     /// inactive list, to the active one).
     looks: Vec<Look>,
     short: ShortWay,
-    back: [Vec<Look>; 2],
+    back: [Vec<FolioId>; 2],
     packing: Packing,
 }
 
@@ -106,6 +107,7 @@ impl Classic {
             walk: vec![0; nodes],
             leaking: false,
             advised: 0,
+            inactive_verdicts: scan::inactive_verdicts(config.anon_ref_rule),
             looks: Vec::new(),
             short: ShortWay::default(),
             back: [Vec::new(), Vec::new()],

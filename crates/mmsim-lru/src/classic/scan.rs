@@ -14,7 +14,7 @@ use mmsim_core::base::event::{ScanOutcome, TraceEvent};
 use mmsim_core::base::id::{ListId, MemcgId, NodeId};
 use mmsim_core::base::vmstat::VmEvent;
 use mmsim_core::machine::config::ZoneKind;
-use mmsim_core::memory::{Look, Memory, References, ShortWay};
+use mmsim_core::memory::{Look, Memory, References, ShortWay, Verdicts};
 use mmsim_core::phys::frames::{FolioId, flag};
 use mmsim_core::policy::{ReclaimRequest, Reclaimer};
 
@@ -29,7 +29,7 @@ pub(super) struct Batch {
     leaving: Option<Leaving>,
     short: ShortWay,
     /// What goes back to the inactive and to the active list.
-    back: [Vec<Look>; 2],
+    back: [Vec<FolioId>; 2],
     stats: BatchStats,
     /// Folios kept and promoted in the general way.
     kept: u64,
@@ -39,7 +39,7 @@ pub(super) struct Batch {
 impl Classic {
     /// Takes up to `n` folios of eligible zones off the tail of a list into `self.looks`,
     /// oldest first. Returns how many were looked at. Folios of higher zones go to the
-    /// head.
+    /// head; a list that may have such has no short way.
     fn isolate_folios(
         &mut self,
         mem: &mut Memory,
@@ -47,6 +47,7 @@ impl Classic {
         list: usize,
         n: u64,
         highest: ZoneKind,
+        verdicts: Option<&Verdicts>,
     ) -> u64 {
         mem.lru_drain(self);
         let id = self.lruvecs[lv].lists[list];
@@ -54,7 +55,7 @@ impl Classic {
         looks.clear();
         let node = NodeId((lv / self.groups) as u8);
         if mem.zones.of_node(node).iter().all(|&z| mem.zones[z].kind <= highest) {
-            mem.lru_isolate_tail(id, n, &mut looks);
+            mem.lru_isolate_tail(id, n, verdicts, &mut looks);
         } else {
             isolate_eligible(mem, id, n, highest, &mut looks);
         }
@@ -82,7 +83,9 @@ impl Classic {
         n: u64,
         req: &ReclaimRequest,
     ) -> BatchStats {
-        let nr = self.isolate_folios(mem, lv, 2 * usize::from(file), n, req.highest);
+        let list = 2 * usize::from(file);
+        let verdicts = self.inactive_verdicts;
+        let nr = self.isolate_folios(mem, lv, list, n, req.highest, Some(&verdicts));
         let (scan, steal) = match req.by {
             Reclaimer::Kswapd => (VmEvent::PgScanKswapd, VmEvent::PgStealKswapd),
             Reclaimer::Direct | Reclaimer::Limit(_) => {
@@ -141,46 +144,49 @@ impl Classic {
     /// Processes the folios that were taken, and puts back those that stay. Plain ones go
     /// the short way, which ends as the general one does.
     fn shrink_taken(&mut self, mem: &mut Memory, b: &mut Batch) {
-        let mut looks = std::mem::take(&mut self.looks);
-        mem.ask_young(&mut looks);
-        let verdicts = verdicts_on_plain(self.config.anon_ref_rule);
+        let looks = std::mem::take(&mut self.looks);
         let own_type_ages = self.config.age_on_scan_activation;
-        let (mut kept, mut promoted, mut evicted) = (0, 0, 0);
+        let (mut kept, mut promoted, mut evicted, mut asked) = (0, 0, 0, 0);
         for look in &looks {
             if !look.is_plain() {
+                b.short.asked(std::mem::take(&mut asked));
                 self.shrink_other(mem, b, look.folio, None);
                 continue;
             }
-            b.short.ask();
-            let before = look.bits & flag::REFERENCED != 0;
-            let verdict = verdicts[2 * usize::from(look.young) + usize::from(before)];
-            let mut bits = look.bits & !flag::REFERENCED | verdict & MARKS;
-            if verdict & RECLAIM != 0 {
+            asked += 1;
+            let mut bits = look.bits;
+            if bits & flag::RECLAIM != 0 {
                 if !b.evicts_short {
-                    mem.frames.store(look.folio, bits);
+                    b.short.asked(std::mem::take(&mut asked));
+                    mem.frames.store(look.folio, bits & !flag::RECLAIM);
                     self.shrink_other(mem, b, look.folio, Some(Judgement::Reclaim));
                     continue;
                 }
                 if let Some(slot) = mem.slot_for_short() {
-                    let shadow = b.leaving.and_then(|l| self.leave(&l, bits));
+                    let shadow = match &b.leaving {
+                        Some(l) => self.leave(l, bits),
+                        None => None,
+                    };
                     mem.evict_short(&mut b.short, look, slot, shadow);
                     evicted += 1;
                     continue;
                 }
                 // Swap is full.
-                bits |= flag::ACTIVE;
+                bits = bits & !flag::RECLAIM | flag::ACTIVE;
+                mem.frames.store(look.folio, bits);
             }
             if bits & flag::ACTIVE == 0 {
                 kept += 1;
-                b.back[0].push(look.with_bits(bits));
+                b.back[0].push(look.folio);
             } else {
                 promoted += 1;
-                b.back[1].push(look.with_bits(bits));
+                b.back[1].push(look.folio);
                 if own_type_ages {
                     self.advance_age(b.lv, usize::from(b.file), 1);
                 }
             }
         }
+        b.short.asked(asked);
         self.looks = looks;
         mem.settle_short(&mut b.short);
         b.stats.scanned += kept + promoted + evicted;
@@ -236,19 +242,18 @@ impl Classic {
                 }
             }
         }
-        let bits = mem.frames.bits(folio);
         let list = Self::list_index(mem, folio).wrapping_sub(2 * usize::from(file));
         match b.back.get_mut(list) {
-            Some(back) if bits & flag::MLOCKED == 0 => back.push(Look::general(folio, bits)),
+            Some(back) if !mem.frames.has(folio, flag::MLOCKED) => back.push(folio),
             _ => self.add_head_of(mem, b.lv, folio),
         }
     }
 
     /// Puts folios back at the heads of the inactive and the active list of a type.
-    fn put_back(&mut self, mem: &mut Memory, lv: usize, file: bool, back: &mut [Vec<Look>; 2]) {
-        for (active, looks) in back.iter_mut().enumerate() {
-            mem.lru_add_heads(self.lruvecs[lv].lists[2 * usize::from(file) + active], looks);
-            looks.clear();
+    fn put_back(&mut self, mem: &mut Memory, lv: usize, file: bool, back: &mut [Vec<FolioId>; 2]) {
+        for (active, folios) in back.iter_mut().enumerate() {
+            mem.lru_add_heads(self.lruvecs[lv].lists[2 * usize::from(file) + active], folios);
+            folios.clear();
         }
     }
 
@@ -282,7 +287,11 @@ impl Classic {
         n: u64,
         req: &ReclaimRequest,
     ) {
-        let nr = self.isolate_folios(mem, lv, 2 * usize::from(file) + 1, n, req.highest);
+        // Whether accessed bits are left alone.
+        let leaves_young = !self.config.anon_demote_clears_young && !file;
+        let list = 2 * usize::from(file) + 1;
+        let verdicts = if leaves_young { None } else { Some(&DEMOTED) };
+        let nr = self.isolate_folios(mem, lv, list, n, req.highest, verdicts);
         let memcg = MemcgId((lv % self.groups) as u16);
         count_scan(mem, memcg, !matches!(req.by, Reclaimer::Limit(_)), VmEvent::PgRefill, nr);
         if nr == 0 {
@@ -292,13 +301,9 @@ impl Classic {
             Reclaimer::Limit(m) => Some(m),
             _ => None,
         };
-        let leaves_young = !self.config.anon_demote_clears_young;
         let young_counts = self.config.demoted_young_counts_as_rotated();
-        let mut looks = std::mem::take(&mut self.looks);
+        let looks = std::mem::take(&mut self.looks);
         let mut back = std::mem::take(&mut self.back);
-        if !leaves_young || file {
-            mem.ask_young(&mut looks);
-        }
         let (mut kept, mut rotated, mut asked) = (0u64, 0u64, 0u64);
         for look in &looks {
             let folio = look.folio;
@@ -306,28 +311,28 @@ impl Classic {
                 self.add_head_of(mem, lv, folio);
                 continue;
             }
-            let mut bits = look.bits & !flag::ACTIVE | flag::WORKINGSET;
-            if leaves_young && bits & flag::SWAPBACKED != 0 {
-                bits &= !flag::REFERENCED;
-            } else if look.is_plain() {
+            let mut clear = flag::ACTIVE;
+            if look.is_plain() {
                 asked += 1;
-                rotated += u64::from(look.young && young_counts);
+                rotated += u64::from(look.bits & flag::RECLAIM != 0 && young_counts);
+                clear |= flag::RECLAIM;
+            } else if leaves_young {
+                clear |= flag::REFERENCED;
             } else {
                 let r = mem.references(folio, limit);
-                bits = mem.frames.bits(folio);
                 if r.count > 0 || r.locked {
                     let keep = r.exec && mem.frames.is_file_lru(folio);
                     rotated += u64::from(keep || young_counts);
                     if keep {
                         kept += 1;
-                        back[1].push(Look::general(folio, bits));
+                        back[1].push(folio);
                         continue;
                     }
                 }
-                bits = bits & !flag::ACTIVE | flag::WORKINGSET;
             }
+            mem.frames.change(folio, clear, flag::WORKINGSET);
             mem.emit(|| TraceEvent::SimDeactivate { pfn: folio });
-            back[0].push(look.with_bits(bits));
+            back[0].push(folio);
         }
         let demoted = back[0].len() as u64;
         mem.charge_references(asked);
@@ -388,21 +393,20 @@ fn decide(r: References, before: bool, file: bool, rule: AnonRefRule) -> (Judgem
     }
 }
 
-/// A verdict on a plain folio: to be freed, or the flags that it gets.
-const RECLAIM: u32 = 1;
-const MARKS: u32 = flag::REFERENCED | flag::ACTIVE;
+/// Plain folios of an active list: who was accessed is marked.
+const DEMOTED: Verdicts = Verdicts { clear: 0, set: [0, 0, flag::RECLAIM, flag::RECLAIM] };
 
-/// Verdicts on plain folios: not young, young; each without and with the mark of an earlier
-/// reference.
-fn verdicts_on_plain(rule: AnonRefRule) -> [u32; 4] {
-    [(0, false), (0, true), (1, false), (1, true)].map(|(count, before)| {
+/// Verdicts on plain folios of an inactive list: `RECLAIM` if they are to be freed.
+pub(super) fn inactive_verdicts(rule: AnonRefRule) -> Verdicts {
+    let set = [(0, false), (0, true), (1, false), (1, true)].map(|(count, before)| {
         let r = References { count, ..References::default() };
         match decide(r, before, false, rule) {
-            (Judgement::Reclaim, mark) => RECLAIM | mark,
+            (Judgement::Reclaim, mark) => mark | flag::RECLAIM,
             (Judgement::Activate, mark) => mark | flag::ACTIVE,
             (_, mark) => mark,
         }
-    })
+    });
+    Verdicts { clear: flag::REFERENCED, set }
 }
 
 /// Isolates folios of zones up to `highest`; the others go to the head.
@@ -415,12 +419,12 @@ fn isolate_eligible(
 ) {
     let mut skipped = Vec::new();
     while (looks.len() as u64) < n && mem.lists.len(list) > 0 {
-        mem.lru_isolate_tail(list, n - looks.len() as u64, looks);
-        looks.retain(|&look| {
+        mem.lru_isolate_tail(list, n - looks.len() as u64, None, looks);
+        looks.retain(|look| {
             let kind = mem.zones[mem.zones.of(look.folio)].kind;
             if kind > highest {
                 mem.count(skip_event(kind), 1);
-                skipped.push(look);
+                skipped.push(look.folio);
             }
             kind <= highest
         });
