@@ -62,7 +62,8 @@ pub fn run_all(
     watch: impl Fn(usize, &build::Machine) -> Watch + Sync,
 ) -> Result<Vec<(RunMeta, RunResult)>, RunError> {
     let pool = rayon::ThreadPoolBuilder::new()
-        .num_threads(jobs.unwrap_or(0))
+        // More threads than runs would only take their time to start.
+        .num_threads(jobs.map_or(0, |n| n.min(specs.len()).max(1)))
         .build()
         .map_err(|e| Error::plain(e.to_string()))?;
     pool.install(|| specs.par_iter().enumerate().map(|(i, s)| run_one(i, s, &watch)).collect())
@@ -120,6 +121,7 @@ pub fn meta(spec: &RunSpec) -> RunMeta {
     meta.seed = spec.seed;
     meta.policy = spec.policy.preset.clone();
     meta.knobs = machine_knobs(&spec.machine);
+    meta.assumed = spec.tasks.iter().flat_map(build::assumed).collect();
     if let Ok(policy) = Policy::resolve(&spec.policy) {
         meta.knobs.extend(
             policy

@@ -40,6 +40,7 @@ fn watching_changes_nothing() {
     let sample = || -> Option<(SimDuration, mmsim_core::machine::SampleFn)> {
         Some((SimDuration::from_millis(1), Box::new(|_, _, _| {})))
     };
+    let snapshot = || -> Option<mmsim_core::machine::SnapshotFn> { Some(Box::new(|_, _| {})) };
     for threads in [1, 3] {
         let plain = run(&config(), threads);
         assert!(plain.vmstat[VmEvent::WorkingsetRefaultAnon] > 1000, "{plain:?}");
@@ -47,6 +48,7 @@ fn watching_changes_nothing() {
             ("nothing", Watch::default()),
             ("observer", Watch { observer: Some(Box::new(Nothing)), ..Watch::default() }),
             ("sampling", Watch { sample: sample(), ..Watch::default() }),
+            ("snapshots", Watch { snapshot: snapshot(), ..Watch::default() }),
             ("checks", Watch { check_every: 2000, ..Watch::default() }),
             ("progress", Watch { progress: Some(Box::new(|_| {})), ..Watch::default() }),
             ("recording", Watch { record_accesses: true, ..Watch::default() }),
@@ -55,6 +57,7 @@ fn watching_changes_nothing() {
                 Watch {
                     observer: Some(Box::new(Nothing)),
                     sample: sample(),
+                    snapshot: snapshot(),
                     check_every: 3000,
                     progress: Some(Box::new(|_| {})),
                     record_accesses: true,

@@ -136,6 +136,7 @@ mod shipped;
 mod workloads;
 
 pub use shipped::{Machine, Shipped};
+pub(crate) use workloads::assumed;
 
 /// Builds the machine of one run.
 pub fn machine(run: &RunSpec) -> Result<Machine, Error> {

@@ -9,6 +9,7 @@ use mmsim_core::policy::ReclaimPolicy;
 use mmsim_lru::{Classic, Random};
 
 /// A policy that scenarios can name, or one of the caller's own.
+#[repr(u8)] // A tag of its own: it is looked at a few times for each fault.
 #[allow(clippy::large_enum_variant)] // There is one per machine.
 pub enum Shipped {
     /// The classic LRU.

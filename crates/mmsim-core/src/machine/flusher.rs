@@ -35,7 +35,7 @@ pub(super) struct Flusher {
 
 impl<P: ReclaimPolicy> Machine<P> {
     /// Background and upper threshold of dirty pages.
-    fn dirty_limits(&self) -> (u64, u64) {
+    pub(super) fn dirty_limits(&self) -> (u64, u64) {
         let mem = &self.mem;
         let file: u64 = mem.zones.ids().map(|z| mem.zone_lru_pages(z)[1]).sum();
         let free = mem.zones.nr_free().saturating_sub(mem.zones.totalreserve);

@@ -19,7 +19,7 @@ use crate::base::vmstat::VmEvent;
 use crate::memory::NodeFlags;
 use crate::policy::{PassStats, ReclaimPolicy, ReclaimRequest, Reclaimer};
 
-const MAX_RECLAIM_RETRIES: u32 = 16;
+pub(super) const MAX_RECLAIM_RETRIES: u32 = 16;
 const NAP: SimDuration = SimDuration::from_millis(100);
 
 /// A run of kswapd (`balance_pgdat`).

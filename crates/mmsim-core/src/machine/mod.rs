@@ -12,7 +12,8 @@
 //!   read, write, readahead;
 //! - `alloc`: the allocation slow path: direct reclaim, limits, out of memory;
 //! - `kswapd`, `flusher`: the background;
-//! - `queue`, `thread`, `psi`, `latency`: what these need.
+//! - `order`, `queue`, `thread`, `psi`, `latency`: what these need;
+//! - `snapshot`: what the kernel's text files would show.
 
 mod alloc;
 pub mod config;
@@ -23,10 +24,12 @@ mod io;
 mod kswapd;
 mod latency;
 mod ops;
+mod order;
 mod psi;
 mod queue;
 pub mod result;
 mod run;
+pub mod snapshot;
 mod swapin;
 mod thread;
 
@@ -43,6 +46,7 @@ use crate::workload::{FileSpec, Workload};
 use config::MachineConfig;
 use kswapd::Kswapd;
 use latency::Histogram;
+use order::Order;
 use psi::{Psi, PsiMeter};
 use queue::{Event, Queue};
 use result::{Latencies, OomSummary, Outcome, PhaseResult, Pressure, RunResult, ThreadResult};
@@ -72,6 +76,9 @@ struct Task {
 /// A sample of counters and gauges at an instant.
 pub type SampleFn = Box<dyn FnMut(SimTime, &VmStat, &[(&'static str, u64)]) + Send>;
 
+/// What the kernel's files show at the end of a phase, or (no name) of the run.
+pub type SnapshotFn = Box<dyn FnMut(Option<&str>, &snapshot::Snapshot) + Send>;
+
 /// What watches a run; none of it can change the run.
 #[derive(Default)]
 pub struct Watch {
@@ -79,6 +86,8 @@ pub struct Watch {
     pub observer: Option<Box<dyn Observer>>,
     /// Called at every interval.
     pub sample: Option<(SimDuration, SampleFn)>,
+    /// Called at the end of every phase and of the run.
+    pub snapshot: Option<SnapshotFn>,
     /// Audit all invariants after this many steps that were not hits (0: never).
     pub check_every: u64,
     /// Called about once per 2^20 accesses with the accesses done, for progress.
@@ -109,6 +118,7 @@ pub struct Machine<P: ReclaimPolicy = Box<dyn ReclaimPolicy>> {
     tasks: Vec<Task>,
     threads: IndexVec<ThreadId, Thread>,
     cpus: Vec<Cpu>,
+    order: Order,
     queue: Queue,
     kswapds: IndexVec<NodeId, Kswapd>,
     flusher: flusher::Flusher,
@@ -158,6 +168,7 @@ impl<P: ReclaimPolicy> Machine<P> {
             tasks: Vec::new(),
             threads: IndexVec::new(),
             cpus: vec![Cpu::default(); config.cpus as usize],
+            order: Order::new(config.cpus as usize),
             queue: Queue::default(),
             kswapds: (0..nodes).map(|_| Kswapd::default()).collect::<Vec<_>>().into(),
             flusher: flusher::Flusher::default(),
@@ -308,6 +319,7 @@ impl<P: ReclaimPolicy> Machine<P> {
     }
 
     fn end_phase(&mut self, name: String, now: SimTime) {
+        self.show(Some(&name), now);
         let end = self.take_mark(now);
         let m = std::mem::replace(&mut self.mark, end.clone());
         let l = [0, 1, 2].map(|i| end.latency[i].since(&m.latency[i]).quantiles());
@@ -347,6 +359,7 @@ impl<P: ReclaimPolicy> Machine<P> {
 
     fn result(&mut self) -> RunResult {
         let now = self.threads.iter().map(|t| t.finished).max().unwrap_or_default();
+        self.show(None, now);
         let end = self.take_mark(now);
         let l = [0, 1, 2].map(|i| self.latency[i].quantiles());
         let memory_stat = self.memory_stat();

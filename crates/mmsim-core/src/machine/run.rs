@@ -12,7 +12,7 @@ use super::fault::Flow;
 use super::psi::Psi;
 use super::queue::Event;
 use super::result::RunResult;
-use super::thread::{Entity, Wait};
+use super::thread::{Entity, Thread, Wait};
 use super::{SampleFn, Watch};
 use crate::base::event::TraceEvent;
 use crate::base::id::{CpuId, ThreadId};
@@ -20,7 +20,7 @@ use crate::base::time::{SimDuration, SimTime};
 use crate::memory::IoDone;
 use crate::policy::ReclaimPolicy;
 use crate::virt::pages::pte;
-use crate::workload::{Op, Run, WorkloadCx};
+use crate::workload::{Op, RegionId, Run, WorkloadCx};
 
 /// Why a thread stopped executing hits.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -54,12 +54,12 @@ impl<P: ReclaimPolicy> Machine<P> {
         let mut progress_at = 1 << 20;
         while self.live > 0 {
             let due = self.queue.next();
-            let Some(cpu) = self.earliest_cpu() else {
+            let Some((cpu, clock)) = self.order.first() else {
                 assert!(due != SimTime::NEVER, "threads wait and nothing will wake them");
                 self.handle_event();
                 continue;
             };
-            if due <= self.cpus[cpu].clock {
+            if due <= clock {
                 self.handle_event();
             } else {
                 self.step_cpu(cpu, due);
@@ -74,29 +74,6 @@ impl<P: ReclaimPolicy> Machine<P> {
                 }
             }
         }
-    }
-
-    /// The CPU that acts next: the earliest clock; kernel threads before threads of
-    /// workloads, these by number.
-    fn earliest_cpu(&self) -> Option<usize> {
-        let mut best: Option<(SimTime, Entity, usize)> = None;
-        for (i, c) in self.cpus.iter().enumerate() {
-            let Some(e) = c.next() else { continue };
-            if best.is_none_or(|b| (c.clock, e) < (b.0, b.1)) {
-                best = Some((c.clock, e, i));
-            }
-        }
-        best.map(|b| b.2)
-    }
-
-    /// The earliest clock among busy CPUs other than `cpu`.
-    #[inline]
-    fn earliest_other(&self, cpu: usize) -> SimTime {
-        if self.cpus.len() == 1 {
-            return SimTime::NEVER;
-        }
-        let others = self.cpus.iter().enumerate().filter(|&(i, c)| i != cpu && !c.idle());
-        others.map(|(_, c)| c.clock).min().unwrap_or(SimTime::NEVER)
     }
 
     // ---- events ----
@@ -229,6 +206,7 @@ impl<P: ReclaimPolicy> Machine<P> {
         c.queue.push_back((e, now));
         // A slice counts only while somebody else wants the CPU.
         c.slice_end = c.slice_end.min(now.max(c.clock) + self.config.quantum);
+        self.order.changed(cpu, &self.cpus[cpu]);
     }
 
     /// Puts a kernel thread on an idle CPU, or at the head of the acting CPU's queue: it
@@ -245,6 +223,7 @@ impl<P: ReclaimPolicy> Machine<P> {
                 let c = &mut self.cpus[acting];
                 c.queue.push_front((e, now));
                 c.slice_end = SimTime::ZERO;
+                self.order.changed(acting, &self.cpus[acting]);
                 acting
             }
         }
@@ -252,7 +231,15 @@ impl<P: ReclaimPolicy> Machine<P> {
 
     // ---- one CPU ----
 
+    /// The earliest CPU acts.
     fn step_cpu(&mut self, cpu: usize, due: SimTime) {
+        self.order.acts(cpu);
+        self.act(cpu, due);
+        self.order.acted(cpu, &self.cpus[cpu]);
+    }
+
+    #[inline]
+    fn act(&mut self, cpu: usize, due: SimTime) {
         let turns = self.cpus[cpu].current.is_none();
         let e = match self.cpus[cpu].current {
             Some(e) => e,
@@ -295,7 +282,7 @@ impl<P: ReclaimPolicy> Machine<P> {
     /// looks in between. False: it left the CPU.
     fn run_thread(&mut self, tid: ThreadId, cpu: usize, mut due: SimTime) -> bool {
         let alone = self.watch.progress.is_none();
-        let mut other = self.earliest_other(cpu);
+        let mut other = self.order.earliest();
         let mut slice = SimTime::NEVER;
         if !self.cpus[cpu].queue.is_empty() {
             slice = self.cpus[cpu].slice_end.max(self.mem.now);
@@ -311,7 +298,7 @@ impl<P: ReclaimPolicy> Machine<P> {
                     return false;
                 }
                 due = self.queue.next();
-                other = self.earliest_other(cpu);
+                other = self.order.earliest();
             }
             let now = self.mem.now;
             if !alone || now >= due || now >= other || !self.cpus[cpu].queue.is_empty() {
@@ -327,63 +314,68 @@ impl<P: ReclaimPolicy> Machine<P> {
     #[inline]
     fn run_hits(&mut self, tid: ThreadId, bound: SimTime) -> Stop {
         let t_hit = self.mem.cost.t_hit.0;
-        let t = &mut self.threads[tid];
-        let mem = &mut self.mem;
-        let start = mem.now.0;
+        let Thread { space, place, ops, next, done, accesses, records, user, .. } =
+            &mut self.threads[tid];
+        let (spaces, hot) = (&self.mem.spaces, &mut self.mem.pages.hot[..]);
+        let start = self.mem.now.0;
         let mut now = start;
         let record = self.watch.record_accesses;
-        let mut accesses = 0;
+        let mut touched = 0;
         // The region whose start is known; no region has the number of none.
-        let mut known = mem.spaces.still(&t.place).map_or(u32::MAX, |r| r.0.into());
-        let mut start_of_known = t.place.start.0;
-        let mut next = t.next;
+        let mut known = spaces.still(place).map_or(u32::MAX, |r| r.0.into());
+        let mut start_of_known = place.start.0;
+        let mut rest = ops.get(*next..).unwrap_or_default();
         let stop = loop {
-            let Some(op) = t.ops.get(next) else { break Stop::Other };
+            let Some((op, behind)) = rest.split_first() else { break Stop::Other };
             if now >= bound.0 {
                 break Stop::Bound;
             }
             match op {
                 Op::Access(run) => {
                     if u32::from(run.region.0) != known {
-                        let Some(found) = mem.spaces.place(t.space, run.region) else {
+                        let Some(found) = spaces.place(*space, run.region) else {
                             break Stop::Other;
                         };
-                        t.place = found;
+                        *place = found;
                         known = run.region.0.into();
                         start_of_known = found.start.0;
                     }
                     let first = start_of_known + run.first;
                     if run.count == 1 {
-                        if !hit(&mut mem.pages.hot[first as usize], run.write) {
-                            break Stop::Miss(*run);
-                        }
+                        let most = (now, bound.0, t_hit);
+                        let (n, missed) = hit_singles(hot, rest, run.region, start_of_known, most);
+                        let (done, left) = rest.split_at(n);
+                        rest = left;
+                        now += n as u64 * t_hit;
+                        touched += n as u64;
                         if record {
-                            self.recorded.push(first);
+                            let page = |op| Some(start_of_known + is_single(op, run.region)?.first);
+                            self.recorded.extend(done.iter().filter_map(page));
                         }
-                        now += t_hit;
-                        accesses += 1;
-                        next += 1;
-                        continue;
+                        match left.first() {
+                            Some(Op::Access(run)) if missed => break Stop::Miss(*run),
+                            _ => continue,
+                        }
                     }
-                    let left = run.count - t.done;
+                    let left = run.count - *done;
                     // As many pages as begin before the bound.
                     let fits = if t_hit == 0 {
                         left
                     } else {
                         u64::from(left).min((bound.0 - now).div_ceil(t_hit)) as u32
                     };
-                    let first = (first + t.done) as usize;
-                    let hits = hit_run(&mut mem.pages.hot[first..first + fits as usize], run.write);
+                    let first = (first + *done) as usize;
+                    let hits = hit_run(&mut hot[first..first + fits as usize], run.write);
                     if record && hits > 0 {
                         let pages = first as u32..first as u32 + hits;
                         self.recorded.extend(pages);
                     }
                     now += u64::from(hits) * t_hit;
-                    accesses += u64::from(hits);
-                    t.done += hits;
-                    if t.done == run.count {
-                        t.done = 0;
-                        next += 1;
+                    touched += u64::from(hits);
+                    *done += hits;
+                    if *done == run.count {
+                        *done = 0;
+                        rest = behind;
                     } else if hits < fits {
                         break Stop::Miss(*run);
                     }
@@ -391,19 +383,19 @@ impl<P: ReclaimPolicy> Machine<P> {
                 Op::Compute(d) => {
                     // Computation may run past the bound: nobody can see it.
                     now += d.0;
-                    next += 1;
+                    rest = behind;
                 }
                 Op::Records(n) => {
-                    t.records += u64::from(*n);
-                    next += 1;
+                    *records += u64::from(*n);
+                    rest = behind;
                 }
                 _ => break Stop::Other,
             }
         };
-        t.next = next;
-        t.accesses += accesses;
-        t.user += SimDuration(now - start);
-        mem.now = SimTime(now);
+        *next = ops.len() - rest.len();
+        *accesses += touched;
+        *user += SimDuration(now - start);
+        self.mem.now = SimTime(now);
         stop
     }
 
@@ -455,6 +447,39 @@ impl<P: ReclaimPolicy> Machine<P> {
         }
         flow
     }
+}
+
+/// The access to one page of a region that an operation is.
+#[inline(always)]
+fn is_single(op: &Op, region: RegionId) -> Option<&Run> {
+    match op {
+        Op::Access(run) if run.region == region && run.count == 1 => Some(run),
+        _ => None,
+    }
+}
+
+/// Executes accesses to single pages of one region, from the first of `ops` on, as far as
+/// they hit and begin before the bound. Returns how many did, and whether the next misses:
+/// else it is another operation, or comes too late.
+#[inline(never)] // Few things to keep in mind: they all fit into registers.
+fn hit_singles(
+    hot: &mut [u8],
+    ops: &[Op],
+    region: RegionId,
+    start: u32,
+    (mut now, bound, t_hit): (u64, u64, u64),
+) -> (usize, bool) {
+    for (n, op) in ops.iter().enumerate() {
+        let Some(run) = is_single(op, region) else { return (n, false) };
+        if now >= bound {
+            return (n, false);
+        }
+        if !hit(&mut hot[(start + run.first) as usize], run.write) {
+            return (n, true);
+        }
+        now += t_hit;
+    }
+    (ops.len(), false)
 }
 
 /// The bits that a hit needs and those that it sets.

@@ -18,7 +18,8 @@ pub struct Memcg {
     pub usage: u64,
     /// Pages swapped out (`memory.swap.current`).
     pub swap: u64,
-    /// Counters of the group.
+    /// Counters of the group; of the root: what groups count and the machine does not
+    /// (reclaim for a limit).
     pub vmstat: VmStat,
 }
 

@@ -213,6 +213,7 @@ impl Memory {
     /// Counts events in a group only, as limit reclaim does.
     pub fn count_group(&mut self, memcg: MemcgId, e: VmEvent, n: u64) {
         self.memcgs.count(memcg, e, n);
+        self.memcgs.count(MemcgId(0), e, n);
     }
 
     /// Reports an event at the acting clock.

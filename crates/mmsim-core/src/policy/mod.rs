@@ -178,14 +178,11 @@ pub trait ReclaimPolicy: Send {
     /// flag set, by [`Memory::lru_add_head`] or [`Memory::lru_add_tail`].
     fn folio_arrived(&mut self, mem: &mut Memory, folio: FolioId, how: Arrival);
 
-    /// The folios of a batch arrive, first to last. A folio whose turn has not
-    /// come is still flagged `IN_BATCH`; whoever overrides this takes the flag off.
+    /// The folios of a batch arrive, first to last: `folio_arrived` for each. A folio whose
+    /// turn has not come is still flagged `IN_BATCH`; whoever overrides this, to handle the
+    /// batch as a whole, takes the flag off.
     fn folios_arrived(&mut self, mem: &mut Memory, batch: &[(FolioId, Arrival)]) {
-        for &(folio, how) in batch {
-            mem.frames.clear(folio, flag::IN_BATCH);
-            self.folio_arrived(mem, folio, how);
-            debug_assert!(mem.frames.has(folio, flag::LRU), "{folio} was given no list");
-        }
+        arrive_singly(self, mem, batch);
     }
 
     /// A listed folio is freed or isolated by someone else; not called for folios that the
@@ -260,6 +257,19 @@ pub trait ReclaimPolicy: Send {
     /// Adds the state that decides to a digest.
     fn digest(&self, mem: &Memory, d: &mut Digest) {
         let _ = (mem, d);
+    }
+}
+
+/// Lets the folios of a batch arrive one after the other.
+pub fn arrive_singly<P: ReclaimPolicy + ?Sized>(
+    policy: &mut P,
+    mem: &mut Memory,
+    batch: &[(FolioId, Arrival)],
+) {
+    for &(folio, how) in batch {
+        mem.frames.clear(folio, flag::IN_BATCH);
+        policy.folio_arrived(mem, folio, how);
+        debug_assert!(mem.frames.has(folio, flag::LRU), "{folio} was given no list");
     }
 }
 

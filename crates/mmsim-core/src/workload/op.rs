@@ -87,6 +87,7 @@ pub enum Advice {
 }
 
 /// One operation of a workload.
+#[repr(u8)] // A tag of its own: it is looked at once for each hit.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Op {
     /// Touch mapped pages.

@@ -35,7 +35,7 @@ use mmsim_core::memory::{Look, Memory, ShortWay, Verdicts};
 use mmsim_core::phys::frames::{FolioId, FrameKind, flag};
 use mmsim_core::policy::{
     Arrival, ArrivalKind, Departure, LruSnapshot, ReclaimOutcome, ReclaimPolicy, ReclaimRequest,
-    Shadow,
+    Shadow, arrive_singly,
 };
 use pass::Pass;
 use workingset::Packing;
@@ -190,6 +190,34 @@ impl Classic {
         mem.lru_add_head(self.lruvecs[lv].lists[l], folio);
     }
 
+    /// Puts a batch of anonymous folios on their lists, each list's at once. False, and
+    /// nothing done: the batch is not all of them, or something is noted for each.
+    fn anon_arrived(&mut self, mem: &mut Memory, batch: &[(FolioId, Arrival)]) -> bool {
+        let noted = self.config.balance_model == BalanceModel::Rotate || mem.tracer.on();
+        if noted || self.lruvecs.len() > 1 {
+            return false;
+        }
+        let (mut every, mut any) = (u32::MAX, 0);
+        for &(folio, _) in batch {
+            let bits = mem.frames.bits(folio);
+            every &= bits;
+            any |= bits;
+        }
+        if every & flag::SWAPBACKED == 0 || any & (flag::MLOCKED | flag::UNEVICTABLE) != 0 {
+            return false;
+        }
+        for &(folio, _) in batch {
+            let bits = mem.frames.change(folio, flag::IN_BATCH, 0);
+            self.back[usize::from(bits & flag::ACTIVE != 0)].push(folio);
+        }
+        let lists = self.lruvecs[0].lists;
+        for (list, folios) in lists.into_iter().zip(&mut self.back) {
+            mem.lru_add_heads(list, folios);
+            folios.clear();
+        }
+        true
+    }
+
     /// A type's scanning or arrivals in the rotate model.
     fn note_rotated(&mut self, lv: usize, file: bool, scanned: u64, rotated: u64) {
         if self.config.balance_model == BalanceModel::Rotate {
@@ -239,6 +267,7 @@ fn cull(mem: &mut Memory, folio: FolioId) {
 }
 
 impl ReclaimPolicy for Classic {
+    #[inline]
     fn folio_entering(&mut self, mem: &mut Memory, folio: FolioId, how: Arrival) {
         use crate::config::AnonStart;
         match how.kind {
@@ -283,15 +312,24 @@ impl ReclaimPolicy for Classic {
         });
     }
 
+    #[inline]
+    fn folios_arrived(&mut self, mem: &mut Memory, batch: &[(FolioId, Arrival)]) {
+        if !self.anon_arrived(mem, batch) {
+            arrive_singly(self, mem, batch);
+        }
+    }
+
     fn folio_departed(&mut self, mem: &mut Memory, folio: FolioId, _why: Departure) {
         mem.lru_del(folio);
     }
 
+    #[inline]
     fn folio_refaulted(&mut self, mem: &mut Memory, folio: FolioId, shadow: Shadow, how: Arrival) {
         let _ = how;
         self.refault(mem, folio, shadow);
     }
 
+    #[inline]
     fn swapin_mapped(&mut self, mem: &mut Memory, folio: FolioId) {
         if self.config.swapin_activate {
             mem.lru_activate(self, folio);

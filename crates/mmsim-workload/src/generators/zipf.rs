@@ -117,8 +117,12 @@ impl Body for Draws {
         self.set_up.step(&self.memory, ops);
     }
     fn work(&mut self, units: u64, rng: &mut Rng, ops: &mut Vec<Op>) {
-        let writes = &self.writes;
-        let make = |page, rng: &mut Rng| self.memory.access(page, 1, writes.draw(rng));
+        let (writes, mapped) = (self.writes, self.memory.is_mapped());
+        let memory = &self.memory;
+        let make = move |page, rng: &mut Rng| match (mapped, writes.draw(rng)) {
+            (true, write) => Memory::touch(page, write),
+            (false, write) => memory.access(page, 1, write),
+        };
         if self.think == SimDuration::ZERO {
             self.sampler.sample_all(rng, units as usize, ops, make);
             return;
