@@ -177,6 +177,9 @@ impl Memory {
 
     /// Puts isolated folios at the head of a list, one after the other.
     pub fn lru_add_heads(&mut self, list: ListId, folios: &[FolioId]) {
+        if folios.is_empty() {
+            return;
+        }
         let (flags, _) = self.frames.flags_and_rmap();
         let mut seen = Seen::default();
         self.lists.push_head_batch(list, folios, |&folio| {
