@@ -2,11 +2,11 @@
 //! process of the root group, with nothing going on (`phys::frames::is_plain`).
 //!
 //! Nearly all folios that a scan of anonymous memory meets are like that, and for them most
-//! questions of the general way (`young`, `evict`) have known answers. So a scan looks at
-//! all folios of its batch first, in loops that touch one column each: their loads do not
-//! wait for one another, nor for a decision about the folio before. What is evicted is
-//! collected and carried out at the end of the batch, and what is counted once for each is
-//! counted once for all.
+//! questions of the general way (`young`, `evict`) have known answers. So a scan asks all
+//! folios of its batch while it takes them off their list, in one loop without decisions:
+//! loads for one folio do not wait for those of another, and the answer becomes flags by a
+//! table of four verdicts. What is evicted is collected and carried out at the end of the
+//! batch, and what is counted once for each is counted once for all.
 //!
 //! The short way gives the state, the counters and the time of the general one. It may do so
 //! because nobody looks between the folios of a batch: there is none with an observer, whose
