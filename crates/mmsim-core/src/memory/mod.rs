@@ -17,7 +17,7 @@ mod young;
 pub use batch::Batches;
 pub use cgroup::{Memcg, Memcgs};
 pub use evict::{Evicting, Prepared};
-pub use plain::{Look, ShortWay};
+pub use plain::{Look, ShortWay, Verdicts};
 pub use young::References;
 
 use crate::backing::cache::Files;
@@ -323,34 +323,6 @@ impl Memory {
             self.lru_total -= 1;
         }
         self.lists.remove(folio, z);
-    }
-
-    /// Puts isolated folios at the head of a list, one after the other.
-    pub fn lru_add_heads(&mut self, list: ListId, folios: &[FolioId]) {
-        let Memory { frames, lists, zones, lru_pages, lru_total, .. } = self;
-        lists.push_head_batch(list, folios, |folio| {
-            let bits = frames.change(folio, flag::ISOLATED, flag::LRU);
-            let z = zones.of(folio);
-            let evictable = u64::from(bits & flag::UNEVICTABLE == 0);
-            lru_pages[z][usize::from(bits & flag::SWAPBACKED == 0)] += evictable;
-            *lru_total += evictable;
-            z
-        });
-    }
-
-    /// Isolates up to `n` folios at the tail of a list and appends them to `taken`, oldest
-    /// first.
-    pub fn lru_isolate_tail(&mut self, list: ListId, n: u64, taken: &mut Vec<FolioId>) {
-        let Memory { frames, lists, zones, lru_pages, lru_total, .. } = self;
-        lists.pop_tail_batch(list, n, |folio| {
-            let bits = frames.change(folio, flag::LRU, flag::ISOLATED);
-            let z = zones.of(folio);
-            let evictable = u64::from(bits & flag::UNEVICTABLE == 0);
-            lru_pages[z][usize::from(bits & flag::SWAPBACKED == 0)] -= evictable;
-            *lru_total -= evictable;
-            taken.push(folio);
-            z
-        });
     }
 
     /// Takes the folio at the tail of a list.
