@@ -101,7 +101,9 @@ pub(crate) fn config(kernel: Kernel, swap: &str) -> MachineConfig {
 
 pub(crate) fn machine(config: &MachineConfig, tasks: Vec<TaskConfig>) -> Machine {
     let lru: ClassicConfig = preset_for_kernel(config.kernel);
-    Machine::new(config, tasks, 1, |mem| Box::new(Classic::new(lru, mem)))
+    Machine::new(config, tasks, 1, |mem| {
+        Box::new(Classic::new(lru, mem)) as Box<dyn mmsim_core::policy::ReclaimPolicy>
+    })
 }
 
 /// Runs with an audit after every step.
