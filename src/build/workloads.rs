@@ -5,7 +5,6 @@
 //! processes share them and other tasks do not; the files of traces and scripts keep the
 //! names that they have there.
 
-use std::fs;
 use std::path::Path;
 use std::sync::Arc;
 
@@ -22,6 +21,7 @@ use mmsim_workload::trace::{
 };
 
 use crate::error::{Error, ErrorKind};
+use crate::files;
 use crate::scenario::workload::{self as spec, Extent, Part, RegionKind, TaskSpec, WorkloadSpec};
 
 type Threads = Vec<Box<dyn Workload>>;
@@ -62,7 +62,7 @@ pub(crate) fn threads(task: &TaskSpec, seed: u64, index: usize) -> Result<Thread
 /// front. A trace that cannot be read says nothing: its run has failed already.
 pub(crate) fn assumed(task: &TaskSpec) -> Vec<String> {
     let sentences = match &task.work {
-        WorkloadSpec::Replay(w) => fs::File::open(&w.trace)
+        WorkloadSpec::Replay(w) => std::fs::File::open(&w.trace)
             .ok()
             .and_then(|file| TraceReader::new(file).ok())
             .map(|reader| reader.table().assumptions.clone())
@@ -264,21 +264,34 @@ fn requests(task: &TaskSpec, w: &spec::Requests) -> Result<Threads, Error> {
 }
 
 fn script(task: &TaskSpec, w: &spec::Script) -> Result<Threads, Error> {
-    let lines = match w {
-        spec::Script::Commands(c) => c.clone(),
-        spec::Script::File(path) => fs::read_to_string(path)
-            .map_err(|e| {
-                let what = format!("reading {}: {e}", path.display());
-                error(task, ErrorKind::File, what)
-            })?
-            .lines()
-            .map(str::to_string)
-            .collect(),
+    let text: Arc<str> = match w {
+        spec::Script::Commands(_) => "".into(),
+        spec::Script::File(path) => files::read_text(path, "a list of commands")?.into(),
     };
-    let script =
-        Script::parse(&lines).map_err(|e| error(task, ErrorKind::Scenario, e.to_string()))?;
-    let workload =
-        script.workload().map_err(|e| error(task, ErrorKind::Scenario, e.to_string()))?;
+    let lines: Vec<&str> = match w {
+        spec::Script::Commands(c) => c.iter().map(String::as_str).collect(),
+        spec::Script::File(_) => text.lines().collect(),
+    };
+    let wrong = |line: usize, what: String| match w {
+        spec::Script::Commands(_) => {
+            error(task, ErrorKind::Scenario, format!("commands[{line}]: {what}"))
+        }
+        spec::Script::File(path) => {
+            let start: usize = text.split_inclusive('\n').take(line).map(str::len).sum();
+            let span = start..start + lines.get(line).map_or(0, |l| l.len());
+            error(task, ErrorKind::Scenario, what).at(
+                &path.display().to_string(),
+                &text,
+                span,
+                "this line",
+            )
+        }
+    };
+    let script = Script::parse(&lines)
+        .map_err(|e| wrong(e.line, format!("found `{}`, {}", e.found, e.instead)))?;
+    let workload = script
+        .workload()
+        .map_err(|e| wrong(e.line, format!("`{}` is not modelled yet: {}", e.command, e.why)))?;
     Ok(vec![Box::new(workload)])
 }
 
@@ -396,7 +409,7 @@ mod tests {
     fn shipped_tasks_do_what_their_files_say() {
         let dir = Path::new(env!("CARGO_MANIFEST_DIR")).join("scenarios");
         let mut done = Vec::new();
-        for entry in fs::read_dir(dir).unwrap() {
+        for entry in std::fs::read_dir(dir).unwrap() {
             let path = entry.unwrap().path();
             if path.extension().is_none_or(|e| e != "toml") {
                 continue;
@@ -497,7 +510,7 @@ steps = [
             "task `phased`: steps[0]: region `a` is not mapped here; allocate it before"
         );
         let found = message("workload = \"script\"\ncommands = [\"frobnicate\"]");
-        assert!(found.starts_with("task `script`: script line 0: found `frobnicate`"), "{found}");
+        assert!(found.starts_with("task `script`: commands[0]: found `frobnicate`"), "{found}");
         let found = message("workload = \"replay\"\ntrace = \"uniform.toml\"");
         assert!(found.contains("uniform.toml: "), "{found}");
     }

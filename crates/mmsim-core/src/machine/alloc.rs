@@ -24,7 +24,7 @@ use crate::phys::gfp::{AllocFlags, AllocRequest, GfpFlags, PAGE_ALLOC_COSTLY_ORD
 use crate::phys::migratetype::Migratetype;
 use crate::phys::rules::SlowPath;
 use crate::phys::zones::Mark;
-use crate::policy::{ReclaimOutcome, ReclaimRequest, Reclaimer};
+use crate::policy::{ReclaimOutcome, ReclaimPolicy, ReclaimRequest, Reclaimer};
 
 const MAX_RECLAIM_RETRIES: u32 = 16;
 const SWAP_CLUSTER_MAX: u64 = 32;
@@ -46,10 +46,10 @@ pub(super) enum Got {
     Failed,
 }
 
-impl Machine {
+impl<P: ReclaimPolicy> Machine<P> {
     /// A frame for a page of the thread's process, charged to its group.
     pub(super) fn alloc_user(&mut self, tid: ThreadId) -> Got {
-        let memcg = self.mem.spaces[self.threads[tid].space].memcg;
+        let memcg = self.threads[tid].memcg;
         let pfn = match self.alloc(tid, &AllocRequest::USER) {
             Got::Frame(p) => p,
             other => return other,
@@ -119,7 +119,7 @@ impl Machine {
     }
 
     fn slow_path(&mut self, tid: ThreadId, req: &AllocRequest, node: NodeId) -> Got {
-        let wake = |m: &mut Machine| {
+        let wake = |m: &mut Self| {
             m.work_off_boost();
             if req.flags.has(GfpFlags::KSWAPD_RECLAIM) {
                 m.wake_kswapds(req.order, req.highest);
@@ -406,7 +406,7 @@ impl Machine {
         !ready && len("nr_inactive_file") + anon > 2 << req.order
     }
 
-    fn nodes_from(&self, node: NodeId) -> impl Iterator<Item = NodeId> + use<> {
+    fn nodes_from(&self, node: NodeId) -> impl Iterator<Item = NodeId> + use<P> {
         let n = self.mem.zones.nr_nodes();
         (0..n).map(move |k| NodeId(((node.0 as usize + k) % n) as u8))
     }
@@ -469,7 +469,7 @@ impl Machine {
 
     /// The OOM killer: the largest process goes.
     fn out_of_memory(&mut self, tid: ThreadId, memcg: Option<MemcgId>) -> Got {
-        let size = |m: &Machine, a: AsId| {
+        let size = |m: &Self, a: AsId| {
             let s = &m.mem.spaces[a];
             s.rss_anon + s.rss_file + s.swapents + s.tables
         };

@@ -13,9 +13,10 @@ use crate::base::vmstat::VmEvent;
 use crate::phys::frames::FrameKind;
 use crate::phys::gfp::{AllocRequest, GfpFlags, MAX_PAGE_ORDER};
 use crate::phys::migratetype::Migratetype;
+use crate::policy::ReclaimPolicy;
 use crate::workload::{BlockHandle, KernelAllocResult};
 
-impl Machine {
+impl<P: ReclaimPolicy> Machine<P> {
     /// Allocates a block for a thread; what came of it is for its workload to see.
     pub(super) fn kernel_alloc(
         &mut self,

@@ -20,6 +20,7 @@
 //! `buddy_merge_likely`). The zone is taken to span whole blocks of the largest order: frames
 //! beyond its end are as if never freed.
 
+pub use super::fallback::Mode;
 use super::frames::{FrameKind, Frames};
 use super::lists::Lists;
 use super::migratetype::{Migratetype, NR_MIGRATETYPES};
