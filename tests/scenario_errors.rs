@@ -720,7 +720,7 @@ memory = "1MiB"
  --> x.toml:3:1
   |
 3 | [[task]]
-  | ^^^^^^^^ add `workload`: "ebizzy", "zipf", "uniform", "sequential", "cyclic", "phased", "replay", "script" or "masim""#,
+  | ^^^^^^^^ add `workload`: "ebizzy", "zipf", "uniform", "sequential", "cyclic", "phased", "replay", "script", "masim" or "kernel-alloc""#,
     },
     Case {
         name: "unknown_device",
