@@ -57,7 +57,10 @@ fn lists(c: &mut Criterion) {
                         (from, to) = (to, from);
                     }
                     taken.clear();
-                    lists.pop_tail_batch(from, 32, |_| ZONE, &mut taken);
+                    lists.pop_tail_batch(from, 32, |folio| {
+                        taken.push(folio);
+                        ZONE
+                    });
                     for &folio in &taken {
                         lists.push_head(to, black_box(folio), ZONE);
                     }
