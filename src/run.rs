@@ -59,7 +59,7 @@ pub fn run(scenario: &Scenario, options: &RunOptions) -> Result<Report, RunError
 pub fn run_all(
     specs: &[RunSpec],
     jobs: Option<usize>,
-    watch: impl Fn(usize, &mmsim_core::machine::Machine) -> Watch + Sync,
+    watch: impl Fn(usize, &build::Machine) -> Watch + Sync,
 ) -> Result<Vec<(RunMeta, RunResult)>, RunError> {
     let pool = rayon::ThreadPoolBuilder::new()
         // More threads than runs would only take their time to start.
@@ -72,7 +72,7 @@ pub fn run_all(
 fn run_one(
     i: usize,
     spec: &RunSpec,
-    watch: &(impl Fn(usize, &mmsim_core::machine::Machine) -> Watch + Sync),
+    watch: &(impl Fn(usize, &build::Machine) -> Watch + Sync),
 ) -> Result<(RunMeta, RunResult), RunError> {
     let mut machine = build::machine(spec)?;
     let mut watch = watch(i, &machine);
@@ -100,7 +100,7 @@ fn run_one(
 }
 
 /// The optimum on the run's own sequence of page accesses.
-fn bounds(spec: &RunSpec, machine: &mmsim_core::machine::Machine, result: &RunResult) -> Bounds {
+fn bounds(spec: &RunSpec, machine: &build::Machine, result: &RunResult) -> Bounds {
     let ahead = spec.machine.swap.as_ref().is_some_and(|s| !s.device.synchronous)
         && spec.machine.vm.page_cluster > 0
         || machine.mem.files.ids().next().is_some() && spec.machine.vm.ra_pages > 0;

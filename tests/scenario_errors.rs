@@ -706,7 +706,7 @@ accesses = 10
 4 | workload = "unifrom"
   |            ^^^^^^^^^ write `uniform`
   |
-  = help: known: ebizzy, zipf, uniform, sequential, cyclic, phased, replay, script, masim"#,
+  = help: known: ebizzy, zipf, uniform, sequential, cyclic, phased, replay, script, masim, kernel-alloc"#,
     },
     Case {
         name: "missing_workload",

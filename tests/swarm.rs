@@ -11,14 +11,14 @@ use mmsim::base::event::{Observer, TraceEvent};
 use mmsim::base::rng::Rng;
 use mmsim::base::time::{SimDuration, SimTime};
 use mmsim::base::vmstat::VmEvent;
-use mmsim::build::{Catalogue, Policy};
+use mmsim::build::{Catalogue, Machine, Policy};
 use mmsim::machine::config::{
     Kernel, MachineConfig, MemcgConfig, NodeConfig, SwapConfig, VmSysctl, ZoneConfig, ZoneKind,
 };
 use mmsim::machine::cost::CostModel;
 use mmsim::machine::result::RunResult;
 use mmsim::machine::snapshot::ZoneSnapshot;
-use mmsim::machine::{Machine, TaskConfig, Watch};
+use mmsim::machine::{TaskConfig, Watch};
 use mmsim::scenario::policy::{PolicyCatalogue, PolicySpec};
 use mmsim::workload::{
     Advice, FileSlot, FileSpec, MapKind, Op, RegionId, Run, VmaFlags, Workload, WorkloadCx,
@@ -322,6 +322,11 @@ fn check_snapshot(machine: &mut Machine, r: &RunResult) {
         ("nr_active_file", sum(|z| z.counts.lru[3])),
     ] {
         assert_eq!(counted, gauge(name), "{name}");
+    }
+    for z in &s.zones {
+        let orders = z.free_blocks.iter().flat_map(|of_type| of_type.iter().enumerate());
+        let pages: u64 = orders.map(|(order, blocks)| blocks << order).sum();
+        assert_eq!(pages, z.free, "{z:?}");
     }
     // Random eviction has no list of them to report.
     let unevictable = gauge("nr_unevictable");

@@ -17,11 +17,11 @@ use mmsim_core::machine::config::{
 };
 use mmsim_core::machine::cost::CostModel;
 use mmsim_core::machine::result::RunResult;
-use mmsim_core::machine::{Machine, TaskConfig, Watch};
+use mmsim_core::machine::{TaskConfig, Watch};
 use mmsim_workload::script::{LruGen, Script, ScriptSetup, ScriptSwap};
 use rayon::prelude::*;
 
-use crate::build::Policy;
+use crate::build::{Machine, Policy};
 use crate::error::Error;
 use crate::report::validation::{NotModelled, PointRow, Validation};
 use crate::scenario::nearest;

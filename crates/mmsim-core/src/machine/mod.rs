@@ -11,8 +11,9 @@
 //! - `fault`: what a touch that is no hit does; `swapin`: where its page is in swap; `io`:
 //!   read, write, readahead;
 //! - `alloc`: the allocation slow path: direct reclaim, limits, out of memory;
+//! - `kernel`: blocks that workloads allocate on behalf of the kernel;
 //! - `kswapd`, `flusher`: the background;
-//! - `queue`, `thread`, `psi`, `latency`: what these need;
+//! - `order`, `queue`, `thread`, `psi`, `latency`: what these need;
 //! - `snapshot`: what the kernel's text files would show.
 
 mod alloc;
@@ -21,9 +22,11 @@ pub mod cost;
 mod fault;
 mod flusher;
 mod io;
+mod kernel;
 mod kswapd;
 mod latency;
 mod ops;
+mod order;
 mod psi;
 mod queue;
 pub mod result;
@@ -40,10 +43,12 @@ use crate::base::time::{SimDuration, SimTime};
 use crate::base::vmstat::{VmEvent, VmStat};
 use crate::memory::Memory;
 use crate::policy::ReclaimPolicy;
+use crate::virt::space::Place;
 use crate::workload::{FileSpec, Workload};
 use config::MachineConfig;
 use kswapd::Kswapd;
 use latency::Histogram;
+use order::Order;
 use psi::{Psi, PsiMeter};
 use queue::{Event, Queue};
 use result::{Latencies, OomSummary, Outcome, PhaseResult, Pressure, RunResult, ThreadResult};
@@ -104,14 +109,18 @@ struct Mark {
 }
 
 /// A machine with its workload, ready to run.
-pub struct Machine {
+///
+/// A policy of a known type is called directly; research code may pass a box instead and
+/// pays some instructions a fault for it, and nothing on a hit.
+pub struct Machine<P: ReclaimPolicy = Box<dyn ReclaimPolicy>> {
     /// Its memory.
     pub mem: Memory,
-    policy: Box<dyn ReclaimPolicy>,
+    policy: P,
     config: MachineConfig,
     tasks: Vec<Task>,
     threads: IndexVec<ThreadId, Thread>,
     cpus: Vec<Cpu>,
+    order: Order,
     queue: Queue,
     kswapds: IndexVec<NodeId, Kswapd>,
     flusher: flusher::Flusher,
@@ -133,14 +142,14 @@ pub struct Machine {
     zones_at_start: Vec<(String, [u64; 5])>,
 }
 
-impl Machine {
+impl<P: ReclaimPolicy> Machine<P> {
     /// Builds a machine. `policy` gets the memory to create its lists in. The seed decides
     /// every random draw of the workloads, each from a stream named by task and thread.
     pub fn new(
         config: &MachineConfig,
         tasks: Vec<TaskConfig>,
         seed: u64,
-        policy: impl FnOnce(&mut Memory) -> Box<dyn ReclaimPolicy>,
+        policy: impl FnOnce(&mut Memory) -> P,
     ) -> Self {
         let mut mem = Memory::new(config);
         let policy = policy(&mut mem);
@@ -161,6 +170,7 @@ impl Machine {
             tasks: Vec::new(),
             threads: IndexVec::new(),
             cpus: vec![Cpu::default(); config.cpus as usize],
+            order: Order::new(config.cpus as usize),
             queue: Queue::default(),
             kswapds: (0..nodes).map(|_| Kswapd::default()).collect::<Vec<_>>().into(),
             flusher: flusher::Flusher::default(),
@@ -224,8 +234,10 @@ impl Machine {
                 rng: Rng::for_purpose(seed, &format!("workload/{name}")),
                 name,
                 space,
+                memcg,
                 task: index,
                 workload,
+                place: Place::NOWHERE,
                 ops: Vec::new(),
                 next: 0,
                 done: 0,
@@ -235,6 +247,8 @@ impl Machine {
                 waits_since: SimTime::ZERO,
                 fault: None,
                 no_progress: 0,
+                blocks: BTreeMap::new(),
+                kernel_allocs: Vec::new(),
                 dirtied: 0,
                 user: SimDuration::ZERO,
                 system: SimDuration::ZERO,
@@ -252,8 +266,8 @@ impl Machine {
     }
 
     /// The policy.
-    pub fn policy(&self) -> &dyn ReclaimPolicy {
-        &*self.policy
+    pub fn policy(&self) -> &P {
+        &self.policy
     }
 
     /// Numbers of the threads of a task, or of the thread with this name.

@@ -52,12 +52,20 @@ impl PartialOrd for Due {
 }
 
 /// The queue. Nothing is scheduled in the past; stale events carry a generation.
-#[derive(Default)]
 pub(super) struct Queue {
     heap: BinaryHeap<Due>,
     /// Ends of device requests, apart so that they can interrupt a long step.
     io: BinaryHeap<Due>,
     seq: u64,
+    /// When the first of all is due: asked after each step.
+    next: SimTime,
+}
+
+impl Default for Queue {
+    fn default() -> Self {
+        let next = SimTime::NEVER;
+        Queue { heap: BinaryHeap::new(), io: BinaryHeap::new(), seq: 0, next }
+    }
 }
 
 impl Queue {
@@ -65,13 +73,17 @@ impl Queue {
     pub(super) fn push(&mut self, at: SimTime, event: Event) {
         let due = Due { key: (at, event.class(), self.seq), event };
         self.seq += 1;
+        self.next = self.next.min(at);
         if matches!(event, Event::Io(_)) { self.io.push(due) } else { self.heap.push(due) }
     }
     /// When the next event is due.
     #[inline]
     pub(super) fn next(&self) -> SimTime {
+        self.next
+    }
+    fn took_one(&mut self) {
         let next = |h: &BinaryHeap<Due>| h.peek().map_or(SimTime::NEVER, |d| d.key.0);
-        next(&self.heap).min(next(&self.io))
+        self.next = next(&self.heap).min(next(&self.io));
     }
     /// Takes the next event.
     pub(super) fn pop(&mut self) -> Option<(SimTime, Event)> {
@@ -81,7 +93,9 @@ impl Queue {
             (None, _) => false,
         };
         let from = if io_first { &mut self.io } else { &mut self.heap };
-        from.pop().map(|d| (d.key.0, d.event))
+        let first = from.pop();
+        self.took_one();
+        first.map(|d| (d.key.0, d.event))
     }
     /// When the next device request ends.
     pub(super) fn next_io(&self) -> SimTime {
@@ -92,7 +106,9 @@ impl Queue {
         if self.io.peek().is_none_or(|d| d.key.0 > now) {
             return None;
         }
-        self.io.pop().map(|d| match d.event {
+        let first = self.io.pop();
+        self.took_one();
+        first.map(|d| match d.event {
             Event::Io(done) => done,
             other => unreachable!("{other:?} among device requests"),
         })
@@ -112,7 +128,13 @@ mod tests {
         q.push(t, Event::Wake(ThreadId(1), 0));
         q.push(t, Event::Io(IoDone::Read(crate::base::id::Pfn(9))));
         q.push(SimTime(4), Event::Flusher);
-        let order: Vec<Event> = std::iter::from_fn(|| q.pop().map(|e| e.1)).collect();
+        assert_eq!(q.next(), SimTime(4));
+        let order: Vec<Event> = std::iter::from_fn(|| {
+            let next = q.next();
+            q.pop().inspect(|e| assert_eq!(e.0, next)).map(|e| e.1)
+        })
+        .collect();
+        assert_eq!(q.next(), SimTime::NEVER);
         assert_eq!(
             order,
             [

@@ -1,11 +1,12 @@
 //! Threads and CPUs: who runs where, who waits for what.
 
 use super::psi::Psi;
-use crate::base::id::{AsId, CpuId, NodeId, PageIdx, Pfn, ThreadId};
+use crate::base::id::{AsId, CpuId, MemcgId, NodeId, PageIdx, Pfn, ThreadId};
 use crate::base::rng::Rng;
 use crate::base::time::{SimDuration, SimTime};
-use crate::workload::{Op, Workload};
-use std::collections::VecDeque;
+use crate::virt::space::Place;
+use crate::workload::{BlockHandle, KernelAllocResult, Op, Workload};
+use std::collections::{BTreeMap, VecDeque};
 
 /// What a thread waits for.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -24,13 +25,31 @@ pub(super) enum Wait {
     Finished,
 }
 
+/// A fault under way.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Fault {
+    /// Its page.
+    pub page: PageIdx,
+    /// When it was counted.
+    pub begin: SimTime,
+    /// It had to read.
+    pub major: bool,
+    /// The thread has a note to be taken off at the end: of this fault, since it waited, or
+    /// of one before it that somebody else resolved.
+    pub noted: bool,
+}
+
 /// A simulated thread.
 pub(super) struct Thread {
     pub name: String,
     pub space: AsId,
+    /// The group of its process.
+    pub memcg: MemcgId,
     pub task: usize,
     pub workload: Box<dyn Workload>,
     pub rng: Rng,
+    /// Where the region lies that was accessed last.
+    pub place: Place,
     /// Operations handed over and not yet done.
     pub ops: Vec<Op>,
     pub next: usize,
@@ -40,11 +59,14 @@ pub(super) struct Thread {
     pub wait: Wait,
     pub psi: Psi,
     pub waits_since: SimTime,
-    /// The page whose fault was counted and is not yet resolved, since when, and whether
-    /// it had to read.
-    pub fault: Option<(PageIdx, SimTime, bool)>,
+    /// A fault that was counted and is not yet resolved.
+    pub fault: Option<Fault>,
     /// Reclaims in a row that freed nothing.
     pub no_progress: u32,
+    /// Blocks that it holds on behalf of the kernel: first frame and order.
+    pub blocks: BTreeMap<BlockHandle, (Pfn, u8)>,
+    /// What came of its allocations since the workload was asked last.
+    pub kernel_allocs: Vec<KernelAllocResult>,
     /// Pages dirtied since the last pause.
     pub dirtied: u32,
     pub user: SimDuration,

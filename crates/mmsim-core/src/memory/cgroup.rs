@@ -71,6 +71,7 @@ impl Memcgs {
         self.0[m].swap += n;
     }
     /// Gives a charge for swap back.
+    #[inline]
     pub fn uncharge_swap(&mut self, m: MemcgId, n: u64) {
         self.0[m].swap -= n;
     }

@@ -4,17 +4,20 @@
 //!
 //! `Memory` knows no policy. Where a door has to tell one, the policy is an argument.
 
+mod alloc;
 mod batch;
 mod cgroup;
 mod check;
 mod evict;
 mod file;
 mod map;
+mod plain;
 mod young;
 
 pub use batch::Batches;
 pub use cgroup::{Memcg, Memcgs};
 pub use evict::{Evicting, Prepared};
+pub use plain::{Look, ShortWay, Verdicts};
 pub use young::References;
 
 use crate::backing::cache::Files;
@@ -29,8 +32,9 @@ use crate::base::vmstat::{VmEvent, VmStat};
 use crate::machine::config::{Kernel, MachineConfig, VmSysctl, ZoneKind};
 use crate::machine::cost::CostModel;
 use crate::phys::frames::{FolioId, FrameKind, Frames, flag};
+use crate::phys::gfp::AllocRequest;
 use crate::phys::lists::Lists;
-use crate::phys::zones::{Mark, Zones};
+use crate::phys::zones::Zones;
 use crate::virt::pages::Pages;
 use crate::virt::rmap::Rmap;
 use crate::virt::space::Spaces;
@@ -54,6 +58,9 @@ pub struct NodeFlags {
     /// Every dirty page met was congested.
     pub congested: bool,
 }
+
+/// Pages of zram's store: the kernel moves them where it likes, and takes them anywhere.
+const ZRAM: AllocRequest = AllocRequest::USER;
 
 /// The memory of a machine.
 pub struct Memory {
@@ -109,6 +116,8 @@ pub struct Memory {
     pub nr_slab: Vec<Pfn>,
     /// Frames that zram's store takes.
     pub nr_zram: Vec<Pfn>,
+    /// Frames that workloads hold on behalf of the kernel.
+    pub nr_kernel_other: u64,
     /// Pages whose contents zram holds.
     pub zram_stored: u64,
     /// Frames whose owner went while a device works on them, per zone: free when that ends.
@@ -117,6 +126,8 @@ pub struct Memory {
     settled: (u64, u64),
     /// Evictions so far; each that an observer sees has this number.
     pub evictions: u64,
+    /// Where stealing raised the watermarks since kswapd was last told.
+    pub boosted: Option<(NodeId, ZoneKind)>,
     /// The page whose refault the policy is told of, for its event.
     pub refaulting: Option<PageIdx>,
     /// The page that was unmapped last from each slot, kept only for an observer: between
@@ -162,29 +173,19 @@ impl Memory {
             nr_page_tables: 0,
             nr_slab: Vec::new(),
             nr_zram: Vec::new(),
+            nr_kernel_other: 0,
             zram_stored: 0,
             settled: (0, 0),
             evictions: 0,
+            boosted: None,
             refaulting: None,
             page_of_slot: std::collections::BTreeMap::new(),
             eviction_names: std::collections::BTreeMap::new(),
         };
         // Page 0 of the index is never used, so that a word of 0 is free to mean "none".
         mem.pages.reserve(1, crate::virt::pages::Owner::Free, 0);
-        mem.hold_for_kernel(config.os_overhead);
+        mem.populate(config.os_overhead);
         mem
-    }
-
-    fn hold_for_kernel(&mut self, pages: u64) {
-        let total: u64 = self.zones.nr_free();
-        for z in self.zones.ids() {
-            let share = (pages * self.zones[z].free).checked_div(total).unwrap_or(0);
-            for _ in 0..share {
-                if let Some(p) = self.zones[z].alloc_page(0) {
-                    self.frames.reset(p, FrameKind::Kernel);
-                }
-            }
-        }
     }
 
     /// Time passes for whoever acts.
@@ -229,60 +230,6 @@ impl Memory {
         self.zones[self.zones.of(pfn)].node
     }
 
-    // ---- allocation and freeing ----
-
-    /// Tries the zones of a node (then the other nodes) from `highest` down against a
-    /// watermark (`get_page_from_freelist`); no reclaim. `None` for the mark: take what
-    /// there is, as a reclaimer may.
-    #[inline]
-    pub fn try_alloc(
-        &mut self,
-        node: NodeId,
-        highest: ZoneKind,
-        mark: Option<Mark>,
-    ) -> Option<Pfn> {
-        let nodes = self.zones.nr_nodes();
-        for k in 0..nodes {
-            let n = usize::from(node.0) + k;
-            let n = NodeId(if n < nodes { n } else { n - nodes } as u8);
-            for i in (0..self.zones.of_node(n).len()).rev() {
-                let z = self.zones.of_node(n)[i];
-                let zone = &mut self.zones[z];
-                if zone.kind > highest || mark.is_some_and(|m| !zone.watermark_ok(m, highest)) {
-                    continue;
-                }
-                if let Some(pfn) = zone.alloc_page(self.cpu.0.into()) {
-                    let e = match zone.kind {
-                        ZoneKind::Dma => VmEvent::PgAllocDma,
-                        ZoneKind::Dma32 => VmEvent::PgAllocDma32,
-                        ZoneKind::Normal => VmEvent::PgAllocNormal,
-                        ZoneKind::Movable => VmEvent::PgAllocMovable,
-                    };
-                    self.vmstat.add(e, 1);
-                    self.frames.reset(pfn, FrameKind::Fresh);
-                    self.emit(|| TraceEvent::MmPageAlloc { pfn, order: 0, zone: z.0 });
-                    return Some(pfn);
-                }
-            }
-        }
-        None
-    }
-
-    /// Gives a frame back to the allocator. Nothing may refer to it any more.
-    #[inline]
-    pub fn free_frame(&mut self, pfn: Pfn) {
-        debug_assert!(
-            !self.frames.has(pfn, flag::LRU | flag::SWAPCACHE | flag::IN_BATCH | flag::WRITEBACK),
-            "{pfn} freed while in use: {:#x}",
-            self.frames.bits(pfn)
-        );
-        self.frames.reset(pfn, FrameKind::Free);
-        let z = self.zones.of(pfn);
-        self.zones[z].free_page(self.cpu.0.into(), pfn);
-        self.vmstat.add(VmEvent::PgFree, 1);
-        self.emit(|| TraceEvent::MmPageFree { pfn, order: 0 });
-    }
-
     /// Lets the memory that the kernel needs for itself follow its use: nodes of the swap
     /// map and of page caches (64 entries and a seventh of a page each), zram's store.
     /// The kernel takes such pages from its reserves where it must.
@@ -299,7 +246,7 @@ impl Memory {
     fn settle_kernel_at(&mut self, (nodes, stored): (u64, u64)) {
         let slab = nodes.div_ceil(7) as usize;
         while self.nr_slab.len() < slab {
-            match self.try_alloc(NodeId(0), ZoneKind::Normal, None) {
+            match self.try_alloc(NodeId(0), &AllocRequest::KERNEL, None) {
                 Some(p) => {
                     self.frames.reset(p, FrameKind::Slab);
                     self.nr_slab.push(p);
@@ -315,7 +262,7 @@ impl Memory {
         if per_page > 0 {
             let want = (stored * u64::from(per_page)).div_ceil(4096) as usize;
             while self.nr_zram.len() < want {
-                match self.try_alloc(NodeId(0), ZoneKind::Movable, None) {
+                match self.try_alloc(NodeId(0), &ZRAM, None) {
                     Some(p) => {
                         self.frames.reset(p, FrameKind::Kernel);
                         self.nr_zram.push(p);
@@ -368,30 +315,14 @@ impl Memory {
     /// Takes a folio off its list.
     #[inline]
     pub fn lru_del(&mut self, folio: FolioId) {
-        let z = self.lru_leave(folio, 0);
-        self.lists.remove(folio, z);
-    }
-
-    #[inline]
-    fn lru_leave(&mut self, folio: FolioId, set: u32) -> ZoneId {
         debug_assert!(self.frames.has(folio, flag::LRU), "{folio} is on no list");
-        let bits = self.frames.change(folio, flag::LRU, set);
+        let bits = self.frames.change(folio, flag::LRU, 0);
         let z = self.zones.of(folio);
         if bits & flag::UNEVICTABLE == 0 {
             self.lru_pages[z][usize::from(bits & flag::SWAPBACKED == 0)] -= 1;
             self.lru_total -= 1;
         }
-        z
-    }
-
-    /// Isolates up to `n` folios at the tail of a list and appends them to `taken`, oldest
-    /// first.
-    pub fn lru_isolate_tail(&mut self, list: ListId, n: u64, taken: &mut Vec<FolioId>) {
-        let first = taken.len();
-        self.lists.pop_tail_batch(list, n, |f| self.zones.of(f), taken);
-        for &folio in &taken[first..] {
-            self.lru_leave(folio, flag::ISOLATED);
-        }
+        self.lists.remove(folio, z);
     }
 
     /// Takes the folio at the tail of a list.
@@ -423,6 +354,7 @@ impl Memory {
 
     /// Whether anonymous memory can be reclaimed at all: some slot is free
     /// (`can_reclaim_anon_pages`), in the group's allowance too.
+    #[inline]
     pub fn can_swap(&self, memcg: MemcgId) -> bool {
         self.swap.as_ref().is_some_and(Swap::has_room) && self.memcgs.swap_room(memcg)
     }

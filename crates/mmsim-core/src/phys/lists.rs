@@ -33,7 +33,7 @@ struct List {
     /// Chunk that holds the head; `NONE` if the list is empty.
     head: u32,
     tail: u32,
-    /// First used slot of the head chunk.
+    /// First used slot of the head chunk: as many as still fit at the head. 0 without a chunk.
     head_slot: u8,
     /// Last used slot of the tail chunk.
     tail_slot: u8,
@@ -61,8 +61,19 @@ impl Lists {
             entries: Vec::new(),
             free: Vec::new(),
             lists: IndexVec::new(),
-            pos: IndexVec::filled(nr_frames, NONE),
+            pos: IndexVec::filled(nr_frames, 0),
         }
+    }
+
+    /// The word of a frame in the column of positions. Frames that are on no list may keep
+    /// something else there: the allocator its links.
+    #[inline(always)]
+    pub(super) fn word(&self, f: Pfn) -> u32 {
+        self.pos[f]
+    }
+    #[inline(always)]
+    pub(super) fn set_word(&mut self, f: Pfn, word: u32) {
+        self.pos[f] = word;
     }
 
     /// A new, empty list.
@@ -120,35 +131,74 @@ impl Lists {
     /// Puts a folio at the head.
     #[inline(always)] // Half of it would be the call.
     pub fn push_head(&mut self, list: ListId, folio: Pfn, zone: ZoneId) {
+        if self.lists[list].head_slot == 0 {
+            self.grow_head(list);
+        }
         let l = &mut self.lists[list];
         l.len += 1;
-        l.len_zone[zone.0 as usize] += 1;
-        let (chunk, slot) = if l.head != NONE && l.head_slot > 0 {
-            l.head_slot -= 1;
-            (l.head, l.head_slot)
-        } else {
-            self.grow_head(list)
-        };
+        l.len_zone[zone.0 as usize & (MAX_ZONES - 1)] += 1;
+        l.head_slot -= 1;
+        let (chunk, slot) = (l.head, l.head_slot);
         self.place(chunk, slot, folio);
     }
 
-    /// A new chunk at the head. Returns it and its slot nearest to the tail.
+    /// Puts folios at the head, one after the other: as many calls of [`Lists::push_head`],
+    /// but for their zones, which [`Lists::count_zone`] is to be told. `visit` names each
+    /// once, in no particular order.
+    #[inline]
+    pub fn push_head_batch<T>(
+        &mut self,
+        list: ListId,
+        folios: &[T],
+        mut visit: impl FnMut(&T) -> Pfn,
+    ) {
+        let mut rest = folios;
+        while !rest.is_empty() {
+            if self.lists[list].head_slot == 0 {
+                self.grow_head(list);
+            }
+            let l = &mut self.lists[list];
+            let now;
+            (now, rest) = rest.split_at(rest.len().min(l.head_slot.into()));
+            l.len += now.len() as u64;
+            l.head_slot -= now.len() as u8;
+            let (chunk, first) = (l.head, usize::from(l.head_slot));
+            self.chunks[chunk as usize].live += now.len() as u16;
+            let slots = &mut self.entries[chunk as usize][first..first + now.len()];
+            let (pos, mut at) = (self.pos.raw_mut(), chunk << 6 | first as u32);
+            // The last one lies nearest to the head.
+            for (slot, of) in slots.iter_mut().zip(now.iter().rev()) {
+                let folio = visit(of);
+                *slot = folio.0;
+                pos[folio.0 as usize] = at;
+                at += 1;
+            }
+        }
+    }
+
+    /// Folios that a batch brought to a list, or took off it, by their zone.
+    #[inline]
+    pub fn count_zone(&mut self, list: ListId, zone: ZoneId, came: u64, left: u64) {
+        let n = &mut self.lists[list].len_zone[usize::from(zone.0) & (MAX_ZONES - 1)];
+        *n = *n + came - left;
+    }
+
+    /// A new chunk at the head, all of it free.
     #[cold]
     #[inline(never)]
-    fn grow_head(&mut self, list: ListId) -> (u32, u8) {
+    fn grow_head(&mut self, list: ListId) {
         let old = self.lists[list].head;
         let c = self.new_chunk(list);
         self.chunks[c as usize].tailward = old;
         let l = &mut self.lists[list];
         l.head = c;
-        l.head_slot = CHUNK as u8 - 1;
+        l.head_slot = CHUNK as u8;
         if old == NONE {
             l.tail = c;
-            l.tail_slot = l.head_slot;
+            l.tail_slot = CHUNK as u8 - 1;
         } else {
             self.chunks[old as usize].headward = c;
         }
-        (c, CHUNK as u8 - 1)
     }
 
     /// Puts a folio at the tail.
@@ -203,42 +253,35 @@ impl Lists {
         Some(folio)
     }
 
-    /// Takes up to `n` folios off the tail and appends them to `out`, the one at the tail
-    /// first: as many calls of [`Lists::pop_tail`].
-    pub fn pop_tail_batch(
-        &mut self,
-        list: ListId,
-        n: u64,
-        zone_of: impl Fn(Pfn) -> ZoneId,
-        out: &mut Vec<Pfn>,
-    ) {
+    /// Takes up to `n` folios off the tail: as many calls of [`Lists::pop_tail`], but for
+    /// their zones, which [`Lists::count_zone`] is to be told. They are handed to `visit` in
+    /// runs of frame numbers, to be read backwards: the tail comes first.
+    #[inline]
+    pub fn pop_tail_batch(&mut self, list: ListId, n: u64, mut visit: impl FnMut(&[u32])) {
         let mut left = n.min(self.lists[list].len);
         while left > 0 {
             let l = &mut self.lists[list];
             let c = l.tail as usize;
             let chunk = &mut self.chunks[c];
             let take = left.min(chunk.live.into());
-            let entries = &mut self.entries[c];
-            let mut slot = usize::from(l.tail_slot) & (CHUNK - 1);
-            let mut found = 0;
-            loop {
-                let folio = std::mem::replace(&mut entries[slot], NONE);
-                if folio != NONE {
-                    l.len_zone[usize::from(zone_of(Pfn(folio)).0)] -= 1;
-                    out.push(Pfn(folio));
-                    found += 1;
-                    if found == take {
-                        break;
-                    }
-                }
-                slot = (slot - 1) & (CHUNK - 1);
-            }
             chunk.live -= take as u16;
+            let empty = chunk.live == 0;
             l.len -= take;
-            l.tail_slot = slot as u8;
             left -= take;
-            if chunk.live == 0 {
+            let entries = &mut self.entries[c][..=usize::from(l.tail_slot) & (CHUNK - 1)];
+            let first = match entries.len().checked_sub(take as usize) {
+                // Few chunks have tombstones.
+                Some(first) if !entries[first..].contains(&NONE) => {
+                    visit(&entries[first..]);
+                    first
+                }
+                _ => visit_sparse(entries, take, &mut visit),
+            };
+            entries[first..].fill(NONE);
+            if empty {
                 self.drop_chunk(list, c as u32);
+            } else {
+                l.tail_slot = first as u8 - 1;
             }
         }
         self.pack_if_sparse(list);
@@ -305,7 +348,7 @@ impl Lists {
             c = next;
         }
         let l = &mut self.lists[list];
-        (l.head, l.tail, l.chunks) = (NONE, NONE, 0);
+        (l.head, l.tail, l.chunks, l.head_slot) = (NONE, NONE, 0, 0);
         let (len, len_zone) = (l.len, l.len_zone);
         for &f in &folios {
             self.push_head(list, f, ZoneId(0));
@@ -350,6 +393,25 @@ impl Lists {
     }
 }
 
+/// Hands the last `take` folios among tombstones to `visit`. Returns where the first of them
+/// is.
+#[cold]
+#[inline(never)]
+fn visit_sparse(entries: &[u32], take: u64, visit: &mut impl FnMut(&[u32])) -> usize {
+    let mut run = [NONE; CHUNK];
+    let first = CHUNK - take as usize;
+    let mut at = entries.len();
+    for to in run[first..].iter_mut().rev() {
+        at -= 1;
+        while entries[at] == NONE {
+            at -= 1;
+        }
+        *to = entries[at];
+    }
+    visit(&run[first..]);
+    at
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -365,6 +427,7 @@ mod tests {
         Remove(u16),
         PopTail(u8),
         PopTailBatch(u8, u64),
+        PushHeadBatch(u8, u16, u16),
     }
 
     fn step() -> impl Strategy<Value = Step> {
@@ -374,6 +437,8 @@ mod tests {
             3 => (0u16..600).prop_map(Step::Remove),
             1 => (0u8..3).prop_map(Step::PopTail),
             1 => (0u8..3, 0u64..100).prop_map(|(l, n)| Step::PopTailBatch(l, n)),
+            1 => (0u8..3, 0u16..600, 0u16..100)
+                .prop_map(|(l, f, n)| Step::PushHeadBatch(l, f, n)),
         ]
     }
 
@@ -410,15 +475,30 @@ mod tests {
                         prop_assert_eq!(got, model[l as usize].pop_back());
                     }
                     Step::PopTailBatch(l, n) => {
-                        let mut got = vec![Pfn(7)];
-                        lists.pop_tail_batch(ids[l as usize], n, |_| Z, &mut got);
+                        let mut got = Vec::new();
+                        lists.pop_tail_batch(ids[l as usize], n, |run| {
+                            got.extend(run.iter().rev().map(|&f| Pfn(f)));
+                        });
+                        lists.count_zone(ids[l as usize], Z, 0, got.len() as u64);
                         let want = std::iter::from_fn(|| model[l as usize].pop_back());
                         let want: Vec<Pfn> = want.take(n as usize).map(Pfn).collect();
-                        prop_assert_eq!(&got[1..], want);
+                        prop_assert_eq!(got, want);
+                    }
+                    Step::PushHeadBatch(l, f, n) => {
+                        let free = (f..f + n).map(u32::from).filter(|&f| {
+                            f < 600 && !model.iter().any(|m| m.contains(&f))
+                        });
+                        let folios: Vec<Pfn> = free.map(Pfn).collect();
+                        lists.push_head_batch(ids[l as usize], &folios, |&f| f);
+                        lists.count_zone(ids[l as usize], Z, folios.len() as u64, 0);
+                        for f in folios {
+                            model[l as usize].push_front(f.0);
+                        }
                     }
                 }
                 for (i, m) in model.iter().enumerate() {
                     prop_assert_eq!(lists.len(ids[i]), m.len() as u64);
+                    prop_assert_eq!(lists.len_in(ids[i], Z), m.len() as u64);
                     prop_assert_eq!(lists.tail(ids[i]).map(|p| p.0), m.back().copied());
                 }
             }

@@ -31,11 +31,11 @@ use mmsim_core::base::event::TraceEvent;
 use mmsim_core::base::id::{ListId, MemcgId, NodeId};
 use mmsim_core::base::vmstat::VmEvent;
 use mmsim_core::machine::config::ZoneKind;
-use mmsim_core::memory::Memory;
+use mmsim_core::memory::{Look, Memory, ShortWay, Verdicts};
 use mmsim_core::phys::frames::{FolioId, FrameKind, flag};
 use mmsim_core::policy::{
     Arrival, ArrivalKind, Departure, LruSnapshot, ReclaimOutcome, ReclaimPolicy, ReclaimRequest,
-    Shadow,
+    Shadow, arrive_singly,
 };
 use pass::Pass;
 use workingset::Packing;
@@ -74,8 +74,12 @@ pub struct Classic {
     leaking: bool,
     /// Pages deactivated on advice.
     advised: u64,
-    taken: Vec<FolioId>,
-    back: Vec<FolioId>,
+    inactive_verdicts: Verdicts,
+    /// Scratch of scans: what was taken, what goes the short way, what goes back (to the
+    /// inactive list, to the active one).
+    looks: Vec<Look>,
+    short: ShortWay,
+    back: [Vec<FolioId>; 2],
     packing: Packing,
 }
 
@@ -103,8 +107,10 @@ impl Classic {
             walk: vec![0; nodes],
             leaking: false,
             advised: 0,
-            taken: Vec::new(),
-            back: Vec::new(),
+            inactive_verdicts: scan::inactive_verdicts(config.anon_ref_rule),
+            looks: Vec::new(),
+            short: ShortWay::default(),
+            back: [Vec::new(), Vec::new()],
             packing: Packing::of(mem),
         }
     }
@@ -136,15 +142,26 @@ impl Classic {
     }
 
     /// Sizes of the evictable lists of a group; of the root: of all groups of the node.
+    #[inline]
     fn sizes(&self, mem: &Memory, node: NodeId, memcg: MemcgId) -> PerList {
-        let of = |m: usize| {
-            let lv = &self.lruvecs[node.0 as usize * self.groups + m];
-            [0, 1, 2, 3].map(|l| mem.lists.len(lv.lists[l]))
-        };
-        if memcg.0 != 0 || self.groups == 1 {
-            return of(memcg.0 as usize);
+        if memcg.0 == 0 && self.groups > 1 {
+            return self.sizes_of_all(mem, node);
         }
-        (0..self.groups).map(of).fold([0; 4], |a, b| [0, 1, 2, 3].map(|i| a[i] + b[i]))
+        self.own_sizes(mem, self.index(node, memcg))
+    }
+
+    #[inline]
+    fn own_sizes(&self, mem: &Memory, lv: usize) -> PerList {
+        let [a, b, c, d, _] = self.lruvecs[lv].lists;
+        [mem.lists.len(a), mem.lists.len(b), mem.lists.len(c), mem.lists.len(d)]
+    }
+
+    #[inline(never)]
+    fn sizes_of_all(&self, mem: &Memory, node: NodeId) -> PerList {
+        let first = self.index(node, MemcgId(0));
+        (first..first + self.groups)
+            .map(|lv| self.own_sizes(mem, lv))
+            .fold([0; 4], |a, b| [0, 1, 2, 3].map(|i| a[i] + b[i]))
     }
 
     fn sum(&self, node: NodeId, memcg: MemcgId, f: impl Fn(&Lruvec) -> u64) -> u64 {
@@ -173,6 +190,34 @@ impl Classic {
         mem.lru_add_head(self.lruvecs[lv].lists[l], folio);
     }
 
+    /// Puts a batch of anonymous folios on their lists, each list's at once. False, and
+    /// nothing done: the batch is not all of them, or something is noted for each.
+    fn anon_arrived(&mut self, mem: &mut Memory, batch: &[(FolioId, Arrival)]) -> bool {
+        let noted = self.config.balance_model == BalanceModel::Rotate || mem.tracer.on();
+        if noted || self.lruvecs.len() > 1 {
+            return false;
+        }
+        let (mut every, mut any) = (u32::MAX, 0);
+        for &(folio, _) in batch {
+            let bits = mem.frames.bits(folio);
+            every &= bits;
+            any |= bits;
+        }
+        if every & flag::SWAPBACKED == 0 || any & (flag::MLOCKED | flag::UNEVICTABLE) != 0 {
+            return false;
+        }
+        for &(folio, _) in batch {
+            let bits = mem.frames.change(folio, flag::IN_BATCH, 0);
+            self.back[usize::from(bits & flag::ACTIVE != 0)].push(folio);
+        }
+        let lists = self.lruvecs[0].lists;
+        for (list, folios) in lists.into_iter().zip(&mut self.back) {
+            mem.lru_add_heads(list, folios);
+            folios.clear();
+        }
+        true
+    }
+
     /// A type's scanning or arrivals in the rotate model.
     fn note_rotated(&mut self, lv: usize, file: bool, scanned: u64, rotated: u64) {
         if self.config.balance_model == BalanceModel::Rotate {
@@ -188,12 +233,16 @@ impl Classic {
             BalanceModel::Cost58 | BalanceModel::Cost59 => nr_io,
             BalanceModel::Cost612 => cost612(nr_io, nr_rotated),
         };
+        if self.groups == 1 {
+            let own = self.own_sizes(mem, lv);
+            return self.lruvecs[lv].cost.add(usize::from(file), cost, own.iter().sum());
+        }
         let node = NodeId((lv / self.groups) as u8);
         let memcg = lv % self.groups;
-        let own: PerList = self.sizes(mem, node, MemcgId(memcg as u16));
+        let own = self.sizes(mem, node, MemcgId(memcg as u16));
         self.lruvecs[lv].cost.add(usize::from(file), cost, own.iter().sum());
         if memcg != 0 {
-            let all: PerList = self.sizes(mem, node, MemcgId(0));
+            let all = self.sizes_of_all(mem, node);
             let root = lv - memcg;
             self.lruvecs[root].cost.add(usize::from(file), cost, all.iter().sum());
         }
@@ -218,6 +267,7 @@ fn cull(mem: &mut Memory, folio: FolioId) {
 }
 
 impl ReclaimPolicy for Classic {
+    #[inline]
     fn folio_entering(&mut self, mem: &mut Memory, folio: FolioId, how: Arrival) {
         use crate::config::AnonStart;
         match how.kind {
@@ -262,14 +312,24 @@ impl ReclaimPolicy for Classic {
         });
     }
 
+    #[inline]
+    fn folios_arrived(&mut self, mem: &mut Memory, batch: &[(FolioId, Arrival)]) {
+        if !self.anon_arrived(mem, batch) {
+            arrive_singly(self, mem, batch);
+        }
+    }
+
     fn folio_departed(&mut self, mem: &mut Memory, folio: FolioId, _why: Departure) {
         mem.lru_del(folio);
     }
 
+    #[inline]
     fn folio_refaulted(&mut self, mem: &mut Memory, folio: FolioId, shadow: Shadow, how: Arrival) {
-        self.refault(mem, folio, shadow, how);
+        let _ = how;
+        self.refault(mem, folio, shadow);
     }
 
+    #[inline]
     fn swapin_mapped(&mut self, mem: &mut Memory, folio: FolioId) {
         if self.config.swapin_activate {
             mem.lru_activate(self, folio);

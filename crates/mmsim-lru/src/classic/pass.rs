@@ -38,8 +38,9 @@ struct Work {
 #[derive(Clone, Debug)]
 pub(super) struct Pass {
     control: Control,
-    /// Groups still to visit, in reverse order.
-    groups: Vec<usize>,
+    /// The group to visit next, and how many are still to visit.
+    next: usize,
+    left: usize,
     work: Option<Work>,
     reclaimed: u64,
     skipped_deactivate: bool,
@@ -48,7 +49,7 @@ pub(super) struct Pass {
 
 impl Classic {
     pub(super) fn run_pass(&mut self, mem: &mut Memory, req: &ReclaimRequest) -> ReclaimOutcome {
-        let place = 2 * usize::from(req.node.0) + usize::from(req.by == Reclaimer::Kswapd);
+        let place = 2 * usize::from(req.node.0) + usize::from(matches!(req.by, Reclaimer::Kswapd));
         let kept = if req.one_step { self.passes[place].take() } else { None };
         let mut pass = match kept {
             Some(p) => p,
@@ -63,11 +64,11 @@ impl Classic {
             if pass.work.is_none() {
                 // A direct reclaimer walks groups only until it has enough.
                 let enough = req.reclaimed + pass.reclaimed >= req.target;
-                if req.by == Reclaimer::Direct && enough && self.groups > 1 {
+                if matches!(req.by, Reclaimer::Direct) && enough && self.groups > 1 {
                     break;
                 }
             }
-            if req.one_step && (pass.work.is_some() || !pass.groups.is_empty()) {
+            if req.one_step && (pass.work.is_some() || pass.left > 0) {
                 out.more = true;
                 break;
             }
@@ -86,21 +87,18 @@ impl Classic {
 
     fn begin(&mut self, mem: &Memory, req: &ReclaimRequest) -> Pass {
         let memcg = target(req);
-        let groups = if memcg.0 != 0 {
-            vec![memcg.0 as usize]
-        } else if self.groups == 1 {
-            vec![0]
-        } else {
-            // kswapd visits all groups; direct reclaimers go on where the last one stopped.
-            let n = self.groups;
-            let start =
-                if req.by == Reclaimer::Direct { self.walk[req.node.0 as usize] % n } else { 0 };
-            let order: Vec<usize> = (0..n).map(|i| (start + i) % n).collect();
-            order.into_iter().rev().collect()
+        // kswapd visits all groups; direct reclaimers go on where the last one stopped.
+        let (next, left) = match memcg.0 {
+            0 if matches!(req.by, Reclaimer::Direct) => {
+                (self.walk[req.node.0 as usize] % self.groups, self.groups)
+            }
+            0 => (0, self.groups),
+            m => (m.into(), 1),
         };
         Pass {
             control: self.control(mem, req, memcg),
-            groups,
+            next,
+            left,
             work: None,
             reclaimed: 0,
             skipped_deactivate: false,
@@ -152,8 +150,11 @@ impl Classic {
 
     /// Goes on to the next group that is not protected. False: there is none.
     fn next_group(&mut self, mem: &mut Memory, req: &ReclaimRequest, pass: &mut Pass) -> bool {
-        while let Some(m) = pass.groups.pop() {
-            if req.by == Reclaimer::Direct {
+        while pass.left > 0 {
+            let m = pass.next;
+            pass.left -= 1;
+            pass.next = if m + 1 == self.groups { 0 } else { m + 1 };
+            if matches!(req.by, Reclaimer::Direct) {
                 self.walk[req.node.0 as usize] = m + 1;
             }
             let memcg = MemcgId(m as u16);
@@ -268,7 +269,7 @@ impl Classic {
                     out.stats.add(&s.pass);
                 }
             }
-            let proportional = req.by == Reclaimer::Direct && req.priority == DEF_PRIORITY;
+            let proportional = matches!(req.by, Reclaimer::Direct) && req.priority == DEF_PRIORITY;
             let once = w.adjusted && !self.config.stop_after_adjust;
             if w.reclaimed >= req.target && !proportional && !once {
                 goes_on = match formulas::adjust_round(&mut w.nr, &w.targets) {

@@ -6,21 +6,40 @@
 //! Source: Linux 6.12 mm/vmscan.c (`shrink_inactive_list`, `shrink_active_list`,
 //! `folio_check_references`, `isolate_lru_folios`).
 
+use super::workingset::Leaving;
 use super::{Classic, LIST_NAMES};
 use crate::config::AnonRefRule;
 use crate::shrink::{BatchStats, Fate, Judgement, Shrinking, shrink_folio};
 use mmsim_core::base::event::{ScanOutcome, TraceEvent};
-use mmsim_core::base::id::{MemcgId, NodeId};
+use mmsim_core::base::id::{ListId, MemcgId, NodeId};
 use mmsim_core::base::vmstat::VmEvent;
 use mmsim_core::machine::config::ZoneKind;
-use mmsim_core::memory::{Memory, References};
+use mmsim_core::memory::{Look, Memory, References, ShortWay, Verdicts};
 use mmsim_core::phys::frames::{FolioId, flag};
 use mmsim_core::policy::{ReclaimRequest, Reclaimer};
 
+/// A batch of folios on their way through an inactive scan.
+pub(super) struct Batch {
+    lv: usize,
+    file: bool,
+    how: Shrinking,
+    /// Plain folios may be evicted the short way.
+    evicts_short: bool,
+    /// How plain folios leave.
+    leaving: Option<Leaving>,
+    short: ShortWay,
+    /// What goes back to the inactive and to the active list.
+    back: [Vec<FolioId>; 2],
+    stats: BatchStats,
+    /// Folios kept and promoted in the general way.
+    kept: u64,
+    promoted: u64,
+}
+
 impl Classic {
-    /// Takes up to `n` folios of eligible zones off the tail of a list into `self.taken`,
+    /// Takes up to `n` folios of eligible zones off the tail of a list into `self.looks`,
     /// oldest first. Returns how many were looked at. Folios of higher zones go to the
-    /// head.
+    /// head; a list that may have such has no short way.
     fn isolate_folios(
         &mut self,
         mem: &mut Memory,
@@ -28,36 +47,21 @@ impl Classic {
         list: usize,
         n: u64,
         highest: ZoneKind,
+        verdicts: Option<&Verdicts>,
     ) -> u64 {
         mem.lru_drain(self);
         let id = self.lruvecs[lv].lists[list];
-        let mut taken = std::mem::take(&mut self.taken);
-        taken.clear();
-        let mut skipped = std::mem::take(&mut self.back);
-        skipped.clear();
+        let mut looks = std::mem::take(&mut self.looks);
+        looks.clear();
         let node = NodeId((lv / self.groups) as u8);
-        let all_eligible = mem.zones.of_node(node).iter().all(|&z| mem.zones[z].kind <= highest);
-        while (taken.len() as u64) < n && mem.lists.len(id) > 0 {
-            mem.lru_isolate_tail(id, n - taken.len() as u64, &mut taken);
-            if all_eligible {
-                break;
-            }
-            taken.retain(|&folio| {
-                let kind = mem.zones[mem.zones.of(folio)].kind;
-                if kind > highest {
-                    mem.count(skip_event(kind), 1);
-                    skipped.push(folio);
-                }
-                kind <= highest
-            });
+        if mem.zones.of_node(node).iter().all(|&z| mem.zones[z].kind <= highest) {
+            mem.lru_isolate_tail(id, n, verdicts, &mut looks);
+        } else {
+            isolate_eligible(mem, id, n, highest, &mut looks);
         }
-        for &folio in &skipped {
-            mem.lru_add_head(id, folio);
-        }
-        let nr = taken.len() as u64;
+        let nr = looks.len() as u64;
         mem.charge_scan(nr);
-        self.taken = taken;
-        self.back = skipped;
+        self.looks = looks;
         let memcg = MemcgId((lv % self.groups) as u16);
         mem.emit(|| TraceEvent::MmVmscanLruIsolate {
             node,
@@ -79,7 +83,9 @@ impl Classic {
         n: u64,
         req: &ReclaimRequest,
     ) -> BatchStats {
-        let nr = self.isolate_folios(mem, lv, 2 * usize::from(file), n, req.highest);
+        let list = 2 * usize::from(file);
+        let verdicts = self.inactive_verdicts;
+        let nr = self.isolate_folios(mem, lv, list, n, req.highest, Some(&verdicts));
         let (scan, steal) = match req.by {
             Reclaimer::Kswapd => (VmEvent::PgScanKswapd, VmEvent::PgStealKswapd),
             Reclaimer::Direct | Reclaimer::Limit(_) => {
@@ -95,61 +101,23 @@ impl Classic {
         let global = !matches!(req.by, Reclaimer::Limit(_));
         count_scan(mem, memcg, global, scan, nr);
         mem.count_in(memcg, scan_type, nr);
-        let mut stats = BatchStats::default();
         if nr == 0 {
-            return stats;
+            return BatchStats::default();
         }
-        let mut taken = std::mem::take(&mut self.taken);
-        let how = Shrinking { by: req.by, may_writepage: req.may_writepage };
-        let limit = match req.by {
-            Reclaimer::Limit(m) => Some(m),
-            _ => None,
+        let mut b = Batch {
+            lv,
+            file,
+            how: Shrinking { by: req.by, may_writepage: req.may_writepage },
+            evicts_short: req.may_writepage && mem.evicts_short(),
+            leaving: self.leaving(file, NodeId((lv / self.groups) as u8), memcg, req.by),
+            short: std::mem::take(&mut self.short),
+            back: std::mem::take(&mut self.back),
+            stats: BatchStats::default(),
+            kept: 0,
+            promoted: 0,
         };
-        let (rule, locked_activates) =
-            (self.config.anon_ref_rule, self.config.locked_is_activated());
-        let own_type_ages = self.config.age_on_scan_activation;
-        let mut promoted = 0;
-        let mut kept = 0;
-        for i in 0..taken.len() {
-            let folio = taken[i];
-            let page = if mem.tracer.on() {
-                mem.rmap.nth(mem.rmap.of(&mem.frames, folio), 0)
-            } else {
-                None
-            };
-            let fate = shrink_folio(
-                mem,
-                folio,
-                how,
-                &mut stats,
-                |mem, f| judge(mem, f, limit, rule, locked_activates),
-                |mem, f| self.evicted(mem, f, req.by),
-            );
-            let outcome = match fate {
-                Fate::Freed => ScanOutcome::Reclaimed,
-                Fate::Kept(why) | Fate::Activated(why) => why,
-            };
-            mem.emit(|| TraceEvent::SimScanFolio { pfn: folio, page, file, outcome });
-            match fate {
-                Fate::Freed => continue,
-                Fate::Kept(_) => mem.count(VmEvent::SimScanKeep, 1),
-                Fate::Activated(_) => {
-                    promoted += 1;
-                    if own_type_ages {
-                        self.advance_age(lv, usize::from(file), 1);
-                    }
-                }
-            }
-            taken[kept] = folio;
-            kept += 1;
-        }
-        taken.truncate(kept);
-        mem.charge_batch(stats.reclaimed);
-        for &folio in &taken {
-            self.add_head_of(mem, lv, folio);
-        }
-        self.age_by_scan(lv, promoted);
-        self.taken = taken;
+        self.shrink_taken(mem, &mut b);
+        let stats = &mut b.stats;
         count_scan(mem, memcg, global, steal, stats.reclaimed);
         mem.count_in(memcg, steal_type, stats.reclaimed);
         self.note_rotated(lv, file, nr, 0);
@@ -168,7 +136,125 @@ impl Classic {
             priority: req.priority,
         });
         mem.settle_kernel();
-        stats
+        self.short = b.short;
+        self.back = b.back;
+        b.stats
+    }
+
+    /// Processes the folios that were taken, and puts back those that stay. Plain ones go
+    /// the short way, which ends as the general one does.
+    fn shrink_taken(&mut self, mem: &mut Memory, b: &mut Batch) {
+        let looks = std::mem::take(&mut self.looks);
+        let own_type_ages = self.config.age_on_scan_activation;
+        let (mut kept, mut promoted, mut evicted, mut asked) = (0, 0, 0, 0);
+        for look in &looks {
+            if !look.is_plain() {
+                b.short.asked(std::mem::take(&mut asked));
+                self.shrink_other(mem, b, look.folio, None);
+                continue;
+            }
+            asked += 1;
+            let mut bits = look.bits;
+            if bits & flag::RECLAIM != 0 {
+                if !b.evicts_short {
+                    b.short.asked(std::mem::take(&mut asked));
+                    mem.frames.store(look.folio, bits & !flag::RECLAIM);
+                    self.shrink_other(mem, b, look.folio, Some(Judgement::Reclaim));
+                    continue;
+                }
+                if let Some(slot) = mem.slot_for_short() {
+                    let shadow = match &b.leaving {
+                        Some(l) => self.leave(l, bits),
+                        None => None,
+                    };
+                    mem.evict_short(&mut b.short, look, slot, shadow);
+                    evicted += 1;
+                    continue;
+                }
+                // Swap is full.
+                bits = bits & !flag::RECLAIM | flag::ACTIVE;
+                mem.frames.store(look.folio, bits);
+            }
+            if bits & flag::ACTIVE == 0 {
+                kept += 1;
+                b.back[0].push(look.folio);
+            } else {
+                promoted += 1;
+                b.back[1].push(look.folio);
+                if own_type_ages {
+                    self.advance_age(b.lv, usize::from(b.file), 1);
+                }
+            }
+        }
+        b.short.asked(asked);
+        self.looks = looks;
+        mem.settle_short(&mut b.short);
+        b.stats.scanned += kept + promoted + evicted;
+        b.stats.pageout += evicted;
+        b.stats.reclaimed += evicted;
+        b.stats.activated[0] += promoted;
+        mem.count(VmEvent::PgActivate, promoted);
+        mem.count(VmEvent::SimScanKeep, b.kept + kept);
+        mem.charge_batch(b.stats.reclaimed);
+        self.put_back(mem, b.lv, b.file, &mut b.back);
+        self.age_by_scan(b.lv, b.promoted + promoted);
+    }
+
+    /// The general way of a folio; `asked`: the judgement if it was asked already.
+    #[inline(never)]
+    fn shrink_other(
+        &mut self,
+        mem: &mut Memory,
+        b: &mut Batch,
+        folio: FolioId,
+        asked: Option<Judgement>,
+    ) {
+        mem.settle_short(&mut b.short);
+        let page =
+            if mem.tracer.on() { mem.rmap.nth(mem.rmap.of(&mem.frames, folio), 0) } else { None };
+        let (by, file) = (b.how.by, b.file);
+        let limit = match by {
+            Reclaimer::Limit(m) => Some(m),
+            _ => None,
+        };
+        let (rule, locked_activates) =
+            (self.config.anon_ref_rule, self.config.locked_is_activated());
+        let fate = shrink_folio(
+            mem,
+            folio,
+            b.how,
+            &mut b.stats,
+            |mem, f| asked.unwrap_or_else(|| judge(mem, f, limit, rule, locked_activates)),
+            |mem, f| self.evicted(mem, f, by),
+        );
+        let outcome = match fate {
+            Fate::Freed => ScanOutcome::Reclaimed,
+            Fate::Kept(why) | Fate::Activated(why) => why,
+        };
+        mem.emit(|| TraceEvent::SimScanFolio { pfn: folio, page, file, outcome });
+        match fate {
+            Fate::Freed => return,
+            Fate::Kept(_) => b.kept += 1,
+            Fate::Activated(_) => {
+                b.promoted += 1;
+                if self.config.age_on_scan_activation {
+                    self.advance_age(b.lv, usize::from(file), 1);
+                }
+            }
+        }
+        let list = Self::list_index(mem, folio).wrapping_sub(2 * usize::from(file));
+        match b.back.get_mut(list) {
+            Some(back) if !mem.frames.has(folio, flag::MLOCKED) => back.push(folio),
+            _ => self.add_head_of(mem, b.lv, folio),
+        }
+    }
+
+    /// Puts folios back at the heads of the inactive and the active list of a type.
+    fn put_back(&mut self, mem: &mut Memory, lv: usize, file: bool, back: &mut [Vec<FolioId>; 2]) {
+        for (active, folios) in back.iter_mut().enumerate() {
+            mem.lru_add_heads(self.lruvecs[lv].lists[2 * usize::from(file) + active], folios);
+            folios.clear();
+        }
     }
 
     /// kswapd's aging of the anonymous lists before a pass.
@@ -201,7 +287,11 @@ impl Classic {
         n: u64,
         req: &ReclaimRequest,
     ) {
-        let nr = self.isolate_folios(mem, lv, 2 * usize::from(file) + 1, n, req.highest);
+        // Whether accessed bits are left alone.
+        let leaves_young = !self.config.anon_demote_clears_young && !file;
+        let list = 2 * usize::from(file) + 1;
+        let verdicts = if leaves_young { None } else { Some(&DEMOTED) };
+        let nr = self.isolate_folios(mem, lv, list, n, req.highest, verdicts);
         let memcg = MemcgId((lv % self.groups) as u16);
         count_scan(mem, memcg, !matches!(req.by, Reclaimer::Limit(_)), VmEvent::PgRefill, nr);
         if nr == 0 {
@@ -211,35 +301,44 @@ impl Classic {
             Reclaimer::Limit(m) => Some(m),
             _ => None,
         };
-        let leaves_young = !self.config.anon_demote_clears_young;
-        let taken = std::mem::take(&mut self.taken);
-        let (mut kept, mut demoted, mut rotated) = (0u64, 0u64, 0u64);
-        for &folio in &taken {
-            if mem.frames.has(folio, flag::MLOCKED) {
+        let young_counts = self.config.demoted_young_counts_as_rotated();
+        let looks = std::mem::take(&mut self.looks);
+        let mut back = std::mem::take(&mut self.back);
+        let (mut kept, mut rotated, mut asked) = (0u64, 0u64, 0u64);
+        for look in &looks {
+            let folio = look.folio;
+            if look.bits & flag::MLOCKED != 0 {
+                self.add_head_of(mem, lv, folio);
                 continue;
             }
-            if leaves_young && mem.frames.has(folio, flag::SWAPBACKED) {
-                mem.frames.clear(folio, flag::REFERENCED);
+            let mut clear = flag::ACTIVE;
+            if look.is_plain() {
+                asked += 1;
+                rotated += u64::from(look.bits & flag::RECLAIM != 0 && young_counts);
+                clear |= flag::RECLAIM;
+            } else if leaves_young {
+                clear |= flag::REFERENCED;
             } else {
                 let r = mem.references(folio, limit);
                 if r.count > 0 || r.locked {
                     let keep = r.exec && mem.frames.is_file_lru(folio);
-                    rotated += u64::from(keep || self.config.demoted_young_counts_as_rotated());
+                    rotated += u64::from(keep || young_counts);
                     if keep {
                         kept += 1;
+                        back[1].push(folio);
                         continue;
                     }
                 }
             }
-            demoted += 1;
-            mem.frames.clear(folio, flag::ACTIVE);
-            mem.frames.set(folio, flag::WORKINGSET);
+            mem.frames.change(folio, clear, flag::WORKINGSET);
             mem.emit(|| TraceEvent::SimDeactivate { pfn: folio });
+            back[0].push(folio);
         }
-        for &folio in &taken {
-            self.add_head_of(mem, lv, folio);
-        }
-        self.taken = taken;
+        let demoted = back[0].len() as u64;
+        mem.charge_references(asked);
+        self.put_back(mem, lv, file, &mut back);
+        self.looks = looks;
+        self.back = back;
         mem.count_in(memcg, VmEvent::PgDeactivate, demoted);
         self.age_by_scan(lv, kept);
         self.note_rotated(lv, file, nr, rotated);
@@ -269,44 +368,68 @@ fn judge(
 ) -> Judgement {
     let r = mem.references(folio, limit);
     let before = mem.frames.test_clear(folio, flag::REFERENCED);
-    let file = mem.frames.is_file_lru(folio);
     if r.locked {
         return if locked_activates { Judgement::Locked } else { Judgement::Reclaim };
     }
-    decide(r, before, file, mem, folio, rule)
+    let (judgement, mark) = decide(r, before, mem.frames.is_file_lru(folio), rule);
+    mem.frames.set(folio, mark);
+    judgement
 }
 
-#[inline]
-fn decide(
-    r: References,
-    before: bool,
-    file: bool,
-    mem: &mut Memory,
-    folio: FolioId,
-    rule: AnonRefRule,
-) -> Judgement {
+/// The judgement, and the mark that it leaves: [`flag::REFERENCED`] or nothing. `before`: the
+/// mark that it found.
+#[inline(always)]
+fn decide(r: References, before: bool, file: bool, rule: AnonRefRule) -> (Judgement, u32) {
     if r.count == 0 {
-        return if before && file { Judgement::ReclaimClean } else { Judgement::Reclaim };
+        let clean = before && file;
+        return (if clean { Judgement::ReclaimClean } else { Judgement::Reclaim }, 0);
     }
     match rule {
-        AnonRefRule::OneTouch if !file => Judgement::Activate,
-        AnonRefRule::TwoTouchV1 if !file => {
-            if before {
-                Judgement::Activate
-            } else {
-                mem.frames.set(folio, flag::REFERENCED);
-                Judgement::Keep
-            }
-        }
-        _ => {
-            mem.frames.set(folio, flag::REFERENCED);
-            if before || r.count > 1 || file && r.exec {
-                Judgement::Activate
-            } else {
-                Judgement::Keep
-            }
-        }
+        AnonRefRule::OneTouch if !file => (Judgement::Activate, 0),
+        AnonRefRule::TwoTouchV1 if !file && before => (Judgement::Activate, 0),
+        AnonRefRule::TwoTouchV1 if !file => (Judgement::Keep, flag::REFERENCED),
+        _ if before || r.count > 1 || file && r.exec => (Judgement::Activate, flag::REFERENCED),
+        _ => (Judgement::Keep, flag::REFERENCED),
     }
+}
+
+/// Plain folios of an active list: who was accessed is marked.
+const DEMOTED: Verdicts = Verdicts { clear: 0, set: [0, 0, flag::RECLAIM, flag::RECLAIM] };
+
+/// Verdicts on plain folios of an inactive list: `RECLAIM` if they are to be freed.
+pub(super) fn inactive_verdicts(rule: AnonRefRule) -> Verdicts {
+    let set = [(0, false), (0, true), (1, false), (1, true)].map(|(count, before)| {
+        let r = References { count, ..References::default() };
+        match decide(r, before, false, rule) {
+            (Judgement::Reclaim, mark) => mark | flag::RECLAIM,
+            (Judgement::Activate, mark) => mark | flag::ACTIVE,
+            (_, mark) => mark,
+        }
+    });
+    Verdicts { clear: flag::REFERENCED, set }
+}
+
+/// Isolates folios of zones up to `highest`; the others go to the head.
+fn isolate_eligible(
+    mem: &mut Memory,
+    list: ListId,
+    n: u64,
+    highest: ZoneKind,
+    looks: &mut Vec<Look>,
+) {
+    let mut skipped = Vec::new();
+    while (looks.len() as u64) < n && mem.lists.len(list) > 0 {
+        mem.lru_isolate_tail(list, n - looks.len() as u64, None, looks);
+        looks.retain(|look| {
+            let kind = mem.zones[mem.zones.of(look.folio)].kind;
+            if kind > highest {
+                mem.count(skip_event(kind), 1);
+                skipped.push(look.folio);
+            }
+            kind <= highest
+        });
+    }
+    mem.lru_add_heads(list, &skipped);
 }
 
 /// The counter of folios passed over for their zone.
