@@ -10,7 +10,6 @@
 #![allow(missing_docs)] // criterion's macros.
 
 #[path = "../tests/cells/mod.rs"]
-#[allow(dead_code)]
 mod cells;
 
 use criterion::{Criterion, Throughput, criterion_group, criterion_main};

@@ -171,10 +171,10 @@ impl<P: ReclaimPolicy> Machine<P> {
             let tries = &mut self.threads[tid].no_progress;
             *tries = if reclaimed > 0 && !req.costly() { 0 } else { *tries + 1 };
             let hopeful = *tries <= MAX_RECLAIM_RETRIES && self.worth_retrying(req);
-            if !hopeful
-                && !self.mem.unreserve_highatomic(node, req, true)
-                && !(reclaimed > 0 && self.should_compact_retry(req))
-            {
+            let goes_on = hopeful
+                || self.mem.unreserve_highatomic(node, req, true)
+                || reclaimed > 0 && self.should_compact_retry(req);
+            if !goes_on {
                 return self.may_kill(tid, req, node);
             }
             // Under asynchronous writes nothing can be freed until some have ended: wait for

@@ -38,7 +38,8 @@ impl Naive {
         let mut p = from;
         while p < nr {
             let mut order = 0;
-            while order < rules.max_order && p % (2 << order) == 0 && p + (2 << order) <= nr {
+            while order < rules.max_order && p.is_multiple_of(2 << order) && p + (2 << order) <= nr
+            {
                 order += 1;
             }
             n.insert(p, order, Migratetype::Movable, rules.free_init);
