@@ -7,7 +7,7 @@ use support::Folder;
 
 /// 20 000 requests: a page of four hot ones, or one of 2000 in turn.
 fn requests() -> Vec<u8> {
-    let page = |i: u32| if i % 2 == 0 { i / 2 % 4 } else { 4 + i / 2 % 2000 };
+    let page = |i: u32| if i.is_multiple_of(2) { i / 2 % 4 } else { 4 + i / 2 % 2000 };
     (0..20_000).flat_map(|i| page(i).to_le_bytes()).collect()
 }
 

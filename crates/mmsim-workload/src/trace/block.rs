@@ -98,7 +98,7 @@ impl Packer {
             && self.tags.is_empty()
         {
             let i = self.pages.len();
-            if i % 64 == 0 {
+            if i.is_multiple_of(64) {
                 self.writes.push(0);
             }
             self.writes[i / 64] |= u64::from(write) << (i % 64);
