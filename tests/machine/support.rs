@@ -8,6 +8,7 @@ use mmsim::machine::config::{
 use mmsim::machine::cost::CostModel;
 use mmsim::machine::result::{PhaseResult, RunResult};
 use mmsim::machine::{Machine, TaskConfig, Watch};
+use mmsim::policy::ReclaimPolicy;
 use mmsim::workload::{
     Advice, FileSlot, FileSpec, MapKind, Op, RegionId, Run, VmaFlags, Workload, WorkloadCx,
 };
@@ -101,7 +102,7 @@ pub(crate) fn config(kernel: Kernel, swap: &str) -> MachineConfig {
 
 pub(crate) fn machine(config: &MachineConfig, tasks: Vec<TaskConfig>) -> Machine {
     let lru: ClassicConfig = preset_for_kernel(config.kernel);
-    Machine::new(config, tasks, 1, |mem| Box::new(Classic::new(lru, mem)))
+    Machine::new(config, tasks, 1, |mem| Box::new(Classic::new(lru, mem)) as Box<dyn ReclaimPolicy>)
 }
 
 /// Runs with an audit after every step.
