@@ -57,13 +57,12 @@ fn lists(c: &mut Criterion) {
                         (from, to) = (to, from);
                     }
                     taken.clear();
-                    lists.pop_tail_batch(from, 32, |folio| {
-                        taken.push(folio);
-                        ZONE
+                    lists.pop_tail_batch(from, 32, |run| {
+                        taken.extend(run.iter().rev().map(|&f| Pfn(f)));
                     });
-                    for &folio in &taken {
-                        lists.push_head(to, black_box(folio), ZONE);
-                    }
+                    lists.count_zone(from, ZONE, 0, 32);
+                    lists.push_head_batch(to, &taken, |&folio| black_box(folio));
+                    lists.count_zone(to, ZONE, 32, 0);
                 }
             });
         });

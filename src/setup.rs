@@ -81,12 +81,17 @@ pub fn setup(request: &SetupRequest<'_>) -> Result<Setup, Error> {
     }
     machine.vm.min_free_kbytes = Some(min_free);
     let zones = Zones::new(&machine);
+    // Nobody has put its memory on free lists: sizes are all that is looked at.
+    let all_free = |zone: ZoneSnapshot| ZoneSnapshot { free: zone.managed, ..zone };
     Ok(Setup {
         min_free_kbytes: min_free,
         snapshot: Snapshot {
             cpus: machine.cpus,
             unreclaimable: vec![false; machine.nodes.len()],
-            zones: zones.ids().map(|z| ZoneSnapshot::of(&zones[z], machine.cpus)).collect(),
+            zones: zones
+                .ids()
+                .map(|z| all_free(ZoneSnapshot::of(&zones[z], machine.cpus)))
+                .collect(),
             ..Snapshot::default()
         },
     })
@@ -137,7 +142,7 @@ fn quoted(text: &str) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use mmsim_core::phys::zones::PcpView;
+    use mmsim_core::phys::pcp::PcpView;
 
     fn request(memory: &str) -> SetupRequest<'_> {
         SetupRequest { memory, zones: &[], kernel: "6.12", cpus: 1, nodes: 1, vm: &[], thp: false }

@@ -706,7 +706,7 @@ accesses = 10
 4 | workload = "unifrom"
   |            ^^^^^^^^^ write `uniform`
   |
-  = help: known: ebizzy, zipf, uniform, sequential, cyclic, phased, replay, script, masim"#,
+  = help: known: ebizzy, zipf, uniform, sequential, cyclic, phased, replay, script, masim, kernel-alloc"#,
     },
     Case {
         name: "missing_workload",
@@ -720,7 +720,7 @@ memory = "1MiB"
  --> x.toml:3:1
   |
 3 | [[task]]
-  | ^^^^^^^^ add `workload`: "ebizzy", "zipf", "uniform", "sequential", "cyclic", "phased", "replay", "script" or "masim""#,
+  | ^^^^^^^^ add `workload`: "ebizzy", "zipf", "uniform", "sequential", "cyclic", "phased", "replay", "script", "masim" or "kernel-alloc""#,
     },
     Case {
         name: "unknown_device",

@@ -323,6 +323,11 @@ fn check_snapshot(machine: &mut Machine, r: &RunResult) {
     ] {
         assert_eq!(counted, gauge(name), "{name}");
     }
+    for z in &s.zones {
+        let orders = z.free_blocks.iter().flat_map(|of_type| of_type.iter().enumerate());
+        let pages: u64 = orders.map(|(order, blocks)| blocks << order).sum();
+        assert_eq!(pages, z.free, "{z:?}");
+    }
     // Random eviction has no list of them to report.
     let unevictable = gauge("nr_unevictable");
     assert!([0, sum(|z| z.counts.lru[4])].contains(&unevictable), "{unevictable} unevictable");

@@ -5,7 +5,7 @@
 use libfuzzer_sys::fuzz_target;
 use mmsim::Scenario;
 
-const BASE: &str = include_str!("../seeds/scenario/small.toml");
+const BASE: &str = include_str!("../seeds/scenario/two.toml");
 
 fuzz_target!(|text: &str| {
     let set = |line: &str| {

@@ -5,14 +5,13 @@
 //! processes share them and other tasks do not; the files of traces and scripts keep the
 //! names that they have there.
 
-use std::fs;
 use std::path::Path;
 use std::sync::Arc;
 
 use mmsim_core::workload::{VmaFlags, Workload};
 use mmsim_workload::generators::{
-    ChunkChoice, ChunkOrder, CopyBuffer, EbizzyConfig, End, MemoryKind, PhasedConfig, PhasedRegion,
-    Populate, ScanConfig, ScanEnd, Step, ZipfConfig,
+    ChunkChoice, ChunkOrder, CopyBuffer, EbizzyConfig, End, KernelAllocConfig, MemoryKind,
+    PhasedConfig, PhasedRegion, Populate, ScanConfig, ScanEnd, Step, ZipfConfig,
 };
 use mmsim_workload::masim::MasimConfig;
 use mmsim_workload::sampler::RankMap;
@@ -22,6 +21,7 @@ use mmsim_workload::trace::{
 };
 
 use crate::error::{Error, ErrorKind};
+use crate::files;
 use crate::scenario::workload::{self as spec, Extent, Part, RegionKind, TaskSpec, WorkloadSpec};
 
 type Threads = Vec<Box<dyn Workload>>;
@@ -50,6 +50,7 @@ pub(crate) fn threads(task: &TaskSpec, seed: u64, index: usize) -> Result<Thread
         }
         WorkloadSpec::Replay(w) => replay(task, w, index),
         WorkloadSpec::Script(w) => script(task, w),
+        WorkloadSpec::KernelAlloc(w) => Ok(kernel_alloc(task, w).workloads()),
         WorkloadSpec::Requests(w) => requests(task, w),
         WorkloadSpec::Masim(w) => {
             Ok(vec![Box::new(MasimConfig::clone(&w.config).workload(w.options))])
@@ -61,7 +62,7 @@ pub(crate) fn threads(task: &TaskSpec, seed: u64, index: usize) -> Result<Thread
 /// front. A trace that cannot be read says nothing: its run has failed already.
 pub(crate) fn assumed(task: &TaskSpec) -> Vec<String> {
     let sentences = match &task.work {
-        WorkloadSpec::Replay(w) => fs::File::open(&w.trace)
+        WorkloadSpec::Replay(w) => std::fs::File::open(&w.trace)
             .ok()
             .and_then(|file| TraceReader::new(file).ok())
             .map(|reader| reader.table().assumptions.clone())
@@ -154,6 +155,19 @@ fn scan(task: &TaskSpec, w: &spec::Scan) -> ScanConfig {
         threads: task.threads,
         windows: 1,
         end: ScanEnd::Passes(w.passes),
+    }
+}
+
+fn kernel_alloc(task: &TaskSpec, w: &spec::KernelAlloc) -> KernelAllocConfig {
+    KernelAllocConfig {
+        order: w.order,
+        migratetype: w.migratetype,
+        flags: w.flags,
+        attempts: w.attempts,
+        hold: w.hold,
+        free_permille: w.free_permille,
+        interval: w.interval,
+        threads: task.threads,
     }
 }
 
@@ -250,21 +264,34 @@ fn requests(task: &TaskSpec, w: &spec::Requests) -> Result<Threads, Error> {
 }
 
 fn script(task: &TaskSpec, w: &spec::Script) -> Result<Threads, Error> {
-    let lines = match w {
-        spec::Script::Commands(c) => c.clone(),
-        spec::Script::File(path) => fs::read_to_string(path)
-            .map_err(|e| {
-                let what = format!("reading {}: {e}", path.display());
-                error(task, ErrorKind::File, what)
-            })?
-            .lines()
-            .map(str::to_string)
-            .collect(),
+    let text: Arc<str> = match w {
+        spec::Script::Commands(_) => "".into(),
+        spec::Script::File(path) => files::read_text(path, "a list of commands")?.into(),
     };
-    let script =
-        Script::parse(&lines).map_err(|e| error(task, ErrorKind::Scenario, e.to_string()))?;
-    let workload =
-        script.workload().map_err(|e| error(task, ErrorKind::Scenario, e.to_string()))?;
+    let lines: Vec<&str> = match w {
+        spec::Script::Commands(c) => c.iter().map(String::as_str).collect(),
+        spec::Script::File(_) => text.lines().collect(),
+    };
+    let wrong = |line: usize, what: String| match w {
+        spec::Script::Commands(_) => {
+            error(task, ErrorKind::Scenario, format!("commands[{line}]: {what}"))
+        }
+        spec::Script::File(path) => {
+            let start: usize = text.split_inclusive('\n').take(line).map(str::len).sum();
+            let span = start..start + lines.get(line).map_or(0, |l| l.len());
+            error(task, ErrorKind::Scenario, what).at(
+                &path.display().to_string(),
+                &text,
+                span,
+                "this line",
+            )
+        }
+    };
+    let script = Script::parse(&lines)
+        .map_err(|e| wrong(e.line, format!("found `{}`, {}", e.found, e.instead)))?;
+    let workload = script
+        .workload()
+        .map_err(|e| wrong(e.line, format!("`{}` is not modelled yet: {}", e.command, e.why)))?;
     Ok(vec![Box::new(workload)])
 }
 
@@ -316,7 +343,7 @@ mod tests {
             let mut rng = Rng::for_purpose(1, "workload/test");
             loop {
                 let mut ops = Vec::new();
-                let cx = WorkloadCx { now: SimTime::ZERO, free_pages: 1 << 20 };
+                let cx = WorkloadCx { now: SimTime::ZERO, free_pages: 1 << 20, kernel_allocs: &[] };
                 w.fill(&cx, &mut rng, &mut ops);
                 if ops.is_empty() {
                     break;
@@ -372,6 +399,7 @@ mod tests {
             }
             WorkloadSpec::Phased(w) => accesses(&w.regions, &w.steps),
             WorkloadSpec::Replay(_) => panic!("what a trace holds is tested with the traces"),
+            WorkloadSpec::KernelAlloc(_) => 0,
             WorkloadSpec::Script(_) | WorkloadSpec::Requests(_) => panic!("none is shipped"),
             WorkloadSpec::Masim(_) => panic!("it ends by the clock"),
         }
@@ -381,7 +409,7 @@ mod tests {
     fn shipped_tasks_do_what_their_files_say() {
         let dir = Path::new(env!("CARGO_MANIFEST_DIR")).join("scenarios");
         let mut done = Vec::new();
-        for entry in fs::read_dir(dir).unwrap() {
+        for entry in std::fs::read_dir(dir).unwrap() {
             let path = entry.unwrap().path();
             if path.extension().is_none_or(|e| e != "toml") {
                 continue;
@@ -482,7 +510,7 @@ steps = [
             "task `phased`: steps[0]: region `a` is not mapped here; allocate it before"
         );
         let found = message("workload = \"script\"\ncommands = [\"frobnicate\"]");
-        assert!(found.starts_with("task `script`: script line 0: found `frobnicate`"), "{found}");
+        assert!(found.starts_with("task `script`: commands[0]: found `frobnicate`"), "{found}");
         let found = message("workload = \"replay\"\ntrace = \"uniform.toml\"");
         assert!(found.contains("uniform.toml: "), "{found}");
     }

@@ -48,6 +48,13 @@ pub const EVENTS: &[EventKind] = &[
     kind("mm_page_alloc", "kmem:mm_page_alloc", "pfn order zone", "a frame was allocated"),
     kind("mm_page_free", "kmem:mm_page_free", "pfn order", "a frame went back to the allocator"),
     kind(
+        "mm_page_alloc_extfrag",
+        "kmem:mm_page_alloc_extfrag",
+        "pfn alloc_order fallback_order alloc_migratetype fallback_migratetype fragmenting \
+         change_ownership",
+        "a request was served from another migratetype",
+    ),
+    kind(
         "mm_vmscan_lru_isolate",
         "vmscan:mm_vmscan_lru_isolate",
         "node memcg lru nr_requested nr_scanned nr_taken",
@@ -248,6 +255,7 @@ pub const fn event_name(event: &TraceEvent) -> &'static str {
         TraceEvent::PageFault { .. } => "page_fault_user",
         TraceEvent::MmPageAlloc { .. } => "mm_page_alloc",
         TraceEvent::MmPageFree { .. } => "mm_page_free",
+        TraceEvent::MmPageAllocExtfrag(_) => "mm_page_alloc_extfrag",
         TraceEvent::MmVmscanLruIsolate { .. } => "mm_vmscan_lru_isolate",
         TraceEvent::MmVmscanLruShrinkActive { .. } => "mm_vmscan_lru_shrink_active",
         TraceEvent::MmVmscanLruShrinkInactive { .. } => "mm_vmscan_lru_shrink_inactive",
@@ -305,6 +313,14 @@ fn write_event(out: &mut String, now: SimTime, event: &TraceEvent) {
             line.num("pfn", pfn.0).num("order", order).num("zone", zone)
         }
         TraceEvent::MmPageFree { pfn, order } => line.num("pfn", pfn.0).num("order", order),
+        TraceEvent::MmPageAllocExtfrag(e) => line
+            .num("pfn", e.pfn.0)
+            .num("alloc_order", e.alloc_order)
+            .num("fallback_order", e.fallback_order)
+            .name("alloc_migratetype", e.alloc_migratetype.name())
+            .name("fallback_migratetype", e.fallback_migratetype.name())
+            .flag("fragmenting", e.fragmenting)
+            .flag("change_ownership", e.change_ownership),
         TraceEvent::MmVmscanLruIsolate { node, memcg, lru, nr_requested, nr_scanned, nr_taken } => {
             line.num("node", node.0)
                 .num("memcg", memcg.0)
@@ -598,6 +614,15 @@ mod tests {
             fault(1, 2),
             TraceEvent::MmPageAlloc { pfn, order: 0, zone: 1 },
             TraceEvent::MmPageFree { pfn, order: 0 },
+            TraceEvent::MmPageAllocExtfrag(mmsim_core::phys::buddy::Extfrag {
+                pfn,
+                alloc_order: 0,
+                fallback_order: 3,
+                alloc_migratetype: mmsim_core::phys::migratetype::Migratetype::Unmovable,
+                fallback_migratetype: mmsim_core::phys::migratetype::Migratetype::Movable,
+                change_ownership: false,
+                fragmenting: true,
+            }),
             TraceEvent::MmVmscanLruIsolate {
                 node,
                 memcg: MemcgId(0),

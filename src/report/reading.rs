@@ -94,4 +94,15 @@ mod tests {
         let line = 1 + wrong[..wrong.find("\"seed\"").unwrap()].matches('\n').count();
         assert_eq!(error.position().map(|p| p.1), Some(line), "{error}");
     }
+
+    #[test]
+    fn a_report_that_is_cut_off_anywhere_is_refused_at_its_end() {
+        let json = samples::two_variants(&[1]).to_json();
+        let json = json.trim_end();
+        for end in (1..json.len()).step_by(61) {
+            let error = Report::read(&json[..end], "r.json").unwrap_err();
+            let (_, line, _) = error.position().unwrap_or_else(|| panic!("{end}: {error}"));
+            assert_eq!(line, 1 + json[..end].matches('\n').count(), "{end}: {error}");
+        }
+    }
 }

@@ -54,7 +54,7 @@ pub(super) fn machine(sources: &Sources, node: &Node) -> Result<MachineConfig, E
     let cpus = r.count_u32("cpus")?;
     let nodes = nodes(&r)?;
     let managed: u64 = nodes.iter().flat_map(|n| &n.zones).map(|z| u64::from(z.managed)).sum();
-    if managed > u64::from(u32::MAX) {
+    if managed > u64::from(u32::MAX - (1 << 14)) {
         let key = if r.has("node") { "node" } else { "zone" };
         return Err(r.error(key, "more memory than page numbers", "at most \"16383GiB\" in all"));
     }

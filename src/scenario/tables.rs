@@ -319,8 +319,25 @@ const TASK: &[KeySpec] = &[
 ];
 
 /// The names of all workloads.
-pub const WORKLOADS: &[&str] =
-    &["ebizzy", "zipf", "uniform", "sequential", "cyclic", "phased", "replay", "script", "masim"];
+pub const WORKLOADS: &[&str] = &[
+    "ebizzy",
+    "zipf",
+    "uniform",
+    "sequential",
+    "cyclic",
+    "phased",
+    "replay",
+    "script",
+    "masim",
+    "kernel-alloc",
+];
+
+/// What a request for memory of the kernel may do, by the names of the kernel.
+pub const GFP: &[&str] = &["kernel", "user", "nofs", "noio", "nowait", "atomic"];
+/// How hard such a request tries.
+pub const RETRY: &[&str] = &["normal", "noretry", "retry-mayfail", "nofail"];
+/// The types that such a request may have.
+pub const MIGRATETYPES: &[&str] = &["unmovable", "movable", "reclaimable"];
 
 const RANDOM: &[KeySpec] = &[
     key("memory", Size(1), Required, "size of the region"),
@@ -459,6 +476,50 @@ pub static PHASED: TableSpec = TableSpec {
     ],
 };
 
+/// `kernel-alloc`.
+pub static KERNEL_ALLOC: TableSpec = TableSpec {
+    title: "workload = \"kernel-alloc\"",
+    doc: "Blocks of one order on behalf of the kernel, one after the other; each that could be had is a record. They are in no address space and are not reclaimed, and what is not freed outlives the process.",
+    groups: &[
+        TASK,
+        &[
+            key("order", Count(0, 10), Required, "log2 of the pages of a block"),
+            key(
+                "migratetype",
+                Choice(MIGRATETYPES),
+                Is("\"unmovable\""),
+                "which free lists it is taken from first",
+            ),
+            key(
+                "gfp",
+                Choice(GFP),
+                Is("\"kernel\""),
+                "what the request may do: `GFP_` in lower case",
+            ),
+            key(
+                "retry",
+                Choice(RETRY),
+                Is("\"normal\""),
+                "how hard it tries: `__GFP_` in lower case",
+            ),
+            key("attempts", Count(1, U32), Required, "attempts of all threads together"),
+            key(
+                "hold",
+                Count(1, U32),
+                Auto("all"),
+                "blocks that a thread holds at most; with more, one of them is freed first",
+            ),
+            key(
+                "free-permille",
+                Count(0, 1000),
+                Is("1000"),
+                "of 1000 blocks held at the end, so many are freed, chosen at random",
+            ),
+            key("interval", Time, Is("\"0ns\""), "sleep between two attempts"),
+        ],
+    ],
+};
+
 /// `replay`.
 pub static REPLAY: TableSpec = TableSpec {
     title: "workload = \"replay\"",
@@ -538,6 +599,7 @@ pub static TASKS: &[(&str, &TableSpec)] = &[
     ("replay", &REPLAY),
     ("script", &SCRIPT),
     ("masim", &MASIM),
+    ("kernel-alloc", &KERNEL_ALLOC),
 ];
 
 /// The keys that every task has.

@@ -3,6 +3,10 @@
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
+use mmsim_core::phys::gfp::{
+    GFP_ATOMIC, GFP_KERNEL, GFP_NOFS, GFP_NOIO, GFP_NOWAIT, GFP_USER, GfpFlags,
+};
+use mmsim_core::phys::migratetype::Migratetype;
 use mmsim_core::workload::Advice;
 use mmsim_workload::masim::{MasimConfig, MasimOptions, Mode};
 
@@ -11,8 +15,9 @@ use super::raw::{Node, Sources, Value};
 use super::read::{Reader, describe, unknown};
 use super::units::show_pages;
 use super::workload::{
-    ChunkChoice, CopyBuffer, Ebizzy, Extent, Masim, Part, Phased, RandomAccess, RankMap,
-    RegionKind, RegionSpec, Replay, ReplayMode, Scan, Script, Step, TaskSpec, WorkloadSpec,
+    ChunkChoice, CopyBuffer, Ebizzy, Extent, KernelAlloc, Masim, Part, Phased, RandomAccess,
+    RankMap, RegionKind, RegionSpec, Replay, ReplayMode, Scan, Script, Step, TaskSpec,
+    WorkloadSpec,
 };
 use crate::error::{Error, ErrorKind};
 
@@ -90,6 +95,7 @@ fn threads(r: &Reader<'_>, work: &WorkloadSpec) -> Result<u32, Error> {
         | WorkloadSpec::Masim(_) => 1,
         // Each thread has a part of the region.
         WorkloadSpec::Sequential(s) | WorkloadSpec::Cyclic(s) => s.pages,
+        WorkloadSpec::KernelAlloc(k) => k.attempts.min(u32::MAX.into()) as u32,
         _ => u32::MAX,
     };
     if threads > most {
@@ -132,6 +138,7 @@ fn workload(r: &Reader<'_>, dir: &Path) -> Result<WorkloadSpec, Error> {
                 [r.choice("mode")?],
         }),
         "script" => WorkloadSpec::Script(script(r, dir)?),
+        "kernel-alloc" => WorkloadSpec::KernelAlloc(kernel_alloc(r)?),
         "masim" => WorkloadSpec::Masim(masim(r, dir)?),
         other => unreachable!("workload {other} has no reader"),
     })
@@ -173,6 +180,26 @@ fn scan(r: &Reader<'_>) -> Result<Scan, Error> {
         passes: r.count_u32("passes")?,
         write: r.flag("write")?,
         region: region_kind(r, "region")?,
+    })
+}
+
+fn kernel_alloc(r: &Reader<'_>) -> Result<KernelAlloc, Error> {
+    let flags =
+        [GFP_KERNEL, GFP_USER, GFP_NOFS, GFP_NOIO, GFP_NOWAIT, GFP_ATOMIC][r.choice("gfp")?];
+    let retry = [GfpFlags::default(), GfpFlags::NORETRY, GfpFlags::RETRY_MAYFAIL, GfpFlags::NOFAIL]
+        [r.choice("retry")?];
+    if flags.atomic() && retry == GfpFlags::NOFAIL {
+        let found = "a request that may not sleep can fail";
+        return Err(r.error("retry", found, "another `retry`, or `gfp = \"kernel\"`"));
+    }
+    Ok(KernelAlloc {
+        order: r.count_u32("order")? as u8,
+        migratetype: Migratetype::REQUESTS[r.choice("migratetype")?],
+        flags: flags.with(retry),
+        attempts: r.count("attempts")?,
+        hold: r.opt_count("hold")?,
+        free_permille: r.count_u32("free-permille")?,
+        interval: r.time("interval")?,
     })
 }
 

@@ -166,6 +166,18 @@ impl Family {
             let found = format!("\"{text}\" is not {}", self.name);
             return Err(bad(found, format!("a number with a unit, such as \"{}\"", self.example)));
         }
+        if let Some(rest) = unit.strip_prefix(',')
+            && rest.starts_with(|c: char| c.is_ascii_digit())
+        {
+            let write = format!("\"{}\"", body.replacen(',', ".", 1));
+            return Err(bad(format!("\"{text}\" has a comma for its point"), write));
+        }
+        if unit.starts_with(|c: char| c.is_alphabetic())
+            && unit.contains(|c: char| c.is_ascii_digit())
+        {
+            let found = format!("\"{text}\" is not {}", self.name);
+            return Err(bad(found, format!("a number with a unit, such as \"{}\"", self.example)));
+        }
         if unit.is_empty() && !negative {
             let write = format!("\"{number}{}\"", self.usual);
             return Err(bad(format!("\"{text}\" has no unit"), write));
@@ -261,6 +273,9 @@ mod tests {
             ("-64MiB", "\"-64MiB\" is negative, write \"64MiB\""),
             ("-3 pages", "\"-3 pages\" is negative, write \"3 pages\""),
             ("1KiB", "\"1KiB\" is not a whole number of pages of 4KiB, write \"1 page\""),
+            ("16,5MiB", "\"16,5MiB\" has a comma for its point, write \"16.5MiB\""),
+            ("0x10MiB", "\"0x10MiB\" is not a size, write a number with a unit, such as \"64MiB\""),
+            ("1e3MiB", "\"1e3MiB\" is not a size, write a number with a unit, such as \"64MiB\""),
             ("+64MiB", "\"+64MiB\" is not a size, write a number with a unit, such as \"64MiB\""),
             ("-+64MiB", "\"-+64MiB\" is not a size, write a number with a unit, such as \"64MiB\""),
             ("", "\"\" is not a size, write a number with a unit, such as \"64MiB\""),

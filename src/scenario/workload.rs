@@ -7,6 +7,8 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use mmsim_core::base::time::SimDuration;
+use mmsim_core::phys::gfp::GfpFlags;
+use mmsim_core::phys::migratetype::Migratetype;
 use mmsim_core::workload::Advice;
 use mmsim_workload::masim::{MasimConfig, MasimOptions};
 use mmsim_workload::trace;
@@ -47,6 +49,8 @@ pub enum WorkloadSpec {
     Replay(Replay),
     /// `script`.
     Script(Script),
+    /// `kernel-alloc`.
+    KernelAlloc(KernelAlloc),
     /// Requests of a cache simulator's trace; no scenario file can name them.
     Requests(Requests),
     /// `masim`.
@@ -65,6 +69,7 @@ impl WorkloadSpec {
             WorkloadSpec::Phased(_) => "phased",
             WorkloadSpec::Replay(_) => "replay",
             WorkloadSpec::Script(_) => "script",
+            WorkloadSpec::KernelAlloc(_) => "kernel-alloc",
             WorkloadSpec::Requests(_) => "requests",
             WorkloadSpec::Masim(_) => "masim",
         }
@@ -134,6 +139,25 @@ pub struct Scan {
     pub write: bool,
     /// What is accessed.
     pub region: RegionKind,
+}
+
+/// `kernel-alloc`.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct KernelAlloc {
+    /// log2 of the pages of a block.
+    pub order: u8,
+    /// Which lists it is taken from first.
+    pub migratetype: Migratetype,
+    /// How far the allocator may go.
+    pub flags: GfpFlags,
+    /// Attempts of all threads together.
+    pub attempts: u64,
+    /// Blocks that a thread holds at most; `None`: all.
+    pub hold: Option<u64>,
+    /// Of the blocks held at the end, so many of 1000 are freed.
+    pub free_permille: u32,
+    /// Sleep between two attempts.
+    pub interval: SimDuration,
 }
 
 /// How ebizzy chooses a chunk.

@@ -2,6 +2,7 @@
 
 mod faults;
 mod groups;
+mod kernel;
 mod support;
 mod swap;
 mod time;

@@ -8,7 +8,6 @@ use mmsim::machine::config::{
 use mmsim::machine::cost::CostModel;
 use mmsim::machine::result::{PhaseResult, RunResult};
 use mmsim::machine::{Machine, TaskConfig, Watch};
-use mmsim::policy::ReclaimPolicy;
 use mmsim::workload::{
     Advice, FileSlot, FileSpec, MapKind, Op, RegionId, Run, VmaFlags, Workload, WorkloadCx,
 };
@@ -102,7 +101,9 @@ pub(crate) fn config(kernel: Kernel, swap: &str) -> MachineConfig {
 
 pub(crate) fn machine(config: &MachineConfig, tasks: Vec<TaskConfig>) -> Machine {
     let lru: ClassicConfig = preset_for_kernel(config.kernel);
-    Machine::new(config, tasks, 1, |mem| Box::new(Classic::new(lru, mem)) as Box<dyn ReclaimPolicy>)
+    Machine::new(config, tasks, 1, |mem| {
+        Box::new(Classic::new(lru, mem)) as Box<dyn mmsim_core::policy::ReclaimPolicy>
+    })
 }
 
 /// Runs with an audit after every step.

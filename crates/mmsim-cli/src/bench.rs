@@ -68,6 +68,7 @@ struct Timing {
 
 /// Runs a trace and prints what came out.
 pub(crate) fn bench_trace(args: &BenchTraceArgs) -> Result<Ending, Failure> {
+    output::distinct(&[&args.file], &[("--output", args.output.output.as_deref())])?;
     output::check(args.output.output.as_deref())?;
     let settings = BenchSettings {
         file: &args.file,

@@ -29,7 +29,7 @@ pub(crate) fn compare(args: &CompareArgs) -> Result<Ending, Failure> {
 fn check(comparison: &Comparison, pct: f64) -> Result<Ending, Failure> {
     let above = comparison.moved_above(pct);
     let Some((compared, row)) =
-        above.iter().copied().max_by(|x, y| x.1.movement_pct.total_cmp(&y.1.movement_pct))
+        above.iter().copied().max_by(|x, y| x.1.movement().total_cmp(&y.1.movement()))
     else {
         return Ok(Ending::Done);
     };
@@ -37,7 +37,7 @@ fn check(comparison: &Comparison, pct: f64) -> Result<Ending, Failure> {
     Err(Failure::Check(format!(
         "{values} moved by more than {pct} %, most of all {} by {} ({})",
         name(row),
-        per_cent(row.movement_pct),
+        per_cent(row.movement()),
         compared.label()
     )))
 }

@@ -50,7 +50,9 @@ fn page(command: &Command) -> Result<(String, Vec<u8>), Failure> {
     let mut page = Vec::new();
     man.render(&mut page)
         .map_err(|e| Failure::file("write", Path::new(&man.get_filename()), &e))?;
-    Ok((man.get_filename(), page))
+    // What follows the options in the help is examples.
+    let page = String::from_utf8_lossy(&page).replace("\n.SH EXTRA\n", "\n.SH EXAMPLES\n");
+    Ok((man.get_filename(), page.into_bytes()))
 }
 
 fn collect(command: &Command, pages: &mut Vec<(String, Vec<u8>)>) -> Result<(), Failure> {
@@ -75,6 +77,7 @@ mod tests {
         }
         let run = &pages[names.iter().position(|n| *n == "mmsim-run.1").unwrap()].1;
         let run = String::from_utf8(run.clone()).unwrap();
+        assert!(run.contains("\n.SH EXAMPLES\n") && !run.contains("EXTRA"), "{run}");
         for option in ["set", "seeds", "dry\\-run", "events\\-filter"] {
             assert!(run.contains(&format!("\\-\\-{option}")), "{option}: {run}");
         }

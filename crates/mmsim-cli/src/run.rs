@@ -30,6 +30,7 @@ pub(crate) fn run(args: &RunArgs) -> Result<Ending, Failure> {
             ("--output", args.output.output.as_deref()),
             ("--events", args.events.as_deref()),
             ("--series", args.series.as_deref()),
+            ("--emit-dir", args.emit_dir.as_deref()),
             ("--timing", args.timing.as_deref()),
         ],
     )?;

@@ -12,7 +12,7 @@ use procfs_core::{FromBufRead, MemoryPressure, VmStat};
 use serde_json::Value;
 use support::{Folder, repository};
 
-const ALL: &str = "vmstat,zoneinfo,memory.stat,pressure";
+const ALL: &str = "vmstat,zoneinfo,buddyinfo,pagetypeinfo,memory.stat,pressure";
 
 /// Swap and files on devices that work in their own time, two tasks with phases.
 const ASYNCHRONOUS: &str = r#"
@@ -198,7 +198,9 @@ fn check(f: &Folder, run: &Run) {
             };
             assert_eq!(here, *n, "{folder}: {name}");
         }
-        check_zones(&folder, &zoneinfo(&f.read(&format!("{folder}/zoneinfo"))), &vm);
+        let zones = zoneinfo(&f.read(&format!("{folder}/zoneinfo")));
+        check_zones(&folder, &zones, &vm);
+        check_blocks(f, &folder, &zones);
         check_groups(f, &folder, &vm);
         let text = f.read(&format!("{folder}/pressure/memory"));
         let pressure = MemoryPressure::from_buf_read(Cursor::new(&text)).expect("a pressure");
@@ -245,6 +247,42 @@ fn check_zones(folder: &str, zones: &[Zone], vm: &Named) {
             let in_node = of_node.filter_map(|z| z.node_stats.get(&format!("nr_{list}")));
             assert_eq!(in_zones.sum::<u64>(), in_node.sum::<u64>(), "{folder}: {list}");
         }
+    }
+}
+
+/// The columns of numbers at the end of a line.
+fn numbers(line: &str) -> Vec<u64> {
+    let mut all: Vec<u64> =
+        line.split_whitespace().rev().map_while(|word| word.parse().ok()).collect();
+    all.reverse();
+    all
+}
+
+/// Free blocks are the free pages, whichever way they are counted, and every page is in a
+/// pageblock.
+fn check_blocks(f: &Folder, folder: &str, zones: &[Zone]) {
+    let text = f.read(&format!("{folder}/buddyinfo"));
+    let populated: Vec<&Zone> = zones.iter().filter(|z| z.get("managed") > 0).collect();
+    assert_eq!(text.lines().count(), populated.len());
+    let types = f.read(&format!("{folder}/pagetypeinfo"));
+    for (line, z) in text.lines().zip(populated) {
+        let begin = format!("Node {}, zone {:>8} ", z.node, z.name);
+        assert!(line.starts_with(&begin), "{line}");
+        let blocks = numbers(line);
+        assert_eq!(blocks.len(), 11, "{line}");
+        let pages: u64 = blocks.iter().enumerate().map(|(order, n)| n << order).sum();
+        assert_eq!(pages, z.get("pages free"), "{folder}: {line}");
+
+        let begin_of_type = format!("Node {:>4}, zone {:>8}, type ", z.node, z.name);
+        let of_types: Vec<Vec<u64>> =
+            types.lines().filter(|l| l.starts_with(&begin_of_type)).map(numbers).collect();
+        assert_eq!(of_types.len(), 6, "{types}");
+        let sums: Vec<u64> =
+            (0..11).map(|order| of_types.iter().map(|of_type| of_type[order]).sum()).collect();
+        assert_eq!(sums, blocks, "{folder}: {begin}");
+        let pageblocks = types.lines().find(|l| l.starts_with(&begin)).expect("pageblocks");
+        let pageblocks: u64 = numbers(pageblocks).iter().sum();
+        assert_eq!(pageblocks, z.get("managed").div_ceil(512), "{folder}: {begin}");
     }
 }
 

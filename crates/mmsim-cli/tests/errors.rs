@@ -64,6 +64,7 @@ fn keys_and_values() {
     fails("zero-cpus", "cpus = 1", "cpus = 0", 2);
     fails("no-toml", "cpus = 1", "cpus = = 1", 2);
     fails("key-twice", "cpus = 1", "cpus = 1\ncpus = 2", 2);
+    fails("comma-for-point", "memory = \"16MiB\"", "memory = \"16,5MiB\"", 2);
     fails("not-a-number", "memory = \"16MiB\"", "memory = nan", 2);
     fails("huge-size", "memory = \"16MiB\"", "memory = \"99999999999TiB\"", 2);
     fails("huge-seed", "seed = 1", "seed = 18446744073709551615", 2);
@@ -112,6 +113,7 @@ fn results_over_inputs_and_over_each_other() {
     refused("output-over-scenario", &["run", "x.toml", "-o", "x.toml"]);
     refused("output-over-scenario-by-another-way", &["run", "x.toml", "--series", "./x.toml"]);
     refused("one-file-twice", &["run", "x.toml", "--events", "e", "--series", "e"]);
+    refused("bench-over-trace", &["bench-trace", "p.txt", "--frames", "64", "-o", "p.txt"]);
     refused("import-over-itself", &["trace", "import", "--from", "pages", "p.txt", "-o", "p.txt"]);
     assert_eq!(f.read("p.txt"), "R 1\n");
     // Two results may go to the same device.
@@ -290,6 +292,21 @@ fn names_on_the_command_line() {
     assert_eq!(said.stdout, "");
 }
 
+#[test]
+fn lists_of_commands() {
+    let f = Folder::new();
+    let from = GOOD.find("workload").expect("the task");
+    let run = |name: &str, keys: &str| {
+        f.write("x.toml", format!("{}workload = \"script\"\n{keys}\n", &GOOD[..from]));
+        let said = f.mmsim(&["run", "x.toml"]);
+        golden(name, &said);
+        assert_eq!((said.code, said.stdout.as_str()), (Some(2), ""), "{name}");
+    };
+    run("no-such-command", "commands = [\"anon 0 10\", \"fil 0\"]");
+    f.write("commands", "anon 0 10\nscan 0 1 r two\n");
+    run("wrong-command-in-a-file", "file = \"commands\"");
+}
+
 /// A masim file is read with the scenario that names it, before anything runs.
 #[test]
 fn masim_files() {
@@ -465,15 +482,16 @@ fn results_that_cannot_be_written() {
 fn files_of_the_kernel_that_cannot_be() {
     let f = Folder::new();
     f.write("x.toml", GOOD);
+    f.write("notes", "");
     for (name, emit, dir) in [
         ("emit-of-no-kind", "vmstat,meminfo", "files"),
-        ("emit-into-a-file", "vmstat", "x.toml"),
+        ("emit-into-a-file", "vmstat", "notes"),
         ("no-folder-for-emit", "vmstat", "no/such"),
     ] {
         let said = f.mmsim(&["run", "x.toml", "--emit", emit, "--emit-dir", dir]);
         golden(name, &said);
         assert_eq!((said.code, said.stdout.as_str()), (Some(2), ""), "{name}");
-        assert_eq!(f.names(), ["x.toml"]);
+        assert_eq!(f.names(), ["notes", "x.toml"]);
     }
     let said = f.mmsim(&["run", "x.toml", "--emit", "vmstat"]);
     golden("emit-to-nowhere", &said);

@@ -1,5 +1,6 @@
-//! README.md, docs/observing.md and docs/comparing.md show what the commands print. A block after `<!-- checked -->` begins with a
-//! command line; the rest is its standard output, word by word.
+//! README.md, docs/observing.md and docs/comparing.md show what the commands print. A block
+//! after `<!-- checked -->` begins with a command line; the rest is its standard output, word
+//! by word.
 //!
 //! `MMSIM_BLESS=1 cargo test -p mmsim-cli --test readme` rewrites the blocks.
 

@@ -81,7 +81,7 @@ pub fn shrink_folio(
     if bits & flag::MLOCKED != 0 {
         return Fate::Activated(ScanOutcome::Unevictable);
     }
-    let kswapd = how.by == Reclaimer::Kswapd;
+    let kswapd = matches!(how.by, Reclaimer::Kswapd);
     let writeback = bits & flag::WRITEBACK != 0;
     if bits & flag::SWAPBACKED == 0 {
         let dirty = bits & flag::DIRTY != 0;

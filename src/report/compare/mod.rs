@@ -379,7 +379,7 @@ impl Compared {
 impl Comparison {
     /// The values that moved by more than so many per cent ([`Row::movement_pct`]).
     pub fn moved_above(&self, pct: f64) -> Vec<(&Compared, &Row)> {
-        let of = |c| Compared::moved(c).filter(|r| r.movement_pct > pct).map(move |r| (c, r));
+        let of = |c| Compared::moved(c).filter(|r| r.movement() > pct).map(move |r| (c, r));
         self.comparisons.iter().flat_map(of).collect()
     }
 
@@ -417,7 +417,7 @@ impl Comparison {
                     opt(r.difference_ci95),
                     opt(r.change_pct),
                     opt(r.change_ci95),
-                    r.movement_pct,
+                    opt(r.movement_pct),
                     r.moved.name()
                 );
             }

@@ -71,9 +71,17 @@ pub struct Row {
     /// Half its 95 % interval, with several seeds.
     pub change_ci95: Option<f64>,
     /// How far apart the means are in per cent, after [`FLOOR`] was added to both.
-    pub movement_pct: f64,
+    /// None for a figure that grew from zero: nothing is added to those that are no counts.
+    pub movement_pct: Option<f64>,
     /// Whether it moved.
     pub moved: Moved,
+}
+
+impl Row {
+    /// [`Row::movement_pct`], endless where it has no value.
+    pub fn movement(&self) -> f64 {
+        self.movement_pct.unwrap_or(f64::INFINITY)
+    }
 }
 
 /// `a` and `b` by seed as a row. `floor` is in the unit of the values.
@@ -97,6 +105,7 @@ fn row(kind: &'static str, name: String, pairs: &[(u64, f64, f64)], floor: f64) 
     } else {
         Moved::Down
     };
+    let movement = ((a.max(b) + floor) / (a.min(b) + floor) - 1.0) * 100.0;
     Some(Row {
         kind,
         name,
@@ -106,7 +115,7 @@ fn row(kind: &'static str, name: String, pairs: &[(u64, f64, f64)], floor: f64) 
         difference_ci95: difference.ci95,
         change_pct: change.map(|c| c.mean),
         change_ci95: change.and_then(|c| c.ci95),
-        movement_pct: ((a.max(b) + floor) / (a.min(b) + floor) - 1.0) * 100.0,
+        movement_pct: Some(movement).filter(|m| m.is_finite()),
         moved,
     })
 }
@@ -128,7 +137,12 @@ pub(super) fn figures(scopes: &[(u64, Scope<'_>, Scope<'_>)], per_work: bool) ->
             .map(|(seed, a, b)| Some((*seed, value(a)?, value(b)?)))
             .collect::<Option<_>>()?;
         let any = pairs.iter().any(|p| p.1 != 0.0 || p.2 != 0.0);
-        any.then(|| row("figure", figure.label().to_string(), &pairs, 0.0)).flatten()
+        let floor = match (figure.is_count(), per_work) {
+            (false, _) => 0.0,
+            (true, false) => FLOOR,
+            (true, true) => FLOOR * 1e3 / work(&scopes[0].1),
+        };
+        any.then(|| row("figure", figure.label().to_string(), &pairs, floor)).flatten()
     };
     let mut rows: Vec<Row> = Figure::ALL.into_iter().filter_map(of).collect();
     let seconds = |s: &Scope<'_>| s.sim_time_ns as f64 / 1e9;
@@ -213,7 +227,7 @@ pub(super) fn values(
         Moved::No => 2,
     };
     rows.sort_by(|x, y| {
-        rank(x.moved).cmp(&rank(y.moved)).then(y.movement_pct.total_cmp(&x.movement_pct))
+        rank(x.moved).cmp(&rank(y.moved)).then(y.movement().total_cmp(&x.movement()))
     });
     rows
 }
@@ -230,15 +244,15 @@ mod tests {
     fn movement_by_hand() {
         // (200 + 100) / (100 + 100) = 1.5, up and down alike.
         let up = of(&[(1, 100.0, 200.0)]);
-        assert_eq!((up.movement_pct, up.change_pct, up.moved), (50.0, Some(100.0), Moved::Up));
+        assert_eq!((up.movement(), up.change_pct, up.moved), (50.0, Some(100.0), Moved::Up));
         let down = of(&[(1, 200.0, 100.0)]);
-        assert_eq!((down.movement_pct, down.change_pct), (50.0, Some(-50.0)));
+        assert_eq!((down.movement(), down.change_pct), (50.0, Some(-50.0)));
         assert_eq!(down.moved, Moved::Down);
         // From nothing: no percentage, but a size. (100 + 100) / 100 = 2.
         let new = of(&[(1, 0.0, 100.0)]);
-        assert_eq!((new.movement_pct, new.change_pct, new.moved), (100.0, None, Moved::Up));
+        assert_eq!((new.movement(), new.change_pct, new.moved), (100.0, None, Moved::Up));
         // 106 / 103.
-        assert!((of(&[(1, 3.0, 6.0)]).movement_pct - 300.0 / 103.0).abs() < 1e-9);
+        assert!((of(&[(1, 3.0, 6.0)]).movement() - 300.0 / 103.0).abs() < 1e-9);
     }
 
     #[test]

@@ -131,7 +131,7 @@ fn different_work_only_per_work() {
     // 400 in twice the work is half as often: 8 and 4, with a floor of 100 in 50,000,
     // which is 2: (8 + 2) / (4 + 2).
     let row = value(&c.comparisons[0], "pgdeactivate");
-    assert!((row.movement_pct - 100.0 * (10.0 / 6.0 - 1.0)).abs() < 1e-9);
+    assert!((row.movement() - 100.0 * (10.0 / 6.0 - 1.0)).abs() < 1e-9);
     // Accesses are work as well.
     b.runs[0].records /= 2;
     assert!(refused(&a, &b).contains("200000 and 400000 accesses"));

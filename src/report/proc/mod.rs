@@ -10,6 +10,7 @@
 //! Everything is a function from a [`Snapshot`] to a text. Source: Linux 6.12 mm/vmstat.c,
 //! mm/memcontrol.c, kernel/sched/psi.c.
 
+mod buddyinfo;
 mod items;
 mod memory_stat;
 mod zoneinfo;
@@ -19,6 +20,7 @@ use std::fmt::Write;
 use mmsim_core::base::vmstat::VmStat;
 use mmsim_core::machine::snapshot::{PressureAverages, Snapshot};
 
+pub use buddyinfo::{buddyinfo, pagetypeinfo};
 pub use memory_stat::memory_stat;
 pub use zoneinfo::zoneinfo;
 
@@ -29,6 +31,10 @@ pub enum Kind {
     Vmstat,
     /// `/proc/zoneinfo`.
     Zoneinfo,
+    /// `/proc/buddyinfo`.
+    Buddyinfo,
+    /// `/proc/pagetypeinfo`.
+    Pagetypeinfo,
     /// `memory.stat` of every memory cgroup.
     MemoryStat,
     /// `/proc/pressure/memory`.
@@ -37,13 +43,22 @@ pub enum Kind {
 
 impl Kind {
     /// All of them.
-    pub const ALL: [Kind; 4] = [Kind::Vmstat, Kind::Zoneinfo, Kind::MemoryStat, Kind::Pressure];
+    pub const ALL: [Kind; 6] = [
+        Kind::Vmstat,
+        Kind::Zoneinfo,
+        Kind::Buddyinfo,
+        Kind::Pagetypeinfo,
+        Kind::MemoryStat,
+        Kind::Pressure,
+    ];
 
     /// Its name: that of the kernel's file.
     pub const fn name(self) -> &'static str {
         match self {
             Kind::Vmstat => "vmstat",
             Kind::Zoneinfo => "zoneinfo",
+            Kind::Buddyinfo => "buddyinfo",
+            Kind::Pagetypeinfo => "pagetypeinfo",
             Kind::MemoryStat => "memory.stat",
             Kind::Pressure => "pressure",
         }
@@ -56,6 +71,8 @@ impl Kind {
         match self {
             Kind::Vmstat => one("vmstat", vmstat(s)),
             Kind::Zoneinfo => one("zoneinfo", zoneinfo(s)),
+            Kind::Buddyinfo => one("buddyinfo", buddyinfo(s)),
+            Kind::Pagetypeinfo => one("pagetypeinfo", pagetypeinfo(s)),
             Kind::Pressure => one("pressure/memory", pressure(s)),
             Kind::MemoryStat => s
                 .groups
@@ -144,7 +161,7 @@ mod tests {
     use mmsim_core::machine::config::ZoneKind;
     use mmsim_core::machine::result::Pressure;
     use mmsim_core::machine::snapshot::{GroupSnapshot, PageCounts, ZoneSnapshot};
-    use mmsim_core::phys::zones::PcpView;
+    use mmsim_core::phys::pcp::PcpView;
 
     /// The DMA zone of a host with 16 GiB and 2 CPUs.
     fn host() -> Snapshot {

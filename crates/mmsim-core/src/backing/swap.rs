@@ -112,6 +112,8 @@ pub struct Swap {
     nonfull: VecDeque<u32>,
     per_cpu: Vec<CpuSlots>,
     cache_active: bool,
+    /// Below this number of free slots caches are given up.
+    cache_floor: u32,
     /// Nodes that hold anything, and nodes that hold only shadows.
     pub nodes: u64,
     /// Nodes that hold only shadows: `workingset_nodes`.
@@ -143,6 +145,7 @@ impl Swap {
             nonfull: VecDeque::new(),
             per_cpu: vec![CpuSlots::default(); cpus as usize],
             cache_active: false,
+            cache_floor: 128 * cpus,
             nodes: 0,
             shadow_nodes: 0,
             cached: 0,
@@ -285,16 +288,29 @@ impl Swap {
     /// The same for a folio that is evicted at once: [`Swap::store`] is to follow.
     #[inline]
     pub fn pick(&mut self, cpu: usize) -> Option<SwapSlot> {
+        if self.cache_active
+            && self.free >= self.cache_floor
+            && let Some(s) = self.per_cpu[cpu].cache.pop()
+        {
+            self.held -= 1;
+            return Some(SwapSlot(s));
+        }
+        self.pick_slowly(cpu)
+    }
+
+    /// Caches are in use while the device has plenty of free slots.
+    #[cold]
+    #[inline(never)]
+    fn pick_slowly(&mut self, cpu: usize) -> Option<SwapSlot> {
         let cpus = self.per_cpu.len() as u32;
-        let free = self.free;
-        if self.cache_active && free < 128 * cpus {
+        if self.cache_active && self.free < self.cache_floor {
             self.cache_active = false;
             for i in 0..self.per_cpu.len() {
                 for s in std::mem::take(&mut self.per_cpu[i].cache) {
                     self.put_back(s);
                 }
             }
-        } else if !self.cache_active && free > 320 * cpus {
+        } else if !self.cache_active && self.free > 320 * cpus {
             self.cache_active = true;
         }
         let cached = if self.cache_active { self.per_cpu[cpu].cache.pop() } else { None };
@@ -511,31 +527,32 @@ impl Swap {
         }
     }
 
-    /// A slot just picked gets the contents of a folio that is evicted at once, for the one
-    /// PTE that mapped it: what `set` with the folio, `get` and `uncache` do.
+    /// Slots just picked get the contents of folios that are evicted at once, each for the
+    /// one PTE that mapped it: what `set` with the folio, `get` and `uncache` do.
     #[inline]
-    pub fn store(&mut self, s: SwapSlot, shadow: Option<Shadow>) {
-        let wide = self.wide;
-        let t = self.table(s.0);
-        let i = (s.0 % CLUSTER) as usize;
-        debug_assert_eq!(t.state[i], HELD, "{s} was not picked");
-        let Some(Shadow(value)) = shadow else {
+    pub fn store(&mut self, evicted: impl Iterator<Item = (SwapSlot, Option<Shadow>)>) {
+        for (s, shadow) in evicted {
+            let i = (s.0 % CLUSTER) as usize;
+            let at = self.table_of[(s.0 / CLUSTER) as usize] as usize;
+            let t = &mut self.tables[at];
+            debug_assert_eq!(t.state[i], HELD, "{s} was not picked");
             t.state[i] = 1;
-            return;
-        };
-        debug_assert!(wide || value >> 32 == 0, "{s}: a shadow of more than 32 bits");
-        t.state[i] = 1 | HAS_SHADOW;
-        t.value[i] = value as u32;
-        let node = i / NODE_SLOTS as usize;
-        let (e, sh) = (t.entries[node], t.shadows[node]);
-        t.entries[node] = e + 1;
-        t.shadows[node] = sh + 1;
-        // The first entry makes a node, and all of its entries are shadows.
-        self.nodes += u64::from(e == 0);
-        self.shadow_nodes += u64::from(e == 0);
-        if wide {
-            let t = self.table_of[(s.0 / CLUSTER) as usize] as usize;
-            self.upper[t][i] = (value >> 32) as u32;
+            let Some(Shadow(value)) = shadow else { continue };
+            t.state[i] = 1 | HAS_SHADOW;
+            t.value[i] = value as u32;
+            let node = i / NODE_SLOTS as usize;
+            t.shadows[node] += 1;
+            t.entries[node] += 1;
+            if t.entries[node] == 1 {
+                // The first entry makes a node, and all of its entries are shadows.
+                self.nodes += 1;
+                self.shadow_nodes += 1;
+            }
+            if self.wide {
+                self.upper[at][i] = (value >> 32) as u32;
+            } else {
+                debug_assert!(value >> 32 == 0, "{s}: a shadow of more than 32 bits");
+            }
         }
     }
 
@@ -562,5 +579,106 @@ impl Swap {
         (self.tables.len() * size_of::<SlotTable>()
             + self.upper.len() * CLUSTER as usize * 4
             + self.table_of.len() * 8) as u64
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::backing::device::DeviceConfig;
+    use proptest::prelude::*;
+
+    fn swap(slots: u32) -> Swap {
+        Swap::new(slots, Device::new(DeviceConfig::preset("zram", 1).unwrap()), 2, false)
+    }
+
+    /// The rule for one slot as it reads: the next free one of the CPU's cluster, else the
+    /// first of a free cluster, else of one that has some.
+    fn take_one(swap: &mut Swap, cpu: usize) -> Option<u32> {
+        if swap.free == 0 {
+            return None;
+        }
+        loop {
+            if let Some((c, next)) = swap.per_cpu[cpu].cluster {
+                if let Some(s) = (next..swap.cluster_slots(c).end).find(|&s| swap.state(s) == 0) {
+                    swap.per_cpu[cpu].cluster = Some((c, s + 1));
+                    swap.cluster_used[c as usize] += 1;
+                    swap.free -= 1;
+                    swap.held += 1;
+                    *swap.state_mut(s) = HELD;
+                    return Some(s);
+                }
+                swap.per_cpu[cpu].cluster = None;
+                swap.settle(c);
+            }
+            let c = match swap.free_clusters.pop_front() {
+                Some(c) => c,
+                None => swap.pop_nonfull()?,
+            };
+            swap.cluster_state[c as usize] = ClusterState::Current;
+            swap.per_cpu[cpu].cluster = Some((c, swap.cluster_slots(c).start));
+        }
+    }
+
+    fn state(s: &Swap) -> impl PartialEq + std::fmt::Debug + use<> {
+        let clusters = (s.cluster_used.clone(), s.cluster_state.clone());
+        let queues = (s.free_clusters.clone(), s.nonfull.clone());
+        let current: Vec<_> = s.per_cpu.iter().map(|c| c.cluster).collect();
+        (s.free, s.held, clusters, queues, current)
+    }
+
+    proptest! {
+        /// Many slots at a time are those that one at a time would give.
+        #[test]
+        fn batches_are_slots_one_by_one(
+            steps in prop::collection::vec((any::<bool>(), 0..2usize, 0..150usize), 0..80),
+        ) {
+            let (mut batch, mut single) = (swap(700), swap(700));
+            let mut taken = Vec::new();
+            for (frees, cpu, n) in steps {
+                if frees {
+                    for _ in 0..n.min(taken.len()) {
+                        let s = taken.swap_remove(n * 31 % taken.len());
+                        batch.put_back(s);
+                        single.put_back(s);
+                    }
+                } else {
+                    let mut got = Vec::new();
+                    batch.take(cpu, n, &mut got);
+                    let want: Vec<u32> = (0..n).map_while(|_| take_one(&mut single, cpu)).collect();
+                    prop_assert_eq!(&got, &want);
+                    taken.extend(got);
+                }
+                prop_assert_eq!(state(&batch), state(&single));
+            }
+        }
+
+        /// The short way of an eviction leaves what the long one does.
+        #[test]
+        fn stored_is_set_got_and_uncached(
+            shadows in prop::collection::vec(prop::option::of(any::<u32>()), 1..700),
+        ) {
+            let (mut short, mut long) = (swap(2000), swap(2000));
+            let mut evicted = Vec::new();
+            for (i, shadow) in shadows.into_iter().enumerate() {
+                let shadow = shadow.map(|s| Shadow(s.into()));
+                let slot = long.alloc(0).unwrap();
+                long.set(slot, Cached::Folio(Pfn(i as u32)));
+                long.get(slot);
+                long.uncache(slot, shadow, 0);
+                prop_assert_eq!(short.pick(0), Some(slot));
+                evicted.push((slot, shadow));
+            }
+            short.store(evicted.iter().copied());
+            for (s, shadow) in evicted {
+                let what = shadow.map_or(Cached::Nothing, Cached::Shadow);
+                prop_assert_eq!((short.count(s), short.cached(s)), (1, what));
+                prop_assert_eq!((long.count(s), long.cached(s)), (1, what));
+            }
+            prop_assert_eq!(
+                (short.nodes, short.shadow_nodes, short.cached, short.nr_free()),
+                (long.nodes, long.shadow_nodes, long.cached, long.nr_free())
+            );
+        }
     }
 }

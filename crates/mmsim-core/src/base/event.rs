@@ -4,6 +4,7 @@
 
 use super::id::{AsId, CpuId, FileId, MemcgId, NodeId, PageIdx, Pfn, SwapSlot, ThreadId};
 use super::time::SimTime;
+use crate::phys::buddy::Extfrag;
 
 /// What a fault turned out to be.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -61,6 +62,8 @@ pub enum TraceEvent {
     MmPageAlloc { pfn: Pfn, order: u8, zone: u8 },
     /// A frame went back (`kmem:mm_page_free`).
     MmPageFree { pfn: Pfn, order: u8 },
+    /// A request was served from another migratetype (`kmem:mm_page_alloc_extfrag`).
+    MmPageAllocExtfrag(Extfrag),
     /// A list scan took folios (`vmscan:mm_vmscan_lru_isolate`).
     MmVmscanLruIsolate {
         node: NodeId,

@@ -95,6 +95,18 @@ vm_events! {
     SimScanKeep => "sim_scan_keep",
     /// Evictions that needed no write because the slot still held the contents.
     SimEvictClean => "sim_evict_clean",
+    /// Requests served from another migratetype (`mm_page_alloc_extfrag`).
+    SimExtfrag => "sim_extfrag",
+    /// Of these, from a block smaller than a pageblock.
+    SimExtfragFragmenting => "sim_extfrag_fragmenting",
+    /// Of these, for unmovable memory.
+    SimExtfragSevere => "sim_extfrag_severe",
+    /// Requests served from another migratetype whose pageblock has the request's type now.
+    SimExtfragOwnership => "sim_extfrag_ownership",
+    /// Blocks that workloads asked for on behalf of the kernel.
+    SimKernelAlloc => "sim_kernel_alloc",
+    /// Of these, those that could not be had.
+    SimKernelAllocFail => "sim_kernel_alloc_fail",
     /// Accesses that a workload made, hits included.
     SimAccesses => "sim_accesses",
 }

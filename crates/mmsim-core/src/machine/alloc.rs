@@ -1,9 +1,15 @@
-//! The allocation slow path: wake kswapd, dip below the low
-//! watermark, reclaim directly, retry, and in the end kill somebody.
+//! The allocation slow path: wake kswapd, dip below the low watermark, reclaim directly,
+//! retry, and in the end kill somebody or fail.
 //!
-//! Source: Linux 6.12 mm/page_alloc.c (`__alloc_pages_slowpath`, `should_reclaim_retry`),
-//! mm/vmscan.c (`do_try_to_free_pages`, `throttle_direct_reclaim`), mm/memcontrol.c
-//! (`try_charge_memcg`). Left out: compaction and orders above 0, which come with them.
+//! How far it goes depends on the request. Orders up to 3 are worth any effort; larger ones
+//! are costly, and fail unless the caller insists. A request that may not sleep gets one
+//! attempt at the min watermark and the reserves.
+//!
+//! Source: Linux 6.12 mm/page_alloc.c (`__alloc_pages_slowpath`, `should_reclaim_retry`,
+//! `__alloc_pages_may_oom`), and 4.1 for its order of decisions; mm/vmscan.c
+//! (`do_try_to_free_pages`, `throttle_direct_reclaim`, `should_continue_reclaim`),
+//! mm/memcontrol.c (`try_charge_memcg`). Left out: compaction, which has its door here
+//! ([`Machine::direct_compact`]) and answers "skipped".
 
 use super::config::ZoneKind;
 use super::kswapd::pass_flags;
@@ -11,9 +17,12 @@ use super::queue::Event;
 use super::thread::Wait;
 use super::{Machine, OomSummary};
 use crate::base::event::TraceEvent;
-use crate::base::id::{AsId, MemcgId, NodeId, Pfn, ThreadId};
+use crate::base::id::{AsId, MemcgId, NodeId, Pfn, ThreadId, ZoneId};
 use crate::base::time::{SimDuration, SimTime};
 use crate::base::vmstat::VmEvent;
+use crate::phys::gfp::{AllocFlags, AllocRequest, GfpFlags, PAGE_ALLOC_COSTLY_ORDER};
+use crate::phys::migratetype::Migratetype;
+use crate::phys::rules::SlowPath;
 use crate::phys::zones::Mark;
 use crate::policy::{ReclaimOutcome, ReclaimPolicy, ReclaimRequest, Reclaimer};
 
@@ -33,13 +42,15 @@ pub(super) enum Got {
     Blocked,
     /// The thread's process was killed.
     Killed,
+    /// There is none, and the request may fail.
+    Failed,
 }
 
 impl<P: ReclaimPolicy> Machine<P> {
     /// A frame for a page of the thread's process, charged to its group.
     pub(super) fn alloc_user(&mut self, tid: ThreadId) -> Got {
         let memcg = self.threads[tid].memcg;
-        let pfn = match self.alloc(tid, ZoneKind::Movable) {
+        let pfn = match self.alloc(tid, &AllocRequest::USER) {
             Got::Frame(p) => p,
             other => return other,
         };
@@ -54,7 +65,7 @@ impl<P: ReclaimPolicy> Machine<P> {
 
     /// A frame for a page table of the thread's process.
     pub(super) fn alloc_table(&mut self, tid: ThreadId) -> Got {
-        self.alloc(tid, ZoneKind::Normal)
+        self.alloc(tid, &AllocRequest::KERNEL)
     }
 
     /// The node that a CPU allocates from first.
@@ -66,46 +77,105 @@ impl<P: ReclaimPolicy> Machine<P> {
         NodeId((self.mem.cpu.0 as usize * nodes / self.cpus.len()) as u8)
     }
 
+    /// A block for whatever request.
     #[inline]
-    fn alloc(&mut self, tid: ThreadId, highest: ZoneKind) -> Got {
+    pub(super) fn alloc(&mut self, tid: ThreadId, req: &AllocRequest) -> Got {
         let node = self.home_node();
-        if let Some(p) = self.mem.try_alloc(node, highest, Some(Mark::Low)) {
+        if let Some(p) = self.mem.try_alloc(node, req, Some(Mark::Low)) {
             self.threads[tid].no_progress = 0;
+            self.work_off_boost();
             return Got::Frame(p);
         }
-        self.alloc_slowly(tid, highest, node)
+        self.alloc_slowly(tid, req, node)
+    }
+
+    /// Wakes kswapd for a zone whose watermarks were raised because types were mixed.
+    #[inline]
+    pub(super) fn work_off_boost(&mut self) {
+        if let Some((node, kind)) = self.mem.boosted {
+            self.mem.boosted = None;
+            self.wake_kswapd(node, 0, kind);
+        }
     }
 
     #[cold]
     #[inline(never)]
-    fn alloc_slowly(&mut self, tid: ThreadId, highest: ZoneKind, node: NodeId) -> Got {
-        self.wake_kswapds(highest);
-        if let Some(p) = self.mem.try_alloc(node, highest, Some(Mark::Min)) {
+    fn alloc_slowly(&mut self, tid: ThreadId, req: &AllocRequest, node: NodeId) -> Got {
+        let got = self.slow_path(tid, req, node);
+        if got != Got::Blocked {
+            self.threads[tid].no_progress = 0;
+        }
+        let nofail = req.flags.has(GfpFlags::NOFAIL) && !req.flags.atomic();
+        if got != Got::Failed || !nofail {
+            return got;
+        }
+        // Some access to the reserves, and else another round for ever.
+        let flags = AllocFlags { min_reserve: true, ..AllocFlags::default() };
+        if let Some(p) = self.mem.get_page_from_freelist(node, req, Some(Mark::Min), flags) {
             return Got::Frame(p);
         }
+        self.sleep(tid, TICK, true);
+        Got::Blocked
+    }
+
+    fn slow_path(&mut self, tid: ThreadId, req: &AllocRequest, node: NodeId) -> Got {
+        let wake = |m: &mut Self| {
+            m.work_off_boost();
+            if req.flags.has(GfpFlags::KSWAPD_RECLAIM) {
+                m.wake_kswapds(req.order, req.highest);
+            }
+        };
+        wake(self);
+        if let Some(p) = self.mem.try_alloc(node, req, Some(Mark::Min)) {
+            return Got::Frame(p);
+        }
+        if req.flags.atomic() {
+            return Got::Failed;
+        }
+        let noretry = req.flags.has(GfpFlags::NORETRY);
+        let old = self.mem.zones[ZoneId(0)].buddy().rules().slow_path == SlowPath::V4_1;
+        let other = req.order > 0 && req.migratetype != Migratetype::Movable;
+        if old || req.costly() || other {
+            if let Some(p) = self.direct_compact(req) {
+                return Got::Frame(p);
+            }
+            // Compaction that was skipped for want of memory: reclaim would take long and
+            // might not help.
+            if !old && req.costly() && noretry {
+                return Got::Failed;
+            }
+        }
+        let mut reclaimed_in_all = 0;
         loop {
-            self.wake_kswapds(highest);
+            wake(self);
             if self.throttled(tid, node) {
                 return Got::Blocked;
             }
-            let reclaimed = self.stall_in_direct_reclaim(tid, highest, node);
-            if let Some(p) = self.mem.try_alloc(node, highest, Some(Mark::Min)) {
-                self.threads[tid].no_progress = 0;
+            let reclaimed = self.stall_in_direct_reclaim(tid, req, node);
+            reclaimed_in_all += reclaimed;
+            if let Some(p) = self.mem.try_alloc(node, req, Some(Mark::Min)) {
                 return Got::Frame(p);
             }
-            // Pages may hide in per-CPU lists.
-            for z in self.mem.zones.ids() {
-                self.mem.zones[z].drain_pcp();
-            }
-            if let Some(p) = self.mem.try_alloc(node, highest, Some(Mark::Min)) {
-                self.threads[tid].no_progress = 0;
+            // Pages may hide in per-CPU lists, and among those kept for others.
+            self.mem.unreserve_highatomic(node, req, false);
+            self.mem.drain_pcp();
+            let again = self.mem.try_alloc(node, req, Some(Mark::Min));
+            if let Some(p) = again.or_else(|| self.direct_compact(req)) {
                 return Got::Frame(p);
+            }
+            let insists = req.flags.has(GfpFlags::RETRY_MAYFAIL)
+                && (!old || reclaimed_in_all < 1 << req.order);
+            if noretry || req.costly() && !insists {
+                return Got::Failed;
             }
             let tries = &mut self.threads[tid].no_progress;
-            *tries = if reclaimed > 0 { 0 } else { *tries + 1 };
-            if *tries > MAX_RECLAIM_RETRIES || !self.worth_retrying(highest) {
-                self.threads[tid].no_progress = 0;
-                return self.out_of_memory(tid, None);
+            *tries = if reclaimed > 0 && !req.costly() { 0 } else { *tries + 1 };
+            let hopeful = *tries <= MAX_RECLAIM_RETRIES && self.worth_retrying(req);
+            let goes_on = hopeful
+                || self.mem.unreserve_highatomic(node, req, true)
+                || reclaimed > 0 && self.should_compact_retry(req);
+            if !goes_on {
+                return self.may_kill(tid, req, node);
             }
             // Under asynchronous writes nothing can be freed until some have ended: wait for
             // the next (`VMSCAN_THROTTLE_NOPROGRESS`, half a second at most).
@@ -119,6 +189,39 @@ impl<P: ReclaimPolicy> Machine<P> {
         }
     }
 
+    /// Direct compaction on behalf of a request: the door for a strategy. There is none, so
+    /// that every attempt is skipped. A block if it made one.
+    fn direct_compact(&mut self, _req: &AllocRequest) -> Option<Pfn> {
+        None
+    }
+
+    /// Whether a request of order above 0 goes on although no zone could serve it with all
+    /// of its memory reclaimed. Without compaction: while single pages can be had.
+    fn should_compact_retry(&self, req: &AllocRequest) -> bool {
+        let one = AllocRequest { order: 0, ..*req };
+        let flags = AllocFlags::of(&one);
+        req.order > 0
+            && !req.costly()
+            && self.mem.zones.ids().any(|z| {
+                let z = &self.mem.zones[z];
+                z.kind <= req.highest && z.allows(0, Mark::Min, req.highest, flags)
+            })
+    }
+
+    /// The OOM killer, for requests that are worth it.
+    fn may_kill(&mut self, tid: ThreadId, req: &AllocRequest, node: NodeId) -> Got {
+        // Somebody may have freed much by now.
+        let flags = AllocFlags::of(req);
+        if let Some(p) = self.mem.get_page_from_freelist(node, req, Some(Mark::High), flags) {
+            return Got::Frame(p);
+        }
+        let insists = req.flags.has(GfpFlags::RETRY_MAYFAIL);
+        if req.costly() || insists || req.highest < ZoneKind::Normal {
+            return Got::Failed;
+        }
+        self.out_of_memory(tid, None)
+    }
+
     /// A charged frame for a page that is read ahead (`__GFP_NORETRY`): one direct reclaim at
     /// most, no waiting, no killing. `None`: the page is not worth it.
     pub(super) fn alloc_speculative(&mut self, tid: ThreadId) -> Option<Pfn> {
@@ -126,15 +229,17 @@ impl<P: ReclaimPolicy> Machine<P> {
         if !self.mem.memcgs.fits(memcg) {
             return None;
         }
-        let (node, highest) = (self.home_node(), ZoneKind::Movable);
-        let pfn = self.mem.try_alloc(node, highest, Some(Mark::Low)).or_else(|| {
-            self.wake_kswapds(highest);
-            self.mem.try_alloc(node, highest, Some(Mark::Min)).or_else(|| {
+        let (req, node) = (&AllocRequest::READAHEAD, self.home_node());
+        let low = self.mem.try_alloc(node, req, Some(Mark::Low));
+        self.work_off_boost();
+        let pfn = low.or_else(|| {
+            self.wake_kswapds(req.order, req.highest);
+            self.mem.try_alloc(node, req, Some(Mark::Min)).or_else(|| {
                 if !self.allow_direct_reclaim(node) {
                     return None;
                 }
-                self.stall_in_direct_reclaim(tid, highest, node);
-                self.mem.try_alloc(node, highest, Some(Mark::Min))
+                self.stall_in_direct_reclaim(tid, req, node);
+                self.mem.try_alloc(node, req, Some(Mark::Min))
             })
         })?;
         self.mem.frames.set_memcg(pfn, memcg);
@@ -143,26 +248,27 @@ impl<P: ReclaimPolicy> Machine<P> {
     }
 
     /// Direct reclaim with its stall accounted. Returns the pages freed.
-    fn stall_in_direct_reclaim(&mut self, tid: ThreadId, highest: ZoneKind, node: NodeId) -> u64 {
+    fn stall_in_direct_reclaim(&mut self, tid: ThreadId, req: &AllocRequest, node: NodeId) -> u64 {
         let begin = self.mem.now;
-        let reclaimed = self.direct_reclaim(tid, highest, node);
+        let reclaimed = self.direct_reclaim(tid, req, node);
         self.latency[2].add(self.mem.now.since(begin));
         self.psi.stalled(self.mem.cpu.0.into(), begin, self.mem.now);
         reclaimed
     }
 
     /// Whether all reclaimable pages together would satisfy the min watermark somewhere.
-    fn worth_retrying(&self, highest: ZoneKind) -> bool {
+    fn worth_retrying(&self, req: &AllocRequest) -> bool {
         let mem = &self.mem;
         let swap = mem.can_swap(MemcgId(0));
+        let flags = AllocFlags::of(req);
         mem.zones.ids().any(|z| {
             let [anon, file] = mem.zone_lru_pages(z);
             let zone = &mem.zones[z];
             // Linux keeps pages whose owner went on their lists until their write ends.
             let free = zone.free + mem.nr_orphans[z];
             let available = free + file + if swap { anon } else { 0 };
-            let mark = zone.watermark[0] + zone.lowmem_reserve[highest as usize];
-            zone.kind <= highest && available > mark
+            let mark = zone.watermark[0] + zone.boost;
+            zone.kind <= req.highest && zone.leaves(req.order, mark, req.highest, flags, available)
         })
     }
 
@@ -191,14 +297,14 @@ impl<P: ReclaimPolicy> Machine<P> {
 
     /// One direct reclaim: priorities 12 down to 0 until 32 pages were freed. Returns the
     /// pages freed.
-    fn direct_reclaim(&mut self, tid: ThreadId, highest: ZoneKind, node: NodeId) -> u64 {
-        let stall = match highest {
+    fn direct_reclaim(&mut self, tid: ThreadId, req: &AllocRequest, node: NodeId) -> u64 {
+        let stall = match req.highest {
             ZoneKind::Dma => VmEvent::AllocStallDma,
             ZoneKind::Dma32 => VmEvent::AllocStallDma32,
             ZoneKind::Normal => VmEvent::AllocStallNormal,
             ZoneKind::Movable => VmEvent::AllocStallMovable,
         };
-        self.mem.emit(|| TraceEvent::MmVmscanDirectReclaimBegin { thread: tid, order: 0 });
+        self.mem.emit(|| TraceEvent::MmVmscanDirectReclaimBegin { thread: tid, order: req.order });
         self.mem.now += self.mem.cost.t_direct_reclaim_entry;
         let mut total = 0;
         let (mut force, mut low) = (false, false);
@@ -212,12 +318,13 @@ impl<P: ReclaimPolicy> Machine<P> {
                         node: n,
                         by: Reclaimer::Direct,
                         priority,
-                        order: 0,
-                        highest,
+                        order: req.order,
+                        highest: req.highest,
                         target: SWAP_CLUSTER_MAX >> self.config.batch_shift,
                         reclaimed: total,
-                        may_writepage: true,
-                        may_swap: true,
+                        // Without input and output only what is clean can go.
+                        may_writepage: req.flags.has(GfpFlags::IO),
+                        may_swap: req.flags.has(GfpFlags::IO),
                         force_deactivate: force,
                         low_reclaim: low,
                         no_cache_trim: false,
@@ -257,17 +364,46 @@ impl<P: ReclaimPolicy> Machine<P> {
         total
     }
 
-    /// A whole pass in steps, with the interrupts that fall between them.
+    /// A whole pass in steps, with the interrupts that fall between them; for orders above 0
+    /// as many passes as it takes until compaction could go on from there.
     fn pass(&mut self, req: &ReclaimRequest) -> ReclaimOutcome {
         let mut all = ReclaimOutcome::default();
+        let mut req = *req;
+        let mut freed = 0;
         loop {
-            let out = self.policy.reclaim(&mut self.mem, req);
+            let out = self.policy.reclaim(&mut self.mem, &req);
             self.interrupts();
             all.add(&out);
-            if !out.more {
+            freed += out.reclaimed;
+            if out.more {
+                continue;
+            }
+            if !self.should_continue_reclaim(&req, freed) {
                 return all;
             }
+            req.reclaimed += freed;
+            freed = 0;
         }
+    }
+
+    /// Whether a pass for an order above 0 is repeated: the last one freed something, but no
+    /// zone can serve the request or compact for it yet, and there is enough left to reclaim.
+    pub(super) fn should_continue_reclaim(&self, req: &ReclaimRequest, freed: u64) -> bool {
+        let pressed = req.order > PAGE_ALLOC_COSTLY_ORDER
+            || req.order > 0 && req.priority < self.first_priority().saturating_sub(2);
+        if !pressed || freed == 0 {
+            return false;
+        }
+        let ready = self.mem.zones.of_node(req.node).iter().any(|&z| {
+            let z = &self.mem.zones[z];
+            z.kind <= req.highest
+                && (z.allows(req.order, Mark::Min, req.highest, AllocFlags::default())
+                    || z.compaction_suitable(req.order, req.highest))
+        });
+        let snapshot = self.policy.snapshot(&self.mem, req.node, MemcgId(0));
+        let len = |name| snapshot.lists.iter().filter(|l| l.0 == name).map(|l| l.1).sum::<u64>();
+        let anon = if self.mem.can_swap(MemcgId(0)) { len("nr_inactive_anon") } else { 0 };
+        !ready && len("nr_inactive_file") + anon > 2 << req.order
     }
 
     fn nodes_from(&self, node: NodeId) -> impl Iterator<Item = NodeId> + use<P> {
@@ -376,7 +512,10 @@ impl<P: ReclaimPolicy> Machine<P> {
             processes,
             free: mem.zones.nr_free(),
             cache: mem.files.nr_cached,
-            kernel: mem.nr_page_tables + mem.nr_slab.len() as u64 + mem.nr_zram.len() as u64,
+            kernel: mem.nr_page_tables
+                + mem.nr_slab.len() as u64
+                + mem.nr_zram.len() as u64
+                + mem.nr_kernel_other,
             swap_free: mem.swap.as_ref().map_or(0, |s| s.nr_free().into()),
             swap_total: mem.swap.as_ref().map_or(0, |s| s.total().into()),
         }

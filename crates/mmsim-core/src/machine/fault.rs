@@ -57,6 +57,7 @@ impl From<Got> for Flow {
             Got::Frame(_) => Flow::Done,
             Got::Blocked => Flow::Blocked,
             Got::Killed => Flow::Killed,
+            Got::Failed => unreachable!("a page of a process is worth any effort"),
         }
     }
 }

@@ -13,7 +13,7 @@ use super::psi::Psi;
 use super::queue::Event;
 use super::thread::Entity;
 use crate::base::event::TraceEvent;
-use crate::base::id::{NodeId, ThreadId};
+use crate::base::id::{NodeId, ThreadId, ZoneId};
 use crate::base::time::SimDuration;
 use crate::base::vmstat::VmEvent;
 use crate::memory::NodeFlags;
@@ -25,6 +25,10 @@ const NAP: SimDuration = SimDuration::from_millis(100);
 /// A run of kswapd (`balance_pgdat`).
 #[derive(Clone, Debug)]
 struct Balance {
+    /// Order that it reclaims for; 0 once it has freed twice as much.
+    order: u8,
+    /// Order that it was woken for.
+    alloc_order: u8,
     priority: u8,
     reclaimed: u64,
     no_cache_trim: bool,
@@ -40,6 +44,8 @@ struct Balance {
 struct PassProgress {
     scanned: u64,
     reclaimed: u64,
+    /// Of these, since the pass began or was repeated.
+    since: u64,
     target: u64,
     stats: PassStats,
 }
@@ -48,8 +54,8 @@ struct PassProgress {
 enum State {
     #[default]
     Asleep,
-    /// Balanced a moment ago; sleeps for good when this timer ends.
-    Napping(u64),
+    /// Balanced for an order a moment ago; sleeps for good when this timer ends.
+    Napping(u64, u8),
     Running(Box<Balance>),
     /// Waits for writes until this timer ends.
     Stalled(u64, Box<Balance>),
@@ -59,6 +65,8 @@ enum State {
 #[derive(Clone, Debug)]
 pub(super) struct Kswapd {
     state: State,
+    /// Largest order asked for since the last run began.
+    order: u8,
     highest: ZoneKind,
     /// Runs in a row that freed nothing; 16 make it hopeless.
     pub failures: u32,
@@ -71,6 +79,7 @@ impl Default for Kswapd {
     fn default() -> Self {
         Kswapd {
             state: State::Asleep,
+            order: 0,
             highest: ZoneKind::Dma,
             failures: 0,
             throttled: Vec::new(),
@@ -87,38 +96,58 @@ impl Kswapd {
 
 impl<P: ReclaimPolicy> Machine<P> {
     /// Wakes the kswapd of every node that needs it (`wake_all_kswapds`).
-    pub(super) fn wake_kswapds(&mut self, highest: ZoneKind) {
+    pub(super) fn wake_kswapds(&mut self, order: u8, highest: ZoneKind) {
         for n in self.kswapds.ids() {
-            let k = &self.kswapds[n];
-            match k.state {
-                State::Running(_) | State::Stalled(..) => {
-                    // Awake: it only learns of the request.
-                    self.kswapds[n].highest = k.highest.max(highest);
-                    continue;
-                }
-                State::Asleep | State::Napping(_) => {}
-            }
-            let boosted = self.mem.zones.of_node(n).iter().any(|&z| self.mem.zones[z].boost > 0);
-            if k.hopeless() || self.mem.zones.balanced(n, highest) && !boosted {
-                continue;
-            }
-            if matches!(k.state, State::Napping(_)) {
-                self.mem.count(VmEvent::KswapdLowWmarkHitQuickly, 1);
-            }
-            self.kswapds[n].highest = k.highest.max(highest);
-            self.mem.emit(|| TraceEvent::MmVmscanKswapdWake { node: n, order: 0 });
-            self.begin_balance(n);
-            self.kswapds[n].cpu = self.enqueue_daemon(Entity::Kswapd(n));
-            let cpu = self.kswapds[n].cpu;
-            self.psi.change(cpu, self.mem.now, Psi::Idle, Psi::MemStallRunning);
+            self.wake_kswapd(n, order, highest);
         }
+    }
+
+    /// Wakes a node's kswapd if there is something to do for it.
+    pub(super) fn wake_kswapd(&mut self, n: NodeId, order: u8, highest: ZoneKind) {
+        let k = &self.kswapds[n];
+        let napping = match k.state {
+            State::Running(_) | State::Stalled(..) => {
+                // Awake: it only learns of the request.
+                let highest = k.highest.max(highest);
+                self.kswapds[n].order = k.order.max(order);
+                self.kswapds[n].highest = highest;
+                return;
+            }
+            State::Napping(_, order) => Some(order),
+            State::Asleep => None,
+        };
+        let boosted = self.mem.zones.of_node(n).iter().any(|&z| {
+            let z = &self.mem.zones[z];
+            z.kind <= highest && z.boost > 0
+        });
+        if k.hopeless() || self.mem.zones.balanced(n, order, highest) && !boosted {
+            return;
+        }
+        if napping.is_some() {
+            self.mem.count(VmEvent::KswapdLowWmarkHitQuickly, 1);
+        }
+        let order = order.max(napping.unwrap_or(0)).max(k.order);
+        self.kswapds[n].highest = k.highest.max(highest);
+        self.kswapds[n].order = order;
+        self.mem.emit(|| TraceEvent::MmVmscanKswapdWake { node: n, order });
+        self.begin_balance(n);
+        self.kswapds[n].cpu = self.enqueue_daemon(Entity::Kswapd(n));
+        let cpu = self.kswapds[n].cpu;
+        self.psi.change(cpu, self.mem.now, Psi::Idle, Psi::MemStallRunning);
     }
 
     fn begin_balance(&mut self, n: NodeId) {
         self.mem.count(VmEvent::PageOutRun, 1);
-        let boosts: Vec<u64> =
-            self.mem.zones.of_node(n).iter().map(|&z| self.mem.zones[z].boost).collect();
+        let order = std::mem::take(&mut self.kswapds[n].order);
+        let highest = self.kswapds[n].highest;
+        let boost = |&z: &ZoneId| {
+            let z = &self.mem.zones[z];
+            if z.kind <= highest { z.boost } else { 0 }
+        };
+        let boosts: Vec<u64> = self.mem.zones.of_node(n).iter().map(boost).collect();
         self.kswapds[n].state = State::Running(Box::new(Balance {
+            order,
+            alloc_order: order,
             priority: self.first_priority(),
             reclaimed: 0,
             no_cache_trim: false,
@@ -135,7 +164,7 @@ impl<P: ReclaimPolicy> Machine<P> {
             unreachable!("{n}: a sleeping kswapd was run")
         };
         if b.pass.is_none() {
-            let balanced = self.mem.zones.balanced(n, self.kswapds[n].highest);
+            let balanced = self.mem.zones.balanced(n, b.order, self.kswapds[n].highest);
             if !balanced && b.boost > 0 {
                 b.boost = 0;
                 b.priority = self.first_priority();
@@ -152,24 +181,22 @@ impl<P: ReclaimPolicy> Machine<P> {
             b.pass = Some(PassProgress { target: target.sum(), ..PassProgress::default() });
         }
         let p = b.pass.as_mut().expect("a pass is under way");
-        let out = self.policy.reclaim(
-            &mut self.mem,
-            &ReclaimRequest {
-                node: n,
-                by: Reclaimer::Kswapd,
-                priority: b.priority,
-                order: 0,
-                highest: self.kswapds[n].highest,
-                target: p.target >> self.config.batch_shift,
-                reclaimed: b.reclaimed,
-                may_writepage: b.boost == 0,
-                may_swap: b.boost == 0,
-                force_deactivate: false,
-                low_reclaim: false,
-                no_cache_trim: b.no_cache_trim,
-                one_step: true,
-            },
-        );
+        let request = ReclaimRequest {
+            node: n,
+            by: Reclaimer::Kswapd,
+            priority: b.priority,
+            order: b.order,
+            highest: self.kswapds[n].highest,
+            target: p.target >> self.config.batch_shift,
+            reclaimed: b.reclaimed,
+            may_writepage: b.boost == 0,
+            may_swap: b.boost == 0,
+            force_deactivate: false,
+            low_reclaim: false,
+            no_cache_trim: b.no_cache_trim,
+            one_step: true,
+        };
+        let out = self.policy.reclaim(&mut self.mem, &request);
         self.queue_io();
         p.scanned += out.scanned;
         p.reclaimed += out.reclaimed;
@@ -179,9 +206,19 @@ impl<P: ReclaimPolicy> Machine<P> {
         if out.reclaimed > 0 {
             self.kswapds[n].failures = 0;
         }
+        p.since += out.reclaimed;
         if out.more {
             self.kswapds[n].state = State::Running(b);
             return true;
+        }
+        let freed = std::mem::take(&mut p.since);
+        if b.order > 0 && self.should_continue_reclaim(&request, freed) {
+            self.kswapds[n].state = State::Running(b);
+            return true;
+        }
+        if b.order > 0 && b.reclaimed >= 2 << b.order {
+            // Fragmentation may keep the zones from ever being balanced for the order.
+            b.order = 0;
         }
         let p = b.pass.take().expect("it was under way");
         let stall = self.note_pass(n, &p.stats);
@@ -231,12 +268,15 @@ impl<P: ReclaimPolicy> Machine<P> {
         self.policy.reclaim_ended(&mut self.mem, n, None);
         self.release_throttled(n);
         let k = &self.kswapds[n];
-        if k.hopeless() || self.mem.zones.balanced(n, k.highest) {
+        // Having given up on the order that it was woken for, it sleeps if it is balanced for
+        // what it did; else it looks at what was asked for since.
+        let order = if b.order < b.alloc_order { b.order } else { k.order };
+        if k.hopeless() || self.mem.zones.balanced(n, order, k.highest) {
             self.mem.node_flags[n] = NodeFlags::default();
             self.timer_generation += 1;
             let g = self.timer_generation;
             self.queue.push(self.mem.now + NAP, Event::Kswapd(n, g));
-            self.kswapds[n].state = State::Napping(g);
+            self.kswapds[n].state = State::Napping(g, order);
             self.psi_kswapd_sleeps(n);
             return false;
         }
@@ -253,9 +293,9 @@ impl<P: ReclaimPolicy> Machine<P> {
     /// The end of a nap or of a stall.
     pub(super) fn kswapd_timer(&mut self, n: NodeId, generation: u64) {
         match std::mem::take(&mut self.kswapds[n].state) {
-            State::Napping(g) if g == generation => {
+            State::Napping(g, order) if g == generation => {
                 let k = &self.kswapds[n];
-                if k.hopeless() || self.mem.zones.balanced(n, k.highest) {
+                if k.hopeless() || self.mem.zones.balanced(n, order, k.highest) {
                     self.mem.emit(|| TraceEvent::MmVmscanKswapdSleep { node: n });
                     self.kswapds[n].highest = ZoneKind::Dma;
                 } else {

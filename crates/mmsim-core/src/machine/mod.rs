@@ -11,6 +11,7 @@
 //! - `fault`: what a touch that is no hit does; `swapin`: where its page is in swap; `io`:
 //!   read, write, readahead;
 //! - `alloc`: the allocation slow path: direct reclaim, limits, out of memory;
+//! - `kernel`: blocks that workloads allocate on behalf of the kernel;
 //! - `kswapd`, `flusher`: the background;
 //! - `order`, `queue`, `thread`, `psi`, `latency`: what these need;
 //! - `snapshot`: what the kernel's text files would show.
@@ -21,6 +22,7 @@ pub mod cost;
 mod fault;
 mod flusher;
 mod io;
+mod kernel;
 mod kswapd;
 mod latency;
 mod ops;
@@ -245,6 +247,8 @@ impl<P: ReclaimPolicy> Machine<P> {
                 waits_since: SimTime::ZERO,
                 fault: None,
                 no_progress: 0,
+                blocks: BTreeMap::new(),
+                kernel_allocs: Vec::new(),
                 dirtied: 0,
                 user: SimDuration::ZERO,
                 system: SimDuration::ZERO,

@@ -79,6 +79,13 @@ impl<P: ReclaimPolicy> Machine<P> {
                 self.mem.drop_caches(&mut self.policy);
                 Flow::Done
             }
+            Op::KernelAlloc { order, migratetype, flags, handle } => {
+                self.kernel_alloc(tid, order, migratetype, flags, handle)
+            }
+            Op::KernelFree { handle } => {
+                self.kernel_free(tid, handle);
+                Flow::Done
+            }
             Op::Exit => {
                 self.kill(space);
                 Flow::Killed

@@ -438,8 +438,13 @@ impl<P: ReclaimPolicy> Machine<P> {
         let Some(&op) = t.ops.get(t.next) else {
             t.ops.clear();
             t.next = 0;
-            let cx = WorkloadCx { now: self.mem.now, free_pages: self.mem.zones.nr_free() };
+            let cx = WorkloadCx {
+                now: self.mem.now,
+                free_pages: self.mem.zones.nr_free(),
+                kernel_allocs: &t.kernel_allocs,
+            };
             t.workload.fill(&cx, &mut t.rng, &mut t.ops);
+            t.kernel_allocs.clear();
             if t.ops.is_empty() {
                 self.finish(tid);
             }

@@ -18,8 +18,12 @@ use crate::base::id::{CpuId, Idx, MemcgId, NodeId, Pfn};
 use crate::base::time::SimTime;
 use crate::base::vmstat::{VmEvent, VmStat};
 use crate::memory::Memory;
+use crate::phys::buddy::NR_ORDERS;
 use crate::phys::frames::{FrameKind, Mapped, flag};
-use crate::phys::zones::{PcpView, Zone};
+use crate::phys::migratetype::{Migratetype, NR_MIGRATETYPES};
+use crate::phys::pcp::PcpView;
+use crate::phys::rules::PageAllocRules;
+use crate::phys::zones::Zone;
 use crate::policy::ReclaimPolicy;
 
 /// Frames by what they are used for, in pages.
@@ -76,7 +80,13 @@ impl PageCounts {
                 self.dirty += u64::from(file && has(flag::DIRTY));
                 self.mlocked += u64::from(has(flag::MLOCKED));
             }
-            FrameKind::Free | FrameKind::Pcp | FrameKind::Kernel | FrameKind::Fresh => {}
+            FrameKind::Free
+            | FrameKind::Buddy
+            | FrameKind::Pcp
+            | FrameKind::Kernel
+            | FrameKind::KernelOther
+            | FrameKind::Tail
+            | FrameKind::Fresh => {}
         }
     }
 
@@ -123,6 +133,10 @@ pub struct ZoneSnapshot {
     pub zspages: u64,
     /// Per-CPU lists.
     pub pcp: Vec<PcpView>,
+    /// Free blocks by migratetype and order; pages in per-CPU lists do not count.
+    pub free_blocks: [[u64; NR_ORDERS]; NR_MIGRATETYPES],
+    /// Pageblocks by migratetype.
+    pub pageblocks: [u64; NR_MIGRATETYPES],
 }
 
 /// A zone without memory.
@@ -140,6 +154,8 @@ impl Default for ZoneSnapshot {
             counts: PageCounts::default(),
             zspages: 0,
             pcp: Vec::new(),
+            free_blocks: [[0; NR_ORDERS]; NR_MIGRATETYPES],
+            pageblocks: [0; NR_MIGRATETYPES],
         }
     }
 }
@@ -160,6 +176,9 @@ impl ZoneSnapshot {
             counts: PageCounts::default(),
             zspages: 0,
             pcp: (0..cpus).map(|cpu| zone.pcp(CpuId(cpu as u16))).collect(),
+            free_blocks: Migratetype::ALL
+                .map(|mt| std::array::from_fn(|order| zone.nr_free_blocks(order as u8, mt))),
+            pageblocks: Migratetype::ALL.map(|mt| zone.pageblocks(mt)),
         }
     }
 }
@@ -204,6 +223,8 @@ pub struct Snapshot {
     pub vmstat: VmStat,
     /// Of each node, whether kswapd has given it up.
     pub unreclaimable: Vec<bool>,
+    /// Pages of a pageblock, as a power of two.
+    pub pageblock_order: u8,
     /// Zones with memory, in address order, nodes one after the other.
     pub zones: Vec<ZoneSnapshot>,
     /// Groups; the root is first.
@@ -225,7 +246,7 @@ fn counted(mem: &Memory, cpus: u32) -> (Vec<ZoneSnapshot>, Vec<PageCounts>) {
     for z in mem.zones.ids() {
         let zone = &mem.zones[z];
         let mut snapshot = ZoneSnapshot::of(zone, cpus);
-        for pfn in (zone.first.0..zone.first.0 + zone.touched()).map(Pfn) {
+        for pfn in zone.touched() {
             let (kind, bits) = (mem.frames.kind(pfn), mem.frames.bits(pfn));
             let mapped = mem.frames.mapped(pfn) != Mapped::No;
             snapshot.counts.count(kind, bits, mapped);
@@ -262,6 +283,7 @@ impl<P: ReclaimPolicy> Machine<P> {
             cpus: self.config.cpus,
             unreclaimable: self.kswapds.iter().map(|k| k.failures >= MAX_RECLAIM_RETRIES).collect(),
             zones,
+            pageblock_order: PageAllocRules::of(self.config.kernel).pageblock_order,
             groups: mem.memcgs.ids().map(group).collect(),
             workingset_nodes: mem.swap.as_ref().map_or(0, |s| s.shadow_nodes),
             dirty_limits: self.dirty_limits(),

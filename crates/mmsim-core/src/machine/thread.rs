@@ -5,8 +5,8 @@ use crate::base::id::{AsId, CpuId, MemcgId, NodeId, PageIdx, Pfn, ThreadId};
 use crate::base::rng::Rng;
 use crate::base::time::{SimDuration, SimTime};
 use crate::virt::space::Place;
-use crate::workload::{Op, Workload};
-use std::collections::VecDeque;
+use crate::workload::{BlockHandle, KernelAllocResult, Op, Workload};
+use std::collections::{BTreeMap, VecDeque};
 
 /// What a thread waits for.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -63,6 +63,10 @@ pub(super) struct Thread {
     pub fault: Option<Fault>,
     /// Reclaims in a row that freed nothing.
     pub no_progress: u32,
+    /// Blocks that it holds on behalf of the kernel: first frame and order.
+    pub blocks: BTreeMap<BlockHandle, (Pfn, u8)>,
+    /// What came of its allocations since the workload was asked last.
+    pub kernel_allocs: Vec<KernelAllocResult>,
     /// Pages dirtied since the last pause.
     pub dirtied: u32,
     pub user: SimDuration,

@@ -3,8 +3,9 @@
 use super::Memory;
 use crate::backing::swap::Cached;
 use crate::base::digest::Digest;
-use crate::base::id::{Idx, MemcgId, PageIdx, Pfn, SwapSlot, ZoneId};
+use crate::base::id::{Idx, MemcgId, PageIdx, Pfn, SwapSlot};
 use crate::phys::frames::{FrameKind, Mapped, flag};
+use crate::phys::migratetype::Migratetype;
 use crate::virt::pages::{Entry, Owner};
 use std::collections::BTreeMap;
 
@@ -27,13 +28,26 @@ impl Memory {
         for z in self.zones.ids() {
             let zone = &self.zones[z];
             let mut in_use = 0;
-            for pfn in zone.first.0..zone.end().0 {
-                let pfn = Pfn(pfn);
+            let mut pcp = 0;
+            // Until where the frames behind a first one are its block's.
+            let mut tails = (0, FrameKind::Free);
+            for pfn in zone.touched() {
                 let kind = self.frames.kind(pfn);
                 let bits = self.frames.bits(pfn);
+                let order = self.frames.order(pfn);
+                if pfn.0 < tails.0 {
+                    assert_eq!(kind, tails.1, "{pfn} within a block: {bits:#x}");
+                }
                 match kind {
-                    FrameKind::Free | FrameKind::Pcp => {
-                        assert_eq!(bits >> 8, 0, "{pfn} is free and has flags {bits:#x}");
+                    FrameKind::Free | FrameKind::Tail => {
+                        assert_eq!(bits >> 4, 0, "{pfn} is nobody's and has flags {bits:#x}");
+                        in_use += u64::from(kind == FrameKind::Tail);
+                        continue;
+                    }
+                    FrameKind::Pcp | FrameKind::Buddy => {
+                        assert_eq!(bits << 3 >> 11, 0, "{pfn} is free: {bits:#x}");
+                        tails = (pfn.0 + (1 << order), FrameKind::Free);
+                        pcp += u64::from(kind == FrameKind::Pcp) << order;
                         continue;
                     }
                     FrameKind::Anon | FrameKind::File => {
@@ -50,20 +64,24 @@ impl Memory {
                             "{pfn} ({kind:?}, {bits:#x}) is on no list, in no batch and not isolated"
                         );
                     }
-                    _ => {}
+                    _ => tails = (pfn.0 + (1 << order), FrameKind::Tail),
                 }
                 in_use += 1;
             }
-            let never = u64::from(zone.managed - zone.touched());
-            let stacked = zone.free - never;
-            // Frames below `touched` were handed out once; those at the bottom are reserved.
-            let reserved = self.reserved_in(z);
+            for (pfn, order) in zone.pcp_blocks() {
+                let bits = (self.frames.kind(pfn), self.frames.order(pfn));
+                assert_eq!(bits, (FrameKind::Pcp, order), "{pfn} is in a per-CPU list");
+            }
+            assert_eq!(pcp, zone.pcp_count(), "{z}: pages in per-CPU lists");
+            zone.buddy().check(&self.frames, &self.lists);
+            assert_eq!(zone.free, zone.buddy().nr_free(), "{z}: free pages");
+            let isolated = zone.buddy().nr_free_of(Migratetype::Isolate);
             assert_eq!(
-                in_use + stacked + never + zone.pcp_count() + reserved,
+                in_use + zone.free + isolated + pcp + zone.reserved(),
                 u64::from(zone.managed),
-                "{z}: frames lost: {in_use} in use, {stacked} free, {never} untouched, \
-                 {} per CPU, {reserved} reserved",
-                zone.pcp_count()
+                "{z}: frames lost: {in_use} in use, {} free, {pcp} per CPU, {} reserved",
+                zone.free,
+                zone.reserved()
             );
         }
         let on_lists: u64 = self.lists.ids().map(|l| self.lists.len(l)).sum();
@@ -79,10 +97,6 @@ impl Memory {
                 assert_eq!(self.lists.list_of(f), l, "{f}");
             }
         }
-    }
-
-    fn reserved_in(&self, z: ZoneId) -> u64 {
-        self.zones[z].reserved()
     }
 
     /// Returns how many PTEs refer to each slot.
@@ -127,6 +141,10 @@ impl Memory {
         }
         for (i, &n) in mapped.iter().enumerate() {
             let f = Pfn(i as u32);
+            if self.frames.kind(f) == FrameKind::Buddy {
+                assert_eq!(n, 0, "{f} is free and mapped");
+                continue;
+            }
             if n > 0 || self.frames.mapped(f) != Mapped::No {
                 assert_eq!(n, self.mapcount(f), "{f}: mapcount against PTEs");
             }
@@ -170,9 +188,8 @@ impl Memory {
         d.words(self.vmstat.iter().map(|c| c.1));
         for z in self.zones.ids() {
             d.words([self.zones[z].free, self.zones[z].pcp_count()]);
-            let first = self.zones[z].first.0;
-            for pfn in first..first + self.zones[z].touched() {
-                d.word(self.frames.bits(Pfn(pfn)).into());
+            for pfn in self.zones[z].touched() {
+                d.word(self.frames.bits(pfn).into());
             }
         }
         for h in self.pages.hot.chunks(8) {

@@ -4,6 +4,7 @@
 //!
 //! `Memory` knows no policy. Where a door has to tell one, the policy is an argument.
 
+mod alloc;
 mod batch;
 mod cgroup;
 mod check;
@@ -16,7 +17,7 @@ mod young;
 pub use batch::Batches;
 pub use cgroup::{Memcg, Memcgs};
 pub use evict::{Evicting, Prepared};
-pub use plain::{Look, ShortWay};
+pub use plain::{Look, ShortWay, Verdicts};
 pub use young::References;
 
 use crate::backing::cache::Files;
@@ -31,8 +32,9 @@ use crate::base::vmstat::{VmEvent, VmStat};
 use crate::machine::config::{Kernel, MachineConfig, VmSysctl, ZoneKind};
 use crate::machine::cost::CostModel;
 use crate::phys::frames::{FolioId, FrameKind, Frames, flag};
+use crate::phys::gfp::AllocRequest;
 use crate::phys::lists::Lists;
-use crate::phys::zones::{Mark, Zones};
+use crate::phys::zones::Zones;
 use crate::virt::pages::Pages;
 use crate::virt::rmap::Rmap;
 use crate::virt::space::Spaces;
@@ -56,6 +58,9 @@ pub struct NodeFlags {
     /// Every dirty page met was congested.
     pub congested: bool,
 }
+
+/// Pages of zram's store: the kernel moves them where it likes, and takes them anywhere.
+const ZRAM: AllocRequest = AllocRequest::USER;
 
 /// The memory of a machine.
 pub struct Memory {
@@ -111,6 +116,8 @@ pub struct Memory {
     pub nr_slab: Vec<Pfn>,
     /// Frames that zram's store takes.
     pub nr_zram: Vec<Pfn>,
+    /// Frames that workloads hold on behalf of the kernel.
+    pub nr_kernel_other: u64,
     /// Pages whose contents zram holds.
     pub zram_stored: u64,
     /// Frames whose owner went while a device works on them, per zone: free when that ends.
@@ -119,6 +126,8 @@ pub struct Memory {
     settled: (u64, u64),
     /// Evictions so far; each that an observer sees has this number.
     pub evictions: u64,
+    /// Where stealing raised the watermarks since kswapd was last told.
+    pub boosted: Option<(NodeId, ZoneKind)>,
     /// The page whose refault the policy is told of, for its event.
     pub refaulting: Option<PageIdx>,
     /// The page that was unmapped last from each slot, kept only for an observer: between
@@ -164,29 +173,19 @@ impl Memory {
             nr_page_tables: 0,
             nr_slab: Vec::new(),
             nr_zram: Vec::new(),
+            nr_kernel_other: 0,
             zram_stored: 0,
             settled: (0, 0),
             evictions: 0,
+            boosted: None,
             refaulting: None,
             page_of_slot: std::collections::BTreeMap::new(),
             eviction_names: std::collections::BTreeMap::new(),
         };
         // Page 0 of the index is never used, so that a word of 0 is free to mean "none".
         mem.pages.reserve(1, crate::virt::pages::Owner::Free, 0);
-        mem.hold_for_kernel(config.os_overhead);
+        mem.populate(config.os_overhead);
         mem
-    }
-
-    fn hold_for_kernel(&mut self, pages: u64) {
-        let total: u64 = self.zones.nr_free();
-        for z in self.zones.ids() {
-            let share = (pages * self.zones[z].free).checked_div(total).unwrap_or(0);
-            for _ in 0..share {
-                if let Some(p) = self.zones[z].alloc_page(0) {
-                    self.frames.reset(p, FrameKind::Kernel);
-                }
-            }
-        }
     }
 
     /// Time passes for whoever acts.
@@ -231,60 +230,6 @@ impl Memory {
         self.zones[self.zones.of(pfn)].node
     }
 
-    // ---- allocation and freeing ----
-
-    /// Tries the zones of a node (then the other nodes) from `highest` down against a
-    /// watermark (`get_page_from_freelist`); no reclaim. `None` for the mark: take what
-    /// there is, as a reclaimer may.
-    #[inline]
-    pub fn try_alloc(
-        &mut self,
-        node: NodeId,
-        highest: ZoneKind,
-        mark: Option<Mark>,
-    ) -> Option<Pfn> {
-        let nodes = self.zones.nr_nodes();
-        for k in 0..nodes {
-            let n = usize::from(node.0) + k;
-            let n = NodeId(if n < nodes { n } else { n - nodes } as u8);
-            for i in (0..self.zones.of_node(n).len()).rev() {
-                let z = self.zones.of_node(n)[i];
-                let zone = &mut self.zones[z];
-                if zone.kind > highest || mark.is_some_and(|m| !zone.watermark_ok(m, highest)) {
-                    continue;
-                }
-                if let Some(pfn) = zone.alloc_page(self.cpu.0.into()) {
-                    let e = match zone.kind {
-                        ZoneKind::Dma => VmEvent::PgAllocDma,
-                        ZoneKind::Dma32 => VmEvent::PgAllocDma32,
-                        ZoneKind::Normal => VmEvent::PgAllocNormal,
-                        ZoneKind::Movable => VmEvent::PgAllocMovable,
-                    };
-                    self.vmstat.add(e, 1);
-                    self.frames.reset(pfn, FrameKind::Fresh);
-                    self.emit(|| TraceEvent::MmPageAlloc { pfn, order: 0, zone: z.0 });
-                    return Some(pfn);
-                }
-            }
-        }
-        None
-    }
-
-    /// Gives a frame back to the allocator. Nothing may refer to it any more.
-    #[inline]
-    pub fn free_frame(&mut self, pfn: Pfn) {
-        debug_assert!(
-            !self.frames.has(pfn, flag::LRU | flag::SWAPCACHE | flag::IN_BATCH | flag::WRITEBACK),
-            "{pfn} freed while in use: {:#x}",
-            self.frames.bits(pfn)
-        );
-        self.frames.reset(pfn, FrameKind::Free);
-        let z = self.zones.of(pfn);
-        self.zones[z].free_page(self.cpu.0.into(), pfn);
-        self.vmstat.add(VmEvent::PgFree, 1);
-        self.emit(|| TraceEvent::MmPageFree { pfn, order: 0 });
-    }
-
     /// Lets the memory that the kernel needs for itself follow its use: nodes of the swap
     /// map and of page caches (64 entries and a seventh of a page each), zram's store.
     /// The kernel takes such pages from its reserves where it must.
@@ -301,7 +246,7 @@ impl Memory {
     fn settle_kernel_at(&mut self, (nodes, stored): (u64, u64)) {
         let slab = nodes.div_ceil(7) as usize;
         while self.nr_slab.len() < slab {
-            match self.try_alloc(NodeId(0), ZoneKind::Normal, None) {
+            match self.try_alloc(NodeId(0), &AllocRequest::KERNEL, None) {
                 Some(p) => {
                     self.frames.reset(p, FrameKind::Slab);
                     self.nr_slab.push(p);
@@ -317,7 +262,7 @@ impl Memory {
         if per_page > 0 {
             let want = (stored * u64::from(per_page)).div_ceil(4096) as usize;
             while self.nr_zram.len() < want {
-                match self.try_alloc(NodeId(0), ZoneKind::Movable, None) {
+                match self.try_alloc(NodeId(0), &ZRAM, None) {
                     Some(p) => {
                         self.frames.reset(p, FrameKind::Kernel);
                         self.nr_zram.push(p);
@@ -378,34 +323,6 @@ impl Memory {
             self.lru_total -= 1;
         }
         self.lists.remove(folio, z);
-    }
-
-    /// Puts isolated folios at the head of a list, one after the other.
-    pub fn lru_add_heads(&mut self, list: ListId, folios: &[FolioId]) {
-        let Memory { frames, lists, zones, lru_pages, lru_total, .. } = self;
-        lists.push_head_batch(list, folios, |folio| {
-            let bits = frames.change(folio, flag::ISOLATED, flag::LRU);
-            let z = zones.of(folio);
-            let evictable = u64::from(bits & flag::UNEVICTABLE == 0);
-            lru_pages[z][usize::from(bits & flag::SWAPBACKED == 0)] += evictable;
-            *lru_total += evictable;
-            z
-        });
-    }
-
-    /// Isolates up to `n` folios at the tail of a list and appends them to `taken`, oldest
-    /// first.
-    pub fn lru_isolate_tail(&mut self, list: ListId, n: u64, taken: &mut Vec<FolioId>) {
-        let Memory { frames, lists, zones, lru_pages, lru_total, .. } = self;
-        lists.pop_tail_batch(list, n, |folio| {
-            let bits = frames.change(folio, flag::LRU, flag::ISOLATED);
-            let z = zones.of(folio);
-            let evictable = u64::from(bits & flag::UNEVICTABLE == 0);
-            lru_pages[z][usize::from(bits & flag::SWAPBACKED == 0)] -= evictable;
-            *lru_total -= evictable;
-            taken.push(folio);
-            z
-        });
     }
 
     /// Takes the folio at the tail of a list.

@@ -2,11 +2,11 @@
 //! process of the root group, with nothing going on (`phys::frames::is_plain`).
 //!
 //! Nearly all folios that a scan of anonymous memory meets are like that, and for them most
-//! questions of the general way (`young`, `evict`) have known answers. So a scan looks at
-//! all folios of its batch first, in loops that touch one column each: their loads do not
-//! wait for one another, nor for a decision about the folio before. What is evicted is
-//! collected and carried out at the end of the batch, and what is counted once for each is
-//! counted once for all.
+//! questions of the general way (`young`, `evict`) have known answers. So a scan asks all
+//! folios of its batch while it takes them off their list, in one loop without decisions:
+//! loads for one folio do not wait for those of another, and the answer becomes flags by a
+//! table of four verdicts. What is evicted is collected and carried out at the end of the
+//! batch, and what is counted once for each is counted once for all.
 //!
 //! The short way gives the state, the counters and the time of the general one. It may do so
 //! because nobody looks between the folios of a batch: there is none with an observer, whose
@@ -16,24 +16,23 @@
 
 use super::Memory;
 use crate::backing::device::Io;
-use crate::base::id::{AsId, MemcgId, PageIdx, SwapSlot};
+use crate::base::id::{AsId, GROUP_PAGES, ListId, MemcgId, PageIdx, Pfn, SwapSlot, ZoneId};
 use crate::base::time::SimDuration;
 use crate::base::vmstat::VmEvent;
-use crate::phys::frames::{FolioId, is_plain};
+use crate::phys::frames::{FolioId, flag, is_plain};
 use crate::policy::Shadow;
-use crate::virt::pages::pte;
+use crate::virt::pages::{Group, Owner, pte};
+use crate::virt::space::Spaces;
 
-/// A folio as a scan found it.
+/// A folio that a scan took off its list.
 #[derive(Clone, Copy, Debug)]
 pub struct Look {
     /// The folio.
     pub folio: FolioId,
-    /// Its flags.
+    /// Its flags; of a plain one those that its verdict gave it.
     pub bits: u32,
     /// Its page if it is plain, else 0, which is no page.
     page: u32,
-    /// It is plain and was accessed since it was asked last.
-    pub young: bool,
 }
 
 impl Look {
@@ -41,6 +40,86 @@ impl Look {
     #[inline(always)]
     pub fn is_plain(&self) -> bool {
         self.page != 0
+    }
+}
+
+/// What becomes of the flags of plain folios that are isolated and asked for their accessed
+/// bit.
+#[derive(Clone, Copy, Debug)]
+pub struct Verdicts {
+    /// Flags that each loses.
+    pub clear: u32,
+    /// Flags that it gets: neither accessed nor `REFERENCED`, `REFERENCED`, accessed, both.
+    pub set: [u32; 4],
+}
+
+/// Flags that some folios of a batch have, and those that all of them have.
+#[derive(Clone, Copy)]
+struct Seen {
+    any: u32,
+    all: u32,
+}
+
+impl Default for Seen {
+    fn default() -> Self {
+        Seen { any: 0, all: u32::MAX }
+    }
+}
+
+impl Seen {
+    #[inline(always)]
+    fn add(&mut self, bits: u32) {
+        self.any |= bits;
+        self.all &= bits;
+    }
+}
+
+/// The columns that isolating folios touches.
+struct Isolating<'a> {
+    flags: &'a mut [u32],
+    rmap: &'a [u32],
+    hot: &'a mut [[u8; GROUP_PAGES as usize]],
+    groups: &'a [Group],
+    verdicts: Option<&'a Verdicts>,
+    seen: Seen,
+}
+
+impl Isolating<'_> {
+    /// Isolates a run of folios of a list, the last first.
+    #[inline(never)] // Nearly all time goes into the loop, which has all registers here.
+    fn isolate(&mut self, run: &[u32], looks: &mut Vec<Look>) {
+        let (flags, hot) = (&mut *self.flags, &mut *self.hot);
+        // Lengths that are known to be equal are checked once.
+        let (rmap, groups) = (&self.rmap[..flags.len()], &self.groups[..hot.len()]);
+        let any_plain = self.verdicts.is_some();
+        let v = *self.verdicts.unwrap_or(&Verdicts { clear: 0, set: [0; 4] });
+        let mut seen = Seen::default();
+        let at = looks.len();
+        looks.resize(at + run.len(), Look { folio: Pfn(0), bits: 0, page: 0 });
+        for (look, &folio) in looks[at..].iter_mut().zip(run.iter().rev()) {
+            let i = folio as usize;
+            let was = flags[i];
+            seen.add(was);
+            let page = if any_plain && is_plain(was) { rmap[i] } else { 0 };
+            let g = (page / GROUP_PAGES) as usize;
+            // Page 0 lies in a group of nobody, which is not plain.
+            if !groups[g].plain {
+                let bits = was & !flag::LRU | flag::ISOLATED;
+                flags[i] = bits;
+                *look = Look { folio: Pfn(folio), bits, page: 0 };
+                continue;
+            }
+            let h = &mut hot[g][(page % GROUP_PAGES) as usize];
+            let young = *h & pte::YOUNG != 0;
+            *h &= !pte::YOUNG;
+            let before = was & flag::REFERENCED != 0;
+            let set = v.set[2 * usize::from(young) + usize::from(before)];
+            let bits = was & !(flag::LRU | v.clear) | flag::ISOLATED | set;
+            flags[i] = bits;
+            *look = Look { folio: Pfn(folio), bits, page };
+        }
+        self.seen.any |= seen.any;
+        self.seen.all &= seen.all;
     }
 }
 
@@ -61,41 +140,102 @@ pub struct ShortWay {
 }
 
 impl ShortWay {
-    /// A plain folio was asked for its accessed bit, and its answer is used now.
+    /// The answers of `n` plain folios were used: asking them took time.
     #[inline(always)]
-    pub fn ask(&mut self) {
-        self.asked += 1;
+    pub fn asked(&mut self, n: u64) {
+        self.asked += n;
     }
 }
 
 impl Memory {
-    /// Looks at isolated folios. Of plain ones the accessed bit is tested and cleared if
-    /// `ask`; that takes time, which whoever uses the answer has to charge.
-    pub fn look(&mut self, folios: &[FolioId], ask: bool, looks: &mut Vec<Look>) {
-        looks.clear();
-        if self.tracer.on() {
-            let bits =
-                |&folio| Look { folio, bits: self.frames.bits(folio), page: 0, young: false };
-            looks.extend(folios.iter().map(bits));
+    /// Isolates up to `n` folios at the tail of a list and appends them to `looks`, oldest
+    /// first. With `verdicts`, the accessed bits of plain ones are tested and cleared, and
+    /// their flags changed; that takes time, which whoever uses an answer has to charge.
+    /// Without, and with an observer, none is taken for plain.
+    pub fn lru_isolate_tail(
+        &mut self,
+        list: ListId,
+        n: u64,
+        verdicts: Option<&Verdicts>,
+        looks: &mut Vec<Look>,
+    ) {
+        let before = looks.len();
+        let (flags, rmap) = self.frames.flags_and_rmap();
+        let (hot, groups) = self.pages.hot_and_groups();
+        let mut isolating = Isolating {
+            flags,
+            rmap,
+            hot: hot.as_chunks_mut().0,
+            groups: groups.raw(),
+            verdicts: verdicts.filter(|_| !self.tracer.on()),
+            seen: Seen::default(),
+        };
+        self.lists.pop_tail_batch(list, n, |run| isolating.isolate(run, looks));
+        let seen = isolating.seen;
+        self.count_listed(list, looks[before..].iter().map(|l| l.folio), seen, false);
+    }
+
+    /// Puts isolated folios at the head of a list, one after the other.
+    pub fn lru_add_heads(&mut self, list: ListId, folios: &[FolioId]) {
+        if folios.is_empty() {
             return;
         }
-        let frames = &self.frames;
-        looks.extend(folios.iter().map(|&folio| {
-            let bits = frames.bits(folio);
-            let page = if is_plain(bits) { frames.rmap[folio] } else { 0 };
-            Look { folio, bits, page, young: false }
-        }));
-        let clear = if ask { pte::YOUNG } else { 0 };
-        let (hot, groups) = self.pages.hot_and_groups();
-        for l in looks {
-            // Page 0 lies in a group of nobody, which is not plain.
-            if groups[PageIdx(l.page).group()].plain {
-                let h = &mut hot[l.page as usize];
-                l.young = *h & pte::YOUNG != 0;
-                *h &= !clear;
-            } else {
-                l.page = 0;
+        let (flags, _) = self.frames.flags_and_rmap();
+        let mut seen = Seen::default();
+        self.lists.push_head_batch(list, folios, |&folio| {
+            let bits = &mut flags[folio.0 as usize];
+            seen.add(*bits);
+            *bits = *bits & !flag::ISOLATED | flag::LRU;
+            folio
+        });
+        self.count_listed(list, folios.iter().copied(), seen, true);
+    }
+
+    /// Accounts for the zones and types of folios that came to a list or left it.
+    fn count_listed(
+        &mut self,
+        list: ListId,
+        folios: impl ExactSizeIterator<Item = FolioId>,
+        seen: Seen,
+        came: bool,
+    ) {
+        let n = folios.len() as u64;
+        if self.lru_pages.len() == 1 && seen.any & flag::UNEVICTABLE == 0 {
+            if seen.all & flag::SWAPBACKED != 0 {
+                return self.count_of_zone(list, ZoneId(0), [n, 0], 0, came);
             }
+            if seen.any & flag::SWAPBACKED == 0 {
+                return self.count_of_zone(list, ZoneId(0), [0, n], 0, came);
+            }
+        }
+        for folio in folios {
+            let bits = self.frames.bits(folio);
+            let unevictable = u64::from(bits & flag::UNEVICTABLE != 0);
+            let anon = u64::from(bits & flag::SWAPBACKED != 0);
+            let of_type = [anon, 1 - anon].map(|n| n * (1 - unevictable));
+            self.count_of_zone(list, self.zones.of(folio), of_type, unevictable, came);
+        }
+    }
+
+    #[inline]
+    fn count_of_zone(
+        &mut self,
+        list: ListId,
+        zone: ZoneId,
+        [anon, file]: [u64; 2],
+        unevictable: u64,
+        came: bool,
+    ) {
+        let all = anon + file + unevictable;
+        let [a, f] = &mut self.lru_pages[zone];
+        if came {
+            (*a, *f) = (*a + anon, *f + file);
+            self.lru_total += anon + file;
+            self.lists.count_zone(list, zone, all, 0);
+        } else {
+            (*a, *f) = (*a - anon, *f - file);
+            self.lru_total -= anon + file;
+            self.lists.count_zone(list, zone, 0, all);
         }
     }
 
@@ -127,50 +267,53 @@ impl Memory {
 
     /// Carries out and accounts for what went the short way since the last time.
     pub fn settle_short(&mut self, short: &mut ShortWay) {
-        let n = short.victims.len() as u64;
-        let mut each = SimDuration::ZERO;
-        if n > 0 {
-            each = self.cost.t_unmap + self.cost.t_swap_submit;
-            let swap = self.swap.as_mut().expect("the folios have slots");
-            each += swap.device.sync_cost(Io::Write, 1);
-            self.zram_stored += n * u64::from(swap.device.config().stored_bytes_per_page > 0);
-            for v in &short.victims {
-                swap.store(v.slot, v.shadow);
-            }
-            self.unmap_short(&short.victims);
-            for v in &short.victims {
-                debug_assert_eq!(self.frames.memcg(v.folio), MemcgId(0));
-                self.free_frame(v.folio);
-            }
-            self.memcgs.charge_swap(MemcgId(0), n);
-            self.memcgs.uncharge(MemcgId(0), n);
-            self.count(VmEvent::NrVmscanWrite, n);
-            self.count(VmEvent::PswpOut, n);
-            self.evictions += n;
-            short.victims.clear();
-        }
-        self.now += SimDuration(self.cost.t_scan_mapping.0 * short.asked + each.0 * n);
+        self.now += SimDuration(self.cost.t_scan_mapping.0 * short.asked);
         short.asked = 0;
+        if short.victims.is_empty() {
+            return;
+        }
+        let swap = self.swap.as_mut().expect("the folios have slots");
+        swap.store(short.victims.iter().map(|v| (v.slot, v.shadow)));
+        let n = short.victims.len() as u64;
+        let write = swap.device.sync_cost(Io::Write, 1);
+        self.zram_stored += n * u64::from(swap.device.config().stored_bytes_per_page > 0);
+        let each = self.cost.t_unmap + self.cost.t_swap_submit + write;
+        self.now += SimDuration(each.0 * n);
+        self.unmap_short(&short.victims);
+        for v in &short.victims {
+            debug_assert_eq!(self.frames.memcg(v.folio), MemcgId(0));
+            self.free_frame(v.folio);
+        }
+        self.memcgs.charge_swap(MemcgId(0), n);
+        self.memcgs.uncharge(MemcgId(0), n);
+        self.count(VmEvent::NrVmscanWrite, n);
+        self.count(VmEvent::PswpOut, n);
+        self.evictions += n;
+        short.victims.clear();
     }
 
     /// Makes swap entries of the PTEs that map the victims.
     fn unmap_short(&mut self, victims: &[Victim]) {
         let mut of = (AsId(0), 0);
+        let pages = &mut self.pages;
         for v in victims {
-            let space = self.space_of(v.page);
+            let Owner::Process(space) = pages.group(v.page.group()).owner else {
+                unreachable!("{} is of no process", v.page)
+            };
             if space != of.0 {
-                self.swapped_out(of);
+                swapped_out(&mut self.spaces, of);
                 of = (space, 0);
             }
             of.1 += 1;
-            self.pages.swap_out(v.page, v.slot, pte::EXCLUSIVE);
+            pages.swap_out(v.page, v.slot, pte::EXCLUSIVE);
         }
-        self.swapped_out(of);
+        swapped_out(&mut self.spaces, of);
     }
+}
 
-    fn swapped_out(&mut self, (space, n): (AsId, u64)) {
-        let s = &mut self.spaces[space];
-        s.rss_anon -= n;
-        s.swapents += n;
-    }
+/// Pages of a process are in swap space now.
+fn swapped_out(spaces: &mut Spaces, (space, n): (AsId, u64)) {
+    let s = &mut spaces[space];
+    s.rss_anon -= n;
+    s.swapents += n;
 }

@@ -4,6 +4,7 @@
 //! a word of flags, and (with several groups) the owner. The position in an LRU list is
 //! the lists' own column. A hit touches none of them.
 
+use super::migratetype::Migratetype;
 use crate::base::id::{IndexVec, MemcgId, Pfn, SwapSlot};
 
 /// A folio: a naturally aligned group of frames handled as one, named by its first frame.
@@ -14,7 +15,7 @@ pub type FolioId = Pfn;
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 #[repr(u8)]
 pub enum FrameKind {
-    /// With the allocator: on a free list or never touched.
+    /// With the allocator: never touched, or in a free block behind its first frame.
     Free = 0,
     /// In a per-CPU list.
     Pcp = 1,
@@ -30,10 +31,16 @@ pub enum FrameKind {
     Kernel = 6,
     /// Allocated, not yet anything.
     Fresh = 7,
+    /// First frame of a free block; order and type say of which list.
+    Buddy = 8,
+    /// Allocated by a workload on behalf of the kernel.
+    KernelOther = 9,
+    /// Behind the first frame of an allocated block.
+    Tail = 10,
 }
 
 impl FrameKind {
-    const ALL: [FrameKind; 8] = [
+    const ALL: [FrameKind; 16] = [
         FrameKind::Free,
         FrameKind::Pcp,
         FrameKind::Anon,
@@ -42,6 +49,15 @@ impl FrameKind {
         FrameKind::Slab,
         FrameKind::Kernel,
         FrameKind::Fresh,
+        FrameKind::Buddy,
+        FrameKind::KernelOther,
+        // Kinds 11 to 15 do not exist.
+        FrameKind::Tail,
+        FrameKind::Tail,
+        FrameKind::Tail,
+        FrameKind::Tail,
+        FrameKind::Tail,
+        FrameKind::Tail,
     ];
 }
 
@@ -92,16 +108,19 @@ pub mod flag {
 
 const KIND_MASK: u32 = 0xf;
 const ORDER_SHIFT: u32 = 4;
+/// Where a free block and a block of the kernel have their migratetype. Folios have flags of
+/// the policy there.
+const TYPE_SHIFT: u32 = 29;
 const MAP_SHIFT: u32 = 8;
 const MAP_MASK: u32 = 3 << MAP_SHIFT;
 
 /// The bits of a folio of one anonymous page that is mapped once and nothing else: neither in
-/// the swap cache nor under write, locked, pinned by a batch or marked by a monitor. What it
-/// remembers of accesses, and whether it is dirty, does not matter.
+/// the swap cache nor under write, locked, pinned by a batch or marked by a monitor. Its list,
+/// what it remembers of accesses, and whether it is dirty, does not matter.
 const PLAIN: u32 = FrameKind::Anon as u32 | 1 << MAP_SHIFT | flag::SWAPBACKED;
 const PLAIN_MASK: u32 = ((1 << 10) - 1)
-    | flag::LRU
     | flag::WRITEBACK
+    | flag::RECLAIM
     | flag::SWAPBACKED
     | flag::SWAPCACHE
     | flag::MLOCKED
@@ -112,7 +131,7 @@ const PLAIN_MASK: u32 = ((1 << 10) - 1)
     | flag::IN_BATCH
     | flag::ORPHAN;
 
-/// Whether the bits of an isolated folio are those of the common one: a single anonymous page,
+/// Whether the bits of a folio are those of the common one: a single anonymous page,
 /// mapped once, that nothing is going on with.
 #[inline(always)]
 pub const fn is_plain(bits: u32) -> bool {
@@ -186,6 +205,13 @@ impl Frames {
     pub fn store(&mut self, f: FolioId, bits: u32) {
         self.flags[f] = bits;
     }
+    /// The columns of flags and of the reverse map, for loops over many folios.
+    #[inline]
+    pub fn flags_and_rmap(&mut self) -> (&mut [u32], &[u32]) {
+        let flags = self.flags.raw_mut();
+        let n = flags.len();
+        (flags, &self.rmap.raw()[..n])
+    }
     /// Clears some flags, sets others, and returns all bits as they are then.
     #[inline(always)]
     pub fn change(&mut self, f: FolioId, clear: u32, set: u32) -> u32 {
@@ -203,12 +229,34 @@ impl Frames {
     /// What the frame is used for.
     #[inline(always)]
     pub fn kind(&self, f: Pfn) -> FrameKind {
-        FrameKind::ALL[(self.flags[f] & 7) as usize]
+        FrameKind::ALL[(self.flags[f] & KIND_MASK) as usize]
     }
     /// Gives the frame a new use: all flags are cleared.
     #[inline]
     pub fn reset(&mut self, f: Pfn, kind: FrameKind) {
         self.flags[f] = kind as u32;
+    }
+    /// Makes a frame the first of a block with an order and a migratetype.
+    #[inline]
+    pub fn reset_block(&mut self, f: Pfn, kind: FrameKind, order: u8, mt: Migratetype) {
+        self.flags[f] = kind as u32 | u32::from(order) << ORDER_SHIFT | (mt as u32) << TYPE_SHIFT;
+    }
+    /// The migratetype that [`Frames::reset_block`] recorded.
+    #[inline]
+    pub fn block_migratetype(&self, f: Pfn) -> Migratetype {
+        Migratetype::from_bits(self.flags[f] >> TYPE_SHIFT)
+    }
+    /// The type of the list if the frame is the first of a free block of just this order.
+    #[inline(always)]
+    pub fn free_block_of(&self, f: Pfn, order: u8) -> Option<Migratetype> {
+        let bits = self.flags[f];
+        let want = FrameKind::Buddy as u32 | u32::from(order) << ORDER_SHIFT;
+        (bits & 0xff == want).then(|| Migratetype::from_bits(bits >> TYPE_SHIFT))
+    }
+    /// Order and type of the free block whose first frame this is.
+    #[inline]
+    pub fn free_head(&self, f: Pfn) -> Option<(u8, Migratetype)> {
+        (self.kind(f) == FrameKind::Buddy).then(|| (self.order(f), self.block_migratetype(f)))
     }
     /// Changes the use and keeps the flags.
     #[inline]

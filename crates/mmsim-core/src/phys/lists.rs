@@ -61,8 +61,19 @@ impl Lists {
             entries: Vec::new(),
             free: Vec::new(),
             lists: IndexVec::new(),
-            pos: IndexVec::filled(nr_frames, NONE),
+            pos: IndexVec::filled(nr_frames, 0),
         }
+    }
+
+    /// The word of a frame in the column of positions. Frames that are on no list may keep
+    /// something else there: the allocator its links.
+    #[inline(always)]
+    pub(super) fn word(&self, f: Pfn) -> u32 {
+        self.pos[f]
+    }
+    #[inline(always)]
+    pub(super) fn set_word(&mut self, f: Pfn, word: u32) {
+        self.pos[f] = word;
     }
 
     /// A new, empty list.
@@ -131,14 +142,15 @@ impl Lists {
         self.place(chunk, slot, folio);
     }
 
-    /// Puts folios at the head, one after the other: as many calls of [`Lists::push_head`].
-    /// `zone_of` is asked once for each, in no particular order.
+    /// Puts folios at the head, one after the other: as many calls of [`Lists::push_head`],
+    /// but for their zones, which [`Lists::count_zone`] is to be told. `visit` names each
+    /// once, in no particular order.
     #[inline]
-    pub fn push_head_batch(
+    pub fn push_head_batch<T>(
         &mut self,
         list: ListId,
-        folios: &[Pfn],
-        mut zone_of: impl FnMut(Pfn) -> ZoneId,
+        folios: &[T],
+        mut visit: impl FnMut(&T) -> Pfn,
     ) {
         let mut rest = folios;
         while !rest.is_empty() {
@@ -155,13 +167,20 @@ impl Lists {
             let slots = &mut self.entries[chunk as usize][first..first + now.len()];
             let (pos, mut at) = (self.pos.raw_mut(), chunk << 6 | first as u32);
             // The last one lies nearest to the head.
-            for (slot, &folio) in slots.iter_mut().zip(now.iter().rev()) {
+            for (slot, of) in slots.iter_mut().zip(now.iter().rev()) {
+                let folio = visit(of);
                 *slot = folio.0;
                 pos[folio.0 as usize] = at;
                 at += 1;
-                l.len_zone[usize::from(zone_of(folio).0) & (MAX_ZONES - 1)] += 1;
             }
         }
+    }
+
+    /// Folios that a batch brought to a list, or took off it, by their zone.
+    #[inline]
+    pub fn count_zone(&mut self, list: ListId, zone: ZoneId, came: u64, left: u64) {
+        let n = &mut self.lists[list].len_zone[usize::from(zone.0) & (MAX_ZONES - 1)];
+        *n = *n + came - left;
     }
 
     /// A new chunk at the head, all of it free.
@@ -234,10 +253,11 @@ impl Lists {
         Some(folio)
     }
 
-    /// Takes up to `n` folios off the tail and hands each to `visit`, the one at the tail
-    /// first: as many calls of [`Lists::pop_tail`]. `visit` says of which zone it is.
+    /// Takes up to `n` folios off the tail: as many calls of [`Lists::pop_tail`], but for
+    /// their zones, which [`Lists::count_zone`] is to be told. They are handed to `visit` in
+    /// runs of frame numbers, to be read backwards: the tail comes first.
     #[inline]
-    pub fn pop_tail_batch(&mut self, list: ListId, n: u64, mut visit: impl FnMut(Pfn) -> ZoneId) {
+    pub fn pop_tail_batch(&mut self, list: ListId, n: u64, mut visit: impl FnMut(&[u32])) {
         let mut left = n.min(self.lists[list].len);
         while left > 0 {
             let l = &mut self.lists[list];
@@ -248,24 +268,20 @@ impl Lists {
             let empty = chunk.live == 0;
             l.len -= take;
             left -= take;
-            let entries = &mut self.entries[c];
-            let mut slot = usize::from(l.tail_slot) & (CHUNK - 1);
-            let mut more = take;
-            loop {
-                let folio = std::mem::replace(&mut entries[slot], NONE);
-                if folio != NONE {
-                    let zone = visit(Pfn(folio));
-                    l.len_zone[usize::from(zone.0) & (MAX_ZONES - 1)] -= 1;
-                    more -= 1;
-                    if more == 0 {
-                        break;
-                    }
+            let entries = &mut self.entries[c][..=usize::from(l.tail_slot) & (CHUNK - 1)];
+            let first = match entries.len().checked_sub(take as usize) {
+                // Few chunks have tombstones.
+                Some(first) if !entries[first..].contains(&NONE) => {
+                    visit(&entries[first..]);
+                    first
                 }
-                slot = (slot - 1) & (CHUNK - 1);
-            }
-            l.tail_slot = slot as u8;
+                _ => visit_sparse(entries, take, &mut visit),
+            };
+            entries[first..].fill(NONE);
             if empty {
                 self.drop_chunk(list, c as u32);
+            } else {
+                l.tail_slot = first as u8 - 1;
             }
         }
         self.pack_if_sparse(list);
@@ -377,6 +393,25 @@ impl Lists {
     }
 }
 
+/// Hands the last `take` folios among tombstones to `visit`. Returns where the first of them
+/// is.
+#[cold]
+#[inline(never)]
+fn visit_sparse(entries: &[u32], take: u64, visit: &mut impl FnMut(&[u32])) -> usize {
+    let mut run = [NONE; CHUNK];
+    let first = CHUNK - take as usize;
+    let mut at = entries.len();
+    for to in run[first..].iter_mut().rev() {
+        at -= 1;
+        while entries[at] == NONE {
+            at -= 1;
+        }
+        *to = entries[at];
+    }
+    visit(&run[first..]);
+    at
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -441,10 +476,10 @@ mod tests {
                     }
                     Step::PopTailBatch(l, n) => {
                         let mut got = Vec::new();
-                        lists.pop_tail_batch(ids[l as usize], n, |f| {
-                            got.push(f);
-                            Z
+                        lists.pop_tail_batch(ids[l as usize], n, |run| {
+                            got.extend(run.iter().rev().map(|&f| Pfn(f)));
                         });
+                        lists.count_zone(ids[l as usize], Z, 0, got.len() as u64);
                         let want = std::iter::from_fn(|| model[l as usize].pop_back());
                         let want: Vec<Pfn> = want.take(n as usize).map(Pfn).collect();
                         prop_assert_eq!(got, want);
@@ -454,7 +489,8 @@ mod tests {
                             f < 600 && !model.iter().any(|m| m.contains(&f))
                         });
                         let folios: Vec<Pfn> = free.map(Pfn).collect();
-                        lists.push_head_batch(ids[l as usize], &folios, |_| Z);
+                        lists.push_head_batch(ids[l as usize], &folios, |&f| f);
+                        lists.count_zone(ids[l as usize], Z, folios.len() as u64, 0);
                         for f in folios {
                             model[l as usize].push_front(f.0);
                         }
@@ -462,6 +498,7 @@ mod tests {
                 }
                 for (i, m) in model.iter().enumerate() {
                     prop_assert_eq!(lists.len(ids[i]), m.len() as u64);
+                    prop_assert_eq!(lists.len_in(ids[i], Z), m.len() as u64);
                     prop_assert_eq!(lists.tail(ids[i]).map(|p| p.0), m.back().copied());
                 }
             }

@@ -1,6 +1,15 @@
-//! Physical memory: frames and their columns, folio lists, zones with their allocator
-//! and watermarks.
+//! Physical memory: frames and their columns, folio lists, the allocator (blocks, fallback
+//! between types, per-CPU lists) and the zones that it serves.
 
+pub mod buddy;
+mod fallback;
+pub mod fragmentation;
 pub mod frames;
+pub mod gfp;
 pub mod lists;
+pub mod migratetype;
+pub mod pcp;
+pub mod rules;
 pub mod zones;
+
+pub use fallback::Mode;

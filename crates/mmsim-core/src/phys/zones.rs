@@ -1,17 +1,22 @@
-//! Zones: watermarks, the page allocator's front, per-CPU lists.
+//! Zones: watermarks, reserves, and the front of the page allocator.
 //!
-//! A zone hands out blocks of an order and a migratetype. So far only blocks of order 0
-//! are asked for, and free frames are a stack; the interface is the buddy allocator's, and
-//! event counts do not depend on which frame is handed out.
-//!
-//! Free memory that was never touched is an address range, not a list: a large machine
-//! costs what is in use.
+//! A zone holds a range of frames: its free blocks ([`Buddy`]), a stock of free pages for
+//! each CPU ([`Pcp`]), and the thresholds that free memory is held against.
 //!
 //! Sources: Linux 6.12 mm/page_alloc.c (`__setup_per_zone_wmarks`,
 //! `calculate_min_free_kbytes`, `setup_per_zone_lowmem_reserve`, `__zone_watermark_ok`,
-//! `zone_batchsize`, `zone_highsize`, `nr_pcp_alloc`, `nr_pcp_free`). Left out: drift of
-//! per-CPU counters (free pages are exact).
+//! `zone_watermark_fast`, `boost_watermark`, `rmqueue`, `zone_batchsize`,
+//! `zone_highsize`). Left out: drift of per-CPU counters (free pages are exact).
 
+use super::buddy::{Buddy, Columns, Extfrag, NR_ORDERS};
+use super::fallback::Mode;
+use super::fragmentation::FreeBlocks;
+use super::frames::{FrameKind, Frames, flag};
+use super::gfp::{AllocFlags, PAGE_ALLOC_COSTLY_ORDER};
+use super::migratetype::Migratetype;
+pub use super::pcp::PcpView;
+use super::pcp::{Pcp, PcpSizes, pcp_index};
+use super::rules::{PageAllocRules, WmarkForm};
 use crate::base::id::{CpuId, IndexVec, NodeId, Pfn, ZoneId};
 use crate::machine::config::{Kernel, MachineConfig, VmSysctl, ZoneConfig, ZoneKind};
 
@@ -26,23 +31,15 @@ pub enum Mark {
     High,
 }
 
-/// A per-CPU list of free pages of one zone.
-#[derive(Clone, Debug, Default)]
-struct Pcp {
-    pages: Vec<u32>,
-    alloc_factor: u32,
-    free_count: u32,
-}
-
-/// A per-CPU list as `/proc/zoneinfo` shows it, in pages.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
-pub struct PcpView {
-    /// Pages in it.
-    pub count: u32,
-    /// Above so many, pages go back to the zone; 0: there is no list.
-    pub high: u32,
-    /// Pages of one refill.
-    pub batch: u32,
+/// What a run of frames is, for those who walk physical memory.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum RunClass {
+    /// One free block, or memory that was never touched.
+    Free,
+    /// A folio on an LRU list.
+    Lru,
+    /// Anything else.
+    Other,
 }
 
 /// One zone.
@@ -64,14 +61,19 @@ pub struct Zone {
     pub lowmem_reserve: [u64; 4],
     /// `NR_FREE_PAGES`; pages in per-CPU lists do not count.
     pub free: u64,
-    /// Frames from here to the end were never handed out.
-    untouched: u32,
+    /// Of these, pages kept for requests that cannot sleep.
+    free_highatomic: u64,
+    /// Largest boost; 0: never boosted.
+    most_boost: u64,
+    /// Boosted since kswapd was last told (`ZONE_BOOSTED_WATERMARK`).
+    boosted: bool,
     reserved: u32,
-    stack: Vec<u32>,
+    pcp_at_start: u32,
+    buddy: Buddy,
     pcp: Vec<Pcp>,
-    pcp_high: u32,
-    pcp_batch: u32,
-    pcp_scales: bool,
+    sizes: PcpSizes,
+    /// Empty; kept for the pages of a refill on their way.
+    refill: Vec<u32>,
 }
 
 impl Zone {
@@ -79,150 +81,411 @@ impl Zone {
         self.watermark[m as usize] + self.boost
     }
 
+    // ---- watermarks ----
+
     /// Whether a request of order 0 for zones up to `highest` leaves more than the mark.
     #[inline]
     pub fn watermark_ok(&self, mark: Mark, highest: ZoneKind) -> bool {
-        self.free > self.mark(mark) + self.lowmem_reserve[highest as usize]
+        let reserve = self.lowmem_reserve[highest as usize] + self.free_highatomic;
+        self.free > self.mark(mark) + reserve
     }
 
-    /// Last frame plus one.
+    /// Whether a request of any order may be served (`zone_watermark_fast`).
+    pub fn allows(&self, order: u8, mark: Mark, highest: ZoneKind, flags: AllocFlags) -> bool {
+        if order == 0 && self.watermark_ok(mark, highest) {
+            return true;
+        }
+        if self.leaves(order, self.mark(mark), highest, flags, self.free) {
+            return true;
+        }
+        // The boost is no obstacle to those who may use reserves.
+        let unboosted = order == 0 && flags.min_reserve && self.boost > 0 && mark == Mark::Min;
+        unboosted && self.leaves(order, self.watermark[0], highest, flags, self.free)
+    }
+
+    /// Whether a zone with `free` free pages would leave `mark` of them, and has a block that
+    /// is large enough (`__zone_watermark_ok`).
+    pub fn leaves(
+        &self,
+        order: u8,
+        mark: u64,
+        highest: ZoneKind,
+        flags: AllocFlags,
+        free: u64,
+    ) -> bool {
+        let kept = if flags.reserves() { 0 } else { self.free_highatomic };
+        let mut left = free as i64 - ((1 << order) - 1) - kept as i64;
+        let mut min = mark as i64;
+        if flags.min_reserve {
+            min -= min / 2;
+            if flags.non_block {
+                min -= min / 4;
+            }
+        }
+        let reserve = self.lowmem_reserve[highest as usize] as i64;
+        if left <= min + reserve {
+            return false;
+        }
+        match self.buddy.rules().wmark_form {
+            _ if order == 0 => true,
+            WmarkForm::PerOrder => (0..order).all(|k| {
+                left -= (self.buddy.nr_free_blocks_of_order(k) << k) as i64;
+                min >>= 1;
+                left > min
+            }),
+            WmarkForm::OneBlock => {
+                let has = |mt| self.buddy.has_block(order, mt);
+                Migratetype::REQUESTS.into_iter().any(has)
+                    || flags.highatomic && has(Migratetype::HighAtomic)
+            }
+        }
+    }
+
+    /// Whether compaction could start for a request (`compaction_suitable`): enough free
+    /// pages to move others to, and fragmentation rather than lack of memory in the way.
+    pub fn compaction_suitable(&self, order: u8, highest: ZoneKind) -> bool {
+        let costly = order > PAGE_ALLOC_COSTLY_ORDER;
+        let mark = self.mark(if costly { Mark::Low } else { Mark::Min }) + (2 << order);
+        if !self.leaves(0, mark, highest, AllocFlags::default(), self.free) {
+            return false;
+        }
+        let index = self.fragmentation_index(order);
+        !costly || !(0..=EXTFRAG_THRESHOLD).contains(&index)
+    }
+
+    /// How much of a failure of `order` is due to fragmentation, in thousandths; see
+    /// [`FreeBlocks::fragmentation_index`].
+    pub fn fragmentation_index(&self, order: u8) -> i64 {
+        FreeBlocks { nr: &self.free_blocks() }.fragmentation_index(order)
+    }
+
+    /// Free blocks per order, of all types that are in use.
+    pub fn free_blocks(&self) -> [u64; NR_ORDERS] {
+        std::array::from_fn(|k| self.buddy.nr_free_blocks_of_order(k as u8))
+    }
+
+    // ---- taking and giving ----
+
+    /// The end of memory: last frame plus one.
     pub fn end(&self) -> Pfn {
         Pfn(self.first.0 + self.managed)
     }
 
-    /// Takes one frame off the free lists.
-    fn take_block(&mut self) -> Option<Pfn> {
-        let pfn = match self.stack.pop() {
-            Some(p) => p,
-            None if self.untouched < self.managed => {
-                self.untouched += 1;
-                self.first.0 + self.untouched - 1
-            }
-            None => return None,
-        };
-        self.free -= 1;
-        Some(Pfn(pfn))
-    }
-
-    fn put_block(&mut self, pfn: Pfn) {
-        self.stack.push(pfn.0);
-        self.free += 1;
-    }
-
-    /// How many pages a refill of a per-CPU list takes. 6.12 doubles the batch with each
-    /// refill in a row, as far as the list's high mark leaves room; older kernels take
-    /// one batch.
-    fn nr_pcp_alloc(&mut self, cpu: usize) -> u32 {
-        let base = self.pcp_batch;
-        let p = &mut self.pcp[cpu];
-        if !self.pcp_scales || self.pcp_high < base {
-            return base.max(1);
+    /// Puts the zone's free memory on its lists, once, before the first allocation.
+    pub fn populate(&mut self, c: &mut Columns<'_>) {
+        let listed = self.first.0 + self.reserved..self.first.0 + self.reserved + self.pcp_at_start;
+        for p in listed.clone().rev() {
+            c.frames.reset(Pfn(p), FrameKind::Pcp);
+            self.pcp[0].append(pcp_index(0, Migratetype::Movable), 0, p);
         }
-        let room = self.pcp_high.saturating_sub(p.pages.len() as u32 + base).max(base);
-        let batch = base << p.alloc_factor;
-        if p.alloc_factor < 5 && batch <= room {
-            p.alloc_factor += 1;
-        }
-        batch.min(room)
+        self.buddy.populate(c, Pfn(listed.end));
+        self.settle();
     }
 
-    /// Takes one page, through the per-CPU list. `None`: no free page at all.
+    /// Takes note of what the lists did: free pages, boosts.
+    fn settle(&mut self) {
+        self.free = self.buddy.nr_free();
+        self.free_highatomic = self.buddy.nr_free_of(Migratetype::HighAtomic);
+        let attempts = std::mem::take(&mut self.buddy.boosts);
+        if attempts > 0 && self.most_boost > 0 {
+            let step = u64::from(attempts) << self.buddy.rules().pageblock_order;
+            self.boost = (self.boost + step).min(self.most_boost);
+            self.boosted = true;
+        }
+    }
+
+    /// The page at the head of a CPU's list, if it has one.
+    #[inline(always)]
+    pub fn take_from_pcp(&mut self, cpu: CpuId, mt: Migratetype) -> Option<Pfn> {
+        self.pcp[usize::from(cpu.0)].take(pcp_index(0, mt), 0).map(Pfn)
+    }
+
+    /// Takes a block through the CPU's lists if they hold such, else from the buddy
+    /// (`rmqueue`). The frames are nobody's then.
+    pub fn take(
+        &mut self,
+        c: &mut Columns<'_>,
+        cpu: CpuId,
+        order: u8,
+        mt: Migratetype,
+        flags: AllocFlags,
+    ) -> Option<Pfn> {
+        let mut found = None;
+        if self.pcp_allowed(order) {
+            let index = pcp_index(order, mt);
+            found = self.pcp[usize::from(cpu.0)].take(index, order).map(Pfn).or_else(|| {
+                self.refill_pcp(c, cpu, order, mt, flags);
+                self.pcp[usize::from(cpu.0)].take(index, order).map(Pfn)
+            });
+        }
+        found = found.or_else(|| self.take_from_buddy(c, order, mt, flags));
+        self.settle();
+        found
+    }
+
+    fn take_from_buddy(
+        &mut self,
+        c: &mut Columns<'_>,
+        order: u8,
+        mt: Migratetype,
+        flags: AllocFlags,
+    ) -> Option<Pfn> {
+        let b = &mut self.buddy;
+        if flags.highatomic
+            && let Some(p) = b.take_smallest(c, order, Migratetype::HighAtomic)
+        {
+            return Some(p);
+        }
+        b.alloc(c, order, mt, flags.nofragment, &mut Mode::Normal).or_else(|| {
+            // Failing now is worse than failing one of higher order later.
+            let last = flags.non_block.then_some(Migratetype::HighAtomic)?;
+            b.take_smallest(c, order, last)
+        })
+    }
+
+    /// Whether blocks of an order go through the per-CPU lists (`pcp_allowed_order`).
     #[inline]
-    pub fn alloc_page(&mut self, cpu: usize) -> Option<Pfn> {
-        if self.pcp_high == 0 {
-            return self.take_block();
-        }
-        match self.pcp[cpu].pages.pop() {
-            Some(p) => Some(Pfn(p)),
-            None => self.refill_pcp(cpu),
-        }
+    fn pcp_allowed(&self, order: u8) -> bool {
+        let rules = self.buddy.rules();
+        let small = order <= PAGE_ALLOC_COSTLY_ORDER || order == rules.pageblock_order;
+        self.sizes.high > 0 && (order == 0 || rules.pcp_orders && small)
     }
 
-    /// Refills an empty per-CPU list and takes one page of it.
-    #[inline(never)]
-    fn refill_pcp(&mut self, cpu: usize) -> Option<Pfn> {
-        let n = self.nr_pcp_alloc(cpu);
-        let mut got: Vec<u32> = std::mem::take(&mut self.pcp[cpu].pages);
+    fn refill_pcp(
+        &mut self,
+        c: &mut Columns<'_>,
+        cpu: CpuId,
+        order: u8,
+        mt: Migratetype,
+        flags: AllocFlags,
+    ) {
+        let pcp = &mut self.pcp[usize::from(cpu.0)];
+        let n = pcp.nr_alloc(self.sizes, order);
+        let index = pcp_index(order, mt);
+        let mut give = |c: &mut Columns<'_>, p: u32| {
+            c.frames.reset_block(Pfn(p), FrameKind::Pcp, order, mt);
+            pcp.append(index, order, p);
+        };
+        if order == 0 {
+            let mut got = std::mem::take(&mut self.refill);
+            self.buddy.alloc_pages(c, n, mt, flags.nofragment, &mut got);
+            got.drain(..).for_each(|p| give(c, p));
+            self.refill = got;
+            return;
+        }
+        let mut mode = Mode::Normal;
         for _ in 0..n {
-            match self.take_block() {
-                Some(p) => got.push(p.0),
+            match self.buddy.alloc(c, order, mt, flags.nofragment, &mut mode) {
+                Some(p) => give(c, p.0),
                 None => break,
             }
         }
-        // The head of the list is handed out first: the block taken first.
-        got.reverse();
-        let first = got.pop();
-        self.pcp[cpu].pages = got;
-        first.map(Pfn)
     }
 
-    /// Gives one page back, through the per-CPU list.
+    /// Takes pages for the kernel's own use, before anything else runs.
+    pub fn take_for_kernel(&mut self, c: &mut Columns<'_>, n: u32) -> Vec<u32> {
+        let mut got = Vec::new();
+        self.buddy.alloc_pages(c, n, Migratetype::Unmovable, false, &mut got);
+        self.buddy.boosts = 0;
+        self.buddy.extfrag.clear();
+        self.settle();
+        got
+    }
+
+    /// Gives one page to the CPU's list. Pages that have to go back to the buddy for that:
+    /// call [`Zone::drain`] with them.
     #[inline]
-    pub fn free_page(&mut self, cpu: usize, pfn: Pfn) {
-        if self.pcp_high == 0 {
-            return self.put_block(pfn);
+    pub fn put_to_pcp(&mut self, cpu: CpuId, pfn: Pfn) -> Put {
+        let mt = self.buddy.block_type(pfn);
+        if self.sizes.high == 0 || mt == Migratetype::Isolate {
+            return Put::Refused;
         }
-        let high = self.pcp_high;
-        let batch = self.pcp_batch;
-        let p = &mut self.pcp[cpu];
-        p.alloc_factor >>= 1;
-        p.free_count = (p.free_count + 1).min(batch << 5);
-        p.pages.push(pfn.0);
-        if p.pages.len() as u32 >= high {
-            self.shrink_pcp(cpu);
+        let index = pcp_index(0, mt);
+        match self.pcp[usize::from(cpu.0)].put(index, 0, pfn.0, self.sizes) {
+            0 => Put::Done,
+            n => Put::Full(n, index),
         }
     }
 
-    /// Gives the older pages of a full per-CPU list back.
+    /// Gives pages of a full per-CPU list back to the buddy.
     #[inline(never)]
-    fn shrink_pcp(&mut self, cpu: usize) {
-        let (high, batch) = (self.pcp_high, self.pcp_batch);
-        let p = &mut self.pcp[cpu];
-        let most = high.saturating_sub(batch).max(batch);
-        let n = if self.pcp_scales { p.free_count.clamp(batch, most) } else { batch };
-        let n = (n as usize).min(p.pages.len());
-        for b in p.pages.drain(..n) {
-            self.stack.push(b);
+    pub fn drain(&mut self, c: &mut Columns<'_>, cpu: CpuId, n: u32, index: usize) {
+        let block = self.buddy.rules().pageblock_order;
+        let buddy = &mut self.buddy;
+        self.pcp[usize::from(cpu.0)].drain(n, index, block, |p, k| buddy.free(c, Pfn(p), k));
+        self.settle();
+    }
+
+    /// Gives a block back, through the CPU's lists if they hold such.
+    #[inline(never)]
+    pub fn put(&mut self, c: &mut Columns<'_>, cpu: CpuId, pfn: Pfn, order: u8) {
+        let mt = self.buddy.block_type(pfn);
+        if self.pcp_allowed(order) && mt != Migratetype::Isolate {
+            for p in pfn.0..pfn.0 + (1 << order) {
+                c.frames.reset(Pfn(p), FrameKind::Free);
+            }
+            c.frames.reset_block(pfn, FrameKind::Pcp, order, mt);
+            let index = pcp_index(order, mt);
+            let n = self.pcp[usize::from(cpu.0)].put(index, order, pfn.0, self.sizes);
+            if n > 0 {
+                self.drain(c, cpu, n, index);
+            }
+            return;
         }
-        self.free += n as u64;
+        self.buddy.free(c, pfn, order);
+        self.settle();
     }
 
     /// Gives the pages of all per-CPU lists back.
-    pub fn drain_pcp(&mut self) {
+    pub fn drain_pcp(&mut self, c: &mut Columns<'_>) {
         for cpu in 0..self.pcp.len() {
-            for p in std::mem::take(&mut self.pcp[cpu].pages) {
-                self.put_block(Pfn(p));
-            }
+            self.drain(c, CpuId(cpu as u16), u32::MAX, 0);
         }
     }
 
-    /// The list of a CPU.
+    /// Keeps the pageblock of a block for requests that cannot sleep.
+    pub fn reserve_highatomic(&mut self, c: &mut Columns<'_>, pfn: Pfn, order: u8) {
+        self.buddy.reserve_highatomic(c, pfn, order, self.managed.into());
+        self.settle();
+    }
+
+    /// Gives a pageblock kept for requests that cannot sleep back to the others.
+    pub fn unreserve_highatomic(
+        &mut self,
+        c: &mut Columns<'_>,
+        to: Migratetype,
+        force: bool,
+    ) -> bool {
+        let done = self.buddy.unreserve_highatomic(c, to, force);
+        self.settle();
+        done
+    }
+
+    /// Takes the free block that begins at a frame out of the allocator, for compaction.
+    /// `None`: there is none, or the zone would fall below `watermark` plus the block
+    /// (`__isolate_free_page`; the mark is min in 6.x and low in 4.1).
+    pub fn isolate_free_block(
+        &mut self,
+        c: &mut Columns<'_>,
+        pfn: Pfn,
+        watermark: Mark,
+    ) -> Option<u8> {
+        let b = self.buddy.block_at(c.frames, pfn).filter(|b| b.pfn == pfn)?;
+        let mark = self.watermark[watermark as usize] + (1 << b.order);
+        let enough = self.leaves(0, mark, ZoneKind::Dma, AllocFlags::default(), self.free);
+        if b.migratetype != Migratetype::Isolate && !enough {
+            return None;
+        }
+        let order = self.buddy.isolate_block(c, pfn);
+        self.settle();
+        order
+    }
+
+    /// Gives a block back that was isolated and not needed (`__putback_isolated_page`).
+    pub fn put_back_isolated(&mut self, c: &mut Columns<'_>, pfn: Pfn, order: u8) {
+        self.buddy.free_to_tail(c, pfn, order);
+        self.settle();
+    }
+
+    /// Fallbacks to other types since the last call.
+    #[inline]
+    pub fn take_extfrag(&mut self) -> Vec<Extfrag> {
+        std::mem::take(&mut self.buddy.extfrag)
+    }
+
+    /// Whether the watermarks were boosted since the last call.
+    #[inline]
+    pub fn take_boosted(&mut self) -> bool {
+        std::mem::take(&mut self.boosted)
+    }
+
+    // ---- questions ----
+
+    /// Free blocks of an order and a migratetype, as `/proc/pagetypeinfo` counts them.
+    pub fn nr_free_blocks(&self, order: u8, mt: Migratetype) -> u64 {
+        self.buddy.nr_free_blocks(order, mt)
+    }
+    /// Pageblocks of a migratetype, as `/proc/pagetypeinfo` counts them.
+    pub fn pageblocks(&self, mt: Migratetype) -> u64 {
+        self.buddy.pageblocks().filter(|b| b.1 == mt).count() as u64
+    }
+    /// A CPU's lists, as `/proc/zoneinfo` shows them.
     pub fn pcp(&self, cpu: CpuId) -> PcpView {
-        let count = self.pcp[usize::from(cpu.0)].pages.len() as u32;
-        PcpView { count, high: self.pcp_high, batch: self.pcp_batch }
+        let count = self.pcp[usize::from(cpu.0)].count();
+        PcpView { count, high: self.sizes.high, batch: self.sizes.batch }
+    }
+    /// Pages of pageblocks kept for requests that cannot sleep.
+    pub fn nr_reserved_highatomic(&self) -> u64 {
+        self.buddy.nr_reserved_highatomic
+    }
+    /// The free blocks, to look at.
+    pub fn buddy(&self) -> &Buddy {
+        &self.buddy
     }
 
     /// Pages in per-CPU lists.
     pub fn pcp_count(&self) -> u64 {
-        self.pcp.iter().map(|p| p.pages.len() as u64).sum()
+        self.pcp.iter().map(|p| u64::from(p.count())).sum()
     }
 
-    /// Frames that the kernel held from the start.
+    /// Blocks in per-CPU lists: first frame and order.
+    pub fn pcp_blocks(&self) -> impl Iterator<Item = (Pfn, u8)> + '_ {
+        let order = self.buddy.rules().pageblock_order;
+        self.pcp.iter().flat_map(move |p| p.blocks(order)).map(|(p, k)| (Pfn(p), k))
+    }
+
+    /// Frames that the kernel held from the start, at the bottom of the zone.
     pub fn reserved(&self) -> u64 {
         self.reserved.into()
     }
 
-    /// Frames that were handed out at least once, by offset.
-    pub fn touched(&self) -> u32 {
-        self.untouched
+    /// Frames outside of the run that was never touched, by address.
+    pub fn touched(&self) -> impl Iterator<Item = Pfn> + use<> {
+        let run = self.buddy.untouched();
+        let (first, end) = (self.first.0, self.end().0);
+        let run = if run.is_empty() { end..end } else { run };
+        (first..run.start).chain(run.end..end).map(Pfn)
+    }
+
+    /// The run of frames that begins at `pfn`, up to the end of the zone: a free block from
+    /// there on, one folio, or one frame of anything else. Free blocks are passed whole, so
+    /// walking a zone costs what is in use.
+    pub fn next_run(&self, frames: &Frames, pfn: Pfn) -> (Pfn, u32, RunClass) {
+        let untouched = self.buddy.untouched();
+        let end = if untouched.contains(&pfn.0) {
+            untouched.end
+        } else if let Some(b) = self.buddy.block_at(frames, pfn) {
+            b.pfn.0 + (1 << b.order)
+        } else if frames.has(pfn, flag::LRU) {
+            return (pfn, 1 << frames.order(pfn), RunClass::Lru);
+        } else {
+            return (pfn, 1, RunClass::Other);
+        };
+        (pfn, end - pfn.0, RunClass::Free)
     }
 }
+
+/// What became of a page given to a per-CPU list.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Put {
+    /// It is on the list.
+    Done,
+    /// It is on the list, which is full: so many pages have to go back, from this list on.
+    Full(u32, usize),
+    /// There is no list for it.
+    Refused,
+}
+
+/// `vm.extfrag_threshold`: up to this fragmentation index lack of memory is to blame.
+const EXTFRAG_THRESHOLD: i64 = 500;
 
 /// The zones of the machine, in address order, nodes one after the other.
 #[derive(Clone, Debug)]
 pub struct Zones {
     zones: IndexVec<ZoneId, Zone>,
     by_node: IndexVec<NodeId, Vec<ZoneId>>,
+    /// Per node and highest kind: the zone that is asked first.
+    preferred: IndexVec<NodeId, [Option<ZoneId>; 4]>,
     /// First frame of each zone, for `of`.
     starts: Vec<u32>,
     nr_frames: u32,
@@ -236,19 +499,35 @@ impl Zones {
         let mut zones = IndexVec::new();
         let mut by_node = IndexVec::new();
         let mut starts = Vec::new();
+        let mut preferred = IndexVec::new();
+        let rules = PageAllocRules::of(config.kernel);
+        let largest = 1u32 << rules.max_order;
         let mut next = 0u32;
         for (n, node) in config.nodes.iter().enumerate() {
             let mut ids = Vec::new();
             for z in node.zones.iter().filter(|z| z.managed > 0) {
                 starts.push(next);
-                ids.push(zones.push(new_zone(z, NodeId(n as u8), Pfn(next), config.cpus)));
-                next += z.managed;
+                let node = NodeId(n as u8);
+                ids.push(zones.push(new_zone(z, node, Pfn(next), config.cpus, rules)));
+                // A block of the largest order lies in one zone.
+                next = (next + z.managed).next_multiple_of(largest);
             }
+            preferred.push(
+                ZoneKind::ALL.map(|highest| {
+                    ids.iter().copied().rfind(|&z: &ZoneId| zones[z].kind <= highest)
+                }),
+            );
             by_node.push(ids);
         }
-        let mut this = Zones { zones, by_node, starts, nr_frames: next, totalreserve: 0 };
+        let mut this =
+            Zones { zones, by_node, preferred, starts, nr_frames: next, totalreserve: 0 };
         this.setup(config);
         this
+    }
+
+    /// Puts the free memory of all zones on their lists, once.
+    pub fn populate(&mut self, c: &mut Columns<'_>) {
+        self.zones.iter_mut().for_each(|z| z.populate(c));
     }
 
     fn setup(&mut self, config: &MachineConfig) {
@@ -290,9 +569,9 @@ impl Zones {
         }
         for (z, c) in self.zones.iter_mut().zip(&configs) {
             let (high, batch) = c.pcp.unwrap_or_else(|| pcp_sizes(z, config));
-            z.pcp_high = high;
-            z.pcp_batch = (batch >> config.batch_shift).max(1);
-            z.pcp_scales = config.kernel >= Kernel::V6_12;
+            let batch = (batch >> config.batch_shift).max(1);
+            z.sizes = PcpSizes { high, batch, scales: config.kernel >= Kernel::V6_12 };
+            z.most_boost = most_boost(z, config.vm.watermark_boost_factor);
         }
         self.totalreserve = self
             .zones
@@ -320,11 +599,26 @@ impl Zones {
     pub fn of_node(&self, n: NodeId) -> &[ZoneId] {
         &self.by_node[n]
     }
+    /// The zone that requests up to `highest` try first on a node.
+    #[inline(always)]
+    pub fn preferred(&self, n: NodeId, highest: ZoneKind) -> Option<ZoneId> {
+        self.preferred[n][highest as usize]
+    }
+    /// Whether the first pass over the zones avoids mixing types (`alloc_flags_nofragment`):
+    /// only where a zone Normal is asked first, which has another to spread to.
+    pub fn avoids_fragmentation(&self, n: NodeId, highest: ZoneKind) -> bool {
+        let Some(z) = self.preferred(n, highest).map(|z| &self.zones[z]) else { return false };
+        let dma32 = || self.by_node[n].iter().any(|&z| self.zones[z].kind == ZoneKind::Dma32);
+        z.buddy.rules().avoid_fragmentation
+            && z.kind == ZoneKind::Normal
+            && (self.nr_nodes() == 1 || dma32())
+    }
     /// Number of nodes.
     pub fn nr_nodes(&self) -> usize {
         self.by_node.len()
     }
-    /// Frames of all zones.
+    /// Frame numbers in use: the frames of all zones, and gaps where a zone ends within a
+    /// block of the largest order.
     pub fn nr_frames(&self) -> usize {
         self.nr_frames as usize
     }
@@ -339,12 +633,17 @@ impl Zones {
     pub fn nr_free(&self) -> u64 {
         self.zones.iter().map(|z| z.free).sum()
     }
-    /// Whether some zone of the node up to `highest` is above its high watermark.
-    pub fn balanced(&self, node: NodeId, highest: ZoneKind) -> bool {
-        self.by_node[node].iter().any(|&z| {
-            let z = &self.zones[z];
-            z.kind <= highest && z.watermark_ok(Mark::High, highest)
-        })
+    /// Whether some zone of the node up to `highest` could serve a request of `order` and
+    /// stay above its high watermark; a node without such a zone needs no balancing.
+    pub fn balanced(&self, node: NodeId, order: u8, highest: ZoneKind) -> bool {
+        let mut eligible = self.by_node[node].iter().map(|&z| &self.zones[z]);
+        let ok = |z: &Zone| z.allows(order, Mark::High, highest, AllocFlags::default());
+        let mut any = false;
+        let found = eligible.any(|z| {
+            any |= z.kind <= highest;
+            z.kind <= highest && ok(z)
+        });
+        found || !any
     }
 }
 
@@ -362,11 +661,8 @@ impl std::ops::IndexMut<ZoneId> for Zones {
     }
 }
 
-fn new_zone(c: &ZoneConfig, node: NodeId, first: Pfn, cpus: u32) -> Zone {
+fn new_zone(c: &ZoneConfig, node: NodeId, first: Pfn, cpus: u32, rules: PageAllocRules) -> Zone {
     let free = c.free_at_start.unwrap_or(c.managed).min(c.managed - c.pcp_at_start);
-    let mut pcp = vec![Pcp::default(); cpus as usize];
-    let listed = c.managed - free - c.pcp_at_start..c.managed - free;
-    pcp[0].pages = listed.map(|i| first.0 + i).collect();
     Zone {
         kind: c.kind,
         node,
@@ -376,15 +672,27 @@ fn new_zone(c: &ZoneConfig, node: NodeId, first: Pfn, cpus: u32) -> Zone {
         boost: 0,
         lowmem_reserve: [0; 4],
         free: free.into(),
+        free_highatomic: 0,
+        most_boost: 0,
+        boosted: false,
         // Frames at the bottom are the kernel's own.
-        untouched: c.managed - free,
         reserved: c.managed - free - c.pcp_at_start,
-        stack: Vec::new(),
-        pcp,
-        pcp_high: 0,
-        pcp_batch: 1,
-        pcp_scales: false,
+        pcp_at_start: c.pcp_at_start,
+        buddy: Buddy::new(first, Pfn(first.0 + c.managed), rules),
+        pcp: vec![Pcp::default(); cpus as usize],
+        sizes: PcpSizes { high: 0, batch: 1, scales: false },
+        refill: Vec::new(),
     }
+}
+
+/// How far stealing may raise the watermarks: by the factor (in 1/10000) of the high one, at
+/// least by a pageblock. 0: not at all, as in zones of less than four pageblocks.
+fn most_boost(z: &Zone, factor: u32) -> u64 {
+    let rules = z.buddy.rules();
+    let block = 1u64 << rules.pageblock_order;
+    let most = z.watermark[2] * u64::from(factor) / 10_000;
+    let worth = rules.avoid_fragmentation && 4 * block <= u64::from(z.managed);
+    if worth && most > 0 { most.max(block) } else { 0 }
 }
 
 /// `vm.min_free_kbytes`: floor(sqrt(16 x lowmem in KiB)), clamped to [128, 262144]
@@ -433,6 +741,7 @@ fn pcp_sizes(z: &Zone, config: &MachineConfig) -> (u32, u32) {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::phys::lists::Lists;
 
     /// Worked by hand: default factors, one lowmem zone.
     #[test]
@@ -534,5 +843,135 @@ mod tests {
         assert!(dma.watermark_ok(Mark::Low, ZoneKind::Movable));
         dma.free = 19;
         assert!(dma.watermark_ok(Mark::Low, ZoneKind::Dma));
+    }
+
+    const NONE: AllocFlags =
+        AllocFlags { nofragment: false, min_reserve: false, non_block: false, highatomic: false };
+
+    /// Worked by hand, in the same zone: a block of order 2 besides 1297 pages; and requests
+    /// that cannot wait may go down to a min of 1024 - 512 - 128.
+    #[test]
+    fn orders_and_reserves_as_worked_by_hand() {
+        let normal = ZoneKind::Normal;
+        let mut zones = zones_of(&[(normal, 262_144)]);
+        let z = &mut zones[ZoneId(0)];
+        z.free = 1300;
+        assert!(!z.allows(2, Mark::Low, normal, NONE), "no block at all");
+        let (mut frames, mut lists) = (Frames::new(1 << 18, false), Lists::new(1 << 18));
+        z.populate(&mut Columns::new(&mut frames, &mut lists));
+        z.free = 1290;
+        assert!(z.allows(2, Mark::Low, normal, NONE), "1287 > 1286");
+        z.free = 1289;
+        assert!(!z.allows(2, Mark::Low, normal, NONE));
+        let atomic = AllocFlags { min_reserve: true, non_block: true, ..NONE };
+        z.free = 385;
+        assert!(z.allows(0, Mark::Min, normal, atomic));
+        z.free = 384;
+        assert!(!z.allows(0, Mark::Min, normal, atomic));
+        // A boost is no obstacle to them.
+        (z.free, z.boost) = (385, 2000);
+        assert!(z.allows(0, Mark::Min, normal, atomic));
+        assert!(!z.allows(1, Mark::Min, normal, atomic));
+    }
+
+    /// A zone whose free blocks of orders 0 to 3 are these, none a buddy of another.
+    fn with_blocks(nr: [u32; 4], form: WmarkForm) -> Zone {
+        let mut zones = zones_of(&[(ZoneKind::Normal, 8192)]);
+        let z = &mut zones[ZoneId(0)];
+        let rules = PageAllocRules { wmark_form: form, max_order: 4, pageblock_order: 3, ..V6_12 };
+        z.buddy = Buddy::new(Pfn(0), Pfn(8192), rules);
+        let (mut frames, mut lists) = (Frames::new(8192, false), Lists::new(8192));
+        let mut c = Columns::new(&mut frames, &mut lists);
+        let mut next = 0;
+        for (order, n) in (0..4).zip(nr).rev() {
+            for _ in 0..n {
+                z.buddy.free(&mut c, Pfn(next), order);
+                next += 2 << order;
+            }
+        }
+        z.settle();
+        z.lowmem_reserve = [0; 4];
+        z.clone()
+    }
+
+    const V6_12: PageAllocRules = PageAllocRules::V6_12;
+
+    /// Worked by hand: a mark of 700 and a request of order 3. The old form takes off what is
+    /// too small and halves the mark with each order.
+    #[test]
+    fn both_forms_of_the_watermark_test() {
+        let ok = |nr, form| {
+            let z = with_blocks(nr, form);
+            z.leaves(3, 700, ZoneKind::Normal, NONE, z.free)
+        };
+        for (order3, want) in [(20, true), (10, false), (11, false), (12, true)] {
+            assert_eq!(ok([600, 100, 50, order3], WmarkForm::PerOrder), want, "{order3}");
+            assert!(ok([600, 100, 50, order3], WmarkForm::OneBlock));
+        }
+        assert!(!ok([600, 100, 50, 0], WmarkForm::OneBlock));
+        assert!(!ok([200, 100, 50, 10], WmarkForm::OneBlock), "too few pages");
+    }
+
+    /// More free pages never turn a pass into a failure, nor does a lower mark.
+    #[test]
+    fn the_watermark_test_is_monotone() {
+        for form in [WmarkForm::PerOrder, WmarkForm::OneBlock] {
+            let z = with_blocks([100, 20, 10, 5], form);
+            for order in 0..4 {
+                for mark in 0..260 {
+                    let ok = |mark, free| z.leaves(order, mark, ZoneKind::Normal, NONE, free);
+                    assert!(!ok(mark + 1, z.free) || ok(mark, z.free), "{order}, {mark}");
+                    assert!(!ok(mark, z.free) || ok(mark, z.free + 1), "{order}, {mark}");
+                }
+            }
+        }
+    }
+
+    /// Worked by hand: a high watermark of 1548 and a factor of 15000 allow 2322; each attempt
+    /// adds a pageblock.
+    #[test]
+    fn attempts_to_steal_boost_up_to_a_cap() {
+        let mut zones = zones_of(&[(ZoneKind::Normal, 262_144)]);
+        let z = &mut zones[ZoneId(0)];
+        let after = |z: &mut Zone, n| {
+            z.buddy.boosts = n;
+            z.settle();
+            z.boost
+        };
+        assert_eq!(after(z, 1), 512);
+        assert_eq!(after(z, 3), 2048);
+        assert_eq!(after(z, 1), 2322);
+        assert!(z.take_boosted() && !z.take_boosted());
+        // Zones of less than four pageblocks are never boosted.
+        let mut zones = zones_of(&[(ZoneKind::Normal, 2047)]);
+        assert_eq!(after(&mut zones[ZoneId(0)], 1), 0);
+    }
+
+    /// A walk over the zone passes free blocks whole and meets every frame once.
+    #[test]
+    fn runs_cover_the_zone() {
+        let mut zones = zones_of(&[(ZoneKind::Normal, 5000)]);
+        let z = &mut zones[ZoneId(0)];
+        let (mut frames, mut lists) = (Frames::new(5120, false), Lists::new(5120));
+        let mut c = Columns::new(&mut frames, &mut lists);
+        z.populate(&mut c);
+        let p = z.take(&mut c, CpuId(0), 0, Migratetype::Movable, NONE).unwrap();
+        frames.reset(p, FrameKind::Anon);
+        frames.set(p, flag::LRU);
+        let mut runs = Vec::new();
+        let mut at = z.first;
+        while at < z.end() {
+            let (start, len, class) = z.next_run(&frames, at);
+            assert_eq!(start, at);
+            runs.push((start.0, len, class));
+            at = Pfn(at.0 + len);
+        }
+        let free = RunClass::Free;
+        // The smallest block was large enough: the last eight pages.
+        let want = [(0, 4096), (4096, 512), (4608, 256), (4864, 128)];
+        assert_eq!(runs[..4], want.map(|(start, len)| (start, len, free)));
+        let rest = [(4992, 1, RunClass::Lru), (4993, 1, free), (4994, 2, free), (4996, 4, free)];
+        assert_eq!(runs[4..], rest);
+        assert_eq!(runs.iter().map(|r| r.1).sum::<u32>(), 5000);
     }
 }

@@ -9,18 +9,30 @@
 
 mod op;
 
-pub use op::{Advice, FileSlot, MapKind, Op, RegionId, Run, VmaFlags};
+pub use op::{Advice, BlockHandle, FileSlot, MapKind, Op, RegionId, Run, VmaFlags};
 
+use crate::base::id::Pfn;
 use crate::base::rng::Rng;
 use crate::base::time::SimTime;
 
+/// What came of one [`Op::KernelAlloc`].
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct KernelAllocResult {
+    /// The block.
+    pub handle: BlockHandle,
+    /// Its first frame; `None` if there was none to be had.
+    pub pfn: Option<Pfn>,
+}
+
 /// What a workload may see when it is asked for operations.
 #[derive(Clone, Copy, Debug)]
-pub struct WorkloadCx {
+pub struct WorkloadCx<'a> {
     /// The clock of the thread.
     pub now: SimTime,
     /// Free pages of all zones, as `nr_free_pages`.
     pub free_pages: u64,
+    /// The thread's allocations on behalf of the kernel since it was asked last, in order.
+    pub kernel_allocs: &'a [KernelAllocResult],
 }
 
 /// A file that a workload wants to exist. Equal names are one file.
@@ -49,5 +61,5 @@ pub trait Workload: Send {
     }
     /// Appends the next operations (some hundreds to some thousands where accesses are
     /// single pages). Nothing appended means: finished. `ops` comes empty.
-    fn fill(&mut self, cx: &WorkloadCx, rng: &mut Rng, ops: &mut Vec<Op>);
+    fn fill(&mut self, cx: &WorkloadCx<'_>, rng: &mut Rng, ops: &mut Vec<Op>);
 }

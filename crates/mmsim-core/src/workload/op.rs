@@ -1,6 +1,8 @@
 //! The operations of a workload.
 
 use crate::base::time::{SimDuration, SimTime};
+use crate::phys::gfp::GfpFlags;
+use crate::phys::migratetype::Migratetype;
 
 /// A region of a process, numbered by its workload: a mapping of some pages.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug, Hash)]
@@ -9,6 +11,10 @@ pub struct RegionId(pub u16);
 /// A file of a workload: the position in [`super::Workload::files`].
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug, Hash)]
 pub struct FileSlot(pub u16);
+
+/// A block that a thread holds on behalf of the kernel, numbered by its workload.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug, Hash)]
+pub struct BlockHandle(pub u32);
 
 /// Touches of consecutive pages of one region, in ascending order.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -160,6 +166,25 @@ pub enum Op {
     },
     /// Write 1 to `drop_caches`.
     DropCaches,
+    /// Allocate a block on behalf of the kernel, as a driver or module would. It is in no
+    /// address space, is not reclaimed, and outlives the process. Whether there was one is told
+    /// at the next `fill`.
+    KernelAlloc {
+        /// log2 of its pages, up to [`crate::phys::gfp::MAX_PAGE_ORDER`].
+        order: u8,
+        /// Unmovable, movable or reclaimable; movable memory may lie in any zone, other kinds
+        /// up to Normal.
+        migratetype: Migratetype,
+        /// How far the allocator may go.
+        flags: GfpFlags,
+        /// Its number among the blocks of the thread; not in use now.
+        handle: BlockHandle,
+    },
+    /// Free a block of [`Op::KernelAlloc`]; nothing if there was none.
+    KernelFree {
+        /// Which.
+        handle: BlockHandle,
+    },
     /// The process ends now: all its memory is freed.
     Exit,
 }

@@ -31,7 +31,7 @@ use mmsim_core::base::event::TraceEvent;
 use mmsim_core::base::id::{ListId, MemcgId, NodeId};
 use mmsim_core::base::vmstat::VmEvent;
 use mmsim_core::machine::config::ZoneKind;
-use mmsim_core::memory::{Look, Memory, ShortWay};
+use mmsim_core::memory::{Look, Memory, ShortWay, Verdicts};
 use mmsim_core::phys::frames::{FolioId, FrameKind, flag};
 use mmsim_core::policy::{
     Arrival, ArrivalKind, Departure, LruSnapshot, ReclaimOutcome, ReclaimPolicy, ReclaimRequest,
@@ -74,8 +74,9 @@ pub struct Classic {
     leaking: bool,
     /// Pages deactivated on advice.
     advised: u64,
-    /// Scratch of scans: what was taken, how it looked, what goes back (inactive, active).
-    taken: Vec<FolioId>,
+    inactive_verdicts: Verdicts,
+    /// Scratch of scans: what was taken, what goes the short way, what goes back (to the
+    /// inactive list, to the active one).
     looks: Vec<Look>,
     short: ShortWay,
     back: [Vec<FolioId>; 2],
@@ -106,7 +107,7 @@ impl Classic {
             walk: vec![0; nodes],
             leaking: false,
             advised: 0,
-            taken: Vec::new(),
+            inactive_verdicts: scan::inactive_verdicts(config.anon_ref_rule),
             looks: Vec::new(),
             short: ShortWay::default(),
             back: [Vec::new(), Vec::new()],
@@ -143,19 +144,24 @@ impl Classic {
     /// Sizes of the evictable lists of a group; of the root: of all groups of the node.
     #[inline]
     fn sizes(&self, mem: &Memory, node: NodeId, memcg: MemcgId) -> PerList {
-        if memcg.0 != 0 || self.groups == 1 {
-            let [a, b, c, d, _] = self.lruvecs[self.index(node, memcg)].lists;
-            return [mem.lists.len(a), mem.lists.len(b), mem.lists.len(c), mem.lists.len(d)];
+        if memcg.0 == 0 && self.groups > 1 {
+            return self.sizes_of_all(mem, node);
         }
-        self.sizes_of_all(mem, node)
+        self.own_sizes(mem, self.index(node, memcg))
+    }
+
+    #[inline]
+    fn own_sizes(&self, mem: &Memory, lv: usize) -> PerList {
+        let [a, b, c, d, _] = self.lruvecs[lv].lists;
+        [mem.lists.len(a), mem.lists.len(b), mem.lists.len(c), mem.lists.len(d)]
     }
 
     #[inline(never)]
     fn sizes_of_all(&self, mem: &Memory, node: NodeId) -> PerList {
-        let base = node.0 as usize * self.groups;
-        self.lruvecs[base..base + self.groups]
-            .iter()
-            .fold([0; 4], |sum, lv| [0, 1, 2, 3].map(|i| sum[i] + mem.lists.len(lv.lists[i])))
+        let first = self.index(node, MemcgId(0));
+        (first..first + self.groups)
+            .map(|lv| self.own_sizes(mem, lv))
+            .fold([0; 4], |a, b| [0, 1, 2, 3].map(|i| a[i] + b[i]))
     }
 
     fn sum(&self, node: NodeId, memcg: MemcgId, f: impl Fn(&Lruvec) -> u64) -> u64 {
@@ -227,12 +233,16 @@ impl Classic {
             BalanceModel::Cost58 | BalanceModel::Cost59 => nr_io,
             BalanceModel::Cost612 => cost612(nr_io, nr_rotated),
         };
+        if self.groups == 1 {
+            let own = self.own_sizes(mem, lv);
+            return self.lruvecs[lv].cost.add(usize::from(file), cost, own.iter().sum());
+        }
         let node = NodeId((lv / self.groups) as u8);
         let memcg = lv % self.groups;
-        let own: PerList = self.sizes(mem, node, MemcgId(memcg as u16));
+        let own = self.sizes(mem, node, MemcgId(memcg as u16));
         self.lruvecs[lv].cost.add(usize::from(file), cost, own.iter().sum());
         if memcg != 0 {
-            let all: PerList = self.sizes(mem, node, MemcgId(0));
+            let all = self.sizes_of_all(mem, node);
             let root = lv - memcg;
             self.lruvecs[root].cost.add(usize::from(file), cost, all.iter().sum());
         }

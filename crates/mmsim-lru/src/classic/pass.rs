@@ -49,7 +49,7 @@ pub(super) struct Pass {
 
 impl Classic {
     pub(super) fn run_pass(&mut self, mem: &mut Memory, req: &ReclaimRequest) -> ReclaimOutcome {
-        let place = 2 * usize::from(req.node.0) + usize::from(req.by == Reclaimer::Kswapd);
+        let place = 2 * usize::from(req.node.0) + usize::from(matches!(req.by, Reclaimer::Kswapd));
         let kept = if req.one_step { self.passes[place].take() } else { None };
         let mut pass = match kept {
             Some(p) => p,
@@ -64,7 +64,7 @@ impl Classic {
             if pass.work.is_none() {
                 // A direct reclaimer walks groups only until it has enough.
                 let enough = req.reclaimed + pass.reclaimed >= req.target;
-                if req.by == Reclaimer::Direct && enough && self.groups > 1 {
+                if matches!(req.by, Reclaimer::Direct) && enough && self.groups > 1 {
                     break;
                 }
             }
@@ -89,7 +89,7 @@ impl Classic {
         let memcg = target(req);
         // kswapd visits all groups; direct reclaimers go on where the last one stopped.
         let (next, left) = match memcg.0 {
-            0 if req.by == Reclaimer::Direct => {
+            0 if matches!(req.by, Reclaimer::Direct) => {
                 (self.walk[req.node.0 as usize] % self.groups, self.groups)
             }
             0 => (0, self.groups),
@@ -154,7 +154,7 @@ impl Classic {
             let m = pass.next;
             pass.left -= 1;
             pass.next = if m + 1 == self.groups { 0 } else { m + 1 };
-            if req.by == Reclaimer::Direct {
+            if matches!(req.by, Reclaimer::Direct) {
                 self.walk[req.node.0 as usize] = m + 1;
             }
             let memcg = MemcgId(m as u16);
@@ -269,7 +269,7 @@ impl Classic {
                     out.stats.add(&s.pass);
                 }
             }
-            let proportional = req.by == Reclaimer::Direct && req.priority == DEF_PRIORITY;
+            let proportional = matches!(req.by, Reclaimer::Direct) && req.priority == DEF_PRIORITY;
             let once = w.adjusted && !self.config.stop_after_adjust;
             if w.reclaimed >= req.target && !proportional && !once {
                 goes_on = match formulas::adjust_round(&mut w.nr, &w.targets) {

@@ -11,10 +11,10 @@ use super::{Classic, LIST_NAMES};
 use crate::config::AnonRefRule;
 use crate::shrink::{BatchStats, Fate, Judgement, Shrinking, shrink_folio};
 use mmsim_core::base::event::{ScanOutcome, TraceEvent};
-use mmsim_core::base::id::{MemcgId, NodeId};
+use mmsim_core::base::id::{ListId, MemcgId, NodeId};
 use mmsim_core::base::vmstat::VmEvent;
 use mmsim_core::machine::config::ZoneKind;
-use mmsim_core::memory::{Look, Memory, References, ShortWay};
+use mmsim_core::memory::{Look, Memory, References, ShortWay, Verdicts};
 use mmsim_core::phys::frames::{FolioId, flag};
 use mmsim_core::policy::{ReclaimRequest, Reclaimer};
 
@@ -28,14 +28,18 @@ pub(super) struct Batch {
     /// How plain folios leave.
     leaving: Option<Leaving>,
     short: ShortWay,
+    /// What goes back to the inactive and to the active list.
+    back: [Vec<FolioId>; 2],
     stats: BatchStats,
-    activated_short: u64,
+    /// Folios kept and promoted in the general way.
+    kept: u64,
+    promoted: u64,
 }
 
 impl Classic {
-    /// Takes up to `n` folios of eligible zones off the tail of a list into `self.taken`,
+    /// Takes up to `n` folios of eligible zones off the tail of a list into `self.looks`,
     /// oldest first. Returns how many were looked at. Folios of higher zones go to the
-    /// head.
+    /// head; a list that may have such has no short way.
     fn isolate_folios(
         &mut self,
         mem: &mut Memory,
@@ -43,32 +47,21 @@ impl Classic {
         list: usize,
         n: u64,
         highest: ZoneKind,
+        verdicts: Option<&Verdicts>,
     ) -> u64 {
         mem.lru_drain(self);
         let id = self.lruvecs[lv].lists[list];
-        let mut taken = std::mem::take(&mut self.taken);
-        taken.clear();
-        let mut skipped = Vec::new();
+        let mut looks = std::mem::take(&mut self.looks);
+        looks.clear();
         let node = NodeId((lv / self.groups) as u8);
-        let all_eligible = mem.zones.of_node(node).iter().all(|&z| mem.zones[z].kind <= highest);
-        while (taken.len() as u64) < n && mem.lists.len(id) > 0 {
-            mem.lru_isolate_tail(id, n - taken.len() as u64, &mut taken);
-            if all_eligible {
-                break;
-            }
-            taken.retain(|&folio| {
-                let kind = mem.zones[mem.zones.of(folio)].kind;
-                if kind > highest {
-                    mem.count(skip_event(kind), 1);
-                    skipped.push(folio);
-                }
-                kind <= highest
-            });
+        if mem.zones.of_node(node).iter().all(|&z| mem.zones[z].kind <= highest) {
+            mem.lru_isolate_tail(id, n, verdicts, &mut looks);
+        } else {
+            isolate_eligible(mem, id, n, highest, &mut looks);
         }
-        mem.lru_add_heads(id, &skipped);
-        let nr = taken.len() as u64;
+        let nr = looks.len() as u64;
         mem.charge_scan(nr);
-        self.taken = taken;
+        self.looks = looks;
         let memcg = MemcgId((lv % self.groups) as u16);
         mem.emit(|| TraceEvent::MmVmscanLruIsolate {
             node,
@@ -90,7 +83,9 @@ impl Classic {
         n: u64,
         req: &ReclaimRequest,
     ) -> BatchStats {
-        let nr = self.isolate_folios(mem, lv, 2 * usize::from(file), n, req.highest);
+        let list = 2 * usize::from(file);
+        let verdicts = self.inactive_verdicts;
+        let nr = self.isolate_folios(mem, lv, list, n, req.highest, Some(&verdicts));
         let (scan, steal) = match req.by {
             Reclaimer::Kswapd => (VmEvent::PgScanKswapd, VmEvent::PgStealKswapd),
             Reclaimer::Direct | Reclaimer::Limit(_) => {
@@ -116,8 +111,10 @@ impl Classic {
             evicts_short: req.may_writepage && mem.evicts_short(),
             leaving: self.leaving(file, NodeId((lv / self.groups) as u8), memcg, req.by),
             short: std::mem::take(&mut self.short),
+            back: std::mem::take(&mut self.back),
             stats: BatchStats::default(),
-            activated_short: 0,
+            kept: 0,
+            promoted: 0,
         };
         self.shrink_taken(mem, &mut b);
         let stats = &mut b.stats;
@@ -140,90 +137,70 @@ impl Classic {
         });
         mem.settle_kernel();
         self.short = b.short;
+        self.back = b.back;
         b.stats
     }
 
-    /// Processes the folios that were taken, and puts back those that stay.
+    /// Processes the folios that were taken, and puts back those that stay. Plain ones go
+    /// the short way, which ends as the general one does.
     fn shrink_taken(&mut self, mem: &mut Memory, b: &mut Batch) {
-        let mut looks = std::mem::take(&mut self.looks);
-        let mut back = std::mem::take(&mut self.back);
-        mem.look(&self.taken, true, &mut looks);
+        let looks = std::mem::take(&mut self.looks);
         let own_type_ages = self.config.age_on_scan_activation;
-        let (mut kept, mut promoted) = (0, 0);
+        let (mut kept, mut promoted, mut evicted, mut asked) = (0, 0, 0, 0);
         for look in &looks {
-            let (fate, to) = match self.shrink_plain(mem, b, look) {
-                Ok(fate) => (fate, usize::from(matches!(fate, Fate::Activated(_)))),
-                Err(asked) => self.shrink_other(mem, b, look.folio, asked),
-            };
-            match fate {
-                Fate::Freed => continue,
-                Fate::Kept(_) => kept += 1,
-                Fate::Activated(_) => {
-                    promoted += 1;
-                    if own_type_ages {
-                        self.advance_age(b.lv, usize::from(b.file), 1);
-                    }
+            if !look.is_plain() {
+                b.short.asked(std::mem::take(&mut asked));
+                self.shrink_other(mem, b, look.folio, None);
+                continue;
+            }
+            asked += 1;
+            let mut bits = look.bits;
+            if bits & flag::RECLAIM != 0 {
+                if !b.evicts_short {
+                    b.short.asked(std::mem::take(&mut asked));
+                    mem.frames.store(look.folio, bits & !flag::RECLAIM);
+                    self.shrink_other(mem, b, look.folio, Some(Judgement::Reclaim));
+                    continue;
+                }
+                if let Some(slot) = mem.slot_for_short() {
+                    let shadow = match &b.leaving {
+                        Some(l) => self.leave(l, bits),
+                        None => None,
+                    };
+                    mem.evict_short(&mut b.short, look, slot, shadow);
+                    evicted += 1;
+                    continue;
+                }
+                // Swap is full.
+                bits = bits & !flag::RECLAIM | flag::ACTIVE;
+                mem.frames.store(look.folio, bits);
+            }
+            if bits & flag::ACTIVE == 0 {
+                kept += 1;
+                b.back[0].push(look.folio);
+            } else {
+                promoted += 1;
+                b.back[1].push(look.folio);
+                if own_type_ages {
+                    self.advance_age(b.lv, usize::from(b.file), 1);
                 }
             }
-            match back.get_mut(to) {
-                Some(list) => list.push(look.folio),
-                None => self.add_head_of(mem, b.lv, look.folio),
-            }
         }
-        mem.settle_short(&mut b.short);
-        mem.charge_batch(b.stats.reclaimed);
-        mem.count(VmEvent::SimScanKeep, kept);
-        mem.count(VmEvent::PgActivate, b.activated_short);
-        b.stats.activated[0] += b.activated_short;
-        self.put_back(mem, b.lv, b.file, &mut back);
-        self.age_by_scan(b.lv, promoted);
+        b.short.asked(asked);
         self.looks = looks;
-        self.back = back;
+        mem.settle_short(&mut b.short);
+        b.stats.scanned += kept + promoted + evicted;
+        b.stats.pageout += evicted;
+        b.stats.reclaimed += evicted;
+        b.stats.activated[0] += promoted;
+        mem.count(VmEvent::PgActivate, promoted);
+        mem.count(VmEvent::SimScanKeep, b.kept + kept);
+        mem.charge_batch(b.stats.reclaimed);
+        self.put_back(mem, b.lv, b.file, &mut b.back);
+        self.age_by_scan(b.lv, b.promoted + promoted);
     }
 
-    /// The short way of a plain folio, with the outcome of the general one
-    /// ([`shrink_folio`]). What it cannot do is returned: with the judgement, if the folio
-    /// was asked already.
-    #[inline(always)]
-    fn shrink_plain(
-        &mut self,
-        mem: &mut Memory,
-        b: &mut Batch,
-        look: &Look,
-    ) -> Result<Fate, Option<Judgement>> {
-        if !look.is_plain() {
-            return Err(None);
-        }
-        b.short.ask();
-        let before = look.bits & flag::REFERENCED != 0;
-        let r = References { count: look.young.into(), ..References::default() };
-        let (judgement, mark) = decide(r, before, false, self.config.anon_ref_rule);
-        let bits = look.bits & !flag::REFERENCED | mark;
-        let reclaim = matches!(judgement, Judgement::Reclaim);
-        if reclaim && !b.evicts_short {
-            mem.frames.store(look.folio, bits);
-            return Err(Some(judgement));
-        }
-        b.stats.scanned += 1;
-        if reclaim && let Some(slot) = mem.slot_for_short() {
-            let shadow = b.leaving.and_then(|l| self.leave(l, bits));
-            mem.evict_short(&mut b.short, look, slot, shadow);
-            b.stats.pageout += 1;
-            b.stats.reclaimed += 1;
-            return Ok(Fate::Freed);
-        }
-        if judgement == Judgement::Keep {
-            mem.frames.store(look.folio, bits);
-            return Ok(Fate::Kept(ScanOutcome::KeepReferenced));
-        }
-        // It was referenced, or swap is full.
-        mem.frames.store(look.folio, bits | flag::ACTIVE);
-        b.activated_short += 1;
-        Ok(Fate::Activated(ScanOutcome::ActivateReferenced))
-    }
-
-    /// The general way. Returns also which list of the type gets the folio back: 0 inactive,
-    /// 1 active, else none of them.
+    /// The general way of a folio; `asked`: the judgement if it was asked already.
     #[inline(never)]
     fn shrink_other(
         &mut self,
@@ -231,11 +208,11 @@ impl Classic {
         b: &mut Batch,
         folio: FolioId,
         asked: Option<Judgement>,
-    ) -> (Fate, usize) {
+    ) {
         mem.settle_short(&mut b.short);
         let page =
             if mem.tracer.on() { mem.rmap.nth(mem.rmap.of(&mem.frames, folio), 0) } else { None };
-        let by = b.how.by;
+        let (by, file) = (b.how.by, b.file);
         let limit = match by {
             Reclaimer::Limit(m) => Some(m),
             _ => None,
@@ -254,12 +231,22 @@ impl Classic {
             Fate::Freed => ScanOutcome::Reclaimed,
             Fate::Kept(why) | Fate::Activated(why) => why,
         };
-        let file = b.file;
         mem.emit(|| TraceEvent::SimScanFolio { pfn: folio, page, file, outcome });
-        let bits = mem.frames.bits(folio);
-        let listed = Self::list_index(mem, folio).wrapping_sub(2 * usize::from(file));
-        let to = if bits & flag::MLOCKED == 0 { listed } else { usize::MAX };
-        (fate, to)
+        match fate {
+            Fate::Freed => return,
+            Fate::Kept(_) => b.kept += 1,
+            Fate::Activated(_) => {
+                b.promoted += 1;
+                if self.config.age_on_scan_activation {
+                    self.advance_age(b.lv, usize::from(file), 1);
+                }
+            }
+        }
+        let list = Self::list_index(mem, folio).wrapping_sub(2 * usize::from(file));
+        match b.back.get_mut(list) {
+            Some(back) if !mem.frames.has(folio, flag::MLOCKED) => back.push(folio),
+            _ => self.add_head_of(mem, b.lv, folio),
+        }
     }
 
     /// Puts folios back at the heads of the inactive and the active list of a type.
@@ -300,7 +287,11 @@ impl Classic {
         n: u64,
         req: &ReclaimRequest,
     ) {
-        let nr = self.isolate_folios(mem, lv, 2 * usize::from(file) + 1, n, req.highest);
+        // Whether accessed bits are left alone.
+        let leaves_young = !self.config.anon_demote_clears_young && !file;
+        let list = 2 * usize::from(file) + 1;
+        let verdicts = if leaves_young { None } else { Some(&DEMOTED) };
+        let nr = self.isolate_folios(mem, lv, list, n, req.highest, verdicts);
         let memcg = MemcgId((lv % self.groups) as u16);
         count_scan(mem, memcg, !matches!(req.by, Reclaimer::Limit(_)), VmEvent::PgRefill, nr);
         if nr == 0 {
@@ -310,12 +301,10 @@ impl Classic {
             Reclaimer::Limit(m) => Some(m),
             _ => None,
         };
-        let leaves_young = !self.config.anon_demote_clears_young;
         let young_counts = self.config.demoted_young_counts_as_rotated();
-        let mut looks = std::mem::take(&mut self.looks);
+        let looks = std::mem::take(&mut self.looks);
         let mut back = std::mem::take(&mut self.back);
-        mem.look(&self.taken, !leaves_young, &mut looks);
-        let (mut kept, mut demoted, mut rotated, mut asked) = (0u64, 0u64, 0u64, 0u64);
+        let (mut kept, mut rotated, mut asked) = (0u64, 0u64, 0u64);
         for look in &looks {
             let folio = look.folio;
             if look.bits & flag::MLOCKED != 0 {
@@ -323,11 +312,12 @@ impl Classic {
                 continue;
             }
             let mut clear = flag::ACTIVE;
-            if leaves_young && look.bits & flag::SWAPBACKED != 0 {
-                clear |= flag::REFERENCED;
-            } else if look.is_plain() {
+            if look.is_plain() {
                 asked += 1;
-                rotated += u64::from(look.young && young_counts);
+                rotated += u64::from(look.bits & flag::RECLAIM != 0 && young_counts);
+                clear |= flag::RECLAIM;
+            } else if leaves_young {
+                clear |= flag::REFERENCED;
             } else {
                 let r = mem.references(folio, limit);
                 if r.count > 0 || r.locked {
@@ -340,11 +330,11 @@ impl Classic {
                     }
                 }
             }
-            demoted += 1;
             mem.frames.change(folio, clear, flag::WORKINGSET);
             mem.emit(|| TraceEvent::SimDeactivate { pfn: folio });
             back[0].push(folio);
         }
+        let demoted = back[0].len() as u64;
         mem.charge_references(asked);
         self.put_back(mem, lv, file, &mut back);
         self.looks = looks;
@@ -401,6 +391,45 @@ fn decide(r: References, before: bool, file: bool, rule: AnonRefRule) -> (Judgem
         _ if before || r.count > 1 || file && r.exec => (Judgement::Activate, flag::REFERENCED),
         _ => (Judgement::Keep, flag::REFERENCED),
     }
+}
+
+/// Plain folios of an active list: who was accessed is marked.
+const DEMOTED: Verdicts = Verdicts { clear: 0, set: [0, 0, flag::RECLAIM, flag::RECLAIM] };
+
+/// Verdicts on plain folios of an inactive list: `RECLAIM` if they are to be freed.
+pub(super) fn inactive_verdicts(rule: AnonRefRule) -> Verdicts {
+    let set = [(0, false), (0, true), (1, false), (1, true)].map(|(count, before)| {
+        let r = References { count, ..References::default() };
+        match decide(r, before, false, rule) {
+            (Judgement::Reclaim, mark) => mark | flag::RECLAIM,
+            (Judgement::Activate, mark) => mark | flag::ACTIVE,
+            (_, mark) => mark,
+        }
+    });
+    Verdicts { clear: flag::REFERENCED, set }
+}
+
+/// Isolates folios of zones up to `highest`; the others go to the head.
+fn isolate_eligible(
+    mem: &mut Memory,
+    list: ListId,
+    n: u64,
+    highest: ZoneKind,
+    looks: &mut Vec<Look>,
+) {
+    let mut skipped = Vec::new();
+    while (looks.len() as u64) < n && mem.lists.len(list) > 0 {
+        mem.lru_isolate_tail(list, n - looks.len() as u64, None, looks);
+        looks.retain(|look| {
+            let kind = mem.zones[mem.zones.of(look.folio)].kind;
+            if kind > highest {
+                mem.count(skip_event(kind), 1);
+                skipped.push(look.folio);
+            }
+            kind <= highest
+        });
+    }
+    mem.lru_add_heads(list, &skipped);
 }
 
 /// The counter of folios passed over for their zone.

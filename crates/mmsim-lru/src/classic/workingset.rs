@@ -68,6 +68,8 @@ pub(super) struct Leaving {
     lv: usize,
     slot: usize,
     whose: Shadow,
+    /// 1 if the age that is left behind includes the folio itself.
+    own: u64,
     leaves: bool,
     /// Flags of folios that leave nothing and move nothing.
     skips: u32,
@@ -94,10 +96,15 @@ impl Classic {
     pub(super) fn advance_age(&mut self, lv: usize, slot: usize, n: u64) {
         self.lruvecs[lv].age[slot] += n;
         if self.groups > 1 {
-            let root = lv - lv % self.groups;
-            if root != lv {
-                self.lruvecs[root].age[slot] += n;
-            }
+            self.advance_root(lv, slot, n);
+        }
+    }
+
+    #[inline(never)]
+    fn advance_root(&mut self, lv: usize, slot: usize, n: u64) {
+        let root = lv - lv % self.groups;
+        if root != lv {
+            self.lruvecs[root].age[slot] += n;
         }
     }
 
@@ -143,6 +150,7 @@ impl Classic {
             lv: self.index(node, memcg),
             slot: self.age_slot(file)?,
             whose,
+            own: c.shadow_e_includes_self.into(),
             leaves: file || c.anon_workingset && c.swapcache_shadows,
             // Every page belongs to some group here: the root is one. The kernel's pages
             // without a group were read ahead speculatively.
@@ -156,14 +164,18 @@ impl Classic {
 
     /// A folio with these flags leaves: moves the age and makes the shadow.
     #[inline]
-    pub(super) fn leave(&mut self, l: Leaving, bits: u32) -> Option<Shadow> {
+    pub(super) fn leave(&mut self, l: &Leaving, bits: u32) -> Option<Shadow> {
         if bits & l.skips != 0 {
             return None;
         }
-        let before = self.lruvecs[l.lv].age[l.slot];
-        self.advance_age(l.lv, l.slot, 1);
-        let age = if self.config.shadow_e_includes_self { before + 1 } else { before };
-        l.leaves.then(|| self.packing.stamp(l.whose, bits & flag::WORKINGSET != 0, age))
+        let age = &mut self.lruvecs[l.lv].age[l.slot];
+        let before = *age;
+        *age += 1;
+        if self.groups > 1 {
+            self.advance_root(l.lv, l.slot, 1);
+        }
+        let stamp = || self.packing.stamp(l.whose, bits & flag::WORKINGSET != 0, before + l.own);
+        l.leaves.then(stamp)
     }
 
     /// The eviction of a folio.
@@ -175,7 +187,7 @@ impl Classic {
     ) -> Option<Shadow> {
         let file = mem.frames.kind(folio) == FrameKind::File;
         let l = self.leaving(file, mem.node_of(folio), mem.frames.memcg(folio), by)?;
-        self.leave(l, mem.frames.bits(folio))
+        self.leave(&l, mem.frames.bits(folio))
     }
 
     /// A page comes back whose shadow was found.

@@ -19,6 +19,7 @@ use mmsim_core::machine::config::{
 use mmsim_core::machine::cost::CostModel;
 use mmsim_core::memory::Memory;
 use mmsim_core::phys::frames::{FolioId, FrameKind, Mapped, flag};
+use mmsim_core::phys::gfp::AllocRequest;
 use mmsim_core::policy::{
     Arrival, ArrivalKind, ReclaimOutcome, ReclaimPolicy, ReclaimRequest, Reclaimer, Shadow,
 };
@@ -117,7 +118,7 @@ impl Bench {
     }
 
     fn frame(&mut self) -> Pfn {
-        let pfn = self.mem.try_alloc(NodeId(0), ZoneKind::Movable, None).expect("a free frame");
+        let pfn = self.mem.try_alloc(NodeId(0), &AllocRequest::USER, None).expect("a free frame");
         self.mem.memcgs.charge(MemcgId(0), 1);
         pfn
     }

@@ -12,6 +12,7 @@
 //! steps can contradict one another.
 
 mod ebizzy;
+mod kernel_alloc;
 mod memory;
 mod pace;
 mod phased;
@@ -19,6 +20,7 @@ mod scan;
 mod zipf;
 
 pub use ebizzy::{ChunkChoice, ChunkOrder, CopyBuffer, EbizzyConfig};
+pub use kernel_alloc::KernelAllocConfig;
 pub use memory::{MemoryKind, Populate};
 pub use pace::End;
 pub use phased::{PhasedConfig, PhasedError, PhasedRegion, Step};

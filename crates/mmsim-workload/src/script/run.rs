@@ -247,7 +247,7 @@ mod tests {
         let mut rng = Rng::for_purpose(1, "unused");
         let mut all = Vec::new();
         loop {
-            let cx = WorkloadCx { now: SimTime::ZERO, free_pages: free(&all) };
+            let cx = WorkloadCx { now: SimTime::ZERO, free_pages: free(&all), kernel_allocs: &[] };
             let mut ops = Vec::new();
             w.fill(&cx, &mut rng, &mut ops);
             if ops.is_empty() {

@@ -73,7 +73,8 @@ pub(super) struct Packer {
     ticks: Vec<u8>,
     /// The dense page after the last run, across blocks.
     next: u32,
-    /// The pages, as long as all records are single accesses without a time.
+    /// The pages, as long as all records are single accesses without a time; then the
+    /// columns are empty.
     pages: Vec<u32>,
     writes: Vec<u64>,
 }
@@ -81,20 +82,46 @@ pub(super) struct Packer {
 impl Packer {
     /// Whether there is nothing.
     pub(super) fn is_empty(&self) -> bool {
-        self.tags.is_empty()
+        self.tags.is_empty() && self.pages.is_empty()
     }
 
     /// Whether the block is to end here.
     pub(super) fn is_full(&self) -> bool {
-        self.tags.len() >= WRITER_RECORDS
+        self.tags.len().max(self.pages.len()) >= WRITER_RECORDS
             || self.values.len() + self.counts.len() + self.ticks.len() >= WRITER_BYTES
     }
 
     /// Adds one.
+    #[inline]
     pub(super) fn push(&mut self, record: Packed) {
+        if let Packed::Access { write, first, count: 1, ticks: 0 } = record
+            && self.tags.is_empty()
+        {
+            let i = self.pages.len();
+            if i.is_multiple_of(64) {
+                self.writes.push(0);
+            }
+            self.writes[i / 64] |= u64::from(write) << (i % 64);
+            self.pages.push(first);
+            return;
+        }
+        self.unfold();
+        self.push_columns(record);
+    }
+
+    /// Puts the single accesses, kept apart so far, into the columns.
+    fn unfold(&mut self) {
+        let (pages, writes) = (std::mem::take(&mut self.pages), std::mem::take(&mut self.writes));
+        for (i, &first) in pages.iter().enumerate() {
+            let write = writes[i / 64] >> (i % 64) & 1 == 1;
+            self.push_columns(Packed::Access { write, first, count: 1, ticks: 0 });
+        }
+    }
+
+    fn push_columns(&mut self, record: Packed) {
         let (op, value, count, ticks) = match record {
             Packed::Access { write, first, count, ticks } => {
-                let value = zigzag(first.wrapping_sub(self.next) as i32);
+                let value = self.difference(first);
                 self.next = first.wrapping_add(count);
                 (if write { OP_WRITE } else { OP_READ }, value, count, ticks)
             }
@@ -102,19 +129,11 @@ impl Packer {
             Packed::Unmap { region, ticks } => (OP_UNMAP, region, 1, ticks),
             Packed::Process { process } => (OP_PROCESS, process, 1, 0),
         };
-        if let Packed::Access { write, first, count: 1, ticks: 0 } = record
-            && self.pages.len() == self.tags.len()
-        {
-            let i = self.pages.len();
-            if i % 64 == 0 {
-                self.writes.push(0);
-            }
-            self.writes[i / 64] |= u64::from(write) << (i % 64);
-            self.pages.push(first);
-        }
-        let nr_bytes = (4 - value.leading_zeros() / 8).max(1);
+        let nr_bytes = bytes_of(value);
         let mut tag = op | ((nr_bytes - 1) as u8) << BYTES_SHIFT;
-        self.values.extend_from_slice(&value.to_le_bytes()[..nr_bytes as usize]);
+        let end = self.values.len() + nr_bytes;
+        self.values.extend_from_slice(&value.to_le_bytes());
+        self.values.truncate(end);
         if count > 1 {
             tag |= HAS_COUNT;
             put_varint(&mut self.counts, u64::from(count));
@@ -126,19 +145,25 @@ impl Packer {
         self.tags.push(tag);
     }
 
+    /// The difference of a page to the one that would follow, as its column has it.
+    fn difference(&self, first: u32) -> u32 {
+        zigzag(first.wrapping_sub(self.next) as i32)
+    }
+
     /// The kind and payload of the block, and begins the next one.
     pub(super) fn take(&mut self) -> (u8, Vec<u8>) {
-        let columns = self.tags.len() + self.values.len() + self.counts.len() + self.ticks.len();
-        let plain = self.pages.len() == self.tags.len();
-        let (pages, writes) = (std::mem::take(&mut self.pages), std::mem::take(&mut self.writes));
-        if plain {
-            let packed = packed::pack(&pages, &writes);
+        if let Some(&last) = self.pages.last() {
+            let packed = packed::pack(&self.pages, &self.writes);
+            let follow = self.pages.windows(2).map(|w| zigzag(w[1].wrapping_sub(w[0] + 1) as i32));
+            let values: usize = follow.map(bytes_of).sum();
+            let columns = self.pages.len() + bytes_of(self.difference(self.pages[0])) + values;
             if packed.len() * 10 <= columns * PACK_TENTHS {
-                for column in [&mut self.tags, &mut self.values] {
-                    column.clear();
-                }
+                self.next = last.wrapping_add(1);
+                self.pages.clear();
+                self.writes.clear();
                 return (KIND_PACKED, packed);
             }
+            self.unfold();
         }
         (KIND_RECORDS, self.take_columns())
     }
@@ -153,6 +178,11 @@ impl Packer {
         }
         out
     }
+}
+
+/// Bytes that a value takes in its column.
+fn bytes_of(value: u32) -> usize {
+    (4 - value.leading_zeros() as usize / 8).max(1)
 }
 
 /// The bounds of the columns in a payload.

@@ -39,15 +39,13 @@ pub(super) fn pack(pages: &[u32], writes: &[u64]) -> Vec<u8> {
     for page in pages {
         bits |= u64::from(page - low) << nr;
         nr += width;
-        while nr >= 8 {
-            out.push(bits as u8);
-            bits >>= 8;
-            nr -= 8;
+        if nr >= 32 {
+            out.extend_from_slice(&(bits as u32).to_le_bytes());
+            bits >>= 32;
+            nr -= 32;
         }
     }
-    if nr > 0 {
-        out.push(bits as u8);
-    }
+    out.extend_from_slice(&bits.to_le_bytes()[..nr.div_ceil(8) as usize]);
     out
 }
 

@@ -125,16 +125,16 @@ impl<R: Read> TraceReader<R> {
     /// trace was whole.
     pub fn next_block(&mut self, out: &mut Vec<Record>) -> Result<bool, TraceError> {
         out.clear();
-        match self.next()? {
-            None => return Ok(false),
-            Some(Block::Records(records)) => out.extend_from_slice(records),
-            Some(Block::Pages(block)) => out.extend(block.iter().map(|(first, write)| Record {
+        if let Some(Block::Pages(block)) = self.next()? {
+            out.extend(block.iter().map(|(first, write)| Record {
                 process: block.process,
                 ticks: 0,
                 action: Action::Access { region: block.region, write, first, count: 1 },
-            })),
+            }));
+        } else if !self.done {
+            std::mem::swap(&mut self.records, out);
         }
-        Ok(true)
+        Ok(!self.done)
     }
 
     /// The next block. None: there is none, and the trace was whole.

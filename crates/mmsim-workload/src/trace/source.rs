@@ -65,8 +65,14 @@ impl<R: Read> Source<R> {
         let mut head = [0; PRELUDE];
         let got = read_up_to(&mut input, &mut head).map_err(TraceError::io("reading a trace"))?;
         if got < 8 || head[..8] != MAGIC {
-            let found = format!("{:02x?}", &head[..got.min(8)]);
-            return Err(TraceError::format(0, found, format!("a page trace: {MAGIC:02x?}")));
+            let start = &head[..got.min(8)];
+            let text = start.iter().all(|b| (0x20..0x7f).contains(b) || b.is_ascii_whitespace());
+            let found = match (start, text) {
+                ([], _) => "nothing at all".to_string(),
+                (_, true) => format!("the text {:?}", String::from_utf8_lossy(start)),
+                (_, false) => format!("{start:02x?}"),
+            };
+            return Err(TraceError::format(0, found, "the start of a page trace, `MMT`"));
         }
         if got < PRELUDE {
             return Err(TraceError::format(got as u64, "the end", "a prelude of 16 bytes"));

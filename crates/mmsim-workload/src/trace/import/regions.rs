@@ -62,10 +62,33 @@ impl Touched {
         }
     }
 
-    /// Whether a page was not touched so far.
+    /// Notes a reference to consecutive pages, a word of the map at a time: a short line
+    /// may name a quarter of a billion pages.
+    pub(super) fn touch_run(&mut self, first: u64, count: u64, how: Reference) {
+        let (mut page, end) = (first, first + count);
+        while page < end {
+            let stop = end.min((page / 64 + 1) * 64);
+            let bits = u64::MAX >> (64 - (stop - page)) << (page % 64);
+            let area = self.area(page / AREA);
+            let word = (page % AREA / 64) as usize;
+            area.touched[word] |= bits;
+            match how {
+                Reference::Fetch => area.fetched[word] |= bits,
+                Reference::Load => {}
+                Reference::Store => area.written[word] |= bits,
+            }
+            page = stop;
+        }
+    }
+
+    /// Whether `page` was not touched so far, and of how many pages from it on the same is
+    /// true: at least 1, at most up to `end` or the end of a word of the map.
     #[inline]
-    pub(super) fn is_new(&mut self, page: u64) -> bool {
-        self.area(page / AREA).touched[(page % AREA / 64) as usize] & 1 << (page % 64) == 0
+    pub(super) fn new_run(&mut self, page: u64, end: u64) -> (bool, u64) {
+        let word = self.area(page / AREA).touched[(page % AREA / 64) as usize] >> (page % 64);
+        let new = word & 1 == 0;
+        let same = if new { word.trailing_zeros() } else { word.trailing_ones() };
+        (new, u64::from(same).min(64 - page % 64).min(end - page))
     }
 
     #[inline]
@@ -273,5 +296,35 @@ mod tests {
         );
         assert_eq!(layout.files, ["prog.text0"]);
         assert_eq!(touched.pages(), 20);
+    }
+
+    /// Runs are what their pages are one by one.
+    #[test]
+    fn runs_are_pages() {
+        let (mut pages, mut runs) = (Touched::default(), Touched::default());
+        let mut x = 1_u64;
+        for i in 0..300 {
+            x = x.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+            let (first, count) =
+                (x >> 40 & 0x7fff, 1 + (x >> 20) % if i % 3 == 0 { 1500 } else { 70 });
+            let mut page = first;
+            while page < first + count {
+                let (new, n) = runs.new_run(page, first + count);
+                assert!(n > 0 && page + n <= first + count);
+                for p in page..page + n {
+                    let bit = pages.area(p / AREA).touched[(p % AREA / 64) as usize] >> (p % 64);
+                    assert_eq!(bit & 1 == 0, new, "page {p}");
+                }
+                page += n;
+            }
+            let how = [Reference::Fetch, Reference::Load, Reference::Store][i % 3];
+            runs.touch_run(first, count, how);
+            (first..first + count).for_each(|page| pages.touch(page, how));
+            assert!(runs.iter().eq(pages.iter()), "run {i}");
+        }
+        // A quarter of a billion pages is one line of an input.
+        let mut all = Touched::default();
+        all.touch_run(3, 1 << 28, Reference::Store);
+        assert_eq!(all.pages(), 1 << 28);
     }
 }

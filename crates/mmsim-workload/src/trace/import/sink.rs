@@ -75,8 +75,9 @@ impl Sink {
         match a.write {
             Some(write) => {
                 let how = if write { Reference::Store } else { Reference::Load };
-                for page in a.page..a.page + a.count {
-                    touched.touch(page, how);
+                match a.count {
+                    1 => touched.touch(a.page, how),
+                    count => touched.touch_run(a.page, count, how),
                 }
                 let run = Spooled { process, write, vpn: a.page, count: a.count, ticks };
                 self.spool.push(&run);
@@ -85,16 +86,18 @@ impl Sink {
                 self.untold += a.count;
                 // A program reads what it wrote before: the first access writes.
                 let mut run = Spooled { process, write: false, vpn: a.page, count: 0, ticks };
-                for page in a.page..a.page + a.count {
-                    let write = touched.is_new(page);
+                let (mut page, end) = (a.page, a.page + a.count);
+                while page < end {
+                    let (write, alike) = touched.new_run(page, end);
                     if write != run.write && run.count > 0 {
                         self.spool.push(&run);
                         run = Spooled { process, write, vpn: page, count: 0, ticks: 0 };
                     }
-                    (run.write, run.count) = (write, run.count + 1);
+                    (run.write, run.count) = (write, run.count + alike);
                     if write {
-                        touched.touch(page, Reference::Store);
+                        touched.touch_run(page, alike, Reference::Store);
                     }
+                    page += alike;
                 }
                 self.spool.push(&run);
             }

@@ -1,0 +1,85 @@
+//! What do a free and an allocation of one page cost, with 90 % of 2^20 frames in use?
+//!
+//! - `pair/pcp`: a random page is freed and one allocated, through the per-CPU list;
+//! - `burst/pcp`: 1024 random pages are freed and as many allocated, so that most pass
+//!   through the list to the buddy and back;
+//! - `pair/buddy`: the same pair without per-CPU lists, merging and splitting each time.
+//!
+//! Times are per pair.
+
+#![allow(missing_docs)] // criterion's macros.
+
+#[path = "../tests/cells/mod.rs"]
+mod cells;
+
+use criterion::{Criterion, Throughput, criterion_group, criterion_main};
+use mmsim_core::base::id::{NodeId, Pfn};
+use mmsim_core::base::rng::Rng;
+use mmsim_core::machine::config::Kernel;
+use mmsim_core::memory::Memory;
+use mmsim_core::phys::gfp::AllocRequest;
+
+const FRAMES: u32 = 1 << 20;
+
+struct Churn {
+    mem: Memory,
+    held: Vec<Pfn>,
+    rng: Rng,
+}
+
+impl Churn {
+    fn new(pcp: bool) -> Self {
+        let mut config = cells::machine_of(FRAMES, 0, Kernel::V6_12);
+        if !pcp {
+            config.nodes[0].zones[0].pcp = Some((0, 1));
+        }
+        let mut mem = Memory::new(&config);
+        let rng = Rng::for_purpose(1, "bench/buddy");
+        let held = (0..FRAMES / 10 * 9)
+            .map(|_| mem.try_alloc(NodeId(0), &AllocRequest::USER, None).expect("a free frame"))
+            .collect();
+        let mut this = Churn { mem, held, rng };
+        // Until the free tenth lies scattered.
+        for _ in 0..200 {
+            this.burst(4096);
+        }
+        this
+    }
+
+    fn free(&mut self) {
+        let i = self.rng.below(self.held.len() as u64) as usize;
+        let pfn = self.held.swap_remove(i);
+        self.mem.free_frame(pfn);
+    }
+
+    fn alloc(&mut self) {
+        let pfn = self.mem.try_alloc(NodeId(0), &AllocRequest::USER, None);
+        self.held.push(pfn.expect("a free frame"));
+    }
+
+    fn burst(&mut self, n: u32) {
+        (0..n).for_each(|_| self.free());
+        (0..n).for_each(|_| self.alloc());
+    }
+}
+
+fn buddy(c: &mut Criterion) {
+    let mut g = c.benchmark_group("buddy");
+    g.sample_size(20);
+    for (name, pcp, burst) in
+        [("pair/pcp", true, 1), ("burst/pcp", true, 1024), ("pair/buddy", false, 1)]
+    {
+        let mut churn = Churn::new(pcp);
+        let free = churn.mem.zones.nr_free();
+        assert!((50_000..110_000).contains(&free), "{free}");
+        g.throughput(Throughput::Elements(1024));
+        g.bench_function(name, |b| {
+            b.iter(|| (0..1024 / burst).for_each(|_| churn.burst(burst)));
+        });
+        churn.mem.check();
+    }
+    g.finish();
+}
+
+criterion_group!(benches, buddy);
+criterion_main!(benches);

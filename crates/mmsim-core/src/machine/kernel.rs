@@ -1,0 +1,66 @@
+//! Blocks that workloads allocate on behalf of the kernel: drivers, modules, fragmenters.
+//!
+//! Such memory belongs to no address space and to no memory cgroup, and reclaim does not see
+//! it. It stays when its process ends, as the memory of a module does, until somebody frees
+//! it.
+
+use super::Machine;
+use super::alloc::Got;
+use super::config::ZoneKind;
+use super::fault::Flow;
+use crate::base::id::ThreadId;
+use crate::base::vmstat::VmEvent;
+use crate::phys::frames::FrameKind;
+use crate::phys::gfp::{AllocRequest, GfpFlags, MAX_PAGE_ORDER};
+use crate::phys::migratetype::Migratetype;
+use crate::policy::ReclaimPolicy;
+use crate::workload::{BlockHandle, KernelAllocResult};
+
+impl<P: ReclaimPolicy> Machine<P> {
+    /// Allocates a block for a thread; what came of it is for its workload to see.
+    pub(super) fn kernel_alloc(
+        &mut self,
+        tid: ThreadId,
+        order: u8,
+        migratetype: Migratetype,
+        flags: GfpFlags,
+        handle: BlockHandle,
+    ) -> Flow {
+        let name = &self.threads[tid].name;
+        assert!(order <= MAX_PAGE_ORDER, "{name}: order {order} is above {MAX_PAGE_ORDER}");
+        assert!(migratetype.mergeable(), "{name}: nobody may ask for {migratetype:?} memory");
+        let held = self.threads[tid].blocks.contains_key(&handle);
+        assert!(!held, "{name}: {handle:?} is held already");
+        let movable = migratetype == Migratetype::Movable;
+        let highest = if movable { ZoneKind::Movable } else { ZoneKind::Normal };
+        let req = AllocRequest { order, migratetype, highest, flags };
+        let pfn = match self.alloc(tid, &req) {
+            Got::Frame(pfn) => {
+                let frames = &mut self.mem.frames;
+                frames.reset_block(pfn, FrameKind::KernelOther, order, migratetype);
+                self.threads[tid].blocks.insert(handle, (pfn, order));
+                self.mem.nr_kernel_other += 1 << order;
+                Some(pfn)
+            }
+            Got::Failed => {
+                self.mem.count(VmEvent::SimKernelAllocFail, 1);
+                None
+            }
+            Got::Blocked => return Flow::Blocked,
+            Got::Killed => return Flow::Killed,
+        };
+        self.mem.now += self.mem.cost.t_syscall;
+        self.mem.count(VmEvent::SimKernelAlloc, 1);
+        self.threads[tid].kernel_allocs.push(KernelAllocResult { handle, pfn });
+        Flow::Done
+    }
+
+    /// Frees a block of a thread, if it holds it.
+    pub(super) fn kernel_free(&mut self, tid: ThreadId, handle: BlockHandle) {
+        self.mem.now += self.mem.cost.t_free_page;
+        if let Some((pfn, order)) = self.threads[tid].blocks.remove(&handle) {
+            self.mem.nr_kernel_other -= 1 << order;
+            self.mem.free_block(pfn, order);
+        }
+    }
+}

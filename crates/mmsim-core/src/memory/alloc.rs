@@ -1,0 +1,224 @@
+//! Allocating and freeing: the zones in turn, and the accounting of what they gave.
+//!
+//! Nearly every request is for one page and is served by the acting CPU's list in the zone
+//! that is asked first; that is tried inline. Everything else goes over the list of zones
+//! as the kernel does: first without mixing migratetypes where that is worth trying.
+//!
+//! Source: Linux 6.12 mm/page_alloc.c (`get_page_from_freelist`, `rmqueue`, `prep_new_page`,
+//! `unreserve_highatomic_pageblock`).
+
+use super::Memory;
+use crate::base::event::TraceEvent;
+use crate::base::id::{NodeId, Pfn, ZoneId};
+use crate::base::vmstat::VmEvent;
+use crate::machine::config::ZoneKind;
+use crate::phys::buddy::Columns;
+use crate::phys::frames::{FrameKind, flag};
+use crate::phys::gfp::{AllocFlags, AllocRequest, GfpFlags};
+use crate::phys::migratetype::Migratetype;
+use crate::phys::zones::{Mark, Put};
+
+impl Memory {
+    /// Tries the zones of a node, then those of the other nodes, from the highest down,
+    /// against a watermark; no reclaim. `None` for the mark: take what there is, as a
+    /// reclaimer may.
+    ///
+    /// All frames of the block are [`FrameKind::Tail`] but the first, which is
+    /// [`FrameKind::Fresh`] and knows the order.
+    #[inline]
+    pub fn try_alloc(
+        &mut self,
+        node: NodeId,
+        req: &AllocRequest,
+        mark: Option<Mark>,
+    ) -> Option<Pfn> {
+        if req.order == 0
+            && let Some(z) = self.zones.preferred(node, req.highest)
+        {
+            let zone = &mut self.zones[z];
+            if mark.is_none_or(|m| zone.watermark_ok(m, req.highest))
+                && let Some(pfn) = zone.take_from_pcp(self.cpu, req.migratetype)
+            {
+                self.allocated(z, pfn, 0);
+                return Some(pfn);
+            }
+        }
+        let flags = match mark {
+            Some(Mark::Min) => AllocFlags::of(req),
+            _ => AllocFlags::default(),
+        };
+        self.get_page_from_freelist(node, req, mark, flags)
+    }
+
+    /// As [`Memory::try_alloc`], with the reserves that the caller may use.
+    #[inline(never)]
+    pub fn get_page_from_freelist(
+        &mut self,
+        node: NodeId,
+        req: &AllocRequest,
+        mark: Option<Mark>,
+        flags: AllocFlags,
+    ) -> Option<Pfn> {
+        if mark == Some(Mark::Low) && self.zones.avoids_fragmentation(node, req.highest) {
+            let tidy = AllocFlags { nofragment: true, ..flags };
+            // Going to another node is worse than mixing types here.
+            if let Some(p) = self.alloc_on(node, req, mark, tidy) {
+                return Some(p);
+            }
+        }
+        let nodes = self.zones.nr_nodes();
+        (0..nodes).find_map(|k| {
+            let n = NodeId(((usize::from(node.0) + k) % nodes) as u8);
+            self.alloc_on(n, req, mark, flags)
+        })
+    }
+
+    /// Tries the zones of one node.
+    fn alloc_on(
+        &mut self,
+        node: NodeId,
+        req: &AllocRequest,
+        mark: Option<Mark>,
+        flags: AllocFlags,
+    ) -> Option<Pfn> {
+        for i in (0..self.zones.of_node(node).len()).rev() {
+            let z = self.zones.of_node(node)[i];
+            let zone = &mut self.zones[z];
+            let allowed = mark.is_none_or(|m| zone.allows(req.order, m, req.highest, flags));
+            if zone.kind > req.highest || !allowed {
+                continue;
+            }
+            let mut c = Columns::new(&mut self.frames, &mut self.lists);
+            let got = zone.take(&mut c, self.cpu, req.order, req.migratetype, flags);
+            if flags.highatomic
+                && let Some(p) = got
+            {
+                zone.reserve_highatomic(&mut c, p, req.order);
+            }
+            self.note_fallbacks(z, req);
+            if let Some(pfn) = got {
+                self.allocated(z, pfn, req.order);
+                return Some(pfn);
+            }
+        }
+        None
+    }
+
+    /// Accounts for a block that a zone gave.
+    #[inline(always)]
+    fn allocated(&mut self, z: ZoneId, pfn: Pfn, order: u8) {
+        let e = match self.zones[z].kind {
+            ZoneKind::Dma => VmEvent::PgAllocDma,
+            ZoneKind::Dma32 => VmEvent::PgAllocDma32,
+            ZoneKind::Normal => VmEvent::PgAllocNormal,
+            ZoneKind::Movable => VmEvent::PgAllocMovable,
+        };
+        self.vmstat.add(e, 1 << order);
+        if order == 0 {
+            self.frames.reset(pfn, FrameKind::Fresh);
+        } else {
+            for p in pfn.0 + 1..pfn.0 + (1 << order) {
+                self.frames.reset(Pfn(p), FrameKind::Tail);
+            }
+            self.frames.reset_block(pfn, FrameKind::Fresh, order, Migratetype::Unmovable);
+        }
+        self.emit(|| TraceEvent::MmPageAlloc { pfn, order, zone: z.0 });
+    }
+
+    /// Counts and reports what a zone took from other migratetypes.
+    fn note_fallbacks(&mut self, z: ZoneId, req: &AllocRequest) {
+        let zone = &mut self.zones[z];
+        if zone.take_boosted() && req.flags.has(GfpFlags::KSWAPD_RECLAIM) {
+            self.boosted = Some((zone.node, zone.kind));
+        }
+        for e in zone.take_extfrag() {
+            let unmovable = e.alloc_migratetype == Migratetype::Unmovable;
+            self.vmstat.add(VmEvent::SimExtfrag, 1);
+            self.vmstat.add(VmEvent::SimExtfragFragmenting, e.fragmenting.into());
+            self.vmstat.add(VmEvent::SimExtfragSevere, (e.fragmenting && unmovable).into());
+            self.vmstat.add(VmEvent::SimExtfragOwnership, e.change_ownership.into());
+            self.emit(|| TraceEvent::MmPageAllocExtfrag(e));
+        }
+    }
+
+    /// Gives a frame back to the allocator. Nothing may refer to it any more.
+    #[inline]
+    pub fn free_frame(&mut self, pfn: Pfn) {
+        debug_assert!(
+            !self.frames.has(pfn, flag::LRU | flag::SWAPCACHE | flag::IN_BATCH | flag::WRITEBACK),
+            "{pfn} freed while in use: {:#x}",
+            self.frames.bits(pfn)
+        );
+        debug_assert_eq!(self.frames.order(pfn), 0, "{pfn} is the first of a block");
+        let z = self.zones.of(pfn);
+        self.frames.reset(pfn, FrameKind::Pcp);
+        match self.zones[z].put_to_pcp(self.cpu, pfn) {
+            Put::Done => {}
+            Put::Full(n, index) => {
+                let mut c = Columns::new(&mut self.frames, &mut self.lists);
+                self.zones[z].drain(&mut c, self.cpu, n, index);
+            }
+            Put::Refused => {
+                let mut c = Columns::new(&mut self.frames, &mut self.lists);
+                self.zones[z].put(&mut c, self.cpu, pfn, 0);
+            }
+        }
+        self.vmstat.add(VmEvent::PgFree, 1);
+        self.emit(|| TraceEvent::MmPageFree { pfn, order: 0 });
+    }
+
+    /// Gives a block back to the allocator. Nothing may refer to any of its frames.
+    pub fn free_block(&mut self, pfn: Pfn, order: u8) {
+        if order == 0 {
+            return self.free_frame(pfn);
+        }
+        let z = self.zones.of(pfn);
+        let mut c = Columns::new(&mut self.frames, &mut self.lists);
+        self.zones[z].put(&mut c, self.cpu, pfn, order);
+        self.vmstat.add(VmEvent::PgFree, 1 << order);
+        self.emit(|| TraceEvent::MmPageFree { pfn, order });
+    }
+
+    /// Gives the pages of all per-CPU lists back (`drain_all_pages`).
+    pub fn drain_pcp(&mut self) {
+        for z in self.zones.ids() {
+            let mut c = Columns::new(&mut self.frames, &mut self.lists);
+            self.zones[z].drain_pcp(&mut c);
+        }
+    }
+
+    /// Gives one pageblock kept for requests that cannot sleep back, in the first zone that
+    /// has one; the last of a zone only if `force`d. Whether there was one.
+    pub fn unreserve_highatomic(&mut self, node: NodeId, req: &AllocRequest, force: bool) -> bool {
+        let nodes = self.zones.nr_nodes();
+        for k in 0..nodes {
+            let n = NodeId(((usize::from(node.0) + k) % nodes) as u8);
+            for i in (0..self.zones.of_node(n).len()).rev() {
+                let z = self.zones.of_node(n)[i];
+                let zone = &mut self.zones[z];
+                let mut c = Columns::new(&mut self.frames, &mut self.lists);
+                if zone.kind <= req.highest
+                    && zone.unreserve_highatomic(&mut c, req.migratetype, force)
+                {
+                    return true;
+                }
+            }
+        }
+        false
+    }
+
+    /// Puts all memory on the free lists and takes what the rest of the system holds for
+    /// good, in every zone in proportion.
+    pub(super) fn populate(&mut self, os_overhead: u64) {
+        let mut c = Columns::new(&mut self.frames, &mut self.lists);
+        self.zones.populate(&mut c);
+        let total = self.zones.nr_free();
+        for z in self.zones.ids() {
+            let share = (os_overhead * self.zones[z].free).checked_div(total).unwrap_or(0);
+            let mut c = Columns::new(&mut self.frames, &mut self.lists);
+            for p in self.zones[z].take_for_kernel(&mut c, share as u32) {
+                self.frames.reset(Pfn(p), FrameKind::Kernel);
+            }
+        }
+    }
+}

@@ -1,0 +1,667 @@
+//! The buddy allocator: free memory as blocks of powers of two.
+//!
+//! A free block of order k is 2^k frames at a multiple of 2^k; its *buddy* is the block
+//! whose number differs in bit k only. A request takes the smallest block that is large
+//! enough, at the head of its list, and gives the upper halves back as it splits. A block
+//! that is freed merges with its buddy as long as that is free and of the same order. There
+//! is a list per order and migratetype.
+//!
+//! Which end a block goes to decides which block is handed out next, and so where memory
+//! ends up: at the head, except at the tail where the buddy of the block one order up is
+//! free, so that the pair gets time to become whole.
+//!
+//! A free block is a record in the columns of its first frame: order and list in the flags,
+//! links in the reverse-map word and the list position, which a free frame does not use.
+//! So lists cost no memory. Memory of a zone that was never touched is a run of addresses
+//! and costs nothing either; the run behaves as if its blocks of the largest order were at
+//! the far end of the movable list.
+//!
+//! Source: Linux 6.12 mm/page_alloc.c (`__free_one_page`, `expand`, `__rmqueue_smallest`,
+//! `buddy_merge_likely`). The zone is taken to span whole blocks of the largest order: frames
+//! beyond its end are as if never freed.
+
+pub use super::fallback::Mode;
+use super::frames::{FrameKind, Frames};
+use super::lists::Lists;
+use super::migratetype::{Migratetype, NR_MIGRATETYPES};
+use super::rules::{End, PageAllocRules};
+use crate::base::id::Pfn;
+
+/// Orders there are: 0 to 10.
+pub const NR_ORDERS: usize = super::gfp::MAX_PAGE_ORDER as usize + 1;
+
+const NONE: u32 = u32::MAX;
+
+/// The columns of frames that free blocks are recorded in.
+pub struct Columns<'a> {
+    /// Flags and reverse-map words.
+    pub frames: &'a mut Frames,
+    /// List positions.
+    pub lists: &'a mut Lists,
+}
+
+impl<'a> Columns<'a> {
+    /// Both columns.
+    pub fn new(frames: &'a mut Frames, lists: &'a mut Lists) -> Self {
+        Columns { frames, lists }
+    }
+    #[inline(always)]
+    fn next(&self, p: u32) -> u32 {
+        self.frames.rmap[Pfn(p)]
+    }
+    #[inline(always)]
+    fn prev(&self, p: u32) -> u32 {
+        self.lists.word(Pfn(p))
+    }
+    #[inline(always)]
+    fn link(&mut self, p: u32, next: u32, prev: u32) {
+        self.frames.rmap[Pfn(p)] = next;
+        self.lists.set_word(Pfn(p), prev);
+    }
+}
+
+/// One free list. The head is where blocks are taken.
+#[derive(Clone, Copy, Debug)]
+struct FreeList {
+    head: u32,
+    tail: u32,
+    len: u32,
+}
+
+/// What a free block is: its order and the list that it is on.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct FreeBlock {
+    /// First frame.
+    pub pfn: Pfn,
+    /// log2 of its frames.
+    pub order: u8,
+    /// Type of its list.
+    pub migratetype: Migratetype,
+}
+
+/// One firing of `kmem:mm_page_alloc_extfrag`: a request was served from another type.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Extfrag {
+    /// First frame of what was allocated.
+    pub pfn: Pfn,
+    /// Order of the request.
+    pub alloc_order: u8,
+    /// Order of the block that was found.
+    pub fallback_order: u8,
+    /// Type of the request.
+    pub alloc_migratetype: Migratetype,
+    /// Type of the list where it was found.
+    pub fallback_migratetype: Migratetype,
+    /// The pageblock has the request's type now.
+    pub change_ownership: bool,
+    /// The block was smaller than a pageblock: types are mixed in it from now on, unless
+    /// ownership changed.
+    pub fragmenting: bool,
+}
+
+/// The free memory of one zone.
+#[derive(Clone, Debug)]
+pub struct Buddy {
+    pub(super) rules: PageAllocRules,
+    first: u32,
+    end: u32,
+    areas: [[FreeList; NR_MIGRATETYPES]; NR_ORDERS],
+    /// Per type: bit k is set if the list of order k is not empty.
+    nonempty: [u16; NR_MIGRATETYPES],
+    /// Blocks of the largest order that were never touched, by address.
+    run: std::ops::Range<u32>,
+    /// Types of pageblocks.
+    blocks: Vec<u8>,
+    free: u64,
+    free_of: [u64; NR_MIGRATETYPES],
+    /// Pages of pageblocks reserved as highatomic.
+    pub(super) nr_reserved_highatomic: u64,
+    /// Fallbacks since somebody last took note.
+    pub(super) extfrag: Vec<Extfrag>,
+    /// Attempts to steal below pageblock order since somebody last took note.
+    pub(super) boosts: u32,
+}
+
+impl Buddy {
+    /// The allocator of the frames from `first` (a multiple of the largest block) to before
+    /// `end`, none of them free yet; all pageblocks movable.
+    pub fn new(first: Pfn, end: Pfn, rules: PageAllocRules) -> Self {
+        assert!(first.0.is_multiple_of(1 << rules.max_order), "{first} starts no largest block");
+        let empty = FreeList { head: NONE, tail: NONE, len: 0 };
+        let span = (end.0 - first.0).next_multiple_of(1 << rules.max_order);
+        Buddy {
+            rules,
+            first: first.0,
+            end: end.0,
+            areas: [[empty; NR_MIGRATETYPES]; NR_ORDERS],
+            nonempty: [0; NR_MIGRATETYPES],
+            run: 0..0,
+            blocks: vec![Migratetype::Movable as u8; (span >> rules.pageblock_order) as usize],
+            free: 0,
+            free_of: [0; NR_MIGRATETYPES],
+            nr_reserved_highatomic: 0,
+            extfrag: Vec::new(),
+            boosts: 0,
+        }
+    }
+
+    /// Gives all frames from `from` on to the lists, as the kernel does at boot: in ascending
+    /// order, as the largest aligned blocks, each at the end that the rules say.
+    pub fn populate(&mut self, c: &mut Columns<'_>, from: Pfn) {
+        let max = self.rules.max_order;
+        let mut p = from.0;
+        while p < self.end {
+            let order =
+                (p.trailing_zeros().min(max.into()) as u8).min((self.end - p).ilog2() as u8);
+            if order == max && self.run.is_empty() {
+                let n = (self.end - p) >> max << max;
+                self.run = p..p + n;
+                self.mark_run();
+                self.account(Migratetype::Movable, i64::from(n));
+                p += n;
+                continue;
+            }
+            self.add(c, p, order, Migratetype::Movable, self.rules.free_init);
+            p += 1 << order;
+        }
+    }
+
+    fn mark_run(&mut self) {
+        let max = self.rules.max_order;
+        let list = &self.areas[usize::from(max)][Migratetype::Movable as usize];
+        let any = list.len > 0 || !self.run.is_empty();
+        let bit = 1u16 << max;
+        let mask = &mut self.nonempty[Migratetype::Movable as usize];
+        *mask = *mask & !bit | if any { bit } else { 0 };
+    }
+
+    #[inline(always)]
+    fn account(&mut self, mt: Migratetype, pages: i64) {
+        // Isolated pages are out of use: they are in no count of free pages.
+        if mt != Migratetype::Isolate {
+            self.free = self.free.wrapping_add_signed(pages);
+        }
+        let of = &mut self.free_of[mt as usize];
+        *of = of.wrapping_add_signed(pages);
+    }
+
+    // ---- lists ----
+
+    /// Puts a block on a list.
+    #[inline]
+    fn add(&mut self, c: &mut Columns<'_>, p: u32, order: u8, mt: Migratetype, end: End) {
+        if end == End::Tail && order == self.rules.max_order && !self.run.is_empty() {
+            self.settle_run(c);
+        }
+        self.account(mt, 1 << order);
+        self.nonempty[mt as usize] |= 1 << order;
+        c.frames.reset_block(Pfn(p), FrameKind::Buddy, order, mt);
+        let list = &mut self.areas[usize::from(order)][mt as usize];
+        list.len += 1;
+        let (next, prev) = match end {
+            End::Head => (std::mem::replace(&mut list.head, p), NONE),
+            End::Tail => (NONE, std::mem::replace(&mut list.tail, p)),
+        };
+        match end {
+            End::Head if next == NONE => list.tail = p,
+            End::Head => c.lists.set_word(Pfn(next), p),
+            End::Tail if prev == NONE => list.head = p,
+            End::Tail => c.frames.rmap[Pfn(prev)] = p,
+        }
+        c.link(p, next, prev);
+    }
+
+    /// Takes a block off its list, wherever it is. Its frames are nobody's then.
+    #[inline]
+    fn remove(&mut self, c: &mut Columns<'_>, p: u32, order: u8, mt: Migratetype) {
+        let (next, prev) = (c.next(p), c.prev(p));
+        let list = &mut self.areas[usize::from(order)][mt as usize];
+        list.len -= 1;
+        if prev == NONE {
+            list.head = next;
+        } else {
+            c.frames.rmap[Pfn(prev)] = next;
+        }
+        if next == NONE {
+            list.tail = prev;
+        } else {
+            c.lists.set_word(Pfn(next), prev);
+        }
+        if list.len == 0 {
+            self.nonempty[mt as usize] &= !(1 << order);
+            if order == self.rules.max_order && mt == Migratetype::Movable {
+                self.mark_run();
+            }
+        }
+        c.frames.reset(Pfn(p), FrameKind::Free);
+        self.account(mt, -(1 << order));
+    }
+
+    /// The block that is next on a list.
+    #[inline]
+    pub(super) fn first_of(&self, order: u8, mt: Migratetype) -> Option<u32> {
+        let list = &self.areas[usize::from(order)][mt as usize];
+        if list.head != NONE {
+            return Some(list.head);
+        }
+        let of_run = order == self.rules.max_order && mt == Migratetype::Movable;
+        (of_run && !self.run.is_empty()).then(|| match self.rules.free_init {
+            End::Tail => self.run.start,
+            End::Head => self.run.end - (1 << order),
+        })
+    }
+
+    /// Takes the next block off a list.
+    #[inline]
+    pub(super) fn take_first(
+        &mut self,
+        c: &mut Columns<'_>,
+        order: u8,
+        mt: Migratetype,
+    ) -> Option<u32> {
+        let head = self.areas[usize::from(order)][mt as usize].head;
+        if head != NONE {
+            self.remove(c, head, order, mt);
+            return Some(head);
+        }
+        let p = self.first_of(order, mt)?;
+        match self.rules.free_init {
+            End::Tail => self.run.start += 1 << order,
+            End::Head => self.run.end -= 1 << order,
+        }
+        self.mark_run();
+        self.account(mt, -(1 << order));
+        Some(p)
+    }
+
+    /// Puts the blocks of the untouched run on the list for real.
+    #[cold]
+    fn settle_run(&mut self, c: &mut Columns<'_>) {
+        let run = std::mem::replace(&mut self.run, 0..0);
+        let max = self.rules.max_order;
+        let step = 1usize << max;
+        self.account(Migratetype::Movable, -i64::from(run.end - run.start));
+        // At the far end of the list, so that it is the same list as before.
+        match self.rules.free_init {
+            End::Tail => run.step_by(step).for_each(|p| {
+                self.add(c, p, max, Migratetype::Movable, End::Tail);
+            }),
+            End::Head => run.step_by(step).rev().for_each(|p| {
+                self.add(c, p, max, Migratetype::Movable, End::Tail);
+            }),
+        }
+        self.mark_run();
+    }
+
+    /// Removes a free block from wherever it is, the untouched run included.
+    pub(super) fn take_block(&mut self, c: &mut Columns<'_>, b: FreeBlock) {
+        if self.run.contains(&b.pfn.0) {
+            self.settle_run(c);
+        }
+        self.remove(c, b.pfn.0, b.order, b.migratetype);
+    }
+
+    // ---- allocation ----
+
+    /// Gives the upper halves of a block back until `order` is left.
+    #[inline]
+    pub(super) fn expand(
+        &mut self,
+        c: &mut Columns<'_>,
+        p: u32,
+        from: u8,
+        order: u8,
+        mt: Migratetype,
+    ) {
+        for k in (order..from).rev() {
+            self.add(c, p + (1 << k), k, mt, End::Head);
+        }
+    }
+
+    /// The smallest block of the type's own lists that is large enough.
+    #[inline]
+    pub(super) fn take_smallest(
+        &mut self,
+        c: &mut Columns<'_>,
+        order: u8,
+        mt: Migratetype,
+    ) -> Option<Pfn> {
+        let fit = self.nonempty[mt as usize] >> order;
+        if fit == 0 {
+            return None;
+        }
+        let found = order + fit.trailing_zeros() as u8;
+        let p = self.take_first(c, found, mt)?;
+        self.expand(c, p, found, order, mt);
+        Some(Pfn(p))
+    }
+
+    /// Takes `n` pages from the type's own lists, as so many calls of the above would, and
+    /// appends them to `out`; fewer if there are not so many.
+    ///
+    /// When all lists below order k are empty, the pages of the block of order k come one
+    /// after the other: so the block is cut once, not once per page.
+    pub(super) fn take_pages(
+        &mut self,
+        c: &mut Columns<'_>,
+        n: u32,
+        mt: Migratetype,
+        out: &mut Vec<u32>,
+    ) {
+        let mut left = n;
+        while left > 0 {
+            let mask = self.nonempty[mt as usize];
+            if mask == 0 {
+                return;
+            }
+            let found = mask.trailing_zeros() as u8;
+            let Some(p) = self.take_first(c, found, mt) else { return };
+            let end = p + (1 << found);
+            let taken = left.min(1 << found);
+            out.extend(p..p + taken);
+            left -= taken;
+            let mut rest = p + taken;
+            while rest < end {
+                let order = rest.trailing_zeros() as u8;
+                self.add(c, rest, order, mt, End::Head);
+                rest += 1 << order;
+            }
+        }
+    }
+
+    // ---- freeing ----
+
+    /// Gives a block back: it merges with its buddies and goes to the list of its
+    /// pageblock's type.
+    pub fn free(&mut self, c: &mut Columns<'_>, pfn: Pfn, order: u8) {
+        self.free_to(c, pfn, order, None);
+    }
+
+    /// As [`Buddy::free`], to the tail whatever is likely (`FPI_TO_TAIL`): what compaction
+    /// did not need.
+    pub fn free_to_tail(&mut self, c: &mut Columns<'_>, pfn: Pfn, order: u8) {
+        self.free_to(c, pfn, order, Some(End::Tail));
+    }
+
+    fn free_to(&mut self, c: &mut Columns<'_>, pfn: Pfn, order: u8, end: Option<End>) {
+        for p in pfn.0..pfn.0 + (1 << order) {
+            c.frames.reset(Pfn(p), FrameKind::Free);
+        }
+        let block = self.rules.pageblock_order;
+        if order <= block || !self.rules.merge_retypes {
+            return self.free_one(c, pfn.0, order, end);
+        }
+        // Each pageblock may be of another type by now.
+        for i in 0..1 << (order - block) {
+            self.free_one(c, pfn.0 + (i << block), block, end);
+        }
+    }
+
+    #[inline]
+    fn free_one(&mut self, c: &mut Columns<'_>, pfn: u32, order: u8, end: Option<End>) {
+        debug_assert!(pfn.is_multiple_of(1 << order), "pfn{pfn} is no block of order {order}");
+        let (mut p, mut order) = (pfn, order);
+        let mt = self.block_type(Pfn(p));
+        let max = self.rules.max_order;
+        while order < max {
+            let buddy = p ^ 1 << order;
+            let Some(list) = c.frames.free_block_of(Pfn(buddy), order) else { break };
+            if order >= self.rules.pageblock_order {
+                let other = self.block_type(Pfn(buddy));
+                if mt != other && !(mt.mergeable() && other.mergeable()) {
+                    break;
+                }
+                self.remove(c, buddy, order, list);
+                if self.rules.merge_retypes {
+                    self.set_block_range(buddy, order, mt);
+                }
+            } else {
+                self.remove(c, buddy, order, list);
+            }
+            p &= buddy;
+            order += 1;
+        }
+        let end = end.unwrap_or_else(|| self.side(c, p, order));
+        self.add(c, p, order, mt, end);
+    }
+
+    /// The side of insertion: the tail if a further merge is likely.
+    #[inline]
+    fn side(&self, c: &Columns<'_>, p: u32, order: u8) -> End {
+        if order + 1 >= self.rules.max_order {
+            return End::Head;
+        }
+        let higher = (p & !(1 << order)) ^ 2 << order;
+        match c.frames.free_block_of(Pfn(higher), order + 1) {
+            Some(_) => End::Tail,
+            None => End::Head,
+        }
+    }
+
+    // ---- pageblocks ----
+
+    #[inline(always)]
+    fn block_index(&self, p: u32) -> usize {
+        ((p - self.first) >> self.rules.pageblock_order) as usize
+    }
+
+    /// The type of the pageblock of a frame.
+    #[inline(always)]
+    pub fn block_type(&self, pfn: Pfn) -> Migratetype {
+        Migratetype::from_bits(self.blocks[self.block_index(pfn.0)].into())
+    }
+
+    /// Changes the type of the pageblock of a frame; free blocks stay on their lists.
+    pub fn set_block_type(&mut self, pfn: Pfn, mt: Migratetype) {
+        let i = self.block_index(pfn.0);
+        self.blocks[i] = mt as u8;
+    }
+
+    /// Changes the types of all pageblocks that a block covers.
+    pub(super) fn set_block_range(&mut self, p: u32, order: u8, mt: Migratetype) {
+        let nr = 1usize << order.saturating_sub(self.rules.pageblock_order);
+        let i = self.block_index(p);
+        self.blocks[i..i + nr].fill(mt as u8);
+    }
+
+    /// The pageblocks of the zone with their types, by address.
+    pub fn pageblocks(&self) -> impl Iterator<Item = (Pfn, Migratetype)> + '_ {
+        let nr = (self.end - self.first).div_ceil(1 << self.rules.pageblock_order);
+        (0..nr).map(|i| {
+            let p = Pfn(self.first + (i << self.rules.pageblock_order));
+            (p, self.block_type(p))
+        })
+    }
+
+    /// The frames of the pageblock of a frame, those beyond the zone's end not included.
+    pub(super) fn block_frames(&self, p: u32) -> std::ops::Range<u32> {
+        let start = p >> self.rules.pageblock_order << self.rules.pageblock_order;
+        start..(start + (1 << self.rules.pageblock_order)).min(self.end)
+    }
+
+    /// Moves all free blocks of a pageblock to the lists of another type, at the end that the
+    /// rules say. Returns the pages moved. The type of the pageblock stays.
+    pub(super) fn move_free_blocks(&mut self, c: &mut Columns<'_>, p: u32, to: Migratetype) -> u32 {
+        let mut moved = 0;
+        let frames = self.block_frames(p);
+        let mut p = frames.start;
+        while p < frames.end {
+            let Some((order, from)) = c.frames.free_head(Pfn(p)) else {
+                p += 1;
+                continue;
+            };
+            self.remove(c, p, order, from);
+            self.add(c, p, order, to, self.rules.free_init);
+            p += 1 << order;
+            moved += 1 << order;
+        }
+        moved
+    }
+
+    /// Moves the first block of a list to the list of another type, at the end that the
+    /// rules say.
+    pub(super) fn move_first(&mut self, c: &mut Columns<'_>, b: FreeBlock, to: Migratetype) {
+        self.take_first(c, b.order, b.migratetype);
+        self.add(c, b.pfn.0, b.order, to, self.rules.free_init);
+    }
+
+    // ---- questions ----
+
+    /// The rules that it follows.
+    pub fn rules(&self) -> &PageAllocRules {
+        &self.rules
+    }
+    /// Free pages, isolated ones not included.
+    #[inline]
+    pub fn nr_free(&self) -> u64 {
+        self.free
+    }
+    /// Free pages on lists of one type.
+    #[inline]
+    pub fn nr_free_of(&self, mt: Migratetype) -> u64 {
+        self.free_of[mt as usize]
+    }
+    /// Free blocks of an order and a type.
+    pub fn nr_free_blocks(&self, order: u8, mt: Migratetype) -> u64 {
+        let run = if order == self.rules.max_order && mt == Migratetype::Movable {
+            u64::from(self.run.end - self.run.start) >> order
+        } else {
+            0
+        };
+        u64::from(self.areas[usize::from(order)][mt as usize].len) + run
+    }
+    /// Free blocks of an order, of all types but isolated ones.
+    pub fn nr_free_blocks_of_order(&self, order: u8) -> u64 {
+        let kept = Migratetype::ALL.iter().filter(|&&mt| mt != Migratetype::Isolate);
+        kept.map(|&mt| self.nr_free_blocks(order, mt)).sum()
+    }
+    /// Whether a type has a free block of at least this order.
+    #[inline]
+    pub fn has_block(&self, order: u8, mt: Migratetype) -> bool {
+        self.nonempty[mt as usize] >> order != 0
+    }
+    /// Fallbacks since the zone last took note.
+    pub fn extfrag(&self) -> &[Extfrag] {
+        &self.extfrag
+    }
+    /// Attempts to steal below pageblock order since the zone last took note.
+    pub fn boosts(&self) -> u32 {
+        self.boosts
+    }
+    /// Frames that were free at the start and have never been taken, in one run.
+    pub fn untouched(&self) -> std::ops::Range<u32> {
+        self.run.clone()
+    }
+
+    /// The free blocks of a list, from the head, the untouched run included.
+    pub fn list<'a>(
+        &'a self,
+        frames: &'a Frames,
+        order: u8,
+        mt: Migratetype,
+    ) -> impl Iterator<Item = Pfn> + 'a {
+        let mut p = self.areas[usize::from(order)][mt as usize].head;
+        let linked = std::iter::from_fn(move || {
+            let found = (p != NONE).then_some(Pfn(p));
+            if p != NONE {
+                p = frames.rmap[Pfn(p)];
+            }
+            found
+        });
+        let of_run = order == self.rules.max_order && mt == Migratetype::Movable;
+        let nr = if of_run { (self.run.end - self.run.start) >> order } else { 0 };
+        linked.chain((0..nr).map(move |i| match self.rules.free_init {
+            End::Tail => Pfn(self.run.start + (i << order)),
+            End::Head => Pfn(self.run.end - ((i + 1) << order)),
+        }))
+    }
+
+    /// The free block that a frame is in, if any.
+    pub fn block_at(&self, frames: &Frames, pfn: Pfn) -> Option<FreeBlock> {
+        if self.run.contains(&pfn.0) {
+            let order = self.rules.max_order;
+            let head = Pfn(pfn.0 >> order << order);
+            return Some(FreeBlock { pfn: head, order, migratetype: Migratetype::Movable });
+        }
+        (0..=self.rules.max_order).find_map(|k| {
+            let head = Pfn(pfn.0 >> k << k);
+            let (order, migratetype) = frames.free_head(head)?;
+            (order >= k).then_some(FreeBlock { pfn: head, order, migratetype })
+        })
+    }
+
+    /// All free blocks by address.
+    pub fn blocks<'a>(&'a self, frames: &'a Frames) -> impl Iterator<Item = FreeBlock> + 'a {
+        let mut p = self.first;
+        std::iter::from_fn(move || {
+            while p < self.end {
+                if let Some(b) = self.block_at(frames, Pfn(p)) {
+                    p = b.pfn.0 + (1 << b.order);
+                    return Some(b);
+                }
+                p += 1;
+            }
+            None
+        })
+    }
+
+    /// Checks all invariants of free blocks.
+    ///
+    /// # Panics
+    /// If one does not hold.
+    pub fn check(&self, frames: &Frames, lists: &Lists) {
+        let mut free = 0;
+        let mut free_of = [0u64; NR_MIGRATETYPES];
+        for order in 0..=self.rules.max_order {
+            for mt in Migratetype::ALL {
+                let mut n = 0;
+                let mut before = NONE;
+                for p in self.list(frames, order, mt) {
+                    n += 1;
+                    assert!(p.0.is_multiple_of(1 << order), "{p}: no block of order {order}");
+                    if !self.run.contains(&p.0) {
+                        assert_eq!(frames.free_head(p), Some((order, mt)), "{p} is on a list");
+                        assert_eq!(lists.word(p), before, "{p}: what is before it");
+                        before = p.0;
+                    }
+                }
+                let list = &self.areas[usize::from(order)][mt as usize];
+                assert_eq!(list.tail, before, "tail of order {order}, {mt:?}");
+                assert_eq!(n, self.nr_free_blocks(order, mt), "length of order {order}, {mt:?}");
+                assert_eq!(
+                    self.has_block(order, mt),
+                    (order..=self.rules.max_order).any(|k| { self.nr_free_blocks(k, mt) > 0 }),
+                    "order {order}, {mt:?}"
+                );
+                free_of[mt as usize] += n << order;
+                free += if mt == Migratetype::Isolate { 0 } else { n << order };
+            }
+        }
+        assert_eq!(free, self.free, "free pages");
+        assert_eq!(free_of, self.free_of, "free pages per type");
+        self.check_blocks(frames);
+    }
+
+    fn check_blocks(&self, frames: &Frames) {
+        let mut end = self.first;
+        let mut listed = 0;
+        for b in self.blocks(frames) {
+            assert!(b.pfn.0 >= end, "{} overlaps the block before it", b.pfn);
+            end = b.pfn.0 + (1 << b.order);
+            listed += 1u64 << b.order;
+            let inside = b.pfn.0 + 1..end;
+            if !self.run.contains(&b.pfn.0) {
+                inside.for_each(|p| {
+                    assert_eq!(frames.kind(Pfn(p)), FrameKind::Free, "pfn{p} within {}", b.pfn);
+                });
+            }
+            let buddy = Pfn(b.pfn.0 ^ 1 << b.order);
+            let pair = b.order < self.rules.max_order
+                && frames.free_block_of(buddy, b.order).is_some()
+                && self.block_type(b.pfn).mergeable()
+                && self.block_type(buddy).mergeable();
+            assert!(!pair, "{} and {buddy}: free buddies of order {}", b.pfn, b.order);
+        }
+        assert_eq!(listed, self.free_of.iter().sum::<u64>(), "free pages by address");
+    }
+}

@@ -1,0 +1,75 @@
+//! Migratetypes: which blocks lie next to which.
+//!
+//! A page that nobody can move spoils the pageblock around it for large allocations. So the
+//! allocator keeps pages of one mobility together: each pageblock has a type, each free
+//! list is of one type, and a request takes from lists of another type only when its own
+//! are empty.
+//!
+//! Source: Linux 6.12 include/linux/mmzone.h (`enum migratetype`), mm/page_alloc.c
+//! (`fallbacks`). Left out: `page_group_by_mobility_disabled`, by which machines of less
+//! than six pageblocks (12 MiB) call everything unmovable.
+
+/// The type of a pageblock, of a free list, or of a request (the first three only).
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
+#[repr(u8)]
+pub enum Migratetype {
+    /// Memory that stays where it is: page tables, most of slab.
+    Unmovable = 0,
+    /// Memory of processes and the page cache.
+    Movable = 1,
+    /// Caches that can be dropped on request.
+    Reclaimable = 2,
+    /// Reserved for high-order requests that cannot wait.
+    HighAtomic = 3,
+    /// Contiguous memory areas; lent to movable requests.
+    Cma = 4,
+    /// Taken out of use: nothing is allocated from it.
+    Isolate = 5,
+}
+
+/// How many migratetypes there are.
+pub const NR_MIGRATETYPES: usize = 6;
+/// Types that requests have and per-CPU lists keep apart (`MIGRATE_PCPTYPES`).
+pub const NR_PCPTYPES: usize = 3;
+
+use Migratetype::{Cma, HighAtomic, Isolate, Movable, Reclaimable, Unmovable};
+
+impl Migratetype {
+    /// All types, in the order of `/proc/pagetypeinfo`.
+    pub const ALL: [Migratetype; NR_MIGRATETYPES] =
+        [Unmovable, Movable, Reclaimable, HighAtomic, Cma, Isolate];
+    /// The types that a request may have.
+    pub const REQUESTS: [Migratetype; NR_PCPTYPES] = [Unmovable, Movable, Reclaimable];
+
+    /// As `/proc/pagetypeinfo` writes it.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Unmovable => "Unmovable",
+            Movable => "Movable",
+            Reclaimable => "Reclaimable",
+            HighAtomic => "HighAtomic",
+            Cma => "CMA",
+            Isolate => "Isolate",
+        }
+    }
+
+    #[inline(always)]
+    pub(super) const fn from_bits(bits: u32) -> Self {
+        Migratetype::ALL[if bits < 6 { bits as usize } else { 0 }]
+    }
+
+    /// Whether blocks of this type merge with those of another such type.
+    pub const fn mergeable(self) -> bool {
+        (self as usize) < NR_PCPTYPES
+    }
+
+    /// From whose lists a request takes when those of its own type are empty, in order.
+    pub const fn fallbacks(self) -> &'static [Migratetype] {
+        match self {
+            Unmovable => &[Reclaimable, Movable],
+            Movable => &[Reclaimable, Unmovable],
+            Reclaimable => &[Unmovable, Movable],
+            HighAtomic | Cma | Isolate => &[],
+        }
+    }
+}

@@ -1,0 +1,117 @@
+//! What kernels did differently about free memory: one plain struct of choices.
+//!
+//! Source: Linux 4.1, 6.1 and 6.12 mm/page_alloc.c, mm/internal.h, and the patches named at
+//! the choices.
+
+use crate::machine::config::Kernel;
+
+/// An end of a free list.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum End {
+    /// Where blocks are taken.
+    Head,
+    /// The far end.
+    Tail,
+}
+
+/// How a request of order above 0 is held against a watermark.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum WmarkForm {
+    /// The free pages of orders too low are taken off order by order, and the mark is halved
+    /// with each (to 4.3).
+    PerOrder,
+    /// One block that is large enough, besides the mark for order 0 (from 4.4).
+    OneBlock,
+}
+
+/// What happens when the lists of a request's own type are empty.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Fallback {
+    /// 4.1: the largest block of another type; what is left of it changes lists, and the
+    /// pageblock's type if half of it was free.
+    V4_1,
+    /// 4.12 to 6.1: movable requests take the smallest block where they may not steal; pages
+    /// of the request's kind count as much as free ones.
+    V4_12,
+    /// 6.12 with the stable updates of 2025: a pageblock is claimed as a whole, or one block
+    /// is taken and the rest left alone.
+    ClaimSteal,
+}
+
+/// The order of decisions when no free page is found at once.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum SlowPath {
+    /// 4.1: compaction before and after reclaim; retries while orders up to 3 make progress.
+    V4_1,
+    /// 6.x: compaction first for costly orders; retries by zone watermarks.
+    V6,
+}
+
+/// The choices.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct PageAllocRules {
+    /// Order of a pageblock: 9, as on x86 with huge pages.
+    pub pageblock_order: u8,
+    /// The largest order on the free lists: 10.
+    pub max_order: u8,
+    /// How orders above 0 are held against watermarks.
+    pub wmark_form: WmarkForm,
+    /// How other types' blocks are taken.
+    pub fallback: Fallback,
+    /// How the slow path goes.
+    pub slow_path: SlowPath,
+    /// The end where memory goes at boot, and where blocks go that change lists (tail since
+    /// 5.10).
+    pub free_init: End,
+    /// Merging above pageblock order makes both pageblocks of one type (6.10).
+    pub merge_retypes: bool,
+    /// Per-CPU lists hold blocks up to order 3 and of pageblock order too (5.14).
+    pub pcp_orders: bool,
+    /// A pageblock is kept for high-order requests that cannot wait (4.4).
+    pub highatomic: bool,
+    /// Stealing raises the watermarks, and the first pass over the zones avoids it (5.0).
+    pub avoid_fragmentation: bool,
+}
+
+impl PageAllocRules {
+    /// Linux 4.1, for the experiments with compaction that were done on it.
+    pub const V4_1: PageAllocRules = PageAllocRules {
+        pageblock_order: 9,
+        max_order: 10,
+        wmark_form: WmarkForm::PerOrder,
+        fallback: Fallback::V4_1,
+        slow_path: SlowPath::V4_1,
+        free_init: End::Head,
+        merge_retypes: false,
+        pcp_orders: false,
+        highatomic: false,
+        avoid_fragmentation: false,
+    };
+    /// Linux 5.5 to 5.9.
+    pub const V5_5: PageAllocRules = PageAllocRules {
+        wmark_form: WmarkForm::OneBlock,
+        fallback: Fallback::V4_12,
+        slow_path: SlowPath::V6,
+        highatomic: true,
+        avoid_fragmentation: true,
+        ..PageAllocRules::V4_1
+    };
+    /// Linux 6.1.
+    pub const V6_1: PageAllocRules =
+        PageAllocRules { free_init: End::Tail, pcp_orders: true, ..PageAllocRules::V5_5 };
+    /// Linux 6.12.
+    pub const V6_12: PageAllocRules = PageAllocRules {
+        fallback: Fallback::ClaimSteal,
+        merge_retypes: true,
+        ..PageAllocRules::V6_1
+    };
+
+    /// What a kernel does.
+    pub fn of(kernel: Kernel) -> Self {
+        match kernel {
+            Kernel::V5_5 | Kernel::V5_8 | Kernel::V5_9 => PageAllocRules::V5_5,
+            Kernel::V6_1 => PageAllocRules::V6_1,
+            Kernel::V6_12 => PageAllocRules::V6_12,
+        }
+    }
+}
