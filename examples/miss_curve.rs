@@ -1,6 +1,6 @@
 //! The first height of embedding: a scenario in, a report out.
 //!
-//! How many refaults does each page of memory save? A scenario is built as text, with the size
+//! How many swap-ins does each page of memory save? A scenario is built as text, with the size
 //! of the machine on an axis, and the report is read as data.
 
 use mmsim::{RunOptions, Scenario};
@@ -36,12 +36,12 @@ reclaim = { preset = "random" }
 pub(crate) fn table() -> Result<String, Box<dyn std::error::Error>> {
     let scenario = Scenario::from_str(SCENARIO, "miss-curve")?;
     let report = mmsim::run(&scenario, &RunOptions::default())?;
-    let mut text = String::from("memory  policy   refaults per 1000 accesses\n");
+    let mut text = String::from("memory  policy   swap-ins per 1000 accesses\n");
     for run in &report.runs {
         let memory = run.axes.get("machine.memory").ok_or("every run stands on the axis")?;
         let phase = run.phases.iter().find(|p| p.name == "access").ok_or("zipf has this phase")?;
-        let refaults = *phase.vmstat.get("workingset_refault_anon").ok_or("a counter")?;
-        let per_mille = 1000.0 * refaults as f64 / phase.accesses as f64;
+        let swap_ins = *phase.vmstat.get("pswpin").ok_or("a counter")?;
+        let per_mille = 1000.0 * swap_ins as f64 / phase.accesses as f64;
         text += &format!("{memory:6}  {:7}  {per_mille:.1}\n", run.variant);
     }
     Ok(text)

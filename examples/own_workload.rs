@@ -57,6 +57,7 @@ swap = { size = "64MiB", device = "ramdisk" }
 workload = "sequential"
 memory = "4KiB"
 [[variant]]
+name = "any"
 reclaim = { preset = "classic-v6.12" }
 "#;
 

@@ -149,9 +149,10 @@ fn faults_are_first_requests_and_evicted_pages() {
     let few = report(planned(&files.path("t.u32"), |_| {}).0);
     assert_eq!(counter(&few, "pgfault"), PAGES + counter(&few, "pgmajfault"));
     assert_eq!(counter(&few, "sim_accesses"), 33_001);
-    // 1000 frames hold two tables of the six and 990-odd pages; MIN with as many frames
-    // misses less, and a cache of one frame misses nearly always.
-    assert!(few.peak_resident < u64::from(FRAMES) && few.peak_resident > 900);
+    // Of 1000 frames some 100 stay free below the high watermark, are page tables or lie in
+    // per-CPU lists.
+    let peak = few.peak_resident;
+    assert!(peak < u64::from(FRAMES) && peak > 850, "{peak} pages");
 }
 
 #[test]
