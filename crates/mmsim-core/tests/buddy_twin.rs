@@ -263,6 +263,24 @@ fn split_and_merge_as_worked_by_hand() {
     }
 }
 
+/// Two free pageblocks that are buddies stay apart when one was isolated while the other was
+/// freed, also after its type has been changed back: a change of type merges nothing.
+#[test]
+fn a_change_of_type_merges_nothing() {
+    use Migratetype::{Isolate, Movable};
+    for scheme in SCHEMES {
+        let mut p = Pair::new(16, 0, small(scheme, 3, 4));
+        let low = p.alloc(3, Movable, false, true).unwrap();
+        p.buddy.set_block_type(Pfn(low ^ 8), Isolate);
+        p.naive.set_type(low ^ 8, Isolate);
+        p.free(0);
+        p.buddy.set_block_type(Pfn(low ^ 8), Movable);
+        p.naive.set_type(low ^ 8, Movable);
+        p.compare();
+        assert_eq!(p.buddy.blocks(&p.frames).map(|b| b.order).collect::<Vec<_>>(), [3, 3]);
+    }
+}
+
 /// A map of two pageblocks of 8 frames: `m` on an LRU list, `P` pinned, `.` free. Free frames
 /// were freed in ascending order.
 fn of_map(map: &str, rules: PageAllocRules, types: [Migratetype; 2]) -> Pair {
