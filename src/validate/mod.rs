@@ -253,7 +253,14 @@ fn machine_config(p: &Point, kernel: Kernel, setup: &ScriptSetup) -> Result<Mach
         batch_shift: 0,
         quantum: SimDuration::from_millis(3),
         run_ahead: SimDuration::from_micros(100),
-        cost: CostModel::measured(),
+        cost: {
+            let mut c = CostModel::measured();
+            let k: u64 = std::env::var("MM_SLOW").ok().and_then(|s| s.parse().ok()).unwrap_or(1);
+            for (n, _) in CostModel::measured().fields() {
+                if let Some(f) = c.field_mut(n) { f.0 *= k; }
+            }
+            c
+        },
     })
 }
 
@@ -264,10 +271,11 @@ fn ballast(p: &Point, repetition: usize) -> Option<u64> {
 /// The two devices of the reference: zram whose pages all hold the same bytes, so that it
 /// needs no memory, and a null block device that completes after 50 us.
 fn swap(s: ScriptSwap) -> SwapConfig {
+    let slow: u64 = std::env::var("MM_SLOW").ok().and_then(|s| s.parse().ok()).unwrap_or(1);
     let zram = DeviceConfig {
         name: "zram".into(),
-        read: SimDuration::from_nanos(800),
-        write: SimDuration::from_nanos(5_300),
+        read: SimDuration::from_nanos(envn("MM_RD", 800) * slow),
+        write: SimDuration::from_nanos(envn("MM_WR", 5300) * slow),
         servers: 1,
         bandwidth: None,
         synchronous: true,
@@ -316,3 +324,5 @@ fn sysctls(setup: &ScriptSetup) -> Result<VmSysctl, String> {
     }
     Ok(vm)
 }
+
+fn envn(n: &str, d: u64) -> u64 { std::env::var(n).ok().and_then(|s| s.parse().ok()).unwrap_or(d) }

@@ -27,6 +27,7 @@ mod psi;
 mod queue;
 pub mod result;
 mod run;
+mod sched;
 mod swapin;
 mod thread;
 
@@ -46,7 +47,8 @@ use psi::{Psi, PsiMeter};
 use queue::{Event, Queue};
 use result::{Latencies, OomSummary, Outcome, PhaseResult, Pressure, RunResult, ThreadResult};
 use std::collections::BTreeMap;
-use thread::{Cpu, Thread, Wait};
+use sched::Cpu;
+use thread::{Thread, Wait};
 
 /// A process to run: its threads share an address space.
 pub struct TaskConfig {
@@ -105,6 +107,7 @@ pub struct Machine {
     tasks: Vec<Task>,
     threads: IndexVec<ThreadId, Thread>,
     cpus: Vec<Cpu>,
+    virtuals: BTreeMap<thread::Entity, sched::Virtual>,
     queue: Queue,
     kswapds: IndexVec<NodeId, Kswapd>,
     flusher: flusher::Flusher,
@@ -153,7 +156,15 @@ impl Machine {
             config: config.clone(),
             tasks: Vec::new(),
             threads: IndexVec::new(),
-            cpus: vec![Cpu::default(); config.cpus as usize],
+            cpus: vec![
+                Cpu::new(sched::Tunables::of(
+                    config.kernel,
+                    config.cpus,
+                    SimDuration::from_millis(4)
+                ));
+                config.cpus as usize
+            ],
+            virtuals: BTreeMap::new(),
             queue: Queue::default(),
             kswapds: (0..nodes).map(|_| Kswapd::default()).collect::<Vec<_>>().into(),
             flusher: flusher::Flusher::default(),

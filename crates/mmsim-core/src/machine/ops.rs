@@ -337,10 +337,7 @@ impl Machine {
                 self.retire(t, now);
                 self.threads[t].finished = now.max(last);
                 for c in &mut self.cpus {
-                    c.queue.retain(|q| q.0 != Entity::Thread(t));
-                    if c.current == Some(Entity::Thread(t)) {
-                        c.current = None;
-                    }
+                    c.remove(Entity::Thread(t));
                 }
                 for w in self.waiters.values_mut() {
                     w.retain(|&x| x != t);

@@ -5,7 +5,6 @@ use crate::base::id::{AsId, CpuId, NodeId, PageIdx, Pfn, ThreadId};
 use crate::base::rng::Rng;
 use crate::base::time::{SimDuration, SimTime};
 use crate::workload::{Op, Workload};
-use std::collections::VecDeque;
 
 /// What a thread waits for.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -65,38 +64,4 @@ pub(super) enum Entity {
     Flusher,
     /// A thread of a workload.
     Thread(ThreadId),
-}
-
-/// A CPU: its own clock, what runs on it, and what waits for it.
-#[derive(Clone, Debug, Default)]
-pub(super) struct Cpu {
-    pub clock: SimTime,
-    pub current: Option<Entity>,
-    pub slice_end: SimTime,
-    /// What waits for the CPU, and from when on it may run: a thread can be woken by
-    /// somebody whose clock is ahead of this CPU's.
-    pub queue: VecDeque<(Entity, SimTime)>,
-}
-
-impl Cpu {
-    /// What would run next: the current entity, or the first in the queue.
-    pub(super) fn next(&self) -> Option<Entity> {
-        self.current.or_else(|| self.queue.front().map(|q| q.0))
-    }
-    /// Takes the first that may run now. If none may yet, time passes until one may.
-    pub(super) fn take_next(&mut self) -> Option<Entity> {
-        let i = self.queue.iter().position(|q| q.1 <= self.clock);
-        match i {
-            Some(i) => self.queue.remove(i).map(|q| q.0),
-            None => {
-                if let Some(ready) = self.queue.iter().map(|q| q.1).min() {
-                    self.clock = ready;
-                }
-                None
-            }
-        }
-    }
-    pub(super) fn idle(&self) -> bool {
-        self.current.is_none() && self.queue.is_empty()
-    }
 }

@@ -1,0 +1,377 @@
+//! Who of several gets a CPU: the kernel's fair scheduler, for entities of equal weight.
+//!
+//! It matters to memory management because kswapd is a thread like any other. How far free
+//! memory falls while kswapd waits for its turn decides how much is reclaimed directly, and
+//! in which portions the background works.
+//!
+//! Every entity has a virtual runtime. Up to 6.5 (CFS) the smallest goes first, sleepers come
+//! back with a credit of half a latency period, and preempt who is ahead of them by more than
+//! the wakeup granularity. From 6.6 on (EEVDF) entities ask for a slice each: among those that
+//! are not ahead of the average, the earliest deadline goes first; a sleeper keeps its
+//! distance to the average, and who is ahead of it stays in the competition until it is not
+//! any more. Both look at slices at scheduling ticks only. Steps of the simulation are not
+//! interrupted: a switch that is due takes place at the end of a step, as in a kernel with
+//! voluntary preemption.
+//!
+//! Sources: Linux 6.12 kernel/sched/fair.c (`place_entity`, `pick_eevdf`, `update_deadline`,
+//! `dequeue_entity`, `requeue_delayed_entity`) and features.h; the same of 6.1
+//! (`place_entity`, `wakeup_preempt_entity`, `check_preempt_tick`). Left out: weights, groups,
+//! load balancing other than waking on an idle CPU.
+
+use super::config::Kernel;
+use super::thread::Entity;
+use crate::base::time::{SimDuration, SimTime};
+
+/// Tunables, all in nanoseconds.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Tunables {
+    eevdf: bool,
+    tick: i64,
+    slice: i64,
+    latency: i64,
+    min_granularity: i64,
+    wakeup_granularity: i64,
+}
+
+impl Tunables {
+    /// The kernel's defaults: they grow with the logarithm of the number of CPUs, up to 8.
+    pub(super) fn of(kernel: Kernel, cpus: u32, tick: SimDuration) -> Self {
+        let factor = 1 + i64::from(cpus.clamp(1, 8).ilog2());
+        Tunables {
+            eevdf: kernel >= Kernel::V6_12,
+            tick: tick.0 as i64,
+            slice: 700_000 * factor,
+            latency: 6_000_000 * factor,
+            min_granularity: 750_000 * factor,
+            wakeup_granularity: 1_000_000 * factor,
+        }
+    }
+}
+
+/// What the scheduler knows of an entity.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct Virtual {
+    runtime: i64,
+    deadline: i64,
+    /// Distance to the average when it left; kept while it sleeps.
+    lag: i64,
+}
+
+#[derive(Clone, Copy, Debug)]
+struct Queued {
+    entity: Entity,
+    v: Virtual,
+    /// From when on it may run: it can be woken by somebody whose clock is ahead of this CPU's.
+    ready: SimTime,
+    /// It went to sleep while ahead of the average, and leaves when it is picked.
+    delayed: bool,
+}
+
+/// A CPU: its own clock, what runs on it, and what waits for it.
+#[derive(Clone, Debug)]
+pub(super) struct Cpu {
+    pub clock: SimTime,
+    tunables: Tunables,
+    current: Option<(Entity, Virtual)>,
+    /// Deadline that protects the current entity's slice; run time since it was picked.
+    protected: i64,
+    ran: i64,
+    /// When the current entity's runtime was brought up to date.
+    updated: SimTime,
+    queue: Vec<Queued>,
+    min_runtime: i64,
+    resched: bool,
+}
+
+impl Cpu {
+    pub(super) fn new(tunables: Tunables) -> Self {
+        Cpu {
+            clock: SimTime::ZERO,
+            tunables,
+            current: None,
+            protected: 0,
+            ran: 0,
+            updated: SimTime::ZERO,
+            queue: Vec::new(),
+            min_runtime: 0,
+            resched: false,
+        }
+    }
+
+    /// The entity that runs.
+    pub(super) fn current(&self) -> Option<Entity> {
+        self.current.map(|c| c.0)
+    }
+
+    /// Nobody runs and nobody wants to.
+    #[inline]
+    pub(super) fn idle(&self) -> bool {
+        self.current.is_none() && self.queue.iter().all(|q| q.delayed)
+    }
+
+    /// Whether somebody waits for the CPU.
+    #[inline]
+    pub(super) fn contended(&self) -> bool {
+        !self.queue.is_empty()
+    }
+
+    /// Σ runtime and number of all that compete.
+    fn total(&self) -> (i64, i64) {
+        let q: i64 = self.queue.iter().map(|q| q.v.runtime - self.min_runtime).sum();
+        let c = self.current.map_or(0, |c| c.1.runtime - self.min_runtime);
+        (q + c, self.queue.len() as i64 + i64::from(self.current.is_some()))
+    }
+
+    fn average(&self) -> i64 {
+        let (sum, n) = self.total();
+        self.min_runtime + if n == 0 { 0 } else { sum.div_euclid(n) }
+    }
+
+    fn eligible(&self, v: &Virtual) -> bool {
+        let (sum, n) = self.total();
+        (v.runtime - self.min_runtime) * n <= sum
+    }
+
+    /// Time passed for the current entity up to `now`; ticks in between look at its slice.
+    pub(super) fn account(&mut self, now: SimTime) {
+        let Some((_, v)) = &mut self.current else {
+            self.updated = now;
+            return;
+        };
+        let d = now.0 as i64 - self.updated.0 as i64;
+        if d <= 0 {
+            return;
+        }
+        let t = &self.tunables;
+        let (before, after) = (self.updated.0 as i64 / t.tick, now.0 as i64 / t.tick);
+        let alone = self.queue.is_empty();
+        if after > before {
+            // Ticks only move what depends on the latest of them.
+            let first = if t.eevdf && t.slice <= t.tick { after.max(before + 1) } else { before + 1 };
+            for k in [before + 1, first.max(after - 1), after] {
+                if k <= before || k > after {
+                    continue;
+                }
+                let at = k * t.tick - self.updated.0 as i64;
+                let (runtime, ran) = (v.runtime + at, self.ran + at);
+                if t.eevdf {
+                    if runtime >= v.deadline {
+                        v.deadline = runtime + t.slice;
+                        self.resched |= !alone;
+                    }
+                } else if !alone {
+                    let n = self.queue.len() as i64 + 1;
+                    let ideal = (t.latency / n).max(t.min_granularity);
+                    let first = self.queue.iter().map(|q| q.v.runtime).min().unwrap_or(0);
+                    self.resched |=
+                        ran > ideal || (ran >= t.min_granularity && runtime - first > ideal);
+                }
+            }
+        }
+        v.runtime += d;
+        self.ran += d;
+        self.updated = now;
+        let v = *v;
+        if t.eevdf {
+            if v.runtime >= v.deadline {
+                if let Some((_, v)) = &mut self.current {
+                    v.deadline = v.runtime + self.tunables.slice;
+                }
+                // Seen by whoever looks next: a tick, a wakeup.
+            }
+        }
+        let least = self.queue.iter().map(|q| q.v.runtime).fold(v.runtime, i64::min);
+        self.min_runtime = self.min_runtime.max(least);
+    }
+
+    /// When the current entity's slice is looked at next with somebody else waiting.
+    #[inline]
+    pub(super) fn slice_end(&self) -> SimTime {
+        if self.queue.is_empty() {
+            return SimTime::NEVER;
+        }
+        if self.resched {
+            return SimTime::ZERO;
+        }
+        let tick = self.tunables.tick as u64;
+        SimTime((self.clock.0 / tick + 1) * tick)
+    }
+
+    /// An entity wakes: where it stands in line, and whether it preempts.
+    pub(super) fn enqueue(&mut self, entity: Entity, mut v: Virtual, now: SimTime) {
+        let delayed = self.queue.iter().position(|q| q.entity == entity && q.delayed);
+        if self.idle() && delayed.is_none() {
+            self.clock = self.clock.max(now);
+        }
+        if self.current.is_some() {
+            self.account(now);
+        }
+        let t = self.tunables;
+        if t.eevdf {
+            if let Some(i) = delayed {
+                let q = self.queue[i];
+                let lag = self.average() - q.v.runtime;
+                self.queue[i].delayed = false;
+                self.queue[i].ready = now;
+                if lag > 0 {
+                    // It waited its debt off: it begins anew without credit.
+                    self.queue.remove(i);
+                    v = Virtual { lag: 0, ..q.v };
+                    self.place(&mut v);
+                    self.queue.push(Queued { entity, v, ready: now, delayed: false });
+                }
+            } else {
+                self.place(&mut v);
+                self.queue.push(Queued { entity, v, ready: now, delayed: false });
+            }
+            if self.current.is_some() && self.pick(now.max(self.clock)) != Pick::Current {
+                self.resched = true;
+            }
+        } else {
+            v.runtime = v.runtime.max(self.min_runtime - t.latency / 2);
+            self.queue.push(Queued { entity, v, ready: now, delayed: false });
+            if let Some((_, c)) = self.current {
+                self.resched |= c.runtime - v.runtime > t.wakeup_granularity;
+            }
+        }
+    }
+
+    fn place(&self, v: &mut Virtual) {
+        let (_, n) = self.total();
+        let lag = if n > 0 { v.lag * (n + 1) / n } else { 0 };
+        v.runtime = self.average() - lag;
+        v.deadline = v.runtime + self.tunables.slice;
+    }
+
+    fn pick(&self, now: SimTime) -> Pick {
+        if !self.tunables.eevdf {
+            let first = self.queue.iter().enumerate().filter(|(_, q)| q.ready <= now);
+            let first = first.min_by_key(|(i, q)| (q.v.runtime, *i));
+            return match (first, self.current) {
+                (Some((_, q)), Some((_, c))) if c.runtime <= q.v.runtime => Pick::Current,
+                (Some((i, _)), _) => Pick::Queued(i),
+                (None, Some(_)) => Pick::Current,
+                (None, None) => Pick::Nobody,
+            };
+        }
+        let current = self.current.filter(|c| self.queue.is_empty() || self.eligible(&c.1));
+        if let Some((_, c)) = current
+            && (self.queue.is_empty() || self.protected == c.deadline)
+        {
+            return Pick::Current;
+        }
+        let ready = self.queue.iter().enumerate().filter(|(_, q)| q.ready <= now);
+        let best = ready
+            .clone()
+            .filter(|(_, q)| self.eligible(&q.v))
+            .min_by_key(|(i, q)| (q.v.deadline, *i));
+        match (best, current) {
+            (Some((_, q)), Some((_, c))) if c.deadline < q.v.deadline => Pick::Current,
+            (Some((i, _)), _) => Pick::Queued(i),
+            (None, Some(_)) => Pick::Current,
+            // Those that are eligible may not run yet: the next best.
+            (None, None) => match ready.min_by_key(|(i, q)| (q.v.runtime, *i)) {
+                Some((i, _)) => Pick::Queued(i),
+                None if self.current.is_some() => Pick::Current,
+                None => Pick::Nobody,
+            },
+        }
+    }
+
+    /// Lets the next entity run, if nobody does. `None`: nobody may run yet; then time passes
+    /// until one may. The second value is what a delayed sleeper leaves with.
+    pub(super) fn take_next(&mut self) -> (Option<Entity>, Vec<(Entity, Virtual)>) {
+        let mut left = Vec::new();
+        loop {
+            match self.pick(self.clock) {
+                Pick::Queued(i) if self.queue[i].delayed => {
+                    let lag = (self.average() - self.queue[i].v.runtime).min(0);
+                    let q = self.queue.remove(i);
+                    left.push((q.entity, Virtual { lag, ..q.v }));
+                }
+                Pick::Queued(i) => {
+                    let q = self.queue.remove(i);
+                    self.current = Some((q.entity, q.v));
+                    self.protected = q.v.deadline;
+                    self.ran = 0;
+                    self.updated = self.clock;
+                    self.resched = false;
+                    return (Some(q.entity), left);
+                }
+                Pick::Current => unreachable!("nobody runs"),
+                Pick::Nobody => {
+                    if let Some(ready) =
+                        self.queue.iter().filter(|q| !q.delayed).map(|q| q.ready).min()
+                    {
+                        self.clock = self.clock.max(ready);
+                    }
+                    return (None, left);
+                }
+            }
+        }
+    }
+
+    /// The current entity goes to sleep. What those keep that leave: not itself, if it stays in
+    /// line for a while; all delayed ones, if nobody else wants the CPU.
+    pub(super) fn dequeue(&mut self) -> Vec<(Entity, Virtual)> {
+        self.account(self.clock);
+        let mut left = Vec::new();
+        if let Some((entity, v)) = self.current {
+            if self.tunables.eevdf && !self.queue.is_empty() && !self.eligible(&v) {
+                self.queue.push(Queued { entity, v, ready: self.clock, delayed: true });
+            } else {
+                let t = &self.tunables;
+                let limit = (2 * t.slice).max(t.tick);
+                let lag =
+                    if t.eevdf { (self.average() - v.runtime).clamp(-limit, limit) } else { 0 };
+                left.push((entity, Virtual { lag, ..v }));
+            }
+            self.current = None;
+        }
+        if self.idle() {
+            left.extend(self.queue.drain(..).map(|q| (q.entity, Virtual { lag: 0, ..q.v })));
+        }
+        left
+    }
+
+    /// The end of a step: the current entity yields if its time is up.
+    pub(super) fn yield_if_due(&mut self) {
+        self.account(self.clock);
+        if !self.resched {
+            return;
+        }
+        self.resched = false;
+        if let Pick::Queued(_) = self.pick(self.clock) {
+            let (entity, v) = self.current.take().expect("it runs");
+            self.queue.push(Queued { entity, v, ready: self.clock, delayed: false });
+        } else if let Some((_, v)) = self.current {
+            // Picked again.
+            self.protected = v.deadline;
+            self.ran = 0;
+        }
+    }
+
+    /// What would run next.
+    pub(super) fn next(&self) -> Option<Entity> {
+        if let Some((e, _)) = self.current {
+            return Some(e);
+        }
+        let waiting = self.queue.iter().filter(|q| !q.delayed);
+        waiting.min_by_key(|q| q.v.runtime).map(|q| q.entity)
+    }
+
+    /// Takes an entity away, wherever it is: its process is killed.
+    pub(super) fn remove(&mut self, entity: Entity) {
+        self.queue.retain(|q| q.entity != entity);
+        if self.current.is_some_and(|c| c.0 == entity) {
+            self.current = None;
+        }
+    }
+}
+
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+enum Pick {
+    Current,
+    Queued(usize),
+    Nobody,
+}
