@@ -3,11 +3,14 @@
 //! This is the facade that research programs embed: a scenario goes in
 //! ([`Scenario`]), a report comes out. It prints nothing.
 
+pub mod bench;
 pub mod build;
 pub mod error;
+pub mod files;
 pub mod report;
 pub mod run;
 pub mod scenario;
+pub mod setup;
 pub mod traces;
 pub mod validate;
 

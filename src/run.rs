@@ -59,10 +59,11 @@ pub fn run(scenario: &Scenario, options: &RunOptions) -> Result<Report, RunError
 pub fn run_all(
     specs: &[RunSpec],
     jobs: Option<usize>,
-    watch: impl Fn(usize, &mmsim_core::machine::Machine) -> Watch + Sync,
+    watch: impl Fn(usize, &build::Machine) -> Watch + Sync,
 ) -> Result<Vec<(RunMeta, RunResult)>, RunError> {
     let pool = rayon::ThreadPoolBuilder::new()
-        .num_threads(jobs.unwrap_or(0))
+        // More threads than runs would only take their time to start.
+        .num_threads(jobs.map_or(0, |n| n.min(specs.len()).max(1)))
         .build()
         .map_err(|e| Error::plain(e.to_string()))?;
     pool.install(|| specs.par_iter().enumerate().map(|(i, s)| run_one(i, s, &watch)).collect())
@@ -71,7 +72,7 @@ pub fn run_all(
 fn run_one(
     i: usize,
     spec: &RunSpec,
-    watch: &(impl Fn(usize, &mmsim_core::machine::Machine) -> Watch + Sync),
+    watch: &(impl Fn(usize, &build::Machine) -> Watch + Sync),
 ) -> Result<(RunMeta, RunResult), RunError> {
     let mut machine = build::machine(spec)?;
     let mut watch = watch(i, &machine);
@@ -99,7 +100,7 @@ fn run_one(
 }
 
 /// The optimum on the run's own sequence of page accesses.
-fn bounds(spec: &RunSpec, machine: &mmsim_core::machine::Machine, result: &RunResult) -> Bounds {
+fn bounds(spec: &RunSpec, machine: &build::Machine, result: &RunResult) -> Bounds {
     let ahead = spec.machine.swap.as_ref().is_some_and(|s| !s.device.synchronous)
         && spec.machine.vm.page_cluster > 0
         || machine.mem.files.ids().next().is_some() && spec.machine.vm.ra_pages > 0;
@@ -120,6 +121,7 @@ pub fn meta(spec: &RunSpec) -> RunMeta {
     meta.seed = spec.seed;
     meta.policy = spec.policy.preset.clone();
     meta.knobs = machine_knobs(&spec.machine);
+    meta.assumed = spec.tasks.iter().flat_map(build::assumed).collect();
     if let Ok(policy) = Policy::resolve(&spec.policy) {
         meta.knobs.extend(
             policy

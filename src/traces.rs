@@ -1,12 +1,14 @@
 //! Page traces for programs: import, describe, show the start.
 
-use std::fs::File;
 use std::io::{BufReader, Write};
 use std::path::Path;
 
-use mmsim_workload::trace::{self, ImportFormat, ImportOptions, TraceError};
+use mmsim_workload::trace::{
+    self, ImportFormat, ImportOptions, ImportSummary, PageKind, TraceError,
+};
 
 use crate::error::{Error, ErrorKind};
+use crate::files;
 
 /// Options of an import besides its input, each `None` for the default.
 #[derive(Clone, Debug, Default)]
@@ -21,7 +23,26 @@ pub struct ImportSettings<'a> {
     pub refresh: Option<u64>,
     /// Instruction fetches count as accesses (lackey).
     pub fetches: Option<bool>,
+    /// Page numbers are names, numbered as they appear (csv, raw-u32, raw-u64).
+    pub dense: bool,
+    /// Which columns are what: `page=lbn,op=rw` (csv).
+    pub columns: Option<&'a str>,
+    /// Bytes of a page (csv).
+    pub page_size: Option<u64>,
+    /// Unit of times: `ns`, `us`, `ms`, `s`, or `none` to leave them out (csv).
+    pub time_unit: Option<&'a str>,
+    /// What the pages are: `anon` or `file` (csv).
+    pub kind: Option<&'a str>,
+    /// Level of zstd, 1 to 19; 0 stores.
+    pub level: Option<i32>,
 }
+
+/// Formats of traces with what each is: the project's own, then those that are imported.
+pub const FORMATS: &[(&str, &str)] = &[
+    ("mmt", "the project's own, which `replay` reads and `trace import` writes"),
+    ("lackey", "import: valgrind --tool=lackey --trace-mem=yes"),
+    ("pages", "import: lines of R or W, a page number and perhaps a number of pages"),
+];
 
 fn at(path: &Path, e: &TraceError) -> Error {
     Error::new(ErrorKind::File, format!("{}: {e}", path.display()))
@@ -34,28 +55,67 @@ pub fn import(
     settings: &ImportSettings<'_>,
     out: &mut dyn Write,
 ) -> Result<Vec<(String, String)>, Error> {
-    let format: ImportFormat =
-        from.parse().map_err(|e| Error::new(ErrorKind::Option, format!("--from: {e}")))?;
-    let io = |path: &Path, e: std::io::Error| {
-        Error::new(ErrorKind::File, format!("{}: {e}", path.display()))
-    };
     let mut options = ImportOptions::default();
     if let Some(name) = settings.name {
         options.name = name.to_string();
     } else if let Some(stem) = input.file_stem() {
         options.name = stem.to_string_lossy().into_owned();
     }
+    options.level = settings.level.unwrap_or(options.level);
+    if let Ok(format) = from.parse() {
+        let s = trace::import_requests(
+            input,
+            format,
+            settings.dense,
+            &options.name,
+            options.level,
+            out,
+        );
+        return Ok(rows(s.map_err(|e| at(input, &e))?));
+    }
+    let format: ImportFormat =
+        from.parse().map_err(|e| Error::new(ErrorKind::Option, format!("--from: {e}")))?;
     if let Some(maps) = settings.maps {
-        options.maps = Some(std::fs::read_to_string(maps).map_err(|e| io(maps, e))?);
+        options.maps = Some(files::read_text(maps, "a copy of /proc/PID/maps")?);
+    }
+    options.columns = settings.columns.map(str::to_string);
+    options.page_size = settings.page_size.unwrap_or(options.page_size);
+    options.dense = settings.dense;
+    if let Some(unit) = settings.time_unit {
+        let units =
+            [("none", 0), ("ns", 1), ("us", 1_000), ("ms", 1_000_000), ("s", 1_000_000_000)];
+        options.time_unit_ns = Some(choice("--time-unit", unit, &units)?);
+    }
+    if let Some(kind) = settings.kind {
+        options.kind =
+            choice("--pages-are", kind, &[("anon", PageKind::Anon), ("file", PageKind::File)])?;
     }
     options.window = settings.window.unwrap_or(options.window);
     options.refresh = settings.refresh.unwrap_or(options.refresh);
     options.fetches = settings.fetches.unwrap_or(options.fetches);
-    let file = File::open(input).map_err(|e| io(input, e))?;
+    let file = files::open(input, "a trace")?;
     let s =
         trace::import(format, BufReader::new(file), out, &options).map_err(|e| at(input, &e))?;
+    if s.accesses_read == 0 {
+        let title = format!("`{}` has no accesses", input.display());
+        return Err(Error::new(ErrorKind::File, title).help("check the path and `--from`"));
+    }
+    Ok(rows(s))
+}
+
+/// One of a few words.
+fn choice<T: Copy>(option: &str, word: &str, words: &[(&str, T)]) -> Result<T, Error> {
+    words.iter().find(|w| w.0 == word).map(|w| w.1).ok_or_else(|| {
+        let known: Vec<&str> = words.iter().map(|w| w.0).collect();
+        let title = format!("{option}: unknown word \"{word}\", write {}", known.join(", "));
+        Error::new(ErrorKind::Option, title)
+    })
+}
+
+/// What an import did, in pairs of name and value.
+fn rows(s: ImportSummary) -> Vec<(String, String)> {
     let mut rows = vec![
-        ("format".to_string(), s.format.to_string()),
+        ("format".to_string(), s.format),
         ("lines".into(), s.lines.to_string()),
         ("accesses read".into(), s.accesses_read.to_string()),
         ("accesses kept".into(), s.accesses_kept.to_string()),
@@ -65,11 +125,12 @@ pub fn import(
         ("distinct pages".into(), s.distinct_pages.to_string()),
     ];
     rows.extend(s.assumptions.into_iter().map(|a| ("assumed".to_string(), a)));
-    Ok(rows)
+    rows
 }
 
 /// What a trace holds: as a text for people, and in pairs of name and value.
 pub fn info(file: &Path) -> Result<(String, Vec<(String, String)>), Error> {
+    files::open(file, "a trace")?;
     let i = trace::info(file).map_err(|e| at(file, &e))?;
     let pairs = [
         ("version", i.version.to_string()),
@@ -92,7 +153,28 @@ pub fn info(file: &Path) -> Result<(String, Vec<(String, String)>), Error> {
 
 /// The first records of a trace, one line each.
 pub fn head(file: &Path, records: u64) -> Result<Vec<String>, Error> {
+    files::open(file, "a trace")?;
     trace::head(file, records)
         .and_then(|lines| lines.collect::<Result<Vec<String>, TraceError>>())
         .map_err(|e| at(file, &e))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn formats_are_those_that_can_be_imported() {
+        let mut known: Vec<&str> = FORMATS.iter().map(|f| f.0).filter(|f| *f != "mmt").collect();
+        for name in &known {
+            assert_eq!(name.parse::<ImportFormat>().map(|f| f.to_string()), Ok(name.to_string()));
+        }
+        // The message names all of them.
+        let message = "no format".parse::<ImportFormat>().unwrap_err();
+        let names = message.rsplit_once("expected ").expect("a list").1.replace(" or ", ", ");
+        let mut named: Vec<&str> = names.split(", ").collect();
+        known.sort_unstable();
+        named.sort_unstable();
+        assert_eq!(named, known);
+    }
 }

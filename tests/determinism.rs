@@ -2,12 +2,15 @@
 
 mod cells;
 
+use mmsim::build::Machine;
 use mmsim_core::base::event::{Observer, TraceEvent};
 use mmsim_core::base::time::{SimDuration, SimTime};
 use mmsim_core::base::vmstat::VmEvent;
 use mmsim_core::machine::config::{Kernel, MachineConfig};
 use mmsim_core::machine::result::RunResult;
-use mmsim_core::machine::{Machine, Watch};
+use mmsim_core::machine::{self as core, Watch};
+use mmsim_core::memory::Memory;
+use mmsim_core::policy::ReclaimPolicy;
 use mmsim_lru::{Classic, ClassicConfig, Random};
 
 const PAGES: u32 = 1 << 14;
@@ -37,6 +40,7 @@ fn watching_changes_nothing() {
     let sample = || -> Option<(SimDuration, mmsim_core::machine::SampleFn)> {
         Some((SimDuration::from_millis(1), Box::new(|_, _, _| {})))
     };
+    let snapshot = || -> Option<mmsim_core::machine::SnapshotFn> { Some(Box::new(|_, _| {})) };
     for threads in [1, 3] {
         let plain = run(&config(), threads);
         assert!(plain.vmstat[VmEvent::WorkingsetRefaultAnon] > 1000, "{plain:?}");
@@ -44,6 +48,7 @@ fn watching_changes_nothing() {
             ("nothing", Watch::default()),
             ("observer", Watch { observer: Some(Box::new(Nothing)), ..Watch::default() }),
             ("sampling", Watch { sample: sample(), ..Watch::default() }),
+            ("snapshots", Watch { snapshot: snapshot(), ..Watch::default() }),
             ("checks", Watch { check_every: 2000, ..Watch::default() }),
             ("progress", Watch { progress: Some(Box::new(|_| {})), ..Watch::default() }),
             ("recording", Watch { record_accesses: true, ..Watch::default() }),
@@ -52,6 +57,7 @@ fn watching_changes_nothing() {
                 Watch {
                     observer: Some(Box::new(Nothing)),
                     sample: sample(),
+                    snapshot: snapshot(),
                     check_every: 3000,
                     progress: Some(Box::new(|_| {})),
                     record_accesses: true,
@@ -67,6 +73,21 @@ fn watching_changes_nothing() {
             assert_eq!(recorded, all, "{what}, {threads} threads");
         }
     }
+}
+
+/// What stands behind the machine does not matter: a policy of a known type, an enum of
+/// several, a box.
+#[test]
+fn a_boxed_policy_is_the_same_run() {
+    fn of<P: ReclaimPolicy>(policy: impl FnOnce(&mut Memory) -> P) -> RunResult {
+        let work = cells::zipf(PAGES, ACCESSES, 1).workloads();
+        core::Machine::new(&config(), cells::task(work), 1, policy).run(Watch::default())
+    }
+    let shipped = of(cells::classic);
+    assert!(shipped.vmstat[VmEvent::WorkingsetRefaultAnon] > 1000);
+    assert_eq!(of(|mem| Classic::new(ClassicConfig::V6_12, mem)), shipped);
+    let boxed = of(|mem| -> Box<dyn ReclaimPolicy> { Box::new(cells::classic(mem)) });
+    assert_eq!(boxed, shipped);
 }
 
 /// A thread alone has nobody to run ahead of.
@@ -109,13 +130,13 @@ fn golden_digests() {
     let classic = |kernel, preset| {
         let c = cells::machine_of(PAGES / 2, 4 * PAGES, kernel);
         let work = cells::zipf(PAGES, ACCESSES, 2).workloads();
-        let policy = |mem: &mut _| Box::new(Classic::new(preset, mem)) as Box<_>;
-        Machine::new(&c, cells::task(work), 1, policy).run(Watch::default()).digest
+        let policy = |mem: &mut _| Box::new(Classic::new(preset, mem)) as Box<dyn ReclaimPolicy>;
+        core::Machine::new(&c, cells::task(work), 1, policy).run(Watch::default()).digest
     };
     let random = {
         let work = cells::zipf(PAGES, ACCESSES, 1).workloads();
-        let policy = |mem: &mut _| Box::new(Random::new(mem, 1)) as Box<_>;
-        Machine::new(&config(), cells::task(work), 1, policy).run(Watch::default()).digest
+        let policy = |mem: &mut _| Box::new(Random::new(mem, 1)) as Box<dyn ReclaimPolicy>;
+        core::Machine::new(&config(), cells::task(work), 1, policy).run(Watch::default()).digest
     };
     let got = [
         classic(Kernel::V5_5, ClassicConfig::V5_5),

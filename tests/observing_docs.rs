@@ -1,12 +1,16 @@
-//! docs/observing.md lists the events and gauges that there are. `MMSIM_BLESS=1` rewrites
-//! its table of events.
+//! docs/observing.md lists the events, gauges and items of the kernel's files that there
+//! are, and shows such files as they are written. `MMSIM_BLESS=1` rewrites these.
 
+use std::collections::BTreeMap;
 use std::fmt::Write as _;
 use std::path::{Path, PathBuf};
+use std::sync::{Arc, Mutex};
 
 use mmsim::Scenario;
 use mmsim::build::{self, Catalogue};
+use mmsim::machine::Watch;
 use mmsim::report::events::EVENTS;
+use mmsim::report::proc::{self, Kind};
 
 const BEGIN: &str = "<!-- events -->\n";
 const END: &str = "<!-- end of events -->";
@@ -15,11 +19,25 @@ fn path() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("docs/observing.md")
 }
 
+/// The text between two markers has to be `new`, or is made so. The file changes under one
+/// test at a time.
+fn is_current(begin: &str, end: &str, new: impl FnOnce(&str) -> String) {
+    static FILE: Mutex<()> = Mutex::new(());
+    let _guard = FILE.lock();
+    let text = std::fs::read_to_string(path()).expect("docs/observing.md");
+    let (before, rest) = text.split_once(begin).unwrap_or_else(|| panic!("no {begin}"));
+    let (old, after) = rest.split_once(end).unwrap_or_else(|| panic!("no {end}"));
+    let new = new(old);
+    if std::env::var_os("MMSIM_BLESS").is_some() {
+        let text = format!("{before}{begin}{new}{end}{after}");
+        std::fs::write(path(), text).expect("rewriting it");
+    } else {
+        assert_eq!(old, new, "run the test with MMSIM_BLESS=1 and look at the difference");
+    }
+}
+
 #[test]
 fn the_table_of_events_is_current() {
-    let text = std::fs::read_to_string(path()).expect("docs/observing.md");
-    let (before, rest) = text.split_once(BEGIN).expect("the marker where the table begins");
-    let (old, after) = rest.split_once(END).expect("the marker where the table ends");
     let mut new =
         String::from("| event | tracepoint of Linux | fields | when |\n|---|---|---|---|\n");
     for e in EVENTS {
@@ -29,10 +47,62 @@ fn the_table_of_events_is_current() {
         writeln!(new, "| `{}` | {tracepoint} | {fields} | {} |", e.name, e.about)
             .expect("writing to a string");
     }
-    if std::env::var_os("MMSIM_BLESS").is_some() {
-        std::fs::write(path(), format!("{before}{BEGIN}{new}{END}{after}")).expect("rewriting it");
-    } else {
-        assert_eq!(old, new, "run the test with MMSIM_BLESS=1 and look at the difference");
+    is_current(BEGIN, END, |_| new);
+}
+
+#[test]
+fn the_items_with_values_are_current() {
+    let items: Vec<String> = proc::modelled().iter().map(|name| format!("`{name}`")).collect();
+    let mut lines = vec![String::new()];
+    for item in items {
+        let line = lines.last_mut().expect("there is one");
+        if line.len() + item.len() > 98 {
+            lines.push(format!("{item},"));
+        } else {
+            write!(line, "{}{item},", if line.is_empty() { "" } else { " " })
+                .expect("writing to a string");
+        }
+    }
+    let text = lines.join("\n");
+    let text = text.strip_suffix(',').expect("a list");
+    is_current("<!-- items -->\n", "<!-- end of items -->", |_| format!("{text}.\n"));
+}
+
+/// The beginnings of the files that the example writes, as many lines as are shown.
+#[test]
+fn the_files_shown_are_written() {
+    let scenario = Path::new(env!("CARGO_MANIFEST_DIR")).join("scenarios/ebizzy-anon.toml");
+    let scenario = Scenario::from_path(scenario).unwrap_or_else(|e| panic!("{e}"));
+    let mut runs = scenario.expand(&Catalogue).unwrap_or_else(|e| panic!("{e}"));
+    runs.retain(|r| r.variant == "v6.12");
+    runs.truncate(1);
+    runs[0].bounds = false;
+    let files: Arc<Mutex<BTreeMap<String, String>>> = Arc::default();
+    mmsim::run::run_all(&runs, Some(1), |_, _| {
+        let files = Arc::clone(&files);
+        Watch {
+            snapshot: Some(Box::new(move |phase, snapshot| {
+                let mut files = files.lock().expect("one run");
+                for (path, text) in Kind::ALL.iter().flat_map(|k| k.files(snapshot)) {
+                    files.insert(format!("{}/{path}", phase.unwrap_or("end")), text);
+                }
+            })),
+            ..Watch::default()
+        }
+    })
+    .unwrap_or_else(|e| panic!("{e}"));
+    for (file, text) in files.lock().expect("one run").iter() {
+        let begin = format!("\n`{file}`:\n\n```text\n");
+        if !file.starts_with("access/") {
+            continue;
+        }
+        is_current(&begin, "```\n", |old| {
+            let shown: Vec<&str> = old.lines().filter(|l| *l != "...").collect();
+            let whole = text.lines().count() == shown.len();
+            let new: String =
+                text.lines().take(shown.len()).map(|line| format!("{line}\n")).collect();
+            if whole { new } else { new + "...\n" }
+        });
     }
 }
 

@@ -40,6 +40,75 @@ fn every_message_has_a_place_or_says_what_is_missing() {
     }
 }
 
+/// Cases that no schema of single values can see: two keys that contradict each other,
+/// names and paths that refer to something, sizes in relation, files that are not there,
+/// knobs that are described in words.
+const BEYOND_A_SCHEMA: &[&str] = &[
+    "part_of_a_page",
+    "size_too_large",
+    "memory_too_small",
+    "knob_without_meaning",
+    "bad_knob_value",
+    "unknown_memcg",
+    "memcg_without_any",
+    "missing_trace",
+    "trace_is_a_directory",
+    "no_memory",
+    "no_end_of_work",
+    "two_ends_of_work",
+    "no_time_at_all",
+    "duplicate_variant",
+    "duplicate_task_name",
+    "duplicate_memcg",
+    "memory_and_zone",
+    "memory_and_node",
+    "zipf_and_generator",
+    "part_of_a_chunk",
+    "swappiness_of_old_kernel",
+    "swappiness_of_old_variant",
+    "not_a_power_of_two",
+    "dirty_ratios",
+    "os_holds_all",
+    "zone_order",
+    "zone_free_too_large",
+    "zone_watermarks_fall",
+    "zone_one_watermark",
+    "memcg_protection",
+    "axis_without_key",
+    "axis_beyond_the_list",
+    "axis_through_a_value",
+    "axis_without_index",
+    "axis_bad_value",
+    "axis_of_schema",
+    "too_many_runs",
+    "variant_sets_nonsense",
+    "variant_kernel_twice",
+    "step_region_unknown",
+    "step_beyond_region",
+    "step_maps_unmappable",
+    "step_reads_anon",
+    "region_two_sizes",
+    "script_two_sources",
+];
+
+/// Every other mistake in a file is one for the schema of `mmsim schema` as well, by the
+/// word of a validator that shares no code with the reader.
+#[test]
+fn the_schema_refuses_what_it_can_see() {
+    let validator = scenario_support::Validator::new(&Names);
+    let mut wrong = Vec::new();
+    for c in CASES.iter().filter(|c| c.sets.is_empty()) {
+        let Some(judgement) = validator.judge(c.text) else { continue };
+        if judgement.is_ok() != BEYOND_A_SCHEMA.contains(&c.name) {
+            wrong.push(c.name);
+        }
+    }
+    assert!(wrong.is_empty(), "{wrong:#?}");
+    for name in BEYOND_A_SCHEMA {
+        assert!(CASES.iter().any(|c| c.name == *name), "there is no case {name}");
+    }
+}
+
 /// The message of a file that cannot be read, with its folder taken out.
 fn file_error(bytes: Option<&[u8]>) -> (ErrorKind, String) {
     let dir = tempfile::tempdir().expect("a folder for the test");
@@ -464,11 +533,11 @@ memory = "1MiB"
 accesses = 10
 "#,
         sets: &[],
-        message: r#"error: task: found a table, write a list of tables
+        message: r#"error: task: found a table, write a list of tables: [[task]], not [task]
  --> x.toml:3:1
   |
 3 | [task]
-  | ^^^^^^ write a list of tables"#,
+  | ^^^^^^ write [[task]]"#,
     },
     Case {
         name: "list_instead_of_table",
@@ -637,7 +706,7 @@ accesses = 10
 4 | workload = "unifrom"
   |            ^^^^^^^^^ write `uniform`
   |
-  = help: known: ebizzy, zipf, uniform, sequential, cyclic, phased, replay, script"#,
+  = help: known: ebizzy, zipf, uniform, sequential, cyclic, phased, replay, script, masim"#,
     },
     Case {
         name: "missing_workload",
@@ -651,7 +720,7 @@ memory = "1MiB"
  --> x.toml:3:1
   |
 3 | [[task]]
-  | ^^^^^^^^ add `workload`: "ebizzy", "zipf", "uniform", "sequential", "cyclic", "phased", "replay" or "script""#,
+  | ^^^^^^^^ add `workload`: "ebizzy", "zipf", "uniform", "sequential", "cyclic", "phased", "replay", "script" or "masim""#,
     },
     Case {
         name: "unknown_device",

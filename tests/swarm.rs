@@ -11,13 +11,14 @@ use mmsim::base::event::{Observer, TraceEvent};
 use mmsim::base::rng::Rng;
 use mmsim::base::time::{SimDuration, SimTime};
 use mmsim::base::vmstat::VmEvent;
-use mmsim::build::{Catalogue, Policy};
+use mmsim::build::{Catalogue, Machine, Policy};
 use mmsim::machine::config::{
     Kernel, MachineConfig, MemcgConfig, NodeConfig, SwapConfig, VmSysctl, ZoneConfig, ZoneKind,
 };
 use mmsim::machine::cost::CostModel;
 use mmsim::machine::result::RunResult;
-use mmsim::machine::{Machine, TaskConfig, Watch};
+use mmsim::machine::snapshot::ZoneSnapshot;
+use mmsim::machine::{TaskConfig, Watch};
 use mmsim::scenario::policy::{PolicyCatalogue, PolicySpec};
 use mmsim::workload::{
     Advice, FileSlot, FileSpec, MapKind, Op, RegionId, Run, VmaFlags, Workload, WorkloadCx,
@@ -293,7 +294,46 @@ fn run(seed: u64, check_every: u64) -> RunResult {
     let r = machine.run(Watch { observer, check_every, ..Watch::default() });
     machine.check();
     check_result(&r);
+    check_snapshot(&mut machine, &r);
     r
+}
+
+/// Frames counted one by one give the gauges that are kept as a run goes, and groups share
+/// them out.
+fn check_snapshot(machine: &mut Machine, r: &RunResult) {
+    let s = machine.snapshot(SimTime::ZERO + r.sim_time);
+    let sum = |of: fn(&ZoneSnapshot) -> u64| s.zones.iter().map(of).sum::<u64>();
+    let gauge = |name: &str| {
+        let gauge = r.gauges.iter().find(|g| g.0 == name);
+        gauge.unwrap_or_else(|| panic!("no gauge {name}")).1
+    };
+    for (name, counted) in [
+        ("nr_free_pages", sum(|z| z.free)),
+        ("nr_anon_pages", sum(|z| z.counts.anon_mapped)),
+        ("nr_file_pages", sum(|z| z.counts.file)),
+        ("nr_dirty", sum(|z| z.counts.dirty)),
+        ("nr_page_table_pages", sum(|z| z.counts.page_tables)),
+        ("nr_slab_reclaimable", sum(|z| z.counts.slab)),
+        ("nr_swapcached", sum(|z| z.counts.swapcached)),
+        ("nr_zram_store", sum(|z| z.zspages)),
+        ("nr_inactive_anon", sum(|z| z.counts.lru[0])),
+        ("nr_active_anon", sum(|z| z.counts.lru[1])),
+        ("nr_inactive_file", sum(|z| z.counts.lru[2])),
+        ("nr_active_file", sum(|z| z.counts.lru[3])),
+    ] {
+        assert_eq!(counted, gauge(name), "{name}");
+    }
+    // Random eviction has no list of them to report.
+    let unevictable = gauge("nr_unevictable");
+    assert!([0, sum(|z| z.counts.lru[4])].contains(&unevictable), "{unevictable} unevictable");
+    assert!(sum(|z| z.counts.file_mapped) <= gauge("nr_mapped"), "mappings of each page");
+    assert!(sum(|z| z.counts.writeback) >= gauge("nr_writeback"), "swap is written too");
+    let (root, groups) = s.groups.split_first().expect("a root");
+    let charged: u64 = groups.iter().map(|g| g.counts.lru.iter().sum::<u64>()).sum();
+    assert!(charged <= root.counts.lru.iter().sum());
+    for (name, faults) in groups.iter().map(|g| (&g.name, g.vmstat[VmEvent::PgFault])) {
+        assert!(faults <= root.vmstat[VmEvent::PgFault], "{name}");
+    }
 }
 
 /// A number from the environment.

@@ -3,8 +3,8 @@
 use std::collections::BTreeMap;
 
 use mmsim_core::base::time::SimTime;
+use mmsim_core::machine::TaskConfig;
 use mmsim_core::machine::config::{Kernel, MachineConfig};
-use mmsim_core::machine::{Machine, TaskConfig};
 use mmsim_core::memory::Memory;
 use mmsim_core::policy::ReclaimPolicy;
 use mmsim_lru::config::{self as lru_config, ClassicConfig};
@@ -55,10 +55,10 @@ impl Policy {
     }
 
     /// Creates the policy on a machine's memory.
-    pub fn create(self, mem: &mut Memory, seed: u64) -> Box<dyn ReclaimPolicy> {
+    pub fn create(self, mem: &mut Memory, seed: u64) -> Shipped {
         match self {
-            Policy::Classic(c) => Box::new(Classic::new(c, mem)),
-            Policy::Random => Box::new(Random::new(mem, seed)),
+            Policy::Classic(c) => Shipped::Classic(Classic::new(c, mem)),
+            Policy::Random => Shipped::Random(Random::new(mem, seed)),
         }
     }
 
@@ -132,13 +132,17 @@ pub fn about_preset(name: &str) -> String {
     }
 }
 
+mod shipped;
 mod workloads;
+
+pub use shipped::{Machine, Shipped};
+pub(crate) use workloads::assumed;
 
 /// Builds the machine of one run.
 pub fn machine(run: &RunSpec) -> Result<Machine, Error> {
     let policy = Policy::resolve(&run.policy)
         .map_err(|e| Error::plain(format!("reclaim.{}: {}", e.key, e.message)))?;
-    machine_with(run, |mem| policy.create(mem, run.seed))
+    build(run, |mem| policy.create(mem, run.seed))
 }
 
 /// Builds the machine of one run with a policy of the caller's own instead of the one that
@@ -147,6 +151,10 @@ pub fn machine_with(
     run: &RunSpec,
     policy: impl FnOnce(&mut Memory) -> Box<dyn ReclaimPolicy>,
 ) -> Result<Machine, Error> {
+    build(run, |mem| Shipped::Own(policy(mem)))
+}
+
+fn build(run: &RunSpec, policy: impl FnOnce(&mut Memory) -> Shipped) -> Result<Machine, Error> {
     let groups: BTreeMap<&str, usize> =
         run.machine.memcgs.iter().enumerate().map(|(i, m)| (m.name.as_str(), i)).collect();
     let mut tasks = Vec::new();

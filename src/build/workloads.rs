@@ -14,9 +14,12 @@ use mmsim_workload::generators::{
     ChunkChoice, ChunkOrder, CopyBuffer, EbizzyConfig, End, MemoryKind, PhasedConfig, PhasedRegion,
     Populate, ScanConfig, ScanEnd, Step, ZipfConfig,
 };
+use mmsim_workload::masim::MasimConfig;
 use mmsim_workload::sampler::RankMap;
 use mmsim_workload::script::Script;
-use mmsim_workload::trace::{ReplayMode, ReplayOptions, Think, Trace, TraceWorkload};
+use mmsim_workload::trace::{
+    ReplayMode, ReplayOptions, RequestWorkload, Think, Trace, TraceReader, TraceWorkload,
+};
 
 use crate::error::{Error, ErrorKind};
 use crate::scenario::workload::{self as spec, Extent, Part, RegionKind, TaskSpec, WorkloadSpec};
@@ -47,7 +50,26 @@ pub(crate) fn threads(task: &TaskSpec, seed: u64, index: usize) -> Result<Thread
         }
         WorkloadSpec::Replay(w) => replay(task, w, index),
         WorkloadSpec::Script(w) => script(task, w),
+        WorkloadSpec::Requests(w) => requests(task, w),
+        WorkloadSpec::Masim(w) => {
+            Ok(vec![Box::new(MasimConfig::clone(&w.config).workload(w.options))])
+        }
     }
+}
+
+/// What was assumed in making the trace of a task, a sentence each with the task's name in
+/// front. A trace that cannot be read says nothing: its run has failed already.
+pub(crate) fn assumed(task: &TaskSpec) -> Vec<String> {
+    let sentences = match &task.work {
+        WorkloadSpec::Replay(w) => fs::File::open(&w.trace)
+            .ok()
+            .and_then(|file| TraceReader::new(file).ok())
+            .map(|reader| reader.table().assumptions.clone())
+            .unwrap_or_default(),
+        WorkloadSpec::Requests(w) => w.trace.assumptions(),
+        _ => Vec::new(),
+    };
+    sentences.iter().map(|s| format!("{}: {s}", task.name)).collect()
 }
 
 /// An error about a task, beyond what its keys show.
@@ -221,6 +243,12 @@ fn replay(task: &TaskSpec, w: &spec::Replay, index: usize) -> Result<Threads, Er
     Ok(vec![Box::new(workload)])
 }
 
+fn requests(task: &TaskSpec, w: &spec::Requests) -> Result<Threads, Error> {
+    let workload = RequestWorkload::new(w.trace.clone(), w.write_permille)
+        .map_err(|e| error(task, ErrorKind::File, e.to_string()))?;
+    Ok(vec![Box::new(workload)])
+}
+
 fn script(task: &TaskSpec, w: &spec::Script) -> Result<Threads, Error> {
     let lines = match w {
         spec::Script::Commands(c) => c.clone(),
@@ -344,7 +372,8 @@ mod tests {
             }
             WorkloadSpec::Phased(w) => accesses(&w.regions, &w.steps),
             WorkloadSpec::Replay(_) => panic!("what a trace holds is tested with the traces"),
-            WorkloadSpec::Script(_) => panic!("none is shipped"),
+            WorkloadSpec::Script(_) | WorkloadSpec::Requests(_) => panic!("none is shipped"),
+            WorkloadSpec::Masim(_) => panic!("it ends by the clock"),
         }
     }
 
@@ -354,11 +383,16 @@ mod tests {
         let mut done = Vec::new();
         for entry in fs::read_dir(dir).unwrap() {
             let path = entry.unwrap().path();
+            if path.extension().is_none_or(|e| e != "toml") {
+                continue;
+            }
             let scenario = Scenario::from_path(&path).unwrap_or_else(|e| panic!("{e}"));
             for run in scenario.expand(&Catalogue).unwrap_or_else(|e| panic!("{e}")) {
                 for task in run.tasks {
                     // Variants and seeds repeat the same work.
-                    if done.contains(&task) || matches!(task.work, WorkloadSpec::Replay(_)) {
+                    let elsewhere =
+                        matches!(task.work, WorkloadSpec::Replay(_) | WorkloadSpec::Masim(_));
+                    if elsewhere || done.contains(&task) {
                         continue;
                     }
                     assert_eq!(processes(&task), Ok(task.processes));

@@ -92,6 +92,10 @@ pub struct RunReport {
     /// What no policy can do better, when asked for.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub bounds: Option<Bounds>,
+    /// What had to be assumed in making the traces that it replays, with the task's name in
+    /// front.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub assumed: Vec<String>,
 }
 
 /// One phase of a run.
@@ -436,6 +440,8 @@ pub struct RunMeta {
     pub knobs: Vec<(String, KnobValue)>,
     /// The MIN bound, if it was computed.
     pub bounds: Option<Bounds>,
+    /// What the traces assume.
+    pub assumed: Vec<String>,
 }
 
 impl RunMeta {
@@ -502,6 +508,7 @@ impl RunReport {
             oom,
             digest: format!("{:016x}", result.digest),
             bounds: meta.bounds,
+            assumed: meta.assumed,
         }
     }
 }

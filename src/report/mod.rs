@@ -5,8 +5,9 @@
 //! numbers and without any wall-clock value, so that equal runs are equal bytes.
 //! Everything computed from them (figures, changes, intervals, the sentence on what goes
 //! with a difference) is computed anew from the document, and so works the same for a
-//! report that was read from a file. [`opt`] is the bound below all policies. Nothing
-//! here prints or opens a file: [`events`] and [`series`] write to what they are given.
+//! report that was read from a file. [`compare`] holds two of them against each other. [`opt`]
+//! is the bound below all policies. Nothing here prints or opens a file: [`events`] and
+//! [`series`] write to what they are given, [`proc`] makes texts.
 
 mod pairs;
 
@@ -28,7 +29,13 @@ pub mod events;
 
 pub mod series;
 
+pub mod proc;
+
 pub mod validation;
+
+pub mod compare;
+
+mod reading;
 
 #[cfg(test)]
 pub(crate) mod samples;

@@ -7,7 +7,7 @@ use std::path::Path as FilePath;
 
 use mmsim_core::machine::config::MachineConfig;
 
-use super::keys::{ROOT, VARIANT};
+use super::keys::{MANY, ROOT, VARIANT};
 use super::machine;
 use super::policy::{self, PlacedPolicy};
 use super::raw::{At, Node, Path, Sources, Table, Value, counted, inline};
@@ -143,7 +143,9 @@ fn variants(
         return Ok(vec![plan(sources, doc.clone(), "default", axes, dir)?]);
     };
     let Value::List(list) = &node.value else {
-        let title = "variant: [variant], not [[variant]]";
+        let found = super::read::describe(&node.value);
+        let title =
+            format!("variant: found {found}, write a list of tables: [[variant]], not [variant]");
         return Err(sources.error(node.at, title, "write [[variant]]"));
     };
     if list.is_empty() {
@@ -202,8 +204,8 @@ fn plan(
     dir: &FilePath,
 ) -> Result<Plan, Error> {
     fill(&mut doc, &ROOT);
-    let at = doc.entries.iter().map(|e| e.key_at).find(|a| *a != At::DEFAULT);
-    let root = Node { value: Value::Table(doc), at: at.unwrap_or(At::DEFAULT) };
+    let at = doc.entries.iter().map(|e| e.key_at).find(|a| sources.is_file(*a));
+    let root = Node { value: Value::Table(doc), at: at.unwrap_or(At::START) };
     let r = Reader::open(sources, &root, &ROOT, "")?;
     r.opt_name("name")?;
     r.opt_text("about")?;
@@ -211,11 +213,16 @@ fn plan(
     let memcgs: Vec<&str> = machine.memcgs.iter().map(|g| g.name.as_str()).collect();
     let tasks = tasks::tasks(&r, &memcgs, dir)?;
     let policy = policy::read(sources, r.find("reclaim"), "reclaim", machine.kernel)?;
+    let (seed, seeds) = (r.count("seed")?, r.count("seeds")?);
+    if seed > MANY + 1 - seeds {
+        let found = format!("{seeds} seeds from {seed} up are out of range");
+        return Err(r.error("seed", found, format!("a seed of at most {}", MANY + 1 - seeds)));
+    }
     Ok(Plan {
         variant: variant.to_string(),
         axes: axes.to_vec(),
-        seed: r.count("seed")?,
-        seeds: r.count("seeds")?,
+        seed,
+        seeds,
         policy,
         tasks,
         bounds: r.flag("bounds")?,

@@ -16,24 +16,26 @@ pub mod policy;
 mod raw;
 mod read;
 mod resolved;
+mod schema;
 mod tables;
 mod tasks;
 mod units;
 pub mod workload;
 
 use std::fmt;
-use std::fs;
-use std::io;
 use std::path::{Path, PathBuf};
 
 use mmsim_core::machine::config::MachineConfig;
 
 pub use machine::zones_of;
-pub use policy::{Knob, KnobError, KnobInfo, KnobValue, PolicyCatalogue, PolicySpec};
+pub use policy::{Knob, KnobError, KnobInfo, KnobValue, PolicyCatalogue, PolicySpec, preset_of};
+pub(crate) use read::nearest;
+pub use schema::json_schema;
+pub(crate) use units::pages;
 pub use units::{PAGE_SIZE, show_pages};
 pub use workload::{TaskSpec, WorkloadSpec};
 
-use crate::error::{Error, ErrorKind};
+use crate::error::Error;
 use expand::Plan;
 use raw::{Node, Sources, Table};
 
@@ -80,7 +82,7 @@ impl Scenario {
     pub fn load(path: impl AsRef<Path>, sets: &[(String, String)]) -> Result<Scenario, Error> {
         let path = path.as_ref();
         let shown = path.display().to_string();
-        let text = read_text(path, &shown)?;
+        let text = crate::files::read_text(path, "a scenario file")?;
         Scenario::parse(&text, &shown, sets)
     }
 
@@ -176,30 +178,4 @@ fn check_schema(sources: &Sources, doc: &Table) -> Result<(), Error> {
             Err(sources.error(n.at, title, "write 1"))
         }
     }
-}
-
-/// Reads a file that has to be text.
-fn read_text(path: &Path, shown: &str) -> Result<String, Error> {
-    let fail = |why: &str, help: &str| {
-        Error::new(ErrorKind::File, format!("cannot read `{shown}`: {why}")).help(help)
-    };
-    if path.is_dir() {
-        return Err(fail("it is a directory", "name a scenario file within it"));
-    }
-    let bytes = fs::read(path).map_err(|e| match e.kind() {
-        io::ErrorKind::NotFound => fail("there is no such file", "check the path"),
-        io::ErrorKind::PermissionDenied => fail("permission denied", "check its permissions"),
-        _ => fail(&e.to_string(), "check the path"),
-    })?;
-    String::from_utf8(bytes).map_err(|e| {
-        let at = e.utf8_error().valid_up_to();
-        let (bytes, bad) = (e.as_bytes(), e.as_bytes().get(at).copied().unwrap_or(0));
-        let text: std::sync::Arc<str> = String::from_utf8_lossy(bytes).as_ref().into();
-        Error::new(ErrorKind::File, format!("`{shown}` is not UTF-8 text: byte 0x{bad:02x}")).at(
-            shown,
-            &text,
-            at..at + char::REPLACEMENT_CHARACTER.len_utf8(),
-            "save the file as UTF-8",
-        )
-    })
 }

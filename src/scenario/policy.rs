@@ -86,7 +86,7 @@ pub trait PolicyCatalogue {
 }
 
 /// The preset that goes with a kernel.
-pub(super) fn preset_of(kernel: Kernel) -> String {
+pub fn preset_of(kernel: Kernel) -> String {
     format!("classic-v{}", kernel.name())
 }
 

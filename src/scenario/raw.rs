@@ -23,6 +23,9 @@ impl At {
     /// The place of values that nobody wrote.
     pub(super) const DEFAULT: At = At { source: u16::MAX, start: 0, end: 0 };
 
+    /// The start of the file.
+    pub(super) const START: At = At { source: 0, start: 0, end: 0 };
+
     /// Whether nobody wrote it.
     pub(super) fn is_default(self) -> bool {
         self.source == At::DEFAULT.source
@@ -87,6 +90,11 @@ impl Sources {
             .unwrap_or("")
     }
 
+    /// Whether the place lies in the file.
+    pub(super) fn is_file(&self, at: At) -> bool {
+        at.source == At::START.source
+    }
+
     /// Whether the place lies in an option of the command line.
     pub(super) fn is_option(&self, at: At) -> bool {
         self.0.get(usize::from(at.source)).is_some_and(|s| s.kind == ErrorKind::Option)
@@ -118,7 +126,11 @@ impl Sources {
             let span = e.span().unwrap_or(0..0);
             let at = place(source, &span);
             let what = e.message().trim().replace('\n', ", ");
-            self.error(at, format!("not valid TOML: {what}"), what)
+            let error = self.error(at, format!("not valid TOML: {what}"), what);
+            match text.trim_start().starts_with(['{', '<']) {
+                true => error.help("scenario files are TOML: docs/scenarios.md describes them"),
+                false => error,
+            }
         })?;
         self.0[usize::from(source)].kind = ErrorKind::Scenario;
         Ok(table(source, parsed.get_ref()))

@@ -6,7 +6,9 @@
 use mmsim_core::base::time::SimDuration;
 use mmsim_core::machine::config::Kernel;
 
-use super::keys::{DEVICE, Fallback, KeySpec, Kind, REGION, STEPS, TASK_COMMON, TASKS, TableSpec};
+use super::keys::{
+    DEVICE, Fallback, KeySpec, Kind, MANY, REGION, STEPS, TASK_COMMON, TASKS, TableSpec,
+};
 use super::raw::{At, Node, Sources, Table, Value, inline, kind_of};
 use super::units::{self, BadQuantity};
 use crate::error::Error;
@@ -199,6 +201,13 @@ impl<'a> Reader<'a> {
 
     fn wrong_type(&self, key: &str, node: &Node) -> Error {
         let found = format!("found {}", describe(&node.value));
+        if let (Kind::Tables(_) | Kind::Tasks, Value::Table(_)) = (self.spec(key).kind, &node.value)
+        {
+            let path = self.name_of(key);
+            let title =
+                format!("{path}: {found}, write a list of tables: [[{path}]], not [{path}]");
+            return self.sources.error(node.at, title, format!("write [[{path}]]"));
+        }
         self.error_at(node.at, key, found, self.spec(key).kind.expected())
     }
 
@@ -313,7 +322,9 @@ impl<'a> Reader<'a> {
             Ok(n) if (lo..=hi).contains(&n) => Ok(Some(n)),
             _ => {
                 let found = format!("{n} is out of range");
-                Err(self.error_at(node.at, key, found, kind.expected()))
+                let most = format!("a whole number of at most 2^53 ({MANY})");
+                let write = if hi == MANY && n > 0 { most } else { kind.expected() };
+                Err(self.error_at(node.at, key, found, write))
             }
         }
     }
@@ -485,7 +496,7 @@ pub(super) fn unknown(
 }
 
 /// The known word that `word` is probably meant to be.
-pub(super) fn nearest<'k>(word: &str, known: &[&'k str]) -> Option<&'k str> {
+pub(crate) fn nearest<'k>(word: &str, known: &[&'k str]) -> Option<&'k str> {
     // A very long word is a mistake of another kind, and the distance is quadratic.
     if word.len() > 100 {
         return None;

@@ -320,7 +320,7 @@ const TASK: &[KeySpec] = &[
 
 /// The names of all workloads.
 pub const WORKLOADS: &[&str] =
-    &["ebizzy", "zipf", "uniform", "sequential", "cyclic", "phased", "replay", "script"];
+    &["ebizzy", "zipf", "uniform", "sequential", "cyclic", "phased", "replay", "script", "masim"];
 
 const RANDOM: &[KeySpec] = &[
     key("memory", Size(1), Required, "size of the region"),
@@ -497,6 +497,36 @@ pub static SCRIPT: TableSpec = TableSpec {
     ],
 };
 
+/// `masim`.
+pub static MASIM: TableSpec = TableSpec {
+    title: "workload = \"masim\"",
+    doc: "A configuration file of masim, unchanged: regions, and phases by the clock with patterns by weight (see [masim.md](masim.md)).",
+    groups: &[
+        TASK,
+        &[
+            key("config", File, Required, "configuration file"),
+            key(
+                "repeat",
+                Count(1, U32),
+                Is("1"),
+                "how often the file is carried out, each time with fresh regions; masim's `--repeat`",
+            ),
+            key(
+                "default-mode",
+                Choice(&["wo", "ro", "rw"]),
+                Is("\"wo\""),
+                "what accesses do where the file does not say; masim's `--default_rw_mode`",
+            ),
+            key(
+                "batch",
+                Count(1, U32),
+                Is("131072"),
+                "accesses from one look at the clock to the next; masim's `--nr_accesses_per_region`",
+            ),
+        ],
+    ],
+};
+
 /// The workloads with their tables.
 pub static TASKS: &[(&str, &TableSpec)] = &[
     ("ebizzy", &EBIZZY),
@@ -507,6 +537,7 @@ pub static TASKS: &[(&str, &TableSpec)] = &[
     ("phased", &PHASED),
     ("replay", &REPLAY),
     ("script", &SCRIPT),
+    ("masim", &MASIM),
 ];
 
 /// The keys that every task has.

@@ -1,18 +1,20 @@
 //! From `[[task]]` to what tasks do.
 
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
 use mmsim_core::workload::Advice;
+use mmsim_workload::masim::{MasimConfig, MasimOptions, Mode};
 
 use super::keys::{self, Kind, REGION, STEP_NAMES, WORKLOADS};
 use super::raw::{Node, Sources, Value};
 use super::read::{Reader, describe, unknown};
 use super::units::show_pages;
 use super::workload::{
-    ChunkChoice, CopyBuffer, Ebizzy, Extent, Part, Phased, RandomAccess, RankMap, RegionKind,
-    RegionSpec, Replay, ReplayMode, Scan, Script, Step, TaskSpec, WorkloadSpec,
+    ChunkChoice, CopyBuffer, Ebizzy, Extent, Masim, Part, Phased, RandomAccess, RankMap,
+    RegionKind, RegionSpec, Replay, ReplayMode, Scan, Script, Step, TaskSpec, WorkloadSpec,
 };
-use crate::error::Error;
+use crate::error::{Error, ErrorKind};
 
 /// In the order of the words of `region` and `kind`.
 const REGION_KINDS: [RegionKind; 4] =
@@ -81,7 +83,11 @@ pub(super) fn tasks(
 fn threads(r: &Reader<'_>, work: &WorkloadSpec) -> Result<u32, Error> {
     let threads = r.count_u32("threads")?;
     let most = match work {
-        WorkloadSpec::Phased(_) | WorkloadSpec::Replay(_) | WorkloadSpec::Script(_) => 1,
+        WorkloadSpec::Phased(_)
+        | WorkloadSpec::Replay(_)
+        | WorkloadSpec::Script(_)
+        | WorkloadSpec::Requests(_)
+        | WorkloadSpec::Masim(_) => 1,
         // Each thread has a part of the region.
         WorkloadSpec::Sequential(s) | WorkloadSpec::Cyclic(s) => s.pages,
         _ => u32::MAX,
@@ -126,6 +132,7 @@ fn workload(r: &Reader<'_>, dir: &Path) -> Result<WorkloadSpec, Error> {
                 [r.choice("mode")?],
         }),
         "script" => WorkloadSpec::Script(script(r, dir)?),
+        "masim" => WorkloadSpec::Masim(masim(r, dir)?),
         other => unreachable!("workload {other} has no reader"),
     })
 }
@@ -237,6 +244,24 @@ fn script(r: &Reader<'_>, dir: &Path) -> Result<Script, Error> {
         commands.push(text.to_string());
     }
     Ok(Script::Commands(commands))
+}
+
+/// The file is read here and not when the machine is built, so that all that is wrong
+/// with it is said before anything runs.
+fn masim(r: &Reader<'_>, dir: &Path) -> Result<Masim, Error> {
+    let path = file(r, "config", dir)?;
+    let shown = path.display().to_string();
+    let text = crate::files::read_text(&path, "a masim file")?;
+    let config = MasimConfig::parse(&text).map_err(|e| {
+        let title = format!("{}: {}; {}", r.name_of("config"), e.what, e.instead);
+        Error::new(ErrorKind::Scenario, title).at(&shown, &text.into(), e.span, e.instead)
+    })?;
+    let options = MasimOptions {
+        repeat: r.count_u32("repeat")?,
+        mode: [Mode::Write, Mode::Read, Mode::ReadWrite][r.choice("default-mode")?],
+        batch: r.count_u32("batch")?,
+    };
+    Ok(Masim { config: Arc::new(config), options })
 }
 
 fn phased(r: &Reader<'_>) -> Result<Phased, Error> {

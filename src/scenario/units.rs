@@ -11,7 +11,7 @@ pub const PAGE_SIZE: u64 = 4096;
 
 /// What was wrong with a quantity, and what to write instead.
 #[derive(Clone, PartialEq, Eq, Debug)]
-pub(super) struct BadQuantity {
+pub(crate) struct BadQuantity {
     pub(super) found: String,
     pub(super) write: String,
 }
@@ -53,22 +53,47 @@ struct Family {
     units: &'static [Unit],
     usual: &'static str,
     example: &'static str,
+    /// About as much as can be said, for messages.
+    most: &'static str,
 }
 
-const SIZES: Family =
-    Family { name: "a size", base: "bytes", units: SIZE, usual: "MiB", example: "64MiB" };
-const TIMES: Family =
-    Family { name: "a duration", base: "nanoseconds", units: TIME, usual: "ms", example: "5ms" };
+const SIZES: Family = Family {
+    name: "a size",
+    base: "bytes",
+    units: SIZE,
+    usual: "MiB",
+    example: "64MiB",
+    most: "16383GiB",
+};
+const TIMES: Family = Family {
+    name: "a duration",
+    base: "nanoseconds",
+    units: TIME,
+    usual: "ms",
+    example: "5ms",
+    most: "18446744073s",
+};
 const RATES: Family = Family {
     name: "a rate",
     base: "bytes per second",
     units: RATE,
     usual: "MB/s",
     example: "150MB/s",
+    most: "18446744073GB/s",
 };
 
+/// For each family of units its name in the schema, a regular expression of what it takes,
+/// and an example.
+pub(super) fn patterns() -> [(&'static str, String, &'static str); 3] {
+    [("size", &SIZES), ("duration", &TIMES), ("rate", &RATES)].map(|(name, family)| {
+        let units: Vec<&str> = family.units.iter().map(|u| u.0).collect();
+        let pattern = format!(r"^\s*[0-9]+(\.[0-9]+)?\s*({})\s*$", units.join("|"));
+        (name, pattern, family.example)
+    })
+}
+
 /// Pages of a size such as `64MiB` or `100 pages`.
-pub(super) fn pages(text: &str) -> Result<u64, BadQuantity> {
+pub(crate) fn pages(text: &str) -> Result<u64, BadQuantity> {
     let bytes = SIZES.parse(text)?;
     if bytes % PAGE_SIZE != 0 {
         return Err(BadQuantity {
@@ -117,6 +142,10 @@ pub fn show_pages(pages: u64) -> String {
 
 impl Family {
     fn bare(&self, number: &str) -> BadQuantity {
+        if !is_number(number.trim_start_matches('-')) {
+            let write = format!("a number with a unit, such as \"{}\"", self.example);
+            return BadQuantity { found: format!("{number} is not {}", self.name), write };
+        }
         let write = format!("\"{}{}\"", number.trim_start_matches('-'), self.usual);
         if number.starts_with('-') {
             return BadQuantity { found: format!("{number} is negative"), write };
@@ -127,8 +156,10 @@ impl Family {
     fn parse(&self, text: &str) -> Result<u64, BadQuantity> {
         let bad = |found: String, write: String| BadQuantity { found, write };
         let body = text.trim();
-        let negative = body.starts_with('-');
-        let body = body.trim_start_matches(['-', '+']);
+        let (negative, body) = match body.strip_prefix('-') {
+            Some(rest) => (true, rest.trim_start()),
+            None => (false, body),
+        };
         let split = body.find(|c: char| !(c.is_ascii_digit() || c == '.')).unwrap_or(body.len());
         let (number, unit) = (&body[..split], body[split..].trim());
         if !is_number(number) {
@@ -153,13 +184,8 @@ impl Family {
             let write = format!("\"{number}{space}{unit_name}\"");
             return Err(bad(format!("\"{text}\" is negative"), write));
         }
-        let too_large = || {
-            let most = match self.name {
-                "a duration" => "at most \"18446744073s\"",
-                _ => "at most \"16777215TiB\"",
-            };
-            bad(format!("\"{text}\" is too large"), most.to_string())
-        };
+        let too_large =
+            || bad(format!("\"{text}\" is too large"), format!("at most \"{}\"", self.most));
         let (whole, fraction) = number.split_once('.').unwrap_or((number, ""));
         let fraction = fraction.trim_end_matches('0');
         let digits: u128 = format!("{whole}{fraction}").parse().map_err(|_| too_large())?;
@@ -235,15 +261,23 @@ mod tests {
             ("-64MiB", "\"-64MiB\" is negative, write \"64MiB\""),
             ("-3 pages", "\"-3 pages\" is negative, write \"3 pages\""),
             ("1KiB", "\"1KiB\" is not a whole number of pages of 4KiB, write \"1 page\""),
+            ("+64MiB", "\"+64MiB\" is not a size, write a number with a unit, such as \"64MiB\""),
+            ("-+64MiB", "\"-+64MiB\" is not a size, write a number with a unit, such as \"64MiB\""),
             ("", "\"\" is not a size, write a number with a unit, such as \"64MiB\""),
             ("much", "\"much\" is not a size, write a number with a unit, such as \"64MiB\""),
             ("1..5GiB", "\"1..5GiB\" is not a size, write a number with a unit, such as \"64MiB\""),
-            (
-                "99999999999999TiB",
-                "\"99999999999999TiB\" is too large, write at most \"16777215TiB\"",
-            ),
+            ("99999999999999TiB", "\"99999999999999TiB\" is too large, write at most \"16383GiB\""),
         ] {
             assert_eq!(complaint(pages(text)), expected);
+        }
+        assert_eq!(
+            complaint(rate("99999999999999999999GB/s")),
+            "\"99999999999999999999GB/s\" is too large, write at most \"18446744073GB/s\""
+        );
+        for odd in ["1e99", "NaN", "inf"] {
+            let bare = size_of_bare(odd);
+            assert_eq!(bare.found, format!("{odd} is not a size"));
+            assert_eq!(bare.write, "a number with a unit, such as \"64MiB\"");
         }
         assert_eq!(complaint(duration("5")), "\"5\" has no unit, write \"5ms\"");
         assert_eq!(

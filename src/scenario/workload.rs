@@ -4,9 +4,12 @@
 //! `mmsim-workload`, and `build` joins the two.
 
 use std::path::PathBuf;
+use std::sync::Arc;
 
 use mmsim_core::base::time::SimDuration;
 use mmsim_core::workload::Advice;
+use mmsim_workload::masim::{MasimConfig, MasimOptions};
+use mmsim_workload::trace;
 
 /// One task: so many processes with so many threads, all doing the same work.
 #[derive(Clone, PartialEq, Debug)]
@@ -44,6 +47,10 @@ pub enum WorkloadSpec {
     Replay(Replay),
     /// `script`.
     Script(Script),
+    /// Requests of a cache simulator's trace; no scenario file can name them.
+    Requests(Requests),
+    /// `masim`.
+    Masim(Masim),
 }
 
 impl WorkloadSpec {
@@ -58,6 +65,8 @@ impl WorkloadSpec {
             WorkloadSpec::Phased(_) => "phased",
             WorkloadSpec::Replay(_) => "replay",
             WorkloadSpec::Script(_) => "script",
+            WorkloadSpec::Requests(_) => "requests",
+            WorkloadSpec::Masim(_) => "masim",
         }
     }
 }
@@ -181,6 +190,15 @@ pub struct Replay {
     pub mode: ReplayMode,
 }
 
+/// A sequence of requests, see [`trace::Requests`].
+#[derive(Clone, PartialEq, Debug)]
+pub struct Requests {
+    /// The requests.
+    pub trace: Arc<trace::Requests>,
+    /// Writes per 1000 accesses besides the first one to each page, which always writes.
+    pub write_permille: u32,
+}
+
 /// When the accesses of a trace happen.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum ReplayMode {
@@ -199,6 +217,15 @@ pub enum Script {
     File(PathBuf),
     /// The commands.
     Commands(Vec<String>),
+}
+
+/// `masim`.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Masim {
+    /// What its configuration file says.
+    pub config: Arc<MasimConfig>,
+    /// The options of its command line.
+    pub options: MasimOptions,
 }
 
 /// `phased`.
@@ -323,4 +350,5 @@ pub const ABOUT: &[(&str, &str)] = &[
     ("phased", "a little language: allocate, touch, free, sleep, repeat; hot and cold regions"),
     ("replay", "the page accesses of a real program, recorded in a trace"),
     ("script", "commands in the notation of the recorded reference experiments"),
+    ("masim", "a configuration file of masim: regions, phases by the clock, patterns by weight"),
 ];

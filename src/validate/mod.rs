@@ -17,13 +17,14 @@ use mmsim_core::machine::config::{
 };
 use mmsim_core::machine::cost::CostModel;
 use mmsim_core::machine::result::RunResult;
-use mmsim_core::machine::{Machine, TaskConfig, Watch};
+use mmsim_core::machine::{TaskConfig, Watch};
 use mmsim_workload::script::{LruGen, Script, ScriptSetup, ScriptSwap};
 use rayon::prelude::*;
 
-use crate::build::Policy;
+use crate::build::{Machine, Policy};
 use crate::error::Error;
 use crate::report::validation::{NotModelled, PointRow, Validation};
+use crate::scenario::nearest;
 use point::{Experiment, Point};
 
 /// Counters that were recorded; one that is absent from a phase did not change.
@@ -98,19 +99,13 @@ pub fn validate(
         .collect();
     for wanted in &what.points {
         if !selected.iter().any(|(_, p)| p.id == *wanted) {
-            return Err(Error::plain(format!(
-                "{}: no point \"{wanted}\"{}",
-                dir.display(),
-                nearest(wanted, experiments.iter().flat_map(|e| &e.points).map(|p| p.id.as_str()))
-            )));
+            let known = experiments.iter().flat_map(|e| &e.points).map(|p| p.id.as_str());
+            return Err(none(dir, "point", wanted, known.collect()));
         }
     }
-    if let (Some(x), true) = (&what.experiment, selected.is_empty()) {
-        return Err(Error::plain(format!(
-            "{}: no experiment \"{x}\"{}",
-            dir.display(),
-            nearest(x, experiments.iter().map(|e| e.experiment.as_str()))
-        )));
+    if let (Some(wanted), true) = (&what.experiment, selected.is_empty()) {
+        let known = experiments.iter().map(|e| e.experiment.as_str());
+        return Err(none(dir, "experiment", wanted, known.collect()));
     }
     let total: usize = selected.iter().map(|(_, p)| p.repetitions).sum();
     let ended = std::sync::atomic::AtomicUsize::new(0);
@@ -121,7 +116,7 @@ pub fn validate(
         rows
     };
     let pool = rayon::ThreadPoolBuilder::new()
-        .num_threads(what.jobs.unwrap_or(0))
+        .num_threads(what.jobs.map_or(0, |n| n.min(selected.len()).max(1)))
         .build()
         .map_err(|e| Error::plain(e.to_string()))?;
     let results: Vec<Result<Vec<PointRow>, NotModelled>> =
@@ -136,9 +131,11 @@ pub fn validate(
     Ok(Validation::new(rows, not_modelled))
 }
 
-fn nearest<'a>(wanted: &str, known: impl Iterator<Item = &'a str>) -> String {
-    let best = known.min_by_key(|k| strsim::damerau_levenshtein(wanted, k));
-    best.map_or_else(String::new, |k| format!(", did you mean \"{k}\"?"))
+/// The folder has nothing of that name.
+fn none(dir: &Path, what: &str, wanted: &str, known: Vec<&str>) -> Error {
+    let near = nearest(wanted, &known).map_or(String::new(), |n| format!(", did you mean `{n}`?"));
+    let title = format!("{}: there is no {what} `{wanted}`{near}", dir.display());
+    Error::plain(title).help(format!("known: {}", known.join(", ")))
 }
 
 /// Replays all repetitions of a point; a row per phase after `start` and counter.
@@ -232,8 +229,9 @@ fn machine_config(p: &Point, kernel: Kernel, setup: &ScriptSetup) -> Result<Mach
     let Some(last) = zones.last_mut() else { return Err("the point names no zone".into()) };
     // The zones are those of repetition 0; the ballast of others leaves a little more or less.
     if let (Some(a), Some(b)) = (ballast(p, 0), setup.ballast_free_pages) {
-        let free = i64::from(last.free_at_start.unwrap_or(0)) + b as i64 - a as i64;
-        last.free_at_start = Some(free.max(0) as u32);
+        let free = i128::from(last.free_at_start.unwrap_or(0)) + i128::from(b) - i128::from(a);
+        let most = last.managed - last.pcp_at_start;
+        last.free_at_start = Some(free.clamp(0, most.into()) as u32);
     }
     let vm = sysctls(setup)?;
     Ok(MachineConfig {
@@ -257,7 +255,9 @@ fn machine_config(p: &Point, kernel: Kernel, setup: &ScriptSetup) -> Result<Mach
             let mut c = CostModel::measured();
             let k: u64 = std::env::var("MM_SLOW").ok().and_then(|s| s.parse().ok()).unwrap_or(1);
             for (n, _) in CostModel::measured().fields() {
-                if let Some(f) = c.field_mut(n) { f.0 *= k; }
+                if let Some(f) = c.field_mut(n) {
+                    f.0 *= k;
+                }
             }
             c
         },
@@ -303,16 +303,18 @@ fn sysctls(setup: &ScriptSetup) -> Result<VmSysctl, String> {
     let mut vm = VmSysctl { watermark_boost_factor: 15_000, ..VmSysctl::linux() };
     // File points switch readahead off before they start, except where it is under test.
     for (path, value) in &setup.sysctls {
-        let number = || {
+        let number = |max: u32| {
             let first = value.split_whitespace().next().unwrap_or("");
-            first.parse::<u64>().map_err(|_| format!("{path}: \"{value}\" is no number"))
+            let good = first.parse().ok().filter(|&n: &u32| n <= max);
+            good.ok_or_else(|| format!("{path}: \"{value}\", write a number from 0 to {max}"))
         };
         match path.rsplit('/').next().unwrap_or(path) {
-            "swappiness" => vm.swappiness = number()? as u32,
-            "page-cluster" => vm.page_cluster = number()? as u32,
-            "watermark_boost_factor" => vm.watermark_boost_factor = number()? as u32,
-            "read_ahead_kb" => vm.ra_pages = number()? as u32 / 4,
-            "fault_around_bytes" => vm.fault_around = (number()? / 4096).max(1) as u32,
+            "swappiness" => vm.swappiness = number(200)?,
+            "page-cluster" => vm.page_cluster = number(31)?,
+            "watermark_boost_factor" => vm.watermark_boost_factor = number(1_000_000)?,
+            "read_ahead_kb" => vm.ra_pages = number(1 << 20)? / 4,
+            // The kernel too takes the next lower power of two.
+            "fault_around_bytes" => vm.fault_around = 1 << (number(1 << 21)? / 4096).max(1).ilog2(),
             // Their effect is in the zones that the point records.
             "percpu_pagelist_high_fraction"
             | "min_free_kbytes"
@@ -325,4 +327,6 @@ fn sysctls(setup: &ScriptSetup) -> Result<VmSysctl, String> {
     Ok(vm)
 }
 
-fn envn(n: &str, d: u64) -> u64 { std::env::var(n).ok().and_then(|s| s.parse().ok()).unwrap_or(d) }
+fn envn(n: &str, d: u64) -> u64 {
+    std::env::var(n).ok().and_then(|s| s.parse().ok()).unwrap_or(d)
+}

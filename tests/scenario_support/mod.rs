@@ -1,5 +1,7 @@
 //! What the tests of scenario files share: a catalogue of policies that knows the names
-//! and two knobs.
+//! and two knobs, and a validator of JSON Schema.
+
+#![allow(dead_code, reason = "each test file uses a part")]
 
 use mmsim::scenario::{Knob, KnobError, KnobInfo, KnobValue, PolicyCatalogue};
 
@@ -51,5 +53,35 @@ impl PolicyCatalogue for Names {
             }
         }
         Ok(())
+    }
+}
+
+/// What another program makes of scenario files: a validator of JSON Schema that shares no
+/// code with the reader.
+pub(crate) struct Validator {
+    schemas: boon::Schemas,
+    index: boon::SchemaIndex,
+}
+
+impl Validator {
+    /// With the schema for the policies of a catalogue.
+    pub(crate) fn new(catalogue: &dyn PolicyCatalogue) -> Validator {
+        let mut schemas = boon::Schemas::new();
+        let mut compiler = boon::Compiler::new();
+        compiler.enable_format_assertions();
+        let schema = mmsim::scenario::json_schema(catalogue);
+        compiler.add_resource("scenario.json", schema).expect("adding the schema");
+        // This also holds it against the schema of schemas.
+        let index = compiler
+            .compile("scenario.json", &mut schemas)
+            .unwrap_or_else(|e| panic!("the schema is no schema: {e:#}"));
+        Validator { schemas, index }
+    }
+
+    /// What it says about a text: nothing if that is not TOML.
+    pub(crate) fn judge(&self, text: &str) -> Option<Result<(), String>> {
+        let document: toml::Table = text.parse().ok()?;
+        let document = serde_json::to_value(document).ok()?;
+        Some(self.schemas.validate(&document, self.index).map_err(|e| format!("{e:#}")))
     }
 }

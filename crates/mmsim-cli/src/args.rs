@@ -2,9 +2,12 @@
 
 use std::path::PathBuf;
 
+use clap::builder::{PossibleValuesParser, TypedValueParser};
 use clap::{Args, Parser, Subcommand, ValueEnum};
 use mmsim::base::time::SimDuration;
+use mmsim::machine::config::ZoneKind;
 use mmsim::report::events::EventFilter;
+use mmsim::report::proc::Kind;
 
 /// A discrete-event simulator of Linux memory management.
 #[derive(Parser, Debug)]
@@ -29,8 +32,12 @@ pub(crate) enum Verb {
     Run(RunArgs),
     List(ListArgs),
     Trace(TraceArgs),
+    BenchTrace(BenchTraceArgs),
     Validate(ValidateArgs),
+    Compare(CompareArgs),
+    Schema(SchemaArgs),
     Completions(CompletionsArgs),
+    Man(ManArgs),
 }
 
 /// The form of results.
@@ -62,7 +69,8 @@ Examples:
   mmsim run scenarios/ebizzy-anon.toml
   mmsim run scenarios/ebizzy-anon.toml --set machine.memory=2GiB --seeds 5 --format json -o r.json
   mmsim run scenarios/ebizzy-anon.toml --variant v5.5 --events e.jsonl \\
-      --events-filter kind=sim_refault,pages=0-511")]
+      --events-filter kind=sim_refault,pages=0-511
+  mmsim run scenarios/ebizzy-anon.toml --seeds 1 --emit vmstat,zoneinfo --emit-dir files")]
 pub(crate) struct RunArgs {
     /// Scenario files
     #[arg(required = true, value_name = "SCENARIO")]
@@ -71,13 +79,14 @@ pub(crate) struct RunArgs {
     #[arg(long = "set", value_name = "KEY=VALUE", value_parser = key_value)]
     pub sets: Vec<(String, String)>,
     /// The seed, or the first of them
-    #[arg(long, value_name = "N")]
+    #[arg(long, value_name = "N", value_parser = whole, allow_negative_numbers = true)]
     pub seed: Option<u64>,
     /// How many seeds: the first and those that follow it
-    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=10_000),
+          allow_negative_numbers = true)]
     pub seeds: Option<u32>,
     /// Runs at the same time [default: one per CPU]; results do not depend on it
-    #[arg(long, value_name = "N", value_parser = at_least_one)]
+    #[arg(long, value_name = "N", value_parser = at_least_one, allow_negative_numbers = true)]
     pub jobs: Option<usize>,
     /// Only this variant; can be given several times
     #[arg(long = "variant", value_name = "NAME")]
@@ -98,6 +107,13 @@ pub(crate) struct RunArgs {
     #[arg(long, value_name = "TIME", requires = "series", default_value = "100ms",
           value_parser = duration)]
     pub every: SimDuration,
+    /// Write files as the kernel prints them, at the end of every phase and of the run
+    #[arg(long, value_name = "KIND", value_delimiter = ',', requires = "emit_dir",
+          value_parser = kind())]
+    pub emit: Vec<Kind>,
+    /// The folder for them: DIR/RUN/PHASE is laid out as /proc is
+    #[arg(long, value_name = "DIR", requires = "emit")]
+    pub emit_dir: Option<PathBuf>,
     /// Print the scenario with every default resolved, and run nothing
     #[arg(long)]
     pub dry_run: bool,
@@ -121,6 +137,33 @@ pub(crate) enum Listed {
     Devices,
     /// Every mechanism that can be switched.
     Knobs,
+    /// Kernels whose machines are modelled.
+    Kernels,
+    /// Formats of traces.
+    Formats,
+    /// Trace events of `run --events`, with their fields.
+    Events,
+    /// Costs of the machine, with their defaults.
+    Costs,
+    /// Steps of phased workloads.
+    Steps,
+    /// Keys of scenario files, with their forms.
+    Keys,
+    /// Zones, watermarks and per-CPU lists that Linux sets up on a machine.
+    Zoneinfo,
+}
+
+/// The form of lists.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, ValueEnum)]
+pub(crate) enum ListFormat {
+    /// For people.
+    Table,
+    /// One document.
+    Json,
+    /// Rows.
+    Csv,
+    /// With `zoneinfo`: as the kernel prints it.
+    Text,
 }
 
 /// List what there is, one line each
@@ -128,7 +171,9 @@ pub(crate) enum Listed {
 #[command(after_help = "\
 Examples:
   mmsim list presets
-  mmsim list knobs --preset classic-v5.9")]
+  mmsim list knobs --preset classic-v5.9
+  mmsim list zoneinfo --memory 16GiB --cpus 8 --thp
+  mmsim list zoneinfo --zones DMA=3840,DMA32=772915,Normal=3506176 --cpus 2 --format text")]
 pub(crate) struct ListArgs {
     /// What to list
     #[arg(value_enum, value_name = "WHAT")]
@@ -136,8 +181,42 @@ pub(crate) struct ListArgs {
     /// With `knobs`: their values in this preset
     #[arg(long, value_name = "PRESET")]
     pub preset: Option<String>,
+    /// Form of the list
+    #[arg(long, value_name = "FORMAT", value_enum, default_value_t = ListFormat::Table)]
+    pub format: ListFormat,
+    /// Write the list to FILE, whole or not at all, instead of to stdout
+    #[arg(short, long, value_name = "FILE")]
+    pub output: Option<PathBuf>,
     #[command(flatten)]
-    pub output: OutputArgs,
+    pub machine: MachineArgs,
+}
+
+/// The machine whose zones are listed.
+#[derive(Args, Debug, PartialEq, Eq, Default)]
+#[command(next_help_heading = "With `zoneinfo`")]
+pub(crate) struct MachineArgs {
+    /// Memory of the machine, divided as on a PC
+    #[arg(long, value_name = "SIZE")]
+    pub memory: Option<String>,
+    /// Instead: pages that each zone manages
+    #[arg(long, value_name = "ZONE=PAGES", value_delimiter = ',', value_parser = zone,
+          conflicts_with_all = ["memory", "nodes"])]
+    pub zones: Vec<(ZoneKind, u32)>,
+    /// The kernel [default: 6.12]
+    #[arg(long, value_name = "VERSION")]
+    pub kernel: Option<String>,
+    /// CPUs [default: 1]
+    #[arg(long, value_name = "N")]
+    pub cpus: Option<u32>,
+    /// Nodes that the memory is divided among evenly [default: 1]
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=64))]
+    pub nodes: Option<u32>,
+    /// A sysctl, as in `watermark_scale_factor=100`; can be given several times
+    #[arg(long, value_name = "KEY=VALUE", value_parser = key_value)]
+    pub vm: Vec<(String, String)>,
+    /// Transparent huge pages are on, which raises min_free_kbytes
+    #[arg(long)]
+    pub thp: bool,
 }
 
 /// Convert and look at traces of accesses
@@ -154,8 +233,11 @@ pub(crate) struct TraceArgs {
 pub(crate) enum TraceVerb {
     /// Convert a trace of another format to the project's own
     #[command(after_help = "\
-Example:
-  mmsim trace import --from lackey run.log --maps run.maps -o run.mmt")]
+Examples:
+  mmsim trace import --from lackey run.log --maps run.maps -o run.mmt
+  mmsim trace import --from csv io.csv --columns time=ts,offset=off,size=len,op=rw \\
+      --time-unit us -o io.mmt
+  mmsim trace import --from oracle-general w01.oracleGeneral.bin -o w01.mmt")]
     Import(TraceImportArgs),
     /// Say what a trace holds
     #[command(after_help = "\
@@ -171,7 +253,7 @@ Example:
 
 #[derive(Args, Debug)]
 pub(crate) struct TraceImportArgs {
-    /// The format of the input
+    /// The format of the input: lackey, pages, csv, raw-u32, raw-u64 or oracle-general
     #[arg(long, value_name = "FORMAT")]
     pub from: String,
     /// The trace to convert
@@ -187,14 +269,33 @@ pub(crate) struct TraceImportArgs {
     #[arg(long)]
     pub name: Option<String>,
     /// lackey: kept accesses within which another one to the same page is dropped
-    #[arg(long, value_name = "N")]
+    #[arg(long, value_name = "N", value_parser = whole, allow_negative_numbers = true)]
     pub window: Option<u64>,
     /// lackey: instructions after which an access to the same page is kept all the same
-    #[arg(long, value_name = "N")]
+    #[arg(long, value_name = "N", value_parser = whole, allow_negative_numbers = true)]
     pub refresh: Option<u64>,
     /// lackey: leave out the fetching of instructions
     #[arg(long)]
     pub no_fetches: bool,
+    /// csv, raw-u32, raw-u64: page numbers are only names; neighbours need not lie together
+    #[arg(long)]
+    pub dense: bool,
+    /// csv: what the columns are, as in `page=lbn,op=rw`; roles are page, address, offset, op,
+    /// size, count, pid and time; `#3` is the third column [default: columns named so]
+    #[arg(long, value_name = "ROLE=NAME,..")]
+    pub columns: Option<String>,
+    /// csv: bytes of a page, for addresses, offsets and sizes [default: 4096]
+    #[arg(long, value_name = "BYTES")]
+    pub page_size: Option<u64>,
+    /// csv: unit of the times: ns, us, ms, s, or none to leave them out
+    #[arg(long, value_name = "UNIT")]
+    pub time_unit: Option<String>,
+    /// csv: what the pages are: anon, or file (mapped shared) [default: anon]
+    #[arg(long, value_name = "KIND")]
+    pub pages_are: Option<String>,
+    /// Level of compression, 1 to 19; 0 stores [default: 9]
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(i32).range(0..=19))]
+    pub level: Option<i32>,
 }
 
 #[derive(Args, Debug)]
@@ -212,8 +313,48 @@ pub(crate) struct TraceHeadArgs {
     #[arg(value_name = "FILE")]
     pub file: PathBuf,
     /// How many records
-    #[arg(short = 'n', value_name = "N", default_value_t = 10)]
+    #[arg(short = 'n', value_name = "N", default_value_t = 10, value_parser = whole,
+          allow_negative_numbers = true)]
     pub count: u64,
+}
+
+/// Replay a trace against a number of frames and print misses, counters and speed
+#[derive(Args, Debug)]
+#[command(after_help = "\
+Examples:
+  mmsim bench-trace zipf0.9.u32 --frames 100000
+  mmsim bench-trace w01.oracleGeneral.bin --frames 500000 --reclaim random --format json")]
+pub(crate) struct BenchTraceArgs {
+    /// The trace
+    #[arg(value_name = "FILE")]
+    pub file: PathBuf,
+    /// Its format: raw-u32, raw-u64, oracle-general or mmt [default: what its name tells]
+    #[arg(long, value_name = "FORMAT")]
+    pub from: Option<String>,
+    /// Frames of the machine: pages, their page tables and free reserves
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(64..))]
+    pub frames: u32,
+    /// Preset of the reclaim policy
+    #[arg(long, value_name = "PRESET", default_value = "classic-v6.12")]
+    pub reclaim: String,
+    /// Preset of the swap device; the default one works on the caller's CPU
+    #[arg(long, value_name = "DEVICE", default_value = "ramdisk")]
+    pub swap: String,
+    /// Writes per 1000 accesses besides the first one to each page, which always writes
+    #[arg(long, value_name = "PERMILLE", default_value_t = 0,
+          value_parser = clap::value_parser!(u32).range(0..=1000))]
+    pub write: u32,
+    /// raw-u32, raw-u64: page numbers are only names; neighbours need not lie together
+    #[arg(long)]
+    pub dense: bool,
+    /// The seed
+    #[arg(long, value_name = "N", default_value_t = 1)]
+    pub seed: u64,
+    /// Override a key of the scenario behind it, as in `machine.vm.swappiness=100`
+    #[arg(long = "set", value_name = "KEY=VALUE", value_parser = key_value)]
+    pub sets: Vec<(String, String)>,
+    #[command(flatten)]
+    pub output: OutputArgs,
 }
 
 /// Replay recorded kernel experiments and print recorded beside simulated counters
@@ -233,13 +374,74 @@ pub(crate) struct ValidateArgs {
     #[arg(long, value_name = "NAME")]
     pub experiment: Option<String>,
     /// Replays at the same time [default: one per CPU]; results do not depend on it
-    #[arg(long, value_name = "N", value_parser = at_least_one)]
+    #[arg(long, value_name = "N", value_parser = at_least_one, allow_negative_numbers = true)]
     pub jobs: Option<usize>,
     /// In the table: only the counters that tell policies apart, summed over all phases
     #[arg(long)]
     pub brief: bool,
     #[command(flatten)]
     pub output: OutputArgs,
+}
+
+/// Hold two reports of runs against each other: what moved, and what was set otherwise
+#[derive(Args, Debug)]
+#[command(after_help = "\
+Examples:
+  mmsim compare before.json after.json
+  mmsim compare before.json after.json --phase access --format csv -o moved.csv
+  mmsim compare before.json after.json --fail-above 5")]
+pub(crate) struct CompareArgs {
+    /// A report, as `mmsim run --format json -o A` writes it
+    #[arg(value_name = "A")]
+    pub a: PathBuf,
+    /// The report that is compared with it
+    #[arg(value_name = "B")]
+    pub b: PathBuf,
+    /// Only this phase
+    #[arg(long, value_name = "NAME")]
+    pub phase: Option<String>,
+    /// Counts for each 1,000 records, for runs that did different work
+    #[arg(long)]
+    pub per_work: bool,
+    /// In the table: only so many of the values that moved most
+    #[arg(long, value_name = "N", default_value_t = 20, value_parser = at_least_one,
+          allow_negative_numbers = true)]
+    pub top: usize,
+    /// In the table: all values, also those that did not move
+    #[arg(long, conflicts_with = "top")]
+    pub all: bool,
+    /// Exit with 1 if a value moved by more than PCT per cent, counted with a hundred added to
+    /// both sides
+    #[arg(long, value_name = "PCT", value_parser = per_cent, allow_negative_numbers = true)]
+    pub fail_above: Option<f64>,
+    #[command(flatten)]
+    pub output: OutputArgs,
+}
+
+/// Print a JSON Schema of scenario files, for editors
+#[derive(Args, Debug)]
+#[command(after_help = "\
+Example:
+  mmsim schema -o scenario.schema.json")]
+pub(crate) struct SchemaArgs {
+    /// Write the schema to FILE, whole or not at all, instead of to stdout
+    #[arg(short, long, value_name = "FILE")]
+    pub output: Option<PathBuf>,
+}
+
+/// Print the manual page of mmsim or of one verb
+#[derive(Args, Debug)]
+#[command(after_help = "\
+Examples:
+  mmsim man run | man -l -
+  mmsim man --dir ~/.local/share/man/man1")]
+pub(crate) struct ManArgs {
+    /// The verb, as in `run` or `trace import`; without it the page of mmsim
+    #[arg(value_name = "VERB")]
+    pub verb: Vec<String>,
+    /// Write the pages of all verbs to this folder
+    #[arg(long, value_name = "DIR", conflicts_with = "verb")]
+    pub dir: Option<PathBuf>,
 }
 
 /// Print a script that completes mmsim's arguments in a shell
@@ -253,6 +455,14 @@ pub(crate) struct CompletionsArgs {
     pub shell: clap_complete::Shell,
 }
 
+/// A file of the kernel by its name.
+fn kind() -> impl TypedValueParser<Value = Kind> {
+    let named = |name: String| {
+        Kind::ALL.into_iter().find(|k| k.name() == name).expect("one of the possible values")
+    };
+    PossibleValuesParser::new(Kind::ALL.map(Kind::name)).map(named)
+}
+
 fn key_value(text: &str) -> Result<(String, String), String> {
     match text.split_once('=') {
         Some((key, value)) if !key.trim().is_empty() => {
@@ -262,10 +472,35 @@ fn key_value(text: &str) -> Result<(String, String), String> {
     }
 }
 
+/// A zone and the pages that it manages.
+fn zone(text: &str) -> Result<(ZoneKind, u32), String> {
+    let (name, pages) = text.split_once('=').unwrap_or((text, ""));
+    let kind = ZoneKind::ALL.into_iter().find(|k| k.name() == name);
+    match (kind, pages.parse()) {
+        (Some(kind), Ok(pages)) if pages > 0 => Ok((kind, pages)),
+        _ => Err("write ZONE=PAGES, ZONE one of DMA, DMA32, Normal, Movable".to_string()),
+    }
+}
+
+fn whole(text: &str) -> Result<u64, String> {
+    let text = text.trim();
+    match text.parse() {
+        Ok(n) if n <= 1 << 53 => Ok(n),
+        _ => Err("write a whole number from 0 to 2^53".to_string()),
+    }
+}
+
 fn at_least_one(text: &str) -> Result<usize, String> {
     match text.parse() {
         Ok(n) if n > 0 => Ok(n),
         _ => Err("write a whole number of at least 1".to_string()),
+    }
+}
+
+fn per_cent(text: &str) -> Result<f64, String> {
+    match text.trim_end_matches('%').trim_end().parse() {
+        Ok(n) if (0.0..f64::INFINITY).contains(&n) => Ok(n),
+        _ => Err("write a number of per cent, as in 5 or 0.5".to_string()),
     }
 }
 
@@ -305,6 +540,15 @@ mod tests {
         assert_eq!(duration("2 s"), Ok(SimDuration::from_secs(2)));
         for wrong in ["100", "ms", "1.5s", "0ms", "5min", "99999999999999999999s"] {
             assert!(duration(wrong).is_err(), "{wrong}");
+        }
+    }
+
+    #[test]
+    fn per_cents_are_no_less_than_nothing() {
+        assert_eq!(per_cent("5"), Ok(5.0));
+        assert_eq!(per_cent("0.5 %"), Ok(0.5));
+        for wrong in ["-1", "NaN", "inf", "", "five"] {
+            assert!(per_cent(wrong).is_err(), "{wrong}");
         }
     }
 

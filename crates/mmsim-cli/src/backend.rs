@@ -10,16 +10,23 @@ use mmsim::base::event::Observer;
 use mmsim::base::id::ThreadId;
 use mmsim::base::time::{SimDuration, SimTime};
 use mmsim::base::vmstat::{VmEvent, VmStat};
-use mmsim::build::{Catalogue, about_preset};
+use mmsim::bench::{BenchSettings, BenchTrace};
+use mmsim::build::{Catalogue, Machine, about_preset};
+use mmsim::machine::config::Kernel;
+use mmsim::machine::cost::CostModel;
 use mmsim::machine::result::RunResult;
-use mmsim::machine::{Machine, SampleFn, Watch};
-use mmsim::report::RunMeta;
+use mmsim::machine::{SampleFn, SnapshotFn, Watch};
+use mmsim::report::compare::{self, Comparison, Side};
+use mmsim::report::events::EVENTS;
 use mmsim::report::validation::Validation;
+use mmsim::report::{Report, RunMeta, RunReport};
 use mmsim::run::CHECK_EVERY;
+use mmsim::scenario::keys;
 use mmsim::scenario::policy::PolicyCatalogue;
+use mmsim::setup::{Setup, SetupRequest};
 use mmsim::{Error, RunError, RunSpec, Scenario};
 
-use crate::args::TraceImportArgs;
+use crate::args::{MachineArgs, TraceImportArgs};
 use crate::exit::Failure;
 
 /// What the command line changes in a scenario.
@@ -109,6 +116,8 @@ pub(crate) type ThreadsOf<'a> = &'a dyn Fn(&str) -> Vec<ThreadId>;
 pub(crate) type MakeObserver<'a> = &'a (dyn Fn(usize, ThreadsOf<'_>) -> Box<dyn Observer> + Sync);
 /// Makes the sampler of the run with this place in the plan.
 pub(crate) type MakeSampler<'a> = &'a (dyn Fn(usize) -> Box<dyn Sampler> + Sync);
+/// Makes what the run with this place in the plan shows its files to.
+pub(crate) type MakeSnapshot<'a> = &'a (dyn Fn(usize) -> SnapshotFn + Sync);
 
 /// How runs are made.
 #[derive(Clone, Copy)]
@@ -121,6 +130,8 @@ pub(crate) struct Execution<'a> {
     pub observer: Option<MakeObserver<'a>>,
     /// Who samples, and how often.
     pub sampler: Option<(SimDuration, MakeSampler<'a>)>,
+    /// Who sees the kernel's files.
+    pub snapshot: Option<MakeSnapshot<'a>>,
     /// Called from any thread when the run with this place in the plan has ended.
     pub finished: &'a (dyn Fn(usize) + Sync),
 }
@@ -140,6 +151,7 @@ pub(crate) fn execute(
             });
             (every, sample)
         }),
+        snapshot: how.snapshot.map(|make| make(i)),
         ..Watch::default()
     };
     let results = mmsim::run::run_all(&plan.specs, how.jobs, watch);
@@ -149,6 +161,22 @@ pub(crate) fn execute(
     })?;
     (0..results.len()).for_each(how.finished);
     Ok(results)
+}
+
+/// Reads a trace for a benchmark and resolves its run.
+pub(crate) fn bench_plan(settings: &BenchSettings<'_>) -> Result<(RunSpec, BenchTrace), Failure> {
+    mmsim::bench::plan(settings).map_err(input)
+}
+
+/// Makes the run of a benchmark.
+pub(crate) fn bench_run(spec: RunSpec) -> Result<RunReport, Failure> {
+    let results = mmsim::run::run_all(&[spec], Some(1), |_, _| Watch::default());
+    let results = results.map_err(|e| match e {
+        RunError::Input(e) => input(e),
+        RunError::Invariant { .. } => Failure::Check(e.to_string()),
+    })?;
+    let (meta, result) = &results[0];
+    Ok(RunReport::from_result(meta.clone(), result))
 }
 
 /// One thing of a list.
@@ -166,6 +194,10 @@ pub(crate) struct Entry {
 impl Entry {
     fn new(name: impl Into<String>, about: impl Into<String>) -> Entry {
         Entry { name: name.into(), value: None, about: about.into() }
+    }
+
+    fn with(name: impl Into<String>, value: impl Into<String>, about: impl Into<String>) -> Entry {
+        Entry { value: Some(value.into()), ..Entry::new(name, about) }
     }
 }
 
@@ -244,6 +276,91 @@ pub(crate) fn devices() -> Vec<Entry> {
     DEVICE_PRESETS.iter().map(entry).collect()
 }
 
+/// The zones that Linux sets up on a machine.
+pub(crate) fn zoneinfo(args: &MachineArgs) -> Result<Setup, Failure> {
+    if args.memory.is_none() && args.zones.is_empty() {
+        return Err(Failure::Input(
+            "zoneinfo is of a machine, write `mmsim list zoneinfo --memory SIZE`".into(),
+        ));
+    }
+    mmsim::setup::setup(&SetupRequest {
+        memory: args.memory.as_deref().unwrap_or(""),
+        zones: &args.zones,
+        kernel: args.kernel.as_deref().unwrap_or("6.12"),
+        cpus: args.cpus.unwrap_or(1),
+        nodes: args.nodes.unwrap_or(1),
+        vm: &args.vm,
+        thp: args.thp,
+    })
+    .map_err(input)
+}
+
+/// Kernels, oldest first, with the preset that goes with each.
+pub(crate) fn kernels() -> Vec<Entry> {
+    let entry = |k: Kernel| {
+        let about = "machine as in this Linux, and this preset unless `reclaim` names another";
+        Entry::with(k.name(), mmsim::scenario::preset_of(k), about)
+    };
+    Kernel::ALL.into_iter().map(entry).collect()
+}
+
+/// Formats of traces.
+pub(crate) fn formats() -> Vec<Entry> {
+    mmsim::traces::FORMATS.iter().map(|&(name, about)| Entry::new(name, about)).collect()
+}
+
+/// Trace events with their fields.
+pub(crate) fn events() -> Vec<Entry> {
+    EVENTS.iter().map(|e| Entry::with(e.name, e.fields, e.about)).collect()
+}
+
+/// Costs of the machine with their defaults.
+pub(crate) fn costs() -> Vec<Entry> {
+    let about = "simulated CPU time, `machine.cost` in scenarios";
+    let cost =
+        |(name, value): (&'static str, SimDuration)| Entry::with(name, value.to_string(), about);
+    CostModel::measured().fields().into_iter().map(cost).collect()
+}
+
+/// Steps of phased workloads.
+pub(crate) fn steps() -> Vec<Entry> {
+    keys::STEPS.iter().map(|(name, table)| Entry::new(*name, table.doc)).collect()
+}
+
+/// Every key of a scenario file after the heading of its table, with its form.
+pub(crate) fn keys() -> Vec<Entry> {
+    let of_table = |t: &'static keys::TableSpec| {
+        t.keys().map(|k| {
+            let form = k.kind.describe().replace('`', "");
+            Entry::with(format!("{}: {}", t.title, k.name), form, k.doc)
+        })
+    };
+    keys::all_tables().into_iter().flat_map(of_table).collect()
+}
+
+/// The JSON Schema of scenario files.
+pub(crate) fn schema() -> String {
+    format!("{:#}\n", mmsim::scenario::json_schema(&Catalogue))
+}
+
+/// Compares two reports.
+pub(crate) fn compare(
+    a: &Path,
+    b: &Path,
+    phase: Option<&str>,
+    per_work: bool,
+) -> Result<Comparison, Failure> {
+    let read = |path: &Path| -> Result<(String, Report), Failure> {
+        let name = path.display().to_string();
+        let text = mmsim::files::read_text(path, "a report").map_err(input)?;
+        let report = Report::read(&text, &name).map_err(input)?;
+        Ok((name, report))
+    };
+    let ((name_a, a), (name_b, b)) = (read(a)?, read(b)?);
+    let (a, b) = (Side { name: &name_a, report: &a }, Side { name: &name_b, report: &b });
+    compare::compare(a, b, compare::Options { phase, per_work }).map_err(input)
+}
+
 /// Converts a trace. Writes nothing to `out` that is not part of the result, and says what
 /// it read in pairs of name and value.
 pub(crate) fn trace_import(
@@ -256,6 +373,12 @@ pub(crate) fn trace_import(
         window: args.window,
         refresh: args.refresh,
         fetches: args.no_fetches.then_some(false),
+        dense: args.dense,
+        columns: args.columns.as_deref(),
+        page_size: args.page_size,
+        time_unit: args.time_unit.as_deref(),
+        kind: args.pages_are.as_deref(),
+        level: args.level,
     };
     mmsim::traces::import(&args.from, &args.input, &settings, out).map_err(input)
 }

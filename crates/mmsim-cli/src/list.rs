@@ -2,10 +2,10 @@
 
 use mmsim::report::csv_field;
 
-use crate::args::{Format, ListArgs, Listed};
+use crate::args::{ListArgs, ListFormat, Listed, MachineArgs};
 use crate::backend::{self, Entry};
 use crate::exit::{Ending, Failure};
-use crate::{output, table};
+use crate::{output, table, zoneinfo};
 
 /// Prints the list.
 pub(crate) fn list(args: &ListArgs) -> Result<Ending, Failure> {
@@ -14,19 +14,42 @@ pub(crate) fn list(args: &ListArgs) -> Result<Ending, Failure> {
             "only knobs have values in a preset, write `mmsim list knobs --preset NAME`".into(),
         ));
     }
+    if args.what == Listed::Zoneinfo {
+        let text = zoneinfo::list(&args.machine, args.format)?;
+        output::deliver(text.as_bytes(), args.output.as_deref())?;
+        return Ok(Ending::Done);
+    }
+    if args.machine != MachineArgs::default() {
+        return Err(Failure::Input(
+            "only zoneinfo is of a machine, write `mmsim list zoneinfo --memory SIZE`".into(),
+        ));
+    }
     let (key, entries) = match args.what {
         Listed::Presets => ("presets", backend::presets()?),
         Listed::Workloads => ("workloads", backend::workloads()?),
         Listed::Counters => ("counters", backend::counters()),
         Listed::Devices => ("devices", backend::devices()),
         Listed::Knobs => ("knobs", backend::knobs(args.preset.as_deref())?),
+        Listed::Zoneinfo => unreachable!("it is of a machine"),
+        Listed::Kernels => ("kernels", backend::kernels()),
+        Listed::Formats => ("formats", backend::formats()),
+        Listed::Events => ("events", backend::events()),
+        Listed::Costs => ("costs", backend::costs()),
+        Listed::Steps => ("steps", backend::steps()),
+        Listed::Keys => ("keys", backend::keys()),
     };
-    let text = match args.output.format {
-        Format::Table => lines(&entries),
-        Format::Json => json(key, &entries),
-        Format::Csv => csv(&entries),
+    let text = match args.format {
+        ListFormat::Table => lines(&entries),
+        ListFormat::Json => json(key, &entries),
+        ListFormat::Csv => csv(&entries),
+        ListFormat::Text => {
+            return Err(Failure::Input(
+                "only zoneinfo has a text of the kernel's, write --format table, json or csv"
+                    .into(),
+            ));
+        }
     };
-    output::deliver(text.as_bytes(), args.output.output.as_deref())?;
+    output::deliver(text.as_bytes(), args.output.as_deref())?;
     Ok(Ending::Done)
 }
 
@@ -40,6 +63,9 @@ fn lines(entries: &[Entry]) -> String {
         row.push(e.about.clone());
         row
     };
+    if entries.is_empty() {
+        return "none\n".to_string();
+    }
     table::left_aligned(entries.iter().map(row))
 }
 

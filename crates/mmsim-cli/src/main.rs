@@ -3,18 +3,24 @@
 
 mod args;
 mod backend;
+mod bench;
+mod compare;
 mod completions;
+mod emit;
 mod exit;
 mod list;
+mod man;
 mod output;
 mod progress;
 mod run;
 #[cfg(test)]
 mod samples;
+mod schema;
 mod table;
 mod timing;
 mod trace;
 mod validate;
+mod zoneinfo;
 
 use std::process::ExitCode;
 
@@ -29,7 +35,11 @@ fn main() -> ExitCode {
         Verb::Run(args) => run::run(&args),
         Verb::List(args) => list::list(&args),
         Verb::Trace(args) => trace::trace(&args),
+        Verb::BenchTrace(args) => bench::bench_trace(&args),
         Verb::Validate(args) => validate::validate(&args),
+        Verb::Compare(args) => compare::compare(&args),
+        Verb::Schema(args) => schema::schema(&args),
         Verb::Completions(args) => completions::completions(&args),
+        Verb::Man(args) => man::man(&args),
     })
 }

@@ -109,7 +109,13 @@ impl AtomicFile {
             }
             _ => {
                 // Asked here, since what tempfile says names the temporary file.
-                fs::metadata(directory_of(&place)).map_err(failed)?;
+                let folder = directory_of(&place);
+                fs::metadata(folder).map_err(|e| match e.kind() {
+                    ErrorKind::NotFound => {
+                        failed(io::Error::other(format!("there is no folder {}", folder.display())))
+                    }
+                    _ => failed(e),
+                })?;
                 Sink::Temporary(temporary_beside(&place).map_err(failed)?)
             }
         };
@@ -153,6 +159,36 @@ pub(crate) fn deliver(bytes: &[u8], file: Option<&Path>) -> Result<(), Failure> 
     let mut out = AtomicFile::create(path)?;
     out.write_all(bytes).map_err(|e| Failure::file("write", path, &e))?;
     out.commit()
+}
+
+/// Refuses to write a file that is read, or the same file twice. `outputs` are the options
+/// with their files, as far as they were given.
+pub(crate) fn distinct(inputs: &[&Path], outputs: &[(&str, Option<&Path>)]) -> Result<(), Failure> {
+    // A device or a pipe can be written by anyone at any time.
+    let place = |path: &Path| -> Option<PathBuf> {
+        match fs::canonicalize(path) {
+            Ok(real) => real.is_file().then_some(real),
+            Err(_) => Some(fs::canonicalize(directory_of(path)).ok()?.join(path.file_name()?)),
+        }
+    };
+    let mut taken: Vec<(&str, PathBuf)> =
+        inputs.iter().filter_map(|path| Some(("", place(path)?))).collect();
+    for &(option, path) in outputs {
+        let Some((path, here)) = path.and_then(|p| Some((p, place(p)?))) else { continue };
+        let what = match taken.iter().find(|(_, other)| *other == here) {
+            Some(("", _)) => "is the input itself",
+            Some((other, _)) => &format!("is the file of {other} too"),
+            None => {
+                taken.push((option, here));
+                continue;
+            }
+        };
+        return Err(Failure::Input(format!(
+            "{option} {}: that {what}, name another file",
+            path.display()
+        )));
+    }
+    Ok(())
 }
 
 /// Whether a file can be written, asked before the work that it would be lost with.

@@ -14,6 +14,7 @@ use mmsim::report::{self, OomReport, Report, RunMeta, RunReport};
 
 use crate::args::{Format, RunArgs};
 use crate::backend::{self, Execution, Overrides, Plan, Sampler, ThreadsOf};
+use crate::emit::Emission;
 use crate::exit::{Ending, Failure};
 use crate::output::{self, Part, Parts};
 use crate::progress::Progress;
@@ -22,6 +23,16 @@ use crate::timing::Stopwatch;
 
 /// Runs the scenarios and prints one document about all of them.
 pub(crate) fn run(args: &RunArgs) -> Result<Ending, Failure> {
+    let scenarios: Vec<&Path> = args.scenarios.iter().map(PathBuf::as_path).collect();
+    output::distinct(
+        &scenarios,
+        &[
+            ("--output", args.output.output.as_deref()),
+            ("--events", args.events.as_deref()),
+            ("--series", args.series.as_deref()),
+            ("--timing", args.timing.as_deref()),
+        ],
+    )?;
     let overrides = Overrides {
         sets: &args.sets,
         seed: args.seed,
@@ -85,6 +96,10 @@ fn execute(args: &RunArgs, plans: &[Plan]) -> Result<Vec<Results>, Failure> {
         Some(path) => Some(SeriesFile::create(path, nr_runs)?),
         None => None,
     };
+    let emission = match &args.emit_dir {
+        Some(dir) => Some(Emission::create(dir, &args.emit, plans)?),
+        None => None,
+    };
     let progress = Progress::new("runs", nr_runs);
     let mut results = Vec::new();
     let mut first = 0;
@@ -93,11 +108,13 @@ fn execute(args: &RunArgs, plans: &[Plan]) -> Result<Vec<Results>, Failure> {
             move |run: usize, threads_of: ThreadsOf<'_>| file.observer(first + run, threads_of)
         });
         let sampler = series.as_ref().map(|file| move |run: usize| file.sampler(first + run));
+        let snapshot = emission.as_ref().map(|e| move |run: usize| e.watcher(first + run));
         let how = Execution {
             jobs: args.jobs,
             check: args.check,
             observer: observer.as_ref().map(|make| make as backend::MakeObserver<'_>),
             sampler: sampler.as_ref().map(|make| (args.every, make as backend::MakeSampler<'_>)),
+            snapshot: snapshot.as_ref().map(|make| make as backend::MakeSnapshot<'_>),
             finished: &|run| progress.finished(&plan.runs[run].label),
         };
         results.push(backend::execute(plan, &how)?);
@@ -115,6 +132,9 @@ fn execute(args: &RunArgs, plans: &[Plan]) -> Result<Vec<Results>, Failure> {
     }
     if let Some(file) = series {
         file.commit()?;
+    }
+    if let Some(emission) = emission {
+        emission.commit()?;
     }
     Ok(results)
 }

@@ -7,7 +7,9 @@ use mmsim::base::digest::Digest;
 use mmsim::report::derived::{Figure, Scope, grouped, grouped_row, per_cent};
 use mmsim::report::groups::{Group, VariantRuns};
 use mmsim::report::statistics::{estimate, paired_change};
-use mmsim::report::{Ending, Report, RunReport, cause};
+use mmsim::report::{Ending, Pairs, Report, RunReport, cause, csv_field};
+
+use crate::args::Format;
 
 /// Columns of a terminal that tables are made for.
 const WIDTH: usize = 100;
@@ -53,8 +55,24 @@ pub(crate) fn left_aligned(rows: impl IntoIterator<Item = Vec<String>>) -> Strin
     grid(None, rows, usize::MAX)
 }
 
+/// Names and values in any form.
+pub(crate) fn pairs(pairs: &[(String, String)], format: Format) -> String {
+    match format {
+        Format::Table => left_aligned(pairs.iter().map(|(n, v)| vec![n.clone(), v.clone()])),
+        Format::Json => {
+            let map: Pairs<&str> = pairs.iter().map(|(n, v)| (n.as_str(), v.as_str())).collect();
+            let json = serde_json::to_string_pretty(&map).expect("names and values");
+            format!("{json}\n")
+        }
+        Format::Csv => {
+            let row = |(n, v): &(String, String)| format!("{},{}\n", csv_field(n), csv_field(v));
+            format!("name,value\n{}", pairs.iter().map(row).collect::<String>())
+        }
+    }
+}
+
 /// Breaks text between words; lines after the first are indented.
-fn wrap(text: &str, indent: usize) -> String {
+pub(crate) fn wrap(text: &str, indent: usize) -> String {
     let mut out = String::new();
     let mut column = 0;
     for word in text.split_whitespace() {
@@ -401,6 +419,17 @@ mod tests {
     use super::*;
     use crate::samples::{self, golden};
     use mmsim::report::{Bounds, Pairs, SwapReport};
+
+    #[test]
+    fn pairs_in_every_form() {
+        let info = [("records".to_string(), "7".to_string()), ("source".into(), "a, b".into())];
+        assert_eq!(pairs(&info, Format::Table), "records  7\nsource   a, b\n");
+        assert_eq!(pairs(&info, Format::Csv), "name,value\nrecords,7\nsource,\"a, b\"\n");
+        assert_eq!(
+            pairs(&info, Format::Json),
+            "{\n  \"records\": \"7\",\n  \"source\": \"a, b\"\n}\n"
+        );
+    }
 
     #[test]
     fn variants_stand_side_by_side() {

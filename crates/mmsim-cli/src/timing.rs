@@ -1,12 +1,9 @@
 //! What a command costs the host. The only place that reads the host's clock: the figures
-//! go to stderr and to `--timing FILE`, never into results.
+//! go to stderr, to `--timing FILE` and to what `bench-trace` prints, never into reports.
 
 use std::time::Instant;
 
 use mmsim::report::derived::grouped;
-
-/// Ticks per second of the times in `/proc/self/stat`: fixed by Linux's ABI.
-const USER_HZ: f64 = 100.0;
 
 /// Wall and CPU time since it was started.
 pub(crate) struct Stopwatch {
@@ -29,17 +26,16 @@ pub(crate) struct Cost {
     pub bytes_per_frame: Option<f64>,
 }
 
-/// Seconds of CPU that the process has used so far.
-fn cpu_seconds() -> Option<f64> {
-    parse_stat(&std::fs::read_to_string("/proc/self/stat").ok()?)
-}
-
-fn parse_stat(stat: &str) -> Option<f64> {
-    // The name in parentheses can hold anything; after it come state (field 3) and so on to
-    // utime and stime (fields 14 and 15).
-    let mut fields = stat.rsplit_once(')')?.1.split_whitespace().skip(11);
-    let mut ticks = || fields.next()?.parse::<u64>().ok();
-    Some((ticks()? + ticks()?) as f64 / USER_HZ)
+/// Seconds of CPU that the process has used so far, all threads, where the system tells.
+pub(crate) fn cpu_seconds() -> Option<f64> {
+    #[cfg(unix)]
+    {
+        use rustix::time::{ClockId, clock_gettime};
+        let t = clock_gettime(ClockId::ProcessCPUTime);
+        Some(t.tv_sec as f64 + t.tv_nsec as f64 * 1e-9)
+    }
+    #[cfg(not(unix))]
+    None
 }
 
 impl Stopwatch {
@@ -100,13 +96,6 @@ impl Cost {
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn cpu_time_from_proc() {
-        let stat = "42 (a) b) S 1 2 3 4 5 6 7 8 9 10 150 50 0 0 20 0";
-        assert_eq!(parse_stat(stat), Some(2.0));
-        assert_eq!(parse_stat("nonsense"), None);
-    }
 
     #[test]
     fn a_line_for_stderr() {

@@ -63,6 +63,186 @@ fn keys_and_values() {
     fails("negative-size", "memory = \"8MiB\"", "memory = \"-8MiB\"", 2);
     fails("zero-cpus", "cpus = 1", "cpus = 0", 2);
     fails("no-toml", "cpus = 1", "cpus = = 1", 2);
+    fails("key-twice", "cpus = 1", "cpus = 1\ncpus = 2", 2);
+    fails("not-a-number", "memory = \"16MiB\"", "memory = nan", 2);
+    fails("huge-size", "memory = \"16MiB\"", "memory = \"99999999999TiB\"", 2);
+    fails("huge-seed", "seed = 1", "seed = 18446744073709551615", 2);
+    fails("seeds-beyond", "seed = 1", "seed = 9007199254740991\nseeds = 3", 2);
+    fails("no-seeds", "seed = 1", "seeds = 0", 2);
+    fails("table-for-list", "[[task]]", "[task]", 2);
+    fails("list-for-table", "[machine]", "[[machine]]", 2);
+    fails("word-for-variants", "seed = 1", "variant = \"a\"", 2);
+    let twice = "[[variant]]\nname = \"a\"\n[[variant]]\nname = \"a\"\n[[task]]";
+    fails("variant-twice", "[[task]]", twice, 2);
+    fails("axis-of-no-key", "[[task]]", "[axes]\n\"machine.cpu\" = [1]\n[[task]]", 2);
+    fails("axis-of-one-value", "[[task]]", "[axes]\n\"machine.cpus\" = 3\n[[task]]", 2);
+    fails("axis-without-quotes", "[[task]]", "[axes]\nmachine.cpus = [3]\n[[task]]", 2);
+}
+
+#[test]
+fn files_that_are_no_scenarios() {
+    let f = Folder::new();
+    let run = |name: &str, content: &[u8]| {
+        f.write("x.toml", content);
+        let said = f.mmsim(&["run", "x.toml", "-o", "report"]);
+        golden(name, &said);
+        assert_eq!((said.code, f.names()), (Some(2), vec!["x.toml".to_string()]), "{name}");
+    };
+    run("empty-file", b"");
+    run("latin-1", b"name = \"caf\xe9\"\n");
+    run("utf-16", b"\xff\xfen\0a\0");
+    run("json-for-toml", b"{\n  \"name\": \"x\"\n}\n");
+    run("trace-for-scenario", &std::fs::read(repository("traces/sort.mmt")).expect("a trace"));
+    run("compressed", b"\x1f\x8b\x08\0\0\0\0\0");
+    std::fs::create_dir(f.path("dir")).expect("a folder");
+    golden("folder-for-scenario", &f.mmsim(&["run", "dir"]));
+}
+
+#[test]
+fn results_over_inputs_and_over_each_other() {
+    let f = Folder::new();
+    f.write("x.toml", GOOD);
+    f.write("p.txt", "R 1\n");
+    let refused = |name: &str, args: &[&str]| {
+        let said = f.mmsim(args);
+        golden(name, &said);
+        assert_eq!((said.code, f.read("x.toml").as_str()), (Some(2), GOOD), "{name}");
+        assert_eq!(f.names(), ["p.txt", "x.toml"]);
+    };
+    refused("output-over-scenario", &["run", "x.toml", "-o", "x.toml"]);
+    refused("output-over-scenario-by-another-way", &["run", "x.toml", "--series", "./x.toml"]);
+    refused("one-file-twice", &["run", "x.toml", "--events", "e", "--series", "e"]);
+    refused("import-over-itself", &["trace", "import", "--from", "pages", "p.txt", "-o", "p.txt"]);
+    assert_eq!(f.read("p.txt"), "R 1\n");
+    // Two results may go to the same device.
+    let said = f.mmsim(&["run", "x.toml", "-o", "/dev/null", "--series", "/dev/null"]);
+    assert_eq!(said.code, Some(0), "{}", said.stderr);
+}
+
+#[test]
+fn numbers_on_the_command_line() {
+    let f = Folder::new();
+    f.write("x.toml", GOOD);
+    golden("negative-seed", &f.mmsim(&["run", "x.toml", "--seed", "-1"]));
+    golden("huge-seed-option", &f.mmsim(&["run", "x.toml", "--seed", "99999999999999999999"]));
+    golden("negative-jobs", &f.mmsim(&["run", "x.toml", "--jobs", "-1"]));
+    golden("many-seeds", &f.mmsim(&["run", "x.toml", "--seeds", "10001"]));
+    // More jobs than runs are no more threads.
+    assert_eq!(f.mmsim(&["run", "x.toml", "--jobs", "100000"]).code, Some(0));
+}
+
+/// `x.toml` as a report with these options.
+fn report(f: &Folder, name: &str, options: &[&str]) {
+    let mut args = vec!["run", "x.toml", "--format", "json", "-o", name];
+    args.extend(options);
+    let said = f.mmsim(&args);
+    assert_eq!(said.code, Some(0), "{}", said.stderr);
+}
+
+#[test]
+fn reports_that_cannot_be_compared() {
+    let f = Folder::new();
+    f.write("x.toml", GOOD);
+    report(&f, "a.json", &[]);
+    report(&f, "b.json", &[]);
+    let whole = f.read("a.json");
+    let refused = |name: &str, b: &str, options: &[&str]| {
+        f.write("b.json", b);
+        let mut args = vec!["compare", "a.json", "b.json", "-o", "result"];
+        args.extend(options);
+        let said = f.mmsim(&args);
+        golden(name, &said);
+        assert_eq!((said.code, said.stdout.as_str()), (Some(2), ""), "{name}");
+        assert!(!f.names().contains(&"result".to_string()), "{name}");
+    };
+    let instead = |from: &str, to: &str| {
+        assert!(whole.contains(from), "{from}");
+        whole.replacen(from, to, 1)
+    };
+    refused("compare-empty", "", &[]);
+    let cut = whole.find("\"axes\"").expect("axes") + 8;
+    refused("compare-truncated", &whole[..cut], &[]);
+    refused("compare-no-json", GOOD, &[]);
+    refused("compare-a-list", "[1, 2]\n", &[]);
+    refused("compare-wrong-type", &instead("\"seed\": 1", "\"seed\": \"one\""), &[]);
+    refused("compare-schema", &instead("\"schema\": 1", "\"schema\": 2"), &[]);
+    let version = format!("\"mmsim\": \"{}\"", env!("CARGO_PKG_VERSION"));
+    refused("compare-version", &instead(&version, "\"mmsim\": \"7.1.0\""), &[]);
+    let validation = "{ \"mmsim\": \"0.1.0\", \"schema\": 1, \"points\": [], \"summary\": [] }";
+    refused("compare-validation", validation, &[]);
+    let recorded = std::fs::read_to_string(repository("reference/file.json")).expect("recordings");
+    refused("compare-recording", &recorded, &[]);
+    let list = f.mmsim(&["list", "counters", "--format", "json"]).stdout;
+    refused("compare-list", &list, &[]);
+    let compared = f.mmsim(&["compare", "a.json", "a.json", "--format", "json"]).stdout;
+    refused("compare-comparison", &compared, &[]);
+    refused("compare-no-runs", &format!("{}[] }}", &whole[..whole.find('[').expect("runs")]), &[]);
+    refused("compare-seeds", &instead("\"seed\": 1", "\"seed\": 5"), &[]);
+    refused("compare-axes", &instead("\"axes\": {}", "\"axes\": { \"a\": \"1\" }"), &[]);
+    refused("compare-phase", &whole, &["--phase", "acess"]);
+    report(&f, "b.json", &["--set", "task[0].passes=2"]);
+    let twice = f.read("b.json");
+    refused("compare-work", &twice, &[]);
+    f.write(
+        "x.toml",
+        GOOD.replace(
+            "[[task]]",
+            "[[variant]]\nname = \"v1\"\n[[variant]]\nname = \"v2\"\n[[task]]",
+        ),
+    );
+    report(&f, "b.json", &[]);
+    refused("compare-variants", &f.read("b.json"), &[]);
+    golden("compare-nothing-there", &f.mmsim(&["compare", "a.json", "c.json"]));
+    golden("compare-over-input", &f.mmsim(&["compare", "a.json", "b.json", "-o", "a.json"]));
+    golden("compare-per-cent", &f.mmsim(&["compare", "a.json", "b.json", "--fail-above", "-5"]));
+    assert_eq!(f.read("a.json"), whole);
+}
+
+#[test]
+fn compare_as_a_check() {
+    let f = Folder::new();
+    f.write("x.toml", GOOD);
+    report(&f, "a.json", &[]);
+    report(&f, "b.json", &["--set", "machine.memory=32MiB"]);
+    let check = |b: &str, pct: &str| f.mmsim(&["compare", "a.json", b, "--fail-above", pct]);
+    assert_eq!(check("a.json", "0").code, Some(0));
+    assert_eq!(check("b.json", "1000000").code, Some(0));
+    let said = check("b.json", "5");
+    golden("compare-check", &said);
+    // The comparison is there all the same.
+    assert!(said.code == Some(1) && said.stdout.contains("zone DMA32, managed"), "{}", said.stdout);
+}
+
+#[test]
+fn folders_of_recordings() {
+    let f = Folder::new();
+    let refused = |name: &str, args: &[&str]| {
+        let said = f.mmsim(&[&["validate"], args].concat());
+        golden(name, &said);
+        assert_eq!((said.code, said.stdout.as_str()), (Some(2), ""), "{name}");
+    };
+    refused("no-such-folder", &["nowhere"]);
+    f.write("file", "x");
+    refused("file-for-folder", &["file"]);
+    std::fs::create_dir(f.path("dir")).expect("a folder");
+    refused("folder-of-nothing", &["dir"]);
+    f.write("dir/x.json", "{\n");
+    refused("truncated-recording", &["dir"]);
+    f.write("dir/x.json", "{}\n");
+    refused("no-recording", &["dir"]);
+    std::fs::copy(repository("reference/file.json"), f.path("dir/x.json")).expect("a copy");
+    refused("no-such-point", &["dir", "--point", "mmap-t0.9-scan0-clasic"]);
+    refused("no-such-experiment", &["dir", "--experiment", "anon"]);
+}
+
+#[test]
+fn names_of_verbs() {
+    let f = Folder::new();
+    golden("man-of-no-verb", &f.mmsim(&["man", "rnu"]));
+    golden("man-of-no-verb-of-trace", &f.mmsim(&["man", "trace", "run"]));
+    golden("man-to-no-folder", &f.mmsim(&["man", "--dir", "nowhere"]));
+    golden("no-such-list", &f.mmsim(&["list", "policies"]));
+    golden("no-such-shell", &f.mmsim(&["completions", "csh"]));
 }
 
 #[test]
@@ -110,6 +290,36 @@ fn names_on_the_command_line() {
     assert_eq!(said.stdout, "");
 }
 
+/// A masim file is read with the scenario that names it, before anything runs.
+#[test]
+fn masim_files() {
+    let f = Folder::new();
+    let from = GOOD.find("workload").expect("the task");
+    let task = "workload = \"masim\"\nconfig = \"w.cfg\"\n";
+    f.write("x.toml", format!("{}{task}", &GOOD[..from]));
+    golden("masim-missing", &f.mmsim(&["run", "x.toml"]));
+    let good = "a, 8192\nb, 4096\n\nfirst\n1\na, 0, 4096, 1\n";
+    let cases = [
+        ("masim-size-with-unit", "8192", "8KiB"),
+        ("masim-time-with-unit", "\n1\n", "\n1ms\n"),
+        ("masim-no-such-region", "\na, 0", "\nA, 0"),
+        ("masim-two-empty-lines", "\n\n", "\n\n\n"),
+        ("masim-no-last-newline", "4096, 1\n", "4096, 1"),
+        ("masim-three-fields", ", 4096, 1", ", 4096"),
+        ("masim-no-pattern", "a, 0, 4096, 1\n", ""),
+    ];
+    for (name, from, to) in cases {
+        assert!(good.contains(from), "{from} is not in the file");
+        f.write("w.cfg", good.replacen(from, to, 1));
+        let said = f.mmsim(&["run", "x.toml", "-o", "report"]);
+        golden(name, &said);
+        assert_eq!(said.code, Some(2), "{name}");
+        assert!(!f.names().contains(&"report".to_string()), "{name}");
+    }
+    f.write("w.cfg", good);
+    assert_eq!(f.mmsim(&["run", "x.toml", "--check"]).code, Some(0));
+}
+
 fn replay(trace: &str) -> String {
     let from = GOOD.find("workload").expect("the task");
     format!("{}workload = \"replay\"\ntrace = \"{trace}\"\n", &GOOD[..from])
@@ -125,6 +335,9 @@ fn traces() {
         assert_eq!((said.code, said.stdout.as_str()), (Some(2), ""), "{name}");
     };
     run("missing-trace");
+    golden("trace-info-of-nothing", &f.mmsim(&["trace", "info", "t.mmt"]));
+    std::fs::create_dir(f.path("dir")).expect("a folder");
+    golden("trace-info-of-a-folder", &f.mmsim(&["trace", "head", "dir"]));
     f.write("t.mmt", "not a trace at all, but long enough to be looked at");
     run("no-trace");
     let whole = std::fs::read(repository("traces/sort.mmt")).expect("a trace");
@@ -140,6 +353,20 @@ fn traces() {
     flipped[60] ^= 0x10;
     f.write("t.mmt", &flipped);
     run("corrupt-table");
+    let mut old = whole.clone();
+    old[8] = 1;
+    f.write("t.mmt", &old);
+    run("old-trace");
+    // The four bytes after the head of the table are zstd's own, of which some have no meaning.
+    assert_eq!(whole[16..18], *b"T\x01", "a compressed table");
+    for at in 34..46 {
+        let mut flipped = whole.clone();
+        flipped[at] ^= 0x20;
+        f.write("t.mmt", &flipped);
+        let said = f.mmsim(&["trace", "info", "t.mmt"]);
+        assert_eq!(said.code, Some(2), "byte {at}");
+        assert!(said.stderr.contains("the digest of the block"), "{}", said.stderr);
+    }
 }
 
 #[test]
@@ -157,6 +384,35 @@ fn imports() {
     import("import-of-no-number", "R 1\nR one\n", "pages");
     import("import-of-no-lackey", "I  04016b70,3\n L zz,8\n", "lackey");
     import("import-of-no-format", "R 1\n", "page");
+    import("import-of-nothing", "", "pages");
+    import("import-of-no-column", "lbn,op\n1,R\n", "csv");
+    import("import-of-no-csv-number", "page,op\n1,R\n2x,R\n", "csv");
+    import("import-of-few-fields", "page,op\n1,R\n2\n", "csv");
+    import("import-of-no-unit", "page,time\n1,5\n", "csv");
+    import("import-of-half-a-record", "123456", "raw-u32");
+}
+
+#[test]
+fn traces_for_benchmarks() {
+    let f = Folder::new();
+    f.write("t.bin", [0; 8]);
+    f.write("t.u32", [0; 6]);
+    f.write("t.oracleGeneral", [0; 30]);
+    f.write("good.u32", [0; 8]);
+    let bench = |name: &str, args: &[&str]| {
+        let all = [&["bench-trace"], args, &["--frames", "1000", "-o", "report"]].concat();
+        let said = f.mmsim(&all);
+        golden(name, &said);
+        assert_eq!((said.code, said.stdout.as_str()), (Some(2), ""), "{name}");
+        assert!(!f.names().contains(&"report".to_string()), "{name}");
+    };
+    bench("bench-of-no-format", &["t.bin"]);
+    bench("bench-of-unknown-format", &["t.bin", "--from", "u16"]);
+    bench("bench-of-half-a-record", &["t.u32"]);
+    bench("bench-of-half-an-object", &["t.oracleGeneral"]);
+    bench("bench-of-no-file", &["none.u32"]);
+    bench("bench-of-no-preset", &["good.u32", "--reclaim", "classic-v7"]);
+    bench("bench-of-no-device", &["good.u32", "--swap", "floppy"]);
 }
 
 #[test]
@@ -202,6 +458,41 @@ fn results_that_cannot_be_written() {
         // Nothing ran in vain.
         assert_eq!((said.code, said.stdout.as_str()), (Some(2), ""), "{option}");
         assert_eq!(f.names(), ["x.toml"]);
+    }
+}
+
+#[test]
+fn files_of_the_kernel_that_cannot_be() {
+    let f = Folder::new();
+    f.write("x.toml", GOOD);
+    for (name, emit, dir) in [
+        ("emit-of-no-kind", "vmstat,meminfo", "files"),
+        ("emit-into-a-file", "vmstat", "x.toml"),
+        ("no-folder-for-emit", "vmstat", "no/such"),
+    ] {
+        let said = f.mmsim(&["run", "x.toml", "--emit", emit, "--emit-dir", dir]);
+        golden(name, &said);
+        assert_eq!((said.code, said.stdout.as_str()), (Some(2), ""), "{name}");
+        assert_eq!(f.names(), ["x.toml"]);
+    }
+    let said = f.mmsim(&["run", "x.toml", "--emit", "vmstat"]);
+    golden("emit-to-nowhere", &said);
+}
+
+#[test]
+fn machines_that_cannot_be() {
+    let f = Folder::new();
+    for (name, args) in [
+        ("zoneinfo-of-nothing", &["zoneinfo"][..]),
+        ("zoneinfo-of-no-size", &["zoneinfo", "--memory", "16"]),
+        ("zoneinfo-of-no-zone", &["zoneinfo", "--zones", "High=5"]),
+        ("zoneinfo-of-no-sysctl", &["zoneinfo", "--memory", "1GiB", "--vm", "swapiness=1"]),
+        ("memory-of-presets", &["presets", "--memory", "1GiB"]),
+        ("text-of-presets", &["presets", "--format", "text"]),
+    ] {
+        let said = f.mmsim(&[&["list"], args].concat());
+        golden(name, &said);
+        assert_eq!((said.code, said.stdout.as_str()), (Some(2), ""), "{name}");
     }
 }
 

@@ -1,4 +1,4 @@
-//! The README shows what the commands print. A block after `<!-- checked -->` begins with a
+//! README.md, docs/observing.md and docs/comparing.md show what the commands print. A block after `<!-- checked -->` begins with a
 //! command line; the rest is its standard output, word by word.
 //!
 //! `MMSIM_BLESS=1 cargo test -p mmsim-cli --test readme` rewrites the blocks.
@@ -15,13 +15,19 @@ fn root() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../..")
 }
 
-/// Standard output of a command line of the README.
-fn output_of(command: &str) -> String {
+/// Standard output of a command line. Scenarios are those of the repository, wherever the
+/// command runs.
+fn output_of(command: &str, folder: &Path) -> String {
     let arguments = PROGRAMS.iter().find_map(|p| command.strip_prefix(p));
     let arguments = arguments.unwrap_or_else(|| panic!("not a command of mmsim: {command}"));
+    let scenarios = root().join("scenarios").display().to_string();
+    let argument = |a: &str| match a.strip_prefix("scenarios/") {
+        Some(name) => format!("{scenarios}/{name}"),
+        None => a.to_string(),
+    };
     let run = Command::new(env!("CARGO_BIN_EXE_mmsim"))
-        .args(arguments.split_whitespace())
-        .current_dir(root())
+        .args(arguments.split_whitespace().map(argument))
+        .current_dir(folder)
         .output()
         .unwrap_or_else(|e| panic!("{command}: {e}"));
     let errors = String::from_utf8_lossy(&run.stderr);
@@ -29,17 +35,17 @@ fn output_of(command: &str) -> String {
     String::from_utf8(run.stdout).unwrap_or_else(|e| panic!("{command}: {e}"))
 }
 
-#[test]
-fn blocks_are_what_the_commands_print() {
-    let path = root().join("README.md");
-    let readme = std::fs::read_to_string(&path).expect("README.md");
-    let mut pieces = readme.split(BEGIN);
+/// Holds the blocks of a file of the repository against what commands print in `folder`.
+fn blocks(file: &str, folder: &Path) -> usize {
+    let path = root().join(file);
+    let text = std::fs::read_to_string(&path).unwrap_or_else(|e| panic!("{file}: {e}"));
+    let mut pieces = text.split(BEGIN);
     let mut new = pieces.next().expect("a split has a first piece").to_string();
     let mut checked = 0;
     for piece in pieces {
         let (command, rest) = piece.split_once('\n').expect("a command line");
         let (old, after) = rest.split_once(END).expect("the end of the block");
-        let printed = output_of(command);
+        let printed = output_of(command, folder);
         if std::env::var_os("MMSIM_BLESS").is_none() {
             assert_eq!(
                 old, printed,
@@ -49,8 +55,26 @@ fn blocks_are_what_the_commands_print() {
         new += &format!("{BEGIN}{command}\n{printed}{END}{after}");
         checked += 1;
     }
-    assert!(checked >= 2, "only {checked} checked blocks");
-    if new != readme {
-        std::fs::write(&path, new).expect("rewriting the README");
+    if new != text {
+        std::fs::write(&path, new).expect("rewriting the file");
     }
+    checked
+}
+
+#[test]
+fn blocks_of_the_readme() {
+    assert!(blocks("README.md", &root()) >= 2);
+    assert!(blocks("docs/observing.md", &root()) >= 1);
+}
+
+/// The commands of its first block of shell commands make the reports that are compared.
+#[test]
+fn blocks_about_comparing() {
+    let text = std::fs::read_to_string(root().join("docs/comparing.md")).expect("the file");
+    let shell = text.split("```sh\n").nth(1).and_then(|t| t.split("```").next()).expect("a block");
+    let folder = tempfile::tempdir().expect("a temporary folder");
+    let commands = shell.replace("\\\n", " ");
+    let made: Vec<String> = commands.lines().map(|c| output_of(c, folder.path())).collect();
+    assert_eq!(made, ["", ""], "both write to files");
+    assert_eq!(blocks("docs/comparing.md", folder.path()), 1);
 }

@@ -3,8 +3,8 @@
 use std::io::Write;
 
 use mmsim_workload::trace::{
-    Action, Backing, ImportFormat, ImportOptions, ImportSummary, Record, Timing, TraceError,
-    TraceInfo, TraceReader, TraceTable, import,
+    Action, Backing, ImportFormat, ImportOptions, ImportSummary, PageKind, Record, Timing,
+    TraceError, TraceInfo, TraceReader, TraceTable, import,
 };
 use proptest::prelude::*;
 
@@ -279,5 +279,153 @@ proptest! {
         let options = ImportOptions::default();
         let _ = run(ImportFormat::Lackey, &bytes, &options);
         let _ = run(ImportFormat::Pages, &bytes, &options);
+    }
+}
+
+fn csv(input: &str, change: impl Fn(&mut ImportOptions)) -> Result<Imported, TraceError> {
+    let mut options = ImportOptions::default();
+    change(&mut options);
+    run(ImportFormat::Csv, input.as_bytes(), &options)
+}
+
+fn with(columns: &str) -> impl Fn(&mut ImportOptions) {
+    move |o| o.columns = Some(columns.into())
+}
+
+#[test]
+fn csv_columns_have_names() {
+    let input = "\
+ts,host,lbn,rw,len
+100,\"a, \"\"b\"\"\",7,R,1
+100.5,b,0x9,Write,4096
+101,c,7,trim,4096
+102,,8,w,4097\r
+103,c,3,\"read\",0
+";
+    let (summary, table, records) = csv(input, |o| {
+        o.columns = Some("page=lbn,op=rw,size=len,time=ts".into());
+        o.time_unit_ns = Some(1_000_000);
+    })
+    .unwrap();
+    let expected = [(7, false), (9, true), (8, true), (9, true)];
+    assert_eq!(touched(&table, &records), expected);
+    assert_eq!(records.iter().map(|r| r.ticks).collect::<Vec<_>>(), [0, 500_000, 1_500_000]);
+    assert_eq!((table.timing, table.tick_ns), (Timing::Arrivals, 1));
+    assert_eq!((summary.lines, summary.accesses_read), (6, 4));
+    let assumed = table.assumptions.join("; ");
+    for part in [
+        "anonymous memory",
+        "a page has 4096 bytes",
+        "units of 1000000 ns",
+        "1 operations that neither read nor write",
+        "1 requests of no bytes",
+    ] {
+        assert!(assumed.contains(part), "{assumed} lacks {part:?}");
+    }
+    let regions: Vec<_> = table.regions.iter().map(|r| (r.start, r.pages, r.backing)).collect();
+    assert_eq!(regions, [(7, 3, Backing::Anon)]);
+}
+
+/// The same accesses, said in bytes, in pages, with and without a line of names.
+#[test]
+fn csv_places_can_be_said_in_several_ways() {
+    let pages = [(2, false), (3, false), (9, true)];
+    let all = [
+        ("offset,size,op\n8200,4096,R\n36864,1,W\n", None),
+        ("x,y,z\n0x2008,4096,r\n36864,4096,w\n", Some("address=x,size=y,op=z")),
+        ("\u{feff}op,count,page\r\nR,2,2\r\nW,1,9\r\n", None),
+        ("R,2,2\n\nW,1,9", Some("op=#1,count=#2,page=#3")),
+    ];
+    for (input, columns) in all {
+        let (_, table, records) = csv(input, |o| o.columns = columns.map(str::to_string)).unwrap();
+        assert_eq!(touched(&table, &records), pages, "{input}");
+    }
+    let (_, table, records) = csv("page,size\n2,1024\n", |o| o.page_size = 512).unwrap();
+    assert_eq!(touched(&table, &records), [(2, true), (3, true)]);
+}
+
+#[test]
+fn csv_of_pages_alone_writes_what_is_new() {
+    let (_, table, records) = csv("page\n5\n6\n5\n", |_| ()).unwrap();
+    assert_eq!(touched(&table, &records), [(5, true), (6, true), (5, false)]);
+    assert!(table.assumptions.iter().any(|a| a.contains("the first access to a page writes it")));
+    let (_, table, records) = csv("page,count\n5,1\n4,3\n", |_| ()).unwrap();
+    assert_eq!(touched(&table, &records), [(5, true), (4, true), (5, false), (6, true)]);
+    // Far apart, as they are and numbered.
+    let far = "page,pid\n9000000000,1\n5,2\n9000000000,2\n";
+    let (_, table, _) = csv(far, |_| ()).unwrap();
+    assert_eq!((table.processes.len(), table.regions.len()), (2, 3));
+    let (_, table, records) = csv(far, |o| o.dense = true).unwrap();
+    assert_eq!(touched(&table, &records), [(0, true), (1, true), (0, true)]);
+    // A file's pages, read before they are written.
+    let (_, table, records) = csv("page,op\n70,R\n", |o| o.kind = PageKind::File).unwrap();
+    assert_eq!(touched(&table, &records), [(70, false)]);
+    let backing = Backing::File { file: 0, offset: 70, shared: true };
+    assert_eq!((table.regions[0].backing, table.files[0].as_str()), (backing, "program"));
+}
+
+#[test]
+fn wrong_csv_is_refused_with_its_place() {
+    let says = |input: &str, columns: Option<&str>, parts: &[&str]| {
+        let change = |o: &mut ImportOptions| o.columns = columns.map(str::to_string);
+        let error = csv(input, change).expect_err(input).to_string();
+        for part in parts {
+            assert!(error.contains(part), "{error:?} lacks {part:?}");
+        }
+    };
+    says("", None, &["line 1", "names of columns"]);
+    says("lbn,op\n1,R\n", None, &["lbn,op", "one of page, address and offset"]);
+    says("lbn,op\n1,R\n", Some("page=lba"), &["line 1", "a column \"lba\""]);
+    says("lbn,op\n1,R\n", Some("place=lbn"), &["role \"place\"", "page, address"]);
+    says("lbn,op\n1,R\n", Some("lbn"), &["ROLE=NAME"]);
+    says("lbn,op\n1,R\n", Some("page=lbn,op=lbn"), &["two roles"]);
+    says("page,offset\n1,2\n", None, &["one of page, address and offset"]);
+    says("page,time\n1,2\n", None, &["--time-unit"]);
+    says("page,op\n1,R\n2\n", None, &["line 3", "1 fields", "2 fields, as in the first line"]);
+    says("page,op\n1,R\n2,R,3\n", None, &["line 3", "more than 2 fields"]);
+    says("a,page\n1,2\nxy,two\n", None, &["line 3, column 4", "\"two\"", "a page number"]);
+    says("a,page\n1,2\n1,\n", None, &["line 3, column 3", "\"\"", "a page number"]);
+    says("page,op\n1,R\n1,RW\n", None, &["line 3, column 3", "\"RW\"", "an operation such as"]);
+    says("page,pid\n1,4294967296\n", None, &["line 2, column 3", "below 2^32"]);
+    says("page\n99999999999999999999\n", None, &["line 2, column 1", "a page number"]);
+    says("page\n34359738368\n", None, &["line 2", "47-bit"]);
+    says("page,op\n\"1,R\n2,R\n", None, &["line 2, column 1", "does not close"]);
+    says("page,op\n\"1\"x,R\n", None, &["line 2, column 4", "after a quote"]);
+    says("offset,size\n18446744073709551615,2\n", None, &["line 2", "below 2^64"]);
+    let late = csv("page,time\n1,5\n1,4\n", |o| o.time_unit_ns = Some(1));
+    assert!(late.unwrap_err().to_string().contains("line 3: \"1,4\": expected a time not before"));
+    let size = csv("page\n1\n", |o| o.page_size = 1000);
+    assert!(size.unwrap_err().to_string().contains("a power of two"));
+    assert!(csv("lbn\n1\n", with("page=lbn")).is_ok());
+}
+
+proptest! {
+    /// Whatever the bytes are, the answer is a trace or an error with its line.
+    #[test]
+    fn csv_of_any_bytes_is_a_trace_or_an_error(
+        body in "(page|op|size|time|,|\"|\n|\r\n|[0-9]{1,5}|R|W|-|x){0,60}",
+    ) {
+        let input = format!("page,op\n{body}");
+        match csv(&input, |o| o.time_unit_ns = Some(1)) {
+            Ok((summary, ..)) => prop_assert!(summary.lines >= 1),
+            Err(e) => prop_assert!(e.to_string().starts_with("line "), "{}", e),
+        }
+    }
+
+    /// Pages written as CSV and as a text of pages are the same trace.
+    #[test]
+    fn csv_and_a_text_of_pages_agree(
+        all in prop::collection::vec((any::<bool>(), 0u64..1 << 20, 1u64..9, 0u32..3), 1..200),
+    ) {
+        let op = |w: bool| if w { "W" } else { "R" };
+        let text: String =
+            all.iter().map(|&(w, p, n, pid)| format!("{} {p} {n} {pid}\n", op(w))).collect();
+        let values: String =
+            all.iter().map(|&(w, p, n, pid)| format!("{p},{pid},{},{n}\n", op(w))).collect();
+        let (_, a, text) = run(ImportFormat::Pages, text.as_bytes(), &ImportOptions::default()).unwrap();
+        let (_, b, values) = csv(&format!("page,pid,op,count\n{values}"), |_| ()).unwrap();
+        prop_assert_eq!(touched(&a, &text), touched(&b, &values));
+        let process = |r: &Record| r.process;
+        prop_assert!(text.iter().map(process).eq(values.iter().map(process)));
     }
 }

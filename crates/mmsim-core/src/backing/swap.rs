@@ -205,41 +205,43 @@ impl Swap {
         (c * CLUSTER).max(1)..((c + 1) * CLUSTER).min(self.total + 1)
     }
 
-    /// One slot straight from the device.
-    fn take(&mut self, cpu: usize) -> Option<u32> {
-        if self.free == 0 {
-            return None;
-        }
+    /// Takes slots straight from the device until `out` holds `want` or there is none left.
+    fn take(&mut self, cpu: usize, want: usize, out: &mut Vec<u32>) {
         let rot = self.device.config().rotational;
         let cpu = if rot { 0 } else { cpu };
-        loop {
-            if let Some((c, next)) = self.per_cpu[cpu].cluster {
-                let range = self.cluster_slots(c);
-                let mut slots = next.max(range.start)..range.end;
-                let found = match self.table_of[c as usize] {
-                    NONE => slots.next(),
-                    t => {
-                        let state = &self.tables[t as usize].state;
-                        slots.find(|s| state[(s % CLUSTER) as usize] == 0)
-                    }
-                };
-                if let Some(s) = found {
-                    self.per_cpu[cpu].cluster = Some((c, s + 1));
-                    self.cluster_used[c as usize] += 1;
-                    self.free -= 1;
-                    self.held += 1;
-                    *self.state_mut(s) = HELD;
-                    return Some(s);
-                }
+        let want = want.min(out.len() + self.free as usize);
+        while out.len() < want {
+            let Some((c, next)) = self.per_cpu[cpu].cluster else {
+                let free = self.free_clusters.pop_front();
+                let Some(c) = free.or_else(|| self.pop_nonfull()) else { return };
+                self.cluster_state[c as usize] = ClusterState::Current;
+                self.per_cpu[cpu].cluster = Some((c, self.cluster_slots(c).start));
+                continue;
+            };
+            let end = self.cluster_slots(c).end;
+            if next == end {
                 self.per_cpu[cpu].cluster = None;
                 self.settle(c);
+                continue;
             }
-            let c = match self.free_clusters.pop_front() {
-                Some(c) => c,
-                None => self.pop_nonfull()?,
-            };
-            self.cluster_state[c as usize] = ClusterState::Current;
-            self.per_cpu[cpu].cluster = Some((c, self.cluster_slots(c).start));
+            let had = out.len();
+            let state = &mut self.table(next).state[(next % CLUSTER) as usize..];
+            let mut seen = next;
+            for state in state.iter_mut().take((end - next) as usize) {
+                if *state == 0 {
+                    *state = HELD;
+                    out.push(seen);
+                }
+                seen += 1;
+                if out.len() == want {
+                    break;
+                }
+            }
+            let got = (out.len() - had) as u32;
+            self.cluster_used[c as usize] += got as u16;
+            self.free -= got;
+            self.held += got;
+            self.per_cpu[cpu].cluster = Some((c, seen));
         }
     }
 
@@ -275,6 +277,14 @@ impl Swap {
     /// A slot for a folio on its way out, from the CPU's cache. Its count starts at 0.
     #[inline]
     pub fn alloc(&mut self, cpu: usize) -> Option<SwapSlot> {
+        let s = self.pick(cpu)?;
+        *self.state_mut(s.0) = 0;
+        Some(s)
+    }
+
+    /// The same for a folio that is evicted at once: [`Swap::store`] is to follow.
+    #[inline]
+    pub fn pick(&mut self, cpu: usize) -> Option<SwapSlot> {
         let cpus = self.per_cpu.len() as u32;
         let free = self.free;
         if self.cache_active && free < 128 * cpus {
@@ -292,7 +302,6 @@ impl Swap {
             Some(s) => s,
             None => self.alloc_uncached(cpu)?,
         };
-        *self.state_mut(s) = 0;
         self.held -= 1;
         Some(SwapSlot(s))
     }
@@ -300,17 +309,11 @@ impl Swap {
     /// A slot from the device, with a refill of the CPU's cache if caches are in use.
     #[inline(never)]
     fn alloc_uncached(&mut self, cpu: usize) -> Option<u32> {
-        let s = self.take(cpu);
-        if s.is_some() && self.cache_active {
-            let mut got = std::mem::take(&mut self.per_cpu[cpu].cache);
-            while got.len() < SLOT_CACHE - 1
-                && let Some(s) = self.take(cpu)
-            {
-                got.push(s);
-            }
-            got.reverse();
-            self.per_cpu[cpu].cache = got;
-        }
+        let mut got = std::mem::take(&mut self.per_cpu[cpu].cache);
+        self.take(cpu, if self.cache_active { SLOT_CACHE } else { 1 }, &mut got);
+        got.reverse();
+        let s = got.pop();
+        self.per_cpu[cpu].cache = got;
         // Other CPUs may still hold the last free slots.
         s.or_else(|| self.steal_cached())
     }
@@ -322,42 +325,67 @@ impl Swap {
             }
             if !self.per_cpu[i].freed.is_empty() {
                 self.flush_freed(i);
-                return self.take(i);
+                let mut one = Vec::new();
+                self.take(i, 1, &mut one);
+                return one.pop();
             }
         }
         None
     }
 
+    /// A slot that some CPU held is the device's again.
+    #[inline]
     fn put_back(&mut self, s: u32) {
-        *self.state_mut(s) = 0;
-        let c = s / CLUSTER;
-        self.cluster_used[c as usize] -= 1;
+        let c = (s / CLUSTER) as usize;
+        let t = self.table_of[c];
+        self.tables[t as usize].state[(s % CLUSTER) as usize] = 0;
         self.held -= 1;
         self.free += 1;
-        if self.cluster_used[c as usize] == 0 {
-            // Every slot of it is free: its table is all zeros and can serve another.
-            let t = std::mem::replace(&mut self.table_of[c as usize], NONE);
+        let used = &mut self.cluster_used[c];
+        *used -= 1;
+        let left = *used;
+        let state = self.cluster_state[c];
+        // Most slots come back to a cluster that has others free and others in use.
+        if left == 0 || state == ClusterState::Full {
+            self.settle_freed(c, left);
+        }
+    }
+
+    /// A cluster got its first free slot, or its last slot back.
+    #[inline(never)]
+    fn settle_freed(&mut self, c: usize, left: u16) {
+        if left == 0 {
+            // Every slot of it is free: nothing in its table counts, and it can serve another.
+            let t = std::mem::replace(&mut self.table_of[c], NONE);
             self.free_tables.push(t);
         }
-        if self.cluster_state[c as usize] != ClusterState::Current {
-            self.settle(c);
+        if self.cluster_state[c] != ClusterState::Current {
+            self.settle(c as u32);
         }
     }
 
     #[inline(never)]
     fn flush_freed(&mut self, cpu: usize) {
-        for s in std::mem::take(&mut self.per_cpu[cpu].freed) {
+        let mut freed = std::mem::take(&mut self.per_cpu[cpu].freed);
+        for s in freed.drain(..) {
             self.put_back(s);
         }
+        self.per_cpu[cpu].freed = freed;
     }
 
     #[inline]
     fn free_slot(&mut self, s: SwapSlot, cpu: usize) {
-        // Held by the CPU until its cache of freed slots is full.
         *self.state_mut(s.0) = HELD;
+        self.hold_freed(s, cpu);
+    }
+
+    /// Held by the CPU until its cache of freed slots is full.
+    #[inline]
+    fn hold_freed(&mut self, s: SwapSlot, cpu: usize) {
         self.held += 1;
-        self.per_cpu[cpu].freed.push(s.0);
-        if !self.cache_active || self.per_cpu[cpu].freed.len() >= SLOT_CACHE {
+        let freed = &mut self.per_cpu[cpu].freed;
+        freed.push(s.0);
+        if freed.len() >= SLOT_CACHE || !self.cache_active {
             self.flush_freed(cpu);
         }
     }
@@ -392,18 +420,51 @@ impl Swap {
     /// What the map holds for a slot.
     #[inline]
     pub fn cached(&self, s: SwapSlot) -> Cached {
-        let st = self.state(s.0);
-        if st & (HAS_FOLIO | HAS_SHADOW) == 0 {
-            return Cached::Nothing;
-        }
-        let t = self.table_of[(s.0 / CLUSTER) as usize] as usize;
+        self.look(s).1
+    }
+
+    /// PTEs that refer to a slot, and what the map holds for it: both in one look.
+    #[inline]
+    pub fn look(&self, s: SwapSlot) -> (u32, Cached) {
+        let t = match self.table_of.get((s.0 / CLUSTER) as usize) {
+            Some(&t) if t != NONE => t as usize,
+            _ => return (0, Cached::Nothing),
+        };
         let i = (s.0 % CLUSTER) as usize;
-        let v = self.tables[t].value[i];
-        if st & HAS_FOLIO != 0 {
-            return Cached::Folio(Pfn(v));
+        let table = &self.tables[t];
+        let (st, v) = (table.state[i], table.value[i]);
+        let cached = if st & HAS_FOLIO != 0 {
+            Cached::Folio(Pfn(v))
+        } else if st & HAS_SHADOW == 0 {
+            Cached::Nothing
+        } else {
+            let upper = if self.wide { u64::from(self.upper[t][i]) << 32 } else { 0 };
+            Cached::Shadow(Shadow(upper | u64::from(v)))
+        };
+        ((st & COUNT).into(), cached)
+    }
+
+    /// The only PTE that refers to a slot without a folio lets go: its shadow and the slot
+    /// are free. [`Swap::put`] for the usual end of a slot on a synchronous device.
+    ///
+    /// # Panics
+    /// If others refer to the slot, or it holds a folio.
+    #[inline]
+    pub fn put_last(&mut self, s: SwapSlot, cpu: usize) {
+        let i = (s.0 % CLUSTER) as usize;
+        let t = &mut self.tables[self.table_of[(s.0 / CLUSTER) as usize] as usize];
+        let was = std::mem::replace(&mut t.state[i], HELD);
+        assert!(was & !HAS_SHADOW == 1, "{s} is not the last of its user: {was:#x}");
+        if was & HAS_SHADOW != 0 {
+            let node = i / NODE_SLOTS as usize;
+            t.shadows[node] -= 1;
+            t.entries[node] -= 1;
+            // The last entry of its node was a shadow, so it held only shadows.
+            let empty = u64::from(t.entries[node] == 0);
+            self.nodes -= empty;
+            self.shadow_nodes -= empty;
         }
-        let upper = if self.wide { u64::from(self.upper[t][i]) << 32 } else { 0 };
-        Cached::Shadow(Shadow(upper | u64::from(v)))
+        self.hold_freed(s, cpu);
     }
 
     /// Whether a slot is in use by some PTE or folio (readahead asks).
@@ -444,6 +505,34 @@ impl Swap {
             }
             self.cached = self.cached + u64::from(now == HAS_FOLIO) - u64::from(was == HAS_FOLIO);
         }
+        if wide {
+            let t = self.table_of[(s.0 / CLUSTER) as usize] as usize;
+            self.upper[t][i] = (value >> 32) as u32;
+        }
+    }
+
+    /// A slot just picked gets the contents of a folio that is evicted at once, for the one
+    /// PTE that mapped it: what `set` with the folio, `get` and `uncache` do.
+    #[inline]
+    pub fn store(&mut self, s: SwapSlot, shadow: Option<Shadow>) {
+        let wide = self.wide;
+        let t = self.table(s.0);
+        let i = (s.0 % CLUSTER) as usize;
+        debug_assert_eq!(t.state[i], HELD, "{s} was not picked");
+        let Some(Shadow(value)) = shadow else {
+            t.state[i] = 1;
+            return;
+        };
+        debug_assert!(wide || value >> 32 == 0, "{s}: a shadow of more than 32 bits");
+        t.state[i] = 1 | HAS_SHADOW;
+        t.value[i] = value as u32;
+        let node = i / NODE_SLOTS as usize;
+        let (e, sh) = (t.entries[node], t.shadows[node]);
+        t.entries[node] = e + 1;
+        t.shadows[node] = sh + 1;
+        // The first entry makes a node, and all of its entries are shadows.
+        self.nodes += u64::from(e == 0);
+        self.shadow_nodes += u64::from(e == 0);
         if wide {
             let t = self.table_of[(s.0 / CLUSTER) as usize] as usize;
             self.upper[t][i] = (value >> 32) as u32;

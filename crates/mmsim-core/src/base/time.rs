@@ -54,34 +54,41 @@ impl SimDuration {
 
 impl Add<SimDuration> for SimTime {
     type Output = SimTime;
+    #[inline]
     fn add(self, d: SimDuration) -> SimTime {
         SimTime(self.0.saturating_add(d.0))
     }
 }
+/// A clock goes on. (No clock is ever [`SimTime::NEVER`].)
 impl AddAssign<SimDuration> for SimTime {
+    #[inline]
     fn add_assign(&mut self, d: SimDuration) {
-        *self = *self + d;
+        self.0 += d.0;
     }
 }
 impl Add for SimDuration {
     type Output = SimDuration;
+    #[inline]
     fn add(self, d: SimDuration) -> SimDuration {
         SimDuration(self.0 + d.0)
     }
 }
 impl AddAssign for SimDuration {
+    #[inline]
     fn add_assign(&mut self, d: SimDuration) {
         self.0 += d.0;
     }
 }
 impl Sub for SimDuration {
     type Output = SimDuration;
+    #[inline]
     fn sub(self, d: SimDuration) -> SimDuration {
         SimDuration(self.0.saturating_sub(d.0))
     }
 }
 impl Mul<u64> for SimDuration {
     type Output = SimDuration;
+    #[inline]
     fn mul(self, k: u64) -> SimDuration {
         SimDuration(self.0 * k)
     }

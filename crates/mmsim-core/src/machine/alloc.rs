@@ -15,7 +15,7 @@ use crate::base::id::{AsId, MemcgId, NodeId, Pfn, ThreadId};
 use crate::base::time::{SimDuration, SimTime};
 use crate::base::vmstat::VmEvent;
 use crate::phys::zones::Mark;
-use crate::policy::{ReclaimOutcome, ReclaimRequest, Reclaimer};
+use crate::policy::{ReclaimOutcome, ReclaimPolicy, ReclaimRequest, Reclaimer};
 
 const MAX_RECLAIM_RETRIES: u32 = 16;
 const SWAP_CLUSTER_MAX: u64 = 32;
@@ -35,10 +35,10 @@ pub(super) enum Got {
     Killed,
 }
 
-impl Machine {
+impl<P: ReclaimPolicy> Machine<P> {
     /// A frame for a page of the thread's process, charged to its group.
     pub(super) fn alloc_user(&mut self, tid: ThreadId) -> Got {
-        let memcg = self.mem.spaces[self.threads[tid].space].memcg;
+        let memcg = self.threads[tid].memcg;
         let pfn = match self.alloc(tid, ZoneKind::Movable) {
             Got::Frame(p) => p,
             other => return other,
@@ -270,7 +270,7 @@ impl Machine {
         }
     }
 
-    fn nodes_from(&self, node: NodeId) -> impl Iterator<Item = NodeId> + use<> {
+    fn nodes_from(&self, node: NodeId) -> impl Iterator<Item = NodeId> + use<P> {
         let n = self.mem.zones.nr_nodes();
         (0..n).map(move |k| NodeId(((node.0 as usize + k) % n) as u8))
     }
@@ -333,7 +333,7 @@ impl Machine {
 
     /// The OOM killer: the largest process goes.
     fn out_of_memory(&mut self, tid: ThreadId, memcg: Option<MemcgId>) -> Got {
-        let size = |m: &Machine, a: AsId| {
+        let size = |m: &Self, a: AsId| {
             let s = &m.mem.spaces[a];
             s.rss_anon + s.rss_file + s.swapents + s.tables
         };

@@ -9,14 +9,24 @@
 use super::Machine;
 use super::alloc::Got;
 use super::config::Kernel;
-use super::thread::Wait;
+use super::thread::{Fault, Wait};
 use crate::base::event::{FaultKind, TraceEvent};
 use crate::base::id::{PageIdx, Pfn, ThreadId, VmaId};
 use crate::base::vmstat::VmEvent;
 use crate::phys::frames::{FolioId, FrameKind, Mapped, flag};
-use crate::policy::{Arrival, ArrivalKind};
+use crate::policy::{Arrival, ArrivalKind, ReclaimPolicy};
 use crate::virt::pages::{Entry, pte};
 use crate::virt::space::VmaKind;
+use crate::workload::VmaFlags;
+
+/// A touch by a thread: the page, and the mapping that it lies in.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Touch {
+    pub tid: ThreadId,
+    pub page: PageIdx,
+    pub vma: VmaId,
+    pub write: bool,
+}
 
 /// Whether an operation is done, or the thread has to come back.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -51,25 +61,36 @@ macro_rules! frame_or_return {
 }
 pub(super) use frame_or_return;
 
-impl Machine {
+impl<P: ReclaimPolicy> Machine<P> {
     /// A touch that the hardware could not satisfy.
-    pub(super) fn fault(&mut self, tid: ThreadId, page: PageIdx, write: bool) -> Flow {
-        let (begin, again) = match self.threads[tid].fault {
-            Some((p, begin, _)) if p == page => (begin, true),
-            _ => (self.mem.now, false),
+    #[inline]
+    pub(super) fn fault(&mut self, touch: Touch) -> Flow {
+        let t = &mut self.threads[touch.tid];
+        // What a thread waits for, and why it comes back, is noted only once it has to wait.
+        let begun = match t.fault {
+            Some(f) if f.page == touch.page => f,
+            _ => {
+                self.mem.count_in(t.memcg, VmEvent::PgFault, 1);
+                Fault { page: touch.page, begin: self.mem.now, major: false }
+            }
         };
-        let space = self.threads[tid].space;
-        if !again {
-            self.threads[tid].fault = Some((page, begin, false));
-            let memcg = self.mem.spaces[space].memcg;
-            self.mem.count_in(memcg, VmEvent::PgFault, 1);
+        if let Some(slot) = self.mem.pages.swap_entry(touch.page)
+            && let Some(shadow) = self.mem.private_swap(slot)
+        {
+            return self.swap_in_directly(touch, begun, slot, shadow);
         }
+        t.fault = Some(begun);
+        self.fault_of_any_kind(touch)
+    }
+
+    #[inline(never)]
+    fn fault_of_any_kind(&mut self, touch: Touch) -> Flow {
+        let Touch { tid, page, vma, write } = touch;
         let g = page.group();
         if self.mem.pages.group(g).table.is_none() {
             let t = frame_or_return!(self.alloc_table(tid));
             self.mem.set_table(g, t);
         }
-        let vma = self.mem.spaces.vma_of(&self.mem.pages, page);
         let (flow, kind) = match self.mem.pages.entry(page) {
             Entry::Frame(folio) => self.write_fault(tid, page, folio, vma),
             Entry::Swap(slot) => self.swap_fault(tid, page, slot, vma, write),
@@ -81,27 +102,44 @@ impl Machine {
                     self.file_fault(tid, page, at, vma, write, shared)
                 }
             },
-            Entry::Shadow(_) => unreachable!("{page} of {space} holds a file's shadow"),
+            Entry::Shadow(_) => unreachable!("{page} of a process holds a file's shadow"),
         };
         if flow == Flow::Done {
-            let (_, _, major) = self.threads[tid].fault.take().expect("the fault is under way");
-            let took = self.mem.now.since(begin);
-            self.latency[usize::from(major)].add(took);
-            self.mem.emit(|| TraceEvent::PageFault { thread: tid, page, write, kind, major });
-            self.mem.settle_kernel();
+            let f = self.threads[tid].fault.take().expect("the fault is under way");
+            self.end_fault(tid, f, write, kind);
         }
         flow
     }
 
+    /// A fault is resolved.
+    #[inline]
+    pub(super) fn end_fault(&mut self, tid: ThreadId, f: Fault, write: bool, kind: FaultKind) {
+        let Fault { page, begin, major } = f;
+        self.latency[usize::from(major)].add(self.mem.now.since(begin));
+        self.mem.emit(|| TraceEvent::PageFault { thread: tid, page, write, kind, major });
+        self.mem.settle_kernel();
+    }
+
     /// The fault had to read: counted once.
     pub(super) fn major(&mut self, tid: ThreadId) {
-        if let Some(f) = &mut self.threads[tid].fault
-            && !f.2
+        let t = &mut self.threads[tid];
+        let memcg = t.memcg;
+        if let Some(f) = &mut t.fault
+            && !f.major
         {
-            f.2 = true;
-            let memcg = self.mem.spaces[self.threads[tid].space].memcg;
+            f.major = true;
             self.mem.count_in(memcg, VmEvent::PgMajFault, 1);
         }
+    }
+
+    /// Makes a charged frame an anonymous folio of a mapping; returns how it arrives.
+    #[inline]
+    pub(super) fn make_anon(&mut self, pfn: Pfn, flags: VmaFlags, kind: ArrivalKind) -> Arrival {
+        let bits = flag::SWAPBACKED | if flags.locked { flag::MLOCKED } else { 0 };
+        self.mem.frames.reset(pfn, FrameKind::Anon);
+        self.mem.frames.set(pfn, bits);
+        let recency = flags.recency(self.mem.ignores_random());
+        Arrival { kind, in_fault: Some(recency), position: 0 }
     }
 
     pub(super) fn arrival(&self, kind: ArrivalKind, vma: Option<VmaId>) -> Arrival {
@@ -128,21 +166,13 @@ impl Machine {
     fn new_anon(&mut self, tid: ThreadId, page: PageIdx, vma: VmaId) -> Flow {
         let pfn = frame_or_return!(self.alloc_user(tid));
         self.mem.now += self.mem.cost.t_minor_anon;
-        self.make_anon(pfn, vma);
-        let how = self.arrival(ArrivalKind::New, Some(vma));
+        let flags = self.mem.spaces.vma(vma).flags;
+        let how = self.make_anon(pfn, flags, ArrivalKind::New);
         self.policy.folio_entering(&mut self.mem, pfn, how);
         self.mem.pages.set_entry(page, Entry::None, 0);
         self.mem.map(page, pfn, pte::YOUNG | pte::DIRTY | pte::WRITABLE);
-        self.mem.lru_add(&mut *self.policy, pfn, how);
+        self.mem.lru_add(&mut self.policy, pfn, how);
         Flow::Done
-    }
-
-    pub(super) fn make_anon(&mut self, pfn: Pfn, vma: VmaId) {
-        self.mem.frames.reset(pfn, FrameKind::Anon);
-        self.mem.frames.rmap[pfn] = u32::MAX;
-        let locked = self.mem.spaces.vma(vma).flags.locked;
-        let bits = flag::SWAPBACKED | if locked { flag::MLOCKED } else { 0 };
-        self.mem.frames.set(pfn, bits);
     }
 
     /// A write to a present page that may not be written.
@@ -157,7 +187,7 @@ impl Machine {
         let written = hot | pte::WRITABLE | pte::DIRTY | pte::YOUNG;
         if self.mem.frames.kind(folio) == FrameKind::Anon {
             if !self.mem.frames.has(folio, flag::LRU) {
-                self.mem.lru_drain(&mut *self.policy);
+                self.mem.lru_drain(&mut self.policy);
             }
             if self.mem.frames.mapped(folio) == Mapped::Once {
                 self.mem.now += self.mem.cost.t_minor_map;
@@ -189,11 +219,11 @@ impl Machine {
         }
         self.mem.now += self.mem.cost.t_minor_anon + self.mem.cost.t_copy_page;
         self.mem.unmap_for_copy(page, folio);
-        self.make_anon(pfn, vma);
-        let how = self.arrival(ArrivalKind::New, Some(vma));
+        let flags = self.mem.spaces.vma(vma).flags;
+        let how = self.make_anon(pfn, flags, ArrivalKind::New);
         self.policy.folio_entering(&mut self.mem, pfn, how);
         self.mem.map(page, pfn, pte::YOUNG | pte::DIRTY | pte::WRITABLE);
-        self.mem.lru_add(&mut *self.policy, pfn, how);
+        self.mem.lru_add(&mut self.policy, pfn, how);
         (Flow::Done, FaultKind::Cow)
     }
 
@@ -226,7 +256,7 @@ impl Machine {
         write: bool,
         shared: bool,
     ) -> (Flow, FaultKind) {
-        let major = self.threads[tid].fault.is_some_and(|f| f.2);
+        let major = self.threads[tid].fault.is_some_and(|f| f.major);
         // Neighbours that are cached are mapped first, the page itself among them.
         if !write && self.fault_around(page, at, vma) {
             self.mem.now +=
@@ -265,11 +295,11 @@ impl Machine {
                 other => return (other.into(), FaultKind::Cow),
             };
             self.mem.now += self.mem.cost.t_copy_page;
-            self.make_anon(pfn, vma);
-            let how = self.arrival(ArrivalKind::New, Some(vma));
+            let flags = self.mem.spaces.vma(vma).flags;
+            let how = self.make_anon(pfn, flags, ArrivalKind::New);
             self.policy.folio_entering(&mut self.mem, pfn, how);
             self.mem.map(page, pfn, pte::YOUNG | pte::DIRTY | pte::WRITABLE);
-            self.mem.lru_add(&mut *self.policy, pfn, how);
+            self.mem.lru_add(&mut self.policy, pfn, how);
             return (Flow::Done, FaultKind::Cow);
         }
         let mut bits = pte::YOUNG;

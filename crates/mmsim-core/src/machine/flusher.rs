@@ -13,6 +13,7 @@ use super::thread::Entity;
 use crate::base::id::ThreadId;
 use crate::base::time::SimDuration;
 use crate::phys::frames::{FrameKind, flag};
+use crate::policy::ReclaimPolicy;
 use crate::virt::pages::Entry;
 
 const PERIOD: SimDuration = SimDuration::from_secs(5);
@@ -32,9 +33,9 @@ pub(super) struct Flusher {
     timer: bool,
 }
 
-impl Machine {
+impl<P: ReclaimPolicy> Machine<P> {
     /// Background and upper threshold of dirty pages.
-    fn dirty_limits(&self) -> (u64, u64) {
+    pub(super) fn dirty_limits(&self) -> (u64, u64) {
         let mem = &self.mem;
         let file: u64 = mem.zones.ids().map(|z| mem.zone_lru_pages(z)[1]).sum();
         let free = mem.zones.nr_free().saturating_sub(mem.zones.totalreserve);

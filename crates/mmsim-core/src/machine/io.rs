@@ -12,7 +12,7 @@ use crate::base::id::{FileId, PageIdx, Pfn, ThreadId, VmaId};
 use crate::base::vmstat::VmEvent;
 use crate::memory::IoDone;
 use crate::phys::frames::{FolioId, flag};
-use crate::policy::ArrivalKind;
+use crate::policy::{ArrivalKind, ReclaimPolicy};
 use crate::virt::pages::Entry;
 
 const MMAP_LOTSAMISS: u32 = 100;
@@ -40,7 +40,7 @@ impl Ahead {
     }
 }
 
-impl Machine {
+impl<P: ReclaimPolicy> Machine<P> {
     /// Reads pages of a file into the cache, as far as they are missing.
     fn read_pages(&mut self, tid: ThreadId, file: FileId, what: Ahead) -> Flow {
         let Ahead { start, n, trigger, must, vma } = what;
@@ -72,7 +72,7 @@ impl Machine {
                 },
             };
             self.mem.refaulting = Some(at);
-            self.mem.add_to_page_cache(&mut *self.policy, at, pfn, how);
+            self.mem.add_to_page_cache(&mut self.policy, at, pfn, how);
             let bits = flag::LOCKED | if trigger == Some(i) { flag::RA_TRIGGER } else { 0 };
             self.mem.frames.set(pfn, bits);
             self.mem.count(VmEvent::PgpgIn, 4);
@@ -86,7 +86,7 @@ impl Machine {
                 self.mem.free_frame(p);
             } else {
                 self.mem.refaulting = Some(at);
-                self.mem.add_to_page_cache(&mut *self.policy, at, p, how);
+                self.mem.add_to_page_cache(&mut self.policy, at, p, how);
                 self.mem.frames.set(p, flag::LOCKED);
                 self.mem.count(VmEvent::PgpgIn, 4);
                 run.push((m, p));
@@ -326,7 +326,7 @@ impl Machine {
                     other => return other.into(),
                 };
                 let how = self.arrival(ArrivalKind::Write, None);
-                self.mem.add_to_page_cache(&mut *self.policy, at, pfn, how);
+                self.mem.add_to_page_cache(&mut self.policy, at, pfn, how);
                 pfn
             }
         };

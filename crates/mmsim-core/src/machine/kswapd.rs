@@ -17,9 +17,9 @@ use crate::base::id::{NodeId, ThreadId};
 use crate::base::time::SimDuration;
 use crate::base::vmstat::VmEvent;
 use crate::memory::NodeFlags;
-use crate::policy::{PassStats, ReclaimRequest, Reclaimer};
+use crate::policy::{PassStats, ReclaimPolicy, ReclaimRequest, Reclaimer};
 
-const MAX_RECLAIM_RETRIES: u32 = 16;
+pub(super) const MAX_RECLAIM_RETRIES: u32 = 16;
 const NAP: SimDuration = SimDuration::from_millis(100);
 
 /// A run of kswapd (`balance_pgdat`).
@@ -85,7 +85,7 @@ impl Kswapd {
     }
 }
 
-impl Machine {
+impl<P: ReclaimPolicy> Machine<P> {
     /// Wakes the kswapd of every node that needs it (`wake_all_kswapds`).
     pub(super) fn wake_kswapds(&mut self, highest: ZoneKind) {
         for n in self.kswapds.ids() {

@@ -10,8 +10,9 @@ const SUB: u32 = 4;
 #[derive(Clone, Debug, Default)]
 pub(super) struct Histogram {
     counts: Vec<u64>,
-    total: u64,
     max: u64,
+    /// The last sample and its bucket: most faults take as long as the one before.
+    last: (u64, usize),
 }
 
 fn bucket(ns: u64) -> usize {
@@ -36,16 +37,27 @@ impl Histogram {
     /// Adds a sample.
     #[inline]
     pub(super) fn add(&mut self, d: SimDuration) {
-        let b = bucket(d.0);
-        match self.counts.get_mut(b) {
-            Some(n) => *n += 1,
-            None => {
-                self.counts.resize(b + 1, 0);
-                self.counts[b] = 1;
-            }
+        if d.0 != self.last.0 {
+            self.turn_to(d.0);
         }
-        self.total += 1;
-        self.max = self.max.max(d.0);
+        match self.counts.get_mut(self.last.1) {
+            Some(n) => *n += 1,
+            None => self.grow(),
+        }
+    }
+    #[inline]
+    fn turn_to(&mut self, ns: u64) {
+        self.last = (ns, bucket(ns));
+        self.max = self.max.max(ns);
+    }
+    /// The first sample of a bucket beyond all others.
+    #[cold]
+    fn grow(&mut self) {
+        self.counts.resize(self.last.1 + 1, 0);
+        self.counts[self.last.1] = 1;
+    }
+    fn total(&self) -> u64 {
+        self.counts.iter().sum()
     }
     /// The samples since an earlier copy (the largest is that of the whole).
     pub(super) fn since(&self, earlier: &Histogram) -> Histogram {
@@ -53,15 +65,15 @@ impl Histogram {
         for (a, b) in d.counts.iter_mut().zip(&earlier.counts) {
             *a -= b;
         }
-        d.total -= earlier.total;
         let top = d.counts.iter().rposition(|&c| c > 0).map_or(0, upper);
         d.max = d.max.min(top);
         d
     }
     /// Its quantiles.
     pub(super) fn quantiles(&self) -> Quantiles {
+        let total = self.total();
         let at = |permille: u64| {
-            let want = (self.total * permille).div_ceil(1000).max(1);
+            let want = (total * permille).div_ceil(1000).max(1);
             let mut seen = 0;
             for (b, &c) in self.counts.iter().enumerate() {
                 seen += c;
@@ -71,7 +83,7 @@ impl Histogram {
             }
             0
         };
-        Quantiles { count: self.total, p50: at(500), p99: at(990), p999: at(999), max: self.max }
+        Quantiles { count: total, p50: at(500), p99: at(990), p999: at(999), max: self.max }
     }
 }
 

@@ -12,7 +12,8 @@
 //!   read, write, readahead;
 //! - `alloc`: the allocation slow path: direct reclaim, limits, out of memory;
 //! - `kswapd`, `flusher`: the background;
-//! - `queue`, `thread`, `psi`, `latency`: what these need.
+//! - `order`, `queue`, `thread`, `psi`, `latency`: what these need;
+//! - `snapshot`: what the kernel's text files would show.
 
 mod alloc;
 pub mod config;
@@ -23,11 +24,13 @@ mod io;
 mod kswapd;
 mod latency;
 mod ops;
+mod order;
 mod psi;
 mod queue;
 pub mod result;
 mod run;
 mod sched;
+pub mod snapshot;
 mod swapin;
 mod thread;
 
@@ -39,15 +42,17 @@ use crate::base::time::{SimDuration, SimTime};
 use crate::base::vmstat::{VmEvent, VmStat};
 use crate::memory::Memory;
 use crate::policy::ReclaimPolicy;
+use crate::virt::space::Place;
 use crate::workload::{FileSpec, Workload};
 use config::MachineConfig;
 use kswapd::Kswapd;
 use latency::Histogram;
+use order::Order;
 use psi::{Psi, PsiMeter};
 use queue::{Event, Queue};
 use result::{Latencies, OomSummary, Outcome, PhaseResult, Pressure, RunResult, ThreadResult};
-use std::collections::BTreeMap;
 use sched::Cpu;
+use std::collections::BTreeMap;
 use thread::{Thread, Wait};
 
 /// A process to run: its threads share an address space.
@@ -73,6 +78,9 @@ struct Task {
 /// A sample of counters and gauges at an instant.
 pub type SampleFn = Box<dyn FnMut(SimTime, &VmStat, &[(&'static str, u64)]) + Send>;
 
+/// What the kernel's files show at the end of a phase, or (no name) of the run.
+pub type SnapshotFn = Box<dyn FnMut(Option<&str>, &snapshot::Snapshot) + Send>;
+
 /// What watches a run; none of it can change the run.
 #[derive(Default)]
 pub struct Watch {
@@ -80,6 +88,8 @@ pub struct Watch {
     pub observer: Option<Box<dyn Observer>>,
     /// Called at every interval.
     pub sample: Option<(SimDuration, SampleFn)>,
+    /// Called at the end of every phase and of the run.
+    pub snapshot: Option<SnapshotFn>,
     /// Audit all invariants after this many steps that were not hits (0: never).
     pub check_every: u64,
     /// Called about once per 2^20 accesses with the accesses done, for progress.
@@ -99,15 +109,19 @@ struct Mark {
 }
 
 /// A machine with its workload, ready to run.
-pub struct Machine {
+///
+/// A policy of a known type is called directly; research code may pass a box instead and
+/// pays some instructions a fault for it, and nothing on a hit.
+pub struct Machine<P: ReclaimPolicy = Box<dyn ReclaimPolicy>> {
     /// Its memory.
     pub mem: Memory,
-    policy: Box<dyn ReclaimPolicy>,
+    policy: P,
     config: MachineConfig,
     tasks: Vec<Task>,
     threads: IndexVec<ThreadId, Thread>,
     cpus: Vec<Cpu>,
     virtuals: BTreeMap<thread::Entity, sched::Virtual>,
+    order: Order,
     queue: Queue,
     kswapds: IndexVec<NodeId, Kswapd>,
     flusher: flusher::Flusher,
@@ -129,14 +143,14 @@ pub struct Machine {
     zones_at_start: Vec<(String, [u64; 5])>,
 }
 
-impl Machine {
+impl<P: ReclaimPolicy> Machine<P> {
     /// Builds a machine. `policy` gets the memory to create its lists in. The seed decides
     /// every random draw of the workloads, each from a stream named by task and thread.
     pub fn new(
         config: &MachineConfig,
         tasks: Vec<TaskConfig>,
         seed: u64,
-        policy: impl FnOnce(&mut Memory) -> Box<dyn ReclaimPolicy>,
+        policy: impl FnOnce(&mut Memory) -> P,
     ) -> Self {
         let mut mem = Memory::new(config);
         let policy = policy(&mut mem);
@@ -165,6 +179,7 @@ impl Machine {
                 config.cpus as usize
             ],
             virtuals: BTreeMap::new(),
+            order: Order::new(config.cpus as usize),
             queue: Queue::default(),
             kswapds: (0..nodes).map(|_| Kswapd::default()).collect::<Vec<_>>().into(),
             flusher: flusher::Flusher::default(),
@@ -228,8 +243,10 @@ impl Machine {
                 rng: Rng::for_purpose(seed, &format!("workload/{name}")),
                 name,
                 space,
+                memcg,
                 task: index,
                 workload,
+                place: Place::NOWHERE,
                 ops: Vec::new(),
                 next: 0,
                 done: 0,
@@ -256,8 +273,8 @@ impl Machine {
     }
 
     /// The policy.
-    pub fn policy(&self) -> &dyn ReclaimPolicy {
-        &*self.policy
+    pub fn policy(&self) -> &P {
+        &self.policy
     }
 
     /// Numbers of the threads of a task, or of the thread with this name.
@@ -313,6 +330,7 @@ impl Machine {
     }
 
     fn end_phase(&mut self, name: String, now: SimTime) {
+        self.show(Some(&name), now);
         let end = self.take_mark(now);
         let m = std::mem::replace(&mut self.mark, end.clone());
         let l = [0, 1, 2].map(|i| end.latency[i].since(&m.latency[i]).quantiles());
@@ -352,6 +370,7 @@ impl Machine {
 
     fn result(&mut self) -> RunResult {
         let now = self.threads.iter().map(|t| t.finished).max().unwrap_or_default();
+        self.show(None, now);
         let end = self.take_mark(now);
         let l = [0, 1, 2].map(|i| self.latency[i].quantiles());
         let memory_stat = self.memory_stat();

@@ -4,23 +4,23 @@
 //! Each is one atomic step of its thread, done when its CPU is the earliest of all.
 
 use super::Machine;
-use super::fault::Flow;
+use super::fault::{Flow, Touch};
 use super::psi::Psi;
-use super::run::hit;
 use super::thread::{Entity, Wait};
 use crate::base::id::{AsId, MemcgId, PageIdx, ThreadId};
 use crate::base::time::{SimDuration, SimTime};
 use crate::phys::frames::flag;
+use crate::policy::ReclaimPolicy;
 use crate::virt::pages::{Entry, pte};
 use crate::virt::space::VmaKind;
 use crate::workload::{Advice, MapKind, Op, Run, VmaFlags};
 
-impl Machine {
+impl<P: ReclaimPolicy> Machine<P> {
     /// Executes one operation that is no hit.
     pub(super) fn execute(&mut self, tid: ThreadId, op: Op) -> Flow {
         let space = self.threads[tid].space;
         match op {
-            Op::Access(run) => self.access(tid, run),
+            Op::Access(run) => self.unmapped(tid, run),
             Op::Compute(_) | Op::Records(_) => unreachable!("done with the hits"),
             Op::Mmap { region, pages, kind, flags, at } => {
                 let kind = match kind {
@@ -37,7 +37,7 @@ impl Machine {
             }
             Op::Munmap { region } => {
                 self.mem.now += self.mem.cost.t_syscall;
-                self.mem.munmap(&mut *self.policy, space, region);
+                self.mem.munmap(&mut self.policy, space, region);
                 self.mem.settle_kernel();
                 Flow::Done
             }
@@ -76,7 +76,7 @@ impl Machine {
                 Flow::Done
             }
             Op::DropCaches => {
-                self.mem.drop_caches(&mut *self.policy);
+                self.mem.drop_caches(&mut self.policy);
                 Flow::Done
             }
             Op::Exit => {
@@ -86,28 +86,18 @@ impl Machine {
         }
     }
 
-    /// The access that stopped a run: by now it may hit; else it faults.
-    fn access(&mut self, tid: ThreadId, run: Run) -> Flow {
-        let space = self.threads[tid].space;
-        let Some(vma) = self.mem.spaces.region(space, run.region) else {
-            panic!("{}: {:?} is not mapped", self.threads[tid].name, run.region)
-        };
-        let v = self.mem.spaces.vma(vma);
-        assert!(
-            run.first.checked_add(run.count).is_some_and(|e| e <= v.pages),
-            "{}: pages {}..+{} of {:?}, which has {}",
-            self.threads[tid].name,
-            run.first,
-            run.count,
-            run.region,
-            v.pages
-        );
-        let page = PageIdx(v.start.0 + run.first + self.threads[tid].done);
-        if !hit(&mut self.mem.pages.hot[page.0 as usize], run.write) {
-            let flow = self.fault(tid, page, run.write);
-            if flow != Flow::Done {
-                return flow;
-            }
+    /// The access that stopped a run of hits: the next page of `run` misses.
+    #[inline]
+    pub(super) fn access(&mut self, tid: ThreadId, run: Run) -> Flow {
+        let t = &self.threads[tid];
+        let (done, place) = (t.done, t.place);
+        if run.first.checked_add(run.count).is_none_or(|end| end > place.pages) {
+            self.beyond(tid, run);
+        }
+        let page = PageIdx(place.start.0 + run.first + done);
+        let flow = self.fault(Touch { tid, page, vma: place.vma, write: run.write });
+        if flow != Flow::Done {
+            return flow;
         }
         if self.watch.record_accesses {
             self.recorded.push(page.0);
@@ -117,11 +107,29 @@ impl Machine {
         self.high_limit(tid);
         let t = &mut self.threads[tid];
         t.accesses += 1;
-        t.done += 1;
+        t.done = done + 1;
         if t.done == run.count {
             t.done = 0;
+            t.next += 1;
         }
         Flow::Done
+    }
+
+    #[cold]
+    #[inline(never)]
+    fn beyond(&self, tid: ThreadId, run: Run) {
+        let (first, count) = (run.first, run.count);
+        let pages = self.threads[tid].place.pages;
+        panic!(
+            "{}: pages {first}..+{count} of {:?}, which has {pages}",
+            self.threads[tid].name, run.region
+        );
+    }
+
+    /// An access to a region that is not mapped.
+    #[cold]
+    fn unmapped(&self, tid: ThreadId, run: Run) -> ! {
+        panic!("{}: {:?} is not mapped", self.threads[tid].name, run.region)
     }
 
     #[inline]
@@ -134,7 +142,7 @@ impl Machine {
     /// `memory.high`: the thread reclaims for its group and sleeps before it goes on.
     #[inline]
     fn high_limit(&mut self, tid: ThreadId) {
-        let memcg = self.mem.spaces[self.threads[tid].space].memcg;
+        let memcg = self.threads[tid].memcg;
         if memcg.0 != 0 {
             self.high_limit_of(tid, memcg);
         }
@@ -199,7 +207,7 @@ impl Machine {
             .unwrap_or_else(|| panic!("{space}: {:?} is not mapped", run.region));
         let start = self.mem.spaces.vma(id).start.0 + run.first;
         let flags = self.mem.spaces.vma(id).flags;
-        let set = |m: &mut Machine, f: VmaFlags| {
+        let set = |m: &mut Self, f: VmaFlags| {
             m.mem.spaces.set_flags(&mut m.mem.pages, id, f);
             Flow::Done
         };
@@ -208,9 +216,9 @@ impl Machine {
             Advice::Random => set(self, VmaFlags { seq_read: false, rand_read: true, ..flags }),
             Advice::Normal => set(self, VmaFlags { seq_read: false, rand_read: false, ..flags }),
             Advice::DontNeed => {
-                self.mem.lru_drain(&mut *self.policy);
+                self.mem.lru_drain(&mut self.policy);
                 for p in start..start + run.count {
-                    self.mem.zap(&mut *self.policy, PageIdx(p), id);
+                    self.mem.zap(&mut self.policy, PageIdx(p), id);
                 }
                 self.mem.settle_kernel();
                 Flow::Done
@@ -222,7 +230,7 @@ impl Machine {
                     let hot = self.mem.pages.hot(page);
                     let need = pte::PRESENT | if write { pte::WRITABLE } else { 0 };
                     if hot & need != need {
-                        match self.fault(tid, page, write) {
+                        match self.fault(Touch { tid, page, vma: id, write }) {
                             Flow::Done => {}
                             other => return other,
                         }
@@ -243,7 +251,7 @@ impl Machine {
                 Flow::Done
             }
             Advice::Cold => {
-                self.mem.lru_drain(&mut *self.policy);
+                self.mem.lru_drain(&mut self.policy);
                 for p in start..start + run.count {
                     let page = PageIdx(p);
                     let Entry::Frame(folio) = self.mem.pages.entry(page) else { continue };
@@ -257,9 +265,9 @@ impl Machine {
                     if v6_12 && self.mem.frames.has(folio, flag::ACTIVE) {
                         self.mem.frames.set(folio, flag::WORKINGSET);
                     }
-                    self.mem.lru_deactivate(&mut *self.policy, folio);
+                    self.mem.lru_deactivate(&mut self.policy, folio);
                 }
-                self.mem.lru_drain(&mut *self.policy);
+                self.mem.lru_drain(&mut self.policy);
                 Flow::Done
             }
             Advice::Free | Advice::PageOut | Advice::WillNeed => {
@@ -336,8 +344,9 @@ impl Machine {
                 };
                 self.retire(t, now);
                 self.threads[t].finished = now.max(last);
-                for c in &mut self.cpus {
+                for (i, c) in self.cpus.iter_mut().enumerate() {
                     c.remove(Entity::Thread(t));
+                    self.order.changed(i, c);
                 }
                 for w in self.waiters.values_mut() {
                     w.retain(|&x| x != t);
@@ -350,7 +359,7 @@ impl Machine {
     fn free_space(&mut self, space: AsId) {
         self.mem.spaces[space].dead = true;
         for r in self.mem.spaces.regions(space) {
-            self.mem.munmap(&mut *self.policy, space, r);
+            self.mem.munmap(&mut self.policy, space, r);
         }
         self.mem.settle_kernel();
     }

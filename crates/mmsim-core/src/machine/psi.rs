@@ -5,13 +5,24 @@
 //! ones could run. Every 2 s the CPUs' shares are averaged, each weighed by the time in
 //! which it was not idle, and added to the totals.
 //!
-//! Source: Linux 6.12 kernel/sched/psi.c. Left out: the averages over 10, 60 and 300 s of
-//! the file; totals over any span follow from the series.
+//! The averages over 10, 60 and 300 s take a sample at the end of each such period, the
+//! share of it in per cent, and let older ones fade: what a reader sees between two ends is
+//! the average as of the last. They are integers in 1/2048 of a per cent, so the two digits
+//! that the file shows are the kernel's.
+//!
+//! Source: Linux 6.12 kernel/sched/psi.c, include/linux/sched/loadavg.h (`calc_load`).
+//! Deviation: the kernel's period is one tick longer than 2 s.
 
 use super::result::Pressure;
+use super::snapshot::PressureAverages;
 use crate::base::time::SimTime;
 
 const PERIOD: u64 = 2_000_000_000;
+/// 1 per cent in the fixed point of averages.
+pub(super) const PERCENT: u64 = 2048;
+/// What remains of an average over 10, 60 and 300 s after a period: exp(-2 s / span), in
+/// 1/2048.
+const REMAINS: [u64; 3] = [1677, 1981, 2034];
 
 /// What a thread is to its CPU's pressure.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -77,12 +88,32 @@ pub(super) struct PsiMeter {
     period_end: u64,
     some_ns: u64,
     full_ns: u64,
+    averages: PressureAverages,
+}
+
+/// Lets an average fade by one period and adds the share `now`, in the same unit. A rising
+/// average is rounded up, so that constant pressure is reached.
+fn fade(average: u64, remains: u64, now: u64) -> u64 {
+    let sum = average * remains + now * (PERCENT - remains);
+    if now >= average { sum.div_ceil(PERCENT) } else { sum / PERCENT }
+}
+
+/// The averages after a period with `ns` of pressure.
+fn sampled(averages: [u64; 3], ns: u64) -> [u64; 3] {
+    let now = ns * 100 / PERIOD * PERCENT;
+    std::array::from_fn(|i| fade(averages[i], REMAINS[i], now))
 }
 
 impl PsiMeter {
     /// No pressure on `cpus` CPUs.
     pub(super) fn new(cpus: usize) -> Self {
-        PsiMeter { cpus: vec![CpuPsi::default(); cpus], period_end: PERIOD, some_ns: 0, full_ns: 0 }
+        PsiMeter {
+            cpus: vec![CpuPsi::default(); cpus],
+            period_end: PERIOD,
+            some_ns: 0,
+            full_ns: 0,
+            averages: PressureAverages::default(),
+        }
     }
 
     /// A thread of `cpu` changes from one state to another.
@@ -112,6 +143,8 @@ impl PsiMeter {
             let (some, full) = self.average();
             self.some_ns += some;
             self.full_ns += full;
+            self.averages.some = sampled(self.averages.some, some);
+            self.averages.full = sampled(self.averages.full, full);
             for c in &mut self.cpus {
                 (c.some, c.full, c.nonidle) = (0, 0, 0);
             }
@@ -139,6 +172,11 @@ impl PsiMeter {
         Pressure { some_us: (self.some_ns + some) / 1000, full_us: (self.full_ns + full) / 1000 }
     }
 
+    /// The averages as of the last end of a period; ask after `total`.
+    pub(super) fn averages(&self) -> PressureAverages {
+        self.averages
+    }
+
     /// Difference of two totals.
     pub(super) fn between(a: Pressure, b: Pressure) -> Pressure {
         Pressure {
@@ -162,6 +200,27 @@ mod tests {
         p.change(1, s(0), Psi::Idle, Psi::MemStall);
         p.change(1, s(1), Psi::MemStall, Psi::Running);
         assert_eq!(p.total(s(2)), Pressure { some_us: 500_000, full_us: 500_000 });
+        // 25 % in one period: 25 x (2048 - 1677) / 2048 of a per cent and so on, rounded up.
+        let averages = [25 * 371, 25 * 67, 25 * 14];
+        assert_eq!(p.averages(), PressureAverages { some: averages, full: averages });
+    }
+
+    /// Constant pressure is reached; after it the averages fade with their own spans: by e
+    /// within 10, 60 and 300 s, as far as whole 1/2048 can say it.
+    #[test]
+    fn averages_rise_and_fade() {
+        let mut p = PsiMeter::new(1);
+        let s = |n: u64| SimTime(n * 1_000_000_000);
+        p.change(0, s(0), Psi::Idle, Psi::MemStall);
+        p.total(s(6_000));
+        assert_eq!(p.averages().some, [100 * PERCENT; 3]);
+        p.change(0, s(6_000), Psi::MemStall, Psi::Idle);
+        for (i, span) in [10, 60, 300].into_iter().enumerate() {
+            let mut later = p.clone();
+            later.total(s(6_000 + span));
+            let share = later.averages().some[i] as f64 / (100 * PERCENT) as f64;
+            assert!((share - (-1f64).exp()).abs() < 0.012, "{span} s: {share}");
+        }
     }
 
     #[test]

@@ -12,25 +12,28 @@ use super::fault::Flow;
 use super::psi::Psi;
 use super::queue::Event;
 use super::result::RunResult;
-use super::thread::{Entity, Wait};
+use super::thread::{Entity, Thread, Wait};
 use super::{SampleFn, Watch};
 use crate::base::event::TraceEvent;
 use crate::base::id::{CpuId, ThreadId};
-use crate::base::time::SimTime;
+use crate::base::time::{SimDuration, SimTime};
 use crate::memory::IoDone;
+use crate::policy::ReclaimPolicy;
 use crate::virt::pages::pte;
-use crate::workload::{Op, RegionId, WorkloadCx};
+use crate::workload::{Op, RegionId, Run, WorkloadCx};
 
 /// Why a thread stopped executing hits.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 enum Stop {
     /// Its bound is reached.
     Bound,
-    /// The next thing is no hit.
-    NotAHit,
+    /// The next page of this run is no hit; where its region lies is noted.
+    Miss(Run),
+    /// The next thing is no access, or an access to nothing.
+    Other,
 }
 
-impl Machine {
+impl<P: ReclaimPolicy> Machine<P> {
     /// Runs all workloads to their ends.
     pub fn run(&mut self, watch: Watch) -> RunResult {
         self.watch = watch;
@@ -51,12 +54,12 @@ impl Machine {
         let mut progress_at = 1 << 20;
         while self.live > 0 {
             let due = self.queue.next();
-            let Some(cpu) = self.earliest_cpu() else {
+            let Some((cpu, clock)) = self.order.first() else {
                 assert!(due != SimTime::NEVER, "threads wait and nothing will wake them");
                 self.handle_event();
                 continue;
             };
-            if due <= self.cpus[cpu].clock {
+            if due <= clock {
                 self.handle_event();
             } else {
                 self.step_cpu(cpu, due);
@@ -71,29 +74,6 @@ impl Machine {
                 }
             }
         }
-    }
-
-    /// The CPU that acts next: the earliest clock; kernel threads before threads of
-    /// workloads, these by number.
-    fn earliest_cpu(&self) -> Option<usize> {
-        let mut best: Option<(SimTime, Entity, usize)> = None;
-        for (i, c) in self.cpus.iter().enumerate() {
-            let Some(e) = c.next() else { continue };
-            if best.is_none_or(|b| (c.clock, e) < (b.0, b.1)) {
-                best = Some((c.clock, e, i));
-            }
-        }
-        best.map(|b| b.2)
-    }
-
-    /// The earliest clock among busy CPUs other than `cpu`.
-    #[inline]
-    fn earliest_other(&self, cpu: usize) -> SimTime {
-        if self.cpus.len() == 1 {
-            return SimTime::NEVER;
-        }
-        let others = self.cpus.iter().enumerate().filter(|&(i, c)| i != cpu && !c.idle());
-        others.map(|(_, c)| c.clock).min().unwrap_or(SimTime::NEVER)
     }
 
     // ---- events ----
@@ -128,7 +108,7 @@ impl Machine {
 
     /// A device request ended: whoever waits for the folio goes on.
     fn end_io(&mut self, done: IoDone) {
-        if let Some(folio) = self.mem.io_done(&mut *self.policy, done) {
+        if let Some(folio) = self.mem.io_done(&mut self.policy, done) {
             for t in self.waiters.remove(&folio).unwrap_or_default() {
                 if self.threads[t].wait == Wait::Folio(folio) {
                     self.wake(t);
@@ -221,6 +201,7 @@ impl Machine {
     fn enqueue(&mut self, cpu: usize, e: Entity, now: SimTime) {
         let v = self.virtuals.get(&e).copied().unwrap_or_default();
         self.cpus[cpu].enqueue(e, v, now);
+        self.order.changed(cpu, &self.cpus[cpu]);
     }
 
     /// Puts a kernel thread on an idle CPU, or in line on the acting one. Returns the CPU.
@@ -234,7 +215,15 @@ impl Machine {
 
     // ---- one CPU ----
 
+    /// The earliest CPU acts.
     fn step_cpu(&mut self, cpu: usize, due: SimTime) {
+        self.order.acts(cpu);
+        self.act(cpu, due);
+        self.order.acted(cpu, &self.cpus[cpu]);
+    }
+
+    #[inline]
+    fn act(&mut self, cpu: usize, due: SimTime) {
         let turns = self.cpus[cpu].current().is_none();
         let e = match self.cpus[cpu].current() {
             Some(e) => e,
@@ -252,16 +241,7 @@ impl Machine {
             self.mem.emit(|| TraceEvent::SchedSwitch { cpu: CpuId(cpu as u16), thread });
         }
         let goes_on = match e {
-            Entity::Thread(t) => {
-                let mut due = due;
-                loop {
-                    let goes_on = self.step_thread(t, cpu, due);
-                    due = self.queue.next();
-                    if !goes_on || !self.is_next(cpu, due) {
-                        break goes_on;
-                    }
-                }
-            }
+            Entity::Thread(t) => self.run_thread(t, cpu, due),
             Entity::Kswapd(n) => self.step_kswapd(n),
             Entity::Flusher => self.step_flusher(),
         };
@@ -275,137 +255,156 @@ impl Machine {
         }
     }
 
-    /// Whether the main loop would find the same thread again: nobody else wants its CPU,
-    /// no other CPU is as early, nothing is due, and nobody looks in between.
-    #[inline]
-    fn is_next(&self, cpu: usize, due: SimTime) -> bool {
-        let now = self.mem.now;
-        self.watch.progress.is_none()
-            && !self.cpus[cpu].contended()
-            && now < due
-            && now < self.earliest_other(cpu)
-    }
-
     /// Runs a thread: hits up to its bound, then, if it is still the earliest, one thing
-    /// that is no hit. False: it left the CPU.
-    fn step_thread(&mut self, tid: ThreadId, cpu: usize, due: SimTime) -> bool {
-        let start = self.mem.now;
-        let other = self.earliest_other(cpu);
-        // Of several earliest CPUs this one is first: it may at least begin an access.
-        let ahead = (other + self.config.run_ahead).max(SimTime(start.0 + 1));
-        let mut bound = due.min(ahead);
+    /// that is no hit; and so on for as long as the main loop would find the same thread
+    /// again: nobody else wants its CPU, no other CPU is as early, nothing is due, and nobody
+    /// looks in between. False: it left the CPU.
+    fn run_thread(&mut self, tid: ThreadId, cpu: usize, mut due: SimTime) -> bool {
+        let alone = self.watch.progress.is_none();
+        let mut other = self.order.earliest();
+        let mut slice = SimTime::NEVER;
         if self.cpus[cpu].contended() {
-            bound = bound.min(self.cpus[cpu].slice_end().max(start));
+            slice = self.cpus[cpu].slice_end().max(self.mem.now);
         }
-        let stop = self.run_hits(tid, bound);
-        self.threads[tid].user += self.mem.now.since(start);
-        let earliest = self.mem.now <= other && self.mem.now < due;
-        if stop == Stop::Bound || !(earliest || self.mem.now == start) {
-            return true;
+        loop {
+            let start = self.mem.now;
+            // Of several earliest CPUs this one is first: it may at least begin an access.
+            let ahead = (other + self.config.run_ahead).max(SimTime(start.0 + 1));
+            let stop = self.run_hits(tid, due.min(ahead).min(slice));
+            let now = self.mem.now;
+            if stop != Stop::Bound && (now <= other && now < due || now == start) {
+                if !self.step_slow(tid, stop) {
+                    return false;
+                }
+                due = self.queue.next();
+                other = self.order.earliest();
+            }
+            let now = self.mem.now;
+            if !alone || now >= due || now >= other || self.cpus[cpu].contended() {
+                return true;
+            }
         }
-        let before = self.mem.now;
-        self.steps += 1;
-        let flow = self.step_slow(tid);
-        let t = &mut self.threads[tid];
-        t.system += self.mem.now.since(before);
-        if t.wait == Wait::Finished {
-            // Giving its memory back is the last thing that a thread does.
-            t.finished = t.finished.max(self.mem.now);
-        }
-        if self.watch.check_every > 0 && self.steps.is_multiple_of(self.watch.check_every) {
-            self.check();
-        }
-        flow != Flow::Killed && self.threads[tid].wait == Wait::Not
     }
 
     /// Executes accesses that hit, and pure computation, until the bound.
     ///
-    /// Most operations are single pages of one region: its start is looked up once, and
+    /// Most operations are single pages of one region: its place is looked up once, and
     /// what is counted stays in registers until the end.
+    #[inline]
     fn run_hits(&mut self, tid: ThreadId, bound: SimTime) -> Stop {
         let t_hit = self.mem.cost.t_hit.0;
-        let t = &mut self.threads[tid];
-        let space = t.space;
-        let mem = &mut self.mem;
-        let mut now = mem.now.0;
+        let Thread { space, place, ops, next, done, accesses, records, user, .. } =
+            &mut self.threads[tid];
+        let (spaces, hot) = (&self.mem.spaces, &mut self.mem.pages.hot[..]);
+        let start = self.mem.now.0;
+        let mut now = start;
         let record = self.watch.record_accesses;
-        let mut accesses = 0;
-        let mut known: Option<(RegionId, u32)> = None;
-        let mut next = t.next;
+        let mut touched = 0;
+        // The region whose start is known; no region has the number of none.
+        let mut known = spaces.still(place).map_or(u32::MAX, |r| r.0.into());
+        let mut start_of_known = place.start.0;
+        let mut rest = ops.get(*next..).unwrap_or_default();
         let stop = loop {
-            let Some(op) = t.ops.get(next) else { break Stop::NotAHit };
+            let Some((op, behind)) = rest.split_first() else { break Stop::Other };
             if now >= bound.0 {
                 break Stop::Bound;
             }
-            match *op {
+            match op {
                 Op::Access(run) => {
-                    let start = match known {
-                        Some((r, start)) if r == run.region => start,
-                        _ => {
-                            let Some(vma) = mem.spaces.region(space, run.region) else {
-                                break Stop::NotAHit;
-                            };
-                            let start = mem.spaces.vma(vma).start.0;
-                            known = Some((run.region, start));
-                            start
-                        }
-                    };
-                    if run.count == 1 {
-                        let page = start + run.first;
-                        if !hit(&mut mem.pages.hot[page as usize], run.write) {
-                            break Stop::NotAHit;
-                        }
-                        if record {
-                            self.recorded.push(page);
-                        }
-                        now += t_hit;
-                        accesses += 1;
-                        next += 1;
-                        continue;
+                    if u32::from(run.region.0) != known {
+                        let Some(found) = spaces.place(*space, run.region) else {
+                            break Stop::Other;
+                        };
+                        *place = found;
+                        known = run.region.0.into();
+                        start_of_known = found.start.0;
                     }
-                    let left = run.count - t.done;
+                    let first = start_of_known + run.first;
+                    if run.count == 1 {
+                        let most = (now, bound.0, t_hit);
+                        let (n, missed) = hit_singles(hot, rest, run.region, start_of_known, most);
+                        let (done, left) = rest.split_at(n);
+                        rest = left;
+                        now += n as u64 * t_hit;
+                        touched += n as u64;
+                        if record {
+                            let page = |op| Some(start_of_known + is_single(op, run.region)?.first);
+                            self.recorded.extend(done.iter().filter_map(page));
+                        }
+                        match left.first() {
+                            Some(Op::Access(run)) if missed => break Stop::Miss(*run),
+                            _ => continue,
+                        }
+                    }
+                    let left = run.count - *done;
                     // As many pages as begin before the bound.
                     let fits = if t_hit == 0 {
                         left
                     } else {
                         u64::from(left).min((bound.0 - now).div_ceil(t_hit)) as u32
                     };
-                    let first = (start + run.first + t.done) as usize;
-                    let hits = hit_run(&mut mem.pages.hot[first..first + fits as usize], run.write);
+                    let first = (first + *done) as usize;
+                    let hits = hit_run(&mut hot[first..first + fits as usize], run.write);
                     if record && hits > 0 {
                         let pages = first as u32..first as u32 + hits;
                         self.recorded.extend(pages);
                     }
                     now += u64::from(hits) * t_hit;
-                    accesses += u64::from(hits);
-                    t.done += hits;
-                    if t.done == run.count {
-                        t.done = 0;
-                        next += 1;
+                    touched += u64::from(hits);
+                    *done += hits;
+                    if *done == run.count {
+                        *done = 0;
+                        rest = behind;
                     } else if hits < fits {
-                        break Stop::NotAHit;
+                        break Stop::Miss(*run);
                     }
                 }
                 Op::Compute(d) => {
                     // Computation may run past the bound: nobody can see it.
                     now += d.0;
-                    next += 1;
+                    rest = behind;
                 }
                 Op::Records(n) => {
-                    t.records += u64::from(n);
-                    next += 1;
+                    *records += u64::from(*n);
+                    rest = behind;
                 }
-                _ => break Stop::NotAHit,
+                _ => break Stop::Other,
             }
         };
-        t.next = next;
-        t.accesses += accesses;
-        mem.now = SimTime(now);
+        *next = ops.len() - rest.len();
+        *accesses += touched;
+        *user += SimDuration(now - start);
+        self.mem.now = SimTime(now);
         stop
     }
 
-    /// Whatever is no hit: asks for operations, or executes one.
-    fn step_slow(&mut self, tid: ThreadId) -> Flow {
+    /// One step of a thread that is no hit: an access that misses, another operation, or the
+    /// question for more of them. False: it left the CPU.
+    #[inline]
+    fn step_slow(&mut self, tid: ThreadId, stop: Stop) -> bool {
+        let before = self.mem.now;
+        self.steps += 1;
+        let flow = match stop {
+            Stop::Miss(run) => self.access(tid, run),
+            _ => self.step_other(tid),
+        };
+        self.queue_io();
+        let t = &mut self.threads[tid];
+        t.system += self.mem.now.since(before);
+        let goes_on = t.wait == Wait::Not;
+        if !goes_on && t.wait == Wait::Finished {
+            // Giving its memory back is the last thing that a thread does.
+            t.finished = t.finished.max(self.mem.now);
+        }
+        if self.watch.check_every > 0 && self.steps.is_multiple_of(self.watch.check_every) {
+            self.check();
+        }
+        goes_on && flow != Flow::Killed
+    }
+
+    /// Executes an operation that is no access, or asks for operations.
+    #[inline(never)]
+    fn step_other(&mut self, tid: ThreadId) -> Flow {
         let t = &mut self.threads[tid];
         let Some(&op) = t.ops.get(t.next) else {
             t.ops.clear();
@@ -425,9 +424,41 @@ impl Machine {
                 t.next += 1;
             }
         }
-        self.queue_io();
         flow
     }
+}
+
+/// The access to one page of a region that an operation is.
+#[inline(always)]
+fn is_single(op: &Op, region: RegionId) -> Option<&Run> {
+    match op {
+        Op::Access(run) if run.region == region && run.count == 1 => Some(run),
+        _ => None,
+    }
+}
+
+/// Executes accesses to single pages of one region, from the first of `ops` on, as far as
+/// they hit and begin before the bound. Returns how many did, and whether the next misses:
+/// else it is another operation, or comes too late.
+#[inline(never)] // Few things to keep in mind: they all fit into registers.
+fn hit_singles(
+    hot: &mut [u8],
+    ops: &[Op],
+    region: RegionId,
+    start: u32,
+    (mut now, bound, t_hit): (u64, u64, u64),
+) -> (usize, bool) {
+    for (n, op) in ops.iter().enumerate() {
+        let Some(run) = is_single(op, region) else { return (n, false) };
+        if now >= bound {
+            return (n, false);
+        }
+        if !hit(&mut hot[(start + run.first) as usize], run.write) {
+            return (n, true);
+        }
+        now += t_hit;
+    }
+    (ops.len(), false)
 }
 
 /// The bits that a hit needs and those that it sets.

@@ -132,56 +132,46 @@ impl Cpu {
         (v.runtime - self.min_runtime) * n <= sum
     }
 
-    /// Time passed for the current entity up to `now`; ticks in between look at its slice.
+    /// Time passed for the current entity up to `now`. Ticks in between look at its slice; of
+    /// several only the last matters, since a slice is shorter than a tick and what is true
+    /// at one tick is true at the next.
     pub(super) fn account(&mut self, now: SimTime) {
-        let Some((_, v)) = &mut self.current else {
-            self.updated = now;
-            return;
-        };
-        let d = now.0 as i64 - self.updated.0 as i64;
-        if d <= 0 {
+        let (from, to) = (self.updated.0 as i64, now.0 as i64);
+        if to <= from {
             return;
         }
-        let t = &self.tunables;
-        let (before, after) = (self.updated.0 as i64 / t.tick, now.0 as i64 / t.tick);
-        let alone = self.queue.is_empty();
-        if after > before {
-            // Ticks only move what depends on the latest of them.
-            let first = if t.eevdf && t.slice <= t.tick { after.max(before + 1) } else { before + 1 };
-            for k in [before + 1, first.max(after - 1), after] {
-                if k <= before || k > after {
-                    continue;
-                }
-                let at = k * t.tick - self.updated.0 as i64;
-                let (runtime, ran) = (v.runtime + at, self.ran + at);
-                if t.eevdf {
-                    if runtime >= v.deadline {
-                        v.deadline = runtime + t.slice;
-                        self.resched |= !alone;
-                    }
-                } else if !alone {
-                    let n = self.queue.len() as i64 + 1;
-                    let ideal = (t.latency / n).max(t.min_granularity);
-                    let first = self.queue.iter().map(|q| q.v.runtime).min().unwrap_or(0);
-                    self.resched |=
-                        ran > ideal || (ran >= t.min_granularity && runtime - first > ideal);
-                }
-            }
-        }
-        v.runtime += d;
-        self.ran += d;
         self.updated = now;
-        let v = *v;
-        if t.eevdf {
-            if v.runtime >= v.deadline {
-                if let Some((_, v)) = &mut self.current {
-                    v.deadline = v.runtime + self.tunables.slice;
-                }
-                // Seen by whoever looks next: a tick, a wakeup.
+        let Some((_, v)) = &mut self.current else { return };
+        let t = &self.tunables;
+        v.runtime += to - from;
+        self.ran += to - from;
+        let since_tick = to % t.tick;
+        if to - from > since_tick {
+            let (runtime, ran) = (v.runtime - since_tick, self.ran - since_tick);
+            if t.eevdf && runtime >= v.deadline {
+                v.deadline = runtime + t.slice;
+                self.resched |= !self.queue.is_empty();
+            }
+            if !t.eevdf && !self.queue.is_empty() {
+                let ideal = (t.latency / (self.queue.len() as i64 + 1)).max(t.min_granularity);
+                let first = self.queue.iter().map(|q| q.v.runtime).min().unwrap_or(runtime);
+                self.resched |= ran > ideal || ran >= t.min_granularity && runtime - first > ideal;
             }
         }
         let least = self.queue.iter().map(|q| q.v.runtime).fold(v.runtime, i64::min);
         self.min_runtime = self.min_runtime.max(least);
+    }
+
+    /// A slice that is used up is looked at also when somebody comes or goes.
+    fn renew_slice(&mut self) {
+        let t = &self.tunables;
+        if let Some((_, v)) = &mut self.current
+            && t.eevdf
+            && v.runtime >= v.deadline
+        {
+            v.deadline = v.runtime + t.slice;
+            self.resched |= !self.queue.is_empty();
+        }
     }
 
     /// When the current entity's slice is looked at next with somebody else waiting.
@@ -205,6 +195,7 @@ impl Cpu {
         }
         if self.current.is_some() {
             self.account(now);
+            self.renew_slice();
         }
         let t = self.tunables;
         if t.eevdf {
@@ -358,6 +349,12 @@ impl Cpu {
         }
         let waiting = self.queue.iter().filter(|q| !q.delayed);
         waiting.min_by_key(|q| q.v.runtime).map(|q| q.entity)
+    }
+
+    /// Lets an entity run, for tests of what depends on it.
+    #[cfg(test)]
+    pub(super) fn run(&mut self, entity: Option<Entity>) {
+        self.current = entity.map(|e| (e, Virtual::default()));
     }
 
     /// Takes an entity away, wherever it is: its process is killed.

@@ -1,14 +1,15 @@
 //! Swap-in: a fault on a page that is in swap (Linux 6.12 mm/memory.c `do_swap_page`,
 //! mm/swap_state.c).
 //!
-//! Three ways: the page is in the swap cache already; the device is synchronous and nobody
-//! else wants the slot, then it is read past the swap cache; or a window of slots around
-//! it is read into the swap cache, and the thread waits.
+//! Three ways: the device is synchronous and nobody else wants the slot, then it is read past
+//! the swap cache; the page is in the swap cache already; or a window of slots around it is
+//! read into the swap cache, and the thread waits.
 
 use super::Machine;
 use super::alloc::Got;
 use super::config::Kernel;
-use super::fault::{Flow, frame_or_return};
+use super::fault::{Flow, Touch, frame_or_return};
+use super::thread::Fault;
 use crate::backing::device::Io;
 use crate::backing::swap::{Cached, Swap};
 use crate::base::event::FaultKind;
@@ -16,10 +17,10 @@ use crate::base::id::{PageIdx, Pfn, SwapSlot, ThreadId, VmaId};
 use crate::base::vmstat::VmEvent;
 use crate::memory::IoDone;
 use crate::phys::frames::{FolioId, FrameKind, Mapped, flag};
-use crate::policy::ArrivalKind;
+use crate::policy::{ArrivalKind, ReclaimPolicy, Shadow};
 use crate::virt::pages::{Entry, pte};
 
-impl Machine {
+impl<P: ReclaimPolicy> Machine<P> {
     pub(super) fn swap_fault(
         &mut self,
         tid: ThreadId,
@@ -32,9 +33,6 @@ impl Machine {
         let swap = self.mem.swap.as_ref().expect("a swap entry without swap");
         if let Cached::Folio(folio) = swap.cached(slot) {
             return (self.swapcache_fault(tid, page, slot, folio, vma, write), kind);
-        }
-        if swap.device.config().synchronous && swap.count(slot) == 1 {
-            return (self.swap_in_directly(tid, page, slot, vma, write), kind);
         }
         (self.swap_in_window(tid, page, slot, vma), kind)
     }
@@ -49,7 +47,7 @@ impl Machine {
         vma: VmaId,
         write: bool,
     ) -> Flow {
-        let (p, _, major) = self.threads[tid].fault.expect("the fault is under way");
+        let Fault { page: p, major, .. } = self.threads[tid].fault.expect("the fault is under way");
         debug_assert_eq!(p, page);
         // The thread that asked for the read is not surprised to find the page.
         if !major {
@@ -121,41 +119,46 @@ impl Machine {
     }
 
     /// A synchronous device and a slot with one user: read in the fault, past the swap
-    /// cache, and free the slot.
-    fn swap_in_directly(
+    /// cache, and free the slot. The common fault of a thrashing workload, in one piece.
+    pub(super) fn swap_in_directly(
         &mut self,
-        tid: ThreadId,
-        page: PageIdx,
+        touch: Touch,
+        mut fault: Fault,
         slot: SwapSlot,
-        vma: VmaId,
-        write: bool,
+        shadow: Option<Shadow>,
     ) -> Flow {
-        let pfn = frame_or_return!(self.alloc_user(tid));
-        self.major(tid);
+        let Touch { tid, page, vma, write } = touch;
+        let pfn = match self.alloc_user(tid) {
+            Got::Frame(p) => p,
+            other => {
+                self.threads[tid].fault = Some(fault);
+                return other.into();
+            }
+        };
+        let t = &mut self.threads[tid];
+        let (space, memcg) = (t.space, t.memcg);
+        t.fault = None;
+        if !fault.major {
+            fault.major = true;
+            self.mem.count_in(memcg, VmEvent::PgMajFault, 1);
+        }
         self.mem.now += self.mem.cost.t_major_cpu;
-        let memcg = self.mem.frames.memcg(pfn);
-        self.make_anon(pfn, vma);
-        let how = self.arrival(ArrivalKind::SwapIn, Some(vma));
-        let swap = self.mem.swap.as_mut().expect("a slot is of a device");
-        let cost = swap.device.sync_cost(Io::Read, 1);
-        if let Cached::Shadow(s) = swap.cached(slot) {
-            self.mem.refaulting = Some(page);
-            self.policy.folio_refaulted(&mut self.mem, pfn, s, how);
-        }
-        self.policy.folio_entering(&mut self.mem, pfn, how);
-        self.mem.lru_add(&mut *self.policy, pfn, how);
+        let flags = self.mem.spaces.vma(vma).flags;
+        let how = self.make_anon(pfn, flags, ArrivalKind::SwapIn);
+        self.mem.refaulting = Some(page);
+        self.policy.folio_swapped_in(&mut self.mem, pfn, shadow, how);
+        self.mem.lru_add(&mut self.policy, pfn, how);
         self.mem.count_in(memcg, VmEvent::PswpIn, 1);
-        self.mem.now += cost;
-        self.leave_swap_entry(page);
         let cpu = self.mem.cpu.0.into();
-        if self.mem.swap.as_mut().expect("as above").put(slot, cpu) {
-            self.mem.slot_freed();
-        }
-        let dirty = if write { pte::DIRTY } else { 0 };
-        self.mem.map(page, pfn, pte::YOUNG | pte::WRITABLE | dirty);
+        let swap = self.mem.swap.as_mut().expect("a slot is of a device");
+        self.mem.now += swap.device.sync_cost(Io::Read, 1);
+        swap.put_last(slot, cpu);
+        self.mem.slot_freed();
         // The contents exist nowhere else now.
-        self.mem.frames.set(pfn, flag::DIRTY);
+        let dirty = if write { pte::DIRTY } else { 0 };
+        self.mem.map_swapped(space, page, pfn, pte::YOUNG | pte::WRITABLE | dirty, flag::DIRTY);
         self.policy.swapin_mapped(&mut self.mem, pfn);
+        self.end_fault(tid, fault, write, FaultKind::SwapIn);
         Flow::Done
     }
 
@@ -194,7 +197,7 @@ impl Machine {
         }
         self.submit_swap_reads(&read);
         if window.len() > 1 {
-            self.mem.lru_drain(&mut *self.policy);
+            self.mem.lru_drain(&mut self.policy);
         }
         self.queue_io();
         if self.mem.frames.has(wanted, flag::LOCKED) {
@@ -229,12 +232,10 @@ impl Machine {
         let swap = self.mem.swap.as_mut().expect("a slot is of a device");
         let old = swap.cached(slot);
         swap.set(slot, Cached::Folio(pfn));
-        if let Cached::Shadow(s) = old {
-            self.mem.refaulting = page;
-            self.policy.folio_refaulted(&mut self.mem, pfn, s, how);
-        }
-        self.policy.folio_entering(&mut self.mem, pfn, how);
-        self.mem.lru_add(&mut *self.policy, pfn, how);
+        let shadow = if let Cached::Shadow(s) = old { Some(s) } else { None };
+        self.mem.refaulting = page;
+        self.policy.folio_swapped_in(&mut self.mem, pfn, shadow, how);
+        self.mem.lru_add(&mut self.policy, pfn, how);
         self.mem.count_in(memcg, VmEvent::PswpIn, 1);
     }
 

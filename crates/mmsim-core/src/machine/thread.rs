@@ -1,9 +1,10 @@
 //! Threads and CPUs: who runs where, who waits for what.
 
 use super::psi::Psi;
-use crate::base::id::{AsId, CpuId, NodeId, PageIdx, Pfn, ThreadId};
+use crate::base::id::{AsId, CpuId, MemcgId, NodeId, PageIdx, Pfn, ThreadId};
 use crate::base::rng::Rng;
 use crate::base::time::{SimDuration, SimTime};
+use crate::virt::space::Place;
 use crate::workload::{Op, Workload};
 
 /// What a thread waits for.
@@ -23,13 +24,28 @@ pub(super) enum Wait {
     Finished,
 }
 
+/// A fault under way.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Fault {
+    /// Its page.
+    pub page: PageIdx,
+    /// When it was counted.
+    pub begin: SimTime,
+    /// It had to read.
+    pub major: bool,
+}
+
 /// A simulated thread.
 pub(super) struct Thread {
     pub name: String,
     pub space: AsId,
+    /// The group of its process.
+    pub memcg: MemcgId,
     pub task: usize,
     pub workload: Box<dyn Workload>,
     pub rng: Rng,
+    /// Where the region lies that was accessed last.
+    pub place: Place,
     /// Operations handed over and not yet done.
     pub ops: Vec<Op>,
     pub next: usize,
@@ -39,9 +55,8 @@ pub(super) struct Thread {
     pub wait: Wait,
     pub psi: Psi,
     pub waits_since: SimTime,
-    /// The page whose fault was counted and is not yet resolved, since when, and whether
-    /// it had to read.
-    pub fault: Option<(PageIdx, SimTime, bool)>,
+    /// A fault that was counted and is not yet resolved.
+    pub fault: Option<Fault>,
     /// Reclaims in a row that freed nothing.
     pub no_progress: u32,
     /// Pages dirtied since the last pause.

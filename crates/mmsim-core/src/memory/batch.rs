@@ -29,6 +29,8 @@ struct CpuBatches {
 #[derive(Clone, Debug)]
 pub struct Batches {
     size: usize,
+    /// Folios that wait to be added, over all CPUs.
+    waiting: u64,
     cpus: Vec<CpuBatches>,
 }
 
@@ -39,12 +41,14 @@ impl Batches {
         let size = config.lru_batch.unwrap_or(kernel) >> config.batch_shift;
         Batches {
             size: size.max(1) as usize,
+            waiting: 0,
             cpus: vec![CpuBatches::default(); config.cpus as usize],
         }
     }
     /// How many folios wait in some batch to be added.
+    #[inline]
     pub fn nr_waiting(&self) -> u64 {
-        self.cpus.iter().map(|c| c.add.len() as u64).sum()
+        self.waiting
     }
     /// Folios that wait in some batch to be added.
     pub fn waiting(&self) -> impl Iterator<Item = FolioId> + '_ {
@@ -55,30 +59,39 @@ impl Batches {
 impl Memory {
     /// Queues a folio to be put on a list (`folio_add_lru`).
     #[inline]
-    pub fn lru_add(&mut self, policy: &mut dyn ReclaimPolicy, folio: FolioId, how: Arrival) {
+    pub fn lru_add<P: ReclaimPolicy + ?Sized>(
+        &mut self,
+        policy: &mut P,
+        folio: FolioId,
+        how: Arrival,
+    ) {
         self.frames.set(folio, flag::IN_BATCH);
         let b = &mut self.batches.cpus[self.cpu.0 as usize].add;
         b.push((folio, how));
+        self.batches.waiting += 1;
         if b.len() >= self.batches.size {
             self.flush_add(policy);
         }
     }
 
-    fn flush_add(&mut self, policy: &mut dyn ReclaimPolicy) {
+    fn flush_add<P: ReclaimPolicy + ?Sized>(&mut self, policy: &mut P) {
         let cpu = self.cpu.0 as usize;
-        let mut batch = std::mem::take(&mut self.batches.cpus[cpu].add);
-        for (i, (folio, mut how)) in batch.drain(..).enumerate() {
-            how.position = i as u16;
-            self.frames.clear(folio, flag::IN_BATCH);
-            policy.folio_arrived(self, folio, how);
-            debug_assert!(self.frames.has(folio, flag::LRU), "{folio} was given no list");
+        if self.batches.cpus[cpu].add.is_empty() {
+            return;
         }
+        let mut batch = std::mem::take(&mut self.batches.cpus[cpu].add);
+        self.batches.waiting -= batch.len() as u64;
+        for (i, (_, how)) in batch.iter_mut().enumerate() {
+            how.position = i as u16;
+        }
+        policy.folios_arrived(self, &batch);
+        batch.clear();
         self.batches.cpus[cpu].add = batch;
     }
 
     /// Activates a listed folio (`folio_activate`), batched. A folio on no list stays as it
     /// is: an activation that comes while it waits for its list is lost.
-    pub fn lru_activate(&mut self, policy: &mut dyn ReclaimPolicy, folio: FolioId) {
+    pub fn lru_activate<P: ReclaimPolicy + ?Sized>(&mut self, policy: &mut P, folio: FolioId) {
         let blocked = flag::ACTIVE | flag::UNEVICTABLE | flag::IN_BATCH;
         if !self.frames.has(folio, flag::LRU) || self.frames.has(folio, blocked) {
             return;
@@ -94,7 +107,11 @@ impl Memory {
     /// Activates a folio after a second access by system call (`mark_page_accessed`): as
     /// [`Memory::lru_activate`], but one that waits in the local batch for its list is
     /// flagged, so that it enters as active (`__lru_cache_activate_folio`).
-    pub fn lru_activate_accessed(&mut self, policy: &mut dyn ReclaimPolicy, folio: FolioId) {
+    pub fn lru_activate_accessed<P: ReclaimPolicy + ?Sized>(
+        &mut self,
+        policy: &mut P,
+        folio: FolioId,
+    ) {
         if self.frames.has(folio, flag::LRU) {
             self.lru_activate(policy, folio);
             return;
@@ -107,7 +124,7 @@ impl Memory {
     }
 
     /// Queues a listed folio to be deactivated on advice.
-    pub fn lru_deactivate(&mut self, policy: &mut dyn ReclaimPolicy, folio: FolioId) {
+    pub fn lru_deactivate<P: ReclaimPolicy + ?Sized>(&mut self, policy: &mut P, folio: FolioId) {
         let cpu = self.cpu.0 as usize;
         if self.frames.has(folio, flag::LRU) && !self.frames.has(folio, flag::IN_BATCH) {
             self.frames.set(folio, flag::IN_BATCH);
@@ -120,7 +137,7 @@ impl Memory {
 
     /// Queues a listed folio whose write ended for the tail of its list
     /// (`folio_rotate_reclaimable`).
-    pub fn lru_rotate(&mut self, policy: &mut dyn ReclaimPolicy, folio: FolioId) {
+    pub fn lru_rotate<P: ReclaimPolicy + ?Sized>(&mut self, policy: &mut P, folio: FolioId) {
         let blocked = flag::IN_BATCH | flag::DIRTY | flag::LOCKED | flag::UNEVICTABLE;
         let cpu = self.cpu.0 as usize;
         if self.frames.has(folio, flag::LRU) && !self.frames.has(folio, blocked) {
@@ -132,7 +149,7 @@ impl Memory {
         }
     }
 
-    fn flush_moves(&mut self, policy: &mut dyn ReclaimPolicy) {
+    fn flush_moves<P: ReclaimPolicy + ?Sized>(&mut self, policy: &mut P) {
         let cpu = self.cpu.0 as usize;
         let mut b = std::mem::take(&mut self.batches.cpus[cpu].rotate);
         for folio in b.drain(..) {
@@ -158,13 +175,13 @@ impl Memory {
 
     /// Empties the batches of the acting CPU (`lru_add_drain`).
     #[inline]
-    pub fn lru_drain(&mut self, policy: &mut dyn ReclaimPolicy) {
+    pub fn lru_drain<P: ReclaimPolicy + ?Sized>(&mut self, policy: &mut P) {
         self.flush_add(policy);
         self.flush_moves(policy);
     }
 
     /// Empties the batches of all CPUs (`lru_add_drain_all`).
-    pub fn lru_drain_all(&mut self, policy: &mut dyn ReclaimPolicy) {
+    pub fn lru_drain_all<P: ReclaimPolicy + ?Sized>(&mut self, policy: &mut P) {
         let cpu = self.cpu;
         for c in 0..self.batches.cpus.len() {
             self.cpu = CpuId(c as u16);
@@ -178,8 +195,11 @@ impl Memory {
         if !self.frames.test_clear(folio, flag::IN_BATCH) {
             return;
         }
-        for c in &mut self.batches.cpus {
+        let b = &mut self.batches;
+        for c in &mut b.cpus {
+            let before = c.add.len();
             c.add.retain(|&(f, _)| f != folio);
+            b.waiting -= (before - c.add.len()) as u64;
             c.activate.retain(|&f| f != folio);
             c.deactivate.retain(|&f| f != folio);
             c.rotate.retain(|&f| f != folio);

@@ -18,7 +18,8 @@ pub struct Memcg {
     pub usage: u64,
     /// Pages swapped out (`memory.swap.current`).
     pub swap: u64,
-    /// Counters of the group.
+    /// Counters of the group; of the root: what groups count and the machine does not
+    /// (reclaim for a limit).
     pub vmstat: VmStat,
 }
 
@@ -70,6 +71,7 @@ impl Memcgs {
         self.0[m].swap += n;
     }
     /// Gives a charge for swap back.
+    #[inline]
     pub fn uncharge_swap(&mut self, m: MemcgId, n: u64) {
         self.0[m].swap -= n;
     }

@@ -242,4 +242,10 @@ impl Memory {
     pub fn charge_scan(&mut self, n: u64) {
         self.now += SimDuration(self.cost.t_scan.0 * n);
     }
+
+    /// Cost of asking `n` plain mappings for their accessed bits.
+    #[inline]
+    pub fn charge_references(&mut self, n: u64) {
+        self.now += SimDuration(self.cost.t_scan_mapping.0 * n);
+    }
 }

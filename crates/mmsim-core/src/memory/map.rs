@@ -5,7 +5,7 @@ use crate::backing::swap::Cached;
 use crate::base::id::{AsId, GroupId, PageIdx, Pfn, SwapSlot, VmaId};
 use crate::base::vmstat::VmEvent;
 use crate::phys::frames::{FolioId, FrameKind, Mapped, flag};
-use crate::policy::{Departure, ReclaimPolicy};
+use crate::policy::{Departure, ReclaimPolicy, Shadow};
 use crate::virt::pages::{Entry, pte};
 use crate::virt::space::VmaKind;
 use crate::workload::RegionId;
@@ -24,6 +24,45 @@ impl Memory {
         } else {
             self.spaces[space].rss_file += 1;
         }
+    }
+
+    /// What a fault has to know of a slot to read it past the swap cache: the device is
+    /// synchronous and nobody else wants the slot. Then the shadow, if one was left there.
+    #[inline]
+    pub fn private_swap(&self, slot: SwapSlot) -> Option<Option<Shadow>> {
+        let swap = self.swap.as_ref().expect("a swap entry without swap");
+        if !swap.device.config().synchronous {
+            return None;
+        }
+        match swap.look(slot) {
+            (1, Cached::Nothing) => Some(None),
+            (1, Cached::Shadow(s)) => Some(Some(s)),
+            _ => None,
+        }
+    }
+
+    /// Maps a new private folio in place of the swap entry of its page, which is of `space`,
+    /// and sets flags of the folio: what leaving the entry and [`Memory::map`] do, with one
+    /// look at each thing.
+    #[inline]
+    pub fn map_swapped(
+        &mut self,
+        space: AsId,
+        page: PageIdx,
+        folio: FolioId,
+        bits: u8,
+        flags: u32,
+    ) {
+        debug_assert!(matches!(self.pages.entry(page), Entry::Swap(_)), "{page} is not swapped");
+        debug_assert_eq!(self.space_of(page), space);
+        self.frames.rmap[folio] = page.0;
+        self.frames.set_mapped(folio, Mapped::Once);
+        self.frames.set(folio, flags);
+        self.pages.set_frame(page, folio, bits);
+        let s = &mut self.spaces[space];
+        s.swapents -= 1;
+        s.rss_anon += 1;
+        self.memcgs.uncharge_swap(s.memcg, 1);
     }
 
     /// The place of a folio in its file, if it is of the page cache.
@@ -80,7 +119,7 @@ impl Memory {
     }
 
     /// Drops whatever a PTE holds: `munmap`, `MADV_DONTNEED`, exit.
-    pub fn zap(&mut self, policy: &mut dyn ReclaimPolicy, page: PageIdx, vma: VmaId) {
+    pub fn zap<P: ReclaimPolicy + ?Sized>(&mut self, policy: &mut P, page: PageIdx, vma: VmaId) {
         match self.pages.entry(page) {
             Entry::None => {}
             Entry::Zero => self.pages.set_entry(page, Entry::None, 0),
@@ -110,7 +149,7 @@ impl Memory {
 
     /// One reference less to a slot from a PTE; a copy in the swap cache that nobody wants
     /// any more goes with the last.
-    fn put_slot(&mut self, policy: &mut dyn ReclaimPolicy, slot: SwapSlot) {
+    fn put_slot<P: ReclaimPolicy + ?Sized>(&mut self, policy: &mut P, slot: SwapSlot) {
         let cpu = self.cpu.0.into();
         let swap = self.swap.as_mut().expect("a slot is of a device");
         if swap.put(slot, cpu) {
@@ -131,7 +170,7 @@ impl Memory {
 
     /// Frees an anonymous folio that is mapped nowhere: off its list or batch, out of the
     /// swap cache. A folio that a device works on is freed when that ends.
-    pub fn free_anon(&mut self, policy: &mut dyn ReclaimPolicy, folio: FolioId) {
+    pub fn free_anon<P: ReclaimPolicy + ?Sized>(&mut self, policy: &mut P, folio: FolioId) {
         if self.frames.has(folio, flag::LRU) {
             self.leave_batch(folio);
             policy.folio_departed(self, folio, Departure::Freed);
@@ -165,7 +204,12 @@ impl Memory {
     }
 
     /// Unmaps a whole region and frees what only it held.
-    pub fn munmap(&mut self, policy: &mut dyn ReclaimPolicy, space: AsId, region: RegionId) {
+    pub fn munmap<P: ReclaimPolicy + ?Sized>(
+        &mut self,
+        policy: &mut P,
+        space: AsId,
+        region: RegionId,
+    ) {
         let id = self
             .spaces
             .region(space, region)
@@ -204,7 +248,11 @@ impl Memory {
     }
 
     /// The end of a device request. Returns the folio if threads may wait for it.
-    pub fn io_done(&mut self, policy: &mut dyn ReclaimPolicy, done: IoDone) -> Option<FolioId> {
+    pub fn io_done<P: ReclaimPolicy + ?Sized>(
+        &mut self,
+        policy: &mut P,
+        done: IoDone,
+    ) -> Option<FolioId> {
         match done {
             IoDone::Read(folio) => {
                 self.frames.clear(folio, flag::LOCKED);

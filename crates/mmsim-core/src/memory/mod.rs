@@ -10,11 +10,13 @@ mod check;
 mod evict;
 mod file;
 mod map;
+mod plain;
 mod young;
 
 pub use batch::Batches;
 pub use cgroup::{Memcg, Memcgs};
 pub use evict::{Evicting, Prepared};
+pub use plain::{Look, ShortWay};
 pub use young::References;
 
 use crate::backing::cache::Files;
@@ -211,6 +213,7 @@ impl Memory {
     /// Counts events in a group only, as limit reclaim does.
     pub fn count_group(&mut self, memcg: MemcgId, e: VmEvent, n: u64) {
         self.memcgs.count(memcg, e, n);
+        self.memcgs.count(MemcgId(0), e, n);
     }
 
     /// Reports an event at the acting clock.
@@ -367,30 +370,42 @@ impl Memory {
     /// Takes a folio off its list.
     #[inline]
     pub fn lru_del(&mut self, folio: FolioId) {
-        let z = self.lru_leave(folio, 0);
-        self.lists.remove(folio, z);
-    }
-
-    #[inline]
-    fn lru_leave(&mut self, folio: FolioId, set: u32) -> ZoneId {
         debug_assert!(self.frames.has(folio, flag::LRU), "{folio} is on no list");
-        let bits = self.frames.change(folio, flag::LRU, set);
+        let bits = self.frames.change(folio, flag::LRU, 0);
         let z = self.zones.of(folio);
         if bits & flag::UNEVICTABLE == 0 {
             self.lru_pages[z][usize::from(bits & flag::SWAPBACKED == 0)] -= 1;
             self.lru_total -= 1;
         }
-        z
+        self.lists.remove(folio, z);
+    }
+
+    /// Puts isolated folios at the head of a list, one after the other.
+    pub fn lru_add_heads(&mut self, list: ListId, folios: &[FolioId]) {
+        let Memory { frames, lists, zones, lru_pages, lru_total, .. } = self;
+        lists.push_head_batch(list, folios, |folio| {
+            let bits = frames.change(folio, flag::ISOLATED, flag::LRU);
+            let z = zones.of(folio);
+            let evictable = u64::from(bits & flag::UNEVICTABLE == 0);
+            lru_pages[z][usize::from(bits & flag::SWAPBACKED == 0)] += evictable;
+            *lru_total += evictable;
+            z
+        });
     }
 
     /// Isolates up to `n` folios at the tail of a list and appends them to `taken`, oldest
     /// first.
     pub fn lru_isolate_tail(&mut self, list: ListId, n: u64, taken: &mut Vec<FolioId>) {
-        let first = taken.len();
-        self.lists.pop_tail_batch(list, n, |f| self.zones.of(f), taken);
-        for &folio in &taken[first..] {
-            self.lru_leave(folio, flag::ISOLATED);
-        }
+        let Memory { frames, lists, zones, lru_pages, lru_total, .. } = self;
+        lists.pop_tail_batch(list, n, |folio| {
+            let bits = frames.change(folio, flag::LRU, flag::ISOLATED);
+            let z = zones.of(folio);
+            let evictable = u64::from(bits & flag::UNEVICTABLE == 0);
+            lru_pages[z][usize::from(bits & flag::SWAPBACKED == 0)] -= evictable;
+            *lru_total -= evictable;
+            taken.push(folio);
+            z
+        });
     }
 
     /// Takes the folio at the tail of a list.
@@ -422,6 +437,7 @@ impl Memory {
 
     /// Whether anonymous memory can be reclaimed at all: some slot is free
     /// (`can_reclaim_anon_pages`), in the group's allowance too.
+    #[inline]
     pub fn can_swap(&self, memcg: MemcgId) -> bool {
         self.swap.as_ref().is_some_and(Swap::has_room) && self.memcgs.swap_room(memcg)
     }

@@ -95,6 +95,30 @@ const ORDER_SHIFT: u32 = 4;
 const MAP_SHIFT: u32 = 8;
 const MAP_MASK: u32 = 3 << MAP_SHIFT;
 
+/// The bits of a folio of one anonymous page that is mapped once and nothing else: neither in
+/// the swap cache nor under write, locked, pinned by a batch or marked by a monitor. What it
+/// remembers of accesses, and whether it is dirty, does not matter.
+const PLAIN: u32 = FrameKind::Anon as u32 | 1 << MAP_SHIFT | flag::SWAPBACKED;
+const PLAIN_MASK: u32 = ((1 << 10) - 1)
+    | flag::LRU
+    | flag::WRITEBACK
+    | flag::SWAPBACKED
+    | flag::SWAPCACHE
+    | flag::MLOCKED
+    | flag::UNEVICTABLE
+    | flag::LOCKED
+    | flag::IDLE
+    | flag::YOUNG
+    | flag::IN_BATCH
+    | flag::ORPHAN;
+
+/// Whether the bits of an isolated folio are those of the common one: a single anonymous page,
+/// mapped once, that nothing is going on with.
+#[inline(always)]
+pub const fn is_plain(bits: u32) -> bool {
+    bits & PLAIN_MASK == PLAIN
+}
+
 /// How often a folio is mapped, as far as the reverse-map word has to know.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Mapped {
@@ -156,6 +180,11 @@ impl Frames {
     #[inline(always)]
     pub fn clear(&mut self, f: FolioId, bits: u32) {
         self.flags[f] &= !bits;
+    }
+    /// Sets all bits of a folio, kind and order included.
+    #[inline(always)]
+    pub fn store(&mut self, f: FolioId, bits: u32) {
+        self.flags[f] = bits;
     }
     /// Clears some flags, sets others, and returns all bits as they are then.
     #[inline(always)]

@@ -33,7 +33,7 @@ struct List {
     /// Chunk that holds the head; `NONE` if the list is empty.
     head: u32,
     tail: u32,
-    /// First used slot of the head chunk.
+    /// First used slot of the head chunk: as many as still fit at the head. 0 without a chunk.
     head_slot: u8,
     /// Last used slot of the tail chunk.
     tail_slot: u8,
@@ -120,35 +120,66 @@ impl Lists {
     /// Puts a folio at the head.
     #[inline(always)] // Half of it would be the call.
     pub fn push_head(&mut self, list: ListId, folio: Pfn, zone: ZoneId) {
+        if self.lists[list].head_slot == 0 {
+            self.grow_head(list);
+        }
         let l = &mut self.lists[list];
         l.len += 1;
-        l.len_zone[zone.0 as usize] += 1;
-        let (chunk, slot) = if l.head != NONE && l.head_slot > 0 {
-            l.head_slot -= 1;
-            (l.head, l.head_slot)
-        } else {
-            self.grow_head(list)
-        };
+        l.len_zone[zone.0 as usize & (MAX_ZONES - 1)] += 1;
+        l.head_slot -= 1;
+        let (chunk, slot) = (l.head, l.head_slot);
         self.place(chunk, slot, folio);
     }
 
-    /// A new chunk at the head. Returns it and its slot nearest to the tail.
+    /// Puts folios at the head, one after the other: as many calls of [`Lists::push_head`].
+    /// `zone_of` is asked once for each, in no particular order.
+    #[inline]
+    pub fn push_head_batch(
+        &mut self,
+        list: ListId,
+        folios: &[Pfn],
+        mut zone_of: impl FnMut(Pfn) -> ZoneId,
+    ) {
+        let mut rest = folios;
+        while !rest.is_empty() {
+            if self.lists[list].head_slot == 0 {
+                self.grow_head(list);
+            }
+            let l = &mut self.lists[list];
+            let now;
+            (now, rest) = rest.split_at(rest.len().min(l.head_slot.into()));
+            l.len += now.len() as u64;
+            l.head_slot -= now.len() as u8;
+            let (chunk, first) = (l.head, usize::from(l.head_slot));
+            self.chunks[chunk as usize].live += now.len() as u16;
+            let slots = &mut self.entries[chunk as usize][first..first + now.len()];
+            let (pos, mut at) = (self.pos.raw_mut(), chunk << 6 | first as u32);
+            // The last one lies nearest to the head.
+            for (slot, &folio) in slots.iter_mut().zip(now.iter().rev()) {
+                *slot = folio.0;
+                pos[folio.0 as usize] = at;
+                at += 1;
+                l.len_zone[usize::from(zone_of(folio).0) & (MAX_ZONES - 1)] += 1;
+            }
+        }
+    }
+
+    /// A new chunk at the head, all of it free.
     #[cold]
     #[inline(never)]
-    fn grow_head(&mut self, list: ListId) -> (u32, u8) {
+    fn grow_head(&mut self, list: ListId) {
         let old = self.lists[list].head;
         let c = self.new_chunk(list);
         self.chunks[c as usize].tailward = old;
         let l = &mut self.lists[list];
         l.head = c;
-        l.head_slot = CHUNK as u8 - 1;
+        l.head_slot = CHUNK as u8;
         if old == NONE {
             l.tail = c;
-            l.tail_slot = l.head_slot;
+            l.tail_slot = CHUNK as u8 - 1;
         } else {
             self.chunks[old as usize].headward = c;
         }
-        (c, CHUNK as u8 - 1)
     }
 
     /// Puts a folio at the tail.
@@ -203,41 +234,37 @@ impl Lists {
         Some(folio)
     }
 
-    /// Takes up to `n` folios off the tail and appends them to `out`, the one at the tail
-    /// first: as many calls of [`Lists::pop_tail`].
-    pub fn pop_tail_batch(
-        &mut self,
-        list: ListId,
-        n: u64,
-        zone_of: impl Fn(Pfn) -> ZoneId,
-        out: &mut Vec<Pfn>,
-    ) {
+    /// Takes up to `n` folios off the tail and hands each to `visit`, the one at the tail
+    /// first: as many calls of [`Lists::pop_tail`]. `visit` says of which zone it is.
+    #[inline]
+    pub fn pop_tail_batch(&mut self, list: ListId, n: u64, mut visit: impl FnMut(Pfn) -> ZoneId) {
         let mut left = n.min(self.lists[list].len);
         while left > 0 {
             let l = &mut self.lists[list];
             let c = l.tail as usize;
             let chunk = &mut self.chunks[c];
             let take = left.min(chunk.live.into());
+            chunk.live -= take as u16;
+            let empty = chunk.live == 0;
+            l.len -= take;
+            left -= take;
             let entries = &mut self.entries[c];
             let mut slot = usize::from(l.tail_slot) & (CHUNK - 1);
-            let mut found = 0;
+            let mut more = take;
             loop {
                 let folio = std::mem::replace(&mut entries[slot], NONE);
                 if folio != NONE {
-                    l.len_zone[usize::from(zone_of(Pfn(folio)).0)] -= 1;
-                    out.push(Pfn(folio));
-                    found += 1;
-                    if found == take {
+                    let zone = visit(Pfn(folio));
+                    l.len_zone[usize::from(zone.0) & (MAX_ZONES - 1)] -= 1;
+                    more -= 1;
+                    if more == 0 {
                         break;
                     }
                 }
                 slot = (slot - 1) & (CHUNK - 1);
             }
-            chunk.live -= take as u16;
-            l.len -= take;
             l.tail_slot = slot as u8;
-            left -= take;
-            if chunk.live == 0 {
+            if empty {
                 self.drop_chunk(list, c as u32);
             }
         }
@@ -305,7 +332,7 @@ impl Lists {
             c = next;
         }
         let l = &mut self.lists[list];
-        (l.head, l.tail, l.chunks) = (NONE, NONE, 0);
+        (l.head, l.tail, l.chunks, l.head_slot) = (NONE, NONE, 0, 0);
         let (len, len_zone) = (l.len, l.len_zone);
         for &f in &folios {
             self.push_head(list, f, ZoneId(0));
@@ -365,6 +392,7 @@ mod tests {
         Remove(u16),
         PopTail(u8),
         PopTailBatch(u8, u64),
+        PushHeadBatch(u8, u16, u16),
     }
 
     fn step() -> impl Strategy<Value = Step> {
@@ -374,6 +402,8 @@ mod tests {
             3 => (0u16..600).prop_map(Step::Remove),
             1 => (0u8..3).prop_map(Step::PopTail),
             1 => (0u8..3, 0u64..100).prop_map(|(l, n)| Step::PopTailBatch(l, n)),
+            1 => (0u8..3, 0u16..600, 0u16..100)
+                .prop_map(|(l, f, n)| Step::PushHeadBatch(l, f, n)),
         ]
     }
 
@@ -410,11 +440,24 @@ mod tests {
                         prop_assert_eq!(got, model[l as usize].pop_back());
                     }
                     Step::PopTailBatch(l, n) => {
-                        let mut got = vec![Pfn(7)];
-                        lists.pop_tail_batch(ids[l as usize], n, |_| Z, &mut got);
+                        let mut got = Vec::new();
+                        lists.pop_tail_batch(ids[l as usize], n, |f| {
+                            got.push(f);
+                            Z
+                        });
                         let want = std::iter::from_fn(|| model[l as usize].pop_back());
                         let want: Vec<Pfn> = want.take(n as usize).map(Pfn).collect();
-                        prop_assert_eq!(&got[1..], want);
+                        prop_assert_eq!(got, want);
+                    }
+                    Step::PushHeadBatch(l, f, n) => {
+                        let free = (f..f + n).map(u32::from).filter(|&f| {
+                            f < 600 && !model.iter().any(|m| m.contains(&f))
+                        });
+                        let folios: Vec<Pfn> = free.map(Pfn).collect();
+                        lists.push_head_batch(ids[l as usize], &folios, |_| Z);
+                        for f in folios {
+                            model[l as usize].push_front(f.0);
+                        }
                     }
                 }
                 for (i, m) in model.iter().enumerate() {

@@ -12,7 +12,7 @@
 //! `zone_batchsize`, `zone_highsize`, `nr_pcp_alloc`, `nr_pcp_free`). Left out: drift of
 //! per-CPU counters (free pages are exact).
 
-use crate::base::id::{IndexVec, NodeId, Pfn, ZoneId};
+use crate::base::id::{CpuId, IndexVec, NodeId, Pfn, ZoneId};
 use crate::machine::config::{Kernel, MachineConfig, VmSysctl, ZoneConfig, ZoneKind};
 
 /// Which watermark a request is held against.
@@ -32,6 +32,17 @@ struct Pcp {
     pages: Vec<u32>,
     alloc_factor: u32,
     free_count: u32,
+}
+
+/// A per-CPU list as `/proc/zoneinfo` shows it, in pages.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub struct PcpView {
+    /// Pages in it.
+    pub count: u32,
+    /// Above so many, pages go back to the zone; 0: there is no list.
+    pub high: u32,
+    /// Pages of one refill.
+    pub batch: u32,
 }
 
 /// One zone.
@@ -183,6 +194,12 @@ impl Zone {
                 self.put_block(Pfn(p));
             }
         }
+    }
+
+    /// The list of a CPU.
+    pub fn pcp(&self, cpu: CpuId) -> PcpView {
+        let count = self.pcp[usize::from(cpu.0)].pages.len() as u32;
+        PcpView { count, high: self.pcp_high, batch: self.pcp_batch }
     }
 
     /// Pages in per-CPU lists.

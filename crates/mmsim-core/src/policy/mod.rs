@@ -10,7 +10,7 @@ use crate::base::digest::Digest;
 use crate::base::id::{MemcgId, NodeId};
 use crate::machine::config::ZoneKind;
 use crate::memory::Memory;
-use crate::phys::frames::FolioId;
+use crate::phys::frames::{FolioId, flag};
 
 /// What an evicted page leaves behind: opaque to core, written on eviction, read at most
 /// once at the refault.
@@ -178,6 +178,13 @@ pub trait ReclaimPolicy: Send {
     /// flag set, by [`Memory::lru_add_head`] or [`Memory::lru_add_tail`].
     fn folio_arrived(&mut self, mem: &mut Memory, folio: FolioId, how: Arrival);
 
+    /// The folios of a batch arrive, first to last: `folio_arrived` for each. A folio whose
+    /// turn has not come is still flagged `IN_BATCH`; whoever overrides this, to handle the
+    /// batch as a whole, takes the flag off.
+    fn folios_arrived(&mut self, mem: &mut Memory, batch: &[(FolioId, Arrival)]) {
+        arrive_singly(self, mem, batch);
+    }
+
     /// A listed folio is freed or isolated by someone else; not called for folios that the
     /// policy itself took off. Take it off its list ([`Memory::lru_del`]).
     fn folio_departed(&mut self, mem: &mut Memory, folio: FolioId, why: Departure);
@@ -189,6 +196,20 @@ pub trait ReclaimPolicy: Send {
     /// enters the batch. The policy may set `ACTIVE` and `WORKINGSET`, and counts.
     fn folio_refaulted(&mut self, mem: &mut Memory, folio: FolioId, shadow: Shadow, how: Arrival) {
         let _ = (mem, folio, shadow, how);
+    }
+    /// A folio read from swap is about to enter the batch, with the shadow that its slot
+    /// held: `folio_refaulted` and `folio_entering` in one.
+    fn folio_swapped_in(
+        &mut self,
+        mem: &mut Memory,
+        folio: FolioId,
+        shadow: Option<Shadow>,
+        how: Arrival,
+    ) {
+        if let Some(shadow) = shadow {
+            self.folio_refaulted(mem, folio, shadow, how);
+        }
+        self.folio_entering(mem, folio, how);
     }
     /// A page read from swap was mapped.
     fn swapin_mapped(&mut self, mem: &mut Memory, folio: FolioId) {
@@ -202,7 +223,7 @@ pub trait ReclaimPolicy: Send {
     /// An access through a system call, or the accessed bit found when a file page is
     /// unmapped (`mark_page_accessed`); not a mapped hit.
     fn folio_accessed(&mut self, mem: &mut Memory, folio: FolioId) {
-        mem.frames.set(folio, crate::phys::frames::flag::REFERENCED);
+        mem.frames.set(folio, flag::REFERENCED);
     }
     /// A listed folio is to be activated (leaves its activation batch).
     fn folio_activated(&mut self, mem: &mut Memory, folio: FolioId) {
@@ -237,4 +258,175 @@ pub trait ReclaimPolicy: Send {
     fn digest(&self, mem: &Memory, d: &mut Digest) {
         let _ = (mem, d);
     }
+}
+
+/// Lets the folios of a batch arrive one after the other.
+pub fn arrive_singly<P: ReclaimPolicy + ?Sized>(
+    policy: &mut P,
+    mem: &mut Memory,
+    batch: &[(FolioId, Arrival)],
+) {
+    for &(folio, how) in batch {
+        mem.frames.clear(folio, flag::IN_BATCH);
+        policy.folio_arrived(mem, folio, how);
+        debug_assert!(mem.frames.has(folio, flag::LRU), "{folio} was given no list");
+    }
+}
+
+/// Hands every method of [`ReclaimPolicy`] on, inside an `impl` of it: for each shape that
+/// `self` may have, the policy to ask. So a box of a policy is one, and an enum of several.
+#[macro_export]
+macro_rules! forward_policy {
+    ($me:ident { $($shape:pat => $policy:expr),+ $(,)? }) => {
+        #[inline]
+        fn folio_arrived(
+            &mut $me,
+            mem: &mut $crate::memory::Memory,
+            folio: $crate::phys::frames::FolioId,
+            how: $crate::policy::Arrival,
+        ) {
+            match $me { $($shape => $policy.folio_arrived(mem, folio, how)),+ }
+        }
+        #[inline]
+        fn folios_arrived(
+            &mut $me,
+            mem: &mut $crate::memory::Memory,
+            batch: &[($crate::phys::frames::FolioId, $crate::policy::Arrival)],
+        ) {
+            match $me { $($shape => $policy.folios_arrived(mem, batch)),+ }
+        }
+        #[inline]
+        fn folio_departed(
+            &mut $me,
+            mem: &mut $crate::memory::Memory,
+            folio: $crate::phys::frames::FolioId,
+            why: $crate::policy::Departure,
+        ) {
+            match $me { $($shape => $policy.folio_departed(mem, folio, why)),+ }
+        }
+        #[inline]
+        fn reclaim(
+            &mut $me,
+            mem: &mut $crate::memory::Memory,
+            req: &$crate::policy::ReclaimRequest,
+        ) -> $crate::policy::ReclaimOutcome {
+            match $me { $($shape => $policy.reclaim(mem, req)),+ }
+        }
+        #[inline]
+        fn folio_refaulted(
+            &mut $me,
+            mem: &mut $crate::memory::Memory,
+            folio: $crate::phys::frames::FolioId,
+            shadow: $crate::policy::Shadow,
+            how: $crate::policy::Arrival,
+        ) {
+            match $me { $($shape => $policy.folio_refaulted(mem, folio, shadow, how)),+ }
+        }
+        #[inline]
+        fn folio_swapped_in(
+            &mut $me,
+            mem: &mut $crate::memory::Memory,
+            folio: $crate::phys::frames::FolioId,
+            shadow: Option<$crate::policy::Shadow>,
+            how: $crate::policy::Arrival,
+        ) {
+            match $me { $($shape => $policy.folio_swapped_in(mem, folio, shadow, how)),+ }
+        }
+        #[inline]
+        fn swapin_mapped(
+            &mut $me,
+            mem: &mut $crate::memory::Memory,
+            folio: $crate::phys::frames::FolioId,
+        ) {
+            match $me { $($shape => $policy.swapin_mapped(mem, folio)),+ }
+        }
+        #[inline]
+        fn folio_entering(
+            &mut $me,
+            mem: &mut $crate::memory::Memory,
+            folio: $crate::phys::frames::FolioId,
+            how: $crate::policy::Arrival,
+        ) {
+            match $me { $($shape => $policy.folio_entering(mem, folio, how)),+ }
+        }
+        #[inline]
+        fn folio_accessed(
+            &mut $me,
+            mem: &mut $crate::memory::Memory,
+            folio: $crate::phys::frames::FolioId,
+        ) {
+            match $me { $($shape => $policy.folio_accessed(mem, folio)),+ }
+        }
+        #[inline]
+        fn folio_activated(
+            &mut $me,
+            mem: &mut $crate::memory::Memory,
+            folio: $crate::phys::frames::FolioId,
+        ) {
+            match $me { $($shape => $policy.folio_activated(mem, folio)),+ }
+        }
+        #[inline]
+        fn folio_deactivated(
+            &mut $me,
+            mem: &mut $crate::memory::Memory,
+            folio: $crate::phys::frames::FolioId,
+        ) {
+            match $me { $($shape => $policy.folio_deactivated(mem, folio)),+ }
+        }
+        #[inline]
+        fn folio_rotated(
+            &mut $me,
+            mem: &mut $crate::memory::Memory,
+            folio: $crate::phys::frames::FolioId,
+        ) {
+            match $me { $($shape => $policy.folio_rotated(mem, folio)),+ }
+        }
+        #[inline]
+        fn age_node(
+            &mut $me,
+            mem: &mut $crate::memory::Memory,
+            node: $crate::base::id::NodeId,
+            highest: $crate::machine::config::ZoneKind,
+        ) {
+            match $me { $($shape => $policy.age_node(mem, node, highest)),+ }
+        }
+        #[inline]
+        fn reclaim_ended(
+            &mut $me,
+            mem: &mut $crate::memory::Memory,
+            node: $crate::base::id::NodeId,
+            limit: Option<$crate::base::id::MemcgId>,
+        ) {
+            match $me { $($shape => $policy.reclaim_ended(mem, node, limit)),+ }
+        }
+        #[inline]
+        fn snapshot(
+            &$me,
+            mem: &$crate::memory::Memory,
+            node: $crate::base::id::NodeId,
+            memcg: $crate::base::id::MemcgId,
+        ) -> $crate::policy::LruSnapshot {
+            match $me { $($shape => $policy.snapshot(mem, node, memcg)),+ }
+        }
+        #[inline]
+        fn check(
+            &$me,
+            mem: &$crate::memory::Memory,
+        ) {
+            match $me { $($shape => $policy.check(mem)),+ }
+        }
+        #[inline]
+        fn digest(
+            &$me,
+            mem: &$crate::memory::Memory,
+            d: &mut $crate::base::digest::Digest,
+        ) {
+            match $me { $($shape => $policy.digest(mem, d)),+ }
+        }
+    };
+}
+
+/// What is not known when a program is built may stand behind a machine as well.
+impl<T: ReclaimPolicy + ?Sized> ReclaimPolicy for Box<T> {
+    forward_policy!(self { policy => (**policy) });
 }

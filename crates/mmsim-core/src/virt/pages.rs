@@ -166,6 +166,19 @@ impl Pages {
         *hot &= !bits;
         was
     }
+    /// The hot bytes, to change, and the groups.
+    #[inline]
+    pub fn hot_and_groups(&mut self) -> (&mut [u8], &IndexVec<GroupId, Group>) {
+        (&mut self.hot, &self.groups)
+    }
+    /// Makes a swap entry of the PTE of a present page, with these hot bits.
+    #[inline]
+    pub fn swap_out(&mut self, p: PageIdx, slot: SwapSlot, bits: u8) {
+        let i = p.0 as usize;
+        debug_assert!(self.hot[i] & pte::PRESENT != 0 && bits & pte::PRESENT == 0);
+        self.entry[i] = slot.0 | TAG;
+        self.hot[i] = bits;
+    }
     /// What a page maps or where its contents are.
     #[inline]
     pub fn entry(&self, p: PageIdx) -> Entry {
@@ -180,6 +193,12 @@ impl Pages {
         } else {
             Entry::Swap(SwapSlot(e & !TAG))
         }
+    }
+    /// The slot of a page of a process that is swapped out.
+    #[inline]
+    pub fn swap_entry(&self, p: PageIdx) -> Option<SwapSlot> {
+        let (e, h) = (self.entry[p.0 as usize], self.hot[p.0 as usize]);
+        (h & pte::PRESENT == 0 && e & TAG != 0).then_some(SwapSlot(e & !TAG))
     }
     /// Sets what a page maps, with its hot bits; keeps count of PTEs in use.
     #[inline]
@@ -205,6 +224,13 @@ impl Pages {
                 g.used -= 1;
             }
         }
+    }
+    /// Maps a frame into a page whose entry is in use already.
+    #[inline]
+    pub fn set_frame(&mut self, p: PageIdx, frame: Pfn, bits: u8) {
+        let i = p.0 as usize;
+        self.entry[i] = frame.0;
+        self.hot[i] = bits | pte::PRESENT;
     }
     /// Host bytes in use.
     pub fn host_bytes(&self) -> u64 {

@@ -63,13 +63,40 @@ impl Vma {
     /// Whether accessed bits of this mapping tell reclaim anything.
     #[inline]
     pub fn recency(&self, ignores_random: bool) -> bool {
-        !(self.flags.seq_read || ignores_random && self.flags.rand_read)
+        self.flags.recency(ignores_random)
     }
     /// First page behind it.
     #[inline]
     pub fn end(&self) -> PageIdx {
         PageIdx(self.start.0 + self.pages)
     }
+}
+
+/// Where a region of a process lies, as long as no mapping is made, changed or undone.
+#[derive(Clone, Copy, Debug)]
+pub struct Place {
+    region: RegionId,
+    changes: u64,
+    /// First page, in the global index.
+    pub start: PageIdx,
+    /// Pages.
+    pub pages: u32,
+    /// Its VMA.
+    pub vma: VmaId,
+    /// Flags of it.
+    pub flags: VmaFlags,
+}
+
+impl Place {
+    /// Of no region.
+    pub const NOWHERE: Place = Place {
+        region: RegionId(0),
+        changes: u64::MAX,
+        start: PageIdx(0),
+        pages: 0,
+        vma: VmaId(0),
+        flags: VmaFlags { exec: false, locked: false, seq_read: false, rand_read: false },
+    };
 }
 
 #[derive(Clone, Debug)]
@@ -109,6 +136,8 @@ pub struct Spaces {
     spaces: IndexVec<AsId, AddressSpace>,
     vmas: IndexVec<VmaId, Vma>,
     free_vmas: Vec<VmaId>,
+    /// Mappings made, changed and undone so far.
+    changes: u64,
 }
 
 impl Spaces {
@@ -152,6 +181,19 @@ impl Spaces {
     pub fn region(&self, a: AsId, r: RegionId) -> Option<VmaId> {
         self.spaces[a].regions.get(r.0 as usize).copied().flatten()
     }
+    /// Where a region lies, for many accesses in a row.
+    #[inline]
+    pub fn place(&self, a: AsId, r: RegionId) -> Option<Place> {
+        let vma = self.region(a, r)?;
+        let v = &self.vmas[vma];
+        let (changes, start, pages, flags) = (self.changes, v.start, v.pages, v.flags);
+        Some(Place { region: r, changes, start, pages, vma, flags })
+    }
+    /// The region whose place, found earlier, still holds.
+    #[inline]
+    pub fn still(&self, place: &Place) -> Option<RegionId> {
+        (place.changes == self.changes).then_some(place.region)
+    }
     /// The VMA that holds a page of a process.
     #[inline]
     pub fn vma_of(&self, pages: &Pages, p: PageIdx) -> VmaId {
@@ -186,6 +228,7 @@ impl Spaces {
     ) -> VmaId {
         assert!(nr > 0, "{a}: {region:?} of 0 pages");
         assert!(self.region(a, region).is_none(), "{a}: {region:?} is mapped already");
+        self.changes += 1;
         let space = &mut self.spaces[a];
         let va = at.unwrap_or(space.next_va);
         let (g0, g1) = (va >> 9, (va + u64::from(nr) + u64::from(GROUP_PAGES) - 1) >> 9);
@@ -233,6 +276,7 @@ impl Spaces {
 
     /// Changes the flags of a mapping.
     pub fn set_flags(&mut self, pages: &mut Pages, v: VmaId, flags: VmaFlags) {
+        self.changes += 1;
         self.vmas[v].flags = flags;
         let (start, nr) = (self.vmas[v].start, self.vmas[v].pages);
         self.refresh_groups(pages, start, nr);
@@ -279,6 +323,7 @@ impl Spaces {
     ) -> Option<(GroupId, u32)> {
         let id = self.region(a, region).unwrap_or_else(|| panic!("{a}: {region:?} is not mapped"));
         let (start, nr) = (self.vmas[id].start, self.vmas[id].pages);
+        self.changes += 1;
         let space = &mut self.spaces[a];
         space.regions[region.0 as usize] = None;
         space.vmas.retain(|&v| v != id);

@@ -36,6 +36,14 @@ pub struct VmaFlags {
     pub rand_read: bool,
 }
 
+impl VmaFlags {
+    /// Whether accessed bits of such a mapping tell reclaim anything.
+    #[inline]
+    pub fn recency(&self, ignores_random: bool) -> bool {
+        !(self.seq_read || ignores_random && self.rand_read)
+    }
+}
+
 /// What a region maps.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum MapKind {
@@ -79,6 +87,7 @@ pub enum Advice {
 }
 
 /// One operation of a workload.
+#[repr(u8)] // A tag of its own: it is looked at once for each hit.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Op {
     /// Touch mapped pages.

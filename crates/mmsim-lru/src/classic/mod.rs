@@ -31,11 +31,11 @@ use mmsim_core::base::event::TraceEvent;
 use mmsim_core::base::id::{ListId, MemcgId, NodeId};
 use mmsim_core::base::vmstat::VmEvent;
 use mmsim_core::machine::config::ZoneKind;
-use mmsim_core::memory::Memory;
+use mmsim_core::memory::{Look, Memory, ShortWay};
 use mmsim_core::phys::frames::{FolioId, FrameKind, flag};
 use mmsim_core::policy::{
     Arrival, ArrivalKind, Departure, LruSnapshot, ReclaimOutcome, ReclaimPolicy, ReclaimRequest,
-    Shadow,
+    Shadow, arrive_singly,
 };
 use pass::Pass;
 use workingset::Packing;
@@ -74,8 +74,11 @@ pub struct Classic {
     leaking: bool,
     /// Pages deactivated on advice.
     advised: u64,
+    /// Scratch of scans: what was taken, how it looked, what goes back (inactive, active).
     taken: Vec<FolioId>,
-    back: Vec<FolioId>,
+    looks: Vec<Look>,
+    short: ShortWay,
+    back: [Vec<FolioId>; 2],
     packing: Packing,
 }
 
@@ -104,7 +107,9 @@ impl Classic {
             leaking: false,
             advised: 0,
             taken: Vec::new(),
-            back: Vec::new(),
+            looks: Vec::new(),
+            short: ShortWay::default(),
+            back: [Vec::new(), Vec::new()],
             packing: Packing::of(mem),
         }
     }
@@ -136,15 +141,21 @@ impl Classic {
     }
 
     /// Sizes of the evictable lists of a group; of the root: of all groups of the node.
+    #[inline]
     fn sizes(&self, mem: &Memory, node: NodeId, memcg: MemcgId) -> PerList {
-        let of = |m: usize| {
-            let lv = &self.lruvecs[node.0 as usize * self.groups + m];
-            [0, 1, 2, 3].map(|l| mem.lists.len(lv.lists[l]))
-        };
         if memcg.0 != 0 || self.groups == 1 {
-            return of(memcg.0 as usize);
+            let [a, b, c, d, _] = self.lruvecs[self.index(node, memcg)].lists;
+            return [mem.lists.len(a), mem.lists.len(b), mem.lists.len(c), mem.lists.len(d)];
         }
-        (0..self.groups).map(of).fold([0; 4], |a, b| [0, 1, 2, 3].map(|i| a[i] + b[i]))
+        self.sizes_of_all(mem, node)
+    }
+
+    #[inline(never)]
+    fn sizes_of_all(&self, mem: &Memory, node: NodeId) -> PerList {
+        let base = node.0 as usize * self.groups;
+        self.lruvecs[base..base + self.groups]
+            .iter()
+            .fold([0; 4], |sum, lv| [0, 1, 2, 3].map(|i| sum[i] + mem.lists.len(lv.lists[i])))
     }
 
     fn sum(&self, node: NodeId, memcg: MemcgId, f: impl Fn(&Lruvec) -> u64) -> u64 {
@@ -171,6 +182,34 @@ impl Classic {
         }
         let l = Self::list_index(mem, folio);
         mem.lru_add_head(self.lruvecs[lv].lists[l], folio);
+    }
+
+    /// Puts a batch of anonymous folios on their lists, each list's at once. False, and
+    /// nothing done: the batch is not all of them, or something is noted for each.
+    fn anon_arrived(&mut self, mem: &mut Memory, batch: &[(FolioId, Arrival)]) -> bool {
+        let noted = self.config.balance_model == BalanceModel::Rotate || mem.tracer.on();
+        if noted || self.lruvecs.len() > 1 {
+            return false;
+        }
+        let (mut every, mut any) = (u32::MAX, 0);
+        for &(folio, _) in batch {
+            let bits = mem.frames.bits(folio);
+            every &= bits;
+            any |= bits;
+        }
+        if every & flag::SWAPBACKED == 0 || any & (flag::MLOCKED | flag::UNEVICTABLE) != 0 {
+            return false;
+        }
+        for &(folio, _) in batch {
+            let bits = mem.frames.change(folio, flag::IN_BATCH, 0);
+            self.back[usize::from(bits & flag::ACTIVE != 0)].push(folio);
+        }
+        let lists = self.lruvecs[0].lists;
+        for (list, folios) in lists.into_iter().zip(&mut self.back) {
+            mem.lru_add_heads(list, folios);
+            folios.clear();
+        }
+        true
     }
 
     /// A type's scanning or arrivals in the rotate model.
@@ -218,6 +257,7 @@ fn cull(mem: &mut Memory, folio: FolioId) {
 }
 
 impl ReclaimPolicy for Classic {
+    #[inline]
     fn folio_entering(&mut self, mem: &mut Memory, folio: FolioId, how: Arrival) {
         use crate::config::AnonStart;
         match how.kind {
@@ -262,14 +302,24 @@ impl ReclaimPolicy for Classic {
         });
     }
 
+    #[inline]
+    fn folios_arrived(&mut self, mem: &mut Memory, batch: &[(FolioId, Arrival)]) {
+        if !self.anon_arrived(mem, batch) {
+            arrive_singly(self, mem, batch);
+        }
+    }
+
     fn folio_departed(&mut self, mem: &mut Memory, folio: FolioId, _why: Departure) {
         mem.lru_del(folio);
     }
 
+    #[inline]
     fn folio_refaulted(&mut self, mem: &mut Memory, folio: FolioId, shadow: Shadow, how: Arrival) {
-        self.refault(mem, folio, shadow, how);
+        let _ = how;
+        self.refault(mem, folio, shadow);
     }
 
+    #[inline]
     fn swapin_mapped(&mut self, mem: &mut Memory, folio: FolioId) {
         if self.config.swapin_activate {
             mem.lru_activate(self, folio);

@@ -38,8 +38,9 @@ struct Work {
 #[derive(Clone, Debug)]
 pub(super) struct Pass {
     control: Control,
-    /// Groups still to visit, in reverse order.
-    groups: Vec<usize>,
+    /// The group to visit next, and how many are still to visit.
+    next: usize,
+    left: usize,
     work: Option<Work>,
     reclaimed: u64,
     skipped_deactivate: bool,
@@ -67,7 +68,7 @@ impl Classic {
                     break;
                 }
             }
-            if req.one_step && (pass.work.is_some() || !pass.groups.is_empty()) {
+            if req.one_step && (pass.work.is_some() || pass.left > 0) {
                 out.more = true;
                 break;
             }
@@ -86,21 +87,18 @@ impl Classic {
 
     fn begin(&mut self, mem: &Memory, req: &ReclaimRequest) -> Pass {
         let memcg = target(req);
-        let groups = if memcg.0 != 0 {
-            vec![memcg.0 as usize]
-        } else if self.groups == 1 {
-            vec![0]
-        } else {
-            // kswapd visits all groups; direct reclaimers go on where the last one stopped.
-            let n = self.groups;
-            let start =
-                if req.by == Reclaimer::Direct { self.walk[req.node.0 as usize] % n } else { 0 };
-            let order: Vec<usize> = (0..n).map(|i| (start + i) % n).collect();
-            order.into_iter().rev().collect()
+        // kswapd visits all groups; direct reclaimers go on where the last one stopped.
+        let (next, left) = match memcg.0 {
+            0 if req.by == Reclaimer::Direct => {
+                (self.walk[req.node.0 as usize] % self.groups, self.groups)
+            }
+            0 => (0, self.groups),
+            m => (m.into(), 1),
         };
         Pass {
             control: self.control(mem, req, memcg),
-            groups,
+            next,
+            left,
             work: None,
             reclaimed: 0,
             skipped_deactivate: false,
@@ -152,7 +150,10 @@ impl Classic {
 
     /// Goes on to the next group that is not protected. False: there is none.
     fn next_group(&mut self, mem: &mut Memory, req: &ReclaimRequest, pass: &mut Pass) -> bool {
-        while let Some(m) = pass.groups.pop() {
+        while pass.left > 0 {
+            let m = pass.next;
+            pass.left -= 1;
+            pass.next = if m + 1 == self.groups { 0 } else { m + 1 };
             if req.by == Reclaimer::Direct {
                 self.walk[req.node.0 as usize] = m + 1;
             }

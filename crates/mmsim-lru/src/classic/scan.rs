@@ -6,6 +6,7 @@
 //! Source: Linux 6.12 mm/vmscan.c (`shrink_inactive_list`, `shrink_active_list`,
 //! `folio_check_references`, `isolate_lru_folios`).
 
+use super::workingset::Leaving;
 use super::{Classic, LIST_NAMES};
 use crate::config::AnonRefRule;
 use crate::shrink::{BatchStats, Fate, Judgement, Shrinking, shrink_folio};
@@ -13,9 +14,23 @@ use mmsim_core::base::event::{ScanOutcome, TraceEvent};
 use mmsim_core::base::id::{MemcgId, NodeId};
 use mmsim_core::base::vmstat::VmEvent;
 use mmsim_core::machine::config::ZoneKind;
-use mmsim_core::memory::{Memory, References};
+use mmsim_core::memory::{Look, Memory, References, ShortWay};
 use mmsim_core::phys::frames::{FolioId, flag};
 use mmsim_core::policy::{ReclaimRequest, Reclaimer};
+
+/// A batch of folios on their way through an inactive scan.
+pub(super) struct Batch {
+    lv: usize,
+    file: bool,
+    how: Shrinking,
+    /// Plain folios may be evicted the short way.
+    evicts_short: bool,
+    /// How plain folios leave.
+    leaving: Option<Leaving>,
+    short: ShortWay,
+    stats: BatchStats,
+    activated_short: u64,
+}
 
 impl Classic {
     /// Takes up to `n` folios of eligible zones off the tail of a list into `self.taken`,
@@ -33,8 +48,7 @@ impl Classic {
         let id = self.lruvecs[lv].lists[list];
         let mut taken = std::mem::take(&mut self.taken);
         taken.clear();
-        let mut skipped = std::mem::take(&mut self.back);
-        skipped.clear();
+        let mut skipped = Vec::new();
         let node = NodeId((lv / self.groups) as u8);
         let all_eligible = mem.zones.of_node(node).iter().all(|&z| mem.zones[z].kind <= highest);
         while (taken.len() as u64) < n && mem.lists.len(id) > 0 {
@@ -51,13 +65,10 @@ impl Classic {
                 kind <= highest
             });
         }
-        for &folio in &skipped {
-            mem.lru_add_head(id, folio);
-        }
+        mem.lru_add_heads(id, &skipped);
         let nr = taken.len() as u64;
         mem.charge_scan(nr);
         self.taken = taken;
-        self.back = skipped;
         let memcg = MemcgId((lv % self.groups) as u16);
         mem.emit(|| TraceEvent::MmVmscanLruIsolate {
             node,
@@ -95,61 +106,21 @@ impl Classic {
         let global = !matches!(req.by, Reclaimer::Limit(_));
         count_scan(mem, memcg, global, scan, nr);
         mem.count_in(memcg, scan_type, nr);
-        let mut stats = BatchStats::default();
         if nr == 0 {
-            return stats;
+            return BatchStats::default();
         }
-        let mut taken = std::mem::take(&mut self.taken);
-        let how = Shrinking { by: req.by, may_writepage: req.may_writepage };
-        let limit = match req.by {
-            Reclaimer::Limit(m) => Some(m),
-            _ => None,
+        let mut b = Batch {
+            lv,
+            file,
+            how: Shrinking { by: req.by, may_writepage: req.may_writepage },
+            evicts_short: req.may_writepage && mem.evicts_short(),
+            leaving: self.leaving(file, NodeId((lv / self.groups) as u8), memcg, req.by),
+            short: std::mem::take(&mut self.short),
+            stats: BatchStats::default(),
+            activated_short: 0,
         };
-        let (rule, locked_activates) =
-            (self.config.anon_ref_rule, self.config.locked_is_activated());
-        let own_type_ages = self.config.age_on_scan_activation;
-        let mut promoted = 0;
-        let mut kept = 0;
-        for i in 0..taken.len() {
-            let folio = taken[i];
-            let page = if mem.tracer.on() {
-                mem.rmap.nth(mem.rmap.of(&mem.frames, folio), 0)
-            } else {
-                None
-            };
-            let fate = shrink_folio(
-                mem,
-                folio,
-                how,
-                &mut stats,
-                |mem, f| judge(mem, f, limit, rule, locked_activates),
-                |mem, f| self.evicted(mem, f, req.by),
-            );
-            let outcome = match fate {
-                Fate::Freed => ScanOutcome::Reclaimed,
-                Fate::Kept(why) | Fate::Activated(why) => why,
-            };
-            mem.emit(|| TraceEvent::SimScanFolio { pfn: folio, page, file, outcome });
-            match fate {
-                Fate::Freed => continue,
-                Fate::Kept(_) => mem.count(VmEvent::SimScanKeep, 1),
-                Fate::Activated(_) => {
-                    promoted += 1;
-                    if own_type_ages {
-                        self.advance_age(lv, usize::from(file), 1);
-                    }
-                }
-            }
-            taken[kept] = folio;
-            kept += 1;
-        }
-        taken.truncate(kept);
-        mem.charge_batch(stats.reclaimed);
-        for &folio in &taken {
-            self.add_head_of(mem, lv, folio);
-        }
-        self.age_by_scan(lv, promoted);
-        self.taken = taken;
+        self.shrink_taken(mem, &mut b);
+        let stats = &mut b.stats;
         count_scan(mem, memcg, global, steal, stats.reclaimed);
         mem.count_in(memcg, steal_type, stats.reclaimed);
         self.note_rotated(lv, file, nr, 0);
@@ -168,7 +139,135 @@ impl Classic {
             priority: req.priority,
         });
         mem.settle_kernel();
-        stats
+        self.short = b.short;
+        b.stats
+    }
+
+    /// Processes the folios that were taken, and puts back those that stay.
+    fn shrink_taken(&mut self, mem: &mut Memory, b: &mut Batch) {
+        let mut looks = std::mem::take(&mut self.looks);
+        let mut back = std::mem::take(&mut self.back);
+        mem.look(&self.taken, true, &mut looks);
+        let own_type_ages = self.config.age_on_scan_activation;
+        let (mut kept, mut promoted) = (0, 0);
+        for look in &looks {
+            let (fate, to) = match self.shrink_plain(mem, b, look) {
+                Ok(fate) => (fate, usize::from(matches!(fate, Fate::Activated(_)))),
+                Err(asked) => self.shrink_other(mem, b, look.folio, asked),
+            };
+            match fate {
+                Fate::Freed => continue,
+                Fate::Kept(_) => kept += 1,
+                Fate::Activated(_) => {
+                    promoted += 1;
+                    if own_type_ages {
+                        self.advance_age(b.lv, usize::from(b.file), 1);
+                    }
+                }
+            }
+            match back.get_mut(to) {
+                Some(list) => list.push(look.folio),
+                None => self.add_head_of(mem, b.lv, look.folio),
+            }
+        }
+        mem.settle_short(&mut b.short);
+        mem.charge_batch(b.stats.reclaimed);
+        mem.count(VmEvent::SimScanKeep, kept);
+        mem.count(VmEvent::PgActivate, b.activated_short);
+        b.stats.activated[0] += b.activated_short;
+        self.put_back(mem, b.lv, b.file, &mut back);
+        self.age_by_scan(b.lv, promoted);
+        self.looks = looks;
+        self.back = back;
+    }
+
+    /// The short way of a plain folio, with the outcome of the general one
+    /// ([`shrink_folio`]). What it cannot do is returned: with the judgement, if the folio
+    /// was asked already.
+    #[inline(always)]
+    fn shrink_plain(
+        &mut self,
+        mem: &mut Memory,
+        b: &mut Batch,
+        look: &Look,
+    ) -> Result<Fate, Option<Judgement>> {
+        if !look.is_plain() {
+            return Err(None);
+        }
+        b.short.ask();
+        let before = look.bits & flag::REFERENCED != 0;
+        let r = References { count: look.young.into(), ..References::default() };
+        let (judgement, mark) = decide(r, before, false, self.config.anon_ref_rule);
+        let bits = look.bits & !flag::REFERENCED | mark;
+        let reclaim = matches!(judgement, Judgement::Reclaim);
+        if reclaim && !b.evicts_short {
+            mem.frames.store(look.folio, bits);
+            return Err(Some(judgement));
+        }
+        b.stats.scanned += 1;
+        if reclaim && let Some(slot) = mem.slot_for_short() {
+            let shadow = b.leaving.and_then(|l| self.leave(l, bits));
+            mem.evict_short(&mut b.short, look, slot, shadow);
+            b.stats.pageout += 1;
+            b.stats.reclaimed += 1;
+            return Ok(Fate::Freed);
+        }
+        if judgement == Judgement::Keep {
+            mem.frames.store(look.folio, bits);
+            return Ok(Fate::Kept(ScanOutcome::KeepReferenced));
+        }
+        // It was referenced, or swap is full.
+        mem.frames.store(look.folio, bits | flag::ACTIVE);
+        b.activated_short += 1;
+        Ok(Fate::Activated(ScanOutcome::ActivateReferenced))
+    }
+
+    /// The general way. Returns also which list of the type gets the folio back: 0 inactive,
+    /// 1 active, else none of them.
+    #[inline(never)]
+    fn shrink_other(
+        &mut self,
+        mem: &mut Memory,
+        b: &mut Batch,
+        folio: FolioId,
+        asked: Option<Judgement>,
+    ) -> (Fate, usize) {
+        mem.settle_short(&mut b.short);
+        let page =
+            if mem.tracer.on() { mem.rmap.nth(mem.rmap.of(&mem.frames, folio), 0) } else { None };
+        let by = b.how.by;
+        let limit = match by {
+            Reclaimer::Limit(m) => Some(m),
+            _ => None,
+        };
+        let (rule, locked_activates) =
+            (self.config.anon_ref_rule, self.config.locked_is_activated());
+        let fate = shrink_folio(
+            mem,
+            folio,
+            b.how,
+            &mut b.stats,
+            |mem, f| asked.unwrap_or_else(|| judge(mem, f, limit, rule, locked_activates)),
+            |mem, f| self.evicted(mem, f, by),
+        );
+        let outcome = match fate {
+            Fate::Freed => ScanOutcome::Reclaimed,
+            Fate::Kept(why) | Fate::Activated(why) => why,
+        };
+        let file = b.file;
+        mem.emit(|| TraceEvent::SimScanFolio { pfn: folio, page, file, outcome });
+        let bits = mem.frames.bits(folio);
+        let listed = Self::list_index(mem, folio).wrapping_sub(2 * usize::from(file));
+        let to = if bits & flag::MLOCKED == 0 { listed } else { usize::MAX };
+        (fate, to)
+    }
+
+    /// Puts folios back at the heads of the inactive and the active list of a type.
+    fn put_back(&mut self, mem: &mut Memory, lv: usize, file: bool, back: &mut [Vec<FolioId>; 2]) {
+        for (active, folios) in back.iter_mut().enumerate() {
+            mem.lru_add_heads(self.lruvecs[lv].lists[2 * usize::from(file) + active], folios);
+            folios.clear();
+        }
     }
 
     /// kswapd's aging of the anonymous lists before a pass.
@@ -212,34 +311,44 @@ impl Classic {
             _ => None,
         };
         let leaves_young = !self.config.anon_demote_clears_young;
-        let taken = std::mem::take(&mut self.taken);
-        let (mut kept, mut demoted, mut rotated) = (0u64, 0u64, 0u64);
-        for &folio in &taken {
-            if mem.frames.has(folio, flag::MLOCKED) {
+        let young_counts = self.config.demoted_young_counts_as_rotated();
+        let mut looks = std::mem::take(&mut self.looks);
+        let mut back = std::mem::take(&mut self.back);
+        mem.look(&self.taken, !leaves_young, &mut looks);
+        let (mut kept, mut demoted, mut rotated, mut asked) = (0u64, 0u64, 0u64, 0u64);
+        for look in &looks {
+            let folio = look.folio;
+            if look.bits & flag::MLOCKED != 0 {
+                self.add_head_of(mem, lv, folio);
                 continue;
             }
-            if leaves_young && mem.frames.has(folio, flag::SWAPBACKED) {
-                mem.frames.clear(folio, flag::REFERENCED);
+            let mut clear = flag::ACTIVE;
+            if leaves_young && look.bits & flag::SWAPBACKED != 0 {
+                clear |= flag::REFERENCED;
+            } else if look.is_plain() {
+                asked += 1;
+                rotated += u64::from(look.young && young_counts);
             } else {
                 let r = mem.references(folio, limit);
                 if r.count > 0 || r.locked {
                     let keep = r.exec && mem.frames.is_file_lru(folio);
-                    rotated += u64::from(keep || self.config.demoted_young_counts_as_rotated());
+                    rotated += u64::from(keep || young_counts);
                     if keep {
                         kept += 1;
+                        back[1].push(folio);
                         continue;
                     }
                 }
             }
             demoted += 1;
-            mem.frames.clear(folio, flag::ACTIVE);
-            mem.frames.set(folio, flag::WORKINGSET);
+            mem.frames.change(folio, clear, flag::WORKINGSET);
             mem.emit(|| TraceEvent::SimDeactivate { pfn: folio });
+            back[0].push(folio);
         }
-        for &folio in &taken {
-            self.add_head_of(mem, lv, folio);
-        }
-        self.taken = taken;
+        mem.charge_references(asked);
+        self.put_back(mem, lv, file, &mut back);
+        self.looks = looks;
+        self.back = back;
         mem.count_in(memcg, VmEvent::PgDeactivate, demoted);
         self.age_by_scan(lv, kept);
         self.note_rotated(lv, file, nr, rotated);
@@ -269,43 +378,28 @@ fn judge(
 ) -> Judgement {
     let r = mem.references(folio, limit);
     let before = mem.frames.test_clear(folio, flag::REFERENCED);
-    let file = mem.frames.is_file_lru(folio);
     if r.locked {
         return if locked_activates { Judgement::Locked } else { Judgement::Reclaim };
     }
-    decide(r, before, file, mem, folio, rule)
+    let (judgement, mark) = decide(r, before, mem.frames.is_file_lru(folio), rule);
+    mem.frames.set(folio, mark);
+    judgement
 }
 
-#[inline]
-fn decide(
-    r: References,
-    before: bool,
-    file: bool,
-    mem: &mut Memory,
-    folio: FolioId,
-    rule: AnonRefRule,
-) -> Judgement {
+/// The judgement, and the mark that it leaves: [`flag::REFERENCED`] or nothing. `before`: the
+/// mark that it found.
+#[inline(always)]
+fn decide(r: References, before: bool, file: bool, rule: AnonRefRule) -> (Judgement, u32) {
     if r.count == 0 {
-        return if before && file { Judgement::ReclaimClean } else { Judgement::Reclaim };
+        let clean = before && file;
+        return (if clean { Judgement::ReclaimClean } else { Judgement::Reclaim }, 0);
     }
     match rule {
-        AnonRefRule::OneTouch if !file => Judgement::Activate,
-        AnonRefRule::TwoTouchV1 if !file => {
-            if before {
-                Judgement::Activate
-            } else {
-                mem.frames.set(folio, flag::REFERENCED);
-                Judgement::Keep
-            }
-        }
-        _ => {
-            mem.frames.set(folio, flag::REFERENCED);
-            if before || r.count > 1 || file && r.exec {
-                Judgement::Activate
-            } else {
-                Judgement::Keep
-            }
-        }
+        AnonRefRule::OneTouch if !file => (Judgement::Activate, 0),
+        AnonRefRule::TwoTouchV1 if !file && before => (Judgement::Activate, 0),
+        AnonRefRule::TwoTouchV1 if !file => (Judgement::Keep, flag::REFERENCED),
+        _ if before || r.count > 1 || file && r.exec => (Judgement::Activate, flag::REFERENCED),
+        _ => (Judgement::Keep, flag::REFERENCED),
     }
 }
 

@@ -16,7 +16,7 @@ use mmsim_core::base::id::{MemcgId, NodeId};
 use mmsim_core::base::vmstat::VmEvent;
 use mmsim_core::memory::Memory;
 use mmsim_core::phys::frames::{FolioId, FrameKind, flag};
-use mmsim_core::policy::{Arrival, Reclaimer, Shadow};
+use mmsim_core::policy::{Reclaimer, Shadow};
 
 /// What a shadow says. On a machine with one node and one group: 1 bit of history and 31
 /// of age, exact while fewer than 2^31 evictions lie between; else 1 bit of history, 16 of
@@ -44,7 +44,12 @@ impl Packing {
     fn pack(self, u: Unpacked) -> Shadow {
         let whose = u64::from(u.memcg.0) << 1 | u64::from(u.node.0) << 17;
         debug_assert!(self.age_shift == 25 || whose == 0);
-        Shadow(u64::from(u.workingset) | whose | (u.age & self.age_mask) << self.age_shift)
+        self.stamp(Shadow(whose), u.workingset, u.age)
+    }
+    /// Puts history and age on a shadow that says whose it is.
+    #[inline]
+    fn stamp(self, whose: Shadow, workingset: bool, age: u64) -> Shadow {
+        Shadow(whose.0 | u64::from(workingset) | (age & self.age_mask) << self.age_shift)
     }
     fn unpack(self, s: Shadow) -> Unpacked {
         let wide = self.age_shift == 25;
@@ -55,6 +60,17 @@ impl Packing {
             age: s.0 >> self.age_shift,
         }
     }
+}
+
+/// How the folios of a type leave an lruvec: which age they move, what they leave behind.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Leaving {
+    lv: usize,
+    slot: usize,
+    whose: Shadow,
+    leaves: bool,
+    /// Flags of folios that leave nothing and move nothing.
+    skips: u32,
 }
 
 impl Classic {
@@ -104,58 +120,71 @@ impl Classic {
         }
     }
 
-    /// The eviction of a folio: moves the age and makes the shadow.
+    /// How folios of a type leave an lruvec. `None`: without a trace.
+    pub(super) fn leaving(
+        &self,
+        file: bool,
+        node: NodeId,
+        memcg: MemcgId,
+        by: Reclaimer,
+    ) -> Option<Leaving> {
+        let c = &self.config;
+        let moves = file || c.anon_workingset || c.age_model == AgeModel::Unified;
+        if !moves {
+            return None;
+        }
+        let memcg = match by {
+            Reclaimer::Limit(m) => m,
+            _ if c.age_model == AgeModel::Unified => MemcgId(0),
+            _ => memcg,
+        };
+        let whose = self.packing.pack(Unpacked { workingset: false, memcg, node, age: 0 });
+        Some(Leaving {
+            lv: self.index(node, memcg),
+            slot: self.age_slot(file)?,
+            whose,
+            leaves: file || c.anon_workingset && c.swapcache_shadows,
+            // Every page belongs to some group here: the root is one. The kernel's pages
+            // without a group were read ahead speculatively.
+            skips: if c.evict_without_memcg == EvictWithoutMemcg::Skip && !file {
+                flag::READAHEAD
+            } else {
+                0
+            },
+        })
+    }
+
+    /// A folio with these flags leaves: moves the age and makes the shadow.
+    #[inline]
+    pub(super) fn leave(&mut self, l: Leaving, bits: u32) -> Option<Shadow> {
+        if bits & l.skips != 0 {
+            return None;
+        }
+        let before = self.lruvecs[l.lv].age[l.slot];
+        self.advance_age(l.lv, l.slot, 1);
+        let age = if self.config.shadow_e_includes_self { before + 1 } else { before };
+        l.leaves.then(|| self.packing.stamp(l.whose, bits & flag::WORKINGSET != 0, age))
+    }
+
+    /// The eviction of a folio.
     pub(super) fn evicted(
         &mut self,
         mem: &Memory,
         folio: FolioId,
         by: Reclaimer,
     ) -> Option<Shadow> {
-        let bits = mem.frames.bits(folio);
         let file = mem.frames.kind(folio) == FrameKind::File;
-        let c = &self.config;
-        let moves = file || c.anon_workingset || c.age_model == AgeModel::Unified;
-        let leaves = file || c.anon_workingset && c.swapcache_shadows;
-        // Every page belongs to some group here: the root is one. The kernel's pages
-        // without a group were read ahead speculatively.
-        let skipped = c.evict_without_memcg == EvictWithoutMemcg::Skip
-            && !file
-            && bits & flag::READAHEAD != 0;
-        if !moves || skipped {
-            return None;
-        }
-        let slot = self.age_slot(file)?;
-        let node = mem.node_of(folio);
-        let memcg = match by {
-            Reclaimer::Limit(m) => m,
-            _ if self.config.age_model == AgeModel::Unified => MemcgId(0),
-            _ => mem.frames.memcg(folio),
-        };
-        let lv = self.index(node, memcg);
-        let before = self.lruvecs[lv].age[slot];
-        self.advance_age(lv, slot, 1);
-        let age = if self.config.shadow_e_includes_self { before + 1 } else { before };
-        let workingset = bits & flag::WORKINGSET != 0;
-        leaves.then(|| self.packing.pack(Unpacked { workingset, memcg, node, age }))
+        let l = self.leaving(file, mem.node_of(folio), mem.frames.memcg(folio), by)?;
+        self.leave(l, mem.frames.bits(folio))
     }
 
     /// A page comes back whose shadow was found.
-    pub(super) fn refault(
-        &mut self,
-        mem: &mut Memory,
-        folio: FolioId,
-        shadow: Shadow,
-        _how: Arrival,
-    ) {
-        use VmEvent::*;
+    #[inline]
+    pub(super) fn refault(&mut self, mem: &mut Memory, folio: FolioId, shadow: Shadow) {
+        use VmEvent::{WorkingsetRefaultAnon, WorkingsetRefaultFile};
         let file = mem.frames.is_file_lru(folio);
-        let (refault, activate, restore) = if file {
-            (WorkingsetRefaultFile, WorkingsetActivateFile, WorkingsetRestoreFile)
-        } else {
-            (WorkingsetRefaultAnon, WorkingsetActivateAnon, WorkingsetRestoreAnon)
-        };
         let memcg = mem.frames.memcg(folio);
-        mem.count_in(memcg, refault, 1);
+        mem.count_in(memcg, if file { WorkingsetRefaultFile } else { WorkingsetRefaultAnon }, 1);
         let packing = self.packing;
         let s = packing.unpack(shadow);
         let Some(slot) = self.age_slot(file) else { return };
@@ -184,17 +213,32 @@ impl Classic {
                 activated,
             });
         }
-        if !activated {
-            return;
+        if activated {
+            self.refault_active(mem, folio, slot, s.workingset);
         }
-        mem.frames.set(folio, flag::ACTIVE);
+    }
+
+    /// A little more memory would have kept the page: it competes with the active ones.
+    #[inline]
+    fn refault_active(&mut self, mem: &mut Memory, folio: FolioId, slot: usize, workingset: bool) {
+        use VmEvent::{
+            WorkingsetActivateAnon, WorkingsetActivateFile, WorkingsetRestoreAnon,
+            WorkingsetRestoreFile,
+        };
+        let bits = if workingset { flag::ACTIVE | flag::WORKINGSET } else { flag::ACTIVE };
+        mem.frames.set(folio, bits);
+        let file = mem.frames.is_file_lru(folio);
+        let memcg = mem.frames.memcg(folio);
         let lv = self.lruvec_of(mem, folio);
         self.advance_age(lv, slot, 1);
-        mem.count_in(memcg, activate, 1);
+        mem.count_in(memcg, if file { WorkingsetActivateFile } else { WorkingsetActivateAnon }, 1);
         self.lruvecs[lv].activations[usize::from(file)] += 1;
-        if s.workingset {
-            mem.frames.set(folio, flag::WORKINGSET);
-            mem.count_in(memcg, restore, 1);
+        if workingset {
+            mem.count_in(
+                memcg,
+                if file { WorkingsetRestoreFile } else { WorkingsetRestoreAnon },
+                1,
+            );
             let counts = match self.config.balance_model {
                 BalanceModel::Rotate => false,
                 BalanceModel::Cost58 => file,

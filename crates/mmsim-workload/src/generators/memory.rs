@@ -60,6 +60,15 @@ impl Memory {
             ops.push(op);
         }
     }
+    /// Whether it is touched, not read and written by system calls.
+    pub(super) fn is_mapped(&self) -> bool {
+        !matches!(self.kind, MemoryKind::FileRead(_))
+    }
+    /// A touch of one page of what is mapped.
+    #[inline]
+    pub(super) fn touch(page: u32, write: bool) -> Op {
+        Op::Access(Run { region: REGION, write, first: page, count: 1 })
+    }
     /// An access to consecutive pages.
     #[inline]
     pub(super) fn access(&self, first: u32, count: u32, write: bool) -> Op {

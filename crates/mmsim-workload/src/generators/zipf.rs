@@ -69,9 +69,35 @@ impl ZipfConfig {
             sampler: Arc::clone(&sampler),
             memory: memory.clone(),
             set_up: SetUp::new(self.populate),
-            write_permille: u64::from(self.write_permille),
+            writes: Writes::new(self.write_permille),
             think: self.think,
         })
+    }
+}
+
+/// Whether an access writes, so many times in a thousand: a draw from 0 to 999 is below the
+/// number if 64 random bits are at most this. Where the answer is certain it takes no draw.
+#[derive(Clone, Copy, Debug)]
+enum Writes {
+    Always,
+    Never,
+    UpTo(u64),
+}
+
+impl Writes {
+    fn new(permille: u32) -> Self {
+        match permille {
+            0 => Writes::Never,
+            1000.. => Writes::Always,
+            n => Writes::UpTo((((u128::from(n) << 64) - 1) / 1000) as u64),
+        }
+    }
+    #[inline(always)]
+    fn draw(self, rng: &mut Rng) -> bool {
+        match self {
+            Writes::UpTo(limit) => rng.next_u64() <= limit,
+            certain => matches!(certain, Writes::Always),
+        }
     }
 }
 
@@ -79,7 +105,7 @@ struct Draws {
     sampler: Arc<PageSampler>,
     memory: Memory,
     set_up: SetUp,
-    write_permille: u64,
+    writes: Writes,
     think: SimDuration,
 }
 
@@ -91,15 +117,19 @@ impl Body for Draws {
         self.set_up.step(&self.memory, ops);
     }
     fn work(&mut self, units: u64, rng: &mut Rng, ops: &mut Vec<Op>) {
-        let permille = self.write_permille;
+        let (writes, mapped) = (self.writes, self.memory.is_mapped());
+        let memory = &self.memory;
+        let make = move |page, rng: &mut Rng| match (mapped, writes.draw(rng)) {
+            (true, write) => Memory::touch(page, write),
+            (false, write) => memory.access(page, 1, write),
+        };
+        if self.think == SimDuration::ZERO {
+            self.sampler.sample_all(rng, units as usize, ops, make);
+            return;
+        }
         for _ in 0..units {
-            let page = self.sampler.sample(rng);
-            // Where the answer is certain it takes no random number.
-            let write = permille > 0 && (permille == 1000 || rng.below(1000) < permille);
-            ops.push(self.memory.access(page, 1, write));
-            if self.think > SimDuration::ZERO {
-                ops.push(Op::Compute(self.think));
-            }
+            self.sampler.sample_all(rng, 1, ops, make);
+            ops.push(Op::Compute(self.think));
         }
     }
     fn batch(&self) -> (u64, u64) {
@@ -132,6 +162,23 @@ mod tests {
         let hottest = drawn.iter().filter(|t| t.1 == 0).count() as f64;
         assert!((hottest * sum / 200_000.0 - 1.0).abs() < 0.05, "{hottest}");
         assert_eq!(ops.last(), Some(&Op::PhaseEnd(2)));
+    }
+
+    #[test]
+    fn writes_are_draws_below_their_number() {
+        for permille in [0, 1, 300, 999, 1000] {
+            let w = Writes::new(permille);
+            let (mut a, mut b) = (Rng::for_purpose(1, "w"), Rng::for_purpose(1, "w"));
+            for _ in 0..10_000 {
+                let certain = permille == 0 || permille == 1000;
+                let below = if certain { 0 } else { b.below(1000) };
+                assert_eq!(w.draw(&mut a), permille > 0 && below < u64::from(permille));
+            }
+        }
+        // At the edge: the draw is 300 from 300 * 2^64 / 1000 on.
+        let Writes::UpTo(limit) = Writes::new(300) else { panic!("not certain") };
+        let draw = |x: u64| (u128::from(x) * 1000) >> 64;
+        assert_eq!((draw(limit), draw(limit + 1)), (299, 300));
     }
 
     #[test]

@@ -56,12 +56,64 @@ impl PageSampler {
             Kind::Scattered(z, s) => s.map(z.sample(rng)),
         }
     }
+    /// Appends `n` things, each made of a page and of what else is drawn for it: the same as
+    /// as many calls of [`PageSampler::sample`], but which law it is is asked once, and the
+    /// state of the stream stays in registers.
+    #[inline]
+    pub fn sample_all<T>(
+        &self,
+        rng: &mut Rng,
+        n: usize,
+        out: &mut Vec<T>,
+        make: impl Fn(u32, &mut Rng) -> T,
+    ) {
+        match &self.0 {
+            Kind::Ranks(z) => z.sample_all(rng, n, out, make),
+            Kind::Pages(t) => append(rng, n, out, |r| make(t.sample(r), r)),
+            Kind::Scattered(z, s) => z.sample_all(rng, n, out, |rank, r| make(s.map(rank), r)),
+        }
+    }
+}
+
+/// Appends `n` things that are drawn from a stream.
+#[inline(always)]
+pub(super) fn append<T>(
+    rng: &mut Rng,
+    n: usize,
+    out: &mut Vec<T>,
+    mut draw: impl FnMut(&mut Rng) -> T,
+) {
+    let mut r = rng.clone();
+    out.reserve(n);
+    for _ in 0..n {
+        out.push(draw(&mut r));
+    }
+    *rng = r;
 }
 
 #[cfg(test)]
 mod tests {
     use super::super::chi;
     use super::*;
+
+    /// Many draws at once are the draws one by one, for every kind of law, with more drawn
+    /// in between; and the stream goes on where it would.
+    #[test]
+    fn many_draws_are_single_draws() {
+        for (n, theta) in [(1000u32, 0.0), (1000, 0.9), (100_000, 0.9), (100_000, 1.1)] {
+            for map in [RankMap::Identity, RankMap::Scatter] {
+                let s = PageSampler::new(n, theta, map);
+                let (mut one, mut all) = (Rng::for_purpose(4, "x"), Rng::for_purpose(4, "x"));
+                let singly: Vec<_> =
+                    (0..5000).map(|_| (s.sample(&mut one), one.below(9))).collect();
+                let mut at_once = Vec::new();
+                s.sample_all(&mut all, 3000, &mut at_once, |p, r| (p, r.below(9)));
+                s.sample_all(&mut all, 2000, &mut at_once, |p, r| (p, r.below(9)));
+                assert_eq!(singly, at_once, "{n} pages, theta {theta}, {map:?}");
+                assert_eq!(one.next_u64(), all.next_u64());
+            }
+        }
+    }
 
     /// Page `scatter(k)` has the probability of rank k, in the table and beyond.
     #[test]

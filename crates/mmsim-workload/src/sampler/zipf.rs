@@ -8,6 +8,7 @@
 
 use super::alias::{AliasTable, MAX_OUTCOMES};
 use super::bucketed::Bucketed;
+use super::pages::append;
 use mmsim_core::base::rng::Rng;
 
 /// A sampler of ranks `0..n`, rank 0 the likeliest.
@@ -41,6 +42,21 @@ impl Zipf {
             Kind::Uniform(n) => rng.below(*n) as u32,
             Kind::Alias(t) => t.sample(rng),
             Kind::Bucketed(b) => b.sample(rng),
+        }
+    }
+    /// Appends `n` things, each made of a rank, as many calls of [`Zipf::sample`] would.
+    #[inline]
+    pub(super) fn sample_all<T>(
+        &self,
+        rng: &mut Rng,
+        n: usize,
+        out: &mut Vec<T>,
+        make: impl Fn(u32, &mut Rng) -> T,
+    ) {
+        match &self.0 {
+            Kind::Uniform(ranks) => append(rng, n, out, |r| make(r.below(*ranks) as u32, r)),
+            Kind::Alias(t) => append(rng, n, out, |r| make(t.sample(r), r)),
+            Kind::Bucketed(b) => append(rng, n, out, |r| make(b.sample(r), r)),
         }
     }
 }

@@ -15,6 +15,13 @@ use std::collections::BTreeMap;
 const FILES: [(&str, u32); 2] = [("/mnt/z", 131_072), ("/mnt/s", 65_536)];
 /// No number of pages may be larger (16 TiB).
 const MAX_PAGES: u32 = u32::MAX;
+/// Ranks of all tables together at most. A rank takes up to 24 bytes as soon as the script is
+/// carried out: 96 MiB, of which one line of a file could otherwise make gigabytes.
+const MAX_RANKS: u64 = 1 << 22;
+/// Different tables at most; they are looked for one after the other.
+const MAX_TABLES: usize = 1000;
+/// Snapshots at most: they are numbered in 16 bits.
+const MAX_SNAPS: usize = u16::MAX as usize;
 
 /// A region that is mapped at this point of the list.
 #[derive(Clone, Copy)]
@@ -301,11 +308,21 @@ impl Parser {
 
     fn table(&mut self, w: &mut Words<'_>) -> Result<(), ScriptError> {
         let slot = w.usage("table slot ranks theta").number("the slot", 0..=u16::MAX)?;
-        let ranks = w.number("the number of ranks", 1..=1 << 28)?;
+        let ranks = w.number("the number of ranks", 1..=MAX_RANKS as u32)?;
         let theta = w.number("theta", 0.0..=100.0)?;
         let spec = TableSpec { ranks, theta };
         let tables = &mut self.script.tables;
-        let at = tables.iter().position(|t| *t == spec).unwrap_or_else(|| {
+        let known = tables.iter().position(|t| *t == spec);
+        let before: u64 = tables.iter().map(|t| u64::from(t.ranks)).sum();
+        if known.is_none() && before + u64::from(ranks) > MAX_RANKS {
+            let found = format!("{ranks} ranks, with {before} before");
+            return Err(w.error(&found, format!("write at most {MAX_RANKS} over all tables")));
+        }
+        if known.is_none() && tables.len() == MAX_TABLES {
+            let instead = format!("write at most {MAX_TABLES} different ones");
+            return Err(w.error("one more table", instead));
+        }
+        let at = known.unwrap_or_else(|| {
             tables.push(spec);
             tables.len() - 1
         });
@@ -354,6 +371,9 @@ impl Parser {
 
     fn snap(&mut self, w: &mut Words<'_>) -> Result<(), ScriptError> {
         let name = w.usage("snap name").word("the name")?;
+        if self.script.phases.len() == MAX_SNAPS {
+            return Err(w.error("one more snapshot", format!("write at most {MAX_SNAPS}")));
+        }
         let i = self.script.phases.len() as u16;
         self.script.phases.push(name.into());
         self.script.commands.push(Command::Snap(i));
@@ -540,6 +560,23 @@ mod tests {
         );
         assert!(error(&["swap 3"]).starts_with("script line 0: found `swap`, which is no command"));
         assert!(error(&["table 0 10 warm"]).contains("write theta as a number from 0 to 100"));
+        assert_eq!(
+            error(&["table 0 4194303 0.5", "table 1 4194303 0.5", "table 1 2 0.5"]),
+            "script line 2: found `2 ranks, with 4194303 before`, write at most 4194304 over all \
+             tables"
+        );
+        let many = |line: &dyn Fn(u32) -> String| {
+            let lines: Vec<String> = (0..65_536).map(line).collect();
+            parse(&lines).unwrap_err().to_string()
+        };
+        assert_eq!(
+            many(&|_| "snap a".into()),
+            "script line 65535: found `one more snapshot`, write at most 65535"
+        );
+        assert_eq!(
+            many(&|i| format!("table 0 1 {}", f64::from(i) / 1000.0)),
+            "script line 1000: found `one more table`, write at most 1000 different ones"
+        );
         assert!(error(&["anon 0 5", "unmap 0", "scan 0 0 1 r"]).contains("not mapped"));
         assert!(error(&["anon 0 5", "anon 0 5"]).contains("mapped already"));
         assert!(error(&["anon 0 5", "preadscan 0 0 5"]).contains("no descriptor"));

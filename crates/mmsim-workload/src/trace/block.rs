@@ -1,10 +1,10 @@
 //! Blocks of a trace, and how records are packed into them.
 //!
-//! A block is a kind, the length of its payload, a digest over both and the payload, and
-//! the payload. A table block comes first, then blocks of records, then the end with the
-//! totals; so a file cut at a block's border is noticed too.
+//! A table block comes first, then blocks of records, then the end with the totals; so a
+//! file cut at a block's border is noticed too. A block whose records are all single
+//! accesses without time may be [`packed`](super::packed).
 //!
-//! Records of one block are stored in columns: all tags, all page values, all counts, all
+//! Records of any other block are stored in columns: all tags, all page values, all counts, all
 //! times. The tag says how many bytes the page value has and which columns the record
 //! uses at all, hence decoding is a masked load per record, and the compressor sees
 //! similar bytes side by side. Pages count through all regions in the order of the table
@@ -13,27 +13,34 @@
 //! which makes a sequential pass a column of zeros.
 
 use super::error::TraceError;
+use super::packed;
 use super::wire::{Cursor, get_varint, put_varint, unzigzag, zigzag};
 
 /// Kinds of blocks.
 pub(super) const KIND_TABLE: u8 = b'T';
 pub(super) const KIND_RECORDS: u8 = b'R';
+pub(super) const KIND_PACKED: u8 = b'P';
 pub(super) const KIND_END: u8 = b'E';
 
 /// Longest payload that a reader accepts, by kind.
 pub(super) fn longest(kind: u8) -> Option<usize> {
     match kind {
         KIND_TABLE => Some(8 << 20),
-        KIND_RECORDS => Some(1 << 20),
+        KIND_RECORDS | KIND_PACKED => Some(2 << 20),
         KIND_END => Some(64),
         _ => None,
     }
 }
 
 /// Most records of a block; a writer makes smaller ones.
-pub(super) const MAX_BLOCK_RECORDS: u64 = 32_768;
-/// Records of the blocks that the writer makes.
-pub(super) const WRITER_RECORDS: usize = 8_192;
+pub(super) const MAX_BLOCK_RECORDS: u64 = 65_536;
+/// Records of the blocks that the writer makes, unless they take many bytes.
+pub(super) const WRITER_RECORDS: usize = 65_536;
+/// Bytes of columns after which the writer ends a block.
+const WRITER_BYTES: usize = 1 << 20;
+/// A block is packed if that takes at most so many tenths of what its columns take: these
+/// can be compressed further, packed pages hardly.
+const PACK_TENTHS: usize = 7;
 
 const OP_READ: u8 = 0;
 const OP_WRITE: u8 = 1;
@@ -66,12 +73,21 @@ pub(super) struct Packer {
     ticks: Vec<u8>,
     /// The dense page after the last run, across blocks.
     next: u32,
+    /// The pages, as long as all records are single accesses without a time.
+    pages: Vec<u32>,
+    writes: Vec<u64>,
 }
 
 impl Packer {
-    /// Records so far.
-    pub(super) fn len(&self) -> usize {
-        self.tags.len()
+    /// Whether there is nothing.
+    pub(super) fn is_empty(&self) -> bool {
+        self.tags.is_empty()
+    }
+
+    /// Whether the block is to end here.
+    pub(super) fn is_full(&self) -> bool {
+        self.tags.len() >= WRITER_RECORDS
+            || self.values.len() + self.counts.len() + self.ticks.len() >= WRITER_BYTES
     }
 
     /// Adds one.
@@ -86,6 +102,16 @@ impl Packer {
             Packed::Unmap { region, ticks } => (OP_UNMAP, region, 1, ticks),
             Packed::Process { process } => (OP_PROCESS, process, 1, 0),
         };
+        if let Packed::Access { write, first, count: 1, ticks: 0 } = record
+            && self.pages.len() == self.tags.len()
+        {
+            let i = self.pages.len();
+            if i % 64 == 0 {
+                self.writes.push(0);
+            }
+            self.writes[i / 64] |= u64::from(write) << (i % 64);
+            self.pages.push(first);
+        }
         let nr_bytes = (4 - value.leading_zeros() / 8).max(1);
         let mut tag = op | ((nr_bytes - 1) as u8) << BYTES_SHIFT;
         self.values.extend_from_slice(&value.to_le_bytes()[..nr_bytes as usize]);
@@ -100,8 +126,24 @@ impl Packer {
         self.tags.push(tag);
     }
 
-    /// The payload, and begins the next block.
-    pub(super) fn take(&mut self) -> Vec<u8> {
+    /// The kind and payload of the block, and begins the next one.
+    pub(super) fn take(&mut self) -> (u8, Vec<u8>) {
+        let columns = self.tags.len() + self.values.len() + self.counts.len() + self.ticks.len();
+        let plain = self.pages.len() == self.tags.len();
+        let (pages, writes) = (std::mem::take(&mut self.pages), std::mem::take(&mut self.writes));
+        if plain {
+            let packed = packed::pack(&pages, &writes);
+            if packed.len() * 10 <= columns * PACK_TENTHS {
+                for column in [&mut self.tags, &mut self.values] {
+                    column.clear();
+                }
+                return (KIND_PACKED, packed);
+            }
+        }
+        (KIND_RECORDS, self.take_columns())
+    }
+
+    fn take_columns(&mut self) -> Vec<u8> {
         let mut out = Vec::with_capacity(12 + self.tags.len() * 4);
         for n in [self.tags.len(), self.values.len(), self.counts.len()] {
             out.extend_from_slice(&(n as u32).to_le_bytes());

@@ -35,6 +35,18 @@ pub enum TraceError {
         /// What should be.
         expected: String,
     },
+    /// A field of a text input breaks its format.
+    #[error("line {line}, column {column}: found {found}, expected {expected}")]
+    Field {
+        /// Line, from 1.
+        line: u64,
+        /// Byte within the line where the field begins, from 1.
+        column: usize,
+        /// What is there.
+        found: String,
+        /// What should be.
+        expected: String,
+    },
     /// A table or record that a trace cannot hold.
     #[error("{what}: found {found}, expected {expected}")]
     Invalid {
@@ -58,6 +70,15 @@ impl TraceError {
 
     pub(super) fn line(line: u64, found: impl Into<String>, expected: impl Into<String>) -> Self {
         TraceError::Line { line, found: found.into(), expected: expected.into() }
+    }
+
+    pub(super) fn field(
+        line: u64,
+        column: usize,
+        found: impl Into<String>,
+        expected: impl Into<String>,
+    ) -> Self {
+        TraceError::Field { line, column, found: found.into(), expected: expected.into() }
     }
 
     pub(super) fn invalid(

@@ -7,7 +7,7 @@ use std::path::Path;
 
 use super::error::TraceError;
 use super::page_set::PageSet;
-use super::reader::TraceReader;
+use super::reader::{Block, Pages, TraceReader};
 use super::source::VERSION;
 use super::table::{Action, Record, Region, Timing, TraceTable};
 
@@ -102,10 +102,12 @@ impl TraceInfo {
         let mut info = TraceInfo::of_table(reader.table(), bytes);
         let mut seen: Vec<PageSet> =
             reader.table().regions.iter().map(|r| PageSet::new(r.pages)).collect();
-        let mut block = Vec::new();
-        while reader.next_block(&mut block)? {
-            for record in &block {
-                info.add(record, &mut seen);
+        while let Some(block) = reader.next()? {
+            match block {
+                Block::Records(records) => {
+                    records.iter().for_each(|record| info.add(record, &mut seen));
+                }
+                Block::Pages(block) => info.add_pages(&block, &mut seen[usize::from(block.region)]),
             }
         }
         info.decoded_bytes = reader.decoded_bytes();
@@ -161,6 +163,22 @@ impl TraceInfo {
             footprint_pages: table.total_pages(),
             duration_ns: 0,
         }
+    }
+
+    fn add_pages(&mut self, block: &Pages<'_>, seen: &mut PageSet) {
+        let n = block.pages.len() as u64;
+        let process = &mut self.processes[usize::from(block.process)];
+        process.records += n;
+        process.accesses += n;
+        self.records += n;
+        self.accesses += n;
+        let writes = block.nr_writes();
+        self.writes += writes;
+        self.reads += n - writes;
+        let r = &mut self.regions[usize::from(block.region)];
+        r.writes += writes;
+        r.reads += n - writes;
+        block.pages.iter().for_each(|&page| seen.insert(page, 1));
     }
 
     fn add(&mut self, record: &Record, seen: &mut [PageSet]) {

@@ -12,7 +12,8 @@
 //! - [`import`] makes a trace from `valgrind --tool=lackey --trace-mem=yes` or from a plain
 //!   text of pages, and says what it had to assume.
 //! - [`TraceInfo`] and [`head`] show what is in one.
-//! - [`TraceWorkload`] replays one process of a [`Trace`].
+//! - [`TraceWorkload`] replays one process of a [`Trace`]; [`RequestWorkload`] replays
+//!   [`Requests`], the bare sequences of pages of cache simulators, as they are.
 //!
 //! The format is laid down byte by byte in `docs/traces.md`. The idea to take lackey's
 //! references as a workload is old (valgrind's manual recommends it); the format is our
@@ -26,9 +27,11 @@ mod head;
 mod import;
 mod info;
 mod mappings;
+mod packed;
 mod page_set;
 mod reader;
 mod replay;
+mod requests;
 mod source;
 mod table;
 mod wire;
@@ -36,10 +39,11 @@ mod writer;
 
 pub use error::TraceError;
 pub use head::{Head, head};
-pub use import::{ImportFormat, ImportOptions, ImportSummary, import};
+pub use import::{ImportFormat, ImportOptions, ImportSummary, PageKind, import};
 pub use info::{ProcessInfo, RegionInfo, TraceInfo, info};
-pub use reader::TraceReader;
+pub use reader::{Block, Pages, TraceReader};
 pub use replay::{ReplayMode, ReplayOptions, Think, Trace, TraceWorkload};
+pub use requests::{RequestFormat, RequestWorkload, Requests, import_requests};
 pub use table::{
     Action, Backing, MAX_FILES, MAX_PROCESSES, MAX_REGIONS, MAX_TOTAL_PAGES, Process, Record,
     Region, Timing, TraceTable, USER_PAGES,

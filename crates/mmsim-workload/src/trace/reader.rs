@@ -7,23 +7,66 @@
 
 use std::io::Read;
 
-use super::block::{KIND_END, KIND_RECORDS, KIND_TABLE, Packed, Totals, longest, unpack};
-use super::checksum::digest;
+use super::block::{
+    KIND_END, KIND_PACKED, KIND_RECORDS, KIND_TABLE, MAX_BLOCK_RECORDS, Packed, Totals, unpack,
+};
 use super::error::TraceError;
 use super::mappings::Mappings;
+use super::packed;
 use super::source::Source;
 use super::table::{Action, MAX_ACCESSES, MAX_CLOCK_NS, Record, TraceTable};
 
 /// A trace being read.
 ///
-/// [`TraceReader::new`] reads the table; [`TraceReader::next_block`] hands out the records
-/// of one block after the other, at most 32 768 of them.
+/// [`TraceReader::new`] reads the table; [`TraceReader::next`] hands out one block after
+/// the other, of at most 65 536 records, and [`TraceReader::next_block`] the same always in
+/// the form of records.
 pub struct TraceReader<R: Read> {
     source: Source<R>,
     table: TraceTable,
     state: State,
     payload: Vec<u8>,
+    records: Vec<Record>,
+    pages: Vec<u32>,
+    writes: Vec<u64>,
     done: bool,
+}
+
+/// A block of a trace.
+#[derive(Clone, Copy, Debug)]
+pub enum Block<'a> {
+    /// Any records.
+    Records(&'a [Record]),
+    /// Accesses to single pages of one region, with no time between them.
+    Pages(Pages<'a>),
+}
+
+/// Accesses to single pages.
+#[derive(Clone, Copy, Debug)]
+pub struct Pages<'a> {
+    /// The process, by position.
+    pub process: u16,
+    /// The region, by position.
+    pub region: u16,
+    /// The pages within the region, at least one.
+    pub pages: &'a [u32],
+    /// A bit for each access, low bits first: it writes.
+    pub writes: &'a [u64],
+}
+
+impl Pages<'_> {
+    /// The accesses: page within the region, and whether it is written.
+    pub fn iter(&self) -> impl Iterator<Item = (u32, bool)> + '_ {
+        let chunks = self.pages.chunks(64).zip(self.writes);
+        chunks.flat_map(|(pages, &bits)| {
+            pages.iter().enumerate().map(move |(i, &page)| (page, bits >> i & 1 == 1))
+        })
+    }
+
+    /// How many accesses write.
+    pub fn nr_writes(&self) -> u64 {
+        self.writes.iter().map(|w| u64::from(w.count_ones())).sum()
+    }
 }
 
 /// What the records so far have led to.
@@ -46,7 +89,7 @@ impl<R: Read> TraceReader<R> {
     pub fn new(input: R) -> Result<Self, TraceError> {
         let mut source = Source::open(input)?;
         let mut payload = Vec::new();
-        let (kind, base) = next_payload(&mut source, &mut payload)?;
+        let (kind, base) = source.block(&mut payload)?;
         if kind != KIND_TABLE {
             return Err(TraceError::format(
                 base,
@@ -56,7 +99,16 @@ impl<R: Read> TraceReader<R> {
         }
         let table = TraceTable::decode(&payload, base)?;
         let state = State::new(&table).map_err(|e| e.at(base))?;
-        Ok(TraceReader { source, table, state, payload, done: false })
+        Ok(TraceReader {
+            source,
+            table,
+            state,
+            payload,
+            records: Vec::new(),
+            pages: Vec::new(),
+            writes: Vec::new(),
+            done: false,
+        })
     }
 
     /// The table.
@@ -73,33 +125,32 @@ impl<R: Read> TraceReader<R> {
     /// trace was whole.
     pub fn next_block(&mut self, out: &mut Vec<Record>) -> Result<bool, TraceError> {
         out.clear();
-        if self.done {
-            return Ok(false);
+        match self.next()? {
+            None => return Ok(false),
+            Some(Block::Records(records)) => out.extend_from_slice(records),
+            Some(Block::Pages(block)) => out.extend(block.iter().map(|(first, write)| Record {
+                process: block.process,
+                ticks: 0,
+                action: Action::Access { region: block.region, write, first, count: 1 },
+            })),
         }
-        let (kind, base) = next_payload(&mut self.source, &mut self.payload)?;
+        Ok(true)
+    }
+
+    /// The next block. None: there is none, and the trace was whole.
+    #[allow(clippy::should_implement_trait)] // What it hands out borrows from the reader.
+    pub fn next(&mut self) -> Result<Option<Block<'_>>, TraceError> {
+        if self.done {
+            return Ok(None);
+        }
+        let (kind, base) = self.source.block(&mut self.payload)?;
         match kind {
-            KIND_RECORDS => {
-                let mut next = self.state.next;
-                // Kept out of the state while the block lasts, so that it stays in a
-                // register.
-                let mut accesses = 0;
-                unpack(&self.payload, base, &mut next, |at, packed| {
-                    if let Packed::Access { count, .. } = packed {
-                        accesses += u64::from(count);
-                    }
-                    self.state.resolve(&self.table, packed, at, out)
-                })?;
-                self.state.next = next;
-                self.state.totals.records += out.len() as u64;
-                self.state.totals.accesses += accesses;
-                if self.state.totals.accesses > MAX_ACCESSES {
-                    return Err(TraceError::format(
-                        base,
-                        format!("{} accesses up to here", self.state.totals.accesses),
-                        format!("at most {MAX_ACCESSES}"),
-                    ));
+            KIND_RECORDS => self.read_records(base)?,
+            KIND_PACKED => {
+                if let Some((region, process)) = self.read_packed(base)? {
+                    let (pages, writes) = (&self.pages[..], &self.writes[..]);
+                    return Ok(Some(Block::Pages(Pages { process, region, pages, writes })));
                 }
-                Ok(true)
             }
             KIND_END => {
                 let totals = Totals::decode(&self.payload, base)?;
@@ -112,53 +163,55 @@ impl<R: Read> TraceReader<R> {
                 }
                 self.source.finish()?;
                 self.done = true;
-                Ok(false)
+                return Ok(None);
             }
-            _ => Err(TraceError::format(base, "a second table", "records or the end")),
+            _ => return Err(TraceError::format(base, "a second table", "records or the end")),
         }
+        Ok(Some(Block::Records(&self.records)))
     }
-}
 
-/// Reads a block, checks its digest; its payload goes to `payload`. Returns its kind and
-/// where its payload begins.
-fn next_payload<R: Read>(
-    source: &mut Source<R>,
-    payload: &mut Vec<u8>,
-) -> Result<(u8, u64), TraceError> {
-    let at = source.offset();
-    source.take(13, "the head of a block", payload)?;
-    let mut head = [0; 13];
-    head.copy_from_slice(payload);
-    let kind = head[0];
-    let length = u32::from_le_bytes([head[1], head[2], head[3], head[4]]);
-    let stated = u64::from_le_bytes([
-        head[5], head[6], head[7], head[8], head[9], head[10], head[11], head[12],
-    ]);
-    let Some(limit) = longest(kind) else {
-        return Err(TraceError::format(
-            at,
-            format!("a block of kind {kind:#04x}"),
-            "'T', 'R' or 'E'",
-        ));
-    };
-    if length as usize > limit {
-        return Err(TraceError::format(
-            at + 1,
-            format!("a block of {length} bytes"),
-            format!("at most {limit} for its kind"),
-        ));
+    fn read_records(&mut self, base: u64) -> Result<(), TraceError> {
+        self.records.clear();
+        let mut next = self.state.next;
+        // Kept out of the state while the block lasts, so that it stays in a register.
+        let mut accesses = 0;
+        let out = &mut self.records;
+        unpack(&self.payload, base, &mut next, |at, packed| {
+            if let Packed::Access { count, .. } = packed {
+                accesses += u64::from(count);
+            }
+            self.state.resolve(&self.table, packed, at, out)
+        })?;
+        self.state.next = next;
+        self.state.count(self.records.len() as u64, accesses, base)
     }
-    let base = source.offset();
-    source.take(length as usize, "a block", payload)?;
-    let found = digest(&[&head[..5], payload]);
-    if found != stated {
-        return Err(TraceError::format(
-            at + 5,
-            format!("digest {stated:016x} before a block with {found:016x}"),
-            "the digest of the block",
-        ));
+
+    /// Reads packed accesses. Those of one region stay as they are: returns its number and
+    /// process. Others become records.
+    fn read_packed(&mut self, base: u64) -> Result<Option<(u16, u16)>, TraceError> {
+        let most = MAX_BLOCK_RECORDS as usize;
+        let found = packed::unpack(&self.payload, base, most, &mut self.pages, &mut self.writes)?;
+        let n = self.pages.len() as u64;
+        self.state.next = found.low.wrapping_add(self.pages[n as usize - 1]).wrapping_add(1);
+        self.state.find(&self.table, found.low, 1, base)?;
+        let (region, start, pages) = self.state.last;
+        if found.high - start < pages {
+            let offset = found.low - start;
+            if offset > 0 {
+                self.pages.iter_mut().for_each(|p| *p += offset);
+            }
+            self.state.count(n, n, base)?;
+            return Ok(Some((region, self.state.process)));
+        }
+        self.records.clear();
+        for (i, &page) in self.pages.iter().enumerate() {
+            let write = self.writes[i / 64] >> (i % 64) & 1 == 1;
+            let packed = Packed::Access { write, first: found.low + page, count: 1, ticks: 0 };
+            self.state.resolve(&self.table, packed, base, &mut self.records)?;
+        }
+        self.state.count(n, n, base)?;
+        Ok(None)
     }
-    Ok((kind, base))
 }
 
 impl State {
@@ -179,6 +232,20 @@ impl State {
             last: (0, 0, 0),
             totals: Totals::default(),
         })
+    }
+
+    /// Counts what a block held.
+    fn count(&mut self, records: u64, accesses: u64, base: u64) -> Result<(), TraceError> {
+        self.totals.records += records;
+        self.totals.accesses += accesses;
+        if self.totals.accesses > MAX_ACCESSES {
+            return Err(TraceError::format(
+                base,
+                format!("{} accesses up to here", self.totals.accesses),
+                format!("at most {MAX_ACCESSES}"),
+            ));
+        }
+        Ok(())
     }
 
     /// Turns a packed record, whose tag is at byte `at`, into a record.
@@ -304,22 +371,18 @@ impl State {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::trace::source::prelude;
+    use crate::trace::source::{STORED, ZSTD, block_head, prelude};
     use crate::trace::table::{Backing, Process, Region};
     use crate::trace::wire::{put_text, put_varint};
 
     fn block(out: &mut Vec<u8>, kind: u8, payload: &[u8]) {
-        let mut head = vec![kind];
-        head.extend_from_slice(&(payload.len() as u32).to_le_bytes());
-        let check = digest(&[&head, payload]);
-        out.extend_from_slice(&head);
-        out.extend_from_slice(&check.to_le_bytes());
+        out.extend_from_slice(&block_head(kind, STORED, payload, payload.len()));
         out.extend_from_slice(payload);
     }
 
     /// The error of a whole reading of a trace of these blocks, whose digests are right.
     fn error_of(blocks: &[(u8, Vec<u8>)]) -> String {
-        let mut file = prelude(0).to_vec();
+        let mut file = prelude().to_vec();
         for (kind, payload) in blocks {
             block(&mut file, *kind, payload);
         }
@@ -370,7 +433,7 @@ mod tests {
     fn absurd_tables_are_refused_with_their_place() {
         let of = |regions: &[Region]| error_of(&[(KIND_TABLE, table(regions)), end(0, 0)]);
         assert_eq!(of(&[region(5, 1)]), "no error");
-        expect(&of(&[region(5, 0)]), &["byte 4", "0", "the pages of a region, 1 to 268435456"]);
+        expect(&of(&[region(5, 0)]), &["byte 5", "0", "the pages of a region, 1 to 268435456"]);
         expect(&of(&[region((1 << 35) - 3, 4)]), &["47-bit address space"]);
         expect(
             &of(&[region(10, 10), region(19, 1)]),
@@ -387,7 +450,7 @@ mod tests {
 
     #[test]
     fn absurd_numbers_are_refused_before_they_cost_anything() {
-        let head = |processes: u64, regions: u64| {
+        let counts = |processes: u64, regions: u64| {
             let mut out = vec![0, 1];
             put_text(&mut out, "s");
             put_varint(&mut out, 0);
@@ -399,14 +462,21 @@ mod tests {
             out
         };
         let of = |p| error_of(&[(KIND_TABLE, p)]);
-        expect(&of(head(1 << 60, 0)), &["1152921504606846976", "processes, 1 to 4096"]);
-        expect(&of(head(1, 1 << 60)), &["1152921504606846976", "regions, 0 to 65535"]);
-        let mut long = prelude(0).to_vec();
-        long.push(KIND_TABLE);
-        long.extend_from_slice(&u32::MAX.to_le_bytes());
-        long.extend_from_slice(&[0; 8]);
-        let e = TraceReader::new(&long[..]).map(|_| ()).unwrap_err().to_string();
-        expect(&e, &["byte 17", "a block of 4294967295 bytes", "at most 8388608"]);
+        expect(&of(counts(1 << 60, 0)), &["1152921504606846976", "processes, 1 to 4096"]);
+        expect(&of(counts(1, 1 << 60)), &["1152921504606846976", "regions, 0 to 65535"]);
+        let head = |change: &dyn Fn(&mut [u8])| {
+            let mut long = prelude().to_vec();
+            long.extend_from_slice(&block_head(KIND_TABLE, STORED, &[], 0));
+            change(&mut long[16..]);
+            TraceReader::new(&long[..]).map(|_| ()).unwrap_err().to_string()
+        };
+        let e = head(&|h| h[2..10].fill(0xff));
+        expect(&e, &["byte 18", "a block of 4294967295 bytes", "at most 8388608"]);
+        let e = head(&|h| (h[1], h[9]) = (ZSTD, 0xff));
+        expect(&e, &["byte 18", "4278190080 decoded", "at most 8388608"]);
+        expect(&head(&|h| h[2] = 1), &["byte 18", "a block of 1 bytes, 0 decoded"]);
+        expect(&head(&|h| h[1] = 7), &["byte 17", "coding 0x07", "0 (stored) or 1 (zstd)"]);
+        expect(&head(&|h| h[0] = 0), &["byte 16", "kind 0x00"]);
     }
 
     #[test]
@@ -446,7 +516,7 @@ mod tests {
         let t = || (KIND_TABLE, table(&[region(100, 10)]));
         expect(&error_of(&[end(0, 0)]), &["the table ('T') first"]);
         expect(&error_of(&[t(), t()]), &["a second table"]);
-        expect(&error_of(&[t()]), &["the end", "the head of a block of 13 bytes"]);
+        expect(&error_of(&[t()]), &["the end", "the head of a block of 18 bytes"]);
         expect(&error_of(&[t(), end(0, 3)]), &["accesses: 3", "accesses: 0"]);
         expect(&error_of(&[t(), end(0, 0), end(0, 0)]), &["more bytes", "the end of the file"]);
     }

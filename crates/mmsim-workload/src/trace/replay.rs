@@ -32,6 +32,9 @@ use super::table::{Action, Backing, Record, Region, Timing};
 /// Pages a replay needs at the same time: those of a few instructions.
 const MINIMUM_PAGES: u64 = 16;
 
+/// Records that are handed over at a time.
+const BATCH: usize = 8192;
+
 /// A trace in memory, checked to its end.
 pub struct Trace {
     bytes: Arc<[u8]>,
@@ -120,6 +123,8 @@ pub struct TraceWorkload {
     arrivals: bool,
     reader: TraceReader<Cursor<Arc<[u8]>>>,
     block: Vec<Record>,
+    /// Records of the block that were handed over.
+    used: usize,
     regions: Vec<Mapped>,
     /// Number within the process, by number in the trace.
     own: Vec<u16>,
@@ -177,6 +182,7 @@ impl TraceWorkload {
             arrivals,
             reader,
             block: Vec::new(),
+            used: 0,
             regions,
             own,
             rounds_left: options.repeat,
@@ -298,13 +304,23 @@ impl TraceWorkload {
         }
     }
 
-    /// The next block with records of the process. False: the round is over.
-    fn next_block(&mut self) -> bool {
+    /// The next records of the block, or of the next one, with some of the process among
+    /// them. None: the round is over.
+    fn next_records(&mut self) -> Option<std::ops::Range<usize>> {
         loop {
+            let from = self.used;
+            self.used = self.block.len().min(from + BATCH);
+            let some = from..self.used;
+            if self.block[some.clone()].iter().any(|r| r.process == self.process) {
+                return Some(some);
+            }
+            if !some.is_empty() {
+                continue;
+            }
+            self.used = 0;
             match self.reader.next_block(&mut self.block) {
-                Ok(true) if self.block.iter().any(|r| r.process == self.process) => return true,
                 Ok(true) => {}
-                Ok(false) => return false,
+                Ok(false) => return None,
                 Err(e) => panic!("a trace that was read before cannot be read again: {e}"),
             }
         }
@@ -338,11 +354,11 @@ impl Workload for TraceWorkload {
             self.mappings_of_the_start(ops);
         }
         while self.rounds_left > 0 {
-            if self.next_block() {
+            if let Some(some) = self.next_records() {
                 let before = self.accesses;
                 let block = std::mem::take(&mut self.block);
                 let process = self.process;
-                for record in block.iter().filter(|r| r.process == process) {
+                for record in block[some].iter().filter(|r| r.process == process) {
                     self.record(record, ops);
                 }
                 self.block = block;

@@ -1,11 +1,16 @@
-//! Bytes in and out: the prelude, and a body that may be one zstd frame.
+//! Bytes in and out: the prelude, and blocks of which each is compressed on its own.
 //!
 //! The prelude is never compressed, so that `file`-like tools and people with a hex dump
-//! see what they have. Positions in errors count the prelude and then the body as it is
-//! after decompression; the place in the compressed file would tell nobody anything.
+//! see what they have. The digest of a block is over its bytes as they are in the file, so
+//! that every byte is under some digest and nothing is decompressed that was not checked.
+//! Positions in errors count the prelude, and heads and *decoded* payloads of the blocks;
+//! the place in compressed bytes would tell nobody anything.
 
-use std::io::{self, BufRead, BufReader, Read};
+use std::io::{self, BufReader, Read};
 
+use zstd::bulk::Decompressor;
+
+use super::block::longest;
 use super::checksum::digest;
 use super::error::TraceError;
 
@@ -13,35 +18,44 @@ use super::error::TraceError;
 /// took it for text.
 pub(super) const MAGIC: [u8; 8] = *b"MMT\r\n\x1a\n\0";
 /// The version written, and the only one read.
-pub(super) const VERSION: u16 = 1;
-/// Flag of the prelude: the body is one zstd frame.
-pub(super) const FLAG_ZSTD: u16 = 1;
+pub(super) const VERSION: u16 = 2;
 /// Bytes of the prelude.
 pub(super) const PRELUDE: usize = 16;
-/// Largest window that a reader grants to a frame: 2^23 bytes.
-const WINDOW_LOG_MAX: u32 = 23;
+/// Bytes of the head of a block.
+pub(super) const BLOCK_HEAD: usize = 18;
+/// The payload is stored as it is.
+pub(super) const STORED: u8 = 0;
+/// The payload is one zstd frame.
+pub(super) const ZSTD: u8 = 1;
 
 /// The prelude of a trace.
-pub(super) fn prelude(flags: u16) -> [u8; PRELUDE] {
+pub(super) fn prelude() -> [u8; PRELUDE] {
     let mut out = [0; PRELUDE];
     out[..8].copy_from_slice(&MAGIC);
     out[8..10].copy_from_slice(&VERSION.to_le_bytes());
-    out[10..12].copy_from_slice(&flags.to_le_bytes());
     let check = digest(&[&out[..12]]) as u32;
     out[12..].copy_from_slice(&check.to_le_bytes());
     out
 }
 
-enum Body<R: Read> {
-    Plain(BufReader<R>),
-    Zstd(Box<zstd::stream::read::Decoder<'static, BufReader<R>>>),
-    Gone,
+/// The head of a block with this payload as it is in the file, `decoded` bytes long after
+/// decoding.
+pub(super) fn block_head(kind: u8, coding: u8, payload: &[u8], decoded: usize) -> [u8; BLOCK_HEAD] {
+    let mut head = [0; BLOCK_HEAD];
+    (head[0], head[1]) = (kind, coding);
+    head[2..6].copy_from_slice(&(payload.len() as u32).to_le_bytes());
+    head[6..10].copy_from_slice(&(decoded as u32).to_le_bytes());
+    let check = digest(&[&head[..10], payload]);
+    head[10..].copy_from_slice(&check.to_le_bytes());
+    head
 }
 
-/// The decoded bytes of a trace.
+/// The blocks of a trace.
 pub(super) struct Source<R: Read> {
-    body: Body<R>,
+    input: BufReader<R>,
     offset: u64,
+    compressed: Vec<u8>,
+    zstd: Option<Decompressor<'static>>,
 }
 
 impl<R: Read> Source<R> {
@@ -59,30 +73,21 @@ impl<R: Read> Source<R> {
         }
         let version = u16::from_le_bytes([head[8], head[9]]);
         if version != VERSION {
-            return Err(TraceError::format(
-                8,
-                format!("version {version}"),
-                format!("version {VERSION}"),
-            ));
+            let expected = if version < VERSION {
+                format!("version {VERSION}; import it again from where it came")
+            } else {
+                format!("version {VERSION}, the latest that this program knows")
+            };
+            return Err(TraceError::format(8, format!("version {version}"), expected));
         }
-        let flags = u16::from_le_bytes([head[10], head[11]]);
-        if head != prelude(flags) || flags & !FLAG_ZSTD != 0 {
+        if head != prelude() {
             return Err(TraceError::format(
                 10,
-                format!("flags {flags:#06x} and check {:02x?}", &head[12..]),
-                "known flags and the digest of the prelude",
+                format!("flags {:02x?} and check {:02x?}", &head[10..12], &head[12..]),
+                "no flags and the digest of the prelude",
             ));
         }
-        let body = if flags & FLAG_ZSTD == 0 {
-            Body::Plain(input)
-        } else {
-            let mut decoder = zstd::stream::read::Decoder::with_buffer(input)
-                .map_err(TraceError::io("starting zstd"))?
-                .single_frame();
-            decoder.window_log_max(WINDOW_LOG_MAX).map_err(TraceError::io("starting zstd"))?;
-            Body::Zstd(Box::new(decoder))
-        };
-        Ok(Source { body, offset: PRELUDE as u64 })
+        Ok(Source { input, offset: PRELUDE as u64, compressed: Vec::new(), zstd: None })
     }
 
     /// Where it is.
@@ -90,62 +95,95 @@ impl<R: Read> Source<R> {
         self.offset
     }
 
-    /// The next `n` bytes, into `buffer`. Memory grows with what is there, not with what
-    /// is asked for.
-    pub(super) fn take(
-        &mut self,
-        n: usize,
-        what: &str,
-        buffer: &mut Vec<u8>,
-    ) -> Result<(), TraceError> {
-        buffer.clear();
-        let got = match &mut self.body {
-            Body::Plain(r) => r.take(n as u64).read_to_end(buffer),
-            Body::Zstd(r) => r.take(n as u64).read_to_end(buffer),
-            Body::Gone => Ok(0),
+    /// The next block: its kind and where its payload begins; the payload, checked and
+    /// decoded, goes to `payload`.
+    pub(super) fn block(&mut self, payload: &mut Vec<u8>) -> Result<(u8, u64), TraceError> {
+        let at = self.offset;
+        let mut head = [0; BLOCK_HEAD];
+        let got =
+            read_up_to(&mut self.input, &mut head).map_err(TraceError::io("reading a trace"))?;
+        if got < BLOCK_HEAD {
+            let expected = format!("the head of a block of {BLOCK_HEAD} bytes");
+            return Err(TraceError::format(at + got as u64, "the end", expected));
+        }
+        let word = |i: usize| u32::from_le_bytes([head[i], head[i + 1], head[i + 2], head[i + 3]]);
+        let (kind, coding) = (head[0], head[1]);
+        let (stored, decoded) = (word(2) as usize, word(6) as usize);
+        let Some(limit) = longest(kind) else {
+            let found = format!("a block of kind {kind:#04x}");
+            return Err(TraceError::format(at, found, "'T', 'R', 'P' or 'E'"));
         };
-        let here = self.offset + buffer.len() as u64;
-        match got {
-            Ok(got) if got == n => {
-                self.offset = here;
-                Ok(())
+        let lengths_fit = match coding {
+            STORED => stored == decoded,
+            ZSTD => stored < decoded,
+            _ => {
+                let found = format!("a block in coding {coding:#04x}");
+                return Err(TraceError::format(at + 1, found, "0 (stored) or 1 (zstd)"));
             }
-            Ok(_) => Err(TraceError::format(here, "the end", format!("{what} of {n} bytes"))),
-            Err(e) => Err(self.damaged(here, e)),
+        };
+        if !lengths_fit || decoded > limit {
+            return Err(TraceError::format(
+                at + 2,
+                format!("a block of {stored} bytes, {decoded} decoded"),
+                format!("at most {limit} for its kind, fewer if compressed"),
+            ));
         }
+        let base = at + BLOCK_HEAD as u64;
+        let bytes = if coding == STORED { &mut *payload } else { &mut self.compressed };
+        bytes.clear();
+        // Memory grows with what is there, not with what is asked for.
+        let got = (&mut self.input).take(stored as u64).read_to_end(bytes);
+        let got = got.map_err(TraceError::io("reading a trace"))?;
+        if got < stored {
+            let expected = format!("a block of {stored} bytes");
+            return Err(TraceError::format(base + got as u64, "the end", expected));
+        }
+        let found = digest(&[&head[..10], bytes]);
+        let stated = u64::from(word(10)) | u64::from(word(14)) << 32;
+        if found != stated {
+            return Err(TraceError::format(
+                at + 10,
+                format!("digest {stated:016x} before a block with {found:016x}"),
+                "the digest of the block",
+            ));
+        }
+        if coding == ZSTD {
+            self.decompress(decoded, base, payload)?;
+        }
+        self.offset = base + decoded as u64;
+        Ok((kind, base))
     }
 
-    /// Checks that nothing follows, neither in the frame nor after it.
+    fn decompress(
+        &mut self,
+        decoded: usize,
+        base: u64,
+        payload: &mut Vec<u8>,
+    ) -> Result<(), TraceError> {
+        let zstd = match &mut self.zstd {
+            Some(zstd) => zstd,
+            none => none.insert(Decompressor::new().map_err(TraceError::io("starting zstd"))?),
+        };
+        payload.clear();
+        payload.reserve_exact(decoded);
+        let found = match zstd.decompress_to_buffer(&self.compressed, payload) {
+            Ok(n) if n == decoded => return Ok(()),
+            Ok(n) => format!("{n} bytes after decompression"),
+            Err(e) => format!("what zstd cannot decode ({e})"),
+        };
+        Err(TraceError::format(base, found, format!("one zstd frame of {decoded} bytes")))
+    }
+
+    /// Checks that nothing follows.
     pub(super) fn finish(&mut self) -> Result<(), TraceError> {
-        let mut rest = [0];
-        let after = |found: &str, offset| {
-            Err(TraceError::format(offset, found, "the end of the file after the end block"))
-        };
-        let mut input = match std::mem::replace(&mut self.body, Body::Gone) {
-            Body::Plain(r) => r,
-            Body::Zstd(mut r) => match r.read(&mut rest) {
-                Ok(0) => r.finish(),
-                Ok(_) => return after("more decoded bytes", self.offset),
-                Err(e) => return Err(self.damaged(self.offset, e)),
-            },
-            Body::Gone => return Ok(()),
-        };
-        match input.fill_buf() {
-            Ok([]) => Ok(()),
-            Ok(_) => after("more bytes", self.offset),
+        match read_up_to(&mut self.input, &mut [0]) {
+            Ok(0) => Ok(()),
+            Ok(_) => Err(TraceError::format(
+                self.offset,
+                "more bytes",
+                "the end of the file after the end block",
+            )),
             Err(e) => Err(TraceError::io("reading a trace")(e)),
-        }
-    }
-
-    /// A compressed stream that cannot be decoded says so as an error of the host.
-    fn damaged(&self, offset: u64, e: io::Error) -> TraceError {
-        match self.body {
-            Body::Plain(_) => TraceError::io("reading a trace")(e),
-            _ => TraceError::format(
-                offset,
-                format!("what zstd cannot decode ({e})"),
-                "one whole zstd frame with a window of at most 8 MiB",
-            ),
         }
     }
 }

@@ -5,34 +5,22 @@
 
 use std::io::{BufWriter, Write};
 
-use super::block::{KIND_END, KIND_RECORDS, KIND_TABLE, Packed, Packer, Totals, WRITER_RECORDS};
-use super::checksum::digest;
+use zstd::bulk::Compressor;
+
+use super::block::{KIND_END, KIND_TABLE, Packed, Packer, Totals};
 use super::error::TraceError;
 use super::mappings::Mappings;
-use super::source::{FLAG_ZSTD, prelude};
+use super::source::{STORED, ZSTD, block_head, prelude};
 use super::table::{Action, MAX_ACCESSES, MAX_CLOCK_NS, Record, TraceTable};
 
-/// Window of the frames we write: 2^21 bytes, so that any reader can afford it.
-const WINDOW_LOG: u32 = 21;
-
-enum Sink<W: Write> {
-    Plain(BufWriter<W>),
-    Zstd(Box<zstd::stream::write::Encoder<'static, W>>),
-}
-
-impl<W: Write> Sink<W> {
-    fn put(&mut self, bytes: &[u8]) -> Result<(), TraceError> {
-        let done = match self {
-            Sink::Plain(w) => w.write_all(bytes),
-            Sink::Zstd(w) => w.write_all(bytes),
-        };
-        done.map_err(TraceError::io("writing a trace"))
-    }
-}
+/// A block is stored compressed if that takes away at least one part in so many; less is
+/// not worth the time to read it.
+const WORTH: usize = 32;
 
 /// A trace being written.
 pub struct TraceWriter<W: Write> {
-    sink: Sink<W>,
+    out: BufWriter<W>,
+    zstd: Option<Compressor<'static>>,
     table: TraceTable,
     starts: Vec<u32>,
     mappings: Mappings,
@@ -44,19 +32,24 @@ pub struct TraceWriter<W: Write> {
 
 impl<W: Write> TraceWriter<W> {
     /// Writes the prelude and the table. `level` is that of zstd, 1 to 19; 0 stores the
-    /// body as it is.
-    pub fn new(mut out: W, table: TraceTable, level: i32) -> Result<Self, TraceError> {
+    /// blocks as they are.
+    pub fn new(out: W, table: TraceTable, level: i32) -> Result<Self, TraceError> {
         table.check()?;
         let mappings = Mappings::at_start(&table)?;
-        let flags = if level == 0 { 0 } else { FLAG_ZSTD };
-        out.write_all(&prelude(flags)).map_err(TraceError::io("writing a trace"))?;
-        let sink = if level == 0 { Sink::Plain(BufWriter::new(out)) } else { zstd(out, level)? };
+        let zstd = match level {
+            0 => None,
+            1..=19 => Some(Compressor::new(level).map_err(TraceError::io("starting zstd"))?),
+            _ => return Err(TraceError::invalid("the zstd level", level.to_string(), "0 to 19")),
+        };
+        let mut out = BufWriter::new(out);
+        out.write_all(&prelude()).map_err(TraceError::io("writing a trace"))?;
         let mut starts = vec![0];
         for region in &table.regions {
             starts.push(starts[starts.len() - 1] + region.pages);
         }
         let mut writer = TraceWriter {
-            sink,
+            out,
+            zstd,
             clocks: vec![0; table.processes.len()],
             table,
             starts,
@@ -105,7 +98,7 @@ impl<W: Write> TraceWriter<W> {
         let packed = self.pack(record.action, record.ticks)?;
         self.packer.push(packed);
         self.totals.records += 1;
-        if self.packer.len() >= WRITER_RECORDS {
+        if self.packer.is_full() {
             self.flush()?;
         }
         Ok(())
@@ -148,43 +141,31 @@ impl<W: Write> TraceWriter<W> {
     }
 
     fn flush(&mut self) -> Result<(), TraceError> {
-        let payload = self.packer.take();
-        self.block(KIND_RECORDS, &payload)
+        let (kind, payload) = self.packer.take();
+        self.block(kind, &payload)
     }
 
     fn block(&mut self, kind: u8, payload: &[u8]) -> Result<(), TraceError> {
-        let mut head = [0; 13];
-        head[0] = kind;
-        head[1..5].copy_from_slice(&(payload.len() as u32).to_le_bytes());
-        let check = digest(&[&head[..5], payload]);
-        head[5..].copy_from_slice(&check.to_le_bytes());
-        self.sink.put(&head)?;
-        self.sink.put(payload)
+        let packed = match &mut self.zstd {
+            Some(zstd) => zstd.compress(payload).map_err(TraceError::io("compressing a block"))?,
+            None => Vec::new(),
+        };
+        let worth = self.zstd.is_some() && packed.len() + payload.len() / WORTH < payload.len();
+        let (coding, bytes) = if worth { (ZSTD, &packed[..]) } else { (STORED, payload) };
+        let head = block_head(kind, coding, bytes, payload.len());
+        for part in [&head[..], bytes] {
+            self.out.write_all(part).map_err(TraceError::io("writing a trace"))?;
+        }
+        Ok(())
     }
 
     /// Writes the end and hands the output back.
     pub fn finish(mut self) -> Result<W, TraceError> {
-        if self.packer.len() > 0 {
+        if !self.packer.is_empty() {
             self.flush()?;
         }
         let totals = self.totals.encode();
         self.block(KIND_END, &totals)?;
-        match self.sink {
-            Sink::Plain(w) => {
-                w.into_inner().map_err(|e| TraceError::io("writing a trace")(e.into_error()))
-            }
-            Sink::Zstd(w) => w.finish().map_err(TraceError::io("writing a trace")),
-        }
+        self.out.into_inner().map_err(|e| TraceError::io("writing a trace")(e.into_error()))
     }
-}
-
-fn zstd<W: Write>(out: W, level: i32) -> Result<Sink<W>, TraceError> {
-    if !(1..=19).contains(&level) {
-        return Err(TraceError::invalid("the zstd level", level.to_string(), "0 to 19"));
-    }
-    let start = || TraceError::io("starting zstd");
-    let mut encoder = zstd::stream::write::Encoder::new(out, level).map_err(start())?;
-    encoder.window_log(WINDOW_LOG).map_err(start())?;
-    encoder.include_checksum(true).map_err(start())?;
-    Ok(Sink::Zstd(Box::new(encoder)))
 }

@@ -19,7 +19,6 @@
 //!
 //! Kept accesses to ascending pages within one refresh span become one run.
 
-use super::super::error::TraceError;
 use super::regions::Touched;
 use super::spool::{Spool, Spooled};
 
@@ -68,8 +67,8 @@ pub(super) struct Collapse {
 }
 
 impl Collapse {
-    pub(super) fn new(window: u64, refresh: u64, tick: u64) -> Result<Self, TraceError> {
-        Ok(Collapse {
+    pub(super) fn new(window: u64, refresh: u64, tick: u64) -> Self {
+        Collapse {
             window,
             refresh,
             tick: tick.max(1),
@@ -78,14 +77,14 @@ impl Collapse {
             now: 0,
             ticks: 0,
             run: None,
-            spool: Spool::new()?,
+            spool: Spool::default(),
             touched: Touched::default(),
-        })
+        }
     }
 
     /// One reference to one page.
     #[inline]
-    pub(super) fn reference(&mut self, page: u64, how: Reference) -> Result<(), TraceError> {
+    pub(super) fn reference(&mut self, page: u64, how: Reference) {
         let kept = self.table[page as usize % SLOTS];
         if kept.page == page
             && self.nr_kept - kept.nr < self.window
@@ -97,13 +96,13 @@ impl Collapse {
                 self.table[page as usize % SLOTS].when |= FETCHED;
                 self.touched.touch(page, how);
             }
-            return Ok(());
+            return;
         }
-        self.keep(page, how)
+        self.keep(page, how);
     }
 
     #[inline(never)]
-    fn keep(&mut self, page: u64, how: Reference) -> Result<(), TraceError> {
+    fn keep(&mut self, page: u64, how: Reference) {
         let write = how == Reference::Store;
         let when = self.now
             | match how {
@@ -120,21 +119,19 @@ impl Collapse {
             && self.now - *since < self.refresh
         {
             run.count += 1;
-            return Ok(());
+            return;
         }
-        self.end_run()?;
+        self.end_run();
         let ticks = self.now / self.tick;
         let run = Spooled { process: 0, write, vpn: page, count: 1, ticks: ticks - self.ticks };
         self.ticks = ticks;
         self.run = Some((run, self.now));
-        Ok(())
     }
 
     /// Puts the run in hand away.
-    pub(super) fn end_run(&mut self) -> Result<(), TraceError> {
-        match self.run.take() {
-            Some((run, _)) => self.spool.push(&run),
-            None => Ok(()),
+    pub(super) fn end_run(&mut self) {
+        if let Some((run, _)) = self.run.take() {
+            self.spool.push(&run);
         }
     }
 }
@@ -144,14 +141,13 @@ mod tests {
     use super::*;
 
     fn collapse(window: u64, refresh: u64, refs: &[(u64, u64, Reference)]) -> Vec<Spooled> {
-        let mut c = Collapse::new(window, refresh, 1).unwrap();
+        let mut c = Collapse::new(window, refresh, 1);
         for &(when, page, how) in refs {
             c.now = when;
-            c.reference(page, how).unwrap();
+            c.reference(page, how);
         }
-        c.end_run().unwrap();
-        let mut reader = c.spool.finish().unwrap();
-        std::iter::from_fn(|| reader.next().unwrap()).collect()
+        c.end_run();
+        c.spool.finish().collect()
     }
 
     fn pages(kept: &[Spooled]) -> Vec<(u64, bool)> {

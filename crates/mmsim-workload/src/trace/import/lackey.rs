@@ -44,7 +44,7 @@ pub(super) fn read<R: Read>(
     options: &ImportOptions,
 ) -> Result<FirstPass, TraceError> {
     let mut parser = Parser {
-        collapse: Collapse::new(options.window, options.refresh, options.tick)?,
+        collapse: Collapse::new(options.window, options.refresh, options.tick),
         fetches: options.fetches,
         accesses: 0,
         outside: 0,
@@ -53,7 +53,7 @@ pub(super) fn read<R: Read>(
         let nr = parser.piece(first, piece)?;
         lines.used(nr);
     }
-    parser.collapse.end_run()?;
+    parser.collapse.end_run();
     let mut table = TraceTable::empty("valgrind lackey");
     table.tick_ns = options.tick.max(1);
     table.assumptions = parser.assumptions(options);
@@ -73,7 +73,7 @@ impl Parser {
     fn piece(&mut self, first: u64, piece: &[u8]) -> Result<u64, TraceError> {
         let (mut at, mut line) = (0, first);
         while at < piece.len() {
-            at = match self.line(piece, at)? {
+            at = match self.line(piece, at) {
                 Some(next) => next,
                 None => other_line(piece, at, line)?,
             };
@@ -84,13 +84,13 @@ impl Parser {
 
     /// Parses the line at `at`; returns where the next begins. None: not a reference.
     #[inline(always)]
-    fn line(&mut self, piece: &[u8], at: usize) -> Result<Option<usize>, TraceError> {
-        let Some(&[a, b, c]) = piece.get(at..at + 3) else { return Ok(None) };
+    fn line(&mut self, piece: &[u8], at: usize) -> Option<usize> {
+        let Some(&[a, b, c]) = piece.get(at..at + 3) else { return None };
         let how = match (a, b, c) {
             (b'I', b' ', b' ') => Reference::Fetch,
             (b' ', b'L', b' ') => Reference::Load,
             (b' ', b'S' | b'M', b' ') => Reference::Store,
-            _ => return Ok(None),
+            _ => return None,
         };
         let mut i = at + 3;
         let mut address = 0u64;
@@ -103,7 +103,7 @@ impl Parser {
             i += 1;
         }
         if piece[i] != b',' || i == at + 3 || i > at + 3 + 16 {
-            return Ok(None);
+            return None;
         }
         i += 1;
         let digits = i;
@@ -116,41 +116,41 @@ impl Parser {
             i += 1;
         }
         if piece[i] != b'\n' || size == 0 || i - digits > 8 || size > MAX_SIZE {
-            return Ok(None);
+            return None;
         }
-        self.reference(address, size, how)?;
-        Ok(Some(i + 1))
+        self.reference(address, size, how);
+        Some(i + 1)
     }
 
     #[inline(always)]
-    fn reference(&mut self, address: u64, size: u64, how: Reference) -> Result<(), TraceError> {
+    fn reference(&mut self, address: u64, size: u64, how: Reference) {
         if how == Reference::Fetch {
             self.collapse.now += 1;
             if !self.fetches {
-                return Ok(());
+                return;
             }
         }
         self.accesses += 1;
         let page = address >> 12;
         let last = address.wrapping_add(size - 1) >> 12;
         if page == last && page < USER_PAGES {
-            return self.collapse.reference(page, how);
+            self.collapse.reference(page, how);
+            return;
         }
-        self.straddling(page, last, how)
+        self.straddling(page, last, how);
     }
 
     /// An access across a page border, or outside of user space.
     #[inline(never)]
-    fn straddling(&mut self, page: u64, last: u64, how: Reference) -> Result<(), TraceError> {
+    fn straddling(&mut self, page: u64, last: u64, how: Reference) {
         if last >= USER_PAGES || last < page {
             self.outside += 1;
-            return Ok(());
+            return;
         }
         self.accesses += last - page;
         for p in page..=last {
-            self.collapse.reference(p, how)?;
+            self.collapse.reference(p, how);
         }
-        Ok(())
     }
 
     fn assumptions(&self, options: &ImportOptions) -> Vec<String> {

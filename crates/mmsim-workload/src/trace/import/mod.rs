@@ -3,22 +3,25 @@
 //! An importer reads its input once, line by line. The table of a trace stands before the
 //! records, but which regions there are and what they are (was this page ever fetched
 //! from? written?) is known only at the end. So the first pass keeps its few records,
-//! compressed, in a [`spool`], and notes what was touched; then [`regions`] are made and
+//! packed, in a [`spool`], and notes what was touched; then [`regions`] are made and
 //! the spool is written out as a trace. Memory is proportional to the *output*.
 //!
 //! | format | from |
 //! |---|---|
 //! | `lackey` | `valgrind --tool=lackey --trace-mem=yes` |
 //! | `pages` | a text of `R` or `W`, page, optional count, pid, time in ns |
+//! | `csv` | comma-separated values with named columns |
 //!
 //! Input compressed by gzip or zstd is recognised by its first bytes.
 
 mod collapse;
+mod csv;
 mod lackey;
 mod lines;
 mod maps;
 mod pages;
 mod regions;
+mod sink;
 mod spool;
 
 use std::fmt;
@@ -41,6 +44,17 @@ pub enum ImportFormat {
     Lackey,
     /// One access of pages per line.
     Pages,
+    /// Comma-separated values with named columns.
+    Csv,
+}
+
+/// What the pages of an input are that does not say it.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum PageKind {
+    /// Anonymous memory.
+    Anon,
+    /// Pages of one file, mapped shared.
+    File,
 }
 
 impl FromStr for ImportFormat {
@@ -49,7 +63,11 @@ impl FromStr for ImportFormat {
         match s {
             "lackey" => Ok(ImportFormat::Lackey),
             "pages" => Ok(ImportFormat::Pages),
-            _ => Err(format!("unknown trace format {s:?}: expected lackey or pages")),
+            "csv" => Ok(ImportFormat::Csv),
+            _ => Err(format!(
+                "unknown trace format {s:?}: expected lackey, pages, csv, raw-u32, \
+                 raw-u64 or oracle-general"
+            )),
         }
     }
 }
@@ -59,6 +77,7 @@ impl fmt::Display for ImportFormat {
         f.write_str(match self {
             ImportFormat::Lackey => "lackey",
             ImportFormat::Pages => "pages",
+            ImportFormat::Csv => "csv",
         })
     }
 }
@@ -81,6 +100,16 @@ pub struct ImportOptions {
     pub tick: u64,
     /// Contents of `/proc/PID/maps`, one or several snapshots one after the other.
     pub maps: Option<String>,
+    /// CSV: which columns are what, `ROLE=NAME` with commas between; `None`: as named.
+    pub columns: Option<String>,
+    /// CSV: bytes of a page, a power of two.
+    pub page_size: u64,
+    /// CSV: nanoseconds of the unit of times, a power of ten; 0 leaves them out.
+    pub time_unit_ns: Option<u64>,
+    /// CSV: what the pages are.
+    pub kind: PageKind,
+    /// CSV: page numbers are names, numbered in the order of their appearance.
+    pub dense: bool,
 }
 
 impl Default for ImportOptions {
@@ -93,6 +122,11 @@ impl Default for ImportOptions {
             fetches: true,
             tick: 1_000,
             maps: None,
+            columns: None,
+            page_size: 4096,
+            time_unit_ns: None,
+            kind: PageKind::Anon,
+            dense: false,
         }
     }
 }
@@ -101,8 +135,8 @@ impl Default for ImportOptions {
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct ImportSummary {
     /// The format.
-    pub format: ImportFormat,
-    /// Lines read.
+    pub format: String,
+    /// Lines or binary records read.
     pub lines: u64,
     /// Accesses in the input, counted by page.
     pub accesses_read: u64,
@@ -122,7 +156,7 @@ pub struct ImportSummary {
 
 impl fmt::Display for ImportSummary {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        writeln!(f, "read      {} lines of {}", self.lines, self.format)?;
+        writeln!(f, "read      {} records of {}", self.lines, self.format)?;
         writeln!(f, "accesses  {} read, {} kept", self.accesses_read, self.accesses_kept)?;
         writeln!(f, "records   {}", self.records)?;
         writeln!(f, "processes {}, regions {}", self.processes, self.regions)?;
@@ -148,7 +182,7 @@ struct FirstPass {
 /// Imports `input` as a trace on `out`.
 pub fn import(
     format: ImportFormat,
-    input: impl Read,
+    input: impl Read + Send,
     out: impl Write,
     options: &ImportOptions,
 ) -> Result<ImportSummary, TraceError> {
@@ -160,12 +194,14 @@ pub fn import(
     let mut pass = match format {
         ImportFormat::Lackey => lackey::read(lines, options)?,
         ImportFormat::Pages => pages::read(lines, options)?,
+        ImportFormat::Csv => csv::read(lines, options)?,
     };
     if pass.table.processes.is_empty() {
         pass.table.processes.push(Process { pid: 0, name: options.name.clone() });
         pass.touched.push(Touched::default());
     }
     let mut layout = Layout::default();
+    layout.kind = (format == ImportFormat::Csv).then_some(options.kind);
     for (i, touched) in pass.touched.iter().enumerate() {
         layout.add(i as u16, &pass.table.processes[i].name, touched, maps.as_ref());
     }
@@ -173,7 +209,7 @@ pub fn import(
     pass.table.files = std::mem::take(&mut layout.files);
     pass.table.regions = std::mem::take(&mut layout.regions);
     let mut summary = ImportSummary {
-        format,
+        format: format.to_string(),
         lines: pass.lines,
         accesses_read: pass.accesses_read,
         accesses_kept: 0,
@@ -184,19 +220,19 @@ pub fn import(
         assumptions: pass.table.assumptions.clone(),
     };
     let writer = TraceWriter::new(out, pass.table, options.level)?;
-    second_pass(pass.spool.finish()?, writer, &mut summary)?;
+    second_pass(pass.spool.finish(), writer, &mut summary)?;
     Ok(summary)
 }
 
 /// Writes the spooled records, cut at the borders of regions.
 fn second_pass<W: Write>(
-    mut spool: SpoolReader,
+    spool: SpoolReader,
     mut writer: TraceWriter<W>,
     summary: &mut ImportSummary,
 ) -> Result<(), TraceError> {
     let regions = writer.table().regions.clone();
     let mut last = 0;
-    while let Some(Spooled { process, write, mut vpn, mut count, mut ticks }) = spool.next()? {
+    for Spooled { process, write, mut vpn, mut count, mut ticks } in spool {
         while count > 0 {
             let has = |i: usize| {
                 regions.get(i).is_some_and(|r| {
@@ -224,7 +260,9 @@ fn second_pass<W: Write>(
 }
 
 /// The input, decompressed if its first bytes are those of gzip or zstd.
-fn decompressed<'a>(mut input: impl Read + 'a) -> Result<Box<dyn Read + 'a>, TraceError> {
+pub(super) fn decompressed<'a>(
+    mut input: impl Read + Send + 'a,
+) -> Result<Box<dyn Read + Send + 'a>, TraceError> {
     let mut magic = [0; 4];
     let got = read_up_to(&mut input, &mut magic).map_err(TraceError::io("reading the input"))?;
     let whole = Cursor::new(magic[..got].to_vec()).chain(input);

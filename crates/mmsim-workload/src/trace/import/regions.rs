@@ -14,6 +14,7 @@
 
 use std::collections::BTreeMap;
 
+use super::PageKind;
 use super::collapse::Reference;
 use super::maps::{Mapping, Maps, Segment};
 use crate::trace::table::{Backing, Region};
@@ -32,15 +33,26 @@ struct Area {
 }
 
 /// Which pages of a process were touched, and how.
+///
+/// Areas are found by number through a tree, and most of the time through a small table
+/// of those found lately.
 #[derive(Clone, Default)]
 pub(super) struct Touched {
-    areas: BTreeMap<u64, Area>,
+    /// Position in `areas` by number of the area.
+    numbers: BTreeMap<u64, u32>,
+    areas: Vec<Area>,
+    /// Number of an area plus one, and its position; by the low bits of its number.
+    lately: Vec<(u64, u32)>,
 }
+
+/// Areas in the table of those found lately: 2 million pages.
+const LATELY: u64 = 4096;
 
 impl Touched {
     /// Notes a reference to a page.
+    #[inline]
     pub(super) fn touch(&mut self, page: u64, how: Reference) {
-        let area = self.areas.entry(page / AREA).or_default();
+        let area = self.area(page / AREA);
         let (word, bit) = ((page % AREA / 64) as usize, 1 << (page % 64));
         area.touched[word] |= bit;
         match how {
@@ -50,10 +62,36 @@ impl Touched {
         }
     }
 
+    /// Whether a page was not touched so far.
+    #[inline]
+    pub(super) fn is_new(&mut self, page: u64) -> bool {
+        self.area(page / AREA).touched[(page % AREA / 64) as usize] & 1 << (page % 64) == 0
+    }
+
+    #[inline]
+    fn area(&mut self, number: u64) -> &mut Area {
+        let at = match self.lately.get((number % LATELY) as usize) {
+            Some(&(n, at)) if n == number + 1 => at,
+            _ => self.find(number),
+        };
+        &mut self.areas[at as usize]
+    }
+
+    #[inline(never)]
+    fn find(&mut self, number: u64) -> u32 {
+        let at = *self.numbers.entry(number).or_insert_with(|| {
+            self.areas.push(Area::default());
+            self.areas.len() as u32 - 1
+        });
+        self.lately.resize(LATELY as usize, (0, 0));
+        self.lately[(number % LATELY) as usize] = (number + 1, at);
+        at
+    }
+
     /// Distinct pages.
     pub(super) fn pages(&self) -> u64 {
         let ones = |a: &Area| a.touched.iter().map(|w| u64::from(w.count_ones())).sum::<u64>();
-        self.areas.values().map(ones).sum()
+        self.areas.iter().map(ones).sum()
     }
 
     /// Upper bound of the distinct pages.
@@ -63,7 +101,8 @@ impl Touched {
 
     /// Touched pages in ascending order: (page, written, fetched).
     fn iter(&self) -> impl Iterator<Item = (u64, bool, bool)> + '_ {
-        self.areas.iter().flat_map(|(&nr, area)| {
+        self.numbers.iter().flat_map(|(&nr, &at)| {
+            let area = &self.areas[at as usize];
             (0..AREA).filter_map(move |i| {
                 let (word, bit) = ((i / 64) as usize, 1u64 << (i % 64));
                 (area.touched[word] & bit != 0).then_some((
@@ -88,6 +127,8 @@ struct Open<'a> {
 /// Files and regions of a trace in the making.
 #[derive(Default)]
 pub(super) struct Layout {
+    /// What pages are, if that is stated rather than guessed.
+    pub(super) kind: Option<PageKind>,
     pub(super) files: Vec<String>,
     pub(super) regions: Vec<Region>,
     paths: BTreeMap<String, u16>,
@@ -121,9 +162,15 @@ impl Layout {
     fn close(&mut self, process: u16, name: &str, open: Option<Open<'_>>) {
         let Some(o) = open else { return };
         let pages = (o.last - o.start + 1) as u32;
-        let backing = match o.segment {
-            Some(segment) => self.mapped(segment, o.start),
-            None => self.guess(name, &o, u64::from(pages)),
+        let backing = match (o.segment, self.kind) {
+            (Some(segment), _) => self.mapped(segment, o.start),
+            (None, None) => self.guess(name, &o, u64::from(pages)),
+            (None, Some(PageKind::Anon)) => Backing::Anon,
+            // An offset that is too large is refused when the table is checked.
+            (None, Some(PageKind::File)) => {
+                let offset = u32::try_from(o.start).unwrap_or(u32::MAX);
+                Backing::File { file: self.file(name), offset, shared: true }
+            }
         };
         self.regions.push(Region { process, start: o.start, pages, backing, at_start: true });
     }

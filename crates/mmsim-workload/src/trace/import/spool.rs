@@ -1,13 +1,10 @@
 //! Records between the two passes of an import: addresses are still virtual pages.
 //!
 //! One record is a byte of flags, the difference of its first page to the last one's end,
-//! and what the flags announce; the whole goes through the fastest zstd, so that some
-//! million records take some megabytes.
+//! and what the flags announce: two to six bytes, less than it takes in the trace before
+//! compression.
 
-use std::io::{BufRead, BufReader, Cursor, Write};
-
-use super::super::error::TraceError;
-use super::super::wire::put_varint;
+use super::super::wire::{get_varint, put_varint};
 
 const WRITE: u8 = 1;
 const COUNT: u8 = 2;
@@ -25,109 +22,76 @@ pub(super) struct Spooled {
 }
 
 /// Takes records.
+#[derive(Default)]
 pub(super) struct Spool {
-    out: zstd::stream::write::Encoder<'static, Vec<u8>>,
-    buffer: Vec<u8>,
+    bytes: Vec<u8>,
     process: u16,
     next: u64,
 }
 
 impl Spool {
-    pub(super) fn new() -> Result<Self, TraceError> {
-        let out = zstd::stream::write::Encoder::new(Vec::new(), 1)
-            .map_err(TraceError::io("starting zstd"))?;
-        Ok(Spool { out, buffer: Vec::with_capacity(64 << 10), process: 0, next: 0 })
-    }
-
-    pub(super) fn push(&mut self, r: &Spooled) -> Result<(), TraceError> {
+    #[inline]
+    pub(super) fn push(&mut self, r: &Spooled) {
         let flag = |on: bool, bit: u8| if on { bit } else { 0 };
         let new_process = r.process != self.process;
-        self.buffer.push(
+        self.bytes.push(
             flag(r.write, WRITE)
                 | flag(r.count > 1, COUNT)
                 | flag(r.ticks > 0, TICKS)
                 | flag(new_process, PROCESS),
         );
         let d = r.vpn.wrapping_sub(self.next) as i64;
-        put_varint(&mut self.buffer, ((d << 1) ^ (d >> 63)) as u64);
+        put_varint(&mut self.bytes, ((d << 1) ^ (d >> 63)) as u64);
         if r.count > 1 {
-            put_varint(&mut self.buffer, r.count);
+            put_varint(&mut self.bytes, r.count);
         }
         if r.ticks > 0 {
-            put_varint(&mut self.buffer, r.ticks);
+            put_varint(&mut self.bytes, r.ticks);
         }
         if new_process {
-            put_varint(&mut self.buffer, u64::from(r.process));
+            put_varint(&mut self.bytes, u64::from(r.process));
             self.process = r.process;
         }
         self.next = r.vpn + r.count;
-        if self.buffer.len() > 60 << 10 {
-            self.flush()?;
-        }
-        Ok(())
-    }
-
-    fn flush(&mut self) -> Result<(), TraceError> {
-        self.out.write_all(&self.buffer).map_err(TraceError::io("spooling records"))?;
-        self.buffer.clear();
-        Ok(())
     }
 
     /// Now read them.
-    pub(super) fn finish(mut self) -> Result<SpoolReader, TraceError> {
-        self.flush()?;
-        let bytes = self.out.finish().map_err(TraceError::io("spooling records"))?;
-        let input = zstd::stream::read::Decoder::new(Cursor::new(bytes))
-            .map_err(TraceError::io("starting zstd"))?;
-        Ok(SpoolReader { input: BufReader::with_capacity(64 << 10, input), process: 0, next: 0 })
+    pub(super) fn finish(self) -> SpoolReader {
+        SpoolReader { bytes: self.bytes, at: 0, process: 0, next: 0 }
     }
 }
 
-type Decoder = zstd::stream::read::Decoder<'static, BufReader<Cursor<Vec<u8>>>>;
-
 /// Hands the records out again.
 pub(super) struct SpoolReader {
-    input: BufReader<Decoder>,
+    bytes: Vec<u8>,
+    at: usize,
     process: u16,
     next: u64,
 }
 
 impl SpoolReader {
-    pub(super) fn next(&mut self) -> Result<Option<Spooled>, TraceError> {
-        let failed = || TraceError::io("reading spooled records");
-        if self.input.fill_buf().map_err(failed())?.is_empty() {
-            return Ok(None);
-        }
-        let flags = self.byte().map_err(failed())?;
-        let z = self.varint().map_err(failed())?;
+    fn varint(&mut self) -> u64 {
+        get_varint(&self.bytes, &mut self.at).expect("the spool holds whole records")
+    }
+}
+
+impl Iterator for SpoolReader {
+    type Item = Spooled;
+
+    fn next(&mut self) -> Option<Spooled> {
+        let flags = *self.bytes.get(self.at)?;
+        self.at += 1;
+        let z = self.varint();
         let d = (z >> 1) as i64 ^ -((z & 1) as i64);
         let vpn = self.next.wrapping_add(d as u64);
-        let count = if flags & COUNT != 0 { self.varint().map_err(failed())? } else { 1 };
-        let ticks = if flags & TICKS != 0 { self.varint().map_err(failed())? } else { 0 };
+        let count = if flags & COUNT != 0 { self.varint() } else { 1 };
+        let ticks = if flags & TICKS != 0 { self.varint() } else { 0 };
         if flags & PROCESS != 0 {
-            self.process = self.varint().map_err(failed())? as u16;
+            self.process = self.varint() as u16;
         }
         self.next = vpn + count;
         let write = flags & WRITE != 0;
-        Ok(Some(Spooled { process: self.process, write, vpn, count, ticks }))
-    }
-
-    fn byte(&mut self) -> std::io::Result<u8> {
-        let byte = *self.input.fill_buf()?.first().ok_or(std::io::ErrorKind::UnexpectedEof)?;
-        self.input.consume(1);
-        Ok(byte)
-    }
-
-    fn varint(&mut self) -> std::io::Result<u64> {
-        let (mut value, mut shift) = (0, 0);
-        loop {
-            let byte = self.byte()?;
-            value |= u64::from(byte & 0x7f) << shift;
-            if byte < 0x80 {
-                return Ok(value);
-            }
-            shift += 7;
-        }
+        Some(Spooled { process: self.process, write, vpn, count, ticks })
     }
 }
 
@@ -147,14 +111,10 @@ mod tests {
                 ticks: if i % 4 == 0 { i } else { 0 },
             });
         }
-        let mut spool = Spool::new().unwrap();
+        let mut spool = Spool::default();
         for r in &all {
-            spool.push(r).unwrap();
+            spool.push(r);
         }
-        let mut reader = spool.finish().unwrap();
-        for r in &all {
-            assert_eq!(reader.next().unwrap(), Some(*r));
-        }
-        assert_eq!(reader.next().unwrap(), None);
+        assert_eq!(spool.finish().collect::<Vec<_>>(), all);
     }
 }

@@ -1,0 +1,228 @@
+//! `mmsim compare`.
+
+use mmsim::report::compare::{Compared, Comparison, Moved, Row, Setting};
+use mmsim::report::derived::{grouped_row, per_cent};
+
+use crate::args::{CompareArgs, Format};
+use crate::exit::{Ending, Failure};
+use crate::{backend, output, table};
+
+/// Prints what moved between two reports. With `--fail-above` that can be a check that does
+/// not hold; otherwise it is a result, whatever it is.
+pub(crate) fn compare(args: &CompareArgs) -> Result<Ending, Failure> {
+    output::distinct(&[&args.a, &args.b], &[("--output", args.output.output.as_deref())])?;
+    output::check(args.output.output.as_deref())?;
+    let comparison = backend::compare(&args.a, &args.b, args.phase.as_deref(), args.per_work)?;
+    let text = match args.output.format {
+        Format::Table => text(&comparison, if args.all { usize::MAX } else { args.top }, args.all),
+        Format::Json => comparison.to_json(),
+        Format::Csv => comparison.to_csv(),
+    };
+    output::deliver(text.as_bytes(), args.output.output.as_deref())?;
+    match args.fail_above {
+        Some(pct) => check(&comparison, pct),
+        None => Ok(Ending::Done),
+    }
+}
+
+/// Whether nothing moved by more than so many per cent.
+fn check(comparison: &Comparison, pct: f64) -> Result<Ending, Failure> {
+    let above = comparison.moved_above(pct);
+    let Some((compared, row)) =
+        above.iter().copied().max_by(|x, y| x.1.movement_pct.total_cmp(&y.1.movement_pct))
+    else {
+        return Ok(Ending::Done);
+    };
+    let values = if above.len() == 1 { "1 value" } else { &format!("{} values", above.len()) };
+    Err(Failure::Check(format!(
+        "{values} moved by more than {pct} %, most of all {} by {} ({})",
+        name(row),
+        per_cent(row.movement_pct),
+        compared.label()
+    )))
+}
+
+/// Counters need no word before their name.
+fn name(row: &Row) -> String {
+    match row.kind {
+        "vmstat" | "figure" | "run" => row.name.clone(),
+        kind => format!("{kind} {}", row.name),
+    }
+}
+
+fn change(row: &Row) -> String {
+    match (row.change_pct, row.change_ci95) {
+        (None, _) => "from 0".to_string(),
+        (Some(change), None) => per_cent(change),
+        (Some(change), Some(half)) => format!("{} ±{half:.1}", per_cent(change)),
+    }
+}
+
+fn rows<'a>(title: &str, rows: impl Iterator<Item = &'a Row>) -> String {
+    let line = |row: &Row| {
+        let mut line = vec![name(row)];
+        line.extend(grouped_row(&[Some(row.a), Some(row.b)]));
+        line.push(change(row));
+        line
+    };
+    table::grid(Some(&[title, "A", "B", "change"]), rows.map(line), 1)
+}
+
+fn settings(all: &[Setting]) -> String {
+    if all.is_empty() {
+        return table::wrap(
+            "No knob differs. What differs, if anything, is not in reports: the work, costs, \
+             devices, or the mmsim that ran it.",
+            0,
+        );
+    }
+    let line = |s: &Setting| vec![s.name.clone(), s.a.clone(), s.b.clone()];
+    table::left_aligned(
+        std::iter::once(vec!["set otherwise".into(), "A".into(), "B".into()])
+            .chain(all.iter().map(line)),
+    )
+}
+
+/// The whole comparison; of each pair of variants the `top` values that moved most, or all
+/// values there are.
+fn text(c: &Comparison, top: usize, all: bool) -> String {
+    let mut out = String::new();
+    for (letter, source) in [("A", &c.a), ("B", &c.b)] {
+        let what = format!("{}: {}, by mmsim {}", source.name, source.scenario, source.mmsim);
+        out += &format!("{letter}  {}", table::wrap(&what, 3));
+    }
+    if c.across_variants {
+        out += "Each has one variant, so runs are paired by axes and seed whatever its name.\n";
+    }
+    for (letter, source) in [("A", &c.a), ("B", &c.b)] {
+        if !source.left_out.is_empty() {
+            let n = source.left_out.len();
+            let runs = if n == 1 { "1 run".to_string() } else { format!("{n} runs") };
+            let first = source.left_out[..n.min(3)].join("; ");
+            let more = if n > 3 { "; ..." } else { "" };
+            let text = format!("Only in {letter}, and left out: {runs} ({first}{more})");
+            out += &table::wrap(&text, 0);
+        }
+    }
+    if let Some(phase) = &c.phase {
+        out += &format!("Only phase {phase}.\n");
+    }
+    if c.per_work {
+        out += "Counts are for each 1,000 records (accesses, where there are no records).\n";
+    }
+    // Mostly all pairs differ in the same: then it is said once.
+    let shared = c.comparisons.windows(2).all(|w| w[0].settings == w[1].settings);
+    if let Some(first) = c.comparisons.first().filter(|_| shared) {
+        out += &format!("\n{}", settings(&first.settings));
+    }
+    for compared in &c.comparisons {
+        out.push('\n');
+        out += &table::wrap(&compared.label(), 0);
+        if !shared {
+            out += &settings(&compared.settings);
+        }
+        out += &one(compared, top, all);
+    }
+    out
+}
+
+fn one(c: &Compared, top: usize, all: bool) -> String {
+    let mut out = String::new();
+    if c.seeds.len() > 1 {
+        let n = c.seeds.len();
+        out += &format!(
+            "means over {n} seeds; changes are means over pairs of equal seeds ± 95 % confidence\n"
+        );
+    }
+    if c.identical && !all {
+        return out + "Nothing moved: all runs ended in the same state.\n";
+    }
+    out += &rows("", c.figures.iter());
+    let moved = c.moved().count();
+    let shown = if all { c.values.len() } else { moved.min(top) };
+    if shown > 0 {
+        out.push('\n');
+        out += &rows(if all { "all values" } else { "moved most" }, c.values.iter().take(shown));
+    }
+    if !all {
+        let quiet = [
+            (moved - shown, "more moved"),
+            (c.count(Moved::WithinNoise), "not beyond their noise"),
+            (c.count(Moved::No), "not at all"),
+        ];
+        let quiet: Vec<String> =
+            quiet.iter().filter(|q| q.0 > 0).map(|(n, what)| format!("{n} {what}")).collect();
+        if !quiet.is_empty() {
+            out += &format!("and of the other values {}; --all shows them\n", quiet.join(", "));
+        }
+    }
+    out
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::samples::{self, golden};
+    use mmsim::report::compare::{Options, Side, compare};
+    use mmsim::report::{KnobValue, Report};
+
+    /// A report of the variant at this place of the samples.
+    fn report(names: &[&str], name: &str, seeds: &[u64]) -> Report {
+        let mut report = samples::report(names, seeds);
+        report.runs.retain(|r| r.variant == name);
+        report
+    }
+
+    fn with(a: &Report, b: &Report) -> Comparison {
+        let (a, b) = (Side { name: "a.json", report: a }, Side { name: "b.json", report: b });
+        compare(a, b, Options::default()).unwrap()
+    }
+
+    #[test]
+    fn one_seed_under_two_names() {
+        let a = report(&["v5.5", "v5.9"], "v5.5", &[1]);
+        let mut b = report(&["v5.5", "v5.9"], "v5.9", &[1]);
+        b.runs[0].kernel = "5.9".into();
+        b.runs[0].policy = "classic-v5.9".into();
+        b.runs[0].knobs.set("reclaim.anon-start", KnobValue::from("inactive"));
+        golden("compare_one_seed", &text(&with(&a, &b), 20, false));
+    }
+
+    #[test]
+    fn several_seeds_and_what_is_left_out() {
+        let names = ["v5.5", "protection"];
+        let a = samples::report(&names, &[1, 2, 3]);
+        let mut b = samples::report(&["v5.5", "other"], &[1, 2, 3, 4]);
+        for (i, run) in b.runs.iter_mut().enumerate() {
+            let swap_ins = run.vmstat.get("pswpin").copied().unwrap_or_default();
+            run.vmstat.set("pswpin", swap_ins - 100_000 - 1000 * i as u64);
+            run.vmstat.set("pgdeactivate", if i % 2 == 0 { 390_000 } else { 410_000 });
+        }
+        golden("compare_several_seeds", &text(&with(&a, &b), 1, false));
+    }
+
+    #[test]
+    fn nothing_moved() {
+        let a = samples::report(&["v5.5"], &[1]);
+        golden("compare_nothing", &text(&with(&a, &a), 20, false));
+        let all = text(&with(&a, &a), usize::MAX, true);
+        assert!(all.contains("pswpin") && all.contains("gauge nr_free_pages"), "{all}");
+    }
+
+    #[test]
+    fn a_check_names_what_moved_most() {
+        let a = report(&["v5.5", "v5.9"], "v5.5", &[1]);
+        let b = report(&["v5.5", "v5.9"], "v5.9", &[1]);
+        let c = with(&a, &b);
+        assert_eq!(check(&c, 1000.0), Ok(Ending::Done));
+        // 400,100 / 40,100 and twice 1,501,100 / 751,100, with 100 added.
+        assert_eq!(
+            check(&c, 100.0),
+            Err(Failure::Check(
+                "1 value moved by more than 100 %, most of all pgdeactivate by +897.8 % \
+                 (v5.5 (A) and v5.9 (B))"
+                    .into()
+            ))
+        );
+    }
+}

@@ -1,0 +1,157 @@
+//! Where importers of page accesses put them: records, processes, touched pages.
+
+use std::collections::BTreeMap;
+
+use super::collapse::Reference;
+use super::regions::Touched;
+use super::spool::{Spool, Spooled};
+use super::{FirstPass, ImportOptions};
+use crate::trace::table::{
+    MAX_PROCESSES, MAX_TOTAL_PAGES, Process, Timing, TraceTable, USER_PAGES,
+};
+
+/// An access as an input states it.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Access {
+    /// Written or read; `None`: the input does not say.
+    pub(super) write: Option<bool>,
+    pub(super) page: u64,
+    pub(super) count: u64,
+    pub(super) pid: u32,
+    /// Nanoseconds since the start, on every access or on none.
+    pub(super) time: Option<u64>,
+}
+
+/// What the accesses so far have led to.
+#[derive(Default)]
+pub(super) struct Sink {
+    spool: Spool,
+    touched: Vec<Touched>,
+    processes: Vec<Process>,
+    by_pid: BTreeMap<u32, u16>,
+    /// The process of the last access.
+    last: Option<(u32, u16)>,
+    clocks: Vec<u64>,
+    timed: Option<bool>,
+    accesses: u64,
+    /// Pages of all maps of touched pages.
+    reserved: u64,
+    /// Accesses of which nobody said whether they write.
+    untold: u64,
+}
+
+impl Sink {
+    /// Takes an access. The error is what should have been there.
+    #[inline]
+    pub(super) fn access(
+        &mut self,
+        a: Access,
+        options: &ImportOptions,
+    ) -> Result<(), &'static str> {
+        if a.count == 0 || a.count > MAX_TOTAL_PAGES {
+            return Err("a count from 1 to 2^28 pages");
+        }
+        if a.page >= USER_PAGES || a.page + a.count > USER_PAGES {
+            return Err("pages within the 47-bit address space (below 0x800000000)");
+        }
+        if self.timed.is_some_and(|timed| timed != a.time.is_some()) {
+            return Err("a time on every line, or on none");
+        }
+        self.timed = Some(a.time.is_some());
+        let process = match self.last {
+            Some((pid, nr)) if pid == a.pid => nr,
+            _ => self.process(a.pid, options).ok_or("at most 4096 processes")?,
+        };
+        let mut ticks = 0;
+        if let Some(time) = a.time {
+            let clock = &mut self.clocks[usize::from(process)];
+            ticks = time
+                .checked_sub(*clock)
+                .ok_or("a time not before that of the process's access before")?;
+            *clock = time;
+        }
+        let touched = &mut self.touched[usize::from(process)];
+        let before = touched.reserved_pages();
+        match a.write {
+            Some(write) => {
+                let how = if write { Reference::Store } else { Reference::Load };
+                for page in a.page..a.page + a.count {
+                    touched.touch(page, how);
+                }
+                let run = Spooled { process, write, vpn: a.page, count: a.count, ticks };
+                self.spool.push(&run);
+            }
+            None => {
+                self.untold += a.count;
+                // A program reads what it wrote before: the first access writes.
+                let mut run = Spooled { process, write: false, vpn: a.page, count: 0, ticks };
+                for page in a.page..a.page + a.count {
+                    let write = touched.is_new(page);
+                    if write != run.write && run.count > 0 {
+                        self.spool.push(&run);
+                        run = Spooled { process, write, vpn: page, count: 0, ticks: 0 };
+                    }
+                    (run.write, run.count) = (write, run.count + 1);
+                    if write {
+                        touched.touch(page, Reference::Store);
+                    }
+                }
+                self.spool.push(&run);
+            }
+        }
+        self.reserved += touched.reserved_pages() - before;
+        if self.reserved > MAX_TOTAL_PAGES {
+            return Err("at most 2^28 distinct pages");
+        }
+        self.accesses += a.count;
+        Ok(())
+    }
+
+    /// The number of a process, new ones in order of appearance.
+    #[inline(never)]
+    fn process(&mut self, pid: u32, options: &ImportOptions) -> Option<u16> {
+        let nr = match self.by_pid.get(&pid) {
+            Some(&nr) => nr,
+            None => {
+                if self.processes.len() == MAX_PROCESSES {
+                    return None;
+                }
+                let nr = self.processes.len() as u16;
+                let name =
+                    if pid == 0 { options.name.clone() } else { format!("{}.{pid}", options.name) };
+                self.processes.push(Process { pid, name });
+                self.touched.push(Touched::default());
+                self.clocks.push(0);
+                self.by_pid.insert(pid, nr);
+                nr
+            }
+        };
+        self.last = Some((pid, nr));
+        Some(nr)
+    }
+
+    /// Ends the first pass over an input of `lines` lines from `source`.
+    pub(super) fn finish(self, source: &str, lines: u64) -> FirstPass {
+        let mut table = TraceTable::empty(source);
+        let timed = self.timed == Some(true);
+        table.timing = if timed { Timing::Arrivals } else { Timing::ThinkTime };
+        table.processes = self.processes;
+        if !timed {
+            table.assumptions.push("no times are given: there is no think time".into());
+        }
+        if self.untold > 0 {
+            table.assumptions.push(
+                "the first access to a page writes it and later ones read; the input does not say"
+                    .into(),
+            );
+        }
+        table.assumptions.push("all regions are mapped from the start".into());
+        FirstPass {
+            spool: self.spool,
+            touched: self.touched,
+            table,
+            lines,
+            accesses_read: self.accesses,
+        }
+    }
+}

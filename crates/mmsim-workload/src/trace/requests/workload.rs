@@ -1,0 +1,122 @@
+//! Requests as a workload.
+
+use std::sync::Arc;
+
+use mmsim_core::base::rng::Rng;
+use mmsim_core::workload::{MapKind, Op, RegionId, Run, VmaFlags, Workload, WorkloadCx};
+
+use super::{Pieces, Requests};
+use crate::trace::error::TraceError;
+
+/// Operations that are handed over at a time.
+const BATCH: usize = 1024;
+const PHASES: u16 = 4;
+const REGION: RegionId = RegionId(0);
+
+/// Replays [`Requests`] by one thread.
+///
+/// Its phases `replay1` to `replay4` are quarters of all requests, as those of a replayed
+/// trace.
+pub struct RequestWorkload {
+    requests: Arc<Requests>,
+    write_permille: u32,
+    pieces: Pieces,
+    /// Pages decoded from the current piece, and how many of them are used.
+    pages: Vec<u32>,
+    used: usize,
+    done: u64,
+    phases_ended: u16,
+}
+
+impl RequestWorkload {
+    /// A replay in which so many of 1000 accesses that are not the first to their page
+    /// write.
+    pub fn new(requests: Arc<Requests>, write_permille: u32) -> Result<Self, TraceError> {
+        let pieces = Pieces::open(&requests.path, requests.format)?;
+        Ok(RequestWorkload {
+            requests,
+            write_permille,
+            pieces,
+            pages: Vec::new(),
+            used: 0,
+            done: 0,
+            phases_ended: 0,
+        })
+    }
+
+    /// The end of the current quarter, in requests.
+    fn quarter_end(&self) -> u64 {
+        let end = u128::from(self.requests.requests) * u128::from(self.phases_ended + 1);
+        end.div_ceil(u128::from(PHASES)) as u64
+    }
+
+    /// The next page numbers of the file.
+    fn refill(&mut self) {
+        self.pages.clear();
+        self.used = 0;
+        let piece = match self.pieces.next() {
+            Ok(Some(piece)) => piece,
+            Ok(None) => panic!("{:?} became shorter while it was replayed", self.requests),
+            Err(e) => panic!("{:?} cannot be read again: {e}", self.requests),
+        };
+        let pages = &mut self.pages;
+        self.requests.format.each(piece, |page| pages.push(page as u32));
+        let last = pages.iter().copied().max().unwrap_or(0);
+        assert!(last < self.requests.pages, "{:?} changed while it was replayed", self.requests);
+    }
+
+    /// Appends the accesses to some pages; the first of them is request `at`.
+    fn touch(&self, at: u64, pages: &[u32], rng: &mut Rng, ops: &mut Vec<Op>) {
+        let access = |first, write| Op::Access(Run { region: REGION, write, first, count: 1 });
+        if self.write_permille == 0 {
+            ops.extend(pages.iter().zip(at..).map(|(&p, i)| access(p, self.requests.is_first(i))));
+            return;
+        }
+        for (&page, i) in pages.iter().zip(at..) {
+            let write = rng.below(1000) < u64::from(self.write_permille);
+            ops.push(access(page, write || self.requests.is_first(i)));
+        }
+    }
+}
+
+impl Workload for RequestWorkload {
+    fn phases(&self) -> Vec<String> {
+        (1..=PHASES).map(|i| format!("replay{i}")).collect()
+    }
+
+    fn fill(&mut self, _cx: &WorkloadCx, rng: &mut Rng, ops: &mut Vec<Op>) {
+        if self.done == self.requests.requests {
+            return;
+        }
+        if self.done == 0 {
+            ops.push(Op::Mmap {
+                region: REGION,
+                pages: self.requests.pages,
+                kind: MapKind::Anon,
+                flags: VmaFlags::default(),
+                at: Some(0),
+            });
+        }
+        let wanted = (self.quarter_end() - self.done).min(BATCH as u64) as usize;
+        let given = if let Some(numbers) = &self.requests.numbers {
+            let at = self.done as usize;
+            self.touch(self.done, &numbers[at..at + wanted], rng, ops);
+            wanted
+        } else {
+            if self.used == self.pages.len() {
+                self.refill();
+            }
+            let wanted = wanted.min(self.pages.len() - self.used);
+            self.touch(self.done, &self.pages[self.used..self.used + wanted], rng, ops);
+            self.used += wanted;
+            wanted
+        };
+        self.done += given as u64;
+        ops.push(Op::Records(given as u32));
+        // Of fewer than four requests some quarters are empty.
+        while self.phases_ended < PHASES && self.done == self.quarter_end() {
+            ops.push(Op::PhaseEnd(self.phases_ended));
+            self.phases_ended += 1;
+        }
+    }
+}

@@ -1,0 +1,179 @@
+//! A trace against a number of frames: the run of `mmsim bench-trace`.
+//!
+//! So that figures can stand beside those of cache simulators, which know a sequence of
+//! objects and a size. The run is that of an ordinary scenario (the text below, with what
+//! was asked for put into it), built and run like any other; only its workload comes from
+//! a file that scenarios cannot name.
+//!
+//! The frames are all memory of one zone: page tables, free pages below the watermarks and
+//! per-CPU lists come out of them, as they do on a real machine. Swap has two slots for
+//! every page, so that it is never half full (Linux then gives slots up early), on a device
+//! that works on the caller's CPU and takes none of the frames.
+
+use std::path::{Path, PathBuf};
+
+use mmsim_workload::trace::{self, Backing, RequestFormat, Requests, TraceInfo};
+
+use crate::build::Catalogue;
+use crate::error::{Error, ErrorKind};
+use crate::scenario::workload::{Requests as RequestSpec, WorkloadSpec};
+use crate::scenario::{RunSpec, Scenario};
+
+/// The scenario of a benchmark. The task is a stand-in for the trace.
+const SCENARIO: &str = r#"
+schema = 1
+name = "bench-trace"
+seed = 1
+
+[machine]
+zone = [{ kind = "Normal", managed = "1GiB" }]
+cpus = 1
+swap = { size = "1GiB", device = "ramdisk" }
+
+[[task]]
+name = "replay"
+workload = "sequential"
+memory = "4KiB"
+
+[[variant]]
+name = "bench"
+reclaim = { preset = "classic-v6.12" }
+"#;
+
+/// Name of the native format in options.
+const MMT: &str = "mmt";
+
+/// What to run.
+#[derive(Clone, Debug)]
+pub struct BenchSettings<'a> {
+    /// The trace.
+    pub file: &'a Path,
+    /// Its format: `raw-u32`, `raw-u64`, `oracle-general` or `mmt`; `None`: by its name.
+    pub from: Option<&'a str>,
+    /// Page numbers are names: number them in the order of their appearance.
+    pub dense: bool,
+    /// Frames of the machine, managed by its one zone.
+    pub frames: u32,
+    /// Preset of the policy.
+    pub reclaim: &'a str,
+    /// Preset of the swap device.
+    pub swap: &'a str,
+    /// Writes per 1000 accesses that are not the first to their page.
+    pub write_permille: u32,
+    /// Seed of all draws.
+    pub seed: u64,
+    /// Further keys of the scenario and their values.
+    pub sets: &'a [(String, String)],
+}
+
+/// What is known of a trace before it runs.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct BenchTrace {
+    /// The file.
+    pub file: PathBuf,
+    /// Its format.
+    pub format: String,
+    /// Requests: pages touched, counted each time.
+    pub requests: u64,
+    /// Distinct pages.
+    pub distinct_pages: u64,
+    /// Whether all of them are anonymous memory.
+    pub anonymous: bool,
+    /// What was assumed, a sentence each.
+    pub assumptions: Vec<String>,
+}
+
+/// Reads the trace and resolves the run.
+pub fn plan(settings: &BenchSettings<'_>) -> Result<(RunSpec, BenchTrace), Error> {
+    let (trace, pages, work) = open(settings)?;
+    let scenario = Scenario::from_str(SCENARIO, "bench-trace")?;
+    let quoted = |name: &str| format!("\"{name}\"");
+    let mut sets = vec![
+        ("machine.zone[0].managed", quoted(&format!("{} pages", settings.frames))),
+        ("machine.swap.size", quoted(&format!("{} pages", 2 * pages))),
+        ("machine.swap.device", quoted(settings.swap)),
+        ("variant[0].reclaim.preset", quoted(settings.reclaim)),
+        ("seed", settings.seed.to_string()),
+    ];
+    sets.extend(settings.sets.iter().map(|(k, v)| (k.as_str(), v.clone())));
+    let sets: Vec<_> = sets.into_iter().map(|(k, v)| (k.to_string(), v)).collect();
+    let mut runs = scenario.with_sets(&sets)?.expand(&Catalogue)?;
+    let mut run = runs.swap_remove(0);
+    run.tasks[0].work = work;
+    Ok((run, trace))
+}
+
+/// The trace, the pages that it can want, and its replay.
+fn open(settings: &BenchSettings<'_>) -> Result<(BenchTrace, u64, WorkloadSpec), Error> {
+    let file = settings.file;
+    let wrong =
+        |e: trace::TraceError| Error::new(ErrorKind::File, format!("{}: {e}", file.display()));
+    match format_of(settings)? {
+        Some(format) => {
+            let requests = Requests::open(file, format, settings.dense).map_err(wrong)?;
+            let trace = BenchTrace {
+                file: file.to_path_buf(),
+                format: format.to_string(),
+                requests: requests.requests(),
+                distinct_pages: requests.distinct_pages(),
+                anonymous: true,
+                assumptions: requests.assumptions(),
+            };
+            let write_permille = settings.write_permille;
+            let pages = requests.distinct_pages();
+            let work = WorkloadSpec::Requests(RequestSpec { trace: requests, write_permille });
+            Ok((trace, pages, work))
+        }
+        None => {
+            let info = trace::info(file).map_err(wrong)?;
+            let trace = of_info(file, &info);
+            let pages = info.distinct_pages.max(1);
+            Ok((trace, pages, replay(file)))
+        }
+    }
+}
+
+/// The format that was asked for, or that the name tells. `None`: the native one.
+fn format_of(settings: &BenchSettings<'_>) -> Result<Option<RequestFormat>, Error> {
+    let names = || {
+        let all: Vec<_> = RequestFormat::ALL.iter().map(|f| f.name()).collect();
+        format!("{} or {MMT}", all.join(", "))
+    };
+    match settings.from {
+        Some(MMT) => Ok(None),
+        Some(name) => name.parse().map(Some).map_err(|e| {
+            Error::new(ErrorKind::Option, format!("--from: {e}: expected {}", names()))
+        }),
+        None if settings.file.extension().is_some_and(|e| e == MMT) => Ok(None),
+        None => RequestFormat::of_name(settings.file).map(Some).ok_or_else(|| {
+            let title = format!(
+                "{}: the name does not tell the format (.u32, .u64, .oracleGeneral.bin, .{MMT})",
+                settings.file.display()
+            );
+            Error::new(ErrorKind::Option, title).help(format!("write --from {}", names()))
+        }),
+    }
+}
+
+fn of_info(file: &Path, info: &TraceInfo) -> BenchTrace {
+    let anonymous =
+        |r: &trace::RegionInfo| matches!(r.region.backing, Backing::Anon | Backing::Unknown);
+    BenchTrace {
+        file: file.to_path_buf(),
+        format: MMT.into(),
+        requests: info.accesses,
+        distinct_pages: info.distinct_pages,
+        anonymous: info.regions.iter().all(anonymous),
+        assumptions: info.assumptions.clone(),
+    }
+}
+
+fn replay(file: &Path) -> WorkloadSpec {
+    use crate::scenario::workload::{Replay, ReplayMode};
+    WorkloadSpec::Replay(Replay {
+        trace: file.to_path_buf(),
+        repeat: 1,
+        think_permille: 1000,
+        mode: ReplayMode::Recorded,
+    })
+}

@@ -1,0 +1,115 @@
+//! Reading files that users name, with a message for each way in which one can be another
+//! than what was hoped for.
+
+use std::fs::{self, File};
+use std::io;
+use std::path::Path;
+use std::sync::Arc;
+
+use serde_json::error::Category;
+
+use crate::error::{Error, ErrorKind};
+
+/// Reads the file at `path`. `what` is what the caller wants, as in "a scenario file".
+///
+/// # Errors
+///
+/// There is no such file, it is a directory, it may not be read, or it is not UTF-8: then
+/// the message names line and column of the first byte that is not.
+pub fn read_text(path: &Path, what: &str) -> Result<String, Error> {
+    if path.is_dir() {
+        return Err(directory(path, what));
+    }
+    let bytes = fs::read(path).map_err(|e| unreadable(path, &e))?;
+    String::from_utf8(bytes).map_err(|e| not_text(&e, &path.display().to_string()))
+}
+
+/// Opens the file at `path`. `what` is what the caller wants, as in "a trace".
+///
+/// # Errors
+///
+/// There is no such file, it is a directory, or it may not be read.
+pub fn open(path: &Path, what: &str) -> Result<File, Error> {
+    if path.is_dir() {
+        return Err(directory(path, what));
+    }
+    File::open(path).map_err(|e| unreadable(path, &e))
+}
+
+fn cannot_read(path: &Path, why: &str, help: &str) -> Error {
+    let title = format!("cannot read `{}`: {why}", path.display());
+    Error::new(ErrorKind::File, title).help(help)
+}
+
+fn directory(path: &Path, what: &str) -> Error {
+    cannot_read(path, "it is a directory", &format!("name {what} within it"))
+}
+
+/// What the system says about a file or a folder.
+pub(crate) fn unreadable(path: &Path, e: &io::Error) -> Error {
+    match e.kind() {
+        io::ErrorKind::NotFound => cannot_read(path, "there is no such file", "check the path"),
+        io::ErrorKind::PermissionDenied => {
+            cannot_read(path, "permission denied", "check its permissions")
+        }
+        _ => cannot_read(path, &e.to_string(), "check the path"),
+    }
+}
+
+/// An error of the JSON in `text`, which came from `name`, at its line and column. `form`
+/// is what it is no example of, as in "report of mmsim", where it is JSON but of another
+/// form.
+pub(crate) fn bad_json(e: &serde_json::Error, text: &str, name: &str, form: &str) -> Error {
+    // The place is shown, so the words need not say it too.
+    let words = e.to_string();
+    let words = words.rsplit_once(" at line ").map_or(words.as_str(), |(w, _)| w);
+    let (title, label) = match e.classify() {
+        Category::Eof if text.trim().is_empty() => {
+            (format!("`{name}` is empty"), format!("no {form} is here"))
+        }
+        Category::Eof => (format!("`{name}` is cut off: {words}"), "it ends here".to_string()),
+        Category::Syntax => (format!("`{name}` is not JSON: {words}"), "here".to_string()),
+        Category::Data | Category::Io => {
+            (format!("`{name}` is no {form}: {words}"), "here".to_string())
+        }
+    };
+    let shared: Arc<str> = text.into();
+    let at = offset(text, e.line(), e.column());
+    Error::new(ErrorKind::File, title).at(name, &shared, at..at, label)
+}
+
+/// Bytes before a line and column, both from 1 and the column in bytes.
+fn offset(text: &str, line: usize, column: usize) -> usize {
+    let before: usize = text.split_inclusive('\n').take(line.saturating_sub(1)).map(str::len).sum();
+    (before + column.saturating_sub(1)).min(text.len())
+}
+
+/// Something that is not UTF-8. What begins with zeros or the marks of compressed files
+/// and traces is no text in another encoding, so nobody should be told to save it again.
+fn not_text(e: &std::string::FromUtf8Error, shown: &str) -> Error {
+    let at = e.utf8_error().valid_up_to();
+    let (bytes, bad) = (e.as_bytes(), e.as_bytes().get(at).copied().unwrap_or(0));
+    let unpack = "unpack it first";
+    let kind = match bytes {
+        [b'M', b'M', b'T', ..] => Some((
+            "it is a trace",
+            "`mmsim trace info` describes it, a task with `workload = \"replay\"` replays it",
+        )),
+        [0x28, 0xb5, 0x2f, 0xfd, ..] => Some(("it is compressed with zstd", unpack)),
+        [0x1f, 0x8b, ..] => Some(("it is compressed with gzip", unpack)),
+        [0xff, 0xfe, ..] | [0xfe, 0xff, ..] => Some(("it is UTF-16", "save the file as UTF-8")),
+        _ if bytes.contains(&0) => Some(("it is no text", "check the path")),
+        _ => None,
+    };
+    if let Some((kind, help)) = kind {
+        let title = format!("cannot read `{shown}` as text: {kind}");
+        return Error::new(ErrorKind::File, title).help(help);
+    }
+    let text: Arc<str> = String::from_utf8_lossy(bytes).as_ref().into();
+    Error::new(ErrorKind::File, format!("`{shown}` is not UTF-8 text: byte 0x{bad:02x}")).at(
+        shown,
+        &text,
+        at..at + char::REPLACEMENT_CHARACTER.len_utf8(),
+        "save the file as UTF-8",
+    )
+}

@@ -1,0 +1,430 @@
+//! Two reports beside each other: the same scenario before and after a change.
+//!
+//! Runs are paired: the same variant at the same point of the axes under the same seed has
+//! the same accesses, so a pair differs by what was changed and by nothing that was drawn
+//! at random. Where each report has a single variant, its name may differ (`v5.5` in one,
+//! `v5.9` in the other), and pairs are made by axes and seed. Runs without a partner are
+//! named and left out.
+//!
+//! A pair is worth comparing only if both did the same work. Two runs whose records or
+//! accesses differ by more than 0.1 % are refused, unless counts are asked for per 1,000
+//! records (accesses, where the work has no records).
+//!
+//! Each pair of variants at a point of the axes makes one [`Compared`]: what was set
+//! otherwise, the figures by which policies are compared, and all values ([`Row`]) with
+//! those that moved most in front. [`rows`] says what moving is.
+
+pub mod rows;
+
+mod settings;
+
+use serde::Serialize;
+
+use super::csv::csv_field;
+use super::derived::Scope;
+use super::document::{Report, RunReport, SCHEMA};
+use super::pairs::Pairs;
+use crate::error::{Error, ErrorKind};
+
+pub use rows::{Moved, Row};
+pub use settings::Setting;
+
+/// How reports are compared.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Options<'a> {
+    /// Only this phase.
+    pub phase: Option<&'a str>,
+    /// Counts for each 1,000 records, so that runs of different work can be compared.
+    pub per_work: bool,
+}
+
+/// One of the two reports and what messages call it, as a rule its file.
+#[derive(Clone, Copy, Debug)]
+pub struct Side<'a> {
+    /// Its name.
+    pub name: &'a str,
+    /// The report.
+    pub report: &'a Report,
+}
+
+/// What was held against what.
+#[derive(Clone, PartialEq, Eq, Debug, Serialize)]
+pub struct Source {
+    /// Name of the report, as a rule its file.
+    pub name: String,
+    /// The version of mmsim that wrote it.
+    pub mmsim: String,
+    /// Its scenario.
+    pub scenario: String,
+    /// Its runs without a partner in the other report.
+    pub left_out: Vec<String>,
+}
+
+/// The document of a comparison.
+#[derive(Clone, PartialEq, Debug, Serialize)]
+pub struct Comparison {
+    /// The version of mmsim that wrote it.
+    pub mmsim: String,
+    /// The version of the form of documents.
+    pub schema: u32,
+    /// The first report.
+    pub a: Source,
+    /// The second.
+    pub b: Source,
+    /// The phase, if only one was compared.
+    pub phase: Option<String>,
+    /// Whether counts are for each 1,000 records.
+    pub per_work: bool,
+    /// Whether variants were paired whatever their names, as each report has only one.
+    pub across_variants: bool,
+    /// Pairs of variants at points of the axes, in the order of the first report.
+    pub comparisons: Vec<Compared>,
+}
+
+/// A variant of the first report beside one of the second, at one point of the axes.
+#[derive(Clone, PartialEq, Debug, Serialize)]
+pub struct Compared {
+    /// Name of the scenario, where the reports have several.
+    pub scenario: Option<String>,
+    /// The variant of the first report.
+    pub variant_a: String,
+    /// The variant of the second.
+    pub variant_b: String,
+    /// The point on the axes.
+    pub axes: Pairs<String>,
+    /// The seeds that both have.
+    pub seeds: Vec<u64>,
+    /// Whether all runs ended in the same state: then nothing at all differs.
+    pub identical: bool,
+    /// What was set otherwise.
+    pub settings: Vec<Setting>,
+    /// The figures of policies, in the order of tables.
+    pub figures: Vec<Row>,
+    /// All values, those that moved most in front.
+    pub values: Vec<Row>,
+}
+
+/// A run with its partner.
+type Pair<'a> = (&'a RunReport, &'a RunReport);
+
+/// Compares `b` with `a`.
+///
+/// # Errors
+///
+/// Reports of different major versions of mmsim, without a run that both have, without the
+/// phase that is asked for, or of different work.
+pub fn compare(a: Side<'_>, b: Side<'_>, options: Options<'_>) -> Result<Comparison, Error> {
+    same_major(a, b)?;
+    let several = [a, b].iter().any(|s| s.report.runs.iter().any(|r| r.scenario.is_some()));
+    let across_variants = variants(a.report).len() == 1 && variants(b.report).len() == 1;
+    let place = |side: Side<'_>, run: &RunReport| -> (Option<String>, Option<String>) {
+        let scenario = run.scenario.clone().unwrap_or_else(|| side.report.scenario.clone());
+        (several.then_some(scenario), (!across_variants).then(|| run.variant.clone()))
+    };
+    for side in [a, b] {
+        no_run_twice(side, |run| place(side, run))?;
+    }
+    let partner = |run: &RunReport| {
+        b.report.runs.iter().find(|other| {
+            place(b, other) == place(a, run) && other.axes == run.axes && other.seed == run.seed
+        })
+    };
+    let pairs: Vec<Pair<'_>> =
+        a.report.runs.iter().filter_map(|run| Some((run, partner(run)?))).collect();
+    if pairs.is_empty() {
+        return Err(nothing_in_common(a, b, across_variants, several));
+    }
+    has_phase(a, b, &pairs, options.phase)?;
+
+    let mut groups: Vec<Vec<Pair<'_>>> = Vec::new();
+    for pair in &pairs {
+        let same = |g: &&mut Vec<Pair<'_>>| {
+            place(a, g[0].0) == place(a, pair.0) && g[0].0.axes == pair.0.axes
+        };
+        match groups.iter_mut().find(same) {
+            Some(group) => group.push(*pair),
+            None => groups.push(vec![*pair]),
+        }
+    }
+    let compared = |group: &Vec<Pair<'_>>| -> Result<Compared, Error> {
+        let scopes: Vec<(u64, Scope<'_>, Scope<'_>)> = group
+            .iter()
+            .filter_map(|(x, y)| Some((x.seed, scope(x, options.phase)?, scope(y, options.phase)?)))
+            .collect();
+        if !options.per_work {
+            same_work(a, b, group, options.phase)?;
+        }
+        let (x, y) = group[0];
+        Ok(Compared {
+            scenario: place(a, x).0,
+            variant_a: x.variant.clone(),
+            variant_b: y.variant.clone(),
+            axes: x.axes.clone(),
+            seeds: group.iter().map(|p| p.0.seed).collect(),
+            identical: group.iter().all(|(x, y)| x.digest == y.digest && x.vmstat == y.vmstat),
+            settings: settings::that_differ(x, y),
+            figures: rows::figures(&scopes, options.per_work),
+            values: rows::values(group, &scopes, options),
+        })
+    };
+    let comparisons = groups.iter().map(compared).collect::<Result<Vec<_>, _>>()?;
+    let source = |side: Side<'_>, paired: &dyn Fn(&RunReport) -> bool| Source {
+        name: side.name.to_string(),
+        mmsim: side.report.mmsim.clone(),
+        scenario: side.report.scenario.clone(),
+        left_out: side.report.runs.iter().filter(|r| !paired(r)).map(label).collect(),
+    };
+    Ok(Comparison {
+        mmsim: env!("CARGO_PKG_VERSION").to_string(),
+        schema: SCHEMA,
+        a: source(a, &|run| pairs.iter().any(|p| std::ptr::eq(p.0, run))),
+        b: source(b, &|run| pairs.iter().any(|p| std::ptr::eq(p.1, run))),
+        phase: options.phase.map(str::to_string),
+        per_work: options.per_work,
+        across_variants: across_variants && comparisons.iter().any(|c| c.variant_a != c.variant_b),
+        comparisons,
+    })
+}
+
+/// A run, or one phase of it.
+fn scope<'a>(run: &'a RunReport, phase: Option<&str>) -> Option<Scope<'a>> {
+    match phase {
+        None => Some(run.into()),
+        Some(name) => run.phases.iter().find(|p| p.name == name).map(Scope::from),
+    }
+}
+
+/// A run in a few words.
+fn label(run: &RunReport) -> String {
+    let scenario = run.scenario.iter().map(|s| format!("{s}: ")).collect::<String>();
+    let axes: String = run.axes.iter().map(|(n, v)| format!(", {n} = {v}")).collect();
+    format!("{scenario}{}{axes}, seed {}", run.variant, run.seed)
+}
+
+fn refuse(title: String, help: &str) -> Error {
+    Error::new(ErrorKind::File, title).help(help)
+}
+
+fn distinct<T: PartialEq>(all: impl Iterator<Item = T>) -> Vec<T> {
+    let mut seen = Vec::new();
+    for one in all {
+        if !seen.contains(&one) {
+            seen.push(one);
+        }
+    }
+    seen
+}
+
+fn variants(report: &Report) -> Vec<&str> {
+    distinct(report.runs.iter().map(|r| r.variant.as_str()))
+}
+
+/// Another major version may count something else under the same name.
+fn same_major(a: Side<'_>, b: Side<'_>) -> Result<(), Error> {
+    let major = |s: Side<'_>| s.report.mmsim.split('.').next().unwrap_or_default().to_string();
+    if major(a) == major(b) {
+        return Ok(());
+    }
+    let title = format!(
+        "{} was written by mmsim {}, {} by {}: major versions cannot be compared",
+        a.name, a.report.mmsim, b.name, b.report.mmsim
+    );
+    Err(refuse(title, "run both scenarios with the same mmsim"))
+}
+
+fn no_run_twice(
+    side: Side<'_>,
+    place: impl Fn(&RunReport) -> (Option<String>, Option<String>),
+) -> Result<(), Error> {
+    if side.report.runs.is_empty() {
+        let title = format!("{} is a report without runs", side.name);
+        return Err(refuse(title, "write one with `mmsim run SCENARIO --format json -o FILE`"));
+    }
+    let mut seen: Vec<(&RunReport, _)> = Vec::new();
+    for run in &side.report.runs {
+        let at = place(run);
+        if seen.iter().any(|(r, p)| *p == at && r.axes == run.axes && r.seed == run.seed) {
+            let title = format!("{} has this run twice: {}", side.name, label(run));
+            return Err(refuse(title, "write a report in which each run is there once"));
+        }
+        seen.push((run, at));
+    }
+    Ok(())
+}
+
+/// Why no run has a partner: the first of scenario, variant, axes and seed that has no
+/// value in both reports, or else that no run has all of them.
+fn nothing_in_common(a: Side<'_>, b: Side<'_>, across_variants: bool, several: bool) -> Error {
+    let axes = |run: &RunReport| match run.axes.is_empty() {
+        true => "none".to_string(),
+        false => run.axes.iter().map(|(n, v)| format!("{n} = {v}")).collect::<Vec<_>>().join(", "),
+    };
+    let scenario = |s: Side<'_>, run: &RunReport| {
+        run.scenario.clone().unwrap_or_else(|| s.report.scenario.clone())
+    };
+    type Of<'a> = &'a dyn Fn(Side<'_>, &RunReport) -> String;
+    let asked: [(&str, bool, Of<'_>, &str); 4] = [
+        ("scenario", several, &scenario, "compare reports of the same scenarios"),
+        (
+            "variant",
+            !across_variants,
+            &|_, run| run.variant.clone(),
+            "name them alike, or write reports with one variant each: `mmsim run --variant NAME`",
+        ),
+        ("point on the axes", true, &|_, run| axes(run), "run both with the same axes"),
+        (
+            "seed",
+            true,
+            &|_, run| run.seed.to_string(),
+            "run both with the same `--seed` and `--seeds`",
+        ),
+    ];
+    for (what, counts, of, help) in asked {
+        let all = |s: Side<'_>| distinct(s.report.runs.iter().map(|run| of(s, run)));
+        let (in_a, in_b) = (all(a), all(b));
+        if counts && !in_a.iter().any(|v| in_b.contains(v)) {
+            let title = format!(
+                "{} and {} have no {what} in common: {} in the first, {} in the second",
+                a.name,
+                b.name,
+                few(&in_a),
+                few(&in_b)
+            );
+            return refuse(title, help);
+        }
+    }
+    let title = format!("{} and {} have no run in common", a.name, b.name);
+    refuse(title, "a pair needs the same variant, the same axes and the same seed")
+}
+
+/// The first of some names.
+fn few(names: &[String]) -> String {
+    let more = names.len().saturating_sub(5);
+    let mut text = names[..names.len() - more].join("; ");
+    if more > 0 {
+        text += &format!(" and {more} more");
+    }
+    text
+}
+
+fn has_phase(
+    a: Side<'_>,
+    b: Side<'_>,
+    pairs: &[Pair<'_>],
+    phase: Option<&str>,
+) -> Result<(), Error> {
+    let Some(name) = phase else { return Ok(()) };
+    for (side, run) in pairs.iter().flat_map(|(x, y)| [(a, x), (b, y)]) {
+        if scope(run, phase).is_none() {
+            let names: Vec<String> = run.phases.iter().map(|p| p.name.clone()).collect();
+            let help = match names.is_empty() {
+                true => "it has no phases: leave --phase out".to_string(),
+                false => format!("its phases are {}", names.join(", ")),
+            };
+            let title = format!("{}: no phase `{name}` in {}", side.name, label(run));
+            return Err(refuse(title, &help));
+        }
+    }
+    Ok(())
+}
+
+fn same_work(
+    a: Side<'_>,
+    b: Side<'_>,
+    group: &[Pair<'_>],
+    phase: Option<&str>,
+) -> Result<(), Error> {
+    for (x, y) in group {
+        let (Some(of_a), Some(of_b)) = (scope(x, phase), scope(y, phase)) else { continue };
+        let works =
+            [(of_a.records, of_b.records, "records"), (of_a.accesses, of_b.accesses, "accesses")];
+        let differs = |m: u64, n: u64| m.abs_diff(n) as f64 > m.max(n) as f64 * 1e-3;
+        if let Some((m, n, what)) = works.into_iter().find(|w| differs(w.0, w.1)) {
+            let at = phase.map_or(String::new(), |p| format!(", phase {p}"));
+            let title = format!(
+                "{} and {} did different work: {m} and {n} {what} ({}{at})",
+                a.name,
+                b.name,
+                label(x)
+            );
+            let help = "compare runs of the same work, or counts per 1,000 records with --per-work";
+            return Err(refuse(title, help));
+        }
+    }
+    Ok(())
+}
+
+impl Compared {
+    /// Values that moved.
+    pub fn moved(&self) -> impl Iterator<Item = &Row> {
+        self.values.iter().filter(|r| matches!(r.moved, Moved::Up | Moved::Down))
+    }
+
+    /// How many values are like that.
+    pub fn count(&self, moved: Moved) -> usize {
+        self.values.iter().filter(|r| r.moved == moved).count()
+    }
+
+    /// The two variants, or the one that they share, with the axes.
+    pub fn label(&self) -> String {
+        let scenario = self.scenario.iter().map(|s| format!("{s}: ")).collect::<String>();
+        let axes: String = self.axes.iter().map(|(n, v)| format!(", {n} = {v}")).collect();
+        match self.variant_a == self.variant_b {
+            true => format!("{scenario}{}{axes}", self.variant_a),
+            false => format!("{scenario}{} (A) and {} (B){axes}", self.variant_a, self.variant_b),
+        }
+    }
+}
+
+impl Comparison {
+    /// The values that moved by more than so many per cent ([`Row::movement_pct`]).
+    pub fn moved_above(&self, pct: f64) -> Vec<(&Compared, &Row)> {
+        let of = |c| Compared::moved(c).filter(|r| r.movement_pct > pct).map(move |r| (c, r));
+        self.comparisons.iter().flat_map(of).collect()
+    }
+
+    /// The document as indented JSON that ends with a newline.
+    pub fn to_json(&self) -> String {
+        let mut json = serde_json::to_string_pretty(self).expect("a comparison is plain data");
+        json.push('\n');
+        json
+    }
+
+    /// One row per setting that differs and per value; what is undefined is empty.
+    pub fn to_csv(&self) -> String {
+        let mut csv = "scenario,variant_a,variant_b,axes,kind,name,a,b,difference,\
+                       difference_ci95,change_pct,change_ci95,movement_pct,moved\n"
+            .to_string();
+        for c in &self.comparisons {
+            let axes: Vec<String> = c.axes.iter().map(|(n, v)| format!("{n}={v}")).collect();
+            let scenario = c.scenario.as_ref().unwrap_or(&self.a.scenario);
+            let who = [scenario, &c.variant_a, &c.variant_b, &axes.join(";")]
+                .map(|f| csv_field(f))
+                .join(",");
+            for s in &c.settings {
+                let fields = [&s.name, &s.a, &s.b].map(|f| csv_field(f)).join(",");
+                csv += &format!("{who},setting,{fields},,,,,,\n");
+            }
+            for r in c.figures.iter().chain(&c.values) {
+                let opt = |v: Option<f64>| v.map_or(String::new(), |v| v.to_string());
+                csv += &format!(
+                    "{who},{},{},{},{},{},{},{},{},{},{}\n",
+                    r.kind,
+                    csv_field(&r.name),
+                    r.a,
+                    r.b,
+                    r.difference,
+                    opt(r.difference_ci95),
+                    opt(r.change_pct),
+                    opt(r.change_ci95),
+                    r.movement_pct,
+                    r.moved.name()
+                );
+            }
+        }
+        csv
+    }
+}
+
+#[cfg(test)]
+mod tests;

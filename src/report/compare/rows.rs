@@ -1,0 +1,261 @@
+//! Values beside each other: which moved, by how much, and in what order they are shown.
+//!
+//! *Change* is the mean over pairs of equal seeds of each pair's change in per cent, with a
+//! 95 % interval where there are several seeds. It has no value where a count grew from
+//! zero.
+//!
+//! A value *moved* if the interval of its change leaves out zero; with one seed there is no
+//! interval, and whatever differs moved. What differs but not by more than its interval is
+//! *within noise*. A hundred counters are asked at once: of those that a change does not
+//! touch, some five in a hundred will seem to have moved.
+//!
+//! How far it moved, by which rows are ordered, is its *movement*: how many per cent the
+//! larger mean is above the smaller, after a hundred ([`FLOOR`]) has been added to both.
+//! So `100 → 200` is 50 % and `3 → 6` is 3 %: a large change of a few events does not
+//! stand above a small one of millions, up and down weigh the same, and growing from zero
+//! has a size.
+
+use serde::Serialize;
+
+use super::Options;
+use crate::report::derived::{Figure, Scope};
+use crate::report::document::RunReport;
+use crate::report::statistics::{estimate, paired_change};
+
+/// What is added to both means before they are compared.
+pub const FLOOR: f64 = 100.0;
+
+/// Whether a value moved.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Moved {
+    /// The second report has more.
+    Up,
+    /// The second report has less.
+    Down,
+    /// Not by more than seeds make it move.
+    WithinNoise,
+    /// Equal in every pair.
+    No,
+}
+
+impl Moved {
+    /// As in documents.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Moved::Up => "up",
+            Moved::Down => "down",
+            Moved::WithinNoise => "within-noise",
+            Moved::No => "no",
+        }
+    }
+}
+
+/// One value in both reports.
+#[derive(Clone, PartialEq, Debug, Serialize)]
+pub struct Row {
+    /// `figure`, `run`, `vmstat`, `gauge`, `pressure`, `latency` or `memory_stat`.
+    pub kind: &'static str,
+    /// Its name.
+    pub name: String,
+    /// Mean in the first report.
+    pub a: f64,
+    /// Mean in the second.
+    pub b: f64,
+    /// Mean of the differences of pairs, second minus first.
+    pub difference: f64,
+    /// Half the 95 % interval of the difference, with several seeds.
+    pub difference_ci95: Option<f64>,
+    /// Mean of the changes of pairs in per cent; none where one grew from zero.
+    pub change_pct: Option<f64>,
+    /// Half its 95 % interval, with several seeds.
+    pub change_ci95: Option<f64>,
+    /// How far apart the means are in per cent, after [`FLOOR`] was added to both.
+    pub movement_pct: f64,
+    /// Whether it moved.
+    pub moved: Moved,
+}
+
+/// `a` and `b` by seed as a row. `floor` is in the unit of the values.
+fn row(kind: &'static str, name: String, pairs: &[(u64, f64, f64)], floor: f64) -> Option<Row> {
+    let side = |of: fn(&(u64, f64, f64)) -> f64| -> Vec<(u64, f64)> {
+        pairs.iter().map(|p| (p.0, of(p))).collect()
+    };
+    let mean = |values: &[(u64, f64)]| {
+        estimate(&values.iter().map(|v| v.1).collect::<Vec<_>>()).map(|e| e.mean)
+    };
+    let (in_a, in_b) = (side(|p| p.1), side(|p| p.2));
+    let (a, b) = (mean(&in_a)?, mean(&in_b)?);
+    let difference = estimate(&pairs.iter().map(|p| p.2 - p.1).collect::<Vec<_>>())?;
+    let change = paired_change(&in_a, &in_b);
+    let moved = if pairs.iter().all(|p| p.1 == p.2) {
+        Moved::No
+    } else if !change.unwrap_or(difference).differs_from_zero() {
+        Moved::WithinNoise
+    } else if difference.mean > 0.0 {
+        Moved::Up
+    } else {
+        Moved::Down
+    };
+    Some(Row {
+        kind,
+        name,
+        a,
+        b,
+        difference: difference.mean,
+        difference_ci95: difference.ci95,
+        change_pct: change.map(|c| c.mean),
+        change_ci95: change.and_then(|c| c.ci95),
+        movement_pct: ((a.max(b) + floor) / (a.min(b) + floor) - 1.0) * 100.0,
+        moved,
+    })
+}
+
+/// What counts are for: records, or accesses where there are none.
+fn work(scope: &Scope<'_>) -> f64 {
+    (if scope.records > 0 { scope.records } else { scope.accesses }) as f64
+}
+
+/// The figures that are defined in all runs and not zero in all.
+pub(super) fn figures(scopes: &[(u64, Scope<'_>, Scope<'_>)], per_work: bool) -> Vec<Row> {
+    let of = |figure: Figure| {
+        let value = |scope: &Scope<'_>| {
+            let scale = if per_work && figure.is_count() { 1e3 / work(scope) } else { 1.0 };
+            figure.of(*scope).map(|v| v * scale).filter(|v| v.is_finite())
+        };
+        let pairs: Vec<(u64, f64, f64)> = scopes
+            .iter()
+            .map(|(seed, a, b)| Some((*seed, value(a)?, value(b)?)))
+            .collect::<Option<_>>()?;
+        let any = pairs.iter().any(|p| p.1 != 0.0 || p.2 != 0.0);
+        any.then(|| row("figure", figure.label().to_string(), &pairs, 0.0)).flatten()
+    };
+    let mut rows: Vec<Row> = Figure::ALL.into_iter().filter_map(of).collect();
+    let seconds = |s: &Scope<'_>| s.sim_time_ns as f64 / 1e9;
+    let time: Vec<_> = scopes.iter().map(|(seed, a, b)| (*seed, seconds(a), seconds(b))).collect();
+    rows.extend(row("figure", "simulated time, s".to_string(), &time, 0.0));
+    rows
+}
+
+/// A value of one run: its kind, its name, the value, whether it grows with work.
+type Value = (&'static str, String, f64, bool);
+
+fn of_run(run: &RunReport, scope: &Scope<'_>, options: Options<'_>) -> Vec<Value> {
+    let mut all: Vec<Value> = vec![("run", "sim_time_ns".into(), scope.sim_time_ns as f64, false)];
+    all.extend(scope.vmstat.iter().map(|(n, &v)| ("vmstat", n.to_string(), v as f64, true)));
+    let gauges = match options.phase {
+        None => Some(&run.gauges),
+        Some(name) => run.phases.iter().find(|p| p.name == name).map(|p| &p.gauges),
+    };
+    for (name, &value) in gauges.into_iter().flat_map(|g| g.iter()) {
+        all.push(("gauge", name.to_string(), value as f64, false));
+    }
+    let p = scope.pressure;
+    for (name, value) in [("some_us", p.some_us), ("full_us", p.full_us)] {
+        all.push(("pressure", name.to_string(), value as f64, true));
+    }
+    for (kind, quantiles) in scope.latency.named() {
+        for (name, value) in quantiles.named() {
+            // A latency of nothing is not zero, it is none.
+            if name == "count" || quantiles.count > 0 {
+                all.push(("latency", format!("{kind}.{name}"), value as f64, name == "count"));
+            }
+        }
+    }
+    // It mixes counts and sizes, and phases have none.
+    if options.phase.is_none() && !options.per_work {
+        for (group, stat) in run.memory_stat.iter() {
+            for (name, &value) in stat.iter() {
+                all.push(("memory_stat", format!("{group}.{name}"), value as f64, false));
+            }
+        }
+    }
+    all
+}
+
+/// All values that every run has, those that moved most in front, then those within noise,
+/// then the others; equals in the order of the report.
+pub(super) fn values(
+    group: &[(&RunReport, &RunReport)],
+    scopes: &[(u64, Scope<'_>, Scope<'_>)],
+    options: Options<'_>,
+) -> Vec<Row> {
+    let sides: Vec<(Vec<Value>, Vec<Value>)> = group
+        .iter()
+        .zip(scopes)
+        .map(|((a, b), (_, of_a, of_b))| (of_run(a, of_a, options), of_run(b, of_b, options)))
+        .collect();
+    let Some(((first, _), (_, scope, _))) = sides.first().zip(scopes.first()) else {
+        return Vec::new();
+    };
+    let scaled = |v: &Value, s: &Scope<'_>| match options.per_work && v.3 {
+        true => v.2 * 1e3 / work(s),
+        false => v.2,
+    };
+    let of_name = |(i, v): (usize, &Value)| {
+        let pair = |((a, b), (seed, of_a, of_b)): (&(Vec<Value>, Vec<Value>), &(_, _, _))| {
+            // Runs of the same mmsim have the same values in the same places.
+            let same = |w: &&Value| w.0 == v.0 && w.1 == v.1;
+            let find = |all: &[Value], s| {
+                let at = all.get(i).filter(same).or_else(|| all.iter().find(same))?;
+                Some(scaled(at, s)).filter(|v| v.is_finite())
+            };
+            Some((*seed, find(a, of_a)?, find(b, of_b)?))
+        };
+        let pairs: Vec<_> = sides.iter().zip(scopes).map(pair).collect::<Option<_>>()?;
+        let floor = if options.per_work && v.3 { FLOOR * 1e3 / work(scope) } else { FLOOR };
+        row(v.0, v.1.clone(), &pairs, floor)
+    };
+    let mut rows: Vec<Row> = first.iter().enumerate().filter_map(of_name).collect();
+    let rank = |m: Moved| match m {
+        Moved::Up | Moved::Down => 0,
+        Moved::WithinNoise => 1,
+        Moved::No => 2,
+    };
+    rows.sort_by(|x, y| {
+        rank(x.moved).cmp(&rank(y.moved)).then(y.movement_pct.total_cmp(&x.movement_pct))
+    });
+    rows
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn of(pairs: &[(u64, f64, f64)]) -> Row {
+        row("vmstat", "x".into(), pairs, FLOOR).unwrap()
+    }
+
+    #[test]
+    fn movement_by_hand() {
+        // (200 + 100) / (100 + 100) = 1.5, up and down alike.
+        let up = of(&[(1, 100.0, 200.0)]);
+        assert_eq!((up.movement_pct, up.change_pct, up.moved), (50.0, Some(100.0), Moved::Up));
+        let down = of(&[(1, 200.0, 100.0)]);
+        assert_eq!((down.movement_pct, down.change_pct), (50.0, Some(-50.0)));
+        assert_eq!(down.moved, Moved::Down);
+        // From nothing: no percentage, but a size. (100 + 100) / 100 = 2.
+        let new = of(&[(1, 0.0, 100.0)]);
+        assert_eq!((new.movement_pct, new.change_pct, new.moved), (100.0, None, Moved::Up));
+        // 106 / 103.
+        assert!((of(&[(1, 3.0, 6.0)]).movement_pct - 300.0 / 103.0).abs() < 1e-9);
+    }
+
+    #[test]
+    fn noise_by_hand() {
+        // Changes +10 %, -10 %: mean 0.
+        let row = of(&[(1, 100.0, 110.0), (2, 100.0, 90.0)]);
+        assert_eq!((row.moved, row.difference), (Moved::WithinNoise, 0.0));
+        // Changes 4, 6, 8 %: mean 6, s = 2, half width 4.303 * 2 / sqrt(3) = 4.969: moved.
+        let row = of(&[(1, 100.0, 104.0), (2, 100.0, 106.0), (3, 100.0, 108.0)]);
+        assert!((row.change_ci95.unwrap() - 4.303 * 2.0 / 3f64.sqrt()).abs() < 1e-9);
+        assert_eq!(row.moved, Moved::Up);
+        // 2, 6, 10 %: s = 4, half width 9.94: it may be nothing.
+        let row = of(&[(1, 100.0, 102.0), (2, 100.0, 106.0), (3, 100.0, 110.0)]);
+        assert_eq!(row.moved, Moved::WithinNoise);
+        assert_eq!(of(&[(1, 5.0, 5.0), (2, 7.0, 7.0)]).moved, Moved::No);
+        // From zero in one pair: differences 0 and 50, mean 25, half width 12.706 * 25.
+        let row = of(&[(1, 0.0, 50.0), (2, 10.0, 10.0)]);
+        assert_eq!((row.change_pct, row.moved), (None, Moved::WithinNoise));
+    }
+}

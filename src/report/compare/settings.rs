@@ -1,0 +1,82 @@
+//! What two runs were given that is not the same: it is what can explain a difference.
+//!
+//! Reports hold the machine in short and every resolved knob, but not the work, the costs
+//! of the machine and the figures of its devices. Two runs that differ in counters and not
+//! here differ in one of those, or in the mmsim that made them.
+
+use serde::Serialize;
+
+use crate::report::derived::grouped;
+use crate::report::document::{Ending, RunReport, SwapReport, ZoneReport};
+
+/// Something with another value in each report.
+#[derive(Clone, PartialEq, Eq, Debug, Serialize)]
+pub struct Setting {
+    /// Its name: that of the kernel for knobs.
+    pub name: String,
+    /// In the first report; `-` where it has no such thing.
+    pub a: String,
+    /// In the second.
+    pub b: String,
+}
+
+const NONE: &str = "-";
+
+fn swap(s: &SwapReport) -> String {
+    format!("{} pages on {}", grouped((s.bytes / 4096) as f64), s.device)
+}
+
+/// What is true of a zone, in pages.
+fn zone(z: &ZoneReport) -> [(&'static str, String); 3] {
+    let pages = |n: u64| grouped(n as f64);
+    [
+        ("managed", pages(z.managed)),
+        ("watermarks", [z.min, z.low, z.high].map(pages).join(" ")),
+        ("free at start", pages(z.free_at_start)),
+    ]
+}
+
+/// Everything about a run that its report holds and that is no result, by name.
+fn of(run: &RunReport) -> Vec<(String, String)> {
+    let mut all = vec![
+        ("kernel".to_string(), run.kernel.clone()),
+        ("policy".to_string(), run.policy.clone()),
+        ("cpus".to_string(), run.cpus.to_string()),
+        ("swap".to_string(), run.swap.as_ref().map_or("none".to_string(), swap)),
+    ];
+    for (i, z) in run.zones.iter().enumerate() {
+        // Nodes may have zones of the same name: later ones go by their number.
+        let before = run.zones[..i].iter().filter(|other| other.name == z.name).count();
+        let number = if before > 0 { format!(" #{}", before + 1) } else { String::new() };
+        let property = |(what, value)| (format!("zone {}{number}, {what}", z.name), value);
+        all.extend(zone(z).map(property));
+    }
+    all.extend(run.knobs.iter().map(|(n, v)| (n.to_string(), v.to_string())));
+    all
+}
+
+/// What differs between two runs, in the order of the report; then how they ended, if that
+/// differs.
+pub(super) fn that_differ(a: &RunReport, b: &RunReport) -> Vec<Setting> {
+    let (of_a, mut of_b) = (of(a), of(b));
+    let mut settings = Vec::new();
+    let mut push = |name: String, a: String, b: String| {
+        if a != b {
+            settings.push(Setting { name, a, b });
+        }
+    };
+    for (name, in_a) in of_a {
+        let at = of_b.iter().position(|(n, _)| *n == name);
+        let in_b = at.map_or(NONE.to_string(), |i| of_b.remove(i).1);
+        push(name, in_a, in_b);
+    }
+    for (name, in_b) in of_b {
+        push(name, NONE.to_string(), in_b);
+    }
+    let ending = |r: &RunReport| match r.outcome {
+        Ending::Completed => "completed".to_string(),
+        Ending::OutOfMemory => "out of memory".to_string(),
+    };
+    push("outcome".to_string(), ending(a), ending(b));
+    settings
+}

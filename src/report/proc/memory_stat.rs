@@ -1,0 +1,127 @@
+//! `memory.stat` of a memory cgroup (version 2), in bytes and events.
+
+use std::fmt::Write;
+
+use mmsim_core::machine::snapshot::GroupSnapshot;
+
+use crate::scenario::PAGE_SIZE;
+
+/// Sizes, in the order of the file (Linux 6.12 mm/memcontrol.c, `memory_stats`).
+const SIZES: &[&str] = &[
+    "anon",
+    "file",
+    "kernel",
+    "kernel_stack",
+    "pagetables",
+    "sec_pagetables",
+    "percpu",
+    "sock",
+    "vmalloc",
+    "shmem",
+    "zswap",
+    "zswapped",
+    "file_mapped",
+    "file_dirty",
+    "file_writeback",
+    "swapcached",
+    "anon_thp",
+    "file_thp",
+    "shmem_thp",
+    "inactive_anon",
+    "active_anon",
+    "inactive_file",
+    "active_file",
+    "unevictable",
+    "slab_reclaimable",
+    "slab_unreclaimable",
+    "slab",
+];
+
+/// Events, in the order of the file.
+const EVENTS: &[&str] = &[
+    "workingset_refault_anon",
+    "workingset_refault_file",
+    "workingset_activate_anon",
+    "workingset_activate_file",
+    "workingset_restore_anon",
+    "workingset_restore_file",
+    "workingset_nodereclaim",
+    "pgdemote_kswapd",
+    "pgdemote_direct",
+    "pgdemote_khugepaged",
+    "pgpromote_success",
+    "pgscan",
+    "pgsteal",
+    "pgscan_kswapd",
+    "pgscan_direct",
+    "pgscan_khugepaged",
+    "pgsteal_kswapd",
+    "pgsteal_direct",
+    "pgsteal_khugepaged",
+    "pgfault",
+    "pgmajfault",
+    "pgrefill",
+    "pgactivate",
+    "pgdeactivate",
+    "pglazyfree",
+    "pglazyfreed",
+    "swpin_zero",
+    "swpout_zero",
+    "zswpin",
+    "zswpout",
+    "zswpwb",
+    "thp_fault_alloc",
+    "thp_collapse_alloc",
+    "thp_swpout",
+    "thp_swpout_fallback",
+    "numa_pages_migrated",
+    "numa_pte_updates",
+    "numa_hint_faults",
+];
+
+/// The file of a group.
+pub fn memory_stat(g: &GroupSnapshot) -> String {
+    let mut text = String::new();
+    let mut line = |name: &str, value: u64| {
+        writeln!(text, "{name} {value}").expect("writing to a string");
+    };
+    for name in SIZES {
+        line(name, pages(g, name) * PAGE_SIZE);
+    }
+    for name in EVENTS {
+        line(name, events(g, name));
+    }
+    text
+}
+
+/// A size in pages; 0 for what the model does not have.
+fn pages(g: &GroupSnapshot, name: &str) -> u64 {
+    let c = &g.counts;
+    match name {
+        "anon" => c.anon_mapped,
+        // The swap cache counts as file pages in the kernel.
+        "file" => c.file + c.swapcached,
+        "kernel" => c.page_tables + c.slab,
+        "pagetables" => c.page_tables,
+        "file_mapped" => c.file_mapped,
+        "file_dirty" => c.dirty,
+        "file_writeback" => c.writeback,
+        "swapcached" => c.swapcached,
+        "inactive_anon" => c.lru[0],
+        "active_anon" => c.lru[1],
+        "inactive_file" => c.lru[2],
+        "active_file" => c.lru[3],
+        "unevictable" => c.lru[4],
+        "slab_reclaimable" | "slab" => c.slab,
+        _ => 0,
+    }
+}
+
+fn events(g: &GroupSnapshot, name: &str) -> u64 {
+    let counter = |name: &str| g.vmstat.by_name(name).unwrap_or(0);
+    match name {
+        "pgscan" => counter("pgscan_kswapd") + counter("pgscan_direct"),
+        "pgsteal" => counter("pgsteal_kswapd") + counter("pgsteal_direct"),
+        name => counter(name),
+    }
+}

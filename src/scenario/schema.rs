@@ -1,0 +1,214 @@
+//! A JSON Schema (draft 2020-12) of scenario files, for editors and other programs.
+//!
+//! It is made from the tables of keys and says nothing of its own, so it knows every key,
+//! its form, its words, its range and its default as the reader does. What no schema of
+//! single values can say is left to the reader: which of two keys to give, sizes in
+//! relation to each other, names that refer to each other, whether files exist. A key that
+//! only `[axes]`, a variant or `--set` provides is missing for the schema, not for mmsim.
+
+use mmsim_core::backing::device::DEVICE_PRESETS;
+use mmsim_core::machine::config::Kernel;
+use mmsim_core::machine::cost::CostModel;
+use serde_json::{Map, Value as Json, json};
+
+use super::keys::{
+    DEVICE, Fallback, KeySpec, Kind, REGION, ROOT, STEPS, TASKS, TableSpec, all_tables, one_of,
+};
+use super::policy::PolicyCatalogue;
+use super::raw::{Node, Value};
+use super::units;
+
+/// A path of `[axes]` and of `set`, as the reader takes it.
+const PATH: &str = r"^[A-Za-z0-9_-]+(\[[0-9]+\])*(\.[A-Za-z0-9_-]+(\[[0-9]+\])*)*$";
+
+/// The schema of scenario files that name the policies of `catalogue`.
+pub fn json_schema(catalogue: &dyn PolicyCatalogue) -> Json {
+    let mut definitions = Map::new();
+    for t in all_tables().into_iter().filter(|t| !std::ptr::eq(*t, &ROOT)) {
+        definitions.insert(name_of(t), table(t));
+    }
+    definitions.insert("task".into(), by_key("workload", TASKS.iter().map(|t| (t.0, t.1))));
+    definitions.insert("step".into(), by_key("do", STEPS.iter().map(|s| (s.0, &s.1))));
+    definitions.insert("policy".into(), policy(catalogue));
+    definitions.insert("costs".into(), costs());
+    for (name, pattern, example) in units::patterns() {
+        let quantity = json!({ "type": "string", "pattern": pattern, "examples": [example] });
+        definitions.insert(name.into(), quantity);
+    }
+    let mut schema = table(&ROOT);
+    let head = json!({
+        "$schema": "https://json-schema.org/draft/2020-12/schema",
+        "title": "A scenario of mmsim",
+        "$defs": definitions,
+    });
+    if let (Json::Object(schema), Json::Object(head)) = (&mut schema, head) {
+        schema.extend(head);
+    }
+    schema
+}
+
+/// `[[machine.zone]]` is `machine.zone`, `workload = "zipf"` is `workload-zipf`.
+fn name_of(t: &TableSpec) -> String {
+    let plain = |c: char| if c.is_ascii_alphanumeric() || c == '.' { c } else { ' ' };
+    let words: String = t.title.chars().map(plain).collect();
+    words.split_whitespace().collect::<Vec<_>>().join("-").to_lowercase()
+}
+
+fn refer(name: &str) -> Json {
+    json!({ "$ref": format!("#/$defs/{name}") })
+}
+
+fn table(t: &TableSpec) -> Json {
+    let properties: Map<String, Json> = t.keys().map(|k| (k.name.to_string(), key(k))).collect();
+    let required: Vec<&str> =
+        t.keys().filter(|k| matches!(k.fallback, Fallback::Required)).map(|k| k.name).collect();
+    json!({
+        "type": "object",
+        "description": t.doc,
+        "properties": properties,
+        "required": required,
+        "additionalProperties": false,
+    })
+}
+
+fn key(k: &KeySpec) -> Json {
+    let mut schema = form(k.kind);
+    let least = match k.kind {
+        Kind::Size(n) if n > 0 => format!("; at least {}", units::show_pages(n)),
+        _ => String::new(),
+    };
+    let (default, words) = match k.fallback {
+        Fallback::Required => (None, String::new()),
+        Fallback::Is(toml) => (Node::of_default(toml), String::new()),
+        Fallback::Auto(words) => (None, format!(". Default: {words}")),
+    };
+    schema["description"] = format!("{}{least}{words}", k.doc).into();
+    if let ("name", Kind::Text) = (k.name, k.kind) {
+        schema["pattern"] = r"\S".into();
+    }
+    if let Some(node) = default {
+        schema["default"] = json_of(&node.value);
+    }
+    schema
+}
+
+/// The form of a value.
+fn form(kind: Kind) -> Json {
+    match kind {
+        Kind::Size(_) => refer("size"),
+        Kind::Limit => json!({ "anyOf": [refer("size"), { "const": "max" }] }),
+        Kind::Time => refer("duration"),
+        Kind::Rate => refer("rate"),
+        Kind::Count(lo, hi) => json!({ "type": "integer", "minimum": lo, "maximum": hi }),
+        Kind::Number(lo, hi) => json!({ "type": "number", "minimum": lo, "maximum": hi }),
+        Kind::Flag => json!({ "type": "boolean" }),
+        Kind::Text | Kind::File => json!({ "type": "string" }),
+        Kind::Choice(words) => json!({ "enum": words }),
+        Kind::Kernel => json!({ "enum": Kernel::ALL.map(Kernel::name) }),
+        Kind::Device => {
+            let presets: Vec<&str> = DEVICE_PRESETS.iter().map(|d| d.0).collect();
+            json!({ "anyOf": [{ "enum": presets }, refer(&name_of(&DEVICE))] })
+        }
+        Kind::Texts => json!({ "type": "array", "items": { "type": "string" } }),
+        Kind::Table(t) => refer(&name_of(t)),
+        Kind::Tables(t) => json!({ "type": "array", "items": refer(&name_of(t)) }),
+        Kind::Tasks => json!({ "type": "array", "items": refer("task"), "minItems": 1 }),
+        Kind::Regions => {
+            json!({ "type": "object", "additionalProperties": refer(&name_of(&REGION)) })
+        }
+        Kind::Steps => json!({ "type": "array", "items": refer("step"), "minItems": 1 }),
+        Kind::Costs => refer("costs"),
+        Kind::Policy => refer("policy"),
+        Kind::Overrides => json!({ "type": "object", "propertyNames": { "pattern": PATH } }),
+        Kind::Axes => json!({
+            "type": "object",
+            "propertyNames": { "pattern": PATH },
+            "additionalProperties": { "type": "array", "minItems": 1 },
+        }),
+    }
+}
+
+/// A table whose other keys depend on what `by` says.
+fn by_key<'a>(by: &str, tables: impl Iterator<Item = (&'a str, &'a TableSpec)>) -> Json {
+    let (words, rules): (Vec<&str>, Vec<Json>) = tables
+        .map(|(word, t)| {
+            let says = json!({ "properties": { by: { "const": word } }, "required": [by] });
+            (word, json!({ "if": says, "then": refer(&name_of(t)) }))
+        })
+        .unzip();
+    json!({
+        "type": "object",
+        "description": format!("its keys depend on `{by}`: {}", one_of(&words)),
+        "properties": { by: { "enum": words } },
+        "required": [by],
+        "allOf": rules,
+    })
+}
+
+fn costs() -> Json {
+    let cost = |(name, value): (&str, mmsim_core::base::time::SimDuration)| {
+        let mut schema = refer("duration");
+        schema["default"] = value.to_string().into();
+        (name.to_string(), schema)
+    };
+    let properties: Map<String, Json> =
+        CostModel::measured().fields().into_iter().map(cost).collect();
+    json!({ "type": "object", "properties": properties, "additionalProperties": false })
+}
+
+/// Knobs are those of any preset: a variant may name knobs of a preset that the file names.
+fn policy(catalogue: &dyn PolicyCatalogue) -> Json {
+    let presets = catalogue.presets();
+    let mut properties = Map::new();
+    for knob in presets.iter().flat_map(|p| catalogue.knobs(p)) {
+        let schema =
+            properties.entry(knob.key).or_insert_with(|| json!({ "description": knob.doc }));
+        // Ranges are left to the policy; words are listed.
+        let words: Vec<&str> = knob.values.split(" | ").collect();
+        if words.iter().all(|w| !w.is_empty() && !w.contains(' ') && w.parse::<f64>().is_err()) {
+            let mut all = schema["enum"].as_array().cloned().unwrap_or_default();
+            for word in words.into_iter().map(Json::from) {
+                if !all.contains(&word) {
+                    all.push(word);
+                }
+            }
+            schema["enum"] = all.into();
+        }
+    }
+    properties.insert("preset".into(), json!({ "enum": presets }));
+    json!({
+        "type": "object",
+        "description": "a preset and knobs on top of it",
+        "properties": properties,
+        "additionalProperties": false,
+    })
+}
+
+fn json_of(value: &Value) -> Json {
+    match value {
+        Value::Text(s) | Value::Date(s) => s.as_str().into(),
+        Value::Integer(n) => i64::try_from(*n).unwrap_or(i64::MAX).into(),
+        Value::Float(x) => (*x).into(),
+        Value::Flag(b) => (*b).into(),
+        Value::List(l) => l.iter().map(|n| json_of(&n.value)).collect(),
+        Value::Table(t) => Json::Object(
+            t.entries.iter().map(|e| (e.key.clone(), json_of(&e.node.value))).collect(),
+        ),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn definitions_have_names_of_their_own() {
+        let mut names: Vec<String> = all_tables().into_iter().map(name_of).collect();
+        names.sort_unstable();
+        let n = names.len();
+        names.dedup();
+        assert_eq!(n, names.len(), "{names:?}");
+        assert!(names.contains(&"machine.zone".to_string()), "{names:?}");
+        assert!(names.contains(&"workload-zipf".to_string()), "{names:?}");
+    }
+}

@@ -1,0 +1,234 @@
+//! The zones, watermarks, reserves and per-CPU lists that Linux sets up on a machine of a
+//! given size, without running anything: to be held against the `/proc/zoneinfo` of a host.
+//!
+//! A request is turned into a `[machine]` of a scenario and read as one, so that units,
+//! defaults, ranges and messages are those of scenario files. A host manages less than its
+//! memory (the frame table and what boots before the allocator are taken off), so for an
+//! exact comparison give the pages of each zone as the host manages them.
+//!
+//! Sources: Linux 6.12 mm/page_alloc.c (the formulas, in `mmsim_core::phys::zones`),
+//! mm/khugepaged.c (`set_recommended_min_free_kbytes`).
+
+use std::fmt::Write;
+
+use mmsim_core::machine::config::{MachineConfig, ZoneKind};
+use mmsim_core::machine::snapshot::{Snapshot, ZoneSnapshot};
+use mmsim_core::phys::zones::{Zones, min_free_kbytes};
+
+use crate::build::Catalogue;
+use crate::error::Error;
+use crate::scenario::{Scenario, pages};
+
+/// What is known of a machine.
+#[derive(Clone, Debug)]
+pub struct SetupRequest<'a> {
+    /// Its memory, with a unit; divided as on a PC.
+    pub memory: &'a str,
+    /// Pages that each zone manages, instead of `memory`.
+    pub zones: &'a [(ZoneKind, u32)],
+    /// Name of the kernel.
+    pub kernel: &'a str,
+    /// CPUs, at least 1.
+    pub cpus: u32,
+    /// Nodes that `memory` is divided among evenly, at least 1.
+    pub nodes: u32,
+    /// Keys of `[machine.vm]` with values.
+    pub vm: &'a [(String, String)],
+    /// Transparent huge pages are on (`always` or `madvise`), which raises
+    /// `min_free_kbytes`.
+    pub thp: bool,
+}
+
+/// What Linux sets up.
+#[derive(Clone, Debug)]
+pub struct Setup {
+    /// `vm.min_free_kbytes`.
+    pub min_free_kbytes: u64,
+    /// The zones, all free.
+    pub snapshot: Snapshot,
+}
+
+/// Pages of a pageblock.
+const PAGEBLOCK: u64 = 512;
+/// Migratetypes that are kept apart: unmovable, movable, reclaimable.
+const KEPT_APART: u64 = 3;
+
+/// `vm.min_free_kbytes` where transparent huge pages are on: two pageblocks of each zone,
+/// and one for each pair of migratetypes, so that types can be kept apart; at most a
+/// twentieth of memory, and no less than without.
+pub fn min_free_kbytes_with_thp(nr_zones: u64, lowmem_pages: u64, without: u64) -> u64 {
+    let pages = PAGEBLOCK * nr_zones * (2 + KEPT_APART * KEPT_APART);
+    without.max(pages.min(lowmem_pages / 20) * 4)
+}
+
+/// Sets up the zones of a machine.
+///
+/// # Errors
+/// A size, a kernel or a key that a scenario file could not have either.
+pub fn setup(request: &SetupRequest<'_>) -> Result<Setup, Error> {
+    let mut machine = machine(request)?;
+    let lowmem: Vec<u64> = machine
+        .nodes
+        .iter()
+        .flat_map(|n| &n.zones)
+        .filter(|z| z.kind != ZoneKind::Movable && z.managed > 0)
+        .map(|z| z.managed.into())
+        .collect();
+    let (nr_zones, pages) = (lowmem.len() as u64, lowmem.iter().sum());
+    let mut min_free = min_free_kbytes(pages, &machine.vm);
+    if request.thp {
+        min_free = min_free_kbytes_with_thp(nr_zones, pages, min_free);
+    }
+    machine.vm.min_free_kbytes = Some(min_free);
+    let zones = Zones::new(&machine);
+    Ok(Setup {
+        min_free_kbytes: min_free,
+        snapshot: Snapshot {
+            cpus: machine.cpus,
+            unreclaimable: vec![false; machine.nodes.len()],
+            zones: zones.ids().map(|z| ZoneSnapshot::of(&zones[z], machine.cpus)).collect(),
+            ..Snapshot::default()
+        },
+    })
+}
+
+/// The machine by way of a scenario with a task that nobody runs.
+fn machine(r: &SetupRequest<'_>) -> Result<MachineConfig, Error> {
+    let mut text = String::from("[machine]\n");
+    let mut line = |key: &str, value: String| {
+        writeln!(text, "{key} = {value}").expect("writing to a string");
+    };
+    match (r.zones, pages(r.memory)) {
+        ([], Ok(all)) if r.nodes > 1 => {
+            let (share, rest) = (all / u64::from(r.nodes), all % u64::from(r.nodes));
+            let node = |i| format!("{{ memory = \"{} pages\" }}", share + u64::from(i < rest));
+            let nodes: Vec<String> = (0..u64::from(r.nodes)).map(node).collect();
+            line("node", format!("[{}]", nodes.join(", ")));
+        }
+        // A size that is none is complained about where sizes are read.
+        ([], _) => line("memory", quoted(r.memory)),
+        (zones, _) => {
+            let zone = |&(kind, managed): &(ZoneKind, u32)| {
+                format!("{{ kind = \"{}\", managed = \"{managed} pages\" }}", kind.name())
+            };
+            let zones: Vec<String> = zones.iter().map(zone).collect();
+            line("zone", format!("[{}]", zones.join(", ")));
+        }
+    }
+    line("cpus", r.cpus.to_string());
+    line("kernel", quoted(r.kernel));
+    for (key, value) in r.vm {
+        let plain = value.parse::<i64>().map_or_else(|_| quoted(value), |n| n.to_string());
+        let is_plain = |c: char| c.is_ascii_alphanumeric() || "_-".contains(c);
+        let key = if key.chars().all(is_plain) { key.clone() } else { quoted(key) };
+        line(&format!("vm.{key}"), plain);
+    }
+    text += "[[task]]\nworkload = \"sequential\"\nmemory = \"1 page\"\n";
+    let scenario = Scenario::from_str(&text, "the machine asked for")?;
+    let runs = scenario.expand(&Catalogue)?;
+    Ok(runs.into_iter().next().expect("a scenario has a run").machine)
+}
+
+/// As a TOML string.
+fn quoted(text: &str) -> String {
+    toml::Value::from(text).to_string()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use mmsim_core::phys::zones::PcpView;
+
+    fn request(memory: &str) -> SetupRequest<'_> {
+        SetupRequest { memory, zones: &[], kernel: "6.12", cpus: 1, nodes: 1, vm: &[], thp: false }
+    }
+
+    fn marks(s: &Setup) -> Vec<[u64; 4]> {
+        s.snapshot.zones.iter().map(|z| z.watermark).collect()
+    }
+
+    /// Worked by hand with default factors: one zone of 100 MiB to 16 GiB.
+    #[test]
+    fn one_zone_as_worked_by_hand() {
+        for (pages, kib, want) in [
+            (25_600, 1280, [320, 400, 480, 560]),
+            (65_536, 2048, [512, 640, 768, 896]),
+            (262_144, 4096, [1024, 1286, 1548, 1810]),
+            (1_048_576, 8192, [2048, 3096, 4144, 5192]),
+            (4_194_304, 16384, [4096, 8290, 12484, 16678]),
+        ] {
+            let zones = [(ZoneKind::Normal, pages)];
+            let s = setup(&SetupRequest { zones: &zones, ..request("") }).unwrap();
+            assert_eq!((s.min_free_kbytes, marks(&s)), (kib, vec![want]));
+        }
+        let vm = [("watermark_scale_factor".to_string(), "100".to_string())];
+        let zones = [(ZoneKind::Normal, 262_144)];
+        let s = setup(&SetupRequest { zones: &zones, vm: &vm, ..request("") }).unwrap();
+        assert_eq!(marks(&s), [[1024, 3645, 6266, 8887]]);
+    }
+
+    /// Worked by hand: DMA 3840 and DMA32 256 000, without and with huge pages.
+    #[test]
+    fn two_zones_as_worked_by_hand() {
+        let zones = [(ZoneKind::Dma, 3840), (ZoneKind::Dma32, 256_000)];
+        let two = SetupRequest { zones: &zones, ..request("") };
+        let s = setup(&two).unwrap();
+        assert_eq!(s.min_free_kbytes, 4077);
+        assert_eq!(marks(&s), [[15, 18, 21, 24], [1003, 1259, 1515, 1771]]);
+        assert_eq!(s.snapshot.zones[0].lowmem_reserve, [0, 1000, 1000, 1000]);
+        assert_eq!(setup(&SetupRequest { thp: true, ..two }).unwrap().min_free_kbytes, 45_056);
+        assert_eq!(min_free_kbytes_with_thp(1, 20_000, 1131), 4000, "a twentieth of memory");
+        assert_eq!(min_free_kbytes_with_thp(1, 20_000, 4001), 4001, "it only raises");
+    }
+
+    /// What a host with 16 GiB, 2 CPUs and huge pages on `madvise` prints (Linux 6.18, whose
+    /// rules for these figures are those of 6.12; its `high_min` is what 6.12 starts with).
+    #[test]
+    fn a_host_says_the_same() {
+        let zones =
+            [(ZoneKind::Dma, 3840), (ZoneKind::Dma32, 772_915), (ZoneKind::Normal, 3_506_176)];
+        let s = setup(&SetupRequest { zones: &zones, cpus: 2, thp: true, ..request("") }).unwrap();
+        assert_eq!(s.min_free_kbytes, 67_584);
+        assert_eq!(
+            marks(&s),
+            [[15, 18, 21, 24], [3049, 3821, 4593, 5365], [13_831, 17_337, 20_843, 24_349]]
+        );
+        let reserves: Vec<_> = s.snapshot.zones.iter().map(|z| z.lowmem_reserve).collect();
+        assert_eq!(reserves, [[0, 3019, 16_715, 16_715], [0, 0, 13_696, 13_696], [0; 4]]);
+        let lists: Vec<_> = s.snapshot.zones.iter().map(|z| z.pcp[1]).collect();
+        let list = |high, batch| PcpView { count: 0, high, batch };
+        assert_eq!(lists, [list(9, 1), list(1910, 63), list(8668, 63)]);
+        let text = crate::report::proc::zoneinfo(&s.snapshot);
+        let thresholds: Vec<&str> =
+            text.lines().filter_map(|l| l.strip_prefix("  vm stats threshold: ")).collect();
+        assert_eq!(thresholds, ["4", "4", "24", "24", "32", "32"]);
+    }
+
+    #[test]
+    fn memory_is_divided_among_nodes() {
+        let s = setup(&SetupRequest { nodes: 2, ..request("8GiB") }).unwrap();
+        let zones: Vec<_> =
+            s.snapshot.zones.iter().map(|z| (z.node.0, z.kind.name(), z.managed)).collect();
+        assert_eq!(
+            zones,
+            [
+                (0, "DMA", 3840),
+                (0, "DMA32", 782_336),
+                (0, "Normal", 262_144),
+                (1, "Normal", 1_048_576)
+            ]
+        );
+    }
+
+    #[test]
+    fn what_no_machine_has_is_refused() {
+        let no = |r: &SetupRequest<'_>| setup(r).unwrap_err().to_string();
+        assert!(no(&request("16")).contains("write \"16MiB\""));
+        assert!(no(&SetupRequest { kernel: "4.0", ..request("1GiB") }).contains("4.0"));
+        assert!(no(&SetupRequest { cpus: 0, ..request("1GiB") }).contains("cpus"));
+        let vm = [("swapiness".to_string(), "1".to_string())];
+        assert!(no(&SetupRequest { vm: &vm, ..request("1GiB") }).contains("swappiness"));
+        let vm = [("min_free_kbytes".to_string(), "many".to_string())];
+        assert!(no(&SetupRequest { vm: &vm, ..request("1GiB") }).contains("many"));
+    }
+}

@@ -1,0 +1,214 @@
+//! `bench-trace` is an ordinary run: the scenario that replays the imported trace has the
+//! same counters, whatever the form of the file.
+
+use std::path::{Path, PathBuf};
+
+use mmsim::bench::{BenchSettings, BenchTrace, plan};
+use mmsim::machine::Watch;
+use mmsim::report::RunReport;
+use mmsim::run::{RunOptions, run, run_all};
+use mmsim::{RunSpec, Scenario, traces};
+
+const PAGES: u64 = 3000;
+const FRAMES: u32 = 1000;
+
+/// Skewed draws over 3000 pages, each in some request.
+fn pages() -> Vec<u64> {
+    let mut x = 7u64;
+    let mut draw = |n: u64| {
+        x = x.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+        (x >> 33) % n
+    };
+    let mut all: Vec<u64> = (0..30_001)
+        .map(|_| {
+            let n = 1 + draw(PAGES);
+            draw(n)
+        })
+        .collect();
+    all.extend((0..PAGES).rev());
+    all
+}
+
+struct Files(tempfile::TempDir);
+
+impl Files {
+    /// The same requests as `t.u32`, `t.u64` and, under scattered names, `t.oracleGeneral.bin`.
+    fn new() -> Files {
+        let dir = tempfile::tempdir().expect("a folder");
+        let pages = pages();
+        let bytes = |one: &dyn Fn(u64) -> Vec<u8>| -> Vec<u8> {
+            pages.iter().flat_map(|&p| one(p)).collect()
+        };
+        let write = |name: &str, data: Vec<u8>| {
+            std::fs::write(dir.path().join(name), data).expect("writing");
+        };
+        write("t.u32", bytes(&|p| (p as u32).to_le_bytes().to_vec()));
+        write("t.u64", bytes(&|p| p.to_le_bytes().to_vec()));
+        write(
+            "t.oracleGeneral.bin",
+            bytes(&|p| {
+                let mut record = 5u32.to_le_bytes().to_vec();
+                record.extend(p.wrapping_mul(0x9e37_79b9_7f4a_7c15).to_le_bytes());
+                record.extend(4096u32.to_le_bytes());
+                record.extend((-1i64).to_le_bytes());
+                record
+            }),
+        );
+        Files(dir)
+    }
+
+    fn path(&self, name: &str) -> PathBuf {
+        self.0.path().join(name)
+    }
+}
+
+fn planned(file: &Path, change: impl Fn(&mut BenchSettings<'_>)) -> (RunSpec, BenchTrace) {
+    let mut settings = BenchSettings {
+        file,
+        from: None,
+        dense: false,
+        frames: FRAMES,
+        reclaim: "classic-v6.12",
+        swap: "ramdisk",
+        write_permille: 0,
+        seed: 1,
+        sets: &[],
+    };
+    change(&mut settings);
+    plan(&settings).unwrap_or_else(|e| panic!("{e}"))
+}
+
+fn report(spec: RunSpec) -> RunReport {
+    let watch = |_: usize, _: &_| Watch { check_every: 64, ..Watch::default() };
+    let results = run_all(&[spec], Some(1), watch).unwrap_or_else(|e| panic!("{e}"));
+    RunReport::from_result(results[0].0.clone(), &results[0].1)
+}
+
+/// Imports a file and runs the scenario that somebody would write for it.
+fn by_hand(files: &Files, name: &str, from: &str, distinct: u64, reclaim: &str) -> RunReport {
+    let mmt = files.path("by-hand.mmt");
+    let mut out = std::fs::File::create(&mmt).expect("a file");
+    traces::import(from, &files.path(name), &traces::ImportSettings::default(), &mut out)
+        .unwrap_or_else(|e| panic!("{e}"));
+    let text = format!(
+        r#"
+        seed = 1
+        [machine]
+        zone = [{{ kind = "Normal", managed = "{FRAMES} pages" }}]
+        cpus = 1
+        swap = {{ size = "{} pages", device = "ramdisk" }}
+        [[task]]
+        workload = "replay"
+        trace = "by-hand.mmt"
+        [[variant]]
+        name = "v"
+        reclaim = {{ preset = "{reclaim}" }}
+        "#,
+        2 * distinct
+    );
+    let name = files.path("x.toml").display().to_string();
+    let scenario = Scenario::from_str(&text, &name).unwrap_or_else(|e| panic!("{e}"));
+    let report = run(&scenario, &RunOptions::default()).unwrap_or_else(|e| panic!("{e}"));
+    report.runs[0].clone()
+}
+
+#[test]
+fn a_benchmark_is_the_replay_of_the_imported_trace() {
+    let files = Files::new();
+    for (name, from) in
+        [("t.u32", "raw-u32"), ("t.u64", "raw-u64"), ("t.oracleGeneral.bin", "oracle-general")]
+    {
+        for reclaim in ["classic-v5.9", "classic-v6.12", "random"] {
+            let (spec, trace) = planned(&files.path(name), |s| s.reclaim = reclaim);
+            assert_eq!((trace.requests, trace.distinct_pages), (33_001, PAGES), "{name}");
+            let bench = report(spec);
+            let scenario = by_hand(&files, name, from, trace.distinct_pages, reclaim);
+            assert_eq!(bench.vmstat, scenario.vmstat, "{name}, {reclaim}");
+            assert_eq!(bench.digest, scenario.digest, "{name}, {reclaim}");
+            assert!(bench.vmstat.get("pswpin").is_some_and(|&n| n > 1000), "{name} swaps");
+            // The file in the native form goes the same way.
+            let (spec, native) = planned(&files.path("by-hand.mmt"), |s| s.reclaim = reclaim);
+            assert_eq!(report(spec).vmstat, bench.vmstat, "{name} imported, {reclaim}");
+            assert_eq!(native.assumptions, trace.assumptions);
+            let said: Vec<_> = trace.assumptions.iter().map(|a| format!("replay: {a}")).collect();
+            assert!(!said.is_empty());
+            assert_eq!((&scenario.assumed, &bench.assumed), (&said, &said));
+        }
+    }
+}
+
+/// A request misses if its page is new or was evicted; every page that is evicted between
+/// two requests to it comes back by a major fault.
+#[test]
+fn faults_are_first_requests_and_evicted_pages() {
+    let files = Files::new();
+    let all = report(planned(&files.path("t.u32"), |s| s.frames = 8000).0);
+    let counter = |r: &RunReport, name: &str| *r.vmstat.get(name).expect("a counter");
+    assert_eq!(counter(&all, "pgfault"), PAGES);
+    assert_eq!(counter(&all, "pgmajfault"), 0);
+    let few = report(planned(&files.path("t.u32"), |_| {}).0);
+    assert_eq!(counter(&few, "pgfault"), PAGES + counter(&few, "pgmajfault"));
+    assert_eq!(counter(&few, "sim_accesses"), 33_001);
+    // 1000 frames hold two tables of the six and 990-odd pages; MIN with as many frames
+    // misses less, and a cache of one frame misses nearly always.
+    assert!(few.peak_resident < u64::from(FRAMES) && few.peak_resident > 900);
+}
+
+#[test]
+fn names_keep_their_order_and_numbers_their_neighbours() {
+    let files = Files::new();
+    // Scattered names are numbered as they appear: as `--dense` does with the numbers.
+    let (names, _) = planned(&files.path("t.oracleGeneral.bin"), |_| {});
+    let (dense, _) = planned(&files.path("t.u32"), |s| s.dense = true);
+    assert_eq!(report(names).vmstat, report(dense).vmstat);
+    // Writes are drawn from the seed. They show where a page that was only read keeps its
+    // slot; a synchronous device gives it up when the page comes in.
+    let written = |seed| {
+        let change = |s: &mut BenchSettings<'_>| {
+            (s.write_permille, s.seed, s.swap) = (300, seed, "nvme");
+        };
+        report(planned(&files.path("t.u32"), change).0)
+    };
+    assert_eq!(written(1).vmstat, written(1).vmstat);
+    assert_ne!(written(1).vmstat, written(2).vmstat);
+}
+
+#[test]
+fn what_cannot_be_a_trace_is_refused() {
+    let files = Files::new();
+    let says = |name: &str, from: Option<&str>, parts: &[&str]| {
+        let file = files.path(name);
+        let settings = BenchSettings {
+            file: &file,
+            from,
+            dense: false,
+            frames: FRAMES,
+            reclaim: "classic-v6.12",
+            swap: "ramdisk",
+            write_permille: 0,
+            seed: 1,
+            sets: &[],
+        };
+        let error = plan(&settings).expect_err("an error").to_string();
+        for part in parts {
+            assert!(error.contains(part), "{error:?} lacks {part:?}");
+        }
+    };
+    let write = |name: &str, bytes: &[u8]| {
+        std::fs::write(files.path(name), bytes).expect("writing");
+    };
+    says("none.u32", None, &["none.u32", "opening"]);
+    says("t.u32", Some("raw"), &["--from", "unknown format of requests \"raw\"", "raw-u32"]);
+    says("t.u32", Some("mmt"), &["t.u32", "byte 0", "a page trace"]);
+    write("t.bin", &[0; 8]);
+    says("t.bin", None, &["the name does not tell", "--from raw-u32, raw-u64"]);
+    write("cut.u32", &[0; 4 * 100_000 + 3]);
+    says("cut.u32", None, &["byte 400000", "the end after 3 bytes", "records of 4 bytes"]);
+    write("cut.oracleGeneral", &[0; 25]);
+    says("cut.oracleGeneral", None, &["byte 24", "records of 24 bytes"]);
+    write("empty.u64", &[]);
+    says("empty.u64", None, &["byte 0", "at least one record"]);
+    let far = [5u64, 1 << 28].map(u64::to_le_bytes).concat();
+    write("far.u64", &far);
+    says("far.u64", None, &["byte 8", "page 268435456 in record 1", "below 268435456", "--dense"]);
+}
