@@ -151,7 +151,7 @@ fn machine_knobs(m: &MachineConfig) -> Vec<(String, KnobValue)> {
     .into_iter()
     .map(|(k, v)| (k.to_string(), KnobValue::from(v)))
     .collect();
-    knobs.push(("quantum".into(), KnobValue::from(m.quantum.to_string().as_str())));
+    knobs.push(("tick".into(), KnobValue::from(m.tick.to_string().as_str())));
     knobs.push(("run-ahead".into(), KnobValue::from(m.run_ahead.to_string().as_str())));
     knobs
 }

@@ -55,7 +55,7 @@ fn in_code() -> BTreeMap<String, u64> {
                     [[task]]\nworkload = \"sequential\"\nmemory = \"1MiB\"\n";
     let scenario = Scenario::from_str(smallest, "x.toml").unwrap_or_else(|e| panic!("{e}"));
     let runs = scenario.expand(&Catalogue).unwrap_or_else(|e| panic!("{e}"));
-    all.insert("machine.quantum".into(), runs[0].machine.quantum.0);
+    all.insert("machine.tick".into(), runs[0].machine.tick.0);
     all.insert("machine.run-ahead".into(), runs[0].machine.run_ahead.0);
     all
 }

@@ -118,7 +118,7 @@ fn run_ahead_moves_refaults_by_less_than_one_percent() {
 #[test]
 fn half_the_slice_is_the_same_run() {
     let whole = MachineConfig { cpus: 2, ..config() };
-    let half = MachineConfig { quantum: SimDuration(whole.quantum.0 / 2), ..whole.clone() };
+    let half = MachineConfig { tick: SimDuration(whole.tick.0 / 2), ..whole.clone() };
     assert_eq!(run(&whole, 1), run(&half, 1));
 }
 

@@ -158,7 +158,7 @@ accesses = 10
 2 | memroy = "64MiB"
   | ^^^^^^ write `memory`
   |
-  = help: known: kernel, memory, zone, node, cpus, os-overhead, swap, file-device, vm, lru-batch, batch-shift, quantum, run-ahead, cost, memcg"#,
+  = help: known: kernel, memory, zone, node, cpus, os-overhead, swap, file-device, vm, lru-batch, batch-shift, tick, run-ahead, cost, memcg"#,
     },
     Case {
         name: "unknown_top_level_key",
@@ -197,7 +197,7 @@ accesses = 10
 3 | colour-of-the-sky = "blue"
   | ^^^^^^^^^^^^^^^^^ not a known key
   |
-  = help: known: kernel, memory, zone, node, cpus, os-overhead, swap, file-device, vm, lru-batch, batch-shift, quantum, run-ahead, cost, memcg"#,
+  = help: known: kernel, memory, zone, node, cpus, os-overhead, swap, file-device, vm, lru-batch, batch-shift, tick, run-ahead, cost, memcg"#,
     },
     Case {
         name: "key_of_another_workload",
@@ -324,35 +324,35 @@ accesses = 10
         name: "size_for_duration",
         text: r#"[machine]
 memory = "64MiB"
-quantum = "3MiB"
+tick = "3MiB"
 [[task]]
 workload = "uniform"
 memory = "1MiB"
 accesses = 10
 "#,
         sets: &[],
-        message: r#"error: machine.quantum: "3MiB" is a size, not a duration, write "3ms"
- --> x.toml:3:11
+        message: r#"error: machine.tick: "3MiB" is a size, not a duration, write "3ms"
+ --> x.toml:3:8
   |
-3 | quantum = "3MiB"
-  |           ^^^^^^ write "3ms""#,
+3 | tick = "3MiB"
+  |        ^^^^^^ write "3ms""#,
     },
     Case {
         name: "missing_unit_of_duration",
         text: r#"[machine]
 memory = "64MiB"
-quantum = 3
+tick = 3
 [[task]]
 workload = "uniform"
 memory = "1MiB"
 accesses = 10
 "#,
         sets: &[],
-        message: r#"error: machine.quantum: 3 has no unit, write "3ms"
- --> x.toml:3:11
+        message: r#"error: machine.tick: 3 has no unit, write "3ms"
+ --> x.toml:3:8
   |
-3 | quantum = 3
-  |           ^ write "3ms""#,
+3 | tick = 3
+  |        ^ write "3ms""#,
     },
     Case {
         name: "negative_size",
@@ -1645,7 +1645,7 @@ set = { "machine.cpu" = 2 }
 9 | set = { "machine.cpu" = 2 }
   |         ^^^^^^^^^^^^^ write `cpus`
   |
-  = help: known: kernel, memory, zone, node, cpus, os-overhead, swap, file-device, vm, lru-batch, batch-shift, quantum, run-ahead, cost, memcg"#,
+  = help: known: kernel, memory, zone, node, cpus, os-overhead, swap, file-device, vm, lru-batch, batch-shift, tick, run-ahead, cost, memcg"#,
     },
     Case {
         name: "variant_kernel_twice",

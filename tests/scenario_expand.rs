@@ -140,7 +140,7 @@ kernel = "6.1"
 cpus = 4
 lru-batch = 7
 batch-shift = 2
-quantum = "1ms"
+tick = "1ms"
 run-ahead = "0ns"
 file-device = { read = "80us", write = "20us", servers = 2, bandwidth = "1.5GB/s" }
 cost = { t_hit = "50ns" }
@@ -180,7 +180,7 @@ steps = [
     let runs = runs(text);
     let m = &runs[0].machine;
     assert_eq!((m.cpus, m.lru_batch, m.batch_shift), (4, Some(7), 2));
-    assert_eq!((m.quantum, m.run_ahead), (SimDuration::from_millis(1), SimDuration::ZERO));
+    assert_eq!((m.tick, m.run_ahead), (SimDuration::from_millis(1), SimDuration::ZERO));
     assert_eq!((m.file_device.servers, m.file_device.bandwidth), (2, Some(1_500_000_000)));
     assert_eq!(m.cost.t_hit, SimDuration::from_nanos(50));
     assert_eq!((m.vm.min_free_kbytes, m.vm.ra_pages, m.vm.fault_around), (Some(4096), 16, 1));
@@ -216,7 +216,7 @@ fn the_resolved_form_gives_the_same_runs() {
     let again = scenario(&text);
     assert_eq!(again.expand(&Names), s.expand(&Names), "{text}");
     assert_eq!(again.resolved(), text, "resolving twice changes nothing");
-    for line in ["swappiness = 60", "t_hit = \"100ns\"", "quantum = \"3ms\"", "name = \"x\""] {
+    for line in ["swappiness = 60", "t_hit = \"100ns\"", "tick = \"3ms\"", "name = \"x\""] {
         assert!(text.contains(line), "{line} is missing in\n{text}");
     }
 }
@@ -256,7 +256,7 @@ os-overhead = "0 pages"
 swap = { size = "1GiB", device = "zram" }
 file-device = "nvme"
 batch-shift = 0
-quantum = "3ms"
+tick = "3ms"
 run-ahead = "100us"
 # zone: follows from `memory`
 # node: one node

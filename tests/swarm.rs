@@ -104,7 +104,7 @@ fn machine_config(rng: &mut Rng) -> MachineConfig {
         os_overhead: pick(rng, &[0, 0, 50]),
         lru_batch: pick(rng, &[None, Some(1), Some(4)]),
         batch_shift: pick(rng, &[0, 0, 2]),
-        quantum: SimDuration::from_micros(pick(rng, &[50, 3000])),
+        tick: SimDuration::from_micros(pick(rng, &[50, 4000])),
         run_ahead: SimDuration::from_micros(pick(rng, &[0, 100])),
         cost: CostModel::measured(),
     }

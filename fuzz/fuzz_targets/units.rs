@@ -11,7 +11,7 @@ fuzz_target!(|text: &str| {
     let base = Scenario::from_str(BASE, "x.toml").unwrap_or_else(|e| panic!("{e}"));
     let keys = [
         "machine.memory",
-        "machine.quantum",
+        "machine.tick",
         "machine.swap.size",
         "machine.cost.t_hit",
         "machine.memcg[0].high",

@@ -74,9 +74,9 @@ pub(super) fn machine(sources: &Sources, node: &Node) -> Result<MachineConfig, E
         os_overhead,
         lru_batch: r.opt_count("lru-batch")?.map(|n| n as u32),
         batch_shift: r.count_u32("batch-shift")?,
-        quantum: match r.opt_time_of_work("quantum")? {
+        tick: match r.opt_time_of_work("tick")? {
             Some(t) => t,
-            None => r.time("quantum")?,
+            None => r.time("tick")?,
         },
         run_ahead: r.time("run-ahead")?,
         cost: cost(&r)?,

@@ -95,10 +95,10 @@ pub static MACHINE: TableSpec = TableSpec {
             "divides batch sizes by a power of two, for machines of few pages; 0 is the kernel's own sizes",
         ),
         key(
-            "quantum",
+            "tick",
             Time,
-            Is("\"3ms\""),
-            "longest time slice while another thread waits for the CPU",
+            Is("\"4ms\""),
+            "period of the scheduler's tick (1/CONFIG_HZ), at which slices are looked at",
         ),
         key(
             "run-ahead",

@@ -249,7 +249,7 @@ fn machine_config(p: &Point, kernel: Kernel, setup: &ScriptSetup) -> Result<Mach
         os_overhead: 0,
         lru_batch: None,
         batch_shift: 0,
-        quantum: SimDuration::from_millis(3),
+        tick: SimDuration::from_millis(4),
         run_ahead: SimDuration::from_micros(100),
         cost: CostModel::measured(),
     })

@@ -54,7 +54,7 @@ pub(crate) fn machine_of(frames: u32, slots: u32, kernel: Kernel) -> MachineConf
         os_overhead: 0,
         lru_batch: None,
         batch_shift: 0,
-        quantum: SimDuration::from_millis(4),
+        tick: SimDuration::from_millis(4),
         run_ahead: SimDuration::from_micros(100),
         cost: CostModel::measured(),
     }

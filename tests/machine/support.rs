@@ -93,7 +93,7 @@ pub(crate) fn config(kernel: Kernel, swap: &str) -> MachineConfig {
         os_overhead: 0,
         lru_batch: Some(1),
         batch_shift: 0,
-        quantum: SimDuration::from_millis(3),
+        tick: SimDuration::from_millis(4),
         run_ahead: SimDuration::ZERO,
         cost: CostModel::measured(),
     }

@@ -182,8 +182,9 @@ pub struct MachineConfig {
     pub lru_batch: Option<u32>,
     /// log2 of 1/`batch_scale`: 0 is the kernel's own sizes.
     pub batch_shift: u32,
-    /// Longest time slice of a thread while another waits for its CPU.
-    pub quantum: SimDuration,
+    /// Period of the scheduler's tick, above 0: 1/CONFIG_HZ. Whoever runs while another waits
+    /// for its CPU gives way at a tick, when its slice is over; the slices are the kernel's.
+    pub tick: SimDuration,
     /// How far a thread may run ahead of the earliest other one on hits; 0 is strict.
     pub run_ahead: SimDuration,
     /// What things cost.

@@ -31,6 +31,7 @@ mod psi;
 mod queue;
 pub mod result;
 mod run;
+mod sched;
 pub mod snapshot;
 mod swapin;
 mod thread;
@@ -52,8 +53,9 @@ use order::Order;
 use psi::{Psi, PsiMeter};
 use queue::{Event, Queue};
 use result::{Latencies, OomSummary, Outcome, PhaseResult, Pressure, RunResult, ThreadResult};
+use sched::{Cpu, Tunables, Virtual};
 use std::collections::BTreeMap;
-use thread::{Cpu, Thread, Wait};
+use thread::{Entity, Thread, Wait};
 
 /// A process to run: its threads share an address space.
 pub struct TaskConfig {
@@ -120,6 +122,7 @@ pub struct Machine<P: ReclaimPolicy = Box<dyn ReclaimPolicy>> {
     tasks: Vec<Task>,
     threads: IndexVec<ThreadId, Thread>,
     cpus: Vec<Cpu>,
+    virtuals: BTreeMap<Entity, Virtual>,
     order: Order,
     queue: Queue,
     kswapds: IndexVec<NodeId, Kswapd>,
@@ -169,7 +172,11 @@ impl<P: ReclaimPolicy> Machine<P> {
             config: config.clone(),
             tasks: Vec::new(),
             threads: IndexVec::new(),
-            cpus: vec![Cpu::default(); config.cpus as usize],
+            cpus: vec![
+                Cpu::new(Tunables::of(config.kernel, config.cpus, config.tick));
+                config.cpus as usize
+            ],
+            virtuals: BTreeMap::new(),
             order: Order::new(config.cpus as usize),
             queue: Queue::default(),
             kswapds: (0..nodes).map(|_| Kswapd::default()).collect::<Vec<_>>().into(),

@@ -350,10 +350,7 @@ impl<P: ReclaimPolicy> Machine<P> {
                 self.retire(t, now);
                 self.threads[t].finished = now.max(last);
                 for (i, c) in self.cpus.iter_mut().enumerate() {
-                    c.queue.retain(|q| q.0 != Entity::Thread(t));
-                    if c.current == Some(Entity::Thread(t)) {
-                        c.current = None;
-                    }
+                    c.remove(Entity::Thread(t));
                     self.order.changed(i, c);
                 }
                 for w in self.waiters.values_mut() {

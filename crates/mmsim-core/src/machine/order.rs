@@ -8,7 +8,8 @@
 //!
 //! While a CPU acts it is out of the tree; the root is then the earliest of the others.
 
-use super::thread::{Cpu, Entity};
+use super::sched::Cpu;
+use super::thread::Entity;
 use crate::base::time::SimTime;
 
 /// A leaf of nobody.
@@ -84,28 +85,33 @@ mod tests {
     use super::*;
     use crate::base::id::{NodeId, ThreadId};
     use crate::base::rng::Rng;
+    use crate::base::time::SimDuration;
+    use crate::machine::config::Kernel;
+    use crate::machine::sched::Tunables;
 
     /// Random clocks and entities against a search for the smallest.
     #[test]
     fn the_root_is_what_a_search_finds() {
         let mut rng = Rng::for_purpose(1, "order");
         for cpus in [1usize, 2, 3, 8, 13, 100] {
-            let mut all = vec![Cpu::default(); cpus];
+            let tunables = Tunables::of(Kernel::V6_12, 1, SimDuration::from_millis(4));
+            let mut all = vec![Cpu::new(tunables); cpus];
             let mut order = Order::new(cpus);
             for _ in 0..2000 {
                 let cpu = rng.below(cpus as u64) as usize;
                 let c = &mut all[cpu];
                 c.clock = SimTime(rng.below(5));
-                c.current = match rng.below(4) {
+                let current = match rng.below(4) {
                     0 => None,
                     1 => Some(Entity::Kswapd(NodeId(cpu as u8))),
                     _ => Some(Entity::Thread(ThreadId((cpus - cpu) as u32))),
                 };
+                c.run(current);
                 order.changed(cpu, c);
                 let busy = |without: Option<usize>| {
                     let ids = (0..cpus).filter(move |&i| Some(i) != without);
-                    ids.filter(|&i| all[i].current.is_some())
-                        .min_by_key(|&i| (all[i].clock, all[i].current, i))
+                    ids.filter(|&i| all[i].current().is_some())
+                        .min_by_key(|&i| (all[i].clock, all[i].current(), i))
                 };
                 assert_eq!(order.first(), busy(None).map(|i| (i, all[i].clock)));
                 order.acts(cpu);

@@ -199,34 +199,18 @@ impl<P: ReclaimPolicy> Machine<P> {
     }
 
     fn enqueue(&mut self, cpu: usize, e: Entity, now: SimTime) {
-        let c = &mut self.cpus[cpu];
-        if c.idle() {
-            c.clock = c.clock.max(now);
-        }
-        c.queue.push_back((e, now));
-        // A slice counts only while somebody else wants the CPU.
-        c.slice_end = c.slice_end.min(now.max(c.clock) + self.config.quantum);
+        let v = self.virtuals.get(&e).copied().unwrap_or_default();
+        self.cpus[cpu].enqueue(e, v, now);
         self.order.changed(cpu, &self.cpus[cpu]);
     }
 
-    /// Puts a kernel thread on an idle CPU, or at the head of the acting CPU's queue: it
-    /// slept long and is owed the CPU. Returns the CPU.
+    /// Puts a kernel thread on an idle CPU, or in line on the acting one. Returns the CPU.
     pub(super) fn enqueue_daemon(&mut self, e: Entity) -> usize {
         let now = self.mem.now;
         let acting = usize::from(self.mem.cpu.0);
-        match self.cpus.iter().position(|c| c.idle()) {
-            Some(cpu) => {
-                self.enqueue(cpu, e, now);
-                cpu
-            }
-            None => {
-                let c = &mut self.cpus[acting];
-                c.queue.push_front((e, now));
-                c.slice_end = SimTime::ZERO;
-                self.order.changed(acting, &self.cpus[acting]);
-                acting
-            }
-        }
+        let cpu = self.cpus.iter().position(|c| c.idle()).unwrap_or(acting);
+        self.enqueue(cpu, e, now);
+        cpu
     }
 
     // ---- one CPU ----
@@ -240,15 +224,13 @@ impl<P: ReclaimPolicy> Machine<P> {
 
     #[inline]
     fn act(&mut self, cpu: usize, due: SimTime) {
-        let turns = self.cpus[cpu].current.is_none();
-        let e = match self.cpus[cpu].current {
+        let turns = self.cpus[cpu].current().is_none();
+        let e = match self.cpus[cpu].current() {
             Some(e) => e,
             None => {
-                let c = &mut self.cpus[cpu];
-                let Some(e) = c.take_next() else { return };
-                c.current = Some(e);
-                c.slice_end =
-                    if c.queue.is_empty() { SimTime::NEVER } else { c.clock + self.config.quantum };
+                let (e, left) = self.cpus[cpu].take_next();
+                self.virtuals.extend(left);
+                let Some(e) = e else { return };
                 e
             }
         };
@@ -265,14 +247,11 @@ impl<P: ReclaimPolicy> Machine<P> {
         };
         let c = &mut self.cpus[cpu];
         c.clock = self.mem.now;
-        if !goes_on {
-            c.current = None;
-        } else if !c.queue.is_empty() && c.clock >= c.slice_end {
-            c.current = None;
-            c.queue.push_back((e, c.clock));
-        }
-        if !c.queue.is_empty() && c.slice_end == SimTime::NEVER {
-            c.slice_end = c.clock + self.config.quantum;
+        if goes_on {
+            c.yield_if_due();
+        } else {
+            let left = c.dequeue();
+            self.virtuals.extend(left);
         }
     }
 
@@ -284,8 +263,8 @@ impl<P: ReclaimPolicy> Machine<P> {
         let alone = self.watch.progress.is_none();
         let mut other = self.order.earliest();
         let mut slice = SimTime::NEVER;
-        if !self.cpus[cpu].queue.is_empty() {
-            slice = self.cpus[cpu].slice_end.max(self.mem.now);
+        if self.cpus[cpu].contended() {
+            slice = self.cpus[cpu].slice_end().max(self.mem.now);
         }
         loop {
             let start = self.mem.now;
@@ -301,7 +280,7 @@ impl<P: ReclaimPolicy> Machine<P> {
                 other = self.order.earliest();
             }
             let now = self.mem.now;
-            if !alone || now >= due || now >= other || !self.cpus[cpu].queue.is_empty() {
+            if !alone || now >= due || now >= other || self.cpus[cpu].contended() {
                 return true;
             }
         }

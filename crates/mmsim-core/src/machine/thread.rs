@@ -6,7 +6,7 @@ use crate::base::rng::Rng;
 use crate::base::time::{SimDuration, SimTime};
 use crate::virt::space::Place;
 use crate::workload::{BlockHandle, KernelAllocResult, Op, Workload};
-use std::collections::{BTreeMap, VecDeque};
+use std::collections::BTreeMap;
 
 /// What a thread waits for.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -87,38 +87,4 @@ pub(super) enum Entity {
     Flusher,
     /// A thread of a workload.
     Thread(ThreadId),
-}
-
-/// A CPU: its own clock, what runs on it, and what waits for it.
-#[derive(Clone, Debug, Default)]
-pub(super) struct Cpu {
-    pub clock: SimTime,
-    pub current: Option<Entity>,
-    pub slice_end: SimTime,
-    /// What waits for the CPU, and from when on it may run: a thread can be woken by
-    /// somebody whose clock is ahead of this CPU's.
-    pub queue: VecDeque<(Entity, SimTime)>,
-}
-
-impl Cpu {
-    /// What would run next: the current entity, or the first in the queue.
-    pub(super) fn next(&self) -> Option<Entity> {
-        self.current.or_else(|| self.queue.front().map(|q| q.0))
-    }
-    /// Takes the first that may run now. If none may yet, time passes until one may.
-    pub(super) fn take_next(&mut self) -> Option<Entity> {
-        let i = self.queue.iter().position(|q| q.1 <= self.clock);
-        match i {
-            Some(i) => self.queue.remove(i).map(|q| q.0),
-            None => {
-                if let Some(ready) = self.queue.iter().map(|q| q.1).min() {
-                    self.clock = ready;
-                }
-                None
-            }
-        }
-    }
-    pub(super) fn idle(&self) -> bool {
-        self.current.is_none() && self.queue.is_empty()
-    }
 }

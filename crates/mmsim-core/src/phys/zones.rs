@@ -807,7 +807,7 @@ mod tests {
             os_overhead: 0,
             lru_batch: None,
             batch_shift: 0,
-            quantum: crate::base::time::SimDuration::from_millis(3),
+            tick: crate::base::time::SimDuration::from_millis(4),
             run_ahead: crate::base::time::SimDuration::ZERO,
             cost: crate::machine::cost::CostModel::measured(),
         })

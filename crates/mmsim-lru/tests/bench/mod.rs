@@ -70,7 +70,7 @@ pub(crate) fn small_machine(frames: u32, slots: u32, batch_shift: u32) -> Machin
         os_overhead: 0,
         lru_batch: Some(1),
         batch_shift,
-        quantum: SimDuration::from_millis(3),
+        tick: SimDuration::from_millis(4),
         run_ahead: SimDuration::ZERO,
         cost: CostModel::measured(),
     }

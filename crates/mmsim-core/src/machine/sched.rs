@@ -1,0 +1,526 @@
+//! Who of several gets a CPU: the kernel's fair scheduler, for entities of equal weight.
+//!
+//! It matters to memory management because kswapd is a thread like any other. How far free
+//! memory falls while kswapd waits for its turn decides how much is reclaimed directly, and
+//! in which portions the background works.
+//!
+//! Every entity has a virtual runtime. Up to 6.5 (CFS) the smallest goes first, sleepers come
+//! back with a credit of half a latency period, and preempt who is ahead of them by more than
+//! the wakeup granularity. From 6.6 on (EEVDF) entities ask for a slice each: among those that
+//! are not ahead of the average, the earliest deadline goes first; a sleeper keeps its
+//! distance to the average, and who is ahead of it stays in the competition until it is not
+//! any more. Both look at slices at scheduling ticks only. Steps of the simulation are not
+//! interrupted: a switch that is due takes place at the end of a step, as in a kernel with
+//! voluntary preemption.
+//!
+//! Sources: Linux 6.12 kernel/sched/fair.c (`place_entity`, `pick_eevdf`, `update_deadline`,
+//! `dequeue_entity`, `requeue_delayed_entity`) and features.h; the same of 6.1
+//! (`place_entity`, `wakeup_preempt_entity`, `check_preempt_tick`). Left out: weights, groups,
+//! load balancing other than waking on an idle CPU.
+
+use super::config::Kernel;
+use super::thread::Entity;
+use crate::base::time::{SimDuration, SimTime};
+
+/// Tunables, all in nanoseconds.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Tunables {
+    eevdf: bool,
+    tick: i64,
+    slice: i64,
+    latency: i64,
+    min_granularity: i64,
+    wakeup_granularity: i64,
+}
+
+impl Tunables {
+    /// The kernel's defaults: they grow with the logarithm of the number of CPUs, up to 8.
+    pub(super) fn of(kernel: Kernel, cpus: u32, tick: SimDuration) -> Self {
+        let factor = 1 + i64::from(cpus.clamp(1, 8).ilog2());
+        Tunables {
+            eevdf: kernel >= Kernel::V6_12,
+            tick: tick.0 as i64,
+            slice: 700_000 * factor,
+            latency: 6_000_000 * factor,
+            min_granularity: 750_000 * factor,
+            wakeup_granularity: 1_000_000 * factor,
+        }
+    }
+}
+
+/// What the scheduler knows of an entity.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct Virtual {
+    runtime: i64,
+    deadline: i64,
+    /// Distance to the average when it left; kept while it sleeps.
+    lag: i64,
+}
+
+#[derive(Clone, Copy, Debug)]
+struct Queued {
+    entity: Entity,
+    v: Virtual,
+    /// From when on it may run: it can be woken by somebody whose clock is ahead of this CPU's.
+    ready: SimTime,
+    /// It went to sleep while ahead of the average, and leaves when it is picked.
+    delayed: bool,
+}
+
+/// A CPU: its own clock, what runs on it, and what waits for it.
+#[derive(Clone, Debug)]
+pub(super) struct Cpu {
+    pub clock: SimTime,
+    tunables: Tunables,
+    current: Option<(Entity, Virtual)>,
+    /// Deadline that protects the current entity's slice; run time since it was picked.
+    protected: i64,
+    ran: i64,
+    /// When the current entity's runtime was brought up to date.
+    updated: SimTime,
+    queue: Vec<Queued>,
+    min_runtime: i64,
+    resched: bool,
+}
+
+impl Cpu {
+    pub(super) fn new(tunables: Tunables) -> Self {
+        Cpu {
+            clock: SimTime::ZERO,
+            tunables,
+            current: None,
+            protected: 0,
+            ran: 0,
+            updated: SimTime::ZERO,
+            queue: Vec::new(),
+            min_runtime: 0,
+            resched: false,
+        }
+    }
+
+    /// The entity that runs.
+    pub(super) fn current(&self) -> Option<Entity> {
+        self.current.map(|c| c.0)
+    }
+
+    /// Nobody runs and nobody wants to.
+    #[inline]
+    pub(super) fn idle(&self) -> bool {
+        self.current.is_none() && self.queue.iter().all(|q| q.delayed)
+    }
+
+    /// Whether somebody waits for the CPU.
+    #[inline]
+    pub(super) fn contended(&self) -> bool {
+        !self.queue.is_empty()
+    }
+
+    /// Σ runtime and number of all that compete.
+    fn total(&self) -> (i64, i64) {
+        let q: i64 = self.queue.iter().map(|q| q.v.runtime - self.min_runtime).sum();
+        let c = self.current.map_or(0, |c| c.1.runtime - self.min_runtime);
+        (q + c, self.queue.len() as i64 + i64::from(self.current.is_some()))
+    }
+
+    fn average(&self) -> i64 {
+        let (sum, n) = self.total();
+        self.min_runtime + if n == 0 { 0 } else { sum.div_euclid(n) }
+    }
+
+    fn eligible(&self, v: &Virtual) -> bool {
+        let (sum, n) = self.total();
+        (v.runtime - self.min_runtime) * n <= sum
+    }
+
+    /// Time passed for the current entity up to `now`. Ticks in between look at its slice; of
+    /// several only the last matters, since a slice is shorter than a tick and what is true
+    /// at one tick is true at the next.
+    pub(super) fn account(&mut self, now: SimTime) {
+        let (from, to) = (self.updated.0 as i64, now.0 as i64);
+        if to <= from {
+            return;
+        }
+        self.updated = now;
+        let Some((_, v)) = &mut self.current else { return };
+        let t = &self.tunables;
+        v.runtime += to - from;
+        self.ran += to - from;
+        let since_tick = to % t.tick;
+        if to - from > since_tick {
+            let (runtime, ran) = (v.runtime - since_tick, self.ran - since_tick);
+            if t.eevdf && runtime >= v.deadline {
+                v.deadline = runtime + t.slice;
+                self.resched |= !self.queue.is_empty();
+            }
+            if !t.eevdf && !self.queue.is_empty() {
+                let ideal = (t.latency / (self.queue.len() as i64 + 1)).max(t.min_granularity);
+                let first = self.queue.iter().map(|q| q.v.runtime).min().unwrap_or(runtime);
+                self.resched |= ran > ideal || ran >= t.min_granularity && runtime - first > ideal;
+            }
+        }
+        let least = self.queue.iter().map(|q| q.v.runtime).fold(v.runtime, i64::min);
+        self.min_runtime = self.min_runtime.max(least);
+    }
+
+    /// A slice that is used up is looked at also when somebody comes or goes.
+    fn renew_slice(&mut self) {
+        let t = &self.tunables;
+        if let Some((_, v)) = &mut self.current
+            && t.eevdf
+            && v.runtime >= v.deadline
+        {
+            v.deadline = v.runtime + t.slice;
+            self.resched |= !self.queue.is_empty();
+        }
+    }
+
+    /// When the current entity's slice is looked at next with somebody else waiting.
+    #[inline]
+    pub(super) fn slice_end(&self) -> SimTime {
+        if self.queue.is_empty() {
+            return SimTime::NEVER;
+        }
+        if self.resched {
+            return SimTime::ZERO;
+        }
+        let tick = self.tunables.tick as u64;
+        SimTime((self.clock.0 / tick + 1) * tick)
+    }
+
+    /// An entity wakes: where it stands in line, and whether it preempts.
+    pub(super) fn enqueue(&mut self, entity: Entity, mut v: Virtual, now: SimTime) {
+        let delayed = self.queue.iter().position(|q| q.entity == entity && q.delayed);
+        if self.idle() && delayed.is_none() {
+            self.clock = self.clock.max(now);
+        }
+        if self.current.is_some() {
+            self.account(now);
+            self.renew_slice();
+        }
+        let t = self.tunables;
+        if t.eevdf {
+            if let Some(i) = delayed {
+                let q = self.queue[i];
+                let lag = self.average() - q.v.runtime;
+                self.queue[i].delayed = false;
+                self.queue[i].ready = now;
+                if lag > 0 {
+                    // It waited its debt off: it begins anew without credit.
+                    self.queue.remove(i);
+                    v = Virtual { lag: 0, ..q.v };
+                    self.place(&mut v);
+                    self.queue.push(Queued { entity, v, ready: now, delayed: false });
+                }
+            } else {
+                self.place(&mut v);
+                self.queue.push(Queued { entity, v, ready: now, delayed: false });
+            }
+            if self.current.is_some() && self.pick(now.max(self.clock)) != Pick::Current {
+                self.resched = true;
+            }
+        } else {
+            v.runtime = v.runtime.max(self.min_runtime - t.latency / 2);
+            self.queue.push(Queued { entity, v, ready: now, delayed: false });
+            if let Some((_, c)) = self.current {
+                self.resched |= c.runtime - v.runtime > t.wakeup_granularity;
+            }
+        }
+    }
+
+    fn place(&self, v: &mut Virtual) {
+        let (_, n) = self.total();
+        let lag = if n > 0 { v.lag * (n + 1) / n } else { 0 };
+        v.runtime = self.average() - lag;
+        v.deadline = v.runtime + self.tunables.slice;
+    }
+
+    fn pick(&self, now: SimTime) -> Pick {
+        if !self.tunables.eevdf {
+            let first = self.queue.iter().enumerate().filter(|(_, q)| q.ready <= now);
+            let first = first.min_by_key(|(i, q)| (q.v.runtime, *i));
+            return match (first, self.current) {
+                (Some((_, q)), Some((_, c))) if c.runtime <= q.v.runtime => Pick::Current,
+                (Some((i, _)), _) => Pick::Queued(i),
+                (None, Some(_)) => Pick::Current,
+                (None, None) => Pick::Nobody,
+            };
+        }
+        let current = self.current.filter(|c| self.queue.is_empty() || self.eligible(&c.1));
+        if let Some((_, c)) = current
+            && (self.queue.is_empty() || self.protected == c.deadline)
+        {
+            return Pick::Current;
+        }
+        let ready = self.queue.iter().enumerate().filter(|(_, q)| q.ready <= now);
+        let best = ready
+            .clone()
+            .filter(|(_, q)| self.eligible(&q.v))
+            .min_by_key(|(i, q)| (q.v.deadline, *i));
+        match (best, current) {
+            (Some((_, q)), Some((_, c))) if c.deadline < q.v.deadline => Pick::Current,
+            (Some((i, _)), _) => Pick::Queued(i),
+            (None, Some(_)) => Pick::Current,
+            // Those that are eligible may not run yet: the next best.
+            (None, None) => match ready.min_by_key(|(i, q)| (q.v.runtime, *i)) {
+                Some((i, _)) => Pick::Queued(i),
+                None if self.current.is_some() => Pick::Current,
+                None => Pick::Nobody,
+            },
+        }
+    }
+
+    /// Lets the next entity run, if nobody does. `None`: nobody may run yet; then time passes
+    /// until one may. The second value is what a delayed sleeper leaves with.
+    pub(super) fn take_next(&mut self) -> (Option<Entity>, Vec<(Entity, Virtual)>) {
+        let mut left = Vec::new();
+        loop {
+            match self.pick(self.clock) {
+                Pick::Queued(i) if self.queue[i].delayed => {
+                    let lag = (self.average() - self.queue[i].v.runtime).min(0);
+                    let q = self.queue.remove(i);
+                    left.push((q.entity, Virtual { lag, ..q.v }));
+                }
+                Pick::Queued(i) => {
+                    let q = self.queue.remove(i);
+                    self.current = Some((q.entity, q.v));
+                    self.protected = q.v.deadline;
+                    self.ran = 0;
+                    self.updated = self.clock;
+                    self.resched = false;
+                    return (Some(q.entity), left);
+                }
+                Pick::Current => unreachable!("nobody runs"),
+                Pick::Nobody => {
+                    if let Some(ready) =
+                        self.queue.iter().filter(|q| !q.delayed).map(|q| q.ready).min()
+                    {
+                        self.clock = self.clock.max(ready);
+                    }
+                    return (None, left);
+                }
+            }
+        }
+    }
+
+    /// The current entity goes to sleep. What those keep that leave: not itself, if it stays in
+    /// line for a while; all delayed ones, if nobody else wants the CPU.
+    pub(super) fn dequeue(&mut self) -> Vec<(Entity, Virtual)> {
+        self.account(self.clock);
+        let mut left = Vec::new();
+        if let Some((entity, v)) = self.current {
+            if self.tunables.eevdf && !self.queue.is_empty() && !self.eligible(&v) {
+                self.queue.push(Queued { entity, v, ready: self.clock, delayed: true });
+            } else {
+                let t = &self.tunables;
+                let limit = (2 * t.slice).max(t.tick);
+                let lag =
+                    if t.eevdf { (self.average() - v.runtime).clamp(-limit, limit) } else { 0 };
+                left.push((entity, Virtual { lag, ..v }));
+            }
+            self.current = None;
+        }
+        if self.idle() {
+            left.extend(self.queue.drain(..).map(|q| (q.entity, Virtual { lag: 0, ..q.v })));
+        }
+        left
+    }
+
+    /// The end of a step: the current entity yields if its time is up.
+    pub(super) fn yield_if_due(&mut self) {
+        self.account(self.clock);
+        if !self.resched {
+            return;
+        }
+        self.resched = false;
+        if let Pick::Queued(_) = self.pick(self.clock) {
+            let (entity, v) = self.current.take().expect("it runs");
+            self.queue.push(Queued { entity, v, ready: self.clock, delayed: false });
+        } else if let Some((_, v)) = self.current {
+            // Picked again.
+            self.protected = v.deadline;
+            self.ran = 0;
+        }
+    }
+
+    /// What would run next.
+    pub(super) fn next(&self) -> Option<Entity> {
+        if let Some((e, _)) = self.current {
+            return Some(e);
+        }
+        let waiting = self.queue.iter().filter(|q| !q.delayed);
+        waiting.min_by_key(|q| q.v.runtime).map(|q| q.entity)
+    }
+
+    /// Lets an entity run, for tests of what depends on it.
+    #[cfg(test)]
+    pub(super) fn run(&mut self, entity: Option<Entity>) {
+        self.current = entity.map(|e| (e, Virtual::default()));
+    }
+
+    /// Takes an entity away, wherever it is: its process is killed.
+    pub(super) fn remove(&mut self, entity: Entity) {
+        self.queue.retain(|q| q.entity != entity);
+        if self.current.is_some_and(|c| c.0 == entity) {
+            self.current = None;
+        }
+    }
+}
+
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+enum Pick {
+    Current,
+    Queued(usize),
+    Nobody,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::base::id::{NodeId, ThreadId};
+
+    const A: Entity = Entity::Thread(ThreadId(0));
+    const B: Entity = Entity::Kswapd(NodeId(0));
+    const US: u64 = 1_000;
+
+    /// A CPU on which `A` has run alone from time 0 to `us`, in steps of 100 us.
+    fn alone(kernel: Kernel, us: u64) -> Cpu {
+        let mut c = Cpu::new(Tunables::of(kernel, 1, SimDuration::from_millis(4)));
+        c.enqueue(A, Virtual::default(), SimTime::ZERO);
+        assert_eq!(c.take_next().0, Some(A));
+        while c.clock.0 < us * US {
+            step(&mut c);
+        }
+        c
+    }
+
+    fn step(c: &mut Cpu) {
+        c.clock.0 += 100 * US;
+        c.yield_if_due();
+        if c.current().is_none() {
+            assert!(c.take_next().0.is_some(), "somebody wants the CPU");
+        }
+    }
+
+    fn wake_b(c: &mut Cpu) {
+        c.enqueue(B, Virtual::default(), c.clock);
+    }
+
+    /// When `B` gets the CPU, and until when it keeps it, in us.
+    fn turn_of_b(c: &mut Cpu) -> (u64, u64) {
+        c.yield_if_due();
+        if c.current().is_none() {
+            c.take_next();
+        }
+        let mut at = |e| {
+            while c.current() != Some(e) {
+                step(c);
+            }
+            c.clock.0 / US
+        };
+        (at(B), at(A))
+    }
+
+    /// Up to 6.5, worked by hand. `B` wakes with 3 ms credit: 7 ms of runtime against 10. That is
+    /// more than 1 ms behind, so it preempts. Its slice is half of 6 ms: the tick at 12 finds it
+    /// at 2 ms, the tick at 16 at 6 ms.
+    #[test]
+    fn cfs_sleepers_preempt_by_their_credit() {
+        let mut c = alone(Kernel::V6_1, 10_000);
+        wake_b(&mut c);
+        assert_eq!(turn_of_b(&mut c), (10_000, 16_000));
+    }
+
+    /// The runtime of a sleeper is never moved back before its own: `A` is 0.5 ms ahead only. It
+    /// runs on to the tick at 4 ms, with 4 ms of a slice of 3 ms.
+    #[test]
+    fn cfs_does_not_preempt_within_the_wakeup_granularity() {
+        let mut c = alone(Kernel::V5_5, 500);
+        wake_b(&mut c);
+        assert_eq!(turn_of_b(&mut c).0, 4_000);
+    }
+
+    /// From 6.6 on, worked by hand. At 10 ms the deadline that `A` got at the tick of 8 ms, 8.7, is
+    /// over: it begins a new slice, to 10.7. `B` is placed at the average, `A`'s 10, and has
+    /// the same deadline: the one that wakes wins. At 12 ms `B` stands at 12 behind its deadline
+    /// of 10.7, and `A` at 10 is next.
+    #[test]
+    fn eevdf_prefers_the_waking_one_at_equal_deadlines() {
+        let mut c = alone(Kernel::V6_12, 10_000);
+        wake_b(&mut c);
+        assert_eq!(turn_of_b(&mut c), (10_000, 12_000));
+    }
+
+    /// At 8.3 ms the slice of `A` is still running, and protected until a tick looks at it.
+    #[test]
+    fn eevdf_protects_a_slice_up_to_the_tick() {
+        let mut c = alone(Kernel::V6_12, 8_300);
+        wake_b(&mut c);
+        assert_eq!(turn_of_b(&mut c).0, 12_000);
+    }
+
+    /// Who sleeps while ahead of the average stays in line, and leaves when it would be its turn:
+    /// then with no lag to be paid later. An idle CPU forgets it at once.
+    #[test]
+    fn eevdf_dequeues_late_who_is_ahead() {
+        let mut c = alone(Kernel::V6_12, 10_000);
+        wake_b(&mut c);
+        c.yield_if_due();
+        assert_eq!(c.take_next().0, Some(B));
+        // B runs 1 ms, to 11; the average of the two is 10.5.
+        c.clock.0 += 1000 * US;
+        assert!(c.dequeue().is_empty(), "it is 0.5 ms ahead");
+        assert!(c.contended() && !c.idle());
+        assert_eq!(c.take_next().0, Some(A));
+        assert!(c.dequeue().iter().any(|(e, v)| *e == B && v.lag == 0));
+        assert!(c.idle() && !c.contended());
+    }
+
+    /// A newcomer without lag is placed at the average, and does not move it.
+    #[test]
+    fn eevdf_places_newcomers_at_the_average() {
+        let mut c = alone(Kernel::V6_12, 10_000);
+        wake_b(&mut c);
+        c.yield_if_due();
+        assert_eq!(c.take_next().0, Some(B));
+        c.clock.0 += 100 * US;
+        c.enqueue(Entity::Thread(ThreadId(7)), Virtual::default(), c.clock);
+        assert_eq!(c.average(), (10_000_000 + 10_100_000) / 2);
+        // B runs 1 ms more; the newcomer stands at 10.05.
+        c.clock.0 += 1000 * US;
+        c.yield_if_due();
+        assert_eq!(c.average(), (10_000_000 + 11_100_000 + 10_050_000) / 3);
+    }
+
+    /// Two that never sleep share a CPU evenly, to within two ticks, and no time is lost.
+    #[test]
+    fn busy_entities_share_evenly() {
+        for kernel in [Kernel::V5_5, Kernel::V6_1, Kernel::V6_12] {
+            let mut c = alone(kernel, 1_000);
+            wake_b(&mut c);
+            let mut of_b = 0;
+            for _ in 0..10_000 {
+                of_b += u64::from(c.current() == Some(B)) * 100;
+                step(&mut c);
+            }
+            assert_eq!(c.clock.0, 1_001_000 * US);
+            assert!(of_b.abs_diff(500_000) <= 8_000, "{kernel:?}: {of_b} us of a second");
+        }
+    }
+
+    /// A wake-up may come from a CPU whose clock is ahead: nobody runs before it was woken.
+    #[test]
+    fn nobody_runs_before_it_is_woken() {
+        for kernel in [Kernel::V6_1, Kernel::V6_12] {
+            let mut c = Cpu::new(Tunables::of(kernel, 1, SimDuration::from_millis(4)));
+            c.enqueue(A, Virtual::default(), SimTime(5_000));
+            assert_eq!(c.clock, SimTime(5_000));
+            assert_eq!(c.take_next().0, Some(A));
+            c.enqueue(B, Virtual::default(), SimTime(9_000));
+            c.clock = SimTime(6_000);
+            c.dequeue();
+            assert_eq!(c.take_next().0, None);
+            assert_eq!(c.clock, SimTime(9_000));
+            assert_eq!(c.take_next().0, Some(B));
+        }
+    }
+}
