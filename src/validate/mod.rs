@@ -6,6 +6,7 @@
 //! the same managed pages, watermarks, reserves, free pages and per-CPU lists, the same
 //! swap and sysctls; the workload is the same sequence of accesses. Nothing is fitted.
 
+pub mod cost;
 pub mod point;
 
 use std::path::Path;
@@ -15,7 +16,6 @@ use mmsim_core::base::time::{SimDuration, SimTime};
 use mmsim_core::machine::config::{
     Kernel, MachineConfig, NodeConfig, SwapConfig, VmSysctl, ZoneConfig, ZoneKind,
 };
-use mmsim_core::machine::cost::CostModel;
 use mmsim_core::machine::result::RunResult;
 use mmsim_core::machine::{TaskConfig, Watch};
 use mmsim_workload::script::{LruGen, Script, ScriptSetup, ScriptSwap};
@@ -251,7 +251,7 @@ fn machine_config(p: &Point, kernel: Kernel, setup: &ScriptSetup) -> Result<Mach
         batch_shift: 0,
         tick: SimDuration::from_millis(4),
         run_ahead: SimDuration::from_micros(100),
-        cost: CostModel::measured(),
+        cost: cost::of(kernel),
     })
 }
 
@@ -264,8 +264,8 @@ fn ballast(p: &Point, repetition: usize) -> Option<u64> {
 fn swap(s: ScriptSwap) -> SwapConfig {
     let zram = DeviceConfig {
         name: "zram".into(),
-        read: SimDuration::from_nanos(800),
-        write: SimDuration::from_nanos(5_300),
+        read: SimDuration::from_nanos(cost::ZRAM[0]),
+        write: SimDuration::from_nanos(cost::ZRAM[1]),
         servers: 1,
         bandwidth: None,
         synchronous: true,

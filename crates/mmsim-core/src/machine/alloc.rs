@@ -54,7 +54,7 @@ impl<P: ReclaimPolicy> Machine<P> {
             Got::Frame(p) => p,
             other => return other,
         };
-        if memcg.0 != 0 && !self.mem.memcgs.fits(memcg) && !self.reclaim_for_limit(memcg) {
+        if memcg.0 != 0 && !self.mem.memcgs.fits(memcg) && !self.reclaim_for_limit(tid, memcg) {
             self.mem.free_frame(pfn);
             return self.out_of_memory(tid, Some(memcg));
         }
@@ -304,6 +304,7 @@ impl<P: ReclaimPolicy> Machine<P> {
             ZoneKind::Normal => VmEvent::AllocStallNormal,
             ZoneKind::Movable => VmEvent::AllocStallMovable,
         };
+        self.give_way(tid);
         self.mem.emit(|| TraceEvent::MmVmscanDirectReclaimBegin { thread: tid, order: req.order });
         self.mem.now += self.mem.cost.t_direct_reclaim_entry;
         let mut total = 0;
@@ -314,22 +315,25 @@ impl<P: ReclaimPolicy> Machine<P> {
             let mut priority = self.first_priority();
             loop {
                 for n in self.nodes_from(node) {
-                    let out = self.pass(&ReclaimRequest {
-                        node: n,
-                        by: Reclaimer::Direct,
-                        priority,
-                        order: req.order,
-                        highest: req.highest,
-                        target: SWAP_CLUSTER_MAX >> self.config.batch_shift,
-                        reclaimed: total,
-                        // Without input and output only what is clean can go.
-                        may_writepage: req.flags.has(GfpFlags::IO),
-                        may_swap: req.flags.has(GfpFlags::IO),
-                        force_deactivate: force,
-                        low_reclaim: low,
-                        no_cache_trim: false,
-                        one_step: true,
-                    });
+                    let out = self.pass(
+                        tid,
+                        &ReclaimRequest {
+                            node: n,
+                            by: Reclaimer::Direct,
+                            priority,
+                            order: req.order,
+                            highest: req.highest,
+                            target: SWAP_CLUSTER_MAX >> self.config.batch_shift,
+                            reclaimed: total,
+                            // Without input and output only what is clean can go.
+                            may_writepage: req.flags.has(GfpFlags::IO),
+                            may_swap: req.flags.has(GfpFlags::IO),
+                            force_deactivate: force,
+                            low_reclaim: low,
+                            no_cache_trim: false,
+                            one_step: true,
+                        },
+                    );
                     total += out.reclaimed;
                     skipped[0] |= out.skipped_deactivate;
                     skipped[1] |= out.low_skipped;
@@ -366,13 +370,14 @@ impl<P: ReclaimPolicy> Machine<P> {
 
     /// A whole pass in steps, with the interrupts that fall between them; for orders above 0
     /// as many passes as it takes until compaction could go on from there.
-    fn pass(&mut self, req: &ReclaimRequest) -> ReclaimOutcome {
+    fn pass(&mut self, tid: ThreadId, req: &ReclaimRequest) -> ReclaimOutcome {
         let mut all = ReclaimOutcome::default();
         let mut req = *req;
         let mut freed = 0;
         loop {
             let out = self.policy.reclaim(&mut self.mem, &req);
             self.interrupts();
+            self.give_way(tid);
             all.add(&out);
             freed += out.reclaimed;
             if out.more {
@@ -417,11 +422,11 @@ impl<P: ReclaimPolicy> Machine<P> {
     }
 
     /// Reclaims for a group over its limit. False: it cannot be brought below.
-    fn reclaim_for_limit(&mut self, memcg: MemcgId) -> bool {
+    fn reclaim_for_limit(&mut self, tid: ThreadId, memcg: MemcgId) -> bool {
         let begin = self.mem.now;
         let mut tries = 0;
         while !self.mem.memcgs.fits(memcg) && tries <= MAX_RECLAIM_RETRIES {
-            if self.reclaim_group(memcg, SWAP_CLUSTER_MAX) == 0 {
+            if self.reclaim_group(tid, memcg, SWAP_CLUSTER_MAX) == 0 {
                 tries += 1;
             } else {
                 tries = 0;
@@ -433,26 +438,29 @@ impl<P: ReclaimPolicy> Machine<P> {
     }
 
     /// One reclaim of a group: limit, `memory.high` or `memory.reclaim`.
-    pub(super) fn reclaim_group(&mut self, memcg: MemcgId, target: u64) -> u64 {
+    pub(super) fn reclaim_group(&mut self, tid: ThreadId, memcg: MemcgId, target: u64) -> u64 {
         let mut total = 0;
         let mut priority = self.first_priority();
         loop {
             for n in self.nodes_from(self.home_node()) {
-                let out = self.pass(&ReclaimRequest {
-                    node: n,
-                    by: Reclaimer::Limit(memcg),
-                    priority,
-                    order: 0,
-                    highest: ZoneKind::Movable,
-                    target,
-                    reclaimed: total,
-                    may_writepage: true,
-                    may_swap: true,
-                    force_deactivate: false,
-                    low_reclaim: false,
-                    no_cache_trim: false,
-                    one_step: true,
-                });
+                let out = self.pass(
+                    tid,
+                    &ReclaimRequest {
+                        node: n,
+                        by: Reclaimer::Limit(memcg),
+                        priority,
+                        order: 0,
+                        highest: ZoneKind::Movable,
+                        target,
+                        reclaimed: total,
+                        may_writepage: true,
+                        may_swap: true,
+                        force_deactivate: false,
+                        low_reclaim: false,
+                        no_cache_trim: false,
+                        one_step: true,
+                    },
+                );
                 total += out.reclaimed;
             }
             if total >= target || priority == 0 {

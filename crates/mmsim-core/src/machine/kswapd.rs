@@ -89,6 +89,10 @@ impl Default for Kswapd {
 }
 
 impl Kswapd {
+    /// Where it runs, or ran last.
+    pub(super) fn cpu(&self) -> usize {
+        self.cpu
+    }
     pub(super) fn hopeless(&self) -> bool {
         self.failures >= MAX_RECLAIM_RETRIES
     }

@@ -71,7 +71,7 @@ impl<P: ReclaimPolicy> Machine<P> {
             Op::MemcgReclaim { pages } => {
                 let memcg = self.mem.spaces[space].memcg;
                 if memcg.0 != 0 {
-                    self.reclaim_group(memcg, pages.into());
+                    self.reclaim_group(tid, memcg, pages.into());
                 }
                 Flow::Done
             }
@@ -157,7 +157,7 @@ impl<P: ReclaimPolicy> Machine<P> {
         let over = self.mem.memcgs.over_high(memcg);
         if over >= 32 && self.threads[tid].wait == Wait::Not {
             let begin = self.mem.now;
-            self.reclaim_group(memcg, over.min(64));
+            self.reclaim_group(tid, memcg, over.min(64));
             self.psi.stalled(self.mem.cpu.0.into(), begin, self.mem.now);
             let still = self.mem.memcgs.over_high(memcg);
             let high = self.mem.memcgs[memcg].config.high.unwrap_or(1).max(1);

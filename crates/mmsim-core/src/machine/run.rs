@@ -126,6 +126,50 @@ impl<P: ReclaimPolicy> Machine<P> {
         }
     }
 
+    /// A thread amid a long step gives way (`cond_resched`): the kernel threads go first whose
+    /// turn it is on its CPU, and kswapd on other CPUs keeps up with it. Other threads do
+    /// not: their reclaim would run inside of this one's. They get the CPU when the step is over.
+    pub(super) fn give_way(&mut self, tid: ThreadId) {
+        let cpu = usize::from(self.mem.cpu.0);
+        if self.cpus[cpu].contended() {
+            self.cpus[cpu].clock = self.mem.now;
+            if self.cpus[cpu].gives_way(|e| !matches!(e, Entity::Thread(_))) {
+                self.daemons_first(tid, cpu);
+            }
+        }
+        for n in self.kswapds.ids() {
+            let on = self.kswapds[n].cpu();
+            while on != cpu
+                && self.cpus[on].runs_next(Entity::Kswapd(n))
+                && self.cpus[on].clock < self.mem.now
+            {
+                let now = self.mem.now;
+                self.act(on, now);
+                self.order.changed(on, &self.cpus[on]);
+                (self.mem.cpu, self.mem.now) = (CpuId(cpu as u16), now);
+            }
+        }
+    }
+
+    fn daemons_first(&mut self, tid: ThreadId, cpu: usize) {
+        let me = Entity::Thread(tid);
+        loop {
+            if self.cpus[cpu].current().is_none() {
+                let (e, left) = self.cpus[cpu].take_next();
+                self.virtuals.extend(left);
+                self.switched(e.expect("the thread waits"));
+            }
+            match self.cpus[cpu].current() {
+                Some(Entity::Thread(_)) | None => break,
+                Some(daemon) => {
+                    let goes_on = self.step_daemon(daemon);
+                    self.end_step(cpu, goes_on);
+                }
+            }
+        }
+        self.cpus[cpu].resume(me);
+    }
+
     fn sample(&mut self, at: SimTime) {
         let Some((every, mut f)) = self.watch.sample.take() else { return };
         let mark = self.take_mark(at);
@@ -237,14 +281,30 @@ impl<P: ReclaimPolicy> Machine<P> {
         self.mem.cpu = CpuId(cpu as u16);
         self.mem.now = self.cpus[cpu].clock;
         if turns {
-            let thread = if let Entity::Thread(t) = e { Some(t) } else { None };
-            self.mem.emit(|| TraceEvent::SchedSwitch { cpu: CpuId(cpu as u16), thread });
+            self.switched(e);
         }
         let goes_on = match e {
             Entity::Thread(t) => self.run_thread(t, cpu, due),
+            daemon => self.step_daemon(daemon),
+        };
+        self.end_step(cpu, goes_on);
+    }
+
+    fn switched(&mut self, to: Entity) {
+        let cpu = self.mem.cpu;
+        let thread = if let Entity::Thread(t) = to { Some(t) } else { None };
+        self.mem.emit(|| TraceEvent::SchedSwitch { cpu, thread });
+    }
+
+    fn step_daemon(&mut self, e: Entity) -> bool {
+        match e {
             Entity::Kswapd(n) => self.step_kswapd(n),
             Entity::Flusher => self.step_flusher(),
-        };
+            Entity::Thread(t) => unreachable!("{t} is no kernel thread"),
+        }
+    }
+
+    fn end_step(&mut self, cpu: usize, goes_on: bool) {
         let c = &mut self.cpus[cpu];
         c.clock = self.mem.now;
         if goes_on {
@@ -262,12 +322,9 @@ impl<P: ReclaimPolicy> Machine<P> {
     fn run_thread(&mut self, tid: ThreadId, cpu: usize, mut due: SimTime) -> bool {
         let alone = self.watch.progress.is_none();
         let mut other = self.order.earliest();
-        let mut slice = SimTime::NEVER;
-        if self.cpus[cpu].contended() {
-            slice = self.cpus[cpu].slice_end().max(self.mem.now);
-        }
         loop {
             let start = self.mem.now;
+            let slice = self.cpus[cpu].slice_end().max(start);
             // Of several earliest CPUs this one is first: it may at least begin an access.
             let ahead = (other + self.config.run_ahead).max(SimTime(start.0 + 1));
             let stop = self.run_hits(tid, due.min(ahead).min(slice));

@@ -342,6 +342,50 @@ impl Cpu {
         }
     }
 
+    /// In the middle of a step: the current entity yields if it is the turn of one that `may` go
+    /// first.
+    pub(super) fn gives_way(&mut self, may: impl Fn(Entity) -> bool) -> bool {
+        self.account(self.clock);
+        if !self.resched {
+            return false;
+        }
+        match self.pick(self.clock) {
+            Pick::Queued(i) if may(self.queue[i].entity) => {
+                self.yield_if_due();
+                true
+            }
+            _ => false,
+        }
+    }
+
+    /// The entity goes on, although it may not be its turn: at the end of its step it is looked
+    /// at again.
+    pub(super) fn resume(&mut self, entity: Entity) {
+        if let Some((e, v)) = self.current
+            && e != entity
+        {
+            self.queue.push(Queued { entity: e, v, ready: self.clock, delayed: false });
+        } else if self.current.is_some() {
+            return;
+        }
+        let i = self.queue.iter().position(|q| q.entity == entity).expect("it waits");
+        let v = self.queue.remove(i).v;
+        self.current = Some((entity, v));
+        self.protected = v.deadline;
+        self.ran = 0;
+        self.updated = self.clock;
+        self.resched = true;
+    }
+
+    /// Whether the entity is what this CPU runs, or nobody else could be.
+    pub(super) fn runs_next(&self, entity: Entity) -> bool {
+        match (self.current, &self.queue[..]) {
+            (Some((e, _)), _) => e == entity,
+            (None, [q]) => q.entity == entity && !q.delayed,
+            (None, _) => false,
+        }
+    }
+
     /// What would run next.
     pub(super) fn next(&self) -> Option<Entity> {
         if let Some((e, _)) = self.current {
