@@ -51,6 +51,13 @@ fn in_code() -> BTreeMap<String, u64> {
         all.insert(format!("device.{name}.bandwidth"), mbps);
         all.insert(format!("device.{name}.stored"), stored.into());
     }
+    for (name, early, late) in mmsim::validate::cost::RECORDED {
+        all.insert(format!("validate.cost.6.1.{name}"), early);
+        all.insert(format!("validate.cost.6.12.{name}"), late);
+    }
+    for (name, value) in ["read", "write"].into_iter().zip(mmsim::validate::cost::ZRAM) {
+        all.insert(format!("validate.zram-{name}"), value);
+    }
     let smallest = "[machine]\nmemory = \"64MiB\"\n\
                     [[task]]\nworkload = \"sequential\"\nmemory = \"1MiB\"\n";
     let scenario = Scenario::from_str(smallest, "x.toml").unwrap_or_else(|e| panic!("{e}"));
