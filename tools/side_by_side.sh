@@ -81,7 +81,7 @@ awk -F '\t' -v requests="$requests" '
             mq = middle(q, rounds); qlo = q[1]; qhi = q[rounds]
             printf "%-16s %10.2f %19s %10.2f %22s", name, m, sprintf("%.2f, %.2f", lo, hi), mw, \
                 sprintf("%.2f (%.2f to %.2f)", mq, qlo, qhi)
-            if (requests) printf " %14.2f", m > 0 ? requests / m / 1e6 : 0
+            if (requests) printf " %14.2f", (m > 0 ? requests / m / 1e6 : 0)
             print ""
         }
     }' "$log"

@@ -2,8 +2,8 @@
 //! same law, mmsim's scatters as well. Variants take turns, processor time of this thread;
 //! ratios are medians over rounds.
 //!
-//! `rand_distr` needs a power and a logarithm for a draw. As it comes it takes them from the
-//! crate `libm`; as soon as any crate of a program switches on `num-traits/std`, the C library
+//! `rand_distr` needs two or three powers for a draw. As it comes it takes them from the crate
+//! `libm`; as soon as any crate of a program switches on `num-traits/std`, the C library
 //! computes them. `--features std-powers` does that here.
 
 use std::hint::black_box;
