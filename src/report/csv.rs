@@ -4,9 +4,12 @@
 //! |---|---|
 //! | `scenario`, `variant`, `axes`, `seed` | the run; axes as `name=value;name=value` |
 //! | `phase` | name of the phase; empty for the whole run |
-//! | `kind` | `run` (time, work, throughput, bounds), `vmstat`, `gauge`, `pressure`, `latency` or `memory_stat` |
+//! | `kind` | `run` (time, work, throughput, bounds), `vmstat`, `gauge`, `pressure`, `latency`, `memory_stat` or `assumed` |
 //! | `name` | name of the value; `major_fault.p99_ns`, `group.counter` where there are two parts |
 //! | `value` | the number |
+//!
+//! What a run rests on is no number: each of its sentences is the name of a row of the kind
+//! `assumed`, whose value is 1.
 //!
 //! The long form keeps one meaning per column whatever counters there are, and every
 //! program that reads CSV can turn it into the wide form. Quoting follows RFC 4180.
@@ -92,6 +95,9 @@ impl Report {
                     rows.row("memory_stat", &format!("{group}.{name}"), value);
                 }
             }
+            for sentence in &run.assumed {
+                rows.row("assumed", sentence, 1);
+            }
             for phase in &run.phases {
                 rows.prefix = format!("{who},{},", csv_field(&phase.name));
                 rows.work(phase.sim_time_ns, phase.accesses, phase.records, &phase.throughput);
@@ -128,6 +134,18 @@ mod tests {
             "ebizzy-anon,protection,task[0].memory=1536MiB,1,access,vmstat,pswpin,1200900\n"
         ));
         assert!(csv.lines().all(|l| l.split(',').count() == 8));
+    }
+
+    #[test]
+    fn what_was_assumed_is_a_row_each() {
+        let mut report = samples::two_variants(&[1]);
+        assert!(!report.to_csv().contains(",assumed,"));
+        report.runs[1].assumed = vec!["io: all pages are anonymous, and clean".to_string()];
+        let csv = report.to_csv();
+        let row = "ebizzy-anon,protection,task[0].memory=1536MiB,1,,assumed,\
+                   \"io: all pages are anonymous, and clean\",1";
+        assert_eq!(csv.lines().filter(|l| *l == row).count(), 1);
+        assert_eq!(csv.lines().filter(|l| l.contains(",assumed,")).count(), 1);
     }
 
     #[test]

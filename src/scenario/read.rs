@@ -512,7 +512,10 @@ pub(crate) fn nearest<'k>(word: &str, known: &[&'k str]) -> Option<&'k str> {
         if within { d.min(2) } else { d }
     };
     let best = known.iter().copied().min_by_key(|k| distance(k))?;
-    (distance(best) <= (word.chars().count() / 3).max(2)).then_some(best)
+    let letters = word.chars().count();
+    // A word of which no letter would be left is no misspelling.
+    let most = (letters / 3).max(2).min(letters.saturating_sub(1));
+    (distance(best) <= most).then_some(best)
 }
 
 #[cfg(test)]
@@ -529,6 +532,9 @@ mod tests {
             ("min-free-kbytes", Some("min_free_kbytes")),
             ("memory-size", Some("memory")),
             ("colour-of-the-sky", None),
+            ("swa", Some("swap")),
+            ("wa", None),
+            ("", None),
         ] {
             assert_eq!(nearest(word, &known), found, "{word}");
         }

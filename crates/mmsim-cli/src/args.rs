@@ -331,9 +331,14 @@ pub(crate) struct BenchTraceArgs {
     /// Its format: raw-u32, raw-u64, oracle-general or mmt [default: what its name tells]
     #[arg(long, value_name = "FORMAT")]
     pub from: Option<String>,
-    /// Frames of the machine: pages, their page tables and free reserves
-    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(64..))]
-    pub frames: u32,
+    /// Frames of the machine: pages, their page tables and free reserves; several with commas
+    /// between them are runs of their own
+    #[arg(long, value_name = "N,..", required = true, value_delimiter = ',',
+          value_parser = clap::value_parser!(u32).range(64..))]
+    pub frames: Vec<u32>,
+    /// Runs at the same time, of several sizes [default: one per CPU]
+    #[arg(long, value_name = "N", value_parser = at_least_one, allow_negative_numbers = true)]
+    pub jobs: Option<usize>,
     /// Preset of the reclaim policy
     #[arg(long, value_name = "PRESET", default_value = "classic-v6.12")]
     pub reclaim: String,

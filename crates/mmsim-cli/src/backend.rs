@@ -168,15 +168,17 @@ pub(crate) fn bench_plan(settings: &BenchSettings<'_>) -> Result<(RunSpec, Bench
     mmsim::bench::plan(settings).map_err(input)
 }
 
-/// Makes the run of a benchmark.
-pub(crate) fn bench_run(spec: RunSpec) -> Result<RunReport, Failure> {
-    let results = mmsim::run::run_all(&[spec], Some(1), |_, _| Watch::default());
+/// Makes the runs of a benchmark.
+pub(crate) fn bench_runs(
+    specs: &[RunSpec],
+    jobs: Option<usize>,
+) -> Result<Vec<RunReport>, Failure> {
+    let results = mmsim::run::run_all(specs, jobs, |_, _| Watch::default());
     let results = results.map_err(|e| match e {
         RunError::Input(e) => input(e),
         RunError::Invariant { .. } => Failure::Check(e.to_string()),
     })?;
-    let (meta, result) = &results[0];
-    Ok(RunReport::from_result(meta.clone(), result))
+    Ok(results.iter().map(|(meta, result)| RunReport::from_result(meta.clone(), result)).collect())
 }
 
 /// One thing of a list.

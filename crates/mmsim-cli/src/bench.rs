@@ -1,4 +1,5 @@
-//! `mmsim bench-trace`: one trace against a number of frames, with its speed.
+//! `mmsim bench-trace`: one trace against a number of frames, or against several, with its
+//! speed.
 //!
 //! The only command whose results hold a time of the host, because that is what it is for.
 //! In JSON it stands apart under `timing`; everything else is a function of the arguments.
@@ -53,6 +54,18 @@ struct TraceReport<'a> {
     assumptions: &'a [String],
 }
 
+impl TraceReport<'_> {
+    fn of(trace: &BenchTrace) -> TraceReport<'_> {
+        TraceReport {
+            file: trace.file.display().to_string(),
+            format: &trace.format,
+            requests: trace.requests,
+            distinct_pages: trace.distinct_pages,
+            assumptions: &trace.assumptions,
+        }
+    }
+}
+
 /// Processor time of the whole process, all threads, from its start.
 #[derive(Clone, Copy, Serialize)]
 struct Timing {
@@ -70,33 +83,133 @@ struct Timing {
 pub(crate) fn bench_trace(args: &BenchTraceArgs) -> Result<Ending, Failure> {
     output::distinct(&[&args.file], &[("--output", args.output.output.as_deref())])?;
     output::check(args.output.output.as_deref())?;
-    let settings = BenchSettings {
+    let settings = |frames: &u32| BenchSettings {
         file: &args.file,
         from: args.from.as_deref(),
         dense: args.dense,
-        frames: args.frames,
+        frames: *frames,
         reclaim: &args.reclaim,
         swap: &args.swap,
         write_permille: args.write,
         seed: args.seed,
         sets: &args.sets,
     };
-    let (spec, trace) = backend::bench_plan(&settings)?;
+    let plans = args.frames.iter().map(|frames| backend::bench_plan(&settings(frames)));
+    let (specs, mut traces): (Vec<_>, Vec<_>) =
+        plans.collect::<Result<Vec<_>, _>>()?.into_iter().unzip();
+    let trace = traces.swap_remove(0);
     let loaded = cpu_seconds().unwrap_or(0.0);
-    let run = backend::bench_run(spec)?;
+    let runs = backend::bench_runs(&specs, args.jobs)?;
     let cpu_s = cpu_seconds().unwrap_or(0.0);
+    let requests = trace.requests as f64 * runs.len() as f64;
     let timing = Timing {
         load_cpu_s: loaded,
         run_cpu_s: cpu_s - loaded,
         cpu_s,
-        requests_per_cpu_s: if cpu_s > 0.0 { trace.requests as f64 / cpu_s } else { 0.0 },
+        requests_per_cpu_s: if cpu_s > 0.0 { requests / cpu_s } else { 0.0 },
     };
-    let text = document(args.output.format, args.frames, &trace, &run, timing);
+    let text = match runs.as_slice() {
+        [run] => document(args.output.format, args.frames[0], &trace, run, timing),
+        runs => sizes(args.output.format, &args.frames, &trace, runs, timing),
+    };
     output::deliver(text.as_bytes(), args.output.output.as_deref())?;
-    Ok(match run.outcome {
-        RunEnding::Completed => Ending::Done,
-        RunEnding::OutOfMemory => Ending::EndedEarly,
+    Ok(match runs.iter().all(|run| run.outcome == RunEnding::Completed) {
+        true => Ending::Done,
+        false => Ending::EndedEarly,
     })
+}
+
+fn counter(run: &RunReport, name: &str) -> u64 {
+    run.vmstat.get(name).copied().unwrap_or(0)
+}
+
+/// First accesses and major faults, and their part of all requests; only where all pages are
+/// anonymous.
+fn misses(trace: &BenchTrace, run: &RunReport) -> (Option<u64>, Option<f64>) {
+    let misses = trace.anonymous.then(|| trace.distinct_pages + counter(run, "pgmajfault"));
+    (misses, misses.map(|m| m as f64 / trace.requests.max(1) as f64))
+}
+
+/// One of several sizes.
+#[derive(Serialize)]
+struct Size<'a> {
+    frames: u32,
+    misses: Option<u64>,
+    miss_ratio: Option<f64>,
+    run: &'a RunReport,
+}
+
+#[derive(Serialize)]
+struct SizesDocument<'a> {
+    schema: u32,
+    trace: TraceReport<'a>,
+    /// In the order in which they were asked for.
+    sizes: Vec<Size<'a>>,
+    timing: Timing,
+}
+
+/// Several sizes: a line of a table for each, and the time of all together.
+fn sizes(
+    format: Format,
+    frames: &[u32],
+    trace: &BenchTrace,
+    runs: &[RunReport],
+    timing: Timing,
+) -> String {
+    let size = |(frames, run): (&u32, _)| {
+        let (misses, miss_ratio) = misses(trace, run);
+        Size { frames: *frames, misses, miss_ratio, run }
+    };
+    let sizes: Vec<Size<'_>> = frames.iter().zip(runs).map(size).collect();
+    if format == Format::Json {
+        let trace = TraceReport::of(trace);
+        let document = SizesDocument { schema: SCHEMA, trace, sizes, timing };
+        let json = serde_json::to_string_pretty(&document).expect("numbers and texts");
+        return format!("{json}\n");
+    }
+    let columns = ["frames", "peak resident pages", "misses", "miss ratio", "pswpin", "pswpout"];
+    let row = |s: &Size<'_>| {
+        let n = |n: u64| number(format, n);
+        vec![
+            n(s.frames.into()),
+            n(s.run.peak_resident),
+            s.misses.map_or(String::new(), n),
+            s.miss_ratio.map_or(String::new(), |r| format!("{r:.6}")),
+            n(counter(s.run, "pswpin")),
+            n(counter(s.run, "pswpout")),
+        ]
+    };
+    if format == Format::Csv {
+        let line = |cells: Vec<String>| format!("{}\n", cells.join(","));
+        let rows: String = sizes.iter().map(|s| line(row(s))).collect();
+        return format!("{}\n{rows}", columns.join(","));
+    }
+    let mut rows = vec![("requests, each size".to_string(), number(format, trace.requests))];
+    rows.push(("policy".into(), runs[0].policy.clone()));
+    rows.extend(times(format, timing));
+    format!(
+        "{}\n{}",
+        table::grid(Some(&columns), sizes.iter().map(row), 0),
+        table::pairs(&rows, format)
+    )
+}
+
+fn number(format: Format, n: u64) -> String {
+    match format {
+        Format::Csv => n.to_string(),
+        _ => grouped(n as f64),
+    }
+}
+
+fn times(format: Format, timing: Timing) -> [(String, String); 3] {
+    [
+        ("seconds, reading".to_string(), format!("{:.3}", timing.load_cpu_s)),
+        ("seconds, running".into(), format!("{:.3}", timing.run_cpu_s)),
+        (
+            "requests per CPU second".into(),
+            number(format, timing.requests_per_cpu_s.round() as u64),
+        ),
+    ]
 }
 
 fn document(
@@ -106,19 +219,11 @@ fn document(
     run: &RunReport,
     timing: Timing,
 ) -> String {
-    let counter = |name: &str| run.vmstat.get(name).copied().unwrap_or(0);
-    let misses = trace.anonymous.then(|| trace.distinct_pages + counter("pgmajfault"));
-    let miss_ratio = misses.map(|m| m as f64 / trace.requests.max(1) as f64);
+    let (misses, miss_ratio) = misses(trace, run);
     if format == Format::Json {
         let document = Document {
             schema: SCHEMA,
-            trace: TraceReport {
-                file: trace.file.display().to_string(),
-                format: &trace.format,
-                requests: trace.requests,
-                distinct_pages: trace.distinct_pages,
-                assumptions: &trace.assumptions,
-            },
+            trace: TraceReport::of(trace),
             frames,
             misses,
             miss_ratio,
@@ -128,10 +233,7 @@ fn document(
         let json = serde_json::to_string_pretty(&document).expect("numbers and texts");
         return format!("{json}\n");
     }
-    let n = |n: u64| match format {
-        Format::Csv => n.to_string(),
-        _ => grouped(n as f64),
-    };
+    let n = |n: u64| number(format, n);
     let mut rows = vec![
         ("requests".to_string(), n(trace.requests)),
         ("distinct pages".into(), n(trace.distinct_pages)),
@@ -143,12 +245,8 @@ fn document(
         rows.push(("misses".into(), n(misses)));
         rows.push(("miss ratio".into(), format!("{ratio:.6}")));
     }
-    rows.extend(COUNTERS.iter().map(|&c| (c.to_string(), n(counter(c)))));
-    rows.extend([
-        ("seconds, reading".to_string(), format!("{:.3}", timing.load_cpu_s)),
-        ("seconds, running".into(), format!("{:.3}", timing.run_cpu_s)),
-        ("requests per CPU second".into(), n(timing.requests_per_cpu_s.round() as u64)),
-    ]);
+    rows.extend(COUNTERS.iter().map(|&c| (c.to_string(), n(counter(run, c)))));
+    rows.extend(times(format, timing));
     rows.extend(trace.assumptions.iter().map(|a| ("assumed".to_string(), a.clone())));
     table::pairs(&rows, format)
 }

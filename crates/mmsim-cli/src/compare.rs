@@ -83,6 +83,15 @@ fn settings(all: &[Setting]) -> String {
     )
 }
 
+/// What only one of two runs assumed, a line each.
+fn assumed(c: &Compared) -> String {
+    let line = |letter: &str, sentence: &String| {
+        table::wrap(&format!("Assumed only in {letter}: {sentence}"), 3)
+    };
+    let of_a = c.assumed_in_a.iter().map(|s| line("A", s));
+    of_a.chain(c.assumed_in_b.iter().map(|s| line("B", s))).collect()
+}
+
 /// The whole comparison; of each pair of variants the `top` values that moved most, or all
 /// values there are.
 fn text(c: &Comparison, top: usize, all: bool) -> String {
@@ -111,15 +120,20 @@ fn text(c: &Comparison, top: usize, all: bool) -> String {
         out += "Counts are for each 1,000 records (accesses, where there are no records).\n";
     }
     // Mostly all pairs differ in the same: then it is said once.
-    let shared = c.comparisons.windows(2).all(|w| w[0].settings == w[1].settings);
+    let shared = c.comparisons.windows(2).all(|w| {
+        w[0].settings == w[1].settings
+            && w[0].assumed_in_a == w[1].assumed_in_a
+            && w[0].assumed_in_b == w[1].assumed_in_b
+    });
     if let Some(first) = c.comparisons.first().filter(|_| shared) {
-        out += &format!("\n{}", settings(&first.settings));
+        out += &format!("\n{}{}", settings(&first.settings), assumed(first));
     }
     for compared in &c.comparisons {
         out.push('\n');
         out += &table::wrap(&compared.label(), 0);
         if !shared {
             out += &settings(&compared.settings);
+            out += &assumed(compared);
         }
         out += &one(compared, top, all);
     }
@@ -199,6 +213,21 @@ mod tests {
             run.vmstat.set("pgdeactivate", if i % 2 == 0 { 390_000 } else { 410_000 });
         }
         golden("compare_several_seeds", &text(&with(&a, &b), 1, false));
+    }
+
+    #[test]
+    fn traces_that_were_made_otherwise() {
+        let mut a = report(&["v5.5"], "v5.5", &[1]);
+        let mut b = a.clone();
+        let both = "io: all pages are anonymous memory".to_string();
+        a.runs[0].assumed = vec![both.clone(), "io: no times, so none pass".into()];
+        b.runs[0].assumed = vec![
+            both,
+            "io: times are arrivals, in units of 1000 ns since the first record; a thread that \
+             is late does not wait for the next"
+                .into(),
+        ];
+        golden("compare_assumed", &text(&with(&a, &b), 20, false));
     }
 
     #[test]

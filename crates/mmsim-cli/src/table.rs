@@ -175,6 +175,23 @@ fn digest(report: &Report) -> String {
     }
 }
 
+/// How much was assumed about the traces of which tasks. The sentences themselves are too long
+/// for here; other forms of the report have them, and `mmsim trace info`.
+fn assumed(run: &RunReport) -> String {
+    let mut tasks: Vec<(&str, usize)> = Vec::new();
+    for sentence in &run.assumed {
+        let task = sentence.split_once(": ").map_or("", |(task, _)| task);
+        match tasks.iter_mut().find(|t| t.0 == task) {
+            Some(t) => t.1 += 1,
+            None => tasks.push((task, 1)),
+        }
+    }
+    let things = |n: usize| if n == 1 { "1 thing".to_string() } else { format!("{n} things") };
+    let of_task = |(task, n)| format!("{} about the trace of {task}", things(n));
+    let all: Vec<String> = tasks.into_iter().map(of_task).collect();
+    if all.is_empty() { "nothing".to_string() } else { all.join(", ") }
+}
+
 fn machine(report: &Report) -> String {
     let swap = |run: &RunReport| match &run.swap {
         Some(swap) => format!("{} on {}", bytes(swap.bytes), swap.device),
@@ -188,6 +205,9 @@ fn machine(report: &Report) -> String {
     out += &property("swap", &by_variant(report, swap));
     out += &property("seed", &[(seeds(report), Vec::new())]);
     out += &property("digest", &[(digest(report), Vec::new())]);
+    if report.runs.iter().any(|run| !run.assumed.is_empty()) {
+        out += &property("assumed", &by_variant(report, assumed));
+    }
 
     let header = ["zone", "managed", "min", "low", "high", "free at start"];
     let zones = |run: &RunReport| {
@@ -467,6 +487,26 @@ mod tests {
         other.axes = Pairs::new();
         sample.runs.push(other);
         golden("differences", &report(&sample));
+    }
+
+    #[test]
+    fn what_was_assumed_is_counted() {
+        let mut sample = samples::report(&["v5.5", "v6.12"], &[1]);
+        let of = |sample: &Report| {
+            let text = report(sample);
+            text.lines().find(|l| l.starts_with("assumed")).map(str::to_string)
+        };
+        assert_eq!(of(&sample), None);
+        for run in &mut sample.runs {
+            run.assumed = vec!["io: a".into(), "io: b: c".into(), "sort: a".into()];
+        }
+        let all = "assumed 2 things about the trace of io, 1 thing about the trace of sort";
+        assert_eq!(of(&sample).as_deref(), Some(all));
+        // A variant that replays nothing.
+        sample.runs[0].assumed.clear();
+        sample.runs[1].assumed.truncate(2);
+        let all = "assumed nothing (v5.5); 2 things about the trace of io (v6.12)";
+        assert_eq!(of(&sample).as_deref(), Some(all));
     }
 
     #[test]

@@ -55,6 +55,34 @@ fn people_are_told_the_same() {
     }
 }
 
+/// Several sizes are the runs of each, whatever runs at the same time.
+#[test]
+fn several_sizes_in_one_command() {
+    let f = Folder::new();
+    f.write("t.u32", requests());
+    let of = |args: &[&str]| {
+        let said = f.mmsim(&[&["bench-trace", "t.u32"], args].concat());
+        assert_eq!((said.code, said.stderr.as_str()), (Some(0), ""));
+        said.stdout
+    };
+    let json = |args: &[&str]| -> serde_json::Value {
+        serde_json::from_str(&of(&[args, &["--format", "json"]].concat())).expect("a document")
+    };
+    let both = json(&["--frames", "1000,3000", "--jobs", "2"]);
+    for (i, frames) in ["1000", "3000"].into_iter().enumerate() {
+        let alone = json(&["--frames", frames]);
+        for key in ["frames", "misses", "miss_ratio", "run"] {
+            assert_eq!(both["sizes"][i][key], alone[key], "{key} with {frames} frames");
+        }
+    }
+    let csv = of(&["--frames", "1000,3000", "--format", "csv"]);
+    let lines: Vec<&str> = csv.lines().collect();
+    assert_eq!(lines[0], "frames,peak resident pages,misses,miss ratio,pswpin,pswpout");
+    assert!(lines[1].starts_with("1000,") && lines[2].starts_with("3000,2004,2004,0.100200,0,"));
+    let table = of(&["--frames", "1000,3000"]);
+    assert!(table.contains("requests, each size"), "{table}");
+}
+
 /// What is imported is said, stored, and said again by `info` and by the report of a replay.
 #[test]
 fn assumptions_travel_with_the_trace() {
@@ -95,4 +123,9 @@ fn assumptions_travel_with_the_trace() {
         let named = serde_json::Value::from(format!("io: {sentence}"));
         assert!(assumed.contains(&named), "{sentence} in {assumed:?}");
     }
+    let table = f.mmsim(&["run", "x.toml"]).stdout;
+    let line = format!("assumed {} things about the trace of io\n", assumed.len());
+    assert!(table.contains(&line), "{line} in\n{table}");
+    let csv = f.mmsim(&["run", "x.toml", "--format", "csv"]).stdout;
+    assert_eq!(csv.lines().filter(|l| l.contains(",assumed,")).count(), assumed.len());
 }

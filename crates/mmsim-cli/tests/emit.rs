@@ -15,42 +15,10 @@ use support::{Folder, repository};
 const ALL: &str = "vmstat,zoneinfo,buddyinfo,pagetypeinfo,memory.stat,pressure";
 
 /// Swap and files on devices that work in their own time, two tasks with phases.
-const ASYNCHRONOUS: &str = r#"
-name = "x"
-seed = 1
-
-[machine]
-memory = "32MiB"
-cpus = 2
-swap = { size = "64MiB", device = "nvme" }
-
-[[task]]
-name = "heap"
-workload = "zipf"
-memory = "40MiB"
-theta = 0.8
-accesses = 30000
-write-permille = 300
-
-[[task]]
-name = "file"
-workload = "cyclic"
-memory = "16MiB"
-region = "file-shared"
-passes = 3
-
-[[variant]]
-name = "v5.9"
-kernel = "5.9"
-
-[[variant]]
-name = "v6.12"
-kernel = "6.12"
-
-[[variant]]
-name = "random"
-reclaim = { preset = "random" }
-"#;
+fn asynchronous() -> String {
+    let random = "\n[[variant]]\nname = \"random\"\nreclaim = { preset = \"random\" }\n";
+    support::heap_and_file(32, 40, 16) + random
+}
 
 /// One zone of `/proc/zoneinfo`.
 #[derive(Debug, Default)]
@@ -310,7 +278,7 @@ fn check_groups(f: &Folder, folder: &str, vm: &Named) {
 #[test]
 fn files_add_up_and_say_what_the_report_says() {
     let f = Folder::new();
-    f.write("x.toml", ASYNCHRONOUS);
+    f.write("x.toml", asynchronous());
     for run in runs(&f, "x.toml", "files") {
         check(&f, &run);
         let end = vmstat(&f.read(&format!("{}/end/vmstat", run.folder)));
@@ -373,7 +341,7 @@ fn tree(dir: &Path) -> BTreeMap<String, String> {
 #[test]
 fn names_are_predictable_and_jobs_do_not_matter() {
     let f = Folder::new();
-    f.write("x.toml", ASYNCHRONOUS);
+    f.write("x.toml", asynchronous());
     for (jobs, files) in [("1", "one"), ("3", "three")] {
         let args = ["run", "x.toml", "--jobs", jobs, "--emit", "pressure,vmstat"];
         assert_eq!(f.mmsim(&[&args[..], &["--emit-dir", files]].concat()).code, Some(0));

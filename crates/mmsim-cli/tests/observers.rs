@@ -27,38 +27,9 @@ fn number(event: &Value, field: &str) -> u64 {
 
 /// More than memory holds, with swap on a device that writes in its own time and reads
 /// ahead, and a file beside it.
-const ASYNCHRONOUS: &str = r#"
-name = "x"
-seed = 1
-
-[machine]
-memory = "16MiB"
-cpus = 2
-swap = { size = "64MiB", device = "nvme" }
-
-[[task]]
-name = "heap"
-workload = "zipf"
-memory = "20MiB"
-theta = 0.8
-accesses = 30000
-write-permille = 300
-
-[[task]]
-name = "file"
-workload = "cyclic"
-memory = "8MiB"
-region = "file-shared"
-passes = 3
-
-[[variant]]
-name = "v5.9"
-kernel = "5.9"
-
-[[variant]]
-name = "v6.12"
-kernel = "6.12"
-"#;
+fn asynchronous() -> String {
+    support::heap_and_file(16, 20, 8)
+}
 
 /// Evictions are numbered from 1 without a gap, and each refault names an earlier one, of
 /// the page that is wanted again.
@@ -91,7 +62,7 @@ fn evictions_and_refaults(events: &[Value], all_pages: bool) -> usize {
 #[test]
 fn refaults_name_their_evictions() {
     let f = Folder::new();
-    f.write("x.toml", ASYNCHRONOUS);
+    f.write("x.toml", asynchronous());
     let phased = shipped("phased-50-pages.toml");
     for (scenario, at_least) in [(phased.as_str(), 5), ("x.toml", 1000)] {
         let filter = "kind=sim_evict,kind=sim_refault";
@@ -104,7 +75,7 @@ fn refaults_name_their_evictions() {
 #[test]
 fn events_agree_with_counters() {
     let f = Folder::new();
-    f.write("x.toml", ASYNCHRONOUS);
+    f.write("x.toml", asynchronous());
     let args = ["run", "x.toml", "--variant", "v6.12", "--events", "e.jsonl", "--format", "json"];
     let said = done(f.mmsim(&args));
     let report: Value = serde_json::from_str(&said.stdout).expect("a report");
@@ -136,7 +107,7 @@ fn events_agree_with_counters() {
 #[test]
 fn filters_choose() {
     let f = Folder::new();
-    f.write("x.toml", ASYNCHRONOUS);
+    f.write("x.toml", asynchronous());
     let some = |filter: &str| {
         let filter = ["--events-filter", filter];
         let args = ["run", "x.toml", "--variant", "v6.12", "--events", "e.jsonl"];
@@ -160,7 +131,7 @@ fn filters_choose() {
 #[test]
 fn a_series_is_a_table() {
     let f = Folder::new();
-    f.write("x.toml", ASYNCHRONOUS);
+    f.write("x.toml", asynchronous());
     for (variants, runs) in [(&["--variant", "v5.9"][..], 1), (&[], 2)] {
         let args = ["run", "x.toml", "--series", "s.csv", "--every", "5ms", "--format", "json"];
         let said = done(f.mmsim(&[&args[..], variants].concat()));
@@ -204,7 +175,7 @@ fn a_series_is_a_table() {
 #[test]
 fn watching_changes_nothing() {
     let f = Folder::new();
-    f.write("x.toml", ASYNCHRONOUS);
+    f.write("x.toml", asynchronous());
     let run = |more: &[&str]| {
         let args = ["run", "x.toml", "--seeds", "2", "--format", "json"];
         done(f.mmsim(&[&args[..], more].concat())).stdout

@@ -98,6 +98,10 @@ pub struct Compared {
     pub identical: bool,
     /// What was set otherwise.
     pub settings: Vec<Setting>,
+    /// What only the first had to assume in making the traces that it replays.
+    pub assumed_in_a: Vec<String>,
+    /// What only the second had to.
+    pub assumed_in_b: Vec<String>,
     /// The figures of policies, in the order of tables.
     pub figures: Vec<Row>,
     /// All values, those that moved most in front.
@@ -163,6 +167,8 @@ pub fn compare(a: Side<'_>, b: Side<'_>, options: Options<'_>) -> Result<Compari
             seeds: group.iter().map(|p| p.0.seed).collect(),
             identical: group.iter().all(|(x, y)| x.digest == y.digest && x.vmstat == y.vmstat),
             settings: settings::that_differ(x, y),
+            assumed_in_a: settings::assumed_only_in(x, y),
+            assumed_in_b: settings::assumed_only_in(y, x),
             figures: rows::figures(&scopes, options.per_work),
             values: rows::values(group, &scopes, options),
         })
@@ -390,7 +396,8 @@ impl Comparison {
         json
     }
 
-    /// One row per setting that differs and per value; what is undefined is empty.
+    /// One row per setting that differs, per assumption that only one side rests on, and per
+    /// value; what is undefined is empty.
     pub fn to_csv(&self) -> String {
         let mut csv = "scenario,variant_a,variant_b,axes,kind,name,a,b,difference,\
                        difference_ci95,change_pct,change_ci95,movement_pct,moved\n"
@@ -404,6 +411,11 @@ impl Comparison {
             for s in &c.settings {
                 let fields = [&s.name, &s.a, &s.b].map(|f| csv_field(f)).join(",");
                 csv += &format!("{who},setting,{fields},,,,,,\n");
+            }
+            for (sentences, in_a, in_b) in [(&c.assumed_in_a, 1, 0), (&c.assumed_in_b, 0, 1)] {
+                for s in sentences {
+                    csv += &format!("{who},assumed,{},{in_a},{in_b},,,,,,\n", csv_field(s));
+                }
             }
             for r in c.figures.iter().chain(&c.values) {
                 let opt = |v: Option<f64>| v.map_or(String::new(), |v| v.to_string());

@@ -80,3 +80,9 @@ pub(super) fn that_differ(a: &RunReport, b: &RunReport) -> Vec<Setting> {
     push("outcome".to_string(), ending(a), ending(b));
     settings
 }
+
+/// What one run assumed and the other did not. Mostly that means another trace, and then the
+/// runs differ in what they replayed.
+pub(super) fn assumed_only_in(run: &RunReport, other: &RunReport) -> Vec<String> {
+    run.assumed.iter().filter(|s| !other.assumed.contains(s)).cloned().collect()
+}

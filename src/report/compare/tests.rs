@@ -204,3 +204,19 @@ fn csv_has_settings_and_values() {
         assert_eq!(line.split(',').count(), columns, "{line}");
     }
 }
+
+#[test]
+fn assumptions_that_only_one_rests_on() {
+    let (mut a, mut b) = (report("v", &[(1, 1000, 400)]), report("v", &[(1, 800, 400)]));
+    let both = "io: all pages are anonymous memory".to_string();
+    a.runs[0].assumed = vec![both.clone(), "io: no times, so none pass".to_string()];
+    b.runs[0].assumed = vec!["io: times are arrivals".to_string(), both];
+    let c = with(&a, &b, Options::default()).unwrap();
+    assert_eq!(c.comparisons[0].assumed_in_a, ["io: no times, so none pass"]);
+    assert_eq!(c.comparisons[0].assumed_in_b, ["io: times are arrivals"]);
+    let csv = c.to_csv();
+    let who = "ebizzy-anon,v,v,task[0].memory=1536MiB";
+    assert!(csv.contains(&format!("{who},assumed,\"io: no times, so none pass\",1,0,,,,,,\n")));
+    assert!(csv.contains(&format!("{who},assumed,io: times are arrivals,0,1,,,,,,\n")));
+    assert!(!csv.contains("anonymous memory"));
+}

@@ -67,6 +67,45 @@ impl Folder {
     }
 }
 
+/// A machine of so many MiB with two processors, swap of 64 MiB on a device that works in its
+/// own time, and two tasks: `heap`, drawn pages of so many MiB of its own, and `file`, three
+/// passes over a mapped file.
+pub(crate) fn heap_and_file(memory: u32, heap: u32, file: u32) -> String {
+    format!(
+        r#"name = "x"
+seed = 1
+
+[machine]
+memory = "{memory}MiB"
+cpus = 2
+swap = {{ size = "64MiB", device = "nvme" }}
+
+[[task]]
+name = "heap"
+workload = "zipf"
+memory = "{heap}MiB"
+theta = 0.8
+accesses = 30000
+write-permille = 300
+
+[[task]]
+name = "file"
+workload = "cyclic"
+memory = "{file}MiB"
+region = "file-shared"
+passes = 3
+
+[[variant]]
+name = "v5.9"
+kernel = "5.9"
+
+[[variant]]
+name = "v6.12"
+kernel = "6.12"
+"#
+    )
+}
+
 /// A folder of the repository.
 pub(crate) fn repository(folder: &str) -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../..").join(folder)

@@ -1,5 +1,7 @@
 //! A buddy allocator in the plainest way: a deque per list, head first.
 
+pub(crate) mod step;
+
 use mmsim_core::base::id::Pfn;
 use mmsim_core::phys::buddy::Extfrag;
 use mmsim_core::phys::migratetype::Migratetype;
@@ -7,6 +9,7 @@ use mmsim_core::phys::rules::{End, Fallback, PageAllocRules};
 use std::collections::{BTreeMap, VecDeque};
 
 /// Free memory of a zone that begins at frame 0.
+#[derive(Clone)]
 pub(crate) struct Naive {
     rules: PageAllocRules,
     nr: u32,
@@ -48,7 +51,17 @@ impl Naive {
         n
     }
 
-    pub(crate) fn list(&mut self, order: u8, mt: Migratetype) -> &mut VecDeque<u32> {
+    /// What is on a list, head first.
+    pub(crate) fn on_list(&self, order: u8, mt: Migratetype) -> Vec<u32> {
+        self.lists.get(&(order, mt)).into_iter().flatten().copied().collect()
+    }
+
+    /// The first frames of all free blocks.
+    pub(crate) fn blocks(&self) -> impl Iterator<Item = u32> + '_ {
+        self.lists.values().flatten().copied()
+    }
+
+    fn list(&mut self, order: u8, mt: Migratetype) -> &mut VecDeque<u32> {
         self.lists.entry((order, mt)).or_default()
     }
 

@@ -122,17 +122,28 @@ impl Touched {
         self.areas.len() as u64 * AREA
     }
 
-    /// Touched pages in ascending order: (page, written, fetched).
-    fn iter(&self) -> impl Iterator<Item = (u64, bool, bool)> + '_ {
+    /// Touched pages in ascending order, those of one word of the map that are alike at once:
+    /// (first page, pages, written, fetched).
+    fn runs(&self) -> impl Iterator<Item = (u64, u64, bool, bool)> + '_ {
         self.numbers.iter().flat_map(|(&nr, &at)| {
             let area = &self.areas[at as usize];
-            (0..AREA).filter_map(move |i| {
-                let (word, bit) = ((i / 64) as usize, 1u64 << (i % 64));
-                (area.touched[word] & bit != 0).then_some((
-                    nr * AREA + i,
-                    area.written[word] & bit != 0,
-                    area.fetched[word] & bit != 0,
-                ))
+            (0..AREA / 64).flat_map(move |word| {
+                let of = |map: &[u64; 8]| map[word as usize];
+                let (touched, written, fetched) =
+                    (of(&area.touched), of(&area.written), of(&area.fetched));
+                let mut left = touched;
+                std::iter::from_fn(move || {
+                    if left == 0 {
+                        return None;
+                    }
+                    let bit = left.trailing_zeros();
+                    let (w, f) = (written >> bit & 1 == 1, fetched >> bit & 1 == 1);
+                    let alike = |map: u64, on: bool| if on { map } else { !map };
+                    let same = (left & alike(written, w) & alike(fetched, f)) >> bit;
+                    let n = same.trailing_ones();
+                    left &= !(u64::MAX >> (64 - n) << bit);
+                    Some((nr * AREA + word * 64 + u64::from(bit), u64::from(n), w, f))
+                })
             })
         })
     }
@@ -164,7 +175,15 @@ impl Layout {
     /// Adds the regions of one process, sorted by address.
     pub(super) fn add(&mut self, process: u16, name: &str, touched: &Touched, maps: Option<&Maps>) {
         let mut open: Option<Open<'_>> = None;
-        for (page, written, fetched) in touched.iter() {
+        // Maps may say of any page that it belongs to something else.
+        let whole = |run: (u64, u64, bool, bool)| match maps {
+            None => (run.0..run.0 + 1, run.1, run.2, run.3),
+            Some(_) => (run.0..run.0 + run.1, 1, run.2, run.3),
+        };
+        let pieces = touched.runs().map(whole).flat_map(|(pages, n, written, fetched)| {
+            pages.map(move |page| (page, n, written, fetched))
+        });
+        for (page, n, written, fetched) in pieces {
             let segment = maps.and_then(|m| m.find(page));
             let text = segment.is_none() && fetched && !written;
             if let Some(o) = &mut open
@@ -172,12 +191,12 @@ impl Layout {
                 && o.text == text
                 && page - o.last <= GAP
             {
-                o.last = page;
+                o.last = page + n - 1;
                 o.written |= written;
                 continue;
             }
             self.close(process, name, open.take());
-            open = Some(Open { segment, text, written, start: page, last: page });
+            open = Some(Open { segment, text, written, start: page, last: page + n - 1 });
         }
         self.close(process, name, open);
     }
@@ -320,11 +339,33 @@ mod tests {
             let how = [Reference::Fetch, Reference::Load, Reference::Store][i % 3];
             runs.touch_run(first, count, how);
             (first..first + count).for_each(|page| pages.touch(page, how));
-            assert!(runs.iter().eq(pages.iter()), "run {i}");
+            assert!(runs.runs().eq(pages.runs()), "run {i}");
         }
-        // A quarter of a billion pages is one line of an input.
+        // And as runs they come out: each page once, in order, as it was touched.
+        let mut page = 0;
+        for (first, n, written, fetched) in runs.runs().collect::<Vec<_>>() {
+            assert!(first >= page && n > 0);
+            page = first + n;
+            for p in first..page {
+                let (area, word) = (runs.area(p / AREA).clone(), (p % AREA / 64) as usize);
+                let of = |map: [u64; 8]| map[word] >> (p % 64) & 1 == 1;
+                let marks = (of(area.touched), of(area.written), of(area.fetched));
+                assert_eq!(marks, (true, written, fetched), "page {p}");
+            }
+        }
+        assert_eq!(runs.runs().map(|r| r.1).sum::<u64>(), runs.pages());
+    }
+
+    /// A quarter of a billion pages is one line of an input: nothing goes page by page.
+    #[test]
+    fn a_long_run_is_one_region() {
         let mut all = Touched::default();
         all.touch_run(3, 1 << 28, Reference::Store);
         assert_eq!(all.pages(), 1 << 28);
+        let mut layout = Layout::default();
+        layout.add(0, "prog", &all, None);
+        let seen: Vec<_> = layout.regions.iter().map(|r| (r.start, r.pages)).collect();
+        assert_eq!(seen, [(3, 1 << 28)]);
+        assert!(all.runs().count() <= (1 << 28) / 64 + 1);
     }
 }
