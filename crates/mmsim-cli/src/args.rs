@@ -361,8 +361,9 @@ pub(crate) struct BenchTraceArgs {
 #[derive(Args, Debug)]
 #[command(after_help = "\
 Examples:
-  mmsim validate reference --brief
-  mmsim validate reference --experiment zipf-anon --format json -o validation.json")]
+  mmsim validate reference --quick --brief
+  mmsim validate reference --gate --format json -o validation.json
+  mmsim validate reference --experiment zipf-anon --format csv")]
 pub(crate) struct ValidateArgs {
     /// The folder with the recorded experiments
     #[arg(value_name = "DIR")]
@@ -373,12 +374,18 @@ pub(crate) struct ValidateArgs {
     /// Only this experiment
     #[arg(long, value_name = "NAME")]
     pub experiment: Option<String>,
+    /// Only the point in the middle of each file, for each kernel and LRU in it
+    #[arg(long, conflicts_with = "points")]
+    pub quick: bool,
     /// Replays at the same time [default: one per CPU]; results do not depend on it
     #[arg(long, value_name = "N", value_parser = at_least_one, allow_negative_numbers = true)]
     pub jobs: Option<usize>,
     /// In the table: only the counters that tell policies apart, summed over all phases
     #[arg(long)]
     pub brief: bool,
+    /// Exit with 1 if a rule on how close the model should be is missed
+    #[arg(long)]
+    pub gate: bool,
     #[command(flatten)]
     pub output: OutputArgs,
 }

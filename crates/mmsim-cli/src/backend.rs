@@ -402,6 +402,8 @@ pub(crate) struct ValidateRequest<'a> {
     pub points: &'a [String],
     /// Only this experiment.
     pub experiment: Option<&'a str>,
+    /// Only one point of each experiment, kernel and LRU.
+    pub quick: bool,
     /// Replays at the same time; `None`: one per CPU.
     pub jobs: Option<usize>,
 }
@@ -415,6 +417,7 @@ pub(crate) fn validate(
     let what = mmsim::validate::Selection {
         points: request.points.to_vec(),
         experiment: request.experiment.map(str::to_string),
+        quick: request.quick,
         jobs: request.jobs,
     };
     mmsim::validate::validate(request.dir, &what, progress)
