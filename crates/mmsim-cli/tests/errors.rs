@@ -281,7 +281,7 @@ fn recordings_that_contradict_themselves() {
     refused("wrong-change", "seed 2", "seed -2");
     refused("more-changes-than-repetitions", "\"repetitions\": 2", "\"repetitions\": 1");
     refused("phase-of-no-snapshot", "\"phase\": \"one\"", "\"phase\": \"two\"");
-    refused("only-a-start", "\"phase\": \"start\"", "\"phase\": \"one\"");
+    refused("phases-out-of-order", "\"phase\": \"start\"", "\"phase\": \"one\"");
     refused("no-zones", "\"zones_at_start\"", "\"zones_at_begin\"");
     refused("more-free-than-managed", "\"free\": 1500", "\"free\": 2500");
     refused("watermarks-that-fall", "\"low\": 25", "\"low\": 35");
