@@ -136,6 +136,13 @@ fn quick<'a>(all: &[(&'a Experiment, &'a Point)]) -> Vec<(&'a Experiment, &'a Po
     of_interest.iter().copied().filter(chosen).collect()
 }
 
+/// Experiment and name of the points that [`Selection::quick`] takes of everything.
+pub fn quick_points(experiments: &[Experiment]) -> Vec<(String, String)> {
+    let all: Vec<(&Experiment, &Point)> =
+        experiments.iter().flat_map(|e| e.points.iter().map(move |p| (e, p))).collect();
+    quick(&all).iter().map(|(e, p)| (e.experiment.clone(), p.id.clone())).collect()
+}
+
 /// The folder has nothing of that name.
 fn none(dir: &Path, what: &str, wanted: &str, known: Vec<&str>) -> Error {
     let near = nearest(wanted, &known).map_or(String::new(), |n| format!(", did you mean `{n}`?"));

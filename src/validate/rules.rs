@@ -217,11 +217,7 @@ pub fn judge(rows: &[PointRow]) -> Vec<Verdict> {
     let mut verdicts = Vec::new();
     for rule in RULES {
         for experiment in rule.experiments {
-            let of_experiment: Vec<&PointRow> = rows
-                .iter()
-                .filter(|r| r.experiment == *experiment && r.policy == rule.policy)
-                .filter(|r| !Point::is_sensitivity(&r.point))
-                .collect();
+            let of_experiment = of_experiment(rows, experiment, rule.policy);
             if of_experiment.is_empty() {
                 continue;
             }
@@ -234,6 +230,57 @@ pub fn judge(rows: &[PointRow]) -> Vec<Verdict> {
         }
     }
     verdicts
+}
+
+/// A cell with many events.
+#[derive(Clone, PartialEq, Debug)]
+pub struct Far {
+    /// The point.
+    pub point: String,
+    /// The phase.
+    pub phase: String,
+    /// The counter, or a sum.
+    pub counter: String,
+    /// What the kernel counted, on average.
+    pub recorded: f64,
+    /// What the model counts, on average.
+    pub simulated: f64,
+}
+
+/// The `n` cells with many events that are farthest off, of these counters of an
+/// experiment, sensitivities left out.
+pub fn farthest(
+    rows: &[PointRow],
+    experiment: &str,
+    policy: &str,
+    counters: &[&str],
+    n: usize,
+) -> Vec<Far> {
+    let rows = of_experiment(rows, experiment, policy);
+    let mut far: Vec<(f64, Far)> = Vec::new();
+    for counter in counters {
+        for c in cells(&rows, counter) {
+            let Some(error) = c.error() else { continue };
+            let far_off = Far {
+                point: c.point.into(),
+                phase: c.phase.into(),
+                counter: counter.to_string(),
+                recorded: c.recorded,
+                simulated: c.simulated,
+            };
+            far.push((error, far_off));
+        }
+    }
+    far.sort_by(|a, b| b.0.total_cmp(&a.0));
+    far.into_iter().take(n).map(|(_, f)| f).collect()
+}
+
+/// The rows of an experiment that are judged.
+fn of_experiment<'a>(rows: &'a [PointRow], experiment: &str, policy: &str) -> Vec<&'a PointRow> {
+    rows.iter()
+        .filter(|r| r.experiment == experiment && r.policy == policy)
+        .filter(|r| !Point::is_sensitivity(&r.point))
+        .collect()
 }
 
 /// The cells of a counter, or of a sum.

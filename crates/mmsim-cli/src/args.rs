@@ -34,6 +34,7 @@ pub(crate) enum Verb {
     Trace(TraceArgs),
     BenchTrace(BenchTraceArgs),
     Validate(ValidateArgs),
+    Accuracy(AccuracyArgs),
     Compare(CompareArgs),
     Schema(SchemaArgs),
     Completions(CompletionsArgs),
@@ -388,6 +389,36 @@ pub(crate) struct ValidateArgs {
     pub gate: bool,
     #[command(flatten)]
     pub output: OutputArgs,
+}
+
+/// Write docs/accuracy.md: how close the model comes to recorded kernels, and what remains
+#[derive(Args, Debug)]
+#[command(after_help = "\
+Examples:
+  mmsim accuracy
+  mmsim accuracy --quick --check
+  mmsim accuracy my-kernels -o my-accuracy.md
+
+It is made from `mmsim validate DIR`, from accuracy-remains.toml and calibration.toml.")]
+pub(crate) struct AccuracyArgs {
+    /// The folder with the recorded experiments
+    #[arg(value_name = "DIR", default_value = "reference")]
+    pub dir: PathBuf,
+    /// The folder with accuracy-remains.toml and calibration.toml
+    #[arg(long, value_name = "DIR", default_value = "docs")]
+    pub docs: PathBuf,
+    /// Write nothing; exit with 1 if the file is not what would be written
+    #[arg(long)]
+    pub check: bool,
+    /// Replay only the quick subset of points, and renew or check its part of the file
+    #[arg(long)]
+    pub quick: bool,
+    /// Replays at the same time [default: one per CPU]; results do not depend on it
+    #[arg(long, value_name = "N", value_parser = at_least_one, allow_negative_numbers = true)]
+    pub jobs: Option<usize>,
+    /// The file [default: accuracy.md in the folder of --docs]
+    #[arg(short, long, value_name = "FILE")]
+    pub output: Option<PathBuf>,
 }
 
 /// Hold two reports of runs against each other: what moved, and what was set otherwise

@@ -300,6 +300,26 @@ fn recordings_that_contradict_themselves() {
 }
 
 #[test]
+fn cards_of_nothing() {
+    let f = Folder::new();
+    golden("accuracy-no-folder", &f.mmsim(&["accuracy"]));
+    std::fs::create_dir(f.path("docs")).expect("a folder");
+    golden("accuracy-no-card", &f.mmsim(&["accuracy", "--check"]));
+    golden("accuracy-no-words", &f.mmsim(&["accuracy"]));
+    f.write("docs/accuracy-remains.toml", "[[gap]]\nexperiments = \"file\"\n");
+    golden("accuracy-wrong-words", &f.mmsim(&["accuracy"]));
+    f.write("docs/accuracy-remains.toml", "");
+    f.write("docs/accuracy.md", "by hand\n");
+    f.write("docs/calibration.toml", "[[constant]]\nlooked_at = \"none\"\n");
+    golden("accuracy-no-recordings", &f.mmsim(&["accuracy"]));
+    std::fs::create_dir(f.path("reference")).expect("a folder");
+    f.write("reference/x.json", RECORDING);
+    golden("accuracy-no-marks", &f.mmsim(&["accuracy", "--quick"]));
+    golden("accuracy-by-hand", &f.mmsim(&["accuracy", "--check"]));
+    assert_eq!(f.read("docs/accuracy.md"), "by hand\n");
+}
+
+#[test]
 fn names_of_verbs() {
     let f = Folder::new();
     golden("man-of-no-verb", &f.mmsim(&["man", "rnu"]));
