@@ -88,12 +88,14 @@ fn machine_config(p: &Point, kernel: Kernel, setup: &ScriptSetup) -> Result<Mach
         return Err("its zones were recorded after memory had been used, none at the start".into());
     }
     let known = |name: &str| ZoneKind::ALL.iter().any(|k| k.name() == name);
-    if let Some(name) = p.zones_at_start.keys().find(|name| !known(name)) {
+    let mut populated = p.zones_at_start.iter().filter(|(_, z)| z.managed > 0);
+    if let Some((name, _)) = populated.find(|(name, _)| !known(name)) {
         return Err(format!("zones of kind {name} are not modelled"));
     }
     let mut zones: Vec<ZoneConfig> = Vec::new();
     for kind in ZoneKind::ALL {
-        let Some(z) = p.zones_at_start.get(kind.name()) else { continue };
+        let zone = p.zones_at_start.get(kind.name()).filter(|z| z.managed > 0);
+        let Some(z) = zone else { continue };
         zones.push(ZoneConfig {
             kind,
             managed: z.managed,

@@ -1,7 +1,7 @@
 //! The format of recorded points: JSON, as the reference's README lays it down.
 //!
 //! What is of this form and yet cannot be (a machine with more free than managed pages, a
-//! phase that the script does not have) is refused by [`super::check`].
+//! phase that the script does not have) is refused as well (`check.rs`).
 
 use std::collections::BTreeMap;
 use std::fmt;
