@@ -3,6 +3,7 @@
 //! This is the facade that research programs embed: a scenario goes in
 //! ([`Scenario`]), a report comes out. It prints nothing.
 
+pub mod accuracy;
 pub mod bench;
 pub mod build;
 pub mod error;

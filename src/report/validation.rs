@@ -3,6 +3,8 @@
 use serde::{Deserialize, Serialize};
 
 use super::document::SCHEMA;
+use crate::validate::COUNTERS;
+use crate::validate::rules::{self, Verdict};
 
 /// All points of one command.
 #[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
@@ -13,10 +15,15 @@ pub struct Validation {
     pub schema: u32,
     /// One entry per point, phase and counter.
     pub points: Vec<PointRow>,
-    /// One entry per experiment and policy.
+    /// Per experiment and LRU: an entry of all counters, then one for each counter that
+    /// the kernel or the model counted.
     pub summary: Vec<SummaryRow>,
+    /// Whether the model is as close as it should be.
+    pub rules: Vec<Verdict>,
     /// Points that the model cannot replay.
     pub not_modelled: Vec<NotModelled>,
+    /// Counters that a kernel counted and the model does not have.
+    pub unmodelled_counters: Vec<UnmodelledCounter>,
 }
 
 /// One counter of one phase of one point: means over the repetitions.
@@ -44,35 +51,51 @@ pub struct PointRow {
     pub simulated: f64,
     /// `simulated / recorded - 1`; none where `recorded` is 0.
     pub rel_error: Option<f64>,
+    /// The simulated value lies between the smallest and the largest.
+    pub inside: bool,
+    /// Repetitions of the recording, each replayed.
+    pub repetitions: u64,
 }
 
 impl PointRow {
-    /// Fills in [`PointRow::rel_error`].
-    pub fn with_error(mut self) -> Self {
+    /// Fills in [`PointRow::rel_error`] and [`PointRow::inside`].
+    pub fn compared(mut self) -> Self {
         self.rel_error = (self.recorded != 0.0).then(|| self.simulated / self.recorded - 1.0);
+        self.inside = (self.min..=self.max).contains(&self.simulated);
         self
+    }
+
+    /// Neither the kernel nor the model counted.
+    pub fn is_nothing(&self) -> bool {
+        self.max == 0.0 && self.simulated == 0.0
     }
 }
 
-/// How close the model is in one experiment under one policy.
+/// How close the model is in one experiment under one LRU.
 #[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
 pub struct SummaryRow {
     /// The experiment.
     pub experiment: String,
     /// The LRU.
     pub policy: String,
+    /// The counter; none: all of them.
+    pub counter: Option<String>,
     /// Entries in it.
     pub rows: u64,
     /// Entries whose simulated value lies between the smallest and largest recorded one.
     pub within_spread: u64,
-    /// Entries that have a relative error (the kernel counted something).
-    pub with_error: u64,
+    /// Entries of which the kernel counted at least [`rules::MANY`] events: the relative
+    /// errors of these are summed up, for those of a handful of events say little.
+    pub many: u64,
     /// Median of the absolute relative errors.
     pub median_error: Option<f64>,
     /// 90th percentile of them.
     pub p90_error: Option<f64>,
     /// Largest of them.
     pub max_error: Option<f64>,
+    /// Entries with fewer events whose simulated value lies outside the recorded range
+    /// widened by [`rules::ROOM`] events.
+    pub few_outside: u64,
 }
 
 /// A point that the model cannot replay.
@@ -86,17 +109,60 @@ pub struct NotModelled {
     pub why: String,
 }
 
+/// A counter that a kernel counted in replayed points and the model does not have.
+#[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
+pub struct UnmodelledCounter {
+    /// The experiment.
+    pub experiment: String,
+    /// The counter.
+    pub counter: String,
+    /// Phases in which it was counted.
+    pub phases: u64,
+    /// The largest mean of a phase.
+    pub largest: f64,
+}
+
 /// The `q` quantile of ascending values: the smallest that at least that share of them does
 /// not exceed.
-fn quantile(ascending: &[f64], q: f64) -> Option<f64> {
+pub fn quantile(ascending: &[f64], q: f64) -> Option<f64> {
     let rank = (q * ascending.len() as f64).ceil() as usize;
     ascending.get(rank.max(1) - 1).copied()
 }
 
+fn summarise(
+    experiment: &str,
+    policy: &str,
+    counter: Option<&str>,
+    rows: &[&PointRow],
+) -> SummaryRow {
+    let many = |r: &&&PointRow| r.recorded >= rules::MANY;
+    let mut errors: Vec<f64> =
+        rows.iter().filter(many).filter_map(|r| r.rel_error.map(f64::abs)).collect();
+    errors.sort_by(f64::total_cmp);
+    let near = |r: &PointRow| (r.min - rules::ROOM..=r.max + rules::ROOM).contains(&r.simulated);
+    let count = |is: &dyn Fn(&PointRow) -> bool| rows.iter().filter(|r| is(r)).count() as u64;
+    SummaryRow {
+        experiment: experiment.to_string(),
+        policy: policy.to_string(),
+        counter: counter.map(str::to_string),
+        rows: rows.len() as u64,
+        within_spread: count(&|r| r.inside),
+        many: errors.len() as u64,
+        median_error: quantile(&errors, 0.5),
+        p90_error: quantile(&errors, 0.9),
+        max_error: errors.last().copied(),
+        few_outside: count(&|r| r.recorded < rules::MANY && !near(r)),
+    }
+}
+
 impl Validation {
-    /// The document of these points, with its summary.
-    pub fn new(points: Vec<PointRow>, not_modelled: Vec<NotModelled>) -> Self {
-        let points: Vec<PointRow> = points.into_iter().map(PointRow::with_error).collect();
+    /// The document of these points, with its summary and its verdicts.
+    pub fn new(
+        points: Vec<PointRow>,
+        not_modelled: Vec<NotModelled>,
+        unmodelled_counters: Vec<UnmodelledCounter>,
+    ) -> Self {
+        let points: Vec<PointRow> = points.into_iter().map(PointRow::compared).collect();
         let mut keys: Vec<(&str, &str)> = Vec::new();
         for row in &points {
             let key = (row.experiment.as_str(), row.policy.as_str());
@@ -104,36 +170,36 @@ impl Validation {
                 keys.push(key);
             }
         }
-        let summarise = |&(experiment, policy): &(&str, &str)| {
+        let mut summary = Vec::new();
+        for &(experiment, policy) in &keys {
             let rows: Vec<&PointRow> = points
                 .iter()
                 .filter(|r| r.experiment == experiment && r.policy == policy)
                 .collect();
-            let mut errors: Vec<f64> =
-                rows.iter().filter_map(|r| r.rel_error.map(f64::abs)).collect();
-            errors.sort_by(f64::total_cmp);
-            SummaryRow {
-                experiment: experiment.to_string(),
-                policy: policy.to_string(),
-                rows: rows.len() as u64,
-                within_spread: rows
-                    .iter()
-                    .filter(|r| (r.min..=r.max).contains(&r.simulated))
-                    .count() as u64,
-                with_error: errors.len() as u64,
-                median_error: quantile(&errors, 0.5),
-                p90_error: quantile(&errors, 0.9),
-                max_error: errors.last().copied(),
+            summary.push(summarise(experiment, policy, None, &rows));
+            for counter in COUNTERS {
+                let of: Vec<&PointRow> =
+                    rows.iter().copied().filter(|r| r.counter == *counter).collect();
+                if of.iter().any(|r| !r.is_nothing()) {
+                    summary.push(summarise(experiment, policy, Some(counter), &of));
+                }
             }
-        };
-        let summary = keys.iter().map(summarise).collect();
+        }
+        let rules = rules::judge(&points);
         Validation {
             mmsim: env!("CARGO_PKG_VERSION").to_string(),
             schema: SCHEMA,
             points,
             summary,
+            rules,
             not_modelled,
+            unmodelled_counters,
         }
+    }
+
+    /// The rows of the summary that are of all counters.
+    pub fn summary_of_experiments(&self) -> impl Iterator<Item = &SummaryRow> {
+        self.summary.iter().filter(|s| s.counter.is_none())
     }
 
     /// The document as indented JSON that ends with a newline.
@@ -146,19 +212,20 @@ impl Validation {
     /// The points as CSV, one row per entry; a missing error is an empty field.
     pub fn to_csv(&self) -> String {
         let mut csv = "experiment,point,kernel,policy,phase,counter,recorded,min,max,simulated,\
-                       rel_error\n"
+                       rel_error,inside\n"
             .to_string();
         for r in &self.points {
             let error = r.rel_error.map_or(String::new(), |e| e.to_string());
             let names = [&r.experiment, &r.point, &r.kernel, &r.policy, &r.phase, &r.counter]
                 .map(|name| super::csv::csv_field(name));
             csv += &format!(
-                "{},{},{},{},{},{error}\n",
+                "{},{},{},{},{},{error},{}\n",
                 names.join(","),
                 r.recorded,
                 r.min,
                 r.max,
-                r.simulated
+                r.simulated,
+                r.inside
             );
         }
         csv
@@ -182,6 +249,8 @@ mod tests {
             max: recorded + 1.0,
             simulated,
             rel_error: None,
+            inside: false,
+            repetitions: 1,
         }
     }
 
@@ -189,28 +258,32 @@ mod tests {
     fn errors_and_their_summary() {
         let v = Validation::new(
             vec![
-                row("classic", 100.0, 110.0),
-                row("classic", 100.0, 100.5),
+                row("classic", 1000.0, 1100.0),
+                row("classic", 1000.0, 1000.5),
                 row("classic", 0.0, 5.0),
+                row("classic", 100.0, 352.0),
                 row("mglru", 10.0, 5.0),
             ],
             vec![],
+            vec![],
         );
         assert_eq!(v.points[2].rel_error, None);
-        assert_eq!(v.points[3].rel_error, Some(-0.5));
-        assert_eq!(v.summary.len(), 2);
+        assert_eq!(v.points[4].rel_error, Some(-0.5));
+        // All counters, and the one that there is, of two LRUs.
+        assert_eq!(v.summary.len(), 4);
+        assert_eq!(v.summary_of_experiments().count(), 2);
         let s = &v.summary[0];
-        assert_eq!((s.rows, s.with_error, s.within_spread), (3, 2, 1));
-        assert!((s.median_error.unwrap() - 0.005).abs() < 1e-12);
+        assert_eq!((s.rows, s.many, s.within_spread, s.few_outside), (4, 2, 1, 1));
+        assert!((s.median_error.unwrap() - 0.0005).abs() < 1e-12);
         assert!((s.p90_error.unwrap() - 0.1).abs() < 1e-12);
         assert_eq!(s.p90_error, s.max_error);
         assert!(v.to_json().contains("\"rel_error\": null"));
-        assert!(v.to_csv().contains("zipf-anon,p1,6.12,classic,access1,pswpin,0,-1,1,5,\n"));
+        assert!(v.to_csv().contains("zipf-anon,p1,6.12,classic,access1,pswpin,0,-1,1,5,,false\n"));
     }
 
     #[test]
     fn no_points() {
         assert_eq!(quantile(&[], 0.5), None);
-        assert_eq!(Validation::new(vec![], vec![]).summary, vec![]);
+        assert_eq!(Validation::new(vec![], vec![], vec![]).summary, vec![]);
     }
 }

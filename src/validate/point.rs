@@ -1,16 +1,23 @@
 //! The format of recorded points: JSON, as the reference's README lays it down.
+//!
+//! What is of this form and yet cannot be (a machine with more free than managed pages, a
+//! phase that the script does not have) is refused as well (`check.rs`).
 
 use std::collections::BTreeMap;
+use std::fmt;
 use std::path::Path;
+use std::sync::Arc;
 
-use serde::Deserialize;
+use serde::de::{self, SeqAccess, Visitor};
+use serde::{Deserialize, Deserializer};
 
+use super::check::{self, Problem};
+use super::place;
 use crate::error::{Error, ErrorKind};
 use crate::files;
 
 /// A number that was equal in all repetitions, or its mean, smallest and largest.
-#[derive(Clone, Copy, PartialEq, Debug, Deserialize)]
-#[serde(untagged)]
+#[derive(Clone, Copy, PartialEq, Debug)]
 pub enum Recorded {
     /// Equal in all repetitions.
     Same(f64),
@@ -28,6 +35,38 @@ impl Recorded {
     }
 }
 
+impl<'de> Deserialize<'de> for Recorded {
+    fn deserialize<D: Deserializer<'de>>(d: D) -> Result<Recorded, D::Error> {
+        struct Number;
+        impl<'de> Visitor<'de> for Number {
+            type Value = Recorded;
+            fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                f.write_str("a number or [mean, smallest, largest]")
+            }
+            fn visit_u64<E: de::Error>(self, n: u64) -> Result<Recorded, E> {
+                Ok(Recorded::Same(n as f64))
+            }
+            fn visit_i64<E: de::Error>(self, n: i64) -> Result<Recorded, E> {
+                Ok(Recorded::Same(n as f64))
+            }
+            fn visit_f64<E: de::Error>(self, n: f64) -> Result<Recorded, E> {
+                Ok(Recorded::Same(n))
+            }
+            fn visit_seq<A: SeqAccess<'de>>(self, mut seq: A) -> Result<Recorded, A::Error> {
+                let mut three = [0.0; 3];
+                for (i, x) in three.iter_mut().enumerate() {
+                    *x = seq.next_element()?.ok_or_else(|| de::Error::invalid_length(i, &self))?;
+                }
+                match seq.next_element::<f64>()? {
+                    None => Ok(Recorded::Spread(three)),
+                    Some(_) => Err(de::Error::invalid_length(4, &self)),
+                }
+            }
+        }
+        d.deserialize_any(Number)
+    }
+}
+
 /// A per-CPU list of a zone.
 #[derive(Clone, Copy, PartialEq, Debug, Deserialize)]
 pub struct PcpState {
@@ -39,7 +78,7 @@ pub struct PcpState {
     pub batch: u32,
 }
 
-/// A zone when the workload starts.
+/// A zone at some moment of a recording.
 #[derive(Clone, PartialEq, Debug, Deserialize)]
 pub struct ZoneState {
     /// Managed pages.
@@ -58,6 +97,9 @@ pub struct ZoneState {
     pub pcp: PcpState,
 }
 
+/// Zones by the names that the kernel gives them.
+pub type Zones = BTreeMap<String, ZoneState>;
+
 /// One phase.
 #[derive(Clone, PartialEq, Debug, Deserialize)]
 pub struct Phase {
@@ -70,7 +112,8 @@ pub struct Phase {
     pub gauges: BTreeMap<String, Recorded>,
 }
 
-/// One point of an experiment.
+/// One point of an experiment. Keys that are not here are further observations, which the
+/// replay does not use.
 #[derive(Clone, PartialEq, Debug, Deserialize)]
 pub struct Point {
     /// Its name.
@@ -86,7 +129,16 @@ pub struct Point {
     pub vm: BTreeMap<String, serde_json::Value>,
     /// Zones when the workload starts.
     #[serde(default)]
-    pub zones_at_start: BTreeMap<String, ZoneState>,
+    pub zones_at_start: Zones,
+    /// Zones when memory has been fragmented.
+    #[serde(default)]
+    pub zones_at_frag: Zones,
+    /// Zones when the child process has its memory.
+    #[serde(default)]
+    pub zones_at_spawned: Zones,
+    /// Zones when monitoring begins.
+    #[serde(default)]
+    pub zones_at_on: Zones,
     /// Commands of repetition 0.
     pub script: Vec<String>,
     /// For the other repetitions: the lines that differ.
@@ -97,9 +149,19 @@ pub struct Point {
 }
 
 impl Point {
-    /// `6.12` of `6.12.117+deb12-amd64`.
+    /// `6.12` of `6.12.117+deb12-amd64` and of `6.12-rc3`; the whole text if it does not
+    /// begin with two numbers.
     pub fn kernel_series(&self) -> String {
-        self.kernel.split('.').take(2).collect::<Vec<_>>().join(".")
+        let mut parts = self.kernel.splitn(3, '.');
+        let digits = |s: Option<&str>| -> Option<String> {
+            let s = s?;
+            let end = s.find(|c: char| !c.is_ascii_digit()).unwrap_or(s.len());
+            (end > 0).then(|| s[..end].to_string())
+        };
+        match (digits(parts.next()), digits(parts.next())) {
+            (Some(major), Some(minor)) => format!("{major}.{minor}"),
+            _ => self.kernel.clone(),
+        }
     }
     /// The commands of a repetition.
     pub fn script_of(&self, repetition: usize) -> Vec<String> {
@@ -112,6 +174,27 @@ impl Point {
             }
         }
         script
+    }
+    /// Each record of zones with its key.
+    pub fn zones(&self) -> [(&'static str, &Zones); 4] {
+        [
+            ("zones_at_start", &self.zones_at_start),
+            ("zones_at_frag", &self.zones_at_frag),
+            ("zones_at_spawned", &self.zones_at_spawned),
+            ("zones_at_on", &self.zones_at_on),
+        ]
+    }
+    /// The number of the first phase that is compared: set-up ends with `start`, or where
+    /// there is none with `spawned`, `on` or `frag`.
+    pub fn first_compared(&self) -> usize {
+        ["start", "spawned", "on", "frag"]
+            .iter()
+            .find_map(|n| self.phases.iter().position(|x| x.phase == *n))
+            .map_or(0, |i| i + 1)
+    }
+    /// Recorded to see how much the set-up matters: printed, never judged.
+    pub fn is_sensitivity(id: &str) -> bool {
+        id.starts_with("sens-")
     }
 }
 
@@ -132,49 +215,34 @@ impl Experiment {
     /// the point and its key.
     pub fn from_json(text: &str) -> Result<Experiment, String> {
         let e: Experiment = serde_json::from_str(text).map_err(|e| e.to_string())?;
-        e.check()?;
+        check::experiment(&e).map_err(|p| p.to_string())?;
         Ok(e)
     }
 
-    fn check(&self) -> Result<(), String> {
-        self.points
-            .iter()
-            .try_for_each(|p| p.check().map_err(|what| format!("point \"{}\": {what}", p.id)))
+    /// The same for a file of this name, with an error that shows the place.
+    pub fn read(text: &str, name: &str) -> Result<Experiment, Error> {
+        let e: Experiment = serde_json::from_str(text).map_err(|e| {
+            files::bad_json(&e, text, name, "recorded experiment")
+                .help("reference/README.md lays the form down")
+        })?;
+        check::experiment(&e).map_err(|p| shown(&p, text, name))?;
+        Ok(e)
     }
 }
 
-impl Point {
-    /// Whether there can be such a machine.
-    fn check(&self) -> Result<(), String> {
-        within("repetitions", self.repetitions as u64, 1, 1000)?;
-        if let Some(cpus) = self.vm.get("cpus") {
-            let n = cpus.as_u64().ok_or_else(|| format!("vm.cpus: {cpus}, write a number"))?;
-            within("vm.cpus", n, 1, 1024)?;
-        }
-        let mut managed = 0;
-        for (name, z) in &self.zones_at_start {
-            let at = |key: &str| format!("zones_at_start.{name}.{key}");
-            within(&at("managed"), z.managed.into(), 1, u32::MAX.into())?;
-            managed += u64::from(z.managed);
-            within("zones_at_start: managed pages together", managed, 1, u32::MAX.into())?;
-            within(&at("pcp.count"), z.pcp.count.into(), 0, z.managed.into())?;
-            within(&at("free"), z.free.into(), 0, (z.managed - z.pcp.count).into())?;
-            within(&at("high"), z.high.into(), 0, z.managed.into())?;
-            within(&at("low"), z.low.into(), 0, z.high.into())?;
-            within(&at("min"), z.min.into(), 0, z.low.into())?;
-        }
-        Ok(())
-    }
-}
-
-fn within(key: &str, found: u64, min: u64, max: u64) -> Result<(), String> {
-    match (min..=max).contains(&found) {
-        true => Ok(()),
-        false => Err(format!("{key}: {found}, write a number from {min} to {max}")),
-    }
+/// A mistake with its place in the file.
+fn shown(p: &Problem, text: &str, name: &str) -> Error {
+    let shared: Arc<str> = text.into();
+    Error::new(ErrorKind::File, format!("{name}: {p}"))
+        .at(name, &shared, place::locate(text, &p.way), "here")
+        .help("reference/README.md lays the form down")
 }
 
 /// Reads every `*.json` of a folder, in order of name.
+///
+/// # Errors
+/// There is no such folder, no such file in it, one is not of the form or contradicts
+/// itself, or two points of an experiment have the same name.
 pub fn read_folder(dir: &Path) -> Result<Vec<Experiment>, Error> {
     let fail = |what: &str| {
         let title = format!("cannot read the folder `{}`: {what}", dir.display());
@@ -197,64 +265,47 @@ pub fn read_folder(dir: &Path) -> Result<Vec<Experiment>, Error> {
     if found.is_empty() {
         return Err(fail("no file in it ends in .json"));
     }
-    found
-        .iter()
-        .map(|path| {
-            let text = files::read_text(path, "a recorded experiment")?;
-            let name = path.display().to_string();
-            let e: Experiment = serde_json::from_str(&text).map_err(|e| {
-                files::bad_json(&e, &text, &name, "recorded experiment")
-                    .help("reference/README.md lays the form down")
-            })?;
-            e.check().map_err(|what| Error::new(ErrorKind::File, format!("{name}: {what}")))?;
-            Ok(e)
-        })
-        .collect()
+    let mut read: Vec<Experiment> = Vec::new();
+    for path in &found {
+        let text = files::read_text(path, "a recorded experiment")?;
+        let name = path.display().to_string();
+        let e = Experiment::read(&text, &name)?;
+        if let Some(p) = check::told_twice(&read, &e) {
+            return Err(shown(&p, &text, &name));
+        }
+        read.push(e);
+    }
+    Ok(read)
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
 
-    const POINT: &str = r#"{ "experiment": "e", "points": [ { "id": "p", "kernel": "6.12.1",
-  "lru": "classic", "repetitions": 2, "vm": { "cpus": 1 },
-  "zones_at_start": { "DMA32": { "managed": 4000, "free": 3997, "min": 20, "low": 25, "high": 30,
-    "lowmem_reserve": [0, 0, 0, 0, 0], "pcp": { "count": 3, "high": 10, "batch": 2 } } },
-  "script": ["anon 0 100", "fill 0 0 100", "snap end"], "phases": [] } ] }"#;
+    #[test]
+    fn kernels_are_known_by_two_numbers() {
+        let series = |kernel: &str| {
+            let text = format!(
+                "{{\"id\":\"p\",\"kernel\":\"{kernel}\",\"lru\":\"classic\",\"repetitions\":1,\
+                 \"script\":[],\"phases\":[]}}"
+            );
+            serde_json::from_str::<Point>(&text).expect("a point").kernel_series()
+        };
+        assert_eq!(series("6.12.117+deb12-amd64"), "6.12");
+        assert_eq!(series("6.1.0-51-amd64"), "6.1");
+        assert_eq!(series("6.12-rc3"), "6.12");
+        assert_eq!(series("5.9"), "5.9");
+        assert_eq!(series("next-20250101"), "next-20250101");
+    }
 
     #[test]
-    fn a_machine_that_cannot_be_is_refused() {
-        Experiment::from_json(POINT).unwrap_or_else(|e| panic!("{e}"));
-        let message = |from: &str, to: &str| {
-            assert!(POINT.contains(from), "{from}");
-            Experiment::from_json(&POINT.replacen(from, to, 1)).expect_err("must be refused")
-        };
-        assert_eq!(
-            message("\"repetitions\": 2", "\"repetitions\": 0"),
-            "point \"p\": repetitions: 0, write a number from 1 to 1000"
-        );
-        let often = message("\"repetitions\": 2", "\"repetitions\": 1000000000");
-        assert!(often.ends_with("repetitions: 1000000000, write a number from 1 to 1000"));
-        assert_eq!(
-            message("\"cpus\": 1", "\"cpus\": 4294967296"),
-            "point \"p\": vm.cpus: 4294967296, write a number from 1 to 1024"
-        );
-        assert_eq!(
-            message("\"cpus\": 1", "\"cpus\": \"two\""),
-            "point \"p\": vm.cpus: \"two\", write a number"
-        );
-        assert_eq!(
-            message("3997", "3998"),
-            "point \"p\": zones_at_start.DMA32.free: 3998, write a number from 0 to 3997"
-        );
-        assert_eq!(
-            message("\"count\": 3", "\"count\": 4001"),
-            "point \"p\": zones_at_start.DMA32.pcp.count: 4001, write a number from 0 to 4000"
-        );
-        assert_eq!(
-            message("\"low\": 25", "\"low\": 31"),
-            "point \"p\": zones_at_start.DMA32.low: 31, write a number from 0 to 30"
-        );
-        assert!(message("[]", "[").contains("line 5 column"));
+    fn numbers_are_one_or_three() {
+        let read = |text: &str| serde_json::from_str::<Recorded>(text).map_err(|e| e.to_string());
+        assert_eq!(read("7").map(Recorded::spread), Ok([7.0; 3]));
+        assert_eq!(read("[2.3, 1, 4]").map(Recorded::spread), Ok([2.3, 1.0, 4.0]));
+        for wrong in ["[1, 2]", "[1, 2, 3, 4]", "\"7\"", "null", "[]"] {
+            let said = read(wrong).expect_err(wrong);
+            assert!(said.contains("a number or [mean, smallest, largest]"), "{said}");
+        }
     }
 }

@@ -34,6 +34,7 @@ pub(crate) enum Verb {
     Trace(TraceArgs),
     BenchTrace(BenchTraceArgs),
     Validate(ValidateArgs),
+    Accuracy(AccuracyArgs),
     Compare(CompareArgs),
     Schema(SchemaArgs),
     Completions(CompletionsArgs),
@@ -366,8 +367,9 @@ pub(crate) struct BenchTraceArgs {
 #[derive(Args, Debug)]
 #[command(after_help = "\
 Examples:
-  mmsim validate reference --brief
-  mmsim validate reference --experiment zipf-anon --format json -o validation.json")]
+  mmsim validate reference --quick --brief
+  mmsim validate reference --gate --format json -o validation.json
+  mmsim validate reference --experiment zipf-anon --format csv")]
 pub(crate) struct ValidateArgs {
     /// The folder with the recorded experiments
     #[arg(value_name = "DIR")]
@@ -378,14 +380,50 @@ pub(crate) struct ValidateArgs {
     /// Only this experiment
     #[arg(long, value_name = "NAME")]
     pub experiment: Option<String>,
+    /// Only the point in the middle of each file, for each kernel and LRU in it
+    #[arg(long, conflicts_with = "points")]
+    pub quick: bool,
     /// Replays at the same time [default: one per CPU]; results do not depend on it
     #[arg(long, value_name = "N", value_parser = at_least_one, allow_negative_numbers = true)]
     pub jobs: Option<usize>,
     /// In the table: only the counters that tell policies apart, summed over all phases
     #[arg(long)]
     pub brief: bool,
+    /// Exit with 1 if a rule on how close the model should be is missed
+    #[arg(long)]
+    pub gate: bool,
     #[command(flatten)]
     pub output: OutputArgs,
+}
+
+/// Write docs/accuracy.md: how close the model comes to recorded kernels, and what remains
+#[derive(Args, Debug)]
+#[command(after_help = "\
+Examples:
+  mmsim accuracy
+  mmsim accuracy --quick --check
+  mmsim accuracy my-kernels -o my-accuracy.md
+
+It is made from `mmsim validate DIR`, from accuracy-remains.toml and calibration.toml.")]
+pub(crate) struct AccuracyArgs {
+    /// The folder with the recorded experiments
+    #[arg(value_name = "DIR", default_value = "reference")]
+    pub dir: PathBuf,
+    /// The folder with accuracy-remains.toml and calibration.toml
+    #[arg(long, value_name = "DIR", default_value = "docs")]
+    pub docs: PathBuf,
+    /// Write nothing; exit with 1 if the file is not what would be written
+    #[arg(long)]
+    pub check: bool,
+    /// Replay only the quick subset of points, and renew or check its part of the file
+    #[arg(long)]
+    pub quick: bool,
+    /// Replays at the same time [default: one per CPU]; results do not depend on it
+    #[arg(long, value_name = "N", value_parser = at_least_one, allow_negative_numbers = true)]
+    pub jobs: Option<usize>,
+    /// The file [default: accuracy.md in the folder of --docs]
+    #[arg(short, long, value_name = "FILE")]
+    pub output: Option<PathBuf>,
 }
 
 /// Hold two reports of runs against each other: what moved, and what was set otherwise

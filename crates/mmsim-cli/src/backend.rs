@@ -404,6 +404,8 @@ pub(crate) struct ValidateRequest<'a> {
     pub points: &'a [String],
     /// Only this experiment.
     pub experiment: Option<&'a str>,
+    /// Only one point of each experiment, kernel and LRU.
+    pub quick: bool,
     /// Replays at the same time; `None`: one per CPU.
     pub jobs: Option<usize>,
 }
@@ -417,8 +419,64 @@ pub(crate) fn validate(
     let what = mmsim::validate::Selection {
         points: request.points.to_vec(),
         experiment: request.experiment.map(str::to_string),
+        quick: request.quick,
         jobs: request.jobs,
     };
     mmsim::validate::validate(request.dir, &what, progress)
         .map_err(|e| Failure::Input(e.to_string()))
+}
+
+/// What the accuracy card is made of.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct AccuracyRequest<'a> {
+    /// The folder of recordings.
+    pub dir: &'a Path,
+    /// The folder of the two files that people write.
+    pub docs: &'a Path,
+    /// Only the part of the quick subset, within this text of this file.
+    pub quick_of: Option<(&'a str, &'a Path)>,
+    /// Replays at the same time; `None`: one per CPU.
+    pub jobs: Option<usize>,
+}
+
+/// The accuracy card as it is now.
+pub(crate) fn read_document(path: &Path) -> Result<String, Failure> {
+    mmsim::files::read_text(path, "the accuracy card").map_err(input)
+}
+
+/// Replays recordings and writes the accuracy card, or a card with its part of the quick
+/// subset renewed.
+pub(crate) fn accuracy(
+    request: &AccuracyRequest<'_>,
+    progress: &(dyn Fn(usize, usize) + Sync),
+) -> Result<String, Failure> {
+    use mmsim::accuracy::{self, Sources, calibrated::Calibrated, remains::Remains};
+    let read = |name: &str| -> Result<(String, String), Failure> {
+        let path = request.docs.join(name);
+        let text = mmsim::files::read_text(&path, "this file").map_err(input)?;
+        Ok((text, path.display().to_string()))
+    };
+    let (text, name) = read("accuracy-remains.toml")?;
+    let remains = Remains::read(&text, &name).map_err(input)?;
+    let (text, name) = read("calibration.toml")?;
+    let calibrated = Calibrated::read(&text, &name).map_err(input)?;
+    let experiments = mmsim::validate::point::read_folder(request.dir).map_err(input)?;
+    let what = mmsim::validate::Selection {
+        quick: request.quick_of.is_some(),
+        jobs: request.jobs,
+        ..Default::default()
+    };
+    let validation = mmsim::validate::validate(request.dir, &what, progress).map_err(input)?;
+    if let Some((text, path)) = request.quick_of {
+        let part = accuracy::quick_part(&experiments, &validation);
+        let name = path.display().to_string();
+        return accuracy::with_quick_part(text, &part, &name).map_err(input);
+    }
+    let sources = Sources {
+        experiments: &experiments,
+        validation: &validation,
+        remains: &remains,
+        calibrated: &calibrated,
+    };
+    accuracy::document(&sources).map_err(input)
 }

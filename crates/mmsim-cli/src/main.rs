@@ -1,6 +1,7 @@
 //! The mmsim command line: arguments, files, progress, tables, exit codes. Everything that
 //! is simulated or computed happens in the facade; [`backend`] is the only door to it.
 
+mod accuracy;
 mod args;
 mod backend;
 mod bench;
@@ -37,6 +38,7 @@ fn main() -> ExitCode {
         Verb::Trace(args) => trace::trace(&args),
         Verb::BenchTrace(args) => bench::bench_trace(&args),
         Verb::Validate(args) => validate::validate(&args),
+        Verb::Accuracy(args) => accuracy::accuracy(&args),
         Verb::Compare(args) => compare::compare(&args),
         Verb::Schema(args) => schema::schema(&args),
         Verb::Completions(args) => completions::completions(&args),

@@ -1,7 +1,8 @@
 //! `mmsim validate`.
 
 use mmsim::report::derived::{grouped, per_cent};
-use mmsim::report::validation::{PointRow, Validation};
+use mmsim::report::validation::{NotModelled, PointRow, SummaryRow, UnmodelledCounter, Validation};
+use mmsim::validate::rules::Verdict;
 
 use crate::args::{Format, ValidateArgs};
 use crate::backend::{self, ValidateRequest};
@@ -9,12 +10,17 @@ use crate::exit::{Ending, Failure};
 use crate::progress::Progress;
 use crate::{output, table};
 
-/// Replays and prints. How far off the model is, is a result and no failure.
+/// Misses of a verdict that the table shows; JSON has all.
+const MISSES_SHOWN: usize = 5;
+
+/// Replays and prints. How far off the model is, is a result and no failure unless
+/// `--gate` makes it one.
 pub(crate) fn validate(args: &ValidateArgs) -> Result<Ending, Failure> {
     let request = ValidateRequest {
         dir: &args.dir,
         points: &args.points,
         experiment: args.experiment.as_deref(),
+        quick: args.quick,
         jobs: args.jobs,
     };
     output::check(args.output.output.as_deref())?;
@@ -28,7 +34,13 @@ pub(crate) fn validate(args: &ValidateArgs) -> Result<Ending, Failure> {
         Format::Csv => validation.to_csv(),
     };
     output::deliver(text.as_bytes(), args.output.output.as_deref())?;
-    Ok(Ending::Done)
+    let missed = validation.rules.iter().filter(|v| !v.met).count();
+    match args.gate && missed > 0 {
+        true => {
+            Err(Failure::Check(format!("{missed} of {} rules are missed", validation.rules.len())))
+        }
+        false => Ok(Ending::Done),
+    }
 }
 
 /// Counters that tell policies apart, and what they are the sum of.
@@ -70,60 +82,193 @@ fn brief(v: &Validation) -> String {
         }
     }
     let header = ["experiment", "point", "kernel", "counter", "recorded", "simulated", "error"];
-    table::grid(Some(&header), rows, 4) + "\n" + &summary(v) + &not_modelled(v)
+    table::grid(Some(&header), rows, 4) + "\n" + &summary(v) + &rules_in_brief(v) + &not_modelled(v)
 }
 
-/// Every point with its counters, then the summary, then what is not modelled.
+/// Every point with its counters, then the summary, the rules and their misses, and what is
+/// not modelled. What neither kernel nor model counted is left out.
 fn text(v: &Validation) -> String {
     let mut out = String::new();
     for rows in v.points.chunk_by(same_point) {
         let p = &rows[0];
         out += &format!("{} {} ({}, {})\n", p.experiment, p.point, p.kernel, p.policy);
-        let header = ["phase", "counter", "recorded", "min", "max", "simulated", "error"];
+        let header = ["phase", "counter", "recorded", "min", "max", "simulated", "error", "inside"];
         let row = |r: &PointRow| {
             let error = r.rel_error.map_or("-".to_string(), |e| per_cent(e * 100.0));
-            let number = |n: f64| grouped(n);
-            let numbers = [r.recorded, r.min, r.max, r.simulated].map(number);
-            [r.phase.clone(), r.counter.clone()].into_iter().chain(numbers).chain([error]).collect()
+            let numbers = [r.recorded, r.min, r.max, r.simulated].map(grouped);
+            let inside = if r.inside { "yes" } else { "no" };
+            let names = [r.phase.clone(), r.counter.clone()];
+            names.into_iter().chain(numbers).chain([error, inside.into()]).collect()
         };
-        out += &table::grid(Some(&header), rows.iter().map(row), 2);
+        out += &table::grid(Some(&header), rows.iter().filter(|r| !r.is_nothing()).map(row), 2);
         out.push('\n');
     }
-    out + &summary(v) + &not_modelled(v)
+    out + &summary(v) + &by_counter(v) + &rules(v) + &misses(v) + &not_modelled(v)
 }
 
+fn share(e: Option<f64>) -> String {
+    e.map_or("-".to_string(), |e| format!("{:.1} %", e * 100.0))
+}
+
+/// The figures of a row of the summary.
+fn figures(s: &SummaryRow) -> [String; 7] {
+    [
+        grouped(s.rows as f64),
+        grouped(s.within_spread as f64),
+        grouped(s.many as f64),
+        share(s.median_error),
+        share(s.p90_error),
+        share(s.max_error),
+        grouped(s.few_outside as f64),
+    ]
+}
+
+const FIGURES: [&str; 7] = ["values", "in spread", "many", "median", "90 %", "worst", "few, far"];
+
 fn summary(v: &Validation) -> String {
-    let mut out = String::new();
-    if !v.summary.is_empty() {
-        out += "Summary: absolute relative errors of counters that kernels counted\n";
-        let header =
-            ["experiment", "LRU", "values", "in spread", "with error", "median", "90 %", "worst"];
-        let share = |e: Option<f64>| e.map_or("-".to_string(), |e| format!("{:.1} %", e * 100.0));
-        let rows = v.summary.iter().map(|s| {
-            vec![
-                s.experiment.clone(),
-                s.policy.clone(),
-                grouped(s.rows as f64),
-                grouped(s.within_spread as f64),
-                grouped(s.with_error as f64),
-                share(s.median_error),
-                share(s.p90_error),
-                share(s.max_error),
-            ]
-        });
-        out += &table::grid(Some(&header), rows, 2);
+    if v.summary.is_empty() {
+        return String::new();
     }
-    out
+    let header = [&["experiment", "LRU"], &FIGURES[..]].concat();
+    let rows = v
+        .summary_of_experiments()
+        .map(|s| [s.experiment.clone(), s.policy.clone()].into_iter().chain(figures(s)).collect());
+    "Summary: absolute relative errors where kernels counted 500 events or more; how many of the \
+     others lie\nmore than 250 events outside the recorded range\n"
+        .to_string()
+        + &table::grid(Some(&header), rows, 2)
+}
+
+/// The summary of each counter.
+fn by_counter(v: &Validation) -> String {
+    if v.summary.is_empty() {
+        return String::new();
+    }
+    let header = [&["experiment", "LRU", "counter"], &FIGURES[..]].concat();
+    let rows = v.summary.iter().filter_map(|s| {
+        let names = [s.experiment.clone(), s.policy.clone(), s.counter.clone()?];
+        Some(names.into_iter().chain(figures(s)).collect())
+    });
+    "\nBy counter\n".to_string() + &table::grid(Some(&header), rows, 3)
+}
+
+/// The rules, and how far each counter of each experiment is from them.
+fn rules(v: &Validation) -> String {
+    if v.rules.is_empty() {
+        return String::new();
+    }
+    let header = [
+        "rule",
+        "experiment",
+        "counter",
+        "many",
+        "median",
+        "limit",
+        "worst",
+        "limit",
+        "few",
+        "missed",
+        "",
+    ];
+    let row = |r: &Verdict| {
+        vec![
+            r.rule.clone(),
+            r.experiment.clone(),
+            r.counter.clone(),
+            grouped(r.cells as f64),
+            share(r.median),
+            format!("{:.0} %", r.median_limit * 100.0),
+            share(r.worst),
+            format!("{:.0} %", r.worst_limit * 100.0),
+            grouped(r.few as f64),
+            grouped(r.missed as f64),
+            if r.met { "met" } else { "missed" }.to_string(),
+        ]
+    };
+    let met = v.rules.iter().filter(|r| r.met).count();
+    format!("\nRules: {met} of {} met\n", v.rules.len())
+        + &table::grid(Some(&header), v.rules.iter().map(row), 3)
+}
+
+/// Of each rule and experiment the largest figures of any counter.
+fn rules_in_brief(v: &Validation) -> String {
+    if v.rules.is_empty() {
+        return String::new();
+    }
+    let header = [
+        "rule",
+        "experiment",
+        "median",
+        "limit",
+        "worst",
+        "limit",
+        "values",
+        "missed",
+        "counters met",
+    ];
+    let same = |a: &Verdict, b: &Verdict| (&a.rule, &a.experiment) == (&b.rule, &b.experiment);
+    let rows = v.rules.chunk_by(same).map(|group| {
+        let r = &group[0];
+        let largest =
+            |of: fn(&Verdict) -> Option<f64>| group.iter().filter_map(of).max_by(f64::total_cmp);
+        let sum = |of: fn(&Verdict) -> u64| group.iter().map(of).sum::<u64>() as f64;
+        vec![
+            r.rule.clone(),
+            r.experiment.clone(),
+            share(largest(|r| r.median)),
+            format!("{:.0} %", r.median_limit * 100.0),
+            share(largest(|r| r.worst)),
+            format!("{:.0} %", r.worst_limit * 100.0),
+            grouped(sum(|r| r.cells + r.few)),
+            grouped(sum(|r| r.missed)),
+            format!("{} of {}", group.iter().filter(|r| r.met).count(), group.len()),
+        ]
+    });
+    let met = v.rules.iter().filter(|r| r.met).count();
+    format!(
+        "\nRules: {met} of {} met; the largest median and error of any counter\n",
+        v.rules.len()
+    ) + &table::grid(Some(&header), rows, 2)
+}
+
+/// The values that are too far off, the farthest first.
+fn misses(v: &Validation) -> String {
+    let mut rows = Vec::new();
+    for r in v.rules.iter().filter(|r| !r.misses.is_empty()) {
+        let mut names = [r.experiment.clone(), r.counter.clone()];
+        for m in r.misses.iter().take(MISSES_SHOWN) {
+            let mut row = std::mem::take(&mut names).to_vec();
+            row.extend([m.point.clone(), m.phase.clone()]);
+            row.extend([m.recorded, m.simulated, m.least, m.most].map(|n| grouped(n.round())));
+            rows.push(row);
+        }
+        if let Some(more) = r.misses.len().checked_sub(MISSES_SHOWN).filter(|&n| n > 0) {
+            rows.push(vec![String::new(), String::new(), format!("and {more} more")]);
+        }
+    }
+    if rows.is_empty() {
+        return String::new();
+    }
+    let header =
+        ["experiment", "counter", "point", "phase", "recorded", "simulated", "least", "most"];
+    format!("\nMissed, and what would do\n{}", table::grid(Some(&header), rows, 4))
 }
 
 fn not_modelled(v: &Validation) -> String {
     let mut out = String::new();
     if !v.not_modelled.is_empty() {
         out += "\nNot modelled\n";
-        let row = |n: &mmsim::report::validation::NotModelled| {
-            vec![n.experiment.clone(), n.point.clone(), n.why.clone()]
-        };
+        let row = |n: &NotModelled| vec![n.experiment.clone(), n.point.clone(), n.why.clone()];
         out += &table::left_aligned(v.not_modelled.iter().map(row));
+    }
+    if !v.unmodelled_counters.is_empty() {
+        out += "\nCounters that the model does not have\n";
+        let row = |u: &UnmodelledCounter| {
+            let counted = [u.phases as f64, u.largest].map(grouped);
+            [u.experiment.clone(), u.counter.clone()].into_iter().chain(counted).collect()
+        };
+        let header = ["experiment", "counter", "phases", "largest"];
+        out += &table::grid(Some(&header), v.unmodelled_counters.iter().map(row), 2);
     }
     out
 }
@@ -131,7 +276,6 @@ fn not_modelled(v: &Validation) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use mmsim::report::validation::NotModelled;
 
     #[test]
     fn points_summary_and_what_is_missing() {
@@ -147,6 +291,8 @@ mod tests {
             max: recorded * 1.01,
             simulated,
             rel_error: None,
+            inside: false,
+            repetitions: 3,
         };
         let v = Validation::new(
             vec![row("pswpin", 100_000.0, 103_456.0), row("pgdeactivate", 0.0, 12.0)],
@@ -155,21 +301,37 @@ mod tests {
                 point: "d1".into(),
                 why: "no DAMON yet".into(),
             }],
+            vec![UnmodelledCounter {
+                experiment: "zipf-anon".into(),
+                counter: "slabs_walked".into(),
+                phases: 2,
+                largest: 1234.0,
+            }],
         );
         assert_eq!(
             text(&v),
             "\
 zipf-anon ws1.25-t0.7 (6.12, mglru)
-phase    counter       recorded     min      max  simulated   error
-access1  pswpin         100,000  99,000  101,000    103,456  +3.5 %
-access1  pgdeactivate         0       0        0         12       -
+phase    counter       recorded     min      max  simulated   error  inside
+access1  pswpin         100,000  99,000  101,000    103,456  +3.5 %      no
+access1  pgdeactivate         0       0        0         12       -      no
 
-Summary: absolute relative errors of counters that kernels counted
-experiment  LRU    values  in spread  with error  median   90 %  worst
-zipf-anon   mglru       2          0           1   3.5 %  3.5 %  3.5 %
+Summary: absolute relative errors where kernels counted 500 events or more; how many of the others lie
+more than 250 events outside the recorded range
+experiment  LRU    values  in spread  many  median   90 %  worst  few, far
+zipf-anon   mglru       2          0     1   3.5 %  3.5 %  3.5 %         0
+
+By counter
+experiment  LRU    counter       values  in spread  many  median   90 %  worst  few, far
+zipf-anon   mglru  pswpin             1          0     1   3.5 %  3.5 %  3.5 %         0
+zipf-anon   mglru  pgdeactivate       1          0     0       -      -      -         0
 
 Not modelled
 damon  d1  no DAMON yet
+
+Counters that the model does not have
+experiment  counter       phases  largest
+zipf-anon   slabs_walked       2    1,234
 "
         );
     }
@@ -188,6 +350,8 @@ damon  d1  no DAMON yet
             max: recorded,
             simulated,
             rel_error: None,
+            inside: false,
+            repetitions: 3,
         };
         let v = Validation::new(
             vec![
@@ -198,6 +362,7 @@ damon  d1  no DAMON yet
                 row("access2", "pgfault", 1_000.0, 1_050.0),
             ],
             vec![],
+            vec![],
         );
         assert_eq!(
             brief(&v),
@@ -206,9 +371,34 @@ experiment  point        kernel  counter  recorded  simulated   error
 zipf-anon   ws1.25-t0.7  6.12    pswpin      2,000      1,950  -2.5 %
                                  pgscan          0          7       -
 
-Summary: absolute relative errors of counters that kernels counted
-experiment  LRU      values  in spread  with error  median    90 %   worst
-zipf-anon   classic       5          1           3   5.0 %  10.0 %  10.0 %
+Summary: absolute relative errors where kernels counted 500 events or more; how many of the others lie
+more than 250 events outside the recorded range
+experiment  LRU      values  in spread  many  median    90 %   worst  few, far
+zipf-anon   classic       5          1     3   5.0 %  10.0 %  10.0 %         0
+
+Rules: 2 of 3 met; the largest median and error of any counter
+rule          experiment  median  limit   worst  limit  values  missed  counters met
+swap traffic  zipf-anon    5.0 %    2 %  10.0 %    5 %       2       1        0 of 1
+scans         zipf-anon        -    5 %       -   10 %       1       0        1 of 1
+activation    zipf-anon        -   10 %       -   20 %       1       0        1 of 1
+"
+        );
+        assert_eq!(
+            rules(&v),
+            "
+Rules: 2 of 3 met
+rule          experiment  counter      many  median  limit   worst  limit  few  missed
+swap traffic  zipf-anon   pswpin          2   5.0 %    2 %  10.0 %    5 %    0       1  missed
+scans         zipf-anon   pgscan_anon     0       -    5 %       -   10 %    1       0     met
+activation    zipf-anon   pgactivate      0       -   10 %       -   20 %    1       0     met
+"
+        );
+        assert_eq!(
+            misses(&v),
+            "
+Missed, and what would do
+experiment  counter  point        phase    recorded  simulated  least   most
+zipf-anon   pswpin   ws1.25-t0.7  access1     1,000        900    950  1,050
 "
         );
     }

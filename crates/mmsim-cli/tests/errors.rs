@@ -237,6 +237,88 @@ fn folders_of_recordings() {
     refused("no-such-experiment", &["dir", "--experiment", "anon"]);
 }
 
+/// A recording that is right; each case changes one text.
+const RECORDING: &str = r#"{ "experiment": "e", "points": [
+{ "id": "p", "kernel": "6.12.117+deb12-amd64", "lru": "classic", "repetitions": 2,
+  "vm": { "cpus": 1 },
+  "zones_at_start": { "Normal": { "managed": 2000, "free": 1500, "min": 20, "low": 25, "high": 30,
+    "lowmem_reserve": [0, 0, 0, 0, 0], "pcp": { "count": 3, "high": 10, "batch": 2 } } },
+  "script": ["write /proc/sys/vm/swappiness 60", "zram 41943040", "table 0 1000 0.9",
+    "snapx start", "anon 0 1000", "fill 0 0 1000", "seed 1", "zipf 0 0 2000 0 1 0", "snap one"],
+  "script_changes": [[[6, "seed 2"]]],
+  "phases": [{ "phase": "start", "counters": {} },
+    { "phase": "one", "counters": { "pgfault": [1001.5, 1001, 1002], "pswpout": 3 } }] }
+] }
+"#;
+
+#[test]
+fn recordings_that_contradict_themselves() {
+    let f = Folder::new();
+    std::fs::create_dir(f.path("dir")).expect("a folder");
+    f.write("dir/x.json", RECORDING);
+    let good = f.mmsim(&["validate", "dir"]);
+    assert_eq!((good.code, good.stderr.as_str()), (Some(0), ""));
+    let refused = |name: &str, from: &str, to: &str| {
+        assert!(RECORDING.contains(from), "{from}");
+        f.write("dir/x.json", RECORDING.replacen(from, to, 1));
+        let said = f.mmsim(&["validate", "dir", "-o", "result"]);
+        golden(&format!("recording-{name}"), &said);
+        assert_eq!((said.code, said.stdout.as_str()), (Some(2), ""), "{name}");
+        assert_eq!(f.names(), ["dir"], "{name}");
+    };
+    let half = RECORDING.find("1001, 1002").expect("a number");
+    refused("cut-off", &RECORDING[half..], "");
+    refused("no-json", "\"repetitions\": 2", "\"repetitions\" 2");
+    refused("without-phases", "\"phases\": [", "\"phase\": [");
+    refused("no-number", "\"managed\": 2000", "\"managed\": \"2000\"");
+    refused("negative", "\"free\": 1500", "\"free\": -1500");
+    refused("two-of-three", "[1001.5, 1001, 1002]", "[1001.5, 1001]");
+    refused("mean-below-least", "[1001.5, 1001, 1002]", "[1000.5, 1001, 1002]");
+    refused("negative-count", "\"pswpout\": 3", "\"pswpout\": -3");
+    refused("unknown-command", "fill 0 0 1000", "fil 0 0 1000");
+    refused("too-many-pages", "fill 0 0 1000", "fill 0 0 1001");
+    refused("change-of-no-line", "[6, \"seed 2\"]", "[9, \"seed 2\"]");
+    refused("wrong-change", "seed 2", "seed -2");
+    refused("more-changes-than-repetitions", "\"repetitions\": 2", "\"repetitions\": 1");
+    refused("phase-of-no-snapshot", "\"phase\": \"one\"", "\"phase\": \"two\"");
+    refused("phases-out-of-order", "\"phase\": \"start\"", "\"phase\": \"one\"");
+    refused("no-zones", "\"zones_at_start\"", "\"zones_at_begin\"");
+    refused("more-free-than-managed", "\"free\": 1500", "\"free\": 2500");
+    refused("watermarks-that-fall", "\"low\": 25", "\"low\": 35");
+    refused("no-swap", "\"zram 41943040\", ", "\"snapx boot\", ");
+    refused("swap-of-nothing", "zram 41943040", "zram 0");
+    refused("swappiness", "swappiness 60", "swappiness 600");
+    refused("other-lru", "\"classic\"", "\"classic\", \"a\": 1, \"lru\": \"mglru\"");
+    let other = "write /sys/kernel/mm/lru_gen/enabled 7";
+    refused("lru-otherwise", "write /proc/sys/vm/swappiness 60", other);
+    refused("kernel", "6.12.117+deb12-amd64", "mainline");
+    let point = &RECORDING[RECORDING.find("{ \"id\"").expect("a point")..RECORDING.len() - 5];
+    refused("name-twice", point, &format!("{point},\n{point}"));
+    f.write("dir/x.json", RECORDING);
+    f.write("dir/y.json", RECORDING);
+    golden("recording-name-in-two-files", &f.mmsim(&["validate", "dir"]));
+}
+
+#[test]
+fn cards_of_nothing() {
+    let f = Folder::new();
+    golden("accuracy-no-folder", &f.mmsim(&["accuracy"]));
+    std::fs::create_dir(f.path("docs")).expect("a folder");
+    golden("accuracy-no-card", &f.mmsim(&["accuracy", "--check"]));
+    golden("accuracy-no-words", &f.mmsim(&["accuracy"]));
+    f.write("docs/accuracy-remains.toml", "[[gap]]\nexperiments = \"file\"\n");
+    golden("accuracy-wrong-words", &f.mmsim(&["accuracy"]));
+    f.write("docs/accuracy-remains.toml", "");
+    f.write("docs/accuracy.md", "by hand\n");
+    f.write("docs/calibration.toml", "[[constant]]\nlooked_at = \"none\"\n");
+    golden("accuracy-no-recordings", &f.mmsim(&["accuracy"]));
+    std::fs::create_dir(f.path("reference")).expect("a folder");
+    f.write("reference/x.json", RECORDING);
+    golden("accuracy-no-marks", &f.mmsim(&["accuracy", "--quick"]));
+    golden("accuracy-by-hand", &f.mmsim(&["accuracy", "--check"]));
+    assert_eq!(f.read("docs/accuracy.md"), "by hand\n");
+}
+
 #[test]
 fn names_of_verbs() {
     let f = Folder::new();

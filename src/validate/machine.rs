@@ -1,0 +1,246 @@
+//! The machine of a recorded point: its zones, its swap, its knobs, nothing fitted.
+//!
+//! What a recording needs and the model lacks is said in words, so that the point is
+//! listed with the reason and not replayed as something else.
+
+use mmsim_core::backing::device::DeviceConfig;
+use mmsim_core::base::time::{SimDuration, SimTime};
+use mmsim_core::machine::TaskConfig;
+use mmsim_core::machine::config::{
+    Kernel, MachineConfig, NodeConfig, SwapConfig, VmSysctl, ZoneConfig, ZoneKind,
+};
+use mmsim_workload::script::{LruGen, Script, ScriptSetup, ScriptSwap};
+
+use super::cost;
+use super::point::Point;
+use crate::build::{Machine, Policy};
+
+/// The machine of one repetition of a point, or why it cannot be modelled.
+///
+/// # Errors
+/// The first thing that the point needs and the model lacks.
+pub fn machine(p: &Point, repetition: usize) -> Result<Machine, String> {
+    let (config, script) = planned(p, repetition)?;
+    let workload = script.workload().map_err(|e| e.to_string())?;
+    let task = TaskConfig {
+        name: "workload".into(),
+        memcg: None,
+        start: SimTime::ZERO,
+        threads: vec![Box::new(workload)],
+    };
+    let policy = Policy::of_kernel(config.kernel);
+    Ok(Machine::new(&config, vec![task], 0, |mem| policy.create(mem, 0)))
+}
+
+/// Whether there can be such a machine; none is built.
+pub(super) fn can_be(p: &Point, repetition: usize) -> Result<(), String> {
+    planned(p, repetition).map(|_| ())
+}
+
+fn planned(p: &Point, repetition: usize) -> Result<(MachineConfig, Script), String> {
+    let kernel = kernel(p)?;
+    if p.lru != "classic" {
+        return Err(format!("the {} policy is not modelled yet", p.lru));
+    }
+    let script = script(p, repetition)?;
+    if !matches!(script.setup.lru_gen, None | Some(LruGen::Classic)) {
+        return Err("the mglru policy is not modelled yet".into());
+    }
+    let config = machine_config(p, kernel, &script.setup)?;
+    Ok((config, script))
+}
+
+fn kernel(p: &Point) -> Result<Kernel, String> {
+    let series = p.kernel_series();
+    Kernel::ALL.into_iter().find(|k| k.name() == series).ok_or_else(|| {
+        let known: Vec<&str> = Kernel::ALL.iter().map(|k| k.name()).collect();
+        format!("Linux {series} is not modelled, but {} are", known.join(", "))
+    })
+}
+
+/// The commands of a repetition, or the first that is not modelled. Where the rest of the
+/// list cannot be read because of such a command, it is that command all the same.
+fn script(p: &Point, repetition: usize) -> Result<Script, String> {
+    let lines = p.script_of(repetition);
+    let devices = lines.iter().filter(|l| l.starts_with("zram ") || l.starts_with("swapon "));
+    if devices.count() > 1 {
+        return Err("more than one swap device".into());
+    }
+    let script = match Script::parse(&lines) {
+        Ok(script) => script,
+        Err(e) => match Script::parse(lines.get(..e.line).unwrap_or(&[])) {
+            Ok(before) if !before.not_yet.is_empty() => before,
+            _ => return Err(e.to_string()),
+        },
+    };
+    match script.not_yet.first() {
+        Some(n) => Err(n.to_string()),
+        None => Ok(script),
+    }
+}
+
+fn machine_config(p: &Point, kernel: Kernel, setup: &ScriptSetup) -> Result<MachineConfig, String> {
+    if p.vm.get("memcg").and_then(serde_json::Value::as_bool) == Some(true) {
+        return Err("memory cgroups on, with their statistics flushed by the clock".into());
+    }
+    let cpus = p.vm.get("cpus").and_then(serde_json::Value::as_u64).unwrap_or(1) as u32;
+    if p.zones_at_start.is_empty() {
+        return Err("its zones were recorded after memory had been used, none at the start".into());
+    }
+    let known = |name: &str| ZoneKind::ALL.iter().any(|k| k.name() == name);
+    let mut populated = p.zones_at_start.iter().filter(|(_, z)| z.managed > 0);
+    if let Some((name, _)) = populated.find(|(name, _)| !known(name)) {
+        return Err(format!("zones of kind {name} are not modelled"));
+    }
+    let mut zones: Vec<ZoneConfig> = Vec::new();
+    for kind in ZoneKind::ALL {
+        let zone = p.zones_at_start.get(kind.name()).filter(|z| z.managed > 0);
+        let Some(z) = zone else { continue };
+        zones.push(ZoneConfig {
+            kind,
+            managed: z.managed,
+            free_at_start: Some(z.free),
+            watermarks: Some([z.min, z.low, z.high]),
+            // Kernels without some kinds of zone print fewer of them.
+            lowmem_reserve: (z.lowmem_reserve.get(ZoneKind::Movable as usize))
+                .or(z.lowmem_reserve.last())
+                .copied(),
+            pcp: Some((z.pcp.high, z.pcp.batch)),
+            pcp_at_start: z.pcp.count,
+        });
+    }
+    let Some(last) = zones.last_mut() else { return Err("the point names no zone".into()) };
+    // The zones are those of repetition 0; the ballast of others leaves a little more or less.
+    if let (Some(a), Some(b)) = (ballast(p, 0), setup.ballast_free_pages) {
+        let free = i128::from(last.free_at_start.unwrap_or(0)) + i128::from(b) - i128::from(a);
+        let most = last.managed - last.pcp_at_start;
+        last.free_at_start = Some(free.clamp(0, most.into()) as u32);
+    }
+    let vm = match sysctls(setup) {
+        Ok(vm) => vm,
+        Err(Knob::NotModelled(why) | Knob::Wrong { what: why, .. }) => return Err(why),
+    };
+    Ok(MachineConfig {
+        kernel,
+        cpus,
+        nodes: vec![NodeConfig { zones }],
+        swap: setup.swap.map(swap),
+        file_device: DeviceConfig {
+            name: "recorded file device".into(),
+            synchronous: true,
+            ..DeviceConfig::preset("ramdisk", cpus).ok_or("no preset \"ramdisk\"")?
+        },
+        vm,
+        memcgs: Vec::new(),
+        os_overhead: 0,
+        lru_batch: None,
+        batch_shift: 0,
+        tick: SimDuration::from_millis(4),
+        run_ahead: SimDuration::from_micros(100),
+        cost: cost::of(kernel),
+    })
+}
+
+fn ballast(p: &Point, repetition: usize) -> Option<u64> {
+    Script::parse(&p.script_of(repetition)).ok()?.setup.ballast_free_pages
+}
+
+/// The two devices of the reference: zram whose pages all hold the same bytes, so that it
+/// needs no memory, and a null block device that completes after 50 us.
+fn swap(s: ScriptSwap) -> SwapConfig {
+    let zram = DeviceConfig {
+        name: "zram".into(),
+        read: SimDuration::from_nanos(cost::ZRAM[0]),
+        write: SimDuration::from_nanos(cost::ZRAM[1]),
+        servers: 1,
+        bandwidth: None,
+        synchronous: true,
+        rotational: false,
+        stored_bytes_per_page: 0,
+    };
+    match s {
+        ScriptSwap::Zram { slots } => SwapConfig { slots: slots - 1, device: zram },
+        ScriptSwap::NullBlock { slots, rotational } => SwapConfig {
+            slots: slots - 1,
+            device: DeviceConfig {
+                name: "nullb".into(),
+                read: SimDuration::from_micros(50),
+                write: SimDuration::from_micros(50),
+                servers: 64,
+                synchronous: false,
+                rotational,
+                ..zram
+            },
+        },
+    }
+}
+
+/// What is the matter with a knob of a script.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub(super) enum Knob {
+    /// A value that no kernel takes.
+    Wrong {
+        /// The path of the knob.
+        path: String,
+        /// What was found, and what to write.
+        what: String,
+    },
+    /// A mechanism that is not modelled.
+    NotModelled(String),
+}
+
+/// Knobs whose effect is in the recorded zones, or that change nothing in what is replayed
+/// from a script: no huge pages, no compaction, no generations, no cache before its start.
+const WITHOUT_EFFECT: [&str; 12] = [
+    "percpu_pagelist_high_fraction",
+    "min_free_kbytes",
+    "watermark_scale_factor",
+    "lowmem_reserve_ratio",
+    "compaction_proactiveness",
+    "compact_unevictable_allowed",
+    "extfrag_threshold",
+    "min_ttl_ms",
+    "drop_caches",
+    "stat_interval",
+    "overcommit_memory",
+    "vfs_cache_pressure",
+];
+
+pub(super) fn sysctls(setup: &ScriptSetup) -> Result<VmSysctl, Knob> {
+    let mut vm = VmSysctl { watermark_boost_factor: 15_000, ..VmSysctl::linux() };
+    // File points switch readahead off before they start, except where it is under test.
+    for (path, value) in &setup.sysctls {
+        let wrong = |range: String| Knob::Wrong {
+            path: path.clone(),
+            what: format!("{path}: \"{value}\", write {range}"),
+        };
+        let number = |max: u32| {
+            let good = value.parse().ok().filter(|&n: &u32| n <= max);
+            good.ok_or_else(|| wrong(format!("a number from 0 to {max}")))
+        };
+        let name = path.rsplit('/').next().unwrap_or(path);
+        match name {
+            "swappiness" => vm.swappiness = number(200)?,
+            "page-cluster" => vm.page_cluster = number(31)?,
+            "watermark_boost_factor" => vm.watermark_boost_factor = number(1_000_000)?,
+            "dirty_background_ratio" => vm.dirty_background_ratio = number(100)?,
+            "dirty_ratio" => vm.dirty_ratio = number(100)?,
+            "read_ahead_kb" if of_files(setup, path) => vm.ra_pages = number(1 << 20)? / 4,
+            // The readahead of a swap device is ruled by page-cluster.
+            "read_ahead_kb" => {}
+            // The kernel too takes the next lower power of two.
+            "fault_around_bytes" => vm.fault_around = 1 << (number(1 << 21)? / 4096).max(1).ilog2(),
+            "rotational" => {}
+            "enabled" | "defrag" if path.contains("/transparent_hugepage/") => {}
+            _ if WITHOUT_EFFECT.contains(&name) => {}
+            _ => return Err(Knob::NotModelled(format!("the knob {path} is not modelled"))),
+        }
+    }
+    Ok(vm)
+}
+
+/// Whether a path below /sys/block is that of the device with the files.
+fn of_files(setup: &ScriptSetup, path: &str) -> bool {
+    let device = setup.mount.as_ref().and_then(|(_, device)| device.rsplit('/').next());
+    device.is_none_or(|d| path.contains(&format!("/{d}/")))
+}
