@@ -104,16 +104,22 @@ impl Memory {
         None
     }
 
-    /// Accounts for a block that a zone gave.
+    /// Counts pages that a zone gave.
     #[inline(always)]
-    fn allocated(&mut self, z: ZoneId, pfn: Pfn, order: u8) {
+    pub(super) fn count_allocated(&mut self, z: ZoneId, pages: u64) {
         let e = match self.zones[z].kind {
             ZoneKind::Dma => VmEvent::PgAllocDma,
             ZoneKind::Dma32 => VmEvent::PgAllocDma32,
             ZoneKind::Normal => VmEvent::PgAllocNormal,
             ZoneKind::Movable => VmEvent::PgAllocMovable,
         };
-        self.vmstat.add(e, 1 << order);
+        self.vmstat.add(e, pages);
+    }
+
+    /// Accounts for a block that a zone gave.
+    #[inline(always)]
+    fn allocated(&mut self, z: ZoneId, pfn: Pfn, order: u8) {
+        self.count_allocated(z, 1 << order);
         if order == 0 {
             self.frames.reset(pfn, FrameKind::Fresh);
         } else {

@@ -175,7 +175,8 @@ impl Memory {
         self.count_listed(list, looks[before..].iter().map(|l| l.folio), seen, false);
     }
 
-    /// Puts isolated folios at the head of a list, one after the other.
+    /// Puts folios that are isolated or wait in a batch at the head of a list, one after the
+    /// other.
     pub fn lru_add_heads(&mut self, list: ListId, folios: &[FolioId]) {
         if folios.is_empty() {
             return;
@@ -185,7 +186,7 @@ impl Memory {
         self.lists.push_head_batch(list, folios, |&folio| {
             let bits = &mut flags[folio.0 as usize];
             seen.add(*bits);
-            *bits = *bits & !flag::ISOLATED | flag::LRU;
+            *bits = *bits & !(flag::ISOLATED | flag::IN_BATCH) | flag::LRU;
             folio
         });
         self.count_listed(list, folios.iter().copied(), seen, true);

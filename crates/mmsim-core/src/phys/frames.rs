@@ -113,11 +113,14 @@ const ORDER_SHIFT: u32 = 4;
 const TYPE_SHIFT: u32 = 29;
 const MAP_SHIFT: u32 = 8;
 const MAP_MASK: u32 = 3 << MAP_SHIFT;
+/// Bits of a folio of one anonymous page, backed by swap, that is mapped once.
+pub(crate) const ANON_MAPPED_ONCE: u32 =
+    FrameKind::Anon as u32 | 1 << MAP_SHIFT | flag::SWAPBACKED;
 
 /// The bits of a folio of one anonymous page that is mapped once and nothing else: neither in
 /// the swap cache nor under write, locked, pinned by a batch or marked by a monitor. Its list,
 /// what it remembers of accesses, and whether it is dirty, does not matter.
-const PLAIN: u32 = FrameKind::Anon as u32 | 1 << MAP_SHIFT | flag::SWAPBACKED;
+const PLAIN: u32 = ANON_MAPPED_ONCE;
 const PLAIN_MASK: u32 = ((1 << 10) - 1)
     | flag::WRITEBACK
     | flag::RECLAIM
@@ -211,6 +214,13 @@ impl Frames {
         let flags = self.flags.raw_mut();
         let n = flags.len();
         (flags, &self.rmap.raw()[..n])
+    }
+    /// The same, to change both.
+    #[inline]
+    pub fn flags_and_rmap_mut(&mut self) -> (&mut [u32], &mut [u32]) {
+        let flags = self.flags.raw_mut();
+        let n = flags.len();
+        (flags, &mut self.rmap.raw_mut()[..n])
     }
     /// Clears some flags, sets others, and returns all bits as they are then.
     #[inline(always)]

@@ -83,6 +83,24 @@ impl Pcp {
         Some(p)
     }
 
+    /// Pages at the head of a list, the head last: as many as lie next to each other.
+    #[inline]
+    pub fn stock(&self, index: usize) -> &[u32] {
+        match self.lists[index].as_slices() {
+            (some, []) => some,
+            (_, last) => last,
+        }
+    }
+
+    /// Takes `n` single pages off the head of a list, which has so many.
+    #[inline]
+    pub fn take_stock(&mut self, index: usize, n: usize) {
+        let l = &mut self.lists[index];
+        l.truncate(l.len() - n);
+        self.count -= n as u32;
+        self.free_count = self.free_count.checked_shr(n as u32).unwrap_or(0);
+    }
+
     /// Appends a block at the tail of a list.
     pub fn append(&mut self, index: usize, order: u8, p: u32) {
         self.lists[index].push_front(p);

@@ -200,6 +200,20 @@ impl Zone {
         self.pcp[usize::from(cpu.0)].take(pcp_index(0, mt), 0).map(Pfn)
     }
 
+    /// The pages on a CPU's list that are at hand, the next to be taken last: some of the
+    /// list, at least one if it has any.
+    #[inline]
+    pub fn stock(&self, cpu: CpuId, mt: Migratetype) -> &[u32] {
+        self.pcp[usize::from(cpu.0)].stock(pcp_index(0, mt))
+    }
+
+    /// Takes the first `n` pages of [`Zone::stock`], as so many calls of
+    /// [`Zone::take_from_pcp`].
+    #[inline]
+    pub fn take_stock(&mut self, cpu: CpuId, mt: Migratetype, n: usize) {
+        self.pcp[usize::from(cpu.0)].take_stock(pcp_index(0, mt), n);
+    }
+
     /// Takes a block through the CPU's lists if they hold such, else from the buddy
     /// (`rmqueue`). The frames are nobody's then.
     pub fn take(
@@ -612,6 +626,11 @@ impl Zones {
         z.buddy.rules().avoid_fragmentation
             && z.kind == ZoneKind::Normal
             && (self.nr_nodes() == 1 || dma32())
+    }
+    /// Whether any zone up to `highest` serves plain requests for one page at a watermark.
+    pub fn any_allows(&self, mark: Mark, highest: ZoneKind) -> bool {
+        let flags = AllocFlags::default();
+        self.zones.iter().any(|z| z.kind <= highest && z.allows(0, mark, highest, flags))
     }
     /// Number of nodes.
     pub fn nr_nodes(&self) -> usize {

@@ -202,20 +202,17 @@ impl Classic {
             let bits = mem.frames.bits(folio);
             every &= bits;
             any |= bits;
-        }
-        if every & flag::SWAPBACKED == 0 || any & (flag::MLOCKED | flag::UNEVICTABLE) != 0 {
-            return false;
-        }
-        for &(folio, _) in batch {
-            let bits = mem.frames.change(folio, flag::IN_BATCH, 0);
             self.back[usize::from(bits & flag::ACTIVE != 0)].push(folio);
         }
+        let all = every & flag::SWAPBACKED != 0 && any & (flag::MLOCKED | flag::UNEVICTABLE) == 0;
         let lists = self.lruvecs[0].lists;
         for (list, folios) in lists.into_iter().zip(&mut self.back) {
-            mem.lru_add_heads(list, folios);
+            if all {
+                mem.lru_add_heads(list, folios);
+            }
             folios.clear();
         }
-        true
+        all
     }
 
     /// A type's scanning or arrivals in the rotate model.
@@ -327,6 +324,25 @@ impl ReclaimPolicy for Classic {
     fn folio_refaulted(&mut self, mem: &mut Memory, folio: FolioId, shadow: Shadow, how: Arrival) {
         let _ = how;
         self.refault(mem, folio, shadow);
+    }
+
+    #[inline]
+    fn swapins_together(&self) -> bool {
+        !self.config.swapin_activate
+    }
+
+    fn folios_swapped_in(
+        &mut self,
+        mem: &mut Memory,
+        folios: &[(FolioId, Option<Shadow>)],
+        how: Arrival,
+    ) {
+        let notes = self.config.balance_model == BalanceModel::Cost58;
+        if notes || !self.anon_refaulted(mem, folios) {
+            for &(folio, shadow) in folios {
+                self.folio_swapped_in(mem, folio, shadow, how);
+            }
+        }
     }
 
     #[inline]
