@@ -340,6 +340,27 @@ impl Swap {
         self.pick_slowly(cpu)
     }
 
+    /// Picks `n` slots, fewer if there are not so many, and appends them to `out`: as many
+    /// calls of [`Swap::pick`].
+    pub fn pick_many(&mut self, cpu: usize, n: usize, out: &mut Vec<SwapSlot>) {
+        let mut left = n;
+        while left > 0 {
+            if self.cache_active && self.free >= self.cache_floor {
+                let cache = &mut self.per_cpu[cpu].cache;
+                let some = left.min(cache.len());
+                out.extend(cache.drain(cache.len() - some..).rev().map(SwapSlot));
+                self.held -= some as u32;
+                left -= some;
+                if left == 0 {
+                    return;
+                }
+            }
+            let Some(slot) = self.pick_slowly(cpu) else { return };
+            out.push(slot);
+            left -= 1;
+        }
+    }
+
     /// Caches are in use while the device has plenty of free slots.
     #[cold]
     #[inline(never)]

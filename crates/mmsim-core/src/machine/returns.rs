@@ -6,7 +6,7 @@
 //! long as the run loop would come back to this thread at once.
 
 use super::Machine;
-use super::run::{Stop, hit, hit_run};
+use super::run::{Stop, hit, hit_run, is_single};
 use crate::base::id::{PageIdx, ThreadId};
 use crate::base::time::{SimDuration, SimTime};
 use crate::memory::{ReturnRun, Returning};
@@ -42,6 +42,8 @@ struct Walk<'a> {
     faults_end: u64,
     /// After a fault at this time or later the run loop has to look.
     looks_at: u64,
+    /// What a fault takes, with the access.
+    t_fault: u64,
 }
 
 impl<P: ReclaimPolicy> Machine<P> {
@@ -90,6 +92,7 @@ impl<P: ReclaimPolicy> Machine<P> {
         let Until { due, other, slice, run_ahead } = until;
         let start = self.mem.now;
         let t_hit = self.mem.cost.t_hit.0;
+        let each = run.latency.0 + t_hit;
         let mut walk = Walk {
             ops: &t.ops,
             next: t.next,
@@ -101,11 +104,11 @@ impl<P: ReclaimPolicy> Machine<P> {
             hits_end: due.min(other + run_ahead).min(slice).0,
             faults_end: due.0.min(other.0.saturating_add(1)),
             looks_at: due.min(other).min(slice).0,
+            t_fault: each,
         };
-        let each = run.latency.0 + t_hit;
         let mut returning = self.mem.returning(run, &mut self.returned);
         let region = (t.place.region(), t.place.start.0);
-        let end = walk.go(&mut returning, region, (t_hit, each));
+        let end = walk.go(&mut returning, region, t_hit);
         let Walk { next, done, now, since, touched, records, .. } = walk;
         let faults = returning.faults();
         (t.next, t.done) = (next, done);
@@ -127,76 +130,143 @@ impl<P: ReclaimPolicy> Machine<P> {
     }
 }
 
+/// What became of a page that is no hit.
+enum After {
+    /// The fault is resolved, and the thread goes on.
+    On,
+    /// It is resolved, and the run of faults ends.
+    Last(Option<Stop>),
+    /// Nothing was done.
+    Not(Stop),
+}
+
 impl Walk<'_> {
     /// Executes hits, faults of the common kind and computation, for as long as the thread
     /// may go on. What is done here is what `run_hits` and `access` do.
-    #[inline(never)] // The loop has all registers here.
+    #[inline(never)] // The loop over single pages has all registers here.
     fn go(
         &mut self,
         returning: &mut Returning<'_>,
-        (region, start): (RegionId, u32),
-        (t_hit, t_fault): (u64, u64),
+        place: (RegionId, u32),
+        t_hit: u64,
     ) -> Option<Stop> {
-        let Walk { ops, mut next, mut done, mut now, mut since, mut touched, .. } = *self;
-        let (hits_end, faults_end, looks_at) = (self.hits_end, self.faults_end, self.looks_at);
+        let (ops, hits_end) = (self.ops, self.hits_end);
+        let (region, start) = place;
+        let (mut next, mut now, mut singles) = (self.next, self.now, 0);
         let end = loop {
             let Some(op) = ops.get(next) else { break Some(Stop::Other) };
             if now >= hits_end {
                 break Some(Stop::Bound);
             }
-            let run = match op {
-                Op::Access(run) if run.region == region => run,
-                Op::Compute(d) => {
-                    now += d.0;
-                    next += 1;
-                    continue;
+            let Some(run) = is_single(op, region) else {
+                (self.next, self.now) = (next, now);
+                let end = self.other(returning, op, place, t_hit);
+                (next, now) = (self.next, self.now);
+                match end {
+                    None => continue,
+                    Some(end) => break end,
                 }
-                Op::Records(n) => {
-                    self.records += u64::from(*n);
-                    next += 1;
-                    continue;
-                }
-                _ => break Some(Stop::Other),
             };
-            let page = (start + run.first + done) as usize;
-            let hot = returning.hot();
-            if hit(&mut hot[page], run.write) {
-                let mut hits = 1;
-                if run.count > 1 && t_hit > 0 {
-                    let left = u64::from(run.count - done - 1);
-                    let fits = left.min((hits_end - now - 1) / t_hit) as usize;
-                    hits += hit_run(&mut hot[page + 1..page + 1 + fits], run.write);
-                }
-                now += u64::from(hits) * t_hit;
-                touched += u64::from(hits);
-                done += hits;
+            let page = (start + run.first) as usize;
+            if hit(&mut returning.hot()[page], run.write) {
+                now += t_hit;
             } else {
-                if now >= faults_end && now != since {
-                    break Some(Stop::Bound);
-                }
-                if !returning.fault(page, run.write) {
-                    break Some(Stop::Miss(*run));
-                }
-                now += t_fault;
-                since = now;
-                touched += 1;
-                done += 1;
-            }
-            if done == run.count {
-                done = 0;
-                next += 1;
-            }
-            if since == now {
-                if now >= looks_at {
-                    break Some(Stop::Bound);
-                }
-                if !returning.goes_on() {
-                    break None;
+                match self.miss(returning, run, page, now) {
+                    After::On => now = self.since,
+                    After::Last(end) => {
+                        now = self.since;
+                        next += 1;
+                        singles += 1;
+                        break end;
+                    }
+                    After::Not(end) => break Some(end),
                 }
             }
+            next += 1;
+            singles += 1;
         };
-        (self.next, self.done, self.now) = (next, done, now);
-        (self.since, self.touched) = (since, touched);
+        (self.next, self.now) = (next, now);
+        self.touched += singles;
         end
+    }
+
+    /// Resolves the fault on a page if it may begin now and is of the common kind.
+    #[inline(never)]
+    fn miss(&mut self, returning: &mut Returning<'_>, run: &Run, page: usize, now: u64) -> After {
+        if now >= self.faults_end && now != self.since {
+            return After::Not(Stop::Bound);
+        }
+        if !returning.fault(page, run.write) {
+            return After::Not(Stop::Miss(*run));
+        }
+        self.since = now + self.t_fault;
+        if self.since >= self.looks_at {
+            After::Last(Some(Stop::Bound))
+        } else if !returning.goes_on() {
+            After::Last(None)
+        } else {
+            After::On
+        }
+    }
+
+    /// An operation that is no access to a single page. `None`: it, or a part of it, is done.
+    #[inline(never)]
+    fn other(
+        &mut self,
+        returning: &mut Returning<'_>,
+        op: &Op,
+        (region, start): (RegionId, u32),
+        t_hit: u64,
+    ) -> Option<Option<Stop>> {
+        let run = match op {
+            Op::Access(run) if run.region == region => run,
+            Op::Compute(d) => {
+                self.now += d.0;
+                self.next += 1;
+                return None;
+            }
+            Op::Records(n) => {
+                self.records += u64::from(*n);
+                self.next += 1;
+                return None;
+            }
+            _ => return Some(Some(Stop::Other)),
+        };
+        let left = run.count - self.done;
+        let mut fits = left;
+        if t_hit > 0 {
+            // As many pages as begin before the end.
+            fits = u64::from(left).min((self.hits_end - self.now).div_ceil(t_hit)) as u32;
+        }
+        let first = (start + run.first + self.done) as usize;
+        let hits = hit_run(&mut returning.hot()[first..first + fits as usize], run.write);
+        self.now += u64::from(hits) * t_hit;
+        self.did(run, hits);
+        if hits == fits {
+            return None;
+        }
+        match self.miss(returning, run, first + hits as usize, self.now) {
+            After::Not(end) => Some(Some(end)),
+            After::On => {
+                self.now = self.since;
+                self.did(run, 1);
+                None
+            }
+            After::Last(end) => {
+                self.now = self.since;
+                self.did(run, 1);
+                Some(end)
+            }
+        }
+    }
+
+    /// So many pages of the current operation were touched.
+    fn did(&mut self, run: &Run, pages: u32) {
+        self.touched += u64::from(pages);
+        self.done += pages;
+        if self.done == run.count {
+            self.done = 0;
+            self.next += 1;
+        }
     }
 }

@@ -471,7 +471,7 @@ impl<P: ReclaimPolicy> Machine<P> {
 
 /// The access to one page of a region that an operation is.
 #[inline(always)]
-fn is_single(op: &Op, region: RegionId) -> Option<&Run> {
+pub(super) fn is_single(op: &Op, region: RegionId) -> Option<&Run> {
     match op {
         Op::Access(run) if run.region == region && run.count == 1 => Some(run),
         _ => None,

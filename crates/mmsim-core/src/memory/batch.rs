@@ -171,6 +171,10 @@ impl Memory {
 
     fn flush_moves<P: ReclaimPolicy + ?Sized>(&mut self, policy: &mut P) {
         let cpu = self.cpu.0 as usize;
+        let all = &self.batches.cpus[cpu];
+        if all.rotate.is_empty() && all.deactivate.is_empty() && all.activate.is_empty() {
+            return;
+        }
         let mut b = std::mem::take(&mut self.batches.cpus[cpu].rotate);
         for folio in b.drain(..) {
             self.frames.clear(folio, flag::IN_BATCH);
@@ -194,7 +198,6 @@ impl Memory {
     }
 
     /// Empties the batches of the acting CPU (`lru_add_drain`).
-    #[inline]
     pub fn lru_drain<P: ReclaimPolicy + ?Sized>(&mut self, policy: &mut P) {
         self.flush_add(policy);
         self.flush_moves(policy);

@@ -245,11 +245,15 @@ impl Memory {
         !self.tracer.on() && self.swap.as_ref().is_some_and(|s| s.device.config().synchronous)
     }
 
-    /// Takes a swap slot for a plain folio that shall be evicted.
-    #[inline(always)]
-    pub fn slot_for_short(&mut self) -> Option<SwapSlot> {
+    /// Takes swap slots for so many plain folios that shall be evicted, fewer if there are
+    /// not so many: the first is the last of `slots`.
+    pub fn slots_for_short(&mut self, n: usize, slots: &mut Vec<SwapSlot>) {
         let cpu = self.cpu.0.into();
-        self.swap.as_mut()?.pick(cpu)
+        slots.clear();
+        if let Some(swap) = &mut self.swap {
+            swap.pick_many(cpu, n, slots);
+            slots.reverse();
+        }
     }
 
     /// Evicts a plain folio to the slot that was taken for it, by [`Memory::settle_short`].
@@ -281,10 +285,7 @@ impl Memory {
         let each = self.cost.t_unmap + self.cost.t_swap_submit + write;
         self.now += SimDuration(each.0 * n);
         self.unmap_short(&short.victims);
-        for v in &short.victims {
-            debug_assert_eq!(self.frames.memcg(v.folio), MemcgId(0));
-            self.free_frame(v.folio);
-        }
+        self.free_frames(short.victims.iter().map(|v| v.folio));
         self.memcgs.charge_swap(MemcgId(0), n);
         self.memcgs.uncharge(MemcgId(0), n);
         self.count(VmEvent::NrVmscanWrite, n);

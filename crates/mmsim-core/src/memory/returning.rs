@@ -66,7 +66,7 @@ impl Returning<'_> {
 
     /// Resolves the fault on a page that is no hit. False, and nothing done: it is one for
     /// the general way.
-    #[inline(always)]
+    #[inline(always)] // There is one caller.
     pub fn fault(&mut self, page: usize, write: bool) -> bool {
         let (hot, e) = (self.hot[page], self.entry[page]);
         let Some(slot) = swapped_to(hot, e) else { return false };

@@ -114,8 +114,7 @@ const TYPE_SHIFT: u32 = 29;
 const MAP_SHIFT: u32 = 8;
 const MAP_MASK: u32 = 3 << MAP_SHIFT;
 /// Bits of a folio of one anonymous page, backed by swap, that is mapped once.
-pub(crate) const ANON_MAPPED_ONCE: u32 =
-    FrameKind::Anon as u32 | 1 << MAP_SHIFT | flag::SWAPBACKED;
+pub(crate) const ANON_MAPPED_ONCE: u32 = FrameKind::Anon as u32 | 1 << MAP_SHIFT | flag::SWAPBACKED;
 
 /// The bits of a folio of one anonymous page that is mapped once and nothing else: neither in
 /// the swap cache nor under write, locked, pinned by a batch or marked by a monitor. Its list,
@@ -139,6 +138,23 @@ const PLAIN_MASK: u32 = ((1 << 10) - 1)
 #[inline(always)]
 pub const fn is_plain(bits: u32) -> bool {
     bits & PLAIN_MASK == PLAIN
+}
+
+/// The bits of the first frame of a block with an order and a migratetype.
+#[inline(always)]
+pub(super) const fn block_bits(kind: FrameKind, order: u8, mt: Migratetype) -> u32 {
+    kind as u32 | (order as u32) << ORDER_SHIFT | (mt as u32) << TYPE_SHIFT
+}
+
+/// The type of the list if the bits are those of the first frame of a free block of just this
+/// order.
+#[inline(always)]
+pub(super) const fn free_block(bits: u32, order: u8) -> Option<Migratetype> {
+    if bits & 0xff == FrameKind::Buddy as u32 | (order as u32) << ORDER_SHIFT {
+        Some(Migratetype::from_bits(bits >> TYPE_SHIFT))
+    } else {
+        None
+    }
 }
 
 /// How often a folio is mapped, as far as the reverse-map word has to know.
@@ -249,7 +265,7 @@ impl Frames {
     /// Makes a frame the first of a block with an order and a migratetype.
     #[inline]
     pub fn reset_block(&mut self, f: Pfn, kind: FrameKind, order: u8, mt: Migratetype) {
-        self.flags[f] = kind as u32 | u32::from(order) << ORDER_SHIFT | (mt as u32) << TYPE_SHIFT;
+        self.flags[f] = block_bits(kind, order, mt);
     }
     /// The migratetype that [`Frames::reset_block`] recorded.
     #[inline]
@@ -259,9 +275,7 @@ impl Frames {
     /// The type of the list if the frame is the first of a free block of just this order.
     #[inline(always)]
     pub fn free_block_of(&self, f: Pfn, order: u8) -> Option<Migratetype> {
-        let bits = self.flags[f];
-        let want = FrameKind::Buddy as u32 | u32::from(order) << ORDER_SHIFT;
-        (bits & 0xff == want).then(|| Migratetype::from_bits(bits >> TYPE_SHIFT))
+        free_block(self.flags[f], order)
     }
     /// Order and type of the free block whose first frame this is.
     #[inline]

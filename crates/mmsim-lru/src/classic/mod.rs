@@ -28,7 +28,7 @@ use crate::config::{BalanceModel, ClassicConfig, NewAnonRotated};
 use crate::formulas::{self, CostState, PerList, RotateStat, cost612};
 use mmsim_core::base::digest::Digest;
 use mmsim_core::base::event::TraceEvent;
-use mmsim_core::base::id::{ListId, MemcgId, NodeId};
+use mmsim_core::base::id::{ListId, MemcgId, NodeId, SwapSlot};
 use mmsim_core::base::vmstat::VmEvent;
 use mmsim_core::machine::config::ZoneKind;
 use mmsim_core::memory::{Look, Memory, ShortWay, Verdicts};
@@ -79,6 +79,7 @@ pub struct Classic {
     /// inactive list, to the active one).
     looks: Vec<Look>,
     short: ShortWay,
+    slots: Vec<SwapSlot>,
     back: [Vec<FolioId>; 2],
     packing: Packing,
 }
@@ -110,6 +111,7 @@ impl Classic {
             inactive_verdicts: scan::inactive_verdicts(config.anon_ref_rule),
             looks: Vec::new(),
             short: ShortWay::default(),
+            slots: Vec::new(),
             back: [Vec::new(), Vec::new()],
             packing: Packing::of(mem),
         }

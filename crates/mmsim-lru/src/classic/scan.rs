@@ -145,26 +145,39 @@ impl Classic {
     /// the short way, which ends as the general one does.
     fn shrink_taken(&mut self, mem: &mut Memory, b: &mut Batch) {
         let looks = std::mem::take(&mut self.looks);
-        let own_type_ages = self.config.age_on_scan_activation;
-        let (mut kept, mut promoted, mut evicted, mut asked) = (0, 0, 0, 0);
-        for look in &looks {
-            if !look.is_plain() {
-                b.short.asked(std::mem::take(&mut asked));
-                self.shrink_other(mem, b, look.folio, None);
-                continue;
+        for alike in looks.chunk_by(|a, b| a.is_plain() == b.is_plain()) {
+            if alike[0].is_plain() {
+                self.shrink_plain(mem, b, alike);
+            } else {
+                alike.iter().for_each(|look| self.shrink_other(mem, b, look.folio, None));
             }
-            asked += 1;
-            let mut bits = look.bits;
-            if bits & flag::RECLAIM != 0 {
-                if !b.evicts_short {
-                    b.short.asked(std::mem::take(&mut asked));
-                    mem.frames.store(look.folio, bits & !flag::RECLAIM);
-                    self.shrink_other(mem, b, look.folio, Some(Judgement::Reclaim));
-                    continue;
-                }
-                if let Some(slot) = mem.slot_for_short() {
+        }
+        self.looks = looks;
+        mem.settle_short(&mut b.short);
+        mem.count(VmEvent::SimScanKeep, b.kept);
+        mem.charge_batch(b.stats.reclaimed);
+        self.put_back(mem, b.lv, b.file, &mut b.back);
+        self.age_by_scan(b.lv, b.promoted);
+    }
+
+    /// Plain folios one after the other: those to be evicted are collected.
+    fn shrink_plain(&mut self, mem: &mut Memory, b: &mut Batch, looks: &[Look]) {
+        if !b.evicts_short {
+            return self.shrink_asked(mem, b, looks);
+        }
+        b.short.asked(looks.len() as u64);
+        let wanted = looks.iter().filter(|l| l.bits & flag::RECLAIM != 0).count();
+        let mut slots = std::mem::take(&mut self.slots);
+        mem.slots_for_short(wanted, &mut slots);
+        // Promotions may move the age that the next shadow takes along.
+        let ages = u64::from(self.config.age_on_scan_activation);
+        let own_slot = usize::from(b.file);
+        let (mut promoted, mut evicted) = (0, 0);
+        for look in looks {
+            if look.bits & flag::RECLAIM != 0 {
+                if let Some(slot) = slots.pop() {
                     let shadow = match &b.leaving {
-                        Some(l) => self.leave(l, bits),
+                        Some(l) => self.leave(l, look.bits),
                         None => None,
                     };
                     mem.evict_short(&mut b.short, look, slot, shadow);
@@ -172,32 +185,51 @@ impl Classic {
                     continue;
                 }
                 // Swap is full.
-                bits = bits & !flag::RECLAIM | flag::ACTIVE;
-                mem.frames.store(look.folio, bits);
-            }
-            if bits & flag::ACTIVE == 0 {
-                kept += 1;
+                mem.frames.store(look.folio, look.bits & !flag::RECLAIM | flag::ACTIVE);
+            } else if look.bits & flag::ACTIVE == 0 {
                 b.back[0].push(look.folio);
-            } else {
-                promoted += 1;
-                b.back[1].push(look.folio);
-                if own_type_ages {
-                    self.advance_age(b.lv, usize::from(b.file), 1);
-                }
+                continue;
+            }
+            promoted += 1;
+            b.back[1].push(look.folio);
+            if ages > 0 {
+                self.advance_age(b.lv, own_slot, ages);
             }
         }
-        b.short.asked(asked);
-        self.looks = looks;
-        mem.settle_short(&mut b.short);
-        b.stats.scanned += kept + promoted + evicted;
+        self.slots = slots;
+        b.kept += looks.len() as u64 - promoted - evicted;
+        b.promoted += promoted;
+        b.stats.scanned += looks.len() as u64;
         b.stats.pageout += evicted;
         b.stats.reclaimed += evicted;
         b.stats.activated[0] += promoted;
         mem.count(VmEvent::PgActivate, promoted);
-        mem.count(VmEvent::SimScanKeep, b.kept + kept);
-        mem.charge_batch(b.stats.reclaimed);
-        self.put_back(mem, b.lv, b.file, &mut b.back);
-        self.age_by_scan(b.lv, b.promoted + promoted);
+    }
+
+    /// Plain folios that cannot be evicted the short way, but were asked already.
+    #[inline(never)]
+    fn shrink_asked(&mut self, mem: &mut Memory, b: &mut Batch, looks: &[Look]) {
+        for look in looks {
+            b.short.asked(1);
+            if look.bits & flag::RECLAIM != 0 {
+                mem.frames.store(look.folio, look.bits & !flag::RECLAIM);
+                self.shrink_other(mem, b, look.folio, Some(Judgement::Reclaim));
+                continue;
+            }
+            b.stats.scanned += 1;
+            if look.bits & flag::ACTIVE == 0 {
+                b.kept += 1;
+                b.back[0].push(look.folio);
+                continue;
+            }
+            b.promoted += 1;
+            b.stats.activated[0] += 1;
+            mem.count(VmEvent::PgActivate, 1);
+            b.back[1].push(look.folio);
+            if self.config.age_on_scan_activation {
+                self.advance_age(b.lv, usize::from(b.file), 1);
+            }
+        }
     }
 
     /// The general way of a folio; `asked`: the judgement if it was asked already.
