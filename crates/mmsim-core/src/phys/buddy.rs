@@ -23,7 +23,7 @@
 pub use super::fallback::Mode;
 use super::frames::{FrameKind, Frames, free_block};
 pub use super::free_lists::Columns;
-use super::free_lists::{FreeLists, NONE};
+use super::free_lists::{FreeLists, Links, NONE};
 use super::lists::Lists;
 use super::migratetype::{Migratetype, NR_MIGRATETYPES};
 use super::rules::{End, PageAllocRules};
@@ -75,7 +75,8 @@ pub struct Buddy {
     /// Types of pageblocks.
     blocks: Vec<u8>,
     free: u64,
-    free_of: [u64; NR_MIGRATETYPES],
+    /// By type; the last two do not exist.
+    free_of: [u64; 8],
     /// Pages of pageblocks reserved as highatomic.
     pub(super) nr_reserved_highatomic: u64,
     /// Fallbacks since somebody last took note.
@@ -98,7 +99,7 @@ impl Buddy {
             run: 0..0,
             blocks: vec![Migratetype::Movable as u8; (span >> rules.pageblock_order) as usize],
             free: 0,
-            free_of: [0; NR_MIGRATETYPES],
+            free_of: [0; 8],
             nr_reserved_highatomic: 0,
             extfrag: Vec::new(),
             boosts: 0,
@@ -149,13 +150,13 @@ impl Buddy {
             self.settle_run(c);
         }
         self.account(mt, 1 << order);
-        self.lists.push(&mut c.links(), p, order, mt, end);
+        self.lists.push(&mut c.links(), p, order, mt as usize, end);
     }
 
     /// Takes a block off its list, wherever it is. Its frames are nobody's then.
     #[inline]
     fn remove(&mut self, c: &mut Columns<'_>, p: u32, order: u8, mt: Migratetype) {
-        let last = self.lists.unlink(&mut c.links(), p, order, mt);
+        let last = self.lists.unlink(&mut c.links(), p, order, mt as usize);
         if last && order == self.rules.max_order && mt == Migratetype::Movable {
             self.mark_run();
         }
@@ -282,7 +283,7 @@ impl Buddy {
             let found = mask.trailing_zeros() as u8;
             let head = self.lists.get(found, mt).head;
             let p = if found < self.rules.max_order {
-                self.lists.unlink(&mut c.links(), head, found, mt);
+                self.lists.unlink(&mut c.links(), head, found, mt as usize);
                 self.account(mt, -(1 << found));
                 head
             } else {
@@ -338,35 +339,52 @@ impl Buddy {
         pages: &'p [u32],
         limit: u8,
     ) -> Option<(u32, u8, &'p [u32])> {
-        let mut l = c.links();
-        let block_shift = self.rules.pageblock_order;
+        let l = c.links();
+        let n = l.flags.len();
+        let (next, prev) = (&mut l.next[..n], &mut l.prev[..n]);
+        let mut l = Links { flags: &mut *l.flags, next, prev };
+        let Buddy { lists, blocks, free_of, first, .. } = self;
+        let (shift, max) = (self.rules.pageblock_order & 31, self.rules.max_order);
+        let mut done = pages.len();
+        let mut large = None;
         for (i, &page) in pages.iter().enumerate() {
-            let mt = self.blocks[((page - self.first) >> block_shift) as usize];
-            let mt = Migratetype::from_bits(mt.into());
+            let mt = usize::from(blocks[((page - *first) >> shift) as usize]) & 7;
             l.flags[page as usize] = FrameKind::Free as u32;
             let (mut p, mut order) = (page, 0);
             while order < limit {
                 let buddy = p ^ 1 << order;
                 let Some(list) = free_block(l.flags[buddy as usize], order) else { break };
-                self.lists.unlink(&mut l, buddy, order, list);
-                self.account(list, -(1 << order));
+                lists.unlink(&mut l, buddy, order, list);
+                if list != mt {
+                    // The buddy was on the list of another type.
+                    free_of[list & 7] -= 1 << order;
+                    free_of[mt] += 1 << order;
+                }
                 p &= buddy;
                 order += 1;
             }
+            free_of[mt] += 1;
             if order == limit {
-                return Some((p, order, &pages[i + 1..]));
+                (large, done) = (Some((p, order, mt)), i + 1);
+                break;
             }
             let mut end = End::Head;
-            if order + 1 < self.rules.max_order {
+            if order + 1 < max {
                 let higher = (p & !(1 << order)) ^ 2 << order;
                 if free_block(l.flags[higher as usize], order + 1).is_some() {
                     end = End::Tail;
                 }
             }
-            self.lists.push(&mut l, p, order, mt, end);
-            self.account(mt, 1 << order);
+            lists.push(&mut l, p, order, mt, end);
         }
-        None
+        let of_large = large.map(|(p, order, mt)| {
+            // On no list, it counts nowhere.
+            free_of[mt] -= 1 << order;
+            (p, order, &pages[done..])
+        });
+        let isolated = free_of[Migratetype::Isolate as usize];
+        self.free = free_of.iter().sum::<u64>() - isolated;
+        of_large
     }
 
     fn free_to(&mut self, c: &mut Columns<'_>, pfn: Pfn, order: u8, end: Option<End>) {
@@ -617,7 +635,7 @@ impl Buddy {
             }
         }
         assert_eq!(free, self.free, "free pages");
-        assert_eq!(free_of, self.free_of, "free pages per type");
+        assert_eq!(free_of[..], self.free_of[..NR_MIGRATETYPES], "free pages per type");
         self.check_blocks(frames);
     }
 

@@ -142,16 +142,22 @@ pub const fn is_plain(bits: u32) -> bool {
 
 /// The bits of the first frame of a block with an order and a migratetype.
 #[inline(always)]
-pub(super) const fn block_bits(kind: FrameKind, order: u8, mt: Migratetype) -> u32 {
-    kind as u32 | (order as u32) << ORDER_SHIFT | (mt as u32) << TYPE_SHIFT
+pub(super) const fn block_bits(kind: FrameKind, order: u8, mt: u32) -> u32 {
+    kind as u32 | (order as u32) << ORDER_SHIFT | mt << TYPE_SHIFT
 }
 
-/// The type of the list if the bits are those of the first frame of a free block of just this
-/// order.
+/// The pages of the free block whose first frame has these bits; 0 if it has none.
 #[inline(always)]
-pub(super) const fn free_block(bits: u32, order: u8) -> Option<Migratetype> {
+pub(super) const fn free_pages(bits: u32) -> u32 {
+    if bits & KIND_MASK == FrameKind::Buddy as u32 { 1 << (bits >> ORDER_SHIFT & 0xf) } else { 0 }
+}
+
+/// The list of a free block, as a number, if the bits are those of the first frame of one of
+/// just this order.
+#[inline(always)]
+pub(super) const fn free_block(bits: u32, order: u8) -> Option<usize> {
     if bits & 0xff == FrameKind::Buddy as u32 | (order as u32) << ORDER_SHIFT {
-        Some(Migratetype::from_bits(bits >> TYPE_SHIFT))
+        Some((bits >> TYPE_SHIFT) as usize)
     } else {
         None
     }
@@ -238,6 +244,11 @@ impl Frames {
         let n = flags.len();
         (flags, &mut self.rmap.raw_mut()[..n])
     }
+    /// The bits of some frames in a row.
+    #[inline]
+    pub(super) fn bits_of(&self, frames: std::ops::Range<u32>) -> &[u32] {
+        &self.flags.raw()[frames.start as usize..frames.end as usize]
+    }
     /// Clears some flags, sets others, and returns all bits as they are then.
     #[inline(always)]
     pub fn change(&mut self, f: FolioId, clear: u32, set: u32) -> u32 {
@@ -265,7 +276,7 @@ impl Frames {
     /// Makes a frame the first of a block with an order and a migratetype.
     #[inline]
     pub fn reset_block(&mut self, f: Pfn, kind: FrameKind, order: u8, mt: Migratetype) {
-        self.flags[f] = block_bits(kind, order, mt);
+        self.flags[f] = block_bits(kind, order, mt as u32);
     }
     /// The migratetype that [`Frames::reset_block`] recorded.
     #[inline]
@@ -275,7 +286,7 @@ impl Frames {
     /// The type of the list if the frame is the first of a free block of just this order.
     #[inline(always)]
     pub fn free_block_of(&self, f: Pfn, order: u8) -> Option<Migratetype> {
-        free_block(self.flags[f], order)
+        free_block(self.flags[f], order).map(|list| Migratetype::from_bits(list as u32))
     }
     /// Order and type of the free block whose first frame this is.
     #[inline]

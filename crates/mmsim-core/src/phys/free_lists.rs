@@ -45,6 +45,7 @@ pub(super) struct Links<'a> {
 
 /// One free list. The head is where blocks are taken.
 #[derive(Clone, Copy, Debug)]
+#[repr(align(16))] // So that it is found by shifts.
 pub(super) struct FreeList {
     pub head: u32,
     pub tail: u32,
@@ -84,13 +85,15 @@ impl FreeLists {
         *mask = *mask & !(1 << order) | u16::from(any) << order;
     }
 
-    /// Puts a block on a list.
+    /// Puts a block on the list of a type, given as its number.
     #[inline(always)]
-    pub(super) fn push(&mut self, l: &mut Links<'_>, p: u32, order: u8, mt: Migratetype, end: End) {
+    pub(super) fn push(&mut self, l: &mut Links<'_>, p: u32, order: u8, mt: usize, end: End) {
         let at = p as usize;
-        l.flags[at] = block_bits(FrameKind::Buddy, order, mt);
-        self.nonempty[mt as usize & 7] |= 1 << order;
-        let list = &mut self.lists[usize::from(order) & 15][mt as usize & 7];
+        l.flags[at] = block_bits(FrameKind::Buddy, order, mt as u32);
+        let list = &mut self.lists[usize::from(order) & 15][mt & 7];
+        if list.len == 0 {
+            self.nonempty[mt & 7] |= 1 << order;
+        }
         list.len += 1;
         match end {
             End::Head => {
@@ -112,14 +115,14 @@ impl FreeLists {
         }
     }
 
-    /// Takes a block off its list, wherever it is. Its frames are nobody's then. Whether it
-    /// was the last.
+    /// Takes a block off the list of a type, given as its number, wherever it is there. Its
+    /// frames are nobody's then. Whether it was the last.
     #[inline(always)]
-    pub(super) fn unlink(&mut self, l: &mut Links<'_>, p: u32, order: u8, mt: Migratetype) -> bool {
+    pub(super) fn unlink(&mut self, l: &mut Links<'_>, p: u32, order: u8, mt: usize) -> bool {
         let at = p as usize;
         l.flags[at] = FrameKind::Free as u32;
         let (next, prev) = (l.next[at], l.prev[at]);
-        let list = &mut self.lists[usize::from(order) & 15][mt as usize & 7];
+        let list = &mut self.lists[usize::from(order) & 15][mt & 7];
         list.len -= 1;
         match l.next.get_mut(prev as usize) {
             Some(n) => *n = next,
@@ -131,7 +134,7 @@ impl FreeLists {
         }
         let last = list.len == 0;
         if last {
-            self.nonempty[mt as usize & 7] &= !(1 << order);
+            self.nonempty[mt & 7] &= !(1 << order);
         }
         last
     }

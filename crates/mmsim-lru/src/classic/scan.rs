@@ -145,11 +145,17 @@ impl Classic {
     /// the short way, which ends as the general one does.
     fn shrink_taken(&mut self, mem: &mut Memory, b: &mut Batch) {
         let looks = std::mem::take(&mut self.looks);
-        for alike in looks.chunk_by(|a, b| a.is_plain() == b.is_plain()) {
-            if alike[0].is_plain() {
-                self.shrink_plain(mem, b, alike);
-            } else {
-                alike.iter().for_each(|look| self.shrink_other(mem, b, look.folio, None));
+        // Nearly always all of them are plain.
+        let mut rest = &looks[..];
+        while !rest.is_empty() {
+            let (plain, behind) = rest.split_at(plain_ahead(rest));
+            if !plain.is_empty() {
+                self.shrink_plain(mem, b, plain);
+            }
+            rest = behind;
+            if let Some((other, behind)) = rest.split_first() {
+                self.shrink_other(mem, b, other.folio, None);
+                rest = behind;
             }
         }
         self.looks = looks;
@@ -165,43 +171,44 @@ impl Classic {
         if !b.evicts_short {
             return self.shrink_asked(mem, b, looks);
         }
-        b.short.asked(looks.len() as u64);
-        let wanted = looks.iter().filter(|l| l.bits & flag::RECLAIM != 0).count();
+        let nr = looks.len();
+        b.short.asked(nr as u64);
+        let wanted: u32 = looks.iter().map(|l| l.bits / flag::RECLAIM & 1).sum();
         let mut slots = std::mem::take(&mut self.slots);
-        mem.slots_for_short(wanted, &mut slots);
+        mem.slots_for_short(wanted as usize, &mut slots);
+        let evicts = slots.len() as u64;
+        let swap_full = evicts < u64::from(wanted);
         // Promotions may move the age that the next shadow takes along.
         let ages = u64::from(self.config.age_on_scan_activation);
-        let own_slot = usize::from(b.file);
-        let (mut promoted, mut evicted) = (0, 0);
+        let before = [b.back[0].len(), b.back[1].len()];
         for look in looks {
-            if look.bits & flag::RECLAIM != 0 {
+            let mut bits = look.bits;
+            if bits & flag::RECLAIM != 0 {
                 if let Some(slot) = slots.pop() {
                     let shadow = match &b.leaving {
-                        Some(l) => self.leave(l, look.bits),
+                        Some(l) => self.leave(l, bits),
                         None => None,
                     };
                     mem.evict_short(&mut b.short, look, slot, shadow);
-                    evicted += 1;
                     continue;
                 }
-                // Swap is full.
-                mem.frames.store(look.folio, look.bits & !flag::RECLAIM | flag::ACTIVE);
-            } else if look.bits & flag::ACTIVE == 0 {
-                b.back[0].push(look.folio);
-                continue;
+                debug_assert!(swap_full);
+                bits = bits & !flag::RECLAIM | flag::ACTIVE;
+                mem.frames.store(look.folio, bits);
             }
-            promoted += 1;
-            b.back[1].push(look.folio);
-            if ages > 0 {
-                self.advance_age(b.lv, own_slot, ages);
+            let active = bits & flag::ACTIVE != 0;
+            b.back[usize::from(active)].push(look.folio);
+            if ages > 0 && active {
+                self.advance_age(b.lv, usize::from(b.file), ages);
             }
         }
         self.slots = slots;
-        b.kept += looks.len() as u64 - promoted - evicted;
+        let [kept, promoted] = [0, 1].map(|i| (b.back[i].len() - before[i]) as u64);
+        b.kept += kept;
         b.promoted += promoted;
-        b.stats.scanned += looks.len() as u64;
-        b.stats.pageout += evicted;
-        b.stats.reclaimed += evicted;
+        b.stats.scanned += nr as u64;
+        b.stats.pageout += evicts;
+        b.stats.reclaimed += evicts;
         b.stats.activated[0] += promoted;
         mem.count(VmEvent::PgActivate, promoted);
     }
@@ -387,6 +394,15 @@ impl Classic {
             priority: req.priority,
         });
     }
+}
+
+/// How many of the first folios are plain.
+#[inline]
+fn plain_ahead(looks: &[Look]) -> usize {
+    if looks.iter().all(Look::is_plain) {
+        return looks.len();
+    }
+    looks.iter().take_while(|l| l.is_plain()).count()
 }
 
 /// What a page\'s references mean.
