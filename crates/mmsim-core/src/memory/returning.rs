@@ -102,7 +102,7 @@ impl Memory {
         let zone = self.zones.preferred(NodeId(0), req.highest)?;
         let one = self.zones.nr_nodes() == 1 && self.memcgs.len() == 1;
         let quiet = !self.tracer.on() && self.io.is_empty() && self.boosted.is_none();
-        let settled = self.settled == self.kernel_needs() && self.zram_stored == 0;
+        let settled = self.settled == self.kernel_needs();
         if !(one && quiet && settled && swap.device.config().synchronous && swap.has_room()) {
             return None;
         }
@@ -126,8 +126,10 @@ impl Memory {
     ) -> Returning<'a> {
         let stock = self.zones[run.zone].stock(self.cpu, AllocRequest::USER.migratetype).len();
         let swap = self.swap.as_mut().expect("the pages are in swap");
+        let swap_store = swap.device.config().stored_bytes_per_page;
         let (slots, slot_room) = swap.private_slots(self.cpu.0.into());
         let room = stock.min(self.batches.room(self.cpu)).min(slot_room).min(MOST_RETURNED);
+        let room = room.min(zram_room(self.zram_stored, swap_store));
         let (hot, entry) = self.pages.hot_and_entries();
         Returning { hot, entry, slots, returned, nr: 0, room }
     }
@@ -148,22 +150,22 @@ impl Memory {
         let add = self.batches.adding(self.cpu);
         let swap = self.swap.as_mut().expect("the pages are in swap");
         let freed = swap.freed_by(self.cpu.0.into());
+        freed.extend(returned.iter().map(|r| slot_of(entry[r.0.0 as usize])));
         for ((folio, _), &frame) in returned.iter_mut().zip(stock.iter().rev()) {
             let page = folio.0;
-            let e = &mut entry[page as usize];
-            freed.push(slot_of(*e));
-            *e = frame;
+            entry[page as usize] = frame;
             flags[frame as usize] = BITS;
             rmap[frame as usize] = page;
             *folio = Pfn(frame);
-            add.push((*folio, run.how));
         }
+        add.extend(returned.iter().map(|r| (r.0, run.how)));
         swap.freed(self.cpu.0.into(), nr);
         zone.take_stock(self.cpu, AllocRequest::USER.migratetype, nr);
         self.count_allocated(run.zone, n);
         for e in [VmEvent::PgFault, VmEvent::PgMajFault, VmEvent::PswpIn] {
             self.count(e, n);
         }
+        self.zram_stored = self.zram_stored.saturating_sub(n);
         let root = MemcgId(0);
         self.memcgs.charge(root, n);
         self.memcgs.uncharge_swap(root, n);
@@ -173,5 +175,33 @@ impl Memory {
         policy.folios_swapped_in(self, returned, run.how);
         self.lru_added(policy, n);
         self.settle_kernel();
+    }
+}
+
+/// After how many freed pages zram's store, which holds `stored` pages of so many bytes, may
+/// give up a page of memory.
+fn zram_room(stored: u64, bytes: u32) -> usize {
+    if bytes == 0 || stored == 0 {
+        return usize::MAX;
+    }
+    let pages = (stored * u64::from(bytes)).div_ceil(4096);
+    (stored - (pages - 1) * 4096 / u64::from(bytes)) as usize
+}
+
+#[cfg(test)]
+mod tests {
+    use super::zram_room;
+
+    /// By trying: the room is the first number of pages that makes the store smaller.
+    #[test]
+    fn room_until_the_store_gives_up_a_page() {
+        for bytes in [1, 700, 1365, 1366, 4095, 4096] {
+            for stored in 1..200u64 {
+                let pages = |n: u64| (n * u64::from(bytes)).div_ceil(4096);
+                let want = (1..=stored).find(|n| pages(stored - n) < pages(stored)).unwrap();
+                assert_eq!(zram_room(stored, bytes), want as usize, "{stored} of {bytes}");
+            }
+        }
+        assert_eq!(zram_room(10, 0), usize::MAX);
     }
 }
