@@ -5,7 +5,8 @@
 //!   through the list to the buddy and back;
 //! - `pair/buddy`: the same pair without per-CPU lists, merging and splitting each time.
 //!
-//! Times are per pair.
+//! Times are per pair. Which page is freed was drawn before: what is measured is to look it up
+//! in a list of all that are held, to free it and to allocate one.
 
 #![allow(missing_docs)] // criterion's macros.
 
@@ -24,7 +25,9 @@ const FRAMES: u32 = 1 << 20;
 struct Churn {
     mem: Memory,
     held: Vec<Pfn>,
-    rng: Rng,
+    /// Random words, used again and again.
+    draws: Vec<u32>,
+    next: usize,
 }
 
 impl Churn {
@@ -34,11 +37,12 @@ impl Churn {
             config.nodes[0].zones[0].pcp = Some((0, 1));
         }
         let mut mem = Memory::new(&config);
-        let rng = Rng::for_purpose(1, "bench/buddy");
+        let mut rng = Rng::for_purpose(1, "bench/buddy");
+        let draws = (0..1 << 20).map(|_| rng.below(1 << 32) as u32).collect();
         let held = (0..FRAMES / 10 * 9)
             .map(|_| mem.try_alloc(NodeId(0), &AllocRequest::USER, None).expect("a free frame"))
             .collect();
-        let mut this = Churn { mem, held, rng };
+        let mut this = Churn { mem, held, draws, next: 0 };
         // Until the free tenth lies scattered.
         for _ in 0..200 {
             this.burst(4096);
@@ -47,8 +51,10 @@ impl Churn {
     }
 
     fn free(&mut self) {
-        let i = self.rng.below(self.held.len() as u64) as usize;
-        let pfn = self.held.swap_remove(i);
+        let draw = u64::from(self.draws[self.next % self.draws.len()]);
+        self.next += 1;
+        let i = (draw * self.held.len() as u64) >> 32;
+        let pfn = self.held.swap_remove(i as usize);
         self.mem.free_frame(pfn);
     }
 

@@ -3,7 +3,9 @@
 mod cells;
 
 use mmsim::build::Machine;
+use mmsim_core::backing::device::DeviceConfig;
 use mmsim_core::base::event::{Observer, TraceEvent};
+use mmsim_core::base::rng::Rng;
 use mmsim_core::base::time::{SimDuration, SimTime};
 use mmsim_core::base::vmstat::VmEvent;
 use mmsim_core::machine::config::{Kernel, MachineConfig};
@@ -11,6 +13,7 @@ use mmsim_core::machine::result::RunResult;
 use mmsim_core::machine::{self as core, Watch};
 use mmsim_core::memory::Memory;
 use mmsim_core::policy::ReclaimPolicy;
+use mmsim_core::workload::{MapKind, Op, RegionId, Run, VmaFlags, Workload};
 use mmsim_lru::{Classic, ClassicConfig, Random};
 
 const PAGES: u32 = 1 << 14;
@@ -71,6 +74,63 @@ fn watching_changes_nothing() {
             let recorded = m.recorded_accesses().len() as u64;
             let all = if matches!(what, "recording" | "all") { plain.accesses } else { 0 };
             assert_eq!(recorded, all, "{what}, {threads} threads");
+        }
+    }
+}
+
+/// Faults of the common kind go a short way, unless accesses are recorded: the same result
+/// on every kernel, device and number of CPUs, with hits, runs of pages and computation in
+/// between.
+#[test]
+fn the_short_way_of_faults_is_the_general_one() {
+    let pages = 3000;
+    let ops = |thread: u64| {
+        let mut rng = Rng::for_purpose(thread, "ops");
+        let region = RegionId(0);
+        let kind = MapKind::Anon;
+        let flags = VmaFlags::default();
+        let mut ops = vec![Op::Mmap { region, pages, kind, flags, at: None }];
+        ops.push(Op::Access(Run { region, write: true, first: 0, count: pages }));
+        for _ in 0..20_000 {
+            let count = if rng.below(20) == 0 { 1 + rng.below(70) as u32 } else { 1 };
+            let first = rng.below(u64::from(pages - count)).min(rng.below(4000)) as u32;
+            ops.push(Op::Access(Run { region, write: rng.below(3) == 0, first, count }));
+            match rng.below(40) {
+                0 => ops.push(Op::Compute(SimDuration(rng.below(100_000)))),
+                1 => ops.push(Op::Records(1)),
+                _ => {}
+            }
+        }
+        Box::new(cells::Script(ops)) as Box<dyn Workload>
+    };
+    let presets = [
+        (Kernel::V5_5, ClassicConfig::V5_5),
+        (Kernel::V5_9, ClassicConfig::V5_9),
+        (Kernel::V6_12, ClassicConfig::V6_12),
+    ];
+    for (kernel, preset) in presets {
+        for (device, cpus) in [("zram", 1), ("zram", 3), ("ramdisk", 1), ("ramdisk", 3)] {
+            for threads in [1, 3] {
+                let mut c = cells::machine_of(2000 * threads, 20_000, kernel);
+                c.cpus = cpus;
+                c.run_ahead = SimDuration::from_micros(3);
+                let swap = c.swap.as_mut().expect("there is swap");
+                swap.device = DeviceConfig::preset(device, cpus).expect("a preset");
+                let of = |watch| {
+                    let tasks = (0..threads).map(|i| core::TaskConfig {
+                        name: format!("t{i}"),
+                        memcg: None,
+                        start: SimTime::ZERO,
+                        threads: vec![ops(i.into())],
+                    });
+                    let policy = |mem: &mut _| Classic::new(preset, mem);
+                    core::Machine::new(&c, tasks.collect(), 1, policy).run(watch)
+                };
+                let short = of(Watch::default());
+                let general = of(Watch { record_accesses: true, ..Watch::default() });
+                assert!(short.vmstat[VmEvent::PswpIn] > 1000, "{short:?}");
+                assert_eq!(short, general, "{kernel:?}, {device}, {cpus} CPUs, {threads} threads");
+            }
         }
     }
 }

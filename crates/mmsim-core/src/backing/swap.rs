@@ -86,6 +86,48 @@ pub struct ClusterRa {
     pub hits: u32,
 }
 
+/// Slots of which some may be let go by the only PTE that refers to them.
+pub struct PrivateSlots<'a> {
+    tables: &'a mut [SlotTable],
+    table_of: &'a [u32],
+    upper: &'a [[u32; CLUSTER as usize]],
+    nodes: &'a mut u64,
+    shadow_nodes: &'a mut u64,
+    /// Whether some node of the radix tree has become empty.
+    pub emptied: bool,
+}
+
+impl PrivateSlots<'_> {
+    /// Lets go of a slot without a folio that one PTE refers to: then the shadow, if it held
+    /// one. `None`, and nothing done: it is not like that.
+    #[inline(always)]
+    pub fn take(&mut self, s: SwapSlot) -> Option<Option<Shadow>> {
+        let i = (s.0 % CLUSTER) as usize;
+        let at = self.table_of[(s.0 / CLUSTER) as usize] as usize;
+        let t = &mut self.tables[at];
+        let was = t.state[i];
+        if was & !HAS_SHADOW != 1 {
+            return None;
+        }
+        t.state[i] = HELD;
+        if was & HAS_SHADOW == 0 {
+            return Some(None);
+        }
+        let node = i / NODE_SLOTS as usize;
+        t.shadows[node] -= 1;
+        t.entries[node] -= 1;
+        if t.entries[node] == 0 {
+            // The last entry of its node was a shadow, so it held only shadows.
+            *self.nodes -= 1;
+            *self.shadow_nodes -= 1;
+            self.emptied = true;
+        }
+        // Without wide shadows there are no upper halves.
+        let upper = self.upper.get(at).map_or(0, |u| u64::from(u[i]) << 32);
+        Some(Some(Shadow(upper | u64::from(t.value[i]))))
+    }
+}
+
 /// One swap device with its slots.
 #[derive(Clone)]
 pub struct Swap {
@@ -298,6 +340,27 @@ impl Swap {
         self.pick_slowly(cpu)
     }
 
+    /// Picks `n` slots, fewer if there are not so many, and appends them to `out`: as many
+    /// calls of [`Swap::pick`].
+    pub fn pick_many(&mut self, cpu: usize, n: usize, out: &mut Vec<SwapSlot>) {
+        let mut left = n;
+        while left > 0 {
+            if self.cache_active && self.free >= self.cache_floor {
+                let cache = &mut self.per_cpu[cpu].cache;
+                let some = left.min(cache.len());
+                out.extend(cache.drain(cache.len() - some..).rev().map(SwapSlot));
+                self.held -= some as u32;
+                left -= some;
+                if left == 0 {
+                    return;
+                }
+            }
+            let Some(slot) = self.pick_slowly(cpu) else { return };
+            out.push(slot);
+            left -= 1;
+        }
+    }
+
     /// Caches are in use while the device has plenty of free slots.
     #[cold]
     #[inline(never)]
@@ -467,20 +530,38 @@ impl Swap {
     /// If others refer to the slot, or it holds a folio.
     #[inline]
     pub fn put_last(&mut self, s: SwapSlot, cpu: usize) {
-        let i = (s.0 % CLUSTER) as usize;
-        let t = &mut self.tables[self.table_of[(s.0 / CLUSTER) as usize] as usize];
-        let was = std::mem::replace(&mut t.state[i], HELD);
-        assert!(was & !HAS_SHADOW == 1, "{s} is not the last of its user: {was:#x}");
-        if was & HAS_SHADOW != 0 {
-            let node = i / NODE_SLOTS as usize;
-            t.shadows[node] -= 1;
-            t.entries[node] -= 1;
-            // The last entry of its node was a shadow, so it held only shadows.
-            let empty = u64::from(t.entries[node] == 0);
-            self.nodes -= empty;
-            self.shadow_nodes -= empty;
+        let done = self.private_slots(cpu).0.take(s);
+        assert!(done.is_some(), "{s} is not the last of its user: {:#x}", self.state(s.0));
+        self.per_cpu[cpu].freed.push(s.0);
+        self.freed(cpu, 1);
+    }
+
+    /// Slots to be let go as [`Swap::put_last`] does, and how many of them a CPU can hold.
+    #[inline]
+    pub fn private_slots(&mut self, cpu: usize) -> (PrivateSlots<'_>, usize) {
+        let room = SLOT_CACHE - self.per_cpu[cpu].freed.len();
+        let slots = PrivateSlots {
+            tables: &mut self.tables,
+            table_of: &self.table_of,
+            upper: &self.upper,
+            nodes: &mut self.nodes,
+            shadow_nodes: &mut self.shadow_nodes,
+            emptied: false,
+        };
+        (slots, room)
+    }
+    /// Slots that a CPU freed; those let go are added here, then [`Swap::freed`] is called.
+    #[inline]
+    pub fn freed_by(&mut self, cpu: usize) -> &mut Vec<u32> {
+        &mut self.per_cpu[cpu].freed
+    }
+    /// So many slots were added to those that a CPU freed.
+    #[inline]
+    pub fn freed(&mut self, cpu: usize, n: usize) {
+        self.held += n as u32;
+        if self.per_cpu[cpu].freed.len() >= SLOT_CACHE || !self.cache_active {
+            self.flush_freed(cpu);
         }
-        self.hold_freed(s, cpu);
     }
 
     /// Whether a slot is in use by some PTE or folio (readahead asks).

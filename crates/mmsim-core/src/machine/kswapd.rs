@@ -17,6 +17,7 @@ use crate::base::id::{NodeId, ThreadId, ZoneId};
 use crate::base::time::SimDuration;
 use crate::base::vmstat::VmEvent;
 use crate::memory::NodeFlags;
+use crate::phys::gfp::AllocRequest;
 use crate::policy::{PassStats, ReclaimPolicy, ReclaimRequest, Reclaimer};
 
 pub(super) const MAX_RECLAIM_RETRIES: u32 = 16;
@@ -104,6 +105,15 @@ impl<P: ReclaimPolicy> Machine<P> {
         for n in self.kswapds.ids() {
             self.wake_kswapd(n, order, highest);
         }
+    }
+
+    /// Whether every node's kswapd is at work and knows of requests for user pages, so that
+    /// another one wakes nobody.
+    pub(super) fn kswapds_awake(&self) -> bool {
+        let highest = AllocRequest::USER.highest;
+        self.kswapds.iter().all(|k| {
+            matches!(k.state, State::Running(_) | State::Stalled(..)) && k.highest >= highest
+        })
     }
 
     /// Wakes a node's kswapd if there is something to do for it.

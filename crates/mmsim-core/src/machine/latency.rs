@@ -45,6 +45,13 @@ impl Histogram {
             None => self.grow(),
         }
     }
+    /// Adds `n` equal samples.
+    pub(super) fn add_many(&mut self, d: SimDuration, n: u64) {
+        if n > 0 {
+            self.add(d);
+            self.counts[self.last.1] += n - 1;
+        }
+    }
     #[inline]
     fn turn_to(&mut self, ns: u64) {
         self.last = (ns, bucket(ns));

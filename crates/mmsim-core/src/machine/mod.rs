@@ -30,6 +30,7 @@ mod order;
 mod psi;
 mod queue;
 pub mod result;
+mod returns;
 mod run;
 mod sched;
 pub mod snapshot;
@@ -42,7 +43,7 @@ use crate::base::id::{CpuId, FileId, IndexVec, MemcgId, NodeId, Pfn, ThreadId};
 use crate::base::rng::Rng;
 use crate::base::time::{SimDuration, SimTime};
 use crate::base::vmstat::{VmEvent, VmStat};
-use crate::memory::Memory;
+use crate::memory::{MOST_RETURNED, Memory, Returned};
 use crate::policy::ReclaimPolicy;
 use crate::virt::space::Place;
 use crate::workload::{FileSpec, Workload};
@@ -143,6 +144,8 @@ pub struct Machine<P: ReclaimPolicy = Box<dyn ReclaimPolicy>> {
     /// Recorded page accesses, for the optimum.
     recorded: Vec<u32>,
     zones_at_start: Vec<(String, [u64; 5])>,
+    /// Kept for the folios of a run of faults.
+    returned: [Returned; MOST_RETURNED],
 }
 
 impl<P: ReclaimPolicy> Machine<P> {
@@ -201,6 +204,7 @@ impl<P: ReclaimPolicy> Machine<P> {
             steps: 0,
             recorded: Vec::new(),
             zones_at_start,
+            returned: [(Pfn(0), None); MOST_RETURNED],
         };
         // One name is one file, as large as anybody wants it.
         let mut files: BTreeMap<String, u32> = BTreeMap::new();

@@ -137,7 +137,7 @@ impl<P: ReclaimPolicy> Machine<P> {
     }
 
     #[inline]
-    fn note_resident(&mut self) {
+    pub(super) fn note_resident(&mut self) {
         // Pages that wait for their list are resident too.
         let resident = self.mem.nr_lru_pages() + self.mem.batches.nr_waiting();
         self.peak_resident = self.peak_resident.max(resident);

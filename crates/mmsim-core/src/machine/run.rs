@@ -12,6 +12,7 @@ use super::fault::Flow;
 use super::psi::Psi;
 use super::queue::Event;
 use super::result::RunResult;
+use super::returns::Until;
 use super::thread::{Entity, Thread, Wait};
 use super::{SampleFn, Watch};
 use crate::base::event::TraceEvent;
@@ -24,7 +25,7 @@ use crate::workload::{Op, RegionId, Run, WorkloadCx};
 
 /// Why a thread stopped executing hits.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-enum Stop {
+pub(super) enum Stop {
     /// Its bound is reached.
     Bound,
     /// The next page of this run is no hit; where its region lies is noted.
@@ -327,9 +328,15 @@ impl<P: ReclaimPolicy> Machine<P> {
             let slice = self.cpus[cpu].slice_end().max(start);
             // Of several earliest CPUs this one is first: it may at least begin an access.
             let ahead = (other + self.config.run_ahead).max(SimTime(start.0 + 1));
-            let stop = self.run_hits(tid, due.min(ahead).min(slice));
-            let now = self.mem.now;
-            if stop != Stop::Bound && (now <= other && now < due || now == start) {
+            let mut stop = self.run_hits(tid, due.min(ahead).min(slice));
+            let mut now = self.mem.now;
+            let mut since = start;
+            if matches!(stop, Stop::Miss(_)) && (now <= other && now < due || now == start) {
+                let until = Until { due, other, slice, run_ahead: self.config.run_ahead };
+                (stop, since) = self.returns(tid, stop, until);
+                now = self.mem.now;
+            }
+            if stop != Stop::Bound && (now <= other && now < due || now == since) {
                 if !self.step_slow(tid, stop) {
                     return false;
                 }
@@ -500,7 +507,7 @@ impl<P: ReclaimPolicy> Machine<P> {
 
 /// The access to one page of a region that an operation is.
 #[inline(always)]
-fn is_single(op: &Op, region: RegionId) -> Option<&Run> {
+pub(super) fn is_single(op: &Op, region: RegionId) -> Option<&Run> {
     match op {
         Op::Access(run) if run.region == region && run.count == 1 => Some(run),
         _ => None,

@@ -104,16 +104,22 @@ impl Memory {
         None
     }
 
-    /// Accounts for a block that a zone gave.
+    /// Counts pages that a zone gave.
     #[inline(always)]
-    fn allocated(&mut self, z: ZoneId, pfn: Pfn, order: u8) {
+    pub(super) fn count_allocated(&mut self, z: ZoneId, pages: u64) {
         let e = match self.zones[z].kind {
             ZoneKind::Dma => VmEvent::PgAllocDma,
             ZoneKind::Dma32 => VmEvent::PgAllocDma32,
             ZoneKind::Normal => VmEvent::PgAllocNormal,
             ZoneKind::Movable => VmEvent::PgAllocMovable,
         };
-        self.vmstat.add(e, 1 << order);
+        self.vmstat.add(e, pages);
+    }
+
+    /// Accounts for a block that a zone gave.
+    #[inline(always)]
+    fn allocated(&mut self, z: ZoneId, pfn: Pfn, order: u8) {
+        self.count_allocated(z, 1 << order);
         if order == 0 {
             self.frames.reset(pfn, FrameKind::Fresh);
         } else {
@@ -165,6 +171,16 @@ impl Memory {
         }
         self.vmstat.add(VmEvent::PgFree, 1);
         self.emit(|| TraceEvent::MmPageFree { pfn, order: 0 });
+    }
+
+    /// Gives frames back to the allocator, one after the other.
+    pub fn free_frames(&mut self, frames: impl ExactSizeIterator<Item = Pfn>) {
+        if self.tracer.on() || self.lru_pages.len() > 1 {
+            return frames.for_each(|p| self.free_frame(p));
+        }
+        self.vmstat.add(VmEvent::PgFree, frames.len() as u64);
+        let mut c = Columns::new(&mut self.frames, &mut self.lists);
+        self.zones[ZoneId(0)].put_many(&mut c, self.cpu, frames);
     }
 
     /// Gives a block back to the allocator. Nothing may refer to any of its frames.

@@ -50,6 +50,17 @@ impl Batches {
     pub fn nr_waiting(&self) -> u64 {
         self.waiting
     }
+    /// The batch of a CPU that folios are added to. Who adds to it calls
+    /// [`Memory::lru_added`].
+    #[inline]
+    pub(super) fn adding(&mut self, cpu: CpuId) -> &mut Vec<(FolioId, Arrival)> {
+        &mut self.cpus[usize::from(cpu.0)].add
+    }
+    /// How many folios can be added to it until it is full.
+    #[inline]
+    pub(super) fn room(&self, cpu: CpuId) -> usize {
+        self.size - self.cpus[usize::from(cpu.0)].add.len()
+    }
     /// Folios that wait in some batch to be added.
     pub fn waiting(&self) -> impl Iterator<Item = FolioId> + '_ {
         self.cpus.iter().flat_map(|c| c.add.iter().map(|a| a.0))
@@ -70,6 +81,15 @@ impl Memory {
         b.push((folio, how));
         self.batches.waiting += 1;
         if b.len() >= self.batches.size {
+            self.flush_add(policy);
+        }
+    }
+
+    /// Takes note of `n` folios that were added to the batch, which may be full now.
+    #[inline]
+    pub(super) fn lru_added<P: ReclaimPolicy + ?Sized>(&mut self, policy: &mut P, n: u64) {
+        self.batches.waiting += n;
+        if self.batches.cpus[self.cpu.0 as usize].add.len() >= self.batches.size {
             self.flush_add(policy);
         }
     }
@@ -151,6 +171,10 @@ impl Memory {
 
     fn flush_moves<P: ReclaimPolicy + ?Sized>(&mut self, policy: &mut P) {
         let cpu = self.cpu.0 as usize;
+        let all = &self.batches.cpus[cpu];
+        if all.rotate.is_empty() && all.deactivate.is_empty() && all.activate.is_empty() {
+            return;
+        }
         let mut b = std::mem::take(&mut self.batches.cpus[cpu].rotate);
         for folio in b.drain(..) {
             self.frames.clear(folio, flag::IN_BATCH);
@@ -174,7 +198,6 @@ impl Memory {
     }
 
     /// Empties the batches of the acting CPU (`lru_add_drain`).
-    #[inline]
     pub fn lru_drain<P: ReclaimPolicy + ?Sized>(&mut self, policy: &mut P) {
         self.flush_add(policy);
         self.flush_moves(policy);

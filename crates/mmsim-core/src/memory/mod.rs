@@ -12,12 +12,14 @@ mod evict;
 mod file;
 mod map;
 mod plain;
+mod returning;
 mod young;
 
 pub use batch::Batches;
 pub use cgroup::{Memcg, Memcgs};
 pub use evict::{Evicting, Prepared};
 pub use plain::{Look, ShortWay, Verdicts};
+pub use returning::{MOST_RETURNED, ReturnRun, Returned, Returning};
 pub use young::References;
 
 use crate::backing::cache::Files;
@@ -235,11 +237,17 @@ impl Memory {
     /// The kernel takes such pages from its reserves where it must.
     #[inline]
     pub fn settle_kernel(&mut self) {
-        let nodes = self.swap.as_ref().map_or(0, |s| s.nodes) + self.files.nr_nodes();
-        let now = (nodes, self.zram_stored);
+        let now = self.kernel_needs();
         if now != self.settled {
             self.settle_kernel_at(now);
         }
+    }
+
+    /// Nodes of radix trees and pages in zram, which the kernel's own memory follows.
+    #[inline]
+    fn kernel_needs(&self) -> (u64, u64) {
+        let nodes = self.swap.as_ref().map_or(0, |s| s.nodes) + self.files.nr_nodes();
+        (nodes, self.zram_stored)
     }
 
     #[inline(never)]

@@ -175,7 +175,8 @@ impl Memory {
         self.count_listed(list, looks[before..].iter().map(|l| l.folio), seen, false);
     }
 
-    /// Puts isolated folios at the head of a list, one after the other.
+    /// Puts folios that are isolated or wait in a batch at the head of a list, one after the
+    /// other.
     pub fn lru_add_heads(&mut self, list: ListId, folios: &[FolioId]) {
         if folios.is_empty() {
             return;
@@ -185,7 +186,7 @@ impl Memory {
         self.lists.push_head_batch(list, folios, |&folio| {
             let bits = &mut flags[folio.0 as usize];
             seen.add(*bits);
-            *bits = *bits & !flag::ISOLATED | flag::LRU;
+            *bits = *bits & !(flag::ISOLATED | flag::IN_BATCH) | flag::LRU;
             folio
         });
         self.count_listed(list, folios.iter().copied(), seen, true);
@@ -244,11 +245,15 @@ impl Memory {
         !self.tracer.on() && self.swap.as_ref().is_some_and(|s| s.device.config().synchronous)
     }
 
-    /// Takes a swap slot for a plain folio that shall be evicted.
-    #[inline(always)]
-    pub fn slot_for_short(&mut self) -> Option<SwapSlot> {
+    /// Takes swap slots for so many plain folios that shall be evicted, fewer if there are
+    /// not so many: the first is the last of `slots`.
+    pub fn slots_for_short(&mut self, n: usize, slots: &mut Vec<SwapSlot>) {
         let cpu = self.cpu.0.into();
-        self.swap.as_mut()?.pick(cpu)
+        slots.clear();
+        if let Some(swap) = &mut self.swap {
+            swap.pick_many(cpu, n, slots);
+            slots.reverse();
+        }
     }
 
     /// Evicts a plain folio to the slot that was taken for it, by [`Memory::settle_short`].
@@ -280,10 +285,7 @@ impl Memory {
         let each = self.cost.t_unmap + self.cost.t_swap_submit + write;
         self.now += SimDuration(each.0 * n);
         self.unmap_short(&short.victims);
-        for v in &short.victims {
-            debug_assert_eq!(self.frames.memcg(v.folio), MemcgId(0));
-            self.free_frame(v.folio);
-        }
+        self.free_frames(short.victims.iter().map(|v| v.folio));
         self.memcgs.charge_swap(MemcgId(0), n);
         self.memcgs.uncharge(MemcgId(0), n);
         self.count(VmEvent::NrVmscanWrite, n);

@@ -21,7 +21,9 @@
 //! beyond its end are as if never freed.
 
 pub use super::fallback::Mode;
-use super::frames::{FrameKind, Frames};
+use super::frames::{FrameKind, Frames, free_block};
+pub use super::free_lists::Columns;
+use super::free_lists::{FreeLists, Links, NONE};
 use super::lists::Lists;
 use super::migratetype::{Migratetype, NR_MIGRATETYPES};
 use super::rules::{End, PageAllocRules};
@@ -29,44 +31,6 @@ use crate::base::id::Pfn;
 
 /// Orders there are: 0 to 10.
 pub const NR_ORDERS: usize = super::gfp::MAX_PAGE_ORDER as usize + 1;
-
-const NONE: u32 = u32::MAX;
-
-/// The columns of frames that free blocks are recorded in.
-pub struct Columns<'a> {
-    /// Flags and reverse-map words.
-    pub frames: &'a mut Frames,
-    /// List positions.
-    pub lists: &'a mut Lists,
-}
-
-impl<'a> Columns<'a> {
-    /// Both columns.
-    pub fn new(frames: &'a mut Frames, lists: &'a mut Lists) -> Self {
-        Columns { frames, lists }
-    }
-    #[inline(always)]
-    fn next(&self, p: u32) -> u32 {
-        self.frames.rmap[Pfn(p)]
-    }
-    #[inline(always)]
-    fn prev(&self, p: u32) -> u32 {
-        self.lists.word(Pfn(p))
-    }
-    #[inline(always)]
-    fn link(&mut self, p: u32, next: u32, prev: u32) {
-        self.frames.rmap[Pfn(p)] = next;
-        self.lists.set_word(Pfn(p), prev);
-    }
-}
-
-/// One free list. The head is where blocks are taken.
-#[derive(Clone, Copy, Debug)]
-struct FreeList {
-    head: u32,
-    tail: u32,
-    len: u32,
-}
 
 /// What a free block is: its order and the list that it is on.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -105,15 +69,14 @@ pub struct Buddy {
     pub(super) rules: PageAllocRules,
     first: u32,
     end: u32,
-    areas: [[FreeList; NR_MIGRATETYPES]; NR_ORDERS],
-    /// Per type: bit k is set if the list of order k is not empty.
-    nonempty: [u16; NR_MIGRATETYPES],
+    lists: FreeLists,
     /// Blocks of the largest order that were never touched, by address.
     run: std::ops::Range<u32>,
     /// Types of pageblocks.
     blocks: Vec<u8>,
     free: u64,
-    free_of: [u64; NR_MIGRATETYPES],
+    /// By type; the last two do not exist.
+    free_of: [u64; 8],
     /// Pages of pageblocks reserved as highatomic.
     pub(super) nr_reserved_highatomic: u64,
     /// Fallbacks since somebody last took note.
@@ -127,18 +90,16 @@ impl Buddy {
     /// `end`, none of them free yet; all pageblocks movable.
     pub fn new(first: Pfn, end: Pfn, rules: PageAllocRules) -> Self {
         assert!(first.0.is_multiple_of(1 << rules.max_order), "{first} starts no largest block");
-        let empty = FreeList { head: NONE, tail: NONE, len: 0 };
         let span = (end.0 - first.0).next_multiple_of(1 << rules.max_order);
         Buddy {
             rules,
             first: first.0,
             end: end.0,
-            areas: [[empty; NR_MIGRATETYPES]; NR_ORDERS],
-            nonempty: [0; NR_MIGRATETYPES],
+            lists: FreeLists::new(),
             run: 0..0,
             blocks: vec![Migratetype::Movable as u8; (span >> rules.pageblock_order) as usize],
             free: 0,
-            free_of: [0; NR_MIGRATETYPES],
+            free_of: [0; 8],
             nr_reserved_highatomic: 0,
             extfrag: Vec::new(),
             boosts: 0,
@@ -167,12 +128,7 @@ impl Buddy {
     }
 
     fn mark_run(&mut self) {
-        let max = self.rules.max_order;
-        let list = &self.areas[usize::from(max)][Migratetype::Movable as usize];
-        let any = list.len > 0 || !self.run.is_empty();
-        let bit = 1u16 << max;
-        let mask = &mut self.nonempty[Migratetype::Movable as usize];
-        *mask = *mask & !bit | if any { bit } else { 0 };
+        self.lists.note(self.rules.max_order, Migratetype::Movable, !self.run.is_empty());
     }
 
     #[inline(always)]
@@ -194,55 +150,25 @@ impl Buddy {
             self.settle_run(c);
         }
         self.account(mt, 1 << order);
-        self.nonempty[mt as usize] |= 1 << order;
-        c.frames.reset_block(Pfn(p), FrameKind::Buddy, order, mt);
-        let list = &mut self.areas[usize::from(order)][mt as usize];
-        list.len += 1;
-        let (next, prev) = match end {
-            End::Head => (std::mem::replace(&mut list.head, p), NONE),
-            End::Tail => (NONE, std::mem::replace(&mut list.tail, p)),
-        };
-        match end {
-            End::Head if next == NONE => list.tail = p,
-            End::Head => c.lists.set_word(Pfn(next), p),
-            End::Tail if prev == NONE => list.head = p,
-            End::Tail => c.frames.rmap[Pfn(prev)] = p,
-        }
-        c.link(p, next, prev);
+        self.lists.push(&mut c.links(), p, order, mt as usize, end);
     }
 
     /// Takes a block off its list, wherever it is. Its frames are nobody's then.
     #[inline]
     fn remove(&mut self, c: &mut Columns<'_>, p: u32, order: u8, mt: Migratetype) {
-        let (next, prev) = (c.next(p), c.prev(p));
-        let list = &mut self.areas[usize::from(order)][mt as usize];
-        list.len -= 1;
-        if prev == NONE {
-            list.head = next;
-        } else {
-            c.frames.rmap[Pfn(prev)] = next;
+        let last = self.lists.unlink(&mut c.links(), p, order, mt as usize);
+        if last && order == self.rules.max_order && mt == Migratetype::Movable {
+            self.mark_run();
         }
-        if next == NONE {
-            list.tail = prev;
-        } else {
-            c.lists.set_word(Pfn(next), prev);
-        }
-        if list.len == 0 {
-            self.nonempty[mt as usize] &= !(1 << order);
-            if order == self.rules.max_order && mt == Migratetype::Movable {
-                self.mark_run();
-            }
-        }
-        c.frames.reset(Pfn(p), FrameKind::Free);
         self.account(mt, -(1 << order));
     }
 
     /// The block that is next on a list.
     #[inline]
     pub(super) fn first_of(&self, order: u8, mt: Migratetype) -> Option<u32> {
-        let list = &self.areas[usize::from(order)][mt as usize];
-        if list.head != NONE {
-            return Some(list.head);
+        let head = self.lists.get(order, mt).head;
+        if head != NONE {
+            return Some(head);
         }
         let of_run = order == self.rules.max_order && mt == Migratetype::Movable;
         (of_run && !self.run.is_empty()).then(|| match self.rules.free_init {
@@ -259,7 +185,7 @@ impl Buddy {
         order: u8,
         mt: Migratetype,
     ) -> Option<u32> {
-        let head = self.areas[usize::from(order)][mt as usize].head;
+        let head = self.lists.get(order, mt).head;
         if head != NONE {
             self.remove(c, head, order, mt);
             return Some(head);
@@ -326,7 +252,7 @@ impl Buddy {
         order: u8,
         mt: Migratetype,
     ) -> Option<Pfn> {
-        let fit = self.nonempty[mt as usize] >> order;
+        let fit = self.lists.nonempty(mt) >> order;
         if fit == 0 {
             return None;
         }
@@ -350,12 +276,20 @@ impl Buddy {
     ) {
         let mut left = n;
         while left > 0 {
-            let mask = self.nonempty[mt as usize];
+            let mask = self.lists.nonempty(mt);
             if mask == 0 {
                 return;
             }
             let found = mask.trailing_zeros() as u8;
-            let Some(p) = self.take_first(c, found, mt) else { return };
+            let head = self.lists.get(found, mt).head;
+            let p = if found < self.rules.max_order {
+                self.lists.unlink(&mut c.links(), head, found, mt as usize);
+                self.account(mt, -(1 << found));
+                head
+            } else {
+                let Some(p) = self.take_first(c, found, mt) else { return };
+                p
+            };
             let end = p + (1 << found);
             let taken = left.min(1 << found);
             out.extend(p..p + taken);
@@ -381,6 +315,76 @@ impl Buddy {
     /// did not need.
     pub fn free_to_tail(&mut self, c: &mut Columns<'_>, pfn: Pfn, order: u8) {
         self.free_to(c, pfn, order, Some(End::Tail));
+    }
+
+    /// Gives single pages back, one after the other: as many calls of [`Buddy::free`].
+    ///
+    /// Merging stays within a pageblock nearly always; what goes beyond is left to the
+    /// general way.
+    pub fn free_pages(&mut self, c: &mut Columns<'_>, pages: &[u32]) {
+        let limit = self.rules.pageblock_order.min(self.rules.max_order);
+        let mut rest = pages;
+        while let Some((p, order, behind)) = self.free_small(c, rest, limit) {
+            self.free_one(c, p, order, None);
+            rest = behind;
+        }
+    }
+
+    /// Gives pages back until one has become a block of order `limit`, which is on no list
+    /// yet: that block, and the pages behind.
+    #[inline(never)] // The loop has all registers here.
+    fn free_small<'p>(
+        &mut self,
+        c: &mut Columns<'_>,
+        pages: &'p [u32],
+        limit: u8,
+    ) -> Option<(u32, u8, &'p [u32])> {
+        let l = c.links();
+        let n = l.flags.len();
+        let (next, prev) = (&mut l.next[..n], &mut l.prev[..n]);
+        let mut l = Links { flags: &mut *l.flags, next, prev };
+        let Buddy { lists, blocks, free_of, first, .. } = self;
+        let (shift, max) = (self.rules.pageblock_order & 31, self.rules.max_order);
+        let mut done = pages.len();
+        let mut large = None;
+        for (i, &page) in pages.iter().enumerate() {
+            let mt = usize::from(blocks[((page - *first) >> shift) as usize]) & 7;
+            l.flags[page as usize] = FrameKind::Free as u32;
+            let (mut p, mut order) = (page, 0);
+            while order < limit {
+                let buddy = p ^ 1 << order;
+                let Some(list) = free_block(l.flags[buddy as usize], order) else { break };
+                lists.unlink(&mut l, buddy, order, list);
+                if list != mt {
+                    // The buddy was on the list of another type.
+                    free_of[list & 7] -= 1 << order;
+                    free_of[mt] += 1 << order;
+                }
+                p &= buddy;
+                order += 1;
+            }
+            free_of[mt] += 1;
+            if order == limit {
+                (large, done) = (Some((p, order, mt)), i + 1);
+                break;
+            }
+            let mut end = End::Head;
+            if order + 1 < max {
+                let higher = (p & !(1 << order)) ^ 2 << order;
+                if free_block(l.flags[higher as usize], order + 1).is_some() {
+                    end = End::Tail;
+                }
+            }
+            lists.push(&mut l, p, order, mt, end);
+        }
+        let of_large = large.map(|(p, order, mt)| {
+            // On no list, it counts nowhere.
+            free_of[mt] -= 1 << order;
+            (p, order, &pages[done..])
+        });
+        let isolated = free_of[Migratetype::Isolate as usize];
+        self.free = free_of.iter().sum::<u64>() - isolated;
+        of_large
     }
 
     fn free_to(&mut self, c: &mut Columns<'_>, pfn: Pfn, order: u8, end: Option<End>) {
@@ -528,7 +532,7 @@ impl Buddy {
         } else {
             0
         };
-        u64::from(self.areas[usize::from(order)][mt as usize].len) + run
+        u64::from(self.lists.get(order, mt).len) + run
     }
     /// Free blocks of an order, of all types but isolated ones.
     pub fn nr_free_blocks_of_order(&self, order: u8) -> u64 {
@@ -538,7 +542,7 @@ impl Buddy {
     /// Whether a type has a free block of at least this order.
     #[inline]
     pub fn has_block(&self, order: u8, mt: Migratetype) -> bool {
-        self.nonempty[mt as usize] >> order != 0
+        self.lists.nonempty(mt) >> order != 0
     }
     /// Fallbacks since the zone last took note.
     pub fn extfrag(&self) -> &[Extfrag] {
@@ -560,14 +564,7 @@ impl Buddy {
         order: u8,
         mt: Migratetype,
     ) -> impl Iterator<Item = Pfn> + 'a {
-        let mut p = self.areas[usize::from(order)][mt as usize].head;
-        let linked = std::iter::from_fn(move || {
-            let found = (p != NONE).then_some(Pfn(p));
-            if p != NONE {
-                p = frames.rmap[Pfn(p)];
-            }
-            found
-        });
+        let linked = self.lists.walk(frames, order, mt);
         let of_run = order == self.rules.max_order && mt == Migratetype::Movable;
         let nr = if of_run { (self.run.end - self.run.start) >> order } else { 0 };
         linked.chain((0..nr).map(move |i| match self.rules.free_init {
@@ -625,7 +622,7 @@ impl Buddy {
                         before = p.0;
                     }
                 }
-                let list = &self.areas[usize::from(order)][mt as usize];
+                let list = self.lists.get(order, mt);
                 assert_eq!(list.tail, before, "tail of order {order}, {mt:?}");
                 assert_eq!(n, self.nr_free_blocks(order, mt), "length of order {order}, {mt:?}");
                 assert_eq!(
@@ -638,7 +635,7 @@ impl Buddy {
             }
         }
         assert_eq!(free, self.free, "free pages");
-        assert_eq!(free_of, self.free_of, "free pages per type");
+        assert_eq!(free_of[..], self.free_of[..NR_MIGRATETYPES], "free pages per type");
         self.check_blocks(frames);
     }
 

@@ -15,7 +15,7 @@
 //! Left out: 4.1's reserve of pageblocks.
 
 use super::buddy::{Buddy, Columns, Extfrag, FreeBlock};
-use super::frames::flag;
+use super::frames::{flag, free_pages};
 use super::migratetype::Migratetype;
 use super::rules::Fallback;
 use crate::base::id::Pfn;
@@ -194,16 +194,10 @@ impl Buddy {
     /// Free pages of a pageblock, and pages in use that suit a request of this type.
     fn free_and_alike(&self, c: &Columns<'_>, pfn: Pfn, mt: Migratetype) -> (u32, u32) {
         let (mut free, mut movable) = (0, 0);
-        let frames = self.block_frames(pfn.0);
-        let mut p = frames.start;
-        while p < frames.end {
-            if let Some((order, _)) = c.frames.free_head(Pfn(p)) {
-                free += 1 << order;
-                p += 1 << order;
-                continue;
-            }
-            movable += u32::from(c.frames.has(Pfn(p), flag::LRU));
-            p += 1;
+        // Frames behind the first of a free block have no flags.
+        for &bits in c.frames.bits_of(self.block_frames(pfn.0)) {
+            free += free_pages(bits);
+            movable += u32::from(bits & flag::LRU != 0);
         }
         let alike = match (mt, self.block_type(pfn)) {
             (Migratetype::Movable, _) => movable,

@@ -113,11 +113,13 @@ const ORDER_SHIFT: u32 = 4;
 const TYPE_SHIFT: u32 = 29;
 const MAP_SHIFT: u32 = 8;
 const MAP_MASK: u32 = 3 << MAP_SHIFT;
+/// Bits of a folio of one anonymous page, backed by swap, that is mapped once.
+pub(crate) const ANON_MAPPED_ONCE: u32 = FrameKind::Anon as u32 | 1 << MAP_SHIFT | flag::SWAPBACKED;
 
 /// The bits of a folio of one anonymous page that is mapped once and nothing else: neither in
 /// the swap cache nor under write, locked, pinned by a batch or marked by a monitor. Its list,
 /// what it remembers of accesses, and whether it is dirty, does not matter.
-const PLAIN: u32 = FrameKind::Anon as u32 | 1 << MAP_SHIFT | flag::SWAPBACKED;
+const PLAIN: u32 = ANON_MAPPED_ONCE;
 const PLAIN_MASK: u32 = ((1 << 10) - 1)
     | flag::WRITEBACK
     | flag::RECLAIM
@@ -136,6 +138,29 @@ const PLAIN_MASK: u32 = ((1 << 10) - 1)
 #[inline(always)]
 pub const fn is_plain(bits: u32) -> bool {
     bits & PLAIN_MASK == PLAIN
+}
+
+/// The bits of the first frame of a block with an order and a migratetype.
+#[inline(always)]
+pub(super) const fn block_bits(kind: FrameKind, order: u8, mt: u32) -> u32 {
+    kind as u32 | (order as u32) << ORDER_SHIFT | mt << TYPE_SHIFT
+}
+
+/// The pages of the free block whose first frame has these bits; 0 if it has none.
+#[inline(always)]
+pub(super) const fn free_pages(bits: u32) -> u32 {
+    if bits & KIND_MASK == FrameKind::Buddy as u32 { 1 << (bits >> ORDER_SHIFT & 0xf) } else { 0 }
+}
+
+/// The list of a free block, as a number, if the bits are those of the first frame of one of
+/// just this order.
+#[inline(always)]
+pub(super) const fn free_block(bits: u32, order: u8) -> Option<usize> {
+    if bits & 0xff == FrameKind::Buddy as u32 | (order as u32) << ORDER_SHIFT {
+        Some((bits >> TYPE_SHIFT) as usize)
+    } else {
+        None
+    }
 }
 
 /// How often a folio is mapped, as far as the reverse-map word has to know.
@@ -212,6 +237,18 @@ impl Frames {
         let n = flags.len();
         (flags, &self.rmap.raw()[..n])
     }
+    /// The same, to change both.
+    #[inline]
+    pub fn flags_and_rmap_mut(&mut self) -> (&mut [u32], &mut [u32]) {
+        let flags = self.flags.raw_mut();
+        let n = flags.len();
+        (flags, &mut self.rmap.raw_mut()[..n])
+    }
+    /// The bits of some frames in a row.
+    #[inline]
+    pub(super) fn bits_of(&self, frames: std::ops::Range<u32>) -> &[u32] {
+        &self.flags.raw()[frames.start as usize..frames.end as usize]
+    }
     /// Clears some flags, sets others, and returns all bits as they are then.
     #[inline(always)]
     pub fn change(&mut self, f: FolioId, clear: u32, set: u32) -> u32 {
@@ -239,7 +276,7 @@ impl Frames {
     /// Makes a frame the first of a block with an order and a migratetype.
     #[inline]
     pub fn reset_block(&mut self, f: Pfn, kind: FrameKind, order: u8, mt: Migratetype) {
-        self.flags[f] = kind as u32 | u32::from(order) << ORDER_SHIFT | (mt as u32) << TYPE_SHIFT;
+        self.flags[f] = block_bits(kind, order, mt as u32);
     }
     /// The migratetype that [`Frames::reset_block`] recorded.
     #[inline]
@@ -249,9 +286,7 @@ impl Frames {
     /// The type of the list if the frame is the first of a free block of just this order.
     #[inline(always)]
     pub fn free_block_of(&self, f: Pfn, order: u8) -> Option<Migratetype> {
-        let bits = self.flags[f];
-        let want = FrameKind::Buddy as u32 | u32::from(order) << ORDER_SHIFT;
-        (bits & 0xff == want).then(|| Migratetype::from_bits(bits >> TYPE_SHIFT))
+        free_block(self.flags[f], order).map(|list| Migratetype::from_bits(list as u32))
     }
     /// Order and type of the free block whose first frame this is.
     #[inline]

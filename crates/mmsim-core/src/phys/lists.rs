@@ -71,9 +71,10 @@ impl Lists {
     pub(super) fn word(&self, f: Pfn) -> u32 {
         self.pos[f]
     }
+    /// The column of positions.
     #[inline(always)]
-    pub(super) fn set_word(&mut self, f: Pfn, word: u32) {
-        self.pos[f] = word;
+    pub(super) fn words(&mut self) -> &mut [u32] {
+        self.pos.raw_mut()
     }
 
     /// A new, empty list.
@@ -268,7 +269,8 @@ impl Lists {
             let empty = chunk.live == 0;
             l.len -= take;
             left -= take;
-            let entries = &mut self.entries[c][..=usize::from(l.tail_slot) & (CHUNK - 1)];
+            // What lies behind the tail is not looked at again, so nothing is left there.
+            let entries = &self.entries[c][..=usize::from(l.tail_slot) & (CHUNK - 1)];
             let first = match entries.len().checked_sub(take as usize) {
                 // Few chunks have tombstones.
                 Some(first) if !entries[first..].contains(&NONE) => {
@@ -277,7 +279,6 @@ impl Lists {
                 }
                 _ => visit_sparse(entries, take, &mut visit),
             };
-            entries[first..].fill(NONE);
             if empty {
                 self.drop_chunk(list, c as u32);
             } else {

@@ -55,7 +55,10 @@ impl Migratetype {
 
     #[inline(always)]
     pub(super) const fn from_bits(bits: u32) -> Self {
-        Migratetype::ALL[if bits < 6 { bits as usize } else { 0 }]
+        // Types 6 and 7 do not exist.
+        const OF: [Migratetype; 8] =
+            [Unmovable, Movable, Reclaimable, HighAtomic, Cma, Isolate, Isolate, Isolate];
+        OF[bits as usize & 7]
     }
 
     /// Whether blocks of this type merge with those of another such type.

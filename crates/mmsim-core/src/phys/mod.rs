@@ -5,6 +5,7 @@ pub mod buddy;
 mod fallback;
 pub mod fragmentation;
 pub mod frames;
+mod free_lists;
 pub mod gfp;
 pub mod lists;
 pub mod migratetype;

@@ -83,6 +83,52 @@ impl Pcp {
         Some(p)
     }
 
+    /// Pages at the head of a list, the head last: as many as lie next to each other.
+    #[inline]
+    pub fn stock(&self, index: usize) -> &[u32] {
+        match self.lists[index].as_slices() {
+            (some, []) => some,
+            (_, last) => last,
+        }
+    }
+
+    /// Takes `n` single pages off the head of a list, which has so many.
+    #[inline]
+    pub fn take_stock(&mut self, index: usize, n: usize) {
+        let l = &mut self.lists[index];
+        l.truncate(l.len() - n);
+        self.count -= n as u32;
+        self.free_count = self.free_count.checked_shr(n as u32).unwrap_or(0);
+    }
+
+    /// Appends single pages at the tail of a list, the first first.
+    pub fn append_pages(&mut self, index: usize, pages: &[u32]) {
+        let l = &mut self.lists[index];
+        if l.is_empty() {
+            l.extend(pages.iter().rev());
+        } else {
+            pages.iter().for_each(|&p| l.push_front(p));
+        }
+        self.count += pages.len() as u32;
+    }
+
+    /// Puts freed single pages at the head of a list, as far as none of them makes the lists
+    /// full. Returns how many: the next one goes by [`Pcp::put`].
+    #[inline]
+    pub fn put_pages(&mut self, index: usize, pages: &[u32], sizes: PcpSizes) -> usize {
+        let room = sizes.high.saturating_sub(self.count + 1) as usize;
+        let now = &pages[..room.min(pages.len())];
+        if !now.is_empty() {
+            let n = now.len() as u32;
+            self.lists[index].extend(now);
+            self.count += n;
+            self.alloc_factor = self.alloc_factor.checked_shr(n).unwrap_or(0);
+            self.free_count = (self.free_count + n).min(sizes.batch << BATCH_SCALE_MAX);
+            self.prev_free_high_order = false;
+        }
+        now.len()
+    }
+
     /// Appends a block at the tail of a list.
     pub fn append(&mut self, index: usize, order: u8, p: u32) {
         self.lists[index].push_front(p);
@@ -139,13 +185,13 @@ impl Pcp {
     }
 
     /// Takes `n` pages off the tails of the lists, beginning with list `index`, and hands
-    /// each block to `give` with its order.
+    /// the blocks to `give`, as many as there are of one order, tail first.
     pub fn drain(
         &mut self,
         n: u32,
         index: usize,
         pageblock_order: u8,
-        mut give: impl FnMut(u32, u8),
+        mut give: impl FnMut(&[u32], u8),
     ) {
         let mut left = n.min(self.count);
         let mut i = index;
@@ -154,12 +200,17 @@ impl Pcp {
                 k if k <= usize::from(PAGE_ALLOC_COSTLY_ORDER) => k as u8,
                 _ => pageblock_order,
             };
-            while left > 0
-                && let Some(p) = self.lists[i].pop_front()
-            {
-                self.count -= 1 << order;
-                left = left.saturating_sub(1 << order);
-                give(p, order);
+            let list = &mut self.lists[i];
+            let nr = (left.div_ceil(1 << order) as usize).min(list.len());
+            if nr > 0 {
+                let (front, back) = list.as_slices();
+                let (front, more) = front.split_at(nr.min(front.len()));
+                debug_assert!(more.is_empty() || front.len() == nr);
+                give(front, order);
+                give(&back[..nr - front.len()], order);
+                list.drain(..nr);
+                self.count -= (nr as u32) << order;
+                left = left.saturating_sub((nr as u32) << order);
             }
             i = if i + 1 == NR_PCP_LISTS { 0 } else { i + 1 };
         }

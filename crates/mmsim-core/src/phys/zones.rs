@@ -72,8 +72,8 @@ pub struct Zone {
     buddy: Buddy,
     pcp: Vec<Pcp>,
     sizes: PcpSizes,
-    /// Empty; kept for the pages of a refill on their way.
-    refill: Vec<u32>,
+    /// Kept for pages on their way to a per-CPU list.
+    scratch: Vec<u32>,
 }
 
 impl Zone {
@@ -200,6 +200,20 @@ impl Zone {
         self.pcp[usize::from(cpu.0)].take(pcp_index(0, mt), 0).map(Pfn)
     }
 
+    /// The pages on a CPU's list that are at hand, the next to be taken last: some of the
+    /// list, at least one if it has any.
+    #[inline]
+    pub fn stock(&self, cpu: CpuId, mt: Migratetype) -> &[u32] {
+        self.pcp[usize::from(cpu.0)].stock(pcp_index(0, mt))
+    }
+
+    /// Takes the first `n` pages of [`Zone::stock`], as so many calls of
+    /// [`Zone::take_from_pcp`].
+    #[inline]
+    pub fn take_stock(&mut self, cpu: CpuId, mt: Migratetype, n: usize) {
+        self.pcp[usize::from(cpu.0)].take_stock(pcp_index(0, mt), n);
+    }
+
     /// Takes a block through the CPU's lists if they hold such, else from the buddy
     /// (`rmqueue`). The frames are nobody's then.
     pub fn take(
@@ -262,21 +276,24 @@ impl Zone {
         let pcp = &mut self.pcp[usize::from(cpu.0)];
         let n = pcp.nr_alloc(self.sizes, order);
         let index = pcp_index(order, mt);
-        let mut give = |c: &mut Columns<'_>, p: u32| {
-            c.frames.reset_block(Pfn(p), FrameKind::Pcp, order, mt);
-            pcp.append(index, order, p);
-        };
         if order == 0 {
-            let mut got = std::mem::take(&mut self.refill);
+            let mut got = std::mem::take(&mut self.scratch);
+            got.clear();
             self.buddy.alloc_pages(c, n, mt, flags.nofragment, &mut got);
-            got.drain(..).for_each(|p| give(c, p));
-            self.refill = got;
+            for &p in &got {
+                c.frames.reset_block(Pfn(p), FrameKind::Pcp, 0, mt);
+            }
+            pcp.append_pages(index, &got);
+            self.scratch = got;
             return;
         }
         let mut mode = Mode::Normal;
         for _ in 0..n {
             match self.buddy.alloc(c, order, mt, flags.nofragment, &mut mode) {
-                Some(p) => give(c, p.0),
+                Some(p) => {
+                    c.frames.reset_block(p, FrameKind::Pcp, order, mt);
+                    pcp.append(index, order, p.0);
+                }
                 None => break,
             }
         }
@@ -307,12 +324,65 @@ impl Zone {
         }
     }
 
+    /// Gives single pages back, one after the other, through the CPU's lists.
+    pub fn put_many(
+        &mut self,
+        c: &mut Columns<'_>,
+        cpu: CpuId,
+        pages: impl IntoIterator<Item = Pfn>,
+    ) {
+        let mut queued = std::mem::take(&mut self.scratch);
+        queued.clear();
+        let mut list = None;
+        for pfn in pages {
+            c.frames.reset(pfn, FrameKind::Pcp);
+            let mt = self.buddy.block_type(pfn);
+            if list != Some(mt) {
+                self.put_queued(c, cpu, list, &queued);
+                queued.clear();
+                list = Some(mt);
+            }
+            queued.push(pfn.0);
+        }
+        self.put_queued(c, cpu, list, &queued);
+        self.scratch = queued;
+    }
+
+    /// Puts pages of pageblocks of one type to the CPU's list, draining it when it is full.
+    fn put_queued(
+        &mut self,
+        c: &mut Columns<'_>,
+        cpu: CpuId,
+        mt: Option<Migratetype>,
+        pages: &[u32],
+    ) {
+        let Some(mt) = mt else { return };
+        let mut rest = pages;
+        if self.sizes.high > 0 && mt != Migratetype::Isolate {
+            let index = pcp_index(0, mt);
+            while !rest.is_empty() {
+                let pcp = &mut self.pcp[usize::from(cpu.0)];
+                rest = &rest[pcp.put_pages(index, rest, self.sizes)..];
+                let Some((&p, behind)) = rest.split_first() else { return };
+                let n = pcp.put(index, 0, p, self.sizes);
+                if n > 0 {
+                    self.drain(c, cpu, n, index);
+                }
+                rest = behind;
+            }
+        }
+        rest.iter().for_each(|&p| self.put(c, cpu, Pfn(p), 0));
+    }
+
     /// Gives pages of a full per-CPU list back to the buddy.
     #[inline(never)]
     pub fn drain(&mut self, c: &mut Columns<'_>, cpu: CpuId, n: u32, index: usize) {
         let block = self.buddy.rules().pageblock_order;
         let buddy = &mut self.buddy;
-        self.pcp[usize::from(cpu.0)].drain(n, index, block, |p, k| buddy.free(c, Pfn(p), k));
+        self.pcp[usize::from(cpu.0)].drain(n, index, block, |pages, order| match order {
+            0 => buddy.free_pages(c, pages),
+            _ => pages.iter().for_each(|&p| buddy.free(c, Pfn(p), order)),
+        });
         self.settle();
     }
 
@@ -613,6 +683,11 @@ impl Zones {
             && z.kind == ZoneKind::Normal
             && (self.nr_nodes() == 1 || dma32())
     }
+    /// Whether any zone up to `highest` serves plain requests for one page at a watermark.
+    pub fn any_allows(&self, mark: Mark, highest: ZoneKind) -> bool {
+        let flags = AllocFlags::default();
+        self.zones.iter().any(|z| z.kind <= highest && z.allows(0, mark, highest, flags))
+    }
     /// Number of nodes.
     pub fn nr_nodes(&self) -> usize {
         self.by_node.len()
@@ -681,7 +756,7 @@ fn new_zone(c: &ZoneConfig, node: NodeId, first: Pfn, cpus: u32, rules: PageAllo
         buddy: Buddy::new(first, Pfn(first.0 + c.managed), rules),
         pcp: vec![Pcp::default(); cpus as usize],
         sizes: PcpSizes { high: 0, batch: 1, scales: false },
-        refill: Vec::new(),
+        scratch: Vec::new(),
     }
 }
 

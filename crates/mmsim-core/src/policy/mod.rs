@@ -211,6 +211,25 @@ pub trait ReclaimPolicy: Send {
         }
         self.folio_entering(mem, folio, how);
     }
+    /// Whether [`ReclaimPolicy::folios_swapped_in`] may stand for the calls of
+    /// `folio_swapped_in` and `swapin_mapped` for each of its folios: it may if these do
+    /// not ask for the time, do not touch lists, and do nothing once the page is mapped.
+    fn swapins_together(&self) -> bool {
+        false
+    }
+    /// Folios were read from swap one after the other, each with the shadow that its slot
+    /// held: `folio_swapped_in` for each. They are mapped by now, their slots are free, and
+    /// they wait in the batch. Called only if [`ReclaimPolicy::swapins_together`].
+    fn folios_swapped_in(
+        &mut self,
+        mem: &mut Memory,
+        folios: &[(FolioId, Option<Shadow>)],
+        how: Arrival,
+    ) {
+        for &(folio, shadow) in folios {
+            self.folio_swapped_in(mem, folio, shadow, how);
+        }
+    }
     /// A page read from swap was mapped.
     fn swapin_mapped(&mut self, mem: &mut Memory, folio: FolioId) {
         let _ = (mem, folio);
@@ -331,6 +350,19 @@ macro_rules! forward_policy {
             how: $crate::policy::Arrival,
         ) {
             match $me { $($shape => $policy.folio_swapped_in(mem, folio, shadow, how)),+ }
+        }
+        #[inline]
+        fn swapins_together(&$me) -> bool {
+            match $me { $($shape => $policy.swapins_together()),+ }
+        }
+        #[inline]
+        fn folios_swapped_in(
+            &mut $me,
+            mem: &mut $crate::memory::Memory,
+            folios: &[($crate::phys::frames::FolioId, Option<$crate::policy::Shadow>)],
+            how: $crate::policy::Arrival,
+        ) {
+            match $me { $($shape => $policy.folios_swapped_in(mem, folios, how)),+ }
         }
         #[inline]
         fn swapin_mapped(

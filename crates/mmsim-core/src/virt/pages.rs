@@ -73,6 +73,18 @@ pub struct Group {
     pub table: Option<Pfn>,
 }
 
+/// The slot of an entry that names one.
+#[inline(always)]
+pub fn slot_of(entry: u32) -> u32 {
+    entry & !TAG
+}
+
+/// The slot that a page of a process with this hot byte and entry is swapped out to.
+#[inline(always)]
+pub fn swapped_to(hot: u8, entry: u32) -> Option<SwapSlot> {
+    (hot & pte::PRESENT == 0 && entry & TAG != 0).then_some(SwapSlot(slot_of(entry)))
+}
+
 /// The page index.
 #[derive(Clone, Default)]
 pub struct Pages {
@@ -171,6 +183,17 @@ impl Pages {
     pub fn hot_and_groups(&mut self) -> (&mut [u8], &IndexVec<GroupId, Group>) {
         (&mut self.hot, &self.groups)
     }
+    /// The hot bytes, to change, and the entries.
+    #[inline]
+    pub fn hot_and_entries(&mut self) -> (&mut [u8], &[u32]) {
+        let n = self.hot.len();
+        (&mut self.hot, &self.entry[..n])
+    }
+    /// The entries.
+    #[inline]
+    pub fn entries_mut(&mut self) -> &mut [u32] {
+        &mut self.entry
+    }
     /// Makes a swap entry of the PTE of a present page, with these hot bits.
     #[inline]
     pub fn swap_out(&mut self, p: PageIdx, slot: SwapSlot, bits: u8) {
@@ -197,8 +220,7 @@ impl Pages {
     /// The slot of a page of a process that is swapped out.
     #[inline]
     pub fn swap_entry(&self, p: PageIdx) -> Option<SwapSlot> {
-        let (e, h) = (self.entry[p.0 as usize], self.hot[p.0 as usize]);
-        (h & pte::PRESENT == 0 && e & TAG != 0).then_some(SwapSlot(e & !TAG))
+        swapped_to(self.hot[p.0 as usize], self.entry[p.0 as usize])
     }
     /// Sets what a page maps, with its hot bits; keeps count of PTEs in use.
     #[inline]

@@ -97,6 +97,10 @@ impl Place {
         vma: VmaId(0),
         flags: VmaFlags { exec: false, locked: false, seq_read: false, rand_read: false },
     };
+    /// The number of the region.
+    pub fn region(&self) -> RegionId {
+        self.region
+    }
 }
 
 #[derive(Clone, Debug)]

@@ -28,7 +28,7 @@ use crate::config::{BalanceModel, ClassicConfig, NewAnonRotated};
 use crate::formulas::{self, CostState, PerList, RotateStat, cost612};
 use mmsim_core::base::digest::Digest;
 use mmsim_core::base::event::TraceEvent;
-use mmsim_core::base::id::{ListId, MemcgId, NodeId};
+use mmsim_core::base::id::{ListId, MemcgId, NodeId, SwapSlot};
 use mmsim_core::base::vmstat::VmEvent;
 use mmsim_core::machine::config::ZoneKind;
 use mmsim_core::memory::{Look, Memory, ShortWay, Verdicts};
@@ -79,6 +79,7 @@ pub struct Classic {
     /// inactive list, to the active one).
     looks: Vec<Look>,
     short: ShortWay,
+    slots: Vec<SwapSlot>,
     back: [Vec<FolioId>; 2],
     packing: Packing,
 }
@@ -110,6 +111,7 @@ impl Classic {
             inactive_verdicts: scan::inactive_verdicts(config.anon_ref_rule),
             looks: Vec::new(),
             short: ShortWay::default(),
+            slots: Vec::new(),
             back: [Vec::new(), Vec::new()],
             packing: Packing::of(mem),
         }
@@ -202,20 +204,17 @@ impl Classic {
             let bits = mem.frames.bits(folio);
             every &= bits;
             any |= bits;
-        }
-        if every & flag::SWAPBACKED == 0 || any & (flag::MLOCKED | flag::UNEVICTABLE) != 0 {
-            return false;
-        }
-        for &(folio, _) in batch {
-            let bits = mem.frames.change(folio, flag::IN_BATCH, 0);
             self.back[usize::from(bits & flag::ACTIVE != 0)].push(folio);
         }
+        let all = every & flag::SWAPBACKED != 0 && any & (flag::MLOCKED | flag::UNEVICTABLE) == 0;
         let lists = self.lruvecs[0].lists;
         for (list, folios) in lists.into_iter().zip(&mut self.back) {
-            mem.lru_add_heads(list, folios);
+            if all {
+                mem.lru_add_heads(list, folios);
+            }
             folios.clear();
         }
-        true
+        all
     }
 
     /// A type's scanning or arrivals in the rotate model.
@@ -327,6 +326,25 @@ impl ReclaimPolicy for Classic {
     fn folio_refaulted(&mut self, mem: &mut Memory, folio: FolioId, shadow: Shadow, how: Arrival) {
         let _ = how;
         self.refault(mem, folio, shadow);
+    }
+
+    #[inline]
+    fn swapins_together(&self) -> bool {
+        !self.config.swapin_activate
+    }
+
+    fn folios_swapped_in(
+        &mut self,
+        mem: &mut Memory,
+        folios: &[(FolioId, Option<Shadow>)],
+        how: Arrival,
+    ) {
+        let notes = self.config.balance_model == BalanceModel::Cost58;
+        if notes || !self.anon_refaulted(mem, folios) {
+            for &(folio, shadow) in folios {
+                self.folio_swapped_in(mem, folio, shadow, how);
+            }
+        }
     }
 
     #[inline]

@@ -145,59 +145,98 @@ impl Classic {
     /// the short way, which ends as the general one does.
     fn shrink_taken(&mut self, mem: &mut Memory, b: &mut Batch) {
         let looks = std::mem::take(&mut self.looks);
-        let own_type_ages = self.config.age_on_scan_activation;
-        let (mut kept, mut promoted, mut evicted, mut asked) = (0, 0, 0, 0);
-        for look in &looks {
-            if !look.is_plain() {
-                b.short.asked(std::mem::take(&mut asked));
-                self.shrink_other(mem, b, look.folio, None);
-                continue;
+        // Nearly always all of them are plain.
+        let mut rest = &looks[..];
+        while !rest.is_empty() {
+            let (plain, behind) = rest.split_at(plain_ahead(rest));
+            if !plain.is_empty() {
+                self.shrink_plain(mem, b, plain);
             }
-            asked += 1;
+            rest = behind;
+            if let Some((other, behind)) = rest.split_first() {
+                self.shrink_other(mem, b, other.folio, None);
+                rest = behind;
+            }
+        }
+        self.looks = looks;
+        mem.settle_short(&mut b.short);
+        mem.count(VmEvent::SimScanKeep, b.kept);
+        mem.charge_batch(b.stats.reclaimed);
+        self.put_back(mem, b.lv, b.file, &mut b.back);
+        self.age_by_scan(b.lv, b.promoted);
+    }
+
+    /// Plain folios one after the other: those to be evicted are collected.
+    fn shrink_plain(&mut self, mem: &mut Memory, b: &mut Batch, looks: &[Look]) {
+        if !b.evicts_short {
+            return self.shrink_asked(mem, b, looks);
+        }
+        let nr = looks.len();
+        b.short.asked(nr as u64);
+        let wanted: u32 = looks.iter().map(|l| l.bits / flag::RECLAIM & 1).sum();
+        let mut slots = std::mem::take(&mut self.slots);
+        mem.slots_for_short(wanted as usize, &mut slots);
+        let evicts = slots.len() as u64;
+        let swap_full = evicts < u64::from(wanted);
+        // Promotions may move the age that the next shadow takes along.
+        let ages = u64::from(self.config.age_on_scan_activation);
+        let before = [b.back[0].len(), b.back[1].len()];
+        for look in looks {
             let mut bits = look.bits;
             if bits & flag::RECLAIM != 0 {
-                if !b.evicts_short {
-                    b.short.asked(std::mem::take(&mut asked));
-                    mem.frames.store(look.folio, bits & !flag::RECLAIM);
-                    self.shrink_other(mem, b, look.folio, Some(Judgement::Reclaim));
-                    continue;
-                }
-                if let Some(slot) = mem.slot_for_short() {
+                if let Some(slot) = slots.pop() {
                     let shadow = match &b.leaving {
                         Some(l) => self.leave(l, bits),
                         None => None,
                     };
                     mem.evict_short(&mut b.short, look, slot, shadow);
-                    evicted += 1;
                     continue;
                 }
-                // Swap is full.
+                debug_assert!(swap_full);
                 bits = bits & !flag::RECLAIM | flag::ACTIVE;
                 mem.frames.store(look.folio, bits);
             }
-            if bits & flag::ACTIVE == 0 {
-                kept += 1;
-                b.back[0].push(look.folio);
-            } else {
-                promoted += 1;
-                b.back[1].push(look.folio);
-                if own_type_ages {
-                    self.advance_age(b.lv, usize::from(b.file), 1);
-                }
+            let active = bits & flag::ACTIVE != 0;
+            b.back[usize::from(active)].push(look.folio);
+            if ages > 0 && active {
+                self.advance_age(b.lv, usize::from(b.file), ages);
             }
         }
-        b.short.asked(asked);
-        self.looks = looks;
-        mem.settle_short(&mut b.short);
-        b.stats.scanned += kept + promoted + evicted;
-        b.stats.pageout += evicted;
-        b.stats.reclaimed += evicted;
+        self.slots = slots;
+        let [kept, promoted] = [0, 1].map(|i| (b.back[i].len() - before[i]) as u64);
+        b.kept += kept;
+        b.promoted += promoted;
+        b.stats.scanned += nr as u64;
+        b.stats.pageout += evicts;
+        b.stats.reclaimed += evicts;
         b.stats.activated[0] += promoted;
         mem.count(VmEvent::PgActivate, promoted);
-        mem.count(VmEvent::SimScanKeep, b.kept + kept);
-        mem.charge_batch(b.stats.reclaimed);
-        self.put_back(mem, b.lv, b.file, &mut b.back);
-        self.age_by_scan(b.lv, b.promoted + promoted);
+    }
+
+    /// Plain folios that cannot be evicted the short way, but were asked already.
+    #[inline(never)]
+    fn shrink_asked(&mut self, mem: &mut Memory, b: &mut Batch, looks: &[Look]) {
+        for look in looks {
+            b.short.asked(1);
+            if look.bits & flag::RECLAIM != 0 {
+                mem.frames.store(look.folio, look.bits & !flag::RECLAIM);
+                self.shrink_other(mem, b, look.folio, Some(Judgement::Reclaim));
+                continue;
+            }
+            b.stats.scanned += 1;
+            if look.bits & flag::ACTIVE == 0 {
+                b.kept += 1;
+                b.back[0].push(look.folio);
+                continue;
+            }
+            b.promoted += 1;
+            b.stats.activated[0] += 1;
+            mem.count(VmEvent::PgActivate, 1);
+            b.back[1].push(look.folio);
+            if self.config.age_on_scan_activation {
+                self.advance_age(b.lv, usize::from(b.file), 1);
+            }
+        }
     }
 
     /// The general way of a folio; `asked`: the judgement if it was asked already.
@@ -355,6 +394,15 @@ impl Classic {
             priority: req.priority,
         });
     }
+}
+
+/// How many of the first folios are plain.
+#[inline]
+fn plain_ahead(looks: &[Look]) -> usize {
+    if looks.iter().all(Look::is_plain) {
+        return looks.len();
+    }
+    looks.iter().take_while(|l| l.is_plain()).count()
 }
 
 /// What a page\'s references mean.

@@ -57,8 +57,12 @@ impl Packing {
             workingset: s.0 & 1 != 0,
             memcg: MemcgId(if wide { (s.0 >> 1) as u16 } else { 0 }),
             node: NodeId(if wide { (s.0 >> 17) as u8 } else { 0 }),
-            age: s.0 >> self.age_shift,
+            age: self.age(s),
         }
+    }
+    #[inline(always)]
+    fn age(self, s: Shadow) -> u64 {
+        s.0 >> self.age_shift
     }
 }
 
@@ -190,6 +194,48 @@ impl Classic {
         self.leave(&l, mem.frames.bits(folio))
     }
 
+    /// Anonymous pages come back, those with a shadow as [`Classic::refault`] has it: on a
+    /// machine of one lruvec what each is compared with is the same. False, and nothing
+    /// done: there are several.
+    pub(super) fn anon_refaulted(
+        &mut self,
+        mem: &mut Memory,
+        folios: &[(FolioId, Option<Shadow>)],
+    ) -> bool {
+        if self.lruvecs.len() > 1 || mem.tracer.on() {
+            return false;
+        }
+        let nr = folios.iter().filter(|f| f.1.is_some()).count();
+        mem.count(VmEvent::WorkingsetRefaultAnon, nr as u64);
+        let Some(slot) = self.age_slot(false) else { return true };
+        let (node, root) = (NodeId(0), MemcgId(0));
+        let threshold = self.threshold(mem, false, node, root);
+        let packing = self.packing;
+        for &(folio, shadow) in folios {
+            let Some(shadow) = shadow else { continue };
+            let age = self.lruvecs[0].age[slot];
+            if formulas::refault_distance(age, packing.age(shadow), packing.age_mask) <= threshold {
+                self.refault_active(mem, folio, slot, packing.unpack(shadow).workingset);
+            }
+        }
+        true
+    }
+
+    /// The largest distance that activates a page which was evicted for the limit of a group.
+    #[inline(always)]
+    fn threshold(&self, mem: &Memory, is_file: bool, node: NodeId, memcg: MemcgId) -> u64 {
+        formulas::ws_threshold(
+            self.config.ws_threshold,
+            self.config.ws_v1_index_bug,
+            ThresholdInput {
+                is_file,
+                lists: self.sizes(mem, node, memcg),
+                swap_left: mem.can_swap(memcg),
+                slab_reclaimable: mem.nr_slab.len() as u64,
+            },
+        )
+    }
+
     /// A page comes back whose shadow was found.
     #[inline]
     pub(super) fn refault(&mut self, mem: &mut Memory, folio: FolioId, shadow: Shadow) {
@@ -202,16 +248,7 @@ impl Classic {
         let Some(slot) = self.age_slot(file) else { return };
         let now = self.lruvecs[self.index(s.node, s.memcg)].age[slot];
         let distance = formulas::refault_distance(now, s.age, packing.age_mask);
-        let threshold = formulas::ws_threshold(
-            self.config.ws_threshold,
-            self.config.ws_v1_index_bug,
-            ThresholdInput {
-                is_file: file,
-                lists: self.sizes(mem, s.node, s.memcg),
-                swap_left: mem.can_swap(s.memcg),
-                slab_reclaimable: mem.nr_slab.len() as u64,
-            },
-        );
+        let threshold = self.threshold(mem, file, s.node, s.memcg);
         let activated = distance <= threshold;
         if mem.tracer.on() {
             let page = mem.refaulting.take();

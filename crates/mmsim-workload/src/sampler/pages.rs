@@ -84,10 +84,7 @@ pub(super) fn append<T>(
     mut draw: impl FnMut(&mut Rng) -> T,
 ) {
     let mut r = rng.clone();
-    out.reserve(n);
-    for _ in 0..n {
-        out.push(draw(&mut r));
-    }
+    out.extend((0..n).map(|_| draw(&mut r)));
     *rng = r;
 }
 

@@ -1,0 +1,272 @@
+//! Runs of common faults: hits and pages that come back from swap, one after the other.
+//!
+//! Where a thread stops at a page that is not there, it usually finds it in swap, takes a
+//! frame from its CPU's stock and goes on; and a few hits later the same again. Between such
+//! faults nobody else can act, so they are taken in one go (`memory/returning.rs`) for as
+//! long as the run loop would come back to this thread at once.
+
+use super::Machine;
+use super::run::{Stop, hit, hit_run, is_single};
+use crate::base::id::{PageIdx, ThreadId};
+use crate::base::time::{SimDuration, SimTime};
+use crate::memory::{ReturnRun, Returning};
+use crate::policy::{Arrival, ArrivalKind, ReclaimPolicy};
+use crate::workload::{Op, RegionId, Run};
+
+/// Until when a thread may act before the run loop has to look who is next.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Until {
+    /// The next event.
+    pub due: SimTime,
+    /// The earliest other CPU.
+    pub other: SimTime,
+    /// The end of the slice.
+    pub slice: SimTime,
+    /// How far hits may run ahead of others.
+    pub run_ahead: SimDuration,
+}
+
+/// A thread on its way through its operations.
+struct Walk<'a> {
+    ops: &'a [Op],
+    next: usize,
+    /// Pages of the current operation that are done.
+    done: u32,
+    now: u64,
+    /// The end of the last fault.
+    since: u64,
+    touched: u64,
+    records: u64,
+    /// A hit begins before this, and a fault before that.
+    hits_end: u64,
+    faults_end: u64,
+    /// After a fault at this time or later the run loop has to look.
+    looks_at: u64,
+    /// What a fault takes, with the access.
+    t_fault: u64,
+}
+
+impl<P: ReclaimPolicy> Machine<P> {
+    /// A thread that may act stopped at a page that is not there: resolves faults of the
+    /// common kind and executes the hits between them. Returns where it stopped, and when
+    /// the hits before that began.
+    pub(super) fn returns(&mut self, tid: ThreadId, stop: Stop, until: Until) -> (Stop, SimTime) {
+        let mut at = (stop, self.mem.now);
+        let Stop::Miss(missed) = stop else { return at };
+        let t = &self.threads[tid];
+        let page = PageIdx(t.place.start.0 + missed.first + t.done);
+        let swapped = self.mem.pages.swap_entry(page).is_some();
+        if !swapped || self.watch.record_accesses || self.watch.check_every > 0 {
+            return at;
+        }
+        while let Some(run) = self.return_run(tid) {
+            let (end, since) = self.return_some(tid, &run, until);
+            at = (end.unwrap_or(Stop::Bound), since);
+            if end.is_some() {
+                break;
+            }
+        }
+        at
+    }
+
+    /// What the faults of a thread have in common, if they are of the common kind.
+    #[inline]
+    fn return_run(&mut self, tid: ThreadId) -> Option<ReturnRun> {
+        let t = &self.threads[tid];
+        if t.fault.is_some() || t.place.flags.locked || !self.policy.swapins_together() {
+            return None;
+        }
+        let recency = t.place.flags.recency(self.mem.ignores_random());
+        let how = Arrival { kind: ArrivalKind::SwapIn, in_fault: Some(recency), position: 0 };
+        self.mem.return_run(t.space, how, self.kswapds_awake())
+    }
+
+    /// One run of faults. `None`: it may go on with another.
+    fn return_some(
+        &mut self,
+        tid: ThreadId,
+        run: &ReturnRun,
+        until: Until,
+    ) -> (Option<Stop>, SimTime) {
+        let t = &mut self.threads[tid];
+        let Until { due, other, slice, run_ahead } = until;
+        let start = self.mem.now;
+        let t_hit = self.mem.cost.t_hit.0;
+        let each = run.latency.0 + t_hit;
+        let mut walk = Walk {
+            ops: &t.ops,
+            next: t.next,
+            done: t.done,
+            now: start.0,
+            since: start.0,
+            touched: 0,
+            records: 0,
+            hits_end: due.min(other + run_ahead).min(slice).0,
+            faults_end: due.0.min(other.0.saturating_add(1)),
+            looks_at: due.min(other).min(slice).0,
+            t_fault: each,
+        };
+        let mut returning = self.mem.returning(run, &mut self.returned);
+        let region = (t.place.region(), t.place.start.0);
+        let end = walk.go(&mut returning, region, t_hit);
+        let Walk { next, done, now, since, touched, records, .. } = walk;
+        let faults = returning.faults();
+        (t.next, t.done) = (next, done);
+        t.accesses += touched;
+        t.records += records;
+        let system = SimDuration(faults * each);
+        t.system += system;
+        t.user += SimDuration(now - start.0) - system;
+        self.mem.now = SimTime(now);
+        if faults > 0 {
+            t.no_progress = 0;
+            self.steps += faults;
+            self.latency[1].add_many(run.latency, faults);
+            let returned = &mut self.returned[..faults as usize];
+            self.mem.settle_returned(&mut self.policy, run, returned);
+            self.note_resident();
+        }
+        (end, SimTime(since))
+    }
+}
+
+/// What became of a page that is no hit.
+enum After {
+    /// The fault is resolved, and the thread goes on.
+    On,
+    /// It is resolved, and the run of faults ends.
+    Last(Option<Stop>),
+    /// Nothing was done.
+    Not(Stop),
+}
+
+impl Walk<'_> {
+    /// Executes hits, faults of the common kind and computation, for as long as the thread
+    /// may go on. What is done here is what `run_hits` and `access` do.
+    #[inline(never)] // The loop over single pages has all registers here.
+    fn go(
+        &mut self,
+        returning: &mut Returning<'_>,
+        place: (RegionId, u32),
+        t_hit: u64,
+    ) -> Option<Stop> {
+        let (ops, hits_end) = (self.ops, self.hits_end);
+        let (region, start) = place;
+        let (mut next, mut now, mut singles) = (self.next, self.now, 0);
+        let end = loop {
+            let Some(op) = ops.get(next) else { break Some(Stop::Other) };
+            if now >= hits_end {
+                break Some(Stop::Bound);
+            }
+            let Some(run) = is_single(op, region) else {
+                (self.next, self.now) = (next, now);
+                let end = self.other(returning, op, place, t_hit);
+                (next, now) = (self.next, self.now);
+                match end {
+                    None => continue,
+                    Some(end) => break end,
+                }
+            };
+            let page = (start + run.first) as usize;
+            if hit(&mut returning.hot()[page], run.write) {
+                now += t_hit;
+            } else {
+                match self.miss(returning, run, page, now) {
+                    After::On => now = self.since,
+                    After::Last(end) => {
+                        now = self.since;
+                        next += 1;
+                        singles += 1;
+                        break end;
+                    }
+                    After::Not(end) => break Some(end),
+                }
+            }
+            next += 1;
+            singles += 1;
+        };
+        (self.next, self.now) = (next, now);
+        self.touched += singles;
+        end
+    }
+
+    /// Resolves the fault on a page if it may begin now and is of the common kind.
+    #[inline(never)]
+    fn miss(&mut self, returning: &mut Returning<'_>, run: &Run, page: usize, now: u64) -> After {
+        if now >= self.faults_end && now != self.since {
+            return After::Not(Stop::Bound);
+        }
+        if !returning.fault(page, run.write) {
+            return After::Not(Stop::Miss(*run));
+        }
+        self.since = now + self.t_fault;
+        if self.since >= self.looks_at {
+            After::Last(Some(Stop::Bound))
+        } else if !returning.goes_on() {
+            After::Last(None)
+        } else {
+            After::On
+        }
+    }
+
+    /// An operation that is no access to a single page. `None`: it, or a part of it, is done.
+    #[inline(never)]
+    fn other(
+        &mut self,
+        returning: &mut Returning<'_>,
+        op: &Op,
+        (region, start): (RegionId, u32),
+        t_hit: u64,
+    ) -> Option<Option<Stop>> {
+        let run = match op {
+            Op::Access(run) if run.region == region => run,
+            Op::Compute(d) => {
+                self.now += d.0;
+                self.next += 1;
+                return None;
+            }
+            Op::Records(n) => {
+                self.records += u64::from(*n);
+                self.next += 1;
+                return None;
+            }
+            _ => return Some(Some(Stop::Other)),
+        };
+        let left = run.count - self.done;
+        let mut fits = left;
+        if t_hit > 0 {
+            // As many pages as begin before the end.
+            fits = u64::from(left).min((self.hits_end - self.now).div_ceil(t_hit)) as u32;
+        }
+        let first = (start + run.first + self.done) as usize;
+        let hits = hit_run(&mut returning.hot()[first..first + fits as usize], run.write);
+        self.now += u64::from(hits) * t_hit;
+        self.did(run, hits);
+        if hits == fits {
+            return None;
+        }
+        match self.miss(returning, run, first + hits as usize, self.now) {
+            After::Not(end) => Some(Some(end)),
+            After::On => {
+                self.now = self.since;
+                self.did(run, 1);
+                None
+            }
+            After::Last(end) => {
+                self.now = self.since;
+                self.did(run, 1);
+                Some(end)
+            }
+        }
+    }
+
+    /// So many pages of the current operation were touched.
+    fn did(&mut self, run: &Run, pages: u32) {
+        self.touched += u64::from(pages);
+        self.done += pages;
+        if self.done == run.count {
+            self.done = 0;
+            self.next += 1;
+        }
+    }
+}

@@ -1,0 +1,207 @@
+//! The short way of the common fault: a page comes back from swap that one process maps, on
+//! a device that the faulting CPU works itself, into a frame of that CPU's stock.
+//!
+//! A thrashing workload does little else, and what a single such fault asks (is the frame
+//! above the watermark, is the slot the last of its user, whose page is it) has the same
+//! answer for the next one. So these questions are asked once for a run of faults, columns
+//! are looked up once, and what is counted once for each fault is counted once for all. A
+//! run ends where an answer could change: when the stock of frames or the LRU batch is used
+//! up, when the kernel's own memory has to follow, or at the first page that is different.
+//!
+//! The short way gives the state, the counters and the time of the general one
+//! (`machine/swapin.rs`), which is taken with an observer, with groups, and by every other
+//! fault.
+
+use super::Memory;
+use crate::backing::device::Io;
+use crate::backing::swap::PrivateSlots;
+use crate::base::id::{AsId, MemcgId, NodeId, Pfn, ZoneId};
+use crate::base::time::SimDuration;
+use crate::base::vmstat::VmEvent;
+use crate::phys::frames::{ANON_MAPPED_ONCE, FolioId, flag};
+use crate::phys::gfp::AllocRequest;
+use crate::phys::zones::Mark;
+use crate::policy::{Arrival, ReclaimPolicy, Shadow};
+use crate::virt::pages::{pte, slot_of, swapped_to};
+
+/// A folio that came back (until it has a frame: its page), and the shadow that its slot
+/// held.
+pub type Returned = (FolioId, Option<Shadow>);
+
+/// What all faults of a run have in common.
+#[derive(Clone, Copy, Debug)]
+pub struct ReturnRun {
+    /// The process.
+    pub space: AsId,
+    /// How the folios arrive.
+    pub how: Arrival,
+    /// From the fault to the mapped page.
+    pub latency: SimDuration,
+    zone: ZoneId,
+}
+
+/// Faults of one run at most.
+pub const MOST_RETURNED: usize = 64;
+
+/// What a run of faults touches first: PTEs and slots. Frames follow when it is over.
+pub struct Returning<'a> {
+    hot: &'a mut [u8],
+    entry: &'a [u32],
+    slots: PrivateSlots<'a>,
+    returned: &'a mut [Returned; MOST_RETURNED],
+    /// Faults so far, and how many stock and batches have room for.
+    nr: usize,
+    room: usize,
+}
+
+/// The bits of a folio that came back and waits for its list.
+const BITS: u32 = ANON_MAPPED_ONCE | flag::DIRTY | flag::IN_BATCH;
+
+impl Returning<'_> {
+    /// The hot bytes of all pages.
+    #[inline(always)]
+    pub fn hot(&mut self) -> &mut [u8] {
+        self.hot
+    }
+
+    /// Resolves the fault on a page that is no hit. False, and nothing done: it is one for
+    /// the general way.
+    #[inline(always)] // There is one caller.
+    pub fn fault(&mut self, page: usize, write: bool) -> bool {
+        let (hot, e) = (self.hot[page], self.entry[page]);
+        let Some(slot) = swapped_to(hot, e) else { return false };
+        if self.nr >= self.room {
+            return false;
+        }
+        let Some(shadow) = self.slots.take(slot) else { return false };
+        self.returned[self.nr % MOST_RETURNED] = (Pfn(page as u32), shadow);
+        self.nr += 1;
+        let write = u8::from(write) * pte::DIRTY;
+        self.hot[page] = pte::PRESENT | pte::YOUNG | pte::WRITABLE | write;
+        true
+    }
+
+    /// Whether there is nothing to settle before the next fault.
+    #[inline(always)]
+    pub fn goes_on(&self) -> bool {
+        self.nr < self.room && !self.slots.emptied
+    }
+
+    /// Faults resolved.
+    pub fn faults(&self) -> u64 {
+        self.nr as u64
+    }
+}
+
+impl Memory {
+    /// Whether faults of a process may go the short way now. `awake`: kswapd knows already
+    /// that memory is wanted, so that a request below the low watermark wakes nobody.
+    pub fn return_run(&self, space: AsId, how: Arrival, awake: bool) -> Option<ReturnRun> {
+        let req = &AllocRequest::USER;
+        let swap = self.swap.as_ref()?;
+        let zone = self.zones.preferred(NodeId(0), req.highest)?;
+        let one = self.zones.nr_nodes() == 1 && self.memcgs.len() == 1;
+        let quiet = !self.tracer.on() && self.io.is_empty() && self.boosted.is_none();
+        let settled = self.settled == self.kernel_needs();
+        if !(one && quiet && settled && swap.device.config().synchronous && swap.has_room()) {
+            return None;
+        }
+        let z = &self.zones[zone];
+        let above_low = z.watermark_ok(Mark::Low, req.highest);
+        let may_dip = awake
+            && z.watermark_ok(Mark::Min, req.highest)
+            && !self.zones.any_allows(Mark::Low, req.highest);
+        if !above_low && !may_dip {
+            return None;
+        }
+        let latency = self.cost.t_major_cpu + swap.device.sync_cost(Io::Read, 1);
+        Some(ReturnRun { space, how, latency, zone })
+    }
+
+    /// What a run of faults touches; [`Memory::settle_returned`] is to follow.
+    pub fn returning<'a>(
+        &'a mut self,
+        run: &ReturnRun,
+        returned: &'a mut [Returned; MOST_RETURNED],
+    ) -> Returning<'a> {
+        let stock = self.zones[run.zone].stock(self.cpu, AllocRequest::USER.migratetype).len();
+        let swap = self.swap.as_mut().expect("the pages are in swap");
+        let swap_store = swap.device.config().stored_bytes_per_page;
+        let (slots, slot_room) = swap.private_slots(self.cpu.0.into());
+        let room = stock.min(self.batches.room(self.cpu)).min(slot_room).min(MOST_RETURNED);
+        let room = room.min(zram_room(self.zram_stored, swap_store));
+        let (hot, entry) = self.pages.hot_and_entries();
+        Returning { hot, entry, slots, returned, nr: 0, room }
+    }
+
+    /// Gives the pages of a run their frames, accounts for them, and tells the policy.
+    pub fn settle_returned<P: ReclaimPolicy + ?Sized>(
+        &mut self,
+        policy: &mut P,
+        run: &ReturnRun,
+        returned: &mut [Returned],
+    ) {
+        let nr = returned.len();
+        let n = nr as u64;
+        let zone = &mut self.zones[run.zone];
+        let stock = zone.stock(self.cpu, AllocRequest::USER.migratetype);
+        let (flags, rmap) = self.frames.flags_and_rmap_mut();
+        let entry = self.pages.entries_mut();
+        let add = self.batches.adding(self.cpu);
+        let swap = self.swap.as_mut().expect("the pages are in swap");
+        let freed = swap.freed_by(self.cpu.0.into());
+        freed.extend(returned.iter().map(|r| slot_of(entry[r.0.0 as usize])));
+        for ((folio, _), &frame) in returned.iter_mut().zip(stock.iter().rev()) {
+            let page = folio.0;
+            entry[page as usize] = frame;
+            flags[frame as usize] = BITS;
+            rmap[frame as usize] = page;
+            *folio = Pfn(frame);
+        }
+        add.extend(returned.iter().map(|r| (r.0, run.how)));
+        swap.freed(self.cpu.0.into(), nr);
+        zone.take_stock(self.cpu, AllocRequest::USER.migratetype, nr);
+        self.count_allocated(run.zone, n);
+        for e in [VmEvent::PgFault, VmEvent::PgMajFault, VmEvent::PswpIn] {
+            self.count(e, n);
+        }
+        self.zram_stored = self.zram_stored.saturating_sub(n);
+        let root = MemcgId(0);
+        self.memcgs.charge(root, n);
+        self.memcgs.uncharge_swap(root, n);
+        let s = &mut self.spaces[run.space];
+        s.swapents -= n;
+        s.rss_anon += n;
+        policy.folios_swapped_in(self, returned, run.how);
+        self.lru_added(policy, n);
+        self.settle_kernel();
+    }
+}
+
+/// After how many freed pages zram's store, which holds `stored` pages of so many bytes, may
+/// give up a page of memory.
+fn zram_room(stored: u64, bytes: u32) -> usize {
+    if bytes == 0 || stored == 0 {
+        return usize::MAX;
+    }
+    let pages = (stored * u64::from(bytes)).div_ceil(4096);
+    (stored - (pages - 1) * 4096 / u64::from(bytes)) as usize
+}
+
+#[cfg(test)]
+mod tests {
+    use super::zram_room;
+
+    /// By trying: the room is the first number of pages that makes the store smaller.
+    #[test]
+    fn room_until_the_store_gives_up_a_page() {
+        for bytes in [1, 700, 1365, 1366, 4095, 4096] {
+            for stored in 1..200u64 {
+                let pages = |n: u64| (n * u64::from(bytes)).div_ceil(4096);
+                let want = (1..=stored).find(|n| pages(stored - n) < pages(stored)).unwrap();
+                assert_eq!(zram_room(stored, bytes), want as usize, "{stored} of {bytes}");
+            }
+        }
+        assert_eq!(zram_room(10, 0), usize::MAX);
+    }
+}

@@ -1,0 +1,158 @@
+//! Free lists: which blocks are free, per order and migratetype, in the order in which they
+//! are handed out.
+//!
+//! A block is linked through the columns of its first frame. What is done to lists is done
+//! to many blocks in a row, so the columns are taken hold of once, as three slices.
+
+use super::frames::{FrameKind, Frames, block_bits};
+use super::lists::Lists;
+use super::migratetype::Migratetype;
+use super::rules::End;
+use crate::base::id::Pfn;
+
+/// No block.
+pub(super) const NONE: u32 = u32::MAX;
+
+/// The columns of frames that free blocks are recorded in.
+pub struct Columns<'a> {
+    /// Flags and reverse-map words.
+    pub frames: &'a mut Frames,
+    /// List positions.
+    pub lists: &'a mut Lists,
+}
+
+impl<'a> Columns<'a> {
+    /// Both columns.
+    pub fn new(frames: &'a mut Frames, lists: &'a mut Lists) -> Self {
+        Columns { frames, lists }
+    }
+    /// The words of free blocks.
+    #[inline(always)]
+    pub(super) fn links(&mut self) -> Links<'_> {
+        let (flags, next) = self.frames.flags_and_rmap_mut();
+        let n = flags.len();
+        Links { flags, next, prev: &mut self.lists.words()[..n] }
+    }
+}
+
+/// The words of frames as free blocks use them: flags, and links to the next and the
+/// previous block of the list.
+pub(super) struct Links<'a> {
+    pub flags: &'a mut [u32],
+    pub next: &'a mut [u32],
+    pub prev: &'a mut [u32],
+}
+
+/// One free list. The head is where blocks are taken.
+#[derive(Clone, Copy, Debug)]
+#[repr(align(16))] // So that it is found by shifts.
+pub(super) struct FreeList {
+    pub head: u32,
+    pub tail: u32,
+    pub len: u32,
+}
+
+/// The lists of all orders and types.
+#[derive(Clone, Debug)]
+pub(super) struct FreeLists {
+    /// By order and type; there are less than 16 and 8.
+    lists: [[FreeList; 8]; 16],
+    /// Per type: bit k is set if the list of order k is not empty.
+    nonempty: [u16; 8],
+}
+
+impl FreeLists {
+    /// All empty.
+    pub(super) fn new() -> Self {
+        let empty = FreeList { head: NONE, tail: NONE, len: 0 };
+        FreeLists { lists: [[empty; 8]; 16], nonempty: [0; 8] }
+    }
+    /// One list.
+    #[inline(always)]
+    pub(super) fn get(&self, order: u8, mt: Migratetype) -> &FreeList {
+        &self.lists[usize::from(order) & 15][mt as usize & 7]
+    }
+    /// The orders of which a type has blocks, as bits.
+    #[inline(always)]
+    pub(super) fn nonempty(&self, mt: Migratetype) -> u16 {
+        self.nonempty[mt as usize & 7]
+    }
+    /// Whether a type has blocks of an order besides those that are listed.
+    #[inline]
+    pub(super) fn note(&mut self, order: u8, mt: Migratetype, unlisted: bool) {
+        let any = self.get(order, mt).len > 0 || unlisted;
+        let mask = &mut self.nonempty[mt as usize & 7];
+        *mask = *mask & !(1 << order) | u16::from(any) << order;
+    }
+
+    /// Puts a block on the list of a type, given as its number.
+    #[inline(always)]
+    pub(super) fn push(&mut self, l: &mut Links<'_>, p: u32, order: u8, mt: usize, end: End) {
+        let at = p as usize;
+        l.flags[at] = block_bits(FrameKind::Buddy, order, mt as u32);
+        let list = &mut self.lists[usize::from(order) & 15][mt & 7];
+        if list.len == 0 {
+            self.nonempty[mt & 7] |= 1 << order;
+        }
+        list.len += 1;
+        match end {
+            End::Head => {
+                let next = std::mem::replace(&mut list.head, p);
+                (l.next[at], l.prev[at]) = (next, NONE);
+                match l.prev.get_mut(next as usize) {
+                    Some(prev) => *prev = p,
+                    None => list.tail = p,
+                }
+            }
+            End::Tail => {
+                let prev = std::mem::replace(&mut list.tail, p);
+                (l.next[at], l.prev[at]) = (NONE, prev);
+                match l.next.get_mut(prev as usize) {
+                    Some(next) => *next = p,
+                    None => list.head = p,
+                }
+            }
+        }
+    }
+
+    /// Takes a block off the list of a type, given as its number, wherever it is there. Its
+    /// frames are nobody's then. Whether it was the last.
+    #[inline(always)]
+    pub(super) fn unlink(&mut self, l: &mut Links<'_>, p: u32, order: u8, mt: usize) -> bool {
+        let at = p as usize;
+        l.flags[at] = FrameKind::Free as u32;
+        let (next, prev) = (l.next[at], l.prev[at]);
+        let list = &mut self.lists[usize::from(order) & 15][mt & 7];
+        list.len -= 1;
+        match l.next.get_mut(prev as usize) {
+            Some(n) => *n = next,
+            None => list.head = next,
+        }
+        match l.prev.get_mut(next as usize) {
+            Some(p) => *p = prev,
+            None => list.tail = prev,
+        }
+        let last = list.len == 0;
+        if last {
+            self.nonempty[mt & 7] &= !(1 << order);
+        }
+        last
+    }
+
+    /// The blocks of a list from its head.
+    pub(super) fn walk<'a>(
+        &self,
+        frames: &'a Frames,
+        order: u8,
+        mt: Migratetype,
+    ) -> impl Iterator<Item = Pfn> + use<'a> {
+        let mut p = self.get(order, mt).head;
+        std::iter::from_fn(move || {
+            let found = (p != NONE).then_some(Pfn(p));
+            if p != NONE {
+                p = frames.rmap[Pfn(p)];
+            }
+            found
+        })
+    }
+}
