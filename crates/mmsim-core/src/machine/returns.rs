@@ -230,6 +230,8 @@ impl Walk<'_> {
                 self.next += 1;
                 return None;
             }
+            // Of another region, whose place the run loop finds.
+            Op::Access(_) => return Some(Some(Stop::Bound)),
             _ => return Some(Some(Stop::Other)),
         };
         let left = run.count - self.done;
