@@ -109,11 +109,12 @@ fn the_short_way_of_faults_is_the_general_one() {
         (Kernel::V6_12, ClassicConfig::V6_12),
     ];
     for (kernel, preset) in presets {
-        for (device, cpus) in [("zram", 1), ("zram", 3), ("ramdisk", 1), ("ramdisk", 3)] {
+        let devices = [("zram", 1, 0), ("zram", 3, 3), ("ramdisk", 1, 3), ("ramdisk", 3, 0)];
+        for (device, cpus, ahead) in devices {
             for threads in [1, 3] {
                 let mut c = cells::machine_of(2000 * threads, 20_000, kernel);
                 c.cpus = cpus;
-                c.run_ahead = SimDuration::from_micros(3);
+                c.run_ahead = SimDuration::from_micros(ahead);
                 let swap = c.swap.as_mut().expect("there is swap");
                 swap.device = DeviceConfig::preset(device, cpus).expect("a preset");
                 let of = |watch| {

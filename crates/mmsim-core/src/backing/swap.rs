@@ -98,6 +98,16 @@ pub struct PrivateSlots<'a> {
 }
 
 impl PrivateSlots<'_> {
+    /// Words of a slot, to have them fetched.
+    #[inline(always)]
+    pub fn peek(&self, s: SwapSlot) -> u32 {
+        let i = (s.0 % CLUSTER) as usize;
+        let at = self.table_of.get((s.0 / CLUSTER) as usize);
+        self.tables.get(at.map_or(usize::MAX, |&t| t as usize)).map_or(0, |t| {
+            u32::from(t.state[i]) ^ t.value[i] ^ u32::from(t.entries[i / NODE_SLOTS as usize])
+        })
+    }
+
     /// Lets go of a slot without a folio that one PTE refers to: then the shadow, if it held
     /// one. `None`, and nothing done: it is not like that.
     #[inline(always)]

@@ -9,7 +9,7 @@ use super::Machine;
 use super::run::{Stop, hit, hit_run, is_single};
 use crate::base::id::{PageIdx, ThreadId};
 use crate::base::time::{SimDuration, SimTime};
-use crate::memory::{ReturnRun, Returning};
+use crate::memory::{AHEAD, ReturnRun, Returning};
 use crate::policy::{Arrival, ArrivalKind, ReclaimPolicy};
 use crate::workload::{Op, RegionId, Run};
 
@@ -24,6 +24,15 @@ pub(super) struct Until {
     pub slice: SimTime,
     /// How far hits may run ahead of others.
     pub run_ahead: SimDuration,
+}
+
+impl Until {
+    /// Before this a hit may begin, for a thread that acts since `start`.
+    fn hits_end(&self, start: SimTime) -> SimTime {
+        // Of several earliest CPUs this one is first: it may at least begin an access.
+        let ahead = (self.other + self.run_ahead).max(SimTime(start.0 + 1));
+        self.due.min(ahead).min(self.slice)
+    }
 }
 
 /// A thread on its way through its operations.
@@ -62,6 +71,10 @@ impl<P: ReclaimPolicy> Machine<P> {
         while let Some(run) = self.return_run(tid) {
             let (end, since) = self.return_some(tid, &run, until);
             at = (end.unwrap_or(Stop::Bound), since);
+            if end == Some(Stop::Other) {
+                // Perhaps an access to another region.
+                at.0 = self.run_hits(tid, until.hits_end(since));
+            }
             if end.is_some() {
                 break;
             }
@@ -89,7 +102,7 @@ impl<P: ReclaimPolicy> Machine<P> {
         until: Until,
     ) -> (Option<Stop>, SimTime) {
         let t = &mut self.threads[tid];
-        let Until { due, other, slice, run_ahead } = until;
+        let Until { due, other, slice, .. } = until;
         let start = self.mem.now;
         let t_hit = self.mem.cost.t_hit.0;
         let each = run.latency.0 + t_hit;
@@ -101,7 +114,7 @@ impl<P: ReclaimPolicy> Machine<P> {
             since: start.0,
             touched: 0,
             records: 0,
-            hits_end: due.min(other + run_ahead).min(slice).0,
+            hits_end: until.hits_end(start).0,
             faults_end: due.0.min(other.0.saturating_add(1)),
             looks_at: due.min(other).min(slice).0,
             t_fault: each,
@@ -153,8 +166,16 @@ impl Walk<'_> {
         let (ops, hits_end) = (self.ops, self.hits_end);
         let (region, start) = place;
         let (mut next, mut now, mut singles) = (self.next, self.now, 0);
+        // Operations before this were looked at.
+        let mut looked = next;
         let end = loop {
             let Some(op) = ops.get(next) else { break Some(Stop::Other) };
+            if next >= looked {
+                let some = &ops[next..ops.len().min(next + AHEAD)];
+                let pages = some.iter().filter_map(|op| is_single(op, region));
+                returning.look_ahead(pages.map(|run| (start + run.first) as usize));
+                looked = next + AHEAD;
+            }
             if now >= hits_end {
                 break Some(Stop::Bound);
             }

@@ -355,7 +355,7 @@ impl<P: ReclaimPolicy> Machine<P> {
     /// Most operations are single pages of one region: its place is looked up once, and
     /// what is counted stays in registers until the end.
     #[inline]
-    fn run_hits(&mut self, tid: ThreadId, bound: SimTime) -> Stop {
+    pub(super) fn run_hits(&mut self, tid: ThreadId, bound: SimTime) -> Stop {
         let t_hit = self.mem.cost.t_hit.0;
         let Thread { space, place, ops, next, done, accesses, records, user, .. } =
             &mut self.threads[tid];

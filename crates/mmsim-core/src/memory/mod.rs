@@ -19,7 +19,7 @@ pub use batch::Batches;
 pub use cgroup::{Memcg, Memcgs};
 pub use evict::{Evicting, Prepared};
 pub use plain::{Look, ShortWay, Verdicts};
-pub use returning::{MOST_RETURNED, ReturnRun, Returned, Returning};
+pub use returning::{AHEAD, MOST_RETURNED, ReturnRun, Returned, Returning};
 pub use young::References;
 
 use crate::backing::cache::Files;

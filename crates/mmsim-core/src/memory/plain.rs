@@ -175,9 +175,18 @@ impl Memory {
         self.count_listed(list, looks[before..].iter().map(|l| l.folio), seen, false);
     }
 
-    /// Puts folios that are isolated or wait in a batch at the head of a list, one after the
-    /// other.
+    /// Puts isolated folios at the head of a list, one after the other.
     pub fn lru_add_heads(&mut self, list: ListId, folios: &[FolioId]) {
+        // One that waits to be moved between lists goes on waiting.
+        self.add_heads(list, folios, flag::ISOLATED);
+    }
+
+    /// The same for folios that waited in a batch for their list.
+    pub fn lru_arrive_heads(&mut self, list: ListId, folios: &[FolioId]) {
+        self.add_heads(list, folios, flag::IN_BATCH);
+    }
+
+    fn add_heads(&mut self, list: ListId, folios: &[FolioId], clear: u32) {
         if folios.is_empty() {
             return;
         }
@@ -186,7 +195,7 @@ impl Memory {
         self.lists.push_head_batch(list, folios, |&folio| {
             let bits = &mut flags[folio.0 as usize];
             seen.add(*bits);
-            *bits = *bits & !(flag::ISOLATED | flag::IN_BATCH) | flag::LRU;
+            *bits = *bits & !clear | flag::LRU;
             folio
         });
         self.count_listed(list, folios.iter().copied(), seen, true);

@@ -15,7 +15,7 @@
 use super::Memory;
 use crate::backing::device::Io;
 use crate::backing::swap::PrivateSlots;
-use crate::base::id::{AsId, MemcgId, NodeId, Pfn, ZoneId};
+use crate::base::id::{AsId, MemcgId, NodeId, Pfn, SwapSlot, ZoneId};
 use crate::base::time::SimDuration;
 use crate::base::vmstat::VmEvent;
 use crate::phys::frames::{ANON_MAPPED_ONCE, FolioId, flag};
@@ -40,6 +40,9 @@ pub struct ReturnRun {
     zone: ZoneId,
 }
 
+/// Operations that are looked at ahead.
+pub const AHEAD: usize = 16;
+
 /// Faults of one run at most.
 pub const MOST_RETURNED: usize = 64;
 
@@ -62,6 +65,23 @@ impl Returning<'_> {
     #[inline(always)]
     pub fn hot(&mut self) -> &mut [u8] {
         self.hot
+    }
+
+    /// Looks at what faults on some pages would need, so that memory fetches it for all at
+    /// once: else each fault waits for its own. Changes nothing.
+    #[inline]
+    pub fn look_ahead(&self, pages: impl Iterator<Item = usize>) {
+        let (mut slots, mut nr) = ([SwapSlot(0); AHEAD], 0);
+        for page in pages.take(AHEAD) {
+            let (Some(&hot), Some(&e)) = (self.hot.get(page), self.entry.get(page)) else {
+                continue;
+            };
+            // Without a branch: whether a page is there is as good as random.
+            slots[nr % AHEAD] = SwapSlot(slot_of(e));
+            nr += usize::from(swapped_to(hot, e).is_some());
+        }
+        let seen = slots[..nr].iter().fold(0, |a, &s| a ^ self.slots.peek(s));
+        std::hint::black_box(seen);
     }
 
     /// Resolves the fault on a page that is no hit. False, and nothing done: it is one for

@@ -210,7 +210,7 @@ impl Classic {
         let lists = self.lruvecs[0].lists;
         for (list, folios) in lists.into_iter().zip(&mut self.back) {
             if all {
-                mem.lru_add_heads(list, folios);
+                mem.lru_arrive_heads(list, folios);
             }
             folios.clear();
         }

@@ -173,7 +173,7 @@ impl Classic {
         }
         let nr = looks.len();
         b.short.asked(nr as u64);
-        let wanted: u32 = looks.iter().map(|l| l.bits / flag::RECLAIM & 1).sum();
+        let wanted: u32 = looks.iter().map(|l| (l.bits / flag::RECLAIM) & 1).sum();
         let mut slots = std::mem::take(&mut self.slots);
         mem.slots_for_short(wanted as usize, &mut slots);
         let evicts = slots.len() as u64;
