@@ -216,7 +216,7 @@ fn the_resolved_form_gives_the_same_runs() {
     let again = scenario(&text);
     assert_eq!(again.expand(&Names), s.expand(&Names), "{text}");
     assert_eq!(again.resolved(), text, "resolving twice changes nothing");
-    for line in ["swappiness = 60", "t_hit = \"100ns\"", "tick = \"3ms\"", "name = \"x\""] {
+    for line in ["swappiness = 60", "t_hit = \"100ns\"", "tick = \"4ms\"", "name = \"x\""] {
         assert!(text.contains(line), "{line} is missing in\n{text}");
     }
 }
@@ -256,7 +256,7 @@ os-overhead = "0 pages"
 swap = { size = "1GiB", device = "zram" }
 file-device = "nvme"
 batch-shift = 0
-tick = "3ms"
+tick = "4ms"
 run-ahead = "100us"
 # zone: follows from `memory`
 # node: one node

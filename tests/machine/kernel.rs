@@ -58,7 +58,8 @@ fn orders_up_to_3_are_worth_any_effort() {
     let with = |order, flags: GfpFlags| {
         let mut ops = vec![anon(2100), write(0, 0, 2100), end(0)];
         ops.extend((0..20).map(|i| alloc(i, order, flags)));
-        ops.push(end(1));
+        // Whom nobody waits for gets its turn.
+        ops.extend([sleep_ms(50), end(1)]);
         let mut c = config(Kernel::V6_12, "ramdisk");
         // In four pageblocks a boost would keep as much free as all requests want.
         c.vm.watermark_boost_factor = 0;
