@@ -98,7 +98,7 @@ fn touches_protect_new_pages_only_between_scans() {
 #[test]
 fn detection_activates_at_the_first_refault_within_reach() {
     let nearly = |a: u64, b: u64| a.abs_diff(b) * 50 <= b;
-    let (hot, window, long) = (5_120, 7_168, 14_336);
+    let (hot, window, long) = (5_120, 6_656, 13_312);
     let shown = Shown::of("fact-detection");
     let activated = |variant| shown.count(variant, "loop-1", "workingset_activate_anon");
     let first = |variant| shown.count(variant, "loop-1", "pswpin");
