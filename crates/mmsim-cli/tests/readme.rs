@@ -1,6 +1,6 @@
-//! README.md, docs/observing.md and docs/comparing.md show what the commands print. A block
-//! after `<!-- checked -->` begins with a command line; the rest is its standard output, word
-//! by word.
+//! README.md, docs/observing.md, docs/facts.md and docs/comparing.md show what the commands
+//! print. A block after `<!-- checked -->` begins with a command line; the rest is its standard
+//! output, word by word, or those of its lines that a `grep` behind it would leave.
 //!
 //! `MMSIM_BLESS=1 cargo test -p mmsim-cli --test readme` rewrites the blocks.
 
@@ -19,6 +19,10 @@ fn root() -> PathBuf {
 /// Standard output of a command line. Scenarios are those of the repository, wherever the
 /// command runs.
 fn output_of(command: &str, folder: &Path) -> String {
+    let (command, patterns) = match command.split_once(" | grep ") {
+        Some((command, grep)) => (command, grep.split('\'').skip(1).step_by(2).collect()),
+        None => (command, Vec::new()),
+    };
     let arguments = PROGRAMS.iter().find_map(|p| command.strip_prefix(p));
     let arguments = arguments.unwrap_or_else(|| panic!("not a command of mmsim: {command}"));
     let scenarios = root().join("scenarios").display().to_string();
@@ -33,7 +37,14 @@ fn output_of(command: &str, folder: &Path) -> String {
         .unwrap_or_else(|e| panic!("{command}: {e}"));
     let errors = String::from_utf8_lossy(&run.stderr);
     assert!(run.status.success(), "{command}: {}\n{errors}", run.status);
-    String::from_utf8(run.stdout).unwrap_or_else(|e| panic!("{command}: {e}"))
+    let output = String::from_utf8(run.stdout).unwrap_or_else(|e| panic!("{command}: {e}"));
+    if patterns.is_empty() {
+        return output;
+    }
+    // Text without a meaning of its own in a regular expression.
+    assert!(patterns.iter().all(|p: &&str| !p.contains(['.', '*', '[', '\\', '^', '$'])));
+    let left = |line: &&str| patterns.iter().any(|p| line.contains(p));
+    output.lines().filter(left).map(|line| format!("{line}\n")).collect()
 }
 
 /// Holds the blocks of a file of the repository against what commands print in `folder`.
@@ -66,6 +77,11 @@ fn blocks(file: &str, folder: &Path) -> usize {
 fn blocks_of_the_readme() {
     assert!(blocks("README.md", &root()) >= 2);
     assert!(blocks("docs/observing.md", &root()) >= 1);
+}
+
+#[test]
+fn blocks_about_facts() {
+    assert_eq!(blocks("docs/facts.md", &root()), 5);
 }
 
 /// The commands of its first block of shell commands make the reports that are compared.

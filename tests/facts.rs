@@ -1,0 +1,274 @@
+//! Facts about reclaim that a kernel engineer would look for first. For each, a scenario
+//! `scenarios/fact-*.toml` has to show it, and so do the recordings of real kernels: what is
+//! said of the one is held against the other, by the same inequality.
+//!
+//! docs/facts.md has the words; its table of recorded counters is written here.
+//! `MMSIM_BLESS=1 cargo test --test facts` rewrites it.
+
+use std::fmt::Write as _;
+use std::path::{Path, PathBuf};
+
+use mmsim::report::Report;
+use mmsim::{RunOptions, Scenario};
+use serde_json::Value;
+
+fn root() -> PathBuf {
+    PathBuf::from(env!("CARGO_MANIFEST_DIR"))
+}
+
+/// A scenario that has run.
+struct Shown(Report);
+
+impl Shown {
+    fn of(name: &str) -> Shown {
+        let path = root().join("scenarios").join(format!("{name}.toml"));
+        let scenario = Scenario::from_path(path).unwrap_or_else(|e| panic!("{e}"));
+        let report = mmsim::run(&scenario, &RunOptions::default());
+        Shown(report.unwrap_or_else(|e| panic!("{e}")))
+    }
+
+    /// A counter of a phase, by the variant.
+    fn count(&self, variant: &str, phase: &str, counter: &str) -> u64 {
+        let run = self.0.runs.iter().find(|r| r.variant == variant);
+        let run = run.unwrap_or_else(|| panic!("no variant {variant}"));
+        let phase = run.phases.iter().find(|p| p.name == phase).expect("the phase");
+        *phase.vmstat.get(counter).expect("the counter")
+    }
+
+    /// A counter of a phase along the only axis.
+    fn along(&self, phase: &str, counter: &str) -> Vec<u64> {
+        let phases = self.0.runs.iter().map(|r| r.phases.iter().find(|p| p.name == phase));
+        phases.map(|p| *p.expect("the phase").vmstat.get(counter).expect("the counter")).collect()
+    }
+}
+
+/// A counter of a recorded point, summed over some of its phases: the mean of the repetitions.
+fn recorded(experiment: &str, point: &str, phases: &[&str], counter: &str) -> u64 {
+    let path = root().join("reference").join(format!("{experiment}.json"));
+    let text = std::fs::read_to_string(path).expect("the recordings");
+    let all: Value = serde_json::from_str(&text).expect("JSON");
+    let points = all["points"].as_array().expect("points");
+    let point = points.iter().find(|p| p["id"] == point).unwrap_or_else(|| panic!("no {point}"));
+    let recorded = point["phases"].as_array().expect("phases");
+    let one = |phase: &&str| {
+        let phase = recorded.iter().find(|p| p["phase"] == **phase).expect("the phase");
+        match &phase["counters"][counter] {
+            Value::Null => 0.0,
+            Value::Array(mean_and_range) => mean_and_range[0].as_f64().expect("a number"),
+            one => one.as_f64().expect("a number"),
+        }
+    };
+    phases.iter().map(one).sum::<f64>().round() as u64
+}
+
+/// A touch before the first scan cannot be told from one after it: however many there were,
+/// the scan finds one accessed bit, marks the page and keeps it once. The next scan comes when
+/// the used-once pages have passed, and finds nothing. So touching helps no more than leaving
+/// alone. With a touch between two scans the second one activates, and what is active the
+/// used-once pages cannot push out; the same if the kernel's own marks activated it.
+#[test]
+fn touches_protect_new_pages_only_between_scans() {
+    let protected = |lost: u64, hot: u64| lost * 20 < hot;
+    let hot = 6144;
+    let shown = Shown::of("fact-two-scans");
+    let lost = |variant| shown.count(variant, "again", "pswpin");
+    assert_eq!(lost("left alone"), hot);
+    assert_eq!(lost("touched before pressure"), hot);
+    assert_eq!(shown.count("touched before pressure", "before", "pgactivate"), 0);
+    assert!(protected(lost("touched between scans"), hot));
+    assert!(shown.count("touched between scans", "before", "pgactivate") * 10 >= hot * 9);
+    assert!(protected(lost("activated by the kernel"), hot));
+    // Where new pages begin as active ones, used-once pages are active too, and push out what
+    // is used again.
+    assert!(lost("touched between scans on 5.8") * 2 > hot);
+
+    let hot = 32_768;
+    let lost = |point: &str| recorded("three-step", point, &["reaccess"], "pswpin");
+    assert_eq!(lost("none-x4-classic-6.12"), hot);
+    assert_eq!(lost("touch-x2-classic-6.12"), hot);
+    assert!(protected(lost("touch-pressure-x4-classic-6.12"), hot));
+    assert!(protected(lost("gup-x4-classic-6.12"), hot));
+}
+
+/// The refault distance of hot-2 is what it and the window exceed the inactive list by. It is
+/// shorter than the active list just if both would fit into memory without hot-1: then each
+/// page of hot-2 is activated when it comes back for the first time, and from the second loop
+/// on only the window is read. Otherwise, or undetected, all is read in each loop, as no page
+/// stays long enough to be found referenced.
+#[test]
+fn detection_activates_at_the_first_refault_within_reach() {
+    let nearly = |a: u64, b: u64| a.abs_diff(b) * 50 <= b;
+    let (hot, window, long) = (5_120, 6_656, 13_312);
+    let shown = Shown::of("fact-detection");
+    let activated = |variant| shown.count(variant, "loop-1", "workingset_activate_anon");
+    let first = |variant| shown.count(variant, "loop-1", "pswpin");
+    let later = |variant| shown.count(variant, "loops-2-to-4", "pswpin");
+    assert!(nearly(first("short"), hot + window));
+    assert!(nearly(activated("short"), hot));
+    assert!(nearly(later("short"), 3 * window));
+    assert_eq!(activated("short undetected"), 0);
+    assert!(nearly(later("short undetected"), 3 * (hot + window)));
+    assert_eq!(activated("too long"), 0);
+    assert!(nearly(later("too long"), 3 * (hot + long)));
+
+    let (hot, window) = (24_576, 32_768);
+    let counter = |phases: &[&str], counter: &str| {
+        recorded("detection", "rotate-gup-classic-6.12", phases, counter)
+    };
+    assert!(nearly(counter(&["loop1"], "pswpin"), hot + window));
+    assert!(nearly(counter(&["loop1"], "workingset_activate_anon"), hot));
+    assert!(nearly(counter(&["loop2", "loop3", "loop4"], "pswpin"), 3 * window));
+}
+
+/// Swappiness is the weight of anonymous pages in what is scanned, so with more of it more of
+/// them go and come back, and fewer pages of the file. Both are used alike, so neither end is
+/// the best: there, warm pages of one kind go before cold ones of the other.
+#[test]
+fn swappiness_moves_refaults_from_files_to_anonymous_memory() {
+    let rises = |counts: &[u64]| counts.is_sorted_by(|a, b| a < b);
+    let falls = |counts: &[u64]| counts.is_sorted_by(|a, b| a > b);
+    let shown = Shown::of("fact-swappiness");
+    let anon = shown.along("access", "workingset_refault_anon");
+    let file = shown.along("access", "workingset_refault_file");
+    assert!(rises(&anon) && falls(&file), "{anon:?} {file:?}");
+    let sums: Vec<u64> = anon.iter().zip(&file).map(|(a, f)| a + f).collect();
+    let inside = sums[1..sums.len() - 1].iter().min().expect("values between");
+    assert!(*inside < sums[0] && inside < sums.last().expect("an end"), "{sums:?}");
+
+    let points =
+        ["1", "30", "100", "160"].map(|swappiness| format!("sw{swappiness}-ta0.9-tf0.9-classic"));
+    let refaults =
+        |counter: &str| points.each_ref().map(|p| recorded("anon-file", p, &ACCESS, counter));
+    assert!(rises(&refaults("workingset_refault_anon")));
+    assert!(falls(&refaults("workingset_refault_file")));
+}
+
+const ACCESS: [&str; 4] = ["access1", "access2", "access3", "access4"];
+
+/// Without a slot, the content of a page is nowhere but in memory: a synchronous device
+/// writes for each page that it reads back, read or written. With one, a page that was only
+/// read goes for nothing; one that was written gave its slot up. When swap is more than half
+/// full the slot is given up as well.
+#[test]
+fn slots_are_kept_by_asynchronous_devices_while_there_are_many() {
+    let each_again = |ins: u64, outs: u64| outs.abs_diff(ins) * 10 < ins;
+    let hardly = |ins: u64, outs: u64| outs * 10 < ins;
+    let some = |ins: u64, outs: u64| outs * 10 > ins * 3 && outs * 10 < ins * 8;
+    let shown = Shown::of("fact-slots");
+    let of = |variant, rule: &dyn Fn(u64, u64) -> bool| {
+        let count = |counter| shown.count(variant, "access", counter);
+        assert!(rule(count("pswpin"), count("pswpout")), "{variant}");
+    };
+    of("synchronous", &each_again);
+    of("asynchronous", &hardly);
+    of("asynchronous with writes", &some);
+    of("asynchronous with little swap", &each_again);
+
+    let of = |point: &str, rule: &dyn Fn(u64, u64) -> bool| {
+        let count = |counter| recorded("zipf-anon", point, &ACCESS[3..], counter);
+        assert!(rule(count("pswpin"), count("pswpout")), "{point}");
+    };
+    of("r1.50-t0.9-classic-6.12", &each_again);
+    of("async-r1.50-t0.5-w0-classic", &hardly);
+    of("async-r1.50-t0.5-w300-classic", &some);
+}
+
+/// Readahead alone notices after a hundred misses that nobody hits what it reads, and stops.
+/// Fault-around alone maps what is cached, and what is cached was mapped. Together they keep
+/// each other going: what one reads the other maps, which counts as a hit, though no access
+/// was made. So every miss goes on reading 32 pages.
+#[test]
+fn readahead_and_fault_around_cost_many_refaults_together() {
+    let many_times = |with: u64, without: u64| with > 5 * without;
+    let shown = Shown::of("fact-readahead");
+    let refaults = |variant| shown.count(variant, "access", "workingset_refault_file");
+    let without = refaults("neither");
+    assert!(many_times(refaults("both"), without));
+    for one in ["fault-around", "readahead", "both and MADV_RANDOM"] {
+        assert!(refaults(one) < 2 * without, "{one}");
+    }
+
+    // The pair that was recorded with and without is of the multi-generational LRU.
+    let refaults = |point: &str| recorded("file", point, &ACCESS, "workingset_refault_file");
+    let with = refaults("mmap-readahead-t0.9-scan300-mglru");
+    assert!(many_times(with, refaults("mmap-t0.9-scan300-mglru")));
+}
+
+/// What docs/facts.md shows of the recordings: fact, experiment, point, phases, counters.
+const RECORDED: &str = "\
+1 three-step none-x4-classic-6.12 reaccess pswpin
+1 three-step touch-x2-classic-6.12 reaccess pswpin
+1 three-step touch-pressure-x4-classic-6.12 reaccess pswpin
+1 three-step gup-x4-classic-6.12 reaccess pswpin
+2 detection rotate-gup-classic-6.12 loop1 pswpin,workingset_activate_anon
+2 detection rotate-gup-classic-6.12 loop2,loop3,loop4 pswpin,workingset_activate_anon
+3 anon-file sw1-ta0.9-tf0.9-classic ACCESS workingset_refault_anon,workingset_refault_file
+3 anon-file sw30-ta0.9-tf0.9-classic ACCESS workingset_refault_anon,workingset_refault_file
+3 anon-file sw100-ta0.9-tf0.9-classic ACCESS workingset_refault_anon,workingset_refault_file
+3 anon-file sw160-ta0.9-tf0.9-classic ACCESS workingset_refault_anon,workingset_refault_file
+4 zipf-anon r1.50-t0.9-classic-6.12 access4 pswpin,pswpout
+4 zipf-anon async-r1.50-t0.5-w0-classic access4 pswpin,pswpout
+4 zipf-anon async-r1.50-t0.5-w300-classic access4 pswpin,pswpout
+5 file mmap-t0.9-scan300-mglru ACCESS workingset_refault_file
+5 file mmap-readahead-t0.9-scan300-mglru ACCESS workingset_refault_file
+5 file mmap-readahead-t0.9-scan300-classic ACCESS workingset_refault_file
+";
+
+/// 12,345 for 12345.
+fn grouped(n: u64) -> String {
+    let digits = n.to_string();
+    let mut text = String::new();
+    for (i, c) in digits.chars().enumerate() {
+        if i > 0 && (digits.len() - i).is_multiple_of(3) {
+            text.push(',');
+        }
+        text.push(c);
+    }
+    text
+}
+
+#[test]
+fn the_table_of_recorded_counters_is_current() {
+    const BEGIN: &str = "<!-- recorded -->\n";
+    const END: &str = "<!-- end of recorded -->";
+    let mut new =
+        "| fact | experiment | point | phases | counters |\n|---|---|---|---|---|\n".to_string();
+    for line in RECORDED.replace("ACCESS", &ACCESS.join(",")).lines() {
+        let columns: Vec<&str> = line.split(' ').collect();
+        let &[fact, experiment, point, phases, counters] = &columns[..] else { panic!("{line}") };
+        let phases: Vec<&str> = phases.split(',').collect();
+        let counts = counters.split(',').map(|counter| {
+            let count = grouped(recorded(experiment, point, &phases, counter));
+            format!("`{counter}` {count}")
+        });
+        let counts = counts.collect::<Vec<_>>().join(", ");
+        let phases = phases.join(", ");
+        writeln!(new, "| {fact} | {experiment} | `{point}` | {phases} | {counts} |")
+            .expect("writing to a string");
+    }
+    let path = root().join("docs/facts.md");
+    let text = std::fs::read_to_string(&path).expect("docs/facts.md");
+    let (before, rest) = text.split_once(BEGIN).expect("the beginning of the table");
+    let (old, after) = rest.split_once(END).expect("the end of the table");
+    if std::env::var_os("MMSIM_BLESS").is_some() {
+        let text = format!("{before}{BEGIN}{new}{END}{after}");
+        std::fs::write(&path, text).expect("rewriting it");
+    } else {
+        assert_eq!(old, new, "run the test with MMSIM_BLESS=1 and look at the difference");
+    }
+}
+
+/// Every fact of the folder is told, and has a witness here.
+#[test]
+fn every_fact_is_told() {
+    let text = std::fs::read_to_string(root().join("docs/facts.md")).expect("docs/facts.md");
+    let files = std::fs::read_dir(root().join("scenarios")).expect("the scenarios");
+    let names = files.map(|f| f.expect("an entry").file_name().to_string_lossy().to_string());
+    let facts: Vec<String> = names.filter(|n| n.starts_with("fact-")).collect();
+    assert_eq!(facts.len(), 5);
+    for file in facts {
+        assert!(text.contains(&format!("mmsim run scenarios/{file} ")), "{file}");
+        let name = Path::new(&file).file_stem().expect("a name").to_string_lossy().to_string();
+        assert!(include_str!("facts.rs").contains(&format!("Shown::of(\"{name}\")")), "{name}");
+    }
+}
