@@ -61,14 +61,14 @@ for file in $(printf '%s\n' ${dependencies/:/} | tac); do
     esac
     echo "$name" >>"$root/fs/mods/list"
 done
-(cd "$root/fs" && find . | sort | cpio --quiet -o -H newc | gzip -1) >"$root/initrd"
+(cd "$root/fs" && find . | sort | cpio --quiet -o -H newc | gzip -9) >"$root/initrd"
 
 # -icount: time is the number of instructions. -cpu decides how the kernel clears and copies
 # pages, and so what a fault costs: another model records other counts.
 : "${out:=$root/out}"
 timeout "$seconds" qemu-system-x86_64 -accel tcg -icount shift=0,sleep=off -smp 1 -cpu qemu64 \
     -m "$mib" -kernel "$kernel"/boot/vmlinuz-* -initrd "$root/initrd" \
-    -append 'console=ttyS0 quiet panic=-1 cgroup_disable=memory transparent_hugepage=never pti=on' \
+    -append 'console=ttyS0 rootfstype=ramfs quiet panic=-1 cgroup_disable=memory transparent_hugepage=never pti=on' \
     -nic none -display none -monitor none -serial "file:$out" -no-reboot || {
     echo "error: the machine did not end, or not within $seconds s" >&2
     exit 1

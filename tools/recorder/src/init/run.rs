@@ -26,8 +26,6 @@ struct State {
 
 /// Carries all commands out.
 pub fn all(commands: &[Command]) -> Result<(), String> {
-    // The first reading takes memory that later ones have.
-    zones()?;
     let mut state = State {
         regions: Regions::new(),
         laws: BTreeMap::new(),
@@ -36,16 +34,22 @@ pub fn all(commands: &[Command]) -> Result<(), String> {
         last: counters()?,
         since: sys::now(),
     };
+    // Takes the memory that later snapshots need, before `mlockself` locks it.
+    snap("warm", true, &mut state, |_| {})?;
     for command in commands {
         one(command, &mut state).map_err(|e| format!("{command:?}: {e}"))?;
     }
     Ok(())
 }
 
-fn counters() -> Result<Vmstat, String> {
-    // Counters of nodes and zones are folded in by this reading only.
+/// The text of `/proc/vmstat`, with what CPUs have counted for nodes and zones folded in.
+pub fn vmstat() -> Result<String, String> {
     crate::read("/proc/sys/vm/stat_refresh")?;
-    Ok(record::vmstat(&crate::read("/proc/vmstat")?))
+    crate::read("/proc/vmstat")
+}
+
+fn counters() -> Result<Vmstat, String> {
+    Ok(record::vmstat(&vmstat()?))
 }
 
 fn zones() -> Result<Vec<zones::Zone>, String> {
@@ -87,7 +91,7 @@ fn one(command: &Command, state: &mut State) -> Result<(), String> {
         Command::Ballast { free } => state.ballast.extend(regions::ballast(*free)?),
         Command::Seed(seed) => *rng = Rng::new(*seed),
         Command::Anon { region, pages } => {
-            regions.insert(*region, Mapping::new(*pages)?);
+            regions.insert(*region, Mapping::aligned(*pages)?);
         }
         Command::Unmap { region } => drop(regions.remove(region)),
         Command::Fill(p) => {
@@ -125,7 +129,7 @@ fn one(command: &Command, state: &mut State) -> Result<(), String> {
             regions[&p.region].advise(p.at, p.count, *advice)?;
         }
         Command::SleepMs(ms) => std::thread::sleep(Duration::from_millis(*ms)),
-        Command::Snap { name, zones } => snap(name, *zones, state)?,
+        Command::Snap { name, zones } => snap(name, *zones, state, |text| print!("{text}"))?,
         Command::Look => {}
     }
     Ok(())
@@ -137,14 +141,14 @@ fn access(region: &Mapping, page: usize, write: bool) {
 }
 
 /// Prints what was counted since the last snapshot. Printing is part of no phase.
-fn snap(name: &str, with_zones: bool, state: &mut State) -> Result<(), String> {
+fn snap(name: &str, with_zones: bool, state: &mut State, out: fn(&str)) -> Result<(), String> {
     let ns = (sys::now() - state.since).as_nanos() as u64;
     let now = counters()?;
     let mut phase = Phase::between(name, ns, &state.last, &now);
     if with_zones {
         phase.zones = zones()?;
     }
-    print!("{phase}");
+    out(&phase.to_string());
     state.last = now;
     state.since = sys::now();
     Ok(())

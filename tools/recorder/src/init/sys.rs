@@ -87,7 +87,7 @@ pub fn power_off() -> ! {
     }
 }
 
-/// Private anonymous pages, aligned to 2 MiB and without huge pages.
+/// Private anonymous pages without huge pages.
 #[derive(Debug)]
 pub struct Mapping {
     start: *mut u8,
@@ -95,32 +95,40 @@ pub struct Mapping {
 }
 
 impl Mapping {
-    /// Maps n pages and touches none.
-    pub fn new(n: usize) -> Result<Mapping, String> {
-        let (len, kept) = (n * PAGE + ALIGNED, n * PAGE);
+    /// Maps n pages where there is room, and touches none. Neighbours share page tables.
+    pub fn anywhere(n: usize) -> Result<Mapping, String> {
         let prot = libc::PROT_READ | libc::PROT_WRITE;
         let flags = libc::MAP_PRIVATE | libc::MAP_ANONYMOUS | libc::MAP_NORESERVE;
         // SAFETY: a new mapping at a place of the kernel's choice.
-        let p = unsafe { libc::mmap(null_mut(), len, prot, flags, -1, 0) };
+        let p = unsafe { libc::mmap(null_mut(), n * PAGE, prot, flags, -1, 0) };
         if p == libc::MAP_FAILED {
             return Err(format!("mmap of {n} pages: {}", Error::last_os_error()));
         }
-        let before = p.cast::<u8>().align_offset(ALIGNED);
-        // SAFETY: `before` is less than the surplus of 2 MiB, so all addresses lie in the
-        // mapping, and what is given back is behind or before the part that is kept.
-        unsafe {
-            let start = p.cast::<u8>().add(before);
-            if before > 0 {
-                checked("munmap", libc::munmap(p, before).into())?;
-            }
-            checked("munmap", libc::munmap(start.add(kept).cast(), ALIGNED - before).into())?;
-            let r = libc::madvise(start.cast(), kept, libc::MADV_NOHUGEPAGE);
-            // Kernels without huge pages know no such advice.
-            if r != 0 && Error::last_os_error().raw_os_error() != Some(libc::EINVAL) {
-                checked("MADV_NOHUGEPAGE", r.into())?;
-            }
-            Ok(Mapping { start, pages: n })
+        let all = Mapping { start: p.cast(), pages: n };
+        // SAFETY: a mapping of our own; changes no contents.
+        let r = unsafe { libc::madvise(p, n * PAGE, libc::MADV_NOHUGEPAGE) };
+        // Kernels without huge pages know no such advice.
+        if r != 0 && Error::last_os_error().raw_os_error() != Some(libc::EINVAL) {
+            checked("MADV_NOHUGEPAGE", r.into())?;
         }
+        Ok(all)
+    }
+    /// The same, aligned to 2 MiB.
+    pub fn aligned(n: usize) -> Result<Mapping, String> {
+        let mut all = Mapping::anywhere(n + ALIGNED / PAGE)?;
+        let before = all.start.align_offset(ALIGNED);
+        let start = all.start.wrapping_add(before);
+        let behind = start.wrapping_add(n * PAGE);
+        // SAFETY: `before` is less than the surplus of 2 MiB: what is given back is of the
+        // mapping, and before or behind the part that is kept.
+        unsafe {
+            if before > 0 {
+                checked("munmap", libc::munmap(all.start.cast(), before).into())?;
+            }
+            (all.start, all.pages) = (start, n);
+            checked("munmap", libc::munmap(behind.cast(), ALIGNED - before).into())?;
+        }
+        Ok(all)
     }
 
     fn at(&self, page: usize) -> *mut u8 {
