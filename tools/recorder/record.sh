@@ -1,0 +1,76 @@
+#!/usr/bin/env bash
+# Boots a kernel in a virtual machine, has it work off a script, and keeps what it printed.
+#
+#   tools/recorder/record.sh [-o OUT] [-u PHASE] [-t SECONDS] KERNEL_DIR SCRIPT MIB
+#
+# KERNEL_DIR is an unpacked linux-image package (docs/recording.md). SCRIPT is a file of
+# commands, or POINTS.json:ID[:REPETITION]. MIB is the memory of the machine. -u ends after the
+# snapshot of that name, -t bounds the time of the host (900 s). Needs cargo, qemu-system-x86_64,
+# cpio, and kmod and xz for the modules.
+set -euo pipefail
+export LC_ALL=C
+
+usage() {
+    sed -n '2,9s/^# \{0,1\}//p' "$0" >&2
+    exit 2
+}
+out='' until='' seconds=900
+while getopts o:u:t: option; do
+    case $option in
+    o) out=$OPTARG ;;
+    u) until=$OPTARG ;;
+    t) seconds=$OPTARG ;;
+    *) usage ;;
+    esac
+done
+shift $((OPTIND - 1))
+[ $# -eq 3 ] || usage
+kernel=$1 script=$2 mib=$3
+for tool in cargo qemu-system-x86_64 cpio depmod xz; do
+    command -v "$tool" >/dev/null || { echo "error: $tool is missing" >&2; exit 2; }
+done
+
+here=$(cd "$(dirname "$0")" && pwd)
+: "${CARGO_TARGET_DIR:=$here/target}"
+export CARGO_TARGET_DIR
+target=x86_64-unknown-linux-gnu
+build=(cargo build --quiet --release --locked --manifest-path "$here/Cargo.toml")
+"${build[@]}" --bin recorder
+# One static program: the machine has no libraries.
+RUSTFLAGS='-C target-feature=+crt-static' "${build[@]}" --bin init --target $target
+recorder=$CARGO_TARGET_DIR/release/recorder
+
+root=$(mktemp -d)
+trap 'rm -rf "$root"' EXIT
+mkdir -p "$root/fs/mods" "$root/fs/dev" "$root/fs/proc" "$root/fs/sys"
+"$recorder" script "$script" ${until:+"$until"} >"$root/fs/script"
+cp "$CARGO_TARGET_DIR/$target/release/init" "$root/fs/init"
+
+version=$(ls "$kernel/lib/modules")
+modules=$kernel/lib/modules/$version
+[ -e "$modules/modules.dep" ] || depmod -b "$kernel" "$version"
+# A module behind those it needs.
+dependencies=$(grep -E '/zram\.ko(\.xz)?:' "$modules/modules.dep") ||
+    { echo "error: $modules has no module zram" >&2; exit 2; }
+# shellcheck disable=SC2086
+for file in $(printf '%s\n' ${dependencies/:/} | tac); do
+    name=$(basename "$file" .xz)
+    case $file in
+    *.xz) xz -dc "$modules/$file" >"$root/fs/mods/$name" ;;
+    *) cp "$modules/$file" "$root/fs/mods/$name" ;;
+    esac
+    echo "$name" >>"$root/fs/mods/list"
+done
+(cd "$root/fs" && find . | sort | cpio --quiet -o -H newc | gzip -9) >"$root/initrd"
+
+# -icount: time is the number of instructions. -cpu decides how the kernel clears and copies
+# pages, and so what a fault costs: another model records other counts.
+: "${out:=$root/out}"
+timeout "$seconds" qemu-system-x86_64 -accel tcg -icount shift=0,sleep=off -smp 1 -cpu qemu64 \
+    -m "$mib" -kernel "$kernel"/boot/vmlinuz-* -initrd "$root/initrd" \
+    -append 'console=ttyS0 rootfstype=ramfs quiet panic=-1 cgroup_disable=memory transparent_hugepage=never pti=on' \
+    -nic none -display none -monitor none -serial "file:$out" -no-reboot || {
+    echo "error: the machine did not end, or not within $seconds s" >&2
+    exit 1
+}
+"$recorder" phases "$out"

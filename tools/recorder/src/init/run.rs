@@ -1,0 +1,155 @@
+//! Carries commands out.
+
+use std::collections::BTreeMap;
+use std::fs::File;
+use std::io::Write;
+use std::os::unix::fs::FileExt;
+use std::time::Duration;
+
+use mmsim_recorder::chance::{Law, Rng};
+use mmsim_recorder::record::{self, Phase, Vmstat};
+use mmsim_recorder::script::Command;
+use mmsim_recorder::zones;
+
+use crate::regions::{self, Regions};
+use crate::sys::{self, Mapping, PAGE};
+
+/// What commands leave for later ones.
+struct State {
+    regions: Regions,
+    laws: BTreeMap<usize, Law>,
+    rng: Rng,
+    ballast: Vec<Mapping>,
+    last: Vmstat,
+    since: Duration,
+}
+
+/// Carries all commands out.
+pub fn all(commands: &[Command]) -> Result<(), String> {
+    let mut state = State {
+        regions: Regions::new(),
+        laws: BTreeMap::new(),
+        rng: Rng::new(0),
+        ballast: Vec::new(),
+        last: counters()?,
+        since: sys::now(),
+    };
+    // Takes the memory that later snapshots need, before `mlockself` locks it.
+    snap("warm", true, &mut state, |_| {})?;
+    for command in commands {
+        one(command, &mut state).map_err(|e| format!("{command:?}: {e}"))?;
+    }
+    Ok(())
+}
+
+/// The text of `/proc/vmstat`, with what CPUs have counted for nodes and zones folded in.
+pub fn vmstat() -> Result<String, String> {
+    crate::read("/proc/sys/vm/stat_refresh")?;
+    crate::read("/proc/vmstat")
+}
+
+fn counters() -> Result<Vmstat, String> {
+    Ok(record::vmstat(&vmstat()?))
+}
+
+fn zones() -> Result<Vec<zones::Zone>, String> {
+    Ok(zones::parse(&crate::read("/proc/zoneinfo")?))
+}
+
+fn put(path: &str, value: &str) -> Result<(), String> {
+    let file = File::options().write(true).open(path);
+    file.and_then(|mut f| f.write_all(value.as_bytes())).map_err(|e| format!("{path}: {e}"))
+}
+
+/// Swap on zram of so many bytes, the first page of which is the header.
+fn zram(bytes: u64) -> Result<(), String> {
+    put("/sys/block/zram0/disksize", &bytes.to_string())?;
+    let mut header = vec![0; PAGE];
+    let last = (bytes / PAGE as u64 - 1) as u32;
+    header[1024..1028].copy_from_slice(&1u32.to_le_bytes());
+    header[1028..1032].copy_from_slice(&last.to_le_bytes());
+    header[4086..].copy_from_slice(b"SWAPSPACE2");
+    let device = "/dev/zram0";
+    let file = File::options().write(true).open(device);
+    file.and_then(|f| f.write_all_at(&header, 0).and_then(|()| f.sync_all()))
+        .map_err(|e| format!("{device}: {e}"))?;
+    sys::swapon(device)
+}
+
+fn one(command: &Command, state: &mut State) -> Result<(), String> {
+    let State { regions, laws, rng, .. } = state;
+    match command {
+        Command::Write { path, value, may_fail } => match put(path, value) {
+            Err(_) if *may_fail => {}
+            done => done?,
+        },
+        Command::Zram { bytes } => zram(*bytes)?,
+        Command::Table { table, ranks, theta } => {
+            laws.insert(*table, Law::new(*ranks, *theta));
+        }
+        Command::MlockSelf => sys::lock_all()?,
+        Command::Ballast { free } => state.ballast.extend(regions::ballast(*free)?),
+        Command::Seed(seed) => *rng = Rng::new(*seed),
+        Command::Anon { region, pages } => {
+            regions.insert(*region, Mapping::aligned(*pages)?);
+        }
+        Command::Unmap { region } => drop(regions.remove(region)),
+        Command::Fill(p) => {
+            let region = &regions[&p.region];
+            (p.at..p.at + p.count).for_each(|page| region.fill(page));
+        }
+        Command::Scan { pages: p, write, times } => {
+            let region = &regions[&p.region];
+            for _ in 0..*times {
+                (p.at..p.at + p.count).for_each(|page| access(region, page, *write));
+            }
+        }
+        Command::Zipf { drawn, write_permille } => {
+            let (region, law) = (&regions[&drawn.region], &laws[&drawn.table]);
+            for _ in 0..drawn.accesses {
+                let page = drawn.map.page(law.draw(rng), law.ranks());
+                let write = *write_permille > 0 && rng.permille(*write_permille);
+                access(region, page, write);
+            }
+        }
+        Command::MixScan { drawn, loop_, permille } => {
+            let (region, law) = (&regions[&drawn.region], &laws[&drawn.table]);
+            let (scanned, end) = (&regions[&loop_.region], loop_.at + loop_.count);
+            let mut next = loop_.at;
+            for _ in 0..drawn.accesses {
+                if rng.permille(*permille) {
+                    scanned.read(next);
+                    next = if next + 1 == end { 0 } else { next + 1 };
+                } else {
+                    region.read(drawn.map.page(law.draw(rng), law.ranks()));
+                }
+            }
+        }
+        Command::Madvise { pages: p, advice } => {
+            regions[&p.region].advise(p.at, p.count, *advice)?;
+        }
+        Command::SleepMs(ms) => std::thread::sleep(Duration::from_millis(*ms)),
+        Command::Snap { name, zones } => snap(name, *zones, state, |text| print!("{text}"))?,
+        Command::Look => {}
+    }
+    Ok(())
+}
+
+#[inline]
+fn access(region: &Mapping, page: usize, write: bool) {
+    if write { region.write(page) } else { region.read(page) }
+}
+
+/// Prints what was counted since the last snapshot. Printing is part of no phase.
+fn snap(name: &str, with_zones: bool, state: &mut State, out: fn(&str)) -> Result<(), String> {
+    let ns = (sys::now() - state.since).as_nanos() as u64;
+    let now = counters()?;
+    let mut phase = Phase::between(name, ns, &state.last, &now);
+    if with_zones {
+        phase.zones = zones()?;
+    }
+    out(&phase.to_string());
+    state.last = now;
+    state.since = sys::now();
+    Ok(())
+}

@@ -1,0 +1,182 @@
+//! System calls that the standard library has no door for.
+#![allow(unsafe_code, reason = "system calls; each wrapper states why its call is sound")]
+
+use std::ffi::CString;
+use std::fs::File;
+use std::io::Error;
+use std::os::fd::AsRawFd;
+use std::ptr::null_mut;
+use std::time::Duration;
+
+use mmsim_recorder::script::Advice;
+
+/// Bytes of a page.
+pub const PAGE: usize = 4096;
+/// Bytes that a table of the last level maps.
+const ALIGNED: usize = 2 << 20;
+
+fn c(text: &str) -> Result<CString, String> {
+    CString::new(text).map_err(|e| format!("{text:?}: {e}"))
+}
+
+fn checked(what: &str, returned: i64) -> Result<(), String> {
+    match returned {
+        -1 => Err(format!("{what}: {}", Error::last_os_error())),
+        _ => Ok(()),
+    }
+}
+
+/// Mounts a file system of the kernel's own on a folder, which is made.
+pub fn mount(kind: &str, folder: &str) -> Result<(), String> {
+    std::fs::create_dir_all(folder).map_err(|e| format!("{folder}: {e}"))?;
+    let (k, f) = (c(kind)?, c(folder)?);
+    // SAFETY: strings that end in 0 and outlive the call; no options.
+    let r = unsafe { libc::mount(k.as_ptr(), f.as_ptr(), k.as_ptr(), 0, null_mut()) };
+    checked(folder, r.into())
+}
+
+/// Makes the console standard input, output and error.
+pub fn open_console() -> Result<(), String> {
+    let both = File::options().read(true).write(true).open("/dev/console");
+    let console = both.map_err(|e| format!("/dev/console: {e}"))?;
+    for fd in 0..3 {
+        // SAFETY: only numbers; what they stood for before is nobody's.
+        checked("dup2", unsafe { libc::dup2(console.as_raw_fd(), fd) }.into())?;
+    }
+    // It may itself be one of the three.
+    std::mem::forget(console);
+    Ok(())
+}
+
+/// Loads a module, which is not compressed.
+pub fn load_module(path: &str, args: &str) -> Result<(), String> {
+    let file = File::open(path).map_err(|e| format!("{path}: {e}"))?;
+    let args = c(args)?;
+    // SAFETY: an open file and a string that ends in 0; both outlive the call.
+    let r = unsafe { libc::syscall(libc::SYS_finit_module, file.as_raw_fd(), args.as_ptr(), 0) };
+    checked(path, r)
+}
+
+/// Swaps to a device that has a header.
+pub fn swapon(device: &str) -> Result<(), String> {
+    let d = c(device)?;
+    // SAFETY: a string that ends in 0 and outlives the call.
+    checked(device, unsafe { libc::syscall(libc::SYS_swapon, d.as_ptr(), 0) })
+}
+
+/// Locks all that this program has mapped.
+pub fn lock_all() -> Result<(), String> {
+    // SAFETY: changes no contents.
+    checked("mlockall", unsafe { libc::mlockall(libc::MCL_CURRENT) }.into())
+}
+
+/// Time since boot. Under `-icount` it is the number of instructions.
+pub fn now() -> Duration {
+    let mut t = libc::timespec { tv_sec: 0, tv_nsec: 0 };
+    // SAFETY: the call writes to `t` only.
+    unsafe { libc::clock_gettime(libc::CLOCK_MONOTONIC, &mut t) };
+    Duration::new(t.tv_sec.unsigned_abs(), t.tv_nsec.unsigned_abs() as u32)
+}
+
+/// Ends the machine.
+pub fn power_off() -> ! {
+    // SAFETY: nothing follows.
+    unsafe { libc::reboot(libc::RB_POWER_OFF) };
+    loop {
+        std::thread::park();
+    }
+}
+
+/// Private anonymous pages without huge pages.
+#[derive(Debug)]
+pub struct Mapping {
+    start: *mut u8,
+    pages: usize,
+}
+
+impl Mapping {
+    /// Maps n pages where there is room, and touches none. Neighbours share page tables.
+    pub fn anywhere(n: usize) -> Result<Mapping, String> {
+        let prot = libc::PROT_READ | libc::PROT_WRITE;
+        let flags = libc::MAP_PRIVATE | libc::MAP_ANONYMOUS | libc::MAP_NORESERVE;
+        // SAFETY: a new mapping at a place of the kernel's choice.
+        let p = unsafe { libc::mmap(null_mut(), n * PAGE, prot, flags, -1, 0) };
+        if p == libc::MAP_FAILED {
+            return Err(format!("mmap of {n} pages: {}", Error::last_os_error()));
+        }
+        let all = Mapping { start: p.cast(), pages: n };
+        // SAFETY: a mapping of our own; changes no contents.
+        let r = unsafe { libc::madvise(p, n * PAGE, libc::MADV_NOHUGEPAGE) };
+        // Kernels without huge pages know no such advice.
+        if r != 0 && Error::last_os_error().raw_os_error() != Some(libc::EINVAL) {
+            checked("MADV_NOHUGEPAGE", r.into())?;
+        }
+        Ok(all)
+    }
+    /// The same, aligned to 2 MiB.
+    pub fn aligned(n: usize) -> Result<Mapping, String> {
+        let mut all = Mapping::anywhere(n + ALIGNED / PAGE)?;
+        let before = all.start.align_offset(ALIGNED);
+        let start = all.start.wrapping_add(before);
+        let behind = start.wrapping_add(n * PAGE);
+        // SAFETY: `before` is less than the surplus of 2 MiB: what is given back is of the
+        // mapping, and before or behind the part that is kept.
+        unsafe {
+            if before > 0 {
+                checked("munmap", libc::munmap(all.start.cast(), before).into())?;
+            }
+            (all.start, all.pages) = (start, n);
+            checked("munmap", libc::munmap(behind.cast(), ALIGNED - before).into())?;
+        }
+        Ok(all)
+    }
+
+    fn at(&self, page: usize) -> *mut u8 {
+        assert!(page < self.pages, "page {page} of {}", self.pages);
+        self.start.wrapping_add(page * PAGE)
+    }
+    /// One load from the first byte of a page.
+    #[inline]
+    pub fn read(&self, page: usize) {
+        // SAFETY: the page is of the mapping.
+        std::hint::black_box(unsafe { self.at(page).read_volatile() });
+    }
+    /// One store to the first byte of a page.
+    #[inline]
+    pub fn write(&self, page: usize) {
+        // SAFETY: the page is of the mapping, and nothing in this program refers to it.
+        unsafe { self.at(page).write_volatile(0xA5) };
+    }
+    /// Writes all bytes of a page.
+    pub fn fill(&self, page: usize) {
+        // SAFETY: as `write`.
+        unsafe { self.at(page).write_bytes(0xA5, PAGE) };
+    }
+    /// Pins all pages.
+    pub fn lock(&self) -> Result<(), String> {
+        // SAFETY: changes no contents.
+        let r = unsafe { libc::mlock(self.start.cast(), self.pages * PAGE) };
+        checked("mlock", r.into())
+    }
+    /// Asks something of the kernel about pages.
+    pub fn advise(&self, first: usize, count: usize, advice: Advice) -> Result<(), String> {
+        if count == 0 {
+            return Ok(());
+        }
+        self.at(first + count - 1);
+        let advice = match advice {
+            Advice::PopulateRead => libc::MADV_POPULATE_READ,
+            Advice::Pageout => libc::MADV_PAGEOUT,
+        };
+        // SAFETY: the pages are of the mapping; neither advice changes contents.
+        let r = unsafe { libc::madvise(self.at(first).cast(), count * PAGE, advice) };
+        checked("madvise", r.into())
+    }
+}
+
+impl Drop for Mapping {
+    fn drop(&mut self) {
+        // SAFETY: nothing else refers to these pages. It cannot fail for a mapping of our own.
+        unsafe { libc::munmap(self.start.cast(), self.pages * PAGE) };
+    }
+}

@@ -1,0 +1,12 @@
+//! What init of the recording machine and the host have in common: the commands of a script,
+//! the draws, and the lines in which a recording is printed; and what the host makes of them,
+//! points of the form of `reference/` and a table of costs. No part needs a virtual machine.
+
+pub mod chance;
+pub mod costs;
+#[path = "../../../src/validate/counters.rs"]
+pub mod counters;
+pub mod point;
+pub mod record;
+pub mod script;
+pub mod zones;

@@ -1,0 +1,165 @@
+//! A point of the form of `reference/`, made of the recordings of its repetitions.
+
+use serde_json::{Value, json};
+
+use crate::record::{Phase, Recording, Vmstat};
+
+/// A number that all repetitions agree on, or `[mean, smallest, largest]`.
+fn spread(all: &[u64]) -> Value {
+    let (min, max) = (all.iter().min().unwrap_or(&0), all.iter().max().unwrap_or(&0));
+    if min == max {
+        return json!(min);
+    }
+    let mean = all.iter().sum::<u64>() as f64 / all.len() as f64;
+    json!([(mean * 10.0).round() / 10.0, min, max])
+}
+
+/// All names of a table of several repetitions with their numbers.
+fn table(phases: &[&Phase], of: impl Fn(&Phase) -> &Vmstat) -> Value {
+    let mut names: Vec<&String> = phases.iter().flat_map(|p| of(p).keys()).collect();
+    names.sort();
+    names.dedup();
+    let number = |name: &String| {
+        let all: Vec<u64> = phases.iter().map(|p| of(p).get(name).copied().unwrap_or(0)).collect();
+        (name.clone(), spread(&all))
+    };
+    Value::Object(names.into_iter().map(number).collect())
+}
+
+fn zones(start: &Phase) -> Value {
+    let zone = |z: &crate::zones::Zone| {
+        let ([min, low, high], [count, pcp_high, batch]) = (z.marks, z.pcp);
+        let value = json!({
+            "managed": z.managed, "free": z.free, "min": min, "low": low, "high": high,
+            "lowmem_reserve": z.reserve,
+            "pcp": {"count": count, "high": pcp_high, "batch": batch},
+        });
+        (z.name.clone(), value)
+    };
+    Value::Object(start.zones.iter().map(zone).collect())
+}
+
+/// `classic` or `mglru`, by the last write to `lru_gen/enabled`; without one, `classic`.
+fn lru(script: &[String]) -> &'static str {
+    let mut writes =
+        script.iter().filter_map(|l| l.strip_prefix("write /sys/kernel/mm/lru_gen/enabled "));
+    match writes.next_back().map(str::trim) {
+        None | Some("0") => "classic",
+        Some(_) => "mglru",
+    }
+}
+
+/// The text of a file with this one point: its name, the memory of the machine and one
+/// recording for each repetition.
+///
+/// # Errors
+/// The repetitions are not of one kernel or have other phases, or there is no `snapx start`.
+pub fn experiment(
+    experiment: &str,
+    id: &str,
+    mem_mib: u64,
+    repetitions: &[Recording],
+) -> Result<String, String> {
+    let [first, further @ ..] = repetitions else {
+        return Err("no recording is named".into());
+    };
+    let names = |r: &Recording| r.phases.iter().map(|p| p.name.clone()).collect::<Vec<_>>();
+    let mut script_changes = Vec::new();
+    for (i, r) in further.iter().enumerate() {
+        if (&r.kernel, names(r), r.script.len())
+            != (&first.kernel, names(first), first.script.len())
+        {
+            return Err(format!("repetition {} is of another kernel or script", i + 1));
+        }
+        let lines = r.script.iter().enumerate().filter(|(l, text)| first.script[*l] != **text);
+        script_changes.push(lines.collect::<Vec<_>>());
+    }
+    let start = first.phases.iter().position(|p| p.name == "start" && !p.zones.is_empty());
+    let start = start.ok_or("the script has no `snapx start`")?;
+    let phase = |i: usize| {
+        let all: Vec<&Phase> = repetitions.iter().map(|r| &r.phases[i]).collect();
+        json!({
+            "phase": all[0].name,
+            "counters": table(&all, |p| &p.counters),
+            "gauges": table(&all, |p| &p.gauges),
+        })
+    };
+    let keys = [
+        ("id", json!(id)),
+        ("kernel", json!(first.kernel)),
+        ("lru", json!(lru(&first.script))),
+        ("repetitions", json!(repetitions.len())),
+        ("vm", json!({"mem_mib": mem_mib, "cpus": 1, "icount": true, "pti": true, "memcg": false})),
+        ("zones_at_start", zones(&first.phases[start])),
+        ("script", json!(first.script)),
+        ("script_changes", json!(script_changes)),
+        ("phases", (start..first.phases.len()).map(phase).collect()),
+    ];
+    let keys: Vec<String> = keys.iter().map(|(k, v)| format!("\"{k}\":{v}")).collect();
+    let name = json!(experiment);
+    Ok(format!("{{\"experiment\":{name},\"points\":[\n{{{}}}\n]}}\n", keys.join(",")))
+}
+
+/// The script of a point of a file of `reference/`, for one of its repetitions.
+///
+/// # Errors
+/// It is no such file, or has no such point or repetition.
+pub fn script_of(file: &str, id: &str, repetition: usize) -> Result<String, String> {
+    let file: Value = serde_json::from_str(file).map_err(|e| e.to_string())?;
+    let points = file["points"].as_array().ok_or("there is no list `points`")?;
+    let point = points.iter().find(|p| p["id"] == id).ok_or_else(|| {
+        let all: Vec<&str> = points.iter().filter_map(|p| p["id"].as_str()).collect();
+        format!("there is no point `{id}`, there are {}", all.join(", "))
+    })?;
+    let lines = point["script"].as_array().ok_or("the point has no script")?;
+    let mut script: Vec<&str> = lines.iter().filter_map(Value::as_str).collect();
+    if repetition > 0 {
+        let changes = point["script_changes"][repetition - 1]
+            .as_array()
+            .ok_or_else(|| format!("the point has no repetition {repetition}"))?;
+        for change in changes {
+            let line = change[0].as_u64().and_then(|i| script.get_mut(i as usize));
+            *line.ok_or("a change names a line that the script lacks")? =
+                change[1].as_str().ok_or("a change has no text")?;
+        }
+    }
+    Ok(script.iter().flat_map(|l| [l, "\n"]).collect())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn recording(seed: u32, pswpin: u32) -> Recording {
+        let text = format!(
+            "@kernel 6.12.1\n@script write /sys/kernel/mm/lru_gen/enabled 7\n@script seed {seed}\n\
+             @snap boot 1 pgfault=9\n@snap start 1\n@zone start DMA 3840 3808 26 32 38 0 0 1 0 316\n\
+             @snap a 5 pgfault=7 pswpin={pswpin}\n@gauges a nr_free_pages=1\n@done"
+        );
+        Recording::read(&text).unwrap_or_else(|e| panic!("{e}"))
+    }
+
+    #[test]
+    fn repetitions_become_one_point() {
+        let text = experiment("mine", "p", 384, &[recording(1, 10), recording(2, 13)])
+            .unwrap_or_else(|e| panic!("{e}"));
+        let file: Value = serde_json::from_str(&text).unwrap_or_else(|e| panic!("{e}"));
+        let point = &file["points"][0];
+        assert_eq!((&file["experiment"], &point["lru"]), (&json!("mine"), &json!("mglru")));
+        assert_eq!(point["script_changes"], json!([[[1, "seed 2"]]]));
+        assert_eq!(point["zones_at_start"]["DMA"]["lowmem_reserve"], json!([0, 316]));
+        assert_eq!(point["phases"].as_array().map(Vec::len), Some(2));
+        let counters = json!({"pgfault": 7, "pswpin": [11.5, 10, 13]});
+        assert_eq!(point["phases"][1]["counters"], counters);
+        assert_eq!(script_of(&text, "p", 1).as_deref().map(|s| s.ends_with("seed 2\n")), Ok(true));
+        assert!(script_of(&text, "q", 0).is_err_and(|e| e.ends_with("there are p")));
+        assert!(script_of(&text, "p", 2).is_err());
+    }
+
+    #[test]
+    fn repetitions_of_other_kernels_are_refused() {
+        let other = Recording { kernel: "6.1".into(), ..recording(2, 1) };
+        assert!(experiment("mine", "p", 384, &[recording(1, 1), other]).is_err());
+        assert!(experiment("mine", "p", 384, &[]).is_err());
+    }
+}

@@ -1,0 +1,194 @@
+//! The lines in which init prints a recording on the serial console:
+//!
+//! ```text
+//! @kernel 6.12.117+deb12-amd64
+//! @script seed 1                                     a line of the script
+//! @snap access1 759357516 pgfault=31727 ..           a phase: its nanoseconds, what was counted
+//! @gauges access1 nr_free_pages=1238 ..              values at its end
+//! @zone start DMA32 82768 61736 555 693 831 201 82 15 0 0   managed, free, watermarks, the
+//!                                                    CPU's list (count high batch), reserve
+//! @error ..                                          what stopped it
+//! @done
+//! ```
+//!
+//! The firmware and the kernel print on the same line; what does not begin with `@` is theirs.
+
+use std::collections::BTreeMap;
+use std::fmt;
+
+use crate::counters::COUNTERS;
+use crate::zones::Zone;
+
+/// Values that are recorded at the end of a phase.
+pub const GAUGES: [&str; 12] = [
+    "nr_free_pages",
+    "nr_inactive_anon",
+    "nr_active_anon",
+    "nr_inactive_file",
+    "nr_active_file",
+    "nr_unevictable",
+    "nr_page_table_pages",
+    "nr_slab_reclaimable",
+    "nr_slab_unreclaimable",
+    "nr_swapcached",
+    "workingset_nodes",
+    "nr_kernel_stack",
+];
+
+/// `/proc/vmstat`.
+pub type Vmstat = BTreeMap<String, u64>;
+
+/// Reads `/proc/vmstat`.
+pub fn vmstat(text: &str) -> Vmstat {
+    let pair =
+        |l: &str| l.split_once(' ').and_then(|(k, v)| Some((k.to_string(), v.parse().ok()?)));
+    text.lines().filter_map(pair).collect()
+}
+
+/// What one snapshot shows.
+#[derive(Clone, PartialEq, Eq, Debug, Default)]
+pub struct Phase {
+    /// Its name.
+    pub name: String,
+    /// Nanoseconds since the snapshot before.
+    pub ns: u64,
+    /// By how much counters rose; those that did not are left out.
+    pub counters: Vmstat,
+    /// Values at its end; those that are 0 are left out.
+    pub gauges: Vmstat,
+    /// Zones at its end, if they were asked for.
+    pub zones: Vec<Zone>,
+}
+
+impl Phase {
+    /// What lies between two readings.
+    pub fn between(name: &str, ns: u64, before: &Vmstat, after: &Vmstat) -> Phase {
+        let value = |all: &Vmstat, k: &str| all.get(k).copied().unwrap_or(0);
+        let some = |names: &[&str], f: &dyn Fn(&str) -> u64| {
+            let pairs = names.iter().map(|k| (k.to_string(), f(k)));
+            pairs.filter(|(_, n)| *n > 0).collect()
+        };
+        Phase {
+            name: name.into(),
+            ns,
+            counters: some(COUNTERS, &|k| value(after, k).saturating_sub(value(before, k))),
+            gauges: some(&GAUGES, &|k| value(after, k)),
+            zones: Vec::new(),
+        }
+    }
+    /// A counter.
+    pub fn counted(&self, name: &str) -> u64 {
+        self.counters.get(name).copied().unwrap_or(0)
+    }
+}
+
+impl fmt::Display for Phase {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Phase { name, ns, counters, gauges, zones } = self;
+        write!(f, "@snap {name} {ns}")?;
+        counters.iter().try_for_each(|(k, n)| write!(f, " {k}={n}"))?;
+        write!(f, "\n@gauges {name}")?;
+        gauges.iter().try_for_each(|(k, n)| write!(f, " {k}={n}"))?;
+        writeln!(f)?;
+        zones.iter().try_for_each(|z| writeln!(f, "@zone {name} {z}"))
+    }
+}
+
+/// A whole run.
+#[derive(Clone, PartialEq, Eq, Debug, Default)]
+pub struct Recording {
+    /// `uname -r`.
+    pub kernel: String,
+    /// The commands.
+    pub script: Vec<String>,
+    /// The snapshots, in order.
+    pub phases: Vec<Phase>,
+}
+
+impl Recording {
+    /// Reads what the machine printed.
+    ///
+    /// # Errors
+    /// It reports an error, did not come to its end, or prints what is not of this form.
+    pub fn read(text: &str) -> Result<Recording, String> {
+        let mut all = Recording::default();
+        for (i, line) in text.lines().enumerate() {
+            // The firmware's last line has no end.
+            let Some(at) = line.find('@') else { continue };
+            let line = line[at..].trim_end();
+            let bad = || format!("line {}: `{line}` is not of the form of a recording", i + 1);
+            let (kind, rest) = line.split_once(' ').unwrap_or((line, ""));
+            match kind {
+                "@kernel" => all.kernel = rest.into(),
+                "@script" => all.script.push(rest.into()),
+                "@snap" => all.phases.push(snap(rest).ok_or_else(bad)?),
+                "@gauges" => {
+                    let phase = all.phases.last_mut().ok_or_else(bad)?;
+                    let mut words = rest.split_whitespace();
+                    if words.next() != Some(&phase.name) {
+                        return Err(bad());
+                    }
+                    phase.gauges = pairs(words).ok_or_else(bad)?;
+                }
+                "@zone" => {
+                    let phase = all.phases.last_mut().ok_or_else(bad)?;
+                    let (_, zone) = rest.split_once(' ').ok_or_else(bad)?;
+                    phase.zones.push(Zone::read(zone).ok_or_else(bad)?);
+                }
+                "@error" => return Err(format!("the machine stopped: {rest}")),
+                "@done" => return Ok(all),
+                _ => {}
+            }
+        }
+        Err("the machine did not come to its end".into())
+    }
+}
+
+fn snap(rest: &str) -> Option<Phase> {
+    let mut words = rest.split_whitespace();
+    let name = words.next()?.to_string();
+    let ns = words.next()?.parse().ok()?;
+    Some(Phase { name, ns, counters: pairs(words)?, ..Phase::default() })
+}
+
+fn pairs<'a>(words: impl Iterator<Item = &'a str>) -> Option<Vmstat> {
+    let pair = |w: &str| w.split_once('=').and_then(|(k, n)| Some((k.into(), n.parse().ok()?)));
+    words.map(pair).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_phase_is_what_lies_between_two_readings() {
+        let before = vmstat("nr_free_pages 900\npgfault 10\npswpin 3\nnr_mlock 1\n");
+        let after = vmstat("nr_free_pages 800\npgfault 15\npswpin 3\nnr_mlock 9\n");
+        let phase = Phase::between("a", 7, &before, &after);
+        assert_eq!(phase.to_string(), "@snap a 7 pgfault=5\n@gauges a nr_free_pages=800\n");
+    }
+
+    #[test]
+    fn recordings_are_read_past_what_others_print() {
+        let text = "\x1b[2JBooting from ROM..@kernel 6.12\r\n@script seed 1\r\n[ 1.0] noise\n\
+                    @snap a 7 pgfault=5\n@gauges a nr_free_pages=800\n\
+                    @zone a DMA 3840 3808 26 32 38 0 0 1 0 316\n@done\n[ 4.2] Power down";
+        let all = Recording::read(text).unwrap_or_else(|e| panic!("{e}"));
+        assert_eq!((all.kernel.as_str(), all.script.join("|")), ("6.12", "seed 1".into()));
+        assert_eq!(all.phases[0].counted("pgfault"), 5);
+        assert_eq!(all.phases[0].gauges["nr_free_pages"], 800);
+        assert_eq!(all.phases[0].zones[0].reserve, [0, 316]);
+    }
+
+    #[test]
+    fn what_ended_early_is_no_recording() {
+        for (text, what) in [
+            ("@kernel 6.12\n", "did not come to its end"),
+            ("@error line 3: no\n@done", "the machine stopped: line 3: no"),
+            ("@snap a x\n@done", "line 1: `@snap a x` is not of the form"),
+        ] {
+            let said = Recording::read(text).expect_err(text);
+            assert!(said.contains(what), "{said}");
+        }
+    }
+}

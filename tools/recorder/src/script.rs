@@ -1,0 +1,400 @@
+//! The commands of a script, as `reference/GENERATOR.md` lays them down; of these the ones for
+//! anonymous memory with swap on zram.
+//!
+//! Host and machine read a script with this code. What cannot be, an unknown command, a number
+//! that is none, a page outside its region, is refused with its line before anything runs.
+
+use std::collections::BTreeMap;
+use std::fmt;
+use std::str::FromStr;
+
+use crate::chance::Map;
+
+/// Most pages of a region or ranks of a table (64 GiB).
+const MAX_PAGES: u64 = 1 << 24;
+
+/// A run of pages of a region.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Pages {
+    /// Region.
+    pub region: usize,
+    /// First page.
+    pub at: usize,
+    /// How many.
+    pub count: usize,
+}
+
+/// Accesses to pages of a region that are drawn from a table.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Drawn {
+    /// Region.
+    pub region: usize,
+    /// Table.
+    pub table: usize,
+    /// How many.
+    pub accesses: u64,
+    /// The page of a rank.
+    pub map: Map,
+}
+
+/// What to ask of the kernel about pages.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Advice {
+    /// `MADV_POPULATE_READ`.
+    PopulateRead,
+    /// `MADV_PAGEOUT`: not in recorded points, for the measurement of costs.
+    Pageout,
+}
+
+/// One command.
+#[derive(Clone, PartialEq, Debug)]
+#[allow(missing_docs, reason = "names are those of reference/GENERATOR.md")]
+pub enum Command {
+    Write {
+        path: String,
+        value: String,
+        may_fail: bool,
+    },
+    Zram {
+        bytes: u64,
+    },
+    Table {
+        table: usize,
+        ranks: usize,
+        theta: f64,
+    },
+    MlockSelf,
+    Ballast {
+        free: u64,
+    },
+    Seed(u64),
+    Anon {
+        region: usize,
+        pages: usize,
+    },
+    Unmap {
+        region: usize,
+    },
+    Fill(Pages),
+    Scan {
+        pages: Pages,
+        write: bool,
+        times: u64,
+    },
+    Zipf {
+        drawn: Drawn,
+        write_permille: u64,
+    },
+    MixScan {
+        drawn: Drawn,
+        loop_: Pages,
+        permille: u64,
+    },
+    Madvise {
+        pages: Pages,
+        advice: Advice,
+    },
+    SleepMs(u64),
+    Snap {
+        name: String,
+        zones: bool,
+    },
+    /// Prints something and changes nothing: passed over.
+    Look,
+}
+
+impl Command {
+    /// Accesses that it makes one by one, and pages that it fills.
+    pub fn accesses(&self) -> (u64, u64) {
+        match self {
+            Command::Fill(p) => (0, p.count as u64),
+            Command::Zipf { drawn, .. } | Command::MixScan { drawn, .. } => (drawn.accesses, 0),
+            _ => (0, 0),
+        }
+    }
+}
+
+/// What is wrong with a script.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct BadLine {
+    /// Line, counted from 1.
+    pub line: usize,
+    /// Its text.
+    pub text: String,
+    /// What is wrong, and what may be.
+    pub what: String,
+}
+
+impl fmt::Display for BadLine {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "line {}: `{}`: {}", self.line, self.text, self.what)
+    }
+}
+
+/// Reads all lines of a script. Empty ones are passed over.
+///
+/// # Errors
+/// The first line that cannot be.
+pub fn parse(text: &str) -> Result<Vec<Command>, BadLine> {
+    let mut known = Known::default();
+    let mut all = Vec::new();
+    for (i, line) in text.lines().enumerate() {
+        if line.trim().is_empty() {
+            continue;
+        }
+        let bad = |what| BadLine { line: i + 1, text: line.to_string(), what };
+        let command = Words::of(line).command(&mut known).map_err(bad)?;
+        all.push(command);
+    }
+    Ok(all)
+}
+
+/// Sizes of what has been set up.
+#[derive(Default)]
+struct Known {
+    regions: BTreeMap<usize, usize>,
+    tables: BTreeMap<usize, usize>,
+    snaps: Vec<String>,
+}
+
+impl Known {
+    fn region(&self, r: usize) -> Result<usize, String> {
+        self.regions.get(&r).copied().ok_or_else(|| format!("there is no region {r}"))
+    }
+    fn within(&self, p: Pages) -> Result<Pages, String> {
+        let n = self.region(p.region)?;
+        if p.at + p.count > n {
+            let end = p.at + p.count;
+            return Err(format!("up to page {end}, but region {} has {n} pages", p.region));
+        }
+        Ok(p)
+    }
+    fn drawn(&self, d: Drawn) -> Result<Drawn, String> {
+        let n = self.region(d.region)?;
+        let ranks =
+            self.tables.get(&d.table).ok_or_else(|| format!("there is no table {}", d.table))?;
+        if *ranks > n {
+            return Err(format!("{ranks} ranks, but region {} has {n} pages", d.region));
+        }
+        Ok(d)
+    }
+}
+
+/// The words of a line that have not been read yet.
+struct Words<'a> {
+    rest: std::str::SplitWhitespace<'a>,
+}
+
+impl<'a> Words<'a> {
+    fn of(line: &'a str) -> Words<'a> {
+        Words { rest: line.split_whitespace() }
+    }
+    fn word(&mut self, what: &str) -> Result<&'a str, String> {
+        self.rest.next().ok_or_else(|| format!("{what} is missing"))
+    }
+    fn number<T: FromStr>(&mut self, what: &str) -> Result<T, String> {
+        let word = self.word(what)?;
+        word.parse().map_err(|_| format!("{what} is `{word}`, write a number"))
+    }
+    fn up_to(&mut self, what: &str, min: u64, max: u64) -> Result<u64, String> {
+        let n = self.number(what)?;
+        if !(min..=max).contains(&n) {
+            return Err(format!("{what} is {n}, write a number from {min} to {max}"));
+        }
+        Ok(n)
+    }
+    fn size(&mut self, what: &str) -> Result<usize, String> {
+        Ok(self.up_to(what, 1, MAX_PAGES)? as usize)
+    }
+    fn pages(&mut self) -> Result<Pages, String> {
+        let region = self.number("the region")?;
+        let at = self.up_to("the first page", 0, MAX_PAGES)? as usize;
+        Ok(Pages { region, at, count: self.up_to("the number of pages", 0, MAX_PAGES)? as usize })
+    }
+    fn map(&mut self) -> Result<Map, String> {
+        Ok(Map { mul: self.number("mul")?, add: self.number("add")? })
+    }
+    fn one_of<T: Copy>(&mut self, what: &str, all: &[(&str, T)]) -> Result<T, String> {
+        let word = self.word(what)?;
+        all.iter().find(|(name, _)| *name == word).map(|(_, value)| *value).ok_or_else(|| {
+            let names: Vec<&str> = all.iter().map(|(name, _)| *name).collect();
+            format!("{what} is `{word}`, write {}", names.join(" or "))
+        })
+    }
+    fn command(mut self, known: &mut Known) -> Result<Command, String> {
+        let name = self.word("a command")?;
+        let command = match name {
+            "write" | "trywrite" => {
+                let path = self.word("the path")?.to_string();
+                let value: Vec<&str> = self.rest.by_ref().collect();
+                if value.is_empty() {
+                    return Err("the value is missing".into());
+                }
+                Command::Write { path, value: value.join(" "), may_fail: name == "trywrite" }
+            }
+            "zram" => Command::Zram { bytes: self.up_to("the size", 8192, MAX_PAGES * 4096)? },
+            "table" => {
+                let table = self.number("the table")?;
+                let ranks = self.size("the number of ranks")?;
+                let theta: f64 = self.number("theta")?;
+                if !(0.0..=10.0).contains(&theta) {
+                    return Err(format!("theta is {theta}, write a number from 0 to 10"));
+                }
+                known.tables.insert(table, ranks);
+                Command::Table { table, ranks, theta }
+            }
+            "mlockself" => Command::MlockSelf,
+            "ballast" => Command::Ballast { free: self.up_to("the free pages", 1, MAX_PAGES)? },
+            "seed" => Command::Seed(self.number("the seed")?),
+            "anon" => {
+                let region = self.number("the region")?;
+                let pages = self.size("the number of pages")?;
+                if known.regions.insert(region, pages).is_some() {
+                    return Err(format!("there is a region {region} already"));
+                }
+                Command::Anon { region, pages }
+            }
+            "unmap" => {
+                let region = self.number("the region")?;
+                known.region(region)?;
+                known.regions.remove(&region);
+                Command::Unmap { region }
+            }
+            "fill" => Command::Fill(known.within(self.pages()?)?),
+            "scan" => {
+                let pages = known.within(self.pages()?)?;
+                let write = self.one_of("the kind", &[("r", false), ("w", true)])?;
+                let times = match self.rest.next() {
+                    None => 1,
+                    Some(k) => k.parse().map_err(|_| format!("k is `{k}`, write a number"))?,
+                };
+                Command::Scan { pages, write, times }
+            }
+            "zipf" => {
+                let (region, table) = (self.number("the region")?, self.number("the table")?);
+                let accesses = self.number("the number of accesses")?;
+                let write_permille = self.up_to("the writes of a thousand", 0, 1000)?;
+                let drawn = Drawn { region, table, accesses, map: self.map()? };
+                Command::Zipf { drawn: known.drawn(drawn)?, write_permille }
+            }
+            "mixscan" => {
+                let (region, table) = (self.number("the region")?, self.number("the table")?);
+                let accesses = self.number("the number of accesses")?;
+                let drawn = known.drawn(Drawn { region, table, accesses, map: self.map()? })?;
+                let mut loop_ = self.pages()?;
+                let len = loop_.count;
+                if loop_.at >= len {
+                    return Err(format!("begins at page {} of {len}", loop_.at));
+                }
+                loop_.count = len - loop_.at;
+                known.within(loop_)?;
+                let permille = self.up_to("the share of a thousand", 0, 1000)?;
+                self.one_of("the mode", &[("mmap", ())])?;
+                Command::MixScan { drawn, loop_, permille }
+            }
+            "madvise" => {
+                let pages = known.within(self.pages()?)?;
+                let all = [("populate_read", Advice::PopulateRead), ("pageout", Advice::Pageout)];
+                Command::Madvise { pages, advice: self.one_of("the advice", &all)? }
+            }
+            "sleepms" => Command::SleepMs(self.up_to("the time", 0, 1_000_000)?),
+            "snap" | "snapx" => {
+                let phase = self.word("the name")?.to_string();
+                if known.snaps.contains(&phase) {
+                    return Err(format!("there is a snapshot `{phase}` already"));
+                }
+                known.snaps.push(phase.clone());
+                Command::Snap { name: phase, zones: name == "snapx" }
+            }
+            "layout" | "resid" | "cached" | "val" => {
+                self.rest.by_ref().for_each(drop);
+                Command::Look
+            }
+            _ => return Err("not a command of this recorder, see docs/recording.md".into()),
+        };
+        match self.rest.next() {
+            Some(more) => Err(format!("`{more}` is too much")),
+            None => Ok(command),
+        }
+    }
+}
+
+/// The lines up to the snapshot of this name, which is included.
+///
+/// # Errors
+/// There is none.
+pub fn until(text: &str, name: &str) -> Result<String, String> {
+    let is_it = |line: &str| {
+        let mut words = line.split_whitespace();
+        matches!(words.next(), Some("snap" | "snapx")) && words.next() == Some(name)
+    };
+    let lines: Vec<&str> = text.lines().collect();
+    match lines.iter().position(|l| is_it(l)) {
+        Some(i) => Ok(lines[..=i].iter().flat_map(|l| [l, "\n"]).collect()),
+        None => Err(format!("the script has no snapshot `{name}`")),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn refused(text: &str) -> String {
+        parse(text).map(|_| ()).expect_err(text).to_string()
+    }
+
+    #[test]
+    fn commands_are_read() {
+        let text = "write /proc/sys/vm/lowmem_reserve_ratio 1 256\n\nanon 0 10\ntable 3 10 0.5\n\
+                    scan 0 2 8 w\nzipf 0 3 100 300 7 1\nmixscan 0 3 5 7 0 0 2 10 50 mmap\nresid 0 10 1";
+        let all = parse(text).unwrap_or_else(|e| panic!("{e}"));
+        let map = Map { mul: 7, add: 1 };
+        let drawn = Drawn { region: 0, table: 3, accesses: 100, map };
+        assert_eq!(all.len(), 7);
+        assert_eq!(
+            all[0],
+            Command::Write {
+                path: "/proc/sys/vm/lowmem_reserve_ratio".into(),
+                value: "1 256".into(),
+                may_fail: false
+            }
+        );
+        let pages = Pages { region: 0, at: 2, count: 8 };
+        assert_eq!(all[3], Command::Scan { pages, write: true, times: 1 });
+        assert_eq!(all[4], Command::Zipf { drawn, write_permille: 300 });
+        assert!(matches!(all[5], Command::MixScan { loop_, .. } if loop_ == pages));
+        assert_eq!(all[6], Command::Look);
+    }
+
+    #[test]
+    fn what_cannot_be_is_refused_with_its_line() {
+        let cases = [
+            ("anon 0 10\nfil 0 0 10", "line 2: `fil 0 0 10`: not a command of this recorder"),
+            ("seed x", "line 1: `seed x`: the seed is `x`, write a number"),
+            ("seed", "the seed is missing"),
+            ("seed 1 2", "`2` is too much"),
+            ("fill 0 0 10", "there is no region 0"),
+            ("anon 0 10\nfill 0 5 6", "up to page 11, but region 0 has 10 pages"),
+            ("anon 0 10\nanon 0 10", "there is a region 0 already"),
+            ("anon 0 10\nunmap 0\nfill 0 0 1", "line 3"),
+            ("anon 0 0", "the number of pages is 0, write a number from 1 to"),
+            ("anon 0 10\nzipf 0 0 1 0 1 0", "there is no table 0"),
+            ("anon 0 10\ntable 0 11 1\nzipf 0 0 1 0 1 0", "11 ranks, but region 0 has 10 pages"),
+            ("table 0 10 nan", "theta is NaN, write a number from 0 to 10"),
+            ("anon 0 10\nmadvise 0 0 10 cold", "write populate_read or pageout"),
+            ("snap a\nsnapx a", "there is a snapshot `a` already"),
+        ];
+        for (text, what) in cases {
+            let said = refused(text);
+            assert!(said.contains(what), "{text}: {said}");
+        }
+    }
+
+    #[test]
+    fn scripts_can_be_cut() {
+        let text = "seed 1\nsnapx a\nseed 2\nsnap b\n";
+        assert_eq!(until(text, "a").as_deref(), Ok("seed 1\nsnapx a\n"));
+        assert_eq!(until(text, "b").as_deref(), Ok(text));
+        assert!(until(text, "c").is_err());
+    }
+}
