@@ -400,7 +400,8 @@ mod tests {
             WorkloadSpec::Phased(w) => accesses(&w.regions, &w.steps),
             WorkloadSpec::Replay(_) => panic!("what a trace holds is tested with the traces"),
             WorkloadSpec::KernelAlloc(_) => 0,
-            WorkloadSpec::Script(_) | WorkloadSpec::Requests(_) => panic!("none is shipped"),
+            WorkloadSpec::Script(_) => panic!("none is shipped"),
+            WorkloadSpec::Requests(_) => panic!("what its requests touch is drawn"),
             WorkloadSpec::Masim(_) => panic!("it ends by the clock"),
         }
     }
@@ -418,8 +419,12 @@ mod tests {
             for run in scenario.expand(&Catalogue).unwrap_or_else(|e| panic!("{e}")) {
                 for task in run.tasks {
                     // Variants and seeds repeat the same work.
-                    let elsewhere =
-                        matches!(task.work, WorkloadSpec::Replay(_) | WorkloadSpec::Masim(_));
+                    let elsewhere = matches!(
+                        task.work,
+                        WorkloadSpec::Replay(_)
+                            | WorkloadSpec::Masim(_)
+                            | WorkloadSpec::Requests(_)
+                    );
                     if elsewhere || done.contains(&task) {
                         continue;
                     }
