@@ -5,7 +5,7 @@
 #
 #   tools/recorder/costs.sh OUT_DIR KERNEL_DIR...
 #
-# Eight runs of about a minute for two kernels. OUT_DIR keeps their outputs.
+# Eight runs for two kernels, six minutes in all. OUT_DIR keeps their outputs.
 set -euo pipefail
 
 [ $# -ge 2 ] || { sed -n '2,8s/^# \{0,1\}//p' "$0" >&2; exit 2; }
