@@ -400,7 +400,7 @@ mod tests {
             WorkloadSpec::Phased(w) => accesses(&w.regions, &w.steps),
             WorkloadSpec::Replay(_) => panic!("what a trace holds is tested with the traces"),
             WorkloadSpec::KernelAlloc(_) => 0,
-            WorkloadSpec::Script(_) => panic!("none is shipped"),
+            WorkloadSpec::Script(_) => panic!("its commands are tested beside the generator"),
             WorkloadSpec::Requests(_) => panic!("what its requests touch is drawn"),
             WorkloadSpec::Masim(_) => panic!("it ends by the clock"),
         }
@@ -424,6 +424,7 @@ mod tests {
                         WorkloadSpec::Replay(_)
                             | WorkloadSpec::Masim(_)
                             | WorkloadSpec::Requests(_)
+                            | WorkloadSpec::Script(_)
                     );
                     if elsewhere || done.contains(&task) {
                         continue;
