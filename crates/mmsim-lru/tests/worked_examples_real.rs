@@ -14,7 +14,6 @@
 //! notation of the dumps is that of `worked_examples`.
 
 mod bench;
-mod naive;
 
 use bench::Bench;
 use mmsim_core::base::vmstat::VmEvent;
@@ -22,7 +21,7 @@ use mmsim_core::phys::frames::flag;
 use mmsim_core::policy::Reclaimer;
 use mmsim_lru::Classic;
 use mmsim_lru::config::{AgeModel, AnonRefRule, AnonStart, ClassicConfig, PRESETS, WsThreshold};
-use naive::unit::{Rebalance, UnitModel};
+use mmsim_lru::paper::{Model, Rebalance};
 use proptest::prelude::*;
 
 const BASE: ClassicConfig = ClassicConfig { swapin_sets_workingset: false, ..ClassicConfig::V5_5 };
@@ -432,7 +431,7 @@ mod against_the_model {
 
     fn both(config: ClassicConfig, frames: usize, hot: usize, pages: &[String]) {
         let hot = names("h", (1..=hot).rev());
-        let mut model = UnitModel::new(config, frames, &hot);
+        let mut model = Model::new(config, frames, &hot);
         model.rebalance = Rebalance::BeforeAndAfterEviction;
         let mut real = Real::new(config, frames, &hot);
         for (i, page) in pages.iter().enumerate() {
