@@ -11,22 +11,13 @@ use mmsim_lru::paper::{Counts, Model, Rebalance, Shadow};
 const BASE: ClassicConfig = ClassicConfig { swapin_sets_workingset: false, ..ClassicConfig::V5_5 };
 /// Protection as first posted: new pages start inactive, two touches, demotion leaves young bits
 /// alone.
-const PROTECTION: ClassicConfig = ClassicConfig {
-    anon_start: AnonStart::Inactive,
-    swapin_activate: false,
-    anon_ref_rule: AnonRefRule::TwoTouchV1,
-    anon_demote_clears_young: false,
-    ..BASE
-};
+const PROTECTION: ClassicConfig =
+    ClassicConfig { swapin_sets_workingset: false, ..ClassicConfig::SEED_2 };
 /// Protection and detection as first posted, with the repaired threshold.
 const DETECTION: ClassicConfig = ClassicConfig {
-    ws_split: true,
-    age_model: AgeModel::PerType,
-    ws_threshold: WsThreshold::ActiveOwnType,
-    swapcache_shadows: true,
-    anon_workingset: true,
-    age_on_scan_activation: true,
-    ..PROTECTION
+    ws_v1_index_bug: false,
+    swapin_sets_workingset: false,
+    ..ClassicConfig::SEED_7
 };
 /// As merged in 5.9.
 const MERGED: ClassicConfig =

@@ -90,26 +90,11 @@ fn row(m: &mut Model) -> [u64; 5] {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::config::{AgeModel, AnonRefRule, AnonStart, WsThreshold};
 
     /// Protection as first posted.
-    const PROTECTION: ClassicConfig = ClassicConfig {
-        anon_start: AnonStart::Inactive,
-        swapin_activate: false,
-        anon_ref_rule: AnonRefRule::TwoTouchV1,
-        anon_demote_clears_young: false,
-        ..ClassicConfig::V5_5
-    };
+    const PROTECTION: ClassicConfig = ClassicConfig::SEED_2;
     /// And detection, with the threshold as its author repaired it.
-    const DETECTION: ClassicConfig = ClassicConfig {
-        ws_split: true,
-        age_model: AgeModel::PerType,
-        ws_threshold: WsThreshold::ActiveOwnType,
-        swapcache_shadows: true,
-        anon_workingset: true,
-        age_on_scan_activation: true,
-        ..PROTECTION
-    };
+    const DETECTION: ClassicConfig = ClassicConfig::SEED_9_FIX;
 
     /// The figures of the mail "[PATCH 0/9] workingset protection/detection on the anonymous LRU
     /// list", with the zeros that it does not print.
@@ -135,8 +120,9 @@ mod tests {
             [50, 0, 50, 0, 50],
             [50, 50, 0, 50, 0],
         ];
-        let index_bug = ClassicConfig { ws_v1_index_bug: true, ..DETECTION };
-        for config in [PROTECTION, index_bug, ClassicConfig::V5_8_PROT] {
+        // Detection as posted reads the wrong statistic.
+        let posted = [ClassicConfig::SEED_7, ClassicConfig::SEED_9];
+        for config in posted.into_iter().chain([PROTECTION, ClassicConfig::V5_8_PROT]) {
             let rows = will_be_hot(config, 20);
             assert_eq!(rows.len(), 43);
             assert_eq!(rows[..5], five);
