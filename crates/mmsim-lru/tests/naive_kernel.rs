@@ -4,8 +4,7 @@
 mod naive;
 
 use mmsim_lru::config::{
-    AgeModel, AnonRatio, AnonRefRule, AnonStart, BalanceModel, ClassicConfig, KnobInfo,
-    NewAnonRotated, PRESETS, WsThreshold,
+    AnonRatio, BalanceModel, ClassicConfig, KnobInfo, NewAnonRotated, PRESETS,
 };
 use naive::kernel::{ANON, FILE, KernelModel, Kind, Op, Pass, State};
 use proptest::prelude::*;

@@ -18,9 +18,7 @@ use mmsim_core::base::vmstat::VmEvent;
 use mmsim_core::phys::frames::flag;
 use mmsim_core::policy::{ReclaimRequest, Reclaimer};
 use mmsim_lru::Classic;
-use mmsim_lru::config::{
-    AgeModel, AnonRefRule, AnonStart, ClassicConfig, NewAnonRotated, PRESETS, WsThreshold,
-};
+use mmsim_lru::config::{AgeModel, ClassicConfig, PRESETS};
 use naive::kernel::{Counters, KernelModel, Kind, Op, Page, Pass, Shadow, State};
 use proptest::prelude::*;
 use std::collections::BTreeMap;

@@ -4,7 +4,7 @@
 //! pages are hot and start on the active list, `u` and `v` pages are used once, `w` pages are
 //! accessed in every round.
 
-use mmsim_lru::config::{AgeModel, AnonRefRule, AnonStart, ClassicConfig, WsThreshold};
+use mmsim_lru::config::{AnonRefRule, ClassicConfig};
 use mmsim_lru::paper::{Counts, Model, Rebalance, Shadow};
 
 /// Linux 5.5 as the examples take it.

@@ -20,7 +20,7 @@ use mmsim_core::base::vmstat::VmEvent;
 use mmsim_core::phys::frames::flag;
 use mmsim_core::policy::Reclaimer;
 use mmsim_lru::Classic;
-use mmsim_lru::config::{AgeModel, AnonRefRule, AnonStart, ClassicConfig, PRESETS, WsThreshold};
+use mmsim_lru::config::{ClassicConfig, PRESETS};
 use mmsim_lru::paper::{Model, Rebalance};
 use proptest::prelude::*;
 
