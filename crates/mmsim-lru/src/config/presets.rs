@@ -295,10 +295,13 @@ mod tests {
         assert_eq!(preset("classic-v4.1"), None);
     }
 
+    /// Knob, value before, value now.
+    type Switches = &'static [(&'static str, &'static str, &'static str)];
+
     /// The switches of each patch, from the mails.
     #[test]
     fn each_stage_switches_what_its_patch_does() {
-        let stages: [(&str, &[(&str, &str, &str)]); 10] = [
+        let stages: [(&str, Switches); 10] = [
             ("1", &[("anon-ratio", "sqrt", "one")]),
             (
                 "2",
