@@ -121,7 +121,7 @@ fn ebizzy(task: &TaskSpec, w: &spec::Ebizzy, seed: u64) -> EbizzyConfig {
             spec::CopyBuffer::None => CopyBuffer::None,
         },
         compute: w.compute,
-        windows: 1,
+        windows: w.windows,
         end: end(w.extent),
     }
 }

@@ -55,6 +55,13 @@ pub struct Figures {
     pub findings: Vec<String>,
 }
 
+impl Figures {
+    fn add(&mut self, more: Figures) {
+        self.rows.extend(more.rows);
+        self.findings.extend(more.findings);
+    }
+}
+
 /// What is reproduced, and how.
 #[derive(Clone, Debug, Default)]
 pub struct Request {
@@ -124,7 +131,7 @@ fn known(names: &[&str]) -> String {
 /// An error about a name, with the one that was probably meant.
 fn unknown(what: &str, name: &str, names: &[&str]) -> Error {
     let e = Error::new(ErrorKind::Option, format!("there is no {what} \"{name}\""));
-    match nearest(name, names.iter().copied()) {
+    match nearest(name, names) {
         Some(n) => e.help(format!("did you mean \"{n}\"? There are: {}", known(names))),
         None => e.help(format!("write one of: {}", known(names))),
     }

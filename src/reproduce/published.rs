@@ -210,9 +210,13 @@ impl Published {
             t.rows.iter().for_each(row);
             self.cells(t).for_each(|c| assert!(c.row.values[c.column].is_finite(), "{}", t.id));
         }
-        self.claims.iter().for_each(|c| drop(self.demand(&c.demand)));
+        for c in &self.claims {
+            let _ = self.demand(&c.demand);
+        }
         for r in &self.relations {
-            r.numerator.iter().chain(&r.denominator).for_each(|c| drop(self.cell(c)));
+            for c in r.numerator.iter().chain(&r.denominator) {
+                let _ = self.cell(c);
+            }
         }
     }
 

@@ -403,6 +403,12 @@ pub static EBIZZY: TableSpec = TableSpec {
             ),
             key("duration", Time, Auto("`records` decides"), "instead of `records`: how long"),
             key(
+                "windows",
+                Count(1, 10_000),
+                Is("1"),
+                "equal parts that are reported as phases of their own",
+            ),
+            key(
                 "zipf",
                 Number(0.0, 10.0),
                 Auto("`generator` decides"),

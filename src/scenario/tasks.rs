@@ -230,6 +230,7 @@ fn ebizzy(r: &Reader<'_>) -> Result<Ebizzy, Error> {
         pages,
         chunk_pages,
         extent: extent(r, "records")?,
+        windows: r.count_u32("windows")?,
         choice,
         copy_buffer: [CopyBuffer::Remap, CopyBuffer::Reuse, CopyBuffer::None]
             [r.choice("copy-buffer")?],

@@ -191,6 +191,8 @@ pub struct Ebizzy {
     pub chunk_pages: u32,
     /// Until when, in records.
     pub extent: Extent,
+    /// Equal parts, each a phase of its own.
+    pub windows: u32,
     /// How chunks are chosen.
     pub choice: ChunkChoice,
     /// What becomes of the copies.
