@@ -15,7 +15,7 @@ use super::raw::{Node, Sources, Value};
 use super::read::{Reader, describe, unknown};
 use super::units::show_pages;
 use super::workload::{
-    ChunkChoice, CopyBuffer, Ebizzy, Extent, KernelAlloc, Masim, Part, Phased, RandomAccess,
+    Build, ChunkChoice, CopyBuffer, Ebizzy, Extent, KernelAlloc, Masim, Part, Phased, RandomAccess,
     RankMap, RegionKind, RegionSpec, Replay, ReplayMode, Scan, Script, Step, TaskSpec,
     WorkloadSpec,
 };
@@ -140,6 +140,7 @@ fn workload(r: &Reader<'_>, dir: &Path) -> Result<WorkloadSpec, Error> {
         "script" => WorkloadSpec::Script(script(r, dir)?),
         "kernel-alloc" => WorkloadSpec::KernelAlloc(kernel_alloc(r)?),
         "masim" => WorkloadSpec::Masim(masim(r, dir)?),
+        "build" => WorkloadSpec::Build(build(r)?),
         other => unreachable!("workload {other} has no reader"),
     })
 }
@@ -201,6 +202,63 @@ fn kernel_alloc(r: &Reader<'_>) -> Result<KernelAlloc, Error> {
         free_permille: r.count_u32("free-permille")?,
         interval: r.time("interval")?,
     })
+}
+
+fn build(r: &Reader<'_>) -> Result<Build, Error> {
+    let link_every = r.count_u32("link-every")?;
+    let object = pages_between(r, "object-min", "object-max")?;
+    if u64::from(object.1) * u64::from(link_every) > keys::U32 {
+        let found = format!(
+            "an archive of {link_every} objects of {} is too large",
+            show_pages(u64::from(object.1))
+        );
+        let most = keys::U32 / u64::from(link_every);
+        return Err(r.error("object-max", found, format!("\"{}\" or less", show_pages(most))));
+    }
+    let compute = (r.time("compute-min")?, r.time("compute-max")?);
+    if compute.0 > compute.1 {
+        return Err(bounds(r, ("compute-min", compute.0), ("compute-max", compute.1)));
+    }
+    Ok(Build {
+        extent: extent(r, "records")?,
+        windows: r.count_u32("windows")?,
+        text: r.pages_u32("text")?,
+        headers: r.count_u32("headers")?,
+        header_pages: r.pages_u32("header")?,
+        header_reads: r.count_u32("header-reads")?,
+        header_zipf: r.number("header-zipf")?,
+        sources: r.count_u32("sources")?,
+        source_pages: r.pages_u32("source")?,
+        anon: pages_between(r, "anon-min", "anon-max")?,
+        bursts: r.count_u32("bursts")?,
+        passes: r.count_u32("passes")?,
+        compute,
+        object,
+        link_every,
+        unmovable: r.count_u32("unmovable")?,
+        reclaimable: r.count_u32("reclaimable")?,
+    })
+}
+
+/// Two sizes, the first of which is not the larger one.
+fn pages_between(r: &Reader<'_>, low: &str, high: &str) -> Result<(u32, u32), Error> {
+    let (from, to) = (r.pages_u32(low)?, r.pages_u32(high)?);
+    if from > to {
+        let show = |pages: u32| show_pages(u64::from(pages));
+        return Err(bounds(r, (low, show(from)), (high, show(to))));
+    }
+    Ok((from, to))
+}
+
+/// A lower bound above the upper one. The one that was written is the mistake; of two, the
+/// upper one.
+fn bounds<T: std::fmt::Display>(r: &Reader<'_>, low: (&str, T), high: (&str, T)) -> Error {
+    if r.is_default(high.0) {
+        let found = format!("{} is more than `{}`, which is {}", low.1, high.0, high.1);
+        return r.error(low.0, found, format!("\"{}\" or less, or `{}` too", high.1, high.0));
+    }
+    let found = format!("{} is less than `{}`, which is {}", high.1, low.0, low.1);
+    r.error(high.0, found, format!("\"{}\" or more, or `{}` too", low.1, low.0))
 }
 
 fn ebizzy(r: &Reader<'_>) -> Result<Ebizzy, Error> {
