@@ -255,10 +255,10 @@ fn pages_between(r: &Reader<'_>, low: &str, high: &str) -> Result<(u32, u32), Er
 fn bounds<T: std::fmt::Display>(r: &Reader<'_>, low: (&str, T), high: (&str, T)) -> Error {
     if r.is_default(high.0) {
         let found = format!("{} is more than `{}`, which is {}", low.1, high.0, high.1);
-        return r.error(low.0, found, format!("\"{}\" or less, or `{}` too", high.1, high.0));
+        return r.error(low.0, found, format!("\"{}\" or less, or change `{}`", high.1, high.0));
     }
     let found = format!("{} is less than `{}`, which is {}", high.1, low.0, low.1);
-    r.error(high.0, found, format!("\"{}\" or more, or `{}` too", low.1, low.0))
+    r.error(high.0, found, format!("\"{}\" or more, or change `{}`", low.1, low.0))
 }
 
 fn ebizzy(r: &Reader<'_>) -> Result<Ebizzy, Error> {
