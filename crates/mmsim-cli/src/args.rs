@@ -173,13 +173,14 @@ pub(crate) enum ListFormat {
 Examples:
   mmsim list presets
   mmsim list knobs --preset classic-v5.9
+  mmsim list knobs --preset classic-seed-2   # what one patch of a series changed
   mmsim list zoneinfo --memory 16GiB --cpus 8 --thp
   mmsim list zoneinfo --zones DMA=3840,DMA32=772915,Normal=3506176 --cpus 2 --format text")]
 pub(crate) struct ListArgs {
     /// What to list
     #[arg(value_enum, value_name = "WHAT")]
     pub what: Listed,
-    /// With `knobs`: their values in this preset
+    /// With `knobs`: their values in this preset, and what it changed
     #[arg(long, value_name = "PRESET")]
     pub preset: Option<String>,
     /// Form of the list
