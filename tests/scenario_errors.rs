@@ -75,7 +75,8 @@ const BEYOND_A_SCHEMA: &[&str] = &[
     "build_compute_bounds",
     "build_compute_above_default",
     "build_object_bounds",
-    "build_object_in_archive",
+    "build_files",
+    "build_text_too_large",
     "swappiness_of_old_kernel",
     "swappiness_of_old_variant",
     "not_a_power_of_two",
@@ -1443,20 +1444,37 @@ object-max = "100KiB"
   |              ^^^^^^^^ write "50 pages" or more, or change `object-min`"#,
     },
     Case {
-        name: "build_object_in_archive",
+        name: "build_files",
         text: r#"[machine]
 memory = "64MiB"
 [[task]]
 workload = "build"
 records = 1
-object-max = "2TiB"
+object-max = "3GiB"
 "#,
         sets: &[],
-        message: r#"error: task[0].object-max: an archive of 12 objects of 2TiB is too large, write "357913941 pages" or less
+        message: r#"error: task[0].object-max: all files of the build are 4718620120 pages, too many, write a smaller size, or fewer files
  --> x.toml:6:14
   |
-6 | object-max = "2TiB"
-  |              ^^^^^^ write "357913941 pages" or less"#,
+6 | object-max = "3GiB"
+  |              ^^^^^^ write a smaller size, or fewer files"#,
+    },
+    Case {
+        name: "build_text_too_large",
+        text: r#"[machine]
+memory = "64MiB"
+[[task]]
+workload = "build"
+records = 1
+text = "16383GiB"
+object-max = "200KiB"
+"#,
+        sets: &[],
+        message: r#"error: task[0].text: all files of the build are 4295028152 pages, too many, write a smaller size, or fewer files
+ --> x.toml:6:8
+  |
+6 | text = "16383GiB"
+  |        ^^^^^^^^^^ write a smaller size, or fewer files"#,
     },
     Case {
         name: "build_link_every",

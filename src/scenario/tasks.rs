@@ -205,21 +205,11 @@ fn kernel_alloc(r: &Reader<'_>) -> Result<KernelAlloc, Error> {
 }
 
 fn build(r: &Reader<'_>) -> Result<Build, Error> {
-    let link_every = r.count_u32("link-every")?;
-    let object = pages_between(r, "object-min", "object-max")?;
-    if u64::from(object.1) * u64::from(link_every) > keys::U32 {
-        let found = format!(
-            "an archive of {link_every} objects of {} is too large",
-            show_pages(u64::from(object.1))
-        );
-        let most = keys::U32 / u64::from(link_every);
-        return Err(r.error("object-max", found, format!("\"{}\" or less", show_pages(most))));
-    }
     let compute = (r.time("compute-min")?, r.time("compute-max")?);
     if compute.0 > compute.1 {
         return Err(bounds(r, ("compute-min", compute.0), ("compute-max", compute.1)));
     }
-    Ok(Build {
+    let build = Build {
         extent: extent(r, "records")?,
         windows: r.count_u32("windows")?,
         text: r.pages_u32("text")?,
@@ -233,11 +223,36 @@ fn build(r: &Reader<'_>) -> Result<Build, Error> {
         bursts: r.count_u32("bursts")?,
         passes: r.count_u32("passes")?,
         compute,
-        object,
-        link_every,
+        object: pages_between(r, "object-min", "object-max")?,
+        link_every: r.count_u32("link-every")?,
         unmovable: r.count_u32("unmovable")?,
         reclaimable: r.count_u32("reclaimable")?,
-    })
+    };
+    files_of_build(r, &build)?;
+    Ok(build)
+}
+
+/// All files of a build have to find room among the pages that a machine can number. The key
+/// that asks for most of them is the mistake.
+fn files_of_build(r: &Reader<'_>, b: &Build) -> Result<(), Error> {
+    let archives = match b.link_every {
+        0 => 0,
+        n => u64::from(b.sources.div_ceil(n)) * u64::from(n),
+    };
+    let parts = [
+        ("text", u64::from(b.text)),
+        ("header", u64::from(b.headers) * u64::from(b.header_pages)),
+        ("source", u64::from(b.sources) * u64::from(b.source_pages)),
+        ("object-max", (u64::from(b.sources) + archives) * u64::from(b.object.1)),
+    ];
+    let all: u64 = parts.iter().map(|p| p.1).sum();
+    match parts.iter().max_by_key(|p| p.1) {
+        Some((key, _)) if all > keys::U32 => {
+            let found = format!("all files of the build are {}, too many", show_pages(all));
+            Err(r.error(key, found, "a smaller size, or fewer files"))
+        }
+        _ => Ok(()),
+    }
 }
 
 /// Two sizes, the first of which is not the larger one.
