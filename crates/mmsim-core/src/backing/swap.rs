@@ -47,6 +47,8 @@ struct SlotTable {
     /// Entries (folios and shadows) per node of the radix tree, and shadows among them.
     entries: [u8; NODES],
     shadows: [u8; NODES],
+    /// When each node that holds only shadows became one.
+    since: [u64; NODES],
 }
 
 const NODES: usize = (CLUSTER / NODE_SLOTS) as usize;
@@ -57,6 +59,7 @@ impl SlotTable {
         value: [0; CLUSTER as usize],
         entries: [0; NODES],
         shadows: [0; NODES],
+        since: [0; NODES],
     };
 }
 
@@ -168,8 +171,10 @@ pub struct Swap {
     cache_floor: u32,
     /// Nodes that hold anything, and nodes that hold only shadows.
     pub nodes: u64,
-    /// Nodes that hold only shadows: `workingset_nodes`.
+    /// Nodes that hold only shadows.
     pub shadow_nodes: u64,
+    /// Counts what makes a node one of shadows, here and in files: by it such nodes are in order.
+    pub(crate) clock: u64,
     /// Folios in the swap cache.
     pub cached: u64,
 }
@@ -200,6 +205,7 @@ impl Swap {
             cache_floor: 128 * cpus,
             nodes: 0,
             shadow_nodes: 0,
+            clock: 0,
             cached: 0,
         }
     }
@@ -590,6 +596,7 @@ impl Swap {
         let i = (s.0 % CLUSTER) as usize;
         let node = i / NODE_SLOTS as usize;
         let wide = self.wide;
+        let clock = self.clock + 1;
         let t = self.table(s.0);
         debug_assert!(wide || value >> 32 == 0, "{s}: a shadow of more than 32 bits");
         let was = t.state[i] & (HAS_FOLIO | HAS_SHADOW);
@@ -601,13 +608,17 @@ impl Swap {
             let shadows = sh + u8::from(now == HAS_SHADOW) - u8::from(was == HAS_SHADOW);
             t.entries[node] = entries;
             t.shadows[node] = shadows;
+            let only = |n: u8, s: u8| n > 0 && n == s;
+            let (is_only, was_only) = (only(entries, shadows), only(e, sh));
+            if is_only && !was_only {
+                t.since[node] = clock;
+            }
             // Few changes are the first or the last of their node.
             if (entries == 0) != (e == 0) {
                 self.nodes = self.nodes + u64::from(entries > 0) - u64::from(e > 0);
             }
-            let only = |n: u8, s: u8| n > 0 && n == s;
-            let (is_only, was_only) = (only(entries, shadows), only(e, sh));
             if is_only != was_only {
+                self.clock = clock;
                 self.shadow_nodes = self.shadow_nodes + u64::from(is_only) - u64::from(was_only);
             }
             self.cached = self.cached + u64::from(now == HAS_FOLIO) - u64::from(was == HAS_FOLIO);
@@ -638,6 +649,8 @@ impl Swap {
                 // The first entry makes a node, and all of its entries are shadows.
                 self.nodes += 1;
                 self.shadow_nodes += 1;
+                self.clock += 1;
+                t.since[node] = self.clock;
             }
             if self.wide {
                 self.upper[at][i] = (value >> 32) as u32;
@@ -658,6 +671,50 @@ impl Swap {
         } else {
             self.set(s, shadow.map_or(Cached::Nothing, Cached::Shadow));
         }
+    }
+
+    /// Nodes that hold only shadows: since when, and which.
+    pub(crate) fn shadow_only(&self) -> impl Iterator<Item = (u64, u32)> {
+        let used = (0u32..).zip(&self.table_of).filter(|&(_, &t)| t != NONE);
+        used.flat_map(|(c, &t)| {
+            let t = &self.tables[t as usize];
+            let only = (0..NODES).filter(|&n| t.entries[n] > 0 && t.entries[n] == t.shadows[n]);
+            only.map(move |n| (t.since[n], c * NODES as u32 + n as u32))
+        })
+    }
+
+    /// Frees a node that holds only shadows, and these with it.
+    pub(crate) fn drop_node(&mut self, node: u32) {
+        let n = node as usize % NODES;
+        let t = &mut self.tables[self.table_of[node as usize / NODES] as usize];
+        assert!(t.shadows[n] > 0 && t.entries[n] == t.shadows[n], "node {node} holds a folio");
+        for state in &mut t.state[n * NODE_SLOTS as usize..][..NODE_SLOTS as usize] {
+            *state &= !HAS_SHADOW;
+        }
+        (t.entries[n], t.shadows[n]) = (0, 0);
+        self.nodes -= 1;
+        self.shadow_nodes -= 1;
+    }
+
+    /// Counts of nodes against what slots hold.
+    ///
+    /// # Panics
+    /// If one is wrong.
+    pub(crate) fn check_nodes(&self) {
+        let (mut nodes, mut only) = (0, 0);
+        for (c, &t) in self.table_of.iter().enumerate().filter(|&(_, &t)| t != NONE) {
+            let t = &self.tables[t as usize];
+            for (n, slots) in t.state.chunks(NODE_SLOTS as usize).enumerate() {
+                let holding = |what: u8| slots.iter().filter(|&s| s & what != 0).count() as u8;
+                let (all, shadows) = (holding(HAS_FOLIO | HAS_SHADOW), holding(HAS_SHADOW));
+                let counted = (t.entries[n], t.shadows[n]);
+                assert_eq!(counted, (all, shadows), "node {} of the swap map", c * NODES + n);
+                nodes += u64::from(all > 0);
+                only += u64::from(all > 0 && all == shadows);
+                assert!(t.since[n] <= self.clock, "node {} is of the future", c * NODES + n);
+            }
+        }
+        assert_eq!((self.nodes, self.shadow_nodes), (nodes, only), "nodes of the swap map");
     }
 
     /// Slots in use by the simulated machine, caches not counted.
