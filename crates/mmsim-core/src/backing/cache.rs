@@ -9,6 +9,7 @@
 //!
 //! Sources: Linux 6.12 mm/readahead.c, mm/filemap.c.
 
+use crate::backing::shadow_queue::{ShadowQueue, Since};
 use crate::base::id::{FileId, IndexVec, PageIdx, Pfn};
 use crate::base::time::SimTime;
 use crate::policy::Shadow;
@@ -64,7 +65,8 @@ pub struct Files {
     /// Nodes that hold only shadows.
     pub shadow_nodes: u64,
     /// Orders nodes of shadows on machines without swap; else the swap map's clock does.
-    pub(crate) clock: u64,
+    pub(crate) clock: Since,
+    order: ShadowQueue,
 }
 
 /// A node of the files' radix trees: 64 entries.
@@ -75,13 +77,17 @@ struct TreeNode {
     /// Shadows among them.
     shadows: u8,
     /// When it became one of shadows only.
-    since: u64,
+    since: Since,
 }
 
 impl TreeNode {
     /// Whether it holds shadows only.
     fn only(&self) -> bool {
         self.used > 0 && self.used == self.shadows
+    }
+    /// Whether it has since then.
+    fn only_since(&self, since: Since) -> bool {
+        self.only() && self.since == since
     }
 }
 
@@ -113,7 +119,7 @@ impl Files {
         }
     }
     /// A page left the cache, with a shadow in its place if `shadow`.
-    pub(crate) fn node_leave(&mut self, page: PageIdx, shadow: bool, clock: u64) {
+    pub(crate) fn node_leave(&mut self, page: PageIdx, shadow: bool, clock: Since) {
         let node = &mut self.tree[(page.0 >> 6) as usize];
         if shadow {
             node.shadows += 1;
@@ -124,11 +130,18 @@ impl Files {
         if node.only() {
             self.shadow_nodes += 1;
             node.since = clock;
+            self.order.push(clock, page.0 >> 6);
+            if self.order.is_littered(self.shadow_nodes) {
+                let tree = &self.tree;
+                self.order.sweep(|since, n| tree[n as usize].only_since(since));
+            }
         }
     }
-    /// Nodes that hold only shadows: since when, and the number of the first entry over 64.
-    pub(crate) fn shadow_only(&self) -> impl Iterator<Item = (u64, u32)> {
-        (0u32..).zip(&self.tree).filter(|(_, n)| n.only()).map(|(i, n)| (n.since, i))
+    /// The node that has held only shadows for the longest time, and since when. Its number is
+    /// that of its first entry over 64.
+    pub(crate) fn oldest_node(&mut self) -> Option<(Since, u32)> {
+        let tree = &self.tree;
+        self.order.oldest(|since, n| tree[n as usize].only_since(since))
     }
     /// A node that held only shadows is empty.
     pub(crate) fn node_dropped(&mut self, node: u32) {
@@ -150,6 +163,9 @@ impl Files {
         let only = self.tree.iter().filter(|n| n.only()).count();
         let counted = (self.nodes as usize, self.shadow_nodes as usize);
         assert_eq!(counted, (nodes, only), "nodes of files");
+        let queued =
+            self.order.iter().filter(|&(since, n)| self.tree[n as usize].only_since(since));
+        assert_eq!(queued.count(), only, "nodes of files in the queue");
     }
     /// Nodes of the files' radix trees.
     pub fn nr_nodes(&self) -> u64 {

@@ -11,6 +11,7 @@
 //! Sources: Linux 6.12 mm/swapfile.c, mm/swap_slots.c, mm/swap_state.c.
 
 use crate::backing::device::Device;
+use crate::backing::shadow_queue::{ShadowQueue, Since};
 use crate::base::id::{Pfn, SwapSlot};
 use crate::policy::Shadow;
 use std::collections::VecDeque;
@@ -48,7 +49,7 @@ struct SlotTable {
     entries: [u8; NODES],
     shadows: [u8; NODES],
     /// When each node that holds only shadows became one.
-    since: [u64; NODES],
+    since: [Since; NODES],
 }
 
 const NODES: usize = (CLUSTER / NODE_SLOTS) as usize;
@@ -174,7 +175,9 @@ pub struct Swap {
     /// Nodes that hold only shadows.
     pub shadow_nodes: u64,
     /// Counts what makes a node one of shadows, here and in files: by it such nodes are in order.
-    pub(crate) clock: u64,
+    pub(crate) clock: Since,
+    /// Nodes that hold only shadows, in order.
+    order: ShadowQueue,
     /// Folios in the swap cache.
     pub cached: u64,
 }
@@ -206,6 +209,7 @@ impl Swap {
             nodes: 0,
             shadow_nodes: 0,
             clock: 0,
+            order: ShadowQueue::default(),
             cached: 0,
         }
     }
@@ -618,8 +622,12 @@ impl Swap {
                 self.nodes = self.nodes + u64::from(entries > 0) - u64::from(e > 0);
             }
             if is_only != was_only {
-                self.clock = clock;
                 self.shadow_nodes = self.shadow_nodes + u64::from(is_only) - u64::from(was_only);
+                if is_only {
+                    self.clock = clock;
+                    self.order.push(clock, s.0 / NODE_SLOTS);
+                    self.sweep();
+                }
             }
             self.cached = self.cached + u64::from(now == HAS_FOLIO) - u64::from(was == HAS_FOLIO);
         }
@@ -651,6 +659,7 @@ impl Swap {
                 self.shadow_nodes += 1;
                 self.clock += 1;
                 t.since[node] = self.clock;
+                self.order.push(self.clock, s.0 / NODE_SLOTS);
             }
             if self.wide {
                 self.upper[at][i] = (value >> 32) as u32;
@@ -658,6 +667,7 @@ impl Swap {
                 debug_assert!(value >> 32 == 0, "{s}: a shadow of more than 32 bits");
             }
         }
+        self.sweep();
     }
 
     /// Takes a folio out of the swap cache; the slot is freed if nobody refers to it.
@@ -673,14 +683,29 @@ impl Swap {
         }
     }
 
-    /// Nodes that hold only shadows: since when, and which.
-    pub(crate) fn shadow_only(&self) -> impl Iterator<Item = (u64, u32)> {
-        let used = (0u32..).zip(&self.table_of).filter(|&(_, &t)| t != NONE);
-        used.flat_map(|(c, &t)| {
-            let t = &self.tables[t as usize];
-            let only = (0..NODES).filter(|&n| t.entries[n] > 0 && t.entries[n] == t.shadows[n]);
-            only.map(move |n| (t.since[n], c * NODES as u32 + n as u32))
-        })
+    /// Whether a node has held only shadows since then.
+    fn only_since(tables: &[SlotTable], table_of: &[u32], since: Since, node: u32) -> bool {
+        let n = node as usize % NODES;
+        let at = table_of[node as usize / NODES];
+        at != NONE && {
+            let t = &tables[at as usize];
+            t.since[n] == since && t.entries[n] > 0 && t.entries[n] == t.shadows[n]
+        }
+    }
+
+    /// Keeps the queue of nodes of shadows short.
+    #[inline]
+    fn sweep(&mut self) {
+        if self.order.is_littered(self.shadow_nodes) {
+            let (tables, table_of) = (&self.tables, &self.table_of);
+            self.order.sweep(|since, node| Self::only_since(tables, table_of, since, node));
+        }
+    }
+
+    /// The node that has held only shadows for the longest time, and since when.
+    pub(crate) fn oldest_node(&mut self) -> Option<(Since, u32)> {
+        let (tables, table_of) = (&self.tables, &self.table_of);
+        self.order.oldest(|since, node| Self::only_since(tables, table_of, since, node))
     }
 
     /// Frees a node that holds only shadows, and these with it.
@@ -711,10 +736,12 @@ impl Swap {
                 assert_eq!(counted, (all, shadows), "node {} of the swap map", c * NODES + n);
                 nodes += u64::from(all > 0);
                 only += u64::from(all > 0 && all == shadows);
-                assert!(t.since[n] <= self.clock, "node {} is of the future", c * NODES + n);
             }
         }
         assert_eq!((self.nodes, self.shadow_nodes), (nodes, only), "nodes of the swap map");
+        let counts =
+            |&(since, n): &(_, _)| Self::only_since(&self.tables, &self.table_of, since, n);
+        assert_eq!(self.order.iter().filter(counts).count() as u64, only, "nodes in the queue");
     }
 
     /// Slots in use by the simulated machine, caches not counted.

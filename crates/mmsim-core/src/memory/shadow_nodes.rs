@@ -8,9 +8,8 @@
 //! if they had never been there.
 //!
 //! The policy says how many nodes are allowed, once per pass over the root group; what is freed of
-//! the excess is the rule that all shrinkers follow. A node remembers when it became one of
-//! shadows, which is its place in the list: that costs a store where that happens, and a look at
-//! all nodes when the limit is met.
+//! the excess is the rule that all shrinkers follow. Swap map and files have a queue each, and a
+//! clock in common.
 //!
 //! Sources: Linux 6.12 mm/workingset.c (`workingset_update_node`, `scan_shadow_nodes`,
 //! `shadow_lru_isolate`) and mm/shrinker.c (`do_shrink_slab`).
@@ -45,13 +44,6 @@ fn shrink(freeable: u64, deferred: u64, priority: u8, by_priority: bool) -> (u64
     }
     let left = (deferred + delta).saturating_sub(scanned);
     (scanned, if by_priority { left.min(2 * freeable) } else { left })
-}
-
-/// A node on the list.
-#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-enum Place {
-    Swap(u32),
-    File(u32),
 }
 
 impl Memory {
@@ -95,20 +87,22 @@ impl Memory {
         if scanned == 0 {
             return;
         }
-        let swap = self.swap.iter().flat_map(|s| s.shadow_only());
-        let mut nodes: Vec<(u64, Place)> = swap.map(|(t, n)| (t, Place::Swap(n))).collect();
-        if self.memcgs.len() == 1 {
-            nodes.extend(self.files.shadow_only().map(|(t, n)| (t, Place::File(n))));
-        }
-        nodes.sort_unstable();
-        nodes.truncate(scanned as usize);
-        self.count(VmEvent::WorkingsetNodereclaim, nodes.len() as u64);
-        for (_, place) in nodes {
-            match place {
-                Place::Swap(n) => self.swap.as_mut().expect("it has nodes").drop_node(n),
-                Place::File(n) => self.drop_file_node(n),
+        let files = self.memcgs.len() == 1;
+        for _ in 0..scanned {
+            let swap = self.swap.as_mut().and_then(|s| s.oldest_node());
+            let file = if files { self.files.oldest_node() } else { None };
+            match (swap, file) {
+                (Some((_, n)), None) => self.drop_swap_node(n),
+                (Some((s, n)), Some((f, _))) if s < f => self.drop_swap_node(n),
+                (_, Some((_, n))) => self.drop_file_node(n),
+                (None, None) => break,
             }
+            self.count(VmEvent::WorkingsetNodereclaim, 1);
         }
+    }
+
+    fn drop_swap_node(&mut self, node: u32) {
+        self.swap.as_mut().expect("it has the node").drop_node(node);
     }
 
     fn drop_file_node(&mut self, node: u32) {
