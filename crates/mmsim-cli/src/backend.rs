@@ -18,6 +18,7 @@ use mmsim::machine::result::RunResult;
 use mmsim::machine::{SampleFn, SnapshotFn, Watch};
 use mmsim::report::compare::{self, Comparison, Side};
 use mmsim::report::events::EVENTS;
+use mmsim::report::reproduction::Reproduction;
 use mmsim::report::validation::Validation;
 use mmsim::report::{Report, RunMeta, RunReport};
 use mmsim::run::CHECK_EVERY;
@@ -26,7 +27,7 @@ use mmsim::scenario::policy::PolicyCatalogue;
 use mmsim::setup::{Setup, SetupRequest};
 use mmsim::{Error, RunError, RunSpec, Scenario};
 
-use crate::args::{MachineArgs, TraceImportArgs};
+use crate::args::{MachineArgs, ReproduceArgs, TraceImportArgs};
 use crate::exit::Failure;
 
 /// What the command line changes in a scenario.
@@ -443,6 +444,27 @@ pub(crate) fn validate(
     };
     mmsim::validate::validate(request.dir, &what, progress)
         .map_err(|e| Failure::Input(e.to_string()))
+}
+
+/// Reruns published experiments. `progress` is told what is being done, how many runs of it
+/// have ended and of how many.
+pub(crate) fn reproduce(
+    args: &ReproduceArgs,
+    progress: &(dyn Fn(&str, usize, usize) + Sync),
+) -> Result<Reproduction, Failure> {
+    let request = mmsim::reproduce::Request {
+        names: args.names.clone(),
+        all: args.all,
+        quick: args.quick,
+        tables: args.tables.clone(),
+        scale: args.scale,
+        sensitivity: args.sensitivity,
+        jobs: args.jobs,
+    };
+    mmsim::reproduce::reproduce(&request, progress).map_err(|e| match e {
+        RunError::Input(e) => input(e),
+        RunError::Invariant { .. } => Failure::Check(e.to_string()),
+    })
 }
 
 /// What the accuracy card is made of.
