@@ -291,7 +291,7 @@ impl Classic {
         if mem.has_swap() && formulas::inactive_anon_is_low(self.config.anon_ratio, s[0], s[1]) {
             self.shrink_active(mem, w.lv, false, self.cluster, req);
         }
-        if w.lv % self.groups == 0 && mem.shadow_nodes_listed() > 0 {
+        if w.lv.is_multiple_of(self.groups) && mem.shadow_nodes_listed() > 0 {
             let pages = self.pages_for_shadows(mem);
             mem.limit_shadow_nodes(formulas::shadow_nodes_allowed(pages), req.priority);
         }
