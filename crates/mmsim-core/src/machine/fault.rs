@@ -188,6 +188,8 @@ impl<P: ReclaimPolicy> Machine<P> {
         self.mem.pages.set_entry(page, Entry::None, 0);
         self.mem.map(page, pfn, pte::YOUNG | pte::DIRTY | pte::WRITABLE);
         self.mem.lru_add(&mut self.policy, pfn, how);
+        // It is rarely the only one.
+        self.touching = true;
         Flow::Done
     }
 
