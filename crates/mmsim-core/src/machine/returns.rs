@@ -28,7 +28,7 @@ pub(super) struct Until {
 
 impl Until {
     /// Before this a hit may begin, for a thread that acts since `start`.
-    pub(super) fn hits_end(&self, start: SimTime) -> SimTime {
+    fn hits_end(&self, start: SimTime) -> SimTime {
         // Of several earliest CPUs this one is first: it may at least begin an access.
         let ahead = (self.other + self.run_ahead).max(SimTime(start.0 + 1));
         self.due.min(ahead).min(self.slice)

@@ -12,7 +12,6 @@
 
 use super::Machine;
 use super::order::key_of;
-use super::returns::Until;
 use super::run::{hit, hit_run};
 use super::thread::{Entity, Thread};
 use crate::base::id::{CpuId, GROUP_PAGES, GroupId, IndexVec, ThreadId, ZoneId};
@@ -38,12 +37,24 @@ struct Known {
 
 const UNKNOWN: Known = Known { region: u32::MAX, start: 0, pages: 0, touchable: false };
 
-/// A thread that runs alone on its CPU.
+/// First touches that wait to be settled, at most.
+const MOST: usize = 64;
+
+/// A thread that runs alone on its CPU, and what it has done since the team was formed.
 pub(super) struct Member {
     tid: ThreadId,
     cpu: CpuId,
+    begin: u64,
+    /// The thread's own, as long as the team exists.
+    ops: Vec<Op>,
+    next: usize,
+    done: u32,
+    touched: u64,
+    records: u64,
+    faults: u64,
     /// First touches that wait to be settled, and how many may.
-    pages: Vec<u32>,
+    pages: [u32; MOST],
+    nr: usize,
     room: usize,
     known: [Known; 2],
 }
@@ -61,6 +72,7 @@ enum End {
 
 /// What a turn looks at.
 struct Columns<'a> {
+    threads: &'a IndexVec<ThreadId, Thread>,
     spaces: &'a Spaces,
     hot: &'a mut [u8],
     entry: &'a [u32],
@@ -68,28 +80,40 @@ struct Columns<'a> {
     t_hit: u64,
     /// What a first touch takes, with the access.
     t_fault: u64,
+    due: u64,
+    run_ahead: u64,
 }
 
-/// The members' clocks and ranks.
-struct Clocks {
-    clock: [u64; MOST_CPUS],
+/// The members' turns: a clock and a place in the team each, the earliest first, and of
+/// equals that of the lower place. Behind them stands one that never comes.
+struct Turns {
+    keys: [u64; MOST_CPUS + 1],
     nr: usize,
 }
 
-impl Clocks {
-    /// The earliest member, its clock, and the earliest clock of the others. Of several
-    /// earliest the first.
+const PLACE_BITS: u32 = 4;
+/// The turn of nobody.
+const NEVER: u64 = u64::MAX;
+
+impl Turns {
+    /// Whose turn it is, his clock, and the next one's.
     #[inline(always)]
     fn first(&self) -> (usize, u64, u64) {
-        let (mut first, mut clock, mut other) = (0, self.clock[0], u64::MAX);
-        for (i, &c) in self.clock[..self.nr].iter().enumerate().skip(1) {
-            if c < clock {
-                (first, clock, other) = (i, c, clock);
-            } else {
-                other = other.min(c);
-            }
+        let [first, second, ..] = self.keys;
+        let next = if second == NEVER { u64::MAX } else { second >> PLACE_BITS };
+        (first as usize % MOST_CPUS, first >> PLACE_BITS, next)
+    }
+
+    /// The first one's clock moves on.
+    #[inline(always)]
+    fn moved(&mut self, place: usize, clock: u64) {
+        let key = clock << PLACE_BITS | place as u64;
+        let mut i = 0;
+        while i + 1 < MOST_CPUS && self.keys[i + 1] < key {
+            self.keys[i] = self.keys[i + 1];
+            i += 1;
         }
-        (first, clock, other)
+        self.keys[i] = key;
     }
 }
 
@@ -105,37 +129,32 @@ impl<P: ReclaimPolicy> Machine<P> {
         }
         let zone = self.mem.touch_zone()?;
         let mut team = std::mem::take(&mut self.team);
-        let (mut clocks, outside) = self.gather(zone, &mut team);
-        let mut faults = 0;
+        let (mut turns, outside) = self.gather(zone, &mut team);
         let acts = loop {
-            let (i, clock, other) = clocks.first();
-            if i >= clocks.nr || due.0 <= clock {
+            if turns.nr == 0 {
                 break None;
             }
-            let m = &mut team[i];
-            if outside <= key_of(m.cpu.0.into(), SimTime(clock), Entity::Thread(m.tid)) {
-                break None;
-            }
-            let until = Until {
-                due,
-                other: SimTime(other.min((outside >> 64) as u64)),
-                slice: SimTime::NEVER,
-                run_ahead: self.config.run_ahead,
-            };
-            let t = &mut self.threads[m.tid];
-            let (hot, entry, groups) = self.mem.pages.columns();
-            let t_hit = self.mem.cost.t_hit.0;
-            let t_fault = self.mem.cost.t_minor_anon.0 + t_hit;
-            let spaces = &self.mem.spaces;
-            let mut columns = Columns { spaces, hot, entry, groups, t_hit, t_fault };
-            match m.turn(t, &mut clocks.clock[i], &until, &mut columns) {
-                End::Turn => {}
-                End::Full => faults += self.settle_member(zone, m),
-                End::Other => break Some(m.cpu.0.into()),
+            let (place, end) = self.play(&mut team, &mut turns, due, outside);
+            match end {
+                End::Full => self.settle_member(zone, &mut team[place]),
+                End::Other => break Some(team[place].cpu.0.into()),
+                End::Turn => break None,
             }
         };
-        for (m, &clock) in team[..clocks.nr].iter_mut().zip(&clocks.clock) {
-            faults += self.settle_member(zone, m);
+        let (mut faults, t_hit) = (0, self.mem.cost.t_hit);
+        let each = self.mem.cost.t_minor_anon + t_hit;
+        for &key in &turns.keys[..turns.nr] {
+            let (m, clock) = (&mut team[key as usize % MOST_CPUS], key >> PLACE_BITS);
+            self.settle_member(zone, m);
+            faults += m.faults;
+            let t = &mut self.threads[m.tid];
+            t.ops = std::mem::take(&mut m.ops);
+            (t.next, t.done) = (m.next, m.done);
+            t.accesses += m.touched;
+            t.records += m.records;
+            let system = SimDuration(m.faults * each.0);
+            t.system += system;
+            t.user += SimDuration(clock - m.begin) - system;
             let cpu = usize::from(m.cpu.0);
             self.cpus[cpu].clock = SimTime(clock);
             self.cpus[cpu].yield_if_due();
@@ -149,159 +168,282 @@ impl<P: ReclaimPolicy> Machine<P> {
         acts
     }
 
-    /// Puts a team together, in the order of equals. Returns its clocks, and the place of the
+    /// Puts a team together, in the order of equals. Returns its turns, and the place of the
     /// earliest CPU that does not belong to it.
-    fn gather(&mut self, zone: ZoneId, team: &mut Vec<Member>) -> (Clocks, u128) {
-        let mut clocks = Clocks { clock: [u64::MAX; MOST_CPUS], nr: 0 };
+    fn gather(&mut self, zone: ZoneId, team: &mut Vec<Member>) -> (Turns, u128) {
         let mut outside = u128::MAX;
+        let mut nr = 0;
         for (i, c) in self.cpus.iter().enumerate() {
-            let cpu = CpuId(i as u16);
-            let Some(Entity::Thread(tid)) = c
-                .alone()
-                .filter(|e| matches!(e, Entity::Thread(t) if self.threads[*t].fault.is_none()))
-            else {
-                outside = outside.min(self.order.key_at(i));
-                continue;
+            let tid = match c.alone() {
+                Some(Entity::Thread(t)) if self.threads[t].fault.is_none() => t,
+                _ => {
+                    outside = outside.min(self.order.key_at(i));
+                    continue;
+                }
             };
-            if team.len() == clocks.nr {
-                let pages = Vec::new();
-                team.push(Member { tid, cpu, pages, room: 0, known: [UNKNOWN; 2] });
+            if team.len() == nr {
+                team.push(Member::nobody());
             }
-            let m = &mut team[clocks.nr];
-            (m.tid, m.cpu, m.known) = (tid, cpu, [UNKNOWN; 2]);
-            m.room = self.mem.touch_room(zone, cpu);
-            clocks.nr += 1;
+            (team[nr].tid, team[nr].cpu) = (tid, CpuId(i as u16));
+            nr += 1;
         }
-        let team = &mut team[..clocks.nr];
-        if !team.is_sorted_by_key(|m| m.tid) {
-            team.sort_unstable_by_key(|m| m.tid);
+        if !team[..nr].is_sorted_by_key(|m| m.tid) {
+            team[..nr].sort_unstable_by_key(|m| m.tid);
         }
-        for (clock, m) in clocks.clock.iter_mut().zip(team) {
-            *clock = self.cpus[usize::from(m.cpu.0)].clock.0;
+        let mut turns = Turns { keys: [NEVER; MOST_CPUS + 1], nr };
+        for (i, m) in team[..nr].iter_mut().enumerate() {
+            let t = &mut self.threads[m.tid];
+            m.ops = std::mem::take(&mut t.ops);
+            (m.next, m.done) = (t.next, t.done);
+            (m.touched, m.records, m.faults) = (0, 0, 0);
+            m.known = [UNKNOWN; 2];
+            m.room = self.mem.touch_room(zone, m.cpu).min(MOST);
+            m.begin = self.cpus[usize::from(m.cpu.0)].clock.0;
+            turns.keys[i] = m.begin << PLACE_BITS | i as u64;
         }
-        (clocks, outside)
+        turns.keys[..nr].sort_unstable();
+        (turns, outside)
     }
 
-    /// Settles a member's first touches. Returns how many there were.
-    fn settle_member(&mut self, zone: ZoneId, m: &mut Member) -> u64 {
-        if m.pages.is_empty() {
-            return 0;
+    /// Takes turns until something is to be done: by whom, and what. Nobody's turn: nobody's
+    /// is before the next event and before the CPUs outside of the team.
+    fn play(
+        &mut self,
+        team: &mut [Member],
+        turns: &mut Turns,
+        due: SimTime,
+        outside: u128,
+    ) -> (usize, End) {
+        let outside_clock = (outside >> 64) as u64;
+        let soon = due.0.min(outside_clock);
+        let (hot, entry, groups) = self.mem.pages.columns();
+        let t_hit = self.mem.cost.t_hit.0;
+        let c = &mut Columns {
+            threads: &self.threads,
+            spaces: &self.mem.spaces,
+            hot,
+            entry,
+            groups,
+            t_hit,
+            t_fault: self.mem.cost.t_minor_anon.0 + t_hit,
+            due: due.0,
+            run_ahead: self.config.run_ahead.0,
+        };
+        loop {
+            let (place, clock, next) = turns.first();
+            let m = &mut team[place];
+            if clock >= soon {
+                let thread = Entity::Thread(m.tid);
+                let own = || key_of(m.cpu.0.into(), SimTime(clock), thread);
+                if clock >= due.0 || outside < own() {
+                    return (place, End::Turn);
+                }
+            }
+            let (end, now) = m.turn(c, clock, next.min(outside_clock));
+            turns.moved(place, now);
+            if end != End::Turn {
+                return (place, end);
+            }
+        }
+    }
+
+    /// Settles a member's first touches.
+    fn settle_member(&mut self, zone: ZoneId, m: &mut Member) {
+        if m.nr == 0 {
+            return;
         }
         let t = &mut self.threads[m.tid];
         t.no_progress = 0;
         let recency = VmaFlags::default().recency(self.mem.ignores_random());
         let how = Arrival { kind: ArrivalKind::New, in_fault: Some(recency), position: 0 };
         self.mem.cpu = m.cpu;
-        self.mem.settle_touched(&mut self.policy, zone, t.space, how, &m.pages);
-        let n = m.pages.len() as u64;
-        m.pages.clear();
-        m.room = self.mem.touch_room(zone, m.cpu);
-        n
+        self.mem.settle_touched(&mut self.policy, zone, t.space, how, &m.pages[..m.nr]);
+        m.faults += m.nr as u64;
+        m.nr = 0;
+        m.room = self.mem.touch_room(zone, m.cpu).min(MOST);
     }
 }
 
 impl Member {
-    /// Where a region lies.
-    #[inline(always)]
-    fn find(&mut self, spaces: &Spaces, t: &Thread, region: RegionId) -> Option<Known> {
-        let number = u32::from(region.0);
-        if self.known[0].region == number {
-            return Some(self.known[0]);
+    fn nobody() -> Self {
+        Member {
+            tid: ThreadId(0),
+            cpu: CpuId(0),
+            begin: 0,
+            ops: Vec::new(),
+            next: 0,
+            done: 0,
+            touched: 0,
+            records: 0,
+            faults: 0,
+            pages: [0; MOST],
+            nr: 0,
+            room: 0,
+            known: [UNKNOWN; 2],
         }
-        self.known.swap(0, 1);
-        if self.known[0].region != number {
-            let place = spaces.place(t.space, region)?;
-            let anon = matches!(spaces.vma(place.vma).kind, VmaKind::Anon);
-            self.known[0] = Known {
-                region: number,
-                start: place.start.0,
-                pages: place.pages,
-                touchable: anon && place.flags == VmaFlags::default(),
-            };
-        }
-        Some(self.known[0])
     }
 
-    /// Executes hits and first touches of the thread whose turn it is, as `run_thread` would.
-    fn turn(&mut self, t: &mut Thread, clock: &mut u64, until: &Until, c: &mut Columns<'_>) -> End {
-        let (due, other) = (until.due.0, until.other.0);
-        let (begin, before) = (*clock, self.pages.len());
-        let (mut now, mut next, mut done) = (begin, t.next, t.done);
-        let (mut touched, mut records) = (0, 0);
-        let end = 'turn: loop {
-            let start = now;
-            let hits_end = until.hits_end(SimTime(start)).0;
-            // What is no hit is done only if nobody else is earlier by now.
-            let mine = |now: u64| now <= other && now < due || now == start;
-            let no_hit = |now| if mine(now) { End::Other } else { End::Turn };
-            let (run, known, page): (&Run, Known, usize) = loop {
-                let Some(op) = t.ops.get(next) else { break 'turn no_hit(now) };
-                if now >= hits_end {
-                    break 'turn End::Turn;
-                }
-                match op {
-                    Op::Access(run) => {
-                        let Some(known) = self.find(c.spaces, t, run.region) else {
-                            break 'turn no_hit(now);
-                        };
-                        let first = (known.start + run.first + done) as usize;
-                        if run.count == 1 {
-                            if !hit(&mut c.hot[first], run.write) {
-                                break (run, known, first);
-                            }
-                            (now, next, touched) = (now + c.t_hit, next + 1, touched + 1);
-                            continue;
-                        }
-                        let mut fits = run.count - done;
-                        if c.t_hit > 0 {
-                            fits = u64::from(fits).min((hits_end - now).div_ceil(c.t_hit)) as u32;
-                        }
-                        let hits = hit_run(&mut c.hot[first..first + fits as usize], run.write);
-                        now += u64::from(hits) * c.t_hit;
-                        touched += u64::from(hits);
-                        done += hits;
-                        if done == run.count {
-                            (done, next) = (0, next + 1);
-                        } else if hits < fits {
-                            break (run, known, first + hits as usize);
-                        }
-                    }
-                    Op::Compute(d) => (now, next) = (now + d.0, next + 1),
-                    Op::Records(n) => (records, next) = (records + u64::from(*n), next + 1),
-                    _ => break 'turn no_hit(now),
-                }
-            };
-            if !mine(now) {
-                break End::Turn;
-            }
-            let inside = run.first.checked_add(run.count).is_some_and(|end| end <= known.pages);
-            let first_touch = c.hot[page] == 0
-                && c.entry[page] == 0
-                && c.groups[GroupId(page as u32 / GROUP_PAGES)].table.is_some();
-            let alike = run.write && known.touchable && inside && self.pages.len() < self.room;
-            if !(first_touch && alike) {
-                break End::Other;
-            }
-            c.hot[page] = pte::PRESENT | pte::YOUNG | pte::DIRTY | pte::WRITABLE;
-            self.pages.push(page as u32);
-            (now, touched, done) = (now + c.t_fault, touched + 1, done + 1);
-            if done == run.count {
-                (done, next) = (0, next + 1);
-            }
-            if self.pages.len() == self.room {
-                break End::Full;
-            }
-            if now >= due || now >= other {
-                break End::Turn;
-            }
+    /// Where a region lies, if it was accessed lately.
+    #[inline(always)]
+    fn lately(&self, region: RegionId) -> Option<&Known> {
+        let number = u32::from(region.0);
+        let known = &self.known[usize::from(self.known[0].region != number)];
+        (known.region == number).then_some(known)
+    }
+
+    /// Where a region lies.
+    fn find(&mut self, c: &Columns<'_>, region: RegionId) -> Option<Known> {
+        if let Some(known) = self.lately(region) {
+            return Some(*known);
+        }
+        let place = c.spaces.place(c.threads[self.tid].space, region)?;
+        let anon = matches!(c.spaces.vma(place.vma).kind, VmaKind::Anon);
+        let found = Known {
+            region: region.0.into(),
+            start: place.start.0,
+            pages: place.pages,
+            touchable: anon && place.flags == VmaFlags::default(),
         };
-        let system = (self.pages.len() - before) as u64 * c.t_fault;
-        (t.next, t.done) = (next, done);
-        t.accesses += touched;
-        t.records += records;
-        t.system += SimDuration(system);
-        t.user += SimDuration(now - begin - system);
-        *clock = now;
-        end
+        self.known.swap(0, 1);
+        self.known[0] = found;
+        Some(found)
+    }
+
+    /// Touches a page that is no hit, if that is a first touch like all others.
+    #[inline(always)]
+    fn first_touch(&mut self, c: &mut Columns<'_>, known: Known, run: &Run, page: usize) -> bool {
+        let empty = c.hot[page] == 0
+            && c.entry[page] == 0
+            && c.groups[GroupId(page as u32 / GROUP_PAGES)].table.is_some();
+        let inside = u64::from(run.first) + u64::from(run.count) <= u64::from(known.pages);
+        let alike = run.write && known.touchable && inside && self.nr < self.room;
+        if empty && alike {
+            c.hot[page] = pte::PRESENT | pte::YOUNG | pte::DIRTY | pte::WRITABLE;
+            self.pages[self.nr % MOST] = page as u32;
+            self.nr += 1;
+            self.touched += 1;
+        }
+        empty && alike
+    }
+
+    /// Executes hits and first touches of the thread whose turn it is, as `run_thread` would,
+    /// until it is perhaps another's. Returns how that ends, and when.
+    #[inline(always)] // There is one caller, and most turns are short.
+    fn turn(&mut self, c: &mut Columns<'_>, clock: u64, other: u64) -> (End, u64) {
+        let (mut start, mut now) = (clock, clock);
+        loop {
+            // Nearly always: one page of a region that was accessed lately.
+            let Some(Op::Access(run)) = self.ops.get(self.next) else { break };
+            let Some(&known) = self.lately(run.region).filter(|_| run.count == 1) else { break };
+            if now >= c.hits_end(start, other) {
+                return (End::Turn, now);
+            }
+            let (run, page) = (*run, (known.start + run.first) as usize);
+            if hit(&mut c.hot[page], run.write) {
+                self.touched += 1;
+                self.next += 1;
+                now += c.t_hit;
+                continue;
+            }
+            // What is no hit is done only if nobody else is earlier by now.
+            if !c.may_act(start, now, other) {
+                return (End::Turn, now);
+            }
+            if !self.first_touch(c, known, &run, page) {
+                return (End::Other, now);
+            }
+            self.next += 1;
+            now += c.t_fault;
+            if self.nr == self.room {
+                return (End::Full, now);
+            }
+            if now >= c.due || now >= other {
+                return (End::Turn, now);
+            }
+            start = now;
+        }
+        self.turn_of_any_kind(c, start, now, other)
+    }
+
+    /// The same for operations of any kind.
+    #[inline(never)]
+    fn turn_of_any_kind(
+        &mut self,
+        c: &mut Columns<'_>,
+        mut start: u64,
+        mut now: u64,
+        other: u64,
+    ) -> (End, u64) {
+        loop {
+            let stops = if c.may_act(start, now, other) { End::Other } else { End::Turn };
+            let Some(&op) = self.ops.get(self.next) else { return (stops, now) };
+            let hits_end = c.hits_end(start, other);
+            if now >= hits_end {
+                return (End::Turn, now);
+            }
+            let run = match op {
+                Op::Access(run) => run,
+                Op::Compute(d) => {
+                    (now, self.next) = (now + d.0, self.next + 1);
+                    continue;
+                }
+                Op::Records(n) => {
+                    (self.records, self.next) = (self.records + u64::from(n), self.next + 1);
+                    continue;
+                }
+                _ => return (stops, now),
+            };
+            let Some(known) = self.find(c, run.region) else { return (stops, now) };
+            let mut fits = run.count - self.done;
+            if c.t_hit > 0 {
+                fits = u64::from(fits).min((hits_end - now).div_ceil(c.t_hit)) as u32;
+            }
+            let first = (known.start + run.first + self.done) as usize;
+            let hits = hit_run(&mut c.hot[first..first + fits as usize], run.write);
+            now += u64::from(hits) * c.t_hit;
+            self.touched += u64::from(hits);
+            self.did(run.count, hits);
+            if hits == fits {
+                continue;
+            }
+            if !c.may_act(start, now, other) {
+                return (End::Turn, now);
+            }
+            if !self.first_touch(c, known, &run, first + hits as usize) {
+                return (End::Other, now);
+            }
+            self.did(run.count, 1);
+            now += c.t_fault;
+            if self.nr == self.room {
+                return (End::Full, now);
+            }
+            if now >= c.due || now >= other {
+                return (End::Turn, now);
+            }
+            start = now;
+        }
+    }
+
+    /// So many pages of the current operation, which has `count`, were touched.
+    fn did(&mut self, count: u32, pages: u32) {
+        self.done += pages;
+        if self.done == count {
+            self.done = 0;
+            self.next += 1;
+        }
+    }
+}
+
+impl Columns<'_> {
+    /// Before this a hit may begin, for a thread that acts since `start`.
+    #[inline(always)]
+    fn hits_end(&self, start: u64, other: u64) -> u64 {
+        self.due.min(other.saturating_add(self.run_ahead).max(start + 1))
+    }
+
+    /// Whether a thread that acts since `start` may do what is no hit.
+    #[inline(always)]
+    fn may_act(&self, start: u64, now: u64, other: u64) -> bool {
+        now <= other && now < self.due || now == start
     }
 }
