@@ -151,6 +151,8 @@ pub struct Machine<P: ReclaimPolicy = Box<dyn ReclaimPolicy>> {
     /// The threads that take first touches together, and whether there may be more to take.
     team: Vec<touches::Member>,
     touching: bool,
+    /// The last fault was a first touch.
+    touched_last: bool,
 }
 
 impl<P: ReclaimPolicy> Machine<P> {
@@ -212,6 +214,7 @@ impl<P: ReclaimPolicy> Machine<P> {
             returned: [(Pfn(0), None); MOST_RETURNED],
             team: Vec::new(),
             touching: false,
+            touched_last: false,
         };
         // One name is one file, as large as anybody wants it.
         let mut files: BTreeMap<String, u32> = BTreeMap::new();

@@ -37,6 +37,9 @@ struct Known {
 
 const UNKNOWN: Known = Known { region: u32::MAX, start: 0, pages: 0, touchable: false };
 
+/// First touches that a team has to have taken for another one to follow at once.
+const WORTH_A_TEAM: u64 = 4;
+
 /// First touches that wait to be settled, at most.
 const MOST: usize = 64;
 
@@ -85,22 +88,27 @@ struct Columns<'a> {
 }
 
 /// The members' turns: a clock and a place in the team each, the earliest first, and of
-/// equals that of the lower place. Behind them stands one that never comes.
+/// equals that of the lower place. A ring, since most threads do the same: who had a turn
+/// is the last again.
 struct Turns {
-    keys: [u64; MOST_CPUS + 1],
+    keys: [u64; MOST_CPUS],
+    head: usize,
     nr: usize,
 }
 
 const PLACE_BITS: u32 = 4;
-/// The turn of nobody.
-const NEVER: u64 = u64::MAX;
 
 impl Turns {
+    #[inline(always)]
+    fn nth(&mut self, n: usize) -> &mut u64 {
+        &mut self.keys[(self.head + n) % MOST_CPUS]
+    }
+
     /// Whose turn it is, his clock, and the next one's.
     #[inline(always)]
-    fn first(&self) -> (usize, u64, u64) {
-        let [first, second, ..] = self.keys;
-        let next = if second == NEVER { u64::MAX } else { second >> PLACE_BITS };
+    fn first(&mut self) -> (usize, u64, u64) {
+        let (first, second) = (*self.nth(0), *self.nth(1));
+        let next = if self.nr == 1 { u64::MAX } else { second >> PLACE_BITS };
         (first as usize % MOST_CPUS, first >> PLACE_BITS, next)
     }
 
@@ -108,12 +116,13 @@ impl Turns {
     #[inline(always)]
     fn moved(&mut self, place: usize, clock: u64) {
         let key = clock << PLACE_BITS | place as u64;
-        let mut i = 0;
-        while i + 1 < MOST_CPUS && self.keys[i + 1] < key {
-            self.keys[i] = self.keys[i + 1];
-            i += 1;
+        self.head = (self.head + 1) % MOST_CPUS;
+        let mut n = self.nr - 1;
+        while n > 0 && *self.nth(n - 1) > key {
+            *self.nth(n) = *self.nth(n - 1);
+            n -= 1;
         }
-        self.keys[i] = key;
+        *self.nth(n) = key;
     }
 }
 
@@ -143,7 +152,8 @@ impl<P: ReclaimPolicy> Machine<P> {
         };
         let (mut faults, t_hit) = (0, self.mem.cost.t_hit);
         let each = self.mem.cost.t_minor_anon + t_hit;
-        for &key in &turns.keys[..turns.nr] {
+        for n in 0..turns.nr {
+            let key = *turns.nth(n);
             let (m, clock) = (&mut team[key as usize % MOST_CPUS], key >> PLACE_BITS);
             self.settle_member(zone, m);
             faults += m.faults;
@@ -161,7 +171,9 @@ impl<P: ReclaimPolicy> Machine<P> {
             self.order.changed(cpu, &self.cpus[cpu]);
         }
         self.team = team;
-        self.touching = faults > 0;
+        // Less than a team costs comes from threads that do something else in between.
+        self.touching = faults >= WORTH_A_TEAM;
+        self.touched_last = self.touching;
         self.steps += faults;
         self.latency[0].add_many(self.mem.cost.t_minor_anon, faults);
         self.note_resident();
@@ -190,7 +202,7 @@ impl<P: ReclaimPolicy> Machine<P> {
         if !team[..nr].is_sorted_by_key(|m| m.tid) {
             team[..nr].sort_unstable_by_key(|m| m.tid);
         }
-        let mut turns = Turns { keys: [NEVER; MOST_CPUS + 1], nr };
+        let mut turns = Turns { keys: [0; MOST_CPUS], head: 0, nr };
         for (i, m) in team[..nr].iter_mut().enumerate() {
             let t = &mut self.threads[m.tid];
             m.ops = std::mem::take(&mut t.ops);
@@ -331,11 +343,12 @@ impl Member {
     #[inline(always)] // There is one caller, and most turns are short.
     fn turn(&mut self, c: &mut Columns<'_>, clock: u64, other: u64) -> (End, u64) {
         let (mut start, mut now) = (clock, clock);
+        let ahead = c.ahead(other);
         loop {
             // Nearly always: one page of a region that was accessed lately.
             let Some(Op::Access(run)) = self.ops.get(self.next) else { break };
             let Some(&known) = self.lately(run.region).filter(|_| run.count == 1) else { break };
-            if now >= c.hits_end(start, other) {
+            if now >= ahead && now > start {
                 return (End::Turn, now);
             }
             let (run, page) = (*run, (known.start + run.first) as usize);
@@ -377,7 +390,7 @@ impl Member {
         loop {
             let stops = if c.may_act(start, now, other) { End::Other } else { End::Turn };
             let Some(&op) = self.ops.get(self.next) else { return (stops, now) };
-            let hits_end = c.hits_end(start, other);
+            let hits_end = c.ahead(other).max(start + 1);
             if now >= hits_end {
                 return (End::Turn, now);
             }
@@ -435,10 +448,10 @@ impl Member {
 }
 
 impl Columns<'_> {
-    /// Before this a hit may begin, for a thread that acts since `start`.
+    /// Before this a hit may begin, and at least one may.
     #[inline(always)]
-    fn hits_end(&self, start: u64, other: u64) -> u64 {
-        self.due.min(other.saturating_add(self.run_ahead).max(start + 1))
+    fn ahead(&self, other: u64) -> u64 {
+        self.due.min(other.saturating_add(self.run_ahead))
     }
 
     /// Whether a thread that acts since `start` may do what is no hit.

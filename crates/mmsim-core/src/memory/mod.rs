@@ -351,8 +351,8 @@ impl Memory {
             let counts = u64::from(bits & flag::UNEVICTABLE == 0);
             evictable += counts;
             anon += counts * u64::from(bits & flag::SWAPBACKED != 0);
-            self.lists.remove(folio, z);
         }
+        self.lists.remove_all(folios, z);
         let [a, f] = &mut self.lru_pages[z];
         (*a, *f) = (*a - anon, *f - (evictable - anon));
         self.lru_total -= evictable;

@@ -309,6 +309,32 @@ impl Lists {
         }
     }
 
+    /// Takes folios of one zone off their lists, one after the other.
+    pub fn remove_all(&mut self, folios: &[Pfn], zone: ZoneId) {
+        let mut rest = folios;
+        while let Some((&first, behind)) = rest.split_first() {
+            let pos = self.pos[first];
+            let (c, slot) = ((pos >> 6) as usize, (pos & 63) as usize);
+            // Those that came one after the other lie in the slots before it.
+            let slots = 0..slot as u32;
+            let run = slots.rev().zip(behind).take_while(|&(s, &f)| self.pos[f] == pos & !63 | s);
+            let n = 1 + run.count();
+            rest = &rest[n..];
+            self.entries[c][slot + 1 - n..=slot].fill(NONE);
+            let chunk = &mut self.chunks[c];
+            chunk.live -= n as u16;
+            let (list, empty) = (chunk.list, chunk.live == 0);
+            let l = &mut self.lists[list];
+            l.len -= n as u64;
+            l.len_zone[usize::from(zone.0) & (MAX_ZONES - 1)] -= n as u64;
+            if empty {
+                self.drop_chunk(list, c as u32);
+            } else {
+                self.pack_if_sparse(list);
+            }
+        }
+    }
+
     #[inline]
     fn pack_if_sparse(&mut self, list: ListId) {
         let l = &self.lists[list];
