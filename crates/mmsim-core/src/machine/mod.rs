@@ -151,8 +151,8 @@ pub struct Machine<P: ReclaimPolicy = Box<dyn ReclaimPolicy>> {
     /// The threads that take first touches together, and whether there may be more to take.
     team: Vec<touches::Member>,
     touching: bool,
-    /// The last fault was a first touch.
-    touched_last: bool,
+    /// So many first touches are taken alone before a team is tried.
+    alone_for: u32,
 }
 
 impl<P: ReclaimPolicy> Machine<P> {
@@ -214,7 +214,7 @@ impl<P: ReclaimPolicy> Machine<P> {
             returned: [(Pfn(0), None); MOST_RETURNED],
             team: Vec::new(),
             touching: false,
-            touched_last: false,
+            alone_for: 0,
         };
         // One name is one file, as large as anybody wants it.
         let mut files: BTreeMap<String, u32> = BTreeMap::new();

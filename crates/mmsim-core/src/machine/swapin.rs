@@ -30,7 +30,8 @@ impl<P: ReclaimPolicy> Machine<P> {
         write: bool,
     ) -> (Flow, FaultKind) {
         let kind = FaultKind::SwapIn;
-        self.touched_last = false;
+        // Swap-ins and first touches in turn are no work for a team.
+        self.alone_for = self.alone_for.max(1);
         let swap = self.mem.swap.as_ref().expect("a swap entry without swap");
         if let Cached::Folio(folio) = swap.cached(slot) {
             return (self.swapcache_fault(tid, page, slot, folio, vma, write), kind);
@@ -129,7 +130,7 @@ impl<P: ReclaimPolicy> Machine<P> {
         shadow: Option<Shadow>,
     ) -> Flow {
         let Touch { tid, space, memcg, page, vma, write } = touch;
-        self.touched_last = false;
+        self.alone_for = self.alone_for.max(1);
         let pfn = match self.alloc_user(tid) {
             Got::Frame(p) => p,
             other => {

@@ -37,8 +37,10 @@ struct Known {
 
 const UNKNOWN: Known = Known { region: u32::MAX, start: 0, pages: 0, touchable: false };
 
-/// First touches that a team has to have taken for another one to follow at once.
+/// First touches that a team has to have taken for another one to follow at once. After one
+/// that took less, so many are taken alone before the next.
 const WORTH_A_TEAM: u64 = 4;
+const PAUSE: u32 = 16;
 
 /// First touches that wait to be settled, at most.
 const MOST: usize = 64;
@@ -132,11 +134,12 @@ impl<P: ReclaimPolicy> Machine<P> {
     /// its turn.
     pub(super) fn touches(&mut self, due: SimTime) -> Option<usize> {
         self.touching = false;
+        self.alone_for = PAUSE;
         let watched = self.watch.record_accesses || self.watch.check_every > 0;
         if watched || self.cpus.len() > MOST_CPUS || !self.policy.entries_together() {
             return None;
         }
-        let zone = self.mem.touch_zone()?;
+        let zone = self.mem.touch_zone(self.kswapds_awake())?;
         let mut team = std::mem::take(&mut self.team);
         let (mut turns, outside) = self.gather(zone, &mut team);
         let acts = loop {
@@ -173,7 +176,7 @@ impl<P: ReclaimPolicy> Machine<P> {
         self.team = team;
         // Less than a team costs comes from threads that do something else in between.
         self.touching = faults >= WORTH_A_TEAM;
-        self.touched_last = self.touching;
+        self.alone_for = if self.touching { 0 } else { PAUSE };
         self.steps += faults;
         self.latency[0].add_many(self.mem.cost.t_minor_anon, faults);
         self.note_resident();
@@ -458,5 +461,32 @@ impl Columns<'_> {
     #[inline(always)]
     fn may_act(&self, start: u64, now: u64, other: u64) -> bool {
         now <= other && now < self.due || now == start
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::base::rng::Rng;
+
+    /// Against a search for the smallest clock, and of equals the lowest place.
+    #[test]
+    fn turns_are_those_that_a_search_finds() {
+        let mut rng = Rng::for_purpose(1, "turns");
+        for nr in 1..=MOST_CPUS {
+            let mut clocks = vec![7u64; nr];
+            let mut turns = Turns { keys: [0; MOST_CPUS], head: 0, nr };
+            for place in 0..nr {
+                *turns.nth(place) = clocks[place] << PLACE_BITS | place as u64;
+            }
+            for _ in 0..500 {
+                let first = (0..nr).min_by_key(|&i| (clocks[i], i)).unwrap();
+                let others = (0..nr).filter(|&i| i != first).map(|i| clocks[i]);
+                let next = others.min().unwrap_or(u64::MAX);
+                assert_eq!(turns.first(), (first, clocks[first], next));
+                clocks[first] += rng.below(4);
+                turns.moved(first, clocks[first]);
+            }
+        }
     }
 }

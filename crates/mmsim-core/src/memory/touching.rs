@@ -11,23 +11,21 @@ use crate::base::id::{AsId, CpuId, MemcgId, NodeId, PageIdx, Pfn, ZoneId};
 use crate::base::vmstat::VmEvent;
 use crate::phys::frames::{ANON_MAPPED_ONCE, flag};
 use crate::phys::gfp::AllocRequest;
-use crate::phys::zones::Mark;
 use crate::policy::{Arrival, ReclaimPolicy};
 
 /// The bits of a new folio that waits for its list.
 const BITS: u32 = ANON_MAPPED_ONCE | flag::IN_BATCH;
 
 impl Memory {
-    /// The zone whose stock serves first touches, if these may be settled together now: the
-    /// zone is above its low watermark, and nobody watches.
-    pub fn touch_zone(&self) -> Option<ZoneId> {
+    /// The zone whose stock serves first touches, if these may be settled together now.
+    /// `awake`: as for [`Memory::return_run`].
+    pub fn touch_zone(&self, awake: bool) -> Option<ZoneId> {
         let req = &AllocRequest::USER;
         let zone = self.zones.preferred(NodeId(0), req.highest)?;
         let one = self.zones.nr_nodes() == 1 && self.memcgs.len() == 1;
         let quiet = !self.tracer.on() && self.io.is_empty() && self.boosted.is_none();
         let settled = self.settled == self.kernel_needs();
-        let above = self.zones[zone].watermark_ok(Mark::Low, req.highest);
-        (one && quiet && settled && above).then_some(zone)
+        (one && quiet && settled && self.serves_user(zone, awake)).then_some(zone)
     }
 
     /// How many first touches a CPU may take before they have to be settled.

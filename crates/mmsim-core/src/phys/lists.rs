@@ -452,6 +452,7 @@ mod tests {
         PushHead(u8, u16),
         PushTail(u8, u16),
         Remove(u16),
+        RemoveAll(u16, u16),
         PopTail(u8),
         PopTailBatch(u8, u64),
         PushHeadBatch(u8, u16, u16),
@@ -462,6 +463,7 @@ mod tests {
             4 => (0u8..3, 0u16..600).prop_map(|(l, f)| Step::PushHead(l, f)),
             1 => (0u8..3, 0u16..600).prop_map(|(l, f)| Step::PushTail(l, f)),
             3 => (0u16..600).prop_map(Step::Remove),
+            1 => (0u16..600, 0u16..100).prop_map(|(f, n)| Step::RemoveAll(f, n)),
             1 => (0u8..3).prop_map(Step::PopTail),
             1 => (0u8..3, 0u64..100).prop_map(|(l, n)| Step::PopTailBatch(l, n)),
             1 => (0u8..3, 0u16..600, 0u16..100)
@@ -496,6 +498,12 @@ mod tests {
                                 lists.remove(Pfn(f.into()), Z);
                             }
                         }
+                    }
+                    Step::RemoveAll(f, n) => {
+                        let listed = |f: &u32| model.iter().any(|m| m.contains(f));
+                        let folios: Vec<u32> = (f..f + n).map(u32::from).filter(listed).collect();
+                        model.iter_mut().for_each(|m| m.retain(|f| !folios.contains(f)));
+                        lists.remove_all(&folios.into_iter().map(Pfn).collect::<Vec<_>>(), Z);
                     }
                     Step::PopTail(l) => {
                         let got = lists.pop_tail(ids[l as usize], |_| Z).map(|p| p.0);
