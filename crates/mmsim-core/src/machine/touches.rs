@@ -347,9 +347,8 @@ impl Member {
     fn turn(&mut self, c: &mut Columns<'_>, clock: u64, other: u64) -> (End, u64) {
         let (mut start, mut now) = (clock, clock);
         let ahead = c.ahead(other);
-        loop {
-            // Nearly always: one page of a region that was accessed lately.
-            let Some(Op::Access(run)) = self.ops.get(self.next) else { break };
+        // Nearly always: one page of a region that was accessed lately.
+        while let Some(Op::Access(run)) = self.ops.get(self.next) {
             let Some(&known) = self.lately(run.region).filter(|_| run.count == 1) else { break };
             if now >= ahead && now > start {
                 return (End::Turn, now);
@@ -476,8 +475,8 @@ mod tests {
         for nr in 1..=MOST_CPUS {
             let mut clocks = vec![7u64; nr];
             let mut turns = Turns { keys: [0; MOST_CPUS], head: 0, nr };
-            for place in 0..nr {
-                *turns.nth(place) = clocks[place] << PLACE_BITS | place as u64;
+            for (place, clock) in clocks.iter().enumerate() {
+                *turns.nth(place) = clock << PLACE_BITS | place as u64;
             }
             for _ in 0..500 {
                 let first = (0..nr).min_by_key(|&i| (clocks[i], i)).unwrap();
