@@ -7,6 +7,7 @@ use mmsim::Scenario;
 use mmsim::backing::device::DEVICE_PRESETS;
 use mmsim::build::Catalogue;
 use mmsim::machine::cost::CostModel;
+use mmsim::scenario::workload::WorkloadSpec;
 
 fn root() -> &'static Path {
     Path::new(env!("CARGO_MANIFEST_DIR"))
@@ -64,7 +65,39 @@ fn in_code() -> BTreeMap<String, u64> {
     let runs = scenario.expand(&Catalogue).unwrap_or_else(|e| panic!("{e}"));
     all.insert("machine.tick".into(), runs[0].machine.tick.0);
     all.insert("machine.run-ahead".into(), runs[0].machine.run_ahead.0);
+    all.extend(of_a_build());
     all
+}
+
+/// The defaults of the workload `build`, in the units of the file.
+fn of_a_build() -> Vec<(String, u64)> {
+    let text = "[machine]\nmemory = \"64MiB\"\n[[task]]\nworkload = \"build\"\nrecords = 1\n";
+    let scenario = Scenario::from_str(text, "x.toml").unwrap_or_else(|e| panic!("{e}"));
+    let runs = scenario.expand(&Catalogue).unwrap_or_else(|e| panic!("{e}"));
+    let WorkloadSpec::Build(b) = &runs[0].tasks[0].work else { panic!("a build") };
+    let kib = |pages: u32| u64::from(pages) * 4;
+    [
+        ("text", kib(b.text)),
+        ("headers", b.headers.into()),
+        ("header", kib(b.header_pages)),
+        ("header-reads", b.header_reads.into()),
+        ("header-zipf", (b.header_zipf * 1000.0).round() as u64),
+        ("sources", b.sources.into()),
+        ("source", kib(b.source_pages)),
+        ("anon-min", kib(b.anon.0)),
+        ("anon-max", kib(b.anon.1)),
+        ("bursts", b.bursts.into()),
+        ("passes", b.passes.into()),
+        ("compute-min", b.compute.0.as_nanos() / 1_000_000),
+        ("compute-max", b.compute.1.as_nanos() / 1_000_000),
+        ("object-min", kib(b.object.0)),
+        ("object-max", kib(b.object.1)),
+        ("link-every", b.link_every.into()),
+        ("unmovable", b.unmovable.into()),
+        ("reclaimable", b.reclaimable.into()),
+    ]
+    .map(|(key, value)| (format!("build.{key}"), value))
+    .to_vec()
 }
 
 #[test]
@@ -75,7 +108,7 @@ fn values_are_those_of_the_code_and_none_is_missing() {
         let c = written.get(name).unwrap_or_else(|| panic!("docs/calibration.toml lacks {name}"));
         assert_eq!(u64::try_from(c.value).ok(), Some(*value), "{name}");
     }
-    let known = ["cost.", "device.", "machine."];
+    let known = ["cost.", "device.", "machine.", "build."];
     for name in written.keys().filter(|n| known.iter().any(|k| n.starts_with(k))) {
         assert!(code.contains_key(name), "the code has no {name}");
     }

@@ -14,6 +14,7 @@ const FILES: &[&str] = &[
     include_str!("../scenarios/two-nodes.toml"),
     include_str!("../scenarios/two-groups.toml"),
     include_str!("../scenarios/hdd-readahead.toml"),
+    include_str!("../scenarios/kernel-build.toml"),
 ];
 
 /// Pieces that mean something somewhere.

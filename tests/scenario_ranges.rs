@@ -38,6 +38,7 @@ fn place(t: &TableSpec) -> Place {
         let given: &[(&str, &str)] = match name {
             "\"ebizzy\"" => &[("records", "1"), ("memory", "\"1MiB\"")],
             "\"zipf\"" | "\"uniform\"" => &[("accesses", "1")],
+            "\"build\"" => &[("records", "1")],
             "\"phased\"" => &[
                 ("regions", "{ a = { pages = 10 } }"),
                 ("steps", "[{ do = \"touch\", region = \"a\" }]"),

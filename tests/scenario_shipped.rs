@@ -60,6 +60,7 @@ const LESS: &[(&str, &[(&str, &str)])] = &[
     ("anon-file-mix", &[("task[0].accesses", "100000"), ("task[1].accesses", "100000")]),
     ("detection", &[("seeds", "1")]),
     ("ebizzy-anon", &[("seeds", "1"), ("task[0].records", "300")]),
+    ("kernel-build", &[("seeds", "1"), ("task[0].records", "80"), ("machine.memory", "320MiB")]),
     ("replay-cc1", &[("task[0].repeat", "1")]),
     ("replay-python", &[("task[0].repeat", "1")]),
     ("replay-sort", &[("task[0].repeat", "1")]),

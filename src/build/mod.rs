@@ -98,7 +98,7 @@ pub struct Catalogue;
 
 impl PolicyCatalogue for Catalogue {
     fn presets(&self) -> Vec<String> {
-        let classic = lru_config::PRESETS.iter().map(|p| p.0.to_string());
+        let classic = lru_config::PRESETS.iter().map(|p| p.name.to_string());
         classic.chain([RANDOM.to_string()]).collect()
     }
 
@@ -123,13 +123,19 @@ impl PolicyCatalogue for Catalogue {
 
 /// What a preset is, in one line.
 pub fn about_preset(name: &str) -> String {
-    match lru_config::PRESETS.iter().find(|p| p.0 == name) {
-        Some((n, _, k)) if *n == format!("classic-v{}", k.name()) => {
-            format!("active and inactive lists as in Linux {}", k.name())
-        }
-        Some(_) => "Linux 5.8 with new anonymous pages starting inactive, without detection".into(),
+    match lru_config::PRESETS.iter().find(|p| p.name == name) {
+        Some(p) => p.about.into(),
         None => "evicts at random: the bound below which no policy makes sense".into(),
     }
+}
+
+/// What the steps of a preset's history changed last: the preset that it was built on, and each
+/// knob that differs there, with its value there. `None` for the first preset, and for policies
+/// without history.
+pub fn before(preset: &str) -> Option<(&'static str, Vec<(&'static str, String)>)> {
+    let p = lru_config::PRESETS.iter().find(|p| p.name == preset)?;
+    let values = p.changes().into_iter().map(|(knob, there, _)| (knob, there));
+    Some((p.before?, values.collect()))
 }
 
 mod shipped;

@@ -10,8 +10,8 @@ use std::sync::Arc;
 
 use mmsim_core::workload::{VmaFlags, Workload};
 use mmsim_workload::generators::{
-    ChunkChoice, ChunkOrder, CopyBuffer, EbizzyConfig, End, KernelAllocConfig, MemoryKind,
-    PhasedConfig, PhasedRegion, Populate, ScanConfig, ScanEnd, Step, ZipfConfig,
+    BuildConfig, ChunkChoice, ChunkOrder, CopyBuffer, EbizzyConfig, End, KernelAllocConfig,
+    MemoryKind, PhasedConfig, PhasedRegion, Populate, ScanConfig, ScanEnd, Step, ZipfConfig,
 };
 use mmsim_workload::masim::MasimConfig;
 use mmsim_workload::sampler::RankMap;
@@ -55,6 +55,7 @@ pub(crate) fn threads(task: &TaskSpec, seed: u64, index: usize) -> Result<Thread
         WorkloadSpec::Masim(w) => {
             Ok(vec![Box::new(MasimConfig::clone(&w.config).workload(w.options))])
         }
+        WorkloadSpec::Build(w) => Ok(build(task, w).workloads()),
     }
 }
 
@@ -121,7 +122,7 @@ fn ebizzy(task: &TaskSpec, w: &spec::Ebizzy, seed: u64) -> EbizzyConfig {
             spec::CopyBuffer::None => CopyBuffer::None,
         },
         compute: w.compute,
-        windows: 1,
+        windows: w.windows,
         end: end(w.extent),
     }
 }
@@ -168,6 +169,30 @@ fn kernel_alloc(task: &TaskSpec, w: &spec::KernelAlloc) -> KernelAllocConfig {
         free_permille: w.free_permille,
         interval: w.interval,
         threads: task.threads,
+    }
+}
+
+fn build(task: &TaskSpec, w: &spec::Build) -> BuildConfig {
+    BuildConfig {
+        name: task.name.clone(),
+        threads: task.threads,
+        text: w.text,
+        headers: w.headers,
+        header_pages: w.header_pages,
+        header_reads: w.header_reads,
+        header_theta: w.header_zipf,
+        sources: w.sources,
+        source_pages: w.source_pages,
+        anon: w.anon,
+        bursts: w.bursts,
+        passes: w.passes,
+        compute: w.compute,
+        object: w.object,
+        link_every: w.link_every,
+        unmovable: w.unmovable,
+        reclaimable: w.reclaimable,
+        windows: w.windows,
+        end: end(w.extent),
     }
 }
 
@@ -403,6 +428,7 @@ mod tests {
             WorkloadSpec::Script(_) => panic!("its commands are tested beside the generator"),
             WorkloadSpec::Requests(_) => panic!("what its requests touch is drawn"),
             WorkloadSpec::Masim(_) => panic!("it ends by the clock"),
+            WorkloadSpec::Build(_) => panic!("how large its compilations are is drawn"),
         }
     }
 
@@ -425,6 +451,7 @@ mod tests {
                             | WorkloadSpec::Masim(_)
                             | WorkloadSpec::Requests(_)
                             | WorkloadSpec::Script(_)
+                            | WorkloadSpec::Build(_)
                     );
                     if elsewhere || done.contains(&task) {
                         continue;
@@ -484,6 +511,32 @@ steps = [
             "workload = \"ebizzy\"\nmemory = \"8 pages\"\nchunk = \"4 pages\"\nrecords = 6\ncompute = \"1us\"",
         );
         assert_eq!(drain(&t, 0).compute, SimDuration::from_micros(6));
+    }
+
+    /// With equal bounds nothing of a build's amount of work is drawn but repeated headers.
+    #[test]
+    fn a_build_does_what_its_keys_say() {
+        let t = task(
+            "name = \"b\"\nworkload = \"build\"\nthreads = 2\nrecords = 4\nwindows = 2\n\
+             text = \"7 pages\"\nheaders = 3\nheader = \"2 pages\"\nheader-reads = 0\n\
+             sources = 2\nsource = \"5 pages\"\nanon-min = \"40 pages\"\nanon-max = \"40 pages\"\n\
+             bursts = 4\npasses = 3\ncompute-min = \"9us\"\ncompute-max = \"9us\"\n\
+             object-min = \"6 pages\"\nobject-max = \"6 pages\"\nlink-every = 2",
+        );
+        // Text at the start and in every pass; memory once, and 10 + 20 + 30 + 40 per pass.
+        let compiled = 7 * (1 + 4 * 3) + 5 + (40 + 3 * 100) + 6;
+        let linked = 2 * (6 + 6);
+        let totals = Totals {
+            accesses: 3 * 2 + 7 + 4 * compiled + 2 * linked,
+            records: 4,
+            compute: SimDuration::from_micros(4 * 9),
+            written: 4 * 6 + 2 * 12,
+            phases: ["populate", "access1", "access2"].map(String::from).to_vec(),
+            ..Totals::default()
+        };
+        assert_eq!(drain(&t, 0), totals);
+        let files = threads(&t, 1, 0).unwrap()[1].files();
+        assert_eq!((files.len(), files[0].name.as_str()), (1 + 3 + 2 + 2 + 1, "b/text"));
     }
 
     #[test]

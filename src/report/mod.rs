@@ -35,6 +35,8 @@ pub mod validation;
 
 pub mod compare;
 
+pub mod reproduction;
+
 mod reading;
 
 #[cfg(test)]

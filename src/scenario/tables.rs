@@ -330,6 +330,7 @@ pub const WORKLOADS: &[&str] = &[
     "script",
     "masim",
     "kernel-alloc",
+    "build",
 ];
 
 /// What a request for memory of the kernel may do, by the names of the kernel.
@@ -402,6 +403,12 @@ pub static EBIZZY: TableSpec = TableSpec {
                 "records of all threads of a process together",
             ),
             key("duration", Time, Auto("`records` decides"), "instead of `records`: how long"),
+            key(
+                "windows",
+                Count(1, 10_000),
+                Is("1"),
+                "equal parts that are reported as phases of their own",
+            ),
             key(
                 "zipf",
                 Number(0.0, 10.0),
@@ -588,6 +595,93 @@ pub static MASIM: TableSpec = TableSpec {
     ],
 };
 
+/// `build`.
+pub static BUILD: TableSpec = TableSpec {
+    title: "workload = \"build\"",
+    doc: "Compilations, one after the other in each of `threads` workers (`make -j`): each touches the compiler's text, reads a source and headers, allocates anonymous memory in bursts and goes over it, writes an object, and exits, which is a record. One draw places a compilation between the bounds of memory, time and object. Give `records` or `duration`.",
+    groups: &[
+        TASK,
+        &[
+            key(
+                "records",
+                Count(1, MANY),
+                Auto("`duration` decides"),
+                "compilations of all workers together",
+            ),
+            key("duration", Time, Auto("`records` decides"), "instead of `records`: how long"),
+            key(
+                "windows",
+                Count(1, 10_000),
+                Is("1"),
+                "equal parts that are reported as phases of their own",
+            ),
+            key(
+                "text",
+                Size(0),
+                Is("\"20MiB\""),
+                "the part of the compiler's text that a compilation uses, mapped executable; `0 pages`: none",
+            ),
+            key("headers", Count(1, 16_000), Is("4000"), "header files that all share"),
+            key("header", Size(1), Is("\"8KiB\""), "size of each"),
+            key(
+                "header-reads",
+                Count(0, 100_000),
+                Is("500"),
+                "headers that a compilation draws; what it drew before it does not read again",
+            ),
+            key(
+                "header-zipf",
+                Number(0.0, 10.0),
+                Is("1.0"),
+                "exponent of the law by which they are drawn: 0 is uniform",
+            ),
+            key(
+                "sources",
+                Count(1, 16_000),
+                Is("3000"),
+                "source files, each with an object; after the last one the first is compiled again",
+            ),
+            key("source", Size(1), Is("\"20KiB\""), "size of each"),
+            key(
+                "anon-min",
+                Size(1),
+                Is("\"20MiB\""),
+                "anonymous memory of the smallest compilation",
+            ),
+            key("anon-max", Size(1), Is("\"60MiB\""), "anonymous memory of the largest one"),
+            key("bursts", Count(1, 1000), Is("8"), "parts in which it is allocated"),
+            key(
+                "passes",
+                Count(0, 1000),
+                Is("1"),
+                "after each part all of it so far is read so many times, and the text touched",
+            ),
+            key(
+                "compute-min",
+                Time,
+                Is("\"300ms\""),
+                "computing of the smallest compilation, spread over parts and passes",
+            ),
+            key("compute-max", Time, Is("\"1300ms\""), "computing of the largest one"),
+            key("object-min", Size(1), Is("\"20KiB\""), "object file of the smallest compilation"),
+            key("object-max", Size(1), Is("\"140KiB\""), "object file of the largest one"),
+            key(
+                "link-every",
+                Count(0, 1000),
+                Is("12"),
+                "after so many objects a worker reads them back and writes an archive of the same size; 0 is never",
+            ),
+            key(
+                "unmovable",
+                Count(0, 1_000_000),
+                Is("200"),
+                "single unmovable frames of the kernel that a compilation holds",
+            ),
+            key("reclaimable", Count(0, 1_000_000), Is("200"), "reclaimable ones"),
+        ],
+    ],
+};
+
 /// The workloads with their tables.
 pub static TASKS: &[(&str, &TableSpec)] = &[
     ("ebizzy", &EBIZZY),
@@ -600,6 +694,7 @@ pub static TASKS: &[(&str, &TableSpec)] = &[
     ("script", &SCRIPT),
     ("masim", &MASIM),
     ("kernel-alloc", &KERNEL_ALLOC),
+    ("build", &BUILD),
 ];
 
 /// The keys that every task has.

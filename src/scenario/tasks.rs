@@ -15,7 +15,7 @@ use super::raw::{Node, Sources, Value};
 use super::read::{Reader, describe, unknown};
 use super::units::show_pages;
 use super::workload::{
-    ChunkChoice, CopyBuffer, Ebizzy, Extent, KernelAlloc, Masim, Part, Phased, RandomAccess,
+    Build, ChunkChoice, CopyBuffer, Ebizzy, Extent, KernelAlloc, Masim, Part, Phased, RandomAccess,
     RankMap, RegionKind, RegionSpec, Replay, ReplayMode, Scan, Script, Step, TaskSpec,
     WorkloadSpec,
 };
@@ -140,6 +140,7 @@ fn workload(r: &Reader<'_>, dir: &Path) -> Result<WorkloadSpec, Error> {
         "script" => WorkloadSpec::Script(script(r, dir)?),
         "kernel-alloc" => WorkloadSpec::KernelAlloc(kernel_alloc(r)?),
         "masim" => WorkloadSpec::Masim(masim(r, dir)?),
+        "build" => WorkloadSpec::Build(build(r)?),
         other => unreachable!("workload {other} has no reader"),
     })
 }
@@ -203,6 +204,78 @@ fn kernel_alloc(r: &Reader<'_>) -> Result<KernelAlloc, Error> {
     })
 }
 
+fn build(r: &Reader<'_>) -> Result<Build, Error> {
+    let compute = (r.time("compute-min")?, r.time("compute-max")?);
+    if compute.0 > compute.1 {
+        return Err(bounds(r, ("compute-min", compute.0), ("compute-max", compute.1)));
+    }
+    let build = Build {
+        extent: extent(r, "records")?,
+        windows: r.count_u32("windows")?,
+        text: r.pages_u32("text")?,
+        headers: r.count_u32("headers")?,
+        header_pages: r.pages_u32("header")?,
+        header_reads: r.count_u32("header-reads")?,
+        header_zipf: r.number("header-zipf")?,
+        sources: r.count_u32("sources")?,
+        source_pages: r.pages_u32("source")?,
+        anon: pages_between(r, "anon-min", "anon-max")?,
+        bursts: r.count_u32("bursts")?,
+        passes: r.count_u32("passes")?,
+        compute,
+        object: pages_between(r, "object-min", "object-max")?,
+        link_every: r.count_u32("link-every")?,
+        unmovable: r.count_u32("unmovable")?,
+        reclaimable: r.count_u32("reclaimable")?,
+    };
+    files_of_build(r, &build)?;
+    Ok(build)
+}
+
+/// All files of a build have to find room among the pages that a machine can number. The key
+/// that asks for most of them is the mistake.
+fn files_of_build(r: &Reader<'_>, b: &Build) -> Result<(), Error> {
+    let archives = match b.link_every {
+        0 => 0,
+        n => u64::from(b.sources.div_ceil(n)) * u64::from(n),
+    };
+    let parts = [
+        ("text", u64::from(b.text)),
+        ("header", u64::from(b.headers) * u64::from(b.header_pages)),
+        ("source", u64::from(b.sources) * u64::from(b.source_pages)),
+        ("object-max", (u64::from(b.sources) + archives) * u64::from(b.object.1)),
+    ];
+    let all: u64 = parts.iter().map(|p| p.1).sum();
+    match parts.iter().max_by_key(|p| p.1) {
+        Some((key, _)) if all > keys::U32 => {
+            let found = format!("all files of the build are {}, too many", show_pages(all));
+            Err(r.error(key, found, "a smaller size, or fewer files"))
+        }
+        _ => Ok(()),
+    }
+}
+
+/// Two sizes, the first of which is not the larger one.
+fn pages_between(r: &Reader<'_>, low: &str, high: &str) -> Result<(u32, u32), Error> {
+    let (from, to) = (r.pages_u32(low)?, r.pages_u32(high)?);
+    if from > to {
+        let show = |pages: u32| show_pages(u64::from(pages));
+        return Err(bounds(r, (low, show(from)), (high, show(to))));
+    }
+    Ok((from, to))
+}
+
+/// A lower bound above the upper one. The one that was written is the mistake; of two, the
+/// upper one.
+fn bounds<T: std::fmt::Display>(r: &Reader<'_>, low: (&str, T), high: (&str, T)) -> Error {
+    if r.is_default(high.0) {
+        let found = format!("{} is more than `{}`, which is {}", low.1, high.0, high.1);
+        return r.error(low.0, found, format!("\"{}\" or less, or change `{}`", high.1, high.0));
+    }
+    let found = format!("{} is less than `{}`, which is {}", high.1, low.0, low.1);
+    r.error(high.0, found, format!("\"{}\" or more, or change `{}`", low.1, low.0))
+}
+
 fn ebizzy(r: &Reader<'_>) -> Result<Ebizzy, Error> {
     r.at_most_one("zipf", "generator")?;
     let (pages, chunk_pages) = (r.pages_u32("memory")?, r.pages_u32("chunk")?);
@@ -230,6 +303,7 @@ fn ebizzy(r: &Reader<'_>) -> Result<Ebizzy, Error> {
         pages,
         chunk_pages,
         extent: extent(r, "records")?,
+        windows: r.count_u32("windows")?,
         choice,
         copy_buffer: [CopyBuffer::Remap, CopyBuffer::Reuse, CopyBuffer::None]
             [r.choice("copy-buffer")?],

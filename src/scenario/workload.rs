@@ -55,6 +55,8 @@ pub enum WorkloadSpec {
     Requests(Requests),
     /// `masim`.
     Masim(Masim),
+    /// `build`.
+    Build(Build),
 }
 
 impl WorkloadSpec {
@@ -72,6 +74,7 @@ impl WorkloadSpec {
             WorkloadSpec::KernelAlloc(_) => "kernel-alloc",
             WorkloadSpec::Requests(_) => "requests",
             WorkloadSpec::Masim(_) => "masim",
+            WorkloadSpec::Build(_) => "build",
         }
     }
 }
@@ -160,6 +163,45 @@ pub struct KernelAlloc {
     pub interval: SimDuration,
 }
 
+/// `build`. Sizes are in pages.
+#[derive(Clone, PartialEq, Debug)]
+pub struct Build {
+    /// Until when, in records: compilations.
+    pub extent: Extent,
+    /// Equal parts, each a phase of its own.
+    pub windows: u32,
+    /// The part of the compiler's text that a compilation uses; 0: none.
+    pub text: u32,
+    /// Header files.
+    pub headers: u32,
+    /// Pages of a header.
+    pub header_pages: u32,
+    /// Headers that a compilation draws.
+    pub header_reads: u32,
+    /// Exponent of the zipf law over headers.
+    pub header_zipf: f64,
+    /// Source files.
+    pub sources: u32,
+    /// Pages of a source.
+    pub source_pages: u32,
+    /// Anonymous memory of the smallest and of the largest compilation.
+    pub anon: (u32, u32),
+    /// Parts in which it is allocated.
+    pub bursts: u32,
+    /// Passes over all of it after each part.
+    pub passes: u32,
+    /// Computing of the smallest and of the largest compilation.
+    pub compute: (SimDuration, SimDuration),
+    /// Pages of the smallest and of the largest object file.
+    pub object: (u32, u32),
+    /// Objects after which a worker links; 0: never.
+    pub link_every: u32,
+    /// Frames of the kernel that a compilation holds, unmovable.
+    pub unmovable: u32,
+    /// Frames of the kernel that a compilation holds, reclaimable.
+    pub reclaimable: u32,
+}
+
 /// How ebizzy chooses a chunk.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub enum ChunkChoice {
@@ -191,6 +233,8 @@ pub struct Ebizzy {
     pub chunk_pages: u32,
     /// Until when, in records.
     pub extent: Extent,
+    /// Equal parts, each a phase of its own.
+    pub windows: u32,
     /// How chunks are chosen.
     pub choice: ChunkChoice,
     /// What becomes of the copies.
@@ -375,4 +419,6 @@ pub const ABOUT: &[(&str, &str)] = &[
     ("replay", "the page accesses of a real program, recorded in a trace"),
     ("script", "commands in the notation of the recorded reference experiments"),
     ("masim", "a configuration file of masim: regions, phases by the clock, patterns by weight"),
+    ("kernel-alloc", "blocks of one order for the kernel: how many can be had, how many held"),
+    ("build", "short compilations that share a compiler and headers, as in a build by make"),
 ];

@@ -34,6 +34,7 @@ pub(crate) enum Verb {
     Trace(TraceArgs),
     BenchTrace(BenchTraceArgs),
     Validate(ValidateArgs),
+    Reproduce(ReproduceArgs),
     Accuracy(AccuracyArgs),
     Compare(CompareArgs),
     Schema(SchemaArgs),
@@ -173,13 +174,14 @@ pub(crate) enum ListFormat {
 Examples:
   mmsim list presets
   mmsim list knobs --preset classic-v5.9
+  mmsim list knobs --preset classic-seed-2   # what one patch of a series changed
   mmsim list zoneinfo --memory 16GiB --cpus 8 --thp
   mmsim list zoneinfo --zones DMA=3840,DMA32=772915,Normal=3506176 --cpus 2 --format text")]
 pub(crate) struct ListArgs {
     /// What to list
     #[arg(value_enum, value_name = "WHAT")]
     pub what: Listed,
-    /// With `knobs`: their values in this preset
+    /// With `knobs`: their values in this preset, and what it changed
     #[arg(long, value_name = "PRESET")]
     pub preset: Option<String>,
     /// Form of the list
@@ -396,6 +398,48 @@ pub(crate) struct ValidateArgs {
     pub output: OutputArgs,
 }
 
+/// Rerun published experiments and print published beside simulated figures
+#[derive(Args, Debug)]
+#[command(after_help = "\
+Examples:
+  mmsim reproduce anon-workingset --quick
+  mmsim reproduce --all --format json -o reproduction.json
+  mmsim reproduce anon-workingset --table detection-swap-traffic --sensitivity
+
+Misses are shown as plainly as hits. docs/published.md says where the figures come from.")]
+pub(crate) struct ReproduceArgs {
+    /// The experiments: anon-workingset
+    #[arg(value_name = "NAME", required_unless_present = "all")]
+    pub names: Vec<String>,
+    /// All experiments
+    #[arg(long, conflicts_with = "names")]
+    pub all: bool,
+    /// A few figures on small machines, in seconds
+    #[arg(long)]
+    pub quick: bool,
+    /// Only this table; can be given several times
+    #[arg(long = "table", value_name = "ID")]
+    pub tables: Vec<String>,
+    /// Make machines smaller by this than those of the source: 1, 2, 4, 8, 16 or 32 [default: 4,
+    /// and 8 with --quick]
+    #[arg(long, value_name = "N", value_parser = power_of_two, allow_negative_numbers = true)]
+    pub scale: Option<u64>,
+    /// Move every constant by a quarter, alone, and list the verdicts that flip
+    #[arg(long)]
+    pub sensitivity: bool,
+    /// Runs at the same time [default: one per CPU]; results do not depend on it
+    #[arg(long, value_name = "N", value_parser = at_least_one, allow_negative_numbers = true)]
+    pub jobs: Option<usize>,
+    /// In the table: only the summary, the misses and the findings
+    #[arg(long)]
+    pub brief: bool,
+    /// Exit with 1 if a figure is not as close as is asked
+    #[arg(long)]
+    pub gate: bool,
+    #[command(flatten)]
+    pub output: OutputArgs,
+}
+
 /// Write docs/accuracy.md: how close the model comes to recorded kernels, and what remains
 #[derive(Args, Debug)]
 #[command(after_help = "\
@@ -537,6 +581,13 @@ fn at_least_one(text: &str) -> Result<usize, String> {
     match text.parse() {
         Ok(n) if n > 0 => Ok(n),
         _ => Err("write a whole number of at least 1".to_string()),
+    }
+}
+
+fn power_of_two(text: &str) -> Result<u64, String> {
+    match text.parse() {
+        Ok(n) if [1, 2, 4, 8, 16, 32].contains(&n) => Ok(n),
+        _ => Err("write 1, 2, 4, 8, 16 or 32".to_string()),
     }
 }
 

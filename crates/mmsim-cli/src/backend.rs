@@ -18,6 +18,7 @@ use mmsim::machine::result::RunResult;
 use mmsim::machine::{SampleFn, SnapshotFn, Watch};
 use mmsim::report::compare::{self, Comparison, Side};
 use mmsim::report::events::EVENTS;
+use mmsim::report::reproduction::Reproduction;
 use mmsim::report::validation::Validation;
 use mmsim::report::{Report, RunMeta, RunReport};
 use mmsim::run::CHECK_EVERY;
@@ -26,7 +27,7 @@ use mmsim::scenario::policy::PolicyCatalogue;
 use mmsim::setup::{Setup, SetupRequest};
 use mmsim::{Error, RunError, RunSpec, Scenario};
 
-use crate::args::{MachineArgs, TraceImportArgs};
+use crate::args::{MachineArgs, ReproduceArgs, TraceImportArgs};
 use crate::exit::Failure;
 
 /// What the command line changes in a scenario.
@@ -189,13 +190,25 @@ pub(crate) struct Entry {
     /// Its value, where the list has values.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub value: Option<String>,
+    /// What its value was before, if it was another.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub before: Option<Before>,
     /// What it is, in one line.
     pub about: String,
 }
 
+/// A value that a preset changed.
+#[derive(Clone, PartialEq, Eq, Debug, serde::Serialize)]
+pub(crate) struct Before {
+    /// The preset that it was built on.
+    pub preset: String,
+    /// The value there.
+    pub value: String,
+}
+
 impl Entry {
     fn new(name: impl Into<String>, about: impl Into<String>) -> Entry {
-        Entry { name: name.into(), value: None, about: about.into() }
+        Entry { name: name.into(), value: None, before: None, about: about.into() }
     }
 
     fn with(name: impl Into<String>, value: impl Into<String>, about: impl Into<String>) -> Entry {
@@ -220,7 +233,7 @@ pub(crate) fn workloads() -> Result<Vec<Entry>, Failure> {
     Ok(mmsim::scenario::workload::ABOUT.iter().map(|&(n, a)| Entry::new(n, a)).collect())
 }
 
-/// Knobs: what they do; with a preset, their values in it as well.
+/// Knobs: what they do; with a preset, their values in it and what it changed as well.
 pub(crate) fn knobs(preset: Option<&str>) -> Result<Vec<Entry>, Failure> {
     let name = preset.unwrap_or("classic-v6.12");
     if !Catalogue.presets().iter().any(|p| p == name) {
@@ -229,10 +242,17 @@ pub(crate) fn knobs(preset: Option<&str>) -> Result<Vec<Entry>, Failure> {
             Catalogue.presets().join(", ")
         )));
     }
+    let before = preset.and_then(mmsim::build::before);
+    let changed = |knob: &str| {
+        let (preset, values) = before.as_ref()?;
+        let (_, value) = values.iter().find(|(k, _)| *k == knob)?;
+        Some(Before { preset: preset.to_string(), value: value.clone() })
+    };
     Ok(Catalogue
         .knobs(name)
         .into_iter()
         .map(|k| Entry {
+            before: changed(&k.key),
             name: k.key,
             value: Some(preset.map_or(k.values, |_| k.value)),
             about: k.doc,
@@ -424,6 +444,27 @@ pub(crate) fn validate(
     };
     mmsim::validate::validate(request.dir, &what, progress)
         .map_err(|e| Failure::Input(e.to_string()))
+}
+
+/// Reruns published experiments. `progress` is told what is being done, how many runs of it
+/// have ended and of how many.
+pub(crate) fn reproduce(
+    args: &ReproduceArgs,
+    progress: &(dyn Fn(&str, usize, usize) + Sync),
+) -> Result<Reproduction, Failure> {
+    let request = mmsim::reproduce::Request {
+        names: args.names.clone(),
+        all: args.all,
+        quick: args.quick,
+        tables: args.tables.clone(),
+        scale: args.scale,
+        sensitivity: args.sensitivity,
+        jobs: args.jobs,
+    };
+    mmsim::reproduce::reproduce(&request, progress).map_err(|e| match e {
+        RunError::Input(e) => input(e),
+        RunError::Invariant { .. } => Failure::Check(e.to_string()),
+    })
 }
 
 /// What the accuracy card is made of.

@@ -41,7 +41,7 @@ pub(crate) fn list(args: &ListArgs) -> Result<Ending, Failure> {
     let text = match args.format {
         ListFormat::Table => lines(&entries),
         ListFormat::Json => json(key, &entries),
-        ListFormat::Csv => csv(&entries),
+        ListFormat::Csv => csv(&entries, args.preset.is_some()),
         ListFormat::Text => {
             return Err(Failure::Input(
                 "only zoneinfo has a text of the kernel's, write --format table, json or csv"
@@ -55,10 +55,18 @@ pub(crate) fn list(args: &ListArgs) -> Result<Ending, Failure> {
 
 fn lines(entries: &[Entry]) -> String {
     let has_values = entries.iter().any(|e| e.value.is_some());
+    let has_changes = entries.iter().any(|e| e.before.is_some());
+    let before = |e: &Entry| match &e.before {
+        Some(b) => format!("was {} in {}", b.value, b.preset),
+        None => String::new(),
+    };
     let row = |e: &Entry| {
         let mut row = vec![e.name.clone()];
         if has_values {
             row.push(e.value.clone().unwrap_or_default());
+        }
+        if has_changes {
+            row.push(before(e));
         }
         row.push(e.about.clone());
         row
@@ -76,12 +84,17 @@ fn json(key: &str, entries: &[Entry]) -> String {
     format!("{{\n  \"schema\": 1,\n  \"{key}\": {entries}\n}}\n")
 }
 
-fn csv(entries: &[Entry]) -> String {
-    let mut csv = "name,value,about\n".to_string();
+/// With the values of a preset two more columns: what a value was before, and in which preset.
+fn csv(entries: &[Entry], of_preset: bool) -> String {
+    let row = |fields: [&str; 3], before: [&str; 2]| {
+        let before = if of_preset { &before[..] } else { &[] };
+        let fields: Vec<String> = fields.iter().chain(before).map(|f| csv_field(f)).collect();
+        fields.join(",") + "\n"
+    };
+    let mut csv = row(["name", "value", "about"], ["before", "before_preset"]);
     for e in entries {
-        let row = [e.name.as_str(), e.value.as_deref().unwrap_or_default(), e.about.as_str()];
-        csv += &row.map(csv_field).join(",");
-        csv.push('\n');
+        let before = e.before.as_ref().map_or([""; 2], |b| [&b.value, &b.preset]);
+        csv += &row([&e.name, e.value.as_deref().unwrap_or_default(), &e.about], before);
     }
     csv
 }
@@ -89,15 +102,17 @@ fn csv(entries: &[Entry]) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::backend::Before;
 
     fn knobs() -> Vec<Entry> {
         vec![
             Entry {
                 name: "anon-start".into(),
                 value: Some("active".into()),
+                before: None,
                 about: "where new anonymous pages begin, active or inactive".into(),
             },
-            Entry { name: "seed".into(), value: None, about: "x".into() },
+            Entry { name: "seed".into(), value: None, before: None, about: "x".into() },
         ]
     }
 
@@ -113,7 +128,7 @@ mod tests {
     #[test]
     fn other_forms() {
         assert_eq!(
-            csv(&knobs()),
+            csv(&knobs(), false),
             "name,value,about\n\
              anon-start,active,\"where new anonymous pages begin, active or inactive\"\n\
              seed,,x\n"
@@ -121,5 +136,27 @@ mod tests {
         let json: serde_json::Value = serde_json::from_str(&json("knobs", &knobs())).unwrap();
         assert_eq!(json["knobs"][0]["value"], "active");
         assert_eq!(json["knobs"][1].get("value"), None);
+    }
+
+    #[test]
+    fn what_a_preset_changed_is_said_beside_the_value() {
+        let mut changed = knobs();
+        changed[0].about = "x".into();
+        changed[0].before = Some(Before { preset: "p".into(), value: "inactive".into() });
+        assert_eq!(
+            lines(&changed),
+            "anon-start  active  was inactive in p  x\n\
+             seed                                   x\n"
+        );
+        assert_eq!(
+            csv(&changed, true),
+            "name,value,about,before,before_preset\n\
+             anon-start,active,x,inactive,p\n\
+             seed,,x,,\n"
+        );
+        let json: serde_json::Value = serde_json::from_str(&json("knobs", &changed)).unwrap();
+        assert_eq!(json["knobs"][0]["before"]["value"], "inactive");
+        assert_eq!(json["knobs"][0]["before"]["preset"], "p");
+        assert_eq!(json["knobs"][1].get("before"), None);
     }
 }

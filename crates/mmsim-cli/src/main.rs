@@ -13,6 +13,7 @@ mod list;
 mod man;
 mod output;
 mod progress;
+mod reproduce;
 mod run;
 #[cfg(test)]
 mod samples;
@@ -38,6 +39,7 @@ fn main() -> ExitCode {
         Verb::Trace(args) => trace::trace(&args),
         Verb::BenchTrace(args) => bench::bench_trace(&args),
         Verb::Validate(args) => validate::validate(&args),
+        Verb::Reproduce(args) => reproduce::reproduce(&args),
         Verb::Accuracy(args) => accuracy::accuracy(&args),
         Verb::Compare(args) => compare::compare(&args),
         Verb::Schema(args) => schema::schema(&args),

@@ -355,7 +355,30 @@ fn policies() {
         ),
         2,
     );
+    // Stages of the series, and what a stage cannot have.
+    let reclaim = |r: &str| variant(&format!("reclaim = {{ preset = \"classic-seed-{r} }}"));
+    fails("stage-beyond-the-last", "[[task]]", &reclaim("10\""), 2);
+    fails("stage-before-the-first", "[[task]]", &reclaim("0\""), 2);
+    fails("stage-without-shadows", "[[task]]", &reclaim("2\", anon-workingset = \"yes\""), 2);
+    fails("stage-of-other-ages", "[[task]]", &reclaim("7\", age-model = \"unified\""), 2);
+    fails("stage-of-other-balance", "[[task]]", &reclaim("9\", balance-model = \"cost-5.9\""), 2);
     fails("knobs-of-random", "[[task]]", &variant("reclaim = { preset = \"random\", a = 1 }"), 2);
+}
+
+/// A stage stands on 5.5. On another kernel it is no mistake, and the table says so.
+#[test]
+fn a_stage_on_another_kernel_is_printed() {
+    let f = Folder::new();
+    let stage = "[reclaim]\npreset = \"classic-seed-3\"\n\n[[task]]";
+    f.write(
+        "x.toml",
+        GOOD.replace("[[task]]", stage).replace("cpus = 1", "cpus = 1\nkernel = \"6.12\""),
+    );
+    let said = f.mmsim(&["run", "x.toml"]);
+    assert_eq!(said.code, Some(0), "{}", said.stderr);
+    for line in ["kernel  6.12, 1 CPU", "policy  classic-seed-3"] {
+        assert!(said.stdout.lines().any(|l| l == line), "{line}: {}", said.stdout);
+    }
 }
 
 #[test]

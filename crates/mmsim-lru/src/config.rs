@@ -4,7 +4,7 @@
 //! anonymous page starts, how often it must be referenced, what a refault is compared with, how
 //! scanning is split between anonymous and file pages. Each of these details is a field of
 //! [`ClassicConfig`], so that any release is a point in this space and so is every step between two
-//! releases. The presets are such points.
+//! releases. The [presets](PRESETS) are such points.
 //!
 //! The same table that makes the struct makes the knobs that scenario files write (`anon-start =
 //! "inactive"`): name, allowed values, where it comes from, reading and writing as text. There is
@@ -13,7 +13,10 @@
 //! Not here, because they belong to the machine: `swappiness` (a sysctl), the size of the LRU
 //! batches, the reclaim cluster of 32 pages and the first priority of 12.
 
-use mmsim_core::machine::config::Kernel;
+mod presets;
+
+pub use presets::{PRESETS, Preset, preset, preset_for_kernel};
+
 use std::fmt;
 
 /// One value that a knob can take.
@@ -362,71 +365,6 @@ fn nearest_knob(name: &str) -> Option<&'static str> {
 }
 
 impl ClassicConfig {
-    /// Linux 5.5, the base of the anonymous workingset series.
-    pub const V5_5: ClassicConfig = ClassicConfig {
-        anon_ratio: AnonRatio::Sqrt,
-        anon_start: AnonStart::Active,
-        swapin_activate: true,
-        anon_ref_rule: AnonRefRule::OneTouch,
-        anon_demote_clears_young: true,
-        ws_split: false,
-        ws_threshold: WsThreshold::ActiveFile,
-        ws_v1_index_bug: false,
-        swapcache_shadows: false,
-        shadow_limit_scope: ShadowLimitScope::Memcg,
-        evict_without_memcg: EvictWithoutMemcg::Count,
-        anon_workingset: false,
-        age_on_scan_activation: false,
-        new_anon_rotated: NewAnonRotated::ByActive,
-        swapin_sets_workingset: true,
-        age_model: AgeModel::FileOnly,
-        balance_model: BalanceModel::Rotate,
-        scan_rounding: ScanRounding::Up,
-        shadow_e_includes_self: true,
-        stop_after_adjust: false,
-        kswapd_retry_without_cache_trim: false,
-    };
-    /// Linux 5.8: one age for both types, scanning balanced by cost, file refaults may challenge
-    /// anonymous pages.
-    pub const V5_8: ClassicConfig = ClassicConfig {
-        ws_threshold: WsThreshold::V5_8,
-        age_model: AgeModel::Unified,
-        balance_model: BalanceModel::Cost58,
-        scan_rounding: ScanRounding::Down,
-        ..ClassicConfig::V5_5
-    };
-    /// Linux 5.8 with the first half of what 5.9 merged: new anonymous pages start inactive.
-    pub const V5_8_PROT: ClassicConfig = ClassicConfig {
-        anon_start: AnonStart::Inactive,
-        swapin_activate: false,
-        anon_ref_rule: AnonRefRule::MappedFileRule,
-        ..ClassicConfig::V5_8
-    };
-    /// Linux 5.9: protection and detection of the anonymous workingset.
-    pub const V5_9: ClassicConfig = ClassicConfig {
-        ws_split: true,
-        ws_threshold: WsThreshold::V5_9,
-        swapcache_shadows: true,
-        anon_workingset: true,
-        balance_model: BalanceModel::Cost59,
-        ..ClassicConfig::V5_8_PROT
-    };
-    /// Linux 6.1.
-    pub const V6_1: ClassicConfig = ClassicConfig {
-        anon_ref_rule: AnonRefRule::V6_1,
-        swapin_sets_workingset: false,
-        shadow_e_includes_self: false,
-        stop_after_adjust: true,
-        ..ClassicConfig::V5_9
-    };
-    /// Linux 6.12.
-    pub const V6_12: ClassicConfig = ClassicConfig {
-        anon_ref_rule: AnonRefRule::V6_12,
-        balance_model: BalanceModel::Cost612,
-        kswapd_retry_without_cache_trim: true,
-        ..ClassicConfig::V6_1
-    };
-
     /// All knobs, in the order of the fields.
     pub fn knobs() -> Vec<KnobInfo> {
         KNOBS.to_vec()
@@ -506,35 +444,6 @@ impl ClassicConfig {
     }
 }
 
-/// A named point of the knobs, and the kernel whose behaviour it is.
-pub type Preset = (&'static str, ClassicConfig, Kernel);
-
-/// All presets, oldest first.
-pub static PRESETS: &[Preset] = &[
-    ("classic-v5.5", ClassicConfig::V5_5, Kernel::V5_5),
-    ("classic-v5.8", ClassicConfig::V5_8, Kernel::V5_8),
-    ("classic-v5.8+prot", ClassicConfig::V5_8_PROT, Kernel::V5_8),
-    ("classic-v5.9", ClassicConfig::V5_9, Kernel::V5_9),
-    ("classic-v6.1", ClassicConfig::V6_1, Kernel::V6_1),
-    ("classic-v6.12", ClassicConfig::V6_12, Kernel::V6_12),
-];
-
-/// The preset of that name.
-pub fn preset(name: &str) -> Option<ClassicConfig> {
-    PRESETS.iter().find(|p| p.0 == name).map(|p| p.1)
-}
-
-/// The preset that a kernel shipped.
-pub const fn preset_for_kernel(kernel: Kernel) -> ClassicConfig {
-    match kernel {
-        Kernel::V5_5 => ClassicConfig::V5_5,
-        Kernel::V5_8 => ClassicConfig::V5_8,
-        Kernel::V5_9 => ClassicConfig::V5_9,
-        Kernel::V6_1 => ClassicConfig::V6_1,
-        Kernel::V6_12 => ClassicConfig::V6_12,
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -550,20 +459,6 @@ mod tests {
             assert!(!knob.doc.is_empty() && !knob.source.is_empty());
         }
         assert_eq!(ClassicConfig::V5_5.get("no-such-knob"), None);
-    }
-
-    #[test]
-    fn presets_are_valid_and_distinct() {
-        for (i, (name, config, _)) in PRESETS.iter().enumerate() {
-            config.validate().unwrap_or_else(|e| panic!("{name}: {e}"));
-            assert_eq!(preset(name), Some(*config));
-            assert!(PRESETS[..i].iter().all(|p| p.0 != *name && p.1 != *config), "{name}");
-        }
-        for kernel in Kernel::ALL {
-            let name = format!("classic-v{}", kernel.name());
-            assert_eq!(preset(&name), Some(preset_for_kernel(kernel)));
-        }
-        assert_eq!(preset("classic-v4.1"), None);
     }
 
     #[test]

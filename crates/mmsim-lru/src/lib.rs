@@ -4,6 +4,7 @@
 pub mod classic;
 pub mod config;
 pub mod formulas;
+pub mod paper;
 pub mod random;
 pub mod shrink;
 

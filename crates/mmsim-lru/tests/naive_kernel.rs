@@ -4,8 +4,7 @@
 mod naive;
 
 use mmsim_lru::config::{
-    AgeModel, AnonRatio, AnonRefRule, AnonStart, BalanceModel, ClassicConfig, KnobInfo,
-    NewAnonRotated, PRESETS, WsThreshold,
+    AnonRatio, BalanceModel, ClassicConfig, KnobInfo, NewAnonRotated, PRESETS,
 };
 use naive::kernel::{ANON, FILE, KernelModel, Kind, Op, Pass, State};
 use proptest::prelude::*;
@@ -91,8 +90,8 @@ fn refault_within_the_threshold_is_activated_and_opens_the_active_list() {
 
 #[test]
 fn file_pages_need_two_calls_and_executable_ones_stay_active() {
-    for (_, config, _) in PRESETS {
-        let mut m = model(*config);
+    for preset in PRESETS {
+        let mut m = model(preset.config);
         for id in 0..4 {
             m.add_new_file(id);
         }
@@ -213,7 +212,7 @@ fn config() -> impl Strategy<Value = ClassicConfig> {
     let knobs = ClassicConfig::knobs();
     let flips = prop::collection::vec((0..knobs.len(), 0..8usize), 0..4);
     (0..PRESETS.len(), flips).prop_map(move |(preset, flips)| {
-        let mut config = PRESETS[preset].1;
+        let mut config = PRESETS[preset].config;
         for (knob, value) in flips {
             let mut flipped = config;
             let values = knobs[knob].values;
@@ -264,21 +263,6 @@ fn forced_rotation_counts_what_starts_inactive() {
     assert_eq!(rotated(NewAnonRotated::AllAnon), [8, 1]);
 }
 
-/// Protection and detection as first posted for 5.5.
-const POSTED: ClassicConfig = ClassicConfig {
-    anon_start: AnonStart::Inactive,
-    swapin_activate: false,
-    anon_ref_rule: AnonRefRule::TwoTouchV1,
-    anon_demote_clears_young: false,
-    ws_split: true,
-    ws_threshold: WsThreshold::ActiveOwnType,
-    swapcache_shadows: true,
-    anon_workingset: true,
-    age_on_scan_activation: true,
-    age_model: AgeModel::PerType,
-    ..ClassicConfig::V5_5
-};
-
 /// Each knob moves something in the twin, in some short run; those that cannot are named with the
 /// reason.
 #[test]
@@ -300,7 +284,7 @@ fn every_knob_has_a_witness() {
             apply(m, op, next);
         })
     };
-    let bases = PRESETS.iter().map(|p| p.1).chain([POSTED]);
+    let bases = PRESETS.iter().map(|p| p.config);
     let bases: Vec<(ClassicConfig, Vec<State>)> =
         bases.map(|c| (c, sequences.iter().map(|ops| end(c, ops)).collect())).collect();
     let moves = |knob: &KnobInfo| {

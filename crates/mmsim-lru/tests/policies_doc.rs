@@ -3,27 +3,48 @@
 //!
 //! `MMSIM_BLESS=1` rewrites the marked blocks instead of comparing them.
 
-use mmsim_lru::config::{ClassicConfig, KnobInfo, PRESETS};
+use mmsim_lru::config::{ClassicConfig, KnobInfo, PRESETS, Preset};
 use std::fmt::Write as _;
 use std::path::Path;
 
-/// Presets in columns, knobs in rows; a value is bold where it differs from the preset to the left.
+/// Whether it is a stage of the series, which have a table of their own.
+fn is_stage(preset: &&Preset) -> bool {
+    preset.name.starts_with("classic-seed-")
+}
+
+/// Presets in columns, knobs in rows; a value is bold where it differs from the preset before,
+/// which is the one to the left.
 fn table() -> String {
+    let presets: Vec<&Preset> = PRESETS.iter().filter(|p| !is_stage(p)).collect();
+    assert!(presets.windows(2).all(|w| w[1].before == Some(w[0].name)));
     let mut t = String::from("| knob |");
-    for (name, ..) in PRESETS {
-        let _ = write!(t, " {} |", name.trim_start_matches("classic-"));
+    for p in &presets {
+        let _ = write!(t, " {} |", p.name.trim_start_matches("classic-"));
     }
     t.push_str("\n|---|");
-    t.push_str(&"---|".repeat(PRESETS.len()));
+    t.push_str(&"---|".repeat(presets.len()));
     for knob in ClassicConfig::knobs() {
         let _ = write!(t, "\n| `{}` |", knob.name);
-        let mut left = None;
-        for (_, config, _) in PRESETS {
-            let value = config.get(knob.name).unwrap();
-            let changed = left.as_ref().is_some_and(|l| *l != value);
+        for p in &presets {
+            let value = p.config.get(knob.name).unwrap();
+            let changed = p.changes().iter().any(|c| c.0 == knob.name);
             let _ = if changed { write!(t, " **{value}** |") } else { write!(t, " {value} |") };
-            left = Some(value);
         }
+    }
+    t
+}
+
+/// A line for each stage: its patch, and what it switches against the stage before.
+fn stages() -> String {
+    let mut t = String::from("| preset | patch | switches |\n|---|---|---|");
+    for p in PRESETS.iter().filter(is_stage) {
+        let switches: Vec<String> = p
+            .changes()
+            .into_iter()
+            .map(|(knob, there, here)| format!("`{knob}`: {there} → **{here}**"))
+            .collect();
+        let what = p.subject.unwrap_or(p.about);
+        let _ = write!(t, "\n| `{}` | {what} | {} |", p.name, switches.join("<br>"));
     }
     t
 }
@@ -55,11 +76,12 @@ fn the_document_says_what_the_knobs_are() {
     let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/policies.md");
     let text = std::fs::read_to_string(&path).unwrap();
     let mut expected = replaced(&text, "table", &table());
+    expected = replaced(&expected, "stages", &stages());
     for knob in ClassicConfig::knobs() {
         assert!(text.contains(&format!("### `{}`\n", knob.name)), "no section {}", knob.name);
         expected = replaced(&expected, &format!("knob {}", knob.name), &describe(&knob));
     }
-    for (name, ..) in PRESETS {
+    for Preset { name, .. } in PRESETS.iter().filter(|p| !is_stage(p)) {
         assert!(text.contains(&format!("### `{name}`\n")), "no section {name}");
     }
     if std::env::var_os("MMSIM_BLESS").is_some() {

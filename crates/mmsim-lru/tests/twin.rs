@@ -18,9 +18,7 @@ use mmsim_core::base::vmstat::VmEvent;
 use mmsim_core::phys::frames::flag;
 use mmsim_core::policy::{ReclaimRequest, Reclaimer};
 use mmsim_lru::Classic;
-use mmsim_lru::config::{
-    AgeModel, AnonRefRule, AnonStart, ClassicConfig, NewAnonRotated, PRESETS, WsThreshold,
-};
+use mmsim_lru::config::{AgeModel, ClassicConfig, PRESETS};
 use naive::kernel::{Counters, KernelModel, Kind, Op, Page, Pass, Shadow, State};
 use proptest::prelude::*;
 use std::collections::BTreeMap;
@@ -297,29 +295,12 @@ fn op() -> impl Strategy<Value = Op> {
     ]
 }
 
-/// Protection and detection as first posted on 5.5, with an age per type.
-const POSTED: ClassicConfig = ClassicConfig {
-    anon_start: AnonStart::Inactive,
-    swapin_activate: false,
-    anon_ref_rule: AnonRefRule::TwoTouchV1,
-    anon_demote_clears_young: false,
-    ws_split: true,
-    ws_threshold: WsThreshold::ActiveOwnType,
-    swapcache_shadows: true,
-    anon_workingset: true,
-    age_on_scan_activation: true,
-    new_anon_rotated: NewAnonRotated::Forced,
-    age_model: AgeModel::PerType,
-    ..ClassicConfig::V5_5
-};
-
-/// Any point of the space that makes sense, a few knobs away from some preset or from the series
-/// as it was posted.
+/// Any point of the space that makes sense, a few knobs away from some preset.
 fn near_a_preset() -> impl Strategy<Value = ClassicConfig> {
     let knobs = ClassicConfig::knobs();
     let flips = prop::collection::vec((0..knobs.len(), 0..8usize), 0..5);
-    (0..=PRESETS.len(), flips).prop_map(move |(preset, flips)| {
-        let mut config = PRESETS.get(preset).map_or(POSTED, |p| p.1);
+    (0..PRESETS.len(), flips).prop_map(move |(preset, flips)| {
+        let mut config = PRESETS[preset].config;
         for (knob, value) in flips {
             let mut flipped = config;
             let values = knobs[knob].values;
@@ -345,7 +326,7 @@ proptest! {
         preset in 0..PRESETS.len(),
         ops in prop::collection::vec(op(), 0..400),
     ) {
-        run(PRESETS[preset].1, &ops);
+        run(PRESETS[preset].config, &ops);
     }
 }
 

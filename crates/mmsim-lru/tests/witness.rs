@@ -14,23 +14,11 @@ use mmsim_core::base::vmstat::VmEvent::*;
 use mmsim_core::machine::config::MachineConfig;
 use mmsim_core::policy::Reclaimer;
 use mmsim_core::workload::Advice;
-use mmsim_lru::config::{AgeModel, AnonRefRule, AnonStart, ClassicConfig, KnobError, WsThreshold};
+use mmsim_lru::config::{ClassicConfig, KnobError, WsThreshold};
 use rig::{Policy, Ran, Steps};
 
-/// Protection and detection as first posted on 5.5.
-const POSTED: ClassicConfig = ClassicConfig {
-    anon_start: AnonStart::Inactive,
-    swapin_activate: false,
-    anon_ref_rule: AnonRefRule::TwoTouchV1,
-    anon_demote_clears_young: false,
-    ws_split: true,
-    ws_threshold: WsThreshold::ActiveOwnType,
-    swapcache_shadows: true,
-    anon_workingset: true,
-    age_on_scan_activation: true,
-    age_model: AgeModel::PerType,
-    ..ClassicConfig::V5_5
-};
+/// Protection and detection as first posted on 5.5, with the repaired threshold.
+const POSTED: ClassicConfig = ClassicConfig { ws_v1_index_bug: false, ..ClassicConfig::SEED_8 };
 
 /// The same run with two values of one knob.
 fn pair(

@@ -1,34 +1,23 @@
-//! The worked examples of the anonymous workingset, step by step, on the naive twin.
+//! The worked examples of the anonymous workingset, step by step, on paper.
 //!
 //! Whoever wants to see what one knob does reads a table here and follows it with a finger. `h`
 //! pages are hot and start on the active list, `u` and `v` pages are used once, `w` pages are
 //! accessed in every round.
 
-mod naive;
-
-use mmsim_lru::config::{AgeModel, AnonRefRule, AnonStart, ClassicConfig, WsThreshold};
-use naive::unit::{Counts, Rebalance, Shadow, UnitModel};
+use mmsim_lru::config::{AnonRefRule, ClassicConfig};
+use mmsim_lru::paper::{Counts, Model, Rebalance, Shadow};
 
 /// Linux 5.5 as the examples take it.
 const BASE: ClassicConfig = ClassicConfig { swapin_sets_workingset: false, ..ClassicConfig::V5_5 };
 /// Protection as first posted: new pages start inactive, two touches, demotion leaves young bits
 /// alone.
-const PROTECTION: ClassicConfig = ClassicConfig {
-    anon_start: AnonStart::Inactive,
-    swapin_activate: false,
-    anon_ref_rule: AnonRefRule::TwoTouchV1,
-    anon_demote_clears_young: false,
-    ..BASE
-};
+const PROTECTION: ClassicConfig =
+    ClassicConfig { swapin_sets_workingset: false, ..ClassicConfig::SEED_2 };
 /// Protection and detection as first posted, with the repaired threshold.
 const DETECTION: ClassicConfig = ClassicConfig {
-    ws_split: true,
-    age_model: AgeModel::PerType,
-    ws_threshold: WsThreshold::ActiveOwnType,
-    swapcache_shadows: true,
-    anon_workingset: true,
-    age_on_scan_activation: true,
-    ..PROTECTION
+    ws_v1_index_bug: false,
+    swapin_sets_workingset: false,
+    ..ClassicConfig::SEED_7
 };
 /// As merged in 5.9.
 const MERGED: ClassicConfig =
@@ -44,8 +33,8 @@ mod six_frames {
 
     /// Runs u1 u2 u3 h1 u4 u5 u1 u6 over h3 h2 h1 and compares the dumps after u3 h1, u4, u5, u1
     /// and u6.
-    fn run(config: ClassicConfig, dumps: [&str; 5]) -> UnitModel {
-        let mut m = UnitModel::new(config, 6, &names("h", (1..=3).rev()));
+    fn run(config: ClassicConfig, dumps: [&str; 5]) -> Model {
+        let mut m = Model::new(config, 6, &names("h", (1..=3).rev()));
         assert_eq!(m.dump(), "h3 h2 h1 | - | -");
         let steps: [&[&str]; 5] = [&["u1", "u2", "u3", "h1"], &["u4"], &["u5"], &["u1"], &["u6"]];
         for (pages, expected) in steps.into_iter().zip(dumps) {
@@ -149,8 +138,8 @@ mod six_frames {
 mod fifty_hot_pages {
     use super::*;
 
-    fn start(config: ClassicConfig) -> UnitModel {
-        let mut m = UnitModel::new(config, 100, &names("h", (1..=50).rev()));
+    fn start(config: ClassicConfig) -> Model {
+        let mut m = Model::new(config, 100, &names("h", (1..=50).rev()));
         m.access_all(names("u", 1..=50));
         m
     }
@@ -289,8 +278,8 @@ mod detection {
     }
 
     /// 50 h active, 50 w pushed out by 50 u; E(w_i) = i where there are shadows.
-    fn start(config: ClassicConfig) -> UnitModel {
-        let mut m = UnitModel::new(config, 100, &names("h", (1..=50).rev()));
+    fn start(config: ClassicConfig) -> Model {
+        let mut m = Model::new(config, 100, &names("h", (1..=50).rev()));
         m.access_all(names("w", 1..=50));
         m.access_all(names("u0.", 1..=50));
         m.take_counts();
@@ -298,7 +287,7 @@ mod detection {
     }
 
     /// Step 4, the w pages, then step 5, fifty new pages.
-    fn round(m: &mut UnitModel, k: usize) -> Round {
+    fn round(m: &mut Model, k: usize) -> Round {
         m.take_counts();
         m.access_all(names("w", 1..=50));
         let four = m.take_counts();
@@ -416,7 +405,7 @@ mod detection {
 
     #[test]
     fn v5_5_does_better_than_protection_alone() {
-        let mut m = UnitModel::new(BASE, 100, &names("h", (1..=50).rev()));
+        let mut m = Model::new(BASE, 100, &names("h", (1..=50).rev()));
         m.access_all(names("w", 1..=50));
         m.access_all(names("u0.", 1..=50));
         for k in 1..=7 {

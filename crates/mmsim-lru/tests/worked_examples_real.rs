@@ -14,35 +14,25 @@
 //! notation of the dumps is that of `worked_examples`.
 
 mod bench;
-mod naive;
 
 use bench::Bench;
 use mmsim_core::base::vmstat::VmEvent;
 use mmsim_core::phys::frames::flag;
 use mmsim_core::policy::Reclaimer;
 use mmsim_lru::Classic;
-use mmsim_lru::config::{AgeModel, AnonRefRule, AnonStart, ClassicConfig, PRESETS, WsThreshold};
-use naive::unit::{Rebalance, UnitModel};
+use mmsim_lru::config::{ClassicConfig, PRESETS};
+use mmsim_lru::paper::{Model, Rebalance};
 use proptest::prelude::*;
 
 const BASE: ClassicConfig = ClassicConfig { swapin_sets_workingset: false, ..ClassicConfig::V5_5 };
 /// Protection as first posted.
-const PROTECTION: ClassicConfig = ClassicConfig {
-    anon_start: AnonStart::Inactive,
-    swapin_activate: false,
-    anon_ref_rule: AnonRefRule::TwoTouchV1,
-    anon_demote_clears_young: false,
-    ..BASE
-};
+const PROTECTION: ClassicConfig =
+    ClassicConfig { swapin_sets_workingset: false, ..ClassicConfig::SEED_2 };
 /// Protection and detection as first posted, with the repaired threshold.
 const DETECTION: ClassicConfig = ClassicConfig {
-    ws_split: true,
-    age_model: AgeModel::PerType,
-    ws_threshold: WsThreshold::ActiveOwnType,
-    swapcache_shadows: true,
-    anon_workingset: true,
-    age_on_scan_activation: true,
-    ..PROTECTION
+    ws_v1_index_bug: false,
+    swapin_sets_workingset: false,
+    ..ClassicConfig::SEED_7
 };
 /// As merged in 5.9.
 const MERGED: ClassicConfig = ClassicConfig::V5_9;
@@ -432,7 +422,7 @@ mod against_the_model {
 
     fn both(config: ClassicConfig, frames: usize, hot: usize, pages: &[String]) {
         let hot = names("h", (1..=hot).rev());
-        let mut model = UnitModel::new(config, frames, &hot);
+        let mut model = Model::new(config, frames, &hot);
         model.rebalance = Rebalance::BeforeAndAfterEviction;
         let mut real = Real::new(config, frames, &hot);
         for (i, page) in pages.iter().enumerate() {
@@ -455,7 +445,7 @@ mod against_the_model {
 
     #[test]
     fn every_example_in_every_step() {
-        let kernels = PRESETS.iter().map(|p| p.1);
+        let kernels = PRESETS.iter().map(|p| p.config);
         let configs = kernels.chain([BASE, PROTECTION, DETECTION]).map(unmarked);
         for config in configs {
             let six = ["u1", "u2", "u3", "h1", "u4", "u5", "u1", "u6"].map(String::from);
@@ -483,7 +473,7 @@ mod against_the_model {
             accesses in prop::collection::vec(1..30usize, 0..150),
         ) {
             let series = [BASE, PROTECTION, DETECTION];
-            let config = PRESETS.get(which).map_or_else(|| series[which - PRESETS.len()], |p| p.1);
+            let config = PRESETS.get(which).map_or_else(|| series[which - PRESETS.len()], |p| p.config);
             let pages: Vec<String> = accesses.iter().map(|i| format!("h{i}")).collect();
             both(unmarked(config), frames, hot.min(frames), &pages);
         }

@@ -26,7 +26,7 @@ pub(crate) enum Policy {
 
 /// Every preset, and random eviction.
 pub(crate) fn policies() -> Vec<(&'static str, Policy, Kernel)> {
-    let presets = PRESETS.iter().map(|p| (p.0, Policy::Classic(p.1), p.2));
+    let presets = PRESETS.iter().map(|p| (p.name, Policy::Classic(p.config), p.kernel));
     presets.chain([("random", Policy::Random, Kernel::V6_12)]).collect()
 }
 

@@ -11,6 +11,7 @@
 //! reads them from a file checks them first. Only `phased` returns errors, because its
 //! steps can contradict one another.
 
+mod build;
 mod ebizzy;
 mod kernel_alloc;
 mod memory;
@@ -19,6 +20,7 @@ mod phased;
 mod scan;
 mod zipf;
 
+pub use build::BuildConfig;
 pub use ebizzy::{ChunkChoice, ChunkOrder, CopyBuffer, EbizzyConfig};
 pub use kernel_alloc::KernelAllocConfig;
 pub use memory::{MemoryKind, Populate};

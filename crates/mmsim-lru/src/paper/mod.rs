@@ -1,20 +1,51 @@
-//! The twin for worked examples: N frames, anonymous pages only, one page reclaimed per fault.
+//! The examples of the anonymous workingset series on paper: its rules without a machine.
 //!
-//! A fault that finds no free frame reclaims exactly one page: (i) while the inactive list is low,
-//! the tail of the active list is demoted; (ii) the tail of the inactive list is judged. Kept pages
-//! go to its head, activated ones to the active head, and it starts over at (i); a reclaimed one is
-//! swapped out at once. Then the faulting page is added, young. There are no batches and no
-//! watermarks.
+//! The mails that proposed the series (linux-mm, "workingset protection/detection on the anonymous
+//! LRU list", 2020) argue with lists of page names: so many frames, an active and an inactive list,
+//! pages that are hot, used once, or would become hot. [`Model`] is that notation made to run. It
+//! has anonymous pages only, and one page is reclaimed per fault:
 //!
-//! Dumps are written `active | inactive | out`, head first, `-` for none, `*` for young, `r` for
-//! referenced; pages that are out stand in order of eviction.
+//! 1. While the inactive list is low, the tail of the active list is demoted to the inactive head.
+//! 2. The tail of the inactive list is judged. A page that is kept goes to the inactive head, an
+//!    activated one to the active head, and it starts over at 1; otherwise it is swapped out at
+//!    once and its frame is the faulting page's.
+//! 3. The faulting page is added at a head, young. Which list, and whether its refault is seen, is
+//!    what the knobs of [`ClassicConfig`] decide.
+//!
+//! So every step can be followed by hand, and [`fifty_hot_pages`] and [`will_be_hot`] give the
+//! mails' tables. Nothing here is used by the simulated policy, nor the reverse: that the two agree
+//! step by step is a test.
+//!
+//! Left out is all that a machine adds, and with it most of what is measured: batches of pages on
+//! their way to a list and clusters of 32 under reclaim (in 100 frames the kernel demotes 32 pages
+//! where this demotes one), watermarks, kswapd, readahead, file pages, time. One order differs as
+//! well: the kernel looks at the proportion of the lists once more *after* a pass, here it is
+//! looked at before the next one; [`Rebalance`] has the other orders.
+//!
+//! ```
+//! use mmsim_lru::config::ClassicConfig;
+//! use mmsim_lru::paper::Model;
+//!
+//! // Four frames, two hot pages on the active list, and Linux 5.5.
+//! let hot = ["h2", "h1"].map(String::from);
+//! let mut m = Model::new(ClassicConfig::V5_5, 4, &hot);
+//! m.access_all(["u1", "u2"]);
+//! assert_eq!(m.dump(), "u2* u1* h2 h1 | - | -");
+//! // No frame is free: h1 and h2 are demoted, and h1 is swapped out for a page used once.
+//! m.access("u3");
+//! assert_eq!(m.dump(), "u3* u2* u1* | h2 | h1");
+//! ```
 
-use mmsim_lru::config::{AgeModel, AnonRatio, AnonRefRule, AnonStart, ClassicConfig, WsThreshold};
+mod examples;
+
+pub use examples::{fifty_hot_pages, will_be_hot};
+
+use crate::config::{AgeModel, AnonRatio, AnonRefRule, AnonStart, ClassicConfig, WsThreshold};
 use std::collections::BTreeMap;
 
 /// When the lists are brought back into proportion.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(crate) enum Rebalance {
+pub enum Rebalance {
     /// Before each inactive page is judged: the rule.
     Before,
     /// After an eviction, as the unconditional demotion of the kernel does.
@@ -35,46 +66,79 @@ struct Page {
 
 /// What an eviction leaves behind.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(crate) struct Shadow {
-    pub(crate) age: u64,
-    pub(crate) workingset: bool,
+pub struct Shadow {
+    /// The age at the eviction, with or without the eviction itself
+    /// ([`ClassicConfig::shadow_e_includes_self`]).
+    pub age: u64,
+    /// Whether the page carried the workingset flag.
+    pub workingset: bool,
 }
 
-/// Events since the last time anybody asked.
+/// Events since the last time anybody asked, in pages.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
-pub(crate) struct Counts {
-    pub(crate) pgscan: u64,
-    pub(crate) keep: u64,
-    pub(crate) pgrefill: u64,
-    pub(crate) pswpin: u64,
-    pub(crate) pswpout: u64,
-    pub(crate) scan_activate: u64,
-    pub(crate) refault: u64,
-    pub(crate) activate: u64,
-    pub(crate) restore: u64,
+pub struct Counts {
+    /// Inactive pages judged.
+    pub pgscan: u64,
+    /// Of these, put back inactive.
+    pub keep: u64,
+    /// Active pages demoted.
+    pub pgrefill: u64,
+    /// Pages swapped in.
+    pub pswpin: u64,
+    /// Pages swapped out.
+    pub pswpout: u64,
+    /// Inactive pages activated because they were found referenced.
+    pub scan_activate: u64,
+    /// Swapped-in pages that had left a shadow.
+    pub refault: u64,
+    /// Of these, activated, since their distance was within the threshold.
+    pub activate: u64,
+    /// Of these, pages whose shadow carried the workingset flag.
+    pub restore: u64,
 }
 
-pub(crate) struct UnitModel {
+/// Where the pages with a common prefix of their names are.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub struct Census {
+    /// On the active list.
+    pub active: u64,
+    /// On the inactive list.
+    pub inactive: u64,
+    /// Swapped out.
+    pub out: u64,
+}
+
+/// A memory of some frames under the rules of the [module](self).
+#[derive(Clone, Debug)]
+pub struct Model {
     config: ClassicConfig,
     frames: usize,
-    pub(crate) rebalance: Rebalance,
+    /// When the lists are brought back into proportion; [`Rebalance::Before`] unless changed.
+    pub rebalance: Rebalance,
     active: Vec<String>,
     inactive: Vec<String>,
     resident: BTreeMap<String, Page>,
     /// In order of eviction.
     out: Vec<(String, Option<Shadow>)>,
-    pub(crate) age: u64,
-    pub(crate) counts: Counts,
+    /// The age that refault distances are measured with.
+    pub age: u64,
+    /// What happened since [`Self::take_counts`].
+    pub counts: Counts,
     /// Refault distances, in order.
-    pub(crate) distances: Vec<u64>,
+    pub distances: Vec<u64>,
 }
 
-impl UnitModel {
+impl Model {
     /// A memory whose active list holds `hot`, head first, with clear young bits.
-    pub(crate) fn new(config: ClassicConfig, frames: usize, hot: &[String]) -> UnitModel {
-        config.validate().unwrap();
-        assert!(hot.len() <= frames);
-        UnitModel {
+    ///
+    /// # Panics
+    ///
+    /// If the knobs contradict each other ([`ClassicConfig::validate`]) or there are more hot pages
+    /// than frames.
+    pub fn new(config: ClassicConfig, frames: usize, hot: &[String]) -> Model {
+        config.validate().unwrap_or_else(|e| panic!("{e}"));
+        assert!(hot.len() <= frames, "{} hot pages in {frames} frames", hot.len());
+        Model {
             config,
             frames,
             rebalance: Rebalance::Before,
@@ -89,13 +153,19 @@ impl UnitModel {
     }
 
     /// Accesses pages in order.
-    pub(crate) fn access_all<S: AsRef<str>>(&mut self, pages: impl IntoIterator<Item = S>) {
+    pub fn access_all<S: AsRef<str>>(&mut self, pages: impl IntoIterator<Item = S>) {
         for p in pages {
             self.access(p.as_ref());
         }
     }
 
-    pub(crate) fn access(&mut self, page: &str) {
+    /// Accesses one page: a hit sets its young bit, a miss brings it in, from swap if it is there.
+    ///
+    /// # Panics
+    ///
+    /// If a page must be reclaimed and the inactive list is empty, which [`Rebalance::Never`] and
+    /// a memory of no frames allow.
+    pub fn access(&mut self, page: &str) {
         if let Some(p) = self.resident.get_mut(page) {
             p.young = true;
             return;
@@ -224,27 +294,51 @@ impl UnitModel {
     }
 
     /// Lengths of the active and the inactive list.
-    pub(crate) fn lengths(&self) -> (usize, usize) {
+    pub fn lengths(&self) -> (usize, usize) {
         (self.active.len(), self.inactive.len())
     }
 
     /// The shadow of a page that is out.
-    pub(crate) fn shadow(&self, page: &str) -> Option<Shadow> {
+    pub fn shadow(&self, page: &str) -> Option<Shadow> {
         self.out.iter().find(|(p, _)| p == page).and_then(|(_, s)| *s)
     }
 
+    /// This memory as the next fault on a new page would find it: if no frame is free and the rule is
+    /// to rebalance first, with its lists in proportion. The mails count their pages at this point.
+    pub fn settled(&self) -> Model {
+        let mut m = self.clone();
+        if m.resident.len() == m.frames
+            && matches!(m.rebalance, Rebalance::Before | Rebalance::BeforeAndAfterEviction)
+        {
+            m.demote_while_low();
+        }
+        m
+    }
+
+    /// Where the pages are whose names start with `prefix`.
+    pub fn census(&self, prefix: &str) -> Census {
+        let count =
+            |names: &[String]| names.iter().filter(|p| p.starts_with(prefix)).count() as u64;
+        Census {
+            active: count(&self.active),
+            inactive: count(&self.inactive),
+            out: self.out.iter().filter(|(p, _)| p.starts_with(prefix)).count() as u64,
+        }
+    }
+
     /// How many resident pages have a name that starts so.
-    pub(crate) fn resident(&self, prefix: &str) -> usize {
+    pub fn resident(&self, prefix: &str) -> usize {
         self.resident.keys().filter(|p| p.starts_with(prefix)).count()
     }
 
-    /// Takes the counts since the last call.
-    pub(crate) fn take_counts(&mut self) -> Counts {
+    /// Takes the counts since the last call, and starts them anew.
+    pub fn take_counts(&mut self) -> Counts {
         std::mem::take(&mut self.counts)
     }
 
-    /// `active | inactive | out`.
-    pub(crate) fn dump(&self) -> String {
+    /// `active | inactive | out`: heads first, `-` for none, `*` for young, `r` for referenced; pages
+    /// that are out in order of eviction.
+    pub fn dump(&self) -> String {
         let marked = |page: &String| {
             let p = self.resident[page];
             let mark = |set, mark| if set { mark } else { "" };

@@ -1,0 +1,175 @@
+//! `mmsim reproduce`.
+
+use mmsim::report::derived::grouped;
+use mmsim::report::reproduction::{ExperimentReport, FigureRow, Reproduction, Sensitivity};
+
+use crate::args::{Format, ReproduceArgs};
+use crate::backend;
+use crate::exit::{Ending, Failure};
+use crate::progress::Progress;
+use crate::{output, table};
+
+/// Reruns and prints. A figure that is missed is a result and no failure unless `--gate`
+/// makes it one.
+pub(crate) fn reproduce(args: &ReproduceArgs) -> Result<Ending, Failure> {
+    output::check(args.output.output.as_deref())?;
+    let progress = Progress::new("runs", 0);
+    let reproduction = backend::reproduce(args, &|what, done, total| {
+        progress.show(done, total, what);
+    })?;
+    drop(progress);
+    let text = match args.output.format {
+        Format::Table => text(&reproduction, args.brief),
+        Format::Json => reproduction.to_json(),
+        Format::Csv => reproduction.to_csv(),
+    };
+    output::deliver(text.as_bytes(), args.output.output.as_deref())?;
+    let (met, of) = reproduction.score();
+    match args.gate && met < of {
+        true => Err(Failure::Check(format!("{} of {of} figures are missed", of - met))),
+        false => Ok(Ending::Done),
+    }
+}
+
+/// A figure with as many digits as its size bears.
+fn figure(x: f64) -> String {
+    match x.abs() {
+        a if a >= 1000.0 || x.fract() == 0.0 => grouped(x.round()),
+        a if a >= 100.0 => format!("{x:.0}"),
+        a if a >= 10.0 => format!("{x:.1}"),
+        _ => format!("{x:.2}"),
+    }
+}
+
+fn verdict(row: &FigureRow) -> &'static str {
+    match row.met {
+        Some(true) => "met",
+        Some(false) => "MISSED",
+        None => "-",
+    }
+}
+
+fn cells(row: &FigureRow) -> Vec<String> {
+    let number = |x: Option<f64>| x.map_or("-".to_string(), figure);
+    let interval = row.ci95.map_or(String::new(), |c| format!("±{}", figure(c)));
+    vec![
+        row.id.clone(),
+        row.quantity.clone(),
+        row.unit.clone(),
+        number(row.published),
+        number(row.simulated),
+        interval,
+        row.demand.clone(),
+        verdict(row).to_string(),
+        row.basis.name().to_string(),
+    ]
+}
+
+const HEADER: [&str; 9] =
+    ["figure", "quantity", "unit", "published", "simulated", "95 %", "demand", "", "basis"];
+
+fn text(r: &Reproduction, brief: bool) -> String {
+    let mut out = String::new();
+    for e in &r.experiments {
+        out += &format!("{}: {}\n", e.name, e.about);
+        if r.quick {
+            out += "quick: a few figures, on smaller machines\n";
+        }
+        out += "\nWhat the sources leave open\n";
+        let constants = e.constants.iter().map(|c| {
+            vec![c.name.clone(), format!("{} {}", figure(c.value), c.unit), c.basis.clone()]
+        });
+        out += &table::left_aligned(constants);
+        for rows in e.rows.chunk_by(same_table).filter(|_| !brief) {
+            out += &format!("\n{}\n", ExperimentReport::table_of(&rows[0]));
+            out += &table::grid(Some(&HEADER), rows.iter().map(short).map(|r| cells(&r)), 3);
+            let notes = rows.iter().map(|r| &r.note).filter(|n| !n.is_empty());
+            let mut notes: Vec<&String> = notes.collect();
+            notes.dedup();
+            notes.iter().for_each(|n| out += &format!("{n}\n"));
+        }
+        out += &summary(e);
+        out += &misses(e);
+        for finding in &e.findings {
+            out += &format!("\n{}\n", table::wrap(finding, 0));
+        }
+        if let Some(s) = &e.sensitivity {
+            out += &sensitivity(s);
+        }
+    }
+    out
+}
+
+fn same_table(a: &FigureRow, b: &FigureRow) -> bool {
+    ExperimentReport::table_of(a) == ExperimentReport::table_of(b)
+}
+
+/// A row under the heading of its table needs its name no more.
+fn short(row: &FigureRow) -> FigureRow {
+    let table = ExperimentReport::table_of(row);
+    let id = row.id[table.len()..].trim_start_matches('/').to_string();
+    FigureRow { id, ..row.clone() }
+}
+
+/// How many figures of each table are as close as is asked.
+fn summary(e: &ExperimentReport) -> String {
+    let row = |rows: &[FigureRow]| {
+        let judged = rows.iter().filter_map(|r| r.met);
+        let met = judged.clone().filter(|m| *m).count();
+        let [met, of, all] = [met, judged.count(), rows.len()].map(|n| grouped(n as f64));
+        vec![ExperimentReport::table_of(&rows[0]).to_string(), all, of, met]
+    };
+    let header = ["table", "figures", "with a demand", "met"];
+    format!("\nSummary\n{}", table::grid(Some(&header), e.rows.chunk_by(same_table).map(row), 1))
+}
+
+fn misses(e: &ExperimentReport) -> String {
+    let missed: Vec<Vec<String>> =
+        e.rows.iter().filter(|r| r.met == Some(false)).map(cells).collect();
+    match missed.len() {
+        0 => String::new(),
+        n => format!("\nMissed: {n}\n{}", table::grid(Some(&HEADER), missed, 3)),
+    }
+}
+
+fn sensitivity(s: &Sensitivity) -> String {
+    let mut out = "\nVerdicts that flip when a constant moves by a quarter\n".to_string();
+    let mut rows = Vec::new();
+    for v in &s.varied {
+        for f in &v.flips {
+            let number = |x: Option<f64>| x.map_or("-".to_string(), figure);
+            rows.push(vec![
+                v.constant.clone(),
+                format!("x {}", v.factor),
+                f.id.clone(),
+                number(f.before),
+                number(f.after),
+                if f.met { "met" } else { "MISSED" }.to_string(),
+            ]);
+        }
+    }
+    let flips = rows.len();
+    if flips > 0 {
+        let header = ["constant", "by", "figure", "before", "after", "then"];
+        out += &table::grid(Some(&header), rows, 3);
+    }
+    let calm = |c: &&str| s.varied.iter().all(|v| v.constant != *c || v.flips.is_empty());
+    let mut names: Vec<&str> = s.varied.iter().map(|v| v.constant.as_str()).collect();
+    names.dedup();
+    let calm: Vec<&str> = names.iter().copied().filter(|c| calm(&c)).collect();
+    out += &table::wrap(
+        &format!(
+            "{flips} flips. Nothing flips with {} of {} constants: {}.",
+            calm.len(),
+            names.len(),
+            calm.join(", ")
+        ),
+        0,
+    );
+    out.push('\n');
+    out += &table::wrap(
+        &format!("Not varied, because they stand in the program: {}.", s.fixed.join(", ")),
+        0,
+    );
+    out + "\n"
+}

@@ -1,0 +1,185 @@
+//! How close a simulated figure should come to a published one.
+
+use serde::{Deserialize, Serialize};
+
+/// What is asked of a figure.
+#[derive(Clone, PartialEq, Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Demand {
+    /// The form of the demand.
+    pub kind: Kind,
+    /// What meeting it is worth.
+    pub basis: Basis,
+    /// How far off it may be: a share (`relative`) or an amount in its own unit (`absolute`).
+    pub tolerance: Option<f64>,
+    /// With `absolute`: the sign has to be that of the published figure.
+    #[serde(default)]
+    pub sign: bool,
+    /// With `band`: the least that does.
+    pub low: Option<f64>,
+    /// With `band`: the most that does.
+    pub high: Option<f64>,
+    /// With `band`: the bounds themselves do not do.
+    #[serde(default)]
+    pub open: bool,
+    /// Why.
+    pub note: Option<String>,
+}
+
+/// The forms of demands.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Kind {
+    /// Nothing.
+    None,
+    /// The same number.
+    Exact,
+    /// Within a share of the published figure.
+    Relative,
+    /// Within an amount of it.
+    Absolute,
+    /// Between two bounds.
+    Band,
+    /// The same sign.
+    Sign,
+}
+
+/// What a figure is worth.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Basis {
+    /// Nothing was chosen by it.
+    Predicted,
+    /// A constant was chosen by it, or it is an input.
+    Calibrated,
+    /// Only its direction means something.
+    Trend,
+}
+
+impl Basis {
+    /// As reports write it.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Basis::Predicted => "predicted",
+            Basis::Calibrated => "calibrated",
+            Basis::Trend => "trend",
+        }
+    }
+}
+
+impl Demand {
+    /// Whether a simulated figure does, where the published one is `published`; `None` if
+    /// nothing is asked.
+    pub fn met(&self, published: f64, simulated: f64) -> Option<bool> {
+        let tolerance = || self.tolerance.expect("a tolerance");
+        let same_sign = published.signum() == simulated.signum() && simulated != 0.0;
+        // Bounds are decimal: a figure on the bound is not to fall off it by its last bit.
+        let within = |off: f64, limit: f64| off.abs() <= limit * (1.0 + 1e-12);
+        Some(match self.kind {
+            Kind::None => return None,
+            Kind::Exact => simulated == published,
+            Kind::Relative => within(simulated - published, tolerance() * published.abs()),
+            Kind::Absolute => {
+                within(simulated - published, tolerance()) && (!self.sign || same_sign)
+            }
+            Kind::Band => in_band(simulated, self.low, self.high, self.open),
+            Kind::Sign => same_sign,
+        })
+    }
+
+    /// The demand in a few words; `unit` is that of the figure.
+    pub fn words(&self, unit: &str) -> String {
+        let tolerance = || self.tolerance.expect("a tolerance");
+        match self.kind {
+            Kind::None => "none".into(),
+            Kind::Exact => "exact".into(),
+            Kind::Relative => format!("±{} %", plain(tolerance() * 100.0)),
+            Kind::Absolute => {
+                let unit = if unit == "%" { "points" } else { unit };
+                let sign = if self.sign { ", and the sign" } else { "" };
+                format!("±{} {unit}{sign}", plain(tolerance()))
+            }
+            Kind::Band => band_words(self.low, self.high, self.open),
+            Kind::Sign => "the sign".into(),
+        }
+    }
+}
+
+/// Whether a figure lies between bounds; a bound that is missing does not bind.
+pub fn in_band(x: f64, low: Option<f64>, high: Option<f64>, open: bool) -> bool {
+    match open {
+        true => low.is_none_or(|l| x > l) && high.is_none_or(|h| x < h),
+        false => low.is_none_or(|l| x >= l) && high.is_none_or(|h| x <= h),
+    }
+}
+
+/// Bounds in a few words.
+pub fn band_words(low: Option<f64>, high: Option<f64>, open: bool) -> String {
+    let strictly = if open { "strictly " } else { "" };
+    match (low, high) {
+        (Some(l), Some(h)) => format!("{strictly}between {} and {}", plain(l), plain(h)),
+        (Some(l), None) => format!("{strictly}above {}", plain(l)),
+        (None, Some(h)) => format!("{strictly}below {}", plain(h)),
+        (None, None) => "none".into(),
+    }
+}
+
+/// A number without digits that say nothing.
+fn plain(x: f64) -> String {
+    ((x * 1e6).round() / 1e6).to_string()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn demand(text: &str) -> Demand {
+        toml::from_str(text).expect("a demand")
+    }
+
+    #[test]
+    fn relative_counts_from_the_published_figure() {
+        let d = demand("kind = 'relative'\ntolerance = 0.07\nbasis = 'predicted'");
+        assert_eq!(d.met(100.0, 107.0), Some(true));
+        assert_eq!(d.met(100.0, 107.01), Some(false));
+        assert_eq!(d.met(-100.0, -93.0), Some(true));
+        assert_eq!(d.words("records/s"), "±7 %");
+    }
+
+    #[test]
+    fn absolute_is_in_the_unit_of_the_cell_and_may_ask_for_the_sign() {
+        let d = demand("kind = 'absolute'\ntolerance = 1.5\nbasis = 'predicted'");
+        assert_eq!(d.met(-0.26, 1.2), Some(true));
+        assert_eq!(d.met(-0.26, 1.3), Some(false));
+        assert_eq!(d.words("%"), "±1.5 points");
+        let d = demand("kind = 'absolute'\ntolerance = 2\nsign = true\nbasis = 'predicted'");
+        assert_eq!(d.met(-1.0, 0.5), Some(false));
+        assert_eq!(d.met(-1.0, 0.0), Some(false));
+        assert_eq!(d.met(-1.0, -2.9), Some(true));
+        assert_eq!(d.words("%"), "±2 points, and the sign");
+    }
+
+    #[test]
+    fn open_bands_leave_out_their_bounds() {
+        let text = "kind = 'band'\nlow = -0.05\nhigh = 0.12\nbasis = 'trend'";
+        assert_eq!(demand(text).met(0.0, 0.12), Some(true));
+        let open = demand(&format!("{text}\nopen = true"));
+        assert_eq!(open.met(0.0, 0.12), Some(false));
+        assert_eq!(open.words("fraction"), "strictly between -0.05 and 0.12");
+    }
+
+    #[test]
+    fn nothing_asked_is_nothing_met() {
+        assert_eq!(demand("kind = 'none'\nbasis = 'trend'").met(1.0, 9.0), None);
+        let exact = demand("kind = 'exact'\nbasis = 'predicted'");
+        assert_eq!((exact.met(50.0, 50.0), exact.met(50.0, 49.0)), (Some(true), Some(false)));
+        let sign = demand("kind = 'sign'\nbasis = 'trend'");
+        assert_eq!((sign.met(2.0, 0.1), sign.met(2.0, 0.0)), (Some(true), Some(false)));
+    }
+
+    #[test]
+    fn a_form_that_is_not_known_is_refused() {
+        let e = toml::from_str::<Demand>("kind = 'near'\nbasis = 'trend'").unwrap_err();
+        assert!(e.to_string().contains("unknown variant `near`"), "{e}");
+    }
+}

@@ -1,0 +1,137 @@
+//! Where experiments are carried out: scenario files of the repository, with values put
+//! into them, many at a time.
+
+use std::sync::atomic::{AtomicUsize, Ordering};
+
+use mmsim_core::machine::Watch;
+use rayon::prelude::*;
+
+use crate::build::Catalogue;
+use crate::report::RunReport;
+use crate::run::{self, RunError};
+use crate::scenario::{RunSpec, Scenario};
+
+/// A scenario file of `experiments/` or `scenarios/`, as text in this program.
+#[derive(Clone, Copy, Debug)]
+pub struct ScenarioFile {
+    /// Its path in the repository.
+    pub path: &'static str,
+    /// Its text.
+    pub text: &'static str,
+}
+
+/// Values put into a scenario: path and value as in `--set`.
+pub type Sets = Vec<(String, String)>;
+
+/// A constant that the source of an experiment leaves open.
+#[derive(Clone, Copy, PartialEq, Debug)]
+pub struct Constant {
+    /// Its name in docs/calibration.toml after the experiment's.
+    pub name: &'static str,
+    /// Its value.
+    pub value: f64,
+    /// Its unit.
+    pub unit: &'static str,
+    /// The figures that it was chosen by, or why it is so.
+    pub basis: &'static str,
+}
+
+/// A constant that is not what it should be, to see what depends on it.
+#[derive(Clone, PartialEq, Debug)]
+pub enum Varied {
+    /// A constant of the experiment, multiplied.
+    Constant(&'static str, f64),
+    /// A cost of the machine: its path, and the value to put there.
+    Cost(String, String),
+}
+
+/// Told what is being done, how much of it has ended and of how much.
+pub type Progress<'a> = dyn Fn(&str, usize, usize) + Sync + 'a;
+
+/// How experiments are carried out.
+#[derive(Clone, Copy)]
+pub struct Lab<'a> {
+    /// Few cells and small machines.
+    pub quick: bool,
+    /// Only these tables; empty: all.
+    pub tables: &'a [String],
+    /// By what machines are smaller than those of the source; `None`: the experiment's choice.
+    pub scale: Option<u64>,
+    /// Runs at the same time; `None`: one per CPU.
+    pub jobs: Option<usize>,
+    /// The constant that is varied.
+    pub varied: Option<&'a Varied>,
+    /// Who wants to know how far it is.
+    pub progress: &'a Progress<'a>,
+}
+
+impl Lab<'_> {
+    /// Whether a table is wanted.
+    pub fn wants(&self, table: &str) -> bool {
+        self.tables.is_empty() || self.tables.iter().any(|t| t == table)
+    }
+
+    /// The value of a constant.
+    pub fn value(&self, c: &Constant) -> f64 {
+        match self.varied {
+            Some(Varied::Constant(name, factor)) if *name == c.name => c.value * factor,
+            _ => c.value,
+        }
+    }
+
+    /// Runs a scenario once for each list of values; for each come the runs of all variants and
+    /// seeds.
+    ///
+    /// # Errors
+    /// The scenario does not take a value. The files are the repository's own, so that is
+    /// an error in this program, but for values that a varied constant makes impossible.
+    pub fn run(
+        &self,
+        what: &str,
+        file: ScenarioFile,
+        cells: &[Sets],
+    ) -> Result<Vec<Vec<RunReport>>, RunError> {
+        let mut specs: Vec<(usize, RunSpec)> = Vec::new();
+        for (i, sets) in cells.iter().enumerate() {
+            let mut sets = sets.clone();
+            if let Some(Varied::Cost(path, value)) = self.varied {
+                sets.push((path.clone(), value.clone()));
+            }
+            let scenario = Scenario::from_str(file.text, file.path)?.with_sets(&sets)?;
+            specs.extend(scenario.expand(&Catalogue)?.into_iter().map(|s| (i, s)));
+        }
+        let done = AtomicUsize::new(0);
+        (self.progress)(what, 0, specs.len());
+        let one = |(i, spec): &(usize, RunSpec)| {
+            let mut results =
+                run::run_all(std::slice::from_ref(spec), Some(1), |_, _| Watch::default())?;
+            let (meta, result) = results.pop().expect("one run gives one result");
+            let n = done.fetch_add(1, Ordering::Relaxed) + 1;
+            (self.progress)(what, n, specs.len());
+            Ok((*i, RunReport::from_result(meta, &result)))
+        };
+        let pool = rayon::ThreadPoolBuilder::new()
+            .num_threads(self.jobs.map_or(0, |n| n.max(1)))
+            .build()
+            .map_err(|e| crate::Error::plain(e.to_string()))?;
+        let reports: Result<Vec<(usize, RunReport)>, RunError> =
+            pool.install(|| specs.par_iter().map(one).collect());
+        let mut by_cell: Vec<Vec<RunReport>> = cells.iter().map(|_| Vec::new()).collect();
+        for (i, report) in reports? {
+            by_cell[i].push(report);
+        }
+        Ok(by_cell)
+    }
+}
+
+/// A figure of each seed of a variant. Panics if there is no such variant.
+pub fn by_seed(
+    runs: &[RunReport],
+    variant: &str,
+    figure: impl Fn(&RunReport) -> f64,
+) -> Vec<(u64, f64)> {
+    let of = runs.iter().filter(|r| r.variant == variant);
+    let figures: Vec<(u64, f64)> = of.map(|r| (r.seed, figure(r))).collect();
+    assert!(!figures.is_empty(), "no variant {variant}");
+    figures
+}

@@ -1,0 +1,175 @@
+//! Reruns published experiments and sets the published figures beside what the model makes
+//! of them.
+//!
+//! A *family* is what one patch series published: its figures ([`published`]), its
+//! experiments as scenario files, and the constants that its authors leave open. Figures
+//! are read from data, scenarios from files that `mmsim run` takes too; what is written
+//! here is which scenario gives which figure. How close is close enough stands beside the
+//! figures ([`demand`]); a miss is shown as plainly as a hit.
+//!
+//! Where a machine of the source is large, experiments are made on one that is smaller by
+//! a whole number in everything that is counted in pages, so that all ratios are those of
+//! the source: memory, watermarks, swap, chunks, and with them the time of a run.
+
+pub mod anon_workingset;
+pub mod demand;
+pub mod lab;
+pub mod published;
+mod sensitivity;
+
+use crate::error::{Error, ErrorKind};
+use crate::report::reproduction::{ConstantReport, ExperimentReport, FigureRow, Reproduction};
+use crate::report::statistics::Estimate;
+use crate::run::RunError;
+use crate::scenario::nearest;
+use lab::{Constant, Lab, Progress, ScenarioFile};
+use published::{Cell, Published};
+
+/// What one patch series published, and how it is carried out here.
+pub struct Family {
+    /// Its name on the command line.
+    pub name: &'static str,
+    /// What it is about.
+    pub about: &'static str,
+    /// The text of its figures.
+    pub published: &'static str,
+    /// The scenarios of its experiments.
+    pub scenarios: &'static [ScenarioFile],
+    /// What its sources leave open.
+    pub constants: &'static [Constant],
+    /// What can be asked for alone: tables, and experiments without a table.
+    pub tables: &'static [&'static str],
+    /// Makes the figures.
+    pub figures: fn(&Lab<'_>, &Published) -> Result<Figures, RunError>,
+}
+
+/// All families.
+pub static FAMILIES: &[&Family] = &[&anon_workingset::FAMILY];
+
+/// What was simulated.
+#[derive(Clone, PartialEq, Debug, Default)]
+pub struct Figures {
+    /// The figures in the order of the tables.
+    pub rows: Vec<FigureRow>,
+    /// What no single figure says.
+    pub findings: Vec<String>,
+}
+
+impl Figures {
+    fn add(&mut self, more: Figures) {
+        self.rows.extend(more.rows);
+        self.findings.extend(more.findings);
+    }
+}
+
+/// What is reproduced, and how.
+#[derive(Clone, Debug, Default)]
+pub struct Request {
+    /// Names of families.
+    pub names: Vec<String>,
+    /// All families.
+    pub all: bool,
+    /// Few cells on small machines: seconds instead of minutes.
+    pub quick: bool,
+    /// Only these tables; empty: all.
+    pub tables: Vec<String>,
+    /// By what machines are smaller than those of the source.
+    pub scale: Option<u64>,
+    /// Vary constants too.
+    pub sensitivity: bool,
+    /// Runs at the same time; `None`: one per CPU.
+    pub jobs: Option<usize>,
+}
+
+/// Reruns experiments.
+///
+/// # Errors
+/// A name or table that there is not.
+pub fn reproduce(request: &Request, progress: &Progress<'_>) -> Result<Reproduction, RunError> {
+    let families = wanted(request)?;
+    let mut experiments = Vec::new();
+    for family in families {
+        let lab = Lab {
+            quick: request.quick,
+            tables: &request.tables,
+            scale: request.scale,
+            jobs: request.jobs,
+            varied: None,
+            progress,
+        };
+        let published = Published::read(family.published);
+        let figures = (family.figures)(&lab, &published)?;
+        let sensitivity = match request.sensitivity {
+            true => Some(sensitivity::sensitivity(family, &published, &lab, &figures)?),
+            false => None,
+        };
+        experiments.push(ExperimentReport {
+            name: family.name.to_string(),
+            about: family.about.to_string(),
+            constants: family.constants.iter().map(constant).collect(),
+            rows: figures.rows,
+            findings: figures.findings,
+            sensitivity,
+        });
+    }
+    Ok(Reproduction::new(request.quick, experiments))
+}
+
+fn constant(c: &Constant) -> ConstantReport {
+    ConstantReport {
+        name: c.name.to_string(),
+        value: c.value,
+        unit: c.unit.to_string(),
+        basis: c.basis.to_string(),
+    }
+}
+
+fn known(names: &[&str]) -> String {
+    names.join(", ")
+}
+
+/// An error about a name, with the one that was probably meant.
+fn unknown(what: &str, name: &str, names: &[&str]) -> Error {
+    let e = Error::new(ErrorKind::Option, format!("there is no {what} \"{name}\""));
+    match nearest(name, names) {
+        Some(n) => e.help(format!("did you mean \"{n}\"? There are: {}", known(names))),
+        None => e.help(format!("write one of: {}", known(names))),
+    }
+}
+
+fn wanted(request: &Request) -> Result<Vec<&'static Family>, Error> {
+    let names: Vec<&str> = FAMILIES.iter().map(|f| f.name).collect();
+    if let Some(name) = request.names.iter().find(|n| !names.contains(&n.as_str())) {
+        return Err(unknown("experiment", name, &names));
+    }
+    if request.names.is_empty() && !request.all {
+        let e = Error::new(ErrorKind::Option, "no experiment is named");
+        return Err(e.help(format!("write --all, or one of: {}", known(&names))));
+    }
+    let is_wanted = |f: &&&Family| request.all || request.names.iter().any(|n| n == f.name);
+    let families: Vec<&Family> = FAMILIES.iter().filter(is_wanted).copied().collect();
+    let tables: Vec<&str> = families.iter().flat_map(|f| f.tables).copied().collect();
+    match request.tables.iter().find(|t| !tables.contains(&t.as_str())) {
+        Some(t) => Err(unknown("table", t, &tables)),
+        None => Ok(families),
+    }
+}
+
+/// The row of a published cell.
+pub fn row(cell: &Cell<'_>, quantity: &str, simulated: Option<Estimate>) -> FigureRow {
+    let met = simulated.and_then(|e| cell.demand.met(cell.value(), e.mean));
+    FigureRow {
+        id: cell.id(),
+        quantity: quantity.to_string(),
+        unit: cell.unit().to_string(),
+        published: Some(cell.value()),
+        deviation: cell.deviation(),
+        simulated: simulated.map(|e| e.mean),
+        ci95: simulated.and_then(|e| e.ci95),
+        seeds: simulated.map_or(0, |e| e.n as u64),
+        demand: cell.demand.words(cell.unit()),
+        met,
+        basis: cell.demand.basis,
+        note: String::new(),
+    }
+}
