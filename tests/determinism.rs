@@ -136,6 +136,74 @@ fn the_short_way_of_faults_is_the_general_one() {
     }
 }
 
+/// Threads of one process that share a region and map, touch and unmap buffers of their own
+/// take first touches as a team and give pages back together, unless accesses are recorded or
+/// events wanted: the same result with more threads than CPUs and fewer, while there is memory
+/// and when there is none left, with time passing at the same pace for all.
+#[test]
+fn teams_are_the_general_way() {
+    const SHARED: RegionId = RegionId(0);
+    let pages = 1500;
+    let ops = |thread: u16| {
+        let mut rng = Rng::for_purpose(thread.into(), "ops");
+        let map = |region, pages| {
+            let (kind, flags) = (MapKind::Anon, VmaFlags::default());
+            Op::Mmap { region, pages, kind, flags, at: None }
+        };
+        let touch = |region, write, first, count| Op::Access(Run { region, write, first, count });
+        let mut ops = Vec::new();
+        if thread == 0 {
+            ops.push(map(SHARED, pages));
+        }
+        ops.push(Op::Barrier);
+        let own = RegionId(1 + thread);
+        for _ in 0..60 {
+            let n = 1 + rng.below(200) as u32;
+            let from = rng.below(u64::from(pages - n)) as u32;
+            ops.push(map(own, n));
+            match rng.below(4) {
+                0 => ops.push(touch(own, true, 0, n)),
+                1 => ops.push(touch(SHARED, true, from, n)),
+                _ => ops.extend((0..n).flat_map(|i| {
+                    let write = rng.below(3) == 0;
+                    [touch(SHARED, write, from + i, 1), touch(own, i % 9 > 0, i, 1)]
+                })),
+            }
+            match rng.below(3) {
+                0 => ops.push(Op::Compute(SimDuration(rng.below(3000)))),
+                1 => ops.push(Op::Records(1)),
+                _ => {}
+            }
+            ops.push(Op::Munmap { region: own });
+        }
+        Box::new(cells::Script(ops)) as Box<dyn Workload>
+    };
+    let presets = [(Kernel::V5_5, ClassicConfig::V5_5), (Kernel::V6_12, ClassicConfig::V6_12)];
+    let shapes = [(1, 1), (3, 4), (5, 2), (8, 8), (16, 16), (17, 17)];
+    for (kernel, preset) in presets {
+        for (threads, cpus) in shapes {
+            for (device, frames) in [("ramdisk", 8000), ("zram", 1300), ("ssd", 1200)] {
+                let mut c = cells::machine_of(frames, 20_000, kernel);
+                c.cpus = cpus;
+                let swap = c.swap.as_mut().expect("there is swap");
+                swap.device = DeviceConfig::preset(device, cpus).expect("a preset");
+                let of = |watch| {
+                    let tasks = cells::task((0..threads).map(ops).collect());
+                    let policy = |mem: &mut _| Classic::new(preset, mem);
+                    core::Machine::new(&c, tasks, 1, policy).run(watch)
+                };
+                let team = of(Watch::default());
+                let general = of(Watch { record_accesses: true, ..Watch::default() });
+                let what = format!("{kernel:?}, {device}, {threads} threads on {cpus} CPUs");
+                assert_eq!(team, general, "{what}");
+                let watched = of(Watch { observer: Some(Box::new(Nothing)), ..Watch::default() });
+                assert_eq!(team, watched, "{what}");
+                assert_eq!(frames < 2000, team.vmstat[VmEvent::PswpOut] > 0, "{what}");
+            }
+        }
+    }
+}
+
 /// What stands behind the machine does not matter: a policy of a known type, an enum of
 /// several, a box.
 #[test]

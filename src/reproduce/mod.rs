@@ -189,7 +189,7 @@ mod tests {
         let named = |name: &str| Request { names: vec![name.into()], ..Request::default() };
         assert_eq!(
             said(&named("anon-worksingset")),
-            "error: there is no experiment \"anon-worksingset\"\n  \
+            "error: there is no experiment \"anon-worksingset\"\n |\n \
              = help: did you mean \"anon-workingset\"? There are: anon-workingset"
         );
         let tables = vec!["ebizzy".to_string()];

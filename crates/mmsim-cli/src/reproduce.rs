@@ -156,7 +156,7 @@ fn sensitivity(s: &Sensitivity) -> String {
     let calm = |c: &&str| s.varied.iter().all(|v| v.constant != *c || v.flips.is_empty());
     let mut names: Vec<&str> = s.varied.iter().map(|v| v.constant.as_str()).collect();
     names.dedup();
-    let calm: Vec<&str> = names.iter().copied().filter(|c| calm(&c)).collect();
+    let calm: Vec<&str> = names.iter().copied().filter(|c| calm(c)).collect();
     out += &table::wrap(
         &format!(
             "{flips} flips. Nothing flips with {} of {} constants: {}.",

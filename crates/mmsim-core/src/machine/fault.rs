@@ -188,6 +188,9 @@ impl<P: ReclaimPolicy> Machine<P> {
         self.mem.pages.set_entry(page, Entry::None, 0);
         self.mem.map(page, pfn, pte::YOUNG | pte::DIRTY | pte::WRITABLE);
         self.mem.lru_add(&mut self.policy, pfn, how);
+        // It is rarely the only one.
+        self.touching = self.alone_for == 0;
+        self.alone_for = self.alone_for.saturating_sub(1);
         Flow::Done
     }
 

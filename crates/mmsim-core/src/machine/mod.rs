@@ -8,7 +8,8 @@
 //! costs is what it advanced.
 //!
 //! - `run`: the loop: which CPU is next, slices, run-ahead; `ops`: operations of workloads;
-//! - `fault`: what a touch that is no hit does; `swapin`: where its page is in swap; `io`:
+//! - `fault`: what a touch that is no hit does; `returns`, `touches`: runs of common ones;
+//!   `swapin`: where its page is in swap; `io`:
 //!   read, write, readahead;
 //! - `alloc`: the allocation slow path: direct reclaim, limits, out of memory;
 //! - `kernel`: blocks that workloads allocate on behalf of the kernel;
@@ -36,6 +37,7 @@ mod sched;
 pub mod snapshot;
 mod swapin;
 mod thread;
+mod touches;
 
 use crate::base::digest::Digest;
 use crate::base::event::Observer;
@@ -146,6 +148,11 @@ pub struct Machine<P: ReclaimPolicy = Box<dyn ReclaimPolicy>> {
     zones_at_start: Vec<(String, [u64; 5])>,
     /// Kept for the folios of a run of faults.
     returned: [Returned; MOST_RETURNED],
+    /// The threads that take first touches together, and whether there may be more to take.
+    team: Vec<touches::Member>,
+    touching: bool,
+    /// So many first touches are taken alone before a team is tried.
+    alone_for: u32,
 }
 
 impl<P: ReclaimPolicy> Machine<P> {
@@ -205,6 +212,9 @@ impl<P: ReclaimPolicy> Machine<P> {
             recorded: Vec::new(),
             zones_at_start,
             returned: [(Pfn(0), None); MOST_RETURNED],
+            team: Vec::new(),
+            touching: false,
+            alone_for: 0,
         };
         // One name is one file, as large as anybody wants it.
         let mut files: BTreeMap<String, u32> = BTreeMap::new();

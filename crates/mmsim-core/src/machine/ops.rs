@@ -221,9 +221,7 @@ impl<P: ReclaimPolicy> Machine<P> {
             Advice::Normal => set(self, VmaFlags { seq_read: false, rand_read: false, ..flags }),
             Advice::DontNeed => {
                 self.mem.lru_drain(&mut self.policy);
-                for p in start..start + run.count {
-                    self.mem.zap(&mut self.policy, PageIdx(p), id);
-                }
+                self.mem.zap_pages(&mut self.policy, PageIdx(start), run.count, id);
                 self.mem.settle_kernel();
                 Flow::Done
             }

@@ -26,13 +26,17 @@ pub(super) struct Order {
 
 /// The place of an idle CPU, or of one that would run something.
 fn key(cpu: usize, state: &Cpu) -> u128 {
-    let rank = match state.next() {
-        None => return NOBODY,
-        Some(Entity::Kswapd(n)) => u64::from(n.0),
-        Some(Entity::Flusher) => 1 << 8,
-        Some(Entity::Thread(t)) => (1 << 9) + u64::from(t.0),
+    state.next().map_or(NOBODY, |e| key_of(cpu, state.clock, e))
+}
+
+/// The place of a CPU that would run an entity.
+pub(super) fn key_of(cpu: usize, clock: SimTime, entity: Entity) -> u128 {
+    let rank = match entity {
+        Entity::Kswapd(n) => u64::from(n.0),
+        Entity::Flusher => 1 << 8,
+        Entity::Thread(t) => (1 << 9) + u64::from(t.0),
     };
-    u128::from(state.clock.0) << 64 | u128::from(rank << 16 | cpu as u64)
+    u128::from(clock.0) << 64 | u128::from(rank << 16 | cpu as u64)
 }
 
 impl Order {
@@ -51,6 +55,10 @@ impl Order {
     #[inline]
     pub(super) fn earliest(&self) -> SimTime {
         SimTime((self.nodes[1] >> 64) as u64)
+    }
+    /// The place of a CPU that does not act now: the smaller, the earlier.
+    pub(super) fn key_at(&self, cpu: usize) -> u128 {
+        self.nodes[self.nodes.len() / 2 + cpu]
     }
     /// A CPU acts from now on, until it is [`Order::acted`].
     pub(super) fn acts(&mut self, cpu: usize) {

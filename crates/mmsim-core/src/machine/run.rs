@@ -62,7 +62,9 @@ impl<P: ReclaimPolicy> Machine<P> {
             };
             if due <= clock {
                 self.handle_event();
-            } else {
+            } else if !self.touching {
+                self.step_cpu(cpu, due);
+            } else if let Some(cpu) = self.touches(due) {
                 self.step_cpu(cpu, due);
             }
             if self.watch.progress.is_some() {
@@ -344,7 +346,8 @@ impl<P: ReclaimPolicy> Machine<P> {
                 other = self.order.earliest();
             }
             let now = self.mem.now;
-            if !alone || now >= due || now >= other || self.cpus[cpu].contended() {
+            let moves_on = now >= due || now >= other || self.cpus[cpu].contended();
+            if !alone || moves_on || self.touching {
                 return true;
             }
         }

@@ -115,6 +115,13 @@ impl Cpu {
         !self.queue.is_empty()
     }
 
+    /// The entity that runs, if nobody else wants the CPU and none is to be chosen.
+    #[inline]
+    pub(super) fn alone(&self) -> Option<Entity> {
+        let alone = self.queue.is_empty() && !self.resched;
+        self.current.filter(|_| alone).map(|c| c.0)
+    }
+
     /// Σ runtime and number of all that compete.
     fn total(&self) -> (i64, i64) {
         let q: i64 = self.queue.iter().map(|q| q.v.runtime - self.min_runtime).sum();

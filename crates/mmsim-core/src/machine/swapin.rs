@@ -30,6 +30,8 @@ impl<P: ReclaimPolicy> Machine<P> {
         write: bool,
     ) -> (Flow, FaultKind) {
         let kind = FaultKind::SwapIn;
+        // Swap-ins and first touches in turn are no work for a team.
+        self.alone_for = self.alone_for.max(1);
         let swap = self.mem.swap.as_ref().expect("a swap entry without swap");
         if let Cached::Folio(folio) = swap.cached(slot) {
             return (self.swapcache_fault(tid, page, slot, folio, vma, write), kind);
@@ -129,6 +131,7 @@ impl<P: ReclaimPolicy> Machine<P> {
     ) -> Flow {
         let Touch { tid, space, memcg, page, vma, write } = touch;
         let dropped = self.mem.vmstat[VmEvent::WorkingsetNodereclaim];
+        self.alone_for = self.alone_for.max(1);
         let pfn = match self.alloc_user(tid) {
             Got::Frame(p) => p,
             other => {

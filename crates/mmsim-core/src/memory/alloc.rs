@@ -174,13 +174,12 @@ impl Memory {
     }
 
     /// Gives frames back to the allocator, one after the other.
-    pub fn free_frames(&mut self, frames: impl ExactSizeIterator<Item = Pfn>) {
-        if self.tracer.on() || self.lru_pages.len() > 1 {
-            return frames.for_each(|p| self.free_frame(p));
-        }
+    pub fn free_frames(&mut self, frames: impl ExactSizeIterator<Item = Pfn> + Clone) {
+        let zone = if self.tracer.on() { None } else { self.zones.of_all(frames.clone()) };
+        let Some(zone) = zone else { return frames.for_each(|p| self.free_frame(p)) };
         self.vmstat.add(VmEvent::PgFree, frames.len() as u64);
         let mut c = Columns::new(&mut self.frames, &mut self.lists);
-        self.zones[ZoneId(0)].put_many(&mut c, self.cpu, frames);
+        self.zones[zone].put_many(&mut c, self.cpu, frames);
     }
 
     /// Gives a block back to the allocator. Nothing may refer to any of its frames.

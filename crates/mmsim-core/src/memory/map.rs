@@ -216,9 +216,7 @@ impl Memory {
             .unwrap_or_else(|| panic!("{space}: {region:?} is not mapped"));
         self.lru_drain(policy);
         let (start, nr) = (self.spaces.vma(id).start, self.spaces.vma(id).pages);
-        for p in start.0..start.0 + nr {
-            self.zap(policy, PageIdx(p), id);
-        }
+        self.zap_pages(policy, start, nr, id);
         if let Some((g, n)) = self.spaces.munmap(&mut self.pages, space, region) {
             for i in 0..n {
                 self.free_table(GroupId(g.0 + i));

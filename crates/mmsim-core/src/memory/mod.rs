@@ -8,12 +8,14 @@ mod alloc;
 mod batch;
 mod cgroup;
 mod check;
+mod discard;
 mod evict;
 mod file;
 mod map;
 mod plain;
 mod returning;
 mod shadow_nodes;
+mod touching;
 mod young;
 
 pub use batch::Batches;
@@ -123,6 +125,9 @@ pub struct Memory {
     pub nr_kernel_other: u64,
     /// Pages whose contents zram holds.
     pub zram_stored: u64,
+    /// Kept for the folios that are discarded, or touched first, together.
+    discarded: Vec<FolioId>,
+    touched: Vec<FolioId>,
     /// Frames whose owner went while a device works on them, per zone: free when that ends.
     pub(crate) nr_orphans: IndexVec<ZoneId, u64>,
     /// Nodes of radix trees and pages in zram that the kernel's own memory follows now.
@@ -180,6 +185,8 @@ impl Memory {
             nr_zram: Vec::new(),
             nr_kernel_other: 0,
             zram_stored: 0,
+            discarded: Vec::new(),
+            touched: Vec::new(),
             settled: (0, 0),
             shadows_deferred: 0,
             evictions: 0,
@@ -335,6 +342,24 @@ impl Memory {
             self.lru_total -= 1;
         }
         self.lists.remove(folio, z);
+    }
+
+    /// Takes folios off their lists: [`Memory::lru_del`] for each.
+    pub fn lru_del_all(&mut self, folios: &[FolioId]) {
+        let Some(z) = self.zones.of_all(folios.iter().copied()) else {
+            return folios.iter().for_each(|&f| self.lru_del(f));
+        };
+        let (mut evictable, mut anon) = (0, 0);
+        for &folio in folios {
+            let bits = self.frames.change(folio, flag::LRU, 0);
+            let counts = u64::from(bits & flag::UNEVICTABLE == 0);
+            evictable += counts;
+            anon += counts * u64::from(bits & flag::SWAPBACKED != 0);
+        }
+        self.lists.remove_all(folios, z);
+        let [a, f] = &mut self.lru_pages[z];
+        (*a, *f) = (*a - anon, *f - (evictable - anon));
+        self.lru_total -= evictable;
     }
 
     /// Takes the folio at the tail of a list.

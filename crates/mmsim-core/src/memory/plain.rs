@@ -205,17 +205,19 @@ impl Memory {
     fn count_listed(
         &mut self,
         list: ListId,
-        folios: impl ExactSizeIterator<Item = FolioId>,
+        folios: impl ExactSizeIterator<Item = FolioId> + Clone,
         seen: Seen,
         came: bool,
     ) {
         let n = folios.len() as u64;
-        if self.lru_pages.len() == 1 && seen.any & flag::UNEVICTABLE == 0 {
+        if seen.any & flag::UNEVICTABLE == 0
+            && let Some(zone) = self.zones.of_all(folios.clone())
+        {
             if seen.all & flag::SWAPBACKED != 0 {
-                return self.count_of_zone(list, ZoneId(0), [n, 0], 0, came);
+                return self.count_of_zone(list, zone, [n, 0], 0, came);
             }
             if seen.any & flag::SWAPBACKED == 0 {
-                return self.count_of_zone(list, ZoneId(0), [0, n], 0, came);
+                return self.count_of_zone(list, zone, [0, n], 0, came);
             }
         }
         for folio in folios {

@@ -126,16 +126,21 @@ impl Memory {
         if !(one && quiet && settled && swap.device.config().synchronous && swap.has_room()) {
             return None;
         }
-        let z = &self.zones[zone];
-        let above_low = z.watermark_ok(Mark::Low, req.highest);
-        let may_dip = awake
-            && z.watermark_ok(Mark::Min, req.highest)
-            && !self.zones.any_allows(Mark::Low, req.highest);
-        if !above_low && !may_dip {
+        if !self.serves_user(zone, awake) {
             return None;
         }
         let latency = self.cost.t_major_cpu + swap.device.sync_cost(Io::Read, 1);
         Some(ReturnRun { space, how, latency, zone })
+    }
+
+    /// Whether pages of processes come out of a zone's stocks without further ado: it is above
+    /// the low watermark, or all are below and kswapd is `awake`, so that nobody is woken.
+    pub(super) fn serves_user(&self, zone: ZoneId, awake: bool) -> bool {
+        let (z, highest) = (&self.zones[zone], AllocRequest::USER.highest);
+        z.watermark_ok(Mark::Low, highest)
+            || awake
+                && z.watermark_ok(Mark::Min, highest)
+                && !self.zones.any_allows(Mark::Low, highest)
     }
 
     /// What a run of faults touches; [`Memory::settle_returned`] is to follow.

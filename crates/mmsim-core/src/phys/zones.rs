@@ -704,6 +704,16 @@ impl Zones {
         let above = self.starts[1..].iter().rposition(|&start| start <= pfn.0);
         ZoneId(above.map_or(0, |i| i as u8 + 1))
     }
+    /// The zone of some frames, if all of them are of one.
+    #[inline]
+    pub fn of_all(&self, frames: impl Iterator<Item = Pfn>) -> Option<ZoneId> {
+        if self.starts.len() == 1 {
+            return Some(ZoneId(0));
+        }
+        let (lo, hi) = frames.fold((u32::MAX, 0), |(lo, hi), f| (lo.min(f.0), hi.max(f.0)));
+        let zone = self.of(Pfn(hi));
+        (lo <= hi && self.starts[usize::from(zone.0)] <= lo).then_some(zone)
+    }
     /// Free pages of all zones.
     pub fn nr_free(&self) -> u64 {
         self.zones.iter().map(|z| z.free).sum()

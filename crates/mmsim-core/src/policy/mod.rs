@@ -189,6 +189,13 @@ pub trait ReclaimPolicy: Send {
     /// policy itself took off. Take it off its list ([`Memory::lru_del`]).
     fn folio_departed(&mut self, mem: &mut Memory, folio: FolioId, why: Departure);
 
+    /// Listed folios of one page are freed, one after the other: `folio_departed` for each.
+    fn folios_departed(&mut self, mem: &mut Memory, folios: &[FolioId], why: Departure) {
+        for &folio in folios {
+            self.folio_departed(mem, folio, why);
+        }
+    }
+
     /// One pass over a node, or one step of it.
     fn reclaim(&mut self, mem: &mut Memory, req: &ReclaimRequest) -> ReclaimOutcome;
 
@@ -238,6 +245,19 @@ pub trait ReclaimPolicy: Send {
     /// (after `folio_refaulted`, if there was a shadow): the policy may set `ACTIVE`.
     fn folio_entering(&mut self, mem: &mut Memory, folio: FolioId, how: Arrival) {
         let _ = (mem, folio, how);
+    }
+    /// Whether [`ReclaimPolicy::folios_entering`] may stand for the calls of
+    /// `folio_entering` for new folios, later than each of them: it may if these do not ask
+    /// for the time and change nothing but the folio's own flags.
+    fn entries_together(&self) -> bool {
+        false
+    }
+    /// New folios of anonymous memory were mapped one after the other and wait in the batch:
+    /// `folio_entering` for each. Called only if [`ReclaimPolicy::entries_together`].
+    fn folios_entering(&mut self, mem: &mut Memory, folios: &[FolioId], how: Arrival) {
+        for &folio in folios {
+            self.folio_entering(mem, folio, how);
+        }
     }
     /// An access through a system call, or the accessed bit found when a file page is
     /// unmapped (`mark_page_accessed`); not a mapped hit.
@@ -380,6 +400,28 @@ macro_rules! forward_policy {
             how: $crate::policy::Arrival,
         ) {
             match $me { $($shape => $policy.folio_entering(mem, folio, how)),+ }
+        }
+        #[inline]
+        fn entries_together(&$me) -> bool {
+            match $me { $($shape => $policy.entries_together()),+ }
+        }
+        #[inline]
+        fn folios_entering(
+            &mut $me,
+            mem: &mut $crate::memory::Memory,
+            folios: &[$crate::phys::frames::FolioId],
+            how: $crate::policy::Arrival,
+        ) {
+            match $me { $($shape => $policy.folios_entering(mem, folios, how)),+ }
+        }
+        #[inline]
+        fn folios_departed(
+            &mut $me,
+            mem: &mut $crate::memory::Memory,
+            folios: &[$crate::phys::frames::FolioId],
+            why: $crate::policy::Departure,
+        ) {
+            match $me { $($shape => $policy.folios_departed(mem, folios, why)),+ }
         }
         #[inline]
         fn folio_accessed(

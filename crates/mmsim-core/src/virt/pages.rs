@@ -189,6 +189,26 @@ impl Pages {
         let n = self.hot.len();
         (&mut self.hot, &self.entry[..n])
     }
+    /// Both, to change both.
+    #[inline]
+    pub fn hot_and_entries_mut(&mut self) -> (&mut [u8], &mut [u32]) {
+        let n = self.hot.len();
+        (&mut self.hot, &mut self.entry[..n])
+    }
+    /// Gives a page that held nothing its frame; its hot byte says so already.
+    #[inline]
+    pub fn first_touched(&mut self, p: PageIdx, frame: Pfn) {
+        debug_assert!(self.hot[p.0 as usize] & pte::PRESENT != 0);
+        debug_assert_eq!(self.entry[p.0 as usize], 0, "{p} was touched before");
+        self.entry[p.0 as usize] = frame.0;
+        self.groups[p.group()].used += 1;
+    }
+    /// What a first touch looks at: hot bytes, entries, groups.
+    #[inline]
+    pub fn columns(&mut self) -> (&mut [u8], &[u32], &IndexVec<GroupId, Group>) {
+        let n = self.hot.len();
+        (&mut self.hot, &self.entry[..n], &self.groups)
+    }
     /// The entries.
     #[inline]
     pub fn entries_mut(&mut self) -> &mut [u32] {

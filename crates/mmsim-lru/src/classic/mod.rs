@@ -195,8 +195,10 @@ impl Classic {
     /// Puts a batch of anonymous folios on their lists, each list's at once. False, and
     /// nothing done: the batch is not all of them, or something is noted for each.
     fn anon_arrived(&mut self, mem: &mut Memory, batch: &[(FolioId, Arrival)]) -> bool {
-        let noted = self.config.balance_model == BalanceModel::Rotate || mem.tracer.on();
-        if noted || self.lruvecs.len() > 1 {
+        let rotates = self.config.balance_model == BalanceModel::Rotate;
+        // What is said of one folio of a batch may depend on those before it.
+        let leaky = rotates && self.config.new_anon_rotated == NewAnonRotated::ForcedLeaky;
+        if leaky || mem.tracer.on() || self.lruvecs.len() > 1 {
             return false;
         }
         let (mut every, mut any) = (u32::MAX, 0);
@@ -207,6 +209,18 @@ impl Classic {
             self.back[usize::from(bits & flag::ACTIVE != 0)].push(folio);
         }
         let all = every & flag::SWAPBACKED != 0 && any & (flag::MLOCKED | flag::UNEVICTABLE) == 0;
+        if all && rotates {
+            let forced = |how: &Arrival| match self.config.new_anon_rotated {
+                NewAnonRotated::ByActive | NewAnonRotated::ForcedLeaky => false,
+                NewAnonRotated::Forced => how.kind == ArrivalKind::New,
+                NewAnonRotated::AllAnon => true,
+            };
+            let rotated = batch
+                .iter()
+                .filter(|(f, how)| mem.frames.has(*f, flag::ACTIVE) || forced(how))
+                .count();
+            self.note_rotated(0, false, batch.len() as u64, rotated as u64);
+        }
         let lists = self.lruvecs[0].lists;
         for (list, folios) in lists.into_iter().zip(&mut self.back) {
             if all {
@@ -320,6 +334,15 @@ impl ReclaimPolicy for Classic {
 
     fn folio_departed(&mut self, mem: &mut Memory, folio: FolioId, _why: Departure) {
         mem.lru_del(folio);
+    }
+
+    fn folios_departed(&mut self, mem: &mut Memory, folios: &[FolioId], _why: Departure) {
+        mem.lru_del_all(folios);
+    }
+
+    #[inline]
+    fn entries_together(&self) -> bool {
+        true
     }
 
     #[inline]

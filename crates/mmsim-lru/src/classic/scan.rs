@@ -152,8 +152,17 @@ impl Classic {
             if !plain.is_empty() {
                 self.shrink_plain(mem, b, plain);
             }
+            // An event would tell of each.
+            let together = !b.file && !mem.tracer.on();
+            let nr = if together { writing_ahead(behind) } else { 0 };
+            let (written, behind) = behind.split_at(nr);
+            if !written.is_empty() {
+                self.shrink_writing(mem, b, written);
+            }
             rest = behind;
-            if let Some((other, behind)) = rest.split_first() {
+            if written.is_empty()
+                && let Some((other, behind)) = rest.split_first()
+            {
                 self.shrink_other(mem, b, other.folio, None);
                 rest = behind;
             }
@@ -236,6 +245,34 @@ impl Classic {
             if self.config.age_on_scan_activation {
                 self.advance_age(b.lv, usize::from(b.file), 1);
             }
+        }
+    }
+
+    /// Anonymous folios under write: they are recycled through the active list, and marked so
+    /// that the end of the write frees them. What `shrink_folio` does with such, for many.
+    #[inline(never)]
+    fn shrink_writing(&mut self, mem: &mut Memory, b: &mut Batch, looks: &[Look]) {
+        let nr = looks.len() as u64;
+        let node = NodeId((b.lv / self.groups) as u8);
+        let kswapd = matches!(b.how.by, Reclaimer::Kswapd);
+        let at_once = kswapd && mem.node_flags[node].writeback;
+        let mut recycled = 0;
+        for look in looks {
+            recycled += u64::from(look.bits & flag::RECLAIM != 0);
+            mem.frames.store(look.folio, look.bits | flag::RECLAIM | flag::ACTIVE);
+            b.back[1].push(look.folio);
+        }
+        let stats = &mut b.stats;
+        stats.scanned += nr;
+        stats.pass.congested += recycled;
+        let immediate = if at_once { recycled } else { 0 };
+        stats.pass.immediate += immediate;
+        stats.pass.writeback += nr - immediate;
+        stats.activated[0] += nr;
+        b.promoted += nr;
+        mem.count_in(MemcgId((b.lv % self.groups) as u16), VmEvent::PgActivate, nr);
+        if self.config.age_on_scan_activation {
+            self.advance_age(b.lv, usize::from(b.file), nr);
         }
     }
 
@@ -403,6 +440,18 @@ fn plain_ahead(looks: &[Look]) -> usize {
         return looks.len();
     }
     looks.iter().take_while(|l| l.is_plain()).count()
+}
+
+/// How many of the first folios are anonymous ones under write that nobody works on.
+#[inline]
+fn writing_ahead(looks: &[Look]) -> usize {
+    const MASK: u32 = flag::WRITEBACK
+        | flag::SWAPBACKED
+        | flag::LOCKED
+        | flag::IN_BATCH
+        | flag::MLOCKED
+        | flag::UNEVICTABLE;
+    looks.iter().take_while(|l| l.bits & MASK == flag::WRITEBACK | flag::SWAPBACKED).count()
 }
 
 /// What a page\'s references mean.
