@@ -65,7 +65,12 @@ pub struct Lab<'a> {
     pub progress: &'a Progress<'a>,
 }
 
-impl Lab<'_> {
+impl<'a> Lab<'a> {
+    /// All tables at their size, one run for each CPU.
+    pub fn silent(progress: &'a Progress<'a>) -> Lab<'a> {
+        Lab { quick: false, tables: &[], scale: None, jobs: None, varied: None, progress }
+    }
+
     /// Whether a table is wanted.
     pub fn wants(&self, table: &str) -> bool {
         self.tables.is_empty() || self.tables.iter().any(|t| t == table)

@@ -94,8 +94,7 @@ pub fn reproduce(request: &Request, progress: &Progress<'_>) -> Result<Reproduct
             tables: &request.tables,
             scale: request.scale,
             jobs: request.jobs,
-            varied: None,
-            progress,
+            ..Lab::silent(progress)
         };
         let published = Published::read(family.published);
         let figures = (family.figures)(&lab, &published)?;
@@ -171,5 +170,44 @@ pub fn row(cell: &Cell<'_>, quantity: &str, simulated: Option<Estimate>) -> Figu
         met,
         basis: cell.demand.basis,
         note: String::new(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn said(request: &Request) -> String {
+        match reproduce(request, &|_, _, _| panic!("nothing is to run")) {
+            Err(RunError::Input(e)) => e.to_string(),
+            other => panic!("{other:?}"),
+        }
+    }
+
+    #[test]
+    fn names_that_there_are_not() {
+        let named = |name: &str| Request { names: vec![name.into()], ..Request::default() };
+        assert_eq!(
+            said(&named("anon-worksingset")),
+            "error: there is no experiment \"anon-worksingset\"\n  \
+             = help: did you mean \"anon-workingset\"? There are: anon-workingset"
+        );
+        let tables = vec!["ebizzy".to_string()];
+        let text = said(&Request { tables, ..named("anon-workingset") });
+        assert!(text.starts_with("error: there is no table \"ebizzy\""), "{text}");
+        assert!(text.contains("ebizzy-v1-1t, ebizzy-v1-8t, swap-size-1t"), "{text}");
+        let text = said(&Request::default());
+        assert!(text.contains("write --all, or one of: anon-workingset"), "{text}");
+    }
+
+    /// Every scenario of every experiment runs as it is shipped.
+    #[test]
+    fn scenarios_expand() {
+        for file in FAMILIES.iter().flat_map(|f| f.scenarios) {
+            let scenario = crate::Scenario::from_str(file.text, file.path);
+            let scenario = scenario.unwrap_or_else(|e| panic!("{}: {e}", file.path));
+            let runs = scenario.expand(&crate::build::Catalogue);
+            assert!(!runs.unwrap_or_else(|e| panic!("{}: {e}", file.path)).is_empty());
+        }
     }
 }

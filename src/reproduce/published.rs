@@ -296,3 +296,69 @@ impl Cell<'_> {
 fn show(value: &toml::Value) -> String {
     value.as_str().map_or_else(|| value.to_string(), str::to_string)
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn anon() -> Published {
+        Published::read(super::super::anon_workingset::FAMILY.published)
+    }
+
+    #[test]
+    fn all_figures_are_there() {
+        let p = anon();
+        let cells: Vec<usize> = p.tables.iter().map(|t| p.cells(t).count()).collect();
+        assert_eq!(cells, [36, 25, 126, 126, 4, 75, 75]);
+        assert_eq!((p.claims.len(), p.relations.len(), p.contradictions.len()), (3, 2, 3));
+    }
+
+    /// The gains that were printed are the ratios of the rows above them, to two decimals;
+    /// so are the changes of swap-ins: what was carried over fits together.
+    #[test]
+    fn printed_gains_are_those_of_their_rows() {
+        let p = anon();
+        for (id, of, base, derived, decimals) in [
+            ("ebizzy-v1-1t", "patchset", "base", "gain", 1.0),
+            ("ebizzy-v1-8t", "patchset", "base", "gain", 1.0),
+            ("ebizzy-v7-swapin-1t", "protection", "base", "protection_change", 100.0),
+            ("ebizzy-v7-swapin-8t", "detection", "base", "detection_change", 100.0),
+        ] {
+            let t = p.table(id);
+            let row = |memory: u64, series: &str| {
+                let is = |r: &&Row| {
+                    r.keys["memory_mb"].as_integer() == Some(memory as i64)
+                        && r.keys["series"].as_str() == Some(series)
+                };
+                t.rows.iter().find(is).expect("a row").values.clone()
+            };
+            for cell in p.cells(t).filter(|c| c.key("series") == derived) {
+                let m = cell.number("memory_mb");
+                let change = row(m, of)[cell.column] / row(m, base)[cell.column] - 1.0;
+                let off = (change * decimals - cell.value()).abs();
+                assert!(off <= 0.005_000_1, "{}: {change}, printed {}", cell.id(), cell.value());
+            }
+        }
+    }
+
+    #[test]
+    fn relations_hold_for_the_published_figures() {
+        let p = anon();
+        for r in &p.relations {
+            let sum = |cells: &[CellRef]| cells.iter().map(|c| p.cell(c).value()).sum::<f64>();
+            let ratio = sum(&r.numerator) / sum(&r.denominator);
+            let published = r.published.expect("a ratio");
+            assert!((ratio - published).abs() < 0.000_05, "{}: {ratio}", r.id);
+        }
+    }
+
+    #[test]
+    fn figures_have_names_that_stay() {
+        let p = anon();
+        let t = p.table("ebizzy-v7-swapin-1t");
+        let cell = p.cells(t).nth(7).expect("a cell");
+        assert_eq!(cell.id(), "ebizzy-v7-swapin-1t/1024/protection_change/0.7");
+        assert_eq!((cell.value(), cell.unit(), cell.deviation()), (-4.70, "%", None));
+        assert_eq!(p.cells(t).next().expect("a cell").deviation(), Some(79_441.0));
+    }
+}

@@ -86,3 +86,59 @@ fn flips(before: &Figures, after: &Figures) -> Vec<Flip> {
     };
     after.rows.iter().filter_map(of).collect()
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::report::reproduction::FigureRow;
+    use crate::reproduce::demand::Basis;
+
+    fn figure(id: &str, simulated: f64, met: Option<bool>) -> FigureRow {
+        FigureRow {
+            id: id.into(),
+            quantity: "pswpin".into(),
+            unit: "pages".into(),
+            published: Some(1.0),
+            deviation: None,
+            simulated: Some(simulated),
+            ci95: None,
+            seeds: 1,
+            demand: "exact".into(),
+            met,
+            basis: Basis::Predicted,
+            note: String::new(),
+        }
+    }
+
+    #[test]
+    fn only_verdicts_that_change_are_flips() {
+        let rows = |a: FigureRow, b: FigureRow, c: FigureRow| Figures {
+            rows: vec![a, b, c],
+            findings: Vec::new(),
+        };
+        let before = rows(
+            figure("kept", 1.0, Some(true)),
+            figure("lost", 1.0, Some(true)),
+            figure("free", 1.0, None),
+        );
+        let after = rows(
+            figure("kept", 1.1, Some(true)),
+            figure("lost", 2.0, Some(false)),
+            figure("free", 9.0, None),
+        );
+        let lost = Flip { id: "lost".into(), before: Some(1.0), after: Some(2.0), met: false };
+        assert_eq!(flips(&before, &after), [lost]);
+    }
+
+    /// Every constant of an experiment stands in docs/calibration.toml.
+    #[test]
+    fn constants_are_listed() {
+        let listed: Calibration = toml::from_str(CALIBRATION).expect("docs/calibration.toml");
+        for family in crate::reproduce::FAMILIES {
+            for c in family.constants {
+                let name = format!("{}.{}", family.name, c.name);
+                assert!(listed.constant.iter().any(|n| n.name == name), "{name}");
+            }
+        }
+    }
+}

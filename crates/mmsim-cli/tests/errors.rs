@@ -656,3 +656,19 @@ fn interrupts_leave_nothing() {
     assert_eq!(f.names(), ["report", "x.toml"]);
     assert_eq!(f.read("report"), "before");
 }
+
+#[test]
+fn what_is_to_be_reproduced() {
+    let f = Folder::new();
+    for (name, arguments) in [
+        ("reproduce-unknown", &["reproduce", "anon-worksingset"][..]),
+        ("reproduce-nothing", &["reproduce"]),
+        ("reproduce-table", &["reproduce", "anon-workingset", "--table", "ebizzy-v2-1t"]),
+        ("reproduce-scale", &["reproduce", "--all", "--scale", "3"]),
+        ("reproduce-to-nowhere", &["reproduce", "--all", "-o", "no/such/folder"]),
+    ] {
+        let said = f.mmsim(arguments);
+        golden(name, &said);
+        assert_eq!((said.code, said.stdout.as_str()), (Some(2), ""), "{name}");
+    }
+}

@@ -72,6 +72,70 @@ fn refaults_name_their_evictions() {
     }
 }
 
+/// From a refault back to its cause. A page that would be hot was evicted while another page's
+/// fault made room; when it is wanted again, its own fault says how far back that was.
+#[test]
+fn a_refault_leads_back_to_the_fault_that_evicted_the_page() {
+    let f = Folder::new();
+    let scenario = shipped("phased-will-be-hot.toml");
+    let args = ["run", &scenario, "--variant", "seed-9fix", "--events", "e.jsonl"];
+    done(f.mmsim(&args));
+    let all = events(&f, "e.jsonl");
+    let is = |i: usize, kind: &str| all[i]["event"] == kind;
+    let next = |from: usize, kind: &str| (from..all.len()).find(|&i| is(i, kind));
+    let last = |to: usize, kind: &str| (0..to).rfind(|&i| is(i, kind));
+    let evictions: BTreeMap<u64, usize> = (0..all.len())
+        .filter(|&i| is(i, "sim_evict"))
+        .map(|i| (number(&all[i], "eviction"), i))
+        .collect();
+    // Pages of the regions, which are mapped at multiples of 512.
+    let [will_be_hot, once] = [1024..1074, 1536..1986];
+
+    let (mut by_fault, mut by_kswapd, mut stayed) = (0, 0, Vec::new());
+    for i in (0..all.len()).filter(|&i| is(i, "sim_refault")) {
+        let page = number(&all[i], "page");
+        // The fault that wants the page.
+        let fault = &all[next(i, "page_fault_user").expect("the fault ends")];
+        assert_eq!((number(fault, "page"), &fault["major"]), (page, &Value::from(true)));
+
+        // The eviction that it answers.
+        let evicted = evictions[&number(&all[i], "eviction")];
+        assert_eq!(number(&all[evicted], "page"), page);
+
+        // Its distance: evictions since, and refaults activated since. No scan activates here.
+        let since = |kind: &str, field: &str, value: Value| {
+            (evicted + 1..i).filter(|&e| is(e, kind) && all[e][field] == value).count() as u64
+        };
+        let moved = since("sim_evict", "file", false.into())
+            + since("sim_refault", "activated", true.into());
+        assert_eq!(number(&all[i], "distance"), moved, "{}", all[i]);
+        let near = moved <= number(&all[i], "workingset_size");
+        assert_eq!(all[i]["activated"], near, "{}", all[i]);
+
+        // Who made it: another page's fault, which reclaims, gets a frame, and goes on; or kswapd.
+        let begin = last(evicted, "mm_vmscan_direct_reclaim_begin");
+        if begin < last(evicted, "mm_vmscan_direct_reclaim_end") {
+            assert!(last(evicted, "mm_vmscan_kswapd_wake").is_some(), "{}", all[evicted]);
+            by_kswapd += 1;
+            continue;
+        }
+        let end = next(evicted, "mm_vmscan_direct_reclaim_end").expect("it ends");
+        let alloc = next(end, "mm_page_alloc").expect("it had a reason");
+        let cause = &all[next(alloc, "page_fault_user").expect("the fault ends")];
+        assert_eq!(number(cause, "thread"), number(&all[end], "thread"));
+        assert_ne!(number(cause, "page"), page);
+        by_fault += 1;
+        if near {
+            let frame = number(&all[alloc], "pfn") == number(&all[evicted], "pfn");
+            stayed.push((page, number(cause, "page"), frame));
+        }
+    }
+    assert!(by_fault > 200 && by_kswapd > 20, "{by_fault} {by_kswapd}");
+    // The first page that is let stay had been pushed out by one used once, which got its frame.
+    let (page, cause, frame) = stayed[0];
+    assert!(will_be_hot.contains(&page) && once.contains(&cause) && frame, "{:?}", stayed[0]);
+}
+
 #[test]
 fn events_agree_with_counters() {
     let f = Folder::new();

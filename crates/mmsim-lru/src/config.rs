@@ -182,8 +182,8 @@ knob_enums! {
     }
     /// What limits the number of shadow entries.
     ShadowLimitScope {
-        Memcg = "memcg", "The pages of the memory cgroup, the root group included.";
-        Node = "node", "For the root group all pages of the node.";
+        Memcg = "memcg", "The pages of the memory cgroup: of the root group only its own.";
+        Node = "node", "For the root group all pages that can be reclaimed.";
     }
     /// What eviction does with a page that belongs to no memory cgroup.
     EvictWithoutMemcg {
@@ -296,7 +296,8 @@ classic_knobs! {
         "Whether a swap slot can hold a shadow entry.",
         "mm/swapcache: support to handle the exceptional entries in swapcache (Linux 5.9)";
     shadow_limit_scope: ShadowLimitScope = "shadow-limit-scope",
-        "Whose pages limit the number of shadow entries.",
+        "Whose pages limit the number of tree nodes that hold only shadows. Without groups it is all \
+         memory.",
         "mm/workingset: use the node counter if memcg is the root memcg (2020, not merged)";
     evict_without_memcg: EvictWithoutMemcg = "evict-without-memcg",
         "What happens to the shadow of a page without memory cgroup.",

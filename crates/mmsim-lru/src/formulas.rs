@@ -329,6 +329,15 @@ pub const fn refault_distance(age: u64, age_at_eviction: u64, mask: u64) -> u64 
     age.wrapping_sub(age_at_eviction) & mask
 }
 
+/// How many tree nodes that hold only shadows are kept beside so many pages: one for eight.
+///
+/// No refault distance beyond the number of pages is ever answered, so there need not be more
+/// shadows than pages. A node has room for 64; if on average 8 of them are taken, these nodes hold
+/// as many shadows as there are pages. Linux 6.12 mm/workingset.c (`count_shadow_nodes`).
+pub const fn shadow_nodes_allowed(pages: u64) -> u64 {
+    pages >> 3
+}
+
 /// What [`ws_threshold`] looks at, at the level whose limit evicted the page.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct ThresholdInput {

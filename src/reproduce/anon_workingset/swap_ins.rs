@@ -50,6 +50,18 @@ fn is_quick((memory, alpha): &Place, threads: u64) -> bool {
     threads == 1 && [1024, 1536].contains(memory) && alpha != "0.1"
 }
 
+/// What a cell puts into the scenario.
+fn sets(lab: &Lab<'_>, scale: u64, (memory, alpha): &Place, threads: u64) -> Sets {
+    let records = lab.value(&RECORDS_PER_CHUNK) * (memory * CHUNKS_PER_MIB) as f64;
+    let mut sets = ebizzy_machine(scale, lab.value(&OVERHEAD), 5120);
+    sets.extend(ebizzy_task(scale, *memory, threads, alpha));
+    sets.push(set("task[0].records", records.round() as u64));
+    if lab.quick {
+        sets.push(set("seeds", 1));
+    }
+    sets
+}
+
 fn table(
     lab: &Lab<'_>,
     published: &Published,
@@ -63,17 +75,7 @@ fn table(
         }
     }
     let scale = scale(lab);
-    let sets = |(memory, alpha): &Place| -> Sets {
-        let records = lab.value(&RECORDS_PER_CHUNK) * (memory * CHUNKS_PER_MIB) as f64;
-        let mut sets = ebizzy_machine(scale, lab.value(&OVERHEAD), 5120);
-        sets.extend(ebizzy_task(scale, *memory, threads, alpha));
-        sets.push(set("task[0].records", records.round() as u64));
-        if lab.quick {
-            sets.push(set("seeds", 1));
-        }
-        sets
-    };
-    let cells: Vec<Sets> = places.iter().map(sets).collect();
+    let cells: Vec<Sets> = places.iter().map(|p| sets(lab, scale, p, threads)).collect();
     let runs = lab.run(&table.id, SCENARIO, &cells)?;
     let swap_ins = |runs: &[RunReport], variant: &str| {
         by_seed(runs, variant, |r| counter(r, "pswpin") * scale as f64)
@@ -98,4 +100,21 @@ fn table(
         figures.rows.push(row(&cell, quantity, simulated(&cell, &runs[i])));
     }
     Ok(figures)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::build::Catalogue;
+    use crate::scenario::Scenario;
+
+    /// The scenario as it is shipped is a cell of the table.
+    #[test]
+    fn the_scenario_is_a_cell() {
+        let lab = Lab::silent(&|_, _, _| {});
+        let shipped = Scenario::from_str(SCENARIO.text, SCENARIO.path).expect("a scenario");
+        let cell = shipped.clone().with_sets(&sets(&lab, 1, &(1536, "0.7".into()), 1));
+        let cell = cell.expect("values that it takes").expand(&Catalogue).expect("runs");
+        assert_eq!(cell, shipped.expand(&Catalogue).expect("runs"));
+    }
 }

@@ -9,6 +9,7 @@
 //!
 //! Sources: Linux 6.12 mm/readahead.c, mm/filemap.c.
 
+use crate::backing::shadow_queue::{ShadowQueue, Since};
 use crate::base::id::{FileId, IndexVec, PageIdx, Pfn};
 use crate::base::time::SimTime;
 use crate::policy::Shadow;
@@ -59,9 +60,35 @@ pub struct Files {
     /// Pages in the cache.
     pub nr_cached: u64,
     by_name: BTreeMap<String, FileId>,
-    /// Pages and shadows per node of the files' radix trees (64 entries each).
-    node_used: Vec<u8>,
+    tree: Vec<TreeNode>,
     nodes: u64,
+    /// Nodes that hold only shadows.
+    pub shadow_nodes: u64,
+    /// Orders nodes of shadows on machines without swap; else the swap map's clock does.
+    pub(crate) clock: Since,
+    order: ShadowQueue,
+}
+
+/// A node of the files' radix trees: 64 entries.
+#[derive(Clone, Copy, Debug, Default)]
+struct TreeNode {
+    /// Pages and shadows.
+    used: u8,
+    /// Shadows among them.
+    shadows: u8,
+    /// When it became one of shadows only.
+    since: Since,
+}
+
+impl TreeNode {
+    /// Whether it holds shadows only.
+    fn only(&self) -> bool {
+        self.used > 0 && self.used == self.shadows
+    }
+    /// Whether it has since then.
+    fn only_since(&self, since: Since) -> bool {
+        self.only() && self.since == since
+    }
 }
 
 impl Files {
@@ -79,19 +106,66 @@ impl Files {
     /// A page enters the cache; `was` says whether its entry held a shadow.
     pub(crate) fn node_enter(&mut self, page: PageIdx, was: bool) {
         let n = (page.0 >> 6) as usize;
-        if n >= self.node_used.len() {
-            self.node_used.resize(n + 1, 0);
+        if n >= self.tree.len() {
+            self.tree.resize(n + 1, TreeNode::default());
         }
-        if !was {
-            self.nodes += u64::from(self.node_used[n] == 0);
-            self.node_used[n] += 1;
+        let node = &mut self.tree[n];
+        self.shadow_nodes -= u64::from(node.only());
+        if was {
+            node.shadows -= 1;
+        } else {
+            self.nodes += u64::from(node.used == 0);
+            node.used += 1;
         }
     }
-    /// An entry of the cache is empty now.
-    pub(crate) fn node_leave(&mut self, page: PageIdx) {
-        let n = (page.0 >> 6) as usize;
-        self.node_used[n] -= 1;
-        self.nodes -= u64::from(self.node_used[n] == 0);
+    /// A page left the cache, with a shadow in its place if `shadow`.
+    pub(crate) fn node_leave(&mut self, page: PageIdx, shadow: bool, clock: Since) {
+        let node = &mut self.tree[(page.0 >> 6) as usize];
+        if shadow {
+            node.shadows += 1;
+        } else {
+            node.used -= 1;
+            self.nodes -= u64::from(node.used == 0);
+        }
+        if node.only() {
+            self.shadow_nodes += 1;
+            node.since = clock;
+            self.order.push(clock, page.0 >> 6);
+            if self.order.is_littered(self.shadow_nodes) {
+                let tree = &self.tree;
+                self.order.sweep(|since, n| tree[n as usize].only_since(since));
+            }
+        }
+    }
+    /// The node that has held only shadows for the longest time, and since when. Its number is
+    /// that of its first entry over 64.
+    pub(crate) fn oldest_node(&mut self) -> Option<(Since, u32)> {
+        let tree = &self.tree;
+        self.order.oldest(|since, n| tree[n as usize].only_since(since))
+    }
+    /// A node that held only shadows is empty.
+    pub(crate) fn node_dropped(&mut self, node: u32) {
+        self.tree[node as usize] = TreeNode::default();
+        self.nodes -= 1;
+        self.shadow_nodes -= 1;
+    }
+    /// Counts of nodes against those of each node, which are what `entries` says: pages and
+    /// shadows among the entries of a node.
+    ///
+    /// # Panics
+    /// If one is wrong.
+    pub(crate) fn check_nodes(&self, entries: impl Fn(u32) -> (u8, u8)) {
+        for (i, n) in (0u32..).zip(&self.tree) {
+            let (pages, shadows) = entries(i);
+            assert_eq!((n.used, n.shadows), (pages + shadows, shadows), "node {i} of files");
+        }
+        let nodes = self.tree.iter().filter(|n| n.used > 0).count();
+        let only = self.tree.iter().filter(|n| n.only()).count();
+        let counted = (self.nodes as usize, self.shadow_nodes as usize);
+        assert_eq!(counted, (nodes, only), "nodes of files");
+        let queued =
+            self.order.iter().filter(|&(since, n)| self.tree[n as usize].only_since(since));
+        assert_eq!(queued.count(), only, "nodes of files in the queue");
     }
     /// Nodes of the files' radix trees.
     pub fn nr_nodes(&self) -> u64 {

@@ -2,4 +2,5 @@
 
 pub mod cache;
 pub mod device;
+mod shadow_queue;
 pub mod swap;

@@ -11,6 +11,7 @@
 //! Sources: Linux 6.12 mm/swapfile.c, mm/swap_slots.c, mm/swap_state.c.
 
 use crate::backing::device::Device;
+use crate::backing::shadow_queue::{ShadowQueue, Since};
 use crate::base::id::{Pfn, SwapSlot};
 use crate::policy::Shadow;
 use std::collections::VecDeque;
@@ -47,6 +48,8 @@ struct SlotTable {
     /// Entries (folios and shadows) per node of the radix tree, and shadows among them.
     entries: [u8; NODES],
     shadows: [u8; NODES],
+    /// When each node that holds only shadows became one.
+    since: [Since; NODES],
 }
 
 const NODES: usize = (CLUSTER / NODE_SLOTS) as usize;
@@ -57,6 +60,7 @@ impl SlotTable {
         value: [0; CLUSTER as usize],
         entries: [0; NODES],
         shadows: [0; NODES],
+        since: [0; NODES],
     };
 }
 
@@ -168,8 +172,12 @@ pub struct Swap {
     cache_floor: u32,
     /// Nodes that hold anything, and nodes that hold only shadows.
     pub nodes: u64,
-    /// Nodes that hold only shadows: `workingset_nodes`.
+    /// Nodes that hold only shadows.
     pub shadow_nodes: u64,
+    /// Counts what makes a node one of shadows, here and in files: by it such nodes are in order.
+    pub(crate) clock: Since,
+    /// Nodes that hold only shadows, in order.
+    order: ShadowQueue,
     /// Folios in the swap cache.
     pub cached: u64,
 }
@@ -200,6 +208,8 @@ impl Swap {
             cache_floor: 128 * cpus,
             nodes: 0,
             shadow_nodes: 0,
+            clock: 0,
+            order: ShadowQueue::default(),
             cached: 0,
         }
     }
@@ -590,6 +600,7 @@ impl Swap {
         let i = (s.0 % CLUSTER) as usize;
         let node = i / NODE_SLOTS as usize;
         let wide = self.wide;
+        let clock = self.clock + 1;
         let t = self.table(s.0);
         debug_assert!(wide || value >> 32 == 0, "{s}: a shadow of more than 32 bits");
         let was = t.state[i] & (HAS_FOLIO | HAS_SHADOW);
@@ -601,14 +612,22 @@ impl Swap {
             let shadows = sh + u8::from(now == HAS_SHADOW) - u8::from(was == HAS_SHADOW);
             t.entries[node] = entries;
             t.shadows[node] = shadows;
+            let only = |n: u8, s: u8| n > 0 && n == s;
+            let (is_only, was_only) = (only(entries, shadows), only(e, sh));
+            if is_only && !was_only {
+                t.since[node] = clock;
+            }
             // Few changes are the first or the last of their node.
             if (entries == 0) != (e == 0) {
                 self.nodes = self.nodes + u64::from(entries > 0) - u64::from(e > 0);
             }
-            let only = |n: u8, s: u8| n > 0 && n == s;
-            let (is_only, was_only) = (only(entries, shadows), only(e, sh));
             if is_only != was_only {
                 self.shadow_nodes = self.shadow_nodes + u64::from(is_only) - u64::from(was_only);
+                if is_only {
+                    self.clock = clock;
+                    self.order.push(clock, s.0 / NODE_SLOTS);
+                    self.sweep();
+                }
             }
             self.cached = self.cached + u64::from(now == HAS_FOLIO) - u64::from(was == HAS_FOLIO);
         }
@@ -638,6 +657,9 @@ impl Swap {
                 // The first entry makes a node, and all of its entries are shadows.
                 self.nodes += 1;
                 self.shadow_nodes += 1;
+                self.clock += 1;
+                t.since[node] = self.clock;
+                self.order.push(self.clock, s.0 / NODE_SLOTS);
             }
             if self.wide {
                 self.upper[at][i] = (value >> 32) as u32;
@@ -645,6 +667,7 @@ impl Swap {
                 debug_assert!(value >> 32 == 0, "{s}: a shadow of more than 32 bits");
             }
         }
+        self.sweep();
     }
 
     /// Takes a folio out of the swap cache; the slot is freed if nobody refers to it.
@@ -658,6 +681,67 @@ impl Swap {
         } else {
             self.set(s, shadow.map_or(Cached::Nothing, Cached::Shadow));
         }
+    }
+
+    /// Whether a node has held only shadows since then.
+    fn only_since(tables: &[SlotTable], table_of: &[u32], since: Since, node: u32) -> bool {
+        let n = node as usize % NODES;
+        let at = table_of[node as usize / NODES];
+        at != NONE && {
+            let t = &tables[at as usize];
+            t.since[n] == since && t.entries[n] > 0 && t.entries[n] == t.shadows[n]
+        }
+    }
+
+    /// Keeps the queue of nodes of shadows short.
+    #[inline]
+    fn sweep(&mut self) {
+        if self.order.is_littered(self.shadow_nodes) {
+            let (tables, table_of) = (&self.tables, &self.table_of);
+            self.order.sweep(|since, node| Self::only_since(tables, table_of, since, node));
+        }
+    }
+
+    /// The node that has held only shadows for the longest time, and since when.
+    pub(crate) fn oldest_node(&mut self) -> Option<(Since, u32)> {
+        let (tables, table_of) = (&self.tables, &self.table_of);
+        self.order.oldest(|since, node| Self::only_since(tables, table_of, since, node))
+    }
+
+    /// Frees a node that holds only shadows, and these with it.
+    pub(crate) fn drop_node(&mut self, node: u32) {
+        let n = node as usize % NODES;
+        let t = &mut self.tables[self.table_of[node as usize / NODES] as usize];
+        assert!(t.shadows[n] > 0 && t.entries[n] == t.shadows[n], "node {node} holds a folio");
+        for state in &mut t.state[n * NODE_SLOTS as usize..][..NODE_SLOTS as usize] {
+            *state &= !HAS_SHADOW;
+        }
+        (t.entries[n], t.shadows[n]) = (0, 0);
+        self.nodes -= 1;
+        self.shadow_nodes -= 1;
+    }
+
+    /// Counts of nodes against what slots hold.
+    ///
+    /// # Panics
+    /// If one is wrong.
+    pub(crate) fn check_nodes(&self) {
+        let (mut nodes, mut only) = (0, 0);
+        for (c, &t) in self.table_of.iter().enumerate().filter(|&(_, &t)| t != NONE) {
+            let t = &self.tables[t as usize];
+            for (n, slots) in t.state.chunks(NODE_SLOTS as usize).enumerate() {
+                let holding = |what: u8| slots.iter().filter(|&s| s & what != 0).count() as u8;
+                let (all, shadows) = (holding(HAS_FOLIO | HAS_SHADOW), holding(HAS_SHADOW));
+                let counted = (t.entries[n], t.shadows[n]);
+                assert_eq!(counted, (all, shadows), "node {} of the swap map", c * NODES + n);
+                nodes += u64::from(all > 0);
+                only += u64::from(all > 0 && all == shadows);
+            }
+        }
+        assert_eq!((self.nodes, self.shadow_nodes), (nodes, only), "nodes of the swap map");
+        let counts =
+            |&(since, n): &(_, _)| Self::only_since(&self.tables, &self.table_of, since, n);
+        assert_eq!(self.order.iter().filter(counts).count() as u64, only, "nodes in the queue");
     }
 
     /// Slots in use by the simulated machine, caches not counted.

@@ -285,7 +285,7 @@ impl<P: ReclaimPolicy> Machine<P> {
             zones,
             pageblock_order: PageAllocRules::of(self.config.kernel).pageblock_order,
             groups: mem.memcgs.ids().map(group).collect(),
-            workingset_nodes: mem.swap.as_ref().map_or(0, |s| s.shadow_nodes),
+            workingset_nodes: mem.workingset_nodes(),
             dirty_limits: self.dirty_limits(),
             vmstat: mark.vmstat,
             pressure: mark.pressure,

@@ -131,6 +131,7 @@ impl<P: ReclaimPolicy> Machine<P> {
     ) -> Flow {
         let Touch { tid, space, memcg, page, vma, write } = touch;
         self.alone_for = self.alone_for.max(1);
+        let dropped = self.mem.vmstat[VmEvent::WorkingsetNodereclaim];
         let pfn = match self.alloc_user(tid) {
             Got::Frame(p) => p,
             other => {
@@ -148,6 +149,11 @@ impl<P: ReclaimPolicy> Machine<P> {
         }
         self.mem.now += self.mem.cost.t_major_cpu;
         let flags = self.mem.spaces.vma(vma).flags;
+        // Making room may have cost the shadow.
+        let shadow = match self.mem.vmstat[VmEvent::WorkingsetNodereclaim] == dropped {
+            true => shadow,
+            false => self.mem.private_swap(slot).flatten(),
+        };
         let how = self.make_anon(pfn, flags, ArrivalKind::SwapIn);
         self.mem.refaulting = Some(page);
         self.policy.folio_swapped_in(&mut self.mem, pfn, shadow, how);

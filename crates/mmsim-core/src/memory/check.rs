@@ -19,6 +19,7 @@ impl Memory {
         self.check_frames();
         let references = self.check_pages();
         self.check_slots(&references);
+        self.check_shadow_nodes();
     }
 
     fn check_frames(&self) {

@@ -70,16 +70,13 @@ impl Memory {
 
     /// Takes an unmapped, clean page out of the cache; the frame is the caller's to free.
     pub(super) fn uncache_file_page(&mut self, page: PageIdx, shadow: Option<Shadow>) {
-        match shadow {
-            Some(s) => {
-                let cell = self.files.put_shadow(s);
-                self.pages.set_entry(page, Entry::Shadow(cell), 0);
-            }
-            None => {
-                self.pages.set_entry(page, Entry::None, 0);
-                self.files.node_leave(page);
-            }
-        }
+        let entry = match shadow {
+            Some(s) => Entry::Shadow(self.files.put_shadow(s)),
+            None => Entry::None,
+        };
+        self.pages.set_entry(page, entry, 0);
+        let clock = self.shadow_clock();
+        self.files.node_leave(page, shadow.is_some(), clock);
         self.files.nr_cached -= 1;
     }
 

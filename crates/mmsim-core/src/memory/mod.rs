@@ -14,6 +14,7 @@ mod file;
 mod map;
 mod plain;
 mod returning;
+mod shadow_nodes;
 mod touching;
 mod young;
 
@@ -131,6 +132,8 @@ pub struct Memory {
     pub(crate) nr_orphans: IndexVec<ZoneId, u64>,
     /// Nodes of radix trees and pages in zram that the kernel's own memory follows now.
     settled: (u64, u64),
+    /// Nodes of shadows that the shrinker left for another time.
+    shadows_deferred: u64,
     /// Evictions so far; each that an observer sees has this number.
     pub evictions: u64,
     /// Where stealing raised the watermarks since kswapd was last told.
@@ -185,6 +188,7 @@ impl Memory {
             discarded: Vec::new(),
             touched: Vec::new(),
             settled: (0, 0),
+            shadows_deferred: 0,
             evictions: 0,
             boosted: None,
             refaulting: None,
@@ -425,7 +429,7 @@ impl Memory {
             ("nr_swapcached", self.swap.as_ref().map_or(0, |s| s.cached)),
             ("nr_swap_used", self.swap.as_ref().map_or(0, |s| u64::from(s.in_use_count()))),
             ("nr_zram_store", self.nr_zram.len() as u64),
-            ("workingset_nodes", self.swap.as_ref().map_or(0, |s| s.shadow_nodes)),
+            ("workingset_nodes", self.workingset_nodes()),
         ]
     }
 

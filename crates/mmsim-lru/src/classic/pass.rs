@@ -4,7 +4,7 @@
 //! `get_scan_count`, `shrink_lruvec`).
 
 use super::Classic;
-use crate::config::BalanceModel;
+use crate::config::{BalanceModel, ShadowLimitScope};
 use crate::formulas::{
     self, ACTIVE_ANON, INACTIVE_ANON, INACTIVE_FILE, PerList, RoundEnd, ScanMode, ScanModeInput,
 };
@@ -290,6 +290,25 @@ impl Classic {
         let s = [0, 1].map(|l| mem.lists.len(self.lruvecs[w.lv].lists[l]));
         if mem.has_swap() && formulas::inactive_anon_is_low(self.config.anon_ratio, s[0], s[1]) {
             self.shrink_active(mem, w.lv, false, self.cluster, req);
+        }
+        if w.lv.is_multiple_of(self.groups) && mem.shadow_nodes_listed() > 0 {
+            let pages = self.pages_for_shadows(mem);
+            mem.limit_shadow_nodes(formulas::shadow_nodes_allowed(pages), req.priority);
+        }
+    }
+
+    /// The pages whose number limits the root group's shadow nodes: its own, or all that can be
+    /// reclaimed. Nothing that the kernel allocates for itself is charged to the root group.
+    /// Without groups, as without cgroups in the kernel, it is all memory.
+    fn pages_for_shadows(&self, mem: &Memory) -> u64 {
+        if self.groups == 1 {
+            return mem.zones.ids().map(|z| u64::from(mem.zones[z].managed)).sum();
+        }
+        let of = |lv: usize| self.lruvecs[lv].lists.iter().map(|&l| mem.lists.len(l)).sum::<u64>();
+        let all = 0..self.lruvecs.len();
+        match self.config.shadow_limit_scope {
+            ShadowLimitScope::Memcg => all.step_by(self.groups).map(of).sum(),
+            ShadowLimitScope::Node => all.map(of).sum::<u64>() + mem.nr_slab.len() as u64,
         }
     }
 }

@@ -56,6 +56,7 @@ pub(crate) struct Steps {
     ops: Vec<Op>,
     phases: usize,
     file_pages: u32,
+    group: Option<usize>,
 }
 
 impl Steps {
@@ -65,6 +66,10 @@ impl Steps {
     /// With a file that all scripts of a machine share.
     pub(crate) fn with_file(pages: u32) -> Steps {
         Steps { file_pages: pages, ..Steps::default() }
+    }
+    /// In a memory cgroup of the machine instead of the root.
+    pub(crate) fn in_group(group: usize) -> Steps {
+        Steps { group: Some(group), ..Steps::default() }
     }
     /// Maps anonymous memory.
     pub(crate) fn map(mut self, region: u16, pages: u32) -> Steps {
@@ -161,7 +166,7 @@ pub(crate) fn run_watched(
         .enumerate()
         .map(|(i, s)| TaskConfig {
             name: format!("process {i}"),
-            memcg: None,
+            memcg: s.group,
             start: SimTime::ZERO,
             threads: vec![Box::new(s.script())],
         })
