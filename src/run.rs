@@ -69,7 +69,8 @@ pub fn run_all(
     pool.install(|| specs.par_iter().enumerate().map(|(i, s)| run_one(i, s, &watch)).collect())
 }
 
-fn run_one(
+/// Makes one run on this thread.
+pub(crate) fn run_one(
     i: usize,
     spec: &RunSpec,
     watch: &(impl Fn(usize, &build::Machine) -> Watch + Sync),

@@ -6,7 +6,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use mmsim_core::machine::Watch;
 use rayon::prelude::*;
 
-use crate::build::Catalogue;
+use crate::build::{Catalogue, Machine};
 use crate::report::RunReport;
 use crate::run::{self, RunError};
 use crate::scenario::{RunSpec, Scenario};
@@ -108,9 +108,7 @@ impl<'a> Lab<'a> {
         let done = AtomicUsize::new(0);
         (self.progress)(what, 0, specs.len());
         let one = |(i, spec): &(usize, RunSpec)| {
-            let mut results =
-                run::run_all(std::slice::from_ref(spec), Some(1), |_, _| Watch::default())?;
-            let (meta, result) = results.pop().expect("one run gives one result");
+            let (meta, result) = run::run_one(0, spec, &|_: usize, _: &Machine| Watch::default())?;
             let n = done.fetch_add(1, Ordering::Relaxed) + 1;
             (self.progress)(what, n, specs.len());
             Ok((*i, RunReport::from_result(meta, &result)))

@@ -420,8 +420,8 @@ pub(crate) struct ReproduceArgs {
     /// Only this table; can be given several times
     #[arg(long = "table", value_name = "ID")]
     pub tables: Vec<String>,
-    /// Make machines smaller by this than those of the source: 1, 2, 4, 8, 16 or 32 [default: 4,
-    /// and 8 with --quick]
+    /// Make machines smaller by this than those of the source: 1, 2, 4, 8, 16 or 32 [default: the
+    /// experiment's choice]
     #[arg(long, value_name = "N", value_parser = power_of_two, allow_negative_numbers = true)]
     pub scale: Option<u64>,
     /// Move every constant by a quarter, alone, and list the verdicts that flip

@@ -1,4 +1,4 @@
-//! README.md, docs/observing.md, docs/facts.md and docs/comparing.md show what the commands
+//! README.md, docs/observing.md, docs/facts.md, docs/comparing.md and docs/anon-workingset.md show what the commands
 //! print. A block after `<!-- checked -->` begins with a command line; the rest is its standard
 //! output, word by word, or those of its lines that a `grep` behind it would leave.
 //!
@@ -82,6 +82,13 @@ fn blocks_of_the_readme() {
 #[test]
 fn blocks_about_facts() {
     assert_eq!(blocks("docs/facts.md", &root()), 5);
+}
+
+/// Published figures and recorded kernels are held with one set of constants: this is the
+/// quick subset of the former, docs/accuracy.md has the quick subset of the latter.
+#[test]
+fn blocks_about_the_anonymous_workingset() {
+    assert_eq!(blocks("docs/anon-workingset.md", &root()), 1);
 }
 
 /// The commands of its first block of shell commands make the reports that are compared.

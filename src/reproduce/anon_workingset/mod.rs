@@ -49,6 +49,8 @@ pub static FAMILY: Family = Family {
     figures,
 };
 
+/// By what ebizzy's machine of the swap-in tables is smaller, unless the user says.
+const SCALE: u64 = 8;
 /// `vm.min_free_kbytes` that the kernel's formula gives for 1024 MB.
 const MIN_FREE_KBYTES: u64 = 4093;
 /// Chunks of ebizzy in a MiB.
@@ -64,9 +66,9 @@ fn figures(lab: &Lab<'_>, published: &Published) -> Result<Figures, RunError> {
     Ok(all)
 }
 
-/// By what ebizzy's machine is smaller than that of the mails, unless the user says.
+/// By what it is.
 fn scale(lab: &Lab<'_>) -> u64 {
-    lab.scale.unwrap_or(if lab.quick { 8 } else { 4 })
+    lab.scale.unwrap_or(SCALE)
 }
 
 /// A value as `--set` takes it.
