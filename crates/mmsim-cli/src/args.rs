@@ -409,7 +409,7 @@ Examples:
 Misses are shown as plainly as hits. docs/published.md says where the figures come from.")]
 pub(crate) struct ReproduceArgs {
     /// The experiments: anon-workingset
-    #[arg(value_name = "NAME", required_unless_present = "all")]
+    #[arg(value_name = "NAME")]
     pub names: Vec<String>,
     /// All experiments
     #[arg(long, conflicts_with = "names")]
