@@ -3,6 +3,8 @@
 
 use std::sync::atomic::{AtomicUsize, Ordering};
 
+use mmsim_core::backing::device::Io;
+use mmsim_core::base::time::SimDuration;
 use mmsim_core::machine::Watch;
 use rayon::prelude::*;
 
@@ -41,8 +43,27 @@ pub struct Constant {
 pub enum Varied {
     /// A constant of the experiment, multiplied.
     Constant(&'static str, f64),
-    /// A cost of the machine: its path, and the value to put there.
-    Cost(String, String),
+    /// A key of every scenario: its path, and the value to put there.
+    Key(String, String),
+    /// The time of a request of a preset of devices, of reads or writes, multiplied.
+    Device(&'static str, Io, f64),
+}
+
+impl Varied {
+    /// Puts it into a run, as far as it is not in the scenario already.
+    fn apply(&self, spec: &mut RunSpec) {
+        let Varied::Device(name, io, factor) = self else { return };
+        let swap = spec.machine.swap.as_mut().map(|s| &mut s.device);
+        let devices = swap.into_iter().chain([&mut spec.machine.file_device]);
+        for device in devices.filter(|d| d.name == *name) {
+            let time = match io {
+                Io::Read => &mut device.read,
+                Io::Write => &mut device.write,
+            };
+            let nanos = (time.as_nanos() as f64 * factor).round();
+            *time = SimDuration::from_nanos(nanos as u64);
+        }
+    }
 }
 
 /// Told what is being done, how much of it has ended and of how much.
@@ -99,11 +120,16 @@ impl<'a> Lab<'a> {
         let mut specs: Vec<(usize, RunSpec)> = Vec::new();
         for (i, sets) in cells.iter().enumerate() {
             let mut sets = sets.clone();
-            if let Some(Varied::Cost(path, value)) = self.varied {
+            if let Some(Varied::Key(path, value)) = self.varied {
                 sets.push((path.clone(), value.clone()));
             }
             let scenario = Scenario::from_str(file.text, file.path)?.with_sets(&sets)?;
-            specs.extend(scenario.expand(&Catalogue)?.into_iter().map(|s| (i, s)));
+            for mut spec in scenario.expand(&Catalogue)? {
+                if let Some(varied) = self.varied {
+                    varied.apply(&mut spec);
+                }
+                specs.push((i, spec));
+            }
         }
         let done = AtomicUsize::new(0);
         (self.progress)(what, 0, specs.len());

@@ -1,18 +1,22 @@
 //! Which verdicts hang on which constant: each is moved by a quarter, alone.
 //!
-//! The constants that the sources leave open and the costs of the machine are varied, on
-//! the quick subset unless tables were chosen. Constants that stand in the program cannot
-//! be varied from outside; they are named, so that nobody takes them for tested.
+//! Varied are the constants that the sources leave open, the costs of the machine, its tick and
+//! run-ahead, and the devices that the experiments use. Constants that stand in the program
+//! cannot be varied from outside; they are named, so that nobody takes them for tested.
 
 use serde::Deserialize;
 
+use mmsim_core::backing::device::{DEVICE_PRESETS, Io};
+use mmsim_core::base::time::SimDuration;
 use mmsim_core::machine::cost::CostModel;
 
 use super::lab::{Lab, Varied};
 use super::published::Published;
 use super::{Family, Figures};
+use crate::build::Catalogue;
 use crate::report::reproduction::{Flip, Sensitivity, Variation};
 use crate::run::RunError;
+use crate::scenario::Scenario;
 
 const CALIBRATION: &str = include_str!("../../docs/calibration.toml");
 const FACTORS: [f64; 2] = [0.75, 1.25];
@@ -34,25 +38,50 @@ pub(super) fn sensitivity(
     before: &Figures,
 ) -> Result<Sensitivity, RunError> {
     let mut varied = Vec::new();
-    for c in family.constants {
-        for factor in FACTORS {
-            let how = Varied::Constant(c.name, factor);
-            let name = format!("{}.{}", family.name, c.name);
-            varied.push(variation(family, published, lab, before, &name, factor, &how)?);
-        }
-    }
-    for (cost, value) in CostModel::measured().fields() {
-        for factor in FACTORS {
-            let nanos = (value.as_nanos() as f64 * factor).round() as u64;
-            let how = Varied::Cost(format!("machine.cost.{cost}"), format!("{nanos}ns"));
-            let name = format!("cost.{cost}");
-            varied.push(variation(family, published, lab, before, &name, factor, &how)?);
+    for (name, variants) in variations(family)? {
+        for (factor, how) in FACTORS.into_iter().zip(&variants) {
+            varied.push(variation(family, published, lab, before, &name, factor, how)?);
         }
     }
     let calibration: Calibration = toml::from_str(CALIBRATION).expect("docs/calibration.toml");
     let names = calibration.constant.into_iter().map(|c| c.name);
     let fixed = names.filter(|n| !varied.iter().any(|v| v.constant == *n)).collect();
     Ok(Sensitivity { varied, fixed })
+}
+
+/// Every constant that can be varied from outside, in both directions.
+fn variations(family: &Family) -> Result<Vec<(String, [Varied; 2])>, RunError> {
+    let mut all = Vec::new();
+    for c in family.constants {
+        let how = FACTORS.map(|factor| Varied::Constant(c.name, factor));
+        all.push((format!("{}.{}", family.name, c.name), how));
+    }
+    let mut key = |name: String, path: String, value: SimDuration| {
+        let nanos = |factor: f64| (value.as_nanos() as f64 * factor).round();
+        all.push((name, FACTORS.map(|f| Varied::Key(path.clone(), format!("{}ns", nanos(f))))));
+    };
+    for (cost, value) in CostModel::measured().fields() {
+        key(format!("cost.{cost}"), format!("machine.cost.{cost}"), value);
+    }
+    let mut devices: Vec<String> = Vec::new();
+    for file in family.scenarios {
+        let specs = Scenario::from_str(file.text, file.path)?.expand(&Catalogue)?;
+        for (i, m) in specs.iter().map(|s| &s.machine).enumerate() {
+            if i == 0 && devices.is_empty() {
+                key("machine.tick".into(), "machine.tick".into(), m.tick);
+                key("machine.run-ahead".into(), "machine.run-ahead".into(), m.run_ahead);
+            }
+            let swap = m.swap.iter().map(|s| &s.device);
+            devices.extend(swap.chain([&m.file_device]).map(|d| d.name.clone()));
+        }
+    }
+    for &(name, ..) in DEVICE_PRESETS.iter().filter(|d| devices.iter().any(|n| n == d.0)) {
+        for (word, io) in [("read", Io::Read), ("write", Io::Write)] {
+            let how = FACTORS.map(|factor| Varied::Device(name, io, factor));
+            all.push((format!("device.{name}.{word}"), how));
+        }
+    }
+    Ok(all)
 }
 
 fn variation(

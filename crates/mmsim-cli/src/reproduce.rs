@@ -168,7 +168,10 @@ fn sensitivity(s: &Sensitivity) -> String {
     );
     out.push('\n');
     out += &table::wrap(
-        &format!("Not varied, because they stand in the program: {}.", s.fixed.join(", ")),
+        &format!(
+            "Not varied: {} constants that stand in the program; JSON names them.",
+            s.fixed.len()
+        ),
         0,
     );
     out + "\n"
