@@ -152,11 +152,12 @@ impl Naive {
         if kind == FILE || can_swap {
             for &list in lists {
                 while let Some(&page) = self.lists[oldest][list].last() {
-                    self.inc_gen(page);
-                    if self.config.rework {
-                        let tier = self.tier_of(&self.folios[&page]);
+                    let f = &self.folios[&page];
+                    let (full, tier) = (self.overflows(f), self.tier_of(f));
+                    if self.config.rework && !full {
                         self.protected[kind][tier] += 1;
                     }
+                    self.inc_gen(page);
                     self.sorted_to(page, false);
                 }
             }

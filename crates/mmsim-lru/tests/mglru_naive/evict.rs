@@ -1,7 +1,7 @@
 //! Eviction: scanning the oldest generation, and what becomes of what it isolates.
 
 use super::age::worth;
-use super::{ANON, Distance, FILE, LAZY, Lazyfree, Naive, Out, Page, Pte, slot};
+use super::{ANON, Distance, FILE, Folio, LAZY, Lazyfree, Naive, Out, Page, Pte, slot};
 
 /// Who reclaims, and what it may do.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -79,11 +79,8 @@ impl Naive {
         let lists: &[usize] = if kind == FILE { &[LAZY, FILE] } else { &[ANON] };
         let (mut isolated, mut scanned, mut sorted, mut refused) = (Vec::new(), 0, 0, 0);
         let (mut aside, mut last) = (Vec::new(), lists[0]);
-        'lists: for &list in lists {
+        for &list in lists {
             last = list;
-            if fixed {
-                refused = 0;
-            }
             while let Some(&page) = self.lists[oldest][list].last() {
                 scanned += 1;
                 if self.sort(page, limit) {
@@ -97,18 +94,15 @@ impl Naive {
                     self.take(page);
                     isolated.push(page);
                 }
-                if scanned == 4096 || isolated.len() == 64 {
-                    break 'lists;
-                }
-                if refused == 64 {
-                    if fixed {
-                        break;
-                    }
-                    break 'lists;
+                if scanned == 4096 || isolated.len() == 64 || refused == 64 {
+                    break;
                 }
             }
             if fixed {
                 self.lists[oldest][list].splice(0..0, aside.drain(..));
+            }
+            if scanned == 4096 || isolated.len() == 64 || refused == 64 {
+                break;
             }
         }
         self.lists[oldest][last].splice(0..0, aside);
@@ -123,7 +117,7 @@ impl Naive {
     fn sort(&mut self, page: Page, limit: usize) -> bool {
         let f = self.folios[&page].clone();
         let kind = f.kind();
-        let (rework, refs, tier) = (self.config.rework, self.refs(&f), self.tier_of(&f));
+        let (rework, tier) = (self.config.rework, self.tier_of(&f));
         if self.config.dirty_lazyfree_to_anon && kind == FILE && f.anon && f.dirty {
             self.remove(page, true);
             self.folios.get_mut(&page).unwrap().swapbacked = true;
@@ -134,10 +128,7 @@ impl Naive {
             self.sorted_to(page, true);
             return true;
         }
-        let overflow = match rework {
-            true => refs + u32::from(f.workingset) == 5,
-            false => refs == 4,
-        };
+        let overflow = self.overflows(&f);
         if tier > limit || self.config.overflow_protect && overflow {
             self.inc_gen(page);
             self.sorted_to(page, rework);
@@ -156,6 +147,14 @@ impl Naive {
             return true;
         }
         false
+    }
+
+    /// Whether all that can be remembered of accesses is.
+    pub(super) fn overflows(&self, f: &Folio) -> bool {
+        match self.config.rework {
+            true => self.refs(f) == 4 && f.workingset,
+            false => self.refs(f) == 4,
+        }
     }
 
     fn refuses(&self, page: Page, r: &Reclaim) -> bool {
@@ -345,11 +344,18 @@ impl Naive {
     fn found_young(&mut self, page: Page, r: &Reclaim) {
         let youngest = Some(slot(self.max_seq));
         let f = &self.folios[&page];
-        if r.walks || f.gener.is_none() || self.config.rework && !f.referenced && !f.workingset {
+        let rework = self.config.rework;
+        if r.walks || f.gener.is_none() || rework && !f.referenced && !f.workingset {
             self.promote(page);
-        } else if f.gener != youngest {
-            let f = self.folios.get_mut(&page).unwrap();
+            return;
+        }
+        let elsewhere = f.gener != youngest;
+        let f = self.folios.get_mut(&page).unwrap();
+        if rework || elsewhere {
             f.clear_refs();
+            f.workingset = rework;
+        }
+        if elsewhere {
             self.remove(page, true);
             self.folios.get_mut(&page).unwrap().active = true;
             self.add(page, false);

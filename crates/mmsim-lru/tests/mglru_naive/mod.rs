@@ -374,6 +374,13 @@ impl Naive {
         self.count("pgdeactivate", 1);
     }
 
+    /// The flusher writes a page of a file, on a device that takes no time.
+    pub(crate) fn flush(&mut self, page: Page) {
+        let f = self.folios.get_mut(&page).unwrap();
+        f.maps.values_mut().for_each(|p| p.dirty = false);
+        f.dirty = false;
+    }
+
     /// The end of a write to a device.
     pub(crate) fn written(&mut self, page: Page) {
         let f = self.folios.get_mut(&page).unwrap();

@@ -114,7 +114,9 @@ impl Naive {
         let sp = self.evictions[ANON] - shadow.evictions;
         let recent = sp <= self.evicted[kind].iter().sum();
         let eligible = eligible(&self.both_sizes(), kind, sp);
-        self.count_kind(["workingset_refault_anon", "workingset_refault_file"], kind);
+        if recent || self.config.counts_all_refaults {
+            self.count_kind(["workingset_refault_anon", "workingset_refault_file"], kind);
+        }
         if !recent && !eligible {
             return;
         }
@@ -145,7 +147,9 @@ impl Naive {
         let total = s.active[FILE] + s.inactive[FILE] + swap * (s.active[ANON] + s.inactive[ANON]);
         let distance = tier_of_distance(total, sp);
         let recent = sp <= self.evicted[kind].iter().sum();
-        self.count_kind(["workingset_refault_anon", "workingset_refault_file"], kind);
+        if recent || self.config.counts_all_refaults {
+            self.count_kind(["workingset_refault_anon", "workingset_refault_file"], kind);
+        }
         if !recent && distance == 3 {
             return;
         }
