@@ -77,7 +77,7 @@ fn population_aging_eviction_refault() {
     assert!(n.age(true));
     assert_eq!((n.max_seq, n.min_seq), (4, [2, 2]));
     assert_eq!((sizes(&n, 3), sizes(&n, 4)), ([12, 8], [0, 0]));
-    assert!(n.folios.values().all(|f| f.maps.values().all(|p| !p.young)));
+    assert!(n.folios.values().all(|f| !f.maps.any(|p| p.young)));
     assert_eq!((n.sizes(ANON)[0], n.sizes(FILE)[0]), (12, 8));
 
     assert_eq!(n.evict(KSWAPD), 0);
@@ -241,7 +241,7 @@ fn idle(n: &mut Naive, letter: char, number: u32, seq: u64) {
     n.touch(letter, number, true);
     n.remove(page, true);
     let f = n.folios.get_mut(&page).unwrap();
-    f.maps.values_mut().for_each(|p| p.young = false);
+    f.maps.ptes_mut().for_each(|p| p.young = false);
     f.gener = Some((seq % 4) as usize);
     n.lists[(seq % 4) as usize][ANON].insert(0, page);
 }
@@ -404,7 +404,7 @@ fn lazyfree_pages_that_are_used_again() {
     (1..=3).for_each(|i| n.madvise_free('L', i));
     let pte = |n: &mut Naive, i, young, dirty| {
         let page = Page('L', i);
-        let p = n.folios.get_mut(&page).unwrap().maps.get_mut(&page).unwrap();
+        let p = n.folios.get_mut(&page).unwrap().maps.get_mut(page).unwrap();
         (p.young, p.dirty) = (young, dirty);
     };
     pte(&mut n, 2, false, true);

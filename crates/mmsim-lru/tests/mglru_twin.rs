@@ -115,7 +115,7 @@ impl Both {
             Step::Deactivate(region, p) => {
                 let (letter, file, _, pages) = REGIONS[region];
                 let page = Page(file.unwrap_or(letter), p % pages);
-                if n.folios.get(&page).is_some_and(|f| f.maps.len() == 1) {
+                if n.folios.get(&page).is_some_and(|f| f.maps.nr() == 1) {
                     n.deactivate(page);
                     r.deactivate(page);
                 }
@@ -178,7 +178,7 @@ fn configs() -> impl Strategy<Value = Config> {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig { cases: 300, max_shrink_iters: 4000, ..ProptestConfig::default() })]
+    #![proptest_config(ProptestConfig { cases: 400, max_shrink_iters: 4000, ..ProptestConfig::default() })]
 
     #[test]
     fn agrees_with_the_naive_one(

@@ -40,7 +40,7 @@ impl Naive {
     /// Clears the accessed bit of a mapping; dirt goes to the folio. True if it was set.
     pub(crate) fn test_clear_young(&mut self, page: Page, at: Page) -> bool {
         let f = self.folios.get_mut(&page).unwrap();
-        let pte = f.maps.get_mut(&at).unwrap();
+        let pte = f.maps.get_mut(at).unwrap();
         if !std::mem::take(&mut pte.young) {
             return false;
         }
@@ -94,7 +94,7 @@ impl Naive {
             let mut young = 0;
             for &(_, page, at) in &all {
                 let Some(f) = self.folios.get(&page) else { continue };
-                if !f.maps.contains_key(&at) || !can_swap && f.swapbacked {
+                if !f.maps.contains(at) || !can_swap && f.swapbacked {
                     continue;
                 }
                 if self.test_clear_young(page, at) {

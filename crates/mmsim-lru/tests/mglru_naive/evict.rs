@@ -188,7 +188,7 @@ impl Naive {
             let rework = self.config.rework;
             let goes_to = self.seq_if_added(page);
             let f = self.folios.get_mut(&page).unwrap();
-            let busy = f.active || !f.maps.is_empty() || f.dirty || f.writeback;
+            let busy = f.active || f.maps.nr() > 0 || f.dirty || f.writeback;
             if rework {
                 if again || busy {
                     if goes_to == oldest {
@@ -234,7 +234,7 @@ impl Naive {
     fn fate(&mut self, page: Page, r: &Reclaim) -> Fate {
         let rework = self.config.rework;
         let f = self.folios[&page].clone();
-        if f.locked || !rework && f.referenced && !f.maps.is_empty() {
+        if f.locked || !rework && f.referenced && f.maps.nr() > 0 {
             return Fate::Kept;
         }
         if f.writeback {
@@ -253,7 +253,7 @@ impl Naive {
                 return self.activated(page);
             }
         }
-        let written = f.maps.values().any(|p| p.dirty);
+        let written = f.maps.any(|p| p.dirty);
         if f.anon && kind == FILE {
             if f.dirty || written {
                 let f = self.folios.get_mut(&page).unwrap();
@@ -283,7 +283,7 @@ impl Naive {
 
     /// Asks all mappings for accesses: none, one that keeps it, or enough to activate it.
     fn referenced(&mut self, page: Page, r: &Reclaim) -> Option<bool> {
-        let maps: Vec<Page> = self.folios[&page].maps.keys().copied().collect();
+        let maps: Vec<Page> = self.folios[&page].maps.iter().map(|m| m.0).collect();
         let (mut n, mut exec) = (0, false);
         for at in maps {
             let region = &self.regions[&at.0];
@@ -291,7 +291,7 @@ impl Naive {
                 continue;
             }
             exec |= region.exec;
-            let pte: &mut Pte = self.folios.get_mut(&page).unwrap().maps.get_mut(&at).unwrap();
+            let pte: &mut Pte = self.folios.get_mut(&page).unwrap().maps.get_mut(at).unwrap();
             if std::mem::take(&mut pte.young) {
                 n += 1;
                 self.look_around(page, at, r);
@@ -327,7 +327,7 @@ impl Naive {
         let mut young = 1;
         for &(_, near, at) in window {
             let Some(f) = self.folios.get(&near) else { continue };
-            if !f.maps.contains_key(&at) || file && f.kind() == ANON {
+            if !f.maps.contains(at) || file && f.kind() == ANON {
                 continue;
             }
             if !self.test_clear_young(near, at) {

@@ -13,12 +13,14 @@
 mod age;
 mod config;
 mod evict;
+mod maps;
 mod pid;
 mod refault;
 
 pub(crate) use age::{initial_priority, wants_aging};
 pub(crate) use config::{Config, Distance, Lazyfree, Placement, Restore};
 pub(crate) use evict::Reclaim;
+pub(crate) use maps::Maps;
 pub(crate) use pid::{Position, positive};
 pub(crate) use refault::{Shadow, Sizes, eligible, tier_of_distance};
 
@@ -70,7 +72,7 @@ pub(crate) struct Folio {
     /// To be added one generation above the oldest (distance `SecondOldest`).
     pub(crate) second_oldest: bool,
     /// Virtual pages that map it, with the letters of their regions.
-    pub(crate) maps: BTreeMap<Page, Pte>,
+    pub(crate) maps: Maps,
 }
 
 impl Folio {
@@ -300,7 +302,7 @@ impl Naive {
             }
             self.add(page, false);
         }
-        let pte = self.folios.get_mut(&page).unwrap().maps.entry(at).or_default();
+        let pte = self.folios.get_mut(&page).unwrap().maps.at(at);
         pte.young = true;
         pte.dirty |= write;
     }
@@ -352,7 +354,7 @@ impl Naive {
         }
         let Some(f) = self.folios.get_mut(&page) else { return };
         f.dirty = false;
-        f.maps.insert(page, Pte::default());
+        f.maps.ptes_mut().for_each(|p| *p = Pte::default());
         if !f.swapbacked || f.gener.is_none() || self.config.lazyfree == Lazyfree::Off {
             return;
         }
@@ -366,7 +368,7 @@ impl Naive {
     /// `MADV_COLD`, as far as lists are concerned.
     pub(crate) fn deactivate(&mut self, page: Page) {
         let f = self.folios.get_mut(&page).unwrap();
-        f.maps.values_mut().for_each(|p| p.young = false);
+        f.maps.ptes_mut().for_each(|p| p.young = false);
         self.remove(page, false);
         let f = self.folios.get_mut(&page).unwrap();
         (f.active, f.referenced) = (false, false);
@@ -377,7 +379,7 @@ impl Naive {
     /// The flusher writes a page of a file, on a device that takes no time.
     pub(crate) fn flush(&mut self, page: Page) {
         let f = self.folios.get_mut(&page).unwrap();
-        f.maps.values_mut().for_each(|p| p.dirty = false);
+        f.maps.ptes_mut().for_each(|p| p.dirty = false);
         f.dirty = false;
     }
 
@@ -407,7 +409,7 @@ impl Naive {
                 self.free_slots += 1;
             }
         } else if let Some(f) = self.folios.get_mut(&page)
-            && let Some(pte) = f.maps.remove(&at)
+            && let Some(pte) = f.maps.remove(at)
         {
             f.dirty |= pte.dirty;
             if pte.young && r.recency {

@@ -364,13 +364,13 @@ impl Real {
             };
             assert_eq!(format!("{real:?}"), format!("{f:?}"), "{page:?}");
             assert_eq!(self.lru.refs_of(&self.mem, folio), n.refs(f), "refs of {page:?}: {f:?}");
-            for (at, p) in &f.maps {
+            for (at, p) in f.maps.iter() {
                 let hot = self.mem.pages.hot(self.in_region(at.0, at.1));
                 let real =
                     naive::Pte { young: hot & pte::YOUNG != 0, dirty: hot & pte::DIRTY != 0 };
                 assert_eq!(real, *p, "{at:?}");
             }
-            assert_eq!(self.mem.mapcount(folio) as usize, f.maps.len(), "mappings of {page:?}");
+            assert_eq!(self.mem.mapcount(folio) as usize, f.maps.nr(), "mappings of {page:?}");
         }
         for kind in 0..2 {
             let (rates, now) = self.lru.rates(HERE.0, HERE.1, kind);
