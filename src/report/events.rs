@@ -85,6 +85,7 @@ pub const EVENTS: &[EventKind] = &[
         "a folio was activated outside of a scan",
     ),
     kind("sim_deactivate", "", "pfn", "a folio went from the active to the inactive list"),
+    kind("sim_lazy_free", "", "pfn page", "a folio became lazily freed memory"),
     kind(
         "mm_lru_insertion",
         "pagemap:mm_lru_insertion",
@@ -244,6 +245,7 @@ const fn outcome_name(outcome: ScanOutcome) -> &'static str {
         ScanOutcome::ActivateReferenced => "activate_referenced",
         ScanOutcome::ActivateDirty => "activate_dirty",
         ScanOutcome::ActivateWriteback => "activate_writeback",
+        ScanOutcome::ActivateRewritten => "activate_rewritten",
         ScanOutcome::ActivateNoSwap => "activate_no_swap",
         ScanOutcome::Unevictable => "unevictable",
     }
@@ -262,6 +264,7 @@ pub const fn event_name(event: &TraceEvent) -> &'static str {
         TraceEvent::SimScanFolio { .. } => "sim_scan_folio",
         TraceEvent::MmLruActivate { .. } => "mm_lru_activate",
         TraceEvent::SimDeactivate { .. } => "sim_deactivate",
+        TraceEvent::SimLazyFree { .. } => "sim_lazy_free",
         TraceEvent::MmLruInsertion { .. } => "mm_lru_insertion",
         TraceEvent::SimEvict { .. } => "sim_evict",
         TraceEvent::SimRefault { .. } => "sim_refault",
@@ -293,7 +296,9 @@ const fn thread_of(event: &TraceEvent) -> Option<ThreadId> {
 const fn page_of(event: &TraceEvent) -> Option<PageIdx> {
     match *event {
         TraceEvent::PageFault { page, .. } | TraceEvent::SimRefault { page, .. } => Some(page),
-        TraceEvent::SimScanFolio { page, .. } | TraceEvent::SimEvict { page, .. } => page,
+        TraceEvent::SimScanFolio { page, .. }
+        | TraceEvent::SimLazyFree { page, .. }
+        | TraceEvent::SimEvict { page, .. } => page,
         _ => None,
     }
 }
@@ -363,6 +368,9 @@ fn write_event(out: &mut String, now: SimTime, event: &TraceEvent) {
             .name("outcome", outcome_name(outcome)),
         TraceEvent::MmLruActivate { pfn } => line.num("pfn", pfn.0),
         TraceEvent::SimDeactivate { pfn } => line.num("pfn", pfn.0),
+        TraceEvent::SimLazyFree { pfn, page } => {
+            line.num("pfn", pfn.0).opt("page", page.map(|p| p.0))
+        }
         TraceEvent::MmLruInsertion { pfn, lru } => line.num("pfn", pfn.0).name("lru", lru),
         TraceEvent::SimEvict { eviction, pfn, page, file, slot, written } => line
             .num("eviction", eviction)
@@ -662,6 +670,7 @@ mod tests {
             },
             TraceEvent::MmLruActivate { pfn },
             TraceEvent::SimDeactivate { pfn },
+            TraceEvent::SimLazyFree { pfn, page: Some(PageIdx(2)) },
             TraceEvent::MmLruInsertion { pfn, lru },
             evict(Some(1)),
             TraceEvent::SimRefault {

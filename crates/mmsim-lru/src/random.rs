@@ -70,6 +70,12 @@ impl ReclaimPolicy for Random {
         mem.lru_del(folio);
     }
 
+    fn folio_made_lazyfree(&mut self, mem: &mut Memory, folio: FolioId) {
+        mem.lru_del(folio);
+        mem.make_lazyfree(folio);
+        mem.lru_add_head(self.lists[mem.node_of(folio).0 as usize], folio);
+    }
+
     fn reclaim(&mut self, mem: &mut Memory, req: &ReclaimRequest) -> ReclaimOutcome {
         mem.lru_drain(self);
         let mut out = ReclaimOutcome::default();
@@ -101,7 +107,7 @@ impl ReclaimPolicy for Random {
             mem.count(scan_type, 1);
             let fate =
                 shrink_folio(mem, folio, how, &mut stats, |_, _| Judgement::Reclaim, |_, _| None);
-            if fate == Fate::Freed {
+            if matches!(fate, Fate::Freed | Fate::Dropped) {
                 out.reclaimed += 1;
                 count(mem, steal);
                 mem.count(steal_type, 1);

@@ -46,6 +46,8 @@ pub enum ScanOutcome {
     ActivateDirty,
     /// To the active list: under writeback.
     ActivateWriteback,
+    /// To the active list, as ordinary anonymous memory: lazily freed, but written since.
+    ActivateRewritten,
     /// To the active list: no swap slot.
     ActivateNoSwap,
     /// To the unevictable list: in a locked mapping.
@@ -96,6 +98,8 @@ pub enum TraceEvent {
     MmLruActivate { pfn: Pfn },
     /// A folio was deactivated by an active scan (no tracepoint in Linux).
     SimDeactivate { pfn: Pfn },
+    /// A folio became lazily freed memory (no tracepoint in Linux, which counts `pglazyfree`).
+    SimLazyFree { pfn: Pfn, page: Option<PageIdx> },
     /// A folio entered a list (`pagemap:mm_lru_insertion`).
     MmLruInsertion { pfn: Pfn, lru: &'static str },
     /// A folio was evicted; `eviction` numbers evictions from 1 (no tracepoint in Linux).

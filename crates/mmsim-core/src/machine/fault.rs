@@ -212,7 +212,7 @@ impl<P: ReclaimPolicy> Machine<P> {
                 self.mem.now += self.mem.cost.t_minor_map;
                 self.mem.count(VmEvent::PgReuse, 1);
                 if self.mem.kernel < Kernel::V6_1 {
-                    self.try_free_swap(folio);
+                    self.mem.free_swap(folio);
                 }
                 self.mem.pages.set_hot(page, written);
                 return (Flow::Done, FaultKind::Reuse);
@@ -251,19 +251,6 @@ impl<P: ReclaimPolicy> Machine<P> {
         let memcg = self.mem.frames.memcg(pfn);
         self.mem.memcgs.uncharge(memcg, 1);
         self.mem.free_frame(pfn);
-    }
-
-    /// Drops the copy in the swap cache of a folio that no PTE wants from there
-    /// (`folio_free_swap`).
-    pub(super) fn try_free_swap(&mut self, folio: FolioId) {
-        let f = &self.mem.frames;
-        if f.has(folio, flag::SWAPCACHE)
-            && !f.has(folio, flag::WRITEBACK)
-            && self.mem.swap.as_ref().is_some_and(|s| s.count(f.slot(folio)) == 0)
-        {
-            self.mem.drop_swapcache(folio);
-            self.mem.frames.set(folio, flag::DIRTY);
-        }
     }
 
     fn file_fault(

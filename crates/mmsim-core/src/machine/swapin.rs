@@ -107,7 +107,7 @@ impl<P: ReclaimPolicy> Machine<P> {
         }
         let full = self.mem.swap.as_ref().is_some_and(Swap::full);
         if full || locked || write && self.mem.frames.mapped(folio) == Mapped::Once {
-            self.try_free_swap(folio);
+            self.mem.free_swap(folio);
         }
         self.policy.swapin_mapped(&mut self.mem, folio);
     }
@@ -221,7 +221,7 @@ impl<P: ReclaimPolicy> Machine<P> {
         Flow::Blocked
     }
 
-    fn enter_swapcache(
+    pub(super) fn enter_swapcache(
         &mut self,
         pfn: Pfn,
         slot: SwapSlot,
@@ -251,7 +251,7 @@ impl<P: ReclaimPolicy> Machine<P> {
     }
 
     /// Adjacent slots of one window are one request.
-    fn submit_swap_reads(&mut self, read: &[(SwapSlot, Pfn)]) {
+    pub(super) fn submit_swap_reads(&mut self, read: &[(SwapSlot, Pfn)]) {
         let mut i = 0;
         while i < read.len() {
             let mut n = 1;

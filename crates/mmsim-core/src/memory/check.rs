@@ -56,6 +56,13 @@ impl Memory {
                         listed += u64::from(lru);
                         let waits = waiting.contains(&pfn);
                         assert!(!(lru && waits), "{pfn} is on a list and waits for one");
+                        let file = kind == FrameKind::File;
+                        let backed = self.frames.has(pfn, flag::SWAPBACKED);
+                        assert!(!(file && backed), "{pfn} is a file's and backed by swap");
+                        assert!(
+                            backed || !self.frames.has(pfn, flag::SWAPCACHE),
+                            "{pfn} is in the swap cache and not backed by swap"
+                        );
                         let orphan = self.frames.has(pfn, flag::ORPHAN);
                         if !orphan {
                             charged[self.frames.memcg(pfn).index()] += 1;

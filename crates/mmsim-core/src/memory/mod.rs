@@ -11,6 +11,7 @@ mod check;
 mod discard;
 mod evict;
 mod file;
+mod lazyfree;
 mod map;
 mod plain;
 mod returning;

@@ -10,7 +10,7 @@ use crate::base::digest::Digest;
 use crate::base::id::{MemcgId, NodeId};
 use crate::base::time::SimDuration;
 use crate::machine::config::ZoneKind;
-use crate::memory::Memory;
+use crate::memory::{Evicting, Memory};
 use crate::phys::frames::{FolioId, flag};
 
 /// What an evicted page leaves behind: opaque to core, written on eviction, read at most
@@ -293,6 +293,47 @@ pub trait ReclaimPolicy: Send {
     fn folio_deactivated(&mut self, mem: &mut Memory, folio: FolioId) {
         let _ = (mem, folio);
     }
+    /// A listed folio of anonymous memory was freed lazily (`MADV_FREE`; leaves its batch): its
+    /// contents may be dropped without writing them, unless they are written before. A policy
+    /// that makes use of it takes the folio off its list, calls [`Memory::make_lazyfree`],
+    /// which makes it count as file memory, and puts it on a list again. If nothing is done it
+    /// stays ordinary memory.
+    fn folio_made_lazyfree(&mut self, mem: &mut Memory, folio: FolioId) {
+        let _ = (mem, folio);
+    }
+    /// Takes a folio off its list for somebody else: `MADV_PAGEOUT`. False: it is on no
+    /// list, cannot be evicted, or waits to be moved between lists. Who takes it gives it
+    /// back by [`ReclaimPolicy::reclaim_list`] or [`Memory::put_back`].
+    fn isolate(&mut self, mem: &mut Memory, folio: FolioId) -> bool {
+        const LISTED: u32 = flag::LRU;
+        if mem.frames.bits(folio) & (LISTED | flag::UNEVICTABLE | flag::IN_BATCH) != LISTED {
+            return false;
+        }
+        self.folio_departed(mem, folio, Departure::Isolated);
+        mem.frames.set(folio, flag::ISOLATED);
+        true
+    }
+    /// Evicts isolated folios of one node, in this order, and puts back those that cannot be
+    /// (`reclaim_pages`). Not a scan: neither `pgscan` nor `pgsteal` count. `ACTIVE` is clear
+    /// on all. With `ignore_references` accessed bits are not asked. Returns how many are gone.
+    fn reclaim_list(
+        &mut self,
+        mem: &mut Memory,
+        folios: &[FolioId],
+        ignore_references: bool,
+    ) -> u64 {
+        let how = Evicting { may_writepage: true, may_write_file: false, clean_only: false };
+        let mut freed = 0;
+        for &folio in folios {
+            let used = !ignore_references && mem.references(folio, None).count > 0;
+            if !used && mem.evict(folio, how, None).is_ok() {
+                freed += 1;
+            } else {
+                mem.put_back(self, folio);
+            }
+        }
+        freed
+    }
     /// The write of a listed folio marked for reclaim ended: move it to where it is met next.
     fn folio_rotated(&mut self, mem: &mut Memory, folio: FolioId) {
         let _ = (mem, folio);
@@ -469,6 +510,31 @@ macro_rules! forward_policy {
             folio: $crate::phys::frames::FolioId,
         ) {
             match $me { $($shape => $policy.folio_deactivated(mem, folio)),+ }
+        }
+        #[inline]
+        fn folio_made_lazyfree(
+            &mut $me,
+            mem: &mut $crate::memory::Memory,
+            folio: $crate::phys::frames::FolioId,
+        ) {
+            match $me { $($shape => $policy.folio_made_lazyfree(mem, folio)),+ }
+        }
+        #[inline]
+        fn isolate(
+            &mut $me,
+            mem: &mut $crate::memory::Memory,
+            folio: $crate::phys::frames::FolioId,
+        ) -> bool {
+            match $me { $($shape => $policy.isolate(mem, folio)),+ }
+        }
+        #[inline]
+        fn reclaim_list(
+            &mut $me,
+            mem: &mut $crate::memory::Memory,
+            folios: &[$crate::phys::frames::FolioId],
+            ignore_references: bool,
+        ) -> u64 {
+            match $me { $($shape => $policy.reclaim_list(mem, folios, ignore_references)),+ }
         }
         #[inline]
         fn folio_rotated(

@@ -413,6 +413,23 @@ impl ReclaimPolicy for Classic {
         }
     }
 
+    fn folio_made_lazyfree(&mut self, mem: &mut Memory, folio: FolioId) {
+        mem.lru_del(folio);
+        mem.make_lazyfree(folio);
+        self.add_head(mem, folio);
+        let lv = self.lruvec_of(mem, folio);
+        self.note_rotated(lv, true, 1, 0);
+    }
+
+    fn reclaim_list(
+        &mut self,
+        mem: &mut Memory,
+        folios: &[FolioId],
+        ignore_references: bool,
+    ) -> u64 {
+        self.reclaim_taken(mem, folios, ignore_references)
+    }
+
     fn folio_rotated(&mut self, mem: &mut Memory, folio: FolioId) {
         let lv = self.lruvec_of(mem, folio);
         mem.lru_del(folio);

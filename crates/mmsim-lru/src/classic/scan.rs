@@ -305,23 +305,73 @@ impl Classic {
         );
         let outcome = match fate {
             Fate::Freed => ScanOutcome::Reclaimed,
+            Fate::Dropped => ScanOutcome::LazyFreed,
             Fate::Kept(why) | Fate::Activated(why) => why,
         };
         mem.emit(|| TraceEvent::SimScanFolio { pfn: folio, page, file, outcome });
         match fate {
-            Fate::Freed => return,
+            Fate::Freed | Fate::Dropped => return,
             Fate::Kept(_) => b.kept += 1,
             Fate::Activated(_) => {
                 b.promoted += 1;
-                if self.config.age_on_scan_activation {
-                    self.advance_age(b.lv, usize::from(file), 1);
-                }
+                self.age_by_promotion(mem, b.lv, folio);
             }
         }
         let list = Self::list_index(mem, folio).wrapping_sub(2 * usize::from(file));
         match b.back.get_mut(list) {
             Some(back) if !mem.frames.has(folio, flag::MLOCKED) => back.push(folio),
             _ => self.add_head_of(mem, b.lv, folio),
+        }
+    }
+
+    /// Reclaims folios that somebody else took off their lists (`reclaim_folio_list`): the
+    /// tests of a scan of an inactive list, and nothing that a scan counts or learns.
+    pub(super) fn reclaim_taken(
+        &mut self,
+        mem: &mut Memory,
+        folios: &[FolioId],
+        ignore_references: bool,
+    ) -> u64 {
+        let by = Reclaimer::Direct;
+        let how = Shrinking { by, may_writepage: true, keep_marked: false };
+        let (rule, locked_activates) =
+            (self.config.anon_ref_rule, self.config.locked_is_activated());
+        let mut stats = BatchStats::default();
+        let mut back = Vec::new();
+        mem.charge_scan(folios.len() as u64);
+        for &folio in folios {
+            let fate = shrink_folio(
+                mem,
+                folio,
+                how,
+                &mut stats,
+                |mem, f| match ignore_references {
+                    true => Judgement::Reclaim,
+                    false => judge(mem, f, None, rule, locked_activates),
+                },
+                |mem, f| self.evicted(mem, f, by),
+            );
+            match fate {
+                Fate::Freed | Fate::Dropped => continue,
+                Fate::Kept(_) => {}
+                Fate::Activated(_) => {
+                    let lv = self.lruvec_of(mem, folio);
+                    self.age_by_promotion(mem, lv, folio);
+                }
+            }
+            back.push(folio);
+        }
+        mem.charge_batch(stats.reclaimed);
+        for folio in back {
+            mem.put_back(self, folio);
+        }
+        stats.reclaimed
+    }
+
+    /// A folio of an inactive list was promoted by itself.
+    fn age_by_promotion(&mut self, mem: &Memory, lv: usize, folio: FolioId) {
+        if self.config.age_on_scan_activation {
+            self.advance_age(lv, usize::from(mem.frames.is_file_lru(folio)), 1);
         }
     }
 

@@ -235,17 +235,35 @@ impl Mglru {
     #[inline(never)]
     fn shrink_other(&mut self, mem: &mut Memory, b: &mut Batch, folio: FolioId) {
         mem.settle_short(&mut b.short);
+        let fate = self.shrink_one(mem, b, folio, false);
+        if let Fate::Kept(_) | Fate::Activated(_) = fate {
+            b.back.push(folio);
+        }
+    }
+
+    /// What becomes of one folio; its references may be ignored.
+    fn shrink_one(
+        &mut self,
+        mem: &mut Memory,
+        b: &mut Batch,
+        folio: FolioId,
+        ignore: bool,
+    ) -> Fate {
         let page = if mem.tracer.on() { mem.page_of(folio) } else { None };
         let limit = match b.how.by {
             Reclaimer::Limit(m) => Some(m),
             _ => None,
         };
-        let file = b.t == FILE;
+        let (lv, t) = (b.lv, b.t);
+        let file = t == FILE;
         let marks = self.config.access_marks;
         let reworked = marks == AccessMarks::Counted614;
         let mut found = Vec::new();
         // Who is found accessed is never evicted, so its neighbours can be looked at afterwards.
         let judge = |mem: &mut Memory, f: FolioId| {
+            if ignore {
+                return Judgement::Reclaim;
+            }
             let r = mem.references_each(f, limit, |p| found.push(p));
             let bits = mem.frames.bits(f);
             if r.locked {
@@ -262,21 +280,52 @@ impl Mglru {
             mem.frames.store(f, bits);
             judgement
         };
-        let (lv, t) = (b.lv, b.t);
         let fate = shrink_folio(mem, folio, b.how, &mut b.stats, judge, |mem, f| {
             Some(self.evicted(mem, lv, t, f))
         });
         let outcome = match fate {
             Fate::Freed => ScanOutcome::Reclaimed,
+            Fate::Dropped => ScanOutcome::LazyFreed,
             Fate::Kept(why) | Fate::Activated(why) => why,
         };
         mem.emit(|| TraceEvent::SimScanFolio { pfn: folio, page, file, outcome });
         for page in found {
             self.look_around(mem, lv, page, file, b.walks);
         }
-        if fate != Fate::Freed {
-            b.back.push(folio);
+        fate
+    }
+
+    /// Evicts isolated folios on advice (`reclaim_folio_list`), and puts back what stays.
+    pub(super) fn reclaim_isolated(
+        &mut self,
+        mem: &mut Memory,
+        folios: &[FolioId],
+        ignore: bool,
+    ) -> u64 {
+        let mut freed = 0;
+        for &folio in folios {
+            let mut b = Batch {
+                lv: self.lruvec_of(mem, folio),
+                t: super::type_of(mem.frames.bits(folio)),
+                how: Shrinking {
+                    by: Reclaimer::Direct,
+                    may_writepage: true,
+                    keep_marked: !ignore
+                        && self.config.access_marks == AccessMarks::WorkingsetSecond,
+                },
+                evicts_short: false,
+                walks: false,
+                short: ShortWay::default(),
+                stats: BatchStats::default(),
+                back: Vec::new(),
+            };
+            match self.shrink_one(mem, &mut b, folio, ignore) {
+                Fate::Freed | Fate::Dropped => freed += 1,
+                Fate::Kept(_) | Fate::Activated(_) => mem.put_back(self, folio),
+            }
         }
+        mem.charge_batch(freed);
+        freed
     }
 
     /// Puts back what stays: young, unless it waits for its write.

@@ -538,6 +538,32 @@ impl ReclaimPolicy for Mglru {
         mem.emit(|| TraceEvent::SimDeactivate { pfn: folio });
     }
 
+    fn folio_made_lazyfree(&mut self, mem: &mut Memory, folio: FolioId) {
+        if self.config.lazyfree == Lazyfree::Off {
+            return;
+        }
+        self.del(mem, folio);
+        mem.make_lazyfree(folio);
+        match self.config.lazyfree {
+            Lazyfree::Tail => self.add(mem, folio, true),
+            Lazyfree::ListOldest => {
+                let lv = self.lruvec_of(mem, folio);
+                let oldest = self.lruvecs[lv].min_seq[FILE];
+                self.put(mem, lv, folio, oldest, false);
+            }
+            _ => self.add(mem, folio, false),
+        }
+    }
+
+    fn reclaim_list(
+        &mut self,
+        mem: &mut Memory,
+        folios: &[FolioId],
+        ignore_references: bool,
+    ) -> u64 {
+        self.reclaim_isolated(mem, folios, ignore_references)
+    }
+
     fn folio_rotated(&mut self, mem: &mut Memory, folio: FolioId) {
         self.del(mem, folio);
         mem.frames.clear(folio, flag::ACTIVE);
