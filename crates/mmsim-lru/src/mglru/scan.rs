@@ -245,14 +245,12 @@ impl Mglru {
         }
         let (refs, tier) = (self.refs(folio, bits), self.tier(folio, bits));
         let reworked = c.access_marks == AccessMarks::Counted614;
-        let overflow = c.overflow_protect
-            && if reworked { tier == 3 && bits & flag::WORKINGSET != 0 } else { refs == 4 };
-        if tier > scan.limit || overflow {
-            let by_tier = tier > scan.limit;
+        let full = self.overflows(bits, refs);
+        if tier > scan.limit || c.overflow_protect && full {
             let slot = self.inc_gen(mem, lv, folio, 0);
             let hist = c.hist_gens.get();
             let v = &mut self.lruvecs[lv];
-            if by_tier || !reworked {
+            if !(reworked && full) {
                 v.rates[t].period_mut(v.min_seq[t], hist).protected[tier] += 1;
             }
             if c.refault_count == super::config::RefaultCount::RecentOnly {
@@ -295,6 +293,12 @@ impl Mglru {
             return Sorted::Refused;
         }
         Sorted::Isolate
+    }
+
+    /// Whether a folio remembers as many accesses as it can.
+    pub(super) fn overflows(&self, bits: u32, refs: u32) -> bool {
+        let reworked = self.config.access_marks == AccessMarks::Counted614;
+        refs == 4 && (!reworked || bits & flag::WORKINGSET != 0)
     }
 
     /// Marks of a folio that is isolated: what was not accessed lately loses its credit. Returns
