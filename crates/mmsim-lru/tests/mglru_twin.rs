@@ -161,6 +161,7 @@ fn configs() -> impl Strategy<Value = Config> {
         Config::V6_8_POST,
         Config::V6_12RC,
         Config::V6_12S,
+        Config::V6_14,
     ]);
     (base, prop::sample::select(vec![0, 1, 60, 60, 60, 100, 140, 200]), 0..8u8).prop_map(
         |(base, swappiness, odd)| Config {
@@ -169,7 +170,7 @@ fn configs() -> impl Strategy<Value = Config> {
             nonleaf_young: odd != 2 && odd != 3,
             walk_mmu: odd != 3,
             distance: match odd {
-                4 => Distance::V3,
+                4 if !base.rework => Distance::V3,
                 _ => Distance::Off,
             },
             ..base

@@ -8,7 +8,7 @@ pub(crate) enum Placement {
     /// 6.8: what cannot be evicted at once is second youngest; of four generations others go
     /// to the second oldest.
     PostFix,
-    /// 6.14: at a distance from the oldest generation.
+    /// 6.14: at a distance from the youngest generation.
     Distance,
 }
 

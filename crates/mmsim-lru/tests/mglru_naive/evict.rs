@@ -341,16 +341,16 @@ impl Naive {
         }
     }
 
+    /// A neighbour was found accessed.
     fn found_young(&mut self, page: Page, r: &Reclaim) {
-        let youngest = Some(slot(self.max_seq));
-        let f = &self.folios[&page];
-        let rework = self.config.rework;
-        if r.walks || f.gener.is_none() || rework && !f.referenced && !f.workingset {
+        let (rework, youngest) = (self.config.rework, slot(self.max_seq));
+        let f = self.folios.get_mut(&page).unwrap();
+        let once = rework && !f.referenced && !f.workingset;
+        let elsewhere = f.gener.is_some_and(|g| g != youngest);
+        if r.walks || once || !rework && f.gener.is_none() {
             self.promote(page);
             return;
         }
-        let elsewhere = f.gener != youngest;
-        let f = self.folios.get_mut(&page).unwrap();
         if rework || elsewhere {
             f.clear_refs();
             f.workingset = rework;

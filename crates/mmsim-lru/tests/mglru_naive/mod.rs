@@ -231,12 +231,13 @@ impl Naive {
         let (max, min) = (self.max_seq, self.min_seq[f.kind()]);
         let not_at_once = f.kind() == ANON && !f.swapcache || f.reclaim && (f.dirty || f.writeback);
         if self.config.placement == Placement::Distance {
-            let d = match () {
-                () if reclaiming => 0,
-                () if f.active => 2 + u64::from(f.workingset),
-                () => u64::from(f.workingset || not_at_once),
+            let younger = match () {
+                () if f.active => 1 - u64::from(f.workingset),
+                () if reclaiming => 3,
+                () if not_at_once => 1,
+                () => 3 - u64::from(f.workingset),
             };
-            return if d < 2 { min + d } else { max + d - 3 };
+            return min.max(max - younger);
         }
         let fixed = self.config.placement == Placement::PostFix;
         match () {
