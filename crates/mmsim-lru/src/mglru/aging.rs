@@ -205,6 +205,7 @@ impl Mglru {
                 for &row in rows {
                     let list = self.lruvecs[lv].lists[old][row][z];
                     while let Some(folio) = mem.lru_pop_tail(list) {
+                        mem.charge_rotations(1);
                         let tier = self.tier(folio, mem.frames.bits(folio));
                         let slot = self.inc_gen(mem, lv, folio, 0);
                         let to = self.lruvecs[lv].lists[slot][row][z];
