@@ -7,8 +7,6 @@
 
 #![allow(missing_docs)] // criterion's macros.
 
-// The bench needs only the machine.
-#[allow(dead_code)]
 #[path = "../tests/cells/mod.rs"]
 mod cells;
 

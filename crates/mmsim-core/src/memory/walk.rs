@@ -9,8 +9,8 @@
 //!
 //! Here the bit of the entry above is the union of a bit that each of the 512 hot bytes of
 //! the table has (`pte::TOUCHED`), so that a hit sets both bits with one store; asking and
-//! clearing goes over 512 consecutive bytes in wide steps. A table's hot bytes are read as
-//! words of eight, from which a bitmap of young pages is made, and only these are visited.
+//! clearing goes over 512 consecutive bytes in wide steps. Of a table's hot bytes a bitmap of
+//! the young ones is made, and only their pages are visited.
 //!
 //! A walk says which folios it found; what that means for their place is the policy's affair.
 //! Idle and young marks of folios are left alone, so what DAMON looks at does not see walks.
@@ -52,9 +52,8 @@ pub struct TableWalk {
 /// PTEs that looking around takes in at most (`MIN_LRU_BATCH`).
 const AROUND: u32 = 64;
 
-/// One bit in each byte of a word of hot bytes.
-const LANES: u64 = 0x0101_0101_0101_0101;
-/// Multiplied by such bits, gathers them in the highest byte, the first byte's lowest.
+/// Times a word of eight bytes that are 0 or 1: these bits in the highest byte, the first
+/// byte's lowest.
 const GATHER: u64 = 0x0102_0408_1020_4080;
 
 impl WalkScope {
@@ -266,36 +265,22 @@ fn window(of: Range<usize>, at: usize) -> Range<usize> {
 /// How many PTEs of a range are present, and a bitmap of the young ones among those that map
 /// a frame of their own.
 fn young_ptes(hot: &[u8; GROUP_PAGES as usize], range: Range<usize>) -> (u32, [u64; 8]) {
+    let mut ptes = *hot;
+    ptes[..range.start].fill(0);
+    ptes[range.end..].fill(0);
     let (mut present, mut maps) = (0, [0; 8]);
-    for (chunk, (map, words)) in maps.iter_mut().zip(hot.as_chunks::<64>().0).enumerate() {
-        let within = bits_of(range.start, range.end, 64 * chunk);
-        if within == 0 {
-            continue;
-        }
-        let (mut there, mut young) = (0, 0);
-        for (i, word) in words.as_chunks::<8>().0.iter().enumerate() {
-            let word = u64::from_le_bytes(*word);
+    for (ptes, map) in ptes.as_chunks_mut::<64>().0.iter_mut().zip(&mut maps) {
+        // One for each young PTE, in steps of whole vector registers.
+        let mut there = 0;
+        for h in &mut *ptes {
+            there += *h & 1;
             // PRESENT is bit 0, YOUNG bit 1, ZERO bit 4.
-            there |= gathered(word) << (8 * i);
-            young |= gathered(word & word >> 1 & !(word >> 4)) << (8 * i);
+            *h = *h & *h >> 1 & !(*h >> 4) & 1;
         }
-        present += (there & within).count_ones();
-        *map = young & within;
+        present += u32::from(there);
+        for (i, eight) in ptes.as_chunks::<8>().0.iter().enumerate() {
+            *map |= u64::from_le_bytes(*eight).wrapping_mul(GATHER) >> 56 << (8 * i);
+        }
     }
     (present, maps)
-}
-
-/// The lowest bits of eight bytes as one byte.
-#[inline(always)]
-const fn gathered(word: u64) -> u64 {
-    (word & LANES).wrapping_mul(GATHER) >> 56
-}
-
-/// The bits of a word that stands for 64 pages from `first` on, as far as these lie in a range.
-fn bits_of(start: usize, end: usize, first: usize) -> u64 {
-    let below = |n: usize| match n.saturating_sub(first) {
-        n @ 0..64 => (1 << n) - 1,
-        _ => u64::MAX,
-    };
-    below(end) & !below(start)
 }

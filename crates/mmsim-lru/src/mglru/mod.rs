@@ -32,6 +32,7 @@ mod aging;
 mod bloom;
 pub mod config;
 mod counts;
+mod debugfs;
 mod evict;
 mod memcg_lru;
 mod pass;

@@ -115,7 +115,7 @@ impl Mglru {
         initial_priority(inactive(FILE) + anon, req.target, self.first_priority)
     }
 
-    fn begin(&mut self, req: &ReclaimRequest, kswapd: bool) -> Pass {
+    pub(super) fn begin(&mut self, req: &ReclaimRequest, kswapd: bool) -> Pass {
         let left = match req.by {
             Reclaimer::Limit(m) => vec![m.0],
             _ if self.groups == 1 => vec![0],
