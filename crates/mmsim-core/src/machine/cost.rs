@@ -60,6 +60,8 @@ costs! {
     t_walk_pmd = 50,
     /// Examine one present PTE in such a walk.
     t_walk_pte = 5,
+    /// Aging: an accessed PTE, whose folio is found and moved to a generation.
+    t_walk_young = 50,
     /// Move one folio between lists without asking its mappings.
     t_rotate = 50,
     /// A read or write call, per call.

@@ -135,7 +135,8 @@ impl Memory {
     /// clean in the folio becomes dirty in the folio, but for plain anonymous memory, which
     /// will be written when it gets a slot.
     ///
-    /// Takes `t_walk_pte` for each present PTE in the range; `t_walk_pmd` is the caller's, who
+    /// Takes `t_walk_pte` for each present PTE in the range and `t_walk_young` for each whose
+    /// folio is found; `t_walk_pmd` is the caller's, who
     /// may skip the table before.
     ///
     /// # Panics
@@ -231,8 +232,10 @@ impl Memory {
             self.dirty_folio(folio, file);
         }
         self.walk_dirtied = dirtied;
-        self.now += SimDuration(self.cost.t_walk_pte.0 * u64::from(present));
-        (young.len() - before) as u32
+        let found = (young.len() - before) as u32;
+        let looked = self.cost.t_walk_pte.0 * u64::from(present);
+        self.now += SimDuration(looked + self.cost.t_walk_young.0 * u64::from(found));
+        found
     }
 }
 

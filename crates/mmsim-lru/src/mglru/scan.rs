@@ -72,7 +72,8 @@ impl Mglru {
                 break;
             }
         }
-        mem.charge_scan(tally.scanned);
+        mem.charge_scan(tally.isolated);
+        mem.charge_rotations(tally.scanned - tally.isolated);
         let (node, memcg) = self.node_and_group(lv);
         let by = match req.by {
             Reclaimer::Kswapd => VmEvent::PgScanKswapd,

@@ -34,6 +34,8 @@ pub(crate) enum Lazyfree {
     ListV2,
     /// The same without the effects that nobody wanted.
     ListFixed,
+    /// That in the oldest generation always.
+    ListOldest,
 }
 
 /// Refault distances.
@@ -78,6 +80,17 @@ pub(crate) struct Config {
     pub(crate) distance: Distance,
     /// 6.14's meaning of references.
     pub(crate) rework: bool,
+}
+
+impl Lazyfree {
+    /// Whether lazily freed folios have lists of their own.
+    pub(crate) fn listed(self) -> bool {
+        matches!(self, Lazyfree::ListV2) || self.repaired()
+    }
+    /// Whether these lists work as one would like them to.
+    pub(crate) fn repaired(self) -> bool {
+        matches!(self, Lazyfree::ListFixed | Lazyfree::ListOldest)
+    }
 }
 
 impl Config {

@@ -1,7 +1,7 @@
 //! Eviction: scanning the oldest generation, and what becomes of what it isolates.
 
 use super::age::worth;
-use super::{ANON, Distance, FILE, Folio, LAZY, Lazyfree, Naive, Out, Page, Pte, slot};
+use super::{ANON, Distance, FILE, Folio, LAZY, Naive, Out, Page, Pte, slot};
 
 /// Who reclaims, and what it may do.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -75,7 +75,7 @@ impl Naive {
             return (0, Vec::new());
         }
         let oldest = slot(self.min_seq[kind]);
-        let fixed = self.config.lazyfree == Lazyfree::ListFixed;
+        let fixed = self.config.lazyfree.repaired();
         let lists: &[usize] = if kind == FILE { &[LAZY, FILE] } else { &[ANON] };
         let (mut isolated, mut scanned, mut sorted, mut refused) = (Vec::new(), 0, 0, 0);
         let (mut aside, mut last) = (Vec::new(), lists[0]);

@@ -201,7 +201,7 @@ impl Naive {
 
     /// The list of a generation that a folio belongs on.
     pub(crate) fn list_of(&self, f: &Folio) -> usize {
-        let separate = matches!(self.config.lazyfree, Lazyfree::ListV2 | Lazyfree::ListFixed);
+        let separate = self.config.lazyfree.listed();
         if separate && f.anon && !f.swapbacked { LAZY } else { f.kind() }
     }
 
@@ -362,8 +362,13 @@ impl Naive {
         self.remove(page, false);
         let f = self.folios.get_mut(&page).unwrap();
         (f.active, f.referenced, f.swapbacked) = (false, false, false);
-        self.add(page, self.config.lazyfree == Lazyfree::Tail);
         self.count("pglazyfree", 1);
+        self.add(page, self.config.lazyfree == Lazyfree::Tail);
+        if self.config.lazyfree == Lazyfree::ListOldest {
+            let oldest = slot(self.min_seq[FILE]);
+            self.folios.get_mut(&page).unwrap().gener = Some(oldest);
+            self.sorted_to(page, true);
+        }
     }
 
     /// `MADV_COLD`, as far as lists are concerned.
@@ -382,6 +387,12 @@ impl Naive {
         let f = self.folios.get_mut(&page).unwrap();
         f.maps.ptes_mut().for_each(|p| p.dirty = false);
         f.dirty = false;
+    }
+
+    /// Takes a page of a file out of the cache.
+    pub(crate) fn forget(&mut self, page: Page) {
+        self.unlist(page);
+        self.folios.remove(&page);
     }
 
     /// The end of a write to a device.

@@ -90,7 +90,7 @@ impl Naive {
 
     fn is_empty(&self, seq: u64, kind: usize) -> bool {
         let lists = &self.lists[slot(seq)];
-        let lazy_too = kind == FILE && self.config.lazyfree == super::Lazyfree::ListFixed;
+        let lazy_too = kind == FILE && self.config.lazyfree.repaired();
         lists[kind].is_empty() && (!lazy_too || lists[super::LAZY].is_empty())
     }
 }

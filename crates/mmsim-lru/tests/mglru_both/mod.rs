@@ -1,0 +1,99 @@
+//! The policy and its naive twin together: each operation is done to both, and all that can be
+//! seen compared after it.
+
+// Each test binary uses a part of it.
+#![allow(dead_code)]
+
+use crate::mglru_naive::{Config, Naive, Page, Reclaim};
+use crate::mglru_real::Real;
+
+pub(crate) struct Both {
+    pub(crate) naive: Naive,
+    real: Real,
+}
+
+impl Both {
+    /// With some regions: letter, file, first virtual page, pages.
+    pub(crate) fn new(config: Config, regions: &[(char, Option<char>, u32, u32)]) -> Both {
+        let mut both = Both { naive: Real::naive(config), real: Real::new(&config) };
+        for &(letter, file, va, pages) in regions {
+            both.naive.map(letter, file, va, pages);
+            both.real.map(letter, file, va, pages);
+        }
+        both
+    }
+
+    /// Compares everything.
+    pub(crate) fn compare(&mut self) {
+        self.naive.check();
+        self.real.compare(&self.naive);
+    }
+
+    /// The audits of the machine and the policy, which take their time.
+    pub(crate) fn check(&self) {
+        self.real.check();
+    }
+
+    pub(crate) fn touch(&mut self, region: char, number: u32, write: bool) {
+        self.naive.touch(region, number, write);
+        self.real.touch(region, number, write);
+    }
+    pub(crate) fn read(&mut self, page: Page) {
+        self.naive.read(page);
+        self.real.read(page);
+    }
+    pub(crate) fn write(&mut self, page: Page) {
+        self.naive.write(page);
+        self.real.write(page);
+    }
+    pub(crate) fn madvise_free(&mut self, region: char, number: u32) {
+        self.naive.madvise_free(region, number);
+        self.real.madvise_free(region, number);
+    }
+    pub(crate) fn drop_page(&mut self, region: char, number: u32) {
+        self.naive.drop_page(region, number);
+        self.real.drop_page(region, number);
+    }
+
+    /// Folios that are there, are mapped at most once, and to be called cold.
+    pub(crate) fn deactivate(&mut self, page: Page) {
+        if self.naive.folios.get(&page).is_some_and(|f| f.maps.nr() == 1) {
+            self.naive.deactivate(page);
+            self.real.deactivate(page);
+        }
+    }
+    /// Pages of a file, if they are dirty.
+    pub(crate) fn flush(&mut self, page: Page) {
+        if self.naive.folios.get(&page).is_some_and(|f| f.dirty) {
+            self.naive.flush(page);
+            self.real.flush(page);
+        }
+    }
+    /// Takes a clean page of a file that nobody maps out of the cache.
+    pub(crate) fn forget(&mut self, page: Page) {
+        if self.naive.folios.get(&page).is_some_and(|f| !f.dirty && f.maps.nr() == 0) {
+            self.naive.forget(page);
+            self.real.forget(page);
+        }
+    }
+
+    pub(crate) fn age(&mut self) -> bool {
+        let can_swap = self.naive.swappiness(&Reclaim::KSWAPD) > 0;
+        let aged = self.naive.age(can_swap);
+        assert_eq!(self.real.age(can_swap), aged);
+        self.compare();
+        aged
+    }
+    pub(crate) fn evict(&mut self, by: &Reclaim) -> u64 {
+        let scanned = self.naive.evict(by);
+        assert_eq!(self.real.evict(by), scanned, "what counts as scanned");
+        self.compare();
+        scanned
+    }
+    /// A pass at a priority.
+    pub(crate) fn shrink(&mut self, by: &Reclaim, priority: u8) {
+        self.naive.shrink(by, priority.into(), u64::MAX);
+        self.real.shrink(by, priority);
+        self.compare();
+    }
+}
