@@ -4,12 +4,21 @@
 // Each test binary uses a part of it.
 #![allow(dead_code)]
 
-use crate::mglru_naive::{Config, Naive, Page, Reclaim};
+use crate::mglru_naive::{Config, Naive, Page, Pte, Reclaim};
+
 use crate::mglru_real::Real;
 
 pub(crate) struct Both {
     pub(crate) naive: Naive,
     real: Real,
+}
+
+/// What is read is the same of both.
+impl std::ops::Deref for Both {
+    type Target = Naive;
+    fn deref(&self) -> &Naive {
+        &self.naive
+    }
 }
 
 impl Both {
@@ -53,6 +62,13 @@ impl Both {
     pub(crate) fn drop_page(&mut self, region: char, number: u32) {
         self.naive.drop_page(region, number);
         self.real.drop_page(region, number);
+    }
+
+    /// Sets the accessed and the dirty bit of a page of anonymous memory.
+    pub(crate) fn set_pte(&mut self, region: char, number: u32, young: bool, dirty: bool) {
+        let page = Page(region, number);
+        *self.naive.folios.get_mut(&page).unwrap().maps.at(page) = Pte { young, dirty };
+        self.real.set_pte(region, number, young, dirty);
     }
 
     /// Folios that are there, are mapped at most once, and to be called cold.

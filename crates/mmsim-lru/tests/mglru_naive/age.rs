@@ -158,7 +158,7 @@ impl Naive {
                         self.protected[kind][tier] += 1;
                     }
                     self.inc_gen(page);
-                    self.sorted_to(page, false);
+                    self.moved_to(page, list, false);
                 }
             }
         }

@@ -301,6 +301,14 @@ impl Real {
         self.mem.free_lazily(&mut self.lru, page, vma);
     }
 
+    pub(crate) fn set_pte(&mut self, region: char, number: u32, young: bool, dirty: bool) {
+        let page = self.in_region(region, number);
+        let hot = self.mem.pages.hot(page) & !(pte::YOUNG | pte::DIRTY);
+        let [young, dirty] =
+            [(young, pte::YOUNG), (dirty, pte::DIRTY)].map(|(is, bit)| if is { bit } else { 0 });
+        self.mem.pages.set_hot(page, hot | young | dirty);
+    }
+
     pub(crate) fn forget(&mut self, page: Page) {
         let folio = self.folio(page).expect("a page in memory");
         assert!(self.mem.drop_file_folio(&mut self.lru, folio));
