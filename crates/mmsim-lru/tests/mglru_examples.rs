@@ -318,7 +318,8 @@ fn tiers_with_limit_0() {
 /// F1 to F3 in generation 4, with four generations F4 to F6 in generation 5, then `MADV_FREE` on
 /// L1, L2, L3.
 fn lazyfree(lazyfree: Lazyfree, gens: u64, anon: bool) -> Both {
-    let config = Config { lazyfree, ..Config::V6_12RC };
+    // Walks go everywhere.
+    let config = Config { lazyfree, bloom: false, ..Config::V6_12RC };
     let mut n = Both::new(config, &[('Z', None, ANON_VA, 1), ('L', None, 1024, 200)]);
     if gens == 3 {
         three_generations(&mut n, anon, 3);
@@ -441,6 +442,19 @@ fn list_v2_splices_into_the_wrong_list() {
     let mut n = lazyfree(Lazyfree::ListFixed, 3, true);
     n.evict(&noio);
     assert_eq!((list(&n, 4, LAZY), list(&n, 4, FILE)), (&pages("L3 L2 L1")[..], &[][..]));
+}
+
+/// A folio that landed there and was accessed goes back to a list of its own kind.
+#[test]
+fn list_v2_sorts_what_went_astray() {
+    let mut n = lazyfree(Lazyfree::ListV2, 3, true);
+    n.evict(&Reclaim { io: false, ..Reclaim::KSWAPD });
+    assert_eq!(list(&n, 4, FILE), pages("L3 L2 L1"));
+    n.touch('L', 1, false);
+    assert!(n.age());
+    assert_eq!(list(&n, 4, FILE), pages("L3 L2 L1"));
+    n.evict(KSWAPD);
+    assert_eq!((list(&n, 6, LAZY), list(&n, 6, FILE)), (&pages("L1")[..], &[][..]));
 }
 
 /// 100 lazyfree folios and 10 of files share the batch of 64.

@@ -176,7 +176,7 @@ impl Mglru {
                 kept += 1;
                 continue;
             }
-            match self.sort(mem, scan, row, z, &look) {
+            match self.sort(mem, scan, z, &look) {
                 Sorted::Moved => tally.sorted += 1,
                 Sorted::Isolate => {
                     let bits = self.isolated(mem, &look);
@@ -214,18 +214,13 @@ impl Mglru {
     }
 
     /// What becomes of a folio at the tail (`sort_folio`, `isolate_folio`).
-    fn sort(
-        &mut self,
-        mem: &mut Memory,
-        scan: &Scan<'_>,
-        row: usize,
-        z: usize,
-        look: &Look,
-    ) -> Sorted {
+    fn sort(&mut self, mem: &mut Memory, scan: &Scan<'_>, z: usize, look: &Look) -> Sorted {
         let (folio, bits) = (look.folio, look.bits);
         let (lv, t) = (scan.lv, scan.t);
         let c = self.config;
         let lazy = t == FILE && mem.frames.kind(folio) == FrameKind::Anon;
+        // What went astray goes back to a list of its kind.
+        let row = self.row(mem, folio, t);
         let at = |mglru: &Self, slot: usize| mglru.lruvecs[lv].lists[slot][row][z];
         let oldest = slot_of(self.lruvecs[lv].min_seq[t]);
         let named = gen_of(bits).expect("a listed folio names a generation");
