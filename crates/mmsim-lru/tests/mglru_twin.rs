@@ -8,8 +8,15 @@ mod mglru_naive;
 mod mglru_real;
 
 use mglru_both::Both;
-use mglru_naive::{Config, Distance, Lazyfree, Page, Reclaim};
+use mglru_naive::{Config, Distance, Lazyfree, Page, Reclaim, Rule};
+use mglru_real::Real;
 use proptest::prelude::*;
+use proptest::strategy::ValueTree;
+use proptest::test_runner::TestRunner;
+use std::collections::BTreeSet;
+
+/// Runs of each test.
+const CASES: u32 = 400;
 
 /// Letter, file, first virtual page, pages. Regions share page tables, and reach over several.
 const REGIONS: [(char, Option<char>, u32, u32); 4] = [
@@ -35,6 +42,10 @@ enum Step {
     Drop(usize, u32, u32),
     /// `MADV_FREE` of anonymous memory: region of two, first page, number.
     Free(usize, u32, u32),
+    /// That, and writing to them again.
+    Reuse(usize, u32, u32),
+    /// Calls of `read(2)` as above, some steps of eviction, and one more call for each.
+    Reread(bool, u32, u32, u32, u8),
 }
 
 fn file(mapped: bool) -> char {
@@ -63,7 +74,12 @@ fn step() -> impl Strategy<Value = Step> {
         1 => (any::<bool>(), 0u32..100, 1u32..60).prop_map(|(f, p, n)| Step::Flush(f, p, n)),
         1 => (any::<bool>(), 0u32..100, 1u32..60).prop_map(|(f, p, n)| Step::Forget(f, p, n)),
         1 => run().prop_map(|(r, p, n)| Step::Drop(r, p, n)),
-        3 => run().prop_map(|(r, p, n)| Step::Free(r / 2, p, n)),
+        3 => (0usize..2, 0u32..300, 1u32..250).prop_map(|(r, p, n)| Step::Free(r, p, n)),
+        1 => (0usize..2, 0u32..300, 80u32..250)
+            .prop_map(|(r, p, n)| Step::Touch(2 * r, p, n, true)),
+        2 => run().prop_map(|(r, p, n)| Step::Reuse(r / 2, p, n)),
+        3 => (any::<bool>(), 0u32..80, 60u32..300, 1u32..5, 0u8..5)
+            .prop_map(|(f, p, n, t, e)| Step::Reread(f, p, n, t, e)),
     ]
 }
 
@@ -106,6 +122,17 @@ fn act(both: &mut Both, step: Step) {
             let (letter, _, _, pages) = REGIONS[2 * region];
             (first..first + nr).for_each(|p| both.madvise_free(letter, p % pages));
         }
+        Step::Reuse(region, first, nr) => {
+            act(both, Step::Free(region, first, nr));
+            act(both, Step::Touch(2 * region, first, nr, true));
+        }
+        Step::Reread(f, first, nr, times, steps) => {
+            act(both, Step::Read(f, first, nr, times));
+            for _ in 0..steps {
+                both.evict(&Reclaim::KSWAPD);
+            }
+            act(both, Step::Read(f, first, nr, 1));
+        }
     }
     both.compare();
 }
@@ -137,6 +164,7 @@ fn configs() -> impl Strategy<Value = Config> {
         Lazyfree::Base,
         Lazyfree::Tail,
         Lazyfree::ListV2,
+        Lazyfree::ListV2,
         Lazyfree::ListFixed,
         Lazyfree::ListOldest,
         Lazyfree::Off,
@@ -157,7 +185,7 @@ fn configs() -> impl Strategy<Value = Config> {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig { cases: 400, max_shrink_iters: 4000, ..ProptestConfig::default() })]
+    #![proptest_config(ProptestConfig { cases: CASES, max_shrink_iters: 4000, ..ProptestConfig::default() })]
 
     #[test]
     fn agrees_with_the_naive_one(
@@ -166,4 +194,27 @@ proptest! {
     ) {
         run(config, &steps);
     }
+}
+
+/// The steps of the test above meet all the rules that the naive one knows, and a good part of
+/// them in each run.
+#[test]
+fn the_steps_meet_every_rule() {
+    let mut runner = TestRunner::deterministic();
+    let case = (configs(), prop::collection::vec(step(), 30..60));
+    let (mut met, mut sum) = (BTreeSet::new(), 0);
+    for _ in 0..CASES {
+        let (config, steps) = case.new_tree(&mut runner).unwrap().current();
+        let mut naive = Real::naive(config);
+        for (letter, file, va, pages) in REGIONS {
+            naive.map(letter, file, va, pages);
+        }
+        let mut both = Both::alone(naive);
+        steps.into_iter().for_each(|step| act(&mut both, step));
+        sum += both.met.len();
+        met.extend(both.met.iter().copied());
+    }
+    let missed: Vec<_> = Rule::ALL.iter().filter(|r| !met.contains(r)).collect();
+    assert!(missed.is_empty(), "never met: {missed:?}");
+    assert!(sum >= 8 * CASES as usize, "{sum} in {CASES} runs");
 }

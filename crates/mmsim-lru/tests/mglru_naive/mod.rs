@@ -8,7 +8,7 @@
 //! region or the file that it is of.
 
 // Each test binary uses a part of it.
-#![allow(dead_code)]
+#![allow(dead_code, unused_imports)]
 
 mod age;
 mod config;
@@ -16,6 +16,7 @@ mod evict;
 mod maps;
 mod pid;
 mod refault;
+mod rules;
 
 pub(crate) use age::{initial_priority, wants_aging};
 pub(crate) use config::{Config, Distance, Lazyfree, Placement, Restore};
@@ -23,6 +24,7 @@ pub(crate) use evict::Reclaim;
 pub(crate) use maps::Maps;
 pub(crate) use pid::{Position, positive};
 pub(crate) use refault::{Shadow, Sizes, eligible, tier_of_distance};
+pub(crate) use rules::Rule;
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write;
@@ -118,6 +120,7 @@ pub(crate) struct Naive {
     pub(crate) processes: Vec<(bool, bool)>,
     pub(crate) free_slots: u64,
     pub(crate) counters: BTreeMap<&'static str, u64>,
+    pub(crate) met: BTreeSet<Rule>,
 }
 
 pub(crate) fn slot(seq: u64) -> usize {
@@ -146,6 +149,7 @@ impl Naive {
             processes: vec![(true, false)],
             free_slots,
             counters: BTreeMap::new(),
+            met: BTreeSet::new(),
         }
     }
 
@@ -157,6 +161,10 @@ impl Naive {
 
     pub(crate) fn count(&mut self, what: &'static str, n: u64) {
         *self.counters.entry(what).or_default() += n;
+    }
+    /// A rule was met that tests want to have met.
+    pub(crate) fn mark(&mut self, rule: Rule) {
+        self.met.insert(rule);
     }
     pub(crate) fn counter(&self, what: &str) -> u64 {
         self.counters.get(what).copied().unwrap_or_default()
