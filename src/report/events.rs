@@ -268,6 +268,7 @@ pub const fn event_name(event: &TraceEvent) -> &'static str {
         TraceEvent::MmLruInsertion { .. } => "mm_lru_insertion",
         TraceEvent::SimEvict { .. } => "sim_evict",
         TraceEvent::SimRefault { .. } => "sim_refault",
+        TraceEvent::SimLruGen { .. } => "sim_lru_gen",
         TraceEvent::MmVmscanWriteFolio { .. } => "mm_vmscan_write_folio",
         TraceEvent::SimWritebackEnd { .. } => "sim_writeback_end",
         TraceEvent::MmVmscanKswapdWake { .. } => "mm_vmscan_kswapd_wake",
@@ -386,6 +387,13 @@ fn write_event(out: &mut String, now: SimTime, event: &TraceEvent) {
                 .num("workingset_size", workingset_size)
                 .flag("activated", activated)
         }
+        TraceEvent::SimLruGen { node, memcg, seq, age, nr_anon, nr_file } => line
+            .num("node", node.0)
+            .num("memcg", memcg.0)
+            .num("seq", seq)
+            .num("age_ms", age.0 / 1_000_000)
+            .num("nr_anon", nr_anon)
+            .num("nr_file", nr_file),
         TraceEvent::MmVmscanWriteFolio { pfn, file } => line.num("pfn", pfn.0).flag("file", file),
         TraceEvent::SimWritebackEnd { pfn } => line.num("pfn", pfn.0),
         TraceEvent::MmVmscanKswapdWake { node, order } => {

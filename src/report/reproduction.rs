@@ -76,11 +76,22 @@ pub struct FigureRow {
     pub demand: String,
     /// Whether it does; none: nothing is asked.
     pub met: Option<bool>,
+    /// Whether missing it is a failure, or only told.
+    #[serde(default = "yes", skip_serializing_if = "is_yes")]
+    pub gates: bool,
     /// Whether it was predicted, or a constant was chosen by it, or only its direction counts.
     pub basis: Basis,
     /// A remark.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub note: String,
+}
+
+fn yes() -> bool {
+    true
+}
+
+fn is_yes(gates: &bool) -> bool {
+    *gates
 }
 
 /// What moves when constants do.
@@ -129,6 +140,12 @@ impl Reproduction {
         (rows().filter(|met| *met).count(), rows().count())
     }
 
+    /// How many figures are missed that must not be.
+    pub fn failures(&self) -> usize {
+        let rows = self.experiments.iter().flat_map(|e| &e.rows);
+        rows.filter(|r| r.gates && r.met == Some(false)).count()
+    }
+
     /// The document as JSON.
     pub fn to_json(&self) -> String {
         let mut json = serde_json::to_string_pretty(self).expect("a reproduction is plain data");
@@ -139,7 +156,7 @@ impl Reproduction {
     /// The figures as CSV, one row for each; what is missing is an empty field.
     pub fn to_csv(&self) -> String {
         let mut csv = "experiment,id,quantity,unit,published,deviation,simulated,ci95,seeds,\
-                       demand,met,basis,note\n"
+                       demand,met,gates,basis,note\n"
             .to_string();
         let number = |x: Option<f64>| x.map_or(String::new(), |x| x.to_string());
         for (e, r) in self.experiments.iter().flat_map(|e| e.rows.iter().map(move |r| (e, r))) {
@@ -155,6 +172,7 @@ impl Reproduction {
                 r.seeds.to_string(),
                 csv_field(&r.demand),
                 r.met.map_or(String::new(), |m| m.to_string()),
+                r.gates.to_string(),
                 r.basis.name().to_string(),
                 csv_field(&r.note),
             ];

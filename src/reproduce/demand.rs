@@ -22,6 +22,14 @@ pub struct Demand {
     /// With `band`: the bounds themselves do not do.
     #[serde(default)]
     pub open: bool,
+    /// With `sign`: the smallest share of seeds that have it; without, it is asked of the mean.
+    pub share_of_seeds: Option<f64>,
+    /// The least of what is aimed at; said, not asked.
+    pub aim_low: Option<f64>,
+    /// The most of what is aimed at.
+    pub aim_high: Option<f64>,
+    /// Whether missing it is a failure (`true` if not said), or only told.
+    pub gate: Option<bool>,
     /// Why.
     pub note: Option<String>,
 }
@@ -42,6 +50,8 @@ pub enum Kind {
     Band,
     /// The same sign.
     Sign,
+    /// An order among cells: said by a relation, nothing is asked of a cell alone.
+    Order,
 }
 
 /// What a figure is worth.
@@ -76,7 +86,7 @@ impl Demand {
         // Bounds are decimal: a figure on the bound is not to fall off it by its last bit.
         let within = |off: f64, limit: f64| off.abs() <= limit * (1.0 + 1e-12);
         Some(match self.kind {
-            Kind::None => return None,
+            Kind::None | Kind::Order => return None,
             Kind::Exact => simulated == published,
             Kind::Relative => within(simulated - published, tolerance() * published.abs()),
             Kind::Absolute => {
@@ -87,11 +97,32 @@ impl Demand {
         })
     }
 
+    /// Whether figures of several seeds do: the share of them that is asked for, where one is,
+    /// else their mean. `None` if nothing is asked, or there are no figures.
+    pub fn met_by_seeds(&self, published: f64, simulated: &[f64]) -> Option<bool> {
+        let n = simulated.len() as f64;
+        match (simulated.is_empty(), self.share_of_seeds) {
+            (true, _) => None,
+            (false, None) => self.met(published, simulated.iter().sum::<f64>() / n),
+            (false, Some(share)) => {
+                let of = |x: &f64| self.met(published, *x).map(u64::from);
+                let held = simulated.iter().map(of).sum::<Option<u64>>()?;
+                Some(enough(held, simulated.len() as u64, share))
+            }
+        }
+    }
+
+    /// Whether missing it is a failure.
+    pub fn gates(&self) -> bool {
+        self.gate.unwrap_or(true)
+    }
+
     /// The demand in a few words; `unit` is that of the figure.
     pub fn words(&self, unit: &str) -> String {
         let tolerance = || self.tolerance.expect("a tolerance");
-        match self.kind {
+        let mut words = match self.kind {
             Kind::None => "none".into(),
+            Kind::Order => "order, below".into(),
             Kind::Exact => "exact".into(),
             Kind::Relative => format!("±{} %", plain(tolerance() * 100.0)),
             Kind::Absolute => {
@@ -101,8 +132,26 @@ impl Demand {
             }
             Kind::Band => band_words(self.low, self.high, self.open),
             Kind::Sign => "the sign".into(),
+        };
+        if let Some(share) = self.share_of_seeds {
+            words += &on_seeds(share);
         }
+        if self.aim_low.is_some() || self.aim_high.is_some() {
+            words += &format!("; aim: {}", band_words(self.aim_low, self.aim_high, false));
+        }
+        words
     }
+}
+
+/// Whether `held` of `all` seeds are the share that is asked for.
+pub fn enough(held: u64, all: u64, share: f64) -> bool {
+    // Shares are decimal: nine of ten are 0.9, whatever their last bit says.
+    held as f64 >= share * all as f64 * (1.0 - 1e-12)
+}
+
+/// A share of seeds in a few words.
+pub fn on_seeds(share: f64) -> String {
+    format!(" on {} % of the seeds", plain(share * 100.0))
 }
 
 /// Whether a figure lies between bounds; a bound that is missing does not bind.
@@ -175,6 +224,35 @@ mod tests {
         assert_eq!((exact.met(50.0, 50.0), exact.met(50.0, 49.0)), (Some(true), Some(false)));
         let sign = demand("kind = 'sign'\nbasis = 'trend'");
         assert_eq!((sign.met(2.0, 0.1), sign.met(2.0, 0.0)), (Some(true), Some(false)));
+    }
+
+    /// Nine of ten will do, eight will not; a mean of the right sign does not make up for it.
+    #[test]
+    fn shares_of_seeds() {
+        let d = demand("kind = 'sign'\nshare_of_seeds = 0.9\nbasis = 'predicted'");
+        let figures = |wrong: usize| {
+            let mut all = [-30.0; 10];
+            all[..wrong].fill(0.5);
+            all
+        };
+        assert_eq!(d.met_by_seeds(-52.79, &figures(1)), Some(true));
+        assert_eq!(d.met_by_seeds(-52.79, &figures(2)), Some(false));
+        assert_eq!(d.met_by_seeds(-52.79, &[]), None);
+        assert_eq!((d.words("%").as_str(), d.gates()), ("the sign on 90 % of the seeds", true));
+        let d = demand("kind = 'band'\nlow = -3\nhigh = 3\nbasis = 'predicted'\ngate = false");
+        assert_eq!(d.met_by_seeds(0.0, &[5.0, -5.0]), Some(true));
+        assert_eq!(d.met_by_seeds(0.0, &[5.0, 2.0]), Some(false));
+        assert!(!d.gates());
+    }
+
+    #[test]
+    fn aims_are_said_and_not_asked() {
+        let text = "kind = 'sign'\naim_low = -20\naim_high = -2\nbasis = 'predicted'";
+        let d = demand(text);
+        assert_eq!(d.met(-8.0, -0.1), Some(true));
+        assert_eq!(d.words("%"), "the sign; aim: between -20 and -2");
+        let order = demand("kind = 'order'\nbasis = 'trend'");
+        assert_eq!((order.met(1.0, 9.0), order.met_by_seeds(1.0, &[9.0])), (None, None));
     }
 
     #[test]

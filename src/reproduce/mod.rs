@@ -14,14 +14,17 @@
 pub mod anon_workingset;
 pub mod demand;
 pub mod lab;
+pub mod mglru;
 pub mod published;
+pub mod relation;
 mod sensitivity;
 
 use crate::error::{Error, ErrorKind};
 use crate::report::reproduction::{ConstantReport, ExperimentReport, FigureRow, Reproduction};
-use crate::report::statistics::Estimate;
+use crate::report::statistics::{Estimate, estimate};
 use crate::run::RunError;
 use crate::scenario::nearest;
+use demand::Basis;
 use lab::{Constant, Lab, Progress, ScenarioFile};
 use published::{Cell, Published};
 
@@ -158,17 +161,42 @@ fn wanted(request: &Request) -> Result<Vec<&'static Family>, Error> {
 pub fn row(cell: &Cell<'_>, quantity: &str, simulated: Option<Estimate>) -> FigureRow {
     let met = simulated.and_then(|e| cell.demand.met(cell.value(), e.mean));
     FigureRow {
-        id: cell.id(),
-        quantity: quantity.to_string(),
-        unit: cell.unit().to_string(),
-        published: Some(cell.value()),
+        published: cell.published(),
         deviation: cell.deviation(),
+        demand: cell.demand.words(cell.unit()),
+        met,
+        gates: cell.demand.gates(),
+        basis: cell.demand.basis,
+        ..unpublished_row(&cell.id(), quantity, cell.unit(), simulated)
+    }
+}
+
+/// The row of a published cell with a figure for each seed, which a demand may count.
+pub fn row_by_seed(cell: &Cell<'_>, quantity: &str, simulated: &[f64]) -> FigureRow {
+    let met = cell.demand.met_by_seeds(cell.value(), simulated);
+    FigureRow { met, ..row(cell, quantity, estimate(simulated)) }
+}
+
+/// The row of a figure that nobody published, and of which nothing is asked.
+pub fn unpublished_row(
+    id: &str,
+    quantity: &str,
+    unit: &str,
+    simulated: Option<Estimate>,
+) -> FigureRow {
+    FigureRow {
+        id: id.to_string(),
+        quantity: quantity.to_string(),
+        unit: unit.to_string(),
+        published: None,
+        deviation: None,
         simulated: simulated.map(|e| e.mean),
         ci95: simulated.and_then(|e| e.ci95),
         seeds: simulated.map_or(0, |e| e.n as u64),
-        demand: cell.demand.words(cell.unit()),
-        met,
-        basis: cell.demand.basis,
+        demand: "none".into(),
+        met: None,
+        gates: true,
+        basis: Basis::Trend,
         note: String::new(),
     }
 }

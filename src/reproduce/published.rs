@@ -8,7 +8,7 @@ use std::collections::BTreeMap;
 
 use serde::Deserialize;
 
-use super::demand::Demand;
+use super::demand::{Demand, Kind};
 
 /// The figures of one family.
 #[derive(Clone, Debug, Deserialize)]
@@ -29,6 +29,9 @@ pub struct Published {
     /// What is demanded between the cells of one run.
     #[serde(default, rename = "relation")]
     pub relations: Vec<Relation>,
+    /// What is demanded without a published figure.
+    #[serde(default, rename = "expectation")]
+    pub expectations: Vec<Expectation>,
     /// Where a source disagrees with itself.
     #[serde(default, rename = "contradiction")]
     pub contradictions: Vec<Contradiction>,
@@ -62,6 +65,10 @@ pub struct Table {
     pub column_key: String,
     /// The columns.
     pub columns: Vec<toml::Value>,
+    /// Units of the columns, where they differ.
+    pub column_units: Option<Vec<String>>,
+    /// Directions of the columns, where they differ.
+    pub column_directions: Option<Vec<String>>,
     /// Remarks.
     #[serde(default)]
     pub notes: Vec<String>,
@@ -74,7 +81,7 @@ pub struct Table {
 /// A row of a table.
 #[derive(Clone, Debug, Deserialize)]
 pub struct Row {
-    /// The figures, one for each column.
+    /// The figures, one for each column; `nan`: not given.
     pub values: Vec<f64>,
     /// The standard deviations that were published with them.
     pub deviations: Option<Vec<f64>>,
@@ -82,6 +89,13 @@ pub struct Row {
     pub demand: Option<Vec<String>>,
     /// The unit, where it is not the table's.
     pub unit: Option<String>,
+    /// The direction, where it is not the table's.
+    pub direction: Option<String>,
+    /// Where it was published, where not with the rest of the table.
+    pub source: Option<String>,
+    /// The source says "about".
+    #[serde(default)]
+    pub approximate: bool,
     /// The values of the row keys.
     #[serde(flatten)]
     pub keys: toml::Table,
@@ -125,20 +139,31 @@ pub struct CellRef {
     pub column: toml::Value,
 }
 
-/// A demand between cells: the sum of some over the sum of others.
+/// A demand between cells of one run.
 #[derive(Clone, Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Relation {
     /// Its name.
     pub id: String,
-    /// `ratio`.
+    /// What is asked.
     pub kind: RelationKind,
     /// What it is about.
     pub about: String,
-    /// Cells above the line.
+    /// With `ratio`: cells above the line.
+    #[serde(default)]
     pub numerator: Vec<CellRef>,
-    /// Cells below it.
+    /// With `ratio`: cells below it.
+    #[serde(default)]
     pub denominator: Vec<CellRef>,
+    /// With `order`: what is compared.
+    #[serde(default)]
+    pub cells: Vec<CellRef>,
+    /// With `order`: one between each two cells.
+    #[serde(default)]
+    pub ops: Vec<Comparison>,
+    /// With `order`: the smallest share of seeds on which it holds; without, it is asked of the
+    /// means.
+    pub share_of_seeds: Option<f64>,
     /// The ratio of the published figures.
     pub published: Option<f64>,
     /// The smallest ratio that does.
@@ -158,8 +183,61 @@ pub struct Relation {
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum RelationKind {
-    /// A ratio between bounds.
+    /// The sum of some cells over the sum of others lies between bounds.
     Ratio,
+    /// Cells in an order.
+    Order,
+}
+
+/// How two neighbours of an order compare.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Deserialize)]
+pub enum Comparison {
+    /// The first is less.
+    #[serde(rename = "<")]
+    Less,
+    /// The first is not more.
+    #[serde(rename = "<=")]
+    AtMost,
+    /// The first is more.
+    #[serde(rename = ">")]
+    More,
+    /// The first is not less.
+    #[serde(rename = ">=")]
+    AtLeast,
+}
+
+impl Comparison {
+    /// Whether it holds.
+    pub fn holds(self, a: f64, b: f64) -> bool {
+        match self {
+            Comparison::Less => a < b,
+            Comparison::AtMost => a <= b,
+            Comparison::More => a > b,
+            Comparison::AtLeast => a >= b,
+        }
+    }
+}
+
+/// What is demanded although nobody published a figure for it.
+#[derive(Clone, Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Expectation {
+    /// Its name.
+    pub id: String,
+    /// What it is about.
+    pub about: String,
+    /// The unit of the figures that it is asked of.
+    pub unit: Option<String>,
+    /// How far they may be off.
+    pub tolerance: Option<f64>,
+    /// The least that does.
+    pub low: Option<f64>,
+    /// The most that does.
+    pub high: Option<f64>,
+    /// What a figure that meets it is worth.
+    pub basis: super::demand::Basis,
+    /// Whether missing it is a failure.
+    pub gate: bool,
 }
 
 /// Where a source disagrees with itself or with its neighbour.
@@ -208,15 +286,26 @@ impl Published {
                 }
             };
             t.rows.iter().for_each(row);
-            self.cells(t).for_each(|c| assert!(c.row.values[c.column].is_finite(), "{}", t.id));
+            for list in [&t.column_units, &t.column_directions].into_iter().flatten() {
+                assert_eq!(list.len(), t.columns.len(), "{}", t.id);
+            }
+            self.cells(t).for_each(|c| {
+                let given = c.value().is_finite() || c.demand.kind == Kind::None;
+                assert!(given, "{}: a demand on what is not given", c.id());
+            });
         }
         for c in &self.claims {
             let _ = self.demand(&c.demand);
         }
         for r in &self.relations {
-            for c in r.numerator.iter().chain(&r.denominator) {
+            for c in r.numerator.iter().chain(&r.denominator).chain(&r.cells) {
                 let _ = self.cell(c);
             }
+            let complete = match r.kind {
+                RelationKind::Ratio => !r.numerator.is_empty() && !r.denominator.is_empty(),
+                RelationKind::Order => r.cells.len() > 1 && r.ops.len() + 1 == r.cells.len(),
+            };
+            assert!(complete, "{}: cells are missing", r.id);
         }
     }
 
@@ -224,6 +313,18 @@ impl Published {
     pub fn table(&self, id: &str) -> &Table {
         let found = self.tables.iter().find(|t| t.id == id);
         found.unwrap_or_else(|| panic!("published {}: no table {id}", self.family))
+    }
+
+    /// The relation of that name. Panics if there is none.
+    pub fn relation(&self, id: &str) -> &Relation {
+        let found = self.relations.iter().find(|r| r.id == id);
+        found.unwrap_or_else(|| panic!("published {}: no relation {id}", self.family))
+    }
+
+    /// The expectation of that name. Panics if there is none.
+    pub fn expectation(&self, id: &str) -> &Expectation {
+        let found = self.expectations.iter().find(|e| e.id == id);
+        found.unwrap_or_else(|| panic!("published {}: no expectation {id}", self.family))
     }
 
     /// The demand of that name. Panics if there is none.
@@ -253,9 +354,14 @@ impl Published {
 }
 
 impl Cell<'_> {
-    /// The published figure.
+    /// The published figure, NaN if it was not given.
     pub fn value(&self) -> f64 {
         self.row.values[self.column]
+    }
+
+    /// The published figure, if it was given.
+    pub fn published(&self) -> Option<f64> {
+        Some(self.value()).filter(|v| v.is_finite())
     }
 
     /// Its published standard deviation.
@@ -265,7 +371,8 @@ impl Cell<'_> {
 
     /// Its unit.
     pub fn unit(&self) -> &str {
-        self.row.unit.as_deref().unwrap_or(&self.table.unit)
+        let of_column = self.table.column_units.as_ref().map(|u| u[self.column].as_str());
+        self.row.unit.as_deref().or(of_column).unwrap_or(&self.table.unit)
     }
 
     /// The value of a row key as text.
@@ -299,10 +406,15 @@ fn show(value: &toml::Value) -> String {
 
 #[cfg(test)]
 mod tests {
+    use super::super::demand::in_band;
     use super::*;
 
     fn anon() -> Published {
         Published::read(super::super::anon_workingset::FAMILY.published)
+    }
+
+    fn mglru() -> Published {
+        Published::read(super::super::mglru::PUBLISHED)
     }
 
     #[test]
@@ -341,15 +453,86 @@ mod tests {
         }
     }
 
+    /// Ratios to the decimals that were written, and within their bounds; orders as they stand.
     #[test]
     fn relations_hold_for_the_published_figures() {
-        let p = anon();
-        for r in &p.relations {
-            let sum = |cells: &[CellRef]| cells.iter().map(|c| p.cell(c).value()).sum::<f64>();
-            let ratio = sum(&r.numerator) / sum(&r.denominator);
-            let published = r.published.expect("a ratio");
-            assert!((ratio - published).abs() < 0.000_05, "{}: {ratio}", r.id);
+        for p in [anon(), mglru()] {
+            for r in &p.relations {
+                let values = |cells: &[CellRef]| -> Vec<f64> {
+                    cells.iter().map(|c| p.cell(c).value()).collect()
+                };
+                match r.kind {
+                    RelationKind::Ratio => {
+                        let sum = |cells| values(cells).iter().sum::<f64>();
+                        let ratio = sum(&r.numerator) / sum(&r.denominator);
+                        let published = r.published.expect("a ratio");
+                        let digits = published.to_string();
+                        let decimals = digits.split('.').nth(1).map_or(0, str::len);
+                        let half = 0.5 * 10f64.powi(-(decimals as i32));
+                        assert!((ratio - published).abs() <= half, "{}: {ratio}", r.id);
+                        assert!(in_band(ratio, r.low, r.high, r.open), "{}: {ratio}", r.id);
+                    }
+                    RelationKind::Order => {
+                        let v = values(&r.cells);
+                        let mut pairs = v.windows(2).zip(&r.ops);
+                        assert!(pairs.all(|(w, op)| op.holds(w[0], w[1])), "{}: {v:?}", r.id);
+                    }
+                }
+            }
         }
+    }
+
+    #[test]
+    fn all_figures_of_mglru_are_there() {
+        let p = mglru();
+        let cells: usize = p.tables.iter().map(|t| p.cells(t).count()).sum();
+        assert_eq!((p.tables.len(), cells), (11, 98));
+        let others = (p.claims.len(), p.relations.len(), p.contradictions.len());
+        assert_eq!((others, p.expectations.len()), ((1, 14, 2), 4));
+    }
+
+    /// Printed changes are those of the counts above them, to the decimals that are printed.
+    #[test]
+    fn printed_changes_of_mglru_are_those_of_their_rows() {
+        let p = mglru();
+        for (id, of, base, half) in [
+            ("lazyfree-list-vs-base", "list", "base", 0.005),
+            ("lazyfree-list-vs-tail", "list", "tail", 0.005),
+            ("unmapped-55-apps", "after", "before", 0.5),
+        ] {
+            let t = p.table(id);
+            let row = |series: &str| {
+                let is = |r: &&Row| r.keys["series"].as_str() == Some(series);
+                &t.rows.iter().find(is).expect("a row").values
+            };
+            for (i, printed) in row("change").iter().enumerate() {
+                let change = (row(of)[i] / row(base)[i] - 1.0) * 100.0;
+                assert!((change - printed).abs() <= half, "{id}: {change}, printed {printed}");
+            }
+        }
+        let t = p.table("tpcc-6.14-rework");
+        for r in &t.rows {
+            let printed = r.keys["change_printed"].as_integer().expect("whole per cent") as f64;
+            let change = (r.values[1] / r.values[0] - 1.0) * 100.0;
+            assert!((change - printed).abs() <= 0.5, "{:?}: {change}", r.keys);
+        }
+    }
+
+    #[test]
+    fn units_are_those_of_the_row_then_of_the_column() {
+        let p = mglru();
+        let t = p.table("mongodb-stock-level");
+        let units: Vec<&str> = p
+            .cells(t)
+            .take(4)
+            .map(|c| t.column_units.as_ref().map_or("", |u| &u[c.column]))
+            .collect();
+        let said: Vec<String> = p.cells(t).take(4).map(|c| c.unit().to_string()).collect();
+        assert_eq!(units, said);
+        let change = p.cells(p.table("lazyfree-list-vs-base")).nth(4).expect("a change");
+        assert_eq!((change.unit(), change.value(), change.demand.gates()), ("%", -52.79, true));
+        let open = p.cells(t).find(|c| c.value().is_nan()).expect("a figure that is not given");
+        assert_eq!((open.key("run").as_str(), open.published()), ("unpatched_mail", None));
     }
 
     #[test]

@@ -134,6 +134,7 @@ mod tests {
             seeds: 1,
             demand: "exact".into(),
             met,
+            gates: true,
             basis: Basis::Predicted,
             note: String::new(),
         }

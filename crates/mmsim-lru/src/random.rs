@@ -84,7 +84,8 @@ impl ReclaimPolicy for Random {
             let Some(folio) = self.draw(mem, req) else { break };
             mem.lru_del(folio);
             let file = mem.frames.is_file_lru(folio);
-            let how = Shrinking { by: req.by, may_writepage: req.may_writepage };
+            let (by, may_writepage) = (req.by, req.may_writepage);
+            let how = Shrinking { by, may_writepage, keep_marked: false };
             mem.charge_scan(1);
             out.scanned += 1;
             let (scan, steal) = if req.by == Reclaimer::Kswapd {
@@ -134,7 +135,7 @@ impl ReclaimPolicy for Random {
                 ("nr_inactive_anon".into(), pages[0]),
                 ("nr_inactive_file".into(), pages[1]),
             ],
-            values: Vec::new(),
+            ..LruSnapshot::default()
         }
     }
 }

@@ -48,6 +48,9 @@ pub struct Shrinking {
     pub by: Reclaimer,
     /// Dirty folios may be written.
     pub may_writepage: bool,
+    /// A mapped folio that is marked as referenced is kept: a walk of page tables has found it
+    /// accessed since it was isolated, which clears the mark.
+    pub keep_marked: bool,
 }
 
 /// Sums over the folios of one batch.
@@ -83,6 +86,9 @@ pub fn shrink_folio(
     stats.scanned += 1;
     if bits & flag::MLOCKED != 0 {
         return Fate::Activated(ScanOutcome::Unevictable);
+    }
+    if how.keep_marked && bits & flag::REFERENCED != 0 && mem.frames.mapped(folio) != Mapped::No {
+        return Fate::Kept(ScanOutcome::KeepReferenced);
     }
     let kswapd = matches!(how.by, Reclaimer::Kswapd);
     let writeback = bits & flag::WRITEBACK != 0;

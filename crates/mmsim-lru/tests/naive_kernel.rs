@@ -4,7 +4,7 @@
 mod naive;
 
 use mmsim_lru::config::{
-    AnonRatio, BalanceModel, ClassicConfig, KnobInfo, NewAnonRotated, PRESETS,
+    AnonRatio, BalanceModel, ClassicConfig, KnobInfo, Knobs as _, NewAnonRotated, PRESETS,
 };
 use naive::kernel::{ANON, FILE, KernelModel, Kind, Op, Pass, State};
 use proptest::prelude::*;

@@ -18,7 +18,7 @@ use mmsim_core::base::vmstat::VmEvent;
 use mmsim_core::phys::frames::flag;
 use mmsim_core::policy::{ReclaimRequest, Reclaimer};
 use mmsim_lru::Classic;
-use mmsim_lru::config::{AgeModel, ClassicConfig, PRESETS};
+use mmsim_lru::config::{AgeModel, ClassicConfig, Knobs as _, PRESETS};
 use naive::kernel::{Counters, KernelModel, Kind, Op, Page, Pass, Shadow, State};
 use proptest::prelude::*;
 use std::collections::BTreeMap;
@@ -224,6 +224,7 @@ impl Pair {
         };
         let out = self.bench.reclaim(&ReclaimRequest {
             may_swap: pass.may_swap,
+            may_io: true,
             force_deactivate: pass.force_deactivate,
             no_cache_trim: pass.no_cache_trim,
             one_step: steps.is_multiple_of(2),

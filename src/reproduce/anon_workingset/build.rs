@@ -1,10 +1,9 @@
 //! The remark on kernel builds, which is the reason of patch 9, and what its reviewer
 //! proposed instead.
 
-use super::super::Figures;
-use super::super::demand::Basis;
 use super::super::lab::{Lab, ScenarioFile, Sets, by_seed};
 use super::super::published::Published;
+use super::super::{Figures, unpublished_row};
 use super::{counter, set};
 use crate::report::RunReport;
 use crate::report::reproduction::FigureRow;
@@ -69,18 +68,5 @@ fn values(by_seed: &[(u64, f64)]) -> Vec<f64> {
 
 /// A figure that nobody published.
 fn row(memory: &u64, quantity: &str, unit: &str, simulated: Option<Estimate>) -> FigureRow {
-    FigureRow {
-        id: format!("{TABLE}/{memory}/{quantity}"),
-        quantity: quantity.to_string(),
-        unit: unit.to_string(),
-        published: None,
-        deviation: None,
-        simulated: simulated.map(|e| e.mean),
-        ci95: simulated.and_then(|e| e.ci95),
-        seeds: simulated.map_or(0, |e| e.n as u64),
-        demand: "none".into(),
-        met: None,
-        basis: Basis::Trend,
-        note: String::new(),
-    }
+    unpublished_row(&format!("{TABLE}/{memory}/{quantity}"), quantity, unit, simulated)
 }

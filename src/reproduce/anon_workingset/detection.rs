@@ -74,6 +74,7 @@ pub(super) fn figures(lab: &Lab<'_>, published: &Published) -> Result<Figures, R
             seeds: 1,
             demand: band_words(r.low, r.high, r.open),
             met: Some(in_band(ratio, r.low, r.high, r.open)),
+            gates: r.gate.unwrap_or(true),
             basis: r.basis,
             note: String::new(),
         });

@@ -3,7 +3,7 @@
 //! closure given to [`Tracer::emit`] is not evaluated.
 
 use super::id::{AsId, CpuId, FileId, MemcgId, NodeId, PageIdx, Pfn, SwapSlot, ThreadId};
-use super::time::SimTime;
+use super::time::{SimDuration, SimTime};
 use crate::phys::buddy::Extfrag;
 
 /// What a fault turned out to be.
@@ -120,6 +120,15 @@ pub enum TraceEvent {
         distance: u64,
         workingset_size: u64,
         activated: bool,
+    },
+    /// One of the generations there are after a new one began, oldest first.
+    SimLruGen {
+        node: NodeId,
+        memcg: MemcgId,
+        seq: u64,
+        age: SimDuration,
+        nr_anon: u64,
+        nr_file: u64,
     },
     /// A folio is written (`vmscan:mm_vmscan_write_folio`).
     MmVmscanWriteFolio { pfn: Pfn, file: bool },

@@ -172,6 +172,9 @@ impl<P: ReclaimPolicy> Machine<P> {
                     Flow::Done => {}
                     other => return other,
                 }
+                // Nobody goes through the page table: the kernel only fills it.
+                let filled = self.mem.pages.hot(page) & !pte::TOUCHED;
+                self.mem.pages.set_hot(page, filled | hot & pte::TOUCHED);
             }
             if let Entry::Frame(folio) = self.mem.pages.entry(page) {
                 self.policy.folio_accessed(&mut self.mem, folio);

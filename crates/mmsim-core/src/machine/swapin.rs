@@ -92,7 +92,7 @@ impl<P: ReclaimPolicy> Machine<P> {
         } else {
             write && only_user
         };
-        let mut bits = pte::YOUNG;
+        let mut bits = pte::ACCESSED;
         if writable {
             bits |= pte::WRITABLE | if write { pte::DIRTY } else { 0 };
         }
@@ -166,7 +166,8 @@ impl<P: ReclaimPolicy> Machine<P> {
         self.mem.slot_freed();
         // The contents exist nowhere else now.
         let dirty = if write { pte::DIRTY } else { 0 };
-        self.mem.map_swapped(space, page, pfn, pte::YOUNG | pte::WRITABLE | dirty, flag::DIRTY);
+        let bits = pte::ACCESSED | pte::WRITABLE | dirty;
+        self.mem.map_swapped(space, page, pfn, bits, flag::DIRTY);
         self.policy.swapin_mapped(&mut self.mem, pfn);
         self.end_fault(tid, fault, write, FaultKind::SwapIn);
         Flow::Done

@@ -6,7 +6,7 @@ use crate::base::digest::Digest;
 use crate::base::id::{Idx, MemcgId, PageIdx, Pfn, SwapSlot};
 use crate::phys::frames::{FrameKind, Mapped, flag};
 use crate::phys::migratetype::Migratetype;
-use crate::virt::pages::{Entry, Owner};
+use crate::virt::pages::{Entry, Owner, pte};
 use std::collections::BTreeMap;
 
 impl Memory {
@@ -146,6 +146,8 @@ impl Memory {
                 }
             }
             assert_eq!(used, group.used, "{g}: PTEs in use");
+            let touched = self.pages.table_touched(g);
+            assert!(group.table.is_some() || !touched, "{g} is accessed without a page table");
         }
         for (i, &n) in mapped.iter().enumerate() {
             let f = Pfn(i as u32);
@@ -200,8 +202,9 @@ impl Memory {
                 d.word(self.frames.bits(pfn).into());
             }
         }
+        // Accessed bits of page tables decide only under policies that walk them.
         for h in self.pages.hot.chunks(8) {
-            d.word(h.iter().fold(0, |a, &b| a << 8 | u64::from(b)));
+            d.word(h.iter().fold(0, |a, &b| a << 8 | u64::from(b & !pte::TOUCHED)));
         }
         for l in self.lists.ids() {
             d.word(self.lists.len(l));

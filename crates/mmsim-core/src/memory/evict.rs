@@ -253,6 +253,12 @@ impl Memory {
         self.now += SimDuration(self.cost.t_scan.0 * n);
     }
 
+    /// Cost of moving `n` folios between lists without asking anybody.
+    #[inline]
+    pub fn charge_rotations(&mut self, n: u64) {
+        self.now += SimDuration(self.cost.t_rotate.0 * n);
+    }
+
     /// Cost of asking `n` plain mappings for their accessed bits.
     #[inline]
     pub fn charge_references(&mut self, n: u64) {

@@ -8,6 +8,7 @@
 
 use crate::base::digest::Digest;
 use crate::base::id::{MemcgId, NodeId};
+use crate::base::time::SimDuration;
 use crate::machine::config::ZoneKind;
 use crate::memory::{Evicting, Memory};
 use crate::phys::frames::{FolioId, flag};
@@ -86,6 +87,8 @@ pub struct ReclaimRequest {
     pub may_writepage: bool,
     /// Anonymous memory may be swapped.
     pub may_swap: bool,
+    /// Input and output may be started (`__GFP_IO`).
+    pub may_io: bool,
     /// Deactivate whatever the ratios say.
     pub force_deactivate: bool,
     /// Groups below `memory.low` are reclaimed too (a first attempt found nothing).
@@ -111,6 +114,8 @@ pub struct ReclaimOutcome {
     pub skipped_deactivate: bool,
     /// A group was spared for its `memory.low`.
     pub low_skipped: bool,
+    /// The priority that the pass chose instead of the first; its reclaim goes on from there.
+    pub priority: Option<u8>,
     /// Cache trimming was in force and freed nothing, and kswapd is to start over without it if
     /// its whole run went like that.
     pub cache_trim_failed: bool,
@@ -126,6 +131,7 @@ impl ReclaimOutcome {
         self.more = o.more;
         self.skipped_deactivate |= o.skipped_deactivate;
         self.low_skipped |= o.low_skipped;
+        self.priority = o.priority.or(self.priority);
         self.cache_trim_failed |= o.cache_trim_failed;
         self.stats.add(&o.stats);
     }
@@ -163,6 +169,19 @@ impl PassStats {
     }
 }
 
+/// One generation of a policy that has such.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Generation {
+    /// Its sequence number: higher is younger.
+    pub seq: u64,
+    /// Since it began.
+    pub age: SimDuration,
+    /// Anonymous pages in it.
+    pub anon: u64,
+    /// File pages in it.
+    pub file: u64,
+}
+
 /// Sizes of a policy's lists, for reports, series and tests.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct LruSnapshot {
@@ -170,6 +189,8 @@ pub struct LruSnapshot {
     pub lists: Vec<(String, u64)>,
     /// Other values worth watching: ages, costs.
     pub values: Vec<(String, u64)>,
+    /// Generations, oldest first; none if the policy has none.
+    pub generations: Vec<Generation>,
 }
 
 /// A replacement policy. Only three methods are required.
@@ -317,9 +338,11 @@ pub trait ReclaimPolicy: Send {
     fn folio_rotated(&mut self, mem: &mut Memory, folio: FolioId) {
         let _ = (mem, folio);
     }
-    /// Before each pass of kswapd over a node.
-    fn age_node(&mut self, mem: &mut Memory, node: NodeId, highest: ZoneKind) {
-        let _ = (mem, node, highest);
+    /// Before each pass of kswapd over a node, which will be asked for with `req`. True: what
+    /// could be reclaimed is needed, and the OOM killer is to choose a victim.
+    fn age_node(&mut self, mem: &mut Memory, req: &ReclaimRequest) -> bool {
+        let _ = (mem, req);
+        false
     }
     /// A direct reclaim (of a group, or of all) or a run of kswapd on `node` has ended.
     fn reclaim_ended(&mut self, mem: &mut Memory, node: NodeId, limit: Option<MemcgId>) {
@@ -525,10 +548,9 @@ macro_rules! forward_policy {
         fn age_node(
             &mut $me,
             mem: &mut $crate::memory::Memory,
-            node: $crate::base::id::NodeId,
-            highest: $crate::machine::config::ZoneKind,
-        ) {
-            match $me { $($shape => $policy.age_node(mem, node, highest)),+ }
+            req: &$crate::policy::ReclaimRequest,
+        ) -> bool {
+            match $me { $($shape => $policy.age_node(mem, req)),+ }
         }
         #[inline]
         fn reclaim_ended(

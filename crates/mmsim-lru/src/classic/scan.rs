@@ -107,7 +107,7 @@ impl Classic {
         let mut b = Batch {
             lv,
             file,
-            how: Shrinking { by: req.by, may_writepage: req.may_writepage },
+            how: Shrinking { by: req.by, may_writepage: req.may_writepage, keep_marked: false },
             evicts_short: req.may_writepage && mem.evicts_short(),
             leaving: self.leaving(file, NodeId((lv / self.groups) as u8), memcg, req.by),
             short: std::mem::take(&mut self.short),
@@ -333,7 +333,7 @@ impl Classic {
         ignore_references: bool,
     ) -> u64 {
         let by = Reclaimer::Direct;
-        let how = Shrinking { by, may_writepage: true };
+        let how = Shrinking { by, may_writepage: true, keep_marked: false };
         let (rule, locked_activates) =
             (self.config.anon_ref_rule, self.config.locked_is_activated());
         let mut stats = BatchStats::default();
@@ -381,27 +381,6 @@ impl Classic {
             mem.lru_add_heads(self.lruvecs[lv].lists[2 * usize::from(file) + active], folios);
             folios.clear();
         }
-    }
-
-    /// kswapd's aging of the anonymous lists before a pass.
-    pub(super) fn age_anon(&mut self, mem: &mut Memory, lv: usize, highest: ZoneKind) {
-        let node = NodeId((lv / self.groups) as u8);
-        let req = ReclaimRequest {
-            node,
-            by: Reclaimer::Kswapd,
-            priority: 12,
-            order: 0,
-            highest,
-            target: 0,
-            reclaimed: 0,
-            may_writepage: true,
-            may_swap: true,
-            force_deactivate: false,
-            low_reclaim: false,
-            no_cache_trim: false,
-            one_step: false,
-        };
-        self.shrink_active(mem, lv, false, self.cluster, &req);
     }
 
     /// Scans `n` folios of an active list and demotes all but running program text.

@@ -288,7 +288,8 @@ impl Bench {
     }
 
     pub(crate) fn age_node(&mut self) {
-        self.lru.age_node(&mut self.mem, NodeId(0), ZoneKind::Movable);
+        let req = Self::request(Reclaimer::Kswapd, 12, 0);
+        self.lru.age_node(&mut self.mem, &req);
     }
 
     pub(crate) fn finish_run(&mut self) {
@@ -306,6 +307,7 @@ impl Bench {
             reclaimed: 0,
             may_writepage: true,
             may_swap: true,
+            may_io: true,
             force_deactivate: false,
             low_reclaim: false,
             no_cache_trim: false,

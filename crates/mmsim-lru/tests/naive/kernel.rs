@@ -13,8 +13,8 @@
 //! Compare [`KernelModel::state`] with the policy after every call.
 
 use mmsim_lru::config::{
-    AgeModel, AnonRatio, AnonRefRule, AnonStart, BalanceModel, ClassicConfig, NewAnonRotated,
-    ScanRounding, WsThreshold,
+    AgeModel, AnonRatio, AnonRefRule, AnonStart, BalanceModel, ClassicConfig, Knobs as _,
+    NewAnonRotated, ScanRounding, WsThreshold,
 };
 use std::collections::BTreeMap;
 

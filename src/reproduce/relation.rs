@@ -1,0 +1,181 @@
+//! Demands between the figures of one run: ratios between bounds, and orders.
+//!
+//! A published ratio of two runs is one number; here there are seeds, and a pair of runs for each
+//! of them. A ratio is formed seed by seed and its mean is judged. An order holds on a seed or does
+//! not; the share of seeds on which it holds is what is reported, and judged where a share
+//! is asked for. Without one the means have to be in that order.
+
+use super::demand::{band_words, enough, in_band, on_seeds};
+use super::published::{Cell, CellRef, Comparison, Published, Relation, RelationKind};
+use crate::report::reproduction::FigureRow;
+use crate::report::statistics::{Estimate, estimate};
+
+/// A figure of each seed.
+pub type BySeed = Vec<(u64, f64)>;
+
+/// The values without their seeds.
+pub fn values(by_seed: &[(u64, f64)]) -> Vec<f64> {
+    by_seed.iter().map(|v| v.1).collect()
+}
+
+/// The row of a relation, where `simulated` gives the figure of a cell for each seed, the same
+/// seeds in the same order for all. `None` if one of its cells was not simulated.
+pub fn row(
+    published: &Published,
+    relation: &Relation,
+    simulated: impl Fn(&Cell<'_>) -> Option<BySeed>,
+) -> Option<FigureRow> {
+    let columns = |refs: &[CellRef]| -> Option<Vec<Vec<f64>>> {
+        refs.iter().map(|c| simulated(&published.cell(c)).map(|b| values(&b))).collect()
+    };
+    let (quantity, estimate, unit, demand, met) = match relation.kind {
+        RelationKind::Ratio => {
+            let (above, below) = (columns(&relation.numerator)?, columns(&relation.denominator)?);
+            let ratios: Vec<f64> =
+                sums(&above).iter().zip(sums(&below)).map(|(a, b)| a / b).collect();
+            let e = estimate(&ratios)?;
+            let words = band_words(relation.low, relation.high, relation.open);
+            let asked = relation.low.is_some() || relation.high.is_some();
+            let within = in_band(e.mean, relation.low, relation.high, relation.open);
+            ("ratio", e, "ratio", words, asked.then_some(within))
+        }
+        RelationKind::Order => {
+            let cells = columns(&relation.cells)?;
+            let (e, met) = order(&cells, &relation.ops, relation.share_of_seeds)?;
+            let words = match relation.share_of_seeds {
+                Some(share) => format!("the order{}", on_seeds(share)),
+                None => "the order of the means".into(),
+            };
+            ("held", e, "share of seeds", words, Some(met))
+        }
+    };
+    let table = relation.cells.iter().chain(&relation.numerator).next().map(|c| c.table.as_str());
+    Some(FigureRow {
+        id: format!("{}/{}", table.unwrap_or_default(), relation.id),
+        quantity: quantity.into(),
+        unit: unit.into(),
+        published: relation.published,
+        deviation: None,
+        simulated: Some(estimate.mean),
+        ci95: estimate.ci95,
+        seeds: estimate.n as u64,
+        demand,
+        met,
+        gates: relation.gate.unwrap_or(true),
+        basis: relation.basis,
+        note: relation.about.clone(),
+    })
+}
+
+/// Seed by seed, the sum over cells.
+fn sums(cells: &[Vec<f64>]) -> Vec<f64> {
+    let seeds = cells.iter().map(Vec::len).min().unwrap_or(0);
+    (0..seeds).map(|i| cells.iter().map(|c| c[i]).sum()).collect()
+}
+
+/// The share of seeds on which cells are in order, without an interval, and whether that is
+/// enough. `None` without seeds.
+fn order(cells: &[Vec<f64>], ops: &[Comparison], share: Option<f64>) -> Option<(Estimate, bool)> {
+    let holds = |v: &[f64]| v.windows(2).zip(ops).all(|(w, op)| op.holds(w[0], w[1]));
+    let n = cells.iter().map(Vec::len).min().unwrap_or(0);
+    let seed = |i: usize| cells.iter().map(|c| c[i]).collect::<Vec<f64>>();
+    let held = (0..n).filter(|&i| holds(&seed(i))).count();
+    let means: Option<Vec<f64>> = cells.iter().map(|c| estimate(c).map(|e| e.mean)).collect();
+    let met = match share {
+        Some(share) => enough(held as u64, n as u64, share),
+        None => holds(&means?),
+    };
+    let mean = held as f64 / n as f64;
+    (n > 0).then_some((Estimate { mean, ci95: None, n }, met))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const TEXT: &str = r#"
+schema = 1
+family = "f"
+[demands.none]
+kind = "none"
+basis = "trend"
+[[table]]
+id = "t"
+title = "t"
+source = "s"
+unit = "refaults"
+direction = "smaller"
+row_keys = ["series"]
+column_key = "counter"
+columns = ["anon"]
+demand = "none"
+rows = [{ series = "base", values = [100] }, { series = "list", values = [47] }]
+[[relation]]
+id = "ratio"
+kind = "ratio"
+about = "list over base"
+numerator = [{ table = "t", row = { series = "list" }, column = "anon" }]
+denominator = [{ table = "t", row = { series = "base" }, column = "anon" }]
+published = 0.47
+low = 0.35
+high = 0.9
+basis = "predicted"
+gate = false
+[[relation]]
+id = "seeds"
+kind = "order"
+about = "list below base"
+cells = [
+    { table = "t", row = { series = "list" }, column = "anon" },
+    { table = "t", row = { series = "base" }, column = "anon" },
+]
+ops = ["<"]
+share_of_seeds = 0.75
+basis = "predicted"
+[[relation]]
+id = "means"
+kind = "order"
+about = "list below base"
+cells = [
+    { table = "t", row = { series = "list" }, column = "anon" },
+    { table = "t", row = { series = "base" }, column = "anon" },
+]
+ops = ["<"]
+basis = "trend"
+"#;
+
+    fn judged(id: &str, list: [f64; 4]) -> FigureRow {
+        let p = Published::read(TEXT);
+        let figures = |c: &Cell<'_>| {
+            let v = if c.key("series") == "base" { [100.0; 4] } else { list };
+            Some((1..=4).zip(v).collect())
+        };
+        row(&p, p.relation(id), figures).expect("all cells are there")
+    }
+
+    #[test]
+    fn ratios_are_formed_seed_by_seed() {
+        let r = judged("ratio", [25.0, 50.0, 75.0, 50.0]);
+        assert_eq!((r.simulated, r.met, r.gates, r.seeds), (Some(0.5), Some(true), false, 4));
+        assert_eq!((r.id.as_str(), r.demand.as_str()), ("t/ratio", "between 0.35 and 0.9"));
+        assert_eq!(judged("ratio", [90.0, 100.0, 90.0, 100.0]).met, Some(false));
+    }
+
+    /// Three of four seeds are enough, and two are not, however large the difference on them is.
+    #[test]
+    fn orders_are_counted_over_seeds_or_asked_of_the_means() {
+        let r = judged("seeds", [99.0, 99.0, 99.0, 900.0]);
+        assert_eq!((r.simulated, r.met, r.gates), (Some(0.75), Some(true), true));
+        assert_eq!(r.demand, "the order on 75 % of the seeds");
+        assert_eq!(judged("seeds", [1.0, 1.0, 101.0, 101.0]).met, Some(false));
+        assert_eq!(judged("means", [1.0, 1.0, 101.0, 101.0]).met, Some(true));
+        assert_eq!(judged("means", [99.0, 99.0, 99.0, 900.0]).met, Some(false));
+    }
+
+    #[test]
+    fn what_was_not_simulated_is_not_judged() {
+        let p = Published::read(TEXT);
+        let none = |c: &Cell<'_>| (c.key("series") == "base").then(|| vec![(1, 1.0)]);
+        assert!(p.relations.iter().all(|r| row(&p, r, none).is_none()));
+    }
+}
