@@ -47,6 +47,15 @@ fn workloads() -> Vec<(&'static str, Vec<Steps>)> {
             Advice::DontNeed,
         )
     });
+    let given_back = Steps::with_file(300).map(0, 250).each(0..8u32, |s, k| {
+        let from = 40 * (k % 5);
+        s.write(0, 0..250)
+            .advise(0, from..from + 90, Advice::Free)
+            .write(0, from..from + 20)
+            .read_file(0..200)
+            .advise(0, 0..30, Advice::PageOut)
+            .advise(0, 0..120, Advice::WillNeed)
+    });
     let leaves = Steps::new().map(0, 300).write(0, 0..300).unmap(0).map(0, 200).write(0, 0..200);
     vec![
         ("cyclic", vec![cyclic.clone()]),
@@ -54,6 +63,7 @@ fn workloads() -> Vec<(&'static str, Vec<Steps>)> {
         ("hot and cold", vec![hot.clone()]),
         ("anonymous and file", vec![mixed.clone()]),
         ("advice", vec![advised]),
+        ("advice to free and fetch", vec![given_back]),
         ("two processes", vec![hot, leaves]),
         ("three processes", vec![cyclic, mixed, uniform(200, 1000)]),
     ]
@@ -104,11 +114,15 @@ fn counters_and_frames_are_conserved() {
                 assert_eq!(n(PgScanAnon) + n(PgScanFile), scan, "{at}");
                 assert_eq!(n(PgStealAnon) + n(PgStealFile), steal, "{at}");
                 assert!(n(PgMajFault) <= n(PgFault), "{at}");
+                assert!(n(PgLazyFreed) <= n(PgLazyFree), "{at}");
+                let frees = workload == "advice to free and fetch";
+                assert_eq!(n(PgLazyFree) > 0, frees, "{at}");
+                assert!(n(PgLazyFreed) > 0 || !frees, "{at}");
                 assert!(n(SwapRaHit) <= n(SwapRa) && n(SwapRa) <= n(PswpIn), "{at}");
                 assert!(n(PswpIn) <= n(PswpOut) + n(SimEvictClean), "{at}");
                 let used = r.gauge("nr_swap_used");
                 assert!(used <= SLOTS.into(), "{at}");
-                let keeps = !workload.contains("processes") && workload != "advice";
+                let keeps = !workload.contains("processes") && !workload.contains("advice");
                 if keeps && !["queued", "disk"].contains(&machine) {
                     assert_eq!(n(PswpOut) - n(PswpIn), used, "{at}");
                 }
