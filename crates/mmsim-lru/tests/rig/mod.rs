@@ -14,20 +14,25 @@ use mmsim_core::policy::ReclaimPolicy;
 use mmsim_core::workload::{
     Advice, FileSlot, FileSpec, MapKind, Op, RegionId, Run, VmaFlags, Workload, WorkloadCx,
 };
-use mmsim_lru::config::PRESETS;
-use mmsim_lru::{Classic, ClassicConfig, Random};
+use mmsim_lru::config::{Knobs as _, PRESETS};
+use mmsim_lru::{Classic, ClassicConfig, Mglru, MglruConfig, Random};
 
 /// A policy and the kernel that it belongs to.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum Policy {
     Classic(ClassicConfig),
+    Mglru(MglruConfig),
     Random,
 }
 
 /// Every preset, and random eviction.
 pub(crate) fn policies() -> Vec<(&'static str, Policy, Kernel)> {
     let presets = PRESETS.iter().map(|p| (p.name, Policy::Classic(p.config), p.kernel));
-    presets.chain([("random", Policy::Random, Kernel::V6_12)]).collect()
+    let mglru = MglruConfig::presets().iter();
+    presets
+        .chain(mglru.map(|p| (p.name, Policy::Mglru(p.config), p.kernel)))
+        .chain([("random", Policy::Random, Kernel::V6_12)])
+        .collect()
 }
 
 /// Operations in a row, over one file of `file_pages` pages.
@@ -173,6 +178,7 @@ pub(crate) fn run_watched(
         .collect();
     let mut machine = Machine::new(config, tasks, 1, |mem| match policy {
         Policy::Classic(c) => Box::new(Classic::new(c, mem)) as Box<dyn ReclaimPolicy>,
+        Policy::Mglru(c) => Box::new(Mglru::new(c, mem, 1)),
         Policy::Random => Box::new(Random::new(mem, 1)),
     });
     let result = machine.run(watch);
