@@ -12,7 +12,7 @@ use mmsim_core::base::vmstat::VmEvent;
 use mmsim_core::machine::Watch;
 use mmsim_core::machine::config::MachineConfig;
 use mmsim_core::workload::Advice;
-use rig::{Policy, Ran, Steps, policies, run_watched};
+use rig::{Policy, Ran, Steps, all_policies, run_watched};
 use std::collections::{BTreeMap, BTreeSet};
 
 const FRAMES: u32 = 300;
@@ -99,7 +99,7 @@ fn machines() -> Vec<(&'static str, MachineConfig)> {
 fn counters_and_frames_are_conserved() {
     use VmEvent::*;
     for (machine, config) in machines() {
-        for (name, policy, kernel) in policies() {
+        for (name, policy, kernel) in all_policies() {
             let config = MachineConfig { kernel, ..config.clone() };
             for (workload, scripts) in workloads() {
                 let watch = Watch { check_every: 50, ..Watch::default() };
@@ -145,7 +145,7 @@ const NOT_LRU: &[(&str, &str)] = &[("random", "does not evict the oldest")];
 #[test]
 fn a_cyclic_scan_of_one_page_too_many_always_misses() {
     const ROUNDS: u32 = 6;
-    for (name, policy, kernel) in policies() {
+    for (name, policy, kernel) in all_policies() {
         let config = MachineConfig { kernel, ..small_machine(FRAMES, SLOTS, 5) };
         let scan = |pages: u32| {
             let s = Steps::new().map(0, pages).each(0..ROUNDS, |s, _| s.write(0, 0..pages));
@@ -178,7 +178,7 @@ fn uniform_accesses_make_all_policies_equal() {
     const PAGES: u32 = 450;
     const WARM: usize = 3000;
     const N: usize = 20_000;
-    for (name, policy, kernel) in policies() {
+    for (name, policy, kernel) in all_policies() {
         let config = MachineConfig { kernel, ..small_machine(FRAMES, SLOTS, 5) };
         let mut rng = Rng::for_purpose(11, "uniform accesses");
         let mut draw = |s: Steps, _| {
@@ -259,7 +259,7 @@ fn the_bound_is_the_optimum() {
 #[test]
 fn the_optimum_is_never_beaten() {
     for (machine, config) in machines().into_iter().take(2) {
-        for (name, policy, kernel) in policies() {
+        for (name, policy, kernel) in all_policies() {
             let config = MachineConfig { kernel, ..config.clone() };
             for (workload, scripts) in workloads() {
                 if !["cyclic", "uniform", "hot and cold"].contains(&workload) {

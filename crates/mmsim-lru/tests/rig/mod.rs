@@ -25,13 +25,18 @@ pub(crate) enum Policy {
     Random,
 }
 
-/// Every preset, and random eviction.
+/// Every preset of the classic LRU, and random eviction.
 pub(crate) fn policies() -> Vec<(&'static str, Policy, Kernel)> {
     let presets = PRESETS.iter().map(|p| (p.name, Policy::Classic(p.config), p.kernel));
+    presets.chain([("random", Policy::Random, Kernel::V6_12)]).collect()
+}
+
+/// These, and every preset of the multi-generational LRU.
+pub(crate) fn all_policies() -> Vec<(&'static str, Policy, Kernel)> {
     let mglru = MglruConfig::presets().iter();
-    presets
+    policies()
+        .into_iter()
         .chain(mglru.map(|p| (p.name, Policy::Mglru(p.config), p.kernel)))
-        .chain([("random", Policy::Random, Kernel::V6_12)])
         .collect()
 }
 
