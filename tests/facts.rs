@@ -194,6 +194,48 @@ fn readahead_and_fault_around_cost_many_refaults_together() {
     assert!(many_times(with, refaults("mmap-t0.9-scan300-mglru")));
 }
 
+/// `MADV_FREE` gives the file less than `MADV_DONTNEED` does and more than nothing: freed pages
+/// go when the list of inactive file pages has come round, clean ones without a write, and a
+/// page written again before that was never freed. So an arena that takes longer than the list
+/// to come round loses most of its pages, one of half the size few. Nothing is swapped either
+/// way, nor counted as a refault when it is written again.
+#[test]
+fn lazily_freed_pages_live_as_long_as_inactive_file_pages() {
+    let most = |freed: u64, written: u64| freed * 2 > written;
+    let few = |freed: u64, written: u64| freed > 0 && freed * 5 < written;
+    let much_less = |a: u64, b: u64| a * 2 < b;
+    let written = 2048 * 64;
+    let shown = Shown::of("lazyfree");
+    let of = |variant, counter| shown.count(variant, "access", counter);
+    let refaults = |variant| of(variant, "workingset_refault_file");
+    assert!(most(of("free", "pglazyfreed"), written));
+    assert!(few(of("free, small arena", "pglazyfreed"), written));
+    assert!(much_less(refaults("dontneed, small arena"), refaults("free, small arena")));
+    assert!(much_less(refaults("dontneed"), refaults("free")));
+    assert!(refaults("free") < refaults("kept"));
+    // Whoever freed at once pays for new pages in every lap; lazily, for those that went.
+    assert!(of("dontneed", "pgfault") > written);
+    let anew = of("free", "pgfault") - refaults("free");
+    assert!(anew.abs_diff(of("free", "pglazyfreed")) * 20 < anew);
+    for variant in ["free", "free, small arena", "dontneed", "kept"] {
+        let anon = of(variant, "pswpout") + of(variant, "workingset_refault_anon");
+        assert_eq!(anon, 0, "{variant}");
+    }
+
+    let written = 2048 * 256;
+    let of = |point: &str, counter| recorded("lazyfree", point, &ACCESS, counter);
+    let refaults = |point| of(point, "workingset_refault_file");
+    let (large, small) = ("free-a32768-lag0-classic", "free-a16384-lag0-classic");
+    assert!(most(of(large, "pglazyfreed"), written));
+    assert!(few(of(small, "pglazyfreed"), written));
+    assert!(much_less(refaults("dontneed-a16384-lag0-classic"), refaults(small)));
+    assert!(refaults(large) < refaults("none-a32768-lag0-classic"));
+    assert!(of("dontneed-a16384-lag0-classic", "pgfault") > written);
+    let anew = of(large, "pgfault") - refaults(large);
+    assert!(anew.abs_diff(of(large, "pglazyfreed")) * 20 < anew);
+    assert_eq!(of(large, "pswpout") + of(small, "pswpout"), 0);
+}
+
 /// What docs/facts.md shows of the recordings: fact, experiment, point, phases, counters.
 const RECORDED: &str = "\
 1 three-step none-x4-classic-6.12 reaccess pswpin

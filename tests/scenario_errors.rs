@@ -100,6 +100,7 @@ const BEYOND_A_SCHEMA: &[&str] = &[
     "step_beyond_region",
     "step_maps_unmappable",
     "step_reads_anon",
+    "step_advice_for_anonymous_memory",
     "region_two_sizes",
     "script_two_sources",
 ];
@@ -267,7 +268,7 @@ accesses = 10
 3 | cost = { t_hits = "1ns" }
   |          ^^^^^^ write `t_hit`
   |
-  = help: known: t_hit, t_copy_page, t_minor_anon, t_minor_map, t_major_cpu, t_scan, t_scan_mapping, t_unmap, t_tlb_flush, t_swap_submit, t_direct_reclaim_entry, t_free_page, t_syscall"#,
+  = help: known: t_hit, t_copy_page, t_minor_anon, t_minor_map, t_major_cpu, t_scan, t_scan_mapping, t_unmap, t_tlb_flush, t_swap_submit, t_direct_reclaim_entry, t_free_page, t_walk_pmd, t_walk_pte, t_rotate, t_syscall"#,
     },
     Case {
         name: "missing_unit_string",
@@ -2149,20 +2150,38 @@ steps = [{ do = "tuoch", region = "cold" }]
   = help: known: allocate, touch, window, zipf, read, write, madvise, free, sleep, compute, records, drop-caches, memcg-reclaim, phase, repeat"#,
     },
     Case {
-        name: "step_advice_not_modelled",
+        name: "step_advice_for_anonymous_memory",
+        text: r#"[machine]
+memory = "64MiB"
+[[task]]
+workload = "phased"
+regions = { log = { pages = 10, kind = "file-shared" } }
+steps = [{ do = "madvise", region = "log", advice = "free" }]
+"#,
+        sets: &[],
+        message: r#"error: task[0].steps[0].advice: `free` of `log`, which maps a file: Linux refuses it (EINVAL), write "dontneed" or "pageout"
+ --> x.toml:6:53
+  |
+6 | steps = [{ do = "madvise", region = "log", advice = "free" }]
+  |                                                     ^^^^^^ write "dontneed" or "pageout""#,
+    },
+    Case {
+        name: "step_advice_unknown",
         text: r#"[machine]
 memory = "64MiB"
 [[task]]
 workload = "phased"
 regions = { cold = { pages = 10 } }
-steps = [{ do = "madvise", region = "cold", advice = "pageout" }]
+steps = [{ do = "madvise", region = "cold", advice = "pageuot" }]
 "#,
         sets: &[],
-        message: r#"error: task[0].steps[0].advice: `pageout` is not modelled, write one of dontneed, cold, populate-read, populate-write, sequential, random, normal
+        message: r#"error: task[0].steps[0].advice: unknown advice `pageuot`, did you mean `pageout`?
  --> x.toml:6:54
   |
-6 | steps = [{ do = "madvise", region = "cold", advice = "pageout" }]
-  |                                                      ^^^^^^^^^ write one of dontneed, cold, populate-read, populate-write, sequential, random, normal"#,
+6 | steps = [{ do = "madvise", region = "cold", advice = "pageuot" }]
+  |                                                      ^^^^^^^^^ write `pageout`
+  |
+  = help: known: dontneed, free, cold, pageout, willneed, populate-read, populate-write, sequential, random, normal"#,
     },
     Case {
         name: "step_region_unknown",

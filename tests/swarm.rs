@@ -174,6 +174,9 @@ impl Drawn {
                     &[
                         Advice::DontNeed,
                         Advice::Cold,
+                        Advice::Free,
+                        Advice::PageOut,
+                        Advice::WillNeed,
                         Advice::PopulateRead,
                         Advice::PopulateWrite,
                         Advice::Sequential,

@@ -7,8 +7,8 @@ use mmsim_core::machine::TaskConfig;
 use mmsim_core::machine::config::{Kernel, MachineConfig};
 use mmsim_core::memory::Memory;
 use mmsim_core::policy::ReclaimPolicy;
-use mmsim_lru::config::{self as lru_config, ClassicConfig};
-use mmsim_lru::{Classic, Random};
+use mmsim_lru::config::{self as lru_config, ClassicConfig, Knobs};
+use mmsim_lru::{Classic, Mglru, MglruConfig, Random};
 
 use crate::error::Error;
 use crate::scenario::RunSpec;
@@ -19,6 +19,8 @@ use crate::scenario::policy::{Knob, KnobError, KnobInfo, PolicyCatalogue, Policy
 pub enum Policy {
     /// The classic LRU.
     Classic(ClassicConfig),
+    /// MGLRU.
+    Mglru(MglruConfig),
     /// Random eviction.
     Random,
 }
@@ -31,47 +33,56 @@ impl Policy {
 
     /// The policy of a preset with knobs set on top of it.
     pub fn resolve(spec: &PolicySpec) -> Result<Policy, KnobError> {
-        if spec.preset == RANDOM {
-            return match spec.knobs.first() {
-                None => Ok(Policy::Random),
-                Some(k) => Err(KnobError {
-                    key: k.key.clone(),
-                    message: "random eviction has no knobs".into(),
-                }),
-            };
+        if let Some(p) = ClassicConfig::preset(&spec.preset) {
+            return set(p.config, spec).map(Policy::Classic);
         }
-        let Some(mut c) = lru_config::preset(&spec.preset) else {
-            return Err(KnobError {
+        if let Some(p) = MglruConfig::preset(&spec.preset) {
+            return set(p.config, spec).map(Policy::Mglru);
+        }
+        match spec.knobs.first() {
+            _ if spec.preset != RANDOM => Err(KnobError {
                 key: "preset".into(),
                 message: format!("there is no preset \"{}\"", spec.preset),
-            });
-        };
-        for k in &spec.knobs {
-            c.set(&k.key, &k.value.to_string())
-                .map_err(|e| KnobError { key: k.key.clone(), message: e.to_string() })?;
+            }),
+            None => Ok(Policy::Random),
+            Some(k) => Err(KnobError {
+                key: k.key.clone(),
+                message: "random eviction has no knobs".into(),
+            }),
         }
-        c.validate().map_err(|e| KnobError { key: culprit(&e, spec), message: e.to_string() })?;
-        Ok(Policy::Classic(c))
     }
 
     /// Creates the policy on a machine's memory.
     pub fn create(self, mem: &mut Memory, seed: u64) -> Shipped {
         match self {
             Policy::Classic(c) => Shipped::Classic(Classic::new(c, mem)),
+            Policy::Mglru(c) => Shipped::Mglru(Mglru::new(c, mem, seed)),
             Policy::Random => Shipped::Random(Random::new(mem, seed)),
         }
     }
 
     /// Every knob with its value.
     pub fn knobs(self) -> Vec<(&'static str, String)> {
+        fn of<C: Knobs>(c: C) -> Vec<(&'static str, String)> {
+            C::knobs().iter().map(|k| (k.name, c.get(k.name).unwrap_or_default())).collect()
+        }
         match self {
-            Policy::Classic(c) => ClassicConfig::knobs()
-                .into_iter()
-                .map(|k| (k.name, c.get(k.name).unwrap_or_default()))
-                .collect(),
+            Policy::Classic(c) => of(c),
+            Policy::Mglru(c) => of(c),
             Policy::Random => Vec::new(),
         }
     }
+}
+
+/// Sets knobs on top of a preset.
+fn set<C: Knobs>(mut config: C, spec: &PolicySpec) -> Result<C, KnobError> {
+    for k in &spec.knobs {
+        config
+            .set(&k.key, &k.value.to_string())
+            .map_err(|e| KnobError { key: k.key.clone(), message: e.to_string() })?;
+    }
+    config.validate().map_err(|e| KnobError { key: culprit(&e, spec), message: e.to_string() })?;
+    Ok(config)
 }
 
 /// The knob of a contradiction that the user wrote: the one that it names, else the one
@@ -98,21 +109,23 @@ pub struct Catalogue;
 
 impl PolicyCatalogue for Catalogue {
     fn presets(&self) -> Vec<String> {
-        let classic = lru_config::PRESETS.iter().map(|p| p.name.to_string());
-        classic.chain([RANDOM.to_string()]).collect()
+        let classic = ClassicConfig::presets().iter().map(|p| p.name);
+        let mglru = MglruConfig::presets().iter().map(|p| p.name);
+        classic.chain(mglru).chain([RANDOM]).map(String::from).collect()
     }
 
     fn knobs(&self, preset: &str) -> Vec<KnobInfo> {
-        let Some(c) = lru_config::preset(preset) else { return Vec::new() };
-        ClassicConfig::knobs()
-            .into_iter()
-            .map(|k| KnobInfo {
+        fn of<C: Knobs>(preset: &str) -> Option<Vec<KnobInfo>> {
+            let c = C::preset(preset)?.config;
+            let info = |k: &lru_config::KnobInfo| KnobInfo {
                 key: k.name.into(),
-                values: k.allowed().collect::<Vec<_>>().join(" | "),
+                values: k.takes(),
                 value: c.get(k.name).unwrap_or_default(),
                 doc: k.doc.into(),
-            })
-            .collect()
+            };
+            Some(C::knobs().iter().map(info).collect())
+        }
+        of::<ClassicConfig>(preset).or_else(|| of::<MglruConfig>(preset)).unwrap_or_default()
     }
 
     fn check(&self, preset: &str, knobs: &[Knob]) -> Result<(), KnobError> {
@@ -123,19 +136,21 @@ impl PolicyCatalogue for Catalogue {
 
 /// What a preset is, in one line.
 pub fn about_preset(name: &str) -> String {
-    match lru_config::PRESETS.iter().find(|p| p.name == name) {
-        Some(p) => p.about.into(),
-        None => "evicts at random: the bound below which no policy makes sense".into(),
-    }
+    let classic = ClassicConfig::preset(name).map(|p| p.about);
+    let about = classic.or_else(|| MglruConfig::preset(name).map(|p| p.about));
+    about.unwrap_or("evicts at random: the bound below which no policy makes sense").into()
 }
 
 /// What the steps of a preset's history changed last: the preset that it was built on, and each
 /// knob that differs there, with its value there. `None` for the first preset, and for policies
 /// without history.
 pub fn before(preset: &str) -> Option<(&'static str, Vec<(&'static str, String)>)> {
-    let p = lru_config::PRESETS.iter().find(|p| p.name == preset)?;
-    let values = p.changes().into_iter().map(|(knob, there, _)| (knob, there));
-    Some((p.before?, values.collect()))
+    fn of<C: Knobs>(preset: &str) -> Option<(&'static str, Vec<(&'static str, String)>)> {
+        let p = C::preset(preset)?;
+        let values = p.changes().into_iter().map(|(knob, there, _)| (knob, there));
+        Some((p.before?, values.collect()))
+    }
+    of::<ClassicConfig>(preset).or_else(|| of::<MglruConfig>(preset))
 }
 
 mod shipped;

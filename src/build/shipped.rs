@@ -6,7 +6,7 @@
 
 use mmsim_core::forward_policy;
 use mmsim_core::policy::ReclaimPolicy;
-use mmsim_lru::{Classic, Random};
+use mmsim_lru::{Classic, Mglru, Random};
 
 /// A policy that scenarios can name, or one of the caller's own.
 #[repr(u8)] // A tag of its own: it is looked at a few times for each fault.
@@ -14,6 +14,8 @@ use mmsim_lru::{Classic, Random};
 pub enum Shipped {
     /// The classic LRU.
     Classic(Classic),
+    /// MGLRU.
+    Mglru(Mglru),
     /// Random eviction.
     Random(Random),
     /// Any other.
@@ -23,6 +25,7 @@ pub enum Shipped {
 impl ReclaimPolicy for Shipped {
     forward_policy!(self {
         Shipped::Classic(policy) => policy,
+        Shipped::Mglru(policy) => policy,
         Shipped::Random(policy) => policy,
         Shipped::Own(policy) => policy,
     });

@@ -85,6 +85,7 @@ pub const EVENTS: &[EventKind] = &[
         "a folio was activated outside of a scan",
     ),
     kind("sim_deactivate", "", "pfn", "a folio went from the active to the inactive list"),
+    kind("sim_lazy_free", "", "pfn page", "a folio became lazily freed memory"),
     kind(
         "mm_lru_insertion",
         "pagemap:mm_lru_insertion",
@@ -244,6 +245,7 @@ const fn outcome_name(outcome: ScanOutcome) -> &'static str {
         ScanOutcome::ActivateReferenced => "activate_referenced",
         ScanOutcome::ActivateDirty => "activate_dirty",
         ScanOutcome::ActivateWriteback => "activate_writeback",
+        ScanOutcome::ActivateRewritten => "activate_rewritten",
         ScanOutcome::ActivateNoSwap => "activate_no_swap",
         ScanOutcome::Unevictable => "unevictable",
     }
@@ -262,9 +264,11 @@ pub const fn event_name(event: &TraceEvent) -> &'static str {
         TraceEvent::SimScanFolio { .. } => "sim_scan_folio",
         TraceEvent::MmLruActivate { .. } => "mm_lru_activate",
         TraceEvent::SimDeactivate { .. } => "sim_deactivate",
+        TraceEvent::SimLazyFree { .. } => "sim_lazy_free",
         TraceEvent::MmLruInsertion { .. } => "mm_lru_insertion",
         TraceEvent::SimEvict { .. } => "sim_evict",
         TraceEvent::SimRefault { .. } => "sim_refault",
+        TraceEvent::SimLruGen { .. } => "sim_lru_gen",
         TraceEvent::MmVmscanWriteFolio { .. } => "mm_vmscan_write_folio",
         TraceEvent::SimWritebackEnd { .. } => "sim_writeback_end",
         TraceEvent::MmVmscanKswapdWake { .. } => "mm_vmscan_kswapd_wake",
@@ -292,7 +296,9 @@ const fn thread_of(event: &TraceEvent) -> Option<ThreadId> {
 const fn page_of(event: &TraceEvent) -> Option<PageIdx> {
     match *event {
         TraceEvent::PageFault { page, .. } | TraceEvent::SimRefault { page, .. } => Some(page),
-        TraceEvent::SimScanFolio { page, .. } | TraceEvent::SimEvict { page, .. } => page,
+        TraceEvent::SimScanFolio { page, .. }
+        | TraceEvent::SimLazyFree { page, .. }
+        | TraceEvent::SimEvict { page, .. } => page,
         _ => None,
     }
 }
@@ -362,6 +368,9 @@ fn write_event(out: &mut String, now: SimTime, event: &TraceEvent) {
             .name("outcome", outcome_name(outcome)),
         TraceEvent::MmLruActivate { pfn } => line.num("pfn", pfn.0),
         TraceEvent::SimDeactivate { pfn } => line.num("pfn", pfn.0),
+        TraceEvent::SimLazyFree { pfn, page } => {
+            line.num("pfn", pfn.0).opt("page", page.map(|p| p.0))
+        }
         TraceEvent::MmLruInsertion { pfn, lru } => line.num("pfn", pfn.0).name("lru", lru),
         TraceEvent::SimEvict { eviction, pfn, page, file, slot, written } => line
             .num("eviction", eviction)
@@ -378,6 +387,13 @@ fn write_event(out: &mut String, now: SimTime, event: &TraceEvent) {
                 .num("workingset_size", workingset_size)
                 .flag("activated", activated)
         }
+        TraceEvent::SimLruGen { node, memcg, seq, age, nr_anon, nr_file } => line
+            .num("node", node.0)
+            .num("memcg", memcg.0)
+            .num("seq", seq)
+            .num("age_ms", age.0 / 1_000_000)
+            .num("nr_anon", nr_anon)
+            .num("nr_file", nr_file),
         TraceEvent::MmVmscanWriteFolio { pfn, file } => line.num("pfn", pfn.0).flag("file", file),
         TraceEvent::SimWritebackEnd { pfn } => line.num("pfn", pfn.0),
         TraceEvent::MmVmscanKswapdWake { node, order } => {
@@ -654,6 +670,7 @@ mod tests {
             },
             TraceEvent::MmLruActivate { pfn },
             TraceEvent::SimDeactivate { pfn },
+            TraceEvent::SimLazyFree { pfn, page: Some(PageIdx(2)) },
             TraceEvent::MmLruInsertion { pfn, lru },
             evict(Some(1)),
             TraceEvent::SimRefault {

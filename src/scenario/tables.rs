@@ -964,7 +964,7 @@ steps! {
     "read", "Reads a file region through read().", [PART];
     "write", "Writes a file region through write().", [PART];
     "madvise", "Gives advice on pages of a region.",
-        [PART, &[key("advice", Choice(ADVICE), Required, "which, named as MADV_ in lower case")]];
+        [PART, &[key("advice", Choice(ADVICE), Required, "which, named as MADV_ in lower case; `free` is for anonymous memory")]];
     "free", "Unmaps the region.", [WHOLE];
     "sleep", "Sleeps.", [FOR];
     "compute", "Uses the CPU without touching memory.", [FOR];
@@ -978,11 +978,18 @@ steps! {
 }
 
 /// The names of advice that the machine follows.
-pub const ADVICE: &[&str] =
-    &["dontneed", "cold", "populate-read", "populate-write", "sequential", "random", "normal"];
-
-/// Advice of madvise(2) that the machine does not model.
-pub const ADVICE_NOT_MODELLED: &[&str] = &["free", "pageout", "willneed"];
+pub const ADVICE: &[&str] = &[
+    "dontneed",
+    "free",
+    "cold",
+    "pageout",
+    "willneed",
+    "populate-read",
+    "populate-write",
+    "sequential",
+    "random",
+    "normal",
+];
 
 /// All tables in the order of the documentation.
 pub fn all_tables() -> Vec<&'static TableSpec> {

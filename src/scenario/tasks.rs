@@ -27,9 +27,12 @@ const REGION_KINDS: [RegionKind; 4] =
     [RegionKind::Anon, RegionKind::FileShared, RegionKind::FilePrivate, RegionKind::Read];
 
 /// In the order of the words of `advice`.
-const ADVICE: [Advice; 7] = [
+const ADVICE: [Advice; 10] = [
     Advice::DontNeed,
+    Advice::Free,
     Advice::Cold,
+    Advice::PageOut,
+    Advice::WillNeed,
     Advice::PopulateRead,
     Advice::PopulateWrite,
     Advice::Sequential,
@@ -556,8 +559,8 @@ impl StepReader<'_> {
             "read" => Step::Read(self.file_part()?),
             "write" => Step::Write(self.file_part()?),
             "madvise" => {
-                self.mapped()?;
-                Step::Madvise { part: self.part()?, advice: self.advice()? }
+                let region = self.mapped()?;
+                Step::Madvise { part: self.part()?, advice: self.advice(region)? }
             }
             "free" => Step::Free { region: self.mapped()? },
             "sleep" => Step::Sleep(r.time("time")?),
@@ -575,14 +578,16 @@ impl StepReader<'_> {
         })
     }
 
-    fn advice(&self) -> Result<Advice, Error> {
-        if let Some(word) = self.r.need("advice")?.as_text()
-            && keys::ADVICE_NOT_MODELLED.contains(&word)
-        {
-            let words = format!("one of {}", keys::ADVICE.join(", "));
-            return Err(self.r.error("advice", format!("`{word}` is not modelled"), words));
+    fn advice(&self, region: usize) -> Result<Advice, Error> {
+        let advice = ADVICE[self.r.choice("advice")?];
+        if advice == Advice::Free && self.regions[region].kind != RegionKind::Anon {
+            let found = format!(
+                "`free` of `{}`, which maps a file: Linux refuses it (EINVAL)",
+                self.names[region]
+            );
+            return Err(self.r.error("advice", found, "\"dontneed\" or \"pageout\""));
         }
-        Ok(ADVICE[self.r.choice("advice")?])
+        Ok(advice)
     }
 
     fn region(&self) -> Result<usize, Error> {

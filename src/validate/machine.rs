@@ -14,6 +14,7 @@ use mmsim_workload::script::{LruGen, Script, ScriptSetup, ScriptSwap};
 use super::cost;
 use super::point::Point;
 use crate::build::{Machine, Policy};
+use mmsim_lru::MglruConfig;
 
 /// The machine of one repetition of a point, or why it cannot be modelled.
 ///
@@ -21,6 +22,7 @@ use crate::build::{Machine, Policy};
 /// The first thing that the point needs and the model lacks.
 pub fn machine(p: &Point, repetition: usize) -> Result<Machine, String> {
     let (config, script) = planned(p, repetition)?;
+    let policy = policy(p, config.kernel, &script.setup)?;
     let workload = script.workload().map_err(|e| e.to_string())?;
     let task = TaskConfig {
         name: "workload".into(),
@@ -28,7 +30,6 @@ pub fn machine(p: &Point, repetition: usize) -> Result<Machine, String> {
         start: SimTime::ZERO,
         threads: vec![Box::new(workload)],
     };
-    let policy = Policy::of_kernel(config.kernel);
     Ok(Machine::new(&config, vec![task], 0, |mem| policy.create(mem, 0)))
 }
 
@@ -39,15 +40,31 @@ pub(super) fn can_be(p: &Point, repetition: usize) -> Result<(), String> {
 
 fn planned(p: &Point, repetition: usize) -> Result<(MachineConfig, Script), String> {
     let kernel = kernel(p)?;
-    if p.lru != "classic" {
-        return Err(format!("the {} policy is not modelled yet", p.lru));
-    }
     let script = script(p, repetition)?;
-    if !matches!(script.setup.lru_gen, None | Some(LruGen::Classic)) {
-        return Err("the mglru policy is not modelled yet".into());
-    }
+    policy(p, kernel, &script.setup)?;
     let config = machine_config(p, kernel, &script.setup)?;
     Ok((config, script))
+}
+
+/// The LRU of the recorded kernel, as its commands set it up.
+fn policy(p: &Point, kernel: Kernel, setup: &ScriptSetup) -> Result<Policy, String> {
+    let shipped = if kernel >= Kernel::V6_12 { MglruConfig::V6_12 } else { MglruConfig::V6_1 };
+    let enabled = match setup.lru_gen {
+        None | Some(LruGen::Classic) => None,
+        Some(LruGen::Full) => Some(shipped),
+        Some(LruGen::NoNonLeaf) => Some(MglruConfig { nonleaf_young: false, ..shipped }),
+        Some(LruGen::NoWalk) => {
+            Some(MglruConfig { walk_mmu: false, nonleaf_young: false, ..shipped })
+        }
+    };
+    match (p.lru.as_str(), enabled) {
+        ("classic", None) => Ok(Policy::of_kernel(kernel)),
+        ("mglru", Some(_)) if kernel < Kernel::V6_1 => {
+            Err(format!("Linux {} has no MGLRU", kernel.name()))
+        }
+        ("mglru", Some(config)) => Ok(Policy::Mglru(config)),
+        (lru, _) => Err(format!("its LRU is \"{lru}\", and its commands set up another one")),
+    }
 }
 
 fn kernel(p: &Point) -> Result<Kernel, String> {

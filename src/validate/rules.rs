@@ -88,6 +88,14 @@ pub const RULES: &[Rule] = &[
         median: 0.04,
         worst: 0.10,
     },
+    Rule {
+        name: "lazily freed memory",
+        policy: "classic",
+        experiments: &["lazyfree"],
+        counters: &["workingset_refault_file", "pglazyfreed", "pgscan", "pgsteal"],
+        median: 0.04,
+        worst: 0.10,
+    },
 ];
 
 /// Sums that rules are about: by who scans, and the same sum by what is scanned.

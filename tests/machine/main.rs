@@ -1,5 +1,6 @@
 //! The machine, one mechanism at a time: small scripts with exact counters.
 
+mod advice;
 mod faults;
 mod groups;
 mod kernel;

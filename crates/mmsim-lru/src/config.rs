@@ -15,131 +15,10 @@
 
 mod presets;
 
+pub use crate::knobs::{KnobError, KnobInfo, Knobs, ValueInfo};
 pub use presets::{PRESETS, Preset, preset, preset_for_kernel};
 
-use std::fmt;
-
-/// One value that a knob can take.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub struct ValueInfo {
-    /// As scenario files write it.
-    pub name: &'static str,
-    /// What it means.
-    pub doc: &'static str,
-}
-
-/// One knob, for listings, messages and documents.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub struct KnobInfo {
-    /// As scenario files write it.
-    pub name: &'static str,
-    /// What it decides.
-    pub doc: &'static str,
-    /// The kernel release or patch subject that it comes from.
-    pub source: &'static str,
-    /// What it can be set to.
-    pub values: &'static [ValueInfo],
-}
-
-impl KnobInfo {
-    /// The names of the allowed values.
-    pub fn allowed(&self) -> impl Iterator<Item = &'static str> + use<> {
-        self.values.iter().map(|v| v.name)
-    }
-}
-
-/// Why a knob could not be set, or why the knobs make no sense together.
-#[derive(Clone, PartialEq, Eq, Debug)]
-pub enum KnobError {
-    /// There is no such knob.
-    UnknownKnob {
-        /// What was asked for.
-        name: String,
-        /// The knob that was probably meant.
-        nearest: Option<&'static str>,
-    },
-    /// The knob does not take this value.
-    UnknownValue {
-        /// Which knob.
-        knob: &'static str,
-        /// What it should have been set to.
-        value: String,
-        /// What it can be set to.
-        allowed: Vec<&'static str>,
-    },
-    /// Two knobs contradict each other.
-    Contradiction {
-        /// The setting that needs another one, `knob = "value"`.
-        setting: String,
-        /// What to write instead.
-        instead: String,
-        /// Why.
-        because: &'static str,
-    },
-}
-
-impl fmt::Display for KnobError {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            KnobError::UnknownKnob { name, nearest: Some(nearest) } => {
-                write!(f, "unknown knob \"{name}\", did you mean \"{nearest}\"?")
-            }
-            KnobError::UnknownKnob { name, nearest: None } => write!(f, "unknown knob \"{name}\""),
-            KnobError::UnknownValue { knob, value, allowed } => {
-                write!(f, "{knob}: unknown value \"{value}\", write one of ")?;
-                for (i, a) in allowed.iter().enumerate() {
-                    write!(f, "{}\"{a}\"", if i == 0 { "" } else { ", " })?;
-                }
-                Ok(())
-            }
-            KnobError::Contradiction { setting, instead, because } => {
-                write!(f, "{setting} makes no sense here: {because}; write {instead}")
-            }
-        }
-    }
-}
-
-impl std::error::Error for KnobError {}
-
-/// A type whose values can be written in a scenario file.
-trait KnobValue: Copy {
-    const VALUES: &'static [ValueInfo];
-    fn name(self) -> &'static str;
-    fn from_name(name: &str) -> Option<Self>;
-}
-
-impl KnobValue for bool {
-    const VALUES: &'static [ValueInfo] =
-        &[ValueInfo { name: "no", doc: "no" }, ValueInfo { name: "yes", doc: "yes" }];
-    fn name(self) -> &'static str {
-        if self { "yes" } else { "no" }
-    }
-    /// Besides `yes` and `no` the words that TOML and the sources of the series use.
-    fn from_name(name: &str) -> Option<bool> {
-        match name {
-            "yes" | "true" | "on" => Some(true),
-            "no" | "false" | "off" => Some(false),
-            _ => None,
-        }
-    }
-}
-
-macro_rules! knob_enums {
-    ($($(#[$meta:meta])* $name:ident { $($value:ident = $text:literal, $doc:literal;)+ })+) => { $(
-        $(#[$meta])*
-        #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-        pub enum $name { $(#[doc = $doc] $value,)+ }
-        impl KnobValue for $name {
-            const VALUES: &'static [ValueInfo] = &[$(ValueInfo { name: $text, doc: $doc },)+];
-            fn name(self) -> &'static str {
-                match self { $($name::$value => $text,)+ }
-            }
-            fn from_name(name: &str) -> Option<Self> {
-                match name { $($text => Some($name::$value),)+ _ => None }
-            }
-        }
-    )+ };
-}
+use crate::knobs::{knob_enums, knob_struct};
 
 knob_enums! {
     /// How many active anonymous pages one inactive page may face.
@@ -225,157 +104,98 @@ knob_enums! {
     }
 }
 
-macro_rules! classic_knobs {
-    ($($field:ident : $ty:ty = $name:literal, $doc:literal, $source:literal;)+) => {
-        /// The knobs of the classic LRU. Every field has one name in scenario files: the same with
-        /// dashes.
-        #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-        pub struct ClassicConfig {
-            $(#[doc = $doc] #[doc = concat!("\n\nSource: ", $source)] pub $field: $ty,)+
-        }
-
-        static KNOBS: &[KnobInfo] = &[$(
-            KnobInfo { name: $name, doc: $doc, source: $source, values: <$ty as KnobValue>::VALUES },
-        )+];
-
-        impl ClassicConfig {
-            /// The value of a knob as scenario files write it, or `None` if there is no such knob.
-            pub fn get(&self, name: &str) -> Option<String> {
-                match name {
-                    $($name => Some(KnobValue::name(self.$field).to_owned()),)+
-                    _ => None,
-                }
-            }
-
-            /// Sets one knob. Whether the whole still makes sense is the question of
-            /// [`Self::validate`].
-            pub fn set(&mut self, name: &str, value: &str) -> Result<(), KnobError> {
-                match name {
-                    $($name => self.$field = parse($name, value)?,)+
-                    _ => return Err(unknown_knob(name)),
-                }
-                Ok(())
-            }
-        }
-    };
-}
-
-classic_knobs! {
-    anon_ratio: AnonRatio = "anon-ratio",
-        "How many active anonymous pages one inactive anonymous page may face before the active \
-         list is scanned.",
-        "mm/vmscan: make active/inactive ratio as 1:1 for anon lru (2020, not merged)";
-    anon_start: AnonStart = "anon-start",
-        "The list on which a new anonymous page starts.",
-        "mm/vmscan: protect the workingset on anonymous LRU (Linux 5.9)";
-    swapin_activate: bool = "swapin-activate",
-        "Whether a page read from swap is activated once it is mapped. Without effect on a page \
-         that is still in a batch.",
-        "mm/vmscan: protect the workingset on anonymous LRU (Linux 5.9)";
-    anon_ref_rule: AnonRefRule = "anon-ref-rule",
-        "How an inactive page that was referenced is judged.",
-        "mm/vmscan: protect the workingset on anonymous LRU (first and later revisions), Linux 6.1";
-    anon_demote_clears_young: bool = "anon-demote-clears-young",
-        "Whether demotion of an anonymous page tests and clears the young bits, or leaves them \
-         for the inactive scan.",
-        "mm/vmscan: protect the workingset on anonymous LRU (no: revisions 1 and 2)";
-    ws_split: bool = "ws-split",
-        "Whether refault and activation counters and their snapshots exist per type, so that an \
-         activated anonymous refault opens the active anonymous list. Otherwise all share one \
-         and open the active file list.",
-        "mm/workingset: extend the workingset detection for anon LRU (Linux 5.9)";
-    ws_threshold: WsThreshold = "ws-threshold",
-        "The number of pages within whose distance a refault is activated.",
-        "mm/workingset: extend the workingset detection for anon LRU; mm: workingset: let cache \
-         workingset challenge anon (Linux 5.8)";
-    ws_v1_index_bug: bool = "ws-v1-index-bug",
-        "Whether the threshold is read from the wrong statistic, so that anonymous refaults are \
-         compared with the active file list.",
-        "mm/workingset: extend the workingset detection for anon LRU (as first posted)";
-    swapcache_shadows: bool = "swapcache-shadows",
-        "Whether a swap slot can hold a shadow entry.",
-        "mm/swapcache: support to handle the exceptional entries in swapcache (Linux 5.9)";
-    shadow_limit_scope: ShadowLimitScope = "shadow-limit-scope",
-        "Whose pages limit the number of tree nodes that hold only shadows. Without groups it is all \
-         memory.",
-        "mm/workingset: use the node counter if memcg is the root memcg (2020, not merged)";
-    evict_without_memcg: EvictWithoutMemcg = "evict-without-memcg",
-        "What happens to the shadow of a page without memory cgroup.",
-        "mm/workingset: handle the page without memcg (2020)";
-    anon_workingset: bool = "anon-workingset",
-        "Whether evicted anonymous pages leave shadows and their refaults can be activated.",
-        "mm/swap: implement workingset detection for anonymous LRU (Linux 5.9)";
-    age_on_scan_activation: bool = "age-on-scan-activation",
-        "Whether an activation by the inactive scan moves the age of the page's type. Part of \
-         the unified age model.",
-        "mm/swap: implement workingset detection for anonymous LRU (first posting)";
-    new_anon_rotated: NewAnonRotated = "new-anon-rotated",
-        "Which pages count as rotated when they are put on an anonymous list. Without effect in \
-         the cost models.",
-        "mm/swap: count a new anonymous page as a reclaim_state's rotate (2020, not merged)";
-    swapin_sets_workingset: bool = "swapin-sets-workingset",
-        "Whether a page read through the swap cache gets the workingset flag, so that its next \
-         refault counts as restored.",
-        "Linux up to 5.9; gone in 6.1";
-    age_model: AgeModel = "age-model",
-        "Which events move the age counter that refault distances are measured with.",
-        "mm/workingset: extend the workingset detection for anon LRU; mm: workingset: age \
-         nonresident information alongside anonymous pages (Linux 5.8)";
-    balance_model: BalanceModel = "balance-model",
-        "How scanning is split between anonymous and file pages.",
-        "mm: balance LRU lists based on relative thrashing (Linux 5.8)";
-    scan_rounding: ScanRounding = "scan-rounding",
-        "How a list's share of the scan work is rounded when the work is split by fractions.",
-        "mm/vmscan.c: don't round up scan size for online memory cgroup (Linux 5.6)";
-    shadow_e_includes_self: bool = "shadow-e-includes-self",
-        "Whether the age is advanced before it is stored in the shadow, which makes refault \
-         distances smaller by one.",
-        "Linux up to 5.9; the other order in 6.1";
-    stop_after_adjust: bool = "stop-after-adjust",
-        "Whether a scan that met its target and gave up the smaller type ends after the next \
-         round, or finishes the reduced work of the larger one.",
-        "mm: vmscan: fix extreme overreclaim and swap floods (Linux 6.1)";
-    kswapd_retry_without_cache_trim: bool = "kswapd-retry-without-cache-trim",
-        "Whether kswapd starts over without cache trim mode when a whole run reclaimed nothing \
-         and had used it.",
-        "mm, vmscan: retry kswapd's priority loop with cache_trim_mode off on failure (in Linux \
-         6.12)";
-}
-
-fn parse<T: KnobValue>(knob: &'static str, value: &str) -> Result<T, KnobError> {
-    T::from_name(value).ok_or_else(|| KnobError::UnknownValue {
-        knob,
-        value: value.to_owned(),
-        allowed: T::VALUES.iter().map(|v| v.name).collect(),
-    })
-}
-
-fn unknown_knob(name: &str) -> KnobError {
-    KnobError::UnknownKnob { name: name.to_owned(), nearest: nearest_knob(name) }
-}
-
-/// The knob whose name is nearest, unless none comes near. Underscores are taken for dashes.
-fn nearest_knob(name: &str) -> Option<&'static str> {
-    let name = name.replace('_', "-");
-    KNOBS
-        .iter()
-        .map(|k| (strsim::damerau_levenshtein(&name, k.name), k.name))
-        .min_by_key(|(distance, _)| *distance)
-        .filter(|(distance, nearest)| *distance <= nearest.len() / 3)
-        .map(|(_, nearest)| nearest)
+knob_struct! {
+    /// The knobs of the classic LRU. Every field has one name in scenario files: the same with
+    /// dashes.
+    ClassicConfig {
+        anon_ratio: AnonRatio = "anon-ratio",
+            "How many active anonymous pages one inactive anonymous page may face before the active \
+             list is scanned.",
+            "mm/vmscan: make active/inactive ratio as 1:1 for anon lru (2020, not merged)";
+        anon_start: AnonStart = "anon-start",
+            "The list on which a new anonymous page starts.",
+            "mm/vmscan: protect the workingset on anonymous LRU (Linux 5.9)";
+        swapin_activate: bool = "swapin-activate",
+            "Whether a page read from swap is activated once it is mapped. Without effect on a page \
+             that is still in a batch.",
+            "mm/vmscan: protect the workingset on anonymous LRU (Linux 5.9)";
+        anon_ref_rule: AnonRefRule = "anon-ref-rule",
+            "How an inactive page that was referenced is judged.",
+            "mm/vmscan: protect the workingset on anonymous LRU (first and later revisions), Linux 6.1";
+        anon_demote_clears_young: bool = "anon-demote-clears-young",
+            "Whether demotion of an anonymous page tests and clears the young bits, or leaves them \
+             for the inactive scan.",
+            "mm/vmscan: protect the workingset on anonymous LRU (no: revisions 1 and 2)";
+        ws_split: bool = "ws-split",
+            "Whether refault and activation counters and their snapshots exist per type, so that an \
+             activated anonymous refault opens the active anonymous list. Otherwise all share one \
+             and open the active file list.",
+            "mm/workingset: extend the workingset detection for anon LRU (Linux 5.9)";
+        ws_threshold: WsThreshold = "ws-threshold",
+            "The number of pages within whose distance a refault is activated.",
+            "mm/workingset: extend the workingset detection for anon LRU; mm: workingset: let cache \
+             workingset challenge anon (Linux 5.8)";
+        ws_v1_index_bug: bool = "ws-v1-index-bug",
+            "Whether the threshold is read from the wrong statistic, so that anonymous refaults are \
+             compared with the active file list.",
+            "mm/workingset: extend the workingset detection for anon LRU (as first posted)";
+        swapcache_shadows: bool = "swapcache-shadows",
+            "Whether a swap slot can hold a shadow entry.",
+            "mm/swapcache: support to handle the exceptional entries in swapcache (Linux 5.9)";
+        shadow_limit_scope: ShadowLimitScope = "shadow-limit-scope",
+            "Whose pages limit the number of tree nodes that hold only shadows. Without groups it is all \
+             memory.",
+            "mm/workingset: use the node counter if memcg is the root memcg (2020, not merged)";
+        evict_without_memcg: EvictWithoutMemcg = "evict-without-memcg",
+            "What happens to the shadow of a page without memory cgroup.",
+            "mm/workingset: handle the page without memcg (2020)";
+        anon_workingset: bool = "anon-workingset",
+            "Whether evicted anonymous pages leave shadows and their refaults can be activated.",
+            "mm/swap: implement workingset detection for anonymous LRU (Linux 5.9)";
+        age_on_scan_activation: bool = "age-on-scan-activation",
+            "Whether an activation by the inactive scan moves the age of the page's type. Part of \
+             the unified age model.",
+            "mm/swap: implement workingset detection for anonymous LRU (first posting)";
+        new_anon_rotated: NewAnonRotated = "new-anon-rotated",
+            "Which pages count as rotated when they are put on an anonymous list. Without effect in \
+             the cost models.",
+            "mm/swap: count a new anonymous page as a reclaim_state's rotate (2020, not merged)";
+        swapin_sets_workingset: bool = "swapin-sets-workingset",
+            "Whether a page read through the swap cache gets the workingset flag, so that its next \
+             refault counts as restored.",
+            "Linux up to 5.9; gone in 6.1";
+        age_model: AgeModel = "age-model",
+            "Which events move the age counter that refault distances are measured with.",
+            "mm/workingset: extend the workingset detection for anon LRU; mm: workingset: age \
+             nonresident information alongside anonymous pages (Linux 5.8)";
+        balance_model: BalanceModel = "balance-model",
+            "How scanning is split between anonymous and file pages.",
+            "mm: balance LRU lists based on relative thrashing (Linux 5.8)";
+        scan_rounding: ScanRounding = "scan-rounding",
+            "How a list's share of the scan work is rounded when the work is split by fractions.",
+            "mm/vmscan.c: don't round up scan size for online memory cgroup (Linux 5.6)";
+        shadow_e_includes_self: bool = "shadow-e-includes-self",
+            "Whether the age is advanced before it is stored in the shadow, which makes refault \
+             distances smaller by one.",
+            "Linux up to 5.9; the other order in 6.1";
+        stop_after_adjust: bool = "stop-after-adjust",
+            "Whether a scan that met its target and gave up the smaller type ends after the next \
+             round, or finishes the reduced work of the larger one.",
+            "mm: vmscan: fix extreme overreclaim and swap floods (Linux 6.1)";
+        kswapd_retry_without_cache_trim: bool = "kswapd-retry-without-cache-trim",
+            "Whether kswapd starts over without cache trim mode when a whole run reclaimed nothing \
+             and had used it.",
+            "mm, vmscan: retry kswapd's priority loop with cache_trim_mode off on failure (in Linux \
+             6.12)";
+    }
 }
 
 impl ClassicConfig {
-    /// All knobs, in the order of the fields.
-    pub fn knobs() -> Vec<KnobInfo> {
-        KNOBS.to_vec()
-    }
-
-    /// Rejects combinations that no kernel could mean.
-    pub fn validate(&self) -> Result<(), KnobError> {
+    /// A combination that no kernel could mean: the knob, what to write instead, and why.
+    fn contradiction(&self) -> Option<(&'static str, &'static str, &'static str)> {
         let unified = self.age_model == AgeModel::Unified;
         let rotate = self.balance_model == BalanceModel::Rotate;
-        let rules: [(bool, &str, &str, &'static str); 6] = [
+        let rules: [(bool, &'static str, &'static str, &'static str); 6] = [
             (
                 self.anon_workingset && !self.swapcache_shadows,
                 "anon-workingset",
@@ -417,14 +237,8 @@ impl ClassicConfig {
                 "the cost models do not look at rotated arrivals",
             ),
         ];
-        match rules.into_iter().find(|r| r.0) {
-            None => Ok(()),
-            Some((_, knob, instead, because)) => Err(KnobError::Contradiction {
-                setting: format!("{knob} = \"{}\"", self.get(knob).unwrap_or_default()),
-                instead: instead.to_owned(),
-                because,
-            }),
-        }
+        let found = rules.into_iter().find(|r| r.0);
+        found.map(|(_, knob, instead, because)| (knob, instead, because))
     }
 
     /// Whether an activated anonymous refault since the last snapshot opens the active anonymous

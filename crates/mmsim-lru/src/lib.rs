@@ -4,10 +4,13 @@
 pub mod classic;
 pub mod config;
 pub mod formulas;
+pub mod knobs;
+pub mod mglru;
 pub mod paper;
 pub mod random;
 pub mod shrink;
 
 pub use classic::Classic;
 pub use config::ClassicConfig;
+pub use mglru::{Mglru, MglruConfig};
 pub use random::Random;

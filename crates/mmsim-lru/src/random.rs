@@ -70,6 +70,12 @@ impl ReclaimPolicy for Random {
         mem.lru_del(folio);
     }
 
+    fn folio_made_lazyfree(&mut self, mem: &mut Memory, folio: FolioId) {
+        mem.lru_del(folio);
+        mem.make_lazyfree(folio);
+        mem.lru_add_head(self.lists[mem.node_of(folio).0 as usize], folio);
+    }
+
     fn reclaim(&mut self, mem: &mut Memory, req: &ReclaimRequest) -> ReclaimOutcome {
         mem.lru_drain(self);
         let mut out = ReclaimOutcome::default();
@@ -78,7 +84,8 @@ impl ReclaimPolicy for Random {
             let Some(folio) = self.draw(mem, req) else { break };
             mem.lru_del(folio);
             let file = mem.frames.is_file_lru(folio);
-            let how = Shrinking { by: req.by, may_writepage: req.may_writepage };
+            let (by, may_writepage) = (req.by, req.may_writepage);
+            let how = Shrinking { by, may_writepage, keep_marked: false };
             mem.charge_scan(1);
             out.scanned += 1;
             let (scan, steal) = if req.by == Reclaimer::Kswapd {
@@ -100,7 +107,7 @@ impl ReclaimPolicy for Random {
             mem.count(scan_type, 1);
             let fate =
                 shrink_folio(mem, folio, how, &mut stats, |_, _| Judgement::Reclaim, |_, _| None);
-            if fate == Fate::Freed {
+            if matches!(fate, Fate::Freed | Fate::Dropped) {
                 out.reclaimed += 1;
                 count(mem, steal);
                 mem.count(steal_type, 1);
@@ -128,7 +135,7 @@ impl ReclaimPolicy for Random {
                 ("nr_inactive_anon".into(), pages[0]),
                 ("nr_inactive_file".into(), pages[1]),
             ],
-            values: Vec::new(),
+            ..LruSnapshot::default()
         }
     }
 }

@@ -2,7 +2,8 @@
 //!
 //! The order of the tests is the kernel's and matters: a folio under write is recycled
 //! before anybody asks for references; references decide before a slot is taken; a dirty
-//! file folio is left to the flusher after it was unmapped.
+//! file folio is left to the flusher after it was unmapped. Lazily freed memory is judged like
+//! a file's, needs no slot, and becomes ordinary active memory again if it was written.
 //!
 //! Source: Linux 6.12 mm/vmscan.c (`shrink_folio_list`).
 
@@ -32,6 +33,8 @@ pub enum Judgement {
 pub enum Fate {
     /// It is gone.
     Freed,
+    /// It is gone, and nobody wants it back: lazily freed memory.
+    Dropped,
     /// It stays inactive.
     Kept(ScanOutcome),
     /// Its active flag is set.
@@ -45,6 +48,9 @@ pub struct Shrinking {
     pub by: Reclaimer,
     /// Dirty folios may be written.
     pub may_writepage: bool,
+    /// A mapped folio that is marked as referenced is kept: a walk of page tables has found it
+    /// accessed since it was isolated, which clears the mark.
+    pub keep_marked: bool,
 }
 
 /// Sums over the folios of one batch.
@@ -81,9 +87,13 @@ pub fn shrink_folio(
     if bits & flag::MLOCKED != 0 {
         return Fate::Activated(ScanOutcome::Unevictable);
     }
+    if how.keep_marked && bits & flag::REFERENCED != 0 && mem.frames.mapped(folio) != Mapped::No {
+        return Fate::Kept(ScanOutcome::KeepReferenced);
+    }
     let kswapd = matches!(how.by, Reclaimer::Kswapd);
     let writeback = bits & flag::WRITEBACK != 0;
-    if bits & flag::SWAPBACKED == 0 {
+    // The flusher does not care about anonymous memory.
+    if bits & flag::SWAPBACKED == 0 && !mem.is_lazyfree(folio) {
         let dirty = bits & flag::DIRTY != 0;
         stats.pass.dirty += u64::from(dirty || writeback);
         stats.pass.unqueued_dirty += u64::from(dirty && !writeback);
@@ -128,6 +138,10 @@ pub fn shrink_folio(
             Fate::Activated(ScanOutcome::Unevictable)
         }
         Prepared::Activate { why } => activate_out(mem, folio, stats, why),
+        Prepared::Dropped => {
+            stats.reclaimed += 1;
+            Fate::Dropped
+        }
         Prepared::Ready { wrote } => {
             stats.pageout += u64::from(wrote);
             let s = shadow(mem, folio);

@@ -4,7 +4,7 @@
 mod naive;
 
 use mmsim_lru::config::{
-    AnonRatio, BalanceModel, ClassicConfig, KnobInfo, NewAnonRotated, PRESETS,
+    AnonRatio, BalanceModel, ClassicConfig, KnobInfo, Knobs as _, NewAnonRotated, PRESETS,
 };
 use naive::kernel::{ANON, FILE, KernelModel, Kind, Op, Pass, State};
 use proptest::prelude::*;
@@ -164,6 +164,10 @@ fn op() -> impl Strategy<Value = Op> {
         2 => nth.clone().prop_map(Op::Dirty),
         2 => nth.clone().prop_map(Op::Clean),
         1 => nth.clone().prop_map(Op::Deactivate),
+        10 => nth.clone().prop_map(Op::Write),
+        10 => nth.clone().prop_map(Op::FreeLazily),
+        2 => (nth.clone(), any::<bool>())
+            .prop_map(|(nth, ignore_references)| Op::PageOut { nth, ignore_references }),
         1 => nth.prop_map(Op::Free),
         2 => Just(Op::AgeNode),
         1 => Just(Op::FinishRun),
@@ -199,9 +203,10 @@ fn checked_run(config: ClassicConfig, ops: &[Op]) -> State {
         for id in evicted {
             // An active page loses the bit when it is demoted, and may go in the same pass.
             let was = before.pages[&id];
-            assert!(!was.young || was.active, "page {id} was in use");
+            let asked = !matches!(op, Op::PageOut { ignore_references: true, .. });
+            assert!(!asked || !was.young || was.active, "page {id} was in use");
         }
-        if matches!(op, Op::Touch(_)) {
+        if matches!(op, Op::Touch(_) | Op::Write(_)) {
             assert_eq!(m.state().lists, before.lists, "an access moves nothing");
         }
     })

@@ -3,7 +3,7 @@
 //!
 //! `MMSIM_BLESS=1` rewrites the marked blocks instead of comparing them.
 
-use mmsim_lru::config::{ClassicConfig, KnobInfo, PRESETS, Preset};
+use mmsim_lru::config::{ClassicConfig, KnobInfo, Knobs as _, PRESETS, Preset};
 use std::fmt::Write as _;
 use std::path::Path;
 

@@ -18,7 +18,7 @@ use mmsim_core::base::vmstat::VmEvent;
 use mmsim_core::phys::frames::flag;
 use mmsim_core::policy::{ReclaimRequest, Reclaimer};
 use mmsim_lru::Classic;
-use mmsim_lru::config::{AgeModel, ClassicConfig, PRESETS};
+use mmsim_lru::config::{AgeModel, ClassicConfig, Knobs as _, PRESETS};
 use naive::kernel::{Counters, KernelModel, Kind, Op, Page, Pass, Shadow, State};
 use proptest::prelude::*;
 use std::collections::BTreeMap;
@@ -45,6 +45,8 @@ fn state_of(b: &Bench, known: &BTreeMap<u32, bool>, config: &ClassicConfig) -> S
                 exec: mapping.is_some_and(|m| m.1),
                 // Anonymous pages are always written: the twin does not keep the flag.
                 dirty: file && has(flag::DIRTY),
+                lazy: !file && b.lazy_bits(id).0,
+                rewritten: !file && b.lazy_bits(id).1,
             };
             pages.insert(id, page);
         }
@@ -83,6 +85,8 @@ fn state_of(b: &Bench, known: &BTreeMap<u32, bool>, config: &ClassicConfig) -> S
             - n(PgStealDirect)
             - n(SimScanKeep),
         vmscan_immediate: n(NrVmscanImmediateReclaim),
+        pglazyfree: n(PgLazyFree),
+        pglazyfreed: n(PgLazyFreed),
     };
     State {
         lists: [0, 1, 2, 3].map(|l| b.list(l).into_iter().map(|f| b.page_of(f).0).collect()),
@@ -152,7 +156,7 @@ impl Pair {
         if let Op::Free(_) = op {
             return self.free(id, file);
         }
-        self.twin.apply(op, subject);
+        let expected = self.twin.apply(op, subject);
         let b = &mut self.bench;
         match op {
             Op::NewAnon => b.new_anon(id),
@@ -166,10 +170,23 @@ impl Pair {
             Op::Dirty(_) => b.dirty(id),
             Op::Clean(_) => b.clean(id),
             Op::Deactivate(_) => b.deactivate(id, file),
+            Op::Write(_) => b.write(id),
+            Op::FreeLazily(_) => b.free_lazily(id),
+            Op::PageOut { ignore_references, .. } => b.page_out(id, file, ignore_references),
             Op::Free(_) | Op::AgeNode | Op::FinishRun | Op::Shrink(_) => unreachable!(),
         }
         self.known.insert(id, file);
+        self.left_as(&expected.evicted, op);
         self.compare(op);
+    }
+
+    /// What an observer saw leave since it was asked last.
+    fn left_as(&self, evicted: &[u32], op: impl std::fmt::Debug) {
+        let Some(evictions) = &self.evictions else { return };
+        let left: Vec<PageIdx> = evictions.try_iter().collect();
+        let expected: Vec<PageIdx> =
+            evicted.iter().map(|id| self.bench.place(*id, self.known[id])).collect();
+        assert_eq!(left, expected, "order of evictions in {op:?}");
     }
 
     /// A file page is unmapped and cleaned first; core cannot forget one that is out.
@@ -207,17 +224,13 @@ impl Pair {
         };
         let out = self.bench.reclaim(&ReclaimRequest {
             may_swap: pass.may_swap,
+            may_io: true,
             force_deactivate: pass.force_deactivate,
             no_cache_trim: pass.no_cache_trim,
             one_step: steps.is_multiple_of(2),
             ..Bench::request(by, pass.priority as u8, pass.target)
         });
-        if let Some(evictions) = &self.evictions {
-            let left: Vec<PageIdx> = evictions.try_iter().collect();
-            let expected_left: Vec<PageIdx> =
-                expected.evicted.iter().map(|id| self.bench.place(*id, self.known[id])).collect();
-            assert_eq!(left, expected_left, "order of evictions in {pass:?}");
-        }
+        self.left_as(&expected.evicted, pass);
         assert_eq!(
             (out.scanned, out.reclaimed, out.skipped_deactivate, out.cache_trim_failed),
             (
@@ -288,6 +301,10 @@ fn op() -> impl Strategy<Value = Op> {
         2 => nth.clone().prop_map(Op::Dirty),
         2 => nth.clone().prop_map(Op::Clean),
         1 => nth.clone().prop_map(Op::Deactivate),
+        10 => nth.clone().prop_map(Op::Write),
+        10 => nth.clone().prop_map(Op::FreeLazily),
+        2 => (nth.clone(), any::<bool>())
+            .prop_map(|(nth, ignore_references)| Op::PageOut { nth, ignore_references }),
         1 => nth.prop_map(Op::Free),
         2 => Just(Op::AgeNode),
         1 => Just(Op::FinishRun),

@@ -14,7 +14,7 @@ use mmsim_core::base::vmstat::VmEvent::*;
 use mmsim_core::machine::config::{Kernel, MachineConfig, MemcgConfig};
 use mmsim_core::policy::Reclaimer;
 use mmsim_core::workload::Advice;
-use mmsim_lru::config::{ClassicConfig, KnobError, WsThreshold};
+use mmsim_lru::config::{ClassicConfig, KnobError, Knobs as _, WsThreshold};
 use rig::{Policy, Ran, Steps};
 
 /// Protection and detection as first posted on 5.5, with the repaired threshold.

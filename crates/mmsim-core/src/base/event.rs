@@ -3,7 +3,7 @@
 //! closure given to [`Tracer::emit`] is not evaluated.
 
 use super::id::{AsId, CpuId, FileId, MemcgId, NodeId, PageIdx, Pfn, SwapSlot, ThreadId};
-use super::time::SimTime;
+use super::time::{SimDuration, SimTime};
 use crate::phys::buddy::Extfrag;
 
 /// What a fault turned out to be.
@@ -46,6 +46,8 @@ pub enum ScanOutcome {
     ActivateDirty,
     /// To the active list: under writeback.
     ActivateWriteback,
+    /// To the active list, as ordinary anonymous memory: lazily freed, but written since.
+    ActivateRewritten,
     /// To the active list: no swap slot.
     ActivateNoSwap,
     /// To the unevictable list: in a locked mapping.
@@ -96,6 +98,8 @@ pub enum TraceEvent {
     MmLruActivate { pfn: Pfn },
     /// A folio was deactivated by an active scan (no tracepoint in Linux).
     SimDeactivate { pfn: Pfn },
+    /// A folio became lazily freed memory (no tracepoint in Linux, which counts `pglazyfree`).
+    SimLazyFree { pfn: Pfn, page: Option<PageIdx> },
     /// A folio entered a list (`pagemap:mm_lru_insertion`).
     MmLruInsertion { pfn: Pfn, lru: &'static str },
     /// A folio was evicted; `eviction` numbers evictions from 1 (no tracepoint in Linux).
@@ -116,6 +120,15 @@ pub enum TraceEvent {
         distance: u64,
         workingset_size: u64,
         activated: bool,
+    },
+    /// One of the generations there are after a new one began, oldest first.
+    SimLruGen {
+        node: NodeId,
+        memcg: MemcgId,
+        seq: u64,
+        age: SimDuration,
+        nr_anon: u64,
+        nr_file: u64,
     },
     /// A folio is written (`vmscan:mm_vmscan_write_folio`).
     MmVmscanWriteFolio { pfn: Pfn, file: bool },

@@ -328,6 +328,7 @@ impl<P: ReclaimPolicy> Machine<P> {
                             // Without input and output only what is clean can go.
                             may_writepage: req.flags.has(GfpFlags::IO),
                             may_swap: req.flags.has(GfpFlags::IO),
+                            may_io: req.flags.has(GfpFlags::IO),
                             force_deactivate: force,
                             low_reclaim: low,
                             no_cache_trim: false,
@@ -455,6 +456,7 @@ impl<P: ReclaimPolicy> Machine<P> {
                         reclaimed: total,
                         may_writepage: true,
                         may_swap: true,
+                        may_io: true,
                         force_deactivate: false,
                         low_reclaim: false,
                         no_cache_trim: false,
@@ -477,6 +479,19 @@ impl<P: ReclaimPolicy> Machine<P> {
 
     /// The OOM killer: the largest process goes.
     fn out_of_memory(&mut self, tid: ThreadId, memcg: Option<MemcgId>) -> Got {
+        let Some(victim) = self.kill_largest(memcg) else {
+            panic!("out of memory with nobody to kill, asked for by {tid}");
+        };
+        if self.threads[tid].space == victim {
+            Got::Killed
+        } else {
+            self.sleep(tid, TICK, true);
+            Got::Blocked
+        }
+    }
+
+    /// Kills the largest process, of a group if one is named. `None`: there is none.
+    pub(super) fn kill_largest(&mut self, memcg: Option<MemcgId>) -> Option<AsId> {
         let size = |m: &Self, a: AsId| {
             let s = &m.mem.spaces[a];
             s.rss_anon + s.rss_file + s.swapents + s.tables
@@ -485,9 +500,7 @@ impl<P: ReclaimPolicy> Machine<P> {
             let s = &self.mem.spaces[a];
             !s.dead && memcg.is_none_or(|m| s.memcg == m)
         });
-        let Some(victim) = candidates.max_by_key(|&a| (size(self, a), std::cmp::Reverse(a))) else {
-            panic!("out of memory with nobody to kill, asked for by {tid}");
-        };
+        let victim = candidates.max_by_key(|&a| (size(self, a), std::cmp::Reverse(a)))?;
         if self.oom.is_none() {
             self.oom = Some(self.oom_summary());
         }
@@ -495,12 +508,7 @@ impl<P: ReclaimPolicy> Machine<P> {
         self.mem.emit(|| TraceEvent::MarkVictim { process: victim, pages });
         self.mem.count(VmEvent::OomKill, 1);
         self.kill(victim);
-        if self.threads[tid].space == victim {
-            Got::Killed
-        } else {
-            self.sleep(tid, TICK, true);
-            Got::Blocked
-        }
+        Some(victim)
     }
 
     fn oom_summary(&self) -> OomSummary {

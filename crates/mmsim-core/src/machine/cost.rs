@@ -56,6 +56,14 @@ costs! {
     t_direct_reclaim_entry = 2_000,
     /// Free one page at unmap or exit.
     t_free_page = 100,
+    /// Look at one page table in a walk of page tables.
+    t_walk_pmd = 50,
+    /// Examine one present PTE in such a walk.
+    t_walk_pte = 5,
+    /// Aging: an accessed PTE, whose folio is found and moved to a generation.
+    t_walk_young = 50,
+    /// Move one folio between lists without asking its mappings.
+    t_rotate = 50,
     /// A read or write call, per call.
     t_syscall = 200,
 }

@@ -172,7 +172,7 @@ impl<P: ReclaimPolicy> Machine<P> {
     ) -> (Flow, FaultKind) {
         if !write {
             self.mem.now += self.mem.cost.t_minor_map;
-            self.mem.pages.set_entry(page, Entry::Zero, pte::YOUNG);
+            self.mem.pages.set_entry(page, Entry::Zero, pte::ACCESSED);
             return (Flow::Done, FaultKind::ZeroPage);
         }
         (self.new_anon(tid, page, vma), FaultKind::ZeroFill)
@@ -186,7 +186,7 @@ impl<P: ReclaimPolicy> Machine<P> {
         let how = self.make_anon(pfn, flags, ArrivalKind::New);
         self.policy.folio_entering(&mut self.mem, pfn, how);
         self.mem.pages.set_entry(page, Entry::None, 0);
-        self.mem.map(page, pfn, pte::YOUNG | pte::DIRTY | pte::WRITABLE);
+        self.mem.map(page, pfn, pte::ACCESSED | pte::DIRTY | pte::WRITABLE);
         self.mem.lru_add(&mut self.policy, pfn, how);
         // It is rarely the only one.
         self.touching = self.alone_for == 0;
@@ -203,7 +203,7 @@ impl<P: ReclaimPolicy> Machine<P> {
         vma: VmaId,
     ) -> (Flow, FaultKind) {
         let hot = self.mem.pages.hot(page);
-        let written = hot | pte::WRITABLE | pte::DIRTY | pte::YOUNG;
+        let written = hot | pte::WRITABLE | pte::DIRTY | pte::ACCESSED;
         if self.mem.frames.kind(folio) == FrameKind::Anon {
             if !self.mem.frames.has(folio, flag::LRU) {
                 self.mem.lru_drain(&mut self.policy);
@@ -212,7 +212,7 @@ impl<P: ReclaimPolicy> Machine<P> {
                 self.mem.now += self.mem.cost.t_minor_map;
                 self.mem.count(VmEvent::PgReuse, 1);
                 if self.mem.kernel < Kernel::V6_1 {
-                    self.try_free_swap(folio);
+                    self.mem.free_swap(folio);
                 }
                 self.mem.pages.set_hot(page, written);
                 return (Flow::Done, FaultKind::Reuse);
@@ -241,7 +241,7 @@ impl<P: ReclaimPolicy> Machine<P> {
         let flags = self.mem.spaces.vma(vma).flags;
         let how = self.make_anon(pfn, flags, ArrivalKind::New);
         self.policy.folio_entering(&mut self.mem, pfn, how);
-        self.mem.map(page, pfn, pte::YOUNG | pte::DIRTY | pte::WRITABLE);
+        self.mem.map(page, pfn, pte::ACCESSED | pte::DIRTY | pte::WRITABLE);
         self.mem.lru_add(&mut self.policy, pfn, how);
         (Flow::Done, FaultKind::Cow)
     }
@@ -251,19 +251,6 @@ impl<P: ReclaimPolicy> Machine<P> {
         let memcg = self.mem.frames.memcg(pfn);
         self.mem.memcgs.uncharge(memcg, 1);
         self.mem.free_frame(pfn);
-    }
-
-    /// Drops the copy in the swap cache of a folio that no PTE wants from there
-    /// (`folio_free_swap`).
-    pub(super) fn try_free_swap(&mut self, folio: FolioId) {
-        let f = &self.mem.frames;
-        if f.has(folio, flag::SWAPCACHE)
-            && !f.has(folio, flag::WRITEBACK)
-            && self.mem.swap.as_ref().is_some_and(|s| s.count(f.slot(folio)) == 0)
-        {
-            self.mem.drop_swapcache(folio);
-            self.mem.frames.set(folio, flag::DIRTY);
-        }
     }
 
     fn file_fault(
@@ -317,11 +304,11 @@ impl<P: ReclaimPolicy> Machine<P> {
             let flags = self.mem.spaces.vma(vma).flags;
             let how = self.make_anon(pfn, flags, ArrivalKind::New);
             self.policy.folio_entering(&mut self.mem, pfn, how);
-            self.mem.map(page, pfn, pte::YOUNG | pte::DIRTY | pte::WRITABLE);
+            self.mem.map(page, pfn, pte::ACCESSED | pte::DIRTY | pte::WRITABLE);
             self.mem.lru_add(&mut self.policy, pfn, how);
             return (Flow::Done, FaultKind::Cow);
         }
-        let mut bits = pte::YOUNG;
+        let mut bits = pte::ACCESSED;
         if write {
             bits |= pte::DIRTY | pte::WRITABLE;
             self.mem.dirty_folio(folio, Some(at));
@@ -360,8 +347,10 @@ impl<P: ReclaimPolicy> Machine<P> {
                 self.mem.kernel >= Kernel::V6_12 && self.mem.frames.has(folio, flag::WORKINGSET);
             met += u32::from(!lately);
             if self.mem.pages.entry(PageIdx(p)) == Entry::None {
-                self.mem.map(PageIdx(p), folio, pte::YOUNG);
-                mapped |= p == page.0;
+                // The neighbours only look as if they were accessed.
+                let wanted = p == page.0;
+                self.mem.map(PageIdx(p), folio, if wanted { pte::ACCESSED } else { pte::YOUNG });
+                mapped |= wanted;
             }
         }
         let ra = &mut self.mem.files[file].ra;

@@ -15,6 +15,8 @@ use crate::phys::frames::{FolioId, flag};
 use crate::policy::{ArrivalKind, ReclaimPolicy};
 use crate::virt::pages::Entry;
 
+/// The largest request of a block device (1280 KiB).
+const MAX_REQUEST_PAGES: u32 = 320;
 const MMAP_LOTSAMISS: u32 = 100;
 const MMAP_MISS_MAX: u32 = 1000;
 
@@ -149,6 +151,15 @@ impl<P: ReclaimPolicy> Machine<P> {
         let trigger = start + size - async_size;
         let ahead = Ahead { start, n: size, trigger: Some(trigger), must: Some(index), vma: None };
         self.read_pages(tid, file, ahead)
+    }
+
+    /// Reads pages of a file that will be needed, as many as one call of `MADV_WILLNEED`
+    /// reads, and does not wait for them.
+    pub(super) fn read_what_is_needed(&mut self, tid: ThreadId, at: PageIdx, n: u32) {
+        let (file, start) = self.mem.file_at(at);
+        let n = n.min(self.mem.vm.ra_pages.max(MAX_REQUEST_PAGES));
+        let _ =
+            self.read_pages(tid, file, Ahead { start, n, trigger: None, must: None, vma: None });
     }
 
     fn cached_before(&self, file: FileId, index: u32, max: u32) -> u32 {

@@ -186,32 +186,22 @@ impl<P: ReclaimPolicy> Machine<P> {
             if b.boost == 0 && balanced {
                 return self.end_balance(n, &b);
             }
-            // A step of its own: the aging of anonymous memory before each pass.
-            self.policy.age_node(&mut self.mem, n, self.kswapds[n].highest);
             let target = self.mem.zones.of_node(n).iter().map(|&z| {
                 let z = &self.mem.zones[z];
                 (z.watermark[2] + z.boost).max(32)
             });
             b.pass = Some(PassProgress { target: target.sum(), ..PassProgress::default() });
+            // A step of its own: the aging before each pass.
+            let request = self.kswapd_request(n, &b);
+            if self.policy.age_node(&mut self.mem, &request) {
+                self.kill_largest(None);
+            }
         }
-        let p = b.pass.as_mut().expect("a pass is under way");
-        let request = ReclaimRequest {
-            node: n,
-            by: Reclaimer::Kswapd,
-            priority: b.priority,
-            order: b.order,
-            highest: self.kswapds[n].highest,
-            target: p.target >> self.config.batch_shift,
-            reclaimed: b.reclaimed,
-            may_writepage: b.boost == 0,
-            may_swap: b.boost == 0,
-            force_deactivate: false,
-            low_reclaim: false,
-            no_cache_trim: b.no_cache_trim,
-            one_step: true,
-        };
+        let request = self.kswapd_request(n, &b);
         let out = self.policy.reclaim(&mut self.mem, &request);
         self.queue_io();
+        let p = b.pass.as_mut().expect("a pass is under way");
+        b.priority = out.priority.unwrap_or(b.priority);
         p.scanned += out.scanned;
         p.reclaimed += out.reclaimed;
         p.stats.add(&out.stats);
@@ -270,6 +260,27 @@ impl<P: ReclaimPolicy> Machine<P> {
         }
         self.kswapds[n].state = State::Running(b);
         true
+    }
+
+    /// What kswapd asks the policy for in the pass under way.
+    fn kswapd_request(&self, n: NodeId, b: &Balance) -> ReclaimRequest {
+        let target = b.pass.as_ref().map_or(0, |p| p.target);
+        ReclaimRequest {
+            node: n,
+            by: Reclaimer::Kswapd,
+            priority: b.priority,
+            order: b.order,
+            highest: self.kswapds[n].highest,
+            target: target >> self.config.batch_shift,
+            reclaimed: b.reclaimed,
+            may_writepage: b.boost == 0,
+            may_swap: b.boost == 0,
+            may_io: true,
+            force_deactivate: false,
+            low_reclaim: false,
+            no_cache_trim: b.no_cache_trim,
+            one_step: true,
+        }
     }
 
     /// The end of a run: works off boosts, then tries to sleep. True: it goes on at once.

@@ -17,6 +17,7 @@
 //! - `order`, `queue`, `thread`, `psi`, `latency`: what these need;
 //! - `snapshot`: what the kernel's text files would show.
 
+mod advice;
 mod alloc;
 pub mod config;
 pub mod cost;

@@ -1,5 +1,4 @@
-//! The operations of workloads: touches that are no plain hits, mappings, advice, file
-//! I/O, sleeping and meeting, phases, and the ends of threads and processes.
+//! The operations of workloads: touches that are no plain hits, mappings, file I/O, sleeping and meeting, phases, and the ends of threads and processes.
 //!
 //! Each is one atomic step of its thread, done when its CPU is the earliest of all.
 
@@ -9,11 +8,9 @@ use super::psi::Psi;
 use super::thread::{Entity, Wait};
 use crate::base::id::{AsId, MemcgId, PageIdx, ThreadId};
 use crate::base::time::{SimDuration, SimTime};
-use crate::phys::frames::flag;
 use crate::policy::ReclaimPolicy;
-use crate::virt::pages::{Entry, pte};
 use crate::virt::space::VmaKind;
-use crate::workload::{Advice, MapKind, Op, Run, VmaFlags};
+use crate::workload::{MapKind, Op, Run};
 
 impl<P: ReclaimPolicy> Machine<P> {
     /// Executes one operation that is no hit.
@@ -200,83 +197,6 @@ impl<P: ReclaimPolicy> Machine<P> {
             t.done = (done + 1) % count;
         }
         flow
-    }
-
-    fn madvise(&mut self, tid: ThreadId, run: Run, advice: Advice) -> Flow {
-        let space = self.threads[tid].space;
-        let id = self
-            .mem
-            .spaces
-            .region(space, run.region)
-            .unwrap_or_else(|| panic!("{space}: {:?} is not mapped", run.region));
-        let start = self.mem.spaces.vma(id).start.0 + run.first;
-        let flags = self.mem.spaces.vma(id).flags;
-        let set = |m: &mut Self, f: VmaFlags| {
-            m.mem.spaces.set_flags(&mut m.mem.pages, id, f);
-            Flow::Done
-        };
-        match advice {
-            Advice::Sequential => set(self, VmaFlags { seq_read: true, rand_read: false, ..flags }),
-            Advice::Random => set(self, VmaFlags { seq_read: false, rand_read: true, ..flags }),
-            Advice::Normal => set(self, VmaFlags { seq_read: false, rand_read: false, ..flags }),
-            Advice::DontNeed => {
-                self.mem.lru_drain(&mut self.policy);
-                self.mem.zap_pages(&mut self.policy, PageIdx(start), run.count, id);
-                self.mem.settle_kernel();
-                Flow::Done
-            }
-            Advice::PopulateRead | Advice::PopulateWrite => {
-                let write = advice == Advice::PopulateWrite;
-                while self.threads[tid].done < run.count {
-                    let page = PageIdx(start + self.threads[tid].done);
-                    let hot = self.mem.pages.hot(page);
-                    let need = pte::PRESENT | if write { pte::WRITABLE } else { 0 };
-                    if hot & need != need {
-                        let touch = Touch::by(tid, &self.threads[tid], page, id, write);
-                        match self.fault(touch) {
-                            Flow::Done => {}
-                            other => return other,
-                        }
-                    }
-                    // The kernel's own access: it marks the page as a system call would.
-                    if let Entry::Frame(folio) = self.mem.pages.entry(page) {
-                        self.policy.folio_accessed(&mut self.mem, folio);
-                    }
-                    self.mem.now += self.mem.cost.t_hit;
-                    let t = &mut self.threads[tid];
-                    t.done += 1;
-                    // A pause for dirty pages began: the rest comes after it.
-                    if t.wait != Wait::Not && t.done < run.count {
-                        return Flow::Blocked;
-                    }
-                }
-                self.threads[tid].done = 0;
-                Flow::Done
-            }
-            Advice::Cold => {
-                self.mem.lru_drain(&mut self.policy);
-                for p in start..start + run.count {
-                    let page = PageIdx(p);
-                    let Entry::Frame(folio) = self.mem.pages.entry(page) else { continue };
-                    if !self.mem.frames.has(folio, flag::LRU) || self.mem.mapcount(folio) != 1 {
-                        continue;
-                    }
-                    let hot = self.mem.pages.hot(page);
-                    self.mem.pages.set_hot(page, hot & !pte::YOUNG);
-                    self.mem.frames.clear(folio, flag::REFERENCED | flag::YOUNG);
-                    let v6_12 = self.mem.kernel >= super::config::Kernel::V6_12;
-                    if v6_12 && self.mem.frames.has(folio, flag::ACTIVE) {
-                        self.mem.frames.set(folio, flag::WORKINGSET);
-                    }
-                    self.mem.lru_deactivate(&mut self.policy, folio);
-                }
-                self.mem.lru_drain(&mut self.policy);
-                Flow::Done
-            }
-            Advice::Free | Advice::PageOut | Advice::WillNeed => {
-                panic!("{advice:?} is not modelled yet: the scenario should have been refused")
-            }
-        }
     }
 
     fn barrier(&mut self, tid: ThreadId) -> Flow {

@@ -171,6 +171,7 @@ impl<P: ReclaimPolicy> Machine<P> {
             }
         }
         self.cpus[cpu].resume(me);
+        self.used(tid);
     }
 
     fn sample(&mut self, at: SimTime) {
@@ -296,7 +297,15 @@ impl<P: ReclaimPolicy> Machine<P> {
     fn switched(&mut self, to: Entity) {
         let cpu = self.mem.cpu;
         let thread = if let Entity::Thread(t) = to { Some(t) } else { None };
+        if let Some(t) = thread {
+            self.used(t);
+        }
         self.mem.emit(|| TraceEvent::SchedSwitch { cpu, thread });
+    }
+
+    /// A CPU turns to a thread: its process is used (`lru_gen_use_mm`).
+    fn used(&mut self, tid: ThreadId) {
+        self.mem.spaces[self.threads[tid].space].used = true;
     }
 
     fn step_daemon(&mut self, e: Entity) -> bool {
@@ -546,7 +555,7 @@ fn hit_singles(
 const fn bits_of(write: bool) -> (u8, u8) {
     // Without a branch: whether an access writes is as good as random.
     let w = write as u8;
-    (pte::PRESENT | (w * pte::WRITABLE), pte::YOUNG | (w * pte::DIRTY))
+    (pte::PRESENT | (w * pte::WRITABLE), pte::ACCESSED | (w * pte::DIRTY))
 }
 
 /// Touches a page as hardware does, if it hits.
@@ -560,7 +569,7 @@ pub(super) fn hit(hot: &mut u8, write: bool) -> bool {
     hits
 }
 
-/// Touches pages as hardware does, as far as they hit: sets their young and dirty bits.
+/// Touches pages as hardware does, as far as they hit: sets their accessed and dirty bits.
 /// Returns how many did. Whole blocks of hits are done without a branch per page.
 #[inline]
 pub(super) fn hit_run(hot: &mut [u8], write: bool) -> u32 {
@@ -596,7 +605,7 @@ mod tests {
             let mut hot = vec![pte::PRESENT | pte::WRITABLE; 100];
             hot[miss] = 0;
             assert_eq!(hit_run(&mut hot, true), miss as u32);
-            let done = pte::PRESENT | pte::WRITABLE | pte::YOUNG | pte::DIRTY;
+            let done = pte::PRESENT | pte::WRITABLE | pte::ACCESSED | pte::DIRTY;
             assert!(hot[..miss].iter().all(|&h| h == done));
             assert!(hot[miss + 1..].iter().all(|&h| h == pte::PRESENT | pte::WRITABLE));
         }
@@ -607,6 +616,6 @@ mod tests {
         let mut hot = vec![pte::PRESENT; 3];
         assert_eq!(hit_run(&mut hot, true), 0);
         assert_eq!(hit_run(&mut hot, false), 3);
-        assert_eq!(hot, vec![pte::PRESENT | pte::YOUNG; 3]);
+        assert_eq!(hot, vec![pte::PRESENT | pte::ACCESSED; 3]);
     }
 }

@@ -92,7 +92,7 @@ impl<P: ReclaimPolicy> Machine<P> {
         } else {
             write && only_user
         };
-        let mut bits = pte::YOUNG;
+        let mut bits = pte::ACCESSED;
         if writable {
             bits |= pte::WRITABLE | if write { pte::DIRTY } else { 0 };
         }
@@ -107,7 +107,7 @@ impl<P: ReclaimPolicy> Machine<P> {
         }
         let full = self.mem.swap.as_ref().is_some_and(Swap::full);
         if full || locked || write && self.mem.frames.mapped(folio) == Mapped::Once {
-            self.try_free_swap(folio);
+            self.mem.free_swap(folio);
         }
         self.policy.swapin_mapped(&mut self.mem, folio);
     }
@@ -166,7 +166,8 @@ impl<P: ReclaimPolicy> Machine<P> {
         self.mem.slot_freed();
         // The contents exist nowhere else now.
         let dirty = if write { pte::DIRTY } else { 0 };
-        self.mem.map_swapped(space, page, pfn, pte::YOUNG | pte::WRITABLE | dirty, flag::DIRTY);
+        let bits = pte::ACCESSED | pte::WRITABLE | dirty;
+        self.mem.map_swapped(space, page, pfn, bits, flag::DIRTY);
         self.policy.swapin_mapped(&mut self.mem, pfn);
         self.end_fault(tid, fault, write, FaultKind::SwapIn);
         Flow::Done
@@ -220,7 +221,7 @@ impl<P: ReclaimPolicy> Machine<P> {
         Flow::Blocked
     }
 
-    fn enter_swapcache(
+    pub(super) fn enter_swapcache(
         &mut self,
         pfn: Pfn,
         slot: SwapSlot,
@@ -250,7 +251,7 @@ impl<P: ReclaimPolicy> Machine<P> {
     }
 
     /// Adjacent slots of one window are one request.
-    fn submit_swap_reads(&mut self, read: &[(SwapSlot, Pfn)]) {
+    pub(super) fn submit_swap_reads(&mut self, read: &[(SwapSlot, Pfn)]) {
         let mut i = 0;
         while i < read.len() {
             let mut n = 1;

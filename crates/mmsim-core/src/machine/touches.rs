@@ -327,13 +327,13 @@ impl Member {
     /// Touches a page that is no hit, if that is a first touch like all others.
     #[inline(always)]
     fn first_touch(&mut self, c: &mut Columns<'_>, known: Known, run: &Run, page: usize) -> bool {
-        let empty = c.hot[page] == 0
+        let empty = c.hot[page] & !pte::TOUCHED == 0
             && c.entry[page] == 0
             && c.groups[GroupId(page as u32 / GROUP_PAGES)].table.is_some();
         let inside = u64::from(run.first) + u64::from(run.count) <= u64::from(known.pages);
         let alike = run.write && known.touchable && inside && self.nr < self.room;
         if empty && alike {
-            c.hot[page] = pte::PRESENT | pte::YOUNG | pte::DIRTY | pte::WRITABLE;
+            c.hot[page] = pte::PRESENT | pte::ACCESSED | pte::DIRTY | pte::WRITABLE;
             self.pages[self.nr % MOST] = page as u32;
             self.nr += 1;
             self.touched += 1;

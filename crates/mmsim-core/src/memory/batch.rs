@@ -15,13 +15,14 @@ use crate::base::event::TraceEvent;
 use crate::base::id::CpuId;
 use crate::machine::config::{Kernel, MachineConfig};
 use crate::phys::frames::{FolioId, flag};
-use crate::policy::{Arrival, ReclaimPolicy};
+use crate::policy::{Arrival, ArrivalKind, ReclaimPolicy};
 
 #[derive(Clone, Debug, Default)]
 struct CpuBatches {
     add: Vec<(FolioId, Arrival)>,
     activate: Vec<FolioId>,
     deactivate: Vec<FolioId>,
+    lazyfree: Vec<FolioId>,
     rotate: Vec<FolioId>,
 }
 
@@ -169,10 +170,31 @@ impl Memory {
         }
     }
 
+    /// Queues a listed anonymous folio to become lazily freed memory (`folio_mark_lazyfree`).
+    /// One that is so already, is in the swap cache or on no list stays as it is.
+    pub(super) fn lru_lazyfree<P: ReclaimPolicy + ?Sized>(
+        &mut self,
+        policy: &mut P,
+        folio: FolioId,
+    ) {
+        if !self.may_be_lazyfree(folio) || self.frames.has(folio, flag::IN_BATCH) {
+            return;
+        }
+        self.frames.set(folio, flag::IN_BATCH);
+        let cpu = self.cpu.0 as usize;
+        self.batches.cpus[cpu].lazyfree.push(folio);
+        if self.batches.cpus[cpu].lazyfree.len() >= self.batches.size {
+            self.flush_moves(policy);
+        }
+    }
+
     fn flush_moves<P: ReclaimPolicy + ?Sized>(&mut self, policy: &mut P) {
         let cpu = self.cpu.0 as usize;
         let all = &self.batches.cpus[cpu];
-        if all.rotate.is_empty() && all.deactivate.is_empty() && all.activate.is_empty() {
+        if [&all.rotate, &all.deactivate, &all.lazyfree, &all.activate]
+            .into_iter()
+            .all(Vec::is_empty)
+        {
             return;
         }
         let mut b = std::mem::take(&mut self.batches.cpus[cpu].rotate);
@@ -187,6 +209,14 @@ impl Memory {
             policy.folio_deactivated(self, folio);
         }
         self.batches.cpus[cpu].deactivate = b;
+        let mut b = std::mem::take(&mut self.batches.cpus[cpu].lazyfree);
+        for folio in b.drain(..) {
+            self.frames.clear(folio, flag::IN_BATCH);
+            if self.may_be_lazyfree(folio) {
+                policy.folio_made_lazyfree(self, folio);
+            }
+        }
+        self.batches.cpus[cpu].lazyfree = b;
         let mut b = std::mem::take(&mut self.batches.cpus[cpu].activate);
         for folio in b.drain(..) {
             self.frames.clear(folio, flag::IN_BATCH);
@@ -195,6 +225,13 @@ impl Memory {
             }
         }
         self.batches.cpus[cpu].activate = b;
+    }
+
+    /// Puts an isolated folio back, by way of the batch (`folio_putback_lru`).
+    pub fn put_back<P: ReclaimPolicy + ?Sized>(&mut self, policy: &mut P, folio: FolioId) {
+        self.frames.clear(folio, flag::ISOLATED);
+        let how = Arrival { kind: ArrivalKind::PutBack, in_fault: None, position: 0 };
+        self.lru_add(policy, folio, how);
     }
 
     /// Empties the batches of the acting CPU (`lru_add_drain`).
@@ -225,6 +262,7 @@ impl Memory {
             b.waiting -= (before - c.add.len()) as u64;
             c.activate.retain(|&f| f != folio);
             c.deactivate.retain(|&f| f != folio);
+            c.lazyfree.retain(|&f| f != folio);
             c.rotate.retain(|&f| f != folio);
         }
     }

@@ -6,7 +6,7 @@ use crate::base::digest::Digest;
 use crate::base::id::{Idx, MemcgId, PageIdx, Pfn, SwapSlot};
 use crate::phys::frames::{FrameKind, Mapped, flag};
 use crate::phys::migratetype::Migratetype;
-use crate::virt::pages::{Entry, Owner};
+use crate::virt::pages::{Entry, Owner, pte};
 use std::collections::BTreeMap;
 
 impl Memory {
@@ -56,6 +56,13 @@ impl Memory {
                         listed += u64::from(lru);
                         let waits = waiting.contains(&pfn);
                         assert!(!(lru && waits), "{pfn} is on a list and waits for one");
+                        let file = kind == FrameKind::File;
+                        let backed = self.frames.has(pfn, flag::SWAPBACKED);
+                        assert!(!(file && backed), "{pfn} is a file's and backed by swap");
+                        assert!(
+                            backed || !self.frames.has(pfn, flag::SWAPCACHE),
+                            "{pfn} is in the swap cache and not backed by swap"
+                        );
                         let orphan = self.frames.has(pfn, flag::ORPHAN);
                         if !orphan {
                             charged[self.frames.memcg(pfn).index()] += 1;
@@ -139,6 +146,8 @@ impl Memory {
                 }
             }
             assert_eq!(used, group.used, "{g}: PTEs in use");
+            let touched = self.pages.table_touched(g);
+            assert!(group.table.is_some() || !touched, "{g} is accessed without a page table");
         }
         for (i, &n) in mapped.iter().enumerate() {
             let f = Pfn(i as u32);
@@ -193,8 +202,9 @@ impl Memory {
                 d.word(self.frames.bits(pfn).into());
             }
         }
+        // Accessed bits of page tables decide only under policies that walk them.
         for h in self.pages.hot.chunks(8) {
-            d.word(h.iter().fold(0, |a, &b| a << 8 | u64::from(b)));
+            d.word(h.iter().fold(0, |a, &b| a << 8 | u64::from(b & !pte::TOUCHED)));
         }
         for l in self.lists.ids() {
             d.word(self.lists.len(l));

@@ -61,8 +61,8 @@ impl Memory {
                         break;
                     }
                     folios.push(Pfn(*e));
-                    (*h, *e) = (0, 0);
-                } else if *h != 0 || *e != 0 {
+                    (*h, *e) = (*h & pte::TOUCHED, 0);
+                } else if *h & !pte::TOUCHED != 0 || *e != 0 {
                     break;
                 }
                 page += 1;

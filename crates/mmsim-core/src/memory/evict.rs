@@ -45,6 +45,8 @@ pub enum Prepared {
         /// A write was started.
         wrote: bool,
     },
+    /// Lazily freed memory that nobody wrote since: it is gone already, and leaves nothing.
+    Dropped,
     /// Goes to the active list for the reason given.
     Activate {
         /// Why.
@@ -75,6 +77,7 @@ impl Memory {
                 self.finish_evict(folio, shadow, wrote);
                 Ok(())
             }
+            Prepared::Dropped => Ok(()),
             Prepared::Keep { why, .. } | Prepared::Activate { why } => Err(why),
         }
     }
@@ -83,6 +86,9 @@ impl Memory {
     #[inline]
     pub fn prepare_evict(&mut self, folio: FolioId, how: Evicting) -> Prepared {
         let anon = self.frames.kind(folio) == FrameKind::Anon;
+        if anon && !self.frames.has(folio, flag::SWAPBACKED) {
+            return self.drop_lazyfree(folio);
+        }
         if anon && !self.frames.has(folio, flag::SWAPCACHE) && !self.add_to_swap(folio) {
             return Prepared::Activate { why: ScanOutcome::ActivateNoSwap };
         }
@@ -127,11 +133,8 @@ impl Memory {
     fn try_to_unmap(&mut self, folio: FolioId) -> bool {
         let anon = self.frames.kind(folio) == FrameKind::Anon;
         while let Some(p) = self.rmap.nth(self.rmap.of(&self.frames, folio), 0) {
-            if !self.pages.group(p.group()).plain {
-                let vma = self.spaces.vma_of(&self.pages, p);
-                if self.spaces.vma(vma).flags.locked {
-                    return false;
-                }
+            if self.maps_locked(p) {
+                return false;
             }
             self.now += self.cost.t_unmap;
             if anon {
@@ -151,6 +154,13 @@ impl Memory {
             }
         }
         true
+    }
+
+    /// Whether a page belongs to a mapping that is locked into memory.
+    #[inline]
+    pub(super) fn maps_locked(&self, p: PageIdx) -> bool {
+        !self.pages.group(p.group()).plain
+            && self.spaces.vma(self.spaces.vma_of(&self.pages, p)).flags.locked
     }
 
     /// Writes a dirty folio. True: written and clean now (a synchronous device).
@@ -241,6 +251,12 @@ impl Memory {
     #[inline]
     pub fn charge_scan(&mut self, n: u64) {
         self.now += SimDuration(self.cost.t_scan.0 * n);
+    }
+
+    /// Cost of moving `n` folios between lists without asking anybody.
+    #[inline]
+    pub fn charge_rotations(&mut self, n: u64) {
+        self.now += SimDuration(self.cost.t_rotate.0 * n);
     }
 
     /// Cost of asking `n` plain mappings for their accessed bits.

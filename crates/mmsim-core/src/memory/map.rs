@@ -227,6 +227,7 @@ impl Memory {
 
     fn free_table(&mut self, g: GroupId) {
         if let Some(t) = self.pages.group_mut(g).table.take() {
+            self.pages.clear_table_touched(g);
             self.nr_page_tables -= 1;
             if let crate::virt::pages::Owner::Process(a) = self.pages.group(g).owner {
                 self.spaces[a].tables -= 1;

@@ -11,11 +11,13 @@ mod check;
 mod discard;
 mod evict;
 mod file;
+mod lazyfree;
 mod map;
 mod plain;
 mod returning;
 mod shadow_nodes;
 mod touching;
+mod walk;
 mod young;
 
 pub use batch::Batches;
@@ -23,6 +25,7 @@ pub use cgroup::{Memcg, Memcgs};
 pub use evict::{Evicting, Prepared};
 pub use plain::{Look, ShortWay, Verdicts};
 pub use returning::{AHEAD, MOST_RETURNED, ReturnRun, Returned, Returning};
+pub use walk::{TableWalk, WalkScope};
 pub use young::References;
 
 use crate::backing::cache::Files;
@@ -128,6 +131,8 @@ pub struct Memory {
     /// Kept for the folios that are discarded, or touched first, together.
     discarded: Vec<FolioId>,
     touched: Vec<FolioId>,
+    /// Kept for the folios that a walk of page tables finds dirty.
+    walk_dirtied: Vec<FolioId>,
     /// Frames whose owner went while a device works on them, per zone: free when that ends.
     pub(crate) nr_orphans: IndexVec<ZoneId, u64>,
     /// Nodes of radix trees and pages in zram that the kernel's own memory follows now.
@@ -187,6 +192,7 @@ impl Memory {
             zram_stored: 0,
             discarded: Vec::new(),
             touched: Vec::new(),
+            walk_dirtied: Vec::new(),
             settled: (0, 0),
             shadows_deferred: 0,
             evictions: 0,

@@ -41,6 +41,18 @@ impl Look {
     pub fn is_plain(&self) -> bool {
         self.page != 0
     }
+    /// The same with other flags.
+    #[inline(always)]
+    #[must_use]
+    pub fn with_bits(self, bits: u32) -> Look {
+        Look { bits, ..self }
+    }
+    /// The page that a plain one is mapped at.
+    #[inline(always)]
+    pub fn page(&self) -> PageIdx {
+        debug_assert!(self.is_plain(), "{} is not plain", self.folio);
+        PageIdx(self.page)
+    }
 }
 
 /// What becomes of the flags of plain folios that are isolated and asked for their accessed
@@ -121,6 +133,24 @@ impl Isolating<'_> {
         self.seen.any |= seen.any;
         self.seen.all &= seen.all;
     }
+
+    /// Isolates a run of folios of a list, the last first, and asks none.
+    #[inline(never)]
+    fn isolate_unasked(&mut self, run: &[u32], any_plain: bool, looks: &mut Vec<Look>) {
+        let mut seen = Seen::default();
+        for &folio in run.iter().rev() {
+            let i = folio as usize;
+            let was = self.flags[i];
+            seen.add(was);
+            let page = if any_plain && is_plain(was) { self.rmap[i] } else { 0 };
+            let page = if self.groups[(page / GROUP_PAGES) as usize].plain { page } else { 0 };
+            let bits = was & !flag::LRU | flag::ISOLATED;
+            self.flags[i] = bits;
+            looks.push(Look { folio: Pfn(folio), bits, page });
+        }
+        self.seen.any |= seen.any;
+        self.seen.all &= seen.all;
+    }
 }
 
 /// An eviction to carry out: the folio has a slot.
@@ -175,18 +205,51 @@ impl Memory {
         self.count_listed(list, looks[before..].iter().map(|l| l.folio), seen, false);
     }
 
+    /// Isolates up to `n` folios at the tail of a list and appends them to `looks`, oldest
+    /// first, without asking anybody: the accessed bits of plain ones are still there, for
+    /// [`Memory::test_clear_young_of`]. With an observer none is taken for plain.
+    pub fn lru_isolate_unasked(&mut self, list: ListId, n: u64, looks: &mut Vec<Look>) {
+        let before = looks.len();
+        let any_plain = !self.tracer.on();
+        let (flags, rmap) = self.frames.flags_and_rmap();
+        let (hot, groups) = self.pages.hot_and_groups();
+        let mut isolating = Isolating {
+            flags,
+            rmap,
+            hot: hot.as_chunks_mut().0,
+            groups: groups.raw(),
+            verdicts: None,
+            seen: Seen::default(),
+        };
+        self.lists.pop_tail_batch(list, n, |run| isolating.isolate_unasked(run, any_plain, looks));
+        let seen = isolating.seen;
+        self.count_listed(list, looks[before..].iter().map(|l| l.folio), seen, false);
+    }
+
+    /// Tests and clears the accessed bit of a plain folio. That takes time, which is settled by
+    /// [`ShortWay::asked`].
+    #[inline(always)]
+    pub fn test_clear_young_of(&mut self, look: &Look) -> bool {
+        self.pages.test_clear_hot(look.page(), pte::YOUNG)
+    }
+
     /// Puts isolated folios at the head of a list, one after the other.
     pub fn lru_add_heads(&mut self, list: ListId, folios: &[FolioId]) {
         // One that waits to be moved between lists goes on waiting.
-        self.add_heads(list, folios, flag::ISOLATED);
+        self.add_heads(list, folios, flag::ISOLATED, 0);
     }
 
     /// The same for folios that waited in a batch for their list.
     pub fn lru_arrive_heads(&mut self, list: ListId, folios: &[FolioId]) {
-        self.add_heads(list, folios, flag::IN_BATCH);
+        self.add_heads(list, folios, flag::IN_BATCH, 0);
     }
 
-    fn add_heads(&mut self, list: ListId, folios: &[FolioId], clear: u32) {
+    /// The same, and changes flags of all of them: `clear` names `IN_BATCH` or `ISOLATED` too.
+    pub fn lru_add_heads_as(&mut self, list: ListId, folios: &[FolioId], clear: u32, set: u32) {
+        self.add_heads(list, folios, clear, set);
+    }
+
+    fn add_heads(&mut self, list: ListId, folios: &[FolioId], clear: u32, set: u32) {
         if folios.is_empty() {
             return;
         }
@@ -195,7 +258,7 @@ impl Memory {
         self.lists.push_head_batch(list, folios, |&folio| {
             let bits = &mut flags[folio.0 as usize];
             seen.add(*bits);
-            *bits = *bits & !clear | flag::LRU;
+            *bits = *bits & !clear | flag::LRU | set;
             folio
         });
         self.count_listed(list, folios.iter().copied(), seen, true);

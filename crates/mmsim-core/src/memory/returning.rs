@@ -97,7 +97,7 @@ impl Returning<'_> {
         self.returned[self.nr % MOST_RETURNED] = (Pfn(page as u32), shadow);
         self.nr += 1;
         let write = u8::from(write) * pte::DIRTY;
-        self.hot[page] = pte::PRESENT | pte::YOUNG | pte::WRITABLE | write;
+        self.hot[page] = pte::PRESENT | pte::ACCESSED | pte::WRITABLE | write;
         true
     }
 

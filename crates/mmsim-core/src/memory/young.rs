@@ -27,14 +27,34 @@ impl Memory {
     /// count even if its bit was clear.
     #[inline(always)] // The usual folio is mapped once and plainly: a dozen instructions.
     pub fn references(&mut self, folio: FolioId, target: Option<MemcgId>) -> References {
+        self.references_each(folio, target, |_| {})
+    }
+
+    /// The same, and names each page whose accessed bit counted.
+    #[inline(always)]
+    pub fn references_each(
+        &mut self,
+        folio: FolioId,
+        target: Option<MemcgId>,
+        mut found: impl FnMut(PageIdx),
+    ) -> References {
         let mut r = References::default();
         match self.rmap.of(&self.frames, folio) {
             Mappings::Few(None) => {}
-            Mappings::Few(Some(p)) => self.reference(folio, p, target, &mut r),
+            Mappings::Few(Some(p)) => {
+                self.reference(folio, p, target, &mut r);
+                if r.count > 0 {
+                    found(p);
+                }
+            }
             maps @ Mappings::Many(_, n) => {
                 for i in 0..n {
                     let p = self.rmap.nth(maps, i).expect("below their number");
+                    let before = r.count;
                     self.reference(folio, p, target, &mut r);
+                    if r.count > before {
+                        found(p);
+                    }
                     if r.locked {
                         return r;
                     }

@@ -90,6 +90,12 @@ impl Zone {
         self.free > self.mark(mark) + reserve
     }
 
+    /// Whether a request for zones up to `highest` leaves more than the mark and `more` pages.
+    pub fn exceeds(&self, mark: Mark, more: u64, highest: ZoneKind) -> bool {
+        let reserve = self.lowmem_reserve[highest as usize] + self.free_highatomic;
+        self.free > self.mark(mark) + more + reserve
+    }
+
     /// Whether a request of any order may be served (`zone_watermark_fast`).
     pub fn allows(&self, order: u8, mark: Mark, highest: ZoneKind, flags: AllocFlags) -> bool {
         if order == 0 && self.watermark_ok(mark, highest) {

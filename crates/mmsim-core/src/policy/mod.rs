@@ -8,8 +8,9 @@
 
 use crate::base::digest::Digest;
 use crate::base::id::{MemcgId, NodeId};
+use crate::base::time::SimDuration;
 use crate::machine::config::ZoneKind;
-use crate::memory::Memory;
+use crate::memory::{Evicting, Memory};
 use crate::phys::frames::{FolioId, flag};
 
 /// What an evicted page leaves behind: opaque to core, written on eviction, read at most
@@ -86,6 +87,8 @@ pub struct ReclaimRequest {
     pub may_writepage: bool,
     /// Anonymous memory may be swapped.
     pub may_swap: bool,
+    /// Input and output may be started (`__GFP_IO`).
+    pub may_io: bool,
     /// Deactivate whatever the ratios say.
     pub force_deactivate: bool,
     /// Groups below `memory.low` are reclaimed too (a first attempt found nothing).
@@ -111,6 +114,8 @@ pub struct ReclaimOutcome {
     pub skipped_deactivate: bool,
     /// A group was spared for its `memory.low`.
     pub low_skipped: bool,
+    /// The priority that the pass chose instead of the first; its reclaim goes on from there.
+    pub priority: Option<u8>,
     /// Cache trimming was in force and freed nothing, and kswapd is to start over without it if
     /// its whole run went like that.
     pub cache_trim_failed: bool,
@@ -126,6 +131,7 @@ impl ReclaimOutcome {
         self.more = o.more;
         self.skipped_deactivate |= o.skipped_deactivate;
         self.low_skipped |= o.low_skipped;
+        self.priority = o.priority.or(self.priority);
         self.cache_trim_failed |= o.cache_trim_failed;
         self.stats.add(&o.stats);
     }
@@ -163,6 +169,19 @@ impl PassStats {
     }
 }
 
+/// One generation of a policy that has such.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Generation {
+    /// Its sequence number: higher is younger.
+    pub seq: u64,
+    /// Since it began.
+    pub age: SimDuration,
+    /// Anonymous pages in it.
+    pub anon: u64,
+    /// File pages in it.
+    pub file: u64,
+}
+
 /// Sizes of a policy's lists, for reports, series and tests.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct LruSnapshot {
@@ -170,6 +189,8 @@ pub struct LruSnapshot {
     pub lists: Vec<(String, u64)>,
     /// Other values worth watching: ages, costs.
     pub values: Vec<(String, u64)>,
+    /// Generations, oldest first; none if the policy has none.
+    pub generations: Vec<Generation>,
 }
 
 /// A replacement policy. Only three methods are required.
@@ -272,13 +293,56 @@ pub trait ReclaimPolicy: Send {
     fn folio_deactivated(&mut self, mem: &mut Memory, folio: FolioId) {
         let _ = (mem, folio);
     }
+    /// A listed folio of anonymous memory was freed lazily (`MADV_FREE`; leaves its batch): its
+    /// contents may be dropped without writing them, unless they are written before. A policy
+    /// that makes use of it takes the folio off its list, calls [`Memory::make_lazyfree`],
+    /// which makes it count as file memory, and puts it on a list again. If nothing is done it
+    /// stays ordinary memory.
+    fn folio_made_lazyfree(&mut self, mem: &mut Memory, folio: FolioId) {
+        let _ = (mem, folio);
+    }
+    /// Takes a folio off its list for somebody else: `MADV_PAGEOUT`. False: it is on no
+    /// list, cannot be evicted, or waits to be moved between lists. Who takes it gives it
+    /// back by [`ReclaimPolicy::reclaim_list`] or [`Memory::put_back`].
+    fn isolate(&mut self, mem: &mut Memory, folio: FolioId) -> bool {
+        const LISTED: u32 = flag::LRU;
+        if mem.frames.bits(folio) & (LISTED | flag::UNEVICTABLE | flag::IN_BATCH) != LISTED {
+            return false;
+        }
+        self.folio_departed(mem, folio, Departure::Isolated);
+        mem.frames.set(folio, flag::ISOLATED);
+        true
+    }
+    /// Evicts isolated folios of one node, in this order, and puts back those that cannot be
+    /// (`reclaim_pages`). Not a scan: neither `pgscan` nor `pgsteal` count. `ACTIVE` is clear
+    /// on all. With `ignore_references` accessed bits are not asked. Returns how many are gone.
+    fn reclaim_list(
+        &mut self,
+        mem: &mut Memory,
+        folios: &[FolioId],
+        ignore_references: bool,
+    ) -> u64 {
+        let how = Evicting { may_writepage: true, may_write_file: false, clean_only: false };
+        let mut freed = 0;
+        for &folio in folios {
+            let used = !ignore_references && mem.references(folio, None).count > 0;
+            if !used && mem.evict(folio, how, None).is_ok() {
+                freed += 1;
+            } else {
+                mem.put_back(self, folio);
+            }
+        }
+        freed
+    }
     /// The write of a listed folio marked for reclaim ended: move it to where it is met next.
     fn folio_rotated(&mut self, mem: &mut Memory, folio: FolioId) {
         let _ = (mem, folio);
     }
-    /// Before each pass of kswapd over a node.
-    fn age_node(&mut self, mem: &mut Memory, node: NodeId, highest: ZoneKind) {
-        let _ = (mem, node, highest);
+    /// Before each pass of kswapd over a node, which will be asked for with `req`. True: what
+    /// could be reclaimed is needed, and the OOM killer is to choose a victim.
+    fn age_node(&mut self, mem: &mut Memory, req: &ReclaimRequest) -> bool {
+        let _ = (mem, req);
+        false
     }
     /// A direct reclaim (of a group, or of all) or a run of kswapd on `node` has ended.
     fn reclaim_ended(&mut self, mem: &mut Memory, node: NodeId, limit: Option<MemcgId>) {
@@ -448,6 +512,31 @@ macro_rules! forward_policy {
             match $me { $($shape => $policy.folio_deactivated(mem, folio)),+ }
         }
         #[inline]
+        fn folio_made_lazyfree(
+            &mut $me,
+            mem: &mut $crate::memory::Memory,
+            folio: $crate::phys::frames::FolioId,
+        ) {
+            match $me { $($shape => $policy.folio_made_lazyfree(mem, folio)),+ }
+        }
+        #[inline]
+        fn isolate(
+            &mut $me,
+            mem: &mut $crate::memory::Memory,
+            folio: $crate::phys::frames::FolioId,
+        ) -> bool {
+            match $me { $($shape => $policy.isolate(mem, folio)),+ }
+        }
+        #[inline]
+        fn reclaim_list(
+            &mut $me,
+            mem: &mut $crate::memory::Memory,
+            folios: &[$crate::phys::frames::FolioId],
+            ignore_references: bool,
+        ) -> u64 {
+            match $me { $($shape => $policy.reclaim_list(mem, folios, ignore_references)),+ }
+        }
+        #[inline]
         fn folio_rotated(
             &mut $me,
             mem: &mut $crate::memory::Memory,
@@ -459,10 +548,9 @@ macro_rules! forward_policy {
         fn age_node(
             &mut $me,
             mem: &mut $crate::memory::Memory,
-            node: $crate::base::id::NodeId,
-            highest: $crate::machine::config::ZoneKind,
-        ) {
-            match $me { $($shape => $policy.age_node(mem, node, highest)),+ }
+            req: &$crate::policy::ReclaimRequest,
+        ) -> bool {
+            match $me { $($shape => $policy.age_node(mem, req)),+ }
         }
         #[inline]
         fn reclaim_ended(

@@ -25,6 +25,12 @@ pub mod pte {
     pub const ZERO: u8 = 16;
     /// Not present, but belongs exclusively to this process: may be mapped writable.
     pub const EXCLUSIVE: u8 = 32;
+    /// Accessed since the bit of the entry above, the one that points to this page table, was
+    /// cleared: that entry is accessed as long as one page of its table is. What becomes of
+    /// the PTE meanwhile does not matter.
+    pub const TOUCHED: u8 = 64;
+    /// What an access sets.
+    pub const ACCESSED: u8 = YOUNG | TOUCHED;
 }
 
 /// What the word beside the hot byte says.
@@ -220,7 +226,7 @@ impl Pages {
         let i = p.0 as usize;
         debug_assert!(self.hot[i] & pte::PRESENT != 0 && bits & pte::PRESENT == 0);
         self.entry[i] = slot.0 | TAG;
-        self.hot[i] = bits;
+        self.hot[i] = bits | self.hot[i] & pte::TOUCHED;
     }
     /// What a page maps or where its contents are.
     #[inline]
@@ -255,7 +261,7 @@ impl Pages {
             Entry::Shadow(c) => (c | TAG, bits & !pte::PRESENT),
         };
         self.entry[i] = word;
-        self.hot[i] = hot;
+        self.hot[i] = hot | self.hot[i] & pte::TOUCHED;
         let is_used = e != Entry::None;
         if was_used != is_used {
             let g = &mut self.groups[p.group()];
@@ -272,7 +278,33 @@ impl Pages {
     pub fn set_frame(&mut self, p: PageIdx, frame: Pfn, bits: u8) {
         let i = p.0 as usize;
         self.entry[i] = frame.0;
-        self.hot[i] = bits | pte::PRESENT;
+        self.hot[i] = bits | pte::PRESENT | self.hot[i] & pte::TOUCHED;
+    }
+    /// The hot bytes of a group.
+    #[inline]
+    pub fn hot_of(&self, g: GroupId) -> &[u8; GROUP_PAGES as usize] {
+        &self.hot.as_chunks().0[g.0 as usize]
+    }
+    /// The hot bytes of a group, to change, and its entries.
+    #[inline]
+    pub fn hot_and_entries_of(
+        &mut self,
+        g: GroupId,
+    ) -> (&mut [u8; GROUP_PAGES as usize], &[u32; GROUP_PAGES as usize]) {
+        let i = g.0 as usize;
+        (&mut self.hot.as_chunks_mut().0[i], &self.entry.as_chunks().0[i])
+    }
+    /// Whether the entry that points to a page table is accessed.
+    #[inline]
+    pub fn table_touched(&self, g: GroupId) -> bool {
+        // The whole table without a branch per page: a few dozen wide instructions.
+        self.hot_of(g).iter().fold(0, |a, &h| a | h) & pte::TOUCHED != 0
+    }
+    /// Clears that.
+    #[inline]
+    pub fn clear_table_touched(&mut self, g: GroupId) {
+        let hot = self.hot_and_entries_of(g).0;
+        hot.iter_mut().for_each(|h| *h &= !pte::TOUCHED);
     }
     /// Host bytes in use.
     pub fn host_bytes(&self) -> u64 {

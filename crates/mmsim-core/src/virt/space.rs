@@ -128,6 +128,8 @@ pub struct AddressSpace {
     pub tables: u64,
     /// The process was killed or has exited.
     pub dead: bool,
+    /// A CPU turned to one of its threads since a walk of page tables took it up.
+    pub used: bool,
     regions: Vec<Option<VmaId>>,
     vmas: Vec<VmaId>,
     spans: Vec<Span>,
@@ -155,6 +157,7 @@ impl Spaces {
             swapents: 0,
             tables: 0,
             dead: false,
+            used: true,
             regions: Vec::new(),
             vmas: Vec::new(),
             spans: Vec::new(),
@@ -197,6 +200,13 @@ impl Spaces {
     #[inline]
     pub fn still(&self, place: &Place) -> Option<RegionId> {
         (place.changes == self.changes).then_some(place.region)
+    }
+    /// The VMAs of a process that reach into a group, as positions in their order.
+    pub fn vmas_over(&self, a: AsId, g: GroupId) -> std::ops::Range<usize> {
+        let vmas = &self.spaces[a].vmas;
+        let (first, end) = (g.first(), PageIdx(g.first().0 + GROUP_PAGES));
+        let from = vmas.partition_point(|&v| self.vmas[v].end() <= first);
+        from..vmas.partition_point(|&v| self.vmas[v].start < end)
     }
     /// The VMA that holds a page of a process.
     #[inline]

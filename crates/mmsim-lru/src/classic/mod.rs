@@ -30,7 +30,6 @@ use mmsim_core::base::digest::Digest;
 use mmsim_core::base::event::TraceEvent;
 use mmsim_core::base::id::{ListId, MemcgId, NodeId, SwapSlot};
 use mmsim_core::base::vmstat::VmEvent;
-use mmsim_core::machine::config::ZoneKind;
 use mmsim_core::memory::{Look, Memory, ShortWay, Verdicts};
 use mmsim_core::phys::frames::{FolioId, FrameKind, flag};
 use mmsim_core::policy::{
@@ -414,6 +413,23 @@ impl ReclaimPolicy for Classic {
         }
     }
 
+    fn folio_made_lazyfree(&mut self, mem: &mut Memory, folio: FolioId) {
+        mem.lru_del(folio);
+        mem.make_lazyfree(folio);
+        self.add_head(mem, folio);
+        let lv = self.lruvec_of(mem, folio);
+        self.note_rotated(lv, true, 1, 0);
+    }
+
+    fn reclaim_list(
+        &mut self,
+        mem: &mut Memory,
+        folios: &[FolioId],
+        ignore_references: bool,
+    ) -> u64 {
+        self.reclaim_taken(mem, folios, ignore_references)
+    }
+
     fn folio_rotated(&mut self, mem: &mut Memory, folio: FolioId) {
         let lv = self.lruvec_of(mem, folio);
         mem.lru_del(folio);
@@ -423,13 +439,14 @@ impl ReclaimPolicy for Classic {
         mem.count(VmEvent::PgRotated, 1);
     }
 
-    fn age_node(&mut self, mem: &mut Memory, node: NodeId, highest: ZoneKind) {
-        if mem.has_swap() && self.inactive_anon_is_low(mem, node, MemcgId(0)) {
+    fn age_node(&mut self, mem: &mut Memory, req: &ReclaimRequest) -> bool {
+        if mem.has_swap() && self.inactive_anon_is_low(mem, req.node, MemcgId(0)) {
             for m in 0..self.groups {
-                let lv = self.index(node, MemcgId(m as u16));
-                self.age_anon(mem, lv, highest);
+                let lv = self.index(req.node, MemcgId(m as u16));
+                self.shrink_active(mem, lv, false, self.cluster, req);
             }
         }
+        false
     }
 
     fn reclaim(&mut self, mem: &mut Memory, req: &ReclaimRequest) -> ReclaimOutcome {
@@ -465,6 +482,7 @@ impl ReclaimPolicy for Classic {
                 ("recent_rotated_anon".into(), lv.rotate.rotated[0]),
                 ("recent_rotated_file".into(), lv.rotate.rotated[1]),
             ],
+            generations: Vec::new(),
         }
     }
 

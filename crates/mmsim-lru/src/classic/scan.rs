@@ -107,7 +107,7 @@ impl Classic {
         let mut b = Batch {
             lv,
             file,
-            how: Shrinking { by: req.by, may_writepage: req.may_writepage },
+            how: Shrinking { by: req.by, may_writepage: req.may_writepage, keep_marked: false },
             evicts_short: req.may_writepage && mem.evicts_short(),
             leaving: self.leaving(file, NodeId((lv / self.groups) as u8), memcg, req.by),
             short: std::mem::take(&mut self.short),
@@ -305,17 +305,16 @@ impl Classic {
         );
         let outcome = match fate {
             Fate::Freed => ScanOutcome::Reclaimed,
+            Fate::Dropped => ScanOutcome::LazyFreed,
             Fate::Kept(why) | Fate::Activated(why) => why,
         };
         mem.emit(|| TraceEvent::SimScanFolio { pfn: folio, page, file, outcome });
         match fate {
-            Fate::Freed => return,
+            Fate::Freed | Fate::Dropped => return,
             Fate::Kept(_) => b.kept += 1,
             Fate::Activated(_) => {
                 b.promoted += 1;
-                if self.config.age_on_scan_activation {
-                    self.advance_age(b.lv, usize::from(file), 1);
-                }
+                self.age_by_promotion(mem, b.lv, folio);
             }
         }
         let list = Self::list_index(mem, folio).wrapping_sub(2 * usize::from(file));
@@ -325,33 +324,63 @@ impl Classic {
         }
     }
 
+    /// Reclaims folios that somebody else took off their lists (`reclaim_folio_list`): the
+    /// tests of a scan of an inactive list, and nothing that a scan counts or learns.
+    pub(super) fn reclaim_taken(
+        &mut self,
+        mem: &mut Memory,
+        folios: &[FolioId],
+        ignore_references: bool,
+    ) -> u64 {
+        let by = Reclaimer::Direct;
+        let how = Shrinking { by, may_writepage: true, keep_marked: false };
+        let (rule, locked_activates) =
+            (self.config.anon_ref_rule, self.config.locked_is_activated());
+        let mut stats = BatchStats::default();
+        let mut back = Vec::new();
+        mem.charge_scan(folios.len() as u64);
+        for &folio in folios {
+            let fate = shrink_folio(
+                mem,
+                folio,
+                how,
+                &mut stats,
+                |mem, f| match ignore_references {
+                    true => Judgement::Reclaim,
+                    false => judge(mem, f, None, rule, locked_activates),
+                },
+                |mem, f| self.evicted(mem, f, by),
+            );
+            match fate {
+                Fate::Freed | Fate::Dropped => continue,
+                Fate::Kept(_) => {}
+                Fate::Activated(_) => {
+                    let lv = self.lruvec_of(mem, folio);
+                    self.age_by_promotion(mem, lv, folio);
+                }
+            }
+            back.push(folio);
+        }
+        mem.charge_batch(stats.reclaimed);
+        for folio in back {
+            mem.put_back(self, folio);
+        }
+        stats.reclaimed
+    }
+
+    /// A folio of an inactive list was promoted by itself.
+    fn age_by_promotion(&mut self, mem: &Memory, lv: usize, folio: FolioId) {
+        if self.config.age_on_scan_activation {
+            self.advance_age(lv, usize::from(mem.frames.is_file_lru(folio)), 1);
+        }
+    }
+
     /// Puts folios back at the heads of the inactive and the active list of a type.
     fn put_back(&mut self, mem: &mut Memory, lv: usize, file: bool, back: &mut [Vec<FolioId>; 2]) {
         for (active, folios) in back.iter_mut().enumerate() {
             mem.lru_add_heads(self.lruvecs[lv].lists[2 * usize::from(file) + active], folios);
             folios.clear();
         }
-    }
-
-    /// kswapd's aging of the anonymous lists before a pass.
-    pub(super) fn age_anon(&mut self, mem: &mut Memory, lv: usize, highest: ZoneKind) {
-        let node = NodeId((lv / self.groups) as u8);
-        let req = ReclaimRequest {
-            node,
-            by: Reclaimer::Kswapd,
-            priority: 12,
-            order: 0,
-            highest,
-            target: 0,
-            reclaimed: 0,
-            may_writepage: true,
-            may_swap: true,
-            force_deactivate: false,
-            low_reclaim: false,
-            no_cache_trim: false,
-            one_step: false,
-        };
-        self.shrink_active(mem, lv, false, self.cluster, &req);
     }
 
     /// Scans `n` folios of an active list and demotes all but running program text.

@@ -11,6 +11,7 @@ use super::{
     AgeModel, AnonRatio, AnonRefRule, AnonStart, BalanceModel, ClassicConfig, EvictWithoutMemcg,
     NewAnonRotated, ScanRounding, ShadowLimitScope, WsThreshold,
 };
+use crate::knobs;
 use mmsim_core::machine::config::Kernel;
 
 impl ClassicConfig {
@@ -127,36 +128,7 @@ impl ClassicConfig {
 }
 
 /// A named point of the knobs.
-#[derive(Clone, Copy, PartialEq, Debug)]
-pub struct Preset {
-    /// As scenario files write it.
-    pub name: &'static str,
-    /// The knobs.
-    pub config: ClassicConfig,
-    /// The kernel whose behaviour it is, or on which it was proposed.
-    pub kernel: Kernel,
-    /// The preset that it was built on: that of the kernel before, or the stage before it in a
-    /// series.
-    pub before: Option<&'static str>,
-    /// What it is, in one line.
-    pub about: &'static str,
-    /// The subject of the patch that leads here, for a stage that is one patch.
-    pub subject: Option<&'static str>,
-}
-
-impl Preset {
-    /// The knobs that differ from the preset [before](Self::before): name, value there, value
-    /// here. Empty for the first.
-    pub fn changes(&self) -> Vec<(&'static str, String, String)> {
-        let Some(before) = self.before.and_then(preset) else { return Vec::new() };
-        let value = |c: &ClassicConfig, knob| c.get(knob).unwrap_or_default();
-        let knobs = ClassicConfig::knobs().into_iter().map(|k| k.name);
-        knobs
-            .map(|k| (k, value(&before, k), value(&self.config, k)))
-            .filter(|(_, there, here)| there != here)
-            .collect()
-    }
-}
+pub type Preset = knobs::Preset<ClassicConfig>;
 
 /// What a kernel shipped.
 macro_rules! shipped {
@@ -274,6 +246,7 @@ pub const fn preset_for_kernel(kernel: Kernel) -> ClassicConfig {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::knobs::Knobs as _;
 
     #[test]
     fn presets_are_valid_and_distinct() {

@@ -40,7 +40,9 @@ mod examples;
 
 pub use examples::{fifty_hot_pages, will_be_hot};
 
-use crate::config::{AgeModel, AnonRatio, AnonRefRule, AnonStart, ClassicConfig, WsThreshold};
+use crate::config::{
+    AgeModel, AnonRatio, AnonRefRule, AnonStart, ClassicConfig, Knobs as _, WsThreshold,
+};
 use std::collections::BTreeMap;
 
 /// When the lists are brought back into proportion.

@@ -239,6 +239,37 @@ impl Bench {
         self.mem.flush_folio(folio);
     }
 
+    /// A mapped access that writes an anonymous page.
+    pub(crate) fn write(&mut self, id: u32) {
+        let (p, _) = self.mapping(id, false).expect("a mapping");
+        let hot = self.mem.pages.hot(p);
+        self.mem.pages.set_hot(p, hot | pte::YOUNG | pte::DIRTY);
+    }
+
+    /// `MADV_FREE` of an anonymous page, resident or not.
+    pub(crate) fn free_lazily(&mut self, id: u32) {
+        let page = self.in_vma(self.anon, id);
+        self.mem.free_lazily(&mut self.lru, page, self.anon);
+    }
+
+    /// Whether an anonymous page is lazily freed memory, and if it was written since.
+    pub(crate) fn lazy_bits(&self, id: u32) -> (bool, bool) {
+        let folio = self.folio(id, false).expect("a resident page");
+        let (p, _) = self.mapping(id, false).expect("a mapping");
+        let written =
+            self.mem.frames.has(folio, flag::DIRTY) || self.mem.pages.hot(p) & pte::DIRTY != 0;
+        let lazy = self.mem.is_lazyfree(folio);
+        (lazy, lazy && written)
+    }
+
+    /// What `MADV_PAGEOUT` does with a page that it may take.
+    pub(crate) fn page_out(&mut self, id: u32, file: bool, ignore_references: bool) {
+        let folio = self.folio(id, file).expect("a resident page");
+        assert!(self.lru.isolate(&mut self.mem, folio));
+        self.mem.frames.clear(folio, flag::ACTIVE);
+        self.lru.reclaim_list(&mut self.mem, &[folio], ignore_references);
+    }
+
     pub(crate) fn deactivate(&mut self, id: u32, file: bool) {
         let folio = self.folio(id, file).expect("a resident page");
         self.mem.lru_deactivate(&mut self.lru, folio);
@@ -257,7 +288,8 @@ impl Bench {
     }
 
     pub(crate) fn age_node(&mut self) {
-        self.lru.age_node(&mut self.mem, NodeId(0), ZoneKind::Movable);
+        let req = Self::request(Reclaimer::Kswapd, 12, 0);
+        self.lru.age_node(&mut self.mem, &req);
     }
 
     pub(crate) fn finish_run(&mut self) {
@@ -275,6 +307,7 @@ impl Bench {
             reclaimed: 0,
             may_writepage: true,
             may_swap: true,
+            may_io: true,
             force_deactivate: false,
             low_reclaim: false,
             no_cache_trim: false,

@@ -5,16 +5,16 @@
 //! frames: it decides when to shrink and passes the free pages of the moment. Every step is written
 //! as the rule says it; nothing is shared with the policy, not even formulas.
 //!
-//! Left out: locked pages, pages under writeback, pins, lazyfree and shmem, huge pages, limits of
-//! groups, reclaim that may not unmap or write. A dirty file page is marked and activated by the
+//! Left out: locked pages, pages under writeback, pins and shmem, huge pages, limits of groups,
+//! reclaim that may not unmap or write. A dirty file page is marked and activated by the
 //! inactive scan (the node never counts as full of dirty pages); [`KernelModel::clean`] ends its
 //! write without moving it.
 //!
 //! Compare [`KernelModel::state`] with the policy after every call.
 
 use mmsim_lru::config::{
-    AgeModel, AnonRatio, AnonRefRule, AnonStart, BalanceModel, ClassicConfig, NewAnonRotated,
-    ScanRounding, WsThreshold,
+    AgeModel, AnonRatio, AnonRefRule, AnonStart, BalanceModel, ClassicConfig, Knobs as _,
+    NewAnonRotated, ScanRounding, WsThreshold,
 };
 use std::collections::BTreeMap;
 
@@ -38,15 +38,19 @@ pub(crate) struct Page {
     pub(crate) exec: bool,
     /// File pages only: anonymous pages are always written.
     pub(crate) dirty: bool,
+    /// An anonymous page that its owner freed lazily; it counts as a file's.
+    pub(crate) lazy: bool,
+    /// Such a page was written since.
+    pub(crate) rewritten: bool,
 }
 
 impl Page {
     fn page_type(&self) -> usize {
-        usize::from(self.file)
+        usize::from(self.file || self.lazy)
     }
     /// Inactive and active anonymous, inactive and active file.
     fn list(&self) -> usize {
-        2 * usize::from(self.file) + usize::from(self.active)
+        2 * self.page_type() + usize::from(self.active)
     }
 }
 
@@ -103,7 +107,7 @@ pub(crate) struct Outcome {
     /// Inactive pages that were judged.
     pub(crate) scanned: u64,
     pub(crate) reclaimed: u64,
-    /// In the order in which their frames become free.
+    /// In the order in which their frames become free; without those freed lazily.
     pub(crate) evicted: Vec<PageId>,
     /// An active list had work and was not permitted.
     pub(crate) skipped_deactivate: bool,
@@ -134,6 +138,8 @@ pub(crate) struct Counters {
     pub(crate) scan_activated: u64,
     /// Dirty file pages marked for immediate reclaim.
     pub(crate) vmscan_immediate: u64,
+    pub(crate) pglazyfree: u64,
+    pub(crate) pglazyfreed: u64,
 }
 
 /// All that can be compared.
@@ -158,6 +164,8 @@ enum Verdict {
     Activate,
     Keep,
     Reclaim,
+    /// Gone, and it will not come back.
+    Drop,
 }
 
 #[derive(Clone, Debug)]
@@ -182,6 +190,8 @@ pub(crate) struct KernelModel {
     /// Reclaimable slab, for the index slip of the first posting.
     pub(crate) slab_reclaimable: u64,
     pub(crate) counters: Counters,
+    /// Lazily freed pages that scans found written, and so of the other type.
+    converted: u64,
 }
 
 /// The most pages that are taken off a list at once, and that the unconditional demotion scans.
@@ -206,6 +216,7 @@ impl KernelModel {
             swap_used: 0,
             slab_reclaimable: 0,
             counters: Counters::default(),
+            converted: 0,
         }
     }
 
@@ -252,6 +263,56 @@ impl KernelModel {
         let page = self.page(id);
         assert!(page.mapped);
         page.young = true;
+    }
+
+    /// A mapped access that writes an anonymous page.
+    pub(crate) fn write(&mut self, id: PageId) {
+        let page = self.page(id);
+        assert!(page.mapped && !page.file);
+        page.young = true;
+        page.rewritten = page.lazy;
+    }
+
+    /// `MADV_FREE` of an anonymous page, resident or not.
+    pub(crate) fn free_lazily(&mut self, id: PageId) {
+        let Some(&page) = self.pages.get(&id) else { return self.free(id) };
+        assert!(!page.file);
+        if page.lazy {
+            *self.page(id) = Page { young: false, rewritten: false, ..page };
+            return;
+        }
+        self.take_off(id);
+        let bits = Page { active: false, referenced: false, young: false, ..page };
+        self.put_on(id, Page { lazy: true, ..bits });
+        self.counters.pglazyfree += 1;
+        self.count_rotate(FILE, 1, 0);
+    }
+
+    /// The policy's part of `MADV_PAGEOUT`: a page that was taken off its list is reclaimed or
+    /// put back, by way of the batch.
+    pub(crate) fn page_out(&mut self, id: PageId, ignore_references: bool) -> Option<PageId> {
+        self.take_off(id);
+        self.page(id).active = false;
+        let verdict = match ignore_references {
+            true => Verdict::Reclaim,
+            false => self.check_references(id),
+        };
+        match self.reclaim_judged(id, verdict).0 {
+            Verdict::Drop => return None,
+            Verdict::Reclaim => return Some(id),
+            Verdict::Keep => {}
+            Verdict::Activate => {
+                self.page(id).active = true;
+                self.counters.pgactivate += 1;
+                if self.config.age_on_scan_activation {
+                    self.advance_age(self.pages[&id].page_type(), 1);
+                }
+            }
+        }
+        let page = self.pages.remove(&id).unwrap();
+        let all_anon = self.config.new_anon_rotated == NewAnonRotated::AllAnon;
+        self.add(id, page, all_anon && page.page_type() == ANON);
+        None
     }
 
     /// A fault maps a file page.
@@ -514,7 +575,7 @@ impl KernelModel {
         self.count_rotate(page_type, nr_taken, 0);
 
         let mut put_back = Vec::new();
-        let (mut reclaimed, mut activated, mut pageout) = (0, 0, 0);
+        let (mut reclaimed, mut activated, mut pageout) = (0, [0; 2], 0);
         for id in taken {
             outcome.scanned += 1;
             let (verdict, wrote) = self.shrink_page(id);
@@ -525,14 +586,21 @@ impl KernelModel {
                     outcome.evicted.push(id);
                     continue;
                 }
+                Verdict::Drop => {
+                    reclaimed += 1;
+                    continue;
+                }
                 Verdict::Keep => self.counters.kept += 1,
                 Verdict::Activate => {
-                    self.pages.get_mut(&id).unwrap().active = true;
-                    activated += 1;
+                    let page = self.pages.get_mut(&id).unwrap();
+                    page.active = true;
+                    // A page that turned out to be written is of the other type by now.
+                    let its_type = page.page_type();
+                    activated[its_type] += 1;
                     self.counters.pgactivate += 1;
                     self.counters.scan_activated += 1;
                     if self.config.age_on_scan_activation {
-                        self.advance_age(page_type, 1);
+                        self.advance_age(its_type, 1);
                     }
                 }
             }
@@ -543,9 +611,11 @@ impl KernelModel {
             self.put_on(id, page);
         }
         if self.config.age_model == AgeModel::Unified {
-            self.advance_age(page_type, activated);
+            self.advance_age(page_type, activated.iter().sum());
         }
-        self.count_rotate(page_type, 0, activated);
+        for t in [ANON, FILE] {
+            self.count_rotate(t, 0, activated[t]);
+        }
         outcome.reclaimed += reclaimed;
         self.counters.pgsteal[page_type] += reclaimed;
         match kind {
@@ -565,10 +635,25 @@ impl KernelModel {
     /// What becomes of one isolated page, and whether reclaim wrote it.
     fn shrink_page(&mut self, id: PageId) -> (Verdict, bool) {
         let verdict = self.check_references(id);
+        self.reclaim_judged(id, verdict)
+    }
+
+    fn reclaim_judged(&mut self, id: PageId, verdict: Verdict) -> (Verdict, bool) {
         if verdict != Verdict::Reclaim {
             return (verdict, false);
         }
         let page = self.pages.get_mut(&id).unwrap();
+        if page.rewritten {
+            page.lazy = false;
+            page.rewritten = false;
+            self.converted += 1;
+            return (Verdict::Activate, false);
+        }
+        if page.lazy {
+            self.pages.remove(&id);
+            self.counters.pglazyfreed += 1;
+            return (Verdict::Drop, false);
+        }
         if !page.file && self.swap_used == self.swap_slots {
             return (Verdict::Activate, false);
         }
@@ -597,7 +682,7 @@ impl KernelModel {
         if refs == 0 {
             return Verdict::Reclaim;
         }
-        if !page.file {
+        if page.page_type() == ANON {
             match rule {
                 AnonRefRule::OneTouch => return Verdict::Activate,
                 AnonRefRule::TwoTouchV1 if before => return Verdict::Activate,
@@ -846,7 +931,8 @@ impl KernelModel {
         assert_eq!(self.swap_used, self.out.values().filter(|file| !**file).count() as u64);
         for t in [ANON, FILE] {
             assert!(now.age[t] >= before.age[t], "ages never decrease");
-            assert!(self.rotated[t] <= self.scanned[t]);
+            // What was scanned as the one type may be activated as the other.
+            assert!(self.rotated[t] <= self.scanned[t] + self.converted);
             assert!(c.restore[t] <= c.activate[t] && c.activate[t] <= c.refault[t]);
         }
         for (id, shadow) in &self.shadows {
@@ -869,6 +955,9 @@ pub(crate) enum Op {
     Dirty(usize),
     Clean(usize),
     Deactivate(usize),
+    Write(usize),
+    FreeLazily(usize),
+    PageOut { nth: usize, ignore_references: bool },
     Free(usize),
     AgeNode,
     FinishRun,
@@ -892,6 +981,13 @@ impl KernelModel {
             Op::Dirty(nth) => resident(nth, |p| p.file),
             Op::Clean(nth) => resident(nth, |p| p.file && p.dirty),
             Op::MarkAccessed(nth) | Op::Deactivate(nth) => resident(nth, |_| true),
+            Op::Write(nth) => resident(nth, |p| !p.file && p.mapped),
+            Op::FreeLazily(nth) => {
+                let resident = self.pages.iter().filter(|(_, p)| !p.file).map(|(id, _)| *id);
+                let out = self.out.iter().filter(|(_, file)| !**file).map(|(id, _)| *id);
+                pick(nth, resident.chain(out).collect())
+            }
+            Op::PageOut { nth, .. } => resident(nth, |_| true),
             Op::Free(nth) => pick(nth, [self.resident(), self.evicted()].concat()),
             Op::AgeNode | Op::FinishRun | Op::Shrink(_) => None,
         }
@@ -914,6 +1010,12 @@ impl KernelModel {
             (Op::Dirty(_), Some(id)) => self.dirty(id),
             (Op::Clean(_), Some(id)) => self.clean(id),
             (Op::Deactivate(_), Some(id)) => self.deactivate(id),
+            (Op::Write(_), Some(id)) => self.write(id),
+            (Op::FreeLazily(_), Some(id)) => self.free_lazily(id),
+            (Op::PageOut { ignore_references, .. }, Some(id)) => {
+                let evicted = self.page_out(id, ignore_references).into_iter().collect();
+                return Outcome { evicted, ..Outcome::default() };
+            }
             (Op::Free(_), Some(id)) => self.free(id),
         }
         Outcome::default()

@@ -124,7 +124,7 @@ impl Steps {
     ) -> Steps {
         items.into_iter().fold(self, f)
     }
-    fn script(&self) -> Script {
+    pub(crate) fn script(&self) -> Script {
         Script { file_pages: self.file_pages, phases: self.phases, ops: self.ops.clone() }
     }
 }

@@ -353,10 +353,12 @@ impl<'a> Compiler<'a> {
             }
             Step::Madvise { region, from, count, advice } => {
                 let i = self.range(region, *from, *count, at)?;
-                if matches!(advice, Advice::Free | Advice::PageOut | Advice::WillNeed) {
-                    return Err(error(at, format!("{advice:?} is not modelled; leave this out")));
+                let kind = &self.config.regions[i].kind;
+                if *advice == Advice::Free && *kind != MemoryKind::Anon {
+                    let what = format!("Free of region `{region}`, which maps a file");
+                    return Err(error(at, format!("{what}; write DontNeed or PageOut")));
                 }
-                if matches!(self.config.regions[i].kind, MemoryKind::FileRead(_)) {
+                if matches!(kind, MemoryKind::FileRead(_)) {
                     return Err(error(
                         at,
                         format!("region `{region}` is never mapped; leave this out"),

@@ -2,7 +2,7 @@
 
 use crate::sampler::LinearMap;
 use mmsim_core::base::time::SimDuration;
-use mmsim_core::workload::{FileSlot, RegionId};
+use mmsim_core::workload::{Advice, FileSlot, RegionId};
 
 /// Consecutive pages of a region.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -36,6 +36,31 @@ pub struct TableRef {
     pub table: u16,
     /// From rank to page.
     pub map: LinearMap,
+}
+
+/// An arena that is written chunk by chunk and given back, beside reads of a file.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Lazy {
+    /// Region of the arena.
+    pub arena: RegionId,
+    /// Pages of a chunk.
+    pub chunk: u32,
+    /// Chunks of the arena.
+    pub chunks: u32,
+    /// Turns between writing a chunk and giving it back.
+    pub lag: u64,
+    /// Region of the draws.
+    pub region: RegionId,
+    /// Their law.
+    pub draw: TableRef,
+    /// Reads a turn.
+    pub reads: u32,
+    /// Number of the first turn.
+    pub first: u64,
+    /// Turns.
+    pub turns: u64,
+    /// How a chunk is given back, if it is.
+    pub advice: Option<Advice>,
 }
 
 /// How pages of a file are reached.
@@ -131,6 +156,9 @@ pub enum Command {
     },
     /// `madvise ... populate_read`.
     PopulateRead(PageRange),
+    /// `lazy`: turns of drawn reads of one region, a write of the next chunk of another, and
+    /// advice on the chunk that was written some turns before.
+    Lazy(Lazy),
     /// `grow`: write further pages of a region, from its first on, until free memory is
     /// down to a floor.
     Grow {

@@ -20,7 +20,7 @@ mod parse;
 mod run;
 mod setup;
 
-pub use command::{Command, PageRange, ReadOnly, RegionKind, TableRef, Via};
+pub use command::{Command, Lazy, PageRange, ReadOnly, RegionKind, TableRef, Via};
 pub use error::{NotYet, ScriptError};
 pub use run::ScriptWorkload;
 pub use setup::{LruGen, ScriptSetup, ScriptSwap};

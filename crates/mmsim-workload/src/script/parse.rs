@@ -4,11 +4,11 @@
 
 use super::lines::Words;
 use super::setup::{LruGen, ScriptSetup, ScriptSwap};
-use super::{Command, NotYet, PageRange, ReadOnly, RegionKind, Script, ScriptError};
+use super::{Command, Lazy, NotYet, PageRange, ReadOnly, RegionKind, Script, ScriptError};
 use super::{TableRef, TableSpec, Via};
 use crate::sampler::LinearMap;
 use mmsim_core::base::time::SimDuration;
-use mmsim_core::workload::{FileSlot, FileSpec, RegionId};
+use mmsim_core::workload::{Advice, FileSlot, FileSpec, RegionId};
 use std::collections::BTreeMap;
 
 /// Files of the reference machine and their sizes in pages.
@@ -187,6 +187,7 @@ impl Parser {
                     }
                 }
             }
+            "lazy" => Command::Lazy(self.lazy(w)?),
             "grow" => {
                 w.usage("grow region max floor");
                 let region = self.region(w)?;
@@ -200,7 +201,7 @@ impl Parser {
                 return Err(w.error(
                     other,
                     "which is no command; write one of anon, file, unmap, table, seed, fill, scan, \
-                     zipf, mixscan, mix2, preadscan, madvise, grow, sleepms, snap, snapx, write, \
+                     zipf, mixscan, mix2, preadscan, madvise, lazy, grow, sleepms, snap, snapx, write, \
                      zram, swapon, mount, mlockself, ballast",
                 ));
             }
@@ -230,6 +231,31 @@ impl Parser {
         };
         let scan = PageRange { region: scanned, first, count };
         Ok(Command::MixScan { region, draw, accesses, scan, scan_permille, via })
+    }
+
+    fn lazy(&mut self, w: &mut Words<'_>) -> Result<Lazy, ScriptError> {
+        w.usage(
+            "lazy arena pages chunk lag region table reads turns mul add free|dontneed|none first",
+        );
+        let arena = self.region(w)?;
+        self.writable(arena, w)?;
+        let pages = w.number("the pages of the arena", 1..=self.regions[&arena.0].pages)?;
+        let chunk = w.number("the pages of a chunk", 1..=pages)?;
+        let lag = w.number("the lag in turns", 0..=u64::from(u32::MAX))?;
+        let region = self.region(w)?;
+        let table = self.table_slot(w)?;
+        let reads = w.number("reads a turn", 0..=u32::MAX)?;
+        let turns = w.number("turns", 0..=u64::from(u32::MAX))?;
+        let draw = self.draw(region, table, w)?;
+        let advice = match w.word("free, dontneed or none")? {
+            "free" => Some(Advice::Free),
+            "dontneed" => Some(Advice::DontNeed),
+            "none" => None,
+            other => return Err(w.error(other, "write free, dontneed or none")),
+        };
+        let first = w.number("the number of the first turn", 0..=u64::from(u32::MAX))?;
+        let chunks = pages / chunk;
+        Ok(Lazy { arena, chunk, chunks, lag, region, draw, reads, first, turns, advice })
     }
 
     /// `write path value`.
@@ -470,7 +496,6 @@ fn missing_mechanism(command: &str) -> Option<&'static str> {
         "pring" => "kernel allocations of higher orders",
         "pipes" => "unmovable kernel pages",
         "punch" => "giving back single pages to fragment memory",
-        "lazy" => "lazily freed pages",
         "spawn" | "killchild" => "a second process beside the script",
         "trywrite" => "DAMON",
         _ => return None,
@@ -581,5 +606,22 @@ mod tests {
         assert!(error(&["anon 0 5", "anon 0 5"]).contains("mapped already"));
         assert!(error(&["anon 0 5", "preadscan 0 0 5"]).contains("no descriptor"));
         assert!(error(&[""]).contains("empty line"));
+        let lazy = |words: &str| {
+            let last = format!("lazy {words}");
+            error(&["anon 0 64", "file 1 /mnt/z 64 normal", "table 0 64 0.9", &last])
+        };
+        assert_eq!(
+            lazy("0 32 33 0 1 0 4 10 1 0 free 0"),
+            "script line 3: found `33`, write the pages of a chunk as a number from 1 to 32"
+        );
+        assert_eq!(
+            lazy("1 32 8 0 1 0 4 10 1 0 free 0"),
+            "script line 3: found `1`, a file, which is mapped read-only; write an anon region"
+        );
+        assert_eq!(
+            lazy("0 32 8 0 1 0 4 10 1 0 cold 0"),
+            "script line 3: found `cold`, write free, dontneed or none"
+        );
+        assert!(lazy("0 32 8 0 1 0 4 10 1 0 free").contains("which lacks"));
     }
 }

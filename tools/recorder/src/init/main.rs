@@ -23,6 +23,8 @@ fn main() {
 fn recorded() -> Result<(), String> {
     sys::mount("proc", "/proc")?;
     sys::mount("sysfs", "/sys")?;
+    // Not every kernel has it; scripts that need it say so when they write there.
+    let _ = sys::mount("debugfs", "/sys/kernel/debug");
     sys::mount("devtmpfs", "/dev")?;
     sys::open_console()?;
     // Each line: a file, and what it is loaded with.

@@ -1,0 +1,96 @@
+//! What does a walk of page tables cost, per page of the mapping?
+//!
+//! - `aging_walk/all`, `/eighth`, `/hundredth`: all pages present, so many of them accessed
+//!   since the last walk, at random places.
+//! - `aging_walk/absent`: one page table in 16 exists, with an eighth accessed.
+//! - `aging_walk/untouched`: nothing was accessed, so that every table is skipped.
+
+#![allow(missing_docs)] // criterion's macros.
+
+#[path = "../tests/cells/mod.rs"]
+mod cells;
+
+use criterion::{BatchSize, Criterion, Throughput, criterion_group, criterion_main};
+use mmsim_core::base::id::{GROUP_PAGES, GroupId, MemcgId, NodeId, PageIdx};
+use mmsim_core::base::rng::Rng;
+use mmsim_core::machine::config::Kernel;
+use mmsim_core::memory::{Memory, WalkScope};
+use mmsim_core::phys::frames::{FrameKind, flag};
+use mmsim_core::phys::gfp::AllocRequest;
+use mmsim_core::virt::pages::pte;
+use mmsim_core::virt::space::VmaKind;
+use mmsim_core::workload::{RegionId, VmaFlags};
+use std::cell::RefCell;
+
+const PAGES: u32 = 1 << 20;
+const SCOPE: WalkScope = WalkScope { node: NodeId(0), memcg: MemcgId(0), anon: true };
+
+/// A process of 2^20 pages: one page table in so many is there, with all pages.
+fn process(one_in: u32) -> Memory {
+    let mut mem = Memory::new(&cells::machine_of(PAGES + PAGES / 8, 1, Kernel::V6_12));
+    let space = mem.spaces.create("walked".into(), MemcgId(0));
+    let (kind, flags) = (VmaKind::Anon, VmaFlags::default());
+    let vma = mem.spaces.mmap(&mut mem.pages, space, RegionId(0), PAGES, kind, flags, None);
+    let start = mem.spaces.vma(vma).start;
+    for first in (0..PAGES).step_by((GROUP_PAGES * one_in) as usize) {
+        let g = PageIdx(start.0 + first).group();
+        let frame = mem.try_alloc(NodeId(0), &AllocRequest::KERNEL, None).expect("a free frame");
+        mem.set_table(g, frame);
+        for p in 0..GROUP_PAGES {
+            let folio = mem.try_alloc(NodeId(0), &AllocRequest::USER, None).expect("a free frame");
+            mem.frames.reset(folio, FrameKind::Anon);
+            mem.frames.set(folio, flag::SWAPBACKED);
+            mem.map(PageIdx(g.first().0 + p), folio, pte::DIRTY | pte::WRITABLE);
+        }
+    }
+    mem
+}
+
+fn aging_walk(c: &mut Criterion) {
+    let mut g = c.benchmark_group("aging_walk");
+    g.throughput(Throughput::Elements(PAGES.into()));
+    for (name, one_in, young_in) in [
+        ("all", 1, 1),
+        ("eighth", 1, 8),
+        ("hundredth", 1, 100),
+        ("absent", 16, 8),
+        ("untouched", 1, u64::MAX),
+    ] {
+        let mut mem = process(one_in);
+        let mut rng = Rng::for_purpose(1, "benches/page_tables");
+        let space = mem.spaces.ids().next().expect("there is one");
+        let mut accessed = 0;
+        for h in &mut mem.pages.hot {
+            if *h & pte::PRESENT != 0 && rng.below(young_in) == 0 {
+                *h |= pte::ACCESSED;
+                accessed += 1;
+            }
+        }
+        let hot = mem.pages.hot.clone();
+        let (mut tables, mut young): (Vec<GroupId>, Vec<_>) = Default::default();
+        let mem = RefCell::new(mem);
+        g.bench_function(name, |b| {
+            b.iter_batched(
+                || mem.borrow_mut().pages.hot.copy_from_slice(&hot),
+                |()| {
+                    let mem = &mut *mem.borrow_mut();
+                    let mut found = 0;
+                    tables.clear();
+                    mem.walk_tables(space, &SCOPE, &mut tables);
+                    for &t in &tables {
+                        if mem.pmd_test_clear_young(t) {
+                            young.clear();
+                            found += mem.walk_table(t, &SCOPE, &mut young).young;
+                        }
+                    }
+                    assert_eq!(found, accessed);
+                },
+                BatchSize::PerIteration,
+            );
+        });
+    }
+    g.finish();
+}
+
+criterion_group!(benches, aging_walk);
+criterion_main!(benches);

@@ -1,0 +1,193 @@
+//! `madvise(2)`: what a program says about its memory, and what is done about it at once.
+//!
+//! Some advice only changes flags of the mapping. The rest walks the pages of the range:
+//! `DONTNEED` drops them, `FREE` leaves it to reclaim to drop them, `COLD` lets the policy
+//! deactivate them, `PAGEOUT` reclaims them now, `WILLNEED` reads what is not there, and
+//! `POPULATE_*` faults it in. What the kernel refuses (`FREE` of a file mapping; `FREE`,
+//! `COLD` and `PAGEOUT` of a locked one) has no effect.
+//!
+//! Source: Linux 6.12 mm/madvise.c, mm/vmscan.c (`reclaim_pages`). Left out: whether the
+//! program may write a file whose pages it wants paged out (it may), and that reads of
+//! neighbouring slots by `WILLNEED` are one request (each is its own).
+
+use super::Machine;
+use super::alloc::Got;
+use super::config::Kernel;
+use super::fault::{Flow, Touch, frame_or_return};
+use super::thread::Wait;
+use crate::backing::swap::Cached;
+use crate::base::id::{PageIdx, ThreadId, VmaId};
+use crate::phys::frames::{FolioId, flag};
+use crate::policy::ReclaimPolicy;
+use crate::virt::pages::{Entry, pte};
+use crate::virt::space::VmaKind;
+use crate::workload::{Advice, Run, VmaFlags};
+
+impl<P: ReclaimPolicy> Machine<P> {
+    pub(super) fn madvise(&mut self, tid: ThreadId, run: Run, advice: Advice) -> Flow {
+        let space = self.threads[tid].space;
+        let id = self
+            .mem
+            .spaces
+            .region(space, run.region)
+            .unwrap_or_else(|| panic!("{space}: {:?} is not mapped", run.region));
+        let vma = self.mem.spaces.vma(id);
+        let (flags, anon) = (vma.flags, vma.kind == VmaKind::Anon);
+        let range = vma.start.0 + run.first..vma.start.0 + run.first + run.count;
+        match advice {
+            Advice::Sequential => {
+                self.set_flags(id, VmaFlags { seq_read: true, rand_read: false, ..flags });
+            }
+            Advice::Random => {
+                self.set_flags(id, VmaFlags { seq_read: false, rand_read: true, ..flags });
+            }
+            Advice::Normal => {
+                self.set_flags(id, VmaFlags { seq_read: false, rand_read: false, ..flags });
+            }
+            Advice::DontNeed => {
+                self.mem.lru_drain(&mut self.policy);
+                self.mem.zap_pages(&mut self.policy, PageIdx(range.start), run.count, id);
+                self.mem.settle_kernel();
+            }
+            Advice::Free if anon && !flags.locked => {
+                self.mem.lru_drain(&mut self.policy);
+                for page in range {
+                    self.mem.free_lazily(&mut self.policy, PageIdx(page), id);
+                }
+                self.mem.settle_kernel();
+            }
+            Advice::Cold if !flags.locked => self.make_cold(range, false),
+            Advice::PageOut if !flags.locked => self.make_cold(range, true),
+            Advice::Free | Advice::Cold | Advice::PageOut => {}
+            Advice::WillNeed => return self.will_need(tid, id, range),
+            Advice::PopulateRead | Advice::PopulateWrite => {
+                return self.populate(tid, id, range, advice == Advice::PopulateWrite);
+            }
+        }
+        Flow::Done
+    }
+
+    fn set_flags(&mut self, id: VmaId, flags: VmaFlags) {
+        self.mem.spaces.set_flags(&mut self.mem.pages, id, flags);
+    }
+
+    /// `COLD` and `PAGEOUT`: both take away what speaks for a page. Pages that others map too
+    /// are left alone. Up to 6.1 pages to be reclaimed are asked for references, though the
+    /// PTE's was cleared here; 6.12 leaves the PTE alone and does not ask.
+    fn make_cold(&mut self, range: std::ops::Range<u32>, pageout: bool) {
+        let since_6_12 = self.mem.kernel >= Kernel::V6_12;
+        self.mem.lru_drain(&mut self.policy);
+        let mut taken: Vec<FolioId> = Vec::new();
+        let mut table = PageIdx(range.start).group();
+        for p in range {
+            let page = PageIdx(p);
+            if page.group() != table {
+                self.page_out(&mut taken);
+                table = page.group();
+            }
+            let Entry::Frame(folio) = self.mem.pages.entry(page) else { continue };
+            if !self.mem.frames.has(folio, flag::LRU) || self.mem.mapcount(folio) != 1 {
+                continue;
+            }
+            if !pageout || !since_6_12 {
+                self.mem.pages.test_clear_hot(page, pte::YOUNG);
+            }
+            self.mem.frames.clear(folio, flag::REFERENCED | flag::YOUNG);
+            if since_6_12 && self.mem.frames.has(folio, flag::ACTIVE) {
+                self.mem.frames.set(folio, flag::WORKINGSET);
+            }
+            if !pageout {
+                self.mem.lru_deactivate(&mut self.policy, folio);
+            } else if self.policy.isolate(&mut self.mem, folio) {
+                self.mem.frames.clear(folio, flag::ACTIVE);
+                taken.push(folio);
+            }
+        }
+        self.page_out(&mut taken);
+    }
+
+    /// Reclaims the folios that were taken from one page table, node by node.
+    fn page_out(&mut self, taken: &mut Vec<FolioId>) {
+        let ignore_references = self.mem.kernel >= Kernel::V6_12;
+        let mut rest = &taken[..];
+        while let Some(&first) = rest.first() {
+            let node = self.mem.node_of(first);
+            let n = rest.iter().take_while(|&&f| self.mem.node_of(f) == node).count();
+            let (folios, others) = rest.split_at(n);
+            self.policy.reclaim_list(&mut self.mem, folios, ignore_references);
+            rest = others;
+        }
+        if !taken.is_empty() {
+            taken.clear();
+            self.queue_io();
+            self.mem.settle_kernel();
+        }
+    }
+
+    /// `WILLNEED`: reads what is in swap into the swap cache, or file pages into the page
+    /// cache, and maps nothing.
+    fn will_need(&mut self, tid: ThreadId, id: VmaId, range: std::ops::Range<u32>) -> Flow {
+        if let VmaKind::File { file, offset, .. } = self.mem.spaces.vma(id).kind {
+            let start = self.mem.spaces.vma(id).start.0;
+            let at = PageIdx(self.mem.files[file].base.0 + offset + (range.start - start));
+            self.read_what_is_needed(tid, at, range.end - range.start);
+            return Flow::Done;
+        }
+        while range.start + self.threads[tid].done < range.end {
+            let page = PageIdx(range.start + self.threads[tid].done);
+            if let Some(slot) = self.mem.pages.swap_entry(page) {
+                let swap = self.mem.swap.as_ref().expect("a swap entry without swap");
+                if !matches!(swap.cached(slot), Cached::Folio(_)) {
+                    let pfn = frame_or_return!(self.alloc_user(tid));
+                    self.enter_swapcache(pfn, slot, Some(page), id, false);
+                    self.submit_swap_reads(&[(slot, pfn)]);
+                    self.queue_io();
+                }
+            }
+            self.threads[tid].done += 1;
+        }
+        self.threads[tid].done = 0;
+        self.mem.lru_drain(&mut self.policy);
+        self.mem.settle_kernel();
+        Flow::Done
+    }
+
+    /// `POPULATE_*`: faults in what is missing. The access is the kernel's own: it marks each
+    /// page as a system call would.
+    fn populate(
+        &mut self,
+        tid: ThreadId,
+        id: VmaId,
+        range: std::ops::Range<u32>,
+        write: bool,
+    ) -> Flow {
+        let count = range.end - range.start;
+        while self.threads[tid].done < count {
+            let page = PageIdx(range.start + self.threads[tid].done);
+            let hot = self.mem.pages.hot(page);
+            let need = pte::PRESENT | if write { pte::WRITABLE } else { 0 };
+            if hot & need != need {
+                let touch = Touch::by(tid, &self.threads[tid], page, id, write);
+                match self.fault(touch) {
+                    Flow::Done => {}
+                    other => return other,
+                }
+                // Nobody goes through the page table: the kernel only fills it.
+                let filled = self.mem.pages.hot(page) & !pte::TOUCHED;
+                self.mem.pages.set_hot(page, filled | hot & pte::TOUCHED);
+            }
+            if let Entry::Frame(folio) = self.mem.pages.entry(page) {
+                self.policy.folio_accessed(&mut self.mem, folio);
+            }
+            self.mem.now += self.mem.cost.t_hit;
+            let t = &mut self.threads[tid];
+            t.done += 1;
+            // A pause for dirty pages began: the rest comes after it.
+            if t.wait != Wait::Not && t.done < count {
+                return Flow::Blocked;
+            }
+        }
+        self.threads[tid].done = 0;
+        Flow::Done
+    }
+}

@@ -1,0 +1,115 @@
+//! Lazily freed memory: what `MADV_FREE` makes of anonymous pages.
+//!
+//! A program says that it does not need the contents of some pages any more, but leaves it to
+//! the kernel when to take the frames. Until then the pages stay mapped; a write before that
+//! makes the contents worth keeping again, and the program cannot tell which it was except by
+//! reading zeros. The hardware's dirty bit is what tells: it is cleared with the advice, and
+//! reclaim drops a page only if it is clear still. Such a folio needs no swap space, so it
+//! counts and is listed as file memory: `SWAPBACKED` is clear. It is the one kind of folio of
+//! anonymous memory of which that is true.
+//!
+//! Source: Linux 6.12 mm/madvise.c (`madvise_free_pte_range`), mm/swap.c (`lru_lazyfree`),
+//! mm/rmap.c (`try_to_unmap_one`), mm/vmscan.c (`shrink_folio_list`).
+
+use super::Memory;
+use super::evict::Prepared;
+use crate::base::event::{ScanOutcome, TraceEvent};
+use crate::base::id::{PageIdx, VmaId};
+use crate::base::vmstat::VmEvent;
+use crate::phys::frames::{FolioId, FrameKind, Mapped, flag};
+use crate::policy::ReclaimPolicy;
+use crate::virt::pages::{Entry, pte};
+
+impl Memory {
+    /// `MADV_FREE` of one page of an anonymous mapping. What is in swap goes at once. A
+    /// resident folio goes through the CPU's batch to the policy
+    /// ([`ReclaimPolicy::folio_made_lazyfree`]), unless others map it too or its copy in the
+    /// swap cache cannot be dropped.
+    pub fn free_lazily<P: ReclaimPolicy + ?Sized>(
+        &mut self,
+        policy: &mut P,
+        page: PageIdx,
+        vma: VmaId,
+    ) {
+        let folio = match self.pages.entry(page) {
+            Entry::Swap(_) => return self.zap(policy, page, vma),
+            Entry::Frame(folio) => folio,
+            _ => return,
+        };
+        self.now += self.cost.t_scan_mapping;
+        if self.frames.has(folio, flag::SWAPCACHE | flag::DIRTY) {
+            if self.frames.has(folio, flag::LOCKED)
+                || self.frames.mapped(folio) != Mapped::Once
+                || !self.free_swap(folio)
+            {
+                return;
+            }
+            self.frames.clear(folio, flag::DIRTY);
+        }
+        self.pages.test_clear_hot(page, pte::YOUNG | pte::DIRTY);
+        self.lru_lazyfree(policy, folio);
+    }
+
+    /// Drops the copy in the swap cache of a folio that no PTE wants from there
+    /// (`folio_free_swap`); the folio is dirty then. False: it is still in use.
+    pub(crate) fn free_swap(&mut self, folio: FolioId) -> bool {
+        if !self.frames.has(folio, flag::SWAPCACHE) {
+            return true;
+        }
+        let slot = self.frames.slot(folio);
+        if self.frames.has(folio, flag::WRITEBACK)
+            || self.swap.as_ref().is_none_or(|s| s.count(slot) != 0)
+        {
+            return false;
+        }
+        self.drop_swapcache(folio);
+        self.frames.set(folio, flag::DIRTY);
+        true
+    }
+
+    /// Whether a folio is listed anonymous memory proper, nowhere but in memory.
+    pub(super) fn may_be_lazyfree(&self, folio: FolioId) -> bool {
+        const YES: u32 = flag::LRU | flag::SWAPBACKED;
+        self.frames.kind(folio) == FrameKind::Anon
+            && self.frames.bits(folio) & (YES | flag::SWAPCACHE | flag::UNEVICTABLE) == YES
+    }
+
+    /// Turns a folio of anonymous memory into lazily freed memory, while it is on no list:
+    /// for [`ReclaimPolicy::folio_made_lazyfree`]. `WORKINGSET` stays.
+    pub fn make_lazyfree(&mut self, folio: FolioId) {
+        debug_assert!(!self.frames.has(folio, flag::LRU), "{folio} changes type on its list");
+        self.frames.clear(folio, flag::ACTIVE | flag::REFERENCED | flag::SWAPBACKED);
+        self.count_in(self.frames.memcg(folio), VmEvent::PgLazyFree, 1);
+        if self.tracer.on() {
+            let page = self.rmap.nth(self.rmap.of(&self.frames, folio), 0);
+            self.emit(|| TraceEvent::SimLazyFree { pfn: folio, page });
+        }
+    }
+
+    /// Whether a folio is lazily freed memory.
+    #[inline]
+    pub fn is_lazyfree(&self, folio: FolioId) -> bool {
+        self.frames.kind(folio) == FrameKind::Anon && !self.frames.has(folio, flag::SWAPBACKED)
+    }
+
+    /// Reclaims an isolated folio of lazily freed memory: drops it, or, if it was written
+    /// since, leaves it mapped as ordinary anonymous memory.
+    pub(super) fn drop_lazyfree(&mut self, folio: FolioId) -> Prepared {
+        while let Some(p) = self.rmap.nth(self.rmap.of(&self.frames, folio), 0) {
+            if self.maps_locked(p) {
+                return Prepared::Activate { why: ScanOutcome::Unevictable };
+            }
+            self.now += self.cost.t_unmap;
+            if self.pages.hot(p) & pte::DIRTY != 0 || self.frames.has(folio, flag::DIRTY) {
+                self.frames.set(folio, flag::DIRTY | flag::SWAPBACKED);
+                return Prepared::Activate { why: ScanOutcome::ActivateRewritten };
+            }
+            self.unmap_pte(p, folio, Entry::None, 0);
+        }
+        let memcg = self.frames.memcg(folio);
+        self.count_in(memcg, VmEvent::PgLazyFreed, 1);
+        self.memcgs.uncharge(memcg, 1);
+        self.free_frame(folio);
+        Prepared::Dropped
+    }
+}

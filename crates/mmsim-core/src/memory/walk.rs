@@ -1,0 +1,286 @@
+//! Walking page tables: the other way to learn which pages were accessed.
+//!
+//! Asking the mappings of a folio (`young`) finds one accessed bit at a time, each in another
+//! place. A walk goes through the memory of a process in order of address and finds those of
+//! neighbours together. It is worth its time only where many pages were accessed, so it skips
+//! what it can: processes that did not run since the last walk; page tables that the hardware
+//! did not go through, which the accessed bit of the entry above tells; mappings whose bits
+//! mean nothing, or whose pages could not be reclaimed anyway.
+//!
+//! Here the bit of the entry above is the union of a bit that each of the 512 hot bytes of
+//! the table has (`pte::TOUCHED`), so that a hit sets both bits with one store; asking and
+//! clearing goes over 512 consecutive bytes in wide steps. Of a table's hot bytes a bitmap of
+//! the young ones is made, and only their pages are visited.
+//!
+//! A walk says which folios it found; what that means for their place is the policy's affair.
+//! Idle and young marks of folios are left alone, so what DAMON looks at does not see walks.
+//!
+//! Source: Linux 6.12 mm/vmscan.c (`should_skip_mm`, `should_skip_vma`, `walk_pte_range`,
+//! `lru_gen_look_around`), kernel/sched/core.c (`context_switch`). Left out: bits of entries
+//! above the page tables, and contention for their locks.
+
+use super::Memory;
+use crate::base::digest::Digest;
+use crate::base::id::{AsId, GROUP_PAGES, GroupId, Idx, MemcgId, NodeId, PageIdx, Pfn};
+use crate::base::time::SimDuration;
+use crate::phys::frames::{FolioId, FrameKind, flag};
+use crate::virt::pages::{Owner, pte};
+use crate::virt::space::{Vma, VmaKind};
+use std::ops::Range;
+
+/// What a walk looks at.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct WalkScope {
+    /// Folios of this node only.
+    pub node: NodeId,
+    /// Folios of this group only.
+    pub memcg: MemcgId,
+    /// Anonymous memory too; without, anonymous mappings are skipped, and private copies in
+    /// mappings of files.
+    pub anon: bool,
+}
+
+/// What a walk of one page table, or of a part of it, met.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub struct TableWalk {
+    /// PTEs in the range, empty ones too: 1 to 512.
+    pub slots: u32,
+    /// Accessed ones among them whose folios are of the scope.
+    pub young: u32,
+}
+
+/// PTEs that looking around takes in at most (`MIN_LRU_BATCH`).
+const AROUND: u32 = 64;
+
+/// Times a word of eight bytes that are 0 or 1: these bits in the highest byte, the first
+/// byte's lowest.
+const GATHER: u64 = 0x0102_0408_1020_4080;
+
+impl WalkScope {
+    /// Whether a walk enters a mapping. That of 6.1 passes `MADV_RANDOM` over too, although
+    /// the rest of that kernel looks at such mappings.
+    #[inline]
+    fn enters(&self, vma: &Vma) -> bool {
+        !vma.flags.locked && vma.recency(true) && (self.anon || vma.kind != VmaKind::Anon)
+    }
+}
+
+impl Memory {
+    /// Living processes of a group in order of creation, each with a number that only grows:
+    /// later ones have higher ones.
+    pub fn mm_list(&self, memcg: MemcgId) -> impl Iterator<Item = (u64, AsId)> + '_ {
+        let of_group = move |&a: &AsId| {
+            let s = &self.spaces[a];
+            !s.dead && s.memcg == memcg
+        };
+        self.spaces.ids().filter(of_group).map(|a| (a.index() as u64, a))
+    }
+
+    /// Whether a CPU turned to a thread of the process since this was asked last; new
+    /// processes count as used.
+    ///
+    /// A thread that has its CPU for itself is never turned to again: as in the kernel, such
+    /// a process is used only once.
+    pub fn take_used(&mut self, space: AsId) -> bool {
+        std::mem::take(&mut self.spaces[space].used)
+    }
+
+    /// The first page that maps a folio, in order of mapping.
+    #[inline]
+    pub fn page_of(&self, folio: FolioId) -> Option<PageIdx> {
+        self.rmap.nth(self.rmap.of(&self.frames, folio), 0)
+    }
+
+    /// Appends the page tables of a process that a walk enters, in order of address.
+    pub fn walk_tables(&self, space: AsId, scope: &WalkScope, tables: &mut Vec<GroupId>) {
+        let from = tables.len();
+        for &v in self.spaces.vmas_of(space) {
+            let vma = self.spaces.vma(v);
+            if !scope.enters(vma) {
+                continue;
+            }
+            for g in vma.start.group().0..=PageIdx(vma.end().0 - 1).group().0 {
+                let g = GroupId(g);
+                // Two mappings may share a table.
+                let new = tables[from..].last() != Some(&g);
+                if new && self.pages.group(g).table.is_some() {
+                    tables.push(g);
+                }
+            }
+        }
+        // VMAs are kept in the order of the page index, which is that of addresses unless
+        // index space was used before.
+        let address = |&g: &GroupId| self.pages.group(g).base;
+        if !tables[from..].is_sorted_by_key(address) {
+            tables[from..].sort_by_key(address);
+        }
+    }
+
+    /// Whether the entry that points to a page table is accessed.
+    pub fn pmd_young(&self, g: GroupId) -> bool {
+        self.pages.table_touched(g)
+    }
+
+    /// The same, and clears it.
+    pub fn pmd_test_clear_young(&mut self, g: GroupId) -> bool {
+        let young = self.pages.table_touched(g);
+        if young {
+            self.pages.clear_table_touched(g);
+        }
+        young
+    }
+
+    /// Tests and clears the accessed bits of a page table, as far as the scope goes, and
+    /// appends the folio of each young PTE in order of address. What is dirty in the PTE and
+    /// clean in the folio becomes dirty in the folio, but for plain anonymous memory, which
+    /// will be written when it gets a slot.
+    ///
+    /// Takes `t_walk_pte` for each present PTE in the range and `t_walk_young` for each whose
+    /// folio is found; `t_walk_pmd` is the caller's, who
+    /// may skip the table before.
+    ///
+    /// # Panics
+    /// If the group is not a process's.
+    pub fn walk_table(
+        &mut self,
+        g: GroupId,
+        scope: &WalkScope,
+        young: &mut Vec<FolioId>,
+    ) -> TableWalk {
+        let Owner::Process(space) = self.pages.group(g).owner else {
+            panic!("{g} is no page table of a process")
+        };
+        let mut met = TableWalk::default();
+        for i in self.spaces.vmas_over(space, g) {
+            let vma = self.spaces.vma(self.spaces.vmas_of(space)[i]);
+            if scope.enters(vma) {
+                let range = in_table(vma, g);
+                met.slots += range.len() as u32;
+                met.young += self.harvest(g, range, scope, young);
+            }
+        }
+        met
+    }
+
+    /// Looks at the neighbours of a page whose accessed bit was found set, and cleared, by the
+    /// query for references: the same as [`Memory::walk_table`] for up to 64 PTEs around it, in
+    /// its page table and mapping. The page itself is counted, and its folio not appended.
+    pub fn look_around(
+        &mut self,
+        page: PageIdx,
+        scope: &WalkScope,
+        young: &mut Vec<FolioId>,
+    ) -> TableWalk {
+        let g = page.group();
+        let vma = self.spaces.vma(self.spaces.vma_of(&self.pages, page));
+        let range = window(in_table(vma, g), (page.0 - g.first().0) as usize);
+        let slots = range.len() as u32;
+        if slots == 1 {
+            return TableWalk { slots: 1, young: 1 };
+        }
+        TableWalk { slots, young: 1 + self.harvest(g, range, scope, young) }
+    }
+
+    /// Adds what decides only under a policy that walks page tables to a digest.
+    pub fn digest_walks(&self, d: &mut Digest) {
+        for g in 0..self.pages.nr_groups() {
+            d.word(self.pages.table_touched(GroupId::from_index(g)).into());
+        }
+        d.words(self.spaces.ids().map(|a| self.spaces[a].used.into()));
+    }
+
+    /// Appends the folios of the young PTEs in a part of a table, and clears their bits.
+    fn harvest(
+        &mut self,
+        g: GroupId,
+        range: Range<usize>,
+        scope: &WalkScope,
+        young: &mut Vec<FolioId>,
+    ) -> u32 {
+        let everything = scope.anon && self.zones.nr_nodes() == 1 && self.memcgs.len() == 1;
+        let mut dirtied = std::mem::take(&mut self.walk_dirtied);
+        let before = young.len();
+        let (frames, zones) = (&self.frames, &self.zones);
+        let (hot, entry) = self.pages.hot_and_entries_of(g);
+        let (present, maps) = young_ptes(hot, range);
+        for (i, mut map) in maps.into_iter().enumerate() {
+            while map != 0 {
+                let p = 64 * i + map.trailing_zeros() as usize;
+                map &= map - 1;
+                let folio = Pfn(entry[p]);
+                let admitted = everything
+                    || (scope.anon || !frames.has(folio, flag::SWAPBACKED))
+                        && zones[zones.of(folio)].node == scope.node
+                        && frames.memcg(folio) == scope.memcg;
+                if !admitted {
+                    continue;
+                }
+                young.push(folio);
+                if hot[p] & pte::DIRTY != 0 {
+                    let bits = frames.bits(folio);
+                    let swaps = frames.kind(folio) == FrameKind::Anon
+                        && bits & (flag::SWAPBACKED | flag::SWAPCACHE) == flag::SWAPBACKED;
+                    if bits & flag::DIRTY == 0 && !swaps {
+                        dirtied.push(folio);
+                    }
+                }
+                hot[p] &= !pte::YOUNG;
+            }
+        }
+        for folio in dirtied.drain(..) {
+            let file = self.file_page_of(folio);
+            self.dirty_folio(folio, file);
+        }
+        self.walk_dirtied = dirtied;
+        let found = (young.len() - before) as u32;
+        let looked = self.cost.t_walk_pte.0 * u64::from(present);
+        self.now += SimDuration(looked + self.cost.t_walk_young.0 * u64::from(found));
+        found
+    }
+}
+
+/// The part of a page table that a mapping takes.
+fn in_table(vma: &Vma, g: GroupId) -> Range<usize> {
+    let first = g.first().0;
+    let start = vma.start.0.max(first);
+    let end = vma.end().0.min(first + GROUP_PAGES);
+    (start - first) as usize..(end - first) as usize
+}
+
+/// What looking around a PTE takes in: it lies in the middle, or as near to it as the ends
+/// of the mapping in this table allow.
+fn window(of: Range<usize>, at: usize) -> Range<usize> {
+    let most = AROUND as usize;
+    if of.len() <= most {
+        of
+    } else if at - of.start < most / 2 {
+        of.start..of.start + most
+    } else if of.end - at < most / 2 {
+        of.end - most..of.end
+    } else {
+        at - most / 2..at + most / 2
+    }
+}
+
+/// How many PTEs of a range are present, and a bitmap of the young ones among those that map
+/// a frame of their own.
+fn young_ptes(hot: &[u8; GROUP_PAGES as usize], range: Range<usize>) -> (u32, [u64; 8]) {
+    let mut ptes = *hot;
+    ptes[..range.start].fill(0);
+    ptes[range.end..].fill(0);
+    let (mut present, mut maps) = (0, [0; 8]);
+    for (ptes, map) in ptes.as_chunks_mut::<64>().0.iter_mut().zip(&mut maps) {
+        // One for each young PTE, in steps of whole vector registers.
+        let mut there = 0;
+        for h in &mut *ptes {
+            there += *h & 1;
+            // PRESENT is bit 0, YOUNG bit 1, ZERO bit 4.
+            *h = *h & *h >> 1 & !(*h >> 4) & 1;
+        }
+        present += u32::from(there);
+        for (i, eight) in ptes.as_chunks::<8>().0.iter().enumerate() {
+            *map |= u64::from_le_bytes(*eight).wrapping_mul(GATHER) >> 56 << (8 * i);
+        }
+    }
+    (present, maps)
+}

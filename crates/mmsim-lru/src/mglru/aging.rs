@@ -1,0 +1,351 @@
+//! Aging: a new generation, after accessed bits were looked for.
+//!
+//! The page tables of the processes that ran are walked, table by table, and what was accessed
+//! moves to the generation that is the youngest now. Then the next one begins, and the two
+//! youngest count as active.
+//!
+//! Source: Linux 6.12 mm/vmscan.c (`try_to_inc_max_seq`, `iterate_mm_list`, `walk_mm`,
+//! `inc_max_seq`, `inc_min_seq`, `should_run_aging`, `lruvec_is_reclaimable`).
+
+use super::bloom::Filters;
+use super::config::{AgingRule, AgingSite, Lazyfree};
+use super::rates::{ANON, FILE};
+use super::{LAZY, MAX_NR_GENS, MIN_NR_GENS, Mglru, gen_of, slot_of};
+use mmsim_core::base::event::TraceEvent;
+use mmsim_core::base::time::{SimDuration, SimTime};
+use mmsim_core::memory::{Memory, WalkScope};
+use mmsim_core::phys::frames::flag;
+use mmsim_core::policy::ReclaimRequest;
+
+/// What walks of one group's processes remember.
+#[derive(Clone, Debug)]
+pub(super) struct MmState {
+    /// Sequence number of the last walk.
+    pub(super) seq: u64,
+    pub(super) filters: Filters,
+    /// Processes from this number on were not walked yet: they are walked in full.
+    tail: u64,
+}
+
+impl Default for MmState {
+    fn default() -> Self {
+        MmState { seq: MIN_NR_GENS, filters: Filters::default(), tail: 0 }
+    }
+}
+
+/// What the distribution of pages over generations says (`should_run_aging`).
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) struct Outlook {
+    /// A new generation is wanted.
+    pub wanted: bool,
+    /// Pages that could be evicted; 0 if there are too few generations.
+    pub total: u64,
+}
+
+/// Sizes of generations, oldest first, of the types that can be evicted together. `lead`: how
+/// many generations the type that is ahead has beyond the youngest.
+pub(super) fn outlook(rule: AgingRule, lead: u64, total: u64, young: u64, old: u64) -> Outlook {
+    if lead < MIN_NR_GENS {
+        return Outlook { wanted: true, total: 0 };
+    }
+    let wanted = match rule {
+        AgingRule::GensOnly => false,
+        _ if lead > MIN_NR_GENS => false,
+        // Ideally each of three generations holds a third; reasonable is from a quarter to a half.
+        AgingRule::Distribution => young * MIN_NR_GENS > total || old * (MIN_NR_GENS + 2) < total,
+    };
+    Outlook { wanted, total }
+}
+
+impl Mglru {
+    /// The swappiness that reclaim goes by: none if nothing can be swapped (`get_swappiness`).
+    pub(super) fn swappiness(&self, mem: &Memory, lv: usize, may_swap: bool) -> u64 {
+        let memcg = self.node_and_group(lv).1;
+        let room = |s: &mmsim_core::backing::swap::Swap| u64::from(s.nr_free()) >= self.min_batch;
+        if may_swap && mem.swap.as_ref().is_some_and(room) && mem.memcgs.swap_room(memcg) {
+            mem.vm.swappiness.into()
+        } else {
+            0
+        }
+    }
+
+    /// Whether an lruvec wants a new generation, and how much of it can be evicted.
+    pub(super) fn outlook(&self, lv: usize, can_swap: bool) -> Outlook {
+        let v = &self.lruvecs[lv];
+        let types = if can_swap { ANON..=FILE } else { FILE..=FILE };
+        let reworked = self.config.aging_rule == AgingRule::GensOnly;
+        let leader = match (can_swap, reworked) {
+            (true, true) => v.min_seq[ANON].min(v.min_seq[FILE]),
+            (true, false) => v.min_seq[ANON],
+            (false, _) => v.min_seq[FILE],
+        };
+        let (mut total, mut young, mut old) = (0, 0, 0);
+        for t in types {
+            for seq in v.min_seq[t]..=v.max_seq {
+                let size = v.size(slot_of(seq), t);
+                total += size;
+                if seq == v.max_seq {
+                    young += size;
+                } else if seq + MIN_NR_GENS == v.max_seq {
+                    old += size;
+                }
+            }
+        }
+        outlook(self.config.aging_rule, v.max_seq - leader, total, young, old)
+    }
+
+    /// Creates a generation if nobody has since the youngest was `seq` (`try_to_inc_max_seq`).
+    pub(super) fn age(&mut self, mem: &mut Memory, lv: usize, can_swap: bool, force: bool) -> bool {
+        let seq = self.lruvecs[lv].max_seq;
+        if seq <= self.lruvecs[lv].mm.seq {
+            return false;
+        }
+        if self.config.walk_mmu {
+            self.walk(mem, lv, can_swap, force);
+        }
+        self.lruvecs[lv].mm.seq += 1;
+        self.inc_max_seq(mem, lv, can_swap);
+        true
+    }
+
+    /// Walks the page tables of the processes of a group.
+    fn walk(&mut self, mem: &mut Memory, lv: usize, can_swap: bool, mut force: bool) {
+        let (node, memcg) = self.node_and_group(lv);
+        let seq = self.lruvecs[lv].max_seq;
+        let scope = WalkScope { node, memcg, anon: can_swap };
+        let spaces: Vec<_> = mem.mm_list(memcg).collect();
+        let mut tables = Vec::new();
+        let mut began = false;
+        for (number, space) in spaces {
+            force |= number >= self.lruvecs[lv].mm.tail;
+            if !mem.take_used(space) && !force {
+                continue;
+            }
+            if !std::mem::replace(&mut began, true) {
+                self.lruvecs[lv].mm.filters.reset(seq + 1);
+            }
+            tables.clear();
+            mem.walk_tables(space, &scope, &mut tables);
+            for &table in &tables {
+                mem.charge(mem.cost.t_walk_pmd);
+                if self.config.nonleaf_young && !force && !mem.pmd_test_clear_young(table) {
+                    continue;
+                }
+                let worth =
+                    force || !self.config.bloom || { self.lruvecs[lv].mm.filters.has(seq, table) };
+                if !worth {
+                    continue;
+                }
+                let mut young = std::mem::take(&mut self.young);
+                young.clear();
+                let met = mem.walk_table(table, &scope, &mut young);
+                self.promote_all(mem, lv, &young, seq);
+                self.young = young;
+                // Worth a walk: an accessed bit in each cache line, of eight PTEs, on average.
+                if met.young * 8 >= met.slots {
+                    self.lruvecs[lv].mm.filters.insert(seq + 1, table);
+                }
+            }
+        }
+        let last = mem.mm_list(memcg).last();
+        if let Some((number, _)) = last {
+            let tail = &mut self.lruvecs[lv].mm.tail;
+            *tail = (*tail).max(number + 1);
+        }
+    }
+
+    /// Folios that a walk found accessed move to a generation.
+    fn promote_all(
+        &mut self,
+        mem: &mut Memory,
+        lv: usize,
+        folios: &[mmsim_core::phys::frames::FolioId],
+        seq: u64,
+    ) {
+        let slot = slot_of(seq);
+        for &folio in folios {
+            self.update_gen(mem, lv, folio, slot);
+        }
+    }
+
+    /// The next generation begins (`inc_max_seq`).
+    fn inc_max_seq(&mut self, mem: &mut Memory, lv: usize, can_swap: bool) {
+        for t in [FILE, ANON] {
+            if self.lruvecs[lv].nr_gens(t) == MAX_NR_GENS as u64 {
+                self.inc_min_seq(mem, lv, t, can_swap);
+            }
+        }
+        let hist = self.config.hist_gens.get();
+        let v = &mut self.lruvecs[lv];
+        if hist > 1 {
+            v.rates.iter_mut().for_each(|r| r.forget(v.max_seq + 1, hist));
+        }
+        v.max_seq += 1;
+        v.birth[slot_of(v.max_seq)] = mem.now;
+        let (node, memcg) = self.node_and_group(lv);
+        if mem.tracer.on() {
+            for g in self.generations(mem, lv) {
+                let age = g.age;
+                let (seq, nr_anon, nr_file) = (g.seq, g.anon, g.file);
+                mem.emit(|| TraceEvent::SimLruGen { node, memcg, seq, age, nr_anon, nr_file });
+            }
+        }
+    }
+
+    /// Makes room for a generation by pouring the oldest one into the next (`inc_min_seq`). That
+    /// turns its order round, and the lists' ends meet: what was to go last goes first.
+    fn inc_min_seq(&mut self, mem: &mut Memory, lv: usize, t: usize, can_swap: bool) {
+        let hist = self.config.hist_gens.get();
+        let old = slot_of(self.lruvecs[lv].min_seq[t]);
+        // Anonymous pages that cannot be swapped stay in their slot, which becomes the youngest.
+        if t == FILE || can_swap {
+            let rows: &[usize] = if t == FILE { &[LAZY, FILE] } else { &[ANON] };
+            let zones = self.lruvecs[lv].lists[old][t].len();
+            for z in 0..zones {
+                for &row in rows {
+                    let list = self.lruvecs[lv].lists[old][row][z];
+                    while let Some(folio) = mem.lru_pop_tail(list) {
+                        mem.charge_rotations(1);
+                        let tier = self.tier(folio, mem.frames.bits(folio));
+                        let slot = self.inc_gen(mem, lv, folio, 0);
+                        let to = self.lruvecs[lv].lists[slot][row][z];
+                        mem.lru_add_tail(to, folio);
+                        if self.config.aging_rule == AgingRule::GensOnly {
+                            let v = &mut self.lruvecs[lv];
+                            let p = v.rates[t].period_mut(v.min_seq[t], hist);
+                            p.protected[tier] += 1;
+                        }
+                    }
+                }
+            }
+        }
+        let v = &mut self.lruvecs[lv];
+        v.rates[t].carry_over(v.min_seq[t], hist);
+        v.min_seq[t] += 1;
+    }
+
+    /// The oldest generations move on past those that are empty (`try_to_inc_min_seq`). True:
+    /// one did.
+    pub(super) fn try_to_inc_min_seq(&mut self, mem: &Memory, lv: usize, can_swap: bool) -> bool {
+        let types = if can_swap { ANON..=FILE } else { FILE..=FILE };
+        // Lazily freed folios hold their generation back only if the list was made right.
+        let lazy = self.config.lazyfree != Lazyfree::ListV2;
+        let hist = self.config.hist_gens.get();
+        let v = &mut self.lruvecs[lv];
+        let mut min_seq = v.min_seq;
+        for t in types.clone() {
+            while min_seq[t] + MIN_NR_GENS <= v.max_seq
+                && !v.populated(mem, slot_of(min_seq[t]), t, lazy)
+            {
+                min_seq[t] += 1;
+            }
+        }
+        if can_swap && self.config.min_seq_coupling {
+            min_seq[ANON] = min_seq[ANON].min(min_seq[FILE]);
+            min_seq[FILE] = min_seq[ANON].max(v.min_seq[FILE]);
+        }
+        let mut moved = false;
+        for t in types {
+            if min_seq[t] != v.min_seq[t] {
+                v.rates[t].carry_over(v.min_seq[t], hist);
+                v.min_seq[t] = min_seq[t];
+                moved = true;
+            }
+        }
+        moved
+    }
+
+    /// kswapd looks at the node before a pass: it may age all groups (6.1). True: nothing is
+    /// older than `min_ttl_ms`, and something has to be killed.
+    pub(super) fn age_by_kswapd(&mut self, mem: &mut Memory, req: &ReclaimRequest) -> bool {
+        let node = usize::from(req.node.0);
+        let ttl = SimDuration::from_millis(self.config.min_ttl_ms.get().into());
+        let ages = self.config.aging_site == AgingSite::Kswapd;
+        if ages && !std::mem::replace(&mut self.needs_aging[node], true) {
+            return false;
+        }
+        let mut reclaimable = ttl == SimDuration::ZERO;
+        for g in 0..self.groups {
+            let lv = node * self.groups + g;
+            let group = &mem.memcgs[self.node_and_group(lv).1];
+            if g != 0 && group.usage <= group.config.min {
+                continue;
+            }
+            let swappiness = self.swappiness(mem, lv, req.may_swap);
+            let o = self.outlook(lv, swappiness > 0);
+            reclaimable |=
+                self.outlived(mem, lv, ttl) && self.listed(lv, swappiness > 0) >> req.priority > 0;
+            if ages && o.wanted {
+                self.age(mem, lv, swappiness > 0, false);
+            }
+        }
+        !reclaimable && (!ages || req.order == 0)
+    }
+
+    /// Whether the oldest generation of file pages is older than the time to live.
+    fn outlived(&self, mem: &Memory, lv: usize, ttl: SimDuration) -> bool {
+        let v = &self.lruvecs[lv];
+        let birth: SimTime = v.birth[slot_of(v.min_seq[FILE])];
+        birth + ttl < mem.now
+    }
+
+    /// Pages of the types that can be evicted (`lruvec_is_sizable`).
+    pub(super) fn listed(&self, lv: usize, can_swap: bool) -> u64 {
+        let v = &self.lruvecs[lv];
+        let types = if can_swap { ANON..=FILE } else { FILE..=FILE };
+        let of = |t: usize| (v.min_seq[t]..=v.max_seq).map(move |s| v.size(slot_of(s), t));
+        types.flat_map(of).sum()
+    }
+
+    /// Neighbours of a page that was found accessed while it was to be evicted are looked at too
+    /// (`lru_gen_look_around`).
+    pub(super) fn look_around(
+        &mut self,
+        mem: &mut Memory,
+        lv: usize,
+        page: mmsim_core::base::id::PageIdx,
+        file: bool,
+        walks: bool,
+    ) {
+        let (node, memcg) = self.node_and_group(lv);
+        let scope = WalkScope { node, memcg, anon: !file };
+        let mut young = std::mem::take(&mut self.young);
+        young.clear();
+        let met = mem.look_around(page, &scope, &mut young);
+        let seq = self.lruvecs[lv].max_seq;
+        let slot = slot_of(seq);
+        for &folio in &young {
+            let bits = mem.frames.bits(folio);
+            match gen_of(bits) {
+                _ if walks => self.update_gen(mem, lv, folio, slot),
+                None => mem.frames.set(folio, flag::REFERENCED),
+                Some(g) if g != slot => {
+                    mem.frames.clear(folio, flag::REFERENCED | flag::WORKINGSET);
+                    mem.lru_activate(self, folio);
+                }
+                Some(_) => {}
+            }
+        }
+        self.young = young;
+        if met.slots > 1 && met.young * 8 >= met.slots {
+            self.lruvecs[lv].mm.filters.insert(seq, page.group());
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// (generations beyond the youngest, young, old) of 8192 pages.
+    #[test]
+    fn generations_are_wanted_when_cold_pages_run_out() {
+        let of = |lead, young, old| outlook(AgingRule::Distribution, lead, 8192, young, old);
+        assert_eq!(of(1, 0, 0), Outlook { wanted: true, total: 0 });
+        assert_eq!(of(2, 2000, 3000), Outlook { wanted: false, total: 8192 });
+        assert!(of(2, 5000, 2500).wanted, "more than half of the pages are young");
+        assert!(of(2, 2000, 2000).wanted, "less than a quarter is old");
+        assert!(!of(3, 8000, 0).wanted, "four generations are enough");
+        assert!(!outlook(AgingRule::GensOnly, 2, 8192, 5000, 0).wanted);
+    }
+}

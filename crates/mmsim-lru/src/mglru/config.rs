@@ -1,0 +1,308 @@
+//! What kind of MGLRU: one knob per decision that a kernel release or a patch changed.
+//!
+//! Between Linux 6.1 and 6.14 the multi-generational LRU kept its shape. What moved is where a
+//! folio read through a file descriptor starts, what protects it, which refaults count and for
+//! what, who ages and when reclaim stops; and two patch sets that were not merged argued about
+//! lazily freed memory and about refault distances. Each of these is a field of [`MglruConfig`].
+//!
+//! Not here, because they belong to the machine: `swappiness` (a sysctl), the size of the LRU
+//! batches, whether pages mapped around a fault start young, and synchronous swap devices.
+
+mod presets;
+
+pub use presets::PRESETS;
+
+use crate::knobs::{Ranged, knob_enums, knob_struct};
+
+knob_enums! {
+    /// Where a folio goes that was not faulted in.
+    Placement {
+        PreFix = "pre-fix",
+            "Read through a descriptor: oldest generation. Anonymous, or dirty and waiting for its \
+             write: the second oldest.";
+        PostFix = "post-fix",
+            "Read through a descriptor: the second oldest of four generations, the oldest of fewer. \
+             Anonymous, or dirty and waiting for its write: the second youngest.";
+        Distance614 = "distance-6.14",
+            "By a distance from the oldest generation: 0 for what was read, 1 for refaulted \
+             workingset and what waits, from the youngest end for what is active.";
+    }
+    /// What a recent refault has to be to count as restored, and what it gets.
+    RestoreRule {
+        Refs4Ws = "refs4-ws", "Five accesses through descriptors before: it gets the workingset flag.";
+        Refs3All = "refs3-all",
+            "Four such accesses before: it gets the workingset flag and all access counts, so that \
+             the next scan protects it.";
+        Ws614 = "ws-6.14",
+            "The workingset flag before: it gets it again; else its access counts.";
+    }
+    /// Which refaults are counted as refaults.
+    RefaultCount {
+        RecentOnly = "recent-only", "Recent ones only.";
+        All = "all", "All whose shadow was found.";
+    }
+    /// Which refaults are recent.
+    RecentRule {
+        SameMinSeq = "same-min-seq", "The oldest generation is still the one evicted from.";
+        Within4OfMax = "within-4-of-max", "The youngest generation is less than four ahead of it.";
+    }
+    /// How the type to evict is chosen.
+    TypeRule {
+        FirstTier = "first-tier", "By the refault rates of the first tiers of both types.";
+        AllTiers = "all-tiers", "By the refault rates of all tiers of both types.";
+    }
+    /// How much worse a tier has to be than the first before it is protected.
+    TierGain {
+        OneToTwo = "1:2", "Twice as many refaults.";
+        TwoToThree = "2:3", "One and a half times as many.";
+    }
+    /// When a new generation is wanted.
+    AgingRule {
+        Distribution = "distribution",
+            "With two generations left, or three of which the youngest holds more than half of all \
+             pages or the oldest less than a quarter.";
+        GensOnly = "gens-only", "With two generations left.";
+    }
+    /// What a scan does with folios that wait for their write.
+    WritebackRule {
+        Bounce = "bounce",
+            "Moves them to the next generation, marked for reclaim at the end of the write.";
+        Activate = "activate", "Isolates them as any other; shrinking activates them.";
+    }
+    /// What a scan does with a lazily freed folio that is dirty.
+    DirtyLazyfreeRule {
+        ToAnon = "to-anon", "Makes it anonymous memory again.";
+        None = "none", "Nothing.";
+    }
+    /// Who creates generations in global reclaim.
+    AgingSite {
+        Kswapd = "kswapd", "kswapd, before it evicts.";
+        Evictor = "evictor", "Whoever evicts, below the first priority.";
+    }
+    /// When a pass over a node stops early.
+    AbortRule {
+        V6_1 = "v6.1",
+            "From the third priority on, once the target is met or generations were created, and \
+             all zones are safe.";
+        Simple67 = "simple-6.7", "Once the target is met.";
+        Wmark612 = "wmark-6.12",
+            "Once the target is met, or for kswapd when all zones are 64 pages above the high mark.";
+    }
+    /// Where lazily freed memory is kept.
+    Lazyfree {
+        Base = "base", "Among file pages, as one that was read: dead pages outlive older cache.";
+        Tail = "tail", "At the tail of the oldest file generation: freed first, the last one first.";
+        ListV2 = "list-v2", "On a list of its own in each generation, as posted.";
+        ListFixed = "list-fixed",
+            "On a list of its own in each generation, which keeps what was refused and holds its \
+             generation back.";
+        ListOldest = "list-oldest", "As list-fixed, always in the oldest generation.";
+        Off = "off", "MADV_FREE does nothing: the pages stay anonymous memory.";
+    }
+    /// What is made of the distance between an eviction and its refault.
+    RefaultDistance {
+        Off = "off", "Nothing: a refault is recent if the generation is still the oldest.";
+        V3 = "v3", "What would have fitted into memory starts in the youngest generation.";
+        SecondOldest = "second-oldest",
+            "What would have fitted into memory starts in the second oldest generation.";
+        Tiered = "tiered", "The nearer, the more accesses it is given credit for.";
+    }
+    /// How accesses through descriptors and accessed bits are noted on a folio.
+    AccessMarks {
+        WorkingsetSecond = "workingset-second",
+            "The second access sets the workingset flag, further ones are counted; an accessed bit \
+             promotes at once.";
+        Counted614 = "counted-6.14",
+            "Accesses are counted, the sixth sets the workingset flag; an accessed bit promotes when \
+             it is found for the second time.";
+    }
+    /// Sizes of the history of refaults.
+    HistGens {
+        One = "1", "The current period of each type.";
+        Four = "4", "One for each generation (CONFIG_LRU_GEN_STATS).";
+    }
+}
+
+impl HistGens {
+    /// The number of histories.
+    pub const fn get(self) -> usize {
+        match self {
+            HistGens::One => 1,
+            HistGens::Four => 4,
+        }
+    }
+}
+
+knob_struct! {
+    /// The knobs of MGLRU. Every field has one name in scenario files: the same with dashes.
+    MglruConfig {
+        min_ttl_ms: Ranged<0, 3_600_000> = "min-ttl-ms",
+            "Milliseconds for which the working set shall stay: if every generation is younger, \
+             kswapd calls the OOM killer. 0: off.",
+            "/sys/kernel/mm/lru_gen/min_ttl_ms (Linux 6.1)";
+        walk_mmu: bool = "walk-mmu",
+            "Whether aging walks page tables for accessed bits; else they are met by eviction only.",
+            "/sys/kernel/mm/lru_gen/enabled, bit 0x2 (Linux 6.1)";
+        nonleaf_young: bool = "nonleaf-young",
+            "Whether walks skip page tables whose own entry was not accessed, and clear its bit.",
+            "/sys/kernel/mm/lru_gen/enabled, bit 0x4 (Linux 6.1)";
+        bloom: bool = "bloom",
+            "Whether walks skip page tables in which few accessed bits were found before.",
+            "mm: multi-gen LRU: support page table walks (Linux 6.1)";
+        placement: Placement = "placement",
+            "The generation in which a folio starts that was not faulted in.",
+            "mm/mglru: fix underprotected page cache (Linux 6.8)";
+        overflow_protect: bool = "overflow-protect",
+            "Whether a folio with all access counts set is protected whatever the refault rates say.",
+            "mm/mglru: fix underprotected page cache (Linux 6.8)";
+        restore_rule: RestoreRule = "restore-rule",
+            "Which recent refaults through descriptors count as restored, and what they get.",
+            "mm/mglru: fix underprotected page cache (Linux 6.8)";
+        refault_count: RefaultCount = "refault-count",
+            "Which refaults are counted as refaults.",
+            "Multi-gen LRU: Fix workingset accounting";
+        recent_rule: RecentRule = "recent-rule",
+            "Which refaults are recent.",
+            "mm/mglru: rework refault detection (Linux 6.14)";
+        type_rule: TypeRule = "type-rule",
+            "How the type to evict is chosen.",
+            "mm/mglru: rework type selection (Linux 6.14)";
+        tier_gain: TierGain = "tier-gain",
+            "How much worse a tier has to be than the first before it is protected.",
+            "mm/mglru: rework type selection (Linux 6.14)";
+        nr_tiers: Ranged<1, 4> = "nr-tiers",
+            "Number of tiers in use; 4 in every kernel, 1 protects nothing by access counts.",
+            "MAX_NR_TIERS (Linux 6.1)";
+        hist_gens: HistGens = "hist-gens",
+            "For how many generations refaults are kept apart.",
+            "CONFIG_LRU_GEN_STATS (Linux 6.1)";
+        min_seq_coupling: bool = "min-seq-coupling",
+            "Whether the oldest generations of both types advance together.",
+            "mm/mglru: rework aging feedback (Linux 6.14: no)";
+        aging_rule: AgingRule = "aging-rule",
+            "When a new generation is wanted.",
+            "mm/mglru: rework aging feedback (Linux 6.14)";
+        writeback_rule: WritebackRule = "writeback-rule",
+            "What a scan does with folios that are dirty or under write.",
+            "mm: multi-gen LRU: minimal implementation (Linux 6.1); activate: Linux 6.12 stable";
+        dirty_lazyfree_rule: DirtyLazyfreeRule = "dirty-lazyfree-rule",
+            "What a scan does with a lazily freed folio that is dirty.",
+            "mm: multi-gen LRU: minimal implementation (Linux 6.1)";
+        add_clears_refs: bool = "add-clears-refs",
+            "Whether a folio that enters as active loses its access counts.",
+            "Linux 6.12 stable";
+        aging_site: AgingSite = "aging-site",
+            "Who creates generations in global reclaim.",
+            "mm: multi-gen LRU: per-node lru_gen_folio lists (Linux 6.3)";
+        abort_rule: AbortRule = "abort-rule",
+            "When a pass over a node stops early.",
+            "mm/mglru: try to stop at high watermarks (Linux 6.8)";
+        initial_priority: bool = "initial-priority",
+            "Whether the first priority of kswapd follows from what can be reclaimed.",
+            "mm/mglru: try to stop at high watermarks; mm: multi-gen LRU: adjust scan priority";
+        lazyfree: Lazyfree = "lazyfree",
+            "Where lazily freed memory is kept.",
+            "mm: add lazyfree folio to lru tail (2024); mm: mglru: provide a separate list for \
+             lazyfree anon folios (2024)";
+        refault_distance: RefaultDistance = "refault-distance",
+            "What is made of the distance between an eviction and its refault.",
+            "Refault distance update with MGLRU support (2023)";
+        anon_reactivate: bool = "anon-reactivate",
+            "Whether refault distances matter for anonymous pages too.",
+            "Refault distance update with MGLRU support (2023), third posting: yes";
+        access_marks: AccessMarks = "access-marks",
+            "How accesses are noted on a folio.",
+            "mm/mglru: rework workingset protection (Linux 6.14)";
+    }
+}
+
+impl MglruConfig {
+    /// A combination that no kernel could mean: the knob, what to write instead, and why.
+    fn contradiction(&self) -> Option<(&'static str, &'static str, &'static str)> {
+        let counted = self.access_marks == AccessMarks::Counted614;
+        let distance = self.refault_distance != RefaultDistance::Off;
+        let rules: [(bool, &'static str, &'static str, &'static str); 4] = [
+            (
+                counted != (self.restore_rule == RestoreRule::Ws614),
+                "access-marks",
+                "access-marks = \"counted-6.14\" together with restore-rule = \"ws-6.14\", or neither",
+                "a refault gets back what the marks are",
+            ),
+            (
+                distance && self.recent_rule == RecentRule::Within4OfMax,
+                "refault-distance",
+                "recent-rule = \"same-min-seq\"",
+                "the shadow holds a count of evictions and no generation",
+            ),
+            (
+                self.refault_distance == RefaultDistance::SecondOldest
+                    && self.placement == Placement::Distance614,
+                "refault-distance",
+                "placement = \"pre-fix\" or \"post-fix\"",
+                "the placement of 6.14 knows no second oldest generation",
+            ),
+            (
+                self.nonleaf_young && !self.walk_mmu,
+                "nonleaf-young",
+                "nonleaf-young = \"no\"",
+                "without walks nobody looks at entries of page tables",
+            ),
+        ];
+        let found = rules.into_iter().find(|r| r.0);
+        found.map(|(_, knob, instead, because)| (knob, instead, because))
+    }
+
+    /// Whether lazily freed memory has a list of its own.
+    #[inline]
+    pub const fn lazyfree_list(&self) -> bool {
+        matches!(self.lazyfree, Lazyfree::ListV2 | Lazyfree::ListFixed | Lazyfree::ListOldest)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::knobs::Knobs as _;
+
+    #[test]
+    fn every_knob_takes_every_value_it_names_and_says_it_back() {
+        for knob in MglruConfig::knobs() {
+            let numbers = knob.range.map(|(low, high)| [low.to_string(), high.to_string()]);
+            let values = knob.allowed().map(str::to_owned).chain(numbers.into_iter().flatten());
+            for value in values {
+                let mut c = MglruConfig::V6_12;
+                c.set(knob.name, &value).unwrap();
+                assert_eq!(c.get(knob.name), Some(value), "{}", knob.name);
+            }
+        }
+    }
+
+    #[test]
+    fn mistakes_are_answered_with_what_to_write() {
+        let mut c = MglruConfig::V6_12;
+        let said = |e: Result<(), crate::knobs::KnobError>| e.unwrap_err().to_string();
+        assert_eq!(
+            said(c.set("min-ttl-ms", "-5")),
+            "min-ttl-ms: found -5, write a whole number from 0 to 3600000"
+        );
+        assert_eq!(
+            said(c.set("nr-tiers", "5")),
+            "nr-tiers: found 5, write a whole number from 1 to 4"
+        );
+        assert_eq!(
+            said(c.set("hist-gens", "5")),
+            "hist-gens: unknown value \"5\", write one of \"1\", \"4\""
+        );
+        assert_eq!(
+            said(c.set("refault_distanc", "v3")),
+            "unknown knob \"refault_distanc\", did you mean \"refault-distance\"?"
+        );
+        assert_eq!(c, MglruConfig::V6_12);
+        c.walk_mmu = false;
+        assert_eq!(
+            said(c.validate()),
+            "nonleaf-young = \"yes\" makes no sense here: without walks nobody looks at entries of \
+             page tables; write nonleaf-young = \"no\""
+        );
+    }
+}

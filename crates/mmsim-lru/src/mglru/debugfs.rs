@@ -1,0 +1,83 @@
+//! Aging and eviction by command, and what the policy knows: the kernel's debugging interface.
+//!
+//! Whoever tests or studies the policy wants single steps, whatever budgets and priorities say.
+//!
+//! Source: Linux 6.12 mm/vmscan.c (`lru_gen_seq_write`, `run_aging`, `run_eviction`).
+
+use super::rates::{Period, Rates};
+use super::{Mglru, gen_of};
+use mmsim_core::base::id::{MemcgId, NodeId};
+use mmsim_core::memory::Memory;
+use mmsim_core::phys::frames::FolioId;
+use mmsim_core::policy::{ReclaimOutcome, ReclaimRequest, Reclaimer};
+
+impl Mglru {
+    /// Creates a generation, with anonymous memory or without; with `force` nothing is skipped
+    /// in page tables. False: it could not be.
+    pub fn run_aging(
+        &mut self,
+        mem: &mut Memory,
+        (node, memcg): (NodeId, MemcgId),
+        can_swap: bool,
+        force: bool,
+    ) -> bool {
+        let lv = self.index(node, memcg);
+        self.age(mem, lv, can_swap, force)
+    }
+
+    /// One step of eviction from a group. Returns what counts against a budget: 0 if there is
+    /// nothing left to do. `walks`: what is found accessed near others is promoted, as by those
+    /// who walk page tables, and not activated.
+    pub fn run_eviction(
+        &mut self,
+        mem: &mut Memory,
+        memcg: MemcgId,
+        req: &ReclaimRequest,
+        walks: bool,
+    ) -> u64 {
+        let lv = self.index(req.node, memcg);
+        let swappiness = self.swappiness(mem, lv, req.may_swap);
+        let mut pass = self.begin(req, matches!(req.by, Reclaimer::Kswapd));
+        pass.walks = walks;
+        self.evict_folios(mem, lv, swappiness, req, &pass, &mut ReclaimOutcome::default())
+    }
+
+    /// Oldest and youngest generations: anonymous, file, youngest.
+    pub fn seqs(&self, node: NodeId, memcg: MemcgId) -> [u64; 3] {
+        let v = &self.lruvecs[self.index(node, memcg)];
+        [v.min_seq[0], v.min_seq[1], v.max_seq]
+    }
+
+    /// Folios of a list of a generation, the one to be looked at first behind: of anonymous (0),
+    /// file (1) or lazily freed memory (2), in the order of zones.
+    pub fn list(
+        &self,
+        mem: &Memory,
+        (node, memcg): (NodeId, MemcgId),
+        seq: u64,
+        kind: usize,
+    ) -> Vec<FolioId> {
+        let zones = &self.lruvecs[self.index(node, memcg)].lists[super::slot_of(seq)][kind];
+        let mut folios: Vec<_> =
+            zones.iter().rev().flat_map(|&l| mem.lists.iter_from_tail(l)).collect();
+        folios.reverse();
+        folios
+    }
+
+    /// The generation that a folio names, modulo 4; none while it is isolated.
+    pub fn generation_of(&self, mem: &Memory, folio: FolioId) -> Option<u64> {
+        gen_of(mem.frames.bits(folio)).map(|slot| slot as u64)
+    }
+
+    /// Accesses through descriptors that a folio has to its credit, 0 to 4.
+    pub fn refs_of(&self, mem: &Memory, folio: FolioId) -> u32 {
+        self.refs(folio, mem.frames.bits(folio))
+    }
+
+    /// Refault rates of a type, and its current period.
+    pub fn rates(&self, node: NodeId, memcg: MemcgId, kind: usize) -> (&Rates, &Period) {
+        let v = &self.lruvecs[self.index(node, memcg)];
+        let rates = &v.rates[kind];
+        (rates, rates.period(v.min_seq[kind], self.config.hist_gens.get()))
+    }
+}

@@ -1,0 +1,376 @@
+//! One step of eviction: isolate, advance the oldest generation, shrink, put back.
+//!
+//! The oldest generation advances *before* the isolated folios are booked, so those that empty it
+//! count for the next one, in counters and in shadows.
+//!
+//! Plain anonymous folios (`memory/plain`) go a short way: they are asked one after the other,
+//! since a neighbour that is found accessed may be among those to come, and evicted together.
+//!
+//! Source: Linux 6.12 mm/vmscan.c (`evict_folios`, `isolate_folios`, `shrink_folio_list`,
+//! `folio_check_references`).
+
+use super::config::{AccessMarks, Placement, TypeRule};
+use super::pass::Pass;
+use super::rates::{ANON, Control, FILE, MAX_SWAPPINESS};
+use super::{MIN_NR_GENS, Mglru, place};
+use crate::shrink::{BatchStats, Fate, Judgement, Shrinking, shrink_folio};
+use mmsim_core::base::event::{ScanOutcome, TraceEvent};
+use mmsim_core::base::vmstat::VmEvent;
+use mmsim_core::memory::{Look, Memory, ShortWay};
+use mmsim_core::phys::frames::{FolioId, flag};
+use mmsim_core::policy::{ReclaimOutcome, ReclaimRequest, Reclaimer};
+
+/// Folios on their way through a step.
+struct Batch {
+    lv: usize,
+    t: usize,
+    how: Shrinking,
+    /// Plain folios may be evicted the short way.
+    evicts_short: bool,
+    /// The reclaimer walks page tables, so what it finds accessed it promotes itself.
+    walks: bool,
+    short: ShortWay,
+    stats: BatchStats,
+    /// What stays, in order.
+    back: Vec<FolioId>,
+}
+
+impl Mglru {
+    /// One step (`evict_folios`). Returns what counts against the budget; 0 ends the work on the
+    /// lruvec.
+    pub(super) fn evict_folios(
+        &mut self,
+        mem: &mut Memory,
+        lv: usize,
+        swappiness: u64,
+        req: &ReclaimRequest,
+        pass: &Pass,
+        out: &mut ReclaimOutcome,
+    ) -> u64 {
+        let can_swap = swappiness > 0;
+        let (t, mut scanned) = self.isolate_folios(mem, lv, swappiness, req);
+        scanned += u64::from(self.try_to_inc_min_seq(mem, lv, can_swap));
+        let v = &self.lruvecs[lv];
+        let gens = match (self.config.min_seq_coupling, can_swap) {
+            (_, false) => v.nr_gens(FILE),
+            (true, true) => v.nr_gens(ANON),
+            (false, true) => v.nr_gens(ANON).max(v.nr_gens(FILE)),
+        };
+        if gens == MIN_NR_GENS {
+            scanned = 0;
+        }
+        let nr = self.looks.len() as u64;
+        if nr == 0 {
+            return scanned;
+        }
+        let mut b = Batch {
+            lv,
+            t,
+            how: Shrinking {
+                by: req.by,
+                may_writepage: req.may_writepage,
+                keep_marked: self.config.access_marks == AccessMarks::WorkingsetSecond,
+            },
+            evicts_short: t == ANON && req.may_writepage && mem.evicts_short(),
+            walks: pass.walks,
+            short: std::mem::take(&mut self.short),
+            stats: BatchStats::default(),
+            back: std::mem::take(&mut self.back),
+        };
+        self.shrink(mem, &mut b);
+        self.put_back(mem, &mut b);
+        let reclaimed = b.stats.reclaimed;
+        let memcg = self.node_and_group(lv).1;
+        let steal = match req.by {
+            Reclaimer::Kswapd => VmEvent::PgStealKswapd,
+            Reclaimer::Direct | Reclaimer::Limit(_) => VmEvent::PgStealDirect,
+        };
+        if matches!(req.by, Reclaimer::Limit(_)) {
+            mem.count_group(memcg, steal, reclaimed);
+        } else {
+            mem.count_in(memcg, steal, reclaimed);
+        }
+        let of_type = if t == FILE { VmEvent::PgStealFile } else { VmEvent::PgStealAnon };
+        mem.count_in(memcg, of_type, reclaimed);
+        let node = req.node;
+        mem.emit(|| TraceEvent::MmVmscanLruShrinkInactive {
+            node,
+            file: t == FILE,
+            nr_scanned: nr,
+            nr_reclaimed: reclaimed,
+            priority: req.priority,
+        });
+        mem.charge_batch(reclaimed);
+        mem.settle_kernel();
+        b.stats.pass.taken = nr;
+        b.stats.pass.file_taken = if t == FILE { nr } else { 0 };
+        out.scanned += b.stats.scanned;
+        out.reclaimed += reclaimed;
+        out.stats.add(&b.stats.pass);
+        self.short = b.short;
+        self.back = b.back;
+        scanned
+    }
+
+    fn control(&self, lv: usize) -> Control<'_> {
+        let v = &self.lruvecs[lv];
+        let rates = [&v.rates[ANON], &v.rates[FILE]];
+        Control { rates, min_seq: v.min_seq, config: &self.config }
+    }
+
+    /// Chooses a type, and the other one if that has nothing (`isolate_folios`). What it isolates
+    /// is in `self.looks`.
+    fn isolate_folios(
+        &mut self,
+        mem: &mut Memory,
+        lv: usize,
+        swappiness: u64,
+        req: &ReclaimRequest,
+    ) -> (usize, u64) {
+        self.looks.clear();
+        let v = &self.lruvecs[lv];
+        let first_tier = self.config.type_rule == TypeRule::FirstTier;
+        let (mut t, mut limit) = if swappiness == 0 {
+            (FILE, None)
+        } else if first_tier && v.min_seq[ANON] < v.min_seq[FILE] {
+            (ANON, None)
+        } else if swappiness == 1 {
+            (FILE, None)
+        } else if swappiness == MAX_SWAPPINESS {
+            (ANON, None)
+        } else if !req.may_io {
+            (FILE, None)
+        } else {
+            self.control(lv).choose(swappiness)
+        };
+        let mut others = u8::from(swappiness > 0);
+        loop {
+            let last = limit.unwrap_or_else(|| self.control(lv).own_limit(t));
+            let scanned = self.scan_folios(mem, lv, t, last, req);
+            if scanned > 0 || others == 0 {
+                return (t, scanned);
+            }
+            others -= 1;
+            (t, limit) = (1 - t, None);
+        }
+    }
+
+    /// Evicts what was isolated, as far as nobody used it meanwhile (`shrink_folio_list`).
+    fn shrink(&mut self, mem: &mut Memory, b: &mut Batch) {
+        let looks = std::mem::take(&mut self.looks);
+        let mut rest = &looks[..];
+        while let Some((first, behind)) = rest.split_first() {
+            let plain =
+                if b.evicts_short { rest.iter().take_while(|l| l.is_plain()).count() } else { 0 };
+            if plain > 0 {
+                self.shrink_plain(mem, b, &rest[..plain]);
+                rest = &rest[plain..];
+            } else {
+                self.shrink_other(mem, b, first.folio);
+                rest = behind;
+            }
+        }
+        mem.settle_short(&mut b.short);
+        self.looks = looks;
+    }
+
+    /// Plain folios: asked one after the other, evicted together.
+    fn shrink_plain(&mut self, mem: &mut Memory, b: &mut Batch, looks: &[Look]) {
+        let mut victims = std::mem::take(&mut self.victims);
+        victims.clear();
+        b.stats.scanned += looks.len() as u64;
+        let mut asked = 0;
+        for look in looks {
+            let bits = mem.frames.bits(look.folio);
+            if b.how.keep_marked && bits & flag::REFERENCED != 0 {
+                b.back.push(look.folio);
+                continue;
+            }
+            asked += 1;
+            if !mem.test_clear_young_of(look) {
+                victims.push(look.with_bits(bits));
+                continue;
+            }
+            self.look_around(mem, b.lv, look.page(), false, b.walks);
+            let (judgement, bits) = used(self.config.access_marks, bits, 1, false);
+            mem.frames.store(look.folio, bits);
+            if judgement == Judgement::Activate {
+                mem.frames.set(look.folio, flag::ACTIVE);
+                b.stats.activated[ANON] += 1;
+                mem.count_in(mem.frames.memcg(look.folio), VmEvent::PgActivate, 1);
+            }
+            b.back.push(look.folio);
+        }
+        b.short.asked(asked);
+        let mut slots = std::mem::take(&mut self.slots);
+        mem.slots_for_short(victims.len(), &mut slots);
+        let evicts = slots.len() as u64;
+        let hist = self.config.hist_gens.get();
+        let mut untouched = 0;
+        for look in &victims {
+            let Some(slot) = slots.pop() else {
+                mem.frames.set(look.folio, flag::ACTIVE);
+                b.stats.activated[ANON] += 1;
+                mem.count(VmEvent::PgActivate, 1);
+                b.back.push(look.folio);
+                continue;
+            };
+            let shadow = if look.bits & (flag::WORKINGSET | flag::REFERENCED) == 0 {
+                untouched += 1;
+                self.shadow(b.lv, b.t, false, 0)
+            } else {
+                self.evicted(mem, b.lv, b.t, look.folio)
+            };
+            mem.evict_short(&mut b.short, look, slot, Some(shadow));
+        }
+        let v = &mut self.lruvecs[b.lv];
+        v.rates[b.t].period_mut(v.min_seq[b.t], hist).evicted[0] += untouched;
+        b.stats.pageout += evicts;
+        b.stats.reclaimed += evicts;
+        self.slots = slots;
+        self.victims = victims;
+    }
+
+    /// The general way of a folio.
+    #[inline(never)]
+    fn shrink_other(&mut self, mem: &mut Memory, b: &mut Batch, folio: FolioId) {
+        mem.settle_short(&mut b.short);
+        let fate = self.shrink_one(mem, b, folio, false);
+        if let Fate::Kept(_) | Fate::Activated(_) = fate {
+            b.back.push(folio);
+        }
+    }
+
+    /// What becomes of one folio; its references may be ignored.
+    fn shrink_one(
+        &mut self,
+        mem: &mut Memory,
+        b: &mut Batch,
+        folio: FolioId,
+        ignore: bool,
+    ) -> Fate {
+        let page = if mem.tracer.on() { mem.page_of(folio) } else { None };
+        let limit = match b.how.by {
+            Reclaimer::Limit(m) => Some(m),
+            _ => None,
+        };
+        let (lv, t) = (b.lv, b.t);
+        let file = t == FILE;
+        let marks = self.config.access_marks;
+        let reworked = marks == AccessMarks::Counted614;
+        let mut found = Vec::new();
+        // Who is found accessed is never evicted, so its neighbours can be looked at afterwards.
+        let judge = |mem: &mut Memory, f: FolioId| {
+            if ignore {
+                return Judgement::Reclaim;
+            }
+            let r = mem.references_each(f, limit, |p| found.push(p));
+            let bits = mem.frames.bits(f);
+            if r.locked {
+                return Judgement::Locked;
+            }
+            if r.count == 0 {
+                let clean = !reworked && file && bits & flag::REFERENCED != 0;
+                if !reworked {
+                    mem.frames.clear(f, flag::REFERENCED);
+                }
+                return if clean { Judgement::ReclaimClean } else { Judgement::Reclaim };
+            }
+            let (judgement, bits) = used(marks, bits, r.count, r.exec);
+            mem.frames.store(f, bits);
+            judgement
+        };
+        let fate = shrink_folio(mem, folio, b.how, &mut b.stats, judge, |mem, f| {
+            Some(self.evicted(mem, lv, t, f))
+        });
+        let outcome = match fate {
+            Fate::Freed => ScanOutcome::Reclaimed,
+            Fate::Dropped => ScanOutcome::LazyFreed,
+            Fate::Kept(why) | Fate::Activated(why) => why,
+        };
+        mem.emit(|| TraceEvent::SimScanFolio { pfn: folio, page, file, outcome });
+        for page in found {
+            self.look_around(mem, lv, page, file, b.walks);
+        }
+        fate
+    }
+
+    /// Evicts isolated folios on advice (`reclaim_folio_list`), and puts back what stays.
+    pub(super) fn reclaim_isolated(
+        &mut self,
+        mem: &mut Memory,
+        folios: &[FolioId],
+        ignore: bool,
+    ) -> u64 {
+        let mut freed = 0;
+        for &folio in folios {
+            let mut b = Batch {
+                lv: self.lruvec_of(mem, folio),
+                t: super::type_of(mem.frames.bits(folio)),
+                how: Shrinking {
+                    by: Reclaimer::Direct,
+                    may_writepage: true,
+                    keep_marked: !ignore
+                        && self.config.access_marks == AccessMarks::WorkingsetSecond,
+                },
+                evicts_short: false,
+                walks: false,
+                short: ShortWay::default(),
+                stats: BatchStats::default(),
+                back: Vec::new(),
+            };
+            match self.shrink_one(mem, &mut b, folio, ignore) {
+                Fate::Freed | Fate::Dropped => freed += 1,
+                Fate::Kept(_) | Fate::Activated(_) => mem.put_back(self, folio),
+            }
+        }
+        mem.charge_batch(freed);
+        freed
+    }
+
+    /// Puts back what stays: young, unless it waits for its write.
+    fn put_back(&mut self, mem: &mut Memory, b: &mut Batch) {
+        for folio in b.back.drain(..) {
+            let bits = mem.frames.bits(folio);
+            let waits = bits & flag::RECLAIM != 0 && bits & (flag::DIRTY | flag::WRITEBACK) != 0;
+            let marks = flag::REFERENCED | flag::WORKINGSET;
+            if bits & flag::MLOCKED != 0 {
+                // To the unevictable list, by its flag.
+            } else if waits {
+                if bits & flag::WORKINGSET != 0 {
+                    mem.frames.set(folio, flag::REFERENCED);
+                }
+            } else if self.config.placement == Placement::Distance614 {
+                let t = super::type_of(bits);
+                let v = &self.lruvecs[b.lv];
+                let (min_seq, max_seq) = (v.min_seq[t], v.max_seq);
+                let placing = place::Placing { bits, min_seq, max_seq, first_to_go: false };
+                if place::seq_of(self.config.placement, placing) == min_seq {
+                    mem.frames.change(folio, marks, flag::ACTIVE);
+                }
+            } else {
+                mem.frames.change(folio, marks, flag::ACTIVE);
+            }
+            self.add(mem, folio, false);
+        }
+    }
+}
+
+/// What becomes of a folio that was found accessed through so many mappings, and its flags then
+/// (`folio_check_references`).
+fn used(marks: AccessMarks, bits: u32, count: u32, exec: bool) -> (Judgement, u32) {
+    let file = bits & flag::SWAPBACKED == 0;
+    match marks {
+        AccessMarks::WorkingsetSecond => {
+            let again = bits & flag::REFERENCED != 0 || count > 1 || exec && file;
+            let judgement = if again { Judgement::Activate } else { Judgement::Keep };
+            (judgement, bits | flag::REFERENCED)
+        }
+        AccessMarks::Counted614 if bits & (flag::REFERENCED | flag::WORKINGSET) == 0 => {
+            (Judgement::Keep, bits | flag::REFERENCED)
+        }
+        AccessMarks::Counted614 => {
+            (Judgement::Activate, bits & !flag::REFERENCED | flag::WORKINGSET)
+        }
+    }
+}

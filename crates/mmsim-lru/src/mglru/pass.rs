@@ -1,0 +1,319 @@
+//! How much is evicted, whose turn it is, and when it is enough.
+//!
+//! A pass visits the groups of a node in the order of their own LRU. For each the budget is its
+//! size shifted by the priority; with too few generations left it is aged instead, and then left
+//! alone for this pass. The pass ends early once it freed what was asked for.
+//!
+//! Source: Linux 6.12 mm/vmscan.c (`get_nr_to_scan`, `try_to_shrink_lruvec`, `should_abort_scan`,
+//! `shrink_one`, `shrink_many`, `lru_gen_shrink_node`, `set_initial_priority`); 6.1, 6.7 likewise.
+
+use super::Mglru;
+use super::config::{AbortRule, AgingSite};
+use super::memcg_lru::Rotation;
+use super::rates::{ANON, FILE};
+use mmsim_core::base::id::{MemcgId, NodeId};
+use mmsim_core::memory::Memory;
+use mmsim_core::phys::zones::Mark;
+use mmsim_core::policy::{ReclaimOutcome, ReclaimRequest, Reclaimer};
+
+/// What is left to do for one lruvec.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+enum Budget {
+    /// So many pages may be looked at.
+    Pages(u64),
+    /// Nothing: it was aged just now, or is protected.
+    Aged,
+}
+
+/// The work on one lruvec.
+#[derive(Clone, Debug)]
+struct Work {
+    lv: usize,
+    scanned: u64,
+    /// Youngest generation at its begin.
+    max_seq: u64,
+    /// Anonymous pages were evicted.
+    swapped: bool,
+}
+
+/// A pass under way: kswapd does one step of eviction at a time and keeps its place here.
+#[derive(Clone, Debug)]
+pub(super) struct Pass {
+    /// Groups still to visit, the next one last.
+    left: Vec<u16>,
+    work: Option<Work>,
+    /// Freed by this pass.
+    reclaimed: u64,
+    /// The reclaimer walks page tables: kswapd, and others once they have aged.
+    pub(super) walks: bool,
+    low_skipped: bool,
+    /// A new generation was wanted.
+    wanted: bool,
+}
+
+/// First priority of kswapd from what can be reclaimed (`set_initial_priority`).
+pub(super) fn initial_priority(reclaimable: u64, to_reclaim: u64, first: u8) -> u8 {
+    let fls = |n: u64| i64::from(64 - n.leading_zeros());
+    let priority = fls(reclaimable) - 1 - fls(to_reclaim.saturating_sub(1));
+    priority.clamp(i64::from(first / 2), i64::from(first)) as u8
+}
+
+impl Mglru {
+    pub(super) fn run_pass(&mut self, mem: &mut Memory, req: &ReclaimRequest) -> ReclaimOutcome {
+        let kswapd = matches!(req.by, Reclaimer::Kswapd);
+        let place = 2 * usize::from(req.node.0) + usize::from(kswapd);
+        let kept = if req.one_step { self.passes[place].take() } else { None };
+        let mut out = ReclaimOutcome::default();
+        let mut req = *req;
+        let mut pass = match kept {
+            Some(pass) => pass,
+            None => {
+                let global = !matches!(req.by, Reclaimer::Limit(_));
+                // Clean unmapped pages come first anyway: there is nothing gentler to do.
+                if global && !req.may_writepage && req.may_io {
+                    return out;
+                }
+                mem.lru_drain(self);
+                if global && self.config.initial_priority {
+                    let priority = self.first_priority_of(mem, &req);
+                    if priority != req.priority {
+                        out.priority = Some(priority);
+                        req.priority = priority;
+                    }
+                }
+                self.begin(&req, kswapd)
+            }
+        };
+        loop {
+            if pass.work.is_none() && !self.next_group(mem, &req, &mut pass) {
+                break;
+            }
+            self.step(mem, &req, &mut pass, &mut out);
+            if req.one_step && (pass.work.is_some() || !pass.left.is_empty()) {
+                out.more = true;
+                break;
+            }
+        }
+        out.low_skipped = pass.low_skipped;
+        if out.more {
+            self.passes[place] = Some(pass);
+        } else if kswapd && pass.reclaimed >= self.min_batch && !pass.wanted {
+            // So much came without aging that the next round does without as well (6.1).
+            self.needs_aging[usize::from(req.node.0)] = false;
+        }
+        out
+    }
+
+    fn first_priority_of(&self, mem: &Memory, req: &ReclaimRequest) -> u8 {
+        if req.priority != self.first_priority || req.target < self.min_batch {
+            return req.priority;
+        }
+        let first = self.index(req.node, MemcgId(0));
+        let all = &self.lruvecs[first..first + self.groups];
+        let inactive = |t: usize| all.iter().map(|v| v.halves(t)[0]).sum::<u64>();
+        let anon = if mem.can_swap(MemcgId(0)) { inactive(ANON) } else { 0 };
+        initial_priority(inactive(FILE) + anon, req.target, self.first_priority)
+    }
+
+    pub(super) fn begin(&mut self, req: &ReclaimRequest, kswapd: bool) -> Pass {
+        let left = match req.by {
+            Reclaimer::Limit(m) => vec![m.0],
+            _ if self.groups == 1 => vec![0],
+            _ => {
+                let mut order = self.memcg_lru[usize::from(req.node.0)].visit();
+                order.reverse();
+                order
+            }
+        };
+        Pass { left, work: None, reclaimed: 0, walks: kswapd, low_skipped: false, wanted: false }
+    }
+
+    /// Goes on to the next group that is not protected. False: there is none.
+    fn next_group(&mut self, mem: &Memory, req: &ReclaimRequest, pass: &mut Pass) -> bool {
+        while let Some(group) = pass.left.pop() {
+            let memcg = MemcgId(group);
+            let (usage, c) = (mem.memcgs[memcg].usage, &mem.memcgs[memcg].config);
+            // Protection is against others: a group's own limit does not heed it.
+            if group != 0 && !matches!(req.by, Reclaimer::Limit(_)) {
+                let order = &mut self.memcg_lru[usize::from(req.node.0)];
+                if usage <= c.min {
+                    order.rotate(group.into(), Rotation::Young);
+                    continue;
+                }
+                if usage <= c.low && !order.at_tail(group.into()) {
+                    order.rotate(group.into(), Rotation::Tail);
+                    pass.low_skipped = true;
+                    continue;
+                }
+            }
+            let lv = self.index(req.node, memcg);
+            let max_seq = self.lruvecs[lv].max_seq;
+            pass.work = Some(Work { lv, scanned: 0, max_seq, swapped: false });
+            return true;
+        }
+        false
+    }
+
+    /// One step of eviction, or the aging in its place; ends the work if that was all.
+    fn step(
+        &mut self,
+        mem: &mut Memory,
+        req: &ReclaimRequest,
+        pass: &mut Pass,
+        out: &mut ReclaimOutcome,
+    ) {
+        let mut w = pass.work.take().expect("a step needs an lruvec");
+        // Reclaim without input and output may look at anonymous pages, and then lets them be.
+        let swappiness = self.swappiness(mem, w.lv, req.may_swap || !req.may_io);
+        let budget = self.budget(mem, w.lv, swappiness > 0, req, pass);
+        let mut aborts = false;
+        if let Budget::Pages(nr @ 1..) = budget {
+            let mut did = ReclaimOutcome::default();
+            let delta = self.evict_folios(mem, w.lv, swappiness, req, pass, &mut did);
+            pass.reclaimed += did.reclaimed;
+            w.swapped |= did.stats.taken > did.stats.file_taken;
+            w.scanned += delta;
+            out.scanned += did.scanned;
+            out.reclaimed += did.reclaimed;
+            out.stats.add(&did.stats);
+            if delta > 0 && w.scanned < nr {
+                aborts = self.aborts(mem, req, pass, &w);
+                if !aborts {
+                    pass.work = Some(w);
+                    return;
+                }
+            }
+        }
+        if aborts && self.config.abort_rule == AbortRule::V6_1 {
+            // It counts as reclaimed that zones were found safe.
+            out.reclaimed += self.min_batch;
+        }
+        self.leave(req, pass, &w, budget == Budget::Aged);
+        let node = NodeId((w.lv / self.groups) as u8);
+        if w.lv.is_multiple_of(self.groups) && mem.shadow_nodes_listed() > 0 {
+            let pages = self.pages_for_shadows(mem, node);
+            mem.limit_shadow_nodes(crate::formulas::shadow_nodes_allowed(pages), req.priority);
+        }
+        if self.groups > 1 && !pass.left.is_empty() && self.aborts(mem, req, pass, &w) {
+            pass.left.clear();
+        }
+    }
+
+    /// The order of groups after one was visited.
+    fn leave(&mut self, req: &ReclaimRequest, _pass: &Pass, w: &Work, aged: bool) {
+        if self.groups == 1 || matches!(req.by, Reclaimer::Limit(_)) && !aged {
+            return;
+        }
+        let group = w.lv % self.groups;
+        let sizable = self.listed(w.lv, true) >> req.priority > 0;
+        let order = &mut self.memcg_lru[usize::from(req.node.0)];
+        let to = match (aged, sizable) {
+            (true, _) => Rotation::Young,
+            (false, true) => return,
+            (false, false) if order.at_tail(group) => Rotation::Young,
+            (false, false) => Rotation::Tail,
+        };
+        order.rotate(group, to);
+    }
+
+    /// How much of an lruvec may be looked at (`get_nr_to_scan`); ages it if that is due.
+    fn budget(
+        &mut self,
+        mem: &mut Memory,
+        lv: usize,
+        can_swap: bool,
+        req: &ReclaimRequest,
+        pass: &mut Pass,
+    ) -> Budget {
+        let o = self.outlook(lv, can_swap);
+        let pages = Budget::Pages(o.total >> req.priority);
+        if !o.wanted {
+            return pages;
+        }
+        pass.wanted = true;
+        let kswapd = matches!(req.by, Reclaimer::Kswapd);
+        match self.config.aging_site {
+            AgingSite::Evictor if req.priority == self.first_priority => pages,
+            AgingSite::Evictor => {
+                pass.walks |= self.config.walk_mmu;
+                if self.age(mem, lv, can_swap, false) { Budget::Aged } else { Budget::Pages(0) }
+            }
+            AgingSite::Kswapd => {
+                if req.priority == self.first_priority {
+                    return pages;
+                }
+                if kswapd {
+                    return Budget::Pages(0);
+                }
+                pass.walks |= self.config.walk_mmu;
+                self.age(mem, lv, can_swap, false);
+                let now = self.outlook(lv, can_swap);
+                Budget::Pages(now.total >> req.priority)
+            }
+        }
+    }
+
+    /// Whether a pass stops here (`should_abort_scan`). Reclaim for a group's limit never does.
+    fn aborts(&self, mem: &Memory, req: &ReclaimRequest, pass: &Pass, w: &Work) -> bool {
+        let kswapd = match req.by {
+            Reclaimer::Limit(_) => return false,
+            by => matches!(by, Reclaimer::Kswapd),
+        };
+        // kswapd counts each pass for itself.
+        let reclaimed = pass.reclaimed + if kswapd { 0 } else { req.reclaimed };
+        let enough = reclaimed >= req.target.max(2 << req.order);
+        let all_above = |mark: Mark, more: u64| {
+            mem.zones.of_node(req.node).iter().all(|&z| {
+                let zone = &mem.zones[z];
+                zone.kind > req.highest
+                    || zone.managed == 0
+                    || zone.exceeds(mark, more, req.highest)
+            })
+        };
+        match self.config.abort_rule {
+            AbortRule::Simple67 => enough,
+            AbortRule::Wmark612 => {
+                enough || kswapd && req.order == 0 && all_above(Mark::High, self.min_batch)
+            }
+            AbortRule::V6_1 => {
+                let target = reclaimed >= req.target;
+                if kswapd && !target {
+                    return false;
+                }
+                let aged = self.lruvecs[w.lv].max_seq - w.max_seq > 1;
+                if !kswapd && (aged || target && w.swapped) {
+                    return true;
+                }
+                let mark = if kswapd { Mark::High } else { Mark::Low };
+                let safe = mem.zones.of_node(req.node).iter().all(|&z| {
+                    let zone = &mem.zones[z];
+                    zone.kind > req.highest
+                        || zone.free >= zone.watermark[mark as usize] + zone.boost
+                });
+                req.priority <= self.first_priority.saturating_sub(2) && safe
+            }
+        }
+    }
+
+    /// The pages whose number limits the root group's shadow nodes, as for the classic LRU.
+    fn pages_for_shadows(&self, mem: &Memory, node: NodeId) -> u64 {
+        if self.groups == 1 {
+            return mem.zones.ids().map(|z| u64::from(mem.zones[z].managed)).sum();
+        }
+        let v = &self.lruvecs[self.index(node, MemcgId(0))];
+        [ANON, FILE].into_iter().flat_map(|t| v.halves(t)).sum::<u64>()
+            + mem.lists.len(v.unevictable)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn kswapd_begins_where_it_will_find_enough() {
+        assert_eq!(initial_priority(100_000, 1024, 12), 6);
+        assert_eq!(initial_priority(1_000_000, 128, 12), 12);
+        assert_eq!(initial_priority(5000, 5000, 12), 6);
+    }
+}

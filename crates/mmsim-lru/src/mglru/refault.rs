@@ -1,0 +1,447 @@
+//! Shadows and refaults.
+//!
+//! An evicted page takes along which generation was the oldest of its type, and how often it had
+//! been accessed. If it comes back while that generation still is the oldest, the refault is
+//! recent: it counts against its tier, and a page that was in use gets its marks back.
+//!
+//! With refault distances the shadow holds a count of evictions instead, and the distance
+//! between then and now is compared with sizes of lists.
+//!
+//! Source: Linux 6.12 mm/workingset.c (`lru_gen_eviction`, `lru_gen_test_recent`,
+//! `lru_gen_refault`); "Refault distance update with MGLRU support" (linux-mm, 2023).
+
+use super::config::{AccessMarks, RecentRule, RefaultCount, RefaultDistance, RestoreRule};
+use super::rates::{ANON, FILE, tier_of};
+use super::{GEN_MASK, MAX_NR_GENS, Mglru, place};
+use mmsim_core::base::event::TraceEvent;
+use mmsim_core::base::id::{MemcgId, NodeId};
+use mmsim_core::base::vmstat::VmEvent;
+use mmsim_core::memory::Memory;
+use mmsim_core::phys::frames::{FolioId, flag};
+use mmsim_core::policy::{Arrival, Shadow};
+
+/// What the bits of the generation say of a folio on its way to the second oldest one.
+pub(super) const SECOND_OLDEST: u32 = GEN_MASK;
+
+/// Bits of a shadow for accesses and for the workingset flag.
+const REFS_BITS: u32 = 3;
+
+/// How shadows are packed on a machine: 3 bits of history, and with several nodes or groups 16
+/// bits of group and 8 of node; the rest is the sequence number or the count, exact while it
+/// advances by less than 2^29 (2^37 then).
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) struct Packing {
+    shift: u32,
+    mask: u64,
+}
+
+/// What a shadow says.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) struct Unpacked {
+    pub(super) memcg: MemcgId,
+    pub(super) node: NodeId,
+    /// It was in use: accessed more than once through descriptors (from 6.14 on: marked as
+    /// workingset).
+    pub(super) workingset: bool,
+    /// Further accesses, up to 3.
+    pub(super) counted: u32,
+    /// Sequence number of the oldest generation, or evictions so far.
+    pub(super) token: u64,
+}
+
+impl Unpacked {
+    /// Accesses through descriptors beyond the first, before 6.14.
+    fn refs(self) -> u32 {
+        self.counted + u32::from(self.workingset)
+    }
+}
+
+impl Packing {
+    pub(super) fn of(mem: &Memory) -> Self {
+        let bits = mem.shadow_bits();
+        let shift = if bits > 32 { REFS_BITS + 24 } else { REFS_BITS };
+        Packing { shift, mask: (1 << (bits - shift)) - 1 }
+    }
+    pub(super) fn pack(self, u: Unpacked) -> Shadow {
+        let whose = if self.shift > REFS_BITS {
+            u64::from(u.memcg.0) << REFS_BITS | u64::from(u.node.0) << (REFS_BITS + 16)
+        } else {
+            0
+        };
+        let refs = u64::from(u.workingset) | u64::from(u.counted) << 1;
+        Shadow(refs | whose | (u.token & self.mask) << self.shift)
+    }
+    pub(super) fn unpack(self, s: Shadow) -> Unpacked {
+        let wide = self.shift > REFS_BITS;
+        Unpacked {
+            memcg: MemcgId(if wide { (s.0 >> REFS_BITS) as u16 } else { 0 }),
+            node: NodeId(if wide { (s.0 >> (REFS_BITS + 16)) as u8 } else { 0 }),
+            workingset: s.0 & 1 != 0,
+            counted: (s.0 >> 1 & 3) as u32,
+            token: s.0 >> self.shift,
+        }
+    }
+}
+
+/// Sizes of lists, inactive and active of each type, that a distance is compared with.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) struct Sizes {
+    /// Inactive and active anonymous pages, none without swap.
+    pub anon: [u64; 2],
+    /// Inactive and active file pages.
+    pub file: [u64; 2],
+}
+
+impl Sizes {
+    /// The smallest distance of a refault that would not have fitted into memory (`v3`): it
+    /// competes with the smaller half, active or inactive.
+    pub(super) fn threshold(self, is_file: bool) -> u64 {
+        let active = self.anon[1] + self.file[1];
+        let inactive = self.anon[0] + self.file[0];
+        if active >= inactive {
+            inactive
+        } else {
+            active + if is_file { self.anon[0] } else { self.file[0] }
+        }
+    }
+
+    /// How near a refault is, of all memory: within a quarter, a half, the whole.
+    pub(super) fn nearness(self, distance: u64) -> Nearness {
+        let total: u64 = self.anon.iter().chain(&self.file).sum();
+        match distance {
+            d if d <= total / 4 => Nearness::Short,
+            d if d <= total / 2 => Nearness::Mid,
+            d if d <= total => Nearness::Long,
+            _ => Nearness::None,
+        }
+    }
+}
+
+/// How near a refault is.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) enum Nearness {
+    /// Within a quarter of memory.
+    Short,
+    /// Within half of it.
+    Mid,
+    /// Within all of it.
+    Long,
+    /// Farther.
+    None,
+}
+
+/// The counters of refaults of a type: refault, activate, restore.
+const COUNTERS: [[VmEvent; 3]; 2] = [
+    [
+        VmEvent::WorkingsetRefaultAnon,
+        VmEvent::WorkingsetActivateAnon,
+        VmEvent::WorkingsetRestoreAnon,
+    ],
+    [
+        VmEvent::WorkingsetRefaultFile,
+        VmEvent::WorkingsetActivateFile,
+        VmEvent::WorkingsetRestoreFile,
+    ],
+];
+
+impl Mglru {
+    /// A folio of a type leaves for good (`lru_gen_eviction`): counts it, and says what it leaves
+    /// behind.
+    pub(super) fn evicted(&mut self, mem: &Memory, lv: usize, t: usize, folio: FolioId) -> Shadow {
+        let bits = mem.frames.bits(folio);
+        let (refs, tier) = (self.refs(folio, bits), self.tier(folio, bits));
+        let workingset = match self.config.access_marks {
+            AccessMarks::WorkingsetSecond => refs > 0,
+            AccessMarks::Counted614 => bits & flag::WORKINGSET != 0,
+        };
+        let hist = self.config.hist_gens.get();
+        let v = &mut self.lruvecs[lv];
+        v.rates[t].period_mut(v.min_seq[t], hist).evicted[tier] += 1;
+        self.shadow(lv, t, workingset, refs.saturating_sub(1))
+    }
+
+    /// What a folio leaves behind; counts the eviction.
+    #[inline]
+    pub(super) fn shadow(&mut self, lv: usize, t: usize, workingset: bool, counted: u32) -> Shadow {
+        let (node, memcg) = self.node_and_group(lv);
+        let v = &mut self.lruvecs[lv];
+        let token = match self.config.refault_distance {
+            RefaultDistance::Off => v.min_seq[t],
+            _ => v.evictions,
+        };
+        v.evictions += 1;
+        self.packing.pack(Unpacked { memcg, node, workingset, counted, token })
+    }
+
+    /// A page comes back whose shadow was found (`lru_gen_refault`).
+    #[inline]
+    pub(super) fn refault(
+        &mut self,
+        mem: &mut Memory,
+        folio: FolioId,
+        shadow: Shadow,
+        how: Arrival,
+    ) {
+        let u = self.packing.unpack(shadow);
+        let lv = self.lruvec_of(mem, folio);
+        // Of a page that was charged to another group nothing is known here.
+        if self.index(u.node, u.memcg) != lv {
+            return;
+        }
+        let t = if mem.frames.is_file_lru(folio) { FILE } else { ANON };
+        let v = &self.lruvecs[lv];
+        let min_seq = v.min_seq[t];
+        let distance = v.evictions.wrapping_sub(u.token) & self.packing.mask;
+        let by_distance = self.config.refault_distance != RefaultDistance::Off;
+        let recent = if by_distance {
+            let p = v.rates[t].period(min_seq, self.config.hist_gens.get());
+            distance <= p.evicted.iter().sum()
+        } else {
+            match self.config.recent_rule {
+                RecentRule::SameMinSeq => u.token == min_seq & self.packing.mask,
+                RecentRule::Within4OfMax => {
+                    (v.max_seq.wrapping_sub(u.token) & self.packing.mask) < MAX_NR_GENS as u64
+                }
+            }
+        };
+        let [refaulted, ..] = COUNTERS[t];
+        if recent || self.config.refault_count == RefaultCount::All {
+            mem.count_in(u.memcg, refaulted, 1);
+        }
+        if mem.tracer.on() {
+            let page = mem.refaulting.take();
+            let eviction = page.and_then(|p| mem.eviction_of(p));
+            // Without distances: how many oldest generations have gone since, and how many may.
+            let (distance, workingset_size) = match self.config.refault_distance {
+                RefaultDistance::Off => (min_seq.saturating_sub(u.token), 0),
+                _ => (distance, self.sizes(mem, lv).threshold(t == FILE)),
+            };
+            mem.emit(|| TraceEvent::SimRefault {
+                page: page.unwrap_or_default(),
+                file: t == FILE,
+                eviction,
+                distance,
+                workingset_size,
+                activated: recent,
+            });
+        }
+        let in_fault = how.in_fault == Some(true);
+        match self.config.refault_distance {
+            RefaultDistance::Off => {
+                if recent {
+                    self.refaulted_recently(mem, lv, t, folio, u, in_fault);
+                }
+            }
+            _ if t == ANON && !self.config.anon_reactivate => {}
+            RefaultDistance::V3 | RefaultDistance::SecondOldest => {
+                self.refaulted_at(mem, lv, t, folio, (u, distance, recent), in_fault);
+            }
+            RefaultDistance::Tiered => {
+                self.refaulted_near(mem, lv, t, folio, (u, distance, recent), in_fault);
+            }
+        }
+    }
+
+    /// The tier of a page with such a history.
+    fn tier_then(&self, u: Unpacked) -> usize {
+        let tier = match self.config.access_marks {
+            AccessMarks::WorkingsetSecond => tier_of(u.refs()),
+            AccessMarks::Counted614 if u.workingset => 3,
+            AccessMarks::Counted614 => tier_of(u.counted),
+        };
+        tier.min(self.config.nr_tiers.get() as usize - 1)
+    }
+
+    fn note_refaulted(&mut self, lv: usize, t: usize, tier: usize) {
+        let hist = self.config.hist_gens.get();
+        let v = &mut self.lruvecs[lv];
+        v.rates[t].period_mut(v.min_seq[t], hist).refaulted[tier] += 1;
+    }
+
+    /// A refault that only the averages note.
+    fn note_old(&mut self, lv: usize, t: usize, tier: usize) {
+        let r = &mut self.lruvecs[lv].rates[t];
+        r.avg_refaulted[tier] += 1;
+        r.avg_total[tier] += 1;
+    }
+
+    fn refaulted_recently(
+        &mut self,
+        mem: &mut Memory,
+        lv: usize,
+        t: usize,
+        folio: FolioId,
+        u: Unpacked,
+        in_fault: bool,
+    ) {
+        let refs = u.refs();
+        let memcg = self.node_and_group(lv).1;
+        let [_, activated, restored] = COUNTERS[t];
+        self.note_refaulted(lv, t, self.tier_then(u));
+        let reworked = self.config.restore_rule == RestoreRule::Ws614;
+        // 6.1 counts here nothing but refaults; what it protects it counts as activated.
+        let counts = self.config.refault_count == RefaultCount::All;
+        if counts && (!reworked || in_fault) {
+            mem.count_in(memcg, activated, 1);
+        }
+        let nr_frames = mem.frames.len();
+        match self.config.restore_rule {
+            RestoreRule::Refs4Ws if in_fault || refs >= 4 => {
+                mem.frames.set(folio, flag::WORKINGSET);
+                self.counts.set(folio, 0);
+            }
+            RestoreRule::Refs3All if in_fault || refs >= 3 => {
+                mem.frames.set(folio, flag::WORKINGSET);
+                self.counts.raise(folio, 3, nr_frames);
+            }
+            RestoreRule::Ws614 if u.workingset => mem.frames.set(folio, flag::WORKINGSET),
+            // 6.14 gives the count back as well; the first access that follows clears it.
+            _ => return,
+        }
+        mem.count_in(memcg, restored, 1);
+    }
+
+    /// What a distance is compared with.
+    fn sizes(&self, mem: &Memory, lv: usize) -> Sizes {
+        let v = &self.lruvecs[lv];
+        let swap = mem.can_swap(self.node_and_group(lv).1);
+        Sizes { anon: if swap { v.halves(ANON) } else { [0; 2] }, file: v.halves(FILE) }
+    }
+
+    /// `v3` and `second_oldest`.
+    fn refaulted_at(
+        &mut self,
+        mem: &mut Memory,
+        lv: usize,
+        t: usize,
+        folio: FolioId,
+        (u, distance, recent): (Unpacked, u64, bool),
+        in_fault: bool,
+    ) {
+        let eligible = distance < self.sizes(mem, lv).threshold(t == FILE);
+        if !recent && !eligible {
+            return;
+        }
+        let memcg = self.node_and_group(lv).1;
+        let [_, activated, restored] = COUNTERS[t];
+        let tier = self.tier_then(u);
+        if recent {
+            self.note_refaulted(lv, t, tier);
+        } else {
+            self.note_old(lv, t, tier);
+        }
+        if eligible {
+            mem.count_in(memcg, activated, 1);
+            match self.config.refault_distance {
+                RefaultDistance::SecondOldest => mem.frames.set(folio, SECOND_OLDEST),
+                _ => mem.frames.set(folio, flag::ACTIVE),
+            }
+        }
+        if in_fault || u.refs() >= 4 {
+            mem.frames.set(folio, flag::WORKINGSET);
+            self.counts.set(folio, 0);
+            mem.count_in(memcg, restored, 1);
+        }
+    }
+
+    /// `tiered`.
+    fn refaulted_near(
+        &mut self,
+        mem: &mut Memory,
+        lv: usize,
+        t: usize,
+        folio: FolioId,
+        (u, distance, recent): (Unpacked, u64, bool),
+        in_fault: bool,
+    ) {
+        let near = self.sizes(mem, lv).nearness(distance);
+        if !recent && near == Nearness::None {
+            return;
+        }
+        let memcg = self.node_and_group(lv).1;
+        let [_, activated, restored] = COUNTERS[t];
+        let (nr_frames, refs) = (mem.frames.len(), u.refs());
+        let before = self.tier_then(u);
+        let mut tier = before;
+        if in_fault || refs >= 3 {
+            mem.frames.set(folio, flag::WORKINGSET);
+            let counted = match near {
+                Nearness::Short if in_fault => refs.min(3),
+                Nearness::Short => {
+                    mem.frames.set(folio, flag::ACTIVE);
+                    0
+                }
+                _ if recent || near == Nearness::Mid => refs.saturating_sub(1).min(3),
+                // One access to its credit, which the workingset flag stands for.
+                _ => 0,
+            };
+            self.counts.raise(folio, counted, nr_frames);
+            mem.count_in(memcg, restored, 1);
+        }
+        if near == Nearness::Short && before == 0 {
+            mem.frames.set(folio, flag::WORKINGSET);
+            mem.count_in(memcg, activated, 1);
+            tier = 1;
+        }
+        if recent && tier == before {
+            self.note_refaulted(lv, t, tier);
+        } else {
+            self.note_old(lv, t, tier);
+        }
+    }
+
+    /// Puts a folio whose refault was near into the second oldest generation, if it would
+    /// start in the oldest.
+    pub(super) fn add_second_oldest(&mut self, mem: &mut Memory, folio: FolioId) {
+        mem.frames.clear(folio, GEN_MASK);
+        let bits = mem.frames.bits(folio);
+        if bits & (flag::MLOCKED | flag::UNEVICTABLE) != 0 {
+            return self.add(mem, folio, false);
+        }
+        let lv = self.lruvec_of(mem, folio);
+        let v = &self.lruvecs[lv];
+        let (min_seq, max_seq) = (v.min_seq[super::type_of(bits)], v.max_seq);
+        let placing = place::Placing { bits, min_seq, max_seq, first_to_go: false };
+        let seq = place::seq_of(self.config.placement, placing).max(min_seq + 1);
+        self.put(mem, lv, folio, seq, false);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_shadow_keeps_what_it_was_given() {
+        let narrow = Packing { shift: 3, mask: (1 << 29) - 1 };
+        let wide = Packing { shift: 27, mask: (1 << 37) - 1 };
+        for (workingset, counted) in [(false, 0), (true, 0), (true, 3), (false, 2)] {
+            for token in [0, 1, 12_345, narrow.mask] {
+                let (memcg, node) = (MemcgId(0), NodeId(0));
+                let u = Unpacked { memcg, node, workingset, counted, token };
+                assert_eq!(narrow.unpack(narrow.pack(u)), u);
+                assert!(narrow.pack(u).0 >> 32 == 0);
+                let u = Unpacked { memcg: MemcgId(65_535), node: NodeId(3), ..u };
+                assert_eq!(wide.unpack(wide.pack(u)), u);
+            }
+        }
+    }
+
+    /// The smaller half decides, active or inactive.
+    #[test]
+    fn a_refault_competes_with_the_smaller_half() {
+        let file = |inactive, active| Sizes { anon: [0; 2], file: [inactive, active] };
+        assert_eq!(file(700, 300).threshold(true), 300);
+        assert_eq!(file(200, 800).threshold(true), 200);
+        let both = Sizes { anon: [100, 400], file: [700, 300] };
+        assert_eq!([both.threshold(true), both.threshold(false)], [800, 1400]);
+    }
+
+    #[test]
+    fn nearness_is_in_quarters_of_memory() {
+        let s = Sizes { anon: [0; 2], file: [600, 400] };
+        use Nearness::{Long, Mid, None, Short};
+        let near = [250, 251, 500, 501, 1000, 1001].map(|d| s.nearness(d));
+        assert_eq!(near, [Short, Mid, Mid, Long, Long, None]);
+    }
+}

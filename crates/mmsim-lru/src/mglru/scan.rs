@@ -1,0 +1,336 @@
+//! Looking through the oldest generation of a type: what is sorted, what is isolated.
+//!
+//! Folios are taken from the tail. What turns out to be promoted goes to its generation's list,
+//! what is protected to the next generation, and so does what cannot be evicted now; the rest is
+//! isolated, 64 pages at most, in at most 4096 looked at.
+//!
+//! Source: Linux 6.12 mm/vmscan.c (`scan_folios`, `sort_folio`, `isolate_folio`).
+
+use super::config::{AccessMarks, DirtyLazyfreeRule, Lazyfree, WritebackRule};
+use super::rates::{ANON, FILE};
+use super::{GEN_MASK, LAZY, MIN_NR_GENS, Mglru, ZONES, gen_of, slot_of};
+use mmsim_core::base::event::TraceEvent;
+use mmsim_core::base::vmstat::VmEvent;
+use mmsim_core::machine::config::ZoneKind;
+use mmsim_core::memory::{Look, Memory};
+use mmsim_core::phys::frames::{FolioId, FrameKind, flag};
+use mmsim_core::policy::{ReclaimRequest, Reclaimer};
+
+/// Names of the types in events.
+const TYPE_NAMES: [&str; 2] = ["lru_gen_anon", "lru_gen_file"];
+
+/// What one scan did.
+#[derive(Clone, Copy, Debug, Default)]
+struct Tally {
+    scanned: u64,
+    sorted: u64,
+    isolated: u64,
+}
+
+/// What becomes of a folio at the tail.
+enum Sorted {
+    /// It went to another list.
+    Moved,
+    /// It is evicted.
+    Isolate,
+    /// It cannot be, and waits aside.
+    Refused,
+}
+
+/// How a type is scanned.
+struct Scan<'a> {
+    lv: usize,
+    t: usize,
+    /// The last tier that may be evicted.
+    limit: usize,
+    req: &'a ReclaimRequest,
+}
+
+impl Mglru {
+    /// Scans a type; what it isolates is in `self.looks`. Returns the folios looked at, or 0 if
+    /// that brought nothing.
+    pub(super) fn scan_folios(
+        &mut self,
+        mem: &mut Memory,
+        lv: usize,
+        t: usize,
+        limit: usize,
+        req: &ReclaimRequest,
+    ) -> u64 {
+        if self.lruvecs[lv].nr_gens(t) == MIN_NR_GENS {
+            return 0;
+        }
+        let scan = Scan { lv, t, limit, req };
+        let slot = slot_of(self.lruvecs[lv].min_seq[t]);
+        let mut tally = Tally::default();
+        let highest = req.highest as usize;
+        // The zones asked for from the highest down, then those above from the highest down.
+        let zones = (0..=highest).rev().chain((highest + 1..ZONES).rev());
+        for z in zones {
+            self.scan_zone(mem, &scan, slot, z, &mut tally);
+            if tally.scanned >= self.max_batch || tally.isolated >= self.min_batch {
+                break;
+            }
+        }
+        mem.charge_scan(tally.isolated);
+        mem.charge_rotations(tally.scanned - tally.isolated);
+        let (node, memcg) = self.node_and_group(lv);
+        let by = match req.by {
+            Reclaimer::Kswapd => VmEvent::PgScanKswapd,
+            Reclaimer::Direct | Reclaimer::Limit(_) => VmEvent::PgScanDirect,
+        };
+        let of_type = if t == FILE { VmEvent::PgScanFile } else { VmEvent::PgScanAnon };
+        let global = !matches!(req.by, Reclaimer::Limit(_));
+        for (e, n) in [(by, tally.isolated), (VmEvent::PgRefill, tally.sorted)] {
+            if global {
+                mem.count_in(memcg, e, n);
+            } else {
+                mem.count_group(memcg, e, n);
+            }
+        }
+        mem.count_in(memcg, of_type, tally.isolated);
+        mem.emit(|| TraceEvent::MmVmscanLruIsolate {
+            node,
+            memcg,
+            lru: TYPE_NAMES[t],
+            nr_requested: self.max_batch,
+            nr_scanned: tally.scanned,
+            nr_taken: tally.isolated,
+        });
+        if tally.isolated > 0 || tally.scanned >= self.max_batch { tally.scanned } else { 0 }
+    }
+
+    /// Scans the lists of one zone: lazily freed folios first, where they have their own.
+    fn scan_zone(
+        &mut self,
+        mem: &mut Memory,
+        scan: &Scan<'_>,
+        slot: usize,
+        z: usize,
+        tally: &mut Tally,
+    ) {
+        let lists = self.lruvecs[scan.lv].lists[slot];
+        let own_list = scan.t == FILE && self.config.lazyfree_list();
+        let rows: &[usize] = match scan.t {
+            FILE if own_list => &[LAZY, FILE],
+            FILE => &[FILE],
+            _ => &[ANON],
+        };
+        let mut refused: Vec<FolioId> = Vec::new();
+        let mut skipped = 0;
+        for (i, &row) in rows.iter().enumerate() {
+            let list = lists[row][z];
+            while mem.lists.len(list) > 0
+                && tally.scanned < self.max_batch
+                && tally.isolated.max(skipped) < self.min_batch
+            {
+                skipped += self.scan_some(mem, scan, row, z, skipped, tally, &mut refused);
+            }
+            // As posted, the list of lazily freed folios gives what it refused to the list that
+            // is scanned last.
+            let full =
+                tally.scanned >= self.max_batch || tally.isolated.max(skipped) >= self.min_batch;
+            let last = i + 1 == rows.len() || full;
+            if self.config.lazyfree != Lazyfree::ListV2 || last {
+                mem.lru_add_heads(list, &refused);
+                refused.clear();
+            }
+            if full {
+                break;
+            }
+        }
+        if skipped > 0 {
+            mem.count(skip_event(z), skipped);
+        }
+    }
+
+    /// Takes as many folios as may be isolated off the tail of a list. Returns how many were
+    /// refused.
+    #[allow(clippy::too_many_arguments)] // The loop's own state.
+    fn scan_some(
+        &mut self,
+        mem: &mut Memory,
+        scan: &Scan<'_>,
+        row: usize,
+        z: usize,
+        skipped: u64,
+        tally: &mut Tally,
+        refused: &mut Vec<FolioId>,
+    ) -> u64 {
+        let slot = slot_of(self.lruvecs[scan.lv].min_seq[scan.t]);
+        let list = self.lruvecs[scan.lv].lists[slot][row][z];
+        let room = self.min_batch - tally.isolated.max(skipped);
+        let n = room.min(self.max_batch - tally.scanned);
+        let mut looks = std::mem::take(&mut self.looks);
+        let from = looks.len();
+        mem.lru_isolate_unasked(list, n, &mut looks);
+        tally.scanned += (looks.len() - from) as u64;
+        let mut kept = from;
+        let mut nr_refused = 0;
+        let easy = self.easy(scan, z, slot);
+        for i in from..looks.len() {
+            let look = looks[i];
+            if look.bits & easy.mask == easy.bits {
+                mem.frames.store(look.folio, look.bits & !easy.clear);
+                looks[kept] = look.with_bits(look.bits & !easy.clear);
+                kept += 1;
+                continue;
+            }
+            match self.sort(mem, scan, row, z, &look) {
+                Sorted::Moved => tally.sorted += 1,
+                Sorted::Isolate => {
+                    let bits = self.isolated(mem, &look);
+                    looks[kept] = look.with_bits(bits);
+                    kept += 1;
+                }
+                Sorted::Refused => {
+                    refused.push(look.folio);
+                    nr_refused += 1;
+                }
+            }
+        }
+        looks.truncate(kept);
+        let isolated = (kept - from) as u64;
+        tally.isolated += isolated;
+        self.lruvecs[scan.lv].nr_pages[slot][scan.t][z] -= isolated;
+        self.looks = looks;
+        nr_refused
+    }
+
+    /// Flags of the usual folio, which is isolated without further questions: a plain one that
+    /// names the oldest generation and was never accessed through a descriptor.
+    fn easy(&self, scan: &Scan<'_>, z: usize, slot: usize) -> Easy {
+        let odd =
+            flag::MLOCKED | flag::UNEVICTABLE | flag::WRITEBACK | flag::DIRTY | flag::WORKINGSET;
+        let mask =
+            GEN_MASK | odd | flag::LOCKED | flag::IN_BATCH | flag::RECLAIM | flag::REFERENCED;
+        let none = z > scan.req.highest as usize || !scan.req.may_io;
+        Easy {
+            mask: if none { 0 } else { mask },
+            // No folio has any of no flags.
+            bits: if none { 1 } else { super::gen_bits(slot) },
+            clear: GEN_MASK,
+        }
+    }
+
+    /// What becomes of a folio at the tail (`sort_folio`, `isolate_folio`).
+    fn sort(
+        &mut self,
+        mem: &mut Memory,
+        scan: &Scan<'_>,
+        row: usize,
+        z: usize,
+        look: &Look,
+    ) -> Sorted {
+        let (folio, bits) = (look.folio, look.bits);
+        let (lv, t) = (scan.lv, scan.t);
+        let c = self.config;
+        let lazy = t == FILE && mem.frames.kind(folio) == FrameKind::Anon;
+        let at = |mglru: &Self, slot: usize| mglru.lruvecs[lv].lists[slot][row][z];
+        let oldest = slot_of(self.lruvecs[lv].min_seq[t]);
+        let named = gen_of(bits).expect("a listed folio names a generation");
+        if bits & flag::MLOCKED != 0 {
+            // Shrinking will find that out; sizes are kept as if it named the oldest.
+            self.resize(lv, t, z, Some(named), Some(oldest));
+            return Sorted::Isolate;
+        }
+        if lazy && c.dirty_lazyfree_rule == DirtyLazyfreeRule::ToAnon && bits & flag::DIRTY != 0 {
+            self.resize(lv, t, z, gen_of(bits), None);
+            mem.frames.change(folio, GEN_MASK, flag::SWAPBACKED);
+            self.add(mem, folio, true);
+            return Sorted::Moved;
+        }
+        if named != oldest {
+            mem.lru_add_head(at(self, named), folio);
+            return Sorted::Moved;
+        }
+        let (refs, tier) = (self.refs(folio, bits), self.tier(folio, bits));
+        let reworked = c.access_marks == AccessMarks::Counted614;
+        let overflow = c.overflow_protect
+            && if reworked { tier == 3 && bits & flag::WORKINGSET != 0 } else { refs == 4 };
+        if tier > scan.limit || overflow {
+            let by_tier = tier > scan.limit;
+            let slot = self.inc_gen(mem, lv, folio, 0);
+            let hist = c.hist_gens.get();
+            let v = &mut self.lruvecs[lv];
+            if by_tier || !reworked {
+                v.rates[t].period_mut(v.min_seq[t], hist).protected[tier] += 1;
+            }
+            if c.refault_count == super::config::RefaultCount::RecentOnly {
+                let activated = if t == FILE {
+                    VmEvent::WorkingsetActivateFile
+                } else {
+                    VmEvent::WorkingsetActivateAnon
+                };
+                mem.count_in(self.node_and_group(lv).1, activated, 1);
+            }
+            if reworked {
+                mem.lru_add_head(at(self, slot), folio);
+            } else {
+                mem.lru_add_tail(at(self, slot), folio);
+            }
+            return Sorted::Moved;
+        }
+        if z > scan.req.highest as usize {
+            let slot = self.inc_gen(mem, lv, folio, 0);
+            mem.lru_add_tail(at(self, slot), folio);
+            return Sorted::Moved;
+        }
+        if c.writeback_rule == WritebackRule::Bounce {
+            let locked = bits & flag::LOCKED != 0 && !reworked;
+            let dirty_file = t == FILE && bits & flag::DIRTY != 0;
+            if locked || bits & flag::WRITEBACK != 0 || dirty_file {
+                let slot = self.inc_gen(mem, lv, folio, flag::RECLAIM);
+                mem.lru_add_head(at(self, slot), folio);
+                return Sorted::Moved;
+            }
+        }
+        // One that waits in a batch is another one's.
+        if bits & flag::IN_BATCH != 0 {
+            return Sorted::Refused;
+        }
+        let uncached = mem.frames.kind(folio) == FrameKind::Anon && bits & flag::SWAPCACHE == 0;
+        let dirty =
+            bits & flag::DIRTY != 0 && (c.writeback_rule == WritebackRule::Bounce || t == ANON);
+        if !scan.req.may_io && (dirty || uncached) {
+            return Sorted::Refused;
+        }
+        Sorted::Isolate
+    }
+
+    /// Marks of a folio that is isolated: what was not accessed lately loses its credit. Returns
+    /// its flags.
+    fn isolated(&mut self, mem: &mut Memory, look: &Look) -> u32 {
+        let mut clear = GEN_MASK;
+        let reworked = self.config.access_marks == AccessMarks::Counted614;
+        if reworked {
+            clear |= flag::RECLAIM;
+        } else {
+            clear |= flag::REFERENCED;
+            if look.bits & flag::REFERENCED == 0 {
+                clear |= flag::WORKINGSET;
+            }
+            if self.config.writeback_rule == WritebackRule::Bounce {
+                clear |= flag::RECLAIM;
+            }
+        }
+        mem.frames.change(look.folio, clear, 0)
+    }
+}
+
+/// A comparison of flags.
+struct Easy {
+    mask: u32,
+    bits: u32,
+    clear: u32,
+}
+
+/// The counter of folios passed over in a zone.
+fn skip_event(z: usize) -> VmEvent {
+    match ZoneKind::ALL[z] {
+        ZoneKind::Dma => VmEvent::PgSkipDma,
+        ZoneKind::Dma32 => VmEvent::PgSkipDma32,
+        ZoneKind::Normal => VmEvent::PgSkipNormal,
+        ZoneKind::Movable => VmEvent::PgSkipMovable,
+    }
+}
