@@ -15,6 +15,8 @@ const FILES: &[&str] = &[
     include_str!("../scenarios/two-groups.toml"),
     include_str!("../scenarios/hdd-readahead.toml"),
     include_str!("../scenarios/kernel-build.toml"),
+    include_str!("../scenarios/apps.toml"),
+    include_str!("../scenarios/reader.toml"),
 ];
 
 /// Pieces that mean something somewhere.

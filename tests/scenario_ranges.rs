@@ -39,6 +39,15 @@ fn place(t: &TableSpec) -> Place {
             "\"ebizzy\"" => &[("records", "1"), ("memory", "\"1MiB\"")],
             "\"zipf\"" | "\"uniform\"" => &[("accesses", "1")],
             "\"build\"" => &[("records", "1")],
+            "\"apps\"" => &[("records", "1"), ("reread-min", "0"), ("reread-max", "1000")],
+            "\"reader\"" => &[
+                ("records", "1"),
+                ("item", "\"1 pages\""),
+                ("block", "\"1 pages\""),
+                ("index", "\"1 pages\""),
+                ("stale-min", "1"),
+                ("stale-max", "1000"),
+            ],
             "\"phased\"" => &[
                 ("regions", "{ a = { pages = 10 } }"),
                 ("steps", "[{ do = \"touch\", region = \"a\" }]"),

@@ -2,16 +2,17 @@
 //!
 //! All processes of a task do the same work in the same layout; only their random numbers
 //! differ, which the machine gives them. Files go by the task's name, so that its
-//! processes share them and other tasks do not; the files of traces and scripts keep the
-//! names that they have there.
+//! processes share them (unless the task says `files = "own"`) and other tasks do not; the files of
+//! traces and scripts keep the names that they have there.
 
 use std::path::Path;
 use std::sync::Arc;
 
 use mmsim_core::workload::{VmaFlags, Workload};
 use mmsim_workload::generators::{
-    BuildConfig, ChunkChoice, ChunkOrder, CopyBuffer, EbizzyConfig, End, KernelAllocConfig,
-    MemoryKind, PhasedConfig, PhasedRegion, Populate, ScanConfig, ScanEnd, Step, ZipfConfig,
+    AppsConfig, BuildConfig, ChunkChoice, ChunkOrder, CopyBuffer, EbizzyConfig, End, ItemChoice,
+    KernelAllocConfig, LaunchOrder, MemoryKind, PhasedConfig, PhasedRegion, Populate, ReaderConfig,
+    ReuseOrder, ScanConfig, ScanEnd, Step, ZipfConfig,
 };
 use mmsim_workload::masim::MasimConfig;
 use mmsim_workload::sampler::RankMap;
@@ -43,7 +44,9 @@ pub(crate) fn processes(task: &TaskSpec) -> Result<u32, Error> {
 pub(crate) fn threads(task: &TaskSpec, seed: u64, index: usize) -> Result<Threads, Error> {
     match &task.work {
         WorkloadSpec::Ebizzy(w) => Ok(ebizzy(task, w, seed).workloads()),
-        WorkloadSpec::Zipf(w) | WorkloadSpec::Uniform(w) => Ok(random_access(task, w).workloads()),
+        WorkloadSpec::Zipf(w) | WorkloadSpec::Uniform(w) => {
+            Ok(random_access(task, w, index).workloads())
+        }
         WorkloadSpec::Sequential(w) | WorkloadSpec::Cyclic(w) => Ok(scan(task, w).workloads()),
         WorkloadSpec::Phased(w) => {
             phased(task, w).workloads().map_err(|e| error(task, ErrorKind::Scenario, e.to_string()))
@@ -56,6 +59,8 @@ pub(crate) fn threads(task: &TaskSpec, seed: u64, index: usize) -> Result<Thread
             Ok(vec![Box::new(MasimConfig::clone(&w.config).workload(w.options))])
         }
         WorkloadSpec::Build(w) => Ok(build(task, w).workloads()),
+        WorkloadSpec::Apps(w) => Ok(apps(task, w).workloads()),
+        WorkloadSpec::Reader(w) => Ok(reader(task, w).workloads()),
     }
 }
 
@@ -127,13 +132,17 @@ fn ebizzy(task: &TaskSpec, w: &spec::Ebizzy, seed: u64) -> EbizzyConfig {
     }
 }
 
-fn random_access(task: &TaskSpec, w: &spec::RandomAccess) -> ZipfConfig {
+fn random_access(task: &TaskSpec, w: &spec::RandomAccess, index: usize) -> ZipfConfig {
+    let file = match w.own_files {
+        true => format!("{}/{index}", task.name),
+        false => task.name.clone(),
+    };
     ZipfConfig {
         pages: w.pages,
         theta: w.theta,
         map: rank_map(w.map),
         write_permille: w.write_permille,
-        kind: memory(w.region, &task.name),
+        kind: memory(w.region, &file),
         think: w.think,
         flags: VmaFlags::default(),
         populate: match w.region {
@@ -191,6 +200,61 @@ fn build(task: &TaskSpec, w: &spec::Build) -> BuildConfig {
         link_every: w.link_every,
         unmovable: w.unmovable,
         reclaimable: w.reclaimable,
+        windows: w.windows,
+        end: end(w.extent),
+    }
+}
+
+fn apps(task: &TaskSpec, w: &spec::Apps) -> AppsConfig {
+    AppsConfig {
+        name: task.name.clone(),
+        apps: w.apps,
+        mapped: w.mapped,
+        read: w.read,
+        heap: w.heap,
+        spread: w.spread,
+        order: if w.fixed_order { LaunchOrder::Fixed } else { LaunchOrder::Random },
+        interval: w.interval,
+        start: w.start,
+        cold: w.cold_permille,
+        cached: w.cached,
+        sequential: w.sequential_permille,
+        theta: w.zipf,
+        reread: w.reread_permille,
+        rereads: w.rereads,
+        collections: w.collections,
+        free: w.free_permille,
+        run: w.free_run,
+        reuse: w.reuse_permille,
+        reuse_order: match w.reuse_order {
+            spec::ReuseOrder::Random => ReuseOrder::Random,
+            spec::ReuseOrder::Lifo => ReuseOrder::Lifo,
+            spec::ReuseOrder::Fifo => ReuseOrder::Fifo,
+        },
+        reuse_within: w.reuse_within,
+        resume: w.resume_permille,
+        background: w.background,
+        background_touch: w.background_permille,
+        trim_after: w.trim_after,
+        trim: w.trim_permille,
+        windows: w.windows,
+        end: end(w.extent),
+    }
+}
+
+fn reader(task: &TaskSpec, w: &spec::ReadingDatabase) -> ReaderConfig {
+    ReaderConfig {
+        name: task.name.clone(),
+        clients: task.threads,
+        items: w.items,
+        blocks: w.blocks,
+        block: w.block,
+        choice: w.theta.map_or(ItemChoice::Cyclic, ItemChoice::Zipf),
+        index: w.index,
+        index_reads: w.index_reads,
+        stale: w.stale,
+        stale_reads: w.stale_reads,
+        idle: w.idle,
         windows: w.windows,
         end: end(w.extent),
     }
@@ -429,6 +493,14 @@ mod tests {
             WorkloadSpec::Requests(_) => panic!("what its requests touch is drawn"),
             WorkloadSpec::Masim(_) => panic!("it ends by the clock"),
             WorkloadSpec::Build(_) => panic!("how large its compilations are is drawn"),
+            WorkloadSpec::Apps(_) => panic!("whether an app is started or resumed is drawn"),
+            WorkloadSpec::Reader(w) => {
+                let data = u64::from(w.blocks) * u64::from(w.block) + u64::from(w.index_reads);
+                let (least, most) = w.stale_reads;
+                // Whole rounds of chunks, each read so many times.
+                let stale = u64::from(w.stale) * u64::from(least + most) / 2;
+                u64::from(w.idle) + stale + work(w.extent) * data
+            }
         }
     }
 
@@ -452,6 +524,7 @@ mod tests {
                             | WorkloadSpec::Requests(_)
                             | WorkloadSpec::Script(_)
                             | WorkloadSpec::Build(_)
+                            | WorkloadSpec::Apps(_)
                     );
                     if elsewhere || done.contains(&task) {
                         continue;
@@ -499,6 +572,19 @@ steps = [
         assert_eq!(drain(&t, 0), totals);
         let files = threads(&t, 1, 1).unwrap()[0].files();
         assert_eq!((files.len(), files[0].name.as_str()), (1, "phased/log"));
+    }
+
+    #[test]
+    fn processes_have_one_file_or_one_each() {
+        let keys = "name = \"fio\"\nworkload = \"zipf\"\nmemory = \"9 pages\"\naccesses = 3\n\
+                    region = \"read\"\nprocesses = 2";
+        let names = |keys: &str| {
+            let t = task(keys);
+            let of = |i| threads(&t, 1, i).unwrap()[0].files()[0].name.clone();
+            [of(0), of(1)]
+        };
+        assert_eq!(names(keys), ["fio", "fio"]);
+        assert_eq!(names(&format!("{keys}\nfiles = \"own\"")), ["fio/0", "fio/1"]);
     }
 
     #[test]

@@ -47,7 +47,14 @@ pub struct Family {
 }
 
 /// All families.
-pub static FAMILIES: &[&Family] = &[&anon_workingset::FAMILY];
+pub static FAMILIES: &[&Family] = &[
+    &anon_workingset::FAMILY,
+    &mglru::lazyfree::FAMILY,
+    &mglru::file_protection::FAMILY,
+    &mglru::refault_distance::FAMILY,
+    &mglru::fio_zipf::FAMILY,
+    &mglru::rework::FAMILY,
+];
 
 /// What was simulated.
 #[derive(Clone, PartialEq, Debug, Default)]
@@ -215,11 +222,11 @@ mod tests {
     #[test]
     fn names_that_there_are_not() {
         let named = |name: &str| Request { names: vec![name.into()], ..Request::default() };
-        assert_eq!(
-            said(&named("anon-worksingset")),
-            "error: there is no experiment \"anon-worksingset\"\n |\n \
-             = help: did you mean \"anon-workingset\"? There are: anon-workingset"
-        );
+        let all: Vec<&str> = FAMILIES.iter().map(|f| f.name).collect();
+        let expected = "error: there is no experiment \"anon-worksingset\"\n |\n \
+                        = help: did you mean \"anon-workingset\"? There are: anon-workingset, mglru-";
+        let text = said(&named("anon-worksingset"));
+        assert!(text.starts_with(expected) && text.ends_with(&all.join(", ")), "{text}");
         let tables = vec!["ebizzy".to_string()];
         let text = said(&Request { tables, ..named("anon-workingset") });
         assert!(text.starts_with("error: there is no table \"ebizzy\""), "{text}");

@@ -3,6 +3,7 @@
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
+use mmsim_core::base::time::SimDuration;
 use mmsim_core::phys::gfp::{
     GFP_ATOMIC, GFP_KERNEL, GFP_NOFS, GFP_NOIO, GFP_NOWAIT, GFP_USER, GfpFlags,
 };
@@ -15,9 +16,9 @@ use super::raw::{Node, Sources, Value};
 use super::read::{Reader, describe, unknown};
 use super::units::show_pages;
 use super::workload::{
-    Build, ChunkChoice, CopyBuffer, Ebizzy, Extent, KernelAlloc, Masim, Part, Phased, RandomAccess,
-    RankMap, RegionKind, RegionSpec, Replay, ReplayMode, Scan, Script, Step, TaskSpec,
-    WorkloadSpec,
+    Apps, Build, ChunkChoice, CopyBuffer, Ebizzy, Extent, KernelAlloc, Masim, Part, Phased,
+    RandomAccess, RankMap, ReadingDatabase, RegionKind, RegionSpec, Replay, ReplayMode, ReuseOrder,
+    Scan, Script, Step, TaskSpec, WorkloadSpec,
 };
 use crate::error::{Error, ErrorKind};
 
@@ -95,7 +96,8 @@ fn threads(r: &Reader<'_>, work: &WorkloadSpec) -> Result<u32, Error> {
         | WorkloadSpec::Replay(_)
         | WorkloadSpec::Script(_)
         | WorkloadSpec::Requests(_)
-        | WorkloadSpec::Masim(_) => 1,
+        | WorkloadSpec::Masim(_)
+        | WorkloadSpec::Apps(_) => 1,
         // Each thread has a part of the region.
         WorkloadSpec::Sequential(s) | WorkloadSpec::Cyclic(s) => s.pages,
         WorkloadSpec::KernelAlloc(k) => k.attempts.min(u32::MAX.into()) as u32,
@@ -144,6 +146,8 @@ fn workload(r: &Reader<'_>, dir: &Path) -> Result<WorkloadSpec, Error> {
         "kernel-alloc" => WorkloadSpec::KernelAlloc(kernel_alloc(r)?),
         "masim" => WorkloadSpec::Masim(masim(r, dir)?),
         "build" => WorkloadSpec::Build(build(r)?),
+        "apps" => WorkloadSpec::Apps(apps(r)?),
+        "reader" => WorkloadSpec::Reader(reader(r)?),
         other => unreachable!("workload {other} has no reader"),
     })
 }
@@ -174,6 +178,7 @@ fn random_access(r: &Reader<'_>, theta: f64) -> Result<RandomAccess, Error> {
         write_permille: r.count_u32("write-permille")?,
         map: rank_map(r, "map")?,
         region: region_kind(r, "region")?,
+        own_files: r.choice("files")? == 1,
         think: r.time("think")?,
     })
 }
@@ -255,6 +260,105 @@ fn files_of_build(r: &Reader<'_>, b: &Build) -> Result<(), Error> {
             Err(r.error(key, found, "a smaller size, or fewer files"))
         }
         _ => Ok(()),
+    }
+}
+
+fn apps(r: &Reader<'_>) -> Result<Apps, Error> {
+    let (start, interval) = (r.time("launch")?, r.time("interval")?);
+    if start > interval {
+        return Err(bounds(r, ("launch", start), ("interval", interval)));
+    }
+    let tenth = SimDuration::from_millis(100);
+    if interval < tenth {
+        return Err(r.error("interval", format!("{interval} is too short"), "at least \"100ms\""));
+    }
+    let apps = r.count_u32("apps")?;
+    let cached = r.opt_count("cached")?.map_or(apps, |n| n as u32);
+    let spread = r.number("spread")?;
+    let sizes = (r.pages_u32("mapped")?, r.pages_u32("read")?, r.pages_u32("heap")?);
+    for (key, pages) in [("mapped", sizes.0), ("read", sizes.1), ("heap", sizes.2)] {
+        // No size of an app is more than `spread` times this.
+        let all = f64::from(pages) * spread * f64::from(apps);
+        if all > keys::U32 as f64 {
+            let found = format!("{} for each of {apps} apps is too much", show_pages(pages.into()));
+            return Err(r.error(key, found, "a smaller size, or fewer apps"));
+        }
+    }
+    Ok(Apps {
+        extent: extent(r, "records")?,
+        windows: r.count_u32("windows")?,
+        apps,
+        mapped: sizes.0,
+        read: sizes.1,
+        heap: sizes.2,
+        spread,
+        fixed_order: r.choice("order")? == 1,
+        interval,
+        start,
+        cold_permille: r.count_u32("cold-permille")?,
+        cached,
+        sequential_permille: r.count_u32("sequential-permille")?,
+        zipf: r.number("zipf")?,
+        reread_permille: r.count_u32("reread-permille")?,
+        rereads: counts_between(r, "reread-min", "reread-max")?,
+        collections: r.count_u32("collections")?,
+        free_permille: r.count_u32("free-permille")?,
+        free_run: r.pages_u32("free-run")?,
+        reuse_permille: r.count_u32("reuse-permille")?,
+        reuse_order: [ReuseOrder::Random, ReuseOrder::Lifo, ReuseOrder::Fifo]
+            [r.choice("reuse-order")?],
+        reuse_within: r.time("reuse-within")?,
+        resume_permille: r.count_u32("resume-permille")?,
+        background: r.time("background")?,
+        background_permille: r.count_u32("background-permille")?,
+        trim_after: r.time("trim-after")?,
+        trim_permille: r.count_u32("trim-permille")?,
+    })
+}
+
+fn reader(r: &Reader<'_>) -> Result<ReadingDatabase, Error> {
+    let (item, block) = (r.pages_u32("item")?, r.pages_u32("block")?);
+    if item % block != 0 {
+        let show = |pages: u32| show_pages(pages.into());
+        let found = format!("{} is not a whole number of blocks of {}", show(item), show(block));
+        let up = u64::from(item).next_multiple_of(block.into());
+        return Err(r.error("item", found, format!("\"{}\"", show_pages(up))));
+    }
+    let items = r.count_u32("items")?;
+    let data = u64::from(items) * u64::from(item);
+    if data > keys::U32 {
+        let found = format!("{items} items are {}, too many", show_pages(data));
+        return Err(r.error("items", found, "fewer items, or smaller ones"));
+    }
+    let (index, index_reads) = (r.pages_u32("index")?, r.count_u32("index-reads")?);
+    if index == 0 && index_reads > 0 {
+        let found = format!("{index_reads} reads of an index that is empty");
+        return Err(r.error("index-reads", found, "0, or give `index` a size"));
+    }
+    Ok(ReadingDatabase {
+        extent: extent(r, "records")?,
+        windows: r.count_u32("windows")?,
+        items,
+        blocks: item / block,
+        block,
+        theta: match r.choice("choice")? {
+            0 => Some(r.number("theta")?),
+            _ => None,
+        },
+        index,
+        index_reads,
+        stale: r.pages_u32("stale")?,
+        stale_reads: counts_between(r, "stale-min", "stale-max")?,
+        idle: r.pages_u32("idle")?,
+    })
+}
+
+/// Two counts, the first of which is not the larger one.
+fn counts_between(r: &Reader<'_>, low: &str, high: &str) -> Result<(u32, u32), Error> {
+    let (from, to) = (r.count_u32(low)?, r.count_u32(high)?);
+    match from > to {
+        true => Err(bounds(r, (low, from), (high, to))),
+        false => Ok((from, to)),
     }
 }
 

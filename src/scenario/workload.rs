@@ -57,6 +57,10 @@ pub enum WorkloadSpec {
     Masim(Masim),
     /// `build`.
     Build(Build),
+    /// `apps`.
+    Apps(Apps),
+    /// `reader`.
+    Reader(ReadingDatabase),
 }
 
 impl WorkloadSpec {
@@ -75,6 +79,8 @@ impl WorkloadSpec {
             WorkloadSpec::Requests(_) => "requests",
             WorkloadSpec::Masim(_) => "masim",
             WorkloadSpec::Build(_) => "build",
+            WorkloadSpec::Apps(_) => "apps",
+            WorkloadSpec::Reader(_) => "reader",
         }
     }
 }
@@ -127,6 +133,8 @@ pub struct RandomAccess {
     pub map: RankMap,
     /// What is accessed.
     pub region: RegionKind,
+    /// Each process of the task has a file of its own.
+    pub own_files: bool,
     /// Computing between two accesses.
     pub think: SimDuration,
 }
@@ -200,6 +208,103 @@ pub struct Build {
     pub unmovable: u32,
     /// Frames of the kernel that a compilation holds, reclaimable.
     pub reclaimable: u32,
+}
+
+/// `apps`. Sizes are in pages.
+#[derive(Clone, PartialEq, Debug)]
+pub struct Apps {
+    /// Until when, in records: launches.
+    pub extent: Extent,
+    /// Equal parts, each a phase of its own.
+    pub windows: u32,
+    /// How many apps there are.
+    pub apps: u32,
+    /// Mapped files of the middle app.
+    pub mapped: u32,
+    /// Files that it reads through descriptors.
+    pub read: u32,
+    /// Its heap.
+    pub heap: u32,
+    /// How many times as large the largest app is.
+    pub spread: f64,
+    /// Launched by number, not in an order drawn for every round.
+    pub fixed_order: bool,
+    /// From one launch to the next.
+    pub interval: SimDuration,
+    /// A launch does its work over this time.
+    pub start: SimDuration,
+    /// Of 1000 launches of a living app so many kill it first.
+    pub cold_permille: u32,
+    /// Apps alive at a time.
+    pub cached: u32,
+    /// Of 1000 touches of mapped files at a start so many go in order.
+    pub sequential_permille: u32,
+    /// Exponent of the law over pages of files.
+    pub zipf: f64,
+    /// Of 1000 pages that a start reads so many are read again.
+    pub reread_permille: u32,
+    /// How often again, at least and at most.
+    pub rereads: (u32, u32),
+    /// Garbage collections during a start.
+    pub collections: u32,
+    /// Of 1000 dirty pages of the heap a collection frees so many.
+    pub free_permille: u32,
+    /// Pages that are freed together.
+    pub free_run: u32,
+    /// Of 1000 freed pages so many are dirtied again.
+    pub reuse_permille: u32,
+    /// Which of them.
+    pub reuse_order: ReuseOrder,
+    /// How soon.
+    pub reuse_within: SimDuration,
+    /// Of 1000 pages the launch of a living app touches so many.
+    pub resume_permille: u32,
+    /// How long an app goes on in the background.
+    pub background: SimDuration,
+    /// Of 1000 pages it then touches so many in a second.
+    pub background_permille: u32,
+    /// When it is trimmed.
+    pub trim_after: SimDuration,
+    /// Of 1000 dirty pages of its heap trimming frees so many.
+    pub trim_permille: u32,
+}
+
+/// Which freed pages of a heap are dirtied again.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum ReuseOrder {
+    /// Any.
+    Random,
+    /// Those freed last.
+    Lifo,
+    /// Those freed first.
+    Fifo,
+}
+
+/// `reader`. Sizes are in pages.
+#[derive(Clone, PartialEq, Debug)]
+pub struct ReadingDatabase {
+    /// Until when, in records: transactions.
+    pub extent: Extent,
+    /// Equal parts, each a phase of its own.
+    pub windows: u32,
+    /// Items.
+    pub items: u32,
+    /// Blocks of an item.
+    pub blocks: u32,
+    /// Pages of a block.
+    pub block: u32,
+    /// Exponent of the law over items; `None`: in turn.
+    pub theta: Option<f64>,
+    /// The index.
+    pub index: u32,
+    /// Pages of it that a transaction reads.
+    pub index_reads: u32,
+    /// The file that is never read again.
+    pub stale: u32,
+    /// How often its parts are read before.
+    pub stale_reads: (u32, u32),
+    /// Anonymous memory that is never used again.
+    pub idle: u32,
 }
 
 /// How ebizzy chooses a chunk.
@@ -421,4 +526,6 @@ pub const ABOUT: &[(&str, &str)] = &[
     ("masim", "a configuration file of masim: regions, phases by the clock, patterns by weight"),
     ("kernel-alloc", "blocks of one order for the kernel: how many can be had, how many held"),
     ("build", "short compilations that share a compiler and headers, as in a build by make"),
+    ("apps", "apps launched one after the other, as on a phone: heaps, files, MADV_FREE"),
+    ("reader", "a database that only reads through descriptors, with so many clients at a time"),
 ];

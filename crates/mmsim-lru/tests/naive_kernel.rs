@@ -328,6 +328,6 @@ fn every_knob_has_a_witness() {
     };
     for knob in ClassicConfig::knobs() {
         let reason = SILENT.iter().find(|s| s.0 == knob.name);
-        assert_eq!(moves(&knob), reason.is_none(), "{}: {reason:?}", knob.name);
+        assert_eq!(moves(knob), reason.is_none(), "{}: {reason:?}", knob.name);
     }
 }

@@ -1,6 +1,6 @@
 //! Shadows, refaults, and refault distances.
 
-use super::{ANON, Distance, FILE, Naive, Page, Restore};
+use super::{ANON, Distance, FILE, Naive, Page, Restore, Rule};
 
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) struct Shadow {
@@ -78,6 +78,7 @@ impl Naive {
         if recent || self.config.counts_all_refaults {
             self.count_kind(["workingset_refault_anon", "workingset_refault_file"], kind);
         }
+        self.mark(if recent { Rule::RecentRefault } else { Rule::OldRefault });
         if !recent {
             return;
         }
@@ -100,6 +101,7 @@ impl Naive {
             _ => f.workingset |= restored,
         }
         if restored {
+            self.mark(if in_fault { Rule::RestoredByFault } else { Rule::RestoredByRefs });
             self.count_kind(["workingset_restore_anon", "workingset_restore_file"], kind);
         }
     }
@@ -114,6 +116,7 @@ impl Naive {
         let sp = self.evictions[ANON] - shadow.evictions;
         let recent = sp <= self.evicted[kind].iter().sum();
         let eligible = eligible(&self.both_sizes(), kind, sp);
+        self.mark(if eligible { Rule::DistanceNear } else { Rule::DistanceFar });
         if recent || self.config.counts_all_refaults {
             self.count_kind(["workingset_refault_anon", "workingset_refault_file"], kind);
         }

@@ -11,21 +11,25 @@
 //! reads them from a file checks them first. Only `phased` returns errors, because its
 //! steps can contradict one another.
 
+mod apps;
 mod build;
 mod ebizzy;
 mod kernel_alloc;
 mod memory;
 mod pace;
 mod phased;
+mod reader;
 mod scan;
 mod zipf;
 
+pub use apps::{AppsConfig, LaunchOrder, ReuseOrder};
 pub use build::BuildConfig;
 pub use ebizzy::{ChunkChoice, ChunkOrder, CopyBuffer, EbizzyConfig};
 pub use kernel_alloc::KernelAllocConfig;
 pub use memory::{MemoryKind, Populate};
 pub use pace::End;
 pub use phased::{PhasedConfig, PhasedError, PhasedRegion, Step};
+pub use reader::{ItemChoice, ReaderConfig};
 pub use scan::{ScanConfig, ScanEnd};
 pub use zipf::{ZipfConfig, uniform};
 

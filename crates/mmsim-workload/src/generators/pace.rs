@@ -62,7 +62,7 @@ enum At {
 }
 
 /// Part `i` of `n` equal parts of `total`.
-fn share(total: u64, n: u32, i: u32) -> u64 {
+pub(super) fn share(total: u64, n: u32, i: u32) -> u64 {
     total / u64::from(n) + u64::from(u64::from(i) < total % u64::from(n))
 }
 

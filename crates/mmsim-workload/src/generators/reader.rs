@@ -1,0 +1,313 @@
+//! A database that only reads, through descriptors, with as many clients as it serves at a time.
+//!
+//! A transaction reads one item (all that belongs to one warehouse, say) block by block; on the way
+//! it looks pages of an index up. The blocks of an item lie scattered over the data file: block `b`
+//! of all items comes before block `b + 1` of any. A client begins the next transaction when one is
+//! done, so that the disk is never asked for more than `clients` blocks at a time, and what the
+//! clients achieve is told by how many transactions they complete: fewer misses, more
+//! transactions. How many misses there were in all says nothing then, for whoever is faster has
+//! more of them in the same time.
+//!
+//! Every access is a `read(2)`; nothing is mapped. So reclaim learns of an access only from what
+//! the read marks, and a page that is read once is not told from one that will be.
+//!
+//! Set-up makes the memory old before the work begins: it writes anonymous memory that nobody uses
+//! again, and reads a file that is not the data (whatever was loaded, restored or logged before),
+//! some chunks of it twice, some more often; that file is never read again either.
+//!
+//! Items are drawn independently, by a zipf law or uniformly, or taken in turn: `clients` clients
+//! then go round together, and the data between two reads of a block is all of the data.
+//!
+//! Deviations. There is no cache in the database itself (it is anonymous memory; a zipf workload
+//! beside this one can stand for it). All index pages are alike.
+
+use super::memory::RUN_PAGES;
+use super::pace::{self, Body, End};
+use crate::sampler::{PageSampler, RankMap};
+use mmsim_core::base::rng::Rng;
+use mmsim_core::workload::{FileSlot, FileSpec, MapKind, Op, RegionId, Run, VmaFlags, Workload};
+use std::sync::Arc;
+
+/// Pages of the old file that are read the same number of times.
+const CHUNK: u32 = 64;
+/// Operations in one batch of the set-up.
+const SET_UP_BATCH: usize = 1024;
+const DATA: FileSlot = FileSlot(0);
+const INDEX: FileSlot = FileSlot(1);
+const STALE: FileSlot = FileSlot(2);
+const IDLE: RegionId = RegionId(0);
+
+/// How a transaction chooses its item.
+#[derive(Clone, Copy, PartialEq, Debug)]
+pub enum ItemChoice {
+    /// By a zipf law with this exponent; 0 is uniform.
+    Zipf(f64),
+    /// One after the other, all clients together.
+    Cyclic,
+}
+
+/// A reading database. Sizes are in pages.
+#[derive(Clone, PartialEq, Debug)]
+pub struct ReaderConfig {
+    /// Prefix of the names of all files.
+    pub name: String,
+    /// Clients: transactions at a time.
+    pub clients: u32,
+    /// Items.
+    pub items: u32,
+    /// Blocks of an item.
+    pub blocks: u32,
+    /// Pages of a block.
+    pub block: u32,
+    /// How a transaction chooses.
+    pub choice: ItemChoice,
+    /// Pages of the index; 0: none.
+    pub index: u32,
+    /// Pages of it that a transaction looks up.
+    pub index_reads: u32,
+    /// Pages of the old file; 0: none.
+    pub stale: u32,
+    /// How often its chunks are read: from the first to the second number, in turn.
+    pub stale_reads: (u32, u32),
+    /// Anonymous memory that is written before the work and never used again; 0: none.
+    pub idle: u32,
+    /// Measured windows.
+    pub windows: u32,
+    /// Records (transactions), or a time.
+    pub end: End,
+}
+
+impl ReaderConfig {
+    /// One workload per client. Panics on a value that its field does not allow.
+    pub fn workloads(&self) -> Vec<Box<dyn Workload>> {
+        assert!(self.items > 0 && self.blocks > 0, "items, blocks: must be at least 1");
+        assert!(self.block > 0, "block: must be at least 1");
+        let data = u128::from(self.items) * u128::from(self.blocks) * u128::from(self.block);
+        assert!(data < 1 << 32, "items, blocks, block: must be below 2^32 pages together");
+        assert!(self.index > 0 || self.index_reads == 0, "index_reads: there is no index");
+        let (least, most) = self.stale_reads;
+        assert!(0 < least && least <= most, "stale_reads: bounds must be at least 1 and in order");
+        let law = |n, theta| Arc::new(PageSampler::new(n, theta, RankMap::Scatter));
+        let items = match self.choice {
+            ItemChoice::Zipf(theta) => Some(law(self.items, theta)),
+            ItemChoice::Cyclic => None,
+        };
+        let index = law(self.index.max(1), 0.0);
+        pace::threads(self.clients, self.windows, self.end, |t| Client {
+            config: self.clone(),
+            number: t,
+            items: items.clone(),
+            index: Arc::clone(&index),
+            set_up: SetUp::Idle,
+            transactions: 0,
+            at: None,
+        })
+    }
+}
+
+/// What set-up does next.
+#[derive(Clone, Copy, Debug)]
+enum SetUp {
+    Idle,
+    /// From this page of the old file on.
+    Stale(u32),
+}
+
+struct Client {
+    config: ReaderConfig,
+    number: u32,
+    /// The law over items, unless they are taken in turn.
+    items: Option<Arc<PageSampler>>,
+    index: Arc<PageSampler>,
+    set_up: SetUp,
+    /// Transactions that have begun.
+    transactions: u64,
+    /// Item of the one under way, and its next block.
+    at: Option<(u32, u32)>,
+}
+
+impl Client {
+    fn item(&mut self, rng: &mut Rng) -> u32 {
+        let turn = self.transactions;
+        self.transactions += 1;
+        match &self.items {
+            Some(law) => law.sample(rng),
+            None => {
+                let before = u128::from(turn) * u128::from(self.config.clients);
+                let turn = before + u128::from(self.number);
+                (turn % u128::from(self.config.items)) as u32
+            }
+        }
+    }
+
+    /// The next block of the transaction, with its share of the index.
+    fn block(&mut self, rng: &mut Rng, ops: &mut Vec<Op>) {
+        let (item, block) = match self.at {
+            Some(at) => at,
+            None => (self.item(rng), 0),
+        };
+        let c = &self.config;
+        let upto = |b: u32| u64::from(c.index_reads) * u64::from(b) / u64::from(c.blocks);
+        for _ in upto(block)..upto(block + 1) {
+            ops.push(Op::Read { file: INDEX, first: self.index.sample(rng), count: 1 });
+        }
+        let first = (block * c.items + item) * c.block;
+        ops.push(Op::Read { file: DATA, first, count: c.block });
+        self.at = Some((item, block + 1));
+        if block + 1 == c.blocks {
+            ops.push(Op::Records(1));
+            self.at = None;
+        }
+    }
+}
+
+impl Body for Client {
+    fn files(&self) -> Vec<FileSpec> {
+        let c = &self.config;
+        let file = |kind: &str, pages: u32| FileSpec {
+            name: format!("{}/{kind}", c.name),
+            pages: pages.max(1),
+        };
+        vec![
+            file("data", c.items * c.blocks * c.block),
+            file("index", c.index),
+            file("stale", c.stale),
+        ]
+    }
+    fn set_up(&mut self, ops: &mut Vec<Op>) {
+        let c = &self.config;
+        if let SetUp::Idle = self.set_up {
+            self.set_up = SetUp::Stale(0);
+            if c.idle > 0 {
+                let (kind, flags) = (MapKind::Anon, VmaFlags::default());
+                ops.push(Op::Mmap { region: IDLE, pages: c.idle, kind, flags, at: None });
+                for first in (0..c.idle).step_by(RUN_PAGES as usize) {
+                    let count = RUN_PAGES.min(c.idle - first);
+                    ops.push(Op::Access(Run { region: IDLE, write: true, first, count }));
+                }
+                return;
+            }
+        }
+        let SetUp::Stale(mut first) = self.set_up else { return };
+        let (least, most) = c.stale_reads;
+        while first < c.stale && ops.len() < SET_UP_BATCH {
+            let count = CHUNK.min(c.stale - first);
+            let times = least + (first / CHUNK) % (most - least + 1);
+            ops.extend((0..times).map(|_| Op::Read { file: STALE, first, count }));
+            first += count;
+        }
+        self.set_up = SetUp::Stale(first);
+    }
+    fn work(&mut self, units: u64, rng: &mut Rng, ops: &mut Vec<Op>) {
+        (0..units).for_each(|_| self.block(rng, ops));
+    }
+    fn batch(&self) -> (u64, u64) {
+        // Blocks: a transaction may take seconds, and the clock is looked at in between.
+        (64, 4)
+    }
+    fn amount(&self) -> Option<u64> {
+        let c = &self.config;
+        match c.end {
+            End::Work(n) => Some(pace::share(n, c.clients, self.number) * u64::from(c.blocks)),
+            End::After(_) => None,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::harness::{self, Ticking};
+    use super::*;
+    use mmsim_core::base::time::SimDuration;
+
+    /// Three items of four blocks of two pages.
+    fn config() -> ReaderConfig {
+        ReaderConfig {
+            name: "db".into(),
+            clients: 1,
+            items: 3,
+            blocks: 4,
+            block: 2,
+            choice: ItemChoice::Cyclic,
+            index: 0,
+            index_reads: 0,
+            stale: 0,
+            stale_reads: (2, 4),
+            idle: 0,
+            windows: 1,
+            end: End::Work(4),
+        }
+    }
+
+    fn of(c: &ReaderConfig) -> Vec<Vec<Op>> {
+        let all = |w: &mut Box<dyn Workload>| harness::all(w.as_mut(), Ticking(1_000_000));
+        c.workloads().iter_mut().map(all).collect()
+    }
+    fn reads(ops: &[Op], of: FileSlot) -> Vec<(u32, u32)> {
+        let read = |o: &Op| match *o {
+            Op::Read { file, first, count } if file == of => Some((first, count)),
+            _ => None,
+        };
+        ops.iter().filter_map(read).collect()
+    }
+
+    /// The blocks of an item are as far from each other as there are items.
+    #[test]
+    fn blocks_of_an_item_are_scattered() {
+        let ops = &of(&config())[0];
+        let first: Vec<u32> = reads(ops, DATA).iter().map(|r| r.0).collect();
+        assert_eq!(first, [0, 6, 12, 18, 2, 8, 14, 20, 4, 10, 16, 22, 0, 6, 12, 18]);
+        assert_eq!(ops.iter().filter(|o| **o == Op::Records(1)).count(), 4);
+        let files = config().workloads()[0].files();
+        assert_eq!((files[0].name.as_str(), files[0].pages), ("db/data", 24));
+    }
+
+    #[test]
+    fn clients_go_round_together() {
+        let c = ReaderConfig { clients: 2, end: End::Work(5), ..config() };
+        let items = |ops: &[Op]| -> Vec<u32> {
+            reads(ops, DATA).iter().step_by(4).map(|r| r.0 / 2).collect()
+        };
+        let all = of(&c);
+        assert_eq!((items(&all[0]), items(&all[1])), (vec![0, 2, 1], vec![1, 0]));
+    }
+
+    #[test]
+    fn the_index_is_looked_up_on_the_way() {
+        let c = ReaderConfig { index: 10, index_reads: 6, end: End::Work(500), ..config() };
+        let ops = &of(&c)[0];
+        let files: Vec<u16> = ops
+            .iter()
+            .filter_map(|o| if let Op::Read { file, .. } = o { Some(file.0) } else { None })
+            .take(10)
+            .collect();
+        assert_eq!(files, [1, 0, 1, 1, 0, 1, 0, 1, 1, 0]);
+        let mut by_page = [0; 10];
+        reads(ops, INDEX).iter().for_each(|r| by_page[r.0 as usize] += 1);
+        // 3000 draws: 300 each, 16 are one standard deviation.
+        assert!(by_page.iter().all(|n| (230..370).contains(n)), "{by_page:?}");
+    }
+
+    #[test]
+    fn set_up_leaves_old_memory() {
+        let c = ReaderConfig { idle: 5000, stale: 200, ..config() };
+        let ops = &of(&c)[0];
+        let chunks = [(0, 64), (0, 64), (64, 64), (64, 64), (64, 64)];
+        let stale = reads(ops, STALE);
+        assert_eq!(stale[..5], chunks);
+        assert_eq!((stale.len(), stale[9..].to_vec()), (2 + 3 + 4 + 2, vec![(192, 8); 2]));
+        let touched = harness::touches(ops);
+        assert_eq!(touched.len(), 5000);
+        assert!(touched.iter().all(|t| t.2));
+        assert!(matches!(ops[0], Op::Mmap { region: IDLE, pages: 5000, .. }));
+    }
+
+    /// What is not done when time is up is no transaction.
+    #[test]
+    fn a_transaction_that_is_cut_off_does_not_count() {
+        let end = End::After(SimDuration::from_millis(3));
+        let ops = &of(&ReaderConfig { blocks: 5, end, ..config() })[0];
+        assert_eq!(reads(ops, DATA).len(), 3 * 4);
+        assert_eq!(ops.iter().filter(|o| **o == Op::Records(1)).count(), 2);
+    }
+}
