@@ -117,10 +117,28 @@ pub struct PhaseReport {
     pub vmstat: Pairs<u64>,
     /// Gauges at its end.
     pub gauges: Pairs<u64>,
+    /// Generations at its end, oldest first, if the policy has such.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub lru_gen: Vec<GenerationReport>,
     /// Memory pressure in it.
     pub pressure: PressureReport,
     /// Latencies in it.
     pub latency: LatencyReport,
+}
+
+/// One generation of a node, as a line of `/sys/kernel/debug/lru_gen`.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
+pub struct GenerationReport {
+    /// The node.
+    pub node: u8,
+    /// Sequence number; higher is younger.
+    pub seq: u64,
+    /// Milliseconds since it began.
+    pub age_ms: u64,
+    /// Anonymous pages.
+    pub nr_anon: u64,
+    /// File pages, lazily freed ones included.
+    pub nr_file: u64,
 }
 
 /// Work per simulated second; zero where no time passed.
@@ -525,6 +543,17 @@ impl From<&PhaseResult> for PhaseReport {
             throughput: Throughput::new(p.records, p.accesses, time),
             vmstat: p.vmstat.iter().collect(),
             gauges: p.gauges.iter().copied().collect(),
+            lru_gen: p
+                .generations
+                .iter()
+                .map(|(node, g)| GenerationReport {
+                    node: node.0,
+                    seq: g.seq,
+                    age_ms: g.age.0 / 1_000_000,
+                    nr_anon: g.anon,
+                    nr_file: g.file,
+                })
+                .collect(),
             pressure: PressureReport::new(p.pressure, time),
             latency: p.latency.into(),
         }

@@ -37,6 +37,7 @@ pub(crate) fn result(swap_ins: u64, deactivated: u64) -> RunResult {
         records,
         vmstat: vmstat.clone(),
         gauges: vec![("nr_free_pages", 700)],
+        generations: Vec::new(),
         pressure,
         latency,
     };

@@ -167,6 +167,15 @@ impl PlacedPolicy {
         let infos = catalogue.knobs(preset);
         for (knob, at) in knobs.iter().zip(&self.knobs_at) {
             if !infos.iter().any(|i| i.key == knob.key) {
+                let has = |p: &&String| catalogue.knobs(p).iter().any(|i| i.key == knob.key);
+                // Of the newest preset that has it.
+                if let Some(other) = presets.iter().rev().find(has) {
+                    let title =
+                        format!("reclaim ({preset}): \"{}\" is no knob of this policy", knob.key);
+                    let help =
+                        format!("it is one of {other}; write another preset, or leave it out");
+                    return Err(sources.error(at.0, title, help));
+                }
                 let known: Vec<&str> = infos.iter().map(|i| i.key.as_str()).collect();
                 let prefix = format!("reclaim ({preset}): ");
                 return Err(unknown(sources, at.0, &prefix, "knob", &knob.key, &known));

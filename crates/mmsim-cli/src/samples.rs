@@ -28,6 +28,7 @@ pub(crate) fn result(variant: u64, seed: u64) -> RunResult {
         records,
         vmstat: vmstat.clone(),
         gauges: Vec::new(),
+        generations: Vec::new(),
         pressure,
         latency,
     };

@@ -47,7 +47,7 @@ use crate::base::rng::Rng;
 use crate::base::time::{SimDuration, SimTime};
 use crate::base::vmstat::{VmEvent, VmStat};
 use crate::memory::{MOST_RETURNED, Memory, Returned};
-use crate::policy::ReclaimPolicy;
+use crate::policy::{Generation, ReclaimPolicy};
 use crate::virt::space::Place;
 use crate::workload::{FileSpec, Workload};
 use config::MachineConfig;
@@ -330,6 +330,12 @@ impl<P: ReclaimPolicy> Machine<P> {
         g
     }
 
+    /// The generations of each node's root group, as `/sys/kernel/debug/lru_gen` shows them.
+    pub fn generations(&self) -> Vec<(NodeId, Generation)> {
+        let of = |n| self.policy.snapshot(&self.mem, n, MemcgId(0)).generations;
+        self.kswapds.ids().flat_map(|n| of(n).into_iter().map(move |g| (n, g))).collect()
+    }
+
     fn take_mark(&mut self, now: SimTime) -> Mark {
         let (accesses, records) = self.work_done();
         let mut vmstat = self.mem.vmstat.clone();
@@ -357,6 +363,7 @@ impl<P: ReclaimPolicy> Machine<P> {
             records: end.records - m.records,
             vmstat: end.vmstat.since(&m.vmstat),
             gauges: self.gauges(),
+            generations: self.generations(),
             pressure: PsiMeter::between(m.pressure, end.pressure),
             latency: Latencies { minor_fault: l[0], major_fault: l[1], direct_reclaim: l[2] },
         });

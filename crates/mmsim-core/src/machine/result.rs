@@ -1,7 +1,9 @@
 //! What a finished run hands to reports: plain data.
 
+use crate::base::id::NodeId;
 use crate::base::time::{SimDuration, SimTime};
 use crate::base::vmstat::VmStat;
+use crate::policy::Generation;
 
 /// How a run ended.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -48,6 +50,8 @@ pub struct PhaseResult {
     pub vmstat: VmStat,
     /// Gauges at its end (`nr_free_pages`, `nr_inactive_anon`, ...).
     pub gauges: Vec<(&'static str, u64)>,
+    /// Generations of each node at its end, oldest first; none if the policy has none.
+    pub generations: Vec<(NodeId, Generation)>,
     /// Memory pressure in it.
     pub pressure: Pressure,
     /// Latencies in it.

@@ -632,7 +632,8 @@ impl ReclaimPolicy for Mglru {
         self.audit(mem);
     }
 
-    fn digest(&self, _mem: &Memory, d: &mut Digest) {
+    fn digest(&self, mem: &Memory, d: &mut Digest) {
+        mem.digest_walks(d);
         for v in &self.lruvecs {
             d.words([v.max_seq, v.min_seq[0], v.min_seq[1], v.evictions[0], v.mm.seq]);
             d.words([v.evictions[1]].into_iter().filter(|&n| n > 0));
