@@ -16,7 +16,7 @@ use proptest::test_runner::TestRunner;
 use std::collections::BTreeSet;
 
 /// Runs of each test.
-const CASES: u32 = 400;
+const CASES: u32 = 150;
 
 /// Letter, file, first virtual page, pages. Regions share page tables, and reach over several.
 const REGIONS: [(char, Option<char>, u32, u32); 4] = [
@@ -178,6 +178,8 @@ fn configs() -> impl Strategy<Value = Config> {
         walk_mmu: odd != 3,
         distance: match odd {
             4 if !base.rework => Distance::V3,
+            5 if !base.rework => Distance::SecondOldest,
+            6 if !base.rework => Distance::Tiered,
             _ => Distance::Off,
         },
         ..base

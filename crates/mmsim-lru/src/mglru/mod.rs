@@ -118,8 +118,9 @@ struct Lruvec {
     nr_pages: [[[u64; ZONES]; 2]; MAX_NR_GENS],
     rates: [Rates; 2],
     mm: MmState,
-    /// Evictions so far, which refault distances are measured with.
-    evictions: u64,
+    /// Evictions so far, which refault distances are measured with: of both types together in
+    /// the first, unless each has its own.
+    evictions: [u64; 2],
 }
 
 impl Lruvec {
@@ -193,7 +194,7 @@ impl Mglru {
                 nr_pages: [[[0; ZONES]; 2]; MAX_NR_GENS],
                 rates: std::array::from_fn(|_| Rates::default()),
                 mm: MmState::default(),
-                evictions: 0,
+                evictions: [0; 2],
             })
             .collect();
         let single = lruvecs.len() == 1;
@@ -621,7 +622,7 @@ impl ReclaimPolicy for Mglru {
                 ("max_seq".into(), v.max_seq),
                 ("min_seq_anon".into(), v.min_seq[ANON]),
                 ("min_seq_file".into(), v.min_seq[FILE]),
-                ("evictions".into(), v.evictions),
+                ("evictions".into(), v.evictions.iter().sum()),
             ],
             generations: self.generations(mem, own),
         }
@@ -633,7 +634,8 @@ impl ReclaimPolicy for Mglru {
 
     fn digest(&self, _mem: &Memory, d: &mut Digest) {
         for v in &self.lruvecs {
-            d.words([v.max_seq, v.min_seq[0], v.min_seq[1], v.evictions, v.mm.seq]);
+            d.words([v.max_seq, v.min_seq[0], v.min_seq[1], v.evictions[0], v.mm.seq]);
+            d.words([v.evictions[1]].into_iter().filter(|&n| n > 0));
             for r in &v.rates {
                 d.words(r.avg_refaulted.into_iter().chain(r.avg_total));
             }

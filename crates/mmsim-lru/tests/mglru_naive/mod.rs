@@ -252,7 +252,7 @@ impl Naive {
             return min.max(max - younger);
         }
         let fixed = self.config.placement == Placement::PostFix;
-        match () {
+        let seq = match () {
             () if f.active => max,
             () if not_at_once => {
                 if fixed {
@@ -261,10 +261,10 @@ impl Naive {
                     min + 1
                 }
             }
-            () if f.second_oldest && !reclaiming => min + 1,
             () if reclaiming || min + 2 >= max || !fixed => min,
             () => min + 1,
-        }
+        };
+        if f.second_oldest { seq.max(min + 1) } else { seq }
     }
 
     /// Adds a folio that is on no list.

@@ -61,13 +61,10 @@ impl Naive {
     pub(super) fn refault(&mut self, page: Page, shadow: Shadow, in_fault: bool) {
         let kind = self.folios[&page].kind();
         match self.config.distance {
-            Distance::V3 => return self.refault_v3(page, kind, shadow, in_fault),
-            Distance::Tiered => return self.refault_tiered(page, kind, shadow, in_fault),
-            Distance::SecondOldest => {
-                let sp = self.evictions[self.clock(kind)] - shadow.evictions;
-                let eligible = eligible(&self.both_sizes(), kind, sp);
-                self.folios.get_mut(&page).unwrap().second_oldest = eligible;
+            Distance::V3 | Distance::SecondOldest => {
+                return self.refault_v3(page, kind, shadow, in_fault);
             }
+            Distance::Tiered => return self.refault_tiered(page, kind, shadow, in_fault),
             Distance::Off => {}
         }
         let recent = if self.config.recent_within_4 {
@@ -132,7 +129,10 @@ impl Naive {
             self.avg_total[kind][tier] += 1;
         }
         let f = self.folios.get_mut(&page).unwrap();
-        f.active |= eligible;
+        match self.config.distance {
+            Distance::SecondOldest => f.second_oldest = eligible,
+            _ => f.active |= eligible,
+        }
         let restored = in_fault || refs == 4;
         f.workingset |= restored;
         if eligible {
@@ -168,7 +168,8 @@ impl Naive {
             } else if recent || distance == 1 {
                 (f.workingset, f.refs_bits) = (true, shadow.low.min(3));
             } else {
-                f.refs_bits = 1;
+                // One reference to its credit.
+                (f.workingset, f.refs_bits) = (true, 0);
             }
             self.count_kind(["workingset_restore_anon", "workingset_restore_file"], kind);
         }
