@@ -79,7 +79,7 @@ fn the_document_says_what_the_knobs_are() {
     expected = replaced(&expected, "stages", &stages());
     for knob in ClassicConfig::knobs() {
         assert!(text.contains(&format!("### `{}`\n", knob.name)), "no section {}", knob.name);
-        expected = replaced(&expected, &format!("knob {}", knob.name), &describe(&knob));
+        expected = replaced(&expected, &format!("knob {}", knob.name), &describe(knob));
     }
     for Preset { name, .. } in PRESETS.iter().filter(|p| !is_stage(p)) {
         assert!(text.contains(&format!("### `{name}`\n")), "no section {name}");
