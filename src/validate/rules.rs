@@ -13,7 +13,7 @@
 //! apart. Points that were recorded for the sensitivity to the set-up (`sens-*`) and the
 //! division of work between kswapd and direct reclaim, which hangs on the emulated speed
 //! of the CPU, are not judged; nor are the scans of `three-step`, which jump by a third
-//! between repetitions of one kernel.
+//! between repetitions of one kernel, and under MGLRU `pgactivate`, which does so everywhere.
 
 use serde::{Deserialize, Serialize};
 
@@ -91,6 +91,52 @@ pub const RULES: &[Rule] = &[
     Rule {
         name: "lazily freed memory",
         policy: "classic",
+        experiments: &["lazyfree"],
+        counters: &["workingset_refault_file", "pglazyfreed", "pgscan", "pgsteal"],
+        median: 0.04,
+        worst: 0.10,
+    },
+    Rule {
+        name: "swap traffic",
+        policy: "mglru",
+        experiments: &["zipf-anon", "zipf-changing", "detection", "three-step"],
+        counters: &["pswpin", "pswpout", "workingset_refault_anon", "pgmajfault"],
+        median: 0.02,
+        worst: 0.05,
+    },
+    Rule {
+        name: "scans",
+        policy: "mglru",
+        experiments: &["zipf-anon", "zipf-changing", "detection"],
+        counters: &["pgscan_anon", "pgsteal_anon"],
+        median: 0.05,
+        worst: 0.10,
+    },
+    Rule {
+        name: "activation",
+        policy: "mglru",
+        experiments: &["zipf-anon", "zipf-changing", "detection"],
+        counters: &["workingset_activate_anon", "workingset_restore_anon"],
+        median: 0.10,
+        worst: 0.20,
+    },
+    Rule {
+        name: "file and balance",
+        policy: "mglru",
+        experiments: &["file", "anon-file"],
+        counters: &[
+            "workingset_refault_file",
+            "workingset_refault_anon",
+            "pswpin",
+            "pgscan",
+            "pgsteal",
+        ],
+        median: 0.04,
+        worst: 0.10,
+    },
+    Rule {
+        name: "lazily freed memory",
+        policy: "mglru",
         experiments: &["lazyfree"],
         counters: &["workingset_refault_file", "pglazyfreed", "pgscan", "pgsteal"],
         median: 0.04,

@@ -12,7 +12,7 @@ use mmsim_core::base::vmstat::VmEvent;
 use mmsim_core::machine::Watch;
 use mmsim_core::machine::config::MachineConfig;
 use mmsim_core::workload::Advice;
-use rig::{Policy, Ran, Steps, policies, run_watched};
+use rig::{Policy, Ran, Steps, all_policies, run_watched};
 use std::collections::{BTreeMap, BTreeSet};
 
 const FRAMES: u32 = 300;
@@ -47,6 +47,15 @@ fn workloads() -> Vec<(&'static str, Vec<Steps>)> {
             Advice::DontNeed,
         )
     });
+    let given_back = Steps::with_file(300).map(0, 250).each(0..8u32, |s, k| {
+        let from = 40 * (k % 5);
+        s.write(0, 0..250)
+            .advise(0, from..from + 90, Advice::Free)
+            .write(0, from..from + 20)
+            .read_file(0..200)
+            .advise(0, 0..30, Advice::PageOut)
+            .advise(0, 0..120, Advice::WillNeed)
+    });
     let leaves = Steps::new().map(0, 300).write(0, 0..300).unmap(0).map(0, 200).write(0, 0..200);
     vec![
         ("cyclic", vec![cyclic.clone()]),
@@ -54,6 +63,7 @@ fn workloads() -> Vec<(&'static str, Vec<Steps>)> {
         ("hot and cold", vec![hot.clone()]),
         ("anonymous and file", vec![mixed.clone()]),
         ("advice", vec![advised]),
+        ("advice to free and fetch", vec![given_back]),
         ("two processes", vec![hot, leaves]),
         ("three processes", vec![cyclic, mixed, uniform(200, 1000)]),
     ]
@@ -89,7 +99,7 @@ fn machines() -> Vec<(&'static str, MachineConfig)> {
 fn counters_and_frames_are_conserved() {
     use VmEvent::*;
     for (machine, config) in machines() {
-        for (name, policy, kernel) in policies() {
+        for (name, policy, kernel) in all_policies() {
             let config = MachineConfig { kernel, ..config.clone() };
             for (workload, scripts) in workloads() {
                 let watch = Watch { check_every: 50, ..Watch::default() };
@@ -104,11 +114,15 @@ fn counters_and_frames_are_conserved() {
                 assert_eq!(n(PgScanAnon) + n(PgScanFile), scan, "{at}");
                 assert_eq!(n(PgStealAnon) + n(PgStealFile), steal, "{at}");
                 assert!(n(PgMajFault) <= n(PgFault), "{at}");
+                assert!(n(PgLazyFreed) <= n(PgLazyFree), "{at}");
+                let frees = workload == "advice to free and fetch";
+                assert_eq!(n(PgLazyFree) > 0, frees, "{at}");
+                assert!(n(PgLazyFreed) > 0 || !frees, "{at}");
                 assert!(n(SwapRaHit) <= n(SwapRa) && n(SwapRa) <= n(PswpIn), "{at}");
                 assert!(n(PswpIn) <= n(PswpOut) + n(SimEvictClean), "{at}");
                 let used = r.gauge("nr_swap_used");
                 assert!(used <= SLOTS.into(), "{at}");
-                let keeps = !workload.contains("processes") && workload != "advice";
+                let keeps = !workload.contains("processes") && !workload.contains("advice");
                 if keeps && !["queued", "disk"].contains(&machine) {
                     assert_eq!(n(PswpOut) - n(PswpIn), used, "{at}");
                 }
@@ -131,7 +145,7 @@ const NOT_LRU: &[(&str, &str)] = &[("random", "does not evict the oldest")];
 #[test]
 fn a_cyclic_scan_of_one_page_too_many_always_misses() {
     const ROUNDS: u32 = 6;
-    for (name, policy, kernel) in policies() {
+    for (name, policy, kernel) in all_policies() {
         let config = MachineConfig { kernel, ..small_machine(FRAMES, SLOTS, 5) };
         let scan = |pages: u32| {
             let s = Steps::new().map(0, pages).each(0..ROUNDS, |s, _| s.write(0, 0..pages));
@@ -164,7 +178,7 @@ fn uniform_accesses_make_all_policies_equal() {
     const PAGES: u32 = 450;
     const WARM: usize = 3000;
     const N: usize = 20_000;
-    for (name, policy, kernel) in policies() {
+    for (name, policy, kernel) in all_policies() {
         let config = MachineConfig { kernel, ..small_machine(FRAMES, SLOTS, 5) };
         let mut rng = Rng::for_purpose(11, "uniform accesses");
         let mut draw = |s: Steps, _| {
@@ -245,7 +259,7 @@ fn the_bound_is_the_optimum() {
 #[test]
 fn the_optimum_is_never_beaten() {
     for (machine, config) in machines().into_iter().take(2) {
-        for (name, policy, kernel) in policies() {
+        for (name, policy, kernel) in all_policies() {
             let config = MachineConfig { kernel, ..config.clone() };
             for (workload, scripts) in workloads() {
                 if !["cyclic", "uniform", "hot and cold"].contains(&workload) {

@@ -3,18 +3,20 @@
 //! accessed bits, refault rates, counters.
 
 mod bench;
+mod mglru_both;
 mod mglru_naive;
 mod mglru_real;
 
-use mglru_naive::{ANON, Config, Distance, FILE, Naive, Page, Placement, Reclaim, Restore};
+use mglru_both::Both;
+use mglru_naive::{Config, Distance, Lazyfree, Page, Reclaim, Rule};
 use mglru_real::Real;
 use proptest::prelude::*;
+use proptest::strategy::ValueTree;
+use proptest::test_runner::TestRunner;
+use std::collections::BTreeSet;
 
-/// Both, with the same regions: anonymous memory in two sizes, a mapped file, and another file.
-struct Both {
-    naive: Naive,
-    real: Real,
-}
+/// Runs of each test.
+const CASES: u32 = 150;
 
 /// Letter, file, first virtual page, pages. Regions share page tables, and reach over several.
 const REGIONS: [(char, Option<char>, u32, u32); 4] = [
@@ -36,7 +38,14 @@ enum Step {
     Shrink(Reclaim, u8),
     Deactivate(usize, u32),
     Flush(bool, u32, u32),
+    Forget(bool, u32, u32),
     Drop(usize, u32, u32),
+    /// `MADV_FREE` of anonymous memory: region of two, first page, number.
+    Free(usize, u32, u32),
+    /// That, and writing to them again.
+    Reuse(usize, u32, u32),
+    /// Calls of `read(2)` as above, some steps of eviction, and one more call for each.
+    Reread(bool, u32, u32, u32, u8),
 }
 
 fn file(mapped: bool) -> char {
@@ -63,94 +72,81 @@ fn step() -> impl Strategy<Value = Step> {
             .prop_map(|(r, p)| Step::Shrink(Reclaim { walks: r.kswapd, ..r }, p)),
         1 => (0usize..4, 0u32..700).prop_map(|(r, p)| Step::Deactivate(r, p)),
         1 => (any::<bool>(), 0u32..100, 1u32..60).prop_map(|(f, p, n)| Step::Flush(f, p, n)),
+        1 => (any::<bool>(), 0u32..100, 1u32..60).prop_map(|(f, p, n)| Step::Forget(f, p, n)),
         1 => run().prop_map(|(r, p, n)| Step::Drop(r, p, n)),
+        3 => (0usize..2, 0u32..300, 1u32..250).prop_map(|(r, p, n)| Step::Free(r, p, n)),
+        1 => (0usize..2, 0u32..300, 80u32..250)
+            .prop_map(|(r, p, n)| Step::Touch(2 * r, p, n, true)),
+        2 => run().prop_map(|(r, p, n)| Step::Reuse(r / 2, p, n)),
+        3 => (any::<bool>(), 0u32..80, 60u32..300, 1u32..5, 0u8..5)
+            .prop_map(|(f, p, n, t, e)| Step::Reread(f, p, n, t, e)),
     ]
 }
 
-impl Both {
-    fn new(config: Config) -> Both {
-        let mut both = Both { naive: Real::naive(config), real: Real::new(&config) };
-        for (letter, file, va, pages) in REGIONS {
-            both.naive.map(letter, file, va, pages);
-            both.real.map(letter, file, va, pages);
+fn act(both: &mut Both, step: Step) {
+    match step {
+        Step::Touch(region, first, nr, write) => {
+            let (letter, _, _, pages) = REGIONS[region];
+            (first..first + nr).for_each(|p| both.touch(letter, p % pages, write));
         }
-        both
-    }
-
-    fn step(&mut self, step: Step) {
-        let (n, r) = (&mut self.naive, &mut self.real);
-        match step {
-            Step::Touch(region, first, nr, write) => {
-                let (letter, _, _, pages) = REGIONS[region];
-                for p in (first..first + nr).map(|p| p % pages) {
-                    n.touch(letter, p, write);
-                    r.touch(letter, p, write);
-                }
-            }
-            Step::Read(f, first, nr, times) => {
-                for p in first..first + nr {
-                    for _ in 0..times {
-                        n.read(Page(file(f), p));
-                        r.read(Page(file(f), p));
-                    }
-                }
-            }
-            Step::Write(f, first, nr) => {
-                for p in first..first + nr {
-                    n.write(Page(file(f), p));
-                    r.write(Page(file(f), p));
-                }
-            }
-            Step::Age => {
-                let can_swap = n.swappiness(&Reclaim::KSWAPD) > 0;
-                assert_eq!(r.age(can_swap), n.age(can_swap));
-            }
-            Step::Evict(by) => {
-                assert_eq!(r.evict(&by), n.evict(&by), "what counts as scanned");
-            }
-            Step::Shrink(by, priority) => {
-                n.shrink(&by, priority.into(), u64::MAX);
-                r.shrink(&by, priority);
-            }
-            Step::Deactivate(region, p) => {
-                let (letter, file, _, pages) = REGIONS[region];
-                let page = Page(file.unwrap_or(letter), p % pages);
-                if n.folios.get(&page).is_some_and(|f| f.maps.nr() == 1) {
-                    n.deactivate(page);
-                    r.deactivate(page);
-                }
-            }
-            Step::Flush(f, first, nr) => {
-                for page in (first..first + nr).map(|p| Page(file(f), p)) {
-                    if n.folios.get(&page).is_some_and(|f| f.dirty) {
-                        n.flush(page);
-                        r.flush(page);
-                    }
-                }
-            }
-            Step::Drop(region, first, nr) => {
-                let (letter, _, _, pages) = REGIONS[region];
-                for p in (first..first + nr).map(|p| p % pages) {
-                    n.drop_page(letter, p);
-                    r.drop_page(letter, p);
-                }
+        Step::Read(f, first, nr, times) => {
+            for p in first..first + nr {
+                (0..times).for_each(|_| both.read(Page(file(f), p)));
             }
         }
-        self.naive.check();
-        self.real.compare(&self.naive);
+        Step::Write(f, first, nr) => {
+            (first..first + nr).for_each(|p| both.write(Page(file(f), p)));
+        }
+        Step::Age => {
+            both.age();
+        }
+        Step::Evict(by) => {
+            both.evict(&by);
+        }
+        Step::Shrink(by, priority) => both.shrink(&by, priority),
+        Step::Deactivate(region, p) => {
+            let (letter, file, _, pages) = REGIONS[region];
+            both.deactivate(Page(file.unwrap_or(letter), p % pages));
+        }
+        Step::Flush(f, first, nr) => {
+            (first..first + nr).for_each(|p| both.flush(Page(file(f), p)));
+        }
+        Step::Forget(f, first, nr) => {
+            (first..first + nr).for_each(|p| both.forget(Page(file(f), p)));
+        }
+        Step::Drop(region, first, nr) => {
+            let (letter, _, _, pages) = REGIONS[region];
+            (first..first + nr).for_each(|p| both.drop_page(letter, p % pages));
+        }
+        Step::Free(region, first, nr) => {
+            let (letter, _, _, pages) = REGIONS[2 * region];
+            (first..first + nr).for_each(|p| both.madvise_free(letter, p % pages));
+        }
+        Step::Reuse(region, first, nr) => {
+            act(both, Step::Free(region, first, nr));
+            act(both, Step::Touch(2 * region, first, nr, true));
+        }
+        Step::Reread(f, first, nr, times, steps) => {
+            act(both, Step::Read(f, first, nr, times));
+            for _ in 0..steps {
+                both.evict(&Reclaim::KSWAPD);
+            }
+            act(both, Step::Read(f, first, nr, 1));
+        }
     }
+    both.compare();
 }
 
 fn run(config: Config, steps: &[Step]) {
-    let mut both = Both::new(config);
+    let mut both = Both::new(config, &REGIONS);
     for (i, &step) in steps.iter().enumerate() {
         let before = both.naive.dump();
-        let same = std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| both.step(step)));
+        let same = std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| act(&mut both, step)));
         if same.is_err() {
             panic!("step {i}, {step:?}\nbefore:\n{before}\nnaive after:\n{}", both.naive.dump());
         }
     }
-    both.real.check();
+    both.check();
 }
 
 /// Kernels and series, at several swappinesses.
@@ -161,24 +157,37 @@ fn configs() -> impl Strategy<Value = Config> {
         Config::V6_8_POST,
         Config::V6_12RC,
         Config::V6_12S,
+        Config::V6_14,
     ]);
-    (base, prop::sample::select(vec![0, 1, 60, 60, 60, 100, 140, 200]), 0..8u8).prop_map(
-        |(base, swappiness, odd)| Config {
-            swappiness,
-            bloom: odd != 1,
-            nonleaf_young: odd != 2 && odd != 3,
-            walk_mmu: odd != 3,
-            distance: match odd {
-                4 => Distance::V3,
-                _ => Distance::Off,
-            },
-            ..base
+    let lazyfree = prop::sample::select(vec![
+        Lazyfree::Base,
+        Lazyfree::Base,
+        Lazyfree::Tail,
+        Lazyfree::ListV2,
+        Lazyfree::ListV2,
+        Lazyfree::ListFixed,
+        Lazyfree::ListOldest,
+        Lazyfree::Off,
+    ]);
+    let swappiness = prop::sample::select(vec![0, 1, 60, 60, 60, 100, 140, 200]);
+    (base, swappiness, lazyfree, 0..8u8).prop_map(|(base, swappiness, lazyfree, odd)| Config {
+        lazyfree,
+        swappiness,
+        bloom: odd != 1,
+        nonleaf_young: odd != 2 && odd != 3,
+        walk_mmu: odd != 3,
+        distance: match odd {
+            4 if !base.rework => Distance::V3,
+            5 if !base.rework => Distance::SecondOldest,
+            6 if !base.rework => Distance::Tiered,
+            _ => Distance::Off,
         },
-    )
+        ..base
+    })
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig { cases: 400, max_shrink_iters: 4000, ..ProptestConfig::default() })]
+    #![proptest_config(ProptestConfig { cases: CASES, max_shrink_iters: 4000, ..ProptestConfig::default() })]
 
     #[test]
     fn agrees_with_the_naive_one(
@@ -187,4 +196,27 @@ proptest! {
     ) {
         run(config, &steps);
     }
+}
+
+/// The steps of the test above meet all the rules that the naive one knows, and a good part of
+/// them in each run.
+#[test]
+fn the_steps_meet_every_rule() {
+    let mut runner = TestRunner::deterministic();
+    let case = (configs(), prop::collection::vec(step(), 30..60));
+    let (mut met, mut sum) = (BTreeSet::new(), 0);
+    for _ in 0..CASES {
+        let (config, steps) = case.new_tree(&mut runner).unwrap().current();
+        let mut naive = Real::naive(config);
+        for (letter, file, va, pages) in REGIONS {
+            naive.map(letter, file, va, pages);
+        }
+        let mut both = Both::alone(naive);
+        steps.into_iter().for_each(|step| act(&mut both, step));
+        sum += both.met.len();
+        met.extend(both.met.iter().copied());
+    }
+    let missed: Vec<_> = Rule::ALL.iter().filter(|r| !met.contains(r)).collect();
+    assert!(missed.is_empty(), "never met: {missed:?}");
+    assert!(sum >= 8 * CASES as usize, "{sum} in {CASES} runs");
 }

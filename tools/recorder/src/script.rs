@@ -44,6 +44,10 @@ pub enum Advice {
     PopulateRead,
     /// `MADV_PAGEOUT`: not in recorded points, for the measurement of costs.
     Pageout,
+    /// `MADV_FREE`.
+    Free,
+    /// `MADV_DONTNEED`.
+    Dontneed,
 }
 
 /// One command.
@@ -294,7 +298,12 @@ impl<'a> Words<'a> {
             }
             "madvise" => {
                 let pages = known.within(self.pages()?)?;
-                let all = [("populate_read", Advice::PopulateRead), ("pageout", Advice::Pageout)];
+                let all = [
+                    ("populate_read", Advice::PopulateRead),
+                    ("pageout", Advice::Pageout),
+                    ("free", Advice::Free),
+                    ("dontneed", Advice::Dontneed),
+                ];
                 Command::Madvise { pages, advice: self.one_of("the advice", &all)? }
             }
             "sleepms" => Command::SleepMs(self.up_to("the time", 0, 1_000_000)?),
@@ -381,7 +390,7 @@ mod tests {
             ("anon 0 10\nzipf 0 0 1 0 1 0", "there is no table 0"),
             ("anon 0 10\ntable 0 11 1\nzipf 0 0 1 0 1 0", "11 ranks, but region 0 has 10 pages"),
             ("table 0 10 nan", "theta is NaN, write a number from 0 to 10"),
-            ("anon 0 10\nmadvise 0 0 10 cold", "write populate_read or pageout"),
+            ("anon 0 10\nmadvise 0 0 10 cold", "write populate_read or pageout or free or dontneed"),
             ("snap a\nsnapx a", "there is a snapshot `a` already"),
         ];
         for (text, what) in cases {

@@ -8,7 +8,7 @@
 //! `inc_max_seq`, `inc_min_seq`, `should_run_aging`, `lruvec_is_reclaimable`).
 
 use super::bloom::Filters;
-use super::config::{AgingRule, AgingSite, Lazyfree};
+use super::config::{AccessMarks, AgingRule, AgingSite, Lazyfree};
 use super::rates::{ANON, FILE};
 use super::{LAZY, MAX_NR_GENS, MIN_NR_GENS, Mglru, gen_of, slot_of};
 use mmsim_core::base::event::TraceEvent;
@@ -49,8 +49,8 @@ pub(super) fn outlook(rule: AgingRule, lead: u64, total: u64, young: u64, old: u
         return Outlook { wanted: true, total: 0 };
     }
     let wanted = match rule {
-        AgingRule::GensOnly => false,
         _ if lead > MIN_NR_GENS => false,
+        AgingRule::GensOnly => true,
         // Ideally each of three generations holds a third; reasonable is from a quarter to a half.
         AgingRule::Distribution => young * MIN_NR_GENS > total || old * (MIN_NR_GENS + 2) < total,
     };
@@ -206,11 +206,13 @@ impl Mglru {
                     let list = self.lruvecs[lv].lists[old][row][z];
                     while let Some(folio) = mem.lru_pop_tail(list) {
                         mem.charge_rotations(1);
-                        let tier = self.tier(folio, mem.frames.bits(folio));
+                        let bits = mem.frames.bits(folio);
+                        let tier = self.tier(folio, bits);
+                        let full = self.overflows(bits, self.refs(folio, bits));
                         let slot = self.inc_gen(mem, lv, folio, 0);
                         let to = self.lruvecs[lv].lists[slot][row][z];
                         mem.lru_add_tail(to, folio);
-                        if self.config.aging_rule == AgingRule::GensOnly {
+                        if self.config.aging_rule == AgingRule::GensOnly && !full {
                             let v = &mut self.lruvecs[lv];
                             let p = v.rates[t].period_mut(v.min_seq[t], hist);
                             p.protected[tier] += 1;
@@ -316,14 +318,19 @@ impl Mglru {
         let slot = slot_of(seq);
         for &folio in &young {
             let bits = mem.frames.bits(folio);
-            match gen_of(bits) {
-                _ if walks => self.update_gen(mem, lv, folio, slot),
-                None => mem.frames.set(folio, flag::REFERENCED),
-                Some(g) if g != slot => {
-                    mem.frames.clear(folio, flag::REFERENCED | flag::WORKINGSET);
+            let elsewhere = gen_of(bits).is_some_and(|g| g != slot);
+            let counted = self.config.access_marks == AccessMarks::Counted614;
+            if walks {
+                self.update_gen(mem, lv, folio, slot);
+            } else if counted {
+                if self.set_refs(mem, folio) && elsewhere {
                     mem.lru_activate(self, folio);
                 }
-                Some(_) => {}
+            } else if gen_of(bits).is_none() {
+                mem.frames.set(folio, flag::REFERENCED);
+            } else if elsewhere {
+                mem.frames.clear(folio, flag::REFERENCED | flag::WORKINGSET);
+                mem.lru_activate(self, folio);
             }
         }
         self.young = young;
@@ -346,6 +353,7 @@ mod tests {
         assert!(of(2, 5000, 2500).wanted, "more than half of the pages are young");
         assert!(of(2, 2000, 2000).wanted, "less than a quarter is old");
         assert!(!of(3, 8000, 0).wanted, "four generations are enough");
-        assert!(!outlook(AgingRule::GensOnly, 2, 8192, 5000, 0).wanted);
+        assert!(outlook(AgingRule::GensOnly, 2, 8192, 2000, 3000).wanted);
+        assert!(!outlook(AgingRule::GensOnly, 3, 8192, 2000, 3000).wanted);
     }
 }

@@ -24,8 +24,9 @@ knob_enums! {
             "Read through a descriptor: the second oldest of four generations, the oldest of fewer. \
              Anonymous, or dirty and waiting for its write: the second youngest.";
         Distance614 = "distance-6.14",
-            "By a distance from the oldest generation: 0 for what was read, 1 for refaulted \
-             workingset and what waits, from the youngest end for what is active.";
+            "Counted from the youngest generation: the first for active workingset, the second for \
+             what else is active, anonymous or waits, the third for refaulted workingset, the fourth \
+             for what was read; the oldest if there are fewer.";
     }
     /// What a recent refault has to be to count as restored, and what it gets.
     RestoreRule {
@@ -61,7 +62,7 @@ knob_enums! {
         Distribution = "distribution",
             "With two generations left, or three of which the youngest holds more than half of all \
              pages or the oldest less than a quarter.";
-        GensOnly = "gens-only", "With two generations left.";
+        GensOnly = "gens-only", "With three generations left, whatever they hold.";
     }
     /// What a scan does with folios that wait for their write.
     WritebackRule {

@@ -194,6 +194,7 @@ impl Mglru {
             self.look_around(mem, b.lv, look.page(), false, b.walks);
             let (judgement, bits) = used(self.config.access_marks, bits, 1, false);
             mem.frames.store(look.folio, bits);
+            self.counted_first(look.folio, judgement);
             if judgement == Judgement::Activate {
                 mem.frames.set(look.folio, flag::ACTIVE);
                 b.stats.activated[ANON] += 1;
@@ -289,6 +290,9 @@ impl Mglru {
             Fate::Kept(why) | Fate::Activated(why) => why,
         };
         mem.emit(|| TraceEvent::SimScanFolio { pfn: folio, page, file, outcome });
+        if fate == Fate::Kept(ScanOutcome::KeepReferenced) {
+            self.counted_first(folio, Judgement::Keep);
+        }
         for page in found {
             self.look_around(mem, lv, page, file, b.walks);
         }
@@ -328,6 +332,13 @@ impl Mglru {
         freed
     }
 
+    /// From 6.14 on the mark of what is kept for its first use counts further ones from 0.
+    fn counted_first(&mut self, folio: FolioId, judgement: Judgement) {
+        if judgement == Judgement::Keep && self.config.access_marks == AccessMarks::Counted614 {
+            self.counts.set(folio, 0);
+        }
+    }
+
     /// Puts back what stays: young, unless it waits for its write.
     fn put_back(&mut self, mem: &mut Memory, b: &mut Batch) {
         for folio in b.back.drain(..) {
@@ -336,17 +347,17 @@ impl Mglru {
             let marks = flag::REFERENCED | flag::WORKINGSET;
             if bits & flag::MLOCKED != 0 {
                 // To the unevictable list, by its flag.
-            } else if waits {
-                if bits & flag::WORKINGSET != 0 {
-                    mem.frames.set(folio, flag::REFERENCED);
-                }
             } else if self.config.placement == Placement::Distance614 {
                 let t = super::type_of(bits);
                 let v = &self.lruvecs[b.lv];
                 let (min_seq, max_seq) = (v.min_seq[t], v.max_seq);
                 let placing = place::Placing { bits, min_seq, max_seq, first_to_go: false };
                 if place::seq_of(self.config.placement, placing) == min_seq {
-                    mem.frames.change(folio, marks, flag::ACTIVE);
+                    mem.frames.change(folio, flag::REFERENCED, flag::ACTIVE);
+                }
+            } else if waits {
+                if bits & flag::WORKINGSET != 0 {
+                    mem.frames.set(folio, flag::REFERENCED);
                 }
             } else {
                 mem.frames.change(folio, marks, flag::ACTIVE);

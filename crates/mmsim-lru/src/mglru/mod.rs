@@ -44,7 +44,7 @@ mod scan;
 pub use config::MglruConfig;
 
 use self::aging::MmState;
-use self::config::{AccessMarks, Lazyfree};
+use self::config::{AccessMarks, Lazyfree, Placement};
 use self::counts::AccessCounts;
 use self::memcg_lru::MemcgLru;
 use self::pass::Pass;
@@ -118,8 +118,9 @@ struct Lruvec {
     nr_pages: [[[u64; ZONES]; 2]; MAX_NR_GENS],
     rates: [Rates; 2],
     mm: MmState,
-    /// Evictions so far, which refault distances are measured with.
-    evictions: u64,
+    /// Evictions so far, which refault distances are measured with: of both types together in
+    /// the first, unless each has its own.
+    evictions: [u64; 2],
 }
 
 impl Lruvec {
@@ -193,7 +194,7 @@ impl Mglru {
                 nr_pages: [[[0; ZONES]; 2]; MAX_NR_GENS],
                 rates: std::array::from_fn(|_| Rates::default()),
                 mm: MmState::default(),
-                evictions: 0,
+                evictions: [0; 2],
             })
             .collect();
         let single = lruvecs.len() == 1;
@@ -354,17 +355,18 @@ impl Mglru {
     #[inline]
     fn update_gen(&mut self, mem: &mut Memory, lv: usize, folio: FolioId, slot: usize) {
         let bits = mem.frames.bits(folio);
+        let counted = self.config.access_marks == AccessMarks::Counted614;
+        if counted && bits & (flag::REFERENCED | flag::WORKINGSET) == 0 {
+            self.set_refs(mem, folio);
+            return;
+        }
         let Some(old) = gen_of(bits) else {
-            mem.frames.set(folio, flag::REFERENCED);
+            if !counted {
+                mem.frames.set(folio, flag::REFERENCED);
+            }
             return;
         };
-        if self.config.access_marks == AccessMarks::Counted614 {
-            // Once is no proof of a working set.
-            if bits & (flag::REFERENCED | flag::WORKINGSET) == 0 {
-                self.counts.set(folio, 0);
-                mem.frames.set(folio, flag::REFERENCED);
-                return;
-            }
+        if counted {
             mem.frames.change(
                 folio,
                 GEN_MASK | flag::REFERENCED,
@@ -377,6 +379,18 @@ impl Mglru {
         if old != slot {
             self.resize(lv, type_of(bits), Self::zone_of(mem, folio), Some(old), Some(slot));
         }
+    }
+
+    /// A folio was found used, as 6.14 notes that: once is no proof of a working set. True: it
+    /// was not the first time (`lru_gen_set_refs`).
+    fn set_refs(&mut self, mem: &mut Memory, folio: FolioId) -> bool {
+        if mem.frames.has(folio, flag::REFERENCED | flag::WORKINGSET) {
+            mem.frames.change(folio, flag::REFERENCED, flag::WORKINGSET);
+            return true;
+        }
+        self.counts.set(folio, 0);
+        mem.frames.set(folio, flag::REFERENCED);
+        false
     }
 
     /// A folio of the oldest generation moves on to the next (`folio_inc_gen`), unless it was
@@ -399,8 +413,8 @@ impl Mglru {
         new
     }
 
-    /// Puts a batch of new or swapped-in anonymous folios into the youngest generation at once.
-    /// False, and nothing done: something has to be asked for each.
+    /// Puts a batch of new or swapped-in anonymous folios into their generation at once, which is
+    /// the youngest, but for 6.14. False, and nothing done: something has to be asked for each.
     fn young_anon_arrived(&mut self, mem: &mut Memory, batch: &[(FolioId, Arrival)]) -> bool {
         if !self.single || mem.tracer.on() {
             return false;
@@ -418,6 +432,11 @@ impl Mglru {
         if every & flag::SWAPBACKED == 0 || any & odd != 0 {
             return false;
         }
+        // From 6.14 on it matters which of them are workingset.
+        let alike = (every ^ any) & flag::WORKINGSET == 0;
+        if !alike && self.config.placement == Placement::Distance614 {
+            return false;
+        }
         let Some(zone) = mem.zones.of_all(self.folios.iter().copied()) else { return false };
         let mut clear = flag::IN_BATCH | flag::ACTIVE | GEN_MASK;
         if self.config.add_clears_refs {
@@ -428,7 +447,9 @@ impl Mglru {
         }
         let z = mem.zones[zone].kind as usize;
         let v = &mut self.lruvecs[0];
-        let slot = slot_of(v.max_seq);
+        let (min_seq, max_seq) = (v.min_seq[ANON], v.max_seq);
+        let placing = Placing { bits: every | flag::ACTIVE, min_seq, max_seq, first_to_go: false };
+        let slot = slot_of(place::seq_of(self.config.placement, placing));
         v.nr_pages[slot][ANON][z] += batch.len() as u64;
         mem.lru_add_heads_as(v.lists[slot][ANON][z], &self.folios, clear, gen_bits(slot));
         true
@@ -601,7 +622,7 @@ impl ReclaimPolicy for Mglru {
                 ("max_seq".into(), v.max_seq),
                 ("min_seq_anon".into(), v.min_seq[ANON]),
                 ("min_seq_file".into(), v.min_seq[FILE]),
-                ("evictions".into(), v.evictions),
+                ("evictions".into(), v.evictions.iter().sum()),
             ],
             generations: self.generations(mem, own),
         }
@@ -613,7 +634,8 @@ impl ReclaimPolicy for Mglru {
 
     fn digest(&self, _mem: &Memory, d: &mut Digest) {
         for v in &self.lruvecs {
-            d.words([v.max_seq, v.min_seq[0], v.min_seq[1], v.evictions, v.mm.seq]);
+            d.words([v.max_seq, v.min_seq[0], v.min_seq[1], v.evictions[0], v.mm.seq]);
+            d.words([v.evictions[1]].into_iter().filter(|&n| n > 0));
             for r in &v.rates {
                 d.words(r.avg_refaulted.into_iter().chain(r.avg_total));
             }
@@ -659,7 +681,10 @@ impl Mglru {
                             let named = gen_of(bits)
                                 .unwrap_or_else(|| panic!("{f} is listed and names no generation"));
                             assert!(bits & flag::ACTIVE == 0, "{f} is listed and active");
-                            assert_eq!(self.row(mem, f, t), row, "{f} is in row {row}");
+                            // As posted, what was refused may land among file pages.
+                            let own = self.row(mem, f, t);
+                            let astray = row == FILE && self.config.lazyfree == Lazyfree::ListV2;
+                            assert!(own == row || own == LAZY && astray, "{f} is in row {row}");
                             assert_eq!(Self::zone_of(mem, f), z, "{f} is in another zone's list");
                             assert_eq!(self.lruvec_of(mem, f), lv, "{f} is another group's");
                             let behind = (v.max_seq + MAX_NR_GENS as u64 - named as u64) % 4;

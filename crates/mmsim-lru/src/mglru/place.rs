@@ -3,8 +3,8 @@
 //! Source: Linux 6.7, 6.8 and 6.14 include/linux/mm_inline.h (`lru_gen_add_folio`,
 //! `lru_gen_folio_seq`).
 
-use super::MIN_NR_GENS;
 use super::config::Placement;
+use super::{MAX_NR_GENS, MIN_NR_GENS};
 use mmsim_core::phys::frames::flag;
 
 /// What decides.
@@ -34,18 +34,18 @@ pub fn seq_of(rule: Placement, p: Placing) -> u64 {
         Placement::PostFix if p.first_to_go || p.min_seq + MIN_NR_GENS >= p.max_seq => p.min_seq,
         Placement::PostFix => p.min_seq + 1,
         Placement::Distance614 => {
-            let distance = if p.first_to_go {
-                0
-            } else if has(flag::ACTIVE) {
-                MIN_NR_GENS + u64::from(has(flag::WORKINGSET))
+            let workingset = u64::from(has(flag::WORKINGSET));
+            // Counted from the youngest, which is 1, as far as there are generations.
+            let nth = if has(flag::ACTIVE) {
+                MIN_NR_GENS - workingset
+            } else if p.first_to_go {
+                MAX_NR_GENS as u64
+            } else if anon || waits {
+                MIN_NR_GENS
             } else {
-                u64::from(has(flag::WORKINGSET) || anon || waits)
+                MAX_NR_GENS as u64 - workingset
             };
-            if distance < MIN_NR_GENS {
-                p.min_seq + distance
-            } else {
-                p.max_seq + distance - MIN_NR_GENS - 1
-            }
+            (p.max_seq + 1 - nth).max(p.min_seq)
         }
     }
 }
@@ -69,11 +69,11 @@ mod tests {
         for (bits, pre, post, distance) in [
             (flag::ACTIVE, [7, 7], [7, 7], [6, 6]),
             (flag::ACTIVE | flag::WORKINGSET, [7, 7], [7, 7], [7, 7]),
-            (ANON, [5, 6], [6, 6], [5, 6]),
+            (ANON, [5, 6], [6, 6], [6, 6]),
             (CACHED, [4, 5], [5, 5], [4, 5]),
-            (WAITS, [5, 6], [6, 6], [5, 6]),
+            (WAITS, [5, 6], [6, 6], [6, 6]),
             (flag::RECLAIM, [4, 5], [5, 5], [4, 5]),
-            (flag::WORKINGSET, [4, 5], [5, 5], [5, 6]),
+            (flag::WORKINGSET, [4, 5], [5, 5], [5, 5]),
             (0, [4, 5], [5, 5], [4, 5]),
         ] {
             assert_eq!(at(PreFix, bits, false), pre, "{bits:#x}");

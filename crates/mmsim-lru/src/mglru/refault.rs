@@ -160,16 +160,24 @@ impl Mglru {
         self.shadow(lv, t, workingset, refs.saturating_sub(1))
     }
 
+    /// Which counter of evictions distances of a type are measured with: `tiered` has one for
+    /// each, everybody else one for both.
+    #[inline]
+    fn clock(&self, t: usize) -> usize {
+        if self.config.refault_distance == RefaultDistance::Tiered { t } else { ANON }
+    }
+
     /// What a folio leaves behind; counts the eviction.
     #[inline]
     pub(super) fn shadow(&mut self, lv: usize, t: usize, workingset: bool, counted: u32) -> Shadow {
         let (node, memcg) = self.node_and_group(lv);
+        let clock = self.clock(t);
         let v = &mut self.lruvecs[lv];
         let token = match self.config.refault_distance {
             RefaultDistance::Off => v.min_seq[t],
-            _ => v.evictions,
+            _ => v.evictions[clock],
         };
-        v.evictions += 1;
+        v.evictions[clock] += 1;
         self.packing.pack(Unpacked { memcg, node, workingset, counted, token })
     }
 
@@ -191,7 +199,7 @@ impl Mglru {
         let t = if mem.frames.is_file_lru(folio) { FILE } else { ANON };
         let v = &self.lruvecs[lv];
         let min_seq = v.min_seq[t];
-        let distance = v.evictions.wrapping_sub(u.token) & self.packing.mask;
+        let distance = v.evictions[self.clock(t)].wrapping_sub(u.token) & self.packing.mask;
         let by_distance = self.config.refault_distance != RefaultDistance::Off;
         let recent = if by_distance {
             let p = v.rates[t].period(min_seq, self.config.hist_gens.get());
@@ -380,6 +388,7 @@ impl Mglru {
         }
         if near == Nearness::Short && before == 0 {
             mem.frames.set(folio, flag::WORKINGSET);
+            self.counts.set(folio, 0);
             mem.count_in(memcg, activated, 1);
             tier = 1;
         }

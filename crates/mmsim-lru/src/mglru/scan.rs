@@ -176,7 +176,7 @@ impl Mglru {
                 kept += 1;
                 continue;
             }
-            match self.sort(mem, scan, row, z, &look) {
+            match self.sort(mem, scan, z, &look) {
                 Sorted::Moved => tally.sorted += 1,
                 Sorted::Isolate => {
                     let bits = self.isolated(mem, &look);
@@ -214,18 +214,13 @@ impl Mglru {
     }
 
     /// What becomes of a folio at the tail (`sort_folio`, `isolate_folio`).
-    fn sort(
-        &mut self,
-        mem: &mut Memory,
-        scan: &Scan<'_>,
-        row: usize,
-        z: usize,
-        look: &Look,
-    ) -> Sorted {
+    fn sort(&mut self, mem: &mut Memory, scan: &Scan<'_>, z: usize, look: &Look) -> Sorted {
         let (folio, bits) = (look.folio, look.bits);
         let (lv, t) = (scan.lv, scan.t);
         let c = self.config;
         let lazy = t == FILE && mem.frames.kind(folio) == FrameKind::Anon;
+        // What went astray goes back to a list of its kind.
+        let row = self.row(mem, folio, t);
         let at = |mglru: &Self, slot: usize| mglru.lruvecs[lv].lists[slot][row][z];
         let oldest = slot_of(self.lruvecs[lv].min_seq[t]);
         let named = gen_of(bits).expect("a listed folio names a generation");
@@ -246,14 +241,12 @@ impl Mglru {
         }
         let (refs, tier) = (self.refs(folio, bits), self.tier(folio, bits));
         let reworked = c.access_marks == AccessMarks::Counted614;
-        let overflow = c.overflow_protect
-            && if reworked { tier == 3 && bits & flag::WORKINGSET != 0 } else { refs == 4 };
-        if tier > scan.limit || overflow {
-            let by_tier = tier > scan.limit;
+        let full = self.overflows(bits, refs);
+        if tier > scan.limit || c.overflow_protect && full {
             let slot = self.inc_gen(mem, lv, folio, 0);
             let hist = c.hist_gens.get();
             let v = &mut self.lruvecs[lv];
-            if by_tier || !reworked {
+            if !(reworked && full) {
                 v.rates[t].period_mut(v.min_seq[t], hist).protected[tier] += 1;
             }
             if c.refault_count == super::config::RefaultCount::RecentOnly {
@@ -300,6 +293,12 @@ impl Mglru {
             return Sorted::Refused;
         }
         Sorted::Isolate
+    }
+
+    /// Whether a folio remembers as many accesses as it can.
+    pub(super) fn overflows(&self, bits: u32, refs: u32) -> bool {
+        let reworked = self.config.access_marks == AccessMarks::Counted614;
+        refs == 4 && (!reworked || bits & flag::WORKINGSET != 0)
     }
 
     /// Marks of a folio that is isolated: what was not accessed lately loses its credit. Returns

@@ -1,7 +1,7 @@
 //! Aging: harvesting accessed bits, and a new generation. How much a round scans, and when
 //! aging is wanted.
 
-use super::{ANON, FILE, Folio, LAZY, Naive, Page, Reclaim, slot};
+use super::{ANON, FILE, Folio, LAZY, Naive, Page, Reclaim, Rule, slot};
 use std::collections::BTreeSet;
 
 /// Whether a page table with so many accessed of so many PTEs is worth the next walk: one in
@@ -34,6 +34,7 @@ impl Naive {
             f.gener = Some(slot);
         } else if !rework {
             f.referenced = true;
+            self.mark(Rule::PromotedIsolated);
         }
     }
 
@@ -45,7 +46,11 @@ impl Naive {
             return false;
         }
         let plain = f.anon && f.swapbacked && !f.swapcache;
-        f.dirty |= pte.dirty && !plain;
+        let moves = pte.dirty && !plain && !f.dirty;
+        f.dirty |= moves;
+        if moves {
+            self.mark(Rule::DirtMoved);
+        }
         true
     }
 
@@ -84,11 +89,13 @@ impl Naive {
             if self.config.nonleaf_young && !force {
                 let accessed = self.tables.get_mut(&t).unwrap();
                 if !std::mem::take(accessed) {
+                    self.mark(Rule::SkippedTable);
                     continue;
                 }
             }
             let listed = self.filters[(seq % 2) as usize].as_ref();
             if self.config.bloom && !force && listed.is_some_and(|f| !f.contains(&t)) {
+                self.mark(Rule::SkippedByFilter);
                 continue;
             }
             let mut young = 0;
@@ -125,6 +132,7 @@ impl Naive {
             for p in 0..self.processes.len() {
                 let (used, known) = std::mem::replace(&mut self.processes[p], (false, true));
                 if !used && known {
+                    self.mark(Rule::SkippedProcess);
                     continue;
                 }
                 if std::mem::take(&mut first) {
@@ -152,15 +160,19 @@ impl Naive {
         if kind == FILE || can_swap {
             for &list in lists {
                 while let Some(&page) = self.lists[oldest][list].last() {
+                    self.mark(Rule::Poured);
                     let f = &self.folios[&page];
                     let (full, tier) = (self.overflows(f), self.tier_of(f));
                     if self.config.rework && !full {
                         self.protected[kind][tier] += 1;
                     }
                     self.inc_gen(page);
-                    self.sorted_to(page, false);
+                    self.moved_to(page, list, false);
                 }
             }
+        }
+        if !self.lists[oldest][kind].is_empty() {
+            self.mark(Rule::TurnedYoung);
         }
         self.carry_over(kind);
         self.min_seq[kind] += 1;
@@ -205,6 +217,7 @@ impl Naive {
         if !wants || priority == 12 {
             return (total >> priority) as i64;
         }
+        self.mark(Rule::AgedInPass);
         if self.age(can_swap) { -1 } else { 0 }
     }
 }

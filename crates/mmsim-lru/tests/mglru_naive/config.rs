@@ -8,7 +8,7 @@ pub(crate) enum Placement {
     /// 6.8: what cannot be evicted at once is second youngest; of four generations others go
     /// to the second oldest.
     PostFix,
-    /// 6.14: at a distance from the oldest generation.
+    /// 6.14: at a distance from the youngest generation.
     Distance,
 }
 
@@ -34,6 +34,8 @@ pub(crate) enum Lazyfree {
     ListV2,
     /// The same without the effects that nobody wanted.
     ListFixed,
+    /// That in the oldest generation always.
+    ListOldest,
 }
 
 /// Refault distances.
@@ -78,6 +80,17 @@ pub(crate) struct Config {
     pub(crate) distance: Distance,
     /// 6.14's meaning of references.
     pub(crate) rework: bool,
+}
+
+impl Lazyfree {
+    /// Whether lazily freed folios have lists of their own.
+    pub(crate) fn listed(self) -> bool {
+        matches!(self, Lazyfree::ListV2) || self.repaired()
+    }
+    /// Whether these lists work as one would like them to.
+    pub(crate) fn repaired(self) -> bool {
+        matches!(self, Lazyfree::ListFixed | Lazyfree::ListOldest)
+    }
 }
 
 impl Config {

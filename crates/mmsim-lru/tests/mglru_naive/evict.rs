@@ -1,7 +1,7 @@
 //! Eviction: scanning the oldest generation, and what becomes of what it isolates.
 
 use super::age::worth;
-use super::{ANON, Distance, FILE, Folio, LAZY, Lazyfree, Naive, Out, Page, Pte, slot};
+use super::{ANON, Distance, FILE, Folio, LAZY, Naive, Out, Page, Pte, Rule, slot};
 
 /// Who reclaims, and what it may do.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -75,7 +75,7 @@ impl Naive {
             return (0, Vec::new());
         }
         let oldest = slot(self.min_seq[kind]);
-        let fixed = self.config.lazyfree == Lazyfree::ListFixed;
+        let fixed = self.config.lazyfree.repaired();
         let lists: &[usize] = if kind == FILE { &[LAZY, FILE] } else { &[ANON] };
         let (mut isolated, mut scanned, mut sorted, mut refused) = (Vec::new(), 0, 0, 0);
         let (mut aside, mut last) = (Vec::new(), lists[0]);
@@ -88,6 +88,7 @@ impl Naive {
                 } else if self.refuses(page, r) {
                     self.lists[oldest][list].pop();
                     aside.insert(0, page);
+                    self.mark(Rule::Refused);
                     refused += 1;
                     self.count("pgskip", 1);
                 } else {
@@ -105,6 +106,15 @@ impl Naive {
                 break;
             }
         }
+        if refused == 64 {
+            self.mark(Rule::RefusedAll);
+        }
+        if isolated.len() == 64 && !self.lists[oldest][last].is_empty() {
+            self.mark(Rule::FullBatch);
+        }
+        if last == FILE && aside.iter().any(|p| self.list_of(&self.folios[p]) == LAZY) {
+            self.mark(Rule::Astray);
+        }
         self.lists[oldest][last].splice(0..0, aside);
         let n = isolated.len() as u64;
         self.count(if r.kswapd { "pgscan_kswapd" } else { "pgscan_direct" }, n);
@@ -119,17 +129,20 @@ impl Naive {
         let kind = f.kind();
         let (rework, tier) = (self.config.rework, self.tier_of(&f));
         if self.config.dirty_lazyfree_to_anon && kind == FILE && f.anon && f.dirty {
+            self.mark(Rule::DirtyLazyfree);
             self.remove(page, true);
             self.folios.get_mut(&page).unwrap().swapbacked = true;
             self.add(page, true);
             return true;
         }
         if f.gener != Some(slot(self.min_seq[kind])) {
+            self.mark(Rule::Promoted);
             self.sorted_to(page, true);
             return true;
         }
         let overflow = self.overflows(&f);
         if tier > limit || self.config.overflow_protect && overflow {
+            self.mark(if tier > limit { Rule::Protected } else { Rule::Overflow });
             self.inc_gen(page);
             self.sorted_to(page, rework);
             if !(rework && overflow) {
@@ -141,6 +154,7 @@ impl Naive {
             return true;
         }
         if self.config.bounces && (f.locked && !rework || f.writeback || kind == FILE && f.dirty) {
+            self.mark(Rule::Bounced);
             self.inc_gen(page);
             self.folios.get_mut(&page).unwrap().reclaim = true;
             self.sorted_to(page, true);
@@ -235,6 +249,7 @@ impl Naive {
         let rework = self.config.rework;
         let f = self.folios[&page].clone();
         if f.locked || !rework && f.referenced && f.maps.nr() > 0 {
+            self.mark(Rule::KeptMarked);
             return Fate::Kept;
         }
         if f.writeback {
@@ -242,6 +257,7 @@ impl Naive {
             return self.activated(page);
         }
         if let Some(activate) = self.referenced(page, r) {
+            self.mark(if activate { Rule::ActivatedYoung } else { Rule::KeptYoung });
             return if activate { self.activated(page) } else { Fate::Kept };
         }
         let kind = f.kind();
@@ -258,10 +274,12 @@ impl Naive {
             if f.dirty || written {
                 let f = self.folios.get_mut(&page).unwrap();
                 (f.dirty, f.swapbacked) = (true, true);
+                self.mark(Rule::Converted);
                 return self.activated(page);
             }
             self.folios.remove(&page);
             self.count("pglazyfreed", 1);
+            self.mark(Rule::Dropped);
             return Fate::Freed;
         }
         let f = self.folios.get_mut(&page).unwrap();
@@ -269,6 +287,7 @@ impl Naive {
         if kind == FILE && (f.dirty || written) {
             (f.dirty, f.reclaim) = (true, true);
             self.count("nr_vmscan_immediate_reclaim", 1);
+            self.mark(Rule::LeftToFlusher);
             return self.activated(page);
         }
         if kind == ANON {
@@ -337,25 +356,27 @@ impl Naive {
             self.found_young(near, r);
         }
         if worth(young, window.len()) {
+            self.mark(Rule::FilteredNear);
             self.filter_next(self.max_seq, (process, va / 512));
         }
     }
 
+    /// A neighbour was found accessed.
     fn found_young(&mut self, page: Page, r: &Reclaim) {
-        let youngest = Some(slot(self.max_seq));
-        let f = &self.folios[&page];
-        let rework = self.config.rework;
-        if r.walks || f.gener.is_none() || rework && !f.referenced && !f.workingset {
+        let (rework, youngest) = (self.config.rework, slot(self.max_seq));
+        let f = self.folios.get_mut(&page).unwrap();
+        let once = rework && !f.referenced && !f.workingset;
+        let elsewhere = f.gener.is_some_and(|g| g != youngest);
+        if r.walks || once || !rework && f.gener.is_none() {
             self.promote(page);
             return;
         }
-        let elsewhere = f.gener != youngest;
-        let f = self.folios.get_mut(&page).unwrap();
         if rework || elsewhere {
             f.clear_refs();
             f.workingset = rework;
         }
         if elsewhere {
+            self.mark(Rule::ActivatedNear);
             self.remove(page, true);
             self.folios.get_mut(&page).unwrap().active = true;
             self.add(page, false);

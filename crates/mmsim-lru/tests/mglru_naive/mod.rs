@@ -8,7 +8,7 @@
 //! region or the file that it is of.
 
 // Each test binary uses a part of it.
-#![allow(dead_code)]
+#![allow(dead_code, unused_imports)]
 
 mod age;
 mod config;
@@ -16,6 +16,7 @@ mod evict;
 mod maps;
 mod pid;
 mod refault;
+mod rules;
 
 pub(crate) use age::{initial_priority, wants_aging};
 pub(crate) use config::{Config, Distance, Lazyfree, Placement, Restore};
@@ -23,6 +24,7 @@ pub(crate) use evict::Reclaim;
 pub(crate) use maps::Maps;
 pub(crate) use pid::{Position, positive};
 pub(crate) use refault::{Shadow, Sizes, eligible, tier_of_distance};
+pub(crate) use rules::Rule;
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write;
@@ -118,6 +120,7 @@ pub(crate) struct Naive {
     pub(crate) processes: Vec<(bool, bool)>,
     pub(crate) free_slots: u64,
     pub(crate) counters: BTreeMap<&'static str, u64>,
+    pub(crate) met: BTreeSet<Rule>,
 }
 
 pub(crate) fn slot(seq: u64) -> usize {
@@ -146,6 +149,7 @@ impl Naive {
             processes: vec![(true, false)],
             free_slots,
             counters: BTreeMap::new(),
+            met: BTreeSet::new(),
         }
     }
 
@@ -157,6 +161,10 @@ impl Naive {
 
     pub(crate) fn count(&mut self, what: &'static str, n: u64) {
         *self.counters.entry(what).or_default() += n;
+    }
+    /// A rule was met that tests want to have met.
+    pub(crate) fn mark(&mut self, rule: Rule) {
+        self.met.insert(rule);
     }
     pub(crate) fn counter(&self, what: &str) -> u64 {
         self.counters.get(what).copied().unwrap_or_default()
@@ -201,7 +209,7 @@ impl Naive {
 
     /// The list of a generation that a folio belongs on.
     pub(crate) fn list_of(&self, f: &Folio) -> usize {
-        let separate = matches!(self.config.lazyfree, Lazyfree::ListV2 | Lazyfree::ListFixed);
+        let separate = self.config.lazyfree.listed();
         if separate && f.anon && !f.swapbacked { LAZY } else { f.kind() }
     }
 
@@ -218,12 +226,16 @@ impl Naive {
         assert_eq!(found, 1, "{page:?} was on {found} lists");
     }
 
-    /// Moves a page to the head or tail of the list of the generation that it is of.
+    /// Moves a page to the head or tail of its list of the generation that it is of.
     pub(crate) fn sorted_to(&mut self, page: Page, head: bool) {
+        let list = self.list_of(&self.folios[&page]);
+        self.moved_to(page, list, head);
+    }
+
+    /// The same for a list of a kind.
+    pub(crate) fn moved_to(&mut self, page: Page, list: usize, head: bool) {
         self.unlist(page);
-        let f = &self.folios[&page];
-        let list = self.list_of(f);
-        let list = &mut self.lists[f.gener.unwrap()][list];
+        let list = &mut self.lists[self.folios[&page].gener.unwrap()][list];
         if head { list.insert(0, page) } else { list.push(page) }
     }
 
@@ -231,15 +243,16 @@ impl Naive {
         let (max, min) = (self.max_seq, self.min_seq[f.kind()]);
         let not_at_once = f.kind() == ANON && !f.swapcache || f.reclaim && (f.dirty || f.writeback);
         if self.config.placement == Placement::Distance {
-            let d = match () {
-                () if reclaiming => 0,
-                () if f.active => 2 + u64::from(f.workingset),
-                () => u64::from(f.workingset || not_at_once),
+            let younger = match () {
+                () if f.active => 1 - u64::from(f.workingset),
+                () if reclaiming => 3,
+                () if not_at_once => 1,
+                () => 3 - u64::from(f.workingset),
             };
-            return if d < 2 { min + d } else { max + d - 3 };
+            return min.max(max - younger);
         }
         let fixed = self.config.placement == Placement::PostFix;
-        match () {
+        let seq = match () {
             () if f.active => max,
             () if not_at_once => {
                 if fixed {
@@ -248,10 +261,10 @@ impl Naive {
                     min + 1
                 }
             }
-            () if f.second_oldest && !reclaiming => min + 1,
             () if reclaiming || min + 2 >= max || !fixed => min,
             () => min + 1,
-        }
+        };
+        if f.second_oldest { seq.max(min + 1) } else { seq }
     }
 
     /// Adds a folio that is on no list.
@@ -361,8 +374,13 @@ impl Naive {
         self.remove(page, false);
         let f = self.folios.get_mut(&page).unwrap();
         (f.active, f.referenced, f.swapbacked) = (false, false, false);
-        self.add(page, self.config.lazyfree == Lazyfree::Tail);
         self.count("pglazyfree", 1);
+        self.add(page, self.config.lazyfree == Lazyfree::Tail);
+        if self.config.lazyfree == Lazyfree::ListOldest {
+            let oldest = slot(self.min_seq[FILE]);
+            self.folios.get_mut(&page).unwrap().gener = Some(oldest);
+            self.sorted_to(page, true);
+        }
     }
 
     /// `MADV_COLD`, as far as lists are concerned.
@@ -381,6 +399,12 @@ impl Naive {
         let f = self.folios.get_mut(&page).unwrap();
         f.maps.ptes_mut().for_each(|p| p.dirty = false);
         f.dirty = false;
+    }
+
+    /// Takes a page of a file out of the cache.
+    pub(crate) fn forget(&mut self, page: Page) {
+        self.unlist(page);
+        self.folios.remove(&page);
     }
 
     /// The end of a write to a device.
@@ -460,7 +484,10 @@ impl Naive {
             .collect();
         for &(_, list, page) in &listed {
             let f = &self.folios[&page];
-            assert_eq!(self.list_of(f), list, "{page:?}");
+            // As posted, refused folios may land on the list of files.
+            let astray = self.config.lazyfree == Lazyfree::ListV2 && list == FILE;
+            let own = self.list_of(f);
+            assert!(own == list || astray && own == LAZY, "{page:?} is on list {list}");
             assert!(!f.active && f.gener.is_some(), "{page:?}: {f:?}");
             assert!(self.refs(f) <= 4 && self.tier_of(f) <= 3);
         }

@@ -1,6 +1,6 @@
 //! The controller that compares refault rates, and the carrying over of its counters.
 
-use super::{ANON, FILE, Naive, slot};
+use super::{ANON, FILE, LAZY, Naive, Rule, slot};
 
 /// Refaults, total, gain.
 #[derive(Clone, Copy, Debug, Default)]
@@ -39,17 +39,24 @@ impl Naive {
     }
 
     /// The type to scan, and, unless it is to be asked for within the type, the limit.
-    pub(crate) fn type_to_scan(&self, swappiness: u64) -> (usize, Option<usize>) {
+    pub(crate) fn type_to_scan(&mut self, swappiness: u64) -> (usize, Option<usize>) {
         let gain = [swappiness, 200 - swappiness];
         let tiers = if self.config.type_by_all_tiers { 0..4 } else { 0..1 };
         let sp = self.position(ANON, tiers.clone(), gain[ANON]);
         let pv = self.position(FILE, tiers, gain[FILE]);
         let kind = if positive(sp, pv) { FILE } else { ANON };
+        if kind == ANON {
+            self.mark(Rule::AnonByRates);
+        }
         if self.config.type_by_all_tiers {
             return (kind, None);
         }
         let other = self.position(1 - kind, 0..1, gain[1 - kind]);
-        (kind, Some(self.limit(kind, other, gain[kind])))
+        let limit = self.limit(kind, other, gain[kind]);
+        if limit < 3 {
+            self.mark(Rule::TierByRates);
+        }
+        (kind, Some(limit))
     }
 
     /// A period of a type is over: half of its counters, with half of those before, go on.
@@ -70,6 +77,9 @@ impl Naive {
         let kinds = if can_swap { ANON..FILE + 1 } else { FILE..FILE + 1 };
         for kind in kinds.clone() {
             while next[kind] + 2 <= self.max_seq && self.is_empty(next[kind], kind) {
+                if kind == FILE && !self.lists[slot(next[kind])][LAZY].is_empty() {
+                    self.mark(Rule::Stranded);
+                }
                 next[kind] += 1;
             }
         }
@@ -90,7 +100,7 @@ impl Naive {
 
     fn is_empty(&self, seq: u64, kind: usize) -> bool {
         let lists = &self.lists[slot(seq)];
-        let lazy_too = kind == FILE && self.config.lazyfree == super::Lazyfree::ListFixed;
-        lists[kind].is_empty() && (!lazy_too || lists[super::LAZY].is_empty())
+        let lazy_too = kind == FILE && self.config.lazyfree.repaired();
+        lists[kind].is_empty() && (!lazy_too || lists[LAZY].is_empty())
     }
 }

@@ -1,6 +1,6 @@
 //! Shadows, refaults, and refault distances.
 
-use super::{ANON, Distance, FILE, Naive, Page, Restore};
+use super::{ANON, Distance, FILE, Naive, Page, Restore, Rule};
 
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) struct Shadow {
@@ -61,13 +61,10 @@ impl Naive {
     pub(super) fn refault(&mut self, page: Page, shadow: Shadow, in_fault: bool) {
         let kind = self.folios[&page].kind();
         match self.config.distance {
-            Distance::V3 => return self.refault_v3(page, kind, shadow, in_fault),
-            Distance::Tiered => return self.refault_tiered(page, kind, shadow, in_fault),
-            Distance::SecondOldest => {
-                let sp = self.evictions[self.clock(kind)] - shadow.evictions;
-                let eligible = eligible(&self.both_sizes(), kind, sp);
-                self.folios.get_mut(&page).unwrap().second_oldest = eligible;
+            Distance::V3 | Distance::SecondOldest => {
+                return self.refault_v3(page, kind, shadow, in_fault);
             }
+            Distance::Tiered => return self.refault_tiered(page, kind, shadow, in_fault),
             Distance::Off => {}
         }
         let recent = if self.config.recent_within_4 {
@@ -78,6 +75,7 @@ impl Naive {
         if recent || self.config.counts_all_refaults {
             self.count_kind(["workingset_refault_anon", "workingset_refault_file"], kind);
         }
+        self.mark(if recent { Rule::RecentRefault } else { Rule::OldRefault });
         if !recent {
             return;
         }
@@ -100,6 +98,7 @@ impl Naive {
             _ => f.workingset |= restored,
         }
         if restored {
+            self.mark(if in_fault { Rule::RestoredByFault } else { Rule::RestoredByRefs });
             self.count_kind(["workingset_restore_anon", "workingset_restore_file"], kind);
         }
     }
@@ -114,6 +113,7 @@ impl Naive {
         let sp = self.evictions[ANON] - shadow.evictions;
         let recent = sp <= self.evicted[kind].iter().sum();
         let eligible = eligible(&self.both_sizes(), kind, sp);
+        self.mark(if eligible { Rule::DistanceNear } else { Rule::DistanceFar });
         if recent || self.config.counts_all_refaults {
             self.count_kind(["workingset_refault_anon", "workingset_refault_file"], kind);
         }
@@ -129,7 +129,10 @@ impl Naive {
             self.avg_total[kind][tier] += 1;
         }
         let f = self.folios.get_mut(&page).unwrap();
-        f.active |= eligible;
+        match self.config.distance {
+            Distance::SecondOldest => f.second_oldest = eligible,
+            _ => f.active |= eligible,
+        }
         let restored = in_fault || refs == 4;
         f.workingset |= restored;
         if eligible {
@@ -165,7 +168,8 @@ impl Naive {
             } else if recent || distance == 1 {
                 (f.workingset, f.refs_bits) = (true, shadow.low.min(3));
             } else {
-                f.refs_bits = 1;
+                // One reference to its credit.
+                (f.workingset, f.refs_bits) = (true, 0);
             }
             self.count_kind(["workingset_restore_anon", "workingset_restore_file"], kind);
         }

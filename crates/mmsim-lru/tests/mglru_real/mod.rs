@@ -88,6 +88,7 @@ pub(crate) fn knobs(c: &Config) -> MglruConfig {
             naive::Lazyfree::Tail => Lazyfree::Tail,
             naive::Lazyfree::ListV2 => Lazyfree::ListV2,
             naive::Lazyfree::ListFixed => Lazyfree::ListFixed,
+            naive::Lazyfree::ListOldest => Lazyfree::ListOldest,
         },
         refault_distance: match c.distance {
             naive::Distance::Off => RefaultDistance::Off,
@@ -295,6 +296,24 @@ impl Real {
         self.mem.zap(&mut self.lru, page, vma);
     }
 
+    pub(crate) fn madvise_free(&mut self, region: char, number: u32) {
+        let (page, vma) = (self.in_region(region, number), self.regions[&region].vma);
+        self.mem.free_lazily(&mut self.lru, page, vma);
+    }
+
+    pub(crate) fn set_pte(&mut self, region: char, number: u32, young: bool, dirty: bool) {
+        let page = self.in_region(region, number);
+        let hot = self.mem.pages.hot(page) & !(pte::YOUNG | pte::DIRTY);
+        let [young, dirty] =
+            [(young, pte::YOUNG), (dirty, pte::DIRTY)].map(|(is, bit)| if is { bit } else { 0 });
+        self.mem.pages.set_hot(page, hot | young | dirty);
+    }
+
+    pub(crate) fn forget(&mut self, page: Page) {
+        let folio = self.folio(page).expect("a page in memory");
+        assert!(self.mem.drop_file_folio(&mut self.lru, folio));
+    }
+
     fn request(r: &Reclaim, priority: u8) -> ReclaimRequest {
         ReclaimRequest {
             node: NodeId(0),
@@ -402,7 +421,7 @@ impl Real {
     }
 }
 
-const COUNTERS: [(&str, VmEvent); 20] = [
+const COUNTERS: [(&str, VmEvent); 22] = [
     ("pgscan_kswapd", VmEvent::PgScanKswapd),
     ("pgscan_direct", VmEvent::PgScanDirect),
     ("pgscan_anon", VmEvent::PgScanAnon),
@@ -415,6 +434,8 @@ const COUNTERS: [(&str, VmEvent); 20] = [
     ("pgskip", VmEvent::PgSkipNormal),
     ("pgactivate", VmEvent::PgActivate),
     ("pgdeactivate", VmEvent::PgDeactivate),
+    ("pglazyfree", VmEvent::PgLazyFree),
+    ("pglazyfreed", VmEvent::PgLazyFreed),
     ("pswpout", VmEvent::PswpOut),
     ("nr_vmscan_immediate_reclaim", VmEvent::NrVmscanImmediateReclaim),
     ("workingset_refault_anon", VmEvent::WorkingsetRefaultAnon),

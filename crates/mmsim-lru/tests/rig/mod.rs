@@ -14,20 +14,30 @@ use mmsim_core::policy::ReclaimPolicy;
 use mmsim_core::workload::{
     Advice, FileSlot, FileSpec, MapKind, Op, RegionId, Run, VmaFlags, Workload, WorkloadCx,
 };
-use mmsim_lru::config::PRESETS;
-use mmsim_lru::{Classic, ClassicConfig, Random};
+use mmsim_lru::config::{Knobs as _, PRESETS};
+use mmsim_lru::{Classic, ClassicConfig, Mglru, MglruConfig, Random};
 
 /// A policy and the kernel that it belongs to.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum Policy {
     Classic(ClassicConfig),
+    Mglru(MglruConfig),
     Random,
 }
 
-/// Every preset, and random eviction.
+/// Every preset of the classic LRU, and random eviction.
 pub(crate) fn policies() -> Vec<(&'static str, Policy, Kernel)> {
     let presets = PRESETS.iter().map(|p| (p.name, Policy::Classic(p.config), p.kernel));
     presets.chain([("random", Policy::Random, Kernel::V6_12)]).collect()
+}
+
+/// These, and every preset of the multi-generational LRU.
+pub(crate) fn all_policies() -> Vec<(&'static str, Policy, Kernel)> {
+    let mglru = MglruConfig::presets().iter();
+    policies()
+        .into_iter()
+        .chain(mglru.map(|p| (p.name, Policy::Mglru(p.config), p.kernel)))
+        .collect()
 }
 
 /// Operations in a row, over one file of `file_pages` pages.
@@ -173,6 +183,7 @@ pub(crate) fn run_watched(
         .collect();
     let mut machine = Machine::new(config, tasks, 1, |mem| match policy {
         Policy::Classic(c) => Box::new(Classic::new(c, mem)) as Box<dyn ReclaimPolicy>,
+        Policy::Mglru(c) => Box::new(Mglru::new(c, mem, 1)),
         Policy::Random => Box::new(Random::new(mem, 1)),
     });
     let result = machine.run(watch);

@@ -167,6 +167,8 @@ impl Mapping {
         let advice = match advice {
             Advice::PopulateRead => libc::MADV_POPULATE_READ,
             Advice::Pageout => libc::MADV_PAGEOUT,
+            Advice::Free => libc::MADV_FREE,
+            Advice::Dontneed => libc::MADV_DONTNEED,
         };
         // SAFETY: the pages are of the mapping; neither advice changes contents.
         let r = unsafe { libc::madvise(self.at(first).cast(), count * PAGE, advice) };

@@ -1,8 +1,13 @@
-//! Worked examples of the multi-generational LRU, on the naive model: figures worked out by
-//! hand from the kernel's rules, step by step.
+//! Worked examples of the multi-generational LRU: figures worked out by hand from the kernel's
+//! rules, step by step, on the policy and on its naive twin; those that begin in the middle of a
+//! history, with counters nobody would reach by hand, on the twin alone.
 
+mod bench;
+mod mglru_both;
 mod mglru_naive;
+mod mglru_real;
 
+use mglru_both::Both;
 use mglru_naive::{
     ANON, Config, FILE, LAZY, Lazyfree, Naive, Page, Placement, Position, Reclaim, Shadow, Sizes,
     eligible, initial_priority, positive, tier_of_distance,
@@ -38,10 +43,9 @@ fn sizes(n: &Naive, seq: u64) -> [u64; 2] {
 // ---- 32 frames: population, aging, eviction, refault ----
 
 /// A1 to A12 are faulted in, M1 to M8 of a mapped file, U1 to U8 of another are read once.
-fn populated(config: Config) -> Naive {
-    let mut n = naive(config);
-    n.map('A', None, ANON_VA, 13);
-    n.map('m', Some('M'), FILE_VA, 9);
+fn populated(config: Config) -> Both {
+    let regions = [('A', None, ANON_VA, 13), ('m', Some('M'), FILE_VA, 9)];
+    let mut n = Both::new(config, &regions);
     (1..=12).for_each(|i| n.touch('A', i, true));
     (1..=8).for_each(|i| n.touch('m', i, false));
     (1..=8).for_each(|i| n.read(Page('U', i)));
@@ -74,7 +78,7 @@ fn population_aging_eviction_refault() {
     assert_eq!((n.folios.len(), sizes(&n, 3)), (20, [12, 8]));
 
     // All PTEs are young from their faults: everything stays in generation 3.
-    assert!(n.age(true));
+    assert!(n.age());
     assert_eq!((n.max_seq, n.min_seq), (4, [2, 2]));
     assert_eq!((sizes(&n, 3), sizes(&n, 4)), ([12, 8], [0, 0]));
     assert!(n.folios.values().all(|f| !f.maps.any(|p| p.young)));
@@ -86,7 +90,7 @@ fn population_aging_eviction_refault() {
 
     (1..=4).for_each(|i| n.touch('A', i, true));
     (1..=2).for_each(|i| n.touch('m', i, false));
-    assert!(n.age(true));
+    assert!(n.age());
     assert_eq!((n.max_seq, n.min_seq), (5, [3, 3]));
     assert_eq!((sizes(&n, 3), sizes(&n, 4)), ([8, 6], [4, 2]));
     assert_eq!(list(&n, 3, ANON), down('A', 12, 1), "sorting is lazy");
@@ -151,9 +155,11 @@ fn refaults_that_count() {
         let mut n = populated(config);
         n.evict(KSWAPD);
         n.evict(KSWAPD);
-        n.min_seq = [3, 3];
-        n.max_seq = 5;
+        n.age();
+        n.evict(KSWAPD);
+        assert!(n.min_seq[FILE] > n.out[&Page('U', 3)].shadow.seq);
         n.read(Page('U', 3));
+        n.compare();
         n.counter("workingset_refault_file")
     };
     assert_eq!(refaults(Config::V6_12S), 1);
@@ -220,14 +226,13 @@ fn carried_over_twice() {
 // ---- tiers protect folios that were read ----
 
 /// P1 to P6 in the oldest of three generations, Pn read n times; Z keeps the anonymous one.
-fn tiers(config: Config) -> Naive {
-    let mut n = naive(config);
-    n.map('Z', None, ANON_VA, 1);
-    (n.max_seq, n.mm_seq, n.min_seq) = (6, 5, [4, 4]);
-    idle(&mut n, 'Z', 0, 4);
+fn tiers(config: Config) -> Both {
+    let mut n = Both::new(config, &[('Z', None, ANON_VA, 1), ('L', None, 1024, 200)]);
+    three_generations(&mut n, true, 0);
     for i in 1..=6 {
         (0..i).for_each(|_| n.read(Page('P', i)));
     }
+    n.compare();
     assert_eq!(list(&n, 4, FILE), down('P', 6, 1));
     let of = |i| &n.folios[&Page('P', i)];
     let refs: Vec<_> = (1..=6).map(|i| (n.refs(of(i)), n.tier_of(of(i)))).collect();
@@ -235,15 +240,22 @@ fn tiers(config: Config) -> Naive {
     n
 }
 
-/// An anonymous page that was not accessed for long.
-fn idle(n: &mut Naive, letter: char, number: u32, seq: u64) {
-    let page = Page(letter, number);
-    n.touch(letter, number, true);
-    n.remove(page, true);
-    let f = n.folios.get_mut(&page).unwrap();
-    f.maps.ptes_mut().for_each(|p| p.young = false);
-    f.gener = Some((seq % 4) as usize);
-    n.lists[(seq % 4) as usize][ANON].insert(0, page);
+/// Generations 4 to 6, with an anonymous page in the oldest that was not accessed for long, or
+/// without, and so many pages that were read once.
+fn three_generations(n: &mut Both, anon: bool, read: u32) {
+    n.age();
+    if anon {
+        n.touch('Z', 0, true);
+    }
+    n.age();
+    n.age();
+    assert_eq!((n.max_seq, n.min_seq), (6, [3, 3]));
+    (1..=read).for_each(|i| n.read(Page('F', i)));
+    // Generation 3 is empty.
+    assert_eq!(n.evict(KSWAPD), 1);
+    if anon || read > 0 {
+        assert_eq!(n.min_seq, [4, 4]);
+    }
 }
 
 #[test]
@@ -261,6 +273,7 @@ fn tiers_before_the_fix() {
         [(0, false, 4), (0, true, 4), (1, true, 4), (2, true, 4), (3, true, 4), (3, true, 4)]
     );
     (1..=6).for_each(|i| n.read(Page('P', i)));
+    n.compare();
     assert_eq!(n.refaulted[FILE], [1, 1, 2, 2]);
     counters(&n, &[("workingset_restore_file", 2)]);
     for i in [5, 6] {
@@ -289,7 +302,7 @@ fn tiers_with_the_fix() {
 
 #[test]
 fn tiers_with_limit_0() {
-    let mut n = tiers(Config::V6_7_PRE);
+    let mut n = tiers(Config::V6_7_PRE).naive;
     // Every tier but the first refaults too much.
     for t in 1..4 {
         (n.refaulted[FILE][t], n.evicted[FILE][t]) = (1000, 1000);
@@ -302,32 +315,31 @@ fn tiers_with_limit_0() {
 
 // ---- lazyfree: the order of eviction ----
 
-/// F1 to F3 in generation 4, F4 to F6 in generation 5, then `MADV_FREE` on L1, L2, L3.
-fn lazyfree(lazyfree: Lazyfree, max: u64) -> Naive {
-    let mut n = naive(Config { lazyfree, ..Config::V6_12RC });
-    n.map('L', None, ANON_VA, 200);
-    n.map('Z', None, 1024, 1);
-    (n.max_seq, n.mm_seq, n.min_seq) = (max, max - 1, [4, 4]);
-    (1..=3).for_each(|i| n.touch('L', i, true));
-    for (letters, seq) in [(1..=3, 4), (4..=6, 5)] {
-        // Three generations have no second one for reads.
-        if seq == 4 || max == 7 {
-            for i in letters {
-                n.read(Page('F', i));
-                n.remove(Page('F', i), true);
-                n.folios.get_mut(&Page('F', i)).unwrap().gener = Some(seq % 4);
-                n.lists[seq % 4][FILE].insert(0, Page('F', i));
-            }
-        }
+/// F1 to F3 in generation 4, with four generations F4 to F6 in generation 5, then `MADV_FREE` on
+/// L1, L2, L3.
+fn lazyfree(lazyfree: Lazyfree, gens: u64, anon: bool) -> Both {
+    // Walks go everywhere.
+    let config = Config { lazyfree, bloom: false, ..Config::V6_12RC };
+    let mut n = Both::new(config, &[('Z', None, ANON_VA, 1), ('L', None, 1024, 200)]);
+    if gens == 3 {
+        three_generations(&mut n, anon, 3);
+    } else {
+        (0..3).for_each(|_| assert!(n.age()));
+        (1..=3).for_each(|i| n.read(Page('F', i)));
+        n.age();
+        (4..=6).for_each(|i| n.read(Page('F', i)));
+        assert_eq!((n.max_seq, n.min_seq), (7, [4, 4]));
     }
+    (1..=3).for_each(|i| n.touch('L', i, true));
     (1..=3).for_each(|i| n.madvise_free('L', i));
+    n.compare();
     counters(&n, &[("pglazyfree", 3)]);
     n
 }
 
 /// Evicts as far as that goes, one page at a time being too little to see the order: the
 /// order is that of the shadows, and of the drops between them.
-fn order(n: &mut Naive) -> Vec<Page> {
+fn order(n: &mut Both) -> Vec<Page> {
     let mut order = Vec::new();
     loop {
         let before: Vec<Page> = n.lists.iter().flatten().flatten().copied().collect();
@@ -360,12 +372,11 @@ fn lazyfree_with_four_generations() {
             "F1 F2 F3 L1 L2 L3 F4 F5 F6",
         ),
     ] {
-        let mut n = lazyfree(variant, 7);
+        let mut n = lazyfree(variant, 4, false);
         let now = [(4, FILE), (5, FILE), (4, LAZY), (5, LAZY)];
         for ((seq, kind), wanted) in now.into_iter().zip(lists) {
             assert_eq!(list(&n, seq, kind), pages(wanted), "{variant:?}, G{seq}");
         }
-        // Both types have their last pages in generation 6 at the latest.
         assert_eq!(order(&mut n), pages(evicted), "{variant:?}");
         counters(
             &n,
@@ -383,7 +394,7 @@ fn lazyfree_with_three_generations() {
         (Lazyfree::ListV2, ["F3 F2 F1", "L3 L2 L1"], "L1 L2 L3 F1 F2 F3"),
         (Lazyfree::ListFixed, ["F3 F2 F1", "L3 L2 L1"], "L1 L2 L3 F1 F2 F3"),
     ] {
-        let mut n = lazyfree(variant, 6);
+        let mut n = lazyfree(variant, 3, false);
         for (kind, wanted) in [FILE, LAZY].into_iter().zip(lists) {
             assert_eq!(list(&n, 4, kind), pages(wanted), "{variant:?}");
         }
@@ -395,20 +406,13 @@ fn lazyfree_with_three_generations() {
 /// L1 is dropped, L2 was written and becomes anonymous, L3 was read and stays lazyfree.
 #[test]
 fn lazyfree_pages_that_are_used_again() {
-    let mut n = naive(Config::V6_12RC);
-    n.map('L', None, ANON_VA, 4);
-    n.map('Z', None, 1024, 1);
-    (n.max_seq, n.mm_seq, n.min_seq) = (6, 5, [4, 4]);
-    idle(&mut n, 'Z', 0, 4);
+    let regions = [('Z', None, ANON_VA, 1), ('L', None, 1024, 4)];
+    let mut n = Both::new(Config::V6_12RC, &regions);
+    three_generations(&mut n, true, 0);
     (1..=3).for_each(|i| n.touch('L', i, true));
     (1..=3).for_each(|i| n.madvise_free('L', i));
-    let pte = |n: &mut Naive, i, young, dirty| {
-        let page = Page('L', i);
-        let p = n.folios.get_mut(&page).unwrap().maps.get_mut(page).unwrap();
-        (p.young, p.dirty) = (young, dirty);
-    };
-    pte(&mut n, 2, false, true);
-    pte(&mut n, 3, true, false);
+    n.set_pte('L', 2, false, true);
+    n.set_pte('L', 3, true, false);
     n.evict(KSWAPD);
     assert!(!n.folios.contains_key(&Page('L', 1)));
     assert_eq!(list(&n, 6, ANON), [Page('L', 2)]);
@@ -421,8 +425,7 @@ fn lazyfree_pages_that_are_used_again() {
 /// Refused lazyfree folios land on the list of files, and have lost their precedence.
 #[test]
 fn list_v2_splices_into_the_wrong_list() {
-    let mut n = lazyfree(Lazyfree::ListV2, 6);
-    idle(&mut n, 'Z', 0, 4);
+    let mut n = lazyfree(Lazyfree::ListV2, 3, true);
     let noio = Reclaim { io: false, ..Reclaim::KSWAPD };
     assert_eq!(n.evict(&noio), 6);
     counters(&n, &[("pgskip", 3), ("pgsteal_file", 3)]);
@@ -431,24 +434,35 @@ fn list_v2_splices_into_the_wrong_list() {
     n.touch('L', 4, true);
     n.madvise_free('L', 4);
     n.read(Page('F', 7));
+    n.compare();
     assert_eq!(list(&n, 4, FILE), pages("F7 L3 L2 L1"));
     assert_eq!(list(&n, 4, LAZY), pages("L4"));
     assert_eq!(order(&mut n), pages("L4 L1 L2 L3 F7"));
     // Repaired, they stay where they were.
-    let mut n = lazyfree(Lazyfree::ListFixed, 6);
-    idle(&mut n, 'Z', 0, 4);
+    let mut n = lazyfree(Lazyfree::ListFixed, 3, true);
     n.evict(&noio);
     assert_eq!((list(&n, 4, LAZY), list(&n, 4, FILE)), (&pages("L3 L2 L1")[..], &[][..]));
+}
+
+/// A folio that landed there and was accessed goes back to a list of its own kind.
+#[test]
+fn list_v2_sorts_what_went_astray() {
+    let mut n = lazyfree(Lazyfree::ListV2, 3, true);
+    n.evict(&Reclaim { io: false, ..Reclaim::KSWAPD });
+    assert_eq!(list(&n, 4, FILE), pages("L3 L2 L1"));
+    n.touch('L', 1, false);
+    assert!(n.age());
+    assert_eq!(list(&n, 4, FILE), pages("L3 L2 L1"));
+    n.evict(KSWAPD);
+    assert_eq!((list(&n, 6, LAZY), list(&n, 6, FILE)), (&pages("L1")[..], &[][..]));
 }
 
 /// 100 lazyfree folios and 10 of files share the batch of 64.
 #[test]
 fn list_v2_batches() {
-    let mut n = naive(Config { lazyfree: Lazyfree::ListV2, ..Config::V6_12RC });
-    n.map('L', None, ANON_VA, 200);
-    n.map('Z', None, 1024, 1);
-    (n.max_seq, n.mm_seq, n.min_seq) = (6, 5, [4, 4]);
-    idle(&mut n, 'Z', 0, 4);
+    let config = Config { lazyfree: Lazyfree::ListV2, ..Config::V6_12RC };
+    let mut n = Both::new(config, &[('Z', None, ANON_VA, 1), ('L', None, 1024, 200)]);
+    three_generations(&mut n, true, 0);
     (0..100).for_each(|i| n.touch('L', i, true));
     (0..100).for_each(|i| n.madvise_free('L', i));
     (0..10).for_each(|i| n.read(Page('F', i)));
@@ -466,15 +480,19 @@ fn list_v2_strands_folios() {
     for (variant, freed) in
         [(Lazyfree::ListV2, [64, 64, 64, 64, 100]), (Lazyfree::ListFixed, [64, 100, 100, 100, 100])]
     {
-        let mut n = naive(Config { lazyfree: variant, swappiness: 0, ..Config::V6_12RC });
-        n.map('L', None, ANON_VA, 200);
-        (n.max_seq, n.mm_seq, n.min_seq) = (6, 5, [4, 4]);
+        let config = Config { lazyfree: variant, swappiness: 0, ..Config::V6_12RC };
+        let mut n = Both::new(config, &[('L', None, ANON_VA, 200), ('f', Some('F'), 1024, 2)]);
+        n.age();
+        n.age();
+        n.touch('f', 1, false);
+        n.age();
+        n.read(Page('D', 0));
+        n.evict(KSWAPD);
+        assert_eq!((n.max_seq, n.min_seq[FILE]), (6, 4));
         (0..100).for_each(|i| n.touch('L', i, true));
         (0..100).for_each(|i| n.madvise_free('L', i));
-        n.read(Page('F', 1));
-        n.remove(Page('F', 1), true);
-        n.folios.get_mut(&Page('F', 1)).unwrap().gener = Some(1);
-        n.lists[1][FILE].push(Page('F', 1));
+        n.forget(Page('D', 0));
+        assert_eq!((list(&n, 4, FILE), list(&n, 5, FILE)), (&[][..], &[Page('F', 1)][..]));
         n.evict(KSWAPD);
         assert_eq!(n.counter("pglazyfreed"), freed[0], "{variant:?}");
         if variant == Lazyfree::ListFixed {
@@ -485,7 +503,7 @@ fn list_v2_strands_folios() {
         }
         assert_eq!((n.min_seq[FILE], list(&n, 4, LAZY).len()), (5, 36));
         for (max, freed) in (7..=10).zip(freed[1..].iter()) {
-            assert!(n.age(false));
+            assert!(n.age());
             assert_eq!(n.max_seq, max);
             while n.evict(KSWAPD) > 0 {}
             assert_eq!(n.counter("pglazyfreed"), *freed, "max {max}");
@@ -496,22 +514,16 @@ fn list_v2_strands_folios() {
 /// Making room for a generation turns the oldest one round.
 #[test]
 fn a_forced_step_inverts_the_order() {
-    let mut n = naive(Config::V6_12RC);
-    n.map('Z', None, 1024, 1);
-    idle(&mut n, 'Z', 0, 0);
-    for (letters, seq) in [(1..=3, 0), (4..=5, 1)] {
-        for i in letters {
-            n.read(Page('F', i));
-            n.remove(Page('F', i), true);
-            n.folios.get_mut(&Page('F', i)).unwrap().gener = Some(seq);
-            n.lists[seq][FILE].insert(0, Page('F', i));
-        }
-    }
-    assert_eq!(list(&n, 0, FILE), pages("F3 F2 F1"));
-    assert_eq!(list(&n, 1, FILE), pages("F5 F4"));
-    assert!(n.age(true));
-    assert_eq!((n.max_seq, n.min_seq), (4, [1, 1]));
-    assert_eq!(list(&n, 1, FILE), pages("F5 F4 F1 F2 F3"));
+    let mut n = Both::new(Config::V6_12RC, &[]);
+    (1..=3).for_each(|i| n.read(Page('F', i)));
+    n.age();
+    (4..=5).for_each(|i| n.read(Page('F', i)));
+    n.compare();
+    assert_eq!(list(&n, 1, FILE), pages("F3 F2 F1"));
+    assert_eq!(list(&n, 2, FILE), pages("F5 F4"));
+    assert!(n.age());
+    assert_eq!((n.max_seq, n.min_seq), (5, [2, 2]));
+    assert_eq!(list(&n, 2, FILE), pages("F5 F4 F1 F2 F3"));
     assert_eq!(order(&mut n), pages("F3 F2 F1 F4 F5"));
 }
 
@@ -532,14 +544,14 @@ fn distances_that_make_a_page_eligible() {
 /// a to d are evicted; a has distance 3, then 4 after b was evicted again and not before.
 #[test]
 fn distances_count_evictions_alone() {
-    let mut n = naive(Config { distance: mglru_naive::Distance::V3, ..Config::V6_7_PRE });
-    n.map('Z', None, 1024, 1);
-    idle(&mut n, 'Z', 0, 0);
+    let config = Config { distance: mglru_naive::Distance::V3, ..Config::V6_7_PRE };
+    let mut n = Both::new(config, &[]);
     (1..=4).for_each(|i| n.read(Page('f', i)));
     n.evict(KSWAPD);
-    let evicted = |n: &Naive, i| n.evictions[ANON] - n.out[&Page('f', i)].shadow.evictions;
+    let evicted = |n: &Both, i| n.evictions[ANON] - n.out[&Page('f', i)].shadow.evictions;
     assert_eq!([1, 2, 3, 4].map(|i| evicted(&n, i)), [4, 3, 2, 1]);
     n.read(Page('f', 2));
+    n.compare();
     assert_eq!(evicted(&n, 1), 4, "a refault takes nothing away");
 }
 
@@ -591,13 +603,17 @@ fn a_round_ages_once() {
     let mut n = populated(Config::V6_12S);
     n.evict(KSWAPD);
     n.evict(KSWAPD);
-    assert!(n.age(true));
+    assert!(n.age());
     n.evict(KSWAPD);
     assert_eq!((n.max_seq, n.min_seq), (4, [3, 3]));
-    assert_eq!(n.budget(KSWAPD, 12), 0);
-    assert_eq!((n.budget(KSWAPD, 11), n.max_seq), (-1, 5));
+    n.shrink(KSWAPD, 12);
+    assert_eq!(n.max_seq, 4);
+    n.shrink(KSWAPD, 11);
+    assert_eq!((n.max_seq, n.folios.len()), (5, 20));
     // Now all are in the oldest of three: aging can wait.
-    assert_eq!((n.budget(KSWAPD, 2), n.max_seq), (20 >> 2, 5));
+    assert_eq!((n.naive.budget(KSWAPD, 2), n.max_seq), (20 >> 2, 5));
+    n.shrink(KSWAPD, 2);
+    assert_eq!((n.max_seq, n.folios.len()), (5, 12));
 }
 
 #[test]
