@@ -161,7 +161,7 @@ fn variant_rows(table: &str, runs: &[RunReport]) -> Vec<FigureRow> {
     let mut rows = Vec::new();
     for v in VARIANTS {
         let mut add = |quantity: &str, unit: &str, figure: &dyn Fn(&RunReport) -> f64| {
-            let id = format!("{table}/{v}/{quantity}");
+            let id = format!("{table}/{v}/{quantity}, {unit}");
             rows.push(unpublished_row(
                 &id,
                 quantity,
