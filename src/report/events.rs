@@ -265,6 +265,7 @@ pub const fn event_name(event: &TraceEvent) -> &'static str {
         TraceEvent::MmLruActivate { .. } => "mm_lru_activate",
         TraceEvent::SimDeactivate { .. } => "sim_deactivate",
         TraceEvent::SimLazyFree { .. } => "sim_lazy_free",
+        TraceEvent::SimLazyDrop { .. } => "sim_lazy_drop",
         TraceEvent::MmLruInsertion { .. } => "mm_lru_insertion",
         TraceEvent::SimEvict { .. } => "sim_evict",
         TraceEvent::SimRefault { .. } => "sim_refault",
@@ -298,6 +299,7 @@ const fn page_of(event: &TraceEvent) -> Option<PageIdx> {
         TraceEvent::PageFault { page, .. } | TraceEvent::SimRefault { page, .. } => Some(page),
         TraceEvent::SimScanFolio { page, .. }
         | TraceEvent::SimLazyFree { page, .. }
+        | TraceEvent::SimLazyDrop { page, .. }
         | TraceEvent::SimEvict { page, .. } => page,
         _ => None,
     }
@@ -368,7 +370,7 @@ fn write_event(out: &mut String, now: SimTime, event: &TraceEvent) {
             .name("outcome", outcome_name(outcome)),
         TraceEvent::MmLruActivate { pfn } => line.num("pfn", pfn.0),
         TraceEvent::SimDeactivate { pfn } => line.num("pfn", pfn.0),
-        TraceEvent::SimLazyFree { pfn, page } => {
+        TraceEvent::SimLazyFree { pfn, page } | TraceEvent::SimLazyDrop { pfn, page } => {
             line.num("pfn", pfn.0).opt("page", page.map(|p| p.0))
         }
         TraceEvent::MmLruInsertion { pfn, lru } => line.num("pfn", pfn.0).name("lru", lru),
@@ -671,6 +673,7 @@ mod tests {
             TraceEvent::MmLruActivate { pfn },
             TraceEvent::SimDeactivate { pfn },
             TraceEvent::SimLazyFree { pfn, page: Some(PageIdx(2)) },
+            TraceEvent::SimLazyDrop { pfn, page: Some(PageIdx(2)) },
             TraceEvent::MmLruInsertion { pfn, lru },
             evict(Some(1)),
             TraceEvent::SimRefault {

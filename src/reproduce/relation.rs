@@ -18,15 +18,22 @@ pub fn values(by_seed: &[(u64, f64)]) -> Vec<f64> {
     by_seed.iter().map(|v| v.1).collect()
 }
 
-/// The row of a relation, where `simulated` gives the figure of a cell for each seed, the same
-/// seeds in the same order for all. `None` if one of its cells was not simulated.
+/// The row of a relation, where `simulated` gives the figure of a cell for each seed; what counts
+/// are the seeds that all cells have. `None` if there are none, or a cell was not simulated.
 pub fn row(
     published: &Published,
     relation: &Relation,
     simulated: impl Fn(&Cell<'_>) -> Option<BySeed>,
 ) -> Option<FigureRow> {
+    let all = relation.cells.iter().chain(&relation.numerator).chain(&relation.denominator);
+    let all: Option<Vec<BySeed>> = all.map(|c| simulated(&published.cell(c))).collect();
+    let everywhere = |seed: u64| all.iter().flatten().all(|c| c.iter().any(|v| v.0 == seed));
     let columns = |refs: &[CellRef]| -> Option<Vec<Vec<f64>>> {
-        refs.iter().map(|c| simulated(&published.cell(c)).map(|b| values(&b))).collect()
+        let of = |c: &CellRef| {
+            let by_seed = simulated(&published.cell(c))?.into_iter();
+            Some(by_seed.filter(|v| everywhere(v.0)).map(|v| v.1).collect())
+        };
+        refs.iter().map(of).collect()
     };
     let (quantity, estimate, unit, demand, met) = match relation.kind {
         RelationKind::Ratio => {
@@ -170,6 +177,18 @@ basis = "trend"
         assert_eq!(judged("seeds", [1.0, 1.0, 101.0, 101.0]).met, Some(false));
         assert_eq!(judged("means", [1.0, 1.0, 101.0, 101.0]).met, Some(true));
         assert_eq!(judged("means", [99.0, 99.0, 99.0, 900.0]).met, Some(false));
+    }
+
+    /// Of seeds 1 to 3 of one cell and 2 to 4 of the other, 2 and 3 count.
+    #[test]
+    fn seeds_that_a_cell_lacks_do_not_count() {
+        let p = Published::read(TEXT);
+        let figures = |c: &Cell<'_>| {
+            let first = if c.key("series") == "base" { 1 } else { 2 };
+            Some((first..first + 3).map(|seed| (seed, seed as f64)).collect())
+        };
+        let r = row(&p, p.relation("ratio"), figures).expect("common seeds");
+        assert_eq!((r.simulated, r.seeds), (Some(1.0), 2));
     }
 
     #[test]

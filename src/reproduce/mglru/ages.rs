@@ -53,11 +53,8 @@ impl Pages {
             TraceEvent::SimLazyFree { page: Some(page), .. } => {
                 self.freed.insert(page, now);
             }
-            // What was written since goes to swap, and is no garbage.
-            TraceEvent::SimEvict { page: Some(page), slot, .. } => {
-                if let Some(freed) = self.freed.remove(&page)
-                    && slot.is_none()
-                {
+            TraceEvent::SimLazyDrop { page: Some(page), .. } => {
+                if let Some(freed) = self.freed.remove(&page) {
                     self.drops.dropped += 1;
                     self.drops.age += now.since(freed);
                     self.gone.insert(page, now);
@@ -104,19 +101,15 @@ pub(super) fn ages(lab: &Lab<'_>, file: ScenarioFile, sets: &Sets) -> Result<Vec
 #[cfg(test)]
 mod tests {
     use super::*;
-    use mmsim_core::base::id::{Pfn, SwapSlot, ThreadId};
-
-    fn evict(page: u32, slot: Option<SwapSlot>) -> TraceEvent {
-        let page = Some(PageIdx(page));
-        TraceEvent::SimEvict { eviction: 1, pfn: Pfn(1), page, file: false, slot, written: false }
-    }
+    use mmsim_core::base::id::{Pfn, ThreadId};
 
     /// Dropped after 3 s and after 5 s; the first is touched again half a second later, the
-    /// second two seconds later. A third is swapped out, a fourth was never freed.
+    /// second two seconds later. A third is unmapped and faulted anew before anything drops it.
     #[test]
     fn drops_by_hand() {
         let mut pages = Pages::default();
         let freed = |page: u32| TraceEvent::SimLazyFree { pfn: Pfn(1), page: Some(PageIdx(page)) };
+        let drop = |page: u32| TraceEvent::SimLazyDrop { pfn: Pfn(1), page: Some(PageIdx(page)) };
         let fault = |page: u32| TraceEvent::PageFault {
             thread: ThreadId(0),
             page: PageIdx(page),
@@ -129,11 +122,11 @@ mod tests {
             (0, freed(1)),
             (0, freed(2)),
             (0, freed(3)),
-            (3000, evict(1, None)),
+            (3000, drop(1)),
             (3500, fault(1)),
-            (4000, evict(3, Some(SwapSlot(9)))),
-            (5000, evict(2, None)),
-            (6000, evict(4, None)),
+            (4000, fault(3)),
+            (5000, drop(2)),
+            (6000, drop(3)),
             (7000, fault(2)),
         ] {
             pages.event(ms(at), &event);

@@ -1,12 +1,12 @@
 //! File folios that are read and not mapped: 55 apps launched in sequence, before and after the fix.
 
-use super::super::lab::{Constant, Lab, ScenarioFile, by_seed};
+use super::super::lab::{Constant, Lab, ScenarioFile};
 use super::super::published::{Cell, Published};
 use super::super::relation::{BySeed, values};
 use super::super::{Family, Figures, row_by_seed, unpublished_row};
 use super::open::{Direction, Range, chosen, drawn, open, over_draws};
 use super::phone::{Size, sets};
-use super::{PUBLISHED, measured};
+use super::{PUBLISHED, by_seed, changes, measured, out_of_memory};
 use crate::report::RunReport;
 use crate::report::reproduction::FigureRow;
 use crate::report::statistics::{estimate, paired_change};
@@ -82,6 +82,7 @@ fn figures(lab: &Lab<'_>, published: &Published) -> Result<Figures, RunError> {
     if lab.wants(table) || lab.wants(parts) {
         let runs = lab.run(NAME, SCENARIO, &[sets(&values, size(lab.quick))])?;
         let runs = runs.into_iter().next().expect("one cell");
+        figures.findings.extend(out_of_memory(NAME, &runs));
         if lab.wants(table) {
             figures.rows.extend(published_rows(published, table, &runs));
         }
@@ -101,12 +102,7 @@ fn figures(lab: &Lab<'_>, published: &Published) -> Result<Figures, RunError> {
 fn simulated(runs: &[RunReport], cell: &Cell<'_>) -> BySeed {
     let figure = if cell.column().ends_with("anon") { anon } else { file };
     match cell.key("series").as_str() {
-        "change" => {
-            let pairs = by_seed(runs, "before", figure).into_iter();
-            let change =
-                |((seed, b), (_, a)): ((u64, f64), (u64, f64))| (seed, (a / b - 1.0) * 100.0);
-            pairs.zip(by_seed(runs, "after", figure)).map(change).collect()
-        }
+        "change" => changes(&by_seed(runs, "before", figure), &by_seed(runs, "after", figure)),
         series => by_seed(runs, series, figure),
     }
 }

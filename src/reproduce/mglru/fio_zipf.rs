@@ -5,11 +5,11 @@
 //! refaults covers ramp and run alike: what is set beside the simulated figure.
 
 use super::super::demand::{band_words, in_band};
-use super::super::lab::{Lab, ScenarioFile, Sets, by_seed};
+use super::super::lab::{Lab, ScenarioFile, Sets};
 use super::super::published::{CellRef, Published};
 use super::super::relation::values;
 use super::super::{Family, Figures, unpublished_row};
-use super::{PUBLISHED, measured};
+use super::{PUBLISHED, by_seed, measured};
 use crate::report::RunReport;
 use crate::report::reproduction::FigureRow;
 use crate::report::statistics::estimate;

@@ -1,13 +1,13 @@
 //! Lazily freed folios: sixty apps restarted, and where `MADV_FREE` puts what it frees.
 
-use super::super::lab::{Constant, Lab, ScenarioFile, by_seed};
+use super::super::lab::{Constant, Lab, ScenarioFile};
 use super::super::published::{Cell, Published};
 use super::super::relation::{self, BySeed, values};
 use super::super::{Family, Figures, row_by_seed, unpublished_row};
 use super::ages;
 use super::open::{Direction, Range, chosen, drawn, open, over_draws};
 use super::phone::{Size, sets};
-use super::{PUBLISHED, measured, relations};
+use super::{PUBLISHED, by_seed, changes, measured, out_of_memory, relations};
 use crate::report::RunReport;
 use crate::report::reproduction::FigureRow;
 use crate::report::statistics::estimate;
@@ -96,6 +96,7 @@ fn figures(lab: &Lab<'_>, published: &Published) -> Result<Figures, RunError> {
     if tables.iter().chain(&["lazyfree-variants"]).any(|t| lab.wants(t)) {
         let cells = [sets(&values, size(lab.quick))];
         let runs = lab.run(NAME, SCENARIO, &cells)?.pop().expect("one cell");
+        figures.findings.extend(out_of_memory(NAME, &runs));
         let wanted: Vec<&str> = tables.into_iter().filter(|t| lab.wants(t)).collect();
         figures.add(published_figures(published, &wanted, &runs));
         if lab.wants("lazyfree-variants") {
@@ -123,8 +124,7 @@ fn simulated(runs: &[RunReport], cell: &Cell<'_>) -> BySeed {
     match cell.key("series").as_str() {
         "change" => {
             let before = if cell.table.id.ends_with("tail") { "tail" } else { "base" };
-            let pairs = of(before).into_iter().zip(of("list-v2"));
-            pairs.map(|((seed, b), (_, a))| (seed, (a / b - 1.0) * 100.0)).collect()
+            changes(&of(before), &of("list-v2"))
         }
         series => of(variant(series)),
     }

@@ -16,8 +16,11 @@ mod phone;
 pub mod refault_distance;
 pub mod rework;
 
+use std::collections::BTreeMap;
+
 use super::published::{CellRef, Published, Relation};
-use crate::report::{PhaseReport, RunReport};
+use super::relation::BySeed;
+use crate::report::{Ending, PhaseReport, RunReport};
 
 /// The text of their figures.
 pub const PUBLISHED: &str = include_str!("../../../published/mglru.toml");
@@ -35,6 +38,36 @@ fn after_ramp(run: &RunReport) -> &[PhaseReport] {
 fn measured(run: &RunReport, counter: &str) -> f64 {
     let of = |p: &PhaseReport| *p.vmstat.get(counter).unwrap_or_else(|| panic!("no {counter}"));
     after_ramp(run).iter().map(|p| of(p) as f64).sum()
+}
+
+/// A figure of each seed of a variant; runs on which memory ran out have none.
+fn by_seed(runs: &[RunReport], variant: &str, figure: impl Fn(&RunReport) -> f64) -> BySeed {
+    let whole = runs.iter().filter(|r| r.variant == variant && r.outcome == Ending::Completed);
+    whole.map(|r| (r.seed, figure(r))).collect()
+}
+
+/// The change from one variant to another in per cent, on the seeds that both have.
+fn changes(before: &[(u64, f64)], after: &[(u64, f64)]) -> BySeed {
+    let of = |&(seed, b): &(u64, f64)| {
+        let a = after.iter().find(|a| a.0 == seed)?.1;
+        Some((seed, (a / b - 1.0) * 100.0))
+    };
+    before.iter().filter_map(of).collect()
+}
+
+/// Variants on which memory ran out, and on how many of the seeds.
+fn out_of_memory(what: &str, runs: &[RunReport]) -> Option<String> {
+    let mut count: BTreeMap<&str, (u32, u32)> = BTreeMap::new();
+    for r in runs {
+        let (out, all) = count.entry(&r.variant).or_default();
+        *out += u32::from(r.outcome == Ending::OutOfMemory);
+        *all += 1;
+    }
+    let some = count.iter().filter(|(_, (out, _))| *out > 0);
+    let words: Vec<String> =
+        some.map(|(v, (out, all))| format!("\"{v}\" on {out} of {all} seeds")).collect();
+    let words = words.join(", ");
+    (!words.is_empty()).then(|| format!("{what}: memory ran out under {words}; they are left out."))
 }
 
 /// The relations whose first cell lies in a table.

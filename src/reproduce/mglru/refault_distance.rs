@@ -3,12 +3,12 @@
 //! Refaults do not judge it: whoever completes more transactions in the same time has more of them, and
 //! in the mails the better run has. So they are shown for each transaction too.
 
-use super::super::lab::{Constant, Lab, ScenarioFile, Sets, by_seed};
+use super::super::lab::{Constant, Lab, ScenarioFile, Sets};
 use super::super::published::{Cell, Published};
 use super::super::relation::{self, BySeed, values};
 use super::super::{Family, Figures, row_by_seed, unpublished_row};
 use super::open::{Direction, Range, Values, chosen, drawn, open, over_draws};
-use super::{PUBLISHED, relations};
+use super::{PUBLISHED, by_seed, out_of_memory, relations};
 use crate::report::RunReport;
 use crate::report::reproduction::FigureRow;
 use crate::report::statistics::estimate;
@@ -105,6 +105,7 @@ fn figures(lab: &Lab<'_>, published: &Published) -> Result<Figures, RunError> {
     if [table, counters, variants].iter().any(|t| lab.wants(t)) {
         let runs = lab.run(NAME, SCENARIO, &[sets(&values, seeds)])?;
         let runs = runs.into_iter().next().expect("one cell");
+        figures.findings.extend(out_of_memory(NAME, &runs));
         for t in [table, counters].into_iter().filter(|t| lab.wants(t)) {
             figures.rows.extend(published_rows(published, t, &runs));
         }
@@ -160,7 +161,7 @@ fn variant_rows(table: &str, runs: &[RunReport]) -> Vec<FigureRow> {
     let mut rows = Vec::new();
     for v in VARIANTS {
         let mut add = |quantity: &str, unit: &str, figure: &dyn Fn(&RunReport) -> f64| {
-            let id = format!("{table}/{v}/{quantity}");
+            let id = format!("{table}/{v}/{quantity}, {unit}");
             rows.push(unpublished_row(
                 &id,
                 quantity,

@@ -1,10 +1,10 @@
 //! The rework of workingset protection in Linux 6.14: its direction.
 
-use super::super::lab::{Lab, ScenarioFile, Sets, by_seed};
+use super::super::lab::{Lab, ScenarioFile, Sets};
 use super::super::published::{Cell, Published};
 use super::super::relation::{self, BySeed, values};
 use super::super::{Family, Figures, row_by_seed};
-use super::{PUBLISHED, relations};
+use super::{PUBLISHED, by_seed, relations};
 use crate::run::RunError;
 
 /// The family.

@@ -100,6 +100,8 @@ pub enum TraceEvent {
     SimDeactivate { pfn: Pfn },
     /// A folio became lazily freed memory (no tracepoint in Linux, which counts `pglazyfree`).
     SimLazyFree { pfn: Pfn, page: Option<PageIdx> },
+    /// Lazily freed memory was dropped (no tracepoint in Linux, which counts `pglazyfreed`).
+    SimLazyDrop { pfn: Pfn, page: Option<PageIdx> },
     /// A folio entered a list (`pagemap:mm_lru_insertion`).
     MmLruInsertion { pfn: Pfn, lru: &'static str },
     /// A folio was evicted; `eviction` numbers evictions from 1 (no tracepoint in Linux).

@@ -95,7 +95,9 @@ impl Memory {
     /// Reclaims an isolated folio of lazily freed memory: drops it, or, if it was written
     /// since, leaves it mapped as ordinary anonymous memory.
     pub(super) fn drop_lazyfree(&mut self, folio: FolioId) -> Prepared {
+        let mut page = None;
         while let Some(p) = self.rmap.nth(self.rmap.of(&self.frames, folio), 0) {
+            page = page.or(Some(p));
             if self.maps_locked(p) {
                 return Prepared::Activate { why: ScanOutcome::Unevictable };
             }
@@ -108,6 +110,7 @@ impl Memory {
         }
         let memcg = self.frames.memcg(folio);
         self.count_in(memcg, VmEvent::PgLazyFreed, 1);
+        self.emit(|| TraceEvent::SimLazyDrop { pfn: folio, page });
         self.memcgs.uncharge(memcg, 1);
         self.free_frame(folio);
         Prepared::Dropped

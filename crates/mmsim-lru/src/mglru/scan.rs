@@ -278,9 +278,13 @@ impl Mglru {
                 return Sorted::Moved;
             }
         }
-        // One that waits in a batch is another one's.
+        // One that waits in a batch cannot be freed. Linux isolates it, finds the batch's reference,
+        // and puts what it rejects into a younger generation. Left in the oldest it would
+        // hold both types up: neither's oldest generation passes one that is not empty.
         if bits & flag::IN_BATCH != 0 {
-            return Sorted::Refused;
+            let slot = self.inc_gen(mem, lv, folio, 0);
+            mem.lru_add_head(at(self, slot), folio);
+            return Sorted::Moved;
         }
         let uncached = mem.frames.kind(folio) == FrameKind::Anon && bits & flag::SWAPCACHE == 0;
         let dirty =
