@@ -55,7 +55,7 @@ pub struct PageCounts {
 
 impl PageCounts {
     /// Counts one frame in use.
-    fn count(&mut self, kind: FrameKind, bits: u32, mapped: bool) {
+    fn count(&mut self, kind: FrameKind, bits: u32, mapped: bool, active: bool) {
         let has = |flag: u32| bits & flag != 0;
         match kind {
             FrameKind::PageTable => self.page_tables += 1,
@@ -70,7 +70,7 @@ impl PageCounts {
                 let file = kind == FrameKind::File;
                 let file_lru = !has(flag::SWAPBACKED);
                 if has(flag::LRU) {
-                    let evictable = usize::from(file_lru) * 2 + usize::from(has(flag::ACTIVE));
+                    let evictable = usize::from(file_lru) * 2 + usize::from(active);
                     self.lru[if has(flag::UNEVICTABLE) { 4 } else { evictable }] += 1;
                 }
                 self.isolated[usize::from(file_lru)] += u64::from(has(flag::ISOLATED));
@@ -240,7 +240,11 @@ pub struct Snapshot {
 }
 
 /// Zones and groups with the uses of their frames.
-fn counted(mem: &Memory, cpus: u32) -> (Vec<ZoneSnapshot>, Vec<PageCounts>) {
+fn counted<P: ReclaimPolicy>(
+    mem: &Memory,
+    policy: &P,
+    cpus: u32,
+) -> (Vec<ZoneSnapshot>, Vec<PageCounts>) {
     let mut groups = vec![PageCounts::default(); mem.memcgs.len()];
     let mut zones = Vec::new();
     for z in mem.zones.ids() {
@@ -249,9 +253,10 @@ fn counted(mem: &Memory, cpus: u32) -> (Vec<ZoneSnapshot>, Vec<PageCounts>) {
         for pfn in zone.touched() {
             let (kind, bits) = (mem.frames.kind(pfn), mem.frames.bits(pfn));
             let mapped = mem.frames.mapped(pfn) != Mapped::No;
-            snapshot.counts.count(kind, bits, mapped);
+            let active = bits & flag::LRU != 0 && policy.is_active(mem, pfn);
+            snapshot.counts.count(kind, bits, mapped, active);
             if matches!(kind, FrameKind::Anon | FrameKind::File) {
-                groups[mem.frames.memcg(pfn).index()].count(kind, bits, mapped);
+                groups[mem.frames.memcg(pfn).index()].count(kind, bits, mapped, active);
             }
         }
         let is_here = |pfn: &&Pfn| mem.zones.of(**pfn) == z;
@@ -271,7 +276,7 @@ impl<P: ReclaimPolicy> Machine<P> {
     pub fn snapshot(&mut self, at: SimTime) -> Snapshot {
         let mark = self.take_mark(at);
         let mem = &self.mem;
-        let (zones, counts) = counted(mem, self.config.cpus);
+        let (zones, counts) = counted(mem, &self.policy, self.config.cpus);
         let whole = zones.iter().fold(PageCounts::default(), |sum, z| sum.plus(&z.counts));
         let group = |m: MemcgId| GroupSnapshot {
             name: mem.memcgs[m].config.name.clone(),

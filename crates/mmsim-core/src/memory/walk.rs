@@ -156,7 +156,9 @@ impl Memory {
             if scope.enters(vma) {
                 let range = in_table(vma, g);
                 met.slots += range.len() as u32;
-                met.young += self.harvest(g, range, scope, young);
+                let (present, found) = self.harvest(g, range, scope, young);
+                self.charge_walk(present, found);
+                met.young += found;
             }
         }
         met
@@ -178,7 +180,10 @@ impl Memory {
         if slots == 1 {
             return TableWalk { slots: 1, young: 1 };
         }
-        TableWalk { slots, young: 1 + self.harvest(g, range, scope, young) }
+        let (_, found) = self.harvest(g, range, scope, young);
+        // Each PTE of the window is read, mapped or not.
+        self.charge_walk(slots, found);
+        TableWalk { slots, young: 1 + found }
     }
 
     /// Adds what decides only under a policy that walks page tables to a digest.
@@ -189,14 +194,15 @@ impl Memory {
         d.words(self.spaces.ids().map(|a| self.spaces[a].used.into()));
     }
 
-    /// Appends the folios of the young PTEs in a part of a table, and clears their bits.
+    /// Appends the folios of the young PTEs in a part of a table, and clears their bits. Returns
+    /// the numbers of present PTEs and of folios found.
     fn harvest(
         &mut self,
         g: GroupId,
         range: Range<usize>,
         scope: &WalkScope,
         young: &mut Vec<FolioId>,
-    ) -> u32 {
+    ) -> (u32, u32) {
         let everything = scope.anon && self.zones.nr_nodes() == 1 && self.memcgs.len() == 1;
         let mut dirtied = std::mem::take(&mut self.walk_dirtied);
         let before = young.len();
@@ -232,10 +238,13 @@ impl Memory {
             self.dirty_folio(folio, file);
         }
         self.walk_dirtied = dirtied;
-        let found = (young.len() - before) as u32;
-        let looked = self.cost.t_walk_pte.0 * u64::from(present);
+        (present, (young.len() - before) as u32)
+    }
+
+    /// PTEs were looked at, and the folios of some of them found.
+    fn charge_walk(&mut self, looked: u32, found: u32) {
+        let looked = self.cost.t_walk_pte.0 * u64::from(looked);
         self.now += SimDuration(looked + self.cost.t_walk_young.0 * u64::from(found));
-        found
     }
 }
 

@@ -348,6 +348,10 @@ pub trait ReclaimPolicy: Send {
     fn reclaim_ended(&mut self, mem: &mut Memory, node: NodeId, limit: Option<MemcgId>) {
         let _ = (mem, node, limit);
     }
+    /// Whether a listed folio counts as active in the kernel's files.
+    fn is_active(&self, mem: &Memory, folio: FolioId) -> bool {
+        mem.frames.has(folio, flag::ACTIVE)
+    }
     /// List sizes and values of one lruvec.
     fn snapshot(&self, mem: &Memory, node: NodeId, memcg: MemcgId) -> LruSnapshot {
         let _ = (mem, node, memcg);
@@ -560,6 +564,14 @@ macro_rules! forward_policy {
             limit: Option<$crate::base::id::MemcgId>,
         ) {
             match $me { $($shape => $policy.reclaim_ended(mem, node, limit)),+ }
+        }
+        #[inline]
+        fn is_active(
+            &$me,
+            mem: &$crate::memory::Memory,
+            folio: $crate::phys::frames::FolioId,
+        ) -> bool {
+            match $me { $($shape => $policy.is_active(mem, folio)),+ }
         }
         #[inline]
         fn snapshot(

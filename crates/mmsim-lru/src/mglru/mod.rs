@@ -605,6 +605,11 @@ impl ReclaimPolicy for Mglru {
         self.needs_aging[usize::from(node.0)] = false;
     }
 
+    fn is_active(&self, mem: &Memory, folio: FolioId) -> bool {
+        let lv = self.lruvec_of(mem, folio);
+        gen_of(mem.frames.bits(folio)).is_some_and(|slot| self.lruvecs[lv].is_active(slot))
+    }
+
     fn snapshot(&self, mem: &Memory, node: NodeId, memcg: MemcgId) -> LruSnapshot {
         let own = self.index(node, memcg);
         // The root's figures are those of all groups.
