@@ -86,6 +86,7 @@ pub const EVENTS: &[EventKind] = &[
     ),
     kind("sim_deactivate", "", "pfn", "a folio went from the active to the inactive list"),
     kind("sim_lazy_free", "", "pfn page", "a folio became lazily freed memory"),
+    kind("sim_lazy_drop", "", "pfn page", "lazily freed memory was dropped"),
     kind(
         "mm_lru_insertion",
         "pagemap:mm_lru_insertion",
