@@ -230,7 +230,7 @@ passes = 3
 7 | passes = 3
   | ^^^^^^ not a known key
   |
-  = help: known: workload, name, threads, processes, memcg, start, memory, accesses, duration, windows, write-permille, map, region, think"#,
+  = help: known: workload, name, threads, processes, memcg, start, memory, accesses, duration, windows, write-permille, map, region, files, think"#,
     },
     Case {
         name: "unknown_sysctl",
@@ -268,7 +268,7 @@ accesses = 10
 3 | cost = { t_hits = "1ns" }
   |          ^^^^^^ write `t_hit`
   |
-  = help: known: t_hit, t_copy_page, t_minor_anon, t_minor_map, t_major_cpu, t_scan, t_scan_mapping, t_unmap, t_tlb_flush, t_swap_submit, t_direct_reclaim_entry, t_free_page, t_walk_pmd, t_walk_pte, t_rotate, t_syscall"#,
+  = help: known: t_hit, t_copy_page, t_minor_anon, t_minor_map, t_major_cpu, t_scan, t_scan_mapping, t_unmap, t_tlb_flush, t_swap_submit, t_direct_reclaim_entry, t_free_page, t_walk_pmd, t_walk_pte, t_walk_young, t_rotate, t_syscall"#,
     },
     Case {
         name: "missing_unit_string",
@@ -644,11 +644,11 @@ preset = "random"
 anon-start = "inactive"
 "#,
         sets: &[],
-        message: r#"error: reclaim (random): unknown knob `anon-start`
+        message: r#"error: reclaim (random): "anon-start" is no knob of this policy
  --> x.toml:9:1
   |
 9 | anon-start = "inactive"
-  | ^^^^^^^^^^ there is no knob to choose from"#,
+  | ^^^^^^^^^^ it is one of classic-seed-9fix; write another preset, or leave it out"#,
     },
     Case {
         name: "bad_knob_value",

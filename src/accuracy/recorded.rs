@@ -238,9 +238,10 @@ pub(super) fn what_remains(s: &Sources<'_>) -> String {
     for r in missed {
         let why = s
             .remains
-            .why(&r.experiment, &r.counter)
+            .why(&r.experiment, &r.policy, &r.counter)
             .unwrap_or("No explanation has been found yet.");
-        match said.iter_mut().find(|(w, of)| *w == why && of[0].experiment == r.experiment) {
+        let same = |of: &Verdict| of.experiment == r.experiment && of.policy == r.policy;
+        match said.iter_mut().find(|(w, of)| *w == why && same(of[0])) {
             Some((_, of)) => of.push(r),
             None => said.push((why, vec![r])),
         }
@@ -248,8 +249,9 @@ pub(super) fn what_remains(s: &Sources<'_>) -> String {
     for (why, of) in &said {
         let counters: Vec<String> = of.iter().map(|r| format!("`{}`", r.counter)).collect();
         out += &format!(
-            "- **{}**, {}. {}\n",
+            "- **{}**, {}: {}. {}\n",
             of[0].experiment,
+            of[0].policy,
             counters.join(", "),
             why.replace('\n', "\n  ")
         );

@@ -21,6 +21,9 @@ pub struct Remains {
 #[serde(deny_unknown_fields)]
 struct Gap {
     experiment: String,
+    /// The LRU; the classic one if it is left out.
+    #[serde(default = "classic")]
+    policy: String,
     counters: Vec<Spanned<String>>,
     why: String,
 }
@@ -30,6 +33,10 @@ struct Gap {
 struct File {
     #[serde(default)]
     gap: Vec<Gap>,
+}
+
+fn classic() -> String {
+    "classic".into()
 }
 
 impl Remains {
@@ -42,7 +49,7 @@ impl Remains {
             let title = format!("`{name}` is no list of gaps: {}", e.message());
             Error::new(ErrorKind::File, title)
                 .at(name, &text.into(), e.span().unwrap_or(0..0), "here")
-                .help("an entry is [[gap]] with `experiment`, `counters` (a list) and `why`")
+                .help("an entry is [[gap]] with `experiment`, `policy`, `counters` (a list) and `why`")
         })?;
         Ok(Remains { gaps: file.gap, text: text.into(), name: name.into() })
     }
@@ -55,7 +62,8 @@ impl Remains {
         for gap in &self.gaps {
             for counter in &gap.counters {
                 let mut of = (v.rules.iter())
-                    .filter(|r| r.experiment == gap.experiment && r.counter == *counter.as_ref());
+                    .filter(|r| r.experiment == gap.experiment && r.policy == gap.policy)
+                    .filter(|r| r.counter == *counter.as_ref());
                 if !of.any(|r| !r.met) {
                     let title = format!(
                         "{}: {} of {} is no gap (any more)",
@@ -73,11 +81,13 @@ impl Remains {
     }
 
     /// The explanation of a gap.
-    pub fn why(&self, experiment: &str, counter: &str) -> Option<&str> {
+    pub fn why(&self, experiment: &str, policy: &str, counter: &str) -> Option<&str> {
         self.gaps
             .iter()
             .find(|g| {
-                g.experiment == experiment && g.counters.iter().any(|c| c.as_ref() == counter)
+                g.experiment == experiment
+                    && g.policy == policy
+                    && g.counters.iter().any(|c| c.as_ref() == counter)
             })
             .map(|g| g.why.trim())
     }

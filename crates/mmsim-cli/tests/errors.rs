@@ -330,6 +330,22 @@ fn names_of_verbs() {
 }
 
 #[test]
+fn mglru() {
+    for (name, reclaim) in [
+        ("mglru-profile", "preset = \"mglru-v6.13\""),
+        ("mglru-negative-ttl", "preset = \"mglru-v6.12\", min-ttl-ms = -5"),
+        ("mglru-fifth-tier", "preset = \"mglru-v6.12\", nr-tiers = 5"),
+        ("mglru-fifth-generation", "preset = \"mglru-v6.12\", hist-gens = 5"),
+        ("mglru-lazyfree-of-nothing", "preset = \"mglru-v6.12\", lazyfree = \"list-v3\""),
+        ("mglru-lazyfree-on-classic", "preset = \"classic-v6.12\", lazyfree = \"list-v2\""),
+        ("mglru-distance-without-place", "preset = \"mglru-v6.14\", refault-distance = \"v3\""),
+    ] {
+        let variant = format!("[[variant]]\nname = \"v\"\nreclaim = {{ {reclaim} }}\n\n[[task]]");
+        fails(name, "[[task]]", &variant, 2);
+    }
+}
+
+#[test]
 fn policies() {
     let variant = |v: &str| format!("[[variant]]\nname = \"v\"\n{v}\n\n[[task]]");
     fails("unknown-preset", "[[task]]", &variant("reclaim = { preset = \"classic-v6.21\" }"), 2);

@@ -3,7 +3,8 @@
 //!
 //! `MMSIM_BLESS=1` rewrites the marked blocks instead of comparing them.
 
-use mmsim_lru::config::{ClassicConfig, KnobInfo, Knobs as _, PRESETS, Preset};
+use mmsim_lru::config::{ClassicConfig, KnobInfo, Knobs, PRESETS, Preset};
+use mmsim_lru::{MglruConfig, knobs};
 use std::fmt::Write as _;
 use std::path::Path;
 
@@ -14,18 +15,18 @@ fn is_stage(preset: &&Preset) -> bool {
 
 /// Presets in columns, knobs in rows; a value is bold where it differs from the preset before,
 /// which is the one to the left.
-fn table() -> String {
-    let presets: Vec<&Preset> = PRESETS.iter().filter(|p| !is_stage(p)).collect();
+fn table<C: Knobs>(presets: &[&knobs::Preset<C>]) -> String {
     assert!(presets.windows(2).all(|w| w[1].before == Some(w[0].name)));
     let mut t = String::from("| knob |");
-    for p in &presets {
-        let _ = write!(t, " {} |", p.name.trim_start_matches("classic-"));
+    for p in presets {
+        let short = p.name.trim_start_matches("classic-").trim_start_matches("mglru-");
+        let _ = write!(t, " {short} |");
     }
     t.push_str("\n|---|");
     t.push_str(&"---|".repeat(presets.len()));
-    for knob in ClassicConfig::knobs() {
+    for knob in C::knobs() {
         let _ = write!(t, "\n| `{}` |", knob.name);
-        for p in &presets {
+        for p in presets {
             let value = p.config.get(knob.name).unwrap();
             let changed = p.changes().iter().any(|c| c.0 == knob.name);
             let _ = if changed { write!(t, " **{value}** |") } else { write!(t, " {value} |") };
@@ -52,7 +53,9 @@ fn stages() -> String {
 fn describe(knob: &KnobInfo) -> String {
     let mut t = format!("{}\n\nFrom: {}.\n", knob.doc, knob.source.trim_end_matches('.'));
     let plain = knob.values.iter().all(|v| v.doc == v.name);
-    if plain {
+    if knob.range.is_some() {
+        let _ = write!(t, "\nValues: {}.", knob.takes());
+    } else if plain {
         let names: Vec<String> = knob.allowed().map(|v| format!("`{v}`")).collect();
         let _ = write!(t, "\nValues: {}.", names.join(", "));
     } else {
@@ -75,7 +78,8 @@ fn replaced(text: &str, block: &str, inside: &str) -> String {
 fn the_document_says_what_the_knobs_are() {
     let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/policies.md");
     let text = std::fs::read_to_string(&path).unwrap();
-    let mut expected = replaced(&text, "table", &table());
+    let kernels: Vec<&Preset> = PRESETS.iter().filter(|p| !is_stage(p)).collect();
+    let mut expected = replaced(&text, "table", &table(&kernels));
     expected = replaced(&expected, "stages", &stages());
     for knob in ClassicConfig::knobs() {
         assert!(text.contains(&format!("### `{}`\n", knob.name)), "no section {}", knob.name);
@@ -88,5 +92,23 @@ fn the_document_says_what_the_knobs_are() {
         std::fs::write(&path, expected).unwrap();
     } else {
         assert!(text == expected, "docs/policies.md is out of date: run with MMSIM_BLESS=1");
+    }
+}
+
+#[test]
+fn the_document_of_mglru_says_what_its_knobs_are() {
+    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/mglru.md");
+    let text = std::fs::read_to_string(&path).unwrap();
+    let presets: Vec<_> = MglruConfig::presets().iter().collect();
+    let mut expected = replaced(&text, "table", &table(&presets));
+    let sections = MglruConfig::knobs().iter().map(|k| {
+        let described = describe(k);
+        format!("### `{}`\n\n{described}", k.name)
+    });
+    expected = replaced(&expected, "knobs", &sections.collect::<Vec<_>>().join("\n\n"));
+    if std::env::var_os("MMSIM_BLESS").is_some() {
+        std::fs::write(&path, expected).unwrap();
+    } else {
+        assert!(text == expected, "docs/mglru.md is out of date: run with MMSIM_BLESS=1");
     }
 }
