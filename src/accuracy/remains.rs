@@ -121,8 +121,8 @@ mod tests {
     fn a_gap_that_was_closed_is_not_explained() {
         let text = "[[gap]]\nexperiment = \"detection\"\ncounters = [\"pswpin\"]\nwhy = \"so\"\n";
         let r = Remains::read(text, "r.toml").unwrap_or_else(|e| panic!("{e}"));
-        assert_eq!(r.why("detection", "pswpin"), Some("so"));
-        assert_eq!(r.why("detection", "pswpout"), None);
+        assert_eq!(r.why("detection", "classic", "pswpin"), Some("so"));
+        assert_eq!(r.why("detection", "classic", "pswpout"), None);
         r.check(&validation(2000.0)).unwrap_or_else(|e| panic!("{e}"));
         assert_eq!(
             r.check(&validation(1000.0)).expect_err("closed").to_string(),

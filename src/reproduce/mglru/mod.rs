@@ -4,7 +4,7 @@
 //! in Linux 6.14.
 //!
 //! The mails describe their workloads in a sentence each. What they leave open was chosen before
-//! anything was compared ([`open`]); only directions are demanded where a figure rests on it.
+//! anything was compared (`open`); only directions are demanded where a figure rests on it.
 //! docs/mglru-experiments.md tells what came out.
 
 mod ages;

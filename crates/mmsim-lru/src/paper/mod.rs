@@ -135,7 +135,7 @@ impl Model {
     ///
     /// # Panics
     ///
-    /// If the knobs contradict each other ([`ClassicConfig::validate`]) or there are more hot pages
+    /// If the knobs contradict each other ([`crate::knobs::Knobs::validate`]) or there are more hot pages
     /// than frames.
     pub fn new(config: ClassicConfig, frames: usize, hot: &[String]) -> Model {
         config.validate().unwrap_or_else(|e| panic!("{e}"));
