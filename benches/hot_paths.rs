@@ -19,8 +19,8 @@ use mmsim_core::machine::Watch;
 use mmsim_core::machine::config::Kernel;
 use mmsim_core::memory::Memory;
 use mmsim_core::workload::{MapKind, Op, RegionId, Run, VmaFlags};
-use mmsim_lru::config::PRESETS;
-use mmsim_lru::{Classic, Random};
+use mmsim_lru::config::{Knobs, PRESETS};
+use mmsim_lru::{Classic, Mglru, MglruConfig, Random};
 use std::time::Duration;
 
 const ACCESSES: u64 = 1_000_000;
@@ -119,6 +119,9 @@ fn fault_reclaim(c: &mut Criterion) {
     // The stages of the series between two releases cost what these cost.
     for p in PRESETS.iter().filter(|p| p.subject.is_none()) {
         case(p.name, &|| thrash(p.kernel, |mem| Shipped::Classic(Classic::new(p.config, mem))));
+    }
+    for p in MglruConfig::presets() {
+        case(p.name, &|| thrash(p.kernel, |mem| Shipped::Mglru(Mglru::new(p.config, mem, 1))));
     }
     case("random", &|| thrash(Kernel::V6_12, |mem| Shipped::Random(Random::new(mem, 1))));
     g.finish();

@@ -125,12 +125,16 @@ pub(crate) struct Real {
 
 impl Real {
     pub(crate) fn new(config: &Config) -> Real {
-        let small = small_machine(FRAMES, SLOTS, 0);
-        let swappiness = config.swappiness as u32;
         let kernel = if config.counts_all_refaults { Kernel::V6_12 } else { Kernel::V6_1 };
+        Real::of(knobs(config), config.swappiness as u32, kernel)
+    }
+
+    /// The same with knobs of the policy.
+    pub(crate) fn of(knobs: MglruConfig, swappiness: u32, kernel: Kernel) -> Real {
+        let small = small_machine(FRAMES, SLOTS, 0);
         let vm = VmSysctl { swappiness, ..small.vm.clone() };
         let mut mem = Memory::new(&MachineConfig { vm, kernel, ..small });
-        let lru = Mglru::new(knobs(config), &mut mem, 1);
+        let lru = Mglru::new(knobs, &mut mem, 1);
         let space = mem.spaces.create("work".into(), MemcgId(0));
         mem.spaces.reserve_span(&mut mem.pages, space, ORIGIN, TABLES * 512);
         Real { mem, lru, space, regions: BTreeMap::new(), files: BTreeMap::new() }
@@ -314,7 +318,7 @@ impl Real {
         assert!(self.mem.drop_file_folio(&mut self.lru, folio));
     }
 
-    fn request(r: &Reclaim, priority: u8) -> ReclaimRequest {
+    pub(crate) fn request(r: &Reclaim, priority: u8) -> ReclaimRequest {
         ReclaimRequest {
             node: NodeId(0),
             by: if r.kswapd { Reclaimer::Kswapd } else { Reclaimer::Direct },
