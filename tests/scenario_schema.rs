@@ -56,7 +56,14 @@ fn every_key_preset_and_knob_is_in_it() {
         let presets = policy["preset"]["enum"].as_array().expect("a list of presets");
         assert!(presets.contains(&preset.as_str().into()), "{preset} is missing");
         for knob in Catalogue.knobs(&preset) {
-            let words = policy[&knob.key]["enum"].as_array().expect("a list of words");
+            let schema = &policy[&knob.key];
+            if schema["type"] == "integer" {
+                let range = [&schema["minimum"], &schema["maximum"]].map(|n| n.as_i64().unwrap());
+                let value: i64 = knob.value.parse().unwrap();
+                assert!(range[0] <= value && value <= range[1], "{} of {preset}", knob.key);
+                continue;
+            }
+            let words = schema["enum"].as_array().expect("a list of words");
             assert!(words.contains(&knob.value.as_str().into()), "{} of {preset}", knob.key);
         }
     }

@@ -163,13 +163,21 @@ fn policy(catalogue: &dyn PolicyCatalogue) -> Json {
     for knob in presets.iter().flat_map(|p| catalogue.knobs(p)) {
         let schema =
             properties.entry(knob.key).or_insert_with(|| json!({ "description": knob.doc }));
-        // Ranges are left to the policy; words are listed.
+        let range = knob.values.split_once(" to ");
+        if let Some((low, high)) = range.and_then(|(a, b)| Some((number(a)?, number(b)?))) {
+            schema["type"] = "integer".into();
+            schema["minimum"] = low.into();
+            schema["maximum"] = high.into();
+            continue;
+        }
         let words: Vec<&str> = knob.values.split(" | ").collect();
-        if words.iter().all(|w| !w.is_empty() && !w.contains(' ') && w.parse::<f64>().is_err()) {
+        if words.iter().all(|w| !w.is_empty() && !w.contains(' ')) {
             let mut all = schema["enum"].as_array().cloned().unwrap_or_default();
-            for word in words.into_iter().map(Json::from) {
-                if !all.contains(&word) {
-                    all.push(word);
+            // A number may be written as one or as a word.
+            let numbers = words.iter().filter_map(|w| number(w)).map(Json::from);
+            for value in words.iter().map(|w| Json::from(*w)).chain(numbers) {
+                if !all.contains(&value) {
+                    all.push(value);
                 }
             }
             schema["enum"] = all.into();
@@ -182,6 +190,10 @@ fn policy(catalogue: &dyn PolicyCatalogue) -> Json {
         "properties": properties,
         "additionalProperties": false,
     })
+}
+
+fn number(word: &str) -> Option<i64> {
+    word.parse().ok()
 }
 
 fn json_of(value: &Value) -> Json {
