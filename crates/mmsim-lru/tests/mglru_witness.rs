@@ -47,9 +47,9 @@ fn both<T>(
     })
 }
 
-/// Steps of eviction until one of them changes nothing that is seen from outside.
-fn evict_all(r: &mut Real) {
-    for _ in 0..20 {
+/// Steps of eviction by kswapd.
+fn steps(r: &mut Real, n: u32) {
+    for _ in 0..n {
         r.evict(KSWAPD);
     }
 }
@@ -83,7 +83,7 @@ fn walk_mmu() {
         (0..48).for_each(|i| r.touch('A', i, true));
         r.age(true);
         r.age(true);
-        evict_all(&mut r);
+        steps(&mut r, 20);
         count(&r, VmEvent::PgStealAnon)
     });
     assert_eq!((walks, waits), (48, 0));
@@ -142,7 +142,7 @@ fn placement() {
 fn overflow_protect() {
     let [evicted, kept] = both(V, &[], "overflow-protect", ["no", "yes"], |mut r| {
         (0..6).for_each(|_| r.read(Page('U', 1)));
-        (0..3).for_each(|_| drop(r.evict(KSWAPD)));
+        steps(&mut r, 3);
         r.folio(Page('U', 1)).is_some()
     });
     assert_eq!((evicted, kept), (false, true));
@@ -153,7 +153,7 @@ fn overflow_protect() {
 fn restore_rule() {
     let [five, four] = both(V, &[], "restore-rule", ["refs4-ws", "refs3-all"], |mut r| {
         (0..4).for_each(|_| r.read(Page('U', 1)));
-        (0..3).for_each(|_| drop(r.evict(KSWAPD)));
+        steps(&mut r, 3);
         assert!(r.folio(Page('U', 1)).is_none());
         r.read(Page('U', 1));
         count(&r, VmEvent::WorkingsetRestoreFile)
@@ -164,9 +164,9 @@ fn restore_rule() {
 /// Evicts a page that was read, lets the oldest generation move on, and reads it again.
 fn old_refault(mut r: Real) -> [u64; 2] {
     r.read(Page('U', 1));
-    (0..3).for_each(|_| drop(r.evict(KSWAPD)));
+    steps(&mut r, 3);
     r.age(true);
-    (0..3).for_each(|_| drop(r.evict(KSWAPD)));
+    steps(&mut r, 3);
     r.read(Page('U', 1));
     [VmEvent::WorkingsetRefaultFile, VmEvent::WorkingsetActivateFile].map(|e| count(&r, e))
 }
@@ -230,7 +230,7 @@ fn tier_gain() {
 fn nr_tiers() {
     let [one, four] = both(V, &[], "nr-tiers", ["1", "4"], |mut r| {
         (0..3).for_each(|_| r.read(Page('U', 1)));
-        (0..3).for_each(|_| drop(r.evict(KSWAPD)));
+        steps(&mut r, 3);
         r.lru.rates(NodeId(0), MemcgId(0), FILE).1.evicted
     });
     assert_eq!((one, four), ([1, 0, 0, 0], [0, 0, 1, 0]));
@@ -243,10 +243,10 @@ fn hist_gens() {
     let [one, four] = ["1", "4"].map(|value| {
         let mut r = with(V, &[("hist-gens", value)]);
         r.read(Page('U', 1));
-        (0..3).for_each(|_| drop(r.evict(KSWAPD)));
+        steps(&mut r, 3);
         let [_, oldest, _] = r.lru.seqs(NodeId(0), MemcgId(0));
         r.age(true);
-        (0..3).for_each(|_| drop(r.evict(KSWAPD)));
+        steps(&mut r, 3);
         let rates = r.lru.rates(NodeId(0), MemcgId(0), FILE).0;
         rates.period(oldest, value.parse().unwrap()).evicted[0]
     });
@@ -262,7 +262,7 @@ fn min_seq_coupling() {
         (0..200).for_each(|i| r.touch('A', i, true));
         r.age(true);
         r.age(true);
-        (0..4).for_each(|_| drop(r.evict(KSWAPD)));
+        steps(&mut r, 4);
         let [anon, file, _] = r.lru.seqs(NodeId(0), MemcgId(0));
         file - anon
     });
@@ -277,7 +277,7 @@ fn aging_rule() {
         (0..200).for_each(|i| r.touch('A', i, true));
         r.age(true);
         r.age(true);
-        (0..2).for_each(|_| drop(r.evict(KSWAPD)));
+        steps(&mut r, 2);
         let [anon, _, before] = r.lru.seqs(NodeId(0), MemcgId(0));
         assert_eq!(before - anon, 2);
         r.shrink(KSWAPD, 11);
@@ -291,7 +291,7 @@ fn aging_rule() {
 fn writeback_rule() {
     let [bounce, activate] = both(V, &[], "writeback-rule", ["bounce", "activate"], |mut r| {
         r.write(Page('U', 1));
-        (0..3).for_each(|_| drop(r.evict(KSWAPD)));
+        steps(&mut r, 3);
         [VmEvent::PgScanFile, VmEvent::PgActivate].map(|e| count(&r, e))
     });
     assert_eq!((bounce, activate), ([0, 0], [1, 1]));
@@ -306,7 +306,7 @@ fn dirty_lazyfree_rule() {
         r.madvise_free('A', 1);
         let folio = r.folio(Page('A', 1)).unwrap();
         r.mem.frames.set(folio, flag::DIRTY);
-        (0..3).for_each(|_| drop(r.evict(KSWAPD)));
+        steps(&mut r, 3);
         r.mem.frames.has(folio, flag::SWAPBACKED)
     });
     assert_eq!((anon, stays), (true, false));
@@ -329,7 +329,7 @@ fn add_clears_refs() {
 fn aging_site() {
     let [evictor, kswapd] = both(V, &[], "aging-site", ["evictor", "kswapd"], |mut r| {
         (0..200).for_each(|i| r.touch('A', i, true));
-        (0..2).for_each(|_| drop(r.evict(KSWAPD)));
+        steps(&mut r, 2);
         let ages = |r: &mut Real, f: &dyn Fn(&mut Real)| {
             let before = r.lru.seqs(NodeId(0), MemcgId(0))[2];
             f(r);
@@ -339,7 +339,9 @@ fn aging_site() {
         // The first look is skipped.
         r.lru.age_node(&mut r.mem, &request);
         let evicting = ages(&mut r, &|r| r.shrink(KSWAPD, 11));
-        let before = ages(&mut r, &|r| drop(r.lru.age_node(&mut r.mem, &request)));
+        let before = ages(&mut r, &|r| {
+            r.lru.age_node(&mut r.mem, &request);
+        });
         (evicting, before)
     });
     assert_eq!(evictor, (1, 0));
@@ -352,7 +354,7 @@ fn aging_site() {
 fn abort_rule() {
     let [target, marks] = both(V, &[], "abort-rule", ["simple-6.7", "wmark-6.12"], |mut r| {
         (0..600).for_each(|i| r.read(Page('U', i)));
-        (0..1).for_each(|_| drop(r.evict(KSWAPD)));
+        steps(&mut r, 1);
         r.shrink(KSWAPD, 0);
         count(&r, VmEvent::PgStealFile)
     });
@@ -378,7 +380,7 @@ fn lazyfree() {
     let [base, tail] = both(V, &[], "lazyfree", ["base", "tail"], |mut r| {
         r.read(Page('U', 1));
         r.touch('A', 1, true);
-        (0..2).for_each(|_| drop(r.evict(KSWAPD)));
+        steps(&mut r, 2);
         r.read(Page('U', 2));
         r.madvise_free('A', 1);
         let oldest = r.lru.seqs(NodeId(0), MemcgId(0))[1];
@@ -393,7 +395,7 @@ fn lazyfree() {
 fn near_refault(mut r: Real) -> (Option<u64>, u64) {
     (0..100).for_each(|i| r.touch('m', i, false));
     (0..100).for_each(|i| r.read(Page('U', i)));
-    (0..3).for_each(|_| drop(r.evict(KSWAPD)));
+    steps(&mut r, 3);
     // A generation more, so that the oldest is inactive, and half as many pages in it.
     r.age(true);
     (50..100).for_each(|i| r.read(Page('V', i)));
@@ -419,7 +421,7 @@ fn anon_reactivate() {
         (0..64).for_each(|i| r.touch('A', i, true));
         r.age(true);
         r.age(true);
-        evict_all(&mut r);
+        steps(&mut r, 20);
         // A generation more, so that the oldest, with what is read, is inactive.
         r.age(true);
         (100..200).for_each(|i| r.read(Page('U', i)));
@@ -455,7 +457,7 @@ fn without_lazily_freed_memory_its_place_does_not_matter() {
             (0..90).for_each(|i| r.touch('m', (11 * i + round) % 120, false));
             (0..80).for_each(|i| r.read(Page('U', (7 * i + 20 * round) % 100)));
             r.age(true);
-            (0..4).for_each(|_| drop(r.evict(KSWAPD)));
+            steps(&mut r, 4);
         }
         let counters: Vec<u64> = r.mem.vmstat.iter().map(|(_, n)| n).collect();
         let lists: Vec<_> = (0..4)
