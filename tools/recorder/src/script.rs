@@ -390,7 +390,10 @@ mod tests {
             ("anon 0 10\nzipf 0 0 1 0 1 0", "there is no table 0"),
             ("anon 0 10\ntable 0 11 1\nzipf 0 0 1 0 1 0", "11 ranks, but region 0 has 10 pages"),
             ("table 0 10 nan", "theta is NaN, write a number from 0 to 10"),
-            ("anon 0 10\nmadvise 0 0 10 cold", "write populate_read or pageout or free or dontneed"),
+            (
+                "anon 0 10\nmadvise 0 0 10 cold",
+                "write populate_read or pageout or free or dontneed",
+            ),
             ("snap a\nsnapx a", "there is a snapshot `a` already"),
         ];
         for (text, what) in cases {
