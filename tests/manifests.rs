@@ -9,8 +9,9 @@ use std::process::Command;
 const ALLOWED: &[(&str, &[&str])] = &[
     ("mmsim-core", &[]),
     ("mmsim-lru", &["mmsim-core"]),
+    ("mmsim-compaction", &["mmsim-core"]),
     ("mmsim-workload", &["mmsim-core"]),
-    ("mmsim", &["mmsim-core", "mmsim-lru", "mmsim-workload"]),
+    ("mmsim", &["mmsim-core", "mmsim-lru", "mmsim-compaction", "mmsim-workload"]),
     ("mmsim-cli", &["mmsim"]),
 ];
 

@@ -65,6 +65,7 @@ pub(super) fn machine(sources: &Sources, node: &Node) -> Result<MachineConfig, E
     }
     Ok(MachineConfig {
         kernel,
+        page_alloc: None,
         cpus,
         nodes,
         swap: r.find("swap").map(|n| swap(sources, n, cpus)).transpose()?,

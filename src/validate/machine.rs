@@ -139,6 +139,7 @@ fn machine_config(p: &Point, kernel: Kernel, setup: &ScriptSetup) -> Result<Mach
     };
     Ok(MachineConfig {
         kernel,
+        page_alloc: None,
         cpus,
         nodes: vec![NodeConfig { zones }],
         swap: setup.swap.map(swap),

@@ -33,6 +33,7 @@ fn machine(nodes: usize, groups: usize) -> MachineConfig {
     };
     MachineConfig {
         kernel: Kernel::V6_12,
+        page_alloc: None,
         cpus: 1,
         nodes: (0..nodes).map(|_| NodeConfig { zones: vec![zone(ZoneKind::Normal)] }).collect(),
         swap: None,

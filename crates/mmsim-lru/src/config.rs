@@ -18,7 +18,7 @@ mod presets;
 pub use crate::knobs::{KnobError, KnobInfo, Knobs, ValueInfo};
 pub use presets::{PRESETS, Preset, preset, preset_for_kernel};
 
-use crate::knobs::{knob_enums, knob_struct};
+use mmsim_core::{knob_enums, knob_struct};
 
 knob_enums! {
     /// How many active anonymous pages one inactive page may face.

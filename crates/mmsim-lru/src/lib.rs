@@ -4,7 +4,6 @@
 pub mod classic;
 pub mod config;
 pub mod formulas;
-pub mod knobs;
 pub mod mglru;
 pub mod paper;
 pub mod random;
@@ -13,4 +12,5 @@ pub mod shrink;
 pub use classic::Classic;
 pub use config::ClassicConfig;
 pub use mglru::{Mglru, MglruConfig};
+pub use mmsim_core::policy::knobs;
 pub use random::Random;

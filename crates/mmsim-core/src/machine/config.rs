@@ -3,10 +3,13 @@
 use crate::backing::device::DeviceConfig;
 use crate::base::time::SimDuration;
 use crate::machine::cost::CostModel;
+use crate::phys::rules::PageAllocRules;
 
 /// A kernel whose memory management is modelled. Ordered by age.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
 pub enum Kernel {
+    /// Linux 4.1, as far as allocation and compaction go; elsewhere like 5.5.
+    V4_1,
     /// Linux 5.5.
     V5_5,
     /// Linux 5.8.
@@ -21,11 +24,12 @@ pub enum Kernel {
 
 impl Kernel {
     /// All kernels, oldest first.
-    pub const ALL: [Kernel; 5] =
-        [Kernel::V5_5, Kernel::V5_8, Kernel::V5_9, Kernel::V6_1, Kernel::V6_12];
+    pub const ALL: [Kernel; 6] =
+        [Kernel::V4_1, Kernel::V5_5, Kernel::V5_8, Kernel::V5_9, Kernel::V6_1, Kernel::V6_12];
     /// `5.5`, `6.12`, ...
     pub const fn name(self) -> &'static str {
         match self {
+            Kernel::V4_1 => "4.1",
             Kernel::V5_5 => "5.5",
             Kernel::V5_8 => "5.8",
             Kernel::V5_9 => "5.9",
@@ -164,6 +168,8 @@ pub struct MemcgConfig {
 pub struct MachineConfig {
     /// The kernel whose core behaviour it follows (not the policy: that has its preset).
     pub kernel: Kernel,
+    /// Rules of the page allocator, if not those of the kernel: small pageblocks, say.
+    pub page_alloc: Option<PageAllocRules>,
     /// CPUs, at least 1.
     pub cpus: u32,
     /// Nodes, at least one.

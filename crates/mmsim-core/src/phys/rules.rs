@@ -109,6 +109,7 @@ impl PageAllocRules {
     /// What a kernel does.
     pub fn of(kernel: Kernel) -> Self {
         match kernel {
+            Kernel::V4_1 => PageAllocRules::V4_1,
             Kernel::V5_5 | Kernel::V5_8 | Kernel::V5_9 => PageAllocRules::V5_5,
             Kernel::V6_1 => PageAllocRules::V6_1,
             Kernel::V6_12 => PageAllocRules::V6_12,

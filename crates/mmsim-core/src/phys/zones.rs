@@ -576,7 +576,7 @@ impl Zones {
         let mut by_node = IndexVec::new();
         let mut starts = Vec::new();
         let mut preferred = IndexVec::new();
-        let rules = PageAllocRules::of(config.kernel);
+        let rules = config.page_alloc.unwrap_or(PageAllocRules::of(config.kernel));
         let largest = 1u32 << rules.max_order;
         let mut next = 0u32;
         for (n, node) in config.nodes.iter().enumerate() {
@@ -887,6 +887,7 @@ mod tests {
         let device = |name| crate::backing::device::DeviceConfig::preset(name, 1).unwrap();
         Zones::new(&MachineConfig {
             kernel: Kernel::V6_12,
+            page_alloc: None,
             cpus: 1,
             nodes: vec![crate::machine::config::NodeConfig {
                 zones: managed.iter().map(zone).collect(),

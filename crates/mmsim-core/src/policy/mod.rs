@@ -6,6 +6,9 @@
 //! differ by their decisions. Mapped accesses are not announced; a policy learns about
 //! them by scanning, as the kernel must.
 
+pub mod compaction;
+pub mod knobs;
+
 use crate::base::digest::Digest;
 use crate::base::id::{MemcgId, NodeId};
 use crate::base::time::SimDuration;

@@ -235,7 +235,7 @@ pub fn preset(name: &str) -> Option<ClassicConfig> {
 /// The preset that a kernel shipped.
 pub const fn preset_for_kernel(kernel: Kernel) -> ClassicConfig {
     match kernel {
-        Kernel::V5_5 => ClassicConfig::V5_5,
+        Kernel::V4_1 | Kernel::V5_5 => ClassicConfig::V5_5,
         Kernel::V5_8 => ClassicConfig::V5_8,
         Kernel::V5_9 => ClassicConfig::V5_9,
         Kernel::V6_1 => ClassicConfig::V6_1,

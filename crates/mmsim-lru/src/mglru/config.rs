@@ -12,7 +12,8 @@ mod presets;
 
 pub use presets::PRESETS;
 
-use crate::knobs::{Ranged, knob_enums, knob_struct};
+use crate::knobs::Ranged;
+use mmsim_core::{knob_enums, knob_struct};
 
 knob_enums! {
     /// Where a folio goes that was not faulted in.

@@ -5,7 +5,7 @@
 //! comes from, reading and writing as text. Named points are [`Preset`]s, each built on the one
 //! before it.
 
-use mmsim_core::machine::config::Kernel;
+use crate::machine::config::Kernel;
 use std::fmt;
 
 /// One value that a knob can take.
@@ -113,10 +113,14 @@ impl fmt::Display for KnobError {
 impl std::error::Error for KnobError {}
 
 /// A type whose values can be written in a scenario file.
-pub(crate) trait KnobValue: Copy {
+pub trait KnobValue: Copy {
+    /// What it can be; nothing if it is a number.
     const VALUES: &'static [ValueInfo];
+    /// The range of a number.
     const RANGE: Option<(u32, u32)> = None;
+    /// As scenario files write it.
     fn text(self) -> String;
+    /// The value that is written so.
     fn from_text(text: &str) -> Option<Self>;
 }
 
@@ -166,7 +170,11 @@ impl<const LOW: u32, const HIGH: u32> KnobValue for Ranged<LOW, HIGH> {
     }
 }
 
-pub(crate) fn parse<T: KnobValue>(knob: &'static str, value: &str) -> Result<T, KnobError> {
+/// Reads the value of a knob.
+///
+/// # Errors
+/// The knob does not take it.
+pub fn parse<T: KnobValue>(knob: &'static str, value: &str) -> Result<T, KnobError> {
     T::from_text(value).ok_or_else(|| match T::RANGE {
         Some(range) => KnobError::OutOfRange { knob, value: value.to_owned(), range },
         None => KnobError::UnknownValue {
@@ -179,7 +187,7 @@ pub(crate) fn parse<T: KnobValue>(knob: &'static str, value: &str) -> Result<T, 
 
 /// The answer to a name that is none of `knobs`: the knob whose name is nearest, unless none
 /// comes near. Underscores are taken for dashes.
-pub(crate) fn unknown_knob(knobs: &[KnobInfo], name: &str) -> KnobError {
+pub fn unknown_knob(knobs: &[KnobInfo], name: &str) -> KnobError {
     let dashed = name.replace('_', "-");
     let nearest = knobs
         .iter()
@@ -249,14 +257,15 @@ impl<C: Knobs> Preset<C> {
 }
 
 /// Enums whose values are knob values: each with its name in files and what it means.
+#[macro_export]
 macro_rules! knob_enums {
     ($($(#[$meta:meta])* $name:ident { $($value:ident = $text:literal, $doc:literal;)+ })+) => { $(
         $(#[$meta])*
         #[derive(Clone, Copy, PartialEq, Eq, Debug)]
         pub enum $name { $(#[doc = $doc] $value,)+ }
-        impl $crate::knobs::KnobValue for $name {
-            const VALUES: &'static [$crate::knobs::ValueInfo] =
-                &[$($crate::knobs::ValueInfo { name: $text, doc: $doc },)+];
+        impl $crate::policy::knobs::KnobValue for $name {
+            const VALUES: &'static [$crate::policy::knobs::ValueInfo] =
+                &[$($crate::policy::knobs::ValueInfo { name: $text, doc: $doc },)+];
             fn text(self) -> String {
                 match self { $($name::$value => $text,)+ }.into()
             }
@@ -266,10 +275,10 @@ macro_rules! knob_enums {
         }
     )+ };
 }
-pub(crate) use knob_enums;
 
 /// A struct of knobs, from its table. Presets and contradictions are given by a module
 /// `presets` and a method `contradiction` of the struct.
+#[macro_export]
 macro_rules! knob_struct {
     ($(#[$meta:meta])* $config:ident {
         $($field:ident : $ty:ty = $name:literal, $doc:literal, $source:literal;)+
@@ -280,44 +289,44 @@ macro_rules! knob_struct {
             $(#[doc = $doc] #[doc = concat!("\n\nSource: ", $source)] pub $field: $ty,)+
         }
 
-        static KNOBS: &[$crate::knobs::KnobInfo] = &[$(
-            $crate::knobs::KnobInfo {
+        static KNOBS: &[$crate::policy::knobs::KnobInfo] = &[$(
+            $crate::policy::knobs::KnobInfo {
                 name: $name,
                 doc: $doc,
                 source: $source,
-                values: <$ty as $crate::knobs::KnobValue>::VALUES,
-                range: <$ty as $crate::knobs::KnobValue>::RANGE,
+                values: <$ty as $crate::policy::knobs::KnobValue>::VALUES,
+                range: <$ty as $crate::policy::knobs::KnobValue>::RANGE,
             },
         )+];
 
-        impl $crate::knobs::Knobs for $config {
-            fn knobs() -> &'static [$crate::knobs::KnobInfo] {
+        impl $crate::policy::knobs::Knobs for $config {
+            fn knobs() -> &'static [$crate::policy::knobs::KnobInfo] {
                 KNOBS
             }
-            fn presets() -> &'static [$crate::knobs::Preset<Self>] {
+            fn presets() -> &'static [$crate::policy::knobs::Preset<Self>] {
                 PRESETS
             }
             fn get(&self, name: &str) -> Option<String> {
                 match name {
-                    $($name => Some($crate::knobs::KnobValue::text(self.$field)),)+
+                    $($name => Some($crate::policy::knobs::KnobValue::text(self.$field)),)+
                     _ => None,
                 }
             }
-            fn set(&mut self, name: &str, value: &str) -> Result<(), $crate::knobs::KnobError> {
+            fn set(&mut self, name: &str, value: &str) -> Result<(), $crate::policy::knobs::KnobError> {
                 match name {
-                    $($name => self.$field = $crate::knobs::parse($name, value)?,)+
-                    _ => return Err($crate::knobs::unknown_knob(KNOBS, name)),
+                    $($name => self.$field = $crate::policy::knobs::parse($name, value)?,)+
+                    _ => return Err($crate::policy::knobs::unknown_knob(KNOBS, name)),
                 }
                 Ok(())
             }
-            fn validate(&self) -> Result<(), $crate::knobs::KnobError> {
+            fn validate(&self) -> Result<(), $crate::policy::knobs::KnobError> {
                 match self.contradiction() {
                     None => Ok(()),
                     Some((knob, instead, because)) => {
-                        Err($crate::knobs::KnobError::Contradiction {
+                        Err($crate::policy::knobs::KnobError::Contradiction {
                             setting: format!(
                                 "{knob} = \"{}\"",
-                                $crate::knobs::Knobs::get(self, knob).unwrap_or_default()
+                                $crate::policy::knobs::Knobs::get(self, knob).unwrap_or_default()
                             ),
                             instead: instead.to_owned(),
                             because,
@@ -328,4 +337,3 @@ macro_rules! knob_struct {
         }
     };
 }
-pub(crate) use knob_struct;

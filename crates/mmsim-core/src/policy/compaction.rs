@@ -1,0 +1,131 @@
+//! What core asks of a compaction strategy, and what it answers.
+//!
+//! Compaction makes large free blocks by moving pages: from one side of a zone, where folios
+//! that can be moved are taken off their lists, to free pages taken elsewhere. Core decides when
+//! that is tried (the allocation slow path, kcompactd, a write to `compact_memory`) and owns
+//! what a move does to a page ([`Memory::migrate`]); the strategy owns how a zone is searched and
+//! everything that it remembers between runs: cached positions, skip bits, deferral, depletion.
+//!
+//! Source: Linux 4.1 and 6.12 mm/compaction.c, mm/internal.h (`struct compact_control`,
+//! `enum compact_result`).
+
+use super::ReclaimPolicy;
+use crate::base::digest::Digest;
+use crate::base::id::{Pfn, ZoneId};
+use crate::machine::config::ZoneKind;
+use crate::memory::Memory;
+use crate::phys::gfp::GfpFlags;
+use crate::phys::migratetype::Migratetype;
+use crate::phys::zones::Mark;
+
+/// How far a run may wait for pages (`enum migrate_mode`). Ordered by effort.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
+pub enum MigrateMode {
+    /// Never blocks.
+    Async,
+    /// Blocks on most operations, but not on writing a page out.
+    SyncLight,
+    /// Blocks.
+    Sync,
+}
+
+/// Who asks for a run.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Compactor {
+    /// A thread that allocates.
+    Direct,
+    /// kswapd, while it balances a node (up to 4.5).
+    Kswapd,
+    /// kcompactd, for an order that it was woken for.
+    Kcompactd,
+    /// kcompactd, to keep the node's fragmentation score down (from 5.9 on).
+    Proactive,
+    /// A write to `compact_memory`: all of the zone, whatever is free.
+    Request,
+}
+
+/// One run over one zone.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct CompactRequest {
+    /// The zone.
+    pub zone: ZoneId,
+    /// log2 of the block that is wanted; `None` (-1 in the kernel): compact all of it.
+    pub order: Option<u8>,
+    /// Type of the request that the block is for.
+    pub migratetype: Migratetype,
+    /// The highest zone that the request may use.
+    pub highest: ZoneKind,
+    /// What the request allows.
+    pub flags: GfpFlags,
+    /// The watermark that the request is held against.
+    pub mark: Mark,
+    /// How hard to try.
+    pub mode: MigrateMode,
+    /// Who asks.
+    pub by: Compactor,
+    /// The highest priority (`COMPACT_PRIO_SYNC_FULL`): no hints, no cached positions, targets in
+    /// pageblocks of any type. Requests of all of a zone have it too, as far as their kernel does.
+    pub full: bool,
+}
+
+/// What came of a run, or why there was none (`enum compact_result`).
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum CompactResult {
+    /// Not tried: too little free memory, or fragmentation is not what is in the way.
+    Skipped,
+    /// Not tried: it failed too often of late.
+    Deferred,
+    /// Goes on; never the end of a run.
+    Continue,
+    /// The scanners met, having seen all of the zone, and no block was made.
+    Complete,
+    /// The scanners met, having seen part of the zone.
+    PartialSkipped,
+    /// Given up: others wait, too much is isolated, a limit was reached.
+    Contended,
+    /// A block may be had now (`COMPACT_SUCCESS`; `COMPACT_PARTIAL` up to 4.8, where that also
+    /// stands for [`CompactResult::Contended`]).
+    Success,
+}
+
+/// What a run returned.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct CompactOutcome {
+    /// How it ended.
+    pub result: CompactResult,
+    /// The block that was taken the moment it formed (`capture_control`, from 5.1 on). It is the
+    /// caller's: counted as allocated, its frames set up as those of any allocated block.
+    pub captured: Option<Pfn>,
+}
+
+/// A compaction strategy, with what it remembers of each zone.
+pub trait Compaction: Send {
+    /// One run over a zone (`compact_zone`), its test of whether it makes sense included. Time and
+    /// the counters of scanning, isolating and migrating are charged to `mem` as it goes.
+    fn compact_zone(
+        &mut self,
+        mem: &mut Memory,
+        lru: &mut dyn ReclaimPolicy,
+        req: &CompactRequest,
+    ) -> CompactOutcome;
+    /// Whether a run would make sense (`compaction_suitable`): [`CompactResult::Success`], there
+    /// is a block already; [`CompactResult::Skipped`]; [`CompactResult::Continue`].
+    fn suitable(&self, mem: &Memory, req: &CompactRequest) -> CompactResult;
+    /// Whether a run is put off after failures (`compaction_deferred`). To ask counts as one
+    /// request that was put off.
+    fn deferred(&mut self, zone: ZoneId, order: u8) -> bool;
+    /// A run failed (`defer_compaction`).
+    fn note_failure(&mut self, zone: ZoneId, order: u8);
+    /// A run succeeded; `got_page`: and the request has its block (`compaction_defer_reset`).
+    fn note_success(&mut self, zone: ZoneId, order: u8, got_page: bool);
+    /// kswapd goes to sleep: what past runs learned may be forgotten (`reset_isolation_suitable`).
+    fn kswapd_sleeps(&mut self, mem: &Memory, zone: ZoneId);
+    /// Panics, naming ids, if an invariant of the strategy does not hold.
+    fn check(&self, mem: &Memory) {
+        let _ = mem;
+    }
+    /// Adds the state that decides to a digest.
+    fn digest(&self, d: &mut Digest) {
+        let _ = d;
+    }
+}
