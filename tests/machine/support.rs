@@ -84,6 +84,7 @@ pub(crate) fn device(name: &str) -> DeviceConfig {
 pub(crate) fn config(kernel: Kernel, swap: &str) -> MachineConfig {
     MachineConfig {
         kernel,
+        page_alloc: None,
         cpus: 1,
         nodes: vec![NodeConfig { zones: vec![zone(2048)] }],
         swap: Some(SwapConfig { slots: 4000, device: device(swap) }),
