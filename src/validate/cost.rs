@@ -37,12 +37,16 @@ use mmsim_core::machine::config::Kernel;
 use mmsim_core::machine::cost::CostModel;
 
 /// Cost, nanoseconds up to 6.5, nanoseconds from 6.6 on.
-pub const RECORDED: [(&str, u64, u64); 17] = [
+pub const RECORDED: [(&str, u64, u64); 21] = [
     ("t_hit", 220, 220),
     ("t_copy_page", 600, 600),
     ("t_minor_anon", 3_400, 3_900),
     ("t_minor_map", 1_300, 1_300),
     ("t_major_cpu", 5_500, 7_200),
+    ("t_minor_file", 1_600, 1_800),
+    ("t_major_file", 7_000, 9_300),
+    ("t_read_cached", 1_240, 1_270),
+    ("t_read_missing", 4_900, 6_300),
     ("t_scan", 700, 800),
     ("t_scan_mapping", 700, 800),
     ("t_unmap", 1_800, 2_200),

@@ -40,8 +40,16 @@ costs! {
     t_minor_anon = 500,
     /// Fault on a page that is in a cache already.
     t_minor_map = 400,
-    /// CPU part of a fault that reads from a device.
+    /// CPU part of a fault that reads anonymous memory from a device.
     t_major_cpu = 2_000,
+    /// Fault on a page of a mapped file that is in the page cache.
+    t_minor_file = 400,
+    /// CPU part of a fault that reads a page of a mapped file from a device.
+    t_major_file = 2_000,
+    /// A read call finds a page in the page cache.
+    t_read_cached = 100,
+    /// CPU part of bringing a missing page to the page cache for a read call.
+    t_read_missing = 2_000,
     /// Isolate and check one folio in a list scan.
     t_scan = 150,
     /// The same, for each mapping that is asked for its accessed bit.
