@@ -64,6 +64,10 @@ costs! {
     t_direct_reclaim_entry = 2_000,
     /// Free one page at unmap or exit.
     t_free_page = 100,
+    /// `MADV_FREE` of one resident page: clear what its PTE says of accesses.
+    t_madv_free = 100,
+    /// Turn a folio of anonymous memory into lazily freed memory.
+    t_make_lazyfree = 0,
     /// Look at one page table in a walk of page tables.
     t_walk_pmd = 50,
     /// Examine one present PTE in such a walk.
