@@ -56,6 +56,8 @@ costs! {
     t_scan_mapping = 100,
     /// Remove one mapping.
     t_unmap = 200,
+    /// Take a folio that is evicted out of its cache and free it.
+    t_evict = 0,
     /// TLB flush of one batch of a reclaimer.
     t_tlb_flush = 2_000,
     /// Submit one swap write.

@@ -112,6 +112,7 @@ impl Memory {
         let memcg = self.frames.memcg(folio);
         self.count_in(memcg, VmEvent::PgLazyFreed, 1);
         self.emit(|| TraceEvent::SimLazyDrop { pfn: folio, page });
+        self.now += self.cost.t_evict;
         self.memcgs.uncharge(memcg, 1);
         self.free_frame(folio);
         Prepared::Dropped
