@@ -10,7 +10,8 @@ use mmsim_core::base::id::PAGE_SIZE;
 use mmsim_core::base::time::SimDuration;
 use mmsim_core::machine::config::MachineConfig;
 use mmsim_core::machine::result::{
-    Latencies, OomSummary, Outcome, PhaseResult, Pressure, Quantiles, RunResult, ThreadResult,
+    HighOrder, Latencies, OomSummary, Outcome, PhaseResult, Pressure, Quantiles, RunResult,
+    ThreadResult,
 };
 
 use super::pairs::Pairs;
@@ -74,6 +75,9 @@ pub struct RunReport {
     pub pressure: PressureReport,
     /// Latencies.
     pub latency: LatencyReport,
+    /// What became of blocks of order above 0, if workloads asked for any.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub compaction: Option<CompactionReport>,
     /// `memory.stat` of each memory cgroup besides the root.
     pub memory_stat: Pairs<Pairs<u64>>,
     /// Threads.
@@ -96,6 +100,37 @@ pub struct RunReport {
     /// front.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub assumed: Vec<String>,
+}
+
+/// What became of the blocks of order above 0 that workloads asked for.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
+pub struct CompactionReport {
+    /// Blocks asked for.
+    pub attempts: u64,
+    /// Of these, blocks that were had.
+    pub success: u64,
+    /// Of these, blocks that were free.
+    pub free_list: u64,
+    /// Blocks that asynchronous compaction had made.
+    pub async_compaction: u64,
+    /// Blocks that were free after direct reclaim.
+    pub reclaim: u64,
+    /// Blocks that synchronous compaction had made.
+    pub sync_compaction: u64,
+}
+
+impl CompactionReport {
+    fn of(h: &HighOrder) -> Option<Self> {
+        let [free_list, async_compaction, reclaim, sync_compaction] = h.from;
+        (h.attempts > 0).then_some(CompactionReport {
+            attempts: h.attempts,
+            success: h.success(),
+            free_list,
+            async_compaction,
+            reclaim,
+            sync_compaction,
+        })
+    }
 }
 
 /// One phase of a run.
@@ -503,6 +538,7 @@ impl RunReport {
             phases: result.phases.iter().map(PhaseReport::from).collect(),
             pressure: PressureReport::new(result.pressure, result.sim_time),
             latency: result.latency.into(),
+            compaction: CompactionReport::of(&result.high_order),
             memory_stat: result
                 .memory_stat
                 .iter()
