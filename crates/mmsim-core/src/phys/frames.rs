@@ -246,7 +246,7 @@ impl Frames {
     }
     /// The bits of some frames in a row.
     #[inline]
-    pub(super) fn bits_of(&self, frames: std::ops::Range<u32>) -> &[u32] {
+    pub fn bits_of(&self, frames: std::ops::Range<u32>) -> &[u32] {
         &self.flags.raw()[frames.start as usize..frames.end as usize]
     }
     /// Clears some flags, sets others, and returns all bits as they are then.
