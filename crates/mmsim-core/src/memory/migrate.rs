@@ -42,7 +42,7 @@ pub enum NotMoved {
 }
 
 /// What a migrated folio leaves behind: where it was with lists and policies.
-const LEFT: u32 = flag::ISOLATED | flag::LRU | flag::POLICY * 7;
+const LEFT: u32 = flag::ISOLATED | flag::LRU | (flag::POLICY * 7);
 
 impl Memory {
     /// Takes a listed folio off its list to move it, unevictable ones included
@@ -61,6 +61,11 @@ impl Memory {
         self.frames.set(folio, flag::ISOLATED);
         self.now += self.cost.t_isolate;
         true
+    }
+
+    /// Whether [`Memory::migrate`] would move an isolated folio now.
+    pub fn can_migrate(&self, folio: FolioId) -> bool {
+        self.unmovable(folio).is_none()
     }
 
     /// Why an isolated folio cannot be moved now, if so.
