@@ -459,6 +459,12 @@ impl Zone {
         order
     }
 
+    /// Changes the type of the pageblock of a frame; its free blocks stay on their lists. For
+    /// zones that begin with a history.
+    pub fn set_pageblock_type(&mut self, pfn: Pfn, mt: Migratetype) {
+        self.buddy.set_block_type(pfn, mt);
+    }
+
     /// Gives a block back that was isolated and not needed (`__putback_isolated_page`).
     pub fn put_back_isolated(&mut self, c: &mut Columns<'_>, pfn: Pfn, order: u8) {
         self.buddy.free_to_tail(c, pfn, order);
