@@ -442,6 +442,7 @@ impl<P: ReclaimPolicy> Machine<P> {
                 .collect(),
             memory_stat,
             high_order: self.high_order,
+            compaction: self.compaction.as_ref().map(|c| c.stats()),
             zones: self.zones_at_start.clone(),
             digest: self.digest(),
             peak_resident: self.peak_resident,
