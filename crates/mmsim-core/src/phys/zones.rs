@@ -459,6 +459,30 @@ impl Zone {
         order
     }
 
+    /// Lets a free list begin with one of its blocks ([`Buddy::rotate_list`]).
+    pub fn rotate_list(&mut self, c: &mut Columns<'_>, order: u8, mt: Migratetype, first: Pfn) {
+        self.buddy.rotate_list(c, order, mt, first);
+    }
+
+    /// Takes a block of this order that begins at a frame, if all of it is free, and leaves the
+    /// rest of a larger one free (`compaction_capture`).
+    pub fn take_at(&mut self, c: &mut Columns<'_>, pfn: Pfn, order: u8) -> bool {
+        let Some(b) = self.buddy.block_at(c.frames, pfn).filter(|b| b.order >= order) else {
+            return false;
+        };
+        self.buddy.take_block(c, b);
+        // The halves that it is not in, from the largest on.
+        let mut at = b.pfn.0;
+        for k in (order..b.order).rev() {
+            let in_upper = pfn.0 & 1 << k != 0;
+            let (keep, free) = if in_upper { (at + (1 << k), at) } else { (at, at + (1 << k)) };
+            self.buddy.free(c, Pfn(free), k);
+            at = keep;
+        }
+        self.settle();
+        true
+    }
+
     /// Changes the type of the pageblock of a frame; its free blocks stay on their lists. For
     /// zones that begin with a history.
     pub fn set_pageblock_type(&mut self, pfn: Pfn, mt: Migratetype) {
