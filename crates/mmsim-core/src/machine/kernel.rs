@@ -8,6 +8,7 @@ use super::Machine;
 use super::alloc::Got;
 use super::config::ZoneKind;
 use super::fault::Flow;
+use super::result::Origin;
 use crate::base::id::ThreadId;
 use crate::base::vmstat::VmEvent;
 use crate::phys::frames::FrameKind;
@@ -34,7 +35,7 @@ impl<P: ReclaimPolicy> Machine<P> {
         let movable = migratetype == Migratetype::Movable;
         let highest = if movable { ZoneKind::Movable } else { ZoneKind::Normal };
         let req = AllocRequest { order, migratetype, highest, flags };
-        let pfn = match self.alloc(tid, &req) {
+        let pfn = match self.alloc_block(tid, &req) {
             Got::Frame(pfn) => {
                 let frames = &mut self.mem.frames;
                 frames.reset_block(pfn, FrameKind::KernelOther, order, migratetype);
@@ -53,6 +54,18 @@ impl<P: ReclaimPolicy> Machine<P> {
         self.mem.count(VmEvent::SimKernelAlloc, 1);
         self.threads[tid].kernel_allocs.push(KernelAllocResult { handle, pfn });
         Flow::Done
+    }
+
+    /// A block for a workload, and where it came from.
+    pub(super) fn alloc_block(&mut self, tid: ThreadId, req: &AllocRequest) -> Got {
+        self.origin = Origin::FreeList;
+        let got = self.alloc(tid, req);
+        if req.order > 0 && matches!(got, Got::Frame(_) | Got::Failed) {
+            self.high_order.attempts += 1;
+            let had = matches!(got, Got::Frame(_));
+            self.high_order.from[self.origin as usize] += u64::from(had);
+        }
+        got
     }
 
     /// Frees a block of a thread, if it holds it.
