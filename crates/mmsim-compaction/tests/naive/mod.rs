@@ -394,22 +394,11 @@ impl Naive {
         } else {
             self.reset();
         }
-        let depth = match ask.order {
-            None => 0,
-            Some(order) if self.f.failures == 3 => {
-                if order >= self.order_failed {
-                    self.shift
-                } else {
-                    0
-                }
-            }
-            Some(_) => {
-                if self.depleted {
-                    self.depth
-                } else {
-                    0
-                }
-            }
+        let of_order = ask.order.is_some_and(|order| order >= self.order_failed);
+        let depth = match (ask.order, self.f.failures) {
+            (Some(_), 3) if of_order => self.shift,
+            (Some(_), 0 | 1) if self.depleted => self.depth,
+            _ => 0,
         };
         let pages = self.cells.len();
         let limit = match self.f.limit {
