@@ -246,7 +246,7 @@ seeds = 1
 expect-oom = false
 bounds = false
 # reclaim: the preset of `machine.kernel`
-# compaction: the preset of `machine.kernel`, if there is one, else `none`
+# compaction: `compaction-v4.1` on kernel 4.1, else `none`
 # axes: none
 
 [machine]
