@@ -16,6 +16,14 @@ use crate::phys::migratetype::Migratetype;
 use crate::policy::ReclaimPolicy;
 use crate::workload::{BlockHandle, KernelAllocResult};
 
+/// Counters of direct reclaims.
+const STALLS: [VmEvent; 4] = [
+    VmEvent::AllocStallDma,
+    VmEvent::AllocStallDma32,
+    VmEvent::AllocStallNormal,
+    VmEvent::AllocStallMovable,
+];
+
 impl<P: ReclaimPolicy> Machine<P> {
     /// Allocates a block for a thread; what came of it is for its workload to see.
     pub(super) fn kernel_alloc(
@@ -34,6 +42,7 @@ impl<P: ReclaimPolicy> Machine<P> {
         let movable = migratetype == Migratetype::Movable;
         let highest = if movable { ZoneKind::Movable } else { ZoneKind::Normal };
         let req = AllocRequest { order, migratetype, highest, flags };
+        let stalls = self.stalls();
         let pfn = match self.alloc(tid, &req) {
             Got::Frame(pfn) => {
                 let frames = &mut self.mem.frames;
@@ -51,8 +60,40 @@ impl<P: ReclaimPolicy> Machine<P> {
         };
         self.mem.now += self.mem.cost.t_syscall;
         self.mem.count(VmEvent::SimKernelAlloc, 1);
+        if order > 0 {
+            self.count_high(pfn.is_some(), stalls);
+        }
         self.threads[tid].kernel_allocs.push(KernelAllocResult { handle, pfn });
         Flow::Done
+    }
+
+    /// Direct reclaims and compactions that made a block, so far.
+    fn stalls(&self) -> [u64; 2] {
+        let of = |e: &VmEvent| self.mem.vmstat[*e];
+        [STALLS.iter().map(of).sum(), of(&VmEvent::CompactSuccess)]
+    }
+
+    /// Counts where a block of several pages came from, by what has happened since `before`.
+    fn count_high(&mut self, got: bool, before: [u64; 2]) {
+        let [reclaims, compactions] = self.stalls();
+        let event = match got {
+            false => VmEvent::SimHighAllocFail,
+            true if compactions > before[1] => VmEvent::SimHighAllocCompact,
+            true if reclaims > before[0] => VmEvent::SimHighAllocReclaim,
+            true => VmEvent::SimHighAllocLists,
+        };
+        self.mem.count(VmEvent::SimHighAlloc, 1);
+        self.mem.count(event, 1);
+    }
+
+    /// Counts what there is for blocks of an order.
+    pub(super) fn survey(&mut self, order: u8) {
+        assert!(order <= MAX_PAGE_ORDER, "order {order} is above {MAX_PAGE_ORDER}");
+        let found = self.mem.survey(order, ZoneKind::Normal);
+        self.mem.count(VmEvent::SimCandidates, found.candidates);
+        self.mem.count(VmEvent::SimCandidatesFree, found.free_groups);
+        self.mem.count(VmEvent::SimCandidatesBound, found.bound);
+        self.mem.count(VmEvent::SimPureMovableBlocks, found.pure_movable_blocks);
     }
 
     /// Frees a block of a thread, if it holds it.

@@ -83,6 +83,10 @@ impl<P: ReclaimPolicy> Machine<P> {
                 self.kernel_free(tid, handle);
                 Flow::Done
             }
+            Op::Survey { order } => {
+                self.survey(order);
+                Flow::Done
+            }
             Op::Exit => {
                 self.kill(space);
                 Flow::Killed

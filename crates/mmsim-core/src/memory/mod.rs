@@ -16,6 +16,7 @@ mod map;
 mod plain;
 mod returning;
 mod shadow_nodes;
+mod survey;
 mod touching;
 mod walk;
 mod young;
@@ -25,6 +26,7 @@ pub use cgroup::{Memcg, Memcgs};
 pub use evict::{Evicting, Prepared};
 pub use plain::{Look, ShortWay, Verdicts};
 pub use returning::{AHEAD, MOST_RETURNED, ReturnRun, Returned, Returning};
+pub use survey::{Hold, Survey, holds, most_blocks};
 pub use walk::{TableWalk, WalkScope};
 pub use young::References;
 
