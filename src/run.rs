@@ -131,6 +131,7 @@ pub fn meta(spec: &RunSpec) -> RunMeta {
                 .map(|(k, v)| (format!("reclaim.{k}"), KnobValue::from(v.as_str()))),
         );
     }
+    meta.knobs.extend(build::compaction_knobs(spec));
     meta
 }
 

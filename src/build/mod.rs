@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 
+use mmsim_compaction::CompactionConfig;
 use mmsim_core::base::time::SimTime;
 use mmsim_core::machine::TaskConfig;
 use mmsim_core::machine::config::{Kernel, MachineConfig};
@@ -114,6 +115,14 @@ impl PolicyCatalogue for Catalogue {
         classic.chain(mglru).chain([RANDOM]).map(String::from).collect()
     }
 
+    fn compaction_presets(&self) -> Vec<String> {
+        compaction::presets()
+    }
+
+    fn default_compaction(&self, kernel: Kernel) -> String {
+        compaction::default_of(kernel)
+    }
+
     fn knobs(&self, preset: &str) -> Vec<KnobInfo> {
         fn of<C: Knobs>(preset: &str) -> Option<Vec<KnobInfo>> {
             let c = C::preset(preset)?.config;
@@ -125,12 +134,15 @@ impl PolicyCatalogue for Catalogue {
             };
             Some(C::knobs().iter().map(info).collect())
         }
-        of::<ClassicConfig>(preset).or_else(|| of::<MglruConfig>(preset)).unwrap_or_default()
+        of::<ClassicConfig>(preset)
+            .or_else(|| of::<MglruConfig>(preset))
+            .or_else(|| of::<CompactionConfig>(preset))
+            .unwrap_or_default()
     }
 
     fn check(&self, preset: &str, knobs: &[Knob]) -> Result<(), KnobError> {
         let spec = PolicySpec { preset: preset.into(), knobs: knobs.to_vec() };
-        Policy::resolve(&spec).map(|_| ())
+        compaction::check(&spec).unwrap_or_else(|| Policy::resolve(&spec).map(|_| ()))
     }
 }
 
@@ -138,6 +150,7 @@ impl PolicyCatalogue for Catalogue {
 pub fn about_preset(name: &str) -> String {
     let classic = ClassicConfig::preset(name).map(|p| p.about);
     let about = classic.or_else(|| MglruConfig::preset(name).map(|p| p.about));
+    let about = about.or_else(|| compaction::about(name));
     about.unwrap_or("evicts at random: the bound below which no policy makes sense").into()
 }
 
@@ -150,12 +163,16 @@ pub fn before(preset: &str) -> Option<(&'static str, Vec<(&'static str, String)>
         let values = p.changes().into_iter().map(|(knob, there, _)| (knob, there));
         Some((p.before?, values.collect()))
     }
-    of::<ClassicConfig>(preset).or_else(|| of::<MglruConfig>(preset))
+    of::<ClassicConfig>(preset)
+        .or_else(|| of::<MglruConfig>(preset))
+        .or_else(|| of::<CompactionConfig>(preset))
 }
 
+mod compaction;
 mod shipped;
 mod workloads;
 
+pub use compaction::compaction_knobs;
 pub use shipped::{Machine, Shipped};
 pub(crate) use workloads::assumed;
 
@@ -191,7 +208,13 @@ fn build(run: &RunSpec, policy: impl FnOnce(&mut Memory) -> Shipped) -> Result<M
         }
     }
     check_size(run, &tasks)?;
-    Ok(Machine::new(&run.machine, tasks, run.seed, policy))
+    let mut machine = Machine::new(&run.machine, tasks, run.seed, policy);
+    let strategy = compaction::strategy(run, &machine.mem)
+        .map_err(|e| Error::plain(format!("compaction.{}: {}", e.key, e.message)))?;
+    if let Some(strategy) = strategy {
+        machine.set_compaction(strategy);
+    }
+    Ok(machine)
 }
 
 /// A machine that cannot hold what its workloads need at the same time is refused.

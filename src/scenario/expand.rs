@@ -28,6 +28,7 @@ pub(super) struct Plan {
     pub(super) seeds: u64,
     pub(super) machine: MachineConfig,
     pub(super) policy: PlacedPolicy,
+    pub(super) compaction: PlacedPolicy,
     pub(super) tasks: Vec<TaskSpec>,
     pub(super) bounds: bool,
     pub(super) expect_oom: bool,
@@ -186,11 +187,13 @@ fn apply(v: &Reader<'_>, doc: &Table) -> Result<Table, Error> {
         }
         v.sources.set(&mut doc, &path, &e.node)?;
     }
-    if let Some(reclaim) = v.find("reclaim")
-        && v.table("reclaim")?.is_some()
-    {
-        let path = v.sources.path("reclaim", reclaim.at)?;
-        v.sources.set(&mut doc, &path, reclaim)?;
+    for key in ["reclaim", "compaction"] {
+        if let Some(table) = v.find(key)
+            && v.table(key)?.is_some()
+        {
+            let path = v.sources.path(key, table.at)?;
+            v.sources.set(&mut doc, &path, table)?;
+        }
     }
     Ok(doc)
 }
@@ -212,7 +215,8 @@ fn plan(
     let machine = machine::machine(sources, r.need("machine")?)?;
     let memcgs: Vec<&str> = machine.memcgs.iter().map(|g| g.name.as_str()).collect();
     let tasks = tasks::tasks(&r, &memcgs, dir)?;
-    let policy = policy::read(sources, r.find("reclaim"), "reclaim", machine.kernel)?;
+    let policy = policy::read(sources, r.find("reclaim"), "reclaim", "classic-v6.12")?;
+    let compaction = policy::read(sources, r.find("compaction"), "compaction", "compaction-v4.1")?;
     let (seed, seeds) = (r.count("seed")?, r.count("seeds")?);
     if seed > MANY + 1 - seeds {
         let found = format!("{seeds} seeds from {seed} up are out of range");
@@ -224,6 +228,7 @@ fn plan(
         seed,
         seeds,
         policy,
+        compaction,
         tasks,
         bounds: r.flag("bounds")?,
         expect_oom: r.flag("expect-oom")?,

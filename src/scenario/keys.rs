@@ -51,6 +51,8 @@ pub enum Kind {
     Costs,
     /// `preset` and the knobs of that policy.
     Policy,
+    /// `preset` and the knobs of that way of compaction.
+    Compaction,
     /// Other keys of the file by path, with one value each.
     Overrides,
     /// Other keys of the file by path, with a list of values each.
@@ -107,8 +109,8 @@ impl TableSpec {
 pub use super::tables::*;
 
 use Kind::{
-    Axes, Choice, Costs, Count, Device, File, Flag, Limit, Number, Overrides, Policy, Rate,
-    Regions, Size, Steps, Table, Tables, Tasks, Text, Texts, Time,
+    Axes, Choice, Compaction, Costs, Count, Device, File, Flag, Limit, Number, Overrides, Policy,
+    Rate, Regions, Size, Steps, Table, Tables, Tasks, Text, Texts, Time,
 };
 
 /// Largest count of accesses, records and the like: exact in every number format.
@@ -145,7 +147,7 @@ impl Kind {
             Regions => "table of tables".to_string(),
             Steps => "list of tables".to_string(),
             Costs => "table, see [machine.cost]".to_string(),
-            Policy => "table of `preset` and knobs".to_string(),
+            Policy | Compaction => "table of `preset` and knobs".to_string(),
             Overrides => "table of paths and values".to_string(),
             Axes => "table of paths and lists".to_string(),
         }
@@ -169,7 +171,9 @@ impl Kind {
             Kind::Kernel => one_of(&Kernel::ALL.map(Kernel::name)),
             Device => "the name of a preset such as \"zram\", or a table".to_string(),
             Texts => "a list of strings".to_string(),
-            Table(_) | Regions | Costs | Policy | Overrides | Axes => "a table".to_string(),
+            Table(_) | Regions | Costs | Policy | Compaction | Overrides | Axes => {
+                "a table".to_string()
+            }
             Tables(_) | Tasks | Steps => "a list of tables".to_string(),
         }
     }

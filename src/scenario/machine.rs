@@ -239,6 +239,9 @@ fn vm(sources: &Sources, node: &Node, kernel: Kernel) -> Result<VmSysctl, Error>
         dirty_ratio: r.count_u32("dirty_ratio")?,
         ra_pages: (r.count("read_ahead_kb")? * 1024 / PAGE_SIZE) as u32,
         fault_around: (r.count("fault_around_bytes")? / PAGE_SIZE) as u32,
+        compaction_proactiveness: r.count_u32("compaction_proactiveness")?,
+        extfrag_threshold: r.count_u32("extfrag_threshold")?,
+        compact_unevictable_allowed: r.count("compact_unevictable_allowed")? == 1,
     };
     if vm.swappiness > 100 && kernel < Kernel::V5_8 {
         let found =

@@ -64,6 +64,8 @@ pub struct RunSpec {
     pub machine: MachineConfig,
     /// The replacement policy.
     pub policy: PolicySpec,
+    /// How large free blocks are made; preset `none`: not at all.
+    pub compaction: PolicySpec,
     /// The work, at least one task.
     pub tasks: Vec<TaskSpec>,
     /// Whether to compute the misses of the optimum too.
@@ -136,7 +138,13 @@ impl Scenario {
     pub fn expand(&self, catalogue: &dyn PolicyCatalogue) -> Result<Vec<RunSpec>, Error> {
         let mut runs = Vec::new();
         for plan in &self.plans {
-            let policy = plan.policy.check(&self.sources, catalogue)?;
+            let kernel = plan.machine.kernel;
+            let of = |placed: &policy::PlacedPolicy, presets, default| {
+                placed.check(&self.sources, catalogue, presets, default)
+            };
+            let policy = of(&plan.policy, catalogue.presets(), preset_of(kernel))?;
+            let default = catalogue.default_compaction(kernel);
+            let compaction = of(&plan.compaction, catalogue.compaction_presets(), default)?;
             for i in 0..plan.seeds {
                 runs.push(RunSpec {
                     variant: plan.variant.clone(),
@@ -144,6 +152,7 @@ impl Scenario {
                     seed: plan.seed + i,
                     machine: plan.machine.clone(),
                     policy: policy.clone(),
+                    compaction: compaction.clone(),
                     tasks: plan.tasks.clone(),
                     bounds: plan.bounds,
                     expect_oom: plan.expect_oom,

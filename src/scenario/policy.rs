@@ -1,4 +1,4 @@
-//! Which replacement policy a run uses. The scenario knows no policy: names and knobs
+//! Which replacement policy and which compaction a run uses. The scenario knows no policy: names and knobs
 //! are checked by a [`PolicyCatalogue`], which `build` implements over the policy crates.
 
 use std::fmt;
@@ -76,42 +76,65 @@ pub struct KnobError {
 
 /// What there is to choose from.
 pub trait PolicyCatalogue {
-    /// Names of all presets.
+    /// Names of all presets of replacement policies.
     fn presets(&self) -> Vec<String>;
-    /// The knobs of a preset, which is one of [`PolicyCatalogue::presets`].
+    /// Names of all presets of compaction, other than those of policies.
+    fn compaction_presets(&self) -> Vec<String> {
+        vec![NO_COMPACTION.to_string()]
+    }
+    /// The preset of compaction that goes with a kernel.
+    fn default_compaction(&self, kernel: Kernel) -> String {
+        let _ = kernel;
+        NO_COMPACTION.to_string()
+    }
+    /// The knobs of a preset of either kind.
     fn knobs(&self, preset: &str) -> Vec<KnobInfo>;
     /// Whether the values of these knobs fit the preset and each other. All of them are
     /// among [`PolicyCatalogue::knobs`].
     fn check(&self, preset: &str, knobs: &[Knob]) -> Result<(), KnobError>;
 }
 
-/// The preset that goes with a kernel.
+/// The preset of compaction that makes nothing: a kernel built without compaction.
+pub const NO_COMPACTION: &str = "none";
+
+/// The preset that goes with a kernel. Of 4.1 only allocation and compaction are modelled.
 pub fn preset_of(kernel: Kernel) -> String {
-    format!("classic-v{}", kernel.name())
+    format!("classic-v{}", kernel.max(Kernel::V5_5).name())
 }
 
 /// A policy with the places where it was written.
 #[derive(Clone, Debug)]
 pub(super) struct PlacedPolicy {
+    /// The key: `reclaim` or `compaction`.
+    path: &'static str,
     spec: PolicySpec,
+    /// Whether a preset was written.
+    preset_given: bool,
     preset_at: At,
     /// Places of key and value of each knob.
     knobs_at: Vec<(At, At)>,
 }
 
-/// Reads a merged `reclaim` table; without a preset it is that of `kernel`.
+/// Reads a merged table of a preset and knobs; `example`: a preset, for messages.
 pub(super) fn read(
     sources: &Sources,
     node: Option<&Node>,
-    path: &str,
-    kernel: Kernel,
+    path: &'static str,
+    example: &str,
 ) -> Result<PlacedPolicy, Error> {
-    let spec = PolicySpec { preset: preset_of(kernel), knobs: Vec::new() };
-    let mut policy = PlacedPolicy { spec, preset_at: At::DEFAULT, knobs_at: Vec::new() };
+    let spec = PolicySpec { preset: String::new(), knobs: Vec::new() };
+    let mut policy = PlacedPolicy {
+        path,
+        spec,
+        preset_given: false,
+        preset_at: At::DEFAULT,
+        knobs_at: Vec::new(),
+    };
     let Some(node) = node else { return Ok(policy) };
     let Some(table) = node.table() else {
         let title = format!("{path}: found {}, write a table", super::read::describe(&node.value));
-        return Err(sources.error(node.at, title, "write { preset = \"classic-v6.12\" }"));
+        let label = format!("write {{ preset = \"{example}\" }}");
+        return Err(sources.error(node.at, title, label));
     };
     for e in &table.entries {
         let value = match &e.node.value {
@@ -139,9 +162,10 @@ pub(super) fn read(
             let KnobValue::Text(name) = value else {
                 let found = super::read::describe(&e.node.value);
                 let title = format!("{path}.preset: found {found}, write the name of a preset");
-                return Err(sources.error(e.node.at, title, "write \"classic-v6.12\""));
+                return Err(sources.error(e.node.at, title, format!("write \"{example}\"")));
             };
             policy.spec.preset = name;
+            policy.preset_given = true;
             policy.preset_at = e.node.at;
         } else {
             policy.spec.knobs.push(Knob { key: e.key.clone(), value });
@@ -152,17 +176,25 @@ pub(super) fn read(
 }
 
 impl PlacedPolicy {
-    /// Asks the catalogue. Errors point at the file.
+    /// Asks the catalogue, which has these presets; without one of them it is the `default`.
+    /// Errors point at the file.
     pub(super) fn check(
         &self,
         sources: &Sources,
         catalogue: &dyn PolicyCatalogue,
+        presets: Vec<String>,
+        default: String,
     ) -> Result<PolicySpec, Error> {
-        let PolicySpec { preset, knobs } = &self.spec;
-        let presets = catalogue.presets();
+        let path = self.path;
+        let mut spec = self.spec.clone();
+        if !self.preset_given {
+            spec.preset = default;
+        }
+        let PolicySpec { preset, knobs } = &spec;
         if !presets.contains(preset) {
             let known: Vec<&str> = presets.iter().map(String::as_str).collect();
-            return Err(unknown(sources, self.preset_at, "reclaim: ", "preset", preset, &known));
+            let prefix = format!("{path}: ");
+            return Err(unknown(sources, self.preset_at, &prefix, "preset", preset, &known));
         }
         let infos = catalogue.knobs(preset);
         for (knob, at) in knobs.iter().zip(&self.knobs_at) {
@@ -171,24 +203,24 @@ impl PlacedPolicy {
                 // Of the newest preset that has it.
                 if let Some(other) = presets.iter().rev().find(has) {
                     let title =
-                        format!("reclaim ({preset}): \"{}\" is no knob of this policy", knob.key);
+                        format!("{path} ({preset}): \"{}\" is no knob of this policy", knob.key);
                     let help =
                         format!("it is one of {other}; write another preset, or leave it out");
                     return Err(sources.error(at.0, title, help));
                 }
                 let known: Vec<&str> = infos.iter().map(|i| i.key.as_str()).collect();
-                let prefix = format!("reclaim ({preset}): ");
+                let prefix = format!("{path} ({preset}): ");
                 return Err(unknown(sources, at.0, &prefix, "knob", &knob.key, &known));
             }
         }
         if let Err(KnobError { key, message }) = catalogue.check(preset, knobs) {
             let at = knobs.iter().position(|k| k.key == key).map(|i| self.knobs_at[i].1);
-            let title = format!("reclaim.{key}: {message}");
+            let title = format!("{path}.{key}: {message}");
             return Err(match at {
                 Some(at) => sources.error(at, title, format!("does not fit {preset}")),
                 None => Error::new(ErrorKind::Policy, title),
             });
         }
-        Ok(self.spec.clone())
+        Ok(spec)
     }
 }

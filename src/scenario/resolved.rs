@@ -77,7 +77,13 @@ fn section(out: &mut String, path: &str, table: &Table, spec: Option<&'static Ta
         match (&e.node.value, kind) {
             (
                 Value::Table(t),
-                Some(k @ (Kind::Table(_) | Kind::Costs | Kind::Policy | Kind::Axes)),
+                Some(
+                    k @ (Kind::Table(_)
+                    | Kind::Costs
+                    | Kind::Policy
+                    | Kind::Compaction
+                    | Kind::Axes),
+                ),
             ) if matches!(path, "" | "machine") && e.key != "swap" => {
                 later.push((full, vec![t], k))
             }

@@ -29,7 +29,9 @@ pub fn json_schema(catalogue: &dyn PolicyCatalogue) -> Json {
     }
     definitions.insert("task".into(), by_key("workload", TASKS.iter().map(|t| (t.0, t.1))));
     definitions.insert("step".into(), by_key("do", STEPS.iter().map(|s| (s.0, &s.1))));
-    definitions.insert("policy".into(), policy(catalogue));
+    definitions.insert("policy".into(), presets(catalogue, catalogue.presets()));
+    let compaction = presets(catalogue, catalogue.compaction_presets());
+    definitions.insert("compaction".into(), compaction);
     definitions.insert("costs".into(), costs());
     for (name, pattern, example) in units::patterns() {
         let quantity = json!({ "type": "string", "pattern": pattern, "examples": [example] });
@@ -119,6 +121,7 @@ fn form(kind: Kind) -> Json {
         Kind::Steps => json!({ "type": "array", "items": refer("step"), "minItems": 1 }),
         Kind::Costs => refer("costs"),
         Kind::Policy => refer("policy"),
+        Kind::Compaction => refer("compaction"),
         Kind::Overrides => json!({ "type": "object", "propertyNames": { "pattern": PATH } }),
         Kind::Axes => json!({
             "type": "object",
@@ -157,8 +160,7 @@ fn costs() -> Json {
 }
 
 /// Knobs are those of any preset: a variant may name knobs of a preset that the file names.
-fn policy(catalogue: &dyn PolicyCatalogue) -> Json {
-    let presets = catalogue.presets();
+fn presets(catalogue: &dyn PolicyCatalogue, presets: Vec<String>) -> Json {
     let mut properties = Map::new();
     for knob in presets.iter().flat_map(|p| catalogue.knobs(p)) {
         let schema =

@@ -5,8 +5,8 @@ use super::keys::{Fallback, KeySpec, Kind, MANY, TableSpec, U32};
 
 use Fallback::{Auto, Is, Required};
 use Kind::{
-    Axes, Choice, Costs, Count, Device, File, Flag, Limit, Number, Overrides, Policy, Rate,
-    Regions, Size, Steps, Table, Tables, Tasks, Text, Texts, Time,
+    Axes, Choice, Compaction, Costs, Count, Device, File, Flag, Limit, Number, Overrides, Policy,
+    Rate, Regions, Size, Steps, Table, Tables, Tasks, Text, Texts, Time,
 };
 
 const fn key(name: &'static str, kind: Kind, fallback: Fallback, doc: &'static str) -> KeySpec {
@@ -41,6 +41,12 @@ pub static ROOT: TableSpec = TableSpec {
             Policy,
             Auto("the preset of `machine.kernel`"),
             "replacement policy of all variants",
+        ),
+        key(
+            "compaction",
+            Compaction,
+            Auto("the preset of `machine.kernel`, if there is one, else `none`"),
+            "how large free blocks are made, in all variants",
         ),
         key("task", Tasks, Required, "the work, one `[[task]]` each"),
         key(
@@ -263,6 +269,24 @@ pub static VM: TableSpec = TableSpec {
             Is("65536"),
             "mapped around a file fault, a power of two; 4096 is off",
         ),
+        key(
+            "compaction_proactiveness",
+            Count(0, 100),
+            Is("20"),
+            "how little fragmentation kcompactd leaves in the background, from kernel 5.9 on; 0 is off",
+        ),
+        key(
+            "extfrag_threshold",
+            Count(0, 1000),
+            Is("500"),
+            "fragmentation index up to which memory is reclaimed rather than compacted",
+        ),
+        key(
+            "compact_unevictable_allowed",
+            Count(0, 1),
+            Is("1"),
+            "whether compaction moves pages of locked mappings",
+        ),
     ]],
 };
 
@@ -297,6 +321,12 @@ pub static VARIANT: TableSpec = TableSpec {
             Policy,
             Auto("that of the file"),
             "`preset` and knobs, on top of `[reclaim]`",
+        ),
+        key(
+            "compaction",
+            Compaction,
+            Auto("that of the file"),
+            "`preset` and knobs, on top of `[compaction]`",
         ),
         key(
             "set",

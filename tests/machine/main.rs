@@ -1,6 +1,7 @@
 //! The machine, one mechanism at a time: small scripts with exact counters.
 
 mod advice;
+mod compaction;
 mod faults;
 mod groups;
 mod kernel;

@@ -221,6 +221,7 @@ pub(crate) fn presets() -> Result<Vec<Entry>, Failure> {
     Ok(Catalogue
         .presets()
         .into_iter()
+        .chain(Catalogue.compaction_presets())
         .map(|p| {
             let about = about_preset(&p);
             Entry::new(p, about)
@@ -236,10 +237,12 @@ pub(crate) fn workloads() -> Result<Vec<Entry>, Failure> {
 /// Knobs: what they do; with a preset, their values in it and what it changed as well.
 pub(crate) fn knobs(preset: Option<&str>) -> Result<Vec<Entry>, Failure> {
     let name = preset.unwrap_or("classic-v6.12");
-    if !Catalogue.presets().iter().any(|p| p == name) {
+    let mut presets = Catalogue.presets();
+    presets.extend(Catalogue.compaction_presets());
+    if !presets.iter().any(|p| p == name) {
         return Err(Failure::Input(format!(
             "there is no preset \"{name}\", it is one of {}",
-            Catalogue.presets().join(", ")
+            presets.join(", ")
         )));
     }
     let before = preset.and_then(mmsim::build::before);

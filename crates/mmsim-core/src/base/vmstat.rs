@@ -119,10 +119,12 @@ vm_events! {
     SimHighAlloc => "sim_highalloc",
     /// Of these, those that the free lists had.
     SimHighAllocLists => "sim_highalloc_lists",
-    /// Of these, those that were there after direct reclaim.
+    /// Of these, those that asynchronous compaction had made.
+    SimHighAllocAsync => "sim_highalloc_async",
+    /// Of these, those that were free after direct reclaim.
     SimHighAllocReclaim => "sim_highalloc_reclaim",
-    /// Of these, those that were there after compaction that made a block.
-    SimHighAllocCompact => "sim_highalloc_compact",
+    /// Of these, those that compaction that may wait had made.
+    SimHighAllocSync => "sim_highalloc_sync",
     /// Of these, those that could not be had.
     SimHighAllocFail => "sim_highalloc_fail",
     /// Groups of the order asked for without a page that cannot be moved, at each survey.

@@ -8,21 +8,21 @@
 //! Source: Linux 6.12 mm/page_alloc.c (`__alloc_pages_slowpath`, `should_reclaim_retry`,
 //! `__alloc_pages_may_oom`), and 4.1 for its order of decisions; mm/vmscan.c
 //! (`do_try_to_free_pages`, `throttle_direct_reclaim`, `should_continue_reclaim`),
-//! mm/memcontrol.c (`try_charge_memcg`). Left out: compaction, which has its door here
-//! ([`Machine::direct_compact`]) and answers "skipped".
+//! mm/memcontrol.c (`try_charge_memcg`). Compaction is in `compact`.
 
+use super::compact::{Priority, Tries};
 use super::config::ZoneKind;
 use super::kswapd::pass_flags;
 use super::queue::Event;
+use super::result::Origin;
 use super::thread::Wait;
 use super::{Machine, OomSummary};
 use crate::base::event::TraceEvent;
-use crate::base::id::{AsId, MemcgId, NodeId, Pfn, ThreadId, ZoneId};
+use crate::base::id::{AsId, MemcgId, NodeId, Pfn, ThreadId};
 use crate::base::time::{SimDuration, SimTime};
 use crate::base::vmstat::VmEvent;
 use crate::phys::gfp::{AllocFlags, AllocRequest, GfpFlags, PAGE_ALLOC_COSTLY_ORDER};
 use crate::phys::migratetype::Migratetype;
-use crate::phys::rules::SlowPath;
 use crate::phys::zones::Mark;
 use crate::policy::{ReclaimOutcome, ReclaimPolicy, ReclaimRequest, Reclaimer};
 
@@ -82,7 +82,8 @@ impl<P: ReclaimPolicy> Machine<P> {
     pub(super) fn alloc(&mut self, tid: ThreadId, req: &AllocRequest) -> Got {
         let node = self.home_node();
         if let Some(p) = self.mem.try_alloc(node, req, Some(Mark::Low)) {
-            self.threads[tid].no_progress = 0;
+            let t = &mut self.threads[tid];
+            (t.no_progress, t.tries) = (0, None);
             self.work_off_boost();
             return Got::Frame(p);
         }
@@ -103,7 +104,8 @@ impl<P: ReclaimPolicy> Machine<P> {
     fn alloc_slowly(&mut self, tid: ThreadId, req: &AllocRequest, node: NodeId) -> Got {
         let got = self.slow_path(tid, req, node);
         if got != Got::Blocked {
-            self.threads[tid].no_progress = 0;
+            let t = &mut self.threads[tid];
+            (t.no_progress, t.tries) = (0, None);
         }
         let nofail = req.flags.has(GfpFlags::NOFAIL) && !req.flags.atomic();
         if got != Got::Failed || !nofail {
@@ -119,13 +121,7 @@ impl<P: ReclaimPolicy> Machine<P> {
     }
 
     fn slow_path(&mut self, tid: ThreadId, req: &AllocRequest, node: NodeId) -> Got {
-        let wake = |m: &mut Self| {
-            m.work_off_boost();
-            if req.flags.has(GfpFlags::KSWAPD_RECLAIM) {
-                m.wake_kswapds(req.order, req.highest);
-            }
-        };
-        wake(self);
+        self.wake_for(req);
         if let Some(p) = self.mem.try_alloc(node, req, Some(Mark::Min)) {
             return Got::Frame(p);
         }
@@ -133,47 +129,65 @@ impl<P: ReclaimPolicy> Machine<P> {
             return Got::Failed;
         }
         let noretry = req.flags.has(GfpFlags::NORETRY);
-        let old = self.mem.zones[ZoneId(0)].buddy().rules().slow_path == SlowPath::V4_1;
+        let old = self.old_slow_path();
+        // A thread that had to wait goes on where it was.
+        let resumed = self.threads[tid].tries.take();
+        let mut tries = resumed.unwrap_or(Tries::begin(old));
         let other = req.order > 0 && req.migratetype != Migratetype::Movable;
-        if old || req.costly() || other {
-            if let Some(p) = self.direct_compact(req) {
+        if !old && resumed.is_none() && (req.costly() || other) {
+            let usual = tries;
+            tries.set(Priority::Async);
+            if let Some(p) = self.direct_compact(tid, req, node, &mut tries) {
                 return Got::Frame(p);
             }
-            // Compaction that was skipped for want of memory: reclaim would take long and
-            // might not help.
-            if !old && req.costly() && noretry {
+            if !(req.costly() && noretry) {
+                tries = usual;
+            } else if tries.in_vain() {
+                // Reclaim would take long and might not help.
                 return Got::Failed;
             }
         }
-        let mut reclaimed_in_all = 0;
         loop {
-            wake(self);
+            self.wake_for(req);
+            if old && let Some(p) = self.direct_compact(tid, req, node, &mut tries) {
+                return Got::Frame(p);
+            }
+            if old {
+                tries.set(Priority::SyncLight);
+            }
             if self.throttled(tid, node) {
-                return Got::Blocked;
+                return self.blocked(tid, req, tries);
             }
             let reclaimed = self.stall_in_direct_reclaim(tid, req, node);
-            reclaimed_in_all += reclaimed;
+            tries.reclaimed += reclaimed;
+            self.origin = Origin::Reclaim;
             if let Some(p) = self.mem.try_alloc(node, req, Some(Mark::Min)) {
                 return Got::Frame(p);
             }
             // Pages may hide in per-CPU lists, and among those kept for others.
             self.mem.unreserve_highatomic(node, req, false);
             self.mem.drain_pcp();
-            let again = self.mem.try_alloc(node, req, Some(Mark::Min));
-            if let Some(p) = again.or_else(|| self.direct_compact(req)) {
+            if let Some(p) = self.mem.try_alloc(node, req, Some(Mark::Min)) {
                 return Got::Frame(p);
             }
             let insists = req.flags.has(GfpFlags::RETRY_MAYFAIL)
-                && (!old || reclaimed_in_all < 1 << req.order);
-            if noretry || req.costly() && !insists {
+                && (!old || tries.reclaimed < 1 << req.order);
+            let last = noretry || req.costly() && !insists;
+            if (!old || last)
+                && let Some(p) = self.direct_compact(tid, req, node, &mut tries)
+            {
+                return Got::Frame(p);
+            }
+            if last {
                 return Got::Failed;
             }
-            let tries = &mut self.threads[tid].no_progress;
-            *tries = if reclaimed > 0 && !req.costly() { 0 } else { *tries + 1 };
-            let hopeful = *tries <= MAX_RECLAIM_RETRIES && self.worth_retrying(req);
+            let no_progress = &mut self.threads[tid].no_progress;
+            *no_progress = if reclaimed > 0 && !req.costly() { 0 } else { *no_progress + 1 };
+            let hopeful = *no_progress <= MAX_RECLAIM_RETRIES && self.worth_retrying(req);
             let goes_on = hopeful
                 || self.mem.unreserve_highatomic(node, req, true)
-                || reclaimed > 0 && self.should_compact_retry(req);
+                || reclaimed > 0
+                    && (old && req.order > 0 || self.should_compact_retry(req, node, &mut tries));
             if !goes_on {
                 return self.may_kill(tid, req, node);
             }
@@ -184,28 +198,24 @@ impl<P: ReclaimPolicy> Machine<P> {
                 let wait =
                     if io == SimTime::NEVER { SimDuration::ZERO } else { io.since(self.mem.now) };
                 self.sleep(tid, wait.clamp(TICK, NO_PROGRESS), true);
-                return Got::Blocked;
+                return self.blocked(tid, req, tries);
             }
         }
     }
 
-    /// Direct compaction on behalf of a request: the door for a strategy. There is none, so
-    /// that every attempt is skipped. A block if it made one.
-    fn direct_compact(&mut self, _req: &AllocRequest) -> Option<Pfn> {
-        None
+    fn wake_for(&mut self, req: &AllocRequest) {
+        self.work_off_boost();
+        if req.flags.has(GfpFlags::KSWAPD_RECLAIM) {
+            self.wake_kswapds(req.order, req.highest);
+        }
     }
 
-    /// Whether a request of order above 0 goes on although no zone could serve it with all
-    /// of its memory reclaimed. Without compaction: while single pages can be had.
-    fn should_compact_retry(&self, req: &AllocRequest) -> bool {
-        let one = AllocRequest { order: 0, ..*req };
-        let flags = AllocFlags::of(&one);
-        req.order > 0
-            && !req.costly()
-            && self.mem.zones.ids().any(|z| {
-                let z = &self.mem.zones[z];
-                z.kind <= req.highest && z.allows(0, Mark::Min, req.highest, flags)
-            })
+    /// The thread waits; how far its request had come is kept.
+    fn blocked(&mut self, tid: ThreadId, req: &AllocRequest, tries: Tries) -> Got {
+        if req.order > 0 {
+            self.threads[tid].tries = Some(tries);
+        }
+        Got::Blocked
     }
 
     /// The OOM killer, for requests that are worth it.
@@ -308,13 +318,17 @@ impl<P: ReclaimPolicy> Machine<P> {
         self.mem.emit(|| TraceEvent::MmVmscanDirectReclaimBegin { thread: tid, order: req.order });
         self.mem.now += self.mem.cost.t_direct_reclaim_entry;
         let mut total = 0;
-        let (mut force, mut low) = (false, false);
+        let (mut force, mut low, mut aborted) = (false, false, false);
         loop {
             self.mem.count(stall, 1);
             let mut skipped = [false; 2];
             let mut priority = self.first_priority();
             loop {
+                let mut ready = false;
                 for n in self.nodes_from(node) {
+                    if self.ready_for_compaction(n, req, &mut ready) {
+                        continue;
+                    }
                     let out = self.pass(
                         tid,
                         &ReclaimRequest {
@@ -345,7 +359,9 @@ impl<P: ReclaimPolicy> Machine<P> {
                         self.kswapds[n].failures = 0;
                     }
                 }
-                if total >= SWAP_CLUSTER_MAX >> self.config.batch_shift || priority == 0 {
+                aborted |= ready;
+                let enough = SWAP_CLUSTER_MAX >> self.config.batch_shift;
+                if total >= enough || ready || priority == 0 {
                     break;
                 }
                 priority -= 1;
@@ -353,7 +369,7 @@ impl<P: ReclaimPolicy> Machine<P> {
             for n in self.nodes_from(node) {
                 self.policy.reclaim_ended(&mut self.mem, n, None);
             }
-            if total > 0 {
+            if total > 0 || aborted {
                 break;
             }
             if skipped[0] && !force {
@@ -366,7 +382,26 @@ impl<P: ReclaimPolicy> Machine<P> {
         }
         self.queue_io();
         self.mem.emit(|| TraceEvent::MmVmscanDirectReclaimEnd { thread: tid, nr_reclaimed: total });
-        total
+        // Broken off for compaction: that is progress too.
+        total.max(aborted.into())
+    }
+
+    /// Whether direct reclaim leaves a node alone because all of its zones are ready for
+    /// compaction; `ready`: some zone is.
+    fn ready_for_compaction(&mut self, n: NodeId, req: &AllocRequest, ready: &mut bool) -> bool {
+        if !req.costly() || self.compaction().is_none() {
+            return false;
+        }
+        let zones = self.mem.zones.of_node(n).to_vec();
+        let mut all = true;
+        for z in zones {
+            if self.mem.zones[z].kind <= req.highest {
+                let r = self.compaction_ready(z, req);
+                all &= r;
+                *ready |= r;
+            }
+        }
+        all
     }
 
     /// A whole pass in steps, with the interrupts that fall between them; for orders above 0
@@ -400,19 +435,23 @@ impl<P: ReclaimPolicy> Machine<P> {
         if !pressed || freed == 0 {
             return false;
         }
-        let ready = self.mem.zones.of_node(req.node).iter().any(|&z| {
-            let z = &self.mem.zones[z];
-            z.kind <= req.highest
-                && (z.allows(req.order, Mark::Min, req.highest, AllocFlags::default())
-                    || z.compaction_suitable(req.order, req.highest))
-        });
         let snapshot = self.policy.snapshot(&self.mem, req.node, MemcgId(0));
         let len = |name| snapshot.lists.iter().filter(|l| l.0 == name).map(|l| l.1).sum::<u64>();
         let anon = if self.mem.can_swap(MemcgId(0)) { len("nr_inactive_anon") } else { 0 };
-        !ready && len("nr_inactive_file") + anon > 2 << req.order
+        let much = len("nr_inactive_file") + anon > 2 << req.order;
+        if self.old_slow_path() && much && req.reclaimed + freed < 2 << req.order {
+            return true;
+        }
+        let ready = self.mem.zones.of_node(req.node).iter().any(|&z| {
+            let zone = &self.mem.zones[z];
+            zone.kind <= req.highest
+                && (zone.allows(req.order, Mark::Min, req.highest, AllocFlags::default())
+                    || zone.compaction_suitable(req.order, req.highest))
+        });
+        !ready && much
     }
 
-    fn nodes_from(&self, node: NodeId) -> impl Iterator<Item = NodeId> + use<P> {
+    pub(super) fn nodes_from(&self, node: NodeId) -> impl Iterator<Item = NodeId> + use<P> {
         let n = self.mem.zones.nr_nodes();
         (0..n).map(move |k| NodeId(((node.0 as usize + k) % n) as u8))
     }

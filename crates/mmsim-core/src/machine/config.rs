@@ -126,6 +126,13 @@ pub struct VmSysctl {
     pub ra_pages: u32,
     /// `fault_around_bytes` in pages (16 = 64 KiB; 1 = off).
     pub fault_around: u32,
+    /// `vm.compaction_proactiveness`, 0..=100; 0: kcompactd waits to be woken.
+    pub compaction_proactiveness: u32,
+    /// `vm.extfrag_threshold`, 0..=1000: up to this fragmentation index lack of memory is to
+    /// blame for a failure, and compaction does not begin.
+    pub extfrag_threshold: u32,
+    /// `vm.compact_unevictable_allowed`: whether compaction moves pages of locked mappings.
+    pub compact_unevictable_allowed: bool,
 }
 
 impl VmSysctl {
@@ -142,6 +149,9 @@ impl VmSysctl {
             dirty_ratio: 20,
             ra_pages: 32,
             fault_around: 16,
+            compaction_proactiveness: 20,
+            extfrag_threshold: 500,
+            compact_unevictable_allowed: true,
         }
     }
 }

@@ -64,6 +64,14 @@ costs! {
     t_walk_young = 50,
     /// Move one folio between lists without asking its mappings.
     t_rotate = 50,
+    /// Move one page to another frame: unmap, copy, map, flush of TLBs.
+    t_migrate = 2_500,
+    /// Compaction: look at one frame for a page to move.
+    t_cmp_migrate_scan = 10,
+    /// Compaction: look at one frame for a place to move a page to.
+    t_cmp_free_scan = 10,
+    /// Compaction: take one page off its list, or one free block out of the allocator.
+    t_isolate = 150,
     /// A read or write call, per call.
     t_syscall = 200,
 }

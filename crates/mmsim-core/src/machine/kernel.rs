@@ -8,6 +8,7 @@ use super::Machine;
 use super::alloc::Got;
 use super::config::ZoneKind;
 use super::fault::Flow;
+use super::result::Origin;
 use crate::base::id::ThreadId;
 use crate::base::vmstat::VmEvent;
 use crate::phys::frames::FrameKind;
@@ -15,14 +16,6 @@ use crate::phys::gfp::{AllocRequest, GfpFlags, MAX_PAGE_ORDER};
 use crate::phys::migratetype::Migratetype;
 use crate::policy::ReclaimPolicy;
 use crate::workload::{BlockHandle, KernelAllocResult};
-
-/// Counters of direct reclaims.
-const STALLS: [VmEvent; 4] = [
-    VmEvent::AllocStallDma,
-    VmEvent::AllocStallDma32,
-    VmEvent::AllocStallNormal,
-    VmEvent::AllocStallMovable,
-];
 
 impl<P: ReclaimPolicy> Machine<P> {
     /// Allocates a block for a thread; what came of it is for its workload to see.
@@ -42,8 +35,7 @@ impl<P: ReclaimPolicy> Machine<P> {
         let movable = migratetype == Migratetype::Movable;
         let highest = if movable { ZoneKind::Movable } else { ZoneKind::Normal };
         let req = AllocRequest { order, migratetype, highest, flags };
-        let stalls = self.stalls();
-        let pfn = match self.alloc(tid, &req) {
+        let pfn = match self.alloc_block(tid, &req) {
             Got::Frame(pfn) => {
                 let frames = &mut self.mem.frames;
                 frames.reset_block(pfn, FrameKind::KernelOther, order, migratetype);
@@ -60,30 +52,29 @@ impl<P: ReclaimPolicy> Machine<P> {
         };
         self.mem.now += self.mem.cost.t_syscall;
         self.mem.count(VmEvent::SimKernelAlloc, 1);
-        if order > 0 {
-            self.count_high(pfn.is_some(), stalls);
-        }
         self.threads[tid].kernel_allocs.push(KernelAllocResult { handle, pfn });
         Flow::Done
     }
 
-    /// Direct reclaims and compactions that made a block, so far.
-    fn stalls(&self) -> [u64; 2] {
-        let of = |e: &VmEvent| self.mem.vmstat[*e];
-        [STALLS.iter().map(of).sum(), of(&VmEvent::CompactSuccess)]
-    }
-
-    /// Counts where a block of several pages came from, by what has happened since `before`.
-    fn count_high(&mut self, got: bool, before: [u64; 2]) {
-        let [reclaims, compactions] = self.stalls();
-        let event = match got {
-            false => VmEvent::SimHighAllocFail,
-            true if compactions > before[1] => VmEvent::SimHighAllocCompact,
-            true if reclaims > before[0] => VmEvent::SimHighAllocReclaim,
-            true => VmEvent::SimHighAllocLists,
-        };
-        self.mem.count(VmEvent::SimHighAlloc, 1);
-        self.mem.count(event, 1);
+    /// A block for a workload, and where it came from.
+    pub(super) fn alloc_block(&mut self, tid: ThreadId, req: &AllocRequest) -> Got {
+        self.origin = Origin::FreeList;
+        let got = self.alloc(tid, req);
+        if req.order > 0 && matches!(got, Got::Frame(_) | Got::Failed) {
+            self.high_order.attempts += 1;
+            let had = matches!(got, Got::Frame(_));
+            self.high_order.from[self.origin as usize] += u64::from(had);
+            let event = match self.origin {
+                _ if !had => VmEvent::SimHighAllocFail,
+                Origin::FreeList => VmEvent::SimHighAllocLists,
+                Origin::AsyncCompaction => VmEvent::SimHighAllocAsync,
+                Origin::Reclaim => VmEvent::SimHighAllocReclaim,
+                Origin::SyncCompaction => VmEvent::SimHighAllocSync,
+            };
+            self.mem.count(VmEvent::SimHighAlloc, 1);
+            self.mem.count(event, 1);
+        }
+        got
     }
 
     /// Counts what there is for blocks of an order.

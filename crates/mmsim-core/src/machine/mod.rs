@@ -11,7 +11,8 @@
 //! - `fault`: what a touch that is no hit does; `returns`, `touches`: runs of common ones;
 //!   `swapin`: where its page is in swap; `io`:
 //!   read, write, readahead;
-//! - `alloc`: the allocation slow path: direct reclaim, limits, out of memory;
+//! - `alloc`: the allocation slow path: direct reclaim, limits, out of memory; `compact`: what
+//!   of it is compaction;
 //! - `kernel`: blocks that workloads allocate on behalf of the kernel;
 //! - `kswapd`, `flusher`: the background;
 //! - `order`, `queue`, `thread`, `psi`, `latency`: what these need;
@@ -19,6 +20,7 @@
 
 mod advice;
 mod alloc;
+mod compact;
 pub mod config;
 pub mod cost;
 mod fault;
@@ -47,6 +49,7 @@ use crate::base::rng::Rng;
 use crate::base::time::{SimDuration, SimTime};
 use crate::base::vmstat::{VmEvent, VmStat};
 use crate::memory::{MOST_RETURNED, Memory, Returned};
+use crate::policy::compaction::Compaction;
 use crate::policy::{Generation, ReclaimPolicy};
 use crate::virt::space::Place;
 use crate::workload::{FileSpec, Workload};
@@ -56,7 +59,10 @@ use latency::Histogram;
 use order::Order;
 use psi::{Psi, PsiMeter};
 use queue::{Event, Queue};
-use result::{Latencies, OomSummary, Outcome, PhaseResult, Pressure, RunResult, ThreadResult};
+use result::{
+    HighOrder, Latencies, OomSummary, Origin, Outcome, PhaseResult, Pressure, RunResult,
+    ThreadResult,
+};
 use sched::{Cpu, Tunables, Virtual};
 use std::collections::BTreeMap;
 use thread::{Entity, Thread, Wait};
@@ -122,6 +128,7 @@ pub struct Machine<P: ReclaimPolicy = Box<dyn ReclaimPolicy>> {
     /// Its memory.
     pub mem: Memory,
     policy: P,
+    compaction: Option<Box<dyn Compaction>>,
     config: MachineConfig,
     tasks: Vec<Task>,
     threads: IndexVec<ThreadId, Thread>,
@@ -141,6 +148,9 @@ pub struct Machine<P: ReclaimPolicy = Box<dyn ReclaimPolicy>> {
     phases: Vec<PhaseResult>,
     mark: Mark,
     oom: Option<OomSummary>,
+    /// Where the block comes from that is being allocated.
+    origin: Origin,
+    high_order: HighOrder,
     peak_resident: u64,
     watch: Watch,
     steps: u64,
@@ -180,6 +190,7 @@ impl<P: ReclaimPolicy> Machine<P> {
         let mut m = Machine {
             mem,
             policy,
+            compaction: None,
             config: config.clone(),
             tasks: Vec::new(),
             threads: IndexVec::new(),
@@ -207,6 +218,8 @@ impl<P: ReclaimPolicy> Machine<P> {
                 latency: Default::default(),
             },
             oom: None,
+            origin: Origin::FreeList,
+            high_order: HighOrder::default(),
             peak_resident: 0,
             watch: Watch::default(),
             steps: 0,
@@ -269,6 +282,7 @@ impl<P: ReclaimPolicy> Machine<P> {
                 waits_since: SimTime::ZERO,
                 fault: None,
                 no_progress: 0,
+                tries: None,
                 blocks: BTreeMap::new(),
                 kernel_allocs: Vec::new(),
                 dirtied: 0,
@@ -374,6 +388,7 @@ impl<P: ReclaimPolicy> Machine<P> {
         let mut d = Digest::new();
         self.mem.digest(&mut d);
         self.policy.digest(&self.mem, &mut d);
+        self.digest_compaction(&mut d);
         for t in self.threads.iter() {
             d.words([t.accesses, t.records, t.finished.0, t.user.0, t.system.0, t.io_wait.0]);
         }
@@ -388,6 +403,9 @@ impl<P: ReclaimPolicy> Machine<P> {
     pub fn check(&self) {
         self.mem.check();
         self.policy.check(&self.mem);
+        if let Some(c) = &self.compaction {
+            c.check(&self.mem);
+        }
     }
 
     fn result(&mut self) -> RunResult {
@@ -423,6 +441,8 @@ impl<P: ReclaimPolicy> Machine<P> {
                 })
                 .collect(),
             memory_stat,
+            high_order: self.high_order,
+            compaction: self.compaction.as_ref().map(|c| c.stats()),
             zones: self.zones_at_start.clone(),
             digest: self.digest(),
             peak_resident: self.peak_resident,

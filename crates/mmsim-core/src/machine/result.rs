@@ -4,6 +4,7 @@ use crate::base::id::NodeId;
 use crate::base::time::{SimDuration, SimTime};
 use crate::base::vmstat::VmStat;
 use crate::policy::Generation;
+use crate::policy::compaction::CompactionStats;
 
 /// How a run ended.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -94,6 +95,35 @@ pub struct Latencies {
     pub direct_reclaim: Quantiles,
 }
 
+/// Where a block of order above 0 came from.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Origin {
+    /// It was free, perhaps below the low watermark.
+    FreeList,
+    /// Asynchronous compaction, before reclaim, made it.
+    AsyncCompaction,
+    /// It was free after direct reclaim.
+    Reclaim,
+    /// Compaction that may wait made it, after reclaim.
+    SyncCompaction,
+}
+
+/// What became of the blocks of order above 0 that workloads asked for.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub struct HighOrder {
+    /// Blocks asked for.
+    pub attempts: u64,
+    /// Of these, blocks that were had, by [`Origin`] in its order.
+    pub from: [u64; 4],
+}
+
+impl HighOrder {
+    /// Blocks that were had.
+    pub fn success(&self) -> u64 {
+        self.from.iter().sum()
+    }
+}
+
 /// What one thread did.
 #[derive(Clone, PartialEq, Debug)]
 pub struct ThreadResult {
@@ -138,6 +168,10 @@ pub struct RunResult {
     pub threads: Vec<ThreadResult>,
     /// `memory.stat` of each group besides the root: name, counters and gauges.
     pub memory_stat: Vec<(String, Vec<(&'static str, u64)>)>,
+    /// Blocks that workloads asked for.
+    pub high_order: HighOrder,
+    /// What the compaction strategy counted, if there is one.
+    pub compaction: Option<CompactionStats>,
     /// `/proc/zoneinfo` in short, as set up: zone name, managed, min, low, high, free at start.
     pub zones: Vec<(String, [u64; 5])>,
     /// Fingerprint of the final state.

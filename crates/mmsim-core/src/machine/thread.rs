@@ -1,5 +1,6 @@
 //! Threads and CPUs: who runs where, who waits for what.
 
+use super::compact::Tries;
 use super::psi::Psi;
 use crate::base::id::{AsId, CpuId, MemcgId, NodeId, PageIdx, Pfn, ThreadId};
 use crate::base::rng::Rng;
@@ -63,6 +64,8 @@ pub(super) struct Thread {
     pub fault: Option<Fault>,
     /// Reclaims in a row that freed nothing.
     pub no_progress: u32,
+    /// How far its request for a block had come when it had to wait.
+    pub tries: Option<Tries>,
     /// Blocks that it holds on behalf of the kernel: first frame and order.
     pub blocks: BTreeMap<BlockHandle, (Pfn, u8)>,
     /// What came of its allocations since the workload was asked last.

@@ -148,7 +148,7 @@ pub(super) const fn block_bits(kind: FrameKind, order: u8, mt: u32) -> u32 {
 
 /// The pages of the free block whose first frame has these bits; 0 if it has none.
 #[inline(always)]
-pub(super) const fn free_pages(bits: u32) -> u32 {
+pub const fn free_pages(bits: u32) -> u32 {
     if bits & KIND_MASK == FrameKind::Buddy as u32 { 1 << (bits >> ORDER_SHIFT & 0xf) } else { 0 }
 }
 
@@ -246,7 +246,7 @@ impl Frames {
     }
     /// The bits of some frames in a row.
     #[inline]
-    pub(super) fn bits_of(&self, frames: std::ops::Range<u32>) -> &[u32] {
+    pub fn bits_of(&self, frames: std::ops::Range<u32>) -> &[u32] {
         &self.flags.raw()[frames.start as usize..frames.end as usize]
     }
     /// Clears some flags, sets others, and returns all bits as they are then.

@@ -65,6 +65,8 @@ pub struct Zone {
     free_highatomic: u64,
     /// Largest boost; 0: never boosted.
     most_boost: u64,
+    /// `vm.extfrag_threshold`.
+    extfrag_threshold: i64,
     /// Boosted since kswapd was last told (`ZONE_BOOSTED_WATERMARK`).
     boosted: bool,
     reserved: u32,
@@ -156,7 +158,7 @@ impl Zone {
             return false;
         }
         let index = self.fragmentation_index(order);
-        !costly || !(0..=EXTFRAG_THRESHOLD).contains(&index)
+        !costly || !(0..=self.extfrag_threshold).contains(&index)
     }
 
     /// How much of a failure of `order` is due to fragmentation, in thousandths; see
@@ -457,6 +459,12 @@ impl Zone {
         order
     }
 
+    /// Changes the type of the pageblock of a frame; its free blocks stay on their lists. For
+    /// zones that begin with a history.
+    pub fn set_pageblock_type(&mut self, pfn: Pfn, mt: Migratetype) {
+        self.buddy.set_block_type(pfn, mt);
+    }
+
     /// Gives a block back that was isolated and not needed (`__putback_isolated_page`).
     pub fn put_back_isolated(&mut self, c: &mut Columns<'_>, pfn: Pfn, order: u8) {
         self.buddy.free_to_tail(c, pfn, order);
@@ -552,9 +560,6 @@ pub enum Put {
     Refused,
 }
 
-/// `vm.extfrag_threshold`: up to this fragmentation index lack of memory is to blame.
-const EXTFRAG_THRESHOLD: i64 = 500;
-
 /// The zones of the machine, in address order, nodes one after the other.
 #[derive(Clone, Debug)]
 pub struct Zones {
@@ -648,6 +653,7 @@ impl Zones {
             let batch = (batch >> config.batch_shift).max(1);
             z.sizes = PcpSizes { high, batch, scales: config.kernel >= Kernel::V6_12 };
             z.most_boost = most_boost(z, config.vm.watermark_boost_factor);
+            z.extfrag_threshold = config.vm.extfrag_threshold.into();
         }
         self.totalreserve = self
             .zones
@@ -764,6 +770,7 @@ fn new_zone(c: &ZoneConfig, node: NodeId, first: Pfn, cpus: u32, rules: PageAllo
         lowmem_reserve: [0; 4],
         free: free.into(),
         free_highatomic: 0,
+        extfrag_threshold: 0,
         most_boost: 0,
         boosted: false,
         // Frames at the bottom are the kernel's own.

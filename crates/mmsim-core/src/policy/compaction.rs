@@ -98,6 +98,31 @@ pub struct CompactOutcome {
     pub captured: Option<Pfn>,
 }
 
+/// What a strategy counts since the start, besides the kernel's counters.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub struct CompactionStats {
+    /// Runs by mode ([`MigrateMode`]) that ended with a block, or with the chance of one.
+    pub success: [u64; 3],
+    /// Runs by mode that saw all of the zone (or the rest of it) in vain.
+    pub complete: [u64; 3],
+    /// Runs by mode that gave up before: limited, or no place left to move pages to.
+    pub given_up: [u64; 3],
+    /// Runs by mode that did not start.
+    pub skipped: [u64; 3],
+    /// Requests put off after failures.
+    pub deferred: u64,
+    /// Times that what was learned of a zone was forgotten.
+    pub resets: u64,
+    /// Moves of a page that had been moved before.
+    pub moved_before: u64,
+    /// Moves of a page into a pageblock that compaction had moved it out of the last time.
+    pub returned: u64,
+    /// Pageblocks that pages were taken out of within two cycles after pages were put in.
+    pub refilled_sources: u64,
+    /// Pageblocks that pages were put in within two cycles after pages were taken out.
+    pub emptied_targets: u64,
+}
+
 /// A compaction strategy, with what it remembers of each zone.
 pub trait Compaction: Send {
     /// One run over a zone (`compact_zone`), its test of whether it makes sense included. Time and
@@ -120,6 +145,10 @@ pub trait Compaction: Send {
     fn note_success(&mut self, zone: ZoneId, order: u8, got_page: bool);
     /// kswapd goes to sleep: what past runs learned may be forgotten (`reset_isolation_suitable`).
     fn kswapd_sleeps(&mut self, mem: &Memory, zone: ZoneId);
+    /// What it counted since the start, besides the kernel's counters.
+    fn stats(&self) -> CompactionStats {
+        CompactionStats::default()
+    }
     /// Panics, naming ids, if an invariant of the strategy does not hold.
     fn check(&self, mem: &Memory) {
         let _ = mem;

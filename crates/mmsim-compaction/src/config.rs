@@ -1,0 +1,186 @@
+//! What kind of compaction: one knob per decision that a kernel release or a patch changed.
+//!
+//! The kernel's compaction of 4.1 is one point of this space, [`CompactionConfig::V4_1`]. In 2015
+//! two series on linux-mm proposed to redesign it ("\[RFC PATCH 00/10\] redesign compaction
+//! algorithm", June, and "\[PATCH v2 0/9\]", August) and a third kept a part of that ("\[PATCH v3
+//! 0/7\] mm/compaction: redesign compaction: part1", December). Their columns are the
+//! [presets](PRESETS) between, so that each idea can be switched alone.
+//!
+//! There is no `Default`: the caller says which kernel it means.
+
+mod presets;
+
+pub use mmsim_core::policy::knobs::{KnobError, KnobInfo, Knobs, Ranged, ValueInfo};
+pub use presets::{PRESETS, Preset, preset, preset_for_kernel};
+
+use mmsim_core::{knob_enums, knob_struct};
+
+knob_enums! {
+    /// Which frame a scanner remembers of a pageblock where it took nothing.
+    CachedPfn {
+        FirstScanned = "first-scanned", "The first frame that it looked at.";
+        PastBlock = "past-block",
+            "The frame after it in the scanner's own direction: for sources the end of the \
+             pageblock, for targets its start.";
+        BlockEnd = "block-end",
+            "The end of the pageblock for both scanners, which for a scanner that goes down is \
+             the wrong way.";
+    }
+    /// When a scanner also remembers that it reached the end of a pageblock.
+    CachedAlways {
+        Never = "never", "Only if it took nothing there.";
+        Always = "always",
+            "Whenever it did. For targets it moves up, whatever the direction of the scanner.";
+        Limited = "when-limited", "While runs are limited.";
+    }
+    /// Pageblocks that pages may move to.
+    TargetTypes {
+        Movable = "movable", "Movable ones, and those of contiguous memory areas.";
+        Any = "any", "All.";
+        AnyWhenDepleted = "any-when-depleted",
+            "Movable ones; all of them for a synchronous run while the last cycle had no success.";
+    }
+    /// What is counted to tell a zone where compaction is in vain.
+    Depletion {
+        Off = "off", "Nothing.";
+        V1 = "v1",
+            "A zone is depleted when a cycle, the time between two resets, had too few successes; \
+             each further such cycle makes it deeper.";
+        V2Literal = "v2-literal",
+            "As v2 was posted: without braces, so that a zone becomes depleted only after a cycle \
+             with some successes, and its depth never lasts.";
+        V2Intended = "v2-intended", "As v2 was meant, with braces.";
+    }
+    /// How many frames a run may look at in a depleted zone.
+    ScanLimit {
+        Off = "off", "All.";
+        V1 = "v1",
+            "A 32nd of the zone, halved with each depth; asynchronous runs do not start at all.";
+        V2 = "v2", "A 256th of the zone, halved with each depth, for all runs.";
+        V3 = "v3",
+            "A 256th of the zone, halved with each failure in a row, at least a pageblock; \
+             asynchronous runs do not start at all.";
+    }
+    /// What becomes of requests after failed runs.
+    Deferral {
+        Defer = "defer", "More and more of them are refused, up to 63 of 64.";
+        CountFailures = "count-failures",
+            "None is refused; after some failures in a row what was learned is forgotten.";
+        Limit = "limit", "None is refused; the failures in a row limit the runs.";
+    }
+    /// How many successes in a cycle a zone needs that is not depleted.
+    DepleteThreshold {
+        One = "one", "One.";
+        BySize = "by-size",
+            "A 512th of the blocks of the smallest order that failed, at least four.";
+    }
+    /// Which large free blocks are spared by the search for targets.
+    SpareFree {
+        Pageblock = "pageblock", "Pageblocks that begin with a free block of their size.";
+        Requested = "requested",
+            "Also every free block that is as large as the one that is wanted.";
+    }
+}
+
+knob_struct! {
+    /// The knobs of compaction. Every field has one name in scenario files: the same with dashes.
+    CompactionConfig {
+        skip_needs_full_block: bool = "skip-needs-full-block",
+            "Whether a pageblock is to be skipped only if one call looked at all of it and took \
+             nothing; else the rest of it is enough.",
+            "mm/compaction: update skip-bit if whole pageblock is really scanned (2015, not merged)";
+        cached_pfn: CachedPfn = "cached-pfn",
+            "Which frame is remembered of a pageblock where a scanner took nothing.",
+            "mm/compaction: skip useless pfn for scanner's cached pfn (2015; Linux 4.6 in part)";
+        cached_always: CachedAlways = "cached-always",
+            "When the end of a pageblock is remembered even if something was taken there.",
+            "mm/compaction: always update cached pfn (2015, not merged)";
+        target_types: TargetTypes = "target-types",
+            "Types of pageblocks that pages may move to.",
+            "mm/compaction: make freepage scanner scans non-movable pageblock (2015, not merged)";
+        depletion: Depletion = "depletion",
+            "How a zone is found to be depleted.",
+            "mm/compaction: introduce compaction depleted state on zone (2015, not merged)";
+        scan_limit: ScanLimit = "scan-limit",
+            "How far a run goes in a depleted zone.",
+            "mm/compaction: limit compaction activity in compaction depleted state (2015, not merged)";
+        deferral: Deferral = "deferral",
+            "What becomes of requests after failed runs.",
+            "mm/compaction: remove compaction deferring (2015, not merged)";
+        whole_zone_sweep: bool = "whole-zone-sweep",
+            "Whether both scanners go upwards over the whole zone, past each other, and leave alone \
+             what the other one filled.",
+            "mm/compaction: redesign compaction (2015, not merged)";
+        deplete_threshold: DepleteThreshold = "deplete-threshold",
+            "How many successes in a cycle keep a zone from being depleted.",
+            "mm/compaction: new threshold for compaction depleted zone (2015, not merged)";
+        two_skip_bits: bool = "two-skip-bits",
+            "Whether a pageblock is skipped by each scanner for reasons of its own.",
+            "mm/compaction: redesign compaction (second revision, 2015, not merged)";
+        spare_free: SpareFree = "spare-free",
+            "Which large free blocks are no targets.",
+            "mm/compaction: don't use higher order freepage than compaction aims at (2015, not merged)";
+        no_target_completes: bool = "no-target-completes",
+            "Whether a sweep that finds no target counts as a failure.",
+            "mm/compaction: redesign compaction (second revision, 2015, not merged)";
+        unevictable: bool = "unevictable",
+            "Whether pages of locked mappings are moved (vm.compact_unevictable_allowed).",
+            "mm: allow compaction of unevictable pages (Linux 4.1)";
+        cluster_max: Ranged<1, 512> = "cluster-max",
+            "Pages that are moved together (COMPACT_CLUSTER_MAX).",
+            "Linux 3.5";
+        extfrag_threshold: Ranged<0, 1000> = "extfrag-threshold",
+            "Up to this fragmentation index lack of memory is to blame, and nothing is compacted \
+             (vm.extfrag_threshold).",
+            "Linux 2.6.35";
+        max_defer_shift: Ranged<0, 31> = "max-defer-shift",
+            "At most one request in this power of two is refused or limited after failures \
+             (COMPACT_MAX_DEFER_SHIFT).",
+            "Linux 2.6.35";
+        max_failed: Ranged<1, 1000> = "max-failed",
+            "Failures in a row after which what was learned is forgotten (COMPACT_MAX_FAILED).",
+            "mm/compaction: remove compaction deferring (2015, not merged)";
+    }
+}
+
+impl CompactionConfig {
+    /// A combination that no kernel could mean: the knob, what to write instead, and why.
+    fn contradiction(&self) -> Option<(&'static str, &'static str, &'static str)> {
+        let by_depth = matches!(self.scan_limit, ScanLimit::V1 | ScanLimit::V2);
+        let rules: [(bool, &'static str, &'static str, &'static str); 5] = [
+            (
+                by_depth && self.depletion == Depletion::Off,
+                "scan-limit",
+                "depletion = \"v1\"",
+                "without depletion no zone has a depth that could limit a run",
+            ),
+            (
+                (self.scan_limit == ScanLimit::V3) != (self.deferral == Deferral::Limit),
+                "scan-limit",
+                "both scan-limit = \"v3\" and deferral = \"limit\", or neither",
+                "the limit of v3 is what becomes of its failures",
+            ),
+            (
+                self.target_types == TargetTypes::AnyWhenDepleted
+                    && self.depletion == Depletion::Off,
+                "target-types",
+                "target-types = \"movable\"",
+                "without depletion nobody knows when other types are allowed",
+            ),
+            (
+                self.two_skip_bits && !self.whole_zone_sweep,
+                "two-skip-bits",
+                "whole-zone-sweep = \"yes\"",
+                "scanners that never pass each other have no pageblock in common",
+            ),
+            (
+                self.no_target_completes && !self.whole_zone_sweep,
+                "no-target-completes",
+                "whole-zone-sweep = \"yes\"",
+                "other runs end when the scanners meet",
+            ),
+        ];
+        let found = rules.into_iter().find(|r| r.0);
+        found.map(|(_, knob, instead, because)| (knob, instead, because))
+    }
+}

@@ -1,0 +1,245 @@
+//! Named points of the knobs: what kernels shipped, and the series of 2015.
+//!
+//! A preset is built on the one before it by what changed, so the source reads like the history.
+//! [`mmsim_core::policy::knobs::Preset::changes`] tells any two neighbours apart.
+
+use super::{
+    CachedAlways, CachedPfn, CompactionConfig, Deferral, DepleteThreshold, Depletion, Ranged,
+    ScanLimit, SpareFree, TargetTypes,
+};
+use mmsim_core::machine::config::Kernel;
+use mmsim_core::policy::knobs;
+
+impl CompactionConfig {
+    /// Linux 4.1, the base of the series.
+    pub const V4_1: CompactionConfig = CompactionConfig {
+        skip_needs_full_block: false,
+        cached_pfn: CachedPfn::FirstScanned,
+        cached_always: CachedAlways::Never,
+        target_types: TargetTypes::Movable,
+        depletion: Depletion::Off,
+        scan_limit: ScanLimit::Off,
+        deferral: Deferral::Defer,
+        whole_zone_sweep: false,
+        deplete_threshold: DepleteThreshold::One,
+        two_skip_bits: false,
+        spare_free: SpareFree::Pageblock,
+        no_target_completes: false,
+        unevictable: true,
+        cluster_max: Ranged::new(32),
+        extfrag_threshold: Ranged::new(500),
+        max_defer_shift: Ranged::new(6),
+        max_failed: Ranged::new(4),
+    };
+    /// First series, patches 1 to 5: targets in pageblocks of any type.
+    pub const V1_NONMOVABLE: CompactionConfig = CompactionConfig {
+        skip_needs_full_block: true,
+        cached_pfn: CachedPfn::PastBlock,
+        cached_always: CachedAlways::Always,
+        target_types: TargetTypes::Any,
+        ..CompactionConfig::V4_1
+    };
+    /// Patches 1 to 9: both scanners sweep the whole zone, depleted zones are limited.
+    pub const V1_REDESIGN: CompactionConfig = CompactionConfig {
+        depletion: Depletion::V1,
+        scan_limit: ScanLimit::V1,
+        deferral: Deferral::CountFailures,
+        whole_zone_sweep: true,
+        ..CompactionConfig::V1_NONMOVABLE
+    };
+    /// All ten patches: more successes are needed in a large zone.
+    pub const V1_THRESHOLD: CompactionConfig = CompactionConfig {
+        deplete_threshold: DepleteThreshold::BySize,
+        ..CompactionConfig::V1_REDESIGN
+    };
+    /// Second series, up to the limit.
+    pub const V2_LIMIT: CompactionConfig = CompactionConfig {
+        cached_pfn: CachedPfn::BlockEnd,
+        cached_always: CachedAlways::Limited,
+        depletion: Depletion::V2Literal,
+        scan_limit: ScanLimit::V2,
+        deferral: Deferral::CountFailures,
+        ..CompactionConfig::V4_1
+    };
+    /// Up to targets of any type in depleted zones.
+    pub const V2_NONMOVABLE: CompactionConfig = CompactionConfig {
+        target_types: TargetTypes::AnyWhenDepleted,
+        ..CompactionConfig::V2_LIMIT
+    };
+    /// Up to the sweep.
+    pub const V2_REDESIGN: CompactionConfig = CompactionConfig {
+        whole_zone_sweep: true,
+        two_skip_bits: true,
+        no_target_completes: true,
+        ..CompactionConfig::V2_NONMOVABLE
+    };
+    /// All of the second series.
+    pub const V2_THRESHOLD: CompactionConfig = CompactionConfig {
+        deplete_threshold: DepleteThreshold::BySize,
+        spare_free: SpareFree::Requested,
+        ..CompactionConfig::V2_REDESIGN
+    };
+    /// Third series, part one: failures in a row limit the runs.
+    pub const V3: CompactionConfig = CompactionConfig {
+        cached_pfn: CachedPfn::PastBlock,
+        scan_limit: ScanLimit::V3,
+        deferral: Deferral::Limit,
+        ..CompactionConfig::V4_1
+    };
+
+    /// With depletion as the second series meant it.
+    const fn intended(self) -> CompactionConfig {
+        CompactionConfig { depletion: Depletion::V2Intended, ..self }
+    }
+}
+
+/// A named point of the knobs.
+pub type Preset = knobs::Preset<CompactionConfig>;
+
+/// A stage of a series.
+macro_rules! posted {
+    ($name:literal, $config:expr, $before:literal, $about:literal) => {
+        Preset {
+            name: concat!("compaction-2015", $name),
+            config: $config,
+            kernel: Kernel::V4_1,
+            before: Some(concat!("compaction-", $before)),
+            about: $about,
+            subject: None,
+        }
+    };
+}
+
+/// All presets: 4.1, the three series on it.
+pub static PRESETS: &[Preset] = &[
+    Preset {
+        name: "compaction-v4.1",
+        config: CompactionConfig::V4_1,
+        kernel: Kernel::V4_1,
+        before: None,
+        about: "two scanners that meet, as in Linux 4.1",
+        subject: None,
+    },
+    posted!(
+        "v1-nonmovable",
+        CompactionConfig::V1_NONMOVABLE,
+        "v4.1",
+        "first series of 2015, patches 1 to 5: targets in pageblocks of any type"
+    ),
+    posted!(
+        "v1-redesign",
+        CompactionConfig::V1_REDESIGN,
+        "2015v1-nonmovable",
+        "first series, patches 1 to 9: scanners that sweep the zone, a limit when it is depleted"
+    ),
+    posted!(
+        "v1-threshold",
+        CompactionConfig::V1_THRESHOLD,
+        "2015v1-redesign",
+        "first series, all 10 patches: large zones are depleted sooner"
+    ),
+    posted!(
+        "v2-limit",
+        CompactionConfig::V2_LIMIT,
+        "v4.1",
+        "second series of 2015, up to the limit, as posted"
+    ),
+    posted!(
+        "v2-nonmovable",
+        CompactionConfig::V2_NONMOVABLE,
+        "2015v2-limit",
+        "second series, up to targets of any type in depleted zones, as posted"
+    ),
+    posted!(
+        "v2-redesign",
+        CompactionConfig::V2_REDESIGN,
+        "2015v2-nonmovable",
+        "second series, up to the sweep, as posted"
+    ),
+    posted!(
+        "v2-threshold",
+        CompactionConfig::V2_THRESHOLD,
+        "2015v2-redesign",
+        "second series, all of it, as posted"
+    ),
+    posted!(
+        "v2-limit-intended",
+        CompactionConfig::V2_LIMIT.intended(),
+        "2015v2-limit",
+        "second series, up to the limit, with the braces that depletion lacked"
+    ),
+    posted!(
+        "v2-nonmovable-intended",
+        CompactionConfig::V2_NONMOVABLE.intended(),
+        "2015v2-nonmovable",
+        "second series, up to targets of any type, with the braces that depletion lacked"
+    ),
+    posted!(
+        "v2-redesign-intended",
+        CompactionConfig::V2_REDESIGN.intended(),
+        "2015v2-redesign",
+        "second series, up to the sweep, with the braces that depletion lacked"
+    ),
+    posted!(
+        "v2-threshold-intended",
+        CompactionConfig::V2_THRESHOLD.intended(),
+        "2015v2-threshold",
+        "second series, all of it, with the braces that depletion lacked"
+    ),
+    posted!(
+        "v3",
+        CompactionConfig::V3,
+        "v4.1",
+        "third series of 2015, part one: failures in a row limit the runs"
+    ),
+];
+
+/// The knobs of the preset of that name.
+pub fn preset(name: &str) -> Option<CompactionConfig> {
+    PRESETS.iter().find(|p| p.name == name).map(|p| p.config)
+}
+
+/// The preset that a kernel shipped, or the nearest before it.
+pub const fn preset_for_kernel(kernel: Kernel) -> CompactionConfig {
+    match kernel {
+        Kernel::V4_1
+        | Kernel::V5_5
+        | Kernel::V5_8
+        | Kernel::V5_9
+        | Kernel::V6_1
+        | Kernel::V6_12 => CompactionConfig::V4_1,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use knobs::Knobs as _;
+
+    #[test]
+    fn presets_are_valid_and_distinct() {
+        for (i, p) in PRESETS.iter().enumerate() {
+            p.config.validate().unwrap_or_else(|e| panic!("{}: {e}", p.name));
+            let earlier = &PRESETS[..i];
+            let distinct =
+                |e: &Preset| e.name != p.name && e.about != p.about && e.config != p.config;
+            assert!(earlier.iter().all(distinct), "{}", p.name);
+            assert_eq!(p.before.is_none(), i == 0);
+            assert!(p.before.is_none_or(|b| earlier.iter().any(|e| e.name == b)), "{}", p.name);
+            assert!(i == 0 || !p.changes().is_empty(), "{}", p.name);
+        }
+    }
+
+    /// Texts are read back as what they were written from.
+    #[test]
+    fn every_value_of_every_knob_is_read_back() {
+        for knob in CompactionConfig::knobs() {
+            let mut c = CompactionConfig::V4_1;
+            for value in knob.allowed() {
+                c.set(knob.name, value).unwrap();
+                assert_eq!(c.get(knob.name).as_deref(), Some(value), "{}", knob.name);
+            }
+            assert!(!knob.doc.is_empty() && !knob.source.is_empty());
+        }
+    }
+}

@@ -1,0 +1,59 @@
+//! Whether a run is over: the order of these tests decides what counts as a success.
+//!
+//! Source: Linux 4.1 mm/compaction.c (`__compact_finished`).
+
+use crate::run::Run;
+use crate::suitable::watermark_ok;
+use mmsim_core::phys::buddy::Buddy;
+use mmsim_core::phys::migratetype::Migratetype;
+use mmsim_core::policy::compaction::{CompactResult, Compactor};
+
+/// Whether a request would find a block: of its own type, or one that it may steal.
+pub(crate) fn has_block(buddy: &Buddy, order: u8, mt: Migratetype) -> bool {
+    let cma = mt == Migratetype::Movable && buddy.has_block(order, Migratetype::Cma);
+    let steals = |k| buddy.could_steal(k, mt);
+    buddy.has_block(order, mt) || cma || (order..=buddy.rules().max_order).any(steals)
+}
+
+impl Run<'_> {
+    /// How the run ends; [`CompactResult::Continue`]: it does not yet.
+    pub(crate) fn finished(&mut self) -> CompactResult {
+        if let Some(result) = self.been_everywhere() {
+            return result;
+        }
+        if self.left < 0 {
+            return CompactResult::Contended;
+        }
+        let Some(order) = self.req.order else { return CompactResult::Continue };
+        let zone = &self.mem.zones[self.req.zone];
+        if !watermark_ok(zone, order, self.req)
+            || !has_block(zone.buddy(), order, self.req.migratetype)
+        {
+            return CompactResult::Continue;
+        }
+        self.zone.depletion.success += 1;
+        CompactResult::Success
+    }
+
+    /// Whether the scanners met, or the sweep came to its end; then the next run starts anew.
+    fn been_everywhere(&mut self) -> Option<CompactResult> {
+        let z = &mut *self.zone;
+        if self.rules.whole_zone_sweep {
+            if self.migrate_pfn < z.end {
+                return None;
+            }
+            z.cached_migrate[0] = z.end;
+            if self.req.mode == mmsim_core::policy::compaction::MigrateMode::Async {
+                return Some(CompactResult::Contended);
+            }
+            z.cached_migrate = [z.first; 2];
+        } else {
+            if self.free_pfn > self.migrate_pfn {
+                return None;
+            }
+            z.start_anew(self.rules);
+        }
+        z.flush |= self.req.by != Compactor::Kswapd;
+        Some(CompactResult::Complete)
+    }
+}

@@ -1,0 +1,159 @@
+//! The scanner for sources: pages that can be moved, taken off their lists.
+//!
+//! It goes up. In the first pageblock that it may enter it takes what it can, and the batch is
+//! moved before it goes on, whatever it took.
+//!
+//! Source: Linux 4.1 mm/compaction.c (`isolate_migratepages`, `isolate_migratepages_block`,
+//! `update_pageblock_skip`).
+
+use crate::config::{CachedAlways, CachedPfn};
+use crate::run::Run;
+use mmsim_core::base::id::Pfn;
+use mmsim_core::base::vmstat::VmEvent;
+use mmsim_core::phys::frames::{flag, free_pages};
+use mmsim_core::phys::migratetype::Migratetype;
+use mmsim_core::policy::compaction::Compactor;
+
+/// The frames of a free block whose first frame has these bits, else 1; and whether the frame
+/// holds a page of a list, without any of the flags in `not`.
+const fn look(bits: u32, not: u32) -> (u32, bool) {
+    match free_pages(bits) {
+        0 => (1, bits & (flag::LRU | not) == flag::LRU),
+        block => (block, false),
+    }
+}
+
+/// What a look at a part of a pageblock found.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) struct Looked {
+    /// Frames looked at; of a free block only its first.
+    pub(crate) frames: u32,
+    /// Where it stopped, as an offset, at most the end.
+    pub(crate) stop: u32,
+}
+
+/// Looks at frames until `room` pages are found; these go to `found`, as offsets.
+pub(crate) fn look_at(bits: &[u32], not: u32, room: usize, mut found: impl FnMut(u32)) -> Looked {
+    let (mut at, mut frames, mut nr) = (0, 0, 0);
+    let end = bits.len() as u32;
+    while at < end {
+        let (step, is_page) = look(bits[at as usize], not);
+        frames += 1;
+        if is_page {
+            found(at);
+            nr += 1;
+            if nr == room {
+                at += 1;
+                break;
+            }
+        }
+        at += step;
+    }
+    Looked { frames, stop: at.min(end) }
+}
+
+impl Run<'_> {
+    /// Takes a batch of pages off their lists (`isolate_migratepages`). False: none were found
+    /// in the pageblock that was looked at, or there is none left.
+    pub(crate) fn isolate_sources(&mut self) -> bool {
+        let size = 1 << self.zone.pageblock_order;
+        let mut at = self.migrate_pfn;
+        let mut end = (at + 1).next_multiple_of(size);
+        let stop = if self.rules.whole_zone_sweep { self.zone.end } else { self.free_pfn };
+        while end <= stop {
+            if self.is_source(at) {
+                at = self.isolate_sources_of(at, end);
+                break;
+            }
+            at = end;
+            end += size;
+        }
+        self.migrate_pfn = if end <= stop { at } else { stop };
+        !self.sources.is_empty()
+    }
+
+    /// Whether the pageblock of a frame may be entered.
+    fn is_source(&mut self, pfn: u32) -> bool {
+        if !self.ignore_skip && *self.zone.skip_mut(pfn, false) {
+            return false;
+        }
+        let mt = self.mem.zones[self.req.zone].buddy().block_type(Pfn(pfn));
+        !self.asynchronous() || matches!(mt, Migratetype::Movable | Migratetype::Cma)
+    }
+
+    /// Flags with which a page stays where it is.
+    fn stays(&self) -> u32 {
+        let unevictable = if self.rules.unevictable { 0 } else { flag::UNEVICTABLE };
+        let writeback = if self.asynchronous() { flag::WRITEBACK } else { 0 };
+        flag::IN_BATCH | unevictable | writeback
+    }
+
+    /// Looks at a pageblock from a frame on (`isolate_migratepages_block`). Returns where it
+    /// stopped.
+    fn isolate_sources_of(&mut self, from: u32, end: u32) -> u32 {
+        let stays = self.stays();
+        let room = self.rules.cluster_max.get() as usize;
+        let mut found = std::mem::take(&mut self.sources);
+        let buddy = self.mem.zones[self.req.zone].buddy();
+        let looked = if buddy.untouched().contains(&from) {
+            // Its frames know nothing: free blocks of the largest order.
+            let head = from.is_multiple_of(1 << buddy.rules().max_order);
+            Looked { frames: if head { 1 } else { end - from }, stop: end - from }
+        } else {
+            let bits = self.mem.frames.bits_of(from..end);
+            look_at(bits, stays, room, |i| found.push(Pfn(from + i)))
+        };
+        for &page in &found {
+            let taken = self.mem.isolate_to_migrate(self.lru, page);
+            debug_assert!(taken, "{page} was on a list a moment ago");
+        }
+        let taken = found.len();
+        self.sources = found;
+        let stop = from + looked.stop;
+        self.left = self.left.saturating_sub(looked.frames.into());
+        self.mem.charge_compaction_scan(false, looked.frames.into());
+        self.count_for_daemon(VmEvent::CompactDaemonMigrateScanned, looked.frames);
+        self.mem.count(VmEvent::CompactIsolated, taken as u64);
+        if taken > 0 && self.rules.two_skip_bits {
+            *self.zone.skip_mut(from, true) = false;
+        }
+        if stop == end {
+            self.note_source_end(from, end, taken == 0);
+        }
+        stop
+    }
+
+    pub(crate) fn count_for_daemon(&mut self, event: VmEvent, n: u32) {
+        if matches!(self.req.by, Compactor::Kcompactd | Compactor::Proactive) {
+            self.mem.count(event, n.into());
+        }
+    }
+
+    /// A call that began at `from` reached the end of a pageblock; `nothing` was taken.
+    fn note_source_end(&mut self, from: u32, end: u32, nothing: bool) {
+        let sync = !self.asynchronous();
+        let always = match self.rules.cached_always {
+            CachedAlways::Never => false,
+            CachedAlways::Always => true,
+            CachedAlways::Limited => self.limited,
+        };
+        let z = &mut *self.zone;
+        if always && sync {
+            z.cached_migrate[1] = z.cached_migrate[1].max(end);
+        }
+        if always && self.rules.cached_always == CachedAlways::Limited {
+            z.cached_migrate[0] = z.cached_migrate[0].max(end);
+        }
+        let whole = from.is_multiple_of(1 << z.pageblock_order);
+        if self.ignore_skip || !nothing || self.rules.skip_needs_full_block && !whole {
+            return;
+        }
+        *z.skip_mut(from, false) = true;
+        let pfn = match self.rules.cached_pfn {
+            CachedPfn::FirstScanned => from,
+            CachedPfn::PastBlock | CachedPfn::BlockEnd => end,
+        };
+        let cached = if sync { &mut z.cached_migrate[..] } else { &mut z.cached_migrate[..1] };
+        cached.iter_mut().for_each(|c| *c = (*c).max(pfn));
+    }
+}

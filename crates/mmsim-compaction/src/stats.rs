@@ -1,0 +1,72 @@
+//! What a strategy counts besides the kernel's counters: how runs ended, and pages that move to
+//! and fro.
+//!
+//! A page that compaction moves again and again is work that leads nowhere, the main objection
+//! to scanners that sweep a zone. To know a page again without a flag in its frame, the word of
+//! the reverse map that says whose page it is gets noted for the frame that it moved to.
+
+use mmsim_core::base::id::Pfn;
+use mmsim_core::memory::Memory;
+use mmsim_core::policy::compaction::{CompactResult, CompactionStats, MigrateMode};
+
+/// Counts the end of a run.
+pub(crate) fn note_end(stats: &mut CompactionStats, mode: MigrateMode, result: CompactResult) {
+    let by_mode = match result {
+        CompactResult::Success => &mut stats.success,
+        CompactResult::Complete | CompactResult::PartialSkipped => &mut stats.complete,
+        CompactResult::Contended => &mut stats.given_up,
+        CompactResult::Skipped | CompactResult::Deferred => &mut stats.skipped,
+        CompactResult::Continue => unreachable!("a run never ends with {result:?}"),
+    };
+    by_mode[mode as usize] += 1;
+}
+
+/// No page was moved there. Frame numbers end below.
+const NOBODY: (u32, u32) = (u32::MAX, u32::MAX);
+
+/// Who moved where: kept from the first move on.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Moves {
+    /// Per frame: the word of the page that was moved there last, and where from; `NOBODY`: none.
+    last: Vec<(u32, u32)>,
+    /// Per pageblock of the machine: the cycle, plus one, in which it was a source, a target.
+    source: Vec<u32>,
+    target: Vec<u32>,
+}
+
+impl Moves {
+    /// A page is about to move. `order`: log2 of the frames of a pageblock.
+    pub(crate) fn note(
+        &mut self,
+        mem: &Memory,
+        stats: &mut CompactionStats,
+        (from, to): (Pfn, Pfn),
+        order: u8,
+        cycle: u32,
+    ) {
+        if self.last.is_empty() {
+            self.last.resize(mem.frames.len(), NOBODY);
+            let blocks = (mem.frames.len() >> order) + 1;
+            self.source.resize(blocks, 0);
+            self.target.resize(blocks, 0);
+        }
+        let page = mem.frames.rmap[from];
+        let (a, b) = (from.0 as usize, to.0 as usize);
+        let (last, came_from) = self.last[a];
+        let known = last == page && came_from != u32::MAX;
+        stats.moved_before += u64::from(known);
+        stats.returned += u64::from(known && came_from >> order == to.0 >> order);
+        self.last[b] = (page, from.0);
+        let now = cycle + 1;
+        let recent = |then: u32| then > 0 && now - then <= 2;
+        let (a, b) = (a >> order, b >> order);
+        if self.source[a] != now {
+            stats.refilled_sources += u64::from(recent(self.target[a]));
+            self.source[a] = now;
+        }
+        if self.target[b] != now {
+            stats.emptied_targets += u64::from(recent(self.source[b]));
+            self.target[b] = now;
+        }
+    }
+}

@@ -1,0 +1,150 @@
+//! What the strategy remembers of a zone between runs: where the scanners stopped, which
+//! pageblocks are not worth a look, how runs went of late.
+//!
+//! All of it is of one cycle and goes with [`ZoneState::reset`], but for failures and depletion,
+//! which the reset moves on.
+
+use crate::config::{CompactionConfig, Depletion as DepletionRule};
+use crate::defer::Failures;
+use crate::deplete::{self, Depletion};
+use mmsim_core::base::digest::Digest;
+use mmsim_core::phys::zones::Zone;
+
+/// The state of one zone.
+#[derive(Clone, Debug)]
+pub(crate) struct ZoneState {
+    /// First frame, and last plus one.
+    pub(crate) first: u32,
+    pub(crate) end: u32,
+    pub(crate) managed: u64,
+    pub(crate) pageblock_order: u8,
+    /// Where asynchronous and other runs start to look for sources.
+    pub(crate) cached_migrate: [u32; 2],
+    /// Where runs start to look for targets.
+    pub(crate) cached_free: u32,
+    /// A run saw all of the zone since the last reset.
+    pub(crate) flush: bool,
+    /// Per pageblock: not worth a look for sources; for targets (the same bit unless there are two).
+    pub(crate) skip: Vec<bool>,
+    pub(crate) skip_free: Vec<bool>,
+    pub(crate) failures: Failures,
+    pub(crate) depletion: Depletion,
+    /// Resets so far: the number of the cycle.
+    pub(crate) cycle: u32,
+}
+
+/// What a zone's state is, for tests and reports.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct ZoneView {
+    /// Where asynchronous and other runs start to look for sources.
+    pub cached_migrate: [u32; 2],
+    /// Where runs start to look for targets.
+    pub cached_free: u32,
+    /// A run saw all of the zone since the last reset.
+    pub blockskip_flush: bool,
+    /// Skip bit per pageblock, of the scanner for sources.
+    pub skip: Vec<bool>,
+    /// The same of the scanner for targets.
+    pub skip_free: Vec<bool>,
+    /// Failures.
+    pub failures: Failures,
+    /// Depletion.
+    pub depletion: Depletion,
+}
+
+impl ZoneState {
+    pub(crate) fn new(rules: &CompactionConfig, zone: &Zone) -> Self {
+        let order = zone.buddy().rules().pageblock_order;
+        let blocks = zone.managed.div_ceil(1 << order) as usize;
+        let mut state = ZoneState {
+            first: zone.first.0,
+            end: zone.end().0,
+            managed: zone.managed.into(),
+            pageblock_order: order,
+            cached_migrate: [zone.first.0; 2],
+            cached_free: zone.end().0,
+            flush: false,
+            skip: vec![false; blocks],
+            skip_free: vec![false; if rules.two_skip_bits { blocks } else { 0 }],
+            failures: Failures::none(rules),
+            depletion: Depletion::default(),
+            cycle: 0,
+        };
+        state.start_anew(rules);
+        state
+    }
+
+    /// Both scanners start from their ends again.
+    pub(crate) fn start_anew(&mut self, rules: &CompactionConfig) {
+        self.cached_migrate = [self.first; 2];
+        self.cached_free = if rules.whole_zone_sweep { self.first } else { self.end };
+    }
+
+    /// What was learned of the zone is forgotten (`__reset_isolation_suitable`): a cycle ends.
+    pub(crate) fn reset(&mut self, rules: &CompactionConfig) {
+        self.start_anew(rules);
+        self.flush = false;
+        self.skip.fill(false);
+        self.skip_free.fill(false);
+        if rules.depletion != DepletionRule::Off {
+            self.depletion.cycle_ended(rules.depletion, self.threshold(rules));
+        }
+        self.failures.failed = 0;
+        self.cycle += 1;
+    }
+
+    /// Successes that keep the zone from being depleted.
+    pub(crate) fn threshold(&self, rules: &CompactionConfig) -> u64 {
+        deplete::threshold(rules.deplete_threshold, self.managed, self.failures.order_failed)
+    }
+
+    /// The number of the pageblock of a frame.
+    pub(crate) fn block(&self, pfn: u32) -> usize {
+        ((pfn - self.first) >> self.pageblock_order) as usize
+    }
+
+    /// The skip bit of a frame's pageblock, as the scanner for sources or for targets sees it.
+    pub(crate) fn skip_mut(&mut self, pfn: u32, targets: bool) -> &mut bool {
+        let i = self.block(pfn);
+        if targets && !self.skip_free.is_empty() {
+            &mut self.skip_free[i]
+        } else {
+            &mut self.skip[i]
+        }
+    }
+
+    pub(crate) fn view(&self) -> ZoneView {
+        ZoneView {
+            cached_migrate: self.cached_migrate,
+            cached_free: self.cached_free,
+            blockskip_flush: self.flush,
+            skip: self.skip.clone(),
+            skip_free: self.skip_free.clone(),
+            failures: self.failures,
+            depletion: self.depletion,
+        }
+    }
+
+    /// Panics if a position lies outside of the zone.
+    pub(crate) fn check(&self, rules: &CompactionConfig) {
+        for p in self.cached_migrate.into_iter().chain([self.cached_free]) {
+            assert!((self.first..=self.end).contains(&p), "pfn{p} is cached of another zone");
+        }
+        assert!(self.failures.shift <= rules.max_defer_shift.get(), "{:?}", self.failures);
+        assert!(self.depletion.depleted || self.depletion.limiting_depth() == 0);
+    }
+
+    pub(crate) fn digest(&self, d: &mut Digest) {
+        d.words(self.cached_migrate.map(u64::from));
+        d.words([self.cached_free.into(), self.flush.into()]);
+        for bits in [&self.skip, &self.skip_free] {
+            for chunk in bits.chunks(64) {
+                d.word(chunk.iter().fold(0, |a, &b| a << 1 | u64::from(b)));
+            }
+        }
+        let f = &self.failures;
+        d.words([f.considered, f.shift.into(), f.order_failed.into(), f.failed.into()]);
+        let p = &self.depletion;
+        d.words([p.success.into(), p.depleted.into(), p.depth.into(), p.scan_all_free.into()]);
+    }
+}

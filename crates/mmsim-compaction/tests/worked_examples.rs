@@ -1,0 +1,272 @@
+//! Runs worked by hand, drawn as maps.
+
+mod rig;
+
+use mmsim_compaction::CompactionConfig;
+use mmsim_compaction::defer::Failures;
+use mmsim_compaction::deplete::Depletion;
+use mmsim_core::base::id::Pfn;
+use mmsim_core::base::vmstat::VmEvent;
+use mmsim_core::policy::compaction::CompactResult::{
+    Complete, Contended, Deferred, Skipped, Success,
+};
+use mmsim_core::policy::compaction::MigrateMode::{Async, Sync};
+use rig::{Rig, Z};
+
+const TYPES: &str = "MMUMUMMU";
+const MAP: &str = "mPm.Pm.m mP.mm.Pm P.mm.P.P mm.mPmm. P..P.Pm. Pm.mmmmm m.Pm.mP. .P..P..m";
+
+fn rig(rules: CompactionConfig) -> Rig {
+    Rig::new(rules, TYPES, MAP)
+}
+
+/// The map as the rig draws it, from one line per two pageblocks.
+fn drawn(lines: [&str; 4]) -> String {
+    lines.join(" | ")
+}
+
+/// One synchronous request for an unmovable block of four pages.
+fn once(rules: CompactionConfig) -> (Rig, Option<Pfn>, Vec<(u32, u32)>) {
+    let mut r = rig(rules);
+    assert_eq!(r.mem.zones[Z].free, 22);
+    assert_eq!(r.mem.zones[Z].fragmentation_index(2), 691);
+    let before = r.whereabouts();
+    let (got, _) = r.request(2, &[Sync]);
+    let mut moves = r.moves_since(&before);
+    moves.sort_unstable();
+    (r, got, moves)
+}
+
+/// 4.1: the scanners meet in the middle; unmovable pageblocks are no targets.
+#[test]
+fn a_run_of_4_1() {
+    let (r, got, moves) = once(CompactionConfig::V4_1);
+    assert_eq!(got, None);
+    assert_eq!(moves, [(0, 49), (2, 52), (5, 55), (7, 42), (12, 26), (15, 31)]);
+    assert_eq!(r.counts(), [16, 24, 14, 6]);
+    assert_eq!(r.cached(), [0, 0, 64]);
+    let want = drawn([
+        "M .P..P... | M mP.m..P.",
+        "U P.mm.P.P | M mmmmPmmm",
+        "U P..P.Pm. | Ms Pmmmmmmm",
+        "M mmPmmmPm | U .P..P..m",
+    ]);
+    assert_eq!(r.map(), want);
+    assert_eq!((r.n(VmEvent::CompactStall), r.n(VmEvent::CompactFail)), (1, 1));
+    let z = r.compaction.zone(Z);
+    assert!(z.blockskip_flush);
+    assert_eq!(z.failures.shift, 1);
+}
+
+/// The first series up to patch 5: targets in pageblocks of any type.
+#[test]
+fn a_run_with_targets_of_any_type() {
+    let (r, got, moves) = once(CompactionConfig::V1_NONMOVABLE);
+    assert_eq!(got, None);
+    let want = [
+        (0, 56),
+        (2, 58),
+        (5, 59),
+        (7, 61),
+        (8, 62),
+        (11, 49),
+        (12, 52),
+        (15, 55),
+        (18, 42),
+        (19, 33),
+    ];
+    assert_eq!(moves, want);
+    assert_eq!(r.counts(), [24, 25, 20, 10]);
+    let want = drawn([
+        "M .P..P... | M .P....P.",
+        "U P....P.P | M mm.mPmm.",
+        "U Pm.P.Pm. | M Pmmmmmmm",
+        "M mmPmmmPm | U mPmmPmmm",
+    ]);
+    assert_eq!(r.map(), want);
+    assert_eq!((r.n(VmEvent::CompactStall), r.n(VmEvent::CompactFail)), (1, 1));
+}
+
+/// The sweep, with either threshold: a block is made, and taken from a pageblock that becomes
+/// unmovable.
+#[test]
+fn a_run_of_the_sweep() {
+    for rules in [CompactionConfig::V1_REDESIGN, CompactionConfig::V1_THRESHOLD] {
+        let mut r = rig(rules);
+        let before = r.whereabouts();
+        assert_eq!(r.run(&Rig::run_request(Some(2), Sync)), Success);
+        let want = [
+            (0, 3),
+            (2, 6),
+            (5, 17),
+            (7, 20),
+            (8, 26),
+            (11, 31),
+            (12, 33),
+            (15, 34),
+            (41, 36),
+            (43, 39),
+            (44, 49),
+            (45, 52),
+            (46, 58),
+            (47, 59),
+        ];
+        assert_eq!(r.moves_since(&before), want);
+        assert_eq!(r.counts(), [24, 37, 29, 14]);
+        assert_eq!(r.cached()[1..], [48, 40]);
+        let want = drawn([
+            "Ms .P.mP.m. | M .P....P.",
+            "Us PmmmmP.P | Ms mmmmPmmm",
+            "Us PmmPmPmm | M P.......",
+            "Ms mmPmmmP. | Us .PmmP..m",
+        ]);
+        assert_eq!(r.map(), want);
+        assert_eq!(r.compaction.zone(Z).depletion.success, 1);
+
+        let (r, got, _) = once(rules);
+        assert_eq!(got, Some(Pfn(44)));
+        assert!(r.map().contains("U P...PPPP"), "{}", r.map());
+        assert_eq!(r.n(VmEvent::SimExtfragSevere), 1);
+        assert_eq!(r.n(VmEvent::SimExtfragOwnership), 1);
+        assert_eq!((r.n(VmEvent::CompactStall), r.n(VmEvent::CompactSuccess)), (1, 1));
+        assert_eq!(r.compaction.zone(Z).failures.order_failed, 3);
+    }
+}
+
+/// What the requests after the first one come to: in 4.1 nothing, but for runs ever farther
+/// apart.
+#[test]
+fn later_requests_of_4_1_are_put_off() {
+    let mut r = rig(CompactionConfig::V4_1);
+    let mut ran = Vec::new();
+    for request in 1..=320 {
+        let before = r.counts();
+        let (got, ended) = r.request(2, &[Sync]);
+        assert_eq!(got, None);
+        if ended != [Deferred] {
+            assert_eq!(ended, [Complete], "request {request}");
+            let now = r.counts();
+            ran.push((request, [0, 1, 2, 3].map(|i| now[i] - before[i])));
+        }
+    }
+    assert_eq!(ran[0], (1, [16, 24, 14, 6]));
+    assert_eq!(ran[1], (3, [13, 16, 2, 0]));
+    assert_eq!((ran[2].0, ran[2].1[0], ran[2].1[3]), (7, 7, 0));
+    let at: Vec<u32> = ran.iter().map(|r| r.0).collect();
+    assert_eq!(at, [1, 3, 7, 15, 31, 63, 127, 191, 255, 319]);
+    assert_eq!(mmsim_core::policy::compaction::Compaction::stats(&r.compaction).resets, 4);
+}
+
+#[test]
+fn later_requests_with_targets_of_any_type() {
+    let mut r = rig(CompactionConfig::V1_NONMOVABLE);
+    assert_eq!(r.request(2, &[Sync]).1, [Complete]);
+    assert_eq!(r.request(2, &[Sync]).1, [Deferred]);
+    let before = r.counts();
+    assert_eq!(r.request(2, &[Sync]).1, [Complete]);
+    let now = r.counts();
+    assert_eq!([0, 1, 2, 3].map(|i| now[i] - before[i]), [25, 32, 7, 3]);
+    for _ in 0..200 {
+        assert_eq!(r.request(2, &[Sync]).0, None);
+    }
+}
+
+/// The sweep gets two blocks; then too little memory is free for another run.
+#[test]
+fn later_requests_of_the_sweep() {
+    for rules in [CompactionConfig::V1_REDESIGN, CompactionConfig::V1_THRESHOLD] {
+        let by_size = rules == CompactionConfig::V1_THRESHOLD;
+        let mut r = rig(rules);
+        let mut step = || {
+            let (before, stats) =
+                (r.counts(), mmsim_core::policy::compaction::Compaction::stats(&r.compaction));
+            let (got, ended) = r.request(2, &[Sync]);
+            let now = r.counts();
+            let z = r.compaction.zone(Z);
+            let again = mmsim_core::policy::compaction::Compaction::stats(&r.compaction)
+                .moved_before
+                - stats.moved_before;
+            let counts = [0, 1, 2, 3].map(|i| now[i] - before[i]);
+            (got.map(|p| p.0), ended, counts, again, z.failures, z.depletion)
+        };
+        let (got, ended, ..) = step();
+        assert_eq!((got, ended), (Some(44), vec![Success]));
+        let (got, ended, counts, _, f, _) = step();
+        assert_eq!((got, ended, counts), (None, vec![Complete], [0; 4]));
+        assert_eq!((f.order_failed, f.failed), (2, 0));
+        let (_, ended, counts, _, f, _) = step();
+        assert_eq!((ended, counts[0], f.failed), (vec![Complete], 13, 1));
+        for failed in 2..=4 {
+            let (_, ended, counts, _, f, _) = step();
+            assert_eq!((ended, counts, f.failed), (vec![Complete], [0; 4], failed));
+        }
+        let (got, ended, counts, again, _, d) = step();
+        assert_eq!((got, ended), (Some(24), vec![Success]));
+        assert_eq!((counts, again), ([26, 11, 21, 10], 5));
+        assert_eq!((d.depleted, d.depth), (by_size, 0));
+        let (got, ended, counts, again, f, _) = step();
+        assert_eq!((got, ended), (None, vec![Complete]));
+        assert_eq!((counts, again, f.order_failed), ([39, 31, 32, 16], 9, 2));
+        for _ in 0..20 {
+            let (got, ended, ..) = step();
+            assert_eq!((got, ended), (None, vec![Skipped]));
+        }
+        assert_eq!(r.mem.zones[Z].free, 14);
+        assert_eq!(r.mem.zones[Z].fragmentation_index(2), 500);
+    }
+}
+
+/// A zone that is depleted at depth 1: four frames to look at. Asynchronous runs do not start.
+#[test]
+fn limited_runs() {
+    let mut r = rig(CompactionConfig::V1_THRESHOLD);
+    let failures = Failures { considered: 0, shift: 0, order_failed: 2, failed: 0 };
+    let depletion = Depletion { success: 0, depleted: true, depth: 1, scan_all_free: false };
+    r.compaction.set_history(Z, failures, depletion);
+    type Step = (u64, &'static [(u32, u32)], [u32; 2], Option<Pfn>);
+    let steps: [Step; 5] = [
+        (8, &[(0, 3), (2, 6), (5, 17), (7, 20)], [8, 8], None),
+        (8, &[(8, 10), (11, 13), (12, 26), (15, 31)], [16, 32], None),
+        (8, &[(38, 33)], [40, 32], None),
+        (6, &[(41, 34), (43, 36), (44, 38), (45, 39)], [40, 40], None),
+        (6, &[(46, 42), (47, 43)], [48, 40], Some(Pfn(44))),
+    ];
+    for (i, (scanned, moves, cached, page)) in steps.into_iter().enumerate() {
+        let (counts, before) = (r.counts(), r.whereabouts());
+        let (got, ended) = r.request(2, &[Async, Sync]);
+        assert_eq!(ended, [Skipped, Contended], "request {}", i + 1);
+        assert_eq!(r.counts()[0] - counts[0], scanned, "request {}", i + 1);
+        let mut moved = r.moves_since(&before);
+        moved.sort_unstable();
+        assert_eq!(moved, moves, "request {}", i + 1);
+        assert_eq!(r.cached()[1..], cached, "request {}", i + 1);
+        assert_eq!(got, page, "request {}", i + 1);
+    }
+    assert_eq!(r.n(VmEvent::CompactStall), 5);
+    // A block was made, but no run ended for that reason.
+    let d = r.compaction.zone(Z).depletion;
+    assert_eq!((d.success, d.depleted), (0, true));
+}
+
+/// An asynchronous and a synchronous attempt for each request, both counted: request 1 runs both,
+/// requests 2, 4, 8, 16, 32, 64 the second, then every 32nd.
+#[test]
+fn two_attempts_a_request() {
+    let mut r = rig(CompactionConfig::V4_1);
+    let mut ran = Vec::new();
+    for request in 1..=160 {
+        let stalls = r.n(VmEvent::CompactStall);
+        let (got, ended) = r.request(2, &[Async, Sync]);
+        assert_eq!(got, None);
+        let n = r.n(VmEvent::CompactStall) - stalls;
+        if n > 0 {
+            ran.push((request, n));
+            assert!(request == 1 || ended[0] == Deferred);
+        }
+    }
+    let later = [2, 4, 8, 16, 32, 64, 96, 128, 160].map(|r| (r, 1));
+    assert_eq!(ran[0], (1, 2));
+    assert_eq!(ran[1..], later);
+    let [stall, fail] = [VmEvent::CompactStall, VmEvent::CompactFail].map(|e| r.n(e));
+    assert_eq!(stall, fail);
+}

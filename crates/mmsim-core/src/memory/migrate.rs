@@ -1,0 +1,179 @@
+//! Migration: a folio moves to another frame, and nobody who uses it notices.
+//!
+//! Compaction takes folios off their lists ([`Memory::isolate_to_migrate`]), takes free blocks
+//! out of the allocator ([`Memory::isolate_free_block`]), and moves the one into the other
+//! ([`Memory::migrate`]). Whatever says where a folio is says the new frame afterwards: the
+//! entries of page tables, the page cache or the swap cache, the reverse map, the queue of the
+//! flusher. What is true of the folio moves with it: flags, group, dirtiness. The old frame is
+//! free, and the new one goes to its list by way of the LRU batch, as a folio that was put back
+//! does, but announced as [`ArrivalKind::Migrated`].
+//!
+//! Accessed bits of page tables are lost up to 6.0: the entry is made anew when the copy is
+//! done. From 6.1 on they are kept, with the dirty bits. A dirty bit is never lost, it goes to
+//! the folio.
+//!
+//! Sources: Linux 4.1 and 6.12 mm/migrate.c (`migrate_pages`, `folio_migrate_mapping`,
+//! `folio_migrate_flags`, `remove_migration_pte`). Left out: threads that wait for a page
+//! while it moves (a run is one step for everybody else); a synchronous run waiting for the
+//! end of a read or write (such folios are refused in every mode); large folios, which do not
+//! exist yet.
+
+use super::Memory;
+use crate::backing::swap::Cached;
+use crate::base::id::{Pfn, ZoneId};
+use crate::base::time::SimDuration;
+use crate::base::vmstat::VmEvent;
+use crate::machine::config::Kernel;
+use crate::phys::buddy::Columns;
+use crate::phys::frames::{FolioId, flag};
+use crate::phys::zones::Mark;
+use crate::policy::{Arrival, ArrivalKind, Departure, ReclaimPolicy};
+use crate::virt::pages::pte;
+
+/// Why a folio stays where it is.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum NotMoved {
+    /// It is under read, or somebody works on it.
+    Locked,
+    /// A device writes it.
+    Writeback,
+    /// Somebody holds a reference: an LRU batch, or its owner went while a device works on it.
+    Pinned,
+}
+
+/// What a migrated folio leaves behind: where it was with lists and policies.
+const LEFT: u32 = flag::ISOLATED | flag::LRU | (flag::POLICY * 7);
+
+impl Memory {
+    /// Takes a listed folio off its list to move it, unevictable ones included
+    /// (`folio_isolate_lru`). False: it is on no list, or waits to be moved between lists.
+    /// Who takes it calls [`Memory::migrate`] or [`Memory::put_back`].
+    pub fn isolate_to_migrate<P: ReclaimPolicy + ?Sized>(
+        &mut self,
+        lru: &mut P,
+        folio: FolioId,
+    ) -> bool {
+        if self.frames.bits(folio) & (flag::LRU | flag::IN_BATCH) != flag::LRU {
+            return false;
+        }
+        lru.folio_departed(self, folio, Departure::Isolated);
+        debug_assert!(!self.frames.has(folio, flag::LRU), "{folio} was left on its list");
+        self.frames.set(folio, flag::ISOLATED);
+        self.now += self.cost.t_isolate;
+        true
+    }
+
+    /// Whether [`Memory::migrate`] would move an isolated folio now.
+    pub fn can_migrate(&self, folio: FolioId) -> bool {
+        self.unmovable(folio).is_none()
+    }
+
+    /// Why an isolated folio cannot be moved now, if so.
+    fn unmovable(&self, folio: FolioId) -> Option<NotMoved> {
+        let bits = self.frames.bits(folio);
+        if bits & flag::LOCKED != 0 {
+            Some(NotMoved::Locked)
+        } else if bits & flag::WRITEBACK != 0 {
+            Some(NotMoved::Writeback)
+        } else if bits & (flag::IN_BATCH | flag::ORPHAN) != 0 {
+            Some(NotMoved::Pinned)
+        } else {
+            None
+        }
+    }
+
+    /// Moves an isolated folio of one page into a frame that was taken out of the allocator
+    /// ([`Memory::isolate_free_block`]), and frees the frame that it was in. The target is in
+    /// the acting CPU's LRU batch then. Costs `t_migrate`.
+    ///
+    /// # Errors
+    /// The folio cannot be moved; it is still isolated, and the target still free.
+    pub fn migrate<P: ReclaimPolicy + ?Sized>(
+        &mut self,
+        lru: &mut P,
+        folio: FolioId,
+        target: Pfn,
+    ) -> Result<(), NotMoved> {
+        debug_assert!(self.frames.has(folio, flag::ISOLATED), "{folio} is not isolated");
+        debug_assert_eq!(self.frames.bits(target), 0, "{target} is not free");
+        if let Some(why) = self.unmovable(folio) {
+            self.count(VmEvent::PgMigrateFail, 1);
+            return Err(why);
+        }
+        self.remap(folio, target);
+        self.move_identity(folio, target);
+        self.count(VmEvent::PgMigrateSuccess, 1);
+        self.now += self.cost.t_migrate;
+        self.free_frame(folio);
+        let how = Arrival { kind: ArrivalKind::Migrated, in_fault: None, position: 0 };
+        self.lru_add(lru, target, how);
+        Ok(())
+    }
+
+    /// Entries of page tables and of the page cache say the new frame.
+    fn remap(&mut self, folio: FolioId, target: Pfn) {
+        let file = self.file_page_of(folio);
+        let keeps = if self.kernel >= Kernel::V6_1 { u8::MAX } else { !(pte::YOUNG | pte::DIRTY) };
+        let maps = self.rmap.of(&self.frames, folio);
+        for i in 0..self.rmap.count(&self.frames, folio) {
+            let page = self.rmap.nth(maps, i).expect("below their number");
+            let hot = self.pages.hot(page);
+            if hot & pte::DIRTY != 0 {
+                self.dirty_folio(folio, file);
+            }
+            self.pages.set_frame(page, target, hot & keeps);
+        }
+        if let Some(page) = file {
+            self.pages.set_frame(page, target, self.pages.hot(page));
+            if self.frames.has(folio, flag::DIRTY) {
+                // Few file pages are dirty at a time.
+                let queued = self.files.dirty.iter_mut().filter(|q| (q.0, q.1) == (folio, page));
+                queued.for_each(|q| q.0 = target);
+            }
+        }
+    }
+
+    /// Flags, reverse map, group and swap slot go to the new frame; the old one is nobody's.
+    fn move_identity(&mut self, folio: FolioId, target: Pfn) {
+        let bits = self.frames.bits(folio);
+        let slot = (bits & flag::SWAPCACHE != 0).then(|| self.frames.slot(folio));
+        self.frames.clear(folio, flag::SWAPCACHE);
+        if let Some(slot) = slot {
+            let swap = self.swap.as_mut().expect("a slot is of a device");
+            swap.set(slot, Cached::Folio(target));
+            self.frames.set_slot(target, slot);
+        }
+        self.frames.rmap[target] = self.frames.rmap[folio];
+        self.frames.set_memcg(target, self.frames.memcg(folio));
+        self.frames.store(target, bits & !LEFT);
+    }
+
+    /// Takes the free block that begins at a frame out of the allocator, all of it. Returns its
+    /// order; `None`: there is none, or the zone would fall below the mark. The frames are the
+    /// caller's, who gives them back one by one by [`Memory::free_frame`].
+    pub fn isolate_free_block(&mut self, z: ZoneId, pfn: Pfn, mark: Mark) -> Option<u8> {
+        let mut c = Columns::new(&mut self.frames, &mut self.lists);
+        let order = self.zones[z].isolate_free_block(&mut c, pfn, mark)?;
+        self.frames.store(pfn, 0);
+        self.now += self.cost.t_isolate;
+        Some(order)
+    }
+
+    /// Gives the pages of the acting CPU's list in a zone back (`drain_local_pages`).
+    pub fn drain_local_pages(&mut self, z: ZoneId) {
+        let mut c = Columns::new(&mut self.frames, &mut self.lists);
+        self.zones[z].drain(&mut c, self.cpu, u32::MAX, 0);
+    }
+
+    /// Counts and charges `n` frames that compaction looked at for pages to move, or for places
+    /// to move them to.
+    pub fn charge_compaction_scan(&mut self, for_targets: bool, n: u64) {
+        let (event, cost) = if for_targets {
+            (VmEvent::CompactFreeScanned, self.cost.t_cmp_free_scan)
+        } else {
+            (VmEvent::CompactMigrateScanned, self.cost.t_cmp_migrate_scan)
+        };
+        self.count(event, n);
+        self.now += SimDuration(cost.0 * n);
+    }
+}

@@ -1,0 +1,189 @@
+//! Compaction in the slow path: who compacts when, how hard, and how often, against a strategy
+//! that moves nothing, writes down what it is asked and answers from a script.
+
+use crate::support::*;
+use mmsim::machine::config::Kernel;
+use mmsim::machine::result::RunResult;
+use mmsim::phys::gfp::{GFP_KERNEL, GfpFlags};
+use mmsim::phys::migratetype::Migratetype;
+use mmsim::workload::{BlockHandle, Op};
+use mmsim_core::base::id::ZoneId;
+use mmsim_core::machine::Watch;
+use mmsim_core::memory::Memory;
+use mmsim_core::policy::ReclaimPolicy;
+use mmsim_core::policy::compaction::{
+    CompactOutcome, CompactRequest, CompactResult, Compaction, MigrateMode,
+};
+use std::sync::{Arc, Mutex};
+
+/// What a strategy was asked: `a` asynchronous, `s` sync-light, `F` full; `d` asked whether it
+/// is deferred; `-` a failure was noted, `+` a success without a block.
+type Log = Arc<Mutex<String>>;
+
+struct Stub {
+    log: Log,
+    answer: CompactResult,
+    deferred: bool,
+}
+
+impl Stub {
+    fn note(&self, c: char) {
+        self.log.lock().unwrap().push(c);
+    }
+}
+
+impl Compaction for Stub {
+    fn compact_zone(
+        &mut self,
+        _: &mut Memory,
+        _: &mut dyn ReclaimPolicy,
+        req: &CompactRequest,
+    ) -> CompactOutcome {
+        self.note(match (req.mode, req.full) {
+            (MigrateMode::Async, _) => 'a',
+            (_, false) => 's',
+            (_, true) => 'F',
+        });
+        CompactOutcome { result: self.answer, captured: None }
+    }
+    fn suitable(&self, _: &Memory, _: &CompactRequest) -> CompactResult {
+        CompactResult::Skipped
+    }
+    fn deferred(&mut self, _: ZoneId, _: u8) -> bool {
+        self.note('d');
+        self.deferred
+    }
+    fn note_failure(&mut self, _: ZoneId, _: u8) {
+        self.note('-');
+    }
+    fn note_success(&mut self, _: ZoneId, _: u8, got_page: bool) {
+        assert!(!got_page, "there is no block to be had");
+        self.note('+');
+    }
+    fn kswapd_sleeps(&mut self, _: &Memory, _: ZoneId) {}
+}
+
+/// Memory full of pages of a process, every seventh pinned: no eight in a row can ever be free,
+/// but reclaim always finds something. Then one request.
+fn one_request(
+    kernel: Kernel,
+    order: u8,
+    mt: Migratetype,
+    flags: GfpFlags,
+    answer: CompactResult,
+) -> (String, RunResult) {
+    let alloc = |handle, order, migratetype, flags| Op::KernelAlloc {
+        order,
+        migratetype,
+        flags,
+        handle: BlockHandle(handle),
+    };
+    let mut ops = vec![anon(1740)];
+    for i in 0..290 {
+        ops.extend([write(0, 6 * i, 6), alloc(i, 0, Migratetype::Movable, GFP_KERNEL)]);
+    }
+    // The rest is too little for a block of order 3, and every other page of it pinned.
+    ops.extend((0..20).map(|i| alloc(1000 + i, 0, Migratetype::Movable, GfpFlags::HIGH)));
+    ops.extend((0..20).step_by(2).map(|i| Op::KernelFree { handle: BlockHandle(1000 + i) }));
+    ops.extend([end(0), alloc(9999, order, mt, flags), end(1)]);
+    let mut c = config(kernel, "ramdisk");
+    c.vm.watermark_boost_factor = 0;
+    let log = Log::default();
+    let mut m = machine(&c, vec![task("t", ops)]);
+    let deferred = answer == CompactResult::Deferred;
+    m.set_compaction(Box::new(Stub { log: log.clone(), answer, deferred }));
+    let r = m.run(Watch { check_every: 1, ..Watch::default() });
+    let log = log.lock().unwrap().clone();
+    (log, r)
+}
+
+fn asked(kernel: Kernel, order: u8, flags: GfpFlags, answer: CompactResult) -> String {
+    one_request(kernel, order, Migratetype::Unmovable, flags, answer).0
+}
+
+const NORETRY: GfpFlags = GFP_KERNEL.with(GfpFlags::NORETRY);
+const MAYFAIL: GfpFlags = GFP_KERNEL.with(GfpFlags::RETRY_MAYFAIL);
+const NEW: Kernel = Kernel::V6_12;
+
+/// Before reclaim asynchronously, after it sync-light, and that was all.
+#[test]
+fn a_request_that_does_not_retry_compacts_twice() {
+    use CompactResult::*;
+    assert_eq!(asked(NEW, 3, NORETRY, Complete), "dads-");
+    assert_eq!(asked(Kernel::V4_1, 3, NORETRY, Complete), "dads-");
+    // Met before the zone was seen whole: a failure from 4.6 on.
+    assert_eq!(asked(NEW, 3, NORETRY, PartialSkipped), "dads-");
+    assert_eq!(asked(NEW, 3, NORETRY, Success), "da+ds+");
+    // 4.1 believes the watermark, not the answer.
+    assert_eq!(asked(Kernel::V4_1, 3, NORETRY, Success), "dads");
+}
+
+/// Movable requests of orders that reclaim can serve begin with reclaim.
+#[test]
+fn movable_requests_of_small_orders_reclaim_first() {
+    let of = |order, mt| one_request(NEW, order, mt, NORETRY, CompactResult::Complete).0;
+    assert_eq!(of(3, Migratetype::Movable), "ds-");
+    assert_eq!(of(3, Migratetype::Unmovable), "dads-");
+    assert_eq!(of(4, Migratetype::Movable), "dada");
+}
+
+/// A costly request that does not retry stays asynchronous, and does not even reclaim if the
+/// first attempt was none.
+#[test]
+fn costly_requests_without_retry_do_not_wait() {
+    let stalls = |answer| {
+        let (log, r) = one_request(NEW, 5, Migratetype::Unmovable, NORETRY, answer);
+        (log, phase_counts(&r.phases[1], ["allocstall_normal", "compact_stall", "compact_fail"]))
+    };
+    assert_eq!(stalls(CompactResult::Complete), ("dada".into(), [1, 2, 2]));
+    assert_eq!(stalls(CompactResult::Skipped), ("da".into(), [0, 0, 0]));
+    // Put off counts as an attempt from 4.6 on.
+    assert_eq!(stalls(CompactResult::Deferred), ("d".into(), [0, 1, 1]));
+    let old = |answer| {
+        let r = one_request(Kernel::V4_1, 5, Migratetype::Unmovable, NORETRY, answer).1;
+        phase_counts(&r.phases[1], ["compact_stall", "compact_fail"])
+    };
+    assert_eq!(old(CompactResult::Deferred), [0, 0]);
+    assert_eq!(old(CompactResult::Contended), [2, 2]);
+}
+
+/// Failures raise the effort; successes without a block are repeated 16 times with each, four
+/// times for costly orders, which never get to the highest.
+#[test]
+fn retries_go_by_results_and_raise_the_effort() {
+    use CompactResult::*;
+    assert_eq!(asked(NEW, 3, GFP_KERNEL, Complete), "dads-F-");
+    assert_eq!(asked(NEW, 3, GFP_KERNEL, Contended), "dadsF");
+    let success = asked(NEW, 3, GFP_KERNEL, Success);
+    assert_eq!(success, format!("da+{}{}", "ds+".repeat(17), "F+".repeat(17)));
+    assert_eq!(asked(NEW, 5, GFP_KERNEL, Success), "da+ds+");
+    assert_eq!(asked(NEW, 5, MAYFAIL, Success), format!("da+{}", "ds+".repeat(5)));
+    assert_eq!(asked(NEW, 5, MAYFAIL, Complete), "dads-");
+}
+
+/// Without input and output (in 4.1 also without file systems) pages cannot be moved.
+#[test]
+fn noio_requests_do_not_compact() {
+    let noio = NORETRY.without(GfpFlags::IO.with(GfpFlags::FS));
+    let nofs = NORETRY.without(GfpFlags::FS);
+    for (kernel, flags, log) in
+        [(NEW, noio, ""), (NEW, nofs, "dads-"), (Kernel::V4_1, noio, ""), (Kernel::V4_1, nofs, "")]
+    {
+        assert_eq!(asked(kernel, 3, flags, CompactResult::Complete), log, "{kernel:?}");
+    }
+}
+
+/// 4.1 goes on while reclaim frees something, sync-light from the second round on.
+#[test]
+fn kernel_4_1_retries_as_long_as_reclaim_helps() {
+    let log = asked(Kernel::V4_1, 3, GFP_KERNEL, CompactResult::Complete);
+    let rounds = log.strip_prefix("da").expect("asynchronous first");
+    assert_eq!(rounds, "ds-".repeat(rounds.len() / 3));
+    assert!(rounds.len() / 3 > 20, "{rounds}");
+    // A costly one compacts at the end, as one that does not retry. Its reclaim asks at each
+    // priority whether compaction is put off.
+    let log = asked(Kernel::V4_1, 5, GFP_KERNEL, CompactResult::Complete);
+    let mut once: Vec<char> = log.chars().collect();
+    once.dedup();
+    assert_eq!(once.iter().collect::<String>(), "dads-", "{log}");
+}
