@@ -1,49 +1,79 @@
 //! Compaction by name: presets, knobs, and the strategy that they make.
 
-use mmsim_core::machine::config::Kernel;
+use mmsim_compaction::{CompactionConfig, TwoScanners};
+use mmsim_core::machine::config::{Kernel, VmSysctl};
+use mmsim_core::memory::Memory;
 use mmsim_core::policy::compaction::Compaction;
+use mmsim_lru::config::Knobs;
 
+use super::set;
 use crate::report::KnobValue;
 use crate::scenario::RunSpec;
-use crate::scenario::policy::{KnobError, KnobInfo, NO_COMPACTION, PolicySpec};
+use crate::scenario::policy::{KnobError, NO_COMPACTION, PolicySpec};
 
 /// Names of all presets.
 pub(super) fn presets() -> Vec<String> {
-    vec![NO_COMPACTION.to_string()]
+    let names = CompactionConfig::presets().iter().map(|p| p.name);
+    names.chain([NO_COMPACTION]).map(String::from).collect()
 }
 
-/// The preset of a kernel, if its compaction is modelled.
+/// The preset where a scenario names none: that of 4.1, which is modelled for the sake of its
+/// compaction, on 4.1. Later kernels compact if the scenario says so: in the background they
+/// would move pages of workloads that never ask for a large block, and with them every figure
+/// that was recorded or calibrated with compaction switched off.
 pub(super) fn default_of(kernel: Kernel) -> String {
-    let own = format!("compaction-v{}", kernel.name());
-    if presets().contains(&own) { own } else { NO_COMPACTION.to_string() }
+    match kernel {
+        Kernel::V4_1 => "compaction-v4.1".to_string(),
+        _ => NO_COMPACTION.to_string(),
+    }
 }
 
 /// What a preset is, in one line; `None`: it is no preset of compaction.
 pub(super) fn about(preset: &str) -> Option<&'static str> {
-    (preset == NO_COMPACTION)
-        .then_some("free memory stays as it is, as in a kernel without compaction")
-}
-
-/// The knobs of a preset; `None`: it is no preset of compaction.
-pub(super) fn knobs(preset: &str) -> Option<Vec<KnobInfo>> {
-    (preset == NO_COMPACTION).then(Vec::new)
+    let none = "no compaction: free memory stays as scattered as it is";
+    let about = CompactionConfig::preset(preset).map(|p| p.about);
+    about.or((preset == NO_COMPACTION).then_some(none))
 }
 
 /// Whether knobs fit a preset; `None`: it is no preset of compaction.
 pub(super) fn check(spec: &PolicySpec) -> Option<Result<(), KnobError>> {
-    (spec.preset == NO_COMPACTION).then_some(Ok(()))
+    about(&spec.preset)?;
+    Some(resolve(spec, &VmSysctl::linux()).map(|_| ()))
+}
+
+/// The knobs of a preset with those of the scenario on top of it. Two of them are sysctls of
+/// the machine too, which hold unless the scenario says otherwise.
+fn resolve(spec: &PolicySpec, vm: &VmSysctl) -> Result<Option<CompactionConfig>, KnobError> {
+    let Some(preset) = CompactionConfig::preset(&spec.preset) else { return Ok(None) };
+    let mut config = preset.config;
+    for (knob, value) in [
+        ("extfrag-threshold", vm.extfrag_threshold.to_string()),
+        ("unevictable", if vm.compact_unevictable_allowed { "yes" } else { "no" }.to_string()),
+    ] {
+        config.set(knob, &value).expect("a sysctl is within the bounds of its knob");
+    }
+    set(config, spec).map(Some)
 }
 
 /// The strategy that a run asks for.
-pub(super) fn strategy(run: &RunSpec) -> Result<Option<Box<dyn Compaction>>, KnobError> {
-    let _ = run;
-    Ok(None)
+pub(super) fn strategy(
+    run: &RunSpec,
+    mem: &Memory,
+) -> Result<Option<Box<dyn Compaction>>, KnobError> {
+    let config = resolve(&run.compaction, &run.machine.vm)?;
+    Ok(config.map(|c| Box::new(TwoScanners::new(c, mem)) as Box<dyn Compaction>))
 }
 
 /// What a report says about the compaction of a run: nothing without one.
 pub fn compaction_knobs(run: &RunSpec) -> Vec<(String, KnobValue)> {
-    if run.compaction.preset == NO_COMPACTION {
-        return Vec::new();
-    }
-    vec![("compaction".to_string(), KnobValue::from(run.compaction.preset.as_str()))]
+    let Ok(Some(config)) = resolve(&run.compaction, &run.machine.vm) else { return Vec::new() };
+    let preset = ("compaction".to_string(), run.compaction.preset.clone());
+    let knobs = CompactionConfig::knobs()
+        .iter()
+        .map(|k| (format!("compaction.{}", k.name), config.get(k.name).unwrap_or_default()));
+    let mut all: Vec<(String, KnobValue)> =
+        [preset].into_iter().chain(knobs).map(|(k, v)| (k, KnobValue::from(v.as_str()))).collect();
+    let proactiveness = i64::from(run.machine.vm.compaction_proactiveness);
+    all.push(("vm.compaction_proactiveness".into(), KnobValue::from(proactiveness)));
+    all
 }

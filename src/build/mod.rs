@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 
+use mmsim_compaction::CompactionConfig;
 use mmsim_core::base::time::SimTime;
 use mmsim_core::machine::TaskConfig;
 use mmsim_core::machine::config::{Kernel, MachineConfig};
@@ -135,7 +136,7 @@ impl PolicyCatalogue for Catalogue {
         }
         of::<ClassicConfig>(preset)
             .or_else(|| of::<MglruConfig>(preset))
-            .or_else(|| compaction::knobs(preset))
+            .or_else(|| of::<CompactionConfig>(preset))
             .unwrap_or_default()
     }
 
@@ -162,7 +163,9 @@ pub fn before(preset: &str) -> Option<(&'static str, Vec<(&'static str, String)>
         let values = p.changes().into_iter().map(|(knob, there, _)| (knob, there));
         Some((p.before?, values.collect()))
     }
-    of::<ClassicConfig>(preset).or_else(|| of::<MglruConfig>(preset))
+    of::<ClassicConfig>(preset)
+        .or_else(|| of::<MglruConfig>(preset))
+        .or_else(|| of::<CompactionConfig>(preset))
 }
 
 mod compaction;
@@ -206,7 +209,7 @@ fn build(run: &RunSpec, policy: impl FnOnce(&mut Memory) -> Shipped) -> Result<M
     }
     check_size(run, &tasks)?;
     let mut machine = Machine::new(&run.machine, tasks, run.seed, policy);
-    let strategy = compaction::strategy(run)
+    let strategy = compaction::strategy(run, &machine.mem)
         .map_err(|e| Error::plain(format!("compaction.{}: {}", e.key, e.message)))?;
     if let Some(strategy) = strategy {
         machine.set_compaction(strategy);

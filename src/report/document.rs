@@ -13,6 +13,7 @@ use mmsim_core::machine::result::{
     HighOrder, Latencies, OomSummary, Outcome, PhaseResult, Pressure, Quantiles, RunResult,
     ThreadResult,
 };
+use mmsim_core::policy::compaction::CompactionStats;
 
 use super::pairs::Pairs;
 
@@ -117,18 +118,45 @@ pub struct CompactionReport {
     pub reclaim: u64,
     /// Blocks that synchronous compaction had made.
     pub sync_compaction: u64,
+    /// Runs over a zone that ended with a block, or with the chance of one.
+    pub runs_success: u64,
+    /// Runs that saw the zone to its end in vain.
+    pub runs_complete: u64,
+    /// Runs that gave up before.
+    pub runs_given_up: u64,
+    /// Runs that did not start.
+    pub runs_skipped: u64,
+    /// Requests that were put off after failures.
+    pub deferred: u64,
+    /// Times that what was learned of a zone was forgotten.
+    pub resets: u64,
+    /// Moves of a page that had been moved before.
+    pub moved_before: u64,
+    /// Moves of a page back into a pageblock that it had been moved out of.
+    pub returned: u64,
 }
 
 impl CompactionReport {
-    fn of(h: &HighOrder) -> Option<Self> {
+    fn of(h: &HighOrder, stats: Option<CompactionStats>) -> Option<Self> {
         let [free_list, async_compaction, reclaim, sync_compaction] = h.from;
-        (h.attempts > 0).then_some(CompactionReport {
+        let asked = h.attempts > 0 || stats.is_some();
+        let s = stats.unwrap_or_default();
+        let all_modes = |runs: [u64; 3]| runs.iter().sum();
+        asked.then_some(CompactionReport {
             attempts: h.attempts,
             success: h.success(),
             free_list,
             async_compaction,
             reclaim,
             sync_compaction,
+            runs_success: all_modes(s.success),
+            runs_complete: all_modes(s.complete),
+            runs_given_up: all_modes(s.given_up),
+            runs_skipped: all_modes(s.skipped),
+            deferred: s.deferred,
+            resets: s.resets,
+            moved_before: s.moved_before,
+            returned: s.returned,
         })
     }
 }
@@ -538,7 +566,7 @@ impl RunReport {
             phases: result.phases.iter().map(PhaseReport::from).collect(),
             pressure: PressureReport::new(result.pressure, result.sim_time),
             latency: result.latency.into(),
-            compaction: CompactionReport::of(&result.high_order),
+            compaction: CompactionReport::of(&result.high_order, result.compaction),
             memory_stat: result
                 .memory_stat
                 .iter()

@@ -64,6 +64,7 @@ pub(crate) fn result(swap_ins: u64, deactivated: u64) -> RunResult {
             finished: seconds(10),
         }],
         high_order: Default::default(),
+        compaction: None,
         memory_stat: vec![("batch".into(), vec![("pgfault", 3)])],
         zones: vec![
             ("DMA".into(), [3840, 26, 32, 38, 3800]),

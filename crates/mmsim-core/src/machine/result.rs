@@ -4,6 +4,7 @@ use crate::base::id::NodeId;
 use crate::base::time::{SimDuration, SimTime};
 use crate::base::vmstat::VmStat;
 use crate::policy::Generation;
+use crate::policy::compaction::CompactionStats;
 
 /// How a run ended.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -169,6 +170,8 @@ pub struct RunResult {
     pub memory_stat: Vec<(String, Vec<(&'static str, u64)>)>,
     /// Blocks that workloads asked for.
     pub high_order: HighOrder,
+    /// What the compaction strategy counted, if there is one.
+    pub compaction: Option<CompactionStats>,
     /// `/proc/zoneinfo` in short, as set up: zone name, managed, min, low, high, free at start.
     pub zones: Vec<(String, [u64; 5])>,
     /// Fingerprint of the final state.
