@@ -49,7 +49,7 @@
 //! whole phase of mapped zipf reads under pressure takes 1.7 % more to 7.8 % less than recorded anew.
 //!
 //! What compaction costs was not measured. Moving a page is taken for the sum of its parts above:
-//! unmapping, a copy, mapping and a free; taking a page off its list for looking at a folio; and
+//! unmapping and taking it out, a copy, mapping and a free; taking a page off its list for looking at a folio; and
 //! looking at a frame for looking at a PTE.
 
 use mmsim_core::base::time::SimDuration;
