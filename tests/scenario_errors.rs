@@ -720,7 +720,7 @@ accesses = 10
 4 | workload = "unifrom"
   |            ^^^^^^^^^ write `uniform`
   |
-  = help: known: ebizzy, zipf, uniform, sequential, cyclic, phased, replay, script, masim, kernel-alloc, build, apps, reader"#,
+  = help: known: ebizzy, zipf, uniform, sequential, cyclic, phased, replay, script, masim, kernel-alloc, fragment, highalloc, build, apps, reader"#,
     },
     Case {
         name: "missing_workload",
@@ -734,7 +734,7 @@ memory = "1MiB"
  --> x.toml:3:1
   |
 3 | [[task]]
-  | ^^^^^^^^ add `workload`: "ebizzy", "zipf", "uniform", "sequential", "cyclic", "phased", "replay", "script", "masim", "kernel-alloc", "build", "apps" or "reader""#,
+  | ^^^^^^^^ add `workload`: "ebizzy", "zipf", "uniform", "sequential", "cyclic", "phased", "replay", "script", "masim", "kernel-alloc", "fragment", "highalloc", "build", "apps" or "reader""#,
     },
     Case {
         name: "unknown_device",

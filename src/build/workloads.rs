@@ -10,9 +10,10 @@ use std::sync::Arc;
 
 use mmsim_core::workload::{VmaFlags, Workload};
 use mmsim_workload::generators::{
-    AppsConfig, BuildConfig, ChunkChoice, ChunkOrder, CopyBuffer, EbizzyConfig, End, ItemChoice,
-    KernelAllocConfig, LaunchOrder, MemoryKind, PhasedConfig, PhasedRegion, Populate, ReaderConfig,
-    ReuseOrder, ScanConfig, ScanEnd, Step, ZipfConfig,
+    AppsConfig, BuildConfig, ChunkChoice, ChunkOrder, CopyBuffer, EbizzyConfig, End,
+    FragmentConfig, HighAllocConfig, ItemChoice, KeepLaw, KernelAllocConfig, LaunchOrder,
+    MemoryKind, PhasedConfig, PhasedRegion, Populate, ReaderConfig, ReuseOrder, ScanConfig,
+    ScanEnd, Step, ZipfConfig,
 };
 use mmsim_workload::masim::MasimConfig;
 use mmsim_workload::sampler::RankMap;
@@ -54,6 +55,8 @@ pub(crate) fn threads(task: &TaskSpec, seed: u64, index: usize) -> Result<Thread
         WorkloadSpec::Replay(w) => replay(task, w, index),
         WorkloadSpec::Script(w) => script(task, w),
         WorkloadSpec::KernelAlloc(w) => Ok(kernel_alloc(task, w).workloads()),
+        WorkloadSpec::Fragment(w) => Ok(fragment(w).workloads()),
+        WorkloadSpec::HighAlloc(w) => Ok(highalloc(w).workloads()),
         WorkloadSpec::Requests(w) => requests(task, w),
         WorkloadSpec::Masim(w) => {
             Ok(vec![Box::new(MasimConfig::clone(&w.config).workload(w.options))])
@@ -178,6 +181,42 @@ fn kernel_alloc(task: &TaskSpec, w: &spec::KernelAlloc) -> KernelAllocConfig {
         free_permille: w.free_permille,
         interval: w.interval,
         threads: task.threads,
+    }
+}
+
+fn fragment(w: &spec::Fragment) -> FragmentConfig {
+    FragmentConfig {
+        take: w.take,
+        movable_permille: w.kinds.0,
+        reclaimable_permille: w.kinds.1,
+        cluster: w.cluster,
+        flags: w.flags,
+        failures: w.failures,
+        pause: w.pause,
+        keep_permille: w.keep_permille,
+        law: match w.law {
+            spec::KeepLaw::Uniform => KeepLaw::Uniform,
+            spec::KeepLaw::Rotate => KeepLaw::Rotate,
+            spec::KeepLaw::Fixed(run) => KeepLaw::Fixed(run),
+            spec::KeepLaw::Geometric(run) => KeepLaw::Geometric(run),
+        },
+        release: w.release,
+        settle: w.settle,
+        churn: w.churn,
+        age: w.age,
+    }
+}
+
+fn highalloc(w: &spec::HighAlloc) -> HighAllocConfig {
+    HighAllocConfig {
+        order: w.order,
+        migratetype: w.migratetype,
+        flags: w.flags,
+        attempts: w.attempts,
+        interval: w.interval,
+        rounds: w.rounds,
+        rest: w.rest,
+        drop_caches: w.drop_caches,
     }
 }
 
@@ -488,7 +527,8 @@ mod tests {
             }
             WorkloadSpec::Phased(w) => accesses(&w.regions, &w.steps),
             WorkloadSpec::Replay(_) => panic!("what a trace holds is tested with the traces"),
-            WorkloadSpec::KernelAlloc(_) => 0,
+            WorkloadSpec::KernelAlloc(_) | WorkloadSpec::HighAlloc(_) => 0,
+            WorkloadSpec::Fragment(_) => panic!("it goes on until there is no memory"),
             WorkloadSpec::Script(_) => panic!("its commands are tested beside the generator"),
             WorkloadSpec::Requests(_) => panic!("what its requests touch is drawn"),
             WorkloadSpec::Masim(_) => panic!("it ends by the clock"),
@@ -525,6 +565,7 @@ mod tests {
                             | WorkloadSpec::Script(_)
                             | WorkloadSpec::Build(_)
                             | WorkloadSpec::Apps(_)
+                            | WorkloadSpec::Fragment(_)
                     );
                     if elsewhere || done.contains(&task) {
                         continue;

@@ -10,7 +10,8 @@ pub struct Demand {
     pub kind: Kind,
     /// What meeting it is worth.
     pub basis: Basis,
-    /// How far off it may be: a share (`relative`) or an amount in its own unit (`absolute`).
+    /// How far off it may be: a share (`relative`), an amount in its own unit (`absolute`) or a
+    /// factor either way (`factor`).
     pub tolerance: Option<f64>,
     /// With `absolute`: the sign has to be that of the published figure.
     #[serde(default)]
@@ -46,6 +47,8 @@ pub enum Kind {
     Relative,
     /// Within an amount of it.
     Absolute,
+    /// Within a factor of it, either way.
+    Factor,
     /// Between two bounds.
     Band,
     /// The same sign.
@@ -92,6 +95,10 @@ impl Demand {
             Kind::Absolute => {
                 within(simulated - published, tolerance()) && (!self.sign || same_sign)
             }
+            Kind::Factor => {
+                let factor = tolerance() * (1.0 + 1e-12);
+                simulated <= published * factor && simulated * factor >= published
+            }
             Kind::Band => in_band(simulated, self.low, self.high, self.open),
             Kind::Sign => same_sign,
         })
@@ -130,6 +137,7 @@ impl Demand {
                 let sign = if self.sign { ", and the sign" } else { "" };
                 format!("±{} {unit}{sign}", plain(tolerance()))
             }
+            Kind::Factor => format!("within a factor {}", plain(tolerance())),
             Kind::Band => band_words(self.low, self.high, self.open),
             Kind::Sign => "the sign".into(),
         };

@@ -12,6 +12,7 @@
 //! the source: memory, watermarks, swap, chunks, and with them the time of a run.
 
 pub mod anon_workingset;
+pub mod compaction;
 pub mod demand;
 pub mod lab;
 pub mod mglru;
@@ -54,6 +55,7 @@ pub static FAMILIES: &[&Family] = &[
     &mglru::refault_distance::FAMILY,
     &mglru::fio_zipf::FAMILY,
     &mglru::rework::FAMILY,
+    &compaction::FAMILY,
 ];
 
 /// What was simulated.

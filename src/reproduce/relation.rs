@@ -6,7 +6,7 @@
 //! is asked for. Without one the means have to be in that order.
 
 use super::demand::{band_words, enough, in_band, on_seeds};
-use super::published::{Cell, CellRef, Comparison, Published, Relation, RelationKind};
+use super::published::{Cell, CellRef, Comparison, Published, Relation, RelationKind, Row};
 use crate::report::reproduction::FigureRow;
 use crate::report::statistics::{Estimate, estimate};
 
@@ -26,6 +26,7 @@ pub fn row(
     simulated: impl Fn(&Cell<'_>) -> Option<BySeed>,
 ) -> Option<FigureRow> {
     let all = relation.cells.iter().chain(&relation.numerator).chain(&relation.denominator);
+    let all = all.chain(&relation.cell);
     let all: Option<Vec<BySeed>> = all.map(|c| simulated(&published.cell(c))).collect();
     let everywhere = |seed: u64| all.iter().flatten().all(|c| c.iter().any(|v| v.0 == seed));
     let columns = |refs: &[CellRef]| -> Option<Vec<Vec<f64>>> {
@@ -55,8 +56,16 @@ pub fn row(
             };
             ("held", e, "share of seeds", words, Some(met))
         }
+        RelationKind::Value => {
+            let cell = relation.cell.as_ref()?;
+            let e = estimate(columns(std::slice::from_ref(cell))?.first()?)?;
+            let words = band_words(relation.low, relation.high, relation.open);
+            let within = in_band(e.mean, relation.low, relation.high, relation.open);
+            ("value", e, unit_of(published, cell), words, Some(within))
+        }
     };
-    let table = relation.cells.iter().chain(&relation.numerator).next().map(|c| c.table.as_str());
+    let first = relation.cells.iter().chain(&relation.numerator).chain(&relation.cell).next();
+    let table = first.map(|c| c.table.as_str());
     Some(FigureRow {
         id: format!("{}/{}", table.unwrap_or_default(), relation.id),
         quantity: quantity.into(),
@@ -72,6 +81,13 @@ pub fn row(
         basis: relation.basis,
         note: relation.about.clone(),
     })
+}
+
+/// The unit of a cell.
+fn unit_of<'a>(published: &'a Published, at: &CellRef) -> &'a str {
+    let t = published.table(&at.table);
+    let is = |r: &&Row| at.row.iter().all(|(k, v)| r.keys.get(k) == Some(v));
+    t.rows.iter().find(is).and_then(|r| r.unit.as_deref()).unwrap_or(&t.unit)
 }
 
 /// Seed by seed, the sum over cells.

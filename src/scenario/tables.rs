@@ -360,6 +360,8 @@ pub const WORKLOADS: &[&str] = &[
     "script",
     "masim",
     "kernel-alloc",
+    "fragment",
+    "highalloc",
     "build",
     "apps",
     "reader",
@@ -561,6 +563,95 @@ pub static KERNEL_ALLOC: TableSpec = TableSpec {
                 "of 1000 blocks held at the end, so many are freed, chosen at random",
             ),
             key("interval", Time, Is("\"0ns\""), "sleep between two attempts"),
+        ],
+    ],
+};
+
+/// Names of laws of what a fragmentation machine keeps.
+pub const KEEP_LAWS: &[&str] = &["uniform", "rotate", "fixed", "geometric"];
+
+/// `fragment`.
+pub static FRAGMENT: TableSpec = TableSpec {
+    title: "workload = \"fragment\"",
+    doc: "A fragmentation machine: takes memory page by page on behalf of the kernel until there is none, keeps part of it where a law says, frees the rest. What it keeps is neither reclaimed nor moved, and outlives the process.",
+    groups: &[
+        TASK,
+        &[
+            key("memory", Size(1), Auto("all"), "what it takes at most"),
+            key(
+                "movable-permille",
+                Count(0, 1000),
+                Is("0"),
+                "of 1000 pages, so many are asked for as movable memory; the rest is unmovable",
+            ),
+            key(
+                "reclaimable-permille",
+                Count(0, 1000),
+                Is("0"),
+                "of 1000 pages, so many are asked for as reclaimable memory",
+            ),
+            key("cluster", Count(1, U32), Is("1"), "pages of one kind that are taken in a row"),
+            key("gfp", Choice(GFP), Is("\"user\""), "what a request may do: `GFP_` in lower case"),
+            key(
+                "retry",
+                Choice(RETRY),
+                Is("\"noretry\""),
+                "how hard it tries: `__GFP_` in lower case",
+            ),
+            key("failures", Count(1, 1000), Is("3"), "failures after which it takes no more"),
+            key("pause", Time, Is("\"5s\""), "sleep after a failure"),
+            key("keep-permille", Count(0, 1000), Required, "of 1000 pages taken, so many stay"),
+            key(
+                "law",
+                Choice(KEEP_LAWS),
+                Is("\"uniform\""),
+                "which: any; those that a list leaves that is turned by 0 to 511 entries before each one is freed; runs of frames in address order, of a fixed length or of geometric ones",
+            ),
+            key("run", Count(1, U32), Is("1"), "frames of a run, on average if they differ"),
+            key(
+                "release",
+                Size(0),
+                Is("\"0 pages\""),
+                "a random part of what it frees that is freed first, for others to take",
+            ),
+            key("settle", Time, Is("\"0ns\""), "sleep between that part and the rest"),
+            key("churn", Count(0, U32), Is("0"), "pages freed and taken again in a second"),
+            key("age", Time, Is("\"0ns\""), "for how long"),
+        ],
+    ],
+};
+
+/// `highalloc`.
+pub static HIGHALLOC: TableSpec = TableSpec {
+    title: "workload = \"highalloc\"",
+    doc: "Attempts at blocks of several pages, kept until the end of the round; memory is surveyed before and after. Counters begin with `sim_highalloc` and `sim_candidates`; each block is a record.",
+    groups: &[
+        TASK,
+        &[
+            key("order", Count(1, 10), Required, "log2 of the pages of a block"),
+            key(
+                "migratetype",
+                Choice(MIGRATETYPES),
+                Is("\"unmovable\""),
+                "which free lists it is taken from first",
+            ),
+            key("gfp", Choice(GFP), Is("\"user\""), "what a request may do: `GFP_` in lower case"),
+            key(
+                "retry",
+                Choice(RETRY),
+                Is("\"noretry\""),
+                "how hard it tries: `__GFP_` in lower case",
+            ),
+            key("attempts", Count(1, U32), Required, "attempts of a round"),
+            key("interval", Time, Is("\"0ns\""), "sleep between two attempts"),
+            key(
+                "rounds",
+                Count(1, 1000),
+                Is("1"),
+                "rounds; blocks are given back before the next one begins",
+            ),
+            key("rest", Time, Is("\"0ns\""), "sleep between two rounds"),
+            key("drop-caches", Flag, Is("false"), "drop clean page cache before each survey"),
         ],
     ],
 };
@@ -902,6 +993,8 @@ pub static TASKS: &[(&str, &TableSpec)] = &[
     ("script", &SCRIPT),
     ("masim", &MASIM),
     ("kernel-alloc", &KERNEL_ALLOC),
+    ("fragment", &FRAGMENT),
+    ("highalloc", &HIGHALLOC),
     ("build", &BUILD),
     ("apps", &APPS),
     ("reader", &READER),

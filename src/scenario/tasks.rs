@@ -16,9 +16,9 @@ use super::raw::{Node, Sources, Value};
 use super::read::{Reader, describe, unknown};
 use super::units::show_pages;
 use super::workload::{
-    Apps, Build, ChunkChoice, CopyBuffer, Ebizzy, Extent, KernelAlloc, Masim, Part, Phased,
-    RandomAccess, RankMap, ReadingDatabase, RegionKind, RegionSpec, Replay, ReplayMode, ReuseOrder,
-    Scan, Script, Step, TaskSpec, WorkloadSpec,
+    Apps, Build, ChunkChoice, CopyBuffer, Ebizzy, Extent, Fragment, HighAlloc, KeepLaw,
+    KernelAlloc, Masim, Part, Phased, RandomAccess, RankMap, ReadingDatabase, RegionKind,
+    RegionSpec, Replay, ReplayMode, ReuseOrder, Scan, Script, Step, TaskSpec, WorkloadSpec,
 };
 use crate::error::{Error, ErrorKind};
 
@@ -97,6 +97,8 @@ fn threads(r: &Reader<'_>, work: &WorkloadSpec) -> Result<u32, Error> {
         | WorkloadSpec::Script(_)
         | WorkloadSpec::Requests(_)
         | WorkloadSpec::Masim(_)
+        | WorkloadSpec::Fragment(_)
+        | WorkloadSpec::HighAlloc(_)
         | WorkloadSpec::Apps(_) => 1,
         // Each thread has a part of the region.
         WorkloadSpec::Sequential(s) | WorkloadSpec::Cyclic(s) => s.pages,
@@ -144,6 +146,8 @@ fn workload(r: &Reader<'_>, dir: &Path) -> Result<WorkloadSpec, Error> {
         }),
         "script" => WorkloadSpec::Script(script(r, dir)?),
         "kernel-alloc" => WorkloadSpec::KernelAlloc(kernel_alloc(r)?),
+        "fragment" => WorkloadSpec::Fragment(fragment(r)?),
+        "highalloc" => WorkloadSpec::HighAlloc(highalloc(r)?),
         "masim" => WorkloadSpec::Masim(masim(r, dir)?),
         "build" => WorkloadSpec::Build(build(r)?),
         "apps" => WorkloadSpec::Apps(apps(r)?),
@@ -192,7 +196,8 @@ fn scan(r: &Reader<'_>) -> Result<Scan, Error> {
     })
 }
 
-fn kernel_alloc(r: &Reader<'_>) -> Result<KernelAlloc, Error> {
+/// What a request may do, by `gfp` and `retry`.
+fn gfp(r: &Reader<'_>) -> Result<GfpFlags, Error> {
     let flags =
         [GFP_KERNEL, GFP_USER, GFP_NOFS, GFP_NOIO, GFP_NOWAIT, GFP_ATOMIC][r.choice("gfp")?];
     let retry = [GfpFlags::default(), GfpFlags::NORETRY, GfpFlags::RETRY_MAYFAIL, GfpFlags::NOFAIL]
@@ -201,10 +206,62 @@ fn kernel_alloc(r: &Reader<'_>) -> Result<KernelAlloc, Error> {
         let found = "a request that may not sleep can fail";
         return Err(r.error("retry", found, "another `retry`, or `gfp = \"kernel\"`"));
     }
+    Ok(flags.with(retry))
+}
+
+fn fragment(r: &Reader<'_>) -> Result<Fragment, Error> {
+    let kinds = (r.count_u32("movable-permille")?, r.count_u32("reclaimable-permille")?);
+    if kinds.0 + kinds.1 > 1000 {
+        let found =
+            format!("{} with movable-permille = {} are more than all pages", kinds.1, kinds.0);
+        let write = format!("at most {}", 1000 - kinds.0);
+        return Err(r.error("reclaimable-permille", found, write));
+    }
+    let run = r.count_u32("run")?;
+    let law = [KeepLaw::Uniform, KeepLaw::Rotate, KeepLaw::Fixed(run), KeepLaw::Geometric(run)]
+        [r.choice("law")?];
+    if run != 1 && matches!(law, KeepLaw::Uniform | KeepLaw::Rotate) {
+        let found = format!("{run} frames in a law without runs");
+        return Err(r.error("run", found, "`law = \"fixed\"` or \"geometric\", or no `run`"));
+    }
+    let (churn, age) = (r.count("churn")?, r.time("age")?);
+    if churn > 0 && age == SimDuration::ZERO {
+        return Err(r.error("churn", "churn that lasts no time", "`age` too, such as \"10s\""));
+    }
+    Ok(Fragment {
+        take: r.opt_pages("memory")?,
+        kinds,
+        cluster: r.count_u32("cluster")?,
+        flags: gfp(r)?,
+        failures: r.count_u32("failures")?,
+        pause: r.time("pause")?,
+        keep_permille: r.count_u32("keep-permille")?,
+        law,
+        release: r.pages("release")?,
+        settle: r.time("settle")?,
+        churn,
+        age,
+    })
+}
+
+fn highalloc(r: &Reader<'_>) -> Result<HighAlloc, Error> {
+    Ok(HighAlloc {
+        order: r.count_u32("order")? as u8,
+        migratetype: Migratetype::REQUESTS[r.choice("migratetype")?],
+        flags: gfp(r)?,
+        attempts: r.count("attempts")?,
+        interval: r.time("interval")?,
+        rounds: r.count_u32("rounds")?,
+        rest: r.time("rest")?,
+        drop_caches: r.flag("drop-caches")?,
+    })
+}
+
+fn kernel_alloc(r: &Reader<'_>) -> Result<KernelAlloc, Error> {
     Ok(KernelAlloc {
         order: r.count_u32("order")? as u8,
         migratetype: Migratetype::REQUESTS[r.choice("migratetype")?],
-        flags: flags.with(retry),
+        flags: gfp(r)?,
         attempts: r.count("attempts")?,
         hold: r.opt_count("hold")?,
         free_permille: r.count_u32("free-permille")?,

@@ -51,6 +51,10 @@ pub enum WorkloadSpec {
     Script(Script),
     /// `kernel-alloc`.
     KernelAlloc(KernelAlloc),
+    /// `fragment`.
+    Fragment(Fragment),
+    /// `highalloc`.
+    HighAlloc(HighAlloc),
     /// Requests of a cache simulator's trace; no scenario file can name them.
     Requests(Requests),
     /// `masim`.
@@ -76,6 +80,8 @@ impl WorkloadSpec {
             WorkloadSpec::Replay(_) => "replay",
             WorkloadSpec::Script(_) => "script",
             WorkloadSpec::KernelAlloc(_) => "kernel-alloc",
+            WorkloadSpec::Fragment(_) => "fragment",
+            WorkloadSpec::HighAlloc(_) => "highalloc",
             WorkloadSpec::Requests(_) => "requests",
             WorkloadSpec::Masim(_) => "masim",
             WorkloadSpec::Build(_) => "build",
@@ -169,6 +175,69 @@ pub struct KernelAlloc {
     pub free_permille: u32,
     /// Sleep between two attempts.
     pub interval: SimDuration,
+}
+
+/// Which pages a fragmentation machine keeps.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum KeepLaw {
+    /// Any.
+    Uniform,
+    /// Those that the fragmenter of 2015 leaves.
+    Rotate,
+    /// Runs of so many frames.
+    Fixed(u32),
+    /// Runs of so many frames on average.
+    Geometric(u32),
+}
+
+/// `fragment`.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Fragment {
+    /// Pages to take; `None`: all.
+    pub take: Option<u64>,
+    /// Of 1000 pages so many are movable, and so many reclaimable.
+    pub kinds: (u32, u32),
+    /// Pages of one kind in a row.
+    pub cluster: u32,
+    /// How far the allocator may go.
+    pub flags: GfpFlags,
+    /// Failures after which no more is taken.
+    pub failures: u32,
+    /// Sleep after a failure.
+    pub pause: SimDuration,
+    /// Of 1000 pages taken so many stay.
+    pub keep_permille: u32,
+    /// Which.
+    pub law: KeepLaw,
+    /// Pages freed first.
+    pub release: u64,
+    /// Sleep between these and the rest.
+    pub settle: SimDuration,
+    /// Pages freed and taken again in a second.
+    pub churn: u64,
+    /// For how long.
+    pub age: SimDuration,
+}
+
+/// `highalloc`.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct HighAlloc {
+    /// log2 of the pages of a block.
+    pub order: u8,
+    /// Which lists it is taken from first.
+    pub migratetype: Migratetype,
+    /// How far the allocator may go.
+    pub flags: GfpFlags,
+    /// Attempts of a round.
+    pub attempts: u64,
+    /// Sleep between two attempts.
+    pub interval: SimDuration,
+    /// Rounds.
+    pub rounds: u32,
+    /// Sleep between two rounds.
+    pub rest: SimDuration,
+    /// Drop clean page cache before each look at memory.
+    pub drop_caches: bool,
 }
 
 /// `build`. Sizes are in pages.
@@ -525,6 +594,8 @@ pub const ABOUT: &[(&str, &str)] = &[
     ("script", "commands in the notation of the recorded reference experiments"),
     ("masim", "a configuration file of masim: regions, phases by the clock, patterns by weight"),
     ("kernel-alloc", "blocks of one order for the kernel: how many can be had, how many held"),
+    ("fragment", "takes memory page by page and gives part back: fragmentation by a law"),
+    ("highalloc", "blocks of several pages on what is fragmented: how many of those possible"),
     ("build", "short compilations that share a compiler and headers, as in a build by make"),
     ("apps", "apps launched one after the other, as on a phone: heaps, files, MADV_FREE"),
     ("reader", "a database that only reads through descriptors, with so many clients at a time"),

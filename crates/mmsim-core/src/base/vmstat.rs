@@ -115,6 +115,26 @@ vm_events! {
     SimKernelAlloc => "sim_kernel_alloc",
     /// Of these, those that could not be had.
     SimKernelAllocFail => "sim_kernel_alloc_fail",
+    /// Blocks of more than one page that workloads asked for on behalf of the kernel.
+    SimHighAlloc => "sim_highalloc",
+    /// Of these, those that the free lists had.
+    SimHighAllocLists => "sim_highalloc_lists",
+    /// Of these, those that asynchronous compaction had made.
+    SimHighAllocAsync => "sim_highalloc_async",
+    /// Of these, those that were free after direct reclaim.
+    SimHighAllocReclaim => "sim_highalloc_reclaim",
+    /// Of these, those that compaction that may wait had made.
+    SimHighAllocSync => "sim_highalloc_sync",
+    /// Of these, those that could not be had.
+    SimHighAllocFail => "sim_highalloc_fail",
+    /// Groups of the order asked for without a page that cannot be moved, at each survey.
+    SimCandidates => "sim_candidates",
+    /// Of these, those that were free already.
+    SimCandidatesFree => "sim_candidates_free",
+    /// Most blocks of that order that moving pages could make, at each survey.
+    SimCandidatesBound => "sim_candidates_bound",
+    /// Movable pageblocks without a page that cannot be moved, at each survey.
+    SimPureMovableBlocks => "sim_pure_movable_blocks",
     /// Accesses that a workload made, hits included.
     SimAccesses => "sim_accesses",
 }

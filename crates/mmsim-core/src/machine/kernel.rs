@@ -64,8 +64,27 @@ impl<P: ReclaimPolicy> Machine<P> {
             self.high_order.attempts += 1;
             let had = matches!(got, Got::Frame(_));
             self.high_order.from[self.origin as usize] += u64::from(had);
+            let event = match self.origin {
+                _ if !had => VmEvent::SimHighAllocFail,
+                Origin::FreeList => VmEvent::SimHighAllocLists,
+                Origin::AsyncCompaction => VmEvent::SimHighAllocAsync,
+                Origin::Reclaim => VmEvent::SimHighAllocReclaim,
+                Origin::SyncCompaction => VmEvent::SimHighAllocSync,
+            };
+            self.mem.count(VmEvent::SimHighAlloc, 1);
+            self.mem.count(event, 1);
         }
         got
+    }
+
+    /// Counts what there is for blocks of an order.
+    pub(super) fn survey(&mut self, order: u8) {
+        assert!(order <= MAX_PAGE_ORDER, "order {order} is above {MAX_PAGE_ORDER}");
+        let found = self.mem.survey(order, ZoneKind::Normal);
+        self.mem.count(VmEvent::SimCandidates, found.candidates);
+        self.mem.count(VmEvent::SimCandidatesFree, found.free_groups);
+        self.mem.count(VmEvent::SimCandidatesBound, found.bound);
+        self.mem.count(VmEvent::SimPureMovableBlocks, found.pure_movable_blocks);
     }
 
     /// Frees a block of a thread, if it holds it.

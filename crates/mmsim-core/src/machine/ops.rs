@@ -88,6 +88,10 @@ impl<P: ReclaimPolicy> Machine<P> {
                 self.compact_memory();
                 Flow::Done
             }
+            Op::Survey { order } => {
+                self.survey(order);
+                Flow::Done
+            }
             Op::Exit => {
                 self.kill(space);
                 Flow::Killed

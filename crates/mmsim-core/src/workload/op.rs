@@ -193,6 +193,12 @@ pub enum Op {
     },
     /// Write 1 to `compact_memory`: all zones are compacted in full.
     CompactMemory,
+    /// Look at physical memory: the counters `sim_candidates` and those after it are raised by
+    /// what there is for blocks of `order` in zones up to Normal. Takes no time.
+    Survey {
+        /// log2 of the pages of a block, up to [`crate::phys::gfp::MAX_PAGE_ORDER`].
+        order: u8,
+    },
     /// The process ends now: all its memory is freed.
     Exit,
 }

@@ -14,6 +14,8 @@
 mod apps;
 mod build;
 mod ebizzy;
+mod fragment;
+mod highalloc;
 mod kernel_alloc;
 mod memory;
 mod pace;
@@ -25,6 +27,8 @@ mod zipf;
 pub use apps::{AppsConfig, LaunchOrder, ReuseOrder};
 pub use build::BuildConfig;
 pub use ebizzy::{ChunkChoice, ChunkOrder, CopyBuffer, EbizzyConfig};
+pub use fragment::{FragmentConfig, KeepLaw};
+pub use highalloc::HighAllocConfig;
 pub use kernel_alloc::KernelAllocConfig;
 pub use memory::{MemoryKind, Populate};
 pub use pace::End;

@@ -1,0 +1,250 @@
+//! Attempts at blocks of several pages: how many of those that could be had are had.
+//!
+//! The question of every study of compaction. Before its attempts the workload has physical
+//! memory surveyed, which counts the *candidates*: groups of the block's size without a page
+//! that cannot be moved. Then it asks so many times, at its pace, and keeps what it gets until
+//! the end of the round. `sim_highalloc` and the counters after it say what came of the attempts
+//! and where blocks came from; each block is a record.
+//!
+//! With several rounds all blocks are given back before the next one begins: what success is
+//! left then is what earlier rounds have not spoiled.
+
+use mmsim_core::base::rng::Rng;
+use mmsim_core::base::time::SimDuration;
+use mmsim_core::phys::gfp::{GfpFlags, MAX_PAGE_ORDER};
+use mmsim_core::phys::migratetype::Migratetype;
+use mmsim_core::workload::{BlockHandle, Op, Workload, WorkloadCx};
+
+/// Attempts between two looks at what came of them.
+const BATCH: u64 = 64;
+
+/// Attempts at blocks of one order.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct HighAllocConfig {
+    /// log2 of the pages of a block, 1 to 10.
+    pub order: u8,
+    /// Unmovable, movable or reclaimable.
+    pub migratetype: Migratetype,
+    /// How far the allocator may go.
+    pub flags: GfpFlags,
+    /// Attempts of a round.
+    pub attempts: u64,
+    /// Sleep between two attempts.
+    pub interval: SimDuration,
+    /// Rounds.
+    pub rounds: u32,
+    /// Sleep between two rounds, after the blocks of the first are given back.
+    pub rest: SimDuration,
+    /// Drop clean page cache before each survey.
+    pub drop_caches: bool,
+}
+
+impl HighAllocConfig {
+    /// The workload of its one thread. Panics on a value that its field does not allow.
+    pub fn workloads(&self) -> Vec<Box<dyn Workload>> {
+        assert!((1..=MAX_PAGE_ORDER).contains(&self.order), "order: 1 to {MAX_PAGE_ORDER}");
+        assert!(self.migratetype.mergeable(), "migratetype: one that requests have");
+        assert!(self.attempts > 0, "attempts: at least one");
+        assert!(self.rounds > 0, "rounds: at least one");
+        vec![Box::new(Thread {
+            config: self.clone(),
+            round: 0,
+            left: 0,
+            next: 0,
+            held: Vec::new(),
+            stage: Stage::Survey,
+        })]
+    }
+}
+
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Stage {
+    Survey,
+    Asking,
+    Over,
+}
+
+struct Thread {
+    config: HighAllocConfig,
+    round: u32,
+    /// Attempts still to make in this round.
+    left: u64,
+    /// The next block's number.
+    next: u32,
+    held: Vec<BlockHandle>,
+    stage: Stage,
+}
+
+impl Thread {
+    /// Ends the phase before, and looks at memory: the look has a phase of its own.
+    fn survey(&self, phase: u16, ops: &mut Vec<Op>) {
+        if self.config.drop_caches {
+            ops.push(Op::DropCaches);
+        }
+        ops.push(Op::Survey { order: self.config.order });
+        ops.push(Op::PhaseEnd(phase));
+    }
+}
+
+impl Workload for Thread {
+    fn phases(&self) -> Vec<String> {
+        let rounds = self.config.rounds;
+        let name = |stem: &str, r: u32| match rounds {
+            1 => stem.to_string(),
+            _ => format!("{stem}{r}"),
+        };
+        let of = |r| [name("survey", r), name("attempts", r)];
+        (1..=rounds).flat_map(of).chain(["after".to_string()]).collect()
+    }
+
+    fn fill(&mut self, cx: &WorkloadCx<'_>, _: &mut Rng, ops: &mut Vec<Op>) {
+        let got = cx.kernel_allocs.iter().filter(|a| a.pfn.is_some()).map(|a| a.handle);
+        let before = self.held.len();
+        self.held.extend(got);
+        if self.held.len() > before {
+            ops.push(Op::Records((self.held.len() - before) as u32));
+        }
+        let c = &self.config;
+        let phase = 2 * self.round as u16;
+        match self.stage {
+            Stage::Survey => {
+                ops.extend(self.held.drain(..).map(|handle| Op::KernelFree { handle }));
+                if self.round > 0 && c.rest > SimDuration::ZERO {
+                    ops.push(Op::Sleep(c.rest));
+                }
+                self.left = c.attempts;
+                self.stage = Stage::Asking;
+                self.survey(phase, ops);
+            }
+            Stage::Asking if self.left > 0 => {
+                let n = self.left.min(BATCH);
+                self.left -= n;
+                for _ in 0..n {
+                    let handle = BlockHandle(self.next);
+                    self.next += 1;
+                    let (order, migratetype, flags) = (c.order, c.migratetype, c.flags);
+                    ops.push(Op::KernelAlloc { order, migratetype, flags, handle });
+                    if c.interval > SimDuration::ZERO {
+                        ops.push(Op::Sleep(c.interval));
+                    }
+                }
+            }
+            Stage::Asking => {
+                ops.push(Op::PhaseEnd(phase + 1));
+                self.round += 1;
+                if self.round < c.rounds {
+                    self.stage = Stage::Survey;
+                } else {
+                    self.survey(phase + 2, ops);
+                    ops.extend(self.held.drain(..).map(|handle| Op::KernelFree { handle }));
+                    self.stage = Stage::Over;
+                }
+            }
+            Stage::Over => {}
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use mmsim_core::base::id::Pfn;
+    use mmsim_core::base::time::SimTime;
+    use mmsim_core::phys::gfp::GFP_USER;
+    use mmsim_core::workload::KernelAllocResult;
+
+    /// Plays against an allocator with `room` blocks; writes down what happens in order, equal
+    /// things once with their number.
+    fn play(c: &HighAllocConfig, room: usize) -> Vec<(String, u32)> {
+        let mut w = c.workloads().remove(0);
+        let names = w.phases();
+        let mut rng = Rng::for_purpose(1, "workload/test");
+        let (mut held, mut results) = (0, Vec::new());
+        let mut course: Vec<(String, u32)> = Vec::new();
+        loop {
+            let mut ops = Vec::new();
+            let cx = WorkloadCx { now: SimTime::ZERO, free_pages: 0, kernel_allocs: &results };
+            w.fill(&cx, &mut rng, &mut ops);
+            results = Vec::new();
+            if ops.is_empty() {
+                return course;
+            }
+            for op in ops {
+                let (what, n) = match op {
+                    Op::KernelAlloc { handle, .. } => {
+                        let pfn = (held < room).then_some(Pfn(8));
+                        held += usize::from(pfn.is_some());
+                        results.push(KernelAllocResult { handle, pfn });
+                        continue;
+                    }
+                    Op::KernelFree { .. } => {
+                        held -= 1;
+                        ("free".to_string(), 1)
+                    }
+                    Op::Records(n) => ("had".to_string(), n),
+                    Op::PhaseEnd(i) => (names[usize::from(i)].clone(), 1),
+                    other => (format!("{other:?}"), 1),
+                };
+                match course.last_mut() {
+                    Some(last) if last.0 == what => last.1 += n,
+                    _ => course.push((what, n)),
+                }
+            }
+        }
+    }
+
+    fn config() -> HighAllocConfig {
+        HighAllocConfig {
+            order: 3,
+            migratetype: Migratetype::Unmovable,
+            flags: GFP_USER,
+            attempts: 500,
+            interval: SimDuration::ZERO,
+            rounds: 1,
+            rest: SimDuration::ZERO,
+            drop_caches: false,
+        }
+    }
+
+    fn course(c: &HighAllocConfig) -> Vec<(String, u32)> {
+        play(c, 300)
+    }
+
+    fn said(list: &[(&str, u32)]) -> Vec<(String, u32)> {
+        list.iter().map(|(s, n)| (s.to_string(), *n)).collect()
+    }
+
+    #[test]
+    fn blocks_are_kept_until_the_last_look() {
+        let look = "Survey { order: 3 }";
+        let want =
+            [(look, 1), ("survey", 1), ("had", 300), ("attempts", 1), (look, 1), ("after", 1)];
+        let mut want = said(&want);
+        want.extend(said(&[("free", 300)]));
+        assert_eq!(course(&config()), want);
+    }
+
+    #[test]
+    fn rounds_begin_with_nothing_held() {
+        let c = HighAllocConfig { rounds: 2, drop_caches: true, ..config() };
+        let (look, drop) = ("Survey { order: 3 }", "DropCaches");
+        let want = said(&[
+            (drop, 1),
+            (look, 1),
+            ("survey1", 1),
+            ("had", 300),
+            ("attempts1", 1),
+            ("free", 300),
+            (drop, 1),
+            (look, 1),
+            ("survey2", 1),
+            ("had", 300),
+            ("attempts2", 1),
+            (drop, 1),
+            (look, 1),
+            ("after", 1),
+            ("free", 300),
+        ]);
+        assert_eq!(course(&c), want);
+    }
+}
