@@ -24,6 +24,37 @@ pub struct Validation {
     pub not_modelled: Vec<NotModelled>,
     /// Counters that a kernel counted and the model does not have.
     pub unmodelled_counters: Vec<UnmodelledCounter>,
+    /// Points whose repetitions went apart, if there are any.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub outcomes: Vec<OutcomeRow>,
+}
+
+/// A point with more than one outcome, replayed with its free memory moved a little.
+#[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
+pub struct OutcomeRow {
+    /// The experiment.
+    pub experiment: String,
+    /// The point.
+    pub point: String,
+    /// What was counted.
+    pub counter: String,
+    /// The recorded outcomes, ascending.
+    pub outcomes: Vec<Near>,
+    /// What each replay gave, from the lowest offset on.
+    pub simulated: Vec<f64>,
+}
+
+/// One outcome, and how often it came.
+#[derive(Clone, Copy, PartialEq, Debug, Serialize, Deserialize)]
+pub struct Near {
+    /// The smallest recorded value that counts as it.
+    pub from: f64,
+    /// The largest.
+    pub to: f64,
+    /// Its share of the recorded repetitions.
+    pub recorded: f64,
+    /// The share of replays within 15 % of it.
+    pub simulated: f64,
 }
 
 /// One counter of one phase of one point: means over the repetitions.
@@ -194,6 +225,7 @@ impl Validation {
             rules,
             not_modelled,
             unmodelled_counters,
+            outcomes: Vec::new(),
         }
     }
 

@@ -12,15 +12,18 @@ mod check;
 pub mod cost;
 mod counters;
 mod machine;
+mod outcomes;
 mod place;
 pub mod point;
 pub mod rules;
 
 use std::path::Path;
 use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex};
 
 use mmsim_core::machine::Watch;
 use mmsim_core::machine::result::{Outcome, RunResult};
+use mmsim_core::machine::snapshot::ZoneSnapshot;
 use rayon::prelude::*;
 
 pub use counters::COUNTERS;
@@ -66,7 +69,7 @@ pub fn validate(
     let ended = AtomicUsize::new(0);
     let replay = |&(i, repetition): &(usize, usize)| {
         let (_, p) = selected[i];
-        let result = machine(p, repetition).map(|mut m| Replay::of(p, &m.run(Watch::default())));
+        let result = machine(p, repetition).map(|m| Replay::run(p, m));
         progress(ended.fetch_add(1, Ordering::Relaxed) + 1, replays.len());
         result
     };
@@ -93,7 +96,12 @@ pub fn validate(
             Err(why) => v.not_modelled.push(not(why)),
         }
     }
-    Ok(Validation::new(v.rows, v.not_modelled, v.unmodelled_counters))
+    let mut validation = Validation::new(v.rows, v.not_modelled, v.unmodelled_counters);
+    let replayed = |p: &Point| validation.points.iter().any(|r| r.point == p.id);
+    let outcomes = selected.iter().filter(|(_, p)| replayed(p));
+    validation.outcomes =
+        pool.install(|| outcomes.filter_map(|(e, p)| outcomes::row(e, p)).collect());
+    Ok(validation)
 }
 
 fn select<'a>(
@@ -160,11 +168,40 @@ fn why_not(p: &Point) -> Option<String> {
 struct Replay {
     /// By phase of the point and position in [`COUNTERS`]; none: the replay ended before.
     phases: Vec<Option<Vec<Option<u64>>>>,
+    /// Free blocks of order 9 at the end of each phase of the point.
+    free_order9: Vec<Option<u64>>,
+    /// Blocks asked for on behalf of the kernel that could not be had, in each phase.
+    failed: Vec<Option<u64>>,
     /// It ran out of memory.
     early: bool,
 }
 
 impl Replay {
+    fn run(p: &Point, mut m: crate::build::Machine) -> Replay {
+        let free = Arc::new(Mutex::new(Vec::new()));
+        let mut watch = Watch::default();
+        let wanted = p.phases.iter().any(|x| !x.buddy_after.is_empty());
+        if wanted {
+            let free = free.clone();
+            watch.snapshot = Some(Box::new(move |name, s| {
+                let of = |z: &ZoneSnapshot| -> u64 {
+                    z.free_blocks.iter().map(|t| t[9] + 2 * t[10]).sum()
+                };
+                let blocks: u64 = s.zones.iter().map(of).sum();
+                let name = name.map(str::to_string);
+                free.lock().expect("one thread runs it").push((name, blocks));
+            }));
+        }
+        let mut replay = Replay::of(p, &m.run(watch));
+        let free = free.lock().expect("the run is over");
+        let mut rest = free.iter();
+        for (phase, of) in p.phases.iter().zip(&mut replay.free_order9) {
+            let named = |(name, _): &&(Option<String>, u64)| name.as_deref() == Some(&phase.phase);
+            *of = rest.find(named).map(|(_, blocks)| *blocks);
+        }
+        replay
+    }
+
     fn of(p: &Point, r: &RunResult) -> Replay {
         let names: Vec<String> = r.phases.iter().map(|x| x.name.clone()).collect();
         // A point that was read has been checked, but a replay that ended early has fewer.
@@ -183,9 +220,69 @@ impl Replay {
         };
         Replay {
             phases: (0..p.phases.len()).map(counters).collect(),
+            free_order9: vec![None; p.phases.len()],
+            failed: (0..p.phases.len())
+                .map(|i| r.phases[*numbers.get(i)?].vmstat.by_name("sim_kernel_alloc_fail"))
+                .collect(),
             early: r.outcome != Outcome::Completed,
         }
     }
+}
+
+fn row(
+    e: &Experiment,
+    p: &Point,
+    phase: &point::Phase,
+    counter: &str,
+    recorded: [f64; 3],
+    simulated: f64,
+    repetitions: usize,
+) -> PointRow {
+    PointRow {
+        experiment: e.experiment.clone(),
+        point: p.id.clone(),
+        kernel: p.kernel_series(),
+        policy: p.lru.clone(),
+        phase: phase.phase.clone(),
+        counter: counter.to_string(),
+        recorded: recorded[0],
+        min: recorded[1],
+        max: recorded[2],
+        simulated,
+        rel_error: None,
+        inside: false,
+        repetitions: repetitions as u64,
+    }
+}
+
+/// What was recorded of a phase besides counters, and what the replays gave: free blocks, and in
+/// the phase `asked` what the command before it returned.
+fn further(p: &Point, phase: usize, replays: &[Replay]) -> Vec<(String, [f64; 3], f64)> {
+    let mean = |of: &dyn Fn(&Replay) -> Option<u64>| -> Option<f64> {
+        let all: Option<u64> = replays.iter().map(of).sum();
+        all.map(|sum| sum as f64 / replays.len() as f64)
+    };
+    let mut rows = Vec::new();
+    let mut add = |name: &str, recorded: Option<[f64; 3]>, simulated: Option<f64>| {
+        if let (Some(recorded), Some(simulated)) = (recorded, simulated) {
+            rows.push((name.to_string(), recorded, simulated));
+        }
+    };
+    let free = mean(&|r| r.free_order9[phase]);
+    add("free_order9", p.phases[phase].free_order9(), free);
+    if p.phases[phase].phase == "asked" {
+        let counted = |name: &str| {
+            let c = COUNTERS.iter().position(|c| *c == name)?;
+            mean(&|r| r.phases[phase].as_ref()?[c])
+        };
+        let got = counted("htlb_buddy_alloc_success");
+        add("result.hugepool.got", p.result("hugepool", "got"), got);
+        let tried = p.result("pring", "tried").map(|t| t[0]);
+        let failed = mean(&|r| r.failed[phase]);
+        let contiguous = tried.zip(failed).map(|(tried, failed)| tried - failed);
+        add("result.pring.contiguous", p.result("pring", "contiguous"), contiguous);
+    }
+    rows
 }
 
 /// What goes into the document, in order of the points.
@@ -218,21 +315,11 @@ impl Collected {
                     self.unmodelled(e, counter, recorded[0]);
                     continue;
                 };
-                self.rows.push(PointRow {
-                    experiment: e.experiment.clone(),
-                    point: p.id.clone(),
-                    kernel: p.kernel_series(),
-                    policy: p.lru.clone(),
-                    phase: phase.phase.clone(),
-                    counter: counter.to_string(),
-                    recorded: recorded[0],
-                    min: recorded[1],
-                    max: recorded[2],
-                    simulated: sum as f64 / ended.len() as f64,
-                    rel_error: None,
-                    inside: false,
-                    repetitions: replays.len() as u64,
-                });
+                let simulated = sum as f64 / ended.len() as f64;
+                self.rows.push(row(e, p, phase, counter, recorded, simulated, replays.len()));
+            }
+            for (name, recorded, simulated) in further(p, i, replays) {
+                self.rows.push(row(e, p, phase, &name, recorded, simulated, replays.len()));
             }
             let unknown = phase.counters.iter().filter(|(c, _)| !COUNTERS.contains(&c.as_str()));
             for (counter, recorded) in unknown {

@@ -110,6 +110,24 @@ pub struct Phase {
     /// Values at its end.
     #[serde(default)]
     pub gauges: BTreeMap<String, Recorded>,
+    /// Free blocks per order at its end, by zone.
+    #[serde(default)]
+    pub buddy_after: BTreeMap<String, Vec<Recorded>>,
+}
+
+impl Phase {
+    /// Free blocks of order 9 at its end, those of order 10 counted twice, if they were
+    /// recorded: mean, smallest, largest.
+    pub fn free_order9(&self) -> Option<[f64; 3]> {
+        let mut sum = [0.0; 3];
+        for zone in self.buddy_after.values() {
+            for (order, blocks) in zone.iter().enumerate().skip(9) {
+                let of = blocks.spread();
+                (0..3).for_each(|i| sum[i] += of[i] * f64::from(1u32 << (order - 9)));
+            }
+        }
+        (!self.buddy_after.is_empty()).then_some(sum)
+    }
 }
 
 /// One point of an experiment. Keys that are not here are further observations, which the
@@ -146,9 +164,18 @@ pub struct Point {
     pub script_changes: Vec<Vec<(usize, String)>>,
     /// Phases.
     pub phases: Vec<Phase>,
+    /// What commands returned: their names, and values by name.
+    #[serde(default)]
+    pub results: Vec<(String, BTreeMap<String, serde_json::Value>)>,
 }
 
 impl Point {
+    /// What a command returned under a name, if it did: mean, smallest, largest.
+    pub fn result(&self, command: &str, key: &str) -> Option<[f64; 3]> {
+        let (_, values) = self.results.iter().find(|r| r.0 == command)?;
+        let recorded: Recorded = serde_json::from_value(values.get(key)?.clone()).ok()?;
+        Some(recorded.spread())
+    }
     /// `6.12` of `6.12.117+deb12-amd64` and of `6.12-rc3`; the whole text if it does not
     /// begin with two numbers.
     pub fn kernel_series(&self) -> String {

@@ -103,7 +103,7 @@ fn text(v: &Validation) -> String {
         out += &table::grid(Some(&header), rows.iter().filter(|r| !r.is_nothing()).map(row), 2);
         out.push('\n');
     }
-    out + &summary(v) + &by_counter(v) + &rules(v) + &misses(v) + &not_modelled(v)
+    out + &summary(v) + &by_counter(v) + &rules(v) + &misses(v) + &outcomes(v) + &not_modelled(v)
 }
 
 fn share(e: Option<f64>) -> String {
@@ -258,6 +258,27 @@ fn misses(v: &Validation) -> String {
     let header =
         ["experiment", "counter", "point", "phase", "recorded", "simulated", "least", "most"];
     format!("\nMissed, and what would do\n{}", table::grid(Some(&header), rows, 4))
+}
+
+/// Points whose repetitions went apart: how often each outcome came.
+fn outcomes(v: &Validation) -> String {
+    if v.outcomes.is_empty() {
+        return String::new();
+    }
+    let rows = v.outcomes.iter().flat_map(|o| {
+        o.outcomes.iter().map(|n| {
+            let range = if n.from == n.to {
+                grouped(n.from)
+            } else {
+                format!("{} to {}", grouped(n.from), grouped(n.to))
+            };
+            let shares = [n.recorded, n.simulated].map(|s| share(Some(s)));
+            let names = [o.experiment.clone(), o.counter.clone(), o.point.clone(), range];
+            names.into_iter().chain(shares).collect()
+        })
+    });
+    let header = ["experiment", "counter", "point", "outcome", "recorded", "simulated"];
+    format!("\nOutcomes of points that have several\n{}", table::grid(Some(&header), rows, 4))
 }
 
 fn not_modelled(v: &Validation) -> String {

@@ -131,6 +131,8 @@ impl<P: ReclaimPolicy> Machine<P> {
             return None;
         }
         let old = self.old_slow_path();
+        // Compaction is long, and gives way to kswapd, which the request has just woken.
+        self.give_way(tid);
         let begin = self.mem.now;
         let captured = self.try_to_compact(req, node, tries);
         self.psi.stalled(self.mem.cpu.0.into(), begin, self.mem.now);

@@ -30,6 +30,7 @@ impl<P: ReclaimPolicy> Machine<P> {
             flags: GFP_HIGHUSER_MOVABLE.with(GfpFlags::RETRY_MAYFAIL),
         };
         while self.huge_pool.len() < wanted as usize {
+            self.give_way(tid);
             let pfn = match self.alloc_block(tid, &req) {
                 Got::Frame(pfn) => pfn,
                 Got::Failed => {

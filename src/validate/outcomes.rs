@@ -1,0 +1,101 @@
+//! Points with more than one outcome: a few free pages more or less decide which.
+//!
+//! A mean over repetitions that gave 45, 45 and 102 blocks is no figure to compare with. Such a
+//! point is replayed with its floor of free memory moved by -120 to 120 pages, and the share of
+//! replays near each recorded outcome stands beside the share of the repetitions.
+
+use rayon::prelude::*;
+
+use super::machine::machine;
+use super::point::{Experiment, Point};
+use super::{Replay, further};
+use crate::report::validation::{Near, OutcomeRow};
+
+/// Replays, and pages between two of them.
+const OFFSETS: i64 = 41;
+const STEP: i64 = 6;
+/// Outcomes differ if the larger is more than so many times the smaller.
+const APART: f64 = 1.5;
+/// Where counts are smaller than this everywhere, a difference says little.
+const FEW: f64 = 5.0;
+/// A replay is near an outcome within this share of it.
+const CLOSE: f64 = 0.15;
+
+/// The recorded outcomes: the values of three repetitions in groups, ascending, if there is more
+/// than one group.
+fn outcomes([mean, min, max]: [f64; 3], repetitions: usize) -> Option<Vec<Vec<f64>>> {
+    if repetitions != 3 || max < FEW {
+        return None;
+    }
+    // Means were rounded to a tenth; the values are whole.
+    let middle = (3.0 * mean - min - max).round().clamp(min, max);
+    let mut groups: Vec<Vec<f64>> = Vec::new();
+    for value in [min, middle, max] {
+        match groups.last_mut() {
+            Some(g) if value <= g[g.len() - 1] * APART => g.push(value),
+            _ => groups.push(vec![value]),
+        }
+    }
+    (groups.len() > 1).then_some(groups)
+}
+
+/// The point with its floor moved.
+fn moved(p: &Point, offset: i64) -> Option<Point> {
+    let mut q = p.clone();
+    let line = q.script.iter_mut().find(|l| l.starts_with("grow "))?;
+    let (before, floor) = line.rsplit_once(' ')?;
+    *line = format!("{before} {}", floor.parse::<i64>().ok()?.checked_add(offset)?.max(0));
+    (q.repetitions, q.script_changes) = (1, Vec::new());
+    Some(q)
+}
+
+/// What a point whose repetitions went apart gives over the offsets.
+pub(super) fn row(e: &Experiment, p: &Point) -> Option<OutcomeRow> {
+    let phase = p.phases.iter().position(|x| x.phase == "asked")?;
+    let known = [("hugepool", "got"), ("pring", "contiguous")];
+    let (command, key) = known.into_iter().find(|(c, k)| p.result(c, k).is_some())?;
+    let groups = outcomes(p.result(command, key)?, p.repetitions)?;
+    let name = format!("result.{command}.{key}");
+    let offsets: Vec<i64> = (0..OFFSETS).map(|i| (i - OFFSETS / 2) * STEP).collect();
+    let replay = |&offset: &i64| -> Option<f64> {
+        let q = moved(p, offset)?;
+        let replay = Replay::run(&q, machine(&q, 0).ok()?);
+        let rows = further(&q, phase, std::slice::from_ref(&replay));
+        rows.into_iter().find(|r| r.0 == name).map(|r| r.2)
+    };
+    let simulated: Vec<f64> =
+        offsets.par_iter().map(replay).collect::<Vec<_>>().into_iter().flatten().collect();
+    let near = |g: &Vec<f64>| {
+        let (least, most) = (g[0] * (1.0 - CLOSE), g[g.len() - 1] * (1.0 + CLOSE));
+        let there = simulated.iter().filter(|s| (least..=most).contains(s)).count();
+        Near {
+            from: g[0],
+            to: g[g.len() - 1],
+            recorded: g.len() as f64 / 3.0,
+            simulated: there as f64 / simulated.len().max(1) as f64,
+        }
+    };
+    Some(OutcomeRow {
+        experiment: e.experiment.clone(),
+        point: p.id.clone(),
+        counter: name,
+        outcomes: groups.iter().map(near).collect(),
+        simulated,
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn repetitions_are_told_apart_by_their_mean_and_extremes() {
+        let groups = |recorded| outcomes(recorded, 3);
+        assert_eq!(groups([64.0, 45.0, 102.0]), Some(vec![vec![45.0, 45.0], vec![102.0]]));
+        assert_eq!(groups([29.0, 5.0, 41.0]), Some(vec![vec![5.0], vec![41.0, 41.0]]));
+        assert_eq!(groups([9.7, 1.0, 26.0]), Some(vec![vec![1.0], vec![2.0], vec![26.0]]));
+        assert_eq!(groups([42.3, 42.0, 43.0]), None, "one outcome");
+        assert_eq!(groups([1.3, 1.0, 2.0]), None, "too few to tell");
+        assert_eq!(outcomes([64.0, 45.0, 102.0], 1), None);
+    }
+}
