@@ -9,10 +9,10 @@
 //!
 //! Source: Linux 6.12 mm/compaction.c (`compact_zone`, `__compact_finished`, `compaction_alloc`),
 //! mm/page_alloc.c (`compaction_capture`). Left out: aborts by contention and by signals, and
-//! that a proactive run stops for kswapd. Deviations: a freed page that waits in a per-CPU list
-//! is captured when the list is drained, as in the kernel, but the rest of a block that had
-//! merged further goes back by the ordinary way; 6.1 sets skip bits at the first frame of a
-//! pageblock only, 6.12 at the first page taken, which is done here for both.
+//! that a proactive run stops for kswapd. A block can be captured that a per-CPU list held,
+//! where no request saw it (watermarks ask for one that the buddy has), when the list is drained
+//! behind a batch; that is noticed behind the next one. Deviations: 6.1 sets skip bits at the
+//! first frame of a pageblock only, 6.12 at the first page taken, which is done here for both.
 
 mod fast;
 mod reset;
@@ -29,6 +29,7 @@ use crate::zone::ZoneState;
 use mmsim_core::base::id::Pfn;
 use mmsim_core::base::vmstat::VmEvent;
 use mmsim_core::memory::Memory;
+use mmsim_core::phys::buddy::Capture;
 use mmsim_core::phys::fragmentation::FreeBlocks;
 use mmsim_core::phys::migratetype::Migratetype;
 use mmsim_core::policy::ReclaimPolicy;
@@ -72,8 +73,6 @@ struct Run<'a> {
     fast_start: Option<u32>,
     fast_start_used: bool,
     captured: Option<Pfn>,
-    /// Frames that were left since the per-CPU lists were drained.
-    freed: Vec<Pfn>,
 }
 
 /// One run.
@@ -115,7 +114,6 @@ pub(crate) fn run(with: Lent<'_>) -> CompactOutcome {
         fast_start: None,
         fast_start_used: false,
         captured: None,
-        freed: Vec::new(),
         with,
     };
     let ended = run.go();
@@ -202,11 +200,8 @@ impl Run<'_> {
             let Some(order) = self.with.req.order.filter(|&k| k > 0) else { continue };
             if last_migrated.is_some_and(|p| p < self.migrate_pfn >> order << order) {
                 self.with.mem.lru_drain(self.with.lru);
-                self.with.mem.drain_local_pages(self.with.req.zone);
+                self.drain();
                 last_migrated = None;
-                for f in std::mem::take(&mut self.freed) {
-                    self.capture(f);
-                }
             }
         }
     }
@@ -285,28 +280,36 @@ impl Run<'_> {
         }
     }
 
-    /// A page left its frame: takes the block around it if that is what the request wants. Not
-    /// from a movable pageblock for others.
+    /// What is taken the moment it forms, if anything still is.
+    fn wanted(&self) -> Option<Capture> {
+        let req = self.with.req;
+        let waits = self.with.rules.capture && req.by == Compactor::Direct;
+        let order = req.order.filter(|&k| k > 0 && waits && self.captured.is_none())?;
+        Some(Capture { order, movable: req.migratetype == Migratetype::Movable })
+    }
+
+    /// Gives what waits in the CPU's list to the buddy.
+    fn drain(&mut self) {
+        let zone = self.with.req.zone;
+        match self.wanted() {
+            Some(wanted) => {
+                self.captured = self.with.mem.drain_local_pages_capturing(zone, wanted);
+            }
+            None => self.with.mem.drain_local_pages(zone),
+        }
+    }
+
+    /// A page left its frame: takes the block around it if that is what is wanted, and it did not
+    /// stay in a per-CPU list.
     fn capture(&mut self, freed: Pfn) {
-        let (with, wants) = (&mut self.with, self.captured.is_none());
-        let Some(order) = with.req.order.filter(|&k| k > 0 && wants && with.rules.capture) else {
-            return;
-        };
-        if with.req.by != Compactor::Direct {
-            return;
-        }
-        let (z, mt) = (with.req.zone, with.mem.zones[with.req.zone].buddy().block_type(freed));
-        let foreign = order < with.zone.pageblock_order
-            && mt == Migratetype::Movable
-            && with.req.migratetype != Migratetype::Movable;
-        if foreign || matches!(mt, Migratetype::Cma | Migratetype::Isolate) {
-            return;
-        }
-        let block = Pfn(freed.0 >> order << order);
-        if with.mem.capture_block(z, block, order) {
+        let Some(wanted) = self.wanted() else { return };
+        let zone = self.with.req.zone;
+        let mt = self.with.mem.zones[zone].buddy().block_type(freed);
+        let block = Pfn(freed.0 >> wanted.order << wanted.order);
+        if wanted.takes(wanted.order, mt, self.with.zone.pageblock_order)
+            && self.with.mem.capture_block(zone, block, wanted.order)
+        {
             self.captured = Some(block);
-        } else {
-            self.freed.push(freed);
         }
     }
 

@@ -1,5 +1,5 @@
 //! The commands of a script, as `reference/GENERATOR.md` lays them down; of these the ones for
-//! anonymous memory with swap on zram, and for files.
+//! anonymous memory with swap on zram, for files, and for large blocks of free memory.
 //!
 //! Host and machine read a script with this code. What cannot be, an unknown command, a number
 //! that is none, a page outside its region, is refused with its line before anything runs.
@@ -135,7 +135,29 @@ pub enum Command {
         pages: Pages,
         advice: Advice,
     },
+    Grow {
+        region: usize,
+        max: usize,
+        floor: u64,
+    },
+    Punch {
+        region: usize,
+        period: usize,
+        keep: usize,
+    },
+    HugePool {
+        pages: u64,
+    },
+    Pring {
+        blocks: u64,
+        order: u8,
+        per: u64,
+    },
     SleepMs(u64),
+    /// Prints a file.
+    Val {
+        path: String,
+    },
     Snap {
         name: String,
         zones: bool,
@@ -396,6 +418,30 @@ impl<'a> Words<'a> {
                 ];
                 Command::Madvise { pages, advice: self.one_of("the advice", &all)? }
             }
+            "grow" => {
+                let region = self.number("the region")?;
+                let max = self.size("the most pages")?;
+                if max > known.region(region)? {
+                    return Err(format!("{max} pages, but region {region} has less"));
+                }
+                Command::Grow { region, max, floor: self.up_to("the floor", 1, MAX_PAGES)? }
+            }
+            "punch" => {
+                let region = self.number("the region")?;
+                known.region(region)?;
+                let period = self.size("the period")?;
+                let keep = self.up_to("what is kept", 0, period as u64)? as usize;
+                Command::Punch { region, period, keep }
+            }
+            "hugepool" => Command::HugePool { pages: self.up_to("the pages", 0, MAX_PAGES)? },
+            "pring" => {
+                let blocks = self.up_to("the blocks", 1, MAX_PAGES)?;
+                let order = self.up_to("the order", 0, 10)? as u8;
+                let per = self.up_to("the blocks of a socket", 1, blocks)?;
+                self.one_of("whether they stay", &[("1", ())])?;
+                Command::Pring { blocks, order, per }
+            }
+            "val" => Command::Val { path: self.word("the path")?.to_string() },
             "sleepms" => Command::SleepMs(self.up_to("the time", 0, 1_000_000)?),
             "snap" | "snapx" => {
                 let phase = self.word("the name")?.to_string();
@@ -405,7 +451,7 @@ impl<'a> Words<'a> {
                 known.snaps.push(phase.clone());
                 Command::Snap { name: phase, zones: name == "snapx" }
             }
-            "layout" | "resid" | "cached" | "val" => {
+            "layout" | "resid" | "cached" => {
                 self.rest.by_ref().for_each(drop);
                 Command::Look
             }

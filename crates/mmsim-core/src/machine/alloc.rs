@@ -161,14 +161,16 @@ impl<P: ReclaimPolicy> Machine<P> {
             let reclaimed = self.stall_in_direct_reclaim(tid, req, node);
             tries.reclaimed += reclaimed;
             self.origin = Origin::Reclaim;
-            if let Some(p) = self.mem.try_alloc(node, req, Some(Mark::Min)) {
-                return Got::Frame(p);
-            }
-            // Pages may hide in per-CPU lists, and among those kept for others.
-            self.mem.unreserve_highatomic(node, req, false);
-            self.mem.drain_pcp();
-            if let Some(p) = self.mem.try_alloc(node, req, Some(Mark::Min)) {
-                return Got::Frame(p);
+            if reclaimed > 0 {
+                if let Some(p) = self.mem.try_alloc(node, req, Some(Mark::Min)) {
+                    return Got::Frame(p);
+                }
+                // Pages may hide in per-CPU lists, and among those kept for others.
+                self.mem.unreserve_highatomic(node, req, false);
+                self.mem.drain_pcp();
+                if let Some(p) = self.mem.try_alloc(node, req, Some(Mark::Min)) {
+                    return Got::Frame(p);
+                }
             }
             let insists = req.flags.has(GfpFlags::RETRY_MAYFAIL)
                 && (!old || tries.reclaimed < 1 << req.order);

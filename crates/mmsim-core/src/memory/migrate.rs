@@ -24,7 +24,7 @@ use crate::base::id::{Pfn, ZoneId};
 use crate::base::time::SimDuration;
 use crate::base::vmstat::VmEvent;
 use crate::machine::config::Kernel;
-use crate::phys::buddy::Columns;
+use crate::phys::buddy::{Capture, Columns};
 use crate::phys::frames::{FolioId, flag};
 use crate::phys::migratetype::Migratetype;
 use crate::phys::zones::Mark;
@@ -181,6 +181,14 @@ impl Memory {
     pub fn drain_local_pages(&mut self, z: ZoneId) {
         let mut c = Columns::new(&mut self.frames, &mut self.lists);
         self.zones[z].drain(&mut c, self.cpu, u32::MAX, 0);
+    }
+
+    /// The same, but for the first block that is `wanted`: it is set up as if allocated.
+    pub fn drain_local_pages_capturing(&mut self, z: ZoneId, wanted: Capture) -> Option<Pfn> {
+        let mut c = Columns::new(&mut self.frames, &mut self.lists);
+        let block = self.zones[z].drain_capturing(&mut c, self.cpu, wanted)?;
+        self.set_up_block(z, block, wanted.order);
+        Some(block)
     }
 
     /// Counts and charges `n` frames that compaction looked at for pages to move, or for places

@@ -63,6 +63,24 @@ pub struct Extfrag {
     pub fragmenting: bool,
 }
 
+/// A block that somebody who frees memory waits for (`struct capture_control`).
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Capture {
+    /// log2 of its frames.
+    pub order: u8,
+    /// Whether it is for movable memory. For other memory it must not be of a movable pageblock,
+    /// which would not be movable any more.
+    pub movable: bool,
+}
+
+impl Capture {
+    /// Whether this is what is waited for.
+    pub fn takes(self, order: u8, mt: Migratetype, pageblock_order: u8) -> bool {
+        let foreign = mt == Migratetype::Movable && !self.movable && order < pageblock_order;
+        order == self.order && !foreign && !matches!(mt, Migratetype::Cma | Migratetype::Isolate)
+    }
+}
+
 /// The free memory of one zone.
 #[derive(Clone, Debug)]
 pub struct Buddy {
@@ -401,13 +419,45 @@ impl Buddy {
         }
     }
 
+    /// As [`Buddy::free`]; a block that comes to what is waited for as it merges is the caller's
+    /// (`compaction_capture`).
+    pub fn free_or_capture(
+        &mut self,
+        c: &mut Columns<'_>,
+        pfn: Pfn,
+        order: u8,
+        wanted: Capture,
+    ) -> Option<Pfn> {
+        for p in pfn.0..pfn.0 + (1 << order) {
+            c.frames.reset(Pfn(p), FrameKind::Free);
+        }
+        let block = self.rules.pageblock_order;
+        self.free_unless(c, pfn.0, order, None, |order, mt| wanted.takes(order, mt, block))
+    }
+
     #[inline]
     fn free_one(&mut self, c: &mut Columns<'_>, pfn: u32, order: u8, end: Option<End>) {
+        self.free_unless(c, pfn, order, end, |_, _| false);
+    }
+
+    /// Frees a block, unless it becomes one of which `takes` says so: that one is on no list.
+    #[inline]
+    fn free_unless(
+        &mut self,
+        c: &mut Columns<'_>,
+        pfn: u32,
+        order: u8,
+        end: Option<End>,
+        takes: impl Fn(u8, Migratetype) -> bool,
+    ) -> Option<Pfn> {
         debug_assert!(pfn.is_multiple_of(1 << order), "pfn{pfn} is no block of order {order}");
         let (mut p, mut order) = (pfn, order);
         let mt = self.block_type(Pfn(p));
         let max = self.rules.max_order;
         while order < max {
+            if takes(order, mt) {
+                return Some(Pfn(p));
+            }
             let buddy = p ^ 1 << order;
             let Some(list) = c.frames.free_block_of(Pfn(buddy), order) else { break };
             if order >= self.rules.pageblock_order {
@@ -427,6 +477,7 @@ impl Buddy {
         }
         let end = end.unwrap_or_else(|| self.side(c, p, order));
         self.add(c, p, order, mt, end);
+        None
     }
 
     /// The side of insertion: the tail if a further merge is likely.

@@ -8,7 +8,7 @@
 //! `zone_watermark_fast`, `boost_watermark`, `rmqueue`, `zone_batchsize`,
 //! `zone_highsize`). Left out: drift of per-CPU counters (free pages are exact).
 
-use super::buddy::{Buddy, Columns, Extfrag, NR_ORDERS};
+use super::buddy::{Buddy, Capture, Columns, Extfrag, NR_ORDERS};
 use super::fallback::Mode;
 use super::fragmentation::FreeBlocks;
 use super::frames::{FrameKind, Frames, flag};
@@ -392,6 +392,27 @@ impl Zone {
             _ => pages.iter().for_each(|&p| buddy.free(c, Pfn(p), order)),
         });
         self.settle();
+    }
+
+    /// Gives all pages of a CPU's lists back, but for the first block that is `wanted`.
+    pub fn drain_capturing(
+        &mut self,
+        c: &mut Columns<'_>,
+        cpu: CpuId,
+        wanted: Capture,
+    ) -> Option<Pfn> {
+        let block = self.buddy.rules().pageblock_order;
+        let (buddy, mut captured) = (&mut self.buddy, None);
+        self.pcp[usize::from(cpu.0)].drain(u32::MAX, 0, block, |pages, order| {
+            for &p in pages {
+                match captured {
+                    None => captured = buddy.free_or_capture(c, Pfn(p), order, wanted),
+                    Some(_) => buddy.free(c, Pfn(p), order),
+                }
+            }
+        });
+        self.settle();
+        captured
     }
 
     /// Gives a block back, through the CPU's lists if they hold such.

@@ -49,3 +49,18 @@ pub fn ballast(wanted: u64) -> Result<Vec<Mapping>, String> {
     }
     Err(format!("free memory does not settle at {wanted} pages"))
 }
+
+/// Fills pages of a region in order until no more than `floor` are free, or `max` are filled.
+pub fn grow(region: &Mapping, max: usize, floor: u64) -> Result<usize, String> {
+    let mut next = 0;
+    while next < max {
+        let over = free()?.saturating_sub(floor) as usize;
+        if over == 0 {
+            break;
+        }
+        let n = if over > 64 { over / 2 } else { 8 }.min(max - next);
+        (next..next + n).for_each(|page| region.fill(page));
+        next += n;
+    }
+    Ok(next)
+}

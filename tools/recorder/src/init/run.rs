@@ -3,12 +3,13 @@
 use std::collections::BTreeMap;
 use std::fs::File;
 use std::io::Write;
+use std::os::fd::OwnedFd;
 use std::os::unix::fs::FileExt;
 use std::time::Duration;
 
 use mmsim_recorder::chance::{Law, Rng};
 use mmsim_recorder::record::{self, Phase, Vmstat};
-use mmsim_recorder::script::{Command, Door, Drawn};
+use mmsim_recorder::script::{Advice, Command, Door, Drawn};
 use mmsim_recorder::zones;
 
 use crate::regions::{self, Regions};
@@ -20,6 +21,7 @@ struct State {
     laws: BTreeMap<usize, Law>,
     rng: Rng,
     ballast: Vec<Mapping>,
+    rings: Vec<OwnedFd>,
     last: Vmstat,
     since: Duration,
 }
@@ -31,6 +33,7 @@ pub fn all(commands: &[Command]) -> Result<(), String> {
         laws: BTreeMap::new(),
         rng: Rng::new(0),
         ballast: Vec::new(),
+        rings: Vec::new(),
         last: counters()?,
         since: sys::now(),
     };
@@ -167,6 +170,29 @@ fn one(command: &Command, state: &mut State) -> Result<(), String> {
         Command::Madvise { pages: p, advice } => {
             regions[&p.region].advise(p.at, p.count, *advice)?;
         }
+        Command::Grow { region, max, floor } => {
+            let grown = regions::grow(&regions[region], *max, *floor)?;
+            println!("@result grow pages={grown}");
+        }
+        Command::Punch { region, period, keep } => {
+            let region = &regions[region];
+            for at in (0..region.pages()).step_by(*period) {
+                let end = (at + period).min(region.pages());
+                let from = (at + keep).min(end);
+                region.advise(from, end - from, Advice::Dontneed)?;
+            }
+        }
+        Command::HugePool { pages } => {
+            put("/proc/sys/vm/nr_hugepages", &pages.to_string())?;
+            println!("@result hugepool got={}", crate::read("/proc/sys/vm/nr_hugepages")?.trim());
+        }
+        Command::Pring { blocks, order, per } => {
+            for _ in 0..blocks / per {
+                state.rings.extend(sys::packet_ring(*order, *per)?);
+            }
+            println!("@result pring sockets={}", state.rings.len());
+        }
+        Command::Val { path } => print!("{}", crate::read(path)?),
         Command::SleepMs(ms) => std::thread::sleep(Duration::from_millis(*ms)),
         Command::Snap { name, zones } => snap(name, *zones, state, |text| print!("{text}"))?,
         Command::Look => {}

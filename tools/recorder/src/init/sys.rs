@@ -4,7 +4,7 @@
 use std::ffi::CString;
 use std::fs::File;
 use std::io::Error;
-use std::os::fd::AsRawFd;
+use std::os::fd::{AsRawFd, FromRawFd, OwnedFd};
 use std::os::unix::fs::FileExt;
 use std::ptr::null_mut;
 use std::time::Duration;
@@ -94,6 +94,31 @@ pub fn power_off() -> ! {
     unsafe { libc::reboot(libc::RB_POWER_OFF) };
     loop {
         std::thread::park();
+    }
+}
+
+/// A packet socket with a ring of blocks of 2^order pages. `None`: some block could not be had.
+pub fn packet_ring(order: u8, blocks: u64) -> Result<Option<OwnedFd>, String> {
+    // SAFETY: only numbers.
+    let fd = unsafe { libc::socket(libc::AF_PACKET, libc::SOCK_RAW, 0) };
+    checked("a packet socket", fd.into())?;
+    // SAFETY: a descriptor that was just made, and is nobody else's.
+    let socket = unsafe { OwnedFd::from_raw_fd(fd) };
+    let size = (PAGE << order) as u32;
+    let request = libc::tpacket_req {
+        tp_block_size: size,
+        tp_block_nr: blocks as u32,
+        tp_frame_size: PAGE as u32,
+        tp_frame_nr: blocks as u32 * (size / PAGE as u32),
+    };
+    let bytes = size_of_val(&request) as libc::socklen_t;
+    let ring = (libc::SOL_PACKET, libc::PACKET_RX_RING);
+    // SAFETY: the structure that the option takes, which outlives the call.
+    let r = unsafe { libc::setsockopt(fd, ring.0, ring.1, (&raw const request).cast(), bytes) };
+    match (r, Error::last_os_error().raw_os_error()) {
+        (0, _) => Ok(Some(socket)),
+        (_, Some(libc::ENOMEM)) => Ok(None),
+        _ => checked("PACKET_RX_RING", r.into()).map(|()| None),
     }
 }
 
@@ -198,6 +223,10 @@ impl Mapping {
     pub fn fill(&self, page: usize) {
         // SAFETY: as `write`.
         unsafe { self.at(page).write_bytes(0xA5, PAGE) };
+    }
+    /// How many pages.
+    pub fn pages(&self) -> usize {
+        self.pages
     }
     /// Pins all pages.
     pub fn lock(&self) -> Result<(), String> {
