@@ -310,12 +310,14 @@ impl<P: ReclaimPolicy> Machine<P> {
         }
         let k = &self.kswapds[n];
         // Having given up on the order that it was woken for, it sleeps if it is balanced for
-        // what it did; else it looks at what was asked for since.
-        let order = if b.order < b.alloc_order { b.order } else { k.order };
+        // what it did, and leaves the rest to kcompactd; else both look at what was asked for
+        // since.
+        let gave_up = b.order < b.alloc_order;
+        let (order, wanted) = if gave_up { (b.order, b.alloc_order) } else { (k.order, k.order) };
         if k.hopeless() || self.mem.zones.balanced(n, order, k.highest) {
             self.mem.node_flags[n] = NodeFlags::default();
             if !self.old_slow_path() {
-                self.compaction_after_kswapd(n, b.alloc_order, self.kswapds[n].highest);
+                self.compaction_after_kswapd(n, wanted, self.kswapds[n].highest);
             }
             self.timer_generation += 1;
             let g = self.timer_generation;
