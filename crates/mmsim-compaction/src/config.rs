@@ -157,6 +157,12 @@ knob_struct! {
             "Whether pageblocks are found by a look at the free lists before frames are.",
             "mm, compaction: use free lists to quickly locate a migration source; ... target (Linux \
              5.1)";
+        found_is_skipped: bool = "found-is-skipped",
+            "Whether a source that the free lists named gets its skip bit at once, which makes the \
+             scanner pass over it: the look is of no use, and the pageblock is lost until the next \
+             reset.",
+            "mm, compaction: keep migration source private to a single compaction instance (Linux \
+             5.1, undone in 6.3)";
         free_stride: bool = "free-stride",
             "Whether the search for targets looks at every 32nd frame only, the more so the longer \
              it finds none.",
@@ -206,6 +212,7 @@ impl CompactionConfig {
             || self.deferral != Deferral::Defer
             || self.whole_zone_sweep;
         let of_v6 = self.fast_search
+            || self.found_is_skipped
             || self.free_stride
             || self.abandon_groups
             || self.finish_pageblock != FinishPageblock::Never

@@ -10,6 +10,7 @@ use mmsim_compaction::deplete::Depletion;
 use mmsim_core::base::id::Pfn;
 use mmsim_core::base::vmstat::VmEvent;
 use mmsim_core::phys::migratetype::Migratetype;
+use mmsim_core::phys::rules::PageAllocRules;
 use mmsim_core::policy::compaction::MigrateMode::{Async, Sync};
 use mmsim_core::policy::compaction::{CompactRequest, CompactResult, Compaction as _};
 use rig::{Bench, Rig, Z};
@@ -237,6 +238,26 @@ fn fast_search() {
         r.counts()[1]
     });
     assert!(yes < no, "{yes} < {no}");
+}
+
+/// The second pageblock has the largest free block, so its pages are to be moved first. Marked as
+/// found it is passed over instead. (Pageblocks of 16 frames: looks are for orders above 3.)
+#[test]
+fn found_is_skipped() {
+    let map = "mmmmmmmmPPPPPPPP ........mPPPPPPP".to_string() + &SINGLES.repeat(12);
+    let alloc = PageAllocRules { pageblock_order: 4, max_order: 4, ..PageAllocRules::V4_1 };
+    let [no, yes] = ["no", "yes"].map(|value| {
+        let mut c = CompactionConfig::preset(NEW).unwrap().config;
+        c.set("found-is-skipped", value).unwrap();
+        let mut r = Rig::on(Bench { alloc, ..Bench::V4_1 }, c, "MMMMMMMM", &map);
+        let movable = Migratetype::Movable;
+        let req = CompactRequest { migratetype: movable, ..Rig::run_request(Some(4), Sync) };
+        let _ = r.run(&req);
+        (r.compaction.zone(Z).skip[1], r.frames_of('m').contains(&24))
+    });
+    // Its only page has moved, or is where it was.
+    assert_eq!(no, (true, false));
+    assert_eq!(yes, (true, true));
 }
 
 /// An asynchronous search for targets looks at every fourth frame (the size of a batch).

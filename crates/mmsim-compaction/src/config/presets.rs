@@ -27,6 +27,7 @@ impl CompactionConfig {
         no_target_completes: false,
         scanners: Scanners::V4_1,
         fast_search: false,
+        found_is_skipped: false,
         free_stride: false,
         abandon_groups: false,
         finish_pageblock: FinishPageblock::Never,
@@ -97,6 +98,7 @@ impl CompactionConfig {
     pub const V6_1: CompactionConfig = CompactionConfig {
         scanners: Scanners::V6,
         fast_search: true,
+        found_is_skipped: true,
         free_stride: true,
         abandon_groups: true,
         finish_pageblock: FinishPageblock::Revisited,
@@ -105,6 +107,7 @@ impl CompactionConfig {
     };
     /// Linux 6.12.
     pub const V6_12: CompactionConfig = CompactionConfig {
+        found_is_skipped: false,
         finish_pageblock: FinishPageblock::Failed,
         count_tails: true,
         target_order: TargetOrder::ByOrder,

@@ -194,6 +194,9 @@ impl Run<'_> {
         self.count_for_daemon(VmEvent::CompactDaemonMigrateScanned, frames);
         if let Some(p) = found {
             self.fast_fail = 0;
+            if self.with.rules.found_is_skipped {
+                *self.with.zone.skip_mut(p, false) = true;
+            }
             if !self.fast_start_used {
                 self.fast_start = Some(self.fast_start.map_or(p, |f| f.min(p)));
             }

@@ -106,7 +106,8 @@ impl Rig {
     pub(crate) fn on(bench: Bench, rules: CompactionConfig, types: &str, map: &str) -> Rig {
         let map: Vec<char> = map.chars().filter(|c| !c.is_whitespace()).collect();
         let frames = map.len() as u32;
-        assert_eq!(frames.div_ceil(BLOCK) as usize, types.len(), "types of all pageblocks");
+        let block = 1u32 << bench.alloc.pageblock_order;
+        assert_eq!(frames.div_ceil(block) as usize, types.len(), "types of all pageblocks");
         let zone = ZoneConfig {
             kind: ZoneKind::Normal,
             managed: frames,
@@ -139,7 +140,7 @@ impl Rig {
         let anon = mem.spaces.mmap(pages, space, RegionId(0), frames, kind, flags, None);
         let base = mem.spaces.vma(anon).start.0;
         while mem.try_alloc(NodeId(0), &AllocRequest::USER, None).is_some() {}
-        for (block, c) in (0..).step_by(BLOCK as usize).zip(types.chars()) {
+        for (block, c) in (0..).step_by(block as usize).zip(types.chars()) {
             mem.zones[Z].set_pageblock_type(Pfn(block), type_of(c));
         }
         for (p, &c) in (0..).zip(&map) {

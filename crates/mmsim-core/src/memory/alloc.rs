@@ -118,8 +118,14 @@ impl Memory {
 
     /// Accounts for a block that a zone gave.
     #[inline(always)]
-    pub(super) fn allocated(&mut self, z: ZoneId, pfn: Pfn, order: u8) {
+    fn allocated(&mut self, z: ZoneId, pfn: Pfn, order: u8) {
         self.count_allocated(z, 1 << order);
+        self.set_up_block(z, pfn, order);
+    }
+
+    /// Makes the frames of a block that a zone gave those of an allocated one.
+    #[inline(always)]
+    pub(super) fn set_up_block(&mut self, z: ZoneId, pfn: Pfn, order: u8) {
         if order == 0 {
             self.frames.reset(pfn, FrameKind::Fresh);
         } else {

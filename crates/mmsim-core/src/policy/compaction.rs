@@ -94,7 +94,8 @@ pub struct CompactOutcome {
     /// How it ended.
     pub result: CompactResult,
     /// The block that was taken the moment it formed (`capture_control`, from 5.1 on). It is the
-    /// caller's: counted as allocated, its frames set up as those of any allocated block.
+    /// caller's: its frames are set up as those of any allocated block. As in the kernel it is in
+    /// no count of allocated pages (`pgalloc_*`).
     pub captured: Option<Pfn>,
 }
 
