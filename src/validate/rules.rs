@@ -209,7 +209,6 @@ pub const RULES: &[Rule] = &[
         worst: 0.10,
         points: Points::With("full-"),
         small: true,
-        ..USUAL
     },
     Rule {
         name: "blocks obtained",
@@ -220,7 +219,6 @@ pub const RULES: &[Rule] = &[
         worst: 0.15,
         points: Points::Without("full-"),
         small: true,
-        ..USUAL
     },
     Rule {
         name: "compaction for requests",

@@ -270,3 +270,30 @@ fn two_attempts_a_request() {
     let [stall, fail] = [VmEvent::CompactStall, VmEvent::CompactFail].map(|e| r.n(e));
     assert_eq!(stall, fail);
 }
+
+/// Pages that move again, and back into the pageblock that they left, counted by looking where
+/// every page is before and after each request.
+#[test]
+fn pages_that_move_to_and_fro_are_counted() {
+    let mut r = rig(CompactionConfig::V1_REDESIGN);
+    let mut came_from = std::collections::BTreeMap::new();
+    let (mut again, mut back, mut moves) = (0, 0, 0);
+    for _ in 0..8 {
+        let before = r.whereabouts();
+        let _ = r.request(2, &[Sync]);
+        for (&(page, from), &(_, to)) in before.iter().zip(&r.whereabouts()) {
+            if from != to {
+                let left: Option<u32> = came_from.insert(page, from / rig::BLOCK);
+                again += u64::from(left.is_some());
+                back += u64::from(left == Some(to / rig::BLOCK));
+                moves += 1;
+            }
+        }
+    }
+    let stats = mmsim_core::policy::compaction::Compaction::stats(&r.compaction);
+    assert_eq!(moves, r.counts()[3], "no page moved twice for one request");
+    assert_eq!((stats.moved_before, stats.returned), (again, back));
+    assert_eq!(again, 14, "5 for request 7 and 9 for request 8");
+    assert!(back > 0 && stats.refilled_sources > 0);
+    assert_eq!(stats.resets, 1);
+}
