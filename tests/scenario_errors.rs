@@ -192,7 +192,7 @@ cpus = 2
 7 | [macine]
   |  ^^^^^^ write `machine`
   |
-  = help: known: schema, name, about, seed, seeds, expect-oom, bounds, machine, reclaim, task, variant, axes"#,
+  = help: known: schema, name, about, seed, seeds, expect-oom, bounds, machine, reclaim, compaction, task, variant, axes"#,
     },
     Case {
         name: "unknown_key_far_from_all",
@@ -249,7 +249,7 @@ accesses = 10
 3 | vm = { page_cluster = 3 }
   |        ^^^^^^^^^^^^ write `page-cluster`
   |
-  = help: known: swappiness, page-cluster, min_free_kbytes, watermark_scale_factor, watermark_boost_factor, percpu_pagelist_high_fraction, dirty_background_ratio, dirty_ratio, read_ahead_kb, fault_around_bytes"#,
+  = help: known: swappiness, page-cluster, min_free_kbytes, watermark_scale_factor, watermark_boost_factor, percpu_pagelist_high_fraction, dirty_background_ratio, dirty_ratio, read_ahead_kb, fault_around_bytes, compaction_proactiveness, extfrag_threshold, compact_unevictable_allowed"#,
     },
     Case {
         name: "unknown_cost",
@@ -685,7 +685,7 @@ accesses = 10
 2 | kernel = "6.2"
   |          ^^^^^ write `6.1`
   |
-  = help: known: 5.5, 5.8, 5.9, 6.1, 6.12"#,
+  = help: known: 4.1, 5.5, 5.8, 5.9, 6.1, 6.12"#,
     },
     Case {
         name: "kernel_as_number",
@@ -1807,7 +1807,7 @@ accesses = 10
 8 | "machine.vm.swapiness" = [1, 2]
   | ^^^^^^^^^^^^^^^^^^^^^^ write `swappiness`
   |
-  = help: known: swappiness, page-cluster, min_free_kbytes, watermark_scale_factor, watermark_boost_factor, percpu_pagelist_high_fraction, dirty_background_ratio, dirty_ratio, read_ahead_kb, fault_around_bytes"#,
+  = help: known: swappiness, page-cluster, min_free_kbytes, watermark_scale_factor, watermark_boost_factor, percpu_pagelist_high_fraction, dirty_background_ratio, dirty_ratio, read_ahead_kb, fault_around_bytes, compaction_proactiveness, extfrag_threshold, compact_unevictable_allowed"#,
     },
     Case {
         name: "axis_beyond_the_list",
@@ -2023,7 +2023,7 @@ accesses = 10
 1 | machine.vm.swapiness=10
   | ^^^^^^^^^^^^^^^^^^^^ write `swappiness`
   |
-  = help: known: swappiness, page-cluster, min_free_kbytes, watermark_scale_factor, watermark_boost_factor, percpu_pagelist_high_fraction, dirty_background_ratio, dirty_ratio, read_ahead_kb, fault_around_bytes"#,
+  = help: known: swappiness, page-cluster, min_free_kbytes, watermark_scale_factor, watermark_boost_factor, percpu_pagelist_high_fraction, dirty_background_ratio, dirty_ratio, read_ahead_kb, fault_around_bytes, compaction_proactiveness, extfrag_threshold, compact_unevictable_allowed"#,
     },
     Case {
         name: "set_bad_value",

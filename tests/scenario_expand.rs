@@ -235,7 +235,7 @@ fn the_resolved_form_reads_like_a_scenario_file() {
         "[machine]\nmemory = \"64MiB\"\nswap = { size = \"1GiB\" }\n[[task]]\nworkload = \"cyclic\"\nmemory = \"1MiB\"\npasses = 2\n[[variant]]\nname = \"a\"\nkernel = \"5.9\"\n",
     );
     let text = s.resolved();
-    let head: Vec<&str> = text.lines().take(24).collect();
+    let head: Vec<&str> = text.lines().take(25).collect();
     assert_eq!(
         head.join("\n"),
         r#"schema = 1
@@ -246,6 +246,7 @@ seeds = 1
 expect-oom = false
 bounds = false
 # reclaim: the preset of `machine.kernel`
+# compaction: `compaction-v4.1` on kernel 4.1, else `none`
 # axes: none
 
 [machine]

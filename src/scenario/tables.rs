@@ -45,7 +45,7 @@ pub static ROOT: TableSpec = TableSpec {
         key(
             "compaction",
             Compaction,
-            Auto("the preset of `machine.kernel`, if there is one, else `none`"),
+            Auto("`compaction-v4.1` on kernel 4.1, else `none`"),
             "how large free blocks are made, in all variants",
         ),
         key("task", Tasks, Required, "the work, one `[[task]]` each"),

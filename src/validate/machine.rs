@@ -3,16 +3,17 @@
 //! What a recording needs and the model lacks is said in words, so that the point is
 //! listed with the reason and not replayed as something else.
 
+use mmsim_compaction::TwoScanners;
 use mmsim_core::backing::device::DeviceConfig;
 use mmsim_core::base::time::{SimDuration, SimTime};
 use mmsim_core::machine::TaskConfig;
 use mmsim_core::machine::config::{
     Kernel, MachineConfig, NodeConfig, SwapConfig, VmSysctl, ZoneConfig, ZoneKind,
 };
-use mmsim_workload::script::{LruGen, Script, ScriptSetup, ScriptSwap};
+use mmsim_workload::script::{Command, LruGen, Script, ScriptSetup, ScriptSwap};
 
 use super::cost;
-use super::point::Point;
+use super::point::{Phase, Point, Zones};
 use crate::build::{Machine, Policy};
 use mmsim_lru::MglruConfig;
 
@@ -30,7 +31,48 @@ pub fn machine(p: &Point, repetition: usize) -> Result<Machine, String> {
         start: SimTime::ZERO,
         threads: vec![Box::new(workload)],
     };
-    Ok(Machine::new(&config, vec![task], 0, |mem| policy.create(mem, 0)))
+    let mut machine = Machine::new(&config, vec![task], 0, |mem| policy.create(mem, 0));
+    if asks_for_blocks(&script) {
+        let rules = mmsim_compaction::preset_for_kernel(config.kernel);
+        machine.set_compaction(Box::new(TwoScanners::new(rules, &machine.mem)));
+    }
+    Ok(machine)
+}
+
+/// Whether a script needs large blocks: others are recorded with compaction idle.
+fn asks_for_blocks(script: &Script) -> bool {
+    script
+        .commands
+        .iter()
+        .any(|c| matches!(c, Command::HugePool(_) | Command::Pring { .. } | Command::CompactMemory))
+}
+
+/// The zones when the workload starts. Where they were recorded only after memory had been
+/// fragmented, what the workload held by then was free before.
+fn zones_at_start(p: &Point) -> Zones {
+    if !p.zones_at_start.is_empty() {
+        return p.zones_at_start.clone();
+    }
+    let until = p.phases.iter().position(|x| x.phase == "frag").map_or(0, |i| i + 1);
+    let counted = |phases: &[Phase], name: &str| -> f64 {
+        phases.iter().filter_map(|x| x.counters.get(name)).map(|r| r.spread()[0]).sum()
+    };
+    let allocated =
+        |phases: &[Phase], zone: &str| counted(phases, &format!("pgalloc_{}", zone.to_lowercase()));
+    let before = &p.phases[..until];
+    // Pages of the process, their page tables, and what is held besides.
+    let anon = before.last().and_then(|x| x.gauges.get("nr_inactive_anon"));
+    let others: Vec<Phase> = before.iter().filter(|x| x.phase == "polluted").cloned().collect();
+    let held = anon.map_or(0.0, |r| r.spread()[0])
+        + counted(before, "pgfault") / 512.0
+        + p.zones_at_frag.keys().map(|z| allocated(&others, z)).sum::<f64>();
+    let all: f64 = p.zones_at_frag.keys().map(|z| allocated(before, z)).sum();
+    let mut zones = p.zones_at_frag.clone();
+    for (name, z) in &mut zones {
+        let share = if all > 0.0 { held * allocated(before, name) / all } else { 0.0 };
+        z.free = (z.free + share as u32).min(z.managed - z.pcp.count.min(z.managed));
+    }
+    zones
 }
 
 /// Whether there can be such a machine; none is built.
@@ -101,17 +143,18 @@ fn machine_config(p: &Point, kernel: Kernel, setup: &ScriptSetup) -> Result<Mach
         return Err("memory cgroups on, with their statistics flushed by the clock".into());
     }
     let cpus = p.vm.get("cpus").and_then(serde_json::Value::as_u64).unwrap_or(1) as u32;
-    if p.zones_at_start.is_empty() {
+    let at_start = zones_at_start(p);
+    if at_start.is_empty() {
         return Err("its zones were recorded after memory had been used, none at the start".into());
     }
     let known = |name: &str| ZoneKind::ALL.iter().any(|k| k.name() == name);
-    let mut populated = p.zones_at_start.iter().filter(|(_, z)| z.managed > 0);
+    let mut populated = at_start.iter().filter(|(_, z)| z.managed > 0);
     if let Some((name, _)) = populated.find(|(name, _)| !known(name)) {
         return Err(format!("zones of kind {name} are not modelled"));
     }
     let mut zones: Vec<ZoneConfig> = Vec::new();
     for kind in ZoneKind::ALL {
-        let zone = p.zones_at_start.get(kind.name()).filter(|z| z.managed > 0);
+        let zone = at_start.get(kind.name()).filter(|z| z.managed > 0);
         let Some(z) = zone else { continue };
         zones.push(ZoneConfig {
             kind,
@@ -208,15 +251,12 @@ pub(super) enum Knob {
 }
 
 /// Knobs whose effect is in the recorded zones, or that change nothing in what is replayed
-/// from a script: no huge pages, no compaction, no generations, no cache before its start.
-const WITHOUT_EFFECT: [&str; 12] = [
+/// from a script: no huge pages, no generations, no cache before its start.
+const WITHOUT_EFFECT: [&str; 9] = [
     "percpu_pagelist_high_fraction",
     "min_free_kbytes",
     "watermark_scale_factor",
     "lowmem_reserve_ratio",
-    "compaction_proactiveness",
-    "compact_unevictable_allowed",
-    "extfrag_threshold",
     "min_ttl_ms",
     "drop_caches",
     "stat_interval",
@@ -248,6 +288,9 @@ pub(super) fn sysctls(setup: &ScriptSetup) -> Result<VmSysctl, Knob> {
             "read_ahead_kb" => {}
             // The kernel too takes the next lower power of two.
             "fault_around_bytes" => vm.fault_around = 1 << (number(1 << 21)? / 4096).max(1).ilog2(),
+            "compaction_proactiveness" => vm.compaction_proactiveness = number(100)?,
+            "extfrag_threshold" => vm.extfrag_threshold = number(1000)?,
+            "compact_unevictable_allowed" => vm.compact_unevictable_allowed = number(1)? == 1,
             "rotational" => {}
             "enabled" | "defrag" if path.contains("/transparent_hugepage/") => {}
             _ if WITHOUT_EFFECT.contains(&name) => {}

@@ -4,7 +4,7 @@
 use crate::support::*;
 use mmsim::machine::config::Kernel;
 use mmsim::machine::result::RunResult;
-use mmsim::phys::gfp::{GFP_KERNEL, GfpFlags};
+use mmsim::phys::gfp::{GFP_KERNEL, GFP_NOWAIT, GfpFlags};
 use mmsim::phys::migratetype::Migratetype;
 use mmsim::workload::{BlockHandle, Op};
 use mmsim_core::base::id::ZoneId;
@@ -23,6 +23,7 @@ type Log = Arc<Mutex<String>>;
 struct Stub {
     log: Log,
     answer: CompactResult,
+    suitable: CompactResult,
     deferred: bool,
 }
 
@@ -47,7 +48,7 @@ impl Compaction for Stub {
         CompactOutcome { result: self.answer, captured: None }
     }
     fn suitable(&self, _: &Memory, _: &CompactRequest) -> CompactResult {
-        CompactResult::Skipped
+        self.suitable
     }
     fn deferred(&mut self, _: ZoneId, _: u8) -> bool {
         self.note('d');
@@ -91,7 +92,8 @@ fn one_request(
     let log = Log::default();
     let mut m = machine(&c, vec![task("t", ops)]);
     let deferred = answer == CompactResult::Deferred;
-    m.set_compaction(Box::new(Stub { log: log.clone(), answer, deferred }));
+    let suitable = CompactResult::Skipped;
+    m.set_compaction(Box::new(Stub { log: log.clone(), answer, suitable, deferred }));
     let r = m.run(Watch { check_every: 1, ..Watch::default() });
     let log = log.lock().unwrap().clone();
     (log, r)
@@ -186,4 +188,82 @@ fn kernel_4_1_retries_as_long_as_reclaim_helps() {
     let mut once: Vec<char> = log.chars().collect();
     once.dedup();
     assert_eq!(once.iter().collect::<String>(), "dads-", "{log}");
+}
+
+/// Half of memory is free, in single pages; then these operations.
+fn scattered(kernel: Kernel, suitable: CompactResult, then: &[Op]) -> (String, RunResult) {
+    let alloc = |handle, order, flags| Op::KernelAlloc {
+        order,
+        migratetype: Migratetype::Movable,
+        flags,
+        handle: BlockHandle(handle),
+    };
+    let mut ops: Vec<Op> = (0..2030).map(|i| alloc(i, 0, GfpFlags::default())).collect();
+    ops.extend((0..2030).step_by(2).map(|i| Op::KernelFree { handle: BlockHandle(i) }));
+    ops.push(end(0));
+    ops.extend(then);
+    ops.push(end(1));
+    let mut c = config(kernel, "ramdisk");
+    c.vm.watermark_boost_factor = 0;
+    let log = Log::default();
+    let mut m = machine(&c, vec![task("t", ops)]);
+    let answer = CompactResult::Complete;
+    m.set_compaction(Box::new(Stub { log: log.clone(), answer, suitable, deferred: false }));
+    let r = m.run(Watch { check_every: 1, ..Watch::default() });
+    let log = log.lock().unwrap().clone();
+    (log, r)
+}
+
+/// A request that cannot wait finds only fragmentation in its way: kswapd has nothing to do,
+/// kcompactd tries, sync-light and once, and takes note of the failure.
+#[test]
+fn kcompactd_works_for_those_who_cannot_wait() {
+    let nowait = Op::KernelAlloc {
+        order: 6,
+        migratetype: Migratetype::Movable,
+        flags: GFP_NOWAIT,
+        handle: BlockHandle(5000),
+    };
+    let of = |kernel, suitable| {
+        let (log, r) = scattered(kernel, suitable, &[nowait, sleep_ms(400)]);
+        (log, phase_counts(&r.phases[1], ["compact_daemon_wake", "compact_stall"]))
+    };
+    assert_eq!(of(NEW, CompactResult::Continue), ("ds-".into(), [1, 0]));
+    assert_eq!(of(NEW, CompactResult::Skipped), (String::new(), [0, 0]));
+    assert_eq!(of(Kernel::V4_1, CompactResult::Continue), (String::new(), [0, 0]));
+}
+
+/// All free memory is too scattered for huge pages: a score of 100 against 90. The first look,
+/// after half a second, moves nothing, and the next one comes 64 times as late.
+#[test]
+fn proactive_compaction_looks_twice_a_second_until_it_does_not_help() {
+    let log = |kernel, ms| scattered(kernel, CompactResult::Continue, &[sleep_ms(ms)]).0;
+    assert_eq!(log(NEW, 400), "");
+    assert_eq!(log(NEW, 600), "F");
+    assert_eq!(log(NEW, 32_000), "F");
+    assert_eq!(log(NEW, 33_000), "FF");
+    assert_eq!(log(Kernel::V5_8, 33_000), "");
+}
+
+#[test]
+fn a_write_to_compact_memory_compacts_all_zones_in_full() {
+    for kernel in Kernel::ALL {
+        let (log, r) = scattered(kernel, CompactResult::Skipped, &[Op::CompactMemory]);
+        assert_eq!(log, "F");
+        assert_eq!(count(&r, "compact_stall"), 0);
+    }
+}
+
+/// Of 2048 pages: three huge pages leave room for the rest, a fourth would not leave the
+/// watermark.
+#[test]
+fn the_pool_of_huge_pages_grows_to_the_first_failure_and_shrinks() {
+    let pool = |pages| Op::HugePool { pages };
+    let ops = vec![pool(2), pool(2), end(0), pool(9), end(1), pool(1), end(2)];
+    let r = run(&config(NEW, "ramdisk"), vec![task("t", ops)]);
+    const ALLOCATED: [&str; 2] = ["htlb_buddy_alloc_success", "htlb_buddy_alloc_fail"];
+    let free = |i: usize| gauge(&r.phases[i].gauges, "nr_free_pages");
+    assert_eq!((phase_counts(&r.phases[0], ALLOCATED), free(0)), ([2, 0], 1024));
+    assert_eq!((phase_counts(&r.phases[1], ALLOCATED), free(1)), ([1, 1], 512));
+    assert_eq!((phase_counts(&r.phases[2], ALLOCATED), free(2)), ([0, 0], 1536));
 }

@@ -6,6 +6,10 @@
 //! 0/7\] mm/compaction: redesign compaction: part1", December). Their columns are the
 //! [presets](PRESETS) between, so that each idea can be switched alone.
 //!
+//! What kernels did since is further knobs, up to [`CompactionConfig::V6_12`]. Sysctls
+//! (`vm.extfrag_threshold`, `vm.compact_unevictable_allowed`, `vm.compaction_proactiveness`) belong
+//! to the machine.
+//!
 //! There is no `Default`: the caller says which kernel it means.
 
 mod presets;
@@ -79,6 +83,29 @@ knob_enums! {
         Pageblock = "pageblock", "Pageblocks that begin with a free block of their size.";
         Requested = "requested",
             "Also every free block that is as large as the one that is wanted.";
+        RequestedFirst = "requested-first",
+            "Pageblocks that begin with a free block as large as the one that is wanted.";
+    }
+    /// How scanners go about a pageblock, and when a run is over.
+    Scanners {
+        V4_1 = "v4.1",
+            "As in 4.1: skip bits come with a pageblock where nothing was found, a run is over when \
+             the zone's watermark is met and there is a block, it is asked after each batch.";
+        V6 = "v6",
+            "As in 6.x: skip bits come with the first page that is taken; a run is over when there \
+             is a block, it is asked at ends of pageblocks; forgetting looks for pageblocks that \
+             may be of use.";
+    }
+    /// When all of a pageblock is taken at once.
+    FinishPageblock {
+        Never = "never", "Never: at most a batch.";
+        Revisited = "revisited", "When the batch before came from the same pageblock.";
+        Failed = "failed", "Then, and when a page of it could not be moved.";
+    }
+    /// Which target is used next.
+    TargetOrder {
+        LastFirst = "last-first", "The page that was taken last.";
+        ByOrder = "by-order", "The first page of the smallest block, in the order of taking.";
     }
 }
 
@@ -123,16 +150,39 @@ knob_struct! {
         no_target_completes: bool = "no-target-completes",
             "Whether a sweep that finds no target counts as a failure.",
             "mm/compaction: redesign compaction (second revision, 2015, not merged)";
-        unevictable: bool = "unevictable",
-            "Whether pages of locked mappings are moved (vm.compact_unevictable_allowed).",
-            "mm: allow compaction of unevictable pages (Linux 4.1)";
+        scanners: Scanners = "scanners",
+            "How scanners go about a pageblock, and when a run is over.",
+            "the compaction series of Linux 5.1, and what followed to 6.12";
+        fast_search: bool = "fast-search",
+            "Whether pageblocks are found by a look at the free lists before frames are.",
+            "mm, compaction: use free lists to quickly locate a migration source; ... target (Linux \
+             5.1)";
+        free_stride: bool = "free-stride",
+            "Whether the search for targets looks at every 32nd frame only, the more so the longer \
+             it finds none.",
+            "mm, compaction: round-robin the order while searching the free lists for a target; \
+             ... sample pageblocks for free pages (Linux 5.1)";
+        abandon_groups: bool = "abandon-groups",
+            "Whether an asynchronous run on behalf of a request takes pages only where a whole \
+             block of the wanted order can be taken, and from pageblocks of the request's type.",
+            "mm, compaction: abort free scanner if split fails; ... skip blocks where isolation \
+             fails in async direct compaction (Linux 4.7, 4.13)";
+        finish_pageblock: FinishPageblock = "finish-pageblock",
+            "When all of a pageblock is taken at once.",
+            "mm, compaction: avoid rescanning the same pageblock multiple times (Linux 5.1); \
+             ... finish pageblocks on complete migration failure (Linux 6.3)";
+        capture: bool = "capture",
+            "Whether a request takes its block the moment it forms.",
+            "mm, compaction: capture a page under direct compaction (Linux 5.1)";
+        count_tails: bool = "count-tails",
+            "Whether frames behind the first of a free block count as scanned for sources.",
+            "mm/compaction: correctly return failure with bogus compound_order (Linux 6.6)";
+        target_order: TargetOrder = "target-order",
+            "Which target is used next.",
+            "mm/compaction: add support for >0 order folio memory compaction (Linux 6.9)";
         cluster_max: Ranged<1, 512> = "cluster-max",
             "Pages that are moved together (COMPACT_CLUSTER_MAX).",
             "Linux 3.5";
-        extfrag_threshold: Ranged<0, 1000> = "extfrag-threshold",
-            "Up to this fragmentation index lack of memory is to blame, and nothing is compacted \
-             (vm.extfrag_threshold).",
-            "Linux 2.6.35";
         max_defer_shift: Ranged<0, 31> = "max-defer-shift",
             "At most one request in this power of two is refused or limited after failures \
              (COMPACT_MAX_DEFER_SHIFT).",
@@ -147,7 +197,34 @@ impl CompactionConfig {
     /// A combination that no kernel could mean: the knob, what to write instead, and why.
     fn contradiction(&self) -> Option<(&'static str, &'static str, &'static str)> {
         let by_depth = matches!(self.scan_limit, ScanLimit::V1 | ScanLimit::V2);
-        let rules: [(bool, &'static str, &'static str, &'static str); 5] = [
+        let v6 = self.scanners == Scanners::V6;
+        let of_2015 = self.skip_needs_full_block
+            || self.cached_pfn != CachedPfn::FirstScanned
+            || self.cached_always != CachedAlways::Never
+            || self.target_types != TargetTypes::Movable
+            || self.depletion != Depletion::Off
+            || self.deferral != Deferral::Defer
+            || self.whole_zone_sweep;
+        let of_v6 = self.fast_search
+            || self.free_stride
+            || self.abandon_groups
+            || self.finish_pageblock != FinishPageblock::Never
+            || self.capture
+            || self.count_tails
+            || self.target_order != TargetOrder::LastFirst;
+        let rules: [(bool, &'static str, &'static str, &'static str); 7] = [
+            (
+                v6 && of_2015,
+                "scanners",
+                "scanners = \"v4.1\", or the knobs of the series of 2015 as in compaction-v4.1",
+                "the series of 2015 was made for the scanners of 4.1",
+            ),
+            (
+                !v6 && of_v6,
+                "scanners",
+                "scanners = \"v6\"",
+                "what 5.1 and later kernels added needs their scanners",
+            ),
             (
                 by_depth && self.depletion == Depletion::Off,
                 "scan-limit",

@@ -6,6 +6,7 @@ use crate::run::Run;
 use crate::suitable::watermark_ok;
 use mmsim_core::phys::buddy::Buddy;
 use mmsim_core::phys::migratetype::Migratetype;
+use mmsim_core::phys::zones::Mark;
 use mmsim_core::policy::compaction::{CompactResult, Compactor};
 
 /// Whether a request would find a block: of its own type, or one that it may steal.
@@ -26,7 +27,7 @@ impl Run<'_> {
         }
         let Some(order) = self.req.order else { return CompactResult::Continue };
         let zone = &self.mem.zones[self.req.zone];
-        if !watermark_ok(zone, order, self.req)
+        if !watermark_ok(zone, order, Mark::Low, self.req)
             || !has_block(zone.buddy(), order, self.req.migratetype)
         {
             return CompactResult::Continue;
@@ -37,13 +38,14 @@ impl Run<'_> {
 
     /// Whether the scanners met, or the sweep came to its end; then the next run starts anew.
     fn been_everywhere(&mut self) -> Option<CompactResult> {
+        let asynchronous = self.asynchronous();
         let z = &mut *self.zone;
         if self.rules.whole_zone_sweep {
             if self.migrate_pfn < z.end {
                 return None;
             }
             z.cached_migrate[0] = z.end;
-            if self.req.mode == mmsim_core::policy::compaction::MigrateMode::Async {
+            if asynchronous {
                 return Some(CompactResult::Contended);
             }
             z.cached_migrate = [z.first; 2];

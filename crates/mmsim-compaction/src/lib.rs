@@ -19,6 +19,7 @@ mod migrate_scan;
 mod run;
 mod stats;
 pub mod suitable;
+mod v6;
 mod zone;
 
 pub use config::{CompactionConfig, PRESETS, Preset, preset, preset_for_kernel};

@@ -83,7 +83,8 @@ impl Run<'_> {
 
     /// Flags with which a page stays where it is.
     fn stays(&self) -> u32 {
-        let unevictable = if self.rules.unevictable { 0 } else { flag::UNEVICTABLE };
+        let unevictable =
+            if self.mem.vm.compact_unevictable_allowed { 0 } else { flag::UNEVICTABLE };
         let writeback = if self.asynchronous() { flag::WRITEBACK } else { 0 };
         flag::IN_BATCH | unevictable | writeback
     }

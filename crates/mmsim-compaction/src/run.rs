@@ -8,10 +8,11 @@
 //! mm/migrate.c (`migrate_pages`). Left out: aborts by contention and by the scheduler, and the
 //! test for too many isolated pages, since nobody else isolates while a run goes on.
 
-use crate::config::{CompactionConfig, Deferral, Depletion, ScanLimit};
+use crate::config::{CompactionConfig, Deferral, Depletion, ScanLimit, Scanners};
 use crate::deplete;
 use crate::stats::{Moves, note_end};
 use crate::suitable::suitable;
+use crate::v6;
 use crate::zone::{ZoneState, ZoneView};
 use mmsim_core::base::digest::Digest;
 use mmsim_core::base::id::{Pfn, ZoneId};
@@ -55,9 +56,16 @@ impl TwoScanners {
         (z.failures, z.depletion) = (failures, depletion);
     }
 
-    fn reset(&mut self, zone: ZoneId) {
-        self.zones[usize::from(zone.0)].reset(&self.rules);
-        self.stats.resets += 1;
+    fn reset(&mut self, mem: &Memory, zone: ZoneId) {
+        let state = &mut self.zones[usize::from(zone.0)];
+        let done = match self.rules.scanners {
+            Scanners::V6 => v6::reset(state, mem, zone),
+            Scanners::V4_1 => {
+                state.reset(&self.rules);
+                true
+            }
+        };
+        self.stats.resets += u64::from(done);
     }
 
     /// What a run may look at; `None`: all.
@@ -77,10 +85,11 @@ impl TwoScanners {
         mem: &mut Memory,
         lru: &mut dyn ReclaimPolicy,
         req: &CompactRequest,
-    ) -> CompactResult {
+    ) -> CompactOutcome {
+        let ended = |result| CompactOutcome { result, captured: None };
         let result = self.suitable(mem, req);
         if result != CompactResult::Continue {
-            return result;
+            return ended(result);
         }
         let z = usize::from(req.zone.0);
         let by_request = req.by == Compactor::Request;
@@ -88,10 +97,15 @@ impl TwoScanners {
             && req.by != Compactor::Kswapd
             && self.zones[z].failures.restarting(&self.rules, order)
         {
-            self.reset(req.zone);
+            self.reset(mem, req.zone);
             self.zones[z].failures.restarted(&self.rules);
-        } else if by_request {
-            self.reset(req.zone);
+        } else if by_request && self.rules.scanners == Scanners::V4_1 {
+            self.reset(mem, req.zone);
+        }
+        if self.rules.scanners == Scanners::V6 {
+            let (rules, zone) = (&self.rules, &mut self.zones[z]);
+            let (stats, moves) = (&mut self.stats, &mut self.moves);
+            return v6::run(v6::Lent { rules, zone, stats, moves, mem, lru, req });
         }
         let limit = self.limit(req);
         let asynchronous = req.mode == MigrateMode::Async;
@@ -99,7 +113,7 @@ impl TwoScanners {
         let zone = &mut self.zones[z];
         let swept = self.rules.whole_zone_sweep && zone.cached_migrate[0] >= zone.end;
         if asynchronous && (swept || only_sync && limit.is_some()) {
-            return CompactResult::Skipped;
+            return ended(CompactResult::Skipped);
         }
         mem.lru_drain(lru);
         let mut run = Run {
@@ -125,7 +139,7 @@ impl TwoScanners {
             let threshold = zone.threshold(&self.rules);
             zone.depletion.run_ended(threshold);
         }
-        result
+        ended(result)
     }
 }
 
@@ -136,13 +150,13 @@ impl Compaction for TwoScanners {
         lru: &mut dyn ReclaimPolicy,
         req: &CompactRequest,
     ) -> CompactOutcome {
-        let result = self.run(mem, lru, req);
-        note_end(&mut self.stats, req.mode, result);
-        CompactOutcome { result, captured: None }
+        let outcome = self.run(mem, lru, req);
+        note_end(&mut self.stats, req.mode, outcome.result);
+        outcome
     }
 
     fn suitable(&self, mem: &Memory, req: &CompactRequest) -> CompactResult {
-        suitable(&self.rules, &mem.zones[req.zone], req)
+        suitable(&self.rules, &mem.zones[req.zone], req, mem.vm.extfrag_threshold)
     }
 
     fn deferred(&mut self, zone: ZoneId, order: u8) -> bool {
@@ -161,9 +175,9 @@ impl Compaction for TwoScanners {
         z.failures.note_success(order, got_page);
     }
 
-    fn kswapd_sleeps(&mut self, _mem: &Memory, zone: ZoneId) {
+    fn kswapd_sleeps(&mut self, mem: &Memory, zone: ZoneId) {
         if self.zones[usize::from(zone.0)].flush {
-            self.reset(zone);
+            self.reset(mem, zone);
         }
     }
 

@@ -1,9 +1,10 @@
 //! Whether a run makes sense: there is no block yet, there is room to move pages to, and it is
 //! fragmentation that stands in the way.
 //!
-//! Source: Linux 4.1 mm/compaction.c (`__compaction_suitable`).
+//! Source: Linux 4.1 mm/compaction.c (`__compaction_suitable`), 6.12
+//! (`compaction_suit_allocation_order`).
 
-use crate::config::CompactionConfig;
+use crate::config::{CompactionConfig, Scanners};
 use mmsim_core::phys::gfp::AllocFlags;
 use mmsim_core::phys::zones::{Mark, Zone};
 use mmsim_core::policy::compaction::{CompactRequest, CompactResult};
@@ -19,9 +20,9 @@ pub const fn lacks_memory(index: i64, threshold: u32) -> bool {
     0 <= index && index <= threshold as i64
 }
 
-/// Whether the zone can serve the request at its low watermark.
-pub(crate) fn watermark_ok(zone: &Zone, order: u8, req: &CompactRequest) -> bool {
-    let mark = zone.watermark[Mark::Low as usize] + zone.boost;
+/// Whether the zone can serve the request at a watermark.
+pub(crate) fn watermark_ok(zone: &Zone, order: u8, mark: Mark, req: &CompactRequest) -> bool {
+    let mark = zone.watermark[mark as usize] + zone.boost;
     zone.leaves(order, mark, req.highest, AllocFlags::default(), zone.free)
 }
 
@@ -30,14 +31,23 @@ pub(crate) fn suitable(
     rules: &CompactionConfig,
     zone: &Zone,
     req: &CompactRequest,
+    extfrag_threshold: u32,
 ) -> CompactResult {
     let Some(order) = req.order else { return CompactResult::Continue };
-    if watermark_ok(zone, order, req) {
+    if rules.scanners == Scanners::V6 {
+        let served = watermark_ok(zone, order, req.mark, req);
+        return match zone.compaction_suitable(order, req.highest) {
+            _ if served => CompactResult::Success,
+            true => CompactResult::Continue,
+            false => CompactResult::Skipped,
+        };
+    }
+    if watermark_ok(zone, order, Mark::Low, req) {
         return CompactResult::Success;
     }
     let mark = zone.watermark[Mark::Low as usize] + zone.boost + compact_gap(order);
     let room = zone.leaves(0, mark, req.highest, AllocFlags::default(), zone.free);
-    if !room || lacks_memory(zone.fragmentation_index(order), rules.extfrag_threshold.get()) {
+    if !room || lacks_memory(zone.fragmentation_index(order), extfrag_threshold) {
         return CompactResult::Skipped;
     }
     CompactResult::Continue

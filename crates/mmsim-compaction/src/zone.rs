@@ -4,7 +4,7 @@
 //! All of it is of one cycle and goes with [`ZoneState::reset`], but for failures and depletion,
 //! which the reset moves on.
 
-use crate::config::{CompactionConfig, Depletion as DepletionRule};
+use crate::config::{CompactionConfig, Depletion as DepletionRule, Scanners};
 use crate::defer::Failures;
 use crate::deplete::{self, Depletion};
 use mmsim_core::base::digest::Digest;
@@ -22,6 +22,10 @@ pub(crate) struct ZoneState {
     pub(crate) cached_migrate: [u32; 2],
     /// Where runs start to look for targets.
     pub(crate) cached_free: u32,
+    /// The first pageblock of any use, and where the search for targets began, at the last reset
+    /// (6.x); none before the first.
+    pub(crate) init_migrate: Option<u32>,
+    pub(crate) init_free: u32,
     /// A run saw all of the zone since the last reset.
     pub(crate) flush: bool,
     /// Per pageblock: not worth a look for sources; for targets (the same bit unless there are two).
@@ -63,6 +67,8 @@ impl ZoneState {
             pageblock_order: order,
             cached_migrate: [zone.first.0; 2],
             cached_free: zone.end().0,
+            init_migrate: None,
+            init_free: 0,
             flush: false,
             skip: vec![false; blocks],
             skip_free: vec![false; if rules.two_skip_bits { blocks } else { 0 }],
@@ -77,7 +83,12 @@ impl ZoneState {
     /// Both scanners start from their ends again.
     pub(crate) fn start_anew(&mut self, rules: &CompactionConfig) {
         self.cached_migrate = [self.first; 2];
-        self.cached_free = if rules.whole_zone_sweep { self.first } else { self.end };
+        let last = (self.end - 1) >> self.pageblock_order << self.pageblock_order;
+        self.cached_free = match rules.scanners {
+            Scanners::V6 => last,
+            Scanners::V4_1 if rules.whole_zone_sweep => self.first,
+            Scanners::V4_1 => self.end,
+        };
     }
 
     /// What was learned of the zone is forgotten (`__reset_isolation_suitable`): a cycle ends.
@@ -128,7 +139,9 @@ impl ZoneState {
     /// Panics if a position lies outside of the zone.
     pub(crate) fn check(&self, rules: &CompactionConfig) {
         for p in self.cached_migrate.into_iter().chain([self.cached_free]) {
-            assert!((self.first..=self.end).contains(&p), "pfn{p} is cached of another zone");
+            // From 5.1 on the end of the pageblock behind the last frame.
+            let end = self.end + (2 << self.pageblock_order);
+            assert!((self.first..=end).contains(&p), "pfn{p} is cached of another zone");
         }
         assert!(self.failures.shift <= rules.max_defer_shift.get(), "{:?}", self.failures);
         assert!(self.depletion.depleted || self.depletion.limiting_depth() == 0);
@@ -137,6 +150,7 @@ impl ZoneState {
     pub(crate) fn digest(&self, d: &mut Digest) {
         d.words(self.cached_migrate.map(u64::from));
         d.words([self.cached_free.into(), self.flush.into()]);
+        d.words([self.init_migrate.map_or(0, |p| u64::from(p) + 1), self.init_free.into()]);
         for bits in [&self.skip, &self.skip_free] {
             for chunk in bits.chunks(64) {
                 d.word(chunk.iter().fold(0, |a, &b| a << 1 | u64::from(b)));

@@ -4,8 +4,8 @@
 //! [`mmsim_core::policy::knobs::Preset::changes`] tells any two neighbours apart.
 
 use super::{
-    CachedAlways, CachedPfn, CompactionConfig, Deferral, DepleteThreshold, Depletion, Ranged,
-    ScanLimit, SpareFree, TargetTypes,
+    CachedAlways, CachedPfn, CompactionConfig, Deferral, DepleteThreshold, Depletion,
+    FinishPageblock, Ranged, ScanLimit, Scanners, SpareFree, TargetOrder, TargetTypes,
 };
 use mmsim_core::machine::config::Kernel;
 use mmsim_core::policy::knobs;
@@ -25,9 +25,15 @@ impl CompactionConfig {
         two_skip_bits: false,
         spare_free: SpareFree::Pageblock,
         no_target_completes: false,
-        unevictable: true,
+        scanners: Scanners::V4_1,
+        fast_search: false,
+        free_stride: false,
+        abandon_groups: false,
+        finish_pageblock: FinishPageblock::Never,
+        capture: false,
+        count_tails: false,
+        target_order: TargetOrder::LastFirst,
         cluster_max: Ranged::new(32),
-        extfrag_threshold: Ranged::new(500),
         max_defer_shift: Ranged::new(6),
         max_failed: Ranged::new(4),
     };
@@ -87,6 +93,25 @@ impl CompactionConfig {
         ..CompactionConfig::V4_1
     };
 
+    /// Linux 6.1.
+    pub const V6_1: CompactionConfig = CompactionConfig {
+        scanners: Scanners::V6,
+        fast_search: true,
+        free_stride: true,
+        abandon_groups: true,
+        finish_pageblock: FinishPageblock::Revisited,
+        capture: true,
+        ..CompactionConfig::V4_1
+    };
+    /// Linux 6.12.
+    pub const V6_12: CompactionConfig = CompactionConfig {
+        finish_pageblock: FinishPageblock::Failed,
+        count_tails: true,
+        target_order: TargetOrder::ByOrder,
+        spare_free: SpareFree::RequestedFirst,
+        ..CompactionConfig::V6_1
+    };
+
     /// With depletion as the second series meant it.
     const fn intended(self) -> CompactionConfig {
         CompactionConfig { depletion: Depletion::V2Intended, ..self }
@@ -110,7 +135,7 @@ macro_rules! posted {
     };
 }
 
-/// All presets: 4.1, the three series on it.
+/// All presets: 4.1, the three series on it, and later kernels.
 pub static PRESETS: &[Preset] = &[
     Preset {
         name: "compaction-v4.1",
@@ -192,6 +217,22 @@ pub static PRESETS: &[Preset] = &[
         "v4.1",
         "third series of 2015, part one: failures in a row limit the runs"
     ),
+    Preset {
+        name: "compaction-v6.1",
+        config: CompactionConfig::V6_1,
+        kernel: Kernel::V6_1,
+        before: Some("compaction-v4.1"),
+        about: "fast searches, skipped groups, captured blocks, as in Linux 6.1",
+        subject: None,
+    },
+    Preset {
+        name: "compaction-v6.12",
+        config: CompactionConfig::V6_12,
+        kernel: Kernel::V6_12,
+        before: Some("compaction-v6.1"),
+        about: "whole pageblocks after failures, small targets first, as in Linux 6.12",
+        subject: None,
+    },
 ];
 
 /// The knobs of the preset of that name.
@@ -199,15 +240,12 @@ pub fn preset(name: &str) -> Option<CompactionConfig> {
     PRESETS.iter().find(|p| p.name == name).map(|p| p.config)
 }
 
-/// The preset that a kernel shipped, or the nearest before it.
+/// The preset that a kernel shipped. What is between 4.1 and 6.1 has the shape of 6.1 since 5.1.
 pub const fn preset_for_kernel(kernel: Kernel) -> CompactionConfig {
     match kernel {
-        Kernel::V4_1
-        | Kernel::V5_5
-        | Kernel::V5_8
-        | Kernel::V5_9
-        | Kernel::V6_1
-        | Kernel::V6_12 => CompactionConfig::V4_1,
+        Kernel::V4_1 => CompactionConfig::V4_1,
+        Kernel::V5_5 | Kernel::V5_8 | Kernel::V5_9 | Kernel::V6_1 => CompactionConfig::V6_1,
+        Kernel::V6_12 => CompactionConfig::V6_12,
     }
 }
 

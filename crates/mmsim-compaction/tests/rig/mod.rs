@@ -72,6 +72,11 @@ impl Bench {
         alloc: PageAllocRules { pageblock_order: 3, max_order: 3, ..PageAllocRules::V4_1 },
         marks: [0; 3],
     };
+    pub(crate) const V6_12: Bench = Bench {
+        kernel: Kernel::V6_12,
+        alloc: PageAllocRules { pageblock_order: 3, max_order: 3, ..PageAllocRules::V6_12 },
+        marks: [0; 3],
+    };
 }
 
 pub(crate) struct Rig {
@@ -183,6 +188,17 @@ impl Rig {
             format!("{}{s} {}", &mt.name()[..1], frames.collect::<String>())
         });
         drawn.collect::<Vec<_>>().join(" | ")
+    }
+
+    /// The frames that are drawn as this.
+    pub(crate) fn frames_of(&self, c: char) -> Vec<u32> {
+        (0..self.mem.zones[Z].end().0).filter(|&p| self.char_of(p) == c).collect()
+    }
+
+    /// The page that was in a frame at the start goes.
+    pub(crate) fn unmap(&mut self, id: u32) {
+        let page = PageIdx(self.mem.spaces.vma(self.anon).start.0 + id);
+        self.mem.zap(&mut self.lru, page, self.anon);
     }
 
     /// Where each page is that the map began with, by the frame that it was in then.

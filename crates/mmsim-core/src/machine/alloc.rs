@@ -206,7 +206,7 @@ impl<P: ReclaimPolicy> Machine<P> {
     fn wake_for(&mut self, req: &AllocRequest) {
         self.work_off_boost();
         if req.flags.has(GfpFlags::KSWAPD_RECLAIM) {
-            self.wake_kswapds(req.order, req.highest);
+            self.wake_kswapds(req);
         }
     }
 
@@ -243,7 +243,7 @@ impl<P: ReclaimPolicy> Machine<P> {
         let low = self.mem.try_alloc(node, req, Some(Mark::Low));
         self.work_off_boost();
         let pfn = low.or_else(|| {
-            self.wake_kswapds(req.order, req.highest);
+            self.wake_kswapds(req);
             self.mem.try_alloc(node, req, Some(Mark::Min)).or_else(|| {
                 if !self.allow_direct_reclaim(node) {
                     return None;

@@ -81,6 +81,7 @@ impl<P: ReclaimPolicy> Machine<P> {
     /// Gives the machine a way to compact its zones. Without one every attempt is skipped.
     pub fn set_compaction(&mut self, strategy: Box<dyn Compaction>) {
         self.compaction = Some(strategy);
+        self.start_kcompactd();
     }
 
     /// The compaction strategy, if there is one.

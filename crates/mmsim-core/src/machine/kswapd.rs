@@ -94,6 +94,9 @@ impl Kswapd {
     pub(super) fn cpu(&self) -> usize {
         self.cpu
     }
+    pub(super) fn is_running(&self) -> bool {
+        matches!(self.state, State::Running(_) | State::Stalled(..))
+    }
     pub(super) fn hopeless(&self) -> bool {
         self.failures >= MAX_RECLAIM_RETRIES
     }
@@ -101,9 +104,14 @@ impl Kswapd {
 
 impl<P: ReclaimPolicy> Machine<P> {
     /// Wakes the kswapd of every node that needs it (`wake_all_kswapds`).
-    pub(super) fn wake_kswapds(&mut self, order: u8, highest: ZoneKind) {
+    /// Nodes that need none may need kcompactd, if the request itself cannot compact.
+    pub(super) fn wake_kswapds(&mut self, req: &AllocRequest) {
         for n in self.kswapds.ids() {
-            self.wake_kswapd(n, order, highest);
+            self.wake_kswapd(n, req.order, req.highest);
+            let k = &self.kswapds[n];
+            if req.order > 0 && req.flags.atomic() && !k.is_running() {
+                self.wake_kcompactd(n, req.order, k.highest.max(req.highest));
+            }
         }
     }
 
@@ -250,6 +258,10 @@ impl<P: ReclaimPolicy> Machine<P> {
                 return self.end_balance(n, &b);
             }
         }
+        let (order, highest) = (b.order, self.kswapds[n].highest);
+        if self.old_slow_path() && order > 0 && p.reclaimed > p.target {
+            self.kswapd_compacts(n, order, highest);
+        }
         if stall {
             self.timer_generation += 1;
             let g = self.timer_generation;
@@ -292,12 +304,19 @@ impl<P: ReclaimPolicy> Machine<P> {
         }
         self.policy.reclaim_ended(&mut self.mem, n, None);
         self.release_throttled(n);
+        if b.boosts.iter().any(|&b| b > 0) {
+            let block = self.mem.zones[ZoneId(0)].buddy().rules().pageblock_order;
+            self.wake_kcompactd(n, block, self.kswapds[n].highest);
+        }
         let k = &self.kswapds[n];
         // Having given up on the order that it was woken for, it sleeps if it is balanced for
         // what it did; else it looks at what was asked for since.
         let order = if b.order < b.alloc_order { b.order } else { k.order };
         if k.hopeless() || self.mem.zones.balanced(n, order, k.highest) {
             self.mem.node_flags[n] = NodeFlags::default();
+            if !self.old_slow_path() {
+                self.compaction_after_kswapd(n, b.alloc_order, self.kswapds[n].highest);
+            }
             self.timer_generation += 1;
             let g = self.timer_generation;
             self.queue.push(self.mem.now + NAP, Event::Kswapd(n, g));
@@ -322,6 +341,9 @@ impl<P: ReclaimPolicy> Machine<P> {
                 let k = &self.kswapds[n];
                 if k.hopeless() || self.mem.zones.balanced(n, order, k.highest) {
                     self.mem.emit(|| TraceEvent::MmVmscanKswapdSleep { node: n });
+                    if self.old_slow_path() {
+                        self.compaction_after_kswapd(n, 0, ZoneKind::Dma);
+                    }
                     self.kswapds[n].highest = ZoneKind::Dma;
                 } else {
                     self.mem.count(VmEvent::KswapdHighWmarkHitQuickly, 1);

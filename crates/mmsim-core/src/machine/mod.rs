@@ -14,7 +14,8 @@
 //! - `alloc`: the allocation slow path: direct reclaim, limits, out of memory; `compact`: what
 //!   of it is compaction;
 //! - `kernel`: blocks that workloads allocate on behalf of the kernel;
-//! - `kswapd`, `flusher`: the background;
+//! - `hugetlb`: the pool of huge pages;
+//! - `kswapd`, `kcompactd`, `flusher`: the background;
 //! - `order`, `queue`, `thread`, `psi`, `latency`: what these need;
 //! - `snapshot`: what the kernel's text files would show.
 
@@ -25,7 +26,9 @@ pub mod config;
 pub mod cost;
 mod fault;
 mod flusher;
+mod hugetlb;
 mod io;
+mod kcompactd;
 mod kernel;
 mod kswapd;
 mod latency;
@@ -54,6 +57,7 @@ use crate::policy::{Generation, ReclaimPolicy};
 use crate::virt::space::Place;
 use crate::workload::{FileSpec, Workload};
 use config::MachineConfig;
+use kcompactd::Kcompactd;
 use kswapd::Kswapd;
 use latency::Histogram;
 use order::Order;
@@ -137,6 +141,9 @@ pub struct Machine<P: ReclaimPolicy = Box<dyn ReclaimPolicy>> {
     order: Order,
     queue: Queue,
     kswapds: IndexVec<NodeId, Kswapd>,
+    kcompactds: IndexVec<NodeId, Kcompactd>,
+    /// Huge pages of hugetlbfs.
+    huge_pool: Vec<Pfn>,
     flusher: flusher::Flusher,
     /// Threads that wait for a folio.
     waiters: BTreeMap<Pfn, Vec<ThreadId>>,
@@ -202,6 +209,8 @@ impl<P: ReclaimPolicy> Machine<P> {
             order: Order::new(config.cpus as usize),
             queue: Queue::default(),
             kswapds: (0..nodes).map(|_| Kswapd::default()).collect::<Vec<_>>().into(),
+            kcompactds: (0..nodes).map(|_| Kcompactd::default()).collect::<Vec<_>>().into(),
+            huge_pool: Vec::new(),
             flusher: flusher::Flusher::default(),
             waiters: BTreeMap::new(),
             live: 0,

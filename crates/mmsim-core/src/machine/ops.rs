@@ -87,6 +87,11 @@ impl<P: ReclaimPolicy> Machine<P> {
                 self.survey(order);
                 Flow::Done
             }
+            Op::HugePool { pages } => self.set_huge_pool(tid, pages),
+            Op::CompactMemory => {
+                self.compact_memory();
+                Flow::Done
+            }
             Op::Exit => {
                 self.kill(space);
                 Flow::Killed

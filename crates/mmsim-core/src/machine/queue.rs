@@ -14,6 +14,8 @@ pub(super) enum Event {
     Wake(ThreadId, u64),
     /// kswapd's nap or throttle of this generation.
     Kswapd(NodeId, u64),
+    /// kcompactd's look at its node, of this generation.
+    Kcompactd(NodeId, u64),
     /// The flusher's period.
     Flusher,
     /// A thread starts.
@@ -29,7 +31,7 @@ impl Event {
             Event::Io(_) => 0,
             Event::Sample => 1,
             Event::Wake(..) | Event::Start(_) | Event::Flusher => 2,
-            Event::Kswapd(..) => 3,
+            Event::Kswapd(..) | Event::Kcompactd(..) => 3,
         }
     }
 }

@@ -98,6 +98,7 @@ impl<P: ReclaimPolicy> Machine<P> {
             }
             Event::Start(t) => self.wake(t),
             Event::Kswapd(n, g) => self.kswapd_timer(n, g),
+            Event::Kcompactd(n, g) => self.kcompactd_timer(n, g),
             Event::Flusher => self.flusher_period(),
             Event::Sample => {
                 self.sample(at);
@@ -311,6 +312,7 @@ impl<P: ReclaimPolicy> Machine<P> {
     fn step_daemon(&mut self, e: Entity) -> bool {
         match e {
             Entity::Kswapd(n) => self.step_kswapd(n),
+            Entity::Kcompactd(n) => self.step_kcompactd(n),
             Entity::Flusher => self.step_flusher(),
             Entity::Thread(t) => unreachable!("{t} is no kernel thread"),
         }

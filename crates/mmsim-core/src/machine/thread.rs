@@ -86,6 +86,8 @@ pub(super) struct Thread {
 pub(super) enum Entity {
     /// The background reclaimer of a node.
     Kswapd(NodeId),
+    /// The background compactor of a node.
+    Kcompactd(NodeId),
     /// The flusher of dirty pages.
     Flusher,
     /// A thread of a workload.

@@ -118,7 +118,7 @@ impl Memory {
 
     /// Accounts for a block that a zone gave.
     #[inline(always)]
-    fn allocated(&mut self, z: ZoneId, pfn: Pfn, order: u8) {
+    pub(super) fn allocated(&mut self, z: ZoneId, pfn: Pfn, order: u8) {
         self.count_allocated(z, 1 << order);
         if order == 0 {
             self.frames.reset(pfn, FrameKind::Fresh);

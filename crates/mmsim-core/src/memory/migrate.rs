@@ -26,6 +26,7 @@ use crate::base::vmstat::VmEvent;
 use crate::machine::config::Kernel;
 use crate::phys::buddy::Columns;
 use crate::phys::frames::{FolioId, flag};
+use crate::phys::migratetype::Migratetype;
 use crate::phys::zones::Mark;
 use crate::policy::{Arrival, ArrivalKind, Departure, ReclaimPolicy};
 use crate::virt::pages::pte;
@@ -157,6 +158,23 @@ impl Memory {
         self.frames.store(pfn, 0);
         self.now += self.cost.t_isolate;
         Some(order)
+    }
+
+    /// Takes a block of this order that begins at a frame, if all of it is free, as if it had been
+    /// allocated (`compaction_capture`).
+    pub fn capture_block(&mut self, z: ZoneId, pfn: Pfn, order: u8) -> bool {
+        let mut c = Columns::new(&mut self.frames, &mut self.lists);
+        let taken = self.zones[z].take_at(&mut c, pfn, order);
+        if taken {
+            self.allocated(z, pfn, order);
+        }
+        taken
+    }
+
+    /// Lets a free list begin with one of its blocks.
+    pub fn rotate_free_list(&mut self, z: ZoneId, order: u8, mt: Migratetype, first: Pfn) {
+        let mut c = Columns::new(&mut self.frames, &mut self.lists);
+        self.zones[z].rotate_list(&mut c, order, mt, first);
     }
 
     /// Gives the pages of the acting CPU's list in a zone back (`drain_local_pages`).

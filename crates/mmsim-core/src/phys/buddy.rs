@@ -573,6 +573,31 @@ impl Buddy {
         }))
     }
 
+    /// The free blocks of a list below the largest order, from the tail.
+    pub fn list_reversed<'a>(
+        &self,
+        lists: &'a Lists,
+        order: u8,
+        mt: Migratetype,
+    ) -> impl Iterator<Item = Pfn> + use<'a> {
+        debug_assert!(order < self.rules.max_order, "the untouched run is not linked");
+        let mut p = self.lists.get(order, mt).tail;
+        std::iter::from_fn(move || {
+            let found = (p != NONE).then_some(Pfn(p));
+            if p != NONE {
+                p = lists.word(Pfn(p));
+            }
+            found
+        })
+    }
+
+    /// Lets a list below the largest order begin with one of its blocks: those before it go to
+    /// the end (`move_freelist_head`).
+    pub fn rotate_list(&mut self, c: &mut Columns<'_>, order: u8, mt: Migratetype, first: Pfn) {
+        debug_assert_eq!(c.frames.free_head(first), Some((order, mt)), "{first} is on the list");
+        self.lists.rotate(&mut c.links(), first.0, order, mt as usize);
+    }
+
     /// The free block that a frame is in, if any.
     pub fn block_at(&self, frames: &Frames, pfn: Pfn) -> Option<FreeBlock> {
         if self.run.contains(&pfn.0) {

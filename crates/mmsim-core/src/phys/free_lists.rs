@@ -139,6 +139,18 @@ impl FreeLists {
         last
     }
 
+    /// Makes a block that is on a list its head: those before it go to the end, in order.
+    pub(super) fn rotate(&mut self, l: &mut Links<'_>, p: u32, order: u8, mt: usize) {
+        let list = &mut self.lists[usize::from(order) & 15][mt & 7];
+        let (head, tail, before) = (list.head, list.tail, l.prev[p as usize]);
+        if head == p {
+            return;
+        }
+        (l.next[tail as usize], l.prev[head as usize]) = (head, tail);
+        (l.next[before as usize], l.prev[p as usize]) = (NONE, NONE);
+        (list.head, list.tail) = (p, before);
+    }
+
     /// The blocks of a list from its head.
     pub(super) fn walk<'a>(
         &self,

@@ -56,6 +56,9 @@ pub struct PageAllocRules {
     pub max_order: u8,
     /// How orders above 0 are held against watermarks.
     pub wmark_form: WmarkForm,
+    /// The distance between watermarks grows with the zone (`vm.watermark_scale_factor`, 4.6);
+    /// before, low and high were min and a quarter, min and a half.
+    pub scaled_watermarks: bool,
     /// How other types' blocks are taken.
     pub fallback: Fallback,
     /// How the slow path goes.
@@ -79,6 +82,7 @@ impl PageAllocRules {
         pageblock_order: 9,
         max_order: 10,
         wmark_form: WmarkForm::PerOrder,
+        scaled_watermarks: false,
         fallback: Fallback::V4_1,
         slow_path: SlowPath::V4_1,
         free_init: End::Head,
@@ -90,6 +94,7 @@ impl PageAllocRules {
     /// Linux 5.5 to 5.9.
     pub const V5_5: PageAllocRules = PageAllocRules {
         wmark_form: WmarkForm::OneBlock,
+        scaled_watermarks: true,
         fallback: Fallback::V4_12,
         slow_path: SlowPath::V6,
         highatomic: true,

@@ -459,6 +459,30 @@ impl Zone {
         order
     }
 
+    /// Lets a free list begin with one of its blocks ([`Buddy::rotate_list`]).
+    pub fn rotate_list(&mut self, c: &mut Columns<'_>, order: u8, mt: Migratetype, first: Pfn) {
+        self.buddy.rotate_list(c, order, mt, first);
+    }
+
+    /// Takes a block of this order that begins at a frame, if all of it is free, and leaves the
+    /// rest of a larger one free (`compaction_capture`).
+    pub fn take_at(&mut self, c: &mut Columns<'_>, pfn: Pfn, order: u8) -> bool {
+        let Some(b) = self.buddy.block_at(c.frames, pfn).filter(|b| b.order >= order) else {
+            return false;
+        };
+        self.buddy.take_block(c, b);
+        // The halves that it is not in, from the largest on.
+        let mut at = b.pfn.0;
+        for k in (order..b.order).rev() {
+            let in_upper = pfn.0 & 1 << k != 0;
+            let (keep, free) = if in_upper { (at + (1 << k), at) } else { (at, at + (1 << k)) };
+            self.buddy.free(c, Pfn(free), k);
+            at = keep;
+        }
+        self.settle();
+        true
+    }
+
     /// Changes the type of the pageblock of a frame; its free blocks stay on their lists. For
     /// zones that begin with a history.
     pub fn set_pageblock_type(&mut self, pfn: Pfn, mt: Migratetype) {
@@ -617,8 +641,9 @@ impl Zones {
         let lowmem: u64 = self.lowmem();
         let min_free = min_free_kbytes(lowmem, &config.vm);
         for (z, c) in self.zones.iter_mut().zip(&configs) {
+            let scaled = z.buddy.rules().scaled_watermarks;
             z.watermark = c.watermarks.map_or_else(
-                || watermarks(z.kind, z.managed.into(), lowmem, min_free, &config.vm),
+                || watermarks(z.kind, z.managed.into(), lowmem, min_free, &config.vm, scaled),
                 |w| w.map(u64::from),
             );
         }
@@ -799,17 +824,22 @@ pub fn min_free_kbytes(lowmem_pages: u64, vm: &VmSysctl) -> u64 {
     vm.min_free_kbytes.unwrap_or_else(|| (lowmem_pages * 4 * 16).isqrt().clamp(128, 262_144))
 }
 
-/// Watermarks min, low, high of a zone in pages.
+/// Watermarks min, low, high of a zone in pages. Unless they are `scaled` with the zone, low and
+/// high are min and a quarter, min and a half.
 pub fn watermarks(
     kind: ZoneKind,
     managed: u64,
     lowmem: u64,
     min_free_kbytes: u64,
     vm: &VmSysctl,
+    scaled: bool,
 ) -> [u64; 3] {
     let pages_min = min_free_kbytes / 4;
     let share = (pages_min * managed).checked_div(lowmem).unwrap_or(0);
     let min = if kind == ZoneKind::Movable { (managed / 1024).clamp(32, 128) } else { share };
+    if !scaled {
+        return [min, min + share / 4, min + share / 2];
+    }
     let d = (share / 4).max(managed * u64::from(vm.watermark_scale_factor) / 10_000);
     [min, min + d, min + 2 * d]
 }
@@ -854,13 +884,23 @@ mod tests {
         ] {
             let m = min_free_kbytes(managed, &vm);
             assert_eq!(m, kb);
-            assert_eq!(watermarks(ZoneKind::Normal, managed, managed, m, &vm), want);
+            assert_eq!(watermarks(ZoneKind::Normal, managed, managed, m, &vm, true), want);
         }
         let steep = VmSysctl { watermark_scale_factor: 100, ..VmSysctl::linux() };
         assert_eq!(
-            watermarks(ZoneKind::Normal, 262_144, 262_144, 4096, &steep),
+            watermarks(ZoneKind::Normal, 262_144, 262_144, 4096, &steep, true),
             [1024, 3645, 6266]
         );
+    }
+
+    /// Up to 4.5, worked by hand: 490,000 KiB, of which min is the root of 16 times as many.
+    #[test]
+    fn old_watermarks_as_worked_by_hand() {
+        let vm = VmSysctl::linux();
+        let m = min_free_kbytes(122_500, &vm);
+        assert_eq!(m, 2800);
+        let old = watermarks(ZoneKind::Normal, 122_500, 122_500, m, &vm, false);
+        assert_eq!(old, [700, 875, 1050]);
     }
 
     /// Worked by hand: DMA 3840 and DMA32 256 000.
@@ -869,8 +909,8 @@ mod tests {
         let vm = VmSysctl::linux();
         let m = min_free_kbytes(259_840, &vm);
         assert_eq!(m, 4077);
-        assert_eq!(watermarks(ZoneKind::Dma, 3840, 259_840, m, &vm), [15, 18, 21]);
-        assert_eq!(watermarks(ZoneKind::Dma32, 256_000, 259_840, m, &vm), [1003, 1259, 1515]);
+        assert_eq!(watermarks(ZoneKind::Dma, 3840, 259_840, m, &vm, true), [15, 18, 21]);
+        assert_eq!(watermarks(ZoneKind::Dma32, 256_000, 259_840, m, &vm, true), [1003, 1259, 1515]);
     }
 
     /// Worked by hand: a 1 GiB zone, a small one, a tiny one.

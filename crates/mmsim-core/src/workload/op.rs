@@ -191,6 +191,14 @@ pub enum Op {
         /// log2 of the pages of a block, up to [`crate::phys::gfp::MAX_PAGE_ORDER`].
         order: u8,
     },
+    /// Write to `nr_hugepages`: the pool of huge pages grows until a block cannot be had, or
+    /// shrinks, to so many pages of 2 MiB.
+    HugePool {
+        /// Huge pages wanted in all.
+        pages: u32,
+    },
+    /// Write 1 to `compact_memory`: all zones are compacted in full.
+    CompactMemory,
     /// The process ends now: all its memory is freed.
     Exit,
 }

@@ -169,6 +169,40 @@ pub enum Command {
         /// Free pages to leave.
         floor: u64,
     },
+    /// `punch`: give every page i with `i mod period >= keep` back.
+    Punch {
+        /// The region.
+        region: RegionId,
+        /// Its pages.
+        pages: u32,
+        /// Pages of a period, at least 1.
+        period: u32,
+        /// Of these, the first that stay.
+        keep: u32,
+    },
+    /// `hugepool`: grow the pool of huge pages to so many.
+    HugePool(u32),
+    /// `pipes`: hold unmovable pages, up to so many, until free memory is down to a floor.
+    Pipes {
+        /// Most pages.
+        max: u64,
+        /// Free pages to leave.
+        floor: u64,
+    },
+    /// `pring`: rings of packet sockets ask for unmovable blocks without retry, each of which
+    /// may fall back on single pages.
+    Pring {
+        /// Blocks of all sockets.
+        blocks: u32,
+        /// log2 of the pages of a block.
+        order: u8,
+        /// Blocks of a socket, at least 1.
+        per: u32,
+        /// Sockets stay open that got at least one block.
+        hold: bool,
+    },
+    /// `write .../compact_memory 1`.
+    CompactMemory,
     /// `sleepms`.
     Sleep(SimDuration),
     /// `snap` and `snapx`: counters are noted, a phase ends. Position in

@@ -8,6 +8,7 @@ use super::{Command, Lazy, NotYet, PageRange, ReadOnly, RegionKind, Script, Scri
 use super::{TableRef, TableSpec, Via};
 use crate::sampler::LinearMap;
 use mmsim_core::base::time::SimDuration;
+use mmsim_core::phys::gfp::MAX_PAGE_ORDER;
 use mmsim_core::workload::{Advice, FileSlot, FileSpec, RegionId};
 use std::collections::BTreeMap;
 
@@ -188,6 +189,32 @@ impl Parser {
                 }
             }
             "lazy" => Command::Lazy(self.lazy(w)?),
+            "punch" => {
+                let region = self.region(w.usage("punch region period keep"))?;
+                self.writable(region, w)?;
+                let pages = self.regions[&region.0].pages;
+                let period = w.number("the period", 1..=MAX_PAGES)?;
+                let keep = w.number("pages to keep of a period", 0..=period)?;
+                Command::Punch { region, pages, period, keep }
+            }
+            "hugepool" => {
+                let most = MAX_PAGES >> 9;
+                Command::HugePool(w.usage("hugepool pages").number("huge pages", 0..=most)?)
+            }
+            "pipes" => {
+                let max = w.usage("pipes pages floor per").number("pages", 0..=MAX_PAGES.into())?;
+                let floor = w.number("free pages to leave", 0..=u64::MAX)?;
+                w.number("pages of a pipe", 1..=MAX_PAGES)?;
+                Command::Pipes { max, floor }
+            }
+            "pring" => {
+                let blocks =
+                    w.usage("pring blocks order per hold").number("blocks", 0..=MAX_PAGES)?;
+                let order = w.number("the order", 1..=MAX_PAGE_ORDER)?;
+                let per = w.number("blocks of a socket", 1..=MAX_PAGES)?;
+                let hold = w.number("0 (close) or 1 (hold)", 0..=1)? == 1;
+                Command::Pring { blocks, order, per, hold }
+            }
             "grow" => {
                 w.usage("grow region max floor");
                 let region = self.region(w)?;
@@ -201,8 +228,8 @@ impl Parser {
                 return Err(w.error(
                     other,
                     "which is no command; write one of anon, file, unmap, table, seed, fill, scan, \
-                     zipf, mixscan, mix2, preadscan, madvise, lazy, grow, sleepms, snap, snapx, write, \
-                     zram, swapon, mount, mlockself, ballast",
+                     zipf, mixscan, mix2, preadscan, madvise, lazy, grow, punch, hugepool, pipes, \
+                     pring, sleepms, snap, snapx, write, zram, swapon, mount, mlockself, ballast",
                 ));
             }
         })
@@ -267,10 +294,16 @@ impl Parser {
             value.push(' ');
             value.push_str(more);
         }
+        if path.ends_with("/compact_memory") {
+            self.script.commands.push(Command::CompactMemory);
+            self.touched = true;
+            return match first {
+                "1" => Ok(()),
+                other => Err(w.error(other, "write 1, all that compact_memory takes")),
+            };
+        }
         let why = if path.contains("/kdamonds/") || path.contains("/damon_reclaim/") {
             Some("DAMON")
-        } else if path.ends_with("/compact_memory") {
-            Some("compaction on request")
         } else if self.touched {
             Some("a knob that changes while the workload runs")
         } else {
@@ -491,11 +524,7 @@ impl Parser {
 /// Why a command cannot be simulated yet.
 fn missing_mechanism(command: &str) -> Option<&'static str> {
     Some(match command {
-        "thp" => "transparent huge pages",
-        "hugepool" => "the huge page pool",
-        "pring" => "kernel allocations of higher orders",
-        "pipes" => "unmovable kernel pages",
-        "punch" => "giving back single pages to fragment memory",
+        "thp" => "faults of transparent huge pages",
         "spawn" | "killchild" => "a second process beside the script",
         "trywrite" => "DAMON",
         _ => return None,
@@ -540,20 +569,54 @@ mod tests {
             "anon 0 160000",
             "grow 0 160000 2048",
             "layout 0 filled",
-            "punch 0 4 1",
-            "write /proc/sys/vm/compact_memory 1",
             "write /proc/sys/vm/swappiness 1",
             "thp 2 400",
         ])
         .unwrap();
         let commands: Vec<&str> = s.not_yet.iter().map(|n| n.command.as_str()).collect();
         let later = "write /proc/sys/vm/swappiness";
-        assert_eq!(commands, ["punch", "write /proc/sys/vm/compact_memory", later, "thp"]);
+        assert_eq!(commands, [later, "thp"]);
         assert_eq!(s.read_only, [ReadOnly { line: 2, text: "layout 0 filled".into() }]);
         let refused = s.workload().err().unwrap();
         assert_eq!(
             refused.to_string(),
-            "script line 3: `punch` is not modelled yet: giving back single pages to fragment memory"
+            "script line 3: `write /proc/sys/vm/swappiness` is not modelled yet: a knob that \
+             changes while the workload runs"
+        );
+    }
+
+    #[test]
+    fn commands_that_fragment_and_ask_for_blocks() {
+        let s = parse(&[
+            "anon 0 16",
+            "punch 0 4 1",
+            "pipes 40000 2048 256",
+            "hugepool 400",
+            "pring 3000 3 8 1",
+            "write /proc/sys/vm/compact_memory 1",
+        ])
+        .unwrap();
+        assert_eq!(
+            s.commands[1..],
+            [
+                Command::Punch { region: RegionId(0), pages: 16, period: 4, keep: 1 },
+                Command::Pipes { max: 40_000, floor: 2048 },
+                Command::HugePool(400),
+                Command::Pring { blocks: 3000, order: 3, per: 8, hold: true },
+                Command::CompactMemory,
+            ]
+        );
+        assert_eq!(
+            error(&["anon 0 16", "punch 0 4 5"]),
+            "script line 1: found `5`, write pages to keep of a period as a number from 0 to 4"
+        );
+        assert_eq!(
+            error(&["pring 8 11 8 1"]),
+            "script line 0: found `11`, write the order as a number from 1 to 10"
+        );
+        assert_eq!(
+            error(&["write /proc/sys/vm/compact_memory 2"]),
+            "script line 0: found `2`, write 1, all that compact_memory takes"
         );
     }
 

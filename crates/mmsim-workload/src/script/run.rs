@@ -10,8 +10,10 @@
 use super::{Command, Lazy, PageRange, RegionKind, Script, TableRef, Via};
 use crate::sampler::CumZipf;
 use mmsim_core::base::rng::{Rng, SplitMix64};
+use mmsim_core::phys::gfp::{GFP_KERNEL, GFP_USER, GfpFlags};
+use mmsim_core::phys::migratetype::Migratetype;
 use mmsim_core::workload::{
-    Advice, FileSpec, MapKind, Op, RegionId, Run, VmaFlags, Workload, WorkloadCx,
+    Advice, BlockHandle, FileSpec, MapKind, Op, RegionId, Run, VmaFlags, Workload, WorkloadCx,
 };
 
 /// Operations per batch, about.
@@ -32,6 +34,11 @@ pub struct ScriptWorkload {
     done: u64,
     /// Of `mixscan`: where its cyclic pass is, relative to its start.
     passed: u32,
+    /// Blocks asked for on behalf of the kernel: the number of the next.
+    blocks: u32,
+    /// Of `pring`: blocks and pages of the socket that is being set up, and how many of these
+    /// are whole blocks.
+    socket: (Vec<BlockHandle>, u32),
 }
 
 impl ScriptWorkload {
@@ -46,7 +53,66 @@ impl ScriptWorkload {
             next: 0,
             done: 0,
             passed: 0,
+            blocks: 0,
+            socket: (Vec::new(), 0),
         }
+    }
+
+    /// A request for unmovable memory.
+    fn ask(&mut self, order: u8, flags: GfpFlags) -> Op {
+        let handle = BlockHandle(self.blocks);
+        self.blocks += 1;
+        Op::KernelAlloc { order, migratetype: Migratetype::Unmovable, flags, handle }
+    }
+
+    /// The next pages of `pipes`; false at its end.
+    fn pipes(&mut self, max: u64, floor: u64, free: u64, ops: &mut Vec<Op>) -> bool {
+        let step = (max - self.done).min(64);
+        if step == 0 || self.done > 0 && free <= floor {
+            return false;
+        }
+        ops.extend((0..step).map(|_| self.ask(0, GFP_USER)));
+        self.done += step;
+        true
+    }
+
+    /// The next block of `pring`, or what follows from the last one; false at its end. `failed`:
+    /// the last one could not be had.
+    fn pring(
+        &mut self,
+        (blocks, order): (u32, u8),
+        (per, hold): (u32, bool),
+        failed: Option<bool>,
+        ops: &mut Vec<Op>,
+    ) -> bool {
+        match failed {
+            // The kernel makes up for it with single pages.
+            Some(true) => {
+                for _ in 0..1u32 << order {
+                    let page = self.ask(0, GFP_KERNEL);
+                    ops.push(page);
+                    self.socket.0.push(BlockHandle(self.blocks - 1));
+                }
+                return true;
+            }
+            Some(false) => self.socket.1 += 1,
+            None => {}
+        }
+        let last = self.done == u64::from(blocks);
+        if self.done > 0 && (last || self.done % u64::from(per) == 0) {
+            let (held, whole) = std::mem::take(&mut self.socket);
+            if !hold || whole == 0 {
+                ops.extend(held.into_iter().map(|handle| Op::KernelFree { handle }));
+            }
+        }
+        if last {
+            return !ops.is_empty();
+        }
+        let block = self.ask(order, GFP_KERNEL.with(GfpFlags::NORETRY));
+        ops.push(block);
+        self.socket.0.push(BlockHandle(self.blocks - 1));
+        self.done += 1;
+        true
     }
 
     /// How much of a command that makes `total` accesses goes into this batch, which has
@@ -155,9 +221,37 @@ impl ScriptWorkload {
                 return self.done == u64::from(count);
             }
             Command::Lazy(lazy) => return self.lazy(&lazy, ops),
-            Command::Grow { .. } => unreachable!("a batch of its own"),
+            Command::Punch { region, pages, period, keep } => {
+                return self.punch((region, pages), period, keep, ops);
+            }
+            Command::HugePool(pages) => ops.push(Op::HugePool { pages }),
+            Command::CompactMemory => ops.push(Op::CompactMemory),
+            Command::Grow { .. } | Command::Pipes { .. } | Command::Pring { .. } => {
+                unreachable!("batches of their own")
+            }
         }
         true
+    }
+
+    /// Gives back the end of each period.
+    fn punch(
+        &mut self,
+        (region, pages): (RegionId, u32),
+        period: u32,
+        keep: u32,
+        ops: &mut Vec<Op>,
+    ) -> bool {
+        let total = u64::from(pages);
+        while self.done < total && ops.len() < BATCH {
+            let first = self.done + u64::from(keep);
+            self.done += u64::from(period);
+            let count = self.done.min(total).saturating_sub(first);
+            if count > 0 {
+                let (first, count, advice) = (first as u32, count as u32, Advice::DontNeed);
+                ops.push(Op::Madvise { region, first, count, advice });
+            }
+        }
+        self.done >= total
     }
 
     /// Steps of turns: each read is one, and what comes after the reads of a turn is one.
@@ -226,19 +320,34 @@ impl Workload for ScriptWorkload {
         while let Some(&command) = self.commands.get(self.next)
             && ops.len() < BATCH
         {
-            let finished = if let Command::Grow { region, max, floor } = command {
-                // Free memory is known only when everything before is done.
-                if !ops.is_empty() {
-                    return;
+            // What looks at free memory, or at what it got, waits until all before is done.
+            let alone = matches!(
+                command,
+                Command::Grow { .. } | Command::Pipes { .. } | Command::Pring { .. }
+            );
+            if alone && !ops.is_empty() {
+                return;
+            }
+            let goes_on = match command {
+                Command::Grow { region, max, floor } => {
+                    let range = PageRange { region, first: 0, count: max };
+                    self.grow(range, floor, cx.free_pages, ops)
                 }
-                let range = PageRange { region, first: 0, count: max };
-                if self.grow(range, floor, cx.free_pages, ops) {
-                    return;
+                Command::Pipes { max, floor } => self.pipes(max, floor, cx.free_pages, ops),
+                Command::Pring { blocks, order, per, hold } => {
+                    // One result: of the block; more are those of single pages.
+                    let failed = match cx.kernel_allocs {
+                        [one] if self.done > 0 => Some(one.pfn.is_none()),
+                        _ => None,
+                    };
+                    self.pring((blocks, order), (per, hold), failed, ops)
                 }
-                true
-            } else {
-                self.step(command, ops)
+                _ => false,
             };
+            if goes_on {
+                return;
+            }
+            let finished = alone || self.step(command, ops);
             if finished {
                 self.next += 1;
                 self.done = 0;

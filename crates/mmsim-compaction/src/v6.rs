@@ -1,0 +1,326 @@
+//! One run as in kernels from 5.1 on.
+//!
+//! The shape is that of 4.1, two scanners that meet, with three ideas on top. *Look at the free
+//! lists first*: a pageblock that has free pages is found there sooner than by looking at frames
+//! (`fast`). *Do not do work by halves*: a run asks whether it is over only at ends of
+//! pageblocks; an asynchronous one takes pages only where the whole wanted block may become free;
+//! a pageblock that is visited twice in a row is emptied at once. *Take what was made*: the
+//! request that pays for a run gets the block the moment it forms, before others see it.
+//!
+//! Source: Linux 6.12 mm/compaction.c (`compact_zone`, `__compact_finished`, `compaction_alloc`),
+//! mm/page_alloc.c (`compaction_capture`). Left out: aborts by contention and by signals, and
+//! that a proactive run stops for kswapd. Deviations: a freed page that waits in a per-CPU list
+//! is captured when the list is drained, as in the kernel, but the rest of a block that had
+//! merged further goes back by the ordinary way; 6.1 sets skip bits at the first frame of a
+//! pageblock only, 6.12 at the first page taken, which is done here for both.
+
+mod fast;
+mod reset;
+mod sources;
+mod targets;
+
+pub(crate) use reset::reset;
+use targets::Targets;
+
+use crate::config::{CompactionConfig, FinishPageblock, TargetOrder};
+use crate::finished::has_block;
+use crate::stats::Moves;
+use crate::zone::ZoneState;
+use mmsim_core::base::id::Pfn;
+use mmsim_core::base::vmstat::VmEvent;
+use mmsim_core::memory::Memory;
+use mmsim_core::phys::fragmentation::FreeBlocks;
+use mmsim_core::phys::migratetype::Migratetype;
+use mmsim_core::policy::ReclaimPolicy;
+use mmsim_core::policy::compaction::{
+    CompactOutcome, CompactRequest, CompactResult, CompactionStats, Compactor, MigrateMode,
+};
+
+/// What the strategy lends to a run.
+pub(crate) struct Lent<'a> {
+    pub(crate) rules: &'a CompactionConfig,
+    pub(crate) zone: &'a mut ZoneState,
+    pub(crate) stats: &'a mut CompactionStats,
+    pub(crate) moves: &'a mut Moves,
+    pub(crate) mem: &'a mut Memory,
+    pub(crate) lru: &'a mut dyn ReclaimPolicy,
+    pub(crate) req: &'a CompactRequest,
+}
+
+/// A run under way.
+struct Run<'a> {
+    with: Lent<'a>,
+    /// Frames of a pageblock.
+    size: u32,
+    migrate_pfn: u32,
+    free_pfn: u32,
+    /// Pages off their lists; the last is moved first.
+    sources: Vec<Pfn>,
+    targets: Targets,
+    /// Targets that are wanted at once.
+    wanted: usize,
+    /// It began at the first pageblock of any use.
+    whole_zone: bool,
+    ignore_skip: bool,
+    /// All of the pageblock is to be taken.
+    finish: bool,
+    /// The order whose free list is looked at first for targets.
+    search_order: i32,
+    /// Looks at free lists in a row that found nothing.
+    fast_fail: u32,
+    /// The lowest frame that was found so, for a linear scan when nothing is found any more.
+    fast_start: Option<u32>,
+    fast_start_used: bool,
+    captured: Option<Pfn>,
+    /// Frames that were left since the per-CPU lists were drained.
+    freed: Vec<Pfn>,
+}
+
+/// One run.
+pub(crate) fn run(with: Lent<'_>) -> CompactOutcome {
+    let (first, end) = (with.zone.first, with.zone.end);
+    let size = 1u32 << with.zone.pageblock_order;
+    let last = (end - 1) / size * size;
+    let sync = with.req.mode != MigrateMode::Async;
+    let whole = matches!(with.req.by, Compactor::Request | Compactor::Proactive);
+    let mut whole_zone = whole || with.req.full;
+    let (migrate_pfn, free_pfn) = if whole_zone {
+        (first, last)
+    } else {
+        let z = &mut *with.zone;
+        if z.cached_free < first || z.cached_free >= end {
+            z.cached_free = last;
+        }
+        let at = z.cached_migrate[usize::from(sync)];
+        let at = if at < first || at >= end { first } else { at };
+        if at == first {
+            z.cached_migrate.iter_mut().filter(|c| **c >= end).for_each(|c| *c = first);
+        }
+        whole_zone = z.init_migrate.is_some_and(|init| at <= init);
+        (at, z.cached_free)
+    };
+    with.mem.lru_drain(with.lru);
+    let mut run = Run {
+        size,
+        migrate_pfn,
+        free_pfn,
+        sources: Vec::new(),
+        targets: Targets::new(with.rules.target_order == TargetOrder::ByOrder),
+        wanted: 0,
+        whole_zone,
+        ignore_skip: whole || with.req.full,
+        finish: false,
+        search_order: with.req.order.map_or(0, i32::from),
+        fast_fail: 0,
+        fast_start: None,
+        fast_start_used: false,
+        captured: None,
+        freed: Vec::new(),
+        with,
+    };
+    let ended = run.go();
+    run.release();
+    let captured = run.captured;
+    CompactOutcome { result: captured.map_or(ended, |_| CompactResult::Success), captured }
+}
+
+impl Run<'_> {
+    fn asynchronous(&self) -> bool {
+        self.with.req.mode == MigrateMode::Async
+    }
+
+    fn direct(&self) -> bool {
+        self.with.req.by == Compactor::Direct
+    }
+
+    /// Asynchronous, on behalf of a request: gives up what cannot become a whole block.
+    fn abandons(&self) -> Option<u8> {
+        let picky = self.with.rules.abandon_groups && self.direct() && self.asynchronous();
+        self.with.req.order.filter(|_| picky)
+    }
+
+    fn block_of(&self, pfn: u32) -> u32 {
+        pfn / self.size * self.size
+    }
+
+    fn met(&self) -> bool {
+        self.free_pfn / self.size <= self.migrate_pfn / self.size
+    }
+
+    fn go(&mut self) -> CompactResult {
+        let sync = !self.asynchronous();
+        let cached = self.with.zone.cached_migrate;
+        // Until pages are found both modes may go on from the same place.
+        let mut together = !sync && cached[0] == cached[1];
+        let mut last_migrated: Option<u32> = None;
+        let rule = self.with.rules.finish_pageblock;
+        loop {
+            let result = self.finished();
+            if result != CompactResult::Continue {
+                return result;
+            }
+            let from = self.migrate_pfn;
+            let again = last_migrated.is_some_and(|p| self.block_of(p) == self.block_of(from));
+            self.finish = again && rule != FinishPageblock::Never;
+            loop {
+                if !self.isolate_sources() {
+                    if together {
+                        self.with.zone.cached_migrate[1] = self.with.zone.cached_migrate[0];
+                    }
+                    break;
+                }
+                together = false;
+                last_migrated = Some(match rule {
+                    FinishPageblock::Failed => self.block_of(self.migrate_pfn - 1),
+                    FinishPageblock::Never | FinishPageblock::Revisited => from,
+                });
+                let (moved_all, enough) = self.migrate_batch();
+                if !enough && !self.met() {
+                    return CompactResult::Contended;
+                }
+                if !moved_all {
+                    let order = self.with.req.order;
+                    let inside = !self.migrate_pfn.is_multiple_of(self.size);
+                    let failed = rule == FinishPageblock::Failed;
+                    if failed && inside && !self.ignore_skip && !self.finish && self.light() {
+                        self.finish = true;
+                        if order == Some(self.with.zone.pageblock_order) {
+                            last_migrated = None;
+                        }
+                        continue;
+                    }
+                    if !failed && let Some(k) = self.abandons() {
+                        self.migrate_pfn = self.migrate_pfn.next_multiple_of(1 << k);
+                        last_migrated = None;
+                    }
+                }
+                if self.captured.is_some() {
+                    return CompactResult::Success;
+                }
+                break;
+            }
+            let Some(order) = self.with.req.order.filter(|&k| k > 0) else { continue };
+            if last_migrated.is_some_and(|p| p < self.migrate_pfn >> order << order) {
+                self.with.mem.lru_drain(self.with.lru);
+                self.with.mem.drain_local_pages(self.with.req.zone);
+                last_migrated = None;
+                for f in std::mem::take(&mut self.freed) {
+                    self.capture(f);
+                }
+            }
+        }
+    }
+
+    fn light(&self) -> bool {
+        self.with.req.mode < MigrateMode::Sync
+    }
+
+    /// How the run ends (`__compact_finished`).
+    fn finished(&mut self) -> CompactResult {
+        if self.met() {
+            let direct = self.direct();
+            let z = &mut *self.with.zone;
+            z.start_anew(self.with.rules);
+            z.flush |= direct;
+            return match self.whole_zone {
+                true => CompactResult::Complete,
+                false => CompactResult::PartialSkipped,
+            };
+        }
+        let zone = &self.with.mem.zones[self.with.req.zone];
+        if self.with.req.by == Compactor::Proactive {
+            let blocks = zone.free_blocks();
+            let score =
+                FreeBlocks { nr: &blocks }.extfrag_for_order(self.with.zone.pageblock_order);
+            let low = 100u32.saturating_sub(self.with.mem.vm.compaction_proactiveness).max(5);
+            return match score > low.into() {
+                true => CompactResult::Continue,
+                false => CompactResult::Success,
+            };
+        }
+        let Some(order) = self.with.req.order else { return CompactResult::Continue };
+        let at_end = self.migrate_pfn.is_multiple_of(self.size);
+        match at_end && has_block(zone.buddy(), order, self.with.req.migratetype) {
+            true => CompactResult::Success,
+            false => CompactResult::Continue,
+        }
+    }
+
+    /// Moves the batch. Whether all of it moved, and whether there were enough targets.
+    fn migrate_batch(&mut self) -> (bool, bool) {
+        let (mut all, mut enough) = (true, true);
+        let batch = self.sources.len();
+        while let Some(&page) = self.sources.last() {
+            let by_order = self.with.rules.target_order == TargetOrder::ByOrder;
+            self.wanted = if by_order { self.sources.len() } else { batch };
+            if self.targets.nr == 0 {
+                self.isolate_targets();
+            }
+            let Some(target) = self.targets.take() else {
+                self.with.mem.count(VmEvent::PgMigrateFail, 1);
+                (all, enough) = (false, false);
+                break;
+            };
+            self.sources.pop();
+            let with = &mut self.with;
+            let (order, cycle) = (with.zone.pageblock_order, with.zone.cycle);
+            if with.mem.can_migrate(page) {
+                with.moves.note(with.mem, with.stats, (page, target), order, cycle);
+            }
+            if with.mem.migrate(with.lru, page, target).is_err() {
+                self.targets.give_back(target);
+                with.mem.put_back(with.lru, page);
+                all = false;
+            } else {
+                self.capture(page);
+            }
+        }
+        self.put_back_sources();
+        (all, enough)
+    }
+
+    fn put_back_sources(&mut self) {
+        while let Some(page) = self.sources.pop() {
+            self.with.mem.put_back(self.with.lru, page);
+        }
+    }
+
+    /// A page left its frame: takes the block around it if that is what the request wants. Not
+    /// from a movable pageblock for others.
+    fn capture(&mut self, freed: Pfn) {
+        let (with, wants) = (&mut self.with, self.captured.is_none());
+        let Some(order) = with.req.order.filter(|&k| k > 0 && wants && with.rules.capture) else {
+            return;
+        };
+        if with.req.by != Compactor::Direct {
+            return;
+        }
+        let (z, mt) = (with.req.zone, with.mem.zones[with.req.zone].buddy().block_type(freed));
+        let foreign = order < with.zone.pageblock_order
+            && mt == Migratetype::Movable
+            && with.req.migratetype != Migratetype::Movable;
+        if foreign || matches!(mt, Migratetype::Cma | Migratetype::Isolate) {
+            return;
+        }
+        let block = Pfn(freed.0 >> order << order);
+        if with.mem.capture_block(z, block, order) {
+            self.captured = Some(block);
+        } else {
+            self.freed.push(freed);
+        }
+    }
+
+    /// Gives back the targets that were not needed.
+    fn release(&mut self) {
+        let Some(high) = self.targets.release(self.with.mem) else { return };
+        let z = &mut *self.with.zone;
+        z.cached_free = z.cached_free.max(high / self.size * self.size);
+    }
+
+    /// A scanner of the kernel's own thread counts twice.
+    fn count_for_daemon(&mut self, event: VmEvent, n: u32) {
+        if matches!(self.with.req.by, Compactor::Kcompactd | Compactor::Proactive) {
+            self.with.mem.count(event, n.into());
+        }
+    }
+}

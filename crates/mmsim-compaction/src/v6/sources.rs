@@ -1,0 +1,165 @@
+//! The scanner for sources: upwards, a pageblock at a time, or a group of the wanted order.
+//!
+//! Source: Linux 6.12 mm/compaction.c (`isolate_migratepages`, `isolate_migratepages_block`,
+//! `suitable_migration_source`, `update_cached_migrate`).
+
+use super::Run;
+use mmsim_core::base::id::Pfn;
+use mmsim_core::base::vmstat::VmEvent;
+use mmsim_core::phys::frames::{FrameKind, flag, free_pages};
+use mmsim_core::phys::gfp::GfpFlags;
+use mmsim_core::phys::migratetype::Migratetype;
+use mmsim_core::policy::compaction::MigrateMode;
+
+impl Run<'_> {
+    /// Takes a batch of pages off their lists. False: none were found in the pageblock that was
+    /// looked at, or there is none left.
+    pub(super) fn isolate_sources(&mut self) -> bool {
+        let mut low = self.find_source();
+        let mut found = low != self.migrate_pfn && self.fast_fail == 0;
+        let mut end = self.block_of(low) + self.size;
+        while end <= self.free_pfn {
+            let skipped = low.is_multiple_of(self.size)
+                && !found
+                && !self.ignore_skip
+                && *self.with.zone.skip_mut(low, false);
+            if !skipped {
+                if self.is_source(low) {
+                    self.isolate_sources_of(low, end);
+                    break;
+                }
+                self.note_end(end);
+            }
+            found = false;
+            (self.migrate_pfn, low) = (end, end);
+            end += self.size;
+        }
+        !self.sources.is_empty()
+    }
+
+    /// An asynchronous run for a request takes only from pageblocks of its type.
+    fn is_source(&self, pfn: u32) -> bool {
+        if self.abandons().is_none() {
+            return true;
+        }
+        let mt = self.with.mem.zones[self.with.req.zone].buddy().block_type(Pfn(pfn));
+        match self.with.req.migratetype {
+            Migratetype::Movable => matches!(mt, Migratetype::Movable | Migratetype::Cma),
+            own => mt == own,
+        }
+    }
+
+    /// Later runs begin behind the pageblock after this frame.
+    fn note_end(&mut self, pfn: u32) {
+        let sync = !self.asynchronous();
+        let end = (pfn + 1).next_multiple_of(self.size);
+        let cached = &mut self.with.zone.cached_migrate;
+        cached[0] = cached[0].max(end);
+        if sync {
+            cached[1] = cached[1].max(end);
+        }
+    }
+
+    /// Whether a page of a list can be taken.
+    fn may_take(&self, bits: u32) -> bool {
+        let mut stays = flag::IN_BATCH;
+        if !self.with.mem.vm.compact_unevictable_allowed {
+            stays |= flag::UNEVICTABLE;
+        }
+        if self.with.req.mode != MigrateMode::Sync {
+            stays |= flag::WRITEBACK;
+        }
+        // Files may need locks that a caller without file systems holds.
+        let of_file = bits & 0xf == FrameKind::File as u32 || bits & flag::SWAPCACHE != 0;
+        let may = self.with.req.flags.has(GfpFlags::FS) || !of_file;
+        bits & (flag::LRU | stays) == flag::LRU && may
+    }
+
+    /// Looks at a pageblock from a frame on.
+    fn isolate_sources_of(&mut self, from: u32, end: u32) {
+        let cluster = self.with.rules.cluster_max.get() as usize;
+        let group = self.abandons();
+        let (mut at, mut frames, mut taken) = (from, 0u32, 0u32);
+        // Whether this call began with the pageblock, and whether its skip bit is decided.
+        let (mut began, mut decided) = (false, false);
+        let mut group_end = group.map_or(end, |k| (from + 1).next_multiple_of(1 << k));
+        while at < end {
+            if let Some(k) = group
+                && at >= group_end
+            {
+                if taken > 0 {
+                    break;
+                }
+                group_end = (at + 1).next_multiple_of(1 << k);
+            }
+            if !began && at.is_multiple_of(self.size) {
+                if !self.ignore_skip && *self.with.zone.skip_mut(at, false) {
+                    frames += 1;
+                    at = end;
+                    break;
+                }
+                began = true;
+            }
+            if group.is_none() {
+                let bits = self.with.mem.frames.bits_of(at..end);
+                let next = bits.iter().position(|&b| b & flag::LRU != 0 || free_pages(b) > 0);
+                let in_run = self.head_order(at).is_some();
+                let passed = if in_run { 0 } else { next.map_or(end - at, |i| i as u32) };
+                frames += passed;
+                at += passed;
+                if at == end {
+                    break;
+                }
+            }
+            frames += 1;
+            if let Some(order) = self.head_order(at) {
+                let tails = (1 << order) - 1;
+                frames += if self.with.rules.count_tails { tails } else { 0 };
+                at += tails + 1;
+                continue;
+            }
+            if !self.may_take(self.with.mem.frames.bits(Pfn(at))) {
+                if let Some(k) = group {
+                    // The block cannot become free as a whole.
+                    if taken > 0 {
+                        self.put_back_sources();
+                        taken = 0;
+                    }
+                    if at < group_end {
+                        at = group_end - 1;
+                        group_end += 1 << k;
+                    }
+                }
+                at += 1;
+                continue;
+            }
+            if !decided && began {
+                decided = true;
+                let skip = self.with.zone.skip_mut(from, false);
+                if !self.ignore_skip && std::mem::replace(skip, true) && !self.finish {
+                    at = end;
+                    break;
+                }
+            }
+            let isolated = self.with.mem.isolate_to_migrate(self.with.lru, Pfn(at));
+            debug_assert!(isolated, "pfn{at} is on a list");
+            self.sources.push(Pfn(at));
+            taken += 1;
+            at += 1;
+            if self.sources.len() >= cluster && !self.finish {
+                break;
+            }
+        }
+        let at = at.min(end);
+        if at == end && (taken == 0 || self.finish) {
+            if began && !decided {
+                *self.with.zone.skip_mut(from, false) = true;
+            }
+            self.note_end(at);
+        }
+        self.with.mem.charge_compaction_scan(false, frames.into());
+        self.count_for_daemon(VmEvent::CompactDaemonMigrateScanned, frames);
+        self.with.mem.count(VmEvent::CompactIsolated, taken.into());
+        self.migrate_pfn = at;
+    }
+}
