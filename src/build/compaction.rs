@@ -1,7 +1,7 @@
 //! Compaction by name: presets, knobs, and the strategy that they make.
 
 use mmsim_compaction::{CompactionConfig, TwoScanners};
-use mmsim_core::machine::config::{Kernel, VmSysctl};
+use mmsim_core::machine::config::Kernel;
 use mmsim_core::memory::Memory;
 use mmsim_core::policy::compaction::Compaction;
 use mmsim_lru::config::Knobs;
@@ -38,21 +38,13 @@ pub(super) fn about(preset: &str) -> Option<&'static str> {
 /// Whether knobs fit a preset; `None`: it is no preset of compaction.
 pub(super) fn check(spec: &PolicySpec) -> Option<Result<(), KnobError>> {
     about(&spec.preset)?;
-    Some(resolve(spec, &VmSysctl::linux()).map(|_| ()))
+    Some(resolve(spec).map(|_| ()))
 }
 
-/// The knobs of a preset with those of the scenario on top of it. Two of them are sysctls of
-/// the machine too, which hold unless the scenario says otherwise.
-fn resolve(spec: &PolicySpec, vm: &VmSysctl) -> Result<Option<CompactionConfig>, KnobError> {
+/// The knobs of a preset with those of the scenario on top of it.
+fn resolve(spec: &PolicySpec) -> Result<Option<CompactionConfig>, KnobError> {
     let Some(preset) = CompactionConfig::preset(&spec.preset) else { return Ok(None) };
-    let mut config = preset.config;
-    for (knob, value) in [
-        ("extfrag-threshold", vm.extfrag_threshold.to_string()),
-        ("unevictable", if vm.compact_unevictable_allowed { "yes" } else { "no" }.to_string()),
-    ] {
-        config.set(knob, &value).expect("a sysctl is within the bounds of its knob");
-    }
-    set(config, spec).map(Some)
+    set(preset.config, spec).map(Some)
 }
 
 /// The strategy that a run asks for.
@@ -60,13 +52,13 @@ pub(super) fn strategy(
     run: &RunSpec,
     mem: &Memory,
 ) -> Result<Option<Box<dyn Compaction>>, KnobError> {
-    let config = resolve(&run.compaction, &run.machine.vm)?;
+    let config = resolve(&run.compaction)?;
     Ok(config.map(|c| Box::new(TwoScanners::new(c, mem)) as Box<dyn Compaction>))
 }
 
 /// What a report says about the compaction of a run: nothing without one.
 pub fn compaction_knobs(run: &RunSpec) -> Vec<(String, KnobValue)> {
-    let Ok(Some(config)) = resolve(&run.compaction, &run.machine.vm) else { return Vec::new() };
+    let Ok(Some(config)) = resolve(&run.compaction) else { return Vec::new() };
     let preset = ("compaction".to_string(), run.compaction.preset.clone());
     let knobs = CompactionConfig::knobs()
         .iter()

@@ -263,6 +263,30 @@ proptest! {
     }
 }
 
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 100, failure_persistence: None, ..Default::default() })]
+
+    /// Where nothing can be moved, the scanner for sources looks at all pageblocks but the last
+    /// one, where the scanners meet: at every frame of them in 6.12, only at the first of a free
+    /// block in 6.1.
+    #[test]
+    fn later_kernels_look_at_every_frame(cells in prop::collection::vec(any::<bool>(), 32..=512)) {
+        let n = cells.len() / 8 * 8;
+        let map: String = cells[..n].iter().map(|&free| if free { '.' } else { 'P' }).collect();
+        let types = "M".repeat(n / 8);
+        for (name, tails) in [("compaction-v6.1", false), ("compaction-v6.12", true)] {
+            let rules = small(preset(name).expect("a preset"));
+            let mut r = Rig::on(Bench::V4_1, rules, &types, &map);
+            let _ = r.run(&Rig::run_request(None, MigrateMode::Sync));
+            let blocks = r.mem.zones[Z].buddy().blocks(&r.mem.frames);
+            let end = n as u32 - 8;
+            let below: u32 = blocks.filter(|b| b.pfn.0 < end).map(|b| (1 << b.order) - 1).sum();
+            let want = if tails { end } else { end - below };
+            prop_assert_eq!(r.counts()[0], u64::from(want), "{}", name);
+        }
+    }
+}
+
 /// All of a zone, without watermarks and with every frame movable or free: pages end up together.
 #[test]
 fn a_zone_without_pinned_frames_becomes_whole() {

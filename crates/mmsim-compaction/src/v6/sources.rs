@@ -6,10 +6,13 @@
 use super::Run;
 use mmsim_core::base::id::Pfn;
 use mmsim_core::base::vmstat::VmEvent;
-use mmsim_core::phys::frames::{FrameKind, flag, free_pages};
+use mmsim_core::phys::frames::{FrameKind, flag};
 use mmsim_core::phys::gfp::GfpFlags;
 use mmsim_core::phys::migratetype::Migratetype;
 use mmsim_core::policy::compaction::MigrateMode;
+
+/// Frames that are passed over together if none of them is a page of a list.
+const PIECE: usize = 64;
 
 impl Run<'_> {
     /// Takes a batch of pages off their lists. False: none were found in the pageblock that was
@@ -75,6 +78,26 @@ impl Run<'_> {
         bits & (flag::LRU | stays) == flag::LRU && may
     }
 
+    /// Pieces of a pageblock from a frame on in which no page is on a list: how many frames that
+    /// are, and how many of them count as looked at.
+    fn without_pages(&self, from: u32, end: u32) -> (u32, u32) {
+        let tails = self.with.rules.count_tails;
+        let (mut passed, mut counted) = (0, 0);
+        for piece in self.with.mem.frames.bits_of(from..end).chunks(PIECE) {
+            let (mut pages, mut used) = (0u32, 0u32);
+            for &b in piece {
+                pages += u32::from(b & flag::LRU != 0);
+                used += u32::from(b != 0);
+            }
+            if pages > 0 {
+                break;
+            }
+            passed += piece.len() as u32;
+            counted += if tails { piece.len() as u32 } else { used };
+        }
+        (passed, counted)
+    }
+
     /// Looks at a pageblock from a frame on.
     fn isolate_sources_of(&mut self, from: u32, end: u32) {
         let cluster = self.with.rules.cluster_max.get() as usize;
@@ -82,6 +105,12 @@ impl Run<'_> {
         let (mut at, mut frames, mut taken) = (from, 0u32, 0u32);
         // Whether this call began with the pageblock, and whether its skip bit is decided.
         let (mut began, mut decided) = (false, false);
+        // Whether frames without flags are all alike (`without_pages`).
+        let buddy = self.with.mem.zones[self.with.req.zone].buddy();
+        let large = self.head_order(from).is_some_and(|k| k > self.with.zone.pageblock_order);
+        let begins = self.with.mem.frames.bits(Pfn(from)) != 0 && !buddy.rules().pcp_orders;
+        let alike = self.with.rules.count_tails || begins;
+        let plain = alike && !large && !buddy.untouched().contains(&from) && self.targets.nr == 0;
         let mut group_end = group.map_or(end, |k| (from + 1).next_multiple_of(1 << k));
         while at < end {
             if let Some(k) = group
@@ -100,13 +129,10 @@ impl Run<'_> {
                 }
                 began = true;
             }
-            if group.is_none() {
-                let bits = self.with.mem.frames.bits_of(at..end);
-                let next = bits.iter().position(|&b| b & flag::LRU != 0 || free_pages(b) > 0);
-                let in_run = self.head_order(at).is_some();
-                let passed = if in_run { 0 } else { next.map_or(end - at, |i| i as u32) };
-                frames += passed;
+            if group.is_none() && plain && (at == from || at.is_multiple_of(PIECE as u32)) {
+                let (passed, counted) = self.without_pages(at, end);
                 at += passed;
+                frames += counted;
                 if at == end {
                     break;
                 }
