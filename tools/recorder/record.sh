@@ -1,25 +1,27 @@
 #!/usr/bin/env bash
 # Boots a kernel in a virtual machine, has it work off a script, and keeps what it printed.
 #
-#   tools/recorder/record.sh [-o OUT] [-u PHASE] [-t SECONDS] KERNEL_DIR SCRIPT MIB
+#   tools/recorder/record.sh [-o OUT] [-u PHASE] [-t SECONDS] [-f IMAGE] KERNEL_DIR SCRIPT MIB
 #
 # KERNEL_DIR is an unpacked linux-image package (docs/recording.md). SCRIPT is a file of
 # commands, or POINTS.json:ID[:REPETITION]. MIB is the memory of the machine. -u ends after the
-# snapshot of that name, -t bounds the time of the host (900 s). Needs cargo, qemu-system-x86_64,
-# cpio, and kmod and xz for the modules.
+# snapshot of that name, -t bounds the time of the host (900 s), -f is an image of a file system
+# (files.sh makes one), which is /dev/pmem0. Needs cargo, qemu-system-x86_64, cpio, and kmod and
+# xz for the modules.
 set -euo pipefail
 export LC_ALL=C
 
 usage() {
-    sed -n '2,9s/^# \{0,1\}//p' "$0" >&2
+    sed -n '2,10s/^# \{0,1\}//p' "$0" >&2
     exit 2
 }
-out='' until='' seconds=900
-while getopts o:u:t: option; do
+out='' until='' seconds=900 image=''
+while getopts o:u:t:f: option; do
     case $option in
     o) out=$OPTARG ;;
     u) until=$OPTARG ;;
     t) seconds=$OPTARG ;;
+    f) image=$OPTARG ;;
     *) usage ;;
     esac
 done
@@ -49,17 +51,29 @@ cp "$CARGO_TARGET_DIR/$target/release/init" "$root/fs/init"
 version=$(ls "$kernel/lib/modules")
 modules=$kernel/lib/modules/$version
 [ -e "$modules/modules.dep" ] || depmod -b "$kernel" "$version"
+wanted=(zram)
+memory=("$mib")
+if [ -n "$image" ]; then
+    wanted+=(nfit nd_pmem crc32c_generic ext4)
+    bytes=$(stat -c %s "$image")
+    memory=("${mib}M,slots=1,maxmem=64G" -M pc,nvdimm=on
+        -object "memory-backend-file,id=files,share=on,mem-path=$image,size=$bytes"
+        -device nvdimm,memdev=files)
+fi
 # A module behind those it needs.
-dependencies=$(grep -E '/zram\.ko(\.xz)?:' "$modules/modules.dep") ||
-    { echo "error: $modules has no module zram" >&2; exit 2; }
-# shellcheck disable=SC2086
-for file in $(printf '%s\n' ${dependencies/:/} | tac); do
-    name=$(basename "$file" .xz)
-    case $file in
-    *.xz) xz -dc "$modules/$file" >"$root/fs/mods/$name" ;;
-    *) cp "$modules/$file" "$root/fs/mods/$name" ;;
-    esac
-    echo "$name" >>"$root/fs/mods/list"
+for module in "${wanted[@]}"; do
+    dependencies=$(grep -E "/$module\.ko(\.xz)?:" "$modules/modules.dep") ||
+        { echo "error: $modules has no module $module" >&2; exit 2; }
+    # shellcheck disable=SC2086
+    for file in $(printf '%s\n' ${dependencies/:/} | tac); do
+        name=$(basename "$file" .xz)
+        [ ! -e "$root/fs/mods/$name" ] || continue
+        case $file in
+        *.xz) xz -dc "$modules/$file" >"$root/fs/mods/$name" ;;
+        *) cp "$modules/$file" "$root/fs/mods/$name" ;;
+        esac
+        echo "$name" >>"$root/fs/mods/list"
+    done
 done
 (cd "$root/fs" && find . | sort | cpio --quiet -o -H newc | gzip -9) >"$root/initrd"
 
@@ -67,7 +81,7 @@ done
 # pages, and so what a fault costs: another model records other counts.
 : "${out:=$root/out}"
 timeout "$seconds" qemu-system-x86_64 -accel tcg -icount shift=0,sleep=off -smp 1 -cpu qemu64 \
-    -m "$mib" -kernel "$kernel"/boot/vmlinuz-* -initrd "$root/initrd" \
+    -m "${memory[@]}" -kernel "$kernel"/boot/vmlinuz-* -initrd "$root/initrd" \
     -append 'console=ttyS0 rootfstype=ramfs quiet panic=-1 cgroup_disable=memory transparent_hugepage=never pti=on' \
     -nic none -display none -monitor none -serial "file:$out" -no-reboot || {
     echo "error: the machine did not end, or not within $seconds s" >&2

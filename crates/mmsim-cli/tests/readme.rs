@@ -1,6 +1,7 @@
-//! README.md, docs/observing.md, docs/facts.md, docs/comparing.md and docs/anon-workingset.md show what the commands
-//! print. A block after `<!-- checked -->` begins with a command line; the rest is its standard
-//! output, word by word, or those of its lines that a `grep` behind it would leave.
+//! README.md, docs/observing.md, docs/facts.md, docs/comparing.md, docs/anon-workingset.md and
+//! docs/mglru-experiments.md show what the commands print. A block after `<!-- checked -->` begins
+//! with a command line; the rest is its standard output, word by word, or those of its lines that
+//! a `grep` behind it would leave.
 //!
 //! `MMSIM_BLESS=1 cargo test -p mmsim-cli --test readme` rewrites the blocks.
 
@@ -89,6 +90,12 @@ fn blocks_about_facts() {
 #[test]
 fn blocks_about_the_anonymous_workingset() {
     assert_eq!(blocks("docs/anon-workingset.md", &root()), 1);
+}
+
+/// All five experiments of the family, so that a change of any policy shows in the figures.
+#[test]
+fn blocks_about_experiments_on_mglru() {
+    assert_eq!(blocks("docs/mglru-experiments.md", &root()), 1);
 }
 
 /// The commands of its first block of shell commands make the reports that are compared.

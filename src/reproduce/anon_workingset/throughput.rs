@@ -73,7 +73,7 @@ const SCALE: u64 = 1;
 /// Swap of all rows but those of 2048 MB: far from full.
 const SWAP_MIB: u64 = 5120;
 /// Sizes of swap that are tried for the rows of 2048 MB.
-const SWAP_SIZES: [u64; 6] = [1024, 2048, 3072, 4096, 6144, 8192];
+const SWAP_SIZES: [u64; 5] = [1024, 2048, 3072, 4096, 8192];
 /// The row without swapping, and the one of the other regime.
 const IN_MEMORY: u64 = 512;
 const REGIME: u64 = 2048;

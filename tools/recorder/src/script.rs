@@ -1,5 +1,5 @@
 //! The commands of a script, as `reference/GENERATOR.md` lays them down; of these the ones for
-//! anonymous memory with swap on zram.
+//! anonymous memory with swap on zram, and for files.
 //!
 //! Host and machine read a script with this code. What cannot be, an unknown command, a number
 //! that is none, a page outside its region, is refused with its line before anything runs.
@@ -50,6 +50,15 @@ pub enum Advice {
     Dontneed,
 }
 
+/// How pages of a file are read.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Door {
+    /// Through the mapping.
+    Mmap,
+    /// 64 bytes, through the descriptor.
+    Pread,
+}
+
 /// One command.
 #[derive(Clone, PartialEq, Debug)]
 #[allow(missing_docs, reason = "names are those of reference/GENERATOR.md")]
@@ -76,10 +85,22 @@ pub enum Command {
         region: usize,
         pages: usize,
     },
+    Mount {
+        kind: String,
+        device: String,
+        folder: String,
+    },
+    File {
+        region: usize,
+        path: String,
+        pages: usize,
+        random: bool,
+    },
     Unmap {
         region: usize,
     },
     Fill(Pages),
+    PreadScan(Pages),
     Scan {
         pages: Pages,
         write: bool,
@@ -93,6 +114,22 @@ pub enum Command {
         drawn: Drawn,
         loop_: Pages,
         permille: u64,
+        door: Door,
+    },
+    Mix2 {
+        first: Drawn,
+        second: Drawn,
+        second_permille: u64,
+        write_permille: u64,
+    },
+    Lazy {
+        arena: Pages,
+        chunk: usize,
+        lag: u64,
+        reads: Drawn,
+        begin: u64,
+        times: u64,
+        advice: Option<Advice>,
     },
     Madvise {
         pages: Pages,
@@ -113,6 +150,7 @@ impl Command {
         match self {
             Command::Fill(p) => (0, p.count as u64),
             Command::Zipf { drawn, .. } | Command::MixScan { drawn, .. } => (drawn.accesses, 0),
+            Command::Mix2 { first, .. } => (first.accesses, 0),
             _ => (0, 0),
         }
     }
@@ -258,6 +296,57 @@ impl<'a> Words<'a> {
                 }
                 Command::Anon { region, pages }
             }
+            "mount" => {
+                let mut of = |what| self.word(what).map(str::to_string);
+                let (kind, device, folder) =
+                    (of("the type")?, of("the device")?, of("the folder")?);
+                self.one_of("the option", &[("ro", ())])?;
+                Command::Mount { kind, device, folder }
+            }
+            "file" => {
+                let region = self.number("the region")?;
+                let path = self.word("the path")?.to_string();
+                let pages = self.size("the number of pages")?;
+                let random = self.one_of("the advice", &[("normal", false), ("random", true)])?;
+                if known.regions.insert(region, pages).is_some() {
+                    return Err(format!("there is a region {region} already"));
+                }
+                Command::File { region, path, pages, random }
+            }
+            "preadscan" => Command::PreadScan(known.within(self.pages()?)?),
+            "mix2" => {
+                let mut of = || -> Result<Drawn, String> {
+                    let (region, table) = (self.number("the region")?, self.number("the table")?);
+                    known.drawn(Drawn { region, table, accesses: 0, map: self.map()? })
+                };
+                let (mut first, second) = (of()?, of()?);
+                first.accesses = self.number("the number of accesses")?;
+                let second_permille = self.up_to("the share of a thousand", 0, 1000)?;
+                let write_permille = self.up_to("the writes of a thousand", 0, 1000)?;
+                Command::Mix2 { first, second, second_permille, write_permille }
+            }
+            "lazy" => {
+                let region = self.number("the region")?;
+                let count = self.size("the number of pages")?;
+                let arena = known.within(Pages { region, at: 0, count })?;
+                let chunk = self.size("the size of a chunk")?;
+                if chunk > count {
+                    return Err(format!("a chunk has {chunk} pages, the arena {count}"));
+                }
+                let lag = self.number("the lag")?;
+                let (region, table) = (self.number("the region")?, self.number("the table")?);
+                let accesses = self.number("the number of reads")?;
+                let times = self.number("how often")?;
+                let reads = known.drawn(Drawn { region, table, accesses, map: self.map()? })?;
+                let modes = [
+                    ("none", None),
+                    ("free", Some(Advice::Free)),
+                    ("dontneed", Some(Advice::Dontneed)),
+                ];
+                let advice = self.one_of("the mode", &modes)?;
+                let begin = self.number("the first i")?;
+                Command::Lazy { arena, chunk, lag, reads, begin, times, advice }
+            }
             "unmap" => {
                 let region = self.number("the region")?;
                 known.region(region)?;
@@ -293,8 +382,9 @@ impl<'a> Words<'a> {
                 loop_.count = len - loop_.at;
                 known.within(loop_)?;
                 let permille = self.up_to("the share of a thousand", 0, 1000)?;
-                self.one_of("the mode", &[("mmap", ())])?;
-                Command::MixScan { drawn, loop_, permille }
+                let doors = [("mmap", Door::Mmap), ("pread", Door::Pread)];
+                let door = self.one_of("the mode", &doors)?;
+                Command::MixScan { drawn, loop_, permille, door }
             }
             "madvise" => {
                 let pages = known.within(self.pages()?)?;

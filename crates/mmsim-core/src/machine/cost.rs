@@ -40,14 +40,24 @@ costs! {
     t_minor_anon = 500,
     /// Fault on a page that is in a cache already.
     t_minor_map = 400,
-    /// CPU part of a fault that reads from a device.
+    /// CPU part of a fault that reads anonymous memory from a device.
     t_major_cpu = 2_000,
+    /// Fault on a page of a mapped file that is in the page cache.
+    t_minor_file = 400,
+    /// CPU part of a fault that reads a page of a mapped file from a device.
+    t_major_file = 2_000,
+    /// A read call finds a page in the page cache.
+    t_read_cached = 100,
+    /// CPU part of bringing a missing page to the page cache for a read call.
+    t_read_missing = 2_000,
     /// Isolate and check one folio in a list scan.
     t_scan = 150,
     /// The same, for each mapping that is asked for its accessed bit.
     t_scan_mapping = 100,
     /// Remove one mapping.
     t_unmap = 200,
+    /// Take a folio that is evicted out of its cache and free it.
+    t_evict = 0,
     /// TLB flush of one batch of a reclaimer.
     t_tlb_flush = 2_000,
     /// Submit one swap write.
@@ -56,6 +66,10 @@ costs! {
     t_direct_reclaim_entry = 2_000,
     /// Free one page at unmap or exit.
     t_free_page = 100,
+    /// `MADV_FREE` of one resident page: clear what its PTE says of accesses.
+    t_madv_free = 100,
+    /// Turn a folio of anonymous memory into lazily freed memory.
+    t_make_lazyfree = 0,
     /// Look at one page table in a walk of page tables.
     t_walk_pmd = 50,
     /// Examine one present PTE in such a walk.

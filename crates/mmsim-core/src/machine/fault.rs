@@ -266,7 +266,7 @@ impl<P: ReclaimPolicy> Machine<P> {
         // Neighbours that are cached are mapped first, the page itself among them.
         if !write && self.fault_around(page, at, vma) {
             self.mem.now +=
-                if major { self.mem.cost.t_major_cpu } else { self.mem.cost.t_minor_map };
+                if major { self.mem.cost.t_major_file } else { self.mem.cost.t_minor_file };
             let kind = if major { FaultKind::FileMajor } else { FaultKind::FileMinor };
             return (Flow::Done, kind);
         }
@@ -294,7 +294,7 @@ impl<P: ReclaimPolicy> Machine<P> {
             self.wait_for_folio(tid, folio, refault);
             return (Flow::Blocked, kind);
         }
-        self.mem.now += if major { self.mem.cost.t_major_cpu } else { self.mem.cost.t_minor_map };
+        self.mem.now += if major { self.mem.cost.t_major_file } else { self.mem.cost.t_minor_file };
         if write && !shared {
             let pfn = match self.alloc_user(tid) {
                 Got::Frame(p) => p,

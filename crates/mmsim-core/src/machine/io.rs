@@ -299,7 +299,7 @@ impl<P: ReclaimPolicy> Machine<P> {
         assert!(index < self.mem.files[file].pages, "{file}: read of page {index} past its end");
         let at = PageIdx(self.mem.files[file].base.0 + index);
         let Entry::Frame(folio) = self.mem.pages.entry(at) else {
-            self.mem.now += self.mem.cost.t_major_cpu;
+            self.mem.now += self.mem.cost.t_read_missing;
             let flow = self.sync_readahead(tid, file, index, left);
             return if flow == Flow::Done { self.await_page(tid, at) } else { flow };
         };
@@ -312,7 +312,7 @@ impl<P: ReclaimPolicy> Machine<P> {
             self.wait_for_folio(tid, folio, refault);
             return Flow::Blocked;
         }
-        self.mem.now += self.mem.cost.t_hit;
+        self.mem.now += self.mem.cost.t_read_cached;
         let prev = self.mem.files[file].ra.prev.replace(index);
         // Reading on in the page where the last read ended is one access, not two.
         if !(first && prev == Some(index)) {

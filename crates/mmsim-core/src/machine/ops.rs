@@ -83,13 +83,13 @@ impl<P: ReclaimPolicy> Machine<P> {
                 self.kernel_free(tid, handle);
                 Flow::Done
             }
-            Op::Survey { order } => {
-                self.survey(order);
-                Flow::Done
-            }
             Op::HugePool { pages } => self.set_huge_pool(tid, pages),
             Op::CompactMemory => {
                 self.compact_memory();
+                Flow::Done
+            }
+            Op::Survey { order } => {
+                self.survey(order);
                 Flow::Done
             }
             Op::Exit => {

@@ -235,6 +235,7 @@ impl Memory {
             slot,
             written: wrote,
         });
+        self.now += self.cost.t_evict;
         let memcg = self.frames.memcg(folio);
         self.memcgs.uncharge(memcg, 1);
         self.free_frame(folio);

@@ -36,7 +36,7 @@ impl Memory {
             Entry::Frame(folio) => folio,
             _ => return,
         };
-        self.now += self.cost.t_scan_mapping;
+        self.now += self.cost.t_madv_free;
         if self.frames.has(folio, flag::SWAPCACHE | flag::DIRTY) {
             if self.frames.has(folio, flag::LOCKED)
                 || self.frames.mapped(folio) != Mapped::Once
@@ -79,6 +79,7 @@ impl Memory {
     pub fn make_lazyfree(&mut self, folio: FolioId) {
         debug_assert!(!self.frames.has(folio, flag::LRU), "{folio} changes type on its list");
         self.frames.clear(folio, flag::ACTIVE | flag::REFERENCED | flag::SWAPBACKED);
+        self.now += self.cost.t_make_lazyfree;
         self.count_in(self.frames.memcg(folio), VmEvent::PgLazyFree, 1);
         if self.tracer.on() {
             let page = self.rmap.nth(self.rmap.of(&self.frames, folio), 0);
@@ -111,6 +112,7 @@ impl Memory {
         let memcg = self.frames.memcg(folio);
         self.count_in(memcg, VmEvent::PgLazyFreed, 1);
         self.emit(|| TraceEvent::SimLazyDrop { pfn: folio, page });
+        self.now += self.cost.t_evict;
         self.memcgs.uncharge(memcg, 1);
         self.free_frame(folio);
         Prepared::Dropped

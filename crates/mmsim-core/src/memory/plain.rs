@@ -356,7 +356,7 @@ impl Memory {
         let n = short.victims.len() as u64;
         let write = swap.device.sync_cost(Io::Write, 1);
         self.zram_stored += n * u64::from(swap.device.config().stored_bytes_per_page > 0);
-        let each = self.cost.t_unmap + self.cost.t_swap_submit + write;
+        let each = self.cost.t_unmap + self.cost.t_swap_submit + write + self.cost.t_evict;
         self.now += SimDuration(each.0 * n);
         self.unmap_short(&short.victims);
         self.free_frames(short.victims.iter().map(|v| v.folio));

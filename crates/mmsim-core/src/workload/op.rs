@@ -185,12 +185,6 @@ pub enum Op {
         /// Which.
         handle: BlockHandle,
     },
-    /// Look at physical memory: the counters `sim_candidates` and those after it are raised by
-    /// what there is for blocks of `order` in zones up to Normal. Takes no time.
-    Survey {
-        /// log2 of the pages of a block, up to [`crate::phys::gfp::MAX_PAGE_ORDER`].
-        order: u8,
-    },
     /// Write to `nr_hugepages`: the pool of huge pages grows until a block cannot be had, or
     /// shrinks, to so many pages of 2 MiB.
     HugePool {
@@ -199,6 +193,12 @@ pub enum Op {
     },
     /// Write 1 to `compact_memory`: all zones are compacted in full.
     CompactMemory,
+    /// Look at physical memory: the counters `sim_candidates` and those after it are raised by
+    /// what there is for blocks of `order` in zones up to Normal. Takes no time.
+    Survey {
+        /// log2 of the pages of a block, up to [`crate::phys::gfp::MAX_PAGE_ORDER`].
+        order: u8,
+    },
     /// The process ends now: all its memory is freed.
     Exit,
 }

@@ -8,7 +8,7 @@ use std::time::Duration;
 
 use mmsim_recorder::chance::{Law, Rng};
 use mmsim_recorder::record::{self, Phase, Vmstat};
-use mmsim_recorder::script::Command;
+use mmsim_recorder::script::{Command, Door, Drawn};
 use mmsim_recorder::zones;
 
 use crate::regions::{self, Regions};
@@ -93,10 +93,18 @@ fn one(command: &Command, state: &mut State) -> Result<(), String> {
         Command::Anon { region, pages } => {
             regions.insert(*region, Mapping::aligned(*pages)?);
         }
+        Command::Mount { kind, device, folder } => sys::mount_device(kind, device, folder)?,
+        Command::File { region, path, pages, random } => {
+            regions.insert(*region, Mapping::of_file(path, *pages, *random)?);
+        }
         Command::Unmap { region } => drop(regions.remove(region)),
         Command::Fill(p) => {
             let region = &regions[&p.region];
             (p.at..p.at + p.count).for_each(|page| region.fill(page));
+        }
+        Command::PreadScan(p) => {
+            let region = &regions[&p.region];
+            (p.at..p.at + p.count).try_for_each(|page| region.pread(page))?;
         }
         Command::Scan { pages: p, write, times } => {
             let region = &regions[&p.region];
@@ -112,16 +120,47 @@ fn one(command: &Command, state: &mut State) -> Result<(), String> {
                 access(region, page, write);
             }
         }
-        Command::MixScan { drawn, loop_, permille } => {
+        Command::MixScan { drawn, loop_, permille, door } => {
             let (region, law) = (&regions[&drawn.region], &laws[&drawn.table]);
             let (scanned, end) = (&regions[&loop_.region], loop_.at + loop_.count);
             let mut next = loop_.at;
             for _ in 0..drawn.accesses {
                 if rng.permille(*permille) {
-                    scanned.read(next);
+                    read(scanned, next, *door)?;
                     next = if next + 1 == end { 0 } else { next + 1 };
                 } else {
-                    region.read(drawn.map.page(law.draw(rng), law.ranks()));
+                    read(region, drawn.map.page(law.draw(rng), law.ranks()), *door)?;
+                }
+            }
+        }
+        Command::Mix2 { first, second, second_permille, write_permille } => {
+            let of = |d: &Drawn| (&regions[&d.region], &laws[&d.table], d.map);
+            let (a, b) = (of(first), of(second));
+            for _ in 0..first.accesses {
+                if rng.permille(*second_permille) {
+                    b.0.read(b.2.page(b.1.draw(rng), b.1.ranks()));
+                } else {
+                    let page = a.2.page(a.1.draw(rng), a.1.ranks());
+                    let write = *write_permille > 0 && rng.permille(*write_permille);
+                    access(a.0, page, write);
+                }
+            }
+        }
+        Command::Lazy { arena, chunk, lag, reads, begin, times, advice } => {
+            let (file, law) = (&regions[&reads.region], &laws[&reads.table]);
+            let region = &regions[&arena.region];
+            let chunks = (arena.count / chunk) as u64;
+            let first_of = |i: u64| (i % chunks) as usize * chunk;
+            for i in *begin..begin + times {
+                for _ in 0..reads.accesses {
+                    file.read(reads.map.page(law.draw(rng), law.ranks()));
+                }
+                let at = first_of(i);
+                (at..at + chunk).for_each(|page| region.write(page));
+                if let Some(advice) = advice
+                    && i >= *lag
+                {
+                    region.advise(first_of(i - lag), *chunk, *advice)?;
                 }
             }
         }
@@ -131,6 +170,15 @@ fn one(command: &Command, state: &mut State) -> Result<(), String> {
         Command::SleepMs(ms) => std::thread::sleep(Duration::from_millis(*ms)),
         Command::Snap { name, zones } => snap(name, *zones, state, |text| print!("{text}"))?,
         Command::Look => {}
+    }
+    Ok(())
+}
+
+#[inline]
+fn read(region: &Mapping, page: usize, door: Door) -> Result<(), String> {
+    match door {
+        Door::Mmap => region.read(page),
+        Door::Pread => region.pread(page)?,
     }
     Ok(())
 }

@@ -5,6 +5,7 @@ use std::ffi::CString;
 use std::fs::File;
 use std::io::Error;
 use std::os::fd::AsRawFd;
+use std::os::unix::fs::FileExt;
 use std::ptr::null_mut;
 use std::time::Duration;
 
@@ -33,6 +34,15 @@ pub fn mount(kind: &str, folder: &str) -> Result<(), String> {
     // SAFETY: strings that end in 0 and outlive the call; no options.
     let r = unsafe { libc::mount(k.as_ptr(), f.as_ptr(), k.as_ptr(), 0, null_mut()) };
     checked(folder, r.into())
+}
+
+/// Mounts a device's file system on a folder, which is made, to be read only.
+pub fn mount_device(kind: &str, device: &str, folder: &str) -> Result<(), String> {
+    std::fs::create_dir_all(folder).map_err(|e| format!("{folder}: {e}"))?;
+    let (k, d, f) = (c(kind)?, c(device)?, c(folder)?);
+    // SAFETY: strings that end in 0 and outlive the call; no options.
+    let r = unsafe { libc::mount(d.as_ptr(), f.as_ptr(), k.as_ptr(), libc::MS_RDONLY, null_mut()) };
+    checked(device, r.into())
 }
 
 /// Makes the console standard input, output and error.
@@ -87,11 +97,12 @@ pub fn power_off() -> ! {
     }
 }
 
-/// Private anonymous pages without huge pages.
+/// Private anonymous pages without huge pages, or pages of a file that are shared and only read.
 #[derive(Debug)]
 pub struct Mapping {
     start: *mut u8,
     pages: usize,
+    file: Option<File>,
 }
 
 impl Mapping {
@@ -104,7 +115,7 @@ impl Mapping {
         if p == libc::MAP_FAILED {
             return Err(format!("mmap of {n} pages: {}", Error::last_os_error()));
         }
-        let all = Mapping { start: p.cast(), pages: n };
+        let all = Mapping { start: p.cast(), pages: n, file: None };
         // SAFETY: a mapping of our own; changes no contents.
         let r = unsafe { libc::madvise(p, n * PAGE, libc::MADV_NOHUGEPAGE) };
         // Kernels without huge pages know no such advice.
@@ -129,6 +140,42 @@ impl Mapping {
             checked("munmap", libc::munmap(behind.cast(), ALIGNED - before).into())?;
         }
         Ok(all)
+    }
+
+    /// The first n pages of a file, mapped at 2 MiB.
+    pub fn of_file(path: &str, n: usize, random: bool) -> Result<Mapping, String> {
+        let file = File::open(path).map_err(|e| format!("{path}: {e}"))?;
+        let mut all = Mapping::aligned(n)?;
+        let flags = libc::MAP_SHARED | libc::MAP_FIXED;
+        let fd = file.as_raw_fd();
+        // SAFETY: in the place of pages of our own that nobody has touched.
+        let p = unsafe { libc::mmap(all.start.cast(), n * PAGE, libc::PROT_READ, flags, fd, 0) };
+        if p == libc::MAP_FAILED {
+            return Err(format!("mmap of {path}: {}", Error::last_os_error()));
+        }
+        if random {
+            // SAFETY: a mapping of our own, and an open file; neither changes contents.
+            unsafe {
+                checked("MADV_RANDOM", libc::madvise(p, n * PAGE, libc::MADV_RANDOM).into())?;
+                let r = libc::posix_fadvise(fd, 0, 0, libc::POSIX_FADV_RANDOM);
+                if r != 0 {
+                    return Err(format!(
+                        "{path}: POSIX_FADV_RANDOM: {}",
+                        Error::from_raw_os_error(r)
+                    ));
+                }
+            }
+        }
+        all.file = Some(file);
+        Ok(all)
+    }
+    /// Reads 64 bytes at a page's offset through the descriptor.
+    pub fn pread(&self, page: usize) -> Result<(), String> {
+        let file = self.file.as_ref().ok_or("a region of anonymous memory has no descriptor")?;
+        let mut bytes = [0; 64];
+        file.read_exact_at(&mut bytes, (page * PAGE) as u64).map_err(|e| format!("pread: {e}"))?;
+        std::hint::black_box(bytes);
+        Ok(())
     }
 
     fn at(&self, page: usize) -> *mut u8 {
