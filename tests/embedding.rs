@@ -4,6 +4,8 @@
 
 #[path = "../examples/allocator.rs"]
 mod allocator;
+#[path = "../examples/compaction.rs"]
+mod compaction;
 #[path = "../examples/miss_curve.rs"]
 mod miss_curve;
 #[path = "../examples/own_policy.rs"]
@@ -36,6 +38,7 @@ fn the_document_shows_what_the_examples_print() {
         ("own_policy", &policy),
         ("own_workload", &ring),
         ("allocator", &allocator::table()),
+        ("compaction", &compaction::table()),
     ] {
         new = with_block(&new, name, printed);
     }

@@ -54,6 +54,31 @@ fn the_scenario_is_right_as_it_is() {
     assert_eq!((said.code, said.stderr.as_str()), (Some(0), ""));
 }
 
+/// Fragmentation that cannot be, and blocks that nobody can ask for.
+#[test]
+fn fragmentation() {
+    let work = "workload = \"sequential\"\nmemory = \"8MiB\"";
+    let fragment = |keys: &str| format!("workload = \"fragment\"\n{keys}");
+    for (name, keys) in [
+        ("fragment-keeps-nothing-said", "pause = \"1s\""),
+        (
+            "fragment-more-kinds-than-pages",
+            "keep-permille = 250\nmovable-permille = 700\nreclaimable-permille = 400",
+        ),
+        ("fragment-run-without-law", "keep-permille = 250\nrun = 8"),
+        ("fragment-run-of-nothing", "keep-permille = 250\nlaw = \"fixed\"\nrun = 0"),
+        ("fragment-unknown-law", "keep-permille = 250\nlaw = \"poisson\""),
+        ("fragment-churn-without-age", "keep-permille = 250\nchurn = 100"),
+        ("fragment-pins-more-than-memory", "memory = \"32MiB\"\nkeep-permille = 750"),
+    ] {
+        fails(name, work, &fragment(keys), 2);
+    }
+    let order = "workload = \"highalloc\"\norder = 11\nattempts = 10";
+    fails("highalloc-order-above-the-largest", work, order, 2);
+    let order = "workload = \"highalloc\"\norder = 0\nattempts = 10";
+    fails("highalloc-of-single-pages", work, order, 2);
+}
+
 #[test]
 fn keys_and_values() {
     fails("unknown-key", "cpus = 1", "cpu = 1", 2);

@@ -12,6 +12,7 @@
 
 mod buddyinfo;
 mod items;
+mod map;
 mod memory_stat;
 mod zoneinfo;
 
@@ -21,6 +22,7 @@ use mmsim_core::base::vmstat::VmStat;
 use mmsim_core::machine::snapshot::{PressureAverages, Snapshot};
 
 pub use buddyinfo::{buddyinfo, pagetypeinfo};
+pub use map::map;
 pub use memory_stat::memory_stat;
 pub use zoneinfo::zoneinfo;
 
@@ -39,20 +41,23 @@ pub enum Kind {
     MemoryStat,
     /// `/proc/pressure/memory`.
     Pressure,
+    /// A picture of physical memory, which no kernel has.
+    Map,
 }
 
 impl Kind {
     /// All of them.
-    pub const ALL: [Kind; 6] = [
+    pub const ALL: [Kind; 7] = [
         Kind::Vmstat,
         Kind::Zoneinfo,
         Kind::Buddyinfo,
         Kind::Pagetypeinfo,
         Kind::MemoryStat,
         Kind::Pressure,
+        Kind::Map,
     ];
 
-    /// Its name: that of the kernel's file.
+    /// Its name: that of the kernel's file, if it has one.
     pub const fn name(self) -> &'static str {
         match self {
             Kind::Vmstat => "vmstat",
@@ -61,6 +66,7 @@ impl Kind {
             Kind::Pagetypeinfo => "pagetypeinfo",
             Kind::MemoryStat => "memory.stat",
             Kind::Pressure => "pressure",
+            Kind::Map => "map",
         }
     }
 
@@ -74,6 +80,7 @@ impl Kind {
             Kind::Buddyinfo => one("buddyinfo", buddyinfo(s)),
             Kind::Pagetypeinfo => one("pagetypeinfo", pagetypeinfo(s)),
             Kind::Pressure => one("pressure/memory", pressure(s)),
+            Kind::Map => one("map", map(s)),
             Kind::MemoryStat => s
                 .groups
                 .iter()

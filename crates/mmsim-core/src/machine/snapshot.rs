@@ -17,7 +17,7 @@ use super::result::Pressure;
 use crate::base::id::{CpuId, Idx, MemcgId, NodeId, Pfn};
 use crate::base::time::SimTime;
 use crate::base::vmstat::{VmEvent, VmStat};
-use crate::memory::Memory;
+use crate::memory::{BlockUse, Memory, Survey};
 use crate::phys::buddy::NR_ORDERS;
 use crate::phys::frames::{FrameKind, Mapped, flag};
 use crate::phys::migratetype::{Migratetype, NR_MIGRATETYPES};
@@ -137,6 +137,10 @@ pub struct ZoneSnapshot {
     pub free_blocks: [[u64; NR_ORDERS]; NR_MIGRATETYPES],
     /// Pageblocks by migratetype.
     pub pageblocks: [u64; NR_MIGRATETYPES],
+    /// What the pageblocks are, in address order.
+    pub blocks: Vec<BlockUse>,
+    /// What could be made of its memory, by order.
+    pub surveys: [Survey; NR_ORDERS],
 }
 
 /// A zone without memory.
@@ -156,12 +160,14 @@ impl Default for ZoneSnapshot {
             pcp: Vec::new(),
             free_blocks: [[0; NR_ORDERS]; NR_MIGRATETYPES],
             pageblocks: [0; NR_MIGRATETYPES],
+            blocks: Vec::new(),
+            surveys: [Survey::default(); NR_ORDERS],
         }
     }
 }
 
 impl ZoneSnapshot {
-    /// A zone as the allocator sees it; uses of frames are left at 0.
+    /// A zone as the allocator sees it; uses of frames are left at 0, and pageblocks out.
     pub fn of(zone: &Zone, cpus: u32) -> ZoneSnapshot {
         let [min, low, high] = zone.watermark;
         ZoneSnapshot {
@@ -173,12 +179,11 @@ impl ZoneSnapshot {
             boost: zone.boost,
             watermark: [min, low, high, high + (high - low)],
             lowmem_reserve: zone.lowmem_reserve,
-            counts: PageCounts::default(),
-            zspages: 0,
             pcp: (0..cpus).map(|cpu| zone.pcp(CpuId(cpu as u16))).collect(),
             free_blocks: Migratetype::ALL
                 .map(|mt| std::array::from_fn(|order| zone.nr_free_blocks(order as u8, mt))),
             pageblocks: Migratetype::ALL.map(|mt| zone.pageblocks(mt)),
+            ..ZoneSnapshot::default()
         }
     }
 }
@@ -260,6 +265,8 @@ fn counted<P: ReclaimPolicy>(
             }
         }
         let is_here = |pfn: &&Pfn| mem.zones.of(**pfn) == z;
+        snapshot.blocks = mem.block_uses(z);
+        snapshot.surveys = std::array::from_fn(|order| mem.survey_zone(z, order as u8));
         snapshot.zspages = mem.nr_zram.iter().filter(is_here).count() as u64;
         zones.push(snapshot);
     }

@@ -28,7 +28,7 @@ pub use evict::{Evicting, Prepared};
 pub use migrate::NotMoved;
 pub use plain::{Look, ShortWay, Verdicts};
 pub use returning::{AHEAD, MOST_RETURNED, ReturnRun, Returned, Returning};
-pub use survey::{Hold, Survey, holds, most_blocks};
+pub use survey::{BlockUse, Hold, Survey, holds, most_blocks};
 pub use walk::{TableWalk, WalkScope};
 pub use young::References;
 

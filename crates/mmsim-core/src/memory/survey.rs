@@ -49,6 +49,19 @@ pub struct Survey {
     pub movable_blocks: u64,
 }
 
+/// A pageblock: its type, and what its frames are.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct BlockUse {
+    /// Type.
+    pub migratetype: Migratetype,
+    /// Free frames.
+    pub free: u32,
+    /// Frames whose contents can be moved.
+    pub movable: u32,
+    /// Frames in use that stay where they are.
+    pub pinned: u32,
+}
+
 /// The most blocks of an order that moving contents inside a zone could make, nothing being
 /// freed meanwhile: as many as there are candidates, but no more than the free frames fill.
 ///
@@ -126,6 +139,19 @@ impl Memory {
             }
         }
         found
+    }
+
+    /// What the pageblocks of a zone are, in address order; a part of one at the end too.
+    pub fn block_uses(&self, z: ZoneId) -> Vec<BlockUse> {
+        let zone = &self.zones[z];
+        let holds = holds(self, z);
+        let frames = holds.chunks(1 << zone.buddy().rules().pageblock_order);
+        let of = |((_, migratetype), frames): ((Pfn, Migratetype), &[Hold])| {
+            let count = |h: Hold| frames.iter().filter(|&&x| x == h).count() as u32;
+            let (free, movable) = (count(Hold::Free), count(Hold::Movable));
+            BlockUse { migratetype, free, movable, pinned: count(Hold::Pinned) }
+        };
+        zone.buddy().pageblocks().zip(frames).map(of).collect()
     }
 
     /// Surveys all zones up to a kind for blocks of an order.

@@ -210,6 +210,12 @@ impl Workload for Machine {
         all[..if self.config.steps() > 0 { 3 } else { 2 }].to_vec()
     }
 
+    /// What it is told to keep has to fit.
+    fn minimum_pages(&self) -> u64 {
+        let c = &self.config;
+        c.take.map_or(1, |n| (n * u64::from(c.keep_permille) / 1000).max(1))
+    }
+
     fn fill(&mut self, cx: &WorkloadCx<'_>, rng: &mut Rng, ops: &mut Vec<Op>) {
         let got = |a: &mmsim_core::workload::KernelAllocResult| {
             a.pfn.map(|pfn| Held { handle: a.handle, pfn })
