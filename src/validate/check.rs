@@ -384,8 +384,9 @@ mod tests {
         assert_eq!(
             said("seed 1", "sed 1"),
             "script[4]: found `sed`, which is no command; write one of anon, file, unmap, table, \
-             seed, fill, scan, zipf, mixscan, mix2, preadscan, madvise, lazy, grow, sleepms, snap, \
-             snapx, write, zram, swapon, mount, mlockself, ballast"
+             seed, fill, scan, zipf, mixscan, mix2, preadscan, madvise, lazy, grow, punch, \
+             hugepool, pipes, pring, sleepms, snap, snapx, write, zram, swapon, mount, mlockself, \
+             ballast"
         );
         assert_eq!(
             said("seed 2", "seed two"),

@@ -576,7 +576,7 @@ mod tests {
             of(&[row], "result.hugepool.got")
         };
         let close = |simulated| at([100.0, 99.0, 102.0], simulated).met;
-        assert!(close(85.0) && close(115.0) && !close(84.0) && !close(116.0));
+        assert!(close(86.0) && close(114.0) && !close(84.0) && !close(116.0));
         let wide = |simulated| at([64.0, 45.0, 102.0], simulated).missed;
         assert_eq!([44.0, 45.0, 102.0, 103.0].map(wide), [1, 0, 0, 1]);
         // Other points of the experiment have other rules.
