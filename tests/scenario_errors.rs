@@ -698,11 +698,11 @@ memory = "1MiB"
 accesses = 10
 "#,
         sets: &[],
-        message: r#"error: machine.kernel: found a number with decimals (6.12), write "5.5", "5.8", "5.9", "6.1" or "6.12"
+        message: r#"error: machine.kernel: found a number with decimals (6.12), write "4.1", "5.5", "5.8", "5.9", "6.1" or "6.12"
  --> x.toml:2:10
   |
 2 | kernel = 6.12
-  |          ^^^^ write "5.5", "5.8", "5.9", "6.1" or "6.12""#,
+  |          ^^^^ write "4.1", "5.5", "5.8", "5.9", "6.1" or "6.12""#,
     },
     Case {
         name: "unknown_workload",

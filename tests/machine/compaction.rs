@@ -214,23 +214,26 @@ fn scattered(kernel: Kernel, suitable: CompactResult, then: &[Op]) -> (String, R
     (log, r)
 }
 
-/// A request that cannot wait finds only fragmentation in its way: kswapd has nothing to do,
-/// kcompactd tries, sync-light and once, and takes note of the failure.
+/// A request that cannot wait wakes kswapd, which has nothing to reclaim. When it has failed 16
+/// times it is left alone, and the next request wakes kcompactd instead: that tries, sync-light
+/// and once, and takes note of the failure.
 #[test]
 fn kcompactd_works_for_those_who_cannot_wait() {
-    let nowait = Op::KernelAlloc {
+    let nowait = |i| Op::KernelAlloc {
         order: 6,
         migratetype: Migratetype::Movable,
         flags: GFP_NOWAIT,
-        handle: BlockHandle(5000),
+        handle: BlockHandle(5000 + i),
     };
-    let of = |kernel, suitable| {
-        let (log, r) = scattered(kernel, suitable, &[nowait, sleep_ms(400)]);
+    let of = |kernel, suitable, requests| {
+        let ops: Vec<Op> = (0..requests).flat_map(|i| [nowait(i), sleep_ms(150)]).collect();
+        let (log, r) = scattered(kernel, suitable, &ops);
         (log, phase_counts(&r.phases[1], ["compact_daemon_wake", "compact_stall"]))
     };
-    assert_eq!(of(NEW, CompactResult::Continue), ("ds-".into(), [1, 0]));
-    assert_eq!(of(NEW, CompactResult::Skipped), (String::new(), [0, 0]));
-    assert_eq!(of(Kernel::V4_1, CompactResult::Continue), (String::new(), [0, 0]));
+    assert_eq!(of(NEW, CompactResult::Continue, 16), (String::new(), [0, 0]));
+    assert_eq!(of(NEW, CompactResult::Continue, 17), ("ds-".into(), [1, 0]));
+    assert_eq!(of(NEW, CompactResult::Skipped, 17), (String::new(), [0, 0]));
+    assert_eq!(of(Kernel::V4_1, CompactResult::Continue, 17), (String::new(), [0, 0]));
 }
 
 /// All free memory is too scattered for huge pages: a score of 100 against 90. The first look,
