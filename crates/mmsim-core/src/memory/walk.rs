@@ -155,6 +155,13 @@ impl Memory {
             let vma = self.spaces.vma(self.spaces.vmas_of(space)[i]);
             if scope.enters(vma) {
                 let range = in_table(vma, g);
+                if self.pages.group(g).huge {
+                    // One entry, which is no page table: it does not say whether that is worth a walk.
+                    let found = self.test_clear_young_huge(g);
+                    young.extend(self.huge_at(g.first()).filter(|_| found));
+                    self.charge_walk(1, found.into());
+                    continue;
+                }
                 met.slots += range.len() as u32;
                 let (present, found) = self.harvest(g, range, scope, young);
                 self.charge_walk(present, found);

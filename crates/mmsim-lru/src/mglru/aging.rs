@@ -14,7 +14,7 @@ use super::{LAZY, MAX_NR_GENS, MIN_NR_GENS, Mglru, gen_of, slot_of};
 use mmsim_core::base::event::TraceEvent;
 use mmsim_core::base::time::{SimDuration, SimTime};
 use mmsim_core::memory::{Memory, WalkScope};
-use mmsim_core::phys::frames::flag;
+use mmsim_core::phys::frames::{flag, pages_of};
 use mmsim_core::policy::ReclaimRequest;
 
 /// What walks of one group's processes remember.
@@ -215,7 +215,7 @@ impl Mglru {
                         if self.config.aging_rule == AgingRule::GensOnly && !full {
                             let v = &mut self.lruvecs[lv];
                             let p = v.rates[t].period_mut(v.min_seq[t], hist);
-                            p.protected[tier] += 1;
+                            p.protected[tier] += pages_of(bits);
                         }
                     }
                 }
