@@ -41,10 +41,15 @@ pub fn machine(p: &Point, repetition: usize) -> Result<Machine, String> {
 
 /// Whether a script needs large blocks: others are recorded with compaction idle.
 fn asks_for_blocks(script: &Script) -> bool {
-    script
-        .commands
-        .iter()
-        .any(|c| matches!(c, Command::HugePool(_) | Command::Pring { .. } | Command::CompactMemory))
+    script.commands.iter().any(|c| {
+        matches!(
+            c,
+            Command::HugePool(_)
+                | Command::Thp { .. }
+                | Command::Pring { .. }
+                | Command::CompactMemory
+        )
+    })
 }
 
 /// The zones when the workload starts. Where they were recorded only after memory had been

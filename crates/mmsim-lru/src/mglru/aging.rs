@@ -128,11 +128,15 @@ impl Mglru {
             mem.walk_tables(space, &scope, &mut tables);
             for &table in &tables {
                 mem.charge(mem.cost.t_walk_pmd);
-                if self.config.nonleaf_young && !force && !mem.pmd_test_clear_young(table) {
+                // The entry of a huge page is asked itself: there is no table to be spared.
+                let huge = mem.pages.group(table).huge;
+                if !huge && self.config.nonleaf_young && !force && !mem.pmd_test_clear_young(table)
+                {
                     continue;
                 }
-                let worth =
-                    force || !self.config.bloom || { self.lruvecs[lv].mm.filters.has(seq, table) };
+                let worth = huge || force || !self.config.bloom || {
+                    self.lruvecs[lv].mm.filters.has(seq, table)
+                };
                 if !worth {
                     continue;
                 }
@@ -142,7 +146,7 @@ impl Mglru {
                 self.promote_all(mem, lv, &young, seq);
                 self.young = young;
                 // Worth a walk: an accessed bit in each cache line, of eight PTEs, on average.
-                if met.young * 8 >= met.slots {
+                if !huge && met.young * 8 >= met.slots {
                     self.lruvecs[lv].mm.filters.insert(seq + 1, table);
                 }
             }
