@@ -10,7 +10,8 @@
 //! mm/mempolicy.c (`alloc_pages_mpol`), mm/memory.c (`create_huge_pmd`). Left out: the huge zero page
 //! (a read maps the small one, and installs the page table with which the chance is gone); khugepaged;
 //! folios of orders in between; reclaim for a group whose limit the block would exceed (the fault falls
-//! back at once). A thread that had to wait makes both requests anew.
+//! back at once); what kernels before 6.12 did differently. A thread that had to wait makes both requests
+//! anew.
 
 use super::Machine;
 use super::alloc::Got;

@@ -121,6 +121,12 @@ impl Memory {
     #[inline(always)]
     pub(super) fn allocated(&mut self, z: ZoneId, pfn: Pfn, order: u8) {
         self.count_allocated(z, 1 << order);
+        self.prepare(z, pfn, order);
+    }
+
+    /// Makes the frames of a block ready for their owner (`prep_new_page`).
+    #[inline(always)]
+    pub(super) fn prepare(&mut self, z: ZoneId, pfn: Pfn, order: u8) {
         if order == 0 {
             self.frames.reset(pfn, FrameKind::Fresh);
         } else {

@@ -162,12 +162,13 @@ impl Memory {
     }
 
     /// Takes a block of this order that begins at a frame, if all of it is free, as if it had been
-    /// allocated (`compaction_capture`).
+    /// allocated (`compaction_capture`). It does not go through the free lists, so `pgalloc` does not
+    /// count it.
     pub fn capture_block(&mut self, z: ZoneId, pfn: Pfn, order: u8) -> bool {
         let mut c = Columns::new(&mut self.frames, &mut self.lists);
         let taken = self.zones[z].take_at(&mut c, pfn, order);
         if taken {
-            self.allocated(z, pfn, order);
+            self.prepare(z, pfn, order);
         }
         taken
     }
