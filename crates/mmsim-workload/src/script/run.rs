@@ -99,7 +99,7 @@ impl ScriptWorkload {
             None => {}
         }
         let last = self.done == u64::from(blocks);
-        if self.done > 0 && (last || self.done % u64::from(per) == 0) {
+        if self.done > 0 && (last || self.done.is_multiple_of(u64::from(per))) {
             let (held, whole) = std::mem::take(&mut self.socket);
             if !hold || whole == 0 {
                 ops.extend(held.into_iter().map(|handle| Op::KernelFree { handle }));
