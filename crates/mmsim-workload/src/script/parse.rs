@@ -608,6 +608,7 @@ mod tests {
             "punch 0 4 1",
             "pipes 40000 2048 256",
             "hugepool 400",
+            "thp 2 400",
             "pring 3000 3 8 1",
             "write /proc/sys/vm/compact_memory 1",
         ])
@@ -618,6 +619,7 @@ mod tests {
                 Command::Punch { region: RegionId(0), pages: 16, period: 4, keep: 1 },
                 Command::Pipes { max: 40_000, floor: 2048 },
                 Command::HugePool(400),
+                Command::Thp { region: RegionId(2), pieces: 400 },
                 Command::Pring { blocks: 3000, order: 3, per: 8, hold: true },
                 Command::CompactMemory,
             ]
@@ -625,6 +627,10 @@ mod tests {
         assert_eq!(
             error(&["anon 0 16", "punch 0 4 5"]),
             "script line 1: found `5`, write pages to keep of a period as a number from 0 to 4"
+        );
+        assert_eq!(
+            error(&["anon 0 16", "thp 0 4"]),
+            "script line 1: found `0`, a region that is mapped already; write another or unmap it"
         );
         assert_eq!(
             error(&["pring 8 11 8 1"]),
