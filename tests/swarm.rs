@@ -13,7 +13,8 @@ use mmsim::base::time::{SimDuration, SimTime};
 use mmsim::base::vmstat::VmEvent;
 use mmsim::build::{Catalogue, Machine, Policy};
 use mmsim::machine::config::{
-    Kernel, MachineConfig, MemcgConfig, NodeConfig, SwapConfig, VmSysctl, ZoneConfig, ZoneKind,
+    Kernel, MachineConfig, MemcgConfig, NodeConfig, SwapConfig, Thp, ThpDefrag, VmSysctl,
+    ZoneConfig, ZoneKind,
 };
 use mmsim::machine::cost::CostModel;
 use mmsim::machine::result::RunResult;
@@ -23,6 +24,7 @@ use mmsim::scenario::policy::{PolicyCatalogue, PolicySpec};
 use mmsim::workload::{
     Advice, FileSlot, FileSpec, MapKind, Op, RegionId, Run, VmaFlags, Workload, WorkloadCx,
 };
+use mmsim_compaction::TwoScanners;
 
 /// Seeds of a plain `cargo test`.
 const SEEDS: u64 = 60;
@@ -121,6 +123,8 @@ struct Drawn {
     /// Pages and kind of what is mapped now, by region.
     mapped: Vec<Option<(u32, MapKind)>>,
     started: bool,
+    /// Huge pages are allowed.
+    huge: bool,
 }
 
 impl Drawn {
@@ -170,21 +174,25 @@ impl Drawn {
                 Op::Munmap { region }
             }
             1..=3 => {
-                let advice = pick(
-                    rng,
-                    &[
-                        Advice::DontNeed,
-                        Advice::Cold,
-                        Advice::Free,
-                        Advice::PageOut,
-                        Advice::WillNeed,
-                        Advice::PopulateRead,
-                        Advice::PopulateWrite,
-                        Advice::Sequential,
-                        Advice::Random,
-                        Advice::Normal,
-                    ],
-                );
+                let advice = if self.huge && one_in(rng, 3) {
+                    pick(rng, &[Advice::HugePage, Advice::HugePage, Advice::NoHugePage])
+                } else {
+                    pick(
+                        rng,
+                        &[
+                            Advice::DontNeed,
+                            Advice::Cold,
+                            Advice::Free,
+                            Advice::PageOut,
+                            Advice::WillNeed,
+                            Advice::PopulateRead,
+                            Advice::PopulateWrite,
+                            Advice::Sequential,
+                            Advice::Random,
+                            Advice::Normal,
+                        ],
+                    )
+                };
                 Op::Madvise { region, first, count, advice }
             }
             n @ 4..=9 => {
@@ -245,16 +253,33 @@ impl Observer for Patience {
     }
 }
 
-fn build(seed: u64) -> (String, Machine) {
+/// Memory in which huge pages fit.
+fn allow_huge(seed: u64, config: &mut MachineConfig) {
+    let mut rng = Rng::for_purpose(seed, "swarm/huge");
+    for zone in config.nodes.iter_mut().flat_map(|n| &mut n.zones) {
+        zone.managed = between(&mut rng, 1200, 4000) as u32;
+    }
+    for group in &mut config.memcgs {
+        group.max = group.max.map(|m| m + between(&mut rng, 0, 1500));
+    }
+    config.vm.thp = pick(&mut rng, &[Thp::Always, Thp::Madvise]);
+    config.vm.thp_defrag = pick(&mut rng, &ThpDefrag::ALL).1;
+}
+
+/// `huge`: with transparent huge pages, which the other machines have not.
+fn build(seed: u64, huge: bool) -> (String, Machine) {
     let mut rng = Rng::for_purpose(seed, "swarm/machine");
-    let config = machine_config(&mut rng);
+    let mut config = machine_config(&mut rng);
+    if huge {
+        allow_huge(seed, &mut config);
+    }
     let preset = pick(&mut rng, &Catalogue.presets());
     let policy = Policy::resolve(&PolicySpec { preset: preset.clone(), knobs: Vec::new() })
         .expect("a preset without knobs");
     let groups = config.memcgs.len() as u64;
     let mut tasks = Vec::new();
     for i in 0..between(&mut rng, 1, 3) {
-        let most = pick(&mut rng, &[30, 300, 700]);
+        let most = pick(&mut rng, if huge { &[600, 1300, 2100] } else { &[30, 300, 700] });
         let threads = between(&mut rng, 1, 3) as u16;
         let ops = between(&mut rng, 40, 200) as u32;
         tasks.push(TaskConfig {
@@ -264,14 +289,19 @@ fn build(seed: u64) -> (String, Machine) {
             threads: (0..threads)
                 .map(|thread| {
                     let mapped = vec![None; usize::from(OWN) + 1];
-                    Box::new(Drawn { thread, most, ops, mapped, started: false })
+                    Box::new(Drawn { thread, most, ops, mapped, started: false, huge })
                         as Box<dyn Workload>
                 })
                 .collect(),
         });
     }
     let about = format!("{preset} on {config:?}");
-    (about, Machine::new(&config, tasks, seed, |mem| policy.create(mem, seed)))
+    let mut machine = Machine::new(&config, tasks, seed, |mem| policy.create(mem, seed));
+    if huge {
+        let rules = mmsim_compaction::preset_for_kernel(config.kernel);
+        machine.set_compaction(Box::new(TwoScanners::new(rules, &machine.mem)));
+    }
+    (about, machine)
 }
 
 /// What must hold of the counters of any run.
@@ -292,8 +322,8 @@ fn check_result(r: &RunResult) {
     }
 }
 
-fn run(seed: u64, check_every: u64) -> RunResult {
-    let (_, mut machine) = build(seed);
+fn run(seed: u64, huge: bool, check_every: u64) -> RunResult {
+    let (_, mut machine) = build(seed, huge);
     let observer: Option<Box<dyn Observer>> = Some(Box::new(Patience(5_000_000)));
     let r = machine.run(Watch { observer, check_every, ..Watch::default() });
     machine.check();
@@ -357,23 +387,39 @@ const THRASHING: [u64; 5] = [7, 94, 131, 201, 354];
 
 #[test]
 fn nothing_breaks() {
+    swarm(false);
+}
+
+#[test]
+fn nothing_breaks_with_huge_pages() {
+    let ran = swarm(true);
+    // What is not drawn is not tested.
+    for e in [VmEvent::ThpFaultAlloc, VmEvent::ThpFaultFallback, VmEvent::ThpSplitPage] {
+        let many = ran.iter().filter(|r| r.vmstat[e] > 0).count();
+        assert!(many * 5 >= ran.len(), "{e:?} in {many} runs of {}", ran.len());
+    }
+}
+
+/// Runs the seeds, and returns what came of them.
+fn swarm(huge: bool) -> Vec<RunResult> {
     let seeds = match number("MMSIM_SWARM_SEED") {
         Some(s) => s..s + 1,
         None => 0..number("MMSIM_SWARM").unwrap_or(SEEDS),
     };
-    let mut failed = Vec::new();
+    let (mut failed, mut ran) = (Vec::new(), Vec::new());
     for seed in seeds {
-        if THRASHING.contains(&seed) && number("MMSIM_SWARM_SEED").is_none() {
+        if !huge && THRASHING.contains(&seed) && number("MMSIM_SWARM_SEED").is_none() {
             continue;
         }
         let every = [1, 7, 31, 101][seed as usize % 4];
         let outcome = catch_unwind(AssertUnwindSafe(|| {
-            let audited = run(seed, every);
+            let audited = run(seed, huge, every);
             // Audits and observers see a run and do not change it.
-            let (_, mut machine) = build(seed);
+            let (_, mut machine) = build(seed, huge);
             let plain = machine.run(Watch::default());
             assert_eq!(audited.digest, plain.digest, "the audit changed the run");
             assert_eq!(audited.vmstat, plain.vmstat);
+            ran.push(plain);
         }));
         if let Err(panic) = outcome {
             let text = panic.downcast_ref::<String>().cloned();
@@ -381,7 +427,7 @@ fn nothing_breaks() {
             failed.push((seed, text.unwrap_or_default()));
         }
     }
-    let first = failed.first().map(|f| build(f.0).0);
+    let first = failed.first().map(|f| build(f.0, huge).0);
     assert!(
         failed.is_empty(),
         "{} seeds fail; repeat with MMSIM_SWARM_SEED=n cargo test --test swarm: {failed:#?}\n\
@@ -389,4 +435,5 @@ fn nothing_breaks() {
         failed.len(),
         first.unwrap_or_default()
     );
+    ran
 }

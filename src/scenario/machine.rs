@@ -2,7 +2,8 @@
 
 use mmsim_core::backing::device::{DEVICE_PRESETS, DeviceConfig};
 use mmsim_core::machine::config::{
-    Kernel, MachineConfig, MemcgConfig, NodeConfig, SwapConfig, VmSysctl, ZoneConfig, ZoneKind,
+    Kernel, MachineConfig, MemcgConfig, NodeConfig, SwapConfig, Thp, ThpDefrag, VmSysctl,
+    ZoneConfig, ZoneKind,
 };
 use mmsim_core::machine::cost::CostModel;
 
@@ -242,6 +243,8 @@ fn vm(sources: &Sources, node: &Node, kernel: Kernel) -> Result<VmSysctl, Error>
         compaction_proactiveness: r.count_u32("compaction_proactiveness")?,
         extfrag_threshold: r.count_u32("extfrag_threshold")?,
         compact_unevictable_allowed: r.count("compact_unevictable_allowed")? == 1,
+        thp: Thp::ALL[r.choice("transparent_hugepage")?].1,
+        thp_defrag: ThpDefrag::ALL[r.choice("thp_defrag")?].1,
     };
     if vm.swappiness > 100 && kernel < Kernel::V5_8 {
         let found =

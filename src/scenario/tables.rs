@@ -287,6 +287,18 @@ pub static VM: TableSpec = TableSpec {
             Is("1"),
             "whether compaction moves pages of locked mappings",
         ),
+        key(
+            "transparent_hugepage",
+            Choice(THP),
+            Is("\"never\""),
+            "anonymous mappings whose first write takes a huge page: all, those with advice, none",
+        ),
+        key(
+            "thp_defrag",
+            Choice(THP_DEFRAG),
+            Is("\"madvise\""),
+            "faults that compact and reclaim for a huge page, as `transparent_hugepage/defrag`",
+        ),
     ]],
 };
 
@@ -369,6 +381,10 @@ pub const WORKLOADS: &[&str] = &[
 
 /// What a request for memory of the kernel may do, by the names of the kernel.
 pub const GFP: &[&str] = &["kernel", "user", "nofs", "noio", "nowait", "atomic"];
+/// For whom huge pages are made (`transparent_hugepage/enabled`).
+pub const THP: &[&str] = &["always", "madvise", "never"];
+/// How hard a fault tries to get one (`transparent_hugepage/defrag`).
+pub const THP_DEFRAG: &[&str] = &["always", "defer", "defer+madvise", "madvise", "never"];
 /// How hard such a request tries.
 pub const RETRY: &[&str] = &["normal", "noretry", "retry-mayfail", "nofail"];
 /// The types that such a request may have.
@@ -1112,6 +1128,8 @@ pub const ADVICE: &[&str] = &[
     "sequential",
     "random",
     "normal",
+    "hugepage",
+    "nohugepage",
 ];
 
 /// All tables in the order of the documentation.

@@ -27,7 +27,7 @@ const REGION_KINDS: [RegionKind; 4] =
     [RegionKind::Anon, RegionKind::FileShared, RegionKind::FilePrivate, RegionKind::Read];
 
 /// In the order of the words of `advice`.
-const ADVICE: [Advice; 10] = [
+const ADVICE: [Advice; 12] = [
     Advice::DontNeed,
     Advice::Free,
     Advice::Cold,
@@ -38,6 +38,8 @@ const ADVICE: [Advice; 10] = [
     Advice::Sequential,
     Advice::Random,
     Advice::Normal,
+    Advice::HugePage,
+    Advice::NoHugePage,
 ];
 
 /// Reads all tasks. `memcgs` are the groups of the machine, `dir` the scenario's folder.

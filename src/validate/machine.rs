@@ -8,7 +8,7 @@ use mmsim_core::backing::device::DeviceConfig;
 use mmsim_core::base::time::{SimDuration, SimTime};
 use mmsim_core::machine::TaskConfig;
 use mmsim_core::machine::config::{
-    Kernel, MachineConfig, NodeConfig, SwapConfig, VmSysctl, ZoneConfig, ZoneKind,
+    Kernel, MachineConfig, NodeConfig, SwapConfig, Thp, ThpDefrag, VmSysctl, ZoneConfig, ZoneKind,
 };
 use mmsim_workload::script::{Command, LruGen, Script, ScriptSetup, ScriptSwap};
 
@@ -41,10 +41,15 @@ pub fn machine(p: &Point, repetition: usize) -> Result<Machine, String> {
 
 /// Whether a script needs large blocks: others are recorded with compaction idle.
 fn asks_for_blocks(script: &Script) -> bool {
-    script
-        .commands
-        .iter()
-        .any(|c| matches!(c, Command::HugePool(_) | Command::Pring { .. } | Command::CompactMemory))
+    script.commands.iter().any(|c| {
+        matches!(
+            c,
+            Command::HugePool(_)
+                | Command::Thp { .. }
+                | Command::Pring { .. }
+                | Command::CompactMemory
+        )
+    })
 }
 
 /// The zones when the workload starts. Where they were recorded only after memory had been
@@ -292,7 +297,15 @@ pub(super) fn sysctls(setup: &ScriptSetup) -> Result<VmSysctl, Knob> {
             "extfrag_threshold" => vm.extfrag_threshold = number(1000)?,
             "compact_unevictable_allowed" => vm.compact_unevictable_allowed = number(1)? == 1,
             "rotational" => {}
-            "enabled" | "defrag" if path.contains("/transparent_hugepage/") => {}
+            "enabled" if path.contains("/transparent_hugepage/") => {
+                let of = Thp::ALL.iter().find(|t| t.0 == value);
+                vm.thp = of.ok_or_else(|| wrong("always, madvise or never".into()))?.1;
+            }
+            "defrag" if path.contains("/transparent_hugepage/") => {
+                let of = ThpDefrag::ALL.iter().find(|t| t.0 == value);
+                let words = "always, defer, defer+madvise, madvise or never";
+                vm.thp_defrag = of.ok_or_else(|| wrong(words.into()))?.1;
+            }
             _ if WITHOUT_EFFECT.contains(&name) => {}
             _ => return Err(Knob::NotModelled(format!("the knob {path} is not modelled"))),
         }

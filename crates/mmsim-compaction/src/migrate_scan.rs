@@ -10,7 +10,7 @@ use crate::config::{CachedAlways, CachedPfn};
 use crate::run::Run;
 use mmsim_core::base::id::Pfn;
 use mmsim_core::base::vmstat::VmEvent;
-use mmsim_core::phys::frames::{flag, free_pages};
+use mmsim_core::phys::frames::{ORDER_MASK, flag, free_pages};
 use mmsim_core::phys::migratetype::Migratetype;
 use mmsim_core::policy::compaction::Compactor;
 
@@ -126,7 +126,7 @@ impl Run<'_> {
         let unevictable =
             if self.mem.vm.compact_unevictable_allowed { 0 } else { flag::UNEVICTABLE };
         let writeback = if self.asynchronous() { flag::WRITEBACK } else { 0 };
-        flag::IN_BATCH | unevictable | writeback
+        flag::IN_BATCH | ORDER_MASK | unevictable | writeback
     }
 
     /// Looks at a pageblock from a frame on (`isolate_migratepages_block`). Returns where it

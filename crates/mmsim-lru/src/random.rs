@@ -105,6 +105,14 @@ impl ReclaimPolicy for Random {
             };
             count(mem, scan);
             mem.count(scan_type, 1);
+            // Evicting at random asks for nobody's accessed bits: a huge folio is split at once.
+            if mem.frames.order(folio) > 0 {
+                let l = self.lists[req.node.0 as usize];
+                for page in mem.split_frames(folio) {
+                    mem.lru_add_head(l, page);
+                }
+                mem.lru_del(folio);
+            }
             let fate =
                 shrink_folio(mem, folio, how, &mut stats, |_, _| Judgement::Reclaim, |_, _| None);
             if matches!(fate, Fate::Freed | Fate::Dropped) {

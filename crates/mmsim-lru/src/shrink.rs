@@ -5,12 +5,15 @@
 //! file folio is left to the flusher after it was unmapped. Lazily freed memory is judged like
 //! a file's, needs no slot, and becomes ordinary active memory again if it was written.
 //!
+//! A huge folio is judged as one. When it is to be evicted it is split, and the caller goes through
+//! its pages.
+//!
 //! Source: Linux 6.12 mm/vmscan.c (`shrink_folio_list`).
 
 use mmsim_core::base::event::ScanOutcome;
 use mmsim_core::base::vmstat::VmEvent;
 use mmsim_core::memory::{Evicting, Memory, Prepared};
-use mmsim_core::phys::frames::{FolioId, Mapped, flag};
+use mmsim_core::phys::frames::{FolioId, Mapped, flag, pages_of};
 use mmsim_core::policy::{PassStats, Reclaimer, Shadow};
 
 /// What the accessed bits say about an inactive folio.
@@ -39,6 +42,9 @@ pub enum Fate {
     Kept(ScanOutcome),
     /// Its active flag is set.
     Activated(ScanOutcome),
+    /// It was huge, and is as many folios of one page now, which are all still isolated and each
+    /// to be processed like others.
+    Split,
 }
 
 /// Who shrinks, and how far it may go.
@@ -83,7 +89,8 @@ pub fn shrink_folio(
     if bits & (flag::LOCKED | flag::IN_BATCH) != 0 {
         return Fate::Kept(ScanOutcome::KeepBusy);
     }
-    stats.scanned += 1;
+    let pages = pages_of(bits);
+    stats.scanned += pages;
     if bits & flag::MLOCKED != 0 {
         return Fate::Activated(ScanOutcome::Unevictable);
     }
@@ -121,6 +128,11 @@ pub fn shrink_folio(
         Judgement::ReclaimClean => true,
         Judgement::Reclaim => false,
     };
+    if pages > 1 {
+        stats.scanned -= pages;
+        let _pages = mem.split_frames(folio);
+        return Fate::Split;
+    }
     let evicting = Evicting {
         may_writepage: how.may_writepage,
         may_write_file: kswapd
@@ -169,7 +181,8 @@ fn activate_out(
     }
     mem.frames.set(folio, flag::ACTIVE);
     let file = mem.frames.is_file_lru(folio);
-    stats.activated[usize::from(file)] += 1;
-    mem.count_in(mem.frames.memcg(folio), VmEvent::PgActivate, 1);
+    let pages = mem.frames.pages(folio);
+    stats.activated[usize::from(file)] += pages;
+    mem.count_in(mem.frames.memcg(folio), VmEvent::PgActivate, pages);
     Fate::Activated(why)
 }

@@ -6,7 +6,7 @@
 use super::Run;
 use mmsim_core::base::id::Pfn;
 use mmsim_core::base::vmstat::VmEvent;
-use mmsim_core::phys::frames::{FrameKind, flag};
+use mmsim_core::phys::frames::{FrameKind, ORDER_MASK, flag};
 use mmsim_core::phys::gfp::GfpFlags;
 use mmsim_core::phys::migratetype::Migratetype;
 use mmsim_core::policy::compaction::MigrateMode;
@@ -40,8 +40,16 @@ impl Run<'_> {
         !self.sources.is_empty()
     }
 
-    /// An asynchronous run for a request takes only from pageblocks of its type.
+    /// An asynchronous run for a request takes only from pageblocks of its type; no run from one
+    /// that is a huge page (`pageblock_skip_persistent`).
     fn is_source(&self, pfn: u32) -> bool {
+        let frames = &self.with.mem.frames;
+        let head = Pfn(pfn & !(self.size - 1));
+        if frames.kind(head) == FrameKind::Anon
+            && frames.order(head) >= self.with.zone.pageblock_order
+        {
+            return false;
+        }
         if self.abandons().is_none() {
             return true;
         }
@@ -65,7 +73,7 @@ impl Run<'_> {
 
     /// Whether a page of a list can be taken.
     fn may_take(&self, bits: u32) -> bool {
-        let mut stays = flag::IN_BATCH;
+        let mut stays = flag::IN_BATCH | ORDER_MASK;
         if !self.with.mem.vm.compact_unevictable_allowed {
             stays |= flag::UNEVICTABLE;
         }

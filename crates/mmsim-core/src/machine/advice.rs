@@ -16,7 +16,7 @@ use super::config::Kernel;
 use super::fault::{Flow, Touch, frame_or_return};
 use super::thread::Wait;
 use crate::backing::swap::Cached;
-use crate::base::id::{PageIdx, ThreadId, VmaId};
+use crate::base::id::{GROUP_PAGES, PageIdx, ThreadId, VmaId};
 use crate::phys::frames::{FolioId, flag};
 use crate::policy::ReclaimPolicy;
 use crate::virt::pages::{Entry, pte};
@@ -43,6 +43,9 @@ impl<P: ReclaimPolicy> Machine<P> {
             }
             Advice::Normal => {
                 self.set_flags(id, VmaFlags { seq_read: false, rand_read: false, ..flags });
+            }
+            Advice::HugePage | Advice::NoHugePage => {
+                self.mem.spaces.vma_mut(id).huge = Some(advice == Advice::HugePage);
             }
             Advice::DontNeed => {
                 self.mem.lru_drain(&mut self.policy);
@@ -85,6 +88,7 @@ impl<P: ReclaimPolicy> Machine<P> {
                 self.page_out(&mut taken);
                 table = page.group();
             }
+            self.mem.split_at(&mut self.policy, page);
             let Entry::Frame(folio) = self.mem.pages.entry(page) else { continue };
             if !self.mem.frames.has(folio, flag::LRU) || self.mem.mapcount(folio) != 1 {
                 continue;
@@ -180,8 +184,13 @@ impl<P: ReclaimPolicy> Machine<P> {
                 self.policy.folio_accessed(&mut self.mem, folio);
             }
             self.mem.now += self.mem.cost.t_hit;
+            // A huge folio is one step.
+            let step = match self.mem.huge_at(page) {
+                Some(_) => page.group().first().0 + GROUP_PAGES - page.0,
+                None => 1,
+            };
             let t = &mut self.threads[tid];
-            t.done += 1;
+            t.done = count.min(t.done + step);
             // A pause for dirty pages began: the rest comes after it.
             if t.wait != Wait::Not && t.done < count {
                 return Flow::Blocked;

@@ -142,8 +142,8 @@ impl<P: ReclaimPolicy> Machine<P> {
             }
             if !(req.costly() && noretry) {
                 tries = usual;
-            } else if tries.in_vain() {
-                // Reclaim would take long and might not help.
+            } else if tries.in_vain() || req.flags.has(GfpFlags::THISNODE) {
+                // Reclaim would take long and might not help; one node alone is not worth it.
                 return Got::Failed;
             }
         }

@@ -228,7 +228,9 @@ impl<P: ReclaimPolicy> Machine<P> {
     /// The zones that a request may use, in the order in which they are tried.
     pub(super) fn zonelist(&self, node: NodeId, req: &AllocRequest) -> Vec<ZoneId> {
         let zones = &self.mem.zones;
+        let nodes = if req.flags.has(GfpFlags::THISNODE) { 1 } else { zones.nr_nodes() };
         self.nodes_from(node)
+            .take(nodes)
             .flat_map(|n| zones.of_node(n).iter().rev().copied())
             .filter(|&z| zones[z].kind <= req.highest)
             .collect()

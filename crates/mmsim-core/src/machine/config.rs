@@ -133,10 +133,14 @@ pub struct VmSysctl {
     pub extfrag_threshold: u32,
     /// `vm.compact_unevictable_allowed`: whether compaction moves pages of locked mappings.
     pub compact_unevictable_allowed: bool,
+    /// `transparent_hugepage/enabled`.
+    pub thp: Thp,
+    /// `transparent_hugepage/defrag`.
+    pub thp_defrag: ThpDefrag,
 }
 
 impl VmSysctl {
-    /// The values that Linux boots with.
+    /// The values that Linux boots with, but for huge pages, which are off.
     pub const fn linux() -> Self {
         VmSysctl {
             swappiness: 60,
@@ -152,8 +156,53 @@ impl VmSysctl {
             compaction_proactiveness: 20,
             extfrag_threshold: 500,
             compact_unevictable_allowed: true,
+            thp: Thp::Never,
+            thp_defrag: ThpDefrag::Madvise,
         }
     }
+}
+
+/// For whom huge pages are made (`/sys/kernel/mm/transparent_hugepage/enabled`).
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Thp {
+    /// For all anonymous mappings, unless they advise against it.
+    Always,
+    /// For mappings with `MADV_HUGEPAGE`.
+    Madvise,
+    /// For none.
+    Never,
+}
+
+/// How hard a fault tries to get a huge page (`/sys/kernel/mm/transparent_hugepage/defrag`).
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum ThpDefrag {
+    /// It compacts and reclaims, less so without `MADV_HUGEPAGE`.
+    Always,
+    /// It wakes kswapd, which compacts.
+    Defer,
+    /// With `MADV_HUGEPAGE` it compacts and reclaims, else it wakes kswapd.
+    DeferMadvise,
+    /// With `MADV_HUGEPAGE` it compacts and reclaims.
+    Madvise,
+    /// It takes what there is.
+    Never,
+}
+
+impl Thp {
+    /// All values under their names.
+    pub const ALL: [(&'static str, Thp); 3] =
+        [("always", Thp::Always), ("madvise", Thp::Madvise), ("never", Thp::Never)];
+}
+
+impl ThpDefrag {
+    /// All values under their names.
+    pub const ALL: [(&'static str, ThpDefrag); 5] = [
+        ("always", ThpDefrag::Always),
+        ("defer", ThpDefrag::Defer),
+        ("defer+madvise", ThpDefrag::DeferMadvise),
+        ("madvise", ThpDefrag::Madvise),
+        ("never", ThpDefrag::Never),
+    ];
 }
 
 /// A memory cgroup. Group 0 is the root and has no limits.

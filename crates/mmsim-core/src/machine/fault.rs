@@ -9,6 +9,7 @@
 use super::Machine;
 use super::alloc::Got;
 use super::config::Kernel;
+use super::thp::HugeFault;
 use super::thread::{Fault, Thread, Wait};
 use crate::base::event::{FaultKind, TraceEvent};
 use crate::base::id::{AsId, MemcgId, PageIdx, Pfn, ThreadId, VmaId};
@@ -104,6 +105,17 @@ impl<P: ReclaimPolicy> Machine<P> {
         let Touch { tid, page, vma, write, .. } = touch;
         let g = page.group();
         if self.mem.pages.group(g).table.is_none() {
+            if write && self.wants_huge(touch.page, vma) {
+                match self.huge_fault(touch) {
+                    HugeFault::Done => {
+                        let f = self.threads[tid].fault.take().expect("the fault is under way");
+                        self.end_fault(tid, f, write, FaultKind::ZeroFill);
+                        return Flow::Done;
+                    }
+                    HugeFault::Later(flow) => return flow,
+                    HugeFault::Fallback => {}
+                }
+            }
             let t = frame_or_return!(self.alloc_table(tid));
             self.mem.set_table(g, t);
         }

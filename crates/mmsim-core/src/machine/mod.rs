@@ -42,6 +42,7 @@ mod run;
 mod sched;
 pub mod snapshot;
 mod swapin;
+mod thp;
 mod thread;
 mod touches;
 

@@ -19,7 +19,7 @@ use crate::base::time::SimTime;
 use crate::base::vmstat::{VmEvent, VmStat};
 use crate::memory::{BlockUse, Memory, Survey};
 use crate::phys::buddy::NR_ORDERS;
-use crate::phys::frames::{FrameKind, Mapped, flag};
+use crate::phys::frames::{FrameKind, Mapped, flag, pages_of};
 use crate::phys::migratetype::{Migratetype, NR_MIGRATETYPES};
 use crate::phys::pcp::PcpView;
 use crate::phys::rules::PageAllocRules;
@@ -54,7 +54,7 @@ pub struct PageCounts {
 }
 
 impl PageCounts {
-    /// Counts one frame in use.
+    /// Counts one frame in use; for a huge folio all of its frames with the first.
     fn count(&mut self, kind: FrameKind, bits: u32, mapped: bool, active: bool) {
         let has = |flag: u32| bits & flag != 0;
         match kind {
@@ -69,16 +69,17 @@ impl PageCounts {
                 }
                 let file = kind == FrameKind::File;
                 let file_lru = !has(flag::SWAPBACKED);
+                let pages = pages_of(bits);
                 if has(flag::LRU) {
                     let evictable = usize::from(file_lru) * 2 + usize::from(active);
-                    self.lru[if has(flag::UNEVICTABLE) { 4 } else { evictable }] += 1;
+                    self.lru[if has(flag::UNEVICTABLE) { 4 } else { evictable }] += pages;
                 }
-                self.isolated[usize::from(file_lru)] += u64::from(has(flag::ISOLATED));
+                self.isolated[usize::from(file_lru)] += u64::from(has(flag::ISOLATED)) * pages;
                 self.file += u64::from(file);
-                self.anon_mapped += u64::from(mapped && !file);
+                self.anon_mapped += u64::from(mapped && !file) * pages;
                 self.file_mapped += u64::from(mapped && file);
                 self.dirty += u64::from(file && has(flag::DIRTY));
-                self.mlocked += u64::from(has(flag::MLOCKED));
+                self.mlocked += u64::from(has(flag::MLOCKED)) * pages;
             }
             FrameKind::Free
             | FrameKind::Buddy

@@ -66,9 +66,10 @@ impl Memory {
                 return Some(p);
             }
         }
-        let nodes = self.zones.nr_nodes();
+        let nodes = if req.flags.has(GfpFlags::THISNODE) { 1 } else { self.zones.nr_nodes() };
+        let all = self.zones.nr_nodes();
         (0..nodes).find_map(|k| {
-            let n = NodeId(((usize::from(node.0) + k) % nodes) as u8);
+            let n = NodeId(((usize::from(node.0) + k) % all) as u8);
             self.alloc_on(n, req, mark, flags)
         })
     }

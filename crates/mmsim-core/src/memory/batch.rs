@@ -86,6 +86,17 @@ impl Memory {
         }
     }
 
+    /// The same for a huge folio, which does not wait: the batch goes to the lists with it.
+    pub fn lru_add_now<P: ReclaimPolicy + ?Sized>(
+        &mut self,
+        policy: &mut P,
+        folio: FolioId,
+        how: Arrival,
+    ) {
+        self.lru_add(policy, folio, how);
+        self.flush_add(policy);
+    }
+
     /// Takes note of `n` folios that were added to the batch, which may be full now.
     #[inline]
     pub(super) fn lru_added<P: ReclaimPolicy + ?Sized>(&mut self, policy: &mut P, n: u64) {

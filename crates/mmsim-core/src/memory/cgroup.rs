@@ -80,6 +80,10 @@ impl Memcgs {
     pub fn fits(&self, m: MemcgId) -> bool {
         m.0 == 0 || self.0[m].config.max.is_none_or(|max| self.0[m].usage < max)
     }
+    /// Whether so many more pages fit under `memory.max`.
+    pub fn fits_all(&self, m: MemcgId, n: u64) -> bool {
+        m.0 == 0 || self.0[m].config.max.is_none_or(|max| self.0[m].usage + n <= max)
+    }
     /// Pages above `memory.high`.
     pub fn over_high(&self, m: MemcgId) -> u64 {
         self.0[m].config.high.map_or(0, |h| self.0[m].usage.saturating_sub(h))

@@ -1,6 +1,6 @@
 //! The audit of the invariants: a broken invariant panics and names the ids.
 
-use super::Memory;
+use super::{HUGE_ORDER, Memory};
 use crate::backing::swap::Cached;
 use crate::base::digest::Digest;
 use crate::base::id::{Idx, MemcgId, PageIdx, Pfn, SwapSlot};
@@ -53,7 +53,11 @@ impl Memory {
                     }
                     FrameKind::Anon | FrameKind::File => {
                         let lru = self.frames.has(pfn, flag::LRU);
-                        listed += u64::from(lru);
+                        let pages = self.frames.pages(pfn);
+                        let huge = kind == FrameKind::Anon && order == HUGE_ORDER;
+                        assert!(order == 0 || huge, "{pfn} is a folio of order {order}: {bits:#x}");
+                        tails = (pfn.0 + (1 << order), FrameKind::Tail);
+                        listed += if lru { pages } else { 0 };
                         let waits = waiting.contains(&pfn);
                         assert!(!(lru && waits), "{pfn} is on a list and waits for one");
                         let file = kind == FrameKind::File;
@@ -65,7 +69,7 @@ impl Memory {
                         );
                         let orphan = self.frames.has(pfn, flag::ORPHAN);
                         if !orphan {
-                            charged[self.frames.memcg(pfn).index()] += 1;
+                            charged[self.frames.memcg(pfn).index()] += pages;
                         }
                         assert!(
                             lru || waits || orphan || self.frames.has(pfn, flag::ISOLATED),
@@ -100,6 +104,8 @@ impl Memory {
             }
         }
         for l in self.lists.ids() {
+            let weight: u64 = self.lists.iter_from_tail(l).map(|f| self.frames.pages(f)).sum();
+            assert_eq!(weight, self.lists.len(l), "{l}: pages of its folios");
             for f in self.lists.iter_from_tail(l) {
                 assert!(self.frames.has(f, flag::LRU), "{f} is on {l} without its flag");
                 assert_eq!(self.lists.list_of(f), l, "{f}");
@@ -146,6 +152,14 @@ impl Memory {
                 }
             }
             assert_eq!(used, group.used, "{g}: PTEs in use");
+            if group.huge {
+                let head = self.huge_at(g.first()).unwrap_or_else(|| panic!("{g} maps no folio"));
+                assert_eq!(self.frames.order(head), HUGE_ORDER, "{g} maps {head}");
+                assert_eq!(self.page_of(head), Some(g.first()), "{head}");
+                for p in g.first().0..g.first().0 + 512 {
+                    assert_eq!(self.pages.entry(PageIdx(p)), Entry::Frame(head), "{g}");
+                }
+            }
             let touched = self.pages.table_touched(g);
             assert!(group.table.is_some() || !touched, "{g} is accessed without a page table");
         }
@@ -156,7 +170,9 @@ impl Memory {
                 continue;
             }
             if n > 0 || self.frames.mapped(f) != Mapped::No {
-                assert_eq!(n, self.mapcount(f), "{f}: mapcount against PTEs");
+                // A huge folio is mapped once, by all pages of a table.
+                let ptes = u64::from(self.mapcount(f)) * self.frames.pages(f);
+                assert_eq!(u64::from(n), ptes, "{f}: mapcount against PTEs");
             }
         }
         for a in self.spaces.ids() {

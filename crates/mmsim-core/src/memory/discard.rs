@@ -25,7 +25,15 @@ impl Memory {
         let (mut page, end) = (first.0, first.0 + nr);
         while page < end {
             page = self.discard(policy, page, end, vma);
-            if page < end {
+            let g = PageIdx(page).group();
+            if page < end && self.pages.group(g).huge {
+                if page == g.first().0 && end - page >= GROUP_PAGES {
+                    self.zap_huge(policy, g);
+                    page += GROUP_PAGES;
+                } else {
+                    self.split_at(policy, PageIdx(page));
+                }
+            } else if page < end {
                 self.zap(policy, PageIdx(page), vma);
                 page += 1;
             }

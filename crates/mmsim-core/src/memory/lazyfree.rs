@@ -31,6 +31,7 @@ impl Memory {
         page: PageIdx,
         vma: VmaId,
     ) {
+        self.split_at(policy, page);
         let folio = match self.pages.entry(page) {
             Entry::Swap(_) => return self.zap(policy, page, vma),
             Entry::Frame(folio) => folio,

@@ -225,7 +225,7 @@ impl Memory {
         }
     }
 
-    fn free_table(&mut self, g: GroupId) {
+    pub(super) fn free_table(&mut self, g: GroupId) {
         if let Some(t) = self.pages.group_mut(g).table.take() {
             self.pages.clear_table_touched(g);
             self.nr_page_tables -= 1;

@@ -15,8 +15,8 @@
 //! Sources: Linux 4.1 and 6.12 mm/migrate.c (`migrate_pages`, `folio_migrate_mapping`,
 //! `folio_migrate_flags`, `remove_migration_pte`). Left out: threads that wait for a page
 //! while it moves (a run is one step for everybody else); a synchronous run waiting for the
-//! end of a read or write (such folios are refused in every mode); large folios, which do not
-//! exist yet.
+//! end of a read or write (such folios are refused in every mode); huge folios, which stay where
+//! they are (6.12 moves those of an order below the one that is wanted).
 
 use super::Memory;
 use crate::backing::swap::Cached;
@@ -25,7 +25,7 @@ use crate::base::time::SimDuration;
 use crate::base::vmstat::VmEvent;
 use crate::machine::config::Kernel;
 use crate::phys::buddy::{Capture, Columns};
-use crate::phys::frames::{FolioId, flag};
+use crate::phys::frames::{FolioId, ORDER_MASK, flag};
 use crate::phys::migratetype::Migratetype;
 use crate::phys::zones::Mark;
 use crate::policy::{Arrival, ArrivalKind, Departure, ReclaimPolicy};
@@ -47,14 +47,15 @@ const LEFT: u32 = flag::ISOLATED | flag::LRU | (flag::POLICY * 7);
 
 impl Memory {
     /// Takes a listed folio off its list to move it, unevictable ones included
-    /// (`folio_isolate_lru`). False: it is on no list, or waits to be moved between lists.
+    /// (`folio_isolate_lru`). False: it is on no list, waits to be moved between lists, or is
+    /// huge.
     /// Who takes it calls [`Memory::migrate`] or [`Memory::put_back`].
     pub fn isolate_to_migrate<P: ReclaimPolicy + ?Sized>(
         &mut self,
         lru: &mut P,
         folio: FolioId,
     ) -> bool {
-        if self.frames.bits(folio) & (flag::LRU | flag::IN_BATCH) != flag::LRU {
+        if self.frames.bits(folio) & (flag::LRU | flag::IN_BATCH | ORDER_MASK) != flag::LRU {
             return false;
         }
         lru.folio_departed(self, folio, Departure::Isolated);

@@ -11,6 +11,7 @@ mod check;
 mod discard;
 mod evict;
 mod file;
+mod huge;
 mod lazyfree;
 mod map;
 mod migrate;
@@ -25,6 +26,7 @@ mod young;
 pub use batch::Batches;
 pub use cgroup::{Memcg, Memcgs};
 pub use evict::{Evicting, Prepared};
+pub use huge::HUGE_ORDER;
 pub use migrate::NotMoved;
 pub use plain::{Look, ShortWay, Verdicts};
 pub use returning::{AHEAD, MOST_RETURNED, ReturnRun, Returned, Returning};
@@ -43,7 +45,7 @@ use crate::base::time::{SimDuration, SimTime};
 use crate::base::vmstat::{VmEvent, VmStat};
 use crate::machine::config::{Kernel, MachineConfig, VmSysctl, ZoneKind};
 use crate::machine::cost::CostModel;
-use crate::phys::frames::{FolioId, FrameKind, Frames, flag};
+use crate::phys::frames::{FolioId, FrameKind, Frames, flag, pages_of};
 use crate::phys::gfp::AllocRequest;
 use crate::phys::lists::Lists;
 use crate::phys::zones::Zones;
@@ -318,27 +320,38 @@ impl Memory {
     /// Puts a folio at the head of a list; it is not isolated any more.
     #[inline]
     pub fn lru_add_head(&mut self, list: ListId, folio: FolioId) {
-        let z = self.lru_enter(folio);
+        let (z, pages) = self.lru_enter(folio);
         self.lists.push_head(list, folio, z);
+        self.weigh(list, z, pages);
     }
 
     /// Puts a folio at the tail of a list; it is not isolated any more.
     #[inline]
     pub fn lru_add_tail(&mut self, list: ListId, folio: FolioId) {
-        let z = self.lru_enter(folio);
+        let (z, pages) = self.lru_enter(folio);
         self.lists.push_tail(list, folio, z);
+        self.weigh(list, z, pages);
     }
 
     #[inline]
-    fn lru_enter(&mut self, folio: FolioId) -> ZoneId {
+    fn lru_enter(&mut self, folio: FolioId) -> (ZoneId, u64) {
         debug_assert!(!self.frames.has(folio, flag::LRU), "{folio} is on a list already");
         let bits = self.frames.change(folio, flag::ISOLATED, flag::LRU);
-        let z = self.zones.of(folio);
+        let (z, pages) = (self.zones.of(folio), pages_of(bits));
         if bits & flag::UNEVICTABLE == 0 {
-            self.lru_pages[z][usize::from(bits & flag::SWAPBACKED == 0)] += 1;
-            self.lru_total += 1;
+            self.lru_pages[z][usize::from(bits & flag::SWAPBACKED == 0)] += pages;
+            self.lru_total += pages;
         }
-        z
+        (z, pages)
+    }
+
+    /// A folio that was put on a list weighs so many pages.
+    #[inline]
+    fn weigh(&mut self, list: ListId, z: ZoneId, pages: u64) {
+        if pages > 1 {
+            self.lists.count_zone(list, z, pages - 1, 0);
+            self.lists.count_extra(list, pages - 1, 0);
+        }
     }
 
     /// Takes a folio off its list.
@@ -346,15 +359,20 @@ impl Memory {
     pub fn lru_del(&mut self, folio: FolioId) {
         debug_assert!(self.frames.has(folio, flag::LRU), "{folio} is on no list");
         let bits = self.frames.change(folio, flag::LRU, 0);
-        let z = self.zones.of(folio);
+        let (z, pages) = (self.zones.of(folio), pages_of(bits));
         if bits & flag::UNEVICTABLE == 0 {
-            self.lru_pages[z][usize::from(bits & flag::SWAPBACKED == 0)] -= 1;
-            self.lru_total -= 1;
+            self.lru_pages[z][usize::from(bits & flag::SWAPBACKED == 0)] -= pages;
+            self.lru_total -= pages;
+        }
+        if pages > 1 {
+            let list = self.lists.list_of(folio);
+            self.lists.count_zone(list, z, 0, pages - 1);
+            self.lists.count_extra(list, 0, pages - 1);
         }
         self.lists.remove(folio, z);
     }
 
-    /// Takes folios off their lists: [`Memory::lru_del`] for each.
+    /// Takes folios of one page off their lists: [`Memory::lru_del`] for each.
     pub fn lru_del_all(&mut self, folios: &[FolioId]) {
         let Some(z) = self.zones.of_all(folios.iter().copied()) else {
             return folios.iter().for_each(|&f| self.lru_del(f));

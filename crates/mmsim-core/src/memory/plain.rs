@@ -19,7 +19,7 @@ use crate::backing::device::Io;
 use crate::base::id::{AsId, GROUP_PAGES, ListId, MemcgId, PageIdx, Pfn, SwapSlot, ZoneId};
 use crate::base::time::SimDuration;
 use crate::base::vmstat::VmEvent;
-use crate::phys::frames::{FolioId, flag, is_plain};
+use crate::phys::frames::{FolioId, ORDER_MASK, flag, is_plain, pages_of};
 use crate::policy::Shadow;
 use crate::virt::pages::{Group, Owner, pte};
 use crate::virt::space::Spaces;
@@ -178,8 +178,8 @@ impl ShortWay {
 }
 
 impl Memory {
-    /// Isolates up to `n` folios at the tail of a list and appends them to `looks`, oldest
-    /// first. With `verdicts`, the accessed bits of plain ones are tested and cleared, and
+    /// Isolates folios at the tail of a list, up to `n` pages or one folio more, and appends
+    /// them to `looks`, oldest first. Returns their pages. With `verdicts`, the accessed bits of plain ones are tested and cleared, and
     /// their flags changed; that takes time, which whoever uses an answer has to charge.
     /// Without, and with an observer, none is taken for plain.
     pub fn lru_isolate_tail(
@@ -188,8 +188,9 @@ impl Memory {
         n: u64,
         verdicts: Option<&Verdicts>,
         looks: &mut Vec<Look>,
-    ) {
-        let before = looks.len();
+    ) -> u64 {
+        let before = (looks.len(), self.lists.extra(list));
+        let n = self.lists.folios_for(list, n, |f| self.frames.pages(f));
         let (flags, rmap) = self.frames.flags_and_rmap();
         let (hot, groups) = self.pages.hot_and_groups();
         let mut isolating = Isolating {
@@ -202,14 +203,15 @@ impl Memory {
         };
         self.lists.pop_tail_batch(list, n, |run| isolating.isolate(run, looks));
         let seen = isolating.seen;
-        self.count_listed(list, looks[before..].iter().map(|l| l.folio), seen, false);
+        self.count_listed(list, looks[before.0..].iter().map(|l| l.folio), seen, false);
+        (looks.len() - before.0) as u64 + before.1 - self.lists.extra(list)
     }
 
-    /// Isolates up to `n` folios at the tail of a list and appends them to `looks`, oldest
-    /// first, without asking anybody: the accessed bits of plain ones are still there, for
+    /// The same without asking anybody: the accessed bits of plain ones are still there, for
     /// [`Memory::test_clear_young_of`]. With an observer none is taken for plain.
-    pub fn lru_isolate_unasked(&mut self, list: ListId, n: u64, looks: &mut Vec<Look>) {
-        let before = looks.len();
+    pub fn lru_isolate_unasked(&mut self, list: ListId, n: u64, looks: &mut Vec<Look>) -> u64 {
+        let before = (looks.len(), self.lists.extra(list));
+        let n = self.lists.folios_for(list, n, |f| self.frames.pages(f));
         let any_plain = !self.tracer.on();
         let (flags, rmap) = self.frames.flags_and_rmap();
         let (hot, groups) = self.pages.hot_and_groups();
@@ -223,7 +225,8 @@ impl Memory {
         };
         self.lists.pop_tail_batch(list, n, |run| isolating.isolate_unasked(run, any_plain, looks));
         let seen = isolating.seen;
-        self.count_listed(list, looks[before..].iter().map(|l| l.folio), seen, false);
+        self.count_listed(list, looks[before.0..].iter().map(|l| l.folio), seen, false);
+        (looks.len() - before.0) as u64 + before.1 - self.lists.extra(list)
     }
 
     /// Tests and clears the accessed bit of a plain folio. That takes time, which is settled by
@@ -273,7 +276,7 @@ impl Memory {
         came: bool,
     ) {
         let n = folios.len() as u64;
-        if seen.any & flag::UNEVICTABLE == 0
+        if seen.any & (flag::UNEVICTABLE | ORDER_MASK) == 0
             && let Some(zone) = self.zones.of_all(folios.clone())
         {
             if seen.all & flag::SWAPBACKED != 0 {
@@ -287,8 +290,11 @@ impl Memory {
             let bits = self.frames.bits(folio);
             let unevictable = u64::from(bits & flag::UNEVICTABLE != 0);
             let anon = u64::from(bits & flag::SWAPBACKED != 0);
-            let of_type = [anon, 1 - anon].map(|n| n * (1 - unevictable));
-            self.count_of_zone(list, self.zones.of(folio), of_type, unevictable, came);
+            let pages = pages_of(bits);
+            let of_type = [anon, 1 - anon].map(|n| n * (1 - unevictable) * pages);
+            self.count_of_zone(list, self.zones.of(folio), of_type, unevictable * pages, came);
+            let (more, less) = if came { (pages - 1, 0) } else { (0, pages - 1) };
+            self.lists.count_extra(list, more, less);
         }
     }
 

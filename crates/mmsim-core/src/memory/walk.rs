@@ -155,6 +155,16 @@ impl Memory {
             let vma = self.spaces.vma(self.spaces.vmas_of(space)[i]);
             if scope.enters(vma) {
                 let range = in_table(vma, g);
+                if self.pages.group(g).huge {
+                    // One entry, which is no page table: it does not say whether that is worth a walk.
+                    let folio = self.huge_at(g.first()).filter(|&f| {
+                        self.node_of(f) == scope.node && self.frames.memcg(f) == scope.memcg
+                    });
+                    let found = folio.filter(|_| self.test_clear_young_huge(g));
+                    young.extend(found);
+                    self.charge_walk(1, found.is_some().into());
+                    continue;
+                }
                 met.slots += range.len() as u32;
                 let (present, found) = self.harvest(g, range, scope, young);
                 self.charge_walk(present, found);

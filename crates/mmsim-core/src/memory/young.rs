@@ -77,7 +77,8 @@ impl Memory {
         r: &mut References,
     ) {
         self.now += self.cost.t_scan_mapping;
-        if self.pages.group(p.group()).plain {
+        let group = self.pages.group(p.group());
+        if group.plain && !group.huge {
             let was_young = self.pages.test_clear_hot(p, pte::YOUNG);
             let flagged = self.frames.test_clear(folio, flag::YOUNG);
             r.count += u32::from(was_young || flagged);
@@ -94,6 +95,7 @@ impl Memory {
         target: Option<MemcgId>,
         r: &mut References,
     ) {
+        let huge = self.pages.group(p.group()).huge;
         let vma = self.spaces.vma(self.spaces.vma_of(&self.pages, p));
         if vma.flags.locked {
             r.locked = true;
@@ -102,15 +104,19 @@ impl Memory {
         if target.is_some_and(|t| self.spaces[vma.space].memcg != t) {
             return;
         }
-        let recency = vma.recency(self.ignores_random());
-        let mut young = self.pages.hot(p) & pte::YOUNG != 0;
-        if recency || self.kernel < Kernel::V6_12 {
-            self.pages.test_clear_hot(p, pte::YOUNG);
-        }
+        let (recency, exec) = (vma.recency(self.ignores_random()), vma.flags.exec);
+        let clears = recency || self.kernel < Kernel::V6_12;
+        let mut young = match (huge, clears) {
+            (false, true) => self.pages.test_clear_hot(p, pte::YOUNG),
+            (false, false) => self.pages.hot(p) & pte::YOUNG != 0,
+            (true, true) => self.test_clear_young_huge(p.group()),
+            // It would not count anyway.
+            (true, false) => false,
+        };
         young |= self.frames.test_clear(folio, flag::YOUNG);
         if recency && young {
             r.count += 1;
-            r.exec |= vma.flags.exec;
+            r.exec |= exec;
         }
     }
 

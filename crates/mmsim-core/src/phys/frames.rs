@@ -8,7 +8,9 @@ use super::migratetype::Migratetype;
 use crate::base::id::{IndexVec, MemcgId, Pfn, SwapSlot};
 
 /// A folio: a naturally aligned group of frames handled as one, named by its first frame.
-/// Folios of order 0 are all there is so far; the order has its bits in the flags.
+/// The order has its bits in the flags of the first frame. Folios of one page are the rule; a huge
+/// page of anonymous memory is one of order 9 (`memory/huge`), and the frames behind its first
+/// are [`FrameKind::Tail`].
 pub type FolioId = Pfn;
 
 /// What a frame is used for.
@@ -108,6 +110,8 @@ pub mod flag {
 
 const KIND_MASK: u32 = 0xf;
 const ORDER_SHIFT: u32 = 4;
+/// The bits of a folio's order: none of them for a folio of one page.
+pub const ORDER_MASK: u32 = 0xf << ORDER_SHIFT;
 /// Where a free block and a block of the kernel have their migratetype. Folios have flags of
 /// the policy there.
 const TYPE_SHIFT: u32 = 29;
@@ -138,6 +142,12 @@ const PLAIN_MASK: u32 = ((1 << 10) - 1)
 #[inline(always)]
 pub const fn is_plain(bits: u32) -> bool {
     bits & PLAIN_MASK == PLAIN
+}
+
+/// The pages of a folio with these bits.
+#[inline(always)]
+pub const fn pages_of(bits: u32) -> u64 {
+    1 << ((bits & ORDER_MASK) >> ORDER_SHIFT)
 }
 
 /// The bits of the first frame of a block with an order and a migratetype.
@@ -302,6 +312,11 @@ impl Frames {
     #[inline]
     pub fn order(&self, f: FolioId) -> u8 {
         (self.flags[f] >> ORDER_SHIFT & 0xf) as u8
+    }
+    /// Pages of the folio.
+    #[inline(always)]
+    pub fn pages(&self, f: FolioId) -> u64 {
+        pages_of(self.flags[f])
     }
     /// How often it is mapped.
     #[inline(always)]

@@ -27,6 +27,11 @@ impl GfpFlags {
     /// Never fails (`__GFP_NOFAIL`).
     pub const NOFAIL: GfpFlags = GfpFlags(1 << 7);
 
+    /// From the nearest node or not at all (`__GFP_THISNODE`).
+    pub const THISNODE: GfpFlags = GfpFlags(1 << 8);
+    /// Stays out of all reserves, sleeping or not (`__GFP_NOMEMALLOC`).
+    pub const NOMEMALLOC: GfpFlags = GfpFlags(1 << 9);
+
     /// Both sets together.
     pub const fn with(self, other: GfpFlags) -> GfpFlags {
         GfpFlags(self.0 | other.0)
@@ -61,6 +66,8 @@ pub const GFP_USER: GfpFlags = GFP_KERNEL;
 pub const GFP_ATOMIC: GfpFlags = GfpFlags::HIGH.with(GfpFlags::KSWAPD_RECLAIM);
 /// No sleeping, no reserves, but kswapd is woken.
 pub const GFP_NOWAIT: GfpFlags = GfpFlags::KSWAPD_RECLAIM;
+/// Huge pages of processes, without any effort (`GFP_TRANSHUGE_LIGHT`): neither reclaim nor kswapd.
+pub const GFP_TRANSHUGE_LIGHT: GfpFlags = GFP_USER.without(RECLAIM).with(GfpFlags::NOMEMALLOC);
 /// Pages of processes. Movable and for the highest zone: see [`AllocRequest::USER`].
 pub const GFP_HIGHUSER_MOVABLE: GfpFlags = GFP_USER;
 
@@ -124,7 +131,7 @@ impl AllocFlags {
     /// Those of the slow path (`gfp_to_alloc_flags`).
     pub fn of(req: &AllocRequest) -> Self {
         let min_reserve = req.flags.has(GfpFlags::HIGH);
-        let non_block = req.flags.atomic();
+        let non_block = req.flags.atomic() && !req.flags.has(GfpFlags::NOMEMALLOC);
         AllocFlags {
             nofragment: false,
             min_reserve,

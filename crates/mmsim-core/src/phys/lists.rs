@@ -12,6 +12,9 @@
 //! impossible (one position per folio), and lengths cannot drift (only this file changes
 //! them). Tombstones are not counted in lengths, and scans pass them for free; a list
 //! whose chunks are mostly tombstones is packed anew.
+//!
+//! Lengths are in pages. A folio counts as one until whoever puts it on its list says that it
+//! weighs more ([`Lists::count_extra`], [`Lists::count_zone`]).
 
 use crate::base::id::{IndexVec, ListId, Pfn, ZoneId};
 
@@ -38,7 +41,10 @@ struct List {
     /// Last used slot of the tail chunk.
     tail_slot: u8,
     chunks: u32,
+    /// Folios.
     len: u64,
+    /// Pages of these beyond one each.
+    extra: u64,
     len_zone: [u64; MAX_ZONES],
 }
 
@@ -86,17 +92,48 @@ impl Lists {
             tail_slot: 0,
             chunks: 0,
             len: 0,
+            extra: 0,
             len_zone: [0; MAX_ZONES],
         })
     }
 
-    /// Number of folios on a list.
+    /// Pages of the folios on a list.
     #[inline]
     pub fn len(&self, list: ListId) -> u64 {
-        self.lists[list].len
+        self.lists[list].len + self.lists[list].extra
     }
 
-    /// Number of folios of one zone on a list.
+    /// Pages of the folios on a list beyond one for each: 0 if all are of one page.
+    #[inline]
+    pub fn extra(&self, list: ListId) -> u64 {
+        self.lists[list].extra
+    }
+
+    /// Pages beyond one each of folios that came to a list, or left it; those of their zones
+    /// [`Lists::count_zone`] is to be told too.
+    pub fn count_extra(&mut self, list: ListId, came: u64, left: u64) {
+        let n = &mut self.lists[list].extra;
+        *n = *n + came - left;
+    }
+
+    /// How many folios at the tail of a list a scan for `n` pages takes: as many as are needed to
+    /// reach that. `pages` tells the pages of a folio.
+    #[inline]
+    pub fn folios_for(&self, list: ListId, n: u64, pages: impl Fn(Pfn) -> u64) -> u64 {
+        if self.lists[list].extra == 0 {
+            return n;
+        }
+        let (mut folios, mut sum) = (0, 0);
+        for folio in self.iter_from_tail(list) {
+            if sum >= n {
+                break;
+            }
+            (folios, sum) = (folios + 1, sum + pages(folio));
+        }
+        folios
+    }
+
+    /// Pages of the folios of one zone on a list.
     #[inline]
     pub fn len_in(&self, list: ListId, zone: ZoneId) -> u64 {
         self.lists[list].len_zone[zone.0 as usize]
@@ -177,7 +214,7 @@ impl Lists {
         }
     }
 
-    /// Folios that a batch brought to a list, or took off it, by their zone.
+    /// Pages that a batch brought to a list, or took off it, by their zone.
     #[inline]
     pub fn count_zone(&mut self, list: ListId, zone: ZoneId, came: u64, left: u64) {
         let n = &mut self.lists[list].len_zone[usize::from(zone.0) & (MAX_ZONES - 1)];

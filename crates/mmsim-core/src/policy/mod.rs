@@ -337,6 +337,15 @@ pub trait ReclaimPolicy: Send {
         }
         freed
     }
+    /// A listed huge folio becomes 512 folios of one page. Take it off its list, call
+    /// [`Memory::split_frames`], and put all of them on a list again.
+    fn folio_split(&mut self, mem: &mut Memory, folio: FolioId) {
+        self.folio_departed(mem, folio, Departure::Isolated);
+        let how = Arrival { kind: ArrivalKind::PutBack, in_fault: None, position: 0 };
+        for page in mem.split_frames(folio) {
+            self.folio_arrived(mem, page, how);
+        }
+    }
     /// The write of a listed folio marked for reclaim ended: move it to where it is met next.
     fn folio_rotated(&mut self, mem: &mut Memory, folio: FolioId) {
         let _ = (mem, folio);
@@ -542,6 +551,14 @@ macro_rules! forward_policy {
             ignore_references: bool,
         ) -> u64 {
             match $me { $($shape => $policy.reclaim_list(mem, folios, ignore_references)),+ }
+        }
+        #[inline]
+        fn folio_split(
+            &mut $me,
+            mem: &mut $crate::memory::Memory,
+            folio: $crate::phys::frames::FolioId,
+        ) {
+            match $me { $($shape => $policy.folio_split(mem, folio)),+ }
         }
         #[inline]
         fn folio_rotated(

@@ -73,6 +73,9 @@ pub struct Group {
     /// All mappings in the group have default flags and one group of processes, so that
     /// a query for references need not look them up.
     pub plain: bool,
+    /// One huge folio is mapped by the entry above, and all 512 pages name its first frame: page i
+    /// is in the i-th frame from there.
+    pub huge: bool,
     /// PTEs that are not none.
     pub used: u16,
     /// A page-table frame is held for it.
@@ -120,6 +123,7 @@ impl Pages {
                         base: 0,
                         vma: None,
                         plain: false,
+                        huge: false,
                         used: 0,
                         table: None,
                     },
@@ -133,6 +137,7 @@ impl Pages {
                 base: base + u64::from(i),
                 vma: None,
                 plain: false,
+                huge: false,
                 used: 0,
                 table: None,
             };
@@ -293,6 +298,36 @@ impl Pages {
     ) -> (&mut [u8; GROUP_PAGES as usize], &[u32; GROUP_PAGES as usize]) {
         let i = g.0 as usize;
         (&mut self.hot.as_chunks_mut().0[i], &self.entry.as_chunks().0[i])
+    }
+    /// Maps a huge folio, or nothing, in all pages of a group. The other one was there before.
+    pub fn set_huge(&mut self, g: GroupId, head: Option<Pfn>, bits: u8) {
+        let of = g.first().0 as usize..g.first().0 as usize + GROUP_PAGES as usize;
+        self.entry[of.clone()].fill(head.map_or(0, |f| f.0));
+        let present = if head.is_some() { bits | pte::PRESENT } else { 0 };
+        self.hot[of].iter_mut().for_each(|h| *h = present | *h & pte::TOUCHED);
+        let group = &mut self.groups[g];
+        debug_assert_ne!(group.huge, head.is_some(), "{g} is huge already, or was not");
+        group.huge = head.is_some();
+        group.used = if head.is_some() { GROUP_PAGES as u16 } else { 0 };
+    }
+    /// Turns the mapping of a huge folio into those of its frames: each page has the bits then
+    /// that any of them had, since the hardware keeps one for all.
+    pub fn split_huge(&mut self, g: GroupId, head: Pfn) {
+        debug_assert!(self.groups[g].huge, "{g} is not huge");
+        self.groups[g].huge = false;
+        let first = g.first().0 as usize;
+        let bits = self.hot_of(g).iter().fold(0, |a, &h| a | h) & !pte::TOUCHED;
+        for i in 0..GROUP_PAGES as usize {
+            self.entry[first + i] = head.0 + i as u32;
+            self.hot[first + i] |= bits;
+        }
+    }
+    /// Clears bits of all pages of a group and says whether any was set.
+    pub fn test_clear_group(&mut self, g: GroupId, bits: u8) -> bool {
+        let hot = self.hot_and_entries_of(g).0;
+        let was = hot.iter().fold(0, |a, &h| a | h) & bits != 0;
+        hot.iter_mut().for_each(|h| *h &= !bits);
+        was
     }
     /// Whether the entry that points to a page table is accessed.
     #[inline]

@@ -55,6 +55,8 @@ pub struct Vma {
     pub kind: VmaKind,
     /// Flags.
     pub flags: VmaFlags,
+    /// `MADV_HUGEPAGE` or `MADV_NOHUGEPAGE`, if either was given.
+    pub huge: Option<bool>,
     /// Swap readahead by address.
     pub swap_ra: SwapRa,
 }
@@ -262,7 +264,8 @@ impl Spaces {
         let s = &mut space.spans[span];
         s.vmas += 1;
         let start = PageIdx((s.first.0 << 9) + (va - (s.va << 9)) as u32);
-        let vma = Vma { space: a, start, pages: nr, kind, flags, swap_ra: SwapRa::default() };
+        let vma =
+            Vma { space: a, start, pages: nr, kind, flags, huge: None, swap_ra: SwapRa::default() };
         for &v in &space.vmas {
             let o = &self.vmas[v];
             assert!(

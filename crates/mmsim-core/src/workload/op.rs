@@ -90,6 +90,10 @@ pub enum Advice {
     Random,
     /// `MADV_NORMAL`.
     Normal,
+    /// `MADV_HUGEPAGE`: huge pages are wanted, from the next faults on.
+    HugePage,
+    /// `MADV_NOHUGEPAGE`: they are not.
+    NoHugePage,
 }
 
 /// One operation of a workload.

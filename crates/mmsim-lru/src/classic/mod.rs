@@ -31,7 +31,7 @@ use mmsim_core::base::event::TraceEvent;
 use mmsim_core::base::id::{ListId, MemcgId, NodeId, SwapSlot};
 use mmsim_core::base::vmstat::VmEvent;
 use mmsim_core::memory::{Look, Memory, ShortWay, Verdicts};
-use mmsim_core::phys::frames::{FolioId, FrameKind, flag};
+use mmsim_core::phys::frames::{FolioId, FrameKind, ORDER_MASK, flag};
 use mmsim_core::policy::{
     Arrival, ArrivalKind, Departure, LruSnapshot, ReclaimOutcome, ReclaimPolicy, ReclaimRequest,
     Shadow, arrive_singly,
@@ -207,7 +207,8 @@ impl Classic {
             any |= bits;
             self.back[usize::from(bits & flag::ACTIVE != 0)].push(folio);
         }
-        let all = every & flag::SWAPBACKED != 0 && any & (flag::MLOCKED | flag::UNEVICTABLE) == 0;
+        let all = every & flag::SWAPBACKED != 0
+            && any & (flag::MLOCKED | flag::UNEVICTABLE | ORDER_MASK) == 0;
         if all && rotates {
             let forced = |how: &Arrival| match self.config.new_anon_rotated {
                 NewAnonRotated::ByActive | NewAnonRotated::ForcedLeaky => false,
@@ -275,7 +276,7 @@ impl Classic {
 #[inline(never)]
 fn cull(mem: &mut Memory, folio: FolioId) {
     mem.frames.change(folio, flag::ACTIVE, flag::UNEVICTABLE);
-    mem.count(VmEvent::UnevictablePgsCulled, 1);
+    mem.count(VmEvent::UnevictablePgsCulled, mem.frames.pages(folio));
 }
 
 impl ReclaimPolicy for Classic {
@@ -315,7 +316,8 @@ impl ReclaimPolicy for Classic {
                 }
                 NewAnonRotated::AllAnon => !file,
             };
-            self.note_rotated(lv, file, 1, u64::from(active || forced));
+            let pages = mem.frames.pages(folio);
+            self.note_rotated(lv, file, pages, u64::from(active || forced) * pages);
         }
         self.add_head(mem, folio);
         mem.emit(|| TraceEvent::MmLruInsertion {
@@ -392,10 +394,11 @@ impl ReclaimPolicy for Classic {
         mem.lru_del(folio);
         mem.frames.set(folio, flag::ACTIVE);
         self.add_head(mem, folio);
-        mem.count_in(mem.frames.memcg(folio), VmEvent::PgActivate, 1);
+        let pages = mem.frames.pages(folio);
+        mem.count_in(mem.frames.memcg(folio), VmEvent::PgActivate, pages);
         let lv = self.lruvec_of(mem, folio);
         let file = mem.frames.is_file_lru(folio);
-        self.note_rotated(lv, file, 1, 1);
+        self.note_rotated(lv, file, pages, pages);
         mem.emit(|| TraceEvent::MmLruActivate { pfn: folio });
     }
 
@@ -404,12 +407,22 @@ impl ReclaimPolicy for Classic {
             mem.lru_del(folio);
             mem.frames.clear(folio, flag::ACTIVE | flag::REFERENCED);
             self.add_head(mem, folio);
-            self.advised += 1;
-            mem.count_in(mem.frames.memcg(folio), VmEvent::PgDeactivate, 1);
+            let pages = mem.frames.pages(folio);
+            self.advised += pages;
+            mem.count_in(mem.frames.memcg(folio), VmEvent::PgDeactivate, pages);
             let lv = self.lruvec_of(mem, folio);
             let file = mem.frames.is_file_lru(folio);
-            self.note_rotated(lv, file, 1, 0);
+            self.note_rotated(lv, file, pages, 0);
             mem.emit(|| TraceEvent::SimDeactivate { pfn: folio });
+        }
+    }
+
+    /// The pages take the place of the huge folio at the end of its list where they are met next.
+    fn folio_split(&mut self, mem: &mut Memory, folio: FolioId) {
+        let list = mem.lists.list_of(folio);
+        mem.lru_del(folio);
+        for page in mem.split_frames(folio).rev() {
+            mem.lru_add_tail(list, page);
         }
     }
 

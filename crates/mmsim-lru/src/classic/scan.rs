@@ -11,11 +11,11 @@ use super::{Classic, LIST_NAMES};
 use crate::config::AnonRefRule;
 use crate::shrink::{BatchStats, Fate, Judgement, Shrinking, shrink_folio};
 use mmsim_core::base::event::{ScanOutcome, TraceEvent};
-use mmsim_core::base::id::{ListId, MemcgId, NodeId};
+use mmsim_core::base::id::{ListId, MemcgId, NodeId, Pfn};
 use mmsim_core::base::vmstat::VmEvent;
 use mmsim_core::machine::config::ZoneKind;
 use mmsim_core::memory::{Look, Memory, References, ShortWay, Verdicts};
-use mmsim_core::phys::frames::{FolioId, flag};
+use mmsim_core::phys::frames::{FolioId, flag, pages_of};
 use mmsim_core::policy::{ReclaimRequest, Reclaimer};
 
 /// A batch of folios on their way through an inactive scan.
@@ -37,8 +37,8 @@ pub(super) struct Batch {
 }
 
 impl Classic {
-    /// Takes up to `n` folios of eligible zones off the tail of a list into `self.looks`,
-    /// oldest first. Returns how many were looked at. Folios of higher zones go to the
+    /// Takes up to `n` pages of eligible zones off the tail of a list into `self.looks`, the
+    /// oldest folio first, and the rest of the last folio. Returns how many pages were looked at. Folios of higher zones go to the
     /// head; a list that may have such has no short way.
     fn isolate_folios(
         &mut self,
@@ -54,13 +54,13 @@ impl Classic {
         let mut looks = std::mem::take(&mut self.looks);
         looks.clear();
         let node = NodeId((lv / self.groups) as u8);
-        if mem.zones.of_node(node).iter().all(|&z| mem.zones[z].kind <= highest) {
-            mem.lru_isolate_tail(id, n, verdicts, &mut looks);
+        let all_eligible = mem.zones.of_node(node).iter().all(|&z| mem.zones[z].kind <= highest);
+        let nr = if all_eligible {
+            mem.lru_isolate_tail(id, n, verdicts, &mut looks)
         } else {
-            isolate_eligible(mem, id, n, highest, &mut looks);
-        }
-        let nr = looks.len() as u64;
-        mem.charge_scan(nr);
+            isolate_eligible(mem, id, n, highest, &mut looks)
+        };
+        mem.charge_scan(looks.len() as u64);
         self.looks = looks;
         let memcg = MemcgId((lv % self.groups) as u16);
         mem.emit(|| TraceEvent::MmVmscanLruIsolate {
@@ -295,6 +295,7 @@ impl Classic {
         };
         let (rule, locked_activates) =
             (self.config.anon_ref_rule, self.config.locked_is_activated());
+        let pages = mem.frames.pages(folio);
         let fate = shrink_folio(
             mem,
             folio,
@@ -307,13 +308,19 @@ impl Classic {
             Fate::Freed => ScanOutcome::Reclaimed,
             Fate::Dropped => ScanOutcome::LazyFreed,
             Fate::Kept(why) | Fate::Activated(why) => why,
+            Fate::Split => {
+                for page in folio.0..folio.0 + pages as u32 {
+                    self.shrink_other(mem, b, Pfn(page), None);
+                }
+                return;
+            }
         };
         mem.emit(|| TraceEvent::SimScanFolio { pfn: folio, page, file, outcome });
         match fate {
-            Fate::Freed | Fate::Dropped => return,
-            Fate::Kept(_) => b.kept += 1,
+            Fate::Freed | Fate::Dropped | Fate::Split => return,
+            Fate::Kept(_) => b.kept += pages,
             Fate::Activated(_) => {
-                b.promoted += 1;
+                b.promoted += pages;
                 self.age_by_promotion(mem, b.lv, folio);
             }
         }
@@ -353,6 +360,7 @@ impl Classic {
             );
             match fate {
                 Fate::Freed | Fate::Dropped => continue,
+                Fate::Split => unreachable!("{folio} was split when the advice was given"),
                 Fate::Kept(_) => {}
                 Fate::Activated(_) => {
                     let lv = self.lruvec_of(mem, folio);
@@ -371,7 +379,8 @@ impl Classic {
     /// A folio of an inactive list was promoted by itself.
     fn age_by_promotion(&mut self, mem: &Memory, lv: usize, folio: FolioId) {
         if self.config.age_on_scan_activation {
-            self.advance_age(lv, usize::from(mem.frames.is_file_lru(folio)), 1);
+            let pages = mem.frames.pages(folio);
+            self.advance_age(lv, usize::from(mem.frames.is_file_lru(folio)), pages);
         }
     }
 
@@ -409,7 +418,7 @@ impl Classic {
         let young_counts = self.config.demoted_young_counts_as_rotated();
         let looks = std::mem::take(&mut self.looks);
         let mut back = std::mem::take(&mut self.back);
-        let (mut kept, mut rotated, mut asked) = (0u64, 0u64, 0u64);
+        let (mut kept, mut rotated, mut asked, mut extra) = (0u64, 0u64, 0u64, 0u64);
         for look in &looks {
             let folio = look.folio;
             if look.bits & flag::MLOCKED != 0 {
@@ -427,7 +436,7 @@ impl Classic {
                 let r = mem.references(folio, limit);
                 if r.count > 0 || r.locked {
                     let keep = r.exec && mem.frames.is_file_lru(folio);
-                    rotated += u64::from(keep || young_counts);
+                    rotated += u64::from(keep || young_counts) * pages_of(look.bits);
                     if keep {
                         kept += 1;
                         back[1].push(folio);
@@ -437,9 +446,10 @@ impl Classic {
             }
             mem.frames.change(folio, clear, flag::WORKINGSET);
             mem.emit(|| TraceEvent::SimDeactivate { pfn: folio });
+            extra += pages_of(look.bits) - 1;
             back[0].push(folio);
         }
-        let demoted = back[0].len() as u64;
+        let demoted = back[0].len() as u64 + extra;
         mem.charge_references(asked);
         self.put_back(mem, lv, file, &mut back);
         self.looks = looks;
@@ -535,27 +545,32 @@ pub(super) fn inactive_verdicts(rule: AnonRefRule) -> Verdicts {
     Verdicts { clear: flag::REFERENCED, set }
 }
 
-/// Isolates folios of zones up to `highest`; the others go to the head.
+/// Isolates folios of zones up to `highest`, of `n` pages or one folio more; the others go to the
+/// head. Returns their pages.
 fn isolate_eligible(
     mem: &mut Memory,
     list: ListId,
     n: u64,
     highest: ZoneKind,
     looks: &mut Vec<Look>,
-) {
+) -> u64 {
     let mut skipped = Vec::new();
-    while (looks.len() as u64) < n && mem.lists.len(list) > 0 {
-        mem.lru_isolate_tail(list, n - looks.len() as u64, None, looks);
+    let mut nr = 0;
+    while nr < n && mem.lists.len(list) > 0 {
+        nr += mem.lru_isolate_tail(list, n - nr, None, looks);
         looks.retain(|look| {
             let kind = mem.zones[mem.zones.of(look.folio)].kind;
             if kind > highest {
-                mem.count(skip_event(kind), 1);
+                let pages = pages_of(look.bits);
+                mem.count(skip_event(kind), pages);
+                nr -= pages;
                 skipped.push(look.folio);
             }
             kind <= highest
         });
     }
     mem.lru_add_heads(list, &skipped);
+    nr
 }
 
 /// The counter of folios passed over for their zone.

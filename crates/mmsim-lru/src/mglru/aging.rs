@@ -14,7 +14,7 @@ use super::{LAZY, MAX_NR_GENS, MIN_NR_GENS, Mglru, gen_of, slot_of};
 use mmsim_core::base::event::TraceEvent;
 use mmsim_core::base::time::{SimDuration, SimTime};
 use mmsim_core::memory::{Memory, WalkScope};
-use mmsim_core::phys::frames::flag;
+use mmsim_core::phys::frames::{flag, pages_of};
 use mmsim_core::policy::ReclaimRequest;
 
 /// What walks of one group's processes remember.
@@ -128,11 +128,15 @@ impl Mglru {
             mem.walk_tables(space, &scope, &mut tables);
             for &table in &tables {
                 mem.charge(mem.cost.t_walk_pmd);
-                if self.config.nonleaf_young && !force && !mem.pmd_test_clear_young(table) {
+                // The entry of a huge page is asked itself: there is no table to be spared.
+                let huge = mem.pages.group(table).huge;
+                if !huge && self.config.nonleaf_young && !force && !mem.pmd_test_clear_young(table)
+                {
                     continue;
                 }
-                let worth =
-                    force || !self.config.bloom || { self.lruvecs[lv].mm.filters.has(seq, table) };
+                let worth = huge || force || !self.config.bloom || {
+                    self.lruvecs[lv].mm.filters.has(seq, table)
+                };
                 if !worth {
                     continue;
                 }
@@ -142,7 +146,7 @@ impl Mglru {
                 self.promote_all(mem, lv, &young, seq);
                 self.young = young;
                 // Worth a walk: an accessed bit in each cache line, of eight PTEs, on average.
-                if met.young * 8 >= met.slots {
+                if !huge && met.young * 8 >= met.slots {
                     self.lruvecs[lv].mm.filters.insert(seq + 1, table);
                 }
             }
@@ -215,7 +219,7 @@ impl Mglru {
                         if self.config.aging_rule == AgingRule::GensOnly && !full {
                             let v = &mut self.lruvecs[lv];
                             let p = v.rates[t].period_mut(v.min_seq[t], hist);
-                            p.protected[tier] += 1;
+                            p.protected[tier] += pages_of(bits);
                         }
                     }
                 }

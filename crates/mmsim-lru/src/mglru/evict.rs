@@ -15,9 +15,10 @@ use super::rates::{ANON, Control, FILE, MAX_SWAPPINESS};
 use super::{MIN_NR_GENS, Mglru, place};
 use crate::shrink::{BatchStats, Fate, Judgement, Shrinking, shrink_folio};
 use mmsim_core::base::event::{ScanOutcome, TraceEvent};
+use mmsim_core::base::id::Pfn;
 use mmsim_core::base::vmstat::VmEvent;
 use mmsim_core::memory::{Look, Memory, ShortWay};
-use mmsim_core::phys::frames::{FolioId, flag};
+use mmsim_core::phys::frames::{FolioId, flag, pages_of};
 use mmsim_core::policy::{ReclaimOutcome, ReclaimRequest, Reclaimer};
 
 /// Folios on their way through a step.
@@ -59,7 +60,7 @@ impl Mglru {
         if gens == MIN_NR_GENS {
             scanned = 0;
         }
-        let nr = self.looks.len() as u64;
+        let nr: u64 = self.looks.iter().map(|l| pages_of(l.bits)).sum();
         if nr == 0 {
             return scanned;
         }
@@ -236,9 +237,17 @@ impl Mglru {
     #[inline(never)]
     fn shrink_other(&mut self, mem: &mut Memory, b: &mut Batch, folio: FolioId) {
         mem.settle_short(&mut b.short);
-        let fate = self.shrink_one(mem, b, folio, false);
-        if let Fate::Kept(_) | Fate::Activated(_) = fate {
-            b.back.push(folio);
+        let pages = mem.frames.pages(folio) as u32;
+        match self.shrink_one(mem, b, folio, false) {
+            Fate::Kept(_) | Fate::Activated(_) => b.back.push(folio),
+            Fate::Freed | Fate::Dropped => {}
+            Fate::Split => {
+                let count = self.counts.get(folio);
+                for page in (folio.0..folio.0 + pages).map(Pfn) {
+                    self.counts.set(page, count);
+                    self.shrink_other(mem, b, page);
+                }
+            }
         }
     }
 
@@ -265,7 +274,9 @@ impl Mglru {
             if ignore {
                 return Judgement::Reclaim;
             }
-            let r = mem.references_each(f, limit, |p| found.push(p));
+            // The neighbours of a huge folio are itself.
+            let single = mem.frames.order(f) == 0;
+            let r = mem.references_each(f, limit, |p| found.extend(single.then_some(p)));
             let bits = mem.frames.bits(f);
             if r.locked {
                 return Judgement::Locked;
@@ -288,6 +299,7 @@ impl Mglru {
             Fate::Freed => ScanOutcome::Reclaimed,
             Fate::Dropped => ScanOutcome::LazyFreed,
             Fate::Kept(why) | Fate::Activated(why) => why,
+            Fate::Split => return fate,
         };
         mem.emit(|| TraceEvent::SimScanFolio { pfn: folio, page, file, outcome });
         if fate == Fate::Kept(ScanOutcome::KeepReferenced) {
@@ -326,6 +338,7 @@ impl Mglru {
             match self.shrink_one(mem, &mut b, folio, ignore) {
                 Fate::Freed | Fate::Dropped => freed += 1,
                 Fate::Kept(_) | Fate::Activated(_) => mem.put_back(self, folio),
+                Fate::Split => unreachable!("{folio} was split when the advice was given"),
             }
         }
         mem.charge_batch(freed);

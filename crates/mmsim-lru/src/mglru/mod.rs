@@ -59,7 +59,7 @@ use mmsim_core::base::time::SimTime;
 use mmsim_core::base::vmstat::VmEvent;
 use mmsim_core::machine::config::ZoneKind;
 use mmsim_core::memory::{Look, Memory, ShortWay};
-use mmsim_core::phys::frames::{FolioId, FrameKind, flag};
+use mmsim_core::phys::frames::{FolioId, FrameKind, ORDER_MASK, flag, pages_of};
 use mmsim_core::policy::{
     Arrival, ArrivalKind, Departure, Generation, LruSnapshot, ReclaimOutcome, ReclaimPolicy,
     ReclaimRequest, Shadow, arrive_singly,
@@ -269,15 +269,21 @@ impl Mglru {
         tier.min(self.config.nr_tiers.get() as usize - 1)
     }
 
-    /// A folio changes the generation that it names, or leaves or joins them all.
+    /// A folio with these flags changes the generation that it names, or leaves or joins them all.
     #[inline]
-    fn resize(&mut self, lv: usize, t: usize, z: usize, from: Option<usize>, to: Option<usize>) {
-        let sizes = &mut self.lruvecs[lv].nr_pages;
+    fn resize(
+        &mut self,
+        (lv, z): (usize, usize),
+        bits: u32,
+        from: Option<usize>,
+        to: Option<usize>,
+    ) {
+        let (sizes, t) = (&mut self.lruvecs[lv].nr_pages, type_of(bits));
         if let Some(g) = from {
-            sizes[g][t][z] -= 1;
+            sizes[g][t][z] -= pages_of(bits);
         }
         if let Some(g) = to {
-            sizes[g][t][z] += 1;
+            sizes[g][t][z] += pages_of(bits);
         }
     }
 
@@ -302,7 +308,7 @@ impl Mglru {
         if bits & (flag::MLOCKED | flag::UNEVICTABLE) != 0 {
             if bits & flag::UNEVICTABLE == 0 {
                 mem.frames.change(folio, flag::ACTIVE, flag::UNEVICTABLE);
-                mem.count(VmEvent::UnevictablePgsCulled, 1);
+                mem.count(VmEvent::UnevictablePgsCulled, pages_of(bits));
             }
             return mem.lru_add_head(self.lruvecs[lv].unevictable, folio);
         }
@@ -329,7 +335,7 @@ impl Mglru {
         };
         mem.frames.clear(folio, clear);
         let (t, z) = (type_of(bits), Self::zone_of(mem, folio));
-        self.resize(lv, t, z, None, Some(slot));
+        self.resize((lv, z), bits, None, Some(slot));
         let list = self.lruvecs[lv].lists[slot][self.row(mem, folio, t)][z];
         if tail {
             mem.lru_add_tail(list, folio);
@@ -345,7 +351,7 @@ impl Mglru {
         mem.lru_del(folio);
         let Some(slot) = gen_of(bits) else { return };
         let lv = self.lruvec_of(mem, folio);
-        self.resize(lv, type_of(bits), Self::zone_of(mem, folio), Some(slot), None);
+        self.resize((lv, Self::zone_of(mem, folio)), bits, Some(slot), None);
         let active = if self.lruvecs[lv].is_active(slot) { flag::ACTIVE } else { 0 };
         mem.frames.change(folio, GEN_MASK, active);
     }
@@ -377,8 +383,20 @@ impl Mglru {
             mem.frames.change(folio, GEN_MASK | marks, gen_bits(slot));
         }
         if old != slot {
-            self.resize(lv, type_of(bits), Self::zone_of(mem, folio), Some(old), Some(slot));
+            self.resize((lv, Self::zone_of(mem, folio)), bits, Some(old), Some(slot));
         }
+    }
+
+    /// Splits a huge folio that is on no list; its pages were accessed as often as it was.
+    fn split(
+        &mut self,
+        mem: &mut Memory,
+        folio: FolioId,
+    ) -> impl ExactSizeIterator<Item = FolioId> + DoubleEndedIterator + use<> {
+        let count = self.counts.get(folio);
+        let pages = mem.split_frames(folio);
+        pages.clone().for_each(|page| self.counts.set(page, count));
+        pages
     }
 
     /// A folio was found used, as 6.14 notes that: once is no proof of a working set. True: it
@@ -409,7 +427,7 @@ impl Mglru {
             clear &= !flag::WORKINGSET;
         }
         mem.frames.change(folio, clear, gen_bits(new) | set);
-        self.resize(lv, t, Self::zone_of(mem, folio), Some(old), Some(new));
+        self.resize((lv, Self::zone_of(mem, folio)), bits, Some(old), Some(new));
         new
     }
 
@@ -428,7 +446,7 @@ impl Mglru {
             any |= bits;
             self.folios.push(folio);
         }
-        let odd = flag::MLOCKED | flag::UNEVICTABLE;
+        let odd = flag::MLOCKED | flag::UNEVICTABLE | ORDER_MASK;
         if every & flag::SWAPBACKED == 0 || any & odd != 0 {
             return false;
         }
@@ -490,7 +508,7 @@ impl ReclaimPolicy for Mglru {
             let bits = mem.frames.bits(folio);
             let Some(slot) = gen_of(bits) else { continue };
             let lv = self.lruvec_of(mem, folio);
-            self.resize(lv, type_of(bits), Self::zone_of(mem, folio), Some(slot), None);
+            self.resize((lv, Self::zone_of(mem, folio)), bits, Some(slot), None);
             mem.frames.clear(folio, GEN_MASK);
         }
         mem.lru_del_all(folios);
@@ -544,7 +562,7 @@ impl ReclaimPolicy for Mglru {
         self.del(mem, folio);
         mem.frames.set(folio, flag::ACTIVE);
         self.add(mem, folio, false);
-        mem.count_in(mem.frames.memcg(folio), VmEvent::PgActivate, 1);
+        mem.count_in(mem.frames.memcg(folio), VmEvent::PgActivate, mem.frames.pages(folio));
         mem.emit(|| TraceEvent::MmLruActivate { pfn: folio });
     }
 
@@ -555,8 +573,18 @@ impl ReclaimPolicy for Mglru {
         self.del(mem, folio);
         mem.frames.clear(folio, flag::ACTIVE | flag::REFERENCED);
         self.add(mem, folio, false);
-        mem.count_in(mem.frames.memcg(folio), VmEvent::PgDeactivate, 1);
+        mem.count_in(mem.frames.memcg(folio), VmEvent::PgDeactivate, mem.frames.pages(folio));
         mem.emit(|| TraceEvent::SimDeactivate { pfn: folio });
+    }
+
+    /// The pages take the place of the huge folio at the end of its generation's list where they
+    /// are met next, and name the generation that it named.
+    fn folio_split(&mut self, mem: &mut Memory, folio: FolioId) {
+        let list = mem.lists.list_of(folio);
+        mem.lru_del(folio);
+        for page in self.split(mem, folio).rev() {
+            mem.lru_add_tail(list, page);
+        }
     }
 
     fn folio_made_lazyfree(&mut self, mem: &mut Memory, folio: FolioId) {
@@ -702,7 +730,7 @@ impl Mglru {
                                  of {}, and is on the list of slot {slot}",
                                 v.nr_gens(t)
                             );
-                            sizes[named][t][z] += 1;
+                            sizes[named][t][z] += pages_of(bits);
                         }
                     }
                 }

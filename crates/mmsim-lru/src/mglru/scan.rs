@@ -13,7 +13,7 @@ use mmsim_core::base::event::TraceEvent;
 use mmsim_core::base::vmstat::VmEvent;
 use mmsim_core::machine::config::ZoneKind;
 use mmsim_core::memory::{Look, Memory};
-use mmsim_core::phys::frames::{FolioId, FrameKind, flag};
+use mmsim_core::phys::frames::{FolioId, FrameKind, ORDER_MASK, flag, pages_of};
 use mmsim_core::policy::{ReclaimRequest, Reclaimer};
 
 /// Names of the types in events.
@@ -163,10 +163,9 @@ impl Mglru {
         let n = room.min(self.max_batch - tally.scanned);
         let mut looks = std::mem::take(&mut self.looks);
         let from = looks.len();
-        mem.lru_isolate_unasked(list, n, &mut looks);
-        tally.scanned += (looks.len() - from) as u64;
+        tally.scanned += mem.lru_isolate_unasked(list, n, &mut looks);
         let mut kept = from;
-        let mut nr_refused = 0;
+        let (mut nr_refused, mut extra) = (0, 0);
         let easy = self.easy(scan, z, slot);
         for i in from..looks.len() {
             let look = looks[i];
@@ -177,20 +176,21 @@ impl Mglru {
                 continue;
             }
             match self.sort(mem, scan, z, &look) {
-                Sorted::Moved => tally.sorted += 1,
+                Sorted::Moved => tally.sorted += pages_of(look.bits),
                 Sorted::Isolate => {
+                    extra += pages_of(look.bits) - 1;
                     let bits = self.isolated(mem, &look);
                     looks[kept] = look.with_bits(bits);
                     kept += 1;
                 }
                 Sorted::Refused => {
                     refused.push(look.folio);
-                    nr_refused += 1;
+                    nr_refused += pages_of(look.bits);
                 }
             }
         }
         looks.truncate(kept);
-        let isolated = (kept - from) as u64;
+        let isolated = (kept - from) as u64 + extra;
         tally.isolated += isolated;
         self.lruvecs[scan.lv].nr_pages[slot][scan.t][z] -= isolated;
         self.looks = looks;
@@ -202,8 +202,13 @@ impl Mglru {
     fn easy(&self, scan: &Scan<'_>, z: usize, slot: usize) -> Easy {
         let odd =
             flag::MLOCKED | flag::UNEVICTABLE | flag::WRITEBACK | flag::DIRTY | flag::WORKINGSET;
-        let mask =
-            GEN_MASK | odd | flag::LOCKED | flag::IN_BATCH | flag::RECLAIM | flag::REFERENCED;
+        let mask = GEN_MASK
+            | ORDER_MASK
+            | odd
+            | flag::LOCKED
+            | flag::IN_BATCH
+            | flag::RECLAIM
+            | flag::REFERENCED;
         let none = z > scan.req.highest as usize || !scan.req.may_io;
         Easy {
             mask: if none { 0 } else { mask },
@@ -226,11 +231,11 @@ impl Mglru {
         let named = gen_of(bits).expect("a listed folio names a generation");
         if bits & flag::MLOCKED != 0 {
             // Shrinking will find that out; sizes are kept as if it named the oldest.
-            self.resize(lv, t, z, Some(named), Some(oldest));
+            self.resize((lv, z), bits, Some(named), Some(oldest));
             return Sorted::Isolate;
         }
         if lazy && c.dirty_lazyfree_rule == DirtyLazyfreeRule::ToAnon && bits & flag::DIRTY != 0 {
-            self.resize(lv, t, z, gen_of(bits), None);
+            self.resize((lv, z), bits, gen_of(bits), None);
             mem.frames.change(folio, GEN_MASK, flag::SWAPBACKED);
             self.add(mem, folio, true);
             return Sorted::Moved;
@@ -247,7 +252,7 @@ impl Mglru {
             let hist = c.hist_gens.get();
             let v = &mut self.lruvecs[lv];
             if !(reworked && full) {
-                v.rates[t].period_mut(v.min_seq[t], hist).protected[tier] += 1;
+                v.rates[t].period_mut(v.min_seq[t], hist).protected[tier] += pages_of(bits);
             }
             if c.refault_count == super::config::RefaultCount::RecentOnly {
                 let activated = if t == FILE {

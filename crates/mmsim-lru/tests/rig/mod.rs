@@ -10,6 +10,7 @@ use mmsim_core::base::vmstat::VmEvent;
 use mmsim_core::machine::config::{Kernel, MachineConfig};
 use mmsim_core::machine::result::{Outcome, RunResult};
 use mmsim_core::machine::{Machine, TaskConfig, Watch};
+use mmsim_core::memory::Memory;
 use mmsim_core::policy::ReclaimPolicy;
 use mmsim_core::workload::{
     Advice, FileSlot, FileSpec, MapKind, Op, RegionId, Run, VmaFlags, Workload, WorkloadCx,
@@ -164,6 +165,15 @@ impl Ran {
     }
 }
 
+/// A policy for the machine with the memory `mem`.
+pub(crate) fn policy(policy: Policy, mem: &mut Memory) -> Box<dyn ReclaimPolicy> {
+    match policy {
+        Policy::Classic(c) => Box::new(Classic::new(c, mem)),
+        Policy::Mglru(c) => Box::new(Mglru::new(c, mem, 1)),
+        Policy::Random => Box::new(Random::new(mem, 1)),
+    }
+}
+
 /// Runs one process per script, all from the start, to their ends.
 pub(crate) fn run_watched(
     config: &MachineConfig,
@@ -181,11 +191,7 @@ pub(crate) fn run_watched(
             threads: vec![Box::new(s.script())],
         })
         .collect();
-    let mut machine = Machine::new(config, tasks, 1, |mem| match policy {
-        Policy::Classic(c) => Box::new(Classic::new(c, mem)) as Box<dyn ReclaimPolicy>,
-        Policy::Mglru(c) => Box::new(Mglru::new(c, mem, 1)),
-        Policy::Random => Box::new(Random::new(mem, 1)),
-    });
+    let mut machine = Machine::new(config, tasks, 1, |mem| self::policy(policy, mem));
     let result = machine.run(watch);
     assert_eq!(
         result.outcome,

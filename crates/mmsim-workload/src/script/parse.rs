@@ -87,6 +87,7 @@ impl Parser {
             }
             "table" => self.table(&mut w)?,
             "anon" | "file" | "unmap" => self.mapping(name, &mut w)?,
+            "thp" => self.huge_pieces(&mut w)?,
             "snap" | "snapx" => self.snap(&mut w)?,
             "layout" | "resid" | "cached" | "val" | "childrss" | "damonregions" => {
                 w.skip_rest();
@@ -401,13 +402,7 @@ impl Parser {
             self.script.commands.push(Command::Unmap { region });
             return Ok(());
         }
-        let number: u16 = w.number("the region", 0..=u16::MAX)?;
-        if self.regions.contains_key(&number) {
-            let found = number.to_string();
-            return Err(
-                w.error(&found, "a region that is mapped already; write another or unmap it")
-            );
-        }
+        let number = self.new_region(w)?;
         let (pages, kind) = if name == "anon" {
             (w.number("pages", 1..=MAX_PAGES)?, RegionKind::Anon)
         } else {
@@ -425,6 +420,28 @@ impl Parser {
         };
         self.regions.insert(number, Region { pages, kind });
         self.script.commands.push(Command::Map { region: RegionId(number), pages, kind });
+        Ok(())
+    }
+
+    /// The number of a region that is to be mapped.
+    fn new_region(&self, w: &mut Words<'_>) -> Result<u16, ScriptError> {
+        let number: u16 = w.number("the region", 0..=u16::MAX)?;
+        if self.regions.contains_key(&number) {
+            let found = number.to_string();
+            return Err(
+                w.error(&found, "a region that is mapped already; write another or unmap it")
+            );
+        }
+        Ok(number)
+    }
+
+    /// `thp`.
+    fn huge_pieces(&mut self, w: &mut Words<'_>) -> Result<(), ScriptError> {
+        let number = self.new_region(w.usage("thp region pieces"))?;
+        let pieces = w.number("pieces of 2 MiB", 1..=MAX_PAGES >> 9)?;
+        self.regions.insert(number, Region { pages: pieces << 9, kind: RegionKind::Anon });
+        self.script.commands.push(Command::Thp { region: RegionId(number), pieces });
+        self.touched = true;
         Ok(())
     }
 
@@ -524,7 +541,6 @@ impl Parser {
 /// Why a command cannot be simulated yet.
 fn missing_mechanism(command: &str) -> Option<&'static str> {
     Some(match command {
-        "thp" => "faults of transparent huge pages",
         "spawn" | "killchild" => "a second process beside the script",
         "trywrite" => "DAMON",
         _ => return None,
@@ -570,12 +586,12 @@ mod tests {
             "grow 0 160000 2048",
             "layout 0 filled",
             "write /proc/sys/vm/swappiness 1",
-            "thp 2 400",
+            "spawn 2 400",
         ])
         .unwrap();
         let commands: Vec<&str> = s.not_yet.iter().map(|n| n.command.as_str()).collect();
         let later = "write /proc/sys/vm/swappiness";
-        assert_eq!(commands, [later, "thp"]);
+        assert_eq!(commands, [later, "spawn"]);
         assert_eq!(s.read_only, [ReadOnly { line: 2, text: "layout 0 filled".into() }]);
         let refused = s.workload().err().unwrap();
         assert_eq!(
@@ -592,6 +608,7 @@ mod tests {
             "punch 0 4 1",
             "pipes 40000 2048 256",
             "hugepool 400",
+            "thp 2 400",
             "pring 3000 3 8 1",
             "write /proc/sys/vm/compact_memory 1",
         ])
@@ -602,6 +619,7 @@ mod tests {
                 Command::Punch { region: RegionId(0), pages: 16, period: 4, keep: 1 },
                 Command::Pipes { max: 40_000, floor: 2048 },
                 Command::HugePool(400),
+                Command::Thp { region: RegionId(2), pieces: 400 },
                 Command::Pring { blocks: 3000, order: 3, per: 8, hold: true },
                 Command::CompactMemory,
             ]
@@ -609,6 +627,10 @@ mod tests {
         assert_eq!(
             error(&["anon 0 16", "punch 0 4 5"]),
             "script line 1: found `5`, write pages to keep of a period as a number from 0 to 4"
+        );
+        assert_eq!(
+            error(&["anon 0 16", "thp 0 4"]),
+            "script line 1: found `0`, a region that is mapped already; write another or unmap it"
         );
         assert_eq!(
             error(&["pring 8 11 8 1"]),

@@ -224,6 +224,18 @@ impl ScriptWorkload {
             Command::Punch { region, pages, period, keep } => {
                 return self.punch((region, pages), period, keep, ops);
             }
+            Command::Thp { region, pieces } => {
+                if self.done == 0 {
+                    let pages = pieces << 9;
+                    ops.push(map(region, pages, RegionKind::Anon));
+                    let (first, count, advice) = (0, pages, Advice::HugePage);
+                    ops.push(Op::Madvise { region, first, count, advice });
+                }
+                let from = self.done as u32;
+                let n = self.take(pieces.into(), room.max(1)) as u32;
+                ops.extend((from..from + n).map(|i| touch(region, true, i << 9)));
+                return self.done == u64::from(pieces);
+            }
             Command::HugePool(pages) => ops.push(Op::HugePool { pages }),
             Command::CompactMemory => ops.push(Op::CompactMemory),
             Command::Grow { .. } | Command::Pipes { .. } | Command::Pring { .. } => {
