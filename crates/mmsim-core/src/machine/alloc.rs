@@ -161,7 +161,9 @@ impl<P: ReclaimPolicy> Machine<P> {
             let reclaimed = self.stall_in_direct_reclaim(tid, req, node);
             tries.reclaimed += reclaimed;
             self.origin = Origin::Reclaim;
-            if reclaimed > 0 {
+            // Reclaim that freed nothing is no reason to look again; single pages are looked for
+            // all the same, a deviation that is left from before this was known.
+            if reclaimed > 0 || req.order == 0 {
                 if let Some(p) = self.mem.try_alloc(node, req, Some(Mark::Min)) {
                     return Got::Frame(p);
                 }

@@ -75,7 +75,11 @@ pub(crate) fn small_machine(frames: u32, slots: u32, batch_shift: u32) -> Machin
         run_ahead: SimDuration::ZERO,
         // Between two accesses a thread uses up a slice, so that kswapd gets its turn whenever it
         // is woken: the scripts are far shorter than a slice otherwise.
-        cost: CostModel { t_hit: SimDuration::from_millis(1), ..CostModel::measured() },
+        cost: CostModel {
+            t_hit: SimDuration::from_millis(1),
+            t_read_cached: SimDuration::from_millis(1),
+            ..CostModel::measured()
+        },
     }
 }
 
