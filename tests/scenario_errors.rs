@@ -2181,7 +2181,7 @@ steps = [{ do = "madvise", region = "cold", advice = "pageuot" }]
 6 | steps = [{ do = "madvise", region = "cold", advice = "pageuot" }]
   |                                                      ^^^^^^^^^ write `pageout`
   |
-  = help: known: dontneed, free, cold, pageout, willneed, populate-read, populate-write, sequential, random, normal"#,
+  = help: known: dontneed, free, cold, pageout, willneed, populate-read, populate-write, sequential, random, normal, hugepage, nohugepage"#,
     },
     Case {
         name: "step_region_unknown",

@@ -226,7 +226,7 @@ fn kcompactd_works_for_those_who_cannot_wait() {
         handle: BlockHandle(5000 + i),
     };
     let of = |kernel, suitable, requests: u32| {
-        let ops: Vec<Op> = (0..requests).flat_map(|i| [nowait(i), sleep_ms(150)]).collect();
+        let ops: Vec<Op> = (0..requests).flat_map(|i| [nowait(i), sleep_ms(20)]).collect();
         let (log, r) = scattered(kernel, suitable, &ops);
         (log, phase_counts(&r.phases[1], ["compact_daemon_wake", "compact_stall"]))
     };
