@@ -130,7 +130,7 @@ pub(super) fn headline(s: &Sources<'_>) -> String {
             share(largest(|r| r.median)),
             format!("{:.0} %", r.median_limit * 100.0),
             share(largest(|r| r.worst)),
-            format!("{:.0} %", r.worst_limit * 100.0),
+            r.worst_limit(),
             grouped(group.iter().map(|r| r.missed).sum::<u64>() as f64),
             format!("{met} of {}", group.len()),
         ]);

@@ -38,7 +38,7 @@ pub struct Rule {
     pub counters: &'static [&'static str],
     /// Largest median of the absolute relative errors.
     pub median: f64,
-    /// Largest absolute relative error, unless the recording spreads more.
+    /// Largest absolute relative error, unless the recording spreads more; infinite: any.
     pub worst: f64,
     /// Points that it is about.
     pub points: Points,
@@ -227,7 +227,7 @@ pub const RULES: &[Rule] = &[
         counters: &["compact_scanned", "pgmigrate_success"],
         median: 0.25,
         // Only the median is judged: several points have two outcomes.
-        worst: 100.0,
+        worst: f64::INFINITY,
         points: Points::Without("full-"),
         ..USUAL
     },
@@ -280,7 +280,7 @@ pub struct Verdict {
     pub worst: Option<f64>,
     /// What the median may be.
     pub median_limit: f64,
-    /// What each may be where the recording spreads less.
+    /// What each may be where the recording spreads less; infinite: only the median is judged.
     pub worst_limit: f64,
     /// Cells with few events.
     pub few: u64,
@@ -362,6 +362,16 @@ impl Cell<'_> {
         };
         let share = worst.max(spread);
         (self.recorded * (1.0 - share), self.recorded * (1.0 + share))
+    }
+}
+
+impl Verdict {
+    /// What each error may be, for people.
+    pub fn worst_limit(&self) -> String {
+        match self.worst_limit.is_finite() {
+            true => format!("{:.0} %", self.worst_limit * 100.0),
+            false => "none".into(),
+        }
     }
 }
 
