@@ -202,7 +202,7 @@ impl Context {
 
     fn schedule_schemes(&mut self) {
         for s in &mut self.schemes {
-            s.next_apply_sis = next_apply(s, self.passed_samples, &self.attrs);
+            s.state.next_apply_sis = next_apply(s, self.passed_samples, &self.attrs);
         }
     }
 
