@@ -193,7 +193,8 @@ fn moving_sum() {
 #[test]
 fn filters_by_address() {
     let filter = Filter::new(FilterType::Addr(2 * 4096..6 * 4096), true);
-    let cases: [((u64, u64), bool, &[(u64, u64)]); 5] = [
+    type Case<'a> = ((u64, u64), bool, &'a [(u64, u64)]);
+    let cases: [Case<'_>; 5] = [
         ((3, 5), true, &[(3, 5)]),
         ((1, 2), false, &[(1, 2)]),
         ((6, 8), false, &[(6, 8)]),
