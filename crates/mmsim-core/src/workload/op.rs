@@ -1,5 +1,6 @@
 //! The operations of a workload.
 
+use crate::base::id::KdamondId;
 use crate::base::time::{SimDuration, SimTime};
 use crate::phys::gfp::GfpFlags;
 use crate::phys::migratetype::Migratetype;
@@ -203,6 +204,11 @@ pub enum Op {
         /// log2 of the pages of a block, up to [`crate::phys::gfp::MAX_PAGE_ORDER`].
         order: u8,
     },
+    /// Write `on` to the state of a monitor that waits for that; nothing if it runs or has ended.
+    KdamondOn(KdamondId),
+    /// Have a monitor note what it sees at the end of its next aggregation, and wait until it has
+    /// (a write of `update_schemes_tried_regions` to its state). Nothing if it does not run.
+    KdamondNote(KdamondId),
     /// The process ends now: all its memory is freed.
     Exit,
 }
