@@ -20,7 +20,7 @@ use crate::phys::frames::FolioId;
 use crate::phys::gfp::AllocRequest;
 use crate::phys::zones::Mark;
 use crate::policy::ReclaimPolicy;
-use crate::policy::monitor::{Doors, Monitor, Next};
+use crate::policy::monitor::{Doors, Monitor, Next, Note};
 use crate::virt::space::VmaKind;
 use crate::workload::Advice;
 use std::ops::Range;
@@ -76,12 +76,12 @@ impl<P: ReclaimPolicy> Machine<P> {
     }
 
     /// A thread asks for a note and waits for it.
-    pub(super) fn note_kdamond(&mut self, tid: ThreadId, id: KdamondId) {
+    pub(super) fn note_kdamond(&mut self, tid: ThreadId, id: KdamondId, what: Note) {
         let k = &mut self.kdamonds[id];
         if k.state == State::Running
             && let Some(m) = &mut k.monitor
         {
-            m.request_note();
+            m.request_note(what);
             k.asked += 1;
             k.waiting.push((k.asked, tid));
             self.block(tid, Wait::Kdamond(id), false);

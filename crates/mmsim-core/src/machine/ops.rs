@@ -97,9 +97,9 @@ impl<P: ReclaimPolicy> Machine<P> {
                 self.start_kdamond(id);
                 Flow::Done
             }
-            Op::KdamondNote(id) => {
+            Op::KdamondNote(id, what) => {
                 self.mem.now += self.mem.cost.t_syscall;
-                self.note_kdamond(tid, id);
+                self.note_kdamond(tid, id, what);
                 Flow::Done
             }
             Op::Exit => {

@@ -28,6 +28,15 @@ pub enum Next {
     Exit,
 }
 
+/// What somebody wants a monitor to note.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Note {
+    /// What it has counted, after its next sample (`update_schemes_stats`).
+    Stats,
+    /// What it sees, at the end of its next aggregation (`update_schemes_tried_regions`).
+    Regions,
+}
+
 /// What a machine offers to a monitor.
 pub trait Doors {
     /// Memory, and the policy behind it.
@@ -56,10 +65,10 @@ pub trait Monitor: Any + Send {
     /// costs.
     fn step(&mut self, doors: &mut dyn Doors) -> Next;
 
-    /// Asks it to note what it sees, the next time that it has seen something in full.
-    fn request_note(&mut self);
+    /// Asks it for a note.
+    fn request_note(&mut self, what: Note);
 
-    /// How many of these requests it has carried out.
+    /// How many notes it has taken.
     fn notes(&self) -> u64;
 
     /// Panics, naming ids, if an invariant does not hold.
