@@ -13,7 +13,7 @@ use super::queue::Event;
 use super::thread::{Entity, Wait};
 use crate::backing::swap::Cached;
 use crate::base::digest::Digest;
-use crate::base::id::{AsId, KdamondId, PageIdx, SwapSlot, ThreadId, VmaId};
+use crate::base::id::{AsId, KdamondId, NodeId, PageIdx, SwapSlot, ThreadId, VmaId};
 use crate::base::time::{SimDuration, SimTime};
 use crate::memory::Memory;
 use crate::phys::frames::FolioId;
@@ -185,6 +185,10 @@ impl<P: ReclaimPolicy> Machine<P> {
 }
 
 impl<P: ReclaimPolicy> Doors for Machine<P> {
+    fn memory(&self) -> &Memory {
+        &self.mem
+    }
+
     fn parts(&mut self) -> (&mut Memory, &mut dyn ReclaimPolicy) {
         (&mut self.mem, &mut self.policy)
     }
@@ -217,6 +221,24 @@ impl<P: ReclaimPolicy> Doors for Machine<P> {
 
     fn reclaim_pages(&mut self, folios: &[FolioId], ignore_references: bool) -> u64 {
         self.reclaim_isolated(folios, ignore_references)
+    }
+
+    fn migrate_pages(&mut self, folios: &[FolioId], node: NodeId) -> u64 {
+        let mut moved = 0;
+        for &folio in folios {
+            let there = self.mem.node_of(folio) == node;
+            if !there && self.mem.migrate_to_node(&mut self.policy, folio, node) {
+                moved += 1;
+            } else {
+                self.mem.put_back(&mut self.policy, folio);
+            }
+        }
+        moved
+    }
+
+    fn put_back(&mut self, folios: &[FolioId]) -> u64 {
+        folios.iter().for_each(|&f| self.mem.put_back(&mut self.policy, f));
+        0
     }
 
     fn some_us(&mut self) -> u64 {

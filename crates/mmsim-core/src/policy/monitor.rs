@@ -10,9 +10,10 @@
 
 use super::ReclaimPolicy;
 use crate::base::digest::Digest;
-use crate::base::id::AsId;
+use crate::base::id::{AsId, NodeId};
 use crate::base::time::SimTime;
 use crate::memory::Memory;
+use crate::phys::frames::FolioId;
 use crate::workload::Advice;
 use std::any::Any;
 use std::ops::Range;
@@ -39,6 +40,9 @@ pub enum Note {
 
 /// What a machine offers to a monitor.
 pub trait Doors {
+    /// Memory, to look at.
+    fn memory(&self) -> &Memory;
+
     /// Memory, and the policy behind it.
     fn parts(&mut self) -> (&mut Memory, &mut dyn ReclaimPolicy);
 
@@ -51,9 +55,16 @@ pub trait Doors {
     /// many pages are gone.
     fn reclaim_pages(
         &mut self,
-        folios: &[crate::phys::frames::FolioId],
+        folios: &[FolioId],
         ignore_references: bool,
     ) -> u64;
+
+    /// Moves isolated folios of one page to free frames of a node, asynchronously and without
+    /// reclaim, and puts back those that stay. Returns how many pages moved.
+    fn migrate_pages(&mut self, folios: &[FolioId], node: NodeId) -> u64;
+
+    /// Puts isolated folios back on their lists. Returns 0: nothing was done to them.
+    fn put_back(&mut self, folios: &[FolioId]) -> u64;
 
     /// The time since the start in which some thread was stalled on memory, in microseconds.
     fn some_us(&mut self) -> u64;
