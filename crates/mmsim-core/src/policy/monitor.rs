@@ -53,11 +53,7 @@ pub trait Doors {
 
     /// Evicts isolated folios in order and puts back those that stay (`reclaim_pages`). Returns how
     /// many pages are gone.
-    fn reclaim_pages(
-        &mut self,
-        folios: &[FolioId],
-        ignore_references: bool,
-    ) -> u64;
+    fn reclaim_pages(&mut self, folios: &[FolioId], ignore_references: bool) -> u64;
 
     /// Moves isolated folios of one page to free frames of a node, asynchronously and without
     /// reclaim, and puts back those that stay. Returns how many pages moved.
