@@ -148,7 +148,7 @@ knob_struct! {
             "Whether a quota is rounded down to whole smallest regions, so that it can be used up.",
             "no kernel";
         module_commit_drops_scheme: bool = "module-commit-drops-scheme",
-            "Whether the modules lose their schemes while they are set up, as measured on 6.12.117.",
+            "Whether DAMON_RECLAIM loses its scheme while it is set up, as measured on 6.12.117.",
             "Linux 6.12.117 mm/damon/reclaim.c";
     }
 }

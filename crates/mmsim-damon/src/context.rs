@@ -15,6 +15,7 @@
 
 use crate::aggregate::{self, merge_regions, nr_regions, region_sz_limit, reset_aggregated};
 use crate::attrs::{MonitoringAttrs, update_result};
+use crate::commit::Parameters;
 use crate::config::{DamonConfig, IntervalClock};
 use crate::damos::apply::{Cursor, next_apply};
 use crate::damos::scheme::Scheme;
@@ -84,6 +85,8 @@ pub struct Context {
     state: State,
     turn: Turn,
     should_stop: bool,
+    /// What is to change at the next hook where it can.
+    pub(crate) pending: Option<Parameters>,
     /// Room that is kept from step to step.
     accessed: Vec<bool>,
     scratch: Vec<Region>,
@@ -109,6 +112,7 @@ impl Context {
             state: State::Stopped,
             turn: Turn::default(),
             should_stop: false,
+            pending: None,
             accessed: Vec::new(),
             scratch: Vec::new(),
         }
@@ -180,7 +184,7 @@ impl Context {
         self.change_attrs(attrs)
     }
 
-    fn stopped(&self) -> Result<(), DamonError> {
+    pub(crate) fn stopped(&self) -> Result<(), DamonError> {
         if self.is_running() { Err(DamonError::Busy) } else { Ok(()) }
     }
 
@@ -202,7 +206,7 @@ impl Context {
 
     fn schedule_schemes(&mut self) {
         for s in &mut self.schemes {
-            s.next_apply_sis = next_apply(s, self.passed_samples, &self.attrs);
+            s.state.next_apply_sis = next_apply(s, self.passed_samples, &self.attrs);
         }
     }
 
@@ -250,6 +254,7 @@ impl Context {
                 if ops.hook(Hook::AfterWmarksCheck, self).is_break() {
                     return self.exit(ops);
                 }
+                self.commit_pending();
                 self.wait_activation(ops)
             }
             State::Sampling => self.woken(ops),
@@ -310,6 +315,7 @@ impl Context {
             if ops.hook(Hook::AfterAggregation, self).is_break() {
                 return self.exit(ops);
             }
+            self.commit_pending();
         }
         let by_samples = self.config.interval_clock == IntervalClock::SampleCount;
         let first = if by_samples || self.turn.aggregating { self.begin_pass(ops) } else { None };
@@ -394,6 +400,7 @@ impl Context {
     fn exit(&mut self, ops: &mut dyn Operations) -> Step {
         self.targets.iter_mut().for_each(|t| t.regions.clear());
         self.state = State::Stopped;
+        self.pending = None;
         let _ = ops.hook(Hook::BeforeTerminate, self);
         Step::Exit
     }

@@ -6,24 +6,30 @@
 //! at. At the end of an aggregation regions that look alike are merged, and all are cut at random,
 //! so that they come to follow what is used alike. [Schemes](damos) name an access pattern and an
 //! action, such as paging out what was not used for two minutes, within a quota of bytes or time.
-//! Modules are contexts with one or two schemes that are set up for the user.
+//! [Modules](modules) are contexts with one or two schemes that are set up for the user.
 //!
 //! What pages are is the business of the [operations](operations::Operations).
 
 pub mod aggregate;
 pub mod attrs;
+pub mod commit;
 pub mod config;
 pub mod context;
 pub mod damos;
 pub mod error;
 pub mod kdamond;
+pub mod kdamonds;
+pub mod modules;
 pub mod operations;
 pub mod ops;
 pub mod ranges;
 pub mod region;
+pub mod text;
+pub mod trace;
 pub mod watch;
 
 pub use attrs::MonitoringAttrs;
+pub use commit::Parameters;
 pub use config::{DamonConfig, PRESETS, Preset, preset, preset_for_kernel};
 pub use context::{Context, Step};
 pub use error::DamonError;

@@ -35,7 +35,7 @@ impl Context {
     /// Whether a scheme takes part in a pass that begins now.
     fn due(&self, scheme: &Scheme) -> bool {
         self.config.interval_clock == IntervalClock::Wall
-            || self.passed_samples >= scheme.next_apply_sis
+            || self.passed_samples >= scheme.state.next_apply_sis
     }
 
     /// The count that patterns and scores are about.
@@ -55,7 +55,7 @@ impl Context {
     pub(crate) fn begin_pass(&mut self, ops: &dyn Operations) -> Option<Cursor> {
         let mut some = false;
         for s in 0..self.schemes.len() {
-            if self.due(&self.schemes[s]) && self.schemes[s].activated {
+            if self.due(&self.schemes[s]) && self.schemes[s].state.activated {
                 some = true;
                 self.adjust_quota(s, ops);
             }
@@ -65,15 +65,16 @@ impl Context {
 
     fn adjust_quota(&mut self, s: usize, ops: &dyn Operations) {
         let scheme = &mut self.schemes[s];
-        if !scheme.charge.active(&scheme.quota) {
+        if !scheme.state.charge.active(&scheme.quota) {
             return;
         }
         let now = self.config.coarse(ops.now());
         let psi = ops.some_mem_psi_us();
-        let exceeded = scheme.charge.adjust(&mut scheme.quota, &self.config, &self.attrs, now, psi);
-        scheme.stat.qt_exceeds += u64::from(exceeded);
+        let exceeded =
+            scheme.state.charge.adjust(&mut scheme.quota, &self.config, &self.attrs, now, psi);
+        scheme.state.stat.qt_exceeds += u64::from(exceeded);
         if self.config.prioritization {
-            self.schemes[s].charge.min_score = self.find_min_score(s, ops);
+            self.schemes[s].state.charge.min_score = self.find_min_score(s, ops);
         }
     }
 
@@ -87,7 +88,7 @@ impl Context {
                 histogram.add(score, r.size());
             }
         }
-        histogram.min_score(scheme.charge.esz)
+        histogram.min_score(scheme.state.charge.esz)
     }
 
     /// Goes on with a pass up to the next application. Returns whether there was one; without,
@@ -119,15 +120,15 @@ impl Context {
     /// What comes after a pass: when the schemes that took part are due again.
     pub(crate) fn end_pass(&mut self) {
         let (now, attrs) = (self.passed_samples, self.attrs);
-        for s in self.schemes.iter_mut().filter(|s| now >= s.next_apply_sis) {
-            s.next_apply_sis = next_apply(s, now, &attrs);
+        for s in self.schemes.iter_mut().filter(|s| now >= s.state.next_apply_sis) {
+            s.state.next_apply_sis = next_apply(s, now, &attrs);
         }
     }
 
     /// Offers a region to a scheme. Returns whether the action was carried out.
     fn offer(&mut self, ops: &mut dyn Operations, s: usize, at: &mut Cursor) -> bool {
         let scheme = &self.schemes[s];
-        if !self.due(scheme) || !scheme.activated || scheme.charge.full() {
+        if !self.due(scheme) || !scheme.state.activated || scheme.state.charge.full() {
             return false;
         }
         if self.skip_charged(s, at) {
@@ -138,11 +139,11 @@ impl Context {
         if !self.matches(scheme, region) {
             return false;
         }
-        if scheme.charge.esz != 0 && self.config.prioritization {
+        if scheme.state.charge.esz != 0 && self.config.prioritization {
             let kind = ops.score_kind(scheme.action);
             let counter = self.counter(region);
             let score = score::score(kind, counter, region.age, &self.attrs, &scheme.quota);
-            if score < scheme.charge.min_score {
+            if score < scheme.state.charge.min_score {
                 return false;
             }
         }
@@ -151,7 +152,7 @@ impl Context {
 
     /// Whether the region, or the part of it that is cut off here, was served by the window before.
     fn skip_charged(&mut self, s: usize, at: &mut Cursor) -> bool {
-        let Some((target, address)) = self.schemes[s].charge.resume else { return false };
+        let Some((target, address)) = self.schemes[s].state.charge.resume else { return false };
         if target != at.target {
             return true;
         }
@@ -172,13 +173,13 @@ impl Context {
                 }
                 // The kernel looks for the last region after the cut, which then is another one.
                 if is_last && !cut {
-                    self.schemes[s].charge.resume = None;
+                    self.schemes[s].state.charge.resume = None;
                 }
                 inside || region.end <= address
             }
             Resume::Plus1SkipLast => {
                 if is_last {
-                    self.schemes[s].charge.resume = None;
+                    self.schemes[s].state.charge.resume = None;
                     return true;
                 }
                 if region.end <= address || (inside && !cut) {
@@ -188,7 +189,7 @@ impl Context {
                     t.split_at(at.region, before, copies);
                     at.region += 1;
                 }
-                self.schemes[s].charge.resume = None;
+                self.schemes[s].state.charge.resume = None;
                 false
             }
         }
@@ -201,11 +202,11 @@ impl Context {
         let scheme = &mut self.schemes[s];
         let target = &mut self.targets[t];
         let size = target.regions[r].size();
-        let room = scheme.charge.esz.saturating_sub(scheme.charge.charged_sz);
-        if scheme.charge.esz != 0 && size > room {
+        let room = scheme.state.charge.esz.saturating_sub(scheme.state.charge.charged_sz);
+        if scheme.state.charge.esz != 0 && size > room {
             let part = align_down(room, unit);
             if part == 0 {
-                scheme.stat.update(0, 0);
+                scheme.state.stat.update(0, 0);
                 return false;
             }
             target.split_at(r, part, copies);
@@ -222,13 +223,13 @@ impl Context {
         let took = self.config.coarse(ops.now()).since(begin);
 
         let scheme = &mut self.schemes[s];
-        scheme.charge.total_charged_ns += took.as_nanos();
-        scheme.charge.charged_sz += region.size();
-        if scheme.charge.full() {
+        scheme.state.charge.total_charged_ns += took.as_nanos();
+        scheme.state.charge.charged_sz += region.size();
+        if scheme.state.charge.full() {
             let plus = u64::from(self.config.resume == Resume::Plus1SkipLast);
-            scheme.charge.resume = Some((t, region.end + plus));
+            scheme.state.charge.resume = Some((t, region.end + plus));
         }
-        scheme.stat.update(region.size(), applied);
+        scheme.state.stat.update(region.size(), applied);
         if scheme.action != Action::Stat {
             self.targets[t].regions[r].age = 0;
         }

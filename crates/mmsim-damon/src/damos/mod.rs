@@ -5,7 +5,7 @@
 //! what its [filters](filter) name, and keeps count of what it tried and what worked. Its quota can
 //! follow [goals](goal).
 
-pub mod apply;
+pub(crate) mod apply;
 pub mod filter;
 pub mod goal;
 pub mod quota;

@@ -117,6 +117,24 @@ impl Stat {
     }
 }
 
+/// What a context keeps of a scheme while it works: what became of it, what its quota was charged
+/// with, whether its watermarks let it work, and when it is due.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct SchemeState {
+    pub(crate) stat: Stat,
+    pub(crate) charge: Charge,
+    pub(crate) activated: bool,
+    /// The sample, counted from the start, from which it is due.
+    pub(crate) next_apply_sis: u64,
+}
+
+impl Default for SchemeState {
+    fn default() -> Self {
+        let (stat, charge) = Default::default();
+        SchemeState { stat, charge, activated: true, next_apply_sis: 0 }
+    }
+}
+
 /// A scheme (`struct damos`).
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Scheme {
@@ -134,14 +152,8 @@ pub struct Scheme {
     pub filters: Vec<Filter>,
     /// The node that pages move to, for the migrations.
     pub target_nid: Option<u32>,
-    /// What became of it.
-    pub(crate) stat: Stat,
-    /// What its quota was charged with.
-    pub(crate) charge: Charge,
-    /// Whether its watermarks let it work.
-    pub(crate) activated: bool,
-    /// The sample, counted from the start, from which it is due.
-    pub(crate) next_apply_sis: u64,
+    /// What a context keeps of it.
+    pub state: SchemeState,
 }
 
 impl Scheme {
@@ -155,26 +167,23 @@ impl Scheme {
             wmarks: Watermarks::NONE,
             filters: Vec::new(),
             target_nid: None,
-            stat: Stat::default(),
-            charge: Charge::default(),
-            activated: true,
-            next_apply_sis: 0,
+            state: SchemeState::default(),
         }
     }
 
     /// What became of it.
     pub fn stat(&self) -> &Stat {
-        &self.stat
+        &self.state.stat
     }
 
     /// What its quota was charged with.
     pub fn charge(&self) -> &Charge {
-        &self.charge
+        &self.state.charge
     }
 
     /// Whether its watermarks let it work, as of the last look.
     pub fn activated(&self) -> bool {
-        self.activated
+        self.state.activated
     }
 
     /// Whether a context can work with it.

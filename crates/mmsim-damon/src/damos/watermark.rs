@@ -55,7 +55,7 @@ pub fn wait_us(schemes: &mut [Scheme], config: &DamonConfig, free_mem_rate: u64)
     if !config.watermarks {
         return 0;
     }
-    let waits = schemes.iter_mut().map(|s| s.wmarks.wait_us(&mut s.activated, free_mem_rate));
+    let waits = schemes.iter_mut().map(|s| s.wmarks.wait_us(&mut s.state.activated, free_mem_rate));
     match config.wmark_wait {
         WmarkWait::Min => waits.min().unwrap_or(0),
         // 0 is taken for "none seen yet".
