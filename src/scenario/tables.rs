@@ -5,8 +5,8 @@ use super::keys::{Fallback, KeySpec, Kind, MANY, TableSpec, U32};
 
 use Fallback::{Auto, Is, Required};
 use Kind::{
-    Axes, Choice, Compaction, Costs, Count, Damon, Device, File, Flag, Limit, Number, Overrides, Parameters, Policy,
-    Rate, Regions, Size, Steps, Table, Tables, Tasks, Text, Texts, Time,
+    Axes, Choice, Compaction, Costs, Count, Damon, Device, File, Flag, Limit, Number, Overrides,
+    Parameters, Policy, Rate, Regions, Size, Steps, Table, Tables, Tasks, Text, Texts, Time,
 };
 
 const fn key(name: &'static str, kind: Kind, fallback: Fallback, doc: &'static str) -> KeySpec {
@@ -99,7 +99,12 @@ pub static DAMON: TableSpec = TableSpec {
         key("min-nr-regions", Count(3, U32), Auto("10"), "regions there should at least be"),
         key("max-nr-regions", Count(3, U32), Auto("1000"), "regions there may be at most"),
         key("scheme", Tables(&DAMOS), Auto("none"), "what is done, one `[[damon.scheme]]` each"),
-        key("record", Flag, Is("false"), "keep all regions at the end of every aggregation, for `--emit damon`"),
+        key(
+            "record",
+            Flag,
+            Is("false"),
+            "keep all regions at the end of every aggregation, for `--emit damon`",
+        ),
     ]],
 };
 
@@ -144,12 +149,22 @@ pub static DAMOS: TableSpec = TableSpec {
         key("apply-interval", Time, Auto("an aggregation"), "time between two passes"),
         key("quota-time", Time, Auto("no limit"), "time of work in a charge window"),
         key("quota-size", Size(0), Auto("no limit"), "memory that is tried in a charge window"),
-        key("quota-reset", Time, Is("\"0ns\""), "length of a charge window; 0: every pass has its own"),
+        key(
+            "quota-reset",
+            Time,
+            Is("\"0ns\""),
+            "length of a charge window; 0: every pass has its own",
+        ),
         key("weight-size", Count(0, U32), Is("0"), "weight in the score; nothing uses it"),
         key("weight-nr-accesses", Count(0, U32), Is("0"), "weight of the accesses in the score"),
         key("weight-age", Count(0, U32), Is("0"), "weight of the age in the score"),
         key("goal", Tables(&DAMOS_GOAL), Auto("none"), "what the quota is to achieve"),
-        key("wmarks", Table(&DAMOS_WMARKS), Auto("always on"), "when it works at all, by free memory"),
+        key(
+            "wmarks",
+            Table(&DAMOS_WMARKS),
+            Auto("always on"),
+            "when it works at all, by free memory",
+        ),
         key("filter", Tables(&DAMOS_FILTER), Auto("none"), "what it leaves out"),
         key("target-node", Count(0, 255), Auto("none"), "where migrations go"),
     ]],
@@ -183,7 +198,12 @@ pub static DAMOS_FILTER: TableSpec = TableSpec {
     title: "[[damon.scheme.filter]]",
     doc: "Memory that a scheme leaves out.",
     groups: &[&[
-        key("type", Choice(&["anon", "memcg", "young", "addr", "target"]), Required, "what it speaks about"),
+        key(
+            "type",
+            Choice(&["anon", "memcg", "young", "addr", "target"]),
+            Required,
+            "what it speaks about",
+        ),
         key("matching", Flag, Is("true"), "`false`: it speaks about all other memory"),
         key("memcg", Text, Auto("none"), "name of the group, for `memcg`"),
         key("start", Size(0), Auto("none"), "first address, for `addr`"),
