@@ -10,7 +10,9 @@
 //! took on average ([`set_start_times`]).
 
 pub mod damo;
+pub mod heatmap;
 pub mod perf;
+pub mod summary;
 
 use std::path::Path;
 
