@@ -11,6 +11,7 @@
 
 pub mod damo;
 pub mod heatmap;
+pub mod import;
 pub mod perf;
 pub mod summary;
 
@@ -119,7 +120,9 @@ pub fn of_run(kdamond_idx: u32, monitored: &Monitored) -> Vec<Record> {
         ops_update_us: attrs.ops_update_us,
     };
     let mut records: Vec<Record> = Vec::new();
-    for shot in &monitored.record {
+    // A tracepoint shows a region, so an aggregation without regions, as before a process has mapped
+    // anything, shows nothing.
+    for shot in monitored.record.iter().filter(|shot| !shot.regions.is_empty()) {
         let target_id = target_id(&monitored.rules, shot.target);
         let place = records.iter().position(|r| r.target_id == target_id).unwrap_or_else(|| {
             let intervals = Some(intervals);

@@ -245,7 +245,8 @@ Examples:
   mmsim trace import --from lackey run.log --maps run.maps -o run.mmt
   mmsim trace import --from csv io.csv --columns time=ts,offset=off,size=len,op=rw \\
       --time-unit us -o io.mmt
-  mmsim trace import --from oracle-general w01.oracleGeneral.bin -o w01.mmt")]
+  mmsim trace import --from oracle-general w01.oracleGeneral.bin -o w01.mmt
+  mmsim trace import --from damon damon.data -o damon.mmt")]
     Import(TraceImportArgs),
     /// Say what a trace holds
     #[command(after_help = "\
@@ -261,7 +262,7 @@ Example:
 
 #[derive(Args, Debug)]
 pub(crate) struct TraceImportArgs {
-    /// The format of the input: lackey, pages, csv, raw-u32, raw-u64 or oracle-general
+    /// The format of the input: lackey, pages, csv, raw-u32, raw-u64, oracle-general or damon
     #[arg(long, value_name = "FORMAT")]
     pub from: String,
     /// The trace to convert
