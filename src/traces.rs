@@ -81,7 +81,7 @@ pub fn import(
     }
     if from == "damon" {
         let records = record::load(input)?;
-        let (accesses, assumed) = record::import::accesses(&records);
+        let (accesses, assumed) = record::import::accesses(records);
         options.assumed = assumed;
         options.time_unit_ns = Some(1);
         let s = trace::import(ImportFormat::Csv, accesses, out, &options);

@@ -19,10 +19,11 @@ const WINDOW: u64 = 20;
 
 /// The accesses as comma-separated values, which the import of such values reads, and what is
 /// assumed. Times are ns since the record began; each target is a process.
-pub fn accesses(records: &[Record]) -> (impl Read + Send, Vec<String>) {
-    let own: Vec<Record> = records.iter().filter(|r| r.scheme_idx.is_none()).cloned().collect();
+pub fn accesses(mut records: Vec<Record>) -> (impl Read + Send, Vec<String>) {
     // Regions of schemes are a part of all, so they count only where there is nothing else.
-    let records = if own.is_empty() { records.to_vec() } else { own };
+    if records.iter().any(|r| r.scheme_idx.is_none()) {
+        records.retain(|r| r.scheme_idx.is_none());
+    }
     let windows: Vec<u64> = records.iter().map(window).collect();
     let clipped = records.iter().zip(&windows).any(|(r, &w)| {
         r.snapshots.iter().flat_map(|s| &s.regions).any(|x| u64::from(x.nr_accesses) > w)
@@ -124,7 +125,8 @@ mod tests {
         let regions = vec![region(4096, 12288, 2), region(12288, 20480, 0)];
         let snapshots = vec![Snapshot { start_ns: 100, end_ns: 500, regions }];
         let intervals = Some(Intervals { sample_us: 5, aggr_us: 20, ops_update_us: 0 });
-        let (mut read, assumed) = accesses(&[Record { snapshots, intervals, ..Record::default() }]);
+        let (mut read, assumed) =
+            accesses(vec![Record { snapshots, intervals, ..Record::default() }]);
         let mut text = String::new();
         read.read_to_string(&mut text).unwrap();
         let expected = "time,pid,address,size,op\n0,0,4096,8192,W\n200,0,4096,8192,W\n";

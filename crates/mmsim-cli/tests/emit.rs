@@ -397,9 +397,9 @@ fn a_listed_machine_reads_as_one() {
 #[test]
 fn records_of_monitors() {
     let f = Folder::new();
-    let monitors = "\n[[damon]]\nname = \"all\"\nrecord = true\naggr = \"20ms\"\n\
+    let monitors = "\n[[damon]]\nname = \"all\"\nrecord = true\nsample = \"200us\"\naggr = \"2ms\"\n\
                     [[damon]]\nname = \"heap\"\nops = \"vaddr\"\ntask = \"heap\"\nrecord = true\n\
-                    aggr = \"20ms\"\nops-update = \"20ms\"\n[[damon]]\nname = \"no\"\n";
+                    sample = \"200us\"\naggr = \"2ms\"\nops-update = \"1ms\"\n[[damon]]\nname = \"no\"\n";
     f.write("x.toml", support::heap_and_file(32, 40, 16) + monitors);
     let run = |dir: &str, jobs: &str| {
         let said =
