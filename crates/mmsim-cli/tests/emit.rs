@@ -408,14 +408,14 @@ fn records_of_monitors() {
     };
     run("one", "1");
     run("two", "2");
-    for seed in [1, 2] {
+    for run in ["v5.9-seed1", "v5.9-seed2", "v6.12-seed1", "v6.12-seed2"] {
         for name in ["all.data", "all.perf.txt", "heap.data", "heap.perf.txt"] {
             let file = |dir: &str| {
-                let path = f.path(&format!("{dir}/default-seed{seed}/{name}"));
+                let path = f.path(&format!("{dir}/{run}/{name}"));
                 std::fs::read(&path).unwrap_or_else(|e| panic!("{}: {e}", path.display()))
             };
             assert!(file("one") == file("two"), "{name}");
-            let path = format!("one/default-seed{seed}/{name}");
+            let path = format!("one/{run}/{name}");
             for what in
                 [["report", &path, "--format", "csv"], ["heatmap", &path, "--format", "json"]]
             {
@@ -423,6 +423,6 @@ fn records_of_monitors() {
                 assert_eq!((said.code, said.stderr.as_str()), (Some(0), ""), "{what:?}");
             }
         }
-        assert!(!f.path(&format!("one/default-seed{seed}/no.data")).exists());
+        assert!(!f.path(&format!("one/{run}/no.data")).exists());
     }
 }
