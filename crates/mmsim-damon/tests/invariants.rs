@@ -258,7 +258,7 @@ fn runs_repeat() {
     let record = |seed| {
         let mut c = Context::new(DamonConfig::V6_12, Rng::for_purpose(seed, "kdamond"));
         c.set_targets(vec![target(&[region(0, 64 * MIB, 0, 0)])]).unwrap();
-        let mut fake = Fake { used: Box::new(|a, _| a / MIB % 3 == 0), ..Fake::new() };
+        let mut fake = Fake { used: Box::new(|a, _| (a / MIB).is_multiple_of(3)), ..Fake::new() };
         c.start(&mut fake).unwrap();
         fake.run(&mut c, ms(3_000));
         fake.events
