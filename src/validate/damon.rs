@@ -16,6 +16,7 @@ use mmsim_damon::attrs::MonitoringAttrs;
 use mmsim_damon::damos::quota::Quota;
 use mmsim_damon::damos::scheme::{AccessPattern, Action, Scheme};
 use mmsim_damon::damos::watermark::{Watermarks, WmarkMetric};
+use mmsim_damon::modules::{Module, Reclaim};
 use mmsim_damon::ranges::set_regions;
 use mmsim_damon::{Context, Kdamond, OpsId, Target, Watch, preset_for_kernel};
 use mmsim_workload::script::{ChildWorkload, Script};
@@ -56,12 +57,22 @@ fn layout(p: &Point, pages: u64) -> (u64, Vec<(u64, u64)>) {
     (at, others)
 }
 
+/// Streams of the monitor's draws for each repetition. Which addresses the kernel drew is not recorded,
+/// and the result of one stream lies several per cent off the mean of many.
+pub(super) const DRAWS: usize = 8;
+
+/// How often a point is replayed: replay n is of repetition n modulo their number.
+pub(super) fn replays(p: &Point) -> usize {
+    let monitored = p.script.iter().any(|l| l.starts_with("write /sys/") && l.contains("damon"));
+    p.repetitions * if monitored { DRAWS } else { 1 }
+}
+
 /// The child of a script and the monitor beside it, if the script has them.
 pub(super) fn watched(
     p: &Point,
     script: &Script,
     kernel: Kernel,
-    repetition: usize,
+    (replay, ram): (usize, Range<u64>),
 ) -> Result<(Option<ChildWorkload>, Option<Kdamond>), String> {
     let files = Files(&script.setup.damon);
     let Some(child) = &script.child else {
@@ -75,7 +86,11 @@ pub(super) fn watched(
     let (at, others) = if whole { layout(p, pages) } else { (AT, Vec::new()) };
     let others = others.into_iter().map(|(at, n)| (at, n as u32)).collect();
     let workload = script.child_workload().map(|w| w.with_layout(at, others));
-    let kdamond = files.kdamond(kernel, at..at + pages, repetition as u64)?;
+    let seed = replay as u64;
+    let kdamond = match files.module(kernel, ram, seed)? {
+        Some(module) => Some(module),
+        None => files.kdamond(kernel, at..at + pages, seed)?,
+    };
     Ok((workload, kdamond))
 }
 
@@ -107,6 +122,44 @@ impl Files<'_> {
 
     fn range32(&self, dir: &str) -> Result<RangeInclusive<u32>, String> {
         Ok(self.number32(&format!("{dir}/min"), 0)?..=self.number32(&format!("{dir}/max"), 0)?)
+    }
+
+    /// DAMON_RECLAIM with the parameters that were written; none: it is not used. The recorded 6.12
+    /// loses its scheme while the module is set up.
+    fn module(
+        &self,
+        kernel: Kernel,
+        ram: Range<u64>,
+        seed: u64,
+    ) -> Result<Option<Kdamond>, String> {
+        let mut module = Reclaim::DEFAULT;
+        let mut used = false;
+        for (file, text) in self.0 {
+            let Some((name, parameter)) = file.split_once('/') else { continue };
+            match name {
+                "damon_reclaim" => {}
+                "contexts" => continue,
+                _ => return Err(format!("the module {name} is not replayed")),
+            }
+            let value = match text.as_str() {
+                "Y" => 1,
+                "N" => 0,
+                text => text
+                    .parse()
+                    .map_err(|_| format!("{file}: \"{text}\", write a number from 0"))?,
+            };
+            module.set(parameter, value).map_err(|e| format!("{file}: {e}"))?;
+            used = true;
+        }
+        if !used {
+            return Ok(None);
+        }
+        let mut config = preset_for_kernel(kernel);
+        config.module_commit_drops_scheme = kernel >= Kernel::V6_12;
+        let rng = |purpose| Rng::for_purpose(seed, purpose);
+        let context = module.context(config, Some(ram), rng("damon/split"));
+        let context = context.map_err(|e| e.to_string())?;
+        Ok(Some(Kdamond::new(context, OpsId::Paddr, rng("damon/sample"), Watch::new(false))))
     }
 
     /// The monitor that the files set up; none: no context is.

@@ -18,15 +18,18 @@ use super::{cost, damon};
 use crate::build::{Machine, Policy};
 use mmsim_lru::MglruConfig;
 
-/// The machine of one repetition of a point, or why it cannot be modelled.
+/// The machine of one replay of a point, or why it cannot be modelled. Where there are more replays
+/// than repetitions they differ in the draws of a monitor.
 ///
 /// # Errors
 /// The first thing that the point needs and the model lacks.
-pub fn machine(p: &Point, repetition: usize) -> Result<Machine, String> {
+pub fn machine(p: &Point, replay: usize) -> Result<Machine, String> {
+    let repetition = replay % p.repetitions.max(1);
     let (config, script) = planned(p, repetition)?;
     let policy = policy(p, config.kernel, &script.setup)?;
     let workload = script.workload().map_err(|e| e.to_string())?;
-    let (child, kdamond) = damon::watched(p, &script, config.kernel, repetition)?;
+    let frames: u64 = config.nodes[0].zones.iter().map(|z| u64::from(z.managed)).sum();
+    let (child, kdamond) = damon::watched(p, &script, config.kernel, (replay, 0..frames << 12))?;
     let mut threads: Vec<Box<dyn Workload>> = vec![Box::new(workload)];
     threads.extend(child.map(|c| Box::new(c) as Box<dyn Workload>));
     let task = TaskConfig { name: "workload".into(), memcg: None, start: SimTime::ZERO, threads };

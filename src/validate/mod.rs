@@ -18,7 +18,6 @@ mod place;
 pub mod point;
 pub mod rules;
 
-use std::any::Any;
 use std::path::Path;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
@@ -26,12 +25,12 @@ use std::sync::{Arc, Mutex};
 use mmsim_core::machine::Watch;
 use mmsim_core::machine::result::{Outcome, RunResult};
 use mmsim_core::machine::snapshot::ZoneSnapshot;
-use mmsim_damon::Kdamond;
 use rayon::prelude::*;
 
 pub use counters::COUNTERS;
 pub use machine::machine;
 
+use crate::build::kdamond_of;
 use crate::error::Error;
 use crate::report::validation::{NotModelled, PointRow, UnmodelledCounter, Validation};
 use crate::scenario::nearest;
@@ -67,12 +66,12 @@ pub fn validate(
         selected.par_iter().map(|(_, p)| why_not(p)).collect::<Vec<_>>();
     let replays: Vec<(usize, usize)> = (selected.iter().zip(&refused).enumerate())
         .filter(|(_, (_, refused))| refused.is_none())
-        .flat_map(|(i, ((_, p), _))| (0..p.repetitions).map(move |r| (i, r)))
+        .flat_map(|(i, ((_, p), _))| (0..damon::replays(p)).map(move |r| (i, r)))
         .collect();
     let ended = AtomicUsize::new(0);
-    let replay = |&(i, repetition): &(usize, usize)| {
+    let replay = |&(i, replay): &(usize, usize)| {
         let (_, p) = selected[i];
-        let result = machine(p, repetition).map(|m| Replay::run(p, m));
+        let result = machine(p, replay).map(|m| Replay::run(p, m));
         progress(ended.fetch_add(1, Ordering::Relaxed) + 1, replays.len());
         result
     };
@@ -94,7 +93,7 @@ pub fn validate(
             v.not_modelled.push(not(why));
             continue;
         }
-        match results.by_ref().take(p.repetitions).collect::<Result<Vec<Replay>, String>>() {
+        match results.by_ref().take(damon::replays(p)).collect::<Result<Vec<Replay>, String>>() {
             Ok(replays) => v.point(e, p, &replays),
             Err(why) => v.not_modelled.push(not(why)),
         }
@@ -199,9 +198,7 @@ impl Replay {
         }
         let mut replay = Replay::of(p, &m.run(watch));
         for id in m.monitors() {
-            let monitor: &dyn Any = m.monitor(id).0;
-            let kdamond = monitor.downcast_ref::<Kdamond>().expect("the only kind there is");
-            replay.damon = damon::simulated(p, kdamond);
+            replay.damon = damon::simulated(p, kdamond_of(&m, id));
         }
         let free = free.lock().expect("the run is over");
         let mut rest = free.iter();
