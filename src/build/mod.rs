@@ -188,7 +188,7 @@ mod workloads;
 
 pub use compaction::compaction_knobs;
 pub use damon::{damon_knobs, monitored};
-pub(crate) use damon::kdamond_of;
+pub(crate) use damon::{kdamond_of, truth};
 pub use shipped::{Machine, Shipped};
 pub(crate) use workloads::assumed;
 

@@ -46,6 +46,6 @@ pub use csv::{CSV_HEADER, csv_field};
 pub use document::{
     Bounds, DamonReport, Ending, KnobValue, LatencyReport, Monitored, OomProcess, OomReport, PhaseReport, PressureReport,
     QuantilesReport, Report, ReportError, RunMeta, RunReport, SCHEMA, SchemeReport, SwapReport, ThreadReport,
-    Throughput, ZoneReport,
+    Throughput, TruthReport, ZoneReport,
 };
 pub use pairs::Pairs;

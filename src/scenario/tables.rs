@@ -99,6 +99,12 @@ pub static DAMON: TableSpec = TableSpec {
         key("min-nr-regions", Count(3, U32), Auto("10"), "regions there should at least be"),
         key("max-nr-regions", Count(3, U32), Auto("1000"), "regions there may be at most"),
         key("scheme", Tables(&DAMOS), Auto("none"), "what is done, one `[[damon.scheme]]` each"),
+        key(
+            "truth",
+            Flag,
+            Is("false"),
+            "run it again to see every access, and report how far the monitor is off; for processes, implies `record`",
+        ),
         key("record", Flag, Is("false"), "keep all regions at the end of every aggregation, for `--emit damon`"),
     ]],
 };
