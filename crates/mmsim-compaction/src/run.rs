@@ -104,8 +104,8 @@ impl TwoScanners {
         }
         if self.rules.scanners == Scanners::V6 {
             let (rules, zone) = (&self.rules, &mut self.zones[z]);
-            let (stats, moves) = (&mut self.stats, &mut self.moves);
-            return v6::run(v6::Lent { rules, zone, stats, moves, mem, lru, req });
+            let moves = &mut self.moves;
+            return v6::run(v6::Lent { rules, zone, moves, mem, lru, req });
         }
         let limit = self.limit(req);
         let asynchronous = req.mode == MigrateMode::Async;
@@ -121,7 +121,6 @@ impl TwoScanners {
             migrate_pfn: zone.cached_migrate[usize::from(!asynchronous)],
             free_pfn: zone.cached_free,
             zone,
-            stats: &mut self.stats,
             moves: &mut self.moves,
             mem,
             lru,
@@ -198,7 +197,6 @@ impl Compaction for TwoScanners {
 pub(crate) struct Run<'a> {
     pub(crate) rules: &'a CompactionConfig,
     pub(crate) zone: &'a mut ZoneState,
-    pub(crate) stats: &'a mut CompactionStats,
     pub(crate) moves: &'a mut Moves,
     pub(crate) mem: &'a mut Memory,
     pub(crate) lru: &'a mut dyn ReclaimPolicy,
@@ -273,7 +271,7 @@ impl Run<'_> {
             self.sources.pop();
             let (order, cycle) = (self.zone.pageblock_order, self.zone.cycle);
             if self.mem.can_migrate(page) {
-                self.moves.note(self.mem, self.stats, (page, target), order, cycle);
+                self.moves.note(self.mem, (page, target), order, cycle);
             }
             if self.mem.migrate(self.lru, page, target).is_err() {
                 self.targets.push(target);

@@ -34,14 +34,13 @@ use mmsim_core::phys::fragmentation::FreeBlocks;
 use mmsim_core::phys::migratetype::Migratetype;
 use mmsim_core::policy::ReclaimPolicy;
 use mmsim_core::policy::compaction::{
-    CompactOutcome, CompactRequest, CompactResult, CompactionStats, Compactor, MigrateMode,
+    CompactOutcome, CompactRequest, CompactResult, Compactor, MigrateMode,
 };
 
 /// What the strategy lends to a run.
 pub(crate) struct Lent<'a> {
     pub(crate) rules: &'a CompactionConfig,
     pub(crate) zone: &'a mut ZoneState,
-    pub(crate) stats: &'a mut CompactionStats,
     pub(crate) moves: &'a mut Moves,
     pub(crate) mem: &'a mut Memory,
     pub(crate) lru: &'a mut dyn ReclaimPolicy,
@@ -260,7 +259,7 @@ impl Run<'_> {
             let with = &mut self.with;
             let (order, cycle) = (with.zone.pageblock_order, with.zone.cycle);
             if with.mem.can_migrate(page) {
-                with.moves.note(with.mem, with.stats, (page, target), order, cycle);
+                with.moves.note(with.mem, (page, target), order, cycle);
             }
             if with.mem.migrate(with.lru, page, target).is_err() {
                 self.targets.give_back(target);

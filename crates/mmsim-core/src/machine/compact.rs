@@ -136,6 +136,7 @@ impl<P: ReclaimPolicy> Machine<P> {
         let begin = self.mem.now;
         let captured = self.try_to_compact(req, node, tries);
         self.psi.stalled(self.mem.cpu.0.into(), begin, self.mem.now);
+        self.mem.count(VmEvent::SimDirectCompactNs, self.mem.now.since(begin).0);
         // 4.1 does not count an attempt that was put off everywhere either.
         let uncounted = tries.result == CompactResult::Skipped
             || old && tries.result == CompactResult::Deferred;

@@ -114,14 +114,6 @@ pub struct CompactionStats {
     pub deferred: u64,
     /// Times that what was learned of a zone was forgotten.
     pub resets: u64,
-    /// Moves of a page that had been moved before.
-    pub moved_before: u64,
-    /// Moves of a page into a pageblock that compaction had moved it out of the last time.
-    pub returned: u64,
-    /// Pageblocks that pages were taken out of within two cycles after pages were put in.
-    pub refilled_sources: u64,
-    /// Pageblocks that pages were put in within two cycles after pages were taken out.
-    pub emptied_targets: u64,
 }
 
 /// A compaction strategy, with what it remembers of each zone.
