@@ -8,7 +8,7 @@
 //! mm/migrate.c (`migrate_pages`). Left out: aborts by contention and by the scheduler, and the
 //! test for too many isolated pages, since nobody else isolates while a run goes on.
 
-use crate::config::{CompactionConfig, Deferral, Depletion, ScanLimit, Scanners};
+use crate::config::{CompactionConfig, Deferral, Depletion, RequestModes, ScanLimit, Scanners};
 use crate::deplete;
 use crate::stats::{Moves, note_end};
 use crate::suitable::suitable;
@@ -156,6 +156,13 @@ impl Compaction for TwoScanners {
 
     fn suitable(&self, mem: &Memory, req: &CompactRequest) -> CompactResult {
         suitable(&self.rules, &mem.zones[req.zone], req, mem.vm.extfrag_threshold)
+    }
+
+    fn mode_of(&self, asked: MigrateMode) -> MigrateMode {
+        match self.rules.request_modes {
+            RequestModes::AsyncFirst => asked,
+            RequestModes::Sync => asked.max(MigrateMode::SyncLight),
+        }
     }
 
     fn deferred(&mut self, zone: ZoneId, order: u8) -> bool {

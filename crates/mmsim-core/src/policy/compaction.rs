@@ -129,6 +129,10 @@ pub trait Compaction: Send {
     /// Whether a run would make sense (`compaction_suitable`): [`CompactResult::Success`], there
     /// is a block already; [`CompactResult::Skipped`]; [`CompactResult::Continue`].
     fn suitable(&self, mem: &Memory, req: &CompactRequest) -> CompactResult;
+    /// The mode of a run for a request that would run in this one.
+    fn mode_of(&self, asked: MigrateMode) -> MigrateMode {
+        asked
+    }
     /// Whether a run is put off after failures (`compaction_deferred`). To ask counts as one
     /// request that was put off.
     fn deferred(&mut self, zone: ZoneId, order: u8) -> bool;
