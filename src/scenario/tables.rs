@@ -667,6 +667,12 @@ pub static HIGHALLOC: TableSpec = TableSpec {
                 "rounds; blocks are given back before the next one begins",
             ),
             key("rest", Time, Is("\"0ns\""), "sleep between two rounds"),
+            key(
+                "hold",
+                Time,
+                Is("\"0ns\""),
+                "how long the blocks of the last round are kept after its attempts",
+            ),
             key("drop-caches", Flag, Is("false"), "drop clean page cache before each survey"),
         ],
     ],

@@ -39,13 +39,7 @@ pub(crate) struct Moves {
 
 impl Moves {
     /// A page is about to move. `order`: log2 of the frames of a pageblock.
-    pub(crate) fn note(
-        &mut self,
-        mem: &mut Memory,
-        (from, to): (Pfn, Pfn),
-        order: u8,
-        cycle: u32,
-    ) {
+    pub(crate) fn note(&mut self, mem: &mut Memory, (from, to): (Pfn, Pfn), order: u8, cycle: u32) {
         if self.last.is_empty() {
             self.last.resize(mem.frames.len(), NOBODY);
             let blocks = (mem.frames.len() >> order) + 1;
