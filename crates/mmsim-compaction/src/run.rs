@@ -15,7 +15,9 @@ use crate::suitable::suitable;
 use crate::v6;
 use crate::zone::{ZoneState, ZoneView};
 use mmsim_core::base::digest::Digest;
+use mmsim_core::base::event::TraceEvent;
 use mmsim_core::base::id::{Pfn, ZoneId};
+use mmsim_core::base::vmstat::VmEvent;
 use mmsim_core::memory::Memory;
 use mmsim_core::policy::ReclaimPolicy;
 use mmsim_core::policy::compaction::{
@@ -131,8 +133,10 @@ impl TwoScanners {
             left: limit.map_or(i64::MAX, |n| n as i64),
             ignore_skip: req.full || by_request,
         };
+        run.announce(None);
         let result = run.go();
         run.release();
+        run.announce(Some(result));
         let zone = &mut self.zones[z];
         if self.rules.depletion != Depletion::Off {
             let threshold = zone.threshold(&self.rules);
@@ -200,6 +204,28 @@ impl Compaction for TwoScanners {
     }
 }
 
+/// Tells observers that a run begins with its scanners at these frames (for sources and for
+/// targets), or how it ended.
+pub(crate) fn announce(
+    mem: &mut Memory,
+    req: &CompactRequest,
+    (migrate_pfn, free_pfn): (Pfn, Pfn),
+    ended: Option<CompactResult>,
+) {
+    let (zone, sync) = (req.zone, req.mode != MigrateMode::Async);
+    mem.emit(|| match ended {
+        None => TraceEvent::MmCompactionBegin { zone, migrate_pfn, free_pfn, sync },
+        Some(status) => TraceEvent::MmCompactionEnd { zone, migrate_pfn, free_pfn, sync, status },
+    });
+}
+
+/// Tells observers what became of a batch, given the count of moves before it.
+pub(crate) fn announce_batch(mem: &mut Memory, batch: usize, before: u64) {
+    let nr_migrated = mem.vmstat[VmEvent::PgMigrateSuccess] - before;
+    let nr_failed = batch as u64 - nr_migrated;
+    mem.emit(|| TraceEvent::MmCompactionMigratepages { nr_migrated, nr_failed });
+}
+
 /// A run under way (`struct compact_control`).
 pub(crate) struct Run<'a> {
     pub(crate) rules: &'a CompactionConfig,
@@ -227,6 +253,12 @@ pub(crate) struct Run<'a> {
 impl Run<'_> {
     pub(crate) fn asynchronous(&self) -> bool {
         self.req.mode == MigrateMode::Async
+    }
+
+    /// Tells observers that the run begins, or how it ended.
+    fn announce(&mut self, ended: Option<CompactResult>) {
+        let at = (Pfn(self.migrate_pfn), Pfn(self.free_pfn));
+        announce(self.mem, self.req, at, ended);
     }
 
     fn go(&mut self) -> CompactResult {
@@ -266,6 +298,7 @@ impl Run<'_> {
     /// Moves the batch (`migrate_pages`). False: there are not enough targets.
     fn migrate_batch(&mut self) -> bool {
         let wanted = self.sources.len();
+        let before = self.mem.vmstat[VmEvent::PgMigrateSuccess];
         let mut enough = true;
         while let Some(&page) = self.sources.last() {
             if self.targets.is_empty() {
@@ -288,6 +321,7 @@ impl Run<'_> {
         while let Some(page) = self.sources.pop() {
             self.mem.put_back(self.lru, page);
         }
+        announce_batch(self.mem, wanted, before);
         enough
     }
 

@@ -5,7 +5,9 @@ mod rig;
 use mmsim_compaction::CompactionConfig;
 use mmsim_compaction::defer::Failures;
 use mmsim_compaction::deplete::Depletion;
+use mmsim_core::base::event::{Observer, TraceEvent};
 use mmsim_core::base::id::{CpuId, NodeId, Pfn};
+use mmsim_core::base::time::SimTime;
 use mmsim_core::base::vmstat::VmEvent;
 use mmsim_core::phys::gfp::AllocRequest;
 use mmsim_core::phys::migratetype::Migratetype;
@@ -15,6 +17,7 @@ use mmsim_core::policy::compaction::CompactResult::{
 };
 use mmsim_core::policy::compaction::MigrateMode::{Async, Sync};
 use rig::{Rig, Z};
+use std::sync::{Arc, Mutex};
 
 const TYPES: &str = "MMUMUMMU";
 const MAP: &str = "mPm.Pm.m mP.mm.Pm P.mm.P.P mm.mPmm. P..P.Pm. Pm.mmmmm m.Pm.mP. .P..P..m";
@@ -363,4 +366,60 @@ fn pageblocks_that_two_requesters_choose() {
         r.n(VmEvent::SimChosenTwice)
     };
     assert_eq!((chosen(0, false), chosen(1, false), chosen(1, true)), (0, 1, 0));
+}
+
+/// The first request of the sweep, as an observer sees it: it begins at the first frame, moves four
+/// batches of four, four, four and two pages, and ends behind pageblock 5 with a block. What moved
+/// from where to where is what whereabouts say.
+#[test]
+fn an_observer_sees_the_moves() {
+    let seen = Arc::new(Mutex::new(Vec::new()));
+    let mut r = rig(CompactionConfig::V1_REDESIGN);
+    r.mem.tracer.set_observer(Some(Box::new(Seen(seen.clone()))));
+    let before = r.whereabouts();
+    assert_eq!(r.run(&Rig::run_request(Some(2), Sync)), Success);
+    let seen = std::mem::take(&mut *seen.lock().unwrap());
+    let (zone, sync) = (Z, true);
+    let begin = TraceEvent::MmCompactionBegin { zone, migrate_pfn: Pfn(0), free_pfn: Pfn(0), sync };
+    assert_eq!(seen.first(), Some(&begin));
+    let (migrate_pfn, free_pfn, status) = (Pfn(48), Pfn(60), Success);
+    let end = TraceEvent::MmCompactionEnd { zone, migrate_pfn, free_pfn, sync, status };
+    assert_eq!(seen.last(), Some(&end));
+    let batches = seen.iter().filter_map(|e| match *e {
+        TraceEvent::MmCompactionMigratepages { nr_migrated, nr_failed } => {
+            Some((nr_migrated, nr_failed))
+        }
+        _ => None,
+    });
+    assert_eq!(batches.collect::<Vec<_>>(), [(4, 0), (4, 0), (4, 0), (2, 0)]);
+    let mut moves: Vec<(u32, u32)> = seen
+        .iter()
+        .filter_map(|e| match e {
+            TraceEvent::SimMigrate { pfn, target, page } => {
+                assert!(page.is_some());
+                Some((pfn.0, target.0))
+            }
+            _ => None,
+        })
+        .collect();
+    moves.sort_unstable();
+    assert_eq!(moves, r.moves_since(&before));
+}
+
+/// Keeps what it sees.
+struct Seen(Arc<Mutex<Vec<TraceEvent>>>);
+
+impl Observer for Seen {
+    fn event(&mut self, _: SimTime, event: &TraceEvent) {
+        let of_compaction = matches!(
+            event,
+            TraceEvent::MmCompactionBegin { .. }
+                | TraceEvent::MmCompactionMigratepages { .. }
+                | TraceEvent::MmCompactionEnd { .. }
+                | TraceEvent::SimMigrate { .. }
+        );
+        if of_compaction {
+            self.0.lock().unwrap().push(event.clone());
+        }
+    }
 }

@@ -88,6 +88,21 @@ pub enum CompactResult {
     Success,
 }
 
+impl CompactResult {
+    /// As the kernel's tracepoints write it.
+    pub const fn name(self) -> &'static str {
+        match self {
+            CompactResult::Skipped => "skipped",
+            CompactResult::Deferred => "deferred",
+            CompactResult::Continue => "continue",
+            CompactResult::Complete => "complete",
+            CompactResult::PartialSkipped => "partial_skipped",
+            CompactResult::Contended => "contended",
+            CompactResult::Success => "success",
+        }
+    }
+}
+
 /// What a run returned.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct CompactOutcome {
