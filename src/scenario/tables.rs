@@ -326,7 +326,7 @@ pub static VARIANT: TableSpec = TableSpec {
             "kernel",
             Kind::Kernel,
             Auto("that of the machine"),
-            "sets `machine.kernel` and the reclaim preset of that kernel (`classic-v` and the version)",
+            "sets `machine.kernel`, the reclaim preset of that kernel (`classic-v` and the version), and, where `compaction.preset` is given and not `none`, its compaction",
         ),
         key(
             "reclaim",
