@@ -94,6 +94,7 @@ pub(crate) fn run_one(
         machine.run(watch)
     };
     let mut meta = meta(spec);
+    meta.damon = build::monitored(spec, &machine);
     if spec.bounds {
         meta.bounds = Some(bounds(spec, &machine, &result));
     }
@@ -132,6 +133,7 @@ pub fn meta(spec: &RunSpec) -> RunMeta {
         );
     }
     meta.knobs.extend(build::compaction_knobs(spec));
+    meta.knobs.extend(build::damon_knobs(spec));
     meta
 }
 

@@ -16,6 +16,8 @@ use mmsim_core::machine::result::{
 };
 use mmsim_core::policy::compaction::CompactionStats;
 
+use mmsim_damon::{DamonConfig, MonitoringAttrs, Snapshot};
+
 use super::pairs::Pairs;
 
 /// The version of the document's form.
@@ -80,6 +82,9 @@ pub struct RunReport {
     /// What became of blocks of order above 0, if workloads asked for any.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub compaction: Option<CompactionReport>,
+    /// What each monitor of accesses saw and did, if there are any.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub damon: Vec<DamonReport>,
     /// `memory.stat` of each memory cgroup besides the root.
     pub memory_stat: Pairs<Pairs<u64>>,
     /// Threads.
@@ -102,6 +107,40 @@ pub struct RunReport {
     /// front.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub assumed: Vec<String>,
+}
+
+/// What a monitor of accesses saw and did.
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
+pub struct DamonReport {
+    /// Its name.
+    pub name: String,
+    /// Its operations: `vaddr`, `fvaddr` or `paddr`.
+    pub ops: String,
+    /// CPU time that it used.
+    pub cpu_ns: u64,
+    /// Samples that it took.
+    pub samples: u64,
+    /// Regions at the end; none once it has ended.
+    pub nr_regions: u64,
+    /// Its schemes, in order.
+    pub schemes: Vec<SchemeReport>,
+}
+
+/// What became of a scheme: the kernel's statistics.
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
+pub struct SchemeReport {
+    /// What it does.
+    pub action: String,
+    /// Regions it was tried on.
+    pub nr_tried: u64,
+    /// Their bytes.
+    pub sz_tried: u64,
+    /// Regions where it worked.
+    pub nr_applied: u64,
+    /// Bytes for which it worked.
+    pub sz_applied: u64,
+    /// Charge windows whose quota was used up.
+    pub qt_exceeds: u64,
 }
 
 /// What became of the blocks of order above 0 that workloads asked for.
@@ -499,6 +538,19 @@ impl std::fmt::Display for KnobValue {
     }
 }
 
+/// A monitor of a run: what the report says of it, and what it recorded.
+#[derive(Clone, PartialEq, Debug)]
+pub struct Monitored {
+    /// For the report.
+    pub report: DamonReport,
+    /// How often and how finely it looked.
+    pub attrs: MonitoringAttrs,
+    /// Its rules, by which records are written.
+    pub rules: DamonConfig,
+    /// All regions of all aggregations, if they were to be kept.
+    pub record: Vec<Snapshot>,
+}
+
 /// What a run was: everything in its report that is not a result.
 #[derive(Clone, PartialEq, Debug, Default)]
 pub struct RunMeta {
@@ -520,6 +572,8 @@ pub struct RunMeta {
     pub swap: Option<SwapReport>,
     /// Every resolved knob.
     pub knobs: Vec<(String, KnobValue)>,
+    /// What monitors of accesses saw and did.
+    pub damon: Vec<Monitored>,
     /// The MIN bound, if it was computed.
     pub bounds: Option<Bounds>,
     /// What the traces assume.
@@ -590,6 +644,7 @@ impl RunReport {
             outcome,
             oom,
             digest: format!("{:016x}", result.digest),
+            damon: meta.damon.iter().map(|d| d.report.clone()).collect(),
             bounds: meta.bounds,
             assumed: meta.assumed,
         }

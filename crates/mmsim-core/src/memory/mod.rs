@@ -12,6 +12,7 @@ mod discard;
 mod evict;
 mod file;
 mod huge;
+mod idle;
 mod lazyfree;
 mod map;
 mod migrate;
