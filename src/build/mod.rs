@@ -3,12 +3,12 @@
 use std::collections::BTreeMap;
 
 use mmsim_compaction::CompactionConfig;
-use mmsim_damon::DamonConfig;
 use mmsim_core::base::time::SimTime;
 use mmsim_core::machine::TaskConfig;
 use mmsim_core::machine::config::{Kernel, MachineConfig};
 use mmsim_core::memory::Memory;
 use mmsim_core::policy::ReclaimPolicy;
+use mmsim_damon::DamonConfig;
 use mmsim_lru::config::{self as lru_config, ClassicConfig, Knobs};
 use mmsim_lru::{Classic, Mglru, MglruConfig, Random};
 

@@ -5,8 +5,8 @@ use super::keys::{Fallback, KeySpec, Kind, MANY, TableSpec, U32};
 
 use Fallback::{Auto, Is, Required};
 use Kind::{
-    Axes, Choice, Compaction, Costs, Count, Damon, Device, File, Flag, Limit, Number, Overrides, Parameters, Policy,
-    Rate, Regions, Size, Steps, Table, Tables, Tasks, Text, Texts, Time,
+    Axes, Choice, Compaction, Costs, Count, Damon, Device, File, Flag, Limit, Number, Overrides,
+    Parameters, Policy, Rate, Regions, Size, Steps, Table, Tables, Tasks, Text, Texts, Time,
 };
 
 const fn key(name: &'static str, kind: Kind, fallback: Fallback, doc: &'static str) -> KeySpec {
@@ -105,7 +105,12 @@ pub static DAMON: TableSpec = TableSpec {
             Is("false"),
             "run it again to see every access, and report how far the monitor is off; for processes, implies `record`",
         ),
-        key("record", Flag, Is("false"), "keep all regions at the end of every aggregation, for `--emit damon`"),
+        key(
+            "record",
+            Flag,
+            Is("false"),
+            "keep all regions at the end of every aggregation, for `--emit damon`",
+        ),
     ]],
 };
 
@@ -150,12 +155,22 @@ pub static DAMOS: TableSpec = TableSpec {
         key("apply-interval", Time, Auto("an aggregation"), "time between two passes"),
         key("quota-time", Time, Auto("no limit"), "time of work in a charge window"),
         key("quota-size", Size(0), Auto("no limit"), "memory that is tried in a charge window"),
-        key("quota-reset", Time, Is("\"0ns\""), "length of a charge window; 0: every pass has its own"),
+        key(
+            "quota-reset",
+            Time,
+            Is("\"0ns\""),
+            "length of a charge window; 0: every pass has its own",
+        ),
         key("weight-size", Count(0, U32), Is("0"), "weight in the score; nothing uses it"),
         key("weight-nr-accesses", Count(0, U32), Is("0"), "weight of the accesses in the score"),
         key("weight-age", Count(0, U32), Is("0"), "weight of the age in the score"),
         key("goal", Tables(&DAMOS_GOAL), Auto("none"), "what the quota is to achieve"),
-        key("wmarks", Table(&DAMOS_WMARKS), Auto("always on"), "when it works at all, by free memory"),
+        key(
+            "wmarks",
+            Table(&DAMOS_WMARKS),
+            Auto("always on"),
+            "when it works at all, by free memory",
+        ),
         key("filter", Tables(&DAMOS_FILTER), Auto("none"), "what it leaves out"),
         key("target-node", Count(0, 255), Auto("none"), "where migrations go"),
     ]],
@@ -189,7 +204,12 @@ pub static DAMOS_FILTER: TableSpec = TableSpec {
     title: "[[damon.scheme.filter]]",
     doc: "Memory that a scheme leaves out.",
     groups: &[&[
-        key("type", Choice(&["anon", "memcg", "young", "addr", "target"]), Required, "what it speaks about"),
+        key(
+            "type",
+            Choice(&["anon", "memcg", "young", "addr", "target"]),
+            Required,
+            "what it speaks about",
+        ),
         key("matching", Flag, Is("true"), "`false`: it speaks about all other memory"),
         key("memcg", Text, Auto("none"), "name of the group, for `memcg`"),
         key("start", Size(0), Auto("none"), "first address, for `addr`"),
@@ -465,7 +485,7 @@ pub static VARIANT: TableSpec = TableSpec {
             "kernel",
             Kind::Kernel,
             Auto("that of the machine"),
-            "sets `machine.kernel` and the reclaim preset of that kernel (`classic-v` and the version)",
+            "sets `machine.kernel`, the reclaim preset of that kernel (`classic-v` and the version), and, where `compaction.preset` is given and not `none`, its compaction",
         ),
         key(
             "reclaim",
@@ -806,6 +826,12 @@ pub static HIGHALLOC: TableSpec = TableSpec {
                 "rounds; blocks are given back before the next one begins",
             ),
             key("rest", Time, Is("\"0ns\""), "sleep between two rounds"),
+            key(
+                "hold",
+                Time,
+                Is("\"0ns\""),
+                "how long the blocks of the last round are kept after its attempts",
+            ),
             key("drop-caches", Flag, Is("false"), "drop clean page cache before each survey"),
         ],
     ],

@@ -7,7 +7,9 @@ use mmsim::base::digest::Digest;
 use mmsim::report::derived::{Figure, Scope, grouped, grouped_row, per_cent};
 use mmsim::report::groups::{Group, VariantRuns};
 use mmsim::report::statistics::{estimate, paired_change};
-use mmsim::report::{Ending, Pairs, Report, RunReport, cause, csv_field};
+use mmsim::report::{
+    DamonReport, Ending, Pairs, Report, RunReport, SchemeReport, cause, csv_field,
+};
 
 use crate::args::Format;
 
@@ -340,8 +342,10 @@ fn monitors(group: &Group<'_>) -> Vec<Row> {
         ("  as said", |d| d.truth.map(|t| t.working_set_said / MIB)),
         ("smallest hot region, KiB", |d| d.truth.map(|t| t.smallest_hot as f64 / 1024.0)),
     ];
-    let of_schemes: [(&str, OfScheme); 2] =
-        [("tried, MiB", |s| s.sz_tried as f64 / MIB), ("applied, MiB", |s| s.sz_applied as f64 / MIB)];
+    let of_schemes: [(&str, OfScheme); 2] = [
+        ("tried, MiB", |s| s.sz_tried as f64 / MIB),
+        ("applied, MiB", |s| s.sz_applied as f64 / MIB),
+    ];
     let mut runs = group.variants.iter().flat_map(|v| &v.runs);
     let Some(first) = runs.next() else { return Vec::new() };
     let row = |label: &str, value: &dyn Fn(&RunReport) -> Option<f64>| {

@@ -7,6 +7,7 @@
 //! stages are presets of compaction. docs/compaction.md tells what came out.
 
 mod hogger;
+mod reviewers;
 
 use super::lab::{Constant, Lab};
 use super::published::Published;
@@ -18,7 +19,7 @@ pub static FAMILY: Family = Family {
     name: "compaction-redesign",
     about: "compaction redesigned (2015): blocks of order 3 on memory fragmented on purpose",
     published: include_str!("../../../published/compaction-redesign.toml"),
-    scenarios: &[hogger::SCENARIO],
+    scenarios: &[hogger::SCENARIO, reviewers::TWO],
     constants: CONSTANTS,
     tables: &[
         "v1-hogger-frag-movable",
@@ -27,6 +28,11 @@ pub static FAMILY: Family = Family {
         "v2-success-n",
         "v2-pgmigrate-success",
         "v2-compact-stall",
+        "reviewers-as-posted",
+        "reviewers-sync",
+        "reviewers-two-requesters",
+        "reviewers-undo-prevention",
+        "reviewers-order-2",
     ],
     figures,
 };
@@ -52,6 +58,7 @@ fn value(lab: &Lab<'_>, name: &str) -> u64 {
 
 fn figures(lab: &Lab<'_>, published: &Published) -> Result<Figures, RunError> {
     let mut figures = hogger::figures(lab, published)?;
+    figures.add(reviewers::figures(lab)?);
     figures.findings.push(
         "Not carried out: the tests beside a kernel build and stress-highalloc, whose memory use is \
          not known well enough to compare figures, and stress-highalloc on kernels 3.0.0, 3.0.101 and \
