@@ -9,8 +9,9 @@ use super::alloc::Got;
 use super::config::ZoneKind;
 use super::fault::Flow;
 use super::result::Origin;
-use crate::base::id::ThreadId;
+use crate::base::id::{Pfn, ThreadId};
 use crate::base::vmstat::VmEvent;
+use crate::memory::Layout;
 use crate::phys::frames::FrameKind;
 use crate::phys::gfp::{AllocRequest, GfpFlags, MAX_PAGE_ORDER};
 use crate::phys::migratetype::Migratetype;
@@ -75,6 +76,25 @@ impl<P: ReclaimPolicy> Machine<P> {
             self.mem.count(event, 1);
         }
         got
+    }
+
+    /// Begins with memory laid out like this instead of free. All frames that somebody holds are
+    /// held by a thread, as the blocks 0, 1, ... in address order, and its workload is told of
+    /// them when it is asked first. Before the run, once.
+    ///
+    /// Refused, with the reason, if the layout is of another machine.
+    pub fn load_layout(&mut self, tid: ThreadId, layout: &Layout) -> Result<(), String> {
+        let held: Vec<(Pfn, Migratetype)> = self.mem.set_layout(layout)?;
+        let thread = &mut self.threads[tid];
+        for (i, (pfn, _)) in held.into_iter().enumerate() {
+            let handle = BlockHandle(i as u32);
+            thread.blocks.insert(handle, (pfn, 0));
+            thread.kernel_allocs.push(KernelAllocResult { handle, pfn: Some(pfn) });
+        }
+        for (z, shown) in self.mem.zones.ids().zip(&mut self.zones_at_start) {
+            shown.1[4] = self.mem.zones[z].free;
+        }
+        Ok(())
     }
 
     /// Counts what there is for blocks of an order.
