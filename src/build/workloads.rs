@@ -10,10 +10,10 @@ use std::sync::Arc;
 
 use mmsim_core::workload::{VmaFlags, Workload};
 use mmsim_workload::generators::{
-    AppsConfig, BuildConfig, ChunkChoice, ChunkOrder, CopyBuffer, EbizzyConfig, End,
+    AppsConfig, BuildConfig, ChunkChoice, ChunkOrder, CopyBuffer, EbizzyConfig, End, Figure,
     FragmentConfig, HighAllocConfig, ItemChoice, KeepLaw, KernelAllocConfig, LaunchOrder,
     MemoryKind, PhasedConfig, PhasedRegion, Populate, ReaderConfig, ReuseOrder, ScanConfig,
-    ScanEnd, Step, ZipfConfig,
+    ScanEnd, Step, Target, ZipfConfig,
 };
 use mmsim_workload::masim::MasimConfig;
 use mmsim_workload::sampler::RankMap;
@@ -200,6 +200,13 @@ fn fragment(w: &spec::Fragment) -> FragmentConfig {
             spec::KeepLaw::Fixed(run) => KeepLaw::Fixed(run),
             spec::KeepLaw::Geometric(run) => KeepLaw::Geometric(run),
         },
+        target: w.target.map(|t| Target {
+            order: t.order,
+            figure: if t.index { Figure::Index } else { Figure::Unusable },
+            permille: t.permille,
+            tolerance: t.tolerance,
+            patience: t.patience,
+        }),
         release: w.release,
         settle: w.settle,
         churn: w.churn,
@@ -471,7 +478,12 @@ mod tests {
             let mut rng = Rng::for_purpose(1, "workload/test");
             loop {
                 let mut ops = Vec::new();
-                let cx = WorkloadCx { now: SimTime::ZERO, free_pages: 1 << 20, kernel_allocs: &[] };
+                let cx = WorkloadCx {
+                    now: SimTime::ZERO,
+                    free_pages: 1 << 20,
+                    kernel_allocs: &[],
+                    free_blocks: None,
+                };
                 w.fill(&cx, &mut rng, &mut ops);
                 if ops.is_empty() {
                     break;

@@ -14,6 +14,7 @@ use mmsim_core::machine::result::{
     ThreadResult,
 };
 use mmsim_core::policy::compaction::CompactionStats;
+use mmsim_core::workload::Aim;
 
 use super::pairs::Pairs;
 
@@ -79,6 +80,9 @@ pub struct RunReport {
     /// What became of blocks of order above 0, if workloads asked for any.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub compaction: Option<CompactionReport>,
+    /// What tasks were to bring about.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub aims: Vec<AimReport>,
     /// `memory.stat` of each memory cgroup besides the root.
     pub memory_stat: Pairs<Pairs<u64>>,
     /// Threads.
@@ -101,6 +105,39 @@ pub struct RunReport {
     /// front.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub assumed: Vec<String>,
+}
+
+/// What a task was to bring about, and what came of it.
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
+pub struct AimReport {
+    /// The task.
+    pub task: String,
+    /// What.
+    pub what: String,
+    /// The value it was to have.
+    pub target: i64,
+    /// How far from it is close enough.
+    pub tolerance: i64,
+    /// The value at the end.
+    pub reached: i64,
+    /// The value farthest from the target since it was reached first.
+    pub farthest: i64,
+    /// Whether the value at the end is close enough.
+    pub met: bool,
+}
+
+impl From<&(String, Aim)> for AimReport {
+    fn from((task, aim): &(String, Aim)) -> Self {
+        AimReport {
+            task: task.clone(),
+            what: aim.what.clone(),
+            target: aim.target,
+            tolerance: aim.tolerance,
+            reached: aim.reached,
+            farthest: aim.farthest,
+            met: aim.met(),
+        }
+    }
 }
 
 /// What became of the blocks of order above 0 that workloads asked for.
@@ -567,6 +604,7 @@ impl RunReport {
             pressure: PressureReport::new(result.pressure, result.sim_time),
             latency: result.latency.into(),
             compaction: CompactionReport::of(&result.high_order, result.compaction),
+            aims: result.aims.iter().map(AimReport::from).collect(),
             memory_stat: result
                 .memory_stat
                 .iter()

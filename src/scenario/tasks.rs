@@ -11,13 +11,13 @@ use mmsim_core::phys::migratetype::Migratetype;
 use mmsim_core::workload::Advice;
 use mmsim_workload::masim::{MasimConfig, MasimOptions, Mode};
 
-use super::keys::{self, Kind, REGION, STEP_NAMES, WORKLOADS};
+use super::keys::{self, FRAGMENT_TARGET, Kind, REGION, STEP_NAMES, WORKLOADS};
 use super::raw::{Node, Sources, Value};
 use super::read::{Reader, describe, unknown};
 use super::units::show_pages;
 use super::workload::{
-    Apps, Build, ChunkChoice, CopyBuffer, Ebizzy, Extent, Fragment, HighAlloc, KeepLaw,
-    KernelAlloc, Masim, Part, Phased, RandomAccess, RankMap, ReadingDatabase, RegionKind,
+    Apps, Build, ChunkChoice, CopyBuffer, Ebizzy, Extent, Fragment, FragmentTarget, HighAlloc,
+    KeepLaw, KernelAlloc, Masim, Part, Phased, RandomAccess, RankMap, ReadingDatabase, RegionKind,
     RegionSpec, Replay, ReplayMode, ReuseOrder, Scan, Script, Step, TaskSpec, WorkloadSpec,
 };
 use crate::error::{Error, ErrorKind};
@@ -211,6 +211,25 @@ fn gfp(r: &Reader<'_>) -> Result<GfpFlags, Error> {
     Ok(flags.with(retry))
 }
 
+/// Of 1000 pages taken, so many stay where only a target is given: enough of both kinds to
+/// exchange.
+const KEPT_FOR_TARGET: u32 = 500;
+
+fn fragment_target(r: &Reader<'_>) -> Result<Option<FragmentTarget>, Error> {
+    let Some(node) = r.find("target") else { return Ok(None) };
+    let path = r.name_of("target");
+    let t = Reader::open(r.sources, node, &FRAGMENT_TARGET, &path)?;
+    t.one_of("unusable", "index")?;
+    let index = t.opt_count("index")?;
+    Ok(Some(FragmentTarget {
+        order: t.count_u32("order")? as u8,
+        index: index.is_some(),
+        permille: index.or(t.opt_count("unusable")?).unwrap_or(0) as u32,
+        tolerance: t.count_u32("tolerance")?,
+        patience: t.count_u32("patience")?,
+    }))
+}
+
 fn fragment(r: &Reader<'_>) -> Result<Fragment, Error> {
     let kinds = (r.count_u32("movable-permille")?, r.count_u32("reclaimable-permille")?);
     if kinds.0 + kinds.1 > 1000 {
@@ -230,6 +249,10 @@ fn fragment(r: &Reader<'_>) -> Result<Fragment, Error> {
     if churn > 0 && age == SimDuration::ZERO {
         return Err(r.error("churn", "churn that lasts no time", "`age` too, such as \"10s\""));
     }
+    let target = fragment_target(r)?;
+    if target.is_none() {
+        r.need("keep-permille")?;
+    }
     Ok(Fragment {
         take: r.opt_pages("memory")?,
         kinds,
@@ -237,8 +260,9 @@ fn fragment(r: &Reader<'_>) -> Result<Fragment, Error> {
         flags: gfp(r)?,
         failures: r.count_u32("failures")?,
         pause: r.time("pause")?,
-        keep_permille: r.count_u32("keep-permille")?,
+        keep_permille: r.opt_count("keep-permille")?.map_or(KEPT_FOR_TARGET, |n| n as u32),
         law,
+        target,
         release: r.pages("release")?,
         settle: r.time("settle")?,
         churn,

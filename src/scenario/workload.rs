@@ -190,6 +190,21 @@ pub enum KeepLaw {
     Geometric(u32),
 }
 
+/// `target` of `fragment`.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct FragmentTarget {
+    /// log2 of the pages of the block in question.
+    pub order: u8,
+    /// Its fragmentation index; else the share of free memory that it cannot use.
+    pub index: bool,
+    /// The value, in thousandths.
+    pub permille: u32,
+    /// How far from it is close enough.
+    pub tolerance: u32,
+    /// Looks without a closer value.
+    pub patience: u32,
+}
+
 /// `fragment`.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Fragment {
@@ -209,6 +224,8 @@ pub struct Fragment {
     pub keep_permille: u32,
     /// Which.
     pub law: KeepLaw,
+    /// A figure that is brought about afterwards.
+    pub target: Option<FragmentTarget>,
     /// Pages freed first.
     pub release: u64,
     /// Sleep between these and the rest.

@@ -7,7 +7,7 @@ use mmsim::base::digest::Digest;
 use mmsim::report::derived::{Figure, Scope, grouped, grouped_row, per_cent};
 use mmsim::report::groups::{Group, VariantRuns};
 use mmsim::report::statistics::{estimate, paired_change};
-use mmsim::report::{Ending, Pairs, Report, RunReport, cause, csv_field};
+use mmsim::report::{AimReport, Ending, Pairs, Report, RunReport, cause, csv_field};
 
 use crate::args::Format;
 
@@ -300,9 +300,25 @@ fn rows(group: &Group<'_>) -> Vec<Row> {
     rows.extend(bounds(group));
     let seconds = |scope: Scope<'_>| Some(scope.sim_time_ns as f64 / 1e9);
     rows.extend(Row::numbers(group, "simulated time, s", None, seconds));
+    rows.extend(aims(group));
     rows.extend(outcomes(group));
     rows.extend(phases(group));
     rows
+}
+
+/// What came of the targets of tasks.
+fn aims(group: &Group<'_>) -> Vec<Row> {
+    let first = group.variants.iter().flat_map(|v| &v.runs).next();
+    let of_task = |aim: &AimReport| {
+        let reached = |v: &VariantRuns<'_>| {
+            let all = v.runs.iter().flat_map(|run| &run.aims).filter(|a| a.task == aim.task);
+            let values: Vec<f64> = all.map(|a| a.reached as f64).collect();
+            estimate(&values).map(|e| e.mean)
+        };
+        let means: Vec<Option<f64>> = group.variants.iter().map(reached).collect();
+        Row::words(&format!("{}, target {}", aim.task, aim.target), grouped_row(&means))
+    };
+    first.map_or(Vec::new(), |run| run.aims.iter().map(of_task).collect())
 }
 
 /// The misses of MIN, where they were computed.

@@ -1,5 +1,5 @@
 //! What the program says when something is wrong, word by word, and its exit codes: 2 for
-//! input, 3 for a simulated system that ended early.
+//! input, 1 for what a task did not bring about, 3 for a simulated system that ended early.
 //!
 //! The texts are in `tests/errors`; `MMSIM_BLESS=1` rewrites them, to be read as a
 //! difference.
@@ -70,9 +70,22 @@ fn fragmentation() {
         ("fragment-unknown-law", "keep-permille = 250\nlaw = \"poisson\""),
         ("fragment-churn-without-age", "keep-permille = 250\nchurn = 100"),
         ("fragment-pins-more-than-memory", "memory = \"32MiB\"\nkeep-permille = 750"),
+        ("fragment-target-of-no-figure", "target = { order = 9 }"),
+        ("fragment-target-of-two-figures", "target = { order = 9, index = 700, unusable = 1 }"),
+        ("fragment-target-above-the-largest", "target = { order = 11, index = 700 }"),
+        ("fragment-target-of-single-pages", "target = { order = 0, unusable = 700 }"),
+        ("fragment-target-above-all", "target = { order = 9, unusable = 1001 }"),
+        ("fragment-target-as-a-share", "target = { order = 9, unusable = 0.8 }"),
+        (
+            "fragment-target-pins-more-than-memory",
+            "memory = \"1GiB\"\ntarget = { order = 9, index = 700 }",
+        ),
     ] {
         fails(name, work, &fragment(keys), 2);
     }
+    // No bad input: everything is written, and what was asked for did not come about.
+    let keys = "pause = \"0ns\"\ntarget = { order = 3, index = 300 }";
+    fails("fragment-target-out-of-reach", work, &fragment(keys), 1);
     let order = "workload = \"highalloc\"\norder = 11\nattempts = 10";
     fails("highalloc-order-above-the-largest", work, order, 2);
     let order = "workload = \"highalloc\"\norder = 0\nattempts = 10";

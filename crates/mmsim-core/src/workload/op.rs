@@ -189,6 +189,12 @@ pub enum Op {
         /// Which.
         handle: BlockHandle,
     },
+    /// Make single pages of a block of [`Op::KernelAlloc`], numbered from its own number on
+    /// (`split_page`); nothing if there was none.
+    KernelSplit {
+        /// Which.
+        handle: BlockHandle,
+    },
     /// Write to `nr_hugepages`: the pool of huge pages grows until a block cannot be had, or
     /// shrinks, to so many pages of 2 MiB.
     HugePool {
@@ -203,6 +209,10 @@ pub enum Op {
         /// log2 of the pages of a block, up to [`crate::phys::gfp::MAX_PAGE_ORDER`].
         order: u8,
     },
+    /// Give the pages of all per-CPU lists back (`drain_all_pages`).
+    DrainPcp,
+    /// Read `/proc/buddyinfo`: what is free is told at the next `fill`.
+    FreeBlocks,
     /// The process ends now: all its memory is freed.
     Exit,
 }

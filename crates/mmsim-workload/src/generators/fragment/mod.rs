@@ -13,23 +13,31 @@
 //! while, freeing pages at random and taking others (*churn*), which ages free lists as uptime
 //! does.
 //!
-//! With [`KeepLaw::Rotate`] it is the fragmenter of a benchmark of 2015 (repository
-//! JoonsooKim/benchmarks, kernel patch 0004): pages in a list in the order of their allocation,
-//! which is turned by 0 to 511 entries before each one is freed.
+//! With [`KeepLaw::Rotate`] it is the fragmenter of a benchmark of 2015 (`laws`). With a [`Target`]
+//! it goes on exchanging pages until a figure of fragmentation has a value, and holds it there
+//! while memory ages (`target`).
+
+mod laws;
+mod target;
+
+pub use target::{Figure, Target};
 
 use mmsim_core::base::id::Pfn;
 use mmsim_core::base::rng::Rng;
 use mmsim_core::base::time::SimDuration;
-use mmsim_core::phys::gfp::GfpFlags;
+use mmsim_core::phys::gfp::{GfpFlags, MAX_PAGE_ORDER};
 use mmsim_core::phys::migratetype::Migratetype;
-use mmsim_core::workload::{BlockHandle, Op, Workload, WorkloadCx};
+use mmsim_core::workload::{Aim, BlockHandle, FreeBlocksOfZone, Op, Workload, WorkloadCx};
+
+use std::collections::BTreeMap;
+
+use laws::{geometric, rotate, runs, uniform};
+use target::{Course, Exchange};
 
 /// Requests between two looks at what came of them, while much is free.
 const BATCH: u64 = 256;
 /// Steps of churn in a second.
 const CHURN_STEPS: u64 = 100;
-/// Entries by which the fragmenter of 2015 turns its list, at most.
-const TURN: u64 = 511;
 
 /// Which pages stay.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -66,6 +74,8 @@ pub struct FragmentConfig {
     pub keep_permille: u32,
     /// Which.
     pub law: KeepLaw,
+    /// A figure of fragmentation that is brought about afterwards.
+    pub target: Option<Target>,
     /// Pages freed first.
     pub release: u64,
     /// Sleep between these and the rest.
@@ -87,6 +97,10 @@ impl FragmentConfig {
         assert!(self.keep_permille <= 1000, "keep_permille: at most 1000");
         let run = !matches!(self.law, KeepLaw::Fixed(0) | KeepLaw::Geometric(0));
         assert!(run, "law: runs of at least one frame");
+        if let Some(t) = &self.target {
+            assert!((1..=MAX_PAGE_ORDER).contains(&t.order), "order: 1 to {MAX_PAGE_ORDER}");
+            assert!(t.permille <= 1000, "permille: at most 1000");
+        }
         vec![Box::new(Machine {
             config: self.clone(),
             stage: Stage::Take,
@@ -97,6 +111,8 @@ impl FragmentConfig {
             held: Vec::new(),
             to_free: Vec::new(),
             steps: 0,
+            large: BTreeMap::new(),
+            course: self.target.map(Course::new),
         })]
     }
 
@@ -117,6 +133,7 @@ enum Stage {
     Take,
     Free,
     Age,
+    Steer,
     Over,
 }
 
@@ -134,10 +151,14 @@ struct Machine {
     to_free: Vec<Held>,
     /// Steps of churn that are done.
     steps: u64,
+    /// Orders of the larger blocks that were asked for last; their pages are held one by one.
+    large: BTreeMap<BlockHandle, u8>,
+    /// On the way to a target.
+    course: Option<Course>,
 }
 
 impl Machine {
-    fn take(&mut self, n: u64, rng: &mut Rng, ops: &mut Vec<Op>) {
+    fn take(&mut self, n: u64, order: u8, rng: &mut Rng, ops: &mut Vec<Op>) {
         for _ in 0..n {
             if self.of_kind == 0 {
                 let c = &self.config;
@@ -153,9 +174,13 @@ impl Machine {
             }
             self.of_kind -= 1;
             let handle = BlockHandle(self.next);
-            self.next += 1;
+            self.next += 1 << order;
             let (migratetype, flags) = (self.kind, self.config.flags);
-            ops.push(Op::KernelAlloc { order: 0, migratetype, flags, handle });
+            ops.push(Op::KernelAlloc { order, migratetype, flags, handle });
+            if order > 0 {
+                self.large.insert(handle, order);
+                ops.push(Op::KernelSplit { handle });
+            }
         }
     }
 
@@ -198,16 +223,88 @@ impl Machine {
             let i = rng.below(self.held.len() as u64) as usize;
             ops.push(Op::KernelFree { handle: self.held.swap_remove(i).handle });
         }
-        self.take(n, rng, ops);
+        self.take(n, 0, rng, ops);
         self.steps += 1;
         ops.push(Op::Sleep(SimDuration::from_nanos(1_000_000_000 / CHURN_STEPS)));
     }
 }
 
+impl Machine {
+    /// Exchanges pages as far as the figure is not what it should be. Whether there was any to
+    /// exchange.
+    fn exchange(&mut self, free: &FreeBlocksOfZone, rng: &mut Rng, ops: &mut Vec<Op>) -> bool {
+        let Some(course) = &self.course else { return false };
+        let exchange = course.exchange(free, &self.held, rng);
+        let any = exchange != Exchange::default();
+        let Exchange { free, blocks, pages } = exchange;
+        for i in free {
+            let h = self.held.swap_remove(i);
+            ops.push(Op::KernelFree { handle: h.handle });
+        }
+        // What was freed last would be taken first.
+        ops.push(Op::DrainPcp);
+        self.take(blocks.0, blocks.1, rng, ops);
+        self.take(pages, 0, rng, ops);
+        any
+    }
+
+    /// One look on the way to the target. Whether there is one more: then operations were added.
+    fn steer(&mut self, cx: &WorkloadCx<'_>, rng: &mut Rng, ops: &mut Vec<Op>) -> bool {
+        let Some(course) = &mut self.course else { return false };
+        if let Some(free) = cx.free_blocks {
+            if course.look(&free) || course.gives_up() {
+                return false;
+            }
+            if !self.exchange(&free, rng, ops) {
+                return false;
+            }
+        } else {
+            course.restart();
+        }
+        ops.extend([Op::DrainPcp, Op::FreeBlocks]);
+        true
+    }
+
+    /// One step of ageing, in which what the last one did to the target is made good.
+    fn age(&mut self, cx: &WorkloadCx<'_>, rng: &mut Rng, ops: &mut Vec<Op>) {
+        if let (Some(course), Some(free)) = (&mut self.course, cx.free_blocks) {
+            let close = course.look(&free);
+            course.restart();
+            if !close {
+                self.exchange(&free, rng, ops);
+            }
+        }
+        self.churn(rng, ops);
+        if self.course.is_some() {
+            ops.extend([Op::DrainPcp, Op::FreeBlocks]);
+        }
+    }
+
+    /// Takes pages until there are enough, or none. Whether that is so.
+    fn take_all(&mut self, cx: &WorkloadCx<'_>, rng: &mut Rng, ops: &mut Vec<Op>) -> bool {
+        if cx.kernel_allocs.iter().any(|a| a.pfn.is_none()) {
+            self.failures += 1;
+            if !self.all_taken() && self.config.pause > SimDuration::ZERO {
+                ops.push(Op::Sleep(self.config.pause));
+            }
+        }
+        if self.all_taken() {
+            return true;
+        }
+        // Few close to the end and one at a time after it, so that few ask in vain.
+        let left = self.config.take.map_or(BATCH, |n| n - self.held.len() as u64);
+        let most = if self.failures > 0 { 1 } else { cx.free_pages / 64 };
+        self.take(most.clamp(1, BATCH).min(left), 0, rng, ops);
+        false
+    }
+}
+
 impl Workload for Machine {
     fn phases(&self) -> Vec<String> {
-        let all = ["take", "free", "age"].map(String::from);
-        all[..if self.config.steps() > 0 { 3 } else { 2 }].to_vec()
+        let c = &self.config;
+        let some = [true, true, c.target.is_some(), c.steps() > 0];
+        let all = ["take", "free", "target", "age"].into_iter().zip(some);
+        all.filter(|p| p.1).map(|p| p.0.to_string()).collect()
     }
 
     /// What it is told to keep has to fit.
@@ -216,132 +313,52 @@ impl Workload for Machine {
         c.take.map_or(1, |n| (n * u64::from(c.keep_permille) / 1000).max(1))
     }
 
+    fn aim(&self) -> Option<Aim> {
+        self.course.as_ref().map(Course::aim)
+    }
+
     fn fill(&mut self, cx: &WorkloadCx<'_>, rng: &mut Rng, ops: &mut Vec<Op>) {
-        let got = |a: &mmsim_core::workload::KernelAllocResult| {
-            a.pfn.map(|pfn| Held { handle: a.handle, pfn })
-        };
-        self.held.extend(cx.kernel_allocs.iter().filter_map(got));
-        match self.stage {
-            Stage::Take => {
-                if cx.kernel_allocs.iter().any(|a| a.pfn.is_none()) {
-                    self.failures += 1;
-                    if !self.all_taken() && self.config.pause > SimDuration::ZERO {
-                        ops.push(Op::Sleep(self.config.pause));
-                    }
-                }
-                if !self.all_taken() {
-                    // Few close to the end and one at a time after it, so that few ask in vain.
-                    let left = self.config.take.map_or(BATCH, |n| n - self.held.len() as u64);
-                    let most = if self.failures > 0 { 1 } else { cx.free_pages / 64 };
-                    let batch = most.clamp(1, BATCH).min(left);
-                    return self.take(batch, rng, ops);
-                }
-                ops.push(Op::PhaseEnd(0));
-                self.choose(rng);
-                if self.config.release > 0 {
-                    let n = usize::try_from(self.config.release).unwrap_or(usize::MAX);
-                    self.free(n, ops);
-                    ops.push(Op::Sleep(self.config.settle));
-                }
-                self.stage = Stage::Free;
+        let large = std::mem::take(&mut self.large);
+        for a in cx.kernel_allocs {
+            let Some(pfn) = a.pfn else { continue };
+            let pages = 1 << large.get(&a.handle).copied().unwrap_or(0);
+            let page = |i| Held { handle: BlockHandle(a.handle.0 + i), pfn: Pfn(pfn.0 + i) };
+            self.held.extend((0..pages).map(page));
+        }
+        if self.stage == Stage::Take && self.take_all(cx, rng, ops) {
+            ops.push(Op::PhaseEnd(0));
+            self.choose(rng);
+            if self.config.release > 0 {
+                let n = usize::try_from(self.config.release).unwrap_or(usize::MAX);
+                self.free(n, ops);
+                ops.push(Op::Sleep(self.config.settle));
             }
+            self.stage = Stage::Free;
+            return;
+        }
+        match self.stage {
+            Stage::Take | Stage::Over => {}
             Stage::Free => {
                 self.free(usize::MAX, ops);
                 ops.push(Op::PhaseEnd(1));
-                self.stage = Stage::Age;
+                self.stage = if self.course.is_some() { Stage::Steer } else { Stage::Age };
             }
-            Stage::Age if self.steps < self.config.steps() => self.churn(rng, ops),
-            Stage::Age if self.steps > 0 => {
-                ops.push(Op::PhaseEnd(2));
-                self.stage = Stage::Over;
+            Stage::Steer => {
+                if !self.steer(cx, rng, ops) {
+                    ops.push(Op::PhaseEnd(2));
+                    self.stage = Stage::Age;
+                }
             }
-            Stage::Age | Stage::Over => {}
+            Stage::Age if self.steps < self.config.steps() => self.age(cx, rng, ops),
+            Stage::Age => {
+                // What the last step did is made good before it is over.
+                if self.steps > 0 && !self.steer(cx, rng, ops) {
+                    ops.push(Op::PhaseEnd(if self.course.is_some() { 3 } else { 2 }));
+                    self.stage = Stage::Over;
+                }
+            }
         }
     }
-}
-
-/// What stays, and what is freed with the next last.
-type Divided = (Vec<Held>, Vec<Held>);
-
-/// Frees `n` pages, all equally likely.
-fn uniform(mut held: Vec<Held>, n: usize, rng: &mut Rng) -> Divided {
-    for i in 0..n {
-        let j = i + rng.below((held.len() - i) as u64) as usize;
-        held.swap(i, j);
-    }
-    let kept = held.split_off(n);
-    (kept, held)
-}
-
-/// Frees `n` pages: before each the list is turned by 0 to [`TURN`] entries.
-fn rotate(held: Vec<Held>, n: usize, rng: &mut Rng) -> Divided {
-    let mut next: Vec<usize> = (1..=held.len()).collect();
-    if let Some(last) = next.last_mut() {
-        *last = 0;
-    }
-    let mut freed = Vec::with_capacity(n);
-    let mut is_freed = vec![false; held.len()];
-    let mut before = held.len().saturating_sub(1);
-    for _ in 0..n {
-        for _ in 0..rng.below(TURN + 1) {
-            before = next[before];
-        }
-        let at = next[before];
-        next[before] = next[at];
-        is_freed[at] = true;
-        freed.push(held[at]);
-    }
-    freed.reverse();
-    let kept = held.iter().zip(is_freed).filter(|(_, f)| !f).map(|(h, _)| *h).collect();
-    (kept, freed)
-}
-
-/// Keeps runs of frames in address order; gaps are geometric, of such a mean that the share that
-/// stays comes out on average. What is freed is freed in random order.
-fn runs(
-    mut held: Vec<Held>,
-    keep_permille: u32,
-    rng: &mut Rng,
-    length: impl Fn(&mut Rng) -> u64,
-    mean: u32,
-) -> Divided {
-    held.sort_by_key(|h| h.pfn);
-    match keep_permille {
-        0 => return (Vec::new(), held),
-        1000 => return (held, Vec::new()),
-        _ => {}
-    }
-    let share = f64::from(keep_permille) / 1000.0;
-    let gap = f64::from(mean) * (1.0 - share) / share;
-    let (mut kept, mut freed) = (Vec::new(), Vec::new());
-    // A gap may be shorter than one page on average; then some runs follow one another at once.
-    let mut keeping = rng.below(1000) < u64::from(keep_permille);
-    let mut left = 0;
-    for h in held {
-        while left == 0 {
-            keeping = !keeping;
-            left = if keeping { length(rng) } else { geometric_from_0(gap, rng) };
-        }
-        left -= 1;
-        if keeping { kept.push(h) } else { freed.push(h) }
-    }
-    rng.shuffle(&mut freed);
-    (kept, freed)
-}
-
-/// A number from 1 up with this mean.
-fn geometric(mean: f64, rng: &mut Rng) -> u64 {
-    1 + geometric_from_0(mean - 1.0, rng)
-}
-
-/// A number from 0 up with this mean.
-fn geometric_from_0(mean: f64, rng: &mut Rng) -> u64 {
-    if mean <= 0.0 {
-        return 0;
-    }
-    // The inverse of the distribution function; the argument of the logarithm is never 0.
-    let u = 1.0 - rng.unit();
-    (u.ln() / (mean / (1.0 + mean)).ln()) as u64
 }
 
 #[cfg(test)]
@@ -363,6 +380,7 @@ mod tests {
             pause: SimDuration::from_secs(5),
             keep_permille: 250,
             law,
+            target: None,
             release: 0,
             settle: SimDuration::ZERO,
             churn: 0,
@@ -398,7 +416,12 @@ mod tests {
         loop {
             let mut ops = Vec::new();
             let free_pages = free.len() as u64;
-            let cx = WorkloadCx { now: SimTime::ZERO, free_pages, kernel_allocs: &results };
+            let cx = WorkloadCx {
+                now: SimTime::ZERO,
+                free_pages,
+                kernel_allocs: &results,
+                free_blocks: None,
+            };
             w.fill(&cx, &mut rng, &mut ops);
             results = Vec::new();
             if ops.is_empty() {
