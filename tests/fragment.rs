@@ -132,3 +132,45 @@ fn the_loop_repeats_itself() {
     assert_eq!(one.to_json(), three.to_json());
     assert!(one.runs.iter().all(|r| r.aims[0].met), "{:?}", one.runs[0].aims);
 }
+
+/// A state is built once, read off as text, and put on a new machine: the same memory to the last
+/// list. Ageing goes on from there, with the pages that are held now.
+#[test]
+fn a_state_is_saved_and_loaded() {
+    let dir = tempfile::tempdir().expect("a folder");
+    let file = dir.path().join("state.layout");
+    let keys = "keep-permille = 300\nmovable-permille = 500\nreclaimable-permille = 200\n\
+                cluster = 64\nlaw = \"geometric\"\nrun = 5";
+    for kernel in ["4.1", "6.1"] {
+        let (built, _) = run(&scenario(kernel, "128MiB", keys, ""));
+        let saved = mmsim::layout::text(&built.mem.layout());
+        std::fs::write(&file, &saved).expect("a file");
+        let load = format!("load = \"{}\"", file.display());
+        let (loaded, result) = run(&scenario(kernel, "128MiB", &load, ""));
+        assert_eq!(mmsim::layout::text(&loaded.mem.layout()), saved, "{kernel}");
+        assert_eq!(free_blocks(&loaded), free_blocks(&built));
+        for z in built.mem.zones.ids() {
+            for order in [3, 9] {
+                let survey = |m: &Machine| m.mem.survey_zone(z, order);
+                assert_eq!(survey(&loaded), survey(&built), "{kernel} {z}");
+            }
+            assert_eq!(loaded.mem.block_uses(z), built.mem.block_uses(z));
+        }
+        assert_eq!(result.vmstat.by_name("pgalloc_normal"), Some(0), "nothing was allocated");
+
+        let aged =
+            format!("{load}\nchurn = 2000\nage = \"1s\"\ntarget = {{ order = 3, unusable = 400 }}");
+        let (machine, result) = run(&scenario(kernel, "128MiB", &aged, ""));
+        assert!(aim(&result).met(), "{:?}", aim(&result));
+        let names: Vec<&str> = result.phases.iter().map(|p| p.name.as_str()).collect();
+        assert_eq!(names, ["target", "age"]);
+        let held = |m: &Machine| m.mem.nr_kernel_other;
+        assert!(held(&machine).abs_diff(held(&built)) < 1500, "as much is held, about");
+        assert_ne!(mmsim::layout::text(&machine.mem.layout()), saved);
+    }
+    // Another machine.
+    let load = format!("load = \"{}\"", file.display());
+    let specs = scenario("6.1", "129MiB", &load, "").expand(&Catalogue).expect("runs");
+    let e = build::machine(&specs[0]).err().expect("refused").to_string();
+    assert!(e.contains("task `it`: `") && e.contains("with 28928 frames"), "{e}");
+}

@@ -22,6 +22,7 @@ use mmsim_workload::trace::{
     ReplayMode, ReplayOptions, RequestWorkload, Think, Trace, TraceReader, TraceWorkload,
 };
 
+use super::Machine;
 use crate::error::{Error, ErrorKind};
 use crate::files;
 use crate::scenario::workload::{self as spec, Extent, Part, RegionKind, TaskSpec, WorkloadSpec};
@@ -80,6 +81,19 @@ pub(crate) fn assumed(task: &TaskSpec) -> Vec<String> {
         _ => Vec::new(),
     };
     sentences.iter().map(|s| format!("{}: {s}", task.name)).collect()
+}
+
+/// Puts the layout that a task begins with on a machine.
+pub(crate) fn load(task: &TaskSpec, machine: &mut Machine) -> Result<(), Error> {
+    let WorkloadSpec::Fragment(spec::Fragment { load: Some((path, layout)), .. }) = &task.work
+    else {
+        return Ok(());
+    };
+    let threads = machine.threads_of(&task.name);
+    machine.load_layout(threads[0], layout).map_err(|why| {
+        let what = format!("`{}` does not fit: {why}", path.display());
+        error(task, ErrorKind::Scenario, what).help("load it on the machine that it was saved on")
+    })
 }
 
 /// An error about a task, beyond what its keys show.
@@ -186,10 +200,12 @@ fn kernel_alloc(task: &TaskSpec, w: &spec::KernelAlloc) -> KernelAllocConfig {
 
 fn fragment(w: &spec::Fragment) -> FragmentConfig {
     FragmentConfig {
+        loaded: w.load.is_some(),
         take: w.take,
         movable_permille: w.kinds.0,
         reclaimable_permille: w.kinds.1,
         cluster: w.cluster,
+        reclaimable_cluster: w.reclaimable_cluster,
         flags: w.flags,
         failures: w.failures,
         pause: w.pause,

@@ -593,6 +593,12 @@ pub static FRAGMENT: TableSpec = TableSpec {
     groups: &[
         TASK,
         &[
+            key(
+                "load",
+                File,
+                Auto("it takes memory"),
+                "a file of `--emit layout`: memory begins like that, and the task holds what was held; only `target`, `churn` and `age` go on from there",
+            ),
             key("memory", Size(1), Auto("all"), "what it takes at most"),
             key(
                 "movable-permille",
@@ -607,6 +613,12 @@ pub static FRAGMENT: TableSpec = TableSpec {
                 "of 1000 pages, so many are asked for as reclaimable memory",
             ),
             key("cluster", Count(1, U32), Is("1"), "pages of one kind that are taken in a row"),
+            key(
+                "reclaimable-cluster",
+                Count(1, U32),
+                Auto("`cluster`"),
+                "the same of reclaimable pages; shares of kinds stay what they are",
+            ),
             key("gfp", Choice(GFP), Is("\"user\""), "what a request may do: `GFP_` in lower case"),
             key(
                 "retry",
@@ -619,7 +631,7 @@ pub static FRAGMENT: TableSpec = TableSpec {
             key(
                 "keep-permille",
                 Count(0, 1000),
-                Auto("required; with `target` 500"),
+                Auto("required; with `target` 500; nothing with `load`"),
                 "of 1000 pages taken, so many stay",
             ),
             key(

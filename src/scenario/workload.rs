@@ -7,6 +7,7 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use mmsim_core::base::time::SimDuration;
+use mmsim_core::memory::Layout;
 use mmsim_core::phys::gfp::GfpFlags;
 use mmsim_core::phys::migratetype::Migratetype;
 use mmsim_core::workload::Advice;
@@ -208,12 +209,16 @@ pub struct FragmentTarget {
 /// `fragment`.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Fragment {
+    /// Memory that it begins with instead of taking any, and the file that says so.
+    pub load: Option<(PathBuf, Arc<Layout>)>,
     /// Pages to take; `None`: all.
     pub take: Option<u64>,
     /// Of 1000 pages so many are movable, and so many reclaimable.
     pub kinds: (u32, u32),
     /// Pages of one kind in a row.
     pub cluster: u32,
+    /// The same of reclaimable pages.
+    pub reclaimable_cluster: u32,
     /// How far the allocator may go.
     pub flags: GfpFlags,
     /// Failures after which no more is taken.

@@ -83,6 +83,28 @@ fn fragmentation() {
     ] {
         fails(name, work, &fragment(keys), 2);
     }
+    let layout = |name: &str, text: &str, keys: &str| {
+        let f = Folder::new();
+        f.write("x.layout", text);
+        f.write("x.toml", GOOD.replacen(work, &fragment(keys), 1));
+        let said = f.mmsim(&["run", "x.toml", "-o", "report"]);
+        golden(name, &said);
+        assert!(!f.names().contains(&"report".to_string()), "{name}: {:?}", f.names());
+    };
+    let zone =
+        "mmsim-layout 1\nzone DMA node 0 first 0 frames 3840 pageblock 512\ntypes Movable*8\n";
+    let of = |frames: &str| format!("{zone}frames {frames}\n");
+    let load = "load = \"x.layout\"";
+    layout("fragment-load-of-no-layout", "schema = 1\n", load);
+    layout("fragment-load-of-unknown-use", &of("free*10 pinned*3830"), load);
+    layout("fragment-load-of-too-few-frames", &of("free*10"), load);
+    layout(
+        "fragment-load-of-broken-blocks",
+        &format!("{}list 0 Movable 10 11\n", of("free*3840")),
+        load,
+    );
+    layout("fragment-load-on-another-machine", &of("free*3840").replace("3840", "3839"), load);
+    layout("fragment-load-and-share", &of("free*3840"), &format!("{load}\nkeep-permille = 250"));
     // No bad input: everything is written, and what was asked for did not come about.
     let keys = "pause = \"0ns\"\ntarget = { order = 3, index = 300 }";
     fails("fragment-target-out-of-reach", work, &fragment(keys), 1);

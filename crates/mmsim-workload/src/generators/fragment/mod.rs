@@ -55,6 +55,8 @@ pub enum KeepLaw {
 /// A fragmentation machine.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct FragmentConfig {
+    /// What it holds it has been given before the run; it takes and frees nothing at first.
+    pub loaded: bool,
     /// Pages to take; `None`: all there are.
     pub take: Option<u64>,
     /// Of 1000 pages taken, so many are asked for as movable and as reclaimable memory, the rest
@@ -64,6 +66,8 @@ pub struct FragmentConfig {
     pub reclaimable_permille: u32,
     /// Pages of one kind that are taken one after the other.
     pub cluster: u32,
+    /// The same of reclaimable pages.
+    pub reclaimable_cluster: u32,
     /// How far the allocator may go.
     pub flags: GfpFlags,
     /// Failures after which no more is taken.
@@ -93,6 +97,7 @@ impl FragmentConfig {
         assert!(kinds <= 1000, "movable_permille, reclaimable_permille: at most 1000 together");
         assert!(self.take != Some(0), "take: at least one page");
         assert!(self.cluster > 0, "cluster: at least one page");
+        assert!(self.reclaimable_cluster > 0, "reclaimable_cluster: at least one page");
         assert!(self.failures > 0, "failures: at least one");
         assert!(self.keep_permille <= 1000, "keep_permille: at most 1000");
         let run = !matches!(self.law, KeepLaw::Fixed(0) | KeepLaw::Geometric(0));
@@ -103,7 +108,7 @@ impl FragmentConfig {
         }
         vec![Box::new(Machine {
             config: self.clone(),
-            stage: Stage::Take,
+            stage: if self.loaded { self.after_free() } else { Stage::Take },
             next: 0,
             kind: Migratetype::Unmovable,
             of_kind: 0,
@@ -116,9 +121,35 @@ impl FragmentConfig {
         })]
     }
 
+    /// A kind, and how many pages of it come in a row. Shares are of pages, so kinds that come in
+    /// longer rows are drawn less often.
+    fn draw_kind(&self, rng: &mut Rng) -> (Migratetype, u32) {
+        let (row, reclaimable_row) = (self.cluster, self.reclaimable_cluster);
+        let common = gcd(row.into(), reclaimable_row.into());
+        let (movable, reclaimable) =
+            (u64::from(self.movable_permille), u64::from(self.reclaimable_permille));
+        let weigh = |permille: u64, other: u32| permille * u64::from(other) / common;
+        let movable_weight = weigh(movable, reclaimable_row);
+        let below_reclaimable = movable_weight + weigh(reclaimable, row);
+        let all = below_reclaimable + weigh(1000 - movable - reclaimable, reclaimable_row);
+        match rng.below(all) {
+            d if d < movable_weight => (Migratetype::Movable, row),
+            d if d < below_reclaimable => (Migratetype::Reclaimable, reclaimable_row),
+            _ => (Migratetype::Unmovable, row),
+        }
+    }
+
+    fn after_free(&self) -> Stage {
+        if self.target.is_some() { Stage::Steer } else { Stage::Age }
+    }
+
     fn steps(&self) -> u64 {
         self.age.as_nanos() * CHURN_STEPS / 1_000_000_000
     }
+}
+
+fn gcd(a: u64, b: u64) -> u64 {
+    if b == 0 { a } else { gcd(b, a % b) }
 }
 
 /// A page that is held.
@@ -161,16 +192,7 @@ impl Machine {
     fn take(&mut self, n: u64, order: u8, rng: &mut Rng, ops: &mut Vec<Op>) {
         for _ in 0..n {
             if self.of_kind == 0 {
-                let c = &self.config;
-                let draw = rng.below(1000) as u32;
-                self.of_kind = c.cluster;
-                self.kind = match draw {
-                    d if d < c.movable_permille => Migratetype::Movable,
-                    d if d < c.movable_permille + c.reclaimable_permille => {
-                        Migratetype::Reclaimable
-                    }
-                    _ => Migratetype::Unmovable,
-                };
+                (self.kind, self.of_kind) = self.config.draw_kind(rng);
             }
             self.of_kind -= 1;
             let handle = BlockHandle(self.next);
@@ -280,6 +302,12 @@ impl Machine {
         }
     }
 
+    /// The end of a phase that it has.
+    fn end_of(&self, phase: &str) -> Op {
+        let place = self.phases().iter().position(|p| p == phase);
+        Op::PhaseEnd(place.expect("it is one of them") as u16)
+    }
+
     /// Takes pages until there are enough, or none. Whether that is so.
     fn take_all(&mut self, cx: &WorkloadCx<'_>, rng: &mut Rng, ops: &mut Vec<Op>) -> bool {
         if cx.kernel_allocs.iter().any(|a| a.pfn.is_none()) {
@@ -302,7 +330,7 @@ impl Machine {
 impl Workload for Machine {
     fn phases(&self) -> Vec<String> {
         let c = &self.config;
-        let some = [true, true, c.target.is_some(), c.steps() > 0];
+        let some = [!c.loaded, !c.loaded, c.target.is_some(), c.steps() > 0];
         let all = ["take", "free", "target", "age"].into_iter().zip(some);
         all.filter(|p| p.1).map(|p| p.0.to_string()).collect()
     }
@@ -321,12 +349,13 @@ impl Workload for Machine {
         let large = std::mem::take(&mut self.large);
         for a in cx.kernel_allocs {
             let Some(pfn) = a.pfn else { continue };
+            self.next = self.next.max(a.handle.0 + 1);
             let pages = 1 << large.get(&a.handle).copied().unwrap_or(0);
             let page = |i| Held { handle: BlockHandle(a.handle.0 + i), pfn: Pfn(pfn.0 + i) };
             self.held.extend((0..pages).map(page));
         }
         if self.stage == Stage::Take && self.take_all(cx, rng, ops) {
-            ops.push(Op::PhaseEnd(0));
+            ops.push(self.end_of("take"));
             self.choose(rng);
             if self.config.release > 0 {
                 let n = usize::try_from(self.config.release).unwrap_or(usize::MAX);
@@ -340,12 +369,12 @@ impl Workload for Machine {
             Stage::Take | Stage::Over => {}
             Stage::Free => {
                 self.free(usize::MAX, ops);
-                ops.push(Op::PhaseEnd(1));
-                self.stage = if self.course.is_some() { Stage::Steer } else { Stage::Age };
+                ops.push(self.end_of("free"));
+                self.stage = self.config.after_free();
             }
             Stage::Steer => {
                 if !self.steer(cx, rng, ops) {
-                    ops.push(Op::PhaseEnd(2));
+                    ops.push(self.end_of("target"));
                     self.stage = Stage::Age;
                 }
             }
@@ -353,7 +382,7 @@ impl Workload for Machine {
             Stage::Age => {
                 // What the last step did is made good before it is over.
                 if self.steps > 0 && !self.steer(cx, rng, ops) {
-                    ops.push(Op::PhaseEnd(if self.course.is_some() { 3 } else { 2 }));
+                    ops.push(self.end_of("age"));
                     self.stage = Stage::Over;
                 }
             }
@@ -371,10 +400,12 @@ mod tests {
 
     fn config(law: KeepLaw) -> FragmentConfig {
         FragmentConfig {
+            loaded: false,
             take: None,
             movable_permille: 0,
             reclaimable_permille: 0,
             cluster: 1,
+            reclaimable_cluster: 1,
             flags: GFP_KERNEL,
             failures: 3,
             pause: SimDuration::from_secs(5),
@@ -536,20 +567,29 @@ mod tests {
         assert!((940..1000).contains(&stayed), "{stayed}");
     }
 
+    /// Each kind comes in rows of its own length, and has its share of pages whatever that is.
     #[test]
     fn kinds_come_in_clusters_and_shares() {
-        let c = FragmentConfig {
-            movable_permille: 500,
-            reclaimable_permille: 200,
-            cluster: 50,
-            take: Some(100_000),
-            ..config(KeepLaw::Uniform)
-        };
-        let kinds = play(&c, 100_000).kinds;
-        assert!(kinds.chunks(50).all(|k| k.iter().all(|&x| x == k[0])));
-        for (kind, share) in [(Migratetype::Movable, 0.5), (Migratetype::Reclaimable, 0.2)] {
-            let n = kinds.iter().filter(|&&k| k == kind).count() as f64 / 100_000.0;
-            assert!((n - share).abs() < 0.04, "{kind:?}: {n}");
+        for reclaimable_cluster in [50, 10, 120] {
+            let c = FragmentConfig {
+                movable_permille: 500,
+                reclaimable_permille: 200,
+                cluster: 50,
+                reclaimable_cluster,
+                take: Some(100_000),
+                ..config(KeepLaw::Uniform)
+            };
+            let kinds = play(&c, 100_000).kinds;
+            let mut at = 0;
+            for row in kinds.chunk_by(|a, b| a == b) {
+                let of = if row[0] == Migratetype::Reclaimable { reclaimable_cluster } else { 50 };
+                at += row.len();
+                assert!(row.len().is_multiple_of(of as usize) || at == kinds.len());
+            }
+            for (kind, share) in [(Migratetype::Movable, 0.5), (Migratetype::Reclaimable, 0.2)] {
+                let n = kinds.iter().filter(|&&k| k == kind).count() as f64 / 100_000.0;
+                assert!((n - share).abs() < 0.04, "{kind:?}: {n}");
+            }
         }
     }
 }
