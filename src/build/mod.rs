@@ -225,6 +225,9 @@ fn build(run: &RunSpec, policy: impl FnOnce(&mut Memory) -> Shipped) -> Result<M
     }
     check_size(run, &tasks)?;
     let mut machine = Machine::new(&run.machine, tasks, run.seed, policy);
+    for task in &run.tasks {
+        workloads::load(task, &mut machine)?;
+    }
     let strategy = compaction::strategy(run, &machine.mem)
         .map_err(|e| Error::plain(format!("compaction.{}: {}", e.key, e.message)))?;
     if let Some(strategy) = strategy {

@@ -15,6 +15,7 @@ use mmsim_core::machine::result::{
     ThreadResult,
 };
 use mmsim_core::policy::compaction::CompactionStats;
+use mmsim_core::workload::Aim;
 
 use mmsim_damon::{DamonConfig, MonitoringAttrs, Snapshot};
 
@@ -85,6 +86,9 @@ pub struct RunReport {
     /// What each monitor of accesses saw and did, if there are any.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub damon: Vec<DamonReport>,
+    /// What tasks were to bring about.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub aims: Vec<AimReport>,
     /// `memory.stat` of each memory cgroup besides the root.
     pub memory_stat: Pairs<Pairs<u64>>,
     /// Threads.
@@ -165,6 +169,39 @@ pub struct SchemeReport {
     pub sz_applied: u64,
     /// Charge windows whose quota was used up.
     pub qt_exceeds: u64,
+}
+
+/// What a task was to bring about, and what came of it.
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
+pub struct AimReport {
+    /// The task.
+    pub task: String,
+    /// What.
+    pub what: String,
+    /// The value it was to have.
+    pub target: i64,
+    /// How far from it is close enough.
+    pub tolerance: i64,
+    /// The value at the end.
+    pub reached: i64,
+    /// The value farthest from the target since it was reached first.
+    pub farthest: i64,
+    /// Whether the value at the end is close enough.
+    pub met: bool,
+}
+
+impl From<&(String, Aim)> for AimReport {
+    fn from((task, aim): &(String, Aim)) -> Self {
+        AimReport {
+            task: task.clone(),
+            what: aim.what.clone(),
+            target: aim.target,
+            tolerance: aim.tolerance,
+            reached: aim.reached,
+            farthest: aim.farthest,
+            met: aim.met(),
+        }
+    }
 }
 
 /// What became of the blocks of order above 0 that workloads asked for.
@@ -646,6 +683,7 @@ impl RunReport {
             pressure: PressureReport::new(result.pressure, result.sim_time),
             latency: result.latency.into(),
             compaction: CompactionReport::of(&result.high_order, result.compaction, &result.vmstat),
+            aims: result.aims.iter().map(AimReport::from).collect(),
             memory_stat: result
                 .memory_stat
                 .iter()

@@ -8,7 +8,7 @@ use mmsim::report::derived::{Figure, Scope, grouped, grouped_row, per_cent};
 use mmsim::report::groups::{Group, VariantRuns};
 use mmsim::report::statistics::{estimate, paired_change};
 use mmsim::report::{
-    DamonReport, Ending, Pairs, Report, RunReport, SchemeReport, cause, csv_field,
+    AimReport, DamonReport, Ending, Pairs, Report, RunReport, SchemeReport, cause, csv_field,
 };
 
 use crate::args::Format;
@@ -303,9 +303,25 @@ fn rows(group: &Group<'_>) -> Vec<Row> {
     rows.extend(monitors(group));
     let seconds = |scope: Scope<'_>| Some(scope.sim_time_ns as f64 / 1e9);
     rows.extend(Row::numbers(group, "simulated time, s", None, seconds));
+    rows.extend(aims(group));
     rows.extend(outcomes(group));
     rows.extend(phases(group));
     rows
+}
+
+/// What came of the targets of tasks.
+fn aims(group: &Group<'_>) -> Vec<Row> {
+    let first = group.variants.iter().flat_map(|v| &v.runs).next();
+    let of_task = |aim: &AimReport| {
+        let reached = |v: &VariantRuns<'_>| {
+            let all = v.runs.iter().flat_map(|run| &run.aims).filter(|a| a.task == aim.task);
+            let values: Vec<f64> = all.map(|a| a.reached as f64).collect();
+            estimate(&values).map(|e| e.mean)
+        };
+        let means: Vec<Option<f64>> = group.variants.iter().map(reached).collect();
+        Row::words(&format!("{}, target {}", aim.task, aim.target), grouped_row(&means))
+    };
+    first.map_or(Vec::new(), |run| run.aims.iter().map(of_task).collect())
 }
 
 /// The misses of MIN, where they were computed.

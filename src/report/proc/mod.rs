@@ -43,11 +43,13 @@ pub enum Kind {
     Pressure,
     /// A picture of physical memory, which no kernel has.
     Map,
+    /// Physical memory frame by frame, to begin with another time; no kernel has it either.
+    Layout,
 }
 
 impl Kind {
     /// All of them.
-    pub const ALL: [Kind; 7] = [
+    pub const ALL: [Kind; 8] = [
         Kind::Vmstat,
         Kind::Zoneinfo,
         Kind::Buddyinfo,
@@ -55,6 +57,7 @@ impl Kind {
         Kind::MemoryStat,
         Kind::Pressure,
         Kind::Map,
+        Kind::Layout,
     ];
 
     /// Its name: that of the kernel's file, if it has one.
@@ -67,6 +70,7 @@ impl Kind {
             Kind::MemoryStat => "memory.stat",
             Kind::Pressure => "pressure",
             Kind::Map => "map",
+            Kind::Layout => "layout",
         }
     }
 
@@ -81,6 +85,7 @@ impl Kind {
             Kind::Pagetypeinfo => one("pagetypeinfo", pagetypeinfo(s)),
             Kind::Pressure => one("pressure/memory", pressure(s)),
             Kind::Map => one("map", map(s)),
+            Kind::Layout => one("layout", crate::layout::text(&s.layout)),
             Kind::MemoryStat => s
                 .groups
                 .iter()

@@ -17,7 +17,7 @@ use super::result::Pressure;
 use crate::base::id::{CpuId, Idx, MemcgId, NodeId, Pfn};
 use crate::base::time::SimTime;
 use crate::base::vmstat::{VmEvent, VmStat};
-use crate::memory::{BlockUse, Memory, Survey};
+use crate::memory::{BlockUse, Layout, Memory, Survey};
 use crate::phys::buddy::NR_ORDERS;
 use crate::phys::frames::{FrameKind, Mapped, flag, pages_of};
 use crate::phys::migratetype::{Migratetype, NR_MIGRATETYPES};
@@ -237,6 +237,8 @@ pub struct Snapshot {
     pub pageblock_order: u8,
     /// Zones with memory, in address order, nodes one after the other.
     pub zones: Vec<ZoneSnapshot>,
+    /// What every frame of them is, and which blocks are free in which order.
+    pub layout: Layout,
     /// Groups; the root is first.
     pub groups: Vec<GroupSnapshot>,
     /// Nodes that hold shadows alone.
@@ -302,6 +304,7 @@ impl<P: ReclaimPolicy> Machine<P> {
             zones,
             pageblock_order: PageAllocRules::of(self.config.kernel).pageblock_order,
             groups: mem.memcgs.ids().map(group).collect(),
+            layout: mem.layout(),
             workingset_nodes: mem.workingset_nodes(),
             dirty_limits: self.dirty_limits(),
             vmstat: mark.vmstat,

@@ -169,7 +169,12 @@ mod tests {
         let mut course: Vec<(String, u32)> = Vec::new();
         loop {
             let mut ops = Vec::new();
-            let cx = WorkloadCx { now: SimTime::ZERO, free_pages: 0, kernel_allocs: &results };
+            let cx = WorkloadCx {
+                now: SimTime::ZERO,
+                free_pages: 0,
+                kernel_allocs: &results,
+                free_blocks: None,
+            };
             w.fill(&cx, &mut rng, &mut ops);
             results = Vec::new();
             if ops.is_empty() {
