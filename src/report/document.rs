@@ -16,6 +16,8 @@ use mmsim_core::machine::result::{
 use mmsim_core::policy::compaction::CompactionStats;
 use mmsim_core::workload::Aim;
 
+use mmsim_damon::{DamonConfig, MonitoringAttrs, Snapshot};
+
 use super::pairs::Pairs;
 
 /// The version of the document's form.
@@ -83,6 +85,9 @@ pub struct RunReport {
     /// What tasks were to bring about.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub aims: Vec<AimReport>,
+    /// What each monitor of accesses saw and did, if there are any.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub damon: Vec<DamonReport>,
     /// `memory.stat` of each memory cgroup besides the root.
     pub memory_stat: Pairs<Pairs<u64>>,
     /// Threads.
@@ -138,6 +143,64 @@ impl From<&(String, Aim)> for AimReport {
             met: aim.met(),
         }
     }
+}
+
+/// What a monitor of accesses saw and did.
+#[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
+pub struct DamonReport {
+    /// Its name.
+    pub name: String,
+    /// Its operations: `vaddr`, `fvaddr` or `paddr`.
+    pub ops: String,
+    /// CPU time that it used.
+    pub cpu_ns: u64,
+    /// Samples that it took.
+    pub samples: u64,
+    /// Regions at the end; none once it has ended.
+    pub nr_regions: u64,
+    /// Its schemes, in order.
+    pub schemes: Vec<SchemeReport>,
+    /// How far it is from the truth, where that was asked for.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub truth: Option<TruthReport>,
+}
+
+/// How far a monitor is from the truth: means over its snapshots.
+#[derive(Clone, Copy, PartialEq, Debug, Serialize, Deserialize)]
+pub struct TruthReport {
+    /// Snapshots that were compared.
+    pub snapshots: u64,
+    /// Bytes times time whose accesses were misjudged, as a share of all that was watched: 0.1 is a
+    /// tenth of memory taken for always accessed that never was, or all of it by a tenth of the samples.
+    pub misjudged: f64,
+    /// The part of that which was said to be accessed more often than it was.
+    pub overrated: f64,
+    /// Bytes with an access in an aggregation.
+    pub working_set: f64,
+    /// Bytes of regions said to have one.
+    pub working_set_said: f64,
+    /// Bytes wrongly in that or missing from it.
+    pub working_set_wrong: f64,
+    /// Bytes of the smallest region that was rightly said to be accessed in four of five samples; 0:
+    /// none was.
+    pub smallest_hot: u64,
+}
+
+/// What became of a scheme: the kernel's statistics.
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
+pub struct SchemeReport {
+    /// What it does.
+    pub action: String,
+    /// Regions it was tried on.
+    pub nr_tried: u64,
+    /// Their bytes.
+    pub sz_tried: u64,
+    /// Regions where it worked.
+    pub nr_applied: u64,
+    /// Bytes for which it worked.
+    pub sz_applied: u64,
+    /// Charge windows whose quota was used up.
+    pub qt_exceeds: u64,
 }
 
 /// What became of the blocks of order above 0 that workloads asked for.
@@ -535,6 +598,19 @@ impl std::fmt::Display for KnobValue {
     }
 }
 
+/// A monitor of a run: what the report says of it, and what it recorded.
+#[derive(Clone, PartialEq, Debug)]
+pub struct Monitored {
+    /// For the report.
+    pub report: DamonReport,
+    /// How often and how finely it looked.
+    pub attrs: MonitoringAttrs,
+    /// Its rules, by which records are written.
+    pub rules: DamonConfig,
+    /// All regions of all aggregations, if they were to be kept.
+    pub record: Vec<Snapshot>,
+}
+
 /// What a run was: everything in its report that is not a result.
 #[derive(Clone, PartialEq, Debug, Default)]
 pub struct RunMeta {
@@ -556,6 +632,8 @@ pub struct RunMeta {
     pub swap: Option<SwapReport>,
     /// Every resolved knob.
     pub knobs: Vec<(String, KnobValue)>,
+    /// What monitors of accesses saw and did.
+    pub damon: Vec<Monitored>,
     /// The MIN bound, if it was computed.
     pub bounds: Option<Bounds>,
     /// What the traces assume.
@@ -627,6 +705,7 @@ impl RunReport {
             outcome,
             oom,
             digest: format!("{:016x}", result.digest),
+            damon: meta.damon.iter().map(|d| d.report.clone()).collect(),
             bounds: meta.bounds,
             assumed: meta.assumed,
         }

@@ -87,7 +87,16 @@ pub trait PolicyCatalogue {
         let _ = kernel;
         NO_COMPACTION.to_string()
     }
-    /// The knobs of a preset of either kind.
+    /// Names of all presets of DAMON.
+    fn damon_presets(&self) -> Vec<String> {
+        Vec::new()
+    }
+    /// The preset of DAMON that goes with a kernel.
+    fn default_damon(&self, kernel: Kernel) -> String {
+        let _ = kernel;
+        String::new()
+    }
+    /// The knobs of a preset of any kind.
     fn knobs(&self, preset: &str) -> Vec<KnobInfo>;
     /// Whether the values of these knobs fit the preset and each other. All of them are
     /// among [`PolicyCatalogue::knobs`].
@@ -105,7 +114,7 @@ pub fn preset_of(kernel: Kernel) -> String {
 /// A policy with the places where it was written.
 #[derive(Clone, Debug)]
 pub(super) struct PlacedPolicy {
-    /// The key: `reclaim` or `compaction`.
+    /// The key: `reclaim`, `compaction` or `damon.rules`.
     path: &'static str,
     spec: PolicySpec,
     /// Whether a preset was written.

@@ -104,6 +104,16 @@ impl<P: ReclaimPolicy> Machine<P> {
                 self.free_blocks(tid);
                 Flow::Done
             }
+            Op::KdamondOn(id) => {
+                self.mem.now += self.mem.cost.t_syscall;
+                self.start_kdamond(id);
+                Flow::Done
+            }
+            Op::KdamondNote(id, what) => {
+                self.mem.now += self.mem.cost.t_syscall;
+                self.note_kdamond(tid, id, what);
+                Flow::Done
+            }
             Op::Exit => {
                 self.kill(space);
                 Flow::Killed

@@ -2,7 +2,7 @@
 
 use super::compact::Tries;
 use super::psi::Psi;
-use crate::base::id::{AsId, CpuId, MemcgId, NodeId, PageIdx, Pfn, ThreadId};
+use crate::base::id::{AsId, CpuId, KdamondId, MemcgId, NodeId, PageIdx, Pfn, ThreadId};
 use crate::base::rng::Rng;
 use crate::base::time::{SimDuration, SimTime};
 use crate::virt::space::Place;
@@ -22,6 +22,8 @@ pub(super) enum Wait {
     Pfmemalloc(NodeId),
     /// The other threads of its process.
     Barrier,
+    /// A monitor's note.
+    Kdamond(KdamondId),
     /// Forever.
     Finished,
 }
@@ -92,6 +94,8 @@ pub(super) enum Entity {
     Kcompactd(NodeId),
     /// The flusher of dirty pages.
     Flusher,
+    /// A monitor of accesses.
+    Kdamond(KdamondId),
     /// A thread of a workload.
     Thread(ThreadId),
 }

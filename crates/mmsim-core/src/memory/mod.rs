@@ -12,6 +12,7 @@ mod discard;
 mod evict;
 mod file;
 mod huge;
+mod idle;
 mod layout;
 mod lazyfree;
 mod map;

@@ -1,8 +1,10 @@
 //! The operations of a workload.
 
+use crate::base::id::KdamondId;
 use crate::base::time::{SimDuration, SimTime};
 use crate::phys::gfp::GfpFlags;
 use crate::phys::migratetype::Migratetype;
+use crate::policy::monitor::Note;
 
 /// A region of a process, numbered by its workload: a mapping of some pages.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug, Hash)]
@@ -213,6 +215,11 @@ pub enum Op {
     DrainPcp,
     /// Read `/proc/buddyinfo`: what is free is told at the next `fill`.
     FreeBlocks,
+    /// Write `on` to the state of a monitor that waits for that; nothing if it runs or has ended.
+    KdamondOn(KdamondId),
+    /// Have a monitor take a note, and wait until it has (a write of `update_schemes_stats` or
+    /// `update_schemes_tried_regions` to its state). Nothing if it does not run.
+    KdamondNote(KdamondId, Note),
     /// The process ends now: all its memory is freed.
     Exit,
 }
