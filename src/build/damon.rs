@@ -186,7 +186,8 @@ pub(crate) fn truth(
         return Ok(None);
     }
     let mut machine = super::machine(&RunSpec { damon: Vec::new(), ..run.clone() })?;
-    let space = process(&machine.mem, task).map_err(|(key, e)| Error::plain(format!("{key}: {e}")))?;
+    let space =
+        process(&machine.mem, task).map_err(|(key, e)| Error::plain(format!("{key}: {e}")))?;
     let (sample, window) = (recorded.attrs.sample_us, recorded.attrs.window());
     let oracle = Oracle::new(space, SimDuration::from_micros(sample), window, &recorded.record);
     let id = machine.add_monitor(Some(SimTime(spec.start.0)), Box::new(oracle));

@@ -240,6 +240,7 @@ fn highalloc(w: &spec::HighAlloc) -> HighAllocConfig {
         rounds: w.rounds,
         rest: w.rest,
         drop_caches: w.drop_caches,
+        hold: w.hold,
     }
 }
 

@@ -8,6 +8,7 @@ use serde::{Deserialize, Serialize};
 
 use mmsim_core::base::id::PAGE_SIZE;
 use mmsim_core::base::time::SimDuration;
+use mmsim_core::base::vmstat::{VmEvent, VmStat};
 use mmsim_core::machine::config::MachineConfig;
 use mmsim_core::machine::result::{
     HighOrder, Latencies, OomSummary, Outcome, PhaseResult, Pressure, Quantiles, RunResult,
@@ -237,7 +238,7 @@ pub struct CompactionReport {
 }
 
 impl CompactionReport {
-    fn of(h: &HighOrder, stats: Option<CompactionStats>) -> Option<Self> {
+    fn of(h: &HighOrder, stats: Option<CompactionStats>, vmstat: &VmStat) -> Option<Self> {
         let [free_list, async_compaction, reclaim, sync_compaction] = h.from;
         let asked = h.attempts > 0 || stats.is_some();
         let s = stats.unwrap_or_default();
@@ -255,8 +256,8 @@ impl CompactionReport {
             runs_skipped: all_modes(s.skipped),
             deferred: s.deferred,
             resets: s.resets,
-            moved_before: s.moved_before,
-            returned: s.returned,
+            moved_before: vmstat[VmEvent::SimMigrateAgain],
+            returned: vmstat[VmEvent::SimMigrateBack],
         })
     }
 }
@@ -681,7 +682,7 @@ impl RunReport {
             phases: result.phases.iter().map(PhaseReport::from).collect(),
             pressure: PressureReport::new(result.pressure, result.sim_time),
             latency: result.latency.into(),
-            compaction: CompactionReport::of(&result.high_order, result.compaction),
+            compaction: CompactionReport::of(&result.high_order, result.compaction, &result.vmstat),
             aims: result.aims.iter().map(AimReport::from).collect(),
             memory_stat: result
                 .memory_stat

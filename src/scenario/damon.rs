@@ -160,9 +160,8 @@ fn parameters(
             let title = format!("{path}.{}: found {found}, write a whole number from 0", e.key);
             return Err(r.sources.error(e.node.at, title, "write a whole number"));
         };
-        set(&e.key, number).map_err(|e2| {
-            r.sources.error(e.node.at, format!("{path}.{e2}"), "out of range")
-        })?;
+        set(&e.key, number)
+            .map_err(|e2| r.sources.error(e.node.at, format!("{path}.{e2}"), "out of range"))?;
     }
     Ok(())
 }
@@ -264,11 +263,7 @@ fn attrs(r: &Reader<'_>) -> Result<MonitoringAttrs, Error> {
     Ok(attrs)
 }
 
-fn scheme(
-    s: &Reader<'_>,
-    attrs: &MonitoringAttrs,
-    memcgs: &[&str],
-) -> Result<Scheme, Error> {
+fn scheme(s: &Reader<'_>, attrs: &MonitoringAttrs, memcgs: &[&str]) -> Result<Scheme, Error> {
     let bounds = |low: u64, high: u64, key: &str| match low <= high {
         true => Ok(low..=high),
         false => Err(s.error(key, "the range is empty", "a bound not below the other one")),
@@ -291,11 +286,8 @@ fn scheme(
         "max-age",
     )?;
     let narrow = |r: std::ops::RangeInclusive<u64>| *r.start() as u32..=*r.end() as u32;
-    let pattern = AccessPattern {
-        sz_region: sizes,
-        nr_accesses: narrow(accesses),
-        age_region: narrow(ages),
-    };
+    let pattern =
+        AccessPattern { sz_region: sizes, nr_accesses: narrow(accesses), age_region: narrow(ages) };
     let mut scheme = Scheme::new(pattern, Action::ALL[s.choice("action")?]);
     scheme.apply_interval_us = s.opt_time("apply-interval")?.map_or(0, micros);
     scheme.quota = Quota {
@@ -380,7 +372,11 @@ fn filter(f: &Reader<'_>, memcgs: &[&str]) -> Result<Filter, Error> {
         "addr" => {
             let (start, end) = (f.pages("start")? * PAGE, f.pages("end")? * PAGE);
             if end < start {
-                return Err(f.error("end", "it lies before the start", "an address from `start` up"));
+                return Err(f.error(
+                    "end",
+                    "it lies before the start",
+                    "an address from `start` up",
+                ));
             }
             FilterType::Addr(start..end)
         }

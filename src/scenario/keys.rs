@@ -113,8 +113,8 @@ impl TableSpec {
 pub use super::tables::*;
 
 use Kind::{
-    Axes, Choice, Compaction, Costs, Count, Damon, Device, File, Flag, Limit, Number, Overrides, Parameters, Policy,
-    Rate, Regions, Size, Steps, Table, Tables, Tasks, Text, Texts, Time,
+    Axes, Choice, Compaction, Costs, Count, Damon, Device, File, Flag, Limit, Number, Overrides,
+    Parameters, Policy, Rate, Regions, Size, Steps, Table, Tables, Tasks, Text, Texts, Time,
 };
 
 /// Largest count of accesses, records and the like: exact in every number format.

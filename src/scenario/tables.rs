@@ -485,7 +485,7 @@ pub static VARIANT: TableSpec = TableSpec {
             "kernel",
             Kind::Kernel,
             Auto("that of the machine"),
-            "sets `machine.kernel` and the reclaim preset of that kernel (`classic-v` and the version)",
+            "sets `machine.kernel`, the reclaim preset of that kernel (`classic-v` and the version), and, where `compaction.preset` is given and not `none`, its compaction",
         ),
         key(
             "reclaim",
@@ -877,6 +877,12 @@ pub static HIGHALLOC: TableSpec = TableSpec {
                 "rounds; blocks are given back before the next one begins",
             ),
             key("rest", Time, Is("\"0ns\""), "sleep between two rounds"),
+            key(
+                "hold",
+                Time,
+                Is("\"0ns\""),
+                "how long the blocks of the last round are kept after its attempts",
+            ),
             key("drop-caches", Flag, Is("false"), "drop clean page cache before each survey"),
         ],
     ],

@@ -303,6 +303,7 @@ fn highalloc(r: &Reader<'_>) -> Result<HighAlloc, Error> {
         interval: r.time("interval")?,
         rounds: r.count_u32("rounds")?,
         rest: r.time("rest")?,
+        hold: r.time("hold")?,
         drop_caches: r.flag("drop-caches")?,
     })
 }

@@ -260,6 +260,8 @@ pub struct HighAlloc {
     pub rest: SimDuration,
     /// Drop clean page cache before each look at memory.
     pub drop_caches: bool,
+    /// How long the blocks of the last round are kept after its attempts.
+    pub hold: SimDuration,
 }
 
 /// `build`. Sizes are in pages.

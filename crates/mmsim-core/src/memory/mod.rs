@@ -451,6 +451,7 @@ impl Memory {
         vec![
             ("nr_free_pages", self.zones.nr_free()),
             ("nr_anon_pages", anon),
+            ("nr_anon_transparent_hugepages", self.pages.nr_huge()),
             ("nr_mapped", mapped),
             ("nr_file_pages", self.files.nr_cached),
             ("nr_dirty", self.files.nr_dirty),
