@@ -69,9 +69,8 @@ fn written_ns() -> u64 {
 #[test]
 fn a_process_loses_its_pages_at_the_first_application() {
     let start = (written_ns() + 1_000_000_000) / 1000;
-    let run = used_once(&format!(
-        "[[damon]]\nops = \"vaddr\"\ntask = \"app\"\nstart = \"{start}us\""
-    ));
+    let run =
+        used_once(&format!("[[damon]]\nops = \"vaddr\"\ntask = \"app\"\nstart = \"{start}us\""));
     assert_eq!(swapped_out(&run, "before five"), 0);
     let out = swapped_out(&run, "after five");
     assert!(out >= 32_768 * 95 / 100, "{out} of 32,768 pages went");

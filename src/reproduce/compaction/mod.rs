@@ -3,8 +3,9 @@
 //! purpose.
 //!
 //! Carried out are the tests beside a memory hogger, whose set-up is known from the author's
-//! benchmark but for a few numbers, and those beside a kernel build, whose memory use is a choice. Machine, fragmentation and attempts are the scenario's; the
-//! stages are presets of compaction. docs/compaction.md tells what came out.
+//! benchmark but for a few numbers, and those beside a kernel build, whose memory use is a
+//! choice. Machine, fragmentation and attempts are the scenario's; the stages are presets of
+//! compaction. docs/compaction.md tells what came out.
 
 mod build;
 mod hogger;
