@@ -12,7 +12,7 @@ use mmsim_core::machine::config::{
 };
 use mmsim_workload::script::{Command, LruGen, Script, ScriptSetup, ScriptSwap};
 
-use super::cost;
+use super::{boot, cost};
 use super::point::{Phase, Point, Zones};
 use crate::build::{Machine, Policy};
 use mmsim_lru::MglruConfig;
@@ -89,7 +89,7 @@ fn planned(p: &Point, repetition: usize) -> Result<(MachineConfig, Script), Stri
     let kernel = kernel(p)?;
     let script = script(p, repetition)?;
     policy(p, kernel, &script.setup)?;
-    let config = machine_config(p, kernel, &script.setup)?;
+    let config = machine_config(p, kernel, &script)?;
     Ok((config, script))
 }
 
@@ -143,7 +143,8 @@ fn script(p: &Point, repetition: usize) -> Result<Script, String> {
     }
 }
 
-fn machine_config(p: &Point, kernel: Kernel, setup: &ScriptSetup) -> Result<MachineConfig, String> {
+fn machine_config(p: &Point, kernel: Kernel, script: &Script) -> Result<MachineConfig, String> {
+    let setup = &script.setup;
     if p.vm.get("memcg").and_then(serde_json::Value::as_bool) == Some(true) {
         return Err("memory cgroups on, with their statistics flushed by the clock".into());
     }
@@ -152,6 +153,7 @@ fn machine_config(p: &Point, kernel: Kernel, setup: &ScriptSetup) -> Result<Mach
     if at_start.is_empty() {
         return Err("its zones were recorded after memory had been used, none at the start".into());
     }
+    let layouts = asks_for_blocks(script).then(|| boot::layouts(kernel, &at_start)).flatten();
     let known = |name: &str| ZoneKind::ALL.iter().any(|k| k.name() == name);
     let mut populated = at_start.iter().filter(|(_, z)| z.managed > 0);
     if let Some((name, _)) = populated.find(|(name, _)| !known(name)) {
@@ -172,6 +174,7 @@ fn machine_config(p: &Point, kernel: Kernel, setup: &ScriptSetup) -> Result<Mach
                 .copied(),
             pcp: Some((z.pcp.high, z.pcp.batch)),
             pcp_at_start: z.pcp.count,
+            layout: layouts.as_ref().and_then(|l| l.get(kind.name()).cloned()),
         });
     }
     let Some(last) = zones.last_mut() else { return Err("the point names no zone".into()) };

@@ -145,6 +145,23 @@ impl Buddy {
         }
     }
 
+    /// Puts a block behind the others of its list, as somebody found it. For the start of a run.
+    pub(super) fn put_at_start(
+        &mut self,
+        c: &mut Columns<'_>,
+        pfn: Pfn,
+        order: u8,
+        mt: Migratetype,
+    ) {
+        let end = pfn.0 + (1 << order);
+        assert!(end <= self.end && pfn.0.is_multiple_of(1 << order), "{pfn}: a block of {order}?");
+        for p in pfn.0..end {
+            assert_eq!(c.frames.kind(Pfn(p)), FrameKind::Kernel, "pfn{p} is free twice");
+            c.frames.reset(Pfn(p), FrameKind::Free);
+        }
+        self.add(c, pfn.0, order, mt, End::Tail);
+    }
+
     fn mark_run(&mut self) {
         self.lists.note(self.rules.max_order, Migratetype::Movable, !self.run.is_empty());
     }
