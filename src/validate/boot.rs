@@ -7,6 +7,10 @@
 //! (docs/recording.md), and stand in `boot-*.toml`: free lists in their order, per-CPU lists,
 //! types of pageblocks. The rest is held for good.
 //!
+//! The program that was recorded is a process, whose pages compaction finds and moves like others. So
+//! it is one here as well: its frames are the first that a process gets, and it takes as many pages as
+//! were locked when the point was recorded.
+//!
 //! A layout is used for a point whose kernel, zones and managed pages are those of the machine that
 //! was read out, and for points that ask for large blocks only: of all others the replay would
 //! be the same but for the numbers of frames.
@@ -38,6 +42,8 @@ struct Zone {
     managed: u32,
     spanned: u32,
     #[serde(default)]
+    program: Vec<(u32, u32)>,
+    #[serde(default)]
     unmovable_blocks: Vec<u32>,
     #[serde(default)]
     reclaimable_blocks: Vec<u32>,
@@ -58,8 +64,7 @@ struct List {
 
 /// The layouts of the zones of a machine, by name, if it is one that was read out.
 ///
-/// Where a zone had fewer free pages when the point began, the program that was recorded held the
-/// difference: pages are taken as it would have got them.
+/// The pages of the recorded program are free in it, and the first that a process gets.
 pub(super) fn layouts(kernel: Kernel, zones: &Zones) -> Option<BTreeMap<String, ZoneLayout>> {
     let text = BOOTED.iter().find(|b| b.0 == kernel)?.1;
     let booted: Booted = toml::from_str(text).expect("a layout that was read out");
@@ -70,24 +75,24 @@ pub(super) fn layouts(kernel: Kernel, zones: &Zones) -> Option<BTreeMap<String, 
     if populated.clone().count() != booted.zone.len() || !populated.clone().all(same) {
         return None;
     }
-    let of = |b: &Zone| {
-        let mut layout = ZoneLayout {
-            spanned: b.spanned,
-            free: lists(&b.free),
-            pcp: lists(&b.pcp),
-            blocks: [(&b.unmovable_blocks, Migratetype::Unmovable)]
-                .into_iter()
-                .chain([(&b.reclaimable_blocks, Migratetype::Reclaimable)])
-                .flat_map(|(blocks, mt)| blocks.iter().map(move |&n| (n, mt)))
-                .collect(),
-        };
-        let listed: u32 = layout.pcp.iter().map(|b| 1 << b.1).sum();
-        let z = &zones[&b.kind];
-        let more = (layout.free_pages() + listed).saturating_sub(z.free + z.pcp.count);
-        take_movable(&mut layout, more);
-        (b.kind.clone(), layout)
-    };
-    Some(booted.zone.iter().map(of).collect())
+    Some(booted.zone.iter().map(|b| (b.kind.clone(), layout(b))).collect())
+}
+
+fn layout(b: &Zone) -> ZoneLayout {
+    let of_program = b.program.iter().flat_map(|&(first, frames)| first..first + frames);
+    let mut pcp: Vec<_> = of_program.map(|p| (p, 0, Migratetype::Movable)).collect();
+    pcp.extend(lists(&b.pcp));
+    let types = [
+        (&b.unmovable_blocks, Migratetype::Unmovable),
+        (&b.reclaimable_blocks, Migratetype::Reclaimable),
+    ];
+    let of_type = |(blocks, mt): (&Vec<u32>, _)| blocks.iter().map(|&n| (n, mt)).collect();
+    ZoneLayout {
+        spanned: b.spanned,
+        free: lists(&b.free),
+        pcp,
+        blocks: types.into_iter().flat_map(of_type as fn(_) -> Vec<_>).collect(),
+    }
 }
 
 fn lists(lists: &[List]) -> Vec<(u32, u8, Migratetype)> {
@@ -100,49 +105,17 @@ fn lists(lists: &[List]) -> Vec<(u32, u8, Migratetype)> {
     blocks
 }
 
-/// Takes single pages as a process does that was alone: from the CPU's list, then from the
-/// smallest movable block, the lowest page of it first.
-fn take_movable(ZoneLayout { free, pcp, .. }: &mut ZoneLayout, pages: u32) {
-    for _ in 0..pages {
-        let single = |b: &(u32, u8, Migratetype)| b.1 == 0 && b.2 == Migratetype::Movable;
-        if let Some(i) = pcp.iter().position(single) {
-            pcp.remove(i);
-            continue;
-        }
-        let movable = free.iter().enumerate().filter(|(_, b)| b.2 == Migratetype::Movable);
-        let Some((i, &(pfn, order, mt))) = movable.min_by_key(|(_, b)| b.1) else { return };
-        free.splice(i..=i, (0..order).map(|k| (pfn + (1 << k), k, mt)));
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn pages_are_taken_from_the_smallest_movable_block() {
-        use Migratetype::{Movable, Unmovable};
-        let mut z = ZoneLayout {
-            spanned: 32,
-            free: vec![(0, 0, Unmovable), (8, 3, Movable), (16, 2, Movable)],
-            pcp: vec![(30, 1, Movable), (28, 0, Unmovable), (29, 0, Movable)],
-            blocks: Vec::new(),
-        };
-        take_movable(&mut z, 2);
-        assert_eq!(z.pcp, [(30, 1, Movable), (28, 0, Unmovable)]);
-        let split = [(0, 0, Unmovable), (8, 3, Movable), (17, 0, Movable), (18, 1, Movable)];
-        assert_eq!(z.free, split);
-        take_movable(&mut z, 3 + 5);
-        assert_eq!(z.free, [(0, 0, Unmovable), (13, 0, Movable), (14, 1, Movable)]);
-    }
 
     #[test]
     fn what_was_read_out_is_a_zone() {
         for (kernel, text) in BOOTED {
             let booted: Booted = toml::from_str(text).unwrap();
             for z in &booted.zone {
-                let mut free = lists(&z.free);
-                free.extend(lists(&z.pcp));
+                let ZoneLayout { mut free, pcp, .. } = layout(z);
+                free.extend(pcp);
                 free.sort_unstable();
                 let ends = free.iter().map(|b| b.0 + (1 << b.1));
                 let next = free.iter().map(|b| b.0).skip(1).chain([z.spanned]);

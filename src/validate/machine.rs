@@ -12,8 +12,8 @@ use mmsim_core::machine::config::{
 };
 use mmsim_workload::script::{Command, LruGen, Script, ScriptSetup, ScriptSwap};
 
-use super::{boot, cost};
 use super::point::{Phase, Point, Zones};
+use super::{boot, cost};
 use crate::build::{Machine, Policy};
 use mmsim_lru::MglruConfig;
 
@@ -38,6 +38,9 @@ pub fn machine(p: &Point, repetition: usize) -> Result<Machine, String> {
     }
     Ok(machine)
 }
+
+/// A region that no script uses, for the pages of the recorded program.
+const PROGRAM: u32 = 63;
 
 /// Whether a script needs large blocks: others are recorded with compaction idle.
 fn asks_for_blocks(script: &Script) -> bool {
@@ -90,7 +93,23 @@ fn planned(p: &Point, repetition: usize) -> Result<(MachineConfig, Script), Stri
     let script = script(p, repetition)?;
     policy(p, kernel, &script.setup)?;
     let config = machine_config(p, kernel, &script)?;
+    let laid_out = config.nodes.iter().flat_map(|n| &n.zones).any(|z| z.layout.is_some());
+    let script = if laid_out { with_program(p, repetition)? } else { script };
     Ok((config, script))
+}
+
+/// The script, begun by a process that holds as many pages as the recorded program had locked.
+fn with_program(p: &Point, repetition: usize) -> Result<Script, String> {
+    let locked = p.phases.iter().find_map(|x| x.gauges.get("nr_unevictable"));
+    let pages = locked.map_or(0, |r| r.spread()[0].round() as u64);
+    let mut lines = p.script_of(repetition);
+    if pages > 0 {
+        let held = [format!("anon {PROGRAM} {pages}"), format!("fill {PROGRAM} 0 {pages}")];
+        let sets_up = |l: &&String| ["write ", "mlockself"].iter().any(|c| l.starts_with(c));
+        let at = lines.iter().take_while(sets_up).count();
+        lines.splice(at..at, held);
+    }
+    Script::parse(&lines).map_err(|e| e.to_string())
 }
 
 /// The LRU of the recorded kernel, as its commands set it up.

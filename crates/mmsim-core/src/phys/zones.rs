@@ -18,9 +18,7 @@ pub use super::pcp::PcpView;
 use super::pcp::{Pcp, PcpSizes, pcp_index};
 use super::rules::{PageAllocRules, WmarkForm};
 use crate::base::id::{CpuId, IndexVec, NodeId, Pfn, ZoneId};
-use crate::machine::config::{
-    Kernel, MachineConfig, VmSysctl, ZoneConfig, ZoneKind, ZoneLayout,
-};
+use crate::machine::config::{Kernel, MachineConfig, VmSysctl, ZoneConfig, ZoneKind, ZoneLayout};
 
 /// Which watermark a request is held against.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -1140,6 +1138,31 @@ mod tests {
         // Zones of less than four pageblocks are never boosted.
         let mut zones = zones_of(&[(ZoneKind::Normal, 2047)]);
         assert_eq!(after(&mut zones[ZoneId(0)], 1), 0);
+    }
+
+    /// Exactly the named blocks are free, lists go from their heads, and the rest is held.
+    #[test]
+    fn a_zone_begins_as_it_is_laid_out() {
+        use Migratetype::{Movable, Unmovable};
+        let mut zones = zones_of(&[(ZoneKind::Normal, 2048)]);
+        let z = &mut zones[ZoneId(0)];
+        z.layout = Some(ZoneLayout {
+            spanned: 2048,
+            free: vec![(40, 1, Movable), (8, 1, Movable), (1024, 9, Movable), (512, 2, Unmovable)],
+            pcp: vec![(7, 0, Movable), (3, 0, Movable)],
+            blocks: vec![(1, Unmovable)],
+        });
+        let (mut frames, mut lists) = (Frames::new(2048, false), Lists::new(2048));
+        z.populate(&mut Columns::new(&mut frames, &mut lists));
+        z.buddy().check(&frames, &lists);
+        let list: Vec<Pfn> = z.buddy().list(&frames, 1, Movable).collect();
+        assert_eq!(list, [Pfn(40), Pfn(8)]);
+        assert_eq!((z.free, z.pcp_count()), (2 + 2 + 512 + 4, 2));
+        assert_eq!(z.buddy().block_type(Pfn(513)), Unmovable);
+        assert_eq!(z.buddy().block_type(Pfn(1024)), Movable);
+        let held = (0..2048).filter(|&p| frames.kind(Pfn(p)) == FrameKind::Kernel).count();
+        assert_eq!(held, 2048 - 520 - 2);
+        assert_eq!(z.pcp[0].take(pcp_index(0, Movable), 0), Some(7), "the head first");
     }
 
     /// A walk over the zone passes free blocks whole and meets every frame once.
