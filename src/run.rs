@@ -94,6 +94,10 @@ pub(crate) fn run_one(
         machine.run(watch)
     };
     let mut meta = meta(spec);
+    meta.damon = build::monitored(spec, &machine);
+    for (damon, monitored) in spec.damon.iter().zip(&mut meta.damon).filter(|(d, _)| d.truth) {
+        monitored.report.truth = build::truth(spec, damon, monitored)?;
+    }
     if spec.bounds {
         meta.bounds = Some(bounds(spec, &machine, &result));
     }
@@ -132,6 +136,7 @@ pub fn meta(spec: &RunSpec) -> RunMeta {
         );
     }
     meta.knobs.extend(build::compaction_knobs(spec));
+    meta.knobs.extend(build::damon_knobs(spec));
     meta
 }
 

@@ -10,8 +10,9 @@ const ALLOWED: &[(&str, &[&str])] = &[
     ("mmsim-core", &[]),
     ("mmsim-lru", &["mmsim-core"]),
     ("mmsim-compaction", &["mmsim-core"]),
+    ("mmsim-damon", &["mmsim-core"]),
     ("mmsim-workload", &["mmsim-core"]),
-    ("mmsim", &["mmsim-core", "mmsim-lru", "mmsim-compaction", "mmsim-workload"]),
+    ("mmsim", &["mmsim-core", "mmsim-lru", "mmsim-compaction", "mmsim-damon", "mmsim-workload"]),
     ("mmsim-cli", &["mmsim"]),
 ];
 

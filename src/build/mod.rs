@@ -8,6 +8,7 @@ use mmsim_core::machine::TaskConfig;
 use mmsim_core::machine::config::{Kernel, MachineConfig};
 use mmsim_core::memory::Memory;
 use mmsim_core::policy::ReclaimPolicy;
+use mmsim_damon::DamonConfig;
 use mmsim_lru::config::{self as lru_config, ClassicConfig, Knobs};
 use mmsim_lru::{Classic, Mglru, MglruConfig, Random};
 
@@ -123,6 +124,14 @@ impl PolicyCatalogue for Catalogue {
         compaction::default_of(kernel)
     }
 
+    fn damon_presets(&self) -> Vec<String> {
+        damon::presets()
+    }
+
+    fn default_damon(&self, kernel: Kernel) -> String {
+        damon::default_of(kernel)
+    }
+
     fn knobs(&self, preset: &str) -> Vec<KnobInfo> {
         fn of<C: Knobs>(preset: &str) -> Option<Vec<KnobInfo>> {
             let c = C::preset(preset)?.config;
@@ -137,12 +146,15 @@ impl PolicyCatalogue for Catalogue {
         of::<ClassicConfig>(preset)
             .or_else(|| of::<MglruConfig>(preset))
             .or_else(|| of::<CompactionConfig>(preset))
+            .or_else(|| of::<DamonConfig>(preset))
             .unwrap_or_default()
     }
 
     fn check(&self, preset: &str, knobs: &[Knob]) -> Result<(), KnobError> {
         let spec = PolicySpec { preset: preset.into(), knobs: knobs.to_vec() };
-        compaction::check(&spec).unwrap_or_else(|| Policy::resolve(&spec).map(|_| ()))
+        compaction::check(&spec)
+            .or_else(|| damon::check(&spec))
+            .unwrap_or_else(|| Policy::resolve(&spec).map(|_| ()))
     }
 }
 
@@ -150,7 +162,7 @@ impl PolicyCatalogue for Catalogue {
 pub fn about_preset(name: &str) -> String {
     let classic = ClassicConfig::preset(name).map(|p| p.about);
     let about = classic.or_else(|| MglruConfig::preset(name).map(|p| p.about));
-    let about = about.or_else(|| compaction::about(name));
+    let about = about.or_else(|| compaction::about(name)).or_else(|| damon::about(name));
     about.unwrap_or("evicts at random: the bound below which no policy makes sense").into()
 }
 
@@ -166,13 +178,17 @@ pub fn before(preset: &str) -> Option<(&'static str, Vec<(&'static str, String)>
     of::<ClassicConfig>(preset)
         .or_else(|| of::<MglruConfig>(preset))
         .or_else(|| of::<CompactionConfig>(preset))
+        .or_else(|| of::<DamonConfig>(preset))
 }
 
 mod compaction;
+mod damon;
 mod shipped;
 mod workloads;
 
 pub use compaction::compaction_knobs;
+pub use damon::{damon_knobs, monitored};
+pub(crate) use damon::{kdamond_of, truth};
 pub use shipped::{Machine, Shipped};
 pub(crate) use workloads::assumed;
 
@@ -209,11 +225,15 @@ fn build(run: &RunSpec, policy: impl FnOnce(&mut Memory) -> Shipped) -> Result<M
     }
     check_size(run, &tasks)?;
     let mut machine = Machine::new(&run.machine, tasks, run.seed, policy);
+    for task in &run.tasks {
+        workloads::load(task, &mut machine)?;
+    }
     let strategy = compaction::strategy(run, &machine.mem)
         .map_err(|e| Error::plain(format!("compaction.{}: {}", e.key, e.message)))?;
     if let Some(strategy) = strategy {
         machine.set_compaction(strategy);
     }
+    damon::attach(run, &mut machine)?;
     Ok(machine)
 }
 

@@ -7,6 +7,7 @@ use std::path::Path as FilePath;
 
 use mmsim_core::machine::config::MachineConfig;
 
+use super::damon::{self, PlacedDamon};
 use super::keys::{MANY, ROOT, VARIANT};
 use super::machine;
 use super::policy::{self, PlacedPolicy};
@@ -30,6 +31,7 @@ pub(super) struct Plan {
     pub(super) policy: PlacedPolicy,
     pub(super) compaction: PlacedPolicy,
     pub(super) tasks: Vec<TaskSpec>,
+    pub(super) damon: Vec<PlacedDamon>,
     pub(super) bounds: bool,
     pub(super) expect_oom: bool,
 }
@@ -176,6 +178,13 @@ fn apply(v: &Reader<'_>, doc: &Table) -> Result<Table, Error> {
         v.sources.set(&mut doc, &path, &Node::text(kernel.name(), at))?;
         let path = v.sources.path("reclaim.preset", at)?;
         v.sources.set(&mut doc, &path, &Node::text(&policy::preset_of(kernel), at))?;
+        // Where compaction is on at all, it is this kernel's.
+        let compaction = doc.get("compaction").and_then(Node::table).and_then(|t| t.get("preset"));
+        if compaction.is_some_and(|p| p.as_text() != Some(policy::NO_COMPACTION)) {
+            let path = v.sources.path("compaction.preset", at)?;
+            let preset = policy::compaction_of(kernel);
+            v.sources.set(&mut doc, &path, &Node::text(preset, at))?;
+        }
     }
     for e in v.table("set")?.map_or(&[][..], |t| &t.entries) {
         let path = v.sources.path(&e.key, e.key_at)?;
@@ -215,6 +224,7 @@ fn plan(
     let machine = machine::machine(sources, r.need("machine")?)?;
     let memcgs: Vec<&str> = machine.memcgs.iter().map(|g| g.name.as_str()).collect();
     let tasks = tasks::tasks(&r, &memcgs, dir)?;
+    let damon = damon::monitors(sources, &r, &tasks, &memcgs)?;
     let policy = policy::read(sources, r.find("reclaim"), "reclaim", "classic-v6.12")?;
     let compaction = policy::read(sources, r.find("compaction"), "compaction", "compaction-v4.1")?;
     let (seed, seeds) = (r.count("seed")?, r.count("seeds")?);
@@ -230,6 +240,7 @@ fn plan(
         policy,
         compaction,
         tasks,
+        damon,
         bounds: r.flag("bounds")?,
         expect_oom: r.flag("expect-oom")?,
         machine,

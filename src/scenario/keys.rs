@@ -53,6 +53,10 @@ pub enum Kind {
     Policy,
     /// `preset` and the knobs of that way of compaction.
     Compaction,
+    /// `preset` and the knobs of that DAMON.
+    Damon,
+    /// The parameters of a module, by name.
+    Parameters,
     /// Other keys of the file by path, with one value each.
     Overrides,
     /// Other keys of the file by path, with a list of values each.
@@ -109,8 +113,8 @@ impl TableSpec {
 pub use super::tables::*;
 
 use Kind::{
-    Axes, Choice, Compaction, Costs, Count, Device, File, Flag, Limit, Number, Overrides, Policy,
-    Rate, Regions, Size, Steps, Table, Tables, Tasks, Text, Texts, Time,
+    Axes, Choice, Compaction, Costs, Count, Damon, Device, File, Flag, Limit, Number, Overrides,
+    Parameters, Policy, Rate, Regions, Size, Steps, Table, Tables, Tasks, Text, Texts, Time,
 };
 
 /// Largest count of accesses, records and the like: exact in every number format.
@@ -147,7 +151,8 @@ impl Kind {
             Regions => "table of tables".to_string(),
             Steps => "list of tables".to_string(),
             Costs => "table, see [machine.cost]".to_string(),
-            Policy | Compaction => "table of `preset` and knobs".to_string(),
+            Policy | Compaction | Damon => "table of `preset` and knobs".to_string(),
+            Parameters => "table of names and numbers".to_string(),
             Overrides => "table of paths and values".to_string(),
             Axes => "table of paths and lists".to_string(),
         }
@@ -171,9 +176,8 @@ impl Kind {
             Kind::Kernel => one_of(&Kernel::ALL.map(Kernel::name)),
             Device => "the name of a preset such as \"zram\", or a table".to_string(),
             Texts => "a list of strings".to_string(),
-            Table(_) | Regions | Costs | Policy | Compaction | Overrides | Axes => {
-                "a table".to_string()
-            }
+            Table(_) | Regions | Costs | Policy | Compaction | Damon | Parameters | Overrides
+            | Axes => "a table".to_string(),
             Tables(_) | Tasks | Steps => "a list of tables".to_string(),
         }
     }

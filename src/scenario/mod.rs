@@ -9,6 +9,7 @@
 //!
 //! docs/scenarios.md is the reference for users; its tables are generated from [`keys`].
 
+pub mod damon;
 mod expand;
 pub mod keys;
 mod machine;
@@ -27,6 +28,7 @@ use std::path::{Path, PathBuf};
 
 use mmsim_core::machine::config::MachineConfig;
 
+pub use damon::{DamonContext, DamonSpec};
 pub use machine::zones_of;
 pub use policy::{Knob, KnobError, KnobInfo, KnobValue, PolicyCatalogue, PolicySpec, preset_of};
 pub(crate) use read::nearest;
@@ -68,6 +70,8 @@ pub struct RunSpec {
     pub compaction: PolicySpec,
     /// The work, at least one task.
     pub tasks: Vec<TaskSpec>,
+    /// Monitors of accesses.
+    pub damon: Vec<DamonSpec>,
     /// Whether to compute the misses of the optimum too.
     pub bounds: bool,
     /// Whether running out of memory is the expected end.
@@ -145,6 +149,12 @@ impl Scenario {
             let policy = of(&plan.policy, catalogue.presets(), preset_of(kernel))?;
             let default = catalogue.default_compaction(kernel);
             let compaction = of(&plan.compaction, catalogue.compaction_presets(), default)?;
+            let default = catalogue.default_damon(kernel);
+            let mut damon = Vec::new();
+            for d in &plan.damon {
+                let rules = of(&d.rules, catalogue.damon_presets(), default.clone())?;
+                damon.push(DamonSpec { rules, ..d.spec.clone() });
+            }
             for i in 0..plan.seeds {
                 runs.push(RunSpec {
                     variant: plan.variant.clone(),
@@ -154,6 +164,7 @@ impl Scenario {
                     policy: policy.clone(),
                     compaction: compaction.clone(),
                     tasks: plan.tasks.clone(),
+                    damon: damon.clone(),
                     bounds: plan.bounds,
                     expect_oom: plan.expect_oom,
                 });

@@ -82,6 +82,7 @@ fn section(out: &mut String, path: &str, table: &Table, spec: Option<&'static Ta
                     | Kind::Costs
                     | Kind::Policy
                     | Kind::Compaction
+                    | Kind::Damon
                     | Kind::Axes),
                 ),
             ) if matches!(path, "" | "machine") && e.key != "swap" => {

@@ -32,6 +32,7 @@ pub fn json_schema(catalogue: &dyn PolicyCatalogue) -> Json {
     definitions.insert("policy".into(), presets(catalogue, catalogue.presets()));
     let compaction = presets(catalogue, catalogue.compaction_presets());
     definitions.insert("compaction".into(), compaction);
+    definitions.insert("damon-rules".into(), presets(catalogue, catalogue.damon_presets()));
     definitions.insert("costs".into(), costs());
     for (name, pattern, example) in units::patterns() {
         let quantity = json!({ "type": "string", "pattern": pattern, "examples": [example] });
@@ -122,6 +123,11 @@ fn form(kind: Kind) -> Json {
         Kind::Costs => refer("costs"),
         Kind::Policy => refer("policy"),
         Kind::Compaction => refer("compaction"),
+        Kind::Damon => refer("damon-rules"),
+        Kind::Parameters => json!({
+            "type": "object",
+            "additionalProperties": { "type": "integer", "minimum": 0 },
+        }),
         Kind::Overrides => json!({ "type": "object", "propertyNames": { "pattern": PATH } }),
         Kind::Axes => json!({
             "type": "object",

@@ -5,8 +5,8 @@ use super::keys::{Fallback, KeySpec, Kind, MANY, TableSpec, U32};
 
 use Fallback::{Auto, Is, Required};
 use Kind::{
-    Axes, Choice, Compaction, Costs, Count, Device, File, Flag, Limit, Number, Overrides, Policy,
-    Rate, Regions, Size, Steps, Table, Tables, Tasks, Text, Texts, Time,
+    Axes, Choice, Compaction, Costs, Count, Damon, Device, File, Flag, Limit, Number, Overrides,
+    Parameters, Policy, Rate, Regions, Size, Steps, Table, Tables, Tasks, Text, Texts, Time,
 };
 
 const fn key(name: &'static str, kind: Kind, fallback: Fallback, doc: &'static str) -> KeySpec {
@@ -49,6 +49,7 @@ pub static ROOT: TableSpec = TableSpec {
             "how large free blocks are made, in all variants",
         ),
         key("task", Tasks, Required, "the work, one `[[task]]` each"),
+        key("damon", Tables(&DAMON), Auto("none"), "monitors of accesses, one `[[damon]]` each"),
         key(
             "variant",
             Tables(&VARIANT),
@@ -56,6 +57,164 @@ pub static ROOT: TableSpec = TableSpec {
             "what is compared, one `[[variant]]` each",
         ),
         key("axes", Axes, Auto("none"), "paths of keys and the values that each is run with"),
+    ]],
+};
+
+/// `[[damon]]`.
+pub static DAMON: TableSpec = TableSpec {
+    title: "[[damon]]",
+    doc: "A kdamond with one context. Give `module` and its `parameters`, or the context itself.",
+    groups: &[&[
+        key("name", Text, Auto("`kdamond.0` and so on"), "name in reports"),
+        key(
+            "rules",
+            Damon,
+            Auto("the preset of `machine.kernel`"),
+            "what that DAMON does differently from others",
+        ),
+        key(
+            "module",
+            Choice(&["damon-reclaim", "damon-lru-sort"]),
+            Auto("none"),
+            "a context with schemes that the kernel has ready",
+        ),
+        key("parameters", Parameters, Is("{}"), "parameters of the module, in the kernel's units"),
+        key(
+            "ops",
+            Choice(&["vaddr", "fvaddr", "paddr"]),
+            Auto("`paddr`"),
+            "whose addresses: of a process, whose ranges follow its mappings or are fixed, or physical ones",
+        ),
+        key("task", Text, Auto("none"), "the process, for `vaddr` and `fvaddr`"),
+        key(
+            "region",
+            Tables(&DAMON_REGION),
+            Auto("for `paddr` all frames; for `vaddr` the mappings"),
+            "what is watched at first",
+        ),
+        key("start", Time, Is("\"0ns\""), "when it is switched on"),
+        key("sample", Time, Auto("`5ms`"), "time between two samples"),
+        key("aggr", Time, Auto("`100ms`"), "time of an aggregation"),
+        key("ops-update", Time, Auto("`60s`"), "time between two looks at the mappings"),
+        key("min-nr-regions", Count(3, U32), Auto("10"), "regions there should at least be"),
+        key("max-nr-regions", Count(3, U32), Auto("1000"), "regions there may be at most"),
+        key("scheme", Tables(&DAMOS), Auto("none"), "what is done, one `[[damon.scheme]]` each"),
+        key(
+            "truth",
+            Flag,
+            Is("false"),
+            "run it again to see every access, and report how far the monitor is off; for processes, implies `record`",
+        ),
+        key(
+            "record",
+            Flag,
+            Is("false"),
+            "keep all regions at the end of every aggregation, for `--emit damon`",
+        ),
+    ]],
+};
+
+/// `[[damon.region]]`.
+pub static DAMON_REGION: TableSpec = TableSpec {
+    title: "[[damon.region]]",
+    doc: "A range of addresses, in whole pages.",
+    groups: &[&[
+        key("start", Size(0), Required, "first address"),
+        key("end", Size(1), Required, "address behind the last"),
+    ]],
+};
+
+/// `[[damon.scheme]]`.
+pub static DAMOS: TableSpec = TableSpec {
+    title: "[[damon.scheme]]",
+    doc: "Regions of this pattern, and what is done with them. All bounds are included.",
+    groups: &[&[
+        key(
+            "action",
+            Choice(&[
+                "willneed",
+                "cold",
+                "pageout",
+                "hugepage",
+                "nohugepage",
+                "lru_prio",
+                "lru_deprio",
+                "migrate_hot",
+                "migrate_cold",
+                "stat",
+            ]),
+            Required,
+            "what is done",
+        ),
+        key("min-size", Size(0), Is("\"0 pages\""), "smallest region"),
+        key("max-size", Size(0), Auto("any"), "largest region"),
+        key("min-nr-accesses", Count(0, U32), Is("0"), "least samples with an access"),
+        key("max-nr-accesses", Count(0, U32), Auto("any"), "most samples with an access"),
+        key("min-age", Time, Is("\"0ns\""), "least age, rounded down to aggregations"),
+        key("max-age", Time, Auto("any"), "largest age"),
+        key("apply-interval", Time, Auto("an aggregation"), "time between two passes"),
+        key("quota-time", Time, Auto("no limit"), "time of work in a charge window"),
+        key("quota-size", Size(0), Auto("no limit"), "memory that is tried in a charge window"),
+        key(
+            "quota-reset",
+            Time,
+            Is("\"0ns\""),
+            "length of a charge window; 0: every pass has its own",
+        ),
+        key("weight-size", Count(0, U32), Is("0"), "weight in the score; nothing uses it"),
+        key("weight-nr-accesses", Count(0, U32), Is("0"), "weight of the accesses in the score"),
+        key("weight-age", Count(0, U32), Is("0"), "weight of the age in the score"),
+        key("goal", Tables(&DAMOS_GOAL), Auto("none"), "what the quota is to achieve"),
+        key(
+            "wmarks",
+            Table(&DAMOS_WMARKS),
+            Auto("always on"),
+            "when it works at all, by free memory",
+        ),
+        key("filter", Tables(&DAMOS_FILTER), Auto("none"), "what it leaves out"),
+        key("target-node", Count(0, 255), Auto("none"), "where migrations go"),
+    ]],
+};
+
+/// `[[damon.scheme.goal]]`.
+pub static DAMOS_GOAL: TableSpec = TableSpec {
+    title: "[[damon.scheme.goal]]",
+    doc: "A quota that finds its own size.",
+    groups: &[&[
+        key("metric", Choice(&["user_input", "some_mem_psi_us"]), Required, "what is looked at"),
+        key("target", Count(1, MANY), Required, "the value that is wanted"),
+        key("current", Count(0, MANY), Is("0"), "the value that the user gives"),
+    ]],
+};
+
+/// `[damon.scheme.wmarks]`.
+pub static DAMOS_WMARKS: TableSpec = TableSpec {
+    title: "[damon.scheme.wmarks]",
+    doc: "Thousandths of memory that are free.",
+    groups: &[&[
+        key("interval", Time, Required, "time between two looks while it is off"),
+        key("high", Count(0, 1000), Required, "above this it is off"),
+        key("mid", Count(0, 1000), Required, "below this it comes back"),
+        key("low", Count(0, 1000), Required, "below this it is off"),
+    ]],
+};
+
+/// `[[damon.scheme.filter]]`.
+pub static DAMOS_FILTER: TableSpec = TableSpec {
+    title: "[[damon.scheme.filter]]",
+    doc: "Memory that a scheme leaves out.",
+    groups: &[&[
+        key(
+            "type",
+            Choice(&["anon", "memcg", "young", "addr", "target"]),
+            Required,
+            "what it speaks about",
+        ),
+        key("matching", Flag, Is("true"), "`false`: it speaks about all other memory"),
+        key("memcg", Text, Auto("none"), "name of the group, for `memcg`"),
+        key("start", Size(0), Auto("none"), "first address, for `addr`"),
+        key("end", Size(0), Auto("none"), "address behind the last, for `addr`"),
+        key("target", Count(0, 0), Auto("none"), "index of the target, for `target`"),
     ]],
 };
 
@@ -326,7 +485,7 @@ pub static VARIANT: TableSpec = TableSpec {
             "kernel",
             Kind::Kernel,
             Auto("that of the machine"),
-            "sets `machine.kernel` and the reclaim preset of that kernel (`classic-v` and the version)",
+            "sets `machine.kernel`, the reclaim preset of that kernel (`classic-v` and the version), and, where `compaction.preset` is given and not `none`, its compaction",
         ),
         key(
             "reclaim",
@@ -593,6 +752,12 @@ pub static FRAGMENT: TableSpec = TableSpec {
     groups: &[
         TASK,
         &[
+            key(
+                "load",
+                File,
+                Auto("it takes memory"),
+                "a file of `--emit layout`: memory begins like that, and the task holds what was held; only `target`, `churn` and `age` go on from there",
+            ),
             key("memory", Size(1), Auto("all"), "what it takes at most"),
             key(
                 "movable-permille",
@@ -607,6 +772,12 @@ pub static FRAGMENT: TableSpec = TableSpec {
                 "of 1000 pages, so many are asked for as reclaimable memory",
             ),
             key("cluster", Count(1, U32), Is("1"), "pages of one kind that are taken in a row"),
+            key(
+                "reclaimable-cluster",
+                Count(1, U32),
+                Auto("`cluster`"),
+                "the same of reclaimable pages; shares of kinds stay what they are",
+            ),
             key("gfp", Choice(GFP), Is("\"user\""), "what a request may do: `GFP_` in lower case"),
             key(
                 "retry",
@@ -616,7 +787,12 @@ pub static FRAGMENT: TableSpec = TableSpec {
             ),
             key("failures", Count(1, 1000), Is("3"), "failures after which it takes no more"),
             key("pause", Time, Is("\"5s\""), "sleep after a failure"),
-            key("keep-permille", Count(0, 1000), Required, "of 1000 pages taken, so many stay"),
+            key(
+                "keep-permille",
+                Count(0, 1000),
+                Auto("required; with `target` 500; nothing with `load`"),
+                "of 1000 pages taken, so many stay",
+            ),
             key(
                 "law",
                 Choice(KEEP_LAWS),
@@ -624,6 +800,12 @@ pub static FRAGMENT: TableSpec = TableSpec {
                 "which: any; those that a list leaves that is turned by 0 to 511 entries before each one is freed; runs of frames in address order, of a fixed length or of geometric ones",
             ),
             key("run", Count(1, U32), Is("1"), "frames of a run, on average if they differ"),
+            key(
+                "target",
+                Table(&FRAGMENT_TARGET),
+                Auto("the share alone decides"),
+                "a figure of fragmentation that it brings about by exchanging pages, and holds while memory ages",
+            ),
             key(
                 "release",
                 Size(0),
@@ -635,6 +817,34 @@ pub static FRAGMENT: TableSpec = TableSpec {
             key("age", Time, Is("\"0ns\""), "for how long"),
         ],
     ],
+};
+
+/// `target` of `fragment`.
+pub static FRAGMENT_TARGET: TableSpec = TableSpec {
+    title: "target of workload = \"fragment\"",
+    doc: "A figure of all free memory, in thousandths: `target = { order = 9, unusable = 800 }`. Give `unusable` or `index`. If it is not reached, the report says how close it came, and `mmsim run` ends with exit code 1.",
+    groups: &[&[
+        key("order", Count(1, 10), Required, "log2 of the pages of the block in question"),
+        key(
+            "unusable",
+            Count(0, 1000),
+            Auto("`index` decides"),
+            "the share of free memory that such a block cannot use (`extfrag/unusable_index`)",
+        ),
+        key(
+            "index",
+            Count(0, 1000),
+            Auto("`unusable` decides"),
+            "why a request for one would fail: towards 0 lack of memory, towards 1000 fragmentation (`extfrag/extfrag_index`)",
+        ),
+        key("tolerance", Count(0, 1000), Is("10"), "how far from it is close enough"),
+        key(
+            "patience",
+            Count(1, 100_000),
+            Is("64"),
+            "looks without a closer value after which it is out of reach",
+        ),
+    ]],
 };
 
 /// `highalloc`.
@@ -667,6 +877,12 @@ pub static HIGHALLOC: TableSpec = TableSpec {
                 "rounds; blocks are given back before the next one begins",
             ),
             key("rest", Time, Is("\"0ns\""), "sleep between two rounds"),
+            key(
+                "hold",
+                Time,
+                Is("\"0ns\""),
+                "how long the blocks of the last round are kept after its attempts",
+            ),
             key("drop-caches", Flag, Is("false"), "drop clean page cache before each survey"),
         ],
     ],
@@ -1136,8 +1352,10 @@ pub const ADVICE: &[&str] = &[
 pub fn all_tables() -> Vec<&'static TableSpec> {
     let mut all: Vec<&'static TableSpec> =
         vec![&ROOT, &MACHINE, &NODE, &ZONE, &PCP, &SWAP, &DEVICE, &VM, &MEMCG, &VARIANT];
+    all.extend([&DAMON, &DAMON_REGION, &DAMOS, &DAMOS_GOAL, &DAMOS_WMARKS, &DAMOS_FILTER]);
     all.push(&TASK_COMMON);
     all.extend(TASKS.iter().map(|t| t.1));
+    all.push(&FRAGMENT_TARGET);
     all.push(&REGION);
     all.extend(STEPS.iter().map(|s| &s.1));
     all

@@ -10,28 +10,33 @@ use mmsim_core::machine::TaskConfig;
 use mmsim_core::machine::config::{
     Kernel, MachineConfig, NodeConfig, SwapConfig, Thp, ThpDefrag, VmSysctl, ZoneConfig, ZoneKind,
 };
+use mmsim_core::workload::Workload;
 use mmsim_workload::script::{Command, LruGen, Script, ScriptSetup, ScriptSwap};
 
 use super::point::{Phase, Point, Zones};
-use super::{boot, cost};
+use super::{boot, cost, damon};
 use crate::build::{Machine, Policy};
 use mmsim_lru::MglruConfig;
 
-/// The machine of one repetition of a point, or why it cannot be modelled.
+/// The machine of one replay of a point, or why it cannot be modelled. Where there are more replays
+/// than repetitions they differ in the draws of a monitor.
 ///
 /// # Errors
 /// The first thing that the point needs and the model lacks.
-pub fn machine(p: &Point, repetition: usize) -> Result<Machine, String> {
+pub fn machine(p: &Point, replay: usize) -> Result<Machine, String> {
+    let repetition = replay % p.repetitions.max(1);
     let (config, script) = planned(p, repetition)?;
     let policy = policy(p, config.kernel, &script.setup)?;
     let workload = script.workload().map_err(|e| e.to_string())?;
-    let task = TaskConfig {
-        name: "workload".into(),
-        memcg: None,
-        start: SimTime::ZERO,
-        threads: vec![Box::new(workload)],
-    };
+    let frames: u64 = config.nodes[0].zones.iter().map(|z| u64::from(z.managed)).sum();
+    let (child, kdamond) = damon::watched(p, &script, config.kernel, (replay, 0..frames << 12))?;
+    let mut threads: Vec<Box<dyn Workload>> = vec![Box::new(workload)];
+    threads.extend(child.map(|c| Box::new(c) as Box<dyn Workload>));
+    let task = TaskConfig { name: "workload".into(), memcg: None, start: SimTime::ZERO, threads };
     let mut machine = Machine::new(&config, vec![task], 0, |mem| policy.create(mem, 0));
+    if let Some(k) = kdamond {
+        machine.add_monitor(None, Box::new(k));
+    }
     if asks_for_blocks(&script) {
         let rules = mmsim_compaction::preset_for_kernel(config.kernel);
         machine.set_compaction(Box::new(TwoScanners::new(rules, &machine.mem)));
@@ -61,7 +66,8 @@ fn zones_at_start(p: &Point) -> Zones {
     if !p.zones_at_start.is_empty() {
         return p.zones_at_start.clone();
     }
-    let until = p.phases.iter().position(|x| x.phase == "frag").map_or(0, |i| i + 1);
+    let (name, after) = p.zones_after_setup();
+    let until = p.phases.iter().position(|x| x.phase == name).map_or(0, |i| i + 1);
     let counted = |phases: &[Phase], name: &str| -> f64 {
         phases.iter().filter_map(|x| x.counters.get(name)).map(|r| r.spread()[0]).sum()
     };
@@ -73,9 +79,9 @@ fn zones_at_start(p: &Point) -> Zones {
     let others: Vec<Phase> = before.iter().filter(|x| x.phase == "polluted").cloned().collect();
     let held = anon.map_or(0.0, |r| r.spread()[0])
         + counted(before, "pgfault") / 512.0
-        + p.zones_at_frag.keys().map(|z| allocated(&others, z)).sum::<f64>();
-    let all: f64 = p.zones_at_frag.keys().map(|z| allocated(before, z)).sum();
-    let mut zones = p.zones_at_frag.clone();
+        + after.keys().map(|z| allocated(&others, z)).sum::<f64>();
+    let all: f64 = after.keys().map(|z| allocated(before, z)).sum();
+    let mut zones = after.clone();
     for (name, z) in &mut zones {
         let share = if all > 0.0 { held * allocated(before, name) / all } else { 0.0 };
         z.free = (z.free + share as u32).min(z.managed - z.pcp.count.min(z.managed));

@@ -12,6 +12,7 @@ mod boot;
 mod check;
 pub mod cost;
 mod counters;
+mod damon;
 mod machine;
 mod outcomes;
 mod place;
@@ -30,6 +31,7 @@ use rayon::prelude::*;
 pub use counters::COUNTERS;
 pub use machine::machine;
 
+use crate::build::kdamond_of;
 use crate::error::Error;
 use crate::report::validation::{NotModelled, PointRow, UnmodelledCounter, Validation};
 use crate::scenario::nearest;
@@ -65,12 +67,12 @@ pub fn validate(
         selected.par_iter().map(|(_, p)| why_not(p)).collect::<Vec<_>>();
     let replays: Vec<(usize, usize)> = (selected.iter().zip(&refused).enumerate())
         .filter(|(_, (_, refused))| refused.is_none())
-        .flat_map(|(i, ((_, p), _))| (0..p.repetitions).map(move |r| (i, r)))
+        .flat_map(|(i, ((_, p), _))| (0..damon::replays(p)).map(move |r| (i, r)))
         .collect();
     let ended = AtomicUsize::new(0);
-    let replay = |&(i, repetition): &(usize, usize)| {
+    let replay = |&(i, replay): &(usize, usize)| {
         let (_, p) = selected[i];
-        let result = machine(p, repetition).map(|m| Replay::run(p, m));
+        let result = machine(p, replay).map(|m| Replay::run(p, m));
         progress(ended.fetch_add(1, Ordering::Relaxed) + 1, replays.len());
         result
     };
@@ -92,7 +94,7 @@ pub fn validate(
             v.not_modelled.push(not(why));
             continue;
         }
-        match results.by_ref().take(p.repetitions).collect::<Result<Vec<Replay>, String>>() {
+        match results.by_ref().take(damon::replays(p)).collect::<Result<Vec<Replay>, String>>() {
             Ok(replays) => v.point(e, p, &replays),
             Err(why) => v.not_modelled.push(not(why)),
         }
@@ -173,6 +175,8 @@ struct Replay {
     free_order9: Vec<Option<u64>>,
     /// Blocks asked for on behalf of the kernel that could not be had, in each phase.
     failed: Vec<Option<u64>>,
+    /// What a monitor saw and did, by name.
+    damon: Vec<(&'static str, f64)>,
     /// It ran out of memory.
     early: bool,
 }
@@ -194,6 +198,9 @@ impl Replay {
             }));
         }
         let mut replay = Replay::of(p, &m.run(watch));
+        for id in m.monitors() {
+            replay.damon = damon::simulated(p, kdamond_of(&m, id));
+        }
         let free = free.lock().expect("the run is over");
         let mut rest = free.iter();
         for (phase, of) in p.phases.iter().zip(&mut replay.free_order9) {
@@ -225,6 +232,7 @@ impl Replay {
             failed: (0..p.phases.len())
                 .map(|i| r.phases[*numbers.get(i)?].vmstat.by_name("sim_kernel_alloc_fail"))
                 .collect(),
+            damon: Vec::new(),
             early: r.outcome != Outcome::Completed,
         }
     }
@@ -264,6 +272,7 @@ fn further(p: &Point, phase: usize, replays: &[Replay]) -> Vec<(String, [f64; 3]
         all.map(|sum| sum as f64 / replays.len() as f64)
     };
     let mut rows = Vec::new();
+    let mut rows_of_damon = Vec::new();
     let mut add = |name: &str, recorded: Option<[f64; 3]>, simulated: Option<f64>| {
         if let (Some(recorded), Some(simulated)) = (recorded, simulated) {
             rows.push((name.to_string(), recorded, simulated));
@@ -271,6 +280,21 @@ fn further(p: &Point, phase: usize, replays: &[Replay]) -> Vec<(String, [f64; 3]
     };
     let free = mean(&|r| r.free_order9[phase]);
     add("free_order9", p.phases[phase].free_order9(), free);
+    if phase + 1 == p.phases.len() {
+        for (name, values) in damon::recorded(p) {
+            let n = values.len() as f64;
+            let spread = [
+                values.iter().sum::<f64>() / n,
+                values.iter().copied().fold(f64::INFINITY, f64::min),
+                values.iter().copied().fold(f64::NEG_INFINITY, f64::max),
+            ];
+            let of = |r: &Replay| r.damon.iter().find(|d| d.0 == name).map(|d| d.1);
+            let all: Option<f64> = replays.iter().map(of).sum();
+            // Nothing watches: a module that lost its scheme.
+            let mean = all.map_or(0.0, |sum| sum / replays.len() as f64);
+            rows_of_damon.push((name.to_string(), spread, mean));
+        }
+    }
     if p.phases[phase].phase == "asked" {
         let counted = |name: &str| {
             let c = COUNTERS.iter().position(|c| *c == name)?;
@@ -283,6 +307,7 @@ fn further(p: &Point, phase: usize, replays: &[Replay]) -> Vec<(String, [f64; 3]
         let contiguous = tried.zip(failed).map(|(tried, failed)| tried - failed);
         add("result.pring.contiguous", p.result("pring", "contiguous"), contiguous);
     }
+    rows.extend(rows_of_damon);
     rows
 }
 

@@ -130,6 +130,53 @@ impl Phase {
     }
 }
 
+/// A region that a monitor saw: first page from the start of the watched area, pages, samples with
+/// an access, aggregations.
+#[derive(Clone, Copy, PartialEq, Debug, Deserialize)]
+#[serde(from = "(i64, u64, u32, u32)")]
+pub struct SeenRegion {
+    /// First page, from the start of the watched area; other ranges of the process lie before or
+    /// behind it.
+    pub start: i64,
+    /// Pages.
+    pub pages: u64,
+    /// Samples of the aggregation with an access.
+    pub nr_accesses: u32,
+    /// Aggregations since that changed.
+    pub age: u32,
+}
+
+impl From<(i64, u64, u32, u32)> for SeenRegion {
+    fn from((start, pages, nr_accesses, age): (i64, u64, u32, u32)) -> Self {
+        SeenRegion { start, pages, nr_accesses, age }
+    }
+}
+
+/// A second of a series: its number, resident and swapped pages of the child, free pages, and of the
+/// first scheme nr_tried, sz_tried, nr_applied, sz_applied and qt_exceeds, if they were read.
+#[derive(Clone, PartialEq, Debug, Deserialize)]
+pub struct Second(
+    pub u64,
+    pub u64,
+    pub u64,
+    pub u64,
+    #[serde(deserialize_with = "five_or_nothing")] pub Option<[u64; 5]>,
+);
+
+/// Five numbers, or an empty object where none were read.
+fn five_or_nothing<'de, D: Deserializer<'de>>(d: D) -> Result<Option<[u64; 5]>, D::Error> {
+    #[derive(Deserialize)]
+    #[serde(untagged)]
+    enum Read {
+        Five([u64; 5]),
+        Nothing {},
+    }
+    let read = Read::deserialize(d).map_err(|_| {
+        de::Error::custom("five counts of a scheme, or {} where they were not read")
+    })?;
+    Ok(if let Read::Five(five) = read { Some(five) } else { None })
+}
+
 /// One point of an experiment. Keys that are not here are further observations, which the
 /// replay does not use.
 #[derive(Clone, PartialEq, Debug, Deserialize)]
@@ -164,6 +211,13 @@ pub struct Point {
     pub script_changes: Vec<Vec<(usize, String)>>,
     /// Phases.
     pub phases: Vec<Phase>,
+    /// What a monitor saw: for each repetition its snapshots, with name and ms since the first.
+    #[serde(default)]
+    pub regions: Vec<Vec<(String, u64, Vec<SeenRegion>)>>,
+    /// For each repetition, second by second: resident and swapped pages of the child, free pages,
+    /// and counts of the first scheme.
+    #[serde(default)]
+    pub series: Vec<Vec<Second>>,
     /// What commands returned: their names, and values by name.
     #[serde(default)]
     pub results: Vec<(String, BTreeMap<String, serde_json::Value>)>,
@@ -210,6 +264,17 @@ impl Point {
             ("zones_at_spawned", &self.zones_at_spawned),
             ("zones_at_on", &self.zones_at_on),
         ]
+    }
+    /// The zones that were recorded when the memory to be looked at was in use, and the phase that
+    /// ends then.
+    pub fn zones_after_setup(&self) -> (&'static str, &Zones) {
+        let of = |z: &&(&'static str, &Zones)| !z.1.is_empty();
+        let all = [
+            ("frag", &self.zones_at_frag),
+            ("spawned", &self.zones_at_spawned),
+            ("on", &self.zones_at_on),
+        ];
+        *all.iter().find(of).unwrap_or(&all[0])
     }
     /// The number of the first phase that is compared: set-up ends with `start`, or where
     /// there is none with `spawned`, `on` or `frag`.

@@ -121,7 +121,7 @@ impl Rig {
         let mut mem = Memory::new(&MachineConfig {
             kernel: bench.kernel,
             page_alloc: Some(bench.alloc),
-            cpus: 1,
+            cpus: 2,
             nodes: vec![NodeConfig { zones: vec![zone] }],
             swap: None,
             file_device: DeviceConfig::preset("nvme", 1).expect("a preset"),

@@ -73,6 +73,9 @@ typed_index!(
     /// A node: memory, its kswapd and its lruvecs.
     NodeId(u8), "node");
 typed_index!(
+    /// A monitor of accesses.
+    KdamondId(u8), "kdamond.");
+typed_index!(
     /// A memory cgroup; 0 is the root.
     MemcgId(u16), "memcg");
 typed_index!(

@@ -77,7 +77,7 @@ impl<P: ReclaimPolicy> Machine<P> {
     /// `COLD` and `PAGEOUT`: both take away what speaks for a page. Pages that others map too
     /// are left alone. Up to 6.1 pages to be reclaimed are asked for references, though the
     /// PTE's was cleared here; 6.12 leaves the PTE alone and does not ask.
-    fn make_cold(&mut self, range: std::ops::Range<u32>, pageout: bool) {
+    pub(super) fn make_cold(&mut self, range: std::ops::Range<u32>, pageout: bool) {
         let since_6_12 = self.mem.kernel >= Kernel::V6_12;
         self.mem.lru_drain(&mut self.policy);
         let mut taken: Vec<FolioId> = Vec::new();
@@ -112,20 +112,25 @@ impl<P: ReclaimPolicy> Machine<P> {
 
     /// Reclaims the folios that were taken from one page table, node by node.
     fn page_out(&mut self, taken: &mut Vec<FolioId>) {
-        let ignore_references = self.mem.kernel >= Kernel::V6_12;
-        let mut rest = &taken[..];
-        while let Some(&first) = rest.first() {
-            let node = self.mem.node_of(first);
-            let n = rest.iter().take_while(|&&f| self.mem.node_of(f) == node).count();
-            let (folios, others) = rest.split_at(n);
-            self.policy.reclaim_list(&mut self.mem, folios, ignore_references);
-            rest = others;
-        }
         if !taken.is_empty() {
+            let ignore_references = self.mem.kernel >= Kernel::V6_12;
+            self.reclaim_isolated(taken, ignore_references);
             taken.clear();
-            self.queue_io();
-            self.mem.settle_kernel();
         }
+    }
+
+    /// Reclaims isolated folios, node by node, and puts back those that stay (`reclaim_pages`).
+    /// Returns how many are gone.
+    pub(super) fn reclaim_isolated(&mut self, folios: &[FolioId], ignore_references: bool) -> u64 {
+        let of_one_node = |a: &FolioId, b: &FolioId| self.mem.node_of(*a) == self.mem.node_of(*b);
+        let mut gone = 0;
+        let runs: Vec<&[FolioId]> = folios.chunk_by(of_one_node).collect();
+        for run in runs {
+            gone += self.policy.reclaim_list(&mut self.mem, run, ignore_references);
+        }
+        self.queue_io();
+        self.mem.settle_kernel();
+        gone
     }
 
     /// `WILLNEED`: reads what is in swap into the swap cache, or file pages into the page
@@ -181,7 +186,7 @@ impl<P: ReclaimPolicy> Machine<P> {
                 self.mem.pages.set_hot(page, filled | hot & pte::TOUCHED);
             }
             if let Entry::Frame(folio) = self.mem.pages.entry(page) {
-                self.policy.folio_accessed(&mut self.mem, folio);
+                self.mem.mark_accessed(&mut self.policy, folio);
             }
             self.mem.now += self.mem.cost.t_hit;
             // A huge folio is one step.

@@ -86,6 +86,16 @@ costs! {
     t_cmp_free_scan = 10,
     /// Compaction: take one page off its list, or one free block out of the allocator.
     t_isolate = 150,
+    /// DAMON: make one page on an LRU list old.
+    t_mkold = 350,
+    /// DAMON: ask one page on an LRU list whether it is young.
+    t_young = 350,
+    /// DAMON: either of these for a page that is on no LRU list.
+    t_unlisted = 20,
+    /// DAMON: merge, report, reset and split one region at the end of an aggregation.
+    t_region = 50,
+    /// DAMON: pass over one frame that is on no LRU list in the walk of an action.
+    t_frame_walk = 15,
     /// A read or write call, per call.
     t_syscall = 200,
 }

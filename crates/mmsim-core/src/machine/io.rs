@@ -316,7 +316,7 @@ impl<P: ReclaimPolicy> Machine<P> {
         let prev = self.mem.files[file].ra.prev.replace(index);
         // Reading on in the page where the last read ended is one access, not two.
         if !(first && prev == Some(index)) {
-            self.policy.folio_accessed(&mut self.mem, folio);
+            self.mem.mark_accessed(&mut self.policy, folio);
         }
         Flow::Done
     }

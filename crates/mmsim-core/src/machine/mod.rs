@@ -15,7 +15,7 @@
 //!   of it is compaction;
 //! - `kernel`: blocks that workloads allocate on behalf of the kernel;
 //! - `hugetlb`: the pool of huge pages;
-//! - `kswapd`, `kcompactd`, `flusher`: the background;
+//! - `kswapd`, `kcompactd`, `flusher`, `kdamond`: the background;
 //! - `order`, `queue`, `thread`, `psi`, `latency`: what these need;
 //! - `snapshot`: what the kernel's text files would show.
 
@@ -29,6 +29,7 @@ mod flusher;
 mod hugetlb;
 mod io;
 mod kcompactd;
+mod kdamond;
 mod kernel;
 mod kswapd;
 mod latency;
@@ -48,7 +49,7 @@ mod touches;
 
 use crate::base::digest::Digest;
 use crate::base::event::Observer;
-use crate::base::id::{CpuId, FileId, IndexVec, MemcgId, NodeId, Pfn, ThreadId};
+use crate::base::id::{CpuId, FileId, IndexVec, KdamondId, MemcgId, NodeId, Pfn, ThreadId};
 use crate::base::rng::Rng;
 use crate::base::time::{SimDuration, SimTime};
 use crate::base::vmstat::{VmEvent, VmStat};
@@ -59,6 +60,7 @@ use crate::virt::space::Place;
 use crate::workload::{FileSpec, Workload};
 use config::MachineConfig;
 use kcompactd::Kcompactd;
+use kdamond::Kdamond;
 use kswapd::Kswapd;
 use latency::Histogram;
 use order::Order;
@@ -143,6 +145,7 @@ pub struct Machine<P: ReclaimPolicy = Box<dyn ReclaimPolicy>> {
     queue: Queue,
     kswapds: IndexVec<NodeId, Kswapd>,
     kcompactds: IndexVec<NodeId, Kcompactd>,
+    kdamonds: IndexVec<KdamondId, Kdamond>,
     /// Huge pages of hugetlbfs.
     huge_pool: Vec<Pfn>,
     flusher: flusher::Flusher,
@@ -211,6 +214,7 @@ impl<P: ReclaimPolicy> Machine<P> {
             queue: Queue::default(),
             kswapds: (0..nodes).map(|_| Kswapd::default()).collect::<Vec<_>>().into(),
             kcompactds: (0..nodes).map(|_| Kcompactd::default()).collect::<Vec<_>>().into(),
+            kdamonds: IndexVec::new(),
             huge_pool: Vec::new(),
             flusher: flusher::Flusher::default(),
             waiters: BTreeMap::new(),
@@ -295,6 +299,7 @@ impl<P: ReclaimPolicy> Machine<P> {
                 tries: None,
                 blocks: BTreeMap::new(),
                 kernel_allocs: Vec::new(),
+                free_blocks: None,
                 dirtied: 0,
                 user: SimDuration::ZERO,
                 system: SimDuration::ZERO,
@@ -399,6 +404,7 @@ impl<P: ReclaimPolicy> Machine<P> {
         self.mem.digest(&mut d);
         self.policy.digest(&self.mem, &mut d);
         self.digest_compaction(&mut d);
+        self.digest_kdamonds(&mut d);
         for t in self.threads.iter() {
             d.words([t.accesses, t.records, t.finished.0, t.user.0, t.system.0, t.io_wait.0]);
         }
@@ -416,6 +422,7 @@ impl<P: ReclaimPolicy> Machine<P> {
         if let Some(c) = &self.compaction {
             c.check(&self.mem);
         }
+        self.check_kdamonds();
     }
 
     fn result(&mut self) -> RunResult {
@@ -451,6 +458,11 @@ impl<P: ReclaimPolicy> Machine<P> {
                 })
                 .collect(),
             memory_stat,
+            aims: self
+                .threads
+                .iter()
+                .filter_map(|t| Some((t.name.clone(), t.workload.aim()?)))
+                .collect(),
             high_order: self.high_order,
             compaction: self.compaction.as_ref().map(|c| c.stats()),
             zones: self.zones_at_start.clone(),

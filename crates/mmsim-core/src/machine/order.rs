@@ -35,7 +35,8 @@ pub(super) fn key_of(cpu: usize, clock: SimTime, entity: Entity) -> u128 {
         Entity::Kswapd(n) => u64::from(n.0),
         Entity::Kcompactd(n) => (1 << 8) + u64::from(n.0),
         Entity::Flusher => 1 << 9,
-        Entity::Thread(t) => (1 << 10) + u64::from(t.0),
+        Entity::Kdamond(k) => (1 << 10) + u64::from(k.0),
+        Entity::Thread(t) => (1 << 20) + u64::from(t.0),
     };
     u128::from(clock.0) << 64 | u128::from(rank << 16 | cpu as u64)
 }

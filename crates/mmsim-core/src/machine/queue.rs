@@ -1,6 +1,6 @@
 //! The queue of timed events, ordered by (time, class, order of queueing).
 
-use crate::base::id::{NodeId, ThreadId};
+use crate::base::id::{KdamondId, NodeId, ThreadId};
 use crate::base::time::SimTime;
 use crate::memory::IoDone;
 use std::collections::BinaryHeap;
@@ -16,6 +16,8 @@ pub(super) enum Event {
     Kswapd(NodeId, u64),
     /// kcompactd's look at its node, of this generation.
     Kcompactd(NodeId, u64),
+    /// The end of a monitor's sleep.
+    Kdamond(KdamondId),
     /// The flusher's period.
     Flusher,
     /// A thread starts.
@@ -31,7 +33,7 @@ impl Event {
             Event::Io(_) => 0,
             Event::Sample => 1,
             Event::Wake(..) | Event::Start(_) | Event::Flusher => 2,
-            Event::Kswapd(..) | Event::Kcompactd(..) => 3,
+            Event::Kswapd(..) | Event::Kcompactd(..) | Event::Kdamond(_) => 3,
         }
     }
 }

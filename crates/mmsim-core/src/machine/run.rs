@@ -100,6 +100,7 @@ impl<P: ReclaimPolicy> Machine<P> {
             Event::Kswapd(n, g) => self.kswapd_timer(n, g),
             Event::Kcompactd(n, g) => self.kcompactd_timer(n, g),
             Event::Flusher => self.flusher_period(),
+            Event::Kdamond(k) => self.wake_kdamond(k),
             Event::Sample => {
                 self.sample(at);
                 if let Some((every, _)) = &self.watch.sample {
@@ -231,7 +232,7 @@ impl<P: ReclaimPolicy> Machine<P> {
             Wait::Folio(_) => t.io_wait += waited,
             Wait::Pfmemalloc(_) => t.throttled += waited,
             Wait::Timer(_) if t.psi == Psi::MemStall => t.throttled += waited,
-            Wait::Timer(_) | Wait::Barrier => {}
+            Wait::Timer(_) | Wait::Barrier | Wait::Kdamond(_) => {}
         }
         t.wait = Wait::Not;
         let from = std::mem::replace(&mut t.psi, Psi::Running);
@@ -314,6 +315,7 @@ impl<P: ReclaimPolicy> Machine<P> {
             Entity::Kswapd(n) => self.step_kswapd(n),
             Entity::Kcompactd(n) => self.step_kcompactd(n),
             Entity::Flusher => self.step_flusher(),
+            Entity::Kdamond(k) => self.step_kdamond(k),
             Entity::Thread(t) => unreachable!("{t} is no kernel thread"),
         }
     }
@@ -499,6 +501,7 @@ impl<P: ReclaimPolicy> Machine<P> {
                 now: self.mem.now,
                 free_pages: self.mem.zones.nr_free(),
                 kernel_allocs: &t.kernel_allocs,
+                free_blocks: t.free_blocks.take(),
             };
             t.workload.fill(&cx, &mut t.rng, &mut t.ops);
             t.kernel_allocs.clear();

@@ -2,11 +2,11 @@
 
 use super::compact::Tries;
 use super::psi::Psi;
-use crate::base::id::{AsId, CpuId, MemcgId, NodeId, PageIdx, Pfn, ThreadId};
+use crate::base::id::{AsId, CpuId, KdamondId, MemcgId, NodeId, PageIdx, Pfn, ThreadId};
 use crate::base::rng::Rng;
 use crate::base::time::{SimDuration, SimTime};
 use crate::virt::space::Place;
-use crate::workload::{BlockHandle, KernelAllocResult, Op, Workload};
+use crate::workload::{BlockHandle, FreeBlocksOfZone, KernelAllocResult, Op, Workload};
 use std::collections::BTreeMap;
 
 /// What a thread waits for.
@@ -22,6 +22,8 @@ pub(super) enum Wait {
     Pfmemalloc(NodeId),
     /// The other threads of its process.
     Barrier,
+    /// A monitor's note.
+    Kdamond(KdamondId),
     /// Forever.
     Finished,
 }
@@ -70,6 +72,8 @@ pub(super) struct Thread {
     pub blocks: BTreeMap<BlockHandle, (Pfn, u8)>,
     /// What came of its allocations since the workload was asked last.
     pub kernel_allocs: Vec<KernelAllocResult>,
+    /// Free blocks, if the workload wants to know.
+    pub free_blocks: Option<FreeBlocksOfZone>,
     /// Pages dirtied since the last pause.
     pub dirtied: u32,
     pub user: SimDuration,
@@ -90,6 +94,8 @@ pub(super) enum Entity {
     Kcompactd(NodeId),
     /// The flusher of dirty pages.
     Flusher,
+    /// A monitor of accesses.
+    Kdamond(KdamondId),
     /// A thread of a workload.
     Thread(ThreadId),
 }

@@ -138,7 +138,7 @@ impl Memory {
                 let file = self.frames.kind(folio) == FrameKind::File;
                 self.unmap_pte(page, folio, Entry::None, 0);
                 if file && young && recency {
-                    policy.folio_accessed(self, folio);
+                    self.mark_accessed(policy, folio);
                 }
                 if !file && self.frames.mapped(folio) == Mapped::No {
                     self.free_anon(policy, folio);

@@ -20,12 +20,14 @@
 
 use super::Memory;
 use crate::backing::swap::Cached;
-use crate::base::id::{Pfn, ZoneId};
+use crate::base::event::TraceEvent;
+use crate::base::id::{NodeId, Pfn, ZoneId};
 use crate::base::time::SimDuration;
 use crate::base::vmstat::VmEvent;
 use crate::machine::config::Kernel;
 use crate::phys::buddy::{Capture, Columns};
 use crate::phys::frames::{FolioId, ORDER_MASK, flag};
+use crate::phys::gfp::AllocRequest;
 use crate::phys::migratetype::Migratetype;
 use crate::phys::zones::Mark;
 use crate::policy::{Arrival, ArrivalKind, Departure, ReclaimPolicy};
@@ -103,6 +105,10 @@ impl Memory {
             return Err(why);
         }
         self.remap(folio, target);
+        if self.tracer.on() {
+            let page = self.rmap.nth(self.rmap.of(&self.frames, folio), 0);
+            self.emit(|| TraceEvent::SimMigrate { pfn: folio, target, page });
+        }
         self.move_identity(folio, target);
         self.count(VmEvent::PgMigrateSuccess, 1);
         self.now += self.cost.t_migrate;
@@ -110,6 +116,29 @@ impl Memory {
         let how = Arrival { kind: ArrivalKind::Migrated, in_fault: None, position: 0 };
         self.lru_add(lru, target, how);
         Ok(())
+    }
+
+    /// Moves an isolated folio of one page to a free frame of a node, if one can be had above the
+    /// min watermark without reclaim. False: it is still where it was, and isolated.
+    pub fn migrate_to_node<P: ReclaimPolicy + ?Sized>(
+        &mut self,
+        lru: &mut P,
+        folio: FolioId,
+        node: NodeId,
+    ) -> bool {
+        if self.frames.order(folio) > 0 || !self.can_migrate(folio) {
+            return false;
+        }
+        let Some(target) = self.try_alloc(node, &AllocRequest::USER, Some(Mark::Min)) else {
+            return false;
+        };
+        let elsewhere = self.node_of(target) != node;
+        if elsewhere {
+            self.free_frame(target);
+            return false;
+        }
+        self.frames.store(target, 0);
+        self.migrate(lru, folio, target).is_ok()
     }
 
     /// Entries of page tables and of the page cache say the new frame.

@@ -159,6 +159,21 @@ impl Buddy {
             assert_eq!(c.frames.kind(Pfn(p)), FrameKind::Kernel, "pfn{p} is free twice");
             c.frames.reset(Pfn(p), FrameKind::Free);
         }
+        self.append(c, pfn, order, mt);
+    }
+
+    /// Takes everything off the lists and gives the pageblocks these types. Whose the frames of
+    /// free blocks are then is for the caller to say.
+    pub fn clear(&mut self, types: &[Migratetype]) {
+        let mut new = Buddy::new(Pfn(self.first), Pfn(self.end), self.rules);
+        new.blocks[..types.len()].iter_mut().zip(types).for_each(|(b, &mt)| *b = mt as u8);
+        let reserved = types.iter().filter(|&&mt| mt == Migratetype::HighAtomic).count() as u64;
+        new.nr_reserved_highatomic = reserved << self.rules.pageblock_order;
+        *self = new;
+    }
+
+    /// Puts a block at the end of a list, whatever the type of its pageblock, and merges nothing.
+    pub fn append(&mut self, c: &mut Columns<'_>, pfn: Pfn, order: u8, mt: Migratetype) {
         self.add(c, pfn.0, order, mt, End::Tail);
     }
 

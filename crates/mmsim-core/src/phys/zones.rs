@@ -15,7 +15,7 @@ use super::frames::{FrameKind, Frames, flag};
 use super::gfp::{AllocFlags, PAGE_ALLOC_COSTLY_ORDER};
 use super::migratetype::Migratetype;
 pub use super::pcp::PcpView;
-use super::pcp::{Pcp, PcpSizes, pcp_index};
+use super::pcp::{Pcp, PcpSizes, of_index, pcp_index};
 use super::rules::{PageAllocRules, WmarkForm};
 use crate::base::id::{CpuId, IndexVec, NodeId, Pfn, ZoneId};
 use crate::machine::config::{Kernel, MachineConfig, VmSysctl, ZoneConfig, ZoneKind, ZoneLayout};
@@ -537,6 +537,47 @@ impl Zone {
         self.buddy.set_block_type(pfn, mt);
     }
 
+    /// Takes all free memory off the lists and gives the pageblocks these types. What was free is
+    /// nobody's until it is put on a list.
+    pub fn clear(&mut self, c: &mut Columns<'_>, types: &[Migratetype]) {
+        for p in self.first.0..self.end().0 {
+            if matches!(c.frames.kind(Pfn(p)), FrameKind::Buddy | FrameKind::Pcp) {
+                c.frames.reset(Pfn(p), FrameKind::Free);
+            }
+        }
+        self.buddy.clear(types);
+        self.pcp.iter_mut().for_each(Pcp::clear);
+        self.settle();
+    }
+
+    /// Puts blocks that are nobody's on a list of the zone or of a CPU, the first to be handed
+    /// out first.
+    pub fn restore_list(
+        &mut self,
+        c: &mut Columns<'_>,
+        cpu: Option<CpuId>,
+        order: u8,
+        mt: Migratetype,
+        blocks: &[Pfn],
+    ) {
+        let pcp = cpu.and_then(|cpu| self.pcp.get_mut(usize::from(cpu.0)));
+        match pcp.filter(|_| self.sizes.high > 0) {
+            Some(pcp) => blocks.iter().for_each(|&p| {
+                c.frames.reset_block(p, FrameKind::Pcp, order, mt);
+                pcp.append(pcp_index(order, mt), order, p.0);
+            }),
+            None if cpu.is_some() => blocks.iter().for_each(|&p| self.buddy.free(c, p, order)),
+            None => blocks.iter().for_each(|&p| self.buddy.append(c, p, order, mt)),
+        }
+        self.settle();
+    }
+
+    /// Gives a frame that is nobody's to the zone's own lists.
+    pub fn give(&mut self, c: &mut Columns<'_>, pfn: Pfn) {
+        self.buddy.free(c, pfn, 0);
+        self.settle();
+    }
+
     /// Gives a block back that was isolated and not needed (`__putback_isolated_page`).
     pub fn put_back_isolated(&mut self, c: &mut Columns<'_>, pfn: Pfn, order: u8) {
         self.buddy.free_to_tail(c, pfn, order);
@@ -588,6 +629,24 @@ impl Zone {
     pub fn pcp_blocks(&self) -> impl Iterator<Item = (Pfn, u8)> + '_ {
         let order = self.buddy.rules().pageblock_order;
         self.pcp.iter().flat_map(move |p| p.blocks(order)).map(|(p, k)| (Pfn(p), k))
+    }
+
+    /// The lists of the CPUs that have blocks: whose, order, type, blocks from the head.
+    pub fn pcp_lists(&self) -> Vec<(CpuId, u8, Migratetype, Vec<Pfn>)> {
+        let block = self.buddy.rules().pageblock_order;
+        let mut all = Vec::new();
+        for (cpu, pcp) in self.pcp.iter().enumerate() {
+            for (index, blocks) in pcp.lists().filter(|l| !l.1.is_empty()) {
+                let (order, mt) = of_index(index, block);
+                all.push((CpuId(cpu as u16), order, mt, blocks.into_iter().map(Pfn).collect()));
+            }
+        }
+        all
+    }
+
+    /// Whether a frame is one of those that the kernel held from the start.
+    pub fn is_reserved(&self, pfn: Pfn) -> bool {
+        (self.first.0..self.first.0 + self.reserved).contains(&pfn.0)
     }
 
     /// Frames that the kernel held from the start, at the bottom of the zone.

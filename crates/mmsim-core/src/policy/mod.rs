@@ -8,6 +8,7 @@
 
 pub mod compaction;
 pub mod knobs;
+pub mod monitor;
 
 use crate::base::digest::Digest;
 use crate::base::id::{MemcgId, NodeId};

@@ -185,6 +185,26 @@ impl Spaces {
     pub fn vmas_of(&self, a: AsId) -> &[VmaId] {
         &self.spaces[a].vmas
     }
+    /// What a process maps, in order of virtual address: first page, page behind the last, VMA.
+    pub fn mappings(&self, pages: &Pages, a: AsId) -> Vec<(u64, u64, VmaId)> {
+        let of = |&v: &VmaId| {
+            let Vma { start, pages: nr, .. } = self.vmas[v];
+            let first = (pages.group(start.group()).base << 9) + u64::from(start.0 % GROUP_PAGES);
+            (first, first + u64::from(nr), v)
+        };
+        let mut all: Vec<_> = self.spaces[a].vmas.iter().map(of).collect();
+        all.sort_unstable();
+        all
+    }
+    /// The page at a virtual address (in pages) of a process, if it has a place for page tables
+    /// there. Where nothing is mapped the page is none.
+    #[inline]
+    pub fn page_at(&self, a: AsId, va: u64) -> Option<PageIdx> {
+        let g = va >> 9;
+        let over = |s: &&Span| s.va <= g && g < s.va + u64::from(s.groups);
+        let s = self.spaces[a].spans.iter().find(over)?;
+        Some(PageIdx((s.first.0 << 9) + (va - (s.va << 9)) as u32))
+    }
     /// The VMA behind a region number.
     #[inline]
     pub fn region(&self, a: AsId, r: RegionId) -> Option<VmaId> {

@@ -1,8 +1,10 @@
 //! The operations of a workload.
 
+use crate::base::id::KdamondId;
 use crate::base::time::{SimDuration, SimTime};
 use crate::phys::gfp::GfpFlags;
 use crate::phys::migratetype::Migratetype;
+use crate::policy::monitor::Note;
 
 /// A region of a process, numbered by its workload: a mapping of some pages.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug, Hash)]
@@ -189,6 +191,12 @@ pub enum Op {
         /// Which.
         handle: BlockHandle,
     },
+    /// Make single pages of a block of [`Op::KernelAlloc`], numbered from its own number on
+    /// (`split_page`); nothing if there was none.
+    KernelSplit {
+        /// Which.
+        handle: BlockHandle,
+    },
     /// Write to `nr_hugepages`: the pool of huge pages grows until a block cannot be had, or
     /// shrinks, to so many pages of 2 MiB.
     HugePool {
@@ -203,6 +211,15 @@ pub enum Op {
         /// log2 of the pages of a block, up to [`crate::phys::gfp::MAX_PAGE_ORDER`].
         order: u8,
     },
+    /// Write `on` to the state of a monitor that waits for that; nothing if it runs or has ended.
+    KdamondOn(KdamondId),
+    /// Have a monitor take a note, and wait until it has (a write of `update_schemes_stats` or
+    /// `update_schemes_tried_regions` to its state). Nothing if it does not run.
+    KdamondNote(KdamondId, Note),
+    /// Give the pages of all per-CPU lists back (`drain_all_pages`).
+    DrainPcp,
+    /// Read `/proc/buddyinfo`: what is free is told at the next `fill`.
+    FreeBlocks,
     /// The process ends now: all its memory is freed.
     Exit,
 }

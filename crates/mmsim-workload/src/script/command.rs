@@ -2,6 +2,7 @@
 
 use crate::sampler::LinearMap;
 use mmsim_core::base::time::SimDuration;
+use mmsim_core::policy::monitor::Note;
 use mmsim_core::workload::{Advice, FileSlot, RegionId};
 
 /// Consecutive pages of a region.
@@ -71,6 +72,30 @@ pub enum Via {
     /// `pread(2)` of 64 bytes at the start of the page: the file behind the first and the
     /// second region of the command.
     Pread(FileSlot, FileSlot),
+}
+
+/// Pages that a child reads a part of in each tick: all of them in `every` ticks.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Sweep {
+    /// First page.
+    pub start: u32,
+    /// Pages.
+    pub count: u32,
+    /// Ticks for one pass.
+    pub every: u32,
+}
+
+/// A child that writes all pages of a region and then reads some of them in every tick.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Child {
+    /// Pages of its region.
+    pub pages: u32,
+    /// Length of a tick.
+    pub tick: SimDuration,
+    /// Ticks; 0: until the script has no more to do.
+    pub ticks: u64,
+    /// What it reads in each.
+    pub sweeps: Vec<Sweep>,
 }
 
 /// A command that the simulated program carries out.
@@ -210,6 +235,12 @@ pub enum Command {
     },
     /// `write .../compact_memory 1`.
     CompactMemory,
+    /// `spawn`: a child begins, see [`Child`]; goes on when its pages are written.
+    Spawn,
+    /// A write that starts a monitor.
+    KdamondOn,
+    /// A write that has the monitor take a note.
+    KdamondNote(Note),
     /// `sleepms`.
     Sleep(SimDuration),
     /// `snap` and `snapx`: counters are noted, a phase ends. Position in

@@ -19,12 +19,15 @@ mod lines;
 mod parse;
 mod run;
 mod setup;
+mod spawned;
 
-pub use command::{Command, Lazy, PageRange, ReadOnly, RegionKind, TableRef, Via};
+pub use command::{Child, Command, Lazy, PageRange, ReadOnly, RegionKind, Sweep, TableRef, Via};
 pub use error::{NotYet, ScriptError};
 pub use run::ScriptWorkload;
 pub use setup::{LruGen, ScriptSetup, ScriptSwap};
+pub use spawned::ChildWorkload;
 
+use mmsim_core::base::time::SimDuration;
 use mmsim_core::workload::FileSpec;
 
 /// A zipf table of a script: `ranks` ranks with exponent `theta`.
@@ -47,6 +50,8 @@ pub struct Script {
     pub files: Vec<FileSpec>,
     /// Zipf tables, each once.
     pub tables: Vec<TableSpec>,
+    /// The child that it starts, if it starts one.
+    pub child: Option<Child>,
     /// Names of the snapshots, in order; a name may occur twice.
     pub phases: Vec<String>,
     /// Commands that only read, with their position in the list.
@@ -66,5 +71,13 @@ impl Script {
             Some(n) => Err(n.clone()),
             None => Ok(ScriptWorkload::new(self)),
         }
+    }
+    /// What the child of the script does, if there is one: a second thread beside it, of the same
+    /// process.
+    pub fn child_workload(&self) -> Option<ChildWorkload> {
+        let child = self.child.as_ref()?;
+        let after = self.commands.iter().skip_while(|c| **c != Command::Spawn);
+        let slept = after.filter_map(|c| if let Command::Sleep(t) = c { Some(t.0) } else { None });
+        Some(ChildWorkload::new(child, SimDuration(slept.sum())))
     }
 }

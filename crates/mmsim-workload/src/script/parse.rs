@@ -4,11 +4,12 @@
 
 use super::lines::Words;
 use super::setup::{LruGen, ScriptSetup, ScriptSwap};
-use super::{Command, Lazy, NotYet, PageRange, ReadOnly, RegionKind, Script, ScriptError};
-use super::{TableRef, TableSpec, Via};
+use super::{Child, Command, Lazy, NotYet, PageRange, ReadOnly, RegionKind, Script, ScriptError};
+use super::{Sweep, TableRef, TableSpec, Via};
 use crate::sampler::LinearMap;
 use mmsim_core::base::time::SimDuration;
 use mmsim_core::phys::gfp::MAX_PAGE_ORDER;
+use mmsim_core::policy::monitor::Note;
 use mmsim_core::workload::{Advice, FileSlot, FileSpec, RegionId};
 use std::collections::BTreeMap;
 
@@ -47,6 +48,7 @@ pub(super) fn parse<S: AsRef<str>>(lines: &[S]) -> Result<Script, ScriptError> {
     let script = Script {
         setup: ScriptSetup::default(),
         commands: Vec::new(),
+        child: None,
         files: Vec::new(),
         tables: Vec::new(),
         phases: Vec::new(),
@@ -75,13 +77,12 @@ impl Parser {
         let Some(name) = w.optional() else {
             return Err(w.error(text, "an empty line; write one command a line"));
         };
-        if let Some(why) = missing_mechanism(name) {
-            self.script.not_yet.push(NotYet { line, command: name.into(), why });
-            w.skip_rest();
-            return Ok(());
-        }
         match name {
             "write" => self.write(line, &mut w)?,
+            "trywrite" => self.write_damon(&mut w)?,
+            "spawn" => self.spawn(line, &mut w)?,
+            // Its memory goes with the script's, which ends then.
+            "killchild" => {}
             "zram" | "swapon" | "mount" | "mlockself" | "ballast" => {
                 self.set_up(name, line, &mut w)?
             }
@@ -303,13 +304,11 @@ impl Parser {
                 other => Err(w.error(other, "write 1, all that compact_memory takes")),
             };
         }
-        let why = if path.contains("/kdamonds/") || path.contains("/damon_reclaim/") {
-            Some("DAMON")
-        } else if self.touched {
-            Some("a knob that changes while the workload runs")
-        } else {
-            None
-        };
+        if let Some(file) = damon_file(path) {
+            return self.damon(file, value, w);
+        }
+        let why =
+            if self.touched { Some("a knob that changes while the workload runs") } else { None };
         if let Some(why) = why {
             self.script.not_yet.push(NotYet { line, command: format!("write {path}"), why });
         } else if path.ends_with("/lru_gen/enabled") {
@@ -329,9 +328,65 @@ impl Parser {
         Ok(())
     }
 
+    /// `trywrite path value`: as `write`, but may fail.
+    fn write_damon(&mut self, w: &mut Words<'_>) -> Result<(), ScriptError> {
+        let path = w.usage("trywrite path value").word("the path")?;
+        let value = w.word("the value")?;
+        match damon_file(path) {
+            Some(file) => self.damon(file, value.into(), w),
+            None => Err(w.error(path, "write a file of DAMON, or `write` for others")),
+        }
+    }
+
+    /// A value for a file of DAMON: a command of its own, or set-up of the monitor.
+    fn damon(&mut self, file: String, value: String, w: &Words<'_>) -> Result<(), ScriptError> {
+        let command = match (file.as_str(), value.as_str()) {
+            ("state", "on") | ("damon_reclaim/enabled", "Y" | "y" | "1") => Command::KdamondOn,
+            ("state", "update_schemes_tried_regions") => Command::KdamondNote(Note::Regions),
+            ("state", "update_schemes_stats") => Command::KdamondNote(Note::Stats),
+            ("state", other) => {
+                let instead = "write on, update_schemes_stats or update_schemes_tried_regions";
+                return Err(w.error(other, instead));
+            }
+            _ => {
+                self.script.setup.damon.insert(file, value);
+                return Ok(());
+            }
+        };
+        self.script.commands.push(command);
+        Ok(())
+    }
+
+    /// `spawn n tick_us ticks (start count every)...`.
+    fn spawn(&mut self, line: usize, w: &mut Words<'_>) -> Result<(), ScriptError> {
+        w.usage("spawn pages tick_us ticks start count every ...");
+        let pages = w.number("pages", 1..=MAX_PAGES)?;
+        let tick = SimDuration::from_micros(w.number("us of a tick", 1..=1_000_000_000)?);
+        let ticks = w.number("ticks (0: without end)", 0..=u64::from(u32::MAX))?;
+        let mut sweeps = Vec::new();
+        while let Some(word) = w.optional() {
+            let Some(start) = word.parse().ok().filter(|&s: &u32| s < pages) else {
+                return Err(w.error(word, format!("write the first page, below {pages}")));
+            };
+            let count = w.number("pages (within the region)", 1..=pages - start)?;
+            let every = w.number("ticks of a pass", 1..=u32::MAX)?;
+            sweeps.push(Sweep { start, count, every });
+        }
+        if self.script.child.is_some() {
+            let why = "a second child";
+            self.script.not_yet.push(NotYet { line, command: "spawn".into(), why });
+            return Ok(());
+        }
+        self.script.child = Some(Child { pages, tick, ticks, sweeps });
+        self.script.commands.push(Command::Spawn);
+        self.touched = true;
+        Ok(())
+    }
+
     /// The other commands that prepare the machine.
     fn set_up(&mut self, name: &str, line: usize, w: &mut Words<'_>) -> Result<(), ScriptError> {
-        if self.touched {
+        // What a child takes is no part of the ballast: it is left as much as it is left here.
+        if self.touched && !(name == "ballast" && self.script.child.is_some()) {
             let why = "set-up after the workload has begun";
             self.script.not_yet.push(NotYet { line, command: name.into(), why });
             w.skip_rest();
@@ -538,13 +593,17 @@ impl Parser {
     }
 }
 
-/// Why a command cannot be simulated yet.
-fn missing_mechanism(command: &str) -> Option<&'static str> {
-    Some(match command {
-        "spawn" | "killchild" => "a second process beside the script",
-        "trywrite" => "DAMON",
-        _ => return None,
-    })
+/// The file of DAMON behind a path: below the first monitor, or a module's parameter.
+fn damon_file(path: &str) -> Option<String> {
+    if let Some((_, file)) = path.split_once("/kdamonds/0/") {
+        return Some(file.into());
+    }
+    if path.ends_with("/kdamonds/nr_kdamonds") {
+        return Some("nr_kdamonds".into());
+    }
+    let (_, module) = path.split_once("/sys/module/")?;
+    let (module, parameter) = module.split_once("/parameters/")?;
+    module.starts_with("damon_").then(|| format!("{module}/{parameter}"))
 }
 
 #[cfg(test)]
@@ -586,7 +645,8 @@ mod tests {
             "grow 0 160000 2048",
             "layout 0 filled",
             "write /proc/sys/vm/swappiness 1",
-            "spawn 2 400",
+            "spawn 2 400 0 0 2 1",
+            "spawn 2 400 0",
         ])
         .unwrap();
         let commands: Vec<&str> = s.not_yet.iter().map(|n| n.command.as_str()).collect();

@@ -9,6 +9,7 @@
 
 use super::{Command, Lazy, PageRange, RegionKind, Script, TableRef, Via};
 use crate::sampler::CumZipf;
+use mmsim_core::base::id::KdamondId;
 use mmsim_core::base::rng::{Rng, SplitMix64};
 use mmsim_core::phys::gfp::{GFP_KERNEL, GFP_USER, GfpFlags};
 use mmsim_core::phys::migratetype::Migratetype;
@@ -176,6 +177,9 @@ impl ScriptWorkload {
             Command::Unmap { region } => ops.push(Op::Munmap { region }),
             Command::Seed(seed) => self.random = SplitMix64::new(seed),
             Command::Sleep(t) => ops.push(Op::Sleep(t)),
+            Command::Spawn => ops.push(Op::Barrier),
+            Command::KdamondOn => ops.push(Op::KdamondOn(KdamondId(0))),
+            Command::KdamondNote(what) => ops.push(Op::KdamondNote(KdamondId(0), what)),
             Command::Snap(i) => ops.push(Op::PhaseEnd(i)),
             Command::PopulateRead(PageRange { region, first, count }) => {
                 ops.push(Op::Madvise { region, first, count, advice: Advice::PopulateRead });
@@ -396,7 +400,12 @@ mod tests {
         let mut rng = Rng::for_purpose(1, "unused");
         let mut all = Vec::new();
         loop {
-            let cx = WorkloadCx { now: SimTime::ZERO, free_pages: free(&all), kernel_allocs: &[] };
+            let cx = WorkloadCx {
+                now: SimTime::ZERO,
+                free_pages: free(&all),
+                kernel_allocs: &[],
+                free_blocks: None,
+            };
             let mut ops = Vec::new();
             w.fill(&cx, &mut rng, &mut ops);
             if ops.is_empty() {

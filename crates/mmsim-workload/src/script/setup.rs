@@ -41,6 +41,9 @@ pub struct ScriptSetup {
     pub lru_gen: Option<LruGen>,
     /// The swap device; none: no swap.
     pub swap: Option<ScriptSwap>,
+    /// Values written to the files of a monitor, last value each: below `kdamonds/0/` as
+    /// `contexts/0/operations`, and parameters of modules as `damon_reclaim/min_age`.
+    pub damon: BTreeMap<String, String>,
     /// Free pages that the ballast leaves: the value of `nr_free_pages` (within 8) at
     /// which the workload starts. None: no ballast.
     pub ballast_free_pages: Option<u64>,

@@ -1,0 +1,103 @@
+//! Changes to a context that runs.
+//!
+//! New parameters are matched to the old ones by position: what both have is updated in place, so
+//! that a scheme keeps its statistics and what its quota was charged with, and a target keeps what
+//! is known of its regions; the rest is dropped or added. A running context takes them where
+//! nothing is under way: after merging, or after a look at the watermarks.
+//!
+//! Linux 6.12 `mm/damon/core.c` (`damon_commit_ctx()`). There an error in the middle leaves the
+//! first half changed; here everything is checked first. A resume point in a target that goes is
+//! forgotten here; there it stays as a stale pointer, and the scheme skips all regions ever after.
+//! Kernels before 6.11 put new schemes in the place of the old ones, and so begin their statistics
+//! anew.
+
+use crate::attrs::MonitoringAttrs;
+use crate::context::Context;
+use crate::damos::goal::{Goal, Metric};
+use crate::damos::quota::Quota;
+use crate::damos::scheme::Scheme;
+use crate::error::DamonError;
+use crate::ranges::set_regions;
+use crate::region::{Region, Target};
+use std::ops::Range;
+
+/// All that a user decides about a context.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Parameters {
+    /// How often and how finely it looks.
+    pub attrs: MonitoringAttrs,
+    /// What it watches. A target without regions keeps those that it has.
+    pub targets: Vec<Target>,
+    /// What it does.
+    pub schemes: Vec<Scheme>,
+}
+
+impl Context {
+    /// Takes new parameters: at once if it does not run, else after the next merge or look at the
+    /// watermarks. A second call before that replaces the first.
+    ///
+    /// # Errors
+    /// Attributes, ranges or schemes that make no sense; then nothing is taken.
+    pub fn commit(&mut self, parameters: Parameters) -> Result<(), DamonError> {
+        parameters.attrs.validate(self.config())?;
+        parameters.schemes.iter().try_for_each(Scheme::validate)?;
+        for t in &parameters.targets {
+            let unit = parameters.attrs.min_region;
+            set_regions(&mut Target::default(), &ranges(t), unit)?;
+        }
+        self.pending = Some(parameters);
+        if !self.is_running() {
+            self.commit_pending();
+        }
+        Ok(())
+    }
+
+    /// Takes what [`Context::commit`] left.
+    pub(crate) fn commit_pending(&mut self) {
+        let Some(new) = self.pending.take() else { return };
+        self.schemes.truncate(new.schemes.len());
+        for (i, scheme) in new.schemes.into_iter().enumerate() {
+            match self.schemes.get_mut(i) {
+                Some(old) => update_scheme(old, scheme),
+                None => self.schemes.push(scheme),
+            }
+        }
+        let nr_targets = new.targets.len();
+        self.targets.resize_with(nr_targets, Target::default);
+        for (old, target) in self.targets.iter_mut().zip(new.targets) {
+            if !target.regions.is_empty() {
+                set_regions(old, &ranges(&target), new.attrs.min_region)
+                    .expect("ranges were checked when they came");
+            }
+            old.space = target.space;
+        }
+        for s in &mut self.schemes {
+            s.state.charge.resume = s.state.charge.resume.filter(|at| at.0 < nr_targets);
+        }
+        self.change_attrs(new.attrs).expect("attributes were checked when they came");
+    }
+}
+
+fn ranges(target: &Target) -> Vec<Range<u64>> {
+    target.regions.iter().map(|r: &Region| r.start..r.end).collect()
+}
+
+/// All that the user decides comes from `new`; the scheme is active again.
+fn update_scheme(old: &mut Scheme, new: Scheme) {
+    let goals = new.quota.goals.into_iter().enumerate();
+    let goals = goals.map(|(i, goal)| update_goal(old.quota.goals.get(i), goal)).collect();
+    let quota = Quota { goals, ..new.quota };
+    old.state.activated = true;
+    let state = std::mem::take(&mut old.state);
+    *old = Scheme { quota, state, ..new };
+}
+
+/// The stall time that was seen last is kept; the user does not know it.
+fn update_goal(old: Option<&Goal>, new: Goal) -> Goal {
+    let Some(old) = old else { return new };
+    let current_value = match new.metric {
+        Metric::UserInput => new.current_value,
+        Metric::SomeMemPsiUs => old.current_value,
+    };
+    Goal { current_value, last_psi_total: old.last_psi_total, ..new }
+}

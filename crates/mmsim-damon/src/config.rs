@@ -1,0 +1,199 @@
+//! What kind of DAMON: one knob per decision that a kernel release or a fix changed.
+//!
+//! The points of this space that kernels shipped are the [presets](PRESETS). Some knobs decide what
+//! a machine does under a context, or how its records are written; they are read there, and only
+//! held here.
+//!
+//! There is no `Default`: the caller says which kernel it means.
+
+mod presets;
+
+pub use mmsim_core::policy::knobs::{KnobError, KnobInfo, Knobs, Ranged, ValueInfo};
+pub use presets::{PRESETS, Preset, preset, preset_for_kernel};
+
+use mmsim_core::base::time::{SimDuration, SimTime};
+use mmsim_core::{knob_enums, knob_struct};
+
+knob_enums! {
+    /// What tells a context that an aggregation is over.
+    IntervalClock {
+        Wall = "wall",
+            "The clock: work makes an aggregation hold fewer samples. Schemes are applied at its end \
+             only.";
+        SampleCount = "sample-count",
+            "The samples taken: work makes it longer. Every scheme has an interval of its own.";
+    }
+    /// What happens when regions are too many after merging.
+    MergeCap {
+        None = "none", "Nothing.";
+        RetryAgeEachPass = "retry-age-each-pass",
+            "They are merged again with a doubled threshold; each walk makes them older.";
+        RetryAgeOnce = "retry-age-once", "So they are; only the first walk makes them older.";
+    }
+    /// Which count is compared to a scheme's access pattern.
+    PatternCounter {
+        NrAccesses = "nr-accesses", "That of the running aggregation.";
+        Moving = "moving", "The moving sum over the last window of samples.";
+    }
+    /// Where a scheme goes on after a window whose quota was used up.
+    Resume {
+        Plus1SkipLast = "plus1-skip-last",
+            "One byte behind the last region, so that the next one loses its first page; nowhere if \
+             the walk comes to the last region first. A walk does not see regions that it cut off.";
+        Exact = "exact",
+            "At the end of the last region. A walk sees regions that it cut off.";
+    }
+    /// When the first charge window begins.
+    FirstWindow {
+        AtOnce = "at-once", "With the first pass.";
+        Unlimited = "unlimited", "A window after the first pass; until then nothing is limited.";
+    }
+    /// The least that a time quota allows.
+    EszFloor {
+        None = "none", "Nothing: a quota that comes out as 0 limits nothing.";
+        MinRegion = "min-region", "The smallest region.";
+    }
+    /// How long a context with several schemes sleeps for their watermarks.
+    WmarkWait {
+        OrderBug = "order-bug",
+            "As long as the schemes ask, but an active scheme is forgotten if an inactive one \
+             follows.";
+        Min = "min", "Not at all if a scheme is active.";
+    }
+    /// What paging out in physical memory asks of a page before it goes.
+    PageoutRef {
+        Respect = "respect", "Reclaim's own check of references.";
+        YoungFilter = "young-filter", "Whether it was used since it was last marked old.";
+    }
+    /// How a target is named in records.
+    TraceTarget {
+        Handle = "handle", "By a number that looks like the address of a kernel object.";
+        Index = "index", "By its index.";
+    }
+    /// Which statistics schemes have.
+    StatsVersion {
+        V0 = "v0", "How often and for how many bytes they were tried.";
+        V1 = "v1", "Also where they worked, and how often the quota was used up.";
+    }
+    /// How a sampling address is drawn in a region above 4 GiB.
+    Rand32 {
+        Prandom = "prandom",
+            "In the first size mod 4 GiB bytes; at the first byte if that is 0.";
+        Truncated = "truncated",
+            "In the first size mod 4 GiB bytes; in the first 4 GiB if that is 0.";
+        Uniform = "uniform", "In all of it.";
+    }
+}
+
+knob_struct! {
+    /// The knobs of DAMON. Every field has one name in scenario files: the same with dashes.
+    DamonConfig {
+        interval_clock: IntervalClock = "interval-clock",
+            "What tells that an aggregation is over.",
+            "mm/damon/core: use number of passed access sampling as a timer (Linux 6.7)";
+        merge_cap: MergeCap = "merge-cap",
+            "What happens when regions are too many after merging.",
+            "mm/damon/core: merge regions aggressively when max_nr_regions is unmet (Linux 6.10)";
+        split_copies_counts: bool = "split-copies-counts",
+            "Whether a region that is cut off inherits the running counts.",
+            "mm/damon/core: handle nr_accesses and its moving sum at splits (Linux 6.7)";
+        pattern_counter: PatternCounter = "pattern-counter",
+            "Which count is compared to access patterns.",
+            "mm/damon/core: use pseudo-moving sum for nr_accesses (Linux 6.7)";
+        resume: Resume = "resume",
+            "Where a scheme goes on after its quota was used up.",
+            "mm/damon/schemes: skip already charged targets and regions (Linux 5.16); fixes in \
+             stable kernels 6.1 and 6.12";
+        first_window: FirstWindow = "first-window",
+            "When the first charge window begins.",
+            "mm/damon/core: initialize charged_from (stable kernels 6.12)";
+        esz_floor: EszFloor = "esz-floor",
+            "The least that a time quota allows.",
+            "mm/damon/core: avoid a quota of zero bytes (Linux 6.1, stable kernels)";
+        prioritization: bool = "prioritization",
+            "Whether a quota goes to the regions with the best score first.",
+            "mm/damon/schemes: prioritize regions within the quotas (Linux 5.16)";
+        watermarks: bool = "watermarks",
+            "Whether watermarks of free memory switch schemes.",
+            "mm/damon/schemes: activate schemes based on a watermarks mechanism (Linux 5.16)";
+        wmark_wait: WmarkWait = "wmark-wait",
+            "How long a context with several schemes sleeps for their watermarks.",
+            "mm/damon/core: fix wrong comparison of minimum wait times (Linux 6.1)";
+        pageout_ref: PageoutRef = "pageout-ref",
+            "What paging out in physical memory asks of a page.",
+            "mm/damon/paddr: do page level access check for pageout DAMOS action on its own (Linux \
+             6.10)";
+        hugetlb_check: bool = "hugetlb-check",
+            "Whether accesses to hugetlb pages are seen in processes.",
+            "mm/damon: add access checking for hugetlb pages (Linux 5.17)";
+        trace_target: TraceTarget = "trace-target",
+            "How records name a target.",
+            "mm/damon: hide kernel pointer from tracepoint event (Linux 5.17)";
+        trace_age: bool = "trace-age",
+            "Whether records have an age.",
+            "mm/damon: add 'age' of region tracepoint support (Linux 5.17)";
+        stats: StatsVersion = "stats",
+            "Which statistics schemes show.",
+            "mm/damon/schemes: account scheme actions that successfully applied (Linux 5.17)";
+        sleep_hr_limit_us: Ranged<0, 1_000_000> = "sleep-hr-limit-us",
+            "Sleeps above this many µs are rounded up to ticks.",
+            "mm/damon/core: use better timer mechanisms selection threshold (Linux 5.17)";
+        rand32: Rand32 = "rand32",
+            "How a sampling address is drawn in a region above 4 GiB.",
+            "include/linux/damon.h, damon_rand() (Linux 5.16 to 6.12)";
+        coarse_tick_us: Ranged<0, 100_000> = "coarse-tick-us",
+            "The tick of the coarse clock that quotas are measured with, in µs; 0: an exact clock.",
+            "CONFIG_HZ; 250 is usual";
+        aligned_esz: bool = "aligned-esz",
+            "Whether a quota is rounded down to whole smallest regions, so that it can be used up.",
+            "no kernel";
+        module_commit_drops_scheme: bool = "module-commit-drops-scheme",
+            "Whether DAMON_RECLAIM loses its scheme while it is set up, as measured on 6.12.117.",
+            "Linux 6.12.117 mm/damon/reclaim.c";
+    }
+}
+
+impl DamonConfig {
+    /// Every combination has a meaning.
+    fn contradiction(&self) -> Option<(&'static str, &'static str, &'static str)> {
+        None
+    }
+
+    /// Nanoseconds of a tick; 1 with an exact clock.
+    fn tick_ns(&self) -> u64 {
+        (u64::from(self.coarse_tick_us.get()) * 1000).max(1)
+    }
+
+    /// What the coarse clock shows at `now`: the last tick (`ktime_get_coarse_ts64()`, jiffies).
+    pub fn coarse(&self, now: SimTime) -> SimTime {
+        SimTime(now.0 / self.tick_ns() * self.tick_ns())
+    }
+
+    /// A span rounded up to whole ticks (`msecs_to_jiffies()`, `usecs_to_jiffies()`).
+    pub fn round_up(&self, span: SimDuration) -> SimDuration {
+        SimDuration(span.as_nanos().div_ceil(self.tick_ns()).saturating_mul(self.tick_ns()))
+    }
+
+    /// How long a thread sleeps that asks for `us` µs: exactly so up to the limit, in ticks above
+    /// (`kdamond_usleep()`; at least 1 µs, as a request for 0 would let no time pass at all).
+    pub fn sleep(&self, us: u64) -> SimDuration {
+        let exact = SimDuration(us.max(1).saturating_mul(1000));
+        if us > u64::from(self.sleep_hr_limit_us.get()) { self.round_up(exact) } else { exact }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// 20 ms is slept exactly; a µs more takes the next tick of 4 ms.
+    #[test]
+    fn sleeps_are_exact_up_to_the_limit() {
+        let c = DamonConfig::V6_12;
+        assert_eq!(c.sleep(5_000), SimDuration::from_millis(5));
+        assert_eq!(c.sleep(20_000), SimDuration::from_millis(20));
+        assert_eq!(c.sleep(20_001), SimDuration::from_millis(24));
+        assert_eq!(DamonConfig::V5_16.sleep(20_001), SimDuration::from_micros(20_001));
+        assert_eq!(c.coarse(SimTime(7_999_999)), SimTime(4_000_000));
+    }
+}

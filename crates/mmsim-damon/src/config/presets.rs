@@ -1,0 +1,104 @@
+//! Named points of the knobs: what kernels shipped.
+//!
+//! A preset is built on the one before it by what changed, so the source reads like the history.
+
+use super::{
+    DamonConfig, EszFloor, FirstWindow, IntervalClock, MergeCap, PageoutRef, PatternCounter,
+    Rand32, Ranged, Resume, StatsVersion, TraceTarget, WmarkWait,
+};
+use mmsim_core::machine::config::Kernel;
+use mmsim_core::policy::knobs;
+
+impl DamonConfig {
+    /// Linux 5.16, the first with proactive reclamation.
+    pub const V5_16: DamonConfig = DamonConfig {
+        interval_clock: IntervalClock::Wall,
+        merge_cap: MergeCap::None,
+        split_copies_counts: false,
+        pattern_counter: PatternCounter::NrAccesses,
+        resume: Resume::Plus1SkipLast,
+        first_window: FirstWindow::AtOnce,
+        esz_floor: EszFloor::None,
+        prioritization: true,
+        watermarks: true,
+        wmark_wait: WmarkWait::OrderBug,
+        pageout_ref: PageoutRef::Respect,
+        hugetlb_check: false,
+        trace_target: TraceTarget::Handle,
+        trace_age: false,
+        stats: StatsVersion::V0,
+        sleep_hr_limit_us: Ranged::new(100_000),
+        rand32: Rand32::Prandom,
+        coarse_tick_us: Ranged::new(4_000),
+        aligned_esz: false,
+        module_commit_drops_scheme: false,
+    };
+    /// Linux 6.1 with the fixes of its stable releases.
+    pub const V6_1: DamonConfig = DamonConfig {
+        merge_cap: MergeCap::RetryAgeOnce,
+        resume: Resume::Exact,
+        esz_floor: EszFloor::MinRegion,
+        wmark_wait: WmarkWait::Min,
+        hugetlb_check: true,
+        trace_target: TraceTarget::Index,
+        trace_age: true,
+        stats: StatsVersion::V1,
+        sleep_hr_limit_us: Ranged::new(20_000),
+        rand32: Rand32::Truncated,
+        ..DamonConfig::V5_16
+    };
+    /// Linux 6.12 with the fixes of its stable releases.
+    pub const V6_12: DamonConfig = DamonConfig {
+        interval_clock: IntervalClock::SampleCount,
+        split_copies_counts: true,
+        pattern_counter: PatternCounter::Moving,
+        first_window: FirstWindow::Unlimited,
+        pageout_ref: PageoutRef::YoungFilter,
+        ..DamonConfig::V6_1
+    };
+}
+
+/// A named point of the knobs.
+pub type Preset = knobs::Preset<DamonConfig>;
+
+/// All presets, oldest first.
+pub static PRESETS: &[Preset] = &[
+    Preset {
+        name: "damon-v5.16",
+        config: DamonConfig::V5_16,
+        kernel: Kernel::V5_9,
+        before: None,
+        about: "the first with proactive reclamation, as in Linux 5.16",
+        subject: None,
+    },
+    Preset {
+        name: "damon-v6.1",
+        config: DamonConfig::V6_1,
+        kernel: Kernel::V6_1,
+        before: Some("damon-v5.16"),
+        about: "hugetlb pages are seen, regions stay within their number, as in Linux 6.1",
+        subject: None,
+    },
+    Preset {
+        name: "damon-v6.12",
+        config: DamonConfig::V6_12,
+        kernel: Kernel::V6_12,
+        before: Some("damon-v6.1"),
+        about: "samples are counted, schemes have intervals of their own, as in Linux 6.12",
+        subject: None,
+    },
+];
+
+/// The knobs of the preset of that name.
+pub fn preset(name: &str) -> Option<DamonConfig> {
+    PRESETS.iter().find(|p| p.name == name).map(|p| p.config)
+}
+
+/// The preset that a kernel shipped. Kernels before 5.16 have none and get its.
+pub const fn preset_for_kernel(kernel: Kernel) -> DamonConfig {
+    match kernel {
+        Kernel::V4_1 | Kernel::V5_5 | Kernel::V5_8 | Kernel::V5_9 => DamonConfig::V5_16,
+        Kernel::V6_1 => DamonConfig::V6_1,
+        Kernel::V6_12 => DamonConfig::V6_12,
+    }
+}

@@ -1,0 +1,416 @@
+//! A context, and the thread that runs it (kdamond).
+//!
+//! One turn of the thread is one sampling interval: marking the page of every region old, sleeping,
+//! looking which were used. When an aggregation is over, regions are merged, schemes applied,
+//! counts reported and reset, regions cut. From time to time the monitored ranges are found anew.
+//!
+//! The thread is a machine with a few states, since the simulation goes on while it sleeps and
+//! while its schemes work. [`Context::step`] does what lies between two sleeps, from waking to
+//! the next sleep; but each application of a scheme to a region is a step of its own, after which
+//! the step asks to go on at once.
+//!
+//! Linux 6.12 `mm/damon/core.c` (`kdamond_fn()`), and that of 6.1 and 5.16 where knobs say so. What
+//! differs: the number of regions before the last cuts is kept per context, where the kernel has
+//! one for all; and a sample interval of 0 sleeps 1 µs.
+
+use crate::aggregate::{self, merge_regions, nr_regions, region_sz_limit, reset_aggregated};
+use crate::attrs::{MonitoringAttrs, update_result};
+use crate::commit::Parameters;
+use crate::config::{DamonConfig, IntervalClock};
+use crate::damos::apply::{Cursor, next_apply};
+use crate::damos::scheme::Scheme;
+use crate::damos::watermark;
+use crate::error::DamonError;
+use crate::operations::{Hook, Operations};
+use crate::region::{Region, Target};
+use mmsim_core::base::rng::Rng;
+use mmsim_core::base::time::{SimDuration, SimTime};
+
+/// What a context wants after a step.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Step {
+    /// To go on at once.
+    Again,
+    /// To go on after so much sleep.
+    Sleep(SimDuration),
+    /// Nothing more: it has ended.
+    Exit,
+}
+
+/// Where the thread is.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+enum State {
+    /// There is none.
+    Stopped,
+    /// At the top of its loop.
+    Top,
+    /// Asleep, because watermarks keep all schemes from working.
+    Waiting,
+    /// Asleep between marking and looking.
+    Sampling,
+    /// In a pass of the schemes.
+    Applying(Cursor),
+}
+
+/// What the thread read at the top of its loop, or found out since. Changes made in between count
+/// from the next turn on.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+struct Turn {
+    next_aggregation: u64,
+    next_ops_update: u64,
+    sample_us: u64,
+    aggregating: bool,
+}
+
+/// Targets, how they are watched, and schemes (`struct damon_ctx`).
+#[derive(Clone, Debug)]
+pub struct Context {
+    pub(crate) config: DamonConfig,
+    pub(crate) attrs: MonitoringAttrs,
+    pub(crate) targets: Vec<Target>,
+    pub(crate) schemes: Vec<Scheme>,
+    rng: Rng,
+    /// Samples taken since the start.
+    pub(crate) passed_samples: u64,
+    /// The samples from which an aggregation is over, and ranges are found anew.
+    next_aggregation: u64,
+    next_ops_update: u64,
+    /// When that was last, for contexts that go by the clock.
+    last_aggregation: SimTime,
+    last_ops_update: SimTime,
+    /// Regions before the last cuts.
+    last_nr_regions: u64,
+    /// Bytes above which no region grows by merging.
+    sz_limit: u64,
+    state: State,
+    turn: Turn,
+    should_stop: bool,
+    /// What is to change at the next hook where it can.
+    pub(crate) pending: Option<Parameters>,
+    /// Room that is kept from step to step.
+    accessed: Vec<bool>,
+    scratch: Vec<Region>,
+}
+
+impl Context {
+    /// A context without targets and schemes, with the attributes that kernels give it.
+    /// The random numbers decide where regions are cut.
+    pub fn new(config: DamonConfig, rng: Rng) -> Context {
+        Context {
+            config,
+            attrs: MonitoringAttrs::DEFAULT,
+            targets: Vec::new(),
+            schemes: Vec::new(),
+            rng,
+            passed_samples: 0,
+            next_aggregation: 0,
+            next_ops_update: 0,
+            last_aggregation: SimTime::ZERO,
+            last_ops_update: SimTime::ZERO,
+            last_nr_regions: 0,
+            sz_limit: 0,
+            state: State::Stopped,
+            turn: Turn::default(),
+            should_stop: false,
+            pending: None,
+            accessed: Vec::new(),
+            scratch: Vec::new(),
+        }
+    }
+
+    /// Its knobs.
+    pub fn config(&self) -> &DamonConfig {
+        &self.config
+    }
+
+    /// Its attributes.
+    pub fn attrs(&self) -> &MonitoringAttrs {
+        &self.attrs
+    }
+
+    /// Its targets. Everywhere else they are known by their index here.
+    pub fn targets(&self) -> &[Target] {
+        &self.targets
+    }
+
+    /// Its schemes, in the order in which they are offered regions.
+    pub fn schemes(&self) -> &[Scheme] {
+        &self.schemes
+    }
+
+    /// Samples taken since the start.
+    pub fn passed_samples(&self) -> u64 {
+        self.passed_samples
+    }
+
+    /// Bytes above which no region grows by merging, as of the last look at the ranges.
+    pub fn sz_limit(&self) -> u64 {
+        self.sz_limit
+    }
+
+    /// Whether it was started and has not ended.
+    pub fn is_running(&self) -> bool {
+        self.state != State::Stopped
+    }
+
+    /// Replaces the targets, and lets go of the old ones.
+    ///
+    /// # Errors
+    /// [`DamonError::Busy`] while it runs.
+    pub fn set_targets(&mut self, targets: Vec<Target>) -> Result<(), DamonError> {
+        self.stopped()?;
+        self.targets = targets;
+        Ok(())
+    }
+
+    /// Replaces the schemes.
+    ///
+    /// # Errors
+    /// [`DamonError::Busy`] while it runs; a scheme that makes no sense, and then none is taken.
+    pub fn set_schemes(&mut self, schemes: Vec<Scheme>) -> Result<(), DamonError> {
+        self.stopped()?;
+        schemes.iter().try_for_each(Scheme::validate)?;
+        self.schemes = schemes;
+        self.schedule_schemes();
+        Ok(())
+    }
+
+    /// Replaces the attributes.
+    ///
+    /// # Errors
+    /// [`DamonError::Busy`] while it runs; attributes that make no sense.
+    pub fn set_attrs(&mut self, attrs: MonitoringAttrs) -> Result<(), DamonError> {
+        self.stopped()?;
+        self.change_attrs(attrs)
+    }
+
+    pub(crate) fn stopped(&self) -> Result<(), DamonError> {
+        if self.is_running() { Err(DamonError::Busy) } else { Ok(()) }
+    }
+
+    /// Replaces the attributes, also while it runs: counts and ages are converted, and intervals
+    /// begin anew.
+    pub(crate) fn change_attrs(&mut self, attrs: MonitoringAttrs) -> Result<(), DamonError> {
+        attrs.validate(&self.config)?;
+        let now = self.passed_samples;
+        let aggregating = now < self.next_aggregation;
+        for r in self.targets.iter_mut().flat_map(|t| &mut t.regions) {
+            update_result(r, &self.attrs, &attrs, aggregating);
+        }
+        self.attrs = attrs;
+        self.next_aggregation = now + attrs.samples_in(attrs.aggr_us);
+        self.next_ops_update = now + attrs.samples_in(attrs.ops_update_us);
+        self.schedule_schemes();
+        Ok(())
+    }
+
+    fn schedule_schemes(&mut self) {
+        for s in &mut self.schemes {
+            s.state.next_apply_sis = next_apply(s, self.passed_samples, &self.attrs);
+        }
+    }
+
+    /// Starts it. The first [`Context::step`] is due at once.
+    ///
+    /// # Errors
+    /// [`DamonError::Busy`] if it runs, [`DamonError::NoTargets`] if there is nothing to watch.
+    pub fn start(&mut self, ops: &mut dyn Operations) -> Result<(), DamonError> {
+        self.stopped()?;
+        if self.targets.is_empty() {
+            return Err(DamonError::NoTargets);
+        }
+        self.passed_samples = 0;
+        self.next_aggregation = self.attrs.samples_in(self.attrs.aggr_us);
+        self.next_ops_update = self.attrs.samples_in(self.attrs.ops_update_us);
+        self.last_aggregation = self.config.coarse(ops.now());
+        self.last_ops_update = self.last_aggregation;
+        self.schedule_schemes();
+        ops.init(&mut self.targets, &self.attrs);
+        self.sz_limit = region_sz_limit(&self.targets, &self.attrs);
+        self.should_stop = false;
+        self.state = State::Top;
+        Ok(())
+    }
+
+    /// Asks it to end, which it does in its next step that tests for it.
+    ///
+    /// # Errors
+    /// [`DamonError::NotRunning`].
+    pub fn stop(&mut self) -> Result<(), DamonError> {
+        if !self.is_running() {
+            return Err(DamonError::NotRunning);
+        }
+        self.should_stop = true;
+        Ok(())
+    }
+
+    /// What the thread does from waking up to its next sleep, or to the next application of a
+    /// scheme.
+    pub fn step(&mut self, ops: &mut dyn Operations) -> Step {
+        match self.state {
+            State::Stopped => Step::Exit,
+            State::Top => self.top(ops),
+            State::Waiting => {
+                if ops.hook(Hook::AfterWmarksCheck, self).is_break() {
+                    return self.exit(ops);
+                }
+                self.commit_pending();
+                self.wait_activation(ops)
+            }
+            State::Sampling => self.woken(ops),
+            State::Applying(cursor) => self.pass(ops, cursor),
+        }
+    }
+
+    /// The top of the loop.
+    fn top(&mut self, ops: &mut dyn Operations) -> Step {
+        self.turn = Turn {
+            next_aggregation: self.next_aggregation,
+            next_ops_update: self.next_ops_update,
+            sample_us: self.attrs.sample_us,
+            aggregating: false,
+        };
+        self.wait_activation(ops)
+    }
+
+    /// Up to the sleep between marking and looking, if watermarks allow it.
+    fn wait_activation(&mut self, ops: &mut dyn Operations) -> Step {
+        if self.need_stop(ops) {
+            return self.exit(ops);
+        }
+        let wait = watermark::wait_us(&mut self.schemes, &self.config, ops.free_mem_rate());
+        if wait > 0 {
+            self.state = State::Waiting;
+            return Step::Sleep(self.config.sleep(wait));
+        }
+        ops.prepare_access_checks(&mut self.targets);
+        if ops.hook(Hook::AfterSampling, self).is_break() {
+            return self.exit(ops);
+        }
+        self.state = State::Sampling;
+        Step::Sleep(self.config.sleep(self.turn.sample_us))
+    }
+
+    /// Whether it is to end: asked to, or nothing is left that could be watched. An operations set
+    /// without a test of targets never ends by itself.
+    fn need_stop(&self, ops: &dyn Operations) -> bool {
+        if self.should_stop {
+            return true;
+        }
+        if self.targets.is_empty() {
+            return ops.target_valid(&Target::default()).is_some();
+        }
+        self.targets.iter().all(|t| ops.target_valid(t) == Some(false))
+    }
+
+    /// After the sleep between marking and looking.
+    fn woken(&mut self, ops: &mut dyn Operations) -> Step {
+        self.passed_samples += 1;
+        let most = self.check_accesses(ops);
+        self.turn.aggregating = self.aggregation_due(ops.now());
+        if self.turn.aggregating {
+            ops.charge_regions(nr_regions(&self.targets));
+            let cap = self.config.merge_cap;
+            merge_regions(&mut self.targets, most / 10, self.sz_limit, &self.attrs, cap);
+            if ops.hook(Hook::AfterAggregation, self).is_break() {
+                return self.exit(ops);
+            }
+            self.commit_pending();
+        }
+        let by_samples = self.config.interval_clock == IntervalClock::SampleCount;
+        let first = if by_samples || self.turn.aggregating { self.begin_pass(ops) } else { None };
+        match first {
+            Some(cursor) => self.pass(ops, cursor),
+            None => self.end_of_turn(ops),
+        }
+    }
+
+    /// Goes on with a pass of the schemes.
+    fn pass(&mut self, ops: &mut dyn Operations, mut cursor: Cursor) -> Step {
+        if self.advance_pass(ops, &mut cursor) {
+            self.state = State::Applying(cursor);
+            return Step::Again;
+        }
+        self.end_pass();
+        self.end_of_turn(ops)
+    }
+
+    /// Accounts the samples. Returns the largest count.
+    fn check_accesses(&mut self, ops: &mut dyn Operations) -> u32 {
+        self.accessed.clear();
+        ops.check_accesses(&self.targets, &mut self.accessed);
+        let regions = self.targets.iter_mut().flat_map(|t| &mut t.regions);
+        let mut most = 0;
+        for (r, accessed) in regions.zip(&self.accessed) {
+            r.account(*accessed, &self.attrs);
+            most = most.max(r.nr_accesses);
+        }
+        most
+    }
+
+    fn aggregation_due(&mut self, now: SimTime) -> bool {
+        match self.config.interval_clock {
+            IntervalClock::SampleCount => self.passed_samples >= self.turn.next_aggregation,
+            IntervalClock::Wall => {
+                let now = self.config.coarse(now);
+                passed(&mut self.last_aggregation, now, self.attrs.aggr_us)
+            }
+        }
+    }
+
+    fn ops_update_due(&mut self, now: SimTime) -> bool {
+        match self.config.interval_clock {
+            IntervalClock::SampleCount => self.passed_samples >= self.turn.next_ops_update,
+            IntervalClock::Wall => {
+                let now = self.config.coarse(now);
+                passed(&mut self.last_ops_update, now, self.attrs.ops_update_us)
+            }
+        }
+    }
+
+    /// Reports, resets and cuts; finds ranges anew; and begins the next turn.
+    fn end_of_turn(&mut self, ops: &mut dyn Operations) -> Step {
+        let attrs = self.attrs;
+        if self.turn.aggregating {
+            self.next_aggregation = self.turn.next_aggregation + attrs.samples_in(attrs.aggr_us);
+            for target in 0..self.targets.len() {
+                // Nothing that a listener says to a report ends a context.
+                let _ = ops.hook(Hook::Aggregated { target }, self);
+                reset_aggregated(&mut self.targets[target]);
+            }
+            let rng = &mut self.rng;
+            aggregate::split_regions(
+                &mut self.targets,
+                &mut self.last_nr_regions,
+                &attrs,
+                self.config.split_copies_counts,
+                &mut || 1 + rng.below(9),
+                &mut self.scratch,
+            );
+        }
+        if self.ops_update_due(ops.now()) {
+            let samples = attrs.samples_in(attrs.ops_update_us);
+            self.next_ops_update = self.turn.next_ops_update + samples;
+            ops.update(&mut self.targets, &attrs);
+            self.sz_limit = region_sz_limit(&self.targets, &attrs);
+        }
+        self.top(ops)
+    }
+
+    fn exit(&mut self, ops: &mut dyn Operations) -> Step {
+        self.targets.iter_mut().for_each(|t| t.regions.clear());
+        self.state = State::Stopped;
+        self.pending = None;
+        let _ = ops.hook(Hook::BeforeTerminate, self);
+        Step::Exit
+    }
+}
+
+/// Whether an interval of `us` has passed since `last`, which then becomes `now`.
+fn passed(last: &mut SimTime, now: SimTime, us: u64) -> bool {
+    let due = now.since(*last).as_nanos() >= us.saturating_mul(1000);
+    if due {
+        *last = now;
+    }
+    due
+}

@@ -1,0 +1,136 @@
+//! Quotas: how much a scheme may do in a charge window.
+//!
+//! A quota is given in bytes, in milliseconds of work, or by [goals](super::goal); the least of
+//! them, in bytes, is the *effective size* `esz` (0: no limit). Time is turned into bytes by the
+//! throughput of the scheme over its whole life, measured with a clock that only moves with the
+//! tick. What is charged are the bytes that were tried, whatever became of them. When a window's
+//! quota is used up, the next window goes on where it ended, so that the low addresses do not get
+//! everything.
+//!
+//! A quota from time is rarely a multiple of the page, and what is applied is. Then a few bytes
+//! remain for ever, the window is never quite used up, and every further region is tried with
+//! nothing; `aligned-esz` shows what comes of it otherwise.
+//!
+//! Linux 6.12 `mm/damon/core.c` (`damos_adjust_quota()`, `damos_set_effective_quota()`).
+
+use super::goal::{self, Goal};
+use crate::attrs::MonitoringAttrs;
+use crate::config::{DamonConfig, EszFloor, FirstWindow};
+use mmsim_core::base::time::{SimDuration, SimTime};
+
+/// How much a scheme may do (`struct damos_quota`, what users give). All 0 and no goal: all it
+/// wants.
+#[derive(Clone, PartialEq, Eq, Debug, Default)]
+pub struct Quota {
+    /// Length of a charge window, in ms. 0: every pass has its own.
+    pub reset_interval_ms: u64,
+    /// Time it may take in a window, in ms; 0: any.
+    pub ms: u64,
+    /// Bytes it may try in a window; 0: any.
+    pub sz: u64,
+    /// Weight of the size in a region's score, which nothing uses.
+    pub weight_sz: u32,
+    /// Weight of the accesses in a region's score.
+    pub weight_nr_accesses: u32,
+    /// Weight of the age in a region's score.
+    pub weight_age: u32,
+    /// What the quota is to achieve.
+    pub goals: Vec<Goal>,
+}
+
+/// What a quota was charged with (`struct damos_quota`, what the kernel keeps).
+#[derive(Clone, PartialEq, Eq, Debug, Default)]
+pub struct Charge {
+    /// Bytes that may be tried in this window; 0: any number.
+    pub esz: u64,
+    /// Bytes tried in closed windows.
+    pub total_charged_sz: u64,
+    /// Time that all attempts took, in ns of the coarse clock.
+    pub total_charged_ns: u64,
+    /// Bytes tried in this window.
+    pub charged_sz: u64,
+    /// When this window began, on the coarse clock.
+    pub charged_from: Option<SimTime>,
+    /// Where the next pass goes on: index of a target, and an address.
+    pub resume: Option<(usize, u64)>,
+    /// The least score that is served.
+    pub min_score: u32,
+    /// The quota that the goals ask for, in 1/10000 byte.
+    pub esz_bp: u64,
+}
+
+/// Bytes per ms that are expected before anything was measured (`PAGE_SIZE * 1024`).
+pub const FIRST_THROUGHPUT: u64 = 4096 * 1024;
+
+impl Charge {
+    /// Whether there is a quota at all.
+    pub fn active(&self, quota: &Quota) -> bool {
+        self.esz != 0 || quota.ms != 0 || quota.sz != 0 || !quota.goals.is_empty()
+    }
+
+    /// Whether the quota of this window is used up.
+    pub fn full(&self) -> bool {
+        self.esz != 0 && self.charged_sz >= self.esz
+    }
+
+    /// Opens a new window if one is due. Returns whether the one before was used up.
+    ///
+    /// `now` is the time of the coarse clock, `psi_us` the stall time for goals.
+    pub fn adjust(
+        &mut self,
+        quota: &mut Quota,
+        config: &DamonConfig,
+        attrs: &MonitoringAttrs,
+        now: SimTime,
+        psi_us: u64,
+    ) -> bool {
+        if self.charged_from.is_none() && config.first_window == FirstWindow::Unlimited {
+            self.charged_from = Some(now);
+        }
+        let window = SimDuration(quota.reset_interval_ms.saturating_mul(1_000_000));
+        let window = config.round_up(window);
+        if self.charged_from.is_some_and(|from| now < from + window) {
+            return false;
+        }
+        let exceeded = self.full();
+        self.total_charged_sz += self.charged_sz;
+        self.charged_from = Some(now);
+        self.charged_sz = 0;
+        self.set_effective(quota, config, attrs, psi_us);
+        exceeded
+    }
+
+    /// What this window allows, in bytes.
+    pub fn set_effective(
+        &mut self,
+        quota: &mut Quota,
+        config: &DamonConfig,
+        attrs: &MonitoringAttrs,
+        psi_us: u64,
+    ) {
+        let mut esz = u64::MAX;
+        if !quota.goals.is_empty() {
+            let score = goal::score(&mut quota.goals, psi_us);
+            self.esz_bp = goal::feed(self.esz_bp.max(10_000), score);
+            esz = self.esz_bp / 10_000;
+        }
+        if quota.ms != 0 {
+            let by_time = u128::from(self.throughput()) * u128::from(quota.ms);
+            esz = esz.min(by_time.min(u128::from(u64::MAX)) as u64);
+            if config.esz_floor == EszFloor::MinRegion {
+                esz = esz.max(attrs.min_region);
+            }
+        }
+        if quota.sz != 0 || (quota.ms == 0 && quota.goals.is_empty()) {
+            esz = esz.min(quota.sz);
+        }
+        self.esz = if config.aligned_esz { attrs.align_down(esz) } else { esz };
+    }
+
+    /// Bytes per ms over the whole life of the scheme. The kernel's product wraps after some 18 TB.
+    pub fn throughput(&self) -> u64 {
+        let bytes = u128::from(self.total_charged_sz) * 1_000_000;
+        let per_ms = bytes.checked_div(u128::from(self.total_charged_ns));
+        per_ms.map_or(FIRST_THROUGHPUT, |n| n.min(u128::from(u64::MAX)) as u64)
+    }
+}

@@ -1,0 +1,201 @@
+//! A scheme: regions like these, do this with them.
+//!
+//! Linux 6.12 `include/linux/damon.h` (`struct damos`).
+
+use super::filter::Filter;
+use super::quota::{Charge, Quota};
+use super::watermark::Watermarks;
+use crate::error::DamonError;
+use std::ops::RangeInclusive;
+
+/// What a scheme does with a region (`enum damos_action`).
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Action {
+    /// Read what is not in memory (`madvise()`).
+    Willneed,
+    /// Reclaim it early (`madvise()`).
+    Cold,
+    /// Reclaim it now.
+    Pageout,
+    /// Advise huge pages.
+    Hugepage,
+    /// Advise against huge pages.
+    Nohugepage,
+    /// Move it up on the LRU lists.
+    LruPrio,
+    /// Move it down on the LRU lists.
+    LruDeprio,
+    /// Move it to another node because it is used much.
+    MigrateHot,
+    /// Move it to another node because it is used little.
+    MigrateCold,
+    /// Only count it.
+    Stat,
+}
+
+impl Action {
+    /// All actions, in the order of the kernel.
+    pub const ALL: [Action; 10] = [
+        Action::Willneed,
+        Action::Cold,
+        Action::Pageout,
+        Action::Hugepage,
+        Action::Nohugepage,
+        Action::LruPrio,
+        Action::LruDeprio,
+        Action::MigrateHot,
+        Action::MigrateCold,
+        Action::Stat,
+    ];
+
+    /// As the kernel's files write it.
+    pub fn name(self) -> &'static str {
+        match self {
+            Action::Willneed => "willneed",
+            Action::Cold => "cold",
+            Action::Pageout => "pageout",
+            Action::Hugepage => "hugepage",
+            Action::Nohugepage => "nohugepage",
+            Action::LruPrio => "lru_prio",
+            Action::LruDeprio => "lru_deprio",
+            Action::MigrateHot => "migrate_hot",
+            Action::MigrateCold => "migrate_cold",
+            Action::Stat => "stat",
+        }
+    }
+}
+
+/// Regions that a scheme is for; all bounds included (`struct damos_access_pattern`).
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct AccessPattern {
+    /// Size, in bytes.
+    pub sz_region: RangeInclusive<u64>,
+    /// Samples with an access.
+    pub nr_accesses: RangeInclusive<u32>,
+    /// Age, in aggregations.
+    pub age_region: RangeInclusive<u32>,
+}
+
+impl AccessPattern {
+    /// Every region.
+    pub const ANY: AccessPattern = AccessPattern {
+        sz_region: 0..=u64::MAX,
+        nr_accesses: 0..=u32::MAX,
+        age_region: 0..=u32::MAX,
+    };
+
+    /// Whether a region of this size, count and age is meant.
+    pub fn matches(&self, size: u64, nr_accesses: u32, age: u32) -> bool {
+        self.sz_region.contains(&size)
+            && self.nr_accesses.contains(&nr_accesses)
+            && self.age_region.contains(&age)
+    }
+}
+
+/// What became of a scheme (`struct damos_stat`).
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub struct Stat {
+    /// Regions it was tried on.
+    pub nr_tried: u64,
+    /// Their bytes.
+    pub sz_tried: u64,
+    /// Regions where it worked, at least in part.
+    pub nr_applied: u64,
+    /// Bytes for which it worked.
+    pub sz_applied: u64,
+    /// Charge windows whose quota was used up.
+    pub qt_exceeds: u64,
+}
+
+impl Stat {
+    /// Counts an attempt.
+    pub(crate) fn update(&mut self, sz_tried: u64, sz_applied: u64) {
+        self.nr_tried += 1;
+        self.sz_tried += sz_tried;
+        self.nr_applied += u64::from(sz_applied > 0);
+        self.sz_applied += sz_applied;
+    }
+}
+
+/// What a context keeps of a scheme while it works: what became of it, what its quota was charged
+/// with, whether its watermarks let it work, and when it is due.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct SchemeState {
+    pub(crate) stat: Stat,
+    pub(crate) charge: Charge,
+    pub(crate) activated: bool,
+    /// The sample, counted from the start, from which it is due.
+    pub(crate) next_apply_sis: u64,
+}
+
+impl Default for SchemeState {
+    fn default() -> Self {
+        let (stat, charge) = Default::default();
+        SchemeState { stat, charge, activated: true, next_apply_sis: 0 }
+    }
+}
+
+/// A scheme (`struct damos`).
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Scheme {
+    /// Regions it is for.
+    pub pattern: AccessPattern,
+    /// What it does with them.
+    pub action: Action,
+    /// Time between two passes, in µs; 0: an aggregation. Only where samples are counted.
+    pub apply_interval_us: u64,
+    /// How much it may do.
+    pub quota: Quota,
+    /// When it works at all.
+    pub wmarks: Watermarks,
+    /// What it leaves out.
+    pub filters: Vec<Filter>,
+    /// The node that pages move to, for the migrations.
+    pub target_nid: Option<u32>,
+    /// What a context keeps of it.
+    pub state: SchemeState,
+}
+
+impl Scheme {
+    /// A scheme without quota, watermarks and filters, due with every aggregation.
+    pub fn new(pattern: AccessPattern, action: Action) -> Scheme {
+        Scheme {
+            pattern,
+            action,
+            apply_interval_us: 0,
+            quota: Quota::default(),
+            wmarks: Watermarks::NONE,
+            filters: Vec::new(),
+            target_nid: None,
+            state: SchemeState::default(),
+        }
+    }
+
+    /// What became of it.
+    pub fn stat(&self) -> &Stat {
+        &self.state.stat
+    }
+
+    /// What its quota was charged with.
+    pub fn charge(&self) -> &Charge {
+        &self.state.charge
+    }
+
+    /// Whether its watermarks let it work, as of the last look.
+    pub fn activated(&self) -> bool {
+        self.state.activated
+    }
+
+    /// Whether a context can work with it.
+    ///
+    /// # Errors
+    /// A bound below its other bound, a filter whose range ends before it begins, a goal of 0.
+    pub fn validate(&self) -> Result<(), DamonError> {
+        let p = &self.pattern;
+        if p.sz_region.is_empty() || p.nr_accesses.is_empty() || p.age_region.is_empty() {
+            return Err(DamonError::InvalidScheme("a range of the pattern ends before it begins"));
+        }
+        self.filters.iter().try_for_each(Filter::validate)?;
+        self.quota.goals.iter().try_for_each(|g| g.validate())
+    }
+}

@@ -1,0 +1,95 @@
+//! A context as a thread of the simulated machine.
+
+use crate::context::{Context, Step};
+use crate::ops::{MachineOps, OpsId, State};
+use crate::watch::Watch;
+use mmsim_core::base::digest::Digest;
+use mmsim_core::base::rng::Rng;
+use mmsim_core::policy::monitor::{Doors, Monitor, Next, Note};
+
+/// A kdamond: a context, the operations that it works with, and what is kept of it.
+#[derive(Debug)]
+pub struct Kdamond {
+    context: Context,
+    ops: State,
+    watch: Watch,
+    started: bool,
+}
+
+impl Kdamond {
+    /// A thread that begins with its first step. Sampling addresses are drawn from `rng`.
+    pub fn new(context: Context, ops: OpsId, rng: Rng, watch: Watch) -> Kdamond {
+        let ops = State::new(ops, *context.config(), rng);
+        Kdamond { context, ops, watch, started: false }
+    }
+
+    /// The context.
+    pub fn context(&self) -> &Context {
+        &self.context
+    }
+
+    /// What is kept of it.
+    pub fn watch(&self) -> &Watch {
+        &self.watch
+    }
+
+    /// The operations that it works with.
+    pub fn ops(&self) -> OpsId {
+        self.ops.id
+    }
+}
+
+impl Monitor for Kdamond {
+    fn step(&mut self, doors: &mut dyn Doors) -> Next {
+        let with_goals = self.context.schemes().iter().any(|s| !s.quota.goals.is_empty());
+        let psi_us = if with_goals { doors.some_us() } else { 0 };
+        let mut ops = MachineOps { doors, state: &mut self.ops, watch: &mut self.watch, psi_us };
+        if !self.started {
+            self.started = true;
+            if self.context.start(&mut ops).is_err() {
+                return Next::Exit;
+            }
+        }
+        match self.context.step(&mut ops) {
+            Step::Again => Next::Again,
+            Step::Sleep(span) => Next::Sleep(doors.memory().now + span),
+            Step::Exit => Next::Exit,
+        }
+    }
+
+    fn request_note(&mut self, what: Note) {
+        self.watch.request(what);
+    }
+
+    fn notes(&self) -> u64 {
+        self.watch.taken().len() as u64
+    }
+
+    fn check(&self) {
+        for (t, target) in self.context.targets().iter().enumerate() {
+            for (i, r) in target.regions().iter().enumerate() {
+                assert!(r.start < r.end, "target {t}, region {i}: {r:?} is empty");
+                let before = i.checked_sub(1).map(|b| target.regions()[b].end);
+                assert!(
+                    before.is_none_or(|end| end <= r.start),
+                    "target {t}, region {i}: {r:?} begins before the one before it ends"
+                );
+            }
+        }
+    }
+
+    fn digest(&self, d: &mut Digest) {
+        for t in self.context.targets() {
+            for r in t.regions() {
+                d.words([r.start, r.end, r.sampling_addr]);
+                d.words(
+                    [r.nr_accesses, r.nr_accesses_bp, r.last_nr_accesses, r.age].map(u64::from),
+                );
+            }
+        }
+        for s in self.context.schemes() {
+            let s = s.stat();
+            d.words([s.nr_tried, s.sz_tried, s.nr_applied, s.sz_applied, s.qt_exceeds]);
+        }
+    }
+}

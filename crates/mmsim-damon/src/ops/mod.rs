@@ -1,0 +1,239 @@
+//! Operations on the simulated machine: what addresses are, and what is done to their pages.
+//!
+//! Three sets, as in the kernel: the address space of a process whose ranges follow its mappings
+//! (`vaddr`), one whose ranges are fixed (`fvaddr`), and physical memory (`paddr`). They differ in how
+//! an address leads to a page and what is looked at there; everything else is the context's.
+//!
+//! Linux 6.12 mm/damon/vaddr.c, paddr.c, ops-common.c.
+
+mod paddr;
+mod vaddr;
+
+use crate::attrs::MonitoringAttrs;
+use crate::config::{DamonConfig, PageoutRef};
+use crate::context::Context;
+use crate::damos::scheme::{Action, Scheme};
+use crate::operations::{Hook, Operations, ScoreKind};
+use crate::region::{Region, Target, draw_sampling_addr};
+use crate::watch::Watch;
+use mmsim_core::base::id::{AsId, PageIdx, Pfn};
+use mmsim_core::base::rng::Rng;
+use mmsim_core::base::time::SimTime;
+use mmsim_core::memory::Memory;
+use mmsim_core::phys::frames::FolioId;
+use mmsim_core::policy::monitor::Doors;
+use mmsim_core::virt::pages::Entry;
+use mmsim_core::virt::rmap::Mappings;
+use std::ops::ControlFlow;
+
+/// An operations set (`enum damon_ops_id`).
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum OpsId {
+    /// The address space of a process; its ranges follow its mappings.
+    Vaddr,
+    /// Fixed ranges of the address space of a process.
+    Fvaddr,
+    /// Physical memory.
+    Paddr,
+}
+
+impl OpsId {
+    /// All, in the order of the kernel.
+    pub const ALL: [OpsId; 3] = [OpsId::Vaddr, OpsId::Fvaddr, OpsId::Paddr];
+
+    /// As the kernel's files write it.
+    pub fn name(self) -> &'static str {
+        match self {
+            OpsId::Vaddr => "vaddr",
+            OpsId::Fvaddr => "fvaddr",
+            OpsId::Paddr => "paddr",
+        }
+    }
+}
+
+/// log2 of the bytes of a page.
+const PAGE_SHIFT: u32 = 12;
+
+/// What a set needs besides the machine, kept from step to step.
+#[derive(Debug)]
+pub(crate) struct State {
+    pub(crate) id: OpsId,
+    config: DamonConfig,
+    /// Draws sampling addresses.
+    rng: Rng,
+    /// Kept for the folios that an action takes off their lists.
+    taken: Vec<FolioId>,
+}
+
+impl State {
+    pub(crate) fn new(id: OpsId, config: DamonConfig, rng: Rng) -> State {
+        State { id, config, rng, taken: Vec::new() }
+    }
+}
+
+/// The operations of one step.
+pub(crate) struct MachineOps<'a> {
+    pub(crate) doors: &'a mut dyn Doors,
+    pub(crate) state: &'a mut State,
+    pub(crate) watch: &'a mut Watch,
+    /// Stall time as of this step, where goals need it.
+    pub(crate) psi_us: u64,
+}
+
+/// The page at an address of a process, if it has a place for page tables there.
+fn page_at(mem: &Memory, space: AsId, address: u64) -> Option<PageIdx> {
+    mem.spaces.page_at(space, address >> PAGE_SHIFT)
+}
+
+/// Reads what the samples of a target need, so that the host has it at hand when it is needed. A
+/// sample leads from one table to the next, and each is a miss; but the samples do not depend on one
+/// another, and their misses overlap when each table is read for all of them at once. Nothing
+/// comes of what is read.
+fn warm(mem: &Memory, space: Option<AsId>, target: &Target) {
+    let mut sum = 0;
+    match space {
+        Some(space) => {
+            let pages =
+                || target.regions().iter().filter_map(|r| page_at(mem, space, r.sampling_addr));
+            for page in pages() {
+                sum ^= u32::from(mem.pages.hot(page));
+            }
+            for page in pages() {
+                if let Entry::Frame(pfn) = mem.pages.entry(page) {
+                    sum ^= mem.frames.bits(pfn);
+                }
+            }
+        }
+        None => {
+            let frames = || {
+                let pfns = target.regions().iter().map(|r| r.sampling_addr >> PAGE_SHIFT);
+                pfns.filter(|pfn| *pfn < mem.frames.len() as u64).map(|pfn| Pfn(pfn as u32))
+            };
+            for pfn in frames() {
+                sum ^= mem.frames.bits(pfn) ^ mem.frames.rmap[pfn];
+            }
+            for folio in frames().filter_map(|pfn| mem.listed_folio(pfn)) {
+                if let Mappings::Few(Some(page)) = mem.rmap.of(&mem.frames, folio) {
+                    sum ^= u32::from(mem.pages.hot(page));
+                }
+            }
+        }
+    }
+    std::hint::black_box(sum);
+}
+
+fn living(mem: &Memory, target: &Target) -> Option<AsId> {
+    target.space.filter(|&a| !mem.spaces[a].dead)
+}
+
+impl Operations for MachineOps<'_> {
+    fn now(&self) -> SimTime {
+        self.doors.memory().now
+    }
+
+    fn charge_regions(&mut self, regions: u64) {
+        let mem = self.doors.parts().0;
+        mem.now += mem.cost.t_region * regions;
+    }
+
+    fn prepare_access_checks(&mut self, targets: &mut [Target]) {
+        let (mem, _) = self.doors.parts();
+        let State { id, config, rng, .. } = &mut *self.state;
+        for t in targets {
+            let space = living(mem, t);
+            if *id != OpsId::Paddr && space.is_none() {
+                continue;
+            }
+            for r in t.regions_mut() {
+                r.sampling_addr = draw_sampling_addr(r, config.rand32, rng);
+            }
+            warm(mem, space, t);
+            for r in t.regions() {
+                match space {
+                    Some(space) => vaddr::mkold(mem, space, r.sampling_addr),
+                    None => paddr::mkold(mem, r.sampling_addr),
+                }
+            }
+        }
+    }
+
+    fn check_accesses(&mut self, targets: &[Target], out: &mut Vec<bool>) {
+        let (mem, _) = self.doors.parts();
+        for t in targets {
+            let space = living(mem, t);
+            warm(mem, space, t);
+            match (self.state.id, space) {
+                (OpsId::Paddr, _) => {
+                    out.extend(t.regions().iter().map(|r| paddr::young(mem, r.sampling_addr)));
+                }
+                (_, Some(space)) => {
+                    let young = |r: &Region| vaddr::young(mem, space, r.sampling_addr);
+                    out.extend(t.regions().iter().map(young));
+                }
+                // The process is gone.
+                (_, None) => out.extend(t.regions().iter().map(|_| false)),
+            }
+        }
+    }
+
+    fn init(&mut self, targets: &mut [Target], attrs: &MonitoringAttrs) {
+        if self.state.id == OpsId::Vaddr {
+            vaddr::init(self.doors.memory(), targets, attrs);
+        }
+    }
+
+    fn update(&mut self, targets: &mut [Target], attrs: &MonitoringAttrs) {
+        if self.state.id == OpsId::Vaddr {
+            vaddr::update(self.doors.memory(), targets, attrs);
+        }
+    }
+
+    fn target_valid(&self, target: &Target) -> Option<bool> {
+        match self.state.id {
+            OpsId::Paddr => None,
+            _ => Some(living(self.doors.memory(), target).is_some()),
+        }
+    }
+
+    fn score_kind(&self, action: Action) -> ScoreKind {
+        match (self.state.id, action) {
+            (_, Action::Pageout) => ScoreKind::Cold,
+            (OpsId::Paddr, Action::LruDeprio | Action::MigrateCold) => ScoreKind::Cold,
+            (OpsId::Paddr, Action::LruPrio | Action::MigrateHot) => ScoreKind::Hot,
+            _ => ScoreKind::Flat,
+        }
+    }
+
+    fn apply(&mut self, target: &Target, region: Region, scheme: &Scheme) -> u64 {
+        match (self.state.id, target.space) {
+            (OpsId::Paddr, _) => {
+                let again = self.state.config.pageout_ref == PageoutRef::YoungFilter;
+                let taken = &mut self.state.taken;
+                paddr::apply(self.doors, &region, scheme, again, taken)
+            }
+            (_, Some(space)) => vaddr::apply(self.doors, space, &region, scheme.action),
+            (_, None) => 0,
+        }
+    }
+
+    fn free_mem_rate(&self) -> u64 {
+        let mem = self.doors.memory();
+        let managed: u64 = mem.zones.ids().map(|z| u64::from(mem.zones[z].managed)).sum();
+        mem.zones.nr_free() * 1000 / managed.max(1)
+    }
+
+    fn some_mem_psi_us(&self) -> u64 {
+        self.psi_us
+    }
+
+    fn hook(&mut self, hook: Hook, context: &Context) -> ControlFlow<()> {
+        self.watch.hook(hook, context, self.doors.memory().now);
+        ControlFlow::Continue(())
+    }
+}
+
+/// The frames that a range of physical addresses covers, as far as there are such numbers.
+fn frames_of(region: &Region) -> std::ops::Range<Pfn> {
+    let pfn = |address: u64| Pfn((address >> PAGE_SHIFT).min(u64::from(u32::MAX)) as u32);
+    pfn(region.start)..pfn(region.end)
+}

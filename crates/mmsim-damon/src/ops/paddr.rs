@@ -1,0 +1,134 @@
+//! Physical memory: an address leads to a frame, and that to a folio with all of its mappings.
+//!
+//! An access by anybody counts, also one by a system call. An action walks the frames of a
+//! region one by one, free and unmovable ones too, which is what makes it expensive on a large
+//! machine.
+//!
+//! A page that is to be paged out is asked once more: by reclaim, which keeps it if its accessed bit is
+//! still set from its last use, or (from 6.10 on) by a filter that keeps whatever was used since
+//! it was last marked old. A page that was never sampled was never marked, so either way it goes at
+//! the second application only.
+//!
+//! Linux 6.12 mm/damon/paddr.c. Left out: pages that are shared by merging (KSM).
+
+use super::{PAGE_SHIFT, frames_of};
+use crate::damos::filter::{Filter, FilterType};
+use crate::damos::scheme::{Action, Scheme};
+use crate::region::Region;
+use mmsim_core::base::id::{NodeId, Pfn};
+use mmsim_core::memory::Memory;
+use mmsim_core::phys::frames::{FolioId, FrameKind, flag};
+use mmsim_core::policy::ReclaimPolicy;
+use mmsim_core::policy::monitor::Doors;
+
+/// The folio behind an address that can be watched: on an LRU list.
+fn folio_at(mem: &mut Memory, address: u64) -> Option<FolioId> {
+    let pfn = address >> PAGE_SHIFT;
+    let folio =
+        (pfn < mem.frames.len() as u64).then(|| mem.listed_folio(Pfn(pfn as u32))).flatten();
+    if folio.is_none() {
+        mem.now += mem.cost.t_unlisted;
+    }
+    folio
+}
+
+pub(super) fn mkold(mem: &mut Memory, address: u64) {
+    if let Some(folio) = folio_at(mem, address) {
+        mem.mkold(folio);
+    }
+}
+
+pub(super) fn young(mem: &mut Memory, address: u64) -> bool {
+    folio_at(mem, address).is_some_and(|folio| mem.is_young(folio))
+}
+
+/// Whether a filter leaves a page out. A young one is marked old while it is asked.
+fn filter_out(mem: &mut Memory, folio: FolioId, filter: &Filter) -> bool {
+    let of_the_type = match filter.kind {
+        FilterType::Anon => mem.frames.kind(folio) == FrameKind::Anon,
+        FilterType::Memcg(id) => mem.frames.memcg(folio).0 == id,
+        FilterType::Young => {
+            let young = mem.is_young(folio);
+            if young {
+                mem.mkold(folio);
+            }
+            young
+        }
+        // Judged before the action.
+        FilterType::Addr(_) | FilterType::Target(_) => return false,
+    };
+    of_the_type == filter.matching
+}
+
+/// Applies an action and returns the bytes for which it worked. `again`: a page to be paged out is
+/// asked by a filter whether it is young, and by reclaim no more.
+pub(super) fn apply(
+    doors: &mut dyn Doors,
+    region: &Region,
+    scheme: &Scheme,
+    again: bool,
+    taken: &mut Vec<FolioId>,
+) -> u64 {
+    let young = Filter::new(FilterType::Young, true);
+    let pageout = scheme.action == Action::Pageout;
+    let has_young = scheme.filters.iter().any(|f| f.kind == FilterType::Young);
+    let more = (pageout && again && !has_young).then_some(&young);
+    let mut pages = 0;
+    let (mem, policy) = doors.parts();
+    let mut each = |mem: &mut Memory, folio: FolioId| {
+        if scheme.filters.iter().chain(more).any(|f| filter_out(mem, folio, f)) {
+            return;
+        }
+        match scheme.action {
+            Action::Pageout | Action::MigrateHot | Action::MigrateCold => {
+                take(mem, policy, folio, pageout, taken);
+            }
+            Action::LruPrio => {
+                mem.mark_accessed(policy, folio);
+                pages += mem.frames.pages(folio);
+            }
+            Action::LruDeprio => {
+                mem.lru_deactivate(policy, folio);
+                pages += mem.frames.pages(folio);
+            }
+            _ => {}
+        }
+    };
+    match scheme.action {
+        Action::Pageout
+        | Action::LruPrio
+        | Action::LruDeprio
+        | Action::MigrateHot
+        | Action::MigrateCold => mem.for_each_listed(frames_of(region), &mut each),
+        _ => return 0,
+    }
+    if !taken.is_empty() {
+        pages = match scheme.target_nid {
+            _ if pageout => doors.reclaim_pages(taken, again),
+            Some(node) => doors.migrate_pages(taken, NodeId(node as u8)),
+            None => doors.put_back(taken),
+        };
+        taken.clear();
+    }
+    pages << PAGE_SHIFT
+}
+
+/// Takes a folio off its list to page it out, or to move it.
+fn take(
+    mem: &mut Memory,
+    policy: &mut dyn ReclaimPolicy,
+    folio: FolioId,
+    pageout: bool,
+    taken: &mut Vec<FolioId>,
+) {
+    if pageout {
+        mem.frames.clear(folio, flag::REFERENCED | flag::YOUNG);
+    }
+    if policy.isolate(mem, folio) {
+        mem.now += mem.cost.t_isolate;
+        if pageout {
+            mem.frames.clear(folio, flag::ACTIVE);
+        }
+        taken.push(folio);
+    }
+}

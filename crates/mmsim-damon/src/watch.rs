@@ -1,0 +1,116 @@
+//! What is kept of a running context for those who look: notes on request, and a record.
+//!
+//! A note of statistics is taken after the next sample. A note of regions begins then, too: it holds
+//! the regions that the first scheme is applied to from there on, up to the next sample after that; so
+//! it is taken at the end of an aggregation, and whoever asked waits so long. If nothing is
+//! applied for two aggregations it is empty.
+//!
+//! A record holds what the tracepoint `damon_aggregated` shows: all regions at the end of every
+//! aggregation, before their counts are reset.
+//!
+//! Linux 6.12 mm/damon/sysfs.c (`damon_sysfs_cmd_request_callback`), sysfs-schemes.c
+//! (`damon_sysfs_before_damos_apply`), include/trace/events/damon.h.
+
+use crate::context::Context;
+use crate::damos::scheme::Stat;
+use crate::operations::Hook;
+use crate::region::Region;
+use mmsim_core::base::time::SimTime;
+use mmsim_core::policy::monitor::Note;
+use std::collections::VecDeque;
+
+/// A note that was taken.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Taken {
+    /// When.
+    pub at: SimTime,
+    /// What was asked for.
+    pub what: Note,
+    /// Regions that the first scheme was applied to, in the order of that.
+    pub regions: Vec<Region>,
+    /// What became of the schemes so far.
+    pub stats: Vec<Stat>,
+}
+
+/// The regions of one target at the end of an aggregation.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Snapshot {
+    /// When.
+    pub at: SimTime,
+    /// Index of the target.
+    pub target: usize,
+    /// Its regions, with the counts that are reset next.
+    pub regions: Vec<Region>,
+}
+
+/// What is kept of a context.
+#[derive(Debug, Default)]
+pub struct Watch {
+    requests: VecDeque<Note>,
+    taken: Vec<Taken>,
+    /// Regions of the note that is being taken, and aggregations since it was begun.
+    regions: Option<(Vec<Region>, u32)>,
+    recording: bool,
+    record: Vec<Snapshot>,
+}
+
+impl Watch {
+    /// Keeps all snapshots if so wanted.
+    pub fn new(recording: bool) -> Watch {
+        Watch { recording, ..Watch::default() }
+    }
+
+    /// Asks for a note.
+    pub fn request(&mut self, what: Note) {
+        self.requests.push_back(what);
+    }
+
+    /// The notes, in order of time.
+    pub fn taken(&self) -> &[Taken] {
+        &self.taken
+    }
+
+    /// The snapshots, in order of time and target.
+    pub fn record(&self) -> &[Snapshot] {
+        &self.record
+    }
+
+    pub(crate) fn hook(&mut self, hook: Hook, context: &Context, now: SimTime) {
+        match hook {
+            Hook::AfterSampling | Hook::AfterWmarksCheck => self.answer(hook, context, now),
+            Hook::AfterAggregation => {
+                if let Some((_, aggregations)) = &mut self.regions {
+                    *aggregations += 1;
+                }
+            }
+            Hook::BeforeApply { scheme: 0, target, region } => {
+                if let Some((regions, _)) = &mut self.regions {
+                    regions.push(context.targets()[target].regions()[region]);
+                }
+            }
+            Hook::Aggregated { target } if self.recording => {
+                let regions = context.targets()[target].regions().to_vec();
+                self.record.push(Snapshot { at: now, target, regions });
+            }
+            _ => {}
+        }
+    }
+
+    fn answer(&mut self, hook: Hook, context: &Context, now: SimTime) {
+        while let Some(&what) = self.requests.front() {
+            if what == Note::Regions && self.regions.is_none() {
+                self.regions = Some((Vec::new(), 0));
+                return;
+            }
+            let active = hook == Hook::AfterSampling;
+            let waits = |(r, n): &(Vec<Region>, u32)| active && r.is_empty() && *n < 2;
+            if what == Note::Regions && self.regions.as_ref().is_some_and(waits) {
+                return;
+            }
+            self.requests.pop_front();
+            let regions = self.regions.take().map(|r| r.0).unwrap_or_default();
+            let stats = context.schemes().iter().map(|s| *s.stat()).collect();
+            self.taken.push(Taken { at: now, what, regions, stats });
+        }
+    }
+}

@@ -1,0 +1,208 @@
+//! DAMON by name: presets, knobs, and the monitors that a run asks for.
+
+use std::ops::Range;
+
+use mmsim_core::base::id::{AsId, KdamondId};
+use mmsim_core::base::rng::Rng;
+use mmsim_core::base::time::{SimDuration, SimTime};
+use mmsim_core::machine::config::Kernel;
+use mmsim_core::memory::Memory;
+use mmsim_damon::damos::scheme::Scheme;
+use mmsim_damon::modules::Module;
+use mmsim_damon::ranges::set_regions;
+use mmsim_damon::truth::Oracle;
+use mmsim_damon::{Context, DamonConfig, DamonError, Kdamond, OpsId, Target, Watch};
+use mmsim_lru::config::Knobs;
+
+use super::{Machine, set};
+use crate::error::Error;
+use crate::report::{DamonReport, KnobValue, Monitored, SchemeReport, TruthReport};
+use crate::scenario::policy::{KnobError, PolicySpec};
+use crate::scenario::{DamonContext, DamonSpec, RunSpec};
+
+const PAGE: u64 = 4096;
+
+/// Names of all presets.
+pub(super) fn presets() -> Vec<String> {
+    DamonConfig::presets().iter().map(|p| p.name.to_string()).collect()
+}
+
+/// The preset of a kernel.
+pub(super) fn default_of(kernel: Kernel) -> String {
+    let config = mmsim_damon::preset_for_kernel(kernel);
+    let preset = DamonConfig::presets().iter().find(|p| p.config == config);
+    preset.map(|p| p.name.to_string()).unwrap_or_default()
+}
+
+/// What a preset is, in one line; `None`: it is no preset of DAMON.
+pub(super) fn about(preset: &str) -> Option<&'static str> {
+    DamonConfig::preset(preset).map(|p| p.about)
+}
+
+/// Whether knobs fit a preset; `None`: it is no preset of DAMON.
+pub(super) fn check(spec: &PolicySpec) -> Option<Result<(), KnobError>> {
+    about(&spec.preset)?;
+    Some(resolve(spec).map(|_| ()))
+}
+
+fn resolve(spec: &PolicySpec) -> Result<DamonConfig, KnobError> {
+    let preset = DamonConfig::preset(&spec.preset).ok_or_else(|| KnobError {
+        key: "preset".into(),
+        message: format!("there is no preset \"{}\"", spec.preset),
+    })?;
+    set(preset.config, spec)
+}
+
+/// Puts the monitors of a run on its machine.
+pub(super) fn attach(run: &RunSpec, machine: &mut Machine) -> Result<(), Error> {
+    for spec in &run.damon {
+        let wrong = |key: &str, what: String| Error::plain(format!("{}: {key}: {what}", spec.name));
+        let config = resolve(&spec.rules).map_err(|e| wrong(&e.key, e.message))?;
+        let kdamond =
+            kdamond(spec, config, run.seed, &machine.mem).map_err(|(key, e)| wrong(key, e))?;
+        machine.add_monitor(Some(SimTime(spec.start.0)), Box::new(kdamond));
+    }
+    Ok(())
+}
+
+/// All frames as one range of addresses: the largest range of memory.
+fn ram(mem: &Memory) -> Range<u64> {
+    0..mem.zones.nr_frames() as u64 * PAGE
+}
+
+type Refused = (&'static str, String);
+
+fn kdamond(
+    spec: &DamonSpec,
+    config: DamonConfig,
+    seed: u64,
+    mem: &Memory,
+) -> Result<Kdamond, Refused> {
+    let rng = |purpose: &str| Rng::for_purpose(seed, &format!("damon/{}/{purpose}", spec.name));
+    let split = rng("split");
+    let of = |key: &'static str| move |e: DamonError| (key, e.to_string());
+    let (ops, context) = match &spec.what {
+        DamonContext::Reclaim(m) => {
+            (OpsId::Paddr, m.context(config, Some(ram(mem)), split).map_err(of("parameters"))?)
+        }
+        DamonContext::LruSort(m) => {
+            (OpsId::Paddr, m.context(config, Some(ram(mem)), split).map_err(of("parameters"))?)
+        }
+        DamonContext::Own { ops, task, ranges, attrs, schemes } => {
+            let mut context = Context::new(config, split);
+            context.set_attrs(*attrs).map_err(of("aggr"))?;
+            let space = task.as_deref().map(|name| process(mem, name)).transpose()?;
+            let mut target = Target::new(space);
+            let mut all: Vec<Range<u64>> = ranges.iter().map(|&(a, b)| a..b).collect();
+            if all.is_empty() && *ops == OpsId::Paddr {
+                all.push(ram(mem));
+            }
+            if !all.is_empty() {
+                set_regions(&mut target, &all, attrs.min_region).map_err(of("region"))?;
+            }
+            context.set_targets(vec![target]).map_err(of("region"))?;
+            context.set_schemes(schemes.clone()).map_err(of("scheme"))?;
+            (*ops, context)
+        }
+    };
+    Ok(Kdamond::new(context, ops, rng("sample"), Watch::new(spec.record)))
+}
+
+fn process(mem: &Memory, name: &str) -> Result<AsId, Refused> {
+    let found = mem.spaces.ids().find(|&a| mem.spaces[a].name == name);
+    found.ok_or_else(|| {
+        let names: Vec<&str> = mem.spaces.ids().map(|a| mem.spaces[a].name.as_str()).collect();
+        ("task", format!("there is no process `{name}`, but {}", names.join(", ")))
+    })
+}
+
+/// What a report says about the monitors of a run.
+pub fn damon_knobs(run: &RunSpec) -> Vec<(String, KnobValue)> {
+    let mut all = Vec::new();
+    for spec in &run.damon {
+        let Ok(config) = resolve(&spec.rules) else { continue };
+        all.push((format!("{}.rules", spec.name), KnobValue::from(spec.rules.preset.as_str())));
+        for k in DamonConfig::knobs() {
+            let value = config.get(k.name).unwrap_or_default();
+            all.push((format!("{}.{}", spec.name, k.name), KnobValue::from(value.as_str())));
+        }
+    }
+    all
+}
+
+/// The monitor of a number, as it is now.
+pub(crate) fn kdamond_of(machine: &Machine, id: KdamondId) -> &Kdamond {
+    let monitor: &dyn std::any::Any = machine.monitor(id).0;
+    monitor.downcast_ref().expect("scenarios and recordings have no other monitors")
+}
+
+/// What the monitors of a run saw and did, in the order of the scenario.
+pub fn monitored(run: &RunSpec, machine: &Machine) -> Vec<Monitored> {
+    let of = |(spec, id): (&DamonSpec, KdamondId)| {
+        let k = kdamond_of(machine, id);
+        let context = k.context();
+        let scheme = |s: &Scheme| {
+            let stat = s.stat();
+            SchemeReport {
+                action: s.action.name().into(),
+                nr_tried: stat.nr_tried,
+                sz_tried: stat.sz_tried,
+                nr_applied: stat.nr_applied,
+                sz_applied: stat.sz_applied,
+                qt_exceeds: stat.qt_exceeds,
+            }
+        };
+        let report = DamonReport {
+            name: spec.name.clone(),
+            ops: k.ops().name().into(),
+            cpu_ns: machine.monitor(id).1.0,
+            samples: context.passed_samples(),
+            nr_regions: context.targets().iter().map(|t| t.regions().len() as u64).sum(),
+            schemes: context.schemes().iter().map(scheme).collect(),
+            truth: None,
+        };
+        Monitored {
+            report,
+            attrs: *context.attrs(),
+            rules: *context.config(),
+            record: k.watch().record().to_vec(),
+        }
+    };
+    run.damon.iter().zip(machine.monitors()).map(of).collect()
+}
+
+/// Runs the work of a run again, without its monitors, and holds what one of them recorded against
+/// the truth. None: there is no record, or of no process.
+///
+/// # Errors
+/// The machine cannot be built, which it could be before.
+pub(crate) fn truth(
+    run: &RunSpec,
+    spec: &DamonSpec,
+    recorded: &Monitored,
+) -> Result<Option<TruthReport>, Error> {
+    let DamonContext::Own { task: Some(task), .. } = &spec.what else { return Ok(None) };
+    if recorded.record.is_empty() {
+        return Ok(None);
+    }
+    let mut machine = super::machine(&RunSpec { damon: Vec::new(), ..run.clone() })?;
+    let space =
+        process(&machine.mem, task).map_err(|(key, e)| Error::plain(format!("{key}: {e}")))?;
+    let (sample, window) = (recorded.attrs.sample_us, recorded.attrs.window());
+    let oracle = Oracle::new(space, SimDuration::from_micros(sample), window, &recorded.record);
+    let id = machine.add_monitor(Some(SimTime(spec.start.0)), Box::new(oracle));
+    machine.run(mmsim_core::machine::Watch::default());
+    let monitor: &dyn std::any::Any = machine.monitor(id).0;
+    let t = monitor.downcast_ref::<Oracle>().expect("it was put there").truth();
+    let (pages, snapshots) = (t.pages.max(1) as f64, t.snapshots.max(1) as f64);
+    let bytes = |pages: u64| pages as f64 * PAGE as f64 / snapshots;
+    Ok(Some(TruthReport {
+        snapshots: t.snapshots,
+        misjudged: t.misjudged / pages,
+        overrated: t.overrated / pages,
+        working_set: bytes(t.working_set.0),
+        working_set_said: bytes(t.working_set.1),
+        working_set_wrong: bytes(t.working_set_wrong),
+        smallest_hot: t.smallest_hot * PAGE,
+    }))
+}

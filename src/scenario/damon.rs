@@ -1,0 +1,386 @@
+//! `[[damon]]`: monitors of accesses, and the schemes that act on what they find.
+
+use mmsim_core::base::time::SimDuration;
+use mmsim_damon::MonitoringAttrs;
+use mmsim_damon::damos::filter::{Filter, FilterType};
+use mmsim_damon::damos::goal::{Goal, Metric};
+use mmsim_damon::damos::quota::Quota;
+use mmsim_damon::damos::scheme::{AccessPattern, Action, Scheme};
+use mmsim_damon::damos::watermark::{Watermarks, WmarkMetric};
+use mmsim_damon::modules::{LruSort, Parameter, ParameterError, Reclaim};
+use mmsim_damon::ops::OpsId;
+
+use super::keys::{DAMON, DAMON_REGION, DAMOS, DAMOS_FILTER, DAMOS_GOAL, DAMOS_WMARKS};
+use super::policy::{self, PlacedPolicy, PolicySpec};
+use super::raw::{Sources, Value};
+use super::read::{Reader, nearest};
+use super::workload::TaskSpec;
+use crate::error::Error;
+
+const PAGE: u64 = 4096;
+
+/// A monitor as the scenario asks for it.
+#[derive(Clone, PartialEq, Debug)]
+pub struct DamonSpec {
+    /// Name in reports.
+    pub name: String,
+    /// Which DAMON.
+    pub rules: PolicySpec,
+    /// What it is set up as.
+    pub what: DamonContext,
+    /// When it is switched on.
+    pub start: SimDuration,
+    /// Whether all regions of every aggregation are kept.
+    pub record: bool,
+    /// Whether the record is held against the truth.
+    pub truth: bool,
+}
+
+/// A module, or a context of the user's own.
+#[derive(Clone, PartialEq, Debug)]
+pub enum DamonContext {
+    /// DAMON_RECLAIM.
+    Reclaim(Reclaim),
+    /// DAMON_LRU_SORT.
+    LruSort(LruSort),
+    /// Everything by itself.
+    Own {
+        /// Whose addresses.
+        ops: OpsId,
+        /// Name of the process; none for physical memory.
+        task: Option<String>,
+        /// Ranges in bytes; none: all that there is.
+        ranges: Vec<(u64, u64)>,
+        /// How often and how finely it looks.
+        attrs: MonitoringAttrs,
+        /// What it does.
+        schemes: Vec<Scheme>,
+    },
+}
+
+/// The same with the place of its rules.
+#[derive(Clone, Debug)]
+pub(super) struct PlacedDamon {
+    pub(super) spec: DamonSpec,
+    pub(super) rules: PlacedPolicy,
+}
+
+/// Reads the monitors of a document.
+pub(super) fn monitors(
+    sources: &Sources,
+    root: &Reader<'_>,
+    tasks: &[TaskSpec],
+    memcgs: &[&str],
+) -> Result<Vec<PlacedDamon>, Error> {
+    let mut all: Vec<PlacedDamon> = Vec::new();
+    if !root.has("damon") {
+        return Ok(all);
+    }
+    for (i, node) in root.list("damon")?.iter().enumerate() {
+        let path = format!("damon[{i}]");
+        let r = Reader::open(sources, node, &DAMON, &path)?;
+        let name = r.opt_name("name")?.map_or_else(|| format!("kdamond.{i}"), str::to_string);
+        if let Some(first) = all.iter().position(|d| d.spec.name == name) {
+            let found = format!("\"{name}\" is the name of damon[{first}] too");
+            return Err(r.error("name", found, "another name"));
+        }
+        let rules = policy::read(sources, r.find("rules"), "damon.rules", "damon-v6.12")?;
+        let what = if r.has("module") { module(&r)? } else { own(&r, tasks, memcgs)? };
+        let of_process = matches!(&what, DamonContext::Own { task: Some(_), .. });
+        if r.flag("truth")? && !of_process {
+            let found = "the truth is known of processes only";
+            return Err(r.error("truth", found, "`ops = \"vaddr\"` or `\"fvaddr\"` too"));
+        }
+        let spec = DamonSpec {
+            name,
+            rules: PolicySpec { preset: String::new(), knobs: Vec::new() },
+            what,
+            start: r.time("start")?,
+            record: r.flag("record")? || r.flag("truth")?,
+            truth: r.flag("truth")?,
+        };
+        all.push(PlacedDamon { spec, rules });
+    }
+    Ok(all)
+}
+
+/// Keys of a context of one's own, which a module sets itself.
+const OWN: [&str; 9] = [
+    "ops",
+    "task",
+    "region",
+    "sample",
+    "aggr",
+    "ops-update",
+    "min-nr-regions",
+    "max-nr-regions",
+    "scheme",
+];
+
+fn module(r: &Reader<'_>) -> Result<DamonContext, Error> {
+    for key in OWN {
+        if r.has(key) {
+            let found = "a module sets this itself";
+            return Err(r.error(key, found, "it among `parameters`, or leave `module` out"));
+        }
+    }
+    if r.choice("module")? == 0 {
+        let mut module = Reclaim::DEFAULT;
+        parameters(r, Reclaim::PARAMETERS, |name, value| module.set(name, value))?;
+        Ok(DamonContext::Reclaim(module))
+    } else {
+        let mut module = LruSort::DEFAULT;
+        parameters(r, LruSort::PARAMETERS, |name, value| module.set(name, value))?;
+        Ok(DamonContext::LruSort(module))
+    }
+}
+
+fn parameters(
+    r: &Reader<'_>,
+    known: &[Parameter],
+    mut set: impl FnMut(&str, u64) -> Result<(), ParameterError>,
+) -> Result<(), Error> {
+    let path = r.name_of("parameters");
+    for e in r.table("parameters")?.map_or(&[][..], |t| &t.entries) {
+        let names: Vec<&str> = known.iter().map(|p| p.name).collect();
+        if !names.contains(&e.key.as_str()) {
+            let near =
+                nearest(&e.key, &names).map_or(String::new(), |n| format!(", did you mean `{n}`?"));
+            let title = format!("{path}: unknown parameter `{}`{near}", e.key);
+            let error = r.sources.error(e.key_at, title, "unknown parameter");
+            return Err(error.help(format!("known: {}", names.join(", "))));
+        }
+        let number = match &e.node.value {
+            Value::Integer(n) => u64::try_from(*n).ok(),
+            Value::Flag(b) => Some(u64::from(*b)),
+            _ => None,
+        };
+        let Some(number) = number else {
+            let found = super::read::describe(&e.node.value);
+            let title = format!("{path}.{}: found {found}, write a whole number from 0", e.key);
+            return Err(r.sources.error(e.node.at, title, "write a whole number"));
+        };
+        set(&e.key, number)
+            .map_err(|e2| r.sources.error(e.node.at, format!("{path}.{e2}"), "out of range"))?;
+    }
+    Ok(())
+}
+
+fn micros(t: SimDuration) -> u64 {
+    t.0 / 1000
+}
+
+fn own(r: &Reader<'_>, tasks: &[TaskSpec], memcgs: &[&str]) -> Result<DamonContext, Error> {
+    if !r.is_default("parameters") && r.has("parameters") {
+        return Err(r.error("parameters", "there is no `module`", "`module` too, or leave it out"));
+    }
+    let ops = if r.has("ops") { OpsId::ALL[r.choice("ops")?] } else { OpsId::Paddr };
+    let task = r.opt_name("task")?;
+    let processes = |t: &TaskSpec| t.name.clone();
+    match (ops, task) {
+        (OpsId::Paddr, Some(_)) => {
+            return Err(r.error("task", "physical memory is of no process", "another `ops`"));
+        }
+        (OpsId::Paddr, None) => {}
+        (_, None) => {
+            let known: Vec<String> = tasks.iter().map(processes).collect();
+            let found = "needs the process that is watched";
+            return Err(r.error("task", found, format!("`task = \"{}\"`", known.join("\" or \""))));
+        }
+        (_, Some(name)) => {
+            let known: Vec<String> = tasks.iter().map(processes).collect();
+            let of_many = |t: &String| name.starts_with(&format!("{t}-"));
+            if !known.iter().any(|t| t == name || of_many(t)) {
+                let known: Vec<&str> = known.iter().map(String::as_str).collect();
+                return Err(r.unknown_word("task", "task", name, &known));
+            }
+        }
+    }
+    let ranges = ranges(r)?;
+    if ops == OpsId::Fvaddr && ranges.is_empty() {
+        return Err(r.error("region", "fixed ranges are not found by themselves", "at least one"));
+    }
+    let attrs = attrs(r)?;
+    let mut schemes = Vec::new();
+    if r.has("scheme") {
+        for (i, node) in r.list("scheme")?.iter().enumerate() {
+            let path = format!("{}[{i}]", r.name_of("scheme"));
+            let s = Reader::open(r.sources, node, &DAMOS, &path)?;
+            schemes.push(scheme(&s, &attrs, memcgs)?);
+        }
+    }
+    let task = task.map(str::to_string);
+    Ok(DamonContext::Own { ops, task, ranges, attrs, schemes })
+}
+
+fn ranges(r: &Reader<'_>) -> Result<Vec<(u64, u64)>, Error> {
+    let mut ranges: Vec<(u64, u64)> = Vec::new();
+    if !r.has("region") {
+        return Ok(ranges);
+    }
+    for (i, node) in r.list("region")?.iter().enumerate() {
+        let path = format!("{}[{i}]", r.name_of("region"));
+        let x = Reader::open(r.sources, node, &DAMON_REGION, &path)?;
+        let (start, end) = (x.pages("start")? * PAGE, x.pages("end")? * PAGE);
+        if start >= end {
+            return Err(x.error("end", "the range is empty", "an address above `start`"));
+        }
+        if ranges.last().is_some_and(|last| start < last.1) {
+            let found = "it begins before the range before it ends";
+            return Err(x.error("start", found, "ranges in order of address that do not overlap"));
+        }
+        ranges.push((start, end));
+    }
+    Ok(ranges)
+}
+
+fn attrs(r: &Reader<'_>) -> Result<MonitoringAttrs, Error> {
+    let d = MonitoringAttrs::DEFAULT;
+    let time = |key, or| Ok::<_, Error>(r.opt_time(key)?.map_or(or, micros));
+    let count = |key, or| Ok::<_, Error>(r.opt_count(key)?.map_or(or, |n| n as u32));
+    let attrs = MonitoringAttrs {
+        sample_us: time("sample", d.sample_us)?,
+        aggr_us: time("aggr", d.aggr_us)?,
+        ops_update_us: time("ops-update", d.ops_update_us)?,
+        min_nr_regions: count("min-nr-regions", d.min_nr_regions)?,
+        max_nr_regions: count("max-nr-regions", d.max_nr_regions)?,
+        ..d
+    };
+    if attrs.sample_us == 0 {
+        return Err(r.error("sample", "no time at all", "a duration of at least \"1us\""));
+    }
+    if attrs.sample_us > attrs.aggr_us {
+        let key = if r.has("aggr") { "aggr" } else { "sample" };
+        let found = "an aggregation is shorter than a sample";
+        return Err(r.error(key, found, "`aggr` at least as long as `sample`"));
+    }
+    if attrs.min_nr_regions > attrs.max_nr_regions {
+        let key = if r.has("max-nr-regions") { "max-nr-regions" } else { "min-nr-regions" };
+        let found =
+            format!("at least {} regions, at most {}", attrs.min_nr_regions, attrs.max_nr_regions);
+        return Err(r.error(key, found, "min-nr-regions <= max-nr-regions"));
+    }
+    Ok(attrs)
+}
+
+fn scheme(s: &Reader<'_>, attrs: &MonitoringAttrs, memcgs: &[&str]) -> Result<Scheme, Error> {
+    let bounds = |low: u64, high: u64, key: &str| match low <= high {
+        true => Ok(low..=high),
+        false => Err(s.error(key, "the range is empty", "a bound not below the other one")),
+    };
+    let age = |t: SimDuration| micros(t) / attrs.aggr_us;
+    let most = u64::from(u32::MAX);
+    let sizes = bounds(
+        s.pages("min-size")?.saturating_mul(PAGE),
+        s.opt_pages("max-size")?.map_or(u64::MAX, |n| n.saturating_mul(PAGE)),
+        "max-size",
+    )?;
+    let accesses = bounds(
+        s.count("min-nr-accesses")?,
+        s.opt_count("max-nr-accesses")?.unwrap_or(most),
+        "max-nr-accesses",
+    )?;
+    let ages = bounds(
+        age(s.time("min-age")?).min(most),
+        s.opt_time("max-age")?.map_or(most, age).min(most),
+        "max-age",
+    )?;
+    let narrow = |r: std::ops::RangeInclusive<u64>| *r.start() as u32..=*r.end() as u32;
+    let pattern =
+        AccessPattern { sz_region: sizes, nr_accesses: narrow(accesses), age_region: narrow(ages) };
+    let mut scheme = Scheme::new(pattern, Action::ALL[s.choice("action")?]);
+    scheme.apply_interval_us = s.opt_time("apply-interval")?.map_or(0, micros);
+    scheme.quota = Quota {
+        reset_interval_ms: micros(s.time("quota-reset")?) / 1000,
+        ms: s.opt_time("quota-time")?.map_or(0, |t| micros(t) / 1000),
+        sz: s.opt_pages("quota-size")?.unwrap_or(0) * PAGE,
+        weight_sz: s.count_u32("weight-size")?,
+        weight_nr_accesses: s.count_u32("weight-nr-accesses")?,
+        weight_age: s.count_u32("weight-age")?,
+        goals: goals(s)?,
+    };
+    if s.has("quota-time") && scheme.quota.ms == 0 {
+        return Err(s.error("quota-time", "less than a millisecond", "at least \"1ms\""));
+    }
+    if let Some(node) = s.find("wmarks") {
+        let path = s.name_of("wmarks");
+        let w = Reader::open(s.sources, node, &DAMOS_WMARKS, &path)?;
+        let [high, mid, low] = [w.count("high")?, w.count("mid")?, w.count("low")?];
+        if high < mid || mid < low {
+            let found = format!("high {high}, mid {mid}, low {low}");
+            return Err(w.error("high", found, "high >= mid >= low"));
+        }
+        let interval_us = micros(w.time("interval")?);
+        if interval_us == 0 {
+            return Err(w.error("interval", "no time at all", "a duration such as \"5s\""));
+        }
+        scheme.wmarks =
+            Watermarks { metric: WmarkMetric::FreeMemRate, interval_us, high, mid, low };
+    }
+    if s.has("filter") {
+        for (i, node) in s.list("filter")?.iter().enumerate() {
+            let path = format!("{}[{i}]", s.name_of("filter"));
+            let f = Reader::open(s.sources, node, &DAMOS_FILTER, &path)?;
+            scheme.filters.push(filter(&f, memcgs)?);
+        }
+    }
+    let migrates = matches!(scheme.action, Action::MigrateHot | Action::MigrateCold);
+    scheme.target_nid = s.opt_count("target-node")?.map(|n| n as u32);
+    if migrates && scheme.target_nid.is_none() {
+        return Err(s.error("action", "nobody says where to", "`target-node` too"));
+    }
+    Ok(scheme)
+}
+
+fn goals(s: &Reader<'_>) -> Result<Vec<Goal>, Error> {
+    let mut goals = Vec::new();
+    if !s.has("goal") {
+        return Ok(goals);
+    }
+    for (i, node) in s.list("goal")?.iter().enumerate() {
+        let path = format!("{}[{i}]", s.name_of("goal"));
+        let g = Reader::open(s.sources, node, &DAMOS_GOAL, &path)?;
+        let (target, current) = (g.count("target")?, g.count("current")?);
+        goals.push(match g.choice("metric")? {
+            0 => Goal::user_input(target, current),
+            _ => Goal::new(Metric::SomeMemPsiUs, target),
+        });
+    }
+    Ok(goals)
+}
+
+fn filter(f: &Reader<'_>, memcgs: &[&str]) -> Result<Filter, Error> {
+    let kinds = ["anon", "memcg", "young", "addr", "target"];
+    let kind = kinds[f.choice("type")?];
+    for (key, of) in [("memcg", "memcg"), ("start", "addr"), ("end", "addr"), ("target", "target")]
+    {
+        if f.has(key) && of != kind {
+            let found = format!("a filter of type {kind} does not look at it");
+            return Err(f.error(key, found, format!("`type = \"{of}\"`, or leave it out")));
+        }
+    }
+    let kind = match kind {
+        "anon" => FilterType::Anon,
+        "young" => FilterType::Young,
+        "memcg" => {
+            let name = f.name("memcg")?;
+            let Some(i) = memcgs.iter().position(|m| *m == name) else {
+                return Err(f.unknown_word("memcg", "group", name, memcgs));
+            };
+            FilterType::Memcg(i as u16 + 1)
+        }
+        "addr" => {
+            let (start, end) = (f.pages("start")? * PAGE, f.pages("end")? * PAGE);
+            if end < start {
+                return Err(f.error(
+                    "end",
+                    "it lies before the start",
+                    "an address from `start` up",
+                ));
+            }
+            FilterType::Addr(start..end)
+        }
+        _ => FilterType::Target(f.count("target")? as usize),
+    };
+    Ok(Filter::new(kind, f.flag("matching")?))
+}
