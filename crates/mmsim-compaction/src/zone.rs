@@ -61,7 +61,7 @@ pub struct ZoneView {
 impl ZoneState {
     pub(crate) fn new(rules: &CompactionConfig, zone: &Zone) -> Self {
         let order = zone.buddy().rules().pageblock_order;
-        let blocks = zone.managed.div_ceil(1 << order) as usize;
+        let blocks = zone.spanned.div_ceil(1 << order) as usize;
         let keeps = rules.undo_prevention == UndoPrevention::NextCycle;
         let mut state = ZoneState {
             first: zone.first.0,

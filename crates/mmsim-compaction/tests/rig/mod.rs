@@ -116,6 +116,7 @@ impl Rig {
             lowmem_reserve: Some(0),
             pcp: Some((0, 1)),
             pcp_at_start: 0,
+            layout: None,
         };
         let mut mem = Memory::new(&MachineConfig {
             kernel: bench.kernel,

@@ -90,7 +90,7 @@ impl Memory {
             let isolated = zone.buddy().nr_free_of(Migratetype::Isolate);
             assert_eq!(
                 in_use + zone.free + isolated + pcp + zone.reserved(),
-                u64::from(zone.managed),
+                u64::from(zone.spanned),
                 "{z}: frames lost: {in_use} in use, {} free, {pcp} per CPU, {} reserved",
                 zone.free,
                 zone.reserved()
