@@ -21,7 +21,7 @@ pub static FAMILY: Family = Family {
     name: "compaction-redesign",
     about: "compaction redesigned (2015): blocks of order 3 on memory fragmented on purpose",
     published: include_str!("../../../published/compaction-redesign.toml"),
-    scenarios: &[hogger::SCENARIO, reviewers::TWO, build::SCENARIO],
+    scenarios: &[hogger::SCENARIO, build::SCENARIO, reviewers::TWO],
     constants: CONSTANTS,
     tables: &[
         "v1-hogger-frag-movable",
@@ -30,13 +30,13 @@ pub static FAMILY: Family = Family {
         "v2-success-n",
         "v2-pgmigrate-success",
         "v2-compact-stall",
+        "v1-build-frag-movable",
+        "v1-build-frag-unmovable",
         "reviewers-as-posted",
         "reviewers-sync",
         "reviewers-two-requesters",
         "reviewers-undo-prevention",
         "reviewers-order-2",
-        "v1-build-frag-movable",
-        "v1-build-frag-unmovable",
     ],
     figures,
 };
@@ -63,9 +63,7 @@ fn value(lab: &Lab<'_>, name: &str) -> u64 {
 fn figures(lab: &Lab<'_>, published: &Published) -> Result<Figures, RunError> {
     let mut figures = hogger::figures(lab, published)?;
     figures.add(reviewers::figures(lab)?);
-    let build = build::figures(lab, published)?;
-    figures.rows.extend(build.rows);
-    figures.findings.extend(build.findings);
+    figures.add(build::figures(lab, published)?);
     figures.findings.push(
         "Not carried out: stress-highalloc, whose memory use and number of attempts are not known well \
          enough to compare figures, nor on kernels 3.0.0, 3.0.101 and 3.12.38, which are not modelled."
