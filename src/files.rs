@@ -17,11 +17,24 @@ use crate::error::{Error, ErrorKind};
 /// There is no such file, it is a directory, it may not be read, or it is not UTF-8: then
 /// the message names line and column of the first byte that is not.
 pub fn read_text(path: &Path, what: &str) -> Result<String, Error> {
+    text_of(read_bytes(path, what)?, &path.display().to_string())
+}
+
+/// Reads the file at `path`, which need not be text.
+///
+/// # Errors
+///
+/// There is no such file, it is a directory, or it may not be read.
+pub fn read_bytes(path: &Path, what: &str) -> Result<Vec<u8>, Error> {
     if path.is_dir() {
         return Err(directory(path, what));
     }
-    let bytes = fs::read(path).map_err(|e| unreadable(path, &e))?;
-    String::from_utf8(bytes).map_err(|e| not_text(&e, &path.display().to_string()))
+    fs::read(path).map_err(|e| unreadable(path, &e))
+}
+
+/// Bytes that came from `name` as text.
+pub(crate) fn text_of(bytes: Vec<u8>, name: &str) -> Result<String, Error> {
+    String::from_utf8(bytes).map_err(|e| not_text(&e, name))
 }
 
 /// Opens the file at `path`. `what` is what the caller wants, as in "a trace".

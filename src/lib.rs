@@ -9,6 +9,7 @@ pub mod build;
 pub mod error;
 pub mod files;
 pub mod layout;
+pub mod record;
 pub mod report;
 pub mod reproduce;
 pub mod run;

@@ -109,7 +109,7 @@ pub static DAMON: TableSpec = TableSpec {
             "record",
             Flag,
             Is("false"),
-            "keep all regions at the end of every aggregation, for `--emit damon`",
+            "keep all regions at the end of every aggregation, for `--damon-record`",
         ),
     ]],
 };

@@ -32,6 +32,7 @@ pub(crate) enum Verb {
     Run(RunArgs),
     List(ListArgs),
     Trace(TraceArgs),
+    Damon(DamonArgs),
     BenchTrace(BenchTraceArgs),
     Validate(ValidateArgs),
     Reproduce(ReproduceArgs),
@@ -116,6 +117,10 @@ pub(crate) struct RunArgs {
     /// The folder for them: DIR/RUN/PHASE is laid out as /proc is
     #[arg(long, value_name = "DIR", requires = "emit")]
     pub emit_dir: Option<PathBuf>,
+    /// Write what monitors with `record = true` saw into DIR/RUN: NAME.data for damo, and
+    /// NAME.perf.txt as `perf script` prints it
+    #[arg(long, value_name = "DIR")]
+    pub damon_record: Option<PathBuf>,
     /// Print the scenario with every default resolved, and run nothing
     #[arg(long)]
     pub dry_run: bool,
@@ -240,7 +245,8 @@ Examples:
   mmsim trace import --from lackey run.log --maps run.maps -o run.mmt
   mmsim trace import --from csv io.csv --columns time=ts,offset=off,size=len,op=rw \\
       --time-unit us -o io.mmt
-  mmsim trace import --from oracle-general w01.oracleGeneral.bin -o w01.mmt")]
+  mmsim trace import --from oracle-general w01.oracleGeneral.bin -o w01.mmt
+  mmsim trace import --from damon damon.data -o damon.mmt")]
     Import(TraceImportArgs),
     /// Say what a trace holds
     #[command(after_help = "\
@@ -256,7 +262,7 @@ Example:
 
 #[derive(Args, Debug)]
 pub(crate) struct TraceImportArgs {
-    /// The format of the input: lackey, pages, csv, raw-u32, raw-u64 or oracle-general
+    /// The format of the input: lackey, pages, csv, raw-u32, raw-u64, oracle-general or damon
     #[arg(long, value_name = "FORMAT")]
     pub from: String,
     /// The trace to convert
@@ -319,6 +325,70 @@ pub(crate) struct TraceHeadArgs {
     #[arg(short = 'n', value_name = "N", default_value_t = 10, value_parser = whole,
           allow_negative_numbers = true)]
     pub count: u64,
+}
+
+/// Look at records of DAMON, simulated or real
+#[derive(Args, Debug)]
+#[command(after_help = "\
+Example:
+  mmsim damon report records/v6.12-seed1/kdamond.0.data")]
+pub(crate) struct DamonArgs {
+    #[command(subcommand)]
+    pub what: DamonVerb,
+}
+
+#[derive(Subcommand, Debug)]
+pub(crate) enum DamonVerb {
+    /// Show the regions of a snapshot, the working set over all of them, and whether they are valid
+    #[command(after_help = "\
+Examples:
+  mmsim damon report damon.data
+  mmsim damon report perf.txt --snapshot 100 --format csv")]
+    Report(DamonReportArgs),
+    /// Draw how often what was accessed when
+    #[command(after_help = "\
+Examples:
+  mmsim damon heatmap damon.data
+  mmsim damon heatmap damon.data --address 0x7f0000000000-0x7f0010000000 --rows 20")]
+    Heatmap(DamonHeatmapArgs),
+}
+
+#[derive(Args, Debug)]
+pub(crate) struct DamonReportArgs {
+    /// The record: damo's JSON, plain or compressed, or text of `perf script`
+    #[arg(value_name = "RECORD")]
+    pub record: PathBuf,
+    /// Only this target
+    #[arg(long, value_name = "ID")]
+    pub target: Option<u64>,
+    /// The snapshot whose regions are shown, from 1 [default: the last]
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..))]
+    pub snapshot: Option<u64>,
+    #[command(flatten)]
+    pub output: OutputArgs,
+}
+
+#[derive(Args, Debug)]
+pub(crate) struct DamonHeatmapArgs {
+    /// The record: damo's JSON, plain or compressed, or text of `perf script`
+    #[arg(value_name = "RECORD")]
+    pub record: PathBuf,
+    /// Only this target
+    #[arg(long, value_name = "ID")]
+    pub target: Option<u64>,
+    /// Only these bytes
+    #[arg(long = "address", value_name = "FROM-TO", value_parser = addresses)]
+    pub addresses: Option<(u64, u64)>,
+    /// Pieces of time, at most
+    #[arg(long, value_name = "N", default_value_t = 40,
+          value_parser = clap::value_parser!(u16).range(1..=10_000))]
+    pub rows: u16,
+    /// Pieces of memory, at most
+    #[arg(long, value_name = "N", default_value_t = 80,
+          value_parser = clap::value_parser!(u16).range(1..=10_000))]
+    pub columns: u16,
+    #[command(flatten)]
+    pub output: OutputArgs,
 }
 
 /// Replay a trace against a number of frames and print misses, counters and speed
@@ -617,6 +687,17 @@ fn duration(text: &str) -> Result<SimDuration, String> {
         Some(nanos) => Ok(SimDuration::from_nanos(nanos)),
         None => Err("that is more time than can be simulated".to_string()),
     }
+}
+
+/// `FROM-TO`, decimal or hexadecimal bytes.
+fn addresses(text: &str) -> Result<(u64, u64), String> {
+    let number = |s: &str| match s.strip_prefix("0x") {
+        Some(digits) => u64::from_str_radix(digits, 16).ok(),
+        None => s.parse().ok(),
+    };
+    let pair = text.split_once('-').and_then(|(a, b)| Some((number(a)?, number(b)?)));
+    let pair = pair.filter(|(from, to)| from < to);
+    pair.ok_or_else(|| "write first byte and end, as in 4096-8192 or 0x1000-0x2000".to_string())
 }
 
 #[cfg(test)]

@@ -16,6 +16,9 @@ use mmsim::machine::config::Kernel;
 use mmsim::machine::cost::CostModel;
 use mmsim::machine::result::RunResult;
 use mmsim::machine::{SampleFn, SnapshotFn, Watch};
+use mmsim::record::heatmap::{Frame, Heatmap};
+use mmsim::record::summary::Summary;
+use mmsim::record::{self, Record};
 use mmsim::report::compare::{self, Comparison, Side};
 use mmsim::report::events::EVENTS;
 use mmsim::report::reproduction::Reproduction;
@@ -366,6 +369,21 @@ pub(crate) fn keys() -> Vec<Entry> {
 /// The JSON Schema of scenario files.
 pub(crate) fn schema() -> String {
     format!("{:#}\n", mmsim::scenario::json_schema(&Catalogue))
+}
+
+/// Reads a record of DAMON.
+pub(crate) fn records(path: &Path) -> Result<Vec<Record>, Failure> {
+    record::load(path).map_err(input)
+}
+
+/// Sums a record up, with the snapshot of a number.
+pub(crate) fn record_summary(record: &Record, number: Option<usize>) -> Result<Summary, Failure> {
+    record::summary::summary(record, number).map_err(input)
+}
+
+/// Draws a record.
+pub(crate) fn record_heatmap(record: &Record, frame: &Frame) -> Result<Heatmap, Failure> {
+    record::heatmap::draw(record, frame).map_err(input)
 }
 
 /// Compares two reports.

@@ -33,24 +33,11 @@ pub(crate) struct Emission {
 impl Emission {
     /// Begins the files of all runs. What cannot be written is known before the runs.
     pub(crate) fn create(dir: &Path, kinds: &[Kind], plans: &[Plan]) -> Result<Self, Failure> {
-        check(dir)?;
         let mut kinds = kinds.to_vec();
         kinds.sort();
         kinds.dedup();
-        let mut names = Names::default();
-        let mut runs = Vec::new();
-        for plan in plans {
-            let scenario = (plans.len() > 1).then(|| file_name(&plan.name));
-            for spec in &plan.specs {
-                let name = names.unique(scenario.iter().cloned().chain([name_of(spec)]));
-                let folder = dir.join(name);
-                if folder.exists() {
-                    check(&folder)?;
-                }
-                runs.push((folder, Arc::default()));
-            }
-        }
-        Ok(Emission { kinds, runs })
+        let folders = folders(dir, plans)?.into_iter();
+        Ok(Emission { kinds, runs: folders.map(|folder| (folder, Arc::default())).collect() })
     }
 
     /// What a run shows its files to.
@@ -84,6 +71,25 @@ impl Emission {
     }
 }
 
+/// The folder of each run within `dir`, which can be written as far as one can know.
+pub(crate) fn folders(dir: &Path, plans: &[Plan]) -> Result<Vec<PathBuf>, Failure> {
+    check(dir)?;
+    let mut names = Names::default();
+    let mut folders = Vec::new();
+    for plan in plans {
+        let scenario = (plans.len() > 1).then(|| file_name(&plan.name));
+        for spec in &plan.specs {
+            let name = names.unique(scenario.iter().cloned().chain([name_of(spec)]));
+            let folder = dir.join(name);
+            if folder.exists() {
+                check(&folder)?;
+            }
+            folders.push(folder);
+        }
+    }
+    Ok(folders)
+}
+
 /// Variant, axes and seed, as in `v5.9-machine.memory=2GiB-seed1`.
 fn name_of(spec: &RunSpec) -> String {
     let axes: String = spec.axes.iter().map(|(key, value)| format!("-{key}={value}")).collect();
@@ -92,11 +98,11 @@ fn name_of(spec: &RunSpec) -> String {
 
 /// Names given so far.
 #[derive(Default)]
-struct Names(BTreeSet<String>);
+pub(crate) struct Names(BTreeSet<String>);
 
 impl Names {
     /// The parts as a path, with a number at its end if there was one like it.
-    fn unique(&mut self, parts: impl IntoIterator<Item = String>) -> String {
+    pub(crate) fn unique(&mut self, parts: impl IntoIterator<Item = String>) -> String {
         let name = parts.into_iter().collect::<Vec<_>>().join("/");
         let numbered = (2..).map(|n| format!("{name}-{n}"));
         let mut all = std::iter::once(name.clone()).chain(numbered);

@@ -7,12 +7,14 @@ mod backend;
 mod bench;
 mod compare;
 mod completions;
+mod damon;
 mod emit;
 mod exit;
 mod list;
 mod man;
 mod output;
 mod progress;
+mod record;
 mod reproduce;
 mod run;
 #[cfg(test)]
@@ -37,6 +39,7 @@ fn main() -> ExitCode {
         Verb::Run(args) => run::run(&args),
         Verb::List(args) => list::list(&args),
         Verb::Trace(args) => trace::trace(&args),
+        Verb::Damon(args) => damon::damon(&args),
         Verb::BenchTrace(args) => bench::bench_trace(&args),
         Verb::Validate(args) => validate::validate(&args),
         Verb::Reproduce(args) => reproduce::reproduce(&args),

@@ -18,6 +18,7 @@ use crate::emit::Emission;
 use crate::exit::{Ending, Failure};
 use crate::output::{self, Part, Parts};
 use crate::progress::Progress;
+use crate::record::Records;
 use crate::table;
 use crate::timing::Stopwatch;
 
@@ -31,6 +32,7 @@ pub(crate) fn run(args: &RunArgs) -> Result<Ending, Failure> {
             ("--events", args.events.as_deref()),
             ("--series", args.series.as_deref()),
             ("--emit-dir", args.emit_dir.as_deref()),
+            ("--damon-record", args.damon_record.as_deref()),
             ("--timing", args.timing.as_deref()),
         ],
     )?;
@@ -101,6 +103,10 @@ fn execute(args: &RunArgs, plans: &[Plan]) -> Result<Vec<Results>, Failure> {
         Some(dir) => Some(Emission::create(dir, &args.emit, plans)?),
         None => None,
     };
+    let records = match &args.damon_record {
+        Some(dir) => Some(Records::create(dir, plans)?),
+        None => None,
+    };
     let progress = Progress::new("runs", nr_runs);
     let mut results = Vec::new();
     let mut first = 0;
@@ -136,6 +142,9 @@ fn execute(args: &RunArgs, plans: &[Plan]) -> Result<Vec<Results>, Failure> {
     }
     if let Some(emission) = emission {
         emission.commit()?;
+    }
+    if let Some(records) = records {
+        records.commit(results.iter().flatten())?;
     }
     Ok(results)
 }

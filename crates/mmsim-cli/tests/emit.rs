@@ -392,3 +392,37 @@ fn a_listed_machine_reads_as_one() {
         assert_eq!(listed["protection"][2], z.protection[2]);
     }
 }
+
+/// Each run and monitor has its files, and any number of jobs gives the same bytes.
+#[test]
+fn records_of_monitors() {
+    let f = Folder::new();
+    let monitors = "\n[[damon]]\nname = \"all\"\nrecord = true\naggr = \"20ms\"\n\
+                    [[damon]]\nname = \"heap\"\nops = \"vaddr\"\ntask = \"heap\"\nrecord = true\n\
+                    aggr = \"20ms\"\nops-update = \"20ms\"\n[[damon]]\nname = \"no\"\n";
+    f.write("x.toml", support::heap_and_file(32, 40, 16) + monitors);
+    let run = |dir: &str, jobs: &str| {
+        let said =
+            f.mmsim(&["run", "x.toml", "--seeds", "2", "--jobs", jobs, "--damon-record", dir]);
+        assert_eq!((said.code, said.stderr.as_str()), (Some(0), ""));
+    };
+    run("one", "1");
+    run("two", "2");
+    for seed in [1, 2] {
+        for name in ["all.data", "all.perf.txt", "heap.data", "heap.perf.txt"] {
+            let file = |dir: &str| {
+                let path = f.path(&format!("{dir}/default-seed{seed}/{name}"));
+                std::fs::read(&path).unwrap_or_else(|e| panic!("{}: {e}", path.display()))
+            };
+            assert!(file("one") == file("two"), "{name}");
+            let path = format!("one/default-seed{seed}/{name}");
+            for what in
+                [["report", &path, "--format", "csv"], ["heatmap", &path, "--format", "json"]]
+            {
+                let said = f.mmsim(&[&["damon"][..], &what[..]].concat());
+                assert_eq!((said.code, said.stderr.as_str()), (Some(0), ""), "{what:?}");
+            }
+        }
+        assert!(!f.path(&format!("one/default-seed{seed}/no.data")).exists());
+    }
+}

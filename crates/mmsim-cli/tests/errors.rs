@@ -748,3 +748,37 @@ fn what_is_to_be_reproduced() {
         assert_eq!((said.code, said.stdout.as_str()), (Some(2), ""), "{name}");
     }
 }
+
+/// Records that there are not, or not like this.
+#[test]
+fn records() {
+    let f = Folder::new();
+    f.write("x.toml", GOOD);
+    let line = "kdamond.0 1 [000] 1.000000: damon:damon_aggregated: target_id=3 nr_regions=1 ";
+    f.write("good.txt", format!("{line}0-4096: 3 7\n"));
+    f.write("bad.txt", format!("{line}0-4096: 3 7\n{line}0-4o96: 3 7\n"));
+    f.write("none.txt", "swapper 0 [000] 1.000000: sched:sched_switch: x\n");
+    f.write("bad.json", "[{\"snapshots\": [\n  {\"start_time\": \"soon\"}]}]");
+    let cases: &[(&str, &[&str])] = &[
+        ("record-without-monitor", &["run", "x.toml", "--damon-record", "records"]),
+        ("record-of-no-line", &["damon", "report", "bad.txt"]),
+        ("record-of-nothing", &["damon", "heatmap", "none.txt"]),
+        ("record-of-no-time", &["damon", "report", "bad.json"]),
+        ("record-without-target", &["damon", "report", "good.txt", "--target", "4"]),
+        ("record-without-snapshot", &["damon", "report", "good.txt", "--snapshot", "2"]),
+        ("record-without-address", &["damon", "heatmap", "good.txt", "--address", "0x2000-0x3000"]),
+        ("record-over-itself", &["damon", "report", "good.txt", "-o", "good.txt"]),
+        (
+            "record-imported-wrong",
+            &["trace", "import", "--from", "damon", "bad.txt", "-o", "o.mmt"],
+        ),
+    ];
+    let before = f.names();
+    for (name, arguments) in cases {
+        let said = f.mmsim(arguments);
+        golden(name, &said);
+        assert_eq!((said.code, said.stdout.as_str()), (Some(2), ""), "{name}");
+        assert_eq!(f.names(), before);
+    }
+    assert_eq!(f.mmsim(&["damon", "report", "good.txt"]).code, Some(0));
+}

@@ -11,13 +11,18 @@ use std::fmt::Write as _;
 /// The handle of the first target, and how far the handles lie apart.
 const HANDLES: (u64, u64) = (0xffff_8880_0000_0000, 64);
 
+/// What a record calls the target of an index.
+pub fn target_id(config: &DamonConfig, target: usize) -> u64 {
+    match config.trace_target {
+        TraceTarget::Index => target as u64,
+        TraceTarget::Handle => HANDLES.0 + target as u64 * HANDLES.1,
+    }
+}
+
 /// A region at the end of an aggregation (`damon_aggregated`), with the counts before the reset.
 /// `nr_regions`: how many its target has.
 pub fn aggregated(config: &DamonConfig, target: usize, nr_regions: usize, r: &Region) -> String {
-    let id = match config.trace_target {
-        TraceTarget::Index => target as u64,
-        TraceTarget::Handle => HANDLES.0 + target as u64 * HANDLES.1,
-    };
+    let id = target_id(config, target);
     let mut line =
         format!("target_id={id} nr_regions={nr_regions} {}-{}: {}", r.start, r.end, r.nr_accesses);
     if config.trace_age {

@@ -110,6 +110,8 @@ pub struct ImportOptions {
     pub kind: PageKind,
     /// CSV: page numbers are names, numbered in the order of their appearance.
     pub dense: bool,
+    /// What was assumed before: told ahead of what the import assumes.
+    pub assumed: Vec<String>,
 }
 
 impl Default for ImportOptions {
@@ -127,6 +129,7 @@ impl Default for ImportOptions {
             time_unit_ns: None,
             kind: PageKind::Anon,
             dense: false,
+            assumed: Vec::new(),
         }
     }
 }
@@ -200,6 +203,7 @@ pub fn import(
         pass.table.processes.push(Process { pid: 0, name: options.name.clone() });
         pass.touched.push(Touched::default());
     }
+    pass.table.assumptions.splice(0..0, options.assumed.iter().cloned());
     let mut layout = Layout::default();
     layout.kind = (format == ImportFormat::Csv).then_some(options.kind);
     for (i, touched) in pass.touched.iter().enumerate() {

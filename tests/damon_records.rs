@@ -1,0 +1,189 @@
+//! Records of whole runs: what DAMON's functional tests ask of masim's files, records beside the
+//! lines that the tracepoints would print, and a record replayed as work.
+
+use std::fmt::Write as _;
+use std::path::Path;
+
+use mmsim::build::Catalogue;
+use mmsim::machine::Watch;
+use mmsim::record::heatmap::{Frame, draw};
+use mmsim::record::summary::{WorkingSet, validate, working_sets};
+use mmsim::record::{self, Record, damo, perf};
+use mmsim::report::Monitored;
+use mmsim::run::run_all;
+use mmsim::scenario::Scenario;
+use mmsim::traces::{ImportSettings, import};
+
+const MB: u64 = 1_000_000;
+
+/// A masim file: regions of so many bytes, and phases of so many ms in which some are walked.
+fn config(regions: &[(&str, u64)], phases: &[(u64, &[&str])]) -> String {
+    let mut text = String::new();
+    for (name, bytes) in regions {
+        let _ = writeln!(text, "{name}, {bytes}");
+    }
+    for (i, (ms, walked)) in phases.iter().enumerate() {
+        let _ = write!(text, "\nphase {i}\n{ms}\n");
+        for name in *walked {
+            let _ = writeln!(text, "{name}, 0, 4096, 1");
+        }
+    }
+    text
+}
+
+/// masim's stairs_30secs.
+fn stairs() -> String {
+    const NAMES: [&str; 10] = ["s0", "s1", "s2", "s3", "s4", "s5", "s6", "s7", "s8", "s9"];
+    let mut phases: Vec<(u64, &[&str])> = vec![(5000, &NAMES)];
+    phases.extend(NAMES.chunks(1).map(|one| (2500, one)));
+    config(&NAMES.map(|n| (n, 10 * MB)), &phases)
+}
+
+/// masim's zigzag_30secs.
+fn zigzag() -> String {
+    let mut phases: Vec<(u64, &[&str])> = vec![(5000, &["a", "b"])];
+    phases.extend((0..6).flat_map(|_| [(2500, &["a"][..]), (2500, &["b"][..])]));
+    config(&[("a", 100 * MB), ("b", 100 * MB)], &phases)
+}
+
+/// A task of these keys, watched with the intervals of the functional tests.
+fn watched(folder: &Path, task: &str, seed: u64) -> Monitored {
+    let text = format!(
+        "seed = {seed}\n[machine]\nmemory = \"512MiB\"\ncpus = 2\nkernel = \"6.12\"\n\
+         [[task]]\nname = \"work\"\n{task}\n\
+         [[damon]]\nops = \"vaddr\"\ntask = \"work\"\nops-update = \"1s\"\nrecord = true\n"
+    );
+    let origin = folder.join("x.toml").display().to_string();
+    let scenario = Scenario::from_str(&text, &origin).unwrap_or_else(|e| panic!("{e}"));
+    let runs = scenario.expand(&Catalogue).unwrap_or_else(|e| panic!("{e}"));
+    let results = run_all(&runs, Some(1), |_, _| Watch::default());
+    let results = results.unwrap_or_else(|e| panic!("{e}"));
+    results[0].0.damon[0].clone()
+}
+
+fn masim(config: &str, seed: u64) -> Monitored {
+    let folder = tempfile::tempdir().expect("a folder for the test");
+    std::fs::write(folder.path().join("w.cfg"), config).expect("writing into it");
+    watched(folder.path(), "workload = \"masim\"\nconfig = \"w.cfg\"", seed)
+}
+
+fn record_of(monitored: &Monitored) -> Record {
+    let records = record::of_run(0, monitored);
+    assert_eq!(records.len(), 1);
+    records.into_iter().next().expect("one")
+}
+
+fn valid_working_set(config: &str, seed: u64) -> WorkingSet {
+    let record = record_of(&masim(config, seed));
+    let validity = validate(&record);
+    assert!(validity.valid, "seed {seed}: {validity:?}");
+    working_sets(&record).expect("some snapshots")
+}
+
+/// The functional tests want a median of 9 to 11 MB.
+#[test]
+fn a_staircase_has_the_working_set_of_a_step() {
+    for seed in 1..=3 {
+        let set = valid_working_set(&stairs(), seed);
+        assert!((9 * MB..=11 * MB).contains(&set.median()), "seed {seed}: {set:?}");
+    }
+}
+
+/// The functional tests want a median of 90 to 110 MB.
+#[test]
+fn a_zigzag_has_the_working_set_of_a_side() {
+    for seed in 1..=3 {
+        let set = valid_working_set(&zigzag(), seed);
+        assert!((90 * MB..=110 * MB).contains(&set.median()), "seed {seed}: {set:?}");
+    }
+}
+
+/// Two regions in turn, for three seconds.
+fn turns() -> String {
+    let phases: [(u64, &[&str]); 3] = [(1000, &["a", "b"]), (1000, &["a"]), (1000, &["b"])];
+    config(&[("a", 4 * MB), ("b", 8 * MB)], &phases)
+}
+
+/// A twin: the fields are those that the tracepoint of the model prints, one by one; and the text
+/// has the snapshots, times cut to µs.
+#[test]
+fn a_record_is_what_the_tracepoints_print() {
+    let monitored = masim(&turns(), 1);
+    let record = record_of(&monitored);
+    let text = perf::write(std::slice::from_ref(&record));
+    let mut lines = text.lines();
+    for shot in &monitored.record {
+        let ns = shot.at.0;
+        for region in &shot.regions {
+            let fields = mmsim_damon::trace::aggregated(
+                &monitored.rules,
+                shot.target,
+                shot.regions.len(),
+                region,
+            );
+            let line = lines.next().expect("a line for each region");
+            let at = format!(" {}.{:06}: ", ns / 1_000_000_000, ns / 1000 % 1_000_000);
+            assert!(line.ends_with(&format!(" damon:damon_aggregated: {fields}")), "{line}");
+            assert!(line.starts_with("kdamond.0 ") && line.contains(&at), "{line}");
+        }
+    }
+    assert_eq!(lines.next(), None);
+    let [back] = &record::read(text.as_bytes(), "x").unwrap()[..] else { panic!("one record") };
+    for (a, b) in back.snapshots.iter().zip(&record.snapshots) {
+        assert_eq!((a.end_ns, &a.regions), (b.end_ns / 1000 * 1000, &b.regions));
+    }
+}
+
+/// FNV-1a of 64 bits.
+fn digest(text: &str) -> u64 {
+    let step = |h: u64, b: u8| (h ^ u64::from(b)).wrapping_mul(0x0100_0000_01b3);
+    text.bytes().fold(0xcbf2_9ce4_8422_2325, step)
+}
+
+/// `damo` 3.4.3 reports on the record of this scenario and finds it valid (`.ci/damo`). Who
+/// changes the digest gives the new record to damo.
+#[test]
+fn the_record_that_damo_accepted() {
+    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("scenarios/damon-stairs.toml");
+    let scenario = Scenario::load(&path, &[]).unwrap_or_else(|e| panic!("{e}"));
+    let runs = scenario.expand(&Catalogue).unwrap_or_else(|e| panic!("{e}"));
+    let results = run_all(&runs, Some(1), |_, _| Watch::default());
+    let monitored = &results.unwrap_or_else(|e| panic!("{e}"))[0].0.damon[0];
+    let records = record::of_run(0, monitored);
+    assert_eq!(record::read(&damo::compressed(&damo::write(&records)), "x").unwrap(), records);
+    assert_eq!(
+        digest(&damo::write(&records)),
+        ACCEPTED,
+        "{:#018x}",
+        digest(&damo::write(&records))
+    );
+}
+
+const ACCEPTED: u64 = 0;
+
+/// Mean accesses, by the bytes that were monitored, in each of some equal pieces of time: times
+/// all bytes, so that what is not mapped at all counts as not accessed.
+fn heat(record: &Record) -> Vec<f64> {
+    let map = draw(record, &Frame { rows: 3, columns: 1, addresses: None }).expect("regions");
+    map.cells.iter().map(|row| row[0].unwrap_or(0.0) * map.bytes as f64 / MB as f64).collect()
+}
+
+/// A record replayed as work heats as it was heated, within a tenth, over all and in each third of the
+/// time within a quarter: regions adapt anew, from a first guess.
+#[test]
+fn a_record_replayed_is_a_record_like_it() {
+    let folder = tempfile::tempdir().expect("a folder for the test");
+    let path = |name: &str| folder.path().join(name);
+    let record = record_of(&masim(&turns(), 1));
+    std::fs::write(path("r.json"), damo::write(std::slice::from_ref(&record))).expect("writing");
+    let mut out = std::fs::File::create(path("r.mmt")).expect("a trace");
+    let rows = import("damon", &path("r.json"), &ImportSettings::default(), &mut out);
+    let rows = rows.unwrap_or_else(|e| panic!("{e}"));
+    let assumed = rows.iter().filter(|r| r.0 == "assumed");
+    assert!(assumed.clone().any(|r| r.1.contains("is written once")), "{rows:?}");
+    let again = record_of(&watched(folder.path(), "workload = \"replay\"\ntrace = \"r.mmt\"", 1));
+    let (was, is) = (heat(&record), heat(&again));
+    let near = |a: f64, b: f64, share: f64| (a - b).abs() <= share * a.max(b);
+    assert!(near(was.iter().sum(), is.iter().sum(), 0.10), "{was:?} {is:?}");
+    assert!(was.iter().zip(&is).all(|(&a, &b)| near(a, b, 0.25)), "{was:?} {is:?}");
+}
