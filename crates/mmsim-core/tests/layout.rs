@@ -23,6 +23,7 @@ fn zone(kind: ZoneKind, managed: u32, pcp: (u32, u32)) -> ZoneConfig {
         lowmem_reserve: Some(0),
         pcp: Some(pcp),
         pcp_at_start: 0,
+        layout: None,
     }
 }
 
