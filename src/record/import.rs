@@ -124,7 +124,8 @@ mod tests {
         let regions = vec![region(4096, 12288, 2), region(12288, 20480, 0)];
         let snapshots = vec![Snapshot { start_ns: 100, end_ns: 500, regions }];
         let intervals = Some(Intervals { sample_us: 5, aggr_us: 20, ops_update_us: 0 });
-        let (mut read, assumed) = accesses(&[Record { snapshots, intervals, ..Record::default() }]);
+        let records = [Record { snapshots, intervals, ..Record::default() }];
+        let (mut read, assumed) = accesses(&records);
         let mut text = String::new();
         read.read_to_string(&mut text).unwrap();
         let expected = "time,pid,address,size,op\n0,0,4096,8192,W\n200,0,4096,8192,W\n";
