@@ -52,6 +52,7 @@ fn fragmented() -> (Memory, OneList) {
         lowmem_reserve: Some(0),
         pcp: Some((0, 1)),
         pcp_at_start: 0,
+        layout: None,
     };
     let mut mem = Memory::new(&MachineConfig {
         kernel: Kernel::V4_1,

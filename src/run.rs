@@ -95,6 +95,9 @@ pub(crate) fn run_one(
     };
     let mut meta = meta(spec);
     meta.damon = build::monitored(spec, &machine);
+    for (damon, monitored) in spec.damon.iter().zip(&mut meta.damon).filter(|(d, _)| d.truth) {
+        monitored.report.truth = build::truth(spec, damon, monitored)?;
+    }
     if spec.bounds {
         meta.bounds = Some(bounds(spec, &machine, &result));
     }

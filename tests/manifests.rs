@@ -12,7 +12,7 @@ const ALLOWED: &[(&str, &[&str])] = &[
     ("mmsim-compaction", &["mmsim-core"]),
     ("mmsim-damon", &["mmsim-core"]),
     ("mmsim-workload", &["mmsim-core"]),
-    ("mmsim", &["mmsim-core", "mmsim-lru", "mmsim-compaction", "mmsim-workload"]),
+    ("mmsim", &["mmsim-core", "mmsim-lru", "mmsim-compaction", "mmsim-damon", "mmsim-workload"]),
     ("mmsim-cli", &["mmsim"]),
 ];
 

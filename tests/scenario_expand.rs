@@ -84,6 +84,34 @@ fn a_variant_sets_kernel_policy_and_keys() {
     assert_eq!(new.machine.vm.swappiness, 100);
 }
 
+/// Compaction follows the kernel of a variant as reclaim does: where the file asks for some, and not
+/// where it asks for none or leaves that to the kernel. What the variant itself says comes last.
+#[test]
+fn a_variant_with_a_kernel_has_its_compaction() {
+    let presets = |top: &str| -> Vec<String> {
+        let task = "[[task]]\nworkload = \"uniform\"\nmemory = \"1MiB\"\nduration = \"5ms\"\n";
+        let variants = "[[variant]]\nname = \"a\"\n[[variant]]\nname = \"b\"\nkernel = \"6.12\"\n\
+                        [[variant]]\nname = \"c\"\nkernel = \"5.9\"\n\
+                        [[variant]]\nname = \"d\"\nkernel = \"6.12\"\n\
+                        compaction = { preset = \"compaction-2015v3\" }\n";
+        let machine = "[machine]\nkernel = \"4.1\"\nmemory = \"64MiB\"\n";
+        let runs = scenario(&format!("{top}{machine}{task}{variants}"));
+        let runs = runs.expand(&mmsim::build::Catalogue).unwrap_or_else(|e| panic!("{e}"));
+        runs.iter().map(|r| r.compaction.preset.clone()).collect()
+    };
+    let [base, v1] = ["compaction-v4.1", "compaction-2015v1-redesign"];
+    let own = "compaction-2015v3";
+    let given = |preset: &str| presets(&format!("compaction = {{ preset = \"{preset}\" }}\n"));
+    assert_eq!(given(v1), [v1, "compaction-v6.12", "compaction-v6.1", own]);
+    assert_eq!(given("none"), ["none", "none", "none", own]);
+    assert_eq!(presets(""), [base, "none", "none", own]);
+    use mmsim_compaction::config::{preset, preset_for_kernel};
+    for kernel in Kernel::ALL {
+        let named = preset(mmsim::scenario::policy::compaction_of(kernel));
+        assert_eq!(named, Some(preset_for_kernel(kernel)), "{kernel:?}");
+    }
+}
+
 #[test]
 fn a_file_without_variants_runs_once_as_its_kernel() {
     let runs = runs(

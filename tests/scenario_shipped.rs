@@ -58,6 +58,17 @@ fn every_run_becomes_a_machine() {
 /// What makes a long scenario short; the others run whole.
 const LESS: &[(&str, &[(&str, &str)])] = &[
     ("anon-file-mix", &[("task[0].accesses", "100000"), ("task[1].accesses", "100000")]),
+    (
+        "decay",
+        &[
+            ("task[0].duration", "4s"),
+            ("task[1].attempts", "3000"),
+            ("task[2].start", "1s"),
+            ("task[2].attempts", "10"),
+            ("task[2].rounds", "2"),
+            ("task[2].rest", "100ms"),
+        ],
+    ),
     ("detection", &[("seeds", "1")]),
     ("ebizzy-anon", &[("seeds", "1"), ("task[0].records", "300")]),
     ("kernel-build", &[("seeds", "1"), ("task[0].records", "80"), ("machine.memory", "320MiB")]),

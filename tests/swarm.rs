@@ -71,6 +71,7 @@ fn machine_config(rng: &mut Rng) -> MachineConfig {
                 lowmem_reserve: pick(rng, &[None, Some(0), Some(30)]),
                 pcp,
                 pcp_at_start: 0,
+                layout: None,
             })
             .collect(),
     };

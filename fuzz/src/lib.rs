@@ -62,7 +62,7 @@ pub fn begins(workload: &mut dyn Workload, batches: usize) {
     let phases = workload.phases().len();
     for _ in 0..batches {
         let mut ops = Vec::new();
-        let cx = WorkloadCx { now: SimTime(now), free_pages: 1000, kernel_allocs: &[] };
+        let cx = WorkloadCx { now: SimTime(now), free_pages: 1000, kernel_allocs: &[], free_blocks: None };
         workload.fill(&cx, &mut rng, &mut ops);
         if ops.is_empty() {
             return;

@@ -4,18 +4,19 @@ use std::ops::Range;
 
 use mmsim_core::base::id::{AsId, KdamondId};
 use mmsim_core::base::rng::Rng;
-use mmsim_core::base::time::SimTime;
+use mmsim_core::base::time::{SimDuration, SimTime};
 use mmsim_core::machine::config::Kernel;
 use mmsim_core::memory::Memory;
 use mmsim_damon::damos::scheme::Scheme;
 use mmsim_damon::modules::Module;
 use mmsim_damon::ranges::set_regions;
+use mmsim_damon::truth::Oracle;
 use mmsim_damon::{Context, DamonConfig, DamonError, Kdamond, OpsId, Target, Watch};
 use mmsim_lru::config::Knobs;
 
 use super::{Machine, set};
 use crate::error::Error;
-use crate::report::{DamonReport, KnobValue, Monitored, SchemeReport};
+use crate::report::{DamonReport, KnobValue, Monitored, SchemeReport, TruthReport};
 use crate::scenario::policy::{KnobError, PolicySpec};
 use crate::scenario::{DamonContext, DamonSpec, RunSpec};
 
@@ -158,6 +159,7 @@ pub fn monitored(run: &RunSpec, machine: &Machine) -> Vec<Monitored> {
             samples: context.passed_samples(),
             nr_regions: context.targets().iter().map(|t| t.regions().len() as u64).sum(),
             schemes: context.schemes().iter().map(scheme).collect(),
+            truth: None,
         };
         Monitored {
             report,
@@ -167,4 +169,40 @@ pub fn monitored(run: &RunSpec, machine: &Machine) -> Vec<Monitored> {
         }
     };
     run.damon.iter().zip(machine.monitors()).map(of).collect()
+}
+
+/// Runs the work of a run again, without its monitors, and holds what one of them recorded against
+/// the truth. None: there is no record, or of no process.
+///
+/// # Errors
+/// The machine cannot be built, which it could be before.
+pub(crate) fn truth(
+    run: &RunSpec,
+    spec: &DamonSpec,
+    recorded: &Monitored,
+) -> Result<Option<TruthReport>, Error> {
+    let DamonContext::Own { task: Some(task), .. } = &spec.what else { return Ok(None) };
+    if recorded.record.is_empty() {
+        return Ok(None);
+    }
+    let mut machine = super::machine(&RunSpec { damon: Vec::new(), ..run.clone() })?;
+    let space =
+        process(&machine.mem, task).map_err(|(key, e)| Error::plain(format!("{key}: {e}")))?;
+    let (sample, window) = (recorded.attrs.sample_us, recorded.attrs.window());
+    let oracle = Oracle::new(space, SimDuration::from_micros(sample), window, &recorded.record);
+    let id = machine.add_monitor(Some(SimTime(spec.start.0)), Box::new(oracle));
+    machine.run(mmsim_core::machine::Watch::default());
+    let monitor: &dyn std::any::Any = machine.monitor(id).0;
+    let t = monitor.downcast_ref::<Oracle>().expect("it was put there").truth();
+    let (pages, snapshots) = (t.pages.max(1) as f64, t.snapshots.max(1) as f64);
+    let bytes = |pages: u64| pages as f64 * PAGE as f64 / snapshots;
+    Ok(Some(TruthReport {
+        snapshots: t.snapshots,
+        misjudged: t.misjudged / pages,
+        overrated: t.overrated / pages,
+        working_set: bytes(t.working_set.0),
+        working_set_said: bytes(t.working_set.1),
+        working_set_wrong: bytes(t.working_set_wrong),
+        smallest_hot: t.smallest_hot * PAGE,
+    }))
 }

@@ -187,8 +187,8 @@ mod shipped;
 mod workloads;
 
 pub use compaction::compaction_knobs;
-pub(crate) use damon::kdamond_of;
 pub use damon::{damon_knobs, monitored};
+pub(crate) use damon::{kdamond_of, truth};
 pub use shipped::{Machine, Shipped};
 pub(crate) use workloads::assumed;
 
@@ -225,6 +225,9 @@ fn build(run: &RunSpec, policy: impl FnOnce(&mut Memory) -> Shipped) -> Result<M
     }
     check_size(run, &tasks)?;
     let mut machine = Machine::new(&run.machine, tasks, run.seed, policy);
+    for task in &run.tasks {
+        workloads::load(task, &mut machine)?;
+    }
     let strategy = compaction::strategy(run, &machine.mem)
         .map_err(|e| Error::plain(format!("compaction.{}: {}", e.key, e.message)))?;
     if let Some(strategy) = strategy {

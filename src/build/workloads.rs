@@ -10,10 +10,10 @@ use std::sync::Arc;
 
 use mmsim_core::workload::{VmaFlags, Workload};
 use mmsim_workload::generators::{
-    AppsConfig, BuildConfig, ChunkChoice, ChunkOrder, CopyBuffer, EbizzyConfig, End,
+    AppsConfig, BuildConfig, ChunkChoice, ChunkOrder, CopyBuffer, EbizzyConfig, End, Figure,
     FragmentConfig, HighAllocConfig, ItemChoice, KeepLaw, KernelAllocConfig, LaunchOrder,
     MemoryKind, PhasedConfig, PhasedRegion, Populate, ReaderConfig, ReuseOrder, ScanConfig,
-    ScanEnd, Step, ZipfConfig,
+    ScanEnd, Step, Target, ZipfConfig,
 };
 use mmsim_workload::masim::MasimConfig;
 use mmsim_workload::sampler::RankMap;
@@ -22,6 +22,7 @@ use mmsim_workload::trace::{
     ReplayMode, ReplayOptions, RequestWorkload, Think, Trace, TraceReader, TraceWorkload,
 };
 
+use super::Machine;
 use crate::error::{Error, ErrorKind};
 use crate::files;
 use crate::scenario::workload::{self as spec, Extent, Part, RegionKind, TaskSpec, WorkloadSpec};
@@ -80,6 +81,19 @@ pub(crate) fn assumed(task: &TaskSpec) -> Vec<String> {
         _ => Vec::new(),
     };
     sentences.iter().map(|s| format!("{}: {s}", task.name)).collect()
+}
+
+/// Puts the layout that a task begins with on a machine.
+pub(crate) fn load(task: &TaskSpec, machine: &mut Machine) -> Result<(), Error> {
+    let WorkloadSpec::Fragment(spec::Fragment { load: Some((path, layout)), .. }) = &task.work
+    else {
+        return Ok(());
+    };
+    let threads = machine.threads_of(&task.name);
+    machine.load_layout(threads[0], layout).map_err(|why| {
+        let what = format!("`{}` does not fit: {why}", path.display());
+        error(task, ErrorKind::Scenario, what).help("load it on the machine that it was saved on")
+    })
 }
 
 /// An error about a task, beyond what its keys show.
@@ -186,10 +200,12 @@ fn kernel_alloc(task: &TaskSpec, w: &spec::KernelAlloc) -> KernelAllocConfig {
 
 fn fragment(w: &spec::Fragment) -> FragmentConfig {
     FragmentConfig {
+        loaded: w.load.is_some(),
         take: w.take,
         movable_permille: w.kinds.0,
         reclaimable_permille: w.kinds.1,
         cluster: w.cluster,
+        reclaimable_cluster: w.reclaimable_cluster,
         flags: w.flags,
         failures: w.failures,
         pause: w.pause,
@@ -200,6 +216,13 @@ fn fragment(w: &spec::Fragment) -> FragmentConfig {
             spec::KeepLaw::Fixed(run) => KeepLaw::Fixed(run),
             spec::KeepLaw::Geometric(run) => KeepLaw::Geometric(run),
         },
+        target: w.target.map(|t| Target {
+            order: t.order,
+            figure: if t.index { Figure::Index } else { Figure::Unusable },
+            permille: t.permille,
+            tolerance: t.tolerance,
+            patience: t.patience,
+        }),
         release: w.release,
         settle: w.settle,
         churn: w.churn,
@@ -217,6 +240,7 @@ fn highalloc(w: &spec::HighAlloc) -> HighAllocConfig {
         rounds: w.rounds,
         rest: w.rest,
         drop_caches: w.drop_caches,
+        hold: w.hold,
     }
 }
 
@@ -471,7 +495,12 @@ mod tests {
             let mut rng = Rng::for_purpose(1, "workload/test");
             loop {
                 let mut ops = Vec::new();
-                let cx = WorkloadCx { now: SimTime::ZERO, free_pages: 1 << 20, kernel_allocs: &[] };
+                let cx = WorkloadCx {
+                    now: SimTime::ZERO,
+                    free_pages: 1 << 20,
+                    kernel_allocs: &[],
+                    free_blocks: None,
+                };
                 w.fill(&cx, &mut rng, &mut ops);
                 if ops.is_empty() {
                     break;

@@ -8,12 +8,14 @@ use serde::{Deserialize, Serialize};
 
 use mmsim_core::base::id::PAGE_SIZE;
 use mmsim_core::base::time::SimDuration;
+use mmsim_core::base::vmstat::{VmEvent, VmStat};
 use mmsim_core::machine::config::MachineConfig;
 use mmsim_core::machine::result::{
     HighOrder, Latencies, OomSummary, Outcome, PhaseResult, Pressure, Quantiles, RunResult,
     ThreadResult,
 };
 use mmsim_core::policy::compaction::CompactionStats;
+use mmsim_core::workload::Aim;
 
 use mmsim_damon::{DamonConfig, MonitoringAttrs, Snapshot};
 
@@ -84,6 +86,9 @@ pub struct RunReport {
     /// What each monitor of accesses saw and did, if there are any.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub damon: Vec<DamonReport>,
+    /// What tasks were to bring about.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub aims: Vec<AimReport>,
     /// `memory.stat` of each memory cgroup besides the root.
     pub memory_stat: Pairs<Pairs<u64>>,
     /// Threads.
@@ -109,7 +114,7 @@ pub struct RunReport {
 }
 
 /// What a monitor of accesses saw and did.
-#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
+#[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
 pub struct DamonReport {
     /// Its name.
     pub name: String,
@@ -123,6 +128,30 @@ pub struct DamonReport {
     pub nr_regions: u64,
     /// Its schemes, in order.
     pub schemes: Vec<SchemeReport>,
+    /// How far it is from the truth, where that was asked for.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub truth: Option<TruthReport>,
+}
+
+/// How far a monitor is from the truth: means over its snapshots.
+#[derive(Clone, Copy, PartialEq, Debug, Serialize, Deserialize)]
+pub struct TruthReport {
+    /// Snapshots that were compared.
+    pub snapshots: u64,
+    /// Bytes times time whose accesses were misjudged, as a share of all that was watched: 0.1 is a
+    /// tenth of memory taken for always accessed that never was, or all of it by a tenth of the samples.
+    pub misjudged: f64,
+    /// The part of that which was said to be accessed more often than it was.
+    pub overrated: f64,
+    /// Bytes with an access in an aggregation.
+    pub working_set: f64,
+    /// Bytes of regions said to have one.
+    pub working_set_said: f64,
+    /// Bytes wrongly in that or missing from it.
+    pub working_set_wrong: f64,
+    /// Bytes of the smallest region that was rightly said to be accessed in four of five samples; 0:
+    /// none was.
+    pub smallest_hot: u64,
 }
 
 /// What became of a scheme: the kernel's statistics.
@@ -140,6 +169,39 @@ pub struct SchemeReport {
     pub sz_applied: u64,
     /// Charge windows whose quota was used up.
     pub qt_exceeds: u64,
+}
+
+/// What a task was to bring about, and what came of it.
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
+pub struct AimReport {
+    /// The task.
+    pub task: String,
+    /// What.
+    pub what: String,
+    /// The value it was to have.
+    pub target: i64,
+    /// How far from it is close enough.
+    pub tolerance: i64,
+    /// The value at the end.
+    pub reached: i64,
+    /// The value farthest from the target since it was reached first.
+    pub farthest: i64,
+    /// Whether the value at the end is close enough.
+    pub met: bool,
+}
+
+impl From<&(String, Aim)> for AimReport {
+    fn from((task, aim): &(String, Aim)) -> Self {
+        AimReport {
+            task: task.clone(),
+            what: aim.what.clone(),
+            target: aim.target,
+            tolerance: aim.tolerance,
+            reached: aim.reached,
+            farthest: aim.farthest,
+            met: aim.met(),
+        }
+    }
 }
 
 /// What became of the blocks of order above 0 that workloads asked for.
@@ -176,7 +238,7 @@ pub struct CompactionReport {
 }
 
 impl CompactionReport {
-    fn of(h: &HighOrder, stats: Option<CompactionStats>) -> Option<Self> {
+    fn of(h: &HighOrder, stats: Option<CompactionStats>, vmstat: &VmStat) -> Option<Self> {
         let [free_list, async_compaction, reclaim, sync_compaction] = h.from;
         let asked = h.attempts > 0 || stats.is_some();
         let s = stats.unwrap_or_default();
@@ -194,8 +256,8 @@ impl CompactionReport {
             runs_skipped: all_modes(s.skipped),
             deferred: s.deferred,
             resets: s.resets,
-            moved_before: s.moved_before,
-            returned: s.returned,
+            moved_before: vmstat[VmEvent::SimMigrateAgain],
+            returned: vmstat[VmEvent::SimMigrateBack],
         })
     }
 }
@@ -620,7 +682,8 @@ impl RunReport {
             phases: result.phases.iter().map(PhaseReport::from).collect(),
             pressure: PressureReport::new(result.pressure, result.sim_time),
             latency: result.latency.into(),
-            compaction: CompactionReport::of(&result.high_order, result.compaction),
+            compaction: CompactionReport::of(&result.high_order, result.compaction, &result.vmstat),
+            aims: result.aims.iter().map(AimReport::from).collect(),
             memory_stat: result
                 .memory_stat
                 .iter()

@@ -134,6 +134,25 @@ pub const EVENTS: &[EventKind] = &[
         "a page of a file entered the page cache",
     ),
     kind(
+        "mm_compaction_begin",
+        "compaction:mm_compaction_begin",
+        "zone migrate_pfn free_pfn sync",
+        "a run of compaction over a zone begins where its scanners stand",
+    ),
+    kind(
+        "mm_compaction_migratepages",
+        "compaction:mm_compaction_migratepages",
+        "nr_migrated nr_failed",
+        "it moved a batch of pages; for those that failed there was no place, or they cannot be moved now",
+    ),
+    kind(
+        "mm_compaction_end",
+        "compaction:mm_compaction_end",
+        "zone migrate_pfn free_pfn sync status",
+        "it ended; `contended` also where 4.1 was limited or found no place",
+    ),
+    kind("sim_migrate", "", "pfn target page", "a folio moved to another frame"),
+    kind(
         "sched_switch",
         "sched:sched_switch",
         "cpu thread",
@@ -279,6 +298,10 @@ pub const fn event_name(event: &TraceEvent) -> &'static str {
         TraceEvent::MmVmscanDirectReclaimEnd { .. } => "mm_vmscan_direct_reclaim_end",
         TraceEvent::MarkVictim { .. } => "mark_victim",
         TraceEvent::MmFilemapAddToPageCache { .. } => "mm_filemap_add_to_page_cache",
+        TraceEvent::MmCompactionBegin { .. } => "mm_compaction_begin",
+        TraceEvent::MmCompactionMigratepages { .. } => "mm_compaction_migratepages",
+        TraceEvent::MmCompactionEnd { .. } => "mm_compaction_end",
+        TraceEvent::SimMigrate { .. } => "sim_migrate",
         TraceEvent::SchedSwitch { .. } => "sched_switch",
     }
 }
@@ -301,6 +324,7 @@ const fn page_of(event: &TraceEvent) -> Option<PageIdx> {
         TraceEvent::SimScanFolio { page, .. }
         | TraceEvent::SimLazyFree { page, .. }
         | TraceEvent::SimLazyDrop { page, .. }
+        | TraceEvent::SimMigrate { page, .. }
         | TraceEvent::SimEvict { page, .. } => page,
         _ => None,
     }
@@ -414,6 +438,23 @@ fn write_event(out: &mut String, now: SimTime, event: &TraceEvent) {
         }
         TraceEvent::MmFilemapAddToPageCache { file, index, pfn } => {
             line.num("file", file.0).num("index", index).num("pfn", pfn.0)
+        }
+        TraceEvent::MmCompactionBegin { zone, migrate_pfn, free_pfn, sync } => line
+            .num("zone", zone.0)
+            .num("migrate_pfn", migrate_pfn.0)
+            .num("free_pfn", free_pfn.0)
+            .flag("sync", sync),
+        TraceEvent::MmCompactionMigratepages { nr_migrated, nr_failed } => {
+            line.num("nr_migrated", nr_migrated).num("nr_failed", nr_failed)
+        }
+        TraceEvent::MmCompactionEnd { zone, migrate_pfn, free_pfn, sync, status } => line
+            .num("zone", zone.0)
+            .num("migrate_pfn", migrate_pfn.0)
+            .num("free_pfn", free_pfn.0)
+            .flag("sync", sync)
+            .name("status", status.name()),
+        TraceEvent::SimMigrate { pfn, target, page } => {
+            line.num("pfn", pfn.0).num("target", target.0).opt("page", page.map(|p| p.0))
         }
         TraceEvent::SchedSwitch { cpu, thread } => {
             line.num("cpu", cpu.0).opt("thread", thread.map(|t| t.0))
@@ -626,7 +667,8 @@ mod tests {
 
     /// One event of each kind.
     fn one_of_each() -> Vec<TraceEvent> {
-        use mmsim_core::base::id::{AsId, FileId, MemcgId};
+        use mmsim_core::base::id::{AsId, FileId, MemcgId, ZoneId};
+        let zone = ZoneId(0);
         let (pfn, node, thread, lru) = (Pfn(1), NodeId(0), ThreadId(0), "inactive_anon");
         let (nr_scanned, nr_taken, nr_reclaimed, priority) = (32, 32, 20, 12);
         vec![
@@ -693,6 +735,16 @@ mod tests {
             TraceEvent::MmVmscanDirectReclaimEnd { thread, nr_reclaimed },
             TraceEvent::MarkVictim { process: AsId(0), pages: 9 },
             TraceEvent::MmFilemapAddToPageCache { file: FileId(0), index: 4, pfn },
+            TraceEvent::MmCompactionBegin { zone, migrate_pfn: pfn, free_pfn: pfn, sync: true },
+            TraceEvent::MmCompactionMigratepages { nr_migrated: 3, nr_failed: 1 },
+            TraceEvent::MmCompactionEnd {
+                zone,
+                migrate_pfn: pfn,
+                free_pfn: pfn,
+                sync: false,
+                status: mmsim_core::policy::compaction::CompactResult::Complete,
+            },
+            TraceEvent::SimMigrate { pfn, target: pfn, page: None },
             TraceEvent::SchedSwitch { cpu: CpuId(0), thread: None },
         ]
     }

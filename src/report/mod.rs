@@ -44,8 +44,8 @@ pub(crate) mod samples;
 
 pub use csv::{CSV_HEADER, csv_field};
 pub use document::{
-    Bounds, DamonReport, Ending, KnobValue, LatencyReport, Monitored, OomProcess, OomReport,
-    PhaseReport, PressureReport, QuantilesReport, Report, ReportError, RunMeta, RunReport, SCHEMA,
-    SchemeReport, SwapReport, ThreadReport, Throughput, ZoneReport,
+    AimReport, Bounds, DamonReport, Ending, KnobValue, LatencyReport, Monitored, OomProcess,
+    OomReport, PhaseReport, PressureReport, QuantilesReport, Report, ReportError, RunMeta,
+    RunReport, SCHEMA, SchemeReport, SwapReport, ThreadReport, Throughput, TruthReport, ZoneReport,
 };
 pub use pairs::Pairs;

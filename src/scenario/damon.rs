@@ -32,6 +32,8 @@ pub struct DamonSpec {
     pub start: SimDuration,
     /// Whether all regions of every aggregation are kept.
     pub record: bool,
+    /// Whether the record is held against the truth.
+    pub truth: bool,
 }
 
 /// A module, or a context of the user's own.
@@ -84,12 +86,18 @@ pub(super) fn monitors(
         }
         let rules = policy::read(sources, r.find("rules"), "damon.rules", "damon-v6.12")?;
         let what = if r.has("module") { module(&r)? } else { own(&r, tasks, memcgs)? };
+        let of_process = matches!(&what, DamonContext::Own { task: Some(_), .. });
+        if r.flag("truth")? && !of_process {
+            let found = "the truth is known of processes only";
+            return Err(r.error("truth", found, "`ops = \"vaddr\"` or `\"fvaddr\"` too"));
+        }
         let spec = DamonSpec {
             name,
             rules: PolicySpec { preset: String::new(), knobs: Vec::new() },
             what,
             start: r.time("start")?,
-            record: r.flag("record")?,
+            record: r.flag("record")? || r.flag("truth")?,
+            truth: r.flag("truth")?,
         };
         all.push(PlacedDamon { spec, rules });
     }

@@ -178,6 +178,13 @@ fn apply(v: &Reader<'_>, doc: &Table) -> Result<Table, Error> {
         v.sources.set(&mut doc, &path, &Node::text(kernel.name(), at))?;
         let path = v.sources.path("reclaim.preset", at)?;
         v.sources.set(&mut doc, &path, &Node::text(&policy::preset_of(kernel), at))?;
+        // Where compaction is on at all, it is this kernel's.
+        let compaction = doc.get("compaction").and_then(Node::table).and_then(|t| t.get("preset"));
+        if compaction.is_some_and(|p| p.as_text() != Some(policy::NO_COMPACTION)) {
+            let path = v.sources.path("compaction.preset", at)?;
+            let preset = policy::compaction_of(kernel);
+            v.sources.set(&mut doc, &path, &Node::text(preset, at))?;
+        }
     }
     for e in v.table("set")?.map_or(&[][..], |t| &t.entries) {
         let path = v.sources.path(&e.key, e.key_at)?;

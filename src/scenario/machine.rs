@@ -44,6 +44,7 @@ pub fn zones_of(start: u64, pages: u64) -> Vec<ZoneConfig> {
         lowmem_reserve: None,
         pcp: None,
         pcp_at_start: 0,
+        layout: None,
     })
     .collect()
 }
@@ -191,6 +192,7 @@ fn zone(z: &Reader<'_>) -> Result<ZoneConfig, Error> {
         lowmem_reserve: within("lowmem-reserve")?,
         pcp,
         pcp_at_start: 0,
+        layout: None,
     })
 }
 

@@ -106,6 +106,16 @@ pub trait PolicyCatalogue {
 /// The preset of compaction that makes nothing: a kernel built without compaction.
 pub const NO_COMPACTION: &str = "none";
 
+/// The preset of compaction that a kernel shipped. What is between 4.1 and 6.1 has the shape of 6.1
+/// since 5.1.
+pub const fn compaction_of(kernel: Kernel) -> &'static str {
+    match kernel {
+        Kernel::V4_1 => "compaction-v4.1",
+        Kernel::V5_5 | Kernel::V5_8 | Kernel::V5_9 | Kernel::V6_1 => "compaction-v6.1",
+        Kernel::V6_12 => "compaction-v6.12",
+    }
+}
+
 /// The preset that goes with a kernel. Of 4.1 only allocation and compaction are modelled.
 pub fn preset_of(kernel: Kernel) -> String {
     format!("classic-v{}", kernel.max(Kernel::V5_5).name())

@@ -100,6 +100,12 @@ pub static DAMON: TableSpec = TableSpec {
         key("max-nr-regions", Count(3, U32), Auto("1000"), "regions there may be at most"),
         key("scheme", Tables(&DAMOS), Auto("none"), "what is done, one `[[damon.scheme]]` each"),
         key(
+            "truth",
+            Flag,
+            Is("false"),
+            "run it again to see every access, and report how far the monitor is off; for processes, implies `record`",
+        ),
+        key(
             "record",
             Flag,
             Is("false"),
@@ -479,7 +485,7 @@ pub static VARIANT: TableSpec = TableSpec {
             "kernel",
             Kind::Kernel,
             Auto("that of the machine"),
-            "sets `machine.kernel` and the reclaim preset of that kernel (`classic-v` and the version)",
+            "sets `machine.kernel`, the reclaim preset of that kernel (`classic-v` and the version), and, where `compaction.preset` is given and not `none`, its compaction",
         ),
         key(
             "reclaim",
@@ -746,6 +752,12 @@ pub static FRAGMENT: TableSpec = TableSpec {
     groups: &[
         TASK,
         &[
+            key(
+                "load",
+                File,
+                Auto("it takes memory"),
+                "a file of `--emit layout`: memory begins like that, and the task holds what was held; only `target`, `churn` and `age` go on from there",
+            ),
             key("memory", Size(1), Auto("all"), "what it takes at most"),
             key(
                 "movable-permille",
@@ -760,6 +772,12 @@ pub static FRAGMENT: TableSpec = TableSpec {
                 "of 1000 pages, so many are asked for as reclaimable memory",
             ),
             key("cluster", Count(1, U32), Is("1"), "pages of one kind that are taken in a row"),
+            key(
+                "reclaimable-cluster",
+                Count(1, U32),
+                Auto("`cluster`"),
+                "the same of reclaimable pages; shares of kinds stay what they are",
+            ),
             key("gfp", Choice(GFP), Is("\"user\""), "what a request may do: `GFP_` in lower case"),
             key(
                 "retry",
@@ -769,7 +787,12 @@ pub static FRAGMENT: TableSpec = TableSpec {
             ),
             key("failures", Count(1, 1000), Is("3"), "failures after which it takes no more"),
             key("pause", Time, Is("\"5s\""), "sleep after a failure"),
-            key("keep-permille", Count(0, 1000), Required, "of 1000 pages taken, so many stay"),
+            key(
+                "keep-permille",
+                Count(0, 1000),
+                Auto("required; with `target` 500; nothing with `load`"),
+                "of 1000 pages taken, so many stay",
+            ),
             key(
                 "law",
                 Choice(KEEP_LAWS),
@@ -777,6 +800,12 @@ pub static FRAGMENT: TableSpec = TableSpec {
                 "which: any; those that a list leaves that is turned by 0 to 511 entries before each one is freed; runs of frames in address order, of a fixed length or of geometric ones",
             ),
             key("run", Count(1, U32), Is("1"), "frames of a run, on average if they differ"),
+            key(
+                "target",
+                Table(&FRAGMENT_TARGET),
+                Auto("the share alone decides"),
+                "a figure of fragmentation that it brings about by exchanging pages, and holds while memory ages",
+            ),
             key(
                 "release",
                 Size(0),
@@ -788,6 +817,34 @@ pub static FRAGMENT: TableSpec = TableSpec {
             key("age", Time, Is("\"0ns\""), "for how long"),
         ],
     ],
+};
+
+/// `target` of `fragment`.
+pub static FRAGMENT_TARGET: TableSpec = TableSpec {
+    title: "target of workload = \"fragment\"",
+    doc: "A figure of all free memory, in thousandths: `target = { order = 9, unusable = 800 }`. Give `unusable` or `index`. If it is not reached, the report says how close it came, and `mmsim run` ends with exit code 1.",
+    groups: &[&[
+        key("order", Count(1, 10), Required, "log2 of the pages of the block in question"),
+        key(
+            "unusable",
+            Count(0, 1000),
+            Auto("`index` decides"),
+            "the share of free memory that such a block cannot use (`extfrag/unusable_index`)",
+        ),
+        key(
+            "index",
+            Count(0, 1000),
+            Auto("`unusable` decides"),
+            "why a request for one would fail: towards 0 lack of memory, towards 1000 fragmentation (`extfrag/extfrag_index`)",
+        ),
+        key("tolerance", Count(0, 1000), Is("10"), "how far from it is close enough"),
+        key(
+            "patience",
+            Count(1, 100_000),
+            Is("64"),
+            "looks without a closer value after which it is out of reach",
+        ),
+    ]],
 };
 
 /// `highalloc`.
@@ -820,6 +877,12 @@ pub static HIGHALLOC: TableSpec = TableSpec {
                 "rounds; blocks are given back before the next one begins",
             ),
             key("rest", Time, Is("\"0ns\""), "sleep between two rounds"),
+            key(
+                "hold",
+                Time,
+                Is("\"0ns\""),
+                "how long the blocks of the last round are kept after its attempts",
+            ),
             key("drop-caches", Flag, Is("false"), "drop clean page cache before each survey"),
         ],
     ],
@@ -1292,6 +1355,7 @@ pub fn all_tables() -> Vec<&'static TableSpec> {
     all.extend([&DAMON, &DAMON_REGION, &DAMOS, &DAMOS_GOAL, &DAMOS_WMARKS, &DAMOS_FILTER]);
     all.push(&TASK_COMMON);
     all.extend(TASKS.iter().map(|t| t.1));
+    all.push(&FRAGMENT_TARGET);
     all.push(&REGION);
     all.extend(STEPS.iter().map(|s| &s.1));
     all

@@ -4,6 +4,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use mmsim_core::base::time::SimDuration;
+use mmsim_core::memory::Layout;
 use mmsim_core::phys::gfp::{
     GFP_ATOMIC, GFP_KERNEL, GFP_NOFS, GFP_NOIO, GFP_NOWAIT, GFP_USER, GfpFlags,
 };
@@ -11,13 +12,13 @@ use mmsim_core::phys::migratetype::Migratetype;
 use mmsim_core::workload::Advice;
 use mmsim_workload::masim::{MasimConfig, MasimOptions, Mode};
 
-use super::keys::{self, Kind, REGION, STEP_NAMES, WORKLOADS};
+use super::keys::{self, FRAGMENT_TARGET, Kind, REGION, STEP_NAMES, WORKLOADS};
 use super::raw::{Node, Sources, Value};
 use super::read::{Reader, describe, unknown};
 use super::units::show_pages;
 use super::workload::{
-    Apps, Build, ChunkChoice, CopyBuffer, Ebizzy, Extent, Fragment, HighAlloc, KeepLaw,
-    KernelAlloc, Masim, Part, Phased, RandomAccess, RankMap, ReadingDatabase, RegionKind,
+    Apps, Build, ChunkChoice, CopyBuffer, Ebizzy, Extent, Fragment, FragmentTarget, HighAlloc,
+    KeepLaw, KernelAlloc, Masim, Part, Phased, RandomAccess, RankMap, ReadingDatabase, RegionKind,
     RegionSpec, Replay, ReplayMode, ReuseOrder, Scan, Script, Step, TaskSpec, WorkloadSpec,
 };
 use crate::error::{Error, ErrorKind};
@@ -69,6 +70,10 @@ pub(super) fn tasks(
         if given.is_some_and(|n| tasks.iter().any(|t| t.name == n)) {
             let found = format!("\"{}\" names two tasks", given.unwrap_or(""));
             return Err(r.error("name", found, "another name"));
+        }
+        let loads = |w: &WorkloadSpec| matches!(w, WorkloadSpec::Fragment(f) if f.load.is_some());
+        if loads(&work) && tasks.iter().any(|t| loads(&t.work)) {
+            return Err(r.error("load", "a second layout", "one in all"));
         }
         let memcg = r.opt_name("memcg")?;
         if let Some(m) = memcg.filter(|m| !memcgs.contains(m)) {
@@ -148,7 +153,7 @@ fn workload(r: &Reader<'_>, dir: &Path) -> Result<WorkloadSpec, Error> {
         }),
         "script" => WorkloadSpec::Script(script(r, dir)?),
         "kernel-alloc" => WorkloadSpec::KernelAlloc(kernel_alloc(r)?),
-        "fragment" => WorkloadSpec::Fragment(fragment(r)?),
+        "fragment" => WorkloadSpec::Fragment(fragment(r, dir)?),
         "highalloc" => WorkloadSpec::HighAlloc(highalloc(r)?),
         "masim" => WorkloadSpec::Masim(masim(r, dir)?),
         "build" => WorkloadSpec::Build(build(r)?),
@@ -211,7 +216,42 @@ fn gfp(r: &Reader<'_>) -> Result<GfpFlags, Error> {
     Ok(flags.with(retry))
 }
 
-fn fragment(r: &Reader<'_>) -> Result<Fragment, Error> {
+/// Of 1000 pages taken, so many stay where only a target is given: enough of both kinds to
+/// exchange.
+const KEPT_FOR_TARGET: u32 = 500;
+
+fn fragment_target(r: &Reader<'_>) -> Result<Option<FragmentTarget>, Error> {
+    let Some(node) = r.find("target") else { return Ok(None) };
+    let path = r.name_of("target");
+    let t = Reader::open(r.sources, node, &FRAGMENT_TARGET, &path)?;
+    t.one_of("unusable", "index")?;
+    let index = t.opt_count("index")?;
+    Ok(Some(FragmentTarget {
+        order: t.count_u32("order")? as u8,
+        index: index.is_some(),
+        permille: index.or(t.opt_count("unusable")?).unwrap_or(0) as u32,
+        tolerance: t.count_u32("tolerance")?,
+        patience: t.count_u32("patience")?,
+    }))
+}
+
+/// A layout to begin with. What would have made one contradicts it.
+fn fragment_load(r: &Reader<'_>, dir: &Path) -> Result<Option<(PathBuf, Arc<Layout>)>, Error> {
+    if !r.has("load") {
+        return Ok(None);
+    }
+    for key in ["keep-permille", "memory"] {
+        r.at_most_one("load", key)?;
+    }
+    if r.count_u32("processes")? > 1 {
+        return Err(r.error("processes", "several that would hold the same pages", "1"));
+    }
+    let path = file(r, "load", dir)?;
+    let layout = crate::layout::load(&path)?;
+    Ok(Some((path, Arc::new(layout))))
+}
+
+fn fragment(r: &Reader<'_>, dir: &Path) -> Result<Fragment, Error> {
     let kinds = (r.count_u32("movable-permille")?, r.count_u32("reclaimable-permille")?);
     if kinds.0 + kinds.1 > 1000 {
         let found =
@@ -230,15 +270,23 @@ fn fragment(r: &Reader<'_>) -> Result<Fragment, Error> {
     if churn > 0 && age == SimDuration::ZERO {
         return Err(r.error("churn", "churn that lasts no time", "`age` too, such as \"10s\""));
     }
+    let (load, target) = (fragment_load(r, dir)?, fragment_target(r)?);
+    if target.is_none() && load.is_none() {
+        r.need("keep-permille")?;
+    }
+    let cluster = r.count_u32("cluster")?;
     Ok(Fragment {
+        load,
         take: r.opt_pages("memory")?,
         kinds,
-        cluster: r.count_u32("cluster")?,
+        cluster,
+        reclaimable_cluster: r.opt_count("reclaimable-cluster")?.map_or(cluster, |n| n as u32),
         flags: gfp(r)?,
         failures: r.count_u32("failures")?,
         pause: r.time("pause")?,
-        keep_permille: r.count_u32("keep-permille")?,
+        keep_permille: r.opt_count("keep-permille")?.map_or(KEPT_FOR_TARGET, |n| n as u32),
         law,
+        target,
         release: r.pages("release")?,
         settle: r.time("settle")?,
         churn,
@@ -255,6 +303,7 @@ fn highalloc(r: &Reader<'_>) -> Result<HighAlloc, Error> {
         interval: r.time("interval")?,
         rounds: r.count_u32("rounds")?,
         rest: r.time("rest")?,
+        hold: r.time("hold")?,
         drop_caches: r.flag("drop-caches")?,
     })
 }

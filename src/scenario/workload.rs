@@ -7,6 +7,7 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use mmsim_core::base::time::SimDuration;
+use mmsim_core::memory::Layout;
 use mmsim_core::phys::gfp::GfpFlags;
 use mmsim_core::phys::migratetype::Migratetype;
 use mmsim_core::workload::Advice;
@@ -190,15 +191,34 @@ pub enum KeepLaw {
     Geometric(u32),
 }
 
+/// `target` of `fragment`.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct FragmentTarget {
+    /// log2 of the pages of the block in question.
+    pub order: u8,
+    /// Its fragmentation index; else the share of free memory that it cannot use.
+    pub index: bool,
+    /// The value, in thousandths.
+    pub permille: u32,
+    /// How far from it is close enough.
+    pub tolerance: u32,
+    /// Looks without a closer value.
+    pub patience: u32,
+}
+
 /// `fragment`.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Fragment {
+    /// Memory that it begins with instead of taking any, and the file that says so.
+    pub load: Option<(PathBuf, Arc<Layout>)>,
     /// Pages to take; `None`: all.
     pub take: Option<u64>,
     /// Of 1000 pages so many are movable, and so many reclaimable.
     pub kinds: (u32, u32),
     /// Pages of one kind in a row.
     pub cluster: u32,
+    /// The same of reclaimable pages.
+    pub reclaimable_cluster: u32,
     /// How far the allocator may go.
     pub flags: GfpFlags,
     /// Failures after which no more is taken.
@@ -209,6 +229,8 @@ pub struct Fragment {
     pub keep_permille: u32,
     /// Which.
     pub law: KeepLaw,
+    /// A figure that is brought about afterwards.
+    pub target: Option<FragmentTarget>,
     /// Pages freed first.
     pub release: u64,
     /// Sleep between these and the rest.
@@ -238,6 +260,8 @@ pub struct HighAlloc {
     pub rest: SimDuration,
     /// Drop clean page cache before each look at memory.
     pub drop_caches: bool,
+    /// How long the blocks of the last round are kept after its attempts.
+    pub hold: SimDuration,
 }
 
 /// `build`. Sizes are in pages.

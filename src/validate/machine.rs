@@ -14,7 +14,7 @@ use mmsim_core::workload::Workload;
 use mmsim_workload::script::{Command, LruGen, Script, ScriptSetup, ScriptSwap};
 
 use super::point::{Phase, Point, Zones};
-use super::{cost, damon};
+use super::{boot, cost, damon};
 use crate::build::{Machine, Policy};
 use mmsim_lru::MglruConfig;
 
@@ -43,6 +43,9 @@ pub fn machine(p: &Point, replay: usize) -> Result<Machine, String> {
     }
     Ok(machine)
 }
+
+/// A region that no script uses, for the pages of the recorded program.
+const PROGRAM: u32 = 63;
 
 /// Whether a script needs large blocks: others are recorded with compaction idle.
 fn asks_for_blocks(script: &Script) -> bool {
@@ -95,8 +98,24 @@ fn planned(p: &Point, repetition: usize) -> Result<(MachineConfig, Script), Stri
     let kernel = kernel(p)?;
     let script = script(p, repetition)?;
     policy(p, kernel, &script.setup)?;
-    let config = machine_config(p, kernel, &script.setup)?;
+    let config = machine_config(p, kernel, &script)?;
+    let laid_out = config.nodes.iter().flat_map(|n| &n.zones).any(|z| z.layout.is_some());
+    let script = if laid_out { with_program(p, repetition)? } else { script };
     Ok((config, script))
+}
+
+/// The script, begun by a process that holds as many pages as the recorded program had locked.
+fn with_program(p: &Point, repetition: usize) -> Result<Script, String> {
+    let locked = p.phases.iter().find_map(|x| x.gauges.get("nr_unevictable"));
+    let pages = locked.map_or(0, |r| r.spread()[0].round() as u64);
+    let mut lines = p.script_of(repetition);
+    if pages > 0 {
+        let held = [format!("anon {PROGRAM} {pages}"), format!("fill {PROGRAM} 0 {pages}")];
+        let sets_up = |l: &&String| ["write ", "mlockself"].iter().any(|c| l.starts_with(c));
+        let at = lines.iter().take_while(sets_up).count();
+        lines.splice(at..at, held);
+    }
+    Script::parse(&lines).map_err(|e| e.to_string())
 }
 
 /// The LRU of the recorded kernel, as its commands set it up.
@@ -149,7 +168,8 @@ fn script(p: &Point, repetition: usize) -> Result<Script, String> {
     }
 }
 
-fn machine_config(p: &Point, kernel: Kernel, setup: &ScriptSetup) -> Result<MachineConfig, String> {
+fn machine_config(p: &Point, kernel: Kernel, script: &Script) -> Result<MachineConfig, String> {
+    let setup = &script.setup;
     if p.vm.get("memcg").and_then(serde_json::Value::as_bool) == Some(true) {
         return Err("memory cgroups on, with their statistics flushed by the clock".into());
     }
@@ -158,6 +178,7 @@ fn machine_config(p: &Point, kernel: Kernel, setup: &ScriptSetup) -> Result<Mach
     if at_start.is_empty() {
         return Err("its zones were recorded after memory had been used, none at the start".into());
     }
+    let layouts = asks_for_blocks(script).then(|| boot::layouts(kernel, &at_start)).flatten();
     let known = |name: &str| ZoneKind::ALL.iter().any(|k| k.name() == name);
     let mut populated = at_start.iter().filter(|(_, z)| z.managed > 0);
     if let Some((name, _)) = populated.find(|(name, _)| !known(name)) {
@@ -178,6 +199,7 @@ fn machine_config(p: &Point, kernel: Kernel, setup: &ScriptSetup) -> Result<Mach
                 .copied(),
             pcp: Some((z.pcp.high, z.pcp.batch)),
             pcp_at_start: z.pcp.count,
+            layout: layouts.as_ref().and_then(|l| l.get(kind.name()).cloned()),
         });
     }
     let Some(last) = zones.last_mut() else { return Err("the point names no zone".into()) };

@@ -8,6 +8,7 @@
 //! Whether a recording can be at all is asked first (`check`); how close is close enough
 //! is said in [`rules`].
 
+mod boot;
 mod check;
 pub mod cost;
 mod counters;

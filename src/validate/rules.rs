@@ -231,6 +231,46 @@ pub const RULES: &[Rule] = &[
         points: Points::Without("full-"),
         ..USUAL
     },
+    Rule {
+        name: "what DAMON sees",
+        policy: "classic",
+        experiments: &["damon"],
+        counters: &["damon.wss", "damon.hot"],
+        median: 0.10,
+        worst: 0.10,
+        small: true,
+        ..USUAL
+    },
+    Rule {
+        name: "regions of DAMON",
+        policy: "classic",
+        experiments: &["damon"],
+        counters: &["damon.nr_regions"],
+        median: 0.20,
+        worst: 0.20,
+        small: true,
+        ..USUAL
+    },
+    Rule {
+        // Snapshots are a second and more apart: the recorded one, or its neighbour.
+        name: "when DAMON knows it",
+        policy: "classic",
+        experiments: &["damon"],
+        counters: &["damon.found_at_ms"],
+        median: 1.0,
+        worst: 1.0,
+        ..USUAL
+    },
+    Rule {
+        name: "what DAMOS tries and evicts",
+        policy: "classic",
+        experiments: &["damon-reclaim"],
+        counters: &["damos.sz_tried", "damos.sz_applied"],
+        median: 0.15,
+        worst: 0.15,
+        small: true,
+        ..USUAL
+    },
 ];
 
 /// Sums that rules are about: by who scans, and the same sum by what is scanned.

@@ -46,6 +46,7 @@ pub(crate) fn machine_of(frames: u32, slots: u32, kernel: Kernel) -> MachineConf
                 lowmem_reserve: None,
                 pcp: None,
                 pcp_at_start: 0,
+                layout: None,
             }],
         }],
         swap: Some(SwapConfig { slots, device }),

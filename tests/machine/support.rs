@@ -66,6 +66,7 @@ pub(crate) fn zone(managed: u32) -> ZoneConfig {
         lowmem_reserve: Some(0),
         pcp: Some((0, 1)),
         pcp_at_start: 0,
+        layout: None,
     }
 }
 

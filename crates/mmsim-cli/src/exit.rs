@@ -10,6 +10,8 @@ use std::process::ExitCode;
 pub(crate) enum Ending {
     /// All is as it should be.
     Done,
+    /// A task has not brought about what its scenario asks of it.
+    Missed,
     /// A simulated system ended early where its scenario does not expect it.
     EndedEarly,
 }
@@ -34,6 +36,7 @@ impl Failure {
 pub(crate) fn code(result: Result<Ending, Failure>) -> ExitCode {
     let (code, message) = match result {
         Ok(Ending::Done) => return ExitCode::SUCCESS,
+        Ok(Ending::Missed) => return ExitCode::from(1),
         Ok(Ending::EndedEarly) => return ExitCode::from(3),
         Err(Failure::Check(message)) => (1, message),
         Err(Failure::Input(message)) => (2, message),

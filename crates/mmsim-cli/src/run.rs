@@ -10,7 +10,7 @@ use mmsim::base::vmstat::VmStat;
 use mmsim::machine::result::RunResult;
 use mmsim::report::events::{EventFilter, EventWriter};
 use mmsim::report::series::SeriesWriter;
-use mmsim::report::{self, OomReport, Report, RunMeta, RunReport};
+use mmsim::report::{self, AimReport, OomReport, Report, RunMeta, RunReport};
 
 use crate::args::{Format, RunArgs};
 use crate::backend::{self, Execution, Overrides, Plan, Sampler, ThreadsOf};
@@ -74,7 +74,7 @@ pub(crate) fn run(args: &RunArgs) -> Result<Ending, Failure> {
     );
     // What the host took is a remark: nobody may be there to read it.
     let _ = writeln!(io::stderr(), "mmsim: {}", cost.line());
-    for line in early_ends(&plans, &report) {
+    for line in early_ends(&plans, &report).into_iter().chain(misses(&plans, &report)) {
         let _ = writeln!(io::stderr(), "mmsim: {line}");
     }
     if let Some(path) = &args.timing {
@@ -161,6 +161,8 @@ fn assemble(plans: &[Plan], results: &[Results]) -> (Report, Ending) {
             let run = RunReport::from_result(meta, result);
             if run.outcome == report::Ending::OutOfMemory && !planned.expect_oom {
                 ending = Ending::EndedEarly;
+            } else if ending == Ending::Done && run.aims.iter().any(|a| !a.met) {
+                ending = Ending::Missed;
             }
             runs.push(run);
         }
@@ -183,6 +185,19 @@ fn early_ends(plans: &[Plan], report: &Report) -> Vec<String> {
         Some(format!("{}: {}", planned.label, who_held_it(oom)))
     };
     planned.zip(&report.runs).filter_map(line).collect()
+}
+
+/// One line for each target that was not reached.
+fn misses(plans: &[Plan], report: &Report) -> Vec<String> {
+    let labels = plans.iter().flat_map(|plan| &plan.runs).map(|planned| &planned.label);
+    let of_run = |(label, run): (&String, &RunReport)| {
+        let line = |a: &AimReport| {
+            let AimReport { task, what, target, tolerance, reached, .. } = a;
+            format!("{label}: {task}: {what}: {reached}, not {target} ± {tolerance}; out of reach")
+        };
+        run.aims.iter().filter(|a| !a.met).map(line).collect::<Vec<_>>()
+    };
+    labels.zip(&report.runs).flat_map(of_run).collect()
 }
 
 fn who_held_it(oom: &OomReport) -> String {

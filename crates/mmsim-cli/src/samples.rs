@@ -50,6 +50,7 @@ pub(crate) fn result(variant: u64, seed: u64) -> RunResult {
         memory_stat: Vec::new(),
         high_order: Default::default(),
         compaction: None,
+        aims: Vec::new(),
         zones: vec![
             ("DMA".into(), [3840, 26, 32, 38, 3800]),
             ("DMA32".into(), [82_768, 555, 693, 831, 61_736]),

@@ -7,7 +7,9 @@ use mmsim::base::digest::Digest;
 use mmsim::report::derived::{Figure, Scope, grouped, grouped_row, per_cent};
 use mmsim::report::groups::{Group, VariantRuns};
 use mmsim::report::statistics::{estimate, paired_change};
-use mmsim::report::{Ending, Pairs, Report, RunReport, cause, csv_field};
+use mmsim::report::{
+    AimReport, DamonReport, Ending, Pairs, Report, RunReport, SchemeReport, cause, csv_field,
+};
 
 use crate::args::Format;
 
@@ -298,11 +300,28 @@ fn rows(group: &Group<'_>) -> Vec<Row> {
         rows.extend(Row::numbers(group, counter, None, value));
     }
     rows.extend(bounds(group));
+    rows.extend(monitors(group));
     let seconds = |scope: Scope<'_>| Some(scope.sim_time_ns as f64 / 1e9);
     rows.extend(Row::numbers(group, "simulated time, s", None, seconds));
+    rows.extend(aims(group));
     rows.extend(outcomes(group));
     rows.extend(phases(group));
     rows
+}
+
+/// What came of the targets of tasks.
+fn aims(group: &Group<'_>) -> Vec<Row> {
+    let first = group.variants.iter().flat_map(|v| &v.runs).next();
+    let of_task = |aim: &AimReport| {
+        let reached = |v: &VariantRuns<'_>| {
+            let all = v.runs.iter().flat_map(|run| &run.aims).filter(|a| a.task == aim.task);
+            let values: Vec<f64> = all.map(|a| a.reached as f64).collect();
+            estimate(&values).map(|e| e.mean)
+        };
+        let means: Vec<Option<f64>> = group.variants.iter().map(reached).collect();
+        Row::words(&format!("{}, target {}", aim.task, aim.target), grouped_row(&means))
+    };
+    first.map_or(Vec::new(), |run| run.aims.iter().map(of_task).collect())
 }
 
 /// The misses of MIN, where they were computed.
@@ -324,6 +343,50 @@ fn bounds(group: &Group<'_>) -> Option<Row> {
         };
         Row::words(label, means.into_iter().map(|m| m.map_or("-".into(), grouped)).collect())
     })
+}
+
+/// Monitors of accesses: what they cost, what their schemes did, how far they are from the truth.
+fn monitors(group: &Group<'_>) -> Vec<Row> {
+    type Of = fn(&DamonReport) -> Option<f64>;
+    type OfScheme = fn(&SchemeReport) -> f64;
+    const MIB: f64 = (1 << 20) as f64;
+    let own: [(&str, Of); 6] = [
+        ("CPU time, ms", |d| Some(d.cpu_ns as f64 / 1e6)),
+        ("regions at the end", |d| Some(d.nr_regions as f64)),
+        ("misjudged, per mille", |d| d.truth.map(|t| t.misjudged * 1000.0)),
+        ("working set, MiB", |d| d.truth.map(|t| t.working_set / MIB)),
+        ("  as said", |d| d.truth.map(|t| t.working_set_said / MIB)),
+        ("smallest hot region, KiB", |d| d.truth.map(|t| t.smallest_hot as f64 / 1024.0)),
+    ];
+    let of_schemes: [(&str, OfScheme); 2] = [
+        ("tried, MiB", |s| s.sz_tried as f64 / MIB),
+        ("applied, MiB", |s| s.sz_applied as f64 / MIB),
+    ];
+    let mut runs = group.variants.iter().flat_map(|v| &v.runs);
+    let Some(first) = runs.next() else { return Vec::new() };
+    let row = |label: &str, value: &dyn Fn(&RunReport) -> Option<f64>| {
+        let mean = |v: &VariantRuns<'_>| {
+            let values: Vec<f64> = v.runs.iter().filter_map(|run| value(run)).collect();
+            estimate(&values).map(|e| e.mean)
+        };
+        let means: Vec<Option<f64>> = group.variants.iter().map(mean).collect();
+        means.iter().any(Option::is_some).then(|| Row::words(label, grouped_row(&means)))
+    };
+    let mut rows = Vec::new();
+    for (i, d) in first.damon.iter().enumerate() {
+        rows.push(Row::heading(&format!("{} ({})", d.name, d.ops), group.variants.len()));
+        for (label, of) in own {
+            let label = format!("  {label}");
+            rows.extend(row(&label, &|run| run.damon.get(i).and_then(of)));
+        }
+        for (s, scheme) in d.schemes.iter().enumerate() {
+            for (label, of) in of_schemes {
+                let label = format!("  {} {label}", scheme.action);
+                rows.extend(row(&label, &|run| run.damon.get(i)?.schemes.get(s).map(of)));
+            }
+        }
+    }
+    rows
 }
 
 /// How runs ended, where one did not complete.

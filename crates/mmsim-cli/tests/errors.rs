@@ -1,5 +1,5 @@
 //! What the program says when something is wrong, word by word, and its exit codes: 2 for
-//! input, 3 for a simulated system that ended early.
+//! input, 1 for what a task did not bring about, 3 for a simulated system that ended early.
 //!
 //! The texts are in `tests/errors`; `MMSIM_BLESS=1` rewrites them, to be read as a
 //! difference.
@@ -70,9 +70,44 @@ fn fragmentation() {
         ("fragment-unknown-law", "keep-permille = 250\nlaw = \"poisson\""),
         ("fragment-churn-without-age", "keep-permille = 250\nchurn = 100"),
         ("fragment-pins-more-than-memory", "memory = \"32MiB\"\nkeep-permille = 750"),
+        ("fragment-target-of-no-figure", "target = { order = 9 }"),
+        ("fragment-target-of-two-figures", "target = { order = 9, index = 700, unusable = 1 }"),
+        ("fragment-target-above-the-largest", "target = { order = 11, index = 700 }"),
+        ("fragment-target-of-single-pages", "target = { order = 0, unusable = 700 }"),
+        ("fragment-target-above-all", "target = { order = 9, unusable = 1001 }"),
+        ("fragment-target-as-a-share", "target = { order = 9, unusable = 0.8 }"),
+        (
+            "fragment-target-pins-more-than-memory",
+            "memory = \"1GiB\"\ntarget = { order = 9, index = 700 }",
+        ),
     ] {
         fails(name, work, &fragment(keys), 2);
     }
+    let layout = |name: &str, text: &str, keys: &str| {
+        let f = Folder::new();
+        f.write("x.layout", text);
+        f.write("x.toml", GOOD.replacen(work, &fragment(keys), 1));
+        let said = f.mmsim(&["run", "x.toml", "-o", "report"]);
+        golden(name, &said);
+        assert!(!f.names().contains(&"report".to_string()), "{name}: {:?}", f.names());
+    };
+    let zone =
+        "mmsim-layout 1\nzone DMA node 0 first 0 frames 3840 pageblock 512\ntypes Movable*8\n";
+    let of = |frames: &str| format!("{zone}frames {frames}\n");
+    let load = "load = \"x.layout\"";
+    layout("fragment-load-of-no-layout", "schema = 1\n", load);
+    layout("fragment-load-of-unknown-use", &of("free*10 pinned*3830"), load);
+    layout("fragment-load-of-too-few-frames", &of("free*10"), load);
+    layout(
+        "fragment-load-of-broken-blocks",
+        &format!("{}list 0 Movable 10 11\n", of("free*3840")),
+        load,
+    );
+    layout("fragment-load-on-another-machine", &of("free*3840").replace("3840", "3839"), load);
+    layout("fragment-load-and-share", &of("free*3840"), &format!("{load}\nkeep-permille = 250"));
+    // No bad input: everything is written, and what was asked for did not come about.
+    let keys = "pause = \"0ns\"\ntarget = { order = 3, index = 300 }";
+    fails("fragment-target-out-of-reach", work, &fragment(keys), 1);
     let order = "workload = \"highalloc\"\norder = 11\nattempts = 10";
     fails("highalloc-order-above-the-largest", work, order, 2);
     let order = "workload = \"highalloc\"\norder = 0\nattempts = 10";

@@ -1,5 +1,5 @@
-//! README.md, docs/observing.md, docs/facts.md, docs/comparing.md, docs/anon-workingset.md and
-//! docs/mglru-experiments.md show what the commands print. A block after `<!-- checked -->` begins
+//! README.md, docs/observing.md, docs/facts.md, docs/comparing.md, docs/anon-workingset.md,
+//! docs/mglru-experiments.md and docs/compaction.md show what the commands print. A block after `<!-- checked -->` begins
 //! with a command line; the rest is its standard output, word by word, or those of its lines that
 //! a `grep` behind it would leave.
 //!
@@ -96,6 +96,12 @@ fn blocks_about_the_anonymous_workingset() {
 #[test]
 fn blocks_about_experiments_on_mglru() {
     assert_eq!(blocks("docs/mglru-experiments.md", &root()), 1);
+}
+
+/// One table with its demands: a change of the allocator or of any stage shows in it.
+#[test]
+fn blocks_about_compaction() {
+    assert_eq!(blocks("docs/compaction.md", &root()), 1);
 }
 
 /// The commands of its first block of shell commands make the reports that are compared.

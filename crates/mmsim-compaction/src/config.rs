@@ -102,6 +102,19 @@ knob_enums! {
         Revisited = "revisited", "When the batch before came from the same pageblock.";
         Failed = "failed", "Then, and when a page of it could not be moved.";
     }
+    /// In which mode compaction runs for a request that waits for it.
+    RequestModes {
+        AsyncFirst = "async-first",
+            "As the allocator asks: asynchronously until it has reclaimed, then so that it may wait.";
+        Sync = "sync", "So that it may wait, from the first run on.";
+    }
+    /// How long the sweep leaves alone what it filled.
+    UndoPrevention {
+        Cycle = "cycle", "Until what was learned is forgotten: as posted.";
+        NextCycle = "next-cycle",
+            "For the cycle after that as well, so that pages which were put somewhere are not the \
+             first ones to be moved away.";
+    }
     /// Which target is used next.
     TargetOrder {
         LastFirst = "last-first", "The page that was taken last.";
@@ -186,6 +199,13 @@ knob_struct! {
         target_order: TargetOrder = "target-order",
             "Which target is used next.",
             "mm/compaction: add support for >0 order folio memory compaction (Linux 6.9)";
+        request_modes: RequestModes = "request-modes",
+            "In which mode compaction runs for requests.",
+            "what reviewers of the series asked to see (2015)";
+        undo_prevention: UndoPrevention = "undo-prevention",
+            "How long a pageblock that the sweep filled is no source.",
+            "mm/compaction: redesign compaction (2015, not merged); what its author kept back is \
+             not posted, this is a reading of it";
         cluster_max: Ranged<1, 512> = "cluster-max",
             "Pages that are moved together (COMPACT_CLUSTER_MAX).",
             "Linux 3.5";
@@ -219,7 +239,7 @@ impl CompactionConfig {
             || self.capture
             || self.count_tails
             || self.target_order != TargetOrder::LastFirst;
-        let rules: [(bool, &'static str, &'static str, &'static str); 7] = [
+        let rules: [(bool, &'static str, &'static str, &'static str); 8] = [
             (
                 v6 && of_2015,
                 "scanners",
@@ -256,6 +276,12 @@ impl CompactionConfig {
                 "two-skip-bits",
                 "whole-zone-sweep = \"yes\"",
                 "scanners that never pass each other have no pageblock in common",
+            ),
+            (
+                self.undo_prevention != UndoPrevention::Cycle && !self.whole_zone_sweep,
+                "undo-prevention",
+                "whole-zone-sweep = \"yes\"",
+                "scanners that never pass each other take nothing from what they filled",
             ),
             (
                 self.no_target_completes && !self.whole_zone_sweep,

@@ -138,7 +138,7 @@ impl Run<'_> {
         self.count_for_daemon(VmEvent::CompactDaemonFreeScanned, frames);
         self.mem.count(VmEvent::CompactIsolated, taken as u64);
         if self.rules.whole_zone_sweep && taken > 0 && !self.ignore_skip {
-            *self.zone.skip_mut(from, false) = true;
+            self.zone.note_filled(from);
         }
         if at >= end {
             self.note_target_end(from, end, taken == 0);

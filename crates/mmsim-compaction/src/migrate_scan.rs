@@ -132,6 +132,8 @@ impl Run<'_> {
     /// Looks at a pageblock from a frame on (`isolate_migratepages_block`). Returns where it
     /// stopped.
     fn isolate_sources_of(&mut self, from: u32, end: u32) -> u32 {
+        let (order, cycle) = (self.zone.pageblock_order, self.zone.cycle);
+        self.moves.note_look(self.mem, from, order, cycle);
         let stays = self.stays();
         let room = self.rules.cluster_max.get() as usize;
         let mut found = std::mem::take(&mut self.sources);

@@ -8,14 +8,16 @@
 //! mm/migrate.c (`migrate_pages`). Left out: aborts by contention and by the scheduler, and the
 //! test for too many isolated pages, since nobody else isolates while a run goes on.
 
-use crate::config::{CompactionConfig, Deferral, Depletion, ScanLimit, Scanners};
+use crate::config::{CompactionConfig, Deferral, Depletion, RequestModes, ScanLimit, Scanners};
 use crate::deplete;
 use crate::stats::{Moves, note_end};
 use crate::suitable::suitable;
 use crate::v6;
 use crate::zone::{ZoneState, ZoneView};
 use mmsim_core::base::digest::Digest;
+use mmsim_core::base::event::TraceEvent;
 use mmsim_core::base::id::{Pfn, ZoneId};
+use mmsim_core::base::vmstat::VmEvent;
 use mmsim_core::memory::Memory;
 use mmsim_core::policy::ReclaimPolicy;
 use mmsim_core::policy::compaction::{
@@ -104,8 +106,8 @@ impl TwoScanners {
         }
         if self.rules.scanners == Scanners::V6 {
             let (rules, zone) = (&self.rules, &mut self.zones[z]);
-            let (stats, moves) = (&mut self.stats, &mut self.moves);
-            return v6::run(v6::Lent { rules, zone, stats, moves, mem, lru, req });
+            let moves = &mut self.moves;
+            return v6::run(v6::Lent { rules, zone, moves, mem, lru, req });
         }
         let limit = self.limit(req);
         let asynchronous = req.mode == MigrateMode::Async;
@@ -121,7 +123,6 @@ impl TwoScanners {
             migrate_pfn: zone.cached_migrate[usize::from(!asynchronous)],
             free_pfn: zone.cached_free,
             zone,
-            stats: &mut self.stats,
             moves: &mut self.moves,
             mem,
             lru,
@@ -132,8 +133,10 @@ impl TwoScanners {
             left: limit.map_or(i64::MAX, |n| n as i64),
             ignore_skip: req.full || by_request,
         };
+        run.announce(None);
         let result = run.go();
         run.release();
+        run.announce(Some(result));
         let zone = &mut self.zones[z];
         if self.rules.depletion != Depletion::Off {
             let threshold = zone.threshold(&self.rules);
@@ -157,6 +160,13 @@ impl Compaction for TwoScanners {
 
     fn suitable(&self, mem: &Memory, req: &CompactRequest) -> CompactResult {
         suitable(&self.rules, &mem.zones[req.zone], req, mem.vm.extfrag_threshold)
+    }
+
+    fn mode_of(&self, asked: MigrateMode) -> MigrateMode {
+        match self.rules.request_modes {
+            RequestModes::AsyncFirst => asked,
+            RequestModes::Sync => asked.max(MigrateMode::SyncLight),
+        }
     }
 
     fn deferred(&mut self, zone: ZoneId, order: u8) -> bool {
@@ -194,11 +204,32 @@ impl Compaction for TwoScanners {
     }
 }
 
+/// Tells observers that a run begins with its scanners at these frames (for sources and for
+/// targets), or how it ended.
+pub(crate) fn announce(
+    mem: &mut Memory,
+    req: &CompactRequest,
+    (migrate_pfn, free_pfn): (Pfn, Pfn),
+    ended: Option<CompactResult>,
+) {
+    let (zone, sync) = (req.zone, req.mode != MigrateMode::Async);
+    mem.emit(|| match ended {
+        None => TraceEvent::MmCompactionBegin { zone, migrate_pfn, free_pfn, sync },
+        Some(status) => TraceEvent::MmCompactionEnd { zone, migrate_pfn, free_pfn, sync, status },
+    });
+}
+
+/// Tells observers what became of a batch, given the count of moves before it.
+pub(crate) fn announce_batch(mem: &mut Memory, batch: usize, before: u64) {
+    let nr_migrated = mem.vmstat[VmEvent::PgMigrateSuccess] - before;
+    let nr_failed = batch as u64 - nr_migrated;
+    mem.emit(|| TraceEvent::MmCompactionMigratepages { nr_migrated, nr_failed });
+}
+
 /// A run under way (`struct compact_control`).
 pub(crate) struct Run<'a> {
     pub(crate) rules: &'a CompactionConfig,
     pub(crate) zone: &'a mut ZoneState,
-    pub(crate) stats: &'a mut CompactionStats,
     pub(crate) moves: &'a mut Moves,
     pub(crate) mem: &'a mut Memory,
     pub(crate) lru: &'a mut dyn ReclaimPolicy,
@@ -222,6 +253,12 @@ pub(crate) struct Run<'a> {
 impl Run<'_> {
     pub(crate) fn asynchronous(&self) -> bool {
         self.req.mode == MigrateMode::Async
+    }
+
+    /// Tells observers that the run begins, or how it ended.
+    fn announce(&mut self, ended: Option<CompactResult>) {
+        let at = (Pfn(self.migrate_pfn), Pfn(self.free_pfn));
+        announce(self.mem, self.req, at, ended);
     }
 
     fn go(&mut self) -> CompactResult {
@@ -261,6 +298,7 @@ impl Run<'_> {
     /// Moves the batch (`migrate_pages`). False: there are not enough targets.
     fn migrate_batch(&mut self) -> bool {
         let wanted = self.sources.len();
+        let before = self.mem.vmstat[VmEvent::PgMigrateSuccess];
         let mut enough = true;
         while let Some(&page) = self.sources.last() {
             if self.targets.is_empty() {
@@ -273,7 +311,7 @@ impl Run<'_> {
             self.sources.pop();
             let (order, cycle) = (self.zone.pageblock_order, self.zone.cycle);
             if self.mem.can_migrate(page) {
-                self.moves.note(self.mem, self.stats, (page, target), order, cycle);
+                self.moves.note(self.mem, (page, target), order, cycle);
             }
             if self.mem.migrate(self.lru, page, target).is_err() {
                 self.targets.push(target);
@@ -283,6 +321,7 @@ impl Run<'_> {
         while let Some(page) = self.sources.pop() {
             self.mem.put_back(self.lru, page);
         }
+        announce_batch(self.mem, wanted, before);
         enough
     }
 

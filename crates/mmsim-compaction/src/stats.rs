@@ -6,6 +6,7 @@
 //! the reverse map that says whose page it is gets noted for the frame that it moved to.
 
 use mmsim_core::base::id::Pfn;
+use mmsim_core::base::vmstat::VmEvent;
 use mmsim_core::memory::Memory;
 use mmsim_core::policy::compaction::{CompactResult, CompactionStats, MigrateMode};
 
@@ -24,7 +25,7 @@ pub(crate) fn note_end(stats: &mut CompactionStats, mode: MigrateMode, result: C
 /// No page was moved there. Frame numbers end below.
 const NOBODY: (u32, u32) = (u32::MAX, u32::MAX);
 
-/// Who moved where: kept from the first move on.
+/// Who moved where, kept from the first move on, and who looked where.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Moves {
     /// Per frame: the word of the page that was moved there last, and where from; `NOBODY`: none.
@@ -32,18 +33,13 @@ pub(crate) struct Moves {
     /// Per pageblock of the machine: the cycle, plus one, in which it was a source, a target.
     source: Vec<u32>,
     target: Vec<u32>,
+    /// Per pageblock: the cycle, plus one, and the CPU of the last look at it for sources.
+    looks: Vec<(u32, u16)>,
 }
 
 impl Moves {
     /// A page is about to move. `order`: log2 of the frames of a pageblock.
-    pub(crate) fn note(
-        &mut self,
-        mem: &Memory,
-        stats: &mut CompactionStats,
-        (from, to): (Pfn, Pfn),
-        order: u8,
-        cycle: u32,
-    ) {
+    pub(crate) fn note(&mut self, mem: &mut Memory, (from, to): (Pfn, Pfn), order: u8, cycle: u32) {
         if self.last.is_empty() {
             self.last.resize(mem.frames.len(), NOBODY);
             let blocks = (mem.frames.len() >> order) + 1;
@@ -54,19 +50,31 @@ impl Moves {
         let (a, b) = (from.0 as usize, to.0 as usize);
         let (last, came_from) = self.last[a];
         let known = last == page && came_from != u32::MAX;
-        stats.moved_before += u64::from(known);
-        stats.returned += u64::from(known && came_from >> order == to.0 >> order);
+        let back = known && came_from >> order == to.0 >> order;
+        mem.count(VmEvent::SimMigrateAgain, known.into());
+        mem.count(VmEvent::SimMigrateBack, back.into());
         self.last[b] = (page, from.0);
         let now = cycle + 1;
         let recent = |then: u32| then > 0 && now - then <= 2;
         let (a, b) = (a >> order, b >> order);
         if self.source[a] != now {
-            stats.refilled_sources += u64::from(recent(self.target[a]));
+            mem.count(VmEvent::SimEmptiedTargets, recent(self.target[a]).into());
             self.source[a] = now;
         }
         if self.target[b] != now {
-            stats.emptied_targets += u64::from(recent(self.source[b]));
+            mem.count(VmEvent::SimRefilledSources, recent(self.source[b]).into());
             self.target[b] = now;
         }
+    }
+
+    /// The run under way looks at a pageblock for sources.
+    pub(crate) fn note_look(&mut self, mem: &mut Memory, at: u32, order: u8, cycle: u32) {
+        if self.looks.is_empty() {
+            self.looks.resize((mem.frames.len() >> order) + 1, (0, 0));
+        }
+        let look = (cycle + 1, mem.cpu.0);
+        let before = std::mem::replace(&mut self.looks[at as usize >> order], look);
+        let twice = before.0 == look.0 && before.1 != look.1;
+        mem.count(VmEvent::SimChosenTwice, twice.into());
     }
 }

@@ -24,6 +24,7 @@ use targets::Targets;
 
 use crate::config::{CompactionConfig, FinishPageblock, TargetOrder};
 use crate::finished::has_block;
+use crate::run::{announce, announce_batch};
 use crate::stats::Moves;
 use crate::zone::ZoneState;
 use mmsim_core::base::id::Pfn;
@@ -34,14 +35,13 @@ use mmsim_core::phys::fragmentation::FreeBlocks;
 use mmsim_core::phys::migratetype::Migratetype;
 use mmsim_core::policy::ReclaimPolicy;
 use mmsim_core::policy::compaction::{
-    CompactOutcome, CompactRequest, CompactResult, CompactionStats, Compactor, MigrateMode,
+    CompactOutcome, CompactRequest, CompactResult, Compactor, MigrateMode,
 };
 
 /// What the strategy lends to a run.
 pub(crate) struct Lent<'a> {
     pub(crate) rules: &'a CompactionConfig,
     pub(crate) zone: &'a mut ZoneState,
-    pub(crate) stats: &'a mut CompactionStats,
     pub(crate) moves: &'a mut Moves,
     pub(crate) mem: &'a mut Memory,
     pub(crate) lru: &'a mut dyn ReclaimPolicy,
@@ -116,8 +116,10 @@ pub(crate) fn run(with: Lent<'_>) -> CompactOutcome {
         captured: None,
         with,
     };
+    run.announce(None);
     let ended = run.go();
     run.release();
+    run.announce(Some(run.captured.map_or(ended, |_| CompactResult::Success)));
     let captured = run.captured;
     CompactOutcome { result: captured.map_or(ended, |_| CompactResult::Success), captured }
 }
@@ -135,6 +137,11 @@ impl Run<'_> {
     fn abandons(&self) -> Option<u8> {
         let picky = self.with.rules.abandon_groups && self.direct() && self.asynchronous();
         self.with.req.order.filter(|_| picky)
+    }
+
+    fn announce(&mut self, ended: Option<CompactResult>) {
+        let at = (Pfn(self.migrate_pfn), Pfn(self.free_pfn));
+        announce(self.with.mem, self.with.req, at, ended);
     }
 
     fn block_of(&self, pfn: u32) -> u32 {
@@ -245,6 +252,7 @@ impl Run<'_> {
     fn migrate_batch(&mut self) -> (bool, bool) {
         let (mut all, mut enough) = (true, true);
         let batch = self.sources.len();
+        let before = self.with.mem.vmstat[VmEvent::PgMigrateSuccess];
         while let Some(&page) = self.sources.last() {
             let by_order = self.with.rules.target_order == TargetOrder::ByOrder;
             self.wanted = if by_order { self.sources.len() } else { batch };
@@ -260,7 +268,7 @@ impl Run<'_> {
             let with = &mut self.with;
             let (order, cycle) = (with.zone.pageblock_order, with.zone.cycle);
             if with.mem.can_migrate(page) {
-                with.moves.note(with.mem, with.stats, (page, target), order, cycle);
+                with.moves.note(with.mem, (page, target), order, cycle);
             }
             if with.mem.migrate(with.lru, page, target).is_err() {
                 self.targets.give_back(target);
@@ -271,6 +279,7 @@ impl Run<'_> {
             }
         }
         self.put_back_sources();
+        announce_batch(self.with.mem, batch, before);
         (all, enough)
     }
 

@@ -4,7 +4,7 @@
 //! All of it is of one cycle and goes with [`ZoneState::reset`], but for failures and depletion,
 //! which the reset moves on.
 
-use crate::config::{CompactionConfig, Depletion as DepletionRule, Scanners};
+use crate::config::{CompactionConfig, Depletion as DepletionRule, Scanners, UndoPrevention};
 use crate::defer::Failures;
 use crate::deplete::{self, Depletion};
 use mmsim_core::base::digest::Digest;
@@ -31,6 +31,8 @@ pub(crate) struct ZoneState {
     /// Per pageblock: not worth a look for sources; for targets (the same bit unless there are two).
     pub(crate) skip: Vec<bool>,
     pub(crate) skip_free: Vec<bool>,
+    /// Per pageblock: filled in this cycle, and no source in the next; empty if that is forgotten.
+    pub(crate) filled: Vec<bool>,
     pub(crate) failures: Failures,
     pub(crate) depletion: Depletion,
     /// Resets so far: the number of the cycle.
@@ -59,7 +61,8 @@ pub struct ZoneView {
 impl ZoneState {
     pub(crate) fn new(rules: &CompactionConfig, zone: &Zone) -> Self {
         let order = zone.buddy().rules().pageblock_order;
-        let blocks = zone.managed.div_ceil(1 << order) as usize;
+        let blocks = zone.spanned.div_ceil(1 << order) as usize;
+        let keeps = rules.undo_prevention == UndoPrevention::NextCycle;
         let mut state = ZoneState {
             first: zone.first.0,
             end: zone.end().0,
@@ -72,6 +75,7 @@ impl ZoneState {
             flush: false,
             skip: vec![false; blocks],
             skip_free: vec![false; if rules.two_skip_bits { blocks } else { 0 }],
+            filled: vec![false; if keeps { blocks } else { 0 }],
             failures: Failures::none(rules),
             depletion: Depletion::default(),
             cycle: 0,
@@ -97,6 +101,9 @@ impl ZoneState {
         self.flush = false;
         self.skip.fill(false);
         self.skip_free.fill(false);
+        for (skip, filled) in self.skip.iter_mut().zip(&mut self.filled) {
+            *skip = std::mem::take(filled);
+        }
         if rules.depletion != DepletionRule::Off {
             self.depletion.cycle_ended(rules.depletion, self.threshold(rules));
         }
@@ -122,6 +129,13 @@ impl ZoneState {
         } else {
             &mut self.skip[i]
         }
+    }
+
+    /// The sweep put pages into the pageblock of a frame.
+    pub(crate) fn note_filled(&mut self, pfn: u32) {
+        *self.skip_mut(pfn, false) = true;
+        let i = self.block(pfn);
+        self.filled.get_mut(i).into_iter().for_each(|f| *f = true);
     }
 
     pub(crate) fn view(&self) -> ZoneView {
@@ -151,7 +165,7 @@ impl ZoneState {
         d.words(self.cached_migrate.map(u64::from));
         d.words([self.cached_free.into(), self.flush.into()]);
         d.words([self.init_migrate.map_or(0, |p| u64::from(p) + 1), self.init_free.into()]);
-        for bits in [&self.skip, &self.skip_free] {
+        for bits in [&self.skip, &self.skip_free, &self.filled] {
             for chunk in bits.chunks(64) {
                 d.word(chunk.iter().fold(0, |a, &b| a << 1 | u64::from(b)));
             }

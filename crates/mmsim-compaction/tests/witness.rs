@@ -350,6 +350,43 @@ fn target_order() {
     assert_eq!(order, [48, 50]);
 }
 
+/// The pages are in an unmovable pageblock, which asynchronous runs do not enter. A request that
+/// begins asynchronously gets nothing from its first run; one that never does gets its block.
+#[test]
+fn request_modes() {
+    let m = before_singles("mmmmPPPP", 5).1;
+    let values = ["async-first", "sync"];
+    let [first, sync] = both(OLD, &[], "request-modes", values, ("UMMMMM", &m), |mut r| {
+        let mode = r.compaction.mode_of(Async);
+        (r.run(&Rig::run_request(Some(2), mode)), r.n(VmEvent::PgMigrateSuccess))
+    });
+    assert_eq!(first, (CompactResult::Complete, 0));
+    assert_eq!(sync, (CompactResult::Success, 4));
+}
+
+/// The zone of the worked examples. The first run of the sweep fills pageblocks 0, 2, 3, 4, 6 and
+/// 7 and empties 1 and 5. Five failures later what was learned is forgotten, and the next run moves
+/// 10 pages, 5 of them again. If what was filled is left alone for a cycle more, there is no page
+/// that it may take; the cycle after that filled nothing, so all of it may be taken from then.
+#[test]
+fn undo_prevention() {
+    let map = "mPm.Pm.m mP.mm.Pm P.mm.P.P mm.mPmm. P..P.Pm. Pm.mmmmm m.Pm.mP. .P..P..m";
+    let values = ["cycle", "next-cycle"];
+    let zone = ("MMUMUMMU", map);
+    let [posted, kept] = both(V1, &[], "undo-prevention", values, zone, |mut r| {
+        let mut step = |n: usize| {
+            let before = [VmEvent::PgMigrateSuccess, VmEvent::SimMigrateAgain].map(|e| r.n(e));
+            (0..n).for_each(|_| drop(r.request(2, &[Sync])));
+            let after = [VmEvent::PgMigrateSuccess, VmEvent::SimMigrateAgain].map(|e| r.n(e));
+            [after[0] - before[0], after[1] - before[1]]
+        };
+        [step(1), step(5), step(1), step(5)]
+    });
+    assert_eq!(posted[..3], [[14, 0], [0, 0], [10, 5]]);
+    assert_eq!(kept[..3], [[14, 0], [0, 0], [0, 0]]);
+    assert!(kept[3][0] > 0, "{kept:?}");
+}
+
 /// A run ends between batches: larger ones do more than is needed.
 #[test]
 fn cluster_max() {

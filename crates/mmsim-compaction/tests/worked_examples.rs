@@ -5,13 +5,19 @@ mod rig;
 use mmsim_compaction::CompactionConfig;
 use mmsim_compaction::defer::Failures;
 use mmsim_compaction::deplete::Depletion;
-use mmsim_core::base::id::Pfn;
+use mmsim_core::base::event::{Observer, TraceEvent};
+use mmsim_core::base::id::{CpuId, NodeId, Pfn};
+use mmsim_core::base::time::SimTime;
 use mmsim_core::base::vmstat::VmEvent;
+use mmsim_core::phys::gfp::AllocRequest;
+use mmsim_core::phys::migratetype::Migratetype;
+use mmsim_core::phys::zones::Mark;
 use mmsim_core::policy::compaction::CompactResult::{
     Complete, Contended, Deferred, Skipped, Success,
 };
 use mmsim_core::policy::compaction::MigrateMode::{Async, Sync};
 use rig::{Rig, Z};
+use std::sync::{Arc, Mutex};
 
 const TYPES: &str = "MMUMUMMU";
 const MAP: &str = "mPm.Pm.m mP.mm.Pm P.mm.P.P mm.mPmm. P..P.Pm. Pm.mmmmm m.Pm.mP. .P..P..m";
@@ -128,6 +134,7 @@ fn a_run_of_the_sweep() {
         assert!(r.map().contains("U P...PPPP"), "{}", r.map());
         assert_eq!(r.n(VmEvent::SimExtfragSevere), 1);
         assert_eq!(r.n(VmEvent::SimExtfragOwnership), 1);
+        assert_eq!([VmEvent::SimExtfragUM, VmEvent::SimClaimUM].map(|e| r.n(e)), [1, 1]);
         assert_eq!((r.n(VmEvent::CompactStall), r.n(VmEvent::CompactSuccess)), (1, 1));
         assert_eq!(r.compaction.zone(Z).failures.order_failed, 3);
     }
@@ -178,14 +185,11 @@ fn later_requests_of_the_sweep() {
         let by_size = rules == CompactionConfig::V1_THRESHOLD;
         let mut r = rig(rules);
         let mut step = || {
-            let (before, stats) =
-                (r.counts(), mmsim_core::policy::compaction::Compaction::stats(&r.compaction));
+            let (before, moved) = (r.counts(), r.n(VmEvent::SimMigrateAgain));
             let (got, ended) = r.request(2, &[Sync]);
             let now = r.counts();
             let z = r.compaction.zone(Z);
-            let again = mmsim_core::policy::compaction::Compaction::stats(&r.compaction)
-                .moved_before
-                - stats.moved_before;
+            let again = r.n(VmEvent::SimMigrateAgain) - moved;
             let counts = [0, 1, 2, 3].map(|i| now[i] - before[i]);
             (got.map(|p| p.0), ended, counts, again, z.failures, z.depletion)
         };
@@ -290,10 +294,132 @@ fn pages_that_move_to_and_fro_are_counted() {
             }
         }
     }
-    let stats = mmsim_core::policy::compaction::Compaction::stats(&r.compaction);
     assert_eq!(moves, r.counts()[3], "no page moved twice for one request");
-    assert_eq!((stats.moved_before, stats.returned), (again, back));
+    let counted = [VmEvent::SimMigrateAgain, VmEvent::SimMigrateBack].map(|e| r.n(e));
+    assert_eq!(counted, [again, back]);
     assert_eq!(again, 14, "5 for request 7 and 9 for request 8");
-    assert!(back > 0 && stats.refilled_sources > 0);
-    assert_eq!(stats.resets, 1);
+    assert!(back > 0 && r.n(VmEvent::SimEmptiedTargets) > 0);
+    assert_eq!(mmsim_core::policy::compaction::Compaction::stats(&r.compaction).resets, 1);
+}
+
+/// Worked by hand. Of the first request of the sweep: pages leave pageblocks 0, 1 and 5, two of
+/// pageblock 0 for free frames of its own, so that it is filled again; targets 2, 3, 4, 6, 7 stay
+/// filled. Of a zone of two pageblocks, each with one page and one free frame, compacted as a
+/// whole: the first run takes either page into the free frame beside it, so it refills both
+/// pageblocks. The second empties both, which were filled in the cycle before; the first page goes back
+/// to where it was, the other one to the frame that the first has just left.
+#[test]
+fn pageblocks_that_are_emptied_and_filled_again() {
+    let counts = |r: &Rig| {
+        [VmEvent::SimEmptiedTargets, VmEvent::SimRefilledSources, VmEvent::SimMigrateBack]
+            .map(|e| r.n(e))
+    };
+    let mut r = rig(CompactionConfig::V1_REDESIGN);
+    let _ = r.request(2, &[Sync]);
+    assert_eq!(counts(&r), [0, 1, 0]);
+    let mut r = Rig::new(CompactionConfig::V1_REDESIGN, "MM", "m.PPPPPP m.PPPPPP");
+    for (moved, want) in [([1, 9], [0, 2, 0]), ([0, 1], [2, 3, 1])] {
+        let _ = r.run(&Rig::run_request(None, Sync));
+        assert_eq!((r.frames_of('m'), counts(&r)), (moved.to_vec(), want));
+    }
+}
+
+/// A request of each type, for a page that only another type has: of a whole free pageblock, which
+/// becomes the request's, and of a single free frame, which is too little to claim its pageblock.
+/// One counter tells both types; its twin tells the claim.
+#[test]
+fn fallbacks_are_counted_by_requester_and_owner() {
+    let types = [("M", Migratetype::Movable), ("U", Migratetype::Unmovable)];
+    let types = types.into_iter().chain([("R", Migratetype::Reclaimable)]);
+    let matrix = |r: &Rig, stem: &str| -> Vec<(&str, u64)> {
+        let of = |(name, n): (&'static str, u64)| Some((name.strip_prefix(stem)?, n));
+        let counted = r.mem.vmstat.iter().filter_map(of);
+        counted.filter(|c| c.1 > 0 && c.0.contains('_')).collect()
+    };
+    for (owner, owns) in types.clone() {
+        for (_, asks) in types.clone().filter(|t| t.1 != owns) {
+            for (map, claimed) in [("........", true), ("PPP.PPPP", false)] {
+                let mut r = Rig::new(CompactionConfig::V4_1, owner, map);
+                let req = AllocRequest { migratetype: asks, ..AllocRequest::USER };
+                assert!(r.mem.try_alloc(NodeId(0), &req, Some(Mark::Min)).is_some());
+                let pair = format!("{}_{}", asks.name(), owns.name()).to_lowercase();
+                assert_eq!(matrix(&r, "sim_extfrag_"), [(&*pair, 1)], "{map}");
+                let claims: &[(&str, u64)] = if claimed { &[(&pair, 1)] } else { &[] };
+                assert_eq!(matrix(&r, "sim_claim_"), claims, "{map}");
+            }
+        }
+    }
+}
+
+/// The first run ends within the first pageblock, where the second one begins. That is a pageblock
+/// chosen twice if another CPU runs it, and not if the same one does; nor after a reset, since what
+/// was learned of it is gone anyway.
+#[test]
+fn pageblocks_that_two_requesters_choose() {
+    let chosen = |second: u16, anew: bool| {
+        let map = "mmmmPmmm".to_string() + &"P.P.P.P.".repeat(6);
+        let mut r = Rig::new(CompactionConfig::V4_1, "MMMMMMM", &map);
+        assert_eq!(r.run(&Rig::run_request(Some(2), Sync)), Success);
+        r.mem.cpu = CpuId(second);
+        let order = if anew { None } else { Some(3) };
+        let _ = r.run(&Rig::run_request(order, Sync));
+        r.n(VmEvent::SimChosenTwice)
+    };
+    assert_eq!((chosen(0, false), chosen(1, false), chosen(1, true)), (0, 1, 0));
+}
+
+/// The first request of the sweep, as an observer sees it: it begins at the first frame, moves four
+/// batches of four, four, four and two pages, and ends behind pageblock 5 with a block. What moved
+/// from where to where is what whereabouts say.
+#[test]
+fn an_observer_sees_the_moves() {
+    let seen = Arc::new(Mutex::new(Vec::new()));
+    let mut r = rig(CompactionConfig::V1_REDESIGN);
+    r.mem.tracer.set_observer(Some(Box::new(Seen(seen.clone()))));
+    let before = r.whereabouts();
+    assert_eq!(r.run(&Rig::run_request(Some(2), Sync)), Success);
+    let seen = std::mem::take(&mut *seen.lock().unwrap());
+    let (zone, sync) = (Z, true);
+    let begin = TraceEvent::MmCompactionBegin { zone, migrate_pfn: Pfn(0), free_pfn: Pfn(0), sync };
+    assert_eq!(seen.first(), Some(&begin));
+    let (migrate_pfn, free_pfn, status) = (Pfn(48), Pfn(60), Success);
+    let end = TraceEvent::MmCompactionEnd { zone, migrate_pfn, free_pfn, sync, status };
+    assert_eq!(seen.last(), Some(&end));
+    let batches = seen.iter().filter_map(|e| match *e {
+        TraceEvent::MmCompactionMigratepages { nr_migrated, nr_failed } => {
+            Some((nr_migrated, nr_failed))
+        }
+        _ => None,
+    });
+    assert_eq!(batches.collect::<Vec<_>>(), [(4, 0), (4, 0), (4, 0), (2, 0)]);
+    let mut moves: Vec<(u32, u32)> = seen
+        .iter()
+        .filter_map(|e| match e {
+            TraceEvent::SimMigrate { pfn, target, page } => {
+                assert!(page.is_some());
+                Some((pfn.0, target.0))
+            }
+            _ => None,
+        })
+        .collect();
+    moves.sort_unstable();
+    assert_eq!(moves, r.moves_since(&before));
+}
+
+/// Keeps what it sees.
+struct Seen(Arc<Mutex<Vec<TraceEvent>>>);
+
+impl Observer for Seen {
+    fn event(&mut self, _: SimTime, event: &TraceEvent) {
+        let of_compaction = matches!(
+            event,
+            TraceEvent::MmCompactionBegin { .. }
+                | TraceEvent::MmCompactionMigratepages { .. }
+                | TraceEvent::MmCompactionEnd { .. }
+                | TraceEvent::SimMigrate { .. }
+        );
+        if of_compaction {
+            self.0.lock().unwrap().push(event.clone());
+        }
+    }
 }

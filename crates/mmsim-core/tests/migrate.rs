@@ -80,6 +80,7 @@ impl Rig {
                     lowmem_reserve: Some(0),
                     pcp: Some((0, 1)),
                     pcp_at_start: 0,
+                    layout: None,
                 }],
             }],
             swap: Some(SwapConfig { slots: 1024, device: device() }),

@@ -30,6 +30,7 @@ fn machine(nodes: usize, groups: usize) -> MachineConfig {
         lowmem_reserve: Some(0),
         pcp: Some((0, 1)),
         pcp_at_start: 0,
+        layout: None,
     };
     MachineConfig {
         kernel: Kernel::V6_12,

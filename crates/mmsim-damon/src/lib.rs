@@ -26,6 +26,7 @@ pub mod ranges;
 pub mod region;
 pub mod text;
 pub mod trace;
+pub mod truth;
 pub mod watch;
 
 pub use attrs::MonitoringAttrs;

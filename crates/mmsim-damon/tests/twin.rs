@@ -347,11 +347,6 @@ fn invariants(c: &Context, bytes: u64) {
     }
 }
 
-/// The bytes of all targets after an update that sets every one to these ranges.
-fn bytes_of(targets: usize, ranges: &[(u64, u64)]) -> u64 {
-    targets as u64 * ranges.iter().map(|(a, b)| (b - a) * PAGE).sum::<u64>()
-}
-
 fn same_history(case: &Case) {
     let (mut c, mut fake, mut naive) = build(case);
     c.start(&mut fake).unwrap();
@@ -383,12 +378,9 @@ fn same_history(case: &Case) {
                             step => break step,
                         }
                     };
-                    if updates.is_some() && fake.update_to.is_none() {
-                        let n = c.targets().len();
-                        let to: Vec<_> = updates.unwrap();
-                        let to: Vec<_> =
-                            to.iter().map(|r| (r.start / PAGE, r.end / PAGE)).collect();
-                        bytes = bytes_of(n, &to);
+                    if let (Some(to), None) = (updates, &fake.update_to) {
+                        let to: u64 = to.iter().map(|r| r.end - r.start).sum();
+                        bytes = to * c.targets().len() as u64;
                     }
                     assert_eq!(step, Step::Sleep(SimDuration(slept)));
                     assert_eq!(fake.now, SimTime(naive.now));

@@ -16,7 +16,7 @@ use mmsim_core::policy::{Arrival, ArrivalKind, ReclaimPolicy};
 use mmsim_core::virt::pages::{Entry, pte};
 use mmsim_core::virt::space::VmaKind;
 use mmsim_core::workload::{Advice, RegionId, VmaFlags};
-use rig::{Policy, Ran, Steps, all_policies, run_watched};
+use rig::{Policy, Ran, Steps, all_policies, run_to_any_end, run_watched};
 
 /// Frames of the machine: its zone is made of blocks of 4 MiB.
 const FRAMES: u32 = 4096;
@@ -165,6 +165,49 @@ fn a_fault_without_a_block_falls_back() {
         assert_eq!(r.in_phase(1, VmEvent::ThpFaultAlloc), 0, "{name}");
         assert_eq!(r.in_phase(1, VmEvent::PgFault), 1, "{name}");
     });
+}
+
+/// What is mapped as a whole is in the gauge and in the texts of the kernel, and what was split is not.
+#[test]
+fn mapped_huge_pages_are_counted() {
+    const GAUGE: &str = "nr_anon_transparent_hugepages";
+    let two = wanting(0, 1024).write(0, 0..1).write(0, 512..513);
+    for (steps, want) in [
+        (two.clone(), 2),
+        (two.clone().advise(0, 0..512, Advice::DontNeed), 1),
+        (two.clone().advise(0, 100..200, Advice::DontNeed), 1),
+        (two.advise(0, 0..1024, Advice::DontNeed), 0),
+    ] {
+        each(&steps.phase(), |name, r| {
+            let gauge = r.result.phases[0].gauges.iter().find(|g| g.0 == GAUGE);
+            assert_eq!(gauge.expect("a gauge").1, want, "{name}");
+        });
+    }
+}
+
+/// A process with more huge pages than memory and swap space hold is killed, after reclaim has
+/// split what it could; one with a huge page of its own that it uses lives on. All that the killed one
+/// had is free afterwards, as pages and as blocks.
+#[test]
+fn running_out_of_memory_with_huge_pages() {
+    let small = wanting(0, 512).each(0..4000u32, |s, _| s.write(0, 0..512)).phase();
+    // Memory has 4096 frames, swap space 8192 slots.
+    let large = wanting(0, 16_384).write(0, 0..16_384).phase();
+    for (name, policy, kernel) in all_policies() {
+        let watch = Watch { check_every: 97, ..Watch::default() };
+        let r = run_to_any_end(&machine(kernel), policy, &[small.clone(), large.clone()], watch);
+        r.machine.mem.check();
+        r.machine.policy().check(&r.machine.mem);
+        assert_eq!(r.n(VmEvent::OomKill), 1, "{name}");
+        assert!(r.n(VmEvent::ThpSplitPage) > 0 && r.n(VmEvent::PswpOut) > 8000, "{name}");
+        assert_eq!(r.result.phases.len(), 1, "{name}: the small one came to its end");
+        // What a process has at its end stays where it is; what the killed one had does not.
+        let mem = &r.machine.mem;
+        assert_eq!(mem.nr_lru_pages(), 512, "{name}");
+        let held = 512 + mem.nr_page_tables + mem.nr_slab.len() as u64;
+        assert_eq!(mem.zones.nr_free() + held, u64::from(FRAMES), "{name}");
+        assert!(mem.pages.nr_huge() <= 1, "{name}");
+    }
 }
 
 /// A memory with one huge folio, mapped by one process, and its policy.

@@ -59,7 +59,8 @@ fn every_trace_replays_all_its_accesses() {
         let trace = Trace::open(folder().join(name)).unwrap();
         let mut workload = TraceWorkload::new(trace.clone(), 0, ReplayOptions::default()).unwrap();
         let mut rng = Rng::for_purpose(1, "trace");
-        let cx = WorkloadCx { now: SimTime::ZERO, free_pages: 0, kernel_allocs: &[] };
+        let cx =
+            WorkloadCx { now: SimTime::ZERO, free_pages: 0, kernel_allocs: &[], free_blocks: None };
         let (mut accesses, mut records, mut ns, mut mapped, mut phases) = (0, 0, 0, 0, 0);
         let mut ops = Vec::new();
         loop {

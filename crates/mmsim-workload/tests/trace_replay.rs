@@ -54,7 +54,7 @@ fn trace(timing: Timing) -> Arc<Trace> {
 fn drain(trace: &Arc<Trace>, process: usize, options: ReplayOptions) -> Vec<Op> {
     let mut workload = TraceWorkload::new(trace.clone(), process, options).unwrap();
     let mut rng = Rng::for_purpose(1, "trace");
-    let cx = WorkloadCx { now: SimTime(500), free_pages: 0, kernel_allocs: &[] };
+    let cx = WorkloadCx { now: SimTime(500), free_pages: 0, kernel_allocs: &[], free_blocks: None };
     let (mut all, mut ops) = (Vec::new(), Vec::new());
     loop {
         ops.clear();

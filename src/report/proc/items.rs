@@ -3,6 +3,7 @@
 
 use mmsim_core::base::id::NodeId;
 use mmsim_core::machine::snapshot::{PageCounts, Snapshot, ZoneSnapshot};
+use mmsim_core::memory::HUGE_ORDER;
 
 /// Of each zone. Linux 6.12 include/linux/mmzone.h, `enum zone_stat_item`.
 pub(super) const ZONE: &[&str] = &[
@@ -248,6 +249,8 @@ fn of_pages(c: &PageCounts, name: &str) -> Option<u64> {
         "nr_isolated_anon" => c.isolated[0],
         "nr_isolated_file" => c.isolated[1],
         "nr_anon_pages" => c.anon_mapped,
+        // Kept in pages, shown in huge ones.
+        "nr_anon_transparent_hugepages" => c.anon_thp >> HUGE_ORDER,
         "nr_mapped" => c.file_mapped,
         "nr_file_pages" => c.file + c.swapcached,
         "nr_dirty" => c.dirty,

@@ -103,6 +103,7 @@ fn pages(g: &GroupSnapshot, name: &str) -> u64 {
         "file" => c.file + c.swapcached,
         "kernel" => c.page_tables + c.slab,
         "pagetables" => c.page_tables,
+        "anon_thp" => c.anon_thp,
         "file_mapped" => c.file_mapped,
         "file_dirty" => c.dirty,
         "file_writeback" => c.writeback,

@@ -43,11 +43,13 @@ pub enum Kind {
     Pressure,
     /// A picture of physical memory, which no kernel has.
     Map,
+    /// Physical memory frame by frame, to begin with another time; no kernel has it either.
+    Layout,
 }
 
 impl Kind {
     /// All of them.
-    pub const ALL: [Kind; 7] = [
+    pub const ALL: [Kind; 8] = [
         Kind::Vmstat,
         Kind::Zoneinfo,
         Kind::Buddyinfo,
@@ -55,6 +57,7 @@ impl Kind {
         Kind::MemoryStat,
         Kind::Pressure,
         Kind::Map,
+        Kind::Layout,
     ];
 
     /// Its name: that of the kernel's file, if it has one.
@@ -67,6 +70,7 @@ impl Kind {
             Kind::MemoryStat => "memory.stat",
             Kind::Pressure => "pressure",
             Kind::Map => "map",
+            Kind::Layout => "layout",
         }
     }
 
@@ -81,6 +85,7 @@ impl Kind {
             Kind::Pagetypeinfo => one("pagetypeinfo", pagetypeinfo(s)),
             Kind::Pressure => one("pressure/memory", pressure(s)),
             Kind::Map => one("map", map(s)),
+            Kind::Layout => one("layout", crate::layout::text(&s.layout)),
             Kind::MemoryStat => s
                 .groups
                 .iter()
@@ -265,6 +270,7 @@ Node 0, zone    DMA32
         let counts = PageCounts {
             lru: [1, 2, 3, 4, 5],
             anon_mapped: 6,
+            anon_thp: 1536,
             file_mapped: 7,
             file: 100,
             dirty: 10,
@@ -282,6 +288,7 @@ Node 0, zone    DMA32
             "nr_zone_active_file 4",
             "nr_zone_write_pending 30",
             "nr_unevictable 5",
+            "nr_anon_transparent_hugepages 3",
             "nr_mapped 7",
             "nr_file_pages 130",
             "nr_dirtied 9",
@@ -326,11 +333,13 @@ Node 0, zone    DMA32
         let mut vmstat = VmStat::default();
         vmstat.add(VmEvent::PgScanDirect, 3);
         vmstat.add(VmEvent::PgScanKswapd, 4);
-        let counts = PageCounts { anon_mapped: 2, page_tables: 1, ..PageCounts::default() };
+        let counts =
+            PageCounts { anon_mapped: 2, page_tables: 1, anon_thp: 512, ..PageCounts::default() };
         let text = memory_stat(&GroupSnapshot { name: "a".into(), counts, vmstat });
         assert!(
             text.starts_with("anon 8192\nfile 0\nkernel 4096\nkernel_stack 0\npagetables 4096\n")
         );
+        assert!(text.contains("\nanon_thp 2097152\n"));
         assert!(text.contains("\npgscan 7\npgsteal 0\npgscan_kswapd 4\npgscan_direct 3\n"));
         assert!(text.ends_with("\nnuma_hint_faults 0\n"));
     }

@@ -24,9 +24,9 @@ const PAGES_PER_MB: u64 = 256;
 const SIZE: u64 = 200;
 
 /// A set-up: whether the fragmenter used movable pages, and the hogger's MB.
-type Setup = (bool, u64);
+pub(super) type Setup = (bool, u64);
 
-const MOVABLE: Setup = (true, SIZE);
+pub(super) const MOVABLE: Setup = (true, SIZE);
 const UNMOVABLE: Setup = (false, SIZE);
 
 /// Tables with the set-ups that they need.
@@ -42,7 +42,7 @@ const TABLES: [(&str, &[Setup]); 6] = [
 type Runs = BTreeMap<Setup, Vec<RunReport>>;
 
 /// What a set-up puts into the scenario.
-fn sets(lab: &Lab<'_>, (movable, mb): Setup) -> Sets {
+pub(super) fn sets(lab: &Lab<'_>, (movable, mb): Setup) -> Sets {
     let pages = |n: u64| format!("{n} pages");
     let (heap, cache) = (mb * PAGES_PER_MB, value(lab, "cache"));
     let kept = value(lab, "unmovable").min(1000);
@@ -101,9 +101,14 @@ fn first_cell(r: &Relation) -> Option<&CellRef> {
 }
 
 /// The phase of a run that has this name.
-fn phase<'a>(run: &'a RunReport, name: &str) -> &'a PhaseReport {
+pub(super) fn phase<'a>(run: &'a RunReport, name: &str) -> &'a PhaseReport {
     let full = format!("highalloc/{name}");
     run.phases.iter().find(|p| p.name == full).unwrap_or_else(|| panic!("no phase {full}"))
+}
+
+/// The phases in which attempts are made, of all threads that make some.
+pub(super) fn attempts(run: &RunReport) -> impl Iterator<Item = &PhaseReport> {
+    run.phases.iter().filter(|p| p.name.ends_with("/attempts"))
 }
 
 /// A counter of the attempts.
@@ -111,7 +116,7 @@ fn during(run: &RunReport, counter: &str) -> f64 {
     count(phase(run, "attempts"), counter)
 }
 
-fn count(phase: &PhaseReport, counter: &str) -> f64 {
+pub(super) fn count(phase: &PhaseReport, counter: &str) -> f64 {
     *phase.vmstat.get(counter).unwrap_or_else(|| panic!("no counter {counter}")) as f64
 }
 
@@ -129,7 +134,11 @@ fn of_run(run: &RunReport, quantity: &str) -> f64 {
     }
 }
 
-fn by_seed(runs: &[RunReport], stage: &str, figure: impl Fn(&RunReport) -> f64) -> BySeed {
+pub(super) fn by_seed(
+    runs: &[RunReport],
+    stage: &str,
+    figure: impl Fn(&RunReport) -> f64,
+) -> BySeed {
     let of = runs.iter().filter(|r| r.variant == stage);
     of.map(|r| (r.seed, figure(r))).collect()
 }
@@ -171,10 +180,8 @@ fn simulated(runs: &Runs, cell: &Cell<'_>) -> Option<BySeed> {
 /// What is asked although nobody published a figure for it: pages moved again, and requests for
 /// unmovable memory that take from movable pageblocks.
 fn expected(published: &Published, test: &str, runs: &[RunReport]) -> Vec<FigureRow> {
-    let again = |r: &RunReport| {
-        let moved = during(r, "pgmigrate_success");
-        r.compaction.map_or(0.0, |c| c.moved_before as f64) / moved.max(1.0)
-    };
+    let again =
+        |r: &RunReport| during(r, "sim_migrate_again") / during(r, "pgmigrate_success").max(1.0);
     let row = |id: &str, quantity: &str, unit: &str, figure: BySeed, low, high, open| {
         let e = published.expectation(id);
         let mean = estimate(&values(&figure));

@@ -5,7 +5,8 @@
 
 use super::{
     CachedAlways, CachedPfn, CompactionConfig, Deferral, DepleteThreshold, Depletion,
-    FinishPageblock, Ranged, ScanLimit, Scanners, SpareFree, TargetOrder, TargetTypes,
+    FinishPageblock, Ranged, RequestModes, ScanLimit, Scanners, SpareFree, TargetOrder,
+    TargetTypes, UndoPrevention,
 };
 use mmsim_core::machine::config::Kernel;
 use mmsim_core::policy::knobs;
@@ -34,6 +35,8 @@ impl CompactionConfig {
         capture: false,
         count_tails: false,
         target_order: TargetOrder::LastFirst,
+        request_modes: RequestModes::AsyncFirst,
+        undo_prevention: UndoPrevention::Cycle,
         cluster_max: Ranged::new(32),
         max_defer_shift: Ranged::new(6),
         max_failed: Ranged::new(4),

@@ -109,6 +109,9 @@ impl Run<'_> {
     /// Looks at a pageblock from a frame on.
     fn isolate_sources_of(&mut self, from: u32, end: u32) {
         let cluster = self.with.rules.cluster_max.get() as usize;
+        let with = &mut self.with;
+        let (order, cycle) = (with.zone.pageblock_order, with.zone.cycle);
+        with.moves.note_look(with.mem, from, order, cycle);
         let group = self.abandons();
         let (mut at, mut frames, mut taken) = (from, 0u32, 0u32);
         // Whether this call began with the pageblock, and whether its skip bit is decided.

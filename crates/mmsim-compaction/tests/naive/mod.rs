@@ -62,6 +62,8 @@ pub(crate) struct Flags {
     two_bits: bool,
     spare: bool,
     completes: bool,
+    /// What was filled is left alone for a cycle more.
+    pub(crate) keeps: bool,
 }
 
 /// The flags of a preset.
@@ -79,6 +81,7 @@ pub(crate) fn flags(preset: &str) -> Flags {
         two_bits: false,
         spare: false,
         completes: false,
+        keeps: false,
     };
     let v1 = Flags {
         full_block: true,
@@ -144,6 +147,8 @@ pub(crate) struct Naive {
     pub(crate) types: Vec<char>,
     pub(crate) skip: Vec<bool>,
     pub(crate) skip_free: Vec<bool>,
+    /// Pageblocks that the sweep filled in this cycle.
+    filled: Vec<usize>,
     pub(crate) cached_migrate: [usize; 2],
     pub(crate) cached_free: usize,
     pub(crate) flush: bool,
@@ -176,6 +181,7 @@ impl Naive {
             types: types.chars().collect(),
             skip: vec![false; blocks],
             skip_free: vec![false; blocks],
+            filled: Vec::new(),
             cached_migrate: [0; 2],
             cached_free: 0,
             flush: false,
@@ -314,7 +320,10 @@ impl Naive {
         self.cached_migrate = [0; 2];
         self.cached_free = self.far_end();
         self.flush = false;
-        self.skip.fill(false);
+        for (block, skip) in self.skip.iter_mut().enumerate() {
+            *skip = self.f.keeps && self.filled.contains(&block);
+        }
+        self.filled.clear();
         self.skip_free.fill(false);
         self.failed = 0;
         if self.f.deplete == Deplete::No {
@@ -657,6 +666,7 @@ impl Naive {
         let taken = self.targets.len() - before;
         if self.f.sweep && taken > 0 && !self.ignore {
             self.skip[block] = true;
+            self.filled.push(block);
         }
         if at < end {
             return at;

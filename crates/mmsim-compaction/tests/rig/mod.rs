@@ -116,11 +116,12 @@ impl Rig {
             lowmem_reserve: Some(0),
             pcp: Some((0, 1)),
             pcp_at_start: 0,
+            layout: None,
         };
         let mut mem = Memory::new(&MachineConfig {
             kernel: bench.kernel,
             page_alloc: Some(bench.alloc),
-            cpus: 1,
+            cpus: 2,
             nodes: vec![NodeConfig { zones: vec![zone] }],
             swap: None,
             file_device: DeviceConfig::preset("nvme", 1).expect("a preset"),

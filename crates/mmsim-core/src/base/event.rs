@@ -2,9 +2,10 @@
 //! kernel's tracepoint where one exists. Without an observer nothing is built: the
 //! closure given to [`Tracer::emit`] is not evaluated.
 
-use super::id::{AsId, CpuId, FileId, MemcgId, NodeId, PageIdx, Pfn, SwapSlot, ThreadId};
+use super::id::{AsId, CpuId, FileId, MemcgId, NodeId, PageIdx, Pfn, SwapSlot, ThreadId, ZoneId};
 use super::time::{SimDuration, SimTime};
 use crate::phys::buddy::Extfrag;
+use crate::policy::compaction::CompactResult;
 
 /// What a fault turned out to be.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -148,6 +149,21 @@ pub enum TraceEvent {
     MarkVictim { process: AsId, pages: u64 },
     /// File pages were read (`filemap:mm_filemap_add_to_page_cache`, one per page).
     MmFilemapAddToPageCache { file: FileId, index: u32, pfn: Pfn },
+    /// A run of compaction over a zone began (`compaction:mm_compaction_begin`): where its
+    /// scanners stand, and whether it may wait.
+    MmCompactionBegin { zone: ZoneId, migrate_pfn: Pfn, free_pfn: Pfn, sync: bool },
+    /// It moved a batch of pages (`compaction:mm_compaction_migratepages`).
+    MmCompactionMigratepages { nr_migrated: u64, nr_failed: u64 },
+    /// It ended (`compaction:mm_compaction_end`).
+    MmCompactionEnd {
+        zone: ZoneId,
+        migrate_pfn: Pfn,
+        free_pfn: Pfn,
+        sync: bool,
+        status: CompactResult,
+    },
+    /// A folio moved to another frame (no tracepoint in Linux).
+    SimMigrate { pfn: Pfn, target: Pfn, page: Option<PageIdx> },
     /// A CPU turned to a thread, or to background work (`sched:sched_switch`).
     SchedSwitch { cpu: CpuId, thread: Option<ThreadId> },
 }

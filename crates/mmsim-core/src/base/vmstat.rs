@@ -111,6 +111,45 @@ vm_events! {
     SimExtfragSevere => "sim_extfrag_severe",
     /// Requests served from another migratetype whose pageblock has the request's type now.
     SimExtfragOwnership => "sim_extfrag_ownership",
+    /// Requests for unmovable memory served from a reclaimable pageblock's lists.
+    SimExtfragUR => "sim_extfrag_unmovable_reclaimable",
+    /// Requests for unmovable memory served from movable lists.
+    SimExtfragUM => "sim_extfrag_unmovable_movable",
+    /// Requests for reclaimable memory served from unmovable lists.
+    SimExtfragRU => "sim_extfrag_reclaimable_unmovable",
+    /// Requests for reclaimable memory served from movable lists.
+    SimExtfragRM => "sim_extfrag_reclaimable_movable",
+    /// Requests for movable memory served from reclaimable lists.
+    SimExtfragMR => "sim_extfrag_movable_reclaimable",
+    /// Requests for movable memory served from unmovable lists.
+    SimExtfragMU => "sim_extfrag_movable_unmovable",
+    /// Of these, those whose pageblock is the request's now: unmovable, from reclaimable.
+    SimClaimUR => "sim_claim_unmovable_reclaimable",
+    /// The same: unmovable, from movable.
+    SimClaimUM => "sim_claim_unmovable_movable",
+    /// The same: reclaimable, from unmovable.
+    SimClaimRU => "sim_claim_reclaimable_unmovable",
+    /// The same: reclaimable, from movable.
+    SimClaimRM => "sim_claim_reclaimable_movable",
+    /// The same: movable, from reclaimable.
+    SimClaimMR => "sim_claim_movable_reclaimable",
+    /// The same: movable, from unmovable.
+    SimClaimMU => "sim_claim_movable_unmovable",
+    /// Moves by compaction of a page that it had moved before.
+    SimMigrateAgain => "sim_migrate_again",
+    /// Of these, moves back into the pageblock that the page had been moved out of.
+    SimMigrateBack => "sim_migrate_back",
+    /// Pageblocks that compaction took pages out of within two cycles after it had put some in.
+    SimEmptiedTargets => "sim_emptied_targets",
+    /// Pageblocks that compaction put pages in within two cycles after it had taken some out.
+    SimRefilledSources => "sim_refilled_sources",
+    /// Pageblocks that a run looked at for pages to move although one of another CPU had done so
+    /// in the same cycle.
+    SimChosenTwice => "sim_chosen_twice",
+    /// Simulated nanoseconds that threads spent in direct compaction.
+    SimDirectCompactNs => "sim_direct_compact_ns",
+    /// Simulated nanoseconds that threads spent in direct reclaim.
+    SimDirectReclaimNs => "sim_direct_reclaim_ns",
     /// Blocks that workloads asked for on behalf of the kernel.
     SimKernelAlloc => "sim_kernel_alloc",
     /// Of these, those that could not be had.

@@ -267,6 +267,7 @@ impl<P: ReclaimPolicy> Machine<P> {
         let reclaimed = self.direct_reclaim(tid, req, node);
         self.latency[2].add(self.mem.now.since(begin));
         self.psi.stalled(self.mem.cpu.0.into(), begin, self.mem.now);
+        self.mem.count(VmEvent::SimDirectReclaimNs, self.mem.now.since(begin).0);
         reclaimed
     }
 
@@ -478,6 +479,7 @@ impl<P: ReclaimPolicy> Machine<P> {
         }
         self.latency[2].add(self.mem.now.since(begin));
         self.psi.stalled(self.mem.cpu.0.into(), begin, self.mem.now);
+        self.mem.count(VmEvent::SimDirectReclaimNs, self.mem.now.since(begin).0);
         self.mem.memcgs.fits(memcg)
     }
 

@@ -136,6 +136,7 @@ impl<P: ReclaimPolicy> Machine<P> {
         let begin = self.mem.now;
         let captured = self.try_to_compact(req, node, tries);
         self.psi.stalled(self.mem.cpu.0.into(), begin, self.mem.now);
+        self.mem.count(VmEvent::SimDirectCompactNs, self.mem.now.since(begin).0);
         // 4.1 does not count an attempt that was put off everywhere either.
         let uncounted = tries.result == CompactResult::Skipped
             || old && tries.result == CompactResult::Deferred;
@@ -148,8 +149,8 @@ impl<P: ReclaimPolicy> Machine<P> {
             let zone = self.mem.zones.of(pfn);
             self.note_success(zone, req.order, true);
             self.mem.count(VmEvent::CompactSuccess, 1);
-            self.origin = match tries.priority {
-                Priority::Async => Origin::AsyncCompaction,
+            self.origin = match self.mode_for(tries.priority) {
+                MigrateMode::Async => Origin::AsyncCompaction,
                 _ => Origin::SyncCompaction,
             };
         } else {
@@ -165,6 +166,15 @@ impl<P: ReclaimPolicy> Machine<P> {
         }
     }
 
+    /// The mode of runs at a priority.
+    fn mode_for(&self, priority: Priority) -> MigrateMode {
+        let asked = match priority {
+            Priority::Async => MigrateMode::Async,
+            Priority::SyncLight | Priority::SyncFull => MigrateMode::SyncLight,
+        };
+        self.compaction.as_ref().map_or(asked, |c| c.mode_of(asked))
+    }
+
     /// Compacts the zones that a request may use, one after the other, until one of them can
     /// serve it (`try_to_compact_pages`). A block if one was taken as it formed.
     fn try_to_compact(
@@ -175,6 +185,7 @@ impl<P: ReclaimPolicy> Machine<P> {
     ) -> Option<Pfn> {
         let old = self.old_slow_path();
         let full = tries.priority == Priority::SyncFull;
+        let mode = self.mode_for(tries.priority);
         let flags = AllocFlags::of(req);
         // 4.1 says "skipped" only of zones that it looked at.
         let none = if old { CompactResult::Deferred } else { CompactResult::Skipped };
@@ -192,10 +203,7 @@ impl<P: ReclaimPolicy> Machine<P> {
                 highest: req.highest,
                 flags: req.flags,
                 mark: if old { Mark::Low } else { Mark::Min },
-                mode: match tries.priority {
-                    Priority::Async => MigrateMode::Async,
-                    Priority::SyncLight | Priority::SyncFull => MigrateMode::SyncLight,
-                },
+                mode,
                 by: Compactor::Direct,
                 full,
             });
@@ -217,7 +225,7 @@ impl<P: ReclaimPolicy> Machine<P> {
             };
             if let Some(c) = &mut self.compaction
                 && failed
-                && tries.priority != Priority::Async
+                && mode != MigrateMode::Async
             {
                 c.note_failure(zone, req.order);
             }

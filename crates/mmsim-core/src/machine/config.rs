@@ -3,6 +3,7 @@
 use crate::backing::device::DeviceConfig;
 use crate::base::time::SimDuration;
 use crate::machine::cost::CostModel;
+use crate::phys::migratetype::Migratetype;
 use crate::phys::rules::PageAllocRules;
 
 /// A kernel whose memory management is modelled. Ordered by age.
@@ -85,6 +86,33 @@ pub struct ZoneConfig {
     pub pcp: Option<(u32, u32)>,
     /// Pages in the first CPU's list at the start of the run, besides `free_at_start`.
     pub pcp_at_start: u32,
+    /// Where exactly memory is free at the start, in place of `free_at_start` and `pcp_at_start`.
+    /// `None`: the kernel holds what lies lowest, and the rest is free in the largest blocks.
+    pub layout: Option<ZoneLayout>,
+}
+
+/// The memory of a zone frame by frame, as a kernel left it that has booted.
+///
+/// Every frame that is not named here is held for good: by the kernel, or by nobody, where the
+/// firmware keeps memory or there is none (pages that the zone spans and the allocator does not
+/// manage). Scanners pass over them. Frames count from the first of the zone.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct ZoneLayout {
+    /// Frames from the first to the last, managed or not.
+    pub spanned: u32,
+    /// Free blocks, of each list the head first: (first frame, order, type of its list).
+    pub free: Vec<(u32, u8, Migratetype)>,
+    /// Blocks in the first CPU's lists likewise.
+    pub pcp: Vec<(u32, u8, Migratetype)>,
+    /// Pageblocks that are not movable, by number.
+    pub blocks: Vec<(u32, Migratetype)>,
+}
+
+impl ZoneLayout {
+    /// Pages on the free lists.
+    pub fn free_pages(&self) -> u32 {
+        self.free.iter().map(|b| 1 << b.1).sum()
+    }
 }
 
 /// One node.

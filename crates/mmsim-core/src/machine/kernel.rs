@@ -9,13 +9,14 @@ use super::alloc::Got;
 use super::config::ZoneKind;
 use super::fault::Flow;
 use super::result::Origin;
-use crate::base::id::ThreadId;
+use crate::base::id::{Pfn, ThreadId};
 use crate::base::vmstat::VmEvent;
+use crate::memory::Layout;
 use crate::phys::frames::FrameKind;
 use crate::phys::gfp::{AllocRequest, GfpFlags, MAX_PAGE_ORDER};
 use crate::phys::migratetype::Migratetype;
 use crate::policy::ReclaimPolicy;
-use crate::workload::{BlockHandle, KernelAllocResult};
+use crate::workload::{BlockHandle, FreeBlocksOfZone, KernelAllocResult};
 
 impl<P: ReclaimPolicy> Machine<P> {
     /// Allocates a block for a thread; what came of it is for its workload to see.
@@ -77,6 +78,25 @@ impl<P: ReclaimPolicy> Machine<P> {
         got
     }
 
+    /// Begins with memory laid out like this instead of free. All frames that somebody holds are
+    /// held by a thread, as the blocks 0, 1, ... in address order, and its workload is told of
+    /// them when it is asked first. Before the run, once.
+    ///
+    /// Refused, with the reason, if the layout is of another machine.
+    pub fn load_layout(&mut self, tid: ThreadId, layout: &Layout) -> Result<(), String> {
+        let held: Vec<(Pfn, Migratetype)> = self.mem.set_layout(layout)?;
+        let thread = &mut self.threads[tid];
+        for (i, (pfn, _)) in held.into_iter().enumerate() {
+            let handle = BlockHandle(i as u32);
+            thread.blocks.insert(handle, (pfn, 0));
+            thread.kernel_allocs.push(KernelAllocResult { handle, pfn: Some(pfn) });
+        }
+        for (z, shown) in self.mem.zones.ids().zip(&mut self.zones_at_start) {
+            shown.1[4] = self.mem.zones[z].free;
+        }
+        Ok(())
+    }
+
     /// Counts what there is for blocks of an order.
     pub(super) fn survey(&mut self, order: u8) {
         assert!(order <= MAX_PAGE_ORDER, "order {order} is above {MAX_PAGE_ORDER}");
@@ -85,6 +105,29 @@ impl<P: ReclaimPolicy> Machine<P> {
         self.mem.count(VmEvent::SimCandidatesFree, found.free_groups);
         self.mem.count(VmEvent::SimCandidatesBound, found.bound);
         self.mem.count(VmEvent::SimPureMovableBlocks, found.pure_movable_blocks);
+    }
+
+    /// Makes single pages of a block of a thread, if it holds it.
+    pub(super) fn kernel_split(&mut self, tid: ThreadId, handle: BlockHandle) {
+        let thread = &mut self.threads[tid];
+        let Some((first, order)) = thread.blocks.remove(&handle) else { return };
+        let mt = self.mem.frames.block_migratetype(first);
+        for i in 0..1 << order {
+            let (page, pfn) = (BlockHandle(handle.0 + i), Pfn(first.0 + i));
+            self.mem.frames.reset_block(pfn, FrameKind::KernelOther, 0, mt);
+            let held = thread.blocks.insert(page, (pfn, 0));
+            assert_eq!(held, None, "{}: {page:?} is held already", thread.name);
+        }
+    }
+
+    /// Looks at the free blocks of the zone that requests for unmovable memory try first.
+    pub(super) fn free_blocks(&mut self, tid: ThreadId) {
+        self.mem.now += self.mem.cost.t_syscall;
+        let node = self.home_node();
+        let zone = self.mem.zones.preferred(node, ZoneKind::Normal).map(|z| &self.mem.zones[z]);
+        let seen =
+            zone.map(|z| FreeBlocksOfZone { first: z.first, end: z.end(), nr: z.free_blocks() });
+        self.threads[tid].free_blocks = seen;
     }
 
     /// Frees a block of a thread, if it holds it.

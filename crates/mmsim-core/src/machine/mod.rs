@@ -299,6 +299,7 @@ impl<P: ReclaimPolicy> Machine<P> {
                 tries: None,
                 blocks: BTreeMap::new(),
                 kernel_allocs: Vec::new(),
+                free_blocks: None,
                 dirtied: 0,
                 user: SimDuration::ZERO,
                 system: SimDuration::ZERO,
@@ -457,6 +458,11 @@ impl<P: ReclaimPolicy> Machine<P> {
                 })
                 .collect(),
             memory_stat,
+            aims: self
+                .threads
+                .iter()
+                .filter_map(|t| Some((t.name.clone(), t.workload.aim()?)))
+                .collect(),
             high_order: self.high_order,
             compaction: self.compaction.as_ref().map(|c| c.stats()),
             zones: self.zones_at_start.clone(),

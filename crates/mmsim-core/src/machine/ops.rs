@@ -83,6 +83,10 @@ impl<P: ReclaimPolicy> Machine<P> {
                 self.kernel_free(tid, handle);
                 Flow::Done
             }
+            Op::KernelSplit { handle } => {
+                self.kernel_split(tid, handle);
+                Flow::Done
+            }
             Op::HugePool { pages } => self.set_huge_pool(tid, pages),
             Op::CompactMemory => {
                 self.compact_memory();
@@ -100,6 +104,14 @@ impl<P: ReclaimPolicy> Machine<P> {
             Op::KdamondNote(id, what) => {
                 self.mem.now += self.mem.cost.t_syscall;
                 self.note_kdamond(tid, id, what);
+                Flow::Done
+            }
+            Op::DrainPcp => {
+                self.mem.drain_pcp();
+                Flow::Done
+            }
+            Op::FreeBlocks => {
+                self.free_blocks(tid);
                 Flow::Done
             }
             Op::Exit => {

@@ -5,6 +5,7 @@ use crate::base::time::{SimDuration, SimTime};
 use crate::base::vmstat::VmStat;
 use crate::policy::Generation;
 use crate::policy::compaction::CompactionStats;
+use crate::workload::Aim;
 
 /// How a run ended.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -172,6 +173,8 @@ pub struct RunResult {
     pub high_order: HighOrder,
     /// What the compaction strategy counted, if there is one.
     pub compaction: Option<CompactionStats>,
+    /// What workloads were to bring about, by the names of their threads.
+    pub aims: Vec<(String, Aim)>,
     /// `/proc/zoneinfo` in short, as set up: zone name, managed, min, low, high, free at start.
     pub zones: Vec<(String, [u64; 5])>,
     /// Fingerprint of the final state.

@@ -501,6 +501,7 @@ impl<P: ReclaimPolicy> Machine<P> {
                 now: self.mem.now,
                 free_pages: self.mem.zones.nr_free(),
                 kernel_allocs: &t.kernel_allocs,
+                free_blocks: t.free_blocks.take(),
             };
             t.workload.fill(&cx, &mut t.rng, &mut t.ops);
             t.kernel_allocs.clear();

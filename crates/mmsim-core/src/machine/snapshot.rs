@@ -17,7 +17,7 @@ use super::result::Pressure;
 use crate::base::id::{CpuId, Idx, MemcgId, NodeId, Pfn};
 use crate::base::time::SimTime;
 use crate::base::vmstat::{VmEvent, VmStat};
-use crate::memory::{BlockUse, Memory, Survey};
+use crate::memory::{BlockUse, Layout, Memory, Survey};
 use crate::phys::buddy::NR_ORDERS;
 use crate::phys::frames::{FrameKind, Mapped, flag, pages_of};
 use crate::phys::migratetype::{Migratetype, NR_MIGRATETYPES};
@@ -35,6 +35,8 @@ pub struct PageCounts {
     pub isolated: [u64; 2],
     /// Anonymous and mapped.
     pub anon_mapped: u64,
+    /// Of these, pages of huge folios.
+    pub anon_thp: u64,
     /// Of a file and mapped, however often.
     pub file_mapped: u64,
     /// In the page cache; the swap cache not included.
@@ -77,6 +79,7 @@ impl PageCounts {
                 self.isolated[usize::from(file_lru)] += u64::from(has(flag::ISOLATED)) * pages;
                 self.file += u64::from(file);
                 self.anon_mapped += u64::from(mapped && !file) * pages;
+                self.anon_thp += u64::from(mapped && !file && pages > 1) * pages;
                 self.file_mapped += u64::from(mapped && file);
                 self.dirty += u64::from(file && has(flag::DIRTY));
                 self.mlocked += u64::from(has(flag::MLOCKED)) * pages;
@@ -97,6 +100,7 @@ impl PageCounts {
             lru: std::array::from_fn(|i| self.lru[i] + o.lru[i]),
             isolated: std::array::from_fn(|i| self.isolated[i] + o.isolated[i]),
             anon_mapped: self.anon_mapped + o.anon_mapped,
+            anon_thp: self.anon_thp + o.anon_thp,
             file_mapped: self.file_mapped + o.file_mapped,
             file: self.file + o.file,
             dirty: self.dirty + o.dirty,
@@ -233,6 +237,8 @@ pub struct Snapshot {
     pub pageblock_order: u8,
     /// Zones with memory, in address order, nodes one after the other.
     pub zones: Vec<ZoneSnapshot>,
+    /// What every frame of them is, and which blocks are free in which order.
+    pub layout: Layout,
     /// Groups; the root is first.
     pub groups: Vec<GroupSnapshot>,
     /// Nodes that hold shadows alone.
@@ -298,6 +304,7 @@ impl<P: ReclaimPolicy> Machine<P> {
             zones,
             pageblock_order: PageAllocRules::of(self.config.kernel).pageblock_order,
             groups: mem.memcgs.ids().map(group).collect(),
+            layout: mem.layout(),
             workingset_nodes: mem.workingset_nodes(),
             dirty_limits: self.dirty_limits(),
             vmstat: mark.vmstat,

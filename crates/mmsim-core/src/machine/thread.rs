@@ -6,7 +6,7 @@ use crate::base::id::{AsId, CpuId, KdamondId, MemcgId, NodeId, PageIdx, Pfn, Thr
 use crate::base::rng::Rng;
 use crate::base::time::{SimDuration, SimTime};
 use crate::virt::space::Place;
-use crate::workload::{BlockHandle, KernelAllocResult, Op, Workload};
+use crate::workload::{BlockHandle, FreeBlocksOfZone, KernelAllocResult, Op, Workload};
 use std::collections::BTreeMap;
 
 /// What a thread waits for.
@@ -72,6 +72,8 @@ pub(super) struct Thread {
     pub blocks: BTreeMap<BlockHandle, (Pfn, u8)>,
     /// What came of its allocations since the workload was asked last.
     pub kernel_allocs: Vec<KernelAllocResult>,
+    /// Free blocks, if the workload wants to know.
+    pub free_blocks: Option<FreeBlocksOfZone>,
     /// Pages dirtied since the last pause.
     pub dirtied: u32,
     pub user: SimDuration,

@@ -18,6 +18,20 @@ use crate::phys::gfp::{AllocFlags, AllocRequest, GfpFlags};
 use crate::phys::migratetype::Migratetype;
 use crate::phys::zones::{Mark, Put};
 
+/// The counters of requests of one type that another type's lists served: of all, and of those
+/// whose pageblock changed its type.
+const fn between(request: Migratetype, owner: Migratetype) -> (VmEvent, VmEvent) {
+    use Migratetype::{Movable, Reclaimable, Unmovable};
+    match (request, owner) {
+        (Unmovable, Reclaimable) => (VmEvent::SimExtfragUR, VmEvent::SimClaimUR),
+        (Unmovable, _) => (VmEvent::SimExtfragUM, VmEvent::SimClaimUM),
+        (Reclaimable, Unmovable) => (VmEvent::SimExtfragRU, VmEvent::SimClaimRU),
+        (Reclaimable, _) => (VmEvent::SimExtfragRM, VmEvent::SimClaimRM),
+        (Movable, Reclaimable) => (VmEvent::SimExtfragMR, VmEvent::SimClaimMR),
+        _ => (VmEvent::SimExtfragMU, VmEvent::SimClaimMU),
+    }
+}
+
 impl Memory {
     /// Tries the zones of a node, then those of the other nodes, from the highest down,
     /// against a watermark; no reclaim. `None` for the mark: take what there is, as a
@@ -150,6 +164,9 @@ impl Memory {
             self.vmstat.add(VmEvent::SimExtfragFragmenting, e.fragmenting.into());
             self.vmstat.add(VmEvent::SimExtfragSevere, (e.fragmenting && unmovable).into());
             self.vmstat.add(VmEvent::SimExtfragOwnership, e.change_ownership.into());
+            let (served, claimed) = between(e.alloc_migratetype, e.fallback_migratetype);
+            self.vmstat.add(served, 1);
+            self.vmstat.add(claimed, e.change_ownership.into());
             self.emit(|| TraceEvent::MmPageAllocExtfrag(e));
         }
     }

@@ -90,7 +90,7 @@ impl Memory {
             let isolated = zone.buddy().nr_free_of(Migratetype::Isolate);
             assert_eq!(
                 in_use + zone.free + isolated + pcp + zone.reserved(),
-                u64::from(zone.managed),
+                u64::from(zone.spanned),
                 "{z}: frames lost: {in_use} in use, {} free, {pcp} per CPU, {} reserved",
                 zone.free,
                 zone.reserved()
@@ -119,9 +119,11 @@ impl Memory {
         let mut mapped = vec![0u32; self.frames.len()];
         let mut anon = vec![0u64; self.spaces.ids().count()];
         let mut swapped = anon.clone();
+        let mut huge = 0;
         for g in 0..self.pages.nr_groups() {
             let g = crate::base::id::GroupId::from_index(g);
             let group = *self.pages.group(g);
+            huge += u64::from(group.huge);
             let mut used = 0;
             for p in g.first().0..g.first().0 + 512 {
                 let p = PageIdx(p);
@@ -163,6 +165,7 @@ impl Memory {
             let touched = self.pages.table_touched(g);
             assert!(group.table.is_some() || !touched, "{g} is accessed without a page table");
         }
+        assert_eq!(huge, self.pages.nr_huge(), "mapped huge folios");
         for (i, &n) in mapped.iter().enumerate() {
             let f = Pfn(i as u32);
             if self.frames.kind(f) == FrameKind::Buddy {

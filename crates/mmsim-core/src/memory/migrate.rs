@@ -20,6 +20,7 @@
 
 use super::Memory;
 use crate::backing::swap::Cached;
+use crate::base::event::TraceEvent;
 use crate::base::id::{NodeId, Pfn, ZoneId};
 use crate::base::time::SimDuration;
 use crate::base::vmstat::VmEvent;
@@ -104,6 +105,10 @@ impl Memory {
             return Err(why);
         }
         self.remap(folio, target);
+        if self.tracer.on() {
+            let page = self.rmap.nth(self.rmap.of(&self.frames, folio), 0);
+            self.emit(|| TraceEvent::SimMigrate { pfn: folio, target, page });
+        }
         self.move_identity(folio, target);
         self.count(VmEvent::PgMigrateSuccess, 1);
         self.now += self.cost.t_migrate;

@@ -13,6 +13,7 @@ mod evict;
 mod file;
 mod huge;
 mod idle;
+mod layout;
 mod lazyfree;
 mod map;
 mod migrate;
@@ -28,6 +29,7 @@ pub use batch::Batches;
 pub use cgroup::{Memcg, Memcgs};
 pub use evict::{Evicting, Prepared};
 pub use huge::HUGE_ORDER;
+pub use layout::{FrameUse, FreeListLayout, Layout, ZoneLayout};
 pub use migrate::NotMoved;
 pub use plain::{Look, ShortWay, Verdicts};
 pub use returning::{AHEAD, MOST_RETURNED, ReturnRun, Returned, Returning};
@@ -449,6 +451,7 @@ impl Memory {
         vec![
             ("nr_free_pages", self.zones.nr_free()),
             ("nr_anon_pages", anon),
+            ("nr_anon_transparent_hugepages", self.pages.nr_huge()),
             ("nr_mapped", mapped),
             ("nr_file_pages", self.files.nr_cached),
             ("nr_dirty", self.files.nr_dirty),

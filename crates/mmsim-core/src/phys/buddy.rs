@@ -145,6 +145,38 @@ impl Buddy {
         }
     }
 
+    /// Puts a block behind the others of its list, as somebody found it. For the start of a run.
+    pub(super) fn put_at_start(
+        &mut self,
+        c: &mut Columns<'_>,
+        pfn: Pfn,
+        order: u8,
+        mt: Migratetype,
+    ) {
+        let end = pfn.0 + (1 << order);
+        assert!(end <= self.end && pfn.0.is_multiple_of(1 << order), "{pfn}: a block of {order}?");
+        for p in pfn.0..end {
+            assert_eq!(c.frames.kind(Pfn(p)), FrameKind::Kernel, "pfn{p} is free twice");
+            c.frames.reset(Pfn(p), FrameKind::Free);
+        }
+        self.append(c, pfn, order, mt);
+    }
+
+    /// Takes everything off the lists and gives the pageblocks these types. Whose the frames of
+    /// free blocks are then is for the caller to say.
+    pub fn clear(&mut self, types: &[Migratetype]) {
+        let mut new = Buddy::new(Pfn(self.first), Pfn(self.end), self.rules);
+        new.blocks[..types.len()].iter_mut().zip(types).for_each(|(b, &mt)| *b = mt as u8);
+        let reserved = types.iter().filter(|&&mt| mt == Migratetype::HighAtomic).count() as u64;
+        new.nr_reserved_highatomic = reserved << self.rules.pageblock_order;
+        *self = new;
+    }
+
+    /// Puts a block at the end of a list, whatever the type of its pageblock, and merges nothing.
+    pub fn append(&mut self, c: &mut Columns<'_>, pfn: Pfn, order: u8, mt: Migratetype) {
+        self.add(c, pfn.0, order, mt, End::Tail);
+    }
+
     fn mark_run(&mut self) {
         self.lists.note(self.rules.max_order, Migratetype::Movable, !self.run.is_empty());
     }

@@ -56,6 +56,17 @@ pub fn pcp_index(order: u8, mt: Migratetype) -> usize {
     NR_PCPTYPES * usize::from(order) + mt as usize
 }
 
+/// Order and type of the list with an index; the first type for lists of pageblock order that
+/// unmovable and reclaimable blocks share.
+pub fn of_index(index: usize, pageblock_order: u8) -> (u8, Migratetype) {
+    let order = index / NR_PCPTYPES;
+    if order <= usize::from(PAGE_ALLOC_COSTLY_ORDER) {
+        return (order as u8, Migratetype::REQUESTS[index % NR_PCPTYPES]);
+    }
+    let movable = index == NR_PCP_LISTS - 1;
+    (pageblock_order, if movable { Migratetype::Movable } else { Migratetype::Unmovable })
+}
+
 /// The lists of one CPU in one zone.
 #[derive(Clone, Debug, Default)]
 pub struct Pcp {
@@ -214,6 +225,16 @@ impl Pcp {
             }
             i = if i + 1 == NR_PCP_LISTS { 0 } else { i + 1 };
         }
+    }
+
+    /// All lists, each with its index (as [`pcp_index`] gives it) and its blocks from the head.
+    pub fn lists(&self) -> impl Iterator<Item = (usize, Vec<u32>)> + '_ {
+        self.lists.iter().enumerate().map(|(i, l)| (i, l.iter().rev().copied().collect()))
+    }
+
+    /// Forgets everything that is on the lists.
+    pub fn clear(&mut self) {
+        *self = Pcp::default();
     }
 
     /// The pages on all lists, each block as first frame and order.

@@ -15,10 +15,10 @@ use super::frames::{FrameKind, Frames, flag};
 use super::gfp::{AllocFlags, PAGE_ALLOC_COSTLY_ORDER};
 use super::migratetype::Migratetype;
 pub use super::pcp::PcpView;
-use super::pcp::{Pcp, PcpSizes, pcp_index};
+use super::pcp::{Pcp, PcpSizes, of_index, pcp_index};
 use super::rules::{PageAllocRules, WmarkForm};
 use crate::base::id::{CpuId, IndexVec, NodeId, Pfn, ZoneId};
-use crate::machine::config::{Kernel, MachineConfig, VmSysctl, ZoneConfig, ZoneKind};
+use crate::machine::config::{Kernel, MachineConfig, VmSysctl, ZoneConfig, ZoneKind, ZoneLayout};
 
 /// Which watermark a request is held against.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -53,6 +53,8 @@ pub struct Zone {
     pub first: Pfn,
     /// Pages given to the allocator.
     pub managed: u32,
+    /// Frames from the first to the last. More than are managed only with a layout.
+    pub spanned: u32,
     /// Watermarks min, low, high, in pages.
     pub watermark: [u64; 3],
     /// Temporary increase of the watermarks.
@@ -71,6 +73,7 @@ pub struct Zone {
     boosted: bool,
     reserved: u32,
     pcp_at_start: u32,
+    layout: Option<ZoneLayout>,
     buddy: Buddy,
     pcp: Vec<Pcp>,
     sizes: PcpSizes,
@@ -176,11 +179,15 @@ impl Zone {
 
     /// The end of memory: last frame plus one.
     pub fn end(&self) -> Pfn {
-        Pfn(self.first.0 + self.managed)
+        Pfn(self.first.0 + self.spanned)
     }
 
     /// Puts the zone's free memory on its lists, once, before the first allocation.
     pub fn populate(&mut self, c: &mut Columns<'_>) {
+        if let Some(layout) = self.layout.take() {
+            self.lay_out(c, &layout);
+            return self.settle();
+        }
         let listed = self.first.0 + self.reserved..self.first.0 + self.reserved + self.pcp_at_start;
         for p in listed.clone().rev() {
             c.frames.reset(Pfn(p), FrameKind::Pcp);
@@ -188,6 +195,26 @@ impl Zone {
         }
         self.buddy.populate(c, Pfn(listed.end));
         self.settle();
+    }
+
+    /// Puts exactly the named blocks on the lists; the kernel holds the rest.
+    fn lay_out(&mut self, c: &mut Columns<'_>, layout: &ZoneLayout) {
+        let first = self.first.0;
+        (first..self.end().0).for_each(|p| c.frames.reset(Pfn(p), FrameKind::Kernel));
+        let size = 1 << self.buddy.rules().pageblock_order;
+        for &(block, mt) in &layout.blocks {
+            self.buddy.set_block_type(Pfn(first + block * size), mt);
+        }
+        for &(p, order, mt) in &layout.free {
+            self.buddy.put_at_start(c, Pfn(first + p), order, mt);
+        }
+        for &(p, order, mt) in &layout.pcp {
+            for tail in p + 1..p + (1 << order) {
+                c.frames.reset(Pfn(first + tail), FrameKind::Free);
+            }
+            c.frames.reset_block(Pfn(first + p), FrameKind::Pcp, order, mt);
+            self.pcp[0].append(pcp_index(order, mt), order, first + p);
+        }
     }
 
     /// Takes note of what the lists did: free pages, boosts.
@@ -510,6 +537,47 @@ impl Zone {
         self.buddy.set_block_type(pfn, mt);
     }
 
+    /// Takes all free memory off the lists and gives the pageblocks these types. What was free is
+    /// nobody's until it is put on a list.
+    pub fn clear(&mut self, c: &mut Columns<'_>, types: &[Migratetype]) {
+        for p in self.first.0..self.end().0 {
+            if matches!(c.frames.kind(Pfn(p)), FrameKind::Buddy | FrameKind::Pcp) {
+                c.frames.reset(Pfn(p), FrameKind::Free);
+            }
+        }
+        self.buddy.clear(types);
+        self.pcp.iter_mut().for_each(Pcp::clear);
+        self.settle();
+    }
+
+    /// Puts blocks that are nobody's on a list of the zone or of a CPU, the first to be handed
+    /// out first.
+    pub fn restore_list(
+        &mut self,
+        c: &mut Columns<'_>,
+        cpu: Option<CpuId>,
+        order: u8,
+        mt: Migratetype,
+        blocks: &[Pfn],
+    ) {
+        let pcp = cpu.and_then(|cpu| self.pcp.get_mut(usize::from(cpu.0)));
+        match pcp.filter(|_| self.sizes.high > 0) {
+            Some(pcp) => blocks.iter().for_each(|&p| {
+                c.frames.reset_block(p, FrameKind::Pcp, order, mt);
+                pcp.append(pcp_index(order, mt), order, p.0);
+            }),
+            None if cpu.is_some() => blocks.iter().for_each(|&p| self.buddy.free(c, p, order)),
+            None => blocks.iter().for_each(|&p| self.buddy.append(c, p, order, mt)),
+        }
+        self.settle();
+    }
+
+    /// Gives a frame that is nobody's to the zone's own lists.
+    pub fn give(&mut self, c: &mut Columns<'_>, pfn: Pfn) {
+        self.buddy.free(c, pfn, 0);
+        self.settle();
+    }
+
     /// Gives a block back that was isolated and not needed (`__putback_isolated_page`).
     pub fn put_back_isolated(&mut self, c: &mut Columns<'_>, pfn: Pfn, order: u8) {
         self.buddy.free_to_tail(c, pfn, order);
@@ -561,6 +629,24 @@ impl Zone {
     pub fn pcp_blocks(&self) -> impl Iterator<Item = (Pfn, u8)> + '_ {
         let order = self.buddy.rules().pageblock_order;
         self.pcp.iter().flat_map(move |p| p.blocks(order)).map(|(p, k)| (Pfn(p), k))
+    }
+
+    /// The lists of the CPUs that have blocks: whose, order, type, blocks from the head.
+    pub fn pcp_lists(&self) -> Vec<(CpuId, u8, Migratetype, Vec<Pfn>)> {
+        let block = self.buddy.rules().pageblock_order;
+        let mut all = Vec::new();
+        for (cpu, pcp) in self.pcp.iter().enumerate() {
+            for (index, blocks) in pcp.lists().filter(|l| !l.1.is_empty()) {
+                let (order, mt) = of_index(index, block);
+                all.push((CpuId(cpu as u16), order, mt, blocks.into_iter().map(Pfn).collect()));
+            }
+        }
+        all
+    }
+
+    /// Whether a frame is one of those that the kernel held from the start.
+    pub fn is_reserved(&self, pfn: Pfn) -> bool {
+        (self.first.0..self.first.0 + self.reserved).contains(&pfn.0)
     }
 
     /// Frames that the kernel held from the start, at the bottom of the zone.
@@ -636,7 +722,8 @@ impl Zones {
                 let node = NodeId(n as u8);
                 ids.push(zones.push(new_zone(z, node, Pfn(next), config.cpus, rules)));
                 // A block of the largest order lies in one zone.
-                next = (next + z.managed).next_multiple_of(largest);
+                let spanned = z.layout.as_ref().map_or(z.managed, |l| l.spanned);
+                next = (next + spanned).next_multiple_of(largest);
             }
             preferred.push(
                 ZoneKind::ALL.map(|highest| {
@@ -806,11 +893,15 @@ impl std::ops::IndexMut<ZoneId> for Zones {
 
 fn new_zone(c: &ZoneConfig, node: NodeId, first: Pfn, cpus: u32, rules: PageAllocRules) -> Zone {
     let free = c.free_at_start.unwrap_or(c.managed).min(c.managed - c.pcp_at_start);
+    let spanned = c.layout.as_ref().map_or(c.managed, |l| l.spanned);
+    // Frames at the bottom are the kernel's own. With a layout they are where it says.
+    let reserved = if c.layout.is_some() { 0 } else { c.managed - free - c.pcp_at_start };
     Zone {
         kind: c.kind,
         node,
         first,
         managed: c.managed,
+        spanned,
         watermark: [0; 3],
         boost: 0,
         lowmem_reserve: [0; 4],
@@ -819,10 +910,10 @@ fn new_zone(c: &ZoneConfig, node: NodeId, first: Pfn, cpus: u32, rules: PageAllo
         extfrag_threshold: 0,
         most_boost: 0,
         boosted: false,
-        // Frames at the bottom are the kernel's own.
-        reserved: c.managed - free - c.pcp_at_start,
+        reserved,
         pcp_at_start: c.pcp_at_start,
-        buddy: Buddy::new(first, Pfn(first.0 + c.managed), rules),
+        layout: c.layout.clone(),
+        buddy: Buddy::new(first, Pfn(first.0 + spanned), rules),
         pcp: vec![Pcp::default(); cpus as usize],
         sizes: PcpSizes { high: 0, batch: 1, scales: false },
         scratch: Vec::new(),
@@ -951,6 +1042,7 @@ mod tests {
             lowmem_reserve: None,
             pcp: Some((0, 1)),
             pcp_at_start: 0,
+            layout: None,
         };
         let device = |name| crate::backing::device::DeviceConfig::preset(name, 1).unwrap();
         Zones::new(&MachineConfig {
@@ -1105,6 +1197,31 @@ mod tests {
         // Zones of less than four pageblocks are never boosted.
         let mut zones = zones_of(&[(ZoneKind::Normal, 2047)]);
         assert_eq!(after(&mut zones[ZoneId(0)], 1), 0);
+    }
+
+    /// Exactly the named blocks are free, lists go from their heads, and the rest is held.
+    #[test]
+    fn a_zone_begins_as_it_is_laid_out() {
+        use Migratetype::{Movable, Unmovable};
+        let mut zones = zones_of(&[(ZoneKind::Normal, 2048)]);
+        let z = &mut zones[ZoneId(0)];
+        z.layout = Some(ZoneLayout {
+            spanned: 2048,
+            free: vec![(40, 1, Movable), (8, 1, Movable), (1024, 9, Movable), (512, 2, Unmovable)],
+            pcp: vec![(7, 0, Movable), (3, 0, Movable)],
+            blocks: vec![(1, Unmovable)],
+        });
+        let (mut frames, mut lists) = (Frames::new(2048, false), Lists::new(2048));
+        z.populate(&mut Columns::new(&mut frames, &mut lists));
+        z.buddy().check(&frames, &lists);
+        let list: Vec<Pfn> = z.buddy().list(&frames, 1, Movable).collect();
+        assert_eq!(list, [Pfn(40), Pfn(8)]);
+        assert_eq!((z.free, z.pcp_count()), (2 + 2 + 512 + 4, 2));
+        assert_eq!(z.buddy().block_type(Pfn(513)), Unmovable);
+        assert_eq!(z.buddy().block_type(Pfn(1024)), Movable);
+        let held = (0..2048).filter(|&p| frames.kind(Pfn(p)) == FrameKind::Kernel).count();
+        assert_eq!(held, 2048 - 520 - 2);
+        assert_eq!(z.pcp[0].take(pcp_index(0, Movable), 0), Some(7), "the head first");
     }
 
     /// A walk over the zone passes free blocks whole and meets every frame once.

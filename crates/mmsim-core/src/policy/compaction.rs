@@ -88,6 +88,21 @@ pub enum CompactResult {
     Success,
 }
 
+impl CompactResult {
+    /// As the kernel's tracepoints write it.
+    pub const fn name(self) -> &'static str {
+        match self {
+            CompactResult::Skipped => "skipped",
+            CompactResult::Deferred => "deferred",
+            CompactResult::Continue => "continue",
+            CompactResult::Complete => "complete",
+            CompactResult::PartialSkipped => "partial_skipped",
+            CompactResult::Contended => "contended",
+            CompactResult::Success => "success",
+        }
+    }
+}
+
 /// What a run returned.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct CompactOutcome {
@@ -114,14 +129,6 @@ pub struct CompactionStats {
     pub deferred: u64,
     /// Times that what was learned of a zone was forgotten.
     pub resets: u64,
-    /// Moves of a page that had been moved before.
-    pub moved_before: u64,
-    /// Moves of a page into a pageblock that compaction had moved it out of the last time.
-    pub returned: u64,
-    /// Pageblocks that pages were taken out of within two cycles after pages were put in.
-    pub refilled_sources: u64,
-    /// Pageblocks that pages were put in within two cycles after pages were taken out.
-    pub emptied_targets: u64,
 }
 
 /// A compaction strategy, with what it remembers of each zone.
@@ -137,6 +144,10 @@ pub trait Compaction: Send {
     /// Whether a run would make sense (`compaction_suitable`): [`CompactResult::Success`], there
     /// is a block already; [`CompactResult::Skipped`]; [`CompactResult::Continue`].
     fn suitable(&self, mem: &Memory, req: &CompactRequest) -> CompactResult;
+    /// The mode of a run for a request that would run in this one.
+    fn mode_of(&self, asked: MigrateMode) -> MigrateMode {
+        asked
+    }
     /// Whether a run is put off after failures (`compaction_deferred`). To ask counts as one
     /// request that was put off.
     fn deferred(&mut self, zone: ZoneId, order: u8) -> bool;

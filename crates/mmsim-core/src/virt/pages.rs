@@ -103,6 +103,8 @@ pub struct Pages {
     groups: IndexVec<GroupId, Group>,
     /// Free runs of groups by length.
     free: BTreeMap<u32, Vec<u32>>,
+    /// Groups that map a huge folio.
+    nr_huge: u64,
 }
 
 impl Pages {
@@ -308,6 +310,7 @@ impl Pages {
         let group = &mut self.groups[g];
         debug_assert_ne!(group.huge, head.is_some(), "{g} is huge already, or was not");
         group.huge = head.is_some();
+        self.nr_huge = if head.is_some() { self.nr_huge + 1 } else { self.nr_huge - 1 };
         group.used = if head.is_some() { GROUP_PAGES as u16 } else { 0 };
     }
     /// Turns the mapping of a huge folio into those of its frames: each page has the bits then
@@ -315,12 +318,17 @@ impl Pages {
     pub fn split_huge(&mut self, g: GroupId, head: Pfn) {
         debug_assert!(self.groups[g].huge, "{g} is not huge");
         self.groups[g].huge = false;
+        self.nr_huge -= 1;
         let first = g.first().0 as usize;
         let bits = self.hot_of(g).iter().fold(0, |a, &h| a | h) & !pte::TOUCHED;
         for i in 0..GROUP_PAGES as usize {
             self.entry[first + i] = head.0 + i as u32;
             self.hot[first + i] |= bits;
         }
+    }
+    /// Huge folios that are mapped.
+    pub fn nr_huge(&self) -> u64 {
+        self.nr_huge
     }
     /// Clears bits of all pages of a group and says whether any was set.
     pub fn test_clear_group(&mut self, g: GroupId, bits: u8) -> bool {

@@ -14,6 +14,7 @@ pub use op::{Advice, BlockHandle, FileSlot, MapKind, Op, RegionId, Run, VmaFlags
 use crate::base::id::Pfn;
 use crate::base::rng::Rng;
 use crate::base::time::SimTime;
+use crate::phys::buddy::NR_ORDERS;
 
 /// What came of one [`Op::KernelAlloc`].
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -33,6 +34,41 @@ pub struct WorkloadCx<'a> {
     pub free_pages: u64,
     /// The thread's allocations on behalf of the kernel since it was asked last, in order.
     pub kernel_allocs: &'a [KernelAllocResult],
+    /// What was free at the last [`Op::FreeBlocks`] since the thread was asked last.
+    pub free_blocks: Option<FreeBlocksOfZone>,
+}
+
+/// Free blocks of the zone that requests for unmovable memory try first.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct FreeBlocksOfZone {
+    /// Its first frame.
+    pub first: Pfn,
+    /// The frame after its last.
+    pub end: Pfn,
+    /// Free blocks by order. Pages in per-CPU lists do not count.
+    pub nr: [u64; NR_ORDERS],
+}
+
+/// What became of something that a workload was to bring about.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Aim {
+    /// What, in words.
+    pub what: String,
+    /// The value it was to have.
+    pub target: i64,
+    /// How far from it is close enough.
+    pub tolerance: i64,
+    /// The value it has.
+    pub reached: i64,
+    /// The value farthest from the target since it was reached first.
+    pub farthest: i64,
+}
+
+impl Aim {
+    /// Whether it is close enough.
+    pub fn met(&self) -> bool {
+        (self.reached - self.target).abs() <= self.tolerance
+    }
 }
 
 /// A file that a workload wants to exist. Equal names are one file.
@@ -58,6 +94,10 @@ pub trait Workload: Send {
     /// with fewer is refused before the run.
     fn minimum_pages(&self) -> u64 {
         1
+    }
+    /// What became of what it was to bring about, if anything. Asked once, after the run.
+    fn aim(&self) -> Option<Aim> {
+        None
     }
     /// Appends the next operations (some hundreds to some thousands where accesses are
     /// single pages). Nothing appended means: finished. `ops` comes empty.

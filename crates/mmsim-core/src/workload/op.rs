@@ -191,6 +191,12 @@ pub enum Op {
         /// Which.
         handle: BlockHandle,
     },
+    /// Make single pages of a block of [`Op::KernelAlloc`], numbered from its own number on
+    /// (`split_page`); nothing if there was none.
+    KernelSplit {
+        /// Which.
+        handle: BlockHandle,
+    },
     /// Write to `nr_hugepages`: the pool of huge pages grows until a block cannot be had, or
     /// shrinks, to so many pages of 2 MiB.
     HugePool {
@@ -210,6 +216,10 @@ pub enum Op {
     /// Have a monitor take a note, and wait until it has (a write of `update_schemes_stats` or
     /// `update_schemes_tried_regions` to its state). Nothing if it does not run.
     KdamondNote(KdamondId, Note),
+    /// Give the pages of all per-CPU lists back (`drain_all_pages`).
+    DrainPcp,
+    /// Read `/proc/buddyinfo`: what is free is told at the next `fill`.
+    FreeBlocks,
     /// The process ends now: all its memory is freed.
     Exit,
 }

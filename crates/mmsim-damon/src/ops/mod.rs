@@ -22,6 +22,8 @@ use mmsim_core::base::time::SimTime;
 use mmsim_core::memory::Memory;
 use mmsim_core::phys::frames::FolioId;
 use mmsim_core::policy::monitor::Doors;
+use mmsim_core::virt::pages::Entry;
+use mmsim_core::virt::rmap::Mappings;
 use std::ops::ControlFlow;
 
 /// An operations set (`enum damon_ops_id`).
@@ -83,6 +85,43 @@ fn page_at(mem: &Memory, space: AsId, address: u64) -> Option<PageIdx> {
     mem.spaces.page_at(space, address >> PAGE_SHIFT)
 }
 
+/// Reads what the samples of a target need, so that the host has it at hand when it is needed. A
+/// sample leads from one table to the next, and each is a miss; but the samples do not depend on one
+/// another, and their misses overlap when each table is read for all of them at once. Nothing
+/// comes of what is read.
+fn warm(mem: &Memory, space: Option<AsId>, target: &Target) {
+    let mut sum = 0;
+    match space {
+        Some(space) => {
+            let pages =
+                || target.regions().iter().filter_map(|r| page_at(mem, space, r.sampling_addr));
+            for page in pages() {
+                sum ^= u32::from(mem.pages.hot(page));
+            }
+            for page in pages() {
+                if let Entry::Frame(pfn) = mem.pages.entry(page) {
+                    sum ^= mem.frames.bits(pfn);
+                }
+            }
+        }
+        None => {
+            let frames = || {
+                let pfns = target.regions().iter().map(|r| r.sampling_addr >> PAGE_SHIFT);
+                pfns.filter(|pfn| *pfn < mem.frames.len() as u64).map(|pfn| Pfn(pfn as u32))
+            };
+            for pfn in frames() {
+                sum ^= mem.frames.bits(pfn) ^ mem.frames.rmap[pfn];
+            }
+            for folio in frames().filter_map(|pfn| mem.listed_folio(pfn)) {
+                if let Mappings::Few(Some(page)) = mem.rmap.of(&mem.frames, folio) {
+                    sum ^= u32::from(mem.pages.hot(page));
+                }
+            }
+        }
+    }
+    std::hint::black_box(sum);
+}
+
 fn living(mem: &Memory, target: &Target) -> Option<AsId> {
     target.space.filter(|&a| !mem.spaces[a].dead)
 }
@@ -107,6 +146,9 @@ impl Operations for MachineOps<'_> {
             }
             for r in t.regions_mut() {
                 r.sampling_addr = draw_sampling_addr(r, config.rand32, rng);
+            }
+            warm(mem, space, t);
+            for r in t.regions() {
                 match space {
                     Some(space) => vaddr::mkold(mem, space, r.sampling_addr),
                     None => paddr::mkold(mem, r.sampling_addr),
@@ -118,7 +160,9 @@ impl Operations for MachineOps<'_> {
     fn check_accesses(&mut self, targets: &[Target], out: &mut Vec<bool>) {
         let (mem, _) = self.doors.parts();
         for t in targets {
-            match (self.state.id, living(mem, t)) {
+            let space = living(mem, t);
+            warm(mem, space, t);
+            match (self.state.id, space) {
                 (OpsId::Paddr, _) => {
                     out.extend(t.regions().iter().map(|r| paddr::young(mem, r.sampling_addr)));
                 }

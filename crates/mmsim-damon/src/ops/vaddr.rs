@@ -49,7 +49,7 @@ fn ranges(mem: &Memory, space: AsId, min_region: u64) -> Vec<Range<u64>> {
         return three.into();
     }
     match (mappings.first().map(of), mappings.last().map(of)) {
-        (Some(first), Some(last)) => vec![first.start..last.end],
+        (Some(first), Some(last)) => std::iter::once(first.start..last.end).collect(),
         _ => Vec::new(),
     }
 }

@@ -355,7 +355,7 @@ impl Naive {
         let signed = if often == 0 { 32 - doublings } else { 32 + doublings };
         let long = signed as u64 * 100 / 32 / 2;
         let (a, b) = rule.weights;
-        let hot = if a + b == 0 { 0 } else { (a * often + b * long) / (a + b) };
+        let hot = (a * often + b * long).checked_div(a + b).unwrap_or(0);
         99 - (hot * 99 / 100).min(99)
     }
 

@@ -4,6 +4,7 @@
 
 use mmsim_core::base::rng::Rng;
 use mmsim_core::base::time::{SimDuration, SimTime};
+use mmsim_damon::config::Rand32;
 use mmsim_damon::damos::scheme::{AccessPattern, Action, Scheme};
 use mmsim_damon::operations::ScoreKind;
 use mmsim_damon::ranges::{init_regions, set_regions};
@@ -49,6 +50,7 @@ pub(crate) struct Fake {
     pub(crate) update_to: Option<Vec<Range<u64>>>,
     /// The hook that is to end the context.
     pub(crate) break_at: Option<Hook>,
+    pub(crate) rand32: Rand32,
     pub(crate) rng: Rng,
     pub(crate) events: Vec<Event>,
 }
@@ -68,6 +70,7 @@ impl Fake {
             ranges: Vec::new(),
             update_to: None,
             break_at: None,
+            rand32: DamonConfig::V6_12.rand32,
             rng: Rng::for_purpose(1, "fake"),
             events: Vec::new(),
         }
@@ -119,7 +122,7 @@ impl Operations for Fake {
     fn charge_regions(&mut self, _: u64) {}
     fn prepare_access_checks(&mut self, targets: &mut [Target]) {
         self.events.push(Event::Marked(self.now));
-        let rand32 = DamonConfig::V6_12.rand32;
+        let rand32 = self.rand32;
         for r in targets.iter_mut().flat_map(|t| t.regions_mut()) {
             r.sampling_addr = draw_sampling_addr(r, rand32, &mut self.rng);
             r.age += self.age_step;

@@ -62,6 +62,7 @@ pub(crate) fn small_machine(frames: u32, slots: u32, batch_shift: u32) -> Machin
                 lowmem_reserve: Some(0),
                 pcp: Some((0, 1)),
                 pcp_at_start: 0,
+                layout: None,
             }],
         }],
         swap: (slots > 0).then(|| SwapConfig { slots, device: instant_device() }),

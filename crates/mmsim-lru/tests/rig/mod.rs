@@ -181,6 +181,23 @@ pub(crate) fn run_watched(
     scripts: &[Steps],
     watch: Watch,
 ) -> Ran {
+    let ran = run_to_any_end(config, policy, scripts, watch);
+    assert_eq!(
+        ran.result.outcome,
+        Outcome::Completed,
+        "{policy:?} {:?}",
+        config.swap.as_ref().map(|s| &s.device.name)
+    );
+    ran
+}
+
+/// The same where memory may run out.
+pub(crate) fn run_to_any_end(
+    config: &MachineConfig,
+    policy: Policy,
+    scripts: &[Steps],
+    watch: Watch,
+) -> Ran {
     let tasks = scripts
         .iter()
         .enumerate()
@@ -193,12 +210,6 @@ pub(crate) fn run_watched(
         .collect();
     let mut machine = Machine::new(config, tasks, 1, |mem| self::policy(policy, mem));
     let result = machine.run(watch);
-    assert_eq!(
-        result.outcome,
-        Outcome::Completed,
-        "{policy:?} {:?}",
-        config.swap.as_ref().map(|s| &s.device.name)
-    );
     Ran { machine, result }
 }
 

@@ -14,7 +14,11 @@ pub(super) fn batches(w: &mut dyn Workload, clock: Ticking) -> Vec<Vec<Op>> {
     loop {
         let now = SimTime(clock.0 * all.len() as u64);
         let mut ops = Vec::new();
-        w.fill(&WorkloadCx { now, free_pages: 0, kernel_allocs: &[] }, &mut rng, &mut ops);
+        w.fill(
+            &WorkloadCx { now, free_pages: 0, kernel_allocs: &[], free_blocks: None },
+            &mut rng,
+            &mut ops,
+        );
         if ops.is_empty() {
             return all;
         }

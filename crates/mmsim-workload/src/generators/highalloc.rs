@@ -37,6 +37,9 @@ pub struct HighAllocConfig {
     pub rest: SimDuration,
     /// Drop clean page cache before each survey.
     pub drop_caches: bool,
+    /// Sleep between the last attempt and giving back the blocks of the last round, while others
+    /// may still be asking.
+    pub hold: SimDuration,
 }
 
 impl HighAllocConfig {
@@ -136,6 +139,9 @@ impl Workload for Thread {
                     self.stage = Stage::Survey;
                 } else {
                     self.survey(phase + 2, ops);
+                    if c.hold > SimDuration::ZERO {
+                        ops.push(Op::Sleep(c.hold));
+                    }
                     ops.extend(self.held.drain(..).map(|handle| Op::KernelFree { handle }));
                     self.stage = Stage::Over;
                 }
@@ -163,7 +169,12 @@ mod tests {
         let mut course: Vec<(String, u32)> = Vec::new();
         loop {
             let mut ops = Vec::new();
-            let cx = WorkloadCx { now: SimTime::ZERO, free_pages: 0, kernel_allocs: &results };
+            let cx = WorkloadCx {
+                now: SimTime::ZERO,
+                free_pages: 0,
+                kernel_allocs: &results,
+                free_blocks: None,
+            };
             w.fill(&cx, &mut rng, &mut ops);
             results = Vec::new();
             if ops.is_empty() {
@@ -203,6 +214,7 @@ mod tests {
             rounds: 1,
             rest: SimDuration::ZERO,
             drop_caches: false,
+            hold: SimDuration::ZERO,
         }
     }
 
@@ -219,9 +231,11 @@ mod tests {
         let look = "Survey { order: 3 }";
         let want =
             [(look, 1), ("survey", 1), ("had", 300), ("attempts", 1), (look, 1), ("after", 1)];
-        let mut want = said(&want);
-        want.extend(said(&[("free", 300)]));
-        assert_eq!(course(&config()), want);
+        let then = |more: &[(&str, u32)]| [said(&want), said(more)].concat();
+        assert_eq!(course(&config()), then(&[("free", 300)]));
+        let held = HighAllocConfig { hold: SimDuration::from_secs(7), ..config() };
+        let sleep = format!("{:?}", Op::Sleep(held.hold));
+        assert_eq!(course(&held), then(&[(&sleep, 1), ("free", 300)]));
     }
 
     #[test]

@@ -163,7 +163,12 @@ mod tests {
         let (mut results, mut records, mut most) = (Vec::new(), 0, 0);
         loop {
             let mut ops = Vec::new();
-            let cx = WorkloadCx { now: SimTime::ZERO, free_pages: 0, kernel_allocs: &results };
+            let cx = WorkloadCx {
+                now: SimTime::ZERO,
+                free_pages: 0,
+                kernel_allocs: &results,
+                free_blocks: None,
+            };
             w.fill(&cx, &mut rng, &mut ops);
             results = Vec::new();
             if ops.is_empty() {
@@ -222,7 +227,12 @@ mod tests {
         let c = KernelAllocConfig { threads: 3, ..config() };
         let of = |w: &mut Box<dyn Workload>| {
             let mut rng = Rng::for_purpose(1, "workload/test");
-            let cx = WorkloadCx { now: SimTime::ZERO, free_pages: 0, kernel_allocs: &[] };
+            let cx = WorkloadCx {
+                now: SimTime::ZERO,
+                free_pages: 0,
+                kernel_allocs: &[],
+                free_blocks: None,
+            };
             let mut n = 0;
             loop {
                 let mut ops = Vec::new();

@@ -27,7 +27,7 @@ mod zipf;
 pub use apps::{AppsConfig, LaunchOrder, ReuseOrder};
 pub use build::BuildConfig;
 pub use ebizzy::{ChunkChoice, ChunkOrder, CopyBuffer, EbizzyConfig};
-pub use fragment::{FragmentConfig, KeepLaw};
+pub use fragment::{Figure, FragmentConfig, KeepLaw, Target};
 pub use highalloc::HighAllocConfig;
 pub use kernel_alloc::KernelAllocConfig;
 pub use memory::{MemoryKind, Populate};

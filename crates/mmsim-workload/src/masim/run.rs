@@ -263,7 +263,12 @@ mod tests {
         let (mut clock, mut all) = (0, Vec::new());
         loop {
             let mut ops = Vec::new();
-            let cx = WorkloadCx { now: SimTime(clock), free_pages: 0, kernel_allocs: &[] };
+            let cx = WorkloadCx {
+                now: SimTime(clock),
+                free_pages: 0,
+                kernel_allocs: &[],
+                free_blocks: None,
+            };
             w.fill(&cx, &mut rng, &mut ops);
             if ops.is_empty() {
                 return all;

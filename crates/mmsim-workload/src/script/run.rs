@@ -400,7 +400,12 @@ mod tests {
         let mut rng = Rng::for_purpose(1, "unused");
         let mut all = Vec::new();
         loop {
-            let cx = WorkloadCx { now: SimTime::ZERO, free_pages: free(&all), kernel_allocs: &[] };
+            let cx = WorkloadCx {
+                now: SimTime::ZERO,
+                free_pages: free(&all),
+                kernel_allocs: &[],
+                free_blocks: None,
+            };
             let mut ops = Vec::new();
             w.fill(&cx, &mut rng, &mut ops);
             if ops.is_empty() {

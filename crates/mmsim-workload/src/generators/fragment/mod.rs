@@ -13,23 +13,31 @@
 //! while, freeing pages at random and taking others (*churn*), which ages free lists as uptime
 //! does.
 //!
-//! With [`KeepLaw::Rotate`] it is the fragmenter of a benchmark of 2015 (repository
-//! JoonsooKim/benchmarks, kernel patch 0004): pages in a list in the order of their allocation,
-//! which is turned by 0 to 511 entries before each one is freed.
+//! With [`KeepLaw::Rotate`] it is the fragmenter of a benchmark of 2015 (`laws`). With a [`Target`]
+//! it goes on exchanging pages until a figure of fragmentation has a value, and holds it there
+//! while memory ages (`target`).
+
+mod laws;
+mod target;
+
+pub use target::{Figure, Target};
 
 use mmsim_core::base::id::Pfn;
 use mmsim_core::base::rng::Rng;
 use mmsim_core::base::time::SimDuration;
-use mmsim_core::phys::gfp::GfpFlags;
+use mmsim_core::phys::gfp::{GfpFlags, MAX_PAGE_ORDER};
 use mmsim_core::phys::migratetype::Migratetype;
-use mmsim_core::workload::{BlockHandle, Op, Workload, WorkloadCx};
+use mmsim_core::workload::{Aim, BlockHandle, FreeBlocksOfZone, Op, Workload, WorkloadCx};
+
+use std::collections::BTreeMap;
+
+use laws::{geometric, rotate, runs, uniform};
+use target::{Course, Exchange};
 
 /// Requests between two looks at what came of them, while much is free.
 const BATCH: u64 = 256;
 /// Steps of churn in a second.
 const CHURN_STEPS: u64 = 100;
-/// Entries by which the fragmenter of 2015 turns its list, at most.
-const TURN: u64 = 511;
 
 /// Which pages stay.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -47,6 +55,8 @@ pub enum KeepLaw {
 /// A fragmentation machine.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct FragmentConfig {
+    /// What it holds it has been given before the run; it takes and frees nothing at first.
+    pub loaded: bool,
     /// Pages to take; `None`: all there are.
     pub take: Option<u64>,
     /// Of 1000 pages taken, so many are asked for as movable and as reclaimable memory, the rest
@@ -56,6 +66,8 @@ pub struct FragmentConfig {
     pub reclaimable_permille: u32,
     /// Pages of one kind that are taken one after the other.
     pub cluster: u32,
+    /// The same of reclaimable pages.
+    pub reclaimable_cluster: u32,
     /// How far the allocator may go.
     pub flags: GfpFlags,
     /// Failures after which no more is taken.
@@ -66,6 +78,8 @@ pub struct FragmentConfig {
     pub keep_permille: u32,
     /// Which.
     pub law: KeepLaw,
+    /// A figure of fragmentation that is brought about afterwards.
+    pub target: Option<Target>,
     /// Pages freed first.
     pub release: u64,
     /// Sleep between these and the rest.
@@ -83,13 +97,18 @@ impl FragmentConfig {
         assert!(kinds <= 1000, "movable_permille, reclaimable_permille: at most 1000 together");
         assert!(self.take != Some(0), "take: at least one page");
         assert!(self.cluster > 0, "cluster: at least one page");
+        assert!(self.reclaimable_cluster > 0, "reclaimable_cluster: at least one page");
         assert!(self.failures > 0, "failures: at least one");
         assert!(self.keep_permille <= 1000, "keep_permille: at most 1000");
         let run = !matches!(self.law, KeepLaw::Fixed(0) | KeepLaw::Geometric(0));
         assert!(run, "law: runs of at least one frame");
+        if let Some(t) = &self.target {
+            assert!((1..=MAX_PAGE_ORDER).contains(&t.order), "order: 1 to {MAX_PAGE_ORDER}");
+            assert!(t.permille <= 1000, "permille: at most 1000");
+        }
         vec![Box::new(Machine {
             config: self.clone(),
-            stage: Stage::Take,
+            stage: if self.loaded { self.after_free() } else { Stage::Take },
             next: 0,
             kind: Migratetype::Unmovable,
             of_kind: 0,
@@ -97,12 +116,40 @@ impl FragmentConfig {
             held: Vec::new(),
             to_free: Vec::new(),
             steps: 0,
+            large: BTreeMap::new(),
+            course: self.target.map(Course::new),
         })]
+    }
+
+    /// A kind, and how many pages of it come in a row. Shares are of pages, so kinds that come in
+    /// longer rows are drawn less often.
+    fn draw_kind(&self, rng: &mut Rng) -> (Migratetype, u32) {
+        let (row, reclaimable_row) = (self.cluster, self.reclaimable_cluster);
+        let common = gcd(row.into(), reclaimable_row.into());
+        let (movable, reclaimable) =
+            (u64::from(self.movable_permille), u64::from(self.reclaimable_permille));
+        let weigh = |permille: u64, other: u32| permille * u64::from(other) / common;
+        let movable_weight = weigh(movable, reclaimable_row);
+        let below_reclaimable = movable_weight + weigh(reclaimable, row);
+        let all = below_reclaimable + weigh(1000 - movable - reclaimable, reclaimable_row);
+        match rng.below(all) {
+            d if d < movable_weight => (Migratetype::Movable, row),
+            d if d < below_reclaimable => (Migratetype::Reclaimable, reclaimable_row),
+            _ => (Migratetype::Unmovable, row),
+        }
+    }
+
+    fn after_free(&self) -> Stage {
+        if self.target.is_some() { Stage::Steer } else { Stage::Age }
     }
 
     fn steps(&self) -> u64 {
         self.age.as_nanos() * CHURN_STEPS / 1_000_000_000
     }
+}
+
+fn gcd(a: u64, b: u64) -> u64 {
+    if b == 0 { a } else { gcd(b, a % b) }
 }
 
 /// A page that is held.
@@ -117,6 +164,7 @@ enum Stage {
     Take,
     Free,
     Age,
+    Steer,
     Over,
 }
 
@@ -134,28 +182,27 @@ struct Machine {
     to_free: Vec<Held>,
     /// Steps of churn that are done.
     steps: u64,
+    /// Orders of the larger blocks that were asked for last; their pages are held one by one.
+    large: BTreeMap<BlockHandle, u8>,
+    /// On the way to a target.
+    course: Option<Course>,
 }
 
 impl Machine {
-    fn take(&mut self, n: u64, rng: &mut Rng, ops: &mut Vec<Op>) {
+    fn take(&mut self, n: u64, order: u8, rng: &mut Rng, ops: &mut Vec<Op>) {
         for _ in 0..n {
             if self.of_kind == 0 {
-                let c = &self.config;
-                let draw = rng.below(1000) as u32;
-                self.of_kind = c.cluster;
-                self.kind = match draw {
-                    d if d < c.movable_permille => Migratetype::Movable,
-                    d if d < c.movable_permille + c.reclaimable_permille => {
-                        Migratetype::Reclaimable
-                    }
-                    _ => Migratetype::Unmovable,
-                };
+                (self.kind, self.of_kind) = self.config.draw_kind(rng);
             }
             self.of_kind -= 1;
             let handle = BlockHandle(self.next);
-            self.next += 1;
+            self.next += 1 << order;
             let (migratetype, flags) = (self.kind, self.config.flags);
-            ops.push(Op::KernelAlloc { order: 0, migratetype, flags, handle });
+            ops.push(Op::KernelAlloc { order, migratetype, flags, handle });
+            if order > 0 {
+                self.large.insert(handle, order);
+                ops.push(Op::KernelSplit { handle });
+            }
         }
     }
 
@@ -198,16 +245,94 @@ impl Machine {
             let i = rng.below(self.held.len() as u64) as usize;
             ops.push(Op::KernelFree { handle: self.held.swap_remove(i).handle });
         }
-        self.take(n, rng, ops);
+        self.take(n, 0, rng, ops);
         self.steps += 1;
         ops.push(Op::Sleep(SimDuration::from_nanos(1_000_000_000 / CHURN_STEPS)));
     }
 }
 
+impl Machine {
+    /// Exchanges pages as far as the figure is not what it should be. Whether there was any to
+    /// exchange.
+    fn exchange(&mut self, free: &FreeBlocksOfZone, rng: &mut Rng, ops: &mut Vec<Op>) -> bool {
+        let Some(course) = &self.course else { return false };
+        let exchange = course.exchange(free, &self.held, rng);
+        let any = exchange != Exchange::default();
+        let Exchange { free, blocks, pages } = exchange;
+        for i in free {
+            let h = self.held.swap_remove(i);
+            ops.push(Op::KernelFree { handle: h.handle });
+        }
+        // What was freed last would be taken first.
+        ops.push(Op::DrainPcp);
+        self.take(blocks.0, blocks.1, rng, ops);
+        self.take(pages, 0, rng, ops);
+        any
+    }
+
+    /// One look on the way to the target. Whether there is one more: then operations were added.
+    fn steer(&mut self, cx: &WorkloadCx<'_>, rng: &mut Rng, ops: &mut Vec<Op>) -> bool {
+        let Some(course) = &mut self.course else { return false };
+        if let Some(free) = cx.free_blocks {
+            if course.look(&free) || course.gives_up() {
+                return false;
+            }
+            if !self.exchange(&free, rng, ops) {
+                return false;
+            }
+        } else {
+            course.restart();
+        }
+        ops.extend([Op::DrainPcp, Op::FreeBlocks]);
+        true
+    }
+
+    /// One step of ageing, in which what the last one did to the target is made good.
+    fn age(&mut self, cx: &WorkloadCx<'_>, rng: &mut Rng, ops: &mut Vec<Op>) {
+        if let (Some(course), Some(free)) = (&mut self.course, cx.free_blocks) {
+            let close = course.look(&free);
+            course.restart();
+            if !close {
+                self.exchange(&free, rng, ops);
+            }
+        }
+        self.churn(rng, ops);
+        if self.course.is_some() {
+            ops.extend([Op::DrainPcp, Op::FreeBlocks]);
+        }
+    }
+
+    /// The end of a phase that it has.
+    fn end_of(&self, phase: &str) -> Op {
+        let place = self.phases().iter().position(|p| p == phase);
+        Op::PhaseEnd(place.expect("it is one of them") as u16)
+    }
+
+    /// Takes pages until there are enough, or none. Whether that is so.
+    fn take_all(&mut self, cx: &WorkloadCx<'_>, rng: &mut Rng, ops: &mut Vec<Op>) -> bool {
+        if cx.kernel_allocs.iter().any(|a| a.pfn.is_none()) {
+            self.failures += 1;
+            if !self.all_taken() && self.config.pause > SimDuration::ZERO {
+                ops.push(Op::Sleep(self.config.pause));
+            }
+        }
+        if self.all_taken() {
+            return true;
+        }
+        // Few close to the end and one at a time after it, so that few ask in vain.
+        let left = self.config.take.map_or(BATCH, |n| n - self.held.len() as u64);
+        let most = if self.failures > 0 { 1 } else { cx.free_pages / 64 };
+        self.take(most.clamp(1, BATCH).min(left), 0, rng, ops);
+        false
+    }
+}
+
 impl Workload for Machine {
     fn phases(&self) -> Vec<String> {
-        let all = ["take", "free", "age"].map(String::from);
-        all[..if self.config.steps() > 0 { 3 } else { 2 }].to_vec()
+        let c = &self.config;
+        let some = [!c.loaded, !c.loaded, c.target.is_some(), c.steps() > 0];
+        let all = ["take", "free", "target", "age"].into_iter().zip(some);
+        all.filter(|p| p.1).map(|p| p.0.to_string()).collect()
     }
 
     /// What it is told to keep has to fit.
@@ -216,132 +341,53 @@ impl Workload for Machine {
         c.take.map_or(1, |n| (n * u64::from(c.keep_permille) / 1000).max(1))
     }
 
+    fn aim(&self) -> Option<Aim> {
+        self.course.as_ref().map(Course::aim)
+    }
+
     fn fill(&mut self, cx: &WorkloadCx<'_>, rng: &mut Rng, ops: &mut Vec<Op>) {
-        let got = |a: &mmsim_core::workload::KernelAllocResult| {
-            a.pfn.map(|pfn| Held { handle: a.handle, pfn })
-        };
-        self.held.extend(cx.kernel_allocs.iter().filter_map(got));
-        match self.stage {
-            Stage::Take => {
-                if cx.kernel_allocs.iter().any(|a| a.pfn.is_none()) {
-                    self.failures += 1;
-                    if !self.all_taken() && self.config.pause > SimDuration::ZERO {
-                        ops.push(Op::Sleep(self.config.pause));
-                    }
-                }
-                if !self.all_taken() {
-                    // Few close to the end and one at a time after it, so that few ask in vain.
-                    let left = self.config.take.map_or(BATCH, |n| n - self.held.len() as u64);
-                    let most = if self.failures > 0 { 1 } else { cx.free_pages / 64 };
-                    let batch = most.clamp(1, BATCH).min(left);
-                    return self.take(batch, rng, ops);
-                }
-                ops.push(Op::PhaseEnd(0));
-                self.choose(rng);
-                if self.config.release > 0 {
-                    let n = usize::try_from(self.config.release).unwrap_or(usize::MAX);
-                    self.free(n, ops);
-                    ops.push(Op::Sleep(self.config.settle));
-                }
-                self.stage = Stage::Free;
+        let large = std::mem::take(&mut self.large);
+        for a in cx.kernel_allocs {
+            let Some(pfn) = a.pfn else { continue };
+            self.next = self.next.max(a.handle.0 + 1);
+            let pages = 1 << large.get(&a.handle).copied().unwrap_or(0);
+            let page = |i| Held { handle: BlockHandle(a.handle.0 + i), pfn: Pfn(pfn.0 + i) };
+            self.held.extend((0..pages).map(page));
+        }
+        if self.stage == Stage::Take && self.take_all(cx, rng, ops) {
+            ops.push(self.end_of("take"));
+            self.choose(rng);
+            if self.config.release > 0 {
+                let n = usize::try_from(self.config.release).unwrap_or(usize::MAX);
+                self.free(n, ops);
+                ops.push(Op::Sleep(self.config.settle));
             }
+            self.stage = Stage::Free;
+            return;
+        }
+        match self.stage {
+            Stage::Take | Stage::Over => {}
             Stage::Free => {
                 self.free(usize::MAX, ops);
-                ops.push(Op::PhaseEnd(1));
-                self.stage = Stage::Age;
+                ops.push(self.end_of("free"));
+                self.stage = self.config.after_free();
             }
-            Stage::Age if self.steps < self.config.steps() => self.churn(rng, ops),
-            Stage::Age if self.steps > 0 => {
-                ops.push(Op::PhaseEnd(2));
-                self.stage = Stage::Over;
+            Stage::Steer => {
+                if !self.steer(cx, rng, ops) {
+                    ops.push(self.end_of("target"));
+                    self.stage = Stage::Age;
+                }
             }
-            Stage::Age | Stage::Over => {}
+            Stage::Age if self.steps < self.config.steps() => self.age(cx, rng, ops),
+            Stage::Age => {
+                // What the last step did is made good before it is over.
+                if self.steps > 0 && !self.steer(cx, rng, ops) {
+                    ops.push(self.end_of("age"));
+                    self.stage = Stage::Over;
+                }
+            }
         }
     }
-}
-
-/// What stays, and what is freed with the next last.
-type Divided = (Vec<Held>, Vec<Held>);
-
-/// Frees `n` pages, all equally likely.
-fn uniform(mut held: Vec<Held>, n: usize, rng: &mut Rng) -> Divided {
-    for i in 0..n {
-        let j = i + rng.below((held.len() - i) as u64) as usize;
-        held.swap(i, j);
-    }
-    let kept = held.split_off(n);
-    (kept, held)
-}
-
-/// Frees `n` pages: before each the list is turned by 0 to [`TURN`] entries.
-fn rotate(held: Vec<Held>, n: usize, rng: &mut Rng) -> Divided {
-    let mut next: Vec<usize> = (1..=held.len()).collect();
-    if let Some(last) = next.last_mut() {
-        *last = 0;
-    }
-    let mut freed = Vec::with_capacity(n);
-    let mut is_freed = vec![false; held.len()];
-    let mut before = held.len().saturating_sub(1);
-    for _ in 0..n {
-        for _ in 0..rng.below(TURN + 1) {
-            before = next[before];
-        }
-        let at = next[before];
-        next[before] = next[at];
-        is_freed[at] = true;
-        freed.push(held[at]);
-    }
-    freed.reverse();
-    let kept = held.iter().zip(is_freed).filter(|(_, f)| !f).map(|(h, _)| *h).collect();
-    (kept, freed)
-}
-
-/// Keeps runs of frames in address order; gaps are geometric, of such a mean that the share that
-/// stays comes out on average. What is freed is freed in random order.
-fn runs(
-    mut held: Vec<Held>,
-    keep_permille: u32,
-    rng: &mut Rng,
-    length: impl Fn(&mut Rng) -> u64,
-    mean: u32,
-) -> Divided {
-    held.sort_by_key(|h| h.pfn);
-    match keep_permille {
-        0 => return (Vec::new(), held),
-        1000 => return (held, Vec::new()),
-        _ => {}
-    }
-    let share = f64::from(keep_permille) / 1000.0;
-    let gap = f64::from(mean) * (1.0 - share) / share;
-    let (mut kept, mut freed) = (Vec::new(), Vec::new());
-    // A gap may be shorter than one page on average; then some runs follow one another at once.
-    let mut keeping = rng.below(1000) < u64::from(keep_permille);
-    let mut left = 0;
-    for h in held {
-        while left == 0 {
-            keeping = !keeping;
-            left = if keeping { length(rng) } else { geometric_from_0(gap, rng) };
-        }
-        left -= 1;
-        if keeping { kept.push(h) } else { freed.push(h) }
-    }
-    rng.shuffle(&mut freed);
-    (kept, freed)
-}
-
-/// A number from 1 up with this mean.
-fn geometric(mean: f64, rng: &mut Rng) -> u64 {
-    1 + geometric_from_0(mean - 1.0, rng)
-}
-
-/// A number from 0 up with this mean.
-fn geometric_from_0(mean: f64, rng: &mut Rng) -> u64 {
-    if mean <= 0.0 {
-        return 0;
-    }
-    // The inverse of the distribution function; the argument of the logarithm is never 0.
-    let u = 1.0 - rng.unit();
-    (u.ln() / (mean / (1.0 + mean)).ln()) as u64
 }
 
 #[cfg(test)]
@@ -354,15 +400,18 @@ mod tests {
 
     fn config(law: KeepLaw) -> FragmentConfig {
         FragmentConfig {
+            loaded: false,
             take: None,
             movable_permille: 0,
             reclaimable_permille: 0,
             cluster: 1,
+            reclaimable_cluster: 1,
             flags: GFP_KERNEL,
             failures: 3,
             pause: SimDuration::from_secs(5),
             keep_permille: 250,
             law,
+            target: None,
             release: 0,
             settle: SimDuration::ZERO,
             churn: 0,
@@ -398,7 +447,12 @@ mod tests {
         loop {
             let mut ops = Vec::new();
             let free_pages = free.len() as u64;
-            let cx = WorkloadCx { now: SimTime::ZERO, free_pages, kernel_allocs: &results };
+            let cx = WorkloadCx {
+                now: SimTime::ZERO,
+                free_pages,
+                kernel_allocs: &results,
+                free_blocks: None,
+            };
             w.fill(&cx, &mut rng, &mut ops);
             results = Vec::new();
             if ops.is_empty() {
@@ -513,20 +567,29 @@ mod tests {
         assert!((940..1000).contains(&stayed), "{stayed}");
     }
 
+    /// Each kind comes in rows of its own length, and has its share of pages whatever that is.
     #[test]
     fn kinds_come_in_clusters_and_shares() {
-        let c = FragmentConfig {
-            movable_permille: 500,
-            reclaimable_permille: 200,
-            cluster: 50,
-            take: Some(100_000),
-            ..config(KeepLaw::Uniform)
-        };
-        let kinds = play(&c, 100_000).kinds;
-        assert!(kinds.chunks(50).all(|k| k.iter().all(|&x| x == k[0])));
-        for (kind, share) in [(Migratetype::Movable, 0.5), (Migratetype::Reclaimable, 0.2)] {
-            let n = kinds.iter().filter(|&&k| k == kind).count() as f64 / 100_000.0;
-            assert!((n - share).abs() < 0.04, "{kind:?}: {n}");
+        for reclaimable_cluster in [50, 10, 120] {
+            let c = FragmentConfig {
+                movable_permille: 500,
+                reclaimable_permille: 200,
+                cluster: 50,
+                reclaimable_cluster,
+                take: Some(100_000),
+                ..config(KeepLaw::Uniform)
+            };
+            let kinds = play(&c, 100_000).kinds;
+            let mut at = 0;
+            for row in kinds.chunk_by(|a, b| a == b) {
+                let of = if row[0] == Migratetype::Reclaimable { reclaimable_cluster } else { 50 };
+                at += row.len();
+                assert!(row.len().is_multiple_of(of as usize) || at == kinds.len());
+            }
+            for (kind, share) in [(Migratetype::Movable, 0.5), (Migratetype::Reclaimable, 0.2)] {
+                let n = kinds.iter().filter(|&&k| k == kind).count() as f64 / 100_000.0;
+                assert!((n - share).abs() < 0.04, "{kind:?}: {n}");
+            }
         }
     }
 }

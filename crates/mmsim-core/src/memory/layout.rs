@@ -1,0 +1,269 @@
+//! The layout of physical memory: what every frame is, what type every pageblock has, and which
+//! blocks are free in which order.
+//!
+//! A layout can be read off at any time and put on a machine that has not started yet. So a
+//! state that took long to build is built once, and what it was depends on no allocator's choice
+//! the second time: every frame lies where it lay, and every list hands out its blocks in the
+//! same order.
+//!
+//! What the kernel and its drivers hold is put back. What belongs to programs is not, since a
+//! layout knows nothing of page tables and LRU lists: these frames are free afterwards, as if
+//! the programs had ended. How the batches of per-CPU lists have grown is not part of a layout
+//! either, nor what the watermarks were boosted by.
+//!
+//! Source of the lists: Linux 6.12 include/linux/mmzone.h (`struct free_area`, `struct
+//! per_cpu_pages`).
+
+use super::Memory;
+use crate::base::id::{CpuId, NodeId, Pfn, ZoneId};
+use crate::machine::config::ZoneKind;
+use crate::phys::buddy::{Columns, NR_ORDERS};
+use crate::phys::frames::FrameKind;
+use crate::phys::migratetype::Migratetype;
+use crate::phys::zones::Zone;
+use std::collections::BTreeSet;
+
+/// What a frame is.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
+pub enum FrameUse {
+    /// In a free block or a per-CPU list.
+    Free,
+    /// Held by the kernel itself: for good from the start, or for zram's store.
+    Kernel,
+    /// Held by a workload on behalf of the kernel, asked for as memory of this type, one of
+    /// [`Migratetype::REQUESTS`]. It stays where it is, whatever the type.
+    Held(Migratetype),
+    /// Of a program: its pages, page tables, the page cache.
+    Program,
+}
+
+/// The free blocks of one list.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct FreeListLayout {
+    /// The CPU whose list it is; `None`: the zone's.
+    pub cpu: Option<CpuId>,
+    /// log2 of the pages of a block.
+    pub order: u8,
+    /// Type of the list.
+    pub migratetype: Migratetype,
+    /// First frames of its blocks, the one that is handed out next first.
+    pub blocks: Vec<Pfn>,
+}
+
+/// The layout of one zone.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct ZoneLayout {
+    /// Which kind.
+    pub kind: ZoneKind,
+    /// Its node.
+    pub node: NodeId,
+    /// First frame.
+    pub first: Pfn,
+    /// log2 of the pages of a pageblock.
+    pub pageblock_order: u8,
+    /// Types of its pageblocks, in address order.
+    pub types: Vec<Migratetype>,
+    /// What its frames are, in address order.
+    pub frames: Vec<FrameUse>,
+    /// Its free lists that have blocks. Free frames on none of them are given back in address
+    /// order when the layout is put on a machine.
+    pub lists: Vec<FreeListLayout>,
+}
+
+/// The layout of all zones, in address order.
+#[derive(Clone, PartialEq, Eq, Debug, Default)]
+pub struct Layout {
+    /// The zones.
+    pub zones: Vec<ZoneLayout>,
+}
+
+impl ZoneLayout {
+    /// Whether blocks can lie like this: complete, inside the zone, each frame on one list.
+    pub fn check(&self) -> Result<(), String> {
+        let (first, end) = (self.first.0, self.first.0 + self.frames.len() as u32);
+        let nr = (end - first).div_ceil(1 << self.pageblock_order) as usize;
+        if self.types.len() != nr {
+            return Err(format!("{} types for {nr} pageblocks", self.types.len()));
+        }
+        let mut seen = vec![false; self.frames.len()];
+        for list in &self.lists {
+            for &b in &list.blocks {
+                let size = 1u32 << list.order;
+                if !b.0.is_multiple_of(size) {
+                    return Err(format!("a block of order {} cannot begin at {b}", list.order));
+                }
+                if b.0 < first || b.0.checked_add(size).is_none_or(|e| e > end) {
+                    return Err(format!("{b} of order {} is outside of the zone", list.order));
+                }
+                for p in b.0..b.0 + size {
+                    let i = (p - first) as usize;
+                    if self.frames[i] != FrameUse::Free {
+                        return Err(format!("pfn{p} is on a free list and not free"));
+                    }
+                    if std::mem::replace(&mut seen[i], true) {
+                        return Err(format!("pfn{p} is on two free lists"));
+                    }
+                }
+            }
+        }
+        self.check_buddies()
+    }
+
+    /// Free buddies below a pageblock are one block.
+    fn check_buddies(&self) -> Result<(), String> {
+        for order in 0..self.pageblock_order {
+            let of_order = |l: &&FreeListLayout| l.cpu.is_none() && l.order == order;
+            let lists = self.lists.iter().filter(of_order);
+            let blocks: BTreeSet<Pfn> = lists.flat_map(|l| l.blocks.iter().copied()).collect();
+            if let Some(b) = blocks.iter().find(|b| blocks.contains(&Pfn(b.0 ^ 1 << order))) {
+                let buddy = Pfn(b.0 ^ 1 << order);
+                return Err(format!(
+                    "{b} and {buddy}, free buddies of order {order}, are no block"
+                ));
+            }
+        }
+        Ok(())
+    }
+}
+
+impl Memory {
+    /// What a frame of a zone is.
+    fn frame_use(&self, zone: &Zone, head: &mut FrameUse, p: u32) -> FrameUse {
+        let pfn = Pfn(p);
+        *head = match self.frames.kind(pfn) {
+            _ if zone.is_reserved(pfn) => FrameUse::Kernel,
+            FrameKind::Tail => *head,
+            FrameKind::Free | FrameKind::Buddy | FrameKind::Pcp => FrameUse::Free,
+            FrameKind::Kernel => FrameUse::Kernel,
+            FrameKind::KernelOther => FrameUse::Held(self.frames.block_migratetype(pfn)),
+            FrameKind::Anon
+            | FrameKind::File
+            | FrameKind::PageTable
+            | FrameKind::Slab
+            | FrameKind::Fresh => FrameUse::Program,
+        };
+        *head
+    }
+
+    fn zone_layout(&self, z: ZoneId) -> ZoneLayout {
+        let zone = &self.zones[z];
+        let (buddy, mut lists) = (zone.buddy(), Vec::new());
+        for migratetype in Migratetype::ALL {
+            for order in 0..NR_ORDERS as u8 {
+                let blocks: Vec<Pfn> = buddy.list(&self.frames, order, migratetype).collect();
+                lists.push(FreeListLayout { cpu: None, order, migratetype, blocks });
+            }
+        }
+        for (cpu, order, migratetype, blocks) in zone.pcp_lists() {
+            lists.push(FreeListLayout { cpu: Some(cpu), order, migratetype, blocks });
+        }
+        lists.retain(|l| !l.blocks.is_empty());
+        let mut head = FrameUse::Free;
+        ZoneLayout {
+            kind: zone.kind,
+            node: zone.node,
+            first: zone.first,
+            pageblock_order: buddy.rules().pageblock_order,
+            types: buddy.pageblocks().map(|b| b.1).collect(),
+            frames: (zone.first.0..zone.end().0)
+                .map(|p| self.frame_use(zone, &mut head, p))
+                .collect(),
+            lists,
+        }
+    }
+
+    /// The layout of memory as it is.
+    pub fn layout(&self) -> Layout {
+        Layout { zones: self.zones.ids().map(|z| self.zone_layout(z)).collect() }
+    }
+
+    /// Puts a layout in the place of memory that nobody has taken anything of, but for what the
+    /// kernel holds from the start. Returns the frames that somebody has to hold from now on,
+    /// in address order; each is one block of order 0, with the type that it was asked for.
+    ///
+    /// Refused, with the reason, if the layout is of another machine or cannot be.
+    pub fn set_layout(&mut self, layout: &Layout) -> Result<Vec<(Pfn, Migratetype)>, String> {
+        let own = self.layout();
+        if own.zones.len() != layout.zones.len() {
+            let (of, has) = (layout.zones.len(), own.zones.len());
+            return Err(format!("it is of a machine with {of} zones, this one has {has}"));
+        }
+        for (new, own) in layout.zones.iter().zip(&own.zones) {
+            same_zone(new, own)?;
+            new.check()?;
+        }
+        for (z, new) in self.zones.ids().zip(&layout.zones) {
+            let most = self.zones[z].buddy().rules().max_order;
+            if let Some(l) = new.lists.iter().find(|l| l.order > most) {
+                let order = l.order;
+                return Err(format!(
+                    "it has blocks of order {order}, this machine none above {most}"
+                ));
+            }
+        }
+        let mut held = Vec::new();
+        for (z, (new, own)) in self.zones.ids().zip(layout.zones.iter().zip(&own.zones)) {
+            let mut c = Columns::new(&mut self.frames, &mut self.lists);
+            self.zones[z].clear(&mut c, &new.types);
+            for (i, (&u, &was)) in new.frames.iter().zip(&own.frames).enumerate() {
+                let pfn = Pfn(new.first.0 + i as u32);
+                let mt = match u {
+                    _ if was == FrameUse::Kernel => continue,
+                    FrameUse::Held(mt) => mt,
+                    FrameUse::Kernel => Migratetype::Unmovable,
+                    FrameUse::Free | FrameUse::Program => continue,
+                };
+                c.frames.reset_block(pfn, FrameKind::KernelOther, 0, mt);
+                held.push((pfn, mt));
+            }
+            new.lists.iter().for_each(|l| {
+                self.zones[z].restore_list(&mut c, l.cpu, l.order, l.migratetype, &l.blocks);
+            });
+            for (pfn, loose) in loose_frames(new) {
+                if loose {
+                    self.zones[z].give(&mut c, pfn);
+                }
+            }
+        }
+        self.nr_kernel_other += held.len() as u64;
+        Ok(held)
+    }
+}
+
+/// Which frames of a zone are to be free and on no list.
+fn loose_frames(z: &ZoneLayout) -> impl Iterator<Item = (Pfn, bool)> {
+    let mut loose: Vec<bool> =
+        z.frames.iter().map(|u| matches!(u, FrameUse::Free | FrameUse::Program)).collect();
+    for l in &z.lists {
+        for b in &l.blocks {
+            let at = (b.0 - z.first.0) as usize;
+            loose[at..at + (1 << l.order)].fill(false);
+        }
+    }
+    let first = z.first.0;
+    loose.into_iter().enumerate().map(move |(i, l)| (Pfn(first + i as u32), l))
+}
+
+/// Whether a layout is of a zone.
+fn same_zone(new: &ZoneLayout, own: &ZoneLayout) -> Result<(), String> {
+    let name = |z: &ZoneLayout| {
+        let (kind, n, b) = (z.kind.name(), z.frames.len(), 1u32 << z.pageblock_order);
+        format!(
+            "zone {kind} of node {} with {n} frames from {} in pageblocks of {b}",
+            z.node.0, z.first
+        )
+    };
+    if name(new) != name(own) {
+        return Err(format!("it is of a machine with {}, this one has {}", name(new), name(own)));
+    }
+    for (i, (&n, &o)) in new.frames.iter().zip(&own.frames).enumerate() {
+        if o == FrameUse::Kernel && n != FrameUse::Kernel {
+            let pfn = Pfn(new.first.0 + i as u32);
+            return Err(format!(
+                "it is of a machine whose kernel does not hold {pfn}, as that of this one does from \
+                 the start"
+            ));
+        }
+    }
+    Ok(())
+}

@@ -1,0 +1,208 @@
+//! DAMON on whole machines: what is known beforehand of where it looks and when its schemes act.
+
+use mmsim::report::RunReport;
+use mmsim::{RunOptions, Scenario, run};
+
+fn runs(text: &str) -> Vec<RunReport> {
+    let scenario = Scenario::from_str(text, "test.toml").unwrap_or_else(|e| panic!("{e}"));
+    run(&scenario, &RunOptions { check: true, ..RunOptions::default() })
+        .unwrap_or_else(|e| panic!("{e}"))
+        .runs
+}
+
+/// A process writes 128 MiB, uses all of it once within the first sample of a monitor that is started
+/// then, and never again; phases end 4.9, 5.5, 9.9 and 11 s later. `damon`: the monitor.
+fn used_once(damon: &str) -> RunReport {
+    let text = format!(
+        r#"
+        [machine]
+        memory = "512MiB"
+        cpus = 2
+        swap = {{ size = "512MiB", device = "zram" }}
+
+        [[task]]
+        name = "app"
+        workload = "phased"
+        regions = {{ heap = {{ memory = "128MiB" }} }}
+        steps = [
+            {{ do = "allocate", region = "heap" }},
+            {{ do = "phase", name = "written" }},
+            {{ do = "sleep", time = "1s" }},
+            {{ do = "touch", region = "heap" }},
+            {{ do = "sleep", time = "4900ms" }},
+            {{ do = "phase", name = "before five" }},
+            {{ do = "sleep", time = "700ms" }},
+            {{ do = "phase", name = "after five" }},
+            {{ do = "sleep", time = "4400ms" }},
+            {{ do = "phase", name = "before ten" }},
+            {{ do = "sleep", time = "1200ms" }},
+            {{ do = "phase", name = "after ten" }},
+        ]
+
+        {damon}
+        min-nr-regions = 3
+
+        [[damon.scheme]]
+        action = "pageout"
+        max-nr-accesses = 0
+        min-age = "5s"
+        "#
+    );
+    runs(&text).remove(0)
+}
+
+fn swapped_out(run: &RunReport, phase: &str) -> u64 {
+    let phase = run.phases.iter().find(|p| p.name == phase).expect(phase);
+    phase.vmstat.get("pswpout").copied().expect("a counter")
+}
+
+/// When the writing is done is known from a run without a monitor: the process's own second begins
+/// there.
+fn written_ns() -> u64 {
+    let run = used_once("[[damon]]\nstart = \"1000s\"");
+    run.phases[0].begin_ns + run.phases[0].sim_time_ns
+}
+
+/// In an address space nobody asks whether a page that is to be paged out is referenced: all of it
+/// goes when its region's age is 50 aggregations, 5.2 s after the last use. Pages that were never
+/// sampled make no difference.
+#[test]
+fn a_process_loses_its_pages_at_the_first_application() {
+    let start = (written_ns() + 1_000_000_000) / 1000;
+    let run =
+        used_once(&format!("[[damon]]\nops = \"vaddr\"\ntask = \"app\"\nstart = \"{start}us\""));
+    assert_eq!(swapped_out(&run, "before five"), 0);
+    let out = swapped_out(&run, "after five");
+    assert!(out >= 32_768 * 95 / 100, "{out} of 32,768 pages went");
+}
+
+/// In physical memory the first application finds nearly all pages used: their accessed bits are still
+/// set from their last use, or they were never marked idle since. It marks them, and its region's age
+/// begins anew: the second application, 10.2 s after the last use, takes them. It is so with both
+/// rules; what goes at the first are pages that the monitor happened to sample, of which there are at
+/// most 200 samples x 5.2 s x 30 regions.
+#[test]
+fn physical_memory_is_paged_out_at_the_second_application() {
+    let start = (written_ns() + 1_000_000_000) / 1000;
+    for rules in ["young-filter", "respect"] {
+        let run = used_once(&format!(
+            "[[damon]]\nops = \"paddr\"\nstart = \"{start}us\"\nrules = {{ pageout-ref = \"{rules}\" }}"
+        ));
+        let first = swapped_out(&run, "before five") + swapped_out(&run, "after five");
+        assert!(first <= 32_768 / 4, "{rules}: {first} of 32,768 pages went at once");
+        let second = swapped_out(&run, "after ten");
+        assert!(second >= 32_768 / 2, "{rules}: {second} of 32,768 pages went at the second time");
+    }
+}
+
+/// A process that uses a quarter of its memory in every sample, watched with regions small enough: what
+/// is said is what is true, to a few pages at the edges of regions, and the working set to a tenth.
+#[test]
+fn a_simple_pattern_is_seen_as_it_is() {
+    let run = runs(
+        r#"
+        [machine]
+        memory = "512MiB"
+        cpus = 2
+
+        [[task]]
+        name = "app"
+        workload = "phased"
+        regions = { hot = { memory = "16MiB" }, cold = { memory = "48MiB" } }
+        steps = [
+            { do = "allocate", region = "hot" },
+            { do = "allocate", region = "cold" },
+            { do = "repeat", times = 4000, steps = [
+                { do = "touch", region = "hot" },
+                { do = "sleep", time = "2ms" },
+            ] },
+        ]
+
+        [[damon]]
+        ops = "vaddr"
+        task = "app"
+        start = "500ms"
+        truth = true
+        "#,
+    )
+    .remove(0);
+    let truth = run.damon[0].truth.expect("it was asked for");
+    assert!(truth.snapshots >= 50, "{truth:?}");
+    assert!(truth.misjudged < 0.05, "{truth:?}");
+    let hot = f64::from(16 << 20);
+    assert!((truth.working_set / hot - 1.0).abs() < 0.01, "{truth:?}");
+    assert!((truth.working_set_said / hot - 1.0).abs() < 0.1, "{truth:?}");
+    assert!(run.damon[0].cpu_ns > 0, "watching costs time: {:?}", run.damon[0]);
+}
+
+/// A scheme whose watermarks keep it off samples nothing and does nothing, and costs next to nothing.
+#[test]
+fn watermarks_keep_a_monitor_asleep() {
+    let awake = used_once("[[damon]]\nops = \"paddr\"").damon.remove(0);
+    assert!(awake.samples > 1000, "{awake:?}");
+    let text = r#"
+        [machine]
+        memory = "512MiB"
+        cpus = 1
+        swap = { size = "512MiB", device = "zram" }
+
+        [[task]]
+        name = "app"
+        workload = "phased"
+        regions = { heap = { memory = "64MiB" } }
+        steps = [{ do = "allocate", region = "heap" }, { do = "sleep", time = "12s" }]
+
+        [[damon]]
+        module = "damon-reclaim"
+        parameters = { min_age = 1000000 }
+    "#;
+    let run = runs(text).remove(0);
+    let module = &run.damon[0];
+    // Seven eighths of memory are free, above the 500 per thousand of its default.
+    assert_eq!((module.samples, module.schemes[0].nr_tried), (0, 0), "{module:?}");
+    assert!(module.cpu_ns < awake.cpu_ns / 100, "{module:?} beside {awake:?}");
+}
+
+/// Two monitors, and the run is the same whatever the number of jobs; the same with a record and
+/// without, as looking costs nothing.
+#[test]
+fn runs_with_monitors_repeat() {
+    let text = |record: bool| {
+        format!(
+            r#"
+            seeds = 2
+            [machine]
+            memory = "256MiB"
+            cpus = 2
+            swap = {{ size = "256MiB", device = "zram" }}
+            [[task]]
+            name = "app"
+            workload = "zipf"
+            memory = "200MiB"
+            accesses = 300000
+            [[damon]]
+            record = {record}
+            [[damon.scheme]]
+            action = "pageout"
+            max-nr-accesses = 0
+            min-age = "100ms"
+            quota-size = "4MiB"
+            quota-reset = "50ms"
+            [[damon]]
+            ops = "vaddr"
+            task = "app"
+            start = "10ms"
+            "#
+        )
+    };
+    let digests = |record, jobs| {
+        let scenario = Scenario::from_str(&text(record), "test.toml").expect("it is good");
+        let options = RunOptions { jobs: Some(jobs), ..RunOptions::default() };
+        let report = run(&scenario, &options).expect("it runs");
+        report.runs.iter().map(|r| r.digest.clone()).collect::<Vec<_>>()
+    };
+    let once = digests(false, 1);
+    assert_eq!(once, digests(false, 2));
+    assert_eq!(once, digests(true, 1));
+    assert_ne!(once[0], once[1], "seeds differ");
+}
