@@ -274,6 +274,6 @@ fn golden_digests() {
     ];
     assert_eq!(
         got.map(|d| format!("{d:016x}")),
-        ["f1cbb87c51cd20a3", "6fd7bc4202e0b455", "508b1e7082e6f99c"]
+        ["17ba85beb5d196c4", "2a4047e85b052e80", "b9f28d77e7af8ffa"]
     );
 }

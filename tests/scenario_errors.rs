@@ -192,7 +192,7 @@ cpus = 2
 7 | [macine]
   |  ^^^^^^ write `machine`
   |
-  = help: known: schema, name, about, seed, seeds, expect-oom, bounds, machine, reclaim, compaction, task, variant, axes"#,
+  = help: known: schema, name, about, seed, seeds, expect-oom, bounds, machine, reclaim, compaction, task, damon, variant, axes"#,
     },
     Case {
         name: "unknown_key_far_from_all",

@@ -17,6 +17,9 @@ const TASK: &str = "[[task]]\nworkload = \"sequential\"\nmemory = \"1MiB\"\n";
 const PHASED: &str = "[[task]]\nworkload = \"phased\"\n";
 const REGIONS: &str = "regions = { a = { pages = 10 }, log = { pages = 4, kind = \"read\" } }\n";
 
+const SCHEME: &str =
+    "[machine]\nmemory = \"64MiB\"\n[[damon]]\n[[damon.scheme]]\naction = \"stat\"\n";
+
 /// Where a table is in a file that is right: the text before its keys, its path, what its
 /// keys need that is not said by their kinds, and the text after them.
 struct Place {
@@ -39,6 +42,7 @@ fn place(t: &TableSpec) -> Place {
             "\"ebizzy\"" => &[("records", "1"), ("memory", "\"1MiB\"")],
             "\"zipf\"" | "\"uniform\"" => &[("accesses", "1")],
             "\"build\"" => &[("records", "1")],
+            "\"fragment\"" => &[("keep-permille", "250")],
             "\"apps\"" => &[("records", "1"), ("reread-min", "0"), ("reread-max", "1000")],
             "\"reader\"" => &[
                 ("records", "1"),
@@ -106,6 +110,28 @@ fn place(t: &TableSpec) -> Place {
             let before = format!("{MACHINE}{PHASED}{steps}[task.regions.a]\n");
             at(before, "task[0].regions.a.", &[("pages", "10")], "")
         }
+        "target of workload = \"fragment\"" => {
+            let before = format!("{MACHINE}[[task]]\nworkload = \"fragment\"\n[task.target]\n");
+            at(before, "task[0].target.", &[("unusable", "800")], "")
+        }
+        "[[damon]]" => at(format!("{MACHINE}[[damon]]\n"), "damon[0].", &[], TASK),
+        "[[damon.region]]" => {
+            let before = format!("{MACHINE}[[damon]]\n[[damon.region]]\n");
+            at(before, "damon[0].region[0].", &[], TASK)
+        }
+        "[[damon.scheme]]" => {
+            at(format!("{MACHINE}[[damon]]\n[[damon.scheme]]\n"), "damon[0].scheme[0].", &[], TASK)
+        }
+        "[[damon.scheme.goal]]" => {
+            at(format!("{SCHEME}[[damon.scheme.goal]]\n"), "damon[0].scheme[0].goal[0].", &[], TASK)
+        }
+        "[damon.scheme.wmarks]" => {
+            at(format!("{SCHEME}[damon.scheme.wmarks]\n"), "damon[0].scheme[0].wmarks.", &[], TASK)
+        }
+        "[[damon.scheme.filter]]" => {
+            let before = format!("{SCHEME}[[damon.scheme.filter]]\n");
+            at(before, "damon[0].scheme[0].filter[0].", &[], TASK)
+        }
         other => panic!("say where {other} is"),
     }
 }
@@ -171,6 +197,8 @@ fn with(t: &TableSpec, key: &KeySpec, value: &str) -> (String, (usize, usize)) {
         (_, "duration") => &["accesses", "records"],
         ("Regions of `phased`", "memory") => &["pages"],
         (_, "file") => &["commands"],
+        (_, "load") => &["keep-permille"],
+        ("target of workload = \"fragment\"", "index") => &["unusable"],
         (_, "zone" | "node") => &["memory"],
         _ => &[],
     };

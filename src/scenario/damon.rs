@@ -84,7 +84,7 @@ pub(super) fn monitors(
             let found = format!("\"{name}\" is the name of damon[{first}] too");
             return Err(r.error("name", found, "another name"));
         }
-        let rules = policy::read(sources, r.find("rules"), "damon.rules", "damon-v6.12")?;
+        let rules = policy::read(sources, r.find("rules"), &r.name_of("rules"), "damon-v6.12")?;
         let what = if r.has("module") { module(&r)? } else { own(&r, tasks, memcgs)? };
         let of_process = matches!(&what, DamonContext::Own { task: Some(_), .. });
         if r.flag("truth")? && !of_process {
@@ -171,7 +171,7 @@ fn micros(t: SimDuration) -> u64 {
 }
 
 fn own(r: &Reader<'_>, tasks: &[TaskSpec], memcgs: &[&str]) -> Result<DamonContext, Error> {
-    if !r.is_default("parameters") && r.has("parameters") {
+    if r.has("parameters") {
         return Err(r.error("parameters", "there is no `module`", "`module` too, or leave it out"));
     }
     let ops = if r.has("ops") { OpsId::ALL[r.choice("ops")?] } else { OpsId::Paddr };
@@ -256,8 +256,10 @@ fn attrs(r: &Reader<'_>) -> Result<MonitoringAttrs, Error> {
     }
     if attrs.min_nr_regions > attrs.max_nr_regions {
         let key = if r.has("max-nr-regions") { "max-nr-regions" } else { "min-nr-regions" };
-        let found =
-            format!("at least {} regions, at most {}", attrs.min_nr_regions, attrs.max_nr_regions);
+        let found = format!(
+            "min-nr-regions {} exceeds max-nr-regions {}",
+            attrs.min_nr_regions, attrs.max_nr_regions
+        );
         return Err(r.error(key, found, "min-nr-regions <= max-nr-regions"));
     }
     Ok(attrs)

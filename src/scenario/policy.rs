@@ -124,8 +124,8 @@ pub fn preset_of(kernel: Kernel) -> String {
 /// A policy with the places where it was written.
 #[derive(Clone, Debug)]
 pub(super) struct PlacedPolicy {
-    /// The key: `reclaim`, `compaction` or `damon.rules`.
-    path: &'static str,
+    /// The key: `reclaim`, `compaction` or `damon[0].rules`.
+    path: String,
     spec: PolicySpec,
     /// Whether a preset was written.
     preset_given: bool,
@@ -138,12 +138,12 @@ pub(super) struct PlacedPolicy {
 pub(super) fn read(
     sources: &Sources,
     node: Option<&Node>,
-    path: &'static str,
+    path: &str,
     example: &str,
 ) -> Result<PlacedPolicy, Error> {
     let spec = PolicySpec { preset: String::new(), knobs: Vec::new() };
     let mut policy = PlacedPolicy {
-        path,
+        path: path.to_string(),
         spec,
         preset_given: false,
         preset_at: At::DEFAULT,
@@ -204,7 +204,7 @@ impl PlacedPolicy {
         presets: Vec<String>,
         default: String,
     ) -> Result<PolicySpec, Error> {
-        let path = self.path;
+        let path = &self.path;
         let mut spec = self.spec.clone();
         if !self.preset_given {
             spec.preset = default;

@@ -78,7 +78,12 @@ pub static DAMON: TableSpec = TableSpec {
             Auto("none"),
             "a context with schemes that the kernel has ready",
         ),
-        key("parameters", Parameters, Is("{}"), "parameters of the module, in the kernel's units"),
+        key(
+            "parameters",
+            Parameters,
+            Auto("the kernel's"),
+            "parameters of the module, in the kernel's units",
+        ),
         key(
             "ops",
             Choice(&["vaddr", "fvaddr", "paddr"]),

@@ -3,6 +3,7 @@
 
 #![allow(dead_code, reason = "each test file uses a part")]
 
+use mmsim::machine::config::Kernel;
 use mmsim::scenario::{Knob, KnobError, KnobInfo, KnobValue, PolicyCatalogue};
 
 /// Knows the names of the presets, `anon-start` and `inactive-ratio`.
@@ -24,6 +25,14 @@ const PRESETS: &[&str] = &[
 impl PolicyCatalogue for Names {
     fn presets(&self) -> Vec<String> {
         PRESETS.iter().map(|p| p.to_string()).collect()
+    }
+
+    fn damon_presets(&self) -> Vec<String> {
+        vec!["damon-v6.12".to_string()]
+    }
+
+    fn default_damon(&self, _kernel: Kernel) -> String {
+        "damon-v6.12".to_string()
     }
 
     fn knobs(&self, preset: &str) -> Vec<KnobInfo> {

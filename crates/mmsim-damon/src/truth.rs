@@ -143,6 +143,10 @@ impl Monitor for Oracle {
         let ends = self.record.last().is_some_and(|s| s.at <= now);
         if ends || now >= self.next_sample {
             self.sample(mem);
+            if self.next_sample == SimTime::ZERO {
+                // What was accessed before the first sample is nobody's.
+                self.counts.fill(0);
+            }
             self.next_sample = now + self.sample;
         }
         if ends && let Some(snapshot) = self.record.pop() {
