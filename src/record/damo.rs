@@ -1,6 +1,6 @@
 //! The JSON in which damo keeps records, plain or compressed by zlib (what it does by default).
 //!
-//! A list of records with indices, intervals and snapshots, as [`write`] gives it. Numbers may be
+//! A list of records with indices, intervals and snapshots, as [`write()`] gives it. Numbers may be
 //! texts with commas (`"1,024"`), as some versions write them; members that only some versions have
 //! may be missing or null. Known by trying: damo 3.4.3 reads what is written here.
 
