@@ -8,7 +8,8 @@
 //! that ask at once, with scanner positions and skip bits in common; a sweep that does not undo at
 //! once what it did; and blocks of order 2, of which the report speaks that started the work.
 //!
-//! Nobody published figures for these. What is asked is the sign that the argument implies.
+//! Nobody published figures for these. What is asked is the sign that the argument implies; the signs
+//! were written down after a look at one seed.
 
 use super::super::demand::{Basis, band_words, in_band};
 use super::super::lab::{Lab, ScenarioFile, Sets};
