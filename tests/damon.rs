@@ -79,8 +79,8 @@ fn a_process_loses_its_pages_at_the_first_application() {
 /// In physical memory the first application finds nearly all pages used: their accessed bits are still
 /// set from their last use, or they were never marked idle since. It marks them, and its region's age
 /// begins anew: the second application, 10.2 s after the last use, takes them. It is so with both
-/// rules; what goes at the first are pages that the monitor happened to sample, of which there are at
-/// most 200 samples x 5.2 s x 30 regions.
+/// rules; what goes at the first are pages that the monitor happened to sample: the process has a quarter of
+/// the machine, so two or three of its six to nine regions, each sampled 200 times a second for 5.2 s.
 #[test]
 fn physical_memory_is_paged_out_at_the_second_application() {
     let start = (written_ns() + 1_000_000_000) / 1000;
