@@ -452,6 +452,12 @@ pub static VM: TableSpec = TableSpec {
             "whether compaction moves pages of locked mappings",
         ),
         key(
+            "nr_hugepages",
+            Count(0, U32),
+            Is("0"),
+            "huge pages of hugetlbfs, set aside from free memory before anything runs",
+        ),
+        key(
             "transparent_hugepage",
             Choice(THP),
             Is("\"never\""),
@@ -956,6 +962,12 @@ pub static MASIM: TableSpec = TableSpec {
                 Count(1, U32),
                 Is("131072"),
                 "accesses from one look at the clock to the next; masim's `--nr_accesses_per_region`",
+            ),
+            key(
+                "hugetlb",
+                Flag,
+                Is("false"),
+                "regions are huge pages of `vm.nr_hugepages`, whole ones; masim's `--use_hugetlb`",
             ),
         ],
     ],

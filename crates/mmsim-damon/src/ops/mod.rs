@@ -150,7 +150,7 @@ impl Operations for MachineOps<'_> {
             warm(mem, space, t);
             for r in t.regions() {
                 match space {
-                    Some(space) => vaddr::mkold(mem, space, r.sampling_addr),
+                    Some(space) => vaddr::mkold(mem, space, r.sampling_addr, config.hugetlb_check),
                     None => paddr::mkold(mem, r.sampling_addr),
                 }
             }
@@ -159,6 +159,7 @@ impl Operations for MachineOps<'_> {
 
     fn check_accesses(&mut self, targets: &[Target], out: &mut Vec<bool>) {
         let (mem, _) = self.doors.parts();
+        let hugetlb = self.state.config.hugetlb_check;
         for t in targets {
             let space = living(mem, t);
             warm(mem, space, t);
@@ -167,7 +168,8 @@ impl Operations for MachineOps<'_> {
                     out.extend(t.regions().iter().map(|r| paddr::young(mem, r.sampling_addr)));
                 }
                 (_, Some(space)) => {
-                    let young = |r: &Region| vaddr::young(mem, space, r.sampling_addr);
+                    let young =
+                        |r: &Region| vaddr::young(mem, space, r.sampling_addr, hugetlb);
                     out.extend(t.regions().iter().map(young));
                 }
                 // The process is gone.

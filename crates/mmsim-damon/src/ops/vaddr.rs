@@ -16,14 +16,14 @@ use crate::attrs::MonitoringAttrs;
 use crate::damos::scheme::Action;
 use crate::ranges::{init_regions, set_regions, three_regions};
 use crate::region::{Region, Target};
-use mmsim_core::base::id::AsId;
+use mmsim_core::base::id::{AsId, PageIdx};
 use mmsim_core::memory::Memory;
 use mmsim_core::policy::monitor::Doors;
 use mmsim_core::workload::Advice;
 use std::ops::Range;
 
-pub(super) fn mkold(mem: &mut Memory, space: AsId, address: u64) {
-    match page_at(mem, space, address) {
+pub(super) fn mkold(mem: &mut Memory, space: AsId, address: u64, hugetlb: bool) {
+    match seen_at(mem, space, address, hugetlb) {
         Some(page) => {
             mem.mkold_at(page);
         }
@@ -31,8 +31,13 @@ pub(super) fn mkold(mem: &mut Memory, space: AsId, address: u64) {
     }
 }
 
-pub(super) fn young(mem: &mut Memory, space: AsId, address: u64) -> bool {
-    match page_at(mem, space, address) {
+/// The page at an address, unless it lies in a huge page of hugetlbfs and these are not looked at.
+fn seen_at(mem: &Memory, space: AsId, address: u64, hugetlb: bool) -> Option<PageIdx> {
+    page_at(mem, space, address).filter(|&page| hugetlb || mem.hugetlb_at(page).is_none())
+}
+
+pub(super) fn young(mem: &mut Memory, space: AsId, address: u64, hugetlb: bool) -> bool {
+    match seen_at(mem, space, address, hugetlb) {
         Some(page) => mem.is_young_at(page),
         None => {
             mem.now += mem.cost.t_unlisted;
