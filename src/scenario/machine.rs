@@ -230,12 +230,7 @@ fn device(r: &Reader<'_>, key: &str, cpus: u32) -> Result<DeviceConfig, Error> {
     })
 }
 
-fn vm(
-    sources: &Sources,
-    node: &Node,
-    kernel: Kernel,
-    managed: u64,
-) -> Result<VmSysctl, Error> {
+fn vm(sources: &Sources, node: &Node, kernel: Kernel, managed: u64) -> Result<VmSysctl, Error> {
     let r = Reader::open(sources, node, &VM, "machine.vm")?;
     let vm = VmSysctl {
         swappiness: r.count_u32("swappiness")?,

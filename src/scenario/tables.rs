@@ -940,11 +940,12 @@ pub static SCRIPT: TableSpec = TableSpec {
 /// `masim`.
 pub static MASIM: TableSpec = TableSpec {
     title: "workload = \"masim\"",
-    doc: "A configuration file of masim, unchanged: regions, and phases by the clock with patterns by weight (see [masim.md](masim.md)).",
+    doc: "A configuration file of masim, unchanged: regions, and phases by the clock with patterns by weight (see [masim.md](masim.md)). Give `config` or `text`.",
     groups: &[
         TASK,
         &[
-            key("config", File, Required, "configuration file"),
+            key("config", File, Auto("`text` decides"), "configuration file"),
+            key("text", Text, Auto("`config` decides"), "the configuration itself"),
             key(
                 "repeat",
                 Count(1, U32),

@@ -3,9 +3,9 @@
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
+use mmsim_core::base::id::GROUP_PAGES;
 use mmsim_core::base::time::SimDuration;
 use mmsim_core::memory::Layout;
-use mmsim_core::base::id::GROUP_PAGES;
 use mmsim_core::phys::gfp::{
     GFP_ATOMIC, GFP_KERNEL, GFP_NOFS, GFP_NOIO, GFP_NOWAIT, GFP_USER, GfpFlags,
 };
@@ -597,14 +597,24 @@ fn script(r: &Reader<'_>, dir: &Path) -> Result<Script, Error> {
 
 /// The file is read here and not when the machine is built, so that all that is wrong
 /// with it is said before anything runs.
-fn masim(r: &Reader<'_>, dir: &Path) -> Result<Masim, Error> {
-    let path = file(r, "config", dir)?;
-    let shown = path.display().to_string();
-    let text = crate::files::read_text(&path, "a masim file")?;
-    let config = MasimConfig::parse(&text).map_err(|e| {
-        let title = format!("{}: {}; {}", r.name_of("config"), e.what, e.instead);
+fn masim_file(path: &Path, key: &str) -> Result<MasimConfig, Error> {
+    let text = crate::files::read_text(path, "a masim file")?;
+    MasimConfig::parse(&text).map_err(|e| {
+        let title = format!("{key}: {}; {}", e.what, e.instead);
+        let shown = path.display().to_string();
         Error::new(ErrorKind::Scenario, title).at(&shown, &text.into(), e.span, e.instead)
-    })?;
+    })
+}
+
+fn masim(r: &Reader<'_>, dir: &Path) -> Result<Masim, Error> {
+    r.one_of("config", "text")?;
+    let config = match r.find("text") {
+        Some(node) => MasimConfig::parse(r.opt_text("text")?.unwrap_or("")).map_err(|e| {
+            let title = format!("{}: {e}", r.name_of("text"));
+            r.sources.error(node.at, title, e.instead)
+        })?,
+        None => masim_file(&file(r, "config", dir)?, &r.name_of("config"))?,
+    };
     let options = MasimOptions {
         repeat: r.count_u32("repeat")?,
         mode: [Mode::Write, Mode::Read, Mode::ReadWrite][r.choice("default-mode")?],

@@ -168,8 +168,7 @@ impl Operations for MachineOps<'_> {
                     out.extend(t.regions().iter().map(|r| paddr::young(mem, r.sampling_addr)));
                 }
                 (_, Some(space)) => {
-                    let young =
-                        |r: &Region| vaddr::young(mem, space, r.sampling_addr, hugetlb);
+                    let young = |r: &Region| vaddr::young(mem, space, r.sampling_addr, hugetlb);
                     out.extend(t.regions().iter().map(young));
                 }
                 // The process is gone.
