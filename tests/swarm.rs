@@ -17,7 +17,7 @@ use mmsim::machine::config::{
     ZoneConfig, ZoneKind,
 };
 use mmsim::machine::cost::CostModel;
-use mmsim::machine::result::RunResult;
+use mmsim::machine::result::{Outcome, RunResult};
 use mmsim::machine::snapshot::ZoneSnapshot;
 use mmsim::machine::{TaskConfig, Watch};
 use mmsim::scenario::policy::{PolicyCatalogue, PolicySpec};
@@ -114,6 +114,16 @@ fn machine_config(rng: &mut Rng) -> MachineConfig {
     }
 }
 
+/// Which huge pages a machine has.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Huge {
+    None,
+    /// Transparent ones.
+    Transparent,
+    /// These, and a pool of those of hugetlbfs.
+    Pool,
+}
+
 /// One thread that does as it likes, within the contract of workloads.
 struct Drawn {
     /// Number of the thread in its process; thread 0 maps the shared region.
@@ -124,15 +134,14 @@ struct Drawn {
     /// Pages and kind of what is mapped now, by region.
     mapped: Vec<Option<(u32, MapKind)>>,
     started: bool,
-    /// Huge pages are allowed.
-    huge: bool,
+    huge: Huge,
 }
 
 impl Drawn {
     fn map(&mut self, slot: usize, rng: &mut Rng, ops: &mut Vec<Op>) {
         let mut pages = between(rng, 1, self.most.into()) as u32;
         let kind = match rng.below(3) {
-            _ if self.huge && one_in(rng, 10) => {
+            _ if self.huge == Huge::Pool && one_in(rng, 10) => {
                 pages = pages.min(512);
                 MapKind::HugeTlb
             }
@@ -179,7 +188,7 @@ impl Drawn {
                 Op::Munmap { region }
             }
             1..=3 => {
-                let advice = if self.huge && one_in(rng, 3) {
+                let advice = if self.huge != Huge::None && one_in(rng, 3) {
                     pick(rng, &[Advice::HugePage, Advice::HugePage, Advice::NoHugePage])
                 } else {
                     pick(
@@ -209,7 +218,9 @@ impl Drawn {
                     Op::Write { file, first, count }
                 }
             }
-            10 if self.huge && one_in(rng, 8) => Op::HugePool { pages: rng.below(5) as u32 },
+            10 if self.huge == Huge::Pool && one_in(rng, 8) => {
+                Op::HugePool { pages: rng.below(5) as u32 }
+            }
             10 => Op::Compute(us(between(rng, 1, 500))),
             11 => Op::Sleep(us(pick(rng, &[1, 500, 20_000, 7_000_000]))),
             12 => Op::Barrier,
@@ -268,17 +279,18 @@ fn allow_huge(seed: u64, config: &mut MachineConfig) {
     for group in &mut config.memcgs {
         group.max = group.max.map(|m| m + between(&mut rng, 0, 1500));
     }
-    config.vm.nr_hugepages = pick(&mut rng, &[1, 2]);
     config.vm.thp = pick(&mut rng, &[Thp::Always, Thp::Madvise]);
     config.vm.thp_defrag = pick(&mut rng, &ThpDefrag::ALL).1;
 }
 
-/// `huge`: with transparent huge pages and those of hugetlbfs, which the other machines have not.
-fn build(seed: u64, huge: bool) -> (String, Machine) {
+fn build(seed: u64, huge: Huge) -> (String, Machine) {
     let mut rng = Rng::for_purpose(seed, "swarm/machine");
     let mut config = machine_config(&mut rng);
-    if huge {
+    if huge != Huge::None {
         allow_huge(seed, &mut config);
+    }
+    if huge == Huge::Pool {
+        config.vm.nr_hugepages = 2;
     }
     let preset = pick(&mut rng, &Catalogue.presets());
     let policy = Policy::resolve(&PolicySpec { preset: preset.clone(), knobs: Vec::new() })
@@ -286,7 +298,8 @@ fn build(seed: u64, huge: bool) -> (String, Machine) {
     let groups = config.memcgs.len() as u64;
     let mut tasks = Vec::new();
     for i in 0..between(&mut rng, 1, 3) {
-        let most = pick(&mut rng, if huge { &[600, 1300, 2100] } else { &[30, 300, 700] });
+        let most =
+            pick(&mut rng, if huge == Huge::None { &[30, 300, 700] } else { &[600, 1300, 2100] });
         let threads = between(&mut rng, 1, 3) as u16;
         let ops = between(&mut rng, 40, 200) as u32;
         tasks.push(TaskConfig {
@@ -304,7 +317,7 @@ fn build(seed: u64, huge: bool) -> (String, Machine) {
     }
     let about = format!("{preset} on {config:?}");
     let mut machine = Machine::new(&config, tasks, seed, |mem| policy.create(mem, seed));
-    if huge {
+    if huge != Huge::None {
         let rules = mmsim_compaction::preset_for_kernel(config.kernel);
         machine.set_compaction(Box::new(TwoScanners::new(rules, &machine.mem)));
     }
@@ -329,7 +342,7 @@ fn check_result(r: &RunResult) {
     }
 }
 
-fn run(seed: u64, huge: bool, check_every: u64) -> RunResult {
+fn run(seed: u64, huge: Huge, check_every: u64) -> RunResult {
     let (_, mut machine) = build(seed, huge);
     let observer: Option<Box<dyn Observer>> = Some(Box::new(Patience(5_000_000)));
     let r = machine.run(Watch { observer, check_every, ..Watch::default() });
@@ -394,12 +407,12 @@ const THRASHING: [u64; 5] = [7, 94, 131, 201, 354];
 
 #[test]
 fn nothing_breaks() {
-    swarm(false);
+    swarm(Huge::None);
 }
 
 #[test]
 fn nothing_breaks_with_huge_pages() {
-    let ran = swarm(true);
+    let ran = swarm(Huge::Transparent);
     // What is not drawn is not tested.
     for e in [VmEvent::ThpFaultAlloc, VmEvent::ThpFaultFallback, VmEvent::ThpSplitPage] {
         let many = ran.iter().filter(|r| r.vmstat[e] > 0).count();
@@ -407,15 +420,25 @@ fn nothing_breaks_with_huge_pages() {
     }
 }
 
+#[test]
+fn nothing_breaks_with_a_pool() {
+    let ran = swarm(Huge::Pool);
+    // Whoever asks for more than the pool has comes to its end.
+    let refused = ran.iter().filter(|r| matches!(r.outcome, Outcome::OutOfMemory(_))).count();
+    assert!(refused * 5 >= ran.len() && refused < ran.len(), "{refused} of {}", ran.len());
+}
+
 /// Runs the seeds, and returns what came of them.
-fn swarm(huge: bool) -> Vec<RunResult> {
+fn swarm(huge: Huge) -> Vec<RunResult> {
     let seeds = match number("MMSIM_SWARM_SEED") {
         Some(s) => s..s + 1,
+        // Much of what a pool does the others do too.
+        None if huge == Huge::Pool => 0..number("MMSIM_SWARM").unwrap_or(SEEDS / 3),
         None => 0..number("MMSIM_SWARM").unwrap_or(SEEDS),
     };
     let (mut failed, mut ran) = (Vec::new(), Vec::new());
     for seed in seeds {
-        if !huge && THRASHING.contains(&seed) && number("MMSIM_SWARM_SEED").is_none() {
+        if huge == Huge::None && THRASHING.contains(&seed) && number("MMSIM_SWARM_SEED").is_none() {
             continue;
         }
         let every = [1, 7, 31, 101][seed as usize % 4];
