@@ -11,34 +11,35 @@
 //!
 //! Linux 6.12 mm/damon/vaddr.c, mm/madvise.c.
 
-use super::{PAGE_SHIFT, page_at};
+use super::PAGE_SHIFT;
 use crate::attrs::MonitoringAttrs;
 use crate::damos::scheme::Action;
 use crate::ranges::{init_regions, set_regions, three_regions};
 use crate::region::{Region, Target};
-use mmsim_core::base::id::AsId;
-use mmsim_core::memory::Memory;
+use mmsim_core::base::id::{AsId, PageIdx};
+use mmsim_core::memory::{Memory, SAMPLE_BATCH};
 use mmsim_core::policy::monitor::Doors;
 use mmsim_core::workload::Advice;
 use std::ops::Range;
 
-pub(super) fn mkold(mem: &mut Memory, space: AsId, address: u64) {
-    match page_at(mem, space, address) {
-        Some(page) => {
-            mem.mkold_at(page);
-        }
-        None => mem.now += mem.cost.t_unlisted,
+/// The pages at the sampling addresses of a batch of regions, where a process has a place for page
+/// tables.
+fn pages_at(mem: &Memory, space: AsId, regions: &[Region]) -> [Option<PageIdx>; SAMPLE_BATCH] {
+    let mut pages = [None; SAMPLE_BATCH];
+    for (page, r) in pages.iter_mut().zip(regions) {
+        *page = mem.spaces.page_at(space, r.sampling_addr >> PAGE_SHIFT);
     }
+    pages
 }
 
-pub(super) fn young(mem: &mut Memory, space: AsId, address: u64) -> bool {
-    match page_at(mem, space, address) {
-        Some(page) => mem.is_young_at(page),
-        None => {
-            mem.now += mem.cost.t_unlisted;
-            false
-        }
-    }
+pub(super) fn mkold(mem: &mut Memory, space: AsId, regions: &[Region]) {
+    let pages = pages_at(mem, space, regions);
+    mem.mkold_pages(&pages[..regions.len()]);
+}
+
+pub(super) fn young(mem: &mut Memory, space: AsId, regions: &[Region], young: &mut Vec<bool>) {
+    let pages = pages_at(mem, space, regions);
+    mem.young_pages(&pages[..regions.len()], young);
 }
 
 /// The ranges to watch; none: nothing is mapped.
