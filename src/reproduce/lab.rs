@@ -6,10 +6,11 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use mmsim_core::backing::device::Io;
 use mmsim_core::base::time::SimDuration;
 use mmsim_core::machine::Watch;
+use mmsim_core::machine::result::RunResult;
 use rayon::prelude::*;
 
 use crate::build::{Catalogue, Machine};
-use crate::report::RunReport;
+use crate::report::{RunMeta, RunReport};
 use crate::run::{self, RunError};
 use crate::scenario::{RunSpec, Scenario};
 
@@ -117,6 +118,17 @@ impl<'a> Lab<'a> {
         file: ScenarioFile,
         cells: &[Sets],
     ) -> Result<Vec<Vec<RunReport>>, RunError> {
+        self.run_as(what, file, cells, |meta, result| RunReport::from_result(meta, &result))
+    }
+
+    /// The same, and of each run what is made of it.
+    pub(super) fn run_as<T: Send>(
+        &self,
+        what: &str,
+        file: ScenarioFile,
+        cells: &[Sets],
+        make: impl Fn(RunMeta, RunResult) -> T + Sync,
+    ) -> Result<Vec<Vec<T>>, RunError> {
         let mut specs: Vec<(usize, RunSpec)> = Vec::new();
         for (i, sets) in cells.iter().enumerate() {
             let mut sets = sets.clone();
@@ -137,15 +149,15 @@ impl<'a> Lab<'a> {
             let (meta, result) = run::run_one(0, spec, &|_: usize, _: &Machine| Watch::default())?;
             let n = done.fetch_add(1, Ordering::Relaxed) + 1;
             (self.progress)(what, n, specs.len());
-            Ok((*i, RunReport::from_result(meta, &result)))
+            Ok((*i, make(meta, result)))
         };
         let pool = rayon::ThreadPoolBuilder::new()
             .num_threads(self.jobs.map_or(0, |n| n.max(1)))
             .build()
             .map_err(|e| crate::Error::plain(e.to_string()))?;
-        let reports: Result<Vec<(usize, RunReport)>, RunError> =
+        let reports: Result<Vec<(usize, T)>, RunError> =
             pool.install(|| specs.par_iter().map(one).collect());
-        let mut by_cell: Vec<Vec<RunReport>> = cells.iter().map(|_| Vec::new()).collect();
+        let mut by_cell: Vec<Vec<T>> = cells.iter().map(|_| Vec::new()).collect();
         for (i, report) in reports? {
             by_cell[i].push(report);
         }

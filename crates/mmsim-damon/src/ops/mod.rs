@@ -105,7 +105,7 @@ impl Operations for MachineOps<'_> {
                     r.sampling_addr = draw_sampling_addr(r, config.rand32, rng);
                 }
                 match space {
-                    Some(space) => vaddr::mkold(mem, space, some),
+                    Some(space) => vaddr::mkold(mem, space, some, config.hugetlb_check),
                     None => paddr::mkold(mem, some),
                 }
             }
@@ -114,12 +114,13 @@ impl Operations for MachineOps<'_> {
 
     fn check_accesses(&mut self, targets: &[Target], out: &mut Vec<bool>) {
         let (mem, _) = self.doors.parts();
+        let hugetlb = self.state.config.hugetlb_check;
         for t in targets {
             let space = living(mem, t);
             for some in t.regions().chunks(SAMPLE_BATCH) {
                 match (self.state.id, space) {
                     (OpsId::Paddr, _) => paddr::young(mem, some, out),
-                    (_, Some(space)) => vaddr::young(mem, space, some, out),
+                    (_, Some(space)) => vaddr::young(mem, space, some, hugetlb, out),
                     // The process is gone.
                     (_, None) => out.extend(some.iter().map(|_| false)),
                 }

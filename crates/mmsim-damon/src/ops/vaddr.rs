@@ -23,22 +23,37 @@ use mmsim_core::workload::Advice;
 use std::ops::Range;
 
 /// The pages at the sampling addresses of a batch of regions, where a process has a place for page
-/// tables.
-fn pages_at(mem: &Memory, space: AsId, regions: &[Region]) -> [Option<PageIdx>; SAMPLE_BATCH] {
+/// tables; unless they lie in a huge page of hugetlbfs and these are not looked at.
+fn pages_at(
+    mem: &Memory,
+    space: AsId,
+    regions: &[Region],
+    hugetlb: bool,
+) -> [Option<PageIdx>; SAMPLE_BATCH] {
+    let all = hugetlb || mem.hugetlb.mapped() == 0;
     let mut pages = [None; SAMPLE_BATCH];
     for (page, r) in pages.iter_mut().zip(regions) {
-        *page = mem.spaces.page_at(space, r.sampling_addr >> PAGE_SHIFT);
+        *page = mem
+            .spaces
+            .page_at(space, r.sampling_addr >> PAGE_SHIFT)
+            .filter(|&page| all || mem.hugetlb_at(page).is_none());
     }
     pages
 }
 
-pub(super) fn mkold(mem: &mut Memory, space: AsId, regions: &[Region]) {
-    let pages = pages_at(mem, space, regions);
+pub(super) fn mkold(mem: &mut Memory, space: AsId, regions: &[Region], hugetlb: bool) {
+    let pages = pages_at(mem, space, regions, hugetlb);
     mem.mkold_pages(&pages[..regions.len()]);
 }
 
-pub(super) fn young(mem: &mut Memory, space: AsId, regions: &[Region], young: &mut Vec<bool>) {
-    let pages = pages_at(mem, space, regions);
+pub(super) fn young(
+    mem: &mut Memory,
+    space: AsId,
+    regions: &[Region],
+    hugetlb: bool,
+    young: &mut Vec<bool>,
+) {
+    let pages = pages_at(mem, space, regions, hugetlb);
     mem.young_pages(&pages[..regions.len()], young);
 }
 
