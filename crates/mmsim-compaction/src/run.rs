@@ -10,6 +10,7 @@
 
 use crate::config::{CompactionConfig, Deferral, Depletion, RequestModes, ScanLimit, Scanners};
 use crate::deplete;
+use crate::free_scan::Found;
 use crate::stats::{Moves, note_end};
 use crate::suitable::suitable;
 use crate::v6;
@@ -129,6 +130,7 @@ impl TwoScanners {
             req,
             sources: Vec::new(),
             targets: Vec::new(),
+            blocks: Vec::new(),
             limited: limit.is_some(),
             left: limit.map_or(i64::MAX, |n| n as i64),
             ignore_skip: req.full || by_request,
@@ -242,6 +244,8 @@ pub(crate) struct Run<'a> {
     pub(crate) sources: Vec<Pfn>,
     /// Free frames; the last is used first.
     pub(crate) targets: Vec<Pfn>,
+    /// Free blocks that were found in a pageblock.
+    pub(crate) blocks: Vec<Found>,
     /// The run may not look at all of the zone.
     pub(crate) limited: bool,
     /// Frames that it may still look at for sources.
@@ -304,6 +308,9 @@ impl Run<'_> {
             if self.targets.is_empty() {
                 self.isolate_targets(wanted);
             }
+            if self.move_plain() {
+                continue;
+            }
             let Some(target) = self.targets.pop() else {
                 enough = false;
                 break;
@@ -311,7 +318,7 @@ impl Run<'_> {
             self.sources.pop();
             let (order, cycle) = (self.zone.pageblock_order, self.zone.cycle);
             if self.mem.can_migrate(page) {
-                self.moves.note(self.mem, (page, target), order, cycle);
+                self.moves.note(self.mem, [(page, target)], order, cycle);
             }
             if self.mem.migrate(self.lru, page, target).is_err() {
                 self.targets.push(target);
@@ -323,6 +330,23 @@ impl Run<'_> {
         }
         announce_batch(self.mem, wanted, before);
         enough
+    }
+
+    /// Moves the pages at hand that are as most are, together, as far as there are targets at hand.
+    /// False: the next one is not, or there is no target.
+    fn move_plain(&mut self) -> bool {
+        let last = self.sources.len() - self.sources.len().min(self.targets.len());
+        let n = self.mem.nr_plain_at_end(&self.sources[last..]);
+        let sources = self.sources.len() - n..;
+        let targets = self.targets.len() - n..;
+        let (pages, to) = (&self.sources[sources.clone()], &self.targets[targets.clone()]);
+        let (order, cycle) = (self.zone.pageblock_order, self.zone.cycle);
+        let moves = pages.iter().zip(to).rev().map(|(&page, &target)| (page, target));
+        self.moves.note(self.mem, moves, order, cycle);
+        self.mem.migrate_plain(self.lru, pages, to);
+        self.sources.truncate(sources.start);
+        self.targets.truncate(targets.start);
+        n > 0
     }
 
     /// Gives back the targets that were not needed. The scanner for targets looks there again.
