@@ -11,7 +11,7 @@ use mmsim_core::machine::Watch;
 use rayon::prelude::*;
 
 use crate::build::{Catalogue, Machine};
-use crate::report::RunReport;
+use crate::report::{Monitored, RunReport};
 use crate::run::{self, RunError};
 use crate::scenario::{RunSpec, Scenario};
 
@@ -166,6 +166,24 @@ impl<'a> Lab<'a> {
             Ok(Sampled { report: RunReport::from_result(meta, &result), samples })
         };
         self.each(what, file, cells, wanted, one)
+    }
+
+    /// The same with what monitors recorded.
+    ///
+    /// # Errors
+    /// As [`Lab::run`].
+    pub fn run_monitored(
+        &self,
+        what: &str,
+        file: ScenarioFile,
+        cells: &[Sets],
+    ) -> Result<Vec<Vec<(RunReport, Vec<Monitored>)>>, RunError> {
+        let one = |spec: &RunSpec| {
+            let (meta, result) = run::run_one(0, spec, &|_: usize, _: &Machine| Watch::default())?;
+            let monitored = meta.damon.clone();
+            Ok((RunReport::from_result(meta, &result), monitored))
+        };
+        self.each(what, file, cells, |_| true, one)
     }
 
     /// What `one` makes of every run that is wanted, by lists of values.

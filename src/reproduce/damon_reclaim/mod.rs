@@ -6,6 +6,7 @@
 //! of costs was fixed by the row without quota, the same for all workloads and rows, and the other rows are
 //! predictions. docs/damon.md tells what came out.
 
+mod baseline;
 mod quotas;
 mod workloads;
 
@@ -19,7 +20,7 @@ pub static FAMILY: Family = Family {
     name: "damon-reclaim",
     about: "proactive reclamation (2021): memory saved, and its cost, under quotas of time",
     published: include_str!("../../../published/damon-reclaim.toml"),
-    scenarios: &[quotas::SCENARIO],
+    scenarios: &[quotas::SCENARIO, baseline::LINEAR, baseline::SEVENTY, baseline::HOT_PAGE],
     constants: CONSTANTS,
     tables: &["v1-quota-prioritization", "rfc-v3-time-quota", "v21-vaddr-rss", "reclaim-parts"],
     figures,
@@ -48,5 +49,7 @@ fn value(lab: &Lab<'_>, name: &str) -> f64 {
 }
 
 fn figures(lab: &Lab<'_>, published: &Published) -> Result<Figures, RunError> {
-    quotas::figures(lab, published)
+    let mut figures = quotas::figures(lab, published)?;
+    figures.add(baseline::figures(lab)?);
+    Ok(figures)
 }

@@ -3,7 +3,7 @@
 
 use mmsim_core::base::time::SimDuration;
 
-use super::super::demand::Kind;
+use super::super::demand::{Basis, Kind};
 use super::super::lab::{Lab, Sampled, ScenarioFile, Sets};
 use super::super::published::{Cell, Published, Relation};
 use super::super::relation::{self, BySeed, values};
@@ -14,6 +14,7 @@ use crate::report::RunReport;
 use crate::report::reproduction::FigureRow;
 use crate::report::statistics::estimate;
 use crate::run::RunError;
+use crate::scenario::RunSpec;
 
 pub(super) const SCENARIO: ScenarioFile = ScenarioFile {
     path: "experiments/damon-reclaim/workload.toml",
@@ -26,11 +27,16 @@ const MONITOR: &str = "monitor";
 const NO_QUOTA: &str = "none-n";
 const SCHEMES: [&str; 7] = ["none-n", "200-n", "50-n", "10-n", "200-y", "50-y", "10-y"];
 
+/// What costs were fixed by: one seed without quota.
+const FIXED: &str = "reclaim-fixed";
+const TABLES: [&str; 5] =
+    ["v1-quota-prioritization", "rfc-v3-time-quota", "v21-vaddr-rss", "reclaim-parts", FIXED];
+
 /// How many seeds there are, and of which workloads.
 fn size(quick: bool) -> (u64, &'static [workloads::Shares]) {
     match quick {
-        // facesim alone.
-        true => (1, &WORKLOADS[4..5]),
+        // splash2x/lu_cb alone: half a gigabyte for two minutes.
+        true => (1, &WORKLOADS[14..15]),
         false => (5, &WORKLOADS),
     }
 }
@@ -200,14 +206,18 @@ fn rss_change(all: &[Runs], cell: &Cell<'_>) -> Option<BySeed> {
 
 pub(super) fn figures(lab: &Lab<'_>, published: &Published) -> Result<Figures, RunError> {
     let mut figures = Figures::default();
-    if !super::FAMILY.tables.iter().any(|t| lab.wants(t)) {
+    if !TABLES.iter().any(|t| lab.wants(t)) {
         return Ok(figures);
     }
     let (seeds, workloads) = size(lab.quick);
+    let all = TABLES[..4].iter().any(|t| lab.wants(t));
+    let seeds = if all { seeds } else { 1 };
     let cells: Vec<Sets> = workloads.iter().map(|w| sets(lab, published, w, seeds)).collect();
-    // Nothing is drawn where nothing looks.
-    let wanted =
-        |s: &crate::scenario::RunSpec| s.seed == 1 || SCHEMES.contains(&s.variant.as_str());
+    // Without a monitor nothing is drawn, and what a monitor alone costs hardly hangs on what is.
+    let wanted = |s: &RunSpec| match s.variant.as_str() {
+        WITHOUT | MONITOR => s.seed == 1,
+        v => all || v == NO_QUOTA,
+    };
     let second = SimDuration::from_secs(1);
     let runs = lab.run_sampled("damon-reclaim", SCENARIO, &cells, second, wanted)?;
     let all: Vec<Runs> = workloads.iter().zip(&runs).map(|(w, r)| Runs::new(w.name, r)).collect();
@@ -218,6 +228,9 @@ pub(super) fn figures(lab: &Lab<'_>, published: &Published) -> Result<Figures, R
     }
     if lab.wants("v21-vaddr-rss") {
         figures.rows.extend(ranks(published, &all));
+    }
+    if lab.wants(FIXED) {
+        figures.rows.extend(fixed(published, &all));
     }
     if lab.wants("reclaim-parts") {
         figures.rows.extend(parts(&all));
@@ -262,6 +275,31 @@ fn ranks(published: &Published, all: &[Runs]) -> Vec<FigureRow> {
     let mut rows: Vec<FigureRow> = published.cells(table).filter_map(of).collect();
     let r = published.relation("v21-rss-rank");
     rows.extend(relation::row(published, r, |c| rss_change(all, c)));
+    rows
+}
+
+/// The figures that costs were fixed by, on the first seed.
+fn fixed(published: &Published, all: &[Runs]) -> Vec<FigureRow> {
+    let claim = published.claims.iter().find(|c| c.id == "monitoring-cost").and_then(|c| c.value);
+    let table = published.table("v1-quota-prioritization");
+    let of_row = |c: &Cell<'_>| variant(c) == NO_QUOTA;
+    let first = |mut v: BySeed| {
+        v.truncate(1);
+        estimate(&values(&v))
+    };
+    let row = |quantity: &str, unit: &str, value: Option<f64>, simulated: BySeed| FigureRow {
+        published: value,
+        basis: Basis::Calibrated,
+        ..unpublished_row(&format!("{FIXED}/{quantity}"), quantity, unit, first(simulated))
+    };
+    let mut rows = vec![row("monitor", "% of one CPU", claim, over_workloads(all, MONITOR, cpu))];
+    rows.extend(
+        published
+            .cells(table)
+            .filter(of_row)
+            .take(3)
+            .map(|c| row(&c.column(), c.unit(), c.published(), simulated(all, &c))),
+    );
     rows
 }
 
