@@ -22,7 +22,15 @@ pub static FAMILY: Family = Family {
     published: include_str!("../../../published/damon-reclaim.toml"),
     scenarios: &[quotas::SCENARIO, baseline::LINEAR, baseline::SEVENTY, baseline::HOT_PAGE],
     constants: CONSTANTS,
-    tables: &["v1-quota-prioritization", "rfc-v3-time-quota", "v21-vaddr-rss", "reclaim-parts"],
+    tables: &[
+        "v1-quota-prioritization",
+        "rfc-v3-time-quota",
+        "v21-vaddr-rss",
+        "reclaim-fixed",
+        "reclaim-parts",
+        "baseline-linear-scan",
+        "claims",
+    ],
     figures,
 };
 
