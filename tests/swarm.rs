@@ -136,6 +136,10 @@ impl Drawn {
     fn map(&mut self, slot: usize, rng: &mut Rng, ops: &mut Vec<Op>) {
         let mut pages = between(rng, 1, self.most.into()) as u32;
         let kind = match rng.below(3) {
+            _ if self.huge && one_in(rng, 10) => {
+                pages = pages.min(512);
+                MapKind::HugeTlb
+            }
             0 => {
                 pages = pages.min(FILE_PAGES);
                 MapKind::File {
@@ -209,6 +213,7 @@ impl Drawn {
                     Op::Write { file, first, count }
                 }
             }
+            10 if self.huge && one_in(rng, 8) => Op::HugePool { pages: rng.below(5) as u32 },
             10 => Op::Compute(us(between(rng, 1, 500))),
             11 => Op::Sleep(us(pick(rng, &[1, 500, 20_000, 7_000_000]))),
             12 => Op::Barrier,
@@ -267,11 +272,12 @@ fn allow_huge(seed: u64, config: &mut MachineConfig) {
     for group in &mut config.memcgs {
         group.max = group.max.map(|m| m + between(&mut rng, 0, 1500));
     }
+    config.vm.nr_hugepages = pick(&mut rng, &[1, 2]);
     config.vm.thp = pick(&mut rng, &[Thp::Always, Thp::Madvise]);
     config.vm.thp_defrag = pick(&mut rng, &ThpDefrag::ALL).1;
 }
 
-/// `huge`: with transparent huge pages, which the other machines have not.
+/// `huge`: with transparent huge pages and those of hugetlbfs, which the other machines have not.
 fn build(seed: u64, huge: bool) -> (String, Machine) {
     let mut rng = Rng::for_purpose(seed, "swarm/machine");
     let mut config = machine_config(&mut rng);
