@@ -12,43 +12,12 @@
 //! is nothing to find; here it does so once a call.
 
 use crate::config::{CachedAlways, CachedPfn, SpareFree, TargetTypes};
-use crate::migrate_scan::Looked;
 use crate::run::Run;
 use mmsim_core::base::id::Pfn;
 use mmsim_core::base::vmstat::VmEvent;
 use mmsim_core::phys::frames::free_pages;
 use mmsim_core::phys::migratetype::Migratetype;
 use mmsim_core::phys::zones::Mark;
-
-/// The first frame of a free block, as an offset, and the frames looked at up to it.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(crate) struct Found {
-    at: u32,
-    frames: u32,
-}
-
-/// Finds free blocks below an order until these have so many frames. Of a block only the first
-/// frame is looked at, but a block that is as large is looked over.
-fn free_blocks(bits: &[u32], spared: u8, wanted: usize, found: &mut Vec<Found>) -> Looked {
-    found.clear();
-    let (mut at, mut frames, mut pages) = (0, 0, 0);
-    let end = bits.len() as u32;
-    while at < end {
-        frames += 1;
-        let block = free_pages(bits[at as usize]);
-        if block == 0 || block >> spared.min(31) > 0 {
-            at += 1;
-            continue;
-        }
-        found.push(Found { at, frames });
-        at += block;
-        pages += block;
-        if pages as usize >= wanted {
-            break;
-        }
-    }
-    Looked { frames, stop: at.min(end) }
-}
 
 impl Run<'_> {
     /// Takes free blocks until there are as many frames as `wanted` (`isolate_freepages`).
@@ -141,25 +110,29 @@ impl Run<'_> {
         };
         let (mut at, mut frames) = (from, 0);
         let before = self.targets.len();
-        let mut blocks = std::mem::take(&mut self.blocks);
-        while at < end && self.targets.len() < wanted {
+        while at < end {
+            // Up to the next free block.
             let bits = self.mem.frames.bits_of(at..end);
-            let looked = free_blocks(bits, spared, wanted - self.targets.len(), &mut blocks);
-            // The one at which it ends, if the zone has no more to give.
-            let mut next = 0;
-            let heads = blocks.iter().map(|b| Pfn(at + b.at));
-            let targets = &mut self.targets;
-            self.mem.isolate_free_blocks(self.req.zone, heads, Mark::Low, |head, order| {
-                targets.extend((head.0..head.0 + (1 << order)).map(Pfn));
-                next += 1;
-            });
-            let (stop, seen) = match blocks.get(next) {
-                Some(refused) => (refused.at + 1, refused.frames),
-                None => (looked.stop, looked.frames),
+            let Some(i) = bits.iter().position(|&b| free_pages(b) > 0) else {
+                frames += end - at;
+                at = end;
+                break;
             };
-            (at, frames) = (at + stop, frames + seen);
+            at += i as u32;
+            frames += i as u32 + 1;
+            let order = self.mem.frames.order(Pfn(at));
+            let zone = self.req.zone;
+            if order >= spared || self.mem.isolate_free_block(zone, Pfn(at), Mark::Low).is_none() {
+                at += 1;
+                continue;
+            }
+            let block = at..at + (1 << order);
+            at = block.end;
+            self.targets.extend(block.map(Pfn));
+            if self.targets.len() >= wanted {
+                break;
+            }
         }
-        self.blocks = blocks;
         let taken = self.targets.len() - before;
         self.mem.charge_compaction_scan(true, frames.into());
         self.count_for_daemon(VmEvent::CompactDaemonFreeScanned, frames);

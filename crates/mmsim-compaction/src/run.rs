@@ -10,7 +10,6 @@
 
 use crate::config::{CompactionConfig, Deferral, Depletion, RequestModes, ScanLimit, Scanners};
 use crate::deplete;
-use crate::free_scan::Found;
 use crate::stats::{Moves, note_end};
 use crate::suitable::suitable;
 use crate::v6;
@@ -130,7 +129,6 @@ impl TwoScanners {
             req,
             sources: Vec::new(),
             targets: Vec::new(),
-            blocks: Vec::new(),
             limited: limit.is_some(),
             left: limit.map_or(i64::MAX, |n| n as i64),
             ignore_skip: req.full || by_request,
@@ -244,8 +242,6 @@ pub(crate) struct Run<'a> {
     pub(crate) sources: Vec<Pfn>,
     /// Free frames; the last is used first.
     pub(crate) targets: Vec<Pfn>,
-    /// Free blocks that were found in a pageblock.
-    pub(crate) blocks: Vec<Found>,
     /// The run may not look at all of the zone.
     pub(crate) limited: bool,
     /// Frames that it may still look at for sources.

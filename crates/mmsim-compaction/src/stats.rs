@@ -22,13 +22,11 @@ pub(crate) fn note_end(stats: &mut CompactionStats, mode: MigrateMode, result: C
     by_mode[mode as usize] += 1;
 }
 
-/// No page was moved there. Frame numbers end below.
-const NOBODY: (u32, u32) = (u32::MAX, u32::MAX);
-
 /// Who moved where, kept from the first move on, and who looked where.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Moves {
-    /// Per frame: the word of the page that was moved there last, and where from; `NOBODY`: none.
+    /// Per frame: the word of the page that was moved there last, and the frame after the one that it
+    /// came from; 0: none was.
     last: Vec<(u32, u32)>,
     /// Per pageblock of the machine: the cycle, plus one, in which it was a source, a target.
     source: Vec<u32>,
@@ -47,7 +45,8 @@ impl Moves {
         cycle: u32,
     ) {
         if self.last.is_empty() {
-            self.last.resize(mem.frames.len(), NOBODY);
+            // Memory that is 0 costs nothing until it is used.
+            self.last = vec![(0, 0); mem.frames.len()];
             let blocks = (mem.frames.len() >> order) + 1;
             self.source.resize(blocks, 0);
             self.target.resize(blocks, 0);
@@ -58,11 +57,11 @@ impl Moves {
         for (from, to) in moves {
             let page = mem.frames.rmap[from];
             let (a, b) = (from.0 as usize, to.0 as usize);
-            let (last, came_from) = self.last[a];
-            let known = last == page && came_from != u32::MAX;
+            let (last, after) = self.last[a];
+            let known = last == page && after > 0;
             again += u64::from(known);
-            back += u64::from(known && came_from >> order == to.0 >> order);
-            self.last[b] = (page, from.0);
+            back += u64::from(known && (after - 1) >> order == to.0 >> order);
+            self.last[b] = (page, from.0 + 1);
             let (a, b) = (a >> order, b >> order);
             if self.source[a] != now {
                 emptied += recent(self.target[a]);

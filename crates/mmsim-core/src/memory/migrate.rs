@@ -259,28 +259,11 @@ impl Memory {
     /// order; `None`: there is none, or the zone would fall below the mark. The frames are the
     /// caller's, who gives them back one by one by [`Memory::free_frame`].
     pub fn isolate_free_block(&mut self, z: ZoneId, pfn: Pfn, mark: Mark) -> Option<u8> {
-        let mut order = None;
-        self.isolate_free_blocks(z, [pfn], mark, |_, k| order = Some(k));
-        order
-    }
-
-    /// The same for blocks one after the other, up to the first that cannot be had. Each that could
-    /// is handed to `taken` with its order.
-    #[inline]
-    pub fn isolate_free_blocks(
-        &mut self,
-        z: ZoneId,
-        blocks: impl IntoIterator<Item = Pfn>,
-        mark: Mark,
-        mut taken: impl FnMut(Pfn, u8),
-    ) {
         let mut c = Columns::new(&mut self.frames, &mut self.lists);
-        for pfn in blocks {
-            let Some(order) = self.zones[z].isolate_free_block(&mut c, pfn, mark) else { return };
-            c.frames.store(pfn, 0);
-            self.now += self.cost.t_isolate;
-            taken(pfn, order);
-        }
+        let order = self.zones[z].isolate_free_block(&mut c, pfn, mark)?;
+        self.frames.store(pfn, 0);
+        self.now += self.cost.t_isolate;
+        Some(order)
     }
 
     /// Takes a block of this order that begins at a frame, if all of it is free, as if it had been
