@@ -29,8 +29,11 @@ const SCHEMES: [&str; 7] = ["none-n", "200-n", "50-n", "10-n", "200-y", "50-y", 
 
 /// What costs were fixed by: one seed without quota.
 const FIXED: &str = "reclaim-fixed";
-const TABLES: [&str; 5] =
-    ["v1-quota-prioritization", "rfc-v3-time-quota", "v21-vaddr-rss", "reclaim-parts", FIXED];
+/// Tables of all rows.
+const ROWS: [&str; 3] = ["v1-quota-prioritization", "rfc-v3-time-quota", "reclaim-parts"];
+/// Tables by workload: what it is like without a scheme, which is what it was made from, and how it fares
+/// with one without quota.
+const BY_WORKLOAD: [&str; 3] = ["v21-vaddr-runtime", "v21-vaddr-memused", "v21-vaddr-rss"];
 
 /// How many seeds there are, and of which workloads.
 fn size(quick: bool) -> (u64, &'static [workloads::Shares]) {
@@ -137,10 +140,6 @@ fn swapped(_: &Outcome, o: &Outcome) -> f64 {
     o.out
 }
 
-fn anon_change(without: &Outcome, o: &Outcome) -> f64 {
-    100.0 * (o.anon / without.anon - 1.0)
-}
-
 type Figure = fn(&Outcome, &Outcome) -> f64;
 
 /// Seed by seed, the mean over workloads.
@@ -199,18 +198,33 @@ fn simulated(all: &[Runs], cell: &Cell<'_>) -> BySeed {
     over_workloads(all, &variant(cell), figure)
 }
 
-fn rss_change(all: &[Runs], cell: &Cell<'_>) -> Option<BySeed> {
+/// A figure of one workload, for each seed: without a scheme, or the change under the one without quota. The
+/// published scheme worked on virtual addresses.
+fn of_workload(all: &[Runs], cell: &Cell<'_>) -> Option<BySeed> {
     let runs = all.iter().find(|r| r.name == cell.key("workload"))?;
-    Some(runs.of(NO_QUOTA).map(|o| (o.seed, anon_change(&runs.without, o))).collect())
+    let quantity = |o: &Outcome| match cell.table.id.as_str() {
+        "v21-vaddr-runtime" => o.runtime,
+        "v21-vaddr-memused" => 4.0 * o.used,
+        _ => 4.0 * o.anon,
+    };
+    let before = quantity(&runs.without);
+    match cell.column().as_str() {
+        "orig" => Some(vec![(1, before)]),
+        "change" => {
+            let change = |o: &Outcome| (o.seed, 100.0 * (quantity(o) / before - 1.0));
+            Some(runs.of(NO_QUOTA).map(change).collect())
+        }
+        _ => None,
+    }
 }
 
 pub(super) fn figures(lab: &Lab<'_>, published: &Published) -> Result<Figures, RunError> {
     let mut figures = Figures::default();
-    if !TABLES.iter().any(|t| lab.wants(t)) {
+    let all = ROWS.iter().any(|t| lab.wants(t));
+    if !all && !lab.wants(FIXED) && !BY_WORKLOAD.iter().any(|t| lab.wants(t)) {
         return Ok(figures);
     }
     let (seeds, workloads) = size(lab.quick);
-    let all = TABLES[..4].iter().any(|t| lab.wants(t));
     let seeds = if all { seeds } else { 1 };
     let cells: Vec<Sets> = workloads.iter().map(|w| sets(lab, published, w, seeds)).collect();
     // Without a monitor nothing is drawn, and what a monitor alone costs hardly hangs on what is.
@@ -226,8 +240,8 @@ pub(super) fn figures(lab: &Lab<'_>, published: &Published) -> Result<Figures, R
             figures.rows.extend(quotas(published, table, &all));
         }
     }
-    if lab.wants("v21-vaddr-rss") {
-        figures.rows.extend(ranks(published, &all));
+    for table in BY_WORKLOAD.into_iter().filter(|t| lab.wants(t)) {
+        figures.rows.extend(by_workload(published, table, &all));
     }
     if lab.wants(FIXED) {
         figures.rows.extend(fixed(published, &all));
@@ -265,16 +279,16 @@ fn quotas(published: &Published, table: &str, all: &[Runs]) -> Vec<FigureRow> {
     rows
 }
 
-/// Changes of the resident set beside those of the published scheme, which worked on virtual addresses.
-fn ranks(published: &Published, all: &[Runs]) -> Vec<FigureRow> {
+fn by_workload(published: &Published, table: &str, all: &[Runs]) -> Vec<FigureRow> {
     let of = |cell: Cell<'_>| {
-        let by_seed = rss_change(all, &cell)?;
-        (cell.column() == "change").then(|| row_by_seed(&cell, "change", &values(&by_seed)))
+        let by_seed = of_workload(all, &cell)?;
+        let row = row_by_seed(&cell, &cell.column(), &values(&by_seed));
+        Some(FigureRow { basis: Basis::Calibrated, ..row })
     };
-    let table = published.table("v21-vaddr-rss");
-    let mut rows: Vec<FigureRow> = published.cells(table).filter_map(of).collect();
-    let r = published.relation("v21-rss-rank");
-    rows.extend(relation::row(published, r, |c| rss_change(all, c)));
+    let mut rows: Vec<FigureRow> = published.cells(published.table(table)).filter_map(of).collect();
+    for r in published.relations.iter().filter(|r| r.table.as_deref() == Some(table)) {
+        rows.extend(relation::row(published, r, |c| of_workload(all, c)));
+    }
     rows
 }
 
