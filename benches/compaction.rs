@@ -2,6 +2,8 @@
 //!
 //! - `scan`: 70 % of the frames are pinned, the others free, none can be moved: the scanner for
 //!   sources looks at the whole zone in vain. Frames of the zone per second.
+//! - `scan-by-bytes`: the same zone as a byte for each frame, looked at one by one, which is what the
+//!   tests hold the scanner against (`look_at` in mmsim-compaction). It counts the same frames.
 //! - `moves`: 10 % are pinned, 30 % free, 60 % pages of a process, at random: about a fifth of the
 //!   frames moves, with everything that is true of a page (list, page table, reverse map).
 //!
@@ -13,6 +15,7 @@
 #[path = "../tests/cells/mod.rs"]
 mod cells;
 
+use std::hint::black_box;
 use std::time::{Duration, Instant};
 
 use criterion::{Criterion, Throughput, criterion_group, criterion_main};
@@ -91,6 +94,30 @@ impl Zone {
     }
 }
 
+/// A byte for each frame of a zone: 0 is behind the first of a free block, 1 a page that could be
+/// taken, 2 one that could not, 16 and its order the first of a free block.
+fn bytes(mem: &Memory) -> Vec<u8> {
+    let of = |p| match mem.frames.free_head(Pfn(p)) {
+        Some((order, _)) => 16 + order,
+        None if mem.frames.kind(Pfn(p)) == FrameKind::Free => 0,
+        None => 2 - u8::from(mem.frames.has(Pfn(p), flag::LRU)),
+    };
+    (0..mem.frames.len() as u32).map(of).collect()
+}
+
+/// Frames that the scanner for sources looks at, and pages that it could take: frame by frame, over
+/// free blocks at once.
+fn scan_by_bytes(zone: &[u8]) -> (u64, u64) {
+    let (mut at, mut frames, mut pages) = (0, 0, 0);
+    while at < zone.len() {
+        let byte = zone[at];
+        frames += 1;
+        pages += u64::from(byte == 1);
+        at += if byte >= 16 { 1 << (byte - 16) } else { 1 };
+    }
+    (frames, pages)
+}
+
 fn sweeps(c: &mut Criterion) {
     let mut group = c.benchmark_group("compaction");
     group.sample_size(10);
@@ -99,7 +126,15 @@ fn sweeps(c: &mut Criterion) {
         let mut zone = Zone::new(frames, 0, 30);
         group.bench_function(format!("scan/{name}"), |b| b.iter(|| zone.compact()));
         assert_eq!(zone.mem.vmstat[VmEvent::PgMigrateSuccess], 0);
+        let before = zone.mem.vmstat[VmEvent::CompactMigrateScanned];
+        zone.compact();
+        let scanned = zone.mem.vmstat[VmEvent::CompactMigrateScanned] - before;
+        let by_bytes = bytes(&zone.mem);
         drop(zone);
+        assert_eq!(scan_by_bytes(&by_bytes), (scanned, 0));
+        group.bench_function(format!("scan-by-bytes/{name}"), |b| {
+            b.iter(|| scan_by_bytes(black_box(&by_bytes)));
+        });
         group.bench_function(format!("moves/{name}"), |b| {
             b.iter_custom(|n| {
                 let one = || {

@@ -14,6 +14,7 @@ use crate::record::summary::{SKIPPED, percentile, validate, working_set};
 use crate::record::{Record, Region, of_run};
 use crate::report::reproduction::FigureRow;
 use crate::report::statistics::estimate;
+use crate::report::{Monitored, RunReport};
 use crate::run::RunError;
 
 /// The family.
@@ -81,12 +82,13 @@ fn recorded(
     if lab.quick {
         sets.push(("seeds".into(), "1".into()));
     }
-    let runs = lab.run_as(what, file, &[sets], |meta, _| {
-        let records = of_run(0, &meta.damon[0]);
+    let recorded = |(report, monitored): (RunReport, Vec<Monitored>)| {
+        let records = of_run(0, &monitored[0]);
         let record = records.into_iter().next().expect("it watched something");
-        Recorded { variant: meta.variant, record }
-    })?;
-    Ok(runs.into_iter().flatten().collect())
+        Recorded { variant: report.variant, record }
+    };
+    let runs = lab.run_monitored(what, file, &[sets])?;
+    Ok(runs.into_iter().flatten().map(recorded).collect())
 }
 
 /// A figure of each seed of a variant.

@@ -14,6 +14,7 @@
 pub mod anon_workingset;
 pub mod compaction;
 pub mod damon_monitoring;
+pub mod damon_reclaim;
 pub mod demand;
 pub mod lab;
 pub mod mglru;
@@ -58,6 +59,7 @@ pub static FAMILIES: &[&Family] = &[
     &mglru::rework::FAMILY,
     &compaction::FAMILY,
     &damon_monitoring::FAMILY,
+    &damon_reclaim::FAMILY,
 ];
 
 /// What was simulated.

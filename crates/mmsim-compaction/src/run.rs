@@ -304,6 +304,9 @@ impl Run<'_> {
             if self.targets.is_empty() {
                 self.isolate_targets(wanted);
             }
+            if self.move_plain() {
+                continue;
+            }
             let Some(target) = self.targets.pop() else {
                 enough = false;
                 break;
@@ -311,7 +314,7 @@ impl Run<'_> {
             self.sources.pop();
             let (order, cycle) = (self.zone.pageblock_order, self.zone.cycle);
             if self.mem.can_migrate(page) {
-                self.moves.note(self.mem, (page, target), order, cycle);
+                self.moves.note(self.mem, [(page, target)], order, cycle);
             }
             if self.mem.migrate(self.lru, page, target).is_err() {
                 self.targets.push(target);
@@ -323,6 +326,23 @@ impl Run<'_> {
         }
         announce_batch(self.mem, wanted, before);
         enough
+    }
+
+    /// Moves the pages at hand that are as most are, together, as far as there are targets at hand.
+    /// False: the next one is not, or there is no target.
+    fn move_plain(&mut self) -> bool {
+        let last = self.sources.len() - self.sources.len().min(self.targets.len());
+        let n = self.mem.nr_plain_at_end(&self.sources[last..]);
+        let sources = self.sources.len() - n..;
+        let targets = self.targets.len() - n..;
+        let (pages, to) = (&self.sources[sources.clone()], &self.targets[targets.clone()]);
+        let (order, cycle) = (self.zone.pageblock_order, self.zone.cycle);
+        let moves = pages.iter().zip(to).rev().map(|(&page, &target)| (page, target));
+        self.moves.note(self.mem, moves, order, cycle);
+        self.mem.migrate_plain(self.lru, pages, to);
+        self.sources.truncate(sources.start);
+        self.targets.truncate(targets.start);
+        n > 0
     }
 
     /// Gives back the targets that were not needed. The scanner for targets looks there again.

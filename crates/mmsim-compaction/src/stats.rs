@@ -22,13 +22,11 @@ pub(crate) fn note_end(stats: &mut CompactionStats, mode: MigrateMode, result: C
     by_mode[mode as usize] += 1;
 }
 
-/// No page was moved there. Frame numbers end below.
-const NOBODY: (u32, u32) = (u32::MAX, u32::MAX);
-
 /// Who moved where, kept from the first move on, and who looked where.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Moves {
-    /// Per frame: the word of the page that was moved there last, and where from; `NOBODY`: none.
+    /// Per frame: the word of the page that was moved there last, and the frame after the one that it
+    /// came from; 0: none was.
     last: Vec<(u32, u32)>,
     /// Per pageblock of the machine: the cycle, plus one, in which it was a source, a target.
     source: Vec<u32>,
@@ -38,33 +36,46 @@ pub(crate) struct Moves {
 }
 
 impl Moves {
-    /// A page is about to move. `order`: log2 of the frames of a pageblock.
-    pub(crate) fn note(&mut self, mem: &mut Memory, (from, to): (Pfn, Pfn), order: u8, cycle: u32) {
+    /// Pages are about to move. `order`: log2 of the frames of a pageblock.
+    pub(crate) fn note(
+        &mut self,
+        mem: &mut Memory,
+        moves: impl IntoIterator<Item = (Pfn, Pfn)>,
+        order: u8,
+        cycle: u32,
+    ) {
         if self.last.is_empty() {
-            self.last.resize(mem.frames.len(), NOBODY);
+            // Memory that is 0 costs nothing until it is used.
+            self.last = vec![(0, 0); mem.frames.len()];
             let blocks = (mem.frames.len() >> order) + 1;
             self.source.resize(blocks, 0);
             self.target.resize(blocks, 0);
         }
-        let page = mem.frames.rmap[from];
-        let (a, b) = (from.0 as usize, to.0 as usize);
-        let (last, came_from) = self.last[a];
-        let known = last == page && came_from != u32::MAX;
-        let back = known && came_from >> order == to.0 >> order;
-        mem.count(VmEvent::SimMigrateAgain, known.into());
-        mem.count(VmEvent::SimMigrateBack, back.into());
-        self.last[b] = (page, from.0);
         let now = cycle + 1;
-        let recent = |then: u32| then > 0 && now - then <= 2;
-        let (a, b) = (a >> order, b >> order);
-        if self.source[a] != now {
-            mem.count(VmEvent::SimEmptiedTargets, recent(self.target[a]).into());
-            self.source[a] = now;
+        let recent = |then: u32| u64::from(then > 0 && now - then <= 2);
+        let (mut again, mut back, mut emptied, mut refilled) = (0, 0, 0, 0);
+        for (from, to) in moves {
+            let page = mem.frames.rmap[from];
+            let (a, b) = (from.0 as usize, to.0 as usize);
+            let (last, after) = self.last[a];
+            let known = last == page && after > 0;
+            again += u64::from(known);
+            back += u64::from(known && (after - 1) >> order == to.0 >> order);
+            self.last[b] = (page, from.0 + 1);
+            let (a, b) = (a >> order, b >> order);
+            if self.source[a] != now {
+                emptied += recent(self.target[a]);
+                self.source[a] = now;
+            }
+            if self.target[b] != now {
+                refilled += recent(self.source[b]);
+                self.target[b] = now;
+            }
         }
-        if self.target[b] != now {
-            mem.count(VmEvent::SimRefilledSources, recent(self.source[b]).into());
-            self.target[b] = now;
-        }
+        mem.count(VmEvent::SimMigrateAgain, again);
+        mem.count(VmEvent::SimMigrateBack, back);
+        mem.count(VmEvent::SimEmptiedTargets, emptied);
+        mem.count(VmEvent::SimRefilledSources, refilled);
     }
 
     /// The run under way looks at a pageblock for sources.

@@ -268,7 +268,7 @@ impl Run<'_> {
             let with = &mut self.with;
             let (order, cycle) = (with.zone.pageblock_order, with.zone.cycle);
             if with.mem.can_migrate(page) {
-                with.moves.note(with.mem, (page, target), order, cycle);
+                with.moves.note(with.mem, [(page, target)], order, cycle);
             }
             if with.mem.migrate(with.lru, page, target).is_err() {
                 self.targets.give_back(target);

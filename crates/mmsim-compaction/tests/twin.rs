@@ -6,11 +6,17 @@ mod rig;
 
 use mmsim_compaction::config::{Scanners, UndoPrevention, preset};
 use mmsim_compaction::{CompactionConfig, PRESETS};
+use mmsim_core::base::digest::Digest;
+use mmsim_core::base::event::{Observer, TraceEvent};
+use mmsim_core::base::id::Pfn;
+use mmsim_core::base::time::SimTime;
 use mmsim_core::base::vmstat::VmEvent;
+use mmsim_core::phys::frames::flag;
 use mmsim_core::phys::migratetype::Migratetype;
 use mmsim_core::policy::compaction::{
     CompactRequest, CompactResult, Compaction as _, Compactor, MigrateMode,
 };
+use mmsim_core::virt::pages::pte;
 use naive::{Ask, Cell, End, Naive, flags};
 use proptest::prelude::*;
 use rig::{Bench, Rig, Z, small};
@@ -291,6 +297,59 @@ proptest! {
             let below: u32 = blocks.filter(|b| b.pfn.0 < end).map(|b| (1 << b.order) - 1).sum();
             let want = if tails { end } else { end - below };
             prop_assert_eq!(r.counts()[0], u64::from(want), "{}", name);
+        }
+    }
+}
+
+/// An observer, who sees each move by itself: with one nothing is done in batches.
+struct Anybody;
+
+impl Observer for Anybody {
+    fn event(&mut self, _: SimTime, _: &TraceEvent) {}
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 200, failure_persistence: None, ..Default::default() })]
+
+    /// Pages that are moved together end up as those that are moved one by one: the whole memory, its
+    /// counters and its time, with entries that are young or dirty, and pages among them that are not
+    /// moved together.
+    #[test]
+    fn batches_do_what_single_moves_do(
+        (types, map) in zones(),
+        batch in 1u32..8,
+        steps in steps(),
+        marks in prop::collection::vec(0u8..16, 128),
+    ) {
+        for p in PRESETS {
+            let rig = |watched: bool| {
+                let bench = Bench { batch, ..bench_of(&p.config) };
+                let mut r = Rig::on(bench, small(p.config), &types, &map);
+                for (id, frame) in r.whereabouts() {
+                    let mark = marks[id as usize];
+                    let bits = [0, pte::YOUNG, pte::DIRTY, pte::YOUNG | pte::DIRTY];
+                    r.mark(id, bits[usize::from(mark & 3)]);
+                    if mark > 11 {
+                        r.mem.frames.set(Pfn(frame), flag::IDLE);
+                    }
+                }
+                r.mem.tracer.set_observer(watched.then(|| Box::new(Anybody) as Box<dyn Observer>));
+                for step in &steps {
+                    let Step::Run { order, mode, movable, kswapd } = *step else { continue };
+                    let req = request(order, mode, movable, kswapd);
+                    let out = r.compaction.compact_zone(&mut r.mem, &mut r.lru, &req);
+                    if let Some(block) = out.captured {
+                        r.mem.free_block(block, order.expect("a block is of some order"));
+                    }
+                }
+                r.mem.check();
+                let mut digest = Digest::new();
+                r.mem.digest(&mut digest);
+                r.compaction.digest(&mut digest);
+                let counters: Vec<u64> = VmEvent::ALL.iter().map(|&e| r.n(e)).collect();
+                (digest.finish(), r.mem.now, r.whereabouts(), counters)
+            };
+            prop_assert_eq!(rig(false), rig(true), "{}", p.name);
         }
     }
 }

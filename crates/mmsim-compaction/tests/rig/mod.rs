@@ -64,6 +64,8 @@ pub(crate) struct Bench {
     pub(crate) kernel: Kernel,
     pub(crate) alloc: PageAllocRules,
     pub(crate) marks: [u32; 3],
+    /// Pages of an LRU batch.
+    pub(crate) batch: u32,
 }
 
 impl Bench {
@@ -71,11 +73,13 @@ impl Bench {
         kernel: Kernel::V4_1,
         alloc: PageAllocRules { pageblock_order: 3, max_order: 3, ..PageAllocRules::V4_1 },
         marks: [0; 3],
+        batch: 1,
     };
     pub(crate) const V6_12: Bench = Bench {
         kernel: Kernel::V6_12,
         alloc: PageAllocRules { pageblock_order: 3, max_order: 3, ..PageAllocRules::V6_12 },
         marks: [0; 3],
+        batch: 1,
     };
 }
 
@@ -128,7 +132,7 @@ impl Rig {
             vm: VmSysctl::linux(),
             memcgs: Vec::new(),
             os_overhead: 0,
-            lru_batch: Some(1),
+            lru_batch: Some(bench.batch),
             batch_shift: 0,
             tick: SimDuration::from_millis(4),
             run_ahead: SimDuration::ZERO,
@@ -161,6 +165,7 @@ impl Rig {
                 c => panic!("no frame: {c}"),
             }
         }
+        mem.lru_drain(&mut lru);
         mem.zones[Z].watermark = bench.marks.map(u64::from);
         mem.vmstat = Default::default();
         let compaction = TwoScanners::new(rules, &mem);
@@ -201,6 +206,14 @@ impl Rig {
     pub(crate) fn unmap(&mut self, id: u32) {
         let page = PageIdx(self.mem.spaces.vma(self.anon).start.0 + id);
         self.mem.zap(&mut self.lru, page, self.anon);
+    }
+
+    /// Sets bits of the entry of a page that the map began with.
+    pub(crate) fn mark(&mut self, id: u32, bits: u8) {
+        let page = PageIdx(self.mem.spaces.vma(self.anon).start.0 + id);
+        if let mmsim_core::virt::pages::Entry::Frame(f) = self.mem.pages.entry(page) {
+            self.mem.pages.set_frame(page, f, bits);
+        }
     }
 
     /// Where each page is that the map began with, by the frame that it was in then.

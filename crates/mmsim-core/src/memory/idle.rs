@@ -164,7 +164,8 @@ impl Memory {
         }
     }
 
-    fn mark_idle(&mut self, folio: FolioId, was_young: bool) {
+    #[inline]
+    pub(super) fn mark_idle(&mut self, folio: FolioId, was_young: bool) {
         self.frames.set(folio, flag::IDLE | if was_young { flag::YOUNG } else { 0 });
     }
 }

@@ -21,12 +21,12 @@
 use super::Memory;
 use crate::backing::swap::Cached;
 use crate::base::event::TraceEvent;
-use crate::base::id::{NodeId, Pfn, ZoneId};
+use crate::base::id::{NodeId, PageIdx, Pfn, ZoneId};
 use crate::base::time::SimDuration;
 use crate::base::vmstat::VmEvent;
 use crate::machine::config::Kernel;
 use crate::phys::buddy::{Capture, Columns};
-use crate::phys::frames::{FolioId, ORDER_MASK, flag};
+use crate::phys::frames::{FolioId, ORDER_MASK, flag, is_plain};
 use crate::phys::gfp::AllocRequest;
 use crate::phys::migratetype::Migratetype;
 use crate::phys::zones::Mark;
@@ -65,6 +65,27 @@ impl Memory {
         self.frames.set(folio, flag::ISOLATED);
         self.now += self.cost.t_isolate;
         true
+    }
+
+    /// The same for folios that are known to be listed, of one page and in no batch.
+    pub fn isolate_all_to_migrate<P: ReclaimPolicy + ?Sized>(
+        &mut self,
+        lru: &mut P,
+        folios: &[FolioId],
+    ) {
+        if self.tracer.on() {
+            for &folio in folios {
+                let taken = self.isolate_to_migrate(lru, folio);
+                debug_assert!(taken, "{folio} was on a list a moment ago");
+            }
+            return;
+        }
+        lru.folios_departed(self, folios, Departure::Isolated);
+        for &folio in folios {
+            debug_assert!(!self.frames.has(folio, flag::LRU), "{folio} was left on its list");
+            self.frames.set(folio, flag::ISOLATED);
+        }
+        self.now += SimDuration(self.cost.t_isolate.0 * folios.len() as u64);
     }
 
     /// Whether [`Memory::migrate`] would move an isolated folio now.
@@ -118,6 +139,40 @@ impl Memory {
         Ok(())
     }
 
+    /// How many of some isolated folios, from the last one on, [`Memory::migrate_plain`] takes; none
+    /// with an observer.
+    pub fn nr_plain_at_end(&self, folios: &[FolioId]) -> usize {
+        let plain = |&&f: &&FolioId| !self.tracer.on() && is_plain(self.frames.bits(f));
+        folios.iter().rev().take_while(plain).count()
+    }
+
+    /// Moves isolated plain folios, the last first, into as many frames, the last first: as so many
+    /// calls of [`Memory::migrate`]. Each column is gone over by itself, and what is freed and what
+    /// arrives is handed on together.
+    pub fn migrate_plain<P: ReclaimPolicy + ?Sized>(
+        &mut self,
+        lru: &mut P,
+        folios: &[FolioId],
+        targets: &[Pfn],
+    ) {
+        debug_assert_eq!(folios.len(), targets.len(), "a target for each");
+        let keeps = self.kept_of_entries();
+        for (&folio, &target) in folios.iter().zip(targets).rev() {
+            let bits = self.frames.bits(folio);
+            debug_assert!(is_plain(bits) && bits & flag::ISOLATED != 0, "{folio}: {bits:#x}");
+            let page = PageIdx(self.frames.rmap[folio]);
+            let hot = self.pages.hot(page);
+            let dirty = if hot & pte::DIRTY != 0 { flag::DIRTY } else { 0 };
+            self.pages.set_frame(page, target, hot & keeps);
+            self.frames.rmap[target] = page.0;
+            self.frames.set_memcg(target, self.frames.memcg(folio));
+            self.frames.store(target, bits & !LEFT | dirty);
+        }
+        self.count(VmEvent::PgMigrateSuccess, folios.len() as u64);
+        self.free_frames(folios.iter().rev().copied());
+        self.lru_add_migrated(lru, targets);
+    }
+
     /// Moves an isolated folio of one page to a free frame of a node, if one can be had above the
     /// min watermark without reclaim. False: it is still where it was, and isolated.
     pub fn migrate_to_node<P: ReclaimPolicy + ?Sized>(
@@ -141,10 +196,15 @@ impl Memory {
         self.migrate(lru, folio, target).is_ok()
     }
 
+    /// Bits of an entry that outlast a move of its page.
+    fn kept_of_entries(&self) -> u8 {
+        if self.kernel >= Kernel::V6_1 { u8::MAX } else { !(pte::YOUNG | pte::DIRTY) }
+    }
+
     /// Entries of page tables and of the page cache say the new frame.
     fn remap(&mut self, folio: FolioId, target: Pfn) {
         let file = self.file_page_of(folio);
-        let keeps = if self.kernel >= Kernel::V6_1 { u8::MAX } else { !(pte::YOUNG | pte::DIRTY) };
+        let keeps = self.kept_of_entries();
         let maps = self.rmap.of(&self.frames, folio);
         for i in 0..self.rmap.count(&self.frames, folio) {
             let page = self.rmap.nth(maps, i).expect("below their number");
@@ -161,6 +221,22 @@ impl Memory {
                 let queued = self.files.dirty.iter_mut().filter(|q| (q.0, q.1) == (folio, page));
                 queued.for_each(|q| q.0 = target);
             }
+        }
+    }
+
+    /// Migrated folios, the last first, go to the batch, each when its move is paid for.
+    fn lru_add_migrated<P: ReclaimPolicy + ?Sized>(&mut self, lru: &mut P, folios: &[FolioId]) {
+        let how = Arrival { kind: ArrivalKind::Migrated, in_fault: None, position: 0 };
+        let mut rest = folios;
+        while !rest.is_empty() {
+            let now;
+            (rest, now) = rest.split_at(rest.len().saturating_sub(self.batches.room(self.cpu)));
+            for &folio in now {
+                self.frames.set(folio, flag::IN_BATCH);
+            }
+            self.batches.adding(self.cpu).extend(now.iter().rev().map(|&f| (f, how)));
+            self.now += SimDuration(self.cost.t_migrate.0 * now.len() as u64);
+            self.lru_added(lru, now.len() as u64);
         }
     }
 

@@ -695,6 +695,16 @@ impl Buddy {
         })
     }
 
+    /// The free block that begins at a frame, if any.
+    #[inline]
+    pub fn block_from(&self, frames: &Frames, pfn: Pfn) -> Option<FreeBlock> {
+        if self.run.contains(&pfn.0) {
+            return self.block_at(frames, pfn).filter(|b| b.pfn == pfn);
+        }
+        let (order, migratetype) = frames.free_head(pfn)?;
+        Some(FreeBlock { pfn, order, migratetype })
+    }
+
     /// All free blocks by address.
     pub fn blocks<'a>(&'a self, frames: &'a Frames) -> impl Iterator<Item = FreeBlock> + 'a {
         let mut p = self.first;

@@ -308,19 +308,17 @@ impl Buddy {
 
     /// Takes a free block for compaction, all of it (`__isolate_free_page`, without its
     /// watermark test, which is the zone's). A block of about a pageblock makes the
-    /// pageblocks that it covers movable. Returns its order.
-    pub fn isolate_block(&mut self, c: &mut Columns<'_>, pfn: Pfn) -> Option<u8> {
-        let b = self.block_at(c.frames, pfn).filter(|b| b.pfn == pfn)?;
+    /// pageblocks that it covers movable.
+    pub fn isolate_block(&mut self, c: &mut Columns<'_>, b: FreeBlock) {
         self.take_block(c, b);
         if b.order + 1 >= self.rules.pageblock_order {
             let step = 1usize << self.rules.pageblock_order;
-            for p in (pfn.0..pfn.0 + (1 << b.order)).step_by(step) {
+            for p in (b.pfn.0..b.pfn.0 + (1 << b.order)).step_by(step) {
                 if self.block_type(Pfn(p)).mergeable() {
                     self.move_free_blocks(c, p, Migratetype::Movable);
                     self.set_block_type(Pfn(p), Migratetype::Movable);
                 }
             }
         }
-        Some(b.order)
     }
 }

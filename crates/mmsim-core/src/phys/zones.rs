@@ -406,7 +406,10 @@ impl Zone {
                 rest = behind;
             }
         }
-        rest.iter().for_each(|&p| self.put(c, cpu, Pfn(p), 0));
+        if !rest.is_empty() {
+            self.buddy.free_pages(c, rest);
+            self.settle();
+        }
     }
 
     /// Gives pages of a full per-CPU list back to the buddy.
@@ -496,15 +499,15 @@ impl Zone {
         pfn: Pfn,
         watermark: Mark,
     ) -> Option<u8> {
-        let b = self.buddy.block_at(c.frames, pfn).filter(|b| b.pfn == pfn)?;
+        let b = self.buddy.block_from(c.frames, pfn)?;
         let mark = self.watermark[watermark as usize] + (1 << b.order);
         let enough = self.leaves(0, mark, ZoneKind::Dma, AllocFlags::default(), self.free);
         if b.migratetype != Migratetype::Isolate && !enough {
             return None;
         }
-        let order = self.buddy.isolate_block(c, pfn);
+        self.buddy.isolate_block(c, b);
         self.settle();
-        order
+        Some(b.order)
     }
 
     /// Lets a free list begin with one of its blocks ([`Buddy::rotate_list`]).

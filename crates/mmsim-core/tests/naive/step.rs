@@ -181,7 +181,9 @@ impl Real {
                 Answer::default()
             }
             Step::Isolate(p) => {
-                let order = b.isolate_block(&mut c, Pfn(p)).expect("a free block");
+                let block = b.block_from(c.frames, Pfn(p)).expect("a free block");
+                b.isolate_block(&mut c, block);
+                let order = block.order;
                 Answer::block(Some(p), order)
             }
             Step::SetType(p, mt) => {
