@@ -158,6 +158,9 @@ fn machine_knobs(m: &MachineConfig) -> Vec<(String, KnobValue)> {
     .into_iter()
     .map(|(k, v)| (k.to_string(), KnobValue::from(v)))
     .collect();
+    if vm.nr_hugepages > 0 {
+        knobs.push(("vm.nr_hugepages".into(), KnobValue::from(i64::from(vm.nr_hugepages))));
+    }
     knobs.push(("tick".into(), KnobValue::from(m.tick.to_string().as_str())));
     knobs.push(("run-ahead".into(), KnobValue::from(m.run_ahead.to_string().as_str())));
     knobs

@@ -99,6 +99,44 @@ fn a_zigzag_has_the_working_set_of_a_side() {
     }
 }
 
+/// A process uses all of 32 MiB of huge pages of hugetlbfs in every sample. With the knob, every region
+/// of every snapshot but the first shows as many accesses as there are samples; without, none does, and
+/// all grow older. Whoever looks at frames sees nothing, as these pages are on no LRU list.
+#[test]
+fn hugetlb_check() {
+    let counts = |damon: &str| {
+        let text = format!(
+            "[machine]\nmemory = \"128MiB\"\ncpus = 2\nvm = {{ nr_hugepages = 16 }}\n\
+             [[task]]\nname = \"work\"\nworkload = \"masim\"\nhugetlb = true\n\
+             text = \"a, {}\\n\\nbusy\\n3000\\na, 0, 4096, 1\\n\"\n\
+             [[damon]]\nstart = \"10ms\"\nrecord = true\n{damon}\n",
+            32 << 20
+        );
+        let scenario = Scenario::from_str(&text, "x.toml").unwrap_or_else(|e| panic!("{e}"));
+        let runs = scenario.expand(&Catalogue).unwrap_or_else(|e| panic!("{e}"));
+        let watch = |_: usize, _: &_| Watch { check_every: 1, ..Watch::default() };
+        let results = run_all(&runs, Some(1), watch).unwrap_or_else(|e| panic!("{e}"));
+        let record = record_of(&results[0].0.damon[0]);
+        assert!(record.snapshots.len() > 25, "{}", record.snapshots.len());
+        let regions = record.snapshots[1..].iter().flat_map(|s| &s.regions);
+        let counts: Vec<u32> = regions.map(|r| r.nr_accesses).collect();
+        let last = record.snapshots.last().expect("some").regions.iter();
+        let youngest = last.filter_map(|r| r.age).min();
+        (*counts.iter().min().expect("some"), *counts.iter().max().expect("some"), youngest)
+    };
+    let of_process = |knob: &str| {
+        counts(&format!(
+            "ops = \"vaddr\"\ntask = \"work\"\nrules = {{ hugetlb-check = \"{knob}\" }}"
+        ))
+    };
+    let (min, max, _) = of_process("yes");
+    assert_eq!((min, max), (20, 20));
+    let (min, max, youngest) = of_process("no");
+    assert_eq!((min, max), (0, 0));
+    assert!(youngest > Some(25), "{youngest:?}");
+    assert_eq!(counts("ops = \"paddr\"").1, 0);
+}
+
 /// Two regions in turn, for three seconds.
 fn turns() -> String {
     let phases: [(u64, &[&str]); 3] = [(1000, &["a", "b"]), (1000, &["a"]), (1000, &["b"])];

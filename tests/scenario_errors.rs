@@ -249,7 +249,7 @@ accesses = 10
 3 | vm = { page_cluster = 3 }
   |        ^^^^^^^^^^^^ write `page-cluster`
   |
-  = help: known: swappiness, page-cluster, min_free_kbytes, watermark_scale_factor, watermark_boost_factor, percpu_pagelist_high_fraction, dirty_background_ratio, dirty_ratio, read_ahead_kb, fault_around_bytes, compaction_proactiveness, extfrag_threshold, compact_unevictable_allowed, transparent_hugepage, thp_defrag"#,
+  = help: known: swappiness, page-cluster, min_free_kbytes, watermark_scale_factor, watermark_boost_factor, percpu_pagelist_high_fraction, dirty_background_ratio, dirty_ratio, read_ahead_kb, fault_around_bytes, compaction_proactiveness, extfrag_threshold, compact_unevictable_allowed, nr_hugepages, transparent_hugepage, thp_defrag"#,
     },
     Case {
         name: "unknown_cost",
@@ -1807,7 +1807,7 @@ accesses = 10
 8 | "machine.vm.swapiness" = [1, 2]
   | ^^^^^^^^^^^^^^^^^^^^^^ write `swappiness`
   |
-  = help: known: swappiness, page-cluster, min_free_kbytes, watermark_scale_factor, watermark_boost_factor, percpu_pagelist_high_fraction, dirty_background_ratio, dirty_ratio, read_ahead_kb, fault_around_bytes, compaction_proactiveness, extfrag_threshold, compact_unevictable_allowed, transparent_hugepage, thp_defrag"#,
+  = help: known: swappiness, page-cluster, min_free_kbytes, watermark_scale_factor, watermark_boost_factor, percpu_pagelist_high_fraction, dirty_background_ratio, dirty_ratio, read_ahead_kb, fault_around_bytes, compaction_proactiveness, extfrag_threshold, compact_unevictable_allowed, nr_hugepages, transparent_hugepage, thp_defrag"#,
     },
     Case {
         name: "axis_beyond_the_list",
@@ -2023,7 +2023,7 @@ accesses = 10
 1 | machine.vm.swapiness=10
   | ^^^^^^^^^^^^^^^^^^^^ write `swappiness`
   |
-  = help: known: swappiness, page-cluster, min_free_kbytes, watermark_scale_factor, watermark_boost_factor, percpu_pagelist_high_fraction, dirty_background_ratio, dirty_ratio, read_ahead_kb, fault_around_bytes, compaction_proactiveness, extfrag_threshold, compact_unevictable_allowed, transparent_hugepage, thp_defrag"#,
+  = help: known: swappiness, page-cluster, min_free_kbytes, watermark_scale_factor, watermark_boost_factor, percpu_pagelist_high_fraction, dirty_background_ratio, dirty_ratio, read_ahead_kb, fault_around_bytes, compaction_proactiveness, extfrag_threshold, compact_unevictable_allowed, nr_hugepages, transparent_hugepage, thp_defrag"#,
     },
     Case {
         name: "set_bad_value",

@@ -197,6 +197,7 @@ fn with(t: &TableSpec, key: &KeySpec, value: &str) -> (String, (usize, usize)) {
         (_, "duration") => &["accesses", "records"],
         ("Regions of `phased`", "memory") => &["pages"],
         (_, "file") => &["commands"],
+        (_, "text") => &["config"],
         (_, "load") => &["keep-permille"],
         ("target of workload = \"fragment\"", "index") => &["unusable"],
         (_, "zone" | "node") => &["memory"],

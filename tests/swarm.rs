@@ -8,6 +8,7 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 
 use mmsim::backing::device::DeviceConfig;
 use mmsim::base::event::{Observer, TraceEvent};
+use mmsim::base::id::{GROUP_PAGES, Idx as _, PageIdx, Pfn};
 use mmsim::base::rng::Rng;
 use mmsim::base::time::{SimDuration, SimTime};
 use mmsim::base::vmstat::VmEvent;
@@ -20,7 +21,10 @@ use mmsim::machine::cost::CostModel;
 use mmsim::machine::result::RunResult;
 use mmsim::machine::snapshot::ZoneSnapshot;
 use mmsim::machine::{TaskConfig, Watch};
+use mmsim::memory::{Memory, SAMPLE_BATCH};
+use mmsim::phys::frames::{FrameKind, flag};
 use mmsim::scenario::policy::{PolicyCatalogue, PolicySpec};
+use mmsim::virt::pages::{Entry, Owner, pte};
 use mmsim::workload::{
     Advice, FileSlot, FileSpec, MapKind, Op, RegionId, Run, VmaFlags, Workload, WorkloadCx,
 };
@@ -132,6 +136,10 @@ impl Drawn {
     fn map(&mut self, slot: usize, rng: &mut Rng, ops: &mut Vec<Op>) {
         let mut pages = between(rng, 1, self.most.into()) as u32;
         let kind = match rng.below(3) {
+            _ if self.huge && one_in(rng, 10) => {
+                pages = pages.min(512);
+                MapKind::HugeTlb
+            }
             0 => {
                 pages = pages.min(FILE_PAGES);
                 MapKind::File {
@@ -205,6 +213,7 @@ impl Drawn {
                     Op::Write { file, first, count }
                 }
             }
+            10 if self.huge && one_in(rng, 8) => Op::HugePool { pages: rng.below(5) as u32 },
             10 => Op::Compute(us(between(rng, 1, 500))),
             11 => Op::Sleep(us(pick(rng, &[1, 500, 20_000, 7_000_000]))),
             12 => Op::Barrier,
@@ -263,11 +272,12 @@ fn allow_huge(seed: u64, config: &mut MachineConfig) {
     for group in &mut config.memcgs {
         group.max = group.max.map(|m| m + between(&mut rng, 0, 1500));
     }
+    config.vm.nr_hugepages = pick(&mut rng, &[1, 2]);
     config.vm.thp = pick(&mut rng, &[Thp::Always, Thp::Madvise]);
     config.vm.thp_defrag = pick(&mut rng, &ThpDefrag::ALL).1;
 }
 
-/// `huge`: with transparent huge pages, which the other machines have not.
+/// `huge`: with transparent huge pages and those of hugetlbfs, which the other machines have not.
 fn build(seed: u64, huge: bool) -> (String, Machine) {
     let mut rng = Rng::for_purpose(seed, "swarm/machine");
     let mut config = machine_config(&mut rng);
@@ -330,6 +340,7 @@ fn run(seed: u64, huge: bool, check_every: u64) -> RunResult {
     machine.check();
     check_result(&r);
     check_snapshot(&mut machine, &r);
+    check_samples(&mut machine.mem);
     r
 }
 
@@ -374,6 +385,79 @@ fn check_snapshot(machine: &mut Machine, r: &RunResult) {
     for (name, faults) in groups.iter().map(|g| (&g.name, g.vmstat[VmEvent::PgFault])) {
         assert!(faults <= root.vmstat[VmEvent::PgFault], "{name}");
     }
+}
+
+/// What a monitor sees of each frame and of each PTE is what a walk over all page tables finds; before
+/// and after every second frame is made old.
+fn check_samples(mem: &mut Memory) {
+    let frames: Vec<Pfn> = (0..mem.frames.len() as u32 + 3).map(Pfn).collect();
+    let pages: Vec<Option<PageIdx>> = (0..mem.pages.nr_groups() as u32 * GROUP_PAGES)
+        .map(|p| Some(PageIdx(p)))
+        .filter(|p| matches!(mem.pages.group(p.unwrap().group()).owner, Owner::Process(_)))
+        .chain([None])
+        .collect();
+    for old in [false, true] {
+        if old {
+            let begin = mem.now;
+            let second: Vec<Pfn> = frames.iter().copied().step_by(2).collect();
+            second.chunks(SAMPLE_BATCH).for_each(|some| mem.mkold_frames(some));
+            let listed = second.iter().filter(|f| on_a_list(mem, **f).is_some()).count() as u64;
+            let passed = second.len() as u64 - listed;
+            let time = mem.cost.t_mkold * listed + mem.cost.t_unlisted * passed;
+            assert_eq!(mem.now, begin + time, "{listed} of {} on lists", second.len());
+        }
+        let mut accessed = vec![false; mem.frames.len()];
+        for &page in pages.iter().flatten() {
+            if let Some(folio) = frame_of(mem, page) {
+                accessed[folio.index()] |= is_accessed(mem, page);
+            }
+        }
+        let mut young = Vec::new();
+        frames.chunks(SAMPLE_BATCH).for_each(|some| mem.young_frames(some, &mut young));
+        for (&pfn, young) in frames.iter().zip(young) {
+            let folio = on_a_list(mem, pfn);
+            let truth = folio.is_some_and(|f| accessed[f.index()] || is_used(mem, f));
+            assert_eq!(young, truth, "{pfn} {folio:?} old {old}");
+        }
+        let mut young = Vec::new();
+        pages.chunks(SAMPLE_BATCH).for_each(|some| mem.young_pages(some, &mut young));
+        for (&page, young) in pages.iter().zip(young) {
+            let folio = page.and_then(|p| frame_of(mem, p)).and_then(|f| on_a_list(mem, f));
+            let truth = folio.is_some_and(|f| is_accessed(mem, page.unwrap()) || is_used(mem, f));
+            assert_eq!(young, truth, "{page:?} {folio:?} old {old}");
+        }
+    }
+}
+
+/// The folio of a frame, if it is on an LRU list and in no batch.
+fn on_a_list(mem: &Memory, pfn: Pfn) -> Option<Pfn> {
+    let exists = pfn.index() < mem.frames.len();
+    let folio = match mem.frames.kind(exists.then_some(pfn)?) {
+        FrameKind::Tail => Pfn(pfn.0 & !511),
+        _ => pfn,
+    };
+    let is = |bits| mem.frames.has(folio, bits);
+    (is(flag::LRU) && !is(flag::IN_BATCH)).then_some(folio)
+}
+
+/// The folio that a PTE maps.
+fn frame_of(mem: &Memory, page: PageIdx) -> Option<Pfn> {
+    match mem.pages.entry(page) {
+        Entry::Frame(pfn) => Some(pfn),
+        _ => None,
+    }
+}
+
+fn is_accessed(mem: &Memory, page: PageIdx) -> bool {
+    let g = page.group();
+    let of =
+        if mem.pages.group(g).huge { g.first().0..g.first().0 + 512 } else { page.0..page.0 + 1 };
+    of.into_iter().any(|p| mem.pages.hot(PageIdx(p)) & pte::YOUNG != 0)
+}
+
+/// Whether somebody took the idle mark away, or nobody set it.
+fn is_used(mem: &Memory, folio: Pfn) -> bool {
+    !mem.frames.has(folio, flag::IDLE)
 }
 
 /// A number from the environment.

@@ -225,6 +225,7 @@ fn build(run: &RunSpec, policy: impl FnOnce(&mut Memory) -> Shipped) -> Result<M
     }
     check_size(run, &tasks)?;
     let mut machine = Machine::new(&run.machine, tasks, run.seed, policy);
+    check_pool(run, &machine)?;
     for task in &run.tasks {
         workloads::load(task, &mut machine)?;
     }
@@ -246,6 +247,18 @@ fn check_size(run: &RunSpec, tasks: &[TaskConfig]) -> Result<(), Error> {
         return Err(Error::plain(format!(
             "machine: {managed} pages of memory, and a workload needs {needed} at the same time; \
              give the machine more memory"
+        )));
+    }
+    Ok(())
+}
+
+/// A machine that has not as much free memory as its pool of huge pages is to take is refused.
+fn check_pool(run: &RunSpec, machine: &Machine) -> Result<(), Error> {
+    let (asked, got) = (run.machine.vm.nr_hugepages, machine.nr_huge_pages());
+    if got < u64::from(asked) {
+        return Err(Error::plain(format!(
+            "machine.vm.nr_hugepages: free memory has room for {got} huge pages of {asked}; write \
+             {got}, or give the machine more memory"
         )));
     }
     Ok(())

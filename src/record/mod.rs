@@ -171,18 +171,23 @@ pub fn read(bytes: &[u8], name: &str) -> Result<Vec<Record>, Error> {
         let help = "print it with `perf script -i` and name the text instead";
         return Err(Error::new(ErrorKind::File, title).help(help));
     } else {
-        let text = files::text_of(bytes.to_vec(), name)?;
+        let Ok(text) = std::str::from_utf8(bytes) else {
+            let title = format!("`{name}` is no record: it is no text, and not compressed by zlib");
+            return Err(Error::new(ErrorKind::File, title).help(WHAT));
+        };
         match text.trim_start().bytes().next() {
-            Some(b'[' | b'{') => damo::read(&text, name)?,
-            _ => perf::read(&text, name)?,
+            Some(b'[' | b'{') => damo::read(text, name)?,
+            _ => perf::read(text, name)?,
         }
     };
     if records.iter().all(|r| r.snapshots.is_empty()) {
-        let help = "a record is text of `perf script` with damon:damon_aggregated, or damo's JSON";
-        return Err(Error::new(ErrorKind::File, format!("`{name}` has no snapshot")).help(help));
+        return Err(Error::new(ErrorKind::File, format!("`{name}` has no snapshot")).help(WHAT));
     }
     Ok(records)
 }
+
+/// What a record is, for who has none.
+const WHAT: &str = "a record is text of `perf script` with damon:damon_aggregated, or damo's JSON";
 
 #[cfg(test)]
 mod tests;

@@ -100,9 +100,11 @@ impl WorkingSet {
     /// Of the sizes of some snapshots; none if there are none.
     pub fn new(skipped: usize, mut sizes: Vec<u64>) -> Option<WorkingSet> {
         sizes.sort_unstable();
-        let last = sizes.len().checked_sub(1)?;
+        if sizes.is_empty() {
+            return None;
+        }
         let sum: u128 = sizes.iter().map(|&s| u128::from(s)).sum();
-        let at = |p: usize| (p, sizes[(sizes.len() * p / 100).min(last)]);
+        let at = |p: usize| (p, percentile(&sizes, p));
         Some(WorkingSet {
             skipped,
             snapshots: sizes.len(),
@@ -115,6 +117,12 @@ impl WorkingSet {
     pub fn median(&self) -> u64 {
         self.percentiles.iter().find(|p| p.0 == 50).map_or(0, |p| p.1)
     }
+}
+
+/// The size that so many per cent of some sizes, the smallest first, are at most at. Panics if there are
+/// none.
+pub fn percentile(sorted: &[u64], per_cent: usize) -> u64 {
+    sorted[(sorted.len() * per_cent / 100).min(sorted.len() - 1)]
 }
 
 /// How many snapshots are not as they should be.

@@ -2,6 +2,8 @@
 
 use serde::{Deserialize, Serialize};
 
+use super::published::CellRef;
+
 /// What is asked of a figure.
 #[derive(Clone, PartialEq, Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -13,6 +15,14 @@ pub struct Demand {
     /// How far off it may be: a share (`relative`), an amount in its own unit (`absolute`) or a
     /// factor either way (`factor`).
     pub tolerance: Option<f64>,
+    /// With `near-cell`: how far off it may be as a share of the other figure.
+    pub relative_tolerance: Option<f64>,
+    /// With `near-cell`: the cell whose simulated figure it should be close to.
+    pub near: Option<CellRef>,
+    /// Taken off the simulated figure before it is compared.
+    pub subtract: Option<f64>,
+    /// Compared with in place of the published figure.
+    pub reference: Option<f64>,
     /// With `absolute`: the sign has to be that of the published figure.
     #[serde(default)]
     pub sign: bool,
@@ -53,8 +63,12 @@ pub enum Kind {
     Band,
     /// The same sign.
     Sign,
+    /// Within an amount or a share of another simulated figure, which has to be had first.
+    NearCell,
     /// An order among cells: said by a relation, nothing is asked of a cell alone.
     Order,
+    /// A rank among cells: said by a relation, too.
+    Rank,
 }
 
 /// What a figure is worth.
@@ -84,12 +98,14 @@ impl Demand {
     /// Whether a simulated figure does, where the published one is `published`; `None` if
     /// nothing is asked.
     pub fn met(&self, published: f64, simulated: f64) -> Option<bool> {
+        let published = self.reference.unwrap_or(published);
+        let simulated = simulated - self.subtract.unwrap_or(0.0);
         let tolerance = || self.tolerance.expect("a tolerance");
         let same_sign = published.signum() == simulated.signum() && simulated != 0.0;
         // Bounds are decimal: a figure on the bound is not to fall off it by its last bit.
         let within = |off: f64, limit: f64| off.abs() <= limit * (1.0 + 1e-12);
         Some(match self.kind {
-            Kind::None | Kind::Order => return None,
+            Kind::None | Kind::Order | Kind::Rank | Kind::NearCell => return None,
             Kind::Exact => simulated == published,
             Kind::Relative => within(simulated - published, tolerance() * published.abs()),
             Kind::Absolute => {
@@ -102,6 +118,14 @@ impl Demand {
             Kind::Band => in_band(simulated, self.low, self.high, self.open),
             Kind::Sign => same_sign,
         })
+    }
+
+    /// With `near-cell`: whether a simulated figure is close to the simulated one of the cell that
+    /// is named.
+    pub fn met_near(&self, near: f64, simulated: f64) -> bool {
+        let share = self.relative_tolerance.map(|t| t * near.abs());
+        let limit = share.or(self.tolerance).expect("a tolerance");
+        (simulated - near).abs() <= limit * (1.0 + 1e-12)
     }
 
     /// Whether figures of several seeds do: the share of them that is asked for, where one is,
@@ -129,7 +153,16 @@ impl Demand {
         let tolerance = || self.tolerance.expect("a tolerance");
         let mut words = match self.kind {
             Kind::None => "none".into(),
-            Kind::Order => "order, below".into(),
+            Kind::Order | Kind::Rank => "order, below".into(),
+            Kind::NearCell => {
+                let unit = if unit == "%" { "points" } else { unit };
+                let off = match self.relative_tolerance {
+                    Some(share) => format!("±{} %", plain(share * 100.0)),
+                    None => format!("±{} {unit}", plain(tolerance())),
+                };
+                let near = self.near.as_ref().map_or(String::new(), CellRef::words);
+                format!("{off} of {near} as simulated")
+            }
             Kind::Exact => "exact".into(),
             Kind::Relative => format!("±{} %", plain(tolerance() * 100.0)),
             Kind::Absolute => {
@@ -141,6 +174,12 @@ impl Demand {
             Kind::Band => band_words(self.low, self.high, self.open),
             Kind::Sign => "the sign".into(),
         };
+        if let Some(reference) = self.reference {
+            words += &format!(" of {}", plain(reference));
+        }
+        if let Some(less) = self.subtract {
+            words += &format!(", after {} is taken off", plain(less));
+        }
         if let Some(share) = self.share_of_seeds {
             words += &on_seeds(share);
         }
@@ -261,6 +300,26 @@ mod tests {
         assert_eq!(d.words("%"), "the sign; aim: between -20 and -2");
         let order = demand("kind = 'order'\nbasis = 'trend'");
         assert_eq!((order.met(1.0, 9.0), order.met_by_seeds(1.0, &[9.0])), (None, None));
+    }
+
+    /// 4.97 less 1.448 is 3.522, within 30 % of 4.06; a figure near another is judged by that one.
+    #[test]
+    fn what_is_taken_off_and_what_is_near() {
+        let text = "kind = 'relative'\ntolerance = 0.3\nsubtract = 1.448\nreference = 4.06";
+        let d = demand(&format!("{text}\nbasis = 'predicted'"));
+        assert_eq!(d.met(4.97, 4.97), Some(true));
+        assert_eq!(d.met(4.97, 4.28), Some(false));
+        assert_eq!(d.words("%"), "±30 % of 4.06, after 1.448 is taken off");
+        let near = "near = { table = 't', row = { q = 0 }, column = 'cpu' }";
+        let text = format!("kind = 'near-cell'\nbasis = 'predicted'\n{near}\n");
+        let share = demand(&(text.clone() + "relative_tolerance = 0.1"));
+        assert_eq!((share.met_near(10.0, 9.0), share.met_near(10.0, 8.9)), (true, false));
+        assert_eq!(
+            (share.met(10.0, 9.0), share.words("%").as_str()),
+            (None, "±10 % of cpu at q 0 as simulated")
+        );
+        let points = demand(&(text + "tolerance = 4"));
+        assert_eq!((points.met_near(47.2, 43.2), points.met_near(47.2, 43.1)), (true, false));
     }
 
     #[test]

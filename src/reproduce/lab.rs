@@ -2,14 +2,16 @@
 //! into them, many at a time.
 
 use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex};
 
 use mmsim_core::backing::device::Io;
-use mmsim_core::base::time::SimDuration;
+use mmsim_core::base::time::{SimDuration, SimTime};
+use mmsim_core::base::vmstat::VmStat;
 use mmsim_core::machine::Watch;
 use rayon::prelude::*;
 
 use crate::build::{Catalogue, Machine};
-use crate::report::RunReport;
+use crate::report::{Monitored, RunReport};
 use crate::run::{self, RunError};
 use crate::scenario::{RunSpec, Scenario};
 
@@ -69,6 +71,18 @@ impl Varied {
 /// Told what is being done, how much of it has ended and of how much.
 pub type Progress<'a> = dyn Fn(&str, usize, usize) + Sync + 'a;
 
+/// Gauges of one instant.
+pub type Gauges = Vec<(&'static str, u64)>;
+
+/// A run, and gauges as it went.
+#[derive(Clone, Debug)]
+pub struct Sampled {
+    /// What it came to.
+    pub report: RunReport,
+    /// Free memory before it began, then all gauges at the end of each interval.
+    pub samples: Vec<Gauges>,
+}
+
 /// How experiments are carried out.
 #[derive(Clone, Copy)]
 pub struct Lab<'a> {
@@ -117,6 +131,70 @@ impl<'a> Lab<'a> {
         file: ScenarioFile,
         cells: &[Sets],
     ) -> Result<Vec<Vec<RunReport>>, RunError> {
+        let one = |spec: &RunSpec| {
+            let (meta, result) = run::run_one(0, spec, &|_: usize, _: &Machine| Watch::default())?;
+            Ok(RunReport::from_result(meta, &result))
+        };
+        self.each(what, file, cells, |_| true, one)
+    }
+
+    /// The same with the gauges of every so much simulated time, and only of `wanted` runs.
+    ///
+    /// # Errors
+    /// As [`Lab::run`].
+    pub fn run_sampled(
+        &self,
+        what: &str,
+        file: ScenarioFile,
+        cells: &[Sets],
+        every: SimDuration,
+        wanted: impl Fn(&RunSpec) -> bool,
+    ) -> Result<Vec<Vec<Sampled>>, RunError> {
+        let one = |spec: &RunSpec| {
+            let samples = Arc::new(Mutex::new(Vec::<Gauges>::new()));
+            let watch = |_: usize, machine: &Machine| {
+                let free = machine.mem.zones.nr_free();
+                *samples.lock().expect("nobody panicked") = vec![vec![("nr_free_pages", free)]];
+                let samples = samples.clone();
+                let keep = move |_: SimTime, _: &VmStat, gauges: &[(&'static str, u64)]| {
+                    samples.lock().expect("nobody panicked").push(gauges.to_vec());
+                };
+                Watch { sample: Some((every, Box::new(keep))), ..Watch::default() }
+            };
+            let (meta, result) = run::run_one(0, spec, &watch)?;
+            let samples = std::mem::take(&mut *samples.lock().expect("nobody panicked"));
+            Ok(Sampled { report: RunReport::from_result(meta, &result), samples })
+        };
+        self.each(what, file, cells, wanted, one)
+    }
+
+    /// The same with what monitors recorded.
+    ///
+    /// # Errors
+    /// As [`Lab::run`].
+    pub fn run_monitored(
+        &self,
+        what: &str,
+        file: ScenarioFile,
+        cells: &[Sets],
+    ) -> Result<Vec<Vec<(RunReport, Vec<Monitored>)>>, RunError> {
+        let one = |spec: &RunSpec| {
+            let (meta, result) = run::run_one(0, spec, &|_: usize, _: &Machine| Watch::default())?;
+            let monitored = meta.damon.clone();
+            Ok((RunReport::from_result(meta, &result), monitored))
+        };
+        self.each(what, file, cells, |_| true, one)
+    }
+
+    /// What `one` makes of every run that is wanted, by lists of values.
+    fn each<T: Send>(
+        &self,
+        what: &str,
+        file: ScenarioFile,
+        cells: &[Sets],
+        wanted: impl Fn(&RunSpec) -> bool,
+        one: impl Fn(&RunSpec) -> Result<T, RunError> + Sync,
+    ) -> Result<Vec<Vec<T>>, RunError> {
         let mut specs: Vec<(usize, RunSpec)> = Vec::new();
         for (i, sets) in cells.iter().enumerate() {
             let mut sets = sets.clone();
@@ -124,7 +202,7 @@ impl<'a> Lab<'a> {
                 sets.push((path.clone(), value.clone()));
             }
             let scenario = Scenario::from_str(file.text, file.path)?.with_sets(&sets)?;
-            for mut spec in scenario.expand(&Catalogue)? {
+            for mut spec in scenario.expand(&Catalogue)?.into_iter().filter(&wanted) {
                 if let Some(varied) = self.varied {
                     varied.apply(&mut spec);
                 }
@@ -134,20 +212,20 @@ impl<'a> Lab<'a> {
         let done = AtomicUsize::new(0);
         (self.progress)(what, 0, specs.len());
         let one = |(i, spec): &(usize, RunSpec)| {
-            let (meta, result) = run::run_one(0, spec, &|_: usize, _: &Machine| Watch::default())?;
+            let made = one(spec)?;
             let n = done.fetch_add(1, Ordering::Relaxed) + 1;
             (self.progress)(what, n, specs.len());
-            Ok((*i, RunReport::from_result(meta, &result)))
+            Ok((*i, made))
         };
         let pool = rayon::ThreadPoolBuilder::new()
             .num_threads(self.jobs.map_or(0, |n| n.max(1)))
             .build()
             .map_err(|e| crate::Error::plain(e.to_string()))?;
-        let reports: Result<Vec<(usize, RunReport)>, RunError> =
+        let made: Result<Vec<(usize, T)>, RunError> =
             pool.install(|| specs.par_iter().map(one).collect());
-        let mut by_cell: Vec<Vec<RunReport>> = cells.iter().map(|_| Vec::new()).collect();
-        for (i, report) in reports? {
-            by_cell[i].push(report);
+        let mut by_cell: Vec<Vec<T>> = cells.iter().map(|_| Vec::new()).collect();
+        for (i, one) in made? {
+            by_cell[i].push(one);
         }
         Ok(by_cell)
     }

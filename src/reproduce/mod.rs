@@ -13,6 +13,8 @@
 
 pub mod anon_workingset;
 pub mod compaction;
+pub mod damon_monitoring;
+pub mod damon_reclaim;
 pub mod demand;
 pub mod lab;
 pub mod mglru;
@@ -56,6 +58,8 @@ pub static FAMILIES: &[&Family] = &[
     &mglru::fio_zipf::FAMILY,
     &mglru::rework::FAMILY,
     &compaction::FAMILY,
+    &damon_monitoring::FAMILY,
+    &damon_reclaim::FAMILY,
 ];
 
 /// What was simulated.

@@ -18,6 +18,47 @@ pub fn values(by_seed: &[(u64, f64)]) -> Vec<f64> {
     by_seed.iter().map(|v| v.1).collect()
 }
 
+/// Spearman's rank correlation of two lists of the same length; `None` with fewer than three.
+pub fn rank_correlation(a: &[f64], b: &[f64]) -> Option<f64> {
+    let (a, b) = (ranks(a), ranks(b));
+    let n = a.len().min(b.len());
+    // Ranks have this mean with ties, too.
+    let mean = (n as f64 + 1.0) / 2.0;
+    let sum = |x: &[f64], y: &[f64]| -> f64 {
+        x.iter().zip(y).map(|(x, y)| (x - mean) * (y - mean)).sum()
+    };
+    let spread = (sum(&a, &a) * sum(&b, &b)).sqrt();
+    (n > 2 && spread > 0.0).then(|| sum(&a, &b) / spread)
+}
+
+/// The rank of each value from 1 on; equal ones share the mean of their ranks.
+fn ranks(values: &[f64]) -> Vec<f64> {
+    let of = |v: &f64| {
+        let less = values.iter().filter(|o| *o < v).count() as f64;
+        let same = values.iter().filter(|o| *o == v).count() as f64;
+        less + (same + 1.0) / 2.0
+    };
+    values.iter().map(of).collect()
+}
+
+/// Seed by seed, the rank correlation of simulated figures with published ones, over the seeds
+/// that all cells have.
+fn correlations(
+    cells: &[Cell<'_>],
+    simulated: impl Fn(&Cell<'_>) -> Option<BySeed>,
+) -> Option<Vec<f64>> {
+    let published: Vec<f64> = cells.iter().map(Cell::value).collect();
+    let figures: Option<Vec<BySeed>> = cells.iter().map(simulated).collect();
+    let figures = figures?;
+    let seeds = figures.first()?.iter().map(|v| v.0);
+    let of = |seed: u64| -> Option<f64> {
+        let at = |c: &BySeed| c.iter().find(|v| v.0 == seed).map(|v| v.1);
+        let column: Option<Vec<f64>> = figures.iter().map(at).collect();
+        rank_correlation(&column?, &published)
+    };
+    Some(seeds.filter_map(of).collect())
+}
+
 /// The row of a relation, where `simulated` gives the figure of a cell for each seed; what counts
 /// are the seeds that all cells have. `None` if there are none, or a cell was not simulated.
 pub fn row(
@@ -39,8 +80,11 @@ pub fn row(
     let (quantity, estimate, unit, demand, met) = match relation.kind {
         RelationKind::Ratio => {
             let (above, below) = (columns(&relation.numerator)?, columns(&relation.denominator)?);
-            let ratios: Vec<f64> =
-                sums(&above).iter().zip(sums(&below)).map(|(a, b)| a / b).collect();
+            // The same is taken off every cell.
+            let off = |cells: &[CellRef]| relation.subtract * cells.len() as f64;
+            let (off_above, off_below) = (off(&relation.numerator), off(&relation.denominator));
+            let ratio = |(a, b): (&f64, f64)| (a - off_above) / (b - off_below);
+            let ratios: Vec<f64> = sums(&above).iter().zip(sums(&below)).map(ratio).collect();
             let e = estimate(&ratios)?;
             let words = band_words(relation.low, relation.high, relation.open);
             let asked = relation.low.is_some() || relation.high.is_some();
@@ -63,9 +107,15 @@ pub fn row(
             let within = in_band(e.mean, relation.low, relation.high, relation.open);
             ("value", e, unit_of(published, cell), words, Some(within))
         }
+        RelationKind::RankCorrelation => {
+            let e = estimate(&correlations(&published.ranked(relation), &simulated)?)?;
+            let words = band_words(relation.low, relation.high, relation.open);
+            let within = in_band(e.mean, relation.low, relation.high, relation.open);
+            ("rank correlation", e, "", words, Some(within))
+        }
     };
     let first = relation.cells.iter().chain(&relation.numerator).chain(&relation.cell).next();
-    let table = first.map(|c| c.table.as_str());
+    let table = first.map(|c| &c.table).or(relation.table.as_ref()).map(String::as_str);
     Some(FigureRow {
         id: format!("{}/{}", table.unwrap_or_default(), relation.id),
         quantity: quantity.into(),
@@ -205,6 +255,17 @@ basis = "trend"
         };
         let r = row(&p, p.relation("ratio"), figures).expect("common seeds");
         assert_eq!((r.simulated, r.seeds), (Some(1.0), 2));
+    }
+
+    /// 1 - 6 * (1 + 1) / (4 * 15) for two neighbours that changed places; ties share a rank.
+    #[test]
+    fn ranks_and_their_correlation() {
+        assert_eq!(ranks(&[10.0, 20.0, 20.0, 5.0]), [2.0, 3.5, 3.5, 1.0]);
+        let r = rank_correlation(&[1.0, 9.0, 8.0, 100.0], &[-4.0, -3.0, -2.0, -1.0]);
+        assert!((r.expect("four") - 0.8).abs() < 1e-12);
+        let r = rank_correlation(&[3.0, 2.0, 1.0], &[10.0, 20.0, 30.0]);
+        assert!((r.expect("three") + 1.0).abs() < 1e-12);
+        assert_eq!(rank_correlation(&[1.0, 2.0], &[1.0, 2.0]), None);
     }
 
     #[test]

@@ -224,6 +224,7 @@ fn plan(
     let machine = machine::machine(sources, r.need("machine")?)?;
     let memcgs: Vec<&str> = machine.memcgs.iter().map(|g| g.name.as_str()).collect();
     let tasks = tasks::tasks(&r, &memcgs, dir)?;
+    tasks::check_huge_pages(&r, &tasks, machine.vm.nr_hugepages)?;
     let damon = damon::monitors(sources, &r, &tasks, &memcgs)?;
     let policy = policy::read(sources, r.find("reclaim"), "reclaim", "classic-v6.12")?;
     let compaction = policy::read(sources, r.find("compaction"), "compaction", "compaction-v4.1")?;

@@ -1,6 +1,7 @@
 //! From `[machine]` to the machine's configuration.
 
 use mmsim_core::backing::device::{DEVICE_PRESETS, DeviceConfig};
+use mmsim_core::base::id::GROUP_PAGES;
 use mmsim_core::machine::config::{
     Kernel, MachineConfig, MemcgConfig, NodeConfig, SwapConfig, Thp, ThpDefrag, VmSysctl,
     ZoneConfig, ZoneKind,
@@ -72,7 +73,7 @@ pub(super) fn machine(sources: &Sources, node: &Node) -> Result<MachineConfig, E
         nodes,
         swap: r.find("swap").map(|n| swap(sources, n, cpus)).transpose()?,
         file_device: device(&r, "file-device", cpus)?,
-        vm: vm(sources, r.need("vm")?, kernel)?,
+        vm: vm(sources, r.need("vm")?, kernel, managed)?,
         memcgs: memcgs(&r)?,
         os_overhead,
         lru_batch: r.opt_count("lru-batch")?.map(|n| n as u32),
@@ -229,7 +230,7 @@ fn device(r: &Reader<'_>, key: &str, cpus: u32) -> Result<DeviceConfig, Error> {
     })
 }
 
-fn vm(sources: &Sources, node: &Node, kernel: Kernel) -> Result<VmSysctl, Error> {
+fn vm(sources: &Sources, node: &Node, kernel: Kernel, managed: u64) -> Result<VmSysctl, Error> {
     let r = Reader::open(sources, node, &VM, "machine.vm")?;
     let vm = VmSysctl {
         swappiness: r.count_u32("swappiness")?,
@@ -245,6 +246,7 @@ fn vm(sources: &Sources, node: &Node, kernel: Kernel) -> Result<VmSysctl, Error>
         compaction_proactiveness: r.count_u32("compaction_proactiveness")?,
         extfrag_threshold: r.count_u32("extfrag_threshold")?,
         compact_unevictable_allowed: r.count("compact_unevictable_allowed")? == 1,
+        nr_hugepages: r.count_u32("nr_hugepages")?,
         thp: Thp::ALL[r.choice("transparent_hugepage")?].1,
         thp_defrag: ThpDefrag::ALL[r.choice("thp_defrag")?].1,
     };
@@ -252,6 +254,11 @@ fn vm(sources: &Sources, node: &Node, kernel: Kernel) -> Result<VmSysctl, Error>
         let found =
             format!("{} is above 100, the most that kernel {} takes", vm.swappiness, kernel.name());
         return Err(r.error("swappiness", found, "100 or less, or use kernel 5.8 or later"));
+    }
+    let most = managed / u64::from(GROUP_PAGES);
+    if u64::from(vm.nr_hugepages) > most {
+        let found = format!("{} huge pages are more than all of memory", vm.nr_hugepages);
+        return Err(r.error("nr_hugepages", found, format!("less than {most}")));
     }
     if (1..8).contains(&vm.percpu_pagelist_high_fraction) {
         let found = format!("{} is too small a fraction", vm.percpu_pagelist_high_fraction);

@@ -452,6 +452,12 @@ pub static VM: TableSpec = TableSpec {
             "whether compaction moves pages of locked mappings",
         ),
         key(
+            "nr_hugepages",
+            Count(0, U32),
+            Is("0"),
+            "huge pages of hugetlbfs, set aside from free memory before anything runs",
+        ),
+        key(
             "transparent_hugepage",
             Choice(THP),
             Is("\"never\""),
@@ -934,11 +940,12 @@ pub static SCRIPT: TableSpec = TableSpec {
 /// `masim`.
 pub static MASIM: TableSpec = TableSpec {
     title: "workload = \"masim\"",
-    doc: "A configuration file of masim, unchanged: regions, and phases by the clock with patterns by weight (see [masim.md](masim.md)).",
+    doc: "A configuration file of masim, unchanged: regions, and phases by the clock with patterns by weight (see [masim.md](masim.md)). Give `config` or `text`.",
     groups: &[
         TASK,
         &[
-            key("config", File, Required, "configuration file"),
+            key("config", File, Auto("`text` decides"), "configuration file"),
+            key("text", Text, Auto("`config` decides"), "the configuration itself"),
             key(
                 "repeat",
                 Count(1, U32),
@@ -956,6 +963,12 @@ pub static MASIM: TableSpec = TableSpec {
                 Count(1, U32),
                 Is("131072"),
                 "accesses from one look at the clock to the next; masim's `--nr_accesses_per_region`",
+            ),
+            key(
+                "hugetlb",
+                Flag,
+                Is("false"),
+                "regions are huge pages of `vm.nr_hugepages`, whole ones; masim's `--use_hugetlb`",
             ),
         ],
     ],

@@ -3,6 +3,7 @@
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
+use mmsim_core::base::id::GROUP_PAGES;
 use mmsim_core::base::time::SimDuration;
 use mmsim_core::memory::Layout;
 use mmsim_core::phys::gfp::{
@@ -161,6 +162,38 @@ fn workload(r: &Reader<'_>, dir: &Path) -> Result<WorkloadSpec, Error> {
         "reader" => WorkloadSpec::Reader(reader(r)?),
         other => unreachable!("workload {other} has no reader"),
     })
+}
+
+/// All huge pages that programs map together have to be in the pool. Scripts may make it larger.
+pub(super) fn check_huge_pages(
+    root: &Reader<'_>,
+    tasks: &[TaskSpec],
+    pool: u32,
+) -> Result<(), Error> {
+    let mut all = 0;
+    if tasks.iter().any(|t| matches!(t.work, WorkloadSpec::Script(_))) {
+        return Ok(());
+    }
+    for (i, (task, node)) in tasks.iter().zip(root.list("task")?).enumerate() {
+        let WorkloadSpec::Masim(w) = &task.work else { continue };
+        if !w.options.hugetlb {
+            continue;
+        }
+        let huge = |pages: u32| u64::from(pages.div_ceil(GROUP_PAGES));
+        let each: u64 = w.config.regions.iter().map(|r| huge(r.pages())).sum();
+        all += each * u64::from(task.processes);
+        if root.flag("bounds")? {
+            let found = "nobody evicts huge pages of hugetlbfs, and the optimum knows no others";
+            return Err(root.error("bounds", found, "`false`"));
+        }
+        if all > u64::from(pool) {
+            let path = format!("task[{i}]");
+            let r = Reader::open_by(root.sources, node, Kind::Tasks, &path)?;
+            let found = format!("{all} huge pages are mapped in all, of a pool of {pool}");
+            return Err(r.error("hugetlb", found, format!("`machine.vm.nr_hugepages = {all}`")));
+        }
+    }
+    Ok(())
 }
 
 fn region_kind(r: &Reader<'_>, key: &str) -> Result<RegionKind, Error> {
@@ -564,18 +597,29 @@ fn script(r: &Reader<'_>, dir: &Path) -> Result<Script, Error> {
 
 /// The file is read here and not when the machine is built, so that all that is wrong
 /// with it is said before anything runs.
-fn masim(r: &Reader<'_>, dir: &Path) -> Result<Masim, Error> {
-    let path = file(r, "config", dir)?;
-    let shown = path.display().to_string();
-    let text = crate::files::read_text(&path, "a masim file")?;
-    let config = MasimConfig::parse(&text).map_err(|e| {
-        let title = format!("{}: {}; {}", r.name_of("config"), e.what, e.instead);
+fn masim_file(path: &Path, key: &str) -> Result<MasimConfig, Error> {
+    let text = crate::files::read_text(path, "a masim file")?;
+    MasimConfig::parse(&text).map_err(|e| {
+        let title = format!("{key}: {}; {}", e.what, e.instead);
+        let shown = path.display().to_string();
         Error::new(ErrorKind::Scenario, title).at(&shown, &text.into(), e.span, e.instead)
-    })?;
+    })
+}
+
+fn masim(r: &Reader<'_>, dir: &Path) -> Result<Masim, Error> {
+    r.one_of("config", "text")?;
+    let config = match r.find("text") {
+        Some(node) => MasimConfig::parse(r.opt_text("text")?.unwrap_or("")).map_err(|e| {
+            let title = format!("{}: {e}", r.name_of("text"));
+            r.sources.error(node.at, title, e.instead)
+        })?,
+        None => masim_file(&file(r, "config", dir)?, &r.name_of("config"))?,
+    };
     let options = MasimOptions {
         repeat: r.count_u32("repeat")?,
         mode: [Mode::Write, Mode::Read, Mode::ReadWrite][r.choice("default-mode")?],
         batch: r.count_u32("batch")?,
+        hugetlb: r.flag("hugetlb")?,
     };
     Ok(Masim { config: Arc::new(config), options })
 }

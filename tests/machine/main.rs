@@ -4,6 +4,7 @@ mod advice;
 mod compaction;
 mod faults;
 mod groups;
+mod hugetlb;
 mod kernel;
 mod support;
 mod swap;

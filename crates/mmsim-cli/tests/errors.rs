@@ -518,6 +518,107 @@ fn masim_files() {
     assert_eq!(f.mmsim(&["run", "x.toml", "--check"]).code, Some(0));
 }
 
+/// A configuration of masim within the scenario, and huge pages that the pool does not have.
+#[test]
+fn masim_texts_and_huge_pages() {
+    let masim = |keys: &str| format!("workload = \"masim\"\n{keys}\n");
+    let text = "text = \"a, 4194305\\nb, 4096\\n\\np\\n1\\na, 0, 64, 1\\n\"";
+    let from = "workload = \"sequential\"\nmemory = \"8MiB\"\n";
+    fails("masim-without-text", from, &masim(""), 2);
+    fails("masim-of-two-texts", from, &masim(&format!("{text}\nconfig = \"w.cfg\"")), 2);
+    fails("masim-text", from, &masim("text = \"a, 4096\\n\\np\\n1\\nA, 0, 64, 1\\n\""), 2);
+    // Three huge pages and one, of none.
+    fails("hugetlb-without-pool", from, &masim(&format!("{text}\nhugetlb = true")), 2);
+    let f = Folder::new();
+    let pool = |pages: u32, keys: &str| {
+        let vm = format!("cpus = 1\nvm = {{ nr_hugepages = {pages} }}");
+        let good = GOOD.replacen("cpus = 1", &vm, 1).replacen("\"16MiB\"", "\"64MiB\"", 1);
+        good.replacen(from, &masim(&format!("{text}\nhugetlb = true\n{keys}")), 1)
+    };
+    let cases = [
+        ("hugetlb-small-pool", pool(7, "processes = 2")),
+        ("hugetlb-more-than-memory", pool(33, "")),
+        ("hugetlb-more-than-free", pool(31, "")),
+        ("hugetlb-and-bounds", pool(4, "").replacen("seed = 1", "seed = 1\nbounds = true", 1)),
+    ];
+    for (name, scenario) in cases {
+        f.write("x.toml", scenario);
+        let said = f.mmsim(&["run", "x.toml", "-o", "report"]);
+        golden(name, &said);
+        assert_eq!(said.code, Some(2), "{name}");
+        assert!(!f.names().contains(&"report".to_string()), "{name}");
+    }
+    f.write("x.toml", pool(8, "processes = 2"));
+    assert_eq!(f.mmsim(&["run", "x.toml", "--check"]).code, Some(0));
+}
+
+/// Monitors and schemes that cannot be.
+#[test]
+fn monitors() {
+    let of_process = "ops = \"vaddr\"\ntask = \"sequential\"\n";
+    let scheme = |keys: &str| format!("[[damon.scheme]]\naction = \"pageout\"\n{keys}\n");
+    let filter = |keys: &str| scheme(&format!("[[damon.scheme.filter]]\n{keys}"));
+    let marks = |marks: &str| scheme(&format!("wmarks = {{ {marks} }}"));
+    let region = |keys: &str| format!("[[damon.region]]\n{keys}\n");
+    let cases: &[(&str, String)] = &[
+        ("damon-second-name", "name = \"a\"\n[[damon]]\nname = \"a\"".into()),
+        ("damon-unknown-rules", "rules = { preset = \"damon-v5.15\" }".into()),
+        ("damon-unknown-knob", "rules = { merge-caps = \"none\" }".into()),
+        ("damon-truth-of-frames", "truth = true".into()),
+        ("damon-unknown-module", "module = \"damon-sort\"".into()),
+        ("damon-module-and-scheme", format!("module = \"damon-reclaim\"\n{}", scheme(""))),
+        (
+            "damon-unknown-parameter",
+            "module = \"damon-reclaim\"\nparameters = { min_aeg = 1 }".into(),
+        ),
+        (
+            "damon-parameter-of-text",
+            "module = \"damon-reclaim\"\nparameters = { min_age = \"5s\" }".into(),
+        ),
+        (
+            "damon-parameter-too-large",
+            "module = \"damon-reclaim\"\nparameters = { wmarks_high = 1001 }".into(),
+        ),
+        ("damon-parameters-alone", "parameters = { min_age = 1 }".into()),
+        ("damon-frames-of-a-task", "task = \"sequential\"".into()),
+        ("damon-process-of-no-task", "ops = \"vaddr\"".into()),
+        ("damon-unknown-task", "ops = \"vaddr\"\ntask = \"sequentail\"".into()),
+        ("damon-fixed-without-region", of_process.replace("vaddr", "fvaddr")),
+        ("damon-empty-region", region("start = \"8KiB\"\nend = \"8KiB\"")),
+        (
+            "damon-regions-overlap",
+            region("start = \"0 pages\"\nend = \"8KiB\"")
+                + &region("start = \"4KiB\"\nend = \"12KiB\""),
+        ),
+        ("damon-no-sample", "sample = \"0ns\"".into()),
+        ("damon-short-aggregation", "aggr = \"1ms\"".into()),
+        ("damon-long-sample", "sample = \"1s\"".into()),
+        ("damon-few-regions", "min-nr-regions = 2".into()),
+        ("damon-bounds-of-regions", "max-nr-regions = 9".into()),
+        ("damon-unknown-action", "[[damon.scheme]]\naction = \"page-out\"".into()),
+        ("damon-scheme-without-action", "[[damon.scheme]]\nmin-age = \"5s\"".into()),
+        ("damon-no-size", scheme("min-size = \"8KiB\"\nmax-size = \"4KiB\"")),
+        ("damon-no-accesses", scheme("min-nr-accesses = 2\nmax-nr-accesses = 1")),
+        ("damon-no-age", scheme("min-age = \"5s\"\nmax-age = \"1s\"")),
+        ("damon-quota-of-no-time", scheme("quota-time = \"10us\"")),
+        ("damon-marks-in-disorder", marks("interval = \"5s\", high = 1, mid = 2, low = 0")),
+        ("damon-marks-without-interval", marks("interval = \"0ns\", high = 3, mid = 2, low = 1")),
+        ("damon-mark-too-high", marks("interval = \"5s\", high = 1001, mid = 2, low = 1")),
+        (
+            "damon-goal-of-nothing",
+            scheme("[[damon.scheme.goal]]\nmetric = \"user_input\"\ntarget = 0"),
+        ),
+        ("damon-filter-of-another-type", filter("type = \"anon\"\nstart = \"4KiB\"")),
+        ("damon-filter-of-no-group", filter("type = \"memcg\"\nmemcg = \"a\"")),
+        ("damon-filter-backwards", filter("type = \"addr\"\nstart = \"8KiB\"\nend = \"4KiB\"")),
+        ("damon-filter-of-no-target", filter("type = \"target\"\ntarget = 1")),
+        ("damon-migration-to-nowhere", "[[damon.scheme]]\naction = \"migrate_cold\"".into()),
+    ];
+    for (name, damon) in cases {
+        fails(name, GOOD, &format!("{GOOD}\n[[damon]]\n{damon}\n"), 2);
+    }
+}
+
 fn replay(trace: &str) -> String {
     let from = GOOD.find("workload").expect("the task");
     format!("{}workload = \"replay\"\ntrace = \"{trace}\"\n", &GOOD[..from])
@@ -759,11 +860,15 @@ fn records() {
     f.write("bad.txt", format!("{line}0-4096: 3 7\n{line}0-4o96: 3 7\n"));
     f.write("none.txt", "swapper 0 [000] 1.000000: sched:sched_switch: x\n");
     f.write("bad.json", "[{\"snapshots\": [\n  {\"start_time\": \"soon\"}]}]");
+    f.write("prose.txt", "What damo wrote yesterday.\n");
+    f.write("bytes.bin", [0x7f, 0x45, 0x4c, 0x46, 0xff, 0x00, 0xfe]);
     let cases: &[(&str, &[&str])] = &[
         ("record-without-monitor", &["run", "x.toml", "--damon-record", "records"]),
         ("record-of-no-line", &["damon", "report", "bad.txt"]),
         ("record-of-nothing", &["damon", "heatmap", "none.txt"]),
         ("record-of-no-time", &["damon", "report", "bad.json"]),
+        ("record-of-prose", &["damon", "report", "prose.txt"]),
+        ("record-of-bytes", &["trace", "import", "--from", "damon", "bytes.bin", "-o", "o.mmt"]),
         ("record-without-target", &["damon", "report", "good.txt", "--target", "4"]),
         ("record-without-snapshot", &["damon", "report", "good.txt", "--snapshot", "2"]),
         ("record-without-address", &["damon", "heatmap", "good.txt", "--address", "0x2000-0x3000"]),

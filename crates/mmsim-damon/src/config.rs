@@ -70,11 +70,6 @@ knob_enums! {
         Handle = "handle", "By a number that looks like the address of a kernel object.";
         Index = "index", "By its index.";
     }
-    /// Which statistics schemes have.
-    StatsVersion {
-        V0 = "v0", "How often and for how many bytes they were tried.";
-        V1 = "v1", "Also where they worked, and how often the quota was used up.";
-    }
     /// How a sampling address is drawn in a region above 4 GiB.
     Rand32 {
         Prandom = "prandom",
@@ -132,9 +127,6 @@ knob_struct! {
         trace_age: bool = "trace-age",
             "Whether records have an age.",
             "mm/damon: add 'age' of region tracepoint support (Linux 5.17)";
-        stats: StatsVersion = "stats",
-            "Which statistics schemes show.",
-            "mm/damon/schemes: account scheme actions that successfully applied (Linux 5.17)";
         sleep_hr_limit_us: Ranged<0, 1_000_000> = "sleep-hr-limit-us",
             "Sleeps above this many µs are rounded up to ticks.",
             "mm/damon/core: use better timer mechanisms selection threshold (Linux 5.17)";

@@ -340,9 +340,10 @@ impl Context {
         self.accessed.clear();
         ops.check_accesses(&self.targets, &mut self.accessed);
         let regions = self.targets.iter_mut().flat_map(|t| &mut t.regions);
+        let window = self.attrs.window();
         let mut most = 0;
         for (r, accessed) in regions.zip(&self.accessed) {
-            r.account(*accessed, &self.attrs);
+            r.account(*accessed, window);
             most = most.max(r.nr_accesses);
         }
         most

@@ -8,7 +8,6 @@
 //!
 //! Linux 6.12 `mm/damon/core.c`, `include/linux/damon.h`.
 
-use crate::attrs::MonitoringAttrs;
 use crate::config::Rand32;
 use mmsim_core::base::id::AsId;
 use mmsim_core::base::rng::Rng;
@@ -73,10 +72,14 @@ impl Region {
         right
     }
 
-    /// Accounts one sample (`damon_update_region_access_rate()`).
-    pub fn account(&mut self, accessed: bool, attrs: &MonitoringAttrs) {
-        let last = u64::from(self.last_nr_accesses) * 10_000;
-        let leaves = (last / u64::from(attrs.window())) as u32;
+    /// Accounts one sample of the `window` that an aggregation has
+    /// (`damon_update_region_access_rate()`).
+    #[inline]
+    pub fn account(&mut self, accessed: bool, window: u32) {
+        let leaves = match self.last_nr_accesses {
+            0 => 0,
+            last => (u64::from(last) * 10_000 / u64::from(window)) as u32,
+        };
         let comes = if accessed { 10_000 } else { 0 };
         self.nr_accesses_bp = self.nr_accesses_bp.wrapping_sub(leaves).wrapping_add(comes);
         self.nr_accesses += u32::from(accessed);

@@ -9,7 +9,6 @@
 //! Linux 6.12 `mm/damon/dbgfs.c`.
 
 use crate::attrs::MonitoringAttrs;
-use crate::config::StatsVersion;
 use crate::context::Context;
 use crate::damos::quota::Quota;
 use crate::damos::scheme::{AccessPattern, Action, Scheme};
@@ -158,6 +157,15 @@ fn parse_scheme(s: &mut Scanner<'_>) -> Option<Result<Scheme, DamonError>> {
     }
     let scheme = Scheme { quota, wmarks, ..Scheme::new(pattern, *action) };
     Some(scheme.validate().map(|()| scheme))
+}
+
+/// Which statistics a line has at its end.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum StatsVersion {
+    /// How often and for how many bytes a scheme was tried.
+    V0,
+    /// Also where it worked, and how often the quota was used up: from Linux 5.17 on.
+    V1,
 }
 
 /// A scheme as a line: its 18 numbers, then what became of it. An action that this interface does

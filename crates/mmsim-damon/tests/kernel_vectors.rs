@@ -181,7 +181,7 @@ fn moving_sum() {
     let mut r = Region { nr_accesses_bp: 50_000, last_nr_accesses: 5, ..Region::new(0, 1) };
     let accessed = [true, false, true, false, false, false, true, false, false, false];
     let sums = accessed.map(|a| {
-        r.account(a, &attrs);
+        r.account(a, attrs.window());
         r.nr_accesses_bp
     });
     let expected = [55_000, 50_000, 55_000, 50_000, 45_000, 40_000, 45_000, 40_000, 35_000, 30_000];

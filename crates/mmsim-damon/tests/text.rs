@@ -3,11 +3,11 @@
 mod rig;
 
 use mmsim_core::base::id::AsId;
-use mmsim_damon::config::StatsVersion;
 use mmsim_damon::damos::scheme::{Action, Scheme};
 use mmsim_damon::damos::watermark::WmarkMetric;
 use mmsim_damon::text::{
-    MAX_INPUT, attrs_line, check_input, integers, parse_attrs, parse_schemes, scheme_line, targets,
+    MAX_INPUT, StatsVersion, attrs_line, check_input, integers, parse_attrs, parse_schemes,
+    scheme_line, targets,
 };
 use mmsim_damon::trace::{aggregated, before_apply};
 use mmsim_damon::{DamonConfig, DamonError, MonitoringAttrs, Region, Target};

@@ -5,13 +5,12 @@ mod rig;
 
 use mmsim_core::base::rng::Rng;
 use mmsim_core::base::time::{SimDuration, SimTime};
-use mmsim_damon::config::{Knobs as _, StatsVersion};
+use mmsim_damon::config::Knobs as _;
 use mmsim_damon::damos::quota::{Charge, Quota};
 use mmsim_damon::damos::scheme::{AccessPattern, Action, Scheme};
 use mmsim_damon::damos::watermark::{Watermarks, WmarkMetric};
 use mmsim_damon::modules::{Module as _, Reclaim};
 use mmsim_damon::region::draw_sampling_addr;
-use mmsim_damon::text::scheme_line;
 use mmsim_damon::trace::aggregated;
 use mmsim_damon::{Context, DamonConfig, MonitoringAttrs, Region};
 use rig::{Event, Fake, MIB, PAGE, cold, context, ms, region, target};
@@ -237,20 +236,6 @@ fn trace_age() {
     });
     assert_eq!(no, "target_id=0 nr_regions=1 0-4096: 3");
     assert_eq!(yes, "target_id=0 nr_regions=1 0-4096: 3 4");
-}
-
-/// Two numbers, or five, of which the first two are the same.
-#[test]
-fn stats() {
-    let [v0, v1] = each("stats", ["v0", "v1"], |config| {
-        let scheme = always(AccessPattern::ANY, Action::Pageout, Quota::default());
-        let (c, _) = run(config, &mib(&TEN), vec![scheme], Fake::new(), ms(6));
-        let line = scheme_line(&c.schemes()[0], config.stats);
-        line.split_whitespace().skip(18).map(str::to_owned).collect::<Vec<_>>()
-    });
-    assert_eq!(v0, ["1", "10485760"]);
-    assert_eq!(v1, ["1", "10485760", "1", "10485760", "0"]);
-    assert_ne!(StatsVersion::V0, StatsVersion::V1);
 }
 
 /// 30 ms are more than 20 ms, and take eight ticks of 4 ms.

@@ -4,7 +4,8 @@
 //! `DONTNEED` drops them, `FREE` leaves it to reclaim to drop them, `COLD` lets the policy
 //! deactivate them, `PAGEOUT` reclaims them now, `WILLNEED` reads what is not there, and
 //! `POPULATE_*` faults it in. What the kernel refuses (`FREE` of a file mapping; `FREE`,
-//! `COLD` and `PAGEOUT` of a locked one) has no effect.
+//! `COLD` and `PAGEOUT` of a locked one or of huge pages of hugetlbfs; `DONTNEED` from the midst of
+//! such a page) has no effect.
 //!
 //! Source: Linux 6.12 mm/madvise.c, mm/vmscan.c (`reclaim_pages`). Left out: whether the
 //! program may write a file whose pages it wants paged out (it may), and that reads of
@@ -33,6 +34,7 @@ impl<P: ReclaimPolicy> Machine<P> {
             .unwrap_or_else(|| panic!("{space}: {:?} is not mapped", run.region));
         let vma = self.mem.spaces.vma(id);
         let (flags, anon) = (vma.flags, vma.kind == VmaKind::Anon);
+        let hugetlb = vma.kind == VmaKind::HugeTlb;
         let range = vma.start.0 + run.first..vma.start.0 + run.first + run.count;
         match advice {
             Advice::Sequential => {
@@ -47,6 +49,8 @@ impl<P: ReclaimPolicy> Machine<P> {
             Advice::HugePage | Advice::NoHugePage => {
                 self.mem.spaces.vma_mut(id).huge = Some(advice == Advice::HugePage);
             }
+            Advice::DontNeed if hugetlb && !run.first.is_multiple_of(GROUP_PAGES) => {}
+            Advice::Cold | Advice::PageOut | Advice::WillNeed if hugetlb => {}
             Advice::DontNeed => {
                 self.mem.lru_drain(&mut self.policy);
                 self.mem.zap_pages(&mut self.policy, PageIdx(range.start), run.count, id);
@@ -185,7 +189,9 @@ impl<P: ReclaimPolicy> Machine<P> {
                 let filled = self.mem.pages.hot(page) & !pte::TOUCHED;
                 self.mem.pages.set_hot(page, filled | hot & pte::TOUCHED);
             }
-            if let Entry::Frame(folio) = self.mem.pages.entry(page) {
+            if let Entry::Frame(folio) = self.mem.pages.entry(page)
+                && self.mem.hugetlb_at(page).is_none()
+            {
                 self.mem.mark_accessed(&mut self.policy, folio);
             }
             self.mem.now += self.mem.cost.t_hit;

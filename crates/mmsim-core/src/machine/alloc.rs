@@ -556,7 +556,7 @@ impl<P: ReclaimPolicy> Machine<P> {
         Some(victim)
     }
 
-    fn oom_summary(&self) -> OomSummary {
+    pub(super) fn oom_summary(&self) -> OomSummary {
         let mem = &self.mem;
         let mut processes: Vec<(String, u64, u64)> = mem
             .spaces

@@ -161,6 +161,8 @@ pub struct VmSysctl {
     pub extfrag_threshold: u32,
     /// `vm.compact_unevictable_allowed`: whether compaction moves pages of locked mappings.
     pub compact_unevictable_allowed: bool,
+    /// `vm.nr_hugepages` at boot: huge pages of hugetlbfs.
+    pub nr_hugepages: u32,
     /// `transparent_hugepage/enabled`.
     pub thp: Thp,
     /// `transparent_hugepage/defrag`.
@@ -184,6 +186,7 @@ impl VmSysctl {
             compaction_proactiveness: 20,
             extfrag_threshold: 500,
             compact_unevictable_allowed: true,
+            nr_hugepages: 0,
             thp: Thp::Never,
             thp_defrag: ThpDefrag::Madvise,
         }

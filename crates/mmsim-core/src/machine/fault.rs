@@ -105,6 +105,12 @@ impl<P: ReclaimPolicy> Machine<P> {
         let Touch { tid, page, vma, write, .. } = touch;
         let g = page.group();
         if self.mem.pages.group(g).table.is_none() {
+            if self.mem.spaces.vma(vma).kind == VmaKind::HugeTlb {
+                let kind = self.hugetlb_fault(page, write);
+                let f = self.threads[tid].fault.take().expect("the fault is under way");
+                self.end_fault(tid, f, write, kind);
+                return Flow::Done;
+            }
             if write && self.wants_huge(touch.page, vma) {
                 match self.huge_fault(touch) {
                     HugeFault::Done => {
@@ -124,6 +130,7 @@ impl<P: ReclaimPolicy> Machine<P> {
             Entry::Swap(slot) => self.swap_fault(tid, page, slot, vma, write),
             Entry::None | Entry::Zero => match self.mem.spaces.vma(vma).kind {
                 VmaKind::Anon => self.anon_fault(tid, page, vma, write),
+                VmaKind::HugeTlb => unreachable!("{page} has a page table"),
                 VmaKind::File { file, offset, shared } => {
                     let start = self.mem.spaces.vma(vma).start;
                     let at = PageIdx(self.mem.files[file].base.0 + offset + (page.0 - start.0));

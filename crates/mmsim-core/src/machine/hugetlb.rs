@@ -1,38 +1,63 @@
-//! The pool of huge pages of hugetlbfs: blocks of 2 MiB that nobody can reclaim or move.
+//! The pool of huge pages of hugetlbfs: how it grows, and faults on its mappings.
 //!
 //! Growing it asks for block after block and stops at the first that cannot be had; shrinking
-//! gives the last ones back. The first request insists, and compacts and reclaims for it.
+//! gives the last ones back. The first request insists, and compacts and reclaims for it. What there
+//! is of `vm.nr_hugepages` at boot was taken from free memory before anything ran.
+//!
+//! A mapping that the pool cannot back is refused, which ends the process: programs that ask for huge
+//! pages have nothing else.
 //!
 //! Source: Linux 6.12 mm/hugetlb.c (`set_max_huge_pages`, `alloc_buddy_hugetlb_folio`,
-//! `htlb_alloc_mask`). Left out: mappings of the pool, and surplus pages.
+//! `htlb_alloc_mask`, `hugetlb_reserve_pages`, `hugetlb_fault`).
 
 use super::Machine;
 use super::alloc::Got;
 use super::config::ZoneKind;
 use super::fault::Flow;
-use crate::base::id::ThreadId;
+use crate::base::event::FaultKind;
+use crate::base::id::{AsId, GROUP_PAGES, NodeId, PageIdx, ThreadId};
 use crate::base::vmstat::VmEvent;
-use crate::phys::frames::FrameKind;
+use crate::memory::{HUGE_ORDER, Memory};
 use crate::phys::gfp::{AllocRequest, GFP_HIGHUSER_MOVABLE, GfpFlags};
 use crate::phys::migratetype::Migratetype;
+use crate::phys::zones::Mark;
 use crate::policy::ReclaimPolicy;
 
-/// log2 of the pages of a huge page.
-const HUGE_ORDER: u8 = 9;
+const REQUEST: AllocRequest = AllocRequest {
+    order: HUGE_ORDER,
+    migratetype: Migratetype::Movable,
+    highest: ZoneKind::Movable,
+    flags: GFP_HIGHUSER_MOVABLE.with(GfpFlags::RETRY_MAYFAIL),
+};
+
+/// Fills the pool before anything runs, from all nodes in turn, as far as free memory goes; this
+/// takes no time.
+pub(super) fn boot(mem: &mut Memory) {
+    let (begin, nodes) = (mem.now, mem.zones.nr_nodes() as u32);
+    mem.hugetlb.wanted = mem.vm.nr_hugepages;
+    for i in 0..mem.vm.nr_hugepages {
+        let near = NodeId((i % nodes) as u8);
+        let Some(pfn) = mem.try_alloc(near, &REQUEST, Some(Mark::Low)) else {
+            mem.count(VmEvent::HtlbBuddyAllocFail, 1);
+            break;
+        };
+        mem.count(VmEvent::HtlbBuddyAllocSuccess, 1);
+        mem.add_huge_page(pfn);
+    }
+    mem.now = begin;
+}
 
 impl<P: ReclaimPolicy> Machine<P> {
     /// A write to `nr_hugepages`.
     pub(super) fn set_huge_pool(&mut self, tid: ThreadId, wanted: u32) -> Flow {
-        let req = AllocRequest {
-            order: HUGE_ORDER,
-            migratetype: Migratetype::Movable,
-            highest: ZoneKind::Movable,
-            flags: GFP_HIGHUSER_MOVABLE.with(GfpFlags::RETRY_MAYFAIL),
-        };
-        while self.huge_pool.len() < wanted as usize {
+        self.mem.hugetlb.wanted = wanted;
+        while self.mem.hugetlb.total() < wanted {
             self.give_way(tid);
-            let pfn = match self.alloc_block(tid, &req) {
-                Got::Frame(pfn) => pfn,
+            match self.alloc_block(tid, &REQUEST) {
+                Got::Frame(pfn) => {
+                    self.mem.count(VmEvent::HtlbBuddyAllocSuccess, 1);
+                    self.mem.add_huge_page(pfn);
+                }
                 Got::Failed => {
                     self.mem.count(VmEvent::HtlbBuddyAllocFail, 1);
                     break;
@@ -40,27 +65,43 @@ impl<P: ReclaimPolicy> Machine<P> {
                 // It goes on where it was.
                 Got::Blocked => return Flow::Blocked,
                 Got::Killed => return Flow::Killed,
-            };
-            let frames = &mut self.mem.frames;
-            frames.reset_block(pfn, FrameKind::KernelOther, HUGE_ORDER, Migratetype::Movable);
-            self.mem.nr_kernel_other += 1 << HUGE_ORDER;
-            self.mem.count(VmEvent::HtlbBuddyAllocSuccess, 1);
-            // It is cleared when it is mapped, not here.
-            self.mem.now += self.mem.cost.t_free_page;
-            self.huge_pool.push(pfn);
+            }
         }
-        while self.huge_pool.len() > wanted as usize {
-            let pfn = self.huge_pool.pop().expect("it has more than are wanted");
-            self.mem.nr_kernel_other -= 1 << HUGE_ORDER;
-            self.mem.now += self.mem.cost.t_free_page;
-            self.mem.free_block(pfn, HUGE_ORDER);
-        }
+        self.mem.trim_huge_pool();
         self.mem.now += self.mem.cost.t_syscall;
         Flow::Done
     }
 
     /// Huge pages in the pool.
     pub fn nr_huge_pages(&self) -> u64 {
-        self.huge_pool.len() as u64
+        self.mem.hugetlb.total().into()
+    }
+
+    /// Reserves what a new mapping needs. False: the pool cannot back it, and its process ends.
+    pub(super) fn reserve_huge_pages(&mut self, space: AsId, pages: u32) -> bool {
+        let fits = self.mem.hugetlb.reserve(pages / GROUP_PAGES);
+        if !fits {
+            if self.oom.is_none() {
+                self.oom = Some(self.oom_summary());
+            }
+            self.kill(space);
+        }
+        fits
+    }
+
+    /// A fault on a mapping of huge pages. A first read maps the page too, and read-only, since the
+    /// mapping is private; the first write then finds that nobody shares it.
+    pub(super) fn hugetlb_fault(&mut self, page: PageIdx, write: bool) -> FaultKind {
+        let (g, mem) = (page.group(), &mut self.mem);
+        if mem.pages.group(g).huge {
+            mem.charge(mem.cost.t_minor_map);
+            mem.write_hugetlb(g);
+            return FaultKind::Reuse;
+        }
+        // Clearing a page takes about as long as copying one.
+        mem.charge(mem.cost.t_minor_anon);
+        mem.charge(mem.cost.t_copy_page * u64::from(GROUP_PAGES - 1));
+        mem.map_hugetlb(g, write);
+        FaultKind::ZeroFill
     }
 }

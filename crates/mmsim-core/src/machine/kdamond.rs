@@ -208,7 +208,8 @@ impl<P: ReclaimPolicy> Doors for Machine<P> {
             whole &= from == at;
             at = to;
             let stays = matches!(advice, Advice::Cold | Advice::PageOut);
-            if stays && self.mem.spaces.vma(id).flags.locked {
+            let vma = self.mem.spaces.vma(id);
+            if stays && (vma.flags.locked || vma.kind == VmaKind::HugeTlb) {
                 // Refused, and the rest of the range with it.
                 return false;
             }

@@ -84,6 +84,9 @@ impl<P: ReclaimPolicy> Machine<P> {
     ///
     /// Refused, with the reason, if the layout is of another machine.
     pub fn load_layout(&mut self, tid: ThreadId, layout: &Layout) -> Result<(), String> {
+        if self.mem.hugetlb.total() > 0 {
+            return Err("the pool of huge pages lies in the way".into());
+        }
         let held: Vec<(Pfn, Migratetype)> = self.mem.set_layout(layout)?;
         let thread = &mut self.threads[tid];
         for (i, (pfn, _)) in held.into_iter().enumerate() {

@@ -14,7 +14,7 @@
 //! - `alloc`: the allocation slow path: direct reclaim, limits, out of memory; `compact`: what
 //!   of it is compaction;
 //! - `kernel`: blocks that workloads allocate on behalf of the kernel;
-//! - `hugetlb`: the pool of huge pages;
+//! - `hugetlb`: the pool of huge pages, and faults on its mappings;
 //! - `kswapd`, `kcompactd`, `flusher`, `kdamond`: the background;
 //! - `order`, `queue`, `thread`, `psi`, `latency`: what these need;
 //! - `snapshot`: what the kernel's text files would show.
@@ -146,8 +146,6 @@ pub struct Machine<P: ReclaimPolicy = Box<dyn ReclaimPolicy>> {
     kswapds: IndexVec<NodeId, Kswapd>,
     kcompactds: IndexVec<NodeId, Kcompactd>,
     kdamonds: IndexVec<KdamondId, Kdamond>,
-    /// Huge pages of hugetlbfs.
-    huge_pool: Vec<Pfn>,
     flusher: flusher::Flusher,
     /// Threads that wait for a folio.
     waiters: BTreeMap<Pfn, Vec<ThreadId>>,
@@ -187,6 +185,7 @@ impl<P: ReclaimPolicy> Machine<P> {
         policy: impl FnOnce(&mut Memory) -> P,
     ) -> Self {
         let mut mem = Memory::new(config);
+        hugetlb::boot(&mut mem);
         let policy = policy(&mut mem);
         let zones_at_start = mem
             .zones
@@ -215,7 +214,6 @@ impl<P: ReclaimPolicy> Machine<P> {
             kswapds: (0..nodes).map(|_| Kswapd::default()).collect::<Vec<_>>().into(),
             kcompactds: (0..nodes).map(|_| Kcompactd::default()).collect::<Vec<_>>().into(),
             kdamonds: IndexVec::new(),
-            huge_pool: Vec::new(),
             flusher: flusher::Flusher::default(),
             waiters: BTreeMap::new(),
             live: 0,

@@ -6,7 +6,7 @@ use super::Machine;
 use super::fault::{Flow, Touch};
 use super::psi::Psi;
 use super::thread::{Entity, Wait};
-use crate::base::id::{AsId, MemcgId, PageIdx, ThreadId};
+use crate::base::id::{AsId, GROUP_PAGES, MemcgId, PageIdx, ThreadId};
 use crate::base::time::{SimDuration, SimTime};
 use crate::policy::ReclaimPolicy;
 use crate::virt::space::VmaKind;
@@ -20,15 +20,18 @@ impl<P: ReclaimPolicy> Machine<P> {
             Op::Access(run) => self.unmapped(tid, run),
             Op::Compute(_) | Op::Records(_) => unreachable!("done with the hits"),
             Op::Mmap { region, pages, kind, flags, at } => {
-                let kind = match kind {
-                    MapKind::Anon => VmaKind::Anon,
-                    MapKind::File { file, offset, shared } => VmaKind::File {
-                        file: self.tasks[self.threads[tid].task].files[file.0 as usize],
-                        offset,
-                        shared,
-                    },
+                let (kind, pages) = match kind {
+                    MapKind::Anon => (VmaKind::Anon, pages),
+                    MapKind::HugeTlb => (VmaKind::HugeTlb, pages.next_multiple_of(GROUP_PAGES)),
+                    MapKind::File { file, offset, shared } => {
+                        let file = self.tasks[self.threads[tid].task].files[file.0 as usize];
+                        (VmaKind::File { file, offset, shared }, pages)
+                    }
                 };
                 self.mem.now += self.mem.cost.t_syscall;
+                if kind == VmaKind::HugeTlb && !self.reserve_huge_pages(space, pages) {
+                    return Flow::Killed;
+                }
                 self.mem.spaces.mmap(&mut self.mem.pages, space, region, pages, kind, flags, at);
                 Flow::Done
             }

@@ -3,10 +3,11 @@
 use super::{HUGE_ORDER, Memory};
 use crate::backing::swap::Cached;
 use crate::base::digest::Digest;
-use crate::base::id::{Idx, MemcgId, PageIdx, Pfn, SwapSlot};
+use crate::base::id::{GROUP_PAGES, Idx, MemcgId, PageIdx, Pfn, SwapSlot};
 use crate::phys::frames::{FrameKind, Mapped, flag};
 use crate::phys::migratetype::Migratetype;
 use crate::virt::pages::{Entry, Owner, pte};
+use crate::virt::space::VmaKind;
 use std::collections::BTreeMap;
 
 impl Memory {
@@ -119,7 +120,7 @@ impl Memory {
         let mut mapped = vec![0u32; self.frames.len()];
         let mut anon = vec![0u64; self.spaces.ids().count()];
         let mut swapped = anon.clone();
-        let mut huge = 0;
+        let (mut huge, mut hugetlb) = (0, Vec::new());
         for g in 0..self.pages.nr_groups() {
             let g = crate::base::id::GroupId::from_index(g);
             let group = *self.pages.group(g);
@@ -133,10 +134,11 @@ impl Memory {
                     (_, Entry::None) => {}
                     (Owner::Free, e) => panic!("{p} belongs to nobody and holds {e:?}"),
                     (Owner::Process(a), Entry::Frame(f)) => {
-                        mapped[f.index()] += 1;
+                        mapped[f.index()] += u32::from(self.hugetlb_at(p).is_none());
                         match self.frames.kind(f) {
                             FrameKind::Anon => anon[a.index()] += 1,
                             FrameKind::File => {}
+                            FrameKind::KernelOther if group.huge => {}
                             k => panic!("{p} maps {f}, which is {k:?}"),
                         }
                     }
@@ -157,15 +159,19 @@ impl Memory {
             if group.huge {
                 let head = self.huge_at(g.first()).unwrap_or_else(|| panic!("{g} maps no folio"));
                 assert_eq!(self.frames.order(head), HUGE_ORDER, "{g} maps {head}");
-                assert_eq!(self.page_of(head), Some(g.first()), "{head}");
+                let pooled = self.hugetlb_at(g.first()).is_some();
+                hugetlb.extend(pooled.then_some(head));
+                assert!(pooled || self.page_of(head) == Some(g.first()), "{head}");
                 for p in g.first().0..g.first().0 + 512 {
                     assert_eq!(self.pages.entry(PageIdx(p)), Entry::Frame(head), "{g}");
                 }
             }
             let touched = self.pages.table_touched(g);
-            assert!(group.table.is_some() || !touched, "{g} is accessed without a page table");
+            let entry = group.table.is_some() || group.huge;
+            assert!(entry || !touched, "{g} is accessed without a page table");
         }
         assert_eq!(huge, self.pages.nr_huge(), "mapped huge folios");
+        self.check_hugetlb(hugetlb);
         for (i, &n) in mapped.iter().enumerate() {
             let f = Pfn(i as u32);
             if self.frames.kind(f) == FrameKind::Buddy {
@@ -183,6 +189,19 @@ impl Memory {
             assert_eq!(swapped[a.index()], self.spaces[a].swapents, "{a}: swapped pages");
         }
         references
+    }
+
+    /// A huge page of the pool is mapped once or free, and every mapping has what it may need.
+    fn check_hugetlb(&self, mut mapped: Vec<Pfn>) {
+        let pool = &self.hugetlb;
+        assert_eq!(mapped.len() as u32, pool.mapped(), "mapped huge pages");
+        mapped.sort_unstable();
+        assert!(mapped.windows(2).all(|w| w[0] < w[1]), "a huge page is mapped twice");
+        let vmas = self.spaces.ids().flat_map(|a| self.spaces.vmas_of(a));
+        let of_pool = vmas.map(|&v| self.spaces.vma(v)).filter(|v| v.kind == VmaKind::HugeTlb);
+        let promised: u32 = of_pool.map(|v| v.pages / GROUP_PAGES).sum();
+        assert_eq!(promised, pool.mapped() + pool.reserved(), "huge pages of mappings");
+        assert!(pool.reserved() <= pool.free(), "{pool:?}");
     }
 
     /// A slot counts its PTEs; it is in use by these or by a folio of the swap cache, and all

@@ -30,6 +30,9 @@ impl Memory {
                 if page == g.first().0 && end - page >= GROUP_PAGES {
                     self.zap_huge(policy, g);
                     page += GROUP_PAGES;
+                } else if self.hugetlb_at(PageIdx(page)).is_some() {
+                    // Half of it cannot be dropped.
+                    page = end.min(g.first().0 + GROUP_PAGES);
                 } else {
                     self.split_at(policy, PageIdx(page));
                 }

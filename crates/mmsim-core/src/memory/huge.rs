@@ -28,13 +28,18 @@ use crate::virt::pages::{Entry, pte};
 pub const HUGE_ORDER: u8 = 9;
 
 impl Memory {
-    /// The huge folio that a page lies in.
+    /// The huge folio, or the huge page of hugetlbfs, that a page lies in.
     pub fn huge_at(&self, page: PageIdx) -> Option<FolioId> {
         let g = page.group();
         match self.pages.entry(g.first()) {
             Entry::Frame(head) if self.pages.group(g).huge => Some(head),
             _ => None,
         }
+    }
+
+    /// Huge folios that are mapped.
+    pub fn nr_thp(&self) -> u64 {
+        self.pages.nr_huge() - u64::from(self.hugetlb.mapped())
     }
 
     /// Maps a new huge folio in a page table that holds nothing, as a write does.
@@ -46,9 +51,12 @@ impl Memory {
         self.spaces[space].rss_anon += u64::from(GROUP_PAGES);
     }
 
-    /// Drops a whole huge folio: its block and its page table are free then.
+    /// Drops a whole huge page. That of a folio: its block and its page table are free then.
     pub(super) fn zap_huge<P: ReclaimPolicy + ?Sized>(&mut self, policy: &mut P, g: GroupId) {
         let head = self.huge_at(g.first()).unwrap_or_else(|| panic!("{g} maps no huge folio"));
+        if self.frames.kind(head) == FrameKind::KernelOther {
+            return self.zap_hugetlb(g, head);
+        }
         self.now += self.cost.t_free_page;
         self.rmap.remove(&mut self.frames, head, g.first(), None);
         self.pages.set_huge(g, None, 0);

@@ -9,11 +9,13 @@
 //!
 //! A page is found by its frame, as a monitor of physical memory does, or by its place in an
 //! address space; then only that one PTE is looked at. Pages that are on no LRU list are passed over
-//! and look old for ever: free memory, page tables, slab, and pages in LRU batches.
+//! and look old for ever: free memory, page tables, slab, and pages in LRU batches. Huge pages of
+//! hugetlbfs, which are never on one, are seen by their entry in an address space, and not by their
+//! frames.
 //!
 //! Source: Linux 6.12 mm/damon/ops-common.c (`damon_get_folio`, `damon_ptep_mkold`), paddr.c
-//! (`damon_folio_mkold`, `damon_folio_young`), vaddr.c (`damon_va_mkold`, `damon_va_young`), mm/swap.c
-//! (`folio_mark_accessed`).
+//! (`damon_folio_mkold`, `damon_folio_young`), vaddr.c (`damon_va_mkold`, `damon_va_young`,
+//! `damon_hugetlb_mkold`, `damon_young_hugetlb_entry`), mm/swap.c (`folio_mark_accessed`).
 
 use super::Memory;
 use crate::base::id::{PageIdx, Pfn};
@@ -134,7 +136,7 @@ impl Memory {
 
     fn listed_at(&self, page: PageIdx) -> Option<FolioId> {
         match self.pages.entry(page) {
-            Entry::Frame(pfn) => self.listed_folio(pfn),
+            Entry::Frame(pfn) => self.listed_folio(pfn).or_else(|| self.hugetlb_at(page)),
             _ => None,
         }
     }
@@ -162,7 +164,8 @@ impl Memory {
         }
     }
 
-    fn mark_idle(&mut self, folio: FolioId, was_young: bool) {
+    #[inline]
+    pub(super) fn mark_idle(&mut self, folio: FolioId, was_young: bool) {
         self.frames.set(folio, flag::IDLE | if was_young { flag::YOUNG } else { 0 });
     }
 }

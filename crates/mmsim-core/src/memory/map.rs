@@ -217,6 +217,9 @@ impl Memory {
         self.lru_drain(policy);
         let (start, nr) = (self.spaces.vma(id).start, self.spaces.vma(id).pages);
         self.zap_pages(policy, start, nr, id);
+        if self.spaces.vma(id).kind == VmaKind::HugeTlb {
+            self.unreserve_hugetlb(nr);
+        }
         if let Some((g, n)) = self.spaces.munmap(&mut self.pages, space, region) {
             for i in 0..n {
                 self.free_table(GroupId(g.0 + i));

@@ -12,6 +12,7 @@ mod discard;
 mod evict;
 mod file;
 mod huge;
+mod hugetlb;
 mod idle;
 mod layout;
 mod lazyfree;
@@ -19,6 +20,7 @@ mod map;
 mod migrate;
 mod plain;
 mod returning;
+mod samples;
 mod shadow_nodes;
 mod survey;
 mod touching;
@@ -29,10 +31,12 @@ pub use batch::Batches;
 pub use cgroup::{Memcg, Memcgs};
 pub use evict::{Evicting, Prepared};
 pub use huge::HUGE_ORDER;
+pub use hugetlb::HugePool;
 pub use layout::{FrameUse, FreeListLayout, Layout, ZoneLayout};
 pub use migrate::NotMoved;
 pub use plain::{Look, ShortWay, Verdicts};
 pub use returning::{AHEAD, MOST_RETURNED, ReturnRun, Returned, Returning};
+pub use samples::BATCH as SAMPLE_BATCH;
 pub use survey::{BlockUse, Hold, Survey, holds, most_blocks};
 pub use walk::{TableWalk, WalkScope};
 pub use young::References;
@@ -133,8 +137,10 @@ pub struct Memory {
     pub nr_slab: Vec<Pfn>,
     /// Frames that zram's store takes.
     pub nr_zram: Vec<Pfn>,
-    /// Frames that workloads hold on behalf of the kernel.
+    /// Frames that workloads hold on behalf of the kernel, and those of the huge pages.
     pub nr_kernel_other: u64,
+    /// Huge pages of hugetlbfs.
+    pub hugetlb: HugePool,
     /// Pages whose contents zram holds.
     pub zram_stored: u64,
     /// Kept for the folios that are discarded, or touched first, together.
@@ -198,6 +204,7 @@ impl Memory {
             nr_slab: Vec::new(),
             nr_zram: Vec::new(),
             nr_kernel_other: 0,
+            hugetlb: HugePool::default(),
             zram_stored: 0,
             discarded: Vec::new(),
             touched: Vec::new(),
@@ -451,7 +458,7 @@ impl Memory {
         vec![
             ("nr_free_pages", self.zones.nr_free()),
             ("nr_anon_pages", anon),
-            ("nr_anon_transparent_hugepages", self.pages.nr_huge()),
+            ("nr_anon_transparent_hugepages", self.nr_thp()),
             ("nr_mapped", mapped),
             ("nr_file_pages", self.files.nr_cached),
             ("nr_dirty", self.files.nr_dirty),

@@ -61,7 +61,12 @@ impl WalkScope {
     /// the rest of that kernel looks at such mappings.
     #[inline]
     fn enters(&self, vma: &Vma) -> bool {
-        !vma.flags.locked && vma.recency(true) && (self.anon || vma.kind != VmaKind::Anon)
+        let kind = match vma.kind {
+            VmaKind::Anon => self.anon,
+            VmaKind::File { .. } => true,
+            VmaKind::HugeTlb => false,
+        };
+        kind && !vma.flags.locked && vma.recency(true)
     }
 }
 

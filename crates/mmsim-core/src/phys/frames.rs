@@ -144,6 +144,18 @@ pub const fn is_plain(bits: u32) -> bool {
     bits & PLAIN_MASK == PLAIN
 }
 
+/// Whether the bits are those of a folio of one page on an LRU list, and in no batch.
+#[inline(always)]
+pub(crate) const fn is_listed_page(bits: u32) -> bool {
+    bits & (flag::LRU | flag::IN_BATCH | ORDER_MASK) == flag::LRU
+}
+
+/// Whether such a page is mapped once, and not locked.
+#[inline(always)]
+pub(crate) const fn is_listed_page_mapped_once(bits: u32) -> bool {
+    is_listed_page(bits) && bits & (flag::LOCKED | MAP_MASK) == 1 << MAP_SHIFT
+}
+
 /// The pages of a folio with these bits.
 #[inline(always)]
 pub const fn pages_of(bits: u32) -> u64 {

@@ -23,6 +23,8 @@ pub enum VmaKind {
         /// Writes go to the file.
         shared: bool,
     },
+    /// Private huge pages of hugetlbfs.
+    HugeTlb,
 }
 
 /// State of swap readahead by address: one word per VMA in the kernel.

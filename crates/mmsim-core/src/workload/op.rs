@@ -67,6 +67,9 @@ pub enum MapKind {
         /// `MAP_SHARED`, else `MAP_PRIVATE`.
         shared: bool,
     },
+    /// Private huge pages of hugetlbfs (`MAP_HUGETLB`), whole ones: the mapping is rounded up to
+    /// 2 MiB. The process ends if the pool cannot back it.
+    HugeTlb,
 }
 
 /// Advice of `madvise(2)`.

@@ -4,7 +4,7 @@
 
 use super::{
     DamonConfig, EszFloor, FirstWindow, IntervalClock, MergeCap, PageoutRef, PatternCounter,
-    Rand32, Ranged, Resume, StatsVersion, TraceTarget, WmarkWait,
+    Rand32, Ranged, Resume, TraceTarget, WmarkWait,
 };
 use mmsim_core::machine::config::Kernel;
 use mmsim_core::policy::knobs;
@@ -26,7 +26,6 @@ impl DamonConfig {
         hugetlb_check: false,
         trace_target: TraceTarget::Handle,
         trace_age: false,
-        stats: StatsVersion::V0,
         sleep_hr_limit_us: Ranged::new(100_000),
         rand32: Rand32::Prandom,
         coarse_tick_us: Ranged::new(4_000),
@@ -42,7 +41,6 @@ impl DamonConfig {
         hugetlb_check: true,
         trace_target: TraceTarget::Index,
         trace_age: true,
-        stats: StatsVersion::V1,
         sleep_hr_limit_us: Ranged::new(20_000),
         rand32: Rand32::Truncated,
         ..DamonConfig::V5_16

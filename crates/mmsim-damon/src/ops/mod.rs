@@ -16,14 +16,12 @@ use crate::damos::scheme::{Action, Scheme};
 use crate::operations::{Hook, Operations, ScoreKind};
 use crate::region::{Region, Target, draw_sampling_addr};
 use crate::watch::Watch;
-use mmsim_core::base::id::{AsId, PageIdx, Pfn};
+use mmsim_core::base::id::{AsId, Pfn};
 use mmsim_core::base::rng::Rng;
 use mmsim_core::base::time::SimTime;
-use mmsim_core::memory::Memory;
+use mmsim_core::memory::{Memory, SAMPLE_BATCH};
 use mmsim_core::phys::frames::FolioId;
 use mmsim_core::policy::monitor::Doors;
-use mmsim_core::virt::pages::Entry;
-use mmsim_core::virt::rmap::Mappings;
 use std::ops::ControlFlow;
 
 /// An operations set (`enum damon_ops_id`).
@@ -80,48 +78,6 @@ pub(crate) struct MachineOps<'a> {
     pub(crate) psi_us: u64,
 }
 
-/// The page at an address of a process, if it has a place for page tables there.
-fn page_at(mem: &Memory, space: AsId, address: u64) -> Option<PageIdx> {
-    mem.spaces.page_at(space, address >> PAGE_SHIFT)
-}
-
-/// Reads what the samples of a target need, so that the host has it at hand when it is needed. A
-/// sample leads from one table to the next, and each is a miss; but the samples do not depend on one
-/// another, and their misses overlap when each table is read for all of them at once. Nothing
-/// comes of what is read.
-fn warm(mem: &Memory, space: Option<AsId>, target: &Target) {
-    let mut sum = 0;
-    match space {
-        Some(space) => {
-            let pages =
-                || target.regions().iter().filter_map(|r| page_at(mem, space, r.sampling_addr));
-            for page in pages() {
-                sum ^= u32::from(mem.pages.hot(page));
-            }
-            for page in pages() {
-                if let Entry::Frame(pfn) = mem.pages.entry(page) {
-                    sum ^= mem.frames.bits(pfn);
-                }
-            }
-        }
-        None => {
-            let frames = || {
-                let pfns = target.regions().iter().map(|r| r.sampling_addr >> PAGE_SHIFT);
-                pfns.filter(|pfn| *pfn < mem.frames.len() as u64).map(|pfn| Pfn(pfn as u32))
-            };
-            for pfn in frames() {
-                sum ^= mem.frames.bits(pfn) ^ mem.frames.rmap[pfn];
-            }
-            for folio in frames().filter_map(|pfn| mem.listed_folio(pfn)) {
-                if let Mappings::Few(Some(page)) = mem.rmap.of(&mem.frames, folio) {
-                    sum ^= u32::from(mem.pages.hot(page));
-                }
-            }
-        }
-    }
-    std::hint::black_box(sum);
-}
-
 fn living(mem: &Memory, target: &Target) -> Option<AsId> {
     target.space.filter(|&a| !mem.spaces[a].dead)
 }
@@ -144,14 +100,13 @@ impl Operations for MachineOps<'_> {
             if *id != OpsId::Paddr && space.is_none() {
                 continue;
             }
-            for r in t.regions_mut() {
-                r.sampling_addr = draw_sampling_addr(r, config.rand32, rng);
-            }
-            warm(mem, space, t);
-            for r in t.regions() {
+            for some in t.regions_mut().chunks_mut(SAMPLE_BATCH) {
+                for r in &mut *some {
+                    r.sampling_addr = draw_sampling_addr(r, config.rand32, rng);
+                }
                 match space {
-                    Some(space) => vaddr::mkold(mem, space, r.sampling_addr),
-                    None => paddr::mkold(mem, r.sampling_addr),
+                    Some(space) => vaddr::mkold(mem, space, some, config.hugetlb_check),
+                    None => paddr::mkold(mem, some),
                 }
             }
         }
@@ -159,19 +114,16 @@ impl Operations for MachineOps<'_> {
 
     fn check_accesses(&mut self, targets: &[Target], out: &mut Vec<bool>) {
         let (mem, _) = self.doors.parts();
+        let hugetlb = self.state.config.hugetlb_check;
         for t in targets {
             let space = living(mem, t);
-            warm(mem, space, t);
-            match (self.state.id, space) {
-                (OpsId::Paddr, _) => {
-                    out.extend(t.regions().iter().map(|r| paddr::young(mem, r.sampling_addr)));
+            for some in t.regions().chunks(SAMPLE_BATCH) {
+                match (self.state.id, space) {
+                    (OpsId::Paddr, _) => paddr::young(mem, some, out),
+                    (_, Some(space)) => vaddr::young(mem, space, some, hugetlb, out),
+                    // The process is gone.
+                    (_, None) => out.extend(some.iter().map(|_| false)),
                 }
-                (_, Some(space)) => {
-                    let young = |r: &Region| vaddr::young(mem, space, r.sampling_addr);
-                    out.extend(t.regions().iter().map(young));
-                }
-                // The process is gone.
-                (_, None) => out.extend(t.regions().iter().map(|_| false)),
             }
         }
     }

@@ -16,30 +16,26 @@ use crate::damos::filter::{Filter, FilterType};
 use crate::damos::scheme::{Action, Scheme};
 use crate::region::Region;
 use mmsim_core::base::id::{NodeId, Pfn};
-use mmsim_core::memory::Memory;
+use mmsim_core::memory::{Memory, SAMPLE_BATCH};
 use mmsim_core::phys::frames::{FolioId, FrameKind, flag};
 use mmsim_core::policy::ReclaimPolicy;
 use mmsim_core::policy::monitor::Doors;
 
-/// The folio behind an address that can be watched: on an LRU list.
-fn folio_at(mem: &mut Memory, address: u64) -> Option<FolioId> {
-    let pfn = address >> PAGE_SHIFT;
-    let folio =
-        (pfn < mem.frames.len() as u64).then(|| mem.listed_folio(Pfn(pfn as u32))).flatten();
-    if folio.is_none() {
-        mem.now += mem.cost.t_unlisted;
+/// The frames at the sampling addresses of a batch of regions; those beyond all memory are none.
+fn frames_at(regions: &[Region]) -> [Pfn; SAMPLE_BATCH] {
+    let mut frames = [Pfn(u32::MAX); SAMPLE_BATCH];
+    for (pfn, r) in frames.iter_mut().zip(regions) {
+        *pfn = Pfn(u32::try_from(r.sampling_addr >> PAGE_SHIFT).unwrap_or(u32::MAX));
     }
-    folio
+    frames
 }
 
-pub(super) fn mkold(mem: &mut Memory, address: u64) {
-    if let Some(folio) = folio_at(mem, address) {
-        mem.mkold(folio);
-    }
+pub(super) fn mkold(mem: &mut Memory, regions: &[Region]) {
+    mem.mkold_frames(&frames_at(regions)[..regions.len()]);
 }
 
-pub(super) fn young(mem: &mut Memory, address: u64) -> bool {
-    folio_at(mem, address).is_some_and(|folio| mem.is_young(folio))
+pub(super) fn young(mem: &mut Memory, regions: &[Region], young: &mut Vec<bool>) {
+    mem.young_frames(&frames_at(regions)[..regions.len()], young);
 }
 
 /// Whether a filter leaves a page out. A young one is marked old while it is asked.

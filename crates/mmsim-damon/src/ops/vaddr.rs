@@ -11,34 +11,50 @@
 //!
 //! Linux 6.12 mm/damon/vaddr.c, mm/madvise.c.
 
-use super::{PAGE_SHIFT, page_at};
+use super::PAGE_SHIFT;
 use crate::attrs::MonitoringAttrs;
 use crate::damos::scheme::Action;
 use crate::ranges::{init_regions, set_regions, three_regions};
 use crate::region::{Region, Target};
-use mmsim_core::base::id::AsId;
-use mmsim_core::memory::Memory;
+use mmsim_core::base::id::{AsId, PageIdx};
+use mmsim_core::memory::{Memory, SAMPLE_BATCH};
 use mmsim_core::policy::monitor::Doors;
 use mmsim_core::workload::Advice;
 use std::ops::Range;
 
-pub(super) fn mkold(mem: &mut Memory, space: AsId, address: u64) {
-    match page_at(mem, space, address) {
-        Some(page) => {
-            mem.mkold_at(page);
-        }
-        None => mem.now += mem.cost.t_unlisted,
+/// The pages at the sampling addresses of a batch of regions, where a process has a place for page
+/// tables; unless they lie in a huge page of hugetlbfs and these are not looked at.
+fn pages_at(
+    mem: &Memory,
+    space: AsId,
+    regions: &[Region],
+    hugetlb: bool,
+) -> [Option<PageIdx>; SAMPLE_BATCH] {
+    let all = hugetlb || mem.hugetlb.mapped() == 0;
+    let mut pages = [None; SAMPLE_BATCH];
+    for (page, r) in pages.iter_mut().zip(regions) {
+        *page = mem
+            .spaces
+            .page_at(space, r.sampling_addr >> PAGE_SHIFT)
+            .filter(|&page| all || mem.hugetlb_at(page).is_none());
     }
+    pages
 }
 
-pub(super) fn young(mem: &mut Memory, space: AsId, address: u64) -> bool {
-    match page_at(mem, space, address) {
-        Some(page) => mem.is_young_at(page),
-        None => {
-            mem.now += mem.cost.t_unlisted;
-            false
-        }
-    }
+pub(super) fn mkold(mem: &mut Memory, space: AsId, regions: &[Region], hugetlb: bool) {
+    let pages = pages_at(mem, space, regions, hugetlb);
+    mem.mkold_pages(&pages[..regions.len()]);
+}
+
+pub(super) fn young(
+    mem: &mut Memory,
+    space: AsId,
+    regions: &[Region],
+    hugetlb: bool,
+    young: &mut Vec<bool>,
+) {
+    let pages = pages_at(mem, space, regions, hugetlb);
+    mem.young_pages(&pages[..regions.len()], young);
 }
 
 /// The ranges to watch; none: nothing is mapped.

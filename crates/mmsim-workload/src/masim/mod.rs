@@ -25,7 +25,7 @@
 //! page. A region that is filled from a file has all its pages written once, in order;
 //! reading that file is not simulated. The prepared numbers have 64 random bits instead
 //! of 62, without which a region of a multiple of 4 GiB would see half its pages unused.
-//! Options of the command line for huge pages, `madvise` and `mlock` do not exist.
+//! Options of the command line for `madvise` and `mlock` do not exist.
 
 mod error;
 mod parse;

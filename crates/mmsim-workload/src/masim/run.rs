@@ -27,12 +27,14 @@ pub struct MasimOptions {
     pub mode: Mode,
     /// Accesses of a batch, at least 1 (`--nr_accesses_per_region`).
     pub batch: u32,
+    /// Regions are private huge pages of hugetlbfs (`--use_hugetlb`).
+    pub hugetlb: bool,
 }
 
 impl MasimOptions {
     /// Without any option: once, writes, batches of [`BATCH`].
     pub const fn plain() -> Self {
-        MasimOptions { repeat: 1, mode: Mode::Write, batch: BATCH }
+        MasimOptions { repeat: 1, mode: Mode::Write, batch: BATCH, hugetlb: false }
     }
 }
 
@@ -96,7 +98,7 @@ impl MasimWorkload {
         ops.extend(self.config.regions.iter().enumerate().map(|(i, r)| Op::Mmap {
             region: RegionId(i as u16),
             pages: r.pages(),
-            kind: MapKind::Anon,
+            kind: if self.options.hugetlb { MapKind::HugeTlb } else { MapKind::Anon },
             flags: VmaFlags::default(),
             at: None,
         }));
