@@ -83,6 +83,9 @@ pub struct Sampled {
     pub samples: Vec<Gauges>,
 }
 
+/// A run, and what its monitors recorded.
+pub type WithMonitors = (RunReport, Vec<Monitored>);
+
 /// How experiments are carried out.
 #[derive(Clone, Copy)]
 pub struct Lab<'a> {
@@ -177,7 +180,7 @@ impl<'a> Lab<'a> {
         what: &str,
         file: ScenarioFile,
         cells: &[Sets],
-    ) -> Result<Vec<Vec<(RunReport, Vec<Monitored>)>>, RunError> {
+    ) -> Result<Vec<Vec<WithMonitors>>, RunError> {
         let one = |spec: &RunSpec| {
             let (meta, result) = run::run_one(0, spec, &|_: usize, _: &Machine| Watch::default())?;
             let monitored = meta.damon.clone();

@@ -5,11 +5,11 @@
 //! nor splits. It takes `pages * (t_mkold + t_young)` for each sample, whatever the memory does. A scan
 //! that takes longer than the sampling interval is late for the next one.
 
-use super::super::lab::{Lab, ScenarioFile, Sets};
+use super::super::lab::{Lab, ScenarioFile, Sets, WithMonitors};
 use super::super::{Figures, unpublished_row};
 use crate::report::reproduction::FigureRow;
 use crate::report::statistics::estimate;
-use crate::report::{DamonReport, Monitored, RunReport};
+use crate::report::{DamonReport, RunReport};
 use crate::run::RunError;
 use mmsim_core::machine::cost::CostModel;
 use mmsim_damon::{Region, Snapshot};
@@ -132,10 +132,8 @@ fn claims(lab: &Lab<'_>) -> Result<Vec<FigureRow>, RunError> {
     };
     if !lab.quick {
         let runs = lab.run_monitored("70 GiB", SEVENTY, &[Vec::new()])?.pop().expect("one cell");
-        let share = |(r, _): &(RunReport, Vec<Monitored>)| {
-            100.0 * r.damon[0].cpu_ns as f64 / r.sim_time_ns as f64
-        };
-        let regions = |(_, m): &(RunReport, Vec<Monitored>)| {
+        let share = |(r, _): &WithMonitors| 100.0 * r.damon[0].cpu_ns as f64 / r.sim_time_ns as f64;
+        let regions = |(_, m): &WithMonitors| {
             let counts = m[0].record.iter().map(|s| s.regions.len() as f64);
             counts.sum::<f64>() / m[0].record.len().max(1) as f64
         };
