@@ -219,12 +219,15 @@ impl Entry {
     }
 }
 
-/// Presets of policies, oldest first.
+/// Names of presets: of reclaim, of compaction, of DAMON; oldest first.
+fn preset_names() -> Vec<String> {
+    [Catalogue.presets(), Catalogue.compaction_presets(), Catalogue.damon_presets()].concat()
+}
+
+/// Presets of policies.
 pub(crate) fn presets() -> Result<Vec<Entry>, Failure> {
-    Ok(Catalogue
-        .presets()
+    Ok(preset_names()
         .into_iter()
-        .chain(Catalogue.compaction_presets())
         .map(|p| {
             let about = about_preset(&p);
             Entry::new(p, about)
@@ -240,8 +243,7 @@ pub(crate) fn workloads() -> Result<Vec<Entry>, Failure> {
 /// Knobs: what they do; with a preset, their values in it and what it changed as well.
 pub(crate) fn knobs(preset: Option<&str>) -> Result<Vec<Entry>, Failure> {
     let name = preset.unwrap_or("classic-v6.12");
-    let mut presets = Catalogue.presets();
-    presets.extend(Catalogue.compaction_presets());
+    let presets = preset_names();
     if !presets.iter().any(|p| p == name) {
         return Err(Failure::Input(format!(
             "there is no preset \"{name}\", it is one of {}",
