@@ -2,7 +2,7 @@
 //! used for five seconds, what that costs, and how quotas of time trade one for the other.
 //!
 //! The machine is as large as that of the source, since the cost is that of walking all of it. Its 24
-//! workloads are not to be had; [`workloads`] tells what stands in for them. What the sources leave open
+//! workloads are not to be had; `workloads.rs` tells what stands in for them. What the sources leave open
 //! of costs was fixed by the row without quota, the same for all workloads and rows, and the other rows are
 //! predictions. docs/damon.md tells what came out.
 
