@@ -73,7 +73,8 @@ fn figures(lab: &Lab<'_>, published: &Published) -> Result<Figures, RunError> {
     figures.findings.push(
         "The 24 workloads are stand-ins, solved from how an earlier scheme on virtual addresses fared with \
          each; what they use where in physical memory is the simulated allocator's. Costs of a sample and of a \
-         swap-in were fixed by the row without quota, alike for all rows and workloads."
+         swap-in were fixed by the row without quota, alike for all rows and workloads. That files of twice the \
+         mean page cache are read was decided after memory in use without a scheme had been compared."
             .into(),
     );
     figures.findings.push(
