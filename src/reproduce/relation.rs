@@ -83,13 +83,15 @@ pub fn row(
             // The same is taken off every cell.
             let off = |cells: &[CellRef]| relation.subtract * cells.len() as f64;
             let (off_above, off_below) = (off(&relation.numerator), off(&relation.denominator));
-            let ratio = |(a, b): (&f64, f64)| (a - off_above) / (b - off_below);
-            let ratios: Vec<f64> = sums(&above).iter().zip(sums(&below)).map(ratio).collect();
-            let e = estimate(&ratios)?;
+            let parts = sums(&above).into_iter().zip(sums(&below));
+            let parts = parts.map(|(a, b)| (a - off_above, b - off_below));
+            // Where nothing is divided by nothing there is no ratio.
+            let some = parts.filter(|&v| v != (0.0, 0.0));
+            let e = estimate(&some.map(|(a, b)| a / b).collect::<Vec<f64>>());
             let words = band_words(relation.low, relation.high, relation.open);
             let asked = relation.low.is_some() || relation.high.is_some();
-            let within = in_band(e.mean, relation.low, relation.high, relation.open);
-            ("ratio", e, "ratio", words, asked.then_some(within))
+            let within = e.map(|e| in_band(e.mean, relation.low, relation.high, relation.open));
+            ("ratio", e, "ratio", words, within.filter(|_| asked))
         }
         RelationKind::Order => {
             let cells = columns(&relation.cells)?;
@@ -98,20 +100,20 @@ pub fn row(
                 Some(share) => format!("the order{}", on_seeds(share)),
                 None => "the order of the means".into(),
             };
-            ("held", e, "share of seeds", words, Some(met))
+            ("held", Some(e), "share of seeds", words, Some(met))
         }
         RelationKind::Value => {
             let cell = relation.cell.as_ref()?;
             let e = estimate(columns(std::slice::from_ref(cell))?.first()?)?;
             let words = band_words(relation.low, relation.high, relation.open);
             let within = in_band(e.mean, relation.low, relation.high, relation.open);
-            ("value", e, unit_of(published, cell), words, Some(within))
+            ("value", Some(e), unit_of(published, cell), words, Some(within))
         }
         RelationKind::RankCorrelation => {
             let e = estimate(&correlations(&published.ranked(relation), &simulated)?)?;
             let words = band_words(relation.low, relation.high, relation.open);
             let within = in_band(e.mean, relation.low, relation.high, relation.open);
-            ("rank correlation", e, "", words, Some(within))
+            ("rank correlation", Some(e), "", words, Some(within))
         }
     };
     let first = relation.cells.iter().chain(&relation.numerator).chain(&relation.cell).next();
@@ -122,9 +124,9 @@ pub fn row(
         unit: unit.into(),
         published: relation.published,
         deviation: None,
-        simulated: Some(estimate.mean),
-        ci95: estimate.ci95,
-        seeds: estimate.n as u64,
+        simulated: estimate.map(|e| e.mean),
+        ci95: estimate.and_then(|e| e.ci95),
+        seeds: estimate.map_or(0, |e| e.n as u64),
         demand,
         met,
         gates: relation.gate.unwrap_or(true),
@@ -232,6 +234,23 @@ basis = "trend"
         assert_eq!((r.simulated, r.met, r.gates, r.seeds), (Some(0.5), Some(true), false, 4));
         assert_eq!((r.id.as_str(), r.demand.as_str()), ("t/ratio", "between 0.35 and 0.9"));
         assert_eq!(judged("ratio", [90.0, 100.0, 90.0, 100.0]).met, Some(false));
+    }
+
+    /// Nothing over nothing says nothing, and something over nothing is more than any bound.
+    #[test]
+    fn a_ratio_of_nothing_to_nothing_is_not_judged() {
+        let p = Published::read(TEXT);
+        let of = |list: [f64; 2], base: [f64; 2]| {
+            let figures = |c: &Cell<'_>| {
+                let v = if c.key("series") == "base" { base } else { list };
+                Some((1..=2).zip(v).collect())
+            };
+            let r = row(&p, p.relation("ratio"), figures).expect("all cells are there");
+            (r.simulated, r.met, r.seeds)
+        };
+        assert_eq!(of([0.0, 0.0], [0.0, 0.0]), (None, None, 0));
+        assert_eq!(of([0.0, 50.0], [0.0, 100.0]), (Some(0.5), Some(true), 1));
+        assert_eq!(of([1.0, 50.0], [0.0, 100.0]).1, Some(false));
     }
 
     /// Three of four seeds are enough, and two are not, however large the difference on them is.
