@@ -401,7 +401,7 @@ fn check_snapshot(machine: &mut Machine, r: &RunResult) {
 }
 
 /// What a monitor sees of each frame and of each PTE is what a walk over all page tables finds; before
-/// and after every second frame is made old.
+/// and after every second frame and every third PTE are made old.
 fn check_samples(mem: &mut Memory) {
     let frames: Vec<Pfn> = (0..mem.frames.len() as u32 + 3).map(Pfn).collect();
     let pages: Vec<Option<PageIdx>> = (0..mem.pages.nr_groups() as u32 * GROUP_PAGES)
@@ -418,28 +418,40 @@ fn check_samples(mem: &mut Memory) {
             let passed = second.len() as u64 - listed;
             let time = mem.cost.t_mkold * listed + mem.cost.t_unlisted * passed;
             assert_eq!(mem.now, begin + time, "{listed} of {} on lists", second.len());
+            let in_batches = mem.in_batches(usize::MAX);
+            let third: Vec<Option<PageIdx>> = pages.iter().copied().step_by(3).collect();
+            third.chunks(SAMPLE_BATCH).for_each(|some| mem.mkold_pages(some, &in_batches));
+            mem.check();
         }
         let mut accessed = vec![false; mem.frames.len()];
+        // Idle marks are in flags or in PTEs.
+        let mut idle: Vec<bool> = frames.iter().map(|&f| has(mem, f, flag::IDLE)).collect();
         for &page in pages.iter().flatten() {
             if let Some(folio) = frame_of(mem, page) {
                 accessed[folio.index()] |= is_accessed(mem, page);
+                idle[folio.index()] |= mem.pages.hot(page) & pte::IDLE != 0;
             }
         }
         let mut young = Vec::new();
         frames.chunks(SAMPLE_BATCH).for_each(|some| mem.young_frames(some, &mut young));
         for (&pfn, young) in frames.iter().zip(young) {
             let folio = on_a_list(mem, pfn);
-            let truth = folio.is_some_and(|f| accessed[f.index()] || is_used(mem, f));
+            let truth = folio.is_some_and(|f| accessed[f.index()] || !idle[f.index()]);
             assert_eq!(young, truth, "{pfn} {folio:?} old {old}");
         }
-        let mut young = Vec::new();
-        pages.chunks(SAMPLE_BATCH).for_each(|some| mem.young_pages(some, &mut young));
-        for (&page, young) in pages.iter().zip(young) {
-            // Huge pages of a pool are on no list, and seen by their PTEs all the same.
-            let listed = |p| frame_of(mem, p).and_then(|f| on_a_list(mem, f));
-            let folio = page.and_then(|p| listed(p).or_else(|| mem.hugetlb_at(p)));
-            let truth = folio.is_some_and(|f| is_accessed(mem, page.unwrap()) || is_used(mem, f));
-            assert_eq!(young, truth, "{page:?} {folio:?} old {old}");
+        for in_batches in [mem.in_batches(usize::MAX), mem.in_batches(0)] {
+            let mut young = Vec::new();
+            for some in pages.chunks(SAMPLE_BATCH) {
+                mem.young_pages(some, &in_batches, &mut young);
+            }
+            for (&page, young) in pages.iter().zip(young) {
+                // Huge pages of a pool are on no list, and seen by their PTEs all the same.
+                let listed = |p| frame_of(mem, p).and_then(|f| on_a_list(mem, f));
+                let folio = page.and_then(|p| listed(p).or_else(|| mem.hugetlb_at(p)));
+                let accessed = |p| is_accessed(mem, p);
+                let truth = folio.is_some_and(|f| accessed(page.unwrap()) || !idle[f.index()]);
+                assert_eq!(young, truth, "{page:?} {folio:?} old {old}");
+            }
         }
     }
 }
@@ -470,9 +482,8 @@ fn is_accessed(mem: &Memory, page: PageIdx) -> bool {
     of.into_iter().any(|p| mem.pages.hot(PageIdx(p)) & pte::YOUNG != 0)
 }
 
-/// Whether somebody took the idle mark away, or nobody set it.
-fn is_used(mem: &Memory, folio: Pfn) -> bool {
-    !mem.frames.has(folio, flag::IDLE)
+fn has(mem: &Memory, pfn: Pfn, bits: u32) -> bool {
+    pfn.index() < mem.frames.len() && mem.frames.has(pfn, bits)
 }
 
 /// A number from the environment.

@@ -62,6 +62,20 @@ impl Batches {
     pub(super) fn room(&self, cpu: CpuId) -> usize {
         self.size - self.cpus[usize::from(cpu.0)].add.len()
     }
+    /// Folios in batches of any kind.
+    pub(super) fn folios(&self) -> impl Iterator<Item = FolioId> + '_ {
+        self.cpus.iter().flat_map(|c| {
+            let moved = [&c.activate, &c.deactivate, &c.lazyfree, &c.rotate];
+            c.add.iter().map(|a| a.0).chain(moved.into_iter().flatten().copied())
+        })
+    }
+    /// How many folios are in batches of any kind.
+    pub(super) fn nr_folios(&self) -> usize {
+        let moved = |c: &CpuBatches| {
+            c.activate.len() + c.deactivate.len() + c.lazyfree.len() + c.rotate.len()
+        };
+        self.cpus.iter().map(|c| c.add.len() + moved(c)).sum()
+    }
     /// Folios that wait in some batch to be added.
     pub fn waiting(&self) -> impl Iterator<Item = FolioId> + '_ {
         self.cpus.iter().flat_map(|c| c.add.iter().map(|a| a.0))

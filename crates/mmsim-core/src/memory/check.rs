@@ -135,6 +135,9 @@ impl Memory {
                     (Owner::Free, e) => panic!("{p} belongs to nobody and holds {e:?}"),
                     (Owner::Process(a), Entry::Frame(f)) => {
                         mapped[f.index()] += u32::from(self.hugetlb_at(p).is_none());
+                        let idle = self.pages.hot(p) & pte::IDLE != 0;
+                        let once = self.frames.is_anon_page_mapped_once(f);
+                        assert!(!idle || once && !group.huge, "{p} maps {f} and is marked idle");
                         match self.frames.kind(f) {
                             FrameKind::Anon => anon[a.index()] += 1,
                             FrameKind::File => {}

@@ -62,7 +62,7 @@ impl Memory {
         if self.locked_file(folio) {
             return false;
         }
-        if !self.frames.has(folio, flag::IDLE) {
+        if !self.is_idle(folio) {
             return true;
         }
         let maps = self.rmap.of(&self.frames, folio);
@@ -93,14 +93,32 @@ impl Memory {
             return false;
         };
         self.now += self.cost.t_young;
-        self.young_at(page) || !self.frames.has(folio, flag::IDLE)
+        self.young_at(page) || !self.is_idle(folio)
     }
 
     /// An access through a system call, or found when a file page is unmapped
     /// (`folio_mark_accessed`): the policy is told, and the page is not idle.
     pub fn mark_accessed<P: ReclaimPolicy + ?Sized>(&mut self, policy: &mut P, folio: FolioId) {
         policy.folio_accessed(self, folio);
+        self.clear_idle(folio);
+    }
+
+    /// Whether a folio has its idle mark: in its flags, or in the PTE of an anonymous page that is
+    /// mapped once.
+    #[inline]
+    pub fn is_idle(&self, folio: FolioId) -> bool {
+        self.frames.has(folio, flag::IDLE)
+            || self.frames.is_anon_page_mapped_once(folio)
+                && self.pages.hot(PageIdx(self.frames.rmap[folio])) & pte::IDLE != 0
+    }
+
+    /// Takes the idle mark off a folio.
+    #[inline]
+    pub fn clear_idle(&mut self, folio: FolioId) {
         self.frames.clear(folio, flag::IDLE);
+        if self.frames.is_anon_page_mapped_once(folio) {
+            self.pages.test_clear_hot(PageIdx(self.frames.rmap[folio]), pte::IDLE);
+        }
     }
 
     /// Goes over the frames of a range in order of address and hands out the folios on LRU lists

@@ -102,6 +102,9 @@ impl Memory {
         if hot & pte::DIRTY != 0 {
             self.dirty_folio(folio, file);
         }
+        if hot & pte::IDLE != 0 {
+            self.frames.set(folio, flag::IDLE);
+        }
         self.rmap.remove(&mut self.frames, folio, page, file);
         self.pages.set_entry(page, next, bits);
         let space = self.space_of(page);

@@ -36,7 +36,7 @@ pub use layout::{FrameUse, FreeListLayout, Layout, ZoneLayout};
 pub use migrate::NotMoved;
 pub use plain::{Look, ShortWay, Verdicts};
 pub use returning::{AHEAD, MOST_RETURNED, ReturnRun, Returned, Returning};
-pub use samples::BATCH as SAMPLE_BATCH;
+pub use samples::{BATCH as SAMPLE_BATCH, InBatches};
 pub use survey::{BlockUse, Hold, Survey, holds, most_blocks};
 pub use walk::{TableWalk, WalkScope};
 pub use young::References;

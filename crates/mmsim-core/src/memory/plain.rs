@@ -123,7 +123,7 @@ impl Isolating<'_> {
             }
             let h = &mut hot[g][(page % GROUP_PAGES) as usize];
             let young = *h & pte::YOUNG != 0;
-            *h &= !pte::YOUNG;
+            *h &= pte::after_query(young);
             let before = was & flag::REFERENCED != 0;
             let set = v.set[2 * usize::from(young) + usize::from(before)];
             let bits = was & !(flag::LRU | v.clear) | flag::ISOLATED | set;
@@ -233,7 +233,7 @@ impl Memory {
     /// [`ShortWay::asked`].
     #[inline(always)]
     pub fn test_clear_young_of(&mut self, look: &Look) -> bool {
-        self.pages.test_clear_hot(look.page(), pte::YOUNG)
+        self.pages.test_clear_young(look.page())
     }
 
     /// Puts isolated folios at the head of a list, one after the other.

@@ -6,7 +6,12 @@
 //! next one is, and the misses of a batch overlap; and a batch is small enough that all of it is
 //! still in the first cache when its last table has been read.
 //!
-//! That is done for the common folio only: one page, on a list, not locked, and mapped once if it is
+//! The best table is the one that need not be read. A page of a mapping of anonymous memory is mapped
+//! once, and its frame is on a list unless it waits in an LRU batch; these are few, and known
+//! ([`InBatches`]). So its hot byte tells all, and has the idle mark too ([`pte::IDLE`]): only if the
+//! page was accessed must reclaim be left a note, in the frame.
+//!
+//! All that is done for the common folio only: one page, on a list, not locked, and mapped once if it is
 //! found by its frame. All others go the long way of [`idle`](super::idle), one by one. Since a
 //! sample reads nothing that another one writes, the order of samples does not show.
 
@@ -28,7 +33,56 @@ struct Seen {
     hot: u8,
 }
 
+/// Which pages may have their folio in an LRU batch, so that it is on no list: all that agree with one
+/// that has in the low bits of their numbers.
+#[derive(Clone, Debug)]
+pub struct InBatches([u64; InBatches::BITS as usize / 64]);
+
+impl InBatches {
+    const BITS: u32 = 4096;
+
+    #[inline(always)]
+    fn may_be(&self, page: PageIdx) -> bool {
+        let at = page.0 % Self::BITS;
+        self.0[(at / 64) as usize] >> (at % 64) & 1 != 0
+    }
+}
+
+/// Samples that the first table did not answer: their places in the batch, and their pages.
+struct Rest {
+    nr: usize,
+    places: [u8; BATCH],
+    pages: [PageIdx; BATCH],
+}
+
+impl Rest {
+    fn new() -> Self {
+        Rest { nr: 0, places: [0; BATCH], pages: [PageIdx(0); BATCH] }
+    }
+    #[inline(always)]
+    fn push(&mut self, place: usize, page: PageIdx) {
+        (self.places[self.nr], self.pages[self.nr]) = (place as u8, page);
+        self.nr += 1;
+    }
+}
+
 impl Memory {
+    /// The pages whose folios are in LRU batches, for samples by page tables that are taken before
+    /// anything else happens. Where looking them up would cost more than `samples` of them save, any
+    /// page may be one.
+    pub fn in_batches(&self, samples: usize) -> InBatches {
+        let mut pages = InBatches([0; InBatches::BITS as usize / 64]);
+        if self.batches.nr_folios() > samples {
+            pages.0.fill(u64::MAX);
+            return pages;
+        }
+        for folio in self.batches.folios() {
+            let at = self.frames.rmap[folio] % InBatches::BITS;
+            pages.0[(at / 64) as usize] |= 1 << (at % 64);
+        }
+        pages
+    }
+
     /// Makes folios old as [`Memory::mkold`] does, each the one on a list that a frame belongs to. A
     /// frame without one, or none at all, costs `t_unlisted`.
     ///
@@ -45,8 +99,7 @@ impl Memory {
                 continue;
             }
             self.now += self.cost.t_mkold;
-            self.pages.set_hot(PageIdx(page), hot & !pte::YOUNG);
-            self.mark_idle(pfn, hot & pte::YOUNG != 0);
+            self.mark_idle_at(PageIdx(page), pfn, hot);
         }
     }
 
@@ -66,7 +119,7 @@ impl Memory {
                 return false;
             }
             self.now += self.cost.t_young;
-            hot & pte::YOUNG != 0 || !self.frames.has(pfn, flag::IDLE)
+            self.is_young_by(pfn, hot)
         }));
     }
 
@@ -75,20 +128,30 @@ impl Memory {
     ///
     /// # Panics
     /// If there are more than [`BATCH`].
-    pub fn mkold_pages(&mut self, at: &[Option<PageIdx>]) {
-        let frames = self.single_pages(at);
-        for (&page, &pfn) in at.iter().zip(&frames) {
-            match page {
-                Some(page) if pfn != NONE => {
-                    self.now += self.cost.t_mkold;
-                    let young = self.pages.test_clear_hot(page, pte::YOUNG);
-                    self.mark_idle(Pfn(pfn), young);
-                }
-                Some(page) => {
-                    self.mkold_at(page);
-                }
-                None => self.now += self.cost.t_unlisted,
+    pub fn mkold_pages(&mut self, at: &[Option<PageIdx>], in_batches: &InBatches) {
+        let mut rest = Rest::new();
+        let hot = self.hot_of(at);
+        for ((i, &page), hot) in at.iter().enumerate().zip(hot) {
+            let Some(page) = page else {
+                self.now += self.cost.t_unlisted;
+                continue;
+            };
+            let unused = hot & (pte::PRESENT | pte::ZERO | pte::YOUNG) == pte::PRESENT;
+            if unused && self.is_listed_by(page, in_batches) {
+                self.now += self.cost.t_mkold;
+                self.pages.set_hot(page, hot | pte::IDLE);
+            } else {
+                rest.push(i, page);
             }
+        }
+        let frames = self.single_pages(&rest.pages[..rest.nr]);
+        for (&page, &pfn) in rest.pages[..rest.nr].iter().zip(&frames) {
+            if pfn == NONE {
+                self.mkold_at(page);
+                continue;
+            }
+            self.now += self.cost.t_mkold;
+            self.mark_idle_at(page, Pfn(pfn), self.pages.hot(page));
         }
     }
 
@@ -97,20 +160,88 @@ impl Memory {
     ///
     /// # Panics
     /// If there are more than [`BATCH`].
-    pub fn young_pages(&mut self, at: &[Option<PageIdx>], young: &mut Vec<bool>) {
-        let frames = self.single_pages(at);
-        young.extend(at.iter().zip(&frames).map(|(&page, &pfn)| match page {
-            Some(page) if pfn != NONE => {
-                self.now += self.cost.t_young;
-                let accessed = self.pages.hot(page) & pte::YOUNG != 0;
-                accessed | !self.frames.has(Pfn(pfn), flag::IDLE)
-            }
-            Some(page) => self.is_young_at(page),
-            None => {
+    pub fn young_pages(
+        &mut self,
+        at: &[Option<PageIdx>],
+        in_batches: &InBatches,
+        young: &mut Vec<bool>,
+    ) {
+        let first = young.len();
+        let mut rest = Rest::new();
+        let hot = self.hot_of(at);
+        young.extend(at.iter().enumerate().zip(hot).map(|((i, &page), hot)| {
+            let Some(page) = page else {
                 self.now += self.cost.t_unlisted;
-                false
+                return false;
+            };
+            let marked = hot & (pte::YOUNG | pte::IDLE) != 0;
+            let present = hot & (pte::PRESENT | pte::ZERO) == pte::PRESENT;
+            if marked && present && self.is_listed_by(page, in_batches) {
+                self.now += self.cost.t_young;
+                return hot & pte::YOUNG != 0;
             }
+            rest.push(i, page);
+            false
         }));
+        let frames = self.single_pages(&rest.pages[..rest.nr]);
+        for (i, &pfn) in frames[..rest.nr].iter().enumerate() {
+            let page = rest.pages[i];
+            young[first + usize::from(rest.places[i])] = if pfn == NONE {
+                self.is_young_at(page)
+            } else {
+                self.now += self.cost.t_young;
+                self.is_young_by(Pfn(pfn), self.pages.hot(page))
+            };
+        }
+    }
+
+    /// Whether a page that is present is known to be mapped once and on a list without a look at its
+    /// frame.
+    #[inline(always)]
+    fn is_listed_by(&self, page: PageIdx, in_batches: &InBatches) -> bool {
+        // A huge page has no bit of its own, and its entry is asked.
+        let is = self.pages.is_anon(page.group())
+            && !in_batches.may_be(page)
+            && (self.pages.nr_huge() == 0 || !self.pages.group(page.group()).huge);
+        debug_assert!(
+            !is || matches!(self.pages.entry(page), crate::virt::pages::Entry::Frame(f)
+                if is_listed_page_mapped_once(self.frames.bits(f) & !flag::LOCKED)),
+            "{page} is on no list and in no batch: {:?}",
+            self.pages.entry(page)
+        );
+        is
+    }
+
+    /// Marks a common folio idle, whose page has a hot byte, and clears its accessed bit.
+    #[inline(always)]
+    fn mark_idle_at(&mut self, page: PageIdx, folio: Pfn, hot: u8) {
+        let young = hot & pte::YOUNG != 0;
+        if self.frames.is_anon_page_mapped_once(folio) {
+            self.pages.set_hot(page, hot & !pte::YOUNG | pte::IDLE);
+            if young {
+                self.frames.set(folio, flag::YOUNG);
+            }
+        } else {
+            self.pages.set_hot(page, hot & !pte::YOUNG);
+            self.mark_idle(folio, young);
+        }
+    }
+
+    /// Whether a common folio is young, which is mapped with this hot byte.
+    #[inline(always)]
+    fn is_young_by(&self, folio: Pfn, hot: u8) -> bool {
+        hot & pte::YOUNG != 0 || hot & pte::IDLE == 0 && !self.frames.has(folio, flag::IDLE)
+    }
+
+    /// The hot bytes of pages.
+    #[inline(always)]
+    fn hot_of(&self, at: &[Option<PageIdx>]) -> [u8; BATCH] {
+        assert!(at.len() <= BATCH, "{} samples in a batch", at.len());
+        let mut hot = [0; BATCH];
+        for (hot, page) in hot.iter_mut().zip(at) {
+            *hot = page.map_or(0, |p| self.pages.hot(p));
+        }
+        hot
     }
 
     /// Where common folios are mapped, by their frames.
@@ -132,12 +263,10 @@ impl Memory {
 
     /// The frames of common folios, by their PTEs.
     #[inline]
-    fn single_pages(&mut self, at: &[Option<PageIdx>]) -> [u32; BATCH] {
-        assert!(at.len() <= BATCH, "{} samples in a batch", at.len());
+    fn single_pages(&mut self, at: &[PageIdx]) -> [u32; BATCH] {
         let mut frames = [NONE; BATCH];
         let (hot, entries) = self.pages.hot_and_entries();
         for (frame, page) in frames.iter_mut().zip(at) {
-            let Some(page) = page else { continue };
             let (bits, entry) = (hot[page.index()], entries[page.index()]);
             *frame = if bits & (pte::PRESENT | pte::ZERO) == pte::PRESENT { entry } else { NONE };
         }

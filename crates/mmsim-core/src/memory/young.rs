@@ -62,7 +62,7 @@ impl Memory {
             }
         }
         if r.count > 0 {
-            self.frames.clear(folio, flag::IDLE);
+            self.clear_idle(folio);
         }
         r
     }
@@ -79,7 +79,7 @@ impl Memory {
         self.now += self.cost.t_scan_mapping;
         let group = self.pages.group(p.group());
         if group.plain && !group.huge {
-            let was_young = self.pages.test_clear_hot(p, pte::YOUNG);
+            let was_young = self.pages.test_clear_young(p);
             let flagged = self.frames.test_clear(folio, flag::YOUNG);
             r.count += u32::from(was_young || flagged);
         } else {

@@ -231,6 +231,12 @@ impl Frames {
     pub fn bits(&self, f: FolioId) -> u32 {
         self.flags[f]
     }
+    /// Whether a folio is one anonymous page that is mapped once.
+    #[inline(always)]
+    pub fn is_anon_page_mapped_once(&self, f: FolioId) -> bool {
+        const ONCE: u32 = FrameKind::Anon as u32 | 1 << MAP_SHIFT;
+        self.flags[f] & (KIND_MASK | ORDER_MASK | MAP_MASK) == ONCE
+    }
     /// Whether any of `bits` is set.
     #[inline(always)]
     pub fn has(&self, f: FolioId, bits: u32) -> bool {

@@ -29,8 +29,19 @@ pub mod pte {
     /// cleared: that entry is accessed as long as one page of its table is. What becomes of
     /// the PTE meanwhile does not matter.
     pub const TOUCHED: u8 = 64;
+    /// The folio of one anonymous page that is mapped here and nowhere else is idle: as much as its own
+    /// flag says, but a monitor that goes by page tables need not go on to the frame. It is gone when the
+    /// page is unmapped; a folio that stays gets the flag then.
+    pub const IDLE: u8 = 128;
     /// What an access sets.
     pub const ACCESSED: u8 = YOUNG | TOUCHED;
+
+    /// What a query for references leaves of a PTE: neither accessed bit nor idle mark of one that was
+    /// accessed.
+    #[inline(always)]
+    pub(crate) const fn after_query(young: bool) -> u8 {
+        if young { !(YOUNG | IDLE) } else { u8::MAX }
+    }
 }
 
 /// What the word beside the hot byte says.
@@ -101,6 +112,9 @@ pub struct Pages {
     pub hot: Vec<u8>,
     entry: Vec<u32>,
     groups: IndexVec<GroupId, Group>,
+    /// Groups with mappings of anonymous memory only: a bit each, so that those of a large machine are
+    /// in the first caches together.
+    anon: Vec<u64>,
     /// Free runs of groups by length.
     free: BTreeMap<u32, Vec<u32>>,
     /// Groups that map a huge folio.
@@ -155,6 +169,7 @@ impl Pages {
             g.owner = Owner::Free;
             g.vma = None;
         }
+        (first.0..first.0 + n).for_each(|g| self.set_anon(GroupId(g), false));
         self.free.entry(n).or_default().push(first.0);
     }
 
@@ -167,6 +182,20 @@ impl Pages {
     #[inline]
     pub fn group_mut(&mut self, g: GroupId) -> &mut Group {
         &mut self.groups[g]
+    }
+    /// Says whether all mappings in a group are of anonymous memory, so that each frame that its pages
+    /// name is mapped once.
+    pub(crate) fn set_anon(&mut self, g: GroupId, anon: bool) {
+        let (word, bit) = ((g.0 / 64) as usize, 1 << (g.0 % 64));
+        if word >= self.anon.len() {
+            self.anon.resize(word + 1, 0);
+        }
+        self.anon[word] = self.anon[word] & !bit | if anon { bit } else { 0 };
+    }
+    /// Whether that was said.
+    #[inline(always)]
+    pub fn is_anon(&self, g: GroupId) -> bool {
+        self.anon.get((g.0 / 64) as usize).is_some_and(|w| w >> (g.0 % 64) & 1 != 0)
     }
     /// Number of groups.
     pub fn nr_groups(&self) -> usize {
@@ -190,6 +219,15 @@ impl Pages {
         let was = *hot & bits != 0;
         *hot &= !bits;
         was
+    }
+    /// Clears the accessed bit of a page on behalf of reclaim and says whether it was set. What was
+    /// accessed is not idle.
+    #[inline(always)]
+    pub fn test_clear_young(&mut self, p: PageIdx) -> bool {
+        let hot = &mut self.hot[p.0 as usize];
+        let young = *hot & pte::YOUNG != 0;
+        *hot &= pte::after_query(young);
+        young
     }
     /// The hot bytes, to change, and the groups.
     #[inline]

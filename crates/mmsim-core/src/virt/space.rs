@@ -339,16 +339,13 @@ impl Spaces {
                 let v = &self.vmas[v];
                 v.end() > g.first() && v.start.0 < g.first().0 + GROUP_PAGES
             });
-            let plain = self.spaces[a].memcg.0 == 0
-                && self.spaces[a].vmas.iter().all(|&v| {
-                    let v = &self.vmas[v];
-                    v.flags == VmaFlags::default()
-                        || v.end() <= g.first()
-                        || v.start.0 >= g.first().0 + GROUP_PAGES
-                });
+            let over = |v: &&Vma| v.end() > g.first() && v.start.0 < g.first().0 + GROUP_PAGES;
+            let all = || self.spaces[a].vmas.iter().map(|&v| &self.vmas[v]).filter(over);
             let group = pages.group_mut(g);
             group.vma = first;
-            group.plain = plain;
+            group.plain =
+                self.spaces[a].memcg.0 == 0 && all().all(|v| v.flags == VmaFlags::default());
+            pages.set_anon(g, all().all(|v| v.kind == VmaKind::Anon));
         }
     }
 

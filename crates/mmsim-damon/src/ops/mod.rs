@@ -100,12 +100,15 @@ impl Operations for MachineOps<'_> {
             if *id != OpsId::Paddr && space.is_none() {
                 continue;
             }
+            let in_batches = mem.in_batches(t.regions().len());
             for some in t.regions_mut().chunks_mut(SAMPLE_BATCH) {
                 for r in &mut *some {
                     r.sampling_addr = draw_sampling_addr(r, config.rand32, rng);
                 }
                 match space {
-                    Some(space) => vaddr::mkold(mem, space, some, config.hugetlb_check),
+                    Some(space) => {
+                        vaddr::mkold(mem, space, some, config.hugetlb_check, &in_batches)
+                    }
                     None => paddr::mkold(mem, some),
                 }
             }
@@ -117,10 +120,11 @@ impl Operations for MachineOps<'_> {
         let hugetlb = self.state.config.hugetlb_check;
         for t in targets {
             let space = living(mem, t);
+            let in_batches = mem.in_batches(t.regions().len());
             for some in t.regions().chunks(SAMPLE_BATCH) {
                 match (self.state.id, space) {
                     (OpsId::Paddr, _) => paddr::young(mem, some, out),
-                    (_, Some(space)) => vaddr::young(mem, space, some, hugetlb, out),
+                    (_, Some(space)) => vaddr::young(mem, space, some, hugetlb, &in_batches, out),
                     // The process is gone.
                     (_, None) => out.extend(some.iter().map(|_| false)),
                 }

@@ -17,7 +17,7 @@ use crate::damos::scheme::Action;
 use crate::ranges::{init_regions, set_regions, three_regions};
 use crate::region::{Region, Target};
 use mmsim_core::base::id::{AsId, PageIdx};
-use mmsim_core::memory::{Memory, SAMPLE_BATCH};
+use mmsim_core::memory::{InBatches, Memory, SAMPLE_BATCH};
 use mmsim_core::policy::monitor::Doors;
 use mmsim_core::workload::Advice;
 use std::ops::Range;
@@ -41,9 +41,15 @@ fn pages_at(
     pages
 }
 
-pub(super) fn mkold(mem: &mut Memory, space: AsId, regions: &[Region], hugetlb: bool) {
+pub(super) fn mkold(
+    mem: &mut Memory,
+    space: AsId,
+    regions: &[Region],
+    hugetlb: bool,
+    in_batches: &InBatches,
+) {
     let pages = pages_at(mem, space, regions, hugetlb);
-    mem.mkold_pages(&pages[..regions.len()]);
+    mem.mkold_pages(&pages[..regions.len()], in_batches);
 }
 
 pub(super) fn young(
@@ -51,10 +57,11 @@ pub(super) fn young(
     space: AsId,
     regions: &[Region],
     hugetlb: bool,
+    in_batches: &InBatches,
     young: &mut Vec<bool>,
 ) {
     let pages = pages_at(mem, space, regions, hugetlb);
-    mem.young_pages(&pages[..regions.len()], young);
+    mem.young_pages(&pages[..regions.len()], in_batches, young);
 }
 
 /// The ranges to watch; none: nothing is mapped.

@@ -379,7 +379,7 @@ impl ReclaimPolicy for Classic {
     }
 
     fn folio_accessed(&mut self, mem: &mut Memory, folio: FolioId) {
-        mem.frames.clear(folio, flag::IDLE);
+        mem.clear_idle(folio);
         if !mem.frames.has(folio, flag::REFERENCED) {
             mem.frames.set(folio, flag::REFERENCED);
         } else if !mem.frames.has(folio, flag::ACTIVE | flag::UNEVICTABLE) {

@@ -530,7 +530,8 @@ impl ReclaimPolicy for Mglru {
     }
 
     fn folio_accessed(&mut self, mem: &mut Memory, folio: FolioId) {
-        let bits = mem.frames.change(folio, flag::IDLE, 0);
+        mem.clear_idle(folio);
+        let bits = mem.frames.bits(folio);
         if bits & flag::UNEVICTABLE != 0 {
             return;
         }
