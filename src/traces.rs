@@ -37,6 +37,33 @@ pub struct ImportSettings<'a> {
     pub level: Option<i32>,
 }
 
+impl ImportSettings<'_> {
+    /// An option that the format has no use for would be ignored.
+    fn are_of(&self, format: &str) -> Result<(), Error> {
+        let (texts, pages) = (&["lackey", "pages", "csv"][..], &["csv", "raw-u32", "raw-u64"][..]);
+        let options = [
+            ("--maps", self.maps.is_some(), texts),
+            ("--window", self.window.is_some(), &["lackey"]),
+            ("--refresh", self.refresh.is_some(), &["lackey"]),
+            ("--no-fetches", self.fetches.is_some(), &["lackey"]),
+            ("--dense", self.dense, pages),
+            ("--columns", self.columns.is_some(), &["csv"]),
+            ("--page-size", self.page_size.is_some(), &["csv"]),
+            ("--time-unit", self.time_unit.is_some(), &["csv"]),
+            ("--pages-are", self.kind.is_some(), &["csv"]),
+        ];
+        let known = FORMATS.iter().any(|f| f.0 == format);
+        match options.iter().find(|(_, given, of)| known && *given && !of.contains(&format)) {
+            Some((option, _, of)) => {
+                let title = format!("{option} says nothing about a trace in the format `{format}`");
+                let help = format!("leave it out; it is for {}", of.join(", "));
+                Err(Error::new(ErrorKind::Option, title).help(help))
+            }
+            None => Ok(()),
+        }
+    }
+}
+
 /// Formats of traces with what each is: the project's own, then those that are imported.
 pub const FORMATS: &[(&str, &str)] = &[
     ("mmt", "the project's own, which `replay` reads and `trace import` writes"),
@@ -67,6 +94,7 @@ pub fn import(
         options.name = stem.to_string_lossy().into_owned();
     }
     options.level = settings.level.unwrap_or(options.level);
+    settings.are_of(from)?;
     files::open(input, "a trace")?;
     if let Ok(format) = from.parse() {
         let s = trace::import_requests(
@@ -83,6 +111,7 @@ pub fn import(
         let records = record::load(input)?;
         let (accesses, assumed) = record::import::accesses(records);
         options.assumed = assumed;
+        options.source = Some("a record of DAMON");
         options.time_unit_ns = Some(1);
         let s = trace::import(ImportFormat::Csv, accesses, out, &options);
         let summary = s.map_err(|e| at(input, &e))?;

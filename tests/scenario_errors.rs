@@ -1454,7 +1454,7 @@ records = 1
 object-max = "3GiB"
 "#,
         sets: &[],
-        message: r#"error: task[0].object-max: all files of the build are 4718620120 pages, too many, write a smaller size, or fewer files
+        message: r#"error: task[0].object-max: all files of the build are 4718625240 pages, too many, write a smaller size, or fewer files
  --> x.toml:6:14
   |
 6 | object-max = "3GiB"
@@ -1471,7 +1471,7 @@ text = "16383GiB"
 object-max = "200KiB"
 "#,
         sets: &[],
-        message: r#"error: task[0].text: all files of the build are 4295028152 pages, too many, write a smaller size, or fewer files
+        message: r#"error: task[0].text: all files of the build are 8589733304 pages, too many, write a smaller size, or fewer files
  --> x.toml:6:8
   |
 6 | text = "16383GiB"

@@ -106,6 +106,12 @@ pub const EVENTS: &[EventKind] = &[
         "an evicted page is wanted again: which eviction that answers, how many evictions (and activations) ago, and the size that decides",
     ),
     kind(
+        "sim_lru_gen",
+        "",
+        "node memcg seq age_ms nr_anon nr_file",
+        "one of MGLRU's generations after a new one began, the oldest first",
+    ),
+    kind(
         "mm_vmscan_write_folio",
         "vmscan:mm_vmscan_write_folio",
         "pfn file",
@@ -571,6 +577,7 @@ impl<W: Write + Send + 'static> EventWriter<W> {
 mod tests {
     use super::*;
     use mmsim_core::base::id::{CpuId, NodeId, Pfn, SwapSlot};
+    use mmsim_core::base::time::SimDuration;
 
     fn fault(thread: u32, page: u32) -> TraceEvent {
         TraceEvent::PageFault {
@@ -727,6 +734,14 @@ mod tests {
                 workingset_size: 4,
                 activated: true,
             },
+            TraceEvent::SimLruGen {
+                node,
+                memcg: MemcgId(0),
+                seq: 4,
+                age: SimDuration::from_millis(5),
+                nr_anon: 6,
+                nr_file: 7,
+            },
             TraceEvent::MmVmscanWriteFolio { pfn, file: false },
             TraceEvent::SimWritebackEnd { pfn },
             WAKE,
@@ -761,6 +776,17 @@ mod tests {
             let keys = line.split(['{', ',']).filter_map(|f| f.split_once(':')).map(|f| f.0);
             assert!(keys.eq(fields.map(|f| format!("\"{f}\""))), "{line}");
         }
+    }
+
+    /// What is written can be listed and filtered: the match over all events and the table
+    /// have the same names in the same order.
+    #[test]
+    fn every_event_is_in_the_table() {
+        let source = include_str!("events.rs");
+        let (_, names) = source.split_once("fn event_name(").unwrap();
+        let (names, _) = names.split_once("\n}\n").unwrap();
+        let names = names.split('"').skip(1).step_by(2);
+        assert!(names.eq(EVENTS.iter().map(|e| e.name)));
     }
 
     #[test]

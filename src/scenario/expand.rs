@@ -90,6 +90,14 @@ fn axes<'a>(sources: &Sources, doc: &'a Table) -> Result<Vec<Axis<'a>>, Error> {
             let title = format!("axes.\"{}\": an empty axis runs nothing", e.key);
             return Err(sources.error(e.node.at, title, "write at least one value"));
         }
+        // The second would be taken for another seed of the first.
+        for (i, v) in values.iter().enumerate() {
+            let text = inline(&v.value);
+            if values[..i].iter().any(|before| inline(&before.value) == text) {
+                let title = format!("axes.\"{}\": {text} is there twice", e.key);
+                return Err(sources.error(v.at, title, "write each value once"));
+            }
+        }
         axes.push(Axis { path, values });
     }
     Ok(axes)

@@ -218,9 +218,14 @@ pub fn reference() -> String {
                 writeln!(out, "| `{}` | {} | {default} | {} |", k.name, k.kind.describe(), k.doc);
         }
     }
-    out.push_str("\n### [machine.cost]\n\nDurations, in simulated CPU time.\n\n| key | default |\n|---|---|\n");
-    for (name, value) in CostModel::measured().fields() {
-        let _ = writeln!(out, "| `{name}` | `\"{value}\"` |");
+    out.push_str("\n### [machine.cost]\n\n");
+    out.push_str("Durations of at most `1s`, in simulated CPU time.\n\n");
+    out.push_str("| key | default | meaning |\n|---|---|---|\n");
+    for ((name, value), (_, meaning)) in
+        CostModel::measured().fields().into_iter().zip(CostModel::MEANINGS)
+    {
+        let meaning = meaning.trim_end_matches('.');
+        let _ = writeln!(out, "| `{name}` | `\"{value}\"` | {meaning} |");
     }
     out
 }

@@ -2,6 +2,7 @@
 
 use mmsim_core::backing::device::{DEVICE_PRESETS, DeviceConfig};
 use mmsim_core::base::id::GROUP_PAGES;
+use mmsim_core::base::time::SimDuration;
 use mmsim_core::machine::config::{
     Kernel, MachineConfig, MemcgConfig, NodeConfig, SwapConfig, Thp, ThpDefrag, VmSysctl,
     ZoneConfig, ZoneKind,
@@ -11,7 +12,7 @@ use mmsim_core::machine::cost::CostModel;
 use super::keys::{DEVICE, MACHINE, MEMCG, NODE, PCP, SWAP, VM, ZONE};
 use super::raw::{Node, Sources};
 use super::read::{Reader, unknown};
-use super::units::{self, PAGE_SIZE};
+use super::units::{self, BadQuantity, PAGE_SIZE};
 use crate::error::Error;
 
 /// Pages below 16 MiB: zone DMA.
@@ -19,6 +20,10 @@ const DMA_END: u64 = 4096;
 /// Pages below 3 GiB: the part of the first 4 GiB that is memory on a PC; the rest of it
 /// is taken by devices, and memory goes on above 4 GiB.
 const DMA32_END: u64 = 786_432;
+/// The largest latency of a device and the largest cost of a step. A run has any number of
+/// either, and its clocks have 584 years.
+const SLOWEST_DEVICE: SimDuration = SimDuration::from_secs(60);
+const SLOWEST_STEP: SimDuration = SimDuration::from_secs(1);
 
 /// The zones of `pages` of memory that begin at page `start` of all memory.
 ///
@@ -209,8 +214,8 @@ fn device(r: &Reader<'_>, key: &str, cpus: u32) -> Result<DeviceConfig, Error> {
         let d = Reader::open(r.sources, node, &DEVICE, &path)?;
         let config = DeviceConfig {
             name: d.name("name")?.to_string(),
-            read: d.time("read")?,
-            write: d.time("write")?,
+            read: d.time_up_to("read", SLOWEST_DEVICE)?,
+            write: d.time_up_to("write", SLOWEST_DEVICE)?,
             servers: d.opt_count("servers")?.map_or(cpus, |n| n as u32),
             bandwidth: d.opt_rate("bandwidth")?,
             synchronous: d.flag("synchronous")?,
@@ -328,10 +333,14 @@ fn cost(r: &Reader<'_>) -> Result<CostModel, Error> {
         };
         let bad = match &e.node.value {
             super::raw::Value::Text(s) => match units::duration(s) {
-                Ok(t) => {
+                Ok(t) if t <= SLOWEST_STEP => {
                     *slot = t;
                     continue;
                 }
+                Ok(_) => BadQuantity {
+                    found: format!("\"{s}\" is too large"),
+                    write: format!("at most \"{SLOWEST_STEP}\""),
+                },
                 Err(bad) => bad,
             },
             v => units::duration_of_bare(&super::raw::inline(v)),

@@ -288,6 +288,17 @@ impl<'a> Reader<'a> {
         Ok(self.opt_time(key)?.unwrap_or_default())
     }
 
+    /// A duration that is not longer than `most`.
+    pub(super) fn time_up_to(&self, key: &str, most: SimDuration) -> Result<SimDuration, Error> {
+        match self.time(key)? {
+            t if t > most => {
+                let found = format!("{t} is too large");
+                Err(self.error(key, found, format!("at most \"{most}\"")))
+            }
+            t => Ok(t),
+        }
+    }
+
     /// A duration longer than nothing, if given: for work that it ends.
     pub(super) fn opt_time_of_work(&self, key: &str) -> Result<Option<SimDuration>, Error> {
         match self.opt_time(key)? {
@@ -304,6 +315,10 @@ impl<'a> Reader<'a> {
         let rate = self.quantity(key, node, units::rate, units::rate_of_bare)?;
         if rate == 0 {
             return Err(self.error(key, "nothing per second", "a rate such as \"150MB/s\""));
+        }
+        if rate < units::PAGE_SIZE {
+            let found = "less than a page per second";
+            return Err(self.error(key, found, "at least \"4KiB/s\""));
         }
         Ok(Some(rate))
     }

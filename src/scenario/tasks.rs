@@ -389,7 +389,8 @@ fn files_of_build(r: &Reader<'_>, b: &Build) -> Result<(), Error> {
         n => u64::from(b.sources.div_ceil(n)) * u64::from(n),
     };
     let parts = [
-        ("text", u64::from(b.text)),
+        // The file, and at least one worker's mapping of it.
+        ("text", 2 * u64::from(b.text)),
         ("header", u64::from(b.headers) * u64::from(b.header_pages)),
         ("source", u64::from(b.sources) * u64::from(b.source_pages)),
         ("object-max", (u64::from(b.sources) + archives) * u64::from(b.object.1)),

@@ -55,7 +55,13 @@ struct Family {
     example: &'static str,
     /// About as much as can be said, for messages.
     most: &'static str,
+    /// As much as can be said, in the base unit.
+    limit: u64,
 }
+
+/// The longest duration: 11 days and a half. Clocks are 64 bits of nanoseconds, which last for
+/// 584 years; no sum of a run's durations comes near, and a slip of units is told.
+const LONGEST: SimDuration = SimDuration::from_secs(1_000_000);
 
 const SIZES: Family = Family {
     name: "a size",
@@ -64,6 +70,7 @@ const SIZES: Family = Family {
     usual: "MiB",
     example: "64MiB",
     most: "16383GiB",
+    limit: u64::MAX,
 };
 const TIMES: Family = Family {
     name: "a duration",
@@ -71,7 +78,8 @@ const TIMES: Family = Family {
     units: TIME,
     usual: "ms",
     example: "5ms",
-    most: "18446744073s",
+    most: "1000000s",
+    limit: LONGEST.as_nanos(),
 };
 const RATES: Family = Family {
     name: "a rate",
@@ -80,6 +88,7 @@ const RATES: Family = Family {
     usual: "MB/s",
     example: "150MB/s",
     most: "18446744073GB/s",
+    limit: u64::MAX,
 };
 
 /// For each family of units its name in the schema, a regular expression of what it takes,
@@ -207,7 +216,7 @@ impl Family {
             let found = format!("\"{text}\" is not a whole number of {}", self.base);
             return Err(bad(found, format!("fewer decimals, such as \"{}\"", self.example)));
         }
-        u64::try_from(scaled / over).map_err(|_| too_large())
+        u64::try_from(scaled / over).ok().filter(|n| *n <= self.limit).ok_or_else(too_large)
     }
 
     fn has(&self, unit: &str) -> bool {
@@ -259,6 +268,7 @@ mod tests {
         assert_eq!(pages("0 pages"), Ok(0));
         assert_eq!(duration("2.5us"), Ok(SimDuration(2_500)));
         assert_eq!(duration("10s"), Ok(SimDuration(10_000_000_000)));
+        assert_eq!(duration("1000000s"), Ok(LONGEST));
         assert_eq!(rate("1.5GB/s"), Ok(1_500_000_000));
     }
 

@@ -43,6 +43,9 @@ pub(crate) enum Verb {
     Man(ManArgs),
 }
 
+/// 16383 GiB: frames that a machine can have, below 2^32 of them.
+const MOST_FRAMES: i64 = 16_383 << 18;
+
 /// The form of results.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, ValueEnum)]
 pub(crate) enum Format {
@@ -407,7 +410,7 @@ pub(crate) struct BenchTraceArgs {
     /// Frames of the machine: pages, their page tables and free reserves; several with commas
     /// between them are runs of their own
     #[arg(long, value_name = "N,..", required = true, value_delimiter = ',',
-          value_parser = clap::value_parser!(u32).range(64..))]
+          value_parser = clap::value_parser!(u32).range(64..=MOST_FRAMES))]
     pub frames: Vec<u32>,
     /// Runs at the same time, of several sizes [default: one per CPU]
     #[arg(long, value_name = "N", value_parser = at_least_one, allow_negative_numbers = true)]
@@ -479,7 +482,7 @@ Examples:
 Misses are shown as plainly as hits. docs/published.md says where the figures come from.")]
 pub(crate) struct ReproduceArgs {
     /// The experiments: anon-workingset, mglru-lazyfree, mglru-file-protection, mglru-refault-distance,
-    /// mglru-fio-zipf, mglru-6.14-rework, compaction-redesign, damon-reclaim
+    /// mglru-fio-zipf, mglru-6.14-rework, compaction-redesign, damon-monitoring, damon-reclaim
     #[arg(value_name = "NAME")]
     pub names: Vec<String>,
     /// All experiments

@@ -346,10 +346,11 @@ pub(crate) fn events() -> Vec<Entry> {
 
 /// Costs of the machine with their defaults.
 pub(crate) fn costs() -> Vec<Entry> {
-    let about = "simulated CPU time, `machine.cost` in scenarios";
-    let cost =
-        |(name, value): (&'static str, SimDuration)| Entry::with(name, value.to_string(), about);
-    CostModel::measured().fields().into_iter().map(cost).collect()
+    let values = CostModel::measured().fields().into_iter();
+    let cost = |((name, value), &(_, about)): ((&'static str, SimDuration), &(_, &'static str))| {
+        Entry::with(name, value.to_string(), about)
+    };
+    values.zip(CostModel::MEANINGS).map(cost).collect()
 }
 
 /// Steps of phased workloads.

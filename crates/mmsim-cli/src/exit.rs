@@ -28,7 +28,10 @@ pub(crate) enum Failure {
 impl Failure {
     /// A file that cannot be read or written.
     pub(crate) fn file(doing: &str, path: &Path, error: &io::Error) -> Failure {
-        Failure::Input(format!("cannot {doing} {}: {error}", path.display()))
+        // What tempfile adds names the temporary file, which is another one every time.
+        let why = error.to_string();
+        let why = why.split_once(" at path \"").map_or(why.as_str(), |(why, _)| why);
+        Failure::Input(format!("cannot {doing} {}: {why}", path.display()))
     }
 }
 

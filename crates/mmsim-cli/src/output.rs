@@ -338,6 +338,16 @@ mod tests {
         assert!(deliver(b"x", Some(dir.path())).is_err());
     }
 
+    /// A reader knows the name that was asked for, not that of the temporary file.
+    #[cfg(target_os = "linux")]
+    #[test]
+    fn a_place_that_takes_no_files() {
+        let Failure::Input(message) = deliver(b"x", Some(Path::new("/proc/r"))).unwrap_err() else {
+            panic!("it is the input that is wrong")
+        };
+        assert_eq!(message, "cannot write /proc/r: No such file or directory (os error 2)");
+    }
+
     #[cfg(unix)]
     #[test]
     fn devices_and_links_stay_what_they_are() {

@@ -36,6 +36,10 @@ pub(crate) fn run(args: &RunArgs) -> Result<Ending, Failure> {
             ("--timing", args.timing.as_deref()),
         ],
     )?;
+    if args.dry_run && scenarios.len() > 1 {
+        let why = "--dry-run: what it prints is one scenario file, write one SCENARIO";
+        return Err(Failure::Input(why.into()));
+    }
     let overrides = Overrides {
         sets: &args.sets,
         seed: args.seed,
@@ -48,9 +52,10 @@ pub(crate) fn run(args: &RunArgs) -> Result<Ending, Failure> {
         .iter()
         .map(|path| backend::plan(path, &overrides))
         .collect::<Result<_, _>>()?;
+    differently_named(&scenarios, &plans)?;
     if args.dry_run {
-        let resolved: Vec<&str> = plans.iter().map(|plan| plan.resolved.as_str()).collect();
-        output::deliver(resolved.join("\n").as_bytes(), args.output.output.as_deref())?;
+        let resolved: String = plans.iter().map(|plan| plan.resolved.as_str()).collect();
+        output::deliver(resolved.as_bytes(), args.output.output.as_deref())?;
         return Ok(Ending::Done);
     }
 
@@ -147,6 +152,21 @@ fn execute(args: &RunArgs, plans: &[Plan]) -> Result<Vec<Results>, Failure> {
         records.commit(results.iter().flatten())?;
     }
     Ok(results)
+}
+
+/// Scenarios of one name would be one scenario in the report, and their runs means over seeds.
+fn differently_named(files: &[&Path], plans: &[Plan]) -> Result<(), Failure> {
+    for (i, plan) in plans.iter().enumerate() {
+        let Some(first) = plans[..i].iter().position(|p| p.name == plan.name) else { continue };
+        return Err(Failure::Input(format!(
+            "{} and {} are both called `{}`, and a report could not tell their runs apart: write \
+             another `name` in one of them",
+            files[first].display(),
+            files[i].display(),
+            plan.name
+        )));
+    }
+    Ok(())
 }
 
 /// One report of all scenarios, and whether a run ended where it should not have.

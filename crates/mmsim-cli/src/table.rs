@@ -62,7 +62,13 @@ pub(crate) fn pairs(pairs: &[(String, String)], format: Format) -> String {
     match format {
         Format::Table => left_aligned(pairs.iter().map(|(n, v)| vec![n.clone(), v.clone()])),
         Format::Json => {
-            let map: Pairs<&str> = pairs.iter().map(|(n, v)| (n.as_str(), v.as_str())).collect();
+            // A number that is written like one is a number; `007` is a text.
+            let value = |v: &str| match v.parse::<u64>() {
+                Ok(n) if n.to_string() == v => serde_json::Value::from(n),
+                _ => serde_json::Value::from(v),
+            };
+            let map: Pairs<serde_json::Value> =
+                pairs.iter().map(|(n, v)| (n.as_str(), value(v))).collect();
             let json = serde_json::to_string_pretty(&map).expect("names and values");
             format!("{json}\n")
         }
@@ -508,10 +514,7 @@ mod tests {
         let info = [("records".to_string(), "7".to_string()), ("source".into(), "a, b".into())];
         assert_eq!(pairs(&info, Format::Table), "records  7\nsource   a, b\n");
         assert_eq!(pairs(&info, Format::Csv), "name,value\nrecords,7\nsource,\"a, b\"\n");
-        assert_eq!(
-            pairs(&info, Format::Json),
-            "{\n  \"records\": \"7\",\n  \"source\": \"a, b\"\n}\n"
-        );
+        assert_eq!(pairs(&info, Format::Json), "{\n  \"records\": 7,\n  \"source\": \"a, b\"\n}\n");
     }
 
     #[test]

@@ -127,6 +127,14 @@ fn keys_and_values() {
     fails("comma-for-point", "memory = \"16MiB\"", "memory = \"16,5MiB\"", 2);
     fails("not-a-number", "memory = \"16MiB\"", "memory = nan", 2);
     fails("huge-size", "memory = \"16MiB\"", "memory = \"99999999999TiB\"", 2);
+    // A sum of such times would be beyond the clocks of a run.
+    let start = "memory = \"8MiB\"\nstart = \"18446744073s\"";
+    fails("huge-time", "memory = \"8MiB\"", start, 2);
+    fails("huge-cost", "cpus = 1", "cpus = 1\ncost = { t_scan = \"2s\" }", 2);
+    let device = "device = { name = \"tape\", read = \"2min\", write = \"1s\" }";
+    fails("slow-device", "device = \"zram\"", device, 2);
+    let device = "device = { name = \"d\", read = \"1s\", write = \"1s\", bandwidth = \"1B/s\" }";
+    fails("slow-bandwidth", "device = \"zram\"", device, 2);
     fails("huge-seed", "seed = 1", "seed = 18446744073709551615", 2);
     fails("seeds-beyond", "seed = 1", "seed = 9007199254740991\nseeds = 3", 2);
     fails("no-seeds", "seed = 1", "seeds = 0", 2);
@@ -137,6 +145,12 @@ fn keys_and_values() {
     fails("variant-twice", "[[task]]", twice, 2);
     fails("axis-of-no-key", "[[task]]", "[axes]\n\"machine.cpu\" = [1]\n[[task]]", 2);
     fails("axis-of-one-value", "[[task]]", "[axes]\n\"machine.cpus\" = 3\n[[task]]", 2);
+    fails(
+        "axis-of-one-value-twice",
+        "[[task]]",
+        "[axes]\n\"machine.cpus\" = [1, 2, 1]\n[[task]]",
+        2,
+    );
     fails("axis-without-quotes", "[[task]]", "[axes]\nmachine.cpus = [3]\n[[task]]", 2);
 }
 
@@ -466,6 +480,9 @@ fn names_on_the_command_line() {
     golden("set-of-no-size", &f.mmsim(&["run", "x.toml", "--set", "machine.memory=64"]));
     golden("no-such-scenario", &f.mmsim(&["run", "y.toml"]));
     golden("no-such-preset", &f.mmsim(&["list", "knobs", "--preset", "classic-v7"]));
+    f.write("z.toml", GOOD.replace("16MiB", "24MiB"));
+    golden("dry-run-of-two", &f.mmsim(&["run", "x.toml", "z.toml", "--dry-run"]));
+    golden("second-scenario-of-the-name", &f.mmsim(&["run", "x.toml", "z.toml"]));
     // All files are read before anything runs.
     f.write("z.toml", "seed = 1\n");
     let said = f.mmsim(&["run", "x.toml", "z.toml"]);
@@ -689,6 +706,12 @@ fn imports() {
     import("import-of-few-fields", "page,op\n1,R\n2\n", "csv");
     import("import-of-no-unit", "page,time\n1,5\n", "csv");
     import("import-of-half-a-record", "123456", "raw-u32");
+    // An option for another format is not passed over.
+    f.write("in.txt", "R 1\n");
+    let import = ["trace", "import", "--from", "pages", "in.txt", "-o", "out.mmt"];
+    let said = f.mmsim(&[&import[..], &["--page-size", "8192"]].concat());
+    golden("import-with-an-option-of-csv", &said);
+    assert_eq!((said.code, f.names()), (Some(2), vec!["in.txt".to_string()]));
 }
 
 #[test]

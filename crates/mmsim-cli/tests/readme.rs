@@ -80,6 +80,30 @@ fn blocks_of_the_readme() {
     assert!(blocks("docs/observing.md", &root()) >= 1);
 }
 
+/// The lines of events in docs/observing.md are the first of their kinds that its command writes.
+#[test]
+fn events_of_the_command_beside_them() {
+    let path = root().join("docs/observing.md");
+    let text = std::fs::read_to_string(&path).expect("the file");
+    let (before, rest) = text.split_once("```sh\n").expect("a command");
+    let (command, rest) = rest.split_once("```\n\n```text\n").expect("lines");
+    let (old, after) = rest.split_once(END).expect("the end of the block");
+    let folder = tempfile::tempdir().expect("a temporary folder");
+    output_of(command.replace("\\\n", " ").trim(), folder.path());
+    let events = std::fs::read_to_string(folder.path().join("e.jsonl")).expect("events");
+    let first = |kind: &str| {
+        let kind = format!("\"event\":\"{kind}\"");
+        events.lines().find(|l| l.contains(&kind)).expect("an event of this kind")
+    };
+    let new = format!("{}\n{}\n", first("sim_evict"), first("sim_refault"));
+    if std::env::var_os("MMSIM_BLESS").is_some() {
+        let text = format!("{before}```sh\n{command}```\n\n```text\n{new}{END}{after}");
+        std::fs::write(&path, text).expect("rewriting the file");
+    } else {
+        assert_eq!(old, new, "run with MMSIM_BLESS=1 and look at the difference");
+    }
+}
+
 #[test]
 fn blocks_about_facts() {
     assert_eq!(blocks("docs/facts.md", &root()), 5);

@@ -6,10 +6,10 @@
 use crate::base::time::SimDuration;
 
 macro_rules! costs {
-    ($($(#[$doc:meta])* $field:ident = $nanos:literal,)*) => {
+    ($($(#[doc = $doc:literal])+ $field:ident = $nanos:literal,)*) => {
         /// Costs in simulated CPU time.
         #[derive(Clone, PartialEq, Eq, Debug)]
-        pub struct CostModel { $($(#[$doc])* pub $field: SimDuration,)* }
+        pub struct CostModel { $($(#[doc = $doc])+ pub $field: SimDuration,)* }
 
         impl CostModel {
             /// The values of docs/calibration.toml.
@@ -27,6 +27,9 @@ macro_rules! costs {
             pub fn fields(&self) -> Vec<(&'static str, SimDuration)> {
                 vec![$((stringify!($field), self.$field),)*]
             }
+            /// Names, and what each is the cost of.
+            pub const MEANINGS: &[(&str, &str)] =
+                &[$((stringify!($field), concat!($($doc),+).trim_ascii()),)*];
         }
     };
 }

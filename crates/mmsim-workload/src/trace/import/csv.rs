@@ -477,7 +477,8 @@ impl<'a> Parser<'a> {
     }
 
     fn finish(self, lines: u64) -> FirstPass {
-        let mut pass = self.sink.finish("comma-separated values", lines);
+        let source = self.options.source.unwrap_or("comma-separated values");
+        let mut pass = self.sink.finish(source, lines);
         let notes = &mut pass.table.assumptions;
         notes.push(match self.options.kind {
             PageKind::Anon => "all pages are anonymous memory".into(),

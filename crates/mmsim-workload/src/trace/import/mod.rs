@@ -110,6 +110,8 @@ pub struct ImportOptions {
     pub kind: PageKind,
     /// CSV: page numbers are names, numbered in the order of their appearance.
     pub dense: bool,
+    /// CSV: what the values were made of, where they are only a way to get here.
+    pub source: Option<&'static str>,
     /// What was assumed before: told ahead of what the import assumes.
     pub assumed: Vec<String>,
 }
@@ -129,6 +131,7 @@ impl Default for ImportOptions {
             time_unit_ns: None,
             kind: PageKind::Anon,
             dense: false,
+            source: None,
             assumed: Vec::new(),
         }
     }
