@@ -2,13 +2,13 @@
 //! that moves nothing, writes down what it is asked and answers from a script.
 
 use crate::support::*;
-use mmsim::machine::config::Kernel;
+use mmsim::machine::config::{Kernel, NodeConfig, ZoneConfig, ZoneKind};
 use mmsim::machine::result::RunResult;
 use mmsim::phys::gfp::{GFP_KERNEL, GFP_NOWAIT, GfpFlags};
 use mmsim::phys::migratetype::Migratetype;
 use mmsim::workload::{BlockHandle, Op};
 use mmsim_core::base::id::ZoneId;
-use mmsim_core::machine::Watch;
+use mmsim_core::machine::{SnapshotFn, Watch};
 use mmsim_core::memory::Memory;
 use mmsim_core::policy::ReclaimPolicy;
 use mmsim_core::policy::compaction::{
@@ -269,4 +269,76 @@ fn the_pool_of_huge_pages_grows_to_the_first_failure_and_shrinks() {
     assert_eq!((phase_counts(&r.phases[0], ALLOCATED), free(0)), ([2, 0], 1024));
     assert_eq!((phase_counts(&r.phases[1], ALLOCATED), free(1)), ([1, 1], 512));
     assert_eq!((phase_counts(&r.phases[2], ALLOCATED), free(2)), ([0, 0], 1536));
+}
+
+/// What kswapd frees for a block of order 6, with 300 pages free and no two of them together, when
+/// a request that cannot wait has woken it.
+fn freed_for_a_block(kernel: Kernel, suitable: Option<CompactResult>) -> u64 {
+    let alloc = |i, order, flags| Op::KernelAlloc {
+        order,
+        migratetype: Migratetype::Movable,
+        flags,
+        handle: BlockHandle(i),
+    };
+    let mut ops = vec![anon(1400), write(0, 0, 1400)];
+    ops.extend((0..635).map(|i| alloc(i, 0, GfpFlags::default())));
+    ops.extend((0..620).step_by(2).map(|i| Op::KernelFree { handle: BlockHandle(i) }));
+    ops.extend([end(0), alloc(5000, 6, GFP_NOWAIT), sleep_ms(500), end(1)]);
+    let mut c = config(kernel, "ramdisk");
+    c.vm.watermark_boost_factor = 0;
+    let mut m = machine(&c, vec![task("t", ops)]);
+    if let Some(suitable) = suitable {
+        let answer = CompactResult::Complete;
+        m.set_compaction(Box::new(Stub { log: Log::default(), answer, suitable, deferred: false }));
+    }
+    let r = m.run(Watch { check_every: 1, ..Watch::default() });
+    let [woken, freed] = phase_counts(&r.phases[1], ["pageoutrun", "pgsteal_kswapd"]);
+    assert!(woken > 0, "{kernel:?}: nobody woke kswapd");
+    freed
+}
+
+/// kswapd of 4.1 leaves blocks to compaction where that could begin: single pages are above their
+/// watermarks, so it frees nothing. Where compaction could not, or there is none, it reclaims for
+/// the block, and later kernels do so in any case: until there is one, or twice as much is free.
+#[test]
+fn kswapd_of_4_1_leaves_blocks_to_compaction() {
+    use CompactResult::{Continue, Skipped};
+    let block = 1 << 6;
+    assert_eq!(freed_for_a_block(Kernel::V4_1, Some(Continue)), 0);
+    for suitable in [Some(Skipped), None] {
+        let freed = freed_for_a_block(Kernel::V4_1, suitable);
+        assert!(freed >= block, "{suitable:?}: {freed}");
+    }
+    for suitable in [Some(Continue), Some(Skipped), None] {
+        let freed = freed_for_a_block(Kernel::V5_5, suitable);
+        assert!(freed >= block, "5.5, {suitable:?}: {freed}");
+    }
+}
+
+/// One zone above its high watermark is enough for later kernels; kswapd of 4.1 goes on until all
+/// are, and takes pages of a zone that wants some from no other.
+#[test]
+fn kswapd_of_4_1_balances_every_zone() {
+    let zones_after = |kernel| {
+        let mut c = config(kernel, "ramdisk");
+        let low = ZoneConfig { kind: ZoneKind::Dma32, ..zone(1024) };
+        c.nodes = vec![NodeConfig { zones: vec![low, zone(1024)] }];
+        let ops = vec![anon(2030), write(0, 0, 2030), sleep_ms(500), end(0)];
+        let free = Arc::new(Mutex::new([0; 2]));
+        let seen = free.clone();
+        let note: SnapshotFn = Box::new(move |phase, s| {
+            if phase.is_some() {
+                *seen.lock().unwrap() = [s.zones[0].free, s.zones[1].free];
+            }
+        });
+        let watch = Watch { check_every: 1, snapshot: Some(note), ..Watch::default() };
+        let r = machine(&c, vec![task("t", ops)]).run(watch);
+        assert!(count(&r, "pgsteal_kswapd") > 0, "{kernel:?}");
+        *free.lock().unwrap()
+    };
+    let high = 12;
+    let [low_zone, normal] = zones_after(Kernel::V4_1);
+    assert!(low_zone >= high && normal >= high, "{low_zone} {normal}");
+    let zones = zones_after(Kernel::V5_5);
+    assert!(zones.iter().any(|&z| z < high), "{zones:?}");
 }

@@ -331,37 +331,38 @@ impl<P: ReclaimPolicy> Machine<P> {
             loop {
                 let mut ready = false;
                 for n in self.nodes_from(node) {
-                    if self.ready_for_compaction(n, req, &mut ready) {
-                        continue;
-                    }
-                    let out = self.pass(
-                        tid,
-                        &ReclaimRequest {
-                            node: n,
-                            by: Reclaimer::Direct,
-                            priority,
-                            order: req.order,
-                            highest: req.highest,
-                            target: SWAP_CLUSTER_MAX >> self.config.batch_shift,
-                            reclaimed: total,
-                            // Without input and output only what is clean can go.
-                            may_writepage: req.flags.has(GfpFlags::IO),
-                            may_swap: req.flags.has(GfpFlags::IO),
-                            may_io: req.flags.has(GfpFlags::IO),
-                            force_deactivate: force,
-                            low_reclaim: low,
-                            no_cache_trim: false,
-                            one_step: true,
-                        },
-                    );
-                    total += out.reclaimed;
-                    skipped[0] |= out.skipped_deactivate;
-                    skipped[1] |= out.low_skipped;
-                    if out.stats.file_taken > 0 && out.stats.unqueued_dirty == out.stats.taken {
-                        self.wake_flusher();
-                    }
-                    if out.reclaimed > 0 {
-                        self.kswapds[n].failures = 0;
+                    for (lowest, highest) in self.zones_to_reclaim(n, req, &mut ready) {
+                        let out = self.pass(
+                            tid,
+                            &ReclaimRequest {
+                                node: n,
+                                by: Reclaimer::Direct,
+                                priority,
+                                order: req.order,
+                                lowest,
+                                highest,
+                                target: SWAP_CLUSTER_MAX >> self.config.batch_shift,
+                                reclaimed: total,
+                                // Without input and output only what is clean can go.
+                                may_writepage: req.flags.has(GfpFlags::IO),
+                                may_swap: req.flags.has(GfpFlags::IO),
+                                may_io: req.flags.has(GfpFlags::IO),
+                                force_deactivate: force,
+                                low_reclaim: low,
+                                no_cache_trim: false,
+                                one_step: true,
+                            },
+                        );
+                        total += out.reclaimed;
+                        skipped[0] |= out.skipped_deactivate;
+                        skipped[1] |= out.low_skipped;
+                        let s = &out.stats;
+                        if s.file_taken > 0 && s.unqueued_dirty == s.taken {
+                            self.wake_flusher();
+                        }
+                        if out.reclaimed > 0 {
+                            self.kswapds[n].failures = 0;
+                        }
                     }
                 }
                 aborted |= ready;
@@ -391,22 +392,35 @@ impl<P: ReclaimPolicy> Machine<P> {
         total.max(aborted.into())
     }
 
-    /// Whether direct reclaim leaves a node alone because all of its zones are ready for
-    /// compaction; `ready`: some zone is.
-    fn ready_for_compaction(&mut self, n: NodeId, req: &AllocRequest, ready: &mut bool) -> bool {
+    /// From which zones of a node direct reclaim takes pages, in one pass for each range. None: all
+    /// of them are ready for compaction, and the node is left alone. `ready`: some zone is.
+    fn zones_to_reclaim(
+        &mut self,
+        n: NodeId,
+        req: &AllocRequest,
+        ready: &mut bool,
+    ) -> Vec<(ZoneKind, ZoneKind)> {
+        let whole = (ZoneKind::Dma, req.highest);
         if !req.costly() || self.compaction().is_none() {
-            return false;
+            return vec![whole];
         }
-        let zones = self.mem.zones.of_node(n).to_vec();
-        let mut all = true;
-        for z in zones {
-            if self.mem.zones[z].kind <= req.highest {
-                let r = self.compaction_ready(z, req);
-                all &= r;
-                *ready |= r;
+        let mut rest = Vec::new();
+        for z in self.mem.zones.of_node(n).to_vec().into_iter().rev() {
+            let kind = self.mem.zones[z].kind;
+            if kind > req.highest {
+                continue;
+            }
+            if self.compaction_ready(z, req) {
+                *ready = true;
+            } else {
+                rest.push((kind, kind));
             }
         }
-        all
+        // 4.1 had lists for each zone; later kernels take from all if one is not ready.
+        match self.old_slow_path() || rest.is_empty() {
+            true => rest,
+            false => vec![whole],
+        }
     }
 
     /// A whole pass in steps, with the interrupts that fall between them; for orders above 0
@@ -449,7 +463,7 @@ impl<P: ReclaimPolicy> Machine<P> {
         }
         let ready = self.mem.zones.of_node(req.node).iter().any(|&z| {
             let zone = &self.mem.zones[z];
-            zone.kind <= req.highest
+            req.wants(zone.kind)
                 && (zone.allows(req.order, Mark::Min, req.highest, AllocFlags::default())
                     || zone.compaction_suitable(req.order, req.highest))
         });
@@ -496,6 +510,7 @@ impl<P: ReclaimPolicy> Machine<P> {
                         by: Reclaimer::Limit(memcg),
                         priority,
                         order: 0,
+                        lowest: ZoneKind::Dma,
                         highest: ZoneKind::Movable,
                         target,
                         reclaimed: total,

@@ -21,7 +21,7 @@ use crate::base::vmstat::VmEvent;
 use crate::phys::fragmentation::FreeBlocks;
 use crate::phys::gfp::{AllocFlags, GFP_KERNEL};
 use crate::phys::migratetype::Migratetype;
-use crate::phys::zones::Mark;
+use crate::phys::zones::{Mark, Zone};
 use crate::policy::ReclaimPolicy;
 use crate::policy::compaction::{CompactRequest, CompactResult, Compactor, MigrateMode};
 
@@ -280,26 +280,20 @@ impl<P: ReclaimPolicy> Machine<P> {
     }
 
     /// kswapd's own compaction up to 4.5, after a pass that freed more than it had to, if no
-    /// zone has the block that it was woken for (`compact_pgdat`).
-    pub(super) fn kswapd_compacts(&mut self, n: NodeId, order: u8, highest: ZoneKind) {
-        let zones = self.mem.zones.of_node(n).to_vec();
-        let serves = |m: &Self, zone: ZoneId| {
-            let z = &m.mem.zones[zone];
-            z.allows(order, Mark::Low, highest, AllocFlags::default())
-        };
-        let eligible = |m: &Self, z: ZoneId| m.mem.zones[z].kind <= highest;
-        if zones.iter().any(|&z| eligible(self, z) && serves(self, z)) {
-            return;
-        }
-        for zone in zones {
+    /// zone had the block that it was woken for (`compact_pgdat`).
+    pub(super) fn kswapd_compacts(&mut self, n: NodeId, order: u8) {
+        for zone in self.mem.zones.of_node(n).to_vec() {
             let Some(c) = &mut self.compaction else { return };
             if !c.deferred(zone, order) {
                 let (mode, by) = (MigrateMode::Async, Compactor::Kswapd);
-                let req =
-                    CompactRequest { mark: Mark::Low, ..request(zone, Some(order), mode, by) };
+                let own = request(zone, Some(order), mode, by);
+                // No reserve against higher zones is kept here.
+                let req = CompactRequest { mark: Mark::Low, highest: ZoneKind::Dma, ..own };
                 self.compact_zone(&req);
             }
-            let serves = serves(self, zone);
+            let zone_has =
+                |z: &Zone| z.allows(order, Mark::Low, ZoneKind::Dma, AllocFlags::default());
+            let serves = zone_has(&self.mem.zones[zone]);
             if let Some(c) = &mut self.compaction
                 && serves
             {

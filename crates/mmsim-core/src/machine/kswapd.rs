@@ -4,11 +4,14 @@
 //! high watermark, then naps 100 ms, then sleeps. It works in steps, one round of list
 //! scans each, and pays for them on the clock of the CPU where it runs.
 //!
+//! That of 4.1 asks other questions about its zones; they are in `kswapd_zones`.
+//!
 //! Source: Linux 6.12 mm/vmscan.c (`balance_pgdat`, `kswapd_try_to_sleep`,
 //! `wakeup_kswapd`).
 
 use super::Machine;
 use super::config::ZoneKind;
+use super::kswapd_zones::Turn;
 use super::psi::Psi;
 use super::queue::Event;
 use super::thread::Entity;
@@ -25,13 +28,15 @@ const NAP: SimDuration = SimDuration::from_millis(100);
 
 /// A run of kswapd (`balance_pgdat`).
 #[derive(Clone, Debug)]
-struct Balance {
+pub(super) struct Balance {
     /// Order that it reclaims for; 0 once it has freed twice as much.
-    order: u8,
+    pub order: u8,
     /// Order that it was woken for.
     alloc_order: u8,
-    priority: u8,
+    pub priority: u8,
     reclaimed: u64,
+    /// It tried to reclaim something.
+    tried: bool,
     no_cache_trim: bool,
     cache_trim_failed: bool,
     boost: u64,
@@ -41,14 +46,60 @@ struct Balance {
     pass: Option<PassProgress>,
 }
 
-#[derive(Clone, Debug, Default)]
-struct PassProgress {
+#[derive(Clone, Debug)]
+pub(super) struct PassProgress {
     scanned: u64,
     reclaimed: u64,
     /// Of these, since the pass began or was repeated.
     since: u64,
     target: u64,
+    /// From which zones.
+    zones: [ZoneKind; 2],
+    /// No zone has what was asked for; 4.1 may compact after the pass.
+    pub compact: bool,
+    /// Some zone had enough, or enough of it was looked at, so 4.1 keeps its priority.
+    pub enough: bool,
+    /// Zones that 4.1 still goes to in this pass, the next last, and how much it wants of each.
+    later: Vec<(ZoneKind, u64)>,
+    /// How much it wants of all.
+    attempted: u64,
     stats: PassStats,
+}
+
+impl PassProgress {
+    fn new(highest: ZoneKind, target: u64) -> Self {
+        PassProgress {
+            scanned: 0,
+            reclaimed: 0,
+            since: 0,
+            target,
+            zones: [ZoneKind::Dma, highest],
+            compact: false,
+            enough: false,
+            later: Vec::new(),
+            attempted: 0,
+            stats: PassStats::default(),
+        }
+    }
+
+    /// A pass over no zone yet.
+    pub(super) fn by_zones() -> Self {
+        PassProgress::new(ZoneKind::Dma, u64::MAX)
+    }
+
+    /// Puts a zone before those that it goes to.
+    pub(super) fn prepend(&mut self, zone: ZoneKind, target: u64) {
+        self.later.push((zone, target));
+        self.attempted += target;
+    }
+
+    /// Goes on to the next zone, if there is one.
+    pub(super) fn next_zone(&mut self) -> bool {
+        self.enough |= self.scanned >= self.target;
+        let Some((zone, target)) = self.later.pop() else { return false };
+        (self.zones, self.target, self.scanned) = ([zone; 2], target, 0);
+        true
+    }
 }
 
 #[derive(Clone, Debug, Default)]
@@ -142,13 +193,20 @@ impl<P: ReclaimPolicy> Machine<P> {
             let z = &self.mem.zones[z];
             z.kind <= highest && z.boost > 0
         });
-        if k.hopeless() || self.mem.zones.balanced(n, order, highest) && !boosted {
+        let idle = if self.old_slow_path() {
+            !self.some_zone_unbalanced(n, order, highest)
+        } else {
+            self.mem.zones.balanced(n, order, highest) && !boosted
+        };
+        if k.hopeless() || idle {
             return;
         }
         if napping.is_some() {
             self.mem.count(VmEvent::KswapdLowWmarkHitQuickly, 1);
         }
-        let order = order.max(napping.unwrap_or(0)).max(k.order);
+        // 4.1 forgets the order of a run that it had ended.
+        let before = if self.old_slow_path() { 0 } else { napping.unwrap_or(0) };
+        let order = order.max(before).max(k.order);
         self.kswapds[n].highest = k.highest.max(highest);
         self.kswapds[n].order = order;
         self.mem.emit(|| TraceEvent::MmVmscanKswapdWake { node: n, order });
@@ -172,6 +230,7 @@ impl<P: ReclaimPolicy> Machine<P> {
             alloc_order: order,
             priority: self.first_priority(),
             reclaimed: 0,
+            tried: false,
             no_cache_trim: false,
             cache_trim_failed: false,
             boost: boosts.iter().sum(),
@@ -185,6 +244,9 @@ impl<P: ReclaimPolicy> Machine<P> {
         let State::Running(mut b) = std::mem::take(&mut self.kswapds[n].state) else {
             unreachable!("{n}: a sleeping kswapd was run")
         };
+        if self.old_slow_path() {
+            return self.step_by_zones(n, b);
+        }
         if b.pass.is_none() {
             let balanced = self.mem.zones.balanced(n, b.order, self.kswapds[n].highest);
             if !balanced && b.boost > 0 {
@@ -198,33 +260,10 @@ impl<P: ReclaimPolicy> Machine<P> {
                 let z = &self.mem.zones[z];
                 (z.watermark[2] + z.boost).max(32)
             });
-            b.pass = Some(PassProgress { target: target.sum(), ..PassProgress::default() });
-            // A step of its own: the aging before each pass.
-            let request = self.kswapd_request(n, &b);
-            if self.policy.age_node(&mut self.mem, &request) {
-                self.kill_largest(None);
-            }
+            b.pass = Some(PassProgress::new(self.kswapds[n].highest, target.sum()));
+            self.age_before_pass(n, &b);
         }
-        let request = self.kswapd_request(n, &b);
-        let out = self.policy.reclaim(&mut self.mem, &request);
-        self.queue_io();
-        let p = b.pass.as_mut().expect("a pass is under way");
-        b.priority = out.priority.unwrap_or(b.priority);
-        p.scanned += out.scanned;
-        p.reclaimed += out.reclaimed;
-        p.stats.add(&out.stats);
-        b.reclaimed += out.reclaimed;
-        b.cache_trim_failed |= out.cache_trim_failed;
-        if out.reclaimed > 0 {
-            self.kswapds[n].failures = 0;
-        }
-        p.since += out.reclaimed;
-        if out.more {
-            self.kswapds[n].state = State::Running(b);
-            return true;
-        }
-        let freed = std::mem::take(&mut p.since);
-        if b.order > 0 && self.should_continue_reclaim(&request, freed) {
+        if self.pass_goes_on(n, &mut b) {
             self.kswapds[n].state = State::Running(b);
             return true;
         }
@@ -232,14 +271,7 @@ impl<P: ReclaimPolicy> Machine<P> {
             // Fragmentation may keep the zones from ever being balanced for the order.
             b.order = 0;
         }
-        let p = b.pass.take().expect("it was under way");
-        let stall = self.note_pass(n, &p.stats);
-        if p.stats.file_taken > 0 && p.stats.unqueued_dirty == p.stats.taken {
-            self.wake_flusher();
-        }
-        if self.allow_direct_reclaim(n) {
-            self.release_throttled(n);
-        }
+        let (p, stall) = self.pass_ended(n, &mut b);
         b.boost -= b.boost.min(p.reclaimed);
         let vain = b.boost > 0 && p.reclaimed == 0;
         let slow = p.scanned.max(p.reclaimed) < p.target;
@@ -258,10 +290,94 @@ impl<P: ReclaimPolicy> Machine<P> {
                 return self.end_balance(n, &b);
             }
         }
-        let (order, highest) = (b.order, self.kswapds[n].highest);
-        if self.old_slow_path() && order > 0 && p.reclaimed > p.target {
-            self.kswapd_compacts(n, order, highest);
+        self.next_pass(n, b, stall)
+    }
+
+    /// A step of kswapd of 4.1, which looks at each zone by itself.
+    fn step_by_zones(&mut self, n: NodeId, mut b: Box<Balance>) -> bool {
+        let highest = self.kswapds[n].highest;
+        if b.pass.is_none() {
+            self.age_before_pass(n, &b);
+            match self.next_turn(n, &b, highest) {
+                Turn::Done => return self.end_by_zones(n, &b),
+                Turn::Nothing => {
+                    b.priority -= 1;
+                    if b.priority < 1 || self.zones_balanced(n, b.order, highest) {
+                        return self.end_by_zones(n, &b);
+                    }
+                    self.kswapds[n].state = State::Running(b);
+                    return true;
+                }
+                Turn::Pass(pass) => b.pass = Some(pass),
+            }
+            b.tried = true;
         }
+        let more = self.pass_goes_on(n, &mut b);
+        if more || b.pass.as_mut().is_some_and(PassProgress::next_zone) {
+            self.kswapds[n].state = State::Running(b);
+            return true;
+        }
+        let (p, stall) = self.pass_ended(n, &mut b);
+        if b.order > 0 && p.reclaimed >= 2 << b.order {
+            b.order = 0;
+        }
+        if b.order > 0 && p.compact && p.reclaimed > p.attempted {
+            self.kswapd_compacts(n, b.order);
+        }
+        if !p.enough || p.reclaimed == 0 {
+            b.priority -= 1;
+        }
+        if b.priority < 1 || self.zones_balanced(n, b.order, highest) {
+            return self.end_by_zones(n, &b);
+        }
+        self.next_pass(n, b, stall)
+    }
+
+    fn age_before_pass(&mut self, n: NodeId, b: &Balance) {
+        let request = self.kswapd_request(n, b);
+        if self.policy.age_node(&mut self.mem, &request) {
+            self.kill_largest(None);
+        }
+    }
+
+    /// One step of the pass under way. False: that was its last.
+    fn pass_goes_on(&mut self, n: NodeId, b: &mut Balance) -> bool {
+        let request = self.kswapd_request(n, b);
+        let out = self.policy.reclaim(&mut self.mem, &request);
+        self.queue_io();
+        let p = b.pass.as_mut().expect("a pass is under way");
+        b.priority = out.priority.unwrap_or(b.priority);
+        p.scanned += out.scanned;
+        p.reclaimed += out.reclaimed;
+        p.stats.add(&out.stats);
+        b.reclaimed += out.reclaimed;
+        b.cache_trim_failed |= out.cache_trim_failed;
+        if out.reclaimed > 0 {
+            self.kswapds[n].failures = 0;
+        }
+        p.since += out.reclaimed;
+        if out.more {
+            return true;
+        }
+        let freed = std::mem::take(&mut p.since);
+        b.order > 0 && self.should_continue_reclaim(&request, freed)
+    }
+
+    /// What a pass did, and whether kswapd should wait for writes after it.
+    fn pass_ended(&mut self, n: NodeId, b: &mut Balance) -> (PassProgress, bool) {
+        let p = b.pass.take().expect("it was under way");
+        let stall = self.note_pass(n, &p.stats);
+        if p.stats.file_taken > 0 && p.stats.unqueued_dirty == p.stats.taken {
+            self.wake_flusher();
+        }
+        if self.allow_direct_reclaim(n) {
+            self.release_throttled(n);
+        }
+        (p, stall)
+    }
+
+    /// The run goes on with another pass, now or after a wait for writes. False: it waits.
+    fn next_pass(&mut self, n: NodeId, b: Box<Balance>, stall: bool) -> bool {
         if stall {
             self.timer_generation += 1;
             let g = self.timer_generation;
@@ -276,13 +392,16 @@ impl<P: ReclaimPolicy> Machine<P> {
 
     /// What kswapd asks the policy for in the pass under way.
     fn kswapd_request(&self, n: NodeId, b: &Balance) -> ReclaimRequest {
+        let [lowest, highest] =
+            b.pass.as_ref().map_or([ZoneKind::Dma, self.kswapds[n].highest], |p| p.zones);
         let target = b.pass.as_ref().map_or(0, |p| p.target);
         ReclaimRequest {
             node: n,
             by: Reclaimer::Kswapd,
             priority: b.priority,
             order: b.order,
-            highest: self.kswapds[n].highest,
+            lowest,
+            highest,
             target: target >> self.config.batch_shift,
             reclaimed: b.reclaimed,
             may_writepage: b.boost == 0,
@@ -316,19 +435,48 @@ impl<P: ReclaimPolicy> Machine<P> {
         let (order, wanted) = if gave_up { (b.order, b.alloc_order) } else { (k.order, k.order) };
         if k.hopeless() || self.mem.zones.balanced(n, order, k.highest) {
             self.mem.node_flags[n] = NodeFlags::default();
-            if !self.old_slow_path() {
-                self.compaction_after_kswapd(n, wanted, self.kswapds[n].highest);
-            }
-            self.timer_generation += 1;
-            let g = self.timer_generation;
-            self.queue.push(self.mem.now + NAP, Event::Kswapd(n, g));
-            self.kswapds[n].state = State::Napping(g, order);
-            self.psi_kswapd_sleeps(n);
+            self.compaction_after_kswapd(n, wanted, self.kswapds[n].highest);
+            self.nap(n, order);
             return false;
         }
         self.mem.count(VmEvent::KswapdHighWmarkHitQuickly, 1);
         self.begin_balance(n);
         true
+    }
+
+    /// The end of a run in 4.1. What was asked for meanwhile is looked at if the run kept its order
+    /// and it is a larger one; a smaller one is forgotten.
+    fn end_by_zones(&mut self, n: NodeId, b: &Balance) -> bool {
+        self.policy.reclaim_ended(&mut self.mem, n, None);
+        self.release_throttled(n);
+        if b.tried && b.reclaimed == 0 {
+            self.kswapds[n].failures += 1;
+        }
+        if b.order == b.alloc_order {
+            if self.kswapds[n].order > b.order {
+                self.begin_balance(n);
+                return true;
+            }
+            self.kswapds[n].order = 0;
+        }
+        let k = &self.kswapds[n];
+        if k.hopeless() || self.zones_balanced(n, b.order, k.highest) {
+            self.mem.node_flags[n] = NodeFlags::default();
+            self.nap(n, b.order);
+            return false;
+        }
+        self.mem.count(VmEvent::KswapdHighWmarkHitQuickly, 1);
+        self.begin_balance(n);
+        true
+    }
+
+    /// Sleeps for a moment, balanced for an order.
+    fn nap(&mut self, n: NodeId, order: u8) {
+        self.timer_generation += 1;
+        let g = self.timer_generation;
+        self.queue.push(self.mem.now + NAP, Event::Kswapd(n, g));
+        self.kswapds[n].state = State::Napping(g, order);
+        self.psi_kswapd_sleeps(n);
     }
 
     fn psi_kswapd_sleeps(&mut self, n: NodeId) {
@@ -341,7 +489,12 @@ impl<P: ReclaimPolicy> Machine<P> {
         match std::mem::take(&mut self.kswapds[n].state) {
             State::Napping(g, order) if g == generation => {
                 let k = &self.kswapds[n];
-                if k.hopeless() || self.mem.zones.balanced(n, order, k.highest) {
+                let balanced = if self.old_slow_path() {
+                    self.zones_balanced(n, order, k.highest)
+                } else {
+                    self.mem.zones.balanced(n, order, k.highest)
+                };
+                if k.hopeless() || balanced {
                     self.mem.emit(|| TraceEvent::MmVmscanKswapdSleep { node: n });
                     if self.old_slow_path() {
                         self.compaction_after_kswapd(n, 0, ZoneKind::Dma);

@@ -15,7 +15,7 @@
 //!   of it is compaction;
 //! - `kernel`: blocks that workloads allocate on behalf of the kernel;
 //! - `hugetlb`: the pool of huge pages, and faults on its mappings;
-//! - `kswapd`, `kcompactd`, `flusher`, `kdamond`: the background;
+//! - `kswapd`, `kswapd_zones`, `kcompactd`, `flusher`, `kdamond`: the background;
 //! - `order`, `queue`, `thread`, `psi`, `latency`: what these need;
 //! - `snapshot`: what the kernel's text files would show.
 
@@ -32,6 +32,7 @@ mod kcompactd;
 mod kdamond;
 mod kernel;
 mod kswapd;
+mod kswapd_zones;
 mod latency;
 mod ops;
 mod order;

@@ -41,7 +41,8 @@ pub enum Fallback {
 /// The order of decisions when no free page is found at once.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum SlowPath {
-    /// 4.1: compaction before and after reclaim; retries while orders up to 3 make progress.
+    /// 4.1: compaction before and after reclaim; retries while orders up to 3 make progress;
+    /// kswapd, and direct reclaim for costly orders, go from zone to zone.
     V4_1,
     /// 6.x: compaction first for costly orders; retries by zone watermarks.
     V6,

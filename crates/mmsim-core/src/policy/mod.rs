@@ -81,6 +81,9 @@ pub struct ReclaimRequest {
     pub priority: u8,
     /// Order of the allocation behind it.
     pub order: u8,
+    /// Lowest zone of interest: the first, but where 4.1 reclaims from one zone. MGLRU and random
+    /// eviction take no notice of it.
+    pub lowest: ZoneKind,
     /// Highest zone of interest.
     pub highest: ZoneKind,
     /// Pages wanted (`nr_to_reclaim`).
@@ -103,6 +106,14 @@ pub struct ReclaimRequest {
     /// policy keeps its place between steps: one place for kswapd, one for everybody else
     /// (whose passes never overlap).
     pub one_step: bool,
+}
+
+impl ReclaimRequest {
+    /// Whether it asks for folios of a zone.
+    #[inline]
+    pub fn wants(&self, zone: ZoneKind) -> bool {
+        self.lowest <= zone && zone <= self.highest
+    }
 }
 
 /// What a pass or step did.

@@ -206,7 +206,7 @@ impl Classic {
         let zones = mem.zones.of_node(req.node);
         let size = |l: usize| -> u64 {
             let list = self.lruvecs[lv].lists[l];
-            let eligible = zones.iter().filter(|&&z| mem.zones[z].kind <= req.highest);
+            let eligible = zones.iter().filter(|&&z| req.wants(mem.zones[z].kind));
             eligible.map(|&z| mem.lists.len_in(list, z)).sum()
         };
         let sizes: PerList = [size(0), size(1), size(2), size(3)];

@@ -38,15 +38,15 @@ pub(super) struct Batch {
 
 impl Classic {
     /// Takes up to `n` pages of eligible zones off the tail of a list into `self.looks`, the
-    /// oldest folio first, and the rest of the last folio. Returns how many pages were looked at. Folios of higher zones go to the
-    /// head; a list that may have such has no short way.
+    /// oldest folio first, and the rest of the last folio. Returns how many pages were looked at.
+    /// Folios of other zones go to the head; a list that may have such has no short way.
     fn isolate_folios(
         &mut self,
         mem: &mut Memory,
         lv: usize,
         list: usize,
         n: u64,
-        highest: ZoneKind,
+        req: &ReclaimRequest,
         verdicts: Option<&Verdicts>,
     ) -> u64 {
         mem.lru_drain(self);
@@ -54,11 +54,11 @@ impl Classic {
         let mut looks = std::mem::take(&mut self.looks);
         looks.clear();
         let node = NodeId((lv / self.groups) as u8);
-        let all_eligible = mem.zones.of_node(node).iter().all(|&z| mem.zones[z].kind <= highest);
+        let all_eligible = mem.zones.of_node(node).iter().all(|&z| req.wants(mem.zones[z].kind));
         let nr = if all_eligible {
             mem.lru_isolate_tail(id, n, verdicts, &mut looks)
         } else {
-            isolate_eligible(mem, id, n, highest, &mut looks)
+            isolate_eligible(mem, id, n, req, &mut looks)
         };
         mem.charge_scan(looks.len() as u64);
         self.looks = looks;
@@ -85,7 +85,7 @@ impl Classic {
     ) -> BatchStats {
         let list = 2 * usize::from(file);
         let verdicts = self.inactive_verdicts;
-        let nr = self.isolate_folios(mem, lv, list, n, req.highest, Some(&verdicts));
+        let nr = self.isolate_folios(mem, lv, list, n, req, Some(&verdicts));
         let (scan, steal) = match req.by {
             Reclaimer::Kswapd => (VmEvent::PgScanKswapd, VmEvent::PgStealKswapd),
             Reclaimer::Direct | Reclaimer::Limit(_) => {
@@ -405,7 +405,7 @@ impl Classic {
         let leaves_young = !self.config.anon_demote_clears_young && !file;
         let list = 2 * usize::from(file) + 1;
         let verdicts = if leaves_young { None } else { Some(&DEMOTED) };
-        let nr = self.isolate_folios(mem, lv, list, n, req.highest, verdicts);
+        let nr = self.isolate_folios(mem, lv, list, n, req, verdicts);
         let memcg = MemcgId((lv % self.groups) as u16);
         count_scan(mem, memcg, !matches!(req.by, Reclaimer::Limit(_)), VmEvent::PgRefill, nr);
         if nr == 0 {
@@ -545,13 +545,13 @@ pub(super) fn inactive_verdicts(rule: AnonRefRule) -> Verdicts {
     Verdicts { clear: flag::REFERENCED, set }
 }
 
-/// Isolates folios of zones up to `highest`, of `n` pages or one folio more; the others go to the
+/// Isolates folios of the zones asked for, of `n` pages or one folio more; the others go to the
 /// head. Returns their pages.
 fn isolate_eligible(
     mem: &mut Memory,
     list: ListId,
     n: u64,
-    highest: ZoneKind,
+    req: &ReclaimRequest,
     looks: &mut Vec<Look>,
 ) -> u64 {
     let mut skipped = Vec::new();
@@ -560,13 +560,14 @@ fn isolate_eligible(
         nr += mem.lru_isolate_tail(list, n - nr, None, looks);
         looks.retain(|look| {
             let kind = mem.zones[mem.zones.of(look.folio)].kind;
-            if kind > highest {
+            let wanted = req.wants(kind);
+            if !wanted {
                 let pages = pages_of(look.bits);
                 mem.count(skip_event(kind), pages);
                 nr -= pages;
                 skipped.push(look.folio);
             }
-            kind <= highest
+            wanted
         });
     }
     mem.lru_add_heads(list, &skipped);

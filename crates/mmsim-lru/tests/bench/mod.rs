@@ -308,6 +308,7 @@ impl Bench {
             by,
             priority,
             order: 0,
+            lowest: ZoneKind::Dma,
             highest: ZoneKind::Movable,
             target,
             reclaimed: 0,

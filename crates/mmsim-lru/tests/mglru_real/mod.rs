@@ -324,6 +324,7 @@ impl Real {
             by: if r.kswapd { Reclaimer::Kswapd } else { Reclaimer::Direct },
             priority,
             order: 0,
+            lowest: ZoneKind::Dma,
             highest: ZoneKind::Movable,
             target: u64::MAX,
             reclaimed: 0,
