@@ -40,8 +40,7 @@ fn size(quick: bool) -> (u64, &'static [workloads::Shares]) {
     match quick {
         // splash2x/lu_cb alone: half a gigabyte for two minutes.
         true => (1, &WORKLOADS[14..15]),
-        // With five it takes more than five minutes on two CPUs.
-        false => (3, &WORKLOADS),
+        false => (5, &WORKLOADS),
     }
 }
 
