@@ -331,7 +331,9 @@ impl<P: ReclaimPolicy> Machine<P> {
             loop {
                 let mut ready = false;
                 for n in self.nodes_from(node) {
-                    for (lowest, highest) in self.zones_to_reclaim(n, req, &mut ready) {
+                    for (lowest, highest) in
+                        self.zones_to_reclaim(n, req, &mut ready).into_iter().flatten()
+                    {
                         let out = self.pass(
                             tid,
                             &ReclaimRequest {
@@ -392,20 +394,22 @@ impl<P: ReclaimPolicy> Machine<P> {
         total.max(aborted.into())
     }
 
-    /// From which zones of a node direct reclaim takes pages, in one pass for each range. None: all
-    /// of them are ready for compaction, and the node is left alone. `ready`: some zone is.
+    /// From which zones of a node direct reclaim takes pages, in one pass for each range. No range:
+    /// all of them are ready for compaction, and the node is left alone. `ready`: some zone is.
     fn zones_to_reclaim(
         &mut self,
         n: NodeId,
         req: &AllocRequest,
         ready: &mut bool,
-    ) -> Vec<(ZoneKind, ZoneKind)> {
-        let whole = (ZoneKind::Dma, req.highest);
+    ) -> [Option<(ZoneKind, ZoneKind)>; ZoneKind::ALL.len()] {
+        let mut ranges = [None; ZoneKind::ALL.len()];
+        let whole = [Some((ZoneKind::Dma, req.highest)), None, None, None];
         if !req.costly() || self.compaction().is_none() {
-            return vec![whole];
+            return whole;
         }
-        let mut rest = Vec::new();
-        for z in self.mem.zones.of_node(n).to_vec().into_iter().rev() {
+        let mut any = false;
+        for i in (0..self.mem.zones.of_node(n).len()).rev() {
+            let z = self.mem.zones.of_node(n)[i];
             let kind = self.mem.zones[z].kind;
             if kind > req.highest {
                 continue;
@@ -413,14 +417,13 @@ impl<P: ReclaimPolicy> Machine<P> {
             if self.compaction_ready(z, req) {
                 *ready = true;
             } else {
-                rest.push((kind, kind));
+                // The highest first.
+                ranges[ZoneKind::ALL.len() - 1 - kind as usize] = Some((kind, kind));
+                any = true;
             }
         }
         // 4.1 had lists for each zone; later kernels take from all if one is not ready.
-        match self.old_slow_path() || rest.is_empty() {
-            true => rest,
-            false => vec![whole],
-        }
+        if self.old_slow_path() || !any { ranges } else { whole }
     }
 
     /// A whole pass in steps, with the interrupts that fall between them; for orders above 0
