@@ -275,20 +275,27 @@ impl Memory {
         self.cpu = cpu;
     }
 
-    /// Takes a folio that is about to be freed out of whatever batch holds it.
+    /// Takes a folio that is about to be freed out of the one batch that holds it, most often
+    /// one of the acting CPU.
     pub(super) fn leave_batch(&mut self, folio: FolioId) {
         if !self.frames.test_clear(folio, flag::IN_BATCH) {
             return;
         }
-        let b = &mut self.batches;
-        for c in &mut b.cpus {
-            let before = c.add.len();
-            c.add.retain(|&(f, _)| f != folio);
-            b.waiting -= (before - c.add.len()) as u64;
-            c.activate.retain(|&f| f != folio);
-            c.deactivate.retain(|&f| f != folio);
-            c.lazyfree.retain(|&f| f != folio);
-            c.rotate.retain(|&f| f != folio);
-        }
+        let listed = self.frames.has(folio, flag::LRU);
+        let (before, from) = self.batches.cpus.split_at_mut(usize::from(self.cpu.0));
+        let mut cpus = from.iter_mut().chain(before);
+        let found = if listed {
+            cpus.any(|c| {
+                [&mut c.activate, &mut c.deactivate, &mut c.lazyfree, &mut c.rotate]
+                    .into_iter()
+                    .any(|b| b.iter().position(|&f| f == folio).map(|i| b.remove(i)).is_some())
+            })
+        } else {
+            self.batches.waiting -= 1;
+            cpus.any(|c| {
+                c.add.iter().position(|&(f, _)| f == folio).map(|i| c.add.remove(i)).is_some()
+            })
+        };
+        assert!(found, "{folio} is in no batch");
     }
 }
