@@ -9,3 +9,4 @@ mod kernel;
 mod support;
 mod swap;
 mod time;
+mod zones;

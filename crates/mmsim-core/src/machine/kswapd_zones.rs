@@ -7,12 +7,10 @@
 //! So a request for a large block frees little through it while the watermarks hold, where later
 //! kernels free twice the block.
 //!
-//! There is one LRU for all zones of a node here, where 4.1 had one for each: a pass over one zone
-//! passes over the folios of others, which go to the head of their list and are younger for it.
-//! Up to 4.7 pages were taken from zones in proportion to their size (3.12 on); here from the
-//! highest while it has any. Both decide how old the pages of a zone are, not how many are free.
-//! 4.1 gives a zone up when it was scanned six times over in vain; here when it has no page that
-//! could be reclaimed, and all of the node after 16 runs in vain, as later kernels do.
+//! The classic LRU has lists for each zone of such a machine, as 4.1 has, and zones give pages in
+//! proportion to their sizes (`phys::shares`). 4.1 gives a zone up when it was scanned six times
+//! over in vain; here when it has no page that could be reclaimed, and all of the node after 16
+//! runs in vain, as later kernels do.
 //!
 //! Source: Linux 4.1 mm/vmscan.c (`zone_balanced`, `pgdat_balanced`, `kswapd_shrink_zone`,
 //! `balance_pgdat`, `kswapd`).

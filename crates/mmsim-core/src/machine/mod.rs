@@ -174,6 +174,9 @@ pub struct Machine<P: ReclaimPolicy = Box<dyn ReclaimPolicy>> {
     touching: bool,
     /// So many first touches are taken alone before a team is tried.
     alone_for: u32,
+    /// First touches that a team may still take, and each of its members at a time.
+    touches_left: usize,
+    touches_each: usize,
 }
 
 impl<P: ReclaimPolicy> Machine<P> {
@@ -242,6 +245,8 @@ impl<P: ReclaimPolicy> Machine<P> {
             team: Vec::new(),
             touching: false,
             alone_for: 0,
+            touches_left: 0,
+            touches_each: 0,
         };
         // One name is one file, as large as anybody wants it.
         let mut files: BTreeMap<String, u32> = BTreeMap::new();

@@ -206,13 +206,15 @@ impl<P: ReclaimPolicy> Machine<P> {
             team[..nr].sort_unstable_by_key(|m| m.tid);
         }
         let mut turns = Turns { keys: [0; MOST_CPUS], head: 0, nr };
+        self.touches_left = self.mem.zones[zone].share_left();
+        self.touches_each = self.touches_left / nr.max(1);
         for (i, m) in team[..nr].iter_mut().enumerate() {
             let t = &mut self.threads[m.tid];
             m.ops = std::mem::take(&mut t.ops);
             (m.next, m.done) = (t.next, t.done);
             (m.touched, m.records, m.faults) = (0, 0, 0);
             m.known = [UNKNOWN; 2];
-            m.room = self.mem.touch_room(zone, m.cpu).min(MOST);
+            m.room = self.room_of(zone, m.cpu);
             m.begin = self.cpus[usize::from(m.cpu.0)].clock.0;
             turns.keys[i] = m.begin << PLACE_BITS | i as u64;
         }
@@ -275,7 +277,16 @@ impl<P: ReclaimPolicy> Machine<P> {
         self.mem.settle_touched(&mut self.policy, zone, t.space, how, &m.pages[..m.nr]);
         m.faults += m.nr as u64;
         m.nr = 0;
-        m.room = self.mem.touch_room(zone, m.cpu).min(MOST);
+        m.room = self.room_of(zone, m.cpu);
+    }
+
+    /// How many first touches a member may take next. What all of them may take before the zone
+    /// has given its share is divided beforehand.
+    fn room_of(&mut self, zone: ZoneId, cpu: CpuId) -> usize {
+        let room = self.mem.touch_room(zone, cpu).min(MOST);
+        let room = room.min(self.touches_each).min(self.touches_left);
+        self.touches_left -= room;
+        room
     }
 }
 

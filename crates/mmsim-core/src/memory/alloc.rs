@@ -47,7 +47,10 @@ impl Memory {
         mark: Option<Mark>,
     ) -> Option<Pfn> {
         if req.order == 0
-            && let Some(z) = self.zones.preferred(node, req.highest)
+            && let Some(z) = match mark {
+                Some(Mark::Low) => self.zones.first_asked(node, req.highest),
+                _ => self.zones.preferred(node, req.highest),
+            }
         {
             let zone = &mut self.zones[z];
             if mark.is_none_or(|m| zone.watermark_ok(m, req.highest))
@@ -80,6 +83,16 @@ impl Memory {
                 return Some(p);
             }
         }
+        if mark == Some(Mark::Low) && self.zones.fair() {
+            let fair = AllocFlags { fair: true, ..flags };
+            if let Some(p) = self.alloc_on(node, req, mark, fair) {
+                return Some(p);
+            }
+            let given = |&z: &ZoneId| self.zones[z].share_is_given();
+            if self.zones.of_node(node).iter().any(given) {
+                self.zones.reset_shares(node, req.highest);
+            }
+        }
         let nodes = if req.flags.has(GfpFlags::THISNODE) { 1 } else { self.zones.nr_nodes() };
         let all = self.zones.nr_nodes();
         (0..nodes).find_map(|k| {
@@ -99,8 +112,10 @@ impl Memory {
         for i in (0..self.zones.of_node(node).len()).rev() {
             let z = self.zones.of_node(node)[i];
             let zone = &mut self.zones[z];
-            let allowed = mark.is_none_or(|m| zone.allows(req.order, m, req.highest, flags));
-            if zone.kind > req.highest || !allowed {
+            if zone.kind > req.highest || flags.fair && zone.share_is_given() {
+                continue;
+            }
+            if !mark.is_none_or(|m| zone.allows(req.order, m, req.highest, flags)) {
                 continue;
             }
             let mut c = Columns::new(&mut self.frames, &mut self.lists);
@@ -129,6 +144,7 @@ impl Memory {
             ZoneKind::Movable => VmEvent::PgAllocMovable,
         };
         self.vmstat.add(e, pages);
+        self.zones.gave(z, pages);
     }
 
     /// Accounts for a block that a zone gave.

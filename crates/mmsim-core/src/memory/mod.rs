@@ -185,7 +185,7 @@ impl Memory {
             files: Files::default(),
             file_device: Device::new(config.file_device.clone()),
             swap: config.swap.as_ref().filter(|s| s.slots > 0).map(|s| {
-                let wide = config.nodes.len() > 1 || !config.memcgs.is_empty();
+                let wide = shadow_bits(&zones, 1 + config.memcgs.len()) > 32;
                 Swap::new(s.slots, Device::new(s.device.clone()), config.cpus, wide)
             }),
             vmstat: VmStat::default(),
@@ -434,10 +434,10 @@ impl Memory {
         self.swap.as_ref().is_some_and(Swap::has_room) && self.memcgs.swap_room(memcg)
     }
 
-    /// Bits that a shadow may have: 32 with one node and one group, so that a swap slot
+    /// Bits that a shadow may have: 32 if all folios are on the same lists, so that a swap slot
     /// costs no more than its page-table entry; else 64.
     pub fn shadow_bits(&self) -> u32 {
-        if self.zones.nr_nodes() > 1 || self.memcgs.len() > 1 { 64 } else { 32 }
+        shadow_bits(&self.zones, self.memcgs.len())
     }
 
     /// Whether swap space exists (`total_swap_pages`).
@@ -503,4 +503,10 @@ impl Memory {
             o => panic!("{page} belongs to {o:?}, not to a process"),
         }
     }
+}
+
+/// As [`Memory::shadow_bits`], of so many groups with the root.
+fn shadow_bits(zones: &Zones, groups: usize) -> u32 {
+    let by_zone = zones.lru_by_zone() && zones.ids().count() > 1;
+    if zones.nr_nodes() > 1 || groups > 1 || by_zone { 64 } else { 32 }
 }

@@ -119,7 +119,7 @@ impl Memory {
     pub fn return_run(&self, space: AsId, how: Arrival, awake: bool) -> Option<ReturnRun> {
         let req = &AllocRequest::USER;
         let swap = self.swap.as_ref()?;
-        let zone = self.zones.preferred(NodeId(0), req.highest)?;
+        let zone = self.zones.first_asked(NodeId(0), req.highest)?;
         let one = self.zones.nr_nodes() == 1 && self.memcgs.len() == 1;
         let quiet = !self.tracer.on() && self.io.is_empty() && self.boosted.is_none();
         let settled = self.settled == self.kernel_needs();
@@ -139,6 +139,7 @@ impl Memory {
         let (z, highest) = (&self.zones[zone], AllocRequest::USER.highest);
         z.watermark_ok(Mark::Low, highest)
             || awake
+                && !self.zones.fair()
                 && z.watermark_ok(Mark::Min, highest)
                 && !self.zones.any_allows(Mark::Low, highest)
     }
@@ -155,6 +156,7 @@ impl Memory {
         let (slots, slot_room) = swap.private_slots(self.cpu.0.into());
         let room = stock.min(self.batches.room(self.cpu)).min(slot_room).min(MOST_RETURNED);
         let room = room.min(zram_room(self.zram_stored, swap_store));
+        let room = room.min(self.zones[run.zone].share_left());
         let (hot, entry) = self.pages.hot_and_entries();
         Returning { hot, entry, slots, returned, nr: 0, room }
     }

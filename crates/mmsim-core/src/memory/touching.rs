@@ -21,14 +21,15 @@ impl Memory {
     /// `awake`: as for [`Memory::return_run`].
     pub fn touch_zone(&self, awake: bool) -> Option<ZoneId> {
         let req = &AllocRequest::USER;
-        let zone = self.zones.preferred(NodeId(0), req.highest)?;
+        let zone = self.zones.first_asked(NodeId(0), req.highest)?;
         let one = self.zones.nr_nodes() == 1 && self.memcgs.len() == 1;
         let quiet = !self.tracer.on() && self.io.is_empty() && self.boosted.is_none();
         let settled = self.settled == self.kernel_needs();
         (one && quiet && settled && self.serves_user(zone, awake)).then_some(zone)
     }
 
-    /// How many first touches a CPU may take before they have to be settled.
+    /// How many first touches a CPU may take before they have to be settled, as far as the CPU is
+    /// concerned; all CPUs together may take as many as the zone may give in its turn.
     pub fn touch_room(&self, zone: ZoneId, cpu: CpuId) -> usize {
         let stock = self.zones[zone].stock(cpu, AllocRequest::USER.migratetype);
         stock.len().min(self.batches.room(cpu))

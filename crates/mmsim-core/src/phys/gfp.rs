@@ -125,6 +125,8 @@ pub struct AllocFlags {
     pub non_block: bool,
     /// May use the pageblocks kept for it (`ALLOC_HIGHATOMIC`).
     pub highatomic: bool,
+    /// Passes over zones that have given their share (`ALLOC_FAIR`).
+    pub fair: bool,
 }
 
 impl AllocFlags {
@@ -137,6 +139,7 @@ impl AllocFlags {
             min_reserve,
             non_block,
             highatomic: non_block && min_reserve && req.order > 0,
+            fair: false,
         }
     }
     /// Whether reserves are open to it.

@@ -11,6 +11,7 @@ pub mod lists;
 pub mod migratetype;
 pub mod pcp;
 pub mod rules;
+mod shares;
 pub mod zones;
 
 pub use fallback::Mode;

@@ -42,7 +42,7 @@ pub enum Fallback {
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum SlowPath {
     /// 4.1: compaction before and after reclaim; retries while orders up to 3 make progress;
-    /// kswapd, and direct reclaim for costly orders, go from zone to zone.
+    /// zones have LRU lists of their own, and reclaim goes from zone to zone.
     V4_1,
     /// 6.x: compaction first for costly orders; retries by zone watermarks.
     V6,
@@ -75,6 +75,8 @@ pub struct PageAllocRules {
     pub highatomic: bool,
     /// Stealing raises the watermarks, and the first pass over the zones avoids it (5.0).
     pub avoid_fragmentation: bool,
+    /// The zones of a node give pages in proportion to their sizes (3.12 to 4.7).
+    pub fair_zones: bool,
 }
 
 impl PageAllocRules {
@@ -91,6 +93,7 @@ impl PageAllocRules {
         pcp_orders: false,
         highatomic: false,
         avoid_fragmentation: false,
+        fair_zones: true,
     };
     /// Linux 5.5 to 5.9.
     pub const V5_5: PageAllocRules = PageAllocRules {
@@ -100,6 +103,7 @@ impl PageAllocRules {
         slow_path: SlowPath::V6,
         highatomic: true,
         avoid_fragmentation: true,
+        fair_zones: false,
         ..PageAllocRules::V4_1
     };
     /// Linux 6.1.

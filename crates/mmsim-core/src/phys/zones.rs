@@ -16,7 +16,7 @@ use super::gfp::{AllocFlags, PAGE_ALLOC_COSTLY_ORDER};
 use super::migratetype::Migratetype;
 pub use super::pcp::PcpView;
 use super::pcp::{Pcp, PcpSizes, of_index, pcp_index};
-use super::rules::{PageAllocRules, WmarkForm};
+use super::rules::{PageAllocRules, SlowPath, WmarkForm};
 use crate::base::id::{CpuId, IndexVec, NodeId, Pfn, ZoneId};
 use crate::machine::config::{Kernel, MachineConfig, VmSysctl, ZoneConfig, ZoneKind, ZoneLayout};
 
@@ -71,6 +71,9 @@ pub struct Zone {
     extfrag_threshold: i64,
     /// Boosted since kswapd was last told (`ZONE_BOOSTED_WATERMARK`).
     boosted: bool,
+    /// Pages that it gives before others have their turn (`NR_ALLOC_BATCH`), where zones give in
+    /// proportion.
+    pub(super) share: i64,
     reserved: u32,
     pcp_at_start: u32,
     layout: Option<ZoneLayout>,
@@ -697,10 +700,12 @@ pub enum Put {
 /// The zones of the machine, in address order, nodes one after the other.
 #[derive(Clone, Debug)]
 pub struct Zones {
-    zones: IndexVec<ZoneId, Zone>,
-    by_node: IndexVec<NodeId, Vec<ZoneId>>,
-    /// Per node and highest kind: the zone that is asked first.
-    preferred: IndexVec<NodeId, [Option<ZoneId>; 4]>,
+    pub(super) zones: IndexVec<ZoneId, Zone>,
+    pub(super) by_node: IndexVec<NodeId, Vec<ZoneId>>,
+    /// Per node and highest kind: the highest zone.
+    pub(super) preferred: IndexVec<NodeId, [Option<ZoneId>; 4]>,
+    /// The same, of those that have some of their share left.
+    pub(super) first_asked: IndexVec<NodeId, [Option<ZoneId>; 4]>,
     /// First frame of each zone, for `of`.
     starts: Vec<u32>,
     nr_frames: u32,
@@ -735,9 +740,12 @@ impl Zones {
             );
             by_node.push(ids);
         }
+        let first_asked = preferred.clone();
+        let (nr_frames, totalreserve) = (next, 0);
         let mut this =
-            Zones { zones, by_node, preferred, starts, nr_frames: next, totalreserve: 0 };
+            Zones { zones, by_node, preferred, first_asked, starts, nr_frames, totalreserve };
         this.setup(config);
+        this.deal_shares();
         this
     }
 
@@ -813,11 +821,15 @@ impl Zones {
     pub fn ids(&self) -> impl DoubleEndedIterator<Item = ZoneId> + use<> {
         self.zones.ids()
     }
+    /// Whether each zone has LRU lists of its own, as up to 4.7; later each node has.
+    pub fn lru_by_zone(&self) -> bool {
+        self.zones[ZoneId(0)].buddy.rules().slow_path == SlowPath::V4_1
+    }
     /// The zones of a node, in address order.
     pub fn of_node(&self, n: NodeId) -> &[ZoneId] {
         &self.by_node[n]
     }
-    /// The zone that requests up to `highest` try first on a node.
+    /// The highest zone of a node for requests up to `highest`.
     #[inline(always)]
     pub fn preferred(&self, n: NodeId, highest: ZoneKind) -> Option<ZoneId> {
         self.preferred[n][highest as usize]
@@ -913,6 +925,7 @@ fn new_zone(c: &ZoneConfig, node: NodeId, first: Pfn, cpus: u32, rules: PageAllo
         extfrag_threshold: 0,
         most_boost: 0,
         boosted: false,
+        share: i64::MAX,
         reserved,
         pcp_at_start: c.pcp_at_start,
         layout: c.layout.clone(),
@@ -1100,8 +1113,13 @@ mod tests {
         assert!(dma.watermark_ok(Mark::Low, ZoneKind::Dma));
     }
 
-    const NONE: AllocFlags =
-        AllocFlags { nofragment: false, min_reserve: false, non_block: false, highatomic: false };
+    const NONE: AllocFlags = AllocFlags {
+        nofragment: false,
+        min_reserve: false,
+        non_block: false,
+        highatomic: false,
+        fair: false,
+    };
 
     /// Worked by hand, in the same zone: a block of order 2 besides 1297 pages; and requests
     /// that cannot wait may go down to a min of 1024 - 512 - 128.

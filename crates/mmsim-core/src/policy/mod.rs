@@ -81,8 +81,9 @@ pub struct ReclaimRequest {
     pub priority: u8,
     /// Order of the allocation behind it.
     pub order: u8,
-    /// Lowest zone of interest: the first, but where 4.1 reclaims from one zone. MGLRU and random
-    /// eviction take no notice of it.
+    /// Lowest zone of interest: the first, but where 4.1 reclaims from one zone. The classic LRU has
+    /// lists for each zone there ([`Zones::lru_by_zone`](crate::phys::zones::Zones::lru_by_zone));
+    /// MGLRU and random eviction take no notice of it.
     pub lowest: ZoneKind,
     /// Highest zone of interest.
     pub highest: ZoneKind,

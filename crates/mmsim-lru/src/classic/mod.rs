@@ -28,7 +28,7 @@ use crate::config::{BalanceModel, ClassicConfig, NewAnonRotated};
 use crate::formulas::{self, CostState, PerList, RotateStat, cost612};
 use mmsim_core::base::digest::Digest;
 use mmsim_core::base::event::TraceEvent;
-use mmsim_core::base::id::{ListId, MemcgId, NodeId, SwapSlot};
+use mmsim_core::base::id::{ListId, MemcgId, NodeId, SwapSlot, ZoneId};
 use mmsim_core::base::vmstat::VmEvent;
 use mmsim_core::memory::{Look, Memory, ShortWay, Verdicts};
 use mmsim_core::phys::frames::{FolioId, FrameKind, ORDER_MASK, flag};
@@ -37,6 +37,7 @@ use mmsim_core::policy::{
     Shadow, arrive_singly,
 };
 use pass::Pass;
+use std::ops::RangeInclusive;
 use workingset::Packing;
 
 /// Names of the lists, as `/proc/vmstat` counts them.
@@ -44,7 +45,11 @@ pub const LIST_NAMES: [&str; 5] =
     ["nr_inactive_anon", "nr_active_anon", "nr_inactive_file", "nr_active_file", "nr_unevictable"];
 const UNEVICTABLE: usize = 4;
 
-/// The lists of one node and group, with what reclaim remembers about them.
+/// What has lists of its own: a node, or in 4.1 a zone; the number of it.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+struct Area(u8);
+
+/// The lists of one area and group, with what reclaim remembers about them.
 #[derive(Clone, Debug)]
 struct Lruvec {
     lists: [ListId; 5],
@@ -63,11 +68,13 @@ pub struct Classic {
     config: ClassicConfig,
     lruvecs: Vec<Lruvec>,
     groups: usize,
+    /// Zones are areas, and not nodes.
+    by_zone: bool,
     /// Pages that one scan takes (`SWAP_CLUSTER_MAX`).
     cluster: u64,
     /// Places in passes under way: per node, one for direct reclaimers, one for kswapd.
     passes: Vec<Option<Pass>>,
-    /// Where the next partial walk over groups starts, per node.
+    /// Where the next partial walk over groups starts, per area.
     walk: Vec<usize>,
     /// Set while a batch of arrivals is counted as rotated by mistake (`forced-leaky`).
     leaking: bool,
@@ -88,7 +95,9 @@ impl Classic {
     pub fn new(config: ClassicConfig, mem: &mut Memory) -> Self {
         let nodes = mem.zones.nr_nodes();
         let groups = mem.memcgs.len();
-        let lruvecs = (0..nodes * groups)
+        let by_zone = mem.zones.lru_by_zone();
+        let areas = if by_zone { mem.zones.ids().count() } else { nodes };
+        let lruvecs = (0..areas * groups)
             .map(|_| Lruvec {
                 lists: std::array::from_fn(|_| mem.lists.create()),
                 rotate: RotateStat::default(),
@@ -102,9 +111,10 @@ impl Classic {
             config,
             lruvecs,
             groups,
+            by_zone,
             cluster: (formulas::SWAP_CLUSTER_MAX >> mem.batch_shift).max(1),
             passes: vec![None; 2 * nodes],
-            walk: vec![0; nodes],
+            walk: vec![0; areas],
             leaking: false,
             advised: 0,
             inactive_verdicts: scan::inactive_verdicts(config.anon_ref_rule),
@@ -122,13 +132,50 @@ impl Classic {
     }
 
     #[inline]
-    fn index(&self, node: NodeId, memcg: MemcgId) -> usize {
-        node.0 as usize * self.groups + memcg.0 as usize
+    fn index(&self, area: Area, memcg: MemcgId) -> usize {
+        area.0 as usize * self.groups + memcg.0 as usize
+    }
+
+    #[inline]
+    fn area_of(&self, mem: &Memory, folio: FolioId) -> Area {
+        let zone = mem.zones.of(folio);
+        Area(if self.by_zone { zone.0 } else { mem.zones[zone].node.0 })
+    }
+
+    fn area_of_lruvec(&self, lv: usize) -> Area {
+        Area((lv / self.groups) as u8)
+    }
+
+    fn node_of(&self, mem: &Memory, area: Area) -> NodeId {
+        if self.by_zone { mem.zones[ZoneId(area.0)].node } else { NodeId(area.0) }
+    }
+
+    /// The areas of a node, from the lowest on.
+    fn areas_of(&self, mem: &Memory, node: NodeId) -> RangeInclusive<u8> {
+        match mem.zones.of_node(node) {
+            [first, .., last] if self.by_zone => first.0..=last.0,
+            [only] if self.by_zone => only.0..=only.0,
+            _ => node.0..=node.0,
+        }
     }
 
     #[inline]
     fn lruvec_of(&self, mem: &Memory, folio: FolioId) -> usize {
-        self.index(mem.node_of(folio), mem.frames.memcg(folio))
+        self.index(self.area_of(mem, folio), mem.frames.memcg(folio))
+    }
+
+    /// The lruvec of all folios of a batch, if it is one.
+    #[inline]
+    fn common_lruvec(
+        &self,
+        mem: &Memory,
+        mut folios: impl Iterator<Item = FolioId>,
+    ) -> Option<usize> {
+        if self.lruvecs.len() == 1 {
+            return Some(0);
+        }
+        let lv = self.lruvec_of(mem, folios.next()?);
+        folios.all(|f| self.lruvec_of(mem, f) == lv).then_some(lv)
     }
 
     /// The list that a folio's flags put it on.
@@ -142,13 +189,13 @@ impl Classic {
         }
     }
 
-    /// Sizes of the evictable lists of a group; of the root: of all groups of the node.
+    /// Sizes of the evictable lists of a group; of the root: of all groups of the area.
     #[inline]
-    fn sizes(&self, mem: &Memory, node: NodeId, memcg: MemcgId) -> PerList {
+    fn sizes(&self, mem: &Memory, area: Area, memcg: MemcgId) -> PerList {
         if memcg.0 == 0 && self.groups > 1 {
-            return self.sizes_of_all(mem, node);
+            return self.sizes_of_all(mem, area);
         }
-        self.own_sizes(mem, self.index(node, memcg))
+        self.own_sizes(mem, self.index(area, memcg))
     }
 
     #[inline]
@@ -158,15 +205,15 @@ impl Classic {
     }
 
     #[inline(never)]
-    fn sizes_of_all(&self, mem: &Memory, node: NodeId) -> PerList {
-        let first = self.index(node, MemcgId(0));
+    fn sizes_of_all(&self, mem: &Memory, area: Area) -> PerList {
+        let first = self.index(area, MemcgId(0));
         (first..first + self.groups)
             .map(|lv| self.own_sizes(mem, lv))
             .fold([0; 4], |a, b| [0, 1, 2, 3].map(|i| a[i] + b[i]))
     }
 
-    fn sum(&self, node: NodeId, memcg: MemcgId, f: impl Fn(&Lruvec) -> u64) -> u64 {
-        let base = node.0 as usize * self.groups;
+    fn sum(&self, area: Area, memcg: MemcgId, f: impl Fn(&Lruvec) -> u64) -> u64 {
+        let base = area.0 as usize * self.groups;
         if memcg.0 != 0 {
             f(&self.lruvecs[base + memcg.0 as usize])
         } else {
@@ -197,9 +244,10 @@ impl Classic {
         let rotates = self.config.balance_model == BalanceModel::Rotate;
         // What is said of one folio of a batch may depend on those before it.
         let leaky = rotates && self.config.new_anon_rotated == NewAnonRotated::ForcedLeaky;
-        if leaky || mem.tracer.on() || self.lruvecs.len() > 1 {
+        if leaky || mem.tracer.on() {
             return false;
         }
+        let Some(lv) = self.common_lruvec(mem, batch.iter().map(|&(f, _)| f)) else { return false };
         let (mut every, mut any) = (u32::MAX, 0);
         for &(folio, _) in batch {
             let bits = mem.frames.bits(folio);
@@ -219,9 +267,9 @@ impl Classic {
                 .iter()
                 .filter(|(f, how)| mem.frames.has(*f, flag::ACTIVE) || forced(how))
                 .count();
-            self.note_rotated(0, false, batch.len() as u64, rotated as u64);
+            self.note_rotated(lv, false, batch.len() as u64, rotated as u64);
         }
-        let lists = self.lruvecs[0].lists;
+        let lists = self.lruvecs[lv].lists;
         for (list, folios) in lists.into_iter().zip(&mut self.back) {
             if all {
                 mem.lru_arrive_heads(list, folios);
@@ -250,19 +298,19 @@ impl Classic {
             let own = self.own_sizes(mem, lv);
             return self.lruvecs[lv].cost.add(usize::from(file), cost, own.iter().sum());
         }
-        let node = NodeId((lv / self.groups) as u8);
+        let area = self.area_of_lruvec(lv);
         let memcg = lv % self.groups;
-        let own = self.sizes(mem, node, MemcgId(memcg as u16));
+        let own = self.sizes(mem, area, MemcgId(memcg as u16));
         self.lruvecs[lv].cost.add(usize::from(file), cost, own.iter().sum());
         if memcg != 0 {
-            let all = self.sizes_of_all(mem, node);
+            let all = self.sizes_of_all(mem, area);
             let root = lv - memcg;
             self.lruvecs[root].cost.add(usize::from(file), cost, all.iter().sum());
         }
     }
 
-    fn inactive_anon_is_low(&self, mem: &Memory, node: NodeId, memcg: MemcgId) -> bool {
-        let s = self.sizes(mem, node, memcg);
+    fn inactive_anon_is_low(&self, mem: &Memory, area: Area, memcg: MemcgId) -> bool {
+        let s = self.sizes(mem, area, memcg);
         formulas::inactive_anon_is_low(
             self.config.anon_ratio,
             s[formulas::INACTIVE_ANON],
@@ -453,10 +501,12 @@ impl ReclaimPolicy for Classic {
     }
 
     fn age_node(&mut self, mem: &mut Memory, req: &ReclaimRequest) -> bool {
-        if mem.has_swap() && self.inactive_anon_is_low(mem, req.node, MemcgId(0)) {
-            for m in 0..self.groups {
-                let lv = self.index(req.node, MemcgId(m as u16));
-                self.shrink_active(mem, lv, false, self.cluster, req);
+        for area in self.areas_of(mem, req.node).map(Area) {
+            if mem.has_swap() && self.inactive_anon_is_low(mem, area, MemcgId(0)) {
+                for m in 0..self.groups {
+                    let lv = self.index(area, MemcgId(m as u16));
+                    self.shrink_active(mem, lv, false, self.cluster, req);
+                }
             }
         }
         false
@@ -467,33 +517,31 @@ impl ReclaimPolicy for Classic {
     }
 
     fn reclaim_ended(&mut self, mem: &mut Memory, node: NodeId, limit: Option<MemcgId>) {
-        let _ = mem;
         let memcg = limit.unwrap_or(MemcgId(0));
-        let now = [0, 1].map(|t| self.sum(node, memcg, |lv| lv.activations[t]));
-        let i = self.index(node, memcg);
-        self.lruvecs[i].snapshot = now;
+        for area in self.areas_of(mem, node).map(Area) {
+            let now = [0, 1].map(|t| self.sum(area, memcg, |lv| lv.activations[t]));
+            let i = self.index(area, memcg);
+            self.lruvecs[i].snapshot = now;
+        }
     }
 
     fn snapshot(&self, mem: &Memory, node: NodeId, memcg: MemcgId) -> LruSnapshot {
-        let lv = &self.lruvecs[self.index(node, memcg)];
+        let areas = || self.areas_of(mem, node).map(Area);
+        let size =
+            |l: usize| areas().map(|a| self.sum(a, memcg, |v| mem.lists.len(v.lists[l]))).sum();
+        let of =
+            |f: fn(&Lruvec) -> u64| areas().map(|a| f(&self.lruvecs[self.index(a, memcg)])).sum();
         LruSnapshot {
-            lists: (0..5)
-                .map(|l| {
-                    (
-                        LIST_NAMES[l].to_string(),
-                        self.sum(node, memcg, |v| mem.lists.len(v.lists[l])),
-                    )
-                })
-                .collect(),
+            lists: (0..5).map(|l| (LIST_NAMES[l].to_string(), size(l))).collect(),
             values: vec![
-                ("age_anon".into(), lv.age[0]),
-                ("age_file".into(), lv.age[1]),
-                ("anon_cost".into(), lv.cost.cost[0]),
-                ("file_cost".into(), lv.cost.cost[1]),
-                ("recent_scanned_anon".into(), lv.rotate.scanned[0]),
-                ("recent_scanned_file".into(), lv.rotate.scanned[1]),
-                ("recent_rotated_anon".into(), lv.rotate.rotated[0]),
-                ("recent_rotated_file".into(), lv.rotate.rotated[1]),
+                ("age_anon".into(), of(|v| v.age[0])),
+                ("age_file".into(), of(|v| v.age[1])),
+                ("anon_cost".into(), of(|v| v.cost.cost[0])),
+                ("file_cost".into(), of(|v| v.cost.cost[1])),
+                ("recent_scanned_anon".into(), of(|v| v.rotate.scanned[0])),
+                ("recent_scanned_file".into(), of(|v| v.rotate.scanned[1])),
+                ("recent_rotated_anon".into(), of(|v| v.rotate.rotated[0])),
+                ("recent_rotated_file".into(), of(|v| v.rotate.rotated[1])),
             ],
             generations: Vec::new(),
         }

@@ -1,14 +1,15 @@
-//! One pass over a node: which lists are scanned, how much, and in which order.
+//! One pass over a node: which lists are scanned, how much, and in which order. Where zones
+//! have lists of their own, a pass goes over the zones that are wanted, the highest first.
 //!
 //! Source: Linux 6.12 mm/vmscan.c (`shrink_node`, `prepare_scan_control`,
 //! `get_scan_count`, `shrink_lruvec`).
 
-use super::Classic;
+use super::{Area, Classic};
 use crate::config::{BalanceModel, ShadowLimitScope};
 use crate::formulas::{
     self, ACTIVE_ANON, INACTIVE_ANON, INACTIVE_FILE, PerList, RoundEnd, ScanMode, ScanModeInput,
 };
-use mmsim_core::base::id::MemcgId;
+use mmsim_core::base::id::{MemcgId, ZoneId};
 use mmsim_core::memory::Memory;
 use mmsim_core::policy::{ReclaimOutcome, ReclaimRequest, Reclaimer};
 
@@ -37,6 +38,7 @@ struct Work {
 /// A pass under way: kswapd does one round of scans at a time and keeps its place here.
 #[derive(Clone, Debug)]
 pub(super) struct Pass {
+    area: Area,
     control: Control,
     /// The group to visit next, and how many are still to visit.
     next: usize,
@@ -57,7 +59,11 @@ impl Classic {
         };
         let mut out = ReclaimOutcome::default();
         loop {
-            if pass.work.is_none() && !self.next_group(mem, req, &mut pass) {
+            while pass.work.is_none() && !self.next_group(mem, req, &mut pass) {
+                let Some(area) = self.wanted_below(mem, req, pass.area.0) else { break };
+                self.enter(mem, req, &mut pass, area);
+            }
+            if pass.work.is_none() {
                 break;
             }
             self.round(mem, req, &mut pass, &mut out);
@@ -68,7 +74,7 @@ impl Classic {
                     break;
                 }
             }
-            if req.one_step && (pass.work.is_some() || pass.left > 0) {
+            if req.one_step && (pass.work.is_some() || self.goes_on(mem, req, &pass)) {
                 out.more = true;
                 break;
             }
@@ -86,31 +92,53 @@ impl Classic {
     }
 
     fn begin(&mut self, mem: &Memory, req: &ReclaimRequest) -> Pass {
-        let memcg = target(req);
-        // kswapd visits all groups; direct reclaimers go on where the last one stopped.
-        let (next, left) = match memcg.0 {
-            0 if matches!(req.by, Reclaimer::Direct) => {
-                (self.walk[req.node.0 as usize] % self.groups, self.groups)
-            }
-            0 => (0, self.groups),
-            m => (m.into(), 1),
-        };
-        Pass {
-            control: self.control(mem, req, memcg),
-            next,
-            left,
+        let all = u8::MAX;
+        let area = self.wanted_below(mem, req, all).expect("a request wants some zone");
+        let mut pass = Pass {
+            area,
+            control: self.control(mem, req, area),
+            next: 0,
+            left: 0,
             work: None,
             reclaimed: 0,
             skipped_deactivate: false,
             low_skipped: false,
+        };
+        self.enter(mem, req, &mut pass, area);
+        pass
+    }
+
+    /// The highest area below `above` that a request concerns.
+    fn wanted_below(&self, mem: &Memory, req: &ReclaimRequest, above: u8) -> Option<Area> {
+        let wanted = |&a: &u8| a < above && (!self.by_zone || req.wants(mem.zones[ZoneId(a)].kind));
+        self.areas_of(mem, req.node).rev().find(wanted).map(Area)
+    }
+
+    /// A pass goes on with the groups of an area. kswapd visits all of them; direct reclaimers go
+    /// on where the last one stopped.
+    fn enter(&mut self, mem: &Memory, req: &ReclaimRequest, pass: &mut Pass, area: Area) {
+        let direct = matches!(req.by, Reclaimer::Direct);
+        (pass.next, pass.left) = match target(req).0 {
+            0 if direct => (self.walk[usize::from(area.0)] % self.groups, self.groups),
+            0 => (0, self.groups),
+            m => (m.into(), 1),
+        };
+        if area != pass.area {
+            pass.area = area;
+            pass.control = self.control(mem, req, area);
         }
     }
 
-    fn control(&self, mem: &Memory, req: &ReclaimRequest, memcg: MemcgId) -> Control {
-        let s = self.sizes(mem, req.node, memcg);
-        let target = &self.lruvecs[self.index(req.node, memcg)];
-        let moved =
-            |t: usize| self.sum(req.node, memcg, |l| l.activations[t]) != target.snapshot[t];
+    /// Whether there are groups or areas left.
+    fn goes_on(&self, mem: &Memory, req: &ReclaimRequest, pass: &Pass) -> bool {
+        pass.left > 0 || self.wanted_below(mem, req, pass.area.0).is_some()
+    }
+
+    fn control(&self, mem: &Memory, req: &ReclaimRequest, area: Area) -> Control {
+        let memcg = target(req);
+        let s = self.sizes(mem, area, memcg);
+        let target = &self.lruvecs[self.index(area, memcg)];
+        let moved = |t: usize| self.sum(area, memcg, |l| l.activations[t]) != target.snapshot[t];
         let may_deactivate = if req.force_deactivate {
             [true; 2]
         } else {
@@ -132,10 +160,11 @@ impl Classic {
         let cache_trim = !req.no_cache_trim
             && formulas::cache_trim_mode(s[INACTIVE_FILE], priority, may_deactivate[1]);
         let file_is_tiny = memcg.0 == 0 && {
-            let all = self.sizes(mem, req.node, MemcgId(0));
-            let zones = mem.zones.of_node(req.node);
-            let free = zones.iter().map(|&z| mem.zones[z].free).sum();
-            let high = zones.iter().map(|&z| mem.zones[z].watermark[2] + mem.zones[z].boost).sum();
+            let all = self.sizes(mem, area, MemcgId(0));
+            let zones = mem.zones.of_node(req.node).iter();
+            let own = || zones.clone().filter(|z| !self.by_zone || z.0 == area.0);
+            let free = own().map(|&z| mem.zones[z].free).sum();
+            let high = own().map(|&z| mem.zones[z].watermark[2] + mem.zones[z].boost).sum();
             formulas::file_is_tiny(
                 all[2] + all[3],
                 free,
@@ -155,7 +184,7 @@ impl Classic {
             pass.left -= 1;
             pass.next = if m + 1 == self.groups { 0 } else { m + 1 };
             if matches!(req.by, Reclaimer::Direct) {
-                self.walk[req.node.0 as usize] = m + 1;
+                self.walk[usize::from(pass.area.0)] = m + 1;
             }
             let memcg = MemcgId(m as u16);
             let (usage, c) = (mem.memcgs[memcg].usage, &mem.memcgs[memcg].config);
@@ -176,8 +205,8 @@ impl Classic {
             if protection > c.min {
                 pass.low_skipped = true;
             }
-            let nr = self.scan_count(mem, req, &pass.control, memcg, protection, usage);
-            let lv = self.index(req.node, memcg);
+            let nr = self.scan_count(mem, req, pass, memcg, protection, usage);
+            let lv = self.index(pass.area, memcg);
             pass.work = Some(Work { lv, nr, targets: nr, reclaimed: 0, adjusted: false });
             return true;
         }
@@ -188,13 +217,14 @@ impl Classic {
         &mut self,
         mem: &Memory,
         req: &ReclaimRequest,
-        control: &Control,
+        pass: &Pass,
         memcg: MemcgId,
         protection: u64,
         usage: u64,
     ) -> PerList {
         let priority = u32::from(req.priority);
-        let lv = self.index(req.node, memcg);
+        let control = &pass.control;
+        let lv = self.index(pass.area, memcg);
         let mode = formulas::scan_mode(ScanModeInput {
             can_swap: req.may_swap && mem.can_swap(memcg),
             memcg_reclaim: target(req).0 != 0,
@@ -227,7 +257,7 @@ impl Classic {
             r.fractions(swappiness)
         } else {
             // The costs are those of the level that is reclaimed.
-            self.lruvecs[self.index(req.node, target(req))].cost.fractions(swappiness)
+            self.lruvecs[self.index(pass.area, target(req))].cost.fractions(swappiness)
         };
         if mode == ScanMode::Fract && fractions.denominator == 0 {
             return [0; 4];

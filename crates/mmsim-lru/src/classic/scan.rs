@@ -11,7 +11,7 @@ use super::{Classic, LIST_NAMES};
 use crate::config::AnonRefRule;
 use crate::shrink::{BatchStats, Fate, Judgement, Shrinking, shrink_folio};
 use mmsim_core::base::event::{ScanOutcome, TraceEvent};
-use mmsim_core::base::id::{ListId, MemcgId, NodeId, Pfn};
+use mmsim_core::base::id::{ListId, MemcgId, Pfn};
 use mmsim_core::base::vmstat::VmEvent;
 use mmsim_core::machine::config::ZoneKind;
 use mmsim_core::memory::{Look, Memory, References, ShortWay, Verdicts};
@@ -53,8 +53,10 @@ impl Classic {
         let id = self.lruvecs[lv].lists[list];
         let mut looks = std::mem::take(&mut self.looks);
         looks.clear();
-        let node = NodeId((lv / self.groups) as u8);
-        let all_eligible = mem.zones.of_node(node).iter().all(|&z| req.wants(mem.zones[z].kind));
+        let node = self.node_of(mem, self.area_of_lruvec(lv));
+        // Where zones have lists, only those of zones that are wanted are scanned.
+        let all_eligible =
+            self.by_zone || mem.zones.of_node(node).iter().all(|&z| req.wants(mem.zones[z].kind));
         let nr = if all_eligible {
             mem.lru_isolate_tail(id, n, verdicts, &mut looks)
         } else {
@@ -109,7 +111,7 @@ impl Classic {
             file,
             how: Shrinking { by: req.by, may_writepage: req.may_writepage, keep_marked: false },
             evicts_short: req.may_writepage && mem.evicts_short(),
-            leaving: self.leaving(file, NodeId((lv / self.groups) as u8), memcg, req.by),
+            leaving: self.leaving(file, self.area_of_lruvec(lv), memcg, req.by),
             short: std::mem::take(&mut self.short),
             back: std::mem::take(&mut self.back),
             stats: BatchStats::default(),
@@ -127,7 +129,7 @@ impl Classic {
         self.note_cost(mem, lv, file, stats.pageout, nr - stats.reclaimed);
         stats.pass.taken = nr;
         stats.pass.file_taken = if file { nr } else { 0 };
-        let node = NodeId((lv / self.groups) as u8);
+        let node = self.node_of(mem, self.area_of_lruvec(lv));
         mem.emit(|| TraceEvent::MmVmscanLruShrinkInactive {
             node,
             file,
@@ -253,7 +255,7 @@ impl Classic {
     #[inline(never)]
     fn shrink_writing(&mut self, mem: &mut Memory, b: &mut Batch, looks: &[Look]) {
         let nr = looks.len() as u64;
-        let node = NodeId((b.lv / self.groups) as u8);
+        let node = self.node_of(mem, self.area_of_lruvec(b.lv));
         let kswapd = matches!(b.how.by, Reclaimer::Kswapd);
         let at_once = kswapd && mem.node_flags[node].writeback;
         let mut recycled = 0;
@@ -460,7 +462,7 @@ impl Classic {
         if kept > 0 && self.config.balance_model == crate::config::BalanceModel::Cost612 {
             self.note_cost(mem, lv, file, 0, kept);
         }
-        let node = NodeId((lv / self.groups) as u8);
+        let node = self.node_of(mem, self.area_of_lruvec(lv));
         mem.emit(|| TraceEvent::MmVmscanLruShrinkActive {
             node,
             file,

@@ -8,24 +8,24 @@
 //!
 //! Source: Linux 6.12 mm/workingset.c; older rules: docs/policies.md.
 
-use super::Classic;
+use super::{Area, Classic};
 use crate::config::{AgeModel, BalanceModel, EvictWithoutMemcg};
 use crate::formulas::{self, ThresholdInput};
 use mmsim_core::base::event::TraceEvent;
-use mmsim_core::base::id::{MemcgId, NodeId};
+use mmsim_core::base::id::MemcgId;
 use mmsim_core::base::vmstat::VmEvent;
 use mmsim_core::memory::Memory;
 use mmsim_core::phys::frames::{FolioId, FrameKind, flag};
 use mmsim_core::policy::{Reclaimer, Shadow};
 
-/// What a shadow says. On a machine with one node and one group: 1 bit of history and 31
+/// What a shadow says. On a machine with one area and one group: 1 bit of history and 31
 /// of age, exact while fewer than 2^31 evictions lie between; else 1 bit of history, 16 of
-/// group, 8 of node and 39 of age.
+/// group, 8 of area and 39 of age.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 struct Unpacked {
     workingset: bool,
     memcg: MemcgId,
-    node: NodeId,
+    area: Area,
     age: u64,
 }
 
@@ -42,7 +42,7 @@ impl Packing {
         Packing { age_shift, age_mask: (1 << (mem.shadow_bits() - age_shift)) - 1 }
     }
     fn pack(self, u: Unpacked) -> Shadow {
-        let whose = u64::from(u.memcg.0) << 1 | u64::from(u.node.0) << 17;
+        let whose = u64::from(u.memcg.0) << 1 | u64::from(u.area.0) << 17;
         debug_assert!(self.age_shift == 25 || whose == 0);
         self.stamp(Shadow(whose), u.workingset, u.age)
     }
@@ -56,7 +56,7 @@ impl Packing {
         Unpacked {
             workingset: s.0 & 1 != 0,
             memcg: MemcgId(if wide { (s.0 >> 1) as u16 } else { 0 }),
-            node: NodeId(if wide { (s.0 >> 17) as u8 } else { 0 }),
+            area: Area(if wide { (s.0 >> 17) as u8 } else { 0 }),
             age: self.age(s),
         }
     }
@@ -135,7 +135,7 @@ impl Classic {
     pub(super) fn leaving(
         &self,
         file: bool,
-        node: NodeId,
+        area: Area,
         memcg: MemcgId,
         by: Reclaimer,
     ) -> Option<Leaving> {
@@ -149,9 +149,9 @@ impl Classic {
             _ if c.age_model == AgeModel::Unified => MemcgId(0),
             _ => memcg,
         };
-        let whose = self.packing.pack(Unpacked { workingset: false, memcg, node, age: 0 });
+        let whose = self.packing.pack(Unpacked { workingset: false, memcg, area, age: 0 });
         Some(Leaving {
-            lv: self.index(node, memcg),
+            lv: self.index(area, memcg),
             slot: self.age_slot(file)?,
             whose,
             own: c.shadow_e_includes_self.into(),
@@ -190,7 +190,7 @@ impl Classic {
         by: Reclaimer,
     ) -> Option<Shadow> {
         let file = mem.frames.kind(folio) == FrameKind::File;
-        let l = self.leaving(file, mem.node_of(folio), mem.frames.memcg(folio), by)?;
+        let l = self.leaving(file, self.area_of(mem, folio), mem.frames.memcg(folio), by)?;
         self.leave(&l, mem.frames.bits(folio))
     }
 
@@ -208,8 +208,8 @@ impl Classic {
         let nr = folios.iter().filter(|f| f.1.is_some()).count();
         mem.count(VmEvent::WorkingsetRefaultAnon, nr as u64);
         let Some(slot) = self.age_slot(false) else { return true };
-        let (node, root) = (NodeId(0), MemcgId(0));
-        let threshold = self.threshold(mem, false, node, root);
+        let (area, root) = (Area(0), MemcgId(0));
+        let threshold = self.threshold(mem, false, area, root);
         let packing = self.packing;
         for &(folio, shadow) in folios {
             let Some(shadow) = shadow else { continue };
@@ -223,13 +223,13 @@ impl Classic {
 
     /// The largest distance that activates a page which was evicted for the limit of a group.
     #[inline(always)]
-    fn threshold(&self, mem: &Memory, is_file: bool, node: NodeId, memcg: MemcgId) -> u64 {
+    fn threshold(&self, mem: &Memory, is_file: bool, area: Area, memcg: MemcgId) -> u64 {
         formulas::ws_threshold(
             self.config.ws_threshold,
             self.config.ws_v1_index_bug,
             ThresholdInput {
                 is_file,
-                lists: self.sizes(mem, node, memcg),
+                lists: self.sizes(mem, area, memcg),
                 swap_left: mem.can_swap(memcg),
                 slab_reclaimable: mem.nr_slab.len() as u64,
             },
@@ -246,9 +246,9 @@ impl Classic {
         let packing = self.packing;
         let s = packing.unpack(shadow);
         let Some(slot) = self.age_slot(file) else { return };
-        let now = self.lruvecs[self.index(s.node, s.memcg)].age[slot];
+        let now = self.lruvecs[self.index(s.area, s.memcg)].age[slot];
         let distance = formulas::refault_distance(now, s.age, packing.age_mask);
-        let threshold = self.threshold(mem, file, s.node, s.memcg);
+        let threshold = self.threshold(mem, file, s.area, s.memcg);
         let activated = distance <= threshold;
         if mem.tracer.on() {
             let page = mem.refaulting.take();
@@ -308,11 +308,11 @@ mod tests {
     fn a_shadow_keeps_what_it_was_given() {
         let wide = Packing { age_shift: 25, age_mask: (1 << 39) - 1 };
         for age in [0, 1, 12_345, wide.age_mask] {
-            let u = Unpacked { workingset: true, memcg: MemcgId(65_535), node: NodeId(3), age };
+            let u = Unpacked { workingset: true, memcg: MemcgId(65_535), area: Area(3), age };
             assert_eq!(wide.unpack(wide.pack(u)), u);
         }
         let narrow = Packing { age_shift: 1, age_mask: (1 << 31) - 1 };
-        let u = |age| Unpacked { workingset: false, memcg: MemcgId(0), node: NodeId(0), age };
+        let u = |age| Unpacked { workingset: false, memcg: MemcgId(0), area: Area(0), age };
         for age in [0, 1, 12_345, narrow.age_mask] {
             assert_eq!(narrow.unpack(narrow.pack(u(age))), u(age));
             assert!(narrow.pack(u(age)).0 >> 32 == 0);

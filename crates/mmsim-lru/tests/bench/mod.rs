@@ -97,7 +97,12 @@ pub(crate) struct Bench {
 
 impl Bench {
     pub(crate) fn new(config: ClassicConfig, slots: u32, batch_shift: u32) -> Bench {
-        let mut mem = Memory::new(&small_machine(FRAMES, slots, batch_shift));
+        Bench::on(&small_machine(FRAMES, slots, batch_shift), config)
+    }
+
+    /// On a machine of whatever zones.
+    pub(crate) fn on(machine: &MachineConfig, config: ClassicConfig) -> Bench {
+        let mut mem = Memory::new(machine);
         let lru = Classic::new(config, &mut mem);
         let space = mem.spaces.create("bench".into(), MemcgId(0));
         let file = mem.open_file("bench", REGION);
