@@ -21,6 +21,7 @@ use mmsim_core::memory::Memory;
 use mmsim_core::phys::gfp::AllocRequest;
 
 const FRAMES: u32 = 1 << 20;
+const DRAWS: usize = 1 << 20;
 
 struct Churn {
     mem: Memory,
@@ -38,7 +39,7 @@ impl Churn {
         }
         let mut mem = Memory::new(&config);
         let mut rng = Rng::for_purpose(1, "bench/buddy");
-        let draws = (0..1 << 20).map(|_| rng.below(1 << 32) as u32).collect();
+        let draws = (0..DRAWS).map(|_| rng.below(1 << 32) as u32).collect();
         let held = (0..FRAMES / 10 * 9)
             .map(|_| mem.try_alloc(NodeId(0), &AllocRequest::USER, None).expect("a free frame"))
             .collect();
@@ -50,11 +51,23 @@ impl Churn {
         this
     }
 
-    fn free(&mut self) {
-        let draw = u64::from(self.draws[self.next % self.draws.len()]);
+    /// A place among the pages that are held.
+    fn drawn(&mut self) -> usize {
+        let draw = u64::from(self.draws[self.next % DRAWS]);
         self.next += 1;
-        let i = (draw * self.held.len() as u64) >> 32;
-        let pfn = self.held.swap_remove(i as usize);
+        ((draw * self.held.len() as u64) >> 32) as usize
+    }
+
+    fn pair(&mut self) {
+        let i = self.drawn();
+        self.mem.free_frame(self.held[i]);
+        let pfn = self.mem.try_alloc(NodeId(0), &AllocRequest::USER, None);
+        self.held[i] = pfn.expect("a free frame");
+    }
+
+    fn free(&mut self) {
+        let i = self.drawn();
+        let pfn = self.held.swap_remove(i);
         self.mem.free_frame(pfn);
     }
 
@@ -80,7 +93,11 @@ fn buddy(c: &mut Criterion) {
         assert!((50_000..110_000).contains(&free), "{free}");
         g.throughput(Throughput::Elements(1024));
         g.bench_function(name, |b| {
-            b.iter(|| (0..1024 / burst).for_each(|_| churn.burst(burst)));
+            b.iter(|| {
+                for _ in 0..1024 / burst {
+                    if burst == 1 { churn.pair() } else { churn.burst(burst) }
+                }
+            });
         });
         churn.mem.check();
     }

@@ -860,7 +860,10 @@ impl Zones {
     /// The zone of a frame.
     #[inline]
     pub fn of(&self, pfn: Pfn) -> ZoneId {
-        // The first zone starts at 0: a machine of one zone asks nothing.
+        // The first zone starts at 0.
+        if self.starts.len() == 1 {
+            return ZoneId(0);
+        }
         let above = self.starts[1..].iter().rposition(|&start| start <= pfn.0);
         ZoneId(above.map_or(0, |i| i as u8 + 1))
     }
