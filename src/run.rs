@@ -5,6 +5,7 @@
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
+use mmsim_core::backing::device::DeviceConfig;
 use mmsim_core::machine::Watch;
 use mmsim_core::machine::config::MachineConfig;
 use mmsim_core::machine::result::RunResult;
@@ -126,6 +127,7 @@ pub fn meta(spec: &RunSpec) -> RunMeta {
     meta.seed = spec.seed;
     meta.policy = spec.policy.preset.clone();
     meta.knobs = machine_knobs(&spec.machine);
+    meta.setup = setup(spec);
     meta.assumed = spec.tasks.iter().flat_map(build::assumed).collect();
     if let Ok(policy) = Policy::resolve(&spec.policy) {
         meta.knobs.extend(
@@ -138,6 +140,41 @@ pub fn meta(spec: &RunSpec) -> RunMeta {
     meta.knobs.extend(build::compaction_knobs(spec));
     meta.knobs.extend(build::damon_knobs(spec));
     meta
+}
+
+/// What a run was given that is no knob: devices, sizes and costs of its machine, then what its
+/// scenario says of tasks, monitors and groups.
+fn setup(spec: &RunSpec) -> Vec<(String, String)> {
+    let m = &spec.machine;
+    let mut all = vec![("machine.file-device".to_string(), device(&m.file_device))];
+    if let Some(swap) = &m.swap {
+        all.push(("machine.swap.device".into(), device(&swap.device)));
+    }
+    all.push(("machine.os-overhead".into(), format!("{} pages", m.os_overhead)));
+    if let Some(pages) = m.lru_batch {
+        all.push(("machine.lru-batch".into(), pages.to_string()));
+    }
+    let costs = m.cost.fields().into_iter();
+    all.extend(costs.map(|(name, value)| (format!("machine.cost.{name}"), value.to_string())));
+    all.extend(spec.given.iter().cloned());
+    all
+}
+
+/// A device in a line: what it is called says nothing where a scenario has its own.
+fn device(d: &DeviceConfig) -> String {
+    let mut text = format!("{}: read {}, write {}", d.name, d.read, d.write);
+    text += &format!(", {} at a time", d.servers);
+    if let Some(b) = d.bandwidth {
+        text += &format!(", {b} B/s");
+    }
+    let flags = [(d.synchronous, "synchronous"), (d.rotational, "rotational")];
+    for (_, word) in flags.into_iter().filter(|f| f.0) {
+        text += &format!(", {word}");
+    }
+    if d.stored_bytes_per_page > 0 {
+        text += &format!(", {} B stored a page", d.stored_bytes_per_page);
+    }
+    text
 }
 
 /// The knobs of a machine under their kernel names.

@@ -62,6 +62,10 @@ pub struct RunReport {
     pub swap: Option<SwapReport>,
     /// Every resolved knob under its kernel name.
     pub knobs: Pairs<KnobValue>,
+    /// Everything else that it was given, by the paths of scenario files: devices and costs of the
+    /// machine, tasks, monitors, groups.
+    #[serde(default, skip_serializing_if = "Pairs::is_empty")]
+    pub setup: Pairs<String>,
     /// Simulated time from start to end.
     pub sim_time_ns: u64,
     /// Accesses of all threads.
@@ -633,6 +637,8 @@ pub struct RunMeta {
     pub swap: Option<SwapReport>,
     /// Every resolved knob.
     pub knobs: Vec<(String, KnobValue)>,
+    /// Everything else that was given.
+    pub setup: Vec<(String, String)>,
     /// What monitors of accesses saw and did.
     pub damon: Vec<Monitored>,
     /// The MIN bound, if it was computed.
@@ -673,6 +679,7 @@ impl RunReport {
             policy: meta.policy,
             swap: meta.swap,
             knobs: meta.knobs.into_iter().collect(),
+            setup: meta.setup.into_iter().collect(),
             sim_time_ns: result.sim_time.0,
             accesses: result.accesses,
             records: result.records,

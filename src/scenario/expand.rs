@@ -4,10 +4,12 @@
 //! one combination makes wrong is found before anything runs.
 
 use std::path::Path as FilePath;
+use std::sync::Arc;
 
 use mmsim_core::machine::config::MachineConfig;
 
 use super::damon::{self, PlacedDamon};
+use super::given::given;
 use super::keys::{MANY, ROOT, VARIANT};
 use super::machine;
 use super::policy::{self, PlacedPolicy};
@@ -32,6 +34,7 @@ pub(super) struct Plan {
     pub(super) compaction: PlacedPolicy,
     pub(super) tasks: Vec<TaskSpec>,
     pub(super) damon: Vec<PlacedDamon>,
+    pub(super) given: Arc<[(String, String)]>,
     pub(super) bounds: bool,
     pub(super) expect_oom: bool,
 }
@@ -224,6 +227,7 @@ fn plan(
     dir: &FilePath,
 ) -> Result<Plan, Error> {
     fill(&mut doc, &ROOT);
+    let given = given(&doc).into();
     let at = doc.entries.iter().map(|e| e.key_at).find(|a| sources.is_file(*a));
     let root = Node { value: Value::Table(doc), at: at.unwrap_or(At::START) };
     let r = Reader::open(sources, &root, &ROOT, "")?;
@@ -250,6 +254,7 @@ fn plan(
         compaction,
         tasks,
         damon,
+        given,
         bounds: r.flag("bounds")?,
         expect_oom: r.flag("expect-oom")?,
         machine,

@@ -11,6 +11,7 @@
 
 pub mod damon;
 mod expand;
+mod given;
 pub mod keys;
 mod machine;
 pub mod policy;
@@ -25,6 +26,7 @@ pub mod workload;
 
 use std::fmt;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
 use mmsim_core::machine::config::MachineConfig;
 
@@ -72,6 +74,8 @@ pub struct RunSpec {
     pub tasks: Vec<TaskSpec>,
     /// Monitors of accesses.
     pub damon: Vec<DamonSpec>,
+    /// Tasks, monitors and groups as the scenario has them, key by key with defaults filled in.
+    pub given: Arc<[(String, String)]>,
     /// Whether to compute the misses of the optimum too.
     pub bounds: bool,
     /// Whether running out of memory is the expected end.
@@ -165,6 +169,7 @@ impl Scenario {
                     compaction: compaction.clone(),
                     tasks: plan.tasks.clone(),
                     damon: damon.clone(),
+                    given: plan.given.clone(),
                     bounds: plan.bounds,
                     expect_oom: plan.expect_oom,
                 });

@@ -71,8 +71,8 @@ fn rows<'a>(title: &str, rows: impl Iterator<Item = &'a Row>) -> String {
 fn settings(all: &[Setting]) -> String {
     if all.is_empty() {
         return table::wrap(
-            "No knob differs. What differs, if anything, is not in reports: the work, costs, \
-             devices, or the mmsim that ran it.",
+            "Nothing was set otherwise. What differs, if anything, is a file that a task reads, or \
+             the mmsim that ran it.",
             0,
         );
     }

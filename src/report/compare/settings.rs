@@ -1,8 +1,8 @@
 //! What two runs were given that is not the same: it is what can explain a difference.
 //!
-//! Reports hold the machine in short and every resolved knob, but not the work, the costs
-//! of the machine and the figures of its devices. Two runs that differ in counters and not
-//! here differ in one of those, or in the mmsim that made them.
+//! Reports hold the machine, its devices and costs, every resolved knob and what the scenario
+//! says of the work. Two runs that differ in counters and not here differ in a file that a task
+//! reads, or in the mmsim that made them.
 
 use serde::Serialize;
 
@@ -52,13 +52,19 @@ fn of(run: &RunReport) -> Vec<(String, String)> {
         all.extend(zone(z).map(property));
     }
     all.extend(run.knobs.iter().map(|(n, v)| (n.to_string(), v.to_string())));
+    all.extend(run.setup.iter().map(|(n, v)| (n.to_string(), v.clone())));
     all
 }
 
 /// What differs between two runs, in the order of the report; then how they ended, if that
 /// differs.
 pub(super) fn that_differ(a: &RunReport, b: &RunReport) -> Vec<Setting> {
-    let (of_a, mut of_b) = (of(a), of(b));
+    let (mut of_a, mut of_b) = (of(a), of(b));
+    // A report of before these were written down says nothing about them.
+    if a.setup.is_empty() || b.setup.is_empty() {
+        of_a.retain(|(name, _)| a.setup.get(name).is_none());
+        of_b.retain(|(name, _)| b.setup.get(name).is_none());
+    }
     let mut settings = Vec::new();
     let mut push = |name: String, a: String, b: String| {
         if a != b {
