@@ -150,18 +150,25 @@ impl Packer {
         zigzag(first.wrapping_sub(self.next) as i32)
     }
 
+    /// Whether adding these accesses one by one and taking the block would give this payload.
+    /// Then they count as taken.
+    pub(super) fn take_sealed(&mut self, sealed: &Sealed) -> bool {
+        let as_it_is = self.is_empty() && sealed.is_worth(self.difference(sealed.first));
+        if as_it_is {
+            self.next = sealed.last.wrapping_add(1);
+        }
+        as_it_is
+    }
+
     /// The kind and payload of the block, and begins the next one.
     pub(super) fn take(&mut self) -> (u8, Vec<u8>) {
-        if let Some(&last) = self.pages.last() {
-            let packed = packed::pack(&self.pages, &self.writes);
-            let follow = self.pages.windows(2).map(|w| zigzag(w[1].wrapping_sub(w[0] + 1) as i32));
-            let values: usize = follow.map(bytes_of).sum();
-            let columns = self.pages.len() + bytes_of(self.difference(self.pages[0])) + values;
-            if packed.len() * 10 <= columns * PACK_TENTHS {
-                self.next = last.wrapping_add(1);
+        if !self.pages.is_empty() {
+            let sealed = Sealed::new(&self.pages, &self.writes);
+            if sealed.is_worth(self.difference(sealed.first)) {
+                self.next = sealed.last.wrapping_add(1);
                 self.pages.clear();
                 self.writes.clear();
-                return (KIND_PACKED, packed);
+                return (KIND_PACKED, sealed.payload);
             }
             self.unfold();
         }
@@ -182,7 +189,81 @@ impl Packer {
 
 /// Bytes that a value takes in its column.
 fn bytes_of(value: u32) -> usize {
-    (4 - value.leading_zeros() as usize / 8).max(1)
+    1 + usize::from(value > 0xff) + usize::from(value > 0xffff) + usize::from(value > 0xff_ffff)
+}
+
+/// A packed block of single accesses without a time, and what decides whether it is worth it.
+///
+/// Everything but the smallest page is the same wherever the pages begin, so a block can be
+/// packed before it is known which dense pages its pages are.
+pub(super) struct Sealed {
+    payload: Vec<u8>,
+    nr: usize,
+    first: u32,
+    last: u32,
+    low: u32,
+    high: u32,
+    /// Bytes that the differences of pages take in a column, without the first one's.
+    values: usize,
+}
+
+impl Sealed {
+    /// Packs accesses, of which there is at least one.
+    pub(super) fn new(pages: &[u32], writes: &[u64]) -> Self {
+        let bytes = |(a, b): (&u32, &u32)| {
+            bytes_of(zigzag(b.wrapping_sub(a.wrapping_add(1)) as i32)) as u32
+        };
+        Sealed {
+            payload: packed::pack(pages, writes),
+            nr: pages.len(),
+            first: pages[0],
+            last: pages[pages.len() - 1],
+            low: pages.iter().copied().fold(u32::MAX, u32::min),
+            high: pages.iter().copied().fold(0, u32::max),
+            values: pages.iter().zip(&pages[1..]).map(bytes).sum::<u32>() as usize,
+        }
+    }
+
+    /// Whether the packed form is the one to keep, given the difference of the first page.
+    fn is_worth(&self, difference: u32) -> bool {
+        let columns = self.nr + bytes_of(difference) + self.values;
+        self.payload.len() * 10 <= columns * PACK_TENTHS
+    }
+
+    /// The payload.
+    pub(super) fn payload(&self) -> &[u8] {
+        &self.payload
+    }
+
+    /// Accesses.
+    pub(super) fn nr(&self) -> usize {
+        self.nr
+    }
+
+    /// The smallest and the largest page.
+    pub(super) fn span(&self) -> (u32, u32) {
+        (self.low, self.high)
+    }
+
+    /// Hands out the accesses in turn: pages less the smallest, and whether they write.
+    pub(super) fn each<E>(&self, mut f: impl FnMut(u32, bool) -> Result<(), E>) -> Result<(), E> {
+        let (mut pages, mut writes) = (Vec::new(), Vec::new());
+        let found = packed::unpack(&self.payload, 0, self.nr, &mut pages, &mut writes);
+        assert!(found.is_ok(), "a sealed block can be unpacked");
+        for (i, &page) in pages.iter().enumerate() {
+            f(page, writes[i / 64] >> (i % 64) & 1 == 1)?;
+        }
+        Ok(())
+    }
+
+    /// Moves all pages so that the smallest is `low`.
+    pub(super) fn move_to(&mut self, low: u32) {
+        let moved = |page: u32| page - self.low + low;
+        (self.first, self.last, self.high) =
+            (moved(self.first), moved(self.last), moved(self.high));
+        self.low = low;
+        packed::set_low(&mut self.payload, low);
+    }
 }
 
 /// The bounds of the columns in a payload.

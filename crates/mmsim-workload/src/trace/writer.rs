@@ -7,7 +7,7 @@ use std::io::{BufWriter, Write};
 
 use zstd::bulk::Compressor;
 
-use super::block::{KIND_END, KIND_TABLE, Packed, Packer, Totals};
+use super::block::{KIND_END, KIND_PACKED, KIND_TABLE, Packed, Packer, Sealed, Totals};
 use super::error::TraceError;
 use super::mappings::Mappings;
 use super::source::{STORED, ZSTD, block_head, prelude};
@@ -104,6 +104,45 @@ impl<W: Write> TraceWriter<W> {
         Ok(())
     }
 
+    /// Appends single accesses without a time, `from` being the page of `region` that their
+    /// smallest page is. They are a whole block of the trace, or its last. Returns whether they
+    /// were appended, which takes that nothing waits for the rest of its block.
+    pub(super) fn sealed(
+        &mut self,
+        region: u16,
+        from: u32,
+        sealed: &mut Sealed,
+    ) -> Result<bool, TraceError> {
+        let (low, high) = sealed.span();
+        let (i, n) = (usize::from(region), sealed.nr() as u64);
+        let r = &self.table.regions[i];
+        let within = u64::from(from) + u64::from(high - low) < u64::from(r.pages);
+        if r.process != self.process || !within || !self.mappings.has(region) {
+            return Ok(false);
+        }
+        sealed.move_to(self.starts[i] + from);
+        if !self.packer.take_sealed(sealed) {
+            return Ok(false);
+        }
+        self.count(n)?;
+        self.totals.records += n;
+        self.block(KIND_PACKED, sealed.payload())?;
+        Ok(true)
+    }
+
+    /// Counts touched pages.
+    fn count(&mut self, pages: u64) -> Result<(), TraceError> {
+        self.totals.accesses += pages;
+        if self.totals.accesses > MAX_ACCESSES {
+            return Err(TraceError::invalid(
+                "a trace",
+                format!("{} accesses", self.totals.accesses),
+                format!("at most {MAX_ACCESSES}"),
+            ));
+        }
+        Ok(())
+    }
+
     fn pack(&mut self, action: Action, ticks: u64) -> Result<Packed, TraceError> {
         Ok(match action {
             Action::Access { region, write, first, count } => {
@@ -119,14 +158,7 @@ impl<W: Write> TraceWriter<W> {
                         "at least one page of a mapped region, within it",
                     ));
                 }
-                self.totals.accesses += u64::from(count);
-                if self.totals.accesses > MAX_ACCESSES {
-                    return Err(TraceError::invalid(
-                        "a trace",
-                        format!("{} accesses", self.totals.accesses),
-                        format!("at most {MAX_ACCESSES}"),
-                    ));
-                }
+                self.count(u64::from(count))?;
                 Packed::Access { write, first: self.starts[i] + first, count, ticks }
             }
             Action::Map { region } => {

@@ -31,10 +31,10 @@ use std::str::FromStr;
 use self::lines::Lines;
 use self::maps::Maps;
 use self::regions::{Layout, Touched};
-use self::spool::{Spool, SpoolReader, Spooled};
+use self::spool::{Chunk, Spool, Spooled};
 use super::error::TraceError;
 use super::source::read_up_to;
-use super::table::{Action, Process, Record, TraceTable};
+use super::table::{Action, Process, Record, Region, TraceTable};
 use super::writer::TraceWriter;
 
 /// A text format that can be imported.
@@ -226,44 +226,73 @@ pub fn import(
         distinct_pages: pass.touched.iter().map(Touched::pages).sum(),
         assumptions: pass.table.assumptions.clone(),
     };
+    let regions = pass.table.regions.clone();
     let writer = TraceWriter::new(out, pass.table, options.level)?;
-    second_pass(pass.spool.finish(), writer, &mut summary)?;
+    let mut second = SecondPass { writer, regions, last: 0, summary: &mut summary };
+    for chunk in pass.spool.finish() {
+        second.chunk(chunk)?;
+    }
+    second.writer.finish()?;
     Ok(summary)
 }
 
 /// Writes the spooled records, cut at the borders of regions.
-fn second_pass<W: Write>(
-    spool: SpoolReader,
-    mut writer: TraceWriter<W>,
-    summary: &mut ImportSummary,
-) -> Result<(), TraceError> {
-    let regions = writer.table().regions.clone();
-    let mut last = 0;
-    for Spooled { process, write, mut vpn, mut count, mut ticks } in spool {
+struct SecondPass<'a, W: Write> {
+    writer: TraceWriter<W>,
+    regions: Vec<Region>,
+    /// The region of the last record.
+    last: usize,
+    summary: &'a mut ImportSummary,
+}
+
+impl<W: Write> SecondPass<'_, W> {
+    fn chunk(&mut self, chunk: Chunk) -> Result<(), TraceError> {
+        let (process, low, mut sealed) = match chunk {
+            Chunk::Any(mut records) => return records.try_for_each(|r| self.record(r)),
+            Chunk::Plain { process, low, sealed } => (process, low, sealed),
+        };
+        let (region, from) = self.find(process, low);
+        if self.writer.sealed(region, from, &mut sealed)? {
+            self.summary.records += sealed.nr() as u64;
+            self.summary.accesses_kept += sealed.nr() as u64;
+            return Ok(());
+        }
+        sealed.each(|page, write| {
+            self.record(Spooled { process, write, vpn: low + u64::from(page), count: 1, ticks: 0 })
+        })
+    }
+
+    fn record(&mut self, record: Spooled) -> Result<(), TraceError> {
+        let Spooled { process, write, mut vpn, mut count, mut ticks } = record;
         while count > 0 {
-            let has = |i: usize| {
-                regions.get(i).is_some_and(|r| {
-                    r.process == process && (r.start..r.start + u64::from(r.pages)).contains(&vpn)
-                })
-            };
-            if !has(last) {
-                // Regions are sorted by process and address.
-                last = regions.partition_point(|r| (r.process, r.start) <= (process, vpn)) - 1;
-                debug_assert!(has(last), "page {vpn:#x} of a record is in no region");
-            }
-            let first = (vpn - regions[last].start) as u32;
-            let here = count.min(u64::from(regions[last].pages - first));
-            let action = Action::Access { region: last as u16, write, first, count: here as u32 };
-            writer.record(&Record { process, ticks, action })?;
-            summary.records += 1;
-            summary.accesses_kept += here;
+            let (region, first) = self.find(process, vpn);
+            let here = count.min(u64::from(self.regions[usize::from(region)].pages - first));
+            let action = Action::Access { region, write, first, count: here as u32 };
+            self.writer.record(&Record { process, ticks, action })?;
+            self.summary.records += 1;
+            self.summary.accesses_kept += here;
             ticks = 0;
             vpn += here;
             count -= here;
         }
+        Ok(())
     }
-    writer.finish()?;
-    Ok(())
+
+    /// The region that a page is in, and which of its pages it is.
+    #[inline]
+    fn find(&mut self, process: u16, vpn: u64) -> (u16, u32) {
+        let offset = |r: &Region| {
+            let offset = vpn.wrapping_sub(r.start);
+            (r.process == process && offset < u64::from(r.pages)).then_some(offset as u32)
+        };
+        if let Some(offset) = self.regions.get(self.last).and_then(offset) {
+            return (self.last as u16, offset);
+        }
+        // Regions are sorted by process and address.
+        self.last = self.regions.partition_point(|r| (r.process, r.start) <= (process, vpn)) - 1;
+        debug_assert!(offset(&self.regions[self.last]).is_some(), "page {vpn:#x} is in no region");
+        (self.last as u16, (vpn - self.regions[self.last].start) as u32)
+    }
 }
 
 /// The input, decompressed if its first bytes are those of gzip or zstd.
