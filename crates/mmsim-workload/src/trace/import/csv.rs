@@ -15,17 +15,19 @@
 //! | `time` | in the unit of [`ImportOptions::time_unit_ns`], with a fraction if need be |
 //!
 //! Fields may stand in quotes as RFC 4180 has it, but a line is a record: no line end
-//! within quotes. Every record has as many fields as the first line. The parser looks at
-//! each byte once; numbers that are plain digits and operations of one letter take the
-//! short way, all else the long one.
+//! within quotes. Every record has as many fields as the first line. Lines of numbers that
+//! are plain digits and of the commonest operations take the [`short`] way, all else the
+//! long one.
 //!
 //! Spellings of operations: the words of several tools, and the letters of blktrace's
 //! RWBS (Linux 6.12 kernel/trace/blktrace.c: R and W with modifiers, D discard, F flush,
 //! N none).
 
+use std::borrow::Cow;
 use std::io::Read;
 
 use super::lines::{Lines, show};
+use super::short::{self, word};
 use super::sink::{Access, Sink};
 use super::{FirstPass, ImportOptions, PageKind};
 use crate::trace::error::TraceError;
@@ -44,6 +46,9 @@ enum Role {
     Pid,
     Time,
 }
+
+/// Longest time, in nanoseconds.
+const MAX_TIME: u64 = u64::MAX / 4;
 
 const ROLES: [(&str, Role); 8] = [
     ("page", Role::Page),
@@ -81,7 +86,7 @@ enum Op {
 }
 
 /// The fields of a record that matter.
-#[derive(Clone, Copy)]
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
 struct Values {
     place: u64,
     extent: Option<u64>,
@@ -121,20 +126,32 @@ pub(super) fn read<R: Read>(
             at = 3;
         }
         while at < piece.len() {
+            if let Some(p) = &mut parser {
+                at = p.short_records(piece, at, &mut line)?;
+                if at == piece.len() {
+                    break;
+                }
+            }
             at = match &mut parser {
                 _ if piece[at] == b'\n' => at + 1,
                 _ if piece[at..].starts_with(b"\r\n") => at + 2,
-                Some(p) => p.record(piece, at, line)?,
+                Some(p) => {
+                    let (values, next) = p.long_record(piece, at, line)?;
+                    p.record(values, piece, at, line)?;
+                    next
+                }
                 None => {
                     let (roles, named) = columns(piece, at, line, options)?;
                     parser = Some(Parser::new(roles, options));
-                    if named { end_of_line(piece, at) + 1 } else { at }
+                    if !named {
+                        continue;
+                    }
+                    end_of_line(piece, at) + 1
                 }
             };
-            // A line without names is looked at twice.
-            line += u64::from(at > 0 && piece[at - 1] == b'\n');
+            line += 1;
         }
-        let nr = piece.iter().filter(|&&b| b == b'\n').count() as u64;
+        let nr = line - first;
         lines.used(nr);
     }
     let Some(p) = parser else {
@@ -153,7 +170,7 @@ fn fields(piece: &[u8], at: usize, line: u64) -> Result<Vec<(usize, Vec<u8>)>, T
     let mut i = at;
     loop {
         let (text, next) = field(piece, i, at, line)?;
-        all.push((i, text));
+        all.push((i, text.into_owned()));
         if piece[next] != b',' {
             return Ok(all);
         }
@@ -163,14 +180,19 @@ fn fields(piece: &[u8], at: usize, line: u64) -> Result<Vec<(usize, Vec<u8>)>, T
 
 /// The field at `i` of the line that begins at `at`, without quotes and outer blanks, and
 /// where it ends: at a comma or a line end.
-fn field(piece: &[u8], i: usize, at: usize, line: u64) -> Result<(Vec<u8>, usize), TraceError> {
+fn field(
+    piece: &[u8],
+    i: usize,
+    at: usize,
+    line: u64,
+) -> Result<(Cow<'_, [u8]>, usize), TraceError> {
     let wrong = |i: usize, found: &str, expected: &str| {
         Err(TraceError::field(line, i - at + 1, found, expected))
     };
     if piece[i] != b'"' {
         let end = piece[i..].iter().position(|&b| matches!(b, b',' | b'\n'));
         let end = end.map_or(piece.len() - 1, |n| i + n);
-        return Ok((piece[i..end].trim_ascii().to_vec(), end));
+        return Ok((Cow::Borrowed(piece[i..end].trim_ascii()), end));
     }
     let (mut text, mut j) = (Vec::new(), i + 1);
     loop {
@@ -192,7 +214,7 @@ fn field(piece: &[u8], i: usize, at: usize, line: u64) -> Result<(Vec<u8>, usize
         j += 1;
     }
     match piece[j] {
-        b',' | b'\n' => Ok((text, j)),
+        b',' | b'\n' => Ok((Cow::Owned(text), j)),
         b => wrong(j, &format!("{:?} after a quote", char::from(b)), "a comma or the line's end"),
     }
 }
@@ -297,69 +319,108 @@ impl<'a> Parser<'a> {
         }
     }
 
-    /// Parses the record at `at`; returns where the next line begins.
-    #[inline]
-    fn record(&mut self, piece: &[u8], at: usize, line: u64) -> Result<usize, TraceError> {
+    /// Takes records from `at` on as long as they can go the short way; returns where the first
+    /// begins that cannot.
+    fn short_records(
+        &mut self,
+        piece: &[u8],
+        mut at: usize,
+        line: &mut u64,
+    ) -> Result<usize, TraceError> {
+        while let Some((values, next)) = self.short_record(piece, at) {
+            self.record(values, piece, at, *line)?;
+            at = next;
+            *line += 1;
+        }
+        Ok(at)
+    }
+
+    /// Takes the record at `at`, which holds `values`.
+    #[inline(always)]
+    fn record(
+        &mut self,
+        values: Values,
+        piece: &[u8],
+        at: usize,
+        line: u64,
+    ) -> Result<(), TraceError> {
+        self.access(values).map_err(|expected| TraceError::line(line, show(piece, at), expected))
+    }
+
+    /// The record at `at` and where the next line begins, the short way.
+    #[inline(always)]
+    fn short_record(&self, piece: &[u8], at: usize) -> Option<(Values, usize)> {
+        let mut v = Values { place: 0, extent: None, op: None, pid: 0, time: None };
+        let (&last, roles) = self.roles.split_last()?;
+        let mut i = at;
+        for &role in roles {
+            i = self.short_field(piece, i, role, &mut v)?;
+            if *piece.get(i)? != b',' {
+                return None;
+            }
+            i += 1;
+        }
+        i = self.short_field(piece, i, last, &mut v)?;
+        Some((v, short::line_end(piece, i)?))
+    }
+
+    /// A field the short way. Returns where it ends, which may be in the middle of something.
+    #[inline(always)]
+    fn short_field(&self, piece: &[u8], at: usize, role: Role, v: &mut Values) -> Option<usize> {
+        match role {
+            Role::Skip => return short::field(piece, at),
+            Role::Op => {
+                let (word, end) = short::short_word(piece, at)?;
+                v.op = Some(common_operation(word)?);
+                return Some(end);
+            }
+            _ => {}
+        }
+        let (n, mut end) = short::number(piece, at)?;
+        match role {
+            Role::Page | Role::Address => v.place = n,
+            Role::Size | Role::Count => v.extent = Some(n),
+            Role::Pid => {
+                v.pid = n;
+                if n > u64::from(u32::MAX) {
+                    return None;
+                }
+            }
+            Role::Skip | Role::Op | Role::Time => {
+                let unit = self.options.time_unit_ns.unwrap_or(1);
+                let mut ns = n.checked_mul(unit)?;
+                if piece.get(end) == Some(&b'.') {
+                    let (fraction, after) = short::number(piece, end + 1)?;
+                    // Only digits above a nanosecond.
+                    let parts = *short::POWERS.get(after - end - 1)?;
+                    if !unit.is_multiple_of(parts) {
+                        return None;
+                    }
+                    ns = ns.checked_add(fraction * (unit / parts))?;
+                    end = after;
+                }
+                if ns > MAX_TIME {
+                    return None;
+                }
+                v.time = Some(ns);
+            }
+        }
+        Some(end)
+    }
+
+    /// The record at `at` and where the next line begins, the long way.
+    #[inline(never)]
+    fn long_record(
+        &self,
+        piece: &[u8],
+        at: usize,
+        line: u64,
+    ) -> Result<(Values, usize), TraceError> {
         let nr = self.roles.len();
         let mut v = Values { place: 0, extent: None, op: None, pid: 0, time: None };
         let mut i = at;
         for (f, &role) in self.roles.iter().enumerate() {
-            let start = i;
-            let mut short = false;
-            match role {
-                Role::Skip => {
-                    if piece[i] != b'"' {
-                        while !matches!(piece[i], b',' | b'\n') {
-                            i += 1;
-                        }
-                        short = true;
-                    }
-                }
-                Role::Op => {
-                    let op = match piece[i] {
-                        b'R' | b'r' => Some(Op::Read),
-                        b'W' | b'w' => Some(Op::Write),
-                        _ => None,
-                    };
-                    if op.is_some() && matches!(piece[i + 1], b',' | b'\n') {
-                        v.op = op;
-                        i += 1;
-                        short = true;
-                    }
-                }
-                _ => {
-                    let mut n = 0u64;
-                    loop {
-                        let digit = piece[i].wrapping_sub(b'0');
-                        if digit > 9 {
-                            break;
-                        }
-                        n = n.wrapping_mul(10).wrapping_add(u64::from(digit));
-                        i += 1;
-                    }
-                    // 18 digits are below 2^60; times have yet to get their unit.
-                    if i > start && i - start <= 18 && matches!(piece[i], b',' | b'\n') {
-                        short = match role {
-                            Role::Page | Role::Address => {
-                                v.place = n;
-                                true
-                            }
-                            Role::Size | Role::Count => {
-                                v.extent = Some(n);
-                                true
-                            }
-                            Role::Pid => {
-                                v.pid = n;
-                                n <= u64::from(u32::MAX)
-                            }
-                            _ => false,
-                        };
-                    }
-                }
-            }
-            if !short {
-                i = self.long(piece, start, at, line, role, &mut v)?;
-            }
+            i = self.long_field(piece, i, at, line, role, &mut v)?;
             match piece[i] {
                 b',' if f + 1 < nr => i += 1,
                 b'\n' if f + 1 == nr => {}
@@ -374,13 +435,11 @@ impl<'a> Parser<'a> {
                 }
             }
         }
-        self.access(v).map_err(|expected| TraceError::line(line, show(piece, at), expected))?;
-        Ok(i + 1)
+        Ok((v, i + 1))
     }
 
-    /// A field that is not plain: quoted, hexadecimal, with a fraction, a word, or wrong.
-    #[inline(never)]
-    fn long(
+    /// Parses the field at `start` of the line that begins at `at`; returns where it ends.
+    fn long_field(
         &self,
         piece: &[u8],
         start: usize,
@@ -537,7 +596,27 @@ fn time(text: &[u8], unit: u64) -> Option<u64> {
         rest += place * u64::from(b - b'0');
     }
     ns = ns.checked_add(rest)?;
-    (ns <= u64::MAX / 4).then_some(ns)
+    (ns <= MAX_TIME).then_some(ns)
+}
+
+/// What [`operation`] says of the commonest words.
+#[inline]
+fn common_operation(letters: u64) -> Option<Op> {
+    const R: u64 = word("r");
+    const W: u64 = word("w");
+    const READ: u64 = word("read");
+    const WRITE: u64 = word("write");
+    const D: u64 = word("d");
+    const TRIM: u64 = word("trim");
+    const DISCARD: u64 = word("discard");
+    const F: u64 = word("f");
+    const FLUSH: u64 = word("flush");
+    match letters {
+        R | READ => Some(Op::Read),
+        W | WRITE => Some(Op::Write),
+        D | TRIM | DISCARD | F | FLUSH => Some(Op::Other),
+        _ => None,
+    }
 }
 
 /// What a word means, or nothing.
@@ -565,6 +644,66 @@ fn operation(text: &[u8]) -> Option<Op> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use proptest::prelude::*;
+
+    /// Fields that are plain, that just are not, and that are wrong.
+    fn some_field() -> impl Strategy<Value = String> {
+        prop_oneof![
+            4 => "0{0,3}[0-9]{1,8}",
+            2 => "[0-9]{7,20}",
+            1 => "[0-9]{1,16}\\.[0-9]{0,11}",
+            3 => "R|W|r|w|D|F|N|m|read|Write|TRIM|flush|discard|update|FWFS|RA|modify|discards",
+            1 => "[-+ ]?(0x)?[0-9a-fA-F]{0,17} ?",
+            1 => "\"[0-9RW,a\"]{0,5}\"?",
+            1 => "[ -~]{0,9}",
+            1 => ".{0,5}",
+        ]
+    }
+
+    proptest! {
+        #![proptest_config(ProptestConfig::with_cases(2000))]
+
+        /// What goes the short way would be the same the long way; and what is plain does go
+        /// the short way.
+        #[test]
+        fn the_short_way_leads_where_the_long_one_does(
+            fields in prop::collection::vec(some_field(), 1..6),
+            roles in prop::collection::vec(0..8_usize, 1..6),
+            unit in prop::sample::select(vec![1, 1_000, 1_000_000_000, 7]),
+            end in "\n|\r\n|\r| \n|,\n",
+            rest in "[0-9,RW\n\"]{24}",
+        ) {
+            const ALL: [Role; 8] = [
+                Role::Skip, Role::Page, Role::Address, Role::Op, Role::Size, Role::Count, Role::Pid,
+                Role::Time,
+            ];
+            let options = ImportOptions { time_unit_ns: Some(unit), ..ImportOptions::default() };
+            let roles = roles.into_iter().map(|r| ALL[r]).collect();
+            let parser = Parser::new(roles, &options);
+            let piece = format!("{}{end}{rest}\n", fields.join(","));
+            if let Some(short) = parser.short_record(piece.as_bytes(), 0) {
+                match parser.long_record(piece.as_bytes(), 0, 1) {
+                    Ok(long) => prop_assert_eq!(short, long, "{}", piece),
+                    Err(e) => prop_assert!(false, "{piece:?}: {e}"),
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn plain_lines_go_the_short_way() {
+        let options = ImportOptions { time_unit_ns: Some(1_000_000), ..ImportOptions::default() };
+        let roles = vec![Role::Time, Role::Skip, Role::Page, Role::Size, Role::Op];
+        let parser = Parser::new(roles, &options);
+        let rest = "1.250,x,12,4096,R\n".repeat(2);
+        for line in
+            ["1.25,usr 0,12345678901,4096,R\n", "17,,0,0,Write\r\n", "0,abcdefghijk,7,9,d\n"]
+        {
+            let piece = format!("{line}{rest}");
+            let next = parser.short_record(piece.as_bytes(), 0).map(|r| r.1);
+            assert_eq!(next, Some(line.len()), "{line:?}");
+        }
+    }
 
     #[test]
     fn numbers_times_and_words() {

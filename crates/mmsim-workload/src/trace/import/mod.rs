@@ -21,6 +21,7 @@ mod lines;
 mod maps;
 mod pages;
 mod regions;
+mod short;
 mod sink;
 mod spool;
 
