@@ -112,10 +112,24 @@ impl Packer {
     /// Puts the single accesses, kept apart so far, into the columns.
     fn unfold(&mut self) {
         let (pages, writes) = (std::mem::take(&mut self.pages), std::mem::take(&mut self.writes));
-        for (i, &first) in pages.iter().enumerate() {
+        self.push_plain(&pages, 0, &writes);
+    }
+
+    /// Puts single accesses without a time into the columns. `low` is added to their pages.
+    fn push_plain(&mut self, pages: &[u32], low: u32, writes: &[u64]) {
+        let mut end = self.values.len();
+        self.values.resize(end + 4 * pages.len(), 0);
+        self.tags.reserve(pages.len());
+        for (i, &page) in pages.iter().enumerate() {
+            let value = self.difference(low + page);
+            self.next = (low + page).wrapping_add(1);
+            let nr_bytes = bytes_of(value);
+            self.values[end..end + 4].copy_from_slice(&value.to_le_bytes());
+            end += nr_bytes;
             let write = writes[i / 64] >> (i % 64) & 1 == 1;
-            self.push_columns(Packed::Access { write, first, count: 1, ticks: 0 });
+            self.tags.push(tag(if write { OP_WRITE } else { OP_READ }, nr_bytes));
         }
+        self.values.truncate(end);
     }
 
     fn push_columns(&mut self, record: Packed) {
@@ -130,7 +144,7 @@ impl Packer {
             Packed::Process { process } => (OP_PROCESS, process, 1, 0),
         };
         let nr_bytes = bytes_of(value);
-        let mut tag = op | ((nr_bytes - 1) as u8) << BYTES_SHIFT;
+        let mut tag = tag(op, nr_bytes);
         let end = self.values.len() + nr_bytes;
         self.values.extend_from_slice(&value.to_le_bytes());
         self.values.truncate(end);
@@ -150,28 +164,26 @@ impl Packer {
         zigzag(first.wrapping_sub(self.next) as i32)
     }
 
-    /// Whether adding these accesses one by one and taking the block would give this payload.
-    /// Then they count as taken.
-    pub(super) fn take_sealed(&mut self, sealed: &Sealed) -> bool {
-        let as_it_is = self.is_empty() && sealed.is_worth(self.difference(sealed.first));
-        if as_it_is {
-            self.next = sealed.last.wrapping_add(1);
-        }
-        as_it_is
-    }
-
     /// The kind and payload of the block, and begins the next one.
     pub(super) fn take(&mut self) -> (u8, Vec<u8>) {
-        if !self.pages.is_empty() {
-            let sealed = Sealed::new(&self.pages, &self.writes);
-            if sealed.is_worth(self.difference(sealed.first)) {
-                self.next = sealed.last.wrapping_add(1);
-                self.pages.clear();
-                self.writes.clear();
-                return (KIND_PACKED, sealed.payload);
-            }
-            self.unfold();
+        if self.pages.is_empty() {
+            return (KIND_RECORDS, self.take_columns());
         }
+        let sealed = Sealed::new(&self.pages, &self.writes);
+        self.pages.clear();
+        self.writes.clear();
+        self.take_sealed(sealed)
+    }
+
+    /// The kind and payload of a block of these accesses and nothing else.
+    pub(super) fn take_sealed(&mut self, sealed: Sealed) -> (u8, Vec<u8>) {
+        debug_assert!(self.is_empty(), "nothing waits for its block");
+        if sealed.is_worth(self.difference(sealed.first)) {
+            self.next = sealed.last.wrapping_add(1);
+            return (KIND_PACKED, sealed.payload);
+        }
+        let (pages, writes) = sealed.accesses();
+        self.push_plain(&pages, sealed.low, &writes);
         (KIND_RECORDS, self.take_columns())
     }
 
@@ -185,6 +197,11 @@ impl Packer {
         }
         out
     }
+}
+
+/// The tag of a record without counts and times.
+fn tag(op: u8, nr_bytes: usize) -> u8 {
+    op | ((nr_bytes - 1) as u8) << BYTES_SHIFT
 }
 
 /// Bytes that a value takes in its column.
@@ -230,11 +247,6 @@ impl Sealed {
         self.payload.len() * 10 <= columns * PACK_TENTHS
     }
 
-    /// The payload.
-    pub(super) fn payload(&self) -> &[u8] {
-        &self.payload
-    }
-
     /// Accesses.
     pub(super) fn nr(&self) -> usize {
         self.nr
@@ -245,15 +257,12 @@ impl Sealed {
         (self.low, self.high)
     }
 
-    /// Hands out the accesses in turn: pages less the smallest, and whether they write.
-    pub(super) fn each<E>(&self, mut f: impl FnMut(u32, bool) -> Result<(), E>) -> Result<(), E> {
+    /// The pages less the smallest, and a bit for each: it is written.
+    pub(super) fn accesses(&self) -> (Vec<u32>, Vec<u64>) {
         let (mut pages, mut writes) = (Vec::new(), Vec::new());
         let found = packed::unpack(&self.payload, 0, self.nr, &mut pages, &mut writes);
-        assert!(found.is_ok(), "a sealed block can be unpacked");
-        for (i, &page) in pages.iter().enumerate() {
-            f(page, writes[i / 64] >> (i % 64) & 1 == 1)?;
-        }
-        Ok(())
+        assert!(found.is_ok(), "what was packed can be unpacked");
+        (pages, writes)
     }
 
     /// Moves all pages so that the smallest is `low`.

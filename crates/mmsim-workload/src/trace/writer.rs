@@ -7,7 +7,7 @@ use std::io::{BufWriter, Write};
 
 use zstd::bulk::Compressor;
 
-use super::block::{KIND_END, KIND_PACKED, KIND_TABLE, Packed, Packer, Sealed, Totals};
+use super::block::{KIND_END, KIND_TABLE, Packed, Packer, Sealed, Totals};
 use super::error::TraceError;
 use super::mappings::Mappings;
 use super::source::{STORED, ZSTD, block_head, prelude};
@@ -104,30 +104,27 @@ impl<W: Write> TraceWriter<W> {
         Ok(())
     }
 
-    /// Appends single accesses without a time, `from` being the page of `region` that their
-    /// smallest page is. They are a whole block of the trace, or its last. Returns whether they
-    /// were appended, which takes that nothing waits for the rest of its block.
-    pub(super) fn sealed(
-        &mut self,
-        region: u16,
-        from: u32,
-        sealed: &mut Sealed,
-    ) -> Result<bool, TraceError> {
-        let (low, high) = sealed.span();
-        let (i, n) = (usize::from(region), sealed.nr() as u64);
-        let r = &self.table.regions[i];
-        let within = u64::from(from) + u64::from(high - low) < u64::from(r.pages);
-        if r.process != self.process || !within || !self.mappings.has(region) {
-            return Ok(false);
-        }
-        sealed.move_to(self.starts[i] + from);
-        if !self.packer.take_sealed(sealed) {
-            return Ok(false);
-        }
+    /// The dense page of a page of a region that `process` has mapped.
+    #[inline]
+    pub(super) fn dense(&self, process: u16, region: u16, page: u32) -> Option<u32> {
+        let i = usize::from(region);
+        let r = self.table.regions.get(i)?;
+        let mapped = r.process == process && page < r.pages && self.mappings.has(region);
+        mapped.then(|| self.starts[i] + page)
+    }
+
+    /// Whether single accesses of a process can be appended as a block of their own.
+    pub(super) fn takes_blocks_of(&self, process: u16) -> bool {
+        self.packer.is_empty() && self.process == process
+    }
+
+    /// Appends single accesses to dense pages, without a time, as a block.
+    pub(super) fn sealed(&mut self, sealed: Sealed) -> Result<(), TraceError> {
+        let n = sealed.nr() as u64;
         self.count(n)?;
         self.totals.records += n;
-        self.block(KIND_PACKED, sealed.payload())?;
-        Ok(true)
+        let (kind, payload) = self.packer.take_sealed(sealed);
+        self.block(kind, &payload)
     }
 
     /// Counts touched pages.

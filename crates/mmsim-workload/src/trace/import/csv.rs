@@ -16,18 +16,20 @@
 //!
 //! Fields may stand in quotes as RFC 4180 has it, but a line is a record: no line end
 //! within quotes. Every record has as many fields as the first line. Lines of numbers that
-//! are plain digits and of the commonest operations take the [`short`] way, all else the
-//! long one.
+//! are plain digits and of the commonest operations take a short way, by a [`plan`], all
+//! else the long one.
 //!
 //! Spellings of operations: the words of several tools, and the letters of blktrace's
 //! RWBS (Linux 6.12 kernel/trace/blktrace.c: R and W with modifiers, D discard, F flush,
 //! N none).
 
+mod plan;
+
 use std::borrow::Cow;
 use std::io::Read;
 
+use self::plan::Plan;
 use super::lines::{Lines, show};
-use super::short::{self, word};
 use super::sink::{Access, Sink};
 use super::{FirstPass, ImportOptions, PageKind};
 use crate::trace::error::TraceError;
@@ -85,8 +87,18 @@ enum Op {
     Other,
 }
 
-/// The fields of a record that matter.
+/// What a record asks for, in pages.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
+struct Request {
+    op: Option<Op>,
+    page: u64,
+    count: u64,
+    pid: u32,
+    time: Option<u64>,
+}
+
+/// The fields of a record that matter.
+#[derive(Clone, Copy)]
 struct Values {
     place: u64,
     extent: Option<u64>,
@@ -98,6 +110,7 @@ struct Values {
 struct Parser<'a> {
     options: &'a ImportOptions,
     roles: Vec<Role>,
+    plan: Plan,
     by_bytes: bool,
     sized: bool,
     page_shift: u32,
@@ -136,8 +149,10 @@ pub(super) fn read<R: Read>(
                 _ if piece[at] == b'\n' => at + 1,
                 _ if piece[at..].starts_with(b"\r\n") => at + 2,
                 Some(p) => {
-                    let (values, next) = p.long_record(piece, at, line)?;
-                    p.record(values, piece, at, line)?;
+                    let (values, next) = p.record(piece, at, line)?;
+                    p.request(values)
+                        .and_then(|request| p.take(request))
+                        .map_err(|expected| TraceError::line(line, show(piece, at), expected))?;
                     next
                 }
                 None => {
@@ -309,6 +324,7 @@ impl<'a> Parser<'a> {
             options,
             by_bytes: roles.contains(&Role::Address),
             sized: roles.contains(&Role::Size),
+            plan: Plan::new(&roles, options),
             roles,
             page_shift: options.page_size.trailing_zeros(),
             sink: Sink::default(),
@@ -327,100 +343,23 @@ impl<'a> Parser<'a> {
         mut at: usize,
         line: &mut u64,
     ) -> Result<usize, TraceError> {
-        while let Some((values, next)) = self.short_record(piece, at) {
-            self.record(values, piece, at, *line)?;
+        while let Some((request, next)) = self.plan.request(piece, at) {
+            self.take(request)
+                .map_err(|expected| TraceError::line(*line, show(piece, at), expected))?;
             at = next;
             *line += 1;
         }
         Ok(at)
     }
 
-    /// Takes the record at `at`, which holds `values`.
-    #[inline(always)]
-    fn record(
-        &mut self,
-        values: Values,
-        piece: &[u8],
-        at: usize,
-        line: u64,
-    ) -> Result<(), TraceError> {
-        self.access(values).map_err(|expected| TraceError::line(line, show(piece, at), expected))
-    }
-
-    /// The record at `at` and where the next line begins, the short way.
-    #[inline(always)]
-    fn short_record(&self, piece: &[u8], at: usize) -> Option<(Values, usize)> {
-        let mut v = Values { place: 0, extent: None, op: None, pid: 0, time: None };
-        let (&last, roles) = self.roles.split_last()?;
-        let mut i = at;
-        for &role in roles {
-            i = self.short_field(piece, i, role, &mut v)?;
-            if *piece.get(i)? != b',' {
-                return None;
-            }
-            i += 1;
-        }
-        i = self.short_field(piece, i, last, &mut v)?;
-        Some((v, short::line_end(piece, i)?))
-    }
-
-    /// A field the short way. Returns where it ends, which may be in the middle of something.
-    #[inline(always)]
-    fn short_field(&self, piece: &[u8], at: usize, role: Role, v: &mut Values) -> Option<usize> {
-        match role {
-            Role::Skip => return short::field(piece, at),
-            Role::Op => {
-                let (word, end) = short::short_word(piece, at)?;
-                v.op = Some(common_operation(word)?);
-                return Some(end);
-            }
-            _ => {}
-        }
-        let (n, mut end) = short::number(piece, at)?;
-        match role {
-            Role::Page | Role::Address => v.place = n,
-            Role::Size | Role::Count => v.extent = Some(n),
-            Role::Pid => {
-                v.pid = n;
-                if n > u64::from(u32::MAX) {
-                    return None;
-                }
-            }
-            Role::Skip | Role::Op | Role::Time => {
-                let unit = self.options.time_unit_ns.unwrap_or(1);
-                let mut ns = n.checked_mul(unit)?;
-                if piece.get(end) == Some(&b'.') {
-                    let (fraction, after) = short::number(piece, end + 1)?;
-                    // Only digits above a nanosecond.
-                    let parts = *short::POWERS.get(after - end - 1)?;
-                    if !unit.is_multiple_of(parts) {
-                        return None;
-                    }
-                    ns = ns.checked_add(fraction * (unit / parts))?;
-                    end = after;
-                }
-                if ns > MAX_TIME {
-                    return None;
-                }
-                v.time = Some(ns);
-            }
-        }
-        Some(end)
-    }
-
     /// The record at `at` and where the next line begins, the long way.
     #[inline(never)]
-    fn long_record(
-        &self,
-        piece: &[u8],
-        at: usize,
-        line: u64,
-    ) -> Result<(Values, usize), TraceError> {
+    fn record(&self, piece: &[u8], at: usize, line: u64) -> Result<(Values, usize), TraceError> {
         let nr = self.roles.len();
         let mut v = Values { place: 0, extent: None, op: None, pid: 0, time: None };
         let mut i = at;
         for (f, &role) in self.roles.iter().enumerate() {
-            i = self.long_field(piece, i, at, line, role, &mut v)?;
+            i = self.field(piece, i, at, line, role, &mut v)?;
             match piece[i] {
                 b',' if f + 1 < nr => i += 1,
                 b'\n' if f + 1 == nr => {}
@@ -439,7 +378,7 @@ impl<'a> Parser<'a> {
     }
 
     /// Parses the field at `start` of the line that begins at `at`; returns where it ends.
-    fn long_field(
+    fn field(
         &self,
         piece: &[u8],
         start: usize,
@@ -481,10 +420,19 @@ impl<'a> Parser<'a> {
         Err(TraceError::field(line, start - at + 1, found, role.expected()))
     }
 
-    /// Takes a record. The error is what should have been there.
-    #[inline]
-    fn access(&mut self, v: Values) -> Result<(), &'static str> {
-        let write = match v.op {
+    /// What a record asks for. The error is what should have been there.
+    fn request(&self, v: Values) -> Result<Request, &'static str> {
+        let (page, count) = match v.op {
+            Some(Op::Other) => (0, 0),
+            _ => self.pages(v.place, v.extent)?,
+        };
+        Ok(Request { op: v.op, page, count, pid: v.pid as u32, time: v.time })
+    }
+
+    /// Takes a request. The error is what should have been there.
+    #[inline(always)]
+    fn take(&mut self, r: Request) -> Result<(), &'static str> {
+        let write = match r.op {
             None => None,
             Some(Op::Read) => Some(false),
             Some(Op::Write) => Some(true),
@@ -493,20 +441,29 @@ impl<'a> Parser<'a> {
                 return Ok(());
             }
         };
-        let (page, count) = self.pages(v.place, v.extent)?;
-        if count == 0 {
+        if r.count == 0 {
             self.empty += 1;
             return Ok(());
         }
-        let time = match v.time {
+        let time = match r.time {
             None => None,
             Some(t) => {
                 let origin = *self.first_time.get_or_insert(t);
                 Some(t.checked_sub(origin).ok_or("a time not before that of the first line")?)
             }
         };
-        let access = Access { write, page, count, pid: v.pid as u32, time };
-        let Some(ids) = &mut self.ids else { return self.sink.access(access, self.options) };
+        let access = Access { write, page: r.page, count: r.count, pid: r.pid, time };
+        if self.ids.is_none() {
+            return self.sink.access(access, self.options);
+        }
+        self.dense(access)
+    }
+
+    /// Takes an access to pages that are names.
+    #[inline(never)]
+    fn dense(&mut self, access: Access) -> Result<(), &'static str> {
+        let ids = self.ids.get_or_insert_default();
+        let Access { page, count, .. } = access;
         if count > MAX_TOTAL_PAGES {
             return Err("a count from 1 to 2^28 pages");
         }
@@ -518,7 +475,6 @@ impl<'a> Parser<'a> {
     }
 
     /// First page and number of pages.
-    #[inline]
     fn pages(&self, place: u64, extent: Option<u64>) -> Result<(u64, u64), &'static str> {
         let shift = self.page_shift;
         match (self.by_bytes, extent) {
@@ -599,26 +555,6 @@ fn time(text: &[u8], unit: u64) -> Option<u64> {
     (ns <= MAX_TIME).then_some(ns)
 }
 
-/// What [`operation`] says of the commonest words.
-#[inline]
-fn common_operation(letters: u64) -> Option<Op> {
-    const R: u64 = word("r");
-    const W: u64 = word("w");
-    const READ: u64 = word("read");
-    const WRITE: u64 = word("write");
-    const D: u64 = word("d");
-    const TRIM: u64 = word("trim");
-    const DISCARD: u64 = word("discard");
-    const F: u64 = word("f");
-    const FLUSH: u64 = word("flush");
-    match letters {
-        R | READ => Some(Op::Read),
-        W | WRITE => Some(Op::Write),
-        D | TRIM | DISCARD | F | FLUSH => Some(Op::Other),
-        _ => None,
-    }
-}
-
 /// What a word means, or nothing.
 fn operation(text: &[u8]) -> Option<Op> {
     let word = std::str::from_utf8(text).ok()?;
@@ -667,24 +603,34 @@ mod tests {
         /// the short way.
         #[test]
         fn the_short_way_leads_where_the_long_one_does(
-            fields in prop::collection::vec(some_field(), 1..6),
-            roles in prop::collection::vec(0..8_usize, 1..6),
+            mut fields in prop::collection::vec(some_field(), 6),
+            place in prop::sample::select(vec![Role::Page, Role::Address]),
+            extent in prop::sample::select(vec![Role::Size, Role::Count, Role::Skip]),
+            others in prop::sample::subsequence(vec![Role::Op, Role::Pid, Role::Time, Role::Skip], 0..5),
+            order in any::<prop::sample::Index>(),
+            page_size in prop::sample::select(vec![1, 512, 4096, 1 << 40, 1 << 63]),
             unit in prop::sample::select(vec![1, 1_000, 1_000_000_000, 7]),
             end in "\n|\r\n|\r| \n|,\n",
             rest in "[0-9,RW\n\"]{24}",
         ) {
-            const ALL: [Role; 8] = [
-                Role::Skip, Role::Page, Role::Address, Role::Op, Role::Size, Role::Count, Role::Pid,
-                Role::Time,
-            ];
-            let options = ImportOptions { time_unit_ns: Some(unit), ..ImportOptions::default() };
-            let roles = roles.into_iter().map(|r| ALL[r]).collect();
+            let mut roles = vec![place, extent];
+            roles.extend(others);
+            let n = roles.len();
+            roles.rotate_left(order.index(n));
+            let options =
+                ImportOptions { time_unit_ns: Some(unit), page_size, ..ImportOptions::default() };
             let parser = Parser::new(roles, &options);
+            fields.resize(n, "0".into());
             let piece = format!("{}{end}{rest}\n", fields.join(","));
-            if let Some(short) = parser.short_record(piece.as_bytes(), 0) {
-                match parser.long_record(piece.as_bytes(), 0, 1) {
-                    Ok(long) => prop_assert_eq!(short, long, "{}", piece),
+            if let Some((short, next)) = parser.plan.request(piece.as_bytes(), 0) {
+                match parser.record(piece.as_bytes(), 0, 1) {
                     Err(e) => prop_assert!(false, "{piece:?}: {e}"),
+                    Ok((values, end)) => {
+                        prop_assert_eq!(next, end, "{}", piece);
+                        let other = short.op == Some(Op::Other);
+                        let same = |r: Request| if other { r.op == short.op } else { r == short };
+                        prop_assert!(parser.request(values).is_ok_and(same), "{piece:?}: {short:?}");
+                    }
                 }
             }
         }
@@ -697,10 +643,10 @@ mod tests {
         let parser = Parser::new(roles, &options);
         let rest = "1.250,x,12,4096,R\n".repeat(2);
         for line in
-            ["1.25,usr 0,12345678901,4096,R\n", "17,,0,0,Write\r\n", "0,abcdefghijk,7,9,d\n"]
+            ["1.25,usr 0,12345678901,4096,R\n", "17,,0,9,Write\r\n", "0,abcdefghijk,7,9,d\n"]
         {
             let piece = format!("{line}{rest}");
-            let next = parser.short_record(piece.as_bytes(), 0).map(|r| r.1);
+            let next = parser.plan.request(piece.as_bytes(), 0).map(|r| r.1);
             assert_eq!(next, Some(line.len()), "{line:?}");
         }
     }

@@ -33,6 +33,7 @@ use self::lines::Lines;
 use self::maps::Maps;
 use self::regions::{Layout, Touched};
 use self::spool::{Chunk, Spool, Spooled};
+use super::block::Sealed;
 use super::error::TraceError;
 use super::source::read_up_to;
 use super::table::{Action, Process, Record, Region, TraceTable};
@@ -248,19 +249,41 @@ struct SecondPass<'a, W: Write> {
 
 impl<W: Write> SecondPass<'_, W> {
     fn chunk(&mut self, chunk: Chunk) -> Result<(), TraceError> {
-        let (process, low, mut sealed) = match chunk {
-            Chunk::Any(mut records) => return records.try_for_each(|r| self.record(r)),
-            Chunk::Plain { process, low, sealed } => (process, low, sealed),
-        };
-        let (region, from) = self.find(process, low);
-        if self.writer.sealed(region, from, &mut sealed)? {
-            self.summary.records += sealed.nr() as u64;
-            self.summary.accesses_kept += sealed.nr() as u64;
-            return Ok(());
+        match chunk {
+            Chunk::Any(mut records) => records.try_for_each(|r| self.record(r)),
+            Chunk::Plain { process, low, sealed } => self.plain(process, low, sealed),
         }
-        sealed.each(|page, write| {
-            self.record(Spooled { process, write, vpn: low + u64::from(page), count: 1, ticks: 0 })
-        })
+    }
+
+    /// Single accesses; the smallest page is `low`. They are as many as a block of the trace
+    /// has, or the last.
+    fn plain(&mut self, process: u16, low: u64, mut sealed: Sealed) -> Result<(), TraceError> {
+        if !self.writer.takes_blocks_of(process) {
+            return each(&sealed, |page, write| {
+                let vpn = low + u64::from(page);
+                self.record(Spooled { process, write, vpn, count: 1, ticks: 0 })
+            });
+        }
+        self.summary.records += sealed.nr() as u64;
+        self.summary.accesses_kept += sealed.nr() as u64;
+        let (region, first) = self.find(process, low);
+        let span = sealed.span();
+        let last = first.saturating_add(span.1 - span.0);
+        match (self.writer.dense(process, region, first), self.writer.dense(process, region, last))
+        {
+            (Some(first), Some(_)) => sealed.move_to(first),
+            _ => {
+                // In several regions.
+                let (mut pages, writes) = sealed.accesses();
+                for page in &mut pages {
+                    let (region, first) = self.find(process, low + u64::from(*page));
+                    let dense = self.writer.dense(process, region, first);
+                    *page = dense.expect("each touched page is in a region");
+                }
+                sealed = Sealed::new(&pages, &writes);
+            }
+        }
+        self.writer.sealed(sealed)
     }
 
     fn record(&mut self, record: Spooled) -> Result<(), TraceError> {
@@ -294,6 +317,14 @@ impl<W: Write> SecondPass<'_, W> {
         debug_assert!(offset(&self.regions[self.last]).is_some(), "page {vpn:#x} is in no region");
         (self.last as u16, (vpn - self.regions[self.last].start) as u32)
     }
+}
+
+/// Hands out accesses in turn: pages less the smallest, and whether they are written.
+fn each<E>(sealed: &Sealed, mut f: impl FnMut(u32, bool) -> Result<(), E>) -> Result<(), E> {
+    let (pages, writes) = sealed.accesses();
+    let mut accesses =
+        pages.iter().enumerate().map(|(i, &page)| (page, writes[i / 64] >> (i % 64) & 1 == 1));
+    accesses.try_for_each(|(page, write)| f(page, write))
 }
 
 /// The input, decompressed if its first bytes are those of gzip or zstd.

@@ -231,12 +231,14 @@ impl Spool {
             match chunk {
                 Chunk::Any(records) => all.extend(records),
                 Chunk::Plain { process, low, sealed } => {
-                    let each = sealed.each(|page, write| {
-                        let vpn = low + u64::from(page);
-                        all.push(Spooled { process, write, vpn, count: 1, ticks: 0 });
-                        Ok::<(), ()>(())
-                    });
-                    each.unwrap();
+                    let (pages, writes) = sealed.accesses();
+                    all.extend(pages.iter().enumerate().map(|(i, &page)| Spooled {
+                        process,
+                        write: writes[i / 64] >> (i % 64) & 1 == 1,
+                        vpn: low + u64::from(page),
+                        count: 1,
+                        ticks: 0,
+                    }));
                 }
             }
         }
