@@ -32,10 +32,13 @@ struct Word {
     written: u64,
 }
 
+/// The maps of what is read or written, which are looked at for every line, lie apart from
+/// the rest.
+type Words = [Word; (AREA / 64) as usize];
+
 #[derive(Clone, Default)]
 struct Area {
     number: u64,
-    words: [Word; (AREA / 64) as usize],
     fetched: [u64; (AREA / 64) as usize],
 }
 
@@ -47,6 +50,7 @@ struct Area {
 #[derive(Clone, Default)]
 pub(super) struct Touched {
     areas: Vec<Area>,
+    words: Vec<Words>,
     /// Number of an area plus one in the upper half, its position in the lower; a power of
     /// two of them, or none yet.
     places: Vec<u64>,
@@ -55,9 +59,8 @@ pub(super) struct Touched {
 }
 
 impl Touched {
-    /// Notes that a page was read or written, if its area is known. Whether
-    /// it is written may depend on whether it is touched for the first time. Returns whether
-    /// it is written.
+    /// Notes that a page was read or written, if its area is known. Whether it is written may
+    /// depend on whether it is touched for the first time. Returns whether it is written.
     #[inline(always)]
     pub(super) fn touch_known(
         &mut self,
@@ -65,7 +68,7 @@ impl Touched {
         write: impl FnOnce(bool) -> bool,
     ) -> Option<bool> {
         let at = self.known(page / AREA)?;
-        let word = &mut self.areas[at as usize].words[(page % AREA / 64) as usize];
+        let word = &mut self.words[at as usize][(page % AREA / 64) as usize];
         let write = write(word.touched >> (page % 64) & 1 == 0);
         word.touched |= 1 << (page % 64);
         word.written |= u64::from(write) << (page % 64);
@@ -93,13 +96,13 @@ impl Touched {
     /// Notes a reference to pages around `page` that share a word of the map.
     #[inline]
     fn touch_bits(&mut self, page: u64, bits: u64, how: Reference) {
-        let area = self.area(page / AREA);
-        let word = (page % AREA / 64) as usize;
-        area.words[word].touched |= bits;
+        let (area, i) = (self.area(page / AREA), (page % AREA / 64) as usize);
+        let word = &mut self.words[area][i];
+        word.touched |= bits;
         match how {
-            Reference::Fetch => area.fetched[word] |= bits,
+            Reference::Fetch => self.areas[area].fetched[i] |= bits,
             Reference::Load => {}
-            Reference::Store => area.words[word].written |= bits,
+            Reference::Store => word.written |= bits,
         }
     }
 
@@ -107,7 +110,8 @@ impl Touched {
     /// true: at least 1, at most up to `end` or the end of a word of the map.
     #[inline]
     pub(super) fn new_run(&mut self, page: u64, end: u64) -> (bool, u64) {
-        let word = self.area(page / AREA).words[(page % AREA / 64) as usize];
+        let area = self.area(page / AREA);
+        let word = self.words[area][(page % AREA / 64) as usize];
         let word = word.touched >> (page % 64);
         let new = word & 1 == 0;
         let same = if new { word.trailing_zeros() } else { word.trailing_ones() };
@@ -137,22 +141,22 @@ impl Touched {
     }
 
     #[inline]
-    fn area(&mut self, number: u64) -> &mut Area {
-        let at = match self.known(number) {
-            Some(at) => at,
+    fn area(&mut self, number: u64) -> usize {
+        match self.known(number) {
+            Some(at) => at as usize,
             None => self.add(number),
-        };
-        &mut self.areas[at as usize]
+        }
     }
 
     #[inline(never)]
-    fn add(&mut self, number: u64) -> u32 {
+    fn add(&mut self, number: u64) -> usize {
         if 4 * self.areas.len() >= self.places.len() {
             self.grow();
         }
-        let at = self.areas.len() as u32;
-        self.put(number, at);
+        let at = self.areas.len();
+        self.put(number, at as u32);
         self.areas.push(Area { number, ..Area::default() });
+        self.words.push(Words::default());
         at
     }
 
@@ -175,9 +179,7 @@ impl Touched {
 
     /// Distinct pages.
     pub(super) fn pages(&self) -> u64 {
-        let ones =
-            |a: &Area| a.words.iter().map(|w| u64::from(w.touched.count_ones())).sum::<u64>();
-        self.areas.iter().map(ones).sum()
+        self.words.iter().flatten().map(|word| u64::from(word.touched.count_ones())).sum()
     }
 
     /// Upper bound of the distinct pages.
@@ -185,29 +187,56 @@ impl Touched {
         self.areas.len() as u64 * AREA
     }
 
-    /// Touched pages in ascending order, those of one word of the map that are alike at once:
-    /// (first page, pages, written, fetched).
+    /// The words of the maps that have touched pages, in ascending order.
+    fn words(&self) -> impl Iterator<Item = Marks> + '_ {
+        let mut areas: Vec<(&Area, &Words)> = self.areas.iter().zip(&self.words).collect();
+        areas.sort_unstable_by_key(|(area, _)| area.number);
+        areas.into_iter().flat_map(|(area, words)| {
+            let marks = words.iter().zip(&area.fetched).zip(0..).map(|((word, &fetched), i)| {
+                Marks { page: area.number * AREA + i * 64, word: *word, fetched }
+            });
+            marks.filter(|marks| marks.word.touched != 0)
+        })
+    }
+
+    /// Touched pages in ascending order, as [`Marks::runs`] has them.
+    #[cfg(test)]
     fn runs(&self) -> impl Iterator<Item = (u64, u64, bool, bool)> + '_ {
-        let mut areas: Vec<&Area> = self.areas.iter().collect();
-        areas.sort_unstable_by_key(|area| area.number);
-        areas.into_iter().flat_map(|area| {
-            (0..AREA / 64).flat_map(move |word| {
-                let Word { touched, written } = area.words[word as usize];
-                let fetched = area.fetched[word as usize];
-                let mut left = touched;
-                std::iter::from_fn(move || {
-                    if left == 0 {
-                        return None;
-                    }
-                    let bit = left.trailing_zeros();
-                    let (w, f) = (written >> bit & 1 == 1, fetched >> bit & 1 == 1);
-                    let alike = |map: u64, on: bool| if on { map } else { !map };
-                    let same = (left & alike(written, w) & alike(fetched, f)) >> bit;
-                    let n = same.trailing_ones();
-                    left &= !(u64::MAX >> (64 - n) << bit);
-                    Some((area.number * AREA + word * 64 + u64::from(bit), u64::from(n), w, f))
-                })
-            })
+        self.words().flat_map(|marks| marks.runs(false))
+    }
+}
+
+/// What is known about 64 pages from `page` on.
+#[derive(Clone, Copy)]
+struct Marks {
+    page: u64,
+    word: Word,
+    fetched: u64,
+}
+
+impl Marks {
+    /// The pages, those that are alike at once: (first page, pages, written, fetched). If it
+    /// makes no difference how pages were touched and where a few of them were not, `together`
+    /// gives one such run.
+    fn runs(self, together: bool) -> impl Iterator<Item = (u64, u64, bool, bool)> {
+        let Marks { page, word: Word { touched, written }, fetched } = self;
+        let mut left = touched;
+        std::iter::from_fn(move || {
+            if left == 0 {
+                return None;
+            }
+            let bit = left.trailing_zeros();
+            if together {
+                let n = left.ilog2() - bit + 1;
+                left = 0;
+                return Some((page + u64::from(bit), u64::from(n), written != 0, fetched != 0));
+            }
+            let (w, f) = (written >> bit & 1 == 1, fetched >> bit & 1 == 1);
+            let alike = |map: u64, on: bool| if on { map } else { !map };
+            let same = (left & alike(written, w) & alike(fetched, f)) >> bit;
+            let n = same.trailing_ones();
+            left &= !(u64::MAX >> (64 - n) << bit);
+            Some((page + u64::from(bit), u64::from(n), w, f))
         })
     }
 }
@@ -243,7 +272,9 @@ impl Layout {
             None => (run.0..run.0 + 1, run.1, run.2, run.3),
             Some(_) => (run.0..run.0 + run.1, 1, run.2, run.3),
         };
-        let pieces = touched.runs().map(whole).flat_map(|(pages, n, written, fetched)| {
+        // Without them only what was fetched can be other than what is around it.
+        let runs = touched.words().flat_map(|m| m.runs(maps.is_none() && m.fetched == 0));
+        let pieces = runs.map(whole).flat_map(|(pages, n, written, fetched)| {
             pages.map(move |page| (page, n, written, fetched))
         });
         for (page, n, written, fetched) in pieces {
@@ -401,8 +432,8 @@ mod tests {
                 let (new, n) = runs.new_run(page, first + count);
                 assert!(n > 0 && page + n <= first + count);
                 for p in page..page + n {
-                    let word = pages.area(p / AREA).words[(p % AREA / 64) as usize];
-                    let bit = word.touched >> (p % 64);
+                    let area = pages.area(p / AREA);
+                    let bit = pages.words[area][(p % AREA / 64) as usize].touched >> (p % 64);
                     assert_eq!(bit & 1 == 0, new, "page {p}");
                 }
                 page += n;
@@ -418,10 +449,10 @@ mod tests {
             assert!(first >= page && n > 0);
             page = first + n;
             for p in first..page {
-                let (area, word) = (runs.area(p / AREA).clone(), (p % AREA / 64) as usize);
+                let (area, word) = (runs.area(p / AREA), (p % AREA / 64) as usize);
                 let of = |map: u64| map >> (p % 64) & 1 == 1;
-                let bits = area.words[word];
-                let marks = (of(bits.touched), of(bits.written), of(area.fetched[word]));
+                let (bits, fetches) = (runs.words[area][word], runs.areas[area].fetched[word]);
+                let marks = (of(bits.touched), of(bits.written), of(fetches));
                 assert_eq!(marks, (true, written, fetched), "page {p}");
             }
         }
