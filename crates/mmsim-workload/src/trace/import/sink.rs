@@ -31,6 +31,8 @@ pub(super) struct Sink {
     by_pid: BTreeMap<u32, u16>,
     /// The process of the last access, if there is any.
     last: (u32, u16),
+    /// Its process id, if the input has no times.
+    plain_pid: Option<u32>,
     clocks: Vec<u64>,
     timed: Option<bool>,
     accesses: u64,
@@ -48,32 +50,35 @@ impl Sink {
         a: Access,
         options: &ImportOptions,
     ) -> Result<(), &'static str> {
-        if self.plain(a) { Ok(()) } else { self.any(a, options) }
+        if a.count == 1 && a.time.is_none() && self.plain(a.page, a.write, a.pid) {
+            return Ok(());
+        }
+        self.any(a, options)
     }
 
-    /// Takes an access to one page if there is nothing new about it: neither the process nor
-    /// the surroundings of the page, nor that there is no time. Else nothing has happened.
+    /// Takes an access to one page without a time, if there is nothing new about it: neither the
+    /// process, nor the surroundings of the page, nor that there is no time. Else nothing has
+    /// happened.
     #[inline(always)]
-    fn plain(&mut self, a: Access) -> bool {
-        if a.count != 1
-            || a.time.is_some()
-            || self.timed != Some(false)
-            || a.page >= USER_PAGES
-            || self.last.0 != a.pid
-        {
+    fn plain(&mut self, page: u64, write: Option<bool>, pid: u32) -> bool {
+        if self.plain_pid != Some(pid) {
             return false;
         }
         let process = self.last.1;
         let Some(touched) = self.touched.get_mut(usize::from(process)) else { return false };
-        let Some(write) = touched.touch_known(a.page, |new| a.write.unwrap_or(new)) else {
+        // Only pages of the address space were touched before.
+        let Some(write) = touched.touch_known(page, |new| {
+            self.untold += u64::from(write.is_none());
+            write.unwrap_or(new)
+        }) else {
             return false;
         };
-        self.spool.push(&Spooled { process, write, vpn: a.page, count: 1, ticks: 0 });
-        self.untold += u64::from(a.write.is_none());
+        self.spool.push_single(process, page, write);
         self.accesses += 1;
         true
     }
 
+    #[cold]
     #[inline(never)]
     fn any(&mut self, a: Access, options: &ImportOptions) -> Result<(), &'static str> {
         if a.count == 0 || a.count > MAX_TOTAL_PAGES {
@@ -86,6 +91,7 @@ impl Sink {
             return Err("a time on every line, or on none");
         }
         self.timed = Some(a.time.is_some());
+        self.plain_pid = a.time.is_none().then_some(a.pid);
         let process = match self.last {
             (pid, nr) if pid == a.pid && !self.processes.is_empty() => nr,
             _ => self.process(a.pid, options).ok_or("at most 4096 processes")?,

@@ -55,8 +55,8 @@ pub(super) struct Spool {
     /// Records of the chunk in the making.
     nr: usize,
     /// Its pages less `base`, and which of them are written, as long as it is plain.
-    pages: Vec<u32>,
-    writes: Vec<u64>,
+    pages: Box<[u32; CHUNK]>,
+    writes: Box<[u64; CHUNK / 64]>,
     /// [`NONE`] if the chunk is empty or not plain.
     base: u64,
     /// The process of the last record.
@@ -72,8 +72,8 @@ impl Default for Spool {
         Spool {
             chunks: Vec::new(),
             nr: 0,
-            pages: vec![0; CHUNK],
-            writes: vec![0; CHUNK / 64],
+            pages: vec![0; CHUNK].try_into().expect("a chunk of pages"),
+            writes: vec![0; CHUNK / 64].try_into().expect("a bit for each"),
             base: NONE,
             process: 0,
             records: Vec::new(),
@@ -86,27 +86,34 @@ impl Spool {
     /// Adds a record.
     #[inline]
     pub(super) fn push(&mut self, r: &Spooled) {
-        let plain = r.count == 1 && r.ticks == 0;
-        if !(plain && self.plain(r.process, r.vpn, r.write)) {
-            self.any(r, plain);
+        if r.count == 1 && r.ticks == 0 {
+            self.push_single(r.process, r.vpn, r.write);
+        } else {
+            self.any(r, false);
         }
     }
 
-    /// Adds a single access without a time if the chunk is of such.
-    #[inline]
-    pub(super) fn plain(&mut self, process: u16, vpn: u64, write: bool) -> bool {
+    /// Adds a single access without a time.
+    #[inline(always)]
+    pub(super) fn push_single(&mut self, process: u16, vpn: u64, write: bool) {
         let page = vpn.wrapping_sub(self.base);
-        if page > u64::from(u32::MAX) || process != self.process {
-            return false;
+        if page <= u64::from(u32::MAX) && process == self.process {
+            self.plain(page as u32, write);
+        } else {
+            self.any(&Spooled { process, write, vpn, count: 1, ticks: 0 }, true);
         }
+    }
+
+    /// Adds a single access to a plain chunk.
+    #[inline(always)]
+    fn plain(&mut self, page: u32, write: bool) {
         let i = self.nr % CHUNK;
-        self.pages[i] = page as u32;
+        self.pages[i] = page;
         self.writes[i / 64] |= u64::from(write) << (i % 64);
         self.nr += 1;
         if self.nr == CHUNK {
             self.close();
         }
-        true
     }
 
     #[inline(never)]
@@ -115,7 +122,7 @@ impl Spool {
             // Pages around the first one.
             self.base = r.vpn.saturating_sub(1 << 31);
             self.process = r.process;
-            self.plain(r.process, r.vpn, r.write);
+            self.plain((r.vpn - self.base) as u32, r.write);
             return;
         }
         self.unfold();
