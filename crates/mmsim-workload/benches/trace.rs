@@ -4,9 +4,12 @@
 //!   compressor. Goals: stored 1 G accesses/s at 2.6 bytes an access; compressed 350 M/s at
 //!   3.1 bytes. `reads` has no writes; `first_writes` writes each page at first, as imports
 //!   of bare requests do; `runs` has counts and times, so that its blocks are columns.
-//! - `import`: the same pages as text. `parse` is an input that holds nothing to keep,
-//!   `whole` makes a stored trace. Goal: 20 times the 2.7 to 3.2 M requests/s that
-//!   libCacheSim's readers of text reach, 60 M lines/s.
+//! - `import`: the same pages as text; `near` are 512 pages, whose notes fit the first cache,
+//!   `next` are pages one after the other, whose blocks are columns. `whole` makes a stored
+//!   trace. `parse` is four columns with operations that are left out, so that all that is
+//!   done is to read and to parse; the rest of `whole` is noting, keeping, packing and
+//!   writing. Goal: 20 times the 2.7 to 3.2 M requests/s that libCacheSim's readers of text
+//!   reach, 60 M lines/s.
 //!
 //! Sizes are printed before the times.
 
