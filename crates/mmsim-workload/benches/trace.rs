@@ -4,9 +4,12 @@
 //!   compressor. Goals: stored 1 G accesses/s at 2.6 bytes an access; compressed 350 M/s at
 //!   3.1 bytes. `reads` has no writes; `first_writes` writes each page at first, as imports
 //!   of bare requests do; `runs` has counts and times, so that its blocks are columns.
-//! - `import`: the same pages as text. `parse` is an input that holds nothing to keep,
-//!   `whole` makes a stored trace. Goal: 20 times the 2.7 to 3.2 M requests/s that
-//!   libCacheSim's readers of text reach, 60 M lines/s.
+//! - `import`: the same pages as text; `near` are 512 pages, whose notes fit the first cache,
+//!   `next` are pages one after the other, whose blocks are columns. `whole` makes a stored
+//!   trace. `parse` is four columns with operations that are left out, so that all that is
+//!   done is to read and to parse; the rest of `whole` is noting, keeping, packing and
+//!   writing. Goal: 20 times the 2.7 to 3.2 M requests/s that libCacheSim's readers of text
+//!   reach, 60 M lines/s.
 //!
 //! Sizes are printed before the times.
 
@@ -105,22 +108,28 @@ fn text(c: &mut Criterion) {
     let draws = draws(LINES);
     let mut group = c.benchmark_group("import");
     group.sample_size(20).throughput(Throughput::Elements(LINES as u64));
-    let (mut one, mut four, mut dropped, mut pages) =
-        (String::from("page\n"), String::from("time,page,size,op\n"), String::new(), String::new());
-    dropped += "page,op\n";
+    let (mut one, mut four) = (String::from("page\n"), String::from("time,page,size,op\n"));
+    let (mut dropped, mut two) = (four.clone(), String::from("page,op\n"));
+    let (mut pages, mut near, mut next) = (String::new(), String::new(), String::new());
     for (i, p) in draws.iter().enumerate() {
         let op = if i % 3 == 0 { 'W' } else { 'R' };
         let _ = writeln!(one, "{p}");
         let _ = writeln!(four, "{},{p},4096,{op}", 1_600_000_000 + i);
-        let _ = writeln!(dropped, "{p},D");
+        let _ = writeln!(dropped, "{},{p},4096,D", 1_600_000_000 + i);
+        let _ = writeln!(two, "{p},{op}");
         let _ = writeln!(pages, "{op} {p}");
+        let _ = writeln!(next, "{op} {i}");
+        let _ = writeln!(near, "{op} {}", p % 512 + 100_000);
     }
     let options = ImportOptions { level: 0, time_unit_ns: Some(0), ..ImportOptions::default() };
     for (name, format, input, kept) in [
-        ("csv_parse_page_op", ImportFormat::Csv, &dropped, 0),
+        ("csv_parse_time_page_size_op", ImportFormat::Csv, &dropped, 0),
         ("csv_whole_page", ImportFormat::Csv, &one, LINES),
+        ("csv_whole_page_op", ImportFormat::Csv, &two, LINES),
         ("csv_whole_time_page_size_op", ImportFormat::Csv, &four, LINES),
         ("pages_whole", ImportFormat::Pages, &pages, LINES),
+        ("pages_whole_near", ImportFormat::Pages, &near, LINES),
+        ("pages_whole_next", ImportFormat::Pages, &next, LINES),
     ] {
         group.bench_function(name, |b| {
             b.iter(|| {

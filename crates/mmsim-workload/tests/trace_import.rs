@@ -392,6 +392,10 @@ fn wrong_csv_is_refused_with_its_place() {
     says("page,op\n\"1,R\n2,R\n", None, &["line 2, column 1", "does not close"]);
     says("page,op\n\"1\"x,R\n", None, &["line 2, column 4", "after a quote"]);
     says("offset,size\n18446744073709551615,2\n", None, &["line 2", "below 2^64"]);
+    says("\n\n1\n2\nx\n", Some("page=#1"), &["line 5, column 1", "a page number"]);
+    // Past the first piece of the input, and after so many lines that are fine.
+    let long = format!("page,op\n{}\n1,R,\n", "1234,R\n".repeat(100_000));
+    says(&long, None, &["line 100003", "more than 2 fields"]);
     let late = csv("page,time\n1,5\n1,4\n", |o| o.time_unit_ns = Some(1));
     assert!(late.unwrap_err().to_string().contains("line 3: \"1,4\": expected a time not before"));
     let size = csv("page\n1\n", |o| o.page_size = 1000);

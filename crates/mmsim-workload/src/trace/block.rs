@@ -112,10 +112,24 @@ impl Packer {
     /// Puts the single accesses, kept apart so far, into the columns.
     fn unfold(&mut self) {
         let (pages, writes) = (std::mem::take(&mut self.pages), std::mem::take(&mut self.writes));
-        for (i, &first) in pages.iter().enumerate() {
+        self.push_plain(&pages, 0, &writes);
+    }
+
+    /// Puts single accesses without a time into the columns. `low` is added to their pages.
+    fn push_plain(&mut self, pages: &[u32], low: u32, writes: &[u64]) {
+        let mut end = self.values.len();
+        self.values.resize(end + 4 * pages.len(), 0);
+        self.tags.reserve(pages.len());
+        for (i, &page) in pages.iter().enumerate() {
+            let value = self.difference(low + page);
+            self.next = (low + page).wrapping_add(1);
+            let nr_bytes = bytes_of(value);
+            self.values[end..end + 4].copy_from_slice(&value.to_le_bytes());
+            end += nr_bytes;
             let write = writes[i / 64] >> (i % 64) & 1 == 1;
-            self.push_columns(Packed::Access { write, first, count: 1, ticks: 0 });
+            self.tags.push(tag(if write { OP_WRITE } else { OP_READ }, nr_bytes));
         }
+        self.values.truncate(end);
     }
 
     fn push_columns(&mut self, record: Packed) {
@@ -130,7 +144,7 @@ impl Packer {
             Packed::Process { process } => (OP_PROCESS, process, 1, 0),
         };
         let nr_bytes = bytes_of(value);
-        let mut tag = op | ((nr_bytes - 1) as u8) << BYTES_SHIFT;
+        let mut tag = tag(op, nr_bytes);
         let end = self.values.len() + nr_bytes;
         self.values.extend_from_slice(&value.to_le_bytes());
         self.values.truncate(end);
@@ -152,19 +166,24 @@ impl Packer {
 
     /// The kind and payload of the block, and begins the next one.
     pub(super) fn take(&mut self) -> (u8, Vec<u8>) {
-        if let Some(&last) = self.pages.last() {
-            let packed = packed::pack(&self.pages, &self.writes);
-            let follow = self.pages.windows(2).map(|w| zigzag(w[1].wrapping_sub(w[0] + 1) as i32));
-            let values: usize = follow.map(bytes_of).sum();
-            let columns = self.pages.len() + bytes_of(self.difference(self.pages[0])) + values;
-            if packed.len() * 10 <= columns * PACK_TENTHS {
-                self.next = last.wrapping_add(1);
-                self.pages.clear();
-                self.writes.clear();
-                return (KIND_PACKED, packed);
-            }
-            self.unfold();
+        if self.pages.is_empty() {
+            return (KIND_RECORDS, self.take_columns());
         }
+        let sealed = Sealed::new(&self.pages, &self.writes);
+        self.pages.clear();
+        self.writes.clear();
+        self.take_sealed(sealed)
+    }
+
+    /// The kind and payload of a block of these accesses and nothing else.
+    pub(super) fn take_sealed(&mut self, sealed: Sealed) -> (u8, Vec<u8>) {
+        debug_assert!(self.is_empty(), "nothing waits for its block");
+        if sealed.is_worth(self.difference(sealed.first)) {
+            self.next = sealed.last.wrapping_add(1);
+            return (KIND_PACKED, sealed.payload);
+        }
+        let (pages, writes) = sealed.accesses();
+        self.push_plain(&pages, sealed.low, &writes);
         (KIND_RECORDS, self.take_columns())
     }
 
@@ -180,9 +199,80 @@ impl Packer {
     }
 }
 
+/// The tag of a record without counts and times.
+fn tag(op: u8, nr_bytes: usize) -> u8 {
+    op | ((nr_bytes - 1) as u8) << BYTES_SHIFT
+}
+
 /// Bytes that a value takes in its column.
 fn bytes_of(value: u32) -> usize {
-    (4 - value.leading_zeros() as usize / 8).max(1)
+    1 + usize::from(value > 0xff) + usize::from(value > 0xffff) + usize::from(value > 0xff_ffff)
+}
+
+/// A packed block of single accesses without a time, and what decides whether it is worth it.
+///
+/// Everything but the smallest page is the same wherever the pages begin, so a block can be
+/// packed before it is known which dense pages its pages are.
+pub(super) struct Sealed {
+    payload: Vec<u8>,
+    nr: usize,
+    first: u32,
+    last: u32,
+    low: u32,
+    high: u32,
+    /// Bytes that the differences of pages take in a column, without the first one's.
+    values: usize,
+}
+
+impl Sealed {
+    /// Packs accesses, of which there is at least one.
+    pub(super) fn new(pages: &[u32], writes: &[u64]) -> Self {
+        let bytes = |(a, b): (&u32, &u32)| {
+            bytes_of(zigzag(b.wrapping_sub(a.wrapping_add(1)) as i32)) as u32
+        };
+        Sealed {
+            payload: packed::pack(pages, writes),
+            nr: pages.len(),
+            first: pages[0],
+            last: pages[pages.len() - 1],
+            low: pages.iter().copied().fold(u32::MAX, u32::min),
+            high: pages.iter().copied().fold(0, u32::max),
+            values: pages.iter().zip(&pages[1..]).map(bytes).sum::<u32>() as usize,
+        }
+    }
+
+    /// Whether the packed form is the one to keep, given the difference of the first page.
+    fn is_worth(&self, difference: u32) -> bool {
+        let columns = self.nr + bytes_of(difference) + self.values;
+        self.payload.len() * 10 <= columns * PACK_TENTHS
+    }
+
+    /// Accesses.
+    pub(super) fn nr(&self) -> usize {
+        self.nr
+    }
+
+    /// The smallest and the largest page.
+    pub(super) fn span(&self) -> (u32, u32) {
+        (self.low, self.high)
+    }
+
+    /// The pages less the smallest, and a bit for each: it is written.
+    pub(super) fn accesses(&self) -> (Vec<u32>, Vec<u64>) {
+        let (mut pages, mut writes) = (Vec::new(), Vec::new());
+        let found = packed::unpack(&self.payload, 0, self.nr, &mut pages, &mut writes);
+        assert!(found.is_ok(), "what was packed can be unpacked");
+        (pages, writes)
+    }
+
+    /// Moves all pages so that the smallest is `low`.
+    pub(super) fn move_to(&mut self, low: u32) {
+        let moved = |page: u32| page - self.low + low;
+        (self.first, self.last, self.high) =
+            (moved(self.first), moved(self.last), moved(self.high));
+        self.low = low;
+        packed::set_low(&mut self.payload, low);
+    }
 }
 
 /// The bounds of the columns in a payload.

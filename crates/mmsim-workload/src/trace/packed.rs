@@ -25,51 +25,103 @@ const GAPS: u8 = 3;
 /// A bit for each access: it writes.
 pub(super) type Writes = Vec<u64>;
 
-/// Packs accesses to dense pages.
+/// Packs accesses to dense pages. Bits of `writes` after the last access are zeros.
 pub(super) fn pack(pages: &[u32], writes: &[u64]) -> Vec<u8> {
-    let low = pages.iter().copied().min().unwrap_or(0);
-    let high = pages.iter().copied().max().unwrap_or(0);
-    let width = 32 - (high - low).leading_zeros();
-    let mut out = Vec::with_capacity(HEAD + pages.len() * (width as usize + 1) / 8 + 16);
+    let low = pages.iter().copied().fold(u32::MAX, u32::min);
+    let high = pages.iter().copied().fold(0, u32::max);
+    let width = 32 - high.saturating_sub(low).leading_zeros();
+    let mut out = Vec::with_capacity(HEAD + pages.len() * (width as usize + 1) / 8 + 48);
     out.extend_from_slice(&(pages.len() as u32).to_le_bytes());
     out.extend_from_slice(&low.to_le_bytes());
     out.push(width as u8);
     put_writes(&mut out, pages.len(), writes);
-    let (mut bits, mut nr) = (0u64, 0);
-    for page in pages {
-        bits |= u64::from(page - low) << nr;
-        nr += width;
-        if nr >= 32 {
-            out.extend_from_slice(&(bits as u32).to_le_bytes());
-            bits >>= 32;
-            nr -= 32;
-        }
-    }
-    out.extend_from_slice(&bits.to_le_bytes()[..nr.div_ceil(8) as usize]);
+    put_together(pages, low, width as usize, &mut out);
     out
 }
 
+/// Makes a payload of [`pack`] begin at another smallest page.
+pub(super) fn set_low(payload: &mut [u8], low: u32) {
+    payload[4..8].copy_from_slice(&low.to_le_bytes());
+}
+
 fn put_writes(out: &mut Vec<u8>, n: usize, writes: &[u64]) {
-    let nr: u32 = writes.iter().map(|w| w.count_ones()).sum();
-    if nr == 0 || nr as usize == n {
+    let nr = writes.iter().map(|w| w.count_ones() as usize).sum::<usize>();
+    if nr == 0 || nr == n {
         out.push(if nr == 0 { NONE } else { ALL });
         return;
     }
+    // Each distance takes a byte at least.
+    if nr < n.div_ceil(8) {
+        let gaps = gaps(writes, nr);
+        if gaps.len() < n.div_ceil(8) {
+            out.push(GAPS);
+            out.extend_from_slice(&gaps);
+            return;
+        }
+    }
+    out.push(BITS);
+    let bytes = writes.iter().flat_map(|w| w.to_le_bytes());
+    out.extend(bytes.take(n.div_ceil(8)));
+}
+
+/// The number of writes and the distances between them.
+fn gaps(writes: &[u64], nr: usize) -> Vec<u8> {
     let mut gaps = Vec::new();
-    put_varint(&mut gaps, u64::from(nr));
+    put_varint(&mut gaps, nr as u64);
     let mut next = 0;
-    for i in (0..n).filter(|i| writes[i / 64] >> (i % 64) & 1 == 1) {
-        put_varint(&mut gaps, (i - next) as u64);
-        next = i + 1;
+    for (i, &word) in writes.iter().enumerate() {
+        let mut left = word;
+        while left != 0 {
+            let at = i * 64 + left.trailing_zeros() as usize;
+            put_varint(&mut gaps, (at - next) as u64);
+            next = at + 1;
+            left &= left - 1;
+        }
     }
-    if gaps.len() < n.div_ceil(8) {
-        out.push(GAPS);
-        out.extend_from_slice(&gaps);
-    } else {
-        out.push(BITS);
-        let bytes = writes.iter().flat_map(|w| w.to_le_bytes());
-        out.extend(bytes.take(n.div_ceil(8)));
+    gaps
+}
+
+/// Appends values of `width` bits.
+fn put_together(pages: &[u32], low: u32, width: usize, out: &mut Vec<u8>) {
+    macro_rules! widths {
+        ($($w:literal)*) => {
+            match width {
+                $($w => put_groups::<$w>(pages, low, out),)*
+                _ => unreachable!("a width of {width} bits"),
+            }
+        };
     }
+    widths!(0 1 2 3 4 5 6 7 8 9 10 11 12 13 14 15 16 17 18 19 20 21 22 23 24 25 26 27 28 29 30 31 32);
+}
+
+fn put_groups<const W: usize>(pages: &[u32], low: u32, out: &mut Vec<u8>) {
+    let (groups, rest) = pages.as_chunks::<8>();
+    for group in groups {
+        out.extend_from_slice(&packed_eight::<W>(group, low)[..W]);
+    }
+    if !rest.is_empty() {
+        let mut group = [low; 8];
+        group[..rest.len()].copy_from_slice(rest);
+        out.extend_from_slice(&packed_eight::<W>(&group, low)[..(rest.len() * W).div_ceil(8)]);
+    }
+}
+
+/// Eight values in the first `W` bytes.
+#[inline(always)]
+fn packed_eight<const W: usize>(group: &[u32; 8], low: u32) -> [u8; 32] {
+    let mut words = [0u64; 4];
+    for (i, page) in group.iter().enumerate() {
+        let (value, bit) = (u64::from(page - low), i * W);
+        words[bit / 64 % 4] |= value << (bit % 64);
+        if bit % 64 + W > 64 {
+            words[bit / 64 + 1] |= value >> (64 - bit % 64);
+        }
+    }
+    let mut bytes = [0; 32];
+    for (to, word) in bytes.as_chunks_mut::<8>().0.iter_mut().zip(words) {
+        *to = word.to_le_bytes();
+    }
+    bytes
 }
 
 /// What [`unpack`] found besides pages and writes.

@@ -7,7 +7,7 @@ use std::io::{BufWriter, Write};
 
 use zstd::bulk::Compressor;
 
-use super::block::{KIND_END, KIND_TABLE, Packed, Packer, Totals};
+use super::block::{KIND_END, KIND_TABLE, Packed, Packer, Sealed, Totals};
 use super::error::TraceError;
 use super::mappings::Mappings;
 use super::source::{STORED, ZSTD, block_head, prelude};
@@ -104,6 +104,42 @@ impl<W: Write> TraceWriter<W> {
         Ok(())
     }
 
+    /// The dense page of a page of a region that `process` has mapped.
+    #[inline]
+    pub(super) fn dense(&self, process: u16, region: u16, page: u32) -> Option<u32> {
+        let i = usize::from(region);
+        let r = self.table.regions.get(i)?;
+        let mapped = r.process == process && page < r.pages && self.mappings.has(region);
+        mapped.then(|| self.starts[i] + page)
+    }
+
+    /// Whether single accesses of a process can be appended as a block of their own.
+    pub(super) fn takes_blocks_of(&self, process: u16) -> bool {
+        self.packer.is_empty() && self.process == process
+    }
+
+    /// Appends single accesses to dense pages, without a time, as a block.
+    pub(super) fn sealed(&mut self, sealed: Sealed) -> Result<(), TraceError> {
+        let n = sealed.nr() as u64;
+        self.count(n)?;
+        self.totals.records += n;
+        let (kind, payload) = self.packer.take_sealed(sealed);
+        self.block(kind, &payload)
+    }
+
+    /// Counts touched pages.
+    fn count(&mut self, pages: u64) -> Result<(), TraceError> {
+        self.totals.accesses += pages;
+        if self.totals.accesses > MAX_ACCESSES {
+            return Err(TraceError::invalid(
+                "a trace",
+                format!("{} accesses", self.totals.accesses),
+                format!("at most {MAX_ACCESSES}"),
+            ));
+        }
+        Ok(())
+    }
+
     fn pack(&mut self, action: Action, ticks: u64) -> Result<Packed, TraceError> {
         Ok(match action {
             Action::Access { region, write, first, count } => {
@@ -119,14 +155,7 @@ impl<W: Write> TraceWriter<W> {
                         "at least one page of a mapped region, within it",
                     ));
                 }
-                self.totals.accesses += u64::from(count);
-                if self.totals.accesses > MAX_ACCESSES {
-                    return Err(TraceError::invalid(
-                        "a trace",
-                        format!("{} accesses", self.totals.accesses),
-                        format!("at most {MAX_ACCESSES}"),
-                    ));
-                }
+                self.count(u64::from(count))?;
                 Packed::Access { write, first: self.starts[i] + first, count, ticks }
             }
             Action::Map { region } => {

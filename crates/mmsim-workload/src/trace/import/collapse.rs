@@ -147,7 +147,7 @@ mod tests {
             c.reference(page, how);
         }
         c.end_run();
-        c.spool.finish().collect()
+        c.spool.all()
     }
 
     fn pages(kept: &[Spooled]) -> Vec<(u64, bool)> {

@@ -15,16 +15,20 @@
 //! | `time` | in the unit of [`ImportOptions::time_unit_ns`], with a fraction if need be |
 //!
 //! Fields may stand in quotes as RFC 4180 has it, but a line is a record: no line end
-//! within quotes. Every record has as many fields as the first line. The parser looks at
-//! each byte once; numbers that are plain digits and operations of one letter take the
-//! short way, all else the long one.
+//! within quotes. Every record has as many fields as the first line. Lines of numbers that
+//! are plain digits and of the commonest operations take a short way, by a [`plan`], all
+//! else the long one.
 //!
 //! Spellings of operations: the words of several tools, and the letters of blktrace's
 //! RWBS (Linux 6.12 kernel/trace/blktrace.c: R and W with modifiers, D discard, F flush,
 //! N none).
 
+mod plan;
+
+use std::borrow::Cow;
 use std::io::Read;
 
+use self::plan::Plan;
 use super::lines::{Lines, show};
 use super::sink::{Access, Sink};
 use super::{FirstPass, ImportOptions, PageKind};
@@ -44,6 +48,9 @@ enum Role {
     Pid,
     Time,
 }
+
+/// Longest time, in nanoseconds.
+const MAX_TIME: u64 = u64::MAX / 4;
 
 const ROLES: [(&str, Role); 8] = [
     ("page", Role::Page),
@@ -80,6 +87,16 @@ enum Op {
     Other,
 }
 
+/// What a record asks for, in pages.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+struct Request {
+    op: Option<Op>,
+    page: u64,
+    count: u64,
+    pid: u32,
+    time: Option<u64>,
+}
+
 /// The fields of a record that matter.
 #[derive(Clone, Copy)]
 struct Values {
@@ -93,6 +110,7 @@ struct Values {
 struct Parser<'a> {
     options: &'a ImportOptions,
     roles: Vec<Role>,
+    plan: Plan,
     by_bytes: bool,
     sized: bool,
     page_shift: u32,
@@ -121,20 +139,34 @@ pub(super) fn read<R: Read>(
             at = 3;
         }
         while at < piece.len() {
+            if let Some(p) = &mut parser {
+                at = p.short_records(piece, at, &mut line)?;
+                if at == piece.len() {
+                    break;
+                }
+            }
             at = match &mut parser {
                 _ if piece[at] == b'\n' => at + 1,
                 _ if piece[at..].starts_with(b"\r\n") => at + 2,
-                Some(p) => p.record(piece, at, line)?,
+                Some(p) => {
+                    let (values, next) = p.record(piece, at, line)?;
+                    p.request(values)
+                        .and_then(|request| p.take(request))
+                        .map_err(|expected| TraceError::line(line, show(piece, at), expected))?;
+                    next
+                }
                 None => {
                     let (roles, named) = columns(piece, at, line, options)?;
                     parser = Some(Parser::new(roles, options));
-                    if named { end_of_line(piece, at) + 1 } else { at }
+                    if !named {
+                        continue;
+                    }
+                    end_of_line(piece, at) + 1
                 }
             };
-            // A line without names is looked at twice.
-            line += u64::from(at > 0 && piece[at - 1] == b'\n');
+            line += 1;
         }
-        let nr = piece.iter().filter(|&&b| b == b'\n').count() as u64;
+        let nr = line - first;
         lines.used(nr);
     }
     let Some(p) = parser else {
@@ -153,7 +185,7 @@ fn fields(piece: &[u8], at: usize, line: u64) -> Result<Vec<(usize, Vec<u8>)>, T
     let mut i = at;
     loop {
         let (text, next) = field(piece, i, at, line)?;
-        all.push((i, text));
+        all.push((i, text.into_owned()));
         if piece[next] != b',' {
             return Ok(all);
         }
@@ -163,14 +195,19 @@ fn fields(piece: &[u8], at: usize, line: u64) -> Result<Vec<(usize, Vec<u8>)>, T
 
 /// The field at `i` of the line that begins at `at`, without quotes and outer blanks, and
 /// where it ends: at a comma or a line end.
-fn field(piece: &[u8], i: usize, at: usize, line: u64) -> Result<(Vec<u8>, usize), TraceError> {
+fn field(
+    piece: &[u8],
+    i: usize,
+    at: usize,
+    line: u64,
+) -> Result<(Cow<'_, [u8]>, usize), TraceError> {
     let wrong = |i: usize, found: &str, expected: &str| {
         Err(TraceError::field(line, i - at + 1, found, expected))
     };
     if piece[i] != b'"' {
         let end = piece[i..].iter().position(|&b| matches!(b, b',' | b'\n'));
         let end = end.map_or(piece.len() - 1, |n| i + n);
-        return Ok((piece[i..end].trim_ascii().to_vec(), end));
+        return Ok((Cow::Borrowed(piece[i..end].trim_ascii()), end));
     }
     let (mut text, mut j) = (Vec::new(), i + 1);
     loop {
@@ -192,7 +229,7 @@ fn field(piece: &[u8], i: usize, at: usize, line: u64) -> Result<(Vec<u8>, usize
         j += 1;
     }
     match piece[j] {
-        b',' | b'\n' => Ok((text, j)),
+        b',' | b'\n' => Ok((Cow::Owned(text), j)),
         b => wrong(j, &format!("{:?} after a quote", char::from(b)), "a comma or the line's end"),
     }
 }
@@ -287,6 +324,7 @@ impl<'a> Parser<'a> {
             options,
             by_bytes: roles.contains(&Role::Address),
             sized: roles.contains(&Role::Size),
+            plan: Plan::new(&roles, options),
             roles,
             page_shift: options.page_size.trailing_zeros(),
             sink: Sink::default(),
@@ -297,69 +335,31 @@ impl<'a> Parser<'a> {
         }
     }
 
-    /// Parses the record at `at`; returns where the next line begins.
-    #[inline]
-    fn record(&mut self, piece: &[u8], at: usize, line: u64) -> Result<usize, TraceError> {
+    /// Takes records from `at` on as long as they can go the short way; returns where the first
+    /// begins that cannot.
+    fn short_records(
+        &mut self,
+        piece: &[u8],
+        mut at: usize,
+        line: &mut u64,
+    ) -> Result<usize, TraceError> {
+        while let Some((request, next)) = self.plan.request(piece, at) {
+            self.take(request)
+                .map_err(|expected| TraceError::line(*line, show(piece, at), expected))?;
+            at = next;
+            *line += 1;
+        }
+        Ok(at)
+    }
+
+    /// The record at `at` and where the next line begins, the long way.
+    #[inline(never)]
+    fn record(&self, piece: &[u8], at: usize, line: u64) -> Result<(Values, usize), TraceError> {
         let nr = self.roles.len();
         let mut v = Values { place: 0, extent: None, op: None, pid: 0, time: None };
         let mut i = at;
         for (f, &role) in self.roles.iter().enumerate() {
-            let start = i;
-            let mut short = false;
-            match role {
-                Role::Skip => {
-                    if piece[i] != b'"' {
-                        while !matches!(piece[i], b',' | b'\n') {
-                            i += 1;
-                        }
-                        short = true;
-                    }
-                }
-                Role::Op => {
-                    let op = match piece[i] {
-                        b'R' | b'r' => Some(Op::Read),
-                        b'W' | b'w' => Some(Op::Write),
-                        _ => None,
-                    };
-                    if op.is_some() && matches!(piece[i + 1], b',' | b'\n') {
-                        v.op = op;
-                        i += 1;
-                        short = true;
-                    }
-                }
-                _ => {
-                    let mut n = 0u64;
-                    loop {
-                        let digit = piece[i].wrapping_sub(b'0');
-                        if digit > 9 {
-                            break;
-                        }
-                        n = n.wrapping_mul(10).wrapping_add(u64::from(digit));
-                        i += 1;
-                    }
-                    // 18 digits are below 2^60; times have yet to get their unit.
-                    if i > start && i - start <= 18 && matches!(piece[i], b',' | b'\n') {
-                        short = match role {
-                            Role::Page | Role::Address => {
-                                v.place = n;
-                                true
-                            }
-                            Role::Size | Role::Count => {
-                                v.extent = Some(n);
-                                true
-                            }
-                            Role::Pid => {
-                                v.pid = n;
-                                n <= u64::from(u32::MAX)
-                            }
-                            _ => false,
-                        };
-                    }
-                }
-            }
-            if !short {
-                i = self.long(piece, start, at, line, role, &mut v)?;
-            }
+            i = self.field(piece, i, at, line, role, &mut v)?;
             match piece[i] {
                 b',' if f + 1 < nr => i += 1,
                 b'\n' if f + 1 == nr => {}
@@ -374,13 +374,11 @@ impl<'a> Parser<'a> {
                 }
             }
         }
-        self.access(v).map_err(|expected| TraceError::line(line, show(piece, at), expected))?;
-        Ok(i + 1)
+        Ok((v, i + 1))
     }
 
-    /// A field that is not plain: quoted, hexadecimal, with a fraction, a word, or wrong.
-    #[inline(never)]
-    fn long(
+    /// Parses the field at `start` of the line that begins at `at`; returns where it ends.
+    fn field(
         &self,
         piece: &[u8],
         start: usize,
@@ -422,10 +420,19 @@ impl<'a> Parser<'a> {
         Err(TraceError::field(line, start - at + 1, found, role.expected()))
     }
 
-    /// Takes a record. The error is what should have been there.
-    #[inline]
-    fn access(&mut self, v: Values) -> Result<(), &'static str> {
-        let write = match v.op {
+    /// What a record asks for. The error is what should have been there.
+    fn request(&self, v: Values) -> Result<Request, &'static str> {
+        let (page, count) = match v.op {
+            Some(Op::Other) => (0, 0),
+            _ => self.pages(v.place, v.extent)?,
+        };
+        Ok(Request { op: v.op, page, count, pid: v.pid as u32, time: v.time })
+    }
+
+    /// Takes a request. The error is what should have been there.
+    #[inline(always)]
+    fn take(&mut self, r: Request) -> Result<(), &'static str> {
+        let write = match r.op {
             None => None,
             Some(Op::Read) => Some(false),
             Some(Op::Write) => Some(true),
@@ -434,20 +441,29 @@ impl<'a> Parser<'a> {
                 return Ok(());
             }
         };
-        let (page, count) = self.pages(v.place, v.extent)?;
-        if count == 0 {
+        if r.count == 0 {
             self.empty += 1;
             return Ok(());
         }
-        let time = match v.time {
+        let time = match r.time {
             None => None,
             Some(t) => {
                 let origin = *self.first_time.get_or_insert(t);
                 Some(t.checked_sub(origin).ok_or("a time not before that of the first line")?)
             }
         };
-        let access = Access { write, page, count, pid: v.pid as u32, time };
-        let Some(ids) = &mut self.ids else { return self.sink.access(access, self.options) };
+        let access = Access { write, page: r.page, count: r.count, pid: r.pid, time };
+        if self.ids.is_none() {
+            return self.sink.access(access, self.options);
+        }
+        self.dense(access)
+    }
+
+    /// Takes an access to pages that are names.
+    #[inline(never)]
+    fn dense(&mut self, access: Access) -> Result<(), &'static str> {
+        let ids = self.ids.get_or_insert_default();
+        let Access { page, count, .. } = access;
         if count > MAX_TOTAL_PAGES {
             return Err("a count from 1 to 2^28 pages");
         }
@@ -459,7 +475,6 @@ impl<'a> Parser<'a> {
     }
 
     /// First page and number of pages.
-    #[inline]
     fn pages(&self, place: u64, extent: Option<u64>) -> Result<(u64, u64), &'static str> {
         let shift = self.page_shift;
         match (self.by_bytes, extent) {
@@ -537,7 +552,7 @@ fn time(text: &[u8], unit: u64) -> Option<u64> {
         rest += place * u64::from(b - b'0');
     }
     ns = ns.checked_add(rest)?;
-    (ns <= u64::MAX / 4).then_some(ns)
+    (ns <= MAX_TIME).then_some(ns)
 }
 
 /// What a word means, or nothing.
@@ -565,6 +580,76 @@ fn operation(text: &[u8]) -> Option<Op> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use proptest::prelude::*;
+
+    /// Fields that are plain, that just are not, and that are wrong.
+    fn some_field() -> impl Strategy<Value = String> {
+        prop_oneof![
+            4 => "0{0,3}[0-9]{1,8}",
+            2 => "[0-9]{7,20}",
+            1 => "[0-9]{1,16}\\.[0-9]{0,11}",
+            3 => "R|W|r|w|D|F|N|m|read|Write|TRIM|flush|discard|update|FWFS|RA|modify|discards",
+            1 => "[-+ ]?(0x)?[0-9a-fA-F]{0,17} ?",
+            1 => "\"[0-9RW,a\"]{0,5}\"?",
+            1 => "[ -~]{0,9}",
+            1 => ".{0,5}",
+        ]
+    }
+
+    proptest! {
+        #![proptest_config(ProptestConfig::with_cases(2000))]
+
+        /// What goes the short way would be the same the long way; and what is plain does go
+        /// the short way.
+        #[test]
+        fn the_short_way_leads_where_the_long_one_does(
+            mut fields in prop::collection::vec(some_field(), 6),
+            place in prop::sample::select(vec![Role::Page, Role::Address]),
+            extent in prop::sample::select(vec![Role::Size, Role::Count, Role::Skip]),
+            others in prop::sample::subsequence(vec![Role::Op, Role::Pid, Role::Time, Role::Skip], 0..5),
+            order in any::<prop::sample::Index>(),
+            page_size in prop::sample::select(vec![1, 512, 4096, 1 << 40, 1 << 63]),
+            unit in prop::sample::select(vec![1, 1_000, 1_000_000_000, 7]),
+            end in "\n|\r\n|\r| \n|,\n",
+            rest in "[0-9,RW\n\"]{24}",
+        ) {
+            let mut roles = vec![place, extent];
+            roles.extend(others);
+            let n = roles.len();
+            roles.rotate_left(order.index(n));
+            let options =
+                ImportOptions { time_unit_ns: Some(unit), page_size, ..ImportOptions::default() };
+            let parser = Parser::new(roles, &options);
+            fields.resize(n, "0".into());
+            let piece = format!("{}{end}{rest}\n", fields.join(","));
+            if let Some((short, next)) = parser.plan.request(piece.as_bytes(), 0) {
+                match parser.record(piece.as_bytes(), 0, 1) {
+                    Err(e) => prop_assert!(false, "{piece:?}: {e}"),
+                    Ok((values, end)) => {
+                        prop_assert_eq!(next, end, "{}", piece);
+                        let other = short.op == Some(Op::Other);
+                        let same = |r: Request| if other { r.op == short.op } else { r == short };
+                        prop_assert!(parser.request(values).is_ok_and(same), "{piece:?}: {short:?}");
+                    }
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn plain_lines_go_the_short_way() {
+        let options = ImportOptions { time_unit_ns: Some(1_000_000), ..ImportOptions::default() };
+        let roles = vec![Role::Time, Role::Skip, Role::Page, Role::Size, Role::Op];
+        let parser = Parser::new(roles, &options);
+        let rest = "1.250,x,12,4096,R\n".repeat(2);
+        for line in
+            ["1.25,usr 0,12345678901,4096,R\n", "17,,0,9,Write\r\n", "0,abcdefghijk,7,9,d\n"]
+        {
+            let piece = format!("{line}{rest}");
+            let next = parser.plan.request(piece.as_bytes(), 0).map(|r| r.1);
+            assert_eq!(next, Some(line.len()), "{line:?}");
+        }
+    }
 
     #[test]
     fn numbers_times_and_words() {

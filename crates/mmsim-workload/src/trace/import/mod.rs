@@ -4,7 +4,16 @@
 //! records, but which regions there are and what they are (was this page ever fetched
 //! from? written?) is known only at the end. So the first pass keeps its few records,
 //! packed, in a [`spool`], and notes what was touched; then [`regions`] are made and
-//! the spool is written out as a trace. Memory is proportional to the *output*.
+//! the spool is written out as a trace.
+//!
+//! Memory is proportional to the *output*, however long the input is: at most 4.2 bytes for a
+//! single access without a time, mostly two to six for another record, and half a byte for a
+//! page around those that are touched, of which there are at most 2^28. Of the input there are
+//! 256 KiB at a time.
+//!
+//! Two short ways make it fast, each with a long one beside it that does all and alone finds
+//! errors: through a line that looks as most do ([`short`]), and for an access to one page with
+//! nothing new about it ([`sink`]).
 //!
 //! | format | from |
 //! |---|---|
@@ -21,6 +30,7 @@ mod lines;
 mod maps;
 mod pages;
 mod regions;
+mod short;
 mod sink;
 mod spool;
 
@@ -31,10 +41,11 @@ use std::str::FromStr;
 use self::lines::Lines;
 use self::maps::Maps;
 use self::regions::{Layout, Touched};
-use self::spool::{Spool, SpoolReader, Spooled};
+use self::spool::{Chunk, Spool, Spooled};
+use super::block::Sealed;
 use super::error::TraceError;
 use super::source::read_up_to;
-use super::table::{Action, Process, Record, TraceTable};
+use super::table::{Action, Process, Record, Region, TraceTable};
 use super::writer::TraceWriter;
 
 /// A text format that can be imported.
@@ -226,44 +237,103 @@ pub fn import(
         distinct_pages: pass.touched.iter().map(Touched::pages).sum(),
         assumptions: pass.table.assumptions.clone(),
     };
+    let regions = pass.table.regions.clone();
     let writer = TraceWriter::new(out, pass.table, options.level)?;
-    second_pass(pass.spool.finish(), writer, &mut summary)?;
+    let mut second = SecondPass { writer, regions, last: 0, summary: &mut summary };
+    for chunk in pass.spool.finish() {
+        second.chunk(chunk)?;
+    }
+    second.writer.finish()?;
     Ok(summary)
 }
 
 /// Writes the spooled records, cut at the borders of regions.
-fn second_pass<W: Write>(
-    spool: SpoolReader,
-    mut writer: TraceWriter<W>,
-    summary: &mut ImportSummary,
-) -> Result<(), TraceError> {
-    let regions = writer.table().regions.clone();
-    let mut last = 0;
-    for Spooled { process, write, mut vpn, mut count, mut ticks } in spool {
-        while count > 0 {
-            let has = |i: usize| {
-                regions.get(i).is_some_and(|r| {
-                    r.process == process && (r.start..r.start + u64::from(r.pages)).contains(&vpn)
-                })
-            };
-            if !has(last) {
-                // Regions are sorted by process and address.
-                last = regions.partition_point(|r| (r.process, r.start) <= (process, vpn)) - 1;
-                debug_assert!(has(last), "page {vpn:#x} of a record is in no region");
+struct SecondPass<'a, W: Write> {
+    writer: TraceWriter<W>,
+    regions: Vec<Region>,
+    /// The region of the last record.
+    last: usize,
+    summary: &'a mut ImportSummary,
+}
+
+impl<W: Write> SecondPass<'_, W> {
+    fn chunk(&mut self, chunk: Chunk) -> Result<(), TraceError> {
+        match chunk {
+            Chunk::Any(mut records) => records.try_for_each(|r| self.record(r)),
+            Chunk::Plain { process, low, sealed } => self.plain(process, low, sealed),
+        }
+    }
+
+    /// Single accesses; the smallest page is `low`. They are as many as a block of the trace
+    /// has, or the last.
+    fn plain(&mut self, process: u16, low: u64, mut sealed: Sealed) -> Result<(), TraceError> {
+        if !self.writer.takes_blocks_of(process) {
+            return each(&sealed, |page, write| {
+                let vpn = low + u64::from(page);
+                self.record(Spooled { process, write, vpn, count: 1, ticks: 0 })
+            });
+        }
+        self.summary.records += sealed.nr() as u64;
+        self.summary.accesses_kept += sealed.nr() as u64;
+        let (region, first) = self.find(process, low);
+        let span = sealed.span();
+        let last = first.saturating_add(span.1 - span.0);
+        match (self.writer.dense(process, region, first), self.writer.dense(process, region, last))
+        {
+            (Some(first), Some(_)) => sealed.move_to(first),
+            _ => {
+                // In several regions.
+                let (mut pages, writes) = sealed.accesses();
+                for page in &mut pages {
+                    let (region, first) = self.find(process, low + u64::from(*page));
+                    let dense = self.writer.dense(process, region, first);
+                    *page = dense.expect("each touched page is in a region");
+                }
+                sealed = Sealed::new(&pages, &writes);
             }
-            let first = (vpn - regions[last].start) as u32;
-            let here = count.min(u64::from(regions[last].pages - first));
-            let action = Action::Access { region: last as u16, write, first, count: here as u32 };
-            writer.record(&Record { process, ticks, action })?;
-            summary.records += 1;
-            summary.accesses_kept += here;
+        }
+        self.writer.sealed(sealed)
+    }
+
+    fn record(&mut self, record: Spooled) -> Result<(), TraceError> {
+        let Spooled { process, write, mut vpn, mut count, mut ticks } = record;
+        while count > 0 {
+            let (region, first) = self.find(process, vpn);
+            let here = count.min(u64::from(self.regions[usize::from(region)].pages - first));
+            let action = Action::Access { region, write, first, count: here as u32 };
+            self.writer.record(&Record { process, ticks, action })?;
+            self.summary.records += 1;
+            self.summary.accesses_kept += here;
             ticks = 0;
             vpn += here;
             count -= here;
         }
+        Ok(())
     }
-    writer.finish()?;
-    Ok(())
+
+    /// The region that a page is in, and which of its pages it is.
+    #[inline]
+    fn find(&mut self, process: u16, vpn: u64) -> (u16, u32) {
+        let offset = |r: &Region| {
+            let offset = vpn.wrapping_sub(r.start);
+            (r.process == process && offset < u64::from(r.pages)).then_some(offset as u32)
+        };
+        if let Some(offset) = self.regions.get(self.last).and_then(offset) {
+            return (self.last as u16, offset);
+        }
+        // Regions are sorted by process and address.
+        self.last = self.regions.partition_point(|r| (r.process, r.start) <= (process, vpn)) - 1;
+        debug_assert!(offset(&self.regions[self.last]).is_some(), "page {vpn:#x} is in no region");
+        (self.last as u16, (vpn - self.regions[self.last].start) as u32)
+    }
+}
+
+/// Hands out accesses in turn: pages less the smallest, and whether they are written.
+fn each<E>(sealed: &Sealed, mut f: impl FnMut(u32, bool) -> Result<(), E>) -> Result<(), E> {
+    let (pages, writes) = sealed.accesses();
+    let mut accesses =
+        pages.iter().enumerate().map(|(i, &page)| (page, writes[i / 64] >> (i % 64) & 1 == 1));
+    accesses.try_for_each(|(page, write)| f(page, write))
 }
 
 /// The input, decompressed if its first bytes are those of gzip or zstd.

@@ -25,41 +25,60 @@ const GAP: u64 = 4096;
 /// Pages of an area of the map of touched pages.
 const AREA: u64 = 512;
 
+/// A word of the maps of an area: bits by page.
+#[derive(Clone, Copy, Default)]
+struct Word {
+    touched: u64,
+    written: u64,
+}
+
+/// The maps of what is read or written, which are looked at for every line, lie apart from
+/// the rest.
+type Words = [Word; (AREA / 64) as usize];
+
 #[derive(Clone, Default)]
 struct Area {
-    touched: [u64; 8],
-    written: [u64; 8],
-    fetched: [u64; 8],
+    number: u64,
+    fetched: [u64; (AREA / 64) as usize],
 }
 
 /// Which pages of a process were touched, and how.
 ///
-/// Areas are found by number through a tree, and most of the time through a small table
-/// of those found lately.
+/// Areas are found by number in a table with open addressing. Numbers are spread by the
+/// golden ratio, which keeps neighbours apart better than chance would: in a table a quarter
+/// full the areas of one stretch of memory all have places of their own.
 #[derive(Clone, Default)]
 pub(super) struct Touched {
-    /// Position in `areas` by number of the area.
-    numbers: BTreeMap<u64, u32>,
     areas: Vec<Area>,
-    /// Number of an area plus one, and its position; by the low bits of its number.
-    lately: Vec<(u64, u32)>,
+    words: Vec<Words>,
+    /// Number of an area plus one in the upper half, its position in the lower; a power of
+    /// two of them, or none yet.
+    places: Vec<u64>,
+    /// 64 less the bits of a place.
+    shift: u32,
 }
 
-/// Areas in the table of those found lately: 2 million pages.
-const LATELY: u64 = 4096;
-
 impl Touched {
+    /// Notes that a page was read or written, if its area is known. Whether it is written may
+    /// depend on whether it is touched for the first time. Returns whether it is written.
+    #[inline(always)]
+    pub(super) fn touch_known(
+        &mut self,
+        page: u64,
+        write: impl FnOnce(bool) -> bool,
+    ) -> Option<bool> {
+        let at = self.known(page / AREA)?;
+        let word = &mut self.words[at as usize][(page % AREA / 64) as usize];
+        let write = write(word.touched >> (page % 64) & 1 == 0);
+        word.touched |= 1 << (page % 64);
+        word.written |= u64::from(write) << (page % 64);
+        Some(write)
+    }
+
     /// Notes a reference to a page.
     #[inline]
     pub(super) fn touch(&mut self, page: u64, how: Reference) {
-        let area = self.area(page / AREA);
-        let (word, bit) = ((page % AREA / 64) as usize, 1 << (page % 64));
-        area.touched[word] |= bit;
-        match how {
-            Reference::Fetch => area.fetched[word] |= bit,
-            Reference::Load => {}
-            Reference::Store => area.written[word] |= bit,
-        }
+        self.touch_bits(page, 1 << (page % 64), how);
     }
 
     /// Notes a reference to consecutive pages, a word of the map at a time: a short line
@@ -69,15 +88,21 @@ impl Touched {
         while page < end {
             let stop = end.min((page / 64 + 1) * 64);
             let bits = u64::MAX >> (64 - (stop - page)) << (page % 64);
-            let area = self.area(page / AREA);
-            let word = (page % AREA / 64) as usize;
-            area.touched[word] |= bits;
-            match how {
-                Reference::Fetch => area.fetched[word] |= bits,
-                Reference::Load => {}
-                Reference::Store => area.written[word] |= bits,
-            }
+            self.touch_bits(page, bits, how);
             page = stop;
+        }
+    }
+
+    /// Notes a reference to pages around `page` that share a word of the map.
+    #[inline]
+    fn touch_bits(&mut self, page: u64, bits: u64, how: Reference) {
+        let (area, i) = (self.area(page / AREA), (page % AREA / 64) as usize);
+        let word = &mut self.words[area][i];
+        word.touched |= bits;
+        match how {
+            Reference::Fetch => self.areas[area].fetched[i] |= bits,
+            Reference::Load => {}
+            Reference::Store => word.written |= bits,
         }
     }
 
@@ -85,36 +110,76 @@ impl Touched {
     /// true: at least 1, at most up to `end` or the end of a word of the map.
     #[inline]
     pub(super) fn new_run(&mut self, page: u64, end: u64) -> (bool, u64) {
-        let word = self.area(page / AREA).touched[(page % AREA / 64) as usize] >> (page % 64);
+        let area = self.area(page / AREA);
+        let word = self.words[area][(page % AREA / 64) as usize];
+        let word = word.touched >> (page % 64);
         let new = word & 1 == 0;
         let same = if new { word.trailing_zeros() } else { word.trailing_ones() };
         (new, u64::from(same).min(64 - page % 64).min(end - page))
     }
 
+    /// Where an area is if no other has its place.
+    #[inline(always)]
+    fn place(&self, number: u64) -> usize {
+        (number.wrapping_mul(0x9e37_79b9_7f4a_7c15) >> (self.shift % 64)) as usize
+    }
+
+    /// The position of an area.
+    #[inline(always)]
+    fn known(&self, number: u64) -> Option<u32> {
+        let mut at = self.place(number);
+        loop {
+            let place = *self.places.get(at)?;
+            if place >> 32 == number + 1 {
+                return Some(place as u32);
+            }
+            if place == 0 {
+                return None;
+            }
+            at = (at + 1) % self.places.len();
+        }
+    }
+
     #[inline]
-    fn area(&mut self, number: u64) -> &mut Area {
-        let at = match self.lately.get((number % LATELY) as usize) {
-            Some(&(n, at)) if n == number + 1 => at,
-            _ => self.find(number),
-        };
-        &mut self.areas[at as usize]
+    fn area(&mut self, number: u64) -> usize {
+        match self.known(number) {
+            Some(at) => at as usize,
+            None => self.add(number),
+        }
     }
 
     #[inline(never)]
-    fn find(&mut self, number: u64) -> u32 {
-        let at = *self.numbers.entry(number).or_insert_with(|| {
-            self.areas.push(Area::default());
-            self.areas.len() as u32 - 1
-        });
-        self.lately.resize(LATELY as usize, (0, 0));
-        self.lately[(number % LATELY) as usize] = (number + 1, at);
+    fn add(&mut self, number: u64) -> usize {
+        if 4 * self.areas.len() >= self.places.len() {
+            self.grow();
+        }
+        let at = self.areas.len();
+        self.put(number, at as u32);
+        self.areas.push(Area { number, ..Area::default() });
+        self.words.push(Words::default());
         at
+    }
+
+    fn put(&mut self, number: u64, position: u32) {
+        let mut at = self.place(number);
+        while self.places[at] != 0 {
+            at = (at + 1) % self.places.len();
+        }
+        self.places[at] = (number + 1) << 32 | u64::from(position);
+    }
+
+    fn grow(&mut self) {
+        let size = (2 * self.places.len()).max(64);
+        self.places = vec![0; size];
+        self.shift = 64 - size.trailing_zeros();
+        for at in 0..self.areas.len() {
+            self.put(self.areas[at].number, at as u32);
+        }
     }
 
     /// Distinct pages.
     pub(super) fn pages(&self) -> u64 {
-        let ones = |a: &Area| a.touched.iter().map(|w| u64::from(w.count_ones())).sum::<u64>();
-        self.areas.iter().map(ones).sum()
+        self.words.iter().flatten().map(|word| u64::from(word.touched.count_ones())).sum()
     }
 
     /// Upper bound of the distinct pages.
@@ -122,29 +187,56 @@ impl Touched {
         self.areas.len() as u64 * AREA
     }
 
-    /// Touched pages in ascending order, those of one word of the map that are alike at once:
-    /// (first page, pages, written, fetched).
+    /// The words of the maps that have touched pages, in ascending order.
+    fn words(&self) -> impl Iterator<Item = Marks> + '_ {
+        let mut areas: Vec<(&Area, &Words)> = self.areas.iter().zip(&self.words).collect();
+        areas.sort_unstable_by_key(|(area, _)| area.number);
+        areas.into_iter().flat_map(|(area, words)| {
+            let marks = words.iter().zip(&area.fetched).zip(0..).map(|((word, &fetched), i)| {
+                Marks { page: area.number * AREA + i * 64, word: *word, fetched }
+            });
+            marks.filter(|marks| marks.word.touched != 0)
+        })
+    }
+
+    /// Touched pages in ascending order, as [`Marks::runs`] has them.
+    #[cfg(test)]
     fn runs(&self) -> impl Iterator<Item = (u64, u64, bool, bool)> + '_ {
-        self.numbers.iter().flat_map(|(&nr, &at)| {
-            let area = &self.areas[at as usize];
-            (0..AREA / 64).flat_map(move |word| {
-                let of = |map: &[u64; 8]| map[word as usize];
-                let (touched, written, fetched) =
-                    (of(&area.touched), of(&area.written), of(&area.fetched));
-                let mut left = touched;
-                std::iter::from_fn(move || {
-                    if left == 0 {
-                        return None;
-                    }
-                    let bit = left.trailing_zeros();
-                    let (w, f) = (written >> bit & 1 == 1, fetched >> bit & 1 == 1);
-                    let alike = |map: u64, on: bool| if on { map } else { !map };
-                    let same = (left & alike(written, w) & alike(fetched, f)) >> bit;
-                    let n = same.trailing_ones();
-                    left &= !(u64::MAX >> (64 - n) << bit);
-                    Some((nr * AREA + word * 64 + u64::from(bit), u64::from(n), w, f))
-                })
-            })
+        self.words().flat_map(|marks| marks.runs(false))
+    }
+}
+
+/// What is known about 64 pages from `page` on.
+#[derive(Clone, Copy)]
+struct Marks {
+    page: u64,
+    word: Word,
+    fetched: u64,
+}
+
+impl Marks {
+    /// The pages, those that are alike at once: (first page, pages, written, fetched). If it
+    /// makes no difference how pages were touched and where a few of them were not, `together`
+    /// gives one such run.
+    fn runs(self, together: bool) -> impl Iterator<Item = (u64, u64, bool, bool)> {
+        let Marks { page, word: Word { touched, written }, fetched } = self;
+        let mut left = touched;
+        std::iter::from_fn(move || {
+            if left == 0 {
+                return None;
+            }
+            let bit = left.trailing_zeros();
+            if together {
+                let n = left.ilog2() - bit + 1;
+                left = 0;
+                return Some((page + u64::from(bit), u64::from(n), written != 0, fetched != 0));
+            }
+            let (w, f) = (written >> bit & 1 == 1, fetched >> bit & 1 == 1);
+            let alike = |map: u64, on: bool| if on { map } else { !map };
+            let same = (left & alike(written, w) & alike(fetched, f)) >> bit;
+            let n = same.trailing_ones();
+            left &= !(u64::MAX >> (64 - n) << bit);
+            Some((page + u64::from(bit), u64::from(n), w, f))
         })
     }
 }
@@ -180,7 +272,9 @@ impl Layout {
             None => (run.0..run.0 + 1, run.1, run.2, run.3),
             Some(_) => (run.0..run.0 + run.1, 1, run.2, run.3),
         };
-        let pieces = touched.runs().map(whole).flat_map(|(pages, n, written, fetched)| {
+        // Without them only what was fetched can be other than what is around it.
+        let runs = touched.words().flat_map(|m| m.runs(maps.is_none() && m.fetched == 0));
+        let pieces = runs.map(whole).flat_map(|(pages, n, written, fetched)| {
             pages.map(move |page| (page, n, written, fetched))
         });
         for (page, n, written, fetched) in pieces {
@@ -288,6 +382,13 @@ impl Layout {
 }
 
 #[cfg(test)]
+impl PartialEq for Touched {
+    fn eq(&self, other: &Self) -> bool {
+        self.runs().eq(other.runs())
+    }
+}
+
+#[cfg(test)]
 mod tests {
     use super::*;
 
@@ -331,7 +432,8 @@ mod tests {
                 let (new, n) = runs.new_run(page, first + count);
                 assert!(n > 0 && page + n <= first + count);
                 for p in page..page + n {
-                    let bit = pages.area(p / AREA).touched[(p % AREA / 64) as usize] >> (p % 64);
+                    let area = pages.area(p / AREA);
+                    let bit = pages.words[area][(p % AREA / 64) as usize].touched >> (p % 64);
                     assert_eq!(bit & 1 == 0, new, "page {p}");
                 }
                 page += n;
@@ -347,13 +449,31 @@ mod tests {
             assert!(first >= page && n > 0);
             page = first + n;
             for p in first..page {
-                let (area, word) = (runs.area(p / AREA).clone(), (p % AREA / 64) as usize);
-                let of = |map: [u64; 8]| map[word] >> (p % 64) & 1 == 1;
-                let marks = (of(area.touched), of(area.written), of(area.fetched));
+                let (area, word) = (runs.area(p / AREA), (p % AREA / 64) as usize);
+                let of = |map: u64| map >> (p % 64) & 1 == 1;
+                let (bits, fetches) = (runs.words[area][word], runs.areas[area].fetched[word]);
+                let marks = (of(bits.touched), of(bits.written), of(fetches));
                 assert_eq!(marks, (true, written, fetched), "page {p}");
             }
         }
         assert_eq!(runs.runs().map(|r| r.1).sum::<u64>(), runs.pages());
+    }
+
+    /// Areas are found again, far more of them than the table holds at first, and whether they
+    /// are neighbours or have low bits in common.
+    #[test]
+    fn areas_are_found_again() {
+        let mut all = Touched::default();
+        let pages = |i: u64| i % 3 * (1 << 33) + i / 3 * [AREA, 1 << 18][(i % 2) as usize];
+        for i in 0..60_000 {
+            all.touch(pages(i), Reference::Load);
+        }
+        assert!((0..60_000).all(|i| all.touch_known(pages(i), |new| new) == Some(false)));
+        assert_eq!(all.touch_known(pages(60_000), |new| new), None);
+        let mut expected: Vec<u64> = (0..60_000).map(pages).collect();
+        expected.sort_unstable();
+        expected.dedup();
+        assert!(all.runs().map(|run| run.0).eq(expected));
     }
 
     /// A quarter of a billion pages is one line of an input: nothing goes page by page.

@@ -11,7 +11,7 @@ use crate::trace::table::{
 };
 
 /// An access as an input states it.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) struct Access {
     /// Written or read; `None`: the input does not say.
     pub(super) write: Option<bool>,
@@ -29,8 +29,10 @@ pub(super) struct Sink {
     touched: Vec<Touched>,
     processes: Vec<Process>,
     by_pid: BTreeMap<u32, u16>,
-    /// The process of the last access.
-    last: Option<(u32, u16)>,
+    /// The process of the last access, if there is any.
+    last: (u32, u16),
+    /// Its process id, if the input has no times.
+    plain_pid: Option<u32>,
     clocks: Vec<u64>,
     timed: Option<bool>,
     accesses: u64,
@@ -42,12 +44,43 @@ pub(super) struct Sink {
 
 impl Sink {
     /// Takes an access. The error is what should have been there.
-    #[inline]
+    #[inline(always)]
     pub(super) fn access(
         &mut self,
         a: Access,
         options: &ImportOptions,
     ) -> Result<(), &'static str> {
+        if a.count == 1 && a.time.is_none() && self.plain(a.page, a.write, a.pid) {
+            return Ok(());
+        }
+        self.any(a, options)
+    }
+
+    /// Takes an access to one page without a time, if there is nothing new about it: neither the
+    /// process, nor the surroundings of the page, nor that there is no time. Else nothing has
+    /// happened.
+    #[inline(always)]
+    fn plain(&mut self, page: u64, write: Option<bool>, pid: u32) -> bool {
+        if self.plain_pid != Some(pid) {
+            return false;
+        }
+        let process = self.last.1;
+        let Some(touched) = self.touched.get_mut(usize::from(process)) else { return false };
+        // Only pages of the address space were touched before.
+        let Some(write) = touched.touch_known(page, |new| {
+            self.untold += u64::from(write.is_none());
+            write.unwrap_or(new)
+        }) else {
+            return false;
+        };
+        self.spool.push_single(process, page, write);
+        self.accesses += 1;
+        true
+    }
+
+    #[cold]
+    #[inline(never)]
+    fn any(&mut self, a: Access, options: &ImportOptions) -> Result<(), &'static str> {
         if a.count == 0 || a.count > MAX_TOTAL_PAGES {
             return Err("a count from 1 to 2^28 pages");
         }
@@ -58,8 +91,9 @@ impl Sink {
             return Err("a time on every line, or on none");
         }
         self.timed = Some(a.time.is_some());
+        self.plain_pid = a.time.is_none().then_some(a.pid);
         let process = match self.last {
-            Some((pid, nr)) if pid == a.pid => nr,
+            (pid, nr) if pid == a.pid && !self.processes.is_empty() => nr,
             _ => self.process(a.pid, options).ok_or("at most 4096 processes")?,
         };
         let mut ticks = 0;
@@ -129,7 +163,7 @@ impl Sink {
                 nr
             }
         };
-        self.last = Some((pid, nr));
+        self.last = (pid, nr);
         Some(nr)
     }
 
@@ -155,6 +189,43 @@ impl Sink {
             table,
             lines,
             accesses_read: self.accesses,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    fn accesses() -> impl Strategy<Value = Vec<Access>> {
+        let access = (any::<Option<bool>>(), 0..6_u32, 0..5000_u64, 0..40_u64, 0..100_u32);
+        prop::collection::vec(access, 1..600).prop_map(|all| {
+            let accesses = all.into_iter().map(|(write, place, page, count, odd)| Access {
+                write,
+                page: [0, 1 << 20, 1 << 33, 1 << 34, USER_PAGES - 5010, 77][place as usize] + page,
+                count: if odd < 4 { count } else { 1 },
+                pid: if (4..8).contains(&odd) { place } else { 3 },
+                time: (odd == 99 && page < 50).then_some(page),
+            });
+            accesses.collect()
+        })
+    }
+
+    proptest! {
+        /// With the way for what is not new and without it.
+        #[test]
+        fn plain_accesses_do_what_any_do(all in accesses()) {
+            let options = ImportOptions::default();
+            let (mut short, mut long) = (Sink::default(), Sink::default());
+            for a in all {
+                prop_assert_eq!(short.access(a, &options), long.any(a, &options));
+            }
+            let (short, long) = (short.finish("", 0), long.finish("", 0));
+            prop_assert_eq!(short.table, long.table);
+            prop_assert_eq!(short.accesses_read, long.accesses_read);
+            prop_assert!(short.spool.all() == long.spool.all());
+            prop_assert!(short.touched.iter().eq(&long.touched));
         }
     }
 }
