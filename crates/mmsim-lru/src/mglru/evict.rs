@@ -179,6 +179,7 @@ impl Mglru {
     fn shrink_plain(&mut self, mem: &mut Memory, b: &mut Batch, looks: &[Look]) {
         let mut victims = std::mem::take(&mut self.victims);
         victims.clear();
+        let before = b.back.len();
         b.stats.scanned += looks.len() as u64;
         let mut asked = 0;
         for look in looks {
@@ -207,16 +208,14 @@ impl Mglru {
         let mut slots = std::mem::take(&mut self.slots);
         mem.slots_for_short(victims.len(), &mut slots);
         let evicts = slots.len() as u64;
+        if slots.len() < victims.len() {
+            self.stay(mem, b, looks, before, &victims[slots.len()..]);
+            victims.truncate(slots.len());
+        }
         let hist = self.config.hist_gens.get();
         let mut untouched = 0;
         for look in &victims {
-            let Some(slot) = slots.pop() else {
-                mem.frames.set(look.folio, flag::ACTIVE);
-                b.stats.activated[ANON] += 1;
-                mem.count(VmEvent::PgActivate, 1);
-                b.back.push(look.folio);
-                continue;
-            };
+            let slot = slots.pop().expect("a slot for each");
             let shadow = if look.bits & (flag::WORKINGSET | flag::REFERENCED) == 0 {
                 untouched += 1;
                 self.shadow(b.lv, b.t, false, 0)
@@ -231,6 +230,30 @@ impl Mglru {
         b.stats.reclaimed += evicts;
         self.slots = slots;
         self.victims = victims;
+    }
+
+    /// Plain folios that should be evicted, but there is no slot for them: they stay at their
+    /// places among those that are kept, the ones in `back` from `before` on.
+    #[cold]
+    #[inline(never)]
+    fn stay(&self, mem: &mut Memory, b: &mut Batch, looks: &[Look], before: usize, these: &[Look]) {
+        let kept = b.back.split_off(before);
+        let (mut kept, mut staying) = (kept.iter().peekable(), these.iter().peekable());
+        for look in looks {
+            if kept.next_if_eq(&&look.folio).is_some() {
+                b.back.push(look.folio);
+            } else if let Some(stays) = staying.next_if(|s| s.folio == look.folio) {
+                let referenced = if self.config.access_marks == AccessMarks::Counted614 {
+                    0
+                } else {
+                    flag::REFERENCED
+                };
+                mem.frames.store(stays.folio, stays.bits & !referenced | flag::ACTIVE);
+                b.stats.activated[ANON] += 1;
+                mem.count(VmEvent::PgActivate, 1);
+                b.back.push(look.folio);
+            }
+        }
     }
 
     /// The general way of a folio.

@@ -347,8 +347,12 @@ impl Mglru {
     /// Takes a listed folio out of its generation (`lru_gen_del_folio`). What was in a young one
     /// stays `ACTIVE`, so that it comes back as young.
     fn del(&mut self, mem: &mut Memory, folio: FolioId) {
-        let bits = mem.frames.bits(folio);
+        self.leave_gen(mem, folio);
         mem.lru_del(folio);
+    }
+
+    fn leave_gen(&mut self, mem: &mut Memory, folio: FolioId) {
+        let bits = mem.frames.bits(folio);
         let Some(slot) = gen_of(bits) else { return };
         let lv = self.lruvec_of(mem, folio);
         self.resize((lv, Self::zone_of(mem, folio)), bits, Some(slot), None);
@@ -505,11 +509,7 @@ impl ReclaimPolicy for Mglru {
 
     fn folios_departed(&mut self, mem: &mut Memory, folios: &[FolioId], _why: Departure) {
         for &folio in folios {
-            let bits = mem.frames.bits(folio);
-            let Some(slot) = gen_of(bits) else { continue };
-            let lv = self.lruvec_of(mem, folio);
-            self.resize((lv, Self::zone_of(mem, folio)), bits, Some(slot), None);
-            mem.frames.clear(folio, GEN_MASK);
+            self.leave_gen(mem, folio);
         }
         mem.lru_del_all(folios);
     }
