@@ -3,18 +3,20 @@
 mod cells;
 
 use mmsim::build::Machine;
+use mmsim_compaction::TwoScanners;
 use mmsim_core::backing::device::DeviceConfig;
 use mmsim_core::base::event::{Observer, TraceEvent};
 use mmsim_core::base::rng::Rng;
 use mmsim_core::base::time::{SimDuration, SimTime};
 use mmsim_core::base::vmstat::VmEvent;
 use mmsim_core::machine::config::{Kernel, MachineConfig};
-use mmsim_core::machine::result::RunResult;
+use mmsim_core::machine::result::{Outcome, RunResult};
 use mmsim_core::machine::{self as core, Watch};
 use mmsim_core::memory::Memory;
 use mmsim_core::policy::ReclaimPolicy;
-use mmsim_core::workload::{MapKind, Op, RegionId, Run, VmaFlags, Workload};
-use mmsim_lru::{Classic, ClassicConfig, Random};
+use mmsim_core::policy::knobs::{Knobs, Preset};
+use mmsim_core::workload::{CopyRun, MapKind, Op, RegionId, Run, VmaFlags, Workload};
+use mmsim_lru::{Classic, ClassicConfig, Mglru, MglruConfig, Random};
 
 const PAGES: u32 = 1 << 14;
 const ACCESSES: u64 = 60_000;
@@ -75,6 +77,73 @@ fn watching_changes_nothing() {
             let all = if matches!(what, "recording" | "all") { plain.accesses } else { 0 };
             assert_eq!(recorded, all, "{what}, {threads} threads");
         }
+    }
+}
+
+/// Nor does it where swap is nearly full: the last slots are in other CPUs' stocks, and pages that
+/// were chosen for them stay, in their order.
+#[test]
+fn watching_changes_nothing_where_swap_is_full() {
+    for p in MglruConfig::presets() {
+        let frames = PAGES / 2;
+        let c = cells::machine_of(frames, PAGES - frames + 400, p.kernel);
+        let c = MachineConfig { cpus: 4, ..c };
+        let of = |observer| {
+            let work = cells::zipf(PAGES, ACCESSES, 4).workloads();
+            let policy = |mem: &mut _| Mglru::new(p.config, mem, 1);
+            let mut m = core::Machine::new(&c, cells::task(work), 1, policy);
+            m.run(Watch { observer, ..Watch::default() })
+        };
+        let plain = of(None);
+        assert_eq!(plain.outcome, Outcome::Completed, "{}", p.name);
+        assert!(plain.vmstat[VmEvent::PswpOut] > 15_000, "{}", p.name);
+        assert_eq!(of(Some(Box::new(Nothing))), plain, "{}", p.name);
+    }
+}
+
+/// Nor where compaction takes folios off the lists, many at once or one by one: what was young
+/// comes back as young.
+#[test]
+fn watching_changes_nothing_beside_compaction() {
+    const PART: u32 = 24;
+    const PARTS: u16 = 300;
+    let mut rng = Rng::for_purpose(1, "parts");
+    let (kind, flags) = (MapKind::Anon, VmaFlags::default());
+    let map = |region, pages| Op::Mmap { region, pages, kind, flags, at: None };
+    let touch = |region, count| Op::Access(Run { region, write: true, first: 0, count });
+    let mut ops = Vec::new();
+    for part in (0..PARTS).map(RegionId) {
+        ops.extend([map(part, PART), touch(part, PART)]);
+    }
+    ops.extend((0..PARTS).filter(|p| p % 3 == 0).map(|p| Op::Munmap { region: RegionId(p) }));
+    // More than there is memory for, in steps, with compaction and some parts used in between.
+    let more = RegionId(PARTS);
+    ops.push(map(more, 8 * 1024));
+    for step in 0..8 {
+        for _ in 0..100 {
+            let part = rng.below(PARTS.into()) as u16;
+            ops.extend((part % 3 > 0).then(|| touch(RegionId(part), PART)));
+        }
+        ops.push(Op::CompactMemory);
+        let (first, count) = (step * 1024, 1024);
+        ops.push(Op::Access(Run { region: more, write: true, first, count }));
+    }
+    // Compaction of 4.1 isolates by other rules than that of the preset's own kernel.
+    let kernels = |p: &'static Preset<MglruConfig>| [Kernel::V4_1, p.kernel].map(|k| (p, k));
+    for (p, kernel) in MglruConfig::presets().iter().flat_map(kernels) {
+        let of = |observer| {
+            let c = cells::machine_of(9 * 1024, 8 * 1024, kernel);
+            let work: Vec<Box<dyn Workload>> = vec![Box::new(cells::Script(ops.clone()))];
+            let policy = |mem: &mut _| Mglru::new(p.config, mem, 1);
+            let mut m = core::Machine::new(&c, cells::task(work), 1, policy);
+            let rules = mmsim_compaction::preset_for_kernel(kernel);
+            m.set_compaction(Box::new(TwoScanners::new(rules, &m.mem)));
+            m.run(Watch { observer, ..Watch::default() })
+        };
+        let plain = of(None);
+        assert!(plain.vmstat[VmEvent::PgMigrateSuccess] > 1000, "{}", p.name);
+        assert!(plain.vmstat[VmEvent::PswpOut] > 1000, "{}", p.name);
+        assert_eq!(of(Some(Box::new(Nothing))), plain, "{}", p.name);
     }
 }
 
@@ -199,6 +268,83 @@ fn teams_are_the_general_way() {
                 let watched = of(Watch { observer: Some(Box::new(Nothing)), ..Watch::default() });
                 assert_eq!(team, watched, "{what}");
                 assert_eq!(frames < 2000, team.vmstat[VmEvent::PswpOut] > 0, "{what}");
+            }
+        }
+    }
+}
+
+/// A copy is its touches one by one, to the nanosecond: into pages that are there, that come back
+/// from swap and that were never touched, within a region too, by threads alone and in a team.
+#[test]
+fn a_copy_is_its_touches() {
+    const SHARED: RegionId = RegionId(0);
+    let pages = 1500;
+    let ops = |thread: u16, whole: bool| {
+        let mut rng = Rng::for_purpose(thread.into(), "copies");
+        let map = |region, pages, locked| {
+            let (kind, flags) = (MapKind::Anon, VmaFlags { locked, ..VmaFlags::default() });
+            Op::Mmap { region, pages, kind, flags, at: None }
+        };
+        let mut ops = Vec::new();
+        if thread == 0 {
+            ops.push(map(SHARED, pages, false));
+        }
+        ops.push(Op::Barrier);
+        let own = RegionId(1 + thread);
+        for _ in 0..60 {
+            let n = 1 + rng.below(200) as u32;
+            ops.push(map(own, n, rng.below(8) == 0));
+            for _ in 0..1 + rng.below(3) {
+                let count = 1 + rng.below(n.into()) as u32;
+                let mut part = || rng.below(u64::from(pages - count)) as u32;
+                let shared = (SHARED, part());
+                let ((from, first), (to, into)) = match part() % 4 {
+                    0 => ((own, 0), shared),
+                    1 => (shared, (SHARED, part())),
+                    _ => (shared, (own, n - count)),
+                };
+                let copy = CopyRun { from, first, to, into, count };
+                if whole {
+                    ops.push(Op::Copy(copy));
+                } else {
+                    ops.extend((0..count).flat_map(|i| {
+                        let run = |region, write, first| Run { region, write, first, count: 1 };
+                        [run(from, false, first + i), run(to, true, into + i)].map(Op::Access)
+                    }));
+                }
+                match rng.below(4) {
+                    0 => ops.push(Op::Compute(SimDuration(rng.below(3000)))),
+                    1 => ops.push(Op::Records(1)),
+                    _ => {}
+                }
+            }
+            ops.push(Op::Munmap { region: own });
+        }
+        Box::new(cells::Script(ops)) as Box<dyn Workload>
+    };
+    let presets = [(Kernel::V5_5, ClassicConfig::V5_5), (Kernel::V6_12, ClassicConfig::V6_12)];
+    for (kernel, preset) in presets {
+        for (threads, cpus) in [(1, 1), (3, 4), (5, 2), (8, 8)] {
+            for (device, frames) in [("ramdisk", 8000), ("zram", 1300), ("ssd", 1200)] {
+                let mut c = cells::machine_of(frames, 20_000, kernel);
+                c.cpus = cpus;
+                let swap = c.swap.as_mut().expect("there is swap");
+                swap.device = DeviceConfig::preset(device, cpus).expect("a preset");
+                let of = |whole, record_accesses| {
+                    let tasks = cells::task((0..threads).map(|t| ops(t, whole)).collect());
+                    let policy = |mem: &mut _| Classic::new(preset, mem);
+                    let mut m = core::Machine::new(&c, tasks, 1, policy);
+                    let result = m.run(Watch { record_accesses, ..Watch::default() });
+                    (result, m.recorded_accesses().to_vec())
+                };
+                let what = format!("{kernel:?}, {device}, {threads} threads on {cpus} CPUs");
+                let copies = of(true, false);
+                assert_eq!(copies, of(false, false), "{what}");
+                assert_eq!(frames < 2000, copies.0.vmstat[VmEvent::PswpIn] > 0, "{what}");
+                let recorded = of(true, true);
+                assert_eq!(recorded, of(false, true), "{what}");
+                assert_eq!(recorded.0, copies.0, "{what}");
+                assert_eq!(recorded.1.len() as u64, copies.0.accesses, "{what}");
             }
         }
     }

@@ -26,7 +26,7 @@ use mmsim::phys::frames::{FrameKind, flag};
 use mmsim::scenario::policy::{PolicyCatalogue, PolicySpec};
 use mmsim::virt::pages::{Entry, Owner, pte};
 use mmsim::workload::{
-    Advice, FileSlot, FileSpec, MapKind, Op, RegionId, Run, VmaFlags, Workload, WorkloadCx,
+    Advice, CopyRun, FileSlot, FileSpec, MapKind, Op, RegionId, Run, VmaFlags, Workload, WorkloadCx,
 };
 use mmsim_compaction::TwoScanners;
 
@@ -232,6 +232,7 @@ impl Drawn {
             14 if one_in(rng, 4) => Op::DropCaches,
             14 => Op::PhaseEnd(0),
             15 if one_in(rng, 20) => Op::Exit,
+            16..=18 => Op::Copy(CopyRun { from: region, first, to: region, into: 0, count }),
             _ => Op::Access(Run { region, write: one_in(rng, 2), first, count }),
         };
         ops.push(op);

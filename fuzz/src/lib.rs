@@ -79,6 +79,13 @@ pub fn begins(workload: &mut dyn Workload, batches: usize) {
                     assert!(r.count > 0 && r.first < pages && r.count <= pages - r.first);
                     now += 100 * u64::from(r.count);
                 }
+                Op::Copy(c) => {
+                    for side in [c.side(0), c.side(1)] {
+                        let pages = *mapped.get(&side.region).expect("a mapped region");
+                        assert!(side.count > 0 && side.first < pages && side.count <= pages - side.first);
+                    }
+                    now += 100 * u64::from(c.touches());
+                }
                 Op::Compute(t) | Op::Sleep(t) => now = now.saturating_add(t.as_nanos()),
                 Op::PhaseEnd(i) => assert!(usize::from(i) < phases),
                 _ => {}

@@ -5,19 +5,24 @@
 use super::Machine;
 use super::fault::{Flow, Touch};
 use super::psi::Psi;
+use super::run::Missed;
 use super::thread::{Entity, Wait};
 use crate::base::id::{AsId, GROUP_PAGES, MemcgId, PageIdx, ThreadId};
 use crate::base::time::{SimDuration, SimTime};
 use crate::policy::ReclaimPolicy;
 use crate::virt::space::VmaKind;
-use crate::workload::{MapKind, Op, Run};
+use crate::workload::{MapKind, Op, RegionId, Run};
 
 impl<P: ReclaimPolicy> Machine<P> {
     /// Executes one operation that is no hit.
     pub(super) fn execute(&mut self, tid: ThreadId, op: Op) -> Flow {
         let space = self.threads[tid].space;
         match op {
-            Op::Access(run) => self.unmapped(tid, run),
+            Op::Access(run) => self.unmapped(tid, run.region),
+            Op::Copy(copy) => {
+                let mapped = self.mem.spaces.region(space, copy.from).is_some();
+                self.unmapped(tid, if mapped { copy.to } else { copy.from })
+            }
             Op::Compute(_) | Op::Records(_) => unreachable!("done with the hits"),
             Op::Mmap { region, pages, kind, flags, at } => {
                 let (kind, pages) = match kind {
@@ -127,13 +132,14 @@ impl<P: ReclaimPolicy> Machine<P> {
     /// The access that stopped a run of hits: the next page of `run` misses. The thread is
     /// moved on by whoever asked.
     #[inline]
-    pub(super) fn access(&mut self, tid: ThreadId, run: Run) -> Flow {
+    pub(super) fn access(&mut self, tid: ThreadId, missed: Missed) -> Flow {
+        let run = missed.run;
         let t = &self.threads[tid];
         let place = &t.place;
         if run.first.checked_add(run.count).is_none_or(|end| end > place.pages) {
             self.beyond(tid, run);
         }
-        let page = PageIdx(place.start.0 + run.first + t.done);
+        let page = PageIdx(missed.page(place.start.0) as u32);
         let touch = Touch::by(tid, t, page, place.vma, run.write);
         let flow = self.fault(touch);
         if flow != Flow::Done {
@@ -163,8 +169,8 @@ impl<P: ReclaimPolicy> Machine<P> {
 
     /// An access to a region that is not mapped.
     #[cold]
-    fn unmapped(&self, tid: ThreadId, run: Run) -> ! {
-        panic!("{}: {:?} is not mapped", self.threads[tid].name, run.region)
+    fn unmapped(&self, tid: ThreadId, region: RegionId) -> ! {
+        panic!("{}: {region:?} is not mapped", self.threads[tid].name)
     }
 
     #[inline]

@@ -3,7 +3,7 @@
 use crate::base::id::{KdamondId, NodeId, ThreadId};
 use crate::base::time::SimTime;
 use crate::memory::IoDone;
-use std::collections::BinaryHeap;
+use std::collections::{BinaryHeap, VecDeque};
 
 /// Something that happens at an instant.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -55,11 +55,43 @@ impl PartialOrd for Due {
     }
 }
 
+/// Ends of device requests. A device serves most of what it is asked in the order of asking, so
+/// they come in order: those wait in a line, the others in a heap.
+#[derive(Default)]
+struct Ends {
+    line: VecDeque<Due>,
+    heap: BinaryHeap<Due>,
+}
+
+impl Ends {
+    fn push(&mut self, due: Due) {
+        if self.line.back().is_none_or(|last| last.key < due.key) {
+            self.line.push_back(due);
+        } else {
+            self.heap.push(due);
+        }
+    }
+    #[inline]
+    fn peek(&self) -> Option<&Due> {
+        match (self.line.front(), self.heap.peek()) {
+            (Some(l), Some(h)) => Some(if l.key < h.key { l } else { h }),
+            (l, h) => l.or(h),
+        }
+    }
+    fn pop(&mut self) -> Option<Due> {
+        match (self.line.front(), self.heap.peek()) {
+            (Some(l), Some(h)) if h.key < l.key => self.heap.pop(),
+            (None, _) => self.heap.pop(),
+            _ => self.line.pop_front(),
+        }
+    }
+}
+
 /// The queue. Nothing is scheduled in the past; stale events carry a generation.
 pub(super) struct Queue {
     heap: BinaryHeap<Due>,
-    /// Ends of device requests, apart so that they can interrupt a long step.
-    io: BinaryHeap<Due>,
+    /// Apart so that they can interrupt a long step.
+    io: Ends,
     seq: u64,
     /// When the first of all is due: asked after each step.
     next: SimTime,
@@ -68,7 +100,7 @@ pub(super) struct Queue {
 impl Default for Queue {
     fn default() -> Self {
         let next = SimTime::NEVER;
-        Queue { heap: BinaryHeap::new(), io: BinaryHeap::new(), seq: 0, next }
+        Queue { heap: BinaryHeap::new(), io: Ends::default(), seq: 0, next }
     }
 }
 
@@ -86,8 +118,8 @@ impl Queue {
         self.next
     }
     fn took_one(&mut self) {
-        let next = |h: &BinaryHeap<Due>| h.peek().map_or(SimTime::NEVER, |d| d.key.0);
-        self.next = next(&self.heap).min(next(&self.io));
+        let next = |due: Option<&Due>| due.map_or(SimTime::NEVER, |d| d.key.0);
+        self.next = next(self.heap.peek()).min(next(self.io.peek()));
     }
     /// Takes the next event.
     pub(super) fn pop(&mut self) -> Option<(SimTime, Event)> {
@@ -96,8 +128,7 @@ impl Queue {
             (Some(_), None) => true,
             (None, _) => false,
         };
-        let from = if io_first { &mut self.io } else { &mut self.heap };
-        let first = from.pop();
+        let first = if io_first { self.io.pop() } else { self.heap.pop() };
         self.took_one();
         first.map(|d| (d.key.0, d.event))
     }

@@ -6,12 +6,13 @@
 //! long as the run loop would come back to this thread at once.
 
 use super::Machine;
-use super::run::{Stop, hit, hit_run, is_single};
+use super::run::{Missed, Stop, fitting, hit, hit_copy, hit_run, is_single};
 use crate::base::id::{PageIdx, ThreadId};
 use crate::base::time::{SimDuration, SimTime};
 use crate::memory::{AHEAD, ReturnRun, Returning};
 use crate::policy::{Arrival, ArrivalKind, ReclaimPolicy};
-use crate::workload::{Op, RegionId, Run};
+use crate::virt::space::Place;
+use crate::workload::Op;
 
 /// Until when a thread may act before the run loop has to look who is next.
 #[derive(Clone, Copy, Debug)]
@@ -63,13 +64,13 @@ impl<P: ReclaimPolicy> Machine<P> {
         let mut at = (stop, self.mem.now);
         let Stop::Miss(missed) = stop else { return at };
         let t = &self.threads[tid];
-        let page = PageIdx(t.place.start.0 + missed.first + t.done);
+        let page = PageIdx(missed.page(t.place.start.0) as u32);
         let swapped = self.mem.pages.swap_entry(page).is_some();
         if !swapped || self.watch.record_accesses || self.watch.check_every > 0 {
             return at;
         }
-        while let Some(run) = self.return_run(tid) {
-            let (end, since) = self.return_some(tid, &run, until);
+        while let Some((run, places)) = self.return_run(tid) {
+            let (end, since) = self.return_some(tid, &run, &places, until);
             at = (end.unwrap_or(Stop::Bound), since);
             if end == Some(Stop::Other) {
                 // Perhaps an access to another region.
@@ -82,16 +83,26 @@ impl<P: ReclaimPolicy> Machine<P> {
         at
     }
 
-    /// What the faults of a thread have in common, if they are of the common kind.
+    /// What the faults of a thread have in common, if they are of the common kind, and where they
+    /// are: the region of the first, and the other side of a copy that is under way.
     #[inline]
-    fn return_run(&mut self, tid: ThreadId) -> Option<ReturnRun> {
+    fn return_run(&mut self, tid: ThreadId) -> Option<(ReturnRun, [Place; 2])> {
         let t = &self.threads[tid];
         if t.fault.is_some() || t.place.flags.locked || !self.policy.swapins_together() {
             return None;
         }
+        let mut places = [t.place; 2];
+        if let Some(Op::Copy(copy)) = t.ops.get(t.next) {
+            let side = if copy.from == t.place.region() { copy.to } else { copy.from };
+            places[1] = self.mem.spaces.place(t.space, side)?;
+            if places[1].flags != t.place.flags {
+                return None;
+            }
+        }
         let recency = t.place.flags.recency(self.mem.ignores_random());
         let how = Arrival { kind: ArrivalKind::SwapIn, in_fault: Some(recency), position: 0 };
-        self.mem.return_run(t.space, how, self.kswapds_awake())
+        let run = self.mem.return_run(t.space, how, self.kswapds_awake())?;
+        Some((run, places))
     }
 
     /// One run of faults. `None`: it may go on with another.
@@ -99,6 +110,7 @@ impl<P: ReclaimPolicy> Machine<P> {
         &mut self,
         tid: ThreadId,
         run: &ReturnRun,
+        places: &[Place; 2],
         until: Until,
     ) -> (Option<Stop>, SimTime) {
         let t = &mut self.threads[tid];
@@ -120,11 +132,15 @@ impl<P: ReclaimPolicy> Machine<P> {
             t_fault: each,
         };
         let mut returning = self.mem.returning(run, &mut self.returned);
-        let region = (t.place.region(), t.place.start.0);
-        let end = walk.go(&mut returning, region, t_hit);
+        let end = walk.go(&mut returning, places, t_hit);
         let Walk { next, done, now, since, touched, records, .. } = walk;
         let faults = returning.faults();
         (t.next, t.done) = (next, done);
+        if let Some(Stop::Miss(missed)) = end
+            && missed.run.region != t.place.region()
+        {
+            t.place = places[1];
+        }
         t.accesses += touched;
         t.records += records;
         let system = SimDuration(faults * each);
@@ -160,11 +176,11 @@ impl Walk<'_> {
     fn go(
         &mut self,
         returning: &mut Returning<'_>,
-        place: (RegionId, u32),
+        places: &[Place; 2],
         t_hit: u64,
     ) -> Option<Stop> {
         let (ops, hits_end) = (self.ops, self.hits_end);
-        let (region, start) = place;
+        let (region, start) = (places[0].region(), places[0].start.0);
         let (mut next, mut now, mut singles) = (self.next, self.now, 0);
         // Operations before this were looked at.
         let mut looked = next;
@@ -181,7 +197,7 @@ impl Walk<'_> {
             }
             let Some(run) = is_single(op, region) else {
                 (self.next, self.now) = (next, now);
-                let end = self.other(returning, op, place, t_hit);
+                let end = self.other(returning, op, places, t_hit);
                 (next, now) = (self.next, self.now);
                 match end {
                     None => continue,
@@ -192,7 +208,7 @@ impl Walk<'_> {
             if hit(&mut returning.hot()[page], run.write) {
                 now += t_hit;
             } else {
-                match self.miss(returning, run, page, now) {
+                match self.miss(returning, Missed { run: *run, nth: 0 }, page, now) {
                     After::On => now = self.since,
                     After::Last(end) => {
                         now = self.since;
@@ -213,12 +229,18 @@ impl Walk<'_> {
 
     /// Resolves the fault on a page if it may begin now and is of the common kind.
     #[inline(never)]
-    fn miss(&mut self, returning: &mut Returning<'_>, run: &Run, page: usize, now: u64) -> After {
+    fn miss(
+        &mut self,
+        returning: &mut Returning<'_>,
+        missed: Missed,
+        page: usize,
+        now: u64,
+    ) -> After {
         if now >= self.faults_end && now != self.since {
             return After::Not(Stop::Bound);
         }
-        if !returning.fault(page, run.write) {
-            return After::Not(Stop::Miss(*run));
+        if !returning.fault(page, missed.run.write) {
+            return After::Not(Stop::Miss(missed));
         }
         self.since = now + self.t_fault;
         if self.since >= self.looks_at {
@@ -230,17 +252,37 @@ impl Walk<'_> {
         }
     }
 
-    /// An operation that is no access to a single page. `None`: it, or a part of it, is done.
+    /// An operation that is no access to a single page of the first place. `None`: it, or a part of
+    /// it, is done.
     #[inline(never)]
     fn other(
         &mut self,
         returning: &mut Returning<'_>,
         op: &Op,
-        (region, start): (RegionId, u32),
+        places: &[Place; 2],
         t_hit: u64,
     ) -> Option<Option<Stop>> {
-        let run = match op {
-            Op::Access(run) if run.region == region => run,
+        let start_of = |region| places.iter().find(|p| p.region() == region).map(|p| p.start.0);
+        let hot = returning.hot();
+        // As many accesses as begin before the end.
+        let fits = fitting(op.touches() - self.done, self.hits_end - self.now, t_hit);
+        let (hits, missed, start) = match op {
+            Op::Access(run) => {
+                // Of another region the run loop finds the place.
+                let Some(start) = start_of(run.region) else { return Some(Some(Stop::Bound)) };
+                let missed = |nth| Missed { run: *run, nth };
+                let first = missed(self.done).page(start);
+                let hits = hit_run(&mut hot[first..first + fits as usize], run.write);
+                (hits, missed(self.done + hits), start)
+            }
+            Op::Copy(copy) => {
+                let starts = (start_of(copy.from), start_of(copy.to));
+                let (Some(from), Some(to)) = starts else { return Some(Some(Stop::Bound)) };
+                let hits = hit_copy(hot, copy, [from, to], self.done, fits);
+                let done = self.done + hits;
+                let start = if done.is_multiple_of(2) { from } else { to };
+                (hits, Missed::of_copy(copy, done), start)
+            }
             Op::Compute(d) => {
                 self.now += d.0;
                 self.next += 1;
@@ -251,43 +293,33 @@ impl Walk<'_> {
                 self.next += 1;
                 return None;
             }
-            // Of another region, whose place the run loop finds.
-            Op::Access(_) => return Some(Some(Stop::Bound)),
             _ => return Some(Some(Stop::Other)),
         };
-        let left = run.count - self.done;
-        let mut fits = left;
-        if t_hit > 0 {
-            // As many pages as begin before the end.
-            fits = u64::from(left).min((self.hits_end - self.now).div_ceil(t_hit)) as u32;
-        }
-        let first = (start + run.first + self.done) as usize;
-        let hits = hit_run(&mut returning.hot()[first..first + fits as usize], run.write);
         self.now += u64::from(hits) * t_hit;
-        self.did(run, hits);
+        self.did(op, hits);
         if hits == fits {
             return None;
         }
-        match self.miss(returning, run, first + hits as usize, self.now) {
+        match self.miss(returning, missed, missed.page(start), self.now) {
             After::Not(end) => Some(Some(end)),
             After::On => {
                 self.now = self.since;
-                self.did(run, 1);
+                self.did(op, 1);
                 None
             }
             After::Last(end) => {
                 self.now = self.since;
-                self.did(run, 1);
+                self.did(op, 1);
                 Some(end)
             }
         }
     }
 
     /// So many pages of the current operation were touched.
-    fn did(&mut self, run: &Run, pages: u32) {
+    fn did(&mut self, op: &Op, pages: u32) {
         self.touched += u64::from(pages);
         self.done += pages;
-        if self.done == run.count {
+        if self.done == op.touches() {
             self.done = 0;
             self.next += 1;
         }

@@ -21,17 +21,39 @@ use crate::base::time::{SimDuration, SimTime};
 use crate::memory::IoDone;
 use crate::policy::ReclaimPolicy;
 use crate::virt::pages::pte;
-use crate::workload::{Op, RegionId, Run, WorkloadCx};
+use crate::workload::{CopyRun, Op, RegionId, Run, WorkloadCx};
 
 /// Why a thread stopped executing hits.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) enum Stop {
     /// Its bound is reached.
     Bound,
-    /// The next page of this run is no hit; where its region lies is noted.
-    Miss(Run),
+    /// The next page is no hit; where its region lies is noted.
+    Miss(Missed),
     /// The next thing is no access, or an access to nothing.
     Other,
+}
+
+/// An access that is no hit.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) struct Missed {
+    /// The run of pages that its own is one of.
+    pub run: Run,
+    /// Which of them.
+    pub nth: u32,
+}
+
+impl Missed {
+    /// The page after so many touches of a copy.
+    #[inline]
+    pub(super) fn of_copy(copy: &CopyRun, done: u32) -> Self {
+        Missed { run: copy.side(done), nth: done / 2 }
+    }
+    /// Its page, in a region that begins here.
+    #[inline]
+    pub(super) fn page(&self, start: u32) -> usize {
+        (start + self.run.first + self.nth) as usize
+    }
 }
 
 impl<P: ReclaimPolicy> Machine<P> {
@@ -412,17 +434,13 @@ impl<P: ReclaimPolicy> Machine<P> {
                             self.recorded.extend(done.iter().filter_map(page));
                         }
                         match left.first() {
-                            Some(Op::Access(run)) if missed => break Stop::Miss(*run),
+                            Some(Op::Access(run)) if missed => {
+                                break Stop::Miss(Missed { run: *run, nth: 0 });
+                            }
                             _ => continue,
                         }
                     }
-                    let left = run.count - *done;
-                    // As many pages as begin before the bound.
-                    let fits = if t_hit == 0 {
-                        left
-                    } else {
-                        u64::from(left).min((bound.0 - now).div_ceil(t_hit)) as u32
-                    };
+                    let fits = fitting(run.count - *done, bound.0 - now, t_hit);
                     let first = (first + *done) as usize;
                     let hits = hit_run(&mut hot[first..first + fits as usize], run.write);
                     if record && hits > 0 {
@@ -436,7 +454,28 @@ impl<P: ReclaimPolicy> Machine<P> {
                         *done = 0;
                         rest = behind;
                     } else if hits < fits {
-                        break Stop::Miss(*run);
+                        break Stop::Miss(Missed { run: *run, nth: *done });
+                    }
+                }
+                Op::Copy(copy) => {
+                    let sides = [copy.from, copy.to].map(|r| spaces.place(*space, r));
+                    let [Some(from), Some(to)] = sides else { break Stop::Other };
+                    let fits = fitting(copy.touches() - *done, bound.0 - now, t_hit);
+                    let starts = [from.start.0, to.start.0];
+                    let hits = hit_copy(hot, copy, starts, *done, fits);
+                    if record {
+                        let page = |n| Missed::of_copy(copy, n).page(starts[n as usize % 2]) as u32;
+                        self.recorded.extend((*done..*done + hits).map(page));
+                    }
+                    now += u64::from(hits) * t_hit;
+                    touched += u64::from(hits);
+                    *done += hits;
+                    if *done == copy.touches() {
+                        *done = 0;
+                        rest = behind;
+                    } else if hits < fits {
+                        *place = if done.is_multiple_of(2) { from } else { to };
+                        break Stop::Miss(Missed::of_copy(copy, *done));
                     }
                 }
                 Op::Compute(d) => {
@@ -464,16 +503,16 @@ impl<P: ReclaimPolicy> Machine<P> {
     fn step_slow(&mut self, tid: ThreadId, stop: Stop) -> bool {
         let before = self.mem.now;
         self.steps += 1;
-        let (flow, pages) = match stop {
-            Stop::Miss(run) => (self.access(tid, run), run.count),
-            _ => (self.step_other(tid), 0),
+        let (flow, accessed) = match stop {
+            Stop::Miss(missed) => (self.access(tid, missed), true),
+            _ => (self.step_other(tid), false),
         };
         self.queue_io();
         let t = &mut self.threads[tid];
-        if pages > 0 && flow == Flow::Done {
+        if accessed && flow == Flow::Done {
             t.accesses += 1;
             t.done += 1;
-            if t.done == pages {
+            if t.done == t.ops[t.next].touches() {
                 t.done = 0;
                 t.next += 1;
             }
@@ -520,6 +559,12 @@ impl<P: ReclaimPolicy> Machine<P> {
         }
         flow
     }
+}
+
+/// How many accesses of so many begin within a time, if each takes so long.
+#[inline(always)]
+pub(super) fn fitting(left: u32, time: u64, t_hit: u64) -> u32 {
+    if t_hit == 0 { left } else { u64::from(left).min(time.div_ceil(t_hit)) as u32 }
 }
 
 /// The access to one page of a region that an operation is.
@@ -600,9 +645,81 @@ pub(super) fn hit_run(hot: &mut [u8], write: bool) -> u32 {
     done as u32
 }
 
+/// The same for a copy between regions that begin at `starts`, of which so many touches are done,
+/// and for so many more at most: whole blocks of pairs without a branch per page.
+#[inline]
+pub(super) fn hit_copy(
+    hot: &mut [u8],
+    copy: &CopyRun,
+    starts: [u32; 2],
+    done: u32,
+    most: u32,
+) -> u32 {
+    const BLOCK: usize = 32;
+    let ((read, set_read), (write, set_write)) = (bits_of(false), bits_of(true));
+    let (mut n, end) = (done, done + most);
+    while n < end {
+        let left = (end - n) as usize / 2;
+        if n.is_multiple_of(2) && left >= BLOCK {
+            let [from, to] = [n, n + 1].map(|n| {
+                let first = Missed::of_copy(copy, n).page(starts[n as usize % 2]);
+                first..first + BLOCK
+            });
+            let all = |pages: &[u8]| pages.iter().fold(0xff, |a, &h| a & h);
+            let hits = all(&hot[from.clone()]) & read == read;
+            if hits && all(&hot[to.clone()]) & write == write {
+                hot[from].iter_mut().for_each(|h| *h |= set_read);
+                hot[to].iter_mut().for_each(|h| *h |= set_write);
+                n += 2 * BLOCK as u32;
+                continue;
+            }
+        }
+        let writes = !n.is_multiple_of(2);
+        let page = Missed::of_copy(copy, n).page(starts[usize::from(writes)]);
+        if !hit(&mut hot[page], writes) {
+            break;
+        }
+        n += 1;
+    }
+    n - done
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::base::rng::Rng;
+
+    /// Against touches one by one, with pages missing and sides that overlap.
+    #[test]
+    fn a_copy_hits_as_its_touches_do() {
+        let mut rng = Rng::for_purpose(1, "copies");
+        let (mut whole, mut cut) = (0, 0);
+        for _ in 0..2000 {
+            let mut hot = vec![pte::PRESENT | pte::WRITABLE; 400];
+            for _ in 0..rng.below(3) {
+                hot[rng.below(400) as usize] = rng.below(2) as u8 * pte::PRESENT;
+            }
+            let count = 1 + rng.below(150) as u32;
+            let first = rng.below(u64::from(200 - count)) as u32;
+            let into = rng.below(u64::from(200 - count)) as u32;
+            let starts = if rng.below(4) == 0 { [100, 100] } else { [0, 200] };
+            let (from, to) = (RegionId(0), RegionId(1));
+            let copy = CopyRun { from, first, to, into, count };
+            let done = rng.below(u64::from(copy.touches())) as u32;
+            let most = rng.below(u64::from(copy.touches() - done) + 1) as u32;
+            let mut one_by_one = hot.clone();
+            let touch = |&n: &u32| {
+                let (first, write) = if n % 2 == 0 { (first, false) } else { (into, true) };
+                let page = starts[n as usize % 2] + first + n / 2;
+                hit(&mut one_by_one[page as usize], write)
+            };
+            let expected = (done..done + most).take_while(touch).count() as u32;
+            assert_eq!(hit_copy(&mut hot, &copy, starts, done, most), expected);
+            assert_eq!(hot, one_by_one);
+            if expected < most { cut += 1 } else { whole += 1 }
+        }
+        assert!(whole > 100 && cut > 100, "{whole} whole, {cut} cut short");
+    }
 
     #[test]
     fn a_run_of_hits_stops_at_the_first_miss() {

@@ -12,7 +12,7 @@
 
 use super::Machine;
 use super::order::key_of;
-use super::run::{hit, hit_run};
+use super::run::{Missed, fitting, hit, hit_run};
 use super::thread::{Entity, Thread};
 use crate::base::id::{CpuId, GROUP_PAGES, GroupId, IndexVec, ThreadId, ZoneId};
 use crate::base::time::{SimDuration, SimTime};
@@ -358,16 +358,21 @@ impl Member {
     fn turn(&mut self, c: &mut Columns<'_>, clock: u64, other: u64) -> (End, u64) {
         let (mut start, mut now) = (clock, clock);
         let ahead = c.ahead(other);
-        // Nearly always: one page of a region that was accessed lately.
-        while let Some(Op::Access(run)) = self.ops.get(self.next) {
-            let Some(&known) = self.lately(run.region).filter(|_| run.count == 1) else { break };
+        // Nearly always: one page of a region that was accessed lately, of its own or of a copy.
+        while let Some(op) = self.ops.get(self.next) {
+            let (touch, of) = match op {
+                Op::Copy(copy) => (Missed::of_copy(copy, self.done), copy.touches()),
+                Op::Access(run) if run.count == 1 => (Missed { run: *run, nth: 0 }, 1),
+                _ => break,
+            };
+            let Some(&known) = self.lately(touch.run.region) else { break };
             if now >= ahead && now > start {
                 return (End::Turn, now);
             }
-            let (run, page) = (*run, (known.start + run.first) as usize);
-            if hit(&mut c.hot[page], run.write) {
+            let page = touch.page(known.start);
+            if hit(&mut c.hot[page], touch.run.write) {
                 self.touched += 1;
-                self.next += 1;
+                self.did(of, 1);
                 now += c.t_hit;
                 continue;
             }
@@ -375,10 +380,10 @@ impl Member {
             if !c.may_act(start, now, other) {
                 return (End::Turn, now);
             }
-            if !self.first_touch(c, known, &run, page) {
+            if !self.first_touch(c, known, &touch.run, page) {
                 return (End::Other, now);
             }
-            self.next += 1;
+            self.did(of, 1);
             now += c.t_fault;
             if self.nr == self.room {
                 return (End::Full, now);
@@ -407,8 +412,13 @@ impl Member {
             if now >= hits_end {
                 return (End::Turn, now);
             }
-            let run = match op {
-                Op::Access(run) => run,
+            let (run, nth) = match op {
+                Op::Access(run) => (run, self.done),
+                // Touch by touch, as above, once both sides are known.
+                Op::Copy(copy) => {
+                    let touch = Missed::of_copy(&copy, self.done);
+                    (Run { count: touch.nth + 1, ..touch.run }, touch.nth)
+                }
                 Op::Compute(d) => {
                     (now, self.next) = (now + d.0, self.next + 1);
                     continue;
@@ -420,15 +430,12 @@ impl Member {
                 _ => return (stops, now),
             };
             let Some(known) = self.find(c, run.region) else { return (stops, now) };
-            let mut fits = run.count - self.done;
-            if c.t_hit > 0 {
-                fits = u64::from(fits).min((hits_end - now).div_ceil(c.t_hit)) as u32;
-            }
-            let first = (known.start + run.first + self.done) as usize;
+            let fits = fitting(run.count - nth, hits_end - now, c.t_hit);
+            let first = (known.start + run.first + nth) as usize;
             let hits = hit_run(&mut c.hot[first..first + fits as usize], run.write);
             now += u64::from(hits) * c.t_hit;
             self.touched += u64::from(hits);
-            self.did(run.count, hits);
+            self.did(op.touches(), hits);
             if hits == fits {
                 continue;
             }
@@ -438,7 +445,7 @@ impl Member {
             if !self.first_touch(c, known, &run, first + hits as usize) {
                 return (End::Other, now);
             }
-            self.did(run.count, 1);
+            self.did(op.touches(), 1);
             now += c.t_fault;
             if self.nr == self.room {
                 return (End::Full, now);

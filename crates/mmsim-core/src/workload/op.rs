@@ -31,6 +31,40 @@ pub struct Run {
     pub count: u32,
 }
 
+/// Touches of two stretches of as many pages in turn: a page of the one is read, then the page
+/// of the other written that it is copied to, and so on in ascending order.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct CopyRun {
+    /// The region that is read.
+    pub from: RegionId,
+    /// First page within it.
+    pub first: u32,
+    /// The region that is written; may be the same.
+    pub to: RegionId,
+    /// First page within that.
+    pub into: u32,
+    /// Number of pages, at least 1 and below 2^31.
+    pub count: u32,
+}
+
+impl CopyRun {
+    /// All pages of the side that the `n`-th touch belongs to: of those it is page `n / 2`.
+    #[inline]
+    pub fn side(&self, n: u32) -> Run {
+        let CopyRun { from, first, to, into, count } = *self;
+        if n.is_multiple_of(2) {
+            Run { region: from, write: false, first, count }
+        } else {
+            Run { region: to, write: true, first: into, count }
+        }
+    }
+    /// Touches of both sides.
+    #[inline]
+    pub fn touches(&self) -> u32 {
+        2 * self.count
+    }
+}
+
 /// Flags of a mapping (a VMA).
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct VmaFlags {
@@ -107,6 +141,8 @@ pub enum Advice {
 pub enum Op {
     /// Touch mapped pages.
     Access(Run),
+    /// Copy mapped pages.
+    Copy(CopyRun),
     /// Map a region of `pages` untouched pages at the next free 2 MiB boundary, or at
     /// virtual page `at` (then it must not overlap another region).
     Mmap {
@@ -225,4 +261,16 @@ pub enum Op {
     FreeBlocks,
     /// The process ends now: all its memory is freed.
     Exit,
+}
+
+impl Op {
+    /// How many pages it touches, one after the other: none unless it is an access or a copy.
+    #[inline]
+    pub fn touches(&self) -> u32 {
+        match self {
+            Op::Access(run) => run.count,
+            Op::Copy(copy) => copy.touches(),
+            _ => 0,
+        }
+    }
 }

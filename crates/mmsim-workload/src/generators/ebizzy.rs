@@ -22,7 +22,7 @@ use super::pace::{self, Body, End};
 use crate::sampler::Zipf;
 use mmsim_core::base::rng::Rng;
 use mmsim_core::base::time::SimDuration;
-use mmsim_core::workload::{FileSpec, MapKind, Op, RegionId, Run, VmaFlags, Workload};
+use mmsim_core::workload::{CopyRun, FileSpec, MapKind, Op, RegionId, Run, VmaFlags, Workload};
 use std::sync::Arc;
 
 /// Words of 8 bytes per page.
@@ -177,11 +177,8 @@ impl Ebizzy {
             if remap {
                 ops.push(map_buffer(buffer, pages));
             }
-            ops.extend(
-                (0..pages).flat_map(|page| {
-                    [touch(CHUNKS, false, from + page), touch(buffer, true, page)]
-                }),
-            );
+            let (first, into) = (from, 0);
+            ops.push(Op::Copy(CopyRun { from: CHUNKS, first, to: buffer, into, count: pages }));
             search(pages, key, |page| ops.push(touch(buffer, false, page)));
             if remap {
                 ops.push(Op::Munmap { region: buffer });

@@ -35,8 +35,15 @@ pub(super) fn all(w: &mut dyn Workload, clock: Ticking) -> Vec<Op> {
 pub(super) fn touches(ops: &[Op]) -> Vec<(u16, u32, bool)> {
     let mut pages = Vec::new();
     for op in ops {
-        if let Op::Access(r) = op {
-            pages.extend((r.first..r.first + r.count).map(|p| (r.region.0, p, r.write)));
+        match op {
+            Op::Access(r) => {
+                pages.extend((r.first..r.first + r.count).map(|p| (r.region.0, p, r.write)));
+            }
+            Op::Copy(c) => pages.extend(
+                (0..c.count)
+                    .flat_map(|i| [(c.from.0, c.first + i, false), (c.to.0, c.into + i, true)]),
+            ),
+            _ => {}
         }
     }
     pages
