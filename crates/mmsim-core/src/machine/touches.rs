@@ -12,14 +12,14 @@
 
 use super::Machine;
 use super::order::key_of;
-use super::run::{Missed, fitting, hit, hit_run};
+use super::run::{fitting, hit, hit_run};
 use super::thread::{Entity, Thread};
 use crate::base::id::{CpuId, GROUP_PAGES, GroupId, IndexVec, ThreadId, ZoneId};
 use crate::base::time::{SimDuration, SimTime};
 use crate::policy::{Arrival, ArrivalKind, ReclaimPolicy};
 use crate::virt::pages::{Group, pte};
 use crate::virt::space::{Spaces, VmaKind};
-use crate::workload::{Op, RegionId, Run, VmaFlags};
+use crate::workload::{Op, RegionId, VmaFlags};
 
 /// More CPUs than this make no team: finding the earliest is a look at each.
 const MOST_CPUS: usize = 16;
@@ -318,6 +318,7 @@ impl Member {
     }
 
     /// Where a region lies.
+    #[inline(never)]
     fn find(&mut self, c: &Columns<'_>, region: RegionId) -> Option<Known> {
         if let Some(known) = self.lately(region) {
             return Some(*known);
@@ -335,14 +336,22 @@ impl Member {
         Some(found)
     }
 
-    /// Touches a page that is no hit, if that is a first touch like all others.
+    /// Touches a page that is no hit, if that is a first touch like all others, and the operation's
+    /// last page within the region lies in it.
     #[inline(always)]
-    fn first_touch(&mut self, c: &mut Columns<'_>, known: Known, run: &Run, page: usize) -> bool {
+    fn first_touch(
+        &mut self,
+        c: &mut Columns<'_>,
+        known: Known,
+        write: bool,
+        last: u64,
+        page: usize,
+    ) -> bool {
         let empty = c.hot[page] & !pte::TOUCHED == 0
             && c.entry[page] == 0
             && c.groups[GroupId(page as u32 / GROUP_PAGES)].table.is_some();
-        let inside = u64::from(run.first) + u64::from(run.count) <= u64::from(known.pages);
-        let alike = run.write && known.touchable && inside && self.nr < self.room;
+        let inside = last < u64::from(known.pages);
+        let alike = write && known.touchable && inside && self.nr < self.room;
         if empty && alike {
             c.hot[page] = pte::PRESENT | pte::ACCESSED | pte::DIRTY | pte::WRITABLE;
             self.pages[self.nr % MOST] = page as u32;
@@ -360,17 +369,29 @@ impl Member {
         let ahead = c.ahead(other);
         // Nearly always: one page of a region that was accessed lately, of its own or of a copy.
         while let Some(op) = self.ops.get(self.next) {
-            let (touch, of) = match op {
-                Op::Copy(copy) => (Missed::of_copy(copy, self.done), copy.touches()),
-                Op::Access(run) if run.count == 1 => (Missed { run: *run, nth: 0 }, 1),
+            let (region, at, write, of) = match op {
+                Op::Copy(copy) => {
+                    let write = self.done % 2 == 1;
+                    let (region, first) =
+                        if write { (copy.to, copy.into) } else { (copy.from, copy.first) };
+                    (region, first + self.done / 2, write, copy.touches())
+                }
+                Op::Access(run) if run.count == 1 => (run.region, run.first, run.write, 1),
                 _ => break,
             };
-            let Some(&known) = self.lately(touch.run.region) else { break };
+            let known = match self.lately(region) {
+                Some(&known) => known,
+                None if of == 1 => break,
+                None => match self.find(c, region) {
+                    Some(known) => known,
+                    None => break,
+                },
+            };
             if now >= ahead && now > start {
                 return (End::Turn, now);
             }
-            let page = touch.page(known.start);
-            if hit(&mut c.hot[page], touch.run.write) {
+            let page = (known.start + at) as usize;
+            if hit(&mut c.hot[page], write) {
                 self.touched += 1;
                 self.did(of, 1);
                 now += c.t_hit;
@@ -380,7 +401,7 @@ impl Member {
             if !c.may_act(start, now, other) {
                 return (End::Turn, now);
             }
-            if !self.first_touch(c, known, &touch.run, page) {
+            if !self.first_touch(c, known, write, at.into(), page) {
                 return (End::Other, now);
             }
             self.did(of, 1);
@@ -412,13 +433,8 @@ impl Member {
             if now >= hits_end {
                 return (End::Turn, now);
             }
-            let (run, nth) = match op {
-                Op::Access(run) => (run, self.done),
-                // Touch by touch, as above, once both sides are known.
-                Op::Copy(copy) => {
-                    let touch = Missed::of_copy(&copy, self.done);
-                    (Run { count: touch.nth + 1, ..touch.run }, touch.nth)
-                }
+            let run = match op {
+                Op::Access(run) => run,
                 Op::Compute(d) => {
                     (now, self.next) = (now + d.0, self.next + 1);
                     continue;
@@ -430,22 +446,23 @@ impl Member {
                 _ => return (stops, now),
             };
             let Some(known) = self.find(c, run.region) else { return (stops, now) };
-            let fits = fitting(run.count - nth, hits_end - now, c.t_hit);
-            let first = (known.start + run.first + nth) as usize;
+            let fits = fitting(run.count - self.done, hits_end - now, c.t_hit);
+            let first = (known.start + run.first + self.done) as usize;
             let hits = hit_run(&mut c.hot[first..first + fits as usize], run.write);
             now += u64::from(hits) * c.t_hit;
             self.touched += u64::from(hits);
-            self.did(op.touches(), hits);
+            self.did(run.count, hits);
             if hits == fits {
                 continue;
             }
             if !c.may_act(start, now, other) {
                 return (End::Turn, now);
             }
-            if !self.first_touch(c, known, &run, first + hits as usize) {
+            let last = u64::from(run.first) + u64::from(run.count) - 1;
+            if !self.first_touch(c, known, run.write, last, first + hits as usize) {
                 return (End::Other, now);
             }
-            self.did(op.touches(), 1);
+            self.did(run.count, 1);
             now += c.t_fault;
             if self.nr == self.room {
                 return (End::Full, now);
