@@ -3,17 +3,21 @@
 //! A run is single-threaded and deterministic; runs share nothing, so any number of jobs
 //! gives the same bytes. Observers see a run and cannot change it.
 
+use std::fs::File;
 use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::path::Path;
 
 use mmsim_core::backing::device::DeviceConfig;
 use mmsim_core::machine::Watch;
 use mmsim_core::machine::config::MachineConfig;
 use mmsim_core::machine::result::RunResult;
+use mmsim_workload::trace;
 use rayon::prelude::*;
 
 use crate::build::{self, Catalogue, Policy};
 use crate::error::Error;
 use crate::report::{Bounds, KnobValue, Report, RunMeta, RunReport, opt};
+use crate::scenario::workload::{Script, WorkloadSpec};
 use crate::scenario::{RunSpec, Scenario};
 
 /// How scenarios are run.
@@ -157,7 +161,33 @@ fn setup(spec: &RunSpec) -> Vec<(String, String)> {
     let costs = m.cost.fields().into_iter();
     all.extend(costs.map(|(name, value)| (format!("machine.cost.{name}"), value.to_string())));
     all.extend(spec.given.iter().cloned());
+    for (i, task) in spec.tasks.iter().enumerate() {
+        if let Some((key, path)) = read_by(&task.work) {
+            all.push((format!("task[{i}].{key} contents"), contents(path)));
+        }
+    }
     all
+}
+
+/// The file that a task reads, and the key that names it.
+fn read_by(work: &WorkloadSpec) -> Option<(&'static str, &Path)> {
+    match work {
+        WorkloadSpec::Replay(w) => Some(("trace", &w.trace)),
+        WorkloadSpec::Script(Script::File(path)) => Some(("file", path)),
+        WorkloadSpec::Masim(w) => Some(("config", w.file.as_deref()?)),
+        WorkloadSpec::Fragment(w) => Some(("load", &w.load.as_ref()?.0)),
+        _ => None,
+    }
+}
+
+/// What is in a file, so that it can be told from another: a file of the same name may have been
+/// made anew.
+fn contents(path: &Path) -> String {
+    match File::open(path).and_then(trace::contents) {
+        Ok((bytes, digest)) => format!("{bytes} bytes, digest {digest:016x}"),
+        // The run itself says why.
+        Err(_) => "unreadable".into(),
+    }
 }
 
 /// A device in a line: what it is called says nothing where a scenario has its own.

@@ -213,6 +213,7 @@ fn build(run: &RunSpec, policy: impl FnOnce(&mut Memory) -> Shipped) -> Result<M
         run.machine.memcgs.iter().enumerate().map(|(i, m)| (m.name.as_str(), i)).collect();
     let mut tasks = Vec::new();
     for task in &run.tasks {
+        workloads::check_monitor(task, !run.damon.is_empty())?;
         let n = workloads::processes(task)?;
         for i in 0..n {
             tasks.push(TaskConfig {

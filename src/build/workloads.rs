@@ -17,7 +17,7 @@ use mmsim_workload::generators::{
 };
 use mmsim_workload::masim::MasimConfig;
 use mmsim_workload::sampler::RankMap;
-use mmsim_workload::script::Script;
+use mmsim_workload::script::{Script, ScriptWorkload};
 use mmsim_workload::trace::{
     ReplayMode, ReplayOptions, RequestWorkload, Think, Trace, TraceReader, TraceWorkload,
 };
@@ -68,8 +68,9 @@ pub(crate) fn threads(task: &TaskSpec, seed: u64, index: usize) -> Result<Thread
     }
 }
 
-/// What was assumed in making the trace of a task, a sentence each with the task's name in
-/// front. A trace that cannot be read says nothing: its run has failed already.
+/// What was assumed in making the trace of a task, and what a list of commands asks for in vain, a
+/// sentence each with the task's name in front. A file that cannot be read says nothing: its run has
+/// failed already.
 pub(crate) fn assumed(task: &TaskSpec) -> Vec<String> {
     let sentences = match &task.work {
         WorkloadSpec::Replay(w) => std::fs::File::open(&w.trace)
@@ -78,6 +79,16 @@ pub(crate) fn assumed(task: &TaskSpec) -> Vec<String> {
             .map(|reader| reader.table().assumptions.clone())
             .unwrap_or_default(),
         WorkloadSpec::Requests(w) => w.trace.assumptions(),
+        WorkloadSpec::Script(w) => {
+            let set_up = parsed(task, w).map(|(script, _)| script.setup.words());
+            let set_up = set_up.unwrap_or_default();
+            let left = "what its commands ask of the machine is left to the scenario";
+            if set_up.is_empty() {
+                Vec::new()
+            } else {
+                vec![format!("{left}: {}", set_up.join(", "))]
+            }
+        }
         _ => Vec::new(),
     };
     sentences.iter().map(|s| format!("{}: {s}", task.name)).collect()
@@ -416,6 +427,26 @@ fn requests(task: &TaskSpec, w: &spec::Requests) -> Result<Threads, Error> {
 }
 
 fn script(task: &TaskSpec, w: &spec::Script) -> Result<Threads, Error> {
+    let (script, workload) = parsed(task, w)?;
+    let mut threads: Threads = vec![Box::new(workload)];
+    if let Some(child) = script.child_workload() {
+        threads.push(Box::new(child));
+    }
+    Ok(threads)
+}
+
+/// Refuses commands to a monitor where there is none.
+pub(crate) fn check_monitor(task: &TaskSpec, monitored: bool) -> Result<(), Error> {
+    match &task.work {
+        WorkloadSpec::Script(w) if !monitored && parsed(task, w)?.0.wants_monitor() => {
+            let what = "its commands are for a monitor, and there is none";
+            Err(error(task, ErrorKind::Scenario, what).help("write a `[[damon]]` that watches it"))
+        }
+        _ => Ok(()),
+    }
+}
+
+fn parsed(task: &TaskSpec, w: &spec::Script) -> Result<(Script, ScriptWorkload), Error> {
     let text: Arc<str> = match w {
         spec::Script::Commands(_) => "".into(),
         spec::Script::File(path) => files::read_text(path, "a list of commands")?.into(),
@@ -444,7 +475,7 @@ fn script(task: &TaskSpec, w: &spec::Script) -> Result<Threads, Error> {
     let workload = script
         .workload()
         .map_err(|e| wrong(e.line, format!("`{}` is not modelled yet: {}", e.command, e.why)))?;
-    Ok(vec![Box::new(workload)])
+    Ok((script, workload))
 }
 
 #[cfg(test)]
@@ -642,6 +673,23 @@ steps = [
         assert_eq!(drain(&t, 0), totals);
         let files = threads(&t, 1, 1).unwrap()[0].files();
         assert_eq!((files.len(), files[0].name.as_str()), (1, "phased/log"));
+    }
+
+    #[test]
+    fn what_commands_ask_of_the_machine_is_named() {
+        let of = |commands: &str| {
+            let t = task(&format!("name = \"s\"\nworkload = \"script\"\ncommands = {commands}"));
+            (assumed(&t), threads(&t, 1, 0).unwrap().len())
+        };
+        assert_eq!(of("[\"anon 0 100\", \"fill 0 0 100\"]"), (Vec::new(), 1));
+        let (said, _) = of(
+            "[\"write /proc/sys/vm/swappiness 100\", \"ballast 65536\", \"anon 0 9\", \"fill 0 0 9\"]",
+        );
+        let left = "s: what its commands ask of the machine is left to the scenario:";
+        let asked = "/proc/sys/vm/swappiness = 100, ballast down to 65536 free pages";
+        assert_eq!(said, [format!("{left} {asked}")]);
+        // A child is a thread of its own.
+        assert_eq!(of("[\"spawn 512 1000 10 0 512 1\"]"), (Vec::new(), 2));
     }
 
     #[test]

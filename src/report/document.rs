@@ -111,8 +111,8 @@ pub struct RunReport {
     /// What no policy can do better, when asked for.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub bounds: Option<Bounds>,
-    /// What had to be assumed in making the traces that it replays, with the task's name in
-    /// front.
+    /// What had to be assumed in making the traces that it replays, and what lists of commands ask of
+    /// the machine that is its scenario's to say, with the task's name in front.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub assumed: Vec<String>,
 }

@@ -927,7 +927,7 @@ pub static REPLAY: TableSpec = TableSpec {
 /// `script`.
 pub static SCRIPT: TableSpec = TableSpec {
     title: "workload = \"script\"",
-    doc: "A command list in the notation of the recorded reference experiments. Give `file` or `commands`.",
+    doc: "A command list in the notation of the recorded reference experiments. What it asks of the machine (sysctls, swap, ballast, a monitor) is left to the scenario, and the report names it. Give `file` or `commands`.",
     groups: &[
         TASK,
         &[

@@ -609,12 +609,19 @@ fn masim_file(path: &Path, key: &str) -> Result<MasimConfig, Error> {
 
 fn masim(r: &Reader<'_>, dir: &Path) -> Result<Masim, Error> {
     r.one_of("config", "text")?;
-    let config = match r.find("text") {
-        Some(node) => MasimConfig::parse(r.opt_text("text")?.unwrap_or("")).map_err(|e| {
-            let title = format!("{}: {e}", r.name_of("text"));
-            r.sources.error(node.at, title, e.instead)
-        })?,
-        None => masim_file(&file(r, "config", dir)?, &r.name_of("config"))?,
+    let (file, config) = match r.find("text") {
+        Some(node) => {
+            let config = MasimConfig::parse(r.opt_text("text")?.unwrap_or("")).map_err(|e| {
+                let title = format!("{}: {e}", r.name_of("text"));
+                r.sources.error(node.at, title, e.instead)
+            })?;
+            (None, config)
+        }
+        None => {
+            let path = file(r, "config", dir)?;
+            let config = masim_file(&path, &r.name_of("config"))?;
+            (Some(path), config)
+        }
     };
     let options = MasimOptions {
         repeat: r.count_u32("repeat")?,
@@ -622,7 +629,7 @@ fn masim(r: &Reader<'_>, dir: &Path) -> Result<Masim, Error> {
         batch: r.count_u32("batch")?,
         hugetlb: r.flag("hugetlb")?,
     };
-    Ok(Masim { config: Arc::new(config), options })
+    Ok(Masim { file, config: Arc::new(config), options })
 }
 
 fn phased(r: &Reader<'_>) -> Result<Phased, Error> {

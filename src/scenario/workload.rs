@@ -488,7 +488,9 @@ pub enum Script {
 /// `masim`.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Masim {
-    /// What its configuration file says.
+    /// Its configuration file, unless the scenario has the text.
+    pub file: Option<PathBuf>,
+    /// What that says.
     pub config: Arc<MasimConfig>,
     /// The options of its command line.
     pub options: MasimOptions,

@@ -1,5 +1,6 @@
 //! `mmsim run`.
 
+use std::collections::BTreeSet;
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -11,6 +12,7 @@ use mmsim::machine::result::RunResult;
 use mmsim::report::events::{EventFilter, EventWriter};
 use mmsim::report::series::SeriesWriter;
 use mmsim::report::{self, AimReport, OomReport, Report, RunMeta, RunReport};
+use mmsim::scenario::RunSpec;
 
 use crate::args::{Format, RunArgs};
 use crate::backend::{self, Execution, Overrides, Plan, Sampler, ThreadsOf};
@@ -59,6 +61,13 @@ pub(crate) fn run(args: &RunArgs) -> Result<Ending, Failure> {
         return Ok(Ending::Done);
     }
 
+    if let Some(filter) = &args.events_filter {
+        for name in &filter.tasks {
+            if !plans.iter().flat_map(|p| &p.specs).any(|s| may_have(s, name)) {
+                return Err(nobody(name, &plans));
+            }
+        }
+    }
     output::check(args.output.output.as_deref())?;
     output::check(args.timing.as_deref())?;
     let stopwatch = Stopwatch::start();
@@ -134,11 +143,8 @@ fn execute(args: &RunArgs, plans: &[Plan]) -> Result<Vec<Results>, Failure> {
     }
     drop(progress);
     if let Some(file) = events {
-        for task in lock(&file.unmatched).iter() {
-            let _ = writeln!(
-                io::stderr(),
-                "mmsim: --events-filter: no run has a task or thread `{task}`"
-            );
+        if let Some(name) = lock(&file.unmatched).first() {
+            return Err(nobody(name, plans));
         }
         file.commit()?;
     }
@@ -152,6 +158,35 @@ fn execute(args: &RunArgs, plans: &[Plan]) -> Result<Vec<Results>, Failure> {
         records.commit(results.iter().flatten())?;
     }
     Ok(results)
+}
+
+/// Whether a run has a task of this name, or may have: processes are `task-0` and so on, threads of
+/// one `task/0`. How many there are a trace says, which is not open yet.
+fn may_have(run: &RunSpec, name: &str) -> bool {
+    let numbered = |rest: &str| {
+        let digits = |s: &str| !s.is_empty() && s.bytes().all(|b| b.is_ascii_digit());
+        match (rest.strip_prefix('-'), rest.strip_prefix('/')) {
+            (Some(rest), _) => match rest.split_once('/') {
+                Some((process, thread)) => digits(process) && digits(thread),
+                None => digits(rest),
+            },
+            (_, Some(thread)) => digits(thread),
+            _ => rest.is_empty(),
+        }
+    };
+    run.tasks.iter().any(|t| name.strip_prefix(t.name.as_str()).is_some_and(numbered))
+}
+
+/// A filter names a task that there is not.
+fn nobody(name: &str, plans: &[Plan]) -> Failure {
+    let tasks = plans.iter().flat_map(|p| &p.specs).flat_map(|s| &s.tasks);
+    let tasks: BTreeSet<&str> = tasks.map(|t| t.name.as_str()).collect();
+    let tasks: Vec<&str> = tasks.into_iter().collect();
+    Failure::Input(format!(
+        "--events-filter: no run has a task or thread `{name}`; the tasks are {} (one process \
+         of several is TASK-0, one thread TASK/0)",
+        tasks.join(", ")
+    ))
 }
 
 /// Scenarios of one name would be one scenario in the report, and their runs means over seeds.

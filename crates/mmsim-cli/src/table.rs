@@ -183,7 +183,7 @@ fn digest(report: &Report) -> String {
     }
 }
 
-/// How much was assumed about the traces of which tasks. The sentences themselves are too long
+/// How much was assumed about the work of which tasks. The sentences themselves are too long
 /// for here; other forms of the report have them, and `mmsim trace info`.
 fn assumed(run: &RunReport) -> String {
     let mut tasks: Vec<(&str, usize)> = Vec::new();
@@ -195,7 +195,7 @@ fn assumed(run: &RunReport) -> String {
         }
     }
     let things = |n: usize| if n == 1 { "1 thing".to_string() } else { format!("{n} things") };
-    let of_task = |(task, n)| format!("{} about the trace of {task}", things(n));
+    let of_task = |(task, n)| format!("{} about the work of {task}", things(n));
     let all: Vec<String> = tasks.into_iter().map(of_task).collect();
     if all.is_empty() { "nothing".to_string() } else { all.join(", ") }
 }
@@ -566,12 +566,12 @@ mod tests {
         for run in &mut sample.runs {
             run.assumed = vec!["io: a".into(), "io: b: c".into(), "sort: a".into()];
         }
-        let all = "assumed 2 things about the trace of io, 1 thing about the trace of sort";
+        let all = "assumed 2 things about the work of io, 1 thing about the work of sort";
         assert_eq!(of(&sample).as_deref(), Some(all));
         // A variant that replays nothing.
         sample.runs[0].assumed.clear();
         sample.runs[1].assumed.truncate(2);
-        let all = "assumed nothing (v5.5); 2 things about the trace of io (v6.12)";
+        let all = "assumed nothing (v5.5); 2 things about the work of io (v6.12)";
         assert_eq!(of(&sample).as_deref(), Some(all));
     }
 

@@ -124,7 +124,7 @@ fn assumptions_travel_with_the_trace() {
         assert!(assumed.contains(&named), "{sentence} in {assumed:?}");
     }
     let table = f.mmsim(&["run", "x.toml"]).stdout;
-    let line = format!("assumed {} things about the trace of io\n", assumed.len());
+    let line = format!("assumed {} things about the work of io\n", assumed.len());
     assert!(table.contains(&line), "{line} in\n{table}");
     let csv = f.mmsim(&["run", "x.toml", "--format", "csv"]).stdout;
     assert_eq!(csv.lines().filter(|l| l.contains(",assumed,")).count(), assumed.len());

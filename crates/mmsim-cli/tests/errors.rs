@@ -503,6 +503,8 @@ fn lists_of_commands() {
     run("no-such-command", "commands = [\"anon 0 10\", \"fil 0\"]");
     f.write("commands", "anon 0 10\nscan 0 1 r two\n");
     run("wrong-command-in-a-file", "file = \"commands\"");
+    let monitored = "commands = [\"spawn 512 1000 9 0 512 1\", \"write /sys/kernel/mm/damon/admin/kdamonds/0/state on\"]";
+    run("commands-for-a-monitor", monitored);
 }
 
 /// A masim file is read with the scenario that names it, before anything runs.

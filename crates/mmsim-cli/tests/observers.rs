@@ -177,19 +177,29 @@ fn filters_choose() {
         let args = ["run", "x.toml", "--variant", "v6.12", "--events", "e.jsonl"];
         let said = f.mmsim(&[&args[..], &filter].concat());
         assert_eq!(said.code, Some(0));
-        (events(&f, "e.jsonl"), said.stderr)
+        events(&f, "e.jsonl")
     };
-    let (faults, _) = some("kind=page_fault_user");
-    let (of_heap, _) = some("kind=page_fault_user,task=heap");
-    let (of_file, _) = some("kind=page_fault_user,task=file");
+    let faults = some("kind=page_fault_user");
+    let of_heap = some("kind=page_fault_user,task=heap");
+    let of_file = some("kind=page_fault_user,task=file");
     assert!(of_heap.iter().all(|e| number(e, "thread") == 0));
     assert_eq!(faults.len(), of_heap.len() + of_file.len());
     let page = number(&of_heap[0], "page");
-    let (of_page, _) = some(&format!("pages={page}"));
+    let of_page = some(&format!("pages={page}"));
     assert!(of_page.len() >= 2 && of_page.iter().all(|e| number(e, "page") == page));
-    let (nothing, said) = some("task=stack");
-    assert_eq!(nothing, Vec::<Value>::new());
-    assert_eq!(said, "mmsim: --events-filter: no run has a task or thread `stack`\n");
+    // A task that there is not, and a thread that a task could have and has not.
+    for name in ["stack", "heap/7"] {
+        let filter = format!("task={name}");
+        let said = f.mmsim(&["run", "x.toml", "--events", "n.jsonl", "--events-filter", &filter]);
+        assert_eq!(said.code, Some(2));
+        let (no, tasks) = ("--events-filter: no run has a task or thread", "the tasks are");
+        assert!(
+            said.stderr.contains(&format!("{no} `{name}`; {tasks} file, heap")),
+            "{}",
+            said.stderr
+        );
+        assert!(!f.path("n.jsonl").exists(), "half-written");
+    }
 }
 
 #[test]

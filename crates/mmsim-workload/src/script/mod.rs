@@ -72,6 +72,11 @@ impl Script {
             None => Ok(ScriptWorkload::new(self)),
         }
     }
+    /// Whether it switches a monitor on or asks it something: the machine has to have one.
+    pub fn wants_monitor(&self) -> bool {
+        let asks = |c: &Command| matches!(c, Command::KdamondOn | Command::KdamondNote(_));
+        self.commands.iter().any(asks)
+    }
     /// What the child of the script does, if there is one: a second thread beside it, of the same
     /// process.
     pub fn child_workload(&self) -> Option<ChildWorkload> {

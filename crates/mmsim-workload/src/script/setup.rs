@@ -52,3 +52,27 @@ pub struct ScriptSetup {
     /// Type and device of the mounted file system.
     pub mount: Option<(String, String)>,
 }
+
+impl ScriptSetup {
+    /// What it asks of the machine, a few words each; the program's own memory is not simulated.
+    pub fn words(&self) -> Vec<String> {
+        let mut all: Vec<String> = self.sysctls.iter().map(|(k, v)| format!("{k} = {v}")).collect();
+        all.extend(self.lru_gen.map(|l| {
+            let value = match l {
+                LruGen::Classic => 0,
+                LruGen::NoWalk => 1,
+                LruGen::NoNonLeaf => 3,
+                LruGen::Full => 7,
+            };
+            format!("lru_gen/enabled = {value}")
+        }));
+        all.extend(self.swap.map(|s| match s {
+            ScriptSwap::Zram { slots } => format!("swap on zram, {slots} slots"),
+            ScriptSwap::NullBlock { slots, .. } => format!("swap on nullb0, {slots} slots"),
+        }));
+        all.extend(self.damon.iter().map(|(k, v)| format!("DAMON's {k} = {v}")));
+        all.extend(self.ballast_free_pages.map(|n| format!("ballast down to {n} free pages")));
+        all.extend(self.mount.iter().map(|(kind, device)| format!("{kind} on {device}")));
+        all
+    }
+}

@@ -37,6 +37,7 @@ mod table;
 mod wire;
 mod writer;
 
+pub use checksum::contents;
 pub use error::TraceError;
 pub use head::{Head, head};
 pub use import::{ImportFormat, ImportOptions, ImportSummary, PageKind, import};
