@@ -34,6 +34,10 @@ pub fn machine(p: &Point, replay: usize) -> Result<Machine, String> {
     threads.extend(child.map(|c| Box::new(c) as Box<dyn Workload>));
     let task = TaskConfig { name: "workload".into(), memcg: None, start: SimTime::ZERO, threads };
     let mut machine = Machine::new(&config, vec![task], 0, |mem| policy.create(mem, 0));
+    let (cached, active) = cached_at_start(p);
+    if cached > 0 {
+        machine.cache_at_start("left by others", cached, active);
+    }
     if let Some(k) = kdamond {
         machine.add_monitor(None, Box::new(k));
     }
@@ -42,6 +46,18 @@ pub fn machine(p: &Point, replay: usize) -> Result<Machine, String> {
         machine.set_compaction(Box::new(TwoScanners::new(rules, &machine.mem)));
     }
     Ok(machine)
+}
+
+/// Pages of the page cache that were on the recorded lists when the script began, and how many of
+/// them were active: read by whoever booted the machine and mounted its file system.
+fn cached_at_start(p: &Point) -> (u32, u32) {
+    let start = p.phases.iter().find(|x| x.phase == "start");
+    let gauge = |name: &str| {
+        let of = start.and_then(|x| x.gauges.get(name));
+        of.map_or(0, |r| r.spread()[0].round() as u32)
+    };
+    let (inactive, active) = (gauge("nr_inactive_file"), gauge("nr_active_file"));
+    (inactive.saturating_add(active), active)
 }
 
 /// A region that no script uses, for the pages of the recorded program.
@@ -203,6 +219,13 @@ fn machine_config(p: &Point, kernel: Kernel, script: &Script) -> Result<MachineC
         });
     }
     let Some(last) = zones.last_mut() else { return Err("the point names no zone".into()) };
+    // What is cached comes from the per-CPU list, which leaves of it what was recorded.
+    let (cached, _) = cached_at_start(p);
+    let held = last.managed - last.free_at_start.unwrap_or(0).min(last.managed);
+    if cached > held.saturating_sub(last.pcp_at_start) {
+        return Err(format!("{cached} pages are cached at the start, more than are in use"));
+    }
+    last.pcp_at_start += cached;
     // The zones are those of repetition 0; the ballast of others leaves a little more or less.
     if let (Some(a), Some(b)) = (ballast(p, 0), setup.ballast_free_pages) {
         let free = i128::from(last.free_at_start.unwrap_or(0)) + i128::from(b) - i128::from(a);
@@ -345,4 +368,47 @@ pub(super) fn sysctls(setup: &ScriptSetup) -> Result<VmSysctl, Knob> {
 fn of_files(setup: &ScriptSetup, path: &str) -> bool {
     let device = setup.mount.as_ref().and_then(|(_, device)| device.rsplit('/').next());
     device.is_none_or(|d| path.contains(&format!("/{d}/")))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::validate::point::Experiment;
+    use mmsim_core::base::id::{CpuId, NodeId, ZoneId};
+    use mmsim_core::policy::ReclaimPolicy as _;
+
+    /// A point whose phase `start` has these gauges.
+    fn point(lru: &str, gauges: &str) -> Point {
+        let generations = if lru == "mglru" { 7 } else { 0 };
+        let text = format!(
+            r#"{{ "experiment": "e", "points": [ {{ "id": "p", "kernel": "6.12.1", "lru": "{lru}",
+            "repetitions": 1, "zones_at_start": {{ "DMA32": {{ "managed": 4000, "free": 3000,
+            "min": 20, "low": 25, "high": 30, "lowmem_reserve": [0, 0, 0, 0, 0],
+            "pcp": {{ "count": 3, "high": 10, "batch": 2 }} }} }},
+            "script": ["write /sys/kernel/mm/lru_gen/enabled {generations}", "snapx start",
+            "anon 0 100", "fill 0 0 100", "snap one"],
+            "phases": [{{ "phase": "start", "counters": {{}}, "gauges": {{ {gauges} }} }},
+            {{ "phase": "one", "counters": {{}} }}] }} ] }}"#
+        );
+        Experiment::from_json(&text).expect("an experiment").points.remove(0)
+    }
+
+    /// Whatever the page cache holds when the script begins, free memory is what was recorded.
+    #[test]
+    fn what_was_cached_at_the_start_is_on_the_lists() {
+        for (lru, lists) in [("mglru", [37, 0]), ("classic", [1, 36])] {
+            let gauges =
+                format!(r#""nr_inactive_file": {}, "nr_active_file": {}"#, lists[0], lists[1]);
+            let m = machine(&point(lru, &gauges), 0).expect("a machine");
+            let snapshot = m.policy().snapshot(&m.mem, NodeId(0), mmsim_core::base::id::MemcgId(0));
+            let len = |name| snapshot.lists.iter().find(|l| l.0 == name).map(|l| l.1);
+            assert_eq!(len("nr_inactive_file"), Some(lists[0]), "{lru}");
+            assert_eq!(len("nr_active_file"), Some(lists[1]), "{lru}");
+            let zone = &m.mem.zones[ZoneId(0)];
+            assert_eq!((zone.free, zone.pcp_count()), (3000, 3), "{lru}");
+            assert_eq!(zone.pcp(CpuId(0)).count, 3);
+        }
+        let too_many = machine(&point("classic", r#""nr_active_file": 998"#), 0);
+        assert!(too_many.is_err_and(|e| e.contains("998 pages are cached at the start")));
+    }
 }

@@ -12,7 +12,7 @@ use mmsim_core::base::time::SimDuration;
 use mmsim_core::base::vmstat::VmEvent;
 use mmsim_core::machine::config::Kernel;
 use mmsim_core::phys::frames::flag;
-use mmsim_core::policy::ReclaimPolicy;
+use mmsim_core::policy::{ReclaimPolicy, ReclaimRequest};
 use mmsim_lru::MglruConfig;
 use mmsim_lru::knobs::Knobs as _;
 use mmsim_lru::mglru::rates::{ANON, Control, FILE, Rates};
@@ -478,4 +478,25 @@ fn every_knob_has_a_witness() {
         let test = format!("#[test]\nfn {}() {{", knob.name.replace('-', "_"));
         assert!(source.contains(&test), "no witness of {}", knob.name);
     }
+}
+
+/// Who walked page tables may have to give way before the generation begins. Whoever reclaims
+/// meanwhile finds all processes walked and begins it at once; the walker, when it is its turn
+/// again, finds that done and begins none.
+#[test]
+fn a_walk_and_its_generation_are_two_steps() {
+    let mut r = with(V, &[]);
+    (0..200).for_each(|i| r.touch('A', i, true));
+    steps(&mut r, 2);
+    let youngest = |r: &Real| r.lru.seqs(NodeId(0), MemcgId(0))[2];
+    let before = youngest(&r);
+    let kswapd = ReclaimRequest { one_step: true, ..Real::request(KSWAPD, 11) };
+    assert!(r.lru.reclaim(&mut r.mem, &kswapd).more, "it walked");
+    assert_eq!(youngest(&r), before);
+    let mut direct = Real::request(&Reclaim { kswapd: false, ..Reclaim::KSWAPD }, 11);
+    direct.one_step = true;
+    assert!(!r.lru.reclaim(&mut r.mem, &direct).more, "nothing was left to be walked");
+    assert_eq!(youngest(&r), before + 1);
+    assert!(!r.lru.reclaim(&mut r.mem, &kswapd).more);
+    assert_eq!(youngest(&r), before + 1);
 }

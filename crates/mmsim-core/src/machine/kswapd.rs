@@ -248,7 +248,9 @@ impl<P: ReclaimPolicy> Machine<P> {
             return self.step_by_zones(n, b);
         }
         if b.pass.is_none() {
-            let balanced = self.mem.zones.balanced(n, b.order, self.kswapds[n].highest);
+            let highest = self.kswapds[n].highest;
+            self.mem.zones.set_reclaim_active(n, highest, true);
+            let balanced = self.mem.zones.balanced(n, b.order, highest);
             if !balanced && b.boost > 0 {
                 b.boost = 0;
                 b.priority = self.first_priority();
@@ -416,6 +418,7 @@ impl<P: ReclaimPolicy> Machine<P> {
 
     /// The end of a run: works off boosts, then tries to sleep. True: it goes on at once.
     fn end_balance(&mut self, n: NodeId, b: &Balance) -> bool {
+        self.mem.zones.set_reclaim_active(n, ZoneKind::Movable, false);
         let zones: Vec<_> = self.mem.zones.of_node(n).to_vec();
         for (z, boost) in zones.into_iter().zip(&b.boosts) {
             let zone = &mut self.mem.zones[z];

@@ -50,13 +50,17 @@ mod touches;
 
 use crate::base::digest::Digest;
 use crate::base::event::Observer;
-use crate::base::id::{CpuId, FileId, IndexVec, KdamondId, MemcgId, NodeId, Pfn, ThreadId};
+use crate::base::id::{
+    CpuId, FileId, IndexVec, KdamondId, MemcgId, NodeId, PageIdx, Pfn, ThreadId,
+};
 use crate::base::rng::Rng;
 use crate::base::time::{SimDuration, SimTime};
 use crate::base::vmstat::{VmEvent, VmStat};
 use crate::memory::{MOST_RETURNED, Memory, Returned};
+use crate::phys::gfp::AllocRequest;
 use crate::policy::compaction::Compaction;
-use crate::policy::{Generation, ReclaimPolicy};
+use crate::policy::{Arrival, ArrivalKind, Generation, ReclaimPolicy};
+use crate::virt::pages::Entry;
 use crate::virt::space::Place;
 use crate::workload::{FileSpec, Workload};
 use config::MachineConfig;
@@ -318,6 +322,31 @@ impl<P: ReclaimPolicy> Machine<P> {
             self.queue.push(t.start, Event::Start(id));
         }
         self.tasks.push(task);
+    }
+
+    /// Puts pages of a file that nobody opens into the page cache, the first of them active: what a
+    /// system left there before the run begins. They take what memory is free then.
+    ///
+    /// # Panics
+    /// If there is no memory for them.
+    pub fn cache_at_start(&mut self, name: &str, pages: u32, active: u32) {
+        let file = self.mem.open_file(name, pages);
+        let base = self.mem.files[file].base.0;
+        let how = Arrival { kind: ArrivalKind::Read, in_fault: None, position: 0 };
+        for i in 0..pages {
+            let node = self.home_node();
+            let frame = self.mem.try_alloc(node, &AllocRequest::USER, None);
+            let frame = frame.expect("memory is free before anything runs");
+            self.mem.memcgs.charge(MemcgId(0), 1);
+            self.mem.add_to_page_cache(&mut self.policy, PageIdx(base + i), frame, how);
+        }
+        self.mem.lru_drain(&mut self.policy);
+        for i in base..base + active {
+            if let Entry::Frame(folio) = self.mem.pages.entry(PageIdx(i)) {
+                self.mem.lru_activate(&mut self.policy, folio);
+            }
+        }
+        self.mem.lru_drain(&mut self.policy);
     }
 
     /// The policy.

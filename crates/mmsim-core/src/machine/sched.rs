@@ -76,8 +76,10 @@ pub(super) struct Cpu {
     /// Deadline that protects the current entity's slice; run time since it was picked.
     protected: i64,
     ran: i64,
-    /// When the current entity's runtime was brought up to date.
+    /// When the current entity's runtime was brought up to date here.
     updated: SimTime,
+    /// Its runtime when the kernel did that: at a tick, a switch, or when somebody came.
+    known: i64,
     queue: Vec<Queued>,
     min_runtime: i64,
     resched: bool,
@@ -92,6 +94,7 @@ impl Cpu {
             protected: 0,
             ran: 0,
             updated: SimTime::ZERO,
+            known: 0,
             queue: Vec::new(),
             min_runtime: 0,
             resched: false,
@@ -155,9 +158,14 @@ impl Cpu {
         let since_tick = to % t.tick;
         if to - from > since_tick {
             let (runtime, ran) = (v.runtime - since_tick, self.ran - since_tick);
+            self.known = runtime;
             if t.eevdf && runtime >= v.deadline {
                 v.deadline = runtime + t.slice;
                 self.resched |= !self.queue.is_empty();
+            } else if t.eevdf && self.protected != v.deadline {
+                // Its slice is not protected, and it is ahead of the average (`did_preempt_short`).
+                let ahead: i64 = self.queue.iter().map(|q| runtime - q.v.runtime).sum();
+                self.resched |= ahead > 0;
             }
             if !t.eevdf && !self.queue.is_empty() {
                 let ideal = (t.latency / (self.queue.len() as i64 + 1)).max(t.min_granularity);
@@ -172,10 +180,9 @@ impl Cpu {
     /// A slice that is used up is looked at also when somebody comes or goes.
     fn renew_slice(&mut self) {
         let t = &self.tunables;
-        if let Some((_, v)) = &mut self.current
-            && t.eevdf
-            && v.runtime >= v.deadline
-        {
+        let Some((_, v)) = &mut self.current else { return };
+        self.known = v.runtime;
+        if t.eevdf && v.runtime >= v.deadline {
             v.deadline = v.runtime + t.slice;
             self.resched |= !self.queue.is_empty();
         }
@@ -202,23 +209,30 @@ impl Cpu {
         }
         if self.current.is_some() {
             self.account(now);
-            self.renew_slice();
         }
+        if let Some(i) = delayed {
+            // The current entity's runtime is brought up to date afterwards.
+            let known = self.known;
+            let exact = self.current.as_mut().map(|c| std::mem::replace(&mut c.1.runtime, known));
+            let q = self.queue[i];
+            let lag = self.average() - q.v.runtime;
+            self.queue[i].delayed = false;
+            self.queue[i].ready = now;
+            if lag > 0 {
+                // It waited its debt off: it begins anew without credit.
+                self.queue.remove(i);
+                v = Virtual { lag: 0, ..q.v };
+                self.place(&mut v);
+                self.queue.push(Queued { entity, v, ready: now, delayed: false });
+            }
+            if let (Some(c), Some(exact)) = (&mut self.current, exact) {
+                c.1.runtime = exact;
+            }
+        }
+        self.renew_slice();
         let t = self.tunables;
         if t.eevdf {
-            if let Some(i) = delayed {
-                let q = self.queue[i];
-                let lag = self.average() - q.v.runtime;
-                self.queue[i].delayed = false;
-                self.queue[i].ready = now;
-                if lag > 0 {
-                    // It waited its debt off: it begins anew without credit.
-                    self.queue.remove(i);
-                    v = Virtual { lag: 0, ..q.v };
-                    self.place(&mut v);
-                    self.queue.push(Queued { entity, v, ready: now, delayed: false });
-                }
-            } else {
+            if delayed.is_none() {
                 self.place(&mut v);
                 self.queue.push(Queued { entity, v, ready: now, delayed: false });
             }
@@ -290,7 +304,7 @@ impl Cpu {
                 Pick::Queued(i) => {
                     let q = self.queue.remove(i);
                     self.current = Some((q.entity, q.v));
-                    self.protected = q.v.deadline;
+                    (self.protected, self.known) = (q.v.deadline, q.v.runtime);
                     self.ran = 0;
                     self.updated = self.clock;
                     self.resched = false;
@@ -313,6 +327,7 @@ impl Cpu {
     /// line for a while; all delayed ones, if nobody else wants the CPU.
     pub(super) fn dequeue(&mut self) -> Vec<(Entity, Virtual)> {
         self.account(self.clock);
+        self.renew_slice();
         let mut left = Vec::new();
         if let Some((entity, v)) = self.current {
             if self.tunables.eevdf && !self.queue.is_empty() && !self.eligible(&v) {
@@ -338,14 +353,11 @@ impl Cpu {
         if !self.resched {
             return;
         }
+        self.renew_slice();
         self.resched = false;
         if let Pick::Queued(_) = self.pick(self.clock) {
             let (entity, v) = self.current.take().expect("it runs");
             self.queue.push(Queued { entity, v, ready: self.clock, delayed: false });
-        } else if let Some((_, v)) = self.current {
-            // Picked again.
-            self.protected = v.deadline;
-            self.ran = 0;
         }
     }
 
@@ -378,7 +390,7 @@ impl Cpu {
         let i = self.queue.iter().position(|q| q.entity == entity).expect("it waits");
         let v = self.queue.remove(i).v;
         self.current = Some((entity, v));
-        self.protected = v.deadline;
+        (self.protected, self.known) = (v.deadline, v.runtime);
         self.ran = 0;
         self.updated = self.clock;
         self.resched = true;
@@ -524,6 +536,36 @@ mod tests {
         assert_eq!(c.take_next().0, Some(A));
         assert!(c.dequeue().iter().any(|(e, v)| *e == B && v.lag == 0));
         assert!(c.idle() && !c.contended());
+    }
+
+    /// A slice that began anew is not protected. `B` wakes at 11.5 ms with a debt of 0.2 ms: `A`'s
+    /// next slice ends at 12.2, and `B` stands at 11.9 behind the average of 11.7. At the tick of
+    /// 12 ms `A` is ahead of the average, 11.95, and gives way though its slice goes on.
+    #[test]
+    fn eevdf_takes_the_cpu_at_a_tick_from_who_is_ahead_and_not_protected() {
+        let mut c = alone(Kernel::V6_12, 11_500);
+        c.enqueue(B, Virtual { lag: -200_000, ..Virtual::default() }, c.clock);
+        assert_eq!(turn_of_b(&mut c).0, 12_000);
+    }
+
+    /// A late sleeper that wakes is judged by the runtimes of the last tick or switch. `B` ran 2.5 ms,
+    /// to 12.5; at 15.5 ms `A` stands at 13, but by its 10 of before `B` is still ahead of the
+    /// average. So `B` keeps its runtime, and is not moved on to the average.
+    #[test]
+    fn eevdf_judges_a_late_sleeper_by_the_last_update() {
+        let mut c = alone(Kernel::V6_12, 10_000);
+        wake_b(&mut c);
+        c.yield_if_due();
+        assert_eq!(c.take_next().0, Some(B));
+        c.clock.0 += 2_500 * US;
+        assert!(c.dequeue().is_empty(), "it is ahead");
+        assert_eq!(c.take_next().0, Some(A));
+        while c.clock.0 < 15_500 * US {
+            step(&mut c);
+        }
+        wake_b(&mut c);
+        assert_eq!(c.average(), (13_000_000 + 12_500_000) / 2);
+        assert_eq!(turn_of_b(&mut c).0, 15_500, "it is behind by now");
     }
 
     /// A newcomer without lag is placed at the average, and does not move it.

@@ -62,6 +62,9 @@ impl Memory {
         if let Entry::Shadow(cell) = old {
             let shadow = self.files.take_shadow(cell);
             if how.kind != crate::policy::ArrivalKind::Write {
+                let mapped = how.in_fault.is_some();
+                let cost = &self.cost;
+                self.charge(if mapped { cost.t_refault_mapped } else { cost.t_refault_read });
                 policy.folio_refaulted(self, folio, shadow, how);
             }
         }

@@ -28,6 +28,8 @@ const BATCH_SCALE_MAX: u32 = 5;
 pub struct PcpSizes {
     /// Pages of one CPU at which a batch goes back. 0: there are no lists.
     pub high: u32,
+    /// The same now: while kswapd is at work it is four batches at most (5.14 on).
+    pub full: u32,
     /// Pages of a refill.
     pub batch: u32,
     /// Batches grow (6.7 on).
@@ -127,7 +129,7 @@ impl Pcp {
     /// full. Returns how many: the next one goes by [`Pcp::put`].
     #[inline]
     pub fn put_pages(&mut self, index: usize, pages: &[u32], sizes: PcpSizes) -> usize {
-        let room = sizes.high.saturating_sub(self.count + 1) as usize;
+        let room = sizes.full.saturating_sub(self.count + 1) as usize;
         let now = &pages[..room.min(pages.len())];
         if !now.is_empty() {
             let n = now.len() as u32;
@@ -173,7 +175,7 @@ impl Pcp {
         self.count += 1 << order;
         self.alloc_factor >>= 1;
         self.free_count = (self.free_count + (1 << order)).min(sizes.batch << BATCH_SCALE_MAX);
-        if order == 0 && self.count < sizes.high {
+        if order == 0 && self.count < sizes.full {
             self.prev_free_high_order = false;
             return 0;
         }
@@ -188,10 +190,10 @@ impl Pcp {
         if high_order && before && self.free_count >= sizes.batch {
             return self.count.min(sizes.batch << BATCH_SCALE_MAX);
         }
-        if self.count < sizes.high {
+        if self.count < sizes.full {
             return 0;
         }
-        let most = sizes.high.saturating_sub(sizes.batch).max(sizes.batch);
+        let most = sizes.full.saturating_sub(sizes.batch).max(sizes.batch);
         if sizes.scales { self.free_count.clamp(sizes.batch, most) } else { sizes.batch }
     }
 

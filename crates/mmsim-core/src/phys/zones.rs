@@ -80,6 +80,8 @@ pub struct Zone {
     buddy: Buddy,
     pcp: Vec<Pcp>,
     sizes: PcpSizes,
+    /// Pages at which a batch of them goes back while kswapd is at work.
+    full_in_reclaim: u32,
     /// Kept for pages on their way to a per-CPU list.
     scratch: Vec<u32>,
 }
@@ -795,7 +797,10 @@ impl Zones {
         for (z, c) in self.zones.iter_mut().zip(&configs) {
             let (high, batch) = c.pcp.unwrap_or_else(|| pcp_sizes(z, config));
             let batch = (batch >> config.batch_shift).max(1);
-            z.sizes = PcpSizes { high, batch, scales: config.kernel >= Kernel::V6_12 };
+            let scales = config.kernel >= Kernel::V6_12;
+            z.sizes = PcpSizes { high, full: high, batch, scales };
+            z.full_in_reclaim =
+                if config.kernel >= Kernel::V6_1 { high.min(batch << 2) } else { high };
             z.most_boost = most_boost(z, config.vm.watermark_boost_factor);
             z.extfrag_threshold = config.vm.extfrag_threshold.into();
         }
@@ -815,6 +820,17 @@ impl Zones {
             .filter(|z| z.kind != ZoneKind::Movable)
             .map(|z| u64::from(z.managed))
             .sum()
+    }
+
+    /// kswapd begins or ends its work on the zones of a node (`ZONE_RECLAIM_ACTIVE`).
+    pub fn set_reclaim_active(&mut self, node: NodeId, highest: ZoneKind, active: bool) {
+        for i in 0..self.of_node(node).len() {
+            let z = self.of_node(node)[i];
+            let zone = &mut self.zones[z];
+            if zone.kind <= highest {
+                zone.sizes.full = if active { zone.full_in_reclaim } else { zone.sizes.high };
+            }
+        }
     }
 
     /// All zones.
@@ -934,7 +950,8 @@ fn new_zone(c: &ZoneConfig, node: NodeId, first: Pfn, cpus: u32, rules: PageAllo
         layout: c.layout.clone(),
         buddy: Buddy::new(first, Pfn(first.0 + spanned), rules),
         pcp: vec![Pcp::default(); cpus as usize],
-        sizes: PcpSizes { high: 0, batch: 1, scales: false },
+        sizes: PcpSizes { high: 0, full: 0, batch: 1, scales: false },
+        full_in_reclaim: 0,
         scratch: Vec::new(),
     }
 }
@@ -1082,6 +1099,24 @@ mod tests {
             run_ahead: crate::base::time::SimDuration::ZERO,
             cost: crate::machine::cost::CostModel::measured(),
         })
+    }
+
+    /// While kswapd is at work, a CPU keeps four batches at most.
+    #[test]
+    fn lists_are_short_while_kswapd_is_at_work() {
+        let kept = |active: &[bool]| {
+            let mut zones = zones_of(&[(ZoneKind::Normal, 262_144)]);
+            let zone = &mut zones[ZoneId(0)];
+            zone.sizes = PcpSizes { high: 100, full: 100, batch: 15, scales: true };
+            zone.full_in_reclaim = 60;
+            active.iter().for_each(|&a| zones.set_reclaim_active(NodeId(0), ZoneKind::Movable, a));
+            let zone = &mut zones[ZoneId(0)];
+            let full = |p: &u32| !matches!(zone.put_to_pcp(CpuId(0), Pfn(*p)), Put::Done);
+            (0..262_144).find(full).expect("the list is full some time") + 1
+        };
+        assert_eq!(kept(&[]), 100);
+        assert_eq!(kept(&[true]), 60);
+        assert_eq!(kept(&[true, false]), 100);
     }
 
     /// Worked by hand: a 1 GiB zone with 1300 free pages passes at its low mark of 1286, and

@@ -23,13 +23,15 @@ pub(super) struct MmState {
     /// Sequence number of the last walk.
     pub(super) seq: u64,
     pub(super) filters: Filters,
+    /// Sequence number whose walk is over, though the next generation may not have begun.
+    pub(super) walked: u64,
     /// Processes from this number on were not walked yet: they are walked in full.
     tail: u64,
 }
 
 impl Default for MmState {
     fn default() -> Self {
-        MmState { seq: MIN_NR_GENS, filters: Filters::default(), tail: 0 }
+        MmState { seq: MIN_NR_GENS, filters: Filters::default(), walked: 0, tail: 0 }
     }
 }
 
@@ -40,6 +42,17 @@ pub(super) struct Outlook {
     pub wanted: bool,
     /// Pages that could be evicted; 0 if there are too few generations.
     pub total: u64,
+}
+
+/// What became of the wish for a generation.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) enum Aging {
+    /// It began.
+    Done,
+    /// Accessed bits were looked for; it begins with the next step.
+    Walked,
+    /// Somebody else created it.
+    Failed,
 }
 
 /// Sizes of generations, oldest first, of the types that can be evicted together. `lead`: how
@@ -108,8 +121,36 @@ impl Mglru {
         true
     }
 
-    /// Walks the page tables of the processes of a group.
-    fn walk(&mut self, mem: &mut Memory, lv: usize, can_swap: bool, mut force: bool) {
+    /// The same in two steps: who walked the tables of a process may have to give way before the
+    /// generation begins (`walk_mm`). Whoever comes meanwhile finds all processes taken, and begins
+    /// it. With several processes the kernel may give way after each.
+    pub(super) fn age_in_steps(
+        &mut self,
+        mem: &mut Memory,
+        lv: usize,
+        can_swap: bool,
+        walking: &mut Option<u64>,
+    ) -> Aging {
+        let seq = self.lruvecs[lv].max_seq;
+        let own = walking.take();
+        if own.is_some_and(|own| own != seq) || seq <= self.lruvecs[lv].mm.seq {
+            return Aging::Failed;
+        }
+        if own.is_none() && self.config.walk_mmu && self.lruvecs[lv].mm.walked < seq {
+            let walked = self.walk(mem, lv, can_swap, false);
+            self.lruvecs[lv].mm.walked = seq;
+            if walked {
+                *walking = Some(seq);
+                return Aging::Walked;
+            }
+        }
+        self.lruvecs[lv].mm.seq += 1;
+        self.inc_max_seq(mem, lv, can_swap);
+        Aging::Done
+    }
+
+    /// Walks the page tables of the processes of a group. False: none of them ran.
+    fn walk(&mut self, mem: &mut Memory, lv: usize, can_swap: bool, mut force: bool) -> bool {
         let (node, memcg) = self.node_and_group(lv);
         let seq = self.lruvecs[lv].max_seq;
         let scope = WalkScope { node, memcg, anon: can_swap };
@@ -156,6 +197,7 @@ impl Mglru {
             let tail = &mut self.lruvecs[lv].mm.tail;
             *tail = (*tail).max(number + 1);
         }
+        began
     }
 
     /// Folios that a walk found accessed move to a generation.

@@ -674,6 +674,7 @@ impl ReclaimPolicy for Mglru {
             for r in &v.rates {
                 d.words(r.avg_refaulted.into_iter().chain(r.avg_total));
             }
+            d.words([v.mm.walked].into_iter().filter(|&seq| seq > v.mm.seq));
             d.words(v.mm.filters.words());
         }
     }

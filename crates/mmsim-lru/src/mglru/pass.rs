@@ -8,6 +8,7 @@
 //! `shrink_one`, `shrink_many`, `lru_gen_shrink_node`, `set_initial_priority`); 6.1, 6.7 likewise.
 
 use super::Mglru;
+use super::aging::Aging;
 use super::config::{AbortRule, AgingSite};
 use super::memcg_lru::Rotation;
 use super::rates::{ANON, FILE};
@@ -23,6 +24,8 @@ enum Budget {
     Pages(u64),
     /// Nothing: it was aged just now, or is protected.
     Aged,
+    /// Nothing yet: its page tables were walked just now.
+    Walked,
 }
 
 /// The work on one lruvec.
@@ -49,6 +52,8 @@ pub(super) struct Pass {
     low_skipped: bool,
     /// A new generation was wanted.
     wanted: bool,
+    /// For which generation it walked page tables, until the next one begins.
+    walking: Option<u64>,
 }
 
 /// First priority of kswapd from what can be reclaimed (`set_initial_priority`).
@@ -125,7 +130,15 @@ impl Mglru {
                 order
             }
         };
-        Pass { left, work: None, reclaimed: 0, walks: kswapd, low_skipped: false, wanted: false }
+        Pass {
+            left,
+            work: None,
+            reclaimed: 0,
+            walks: kswapd,
+            low_skipped: false,
+            wanted: false,
+            walking: None,
+        }
     }
 
     /// Goes on to the next group that is not protected. False: there is none.
@@ -166,6 +179,10 @@ impl Mglru {
         // Reclaim without input and output may look at anonymous pages, and then lets them be.
         let swappiness = self.swappiness(mem, w.lv, req.may_swap || !req.may_io);
         let budget = self.budget(mem, w.lv, swappiness > 0, req, pass);
+        if budget == Budget::Walked {
+            pass.work = Some(w);
+            return;
+        }
         let mut aborts = false;
         if let Budget::Pages(nr @ 1..) = budget {
             let mut did = ReclaimOutcome::default();
@@ -225,6 +242,9 @@ impl Mglru {
         req: &ReclaimRequest,
         pass: &mut Pass,
     ) -> Budget {
+        if pass.walking.is_some() {
+            return self.next_generation(mem, lv, can_swap, pass);
+        }
         let o = self.outlook(lv, can_swap);
         let pages = Budget::Pages(o.total >> req.priority);
         if !o.wanted {
@@ -236,7 +256,7 @@ impl Mglru {
             AgingSite::Evictor if req.priority == self.first_priority => pages,
             AgingSite::Evictor => {
                 pass.walks |= self.config.walk_mmu;
-                if self.age(mem, lv, can_swap, false) { Budget::Aged } else { Budget::Pages(0) }
+                self.next_generation(mem, lv, can_swap, pass)
             }
             AgingSite::Kswapd => {
                 if req.priority == self.first_priority {
@@ -250,6 +270,20 @@ impl Mglru {
                 let now = self.outlook(lv, can_swap);
                 Budget::Pages(now.total >> req.priority)
             }
+        }
+    }
+
+    fn next_generation(
+        &mut self,
+        mem: &mut Memory,
+        lv: usize,
+        can_swap: bool,
+        pass: &mut Pass,
+    ) -> Budget {
+        match self.age_in_steps(mem, lv, can_swap, &mut pass.walking) {
+            Aging::Done => Budget::Aged,
+            Aging::Walked => Budget::Walked,
+            Aging::Failed => Budget::Pages(0),
         }
     }
 
