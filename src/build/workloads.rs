@@ -502,7 +502,7 @@ mod tests {
     impl Totals {
         fn add(&mut self, op: &Op, names: &[String]) {
             match *op {
-                Op::Access(r) => self.accesses += u64::from(r.count),
+                Op::Access(_) | Op::Copy(_) => self.accesses += u64::from(op.touches()),
                 Op::Read { count, .. } => self.accesses += u64::from(count),
                 Op::Write { count, .. } => {
                     self.accesses += u64::from(count);
