@@ -12,7 +12,8 @@ fuzz_target!(|text: &str| {
             assert!(e.line > 0 && e.column > 0);
         }
         Ok(config) => {
-            let options = MasimOptions { repeat: 2, mode: Mode::ReadWrite, batch: 100, hugetlb: false };
+            let options =
+                MasimOptions { repeat: 2, mode: Mode::ReadWrite, batch: 100, hugetlb: false };
             mmsim_fuzz::begins(&mut config.workload(options), 20);
         }
     }

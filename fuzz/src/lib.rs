@@ -62,7 +62,12 @@ pub fn begins(workload: &mut dyn Workload, batches: usize) {
     let phases = workload.phases().len();
     for _ in 0..batches {
         let mut ops = Vec::new();
-        let cx = WorkloadCx { now: SimTime(now), free_pages: 1000, kernel_allocs: &[], free_blocks: None };
+        let cx = WorkloadCx {
+            now: SimTime(now),
+            free_pages: 1000,
+            kernel_allocs: &[],
+            free_blocks: None,
+        };
         workload.fill(&cx, &mut rng, &mut ops);
         if ops.is_empty() {
             return;
@@ -82,7 +87,11 @@ pub fn begins(workload: &mut dyn Workload, batches: usize) {
                 Op::Copy(c) => {
                     for side in [c.side(0), c.side(1)] {
                         let pages = *mapped.get(&side.region).expect("a mapped region");
-                        assert!(side.count > 0 && side.first < pages && side.count <= pages - side.first);
+                        assert!(
+                            side.count > 0
+                                && side.first < pages
+                                && side.count <= pages - side.first
+                        );
                     }
                     now += 100 * u64::from(c.touches());
                 }
