@@ -71,6 +71,10 @@ pub enum Command {
     Zram {
         bytes: u64,
     },
+    Swapon {
+        device: String,
+        pages: u64,
+    },
     Table {
         table: usize,
         ranks: usize,
@@ -295,6 +299,10 @@ impl<'a> Words<'a> {
                     return Err("the value is missing".into());
                 }
                 Command::Write { path, value: value.join(" "), may_fail: name == "trywrite" }
+            }
+            "swapon" => {
+                let device = self.word("the device")?.to_string();
+                Command::Swapon { device, pages: self.up_to("the pages", 2, MAX_PAGES)? }
             }
             "zram" => Command::Zram { bytes: self.up_to("the size", 8192, MAX_PAGES * 4096)? },
             "table" => {

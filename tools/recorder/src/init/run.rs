@@ -64,19 +64,25 @@ fn put(path: &str, value: &str) -> Result<(), String> {
     file.and_then(|mut f| f.write_all(value.as_bytes())).map_err(|e| format!("{path}: {e}"))
 }
 
-/// Swap on zram of so many bytes, the first page of which is the header.
+/// Swap on zram of so many bytes.
 fn zram(bytes: u64) -> Result<(), String> {
     put("/sys/block/zram0/disksize", &bytes.to_string())?;
+    swapon("/dev/zram0", bytes / PAGE as u64)
+}
+
+/// Swap on a device; the first page is the header.
+fn swapon(device: &str, pages: u64) -> Result<(), String> {
     let mut header = vec![0; PAGE];
-    let last = (bytes / PAGE as u64 - 1) as u32;
     header[1024..1028].copy_from_slice(&1u32.to_le_bytes());
-    header[1028..1032].copy_from_slice(&last.to_le_bytes());
+    header[1028..1032].copy_from_slice(&(pages as u32 - 1).to_le_bytes());
     header[4086..].copy_from_slice(b"SWAPSPACE2");
-    let device = "/dev/zram0";
-    let file = File::options().write(true).open(device);
-    file.and_then(|f| f.write_all_at(&header, 0).and_then(|()| f.sync_all()))
-        .map_err(|e| format!("{device}: {e}"))?;
-    sys::swapon(device)
+    let file = File::options().write(true).open(device).map_err(|e| format!("{device}: {e}"))?;
+    let written = file.write_all_at(&header, 0).and_then(|()| file.sync_all());
+    written.map_err(|e| format!("{device}: {e}"))?;
+    sys::swapon(device)?;
+    // The device may keep nothing (null_blk): while it is open the header is in its page cache.
+    std::mem::forget(file);
+    Ok(())
 }
 
 fn one(command: &Command, state: &mut State) -> Result<(), String> {
@@ -87,6 +93,7 @@ fn one(command: &Command, state: &mut State) -> Result<(), String> {
             done => done?,
         },
         Command::Zram { bytes } => zram(*bytes)?,
+        Command::Swapon { device, pages } => swapon(device, *pages)?,
         Command::Table { table, ranks, theta } => {
             laws.insert(*table, Law::new(*ranks, *theta));
         }
