@@ -65,6 +65,7 @@ fn fragmented() -> (Memory, OneList) {
         memcgs: Vec::new(),
         os_overhead: 0,
         lru_batch: Some(1),
+        stat_threshold: None,
         batch_shift: 0,
         tick: SimDuration::from_millis(4),
         run_ahead: SimDuration::ZERO,

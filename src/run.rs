@@ -158,6 +158,9 @@ fn setup(spec: &RunSpec) -> Vec<(String, String)> {
     if let Some(pages) = m.lru_batch {
         all.push(("machine.lru-batch".into(), pages.to_string()));
     }
+    if let Some(events) = m.stat_threshold {
+        all.push(("machine.stat-threshold".into(), events.to_string()));
+    }
     let costs = m.cost.fields().into_iter();
     all.extend(costs.map(|(name, value)| (format!("machine.cost.{name}"), value.to_string())));
     all.extend(spec.given.iter().cloned());

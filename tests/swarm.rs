@@ -111,6 +111,7 @@ fn machine_config(rng: &mut Rng) -> MachineConfig {
         memcgs,
         os_overhead: pick(rng, &[0, 0, 50]),
         lru_batch: pick(rng, &[None, Some(1), Some(4)]),
+        stat_threshold: None,
         batch_shift: pick(rng, &[0, 0, 2]),
         tick: SimDuration::from_micros(pick(rng, &[50, 4000])),
         run_ahead: SimDuration::from_micros(pick(rng, &[0, 100])),

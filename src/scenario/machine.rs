@@ -82,6 +82,7 @@ pub(super) fn machine(sources: &Sources, node: &Node) -> Result<MachineConfig, E
         memcgs: memcgs(&r)?,
         os_overhead,
         lru_batch: r.opt_count("lru-batch")?.map(|n| n as u32),
+        stat_threshold: r.opt_count("stat-threshold")?.map(|n| n as u32),
         batch_shift: r.count_u32("batch-shift")?,
         tick: match r.opt_time_of_work("tick")? {
             Some(t) => t,

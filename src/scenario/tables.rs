@@ -259,6 +259,12 @@ pub static MACHINE: TableSpec = TableSpec {
             "pages in a per-CPU LRU batch",
         ),
         key(
+            "stat-threshold",
+            Count(0, 125),
+            Auto("by CPUs and memory, as in the kernel"),
+            "up to how many activated refaults a CPU keeps to itself for up to a second before reclaim sees them; 0: it sees each",
+        ),
+        key(
             "batch-shift",
             Count(0, 5),
             Is("0"),

@@ -251,6 +251,7 @@ fn machine_config(p: &Point, kernel: Kernel, script: &Script) -> Result<MachineC
         memcgs: Vec::new(),
         os_overhead: 0,
         lru_batch: None,
+        stat_threshold: None,
         batch_shift: 0,
         tick: SimDuration::from_millis(4),
         run_ahead: SimDuration::from_micros(100),

@@ -55,6 +55,7 @@ pub(crate) fn machine_of(frames: u32, slots: u32, kernel: Kernel) -> MachineConf
         memcgs: Vec::new(),
         os_overhead: 0,
         lru_batch: None,
+        stat_threshold: None,
         batch_shift: 0,
         tick: SimDuration::from_millis(4),
         run_ahead: SimDuration::from_micros(100),

@@ -94,6 +94,7 @@ pub(crate) fn config(kernel: Kernel, swap: &str) -> MachineConfig {
         memcgs: vec![group("group")],
         os_overhead: 0,
         lru_batch: Some(1),
+        stat_threshold: None,
         batch_shift: 0,
         tick: SimDuration::from_millis(4),
         run_ahead: SimDuration::ZERO,

@@ -106,7 +106,7 @@ fn events_of_the_command_beside_them() {
 
 #[test]
 fn blocks_about_facts() {
-    assert_eq!(blocks("docs/facts.md", &root()), 5);
+    assert_eq!(blocks("docs/facts.md", &root()), 6);
 }
 
 /// Published figures and recorded kernels are held with one set of constants: this is the

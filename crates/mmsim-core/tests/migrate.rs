@@ -89,6 +89,7 @@ impl Rig {
             memcgs: vec![memcg],
             os_overhead: 0,
             lru_batch: Some(1),
+            stat_threshold: None,
             batch_shift: 0,
             tick: SimDuration::from_millis(4),
             run_ahead: SimDuration::ZERO,

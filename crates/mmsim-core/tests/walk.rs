@@ -52,6 +52,7 @@ fn machine(nodes: usize, groups: usize) -> MachineConfig {
             .collect(),
         os_overhead: 0,
         lru_batch: None,
+        stat_threshold: None,
         batch_shift: 0,
         tick: SimDuration::from_millis(4),
         run_ahead: SimDuration::ZERO,

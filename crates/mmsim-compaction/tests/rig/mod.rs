@@ -133,6 +133,7 @@ impl Rig {
             memcgs: Vec::new(),
             os_overhead: 0,
             lru_batch: Some(bench.batch),
+            stat_threshold: None,
             batch_shift: 0,
             tick: SimDuration::from_millis(4),
             run_ahead: SimDuration::ZERO,

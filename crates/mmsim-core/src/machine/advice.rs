@@ -118,7 +118,12 @@ impl<P: ReclaimPolicy> Machine<P> {
     fn page_out(&mut self, taken: &mut Vec<FolioId>) {
         if !taken.is_empty() {
             let ignore_references = self.mem.kernel >= Kernel::V6_12;
+            // The kernel's plug is that of the whole advice.
+            self.mem.start_plug(std::mem::take(&mut self.plug));
             self.reclaim_isolated(taken, ignore_references);
+            self.plug = self.mem.take_plug();
+            self.mem.finish_plug(&mut self.plug);
+            self.queue_io();
             taken.clear();
         }
     }

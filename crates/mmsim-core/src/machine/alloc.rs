@@ -433,7 +433,12 @@ impl<P: ReclaimPolicy> Machine<P> {
         let mut req = *req;
         let mut freed = 0;
         loop {
+            self.mem.start_plug(std::mem::take(&mut self.plug));
             let out = self.policy.reclaim(&mut self.mem, &req);
+            self.plug = self.mem.take_plug();
+            if !out.more {
+                self.mem.finish_plug(&mut self.plug);
+            }
             self.interrupts();
             self.give_way(tid);
             all.add(&out);

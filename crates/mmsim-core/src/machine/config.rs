@@ -276,6 +276,9 @@ pub struct MachineConfig {
     pub os_overhead: u64,
     /// Size of the per-CPU LRU batches; `None`: 15 up to 6.1, 31 in 6.12.
     pub lru_batch: Option<u32>,
+    /// Up to how many activated refaults a CPU counts without telling reclaim; `None`: by CPUs
+    /// and memory, as the kernel does; 0: exact.
+    pub stat_threshold: Option<u32>,
     /// log2 of 1/`batch_scale`: 0 is the kernel's own sizes.
     pub batch_shift: u32,
     /// Period of the scheduler's tick, above 0: 1/CONFIG_HZ. Whoever runs while another waits

@@ -19,7 +19,7 @@ use crate::base::event::TraceEvent;
 use crate::base::id::{NodeId, ThreadId, ZoneId};
 use crate::base::time::SimDuration;
 use crate::base::vmstat::VmEvent;
-use crate::memory::NodeFlags;
+use crate::memory::{NodeFlags, Plug};
 use crate::phys::gfp::AllocRequest;
 use crate::policy::{PassStats, ReclaimPolicy, ReclaimRequest, Reclaimer};
 
@@ -64,6 +64,7 @@ pub(super) struct PassProgress {
     /// How much it wants of all.
     attempted: u64,
     stats: PassStats,
+    plug: Plug,
 }
 
 impl PassProgress {
@@ -79,6 +80,7 @@ impl PassProgress {
             later: Vec::new(),
             attempted: 0,
             stats: PassStats::default(),
+            plug: Plug::default(),
         }
     }
 
@@ -125,6 +127,8 @@ pub(super) struct Kswapd {
     /// Threads at the emergency brake.
     pub throttled: Vec<ThreadId>,
     cpu: usize,
+    /// Time of its last step that has not passed yet: somebody came amid the step.
+    pub owed: SimDuration,
 }
 
 impl Default for Kswapd {
@@ -136,6 +140,7 @@ impl Default for Kswapd {
             failures: 0,
             throttled: Vec::new(),
             cpu: 0,
+            owed: SimDuration::ZERO,
         }
     }
 }
@@ -241,6 +246,11 @@ impl<P: ReclaimPolicy> Machine<P> {
 
     /// One step of kswapd on its CPU. False: it sleeps now.
     pub(super) fn step_kswapd(&mut self, n: NodeId) -> bool {
+        let owed = std::mem::take(&mut self.kswapds[n].owed);
+        if owed > SimDuration::ZERO {
+            self.mem.now += owed;
+            return true;
+        }
         let State::Running(mut b) = std::mem::take(&mut self.kswapds[n].state) else {
             unreachable!("{n}: a sleeping kswapd was run")
         };
@@ -345,7 +355,13 @@ impl<P: ReclaimPolicy> Machine<P> {
     /// One step of the pass under way. False: that was its last.
     fn pass_goes_on(&mut self, n: NodeId, b: &mut Balance) -> bool {
         let request = self.kswapd_request(n, b);
+        let p = b.pass.as_mut().expect("a pass is under way");
+        self.mem.start_plug(std::mem::take(&mut p.plug));
         let out = self.policy.reclaim(&mut self.mem, &request);
+        p.plug = self.mem.take_plug();
+        if !out.more {
+            self.mem.finish_plug(&mut p.plug);
+        }
         self.queue_io();
         let p = b.pass.as_mut().expect("a pass is under way");
         b.priority = out.priority.unwrap_or(b.priority);

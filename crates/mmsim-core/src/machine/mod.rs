@@ -56,7 +56,7 @@ use crate::base::id::{
 use crate::base::rng::Rng;
 use crate::base::time::{SimDuration, SimTime};
 use crate::base::vmstat::{VmEvent, VmStat};
-use crate::memory::{MOST_RETURNED, Memory, Returned};
+use crate::memory::{MOST_RETURNED, Memory, Plug, Returned};
 use crate::phys::gfp::AllocRequest;
 use crate::policy::compaction::Compaction;
 use crate::policy::{Arrival, ArrivalKind, Generation, ReclaimPolicy};
@@ -176,6 +176,8 @@ pub struct Machine<P: ReclaimPolicy = Box<dyn ReclaimPolicy>> {
     /// The threads that take first touches together, and whether there may be more to take.
     team: Vec<touches::Member>,
     touching: bool,
+    /// Kept for the plug of direct reclaim.
+    plug: Plug,
     /// So many first touches are taken alone before a team is tried.
     alone_for: u32,
     /// First touches that a team may still take, and each of its members at a time.
@@ -248,6 +250,7 @@ impl<P: ReclaimPolicy> Machine<P> {
             returned: [(Pfn(0), None); MOST_RETURNED],
             team: Vec::new(),
             touching: false,
+            plug: Plug::default(),
             alone_for: 0,
             touches_left: 0,
             touches_each: 0,

@@ -19,6 +19,7 @@ use crate::base::event::TraceEvent;
 use crate::base::id::{CpuId, ThreadId};
 use crate::base::time::{SimDuration, SimTime};
 use crate::memory::IoDone;
+use crate::phys::frames::flag;
 use crate::policy::ReclaimPolicy;
 use crate::virt::pages::pte;
 use crate::workload::{CopyRun, Op, RegionId, Run, WorkloadCx};
@@ -189,6 +190,7 @@ impl<P: ReclaimPolicy> Machine<P> {
             match self.cpus[cpu].current() {
                 Some(Entity::Thread(_)) | None => break,
                 Some(daemon) => {
+                    self.interrupts();
                     let goes_on = self.step_daemon(daemon);
                     self.end_step(cpu, goes_on);
                 }
@@ -221,6 +223,11 @@ impl<P: ReclaimPolicy> Machine<P> {
     fn queue_submitted(&mut self) {
         let mut io = std::mem::take(&mut self.mem.io);
         for (at, done) in io.drain(..) {
+            if let IoDone::WriteOff(folio) = done
+                && at <= self.mem.now
+            {
+                self.mem.frames.clear(folio, flag::RECLAIM);
+            }
             self.queue.push(at, Event::Io(done));
         }
         self.mem.io = io;
@@ -271,6 +278,11 @@ impl<P: ReclaimPolicy> Machine<P> {
     }
 
     fn enqueue(&mut self, cpu: usize, e: Entity, now: SimTime) {
+        // A scan of kswapd's asks after each folio whether somebody else is to run. It is one step
+        // here, so that what it does is done; but the time after this instant has not passed.
+        if let Some(Entity::Kswapd(n)) = self.cpus[cpu].current() {
+            self.kswapds[n].owed += self.cpus[cpu].cut_short(now);
+        }
         let v = self.virtuals.get(&e).copied().unwrap_or_default();
         self.cpus[cpu].enqueue(e, v, now);
         self.order.changed(cpu, &self.cpus[cpu]);
@@ -296,6 +308,10 @@ impl<P: ReclaimPolicy> Machine<P> {
 
     #[inline]
     fn act(&mut self, cpu: usize, due: SimTime) {
+        if self.cpus[cpu].current().is_some_and(|e| !matches!(e, Entity::Thread(_))) {
+            // Somebody may have come since its last step.
+            self.cpus[cpu].yield_if_due();
+        }
         let turns = self.cpus[cpu].current().is_none();
         let e = match self.cpus[cpu].current() {
             Some(e) => e,
@@ -350,6 +366,9 @@ impl<P: ReclaimPolicy> Machine<P> {
         } else {
             let left = c.dequeue();
             self.virtuals.extend(left);
+            if c.idle() {
+                self.mem.node_stats.quiet(CpuId(cpu as u16));
+            }
         }
     }
 

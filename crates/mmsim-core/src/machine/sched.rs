@@ -361,6 +361,19 @@ impl Cpu {
         }
     }
 
+    /// The time of the current entity's last step is taken back as far as it lies after `now`.
+    /// Returns how much that is.
+    pub(super) fn cut_short(&mut self, now: SimTime) -> SimDuration {
+        let back = self.clock.since(now.min(self.clock));
+        if let Some((_, v)) = &mut self.current {
+            v.runtime -= back.0 as i64;
+            self.ran -= back.0 as i64;
+            self.clock = SimTime(self.clock.0 - back.0);
+            self.updated = self.clock;
+        }
+        back
+    }
+
     /// In the middle of a step: the current entity yields if it is the turn of one that `may` go
     /// first.
     pub(super) fn gives_way(&mut self, may: impl Fn(Entity) -> bool) -> bool {
@@ -486,6 +499,21 @@ mod tests {
     /// Up to 6.5, worked by hand. `B` wakes with 3 ms credit: 7 ms of runtime against 10. That is
     /// more than 1 ms behind, so it preempts. Its slice is half of 6 ms: the tick at 12 finds it
     /// at 2 ms, the tick at 16 at 6 ms.
+    /// A step of 100 us in which somebody comes after 30 us: 70 us have not passed, for nobody.
+    #[test]
+    fn a_step_is_cut_short_where_somebody_comes() {
+        let mut c = alone(Kernel::V6_12, 1000);
+        let before = c.current.expect("it runs").1.runtime;
+        c.clock.0 += 100 * US;
+        c.yield_if_due();
+        let back = c.cut_short(SimTime(1030 * US));
+        assert_eq!((back.0, c.clock.0), (70 * US, 1030 * US));
+        assert_eq!(c.current.expect("it runs on").1.runtime - before, 30 * US as i64);
+        // Who comes later than the step cuts nothing off.
+        assert_eq!(c.cut_short(SimTime(2000 * US)).0, 0);
+        assert_eq!(c.clock.0, 1030 * US);
+    }
+
     #[test]
     fn cfs_sleepers_preempt_by_their_credit() {
         let mut c = alone(Kernel::V6_1, 10_000);

@@ -8,7 +8,7 @@
 //!
 //! Source: Linux 6.12 mm/vmscan.c (`shrink_folio_list`, `pageout`, `__remove_mapping`).
 
-use super::{IoDone, Memory};
+use super::Memory;
 use crate::backing::device::Io;
 use crate::backing::swap::Cached;
 use crate::base::event::{ScanOutcome, TraceEvent};
@@ -181,8 +181,7 @@ impl Memory {
                 self.now += swap.device.sync_cost(Io::Write, 1);
                 return true;
             }
-            let done = swap.device.submit(self.now, Io::Write, slot.0.into(), 1);
-            self.io.push((done, IoDone::Write(folio)));
+            self.write_to_swap(slot, folio);
         } else {
             self.files.nr_dirty -= 1;
             if self.start_file_write(folio) {

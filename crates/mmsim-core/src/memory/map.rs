@@ -266,7 +266,7 @@ impl Memory {
                 }
                 Some(folio)
             }
-            IoDone::Write(folio) => {
+            IoDone::Write(folio) | IoDone::WriteOff(folio) => {
                 self.frames.clear(folio, flag::WRITEBACK);
                 if self.frames.kind(folio) == FrameKind::File {
                     self.files.nr_writeback -= 1;

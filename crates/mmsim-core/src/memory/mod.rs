@@ -18,7 +18,9 @@ mod layout;
 mod lazyfree;
 mod map;
 mod migrate;
+mod node_stat;
 mod plain;
+mod plug;
 mod returning;
 mod samples;
 mod shadow_nodes;
@@ -34,7 +36,9 @@ pub use huge::HUGE_ORDER;
 pub use hugetlb::HugePool;
 pub use layout::{FrameUse, FreeListLayout, Layout, ZoneLayout};
 pub use migrate::NotMoved;
+pub use node_stat::{NodeStatItem, NodeStats, normal_threshold};
 pub use plain::{Look, ShortWay, Verdicts};
+pub use plug::Plug;
 pub use returning::{AHEAD, MOST_RETURNED, ReturnRun, Returned, Returning};
 pub use samples::{BATCH as SAMPLE_BATCH, InBatches};
 pub use survey::{BlockUse, Hold, Survey, holds, most_blocks};
@@ -67,6 +71,9 @@ pub enum IoDone {
     Read(Pfn),
     /// A folio was written.
     Write(Pfn),
+    /// The same of a folio that was off its list when the write was submitted: a write that ends
+    /// in the same step ends too early to send the folio to the tail.
+    WriteOff(Pfn),
 }
 
 /// What the last passes over a node met.
@@ -117,6 +124,8 @@ pub struct Memory {
     pub memcgs: Memcgs,
     /// Per-CPU LRU batches.
     pub batches: Batches,
+    /// Counters that reclaim reads with delay.
+    pub node_stats: NodeStats,
     /// Where events go.
     pub tracer: Tracer,
     /// The clock of whoever acts; doors advance it by what they cost.
@@ -125,6 +134,8 @@ pub struct Memory {
     pub cpu: CpuId,
     /// Requests submitted by the current step; the machine queues their ends.
     pub io: Vec<(SimTime, IoDone)>,
+    /// Writes that wait for others of who acts.
+    plug: Option<Plug>,
     /// Per node: conditions met by reclaim.
     pub node_flags: IndexVec<NodeId, NodeFlags>,
     /// Folio pages on evictable lists, per zone and type.
@@ -191,10 +202,12 @@ impl Memory {
             vmstat: VmStat::default(),
             memcgs: Memcgs::new(&config.memcgs),
             batches: Batches::new(config),
+            node_stats: NodeStats::new(config),
             tracer: Tracer::default(),
             now: SimTime::ZERO,
             cpu: CpuId(0),
             io: Vec::new(),
+            plug: None,
             node_flags: IndexVec::filled(zones.nr_nodes(), NodeFlags::default()),
             nr_orphans: IndexVec::filled(zones.ids().count(), 0),
             lru_pages: IndexVec::filled(zones.ids().count(), [0; 2]),

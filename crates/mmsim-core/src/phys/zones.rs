@@ -1094,6 +1094,7 @@ mod tests {
             memcgs: Vec::new(),
             os_overhead: 0,
             lru_batch: None,
+            stat_threshold: None,
             batch_shift: 0,
             tick: crate::base::time::SimDuration::from_millis(4),
             run_ahead: crate::base::time::SimDuration::ZERO,

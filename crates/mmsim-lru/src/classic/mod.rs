@@ -57,9 +57,9 @@ struct Lruvec {
     cost: CostState,
     /// Ages; the unified model uses the first.
     age: [u64; 2],
-    /// Refaults that were activated, per type.
+    /// Refaults that were activated, per type, unless they are counted for the node.
     activations: [u64; 2],
-    /// `activations` at the end of the last reclaim.
+    /// What could be seen of them at the end of the last reclaim.
     snapshot: [u64; 2],
 }
 
@@ -519,9 +519,8 @@ impl ReclaimPolicy for Classic {
     fn reclaim_ended(&mut self, mem: &mut Memory, node: NodeId, limit: Option<MemcgId>) {
         let memcg = limit.unwrap_or(MemcgId(0));
         for area in self.areas_of(mem, node).map(Area) {
-            let now = [0, 1].map(|t| self.sum(area, memcg, |lv| lv.activations[t]));
             let i = self.index(area, memcg);
-            self.lruvecs[i].snapshot = now;
+            self.lruvecs[i].snapshot = self.activations(mem, area, memcg);
         }
     }
 

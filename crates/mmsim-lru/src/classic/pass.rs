@@ -137,8 +137,8 @@ impl Classic {
     fn control(&self, mem: &Memory, req: &ReclaimRequest, area: Area) -> Control {
         let memcg = target(req);
         let s = self.sizes(mem, area, memcg);
-        let target = &self.lruvecs[self.index(area, memcg)];
-        let moved = |t: usize| self.sum(area, memcg, |l| l.activations[t]) != target.snapshot[t];
+        let before = self.lruvecs[self.index(area, memcg)].snapshot;
+        let now = self.activations(mem, area, memcg);
         let may_deactivate = if req.force_deactivate {
             [true; 2]
         } else {
@@ -148,13 +148,7 @@ impl Classic {
                 s[ACTIVE_ANON],
             );
             let file_low = formulas::inactive_is_low(s[INACTIVE_FILE], s[INACTIVE_FILE + 1]);
-            // One counter for both types is that of file pages.
-            let opened = if self.config.anon_activations_open_deactivation() {
-                [moved(0), moved(1)]
-            } else {
-                [false, moved(0) || moved(1)]
-            };
-            [anon_low || opened[0], file_low || opened[1]]
+            [anon_low || now[0] != before[0], file_low || now[1] != before[1]]
         };
         let priority = u32::from(req.priority);
         let cache_trim = !req.no_cache_trim

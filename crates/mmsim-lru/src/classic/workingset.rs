@@ -14,9 +14,13 @@ use crate::formulas::{self, ThresholdInput};
 use mmsim_core::base::event::TraceEvent;
 use mmsim_core::base::id::MemcgId;
 use mmsim_core::base::vmstat::VmEvent;
-use mmsim_core::memory::Memory;
+use mmsim_core::memory::{Memory, NodeStatItem};
 use mmsim_core::phys::frames::{FolioId, FrameKind, flag};
 use mmsim_core::policy::{Reclaimer, Shadow};
+
+/// The counters of activated refaults, anonymous and file.
+const ACTIVATIONS: [NodeStatItem; 2] =
+    [NodeStatItem::WorkingsetActivateAnon, NodeStatItem::WorkingsetActivateFile];
 
 /// What a shadow says. On a machine with one area and one group: 1 bit of history and 31
 /// of age, exact while fewer than 2^31 evictions lie between; else 1 bit of history, 16 of
@@ -267,6 +271,22 @@ impl Classic {
         }
     }
 
+    /// Activated refaults of a group, as far as reclaim can see them. Groups count theirs
+    /// themselves, and reclaim brings them up to date before it looks (`mem_cgroup_flush_stats`);
+    /// without groups the counters are the node's, to which CPUs add with delay.
+    pub(super) fn activations(&self, mem: &Memory, area: Area, memcg: MemcgId) -> [u64; 2] {
+        if self.of_nodes() {
+            let node = self.node_of(mem, area);
+            return ACTIVATIONS.map(|item| mem.node_page_state(node, item));
+        }
+        [0, 1].map(|t| self.sum(area, memcg, |lv| lv.activations[t]))
+    }
+
+    /// There is one lruvec for each node.
+    fn of_nodes(&self) -> bool {
+        self.groups == 1 && !self.by_zone
+    }
+
     /// A little more memory would have kept the page: it competes with the active ones.
     #[inline]
     fn refault_active(&mut self, mem: &mut Memory, folio: FolioId, slot: usize, workingset: bool) {
@@ -281,7 +301,14 @@ impl Classic {
         let lv = self.lruvec_of(mem, folio);
         self.advance_age(lv, slot, 1);
         mem.count_in(memcg, if file { WorkingsetActivateFile } else { WorkingsetActivateAnon }, 1);
-        self.lruvecs[lv].activations[usize::from(file)] += 1;
+        // One counter for both types is that of file pages.
+        let counter = usize::from(file || !self.config.anon_activations_open_deactivation());
+        if self.of_nodes() {
+            let node = self.node_of(mem, self.area_of_lruvec(lv));
+            mem.inc_node_state(node, ACTIVATIONS[counter]);
+        } else {
+            self.lruvecs[lv].activations[counter] += 1;
+        }
         if workingset {
             mem.count_in(
                 memcg,

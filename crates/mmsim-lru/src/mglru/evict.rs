@@ -18,7 +18,7 @@ use mmsim_core::base::event::{ScanOutcome, TraceEvent};
 use mmsim_core::base::id::Pfn;
 use mmsim_core::base::vmstat::VmEvent;
 use mmsim_core::memory::{Look, Memory, ShortWay};
-use mmsim_core::phys::frames::{FolioId, flag, pages_of};
+use mmsim_core::phys::frames::{FolioId, Mapped, flag, pages_of};
 use mmsim_core::policy::{ReclaimOutcome, ReclaimRequest, Reclaimer};
 
 /// Folios on their way through a step.
@@ -79,7 +79,14 @@ impl Mglru {
             back: std::mem::take(&mut self.back),
         };
         self.shrink(mem, &mut b);
+        let written = if mem.end_writes() { written(mem, &mut b.back) } else { Vec::new() };
         self.put_back(mem, &mut b);
+        if !written.is_empty() {
+            let scanned = b.stats.scanned;
+            written.into_iter().for_each(|folio| self.shrink_other(mem, &mut b, folio));
+            b.stats.scanned = scanned;
+            self.put_back(mem, &mut b);
+        }
         let reclaimed = b.stats.reclaimed;
         let memcg = self.node_and_group(lv).1;
         let steal = match req.by {
@@ -401,6 +408,23 @@ impl Mglru {
             self.add(mem, folio, false);
         }
     }
+}
+
+/// Folios that were written while they were isolated, taken out of those that stay: their write ended
+/// too early to send them to the tail, so they are tried once more.
+#[cold]
+fn written(mem: &Memory, back: &mut Vec<FolioId>) -> Vec<FolioId> {
+    const IN_USE: u32 = flag::ACTIVE
+        | flag::REFERENCED
+        | flag::DIRTY
+        | flag::WRITEBACK
+        | flag::LOCKED
+        | flag::MLOCKED
+        | flag::UNEVICTABLE;
+    let idle = |f: &FolioId| !mem.frames.has(*f, IN_USE) && mem.frames.mapped(*f) == Mapped::No;
+    let written = back.iter().copied().filter(idle).collect();
+    back.retain(|f| !idle(f));
+    written
 }
 
 /// What becomes of a folio that was found accessed through so many mappings, and its flags then

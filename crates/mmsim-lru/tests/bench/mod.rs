@@ -71,6 +71,7 @@ pub(crate) fn small_machine(frames: u32, slots: u32, batch_shift: u32) -> Machin
         memcgs: Vec::new(),
         os_overhead: 0,
         lru_batch: Some(1),
+        stat_threshold: Some(0),
         batch_shift,
         tick: SimDuration::from_millis(4),
         run_ahead: SimDuration::ZERO,
