@@ -53,7 +53,7 @@ fn kswapd_frees_what_it_wrote() {
     // A page that is read waits for 50 us of the device, and hardly for kswapd, which works
     // meanwhile and gives way when the read ends. Recorded anew by tools/recorder/record.sh, which
     // has times, the last window took 2,496 ms. If kswapd finished its batches first it
-    // would take 2,692 ms.
+    // would take longer, since the thread would wait for the rest of each.
     let last = run.0.iter().find(|p| p.name == "access4").expect("the phase");
     let ms = last.end.since(last.begin).0 as f64 / 1e6;
     within([ms, 2496.0], 0.02, "milliseconds");

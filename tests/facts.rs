@@ -240,7 +240,7 @@ fn lazily_freed_pages_live_as_long_as_inactive_file_pages() {
 /// longer then, and a distance that is not longer than the list is activated: with random access the
 /// share of such refaults grows with the list. So it has to rise with the threshold, at the expense
 /// of activations by touch. With the kernel's threshold it has to be the kernel's at the same
-/// work (half a per cent is its spread over seeds), with exact counters clearly below.
+/// work (window by window its spread over seeds is 2 to 7 %), with exact counters clearly below.
 #[test]
 fn reclaim_that_sees_activations_late_activates_more() {
     let shown = Shown::of("fact-stale-counters");

@@ -4,7 +4,7 @@
 //! or until the next second (`vm.stat_interval`). Who reads the sum before sees less. For sizes of
 //! lists and free pages this is noise of some pages, and they are exact here. It is not noise where
 //! reclaim asks whether *any* refault was activated since it last ended, to decide whether it may
-//! touch the active list: as long as there were fewer than the threshold, the answer is no.
+//! touch the active list: as long as no CPU has counted more than the threshold, the answer is no.
 //!
 //! Source: Linux 6.12 mm/vmstat.c (`calculate_normal_threshold`, `mod_node_page_state`,
 //! `refresh_cpu_vm_stats`, `quiet_vmstat`). Left out: the ticks at which an idle CPU's tick goes
@@ -49,8 +49,8 @@ pub struct NodeStats {
     kept: IndexVec<NodeId, Vec<Diff>>,
 }
 
-/// Up to how many events a CPU keeps to itself: 2·fls(CPUs)·(1 + fls(128 MiB units of the zone)),
-/// at most 125.
+/// Up to how many events a CPU keeps to itself, for a zone of `managed` pages: 2·fls(CPUs)·(1 +
+/// fls(128 MiB units)), at most 125.
 pub fn normal_threshold(cpus: u32, managed: u64) -> u32 {
     let fls = |n: u64| u64::BITS - n.leading_zeros();
     (2 * fls(cpus.into()) * (1 + fls(managed >> 15))).min(MOST)

@@ -2,8 +2,8 @@
 //!
 //! Slots are handed out in runs, so pages that are swapped out one after the other mostly lie
 //! side by side, and their writes become one request. It goes to the device when the pass is
-//! over, or when another request joins one that is large enough. Until then nothing of it can end:
-//! so it is long off the CPU, and its folios are back on their lists, when the write ends.
+//! over, or when another request joins one that is large enough. Until then nothing of it can end,
+//! so nearly always its folios are back on their lists when the write ends.
 //!
 //! Source: Linux 6.12 block/blk-mq.c (`blk_add_rq_to_plug`), block/blk-merge.c
 //! (`blk_attempt_plug_merge`). Left out: writes of file pages, which are not plugged here; a
