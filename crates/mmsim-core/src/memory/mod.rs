@@ -158,7 +158,6 @@ pub struct Memory {
     discarded: Vec<FolioId>,
     touched: Vec<FolioId>,
     /// Kept for the folios that a walk of page tables finds dirty.
-    walk_dirtied: Vec<FolioId>,
     /// Frames whose owner went while a device works on them, per zone: free when that ends.
     pub(crate) nr_orphans: IndexVec<ZoneId, u64>,
     /// Nodes of radix trees and pages in zram that the kernel's own memory follows now.
@@ -221,7 +220,6 @@ impl Memory {
             zram_stored: 0,
             discarded: Vec::new(),
             touched: Vec::new(),
-            walk_dirtied: Vec::new(),
             settled: (0, 0),
             shadows_deferred: 0,
             evictions: 0,

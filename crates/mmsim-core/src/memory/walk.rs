@@ -52,6 +52,11 @@ pub struct TableWalk {
 /// PTEs that looking around takes in at most (`MIN_LRU_BATCH`).
 const AROUND: u32 = 64;
 
+/// PTEs of a page table.
+const PTES: usize = GROUP_PAGES as usize;
+/// PTEs that are looked at together.
+const CHUNK: usize = 64;
+
 /// Times a word of eight bytes that are 0 or 1: these bits in the highest byte, the first
 /// byte's lowest.
 const GATHER: u64 = 0x0102_0408_1020_4080;
@@ -219,41 +224,43 @@ impl Memory {
         young: &mut Vec<FolioId>,
     ) -> (u32, u32) {
         let everything = scope.anon && self.zones.nr_nodes() == 1 && self.memcgs.len() == 1;
-        let mut dirtied = std::mem::take(&mut self.walk_dirtied);
-        let before = young.len();
         let (frames, zones) = (&self.frames, &self.zones);
         let (hot, entry) = self.pages.hot_and_entries_of(g);
-        let (present, maps) = young_ptes(hot, range);
-        for (i, mut map) in maps.into_iter().enumerate() {
-            while map != 0 {
-                let p = 64 * i + map.trailing_zeros() as usize;
-                map &= map - 1;
+        let mut ptes = YoungPtes::of(hot, range);
+        if !everything {
+            // A PTE whose folio is out of scope stays young.
+            ptes.retain(|p| {
                 let folio = Pfn(entry[p]);
-                let admitted = everything
-                    || (scope.anon || !frames.has(folio, flag::SWAPBACKED))
-                        && zones[zones.of(folio)].node == scope.node
-                        && frames.memcg(folio) == scope.memcg;
-                if !admitted {
-                    continue;
+                (scope.anon || !frames.has(folio, flag::SWAPBACKED))
+                    && zones[zones.of(folio)].node == scope.node
+                    && frames.memcg(folio) == scope.memcg
+            });
+        }
+        let before = young.len();
+        ptes.for_each(|p| {
+            young.push(Pfn(entry[p]));
+            hot[p] &= !pte::YOUNG;
+        });
+        let folios = &young[before..];
+        // Plain anonymous memory will be written when it gets a slot.
+        let clean = |f: FolioId| {
+            let bits = frames.bits(f);
+            const SWAPS: u32 = FrameKind::Anon as u32 | flag::SWAPBACKED;
+            bits & flag::DIRTY == 0 && bits & (0xf | flag::SWAPBACKED | flag::SWAPCACHE) != SWAPS
+        };
+        if ptes.dirty && folios.iter().fold(false, |any, &f| any | clean(f)) {
+            let mut dirtied = Vec::new();
+            ptes.for_each(|p| {
+                if hot[p] & pte::DIRTY != 0 && clean(Pfn(entry[p])) {
+                    dirtied.push(Pfn(entry[p]));
                 }
-                young.push(folio);
-                if hot[p] & pte::DIRTY != 0 {
-                    let bits = frames.bits(folio);
-                    let swaps = frames.kind(folio) == FrameKind::Anon
-                        && bits & (flag::SWAPBACKED | flag::SWAPCACHE) == flag::SWAPBACKED;
-                    if bits & flag::DIRTY == 0 && !swaps {
-                        dirtied.push(folio);
-                    }
-                }
-                hot[p] &= !pte::YOUNG;
+            });
+            for folio in dirtied {
+                let file = self.file_page_of(folio);
+                self.dirty_folio(folio, file);
             }
         }
-        for folio in dirtied.drain(..) {
-            let file = self.file_page_of(folio);
-            self.dirty_folio(folio, file);
-        }
-        self.walk_dirtied = dirtied;
-        (present, (young.len() - before) as u32)
+        (ptes.present, folios.len() as u32)
     }
 
     /// PTEs were looked at, and the folios of some of them found.
@@ -286,25 +293,76 @@ fn window(of: Range<usize>, at: usize) -> Range<usize> {
     }
 }
 
-/// How many PTEs of a range are present, and a bitmap of the young ones among those that map
-/// a frame of their own.
-fn young_ptes(hot: &[u8; GROUP_PAGES as usize], range: Range<usize>) -> (u32, [u64; 8]) {
-    let mut ptes = *hot;
-    ptes[..range.start].fill(0);
-    ptes[range.end..].fill(0);
-    let (mut present, mut maps) = (0, [0; 8]);
-    for (ptes, map) in ptes.as_chunks_mut::<64>().0.iter_mut().zip(&mut maps) {
-        // One for each young PTE, in steps of whole vector registers.
-        let mut there = 0;
-        for h in &mut *ptes {
-            there += *h & 1;
-            // PRESENT is bit 0, YOUNG bit 1, ZERO bit 4.
-            *h = *h & *h >> 1 & !(*h >> 4) & 1;
+/// What the hot bytes of a part of a page table say.
+struct YoungPtes {
+    /// How many are present.
+    present: u32,
+    /// The first PTE of the part.
+    first: usize,
+    /// The young ones that map a frame of their own, 64 PTEs a map; so many maps are in use.
+    maps: [u64; PTES / CHUNK],
+    nr_maps: usize,
+    /// One of the young ones is dirty.
+    dirty: bool,
+}
+
+impl YoungPtes {
+    #[inline(always)]
+    fn of(hot: &[u8; PTES], range: Range<usize>) -> Self {
+        let (maps, first) = ([0; PTES / CHUNK], range.start);
+        let mut found = YoungPtes { present: 0, first, maps, nr_maps: 0, dirty: false };
+        let (chunks, rest) = hot[range].as_chunks::<CHUNK>();
+        for &chunk in chunks {
+            found.add(chunk);
         }
-        present += u32::from(there);
+        if !rest.is_empty() {
+            let mut chunk = [0; CHUNK];
+            chunk[..rest.len()].copy_from_slice(rest);
+            found.add(chunk);
+        }
+        found
+    }
+
+    /// The next PTEs.
+    #[inline(always)]
+    fn add(&mut self, mut ptes: [u8; CHUNK]) {
+        // In steps of whole vector registers. PRESENT is bit 0, YOUNG bit 1, ZERO bit 4.
+        let (mut present, mut dirty) = (0, 0);
+        for h in &mut ptes {
+            present += *h & 1;
+            let young = *h & *h >> 1 & !(*h >> 4) & 1;
+            dirty |= *h & young << 2;
+            *h = young;
+        }
+        let mut map = 0;
         for (i, eight) in ptes.as_chunks::<8>().0.iter().enumerate() {
-            *map |= u64::from_le_bytes(*eight).wrapping_mul(GATHER) >> 56 << (8 * i);
+            map |= u64::from_le_bytes(*eight).wrapping_mul(GATHER) >> 56 << (8 * i);
+        }
+        self.present += u32::from(present);
+        self.dirty |= dirty != 0;
+        self.maps[self.nr_maps % self.maps.len()] = map;
+        self.nr_maps += 1;
+    }
+
+    /// The places of the young PTEs, in order.
+    #[inline(always)]
+    fn for_each(&self, mut visit: impl FnMut(usize)) {
+        for (i, &map) in self.maps.iter().take(self.nr_maps).enumerate() {
+            let (mut map, first) = (map, self.first + CHUNK * i);
+            while map != 0 {
+                visit((first + map.trailing_zeros() as usize) % PTES);
+                map &= map - 1;
+            }
         }
     }
-    (present, maps)
+
+    /// Keeps those of which a question says so.
+    fn retain(&mut self, keep: impl Fn(usize) -> bool) {
+        let mut kept = [0; PTES / CHUNK];
+        self.for_each(|p| {
+            let i = p - self.first;
+            kept[i / CHUNK] |= u64::from(keep(p)) << (i % CHUNK);
+        });
+        self.maps = kept;
+    }
 }

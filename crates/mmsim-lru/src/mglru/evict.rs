@@ -18,7 +18,7 @@ use mmsim_core::base::event::{ScanOutcome, TraceEvent};
 use mmsim_core::base::id::Pfn;
 use mmsim_core::base::vmstat::VmEvent;
 use mmsim_core::memory::{Look, Memory, ShortWay};
-use mmsim_core::phys::frames::{FolioId, Mapped, flag, pages_of};
+use mmsim_core::phys::frames::{FolioId, Mapped, ORDER_MASK, flag, pages_of};
 use mmsim_core::policy::{ReclaimOutcome, ReclaimRequest, Reclaimer};
 
 /// Folios on their way through a step.
@@ -384,6 +384,9 @@ impl Mglru {
 
     /// Puts back what stays: young, unless it waits for its write.
     fn put_back(&mut self, mem: &mut Memory, b: &mut Batch) {
+        if self.put_back_young(mem, b) {
+            return b.back.clear();
+        }
         for folio in b.back.drain(..) {
             let bits = mem.frames.bits(folio);
             let waits = bits & flag::RECLAIM != 0 && bits & (flag::DIRTY | flag::WRITEBACK) != 0;
@@ -407,6 +410,25 @@ impl Mglru {
             }
             self.add(mem, folio, false);
         }
+    }
+
+    /// The same for anonymous folios that all become young, at once. False, and nothing done:
+    /// something has to be asked for each.
+    fn put_back_young(&mut self, mem: &mut Memory, b: &Batch) -> bool {
+        let asks = self.config.placement == Placement::Distance614;
+        if !self.single || asks || b.t != ANON || mem.tracer.on() {
+            return false;
+        }
+        let (every, any) = b.back.iter().fold((u32::MAX, 0), |(every, any), &folio| {
+            let bits = mem.frames.bits(folio);
+            (every & bits, any | bits)
+        });
+        let odd = flag::MLOCKED | flag::UNEVICTABLE | flag::RECLAIM | ORDER_MASK;
+        if every & flag::SWAPBACKED == 0 || any & odd != 0 {
+            return false;
+        }
+        let marks = flag::ISOLATED | flag::REFERENCED | flag::WORKINGSET;
+        self.add_young_anon(mem, &b.back, flag::SWAPBACKED, marks)
     }
 }
 

@@ -459,21 +459,34 @@ impl Mglru {
         if !alike && self.config.placement == Placement::Distance614 {
             return false;
         }
-        let Some(zone) = mem.zones.of_all(self.folios.iter().copied()) else { return false };
-        let mut clear = flag::IN_BATCH | flag::ACTIVE | GEN_MASK;
-        if self.config.add_clears_refs {
-            clear |= flag::REFERENCED;
-            if any & flag::WORKINGSET != 0 {
-                self.counts.clear_all(&self.folios);
-            }
+        let folios = std::mem::take(&mut self.folios);
+        let done = self.add_young_anon(mem, &folios, every, flag::IN_BATCH);
+        if done && self.config.add_clears_refs && any & flag::WORKINGSET != 0 {
+            self.counts.clear_all(&folios);
         }
+        self.folios = folios;
+        done
+    }
+
+    /// Puts single anonymous folios that are alike into the generation for young ones, at the head,
+    /// and clears these flags of them besides. False, and nothing done: they are of several zones.
+    fn add_young_anon(
+        &mut self,
+        mem: &mut Memory,
+        folios: &[FolioId],
+        bits: u32,
+        clear: u32,
+    ) -> bool {
+        let Some(zone) = mem.zones.of_all(folios.iter().copied()) else { return false };
+        let refs = if self.config.add_clears_refs { flag::REFERENCED } else { 0 };
         let z = mem.zones[zone].kind as usize;
         let v = &mut self.lruvecs[0];
         let (min_seq, max_seq) = (v.min_seq[ANON], v.max_seq);
-        let placing = Placing { bits: every | flag::ACTIVE, min_seq, max_seq, first_to_go: false };
+        let placing = Placing { bits: bits | flag::ACTIVE, min_seq, max_seq, first_to_go: false };
         let slot = slot_of(place::seq_of(self.config.placement, placing));
-        v.nr_pages[slot][ANON][z] += batch.len() as u64;
-        mem.lru_add_heads_as(v.lists[slot][ANON][z], &self.folios, clear, gen_bits(slot));
+        v.nr_pages[slot][ANON][z] += folios.len() as u64;
+        let clear = clear | refs | flag::ACTIVE | GEN_MASK;
+        mem.lru_add_heads_as(v.lists[slot][ANON][z], folios, clear, gen_bits(slot));
         true
     }
 }

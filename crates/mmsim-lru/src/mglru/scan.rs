@@ -169,9 +169,11 @@ impl Mglru {
         let easy = self.easy(scan, z, slot);
         for i in from..looks.len() {
             let look = looks[i];
-            if look.bits & easy.mask == easy.bits {
-                mem.frames.store(look.folio, look.bits & !easy.clear);
-                looks[kept] = look.with_bits(look.bits & !easy.clear);
+            let marked = look.bits & flag::WORKINGSET != 0;
+            if look.bits & easy.mask == easy.bits && !(marked && self.counts.get(look.folio) > 0) {
+                let bits = look.bits & !easy.clear;
+                mem.frames.store(look.folio, bits);
+                looks[kept] = look.with_bits(bits);
                 kept += 1;
                 continue;
             }
@@ -198,23 +200,29 @@ impl Mglru {
     }
 
     /// Flags of the usual folio, which is isolated without further questions: a plain one that
-    /// names the oldest generation and was never accessed through a descriptor.
+    /// names the oldest generation and was accessed through a descriptor once at most.
     fn easy(&self, scan: &Scan<'_>, z: usize, slot: usize) -> Easy {
-        let odd =
-            flag::MLOCKED | flag::UNEVICTABLE | flag::WRITEBACK | flag::DIRTY | flag::WORKINGSET;
+        let reworked = self.config.access_marks == AccessMarks::Counted614;
+        // Credit that was not accessed lately is lost.
+        let credit = if reworked { 0 } else { flag::WORKINGSET };
+        let dirty = if scan.t == FILE { flag::DIRTY } else { 0 };
         let mask = GEN_MASK
             | ORDER_MASK
-            | odd
+            | dirty
+            | flag::MLOCKED
+            | flag::UNEVICTABLE
+            | flag::WRITEBACK
             | flag::LOCKED
             | flag::IN_BATCH
             | flag::RECLAIM
-            | flag::REFERENCED;
+            | flag::REFERENCED
+            | flag::WORKINGSET & !credit;
         let none = z > scan.req.highest as usize || !scan.req.may_io;
         Easy {
             mask: if none { 0 } else { mask },
             // No folio has any of no flags.
             bits: if none { 1 } else { super::gen_bits(slot) },
-            clear: GEN_MASK,
+            clear: GEN_MASK | credit,
         }
     }
 
