@@ -169,8 +169,7 @@ impl Mglru {
         let easy = self.easy(scan, z, slot);
         for i in from..looks.len() {
             let look = looks[i];
-            let marked = look.bits & flag::WORKINGSET != 0;
-            if look.bits & easy.mask == easy.bits && !(marked && self.counts.get(look.folio) > 0) {
+            if look.bits & easy.mask == easy.bits {
                 let bits = look.bits & !easy.clear;
                 mem.frames.store(look.folio, bits);
                 looks[kept] = look.with_bits(bits);
@@ -200,29 +199,25 @@ impl Mglru {
     }
 
     /// Flags of the usual folio, which is isolated without further questions: a plain one that
-    /// names the oldest generation and was accessed through a descriptor once at most.
+    /// names the oldest generation and was never accessed through a descriptor.
     fn easy(&self, scan: &Scan<'_>, z: usize, slot: usize) -> Easy {
-        let reworked = self.config.access_marks == AccessMarks::Counted614;
-        // Credit that was not accessed lately is lost.
-        let credit = if reworked { 0 } else { flag::WORKINGSET };
+        let odd = flag::MLOCKED | flag::UNEVICTABLE | flag::WRITEBACK | flag::WORKINGSET;
+        // Anonymous memory is written anyway.
         let dirty = if scan.t == FILE { flag::DIRTY } else { 0 };
         let mask = GEN_MASK
             | ORDER_MASK
+            | odd
             | dirty
-            | flag::MLOCKED
-            | flag::UNEVICTABLE
-            | flag::WRITEBACK
             | flag::LOCKED
             | flag::IN_BATCH
             | flag::RECLAIM
-            | flag::REFERENCED
-            | flag::WORKINGSET & !credit;
+            | flag::REFERENCED;
         let none = z > scan.req.highest as usize || !scan.req.may_io;
         Easy {
             mask: if none { 0 } else { mask },
             // No folio has any of no flags.
             bits: if none { 1 } else { super::gen_bits(slot) },
-            clear: GEN_MASK | credit,
+            clear: GEN_MASK,
         }
     }
 
