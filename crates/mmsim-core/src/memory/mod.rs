@@ -157,7 +157,6 @@ pub struct Memory {
     /// Kept for the folios that are discarded, or touched first, together.
     discarded: Vec<FolioId>,
     touched: Vec<FolioId>,
-    /// Kept for the folios that a walk of page tables finds dirty.
     /// Frames whose owner went while a device works on them, per zone: free when that ends.
     pub(crate) nr_orphans: IndexVec<ZoneId, u64>,
     /// Nodes of radix trees and pages in zram that the kernel's own memory follows now.

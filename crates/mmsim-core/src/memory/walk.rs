@@ -241,26 +241,23 @@ impl Memory {
             young.push(Pfn(entry[p]));
             hot[p] &= !pte::YOUNG;
         });
-        let folios = &young[before..];
+        let (present, found) = (ptes.present, young.len() - before);
         // Plain anonymous memory will be written when it gets a slot.
         let clean = |f: FolioId| {
             let bits = frames.bits(f);
-            const SWAPS: u32 = FrameKind::Anon as u32 | flag::SWAPBACKED;
-            bits & flag::DIRTY == 0 && bits & (0xf | flag::SWAPBACKED | flag::SWAPCACHE) != SWAPS
+            let swaps = frames.kind(f) == FrameKind::Anon
+                && bits & (flag::SWAPBACKED | flag::SWAPCACHE) == flag::SWAPBACKED;
+            bits & flag::DIRTY == 0 && !swaps
         };
-        if ptes.dirty && folios.iter().fold(false, |any, &f| any | clean(f)) {
-            let mut dirtied = Vec::new();
+        if ptes.dirty && young[before..].iter().fold(false, |any, &f| any | clean(f)) {
+            ptes.retain(|p| hot[p] & pte::DIRTY != 0 && clean(Pfn(entry[p])));
             ptes.for_each(|p| {
-                if hot[p] & pte::DIRTY != 0 && clean(Pfn(entry[p])) {
-                    dirtied.push(Pfn(entry[p]));
-                }
-            });
-            for folio in dirtied {
+                let folio = Pfn(self.pages.hot_and_entries_of(g).1[p]);
                 let file = self.file_page_of(folio);
                 self.dirty_folio(folio, file);
-            }
+            });
         }
-        (ptes.present, folios.len() as u32)
+        (present, found as u32)
     }
 
     /// PTEs were looked at, and the folios of some of them found.

@@ -415,8 +415,8 @@ impl Mglru {
     /// The same for anonymous folios that all become young, at once. False, and nothing done:
     /// something has to be asked for each.
     fn put_back_young(&mut self, mem: &mut Memory, b: &Batch) -> bool {
-        let asks = self.config.placement == Placement::Distance614;
-        if !self.single || asks || b.t != ANON || mem.tracer.on() {
+        let by_distance = self.config.placement == Placement::Distance614;
+        if !self.single || by_distance || b.t != ANON {
             return false;
         }
         let (every, any) = b.back.iter().fold((u32::MAX, 0), |(every, any), &folio| {
