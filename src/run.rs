@@ -200,7 +200,14 @@ fn device(d: &DeviceConfig) -> String {
     if let Some(b) = d.bandwidth {
         text += &format!(", {b} B/s");
     }
-    let flags = [(d.synchronous, "synchronous"), (d.rotational, "rotational")];
+    if !d.synchronous {
+        text += &format!(", queue depth {}, wbt {}", d.queue_depth, d.wbt_lat);
+    }
+    let flags = [
+        (d.synchronous, "synchronous"),
+        (d.rotational, "rotational"),
+        (d.write_cache, "write cache"),
+    ];
     for (_, word) in flags.into_iter().filter(|f| f.0) {
         text += &format!(", {word}");
     }

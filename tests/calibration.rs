@@ -45,12 +45,15 @@ fn in_code() -> BTreeMap<String, u64> {
     for (name, value) in CostModel::measured().fields() {
         all.insert(format!("cost.{name}"), value.0);
     }
-    for &(name, read, write, servers, mbps, _, _, stored, _) in DEVICE_PRESETS {
+    for &(name, read, write, servers, mbps, _, _, stored, depth, _) in DEVICE_PRESETS {
         all.insert(format!("device.{name}.read"), read);
         all.insert(format!("device.{name}.write"), write);
         all.insert(format!("device.{name}.servers"), servers.into());
         all.insert(format!("device.{name}.bandwidth"), mbps);
         all.insert(format!("device.{name}.stored"), stored.into());
+        if depth > 0 {
+            all.insert(format!("device.{name}.queue_depth"), depth.into());
+        }
     }
     for (name, early, late) in mmsim::validate::cost::RECORDED {
         all.insert(format!("validate.cost.6.1.{name}"), early);

@@ -1,6 +1,6 @@
 //! From `[machine]` to the machine's configuration.
 
-use mmsim_core::backing::device::{DEVICE_PRESETS, DeviceConfig};
+use mmsim_core::backing::device::{DEVICE_PRESETS, DeviceConfig, WBT_LAT};
 use mmsim_core::base::id::GROUP_PAGES;
 use mmsim_core::base::time::SimDuration;
 use mmsim_core::machine::config::{
@@ -222,6 +222,12 @@ fn device(r: &Reader<'_>, key: &str, cpus: u32) -> Result<DeviceConfig, Error> {
             synchronous: d.flag("synchronous")?,
             rotational: d.flag("rotational")?,
             stored_bytes_per_page: d.count_u32("stored-bytes-per-page")?,
+            queue_depth: d.count_u32("queue_depth")?,
+            wbt_lat: match d.opt_count("wbt_lat_usec")? {
+                Some(us) => SimDuration::from_micros(us),
+                None => WBT_LAT[usize::from(d.flag("rotational")?)],
+            },
+            write_cache: d.flag("write_cache")?,
         };
         if config.synchronous && config.rotational {
             let found = "a device cannot be both synchronous and rotational";

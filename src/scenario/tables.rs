@@ -386,6 +386,24 @@ pub static DEVICE: TableSpec = TableSpec {
             Is("0"),
             "machine memory that a stored page takes (zram)",
         ),
+        key(
+            "queue_depth",
+            Count(1, 65_536),
+            Is("32"),
+            "requests that it takes at once: who writes more to swap sleeps",
+        ),
+        key(
+            "wbt_lat_usec",
+            Count(0, 10_000_000),
+            Auto("2000, rotational 75000"),
+            "how long reads should take at most, else there are fewer writes of swap at once: 16, 1 to 3/4 of queue_depth; 0: no matter",
+        ),
+        key(
+            "write_cache",
+            Flag,
+            Is("false"),
+            "caches writes: who is throttled waits until all of them have ended",
+        ),
     ]],
 };
 

@@ -4,7 +4,7 @@
 //! listed with the reason and not replayed as something else.
 
 use mmsim_compaction::TwoScanners;
-use mmsim_core::backing::device::DeviceConfig;
+use mmsim_core::backing::device::{DeviceConfig, WBT_LAT};
 use mmsim_core::base::time::{SimDuration, SimTime};
 use mmsim_core::machine::TaskConfig;
 use mmsim_core::machine::config::{
@@ -275,18 +275,24 @@ fn swap(s: ScriptSwap) -> SwapConfig {
         synchronous: true,
         rotational: false,
         stored_bytes_per_page: 0,
+        queue_depth: 1,
+        wbt_lat: SimDuration::ZERO,
+        write_cache: false,
     };
     match s {
         ScriptSwap::Zram { slots } => SwapConfig { slots: slots - 1, device: zram },
-        ScriptSwap::NullBlock { slots, rotational } => SwapConfig {
+        ScriptSwap::NullBlock { slots, rotational, queue_depth, ns, wbt_lat_usec } => SwapConfig {
             slots: slots - 1,
             device: DeviceConfig {
                 name: "nullb".into(),
-                read: SimDuration::from_micros(50),
-                write: SimDuration::from_micros(50),
-                servers: 64,
+                read: SimDuration::from_nanos(ns),
+                write: SimDuration::from_nanos(ns),
+                servers: queue_depth,
                 synchronous: false,
                 rotational,
+                queue_depth,
+                wbt_lat: wbt_lat_usec
+                    .map_or(WBT_LAT[usize::from(rotational)], SimDuration::from_micros),
                 ..zram
             },
         },
@@ -348,7 +354,7 @@ pub(super) fn sysctls(setup: &ScriptSetup) -> Result<VmSysctl, Knob> {
             "compaction_proactiveness" => vm.compaction_proactiveness = number(100)?,
             "extfrag_threshold" => vm.extfrag_threshold = number(1000)?,
             "compact_unevictable_allowed" => vm.compact_unevictable_allowed = number(1)? == 1,
-            "rotational" => {}
+            "rotational" | "wbt_lat_usec" => {}
             "enabled" if path.contains("/transparent_hugepage/") => {
                 let of = Thp::ALL.iter().find(|t| t.0 == value);
                 vm.thp = of.ok_or_else(|| wrong("always, madvise or never".into()))?.1;

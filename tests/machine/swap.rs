@@ -164,3 +164,43 @@ fn a_compressed_store_takes_memory_of_the_machine() {
     assert_eq!(gauge(g, "nr_slab_reclaimable"), 1);
     assert_eq!(after, before + 100 - 48 - 1);
 }
+
+/// A device that serves one request at a time, each for a millisecond, and takes so many.
+fn slow(queue_depth: u32) -> MachineConfig {
+    let mut c = config(Kernel::V6_12, "ssd");
+    let device = &mut c.swap.as_mut().expect("it has swap").device;
+    (device.write, device.servers, device.bandwidth) = (SimDuration::from_millis(1), 1, None);
+    (device.queue_depth, device.wbt_lat) = (queue_depth, SimDuration::ZERO);
+    c
+}
+
+/// By hand: 400 pages go out in slots side by side, so in requests of 128, 128, 128 and 16 pages.
+/// If the device takes one at a time, the last is let in when three have ended, so its writer has
+/// slept for 3 ms, but for its work on 272 pages meanwhile, a microsecond or two each; if it takes four, nobody sleeps.
+#[test]
+fn a_writer_sleeps_until_the_device_takes_its_request() {
+    let slept = |queue_depth| {
+        let out = advise(0, 0, 400, Advice::PageOut);
+        let ops = vec![anon(400), write(0, 0, 400), out, sleep_ms(9)];
+        let r = run(&slow(queue_depth), vec![member("t", ops)]);
+        assert_eq!(count(&r, "pswpout"), 400);
+        r.threads[0].throttled
+    };
+    assert_eq!(slept(4), SimDuration::ZERO);
+    let one = slept(1);
+    assert!(SimDuration::from_micros(2_500) < one && one <= SimDuration::from_millis(3), "{one}");
+}
+
+/// More is written than memory holds, and the device is slower than reclaim. If it takes any
+/// number of requests, all of memory comes to be under write, and reclaim goes round and round in
+/// what it cannot free; if who submits more than two sleeps, little is, and reclaim finds what ends.
+/// Recorded kernels do not scan more for a slow device (tests/async_reclaim.rs).
+#[test]
+fn reclaim_does_not_go_round_in_what_is_under_write() {
+    let run = |queue_depth| {
+        let ops = vec![anon(4000), write(0, 0, 4000)];
+        run(&slow(queue_depth), vec![member("t", ops)])
+    };
+    let [few, any] = [2, 65_536].map(|depth| counts(&run(depth), ["pgscan_anon", "pswpout"]));
+    assert!(2 * few[0] < any[0] && few[1] < any[1], "{few:?} {any:?}");
+}

@@ -52,9 +52,12 @@ version=$(ls "$kernel/lib/modules")
 modules=$kernel/lib/modules/$version
 [ -e "$modules/modules.dep" ] || depmod -b "$kernel" "$version"
 wanted=(zram)
-# Requests to null_blk end after 50 us, by a timer; it keeps nothing.
+# Requests to null_blk end after 50 us, by a timer; it keeps nothing. What the script tries to write
+# to parameters of the module it gets when it is loaded.
 ! grep -q '^swapon /dev/nullb0' "$root/fs/script" || wanted+=(null_blk)
 null_blk='nr_devices=1 gb=1 bs=4096 irqmode=2 completion_nsec=50000 hw_queue_depth=64'
+null_blk+=$(sed -nE 's,^trywrite /sys/module/null_blk/parameters/(\w+) (\w+)$, \1=\2,p' \
+    "$root/fs/script" | tr -d '\n')
 memory=("$mib")
 if [ -n "$image" ]; then
     wanted+=(nfit nd_pmem crc32c_generic ext4)

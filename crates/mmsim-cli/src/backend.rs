@@ -5,7 +5,7 @@
 use std::io::Write;
 use std::path::Path;
 
-use mmsim::backing::device::DEVICE_PRESETS;
+use mmsim::backing::device::{DEVICE_PRESETS, Row};
 use mmsim::base::event::Observer;
 use mmsim::base::id::ThreadId;
 use mmsim::base::time::{SimDuration, SimTime};
@@ -279,17 +279,7 @@ pub(crate) fn counters() -> Vec<Entry> {
 
 /// Presets of devices, with their figures and where these come from.
 pub(crate) fn devices() -> Vec<Entry> {
-    let entry = |&(name, read, write, servers, mbps, synchronous, _, _, basis): &(
-        &str,
-        u64,
-        u64,
-        u32,
-        u64,
-        bool,
-        bool,
-        u32,
-        &str,
-    )| {
+    let entry = |&(name, read, write, servers, mbps, synchronous, _, _, depth, basis): &Row| {
         let (read, write) = (SimDuration::from_nanos(read), SimDuration::from_nanos(write));
         let servers = match servers {
             0 => "one server per CPU".to_string(),
@@ -297,7 +287,10 @@ pub(crate) fn devices() -> Vec<Entry> {
             n => format!("{n} servers"),
         };
         let bandwidth = if mbps > 0 { format!(", {mbps} MB/s") } else { String::new() };
-        let kind = if synchronous { ", synchronous" } else { "" };
+        let kind = match synchronous {
+            true => ", synchronous".to_string(),
+            false => format!(", queue depth {depth}"),
+        };
         Entry::new(
             name,
             format!("read {read}, write {write}, {servers}{bandwidth}{kind} ({basis})"),

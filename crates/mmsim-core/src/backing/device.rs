@@ -1,9 +1,12 @@
 //! Block devices: k servers with a FIFO queue, a latency for each request and a shared
 //! bandwidth. A synchronous device (zram, ramdisk) does its work on the
-//! CPU of the caller.
+//! CPU of the caller. Writes of swap are throttled (`throttle`).
 
+use super::throttle::Throttle;
+pub use super::throttle::Writer;
 use crate::base::id::PAGE_SIZE;
 use crate::base::time::{SimDuration, SimTime};
+use crate::machine::config::Kernel;
 
 /// What a device is.
 #[derive(Clone, PartialEq, Debug)]
@@ -25,11 +28,27 @@ pub struct DeviceConfig {
     pub rotational: bool,
     /// Bytes of machine memory that a stored page takes, for zram; 0 elsewhere.
     pub stored_bytes_per_page: u32,
+    /// Requests that an asynchronous device takes at once, from 1: who writes to swap while so many
+    /// are under way sleeps.
+    pub queue_depth: u32,
+    /// How long a read should take at most: reads that take longer mean fewer writes at once
+    /// (`queue/wbt_lat_usec`), of 16 and up to three quarters of `queue_depth`. Zero: writes may be all
+    /// of them.
+    pub wbt_lat: SimDuration,
+    /// It caches writes, so that throttled writers wait until none is under way
+    /// (`queue/write_cache`).
+    pub write_cache: bool,
 }
 
+/// Target latencies of reads, for devices that rotate not and those that do
+/// (`wbt_default_latency_nsec`).
+pub const WBT_LAT: [SimDuration; 2] = [SimDuration::from_millis(2), SimDuration::from_millis(75)];
+/// Requests that a SATA device takes at once (`ATA_MAX_QUEUE`), and any that says nothing else.
+pub const QUEUE_DEPTH: u32 = 32;
+
 /// `(name, read ns, write ns, servers (0 = one per CPU), bandwidth MB/s (0 = none),
-/// synchronous, rotational, stored bytes, basis)`
-type Row = (&'static str, u64, u64, u32, u64, bool, bool, u32, &'static str);
+/// synchronous, rotational, stored bytes, queue depth (0: synchronous), basis)`
+pub type Row = (&'static str, u64, u64, u32, u64, bool, bool, u32, u32, &'static str);
 
 /// Presets, with the basis of their figures.
 pub const DEVICE_PRESETS: &[Row] = &[
@@ -42,6 +61,7 @@ pub const DEVICE_PRESETS: &[Row] = &[
         true,
         false,
         0,
+        0,
         "two page copies; choice; its memory is set aside, not of the machine's zones",
     ),
     (
@@ -53,9 +73,21 @@ pub const DEVICE_PRESETS: &[Row] = &[
         true,
         false,
         1950,
+        0,
         "lz4: 4970 / 780 MB/s, ratio 2.10 (LZ4 1.9.0 benchmark table)",
     ),
-    ("zram-lzo", 4_800, 6_100, 0, 0, true, false, 1941, "860 / 670 MB/s, ratio 2.11 (same table)"),
+    (
+        "zram-lzo",
+        4_800,
+        6_100,
+        0,
+        0,
+        true,
+        false,
+        1941,
+        0,
+        "860 / 670 MB/s, ratio 2.11 (same table)",
+    ),
     (
         "zram-zstd",
         3_000,
@@ -65,6 +97,7 @@ pub const DEVICE_PRESETS: &[Row] = &[
         true,
         false,
         1422,
+        0,
         "zstd -1: 1380 / 515 MB/s, ratio 2.88 (same table)",
     ),
     (
@@ -76,6 +109,7 @@ pub const DEVICE_PRESETS: &[Row] = &[
         false,
         false,
         0,
+        1023,
         "80 to 200 us quoted for a 4 KiB random read; write is a choice",
     ),
     (
@@ -87,15 +121,27 @@ pub const DEVICE_PRESETS: &[Row] = &[
         false,
         false,
         0,
+        QUEUE_DEPTH,
         "150 us in the 2012 latency table; rest choice",
     ),
-    ("hdd", 8_170_000, 8_170_000, 1, 150, false, true, 0, "4 ms seek and half a turn at 7200 rpm"),
+    (
+        "hdd",
+        8_170_000,
+        8_170_000,
+        1,
+        150,
+        false,
+        true,
+        0,
+        QUEUE_DEPTH,
+        "4 ms seek and half a turn at 7200 rpm",
+    ),
 ];
 
 impl DeviceConfig {
     /// A preset by name, for a machine of `cpus`.
     pub fn preset(name: &str, cpus: u32) -> Option<DeviceConfig> {
-        let &(name, read, write, servers, mbps, synchronous, rotational, stored, _) =
+        let &(name, read, write, servers, mbps, synchronous, rotational, stored, queue_depth, _) =
             DEVICE_PRESETS.iter().find(|r| r.0 == name)?;
         Some(DeviceConfig {
             name: name.to_string(),
@@ -106,6 +152,9 @@ impl DeviceConfig {
             synchronous,
             rotational,
             stored_bytes_per_page: stored,
+            queue_depth,
+            wbt_lat: WBT_LAT[usize::from(rotational)],
+            write_cache: !synchronous,
         })
     }
 }
@@ -131,13 +180,20 @@ pub struct Device {
     next: u64,
     /// Time during which some server worked, summed over servers.
     pub busy: SimDuration,
+    throttle: Option<Throttle>,
 }
 
 impl Device {
-    /// An idle device.
-    pub fn new(config: DeviceConfig) -> Self {
+    /// An idle device of this kernel.
+    pub fn new(config: DeviceConfig, kernel: Kernel) -> Self {
         let servers = vec![SimTime::ZERO; config.servers.max(1) as usize];
-        Device { config, servers, bus: SimTime::ZERO, next: u64::MAX, busy: SimDuration::ZERO }
+        let throttle = (!config.synchronous).then(|| {
+            let target = Some(config.wbt_lat).filter(|&t| t > SimDuration::ZERO);
+            let shared = kernel >= Kernel::V6_12;
+            Throttle::new(config.queue_depth.max(1), target, config.write_cache, shared)
+        });
+        let (bus, busy) = (SimTime::ZERO, SimDuration::ZERO);
+        Device { config, servers, bus, next: u64::MAX, busy, throttle }
     }
     /// What it is.
     pub fn config(&self) -> &DeviceConfig {
@@ -154,11 +210,33 @@ impl Device {
             Io::Write => self.config.write,
         }
     }
+    /// When somebody who wants to write to swap now may do so; until then he sleeps. `None`: he has
+    /// to sleep, and so many requests that he holds in his plug go out before.
+    pub fn lets_write(&mut self, now: SimTime, by: Writer, held: u32) -> Option<SimTime> {
+        match &mut self.throttle {
+            Some(t) => t.lets_in(now, by, held),
+            None => Some(now),
+        }
+    }
+    /// Submits a write of swap that was let in, as `submit`.
+    pub fn write_swap(&mut self, now: SimTime, by: Writer, at: u64, n: u32) -> SimTime {
+        let done = self.serve(now, Io::Write, at, n);
+        if let Some(t) = &mut self.throttle {
+            t.note(now, done, Some(by));
+        }
+        done
+    }
     /// Submits a request for `n` pages at position `at` (in pages); returns when it is done.
-    ///
+    pub fn submit(&mut self, now: SimTime, io: Io, at: u64, n: u32) -> SimTime {
+        let done = self.serve(now, io, at, n);
+        if let (Some(t), Io::Read) = (&mut self.throttle, io) {
+            t.note(now, done, None);
+        }
+        done
+    }
     /// Service time is latency + (n - 1) pages at the device's bandwidth; the request waits
     /// for the server that is free first, and all servers share the bandwidth.
-    pub fn submit(&mut self, now: SimTime, io: Io, at: u64, n: u32) -> SimTime {
+    fn serve(&mut self, now: SimTime, io: Io, at: u64, n: u32) -> SimTime {
         debug_assert!(!self.config.synchronous);
         let per_page = match self.config.bandwidth {
             Some(b) => SimDuration::from_nanos(PAGE_SIZE * 1_000_000_000 / b),
@@ -191,17 +269,17 @@ mod tests {
     #[test]
     fn queue_as_worked_by_hand() {
         let ssd = DeviceConfig::preset("ssd", 1).unwrap();
-        let mut d = Device::new(ssd.clone());
+        let mut d = Device::new(ssd.clone(), Kernel::V6_12);
         let done: Vec<u64> =
             (0..9).map(|i| d.submit(SimTime::ZERO, Io::Read, i * 100, 1).0).collect();
         assert_eq!(done, [vec![150_000; 8], vec![300_000]].concat());
-        let mut d = Device::new(ssd);
+        let mut d = Device::new(ssd, Kernel::V6_12);
         assert_eq!(d.submit(SimTime::ZERO, Io::Read, 0, 8).0, 150_000 + 7 * 8_192);
     }
 
     #[test]
     fn a_disk_that_reads_on_pays_no_seek() {
-        let mut d = Device::new(DeviceConfig::preset("hdd", 1).unwrap());
+        let mut d = Device::new(DeviceConfig::preset("hdd", 1).unwrap(), Kernel::V6_12);
         let first = d.submit(SimTime::ZERO, Io::Read, 10, 1);
         let second = d.submit(first, Io::Read, 11, 1);
         assert_eq!(

@@ -4,3 +4,4 @@ pub mod cache;
 pub mod device;
 mod shadow_queue;
 pub mod swap;
+mod throttle;

@@ -761,10 +761,12 @@ impl Swap {
 mod tests {
     use super::*;
     use crate::backing::device::DeviceConfig;
+    use crate::machine::config::Kernel;
     use proptest::prelude::*;
 
     fn swap(slots: u32) -> Swap {
-        Swap::new(slots, Device::new(DeviceConfig::preset("zram", 1).unwrap()), 2, false)
+        let zram = DeviceConfig::preset("zram", 1).unwrap();
+        Swap::new(slots, Device::new(zram, Kernel::V6_12), 2, false)
     }
 
     /// The rule for one slot as it reads: the next free one of the CPU's cluster, else the

@@ -439,8 +439,12 @@ impl<P: ReclaimPolicy> Machine<P> {
             if !out.more {
                 self.mem.finish_plug(&mut self.plug);
             }
+            self.mem.finish_throttled(&mut self.plug);
             self.interrupts();
-            self.give_way(tid);
+            match self.mem.take_throttled() {
+                Some(until) => self.sleep_amid_step(tid, until),
+                None => self.give_way(tid),
+            }
             all.add(&out);
             freed += out.reclaimed;
             if out.more {

@@ -146,6 +146,7 @@ impl<P: ReclaimPolicy> Machine<P> {
         let begin = self.mem.now;
         let next = monitor.step(self);
         self.interrupts();
+        let sleeps = self.mem.take_throttled();
         let used = self.mem.now.since(begin);
         let k = &mut self.kdamonds[id];
         k.monitor = Some(monitor);
@@ -156,13 +157,14 @@ impl<P: ReclaimPolicy> Machine<P> {
         if !k.waiting.is_empty() {
             self.wake_readers(id);
         }
-        match next {
-            Next::Again => return true,
-            Next::Sleep(until) => {
-                let until = until.max(self.mem.now);
-                self.queue.push(until, Event::Kdamond(id));
-            }
-            Next::Exit => {}
+        let until = match (next, sleeps) {
+            (Next::Again, None) => return true,
+            (Next::Again, sleeps) => sleeps,
+            (Next::Sleep(until), sleeps) => Some(until.max(self.mem.now)).max(sleeps),
+            (Next::Exit, _) => None,
+        };
+        if let Some(until) = until {
+            self.queue.push(until, Event::Kdamond(id));
         }
         self.psi.change(self.kdamonds[id].cpu, self.mem.now, Psi::Running, Psi::Idle);
         false

@@ -15,9 +15,10 @@ use super::kswapd_zones::Turn;
 use super::psi::Psi;
 use super::queue::Event;
 use super::thread::Entity;
+use crate::backing::device::Writer;
 use crate::base::event::TraceEvent;
 use crate::base::id::{NodeId, ThreadId, ZoneId};
-use crate::base::time::SimDuration;
+use crate::base::time::{SimDuration, SimTime};
 use crate::base::vmstat::VmEvent;
 use crate::memory::{NodeFlags, Plug};
 use crate::phys::gfp::AllocRequest;
@@ -65,6 +66,16 @@ pub(super) struct PassProgress {
     attempted: u64,
     stats: PassStats,
     plug: Plug,
+    /// It slept for its writes after a step; whether the pass goes on.
+    slept: Option<bool>,
+}
+
+/// What follows a step of a pass.
+enum Then {
+    Another,
+    PassEnds,
+    /// It sleeps until then, since its writes are throttled.
+    Sleep(SimTime),
 }
 
 impl PassProgress {
@@ -80,7 +91,8 @@ impl PassProgress {
             later: Vec::new(),
             attempted: 0,
             stats: PassStats::default(),
-            plug: Plug::default(),
+            plug: Plug::of(Writer::Kswapd),
+            slept: None,
         }
     }
 
@@ -111,7 +123,7 @@ enum State {
     /// Balanced for an order a moment ago; sleeps for good when this timer ends.
     Napping(u64, u8),
     Running(Box<Balance>),
-    /// Waits for writes until this timer ends.
+    /// Amid a run, waits for writes until this timer ends.
     Stalled(u64, Box<Balance>),
 }
 
@@ -275,9 +287,13 @@ impl<P: ReclaimPolicy> Machine<P> {
             b.pass = Some(PassProgress::new(self.kswapds[n].highest, target.sum()));
             self.age_before_pass(n, &b);
         }
-        if self.pass_goes_on(n, &mut b) {
-            self.kswapds[n].state = State::Running(b);
-            return true;
+        match self.step_pass(n, &mut b) {
+            Then::Another => {
+                self.kswapds[n].state = State::Running(b);
+                return true;
+            }
+            Then::Sleep(until) => return self.stall(n, b, until),
+            Then::PassEnds => {}
         }
         if b.order > 0 && b.reclaimed >= 2 << b.order {
             // Fragmentation may keep the zones from ever being balanced for the order.
@@ -324,8 +340,11 @@ impl<P: ReclaimPolicy> Machine<P> {
             }
             b.tried = true;
         }
-        let more = self.pass_goes_on(n, &mut b);
-        if more || b.pass.as_mut().is_some_and(PassProgress::next_zone) {
+        let then = self.step_pass(n, &mut b);
+        if let Then::Sleep(until) = then {
+            return self.stall(n, b, until);
+        }
+        if matches!(then, Then::Another) || b.pass.as_mut().is_some_and(PassProgress::next_zone) {
             self.kswapds[n].state = State::Running(b);
             return true;
         }
@@ -352,8 +371,12 @@ impl<P: ReclaimPolicy> Machine<P> {
         }
     }
 
-    /// One step of the pass under way. False: that was its last.
-    fn pass_goes_on(&mut self, n: NodeId, b: &mut Balance) -> bool {
+    /// One step of the pass under way.
+    fn step_pass(&mut self, n: NodeId, b: &mut Balance) -> Then {
+        let p = b.pass.as_mut().expect("a pass is under way");
+        if let Some(goes_on) = p.slept.take() {
+            return if goes_on { Then::Another } else { Then::PassEnds };
+        }
         let request = self.kswapd_request(n, b);
         let p = b.pass.as_mut().expect("a pass is under way");
         self.mem.start_plug(std::mem::take(&mut p.plug));
@@ -362,7 +385,9 @@ impl<P: ReclaimPolicy> Machine<P> {
         if !out.more {
             self.mem.finish_plug(&mut p.plug);
         }
+        self.mem.finish_throttled(&mut p.plug);
         self.queue_io();
+        let sleeps = self.mem.take_throttled();
         let p = b.pass.as_mut().expect("a pass is under way");
         b.priority = out.priority.unwrap_or(b.priority);
         p.scanned += out.scanned;
@@ -374,11 +399,15 @@ impl<P: ReclaimPolicy> Machine<P> {
             self.kswapds[n].failures = 0;
         }
         p.since += out.reclaimed;
-        if out.more {
-            return true;
+        let goes_on = out.more || {
+            let freed = std::mem::take(&mut p.since);
+            b.order > 0 && self.should_continue_reclaim(&request, freed)
+        };
+        if let Some(until) = sleeps {
+            b.pass.as_mut().expect("a pass is under way").slept = Some(goes_on);
+            return Then::Sleep(until);
         }
-        let freed = std::mem::take(&mut p.since);
-        b.order > 0 && self.should_continue_reclaim(&request, freed)
+        if goes_on { Then::Another } else { Then::PassEnds }
     }
 
     /// What a pass did, and whether kswapd should wait for writes after it.
@@ -397,15 +426,21 @@ impl<P: ReclaimPolicy> Machine<P> {
     /// The run goes on with another pass, now or after a wait for writes. False: it waits.
     fn next_pass(&mut self, n: NodeId, b: Box<Balance>, stall: bool) -> bool {
         if stall {
-            self.timer_generation += 1;
-            let g = self.timer_generation;
-            self.queue.push(self.mem.now + NAP, Event::Kswapd(n, g));
-            self.kswapds[n].state = State::Stalled(g, b);
-            self.psi_kswapd_sleeps(n);
-            return false;
+            return self.stall(n, b, self.mem.now + NAP);
         }
         self.kswapds[n].state = State::Running(b);
         true
+    }
+
+    /// Amid a run it sleeps until then.
+    fn stall(&mut self, n: NodeId, b: Box<Balance>, until: SimTime) -> bool {
+        self.timer_generation += 1;
+        let g = self.timer_generation;
+        self.queue.push(until, Event::Kswapd(n, g));
+        self.kswapds[n].state = State::Stalled(g, b);
+        let cpu = self.kswapds[n].cpu;
+        self.psi.change(cpu, self.mem.now, Psi::MemStallRunning, Psi::MemStall);
+        false
     }
 
     /// What kswapd asks the policy for in the pass under way.
@@ -529,6 +564,7 @@ impl<P: ReclaimPolicy> Machine<P> {
             }
             State::Stalled(g, b) if g == generation => {
                 self.kswapds[n].state = State::Running(b);
+                self.psi.change(self.kswapds[n].cpu, self.mem.now, Psi::MemStall, Psi::Idle);
                 self.kswapds[n].cpu = self.enqueue_daemon(Entity::Kswapd(n));
                 let cpu = self.kswapds[n].cpu;
                 self.psi.change(cpu, self.mem.now, Psi::Idle, Psi::MemStallRunning);

@@ -178,6 +178,8 @@ pub struct Machine<P: ReclaimPolicy = Box<dyn ReclaimPolicy>> {
     touching: bool,
     /// Kept for the plug of direct reclaim.
     plug: Plug,
+    /// How long a thread has slept amid the current step.
+    slept: SimDuration,
     /// So many first touches are taken alone before a team is tried.
     alone_for: u32,
     /// First touches that a team may still take, and each of its members at a time.
@@ -251,6 +253,7 @@ impl<P: ReclaimPolicy> Machine<P> {
             team: Vec::new(),
             touching: false,
             plug: Plug::default(),
+            slept: SimDuration::ZERO,
             alone_for: 0,
             touches_left: 0,
             touches_each: 0,

@@ -106,6 +106,10 @@ impl<P: ReclaimPolicy> Machine<P> {
 
     fn handle_event(&mut self) {
         let (at, event) = self.queue.pop().expect("an event is due");
+        self.handle(at, event);
+    }
+
+    fn handle(&mut self, at: SimTime, event: Event) {
         self.mem.now = at;
         match event {
             Event::Io(done) => {
@@ -165,18 +169,66 @@ impl<P: ReclaimPolicy> Machine<P> {
                 self.daemons_first(tid, cpu);
             }
         }
+        let now = self.mem.now;
         for n in self.kswapds.ids() {
             let on = self.kswapds[n].cpu();
             while on != cpu
                 && self.cpus[on].runs_next(Entity::Kswapd(n))
-                && self.cpus[on].clock < self.mem.now
+                && self.cpus[on].next_daemon().is_some_and(|at| at < now)
             {
-                let now = self.mem.now;
-                self.act(on, now);
-                self.order.changed(on, &self.cpus[on]);
-                (self.mem.cpu, self.mem.now) = (CpuId(cpu as u16), now);
+                self.act_daemon(on);
             }
         }
+        (self.mem.cpu, self.mem.now) = (CpuId(cpu as u16), now);
+    }
+
+    /// The kernel thread acts that is first on a CPU; those of workloads that wait are passed over.
+    fn act_daemon(&mut self, on: usize) {
+        let at = self.cpus[on].next_daemon().expect("there is one");
+        (self.mem.cpu, self.mem.now) = (CpuId(on as u16), at);
+        if let Some(e) = self.cpus[on].take_daemon(at) {
+            self.switched(e);
+        }
+        let e = self.cpus[on].current().expect("it was taken");
+        let goes_on = self.step_daemon(e);
+        self.end_step(on, goes_on);
+        self.order.changed(on, &self.cpus[on]);
+    }
+
+    /// A thread amid a long step sleeps until then. Events happen and kernel threads run meanwhile;
+    /// other threads do not, as in `give_way`. A sample is taken when the step is over.
+    pub(super) fn sleep_amid_step(&mut self, tid: ThreadId, until: SimTime) {
+        let cpu = usize::from(self.mem.cpu.0);
+        self.slept += until.since(self.mem.now);
+        self.cpus[cpu].clock = self.mem.now;
+        let left = self.cpus[cpu].dequeue();
+        self.virtuals.extend(left);
+        let mut sample = None;
+        loop {
+            let due = self.queue.next();
+            let daemons = self.cpus.iter().enumerate();
+            let daemon = daemons.filter_map(|(i, c)| Some((c.next_daemon()?, i))).min();
+            match daemon {
+                _ if due < until && daemon.is_none_or(|(at, _)| due <= at) => {
+                    match self.queue.pop().expect("an event is due") {
+                        (at, Event::Sample) => sample = Some(at),
+                        (at, event) => self.handle(at, event),
+                    }
+                }
+                Some((at, on)) if at < until => self.act_daemon(on),
+                _ => break,
+            }
+        }
+        if let Some(at) = sample {
+            self.queue.push(at, Event::Sample);
+        }
+        self.mem.cpu = CpuId(cpu as u16);
+        if self.cpus[cpu].current().is_none() {
+            self.cpus[cpu].clock = self.cpus[cpu].clock.max(until);
+        }
+        self.enqueue(cpu, Entity::Thread(tid), until);
+        self.mem.now = self.cpus[cpu].clock;
+        self.daemons_first(tid, cpu);
     }
 
     fn daemons_first(&mut self, tid: ThreadId, cpu: usize) {
@@ -224,7 +276,7 @@ impl<P: ReclaimPolicy> Machine<P> {
         let mut io = std::mem::take(&mut self.mem.io);
         for (at, done) in io.drain(..) {
             if let IoDone::WriteOff(folio) = done
-                && at <= self.mem.now
+                && at <= self.mem.goes_on_at()
             {
                 self.mem.frames.clear(folio, flag::RECLAIM);
             }
@@ -536,7 +588,15 @@ impl<P: ReclaimPolicy> Machine<P> {
                 t.next += 1;
             }
         }
-        t.system += self.mem.now.since(before);
+        let slept = std::mem::take(&mut self.slept);
+        t.throttled += slept;
+        t.system += SimDuration(self.mem.now.since(before).0 - slept.0);
+        if let Some(until) = self.mem.take_throttled()
+            && self.threads[tid].wait == Wait::Not
+        {
+            self.sleep(tid, until.since(self.mem.now), true);
+        }
+        let t = &mut self.threads[tid];
         let goes_on = t.wait == Wait::Not;
         if !goes_on && t.wait == Wait::Finished {
             // Giving its memory back is the last thing that a thread does.

@@ -390,6 +390,32 @@ impl Cpu {
         }
     }
 
+    /// When a kernel thread can act here, if no thread runs.
+    pub(super) fn next_daemon(&self) -> Option<SimTime> {
+        match self.current {
+            Some((Entity::Thread(_), _)) => None,
+            Some(_) => Some(self.clock),
+            None => self.daemons().map(|q| q.ready.max(self.clock)).min(),
+        }
+    }
+
+    /// Lets the first of the kernel threads run that can act by now, if nobody runs; others that
+    /// wait are passed over.
+    pub(super) fn take_daemon(&mut self, now: SimTime) -> Option<Entity> {
+        if self.current.is_some() {
+            return None;
+        }
+        let first = self.daemons().filter(|q| q.ready <= now).min_by_key(|q| q.v.runtime)?.entity;
+        self.clock = now;
+        self.resume(first);
+        self.resched = false;
+        Some(first)
+    }
+
+    fn daemons(&self) -> impl Iterator<Item = &Queued> {
+        self.queue.iter().filter(|q| !q.delayed && !matches!(q.entity, Entity::Thread(_)))
+    }
+
     /// The entity goes on, although it may not be its turn: at the end of its step it is looked
     /// at again.
     pub(super) fn resume(&mut self, entity: Entity) {

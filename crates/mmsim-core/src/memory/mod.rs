@@ -136,6 +136,8 @@ pub struct Memory {
     pub io: Vec<(SimTime, IoDone)>,
     /// Writes that wait for others of who acts.
     plug: Option<Plug>,
+    /// Until when whoever acts sleeps, since its writes were throttled; past: it does not.
+    throttled: SimTime,
     /// Per node: conditions met by reclaim.
     pub node_flags: IndexVec<NodeId, NodeFlags>,
     /// Folio pages on evictable lists, per zone and type.
@@ -192,10 +194,10 @@ impl Memory {
             spaces: Spaces::default(),
             rmap: Rmap::default(),
             files: Files::default(),
-            file_device: Device::new(config.file_device.clone()),
+            file_device: Device::new(config.file_device.clone(), config.kernel),
             swap: config.swap.as_ref().filter(|s| s.slots > 0).map(|s| {
                 let wide = shadow_bits(&zones, 1 + config.memcgs.len()) > 32;
-                Swap::new(s.slots, Device::new(s.device.clone()), config.cpus, wide)
+                Swap::new(s.slots, Device::new(s.device.clone(), config.kernel), config.cpus, wide)
             }),
             vmstat: VmStat::default(),
             memcgs: Memcgs::new(&config.memcgs),
@@ -206,6 +208,7 @@ impl Memory {
             cpu: CpuId(0),
             io: Vec::new(),
             plug: None,
+            throttled: SimTime::ZERO,
             node_flags: IndexVec::filled(zones.nr_nodes(), NodeFlags::default()),
             nr_orphans: IndexVec::filled(zones.ids().count(), 0),
             lru_pages: IndexVec::filled(zones.ids().count(), [0; 2]),

@@ -2,17 +2,19 @@
 //!
 //! Slots are handed out in runs, so pages that are swapped out one after the other mostly lie
 //! side by side, and their writes become one request. It goes to the device when the pass is
-//! over, or when another request joins one that is large enough. Until then nothing of it can end,
-//! so nearly always its folios are back on their lists when the write ends.
+//! over, when another request joins one that is large enough, or when its owner sleeps. Until then
+//! nothing of it can end, so nearly always its folios are back on their lists when the write ends.
 //!
 //! Source: Linux 6.12 block/blk-mq.c (`blk_add_rq_to_plug`), block/blk-merge.c
-//! (`blk_attempt_plug_merge`). Left out: writes of file pages, which are not plugged here; a
-//! sleeper's plug is emptied, and no reclaimer sleeps amid a pass here.
+//! (`blk_attempt_plug_merge`). Left out: writes of file pages, which are not plugged here; whose
+//! write is throttled sleeps when its step is over, with all that would have happened to its own
+//! writes meanwhile, so that others do not take slots between them.
 
 use super::{IoDone, Memory};
-use crate::backing::device::Io;
+use crate::backing::device::Writer;
 use crate::base::event::TraceEvent;
 use crate::base::id::{Pfn, SwapSlot};
+use crate::base::time::SimTime;
 use crate::phys::frames::flag;
 
 /// Requests that a plug holds at most (`BLK_MAX_REQUEST_COUNT`).
@@ -23,25 +25,39 @@ const LARGE: u32 = 32;
 const MOST_PAGES: u32 = 128;
 
 /// Requests that wait, and their folios in order.
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Debug)]
 pub struct Plug {
+    by: Writer,
     /// First slot and number of pages.
     requests: Vec<(u32, u32)>,
     folios: Vec<Pfn>,
 }
 
+impl Default for Plug {
+    fn default() -> Self {
+        Plug::of(Writer::Other)
+    }
+}
+
 impl Plug {
-    /// Has a write wait, with the last request if it continues that. False: what waits has to
-    /// go first.
-    fn takes(&mut self, slot: SwapSlot, folio: Pfn) -> bool {
-        let full = self.requests.len() >= MOST_REQUESTS;
+    /// An empty one.
+    pub(crate) fn of(by: Writer) -> Self {
+        Plug { by, requests: Vec::new(), folios: Vec::new() }
+    }
+
+    /// Has a write go with the last request, if it continues that.
+    fn joins(&mut self, slot: SwapSlot, folio: Pfn) -> bool {
         match self.requests.last_mut() {
             Some((at, n)) if *at + *n == slot.0 && *n < MOST_PAGES => *n += 1,
-            Some((_, n)) if *n >= LARGE || full => return false,
-            _ => self.requests.push((slot.0, 1)),
+            _ => return false,
         }
         self.folios.push(folio);
         true
+    }
+
+    /// What waits has to go before another request can wait.
+    fn is_full(&self) -> bool {
+        self.requests.len() >= MOST_REQUESTS || self.requests.last().is_some_and(|r| r.1 >= LARGE)
     }
 }
 
@@ -60,31 +76,78 @@ impl Memory {
     /// What waits in a plug goes to the device (`blk_finish_plug`).
     pub(crate) fn finish_plug(&mut self, plug: &mut Plug) {
         let mut folios = plug.folios.drain(..);
+        let now = self.goes_on_at();
         for (at, n) in plug.requests.drain(..) {
-            self.submit_swap_write(SwapSlot(at), folios.by_ref().take(n as usize));
+            let device = &mut self.swap.as_mut().expect("a slot without swap").device;
+            let done = device.write_swap(now, plug.by, at.into(), n);
+            for folio in folios.by_ref().take(n as usize) {
+                let off = self.frames.has(folio, flag::ISOLATED);
+                let end = if off { IoDone::WriteOff(folio) } else { IoDone::Write(folio) };
+                self.io.push((done, end));
+            }
         }
     }
 
     /// Writes a folio to its slot on an asynchronous device, with others if there is a plug.
     pub(super) fn write_to_swap(&mut self, slot: SwapSlot, folio: Pfn) {
-        let Some(mut plug) = self.plug.take() else {
-            return self.submit_swap_write(slot, [folio].into_iter());
+        let (mut plug, held) = match self.plug.take() {
+            Some(plug) => (plug, true),
+            None => (Plug::default(), false),
         };
-        if !plug.takes(slot, folio) {
-            self.finish_plug(&mut plug);
-            plug.takes(slot, folio);
+        if !plug.joins(slot, folio) {
+            if plug.is_full() {
+                self.finish_plug(&mut plug);
+            }
+            self.throttled = self.may_write(&mut plug);
+            plug.requests.push((slot.0, 1));
+            plug.folios.push(folio);
         }
-        self.plug = Some(plug);
+        if held {
+            self.plug = Some(plug);
+        } else {
+            self.finish_plug(&mut plug);
+        }
+    }
+
+    /// When the owner of a plug may write one request more.
+    fn may_write(&mut self, plug: &mut Plug) -> SimTime {
+        let now = self.goes_on_at();
+        loop {
+            let device = &mut self.swap.as_mut().expect("a slot without swap").device;
+            let held = plug.requests.len() as u32;
+            if let Some(at) = device.lets_write(now, plug.by, held) {
+                return at;
+            }
+            self.finish_plug(plug);
+        }
+    }
+
+    /// When whoever acts goes on: now, or when he has slept for his writes.
+    pub(crate) fn goes_on_at(&self) -> SimTime {
+        self.now.max(self.throttled)
+    }
+
+    /// Who has to sleep for his writes holds none in his plug.
+    pub(crate) fn finish_throttled(&mut self, plug: &mut Plug) {
+        if self.throttled > self.now {
+            self.finish_plug(plug);
+        }
+    }
+
+    /// Until when whoever acts has to sleep for his writes; `None`: he may go on.
+    pub(crate) fn take_throttled(&mut self) -> Option<SimTime> {
+        let until = std::mem::take(&mut self.throttled);
+        (until > self.now).then_some(until)
     }
 
     /// Writes of folios that are off their lists, as far as they have ended by now: the folios are
     /// clean, and whoever isolated them may go on with them. Whether there were any.
     pub fn end_writes(&mut self) -> bool {
-        let before = self.io.len();
+        let (before, now) = (self.io.len(), self.goes_on_at());
         let mut io = std::mem::take(&mut self.io);
         io.retain(|&(at, done)| {
             let IoDone::WriteOff(folio) = done else { return true };
-            let ended = at <= self.now && self.frames.has(folio, flag::ISOLATED);
+            let ended = at <= now && self.frames.has(folio, flag::ISOLATED);
             if ended {
                 self.frames.clear(folio, flag::WRITEBACK | flag::RECLAIM);
                 self.emit(|| TraceEvent::SimWritebackEnd { pfn: folio });
@@ -93,16 +156,6 @@ impl Memory {
         });
         self.io = io;
         self.io.len() < before
-    }
-
-    fn submit_swap_write(&mut self, slot: SwapSlot, folios: impl ExactSizeIterator<Item = Pfn>) {
-        let device = &mut self.swap.as_mut().expect("a slot without swap").device;
-        let done = device.submit(self.now, Io::Write, slot.0.into(), folios.len() as u32);
-        for folio in folios {
-            let off = self.frames.has(folio, flag::ISOLATED);
-            let end = if off { IoDone::WriteOff(folio) } else { IoDone::Write(folio) };
-            self.io.push((done, end));
-        }
     }
 }
 
@@ -115,10 +168,13 @@ mod tests {
         let mut plug = Plug::default();
         let mut sent = Vec::new();
         for slot in slots {
-            if !plug.takes(SwapSlot(slot), Pfn(slot)) {
-                sent.push(std::mem::take(&mut plug).requests);
-                assert!(plug.takes(SwapSlot(slot), Pfn(slot)), "an empty plug takes any");
+            if plug.joins(SwapSlot(slot), Pfn(slot)) {
+                continue;
             }
+            if plug.is_full() {
+                sent.push(std::mem::take(&mut plug).requests);
+            }
+            plug.requests.push((slot, 1));
         }
         sent.push(plug.requests);
         sent

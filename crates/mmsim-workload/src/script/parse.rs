@@ -38,9 +38,24 @@ struct Parser {
     regions: BTreeMap<u16, Region>,
     /// Tables by slot: position in `script.tables`.
     tables: BTreeMap<u16, u16>,
-    rotational: bool,
+    null_blk: NullBlk,
     /// Whether memory has been touched: knobs that change afterwards are events.
     touched: bool,
+}
+
+/// The module null_blk and its queue, as far as they are set up.
+struct NullBlk {
+    rotational: bool,
+    queue_depth: u32,
+    ns: u64,
+    wbt_lat_usec: Option<u64>,
+}
+
+impl NullBlk {
+    fn with(&self, slots: u32) -> ScriptSwap {
+        let &NullBlk { rotational, queue_depth, ns, wbt_lat_usec } = self;
+        ScriptSwap::NullBlock { slots, rotational, queue_depth, ns, wbt_lat_usec }
+    }
 }
 
 /// Parses a command list.
@@ -59,14 +74,14 @@ pub(super) fn parse<S: AsRef<str>>(lines: &[S]) -> Result<Script, ScriptError> {
         script,
         regions: BTreeMap::new(),
         tables: BTreeMap::new(),
-        rotational: false,
+        null_blk: NullBlk { rotational: false, queue_depth: 64, ns: 50_000, wbt_lat_usec: None },
         touched: false,
     };
     for (i, line) in lines.iter().enumerate() {
         p.line(i, line.as_ref())?;
     }
-    if let Some(ScriptSwap::NullBlock { rotational, .. }) = &mut p.script.setup.swap {
-        *rotational = p.rotational;
+    if let Some(ScriptSwap::NullBlock { slots, .. }) = p.script.setup.swap {
+        p.script.setup.swap = Some(p.null_blk.with(slots));
     }
     Ok(p.script)
 }
@@ -79,7 +94,7 @@ impl Parser {
         };
         match name {
             "write" => self.write(line, &mut w)?,
-            "trywrite" => self.write_damon(&mut w)?,
+            "trywrite" => self.try_write(&mut w)?,
             "spawn" => self.spawn(line, &mut w)?,
             // Its memory goes with the script's, which ends then.
             "killchild" => {}
@@ -320,8 +335,14 @@ impl Parser {
                 other => return Err(w.error(other, "write 0 (classic), 1, 3 or 7 (MGLRU in full)")),
             });
         } else {
-            if path.ends_with("/nullb0/queue/rotational") {
-                self.rotational = first == "1";
+            match path.strip_prefix("/sys/block/nullb0/queue/") {
+                Some("rotational") => self.null_blk.rotational = first == "1",
+                Some("wbt_lat_usec") => {
+                    let us = first.parse().ok().filter(|&us| us <= 10_000_000);
+                    let us = us.ok_or_else(|| w.error(first, "write µs from 0 to 10000000"))?;
+                    self.null_blk.wbt_lat_usec = Some(us);
+                }
+                _ => {}
             }
             self.script.setup.sysctls.insert(path.into(), value);
         }
@@ -329,12 +350,27 @@ impl Parser {
     }
 
     /// `trywrite path value`: as `write`, but may fail.
-    fn write_damon(&mut self, w: &mut Words<'_>) -> Result<(), ScriptError> {
+    fn try_write(&mut self, w: &mut Words<'_>) -> Result<(), ScriptError> {
         let path = w.usage("trywrite path value").word("the path")?;
+        match path.strip_prefix("/sys/module/null_blk/parameters/") {
+            Some("hw_queue_depth") => {
+                self.null_blk.queue_depth = w.number("requests at once", 1..=10_240)?;
+                return Ok(());
+            }
+            Some("completion_nsec") => {
+                self.null_blk.ns = w.number("ns", 1..=1_000_000_000)?;
+                return Ok(());
+            }
+            _ => {}
+        }
         let value = w.word("the value")?;
         match damon_file(path) {
             Some(file) => self.damon(file, value.into(), w),
-            None => Err(w.error(path, "write a file of DAMON, or `write` for others")),
+            None => Err(w.error(
+                path,
+                "write a file of DAMON, hw_queue_depth or completion_nsec of null_blk, or \
+                 `write` for others",
+            )),
         }
     }
 
@@ -405,7 +441,7 @@ impl Parser {
                     other => return Err(w.error(other, "write /dev/nullb0, the only device here")),
                 }
                 let slots = w.number("slots", 2..=u32::MAX)?;
-                setup.swap = Some(ScriptSwap::NullBlock { slots, rotational: false });
+                setup.swap = Some(self.null_blk.with(slots));
             }
             "mount" => {
                 let fs = w.usage("mount type device directory options").word("the type")?;
@@ -630,7 +666,15 @@ mod tests {
         ])
         .unwrap();
         assert_eq!(s.setup.lru_gen, Some(LruGen::NoNonLeaf));
-        assert_eq!(s.setup.swap, Some(ScriptSwap::NullBlock { slots: 262_144, rotational: true }));
+        let (slots, rotational) = (262_144, true);
+        let usual = ScriptSwap::NullBlock {
+            slots,
+            rotational,
+            queue_depth: 64,
+            ns: 50_000,
+            wbt_lat_usec: None,
+        };
+        assert_eq!(s.setup.swap, Some(usual));
         assert_eq!(s.setup.ballast_free_pages, Some(65536));
         assert!(s.setup.mlock_self);
         assert_eq!(s.setup.sysctls["/proc/sys/vm/lowmem_reserve_ratio"], "1 256 32 0 0");

@@ -29,6 +29,12 @@ pub enum ScriptSwap {
         slots: u32,
         /// Flagged rotational: swap readahead goes by offset, not by address.
         rotational: bool,
+        /// Requests that it takes at once (`hw_queue_depth` of the module null_blk).
+        queue_depth: u32,
+        /// Nanoseconds until a request ends (`completion_nsec`).
+        ns: u64,
+        /// `queue/wbt_lat_usec`, if the list sets it.
+        wbt_lat_usec: Option<u64>,
     },
 }
 
