@@ -520,9 +520,18 @@ mod tests {
     }
 
     #[test]
+    fn swap_is_on_a_device_of_so_many_pages() {
+        let all = parse("swapon /dev/nullb0 262144").unwrap_or_else(|e| panic!("{e}"));
+        assert_eq!(all, [Command::Swapon { device: "/dev/nullb0".into(), pages: 262_144 }]);
+    }
+
+    #[test]
     fn what_cannot_be_is_refused_with_its_line() {
         let cases = [
             ("anon 0 10\nfil 0 0 10", "line 2: `fil 0 0 10`: not a command of this recorder"),
+            ("swapon", "the device is missing"),
+            ("swapon /dev/nullb0 1", "the pages is 1, write a number from 2 to"),
+            ("swapon /dev/nullb0 8 8", "`8` is too much"),
             ("seed x", "line 1: `seed x`: the seed is `x`, write a number"),
             ("seed", "the seed is missing"),
             ("seed 1 2", "`2` is too much"),
