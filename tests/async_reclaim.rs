@@ -84,12 +84,12 @@ fn mglru_tries_again_what_was_written_meanwhile() {
     }
 }
 
-/// Kernels that fill memory past its end while their device is slower than reclaim: 32, 16 or 8 requests at a
-/// time, of 8 or 16 ms, with writeback throttling and with the device's tags alone. They do not scan more for
-/// it, since who submits too much sleeps; if nobody slept, the classic LRU would scan 238,503 pages
-/// for 137,936 with 8 tags, and write 75,819 for 39,442. The rule for scans is 10 %, which MGLRU misses where
-/// it is throttled to 6 requests: its kernel sleeps amid its batches and finds more of them written
-/// behind them.
+/// Kernels that fill memory past its end while their device is slower than reclaim: 32, 16 or 8
+/// requests at a time, of 16, 8 or 1.9 ms, with writeback throttling and with the device's tags
+/// alone. They do not scan more for it, since who submits too much sleeps; if nobody slept, the
+/// classic LRU would scan 238,503 pages for 137,936 with 8 tags, and write 75,819 for 39,442. The
+/// rule for scans is 10 %, which MGLRU misses where it is throttled to 6 requests: 12.9 %. Its
+/// kernel sleeps amid its batches, where a step here is one piece.
 #[test]
 fn a_slow_device_is_no_reason_to_scan() {
     let mut points = 0;

@@ -86,6 +86,7 @@ const BEYOND_A_SCHEMA: &[&str] = &[
     "zone_free_too_large",
     "zone_watermarks_fall",
     "zone_one_watermark",
+    "device_of_two_kinds",
     "memcg_protection",
     "axis_without_key",
     "axis_beyond_the_list",
@@ -1725,6 +1726,83 @@ accesses = 10
   |
 5 | min = "30 pages"
   |       ^^^^^^^^^^ write min <= low <= high"#,
+    },
+    Case {
+        name: "device_without_tags",
+        text: r#"[machine]
+memory = "64MiB"
+[machine.swap]
+size = "64MiB"
+[machine.swap.device]
+name = "slow"
+read = "8ms"
+write = "8ms"
+queue_depth = 0
+[[task]]
+workload = "uniform"
+memory = "1MiB"
+accesses = 10
+"#,
+        sets: &[],
+        message: r#"X1"#,
+    },
+    Case {
+        name: "device_slow_reads",
+        text: r#"[machine]
+memory = "64MiB"
+[machine.swap]
+size = "64MiB"
+[machine.swap.device]
+name = "slow"
+read = "8ms"
+write = "8ms"
+wbt_lat_usec = 10000001
+[[task]]
+workload = "uniform"
+memory = "1MiB"
+accesses = 10
+"#,
+        sets: &[],
+        message: r#"X2"#,
+    },
+    Case {
+        name: "device_write_cache",
+        text: r#"[machine]
+memory = "64MiB"
+[machine.swap]
+size = "64MiB"
+[machine.swap.device]
+name = "slow"
+read = "8ms"
+write = "8ms"
+write_cache = "yes"
+[[task]]
+workload = "uniform"
+memory = "1MiB"
+accesses = 10
+"#,
+        sets: &[],
+        message: r#"X3"#,
+    },
+    Case {
+        name: "device_of_two_kinds",
+        text: r#"[machine]
+memory = "64MiB"
+[machine.swap]
+size = "64MiB"
+[machine.swap.device]
+name = "slow"
+read = "8ms"
+write = "8ms"
+synchronous = true
+rotational = true
+[[task]]
+workload = "uniform"
+memory = "1MiB"
+accesses = 10
+"#,
+        sets: &[],
+        message: r#"X4"#,
     },
     Case {
         name: "zone_one_watermark",

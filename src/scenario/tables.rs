@@ -390,7 +390,7 @@ pub static DEVICE: TableSpec = TableSpec {
             "queue_depth",
             Count(1, 65_536),
             Is("32"),
-            "requests that it takes at once: who writes more to swap sleeps",
+            "requests that an asynchronous device takes at once: who writes more to swap sleeps",
         ),
         key(
             "wbt_lat_usec",

@@ -176,7 +176,8 @@ fn slow(queue_depth: u32) -> MachineConfig {
 
 /// By hand: 400 pages go out in slots side by side, so in requests of 128, 128, 128 and 16 pages.
 /// If the device takes one at a time, the last is let in when three have ended, so its writer has
-/// slept for 3 ms, but for its work on 272 pages meanwhile, a microsecond or two each; if it takes four, nobody sleeps.
+/// slept for 3 ms, but for its work on 272 pages meanwhile, a microsecond or two each; if it takes
+/// four, nobody sleeps.
 #[test]
 fn a_writer_sleeps_until_the_device_takes_its_request() {
     let slept = |queue_depth| {

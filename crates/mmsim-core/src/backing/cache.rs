@@ -10,7 +10,7 @@
 //! Sources: Linux 6.12 mm/readahead.c, mm/filemap.c.
 
 use crate::backing::shadow_queue::{ShadowQueue, Since};
-use crate::base::id::{FileId, IndexVec, PageIdx, Pfn};
+use crate::base::id::{FileId, IndexVec, PageIdx};
 use crate::base::time::SimTime;
 use crate::policy::Shadow;
 use std::collections::{BTreeMap, VecDeque};
@@ -51,8 +51,9 @@ pub struct Files {
     free_cells: Vec<u32>,
     /// Shadows that exist.
     pub nr_shadows: u64,
-    /// Dirty folios in order of dirtying, with the time; stale entries are passed over.
-    pub dirty: VecDeque<(Pfn, PageIdx, SimTime)>,
+    /// Pages whose folios were dirtied, in that order, with the time; entries whose folio is clean
+    /// by now are passed over.
+    pub dirty: VecDeque<(PageIdx, SimTime)>,
     /// Dirty folios of files.
     pub nr_dirty: u64,
     /// File folios under write.

@@ -23,6 +23,8 @@ const WINDOW: SimDuration = SimDuration::from_millis(100);
 const MIN_WRITES: u32 = 3;
 /// Windows without reads and writes after which the depth goes a step back (`RWB_UNKNOWN_BUMP`).
 const UNKNOWN_BUMP: u32 = 5;
+/// How long a read counts as near (`close_io`: a tenth of a second).
+const CLOSE: SimDuration = SimDuration::from_millis(100);
 
 /// Who writes to swap.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -50,10 +52,14 @@ struct Seen {
     writes: u32,
 }
 
+/// What a window says of the depth.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 enum Verdict {
+    /// Reads were fast enough, or none disturbed the writes.
     Good,
+    /// Even the fastest read took too long, or one still waits.
     TooSlow,
+    /// Nothing to judge by.
     Nothing,
 }
 
@@ -230,7 +236,7 @@ impl Throttle {
 
     /// How many writes may be under way for somebody to submit another.
     fn limit(&self, class: usize, now: SimTime) -> u32 {
-        let close = |at: SimTime| now.since(at.min(now)) < SimDuration::from_millis(100);
+        let close = |at: SimTime| now.since(at.min(now)) < CLOSE;
         match class {
             1 => self.depth,
             _ if self.last_read.is_some_and(close) => self.background(),

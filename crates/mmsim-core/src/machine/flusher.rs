@@ -12,7 +12,7 @@ use super::queue::Event;
 use super::thread::Entity;
 use crate::base::id::ThreadId;
 use crate::base::time::SimDuration;
-use crate::phys::frames::{FrameKind, flag};
+use crate::phys::frames::flag;
 use crate::policy::ReclaimPolicy;
 use crate::virt::pages::Entry;
 
@@ -79,19 +79,17 @@ impl<P: ReclaimPolicy> Machine<P> {
         let (background, _) = self.dirty_limits();
         let mut written = 0;
         while written < BATCH {
-            let Some(&(folio, page, since)) = self.mem.files.dirty.front() else { break };
+            let Some(&(page, since)) = self.mem.files.dirty.front() else { break };
             let due = self.mem.now.since(since) >= EXPIRE
                 || self.flusher.all && self.mem.files.nr_dirty > background / 2;
             if !due {
                 break;
             }
             self.mem.files.dirty.pop_front();
-            // The entry may be stale: the folio was written, dropped or moved since.
-            let still = self.mem.pages.entry(page) == Entry::Frame(folio)
-                && self.mem.frames.kind(folio) == FrameKind::File
-                && self.mem.frames.has(folio, flag::DIRTY)
-                && !self.mem.frames.has(folio, flag::WRITEBACK);
-            if still {
+            // The folio may have been written or dropped since.
+            let Entry::Frame(folio) = self.mem.pages.entry(page) else { continue };
+            let bits = self.mem.frames.bits(folio);
+            if bits & (flag::DIRTY | flag::WRITEBACK) == flag::DIRTY {
                 self.mem.now += self.mem.cost.t_swap_submit;
                 self.mem.flush_folio(folio);
                 written += 1;

@@ -93,7 +93,7 @@ impl Memory {
             self.files.nr_dirty += 1;
             self.count(VmEvent::NrDirtied, 1);
             let now = self.now;
-            self.files.dirty.push_back((folio, page, now));
+            self.files.dirty.push_back((page, now));
         }
     }
 

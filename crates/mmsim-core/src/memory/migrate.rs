@@ -3,8 +3,7 @@
 //! Compaction takes folios off their lists ([`Memory::isolate_to_migrate`]), takes free blocks
 //! out of the allocator ([`Memory::isolate_free_block`]), and moves the one into the other
 //! ([`Memory::migrate`]). Whatever says where a folio is says the new frame afterwards: the
-//! entries of page tables, the page cache or the swap cache, the reverse map, the queue of the
-//! flusher. What is true of the folio moves with it: flags, group, dirtiness. The old frame is
+//! entries of page tables, the page cache or the swap cache, the reverse map. What is true of the folio moves with it: flags, group, dirtiness. The old frame is
 //! free, and the new one goes to its list by way of the LRU batch, as a folio that was put back
 //! does, but announced as [`ArrivalKind::Migrated`].
 //!
@@ -216,11 +215,6 @@ impl Memory {
         }
         if let Some(page) = file {
             self.pages.set_frame(page, target, self.pages.hot(page));
-            if self.frames.has(folio, flag::DIRTY) {
-                // Few file pages are dirty at a time.
-                let queued = self.files.dirty.iter_mut().filter(|q| (q.0, q.1) == (folio, page));
-                queued.for_each(|q| q.0 = target);
-            }
         }
     }
 

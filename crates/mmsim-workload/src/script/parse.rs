@@ -772,6 +772,28 @@ mod tests {
             error(&["anon 0 10", "table 1 20 0.9", "zipf 0 1 5 0 1 0"]),
             "script line 2: found `table of 20`, more ranks than the 10 pages of the region"
         );
+        let depth = "trywrite /sys/module/null_blk/parameters/hw_queue_depth";
+        assert_eq!(
+            error(&[&format!("{depth} 0")]),
+            "script line 0: found `0`, write requests at once as a number from 1 to 10240"
+        );
+        assert_eq!(
+            error(&[&format!("{depth} 8 9")]),
+            "script line 0: found `9`, which is too much; write `trywrite path value`"
+        );
+        assert_eq!(
+            error(&["trywrite /sys/module/null_blk/parameters/completion_nsec 2s"]),
+            "script line 0: found `2s`, write ns as a number from 1 to 1000000000"
+        );
+        assert_eq!(
+            error(&["trywrite /sys/module/null_blk/parameters/gb 1"]),
+            "script line 0: found `/sys/module/null_blk/parameters/gb`, write a file of DAMON, \
+             hw_queue_depth or completion_nsec of null_blk, or `write` for others"
+        );
+        assert_eq!(
+            error(&["write /sys/block/nullb0/queue/wbt_lat_usec 2ms"]),
+            "script line 0: found `2ms`, write µs from 0 to 10000000"
+        );
         assert!(error(&["swap 3"]).starts_with("script line 0: found `swap`, which is no command"));
         assert!(error(&["table 0 10 warm"]).contains("write theta as a number from 0 to 100"));
         assert_eq!(
