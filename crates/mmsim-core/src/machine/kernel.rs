@@ -31,7 +31,7 @@ impl<P: ReclaimPolicy> Machine<P> {
         let name = &self.threads[tid].name;
         assert!(order <= MAX_PAGE_ORDER, "{name}: order {order} is above {MAX_PAGE_ORDER}");
         assert!(migratetype.mergeable(), "{name}: nobody may ask for {migratetype:?} memory");
-        let held = self.threads[tid].blocks.contains_key(&handle);
+        let held = self.threads[tid].blocks.get(handle).is_some();
         assert!(!held, "{name}: {handle:?} is held already");
         let movable = migratetype == Migratetype::Movable;
         let highest = if movable { ZoneKind::Movable } else { ZoneKind::Normal };
@@ -113,13 +113,12 @@ impl<P: ReclaimPolicy> Machine<P> {
     /// Makes single pages of a block of a thread, if it holds it.
     pub(super) fn kernel_split(&mut self, tid: ThreadId, handle: BlockHandle) {
         let thread = &mut self.threads[tid];
-        let Some((first, order)) = thread.blocks.remove(&handle) else { return };
+        let Some((first, order)) = thread.blocks.remove(handle) else { return };
         let mt = self.mem.frames.block_migratetype(first);
         for i in 0..1 << order {
             let (page, pfn) = (BlockHandle(handle.0 + i), Pfn(first.0 + i));
             self.mem.frames.reset_block(pfn, FrameKind::KernelOther, 0, mt);
-            let held = thread.blocks.insert(page, (pfn, 0));
-            assert_eq!(held, None, "{}: {page:?} is held already", thread.name);
+            thread.blocks.insert(page, (pfn, 0));
         }
     }
 
@@ -136,7 +135,7 @@ impl<P: ReclaimPolicy> Machine<P> {
     /// Frees a block of a thread, if it holds it.
     pub(super) fn kernel_free(&mut self, tid: ThreadId, handle: BlockHandle) {
         self.mem.now += self.mem.cost.t_free_page;
-        if let Some((pfn, order)) = self.threads[tid].blocks.remove(&handle) {
+        if let Some((pfn, order)) = self.threads[tid].blocks.remove(handle) {
             self.mem.nr_kernel_other -= 1 << order;
             self.mem.free_block(pfn, order);
         }

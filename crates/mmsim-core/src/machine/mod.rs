@@ -21,6 +21,7 @@
 
 mod advice;
 mod alloc;
+mod blocks;
 mod compact;
 pub mod config;
 pub mod cost;
@@ -63,6 +64,7 @@ use crate::policy::{Arrival, ArrivalKind, Generation, ReclaimPolicy};
 use crate::virt::pages::Entry;
 use crate::virt::space::Place;
 use crate::workload::{FileSpec, Workload};
+use blocks::Blocks;
 use config::MachineConfig;
 use kcompactd::Kcompactd;
 use kdamond::Kdamond;
@@ -311,7 +313,7 @@ impl<P: ReclaimPolicy> Machine<P> {
                 fault: None,
                 no_progress: 0,
                 tries: None,
-                blocks: BTreeMap::new(),
+                blocks: Blocks::default(),
                 kernel_allocs: Vec::new(),
                 free_blocks: None,
                 dirtied: 0,

@@ -9,6 +9,7 @@ use super::run::Missed;
 use super::thread::{Entity, Wait};
 use crate::base::id::{AsId, GROUP_PAGES, MemcgId, PageIdx, ThreadId};
 use crate::base::time::{SimDuration, SimTime};
+use crate::memory::AHEAD;
 use crate::policy::ReclaimPolicy;
 use crate::virt::space::VmaKind;
 use crate::workload::{MapKind, Op, RegionId, Run};
@@ -221,6 +222,10 @@ impl<P: ReclaimPolicy> Machine<P> {
             self.mem.now += self.mem.cost.t_syscall;
         }
         let index = first + done;
+        let ahead = AHEAD as u32;
+        if done.is_multiple_of(ahead) {
+            self.mem.look_at_file_pages(f, index..index + ahead.min(count - done));
+        }
         let flow = if write {
             self.write_page(tid, f, index)
         } else {

@@ -1,13 +1,13 @@
 //! Threads and CPUs: who runs where, who waits for what.
 
+use super::blocks::Blocks;
 use super::compact::Tries;
 use super::psi::Psi;
 use crate::base::id::{AsId, CpuId, KdamondId, MemcgId, NodeId, PageIdx, Pfn, ThreadId};
 use crate::base::rng::Rng;
 use crate::base::time::{SimDuration, SimTime};
 use crate::virt::space::Place;
-use crate::workload::{BlockHandle, FreeBlocksOfZone, KernelAllocResult, Op, Workload};
-use std::collections::BTreeMap;
+use crate::workload::{FreeBlocksOfZone, KernelAllocResult, Op, Workload};
 
 /// What a thread waits for.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -68,8 +68,8 @@ pub(super) struct Thread {
     pub no_progress: u32,
     /// How far its request for a block had come when it had to wait.
     pub tries: Option<Tries>,
-    /// Blocks that it holds on behalf of the kernel: first frame and order.
-    pub blocks: BTreeMap<BlockHandle, (Pfn, u8)>,
+    /// Blocks that it holds on behalf of the kernel.
+    pub blocks: Blocks,
     /// What came of its allocations since the workload was asked last.
     pub kernel_allocs: Vec<KernelAllocResult>,
     /// Free blocks, if the workload wants to know.

@@ -6,7 +6,7 @@
 //! off the lists, then to the allocator, in the order of the pages. Anything else ends the
 //! run and goes the general way, [`Memory::zap`], which gives the same state and time.
 
-use super::Memory;
+use super::{AHEAD, Memory};
 use crate::base::id::{GROUP_PAGES, MemcgId, PageIdx, Pfn, VmaId};
 use crate::base::time::SimDuration;
 use crate::phys::frames::{flag, is_plain};
@@ -23,6 +23,8 @@ impl Memory {
         vma: VmaId,
     ) {
         let (mut page, end) = (first.0, first.0 + nr);
+        // Memory fetches what is known of the next folios together.
+        let mut looked = page;
         while page < end {
             page = self.discard(policy, page, end, vma);
             let g = PageIdx(page).group();
@@ -37,6 +39,13 @@ impl Memory {
                     self.split_at(policy, PageIdx(page));
                 }
             } else if page < end {
+                if page >= looked {
+                    looked = end.min(page + AHEAD as u32);
+                    let folios = self.folios_at(page..looked);
+                    let seen =
+                        folios.fold(0, |seen, f| seen ^ self.frames.bits(f) ^ self.frames.rmap[f]);
+                    std::hint::black_box(seen);
+                }
                 self.zap(policy, PageIdx(page), vma);
                 page += 1;
             }

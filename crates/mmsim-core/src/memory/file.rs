@@ -8,6 +8,7 @@ use crate::base::vmstat::VmEvent;
 use crate::phys::frames::{FolioId, FrameKind, Mapped, flag};
 use crate::policy::{Arrival, Departure, ReclaimPolicy, Shadow};
 use crate::virt::pages::{Entry, Owner, pte};
+use std::ops::Range;
 
 impl Memory {
     /// Opens a file by name, creating it if need be.
@@ -29,6 +30,23 @@ impl Memory {
             group.base = i.into();
         }
         id
+    }
+
+    /// Looks at the folios of some pages of a file that are about to be read or written, so that
+    /// memory fetches their flags together: else each waits for its own. Changes nothing.
+    pub fn look_at_file_pages(&self, file: FileId, pages: Range<u32>) {
+        let f = &self.files[file];
+        let pages = pages.start..pages.end.min(f.pages);
+        let folios = self.folios_at(f.base.0 + pages.start..f.base.0 + pages.end);
+        std::hint::black_box(folios.fold(0, |seen, f| seen ^ self.frames.bits(f)));
+    }
+
+    /// The folios of those of some pages that are present.
+    pub(super) fn folios_at(&self, pages: Range<u32>) -> impl Iterator<Item = FolioId> {
+        pages.filter_map(|page| match self.pages.entry(PageIdx(page)) {
+            Entry::Frame(folio) => Some(folio),
+            _ => None,
+        })
     }
 
     /// The file and page number behind a page of the cache.

@@ -138,6 +138,13 @@ impl Memory {
         Ok(())
     }
 
+    /// Looks at the pages of folios that are about to be moved, so that memory fetches them together.
+    /// Changes nothing.
+    pub fn look_at_pages_of(&self, folios: &[FolioId]) {
+        let seen = folios.iter().fold(0, |seen, &f| seen ^ self.pages.peek(self.frames.rmap[f]));
+        std::hint::black_box(seen);
+    }
+
     /// How many of some isolated folios, from the last one on, [`Memory::migrate_plain`] takes; none
     /// with an observer.
     pub fn nr_plain_at_end(&self, folios: &[FolioId]) -> usize {

@@ -273,6 +273,12 @@ impl Pages {
         self.entry[i] = slot.0 | TAG;
         self.hot[i] = bits | self.hot[i] & pte::TOUCHED;
     }
+    /// Something of both columns at a place, to have it fetched; nothing, if there is no such place.
+    #[inline]
+    pub fn peek(&self, at: u32) -> u32 {
+        let hot = self.hot.get(at as usize).copied().unwrap_or(0);
+        self.entry.get(at as usize).copied().unwrap_or(0) ^ u32::from(hot)
+    }
     /// What a page maps or where its contents are.
     #[inline]
     pub fn entry(&self, p: PageIdx) -> Entry {
