@@ -248,17 +248,18 @@ fn every_kind_of_folio_moves() {
     }
 }
 
-/// The flusher finds a dirty page of a file in its new frame.
+/// The flusher finds a dirty page of a file in its new frame: what its queue names leads there.
 #[test]
-fn the_queue_of_the_flusher_follows() {
+fn the_flusher_finds_what_moved() {
     let mut r = Rig::new(Kernel::V6_12);
     let (page, folio) = r.cached(0);
     r.mem.dirty_folio(folio, Some(page));
     let (other, second) = r.cached(1);
     r.mem.dirty_folio(second, Some(other));
     let now = r.moves(folio);
-    let queue: Vec<_> = r.mem.files.dirty.iter().map(|q| (q.0, q.1)).collect();
-    assert_eq!(queue, [(now, page), (second, other)]);
+    let found: Vec<_> = r.mem.files.dirty.iter().map(|q| r.mem.pages.entry(q.0)).collect();
+    assert_eq!(found, [now, second].map(Entry::Frame));
+    assert!(r.mem.frames.has(now, flag::DIRTY));
     assert_eq!(r.mem.files.nr_dirty, 2);
 }
 

@@ -66,6 +66,7 @@ mod tests {
     use super::*;
     use proptest::prelude::*;
     use std::collections::BTreeMap;
+    use std::collections::btree_map::Entry;
 
     proptest! {
         /// As a map, whatever is held and given up.
@@ -78,9 +79,9 @@ mod tests {
                 prop_assert_eq!(blocks.get(handle), map.get(&handle).copied());
                 if !take {
                     prop_assert_eq!(blocks.remove(handle), map.remove(&handle));
-                } else if !map.contains_key(&handle) {
+                } else if let Entry::Vacant(entry) = map.entry(handle) {
+                    entry.insert(block);
                     blocks.insert(handle, block);
-                    map.insert(handle, block);
                 }
             }
             let parts = blocks.parts.iter().flatten();

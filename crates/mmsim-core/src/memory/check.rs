@@ -126,7 +126,9 @@ impl Memory {
             let group = *self.pages.group(g);
             huge += u64::from(group.huge);
             let mut used = 0;
-            for p in g.first().0..g.first().0 + 512 {
+            // Most are empty on machines whose processes are short-lived.
+            let pages = if self.pages.holds_nothing(g) { 0 } else { GROUP_PAGES };
+            for p in g.first().0..g.first().0 + pages {
                 let p = PageIdx(p);
                 let e = self.pages.entry(p);
                 used += u16::from(e != Entry::None);

@@ -273,6 +273,13 @@ impl Pages {
         self.entry[i] = slot.0 | TAG;
         self.hot[i] = bits | self.hot[i] & pte::TOUCHED;
     }
+    /// Whether no page of a group has anything.
+    pub fn holds_nothing(&self, g: GroupId) -> bool {
+        let pages = g.first().0 as usize..(g.first().0 + GROUP_PAGES) as usize;
+        let entries = self.entry[pages.clone()].iter().fold(0, |all, e| all | e);
+        let hot = self.hot[pages].iter().fold(0, |all, h| all | h);
+        entries == 0 && hot & pte::PRESENT == 0
+    }
     /// Something of both columns at a place, to have it fetched; nothing, if there is no such place.
     #[inline]
     pub fn peek(&self, at: u32) -> u32 {

@@ -147,6 +147,9 @@ impl Classic {
     /// the short way, which ends as the general one does.
     fn shrink_taken(&mut self, mem: &mut Memory, b: &mut Batch) {
         let looks = std::mem::take(&mut self.looks);
+        // Plain ones were asked, and those under write are not.
+        let judged = looks.iter().filter(|l| !l.is_plain() && l.bits & flag::WRITEBACK == 0);
+        mem.look_at_pages_of(judged.map(|l| l.folio));
         // Nearly always all of them are plain.
         let mut rest = &looks[..];
         while !rest.is_empty() {
