@@ -1744,7 +1744,11 @@ memory = "1MiB"
 accesses = 10
 "#,
         sets: &[],
-        message: r#"X1"#,
+        message: r#"error: machine.swap.device.queue_depth: 0 is out of range, write a whole number from 1 to 65536
+ --> x.toml:9:15
+  |
+9 | queue_depth = 0
+  |               ^ write a whole number from 1 to 65536"#,
     },
     Case {
         name: "device_slow_reads",
@@ -1763,7 +1767,11 @@ memory = "1MiB"
 accesses = 10
 "#,
         sets: &[],
-        message: r#"X2"#,
+        message: r#"error: machine.swap.device.wbt_lat_usec: 10000001 is out of range, write a whole number from 0 to 10000000
+ --> x.toml:9:16
+  |
+9 | wbt_lat_usec = 10000001
+  |                ^^^^^^^^ write a whole number from 0 to 10000000"#,
     },
     Case {
         name: "device_write_cache",
@@ -1782,7 +1790,11 @@ memory = "1MiB"
 accesses = 10
 "#,
         sets: &[],
-        message: r#"X3"#,
+        message: r#"error: machine.swap.device.write_cache: found a string ("yes"), write true or false
+ --> x.toml:9:15
+  |
+9 | write_cache = "yes"
+  |               ^^^^^ write true or false"#,
     },
     Case {
         name: "device_of_two_kinds",
@@ -1802,7 +1814,11 @@ memory = "1MiB"
 accesses = 10
 "#,
         sets: &[],
-        message: r#"X4"#,
+        message: r#"error: machine.swap.device.rotational: a device cannot be both synchronous and rotational, write one of them
+  --> x.toml:10:14
+   |
+10 | rotational = true
+   |              ^^^^ write one of them"#,
     },
     Case {
         name: "zone_one_watermark",
