@@ -1,0 +1,118 @@
+//! The tables of all keys: what a file holds, its variants, and, in a file each, the machine,
+//! monitors and tasks. What their columns mean is said in [`super::keys`].
+
+mod damon;
+mod machine;
+mod phased;
+mod programs;
+mod requests;
+mod tasks;
+
+pub use damon::*;
+pub use machine::*;
+pub use phased::*;
+pub use programs::*;
+pub use requests::*;
+pub use tasks::*;
+
+use super::keys::{Fallback, KeySpec, Kind, MANY, TableSpec};
+
+use Fallback::{Auto, Is, Required};
+use Kind::{Axes, Compaction, Count, Flag, Overrides, Policy, Table, Tables, Tasks, Text};
+
+const fn key(name: &'static str, kind: Kind, fallback: Fallback, doc: &'static str) -> KeySpec {
+    KeySpec { name, kind, fallback, doc }
+}
+
+/// The file itself.
+pub static ROOT: TableSpec = TableSpec {
+    title: "Top level",
+    doc: "What the file is, and how often it is run.",
+    groups: &[&[
+        key("schema", Count(1, 1), Is("1"), "version of this format"),
+        key("name", Text, Auto("the name of the file"), "name in reports"),
+        key("about", Text, Is("\"\""), "one sentence for people"),
+        key("seed", Count(0, MANY), Is("1"), "seed of all random draws of the first run"),
+        key("seeds", Count(1, 10_000), Is("1"), "runs per variant; the seeds count up from `seed`"),
+        key(
+            "expect-oom",
+            Flag,
+            Is("false"),
+            "running out of memory is the expected end, not a failure",
+        ),
+        key(
+            "bounds",
+            Flag,
+            Is("false"),
+            "also compute the misses of the optimum (MIN) on each run's own accesses",
+        ),
+        key("machine", Table(&MACHINE), Required, "the machine"),
+        key(
+            "reclaim",
+            Policy,
+            Auto("the preset of `machine.kernel`"),
+            "replacement policy of all variants",
+        ),
+        key(
+            "compaction",
+            Compaction,
+            Auto("`compaction-v4.1` on kernel 4.1, else `none`"),
+            "how large free blocks are made, in all variants",
+        ),
+        key("task", Tasks, Required, "the work, one `[[task]]` each"),
+        key("damon", Tables(&DAMON), Auto("none"), "monitors of accesses, one `[[damon]]` each"),
+        key(
+            "variant",
+            Tables(&VARIANT),
+            Auto("one variant called `default`"),
+            "what is compared, one `[[variant]]` each",
+        ),
+        key("axes", Axes, Auto("none"), "paths of keys and the values that each is run with"),
+    ]],
+};
+
+/// `[[variant]]`.
+pub static VARIANT: TableSpec = TableSpec {
+    title: "[[variant]]",
+    doc: "The same work on another machine or under another policy.",
+    groups: &[&[
+        key("name", Text, Required, "name in reports, unique"),
+        key(
+            "kernel",
+            Kind::Kernel,
+            Auto("that of the machine"),
+            "sets `machine.kernel`, the reclaim preset of that kernel (`classic-v` and the version), and, where `compaction.preset` is given and not `none`, its compaction",
+        ),
+        key(
+            "reclaim",
+            Policy,
+            Auto("that of the file"),
+            "`preset` and knobs, on top of `[reclaim]`",
+        ),
+        key(
+            "compaction",
+            Compaction,
+            Auto("that of the file"),
+            "`preset` and knobs, on top of `[compaction]`",
+        ),
+        key(
+            "set",
+            Overrides,
+            Auto("nothing"),
+            "other keys by path: `set = { \"machine.vm.swappiness\" = 100 }`",
+        ),
+    ]],
+};
+
+/// All tables in the order of the documentation.
+pub fn all_tables() -> Vec<&'static TableSpec> {
+    let mut all: Vec<&'static TableSpec> =
+        vec![&ROOT, &MACHINE, &NODE, &ZONE, &PCP, &SWAP, &DEVICE, &VM, &MEMCG, &VARIANT];
+    all.extend([&DAMON, &DAMON_REGION, &DAMOS, &DAMOS_GOAL, &DAMOS_WMARKS, &DAMOS_FILTER]);
+    all.push(&TASK_COMMON);
+    all.extend(TASKS.iter().map(|t| t.1));
+    all.push(&FRAGMENT_TARGET);
+    all.push(&REGION);
+    all.extend(STEPS.iter().map(|s| &s.1));
+    all
+}
