@@ -459,16 +459,24 @@ impl Member {
                 return (End::Turn, now);
             }
             let last = u64::from(run.first) + u64::from(run.count) - 1;
-            if !self.first_touch(c, known, run.write, last, first + hits as usize) {
+            let mut page = first + hits as usize;
+            if !self.first_touch(c, known, run.write, last, page) {
                 return (End::Other, now);
             }
-            self.did(run.count, 1);
-            now += c.t_fault;
-            if self.nr == self.room {
-                return (End::Full, now);
-            }
-            if now >= c.due || now >= other {
-                return (End::Turn, now);
+            // Where memory is filled, the pages behind it wait for their first touch as well.
+            loop {
+                self.did(run.count, 1);
+                now += c.t_fault;
+                if self.nr == self.room {
+                    return (End::Full, now);
+                }
+                if now >= c.due || now >= other {
+                    return (End::Turn, now);
+                }
+                page += 1;
+                if self.done == 0 || !self.first_touch(c, known, run.write, last, page) {
+                    break;
+                }
             }
             start = now;
         }

@@ -51,12 +51,12 @@ impl Memory {
         let (flags, rmap) = self.frames.flags_and_rmap_mut();
         let add = self.batches.adding(self.cpu);
         let mut folios = std::mem::take(&mut self.touched);
-        for (&page, &frame) in pages.iter().zip(stock.iter().rev()) {
+        folios.extend(pages.iter().zip(stock.iter().rev()).map(|(&page, &frame)| {
             self.pages.first_touched(PageIdx(page), Pfn(frame));
             flags[frame as usize] = BITS;
             rmap[frame as usize] = page;
-            folios.push(Pfn(frame));
-        }
+            Pfn(frame)
+        }));
         debug_assert_eq!(folios.len(), n, "the stock of {zone} has too few pages");
         add.extend(folios.iter().map(|&f| (f, how)));
         self.zones[zone].take_stock(self.cpu, mt, n);
