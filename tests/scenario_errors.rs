@@ -49,6 +49,8 @@ const BEYOND_A_SCHEMA: &[&str] = &[
     "memory_too_small",
     "knob_without_meaning",
     "bad_knob_value",
+    "set_what_variants_replace",
+    "set_what_an_axis_replaces",
     "unknown_memcg",
     "memcg_without_any",
     "missing_trace",
@@ -2166,6 +2168,72 @@ accesses = 10
   |
 1 | task[2].memory=64MiB
   | ^^^^^^^^^^^^^^ write index 0"#,
+    },
+    Case {
+        name: "set_what_variants_replace",
+        text: r#"[machine]
+memory = "64MiB"
+[[task]]
+workload = "uniform"
+memory = "1MiB"
+accesses = 10
+[[variant]]
+name = "old"
+kernel = "5.5"
+[[variant]]
+name = "own"
+reclaim = { preset = "classic-v6.1" }
+"#,
+        sets: &[("reclaim.preset", "classic-v5.9")],
+        message: r#"error: reclaim.preset: every run has another value, of its variant or of an axis
+ --> --set:1:16
+  |
+1 | reclaim.preset=classic-v5.9
+  |                ^^^^^^^^^^^^ leave it out, or change it there: variant[0], axes"#,
+    },
+    Case {
+        name: "set_what_an_axis_replaces",
+        text: r#"[machine]
+memory = "64MiB"
+[[task]]
+workload = "uniform"
+memory = "1MiB"
+accesses = 10
+[axes]
+"task[0].accesses" = [10, 20]
+"#,
+        sets: &[("task[0].accesses", "30")],
+        message: r#"error: task[0].accesses: every run has another value, of its variant or of an axis
+ --> --set:1:18
+  |
+1 | task[0].accesses=30
+  |                  ^^ leave it out, or change it there: variant[0], axes"#,
+    },
+    Case {
+        name: "preset_that_variants_replace",
+        text: r#"[machine]
+memory = "64MiB"
+[[task]]
+workload = "uniform"
+memory = "1MiB"
+accesses = 10
+[reclaim]
+preset = "classic-seed-10"
+[[variant]]
+name = "old"
+kernel = "5.5"
+[[variant]]
+name = "own"
+reclaim = { preset = "classic-v6.1" }
+"#,
+        sets: &[],
+        message: r#"error: reclaim: unknown preset `classic-seed-10`, did you mean `classic-seed-2`?
+ --> x.toml:8:10
+  |
+8 | preset = "classic-seed-10"
+  |          ^^^^^^^^^^^^^^^^^ write `classic-seed-2`
+  |
+  = help: known: classic-v5.5, classic-v5.8, classic-v5.8+prot, classic-v5.9, classic-v6.1, classic-v6.12, classic-seed-2, classic-seed-9fix, mglru-v6.12, random"#,
     },
     Case {
         name: "variant_sets_nonsense",

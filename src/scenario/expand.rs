@@ -3,6 +3,7 @@
 //! Every combination is made in the raw layer and typed on its own, so a value that only
 //! one combination makes wrong is found before anything runs.
 
+use std::collections::BTreeMap;
 use std::path::Path as FilePath;
 use std::sync::Arc;
 
@@ -51,12 +52,14 @@ pub(super) fn plans(sources: &Sources, doc: &Table, dir: &FilePath) -> Result<Ve
     let combinations = axes.iter().fold(1u64, |n, a| n.saturating_mul(a.values.len() as u64));
     let mut plans = Vec::new();
     let mut runs = 0;
+    // What options set must say something of some run.
+    let mut unused = sources.options_in(doc, &["axes", "variant"]);
     for c in 0..combinations {
         if runs > MAX_RUNS {
             break;
         }
         let (doc, labels) = combination(sources, doc, &axes, c)?;
-        for plan in variants(sources, &doc, &labels, dir)? {
+        for plan in variants(sources, &doc, &labels, dir, &mut unused)? {
             runs += plan.seeds;
             plans.push(plan);
         }
@@ -66,6 +69,10 @@ pub(super) fn plans(sources: &Sources, doc: &Table, dir: &FilePath) -> Result<Ve
         let at = key.map_or(At::DEFAULT, |e| e.key_at);
         let title = format!("axes, variants and seeds make more than {MAX_RUNS} runs");
         return Err(sources.error(at, title, "write fewer of them"));
+    }
+    if let Some((path, at)) = unused.into_values().next() {
+        let title = format!("{path}: every run has another value, of its variant or of an axis");
+        return Err(sources.error(at, title, "leave it out, or change it there: variant[0], axes"));
     }
     Ok(plans)
 }
@@ -146,15 +153,24 @@ fn combination_stride(axes: &[Axis<'_>]) -> u64 {
     axes.iter().map(|a| a.values.len() as u64).product()
 }
 
-/// A variant by its place in the list; `None` where the file has none.
+/// All variants of a combination, or the one without a name where the file has none. Options of
+/// which one of them has a value are taken out of `unused`.
 fn variants(
     sources: &Sources,
     doc: &Table,
     axes: &[(String, String)],
     dir: &FilePath,
+    unused: &mut BTreeMap<u16, (String, At)>,
 ) -> Result<Vec<Plan>, Error> {
+    let mut planned = |doc: Table, variant: &str| {
+        if !unused.is_empty() {
+            let used = sources.options_in(&doc, &["axes", "variant"]);
+            unused.retain(|option, _| !used.contains_key(option));
+        }
+        plan(sources, doc, variant, axes, dir)
+    };
     let Some(node) = doc.get("variant") else {
-        return Ok(vec![plan(sources, doc.clone(), "default", axes, dir)?]);
+        return Ok(vec![planned(doc.clone(), "default")?]);
     };
     let Value::List(list) = &node.value else {
         let found = super::read::describe(&node.value);
@@ -175,7 +191,7 @@ fn variants(
             let found = format!("\"{name}\" is the name of variant[{first}] too");
             return Err(v.error("name", found, "another name"));
         }
-        plans.push(plan(sources, apply(&v, doc)?, name, axes, dir)?);
+        plans.push(planned(apply(&v, doc)?, name)?);
     }
     Ok(plans)
 }

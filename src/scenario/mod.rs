@@ -144,6 +144,14 @@ impl Scenario {
     /// All runs: for each combination of the axes (the first changes slowest) each
     /// variant, and for each variant each seed.
     pub fn expand(&self, catalogue: &dyn PolicyCatalogue) -> Result<Vec<RunSpec>, Error> {
+        // Also where every variant has another one.
+        for (key, example, presets) in [
+            ("reclaim", "classic-v6.12", catalogue.presets()),
+            ("compaction", "compaction-v4.1", catalogue.compaction_presets()),
+        ] {
+            policy::read(&self.sources, self.doc.get(key), key, example)?
+                .check_preset(&self.sources, &presets)?;
+        }
         let mut runs = Vec::new();
         for plan in &self.plans {
             let kernel = plan.machine.kernel;

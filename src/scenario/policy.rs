@@ -195,6 +195,23 @@ pub(super) fn read(
 }
 
 impl PlacedPolicy {
+    /// Whether the preset that was written, if one was, is among these.
+    pub(super) fn check_preset(&self, sources: &Sources, presets: &[String]) -> Result<(), Error> {
+        match self.preset_given {
+            true => self.is_among(sources, &self.spec.preset, presets),
+            false => Ok(()),
+        }
+    }
+
+    fn is_among(&self, sources: &Sources, preset: &str, presets: &[String]) -> Result<(), Error> {
+        if presets.iter().any(|p| p == preset) {
+            return Ok(());
+        }
+        let known: Vec<&str> = presets.iter().map(String::as_str).collect();
+        let prefix = format!("{}: ", self.path);
+        Err(unknown(sources, self.preset_at, &prefix, "preset", preset, &known))
+    }
+
     /// Asks the catalogue, which has these presets; without one of them it is the `default`.
     /// Errors point at the file.
     pub(super) fn check(
@@ -210,11 +227,7 @@ impl PlacedPolicy {
             spec.preset = default;
         }
         let PolicySpec { preset, knobs } = &spec;
-        if !presets.contains(preset) {
-            let known: Vec<&str> = presets.iter().map(String::as_str).collect();
-            let prefix = format!("{path}: ");
-            return Err(unknown(sources, self.preset_at, &prefix, "preset", preset, &known));
-        }
+        self.is_among(sources, preset, &presets)?;
         let infos = catalogue.knobs(preset);
         for (knob, at) in knobs.iter().zip(&self.knobs_at) {
             if !infos.iter().any(|i| i.key == knob.key) {

@@ -3,6 +3,7 @@
 //! so a bad override is reported at the place where the user wrote it.
 
 use std::cmp::Reverse;
+use std::collections::BTreeMap;
 use std::fmt::Write;
 use std::ops::Range;
 use std::sync::Arc;
@@ -98,6 +99,35 @@ impl Sources {
     /// Whether the place lies in an option of the command line.
     pub(super) fn is_option(&self, at: At) -> bool {
         self.0.get(usize::from(at.source)).is_some_and(|s| s.kind == ErrorKind::Option)
+    }
+
+    /// The options of the command line that a table has values of, each with the first path and
+    /// the place of such a value. `but`: keys that are passed over.
+    pub(super) fn options_in(&self, table: &Table, but: &[&str]) -> BTreeMap<u16, (String, At)> {
+        let mut found = BTreeMap::new();
+        for e in table.entries.iter().filter(|e| !but.contains(&e.key.as_str())) {
+            self.find_options(&e.node, &e.key, &mut found);
+        }
+        found
+    }
+
+    fn find_options(&self, node: &Node, path: &str, found: &mut BTreeMap<u16, (String, At)>) {
+        match &node.value {
+            Value::List(list) => {
+                for (i, n) in list.iter().enumerate() {
+                    self.find_options(n, &format!("{path}[{i}]"), found);
+                }
+            }
+            Value::Table(table) => {
+                for e in &table.entries {
+                    self.find_options(&e.node, &format!("{path}.{}", e.key), found);
+                }
+            }
+            _ if self.is_option(node.at) => {
+                found.entry(node.at.source).or_insert_with(|| (path.to_string(), node.at));
+            }
+            _ => {}
+        }
     }
 
     /// An error at a place.
