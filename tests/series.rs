@@ -1,6 +1,7 @@
-//! The two examples of the anonymous workingset series, on a machine and on paper. What the
-//! comments of `scenarios/phased-50-pages.toml` and `phased-will-be-hot.toml` say is held against
-//! what they do, and the machine against `mmsim_lru::paper`, which has no machine.
+//! The anonymous workingset series: its two examples, on a machine and on paper, and its patches
+//! one after the other. What the comments of the scenarios say, `phased-50-pages.toml`,
+//! `phased-will-be-hot.toml` and `series-stages.toml`, is held against what they do, and the
+//! machine against `mmsim_lru::paper`, which has no machine.
 
 use std::path::PathBuf;
 
@@ -40,6 +41,33 @@ fn fifty_hot_pages() {
         assert_eq!(out(config), 0, "{variant}");
         assert!(returned(variant)[0] <= 3, "{variant}: {:?}", returned(variant));
     }
+}
+
+/// What the comments of `scenarios/series-stages.toml` say of each patch, with the reasons that
+/// stand there.
+#[test]
+fn the_series_patch_by_patch() {
+    let report = shown("series-stages.toml");
+    let all = |variant: &str| {
+        let run = report.runs.iter().find(|r| r.variant == variant).expect("the variant");
+        run.vmstat.clone()
+    };
+    let of = |variant: &str, counter: &str| *all(variant).get(counter).expect("the counter");
+    let deactivated = |variant| of(variant, "pgdeactivate");
+    assert!(deactivated("seed-1") > deactivated("v5.5") * 11 / 10);
+    assert!(deactivated("seed-2") < deactivated("seed-1") / 10);
+    for (patch, before) in
+        [("seed-4", "seed-3"), ("seed-5", "seed-4"), ("seed-6", "seed-5"), ("seed-8", "seed-7")]
+    {
+        assert_eq!(all(patch), all(before), "{patch}");
+    }
+    assert_eq!(of("seed-6", "workingset_refault_anon"), 0);
+    for detecting in ["seed-7", "seed-8", "seed-9", "seed-9fix"] {
+        let swapped_in = of(detecting, "pswpin");
+        assert_eq!(of(detecting, "workingset_refault_anon"), swapped_in, "{detecting}");
+    }
+    let activated = |variant| of(variant, "workingset_activate_anon");
+    assert!(activated("seed-9") * 10 < activated("seed-9fix"));
 }
 
 /// Swap-ins of each round on paper.

@@ -4,6 +4,21 @@
 use super::document::{LatencyReport, PhaseReport, PressureReport, RunReport};
 use super::groups::VariantRuns;
 use super::pairs::Pairs;
+use crate::build::Catalogue;
+use crate::scenario::PolicyCatalogue;
+
+/// The policy of a run: its preset, and the knobs whose values are not the preset's.
+pub fn policy(run: &RunReport) -> String {
+    let mut text = run.policy.clone();
+    for knob in Catalogue.knobs(&run.policy) {
+        if let Some(value) = run.knobs.get(&format!("reclaim.{}", knob.key))
+            && value.to_string() != knob.value
+        {
+            text += &format!(", {} = {value}", knob.key);
+        }
+    }
+    text
+}
 
 /// What a figure is computed from: a whole run or one phase of it.
 #[derive(Clone, Copy, Debug)]

@@ -100,7 +100,7 @@ pub struct Request {
 /// Reruns experiments.
 ///
 /// # Errors
-/// A name or table that there is not.
+/// A name or table that there is not, or of which the quick subset has nothing.
 pub fn reproduce(request: &Request, progress: &Progress<'_>) -> Result<Reproduction, RunError> {
     let families = wanted(request)?;
     let mut experiments = Vec::new();
@@ -126,6 +126,12 @@ pub fn reproduce(request: &Request, progress: &Progress<'_>) -> Result<Reproduct
             findings: figures.findings,
             sensitivity,
         });
+    }
+    if request.quick && !request.tables.is_empty() && experiments.iter().all(|e| e.rows.is_empty())
+    {
+        let tables = request.tables.join(", ");
+        let e = Error::new(ErrorKind::Option, format!("--quick has no figure of {tables}"));
+        return Err(e.help("leave --quick out").into());
     }
     Ok(Reproduction::new(request.quick, experiments))
 }
@@ -237,6 +243,12 @@ mod tests {
         let text = said(&Request { tables, ..named("anon-workingset") });
         assert!(text.starts_with("error: there is no table \"ebizzy\""), "{text}");
         assert!(text.contains("ebizzy-v1-1t, ebizzy-v1-8t, swap-size-1t"), "{text}");
+        let quick = Request { quick: true, ..named("anon-workingset") };
+        let text = said(&Request { tables: vec!["kernel-build".into()], ..quick });
+        assert_eq!(
+            text,
+            "error: --quick has no figure of kernel-build\n |\n = help: leave --quick out"
+        );
         let text = said(&Request::default());
         assert!(text.contains("write --all, or one of: anon-workingset"), "{text}");
     }

@@ -4,7 +4,7 @@
 
 use comfy_table::{CellAlignment, ContentArrangement, Table, presets};
 use mmsim::base::digest::Digest;
-use mmsim::report::derived::{Figure, Scope, grouped, grouped_row, per_cent};
+use mmsim::report::derived::{Figure, Scope, grouped, grouped_row, per_cent, policy};
 use mmsim::report::groups::{Group, VariantRuns};
 use mmsim::report::statistics::{estimate, paired_change};
 use mmsim::report::{
@@ -209,7 +209,7 @@ fn machine(report: &Report) -> String {
     let kernel = |run: &RunReport| format!("{}, {}", run.kernel, cpus(run.cpus));
     let mut out = String::new();
     out += &property("kernel", &by_variant(report, kernel));
-    out += &property("policy", &by_variant(report, |run| run.policy.clone()));
+    out += &property("policy", &by_variant(report, policy));
     out += &property("swap", &by_variant(report, swap));
     out += &property("seed", &[(seeds(report), Vec::new())]);
     out += &property("digest", &[(digest(report), Vec::new())]);

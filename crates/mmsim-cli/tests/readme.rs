@@ -1,5 +1,5 @@
 //! README.md, docs/observing.md, docs/facts.md, docs/comparing.md, docs/anon-workingset.md,
-//! docs/mglru-experiments.md and docs/compaction.md show what the commands print. A block after `<!-- checked -->` begins
+//! docs/mglru-experiments.md, docs/compaction.md and docs/recording.md show what the commands print. A block after `<!-- checked -->` begins
 //! with a command line; the rest is its standard output, word by word, or those of its lines that
 //! a `grep` behind it would leave.
 //!
@@ -104,6 +104,12 @@ fn events_of_the_command_beside_them() {
     }
 }
 
+/// Recorded points that no part of the model was made by.
+#[test]
+fn blocks_about_recordings() {
+    assert_eq!(blocks("docs/recording.md", &root()), 1);
+}
+
 #[test]
 fn blocks_about_facts() {
     assert_eq!(blocks("docs/facts.md", &root()), 6);
@@ -113,7 +119,7 @@ fn blocks_about_facts() {
 /// quick subset of the former, docs/accuracy.md has the quick subset of the latter.
 #[test]
 fn blocks_about_the_anonymous_workingset() {
-    assert_eq!(blocks("docs/anon-workingset.md", &root()), 1);
+    assert_eq!(blocks("docs/anon-workingset.md", &root()), 2);
 }
 
 /// All five experiments of the family, so that a change of any policy shows in the figures.

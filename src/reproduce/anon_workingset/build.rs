@@ -37,13 +37,13 @@ pub(super) fn figures(lab: &Lab<'_>, published: &Published) -> Result<Figures, R
             let scanned = estimate(&values(&by_seed(runs, variant, scanned)));
             figures.rows.push(row(memory, &format!("{variant}/pgscan_anon"), "pages", scanned));
         }
-        // More scanning without the patch than with it; of both there may be none.
+        // More scanning without the patch than with it, whatever the seed.
         let (more, less) = (by_seed(runs, WITHOUT, scanned), by_seed(runs, POSTED, scanned));
         let difference: Vec<f64> = more.iter().zip(&less).map(|(m, l)| m.1 - l.1).collect();
         let mut scans =
             row(memory, "pgscan_anon without patch 9", "pages more", estimate(&difference));
-        scans.demand = demand.words("pages");
-        scans.met = scans.simulated.map(|x| x > 0.0);
+        scans.demand = format!("{}, with every seed", demand.words("pages"));
+        scans.met = scans.simulated.map(|_| difference.iter().all(|d| *d > 0.0));
         figures.rows.push(scans);
         let time = |v: &str| by_seed(runs, v, |r| r.sim_time_ns as f64);
         let slower = paired_change(&time(POSTED), &time(WITHOUT));
