@@ -529,13 +529,19 @@ impl Buddy {
 
     #[inline(always)]
     fn block_index(&self, p: u32) -> usize {
-        ((p - self.first) >> self.rules.pageblock_order) as usize
+        ((p - self.first) >> (self.rules.pageblock_order & 31)) as usize
     }
 
     /// The type of the pageblock of a frame.
     #[inline(always)]
     pub fn block_type(&self, pfn: Pfn) -> Migratetype {
         Migratetype::from_bits(self.blocks[self.block_index(pfn.0)].into())
+    }
+
+    /// Whether that is [`Migratetype::Movable`].
+    #[inline(always)]
+    pub(super) fn is_movable(&self, pfn: Pfn) -> bool {
+        self.blocks.get(self.block_index(pfn.0)) == Some(&(Migratetype::Movable as u8))
     }
 
     /// Changes the type of the pageblock of a frame; free blocks stay on their lists.
