@@ -87,14 +87,14 @@ pub struct Buddy {
     pub(super) rules: PageAllocRules,
     first: u32,
     end: u32,
-    lists: FreeLists,
+    pub(super) lists: FreeLists,
     /// Blocks of the largest order that were never touched, by address.
     run: std::ops::Range<u32>,
     /// Types of pageblocks.
     blocks: Vec<u8>,
-    free: u64,
+    pub(super) free: u64,
     /// By type; the last two do not exist.
-    free_of: [u64; 8],
+    pub(super) free_of: [u64; 8],
     /// Pages of pageblocks reserved as highatomic.
     pub(super) nr_reserved_highatomic: u64,
     /// Fallbacks since somebody last took note.

@@ -222,7 +222,7 @@ impl Zone {
     }
 
     /// Takes note of what the lists did: free pages, boosts.
-    fn settle(&mut self) {
+    pub(super) fn settle(&mut self) {
         self.free = self.buddy.nr_free();
         self.free_highatomic = self.buddy.nr_free_of(Migratetype::HighAtomic);
         let attempts = std::mem::take(&mut self.buddy.boosts);
@@ -351,7 +351,7 @@ impl Zone {
             && self.pcp[usize::from(cpu.0)].put_page(MOVABLE, pfn.0, &self.sizes)
     }
 
-    /// Gives single pages back, one after the other, through the CPU's lists.
+    /// Gives single pages back, one after the other, through the CPU's lists if there are such.
     pub fn put_many(
         &mut self,
         c: &mut Columns<'_>,
@@ -360,6 +360,13 @@ impl Zone {
     ) {
         let mut queued = std::mem::take(&mut self.scratch);
         queued.clear();
+        if self.sizes.high == 0 {
+            queued.extend(pages.into_iter().map(|p| p.0));
+            self.buddy.free_pages(c, &queued);
+            self.settle();
+            self.scratch = queued;
+            return;
+        }
         let mut list = None;
         for pfn in pages {
             c.frames.reset(pfn, FrameKind::Pcp);
@@ -385,7 +392,7 @@ impl Zone {
     ) {
         let Some(mt) = mt else { return };
         let mut rest = pages;
-        if self.sizes.high > 0 && mt != Migratetype::Isolate {
+        if mt != Migratetype::Isolate {
             let index = pcp_index(0, mt);
             while !rest.is_empty() {
                 let pcp = &mut self.pcp[usize::from(cpu.0)];
@@ -482,6 +489,13 @@ impl Zone {
         done
     }
 
+    /// Free pages above a mark, as compaction counts them: without those that are kept for others,
+    /// and without regard to a boost of the marks.
+    pub(super) fn room_above(&self, mark: Mark) -> i64 {
+        let kept = self.free_highatomic + self.lowmem_reserve[ZoneKind::Dma as usize];
+        self.free as i64 - (kept + self.watermark[mark as usize]) as i64
+    }
+
     /// Takes the free block that begins at a frame out of the allocator, for compaction.
     /// `None`: there is none, or the zone would fall below `watermark` plus the block
     /// (`__isolate_free_page`; the mark is min in 6.x and low in 4.1).
@@ -492,9 +506,7 @@ impl Zone {
         watermark: Mark,
     ) -> Option<u8> {
         let b = self.buddy.block_from(c.frames, pfn)?;
-        let mark = self.watermark[watermark as usize] + (1 << b.order);
-        let enough = self.leaves(0, mark, ZoneKind::Dma, AllocFlags::default(), self.free);
-        if b.migratetype != Migratetype::Isolate && !enough {
+        if b.migratetype != Migratetype::Isolate && self.room_above(watermark) <= 1 << b.order {
             return None;
         }
         self.buddy.isolate_block(c, b);
@@ -614,6 +626,11 @@ impl Zone {
     /// The free blocks, to look at.
     pub fn buddy(&self) -> &Buddy {
         &self.buddy
+    }
+
+    /// The same, to be changed; then [`Zone::settle`].
+    pub(super) fn buddy_mut(&mut self) -> &mut Buddy {
+        &mut self.buddy
     }
 
     /// Pages in per-CPU lists.
