@@ -449,10 +449,15 @@ impl Zone {
     pub fn put(&mut self, c: &mut Columns<'_>, cpu: CpuId, pfn: Pfn, order: u8) {
         let mt = self.buddy.block_type(pfn);
         if self.pcp_allowed(order) && mt != Migratetype::Isolate {
-            for p in pfn.0..pfn.0 + (1 << order) {
-                c.frames.reset(Pfn(p), FrameKind::Free);
+            if order == 0 {
+                // As by the short way, [`Zone::put_to_pcp`]: its flags do not say the type.
+                c.frames.reset(pfn, FrameKind::Pcp);
+            } else {
+                for p in pfn.0..pfn.0 + (1 << order) {
+                    c.frames.reset(Pfn(p), FrameKind::Free);
+                }
+                c.frames.reset_block(pfn, FrameKind::Pcp, order, mt);
             }
-            c.frames.reset_block(pfn, FrameKind::Pcp, order, mt);
             let index = pcp_index(order, mt);
             let n = self.pcp[usize::from(cpu.0)].put(index, order, pfn.0, self.sizes);
             if n > 0 {
