@@ -15,8 +15,8 @@ use crate::config::{CachedAlways, CachedPfn, SpareFree, TargetTypes};
 use crate::run::Run;
 use mmsim_core::base::id::Pfn;
 use mmsim_core::base::vmstat::VmEvent;
-use mmsim_core::phys::frames::free_pages;
 use mmsim_core::phys::migratetype::Migratetype;
+use mmsim_core::phys::targets::Wanted;
 use mmsim_core::phys::zones::Mark;
 
 impl Run<'_> {
@@ -110,19 +110,18 @@ impl Run<'_> {
         };
         let (mut at, mut frames) = (from, 0);
         let before = self.targets.len();
+        let (zone, mark) = (self.req.zone, Mark::Low);
+        let asked = Wanted { below: spared, frames: wanted, mark };
         while at < end {
-            // Up to the next free block.
-            let bits = self.mem.frames.bits_of(at..end);
-            let Some(i) = bits.iter().position(|&b| free_pages(b) > 0) else {
-                frames += end - at;
-                at = end;
+            let taken = self.mem.isolate_free_blocks(zone, at..end, asked, &mut self.targets);
+            (at, frames) = (taken.stop, frames + taken.looked);
+            if at >= end || self.targets.len() >= wanted {
                 break;
-            };
-            at += i as u32;
-            frames += i as u32 + 1;
+            }
+            // A block that takes more thought, or is to stay.
             let order = self.mem.frames.order(Pfn(at));
-            let zone = self.req.zone;
-            if order >= spared || self.mem.isolate_free_block(zone, Pfn(at), Mark::Low).is_none() {
+            frames += 1;
+            if order >= spared || self.mem.isolate_free_block(zone, Pfn(at), mark).is_none() {
                 at += 1;
                 continue;
             }

@@ -14,13 +14,10 @@ use mmsim_core::phys::frames::{ORDER_MASK, flag, free_pages};
 use mmsim_core::phys::migratetype::Migratetype;
 use mmsim_core::policy::compaction::Compactor;
 
-/// The frames of a free block whose first frame has these bits, else 1; and whether the frame
-/// holds a page of a list, without any of the flags in `not`.
-const fn look(bits: u32, not: u32) -> (u32, bool) {
-    match free_pages(bits) {
-        0 => (1, bits & (flag::LRU | not) == flag::LRU),
-        block => (block, false),
-    }
+/// Whether a frame with these bits holds a page of a list, without any of the flags in `not`. The first
+/// of a free block does not.
+const fn is_page(bits: u32, not: u32) -> bool {
+    bits & (flag::LRU | not) == flag::LRU
 }
 
 /// What a look at a part of a pageblock found.
@@ -35,21 +32,20 @@ pub(crate) struct Looked {
 /// Looks at frames until `room` pages are found; these go to `found`, as offsets.
 pub(crate) fn look_at(bits: &[u32], not: u32, room: usize, mut found: impl FnMut(u32)) -> Looked {
     let (mut at, mut frames, mut nr) = (0, 0, 0);
-    let end = bits.len() as u32;
-    while at < end {
-        let (step, is_page) = look(bits[at as usize], not);
+    while let Some(&b) = bits.get(at as usize) {
         frames += 1;
-        if is_page {
+        if is_page(b, not) {
             found(at);
+            at += 1;
             nr += 1;
             if nr == room {
-                at += 1;
                 break;
             }
+        } else {
+            at += free_pages(b).max(1);
         }
-        at += step;
     }
-    Looked { frames, stop: at.min(end) }
+    Looked { frames, stop: at.min(bits.len() as u32) }
 }
 
 /// Frames of a piece that is passed over whole if it holds no page to take.
@@ -64,13 +60,12 @@ pub(crate) fn look_at_pieces(
     room: usize,
     mut found: impl FnMut(u32),
 ) -> Looked {
-    let is_page = |b: u32| b & (flag::LRU | not) == flag::LRU;
     let first = bits.iter().position(|&b| b != 0).unwrap_or(bits.len());
     let (mut at, mut frames, mut nr) = (first, first as u32, 0);
     for piece in bits[first..].chunks(PIECE) {
         let (mut pages, mut used) = (0u32, 0u32);
         for &b in piece {
-            pages += u32::from(is_page(b));
+            pages += u32::from(is_page(b, not));
             used += u32::from(b != 0);
         }
         if pages == 0 {
@@ -80,7 +75,7 @@ pub(crate) fn look_at_pieces(
         for &b in piece {
             frames += u32::from(b != 0);
             at += 1;
-            if is_page(b) {
+            if is_page(b, not) {
                 found(at as u32 - 1);
                 nr += 1;
                 if nr == room {

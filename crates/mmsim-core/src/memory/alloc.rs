@@ -16,7 +16,7 @@ use crate::phys::buddy::Columns;
 use crate::phys::frames::{FrameKind, flag};
 use crate::phys::gfp::{AllocFlags, AllocRequest, GfpFlags};
 use crate::phys::migratetype::Migratetype;
-use crate::phys::zones::{Mark, Put};
+use crate::phys::zones::Mark;
 
 /// The counters of requests of one type that another type's lists served: of all, and of those
 /// whose pageblock changed its type.
@@ -29,6 +29,17 @@ const fn between(request: Migratetype, owner: Migratetype) -> (VmEvent, VmEvent)
         (Reclaimable, _) => (VmEvent::SimExtfragRM, VmEvent::SimClaimRM),
         (Movable, Reclaimable) => (VmEvent::SimExtfragMR, VmEvent::SimClaimMR),
         _ => (VmEvent::SimExtfragMU, VmEvent::SimClaimMU),
+    }
+}
+
+/// The counter of pages that zones of a kind gave.
+#[inline(always)]
+const fn of_kind(kind: ZoneKind) -> VmEvent {
+    match kind {
+        ZoneKind::Dma => VmEvent::PgAllocDma,
+        ZoneKind::Dma32 => VmEvent::PgAllocDma32,
+        ZoneKind::Normal => VmEvent::PgAllocNormal,
+        ZoneKind::Movable => VmEvent::PgAllocMovable,
     }
 }
 
@@ -47,24 +58,28 @@ impl Memory {
         mark: Option<Mark>,
     ) -> Option<Pfn> {
         if req.order == 0
-            && let Some(z) = match mark {
-                Some(Mark::Low) => self.zones.first_asked(node, req.highest),
-                _ => self.zones.preferred(node, req.highest),
-            }
+            && !self.tracer.on()
+            && let Some(zone) = self.zones.asked(node, req.highest, mark)
+            && mark.is_none_or(|m| zone.watermark_ok(m, req.highest))
+            && let Some(pfn) = zone.take_from_pcp(self.cpu, req.migratetype)
         {
-            let zone = &mut self.zones[z];
-            if mark.is_none_or(|m| zone.watermark_ok(m, req.highest))
-                && let Some(pfn) = zone.take_from_pcp(self.cpu, req.migratetype)
-            {
-                self.allocated(z, pfn, 0);
-                return Some(pfn);
-            }
+            self.frames.reset(pfn, FrameKind::Fresh);
+            self.vmstat.add(of_kind(zone.kind), 1);
+            return if zone.give_one() { Some(pfn) } else { self.last_of_share(node, pfn) };
         }
         let flags = match mark {
             Some(Mark::Min) => AllocFlags::of(req),
             _ => AllocFlags::default(),
         };
         self.get_page_from_freelist(node, req, mark, flags)
+    }
+
+    /// A zone of the node gave the last page of its share.
+    #[cold]
+    #[inline(never)] // As the end of `try_alloc`, which needs no stack then.
+    fn last_of_share(&mut self, node: NodeId, pfn: Pfn) -> Option<Pfn> {
+        self.zones.pass_over(node);
+        Some(pfn)
     }
 
     /// As [`Memory::try_alloc`], with the reserves that the caller may use.
@@ -137,13 +152,7 @@ impl Memory {
     /// Counts pages that a zone gave.
     #[inline(always)]
     pub(super) fn count_allocated(&mut self, z: ZoneId, pages: u64) {
-        let e = match self.zones[z].kind {
-            ZoneKind::Dma => VmEvent::PgAllocDma,
-            ZoneKind::Dma32 => VmEvent::PgAllocDma32,
-            ZoneKind::Normal => VmEvent::PgAllocNormal,
-            ZoneKind::Movable => VmEvent::PgAllocMovable,
-        };
-        self.vmstat.add(e, pages);
+        self.vmstat.add(of_kind(self.zones[z].kind), pages);
         self.zones.gave(z, pages);
     }
 
@@ -196,20 +205,19 @@ impl Memory {
             self.frames.bits(pfn)
         );
         debug_assert_eq!(self.frames.order(pfn), 0, "{pfn} is the first of a block");
-        let z = self.zones.of(pfn);
-        self.frames.reset(pfn, FrameKind::Pcp);
-        match self.zones[z].put_to_pcp(self.cpu, pfn) {
-            Put::Done => {}
-            Put::Full(n, index) => {
-                let mut c = Columns::new(&mut self.frames, &mut self.lists);
-                self.zones[z].drain(&mut c, self.cpu, n, index);
-            }
-            Put::Refused => {
-                let mut c = Columns::new(&mut self.frames, &mut self.lists);
-                self.zones[z].put(&mut c, self.cpu, pfn, 0);
-            }
-        }
         self.vmstat.add(VmEvent::PgFree, 1);
+        if !self.tracer.on() && self.zones.with(pfn).put_to_pcp(self.cpu, pfn) {
+            self.frames.reset(pfn, FrameKind::Pcp);
+        } else {
+            self.free_slowly(pfn);
+        }
+    }
+
+    /// The rest of [`Memory::free_frame`] where it takes more than to put the page on a list.
+    #[inline(never)]
+    fn free_slowly(&mut self, pfn: Pfn) {
+        let mut c = Columns::new(&mut self.frames, &mut self.lists);
+        self.zones.with(pfn).put(&mut c, self.cpu, pfn, 0);
         self.emit(|| TraceEvent::MmPageFree { pfn, order: 0 });
     }
 

@@ -28,9 +28,11 @@ use crate::phys::buddy::{Capture, Columns};
 use crate::phys::frames::{FolioId, ORDER_MASK, flag, is_plain};
 use crate::phys::gfp::AllocRequest;
 use crate::phys::migratetype::Migratetype;
+use crate::phys::targets::{Taken, Wanted};
 use crate::phys::zones::Mark;
 use crate::policy::{Arrival, ArrivalKind, Departure, ReclaimPolicy};
 use crate::virt::pages::pte;
+use std::ops::Range;
 
 /// Why a folio stays where it is.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -265,6 +267,21 @@ impl Memory {
         self.frames.store(pfn, 0);
         self.now += self.cost.t_isolate;
         Some(order)
+    }
+
+    /// Takes free blocks that begin in a run of frames and appends their frames, as long as one is as
+    /// most are: as so many calls of [`Memory::isolate_free_block`].
+    pub fn isolate_free_blocks(
+        &mut self,
+        z: ZoneId,
+        run: Range<u32>,
+        wanted: Wanted,
+        out: &mut Vec<Pfn>,
+    ) -> Taken {
+        let mut c = Columns::new(&mut self.frames, &mut self.lists);
+        let taken = self.zones[z].isolate_free_blocks(&mut c, run, wanted, out);
+        self.now += SimDuration(self.cost.t_isolate.0 * u64::from(taken.blocks));
+        taken
     }
 
     /// Takes a block of this order that begins at a frame, if all of it is free, as if it had been

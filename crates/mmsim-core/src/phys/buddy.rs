@@ -87,14 +87,14 @@ pub struct Buddy {
     pub(super) rules: PageAllocRules,
     first: u32,
     end: u32,
-    lists: FreeLists,
+    pub(super) lists: FreeLists,
     /// Blocks of the largest order that were never touched, by address.
     run: std::ops::Range<u32>,
     /// Types of pageblocks.
     blocks: Vec<u8>,
-    free: u64,
+    pub(super) free: u64,
     /// By type; the last two do not exist.
-    free_of: [u64; 8],
+    pub(super) free_of: [u64; 8],
     /// Pages of pageblocks reserved as highatomic.
     pub(super) nr_reserved_highatomic: u64,
     /// Fallbacks since somebody last took note.
@@ -529,13 +529,19 @@ impl Buddy {
 
     #[inline(always)]
     fn block_index(&self, p: u32) -> usize {
-        ((p - self.first) >> self.rules.pageblock_order) as usize
+        ((p - self.first) >> (self.rules.pageblock_order & 31)) as usize
     }
 
     /// The type of the pageblock of a frame.
     #[inline(always)]
     pub fn block_type(&self, pfn: Pfn) -> Migratetype {
         Migratetype::from_bits(self.blocks[self.block_index(pfn.0)].into())
+    }
+
+    /// Whether that is [`Migratetype::Movable`].
+    #[inline(always)]
+    pub(super) fn is_movable(&self, pfn: Pfn) -> bool {
+        self.blocks.get(self.block_index(pfn.0)) == Some(&(Migratetype::Movable as u8))
     }
 
     /// Changes the type of the pageblock of a frame; free blocks stay on their lists.

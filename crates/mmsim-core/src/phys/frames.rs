@@ -162,6 +162,12 @@ pub const fn pages_of(bits: u32) -> u64 {
     1 << ((bits & ORDER_MASK) >> ORDER_SHIFT)
 }
 
+/// The order in these bits.
+#[inline(always)]
+pub(super) const fn order_of(bits: u32) -> u8 {
+    ((bits & ORDER_MASK) >> ORDER_SHIFT) as u8
+}
+
 /// The bits of the first frame of a block with an order and a migratetype.
 #[inline(always)]
 pub(super) const fn block_bits(kind: FrameKind, order: u8, mt: u32) -> u32 {
@@ -174,12 +180,18 @@ pub const fn free_pages(bits: u32) -> u32 {
     if bits & KIND_MASK == FrameKind::Buddy as u32 { 1 << (bits >> ORDER_SHIFT & 0xf) } else { 0 }
 }
 
+/// The list of a free block, as a number, from the bits of its first frame.
+#[inline(always)]
+pub(super) const fn type_of_block(bits: u32) -> usize {
+    (bits >> TYPE_SHIFT) as usize
+}
+
 /// The list of a free block, as a number, if the bits are those of the first frame of one of
 /// just this order.
 #[inline(always)]
 pub(super) const fn free_block(bits: u32, order: u8) -> Option<usize> {
     if bits & 0xff == FrameKind::Buddy as u32 | (order as u32) << ORDER_SHIFT {
-        Some((bits >> TYPE_SHIFT) as usize)
+        Some(type_of_block(bits))
     } else {
         None
     }

@@ -12,6 +12,7 @@ pub mod migratetype;
 pub mod pcp;
 pub mod rules;
 mod shares;
+pub mod targets;
 pub mod zones;
 
 pub use fallback::Mode;

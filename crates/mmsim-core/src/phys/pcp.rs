@@ -16,7 +16,6 @@
 
 use super::gfp::PAGE_ALLOC_COSTLY_ORDER;
 use super::migratetype::{Migratetype, NR_PCPTYPES};
-use std::collections::VecDeque;
 
 /// Orders up to the costly one in three types, and blocks of pageblock order in two.
 const NR_PCP_LISTS: usize = NR_PCPTYPES * (PAGE_ALLOC_COSTLY_ORDER as usize + 1) + 2;
@@ -32,8 +31,17 @@ pub struct PcpSizes {
     pub full: u32,
     /// Pages of a refill.
     pub batch: u32,
+    /// More pages than these are not counted as freed in a row.
+    pub most_counted: u32,
     /// Batches grow (6.7 on).
     pub scales: bool,
+}
+
+impl PcpSizes {
+    /// Lists of these sizes while kswapd sleeps.
+    pub fn new(high: u32, batch: u32, scales: bool) -> Self {
+        PcpSizes { high, full: high, batch, most_counted: batch << BATCH_SCALE_MAX, scales }
+    }
 }
 
 /// What `/proc/zoneinfo` shows of one CPU's lists.
@@ -49,13 +57,13 @@ pub struct PcpView {
 
 /// The list of an order and type. `order` is at most the costly one, or pageblock order.
 #[inline(always)]
-pub fn pcp_index(order: u8, mt: Migratetype) -> usize {
+pub const fn pcp_index(order: u8, mt: Migratetype) -> usize {
     if order > PAGE_ALLOC_COSTLY_ORDER {
-        return NR_PCP_LISTS - 2 + usize::from(mt == Migratetype::Movable);
+        return NR_PCP_LISTS - 2 + matches!(mt, Migratetype::Movable) as usize;
     }
     // Pages of reserved pageblocks come back to them when the list is drained.
     let mt = if mt.mergeable() { mt } else { Migratetype::Movable };
-    NR_PCPTYPES * usize::from(order) + mt as usize
+    NR_PCPTYPES * order as usize + mt as usize
 }
 
 /// Order and type of the list with an index; the first type for lists of pageblock order that
@@ -69,11 +77,50 @@ pub fn of_index(index: usize, pageblock_order: u8) -> (u8, Migratetype) {
     (pageblock_order, if movable { Migratetype::Movable } else { Migratetype::Unmovable })
 }
 
+/// One list. A page is taken and freed at the end of a vector, where both are a few instructions.
+/// What leaves at the tail is only passed over, until it is half of the vector.
+#[derive(Clone, Debug, Default)]
+struct List {
+    /// The head is last.
+    pages: Vec<u32>,
+    /// So many at the front are gone.
+    gone: usize,
+}
+
+impl List {
+    #[inline(always)]
+    fn live(&self) -> &[u32] {
+        &self.pages[self.gone..]
+    }
+
+    #[inline(always)]
+    fn pop(&mut self) -> Option<u32> {
+        if self.pages.len() == self.gone {
+            return None;
+        }
+        self.pages.pop()
+    }
+
+    /// Puts blocks at the tail, the first one nearest to the head.
+    fn append(&mut self, blocks: &[u32]) {
+        self.pages.splice(..self.gone, blocks.iter().rev().copied());
+        self.gone = 0;
+    }
+
+    /// Takes `n` blocks off the tail.
+    fn pass_over(&mut self, n: usize) {
+        self.gone += n;
+        if 2 * self.gone >= self.pages.len() {
+            self.pages.drain(..self.gone);
+            self.gone = 0;
+        }
+    }
+}
+
 /// The lists of one CPU in one zone.
 #[derive(Clone, Debug, Default)]
 pub struct Pcp {
-    /// The head of a list is the back of its deque.
-    lists: [VecDeque<u32>; NR_PCP_LISTS],
+    lists: [List; NR_PCP_LISTS],
     count: u32,
     alloc_factor: u32,
     free_count: u32,
@@ -90,39 +137,31 @@ impl Pcp {
     /// Takes the page at the head of a list.
     #[inline(always)]
     pub fn take(&mut self, index: usize, order: u8) -> Option<u32> {
-        let p = self.lists[index].pop_back()?;
+        let p = self.lists[index].pop()?;
         self.count -= 1 << order;
         self.free_count >>= 1;
         Some(p)
     }
 
-    /// Pages at the head of a list, the head last: as many as lie next to each other.
+    /// Pages of a list, the head last.
     #[inline]
     pub fn stock(&self, index: usize) -> &[u32] {
-        match self.lists[index].as_slices() {
-            (some, []) => some,
-            (_, last) => last,
-        }
+        self.lists[index].live()
     }
 
     /// Takes `n` single pages off the head of a list, which has so many.
     #[inline]
     pub fn take_stock(&mut self, index: usize, n: usize) {
-        let l = &mut self.lists[index];
+        let l = &mut self.lists[index].pages;
         l.truncate(l.len() - n);
         self.count -= n as u32;
         self.free_count = self.free_count.checked_shr(n as u32).unwrap_or(0);
     }
 
-    /// Appends single pages at the tail of a list, the first first.
-    pub fn append_pages(&mut self, index: usize, pages: &[u32]) {
-        let l = &mut self.lists[index];
-        if l.is_empty() {
-            l.extend(pages.iter().rev());
-        } else {
-            pages.iter().for_each(|&p| l.push_front(p));
-        }
-        self.count += pages.len() as u32;
+    /// Appends blocks at the tail of a list, the first first.
+    pub fn append(&mut self, index: usize, order: u8, blocks: &[u32]) {
+        self.lists[index].append(blocks);
+        self.count += (blocks.len() as u32) << order;
     }
 
     /// Puts freed single pages at the head of a list, as far as none of them makes the lists
@@ -133,19 +172,31 @@ impl Pcp {
         let now = &pages[..room.min(pages.len())];
         if !now.is_empty() {
             let n = now.len() as u32;
-            self.lists[index].extend(now);
+            self.lists[index].pages.extend_from_slice(now);
             self.count += n;
             self.alloc_factor = self.alloc_factor.checked_shr(n).unwrap_or(0);
-            self.free_count = (self.free_count + n).min(sizes.batch << BATCH_SCALE_MAX);
+            self.free_count = (self.free_count + n).min(sizes.most_counted);
             self.prev_free_high_order = false;
         }
         now.len()
     }
 
-    /// Appends a block at the tail of a list.
-    pub fn append(&mut self, index: usize, order: u8, p: u32) {
-        self.lists[index].push_front(p);
-        self.count += 1 << order;
+    /// Puts a freed single page at the head of a list, if that is all there is to do: neither do
+    /// the lists become full nor has this one to be given more memory. Else nothing changes, and
+    /// the page goes by [`Pcp::put`].
+    #[inline(always)]
+    pub fn put_page(&mut self, index: usize, p: u32, sizes: &PcpSizes) -> bool {
+        let count = self.count + 1;
+        let l = &mut self.lists[index].pages;
+        if count >= sizes.full || l.len() == l.capacity() {
+            return false;
+        }
+        l.push(p);
+        self.count = count;
+        self.alloc_factor >>= 1;
+        self.free_count = (self.free_count + 1).min(sizes.most_counted);
+        self.prev_free_high_order = false;
+        true
     }
 
     /// Blocks that the refill of an empty list takes.
@@ -169,26 +220,20 @@ impl Pcp {
     }
 
     /// Puts a freed block at the head of a list. Returns how many pages have to go back now.
-    #[inline(always)]
     pub fn put(&mut self, index: usize, order: u8, p: u32, sizes: PcpSizes) -> u32 {
-        self.lists[index].push_back(p);
+        self.lists[index].pages.push(p);
         self.count += 1 << order;
         self.alloc_factor >>= 1;
-        self.free_count = (self.free_count + (1 << order)).min(sizes.batch << BATCH_SCALE_MAX);
-        if order == 0 && self.count < sizes.full {
-            self.prev_free_high_order = false;
-            return 0;
-        }
+        self.free_count = (self.free_count + (1 << order)).min(sizes.most_counted);
         self.nr_free(order, sizes)
     }
 
-    #[inline(never)]
     fn nr_free(&mut self, order: u8, sizes: PcpSizes) -> u32 {
         let high_order = order > 0 && order <= PAGE_ALLOC_COSTLY_ORDER;
         let before = std::mem::replace(&mut self.prev_free_high_order, high_order);
         // A stock of higher orders would only keep them from merging.
         if high_order && before && self.free_count >= sizes.batch {
-            return self.count.min(sizes.batch << BATCH_SCALE_MAX);
+            return self.count.min(sizes.most_counted);
         }
         if self.count < sizes.full {
             return 0;
@@ -214,14 +259,10 @@ impl Pcp {
                 _ => pageblock_order,
             };
             let list = &mut self.lists[i];
-            let nr = (left.div_ceil(1 << order) as usize).min(list.len());
+            let nr = (left.div_ceil(1 << order) as usize).min(list.live().len());
             if nr > 0 {
-                let (front, back) = list.as_slices();
-                let (front, more) = front.split_at(nr.min(front.len()));
-                debug_assert!(more.is_empty() || front.len() == nr);
-                give(front, order);
-                give(&back[..nr - front.len()], order);
-                list.drain(..nr);
+                give(&list.live()[..nr], order);
+                list.pass_over(nr);
                 self.count -= (nr as u32) << order;
                 left = left.saturating_sub((nr as u32) << order);
             }
@@ -231,7 +272,7 @@ impl Pcp {
 
     /// All lists, each with its index (as [`pcp_index`] gives it) and its blocks from the head.
     pub fn lists(&self) -> impl Iterator<Item = (usize, Vec<u32>)> + '_ {
-        self.lists.iter().enumerate().map(|(i, l)| (i, l.iter().rev().copied().collect()))
+        self.lists.iter().enumerate().map(|(i, l)| (i, l.live().iter().rev().copied().collect()))
     }
 
     /// Forgets everything that is on the lists.
@@ -246,7 +287,7 @@ impl Pcp {
                 k if k <= usize::from(PAGE_ALLOC_COSTLY_ORDER) => k as u8,
                 _ => pageblock_order,
             };
-            l.iter().map(move |&p| (p, order))
+            l.live().iter().map(move |&p| (p, order))
         })
     }
 }

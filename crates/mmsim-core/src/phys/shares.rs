@@ -8,7 +8,7 @@
 //!
 //! Source: Linux 4.1 mm/page_alloc.c (`ALLOC_FAIR`, `NR_ALLOC_BATCH`, `reset_alloc_batches`).
 
-use super::zones::{Mark, Zone, Zones};
+use super::zones::{Mark, NO_ZONE, Zone, Zones};
 use crate::base::id::{NodeId, ZoneId};
 use crate::machine::config::ZoneKind;
 
@@ -16,6 +16,13 @@ impl Zone {
     /// Whether it has given its share, and others come first.
     pub fn share_is_given(&self) -> bool {
         self.share <= 0
+    }
+    /// It gives a page. False if that was the last one of its share: who asks first finds others
+    /// from then on ([`Zones::pass_over`]).
+    #[inline(always)]
+    pub(crate) fn give_one(&mut self) -> bool {
+        self.share -= 1;
+        self.share != 0
     }
     /// How many pages it may still give in its turn.
     pub fn share_left(&self) -> usize {
@@ -34,7 +41,7 @@ impl Zones {
     /// some of its share left.
     #[inline(always)]
     pub fn first_asked(&self, n: NodeId, highest: ZoneKind) -> Option<ZoneId> {
-        self.first_asked[n][highest as usize]
+        Some(self.first_asked[usize::from(n.0)][highest as usize]).filter(|&z| z != NO_ZONE)
     }
 
     /// A zone gave pages.
@@ -43,14 +50,15 @@ impl Zones {
         let zone = &mut self.zones[z];
         zone.share -= pages as i64;
         if zone.share <= 0 {
-            self.pass_over(z);
+            self.pass_over(self.zones[z].node);
         }
     }
 
+    /// A zone of a node gave the last page of its share, so others are asked first.
     #[cold]
     #[inline(never)]
-    fn pass_over(&mut self, z: ZoneId) {
-        self.ask_in_turn(self.zones[z].node);
+    pub(crate) fn pass_over(&mut self, n: NodeId) {
+        self.ask_in_turn(n);
     }
 
     /// The zones of a node up to `highest` begin anew.
@@ -77,7 +85,8 @@ impl Zones {
             let mut zones = self.by_node[n].iter().rev();
             let next =
                 zones.find(|&&z| self.zones[z].kind <= highest && !self.zones[z].share_is_given());
-            self.first_asked[n][highest as usize] = next.copied();
+            let next = next.copied().unwrap_or(NO_ZONE);
+            self.first_asked[usize::from(n.0)][highest as usize] = next;
         }
     }
 }

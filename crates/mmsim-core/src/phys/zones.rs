@@ -194,10 +194,9 @@ impl Zone {
             return self.settle();
         }
         let listed = self.first.0 + self.reserved..self.first.0 + self.reserved + self.pcp_at_start;
-        for p in listed.clone().rev() {
-            c.frames.reset(Pfn(p), FrameKind::Pcp);
-            self.pcp[0].append(pcp_index(0, Migratetype::Movable), 0, p);
-        }
+        listed.clone().for_each(|p| c.frames.reset(Pfn(p), FrameKind::Pcp));
+        let pages: Vec<u32> = listed.clone().rev().collect();
+        self.pcp[0].append(pcp_index(0, Migratetype::Movable), 0, &pages);
         self.buddy.populate(c, Pfn(listed.end));
         self.settle();
     }
@@ -218,12 +217,12 @@ impl Zone {
                 c.frames.reset(Pfn(first + tail), FrameKind::Free);
             }
             c.frames.reset_block(Pfn(first + p), FrameKind::Pcp, order, mt);
-            self.pcp[0].append(pcp_index(order, mt), order, first + p);
+            self.pcp[0].append(pcp_index(order, mt), order, &[first + p]);
         }
     }
 
     /// Takes note of what the lists did: free pages, boosts.
-    fn settle(&mut self) {
+    pub(super) fn settle(&mut self) {
         self.free = self.buddy.nr_free();
         self.free_highatomic = self.buddy.nr_free_of(Migratetype::HighAtomic);
         let attempts = std::mem::take(&mut self.buddy.boosts);
@@ -315,28 +314,20 @@ impl Zone {
     ) {
         let pcp = &mut self.pcp[usize::from(cpu.0)];
         let n = pcp.nr_alloc(self.sizes, order);
-        let index = pcp_index(order, mt);
+        let mut got = std::mem::take(&mut self.scratch);
+        got.clear();
         if order == 0 {
-            let mut got = std::mem::take(&mut self.scratch);
-            got.clear();
             self.buddy.alloc_pages(c, n, mt, flags.nofragment, &mut got);
-            for &p in &got {
-                c.frames.reset_block(Pfn(p), FrameKind::Pcp, 0, mt);
-            }
-            pcp.append_pages(index, &got);
-            self.scratch = got;
-            return;
+        } else {
+            let mut mode = Mode::Normal;
+            let mut alloc = || self.buddy.alloc(c, order, mt, flags.nofragment, &mut mode);
+            got.extend((0..n).map_while(|_| alloc()).map(|p| p.0));
         }
-        let mut mode = Mode::Normal;
-        for _ in 0..n {
-            match self.buddy.alloc(c, order, mt, flags.nofragment, &mut mode) {
-                Some(p) => {
-                    c.frames.reset_block(p, FrameKind::Pcp, order, mt);
-                    pcp.append(index, order, p.0);
-                }
-                None => break,
-            }
+        for &p in &got {
+            c.frames.reset_block(Pfn(p), FrameKind::Pcp, order, mt);
         }
+        pcp.append(pcp_index(order, mt), order, &got);
+        self.scratch = got;
     }
 
     /// Takes pages for the kernel's own use, before anything else runs.
@@ -349,22 +340,18 @@ impl Zone {
         got
     }
 
-    /// Gives one page to the CPU's list. Pages that have to go back to the buddy for that:
-    /// call [`Zone::drain`] with them.
-    #[inline]
-    pub fn put_to_pcp(&mut self, cpu: CpuId, pfn: Pfn) -> Put {
-        let mt = self.buddy.block_type(pfn);
-        if self.sizes.high == 0 || mt == Migratetype::Isolate {
-            return Put::Refused;
-        }
-        let index = pcp_index(0, mt);
-        match self.pcp[usize::from(cpu.0)].put(index, 0, pfn.0, self.sizes) {
-            0 => Put::Done,
-            n => Put::Full(n, index),
-        }
+    /// Gives one page to the CPU's list, if it is of a movable pageblock, as most are, and that is
+    /// all there is to do; else the page goes by [`Zone::put`].
+    ///
+    /// So the list is known before the page is: the processor goes on while it waits for both.
+    #[inline(always)]
+    pub fn put_to_pcp(&mut self, cpu: CpuId, pfn: Pfn) -> bool {
+        const MOVABLE: usize = pcp_index(0, Migratetype::Movable);
+        self.buddy.is_movable(pfn)
+            && self.pcp[usize::from(cpu.0)].put_page(MOVABLE, pfn.0, &self.sizes)
     }
 
-    /// Gives single pages back, one after the other, through the CPU's lists.
+    /// Gives single pages back, one after the other, through the CPU's lists if there are such.
     pub fn put_many(
         &mut self,
         c: &mut Columns<'_>,
@@ -373,6 +360,13 @@ impl Zone {
     ) {
         let mut queued = std::mem::take(&mut self.scratch);
         queued.clear();
+        if self.sizes.high == 0 {
+            queued.extend(pages.into_iter().map(|p| p.0));
+            self.buddy.free_pages(c, &queued);
+            self.settle();
+            self.scratch = queued;
+            return;
+        }
         let mut list = None;
         for pfn in pages {
             c.frames.reset(pfn, FrameKind::Pcp);
@@ -398,7 +392,7 @@ impl Zone {
     ) {
         let Some(mt) = mt else { return };
         let mut rest = pages;
-        if self.sizes.high > 0 && mt != Migratetype::Isolate {
+        if mt != Migratetype::Isolate {
             let index = pcp_index(0, mt);
             while !rest.is_empty() {
                 let pcp = &mut self.pcp[usize::from(cpu.0)];
@@ -455,10 +449,15 @@ impl Zone {
     pub fn put(&mut self, c: &mut Columns<'_>, cpu: CpuId, pfn: Pfn, order: u8) {
         let mt = self.buddy.block_type(pfn);
         if self.pcp_allowed(order) && mt != Migratetype::Isolate {
-            for p in pfn.0..pfn.0 + (1 << order) {
-                c.frames.reset(Pfn(p), FrameKind::Free);
+            if order == 0 {
+                // As by the short way, [`Zone::put_to_pcp`]: its flags do not say the type.
+                c.frames.reset(pfn, FrameKind::Pcp);
+            } else {
+                for p in pfn.0..pfn.0 + (1 << order) {
+                    c.frames.reset(Pfn(p), FrameKind::Free);
+                }
+                c.frames.reset_block(pfn, FrameKind::Pcp, order, mt);
             }
-            c.frames.reset_block(pfn, FrameKind::Pcp, order, mt);
             let index = pcp_index(order, mt);
             let n = self.pcp[usize::from(cpu.0)].put(index, order, pfn.0, self.sizes);
             if n > 0 {
@@ -495,6 +494,13 @@ impl Zone {
         done
     }
 
+    /// Free pages above a mark, as compaction counts them: without those that are kept for others,
+    /// and without regard to a boost of the marks.
+    pub(super) fn room_above(&self, mark: Mark) -> i64 {
+        let kept = self.free_highatomic + self.lowmem_reserve[ZoneKind::Dma as usize];
+        self.free as i64 - (kept + self.watermark[mark as usize]) as i64
+    }
+
     /// Takes the free block that begins at a frame out of the allocator, for compaction.
     /// `None`: there is none, or the zone would fall below `watermark` plus the block
     /// (`__isolate_free_page`; the mark is min in 6.x and low in 4.1).
@@ -505,9 +511,7 @@ impl Zone {
         watermark: Mark,
     ) -> Option<u8> {
         let b = self.buddy.block_from(c.frames, pfn)?;
-        let mark = self.watermark[watermark as usize] + (1 << b.order);
-        let enough = self.leaves(0, mark, ZoneKind::Dma, AllocFlags::default(), self.free);
-        if b.migratetype != Migratetype::Isolate && !enough {
+        if b.migratetype != Migratetype::Isolate && self.room_above(watermark) <= 1 << b.order {
             return None;
         }
         self.buddy.isolate_block(c, b);
@@ -570,10 +574,11 @@ impl Zone {
     ) {
         let pcp = cpu.and_then(|cpu| self.pcp.get_mut(usize::from(cpu.0)));
         match pcp.filter(|_| self.sizes.high > 0) {
-            Some(pcp) => blocks.iter().for_each(|&p| {
-                c.frames.reset_block(p, FrameKind::Pcp, order, mt);
-                pcp.append(pcp_index(order, mt), order, p.0);
-            }),
+            Some(pcp) => {
+                blocks.iter().for_each(|&p| c.frames.reset_block(p, FrameKind::Pcp, order, mt));
+                let blocks: Vec<u32> = blocks.iter().map(|p| p.0).collect();
+                pcp.append(pcp_index(order, mt), order, &blocks);
+            }
             None if cpu.is_some() => blocks.iter().for_each(|&p| self.buddy.free(c, p, order)),
             None => blocks.iter().for_each(|&p| self.buddy.append(c, p, order, mt)),
         }
@@ -626,6 +631,11 @@ impl Zone {
     /// The free blocks, to look at.
     pub fn buddy(&self) -> &Buddy {
         &self.buddy
+    }
+
+    /// The same, to be changed; then [`Zone::settle`].
+    pub(super) fn buddy_mut(&mut self) -> &mut Buddy {
+        &mut self.buddy
     }
 
     /// Pages in per-CPU lists.
@@ -688,26 +698,21 @@ impl Zone {
     }
 }
 
-/// What became of a page given to a per-CPU list.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum Put {
-    /// It is on the list.
-    Done,
-    /// It is on the list, which is full: so many pages have to go back, from this list on.
-    Full(u32, usize),
-    /// There is no list for it.
-    Refused,
-}
+/// Per node and highest kind, the zone that is asked first, or [`NO_ZONE`]. There is room for all
+/// nodes that a number can name, so that to look one up takes a single instruction.
+pub(super) type Asked = [[ZoneId; 4]; 1 << u8::BITS];
+/// No zone has this number.
+pub(super) const NO_ZONE: ZoneId = ZoneId(u8::MAX);
 
 /// The zones of the machine, in address order, nodes one after the other.
 #[derive(Clone, Debug)]
 pub struct Zones {
     pub(super) zones: IndexVec<ZoneId, Zone>,
     pub(super) by_node: IndexVec<NodeId, Vec<ZoneId>>,
-    /// Per node and highest kind: the highest zone.
-    pub(super) preferred: IndexVec<NodeId, [Option<ZoneId>; 4]>,
+    /// The highest zone.
+    preferred: Asked,
     /// The same, of those that have some of their share left.
-    pub(super) first_asked: IndexVec<NodeId, [Option<ZoneId>; 4]>,
+    pub(super) first_asked: Asked,
     /// First frame of each zone, for `of`.
     starts: Vec<u32>,
     nr_frames: u32,
@@ -721,7 +726,7 @@ impl Zones {
         let mut zones = IndexVec::new();
         let mut by_node = IndexVec::new();
         let mut starts = Vec::new();
-        let mut preferred = IndexVec::new();
+        let mut preferred = [[NO_ZONE; 4]; 1 << u8::BITS];
         let rules = config.page_alloc.unwrap_or(PageAllocRules::of(config.kernel));
         let largest = 1u32 << rules.max_order;
         let mut next = 0u32;
@@ -735,14 +740,14 @@ impl Zones {
                 let spanned = z.layout.as_ref().map_or(z.managed, |l| l.spanned);
                 next = (next + spanned).next_multiple_of(largest);
             }
-            preferred.push(
-                ZoneKind::ALL.map(|highest| {
-                    ids.iter().copied().rfind(|&z: &ZoneId| zones[z].kind <= highest)
-                }),
-            );
+            preferred[n] = ZoneKind::ALL.map(|highest| {
+                let below = |&z: &ZoneId| zones[z].kind <= highest;
+                ids.iter().copied().rfind(below).unwrap_or(NO_ZONE)
+            });
             by_node.push(ids);
         }
-        let first_asked = preferred.clone();
+        assert!(zones.len() <= usize::from(NO_ZONE.0), "too many zones");
+        let first_asked = preferred;
         let (nr_frames, totalreserve) = (next, 0);
         let mut this =
             Zones { zones, by_node, preferred, first_asked, starts, nr_frames, totalreserve };
@@ -798,7 +803,7 @@ impl Zones {
             let (high, batch) = c.pcp.unwrap_or_else(|| pcp_sizes(z, config));
             let batch = (batch >> config.batch_shift).max(1);
             let scales = config.kernel >= Kernel::V6_12;
-            z.sizes = PcpSizes { high, full: high, batch, scales };
+            z.sizes = PcpSizes::new(high, batch, scales);
             z.full_in_reclaim =
                 if config.kernel >= Kernel::V6_1 { high.min(batch << 2) } else { high };
             z.most_boost = most_boost(z, config.vm.watermark_boost_factor);
@@ -848,7 +853,13 @@ impl Zones {
     /// The highest zone of a node for requests up to `highest`.
     #[inline(always)]
     pub fn preferred(&self, n: NodeId, highest: ZoneKind) -> Option<ZoneId> {
-        self.preferred[n][highest as usize]
+        Some(self.preferred[usize::from(n.0)][highest as usize]).filter(|&z| z != NO_ZONE)
+    }
+    /// The zone that a request for one page tries first, held against a mark or not.
+    #[inline(always)]
+    pub fn asked(&mut self, n: NodeId, highest: ZoneKind, mark: Option<Mark>) -> Option<&mut Zone> {
+        let asked = if mark == Some(Mark::Low) { &self.first_asked } else { &self.preferred };
+        self.zones.raw_mut().get_mut(usize::from(asked[usize::from(n.0)][highest as usize].0))
     }
     /// Whether the first pass over the zones avoids mixing types (`alloc_flags_nofragment`):
     /// only where a zone Normal is asked first, which has another to spread to.
@@ -882,6 +893,15 @@ impl Zones {
         }
         let above = self.starts[1..].iter().rposition(|&start| start <= pfn.0);
         ZoneId(above.map_or(0, |i| i as u8 + 1))
+    }
+    /// The zone of a frame, to be changed.
+    #[inline(always)]
+    pub fn with(&mut self, pfn: Pfn) -> &mut Zone {
+        if self.zones.len() == 1 {
+            return &mut self.zones.raw_mut()[0];
+        }
+        let z = self.of(pfn);
+        &mut self.zones[z]
     }
     /// The zone of some frames, if all of them are of one.
     #[inline]
@@ -950,7 +970,7 @@ fn new_zone(c: &ZoneConfig, node: NodeId, first: Pfn, cpus: u32, rules: PageAllo
         layout: c.layout.clone(),
         buddy: Buddy::new(first, Pfn(first.0 + spanned), rules),
         pcp: vec![Pcp::default(); cpus as usize],
-        sizes: PcpSizes { high: 0, full: 0, batch: 1, scales: false },
+        sizes: PcpSizes::new(0, 1, false),
         full_in_reclaim: 0,
         scratch: Vec::new(),
     }
@@ -1108,11 +1128,18 @@ mod tests {
         let kept = |active: &[bool]| {
             let mut zones = zones_of(&[(ZoneKind::Normal, 262_144)]);
             let zone = &mut zones[ZoneId(0)];
-            zone.sizes = PcpSizes { high: 100, full: 100, batch: 15, scales: true };
+            zone.sizes = PcpSizes::new(100, 15, true);
             zone.full_in_reclaim = 60;
             active.iter().for_each(|&a| zones.set_reclaim_active(NodeId(0), ZoneKind::Movable, a));
             let zone = &mut zones[ZoneId(0)];
-            let full = |p: &u32| !matches!(zone.put_to_pcp(CpuId(0), Pfn(*p)), Put::Done);
+            let (mut frames, mut lists) = (Frames::new(1 << 18, false), Lists::new(1 << 18));
+            let mut c = Columns::new(&mut frames, &mut lists);
+            let full = |p: &u32| {
+                if !zone.put_to_pcp(CpuId(0), Pfn(*p)) {
+                    zone.put(&mut c, CpuId(0), Pfn(*p), 0);
+                }
+                zone.pcp_count() <= u64::from(*p)
+            };
             (0..262_144).find(full).expect("the list is full some time") + 1
         };
         assert_eq!(kept(&[]), 100);

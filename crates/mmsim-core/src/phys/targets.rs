@@ -1,0 +1,108 @@
+//! Free blocks taken out of the allocator in a row, as places for pages that compaction moves.
+//!
+//! Where memory is fragmented, compaction takes hundreds of thousands of blocks of a page or two.
+//! What is true of each of them (the order is small, the type an ordinary one, the zone stays above
+//! its mark) is tested in one loop over the flags of a pageblock, and what is counted for each is
+//! counted once. A block that is anything else ends the loop and is left to
+//! [`Zone::isolate_free_block`], which says what taking a block means.
+
+use super::buddy::Buddy;
+use super::frames::{free_pages, order_of, type_of_block};
+use super::free_lists::{Columns, Links};
+use super::migratetype::NR_PCPTYPES;
+use super::zones::{Mark, Zone};
+use crate::base::id::Pfn;
+use std::ops::Range;
+
+/// Which blocks are taken.
+#[derive(Clone, Copy, Debug)]
+pub struct Wanted {
+    /// Those of a lower order than this.
+    pub below: u8,
+    /// Until there are so many frames.
+    pub frames: usize,
+    /// While the zone stays above this mark.
+    pub mark: Mark,
+}
+
+/// What a loop over frames came to.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Taken {
+    /// The frame that it did not look at: one behind the frames that it was given, or behind a block
+    /// that brought what is wanted, or the first of a block that it leaves to others.
+    pub stop: u32,
+    /// Frames that it looked at; those behind the first of a block that was taken do not count.
+    pub looked: u32,
+    /// Blocks that it took.
+    pub blocks: u32,
+}
+
+impl Zone {
+    /// Takes blocks that begin in a run of frames and appends their frames, as long as one is as most
+    /// are: as so many calls of [`Zone::isolate_free_block`].
+    pub fn isolate_free_blocks(
+        &mut self,
+        c: &mut Columns<'_>,
+        run: Range<u32>,
+        wanted: Wanted,
+        out: &mut Vec<Pfn>,
+    ) -> Taken {
+        let room = self.room_above(wanted.mark);
+        let rules = self.buddy().rules();
+        // Larger ones change the types of pageblocks, or are of the run that was never touched.
+        let small = rules.pageblock_order.saturating_sub(1).min(rules.max_order);
+        let wanted = Wanted { below: wanted.below.min(small), ..wanted };
+        let taken = self.buddy_mut().isolate_small(c, run, wanted, room, out);
+        self.settle();
+        taken
+    }
+}
+
+impl Buddy {
+    /// Takes blocks of ordinary types as long as `room` is more than the next one has pages.
+    #[inline(never)] // The loop has all registers here.
+    fn isolate_small(
+        &mut self,
+        c: &mut Columns<'_>,
+        run: Range<u32>,
+        wanted: Wanted,
+        mut room: i64,
+        out: &mut Vec<Pfn>,
+    ) -> Taken {
+        let l = c.links();
+        let n = l.flags.len();
+        let mut l = Links { flags: l.flags, next: &mut l.next[..n], prev: &mut l.prev[..n] };
+        let Buddy { lists, free_of, .. } = self;
+        let (mut at, end) = (run.start as usize, run.end as usize);
+        let (before, mut blocks) = (out.len(), 0);
+        while at < end {
+            let Some(i) = l.flags[at..end].iter().position(|&b| free_pages(b) > 0) else {
+                at = end;
+                break;
+            };
+            at += i;
+            let bits = l.flags[at];
+            let (order, mt) = (order_of(bits), type_of_block(bits));
+            let pages = 1 << order;
+            if order >= wanted.below || mt >= NR_PCPTYPES || room <= pages {
+                break;
+            }
+            lists.unlink(&mut l, at as u32, order, mt);
+            free_of[mt] -= pages as u64;
+            room -= pages;
+            blocks += 1;
+            for p in at..at + pages as usize {
+                out.push(Pfn(p as u32));
+            }
+            at += pages as usize;
+            if out.len() >= wanted.frames {
+                break;
+            }
+        }
+        let taken = (out.len() - before) as u32;
+        self.free -= u64::from(taken);
+        // Of each block one frame was looked at.
+        let (stop, unseen) = (at as u32, taken - blocks);
+        Taken { stop, looked: stop - run.start - unseen, blocks }
+    }
+}
