@@ -105,6 +105,30 @@ fn an_index_that_no_memory_has_is_out_of_reach() {
     assert!(!a.met() && (500..520).contains(&a.reached), "{a:?}");
 }
 
+/// A target that cannot be had is left at the closest state that was seen on the way, whatever was
+/// tried after it: with little patience and with more, where single blocks or pages of others are in
+/// the way.
+#[test]
+fn what_is_out_of_reach_ends_at_the_closest() {
+    let other = "[[task]]\nname = \"other\"\nworkload = \"fragment\"\npause = \"0ns\"\n\
+                 keep-permille = 60\n";
+    for (memory, target, other) in [
+        ("16MiB", "order = 10, unusable = 777, tolerance = 0", ""),
+        ("32MiB", "order = 10, unusable = 777, tolerance = 0", ""),
+        ("32MiB", "order = 4, index = 640, tolerance = 0", ""),
+        ("64MiB", "order = 3, index = 300, tolerance = 0", ""),
+        ("64MiB", "order = 9, unusable = 150, tolerance = 0", other),
+    ] {
+        for patience in [1, 2, 4, 8] {
+            let keys = format!("target = {{ {target}, patience = {patience} }}");
+            let (_, result) = run(&scenario("6.12", memory, &keys, other));
+            let a = aim(&result);
+            assert_eq!(a.reached, a.closest, "{memory}, {keys}: {a:?}");
+            assert!(!a.met() || target.contains("index = 640"), "{memory}, {keys}: {a:?}");
+        }
+    }
+}
+
 /// Somebody else holds pages in nearly all groups: with one page in ten of 512 frames, none is
 /// without. It gives up all it has, ends, and `farthest` is what it has.
 #[test]
