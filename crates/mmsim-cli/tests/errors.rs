@@ -83,6 +83,10 @@ fn fragmentation() {
     ] {
         fails(name, work, &fragment(keys), 2);
     }
+    // Each of the two would fit.
+    let half = fragment("memory = \"12MiB\"\nkeep-permille = 750");
+    let two = format!("name = \"one\"\n{half}\n\n[[task]]\nname = \"two\"\n{half}");
+    fails("fragment-two-pin-more-than-memory", work, &two, 2);
     let layout = |name: &str, text: &str, keys: &str| {
         let f = Folder::new();
         f.write("x.layout", text);

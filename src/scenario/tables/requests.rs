@@ -66,7 +66,7 @@ pub const KEEP_LAWS: &[&str] = &["uniform", "rotate", "fixed", "geometric"];
 /// `fragment`.
 pub static FRAGMENT: TableSpec = TableSpec {
     title: "workload = \"fragment\"",
-    doc: "A fragmentation machine: takes memory page by page on behalf of the kernel until there is none, keeps part of it where a law says, frees the rest. What it keeps is neither reclaimed nor moved, and outlives the process.",
+    doc: "A fragmentation machine: takes memory page by page on behalf of the kernel until there is none, keeps part of it where a law says, frees the rest. What it keeps is neither reclaimed nor moved, and outlives the process; what all of them keep has to fit into memory.",
     groups: &[
         TASK,
         &[
