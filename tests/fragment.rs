@@ -198,3 +198,29 @@ fn a_state_is_saved_and_loaded() {
     let e = build::machine(&specs[0]).err().expect("refused").to_string();
     assert!(e.contains("task `it`: `") && e.contains("with 28928 frames"), "{e}");
 }
+
+/// Pageblocks of every size that an allocator can have, in a kernel that steals and in one that
+/// claims: memory is taken and kept in parts, compacted for blocks larger and smaller than a
+/// pageblock, and everything still adds up.
+#[test]
+fn pageblocks_of_any_size() {
+    for kernel in ["4.1", "6.12"] {
+        for block in [1, 2, 3, 6, 10] {
+            for order in [3, 7] {
+                let keys = format!(
+                    "keep-permille = 100\nlaw = \"geometric\"\nrun = 8\nmovable-permille = 600\n\
+                     cluster = 32\n[[task]]\nname = \"program\"\nworkload = \"sequential\"\n\
+                     memory = \"8MiB\"\npasses = 1\nstart = \"2s\"\n[[task]]\nname = \"asks\"\n\
+                     workload = \"highalloc\"\norder = {order}\nattempts = 50\nstart = \"2s\"\n\
+                     [compaction]\npreset = \"compaction-v{kernel}\""
+                );
+                let machine = format!("pageblock-order = {block}");
+                let (m, result) = run(&scenario(kernel, "32MiB", &keys, &machine));
+                let had = result.high_order.success();
+                assert!(had > 0, "{kernel}: pageblocks of order {block}, blocks of order {order}");
+                let layout = m.mem.layout();
+                assert!(layout.zones.iter().all(|z| z.pageblock_order == block));
+            }
+        }
+    }
+}

@@ -128,6 +128,10 @@ fn keys_and_values() {
     fails("zero-cpus", "cpus = 1", "cpus = 0", 2);
     fails("no-toml", "cpus = 1", "cpus = = 1", 2);
     fails("key-twice", "cpus = 1", "cpus = 1\ncpus = 2", 2);
+    let block = "cpus = 1\npageblock-order = 11";
+    fails("pageblock-larger-than-the-largest-block", "cpus = 1", block, 2);
+    let block = "cpus = 1\npageblock-order = 0";
+    fails("pageblock-of-one-page", "cpus = 1", block, 2);
     fails("comma-for-point", "memory = \"16MiB\"", "memory = \"16,5MiB\"", 2);
     fails("not-a-number", "memory = \"16MiB\"", "memory = nan", 2);
     fails("huge-size", "memory = \"16MiB\"", "memory = \"99999999999TiB\"", 2);
