@@ -463,6 +463,30 @@ fn policies() {
     fails("knobs-of-random", "[[task]]", &variant("reclaim = { preset = \"random\", a = 1 }"), 2);
 }
 
+/// Strategies of compaction that there are not, and knobs that they do not have.
+#[test]
+fn compaction() {
+    let table = |t: &str| format!("[compaction]\n{t}\n\n[[task]]");
+    let of = |name: &str, t: &str| fails(name, "[[task]]", &table(t), 2);
+    of("compaction-unknown-stage", "preset = \"compaction-2015v1-redesigned\"");
+    of("compaction-preset-of-reclaim", "preset = \"classic-v6.12\"");
+    of("compaction-preset-of-no-text", "preset = 4.1");
+    of("compaction-unknown-knob", "preset = \"compaction-v4.1\"\ntarget-type = \"any\"");
+    of("compaction-unknown-value", "preset = \"compaction-v4.1\"\ntarget-types = \"all\"");
+    of("compaction-number-out-of-range", "preset = \"compaction-v4.1\"\ncluster-max = 0");
+    // Stages stand on what came before them.
+    of("compaction-knob-without-preset", "scan-limit = \"v1\"");
+    of("compaction-limit-without-depletion", "preset = \"compaction-v4.1\"\nscan-limit = \"v1\"");
+    of("compaction-stage-on-later-scanners", "preset = \"compaction-v6.12\"\ndepletion = \"v1\"");
+    let next = "undo-prevention = \"next-cycle\"";
+    of("compaction-undo-without-sweep", &format!("preset = \"compaction-v4.1\"\n{next}"));
+    fails("compaction-no-table", "[machine]", "compaction = \"compaction-v4.1\"\n[machine]", 2);
+    // Blocks that no allocator has.
+    let work = "workload = \"sequential\"\nmemory = \"8MiB\"";
+    let order = "workload = \"kernel-alloc\"\norder = 11\nattempts = 10";
+    fails("kernel-alloc-order-above-the-largest", work, order, 2);
+}
+
 /// A stage stands on 5.5. On another kernel it is no mistake, and the table says so.
 #[test]
 fn a_stage_on_another_kernel_is_printed() {
