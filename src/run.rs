@@ -161,6 +161,9 @@ fn setup(spec: &RunSpec) -> Vec<(String, String)> {
     if let Some(events) = m.stat_threshold {
         all.push(("machine.stat-threshold".into(), events.to_string()));
     }
+    if let Some(rules) = m.page_alloc {
+        all.push(("machine.pageblock-order".into(), rules.pageblock_order.to_string()));
+    }
     let costs = m.cost.fields().into_iter();
     all.extend(costs.map(|(name, value)| (format!("machine.cost.{name}"), value.to_string())));
     all.extend(spec.given.iter().cloned());

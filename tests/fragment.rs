@@ -105,6 +105,30 @@ fn an_index_that_no_memory_has_is_out_of_reach() {
     assert!(!a.met() && (500..520).contains(&a.reached), "{a:?}");
 }
 
+/// A target that cannot be had is left at the closest state that was seen on the way, whatever was
+/// tried after it: with little patience and with more, where single blocks or pages of others are in
+/// the way.
+#[test]
+fn what_is_out_of_reach_ends_at_the_closest() {
+    let other = "[[task]]\nname = \"other\"\nworkload = \"fragment\"\npause = \"0ns\"\n\
+                 keep-permille = 60\n";
+    for (memory, target, other) in [
+        ("16MiB", "order = 10, unusable = 777, tolerance = 0", ""),
+        ("32MiB", "order = 10, unusable = 777, tolerance = 0", ""),
+        ("32MiB", "order = 4, index = 640, tolerance = 0", ""),
+        ("64MiB", "order = 3, index = 300, tolerance = 0", ""),
+        ("64MiB", "order = 9, unusable = 150, tolerance = 0", other),
+    ] {
+        for patience in [1, 2, 4, 8] {
+            let keys = format!("target = {{ {target}, patience = {patience} }}");
+            let (_, result) = run(&scenario("6.12", memory, &keys, other));
+            let a = aim(&result);
+            assert_eq!(a.reached, a.closest, "{memory}, {keys}: {a:?}");
+            assert!(!a.met() || target.contains("index = 640"), "{memory}, {keys}: {a:?}");
+        }
+    }
+}
+
 /// Somebody else holds pages in nearly all groups: with one page in ten of 512 frames, none is
 /// without. It gives up all it has, ends, and `farthest` is what it has.
 #[test]
@@ -173,4 +197,30 @@ fn a_state_is_saved_and_loaded() {
     let specs = scenario("6.1", "129MiB", &load, "").expand(&Catalogue).expect("runs");
     let e = build::machine(&specs[0]).err().expect("refused").to_string();
     assert!(e.contains("task `it`: `") && e.contains("with 28928 frames"), "{e}");
+}
+
+/// Pageblocks of every size that an allocator can have, in a kernel that steals and in one that
+/// claims: memory is taken and kept in parts, compacted for blocks larger and smaller than a
+/// pageblock, and everything still adds up.
+#[test]
+fn pageblocks_of_any_size() {
+    for kernel in ["4.1", "6.12"] {
+        for block in [1, 2, 3, 6, 10] {
+            for order in [3, 7] {
+                let keys = format!(
+                    "keep-permille = 100\nlaw = \"geometric\"\nrun = 8\nmovable-permille = 600\n\
+                     cluster = 32\n[[task]]\nname = \"program\"\nworkload = \"sequential\"\n\
+                     memory = \"8MiB\"\npasses = 1\nstart = \"2s\"\n[[task]]\nname = \"asks\"\n\
+                     workload = \"highalloc\"\norder = {order}\nattempts = 50\nstart = \"2s\"\n\
+                     [compaction]\npreset = \"compaction-v{kernel}\""
+                );
+                let machine = format!("pageblock-order = {block}");
+                let (m, result) = run(&scenario(kernel, "32MiB", &keys, &machine));
+                let had = result.high_order.success();
+                assert!(had > 0, "{kernel}: pageblocks of order {block}, blocks of order {order}");
+                let layout = m.mem.layout();
+                assert!(layout.zones.iter().all(|z| z.pageblock_order == block));
+            }
+        }
+    }
 }

@@ -175,7 +175,7 @@ accesses = 10
 2 | memroy = "64MiB"
   | ^^^^^^ write `memory`
   |
-  = help: known: kernel, memory, zone, node, cpus, os-overhead, swap, file-device, vm, lru-batch, stat-threshold, batch-shift, tick, run-ahead, cost, memcg"#,
+  = help: known: kernel, memory, zone, node, cpus, os-overhead, swap, file-device, vm, lru-batch, stat-threshold, pageblock-order, batch-shift, tick, run-ahead, cost, memcg"#,
     },
     Case {
         name: "unknown_top_level_key",
@@ -214,7 +214,7 @@ accesses = 10
 3 | colour-of-the-sky = "blue"
   | ^^^^^^^^^^^^^^^^^ not a known key
   |
-  = help: known: kernel, memory, zone, node, cpus, os-overhead, swap, file-device, vm, lru-batch, stat-threshold, batch-shift, tick, run-ahead, cost, memcg"#,
+  = help: known: kernel, memory, zone, node, cpus, os-overhead, swap, file-device, vm, lru-batch, stat-threshold, pageblock-order, batch-shift, tick, run-ahead, cost, memcg"#,
     },
     Case {
         name: "key_of_another_workload",
@@ -2254,7 +2254,7 @@ set = { "machine.cpu" = 2 }
 9 | set = { "machine.cpu" = 2 }
   |         ^^^^^^^^^^^^^ write `cpus`
   |
-  = help: known: kernel, memory, zone, node, cpus, os-overhead, swap, file-device, vm, lru-batch, stat-threshold, batch-shift, tick, run-ahead, cost, memcg"#,
+  = help: known: kernel, memory, zone, node, cpus, os-overhead, swap, file-device, vm, lru-batch, stat-threshold, pageblock-order, batch-shift, tick, run-ahead, cost, memcg"#,
     },
     Case {
         name: "variant_kernel_twice",

@@ -89,6 +89,10 @@ fn every_run_becomes_a_machine() {
 const LESS: &[(&str, &[(&str, &str)])] = &[
     ("anon-file-mix", &[("task[0].accesses", "100000"), ("task[1].accesses", "100000")]),
     (
+        "build-frag-unmovable",
+        &[("task[2].duration", "4s"), ("task[3].start", "13s"), ("task[3].attempts", "300")],
+    ),
+    (
         "decay",
         &[
             ("task[0].duration", "4s"),

@@ -46,6 +46,7 @@ pub fn document(s: &Sources<'_>) -> Result<String, Error> {
         recorded::sensitivities(s),
         recorded::headline(s),
         recorded::by_experiment(s),
+        recorded::outcomes(s.validation),
         recorded::what_remains(s),
         recorded::not_modelled(s.validation),
         quick_part(s.experiments, s.validation),

@@ -2,10 +2,10 @@
 
 use super::Sources;
 use crate::report::derived::{grouped, per_cent};
-use crate::report::validation::{NotModelled, PointRow, SummaryRow, Validation};
+use crate::report::validation::{Near, NotModelled, PointRow, SummaryRow, Validation};
 use crate::validate::point::{Experiment, Point};
 use crate::validate::rules::{self, Verdict};
-use crate::validate::{COUNTERS, quick_points};
+use crate::validate::{BETWEEN, COUNTERS, quick_points};
 
 /// Counters that tell policies apart, and what they are the sum of.
 const TELLING: [(&str, &[&str]); 6] = [
@@ -227,6 +227,39 @@ fn farthest(v: &Validation, of: &SummaryRow, judged: &[&Verdict]) -> String {
     let what = if judged.is_empty() { "all" } else { "judged" };
     let header = ["point", "phase", "counter", "recorded", "simulated", "error"];
     format!("\nThe {} farthest off, of {what} counters:\n\n{}", far.len(), table(&header, rows))
+}
+
+/// Points whose repetitions went apart, and what the model gives with free memory moved a little.
+pub(super) fn outcomes(v: &Validation) -> String {
+    let mut out = "## Points with several outcomes\n\n".to_string();
+    if v.outcomes.is_empty() {
+        return out + "The repetitions of no replayed point went apart.\n";
+    }
+    let met = v.outcomes.iter().filter(|o| o.met).count();
+    out += &format!(
+        "A few free pages more or less decide what comes of these. Each is replayed with its floor of free memory at 41 \
+         offsets\nfrom -120 to 120 pages; near an outcome is within 15 % of it. Every recorded outcome has to occur, \
+         and at most {:.0} % of\nthe replays may lie between them and near none. **{met} of {} points are so.**\n\n",
+        100.0 * BETWEEN,
+        v.outcomes.len()
+    );
+    let percent = |s: f64| format!("{:.1} %", s * 100.0);
+    let rows = v.outcomes.iter().map(|o| {
+        let of = |shown: &dyn Fn(&Near) -> String| {
+            o.outcomes.iter().map(shown).collect::<Vec<_>>().join(" / ")
+        };
+        vec![
+            o.point.clone(),
+            format!("`{}`", o.counter),
+            of(&Near::range),
+            of(&|n| percent(n.recorded)),
+            of(&|n| percent(n.simulated)),
+            percent(o.between),
+            verdict(o.met),
+        ]
+    });
+    let header = ["point", "counter", "outcomes", "recorded", "simulated", "between", ""];
+    out + &table(&header, rows)
 }
 
 /// The gaps with their explanations.

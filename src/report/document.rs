@@ -190,6 +190,9 @@ pub struct AimReport {
     pub reached: i64,
     /// The value farthest from the target since it was reached first.
     pub farthest: i64,
+    /// The value closest to the target that was seen on the last way to it, where it was not reached.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub closest: Option<i64>,
     /// Whether the value at the end is close enough.
     pub met: bool,
 }
@@ -203,6 +206,7 @@ impl From<&(String, Aim)> for AimReport {
             tolerance: aim.tolerance,
             reached: aim.reached,
             farthest: aim.farthest,
+            closest: (!aim.met()).then_some(aim.closest),
             met: aim.met(),
         }
     }

@@ -17,6 +17,8 @@ mod csv;
 
 pub mod groups;
 
+pub mod blocks;
+
 pub mod derived;
 
 pub mod statistics;

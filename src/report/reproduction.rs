@@ -32,9 +32,21 @@ pub struct ExperimentReport {
     pub rows: Vec<FigureRow>,
     /// Sentences that no single figure holds.
     pub findings: Vec<String>,
+    /// Memory as text.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub pictures: Vec<Picture>,
     /// With `--sensitivity`: verdicts that flip when a constant moves by a quarter.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub sensitivity: Option<Sensitivity>,
+}
+
+/// A picture in lines of text.
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
+pub struct Picture {
+    /// What it shows.
+    pub title: String,
+    /// Its lines, each with an end.
+    pub text: String,
 }
 
 /// A constant of an experiment.

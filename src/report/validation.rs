@@ -2,6 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
+use super::derived::grouped;
 use super::document::SCHEMA;
 use crate::validate::COUNTERS;
 use crate::validate::rules::{self, Verdict};
@@ -40,6 +41,10 @@ pub struct OutcomeRow {
     pub counter: String,
     /// The recorded outcomes, ascending.
     pub outcomes: Vec<Near>,
+    /// The share of replays between the smallest and the largest outcome and within 15 % of none.
+    pub between: f64,
+    /// Every outcome came, and few replays lie between.
+    pub met: bool,
     /// What each replay gave, from the lowest offset on.
     pub simulated: Vec<f64>,
 }
@@ -55,6 +60,16 @@ pub struct Near {
     pub recorded: f64,
     /// The share of replays within 15 % of it.
     pub simulated: f64,
+}
+
+impl Near {
+    /// The recorded values that count as it, for people.
+    pub fn range(&self) -> String {
+        match self.from == self.to {
+            true => grouped(self.from),
+            false => format!("{} to {}", grouped(self.from), grouped(self.to)),
+        }
+    }
 }
 
 /// One counter of one phase of one point: means over the repetitions.

@@ -8,9 +8,11 @@ use mmsim_core::backing::device::Io;
 use mmsim_core::base::time::{SimDuration, SimTime};
 use mmsim_core::base::vmstat::VmStat;
 use mmsim_core::machine::Watch;
+use mmsim_core::machine::snapshot::Snapshot;
 use rayon::prelude::*;
 
 use crate::build::{Catalogue, Machine};
+use crate::report::proc::picture;
 use crate::report::{Monitored, RunReport};
 use crate::run::{self, RunError};
 use crate::scenario::{RunSpec, Scenario};
@@ -86,6 +88,9 @@ pub struct Sampled {
 /// A run, and what its monitors recorded.
 pub type WithMonitors = (RunReport, Vec<Monitored>);
 
+/// A run, and the zones of its machine as pictures at the ends of phases: name and picture.
+pub type Pictured = (RunReport, Vec<(String, String)>);
+
 /// How experiments are carried out.
 #[derive(Clone, Copy)]
 pub struct Lab<'a> {
@@ -134,9 +139,56 @@ impl<'a> Lab<'a> {
         file: ScenarioFile,
         cells: &[Sets],
     ) -> Result<Vec<Vec<RunReport>>, RunError> {
+        self.run_wanted(what, file, cells, |_| true)
+    }
+
+    /// The same, and only of `wanted` runs.
+    ///
+    /// # Errors
+    /// As [`Lab::run`].
+    pub fn run_wanted(
+        &self,
+        what: &str,
+        file: ScenarioFile,
+        cells: &[Sets],
+        wanted: impl Fn(&RunSpec) -> bool,
+    ) -> Result<Vec<Vec<RunReport>>, RunError> {
         let one = |spec: &RunSpec| {
             let (meta, result) = run::run_one(0, spec, &|_: usize, _: &Machine| Watch::default())?;
             Ok(RunReport::from_result(meta, &result))
+        };
+        self.each(what, file, cells, wanted, one)
+    }
+
+    /// The same with pictures of memory at the ends of these phases.
+    ///
+    /// # Errors
+    /// As [`Lab::run`].
+    pub fn run_pictured(
+        &self,
+        what: &str,
+        file: ScenarioFile,
+        cells: &[Sets],
+        phases: &[&str],
+    ) -> Result<Vec<Vec<Pictured>>, RunError> {
+        let one = |spec: &RunSpec| {
+            let pictures = Arc::new(Mutex::new(Vec::new()));
+            let watch = |_: usize, _: &Machine| {
+                let (pictures, phases) = (pictures.clone(), phases.iter().map(|p| p.to_string()));
+                let phases: Vec<String> = phases.collect();
+                let draw = move |name: Option<&str>, s: &Snapshot| {
+                    if let Some(name) = name.filter(|n| phases.iter().any(|p| p == n)) {
+                        let zones = s.zones.iter().filter(|z| z.managed > 0);
+                        let text = zones.map(|z| picture(z, s.pageblock_order)).collect();
+                        let mut all = pictures.lock().expect("nobody panicked");
+                        all.push((name.to_string(), text));
+                    }
+                };
+                Watch { snapshot: Some(Box::new(draw)), ..Watch::default() }
+            };
+            let (meta, result) = run::run_one(0, spec, &watch)?;
+            let pictures = std::mem::take(&mut *pictures.lock().expect("nobody panicked"));
+            Ok((RunReport::from_result(meta, &result), pictures))
         };
         self.each(what, file, cells, |_| true, one)
     }

@@ -23,7 +23,9 @@ pub mod relation;
 mod sensitivity;
 
 use crate::error::{Error, ErrorKind};
-use crate::report::reproduction::{ConstantReport, ExperimentReport, FigureRow, Reproduction};
+use crate::report::reproduction::{
+    ConstantReport, ExperimentReport, FigureRow, Picture, Reproduction,
+};
 use crate::report::statistics::{Estimate, estimate};
 use crate::run::RunError;
 use crate::scenario::nearest;
@@ -69,12 +71,15 @@ pub struct Figures {
     pub rows: Vec<FigureRow>,
     /// What no single figure says.
     pub findings: Vec<String>,
+    /// Memory as text.
+    pub pictures: Vec<Picture>,
 }
 
 impl Figures {
     fn add(&mut self, more: Figures) {
         self.rows.extend(more.rows);
         self.findings.extend(more.findings);
+        self.pictures.extend(more.pictures);
     }
 }
 
@@ -124,6 +129,7 @@ pub fn reproduce(request: &Request, progress: &Progress<'_>) -> Result<Reproduct
             constants: family.constants.iter().map(constant).collect(),
             rows: figures.rows,
             findings: figures.findings,
+            pictures: figures.pictures,
             sensitivity,
         });
     }

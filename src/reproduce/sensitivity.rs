@@ -144,7 +144,7 @@ mod tests {
     fn only_verdicts_that_change_are_flips() {
         let rows = |a: FigureRow, b: FigureRow, c: FigureRow| Figures {
             rows: vec![a, b, c],
-            findings: Vec::new(),
+            ..Figures::default()
         };
         let before = rows(
             figure("kept", 1.0, Some(true)),

@@ -8,9 +8,10 @@ use mmsim_core::machine::config::{
     ZoneConfig, ZoneKind,
 };
 use mmsim_core::machine::cost::CostModel;
+use mmsim_core::phys::rules::PageAllocRules;
 
 use super::keys::{DEVICE, MACHINE, MEMCG, NODE, PCP, SWAP, VM, ZONE};
-use super::raw::{Node, Sources};
+use super::raw::{Node, Sources, Value};
 use super::read::{Reader, unknown};
 use super::units::{self, BadQuantity, PAGE_SIZE};
 use crate::error::Error;
@@ -73,7 +74,7 @@ pub(super) fn machine(sources: &Sources, node: &Node) -> Result<MachineConfig, E
     }
     Ok(MachineConfig {
         kernel,
-        page_alloc: None,
+        page_alloc: page_alloc(&r, kernel)?,
         cpus,
         nodes,
         swap: r.find("swap").map(|n| swap(sources, n, cpus)).transpose()?,
@@ -91,6 +92,22 @@ pub(super) fn machine(sources: &Sources, node: &Node) -> Result<MachineConfig, E
         run_ahead: r.time("run-ahead")?,
         cost: cost(&r)?,
     })
+}
+
+/// Rules of the page allocator, where they are not those of the kernel.
+fn page_alloc(r: &Reader<'_>, kernel: Kernel) -> Result<Option<PageAllocRules>, Error> {
+    let of_kernel = PageAllocRules::of(kernel);
+    // Out of range for a reason.
+    if let Some(Value::Integer(n)) = r.find("pageblock-order").map(|n| &n.value)
+        && *n > of_kernel.max_order.into()
+    {
+        let max = of_kernel.max_order;
+        let found =
+            format!("a pageblock of order {n} is larger than the largest block, of order {max}");
+        return Err(r.error("pageblock-order", found, format!("a whole number from 1 to {max}")));
+    }
+    let order = r.opt_count("pageblock-order")?;
+    Ok(order.map(|n| PageAllocRules { pageblock_order: n as u8, ..of_kernel }))
 }
 
 fn nodes(r: &Reader<'_>) -> Result<Vec<NodeConfig>, Error> {
@@ -339,7 +356,7 @@ fn cost(r: &Reader<'_>) -> Result<CostModel, Error> {
             return Err(unknown(r.sources, e.key_at, "machine.cost: ", "cost", &e.key, &known));
         };
         let bad = match &e.node.value {
-            super::raw::Value::Text(s) => match units::duration(s) {
+            Value::Text(s) => match units::duration(s) {
                 Ok(t) if t <= SLOWEST_STEP => {
                     *slot = t;
                     continue;
@@ -361,7 +378,6 @@ fn cost(r: &Reader<'_>) -> Result<CostModel, Error> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::scenario::raw::Value;
     use crate::scenario::read::fill;
 
     fn zones(start: u64, pages: u64) -> Vec<(&'static str, u32)> {

@@ -196,6 +196,35 @@ pub(super) fn check_huge_pages(
     Ok(())
 }
 
+/// What fragmenters keep is neither reclaimed nor moved and outlives them, so all of it has to fit
+/// into what the allocator manages less what the system holds.
+pub(super) fn check_pinned(root: &Reader<'_>, tasks: &[TaskSpec], room: u64) -> Result<(), Error> {
+    let mut before = 0;
+    for (i, (task, node)) in tasks.iter().zip(root.list("task")?).enumerate() {
+        let WorkloadSpec::Fragment(w) = &task.work else { continue };
+        // Who takes all there is keeps a part of it, however much that is.
+        let (Some(take), keep) = (w.take, u128::from(w.keep_permille)) else { continue };
+        let n = u64::from(task.processes);
+        let kept = u64::try_from(u128::from(take) * keep / 1000).unwrap_or(u64::MAX);
+        let all = kept.saturating_mul(n).saturating_add(before);
+        if all > room {
+            let path = format!("task[{i}]");
+            let r = Reader::open_by(root.sources, node, Kind::Tasks, &path)?;
+            let others = if before > 0 { " by this and the fragmenters before it" } else { "" };
+            let found = format!("{all} pages would be pinned{others}, of {room} that there are");
+            // The largest size of which the kept part, rounded down, still fits.
+            let most = (u128::from((room - before) / n) * 1000 + 999) / keep;
+            let write = match most {
+                0 => "less here or there".to_string(),
+                most => format!("at most \"{most} pages\", or a smaller `keep-permille`"),
+            };
+            return Err(r.error("memory", found, write));
+        }
+        before = all;
+    }
+    Ok(())
+}
+
 fn region_kind(r: &Reader<'_>, key: &str) -> Result<RegionKind, Error> {
     Ok(REGION_KINDS[r.choice(key)?])
 }

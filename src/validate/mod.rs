@@ -30,6 +30,7 @@ use rayon::prelude::*;
 
 pub use counters::COUNTERS;
 pub use machine::machine;
+pub use outcomes::BETWEEN;
 
 use crate::build::kdamond_of;
 use crate::error::Error;
@@ -302,6 +303,7 @@ fn further(p: &Point, phase: usize, replays: &[Replay]) -> Vec<(String, [f64; 3]
         };
         let got = counted("htlb_buddy_alloc_success");
         add("result.hugepool.got", p.result("hugepool", "got"), got);
+        add("result.thp.got", p.result("thp", "got"), counted("thp_fault_alloc"));
         let tried = p.result("pring", "tried").map(|t| t[0]);
         let failed = mean(&|r| r.failed[phase]);
         let contiguous = tried.zip(failed).map(|(tried, failed)| tried - failed);

@@ -2,7 +2,9 @@
 //!
 //! A mean over repetitions that gave 45, 45 and 102 blocks is no figure to compare with. Such a
 //! point is replayed with its floor of free memory moved by -120 to 120 pages, and the share of
-//! replays near each recorded outcome stands beside the share of the repetitions.
+//! replays near each recorded outcome stands beside the share of the repetitions. Shares of three
+//! repetitions say little, but that there are two outcomes says much: each of them has to occur, and
+//! little may lie between.
 
 use rayon::prelude::*;
 
@@ -11,6 +13,8 @@ use super::point::{Experiment, Point};
 use super::{Replay, further};
 use crate::report::validation::{Near, OutcomeRow};
 
+/// What commands return of which several outcomes are known.
+const RETURNED: [(&str, &str); 3] = [("hugepool", "got"), ("thp", "got"), ("pring", "contiguous")];
 /// Replays, and pages between two of them.
 const OFFSETS: i64 = 41;
 const STEP: i64 = 6;
@@ -20,6 +24,8 @@ const APART: f64 = 1.5;
 const FEW: f64 = 5.0;
 /// A replay is near an outcome within this share of it.
 const CLOSE: f64 = 0.15;
+/// So large a share of the replays may lie between outcomes and near none.
+pub const BETWEEN: f64 = 0.1;
 
 /// The recorded outcomes: the values of three repetitions in groups, ascending, if there is more
 /// than one group.
@@ -52,8 +58,7 @@ fn moved(p: &Point, offset: i64) -> Option<Point> {
 /// What a point whose repetitions went apart gives over the offsets.
 pub(super) fn row(e: &Experiment, p: &Point) -> Option<OutcomeRow> {
     let phase = p.phases.iter().position(|x| x.phase == "asked")?;
-    let known = [("hugepool", "got"), ("pring", "contiguous")];
-    let (command, key) = known.into_iter().find(|(c, k)| p.result(c, k).is_some())?;
+    let (command, key) = RETURNED.into_iter().find(|(c, k)| p.result(c, k).is_some())?;
     let groups = outcomes(p.result(command, key)?, p.repetitions)?;
     let name = format!("result.{command}.{key}");
     let offsets: Vec<i64> = (0..OFFSETS).map(|i| (i - OFFSETS / 2) * STEP).collect();
@@ -65,23 +70,38 @@ pub(super) fn row(e: &Experiment, p: &Point) -> Option<OutcomeRow> {
     };
     let simulated: Vec<f64> =
         offsets.par_iter().map(replay).collect::<Vec<_>>().into_iter().flatten().collect();
-    let near = |g: &Vec<f64>| {
-        let (least, most) = (g[0] * (1.0 - CLOSE), g[g.len() - 1] * (1.0 + CLOSE));
-        let there = simulated.iter().filter(|s| (least..=most).contains(s)).count();
-        Near {
-            from: g[0],
-            to: g[g.len() - 1],
-            recorded: g.len() as f64 / 3.0,
-            simulated: there as f64 / simulated.len().max(1) as f64,
-        }
-    };
+    let (near, between) = shares(&groups, &simulated);
     Some(OutcomeRow {
         experiment: e.experiment.clone(),
         point: p.id.clone(),
         counter: name,
-        outcomes: groups.iter().map(near).collect(),
+        met: near.iter().all(|n| n.simulated > 0.0) && between <= BETWEEN,
+        outcomes: near,
+        between,
         simulated,
     })
+}
+
+/// How often each outcome came, and which share of the replays lies between the smallest and the
+/// largest and is near none.
+fn shares(groups: &[Vec<f64>], simulated: &[f64]) -> (Vec<Near>, f64) {
+    let share = |of: &dyn Fn(f64) -> bool| {
+        let n = simulated.iter().filter(|&&s| of(s)).count();
+        n as f64 / simulated.len().max(1) as f64
+    };
+    let ends = |g: &Vec<f64>| (g[0], g[g.len() - 1]);
+    let is_near = |g: &Vec<f64>, s: f64| {
+        let (from, to) = ends(g);
+        (from * (1.0 - CLOSE)..=to * (1.0 + CLOSE)).contains(&s)
+    };
+    let near = |g: &Vec<f64>| {
+        let (from, to) = ends(g);
+        let recorded = g.len() as f64 / 3.0;
+        Near { from, to, recorded, simulated: share(&|s| is_near(g, s)) }
+    };
+    let (least, most) = (ends(&groups[0]).0, ends(&groups[groups.len() - 1]).1);
+    let between = |s: f64| s > least && s < most && !groups.iter().any(|g| is_near(g, s));
+    (groups.iter().map(near).collect(), share(&between))
 }
 
 #[cfg(test)]
@@ -97,5 +117,22 @@ mod tests {
         assert_eq!(groups([42.3, 42.0, 43.0]), None, "one outcome");
         assert_eq!(groups([1.3, 1.0, 2.0]), None, "too few to tell");
         assert_eq!(outcomes([64.0, 45.0, 102.0], 1), None);
+    }
+
+    /// Of ten replays two are near 5, seven near 41, one is between; those beyond count as neither.
+    #[test]
+    fn outcomes_have_shares_and_so_has_what_lies_between() {
+        let groups = [vec![5.0], vec![41.0, 41.0]];
+        let ten = [5.0, 5.5, 36.0, 38.0, 41.0, 41.0, 45.0, 46.0, 47.0, 20.0];
+        let (near, between) = shares(&groups, &ten);
+        let of = |n: &Near| (n.from, n.to, n.simulated);
+        assert_eq!(near.iter().map(of).collect::<Vec<_>>(), [(5.0, 5.0, 0.2), (41.0, 41.0, 0.7)]);
+        assert_eq!((near[0].recorded * 3.0, near[1].recorded * 3.0), (1.0, 2.0));
+        assert_eq!(between, 0.1);
+        let beyond = [2.0, 60.0];
+        assert_eq!(shares(&groups, &beyond).1, 0.0);
+        // A range is near all along; what lies between two of three outcomes is between.
+        let groups = [vec![10.0, 14.0], vec![30.0]];
+        assert_eq!(shares(&groups, &[12.0, 16.0, 17.0, 25.0, 26.0]).1, 0.4);
     }
 }

@@ -214,7 +214,7 @@ pub const RULES: &[Rule] = &[
         name: "blocks obtained",
         policy: "classic",
         experiments: &["compaction"],
-        counters: &["result.hugepool.got", "result.pring.contiguous"],
+        counters: &["result.hugepool.got", "result.thp.got", "result.pring.contiguous"],
         median: 0.15,
         worst: 0.15,
         points: Points::Without("full-"),
@@ -621,17 +621,18 @@ mod tests {
     /// 15 % of the mean or the recorded range, whichever reaches farther: nothing besides.
     #[test]
     fn small_counts_have_the_recorded_range_or_a_share() {
-        let at = |recorded: [f64; 3], simulated| {
-            let row = row("compaction", "hugepool-x", "result.hugepool.got", recorded, simulated);
-            of(&[row], "result.hugepool.got")
-        };
-        let close = |simulated| at([100.0, 99.0, 102.0], simulated).met;
-        assert!(close(86.0) && close(114.0) && !close(84.0) && !close(116.0));
-        let wide = |simulated| at([64.0, 45.0, 102.0], simulated).missed;
-        assert_eq!([44.0, 45.0, 102.0, 103.0].map(wide), [1, 0, 0, 1]);
-        // Other points of the experiment have other rules.
-        let full = row("compaction", "full-x", "result.hugepool.got", [100.0; 3], 1.0);
-        assert!(judge(&[full]).iter().all(|v| v.counter != "result.hugepool.got"));
+        for counter in ["result.hugepool.got", "result.thp.got", "result.pring.contiguous"] {
+            let at = |recorded: [f64; 3], simulated| {
+                of(&[row("compaction", "some-x", counter, recorded, simulated)], counter)
+            };
+            let close = |simulated| at([100.0, 99.0, 102.0], simulated).met;
+            assert!(close(86.0) && close(114.0) && !close(84.0) && !close(116.0), "{counter}");
+            let wide = |simulated| at([64.0, 45.0, 102.0], simulated).missed;
+            assert_eq!([44.0, 45.0, 102.0, 103.0].map(wide), [1, 0, 0, 1], "{counter}");
+            // Other points of the experiment have other rules.
+            let full = row("compaction", "full-x", counter, [100.0; 3], 1.0);
+            assert!(judge(&[full]).iter().all(|v| v.counter != counter));
+        }
     }
 
     #[test]

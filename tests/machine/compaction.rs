@@ -2,7 +2,7 @@
 //! that moves nothing, writes down what it is asked and answers from a script.
 
 use crate::support::*;
-use mmsim::machine::config::{Kernel, NodeConfig, ZoneConfig, ZoneKind};
+use mmsim::machine::config::{Kernel, MachineConfig, NodeConfig, ZoneConfig, ZoneKind};
 use mmsim::machine::result::RunResult;
 use mmsim::phys::gfp::{GFP_KERNEL, GFP_NOWAIT, GfpFlags};
 use mmsim::phys::migratetype::Migratetype;
@@ -192,6 +192,10 @@ fn kernel_4_1_retries_as_long_as_reclaim_helps() {
 
 /// Half of memory is free, in single pages; then these operations.
 fn scattered(kernel: Kernel, suitable: CompactResult, then: &[Op]) -> (String, RunResult) {
+    scattered_on(config(kernel, "ramdisk"), suitable, then)
+}
+
+fn scattered_on(mut c: MachineConfig, suitable: CompactResult, then: &[Op]) -> (String, RunResult) {
     let alloc = |handle, order, flags| Op::KernelAlloc {
         order,
         migratetype: Migratetype::Movable,
@@ -203,7 +207,6 @@ fn scattered(kernel: Kernel, suitable: CompactResult, then: &[Op]) -> (String, R
     ops.push(end(0));
     ops.extend(then);
     ops.push(end(1));
-    let mut c = config(kernel, "ramdisk");
     c.vm.watermark_boost_factor = 0;
     let log = Log::default();
     let mut m = machine(&c, vec![task("t", ops)]);
@@ -246,6 +249,20 @@ fn proactive_compaction_looks_twice_a_second_until_it_does_not_help() {
     assert_eq!(log(NEW, 32_000), "F");
     assert_eq!(log(NEW, 33_000), "FF");
     assert_eq!(log(Kernel::V5_8, 33_000), "");
+}
+
+/// The same memory under other values. With 0 kcompactd waits to be woken, however scattered memory
+/// is. Else it begins above 110 less the value, in per cent, and the kernel's division makes 99 of
+/// this zone's 100: up to 11 that is not bad enough, from 12 on it is.
+#[test]
+fn compaction_proactiveness() {
+    let log = |value, ms| {
+        let mut c = config(NEW, "ramdisk");
+        c.vm.compaction_proactiveness = value;
+        scattered_on(c, CompactResult::Continue, &[sleep_ms(ms)]).0
+    };
+    assert_eq!([0, 5, 11].map(|value| log(value, 33_000)), ["", "", ""]);
+    assert_eq!([12, 20, 100].map(|value| log(value, 600)), ["F", "F", "F"]);
 }
 
 #[test]

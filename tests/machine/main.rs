@@ -8,5 +8,6 @@ mod hugetlb;
 mod kernel;
 mod support;
 mod swap;
+mod sysctls;
 mod time;
 mod zones;

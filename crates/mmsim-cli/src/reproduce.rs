@@ -1,7 +1,10 @@
 //! `mmsim reproduce`.
 
 use mmsim::report::derived::grouped;
-use mmsim::report::reproduction::{ExperimentReport, FigureRow, Reproduction, Sensitivity};
+use mmsim::report::proc::LEGEND;
+use mmsim::report::reproduction::{
+    ExperimentReport, FigureRow, Picture, Reproduction, Sensitivity,
+};
 
 use crate::args::{Format, ReproduceArgs};
 use crate::backend;
@@ -89,6 +92,9 @@ fn text(r: &Reproduction, brief: bool) -> String {
             notes.dedup();
             notes.iter().for_each(|n| out += &format!("{n}\n"));
         }
+        if !brief {
+            out += &pictures(&e.pictures);
+        }
         out += &summary(e);
         out += &misses(e);
         for finding in &e.findings {
@@ -99,6 +105,12 @@ fn text(r: &Reproduction, brief: bool) -> String {
         }
     }
     out
+}
+
+fn pictures(pictures: &[Picture]) -> String {
+    let legend = if pictures.is_empty() { String::new() } else { format!("\n{LEGEND}") };
+    let shown = pictures.iter().map(|p| format!("\n{}\n{}", p.title, p.text));
+    legend + &shown.collect::<String>()
 }
 
 fn same_table(a: &FigureRow, b: &FigureRow) -> bool {

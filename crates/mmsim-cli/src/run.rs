@@ -247,8 +247,15 @@ fn misses(plans: &[Plan], report: &Report) -> Vec<String> {
     let labels = plans.iter().flat_map(|plan| &plan.runs).map(|planned| &planned.label);
     let of_run = |(label, run): (&String, &RunReport)| {
         let line = |a: &AimReport| {
-            let AimReport { task, what, target, tolerance, reached, .. } = a;
-            format!("{label}: {task}: {what}: {reached}, not {target} ± {tolerance}; out of reach")
+            let AimReport { task, what, target, tolerance, reached, closest, .. } = a;
+            let closest = match closest {
+                Some(c) if c != reached => format!("; {c} was the closest that it came"),
+                Some(_) => ", and the closest that it came".to_string(),
+                None => String::new(),
+            };
+            format!(
+                "{label}: {task}: {what}: {reached}, not {target} ± {tolerance}; out of reach{closest}"
+            )
         };
         run.aims.iter().filter(|a| !a.met).map(line).collect::<Vec<_>>()
     };

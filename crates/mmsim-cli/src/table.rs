@@ -4,6 +4,7 @@
 
 use comfy_table::{CellAlignment, ContentArrangement, Table, presets};
 use mmsim::base::digest::Digest;
+use mmsim::report::blocks::Attempts;
 use mmsim::report::derived::{Figure, Scope, grouped, grouped_row, per_cent, policy};
 use mmsim::report::groups::{Group, VariantRuns};
 use mmsim::report::statistics::{estimate, paired_change};
@@ -256,9 +257,12 @@ impl Row {
     ) -> Option<Row> {
         let samples: Vec<Vec<(u64, f64)>> =
             group.variants.iter().map(|v| v.values(phase, value)).collect();
-        if samples.iter().flatten().all(|&(_, v)| v == 0.0) {
-            return None;
-        }
+        let nothing = samples.iter().flatten().all(|&(_, v)| v == 0.0);
+        (!nothing).then(|| Row::of(label, &samples))
+    }
+
+    /// A row of these numbers of each seed, variant by variant.
+    fn of(label: impl Into<String>, samples: &[Vec<(u64, f64)>]) -> Row {
         let mean = |sample: &Vec<(u64, f64)>| {
             let values: Vec<f64> = sample.iter().map(|&(_, v)| v).collect();
             estimate(&values).map(|e| e.mean)
@@ -271,11 +275,11 @@ impl Row {
                 None => per_cent(change.mean),
             },
         };
-        Some(Row {
+        Row {
             label: label.into(),
             values: grouped_row(&means),
             changes: samples.iter().map(change).collect(),
-        })
+        }
     }
 
     /// A row of words.
@@ -410,6 +414,25 @@ fn outcomes(group: &Group<'_>) -> Option<Row> {
     })
 }
 
+/// What came of the attempts at blocks of a phase, if it is one of attempts: zeros too, for where
+/// no block came from is an answer as well.
+fn attempts(group: &Group<'_>, phase: &str) -> Vec<Row> {
+    let made = |run: &&RunReport| run.attempts(phase).is_some();
+    if !group.variants.iter().any(|v| v.runs.iter().any(made)) {
+        return Vec::new();
+    }
+    let row = |(label, figure): (&str, fn(&Attempts<'_>) -> f64)| {
+        let of_run = |run: &&RunReport| {
+            let value = figure(&run.attempts(phase)?);
+            value.is_finite().then_some((run.seed, value))
+        };
+        let samples: Vec<Vec<(u64, f64)>> =
+            group.variants.iter().map(|v| v.runs.iter().filter_map(of_run).collect()).collect();
+        Row::of(format!("  {label}"), &samples)
+    };
+    Attempts::FIGURES.into_iter().map(row).collect()
+}
+
 /// The main figures of each phase, where there are several.
 fn phases(group: &Group<'_>) -> Vec<Row> {
     let mut names: Vec<&str> = Vec::new();
@@ -425,13 +448,11 @@ fn phases(group: &Group<'_>) -> Vec<Row> {
     }
     let mut rows = Vec::new();
     for name in names {
-        let of_phase: Vec<Row> = PHASE_FIGURES
-            .into_iter()
-            .filter_map(|figure| {
-                let value = move |scope: Scope<'_>| figure.of(scope);
-                Row::numbers(group, format!("  {}", figure.label()), Some(name), value)
-            })
-            .collect();
+        let figures = PHASE_FIGURES.into_iter().filter_map(|figure| {
+            let value = move |scope: Scope<'_>| figure.of(scope);
+            Row::numbers(group, format!("  {}", figure.label()), Some(name), value)
+        });
+        let of_phase: Vec<Row> = figures.chain(attempts(group, name)).collect();
         if !of_phase.is_empty() {
             rows.push(Row::heading(&format!("in {name}"), group.variants.len()));
             rows.extend(of_phase);
@@ -520,6 +541,35 @@ mod tests {
     #[test]
     fn variants_stand_side_by_side() {
         golden("one_seed", &report(&samples::report(&["v5.5", "protection"], &[1])));
+    }
+
+    /// Of two variants, one with reclaim and one without; nothing else has a phase of attempts.
+    #[test]
+    fn attempts_at_blocks_are_told_pass_by_pass() {
+        let mut report = samples::report(&["base", "redesign"], &[1]);
+        for (run, reclaimed) in report.runs.iter_mut().zip([300, 0]) {
+            let sample = run.phases[0].clone();
+            let phase = |name: &str, counters: &[(&'static str, u64)]| {
+                let mut phase = sample.clone();
+                phase.name = name.into();
+                phase.vmstat = counters.iter().copied().collect();
+                phase
+            };
+            let had = 500 + reclaimed;
+            run.phases = vec![
+                phase("survey", &[("sim_candidates", 1600), ("sim_candidates_bound", 1500)]),
+                phase(
+                    "attempts",
+                    &[
+                        ("sim_highalloc", 3000),
+                        ("sim_highalloc_fail", 3000 - had),
+                        ("sim_highalloc_lists", 500),
+                        ("sim_highalloc_reclaim", reclaimed),
+                    ],
+                ),
+            ];
+        }
+        golden("attempts", &group(&report.groups()[0]));
     }
 
     #[test]

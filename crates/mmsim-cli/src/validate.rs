@@ -1,7 +1,10 @@
 //! `mmsim validate`.
 
 use mmsim::report::derived::{grouped, per_cent};
-use mmsim::report::validation::{NotModelled, PointRow, SummaryRow, UnmodelledCounter, Validation};
+use mmsim::report::validation::{
+    NotModelled, OutcomeRow, PointRow, SummaryRow, UnmodelledCounter, Validation,
+};
+use mmsim::validate::BETWEEN;
 use mmsim::validate::rules::Verdict;
 
 use crate::args::{Format, ValidateArgs};
@@ -34,13 +37,26 @@ pub(crate) fn validate(args: &ValidateArgs) -> Result<Ending, Failure> {
         Format::Csv => validation.to_csv(),
     };
     output::deliver(text.as_bytes(), args.output.output.as_deref())?;
-    let missed = validation.rules.iter().filter(|v| !v.met).count();
-    match args.gate && missed > 0 {
-        true => {
-            Err(Failure::Check(format!("{missed} of {} rules are missed", validation.rules.len())))
-        }
+    let why = missed(&validation);
+    match args.gate && !why.is_empty() {
+        true => Err(Failure::Check(why.join(", and "))),
         false => Ok(Ending::Done),
     }
+}
+
+/// What is not as close as it should be, in a few words each.
+fn missed(v: &Validation) -> Vec<String> {
+    let rules = v.rules.iter().filter(|r| !r.met).count();
+    let outcomes = v.outcomes.iter().filter(|o| !o.met).count();
+    let mut why = Vec::new();
+    if rules > 0 {
+        why.push(format!("{rules} of {} rules are missed", v.rules.len()));
+    }
+    if outcomes > 0 {
+        let all = v.outcomes.len();
+        why.push(format!("{outcomes} of {all} points with several outcomes do not have them"));
+    }
+    why
 }
 
 /// Counters that tell policies apart, and what they are the sum of.
@@ -82,7 +98,12 @@ fn brief(v: &Validation) -> String {
         }
     }
     let header = ["experiment", "point", "kernel", "counter", "recorded", "simulated", "error"];
-    table::grid(Some(&header), rows, 4) + "\n" + &summary(v) + &rules_in_brief(v) + &not_modelled(v)
+    table::grid(Some(&header), rows, 4)
+        + "\n"
+        + &summary(v)
+        + &rules_in_brief(v)
+        + &outcomes(v)
+        + &not_modelled(v)
 }
 
 /// Every point with its counters, then the summary, the rules and their misses, and what is
@@ -260,25 +281,34 @@ fn misses(v: &Validation) -> String {
     format!("\nMissed, and what would do\n{}", table::grid(Some(&header), rows, 4))
 }
 
-/// Points whose repetitions went apart: how often each outcome came.
+/// Points whose repetitions went apart: how often each outcome came, and what lies between.
 fn outcomes(v: &Validation) -> String {
     if v.outcomes.is_empty() {
         return String::new();
     }
-    let rows = v.outcomes.iter().flat_map(|o| {
-        o.outcomes.iter().map(|n| {
-            let range = if n.from == n.to {
-                grouped(n.from)
-            } else {
-                format!("{} to {}", grouped(n.from), grouped(n.to))
-            };
-            let shares = [n.recorded, n.simulated].map(|s| share(Some(s)));
-            let names = [o.experiment.clone(), o.counter.clone(), o.point.clone(), range];
-            names.into_iter().chain(shares).collect()
-        })
-    });
-    let header = ["experiment", "counter", "point", "outcome", "recorded", "simulated"];
-    format!("\nOutcomes of points that have several\n{}", table::grid(Some(&header), rows, 4))
+    let of_point = |o: &OutcomeRow| {
+        let mut names = [o.experiment.clone(), o.counter.clone(), o.point.clone()];
+        let mut row = |outcome: String, recorded: f64, simulated: f64, verdict: &str| {
+            let names = std::mem::take(&mut names);
+            let shares = [recorded, simulated].map(|s| share(Some(s)));
+            let words = [outcome].into_iter().chain(shares).chain([verdict.to_string()]);
+            names.into_iter().chain(words).collect::<Vec<String>>()
+        };
+        let mut rows: Vec<Vec<String>> =
+            o.outcomes.iter().map(|n| row(n.range(), n.recorded, n.simulated, "")).collect();
+        let verdict = if o.met { "met" } else { "missed" };
+        rows.push(row("between".into(), 0.0, o.between, verdict));
+        rows
+    };
+    let header = ["experiment", "counter", "point", "outcome", "recorded", "simulated", ""];
+    let met = v.outcomes.iter().filter(|o| o.met).count();
+    format!(
+        "\nPoints with several outcomes: {met} of {} have each of them, over 41 offsets of free memory, and at \
+         most {:.0} %\nof the replays between\n{}",
+        v.outcomes.len(),
+        BETWEEN * 100.0,
+        table::grid(Some(&header), v.outcomes.iter().flat_map(of_point), 4)
+    )
 }
 
 fn not_modelled(v: &Validation) -> String {
@@ -303,6 +333,7 @@ fn not_modelled(v: &Validation) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use mmsim::report::validation::Near;
 
     #[test]
     fn points_summary_and_what_is_missing() {
@@ -432,5 +463,37 @@ experiment  counter  point        phase    recorded  simulated  least   most
 zipf-anon   pswpin   ws1.25-t0.7  access1     1,000        900    950  1,050
 "
         );
+    }
+
+    #[test]
+    fn outcomes_are_judged_together_with_what_lies_between() {
+        let near = |at, recorded, simulated| Near { from: at, to: at, recorded, simulated };
+        let point = |name: &str, met| OutcomeRow {
+            experiment: "compaction".into(),
+            point: name.into(),
+            counter: "result.thp.got".into(),
+            outcomes: vec![near(6.0, 1.0 / 3.0, 0.25), near(51.0, 2.0 / 3.0, 0.5)],
+            between: 0.25,
+            met,
+            simulated: vec![6.0, 20.0, 51.0, 51.0],
+        };
+        let mut v = Validation::new(vec![], vec![], vec![]);
+        assert_eq!((outcomes(&v), missed(&v)), (String::new(), Vec::new()));
+        v.outcomes = vec![point("thp-x", false), point("thp-y", true)];
+        assert_eq!(
+            outcomes(&v),
+            "
+Points with several outcomes: 1 of 2 have each of them, over 41 offsets of free memory, and at most 10 %
+of the replays between
+experiment  counter         point  outcome  recorded  simulated
+compaction  result.thp.got  thp-x  6          33.3 %     25.0 %
+                                   51         66.7 %     50.0 %
+                                   between     0.0 %     25.0 %  missed
+compaction  result.thp.got  thp-y  6          33.3 %     25.0 %
+                                   51         66.7 %     50.0 %
+                                   between     0.0 %     25.0 %     met
+"
+        );
+        assert_eq!(missed(&v), ["1 of 2 points with several outcomes do not have them"]);
     }
 }

@@ -83,6 +83,10 @@ fn fragmentation() {
     ] {
         fails(name, work, &fragment(keys), 2);
     }
+    // Each of the two would fit.
+    let half = fragment("memory = \"12MiB\"\nkeep-permille = 750");
+    let two = format!("name = \"one\"\n{half}\n\n[[task]]\nname = \"two\"\n{half}");
+    fails("fragment-two-pin-more-than-memory", work, &two, 2);
     let layout = |name: &str, text: &str, keys: &str| {
         let f = Folder::new();
         f.write("x.layout", text);
@@ -124,6 +128,10 @@ fn keys_and_values() {
     fails("zero-cpus", "cpus = 1", "cpus = 0", 2);
     fails("no-toml", "cpus = 1", "cpus = = 1", 2);
     fails("key-twice", "cpus = 1", "cpus = 1\ncpus = 2", 2);
+    let block = "cpus = 1\npageblock-order = 11";
+    fails("pageblock-larger-than-the-largest-block", "cpus = 1", block, 2);
+    let block = "cpus = 1\npageblock-order = 0";
+    fails("pageblock-of-one-page", "cpus = 1", block, 2);
     fails("comma-for-point", "memory = \"16MiB\"", "memory = \"16,5MiB\"", 2);
     fails("not-a-number", "memory = \"16MiB\"", "memory = nan", 2);
     fails("huge-size", "memory = \"16MiB\"", "memory = \"99999999999TiB\"", 2);
@@ -453,6 +461,30 @@ fn policies() {
     fails("stage-of-other-ages", "[[task]]", &reclaim("7\", age-model = \"unified\""), 2);
     fails("stage-of-other-balance", "[[task]]", &reclaim("9\", balance-model = \"cost-5.9\""), 2);
     fails("knobs-of-random", "[[task]]", &variant("reclaim = { preset = \"random\", a = 1 }"), 2);
+}
+
+/// Strategies of compaction that there are not, and knobs that they do not have.
+#[test]
+fn compaction() {
+    let table = |t: &str| format!("[compaction]\n{t}\n\n[[task]]");
+    let of = |name: &str, t: &str| fails(name, "[[task]]", &table(t), 2);
+    of("compaction-unknown-stage", "preset = \"compaction-2015v1-redesigned\"");
+    of("compaction-preset-of-reclaim", "preset = \"classic-v6.12\"");
+    of("compaction-preset-of-no-text", "preset = 4.1");
+    of("compaction-unknown-knob", "preset = \"compaction-v4.1\"\ntarget-type = \"any\"");
+    of("compaction-unknown-value", "preset = \"compaction-v4.1\"\ntarget-types = \"all\"");
+    of("compaction-number-out-of-range", "preset = \"compaction-v4.1\"\ncluster-max = 0");
+    // Stages stand on what came before them.
+    of("compaction-knob-without-preset", "scan-limit = \"v1\"");
+    of("compaction-limit-without-depletion", "preset = \"compaction-v4.1\"\nscan-limit = \"v1\"");
+    of("compaction-stage-on-later-scanners", "preset = \"compaction-v6.12\"\ndepletion = \"v1\"");
+    let next = "undo-prevention = \"next-cycle\"";
+    of("compaction-undo-without-sweep", &format!("preset = \"compaction-v4.1\"\n{next}"));
+    fails("compaction-no-table", "[machine]", "compaction = \"compaction-v4.1\"\n[machine]", 2);
+    // Blocks that no allocator has.
+    let work = "workload = \"sequential\"\nmemory = \"8MiB\"";
+    let order = "workload = \"kernel-alloc\"\norder = 11\nattempts = 10";
+    fails("kernel-alloc-order-above-the-largest", work, order, 2);
 }
 
 /// A stage stands on 5.5. On another kernel it is no mistake, and the table says so.

@@ -10,7 +10,8 @@ use mmsim_core::phys::migratetype::Migratetype;
 /// Pageblocks in a line.
 const WIDTH: usize = 64;
 
-const LEGEND: &str = "\
+/// What the characters mean, in two lines.
+pub const LEGEND: &str = "\
 . free   m movable   x movable with pinned pages   U unmovable   X unmovable with movable pages
 r reclaimable   R reclaimable with movable pages   H highatomic   C CMA   I isolated
 ";
@@ -60,6 +61,17 @@ pub fn map(s: &Snapshot) -> String {
     text
 }
 
+/// A zone, one character for each pageblock; each line begins with its first frame.
+pub fn picture(z: &ZoneSnapshot, pageblock_order: u8) -> String {
+    let mut text = String::new();
+    for (i, line) in z.blocks.chunks(WIDTH).enumerate() {
+        let first = z.start_pfn + ((i * WIDTH) as u64) * (1 << pageblock_order);
+        let picture: String = line.iter().map(character).collect();
+        add!(text, "{first:>10}  {picture}\n");
+    }
+    text
+}
+
 fn of_zone(text: &mut String, z: &ZoneSnapshot, pageblock_order: u8) {
     add!(text, "\nNode {}, zone {}: {} pageblocks", z.node.0, z.kind.name(), z.blocks.len());
     let pure = |b: &&BlockUse| b.migratetype == Migratetype::Movable && b.pinned == 0;
@@ -68,11 +80,7 @@ fn of_zone(text: &mut String, z: &ZoneSnapshot, pageblock_order: u8) {
         ", {} of them movable without a pinned page\n",
         z.blocks.iter().filter(pure).count()
     );
-    for (i, line) in z.blocks.chunks(WIDTH).enumerate() {
-        let first = z.start_pfn + ((i * WIDTH) as u64) * (1 << pageblock_order);
-        let picture: String = line.iter().map(character).collect();
-        add!(text, "{first:>10}  {picture}\n");
-    }
+    text.push_str(&picture(z, pageblock_order));
     add!(text, "{:>10}  {:>10} {:>10} {:>10}\n", "order", "candidates", "free", "most");
     for (order, s) in z.surveys.iter().enumerate().skip(1) {
         add!(text, "{order:>10}  {:>10} {:>10} {:>10}\n", s.candidates, s.free_groups, s.bound);

@@ -22,7 +22,7 @@ use mmsim_core::base::vmstat::VmStat;
 use mmsim_core::machine::snapshot::{PressureAverages, Snapshot};
 
 pub use buddyinfo::{buddyinfo, pagetypeinfo};
-pub use map::map;
+pub use map::{LEGEND, map, picture};
 pub use memory_stat::memory_stat;
 pub use zoneinfo::zoneinfo;
 

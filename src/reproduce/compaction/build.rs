@@ -6,21 +6,39 @@
 
 use super::super::lab::{Lab, ScenarioFile, Sets};
 use super::super::published::{Cell, Published};
-use super::super::relation::{BySeed, values};
+use super::super::relation::values;
 use super::super::{Figures, row_by_seed};
-use super::value;
+use super::hogger::by_seed;
+use super::{of_attempts, v2_variant, value};
 use crate::report::RunReport;
 use crate::report::statistics::estimate;
 use crate::run::RunError;
+use crate::scenario::RunSpec;
 
 pub(super) const SCENARIO: ScenarioFile = ScenarioFile {
     path: "experiments/compaction-redesign/build-frag.toml",
     text: include_str!("../../../experiments/compaction-redesign/build-frag.toml"),
 };
 
-/// Tables, and whether the fragmenter used movable pages.
-const TABLES: [(&str, bool); 2] =
-    [("v1-build-frag-movable", true), ("v1-build-frag-unmovable", false)];
+const ATTEMPTS: &str = "highalloc/attempts";
+
+/// Tables that it gives figures of.
+const TABLES: [&str; 3] = ["v1-build-frag-movable", "v1-build-frag-unmovable", "v2-success-n"];
+
+/// Whether the fragmenter used movable pages, and the variant of the scenario, that give a cell;
+/// `None`: not of this scenario.
+pub(super) fn place(cell: &Cell<'_>) -> Option<(bool, String)> {
+    Some(match cell.table.id.as_str() {
+        "v1-build-frag-movable" => (true, cell.column()),
+        "v1-build-frag-unmovable" => (false, cell.column()),
+        "v2-success-n" => match cell.key("test").as_str() {
+            "build-frag-movable" => (true, v2_variant(cell)),
+            "build-frag-unmovable" => (false, v2_variant(cell)),
+            _ => return None,
+        },
+        _ => return None,
+    })
+}
 
 fn sets(lab: &Lab<'_>, movable: bool) -> Sets {
     let kept = value(lab, "unmovable").min(1000);
@@ -41,15 +59,36 @@ fn sets(lab: &Lab<'_>, movable: bool) -> Sets {
 
 pub(super) fn figures(lab: &Lab<'_>, published: &Published) -> Result<Figures, RunError> {
     let mut figures = Figures::default();
-    let wanted: Vec<(&str, bool)> = TABLES.into_iter().filter(|t| lab.wants(t.0)).collect();
-    let cells: Vec<Sets> = wanted.iter().map(|t| sets(lab, t.1)).collect();
-    let runs = if cells.is_empty() { Vec::new() } else { lab.run("build-frag", SCENARIO, &cells)? };
-    for ((table, _), runs) in wanted.iter().zip(&runs) {
-        for cell in published.cells(published.table(table)) {
-            let figure = by_seed(runs, &cell);
-            figures.rows.push(row_by_seed(&cell, cell.key("quantity").as_str(), &values(&figure)));
+    let tables = TABLES.iter().filter(|t| lab.wants(t)).map(|t| published.table(t));
+    let cells: Vec<(Cell<'_>, bool, String)> = tables
+        .flat_map(|t| published.cells(t))
+        .filter_map(|cell| place(&cell).map(|(movable, variant)| (cell, movable, variant)))
+        .collect();
+    let setups: Vec<bool> =
+        [true, false].into_iter().filter(|m| cells.iter().any(|c| c.1 == *m)).collect();
+    if setups.is_empty() {
+        return Ok(figures);
+    }
+    let all: Vec<Sets> = setups.iter().map(|&m| sets(lab, m)).collect();
+    let wanted = |spec: &RunSpec| cells.iter().any(|c| c.2 == spec.variant);
+    let runs = lab.run_wanted("build-frag", SCENARIO, &all, wanted)?;
+    let of = |movable: bool| &runs[setups.iter().position(|&m| m == movable).expect("it was run")];
+    for (cell, movable, variant) in &cells {
+        let quantity = match cell.table.id.as_str() {
+            "v2-success-n" => "success_n_percent".to_string(),
+            _ => cell.key("quantity"),
+        };
+        let figure = by_seed(of(*movable), variant, |r| of_run(r, &quantity));
+        figures.rows.push(row_by_seed(cell, &quantity, &values(&figure)));
+    }
+    for (movable, runs) in setups.iter().zip(&runs) {
+        let test = if *movable { "build-frag-movable" } else { "build-frag-unmovable" };
+        if lab.wants(&format!("v1-{test}")) {
+            // Counted before the build, as published.
+            let rows = of_attempts(test, runs, ATTEMPTS, |run, _| candidates(run));
+            figures.rows.extend(rows);
         }
-        figures.findings.push(beside(table, runs));
+        figures.findings.push(beside(test, runs));
     }
     Ok(figures)
 }
@@ -60,24 +99,19 @@ fn counter(run: &RunReport, phase: &str, name: &str) -> f64 {
     *of.vmstat.get(name).unwrap_or_else(|| panic!("no counter {name}")) as f64
 }
 
-/// A published quantity. Shares are not cut to whole per cent, as the published ones are.
+/// A published quantity. Shares are not cut to whole per cent, as the published ones are. Where attempts
+/// take so long that the build ends meanwhile, they count all the same.
 fn of_run(run: &RunReport, quantity: &str) -> f64 {
-    let during = |name: &str| counter(run, "highalloc/attempts", name);
-    let had = || during("sim_highalloc") - during("sim_highalloc_fail");
+    let attempts = run.attempts(ATTEMPTS).unwrap_or_else(|| panic!("no {ATTEMPTS}"));
     match quantity {
-        "success_percent" => 100.0 * had() / during("sim_highalloc"),
-        "success_n_percent" => 100.0 * had() / candidates(run),
-        name => during(name),
+        "success_percent" => attempts.success(),
+        "success_n_percent" => 100.0 * attempts.had() / candidates(run),
+        name => attempts.count(name),
     }
 }
 
 fn candidates(run: &RunReport) -> f64 {
     counter(run, "candidates/survey", "sim_candidates")
-}
-
-fn by_seed(runs: &[RunReport], cell: &Cell<'_>) -> BySeed {
-    let of = runs.iter().filter(|r| r.variant == cell.column());
-    of.map(|r| (r.seed, of_run(r, &cell.key("quantity")))).collect()
 }
 
 /// What the build was, in a sentence.
@@ -101,4 +135,40 @@ fn beside(table: &str, runs: &[RunReport]) -> String {
         file / 256.0,
         free / 256.0,
     )
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::STAGES;
+    use super::*;
+    use crate::build::Catalogue;
+    use crate::scenario::Scenario;
+
+    /// The unmovable test lies among the scenarios too, with one seed and the first posting.
+    #[test]
+    fn the_unmovable_test_is_a_scenario() {
+        let expand = |s: &Scenario| s.expand(&Catalogue).expect("runs");
+        let lab = Lab { quick: true, ..Lab::silent(&|_, _, _| {}) };
+        let text = include_str!("../../../scenarios/build-frag-unmovable.toml");
+        let alone = Scenario::from_str(text, "build-frag-unmovable.toml").expect("a scenario");
+        let run = Scenario::from_str(SCENARIO.text, SCENARIO.path).expect("a scenario");
+        let mut run = expand(&run.with_sets(&sets(&lab, false)).expect("values that it takes"));
+        run.retain(|r| STAGES.contains(&r.variant.as_str()));
+        assert_eq!(run, expand(&alone));
+    }
+
+    /// Every cell that it gives has its variant.
+    #[test]
+    fn stages_are_variants() {
+        let scenario = Scenario::from_str(SCENARIO.text, SCENARIO.path).expect("a scenario");
+        let runs = scenario.expand(&Catalogue).expect("runs");
+        let published = Published::read(super::super::FAMILY.published);
+        let mut n = 0;
+        for cell in published.tables.iter().flat_map(|t| published.cells(t)) {
+            let Some((_, variant)) = place(&cell) else { continue };
+            assert!(runs.iter().any(|r| r.variant == variant), "{}: {variant}", cell.id());
+            n += 1;
+        }
+        assert_eq!(n, 2 * 8 * 4 + 2 * 5);
+    }
 }

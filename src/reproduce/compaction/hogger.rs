@@ -4,12 +4,12 @@
 use std::collections::BTreeMap;
 
 use super::super::demand::{band_words, in_band};
-use super::super::lab::{Lab, ScenarioFile, Sets};
+use super::super::lab::{Lab, Pictured, ScenarioFile, Sets};
 use super::super::published::{Cell, CellRef, Published, Relation};
 use super::super::relation::{self, BySeed, values};
 use super::super::{Figures, row_by_seed, unpublished_row};
-use super::value;
-use crate::report::reproduction::FigureRow;
+use super::{STAGES, of_attempts, surveyed, v2_variant, value};
+use crate::report::reproduction::{FigureRow, Picture};
 use crate::report::statistics::estimate;
 use crate::report::{PhaseReport, RunReport};
 use crate::run::RunError;
@@ -40,6 +40,9 @@ const TABLES: [(&str, &[Setup]); 6] = [
 ];
 
 type Runs = BTreeMap<Setup, Vec<RunReport>>;
+
+/// The phases at whose ends memory is drawn: before and after the attempts.
+const DRAWN: [&str; 2] = ["highalloc/survey", "highalloc/attempts"];
 
 /// What a set-up puts into the scenario.
 pub(super) fn sets(lab: &Lab<'_>, (movable, mb): Setup) -> Sets {
@@ -74,8 +77,15 @@ pub(super) fn figures(lab: &Lab<'_>, published: &Published) -> Result<Figures, R
         return Ok(figures);
     }
     let cells: Vec<Sets> = setups.iter().map(|&s| sets(lab, s)).collect();
-    let runs = lab.run("hogger-frag", SCENARIO, &cells)?;
-    let runs: Runs = setups.into_iter().zip(runs).collect();
+    let pictured = lab.run_pictured("hogger-frag", SCENARIO, &cells, &DRAWN)?;
+    let mut runs = Runs::new();
+    for (setup, of_setup) in setups.into_iter().zip(pictured) {
+        let test = [(MOVABLE, "movable"), (UNMOVABLE, "unmovable")];
+        if let Some((_, test)) = test.into_iter().find(|t| t.0 == setup) {
+            figures.pictures.extend(pictures(test, &of_setup));
+        }
+        runs.insert(setup, of_setup.into_iter().map(|(run, _)| run).collect());
+    }
     for (table, _) in wanted() {
         for cell in published.cells(published.table(table)) {
             if let Some(by_seed) = simulated(&runs, &cell) {
@@ -90,6 +100,8 @@ pub(super) fn figures(lab: &Lab<'_>, published: &Published) -> Result<Figures, R
     for (setup, name) in [(MOVABLE, "movable"), (UNMOVABLE, "unmovable")] {
         if let Some(runs) = runs.get(&setup) {
             figures.rows.extend(expected(published, name, runs));
+            let id = format!("hogger-frag-{name}");
+            figures.rows.extend(of_attempts(&id, runs, DRAWN[1], surveyed));
             figures.findings.push(sources(name, runs));
         }
     }
@@ -153,14 +165,13 @@ fn quantity<'a>(cell: &Cell<'a>) -> &'a str {
     }
 }
 
-/// The figure of a cell for each seed; `None`: not carried out.
-fn simulated(runs: &Runs, cell: &Cell<'_>) -> Option<BySeed> {
-    let table = cell.table.id.as_str();
-    let (setup, stage) = match table {
+/// The set-up and the variant of the scenario that give a cell; `None`: not of this scenario.
+pub(super) fn place(cell: &Cell<'_>) -> Option<(Setup, String)> {
+    Some(match cell.table.id.as_str() {
         "v1-hogger-frag-movable" => (MOVABLE, cell.column()),
         "v1-hogger-frag-unmovable" => (UNMOVABLE, cell.column()),
         "v1-hogger-size" => ((true, cell.column().parse().ok()?), cell.key("stage")),
-        _ if table.starts_with("v2-") && cell.row.keys.contains_key("test") => {
+        "v2-success-n" | "v2-pgmigrate-success" | "v2-compact-stall" => {
             let setup = match cell.key("test").as_str() {
                 "hogger-frag-movable" => MOVABLE,
                 "hogger-frag-unmovable" => UNMOVABLE,
@@ -168,13 +179,32 @@ fn simulated(runs: &Runs, cell: &Cell<'_>) -> Option<BySeed> {
                 "hogger-frag-movable-300MB" => (true, 300),
                 _ => return None,
             };
-            let stage = cell.column();
-            (setup, if stage == "base" { stage } else { format!("v2-{stage}") })
+            (setup, v2_variant(cell))
         }
         _ => return None,
-    };
+    })
+}
+
+/// The figure of a cell for each seed; `None`: not carried out.
+fn simulated(runs: &Runs, cell: &Cell<'_>) -> Option<BySeed> {
+    let (setup, variant) = place(cell)?;
     let runs = runs.get(&setup)?;
-    Some(by_seed(runs, &stage, |r| of_run(r, quantity(cell))))
+    Some(by_seed(runs, &variant, |r| of_run(r, quantity(cell))))
+}
+
+/// Memory before the attempts of the first seed, which is the same in all stages but for what
+/// compaction did for the hogger, and after those of each stage.
+fn pictures(test: &str, runs: &[Pictured]) -> Vec<Picture> {
+    let first = |stage: &str| runs.iter().find(|(run, _)| run.variant == stage);
+    let drawn = |stage: &str, phase: &str, when: &str| {
+        let (run, pictures) = first(stage)?;
+        let (_, text) = pictures.iter().find(|p| p.0 == phase)?;
+        let title = format!("hogger-frag-{test}, seed {}, {when} ({stage})", run.seed);
+        Some(Picture { title, text: text.clone() })
+    };
+    let before = drawn("base", DRAWN[0], "before the attempts");
+    let after = STAGES.iter().filter_map(|stage| drawn(stage, DRAWN[1], "after them"));
+    before.into_iter().chain(after).collect()
 }
 
 /// What is asked although nobody published a figure for it: pages moved again, and requests for
@@ -225,7 +255,7 @@ fn sources(test: &str, runs: &[RunReport]) -> String {
     };
     let candidates = by_seed(runs, "base", |r| count(phase(r, "survey"), "sim_candidates"));
     let n = estimate(&values(&candidates)).map_or(0.0, |e| e.mean);
-    let stages = ["base", "nonmovable", "redesign", "threshold"].map(of).join("; ");
+    let stages = STAGES.map(of).join("; ");
     format!("hogger-frag-{test}: {n:.0} candidates; blocks had: {stages}.")
 }
 
@@ -233,7 +263,7 @@ fn sources(test: &str, runs: &[RunReport]) -> String {
 mod tests {
     use super::*;
     use crate::build::Catalogue;
-    use crate::scenario::Scenario;
+    use crate::scenario::{RunSpec, Scenario};
 
     /// The scenario as it is shipped is the movable test.
     #[test]
@@ -245,25 +275,29 @@ mod tests {
         assert_eq!(expand(&run), expand(&shipped));
         let other = shipped.clone().with_sets(&sets(&lab, UNMOVABLE)).expect("values");
         assert_ne!(expand(&other), expand(&shipped));
+        // The unmovable test lies among the scenarios too, with one seed and the first posting.
+        let lab = Lab { quick: true, ..lab };
+        let of_first = |s: &Scenario| {
+            let is_first = |r: &RunSpec| STAGES.contains(&r.variant.as_str());
+            expand(s).into_iter().filter(is_first).collect::<Vec<_>>()
+        };
+        let text = include_str!("../../../scenarios/hogger-frag-unmovable.toml");
+        let alone = Scenario::from_str(text, "hogger-frag-unmovable.toml").expect("a scenario");
+        let run = shipped.with_sets(&sets(&lab, UNMOVABLE)).expect("values that it takes");
+        assert_eq!(of_first(&run), expand(&alone));
     }
 
-    /// Every stage of every table has its variant.
+    /// Every cell that it gives has its variant, and a set-up that its table is run with.
     #[test]
     fn stages_are_variants() {
         let scenario = Scenario::from_str(SCENARIO.text, SCENARIO.path).expect("a scenario");
         let runs = scenario.expand(&Catalogue).expect("runs");
         let published = Published::read(super::super::FAMILY.published);
-        for (table, _) in TABLES {
-            for cell in published.cells(published.table(table)) {
-                let stage = match table {
-                    "v1-hogger-size" => cell.key("stage"),
-                    _ if table.starts_with("v2") && cell.column() != "base" => {
-                        format!("v2-{}", cell.column())
-                    }
-                    _ => cell.column(),
-                };
-                assert!(runs.iter().any(|r| r.variant == stage), "{}: {stage}", cell.id());
-            }
+        for cell in published.tables.iter().flat_map(|t| published.cells(t)) {
+            let Some((setup, variant)) = place(&cell) else { continue };
+            assert!(runs.iter().any(|r| r.variant == variant), "{}: {variant}", cell.id());
+            let table = TABLES.iter().find(|t| t.0 == cell.table.id).expect("a table");
+            assert!(table.1.contains(&setup), "{}: {setup:?}", cell.id());
         }
     }
 }

@@ -200,7 +200,7 @@ pub(super) fn figures(lab: &Lab<'_>) -> Result<Figures, RunError> {
             Some(sign(s, &more?, &less?))
         }));
     }
-    Ok(Figures { rows, findings: Vec::new() })
+    Ok(Figures { rows, ..Figures::default() })
 }
 
 /// The row of a sign: the difference, seed by seed.

@@ -48,6 +48,12 @@ pub static MACHINE: TableSpec = TableSpec {
             "up to how many activated refaults a CPU keeps to itself for up to a second before reclaim sees them; 0: it sees each",
         ),
         key(
+            "pageblock-order",
+            Count(1, 10),
+            Auto("9, as on x86"),
+            "log2 of the pages of a pageblock, the unit of migratetypes and of compaction; at most the order of the largest block",
+        ),
+        key(
             "batch-shift",
             Count(0, 5),
             Is("0"),

@@ -66,7 +66,7 @@ pub const KEEP_LAWS: &[&str] = &["uniform", "rotate", "fixed", "geometric"];
 /// `fragment`.
 pub static FRAGMENT: TableSpec = TableSpec {
     title: "workload = \"fragment\"",
-    doc: "A fragmentation machine: takes memory page by page on behalf of the kernel until there is none, keeps part of it where a law says, frees the rest. What it keeps is neither reclaimed nor moved, and outlives the process.",
+    doc: "A fragmentation machine: takes memory page by page on behalf of the kernel until there is none, keeps part of it where a law says, frees the rest. What it keeps is neither reclaimed nor moved, and outlives the process; what all of them keep has to fit into memory.",
     groups: &[
         TASK,
         &[
@@ -140,7 +140,7 @@ pub static FRAGMENT: TableSpec = TableSpec {
 /// `target` of `fragment`.
 pub static FRAGMENT_TARGET: TableSpec = TableSpec {
     title: "target of workload = \"fragment\"",
-    doc: "A figure of all free memory, in thousandths: `target = { order = 9, unusable = 800 }`. Give `unusable` or `index`. If it is not reached, the report says how close it came, and `mmsim run` ends with exit code 1.",
+    doc: "A figure of all free memory, in thousandths: `target = { order = 9, unusable = 800 }`. Give `unusable` or `index`. If it is out of reach, the task goes back to the closest state that it saw, the report says which, and `mmsim run` ends with exit code 1.",
     groups: &[&[
         key("order", Count(1, 10), Required, "log2 of the pages of the block in question"),
         key(

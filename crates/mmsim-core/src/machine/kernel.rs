@@ -122,6 +122,24 @@ impl<P: ReclaimPolicy> Machine<P> {
         }
     }
 
+    /// Takes a frame for a thread, if it is free; what came of it is for its workload to see.
+    pub(super) fn kernel_take(&mut self, tid: ThreadId, pfn: Pfn, handle: BlockHandle) {
+        let held = self.threads[tid].blocks.get(handle).is_some();
+        assert!(!held, "{}: {handle:?} is held already", self.threads[tid].name);
+        let z = self.mem.zones.of(pfn);
+        let taken = self.mem.capture_block(z, pfn, 0);
+        if taken {
+            let mt = self.mem.zones[z].buddy().block_type(pfn);
+            let mt = if mt.mergeable() { mt } else { Migratetype::Unmovable };
+            self.mem.frames.reset_block(pfn, FrameKind::KernelOther, 0, mt);
+            self.threads[tid].blocks.insert(handle, (pfn, 0));
+            self.mem.nr_kernel_other += 1;
+        }
+        self.mem.now += self.mem.cost.t_syscall;
+        let pfn = taken.then_some(pfn);
+        self.threads[tid].kernel_allocs.push(KernelAllocResult { handle, pfn });
+    }
+
     /// Looks at the free blocks of the zone that requests for unmovable memory try first.
     pub(super) fn free_blocks(&mut self, tid: ThreadId) {
         self.mem.now += self.mem.cost.t_syscall;

@@ -96,6 +96,10 @@ impl<P: ReclaimPolicy> Machine<P> {
                 self.kernel_split(tid, handle);
                 Flow::Done
             }
+            Op::KernelTake { pfn, handle } => {
+                self.kernel_take(tid, pfn, handle);
+                Flow::Done
+            }
             Op::HugePool { pages } => self.set_huge_pool(tid, pages),
             Op::CompactMemory => {
                 self.compact_memory();

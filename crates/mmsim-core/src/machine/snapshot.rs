@@ -14,7 +14,7 @@ use super::config::ZoneKind;
 use super::kswapd::MAX_RECLAIM_RETRIES;
 use super::psi::PERCENT;
 use super::result::Pressure;
-use crate::base::id::{CpuId, Idx, MemcgId, NodeId, Pfn};
+use crate::base::id::{CpuId, Idx, MemcgId, NodeId, Pfn, ZoneId};
 use crate::base::time::SimTime;
 use crate::base::vmstat::{VmEvent, VmStat};
 use crate::memory::{BlockUse, Layout, Memory, Survey};
@@ -22,7 +22,6 @@ use crate::phys::buddy::NR_ORDERS;
 use crate::phys::frames::{FrameKind, Mapped, flag, pages_of};
 use crate::phys::migratetype::{Migratetype, NR_MIGRATETYPES};
 use crate::phys::pcp::PcpView;
-use crate::phys::rules::PageAllocRules;
 use crate::phys::zones::Zone;
 use crate::policy::ReclaimPolicy;
 
@@ -302,7 +301,7 @@ impl<P: ReclaimPolicy> Machine<P> {
             cpus: self.config.cpus,
             unreclaimable: self.kswapds.iter().map(|k| k.failures >= MAX_RECLAIM_RETRIES).collect(),
             zones,
-            pageblock_order: PageAllocRules::of(self.config.kernel).pageblock_order,
+            pageblock_order: mem.zones[ZoneId(0)].buddy().rules().pageblock_order,
             groups: mem.memcgs.ids().map(group).collect(),
             layout: mem.layout(),
             workingset_nodes: mem.workingset_nodes(),

@@ -106,7 +106,11 @@ pub struct Buddy {
 impl Buddy {
     /// The allocator of the frames from `first` (a multiple of the largest block) to before
     /// `end`, none of them free yet; all pageblocks movable.
+    ///
+    /// # Panics
+    /// No allocator can have these rules ([`PageAllocRules::check`]), or `first` is no such multiple.
     pub fn new(first: Pfn, end: Pfn, rules: PageAllocRules) -> Self {
+        rules.check().unwrap_or_else(|e| panic!("rules of a page allocator: {e}"));
         assert!(first.0.is_multiple_of(1 << rules.max_order), "{first} starts no largest block");
         let span = (end.0 - first.0).next_multiple_of(1 << rules.max_order);
         Buddy {

@@ -62,6 +62,8 @@ pub struct Aim {
     pub reached: i64,
     /// The value farthest from the target since it was reached first.
     pub farthest: i64,
+    /// The value closest to the target that was seen on the last way to it.
+    pub closest: i64,
 }
 
 impl Aim {

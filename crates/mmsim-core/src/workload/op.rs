@@ -1,6 +1,6 @@
 //! The operations of a workload.
 
-use crate::base::id::KdamondId;
+use crate::base::id::{KdamondId, Pfn};
 use crate::base::time::{SimDuration, SimTime};
 use crate::phys::gfp::GfpFlags;
 use crate::phys::migratetype::Migratetype;
@@ -234,6 +234,14 @@ pub enum Op {
     /// (`split_page`); nothing if there was none.
     KernelSplit {
         /// Which.
+        handle: BlockHandle,
+    },
+    /// Take this very frame, if it is free, as a block of one page of [`Op::KernelAlloc`]
+    /// (`alloc_contig_range`). No watermark keeps it. Whether it was free is told at the next `fill`.
+    KernelTake {
+        /// Which frame.
+        pfn: Pfn,
+        /// Its number among the blocks of the thread; not in use now.
         handle: BlockHandle,
     },
     /// Write to `nr_hugepages`: the pool of huge pages grows until a block cannot be had, or

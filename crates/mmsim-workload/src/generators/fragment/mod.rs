@@ -118,6 +118,8 @@ impl FragmentConfig {
             steps: 0,
             large: BTreeMap::new(),
             course: self.target.map(Course::new),
+            closest: Vec::new(),
+            back: false,
         })]
     }
 
@@ -186,6 +188,10 @@ struct Machine {
     large: BTreeMap<BlockHandle, u8>,
     /// On the way to a target.
     course: Option<Course>,
+    /// Frames held at the look that was closest to it, ascending.
+    closest: Vec<Pfn>,
+    /// It has gone back there.
+    back: bool,
 }
 
 impl Machine {
@@ -273,18 +279,44 @@ impl Machine {
     /// One look on the way to the target. Whether there is one more: then operations were added.
     fn steer(&mut self, cx: &WorkloadCx<'_>, rng: &mut Rng, ops: &mut Vec<Op>) -> bool {
         let Some(course) = &mut self.course else { return false };
+        let back = std::mem::take(&mut self.back);
         if let Some(free) = cx.free_blocks {
-            if course.look(&free) || course.gives_up() {
+            if course.look(&free) || back {
                 return false;
             }
-            if !self.exchange(&free, rng, ops) {
-                return false;
+            if course.is_closest() {
+                self.closest = self.held.iter().map(|h| h.pfn).collect();
+                self.closest.sort_unstable();
+            }
+            let (stop, was_closer) = (course.gives_up(), course.was_closer());
+            if stop || !self.exchange(&free, rng, ops) {
+                if !was_closer {
+                    return false;
+                }
+                self.go_back(ops);
             }
         } else {
             course.restart();
         }
         ops.extend([Op::DrainPcp, Op::FreeBlocks]);
         true
+    }
+
+    /// Holds again what it held at the closest look, as far as nobody else has taken it.
+    fn go_back(&mut self, ops: &mut Vec<Op>) {
+        let then = std::mem::take(&mut self.closest);
+        let is_of_then = |h: &Held| then.binary_search(&h.pfn).is_ok();
+        let (stay, go): (Vec<Held>, Vec<Held>) = self.held.iter().copied().partition(is_of_then);
+        ops.extend(go.iter().map(|h| Op::KernelFree { handle: h.handle }));
+        ops.push(Op::DrainPcp);
+        let mut now: Vec<Pfn> = stay.iter().map(|h| h.pfn).collect();
+        now.sort_unstable();
+        for pfn in then.into_iter().filter(|p| now.binary_search(p).is_err()) {
+            ops.push(Op::KernelTake { pfn, handle: BlockHandle(self.next) });
+            self.next += 1;
+        }
+        self.held = stay;
+        self.back = true;
     }
 
     /// One step of ageing, in which what the last one did to the target is made good.

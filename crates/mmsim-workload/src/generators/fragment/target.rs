@@ -19,7 +19,8 @@
 //!
 //! A target may be out of reach: pages of others lie where groups would have to be empty, or an
 //! index is asked for that no such memory has. When nothing has come closer for a number of
-//! looks, the loop goes on only until it is as close again as it has been, and stops.
+//! looks, the loop stops, and goes back to the closest state that it saw: it gives up what it has
+//! taken since, and takes the frames again that it held then.
 //!
 //! Figures are per zone, and so is this one: of the zone that requests for unmovable memory try
 //! first. Source: Linux 6.12 mm/vmstat.c (`unusable_free_index`, `__fragmentation_index`).
@@ -86,6 +87,8 @@ pub(super) struct Course {
     target: Target,
     now: i64,
     best: i64,
+    /// The value of the last look that was as good as the best.
+    closest: i64,
     /// Looks since the best one.
     since: u32,
     /// Reached once: from then on it is held.
@@ -95,7 +98,15 @@ pub(super) struct Course {
 
 impl Course {
     pub(super) fn new(target: Target) -> Course {
-        Course { target, now: -1000, best: i64::MAX, since: 0, holding: false, farthest: None }
+        Course {
+            target,
+            now: -1000,
+            best: i64::MAX,
+            closest: -1000,
+            since: 0,
+            holding: false,
+            farthest: None,
+        }
     }
 
     fn distance(&self) -> i64 {
@@ -121,6 +132,9 @@ impl Course {
         } else {
             self.since += 1;
         }
+        if distance == self.best {
+            self.closest = self.now;
+        }
         let close = distance <= self.target.tolerance.into();
         self.holding |= close;
         close
@@ -128,8 +142,17 @@ impl Course {
 
     /// Whether to stop although the figure is not close enough.
     pub(super) fn gives_up(&self) -> bool {
-        let p = self.target.patience;
-        self.since >= p && self.distance() <= self.best || self.since >= 2 * p
+        self.since >= self.target.patience
+    }
+
+    /// Whether the last look is closer than all before.
+    pub(super) fn is_closest(&self) -> bool {
+        self.since == 0
+    }
+
+    /// Whether an earlier look was closer than the last one.
+    pub(super) fn was_closer(&self) -> bool {
+        self.distance() > self.best
     }
 
     /// What came of it.
@@ -145,6 +168,7 @@ impl Course {
             tolerance: t.tolerance.into(),
             reached: self.now,
             farthest: self.farthest.unwrap_or(self.now),
+            closest: self.closest,
         }
     }
 
