@@ -48,3 +48,39 @@ fn no_preset_passes_the_optimum_and_generations_add_up() {
         assert_eq!(all - active, gauge("nr_inactive_anon"), "{name}");
     }
 }
+
+/// Several processes and threads that want far more than there is, with a time to live, written so
+/// that the largest is killed again and again while the others reclaim.
+fn crowd(cpus: u32, device: &str, ttl: u32, seed: u64) -> Report {
+    let mut text = format!(
+        "schema = 1\nname = \"crowd\"\nseed = {seed}\nexpect-oom = true\n\
+         reclaim = {{ preset = \"mglru-v6.12\", min-ttl-ms = {ttl} }}\n[machine]\nkernel = \"6.12\"\n\
+         memory = \"64MiB\"\ncpus = {cpus}\nswap = {{ size = \"64MiB\", device = \"{device}\" }}\n"
+    );
+    for (i, threads) in [1, 3, 2, 1, 2, 4].into_iter().enumerate() {
+        text += &format!(
+            "[[task]]\nname = \"t{i}\"\nworkload = \"zipf\"\nthreads = {threads}\nmemory = \"{}MiB\"\n\
+             theta = 0.5\naccesses = 40000\nwrite-permille = 500\n",
+            20 + 3 * i
+        );
+    }
+    let scenario = Scenario::from_str(&text, "crowd.toml").unwrap_or_else(|e| panic!("{e}"));
+    let options = RunOptions { jobs: Some(1), check: true };
+    mmsim::run(&scenario, &options)
+        .unwrap_or_else(|e| panic!("{cpus} CPUs, {device}, {ttl} ms, seed {seed}: {e}"))
+}
+
+/// kswapd kills for the sake of the working set while a thread reclaims directly and has given way
+/// to it; the victim may be that very thread, with a fault half done. It dies when its step is over.
+#[test]
+fn a_kill_for_the_working_set_may_hit_who_reclaims() {
+    let mut killed = 0;
+    for cpus in [1, 2, 4] {
+        for (device, ttl) in [("zram", 5), ("zram", 40), ("nvme", 20), ("nvme", 80)] {
+            for run in &crowd(cpus, device, ttl, 1).runs {
+                killed += *run.vmstat.get("oom_kill").unwrap();
+            }
+        }
+    }
+    assert!(killed > 12, "{killed} were killed");
+}

@@ -52,7 +52,7 @@ mod touches;
 use crate::base::digest::Digest;
 use crate::base::event::Observer;
 use crate::base::id::{
-    CpuId, FileId, IndexVec, KdamondId, MemcgId, NodeId, PageIdx, Pfn, ThreadId,
+    AsId, CpuId, FileId, IndexVec, KdamondId, MemcgId, NodeId, PageIdx, Pfn, ThreadId,
 };
 use crate::base::rng::Rng;
 use crate::base::time::{SimDuration, SimTime};
@@ -164,6 +164,10 @@ pub struct Machine<P: ReclaimPolicy = Box<dyn ReclaimPolicy>> {
     phases: Vec<PhaseResult>,
     mark: Mark,
     oom: Option<OomSummary>,
+    /// A thread is amid a step; kernel threads may act meanwhile.
+    amid_step: bool,
+    /// A process that is killed at the end of that step.
+    doomed: Option<AsId>,
     /// Where the block comes from that is being allocated.
     origin: Origin,
     high_order: HighOrder,
@@ -244,6 +248,8 @@ impl<P: ReclaimPolicy> Machine<P> {
                 latency: Default::default(),
             },
             oom: None,
+            amid_step: false,
+            doomed: None,
             origin: Origin::FreeList,
             high_order: HighOrder::default(),
             peak_resident: 0,
