@@ -76,6 +76,46 @@ fn min_ttl_ms() {
 }
 
 /// A walk clears the accessed bits of pages that were only faulted in, so that the first
+/// What is asked before a pass at (the first priority, the next, the next for an order): while all
+/// is young 6.1 asks at order 0, 6.7 there and not before the first pass was in vain, 6.12
+/// always. Once all is old, nothing is to be killed but where the pages are too few for a scan
+/// at the priority: 6.12 begins at one that is low enough.
+#[test]
+fn ttl_rule() {
+    let ask = |rule: &str| {
+        let mut r = with(V, &[("min-ttl-ms", "1000"), ("ttl-rule", rule)]);
+        (0..100).for_each(|i| r.touch('A', i, true));
+        let ask = |r: &mut Real| {
+            [(12, 0), (11, 0), (11, 3)].map(|(priority, order)| {
+                let request = ReclaimRequest { order, ..Real::request(KSWAPD, priority) };
+                r.lru.age_node(&mut r.mem, &request)
+            })
+        };
+        let young = ask(&mut r);
+        r.mem.now += SimDuration::from_secs(2);
+        (young, ask(&mut r))
+    };
+    assert_eq!(ask("aging-6.1"), ([true, true, false], [false, true, false]));
+    assert_eq!(ask("pressed-6.7"), ([false, true, false], [false, true, false]));
+    assert_eq!(ask("fitted-6.12"), ([true, true, true], [false, true, true]));
+}
+
+/// In 6.1 what is younger than the time to live is not aged either.
+#[test]
+fn what_is_too_young_is_not_aged() {
+    let aged = |ttl: &str| {
+        let mut r = with("mglru-v6.1", &[("min-ttl-ms", ttl)]);
+        (0..200).for_each(|i| r.touch('A', i, true));
+        steps(&mut r, 2);
+        let before = r.lru.seqs(NodeId(0), MemcgId(0))[2];
+        let request = Real::request(KSWAPD, 12);
+        // The first look is skipped.
+        (0..2).for_each(|_| _ = r.lru.age_node(&mut r.mem, &request));
+        r.lru.seqs(NodeId(0), MemcgId(0))[2] - before
+    };
+    assert_eq!((aged("0"), aged("1000")), (1, 0));
+}
+
 /// eviction takes them; without, it meets them all as accessed and takes none.
 #[test]
 fn walk_mmu() {

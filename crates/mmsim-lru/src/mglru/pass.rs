@@ -109,7 +109,8 @@ impl Mglru {
         out
     }
 
-    fn first_priority_of(&self, mem: &Memory, req: &ReclaimRequest) -> u8 {
+    /// The priority that kswapd begins with (`set_initial_priority`).
+    pub(super) fn first_priority_of(&self, mem: &Memory, req: &ReclaimRequest) -> u8 {
         if req.priority != self.first_priority || req.target < self.min_batch {
             return req.priority;
         }
