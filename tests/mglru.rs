@@ -1,5 +1,6 @@
 //! MGLRU through the facade: the bound that no policy can pass, and the generations in reports.
 
+use mmsim::build::Catalogue;
 use mmsim::report::Report;
 use mmsim::{RunOptions, Scenario};
 
@@ -116,4 +117,58 @@ fn a_time_to_live_that_is_over_kills_nobody() {
     assert!(swapped_in[..5].iter().all(|&n| n > 10_000), "under pressure: {swapped_in:?}");
     assert!(swapped_in[5] > 500, "not at once: {swapped_in:?}");
     assert_eq!(killed(3_600_000).0, [1; 6]);
+}
+
+/// What is said to a scenario with these policies.
+fn said(reclaim: &str) -> String {
+    let text = format!(
+        "schema = 1\nname = \"x\"\nseed = 1\nreclaim = {{ {reclaim} }}\n[machine]\nmemory = \"24MiB\"\n\
+         [[task]]\nworkload = \"sequential\"\nmemory = \"1MiB\"\n"
+    );
+    let runs = Scenario::from_str(&text, "x.toml").and_then(|s| s.expand(&Catalogue));
+    match runs {
+        Ok(_) => "accepted".into(),
+        Err(e) => {
+            assert!(e.position().is_some_and(|p| p.1 == 4), "{e}");
+            assert_eq!(e.kind().exit_code(), 2);
+            e.to_string().lines().next().unwrap_or_default().into()
+        }
+    }
+}
+
+#[test]
+fn mistakes_about_policies_are_answered_with_what_to_write() {
+    assert_eq!(said("preset = \"classic-v6.12\", lazyfree = \"tail\""), "accepted");
+    assert_eq!(said("preset = \"mglru-v6.12\", lazyfree = \"tail\""), "accepted");
+    for value in ["base", "list-v2", "list_v2", "list-fixed", "list_fixed", "off"] {
+        let dashed = value.replace('_', "-");
+        assert_eq!(
+            said(&format!("preset = \"classic-v6.12\", lazyfree = \"{value}\"")),
+            format!(
+                "error: reclaim.lazyfree: lazyfree: unknown value \"{value}\", write one of \
+                 \"classic\", \"tail\"; \"{dashed}\" is a value of MGLRU's"
+            )
+        );
+    }
+    assert_eq!(
+        said("preset = \"mglru-v6.12\", lazyfree = \"classic\""),
+        "error: reclaim.lazyfree: lazyfree: unknown value \"classic\", write one of \"base\", \"tail\", \
+         \"list-v2\", \"list-fixed\", \"list-oldest\", \"off\"; \"classic\" is a value of the classic LRU's"
+    );
+    assert_eq!(
+        said("preset = \"random\", lazyfree = \"tail\""),
+        "error: reclaim (random): \"lazyfree\" is no knob of this policy"
+    );
+    assert_eq!(
+        said("preset = \"classic-v6.12\", min-ttl-ms = 5"),
+        "error: reclaim (classic-v6.12): \"min-ttl-ms\" is no knob of this policy"
+    );
+    assert_eq!(
+        said("preset = \"mglru-v6.8\""),
+        "error: reclaim: unknown preset `mglru-v6.8`, did you mean `mglru-v6.8-post`?"
+    );
+    assert_eq!(
+        said("preset = \"mglru-v6.7\""),
+        "error: reclaim: unknown preset `mglru-v6.7`, did you mean `mglru-v6.7-pre`?"
+    );
 }
