@@ -1,7 +1,8 @@
-//! MGLRU through the facade: the bound that no policy can pass, and the generations in reports.
+//! MGLRU through the facade: the bound that no policy can pass, the generations in reports, what is
+//! killed for the working set, and what is said to mistakes about policies.
 
 use mmsim::build::Catalogue;
-use mmsim::report::Report;
+use mmsim::report::{GenerationReport, Report};
 use mmsim::{RunOptions, Scenario};
 
 const PRESETS: [&str; 6] = [
@@ -13,12 +14,25 @@ const PRESETS: [&str; 6] = [
     "mglru-v6.14",
 ];
 
-/// Pages by a zipf law, half as many frames.
-fn report() -> Report {
-    let mut text = String::from(
+/// What is accessed, on frames for three quarters of it: the task, and whether it is anonymous.
+const WORK: [(&str, &str, bool); 5] = [
+    ("zipf", "workload = \"zipf\"\ntheta = 0.8\naccesses = 120000\nwrite-permille = 200", true),
+    ("uniform", "workload = \"uniform\"\naccesses = 60000\nwrite-permille = 500", true),
+    ("cycle", "workload = \"sequential\"\npasses = 6\nwrite = true", true),
+    ("read", "workload = \"zipf\"\nregion = \"read\"\ntheta = 0.9\naccesses = 120000", false),
+    (
+        "mapped",
+        "workload = \"zipf\"\nregion = \"file-shared\"\ntheta = 0.6\naccesses = 90000",
+        false,
+    ),
+];
+
+fn bounded(task: &str) -> Report {
+    let mut text = format!(
         "schema = 1\nname = \"bound\"\nseed = 1\nbounds = true\n[machine]\nmemory = \"24MiB\"\n\
-         swap = { size = \"64MiB\", device = \"zram\" }\nvm = { page-cluster = 0 }\n[[task]]\n\
-         workload = \"zipf\"\nmemory = \"32MiB\"\ntheta = 0.8\naccesses = 120000\nwrite-permille = 200\n",
+         swap = {{ size = \"64MiB\", device = \"zram\" }}\n\
+         vm = {{ page-cluster = 0, read_ahead_kb = 0, fault_around_bytes = 4096 }}\n\
+         [[task]]\nmemory = \"32MiB\"\n{task}\n"
     );
     for p in PRESETS {
         text += &format!("[[variant]]\nname = \"{p}\"\nreclaim = {{ preset = \"{p}\" }}\n");
@@ -29,24 +43,33 @@ fn report() -> Report {
 
 #[test]
 fn no_preset_passes_the_optimum_and_generations_add_up() {
-    let report = report();
-    assert_eq!(report.runs.len(), PRESETS.len());
-    for run in &report.runs {
-        let name = &run.variant;
-        let least = run.bounds.as_ref().expect("asked for").sim_opt_refetches;
-        let swapped_in = *run.vmstat.get("pswpin").unwrap();
-        assert!(least > 1000, "{name}: a bound that says something: {least}");
-        assert!(swapped_in >= least, "{name}: {swapped_in} swap-ins, MIN has {least}");
-        let phase = run.phases.last().expect("a phase");
-        let gauge = |name| *phase.gauges.get(name).unwrap();
-        let generations = &phase.lru_gen;
-        assert!((2..=4).contains(&generations.len()), "{name}: {generations:?}");
-        assert!(generations.windows(2).all(|g| g[0].seq + 1 == g[1].seq));
-        assert!(generations.windows(2).all(|g| g[0].age_ms >= g[1].age_ms));
-        let active: u64 = generations.iter().rev().take(2).map(|g| g.nr_anon).sum();
-        let all: u64 = generations.iter().map(|g| g.nr_anon).sum();
-        assert_eq!(active, gauge("nr_active_anon"), "{name}");
-        assert_eq!(all - active, gauge("nr_inactive_anon"), "{name}");
+    for (work, task, anon) in WORK {
+        let report = bounded(task);
+        assert_eq!(report.runs.len(), PRESETS.len());
+        for run in &report.runs {
+            let name = format!("{work}, {}", run.variant);
+            let bounds = run.bounds.as_ref().expect("asked for");
+            let (least, first) =
+                (bounds.sim_opt_refetches, bounds.sim_opt_misses - bounds.sim_opt_refetches);
+            let count = |c| *run.vmstat.get(c).unwrap();
+            // Of a file the first reads count as well, a page of it as four.
+            let again = if anon { count("pswpin") } else { count("pgpgin") / 4 - first };
+            assert!(bounds.exact && least > 1000, "{name}: a bound that says something: {least}");
+            assert!(again >= least, "{name}: {again} read again, MIN has {least}");
+            let phase = run.phases.last().expect("a phase");
+            let gauge = |name: String| *phase.gauges.get(&name).unwrap();
+            let generations = &phase.lru_gen;
+            assert!((2..=4).contains(&generations.len()), "{name}: {generations:?}");
+            assert!(generations.windows(2).all(|g| g[0].seq + 1 == g[1].seq));
+            assert!(generations.windows(2).all(|g| g[0].age_ms >= g[1].age_ms));
+            for kind in ["anon", "file"] {
+                let of = |g: &GenerationReport| if kind == "anon" { g.nr_anon } else { g.nr_file };
+                let active: u64 = generations.iter().rev().take(2).map(of).sum();
+                let all: u64 = generations.iter().map(of).sum();
+                assert_eq!(active, gauge(format!("nr_active_{kind}")), "{name}");
+                assert_eq!(all - active, gauge(format!("nr_inactive_{kind}")), "{name}");
+            }
+        }
     }
 }
 
@@ -170,5 +193,33 @@ fn mistakes_about_policies_are_answered_with_what_to_write() {
     assert_eq!(
         said("preset = \"mglru-v6.7\""),
         "error: reclaim: unknown preset `mglru-v6.7`, did you mean `mglru-v6.7-pre`?"
+    );
+}
+
+/// Generations are shown of every group: its sizes are those of its own processes.
+#[test]
+fn reports_have_the_generations_of_every_group() {
+    let text = "schema = 1\nname = \"groups\"\nseed = 1\nreclaim = { preset = \"mglru-v6.12\" }\n[machine]\n\
+        memory = \"64MiB\"\nswap = { size = \"64MiB\", device = \"zram\" }\n\
+        memcg = [{ name = \"a\" }, { name = \"b\", max = \"4MiB\" }]\n\
+        [[task]]\nname = \"in-a\"\nworkload = \"sequential\"\nmemory = \"2MiB\"\nwrite = true\nmemcg = \"a\"\n\
+        [[task]]\nname = \"in-b\"\nworkload = \"sequential\"\nmemory = \"8MiB\"\nwrite = true\nmemcg = \"b\"\n";
+    let scenario = Scenario::from_str(text, "groups.toml").unwrap_or_else(|e| panic!("{e}"));
+    let report = mmsim::run(&scenario, &RunOptions::default()).unwrap_or_else(|e| panic!("{e}"));
+    let generations = &report.runs[0].phases.last().expect("a phase").lru_gen;
+    let names: Vec<&str> = generations.iter().map(|g| g.memcg.as_str()).collect();
+    assert!(names.is_sorted(), "the root, then the others: {names:?}");
+    let pages = |name: &str| -> u64 {
+        let of_group = generations.iter().filter(|g| g.memcg == name);
+        assert!((2..=4).contains(&of_group.clone().count()), "{name}: {names:?}");
+        of_group.map(|g| g.nr_anon).sum()
+    };
+    assert_eq!(pages(""), 0);
+    let (a, b) = (pages("a"), pages("b"));
+    assert!(b > 0 && b <= 1024, "{a} {b}");
+    let json = serde_json::to_value(generations).expect("JSON");
+    assert_eq!(
+        (json[0].get("memcg"), &json[json.as_array().unwrap().len() - 1]["memcg"]),
+        (None, &serde_json::json!("b"))
     );
 }
