@@ -126,7 +126,7 @@ knob_enums! {
             "The second access sets the workingset flag, further ones are counted; an accessed bit \
              promotes at once.";
         Counted614 = "counted-6.14",
-            "Accesses are counted, the sixth sets the workingset flag; an accessed bit promotes when \
+            "Accesses are counted, the fifth sets the workingset flag; an accessed bit promotes when \
              it is found for the second time.";
     }
     /// Sizes of the history of refaults.
