@@ -106,6 +106,16 @@ const BEYOND_A_SCHEMA: &[&str] = &[
     "step_advice_for_anonymous_memory",
     "region_two_sizes",
     "script_two_sources",
+    "theta_of_a_cycle",
+    "item_of_parts_of_blocks",
+    "reads_of_no_index",
+    "too_many_items",
+    "reader_stale_bounds",
+    "apps_interval",
+    "apps_launch",
+    "apps_too_large",
+    "apps_rereads",
+    "apps_two_ends",
 ];
 
 /// Every other mistake in a file is one for the schema of `mmsim schema` as well, by the
@@ -2476,6 +2486,294 @@ commands = ["b"]
   |
 6 | commands = ["b"]
   | ^^^^^^^^ leave one of them out"#,
+    },
+    Case {
+        name: "theta_of_a_cycle",
+        text: r#"[machine]
+memory = "64MiB"
+[[task]]
+workload = "reader"
+items = 10
+item = "64KiB"
+records = 10
+choice = "cyclic"
+theta = 0.5
+"#,
+        sets: &[],
+        message: r#"error: task[0].theta: items that are taken in turn follow no law, write choice = "zipf", or leave `theta` out
+ --> x.toml:9:9
+  |
+9 | theta = 0.5
+  |         ^^^ write choice = "zipf", or leave `theta` out"#,
+    },
+    Case {
+        name: "item_of_parts_of_blocks",
+        text: r#"[machine]
+memory = "64MiB"
+[[task]]
+workload = "reader"
+items = 10
+item = "40KiB"
+records = 10
+"#,
+        sets: &[],
+        message: r#"error: task[0].item: 10 pages is not a whole number of blocks of 8 pages, write "16 pages"
+ --> x.toml:6:8
+  |
+6 | item = "40KiB"
+  |        ^^^^^^^ write "16 pages""#,
+    },
+    Case {
+        name: "reads_of_no_index",
+        text: r#"[machine]
+memory = "64MiB"
+[[task]]
+workload = "reader"
+items = 10
+item = "64KiB"
+index-reads = 3
+records = 10
+"#,
+        sets: &[],
+        message: r#"error: task[0].index-reads: 3 reads of an index that is empty, write 0, or give `index` a size
+ --> x.toml:7:15
+  |
+7 | index-reads = 3
+  |               ^ write 0, or give `index` a size"#,
+    },
+    Case {
+        name: "too_many_items",
+        text: r#"[machine]
+memory = "64MiB"
+[[task]]
+workload = "reader"
+items = 4000000000
+item = "64KiB"
+records = 10
+"#,
+        sets: &[],
+        message: r#"error: task[0].items: 4000000000 items are 250000000MiB, too many, write fewer items, or smaller ones
+ --> x.toml:5:9
+  |
+5 | items = 4000000000
+  |         ^^^^^^^^^^ write fewer items, or smaller ones"#,
+    },
+    Case {
+        name: "reader_stale_bounds",
+        text: r#"[machine]
+memory = "64MiB"
+[[task]]
+workload = "reader"
+items = 10
+item = "64KiB"
+stale-min = 7
+stale-max = 3
+records = 10
+"#,
+        sets: &[],
+        message: r#"error: task[0].stale-max: 3 is less than `stale-min`, which is 7, write "7" or more, or change `stale-min`
+ --> x.toml:8:13
+  |
+8 | stale-max = 3
+  |             ^ write "7" or more, or change `stale-min`"#,
+    },
+    Case {
+        name: "reader_without_item",
+        text: r#"[machine]
+memory = "64MiB"
+[[task]]
+workload = "reader"
+items = 10
+records = 10
+"#,
+        sets: &[],
+        message: r#"error: task[0]: `item` is missing
+ --> x.toml:3:1
+  |
+3 | [[task]]
+  | ^^^^^^^^ add `item`: a size such as "64MiB""#,
+    },
+    Case {
+        name: "reader_unknown_key",
+        text: r#"[machine]
+memory = "64MiB"
+[[task]]
+workload = "reader"
+items = 10
+item = "64KiB"
+index-read = 3
+records = 10
+"#,
+        sets: &[],
+        message: r#"error: task[0]: unknown key `index-read`, did you mean `index-reads`?
+ --> x.toml:7:1
+  |
+7 | index-read = 3
+  | ^^^^^^^^^^ write `index-reads`
+  |
+  = help: known: workload, name, threads, processes, memcg, start, records, duration, windows, items, item, block, choice, theta, index, index-reads, stale, stale-min, stale-max, idle"#,
+    },
+    Case {
+        name: "reader_choice",
+        text: r#"[machine]
+memory = "64MiB"
+[[task]]
+workload = "reader"
+items = 10
+item = "64KiB"
+choice = "cycle"
+records = 10
+"#,
+        sets: &[],
+        message: r#"error: task[0].choice: unknown choice `cycle`, did you mean `cyclic`?
+ --> x.toml:7:10
+  |
+7 | choice = "cycle"
+  |          ^^^^^^^ write `cyclic`
+  |
+  = help: known: zipf, cyclic"#,
+    },
+    Case {
+        name: "apps_interval",
+        text: r#"[machine]
+memory = "64MiB"
+[[task]]
+workload = "apps"
+apps = 3
+mapped = "1MiB"
+read = "1MiB"
+heap = "1MiB"
+interval = "10ms"
+launch = "5ms"
+records = 10
+"#,
+        sets: &[],
+        message: r#"error: task[0].interval: 10ms is too short, write at least "100ms"
+ --> x.toml:9:12
+  |
+9 | interval = "10ms"
+  |            ^^^^^^ write at least "100ms""#,
+    },
+    Case {
+        name: "apps_launch",
+        text: r#"[machine]
+memory = "64MiB"
+[[task]]
+workload = "apps"
+apps = 3
+mapped = "1MiB"
+read = "1MiB"
+heap = "1MiB"
+launch = "20s"
+records = 10
+"#,
+        sets: &[],
+        message: r#"error: task[0].launch: 20s is more than `interval`, which is 10s, write "10s" or less, or change `interval`
+ --> x.toml:9:10
+  |
+9 | launch = "20s"
+  |          ^^^^^ write "10s" or less, or change `interval`"#,
+    },
+    Case {
+        name: "apps_too_large",
+        text: r#"[machine]
+memory = "64MiB"
+[[task]]
+workload = "apps"
+apps = 30000
+mapped = "1MiB"
+read = "1MiB"
+heap = "4GiB"
+records = 10
+"#,
+        sets: &[],
+        message: r#"error: task[0].heap: 4GiB for each of 30000 apps is too much, write a smaller size, or fewer apps
+ --> x.toml:8:8
+  |
+8 | heap = "4GiB"
+  |        ^^^^^^ write a smaller size, or fewer apps"#,
+    },
+    Case {
+        name: "apps_rereads",
+        text: r#"[machine]
+memory = "64MiB"
+[[task]]
+workload = "apps"
+apps = 3
+mapped = "1MiB"
+read = "1MiB"
+heap = "1MiB"
+reread-min = 5
+records = 10
+"#,
+        sets: &[],
+        message: r#"error: task[0].reread-min: 5 is more than `reread-max`, which is 4, write "4" or less, or change `reread-max`
+ --> x.toml:9:14
+  |
+9 | reread-min = 5
+  |              ^ write "4" or less, or change `reread-max`"#,
+    },
+    Case {
+        name: "apps_permille",
+        text: r#"[machine]
+memory = "64MiB"
+[[task]]
+workload = "apps"
+apps = 3
+mapped = "1MiB"
+read = "1MiB"
+heap = "1MiB"
+cold-permille = 1001
+records = 10
+"#,
+        sets: &[],
+        message: r#"error: task[0].cold-permille: 1001 is out of range, write a whole number from 0 to 1000
+ --> x.toml:9:17
+  |
+9 | cold-permille = 1001
+  |                 ^^^^ write a whole number from 0 to 1000"#,
+    },
+    Case {
+        name: "apps_order",
+        text: r#"[machine]
+memory = "64MiB"
+[[task]]
+workload = "apps"
+apps = 3
+mapped = "1MiB"
+read = "1MiB"
+heap = "1MiB"
+reuse-order = "stack"
+records = 10
+"#,
+        sets: &[],
+        message: r#"error: task[0].reuse-order: unknown reuse-order `stack`
+ --> x.toml:9:15
+  |
+9 | reuse-order = "stack"
+  |               ^^^^^^^ not a known reuse-order
+  |
+  = help: known: random, lifo, fifo"#,
+    },
+    Case {
+        name: "apps_two_ends",
+        text: r#"[machine]
+memory = "64MiB"
+[[task]]
+workload = "apps"
+apps = 3
+mapped = "1MiB"
+read = "1MiB"
+heap = "1MiB"
+records = 10
+duration = "10s"
+"#,
+        sets: &[],
+        message: r#"error: task[0]: `records` and `duration` contradict each other
+  --> x.toml:10:1
+   |
+10 | duration = "10s"
+   | ^^^^^^^^ leave one of them out"#,
     },
     Case {
         name: "script_not_strings",

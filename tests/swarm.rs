@@ -29,6 +29,8 @@ use mmsim::workload::{
     Advice, CopyRun, FileSlot, FileSpec, MapKind, Op, RegionId, Run, VmaFlags, Workload, WorkloadCx,
 };
 use mmsim_compaction::TwoScanners;
+use mmsim_lru::MglruConfig;
+use mmsim_lru::knobs::{Knobs as _, Ranged};
 
 /// Seeds of a plain `cargo test`.
 const SEEDS: u64 = 60;
@@ -289,6 +291,30 @@ fn allow_huge(seed: u64, config: &mut MachineConfig) {
     config.vm.thp_defrag = pick(&mut rng, &ThpDefrag::ALL).1;
 }
 
+/// A preset, of MGLRU with some knobs drawn: those that then contradict others stay as they are.
+fn policy(seed: u64, preset: &str) -> Policy {
+    let spec = PolicySpec { preset: preset.into(), knobs: Vec::new() };
+    let policy = Policy::resolve(&spec).expect("a preset without knobs");
+    let Policy::Mglru(mut knobs) = policy else { return policy };
+    let mut rng = Rng::for_purpose(seed, "swarm/knobs");
+    for knob in MglruConfig::knobs() {
+        if knob.name == "min-ttl-ms" {
+            knobs.min_ttl_ms = Ranged::new(pick(&mut rng, &[0, 0, 1, 5, 20, 80, 1000]));
+        } else if one_in(&mut rng, 5) {
+            let numbers = knob.range.map(|(low, high)| between(&mut rng, low.into(), high.into()));
+            let names: Vec<&str> = knob.allowed().collect();
+            let value = numbers.map(|n| n.to_string());
+            let value = value.unwrap_or_else(|| pick(&mut rng, &names).into());
+            let mut changed = knobs;
+            changed.set(knob.name, &value).expect("a value that it takes");
+            if changed.validate().is_ok() {
+                knobs = changed;
+            }
+        }
+    }
+    Policy::Mglru(knobs)
+}
+
 fn build(seed: u64, huge: Huge) -> (String, Machine) {
     let mut rng = Rng::for_purpose(seed, "swarm/machine");
     let mut config = machine_config(&mut rng);
@@ -299,8 +325,7 @@ fn build(seed: u64, huge: Huge) -> (String, Machine) {
         config.vm.nr_hugepages = 2;
     }
     let preset = pick(&mut rng, &Catalogue.presets());
-    let policy = Policy::resolve(&PolicySpec { preset: preset.clone(), knobs: Vec::new() })
-        .expect("a preset without knobs");
+    let policy = policy(seed, &preset);
     let groups = config.memcgs.len() as u64;
     let mut tasks = Vec::new();
     for i in 0..between(&mut rng, 1, 3) {
@@ -321,7 +346,7 @@ fn build(seed: u64, huge: Huge) -> (String, Machine) {
                 .collect(),
         });
     }
-    let about = format!("{preset} on {config:?}");
+    let about = format!("{policy:?} on {config:?}");
     let mut machine = Machine::new(&config, tasks, seed, |mem| policy.create(mem, seed));
     if huge != Huge::None {
         let rules = mmsim_compaction::preset_for_kernel(config.kernel);

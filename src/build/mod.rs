@@ -36,10 +36,11 @@ impl Policy {
     /// The policy of a preset with knobs set on top of it.
     pub fn resolve(spec: &PolicySpec) -> Result<Policy, KnobError> {
         if let Some(p) = ClassicConfig::preset(&spec.preset) {
-            return set(p.config, spec).map(Policy::Classic);
+            return set_lru::<_, MglruConfig>(p.config, spec, "MGLRU").map(Policy::Classic);
         }
         if let Some(p) = MglruConfig::preset(&spec.preset) {
-            return set(p.config, spec).map(Policy::Mglru);
+            return set_lru::<_, ClassicConfig>(p.config, spec, "the classic LRU")
+                .map(Policy::Mglru);
         }
         match spec.knobs.first() {
             _ if spec.preset != RANDOM => Err(KnobError {
@@ -74,6 +75,24 @@ impl Policy {
             Policy::Random => Vec::new(),
         }
     }
+}
+
+/// Sets knobs on top of a preset of an LRU. A value that `Other`, the other LRU, has for a knob of
+/// the same name is said to be its.
+fn set_lru<C: Knobs, Other: Knobs>(
+    config: C,
+    spec: &PolicySpec,
+    other: &str,
+) -> Result<C, KnobError> {
+    set(config, spec).map_err(|mut e| {
+        let value = spec.knobs.iter().find(|k| k.key == e.key).map(|k| k.value.to_string());
+        let value = value.unwrap_or_default().replace('_', "-");
+        let has = |c: &lru_config::KnobInfo| c.name == e.key && c.allowed().any(|v| v == value);
+        if !C::knobs().iter().any(has) && Other::knobs().iter().any(has) {
+            e.message.push_str(&format!("; \"{value}\" is a value of {other}'s"));
+        }
+        e
+    })
 }
 
 /// Sets knobs on top of a preset.

@@ -289,7 +289,7 @@ pub struct PhaseReport {
     pub vmstat: Pairs<u64>,
     /// Gauges at its end.
     pub gauges: Pairs<u64>,
-    /// Generations at its end, oldest first, if the policy has such.
+    /// Generations of every group at its end, oldest first, if the policy has such.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub lru_gen: Vec<GenerationReport>,
     /// Memory pressure in it.
@@ -298,9 +298,12 @@ pub struct PhaseReport {
     pub latency: LatencyReport,
 }
 
-/// One generation of a node, as a line of `/sys/kernel/debug/lru_gen`.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
+/// One generation of a group on a node, as a line of `/sys/kernel/debug/lru_gen`.
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub struct GenerationReport {
+    /// The group's name; left out for the root.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub memcg: String,
     /// The node.
     pub node: u8,
     /// Sequence number; higher is younger.
@@ -739,12 +742,13 @@ impl From<&PhaseResult> for PhaseReport {
             lru_gen: p
                 .generations
                 .iter()
-                .map(|(node, g)| GenerationReport {
-                    node: node.0,
-                    seq: g.seq,
-                    age_ms: g.age.0 / 1_000_000,
-                    nr_anon: g.anon,
-                    nr_file: g.file,
+                .map(|g| GenerationReport {
+                    memcg: g.memcg.clone(),
+                    node: g.node.0,
+                    seq: g.generation.seq,
+                    age_ms: g.generation.age.0 / 1_000_000,
+                    nr_anon: g.generation.anon,
+                    nr_file: g.generation.file,
                 })
                 .collect(),
             pressure: PressureReport::new(p.pressure, time),

@@ -46,8 +46,9 @@ pub(crate) mod samples;
 
 pub use csv::{CSV_HEADER, csv_field};
 pub use document::{
-    AimReport, Bounds, DamonReport, Ending, KnobValue, LatencyReport, Monitored, OomProcess,
-    OomReport, PhaseReport, PressureReport, QuantilesReport, Report, ReportError, RunMeta,
-    RunReport, SCHEMA, SchemeReport, SwapReport, ThreadReport, Throughput, TruthReport, ZoneReport,
+    AimReport, Bounds, DamonReport, Ending, GenerationReport, KnobValue, LatencyReport, Monitored,
+    OomProcess, OomReport, PhaseReport, PressureReport, QuantilesReport, Report, ReportError,
+    RunMeta, RunReport, SCHEMA, SchemeReport, SwapReport, ThreadReport, Throughput, TruthReport,
+    ZoneReport,
 };
 pub use pairs::Pairs;

@@ -25,6 +25,7 @@ pub static FAMILY: Family = Family {
     scenarios: &[HUGETLB, MASIM],
     constants: CONSTANTS,
     tables: &[WITHOUT, WITH, BANDS, PERCENTILES, CLAIMS],
+    left_out: &[],
     figures,
 };
 

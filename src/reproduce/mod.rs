@@ -47,6 +47,8 @@ pub struct Family {
     pub constants: &'static [Constant],
     /// What can be asked for alone: tables, and experiments without a table.
     pub tables: &'static [&'static str],
+    /// Published tables and claims that are not carried out, and why.
+    pub left_out: &'static [(&'static str, &'static str)],
     /// Makes the figures.
     pub figures: fn(&Lab<'_>, &Published) -> Result<Figures, RunError>,
 }
@@ -118,11 +120,16 @@ pub fn reproduce(request: &Request, progress: &Progress<'_>) -> Result<Reproduct
             ..Lab::silent(progress)
         };
         let published = Published::read(family.published);
-        let figures = (family.figures)(&lab, &published)?;
+        let mut figures = (family.figures)(&lab, &published)?;
         let sensitivity = match request.sensitivity {
             true => Some(sensitivity::sensitivity(family, &published, &lab, &figures)?),
             false => None,
         };
+        if request.tables.is_empty() {
+            let said =
+                family.left_out.iter().map(|(id, why)| format!("not carried out: {id}: {why}."));
+            figures.findings.extend(said);
+        }
         experiments.push(ExperimentReport {
             name: family.name.to_string(),
             about: family.about.to_string(),
@@ -257,6 +264,37 @@ mod tests {
         );
         let text = said(&Request::default());
         assert!(text.contains("write --all, or one of: anon-workingset"), "{text}");
+    }
+
+    /// Every table that was published can be asked for or is told as not carried out, and none is
+    /// both; so are the claims of MGLRU, whose experiments have no table of claims.
+    #[test]
+    fn every_published_table_is_shown_or_left_out_with_a_reason() {
+        let mut texts: Vec<&str> = FAMILIES.iter().map(|f| f.published).collect();
+        texts.dedup();
+        for text in texts {
+            let published = Published::read(text);
+            let of_text = || FAMILIES.iter().filter(|f| f.published == text);
+            let shown: Vec<&str> = of_text().flat_map(|f| f.tables).copied().collect();
+            let left: Vec<&str> = of_text().flat_map(|f| f.left_out).map(|l| l.0).collect();
+            for id in published.tables.iter().map(|t| t.id.as_str()) {
+                let times = [&shown, &left].map(|l| l.iter().filter(|t| **t == id).count());
+                assert!(
+                    times == [1, 0] || times == [0, 1],
+                    "{id} of {}: {times:?}",
+                    published.family
+                );
+            }
+            let known = |id: &&str| {
+                published.tables.iter().any(|t| t.id == *id)
+                    || published.claims.iter().any(|c| c.id == *id)
+            };
+            let strangers: Vec<&&str> = left.iter().filter(|id| !known(id)).collect();
+            assert!(strangers.is_empty(), "{strangers:?}");
+            if published.family == "mglru" {
+                assert!(published.claims.iter().all(|c| left.contains(&c.id.as_str())));
+            }
+        }
     }
 
     /// Every scenario of every experiment runs as it is shipped.

@@ -524,7 +524,16 @@ pub(crate) fn nearest<'k>(word: &str, known: &[&'k str]) -> Option<&'k str> {
         // `memory-size` for `memory`: a part in common counts as near.
         let within =
             k.len() >= 4 && lowered.len() >= 4 && (k.contains(&lowered) || lowered.contains(&k));
-        if within { d.min(2) } else { d }
+        // `mglru-v6.8` for `mglru-v6.8-post`, and not for `mglru-v6.1`: all of it is there.
+        let begun =
+            lowered.len() >= 4 && k.strip_prefix(&lowered).is_some_and(|k| k.starts_with('-'));
+        if begun {
+            0
+        } else if within {
+            d.min(2)
+        } else {
+            d
+        }
     };
     let best = known.iter().copied().min_by_key(|k| distance(k))?;
     let letters = word.chars().count();
@@ -546,6 +555,7 @@ mod tests {
             ("page_cluster", Some("page-cluster")),
             ("min-free-kbytes", Some("min_free_kbytes")),
             ("memory-size", Some("memory")),
+            ("page", Some("page-cluster")),
             ("colour-of-the-sky", None),
             ("swa", Some("swap")),
             ("wa", None),

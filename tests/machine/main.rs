@@ -6,6 +6,7 @@ mod faults;
 mod groups;
 mod hugetlb;
 mod kernel;
+mod mglru;
 mod support;
 mod swap;
 mod sysctls;

@@ -97,6 +97,13 @@ knob_enums! {
         Cost612 = "cost-6.12",
             "As cost-5.9, each I/O weighing 32, plus one for every page scanned in vain.";
     }
+    /// Where lazily freed memory goes.
+    LazyfreePlace {
+        Classic = "classic",
+            "To the head of the inactive file list: it goes behind the file pages that are there.";
+        Tail = "tail",
+            "To the tail of the inactive file list: freed first, the last one first.";
+    }
     /// How a list's share of the scan work is rounded.
     ScanRounding {
         Up = "up", "Up: a list with any share is scanned.";
@@ -178,6 +185,9 @@ knob_struct! {
             "Whether the age is advanced before it is stored in the shadow, which makes refault \
              distances smaller by one.",
             "Linux up to 5.9; the other order in 6.1";
+        lazyfree: LazyfreePlace = "lazyfree",
+            "Where a page goes that MADV_FREE was said about.",
+            "mm: add lazyfree folio to lru tail (2024, not merged)";
         stop_after_adjust: bool = "stop-after-adjust",
             "Whether a scan that met its target and gave up the smaller type ends after the next \
              round, or finishes the reduced work of the larger one.",

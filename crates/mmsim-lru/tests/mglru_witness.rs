@@ -7,8 +7,9 @@ mod mglru_real;
 
 use mglru_naive::{Page, Reclaim};
 use mglru_real::Real;
+use mmsim_core::base::event::{Observer, TraceEvent};
 use mmsim_core::base::id::{MemcgId, NodeId};
-use mmsim_core::base::time::SimDuration;
+use mmsim_core::base::time::{SimDuration, SimTime};
 use mmsim_core::base::vmstat::VmEvent;
 use mmsim_core::machine::config::Kernel;
 use mmsim_core::phys::frames::flag;
@@ -73,6 +74,46 @@ fn min_ttl_ms() {
     });
     assert_eq!(off, (false, false));
     assert_eq!(on, (true, false));
+}
+
+/// What is asked before a pass at (the first priority, the next, the next for an order): while all
+/// is young 6.1 asks at order 0, 6.7 there and not before the first pass was in vain, 6.12
+/// always. Once all is old, nothing is to be killed but where the pages are too few for a scan
+/// at the priority: 6.12 begins at one that is low enough.
+#[test]
+fn ttl_rule() {
+    let ask = |rule: &str| {
+        let mut r = with(V, &[("min-ttl-ms", "1000"), ("ttl-rule", rule)]);
+        (0..100).for_each(|i| r.touch('A', i, true));
+        let ask = |r: &mut Real| {
+            [(12, 0), (11, 0), (11, 3)].map(|(priority, order)| {
+                let request = ReclaimRequest { order, ..Real::request(KSWAPD, priority) };
+                r.lru.age_node(&mut r.mem, &request)
+            })
+        };
+        let young = ask(&mut r);
+        r.mem.now += SimDuration::from_secs(2);
+        (young, ask(&mut r))
+    };
+    assert_eq!(ask("aging-6.1"), ([true, true, false], [false, true, false]));
+    assert_eq!(ask("pressed-6.7"), ([false, true, false], [false, true, false]));
+    assert_eq!(ask("fitted-6.12"), ([true, true, true], [false, true, true]));
+}
+
+/// In 6.1 what is younger than the time to live is not aged either.
+#[test]
+fn what_is_too_young_is_not_aged() {
+    let aged = |ttl: &str| {
+        let mut r = with("mglru-v6.1", &[("min-ttl-ms", ttl)]);
+        (0..200).for_each(|i| r.touch('A', i, true));
+        steps(&mut r, 2);
+        let before = r.lru.seqs(NodeId(0), MemcgId(0))[2];
+        let request = Real::request(KSWAPD, 12);
+        // The first look is skipped.
+        (0..2).for_each(|_| _ = r.lru.age_node(&mut r.mem, &request));
+        r.lru.seqs(NodeId(0), MemcgId(0))[2] - before
+    };
+    assert_eq!((aged("0"), aged("1000")), (1, 0));
 }
 
 /// A walk clears the accessed bits of pages that were only faulted in, so that the first
@@ -413,6 +454,29 @@ fn refault_distance() {
     assert_eq!(v3.0, Some(v3.1));
 }
 
+/// Without distances what is restored is activated, in 6.12: both are for recent refaults. With
+/// them what is activated is what would have fitted into memory: of a page that comes back to an
+/// empty memory that cannot be said, but its refault is recent, in a fault, and restores it.
+#[test]
+fn distances_restore_what_they_do_not_activate() {
+    let distances = ["off", "v3"];
+    let [off, v3] = both(V, &[], "refault-distance", distances, |mut r| {
+        r.touch('m', 0, false);
+        r.age(true);
+        r.age(true);
+        steps(&mut r, 20);
+        assert!(r.folio(Page('M', 0)).is_none());
+        r.touch('m', 0, false);
+        [
+            VmEvent::WorkingsetRefaultFile,
+            VmEvent::WorkingsetActivateFile,
+            VmEvent::WorkingsetRestoreFile,
+        ]
+        .map(|e| count(&r, e))
+    });
+    assert_eq!((off, v3), ([1, 1, 1], [1, 0, 1]));
+}
+
 /// Distances matter for anonymous pages too, or not at all.
 #[test]
 fn anon_reactivate() {
@@ -468,6 +532,31 @@ fn without_lazily_freed_memory_its_place_does_not_matter() {
         (counters, lists, r.mem.now)
     });
     assert!(ends.iter().all(|e| *e == ends[0]));
+}
+
+struct Seen(std::sync::mpsc::Sender<(u64, u64, u64)>);
+
+impl Observer for Seen {
+    fn event(&mut self, _now: SimTime, event: &TraceEvent) {
+        if let TraceEvent::SimLruGen { seq, nr_anon, nr_file, .. } = *event {
+            self.0.send((seq, nr_anon, nr_file)).unwrap();
+        }
+    }
+}
+
+/// A new generation is an event for each generation that there is then, oldest first.
+#[test]
+fn a_new_generation_is_traced() {
+    let mut r = with(V, &[]);
+    (0..20).for_each(|i| r.touch('A', i, true));
+    (0..5).for_each(|i| r.read(Page('U', i)));
+    let (sender, seen) = std::sync::mpsc::channel();
+    r.mem.tracer.set_observer(Some(Box::new(Seen(sender))));
+    r.age(true);
+    let events: Vec<_> = seen.try_iter().collect();
+    assert_eq!(events, [(1, 0, 5), (2, 0, 0), (3, 20, 0), (4, 0, 0)]);
+    r.age(true);
+    assert_eq!(seen.try_iter().count(), 4);
 }
 
 /// Every knob has its witness: a test of its name.

@@ -398,6 +398,22 @@ fn swapcache_shadows() {
     assert!(matches!(refused, Err(KnobError::Contradiction { .. })), "{refused:?}");
 }
 
+/// 50 pages of a file are read once, 50 anonymous ones are freed lazily after them, and some more
+/// memory is wanted than is free. At the head of the inactive file list the freed ones wait
+/// behind the file, whose pages go and have to be read again; at the tail they go before it, and
+/// the file stays.
+#[test]
+fn lazyfree() {
+    let s = Steps::with_file(50).map(0, 50).map(1, 260).write(0, 0..50).read_file(0..50);
+    let s = s.advise(0, 0..50, Advice::Free).phase().write(1, 0..215).phase();
+    let s = s.read_file(0..50).phase();
+    let [head, tail] = pair(&fine(), ClassicConfig::V6_12, "lazyfree", ["classic", "tail"], &[s]);
+    assert!(tail.in_phase(1, PgLazyFreed) > 0);
+    assert!(head.in_phase(1, PgLazyFreed) < tail.in_phase(1, PgLazyFreed));
+    assert_eq!(tail.in_phase(2, WorkingsetRefaultFile), 0);
+    assert!(head.in_phase(2, WorkingsetRefaultFile) > 0);
+}
+
 /// Each knob has its witness: a test of its name.
 #[test]
 fn every_knob_has_a_witness() {

@@ -46,6 +46,7 @@ pub static FAMILY: Family = Family {
         "ebizzy-v7-swapin-8t",
         "kernel-build",
     ],
+    left_out: &[],
     figures,
 };
 

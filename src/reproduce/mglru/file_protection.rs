@@ -20,6 +20,7 @@ pub static FAMILY: Family = Family {
     scenarios: &[SCENARIO],
     constants: CONSTANTS,
     tables: &["unmapped-55-apps", "unmapped-parts", "mglru-file-protection-draws"],
+    left_out: &[],
     figures,
 };
 

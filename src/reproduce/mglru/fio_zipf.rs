@@ -23,6 +23,24 @@ pub static FAMILY: Family = Family {
     scenarios: &[SCENARIO],
     constants: &[],
     tables: &["fio-zipf-hits"],
+    left_out: &[
+        (
+            "fio-zipf-throughput",
+            "bound by the processor and not by reclaim on a disk in memory; hit ratios are predicted instead",
+        ),
+        (
+            "fio-zipf-rerun",
+            "its reads and refaults are what the published hit ratios of fio-zipf-hits are made of; throughput and agings follow the length of the run, which is scaled",
+        ),
+        (
+            "fio-zipf-rerun-generations",
+            "file pages of a group of 4 GiB at the end of ten minutes; the group here is smaller and its run shorter",
+        ),
+        (
+            "fio-20x",
+            "operations a second, bound by the processor as well, at twenty times the size",
+        ),
+    ],
     figures,
 };
 

@@ -15,6 +15,7 @@ pub static FAMILY: Family = Family {
     scenarios: &[SCENARIO],
     constants: &[],
     tables: &[TABLE],
+    left_out: &[],
     figures,
 };
 

@@ -238,7 +238,12 @@ pub static READER: TableSpec = TableSpec {
                 Is("\"zipf\""),
                 "items by a zipf law, or in turn",
             ),
-            key("theta", Number(0.0, 10.0), Is("0.0"), "exponent of the law: 0 is uniform"),
+            key(
+                "theta",
+                Number(0.0, 10.0),
+                Is("0.0"),
+                "exponent of the law: 0 is uniform; an error with `cyclic`",
+            ),
             key("index", Size(0), Is("\"0 pages\""), "the index"),
             key(
                 "index-reads",

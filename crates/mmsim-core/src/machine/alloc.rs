@@ -549,9 +549,11 @@ impl<P: ReclaimPolicy> Machine<P> {
         total
     }
 
-    /// The OOM killer: the largest process goes.
+    /// The OOM killer: the largest process goes. While a victim has yet to go, no other is chosen.
     fn out_of_memory(&mut self, tid: ThreadId, memcg: Option<MemcgId>) -> Got {
-        let Some(victim) = self.kill_largest(memcg) else {
+        let spaces = &self.mem.spaces;
+        let doomed = self.doomed.filter(|&a| memcg.is_none_or(|m| spaces[a].memcg == m));
+        let Some(victim) = doomed.or_else(|| self.kill_largest(memcg)) else {
             panic!("out of memory with nobody to kill, asked for by {tid}");
         };
         if self.threads[tid].space == victim {
@@ -562,8 +564,35 @@ impl<P: ReclaimPolicy> Machine<P> {
         }
     }
 
+    /// Nothing is old enough for kswapd to take: the largest process goes. A thread amid a step
+    /// may be one of its own, with a fault half done, so the end waits for the end of that step, as
+    /// a victim in Linux dies on its own way out of the kernel.
+    pub(super) fn kill_for_working_set(&mut self) {
+        if !self.amid_step {
+            self.kill_largest(None);
+        } else if self.doomed.is_none() {
+            self.doomed = self.mark_victim(None);
+        }
+    }
+
+    /// Ends the process that was chosen amid the step that is over now.
+    pub(super) fn kill_doomed(&mut self) {
+        if let Some(victim) = self.doomed.take()
+            && !self.mem.spaces[victim].dead
+        {
+            self.kill(victim);
+        }
+    }
+
     /// Kills the largest process, of a group if one is named. `None`: there is none.
-    pub(super) fn kill_largest(&mut self, memcg: Option<MemcgId>) -> Option<AsId> {
+    fn kill_largest(&mut self, memcg: Option<MemcgId>) -> Option<AsId> {
+        let victim = self.mark_victim(memcg)?;
+        self.kill(victim);
+        Some(victim)
+    }
+
+    /// Chooses the largest process, of a group if one is named, to be killed.
+    fn mark_victim(&mut self, memcg: Option<MemcgId>) -> Option<AsId> {
         let size = |m: &Self, a: AsId| {
             let s = &m.mem.spaces[a];
             s.rss_anon + s.rss_file + s.swapents + s.tables
@@ -579,7 +608,6 @@ impl<P: ReclaimPolicy> Machine<P> {
         let pages = size(self, victim);
         self.mem.emit(|| TraceEvent::MarkVictim { process: victim, pages });
         self.mem.count(VmEvent::OomKill, 1);
-        self.kill(victim);
         Some(victim)
     }
 

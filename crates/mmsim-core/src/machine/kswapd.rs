@@ -367,7 +367,7 @@ impl<P: ReclaimPolicy> Machine<P> {
     fn age_before_pass(&mut self, n: NodeId, b: &Balance) {
         let request = self.kswapd_request(n, b);
         if self.policy.age_node(&mut self.mem, &request) {
-            self.kill_largest(None);
+            self.kill_for_working_set();
         }
     }
 

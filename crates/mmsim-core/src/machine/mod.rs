@@ -52,7 +52,7 @@ mod touches;
 use crate::base::digest::Digest;
 use crate::base::event::Observer;
 use crate::base::id::{
-    CpuId, FileId, IndexVec, KdamondId, MemcgId, NodeId, PageIdx, Pfn, ThreadId,
+    AsId, CpuId, FileId, IndexVec, KdamondId, MemcgId, NodeId, PageIdx, Pfn, ThreadId,
 };
 use crate::base::rng::Rng;
 use crate::base::time::{SimDuration, SimTime};
@@ -60,7 +60,7 @@ use crate::base::vmstat::{VmEvent, VmStat};
 use crate::memory::{MOST_RETURNED, Memory, Plug, Returned};
 use crate::phys::gfp::AllocRequest;
 use crate::policy::compaction::Compaction;
-use crate::policy::{Arrival, ArrivalKind, Generation, ReclaimPolicy};
+use crate::policy::{Arrival, ArrivalKind, ReclaimPolicy};
 use crate::virt::pages::Entry;
 use crate::virt::space::Place;
 use crate::workload::{FileSpec, Workload};
@@ -74,8 +74,8 @@ use order::Order;
 use psi::{Psi, PsiMeter};
 use queue::{Event, Queue};
 use result::{
-    HighOrder, Latencies, OomSummary, Origin, Outcome, PhaseResult, Pressure, RunResult,
-    ThreadResult,
+    GroupGeneration, HighOrder, Latencies, OomSummary, Origin, Outcome, PhaseResult, Pressure,
+    RunResult, ThreadResult,
 };
 use sched::{Cpu, Tunables, Virtual};
 use std::collections::BTreeMap;
@@ -164,6 +164,10 @@ pub struct Machine<P: ReclaimPolicy = Box<dyn ReclaimPolicy>> {
     phases: Vec<PhaseResult>,
     mark: Mark,
     oom: Option<OomSummary>,
+    /// A thread is amid a step; kernel threads may act meanwhile.
+    amid_step: bool,
+    /// A process that is killed at the end of that step.
+    doomed: Option<AsId>,
     /// Where the block comes from that is being allocated.
     origin: Origin,
     high_order: HighOrder,
@@ -244,6 +248,8 @@ impl<P: ReclaimPolicy> Machine<P> {
                 latency: Default::default(),
             },
             oom: None,
+            amid_step: false,
+            doomed: None,
             origin: Origin::FreeList,
             high_order: HighOrder::default(),
             peak_resident: 0,
@@ -400,10 +406,24 @@ impl<P: ReclaimPolicy> Machine<P> {
         g
     }
 
-    /// The generations of each node's root group, as `/sys/kernel/debug/lru_gen` shows them.
-    pub fn generations(&self) -> Vec<(NodeId, Generation)> {
-        let of = |n| self.policy.snapshot(&self.mem, n, MemcgId(0)).generations;
-        self.kswapds.ids().flat_map(|n| of(n).into_iter().map(move |g| (n, g))).collect()
+    /// The generations of each group on each node, as `/sys/kernel/debug/lru_gen` shows them.
+    pub fn generations(&self) -> Vec<GroupGeneration> {
+        let mut all = Vec::new();
+        for memcg in self.mem.memcgs.ids() {
+            for node in self.kswapds.ids() {
+                let name = match memcg {
+                    MemcgId(0) => String::new(),
+                    _ => self.mem.memcgs[memcg].config.name.clone(),
+                };
+                let of = self.policy.snapshot(&self.mem, node, memcg).generations;
+                all.extend(of.into_iter().map(|generation| GroupGeneration {
+                    node,
+                    memcg: name.clone(),
+                    generation,
+                }));
+            }
+        }
+        all
     }
 
     fn take_mark(&mut self, now: SimTime) -> Mark {

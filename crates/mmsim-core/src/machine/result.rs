@@ -35,6 +35,17 @@ pub struct OomSummary {
     pub swap_total: u64,
 }
 
+/// One generation of a group on a node.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct GroupGeneration {
+    /// The node.
+    pub node: NodeId,
+    /// The group's name; empty for the root.
+    pub memcg: String,
+    /// The generation.
+    pub generation: Generation,
+}
+
 /// One phase of a run.
 #[derive(Clone, PartialEq, Debug)]
 pub struct PhaseResult {
@@ -52,8 +63,9 @@ pub struct PhaseResult {
     pub vmstat: VmStat,
     /// Gauges at its end (`nr_free_pages`, `nr_inactive_anon`, ...).
     pub gauges: Vec<(&'static str, u64)>,
-    /// Generations of each node at its end, oldest first; none if the policy has none.
-    pub generations: Vec<(NodeId, Generation)>,
+    /// Generations of each group on each node at its end, oldest first; none if the policy has
+    /// none.
+    pub generations: Vec<GroupGeneration>,
     /// Memory pressure in it.
     pub pressure: Pressure,
     /// Latencies in it.

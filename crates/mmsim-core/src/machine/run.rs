@@ -574,10 +574,12 @@ impl<P: ReclaimPolicy> Machine<P> {
     fn step_slow(&mut self, tid: ThreadId, stop: Stop) -> bool {
         let before = self.mem.now;
         self.steps += 1;
+        self.amid_step = true;
         let (flow, accessed) = match stop {
             Stop::Miss(missed) => (self.access(tid, missed), true),
             _ => (self.step_other(tid), false),
         };
+        self.amid_step = false;
         self.queue_io();
         let t = &mut self.threads[tid];
         if accessed && flow == Flow::Done {
@@ -588,7 +590,11 @@ impl<P: ReclaimPolicy> Machine<P> {
                 t.next += 1;
             }
         }
+        if self.doomed.is_some() {
+            self.kill_doomed();
+        }
         let slept = std::mem::take(&mut self.slept);
+        let t = &mut self.threads[tid];
         t.throttled += slept;
         t.system += SimDuration(self.mem.now.since(before).0 - slept.0);
         if let Some(until) = self.mem.take_throttled()

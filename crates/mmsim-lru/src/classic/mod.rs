@@ -24,7 +24,7 @@ mod pass;
 mod scan;
 mod workingset;
 
-use crate::config::{BalanceModel, ClassicConfig, NewAnonRotated};
+use crate::config::{BalanceModel, ClassicConfig, LazyfreePlace, NewAnonRotated};
 use crate::formulas::{self, CostState, PerList, RotateStat, cost612};
 use mmsim_core::base::digest::Digest;
 use mmsim_core::base::event::TraceEvent;
@@ -477,8 +477,14 @@ impl ReclaimPolicy for Classic {
     fn folio_made_lazyfree(&mut self, mem: &mut Memory, folio: FolioId) {
         mem.lru_del(folio);
         mem.make_lazyfree(folio);
-        self.add_head(mem, folio);
         let lv = self.lruvec_of(mem, folio);
+        match self.config.lazyfree {
+            LazyfreePlace::Classic => self.add_head(mem, folio),
+            LazyfreePlace::Tail => {
+                let list = self.lruvecs[lv].lists[Self::list_index(mem, folio)];
+                mem.lru_add_tail(list, folio);
+            }
+        }
         self.note_rotated(lv, true, 1, 0);
     }
 

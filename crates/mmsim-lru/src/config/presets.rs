@@ -9,7 +9,7 @@
 
 use super::{
     AgeModel, AnonRatio, AnonRefRule, AnonStart, BalanceModel, ClassicConfig, EvictWithoutMemcg,
-    NewAnonRotated, ScanRounding, ShadowLimitScope, WsThreshold,
+    LazyfreePlace, NewAnonRotated, ScanRounding, ShadowLimitScope, WsThreshold,
 };
 use crate::knobs;
 use mmsim_core::machine::config::Kernel;
@@ -36,6 +36,7 @@ impl ClassicConfig {
         balance_model: BalanceModel::Rotate,
         scan_rounding: ScanRounding::Up,
         shadow_e_includes_self: true,
+        lazyfree: LazyfreePlace::Classic,
         stop_after_adjust: false,
         kswapd_retry_without_cache_trim: false,
     };

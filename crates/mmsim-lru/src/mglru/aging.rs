@@ -5,10 +5,11 @@
 //! youngest count as active.
 //!
 //! Source: Linux 6.12 mm/vmscan.c (`try_to_inc_max_seq`, `iterate_mm_list`, `walk_mm`,
-//! `inc_max_seq`, `inc_min_seq`, `should_run_aging`, `lruvec_is_reclaimable`).
+//! `inc_max_seq`, `inc_min_seq`, `should_run_aging`, `lru_gen_age_node`, `lruvec_is_reclaimable`);
+//! 6.1 (`age_lruvec`) and 6.7 for the time to live.
 
 use super::bloom::Filters;
-use super::config::{AccessMarks, AgingRule, AgingSite, Lazyfree};
+use super::config::{AccessMarks, AgingRule, AgingSite, Lazyfree, TtlRule};
 use super::rates::{ANON, FILE};
 use super::{LAZY, MAX_NR_GENS, MIN_NR_GENS, Mglru, gen_of, slot_of};
 use mmsim_core::base::event::TraceEvent;
@@ -312,22 +313,40 @@ impl Mglru {
         if ages && !std::mem::replace(&mut self.needs_aging[node], true) {
             return false;
         }
-        let mut reclaimable = ttl == SimDuration::ZERO;
+        let rule = self.config.ttl_rule;
+        let first = req.priority == self.first_priority;
+        let asks = ttl > SimDuration::ZERO
+            && match rule {
+                // Reclaim for higher orders is made for the sake of compaction.
+                TtlRule::Aging61 => req.order == 0,
+                TtlRule::Pressed67 => req.order == 0 && !first,
+                TtlRule::Fitted612 => true,
+            };
+        if !ages && !asks {
+            return false;
+        }
+        let priority = match rule {
+            TtlRule::Fitted612 => self.first_priority_of(mem, req),
+            _ => req.priority,
+        };
+        let mut reclaimable = false;
         for g in 0..self.groups {
             let lv = node * self.groups + g;
             let group = &mem.memcgs[self.node_and_group(lv).1];
             if g != 0 && group.usage <= group.config.min {
                 continue;
             }
-            let swappiness = self.swappiness(mem, lv, req.may_swap);
-            let o = self.outlook(lv, swappiness > 0);
-            reclaimable |=
-                self.outlived(mem, lv, ttl) && self.listed(lv, swappiness > 0) >> req.priority > 0;
-            if ages && o.wanted {
-                self.age(mem, lv, swappiness > 0, false);
+            let can_swap = self.swappiness(mem, lv, req.may_swap) > 0;
+            let o = self.outlook(lv, can_swap);
+            let small = self.listed(lv, can_swap) >> priority == 0;
+            let sizable = !small || first && rule == TtlRule::Aging61;
+            let old = ttl == SimDuration::ZERO || self.outlived(mem, lv, ttl) && sizable;
+            reclaimable |= old;
+            if ages && o.wanted && (old || rule != TtlRule::Aging61) {
+                self.age(mem, lv, can_swap, false);
             }
         }
-        !reclaimable && (!ages || req.order == 0)
+        asks && !reclaimable
     }
 
     /// Whether the oldest generation of file pages is older than the time to live.

@@ -90,6 +90,17 @@ knob_enums! {
         Wmark612 = "wmark-6.12",
             "Once the target is met, or for kswapd when all zones are 64 pages above the high mark.";
     }
+    /// When kswapd asks whether anything is older than `min-ttl-ms`.
+    TtlRule {
+        Aging61 = "aging-6.1",
+            "While it ages, at order 0. Below the first priority a group has to be large enough \
+             for a scan; what is too young is not aged.";
+        Pressed67 = "pressed-6.7",
+            "Below the first priority, at order 0; a group has to be large enough for a scan.";
+        Fitted612 = "fitted-6.12",
+            "Before every pass, at the first priority that follows from what can be reclaimed; a \
+             group has to be large enough for a scan at that.";
+    }
     /// Where lazily freed memory is kept.
     Lazyfree {
         Base = "base", "Among file pages, as one that was read: dead pages outlive older cache.";
@@ -115,7 +126,7 @@ knob_enums! {
             "The second access sets the workingset flag, further ones are counted; an accessed bit \
              promotes at once.";
         Counted614 = "counted-6.14",
-            "Accesses are counted, the sixth sets the workingset flag; an accessed bit promotes when \
+            "Accesses are counted, the fifth sets the workingset flag; an accessed bit promotes when \
              it is found for the second time.";
     }
     /// Sizes of the history of refaults.
@@ -142,6 +153,10 @@ knob_struct! {
             "Milliseconds for which the working set shall stay: if every generation is younger, \
              kswapd calls the OOM killer. 0: off.",
             "/sys/kernel/mm/lru_gen/min_ttl_ms (Linux 6.1)";
+        ttl_rule: TtlRule = "ttl-rule",
+            "When min-ttl-ms is looked at. Without effect if that is 0.",
+            "mm: multi-gen LRU: thrashing prevention (Linux 6.1); per-node lru_gen_folio lists \
+             (Linux 6.3); mm/mglru: fix ineffective protection calculation (Linux 6.11)";
         walk_mmu: bool = "walk-mmu",
             "Whether aging walks page tables for accessed bits; else they are met by eviction only.",
             "/sys/kernel/mm/lru_gen/enabled, bit 0x2 (Linux 6.1)";

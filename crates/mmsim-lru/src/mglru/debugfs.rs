@@ -4,6 +4,7 @@
 //!
 //! Source: Linux 6.12 mm/vmscan.c (`lru_gen_seq_write`, `run_aging`, `run_eviction`).
 
+use super::pass::Budget;
 use super::rates::{Period, Rates};
 use super::{Mglru, gen_of};
 use mmsim_core::base::id::{MemcgId, NodeId};
@@ -40,6 +41,26 @@ impl Mglru {
         let mut pass = self.begin(req, matches!(req.by, Reclaimer::Kswapd));
         pass.walks = walks;
         self.evict_folios(mem, lv, swappiness, req, &pass, &mut ReclaimOutcome::default())
+    }
+
+    /// How many pages of a group a pass at the request's priority may look at. `None`: it created a
+    /// generation instead.
+    pub fn run_budget(
+        &mut self,
+        mem: &mut Memory,
+        memcg: MemcgId,
+        req: &ReclaimRequest,
+    ) -> Option<u64> {
+        let lv = self.index(req.node, memcg);
+        let can_swap = self.swappiness(mem, lv, req.may_swap) > 0;
+        let mut pass = self.begin(req, matches!(req.by, Reclaimer::Kswapd));
+        loop {
+            match self.budget(mem, lv, can_swap, req, &mut pass) {
+                Budget::Pages(pages) => return Some(pages),
+                Budget::Aged => return None,
+                Budget::Walked => {}
+            }
+        }
     }
 
     /// Oldest and youngest generations: anonymous, file, youngest.

@@ -19,7 +19,7 @@ use mmsim_core::policy::{ReclaimOutcome, ReclaimRequest, Reclaimer};
 
 /// What is left to do for one lruvec.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-enum Budget {
+pub(super) enum Budget {
     /// So many pages may be looked at.
     Pages(u64),
     /// Nothing: it was aged just now, or is protected.
@@ -109,7 +109,8 @@ impl Mglru {
         out
     }
 
-    fn first_priority_of(&self, mem: &Memory, req: &ReclaimRequest) -> u8 {
+    /// The priority that kswapd begins with (`set_initial_priority`).
+    pub(super) fn first_priority_of(&self, mem: &Memory, req: &ReclaimRequest) -> u8 {
         if req.priority != self.first_priority || req.target < self.min_batch {
             return req.priority;
         }
@@ -234,7 +235,7 @@ impl Mglru {
     }
 
     /// How much of an lruvec may be looked at (`get_nr_to_scan`); ages it if that is due.
-    fn budget(
+    pub(super) fn budget(
         &mut self,
         mem: &mut Memory,
         lv: usize,

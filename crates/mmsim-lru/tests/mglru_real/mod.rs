@@ -26,7 +26,7 @@ use mmsim_lru::{Mglru, MglruConfig};
 use std::collections::BTreeMap;
 
 const HERE: (NodeId, MemcgId) = (NodeId(0), MemcgId(0));
-const FRAMES: u32 = 8192;
+const FRAMES: u32 = 10_240;
 const SLOTS: u32 = 1 << 14;
 /// Where virtual page 0 of the notation lies.
 const ORIGIN: u64 = 0x40_0000;

@@ -14,7 +14,7 @@
 
 use mmsim_lru::config::{
     AgeModel, AnonRatio, AnonRefRule, AnonStart, BalanceModel, ClassicConfig, Knobs as _,
-    NewAnonRotated, ScanRounding, WsThreshold,
+    LazyfreePlace, NewAnonRotated, ScanRounding, WsThreshold,
 };
 use std::collections::BTreeMap;
 
@@ -284,6 +284,10 @@ impl KernelModel {
         self.take_off(id);
         let bits = Page { active: false, referenced: false, young: false, ..page };
         self.put_on(id, Page { lazy: true, ..bits });
+        if self.config.lazyfree == LazyfreePlace::Tail {
+            // The head is the front.
+            self.lists[2 * FILE].rotate_left(1);
+        }
         self.counters.pglazyfree += 1;
         self.count_rotate(FILE, 1, 0);
     }

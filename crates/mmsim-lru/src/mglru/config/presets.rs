@@ -7,7 +7,7 @@
 use super::{
     AbortRule, AccessMarks, AgingRule, AgingSite, DirtyLazyfreeRule, HistGens, Lazyfree,
     MglruConfig, Placement, RecentRule, RefaultCount, RefaultDistance, RestoreRule, TierGain,
-    TypeRule, WritebackRule,
+    TtlRule, TypeRule, WritebackRule,
 };
 use crate::knobs::{Preset, Ranged};
 use mmsim_core::machine::config::Kernel;
@@ -16,6 +16,7 @@ impl MglruConfig {
     /// Linux 6.1, stable tree.
     pub const V6_1: MglruConfig = MglruConfig {
         min_ttl_ms: Ranged::new(0),
+        ttl_rule: TtlRule::Aging61,
         walk_mmu: true,
         nonleaf_young: true,
         bloom: true,
@@ -47,6 +48,7 @@ impl MglruConfig {
         overflow_protect: false,
         restore_rule: RestoreRule::Refs4Ws,
         refault_count: RefaultCount::All,
+        ttl_rule: TtlRule::Pressed67,
         aging_site: AgingSite::Evictor,
         abort_rule: AbortRule::Simple67,
         ..MglruConfig::V6_1
@@ -60,6 +62,7 @@ impl MglruConfig {
     };
     /// Linux 6.12 while it was in the making: the base of the lazyfree list.
     pub const V6_12_RC: MglruConfig = MglruConfig {
+        ttl_rule: TtlRule::Fitted612,
         dirty_lazyfree_rule: DirtyLazyfreeRule::None,
         abort_rule: AbortRule::Wmark612,
         initial_priority: true,
