@@ -514,7 +514,7 @@ fn reader(r: &Reader<'_>) -> Result<ReadingDatabase, Error> {
         block,
         theta: match r.choice("choice")? {
             0 => Some(r.number("theta")?),
-            _ if r.has("theta") => {
+            _ if !r.is_default("theta") => {
                 let found = "items that are taken in turn follow no law";
                 return Err(r.error("theta", found, "choice = \"zipf\", or leave `theta` out"));
             }
