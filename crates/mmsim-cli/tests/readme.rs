@@ -42,9 +42,14 @@ fn output_of(command: &str, folder: &Path) -> String {
     if patterns.is_empty() {
         return output;
     }
-    // Text without a meaning of its own in a regular expression.
-    assert!(patterns.iter().all(|p: &&str| !p.contains(['.', '*', '[', '\\', '^', '$'])));
-    let left = |line: &&str| patterns.iter().any(|p| line.contains(p));
+    // Text without a meaning of its own in a regular expression, anywhere or at the beginning.
+    let text = |p: &str| p.strip_prefix('^').unwrap_or(p).to_string();
+    assert!(patterns.iter().all(|p| !text(p).contains(['.', '*', '[', '\\', '^', '$'])));
+    let matches = |line: &str, p: &str| match p.strip_prefix('^') {
+        Some(beginning) => line.starts_with(beginning),
+        None => line.contains(p),
+    };
+    let left = |line: &&str| patterns.iter().any(|p| matches(line, p));
     output.lines().filter(left).map(|line| format!("{line}\n")).collect()
 }
 
