@@ -2,6 +2,8 @@
 //!
 //! - `aging_walk/all`, `/eighth`, `/hundredth`: all pages present, so many of them accessed
 //!   since the last walk, at random places.
+//! - `aging_walk/eighth-told`: as `eighth`, with a page in memory that was lazily freed once, so that
+//!   walks look for folios that have to be told that their page is dirty.
 //! - `aging_walk/absent`: one page table in 16 exists, with an eighth accessed.
 //! - `aging_walk/untouched`: nothing was accessed, so that every table is skipped.
 
@@ -49,14 +51,20 @@ fn process(one_in: u32) -> Memory {
 fn aging_walk(c: &mut Criterion) {
     let mut g = c.benchmark_group("aging_walk");
     g.throughput(Throughput::Elements(PAGES.into()));
-    for (name, one_in, young_in) in [
-        ("all", 1, 1),
-        ("eighth", 1, 8),
-        ("hundredth", 1, 100),
-        ("absent", 16, 8),
-        ("untouched", 1, u64::MAX),
+    for (name, one_in, young_in, lazyfree) in [
+        ("all", 1, 1, false),
+        ("eighth", 1, 8, false),
+        ("eighth-told", 1, 8, true),
+        ("hundredth", 1, 100, false),
+        ("absent", 16, 8, false),
+        ("untouched", 1, u64::MAX, false),
     ] {
         let mut mem = process(one_in);
+        if lazyfree {
+            let other = mem.try_alloc(NodeId(0), &AllocRequest::USER, None).expect("a free frame");
+            mem.frames.reset(other, FrameKind::Anon);
+            mem.make_lazyfree(other);
+        }
         let mut rng = Rng::for_purpose(1, "benches/page_tables");
         let space = mem.spaces.ids().next().expect("there is one");
         let mut accessed = 0;

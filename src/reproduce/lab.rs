@@ -139,10 +139,10 @@ impl<'a> Lab<'a> {
         file: ScenarioFile,
         cells: &[Sets],
     ) -> Result<Vec<Vec<RunReport>>, RunError> {
-        self.run_wanted(what, file, cells, |_| true)
+        self.run_wanted(what, file, cells, |_, _| true)
     }
 
-    /// The same, and only of `wanted` runs.
+    /// The same, and only of `wanted` runs, which are asked with the place of their list of values.
     ///
     /// # Errors
     /// As [`Lab::run`].
@@ -151,7 +151,7 @@ impl<'a> Lab<'a> {
         what: &str,
         file: ScenarioFile,
         cells: &[Sets],
-        wanted: impl Fn(&RunSpec) -> bool,
+        wanted: impl Fn(usize, &RunSpec) -> bool,
     ) -> Result<Vec<Vec<RunReport>>, RunError> {
         let one = |spec: &RunSpec| {
             let (meta, result) = run::run_one(0, spec, &|_: usize, _: &Machine| Watch::default())?;
@@ -160,7 +160,7 @@ impl<'a> Lab<'a> {
         self.each(what, file, cells, wanted, one)
     }
 
-    /// The same with pictures of memory at the ends of these phases.
+    /// The same of `wanted` runs with pictures of memory at the ends of these phases.
     ///
     /// # Errors
     /// As [`Lab::run`].
@@ -170,6 +170,7 @@ impl<'a> Lab<'a> {
         file: ScenarioFile,
         cells: &[Sets],
         phases: &[&str],
+        wanted: impl Fn(usize, &RunSpec) -> bool,
     ) -> Result<Vec<Vec<Pictured>>, RunError> {
         let one = |spec: &RunSpec| {
             let pictures = Arc::new(Mutex::new(Vec::new()));
@@ -190,7 +191,7 @@ impl<'a> Lab<'a> {
             let pictures = std::mem::take(&mut *pictures.lock().expect("nobody panicked"));
             Ok((RunReport::from_result(meta, &result), pictures))
         };
-        self.each(what, file, cells, |_| true, one)
+        self.each(what, file, cells, wanted, one)
     }
 
     /// The same with the gauges of every so much simulated time, and only of `wanted` runs.
@@ -203,7 +204,7 @@ impl<'a> Lab<'a> {
         file: ScenarioFile,
         cells: &[Sets],
         every: SimDuration,
-        wanted: impl Fn(&RunSpec) -> bool,
+        wanted: impl Fn(usize, &RunSpec) -> bool,
     ) -> Result<Vec<Vec<Sampled>>, RunError> {
         let one = |spec: &RunSpec| {
             let samples = Arc::new(Mutex::new(Vec::<Gauges>::new()));
@@ -238,7 +239,7 @@ impl<'a> Lab<'a> {
             let monitored = meta.damon.clone();
             Ok((RunReport::from_result(meta, &result), monitored))
         };
-        self.each(what, file, cells, |_| true, one)
+        self.each(what, file, cells, |_, _| true, one)
     }
 
     /// What `one` makes of every run that is wanted, by lists of values.
@@ -247,7 +248,7 @@ impl<'a> Lab<'a> {
         what: &str,
         file: ScenarioFile,
         cells: &[Sets],
-        wanted: impl Fn(&RunSpec) -> bool,
+        wanted: impl Fn(usize, &RunSpec) -> bool,
         one: impl Fn(&RunSpec) -> Result<T, RunError> + Sync,
     ) -> Result<Vec<Vec<T>>, RunError> {
         let mut specs: Vec<(usize, RunSpec)> = Vec::new();
@@ -257,7 +258,8 @@ impl<'a> Lab<'a> {
                 sets.push((path.clone(), value.clone()));
             }
             let scenario = Scenario::from_str(file.text, file.path)?.with_sets(&sets)?;
-            for mut spec in scenario.expand(&Catalogue)?.into_iter().filter(&wanted) {
+            let specs_of_cell = scenario.expand(&Catalogue)?;
+            for mut spec in specs_of_cell.into_iter().filter(|spec| wanted(i, spec)) {
                 if let Some(varied) = self.varied {
                     varied.apply(&mut spec);
                 }

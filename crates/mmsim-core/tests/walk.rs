@@ -6,6 +6,7 @@ use mmsim_core::backing::device::DeviceConfig;
 use mmsim_core::base::id::{AsId, GroupId, MemcgId, NodeId, PageIdx, Pfn};
 use mmsim_core::base::rng::Rng;
 use mmsim_core::base::time::SimDuration;
+use mmsim_core::base::vmstat::VmEvent;
 use mmsim_core::machine::config::{
     Kernel, MachineConfig, MemcgConfig, NodeConfig, VmSysctl, ZoneConfig, ZoneKind,
 };
@@ -168,6 +169,10 @@ impl Both {
             self.tables.insert(group.base << 9, g);
         }
         let dense = 1 + rng.below(20);
+        // Where nothing was ever freed lazily or is in the swap cache, dirt of anonymous memory is not
+        // asked for. There is no swap here: the one counter speaks for both.
+        let plain = rng.below(2) == 0;
+        self.mem.count(VmEvent::PgLazyFree, u64::from(!plain));
         for (i, m) in self.mappings.iter().enumerate() {
             let vma = self.mem.spaces.region(self.space, RegionId(i as u16)).unwrap();
             let start = self.mem.spaces.vma(vma).start.0;
@@ -203,8 +208,8 @@ impl Both {
                             dirty: rng.below(3) == 0,
                         };
                         let is = Folio {
-                            swapbacked: is.swapbacked && !is.file,
-                            swapcache: is.swapcache && is.swapbacked && !is.file,
+                            swapbacked: (is.swapbacked || plain) && !is.file,
+                            swapcache: is.swapcache && is.swapbacked && !is.file && !plain,
                             ..is
                         };
                         let f = &mut self.mem.frames;

@@ -70,7 +70,8 @@ pub(super) fn figures(lab: &Lab<'_>, published: &Published) -> Result<Figures, R
         return Ok(figures);
     }
     let all: Vec<Sets> = setups.iter().map(|&m| sets(lab, m)).collect();
-    let wanted = |spec: &RunSpec| cells.iter().any(|c| c.2 == spec.variant);
+    let wanted =
+        |i: usize, spec: &RunSpec| cells.iter().any(|c| c.1 == setups[i] && c.2 == spec.variant);
     let runs = lab.run_wanted("build-frag", SCENARIO, &all, wanted)?;
     let of = |movable: bool| &runs[setups.iter().position(|&m| m == movable).expect("it was run")];
     for (cell, movable, variant) in &cells {

@@ -13,6 +13,7 @@ use crate::report::reproduction::{FigureRow, Picture};
 use crate::report::statistics::estimate;
 use crate::report::{PhaseReport, RunReport};
 use crate::run::RunError;
+use crate::scenario::RunSpec;
 
 pub(super) const SCENARIO: ScenarioFile = ScenarioFile {
     path: "experiments/compaction-redesign/hogger.toml",
@@ -77,7 +78,16 @@ pub(super) fn figures(lab: &Lab<'_>, published: &Published) -> Result<Figures, R
         return Ok(figures);
     }
     let cells: Vec<Sets> = setups.iter().map(|&s| sets(lab, s)).collect();
-    let pictured = lab.run_pictured("hogger-frag", SCENARIO, &cells, &DRAWN)?;
+    let tables = wanted().map(|t| published.table(t.0));
+    let places: Vec<(Setup, String)> =
+        tables.flat_map(|t| published.cells(t)).filter_map(|cell| place(&cell)).collect();
+    let wanted_run = |i: usize, spec: &RunSpec| {
+        let of_tables = places.iter().any(|p| p.0 == setups[i] && p.1 == spec.variant);
+        // Of these all stages are told of, whatever table it is.
+        let told = [MOVABLE, UNMOVABLE].contains(&setups[i]) && is_stage(spec);
+        of_tables || told
+    };
+    let pictured = lab.run_pictured("hogger-frag", SCENARIO, &cells, &DRAWN, wanted_run)?;
     let mut runs = Runs::new();
     for (setup, of_setup) in setups.into_iter().zip(pictured) {
         let test = [(MOVABLE, "movable"), (UNMOVABLE, "unmovable")];
@@ -106,6 +116,11 @@ pub(super) fn figures(lab: &Lab<'_>, published: &Published) -> Result<Figures, R
         }
     }
     Ok(figures)
+}
+
+/// Whether a run is one of the first posting.
+pub(super) fn is_stage(spec: &RunSpec) -> bool {
+    STAGES.contains(&spec.variant.as_str())
 }
 
 fn first_cell(r: &Relation) -> Option<&CellRef> {
@@ -185,11 +200,12 @@ pub(super) fn place(cell: &Cell<'_>) -> Option<(Setup, String)> {
     })
 }
 
-/// The figure of a cell for each seed; `None`: not carried out.
+/// The figure of a cell for each seed; `None`: not carried out, or not this time.
 fn simulated(runs: &Runs, cell: &Cell<'_>) -> Option<BySeed> {
     let (setup, variant) = place(cell)?;
     let runs = runs.get(&setup)?;
-    Some(by_seed(runs, &variant, |r| of_run(r, quantity(cell))))
+    let by_seed = by_seed(runs, &variant, |r| of_run(r, quantity(cell)));
+    (!by_seed.is_empty()).then_some(by_seed)
 }
 
 /// Memory before the attempts of the first seed, which is the same in all stages but for what
@@ -263,7 +279,7 @@ fn sources(test: &str, runs: &[RunReport]) -> String {
 mod tests {
     use super::*;
     use crate::build::Catalogue;
-    use crate::scenario::{RunSpec, Scenario};
+    use crate::scenario::Scenario;
 
     /// The scenario as it is shipped is the movable test.
     #[test]
@@ -277,10 +293,7 @@ mod tests {
         assert_ne!(expand(&other), expand(&shipped));
         // The unmovable test lies among the scenarios too, with one seed and the first posting.
         let lab = Lab { quick: true, ..lab };
-        let of_first = |s: &Scenario| {
-            let is_first = |r: &RunSpec| STAGES.contains(&r.variant.as_str());
-            expand(s).into_iter().filter(is_first).collect::<Vec<_>>()
-        };
+        let of_first = |s: &Scenario| expand(s).into_iter().filter(is_stage).collect::<Vec<_>>();
         let text = include_str!("../../../scenarios/hogger-frag-unmovable.toml");
         let alone = Scenario::from_str(text, "hogger-frag-unmovable.toml").expect("a scenario");
         let run = shipped.with_sets(&sets(&lab, UNMOVABLE)).expect("values that it takes");

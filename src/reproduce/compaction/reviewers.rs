@@ -20,6 +20,7 @@ use crate::report::RunReport;
 use crate::report::reproduction::FigureRow;
 use crate::report::statistics::estimate;
 use crate::run::RunError;
+use crate::scenario::RunSpec;
 
 pub(super) const TWO: ScenarioFile = ScenarioFile {
     path: "experiments/compaction-redesign/two-requesters.toml",
@@ -177,7 +178,9 @@ pub(super) fn figures(lab: &Lab<'_>) -> Result<Figures, RunError> {
     let mut runs = Vec::new();
     for &table in &wanted {
         let file = if table == TWO_REQUESTERS { TWO } else { hogger::SCENARIO };
-        let of = lab.run(table, file, &[cell(lab, table)])?.pop().expect("one cell");
+        let first_posting = |_: usize, spec: &RunSpec| hogger::is_stage(spec);
+        let of = lab.run_wanted(table, file, &[cell(lab, table)], first_posting)?;
+        let of = of.into_iter().next().expect("one cell");
         runs.push((table, of));
     }
     let by_seed = |table: &str, stage: &str, figure: Figure| -> Option<BySeed> {

@@ -228,7 +228,7 @@ pub(super) fn figures(lab: &Lab<'_>, published: &Published) -> Result<Figures, R
     let seeds = if all { seeds } else { 1 };
     let cells: Vec<Sets> = workloads.iter().map(|w| sets(lab, published, w, seeds)).collect();
     // Without a monitor nothing is drawn, and what a monitor alone costs hardly hangs on what is.
-    let wanted = |s: &RunSpec| match s.variant.as_str() {
+    let wanted = |_: usize, s: &RunSpec| match s.variant.as_str() {
         WITHOUT | MONITOR => s.seed == 1,
         v => all || v == NO_QUOTA,
     };

@@ -23,7 +23,8 @@ use super::Memory;
 use crate::base::digest::Digest;
 use crate::base::id::{AsId, GROUP_PAGES, GroupId, Idx, MemcgId, NodeId, PageIdx, Pfn};
 use crate::base::time::SimDuration;
-use crate::phys::frames::{FolioId, FrameKind, flag};
+use crate::base::vmstat::VmEvent;
+use crate::phys::frames::{FolioId, FrameKind, KIND_MASK, flag};
 use crate::virt::pages::{Owner, pte};
 use crate::virt::space::{Vma, VmaKind};
 use std::ops::Range;
@@ -57,9 +58,33 @@ const PTES: usize = GROUP_PAGES as usize;
 /// PTEs that are looked at together.
 const CHUNK: usize = 64;
 
-/// Times a word of eight bytes that are 0 or 1: these bits in the highest byte, the first
-/// byte's lowest.
-const GATHER: u64 = 0x0102_0408_1020_4080;
+/// A young PTE that maps a frame of its own: of these bits it has those.
+const MEANT: u8 = pte::PRESENT | pte::YOUNG | pte::ZERO;
+const WANTED: u8 = pte::PRESENT | pte::YOUNG;
+
+/// Of 64 PTEs in rows of eight the bit that stands for a row, for two rows at a time.
+const ROWS: [[u8; 16]; CHUNK / 16] = {
+    let mut rows = [[0; 16]; CHUNK / 16];
+    let mut i = 0;
+    while i < CHUNK {
+        rows[i / 16][i % 16] = 1 << (i / 8);
+        i += 1;
+    }
+    rows
+};
+
+/// Bit 8a + b where bit 8b + a was: a square of bits, turned over its diagonal by exchanging squares of one,
+/// two and four bits.
+#[inline(always)]
+const fn transposed(bits: u64) -> u64 {
+    const fn exchanged(bits: u64, by: u32, upper: u64) -> u64 {
+        let differ = (bits ^ bits >> by) & upper;
+        bits ^ differ ^ differ << by
+    }
+    let bits = exchanged(bits, 7, 0x00AA_00AA_00AA_00AA);
+    let bits = exchanged(bits, 14, 0x0000_CCCC_0000_CCCC);
+    exchanged(bits, 28, 0x0000_0000_F0F0_F0F0)
+}
 
 impl WalkScope {
     /// Whether a walk enters a mapping. That of 6.1 passes `MADV_RANDOM` over too, although
@@ -176,7 +201,8 @@ impl Memory {
                     continue;
                 }
                 met.slots += range.len() as u32;
-                let (present, found) = self.harvest(g, range, scope, young);
+                let dirt = self.dirt_is_told(vma);
+                let (present, found) = self.harvest(g, range, scope, dirt, young);
                 self.charge_walk(present, found);
                 met.young += found;
             }
@@ -200,7 +226,8 @@ impl Memory {
         if slots == 1 {
             return TableWalk { slots: 1, young: 1 };
         }
-        let (_, found) = self.harvest(g, range, scope, young);
+        let dirt = self.dirt_is_told(vma);
+        let (_, found) = self.harvest(g, range, scope, dirt, young);
         // Each PTE of the window is read, mapped or not.
         self.charge_walk(slots, found);
         TableWalk { slots, young: 1 + found }
@@ -214,13 +241,23 @@ impl Memory {
         d.words(self.spaces.ids().map(|a| self.spaces[a].used.into()));
     }
 
-    /// Appends the folios of the young PTEs in a part of a table, and clears their bits. Returns
-    /// the numbers of present PTEs and of folios found.
+    /// Whether some folio of a mapping may have to be told that a PTE is dirty. Plain anonymous memory need not
+    /// be, as it will be written when it gets a slot; what else a mapping of anonymous memory may hold is of the
+    /// swap cache or lazily freed.
+    fn dirt_is_told(&self, vma: &Vma) -> bool {
+        let in_swapcache = self.swap.as_ref().is_some_and(|s| s.cached > 0);
+        vma.kind != VmaKind::Anon || in_swapcache || self.vmstat[VmEvent::PgLazyFree] > 0
+    }
+
+    /// Appends the folios of the young PTEs in a part of a table, and clears their bits. If `dirt` is told, the
+    /// folios of dirty ones are looked at, which takes as long as all the rest. Returns the numbers of present PTEs and of
+    /// folios found.
     fn harvest(
         &mut self,
         g: GroupId,
         range: Range<usize>,
         scope: &WalkScope,
+        dirt: bool,
         young: &mut Vec<FolioId>,
     ) -> (u32, u32) {
         let everything = scope.anon && self.zones.nr_nodes() == 1 && self.memcgs.len() == 1;
@@ -241,15 +278,15 @@ impl Memory {
             young.push(Pfn(entry[p]));
             hot[p] &= !pte::YOUNG;
         });
-        let (present, found) = (ptes.present, young.len() - before);
-        // Plain anonymous memory will be written when it gets a slot.
+        let (present, found) = (ptes.nr_present(), young.len() - before);
         let clean = |f: FolioId| {
+            const PLAIN: u32 = FrameKind::Anon as u32 | flag::SWAPBACKED;
             let bits = frames.bits(f);
-            let swaps = frames.kind(f) == FrameKind::Anon
-                && bits & (flag::SWAPBACKED | flag::SWAPCACHE) == flag::SWAPBACKED;
-            bits & flag::DIRTY == 0 && !swaps
+            bits & flag::DIRTY == 0 && bits & (KIND_MASK | PLAIN | flag::SWAPCACHE) != PLAIN
         };
-        if ptes.dirty && young[before..].iter().fold(false, |any, &f| any | clean(f)) {
+        if !dirt {
+            debug_assert!(!young[before..].iter().any(|&f| clean(f)), "{g}: a folio to be told");
+        } else if ptes.any_dirty() && young[before..].iter().fold(false, |any, &f| any | clean(f)) {
             ptes.retain(|p| hot[p] & pte::DIRTY != 0 && clean(Pfn(entry[p])));
             ptes.for_each(|p| {
                 let folio = Pfn(self.pages.hot_and_entries_of(g).1[p]);
@@ -292,52 +329,60 @@ fn window(of: Range<usize>, at: usize) -> Range<usize> {
 
 /// What the hot bytes of a part of a page table say.
 struct YoungPtes {
-    /// How many are present.
-    present: u32,
+    /// How many are present, in 16 parts.
+    present: [u8; 16],
     /// The first PTE of the part.
     first: usize,
     /// The young ones that map a frame of their own, 64 PTEs a map; so many maps are in use.
     maps: [u64; PTES / CHUNK],
     nr_maps: usize,
-    /// One of the young ones is dirty.
-    dirty: bool,
+    /// The bits of all young ones, in 16 parts.
+    dirty: [u8; 16],
 }
 
 impl YoungPtes {
     #[inline(always)]
     fn of(hot: &[u8; PTES], range: Range<usize>) -> Self {
         let (maps, first) = ([0; PTES / CHUNK], range.start);
-        let mut found = YoungPtes { present: 0, first, maps, nr_maps: 0, dirty: false };
+        let none = [0; 16];
+        let mut found = YoungPtes { present: none, first, maps, nr_maps: 0, dirty: none };
         let (chunks, rest) = hot[range].as_chunks::<CHUNK>();
-        for &chunk in chunks {
+        for chunk in chunks {
             found.add(chunk);
         }
         if !rest.is_empty() {
             let mut chunk = [0; CHUNK];
             chunk[..rest.len()].copy_from_slice(rest);
-            found.add(chunk);
+            found.add(&chunk);
         }
         found
     }
 
+    /// How many are present.
+    fn nr_present(&self) -> u32 {
+        self.present.iter().map(|&n| u32::from(n)).sum()
+    }
+
+    /// Whether one of the young ones is dirty.
+    fn any_dirty(&self) -> bool {
+        self.dirty.iter().any(|bits| bits & pte::DIRTY != 0)
+    }
+
     /// The next PTEs.
     #[inline(always)]
-    fn add(&mut self, mut ptes: [u8; CHUNK]) {
-        // In steps of whole vector registers. PRESENT is bit 0, YOUNG bit 1, ZERO bit 4.
-        let (mut present, mut dirty) = (0, 0);
-        for h in &mut ptes {
-            present += *h & 1;
-            let young = *h & *h >> 1 & !(*h >> 4) & 1;
-            dirty |= *h & young << 2;
-            *h = young;
+    fn add(&mut self, ptes: &[u8; CHUNK]) {
+        // In steps of whole vector registers: eight rows of eight PTEs, each row a bit of its own.
+        let (rows, mut map) = (ptes.as_chunks::<16>().0, [0; 16]);
+        for (row, bits) in rows.iter().zip(&ROWS) {
+            for i in 0..16 {
+                let young = if row[i] & MEANT == WANTED { u8::MAX } else { 0 };
+                map[i] |= young & bits[i];
+                self.dirty[i] |= young & row[i];
+                self.present[i] += row[i] & pte::PRESENT;
+            }
         }
-        let mut map = 0;
-        for (i, eight) in ptes.as_chunks::<8>().0.iter().enumerate() {
-            map |= u64::from_le_bytes(*eight).wrapping_mul(GATHER) >> 56 << (8 * i);
-        }
-        self.present += u32::from(present);
-        self.dirty |= dirty != 0;
-        self.maps[self.nr_maps % self.maps.len()] = map;
+        let [even, odd] = [0, 1].map(|i| u64::from_le_bytes(map.as_chunks().0[i]));
+        self.maps[self.nr_maps % self.maps.len()] = transposed(even | odd);
         self.nr_maps += 1;
     }
 
@@ -361,5 +406,34 @@ impl YoungPtes {
             kept[i / CHUNK] |= u64::from(keep(p)) << (i % CHUNK);
         });
         self.maps = kept;
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::base::rng::Rng;
+
+    /// What is found at once in many bytes is what is found in one after the other, on random tables and
+    /// parts of them.
+    #[test]
+    fn young_ptes_are_those_of_a_look_at_each() {
+        let mut rng = Rng::for_purpose(1, "memory/walk");
+        for _ in 0..500 {
+            let mut hot = [0; PTES];
+            hot.iter_mut().for_each(|h| *h = (rng.below(256) & rng.below(256)) as u8);
+            let (a, b) = (rng.below(513) as usize, rng.below(513) as usize);
+            let range = a.min(b)..a.max(b);
+            let is_young = |h: u8| h & (pte::PRESENT | pte::YOUNG | pte::ZERO) == 3;
+            let expected: Vec<usize> = range.clone().filter(|&p| is_young(hot[p])).collect();
+            let present = range.clone().filter(|&p| hot[p] & pte::PRESENT != 0).count();
+            let ptes = YoungPtes::of(&hot, range.clone());
+            let mut found = Vec::new();
+            ptes.for_each(|p| found.push(p));
+            assert_eq!(found, expected, "{range:?} of {hot:?}");
+            assert_eq!(ptes.nr_present() as usize, present, "{range:?} of {hot:?}");
+            let dirty = expected.iter().any(|&p| hot[p] & pte::DIRTY != 0);
+            assert_eq!(ptes.any_dirty(), dirty, "{range:?} of {hot:?}");
+        }
     }
 }

@@ -108,7 +108,7 @@ pub mod flag {
     pub const POLICY: u32 = 1 << (BASE + 19);
 }
 
-const KIND_MASK: u32 = 0xf;
+pub(crate) const KIND_MASK: u32 = 0xf;
 const ORDER_SHIFT: u32 = 4;
 /// The bits of a folio's order: none of them for a folio of one page.
 pub const ORDER_MASK: u32 = 0xf << ORDER_SHIFT;
