@@ -71,7 +71,10 @@ pub fn run_all(
         .num_threads(jobs.map_or(0, |n| n.min(specs.len()).max(1)))
         .build()
         .map_err(|e| Error::plain(e.to_string()))?;
-    pool.install(|| specs.par_iter().enumerate().map(|(i, s)| run_one(i, s, &watch)).collect())
+    pool.install(|| {
+        // One by one: a run may take as long as all others together.
+        specs.par_iter().with_max_len(1).enumerate().map(|(i, s)| run_one(i, s, &watch)).collect()
+    })
 }
 
 /// Makes one run on this thread.

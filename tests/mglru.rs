@@ -168,14 +168,14 @@ fn mistakes_about_policies_are_answered_with_what_to_write() {
         assert_eq!(
             said(&format!("preset = \"classic-v6.12\", lazyfree = \"{value}\"")),
             format!(
-                "error: reclaim.lazyfree: lazyfree: unknown value \"{value}\", write one of \
+                "error: reclaim.lazyfree: unknown value \"{value}\", write one of \
                  \"classic\", \"tail\"; \"{dashed}\" is a value of MGLRU's"
             )
         );
     }
     assert_eq!(
         said("preset = \"mglru-v6.12\", lazyfree = \"classic\""),
-        "error: reclaim.lazyfree: lazyfree: unknown value \"classic\", write one of \"base\", \"tail\", \
+        "error: reclaim.lazyfree: unknown value \"classic\", write one of \"base\", \"tail\", \
          \"list-v2\", \"list-fixed\", \"list-oldest\", \"off\"; \"classic\" is a value of the classic LRU's"
     );
     assert_eq!(

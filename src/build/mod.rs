@@ -100,7 +100,7 @@ fn set<C: Knobs>(mut config: C, spec: &PolicySpec) -> Result<C, KnobError> {
     for k in &spec.knobs {
         config
             .set(&k.key, &k.value.to_string())
-            .map_err(|e| KnobError { key: k.key.clone(), message: e.to_string() })?;
+            .map_err(|e| KnobError { key: k.key.clone(), message: e.remark() })?;
     }
     config.validate().map_err(|e| KnobError { key: culprit(&e, spec), message: e.to_string() })?;
     Ok(config)

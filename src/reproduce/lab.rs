@@ -279,7 +279,7 @@ impl<'a> Lab<'a> {
             .build()
             .map_err(|e| crate::Error::plain(e.to_string()))?;
         let made: Result<Vec<(usize, T)>, RunError> =
-            pool.install(|| specs.par_iter().map(one).collect());
+            pool.install(|| specs.par_iter().with_max_len(1).map(one).collect());
         let mut by_cell: Vec<Vec<T>> = cells.iter().map(|_| Vec::new()).collect();
         for (i, one) in made? {
             by_cell[i].push(one);

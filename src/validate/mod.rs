@@ -82,7 +82,7 @@ pub fn validate(
         .build()
         .map_err(|e| Error::plain(e.to_string()))?;
     let mut done: Vec<Result<Replay, String>> =
-        pool.install(|| replays.par_iter().map(replay).collect());
+        pool.install(|| replays.par_iter().with_max_len(1).map(replay).collect());
     let mut results = done.drain(..);
     let mut v = Collected::default();
     for (&(e, p), refused) in selected.iter().zip(refused) {

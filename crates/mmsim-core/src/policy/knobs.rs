@@ -86,26 +86,34 @@ pub enum KnobError {
     },
 }
 
+impl KnobError {
+    /// The message without the name of the knob in front, for those who say where it was set.
+    pub fn remark(&self) -> String {
+        match self {
+            KnobError::UnknownKnob { name, nearest: Some(nearest) } => {
+                format!("unknown knob \"{name}\", did you mean \"{nearest}\"?")
+            }
+            KnobError::UnknownKnob { name, nearest: None } => format!("unknown knob \"{name}\""),
+            KnobError::UnknownValue { value, allowed, .. } => {
+                format!("unknown value \"{value}\", write one of \"{}\"", allowed.join("\", \""))
+            }
+            KnobError::OutOfRange { value, range: (low, high), .. } => {
+                format!("found {value}, write a whole number from {low} to {high}")
+            }
+            KnobError::Contradiction { setting, instead, because } => {
+                format!("{setting} makes no sense here: {because}; write {instead}")
+            }
+        }
+    }
+}
+
 impl fmt::Display for KnobError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            KnobError::UnknownKnob { name, nearest: Some(nearest) } => {
-                write!(f, "unknown knob \"{name}\", did you mean \"{nearest}\"?")
+            KnobError::UnknownValue { knob, .. } | KnobError::OutOfRange { knob, .. } => {
+                write!(f, "{knob}: {}", self.remark())
             }
-            KnobError::UnknownKnob { name, nearest: None } => write!(f, "unknown knob \"{name}\""),
-            KnobError::UnknownValue { knob, value, allowed } => {
-                write!(f, "{knob}: unknown value \"{value}\", write one of ")?;
-                for (i, a) in allowed.iter().enumerate() {
-                    write!(f, "{}\"{a}\"", if i == 0 { "" } else { ", " })?;
-                }
-                Ok(())
-            }
-            KnobError::OutOfRange { knob, value, range: (low, high) } => {
-                write!(f, "{knob}: found {value}, write a whole number from {low} to {high}")
-            }
-            KnobError::Contradiction { setting, instead, because } => {
-                write!(f, "{setting} makes no sense here: {because}; write {instead}")
-            }
+            _ => f.write_str(&self.remark()),
         }
     }
 }
