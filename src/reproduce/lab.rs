@@ -242,6 +242,31 @@ impl<'a> Lab<'a> {
         self.each(what, file, cells, |_, _| true, one)
     }
 
+    /// Carries out two parts of an experiment; whoever has nothing left to do in one helps with the other.
+    ///
+    /// # Errors
+    /// Threads cannot be had.
+    pub fn both<A: Send, B: Send>(
+        &self,
+        first: impl FnOnce() -> A + Send,
+        second: impl FnOnce() -> B + Send,
+    ) -> Result<(A, B), RunError> {
+        self.among_jobs(|| rayon::join(first, second))
+    }
+
+    /// Does something on as many threads as there are jobs: on those that are there, if it is one of
+    /// them that asks.
+    fn among_jobs<T: Send>(&self, work: impl FnOnce() -> T + Send) -> Result<T, RunError> {
+        if rayon::current_thread_index().is_some() {
+            return Ok(work());
+        }
+        let pool = rayon::ThreadPoolBuilder::new()
+            .num_threads(self.jobs.map_or(0, |n| n.max(1)))
+            .build()
+            .map_err(|e| crate::Error::plain(e.to_string()))?;
+        Ok(pool.install(work))
+    }
+
     /// What `one` makes of every run that is wanted, by lists of values.
     fn each<T: Send>(
         &self,
@@ -274,12 +299,9 @@ impl<'a> Lab<'a> {
             (self.progress)(what, n, specs.len());
             Ok((*i, made))
         };
-        let pool = rayon::ThreadPoolBuilder::new()
-            .num_threads(self.jobs.map_or(0, |n| n.max(1)))
-            .build()
-            .map_err(|e| crate::Error::plain(e.to_string()))?;
-        let made: Result<Vec<(usize, T)>, RunError> =
-            pool.install(|| specs.par_iter().with_max_len(1).map(one).collect());
+        // One by one: a run may take as long as all others together.
+        let all = || specs.par_iter().with_max_len(1).map(one).collect();
+        let made: Result<Vec<(usize, T)>, RunError> = self.among_jobs(all)?;
         let mut by_cell: Vec<Vec<T>> = cells.iter().map(|_| Vec::new()).collect();
         for (i, one) in made? {
             by_cell[i].push(one);
