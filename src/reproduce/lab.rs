@@ -100,7 +100,8 @@ pub struct Lab<'a> {
     pub tables: &'a [String],
     /// By what machines are smaller than those of the source; `None`: the experiment's choice.
     pub scale: Option<u64>,
-    /// Runs at the same time; `None`: one per CPU.
+    /// Runs at the same time; `None`: one per CPU. Who asks from a thread of a pool of rayon has as many
+    /// as that.
     pub jobs: Option<usize>,
     /// The constant that is varied.
     pub varied: Option<&'a Varied>,

@@ -91,7 +91,7 @@ pub(super) fn figures(lab: &Lab<'_>, published: &Published) -> Result<Figures, R
     let tables = TABLES.into_iter().map(|t| t.0).chain(PURE).filter(|t| lab.wants(t));
     let cells = tables.flat_map(|t| published.cells(published.table(t)));
     let variants: BTreeSet<String> = cells.filter_map(|c| place(&c)).map(|p| p.0).collect();
-    // Whole minutes a run, so none that no table asks for; of the first posting everything is told.
+    // Half a minute a run, so none that no table asks for; of the first posting everything is told.
     let wanted_run = |_: usize, spec: &RunSpec| {
         variants.contains(&spec.variant) || !wanted.is_empty() && is_stage(spec)
     };

@@ -280,9 +280,11 @@ impl Memory {
         });
         let (present, found) = (ptes.nr_present(), young.len() - before);
         let clean = |f: FolioId| {
+            // Of these bits plain anonymous memory has those.
+            const MEANT: u32 = KIND_MASK | flag::SWAPBACKED | flag::SWAPCACHE;
             const PLAIN: u32 = FrameKind::Anon as u32 | flag::SWAPBACKED;
             let bits = frames.bits(f);
-            bits & flag::DIRTY == 0 && bits & (KIND_MASK | PLAIN | flag::SWAPCACHE) != PLAIN
+            bits & flag::DIRTY == 0 && bits & MEANT != PLAIN
         };
         if !dirt {
             debug_assert!(!young[before..].iter().any(|&f| clean(f)), "{g}: a folio to be told");
@@ -336,8 +338,8 @@ struct YoungPtes {
     /// The young ones that map a frame of their own, 64 PTEs a map; so many maps are in use.
     maps: [u64; PTES / CHUNK],
     nr_maps: usize,
-    /// The bits of all young ones, in 16 parts.
-    dirty: [u8; 16],
+    /// The bits that any of the young ones has, in 16 parts.
+    any: [u8; 16],
 }
 
 impl YoungPtes {
@@ -345,7 +347,7 @@ impl YoungPtes {
     fn of(hot: &[u8; PTES], range: Range<usize>) -> Self {
         let (maps, first) = ([0; PTES / CHUNK], range.start);
         let none = [0; 16];
-        let mut found = YoungPtes { present: none, first, maps, nr_maps: 0, dirty: none };
+        let mut found = YoungPtes { present: none, first, maps, nr_maps: 0, any: none };
         let (chunks, rest) = hot[range].as_chunks::<CHUNK>();
         for chunk in chunks {
             found.add(chunk);
@@ -365,7 +367,7 @@ impl YoungPtes {
 
     /// Whether one of the young ones is dirty.
     fn any_dirty(&self) -> bool {
-        self.dirty.iter().any(|bits| bits & pte::DIRTY != 0)
+        self.any.iter().any(|bits| bits & pte::DIRTY != 0)
     }
 
     /// The next PTEs.
@@ -377,7 +379,7 @@ impl YoungPtes {
             for i in 0..16 {
                 let young = if row[i] & MEANT == WANTED { u8::MAX } else { 0 };
                 map[i] |= young & bits[i];
-                self.dirty[i] |= young & row[i];
+                self.any[i] |= young & row[i];
                 self.present[i] += row[i] & pte::PRESENT;
             }
         }
