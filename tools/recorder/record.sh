@@ -1,27 +1,30 @@
 #!/usr/bin/env bash
 # Boots a kernel in a virtual machine, has it work off a script, and keeps what it printed.
 #
-#   tools/recorder/record.sh [-o OUT] [-u PHASE] [-t SECONDS] [-f IMAGE] KERNEL_DIR SCRIPT MIB
+#   tools/recorder/record.sh [-o OUT] [-u PHASE] [-t SECONDS] [-f IMAGE] [-a ARGUMENT].. [-d PHASE:MEMORY] KERNEL_DIR SCRIPT MIB
 #
 # KERNEL_DIR is an unpacked linux-image package (docs/recording.md). SCRIPT is a file of
 # commands, or POINTS.json:ID[:REPETITION]. MIB is the memory of the machine. -u ends after the
 # snapshot of that name, -t bounds the time of the host (900 s), -f is an image of a file system
-# (files.sh makes one), which is /dev/pmem0. Needs cargo, qemu-system-x86_64, cpio, and kmod and
-# xz for the modules.
+# (files.sh makes one), which is /dev/pmem0, -a is a further argument of the kernel. -d holds the
+# machine behind that snapshot, a `snapx`, writes its memory to a file, and prints where it is free.
+# Needs cargo, qemu-system-x86_64, cpio, and kmod and xz for the modules.
 set -euo pipefail
 export LC_ALL=C
 
 usage() {
-    sed -n '2,10s/^# \{0,1\}//p' "$0" >&2
+    sed -n '2,12s/^# \{0,1\}//p' "$0" >&2
     exit 2
 }
-out='' until='' seconds=900 image=''
-while getopts o:u:t:f: option; do
+out='' until='' seconds=900 image='' arguments='' dump=''
+while getopts o:u:t:f:a:d: option; do
     case $option in
     o) out=$OPTARG ;;
     u) until=$OPTARG ;;
     t) seconds=$OPTARG ;;
     f) image=$OPTARG ;;
+    a) arguments+=" $OPTARG" ;;
+    d) dump=${OPTARG#*:} arguments+=" hold=${OPTARG%%:*}" ;;
     *) usage ;;
     esac
 done
@@ -88,10 +91,19 @@ done
 # -icount: time is the number of instructions. -cpu decides how the kernel clears and copies
 # pages, and so what a fault costs: another model records other counts.
 : "${out:=$root/out}"
-timeout "$seconds" qemu-system-x86_64 -accel tcg -icount shift=0,sleep=off -smp 1 -cpu qemu64 \
-    -m "${memory[@]}" -kernel "$kernel"/boot/vmlinuz-* -initrd "$root/initrd" \
-    -append 'console=ttyS0 rootfstype=ramfs quiet panic=-1 cgroup_disable=memory transparent_hugepage=never pti=on' \
-    -nic none -display none -monitor none -serial "file:$out" -no-reboot || {
+machine=(timeout "$seconds" qemu-system-x86_64 -accel tcg -icount "shift=0,sleep=off" -smp 1 -cpu qemu64
+    -m "${memory[@]}" -kernel "$kernel"/boot/vmlinuz-* -initrd "$root/initrd"
+    -append "console=ttyS0 rootfstype=ramfs quiet panic=-1 cgroup_disable=memory transparent_hugepage=never pti=on$arguments"
+    -nic none -display none -serial "file:$out" -no-reboot)
+if [ -n "$dump" ]; then
+    : >"$out"
+    {
+        until grep -qE '^@(held|error|done)' "$out"; do sleep 0.2; done
+        printf 'stop\npmemsave 0 %d "%s"\nquit\n' $((mib << 20)) "$dump"
+    } | "${machine[@]}" -monitor stdio >/dev/null
+    exec "$recorder" boot "$out" "$dump"
+fi
+"${machine[@]}" -monitor none || {
     echo "error: the machine did not end, or not within $seconds s" >&2
     exit 1
 }

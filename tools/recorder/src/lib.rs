@@ -2,6 +2,7 @@
 //! the draws, and the lines in which a recording is printed; and what the host makes of them,
 //! points of the form of `reference/` and a table of costs. No part needs a virtual machine.
 
+pub mod boot;
 pub mod chance;
 pub mod costs;
 #[path = "../../../src/validate/counters.rs"]

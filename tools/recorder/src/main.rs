@@ -5,13 +5,15 @@ use std::path::Path;
 use std::process::ExitCode;
 
 use mmsim_recorder::record::Recording;
-use mmsim_recorder::{costs, point, script};
+use mmsim_recorder::{boot, costs, point, script};
 
 const USAGE: &str = "\
 recorder script FILE [PHASE]             the commands, checked, up to a snapshot
                                          FILE is a script, or POINTS.json:ID[:REPETITION]
 recorder phases OUTPUT                   what was counted, phase by phase
-recorder point EXPERIMENT ID MIB OUT..   a file of one point, an output per repetition
+recorder point EXPERIMENT ID MIB OUT..   a file of one point, an output per repetition;
+                                         OUT may be BOOT.json, what `recorder boot` printed
+recorder boot OUTPUT MEMORY              where memory was free when `record.sh -d` read it out
 recorder costs OUTPUT..                  nanoseconds of each step, by kernel";
 
 fn main() -> ExitCode {
@@ -22,6 +24,7 @@ fn main() -> ExitCode {
         ["script", file, phase] => commands(file, Some(phase)),
         ["phases", output] => recording(output).map(|r| phases(&r)),
         ["point", experiment, id, mib, ref outputs @ ..] => made(experiment, id, mib, outputs),
+        ["boot", output, memory] => booted(output, memory),
         ["costs", ref outputs @ ..] if !outputs.is_empty() => fitted(outputs),
         _ => Err(format!("usage:\n{USAGE}")),
     };
@@ -82,8 +85,27 @@ fn phases(recording: &Recording) -> String {
 
 fn made(experiment: &str, id: &str, mib: &str, outputs: &[&str]) -> Result<String, String> {
     let mib = mib.parse().map_err(|_| format!("`{mib}` MiB, write a number"))?;
+    let (boots, outputs): (Vec<&str>, Vec<&str>) =
+        outputs.iter().partition(|o| o.ends_with(".json"));
     let all = outputs.iter().map(|o| recording(o)).collect::<Result<Vec<_>, _>>()?;
-    point::experiment(experiment, id, mib, &all)
+    let boot = match boots[..] {
+        [] => None,
+        [path] => Some(serde_json::from_str(&text(path)?).map_err(|e| format!("{path}: {e}"))?),
+        _ => return Err("more than one layout is named".into()),
+    };
+    point::experiment(experiment, id, mib, boot.as_ref(), &all)
+}
+
+/// The machine was looked at behind a snapshot, at which it printed `/proc/zoneinfo`.
+fn booted(output: &str, memory: &str) -> Result<String, String> {
+    let printed = text(output)?;
+    let recording = Recording::read(&(printed.clone() + "\n@done\n"));
+    let recording = recording.map_err(|e| format!("{output}: {e}"))?;
+    let last = recording.phases.last().ok_or_else(|| format!("{output}: no snapshot"))?;
+    let unevictable = last.gauges.get("nr_unevictable").copied().unwrap_or(0);
+    let dump = std::fs::read(memory).map_err(|e| format!("{memory}: {e}"))?;
+    let layout = boot::layout(&dump, &boot::Span::parse(&printed), unevictable);
+    Ok(format!("{}\n", layout.map_err(|e| format!("{memory}: {e}"))?))
 }
 
 fn fitted(outputs: &[&str]) -> Result<String, String> {

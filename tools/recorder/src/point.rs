@@ -1,5 +1,7 @@
 //! A point of the form of `reference/`, made of the recordings of its repetitions.
 
+use std::collections::BTreeMap;
+
 use serde_json::{Value, json};
 
 use crate::record::{Phase, Recording, Vmstat};
@@ -14,16 +16,26 @@ fn spread(all: &[u64]) -> Value {
     json!([(mean * 10.0).round() / 10.0, min, max])
 }
 
+/// All names of the tables of several repetitions, each with its number in each.
+fn numbers(tables: &[&Vmstat]) -> BTreeMap<String, Vec<u64>> {
+    let names = tables.iter().flat_map(|t| t.keys());
+    let number = |name: &String| tables.iter().map(|t| t.get(name).copied().unwrap_or(0)).collect();
+    names.map(|name| (name.clone(), number(name))).collect()
+}
+
 /// All names of a table of several repetitions with their numbers.
-fn table(phases: &[&Phase], of: impl Fn(&Phase) -> &Vmstat) -> Value {
-    let mut names: Vec<&String> = phases.iter().flat_map(|p| of(p).keys()).collect();
-    names.sort();
-    names.dedup();
-    let number = |name: &String| {
-        let all: Vec<u64> = phases.iter().map(|p| of(p).get(name).copied().unwrap_or(0)).collect();
-        (name.clone(), spread(&all))
-    };
-    Value::Object(names.into_iter().map(number).collect())
+fn table(tables: &[&Vmstat]) -> Value {
+    numbers(tables).into_iter().map(|(name, all)| (name, spread(&all))).collect()
+}
+
+/// What a command returned. Where repetitions differ, each one's value stands there as well.
+fn returned(tables: &[&Vmstat]) -> Value {
+    let all = numbers(tables).into_iter().flat_map(|(name, all)| {
+        let differs = all.iter().any(|n| *n != all[0]);
+        let each = differs.then(|| (format!("{name}_each"), json!(all)));
+        [Some((name, spread(&all))), each].into_iter().flatten()
+    });
+    all.collect()
 }
 
 fn zones(start: &Phase) -> Value {
@@ -49,8 +61,8 @@ fn lru(script: &[String]) -> &'static str {
     }
 }
 
-/// The text of a file with this one point: its name, the memory of the machine and one
-/// recording for each repetition.
+/// The text of a file with this one point: its name, the memory of the machine, where that was free
+/// if it was read out, and one recording for each repetition.
 ///
 /// # Errors
 /// The repetitions are not of one kernel or have other phases, or there is no `snapx start`.
@@ -58,12 +70,16 @@ pub fn experiment(
     experiment: &str,
     id: &str,
     mem_mib: u64,
+    boot: Option<&Value>,
     repetitions: &[Recording],
 ) -> Result<String, String> {
     let [first, further @ ..] = repetitions else {
         return Err("no recording is named".into());
     };
-    let names = |r: &Recording| r.phases.iter().map(|p| p.name.clone()).collect::<Vec<_>>();
+    let names = |r: &Recording| {
+        let results = r.results.iter().map(|(command, _)| command);
+        r.phases.iter().map(|p| &p.name).chain(results).cloned().collect::<Vec<_>>()
+    };
     let mut script_changes = Vec::new();
     for (i, r) in further.iter().enumerate() {
         if (&r.kernel, names(r), r.script.len())
@@ -80,9 +96,13 @@ pub fn experiment(
         let all: Vec<&Phase> = repetitions.iter().map(|r| &r.phases[i]).collect();
         json!({
             "phase": all[0].name,
-            "counters": table(&all, |p| &p.counters),
-            "gauges": table(&all, |p| &p.gauges),
+            "counters": table(&all.iter().map(|p| &p.counters).collect::<Vec<_>>()),
+            "gauges": table(&all.iter().map(|p| &p.gauges).collect::<Vec<_>>()),
         })
+    };
+    let result = |(i, (command, _)): (usize, &(String, Vmstat))| {
+        let all: Vec<&Vmstat> = repetitions.iter().map(|r| &r.results[i].1).collect();
+        json!([command, returned(&all)])
     };
     let keys = [
         ("id", json!(id)),
@@ -91,11 +111,14 @@ pub fn experiment(
         ("repetitions", json!(repetitions.len())),
         ("vm", json!({"mem_mib": mem_mib, "cpus": 1, "icount": true, "pti": true, "memcg": false})),
         ("zones_at_start", zones(&first.phases[start])),
+        ("boot", boot.cloned().unwrap_or_default()),
         ("script", json!(first.script)),
         ("script_changes", json!(script_changes)),
         ("phases", (start..first.phases.len()).map(phase).collect()),
+        ("results", first.results.iter().enumerate().map(result).collect()),
     ];
-    let keys: Vec<String> = keys.iter().map(|(k, v)| format!("\"{k}\":{v}")).collect();
+    let written = keys.iter().filter(|(_, v)| !v.is_null());
+    let keys: Vec<String> = written.map(|(k, v)| format!("\"{k}\":{v}")).collect();
     let name = json!(experiment);
     Ok(format!("{{\"experiment\":{name},\"points\":[\n{{{}}}\n]}}\n", keys.join(",")))
 }
@@ -134,15 +157,18 @@ mod tests {
         let text = format!(
             "@kernel 6.12.1\n@script write /sys/kernel/mm/lru_gen/enabled 7\n@script seed {seed}\n\
              @snap boot 1 pgfault=9\n@snap start 1\n@zone start DMA 3840 3808 26 32 38 0 0 1 0 316\n\
-             @snap a 5 pgfault=7 pswpin={pswpin}\n@gauges a nr_free_pages=1\n@done"
+             @snap a 5 pgfault=7 pswpin={pswpin}\n@gauges a nr_free_pages=1\n\
+             @result thp tried=400 got={pswpin}\n@done"
         );
         Recording::read(&text).unwrap_or_else(|e| panic!("{e}"))
     }
 
     #[test]
     fn repetitions_become_one_point() {
-        let text = experiment("mine", "p", 384, &[recording(1, 10), recording(2, 13)])
-            .unwrap_or_else(|e| panic!("{e}"));
+        let boot = json!({"zone": []});
+        let both = [recording(1, 10), recording(2, 13)];
+        let text =
+            experiment("mine", "p", 384, Some(&boot), &both).unwrap_or_else(|e| panic!("{e}"));
         let file: Value = serde_json::from_str(&text).unwrap_or_else(|e| panic!("{e}"));
         let point = &file["points"][0];
         assert_eq!((&file["experiment"], &point["lru"]), (&json!("mine"), &json!("mglru")));
@@ -151,6 +177,9 @@ mod tests {
         assert_eq!(point["phases"].as_array().map(Vec::len), Some(2));
         let counters = json!({"pgfault": 7, "pswpin": [11.5, 10, 13]});
         assert_eq!(point["phases"][1]["counters"], counters);
+        assert_eq!(point["boot"], boot);
+        let got = json!({"tried": 400, "got": [11.5, 10, 13], "got_each": [10, 13]});
+        assert_eq!(point["results"], json!([["thp", got]]));
         assert_eq!(script_of(&text, "p", 1).as_deref().map(|s| s.ends_with("seed 2\n")), Ok(true));
         assert!(script_of(&text, "q", 0).is_err_and(|e| e.ends_with("there are p")));
         assert!(script_of(&text, "p", 2).is_err());
@@ -159,7 +188,7 @@ mod tests {
     #[test]
     fn repetitions_of_other_kernels_are_refused() {
         let other = Recording { kernel: "6.1".into(), ..recording(2, 1) };
-        assert!(experiment("mine", "p", 384, &[recording(1, 1), other]).is_err());
-        assert!(experiment("mine", "p", 384, &[]).is_err());
+        assert!(experiment("mine", "p", 384, None, &[recording(1, 1), other]).is_err());
+        assert!(experiment("mine", "p", 384, None, &[]).is_err());
     }
 }

@@ -5,6 +5,7 @@
 //! @script seed 1                                     a line of the script
 //! @snap access1 759357516 pgfault=31727 ..           a phase: its nanoseconds, what was counted
 //! @gauges access1 nr_free_pages=1238 ..              values at its end
+//! @result hugepool got=102                           what a command returned
 //! @zone start DMA32 82768 61736 555 693 831 201 82 15 0 0   managed, free, watermarks, the
 //!                                                    CPU's list (count high batch), reserve
 //! @error ..                                          what stopped it
@@ -103,6 +104,8 @@ pub struct Recording {
     pub script: Vec<String>,
     /// The snapshots, in order.
     pub phases: Vec<Phase>,
+    /// What commands returned, in order: the command, and values by name.
+    pub results: Vec<(String, Vmstat)>,
 }
 
 impl Recording {
@@ -134,6 +137,11 @@ impl Recording {
                     let phase = all.phases.last_mut().ok_or_else(bad)?;
                     let (_, zone) = rest.split_once(' ').ok_or_else(bad)?;
                     phase.zones.push(Zone::read(zone).ok_or_else(bad)?);
+                }
+                "@result" => {
+                    let (command, values) = rest.split_once(' ').ok_or_else(bad)?;
+                    let values = pairs(values.split_whitespace()).ok_or_else(bad)?;
+                    all.results.push((command.into(), values));
                 }
                 "@error" => return Err(format!("the machine stopped: {rest}")),
                 "@done" => return Ok(all),
@@ -172,12 +180,14 @@ mod tests {
     fn recordings_are_read_past_what_others_print() {
         let text = "\x1b[2JBooting from ROM..@kernel 6.12\r\n@script seed 1\r\n[ 1.0] noise\n\
                     @snap a 7 pgfault=5\n@gauges a nr_free_pages=800\n\
-                    @zone a DMA 3840 3808 26 32 38 0 0 1 0 316\n@done\n[ 4.2] Power down";
+                    @zone a DMA 3840 3808 26 32 38 0 0 1 0 316\n\
+                    @result thp tried=9 got=4\n@done\n[ 4.2] Power down";
         let all = Recording::read(text).unwrap_or_else(|e| panic!("{e}"));
         assert_eq!((all.kernel.as_str(), all.script.join("|")), ("6.12", "seed 1".into()));
         assert_eq!(all.phases[0].counted("pgfault"), 5);
         assert_eq!(all.phases[0].gauges["nr_free_pages"], 800);
         assert_eq!(all.phases[0].zones[0].reserve, [0, 316]);
+        assert_eq!((all.results[0].0.as_str(), all.results[0].1["got"]), ("thp", 4));
     }
 
     #[test]

@@ -152,6 +152,15 @@ pub enum Command {
     HugePool {
         pages: u64,
     },
+    Thp {
+        region: usize,
+        blocks: usize,
+    },
+    Pipes {
+        pages: u64,
+        floor: u64,
+        per: u64,
+    },
     Pring {
         blocks: u64,
         order: u8,
@@ -442,6 +451,19 @@ impl<'a> Words<'a> {
                 Command::Punch { region, period, keep }
             }
             "hugepool" => Command::HugePool { pages: self.up_to("the pages", 0, MAX_PAGES)? },
+            "thp" => {
+                let region = self.number("the region")?;
+                let blocks = self.up_to("the huge pages", 1, MAX_PAGES / 512)? as usize;
+                if known.regions.insert(region, blocks * 512).is_some() {
+                    return Err(format!("there is a region {region} already"));
+                }
+                Command::Thp { region, blocks }
+            }
+            "pipes" => {
+                let pages = self.up_to("the pages", 1, MAX_PAGES)?;
+                let floor = self.number("the floor")?;
+                Command::Pipes { pages, floor, per: self.up_to("the pages of a pipe", 1, 256)? }
+            }
             "pring" => {
                 let blocks = self.up_to("the blocks", 1, MAX_PAGES)?;
                 let order = self.up_to("the order", 0, 10)? as u8;

@@ -1,10 +1,13 @@
 //! The memory that a script works with: its regions, and the ballast that pins the rest.
 
 use std::collections::BTreeMap;
+use std::fs::File;
+use std::io::Write as _;
+use std::os::fd::OwnedFd;
 
 use mmsim_recorder::record;
 
-use crate::sys::Mapping;
+use crate::sys::{self, Mapping, PAGE};
 
 /// Regions by number.
 pub type Regions = BTreeMap<usize, Mapping>;
@@ -17,10 +20,15 @@ const NEAR: u64 = 8;
 /// above it (mm/page_alloc.c, decay_pcp_high). A megabyte would come free after the ballast.
 const READINGS: usize = 64;
 
+/// A counter of `/proc/vmstat`.
+fn counter(name: &str) -> Result<u64, String> {
+    let all = record::vmstat(&crate::run::vmstat()?);
+    all.get(name).copied().ok_or_else(|| format!("no {name}"))
+}
+
 /// The counter of free pages.
 fn free() -> Result<u64, String> {
-    let all = record::vmstat(&crate::run::vmstat()?);
-    all.get("nr_free_pages").copied().ok_or_else(|| "no nr_free_pages".into())
+    counter("nr_free_pages")
 }
 
 /// Pins memory until so many pages are free. Steps halve, since page tables and the refill of
@@ -63,4 +71,31 @@ pub fn grow(region: &Mapping, max: usize, floor: u64) -> Result<usize, String> {
         next += n;
     }
     Ok(next)
+}
+
+/// Touches so many huge pages, and says how many were had.
+pub fn thp(blocks: usize) -> Result<(Mapping, u64), String> {
+    let region = Mapping::aligned(blocks * 512)?;
+    region.huge()?;
+    let before = counter("thp_fault_alloc")?;
+    (0..blocks).for_each(|block| region.write(block * 512));
+    Ok((region, counter("thp_fault_alloc")? - before))
+}
+
+/// Fills pipes of `per` pages, until they hold `pages` or no more than `floor` are free. Says how many are held.
+pub fn pipes(pages: u64, floor: u64, per: u64) -> Result<(Vec<OwnedFd>, u64), String> {
+    let (mut ends, mut held) = (Vec::new(), 0);
+    let page = [0xA5; PAGE];
+    while held < pages {
+        if held.is_multiple_of(per) {
+            ends.extend(sys::pipe(per)?);
+        }
+        let end = ends.last().ok_or("no pipe")?.try_clone().map_err(|e| e.to_string())?;
+        File::from(end).write_all(&page).map_err(|e| format!("a pipe: {e}"))?;
+        held += 1;
+        if held.is_multiple_of(64) && free()? <= floor {
+            break;
+        }
+    }
+    Ok((ends, held))
 }

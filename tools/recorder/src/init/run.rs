@@ -21,7 +21,8 @@ struct State {
     laws: BTreeMap<usize, Law>,
     rng: Rng,
     ballast: Vec<Mapping>,
-    rings: Vec<OwnedFd>,
+    /// Sockets and pipes whose memory is held.
+    held: Vec<OwnedFd>,
     last: Vmstat,
     since: Duration,
 }
@@ -33,7 +34,7 @@ pub fn all(commands: &[Command]) -> Result<(), String> {
         laws: BTreeMap::new(),
         rng: Rng::new(0),
         ballast: Vec::new(),
-        rings: Vec::new(),
+        held: Vec::new(),
         last: counters()?,
         since: sys::now(),
     };
@@ -53,10 +54,6 @@ pub fn vmstat() -> Result<String, String> {
 
 fn counters() -> Result<Vmstat, String> {
     Ok(record::vmstat(&vmstat()?))
-}
-
-fn zones() -> Result<Vec<zones::Zone>, String> {
-    Ok(zones::parse(&crate::read("/proc/zoneinfo")?))
 }
 
 fn put(path: &str, value: &str) -> Result<(), String> {
@@ -193,11 +190,22 @@ fn one(command: &Command, state: &mut State) -> Result<(), String> {
             put("/proc/sys/vm/nr_hugepages", &pages.to_string())?;
             println!("@result hugepool got={}", crate::read("/proc/sys/vm/nr_hugepages")?.trim());
         }
+        Command::Thp { region, blocks } => {
+            let (mapping, got) = regions::thp(*blocks)?;
+            regions.insert(*region, mapping);
+            println!("@result thp tried={blocks} got={got}");
+        }
+        Command::Pipes { pages, floor, per } => {
+            let (ends, held) = regions::pipes(*pages, *floor, *per)?;
+            state.held.extend(ends);
+            println!("@result pipes held={held}");
+        }
         Command::Pring { blocks, order, per } => {
-            for _ in 0..blocks / per {
-                state.rings.extend(sys::packet_ring(*order, *per)?);
-            }
-            println!("@result pring sockets={}", state.rings.len());
+            let rings = (0..blocks / per).map(|_| sys::packet_ring(*order, *per));
+            let rings: Vec<_> = rings.collect::<Result<_, _>>()?;
+            let sockets = rings.iter().flatten().count();
+            state.held.extend(rings.into_iter().flatten());
+            println!("@result pring sockets={sockets}");
         }
         Command::Val { path } => print!("{}", crate::read(path)?),
         Command::SleepMs(ms) => std::thread::sleep(Duration::from_millis(*ms)),
@@ -226,10 +234,16 @@ fn snap(name: &str, with_zones: bool, state: &mut State, out: fn(&str)) -> Resul
     let ns = (sys::now() - state.since).as_nanos() as u64;
     let now = counters()?;
     let mut phase = Phase::between(name, ns, &state.last, &now);
-    if with_zones {
-        phase.zones = zones()?;
-    }
+    let zoneinfo = if with_zones { crate::read("/proc/zoneinfo")? } else { String::new() };
+    phase.zones = zones::parse(&zoneinfo);
     out(&phase.to_string());
+    if std::env::var("hold").is_ok_and(|held| held == name) {
+        // Nothing moves any more: whoever asked for it looks at the memory of the machine.
+        println!("{zoneinfo}@held");
+        loop {
+            std::hint::spin_loop();
+        }
+    }
     state.last = now;
     state.since = sys::now();
     Ok(())

@@ -122,6 +122,19 @@ pub fn packet_ring(order: u8, blocks: u64) -> Result<Option<OwnedFd>, String> {
     }
 }
 
+/// A pipe that holds so many pages at most, with its two ends.
+pub fn pipe(pages: u64) -> Result<[OwnedFd; 2], String> {
+    let mut fds = [0; 2];
+    // SAFETY: the call writes to `fds` only.
+    checked("a pipe", unsafe { libc::pipe2(fds.as_mut_ptr(), libc::O_NONBLOCK) }.into())?;
+    // SAFETY: descriptors that were just made, and are nobody else's.
+    let ends = fds.map(|fd| unsafe { OwnedFd::from_raw_fd(fd) });
+    let bytes = (pages as usize * PAGE) as libc::c_int;
+    // SAFETY: only numbers.
+    checked("F_SETPIPE_SZ", unsafe { libc::fcntl(fds[1], libc::F_SETPIPE_SZ, bytes) }.into())?;
+    Ok(ends)
+}
+
 /// Private anonymous pages without huge pages, or pages of a file that are shared and only read.
 #[derive(Debug)]
 pub struct Mapping {
@@ -223,6 +236,12 @@ impl Mapping {
     pub fn fill(&self, page: usize) {
         // SAFETY: as `write`.
         unsafe { self.at(page).write_bytes(0xA5, PAGE) };
+    }
+    /// Asks for huge pages, which the mapping was made without.
+    pub fn huge(&self) -> Result<(), String> {
+        // SAFETY: a mapping of our own; changes no contents.
+        let r = unsafe { libc::madvise(self.start.cast(), self.pages * PAGE, libc::MADV_HUGEPAGE) };
+        checked("MADV_HUGEPAGE", r.into())
     }
     /// How many pages.
     pub fn pages(&self) -> usize {
