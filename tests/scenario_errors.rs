@@ -281,7 +281,7 @@ accesses = 10
 3 | cost = { t_hits = "1ns" }
   |          ^^^^^^ write `t_hit`
   |
-  = help: known: t_hit, t_copy_page, t_minor_anon, t_minor_map, t_major_cpu, t_minor_file, t_major_file, t_refault_mapped, t_read_cached, t_read_missing, t_refault_read, t_scan, t_scan_mapping, t_unmap, t_evict, t_tlb_flush, t_swap_submit, t_direct_reclaim_entry, t_free_page, t_madv_free, t_make_lazyfree, t_walk_pmd, t_walk_pte, t_walk_young, t_rotate, t_migrate, t_cmp_migrate_scan, t_cmp_free_scan, t_isolate, t_mkold, t_young, t_unlisted, t_region, t_frame_walk, t_syscall"#,
+  = help: known: t_hit, t_copy_page, t_minor_anon, t_minor_map, t_major_cpu, t_minor_file, t_major_file, t_refault_mapped, t_read_cached, t_read_missing, t_refault_read, t_scan, t_scan_mapping, t_unmap, t_evict, t_tlb_flush, t_swap_submit, t_direct_reclaim_entry, t_empty_pass, t_free_page, t_madv_free, t_make_lazyfree, t_walk_pmd, t_walk_pte, t_walk_young, t_rotate, t_migrate, t_cmp_migrate_scan, t_cmp_free_scan, t_isolate, t_mkold, t_young, t_unlisted, t_region, t_frame_walk, t_syscall"#,
     },
     Case {
         name: "missing_unit_string",

@@ -237,9 +237,12 @@ pub(super) fn outcomes(v: &Validation) -> String {
     }
     let met = v.outcomes.iter().filter(|o| o.met).count();
     out += &format!(
-        "A few free pages more or less decide what comes of these. Each is replayed with its floor of free memory at 41 \
-         offsets\nfrom -120 to 120 pages; near an outcome is within 15 % of it. Every recorded outcome has to occur, \
-         and at most {:.0} % of\nthe replays may lie between them and near none. **{met} of {} points are so.**\n\n",
+        "A page more or less decides what comes of these: which of four or eight neighbouring frames a region begins \
+         with. Each is\nreplayed with its floor of free memory at 41 offsets from -120 to 120 pages, and the program \
+         of one repetition after the other;\nnear an outcome is within 15 % of it or 2 blocks. Every recorded outcome \
+         has to occur, and at most {:.0} % of the replays may lie\nbetween them and near none. **{met} of {} points are so.** \
+         How the model fares where the memory at the beginning is known\nframe by frame, \
+         [recording.md](recording.md#where-memory-is-free) shows.\n\n",
         100.0 * BETWEEN,
         v.outcomes.len()
     );

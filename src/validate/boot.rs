@@ -18,9 +18,11 @@
 use std::collections::BTreeMap;
 
 use mmsim_core::machine::config::{Kernel, ZoneLayout};
+use mmsim_core::phys::gfp::MAX_PAGE_ORDER;
 use mmsim_core::phys::migratetype::Migratetype;
 use serde::Deserialize;
 
+use super::check::{Found, found, within};
 use super::point::{ZoneState, Zones};
 
 /// What was read out, and of which kernel.
@@ -29,13 +31,22 @@ const BOOTED: [(Kernel, &str); 2] = [
     (Kernel::V6_12, include_str!("boot-6.12.toml")),
 ];
 
-#[derive(Deserialize)]
+/// Frames of a pageblock.
+const PAGEBLOCK: u32 = 512;
+/// Most frames that a zone spans (1 TiB).
+const MAX_SPANNED: u64 = 1 << 28;
+
+/// Pages that may have come free, or been taken, between the snapshot and the reading.
+const MOVED: u32 = 64;
+
+/// Where a kernel left memory free when it had booted.
+#[derive(Clone, PartialEq, Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
-struct Booted {
+pub struct Booted {
     zone: Vec<Zone>,
 }
 
-#[derive(Deserialize)]
+#[derive(Clone, PartialEq, Debug, Deserialize)]
 #[serde(deny_unknown_fields, rename_all = "kebab-case")]
 struct Zone {
     kind: String,
@@ -53,7 +64,7 @@ struct Zone {
     pcp: Vec<List>,
 }
 
-#[derive(Deserialize)]
+#[derive(Clone, PartialEq, Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 struct List {
     #[serde(rename = "type")]
@@ -65,9 +76,18 @@ struct List {
 /// The layouts of the zones of a machine, by name, if it is one that was read out.
 ///
 /// The pages of the recorded program are free in it, and the first that a process gets.
-pub(super) fn layouts(kernel: Kernel, zones: &Zones) -> Option<BTreeMap<String, ZoneLayout>> {
-    let text = BOOTED.iter().find(|b| b.0 == kernel)?.1;
-    let booted: Booted = toml::from_str(text).expect("a layout that was read out");
+pub(super) fn layouts(
+    kernel: Kernel,
+    zones: &Zones,
+    own: Option<&Booted>,
+) -> Option<BTreeMap<String, ZoneLayout>> {
+    let booted = match own {
+        Some(own) => own.clone(),
+        None => {
+            let text = BOOTED.iter().find(|b| b.0 == kernel)?.1;
+            toml::from_str(text).expect("a layout that was read out")
+        }
+    };
     let populated = zones.iter().filter(|(_, z)| z.managed > 0);
     let same = |(name, z): (&String, &ZoneState)| {
         booted.zone.iter().any(|b| b.kind == *name && b.managed == z.managed)
@@ -78,9 +98,27 @@ pub(super) fn layouts(kernel: Kernel, zones: &Zones) -> Option<BTreeMap<String, 
     Some(booted.zone.iter().map(|b| (b.kind.clone(), layout(b))).collect())
 }
 
+impl Zone {
+    /// The page tables that the program has when it is laid out: which frames they are is not read out, so
+    /// they are the first of unmovable pageblocks that are not free.
+    fn tables(&self) -> impl Iterator<Item = u32> {
+        let pages: u32 = self.program.iter().map(|run| run.1).sum();
+        let of_list =
+            |l: &List| l.first.iter().map(move |&p| p..p + (1 << l.order)).collect::<Vec<_>>();
+        let mut taken: Vec<_> = self.free.iter().chain(&self.pcp).flat_map(of_list).collect();
+        taken.extend(self.program.iter().map(|&(first, frames)| first..first + frames));
+        let blocks = self.unmovable_blocks.clone().into_iter();
+        let frames = blocks.flat_map(|b| b * PAGEBLOCK..(b + 1) * PAGEBLOCK);
+        frames
+            .filter(move |p| !taken.iter().any(|t| t.contains(p)))
+            .take(pages.div_ceil(512) as usize)
+    }
+}
+
 fn layout(b: &Zone) -> ZoneLayout {
     let of_program = b.program.iter().flat_map(|&(first, frames)| first..first + frames);
     let mut pcp: Vec<_> = of_program.map(|p| (p, 0, Migratetype::Movable)).collect();
+    pcp.extend(b.tables().map(|p| (p, 0, Migratetype::Unmovable)));
     pcp.extend(lists(&b.pcp));
     let types = [
         (&b.unmovable_blocks, Migratetype::Unmovable),
@@ -95,8 +133,102 @@ fn layout(b: &Zone) -> ZoneLayout {
     }
 }
 
+impl Booted {
+    /// What cannot be, held against the zones that were recorded at the same time.
+    pub(super) fn check(&self, zones: &Zones) -> Result<(), Found> {
+        let populated = zones.values().filter(|z| z.managed > 0).count();
+        if populated != self.zone.len() {
+            let what = format!("{} zones, but {populated} have memory", self.zone.len());
+            return Err(found(["boot".into(), "zone".into()], what));
+        }
+        self.zone.iter().enumerate().try_for_each(|(i, z)| z.check(i, zones.get(&z.kind)))
+    }
+}
+
+impl Zone {
+    fn check(&self, number: usize, recorded: Option<&ZoneState>) -> Result<(), Found> {
+        let at = |key: &str| ["boot".into(), "zone".into(), number.into(), key.into()];
+        let Some(recorded) = recorded else {
+            return Err(found(at("kind"), format!("no zone \"{}\" was recorded", self.kind)));
+        };
+        let near = |key: &str, here: u32, there: u32, by: u32| match here.abs_diff(there) <= by {
+            true => Ok(()),
+            false => Err(found(at(key), format!("{here} pages, but {there} were recorded"))),
+        };
+        near("managed", self.managed, recorded.managed, 0)?;
+        within(at("spanned"), self.spanned.into(), self.managed.into(), MAX_SPANNED)?;
+        let mut taken = Taken { by: vec![false; self.spanned as usize] };
+        for (i, &(first, frames)) in self.program.iter().enumerate() {
+            let what = taken.take(first, frames);
+            what.map_err(|what| (at("program").into_iter().chain([i.into()]).collect(), what))?;
+        }
+        for (key, lists, recorded) in
+            [("free", &self.free, recorded.free), ("pcp", &self.pcp, recorded.pcp.count)]
+        {
+            let mut pages = 0;
+            for (i, list) in lists.iter().enumerate() {
+                let wrong = |field: &str, what| {
+                    let way = at(key).into_iter().chain([i.into(), field.into()]);
+                    (way.collect(), what)
+                };
+                if named(&list.migratetype).is_none() {
+                    let known = Migratetype::ALL.map(Migratetype::name).join(", ");
+                    let what = format!("\"{}\", write one of {known}", list.migratetype);
+                    return Err(wrong("type", what));
+                }
+                if list.order > MAX_PAGE_ORDER {
+                    let what = format!("{}, write a number from 0 to {MAX_PAGE_ORDER}", list.order);
+                    return Err(wrong("order", what));
+                }
+                for &first in &list.first {
+                    let frames = 1 << list.order;
+                    if !first.is_multiple_of(frames) {
+                        let what = format!("frame {first} is not aligned to its {frames} frames");
+                        return Err(wrong("first", what));
+                    }
+                    taken.take(first, frames).map_err(|what| wrong("first", what))?;
+                    pages += frames;
+                }
+            }
+            near(key, pages, recorded, MOVED)?;
+        }
+        let blocks = self.spanned.div_ceil(PAGEBLOCK);
+        for (key, all) in [
+            ("unmovable-blocks", &self.unmovable_blocks),
+            ("reclaimable-blocks", &self.reclaimable_blocks),
+        ] {
+            if let Some(b) = all.iter().find(|&&b| b >= blocks) {
+                return Err(found(at(key), format!("{b}, but the zone has {blocks} pageblocks")));
+            }
+        }
+        Ok(())
+    }
+}
+
+/// Frames of which is known what lies there.
+struct Taken {
+    by: Vec<bool>,
+}
+
+impl Taken {
+    fn take(&mut self, first: u32, frames: u32) -> Result<(), String> {
+        for f in u64::from(first)..u64::from(first) + u64::from(frames) {
+            let spanned = self.by.len();
+            match self.by.get_mut(f as usize) {
+                None => return Err(format!("frame {f}, but the zone spans {spanned}")),
+                Some(true) => return Err(format!("frame {f} stands in two places")),
+                Some(taken) => *taken = true,
+            }
+        }
+        Ok(())
+    }
+}
+
+fn named(name: &str) -> Option<Migratetype> {
+    Migratetype::ALL.into_iter().find(|mt| mt.name() == name)
+}
+
 fn lists(lists: &[List]) -> Vec<(u32, u8, Migratetype)> {
-    let named = |name: &str| Migratetype::ALL.into_iter().find(|mt| mt.name() == name);
     let mut blocks = Vec::new();
     for list in lists {
         let mt = named(&list.migratetype).expect("a type of pageblocks");
@@ -108,21 +240,55 @@ fn lists(lists: &[List]) -> Vec<(u32, u8, Migratetype)> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use serde_json::json;
 
     #[test]
     fn what_was_read_out_is_a_zone() {
         for (kernel, text) in BOOTED {
             let booted: Booted = toml::from_str(text).unwrap();
-            for z in &booted.zone {
-                let ZoneLayout { mut free, pcp, .. } = layout(z);
-                free.extend(pcp);
-                free.sort_unstable();
-                let ends = free.iter().map(|b| b.0 + (1 << b.1));
-                let next = free.iter().map(|b| b.0).skip(1).chain([z.spanned]);
-                assert!(ends.zip(next).all(|(end, next)| end <= next), "{kernel:?} {}", z.kind);
-                assert!(free.iter().all(|b| b.0.is_multiple_of(1 << b.1)));
-                assert!(free.iter().map(|b| 1u32 << b.1).sum::<u32>() <= z.managed);
+            for (i, z) in booted.zone.iter().enumerate() {
+                let pages = |lists: &[List]| -> u32 {
+                    lists.iter().map(|l| (l.first.len() as u32) << l.order).sum()
+                };
+                let state = json!({"managed": z.managed, "free": pages(&z.free), "min": 0, "low": 0, "high": 0,
+                    "lowmem_reserve": [], "pcp": {"count": pages(&z.pcp), "high": 1, "batch": 1}});
+                let state: ZoneState = serde_json::from_value(state).unwrap();
+                assert_eq!(z.check(i, Some(&state)), Ok(()), "{kernel:?} {}", z.kind);
             }
         }
+    }
+
+    #[test]
+    fn what_cannot_be_is_named() {
+        let good = json!({"zone": [{"kind": "DMA32", "managed": 4000, "spanned": 4096,
+            "program": [[100, 3]], "unmovable-blocks": [0], "reclaimable-blocks": [7],
+            "free": [{"type": "Movable", "order": 3, "first": [512, 1024]}],
+            "pcp": [{"type": "Unmovable", "order": 0, "first": [9]}]}]});
+        let zones = json!({"DMA32": {"managed": 4000, "free": 16, "min": 1, "low": 2, "high": 3,
+            "lowmem_reserve": [0], "pcp": {"count": 1, "high": 4, "batch": 1}}});
+        let zones: Zones = serde_json::from_value(zones).unwrap();
+        let checked = |booted: serde_json::Value| {
+            serde_json::from_value::<Booted>(booted).unwrap().check(&zones)
+        };
+        assert_eq!(checked(good.clone()), Ok(()));
+        for (at, value, way, what) in [
+            ("/kind", json!("Normal"), "kind", "no zone \"Normal\" was recorded"),
+            ("/managed", json!(3999), "managed", "3999 pages, but 4000 were recorded"),
+            ("/spanned", json!(3000), "spanned", "3000, write a number from 4000 to"),
+            ("/program/0", json!([1026, 3]), "free[0].first", "frame 1026 stands in two places"),
+            ("/program/0", json!([4095, 2]), "program[0]", "frame 4096, but the zone spans 4096"),
+            ("/free/0/type", json!("movable"), "free[0].type", "\"movable\", write one of Unmovable"),
+            ("/free/0/order", json!(11), "free[0].order", "11, write a number from 0 to 10"),
+            ("/free/0/first/0", json!(516), "free[0].first", "frame 516 is not aligned to its 8"),
+            ("/free/0/order", json!(7), "free", "256 pages, but 16 were recorded"),
+            ("/reclaimable-blocks/0", json!(8), "reclaimable-blocks", "8, but the zone has 8 page"),
+        ] {
+            let mut bad = good.clone();
+            *bad.pointer_mut(&format!("/zone/0{at}")).unwrap() = value;
+            let (found, said) = checked(bad).expect_err(what);
+            assert_eq!(super::super::place::shown(&found), format!("boot.zone[0].{way}"));
+            assert!(said.contains(what), "{said}");
+        }
+        assert!(checked(json!({"zone": []})).is_err_and(|e| e.1.contains("0 zones, but 1 have")));
     }
 }

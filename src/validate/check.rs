@@ -40,9 +40,9 @@ impl fmt::Display for Problem {
 }
 
 /// A mistake below a point: the rest of the way, and what is wrong.
-type Found = (Vec<Step>, String);
+pub(super) type Found = (Vec<Step>, String);
 
-fn found<const N: usize>(way: [Step; N], what: impl Into<String>) -> Found {
+pub(super) fn found<const N: usize>(way: [Step; N], what: impl Into<String>) -> Found {
     (way.into(), what.into())
 }
 
@@ -95,6 +95,7 @@ fn point(p: &Point) -> Result<(), Found> {
         within(way(), n, 1, 1024)?;
     }
     zones(p)?;
+    p.boot.as_ref().map_or(Ok(()), |boot| boot.check(&p.zones_at_start))?;
     changes(p)?;
     for phase in p.phases.iter().enumerate() {
         counts(phase)?;
@@ -123,7 +124,12 @@ fn point(p: &Point) -> Result<(), Found> {
     swapping(p, &setup)
 }
 
-fn within<const N: usize>(way: [Step; N], n: u64, min: u64, max: u64) -> Result<(), Found> {
+pub(super) fn within<const N: usize>(
+    way: [Step; N],
+    n: u64,
+    min: u64,
+    max: u64,
+) -> Result<(), Found> {
     match (min..=max).contains(&n) {
         true => Ok(()),
         false => Err(found(way, format!("{n}, write a number from {min} to {max}"))),

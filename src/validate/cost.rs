@@ -48,6 +48,8 @@
 //! What is read again left a shadow. With these
 //! a whole phase of mapped zipf reads under pressure takes 1.7 % more to 7.8 % less than recorded anew.
 //!
+//! A pass that finds nothing was timed in a trace of kswapd on 6.12: two runs of 12 passes took 160 and 134 us.
+//!
 //! What compaction costs was not measured. Moving a page is taken for the sum of its parts above:
 //! unmapping and taking it out, a copy, mapping and a free; taking a page off its list for looking at a folio; and
 //! looking at a frame for looking at a PTE.
@@ -57,7 +59,7 @@ use mmsim_core::machine::config::Kernel;
 use mmsim_core::machine::cost::CostModel;
 
 /// Cost, nanoseconds up to 6.5, nanoseconds from 6.6 on.
-pub const RECORDED: [(&str, u64, u64); 30] = [
+pub const RECORDED: [(&str, u64, u64); 31] = [
     ("t_hit", 220, 220),
     ("t_copy_page", 600, 600),
     ("t_minor_anon", 3_400, 3_900),
@@ -76,6 +78,7 @@ pub const RECORDED: [(&str, u64, u64); 30] = [
     ("t_tlb_flush", 0, 0),
     ("t_swap_submit", 5_000, 5_600),
     ("t_direct_reclaim_entry", 2_000, 2_000),
+    ("t_empty_pass", 12_000, 12_000),
     ("t_free_page", 1_200, 1_200),
     ("t_syscall", 300, 300),
     ("t_madv_free", 140, 140),

@@ -122,8 +122,7 @@ fn planned(p: &Point, repetition: usize) -> Result<(MachineConfig, Script), Stri
 
 /// The script, begun by a process that holds as many pages as the recorded program had locked.
 fn with_program(p: &Point, repetition: usize) -> Result<Script, String> {
-    let locked = p.phases.iter().find_map(|x| x.gauges.get("nr_unevictable"));
-    let pages = locked.map_or(0, |r| r.spread()[0].round() as u64);
+    let pages = locked_pages(p, repetition);
     let mut lines = p.script_of(repetition);
     if pages > 0 {
         let held = [format!("anon {PROGRAM} {pages}"), format!("fill {PROGRAM} 0 {pages}")];
@@ -132,6 +131,16 @@ fn with_program(p: &Point, repetition: usize) -> Result<Script, String> {
         lines.splice(at..at, held);
     }
     Script::parse(&lines).map_err(|e| e.to_string())
+}
+
+/// How many pages the program had locked. Where repetitions differ, how many of them had the most
+/// follows from the mean, and the last ones are taken to be these.
+fn locked_pages(p: &Point, repetition: usize) -> u64 {
+    let locked = p.phases.iter().find_map(|x| x.gauges.get("nr_unevictable"));
+    let [mean, min, max] = locked.map_or([0.0; 3], |r| r.spread());
+    let n = p.repetitions as f64;
+    let with_most = if max > min { (n * (mean - min) / (max - min)).round() } else { 0.0 };
+    (if repetition as f64 >= n - with_most { max } else { min }) as u64
 }
 
 /// The LRU of the recorded kernel, as its commands set it up.
@@ -194,7 +203,9 @@ fn machine_config(p: &Point, kernel: Kernel, script: &Script) -> Result<MachineC
     if at_start.is_empty() {
         return Err("its zones were recorded after memory had been used, none at the start".into());
     }
-    let layouts = asks_for_blocks(script).then(|| boot::layouts(kernel, &at_start)).flatten();
+    let layouts = (p.boot.is_some() || asks_for_blocks(script))
+        .then(|| boot::layouts(kernel, &at_start, p.boot.as_ref()))
+        .flatten();
     let known = |name: &str| ZoneKind::ALL.iter().any(|k| k.name() == name);
     let mut populated = at_start.iter().filter(|(_, z)| z.managed > 0);
     if let Some((name, _)) = populated.find(|(name, _)| !known(name)) {

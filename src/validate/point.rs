@@ -11,6 +11,7 @@ use std::sync::Arc;
 use serde::de::{self, SeqAccess, Visitor};
 use serde::{Deserialize, Deserializer};
 
+use super::boot::Booted;
 use super::check::{self, Problem};
 use super::place;
 use crate::error::{Error, ErrorKind};
@@ -204,6 +205,9 @@ pub struct Point {
     /// Zones when monitoring begins.
     #[serde(default)]
     pub zones_at_on: Zones,
+    /// Where memory was free at the start, if that was read out.
+    #[serde(default)]
+    pub boot: Option<Booted>,
     /// Commands of repetition 0.
     pub script: Vec<String>,
     /// For the other repetitions: the lines that differ.
@@ -229,6 +233,11 @@ impl Point {
         let (_, values) = self.results.iter().find(|r| r.0 == command)?;
         let recorded: Recorded = serde_json::from_value(values.get(key)?.clone()).ok()?;
         Some(recorded.spread())
+    }
+    /// What it returned in each repetition, where that was recorded.
+    pub fn result_each(&self, command: &str, key: &str) -> Option<Vec<f64>> {
+        let (_, values) = self.results.iter().find(|r| r.0 == command)?;
+        serde_json::from_value(values.get(&format!("{key}_each"))?.clone()).ok()
     }
     /// `6.12` of `6.12.117+deb12-amd64` and of `6.12-rc3`; the whole text if it does not
     /// begin with two numbers.

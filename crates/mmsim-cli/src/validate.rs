@@ -303,8 +303,8 @@ fn outcomes(v: &Validation) -> String {
     let header = ["experiment", "counter", "point", "outcome", "recorded", "simulated", ""];
     let met = v.outcomes.iter().filter(|o| o.met).count();
     format!(
-        "\nPoints with several outcomes: {met} of {} have each of them, over 41 offsets of free memory, and at \
-         most {:.0} %\nof the replays between\n{}",
+        "\nPoints with several outcomes: {met} of {} have each of them, and at most {:.0} % of the replays \
+         between\n{}",
         v.outcomes.len(),
         BETWEEN * 100.0,
         table::grid(Some(&header), v.outcomes.iter().flat_map(of_point), 4)
@@ -483,8 +483,7 @@ zipf-anon   pswpin   ws1.25-t0.7  access1     1,000        900    950  1,050
         assert_eq!(
             outcomes(&v),
             "
-Points with several outcomes: 1 of 2 have each of them, over 41 offsets of free memory, and at most 10 %
-of the replays between
+Points with several outcomes: 1 of 2 have each of them, and at most 10 % of the replays between
 experiment  counter         point  outcome  recorded  simulated
 compaction  result.thp.got  thp-x  6          33.3 %     25.0 %
                                    51         66.7 %     50.0 %

@@ -431,10 +431,15 @@ impl<P: ReclaimPolicy> Machine<P> {
     fn pass(&mut self, tid: ThreadId, req: &ReclaimRequest) -> ReclaimOutcome {
         let mut all = ReclaimOutcome::default();
         let mut req = *req;
-        let mut freed = 0;
+        let (mut freed, mut worked) = (0, false);
         loop {
             self.mem.start_plug(std::mem::take(&mut self.plug));
+            let begin = self.mem.now;
             let out = self.policy.reclaim(&mut self.mem, &req);
+            worked |= self.mem.now > begin;
+            if !out.more && !worked {
+                self.mem.now += self.mem.cost.t_empty_pass;
+            }
             self.plug = self.mem.take_plug();
             if !out.more {
                 self.mem.finish_plug(&mut self.plug);

@@ -54,6 +54,8 @@ pub(super) struct PassProgress {
     /// Of these, since the pass began or was repeated.
     since: u64,
     target: u64,
+    /// Something was looked at.
+    worked: bool,
     /// From which zones.
     zones: [ZoneKind; 2],
     /// No zone has what was asked for; 4.1 may compact after the pass.
@@ -85,6 +87,7 @@ impl PassProgress {
             reclaimed: 0,
             since: 0,
             target,
+            worked: false,
             zones: [ZoneKind::Dma, highest],
             compact: false,
             enough: false,
@@ -380,7 +383,9 @@ impl<P: ReclaimPolicy> Machine<P> {
         let request = self.kswapd_request(n, b);
         let p = b.pass.as_mut().expect("a pass is under way");
         self.mem.start_plug(std::mem::take(&mut p.plug));
+        let begin = self.mem.now;
         let out = self.policy.reclaim(&mut self.mem, &request);
+        p.worked |= self.mem.now > begin;
         p.plug = self.mem.take_plug();
         if !out.more {
             self.mem.finish_plug(&mut p.plug);
@@ -413,6 +418,9 @@ impl<P: ReclaimPolicy> Machine<P> {
     /// What a pass did, and whether kswapd should wait for writes after it.
     fn pass_ended(&mut self, n: NodeId, b: &mut Balance) -> (PassProgress, bool) {
         let p = b.pass.take().expect("it was under way");
+        if !p.worked {
+            self.mem.now += self.mem.cost.t_empty_pass;
+        }
         let stall = self.note_pass(n, &p.stats);
         if p.stats.file_taken > 0 && p.stats.unqueued_dirty == p.stats.taken {
             self.wake_flusher();
