@@ -277,7 +277,12 @@ mod tests {
             ("/spanned", json!(3000), "spanned", "3000, write a number from 4000 to"),
             ("/program/0", json!([1026, 3]), "free[0].first", "frame 1026 stands in two places"),
             ("/program/0", json!([4095, 2]), "program[0]", "frame 4096, but the zone spans 4096"),
-            ("/free/0/type", json!("movable"), "free[0].type", "\"movable\", write one of Unmovable"),
+            (
+                "/free/0/type",
+                json!("movable"),
+                "free[0].type",
+                "\"movable\", write one of Unmovable",
+            ),
             ("/free/0/order", json!(11), "free[0].order", "11, write a number from 0 to 10"),
             ("/free/0/first/0", json!(516), "free[0].first", "frame 516 is not aligned to its 8"),
             ("/free/0/order", json!(7), "free", "256 pages, but 16 were recorded"),

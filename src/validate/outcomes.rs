@@ -40,10 +40,14 @@ fn values_of_three([mean, min, max]: [f64; 3]) -> Vec<f64> {
 fn outcomes(mut values: Vec<f64>) -> Option<Vec<Vec<f64>>> {
     values.sort_unstable_by(f64::total_cmp);
     values.last().filter(|&&max| max >= FEW)?;
+    let is_same = |g: &[f64], value: f64| {
+        let last = g[g.len() - 1];
+        value <= (last * APART).max(last + SAME)
+    };
     let mut groups: Vec<Vec<f64>> = Vec::new();
     for value in values {
         match groups.last_mut() {
-            Some(g) if value <= (g[g.len() - 1] * APART).max(g[g.len() - 1] + SAME) => g.push(value),
+            Some(g) if is_same(g, value) => g.push(value),
             _ => groups.push(vec![value]),
         }
     }

@@ -13,7 +13,7 @@ set -euo pipefail
 export LC_ALL=C
 
 usage() {
-    sed -n '2,12s/^# \{0,1\}//p' "$0" >&2
+    sed -n '2,11s/^# \{0,1\}//p' "$0" >&2
     exit 2
 }
 out='' until='' seconds=900 image='' arguments='' dump=''

@@ -112,7 +112,7 @@ fn events_of_the_command_beside_them() {
 /// Recorded points that no part of the model was made by.
 #[test]
 fn blocks_about_recordings() {
-    assert_eq!(blocks("docs/recording.md", &root()), 1);
+    assert_eq!(blocks("docs/recording.md", &root()), 2);
 }
 
 #[test]
