@@ -266,7 +266,7 @@ fn machine_config(p: &Point, kernel: Kernel, script: &Script) -> Result<MachineC
         batch_shift: 0,
         tick: SimDuration::from_millis(4),
         run_ahead: SimDuration::from_micros(100),
-        cost: cost::of(kernel),
+        cost: cost::of(kernel, p.lru == "mglru"),
     })
 }
 
