@@ -31,8 +31,9 @@ const BOOTED: [(Kernel, &str); 2] = [
     (Kernel::V6_12, include_str!("boot-6.12.toml")),
 ];
 
-/// Frames of a pageblock.
+/// Frames of a pageblock, and pages that a page table maps.
 const PAGEBLOCK: u32 = 512;
+const PTES: u32 = 512;
 /// Most frames that a zone spans (1 TiB).
 const MAX_SPANNED: u64 = 1 << 28;
 
@@ -98,23 +99,6 @@ pub(super) fn layouts(
     Some(booted.zone.iter().map(|b| (b.kind.clone(), layout(b))).collect())
 }
 
-impl Zone {
-    /// The page tables that the program has when it is laid out: which frames they are is not read out, so
-    /// they are the first of unmovable pageblocks that are not free.
-    fn tables(&self) -> impl Iterator<Item = u32> {
-        let pages: u32 = self.program.iter().map(|run| run.1).sum();
-        let of_list =
-            |l: &List| l.first.iter().map(move |&p| p..p + (1 << l.order)).collect::<Vec<_>>();
-        let mut taken: Vec<_> = self.free.iter().chain(&self.pcp).flat_map(of_list).collect();
-        taken.extend(self.program.iter().map(|&(first, frames)| first..first + frames));
-        let blocks = self.unmovable_blocks.clone().into_iter();
-        let frames = blocks.flat_map(|b| b * PAGEBLOCK..(b + 1) * PAGEBLOCK);
-        frames
-            .filter(move |p| !taken.iter().any(|t| t.contains(p)))
-            .take(pages.div_ceil(512) as usize)
-    }
-}
-
 fn layout(b: &Zone) -> ZoneLayout {
     let of_program = b.program.iter().flat_map(|&(first, frames)| first..first + frames);
     let mut pcp: Vec<_> = of_program.map(|p| (p, 0, Migratetype::Movable)).collect();
@@ -141,11 +125,41 @@ impl Booted {
             let what = format!("{} zones, but {populated} have memory", self.zone.len());
             return Err(found(["boot".into(), "zone".into()], what));
         }
-        self.zone.iter().enumerate().try_for_each(|(i, z)| z.check(i, zones.get(&z.kind)))
+        for (i, z) in self.zone.iter().enumerate() {
+            if self.zone[..i].iter().any(|before| before.kind == z.kind) {
+                let way = ["boot".into(), "zone".into(), i.into(), "kind".into()];
+                return Err(found(way, format!("\"{}\" stands there twice", z.kind)));
+            }
+            z.check(i, zones.get(&z.kind))?;
+        }
+        Ok(())
+    }
+    /// Pages of the program that was recorded.
+    pub(super) fn program_pages(&self) -> u32 {
+        self.zone.iter().map(Zone::program_pages).sum()
     }
 }
 
 impl Zone {
+    /// The page tables that the program has when it is laid out: which frames they are is not read out, so
+    /// they are the first of unmovable pageblocks that are not free.
+    fn tables(&self) -> impl Iterator<Item = u32> {
+        let of_list =
+            |l: &List| l.first.iter().map(move |&p| p..p + (1 << l.order)).collect::<Vec<_>>();
+        let mut taken: Vec<_> = self.free.iter().chain(&self.pcp).flat_map(of_list).collect();
+        taken.extend(self.program.iter().map(|&(first, frames)| first..first + frames));
+        let blocks = self.unmovable_blocks.clone().into_iter();
+        let frames = blocks.flat_map(|b| b * PAGEBLOCK..(b + 1) * PAGEBLOCK);
+        frames
+            .filter(move |p| !taken.iter().any(|t| t.contains(p)))
+            .take(self.program_pages().div_ceil(PTES) as usize)
+    }
+
+    fn program_pages(&self) -> u32 {
+        self.program.iter().map(|run| run.1).sum()
+    }
+
+    /// What cannot be of it.
     fn check(&self, number: usize, recorded: Option<&ZoneState>) -> Result<(), Found> {
         let at = |key: &str| ["boot".into(), "zone".into(), number.into(), key.into()];
         let Some(recorded) = recorded else {
@@ -295,5 +309,11 @@ mod tests {
             assert!(said.contains(what), "{said}");
         }
         assert!(checked(json!({"zone": []})).is_err_and(|e| e.1.contains("0 zones, but 1 have")));
+        let mut both = zones.clone();
+        both.insert("Normal".into(), both["DMA32"].clone());
+        let twice: Booted =
+            serde_json::from_value(json!({"zone": [good["zone"][0], good["zone"][0]]})).unwrap();
+        let said = twice.check(&both).expect_err("a zone twice");
+        assert_eq!(said.1, "\"DMA32\" stands there twice");
     }
 }

@@ -133,9 +133,12 @@ fn with_program(p: &Point, repetition: usize) -> Result<Script, String> {
     Script::parse(&lines).map_err(|e| e.to_string())
 }
 
-/// How many pages the program had locked. Where repetitions differ, how many of them had the most
+/// How many pages the program had locked: those read out, or as many as were counted. Where repetitions differ, how many of them had the most
 /// follows from the mean, and the last ones are taken to be these.
 fn locked_pages(p: &Point, repetition: usize) -> u64 {
+    if let Some(boot) = &p.boot {
+        return boot.program_pages().into();
+    }
     let locked = p.phases.iter().find_map(|x| x.gauges.get("nr_unevictable"));
     let [mean, min, max] = locked.map_or([0.0; 3], |r| r.spread());
     let n = p.repetitions as f64;
