@@ -12,6 +12,8 @@ use std::collections::BTreeMap;
 
 use serde_json::{Value, json};
 
+use crate::zones::{self, number};
+
 /// Bytes of a `struct page`, and where in it what is.
 const PAGE: usize = 64;
 const NEXT: usize = 8;
@@ -50,21 +52,13 @@ pub struct Span {
 impl Span {
     /// Zones with managed pages. The zone of frame 1 begins with frame 0 here.
     pub fn parse(zoneinfo: &str) -> Vec<Span> {
-        let mut all: Vec<Span> = Vec::new();
-        for line in zoneinfo.lines() {
-            let words: Vec<&str> = line.split_whitespace().collect();
-            if let ["Node", _, "zone", name] = words[..] {
-                all.push(Span { name: name.into(), ..Span::default() });
-                continue;
-            }
-            let Some(zone) = all.last_mut() else { continue };
-            match words[..] {
-                ["managed", n] => zone.managed = n.parse().unwrap_or(0),
-                ["spanned", n] => zone.spanned = n.parse().unwrap_or(0),
-                ["start_pfn:", n] => zone.first = n.parse().unwrap_or(0),
-                _ => {}
-            }
-        }
+        let begin = |name: &str| Span { name: name.into(), ..Span::default() };
+        let mut all = zones::each(zoneinfo, begin, |zone, words| match *words {
+            ["managed", n] => zone.managed = number(n),
+            ["spanned", n] => zone.spanned = number(n),
+            ["start_pfn:", n] => zone.first = number(n),
+            _ => {}
+        });
         all.retain(|z| z.managed > 0);
         if let Some(z) = all.first_mut().filter(|z| z.first == 1) {
             (z.first, z.spanned) = (0, z.spanned + 1);

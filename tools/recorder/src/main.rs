@@ -99,8 +99,7 @@ fn made(experiment: &str, id: &str, mib: &str, outputs: &[&str]) -> Result<Strin
 /// The machine was looked at behind a snapshot, at which it printed `/proc/zoneinfo`.
 fn booted(output: &str, memory: &str) -> Result<String, String> {
     let printed = text(output)?;
-    let recording = Recording::read(&(printed.clone() + "\n@done\n"));
-    let recording = recording.map_err(|e| format!("{output}: {e}"))?;
+    let recording = Recording::read(&printed).map_err(|e| format!("{output}: {e}"))?;
     let last = recording.phases.last().ok_or_else(|| format!("{output}: no snapshot"))?;
     let unevictable = last.gauges.get("nr_unevictable").copied().unwrap_or(0);
     let dump = std::fs::read(memory).map_err(|e| format!("{memory}: {e}"))?;

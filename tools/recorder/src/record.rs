@@ -9,7 +9,7 @@
 //! @zone start DMA32 82768 61736 555 693 831 201 82 15 0 0   managed, free, watermarks, the
 //!                                                    CPU's list (count high batch), reserve
 //! @error ..                                          what stopped it
-//! @done
+//! @done                                              or @held, where the machine is looked at
 //! ```
 //!
 //! The firmware and the kernel print on the same line; what does not begin with `@` is theirs.
@@ -144,7 +144,7 @@ impl Recording {
                     all.results.push((command.into(), values));
                 }
                 "@error" => return Err(format!("the machine stopped: {rest}")),
-                "@done" => return Ok(all),
+                "@done" | "@held" => return Ok(all),
                 _ => {}
             }
         }
@@ -195,7 +195,7 @@ mod tests {
         for (text, what) in [
             ("@kernel 6.12\n", "did not come to its end"),
             ("@error line 3: no\n@done", "the machine stopped: line 3: no"),
-            ("@snap a x\n@done", "line 1: `@snap a x` is not of the form"),
+            ("@snap a x\n@held", "line 1: `@snap a x` is not of the form"),
         ] {
             let said = Recording::read(text).expect_err(text);
             assert!(said.contains(what), "{said}");
