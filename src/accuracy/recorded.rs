@@ -239,7 +239,7 @@ pub(super) fn outcomes(v: &Validation) -> String {
     out += &format!(
         "A page more or less decides what comes of these: which of four or eight neighbouring frames a region begins \
          with. Each is\nreplayed with its floor of free memory at 41 offsets from -120 to 120 pages, and the program \
-         of one repetition after the other;\nnear an outcome is within 15 % of it or 2 blocks. Every recorded outcome \
+         of one repetition after the other;\nnear an outcome is within 15 % of it. Every recorded outcome \
          has to occur, and at most {:.0} % of the replays may lie\nbetween them and near none. **{met} of {} points are so.** \
          How the model fares where the memory at the beginning is known\nframe by frame, \
          [recording.md](recording.md#where-memory-is-free) shows.\n\n",

@@ -100,6 +100,19 @@ fn point(p: &Point) -> Result<(), Found> {
     for phase in p.phases.iter().enumerate() {
         counts(phase)?;
     }
+    for (i, (_, values)) in p.results.iter().enumerate() {
+        for (key, each) in values.iter().filter(|(key, _)| key.ends_with("_each")) {
+            let numbers =
+                each.as_array().filter(|all| all.iter().all(serde_json::Value::is_number));
+            if numbers.is_none_or(|all| all.len() != p.repetitions) {
+                let what = format!("{each}, write the numbers of {} repetitions", p.repetitions);
+                return Err(found(
+                    ["results".into(), i.into(), 1.into(), key.as_str().into()],
+                    what,
+                ));
+            }
+        }
+    }
     let mut setup = None;
     for repetition in 0..p.repetitions {
         // Repetitions without changes of their own are like the first.
@@ -367,6 +380,15 @@ mod tests {
         assert_eq!(zone("\"low\": 25", "\"low\": 31"), "low: 31, write a number from 0 to 30");
         assert_eq!(zone("\"min\": 20", "\"min\": 26"), "min: 26, write a number from 0 to 25");
         assert!(zone("4000", "4294967295").ends_with("from 0 to 67108864"));
+        let each = |all: &str| {
+            said(
+                "\"phases\"",
+                &format!("\"results\": [[\"thp\", {{\"got_each\": {all}}}]], \"phases\""),
+            )
+        };
+        let two = "write the numbers of 2 repetitions";
+        assert_eq!(each("[7]"), format!("results[0][1].got_each: [7], {two}"));
+        assert_eq!(each("[7,\"x\"]"), format!("results[0][1].got_each: [7,\"x\"], {two}"));
         assert_eq!(
             said("\"zones_at_start\"", "\"zones\""),
             "zones_at_start: missing, write the zones of the machine"

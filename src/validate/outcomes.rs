@@ -19,14 +19,12 @@ const RETURNED: [(&str, &str); 3] = [("hugepool", "got"), ("thp", "got"), ("prin
 /// Replays of a point with three repetitions, and pages between two of them.
 const OFFSETS: usize = 41;
 const STEP: i64 = 6;
-/// Outcomes differ if the larger is more than so many times the smaller, and more than `SAME` above it.
+/// Outcomes differ if the larger is more than so many times the smaller.
 const APART: f64 = 1.5;
 /// Where counts are smaller than this everywhere, a difference says little.
 const FEW: f64 = 5.0;
-/// A replay is near an outcome within this share of it, or so many blocks, by which repetitions differ that
-/// have the same outcome (reference/README.md).
+/// A replay is near an outcome within this share of it.
 const CLOSE: f64 = 0.15;
-const SAME: f64 = 2.0;
 /// So large a share of the replays may lie between outcomes and near none.
 pub const BETWEEN: f64 = 0.1;
 
@@ -40,14 +38,10 @@ fn values_of_three([mean, min, max]: [f64; 3]) -> Vec<f64> {
 fn outcomes(mut values: Vec<f64>) -> Option<Vec<Vec<f64>>> {
     values.sort_unstable_by(f64::total_cmp);
     values.last().filter(|&&max| max >= FEW)?;
-    let is_same = |g: &[f64], value: f64| {
-        let last = g[g.len() - 1];
-        value <= (last * APART).max(last + SAME)
-    };
     let mut groups: Vec<Vec<f64>> = Vec::new();
     for value in values {
         match groups.last_mut() {
-            Some(g) if is_same(g, value) => g.push(value),
+            Some(g) if value <= g[g.len() - 1] * APART => g.push(value),
             _ => groups.push(vec![value]),
         }
     }
@@ -104,31 +98,26 @@ pub(super) fn row(e: &Experiment, p: &Point) -> Option<OutcomeRow> {
 }
 
 /// How often each outcome came, and which share of the replays lies between the smallest and the
-/// largest and is near none. A replay that is near two counts for the nearer.
+/// largest and is near none.
 fn shares(groups: &[Vec<f64>], simulated: &[f64]) -> (Vec<Near>, f64) {
-    let ends = |g: &Vec<f64>| (g[0], g[g.len() - 1]);
-    let away = |g: &Vec<f64>, s: f64| {
-        let (from, to) = ends(g);
-        let is_near = s >= from - SAME.max(from * CLOSE) && s <= to + SAME.max(to * CLOSE);
-        is_near.then(|| (from - s).max(s - to).max(0.0))
-    };
-    let nearest = |s: f64| {
-        let near = groups.iter().enumerate().filter_map(|(i, g)| Some((away(g, s)?, i)));
-        near.min_by(|a, b| a.0.total_cmp(&b.0)).map(|(_, i)| i)
-    };
     let share = |of: &dyn Fn(f64) -> bool| {
         let n = simulated.iter().filter(|&&s| of(s)).count();
         n as f64 / simulated.len().max(1) as f64
     };
+    let ends = |g: &Vec<f64>| (g[0], g[g.len() - 1]);
+    let is_near = |g: &Vec<f64>, s: f64| {
+        let (from, to) = ends(g);
+        (from * (1.0 - CLOSE)..=to * (1.0 + CLOSE)).contains(&s)
+    };
     let repetitions: usize = groups.iter().map(Vec::len).sum();
-    let near = |(i, g): (usize, &Vec<f64>)| {
+    let near = |g: &Vec<f64>| {
         let (from, to) = ends(g);
         let recorded = g.len() as f64 / repetitions as f64;
-        Near { from, to, recorded, simulated: share(&|s| nearest(s) == Some(i)) }
+        Near { from, to, recorded, simulated: share(&|s| is_near(g, s)) }
     };
     let (least, most) = (ends(&groups[0]).0, ends(&groups[groups.len() - 1]).1);
-    let between = |s: f64| s > least && s < most && nearest(s).is_none();
-    (groups.iter().enumerate().map(near).collect(), share(&between))
+    let between = |s: f64| s > least && s < most && !groups.iter().any(|g| is_near(g, s));
+    (groups.iter().map(near).collect(), share(&between))
 }
 
 #[cfg(test)]
@@ -140,7 +129,7 @@ mod tests {
         let groups = |recorded| outcomes(values_of_three(recorded));
         assert_eq!(groups([64.0, 45.0, 102.0]), Some(vec![vec![45.0, 45.0], vec![102.0]]));
         assert_eq!(groups([29.0, 5.0, 41.0]), Some(vec![vec![5.0], vec![41.0, 41.0]]));
-        assert_eq!(groups([9.7, 1.0, 26.0]), Some(vec![vec![1.0, 2.0], vec![26.0]]));
+        assert_eq!(groups([9.7, 1.0, 26.0]), Some(vec![vec![1.0], vec![2.0], vec![26.0]]));
         assert_eq!(groups([42.3, 42.0, 43.0]), None, "one outcome");
         assert_eq!(groups([1.3, 1.0, 2.0]), None, "too few to tell");
         let many = outcomes(vec![98.0, 36.0, 99.0, 38.0, 37.0]);
