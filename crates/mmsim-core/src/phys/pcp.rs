@@ -6,12 +6,13 @@
 //! order in which the buddy gives it; when all lists of a CPU together hold `high` pages,
 //! a batch goes back from the tails. Pages here do not count as free.
 //!
-//! From 6.7 on batches grow: a refill doubles with each refill in a row, and as many pages
-//! go back at once as were freed in a row.
+//! From 5.14 on batches grow ([`PcpBatches`]): what goes back doubles as long as nothing is taken.
+//! From 6.7 on a refill doubles with each refill in a row, and as many pages go back at once
+//! as were freed in a row.
 //!
-//! Source: Linux 6.12 mm/page_alloc.c (`nr_pcp_alloc`, `nr_pcp_free`, `nr_pcp_high`,
-//! `free_unref_page_commit`, `free_pcppages_bulk`, `order_to_pindex`). Left out: the tuning
-//! of `high` between its least and its most by the kernel's own clock, and the slow decay of
+//! Sources: Linux 6.12 mm/page_alloc.c (`nr_pcp_alloc`, `nr_pcp_free`, `nr_pcp_high`,
+//! `free_unref_page_commit`, `free_pcppages_bulk`, `order_to_pindex`); 6.1 (`free_factor`).
+//! Left out: the tuning of `high` between its least and its most by the kernel's own clock, and the slow decay of
 //! lists that are idle.
 
 use super::gfp::PAGE_ALLOC_COSTLY_ORDER;
@@ -21,6 +22,18 @@ use super::migratetype::{Migratetype, NR_PCPTYPES};
 const NR_PCP_LISTS: usize = NR_PCPTYPES * (PAGE_ALLOC_COSTLY_ORDER as usize + 1) + 2;
 /// `CONFIG_PCP_BATCH_SCALE_MAX`: batches grow up to 2^5 times.
 const BATCH_SCALE_MAX: u32 = 5;
+
+/// How many pages a refill takes, and how many go back at once.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum PcpBatches {
+    /// A batch each time (up to 5.13).
+    Fixed,
+    /// A refill takes a batch. What goes back doubles each time, until a page is taken
+    /// (`free_factor`, 5.14 to 6.6).
+    FreesDouble,
+    /// Refills double in a row; as many go back as were freed in a row (`free_count`, 6.7 on).
+    Counted,
+}
 
 /// Sizes of the per-CPU lists of a zone.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -32,15 +45,19 @@ pub struct PcpSizes {
     /// Pages of a refill.
     pub batch: u32,
     /// More pages than these are not counted as freed in a row.
-    pub most_counted: u32,
-    /// Batches grow (6.7 on).
-    pub scales: bool,
+    most_counted: u32,
+    /// What a freed page adds to [`Pcp::frees`].
+    counted: u32,
+    /// How batches grow.
+    pub batches: PcpBatches,
 }
 
 impl PcpSizes {
     /// Lists of these sizes while kswapd sleeps.
-    pub fn new(high: u32, batch: u32, scales: bool) -> Self {
-        PcpSizes { high, full: high, batch, most_counted: batch << BATCH_SCALE_MAX, scales }
+    pub fn new(high: u32, batch: u32, batches: PcpBatches) -> Self {
+        let counted = u32::from(batches == PcpBatches::Counted);
+        let most_counted = batch << BATCH_SCALE_MAX;
+        PcpSizes { high, full: high, batch, most_counted, counted, batches }
     }
 }
 
@@ -123,7 +140,9 @@ pub struct Pcp {
     lists: [List; NR_PCP_LISTS],
     count: u32,
     alloc_factor: u32,
-    free_count: u32,
+    /// Pages freed in a row, or how often what goes back was doubled, as the kernel's
+    /// [`PcpBatches`] has it. Each page that is taken halves it.
+    frees: u32,
     prev_free_high_order: bool,
 }
 
@@ -139,7 +158,7 @@ impl Pcp {
     pub fn take(&mut self, index: usize, order: u8) -> Option<u32> {
         let p = self.lists[index].pop()?;
         self.count -= 1 << order;
-        self.free_count >>= 1;
+        self.frees >>= 1;
         Some(p)
     }
 
@@ -155,7 +174,7 @@ impl Pcp {
         let l = &mut self.lists[index].pages;
         l.truncate(l.len() - n);
         self.count -= n as u32;
-        self.free_count = self.free_count.checked_shr(n as u32).unwrap_or(0);
+        self.frees = self.frees.checked_shr(n as u32).unwrap_or(0);
     }
 
     /// Appends blocks at the tail of a list, the first first.
@@ -175,7 +194,7 @@ impl Pcp {
             self.lists[index].pages.extend_from_slice(now);
             self.count += n;
             self.alloc_factor = self.alloc_factor.checked_shr(n).unwrap_or(0);
-            self.free_count = (self.free_count + n).min(sizes.most_counted);
+            self.frees = (self.frees + n * sizes.counted).min(sizes.most_counted);
             self.prev_free_high_order = false;
         }
         now.len()
@@ -194,7 +213,7 @@ impl Pcp {
         l.push(p);
         self.count = count;
         self.alloc_factor >>= 1;
-        self.free_count = (self.free_count + 1).min(sizes.most_counted);
+        self.frees = (self.frees + sizes.counted).min(sizes.most_counted);
         self.prev_free_high_order = false;
         true
     }
@@ -203,7 +222,7 @@ impl Pcp {
     pub fn nr_alloc(&mut self, sizes: PcpSizes, order: u8) -> u32 {
         let base = sizes.batch;
         let mut batch = base;
-        if sizes.scales {
+        if sizes.batches == PcpBatches::Counted {
             if sizes.high < base {
                 return 1;
             }
@@ -224,7 +243,7 @@ impl Pcp {
         self.lists[index].pages.push(p);
         self.count += 1 << order;
         self.alloc_factor >>= 1;
-        self.free_count = (self.free_count + (1 << order)).min(sizes.most_counted);
+        self.frees = (self.frees + (sizes.counted << order)).min(sizes.most_counted);
         self.nr_free(order, sizes)
     }
 
@@ -232,14 +251,27 @@ impl Pcp {
         let high_order = order > 0 && order <= PAGE_ALLOC_COSTLY_ORDER;
         let before = std::mem::replace(&mut self.prev_free_high_order, high_order);
         // A stock of higher orders would only keep them from merging.
-        if high_order && before && self.free_count >= sizes.batch {
-            return self.count.min(sizes.most_counted);
+        let all = match sizes.batches {
+            PcpBatches::Fixed => 0,
+            PcpBatches::FreesDouble if high_order && self.frees > 0 => self.count,
+            PcpBatches::Counted if high_order && before && self.frees >= sizes.batch => {
+                self.count.min(sizes.most_counted)
+            }
+            PcpBatches::FreesDouble | PcpBatches::Counted => 0,
+        };
+        if all > 0 || self.count < sizes.full {
+            return all;
         }
-        if self.count < sizes.full {
-            return 0;
+        let most = sizes.full.saturating_sub(sizes.batch);
+        match sizes.batches {
+            PcpBatches::Fixed => sizes.batch,
+            PcpBatches::FreesDouble => {
+                let doubled = sizes.batch << self.frees;
+                self.frees += u32::from(doubled < most && self.frees < BATCH_SCALE_MAX);
+                doubled.min(most)
+            }
+            PcpBatches::Counted => self.frees.clamp(sizes.batch, most.max(sizes.batch)),
         }
-        let most = sizes.full.saturating_sub(sizes.batch).max(sizes.batch);
-        if sizes.scales { self.free_count.clamp(sizes.batch, most) } else { sizes.batch }
     }
 
     /// Takes `n` pages off the tails of the lists, beginning with list `index`, and hands
@@ -289,5 +321,75 @@ impl Pcp {
             };
             l.live().iter().map(move |&p| (p, order))
         })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const PAGE: usize = pcp_index(0, Migratetype::Movable);
+
+    /// Frees pages until some have to go back; gives them back, and says how many.
+    fn next_bulk(pcp: &mut Pcp, sizes: PcpSizes) -> u32 {
+        loop {
+            let n = pcp.put(PAGE, 0, 0, sizes);
+            if n > 0 {
+                assert_eq!(pcp.count(), sizes.full, "not before the lists are full");
+                pcp.drain(n, PAGE, 9, |_, _| {});
+                return n;
+            }
+        }
+    }
+
+    /// `nr_pcp_free()` of 6.1 worked by hand, with a high of 124 and batches of 31: 31, 62, and then
+    /// 124, of which 93 may go, since a batch stays. A page that is taken halves the shift. Before that
+    /// kernel it is always a batch.
+    #[test]
+    fn bulks_double_from_5_14_on() {
+        let sizes = PcpSizes::new(124, 31, PcpBatches::FreesDouble);
+        let mut pcp = Pcp::default();
+        let bulks = [(); 5].map(|()| next_bulk(&mut pcp, sizes));
+        assert_eq!(bulks, [31, 62, 93, 93, 93]);
+        assert_eq!(pcp.frees, 2, "124 is not below 93: no more doubling");
+        pcp.take(PAGE, 0).expect("a batch stayed");
+        assert_eq!([(); 2].map(|()| next_bulk(&mut pcp, sizes)), [62, 93]);
+        let fixed = PcpSizes::new(124, 31, PcpBatches::Fixed);
+        let mut pcp = Pcp::default();
+        assert_eq!([(); 3].map(|()| next_bulk(&mut pcp, fixed)), [31, 31, 31]);
+    }
+
+    /// The short ways count as the long one does: while bulks double, a free changes nothing.
+    #[test]
+    fn the_short_ways_count_alike() {
+        for batches in [PcpBatches::Fixed, PcpBatches::FreesDouble, PcpBatches::Counted] {
+            let sizes = PcpSizes::new(124, 31, batches);
+            let [mut one, mut many, mut long] = [(); 3].map(|()| Pcp::default());
+            for pcp in [&mut one, &mut many, &mut long] {
+                // Room for those to come, as after a refill.
+                pcp.append(PAGE, 0, &[0; 16]);
+                (0..6).for_each(|_| assert!(pcp.take(PAGE, 0).is_some()));
+                pcp.frees = 3;
+            }
+            (0..5).for_each(|p| assert!(one.put_page(PAGE, p, &sizes)));
+            assert_eq!(many.put_pages(PAGE, &[0, 1, 2, 3, 4], sizes), 5);
+            (0..5).for_each(|p| assert_eq!(long.put(PAGE, 0, p, sizes), 0));
+            let of = |p: &Pcp| (p.count(), p.frees, p.stock(PAGE).to_vec());
+            assert_eq!(of(&one), of(&long), "{batches:?}");
+            assert_eq!(of(&many), of(&long), "{batches:?}");
+        }
+    }
+
+    /// Blocks of higher orders all go back once single pages have gone back in bulk without one being
+    /// taken since (6.1).
+    #[test]
+    fn higher_orders_go_back_at_once_after_a_bulk() {
+        let sizes = PcpSizes::new(124, 31, PcpBatches::FreesDouble);
+        let pair = pcp_index(1, Migratetype::Movable);
+        let mut pcp = Pcp::default();
+        assert_eq!(pcp.put(pair, 1, 0, sizes), 0);
+        next_bulk(&mut pcp, sizes);
+        let count = pcp.count();
+        assert_eq!(pcp.put(pair, 1, 2, sizes), count + 2);
     }
 }

@@ -15,7 +15,7 @@ use super::frames::{FrameKind, Frames, flag};
 use super::gfp::{AllocFlags, PAGE_ALLOC_COSTLY_ORDER};
 use super::migratetype::Migratetype;
 pub use super::pcp::PcpView;
-use super::pcp::{Pcp, PcpSizes, of_index, pcp_index};
+use super::pcp::{Pcp, PcpBatches, PcpSizes, of_index, pcp_index};
 use super::rules::{PageAllocRules, SlowPath, WmarkForm};
 use crate::base::id::{CpuId, IndexVec, NodeId, Pfn, ZoneId};
 use crate::machine::config::{Kernel, MachineConfig, VmSysctl, ZoneConfig, ZoneKind, ZoneLayout};
@@ -802,8 +802,12 @@ impl Zones {
         for (z, c) in self.zones.iter_mut().zip(&configs) {
             let (high, batch) = c.pcp.unwrap_or_else(|| pcp_sizes(z, config));
             let batch = (batch >> config.batch_shift).max(1);
-            let scales = config.kernel >= Kernel::V6_12;
-            z.sizes = PcpSizes::new(high, batch, scales);
+            let batches = match config.kernel {
+                Kernel::V4_1 | Kernel::V5_5 | Kernel::V5_8 | Kernel::V5_9 => PcpBatches::Fixed,
+                Kernel::V6_1 => PcpBatches::FreesDouble,
+                Kernel::V6_12 => PcpBatches::Counted,
+            };
+            z.sizes = PcpSizes::new(high, batch, batches);
             z.full_in_reclaim =
                 if config.kernel >= Kernel::V6_1 { high.min(batch << 2) } else { high };
             z.most_boost = most_boost(z, config.vm.watermark_boost_factor);
@@ -970,7 +974,7 @@ fn new_zone(c: &ZoneConfig, node: NodeId, first: Pfn, cpus: u32, rules: PageAllo
         layout: c.layout.clone(),
         buddy: Buddy::new(first, Pfn(first.0 + spanned), rules),
         pcp: vec![Pcp::default(); cpus as usize],
-        sizes: PcpSizes::new(0, 1, false),
+        sizes: PcpSizes::new(0, 1, PcpBatches::Fixed),
         full_in_reclaim: 0,
         scratch: Vec::new(),
     }
@@ -1128,7 +1132,7 @@ mod tests {
         let kept = |active: &[bool]| {
             let mut zones = zones_of(&[(ZoneKind::Normal, 262_144)]);
             let zone = &mut zones[ZoneId(0)];
-            zone.sizes = PcpSizes::new(100, 15, true);
+            zone.sizes = PcpSizes::new(100, 15, PcpBatches::Counted);
             zone.full_in_reclaim = 60;
             active.iter().for_each(|&a| zones.set_reclaim_active(NodeId(0), ZoneKind::Movable, a));
             let zone = &mut zones[ZoneId(0)];
