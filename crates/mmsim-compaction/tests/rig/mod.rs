@@ -66,6 +66,8 @@ pub(crate) struct Bench {
     pub(crate) marks: [u32; 3],
     /// Pages of an LRU batch.
     pub(crate) batch: u32,
+    /// Most pages of a CPU's lists, and of a refill.
+    pub(crate) pcp: (u32, u32),
 }
 
 impl Bench {
@@ -74,12 +76,14 @@ impl Bench {
         alloc: PageAllocRules { pageblock_order: 3, max_order: 3, ..PageAllocRules::V4_1 },
         marks: [0; 3],
         batch: 1,
+        pcp: (0, 1),
     };
     pub(crate) const V6_12: Bench = Bench {
         kernel: Kernel::V6_12,
         alloc: PageAllocRules { pageblock_order: 3, max_order: 3, ..PageAllocRules::V6_12 },
         marks: [0; 3],
         batch: 1,
+        pcp: (0, 1),
     };
 }
 
@@ -118,7 +122,7 @@ impl Rig {
             free_at_start: None,
             watermarks: Some([0; 3]),
             lowmem_reserve: Some(0),
-            pcp: Some((0, 1)),
+            pcp: Some(bench.pcp),
             pcp_at_start: 0,
             layout: None,
         };
@@ -167,6 +171,7 @@ impl Rig {
             }
         }
         mem.lru_drain(&mut lru);
+        mem.drain_pcp();
         mem.zones[Z].watermark = bench.marks.map(u64::from);
         mem.vmstat = Default::default();
         let compaction = TwoScanners::new(rules, &mem);
@@ -206,7 +211,7 @@ impl Rig {
     /// The page that was in a frame at the start goes.
     pub(crate) fn unmap(&mut self, id: u32) {
         let page = PageIdx(self.mem.spaces.vma(self.anon).start.0 + id);
-        self.mem.zap(&mut self.lru, page, self.anon);
+        self.mem.zap_pages(&mut self.lru, page, 1, self.anon);
     }
 
     /// Sets bits of the entry of a page that the map began with.

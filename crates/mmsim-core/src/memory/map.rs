@@ -121,8 +121,14 @@ impl Memory {
         self.unmap_pte(page, folio, Entry::None, 0);
     }
 
-    /// Drops whatever a PTE holds: `munmap`, `MADV_DONTNEED`, exit.
-    pub fn zap<P: ReclaimPolicy + ?Sized>(&mut self, policy: &mut P, page: PageIdx, vma: VmaId) {
+    /// Drops whatever a PTE holds: `munmap`, `MADV_DONTNEED`, exit. A frame that is free then is
+    /// gathered.
+    pub(super) fn zap<P: ReclaimPolicy + ?Sized>(
+        &mut self,
+        policy: &mut P,
+        page: PageIdx,
+        vma: VmaId,
+    ) {
         match self.pages.entry(page) {
             Entry::None => {}
             Entry::Zero => self.pages.set_entry(page, Entry::None, 0),
@@ -143,8 +149,9 @@ impl Memory {
                 if file && young && recency {
                     self.mark_accessed(policy, folio);
                 }
-                if !file && self.frames.mapped(folio) == Mapped::No {
-                    self.free_anon(policy, folio);
+                let unmapped = !file && self.frames.mapped(folio) == Mapped::No;
+                if unmapped && self.let_go(policy, folio) {
+                    self.gathered.push(folio);
                 }
             }
         }
@@ -174,6 +181,14 @@ impl Memory {
     /// Frees an anonymous folio that is mapped nowhere: off its list or batch, out of the
     /// swap cache. A folio that a device works on is freed when that ends.
     pub fn free_anon<P: ReclaimPolicy + ?Sized>(&mut self, policy: &mut P, folio: FolioId) {
+        if self.let_go(policy, folio) {
+            self.free_frame(folio);
+        }
+    }
+
+    /// Takes such a folio off its list or batch and out of the swap cache. False: its frame cannot be
+    /// given back yet.
+    fn let_go<P: ReclaimPolicy + ?Sized>(&mut self, policy: &mut P, folio: FolioId) -> bool {
         if self.frames.has(folio, flag::LRU) {
             self.leave_batch(folio);
             policy.folio_departed(self, folio, Departure::Freed);
@@ -186,10 +201,10 @@ impl Memory {
             self.frames.set(folio, flag::ORPHAN);
             let z = self.zones.of(folio);
             self.nr_orphans[z] += 1;
-            return;
+            return false;
         }
         self.drop_swapcache(folio);
-        self.free_frame(folio);
+        true
     }
 
     /// Takes a folio out of the swap cache and gives up its slot; its contents exist only

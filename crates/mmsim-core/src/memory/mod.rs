@@ -156,8 +156,8 @@ pub struct Memory {
     pub hugetlb: HugePool,
     /// Pages whose contents zram holds.
     pub zram_stored: u64,
-    /// Kept for the folios that are discarded, or touched first, together.
-    discarded: Vec<FolioId>,
+    /// Frames of a range that is being dropped, in the order of its pages (`struct mmu_gather`).
+    gathered: Vec<Pfn>,
     touched: Vec<FolioId>,
     /// Frames whose owner went while a device works on them, per zone: free when that ends.
     pub(crate) nr_orphans: IndexVec<ZoneId, u64>,
@@ -220,7 +220,7 @@ impl Memory {
             nr_kernel_other: 0,
             hugetlb: HugePool::default(),
             zram_stored: 0,
-            discarded: Vec::new(),
+            gathered: Vec::new(),
             touched: Vec::new(),
             settled: (0, 0),
             shadows_deferred: 0,

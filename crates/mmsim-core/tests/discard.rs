@@ -1,0 +1,132 @@
+//! In which order the frames of a dropped range are free again.
+
+use mmsim_core::backing::device::DeviceConfig;
+use mmsim_core::base::id::{CpuId, ListId, MemcgId, NodeId, PageIdx, VmaId};
+use mmsim_core::base::time::SimDuration;
+use mmsim_core::machine::config::{
+    Kernel, MachineConfig, NodeConfig, VmSysctl, ZoneConfig, ZoneKind,
+};
+use mmsim_core::machine::cost::CostModel;
+use mmsim_core::memory::Memory;
+use mmsim_core::phys::frames::{FolioId, FrameKind, flag};
+use mmsim_core::phys::gfp::AllocRequest;
+use mmsim_core::phys::migratetype::Migratetype;
+use mmsim_core::policy::{Arrival, ArrivalKind, Departure, ReclaimOutcome, ReclaimPolicy};
+use mmsim_core::virt::space::VmaKind;
+use mmsim_core::workload::{RegionId, VmaFlags};
+
+/// One list.
+struct Fifo(ListId);
+
+impl ReclaimPolicy for Fifo {
+    fn folio_arrived(&mut self, mem: &mut Memory, folio: FolioId, _how: Arrival) {
+        mem.lru_add_head(self.0, folio);
+    }
+    fn folio_departed(&mut self, mem: &mut Memory, folio: FolioId, _why: Departure) {
+        mem.lru_del(folio);
+    }
+    fn reclaim(
+        &mut self,
+        _mem: &mut Memory,
+        _req: &mmsim_core::policy::ReclaimRequest,
+    ) -> ReclaimOutcome {
+        ReclaimOutcome::default()
+    }
+}
+
+/// A machine whose CPU keeps all pages that are freed, and a mapping of `pages` pages, each in its
+/// frame.
+fn mapped(kernel: Kernel, pages: u32) -> (Memory, Fifo, VmaId) {
+    let zone = ZoneConfig {
+        kind: ZoneKind::Normal,
+        managed: 1 << 15,
+        free_at_start: None,
+        watermarks: Some([0; 3]),
+        lowmem_reserve: Some(0),
+        pcp: Some((1 << 15, 1)),
+        pcp_at_start: 0,
+        layout: None,
+    };
+    let mut mem = Memory::new(&MachineConfig {
+        kernel,
+        page_alloc: None,
+        cpus: 1,
+        nodes: vec![NodeConfig { zones: vec![zone] }],
+        swap: None,
+        file_device: DeviceConfig::preset("nvme", 1).expect("a preset"),
+        vm: VmSysctl::linux(),
+        memcgs: Vec::new(),
+        os_overhead: 0,
+        lru_batch: Some(1),
+        stat_threshold: None,
+        batch_shift: 0,
+        tick: SimDuration::from_millis(4),
+        run_ahead: SimDuration::ZERO,
+        cost: CostModel::measured(),
+    });
+    let mut lru = Fifo(mem.lists.create());
+    let space = mem.spaces.create("discard".into(), MemcgId(0));
+    let (kind, flags) = (VmaKind::Anon, VmaFlags::default());
+    let vma = mem.spaces.mmap(&mut mem.pages, space, RegionId(0), pages, kind, flags, None);
+    let base = mem.spaces.vma(vma).start.0;
+    for page in base..base + pages {
+        let pfn = mem.try_alloc(NodeId(0), &AllocRequest::USER, None).expect("a free frame");
+        mem.memcgs.charge(MemcgId(0), 1);
+        mem.frames.reset(pfn, FrameKind::Anon);
+        mem.frames.rmap[pfn] = u32::MAX;
+        mem.frames.set(pfn, flag::SWAPBACKED);
+        mem.map(PageIdx(page), pfn, 0);
+        let how = Arrival { kind: ArrivalKind::New, in_fault: None, position: 0 };
+        mem.lru_add(&mut lru, pfn, how);
+    }
+    mem.lru_drain(&mut lru);
+    (mem, lru, vma)
+}
+
+/// The places in the mapping of the pages whose frames are free, in the order in which they became so.
+fn freed(kernel: Kernel, pages: u32, first: u32, nr: u32) -> Vec<u32> {
+    let (mut mem, mut lru, vma) = mapped(kernel, pages);
+    let base = mem.spaces.vma(vma).start.0;
+    let place_of = |mem: &Memory, p| match mem.pages.entry(PageIdx(base + p)) {
+        mmsim_core::virt::pages::Entry::Frame(f) => (f, p),
+        e => panic!("page {p} is mapped, not {e:?}"),
+    };
+    let places: std::collections::BTreeMap<_, _> = (0..pages).map(|p| place_of(&mem, p)).collect();
+    mem.drain_pcp();
+    mem.zap_pages(&mut lru, PageIdx(base + first), nr, vma);
+    mem.check();
+    let lists = mem.zones[mmsim_core::base::id::ZoneId(0)].pcp_lists();
+    let [(cpu, order, mt, blocks)] = &lists[..] else { panic!("one list: {lists:?}") };
+    assert_eq!((*cpu, *order, *mt), (CpuId(0), 0, Migratetype::Movable));
+    // The head was freed last.
+    blocks.iter().rev().map(|p| places[p]).collect()
+}
+
+/// A hole of three pages: up to 6.8 the page at its end is free first.
+#[test]
+fn small_holes_are_freed_from_their_end_up_to_6_8() {
+    for old in [Kernel::V4_1, Kernel::V5_5, Kernel::V5_8, Kernel::V5_9, Kernel::V6_1] {
+        assert_eq!(freed(old, 8, 1, 3), [3, 2, 1], "{old:?}");
+    }
+    assert_eq!(freed(Kernel::V6_12, 8, 1, 3), [1, 2, 3]);
+}
+
+/// A long range: a piece of 8 and pieces of 510 pages, each backwards, 19 of them; then the kernel
+/// has gathered as much as it may, and begins anew.
+#[test]
+fn long_ranges_are_freed_piece_by_piece() {
+    let most = 8 + 19 * 510;
+    let pages = most + 8 + 100;
+    let mut pieces = vec![8];
+    pieces.extend([510; 19]);
+    pieces.extend([8, 100]);
+    let mut begin = 0;
+    let mut want = Vec::new();
+    for n in pieces {
+        want.extend((begin..begin + n).rev());
+        begin += n;
+    }
+    assert_eq!(begin, pages);
+    assert_eq!(freed(Kernel::V6_1, pages, 0, pages), want);
+    assert_eq!(freed(Kernel::V6_12, pages, 0, pages), (0..pages).collect::<Vec<_>>());
+}
