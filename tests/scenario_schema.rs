@@ -1,5 +1,5 @@
 //! The JSON Schema of scenario files takes what the reader takes. (What it refuses is
-//! asked in `scenario_errors.rs`, case by case.)
+//! asked in `scenario_errors/schema.rs`, case by case.)
 
 mod scenario_support;
 
