@@ -6,22 +6,31 @@
 use crate::zone::ZoneState;
 use mmsim_core::base::id::{Pfn, ZoneId};
 use mmsim_core::memory::Memory;
-use mmsim_core::phys::frames::flag;
+use mmsim_core::phys::frames::{FrameKind, flag};
 use mmsim_core::phys::gfp::PAGE_ALLOC_COSTLY_ORDER;
 use mmsim_core::phys::migratetype::Migratetype;
+
+/// Whether a pageblock is a huge page, or of one, which nobody moves (`pageblock_skip_persistent`).
+pub(super) fn is_huge_page(mem: &Memory, start: Pfn, pageblock_order: u8) -> bool {
+    matches!(mem.frames.kind(start), FrameKind::Anon | FrameKind::HugeTlb)
+        && mem.frames.order(start) >= pageblock_order
+}
 
 /// Clears the skip bit of a pageblock if one of every eight of its frames is a page of a list
 /// (for sources) or a free block (for targets). Whether it is clear.
 fn clear(state: &mut ZoneState, mem: &Memory, z: ZoneId, pfn: u32, roles: (bool, bool)) -> bool {
     let (source, target) = roles;
     let buddy = mem.zones[z].buddy();
+    let start = pfn >> state.pageblock_order << state.pageblock_order;
+    if is_huge_page(mem, Pfn(start), state.pageblock_order) {
+        return false;
+    }
     if source && target && !*state.skip_mut(pfn, false) {
         return true;
     }
     if !source && target && buddy.block_type(Pfn(pfn)) != Migratetype::Movable {
         return false;
     }
-    let start = pfn >> state.pageblock_order << state.pageblock_order;
     let end = (start + (1 << state.pageblock_order)).min(state.end);
     let run = buddy.untouched();
     let free = |p: u32| {

@@ -88,6 +88,7 @@ impl PageCounts {
             | FrameKind::Pcp
             | FrameKind::Kernel
             | FrameKind::KernelOther
+            | FrameKind::HugeTlb
             | FrameKind::Tail
             | FrameKind::Fresh => {}
         }

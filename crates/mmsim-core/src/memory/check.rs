@@ -143,7 +143,7 @@ impl Memory {
                         match self.frames.kind(f) {
                             FrameKind::Anon => anon[a.index()] += 1,
                             FrameKind::File => {}
-                            FrameKind::KernelOther if group.huge => {}
+                            FrameKind::HugeTlb if group.huge => {}
                             k => panic!("{p} maps {f}, which is {k:?}"),
                         }
                     }

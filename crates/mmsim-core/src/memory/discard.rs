@@ -31,7 +31,7 @@ const PIECE: usize = (4096 - 16) / 8;
 const MOST_GATHERED: usize = FIRST_PIECE + 10_000 / PIECE * PIECE;
 
 impl Memory {
-    /// Drops whatever `nr` pages of a mapping hold: [`Memory::zap`] for each.
+    /// Drops whatever `nr` pages of a mapping hold.
     pub fn zap_pages<P: ReclaimPolicy + ?Sized>(
         &mut self,
         policy: &mut P,

@@ -54,7 +54,7 @@ impl Memory {
     /// Drops a whole huge page. That of a folio: its block and its page table are free then.
     pub(super) fn zap_huge<P: ReclaimPolicy + ?Sized>(&mut self, policy: &mut P, g: GroupId) {
         let head = self.huge_at(g.first()).unwrap_or_else(|| panic!("{g} maps no huge folio"));
-        if self.frames.kind(head) == FrameKind::KernelOther {
+        if self.frames.kind(head) == FrameKind::HugeTlb {
             return self.zap_hugetlb(g, head);
         }
         self.now += self.cost.t_free_page;

@@ -59,7 +59,7 @@ impl HugePool {
 impl Memory {
     /// A block that was allocated becomes a page of the pool. It is cleared when it is mapped.
     pub fn add_huge_page(&mut self, pfn: Pfn) {
-        self.frames.reset_block(pfn, FrameKind::KernelOther, HUGE_ORDER, Migratetype::Movable);
+        self.frames.reset_block(pfn, FrameKind::HugeTlb, HUGE_ORDER, Migratetype::Movable);
         self.nr_kernel_other += 1 << HUGE_ORDER;
         self.now += self.cost.t_free_page;
         self.hugetlb.free.push(pfn);
@@ -79,7 +79,7 @@ impl Memory {
 
     /// The huge page of the pool that a page lies in.
     pub fn hugetlb_at(&self, page: PageIdx) -> Option<FolioId> {
-        self.huge_at(page).filter(|&head| self.frames.kind(head) == FrameKind::KernelOther)
+        self.huge_at(page).filter(|&head| self.frames.kind(head) == FrameKind::HugeTlb)
     }
 
     /// Maps a page of the pool that was reserved, as an access does.

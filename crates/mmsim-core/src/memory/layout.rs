@@ -135,7 +135,9 @@ impl Memory {
             FrameKind::Tail => *head,
             FrameKind::Free | FrameKind::Buddy | FrameKind::Pcp => FrameUse::Free,
             FrameKind::Kernel => FrameUse::Kernel,
-            FrameKind::KernelOther => FrameUse::Held(self.frames.block_migratetype(pfn)),
+            FrameKind::KernelOther | FrameKind::HugeTlb => {
+                FrameUse::Held(self.frames.block_migratetype(pfn))
+            }
             FrameKind::Anon
             | FrameKind::File
             | FrameKind::PageTable

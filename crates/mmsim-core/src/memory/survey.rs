@@ -104,6 +104,7 @@ pub fn holds(mem: &Memory, z: ZoneId) -> Vec<Hold> {
             | FrameKind::Slab
             | FrameKind::Kernel
             | FrameKind::KernelOther
+            | FrameKind::HugeTlb
             | FrameKind::Fresh => Hold::Pinned,
         };
         head = hold;

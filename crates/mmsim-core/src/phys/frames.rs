@@ -39,6 +39,8 @@ pub enum FrameKind {
     KernelOther = 9,
     /// Behind the first frame of an allocated block.
     Tail = 10,
+    /// A page of the pool of huge pages (hugetlbfs).
+    HugeTlb = 11,
 }
 
 impl FrameKind {
@@ -53,9 +55,9 @@ impl FrameKind {
         FrameKind::Fresh,
         FrameKind::Buddy,
         FrameKind::KernelOther,
-        // Kinds 11 to 15 do not exist.
         FrameKind::Tail,
-        FrameKind::Tail,
+        FrameKind::HugeTlb,
+        // Kinds 12 to 15 do not exist.
         FrameKind::Tail,
         FrameKind::Tail,
         FrameKind::Tail,
