@@ -115,6 +115,29 @@ knob_enums! {
             "For the cycle after that as well, so that pages which were put somewhere are not the \
              first ones to be moved away.";
     }
+    /// Which page that is taken marks its pageblock as visited.
+    SkipMark {
+        FirstFrame = "first-frame",
+            "The pageblock's first frame only: a pageblock in which another page is taken first is \
+             never marked, not even when all of it was looked at.";
+        FirstPage = "first-page", "The first one, wherever it lies.";
+    }
+    /// When a run sees that the block which it is for was captured.
+    CaptureSeen {
+        BehindDrain = "behind-drain",
+            "When what the batch freed has left the per-CPU list, where the block may form.";
+        BeforeDrain = "before-drain",
+            "Before that: one that forms in the drain is seen behind the next batch.";
+    }
+    /// Where later searches for targets begin, behind a pageblock that was looked through.
+    TargetHint {
+        Scanned = "scanned",
+            "With that pageblock. One around a page that the free lists named is marked as soon as \
+             it brought too few pages.";
+        Below = "below",
+            "With the one below. One around a page that the free lists named is marked when all of \
+             it was looked at.";
+    }
     /// Which target is used next.
     TargetOrder {
         LastFirst = "last-first", "The page that was taken last.";
@@ -193,6 +216,16 @@ knob_struct! {
         capture: bool = "capture",
             "Whether a request takes its block the moment it forms.",
             "mm, compaction: capture a page under direct compaction (Linux 5.1)";
+        skip_mark: SkipMark = "skip-mark",
+            "Which page that is taken marks its pageblock as visited.",
+            "mm/compaction.c of Linux 6.1 and 6.12 (test_and_set_skip)";
+        capture_seen: CaptureSeen = "capture-seen",
+            "When a run sees that its block was captured.",
+            "mm, compaction: check if a page has been captured before draining PCP pages (Linux 6.3)";
+        target_hint: TargetHint = "target-hint",
+            "Where later searches for targets begin.",
+            "mm/compaction: set compact_cached_free_pfn correctly in update_pageblock_skip (Linux \
+             6.6); mm/compaction.c of 6.1 and 6.12 (fast_isolate_around)";
         count_tails: bool = "count-tails",
             "Whether frames behind the first of a free block count as scanned for sources.",
             "mm/compaction: correctly return failure with bogus compound_order (Linux 6.6)";
@@ -237,6 +270,9 @@ impl CompactionConfig {
             || self.abandon_groups
             || self.finish_pageblock != FinishPageblock::Never
             || self.capture
+            || self.skip_mark != SkipMark::FirstFrame
+            || self.capture_seen != CaptureSeen::BehindDrain
+            || self.target_hint != TargetHint::Scanned
             || self.count_tails
             || self.target_order != TargetOrder::LastFirst;
         let rules: [(bool, &'static str, &'static str, &'static str); 8] = [

@@ -11,8 +11,7 @@
 //! mm/page_alloc.c (`compaction_capture`). Left out: aborts by contention and by signals, and
 //! that a proactive run stops for kswapd. A block can be captured that a per-CPU list held,
 //! where no request saw it (watermarks ask for one that the buddy has), when the list is drained
-//! behind a batch; that is noticed behind the next one. Deviations: 6.1 sets skip bits at the
-//! first frame of a pageblock only, 6.12 at the first page taken, which is done here for both.
+//! behind a batch.
 
 mod fast;
 mod reset;
@@ -22,7 +21,7 @@ mod targets;
 pub(crate) use reset::reset;
 use targets::Targets;
 
-use crate::config::{CompactionConfig, FinishPageblock, TargetOrder};
+use crate::config::{CaptureSeen, CompactionConfig, FinishPageblock, TargetOrder};
 use crate::finished::has_block;
 use crate::run::{announce, announce_batch};
 use crate::stats::Moves;
@@ -159,6 +158,7 @@ impl Run<'_> {
         let mut together = !sync && cached[0] == cached[1];
         let mut last_migrated: Option<u32> = None;
         let rule = self.with.rules.finish_pageblock;
+        let behind_drain = self.with.rules.capture_seen == CaptureSeen::BehindDrain;
         loop {
             let result = self.finished();
             if result != CompactResult::Continue {
@@ -199,7 +199,7 @@ impl Run<'_> {
                         last_migrated = None;
                     }
                 }
-                if self.captured.is_some() {
+                if self.captured.is_some() && !behind_drain {
                     return CompactResult::Success;
                 }
                 break;
@@ -209,6 +209,9 @@ impl Run<'_> {
                 self.with.mem.lru_drain(self.with.lru);
                 self.drain();
                 last_migrated = None;
+            }
+            if self.captured.is_some() && behind_drain {
+                return CompactResult::Success;
             }
         }
     }

@@ -24,6 +24,19 @@ fn both<T>(
     zone: (&str, &str),
     history: impl Fn(Rig) -> T,
 ) -> [T; 2] {
+    both_on(Bench::V4_1, preset, more, knob, values, zone, history)
+}
+
+/// The same on another machine.
+fn both_on<T>(
+    bench: Bench,
+    preset: &str,
+    more: &[(&str, &str)],
+    knob: &str,
+    values: [&str; 2],
+    zone: (&str, &str),
+    history: impl Fn(Rig) -> T,
+) -> [T; 2] {
     values.map(|value| {
         let mut c = CompactionConfig::preset(preset).unwrap().config;
         c.cluster_max = Ranged::new(4);
@@ -31,7 +44,7 @@ fn both<T>(
             c.set(knob, value).unwrap();
         }
         c.validate().unwrap();
-        history(Rig::on(Bench::V4_1, c, zone.0, zone.1))
+        history(Rig::on(bench, c, zone.0, zone.1))
     })
 }
 
@@ -321,6 +334,54 @@ fn capture() {
     });
     assert_eq!(no, (CompactResult::Success, None));
     assert_eq!(yes, (CompactResult::Success, Some(Pfn(0))));
+}
+
+/// The first page that is taken is the second of its pageblock: that marks it, or nothing does. In the
+/// next pageblock it is the first one, which marks it either way.
+#[test]
+fn skip_mark() {
+    let (t, m) = before_singles("PmmmPPPP mPPPPPPP", 5);
+    let values = ["first-frame", "first-page"];
+    let [frame, page] = both(NEW, &[], "skip-mark", values, (&t, &m), |mut r| {
+        assert_ne!(run(&mut r, 3), CompactResult::Success);
+        let skip = r.compaction.zone(Z).skip;
+        (skip[0], skip[1])
+    });
+    assert_eq!((frame, page), ((false, true), (true, true)));
+}
+
+/// The four pages of the first block are freed to the CPU's list, so their block forms when that is drained,
+/// behind the batch that emptied the rest of the pageblock. The run sees it at once, or moves the page
+/// of the next pageblock first.
+#[test]
+fn capture_seen() {
+    let (t, m) = before_singles("mmmmPPPP mPPPPPPP", 5);
+    let bench = Bench { pcp: (64, 1), ..Bench::V4_1 };
+    let values = ["behind-drain", "before-drain"];
+    let zone = (t.as_str(), m.as_str());
+    let [behind, before] = both_on(bench, NEW, &[], "capture-seen", values, zone, |mut r| {
+        let movable = Migratetype::Movable;
+        let req = CompactRequest { migratetype: movable, ..Rig::run_request(Some(2), Sync) };
+        let out = r.compaction.compact_zone(&mut r.mem, &mut r.lru, &req);
+        r.mem.check();
+        (out.captured, r.n(VmEvent::PgMigrateSuccess))
+    });
+    assert_eq!(behind, (Some(Pfn(0)), 4));
+    assert_eq!(before, (Some(Pfn(0)), 5));
+}
+
+/// The four free frames of the last pageblock are taken. Later searches begin with it, or with the one
+/// below.
+#[test]
+fn target_hint() {
+    let (t, m) = before_singles("mmmmPPPP", 5);
+    let more = [("fast-search", "no"), ("capture", "no")];
+    let [scanned, below] =
+        both(NEW, &more, "target-hint", ["scanned", "below"], (&t, &m), |mut r| {
+            assert_eq!(run(&mut r, 2), CompactResult::Success);
+            r.compaction.zone(Z).cached_free
+        });
+    assert_eq!((scanned, below), (40, 32));
 }
 
 /// The second frame of a free block of two is counted, or not.

@@ -4,9 +4,9 @@
 //! [`mmsim_core::policy::knobs::Preset::changes`] tells any two neighbours apart.
 
 use super::{
-    CachedAlways, CachedPfn, CompactionConfig, Deferral, DepleteThreshold, Depletion,
-    FinishPageblock, Ranged, RequestModes, ScanLimit, Scanners, SpareFree, TargetOrder,
-    TargetTypes, UndoPrevention,
+    CachedAlways, CachedPfn, CaptureSeen, CompactionConfig, Deferral, DepleteThreshold, Depletion,
+    FinishPageblock, Ranged, RequestModes, ScanLimit, Scanners, SkipMark, SpareFree, TargetHint,
+    TargetOrder, TargetTypes, UndoPrevention,
 };
 use mmsim_core::machine::config::Kernel;
 use mmsim_core::policy::knobs;
@@ -33,6 +33,9 @@ impl CompactionConfig {
         abandon_groups: false,
         finish_pageblock: FinishPageblock::Never,
         capture: false,
+        skip_mark: SkipMark::FirstFrame,
+        capture_seen: CaptureSeen::BehindDrain,
+        target_hint: TargetHint::Scanned,
         count_tails: false,
         target_order: TargetOrder::LastFirst,
         request_modes: RequestModes::AsyncFirst,
@@ -112,6 +115,9 @@ impl CompactionConfig {
     pub const V6_12: CompactionConfig = CompactionConfig {
         found_is_skipped: false,
         finish_pageblock: FinishPageblock::Failed,
+        skip_mark: SkipMark::FirstPage,
+        capture_seen: CaptureSeen::BeforeDrain,
+        target_hint: TargetHint::Below,
         count_tails: true,
         target_order: TargetOrder::ByOrder,
         spare_free: SpareFree::RequestedFirst,

@@ -9,6 +9,7 @@
 //! `fast_find_migrateblock`, `next_search_order`, `freelist_scan_limit`).
 
 use super::Run;
+use crate::config::TargetHint;
 use mmsim_core::base::id::Pfn;
 use mmsim_core::base::vmstat::VmEvent;
 use mmsim_core::phys::gfp::PAGE_ALLOC_COSTLY_ORDER;
@@ -115,7 +116,8 @@ impl Run<'_> {
                 around = Some(highest);
                 self.free_pfn = highest;
             } else if first_look && self.direct() {
-                around = Some(min).filter(|&p| self.is_target(p));
+                let unasked = self.with.rules.target_hint == TargetHint::Scanned;
+                around = Some(min).filter(|&p| unasked || self.is_target(p));
                 self.free_pfn = min;
             }
         }
@@ -140,7 +142,11 @@ impl Run<'_> {
         let start = self.block_of(pfn).max(self.with.zone.first);
         let end = (start + self.size).min(self.with.zone.end);
         let (stop, _) = self.isolate_targets_of(start, end, 1);
-        if stop == end {
+        let used_up = match self.with.rules.target_hint {
+            TargetHint::Scanned => self.targets.nr < self.wanted,
+            TargetHint::Below => stop == end,
+        };
+        if used_up {
             *self.with.zone.skip_mut(start, true) = true;
         }
     }

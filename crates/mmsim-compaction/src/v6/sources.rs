@@ -4,6 +4,8 @@
 //! `suitable_migration_source`, `update_cached_migrate`).
 
 use super::Run;
+use super::reset::is_huge_page;
+use crate::config::SkipMark;
 use mmsim_core::base::id::Pfn;
 use mmsim_core::base::vmstat::VmEvent;
 use mmsim_core::phys::frames::{FrameKind, ORDER_MASK, flag};
@@ -43,11 +45,8 @@ impl Run<'_> {
     /// An asynchronous run for a request takes only from pageblocks of its type; no run from one
     /// that is a huge page (`pageblock_skip_persistent`).
     fn is_source(&self, pfn: u32) -> bool {
-        let frames = &self.with.mem.frames;
-        let head = Pfn(pfn & !(self.size - 1));
-        if frames.kind(head) == FrameKind::Anon
-            && frames.order(head) >= self.with.zone.pageblock_order
-        {
+        let start = Pfn(pfn & !(self.size - 1));
+        if is_huge_page(self.with.mem, start, self.with.zone.pageblock_order) {
             return false;
         }
         if self.abandons().is_none() {
@@ -114,6 +113,7 @@ impl Run<'_> {
         with.moves.note_look(with.mem, from, order, cycle);
         let group = self.abandons();
         let (mut at, mut frames, mut taken) = (from, 0u32, 0u32);
+        let anywhere = self.with.rules.skip_mark == SkipMark::FirstPage;
         // Whether this call began with the pageblock, and whether its skip bit is decided.
         let (mut began, mut decided) = (false, false);
         // Whether frames without flags are all alike (`without_pages`).
@@ -170,8 +170,9 @@ impl Run<'_> {
                 at += 1;
                 continue;
             }
-            if !decided && began {
-                decided = true;
+            let marks = !decided && began;
+            decided |= began;
+            if marks && (at == from || anywhere) {
                 let skip = self.with.zone.skip_mut(from, false);
                 if !self.ignore_skip && std::mem::replace(skip, true) && !self.finish {
                     at = end;

@@ -4,7 +4,7 @@
 //! `suitable_migration_target`, `compaction_alloc`, `release_free_list`).
 
 use super::Run;
-use crate::config::SpareFree;
+use crate::config::{SpareFree, TargetHint};
 use mmsim_core::base::id::Pfn;
 use mmsim_core::base::vmstat::VmEvent;
 use mmsim_core::memory::Memory;
@@ -107,9 +107,11 @@ impl Run<'_> {
                 let (stop, taken) = self.isolate_targets_of(from, end, stride);
                 from = stop;
                 if stop == end {
+                    let below = self.with.rules.target_hint == TargetHint::Below;
+                    let hint = if below { start - size } else { start };
                     let z = &mut *self.with.zone;
                     *z.skip_mut(start, true) = true;
-                    z.cached_free = z.cached_free.min(start - size);
+                    z.cached_free = z.cached_free.min(hint);
                 }
                 if self.targets.nr >= self.wanted {
                     if stop >= end {
