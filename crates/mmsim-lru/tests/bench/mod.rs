@@ -235,7 +235,7 @@ impl Bench {
 
     pub(crate) fn unmap(&mut self, id: u32) {
         let (page, vma) = self.mapping(id, true).expect("a mapping");
-        self.mem.zap(&mut self.lru, page, vma);
+        self.mem.zap_pages(&mut self.lru, page, 1, vma);
     }
 
     pub(crate) fn mark_accessed(&mut self, id: u32, file: bool) {
@@ -298,7 +298,7 @@ impl Bench {
             assert!(self.mem.drop_file_folio(&mut self.lru, folio));
         } else {
             let page = self.in_vma(self.anon, id);
-            self.mem.zap(&mut self.lru, page, self.anon);
+            self.mem.zap_pages(&mut self.lru, page, 1, self.anon);
         }
     }
 

@@ -297,7 +297,7 @@ impl Real {
 
     pub(crate) fn drop_page(&mut self, region: char, number: u32) {
         let (page, vma) = (self.in_region(region, number), self.regions[&region].vma);
-        self.mem.zap(&mut self.lru, page, vma);
+        self.mem.zap_pages(&mut self.lru, page, 1, vma);
     }
 
     pub(crate) fn madvise_free(&mut self, region: char, number: u32) {
