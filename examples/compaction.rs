@@ -16,7 +16,7 @@ use mmsim::phys::fragmentation::FreeBlocks;
 use mmsim::phys::frames::{FolioId, FrameKind, flag};
 use mmsim::phys::gfp::{AllocRequest, GFP_KERNEL};
 use mmsim::phys::migratetype::Migratetype;
-use mmsim::phys::zones::Mark;
+use mmsim::phys::watermarks::Mark;
 use mmsim::policy::compaction::{CompactRequest, Compaction as _, Compactor, MigrateMode};
 use mmsim::policy::{Arrival, ArrivalKind, Departure};
 use mmsim::policy::{ReclaimOutcome, ReclaimPolicy, ReclaimRequest};

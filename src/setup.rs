@@ -13,7 +13,8 @@ use std::fmt::Write;
 
 use mmsim_core::machine::config::{MachineConfig, ZoneKind};
 use mmsim_core::machine::snapshot::{Snapshot, ZoneSnapshot};
-use mmsim_core::phys::zones::{Zones, min_free_kbytes};
+use mmsim_core::phys::watermarks::min_free_kbytes;
+use mmsim_core::phys::zones::Zones;
 
 use crate::build::Catalogue;
 use crate::error::Error;

@@ -12,7 +12,7 @@ use mmsim_core::phys::frames::{FrameKind, flag};
 use mmsim_core::phys::gfp::{AllocRequest, GFP_KERNEL};
 use mmsim_core::phys::migratetype::Migratetype;
 use mmsim_core::phys::rules::PageAllocRules;
-use mmsim_core::phys::zones::Mark;
+use mmsim_core::phys::watermarks::Mark;
 use mmsim_core::policy::compaction::{CompactRequest, Compaction as _, Compactor, MigrateMode};
 use mmsim_core::policy::{Arrival, ArrivalKind};
 use mmsim_core::virt::space::VmaKind;

@@ -6,7 +6,7 @@ use crate::run::Run;
 use crate::suitable::watermark_ok;
 use mmsim_core::phys::buddy::Buddy;
 use mmsim_core::phys::migratetype::Migratetype;
-use mmsim_core::phys::zones::Mark;
+use mmsim_core::phys::watermarks::Mark;
 use mmsim_core::policy::compaction::{CompactResult, Compactor};
 
 /// Whether a request would find a block: of its own type, or one that it may steal.

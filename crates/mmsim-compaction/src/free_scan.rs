@@ -17,7 +17,7 @@ use mmsim_core::base::id::Pfn;
 use mmsim_core::base::vmstat::VmEvent;
 use mmsim_core::phys::migratetype::Migratetype;
 use mmsim_core::phys::targets::Wanted;
-use mmsim_core::phys::zones::Mark;
+use mmsim_core::phys::watermarks::Mark;
 
 impl Run<'_> {
     /// Takes free blocks until there are as many frames as `wanted` (`isolate_freepages`).

@@ -6,7 +6,8 @@
 
 use crate::config::{CompactionConfig, Scanners};
 use mmsim_core::phys::gfp::AllocFlags;
-use mmsim_core::phys::zones::{Mark, Zone};
+use mmsim_core::phys::watermarks::Mark;
+use mmsim_core::phys::zone::Zone;
 use mmsim_core::policy::compaction::{CompactRequest, CompactResult};
 
 /// What is free beyond the watermark if a run for this order is to start (`compact_gap`): the

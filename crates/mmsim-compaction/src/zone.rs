@@ -8,7 +8,7 @@ use crate::config::{CompactionConfig, Depletion as DepletionRule, Scanners, Undo
 use crate::defer::Failures;
 use crate::deplete::{self, Depletion};
 use mmsim_core::base::digest::Digest;
-use mmsim_core::phys::zones::Zone;
+use mmsim_core::phys::zone::Zone;
 
 /// The state of one zone.
 #[derive(Clone, Debug)]

@@ -11,7 +11,7 @@ use mmsim_core::base::time::SimTime;
 use mmsim_core::base::vmstat::VmEvent;
 use mmsim_core::phys::gfp::AllocRequest;
 use mmsim_core::phys::migratetype::Migratetype;
-use mmsim_core::phys::zones::Mark;
+use mmsim_core::phys::watermarks::Mark;
 use mmsim_core::policy::compaction::CompactResult::{
     Complete, Contended, Deferred, Skipped, Success,
 };

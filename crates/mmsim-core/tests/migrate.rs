@@ -13,7 +13,7 @@ use mmsim_core::machine::cost::CostModel;
 use mmsim_core::memory::{Memory, NotMoved};
 use mmsim_core::phys::frames::{FolioId, FrameKind, Mapped, flag};
 use mmsim_core::phys::gfp::AllocRequest;
-use mmsim_core::phys::zones::Mark;
+use mmsim_core::phys::watermarks::Mark;
 use mmsim_core::policy::{
     Arrival, ArrivalKind, Departure, ReclaimOutcome, ReclaimPolicy, ReclaimRequest,
 };

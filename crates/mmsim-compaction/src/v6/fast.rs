@@ -14,7 +14,7 @@ use mmsim_core::base::id::Pfn;
 use mmsim_core::base::vmstat::VmEvent;
 use mmsim_core::phys::gfp::PAGE_ALLOC_COSTLY_ORDER;
 use mmsim_core::phys::migratetype::Migratetype::Movable;
-use mmsim_core::phys::zones::Mark;
+use mmsim_core::phys::watermarks::Mark;
 
 impl Run<'_> {
     /// Free blocks that one look may ask.

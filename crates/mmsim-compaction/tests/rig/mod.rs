@@ -22,7 +22,7 @@ use mmsim_core::phys::frames::{FolioId, FrameKind, flag};
 use mmsim_core::phys::gfp::{AllocFlags, AllocRequest, GFP_KERNEL};
 use mmsim_core::phys::migratetype::Migratetype;
 use mmsim_core::phys::rules::PageAllocRules;
-use mmsim_core::phys::zones::Mark;
+use mmsim_core::phys::watermarks::Mark;
 use mmsim_core::policy::compaction::{
     CompactRequest, CompactResult, Compaction as _, Compactor, MigrateMode,
 };

@@ -23,7 +23,7 @@ use crate::base::time::{SimDuration, SimTime};
 use crate::base::vmstat::VmEvent;
 use crate::phys::gfp::{AllocFlags, AllocRequest, GfpFlags, PAGE_ALLOC_COSTLY_ORDER};
 use crate::phys::migratetype::Migratetype;
-use crate::phys::zones::Mark;
+use crate::phys::watermarks::Mark;
 use crate::policy::{ReclaimOutcome, ReclaimPolicy, ReclaimRequest, Reclaimer};
 
 const MAX_RECLAIM_RETRIES: u32 = 16;

@@ -20,7 +20,7 @@ use crate::base::id::{MemcgId, NodeId, Pfn, ThreadId, ZoneId};
 use crate::base::vmstat::VmEvent;
 use crate::phys::gfp::{AllocFlags, AllocRequest, GfpFlags, PAGE_ALLOC_COSTLY_ORDER};
 use crate::phys::rules::SlowPath;
-use crate::phys::zones::Mark;
+use crate::phys::watermarks::Mark;
 use crate::policy::ReclaimPolicy;
 use crate::policy::compaction::{
     CompactOutcome, CompactRequest, CompactResult, Compaction, Compactor, MigrateMode,

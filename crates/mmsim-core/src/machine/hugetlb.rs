@@ -20,7 +20,7 @@ use crate::base::vmstat::VmEvent;
 use crate::memory::{HUGE_ORDER, Memory};
 use crate::phys::gfp::{AllocRequest, GFP_HIGHUSER_MOVABLE, GfpFlags};
 use crate::phys::migratetype::Migratetype;
-use crate::phys::zones::Mark;
+use crate::phys::watermarks::Mark;
 use crate::policy::ReclaimPolicy;
 
 const REQUEST: AllocRequest = AllocRequest {

@@ -21,7 +21,8 @@ use crate::base::vmstat::VmEvent;
 use crate::phys::fragmentation::FreeBlocks;
 use crate::phys::gfp::{AllocFlags, GFP_KERNEL};
 use crate::phys::migratetype::Migratetype;
-use crate::phys::zones::{Mark, Zone};
+use crate::phys::watermarks::Mark;
+use crate::phys::zone::Zone;
 use crate::policy::ReclaimPolicy;
 use crate::policy::compaction::{CompactRequest, CompactResult, Compactor, MigrateMode};
 

@@ -18,7 +18,7 @@ use crate::base::time::{SimDuration, SimTime};
 use crate::memory::Memory;
 use crate::phys::frames::FolioId;
 use crate::phys::gfp::AllocRequest;
-use crate::phys::zones::Mark;
+use crate::phys::watermarks::Mark;
 use crate::policy::ReclaimPolicy;
 use crate::policy::monitor::{Doors, Monitor, Next, Note};
 use crate::virt::space::VmaKind;

@@ -21,7 +21,7 @@ use super::kswapd::{Balance, PassProgress};
 use crate::base::id::{MemcgId, NodeId, ZoneId};
 use crate::phys::gfp::{AllocFlags, GFP_KERNEL};
 use crate::phys::migratetype::Migratetype;
-use crate::phys::zones::Mark;
+use crate::phys::watermarks::Mark;
 use crate::policy::ReclaimPolicy;
 use crate::policy::compaction::{CompactRequest, CompactResult, Compactor, MigrateMode};
 

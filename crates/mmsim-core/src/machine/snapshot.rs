@@ -22,7 +22,7 @@ use crate::phys::buddy::NR_ORDERS;
 use crate::phys::frames::{FrameKind, Mapped, flag, pages_of};
 use crate::phys::migratetype::{Migratetype, NR_MIGRATETYPES};
 use crate::phys::pcp::PcpView;
-use crate::phys::zones::Zone;
+use crate::phys::zone::Zone;
 use crate::policy::ReclaimPolicy;
 
 /// Frames by what they are used for, in pages.

@@ -16,7 +16,7 @@ use crate::phys::buddy::Columns;
 use crate::phys::frames::{FrameKind, flag};
 use crate::phys::gfp::{AllocFlags, AllocRequest, GfpFlags};
 use crate::phys::migratetype::Migratetype;
-use crate::phys::zones::Mark;
+use crate::phys::watermarks::Mark;
 
 /// The counters of requests of one type that another type's lists served: of all, and of those
 /// whose pageblock changed its type.

@@ -20,7 +20,7 @@
 use super::Memory;
 use crate::base::id::{PageIdx, Pfn};
 use crate::phys::frames::{FolioId, FrameKind, flag};
-use crate::phys::zones::RunClass;
+use crate::phys::zone::RunClass;
 use crate::policy::ReclaimPolicy;
 use crate::virt::pages::{Entry, pte};
 use std::ops::Range;

@@ -20,7 +20,7 @@ use crate::machine::config::ZoneKind;
 use crate::phys::buddy::{Columns, NR_ORDERS};
 use crate::phys::frames::FrameKind;
 use crate::phys::migratetype::Migratetype;
-use crate::phys::zones::Zone;
+use crate::phys::zone::Zone;
 use std::collections::BTreeSet;
 
 /// What a frame is.

@@ -29,7 +29,7 @@ use crate::phys::frames::{FolioId, ORDER_MASK, flag, is_plain};
 use crate::phys::gfp::AllocRequest;
 use crate::phys::migratetype::Migratetype;
 use crate::phys::targets::{Taken, Wanted};
-use crate::phys::zones::Mark;
+use crate::phys::watermarks::Mark;
 use crate::policy::{Arrival, ArrivalKind, Departure, ReclaimPolicy};
 use crate::virt::pages::pte;
 use std::ops::Range;

@@ -20,7 +20,7 @@ use crate::base::time::SimDuration;
 use crate::base::vmstat::VmEvent;
 use crate::phys::frames::{ANON_MAPPED_ONCE, FolioId, flag};
 use crate::phys::gfp::AllocRequest;
-use crate::phys::zones::Mark;
+use crate::phys::watermarks::Mark;
 use crate::policy::{Arrival, ReclaimPolicy, Shadow};
 use crate::virt::pages::{pte, slot_of, swapped_to};
 

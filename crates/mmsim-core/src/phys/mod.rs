@@ -1,18 +1,36 @@
 //! Physical memory: frames and their columns, folio lists, the allocator (blocks, fallback
 //! between types, per-CPU lists) and the zones that it serves.
 
+// What is true of a frame, and the lists of folios.
+pub mod frames;
+pub mod lists;
+
+// What is asked for, and by which rules.
+pub mod gfp;
+pub mod migratetype;
+pub mod rules;
+
+// Free blocks, and the stock of each CPU.
 pub mod buddy;
 mod fallback;
 pub mod fragmentation;
-pub mod frames;
 mod free_lists;
-pub mod gfp;
-pub mod lists;
-pub mod migratetype;
 pub mod pcp;
-pub mod rules;
-mod shares;
+
+// A zone.
+pub mod zone;
+
+// How much of it stays free, and against whom.
+pub mod watermarks;
+
+// How its pages are handed out and come back.
+mod front;
 pub mod targets;
+
+// The zones of the machine.
 pub mod zones;
+
+// Zones of old kernels, which take turns.
+mod shares;
 
 pub use fallback::Mode;

@@ -8,7 +8,9 @@
 //!
 //! Source: Linux 4.1 mm/page_alloc.c (`ALLOC_FAIR`, `NR_ALLOC_BATCH`, `reset_alloc_batches`).
 
-use super::zones::{Mark, NO_ZONE, Zone, Zones};
+use super::watermarks::Mark;
+use super::zone::Zone;
+use super::zones::{NO_ZONE, Zones};
 use crate::base::id::{NodeId, ZoneId};
 use crate::machine::config::ZoneKind;
 

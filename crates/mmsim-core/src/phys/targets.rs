@@ -10,7 +10,8 @@ use super::buddy::Buddy;
 use super::frames::{free_pages, order_of, type_of_block};
 use super::free_lists::{Columns, Links};
 use super::migratetype::NR_PCPTYPES;
-use super::zones::{Mark, Zone};
+use super::watermarks::Mark;
+use super::zone::Zone;
 use crate::base::id::Pfn;
 use std::ops::Range;
 
@@ -52,7 +53,7 @@ impl Zone {
         // Larger ones change the types of pageblocks, or are of the run that was never touched.
         let small = rules.pageblock_order.saturating_sub(1).min(rules.max_order);
         let wanted = Wanted { below: wanted.below.min(small), ..wanted };
-        let taken = self.buddy_mut().isolate_small(c, run, wanted, room, out);
+        let taken = self.buddy.isolate_small(c, run, wanted, room, out);
         self.settle();
         taken
     }

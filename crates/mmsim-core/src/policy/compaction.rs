@@ -16,7 +16,7 @@ use crate::machine::config::ZoneKind;
 use crate::memory::Memory;
 use crate::phys::gfp::GfpFlags;
 use crate::phys::migratetype::Migratetype;
-use crate::phys::zones::Mark;
+use crate::phys::watermarks::Mark;
 
 /// How far a run may wait for pages (`enum migrate_mode`). Ordered by effort.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]

@@ -14,7 +14,7 @@ use super::memcg_lru::Rotation;
 use super::rates::{ANON, FILE};
 use mmsim_core::base::id::{MemcgId, NodeId};
 use mmsim_core::memory::Memory;
-use mmsim_core::phys::zones::Mark;
+use mmsim_core::phys::watermarks::Mark;
 use mmsim_core::policy::{ReclaimOutcome, ReclaimRequest, Reclaimer};
 
 /// What is left to do for one lruvec.

@@ -1,0 +1,368 @@
+//! The front of the page allocator: how pages leave a zone and come back.
+//!
+//! Single pages, and in later kernels small blocks and huge ones, go through the lists of the CPU
+//! that asks: a batch comes from the buddy when the list is empty, and goes back when the lists
+//! are full. Other blocks come from the buddy and go there. Most requests find a page on the list,
+//! so there are short ways ([`Zone::take_from_pcp`], [`Zone::put_to_pcp`]) that do nothing else and
+//! say when they cannot.
+//!
+//! What changes free blocks ends with `settle`, which counts them and raises the watermarks if
+//! a request had to take from another type. Pages on the lists of CPUs do not count as free, so the
+//! short ways have nothing to settle.
+//!
+//! Compaction asks not for some block but for the one at a place, and gives back what it did not
+//! need.
+//!
+//! Sources: Linux 6.12 mm/page_alloc.c (`rmqueue`, `pcp_allowed_order`, `boost_watermark`,
+//! `__isolate_free_page`, `__putback_isolated_page`, `compaction_capture`).
+
+use super::buddy::{Capture, Columns, Extfrag};
+use super::fallback::Mode;
+use super::frames::FrameKind;
+use super::gfp::{AllocFlags, PAGE_ALLOC_COSTLY_ORDER};
+use super::migratetype::Migratetype;
+use super::pcp::pcp_index;
+use super::watermarks::Mark;
+use super::zone::Zone;
+use crate::base::id::{CpuId, Pfn};
+
+impl Zone {
+    // ---- taking ----
+
+    /// The page at the head of a CPU's list, if it has one.
+    #[inline(always)]
+    pub fn take_from_pcp(&mut self, cpu: CpuId, mt: Migratetype) -> Option<Pfn> {
+        self.pcp[usize::from(cpu.0)].take(pcp_index(0, mt), 0).map(Pfn)
+    }
+
+    /// The pages on a CPU's list that are at hand, the next to be taken last: some of the
+    /// list, at least one if it has any.
+    #[inline]
+    pub fn stock(&self, cpu: CpuId, mt: Migratetype) -> &[u32] {
+        self.pcp[usize::from(cpu.0)].stock(pcp_index(0, mt))
+    }
+
+    /// Takes the first `n` pages of [`Zone::stock`], as so many calls of
+    /// [`Zone::take_from_pcp`].
+    #[inline]
+    pub fn take_stock(&mut self, cpu: CpuId, mt: Migratetype, n: usize) {
+        self.pcp[usize::from(cpu.0)].take_stock(pcp_index(0, mt), n);
+    }
+
+    /// Takes a block through the CPU's lists if they hold such, else from the buddy
+    /// (`rmqueue`). The frames are nobody's then.
+    pub fn take(
+        &mut self,
+        c: &mut Columns<'_>,
+        cpu: CpuId,
+        order: u8,
+        mt: Migratetype,
+        flags: AllocFlags,
+    ) -> Option<Pfn> {
+        let mut found = None;
+        if self.pcp_allowed(order) {
+            let index = pcp_index(order, mt);
+            found = self.pcp[usize::from(cpu.0)].take(index, order).map(Pfn).or_else(|| {
+                self.refill_pcp(c, cpu, order, mt, flags);
+                self.pcp[usize::from(cpu.0)].take(index, order).map(Pfn)
+            });
+        }
+        found = found.or_else(|| self.take_from_buddy(c, order, mt, flags));
+        self.settle();
+        found
+    }
+
+    fn take_from_buddy(
+        &mut self,
+        c: &mut Columns<'_>,
+        order: u8,
+        mt: Migratetype,
+        flags: AllocFlags,
+    ) -> Option<Pfn> {
+        let b = &mut self.buddy;
+        if flags.highatomic
+            && let Some(p) = b.take_smallest(c, order, Migratetype::HighAtomic)
+        {
+            return Some(p);
+        }
+        b.alloc(c, order, mt, flags.nofragment, &mut Mode::Normal).or_else(|| {
+            // Failing now is worse than failing one of higher order later.
+            let last = flags.non_block.then_some(Migratetype::HighAtomic)?;
+            b.take_smallest(c, order, last)
+        })
+    }
+
+    /// Whether blocks of an order go through the per-CPU lists (`pcp_allowed_order`).
+    #[inline]
+    fn pcp_allowed(&self, order: u8) -> bool {
+        let rules = self.buddy.rules();
+        let small = order <= PAGE_ALLOC_COSTLY_ORDER || order == rules.pageblock_order;
+        self.sizes.high > 0 && (order == 0 || rules.pcp_orders && small)
+    }
+
+    fn refill_pcp(
+        &mut self,
+        c: &mut Columns<'_>,
+        cpu: CpuId,
+        order: u8,
+        mt: Migratetype,
+        flags: AllocFlags,
+    ) {
+        let pcp = &mut self.pcp[usize::from(cpu.0)];
+        let n = pcp.nr_alloc(self.sizes, order);
+        let mut got = std::mem::take(&mut self.scratch);
+        got.clear();
+        if order == 0 {
+            self.buddy.alloc_pages(c, n, mt, flags.nofragment, &mut got);
+        } else {
+            let mut mode = Mode::Normal;
+            let mut alloc = || self.buddy.alloc(c, order, mt, flags.nofragment, &mut mode);
+            got.extend((0..n).map_while(|_| alloc()).map(|p| p.0));
+        }
+        for &p in &got {
+            c.frames.reset_block(Pfn(p), FrameKind::Pcp, order, mt);
+        }
+        pcp.append(pcp_index(order, mt), order, &got);
+        self.scratch = got;
+    }
+
+    // ---- giving ----
+
+    /// Gives one page to the CPU's list, if it is of a movable pageblock, as most are, and that is
+    /// all there is to do; else the page goes by [`Zone::put`].
+    ///
+    /// So the list is known before the page is: the processor goes on while it waits for both.
+    #[inline(always)]
+    pub fn put_to_pcp(&mut self, cpu: CpuId, pfn: Pfn) -> bool {
+        const MOVABLE: usize = pcp_index(0, Migratetype::Movable);
+        self.buddy.is_movable(pfn)
+            && self.pcp[usize::from(cpu.0)].put_page(MOVABLE, pfn.0, &self.sizes)
+    }
+
+    /// Gives single pages back, one after the other, through the CPU's lists if there are such.
+    pub fn put_many(
+        &mut self,
+        c: &mut Columns<'_>,
+        cpu: CpuId,
+        pages: impl IntoIterator<Item = Pfn>,
+    ) {
+        let mut queued = std::mem::take(&mut self.scratch);
+        queued.clear();
+        if self.sizes.high == 0 {
+            queued.extend(pages.into_iter().map(|p| p.0));
+            self.buddy.free_pages(c, &queued);
+            self.settle();
+            self.scratch = queued;
+            return;
+        }
+        let mut list = None;
+        for pfn in pages {
+            c.frames.reset(pfn, FrameKind::Pcp);
+            let mt = self.buddy.block_type(pfn);
+            if list != Some(mt) {
+                self.put_queued(c, cpu, list, &queued);
+                queued.clear();
+                list = Some(mt);
+            }
+            queued.push(pfn.0);
+        }
+        self.put_queued(c, cpu, list, &queued);
+        self.scratch = queued;
+    }
+
+    /// Puts pages of pageblocks of one type to the CPU's list, draining it when it is full.
+    fn put_queued(
+        &mut self,
+        c: &mut Columns<'_>,
+        cpu: CpuId,
+        mt: Option<Migratetype>,
+        pages: &[u32],
+    ) {
+        let Some(mt) = mt else { return };
+        let mut rest = pages;
+        if mt != Migratetype::Isolate {
+            let index = pcp_index(0, mt);
+            while !rest.is_empty() {
+                let pcp = &mut self.pcp[usize::from(cpu.0)];
+                rest = &rest[pcp.put_pages(index, rest, self.sizes)..];
+                let Some((&p, behind)) = rest.split_first() else { return };
+                let n = pcp.put(index, 0, p, self.sizes);
+                if n > 0 {
+                    self.drain(c, cpu, n, index);
+                }
+                rest = behind;
+            }
+        }
+        if !rest.is_empty() {
+            self.buddy.free_pages(c, rest);
+            self.settle();
+        }
+    }
+
+    /// Gives pages of a full per-CPU list back to the buddy.
+    #[inline(never)]
+    pub fn drain(&mut self, c: &mut Columns<'_>, cpu: CpuId, n: u32, index: usize) {
+        let block = self.buddy.rules().pageblock_order;
+        let buddy = &mut self.buddy;
+        self.pcp[usize::from(cpu.0)].drain(n, index, block, |pages, order| match order {
+            0 => buddy.free_pages(c, pages),
+            _ => pages.iter().for_each(|&p| buddy.free(c, Pfn(p), order)),
+        });
+        self.settle();
+    }
+
+    /// Gives all pages of a CPU's lists back, but for the first block that is `wanted`.
+    pub fn drain_capturing(
+        &mut self,
+        c: &mut Columns<'_>,
+        cpu: CpuId,
+        wanted: Capture,
+    ) -> Option<Pfn> {
+        let block = self.buddy.rules().pageblock_order;
+        let (buddy, mut captured) = (&mut self.buddy, None);
+        self.pcp[usize::from(cpu.0)].drain(u32::MAX, 0, block, |pages, order| {
+            for &p in pages {
+                match captured {
+                    None => captured = buddy.free_or_capture(c, Pfn(p), order, wanted),
+                    Some(_) => buddy.free(c, Pfn(p), order),
+                }
+            }
+        });
+        self.settle();
+        captured
+    }
+
+    /// Gives a block back, through the CPU's lists if they hold such.
+    #[inline(never)]
+    pub fn put(&mut self, c: &mut Columns<'_>, cpu: CpuId, pfn: Pfn, order: u8) {
+        let mt = self.buddy.block_type(pfn);
+        if self.pcp_allowed(order) && mt != Migratetype::Isolate {
+            if order == 0 {
+                // As by the short way, [`Zone::put_to_pcp`]: its flags do not say the type.
+                c.frames.reset(pfn, FrameKind::Pcp);
+            } else {
+                for p in pfn.0..pfn.0 + (1 << order) {
+                    c.frames.reset(Pfn(p), FrameKind::Free);
+                }
+                c.frames.reset_block(pfn, FrameKind::Pcp, order, mt);
+            }
+            let index = pcp_index(order, mt);
+            let n = self.pcp[usize::from(cpu.0)].put(index, order, pfn.0, self.sizes);
+            if n > 0 {
+                self.drain(c, cpu, n, index);
+            }
+            return;
+        }
+        self.buddy.free(c, pfn, order);
+        self.settle();
+    }
+
+    /// Gives the pages of all per-CPU lists back.
+    pub fn drain_pcp(&mut self, c: &mut Columns<'_>) {
+        for cpu in 0..self.pcp.len() {
+            self.drain(c, CpuId(cpu as u16), u32::MAX, 0);
+        }
+    }
+
+    /// Gives a frame that is nobody's to the zone's own lists.
+    pub fn give(&mut self, c: &mut Columns<'_>, pfn: Pfn) {
+        self.buddy.free(c, pfn, 0);
+        self.settle();
+    }
+
+    // ---- what is kept for requests that cannot sleep ----
+
+    /// Keeps the pageblock of a block for requests that cannot sleep.
+    pub fn reserve_highatomic(&mut self, c: &mut Columns<'_>, pfn: Pfn, order: u8) {
+        self.buddy.reserve_highatomic(c, pfn, order, self.managed.into());
+        self.settle();
+    }
+
+    /// Gives a pageblock kept for requests that cannot sleep back to the others.
+    pub fn unreserve_highatomic(
+        &mut self,
+        c: &mut Columns<'_>,
+        to: Migratetype,
+        force: bool,
+    ) -> bool {
+        let done = self.buddy.unreserve_highatomic(c, to, force);
+        self.settle();
+        done
+    }
+
+    // ---- blocks at a place, for compaction ----
+
+    /// Takes the free block that begins at a frame out of the allocator, for compaction.
+    /// `None`: there is none, or the zone would fall below `watermark` plus the block
+    /// (`__isolate_free_page`; the mark is min in 6.x and low in 4.1).
+    pub fn isolate_free_block(
+        &mut self,
+        c: &mut Columns<'_>,
+        pfn: Pfn,
+        watermark: Mark,
+    ) -> Option<u8> {
+        let b = self.buddy.block_from(c.frames, pfn)?;
+        if b.migratetype != Migratetype::Isolate && self.room_above(watermark) <= 1 << b.order {
+            return None;
+        }
+        self.buddy.isolate_block(c, b);
+        self.settle();
+        Some(b.order)
+    }
+
+    /// Takes a block of this order that begins at a frame, if all of it is free, and leaves the
+    /// rest of a larger one free (`compaction_capture`).
+    pub fn take_at(&mut self, c: &mut Columns<'_>, pfn: Pfn, order: u8) -> bool {
+        let Some(b) = self.buddy.block_at(c.frames, pfn).filter(|b| b.order >= order) else {
+            return false;
+        };
+        self.buddy.take_block(c, b);
+        // The halves that it is not in, from the largest on.
+        let mut at = b.pfn.0;
+        for k in (order..b.order).rev() {
+            let in_upper = pfn.0 & 1 << k != 0;
+            let (keep, free) = if in_upper { (at + (1 << k), at) } else { (at, at + (1 << k)) };
+            self.buddy.free(c, Pfn(free), k);
+            at = keep;
+        }
+        self.settle();
+        true
+    }
+
+    /// Gives a block back that was isolated and not needed (`__putback_isolated_page`).
+    pub fn put_back_isolated(&mut self, c: &mut Columns<'_>, pfn: Pfn, order: u8) {
+        self.buddy.free_to_tail(c, pfn, order);
+        self.settle();
+    }
+
+    /// Lets a free list begin with one of its blocks ([`Buddy::rotate_list`](super::buddy::Buddy::rotate_list)).
+    pub fn rotate_list(&mut self, c: &mut Columns<'_>, order: u8, mt: Migratetype, first: Pfn) {
+        self.buddy.rotate_list(c, order, mt, first);
+    }
+
+    // ---- what is noted ----
+
+    /// Takes note of what the lists did: free pages, boosts.
+    pub(super) fn settle(&mut self) {
+        self.free = self.buddy.nr_free();
+        self.free_highatomic = self.buddy.nr_free_of(Migratetype::HighAtomic);
+        let attempts = std::mem::take(&mut self.buddy.boosts);
+        if attempts > 0 && self.most_boost > 0 {
+            let step = u64::from(attempts) << self.buddy.rules().pageblock_order;
+            self.boost = (self.boost + step).min(self.most_boost);
+            self.boosted = true;
+        }
+    }
+
+    /// Fallbacks to other types since the last call.
+    #[inline]
+    pub fn take_extfrag(&mut self) -> Vec<Extfrag> {
+        std::mem::take(&mut self.buddy.extfrag)
+    }
+
+    /// Whether the watermarks were boosted since the last call.
+    #[inline]
+    pub fn take_boosted(&mut self) -> bool {
+        std::mem::take(&mut self.boosted)
+    }
+}

@@ -1,0 +1,369 @@
+//! Watermarks: how much of a zone stays free, and against whom.
+//!
+//! A zone has three marks. Requests are served as long as more than *low* stays free; then
+//! kswapd is woken, which frees memory up to *high*. Requests that cannot wait may go below *min* by
+//! a part of it, and who reclaims memory takes what there is. A mark is not the whole threshold:
+//! pages that the zone keeps from requests that could use a higher one come on top, and so do free
+//! pages of pageblocks that are kept for requests that cannot sleep. A request of several pages
+//! needs a block that is large enough besides.
+//!
+//! Min is the zone's share of a reserve that grows with the square root of memory. Low and high lie
+//! above it by a distance that grows with the zone; up to 4.5, with min. When a request had to take
+//! from pageblocks of another type, all three rise for a while, so that kswapd makes room before
+//! types are mixed again. The lengths of per-CPU lists follow from the same sizes and are here
+//! too; so is what compaction asks of a zone before it starts.
+//!
+//! Sources: Linux 6.12 mm/page_alloc.c (`__setup_per_zone_wmarks`,
+//! `calculate_min_free_kbytes`, `__zone_watermark_ok`, `zone_watermark_fast`,
+//! `boost_watermark`, `zone_batchsize`, `zone_highsize`), mm/compaction.c
+//! (`compaction_suitable`). Left out: drift of per-CPU counters (free pages are exact).
+
+use super::gfp::{AllocFlags, PAGE_ALLOC_COSTLY_ORDER};
+use super::migratetype::Migratetype;
+use super::rules::WmarkForm;
+use super::zone::Zone;
+use crate::machine::config::{Kernel, MachineConfig, VmSysctl, ZoneKind};
+
+/// Which watermark a request is held against.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Mark {
+    /// `WMARK_MIN`.
+    Min,
+    /// `WMARK_LOW`.
+    Low,
+    /// `WMARK_HIGH`.
+    High,
+}
+
+impl Zone {
+    /// Whether a request of order 0 for zones up to `highest` leaves more than the mark.
+    #[inline]
+    pub fn watermark_ok(&self, mark: Mark, highest: ZoneKind) -> bool {
+        let reserve = self.lowmem_reserve[highest as usize] + self.free_highatomic;
+        self.free > self.mark(mark) + reserve
+    }
+
+    /// Whether a request for zones up to `highest` leaves more than the mark and `more` pages.
+    pub fn exceeds(&self, mark: Mark, more: u64, highest: ZoneKind) -> bool {
+        let reserve = self.lowmem_reserve[highest as usize] + self.free_highatomic;
+        self.free > self.mark(mark) + more + reserve
+    }
+
+    /// Whether a request of any order may be served (`zone_watermark_fast`).
+    pub fn allows(&self, order: u8, mark: Mark, highest: ZoneKind, flags: AllocFlags) -> bool {
+        if order == 0 && self.watermark_ok(mark, highest) {
+            return true;
+        }
+        if self.leaves(order, self.mark(mark), highest, flags, self.free) {
+            return true;
+        }
+        // The boost is no obstacle to those who may use reserves.
+        let unboosted = order == 0 && flags.min_reserve && self.boost > 0 && mark == Mark::Min;
+        unboosted && self.leaves(order, self.watermark[0], highest, flags, self.free)
+    }
+
+    /// Whether a zone with `free` free pages would leave `mark` of them, and has a block that
+    /// is large enough (`__zone_watermark_ok`).
+    pub fn leaves(
+        &self,
+        order: u8,
+        mark: u64,
+        highest: ZoneKind,
+        flags: AllocFlags,
+        free: u64,
+    ) -> bool {
+        let kept = if flags.reserves() { 0 } else { self.free_highatomic };
+        let mut left = free as i64 - ((1 << order) - 1) - kept as i64;
+        let mut min = mark as i64;
+        if flags.min_reserve {
+            min -= min / 2;
+            if flags.non_block {
+                min -= min / 4;
+            }
+        }
+        let reserve = self.lowmem_reserve[highest as usize] as i64;
+        if left <= min + reserve {
+            return false;
+        }
+        match self.buddy.rules().wmark_form {
+            _ if order == 0 => true,
+            WmarkForm::PerOrder => (0..order).all(|k| {
+                left -= (self.buddy.nr_free_blocks_of_order(k) << k) as i64;
+                min >>= 1;
+                left > min
+            }),
+            WmarkForm::OneBlock => {
+                let has = |mt| self.buddy.has_block(order, mt);
+                Migratetype::REQUESTS.into_iter().any(has)
+                    || flags.highatomic && has(Migratetype::HighAtomic)
+            }
+        }
+    }
+
+    /// Whether compaction could start for a request (`compaction_suitable`): enough free
+    /// pages to move others to, and fragmentation rather than lack of memory in the way.
+    pub fn compaction_suitable(&self, order: u8, highest: ZoneKind) -> bool {
+        let costly = order > PAGE_ALLOC_COSTLY_ORDER;
+        let mark = self.mark(if costly { Mark::Low } else { Mark::Min }) + (2 << order);
+        if !self.leaves(0, mark, highest, AllocFlags::default(), self.free) {
+            return false;
+        }
+        let index = self.fragmentation_index(order);
+        !costly || !(0..=self.extfrag_threshold).contains(&index)
+    }
+
+    /// Free pages above a mark, as compaction counts them: without those that are kept for others,
+    /// and without regard to a boost of the marks.
+    pub(super) fn room_above(&self, mark: Mark) -> i64 {
+        let kept = self.free_highatomic + self.lowmem_reserve[ZoneKind::Dma as usize];
+        self.free as i64 - (kept + self.watermark[mark as usize]) as i64
+    }
+
+    fn mark(&self, m: Mark) -> u64 {
+        self.watermark[m as usize] + self.boost
+    }
+}
+
+/// `vm.min_free_kbytes`: floor(sqrt(16 x lowmem in KiB)), clamped to [128, 262144]
+/// (without transparent huge pages).
+pub fn min_free_kbytes(lowmem_pages: u64, vm: &VmSysctl) -> u64 {
+    vm.min_free_kbytes.unwrap_or_else(|| (lowmem_pages * 4 * 16).isqrt().clamp(128, 262_144))
+}
+
+/// Watermarks min, low, high of a zone in pages. Unless they are `scaled` with the zone, low and
+/// high are min and a quarter, min and a half.
+pub fn watermarks(
+    kind: ZoneKind,
+    managed: u64,
+    lowmem: u64,
+    min_free_kbytes: u64,
+    vm: &VmSysctl,
+    scaled: bool,
+) -> [u64; 3] {
+    let pages_min = min_free_kbytes / 4;
+    let share = (pages_min * managed).checked_div(lowmem).unwrap_or(0);
+    let min = if kind == ZoneKind::Movable { (managed / 1024).clamp(32, 128) } else { share };
+    if !scaled {
+        return [min, min + share / 4, min + share / 2];
+    }
+    let d = (share / 4).max(managed * u64::from(vm.watermark_scale_factor) / 10_000);
+    [min, min + d, min + 2 * d]
+}
+
+/// How far stealing may raise the watermarks: by the factor (in 1/10000) of the high one, at
+/// least by a pageblock. 0: not at all, as in zones of less than four pageblocks.
+pub(super) fn most_boost(z: &Zone, factor: u32) -> u64 {
+    let rules = z.buddy.rules();
+    let block = 1u64 << rules.pageblock_order;
+    let most = z.watermark[2] * u64::from(factor) / 10_000;
+    let worth = rules.avoid_fragmentation && 4 * block <= u64::from(z.managed);
+    if worth && most > 0 { most.max(block) } else { 0 }
+}
+
+/// Refill size of per-CPU lists: a quarter of a 1024th of the zone, at most 64 pages,
+/// rounded to a power of two minus one.
+pub fn pcp_batch(managed: u64) -> u32 {
+    let b = ((managed / 1024).min(256) / 4).max(1);
+    let b = b + b / 2;
+    (1u32 << b.ilog2()) - 1
+}
+
+/// Pages of one CPU at which a batch goes back, and pages of a batch (`zone_highsize`,
+/// `zone_batchsize`).
+pub(super) fn pcp_sizes(z: &Zone, config: &MachineConfig) -> (u32, u32) {
+    let batch = pcp_batch(z.managed.into()).max(1);
+    let cpus = u64::from(config.cpus.max(1));
+    let f = u64::from(config.vm.percpu_pagelist_high_fraction);
+    let base = match u64::from(z.managed).checked_div(f) {
+        Some(share) => share / cpus,
+        None if config.kernel <= Kernel::V5_9 => 6 * u64::from(batch),
+        None => z.watermark[1] / cpus,
+    };
+    let high =
+        if f == 0 && config.kernel <= Kernel::V5_9 { base } else { base.max(4 * u64::from(batch)) };
+    (high as u32, batch)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::base::id::{Pfn, ZoneId};
+    use crate::phys::buddy::{Buddy, Columns};
+    use crate::phys::frames::Frames;
+    use crate::phys::lists::Lists;
+    use crate::phys::rules::PageAllocRules;
+    use crate::phys::zones::tests::zones_of;
+
+    /// Worked by hand: default factors, one lowmem zone.
+    #[test]
+    fn watermarks_as_worked_by_hand() {
+        let vm = VmSysctl::linux();
+        for (managed, kb, want) in [
+            (25_600, 1280, [320, 400, 480]),
+            (65_536, 2048, [512, 640, 768]),
+            (262_144, 4096, [1024, 1286, 1548]),
+            (1_048_576, 8192, [2048, 3096, 4144]),
+            (4_194_304, 16384, [4096, 8290, 12484]),
+        ] {
+            let m = min_free_kbytes(managed, &vm);
+            assert_eq!(m, kb);
+            assert_eq!(watermarks(ZoneKind::Normal, managed, managed, m, &vm, true), want);
+        }
+        let steep = VmSysctl { watermark_scale_factor: 100, ..VmSysctl::linux() };
+        assert_eq!(
+            watermarks(ZoneKind::Normal, 262_144, 262_144, 4096, &steep, true),
+            [1024, 3645, 6266]
+        );
+    }
+
+    /// Up to 4.5, worked by hand: 490,000 KiB, of which min is the root of 16 times as many.
+    #[test]
+    fn old_watermarks_as_worked_by_hand() {
+        let vm = VmSysctl::linux();
+        let m = min_free_kbytes(122_500, &vm);
+        assert_eq!(m, 2800);
+        let old = watermarks(ZoneKind::Normal, 122_500, 122_500, m, &vm, false);
+        assert_eq!(old, [700, 875, 1050]);
+    }
+
+    /// Worked by hand: DMA 3840 and DMA32 256 000.
+    #[test]
+    fn two_zones_as_worked_by_hand() {
+        let vm = VmSysctl::linux();
+        let m = min_free_kbytes(259_840, &vm);
+        assert_eq!(m, 4077);
+        assert_eq!(watermarks(ZoneKind::Dma, 3840, 259_840, m, &vm, true), [15, 18, 21]);
+        assert_eq!(watermarks(ZoneKind::Dma32, 256_000, 259_840, m, &vm, true), [1003, 1259, 1515]);
+    }
+
+    /// Worked by hand: a 1 GiB zone, a small one, a tiny one.
+    #[test]
+    fn pcp_batch_as_worked_by_hand() {
+        assert_eq!(pcp_batch(262_144), 63);
+        assert_eq!(pcp_batch(20_000), 3);
+        assert_eq!(pcp_batch(3_000), 0);
+    }
+
+    /// Worked by hand: a 1 GiB zone with 1300 free pages passes at its low mark of 1286, and
+    /// passes no more with 1286.
+    #[test]
+    fn a_mark_is_passed_by_more_than_it() {
+        let mut zones = zones_of(&[(ZoneKind::Normal, 262_144)]);
+        let z = &mut zones[ZoneId(0)];
+        z.free = 1300;
+        assert!(z.watermark_ok(Mark::Low, ZoneKind::Normal));
+        assert!(!z.watermark_ok(Mark::High, ZoneKind::Normal));
+        z.free = 1286;
+        assert!(!z.watermark_ok(Mark::Low, ZoneKind::Normal));
+        z.boost = 512;
+        z.free = 1024 + 512;
+        assert!(!z.watermark_ok(Mark::Min, ZoneKind::Normal), "every mark includes the boost");
+    }
+
+    const NONE: AllocFlags = AllocFlags {
+        nofragment: false,
+        min_reserve: false,
+        non_block: false,
+        highatomic: false,
+        fair: false,
+    };
+
+    /// Worked by hand, in the same zone: a block of order 2 besides 1297 pages; and requests
+    /// that cannot wait may go down to a min of 1024 - 512 - 128.
+    #[test]
+    fn orders_and_reserves_as_worked_by_hand() {
+        let normal = ZoneKind::Normal;
+        let mut zones = zones_of(&[(normal, 262_144)]);
+        let z = &mut zones[ZoneId(0)];
+        z.free = 1300;
+        assert!(!z.allows(2, Mark::Low, normal, NONE), "no block at all");
+        let (mut frames, mut lists) = (Frames::new(1 << 18, false), Lists::new(1 << 18));
+        z.populate(&mut Columns::new(&mut frames, &mut lists));
+        z.free = 1290;
+        assert!(z.allows(2, Mark::Low, normal, NONE), "1287 > 1286");
+        z.free = 1289;
+        assert!(!z.allows(2, Mark::Low, normal, NONE));
+        let atomic = AllocFlags { min_reserve: true, non_block: true, ..NONE };
+        z.free = 385;
+        assert!(z.allows(0, Mark::Min, normal, atomic));
+        z.free = 384;
+        assert!(!z.allows(0, Mark::Min, normal, atomic));
+        // A boost is no obstacle to them.
+        (z.free, z.boost) = (385, 2000);
+        assert!(z.allows(0, Mark::Min, normal, atomic));
+        assert!(!z.allows(1, Mark::Min, normal, atomic));
+    }
+
+    /// A zone whose free blocks of orders 0 to 3 are these, none a buddy of another.
+    fn with_blocks(nr: [u32; 4], form: WmarkForm) -> Zone {
+        let mut zones = zones_of(&[(ZoneKind::Normal, 8192)]);
+        let z = &mut zones[ZoneId(0)];
+        let rules = PageAllocRules { wmark_form: form, max_order: 4, pageblock_order: 3, ..V6_12 };
+        z.buddy = Buddy::new(Pfn(0), Pfn(8192), rules);
+        let (mut frames, mut lists) = (Frames::new(8192, false), Lists::new(8192));
+        let mut c = Columns::new(&mut frames, &mut lists);
+        let mut next = 0;
+        for (order, n) in (0..4).zip(nr).rev() {
+            for _ in 0..n {
+                z.buddy.free(&mut c, Pfn(next), order);
+                next += 2 << order;
+            }
+        }
+        z.settle();
+        z.lowmem_reserve = [0; 4];
+        z.clone()
+    }
+
+    const V6_12: PageAllocRules = PageAllocRules::V6_12;
+
+    /// Worked by hand: a mark of 700 and a request of order 3. The old form takes off what is
+    /// too small and halves the mark with each order.
+    #[test]
+    fn both_forms_of_the_watermark_test() {
+        let ok = |nr, form| {
+            let z = with_blocks(nr, form);
+            z.leaves(3, 700, ZoneKind::Normal, NONE, z.free)
+        };
+        for (order3, want) in [(20, true), (10, false), (11, false), (12, true)] {
+            assert_eq!(ok([600, 100, 50, order3], WmarkForm::PerOrder), want, "{order3}");
+            assert!(ok([600, 100, 50, order3], WmarkForm::OneBlock));
+        }
+        assert!(!ok([600, 100, 50, 0], WmarkForm::OneBlock));
+        assert!(!ok([200, 100, 50, 10], WmarkForm::OneBlock), "too few pages");
+    }
+
+    /// More free pages never turn a pass into a failure, nor does a lower mark.
+    #[test]
+    fn the_watermark_test_is_monotone() {
+        for form in [WmarkForm::PerOrder, WmarkForm::OneBlock] {
+            let z = with_blocks([100, 20, 10, 5], form);
+            for order in 0..4 {
+                for mark in 0..260 {
+                    let ok = |mark, free| z.leaves(order, mark, ZoneKind::Normal, NONE, free);
+                    assert!(!ok(mark + 1, z.free) || ok(mark, z.free), "{order}, {mark}");
+                    assert!(!ok(mark, z.free) || ok(mark, z.free + 1), "{order}, {mark}");
+                }
+            }
+        }
+    }
+
+    /// Worked by hand: a high watermark of 1548 and a factor of 15000 allow 2322; each attempt
+    /// adds a pageblock.
+    #[test]
+    fn attempts_to_steal_boost_up_to_a_cap() {
+        let mut zones = zones_of(&[(ZoneKind::Normal, 262_144)]);
+        let z = &mut zones[ZoneId(0)];
+        let after = |z: &mut Zone, n| {
+            z.buddy.boosts = n;
+            z.settle();
+            z.boost
+        };
+        assert_eq!(after(z, 1), 512);
+        assert_eq!(after(z, 3), 2048);
+        assert_eq!(after(z, 1), 2322);
+        assert!(z.take_boosted() && !z.take_boosted());
+        // Zones of less than four pageblocks are never boosted.
+        let mut zones = zones_of(&[(ZoneKind::Normal, 2047)]);
+        assert_eq!(after(&mut zones[ZoneId(0)], 1), 0);
+    }
+}
