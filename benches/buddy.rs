@@ -1,12 +1,14 @@
 //! What do a free and an allocation of one page cost, with 90 % of 2^20 frames in use?
 //!
-//! - `pair/pcp`: a random page is freed and one allocated, through the per-CPU list;
-//! - `burst/pcp`: 1024 random pages are freed and as many allocated, so that most pass
+//! - `pair/pcp`: a random page is freed and one allocated, through the per-CPU list. Which pages
+//!   was drawn before, so that nothing but the allocator goes to a random place;
+//! - `held/pcp`: the same, and the page is looked up in a list of all that are held, by a place
+//!   that was drawn before: two random places a pair;
+//! - `burst/pcp`: 1024 such pages are freed and as many allocated, so that most pass
 //!   through the list to the buddy and back;
-//! - `pair/buddy`: the same pair without per-CPU lists, merging and splitting each time.
+//! - `pair/buddy`: as `held/pcp` without per-CPU lists, merging and splitting each time.
 //!
-//! Times are per pair. Which page is freed was drawn before: what is measured is to look it up
-//! in a list of all that are held, to free it and to allocate one.
+//! Times are per pair.
 
 #![allow(missing_docs)] // criterion's macros.
 
@@ -31,6 +33,14 @@ struct Churn {
     next: usize,
 }
 
+/// What is done over and over.
+#[derive(Clone, Copy)]
+enum Round {
+    Pair,
+    Held,
+    Burst,
+}
+
 impl Churn {
     fn new(pcp: bool) -> Self {
         let mut config = cells::machine_of(FRAMES, 0, Kernel::V6_12);
@@ -52,21 +62,28 @@ impl Churn {
     }
 
     /// A place among the pages that are held.
-    fn drawn(&mut self) -> usize {
+    fn place(&mut self) -> usize {
         let draw = u64::from(self.draws[self.next % DRAWS]);
         self.next += 1;
         ((draw * self.held.len() as u64) >> 32) as usize
     }
 
-    fn pair(&mut self) {
-        let i = self.drawn();
+    /// The list gives what it was given last, so the pages that are held stay the same.
+    fn pair(&mut self, page: Pfn) {
+        self.mem.free_frame(page);
+        let pfn = self.mem.try_alloc(NodeId(0), &AllocRequest::USER, None);
+        assert_eq!(pfn, Some(page));
+    }
+
+    fn pair_of_held(&mut self) {
+        let i = self.place();
         self.mem.free_frame(self.held[i]);
         let pfn = self.mem.try_alloc(NodeId(0), &AllocRequest::USER, None);
         self.held[i] = pfn.expect("a free frame");
     }
 
     fn free(&mut self) {
-        let i = self.drawn();
+        let i = self.place();
         let pfn = self.held.swap_remove(i);
         self.mem.free_frame(pfn);
     }
@@ -85,18 +102,28 @@ impl Churn {
 fn buddy(c: &mut Criterion) {
     let mut g = c.benchmark_group("buddy");
     g.sample_size(20);
-    for (name, pcp, burst) in
-        [("pair/pcp", true, 1), ("burst/pcp", true, 1024), ("pair/buddy", false, 1)]
-    {
+    for (name, pcp, round) in [
+        ("pair/pcp", true, Round::Pair),
+        ("held/pcp", true, Round::Held),
+        ("burst/pcp", true, Round::Burst),
+        ("pair/buddy", false, Round::Held),
+    ] {
         let mut churn = Churn::new(pcp);
         let free = churn.mem.zones.nr_free();
         assert!((50_000..110_000).contains(&free), "{free}");
+        let drawn: Vec<Pfn> = (0..DRAWS)
+            .map(|_| {
+                let i = churn.place();
+                churn.held[i]
+            })
+            .collect();
+        let mut batches = drawn.chunks_exact(1024).cycle();
         g.throughput(Throughput::Elements(1024));
         g.bench_function(name, |b| {
-            b.iter(|| {
-                for _ in 0..1024 / burst {
-                    if burst == 1 { churn.pair() } else { churn.burst(burst) }
-                }
+            b.iter(|| match round {
+                Round::Pair => batches.next().unwrap().iter().for_each(|&p| churn.pair(p)),
+                Round::Held => (0..1024).for_each(|_| churn.pair_of_held()),
+                Round::Burst => churn.burst(1024),
             });
         });
         churn.mem.check();
