@@ -1,10 +1,13 @@
-//! Requests for large blocks, held against kernels whose memory was read out when they began.
+//! Compaction, held against kernels whose memory was read out when they began.
 //!
-//! What comes of such a request hangs on single frames: which of four or eight neighbours a region's first page gets
-//! decides which frames of a group stay held, and so what a scanner that looks at every eighth or every 32nd frame
-//! finds. `tests/booted` has recordings with the free lists, per-CPU lists and pageblocks of the machine at their
-//! beginning; in each repetition of a `-places` point the region begins one page later. So model and
-//! kernel can be compared repetition by repetition, and not only what is common.
+//! What comes of a request for large blocks hangs on single frames: which of four or eight neighbours a region's
+//! first page gets decides which frames of a group stay held, and so what a scanner that looks at every eighth or
+//! every 32nd frame finds. `tests/booted` has recordings with the free lists, per-CPU lists and pageblocks of the
+//! machine at their beginning; in each repetition of a `-places` point the region begins one page later. So model
+//! and kernel can be compared repetition by repetition, and not only what is common.
+//!
+//! The recorded 6.12 boots into one of two states: some 25 pages of slab are free or are not yet. Both were read out,
+//! and a repetition begins with that which has as many free pages.
 
 use std::path::Path;
 
@@ -57,14 +60,68 @@ fn pools_end_at_the_first_failure_where_the_kernel_s_do() {
     // The kernel: 27 where the first kept page begins a group of eight, 1 or 2 elsewhere.
     assert_eq!(pairs.iter().filter(|p| p.0 > 20.0).count(), 1);
     let pairs = both("hugepool-keep1of4-places", "hugepool");
-    all_within(&pairs, 5.0);
+    all_within(&pairs, 2.0);
     assert_eq!(pairs.iter().filter(|p| p.0 < 10.0).count(), 2);
-    // At two places the kernel itself has 37 or 98, see `hugepool-keep2of4-floors`; the model has 99.
-    let pairs: Vec<(f64, f64)> = both("hugepool-keep2of4-places", "hugepool");
-    let (one_sided, others): (Vec<_>, Vec<_>) =
-        pairs.iter().enumerate().partition(|(r, _)| r % 4 == 3);
-    all_within(&others.into_iter().map(|(_, p)| *p).collect::<Vec<_>>(), 1.0);
-    assert!(one_sided.iter().all(|(_, p)| p.0 > 95.0), "{one_sided:?}");
+}
+
+/// At two places of four a pool gets a few blocks, at the others some dozens, with unmovable pages in between as
+/// without. How many dozens the model has not: 22 to 69 for 37 to 42, and once 36 for 98.
+#[test]
+fn pools_get_a_few_blocks_or_dozens_where_the_kernel_s_do() {
+    for id in ["hugepool-keep2of4-places", "unmov1024-hugepool-keep2of4-places"] {
+        let pairs = both(id, "hugepool");
+        let few = |n: f64| n < 5.0;
+        assert!(pairs.iter().all(|p| few(p.0) == few(p.1)), "{id}: {pairs:?}");
+        all_within(&pairs.iter().copied().filter(|p| few(p.1)).collect::<Vec<_>>(), 2.0);
+        assert_eq!(pairs.iter().filter(|p| few(p.1)).count(), 4);
+    }
+}
+
+/// One place, 41 floors of free memory. Where the kernel began with the slab not yet free it got 98 to 100 blocks,
+/// each time; where it was free, 37 to 38 or 98 to 99, which microseconds of kswapd decide between
+/// (`empty_passes_of_kswapd_decide_when_it_forgets_what_scanners_learned`). The model has the former and, of the latter
+/// two, one.
+#[test]
+fn what_slab_is_free_at_the_start_decides_between_two_outcomes() {
+    let p = recorded("hugepool-keep2of4-floors");
+    let pairs = both(&p.id, "hugepool");
+    let held = |i: &usize| p.free_at_start_each[*i] < 114_087;
+    let (held, free): (Vec<usize>, Vec<usize>) = (0..pairs.len()).partition(held);
+    assert_eq!((held.len(), free.len()), (10, 31));
+    assert!(held.iter().all(|&i| (95.0..105.0).contains(&pairs[i].1)), "the kernel's");
+    assert!(held.iter().all(|&i| (95.0..105.0).contains(&pairs[i].0)), "{pairs:?}");
+    assert_eq!(free.iter().filter(|&&i| pairs[i].1 < 40.0).count(), 15, "the kernel's");
+    assert!(free.iter().all(|&i| (34.0..40.0).contains(&pairs[i].0)), "{pairs:?}");
+}
+
+/// The scanner for targets doubles its step after a pageblock without a find. One page in 16 is free, and if these lie
+/// at odd frames, a step of two finds none of them any more: the scanners meet early. Which places these are hangs on
+/// the place and on what else was taken before.
+#[test]
+fn the_step_over_free_pages_lets_scanners_meet_early_where_the_kernel_s_do() {
+    let p = recorded("full-keep15of16-places");
+    // Free frames scanned by the kernel, from the sixteen recordings.
+    let kernel = [
+        103_736, 103_694, 103_772, 103_434, 103_392, 103_696, 103_726, 103_727, 103_747, 103_762,
+        103_714, 9_406, 103_392, 58_288, 103_392, 9_149,
+    ];
+    let phase = p.phases.iter().find(|p| p.phase == "asked").expect("the phase");
+    let [mean, least, most] = phase.counters["compact_free_scanned"].spread();
+    let all = kernel.iter().fold((0, u32::MAX, 0), |(s, a, b), &k| (s + k, a.min(k), b.max(k)));
+    assert_eq!((all.1, all.2), (least as u32, most as u32));
+    assert!((f64::from(all.0) / 16.0 - mean).abs() < 0.1);
+    let scanned = |r| {
+        let phases =
+            mmsim::validate::machine(&p, r).expect("a machine").run(Watch::default()).phases;
+        let asked = phases.iter().find(|p| p.name == "asked").expect("the phase");
+        asked.vmstat.by_name("compact_free_scanned").expect("the counter") as f64
+    };
+    let off: Vec<f64> =
+        kernel.iter().enumerate().map(|(r, &k)| scanned(r) / f64::from(k) - 1.0).collect();
+    // At the twelfth place both meet early, the kernel's scanners still earlier.
+    let far: Vec<usize> = (0..off.len()).filter(|&r| off[r].abs() > 0.08).collect();
+    assert_eq!(far, [11], "{off:?}");
+    assert!(scanned(11) < 60_000.0);
 }
 
 /// Linux 6.1, which gives back in bulks that double, frees small holes from their end, marks pageblocks by
@@ -88,7 +145,16 @@ fn pools_of_6_1_grow_as_far_as_the_kernel_s() {
 fn empty_passes_of_kswapd_decide_when_it_forgets_what_scanners_learned() {
     let p = recorded("hugepool-keep7of8-places");
     let each = p.result_each("hugepool", "got").expect("what each returned");
-    assert_eq!(each[6], 1.0, "the kernel's");
-    assert_eq!(got(&p, 6, true), 1);
-    assert_eq!(got(&p, 6, false), 2);
+    for (repetition, kernel) in [(0, 2), (1, 1), (4, 2), (7, 1)] {
+        assert_eq!(each[repetition], kernel as f64, "the kernel's");
+        assert_eq!(got(&p, repetition, true), kernel);
+        assert_eq!(got(&p, repetition, false), kernel + 1);
+    }
+    // The same decides, at some floors, between the two outcomes of the kernel.
+    let p = recorded("hugepool-keep2of4-floors");
+    let each = p.result_each("hugepool", "got").expect("what each returned");
+    assert_eq!((each[32], each[34]), (38.0, 99.0), "the kernel's");
+    for repetition in [32, 34] {
+        assert_eq!((got(&p, repetition, true), got(&p, repetition, false)), (36, 95));
+    }
 }

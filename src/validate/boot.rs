@@ -23,7 +23,7 @@ use mmsim_core::phys::migratetype::Migratetype;
 use serde::Deserialize;
 
 use super::check::{Found, found, within};
-use super::point::{ZoneState, Zones};
+use super::point::{Point, ZoneState, Zones};
 
 /// What was read out, and of which kernel.
 const BOOTED: [(Kernel, &str); 2] = [
@@ -117,22 +117,48 @@ fn layout(b: &Zone) -> ZoneLayout {
     }
 }
 
+/// What cannot be of the states of a point, held against what was recorded when it began.
+pub(super) fn check(p: &Point) -> Result<(), Found> {
+    for (i, boot) in p.boot.iter().enumerate() {
+        boot.check(&p.zones_at_start).map_err(|(way, what)| {
+            (["boot".into(), i.into()].into_iter().chain(way).collect(), what)
+        })?;
+    }
+    let each = &p.free_at_start_each;
+    if !each.is_empty() && each.len() != p.repetitions {
+        let what = format!("{} numbers, write one for each repetition", each.len());
+        return Err(found(["free_at_start_each".into()], what));
+    }
+    for (repetition, &free) in each.iter().enumerate() {
+        let nearest = p.booted(repetition).map(Booted::free_pages);
+        if let Some(nearest) = nearest.filter(|n| n.abs_diff(free) > MOVED) {
+            let what = format!("{free} pages, but {nearest} are free in the nearest of `boot`");
+            return Err(found(["free_at_start_each".into(), repetition.into()], what));
+        }
+    }
+    Ok(())
+}
+
 impl Booted {
     /// What cannot be, held against the zones that were recorded at the same time.
-    pub(super) fn check(&self, zones: &Zones) -> Result<(), Found> {
+    fn check(&self, zones: &Zones) -> Result<(), Found> {
         let populated = zones.values().filter(|z| z.managed > 0).count();
         if populated != self.zone.len() {
             let what = format!("{} zones, but {populated} have memory", self.zone.len());
-            return Err(found(["boot".into(), "zone".into()], what));
+            return Err(found(["zone".into()], what));
         }
         for (i, z) in self.zone.iter().enumerate() {
             if self.zone[..i].iter().any(|before| before.kind == z.kind) {
-                let way = ["boot".into(), "zone".into(), i.into(), "kind".into()];
+                let way = ["zone".into(), i.into(), "kind".into()];
                 return Err(found(way, format!("\"{}\" stands there twice", z.kind)));
             }
             z.check(i, zones.get(&z.kind))?;
         }
         Ok(())
+    }
+    /// Free pages of all zones.
+    pub(super) fn free_pages(&self) -> u32 {
+        self.zone.iter().map(|z| pages(&z.free)).sum()
     }
     /// Pages of the program that was recorded.
     pub(super) fn program_pages(&self) -> u32 {
@@ -161,7 +187,7 @@ impl Zone {
 
     /// What cannot be of it.
     fn check(&self, number: usize, recorded: Option<&ZoneState>) -> Result<(), Found> {
-        let at = |key: &str| ["boot".into(), "zone".into(), number.into(), key.into()];
+        let at = |key: &str| ["zone".into(), number.into(), key.into()];
         let Some(recorded) = recorded else {
             return Err(found(at("kind"), format!("no zone \"{}\" was recorded", self.kind)));
         };
@@ -238,6 +264,10 @@ impl Taken {
     }
 }
 
+fn pages(lists: &[List]) -> u32 {
+    lists.iter().map(|l| (l.first.len() as u32) << l.order).sum()
+}
+
 fn named(name: &str) -> Option<Migratetype> {
     Migratetype::ALL.into_iter().find(|mt| mt.name() == name)
 }
@@ -261,9 +291,6 @@ mod tests {
         for (kernel, text) in BOOTED {
             let booted: Booted = toml::from_str(text).unwrap();
             for (i, z) in booted.zone.iter().enumerate() {
-                let pages = |lists: &[List]| -> u32 {
-                    lists.iter().map(|l| (l.first.len() as u32) << l.order).sum()
-                };
                 let state = json!({"managed": z.managed, "free": pages(&z.free), "min": 0, "low": 0, "high": 0,
                     "lowmem_reserve": [], "pcp": {"count": pages(&z.pcp), "high": 1, "batch": 1}});
                 let state: ZoneState = serde_json::from_value(state).unwrap();
@@ -305,7 +332,7 @@ mod tests {
             let mut bad = good.clone();
             *bad.pointer_mut(&format!("/zone/0{at}")).unwrap() = value;
             let (found, said) = checked(bad).expect_err(what);
-            assert_eq!(super::super::place::shown(&found), format!("boot.zone[0].{way}"));
+            assert_eq!(super::super::place::shown(&found), format!("zone[0].{way}"));
             assert!(said.contains(what), "{said}");
         }
         assert!(checked(json!({"zone": []})).is_err_and(|e| e.1.contains("0 zones, but 1 have")));
@@ -315,5 +342,39 @@ mod tests {
             serde_json::from_value(json!({"zone": [good["zone"][0], good["zone"][0]]})).unwrap();
         let said = twice.check(&both).expect_err("a zone twice");
         assert_eq!(said.1, "\"DMA32\" stands there twice");
+    }
+
+    /// Two states, 8 pages and 16: a repetition begins with the nearer one, the first if both are.
+    #[test]
+    fn a_repetition_begins_with_the_state_that_has_as_many_free_pages() {
+        let state = |first: &[u32]| {
+            json!({"zone": [{"kind": "DMA32", "managed": 4000, "spanned": 4096,
+                "free": [{"type": "Movable", "order": 3, "first": first}]}]})
+        };
+        let point = |each: serde_json::Value| -> Point {
+            serde_json::from_value(json!({"id": "p", "kernel": "6.12.1", "lru": "classic",
+                "repetitions": 3, "script": [], "phases": [], "results": [],
+                "boot": [state(&[512]), state(&[512, 1024])], "free_at_start_each": each,
+                "zones_at_start": {"DMA32": {"managed": 4000, "free": 16, "min": 1, "low": 2, "high": 3,
+                    "lowmem_reserve": [0], "pcp": {"count": 0, "high": 4, "batch": 1}}}}))
+            .unwrap()
+        };
+        let p = point(json!([12, 13, 70]));
+        let free = |r| p.booted(r).map(Booted::free_pages);
+        assert_eq!([0, 1, 2].map(free), [8, 16, 16].map(Some));
+        assert_eq!(check(&p), Ok(()));
+        assert_eq!(point(json!([])).booted(2).map(Booted::free_pages), Some(8));
+        for (each, way, what) in [
+            (json!([8, 16]), "free_at_start_each", "2 numbers, write one for each repetition"),
+            (json!([8, 81, 16]), "free_at_start_each[1]", "81 pages, but 16 are free in the nea"),
+        ] {
+            let (at, said) = check(&point(each)).expect_err(what);
+            assert_eq!(super::super::place::shown(&at), way);
+            assert!(said.contains(what), "{said}");
+        }
+        let mut none = point(json!([8, 8, 8]));
+        none.boot[1].zone[0].managed = 3999;
+        let (at, _) = check(&none).expect_err("another machine");
+        assert_eq!(super::super::place::shown(&at), "boot[1].zone[0].managed");
     }
 }

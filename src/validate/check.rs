@@ -9,6 +9,7 @@ use std::fmt;
 
 use mmsim_workload::script::{LruGen, Script, ScriptError, ScriptSetup};
 
+use super::boot;
 use super::machine::{self, Knob};
 use super::place::{Step, shown};
 use super::point::{Experiment, Phase, Point, Recorded, ZoneState};
@@ -95,7 +96,7 @@ fn point(p: &Point) -> Result<(), Found> {
         within(way(), n, 1, 1024)?;
     }
     zones(p)?;
-    p.boot.as_ref().map_or(Ok(()), |boot| boot.check(&p.zones_at_start))?;
+    boot::check(p)?;
     changes(p)?;
     for phase in p.phases.iter().enumerate() {
         counts(phase)?;

@@ -114,7 +114,7 @@ fn planned(p: &Point, repetition: usize) -> Result<(MachineConfig, Script), Stri
     let kernel = kernel(p)?;
     let script = script(p, repetition)?;
     policy(p, kernel, &script.setup)?;
-    let config = machine_config(p, kernel, &script)?;
+    let config = machine_config(p, repetition, kernel, &script)?;
     let laid_out = config.nodes.iter().flat_map(|n| &n.zones).any(|z| z.layout.is_some());
     let script = if laid_out { with_program(p, repetition)? } else { script };
     Ok((config, script))
@@ -136,7 +136,7 @@ fn with_program(p: &Point, repetition: usize) -> Result<Script, String> {
 /// How many pages the program had locked: those read out, or as many as were counted. Where repetitions differ, how many of them had the most
 /// follows from the mean, and the last ones are taken to be these.
 fn locked_pages(p: &Point, repetition: usize) -> u64 {
-    if let Some(boot) = &p.boot {
+    if let Some(boot) = p.booted(repetition) {
         return boot.program_pages().into();
     }
     let locked = p.phases.iter().find_map(|x| x.gauges.get("nr_unevictable"));
@@ -196,7 +196,12 @@ fn script(p: &Point, repetition: usize) -> Result<Script, String> {
     }
 }
 
-fn machine_config(p: &Point, kernel: Kernel, script: &Script) -> Result<MachineConfig, String> {
+fn machine_config(
+    p: &Point,
+    repetition: usize,
+    kernel: Kernel,
+    script: &Script,
+) -> Result<MachineConfig, String> {
     let setup = &script.setup;
     if p.vm.get("memcg").and_then(serde_json::Value::as_bool) == Some(true) {
         return Err("memory cgroups on, with their statistics flushed by the clock".into());
@@ -206,8 +211,9 @@ fn machine_config(p: &Point, kernel: Kernel, script: &Script) -> Result<MachineC
     if at_start.is_empty() {
         return Err("its zones were recorded after memory had been used, none at the start".into());
     }
-    let layouts = (p.boot.is_some() || asks_for_blocks(script))
-        .then(|| boot::layouts(kernel, &at_start, p.boot.as_ref()))
+    let own = p.booted(repetition);
+    let layouts = (own.is_some() || asks_for_blocks(script))
+        .then(|| boot::layouts(kernel, &at_start, own))
         .flatten();
     let known = |name: &str| ZoneKind::ALL.iter().any(|k| k.name() == name);
     let mut populated = at_start.iter().filter(|(_, z)| z.managed > 0);

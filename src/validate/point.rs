@@ -205,9 +205,13 @@ pub struct Point {
     /// Zones when monitoring begins.
     #[serde(default)]
     pub zones_at_on: Zones,
-    /// Where memory was free at the start, if that was read out.
+    /// Where memory was free at the start, if that was read out: the states that the machine was
+    /// found in.
     #[serde(default)]
-    pub boot: Option<Booted>,
+    pub boot: Vec<Booted>,
+    /// Free pages of all zones when each repetition began, which say in which of these states it did.
+    #[serde(default)]
+    pub free_at_start_each: Vec<u32>,
     /// Commands of repetition 0.
     pub script: Vec<String>,
     /// For the other repetitions: the lines that differ.
@@ -251,6 +255,14 @@ impl Point {
         match (digits(parts.next()), digits(parts.next())) {
             (Some(major), Some(minor)) => format!("{major}.{minor}"),
             _ => self.kernel.clone(),
+        }
+    }
+    /// Where memory was free when a repetition began, if that was read out: the state with as many
+    /// free pages, or nearly so.
+    pub(super) fn booted(&self, repetition: usize) -> Option<&Booted> {
+        match self.free_at_start_each.get(repetition) {
+            Some(&free) => self.boot.iter().min_by_key(|b| b.free_pages().abs_diff(free)),
+            None => self.boot.first(),
         }
     }
     /// The commands of a repetition.

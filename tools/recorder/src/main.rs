@@ -88,12 +88,10 @@ fn made(experiment: &str, id: &str, mib: &str, outputs: &[&str]) -> Result<Strin
     let (boots, outputs): (Vec<&str>, Vec<&str>) =
         outputs.iter().partition(|o| o.ends_with(".json"));
     let all = outputs.iter().map(|o| recording(o)).collect::<Result<Vec<_>, _>>()?;
-    let boot = match boots[..] {
-        [] => None,
-        [path] => Some(serde_json::from_str(&text(path)?).map_err(|e| format!("{path}: {e}"))?),
-        _ => return Err("more than one layout is named".into()),
-    };
-    point::experiment(experiment, id, mib, boot.as_ref(), &all)
+    let layout =
+        |path: &&str| serde_json::from_str(&text(path)?).map_err(|e| format!("{path}: {e}"));
+    let boot = boots.iter().map(layout).collect::<Result<Vec<_>, _>>()?;
+    point::experiment(experiment, id, mib, &boot, &all)
 }
 
 /// The machine was looked at behind a snapshot, at which it printed `/proc/zoneinfo`.

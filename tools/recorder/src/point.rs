@@ -61,8 +61,8 @@ fn lru(script: &[String]) -> &'static str {
     }
 }
 
-/// The text of a file with this one point: its name, the memory of the machine, where that was free
-/// if it was read out, and one recording for each repetition.
+/// The text of a file with this one point: its name, the memory of the machine, the states that it was
+/// read out in if it was, and one recording for each repetition.
 ///
 /// # Errors
 /// The repetitions are not of one kernel or have other phases, or there is no `snapx start`.
@@ -70,7 +70,7 @@ pub fn experiment(
     experiment: &str,
     id: &str,
     mem_mib: u64,
-    boot: Option<&Value>,
+    boot: &[Value],
     repetitions: &[Recording],
 ) -> Result<String, String> {
     let [first, further @ ..] = repetitions else {
@@ -100,6 +100,8 @@ pub fn experiment(
             "gauges": table(&all.iter().map(|p| &p.gauges).collect::<Vec<_>>()),
         })
     };
+    let free = |r: &Recording| json!(r.phases[start].zones.iter().map(|z| z.free).sum::<u64>());
+    let if_read_out = |value: Value| if boot.is_empty() { Value::Null } else { value };
     let result = |(i, (command, _)): (usize, &(String, Vmstat))| {
         let all: Vec<&Vmstat> = repetitions.iter().map(|r| &r.results[i].1).collect();
         json!([command, returned(&all)])
@@ -111,7 +113,8 @@ pub fn experiment(
         ("repetitions", json!(repetitions.len())),
         ("vm", json!({"mem_mib": mem_mib, "cpus": 1, "icount": true, "pti": true, "memcg": false})),
         ("zones_at_start", zones(&first.phases[start])),
-        ("boot", boot.cloned().unwrap_or_default()),
+        ("boot", if_read_out(json!(boot))),
+        ("free_at_start_each", if_read_out(repetitions.iter().map(free).collect())),
         ("script", json!(first.script)),
         ("script_changes", json!(script_changes)),
         ("phases", (start..first.phases.len()).map(phase).collect()),
@@ -167,8 +170,8 @@ mod tests {
     fn repetitions_become_one_point() {
         let boot = json!({"zone": []});
         let both = [recording(1, 10), recording(2, 13)];
-        let text =
-            experiment("mine", "p", 384, Some(&boot), &both).unwrap_or_else(|e| panic!("{e}"));
+        let boot = [boot];
+        let text = experiment("mine", "p", 384, &boot, &both).unwrap_or_else(|e| panic!("{e}"));
         let file: Value = serde_json::from_str(&text).unwrap_or_else(|e| panic!("{e}"));
         let point = &file["points"][0];
         assert_eq!((&file["experiment"], &point["lru"]), (&json!("mine"), &json!("mglru")));
@@ -177,7 +180,10 @@ mod tests {
         assert_eq!(point["phases"].as_array().map(Vec::len), Some(2));
         let counters = json!({"pgfault": 7, "pswpin": [11.5, 10, 13]});
         assert_eq!(point["phases"][1]["counters"], counters);
-        assert_eq!(point["boot"], boot);
+        assert_eq!(point["boot"], json!(boot));
+        assert_eq!(point["free_at_start_each"], json!([3808, 3808]));
+        let without = experiment("mine", "p", 384, &[], &both).unwrap_or_else(|e| panic!("{e}"));
+        assert!(!without.contains("boot\":") && !without.contains("free_at_start_each"));
         let got = json!({"tried": 400, "got": [11.5, 10, 13], "got_each": [10, 13]});
         assert_eq!(point["results"], json!([["thp", got]]));
         assert_eq!(script_of(&text, "p", 1).as_deref().map(|s| s.ends_with("seed 2\n")), Ok(true));
@@ -188,7 +194,7 @@ mod tests {
     #[test]
     fn repetitions_of_other_kernels_are_refused() {
         let other = Recording { kernel: "6.1".into(), ..recording(2, 1) };
-        assert!(experiment("mine", "p", 384, None, &[recording(1, 1), other]).is_err());
-        assert!(experiment("mine", "p", 384, None, &[]).is_err());
+        assert!(experiment("mine", "p", 384, &[], &[recording(1, 1), other]).is_err());
+        assert!(experiment("mine", "p", 384, &[], &[]).is_err());
     }
 }
