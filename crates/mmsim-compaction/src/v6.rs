@@ -165,7 +165,9 @@ impl Run<'_> {
                 return result;
             }
             let from = self.migrate_pfn;
-            let again = last_migrated.is_some_and(|p| self.block_of(p) == self.block_of(from));
+            // The kernel's mark for none is frame 0: from the first pageblock of memory on, all of a
+            // pageblock is taken at once.
+            let again = self.block_of(last_migrated.unwrap_or(0)) == self.block_of(from);
             self.finish = again && rule != FinishPageblock::Never;
             loop {
                 if !self.isolate_sources() {

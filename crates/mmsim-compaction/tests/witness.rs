@@ -253,16 +253,18 @@ fn fast_search() {
     assert!(yes < no, "{yes} < {no}");
 }
 
-/// The second pageblock has the largest free block, so its pages are to be moved first. Marked as
-/// found it is passed over instead. (Pageblocks of 16 frames: looks are for orders above 3.)
+/// The second pageblock has the largest free block, so its pages are to be moved next. Marked as
+/// found it is passed over instead. (Pageblocks of 16 frames: looks are for orders above 3. The first of
+/// memory is taken without a look.)
 #[test]
 fn found_is_skipped() {
-    let map = "mmmmmmmmPPPPPPPP ........mPPPPPPP".to_string() + &SINGLES.repeat(12);
+    let map = "mPPPPPPPPPPPPPPP ........mPPPPPPP mmmmmmmmPPPPPPPP".to_string();
+    let (map, types) = (map + &SINGLES.repeat(36), "M".repeat(21));
     let alloc = PageAllocRules { pageblock_order: 4, max_order: 4, ..PageAllocRules::V4_1 };
     let [no, yes] = ["no", "yes"].map(|value| {
         let mut c = CompactionConfig::preset(NEW).unwrap().config;
         c.set("found-is-skipped", value).unwrap();
-        let mut r = Rig::on(Bench { alloc, ..Bench::V4_1 }, c, "MMMMMMMM", &map);
+        let mut r = Rig::on(Bench { alloc, ..Bench::V4_1 }, c, &types, &map);
         let movable = Migratetype::Movable;
         let req = CompactRequest { migratetype: movable, ..Rig::run_request(Some(4), Sync) };
         let _ = r.run(&req);

@@ -3,6 +3,7 @@
 mod rig;
 
 use mmsim_compaction::CompactionConfig;
+use mmsim_compaction::config::Ranged;
 use mmsim_compaction::defer::Failures;
 use mmsim_compaction::deplete::Depletion;
 use mmsim_core::base::event::{Observer, TraceEvent};
@@ -12,6 +13,7 @@ use mmsim_core::base::vmstat::VmEvent;
 use mmsim_core::phys::gfp::AllocRequest;
 use mmsim_core::phys::migratetype::Migratetype;
 use mmsim_core::phys::watermarks::Mark;
+use mmsim_core::policy::compaction::CompactRequest;
 use mmsim_core::policy::compaction::CompactResult::{
     Complete, Contended, Deferred, Skipped, Success,
 };
@@ -404,6 +406,37 @@ fn an_observer_sees_the_moves() {
         .collect();
     moves.sort_unstable();
     assert_eq!(moves, r.moves_since(&before));
+}
+
+/// Later kernels clear a pageblock in one batch if they come to it a second time, and their mark for the last
+/// one that pages were moved from is frame 0 at first (`last_migrated_pfn`). So in the first pageblock of memory
+/// all eight pages are taken at once, and in the second if the first is passed over; else four and four.
+#[test]
+fn the_first_pageblock_of_memory_is_taken_at_once() {
+    let taken = |first: &str, map: &str, rules: CompactionConfig| {
+        let seen = Arc::new(Mutex::new(Vec::new()));
+        let rules = CompactionConfig { cluster_max: Ranged::new(4), fast_search: false, ..rules };
+        let map = map.to_string() + &"P.P.P.P.".repeat(8);
+        let types = first.to_string() + &"M".repeat(map.len() / 8 - 1);
+        let mut r = Rig::new(rules, &types, &map);
+        r.mem.tracer.set_observer(Some(Box::new(Seen(seen.clone()))));
+        let movable = Migratetype::Movable;
+        let request = Rig::run_request(Some(3), Async);
+        r.run(&CompactRequest { migratetype: movable, ..request });
+        let seen = std::mem::take(&mut *seen.lock().unwrap());
+        let moved = seen.iter().filter_map(|e| match *e {
+            TraceEvent::MmCompactionMigratepages { nr_migrated, .. } => Some(nr_migrated),
+            _ => None,
+        });
+        moved.collect::<Vec<_>>()
+    };
+    for rules in [CompactionConfig::V6_1, CompactionConfig::V6_12] {
+        let rules = CompactionConfig { free_stride: false, ..rules };
+        assert_eq!(taken("M", "mmmmmmmm", rules)[0], 8);
+        assert_eq!(taken("U", "PPPPPPPPmmmmmmmm", rules)[0], 8);
+        assert_eq!(taken("M", "PPPPPPPPmmmmmmmm", rules)[..2], [4, 4]);
+    }
+    assert_eq!(taken("M", "mmmmmmmm", CompactionConfig::V4_1)[..2], [4, 4]);
 }
 
 /// Keeps what it sees.
