@@ -65,7 +65,7 @@ fn pools_end_at_the_first_failure_where_the_kernel_s_do() {
 }
 
 /// At two places of four a pool gets a few blocks, at the others some dozens, with unmovable pages in between as
-/// without. How many dozens the model has not: 22 to 69 for 37 to 42, and once 36 for 98.
+/// without. How many dozens the model has not: 22 to 67 for 37 to 42, and once 36 for 98.
 #[test]
 fn pools_get_a_few_blocks_or_dozens_where_the_kernel_s_do() {
     for id in ["hugepool-keep2of4-places", "unmov1024-hugepool-keep2of4-places"] {
@@ -74,6 +74,7 @@ fn pools_get_a_few_blocks_or_dozens_where_the_kernel_s_do() {
         assert!(pairs.iter().all(|p| few(p.0) == few(p.1)), "{id}: {pairs:?}");
         all_within(&pairs.iter().copied().filter(|p| few(p.1)).collect::<Vec<_>>(), 2.0);
         assert_eq!(pairs.iter().filter(|p| few(p.1)).count(), 4);
+        assert!(pairs.iter().all(|p| few(p.0) || p.0 > 20.0), "{id}: {pairs:?}");
     }
 }
 
@@ -90,7 +91,7 @@ fn what_slab_is_free_at_the_start_decides_between_two_outcomes() {
     assert!(held.iter().all(|&i| (95.0..105.0).contains(&pairs[i].1)), "the kernel's");
     assert!(held.iter().all(|&i| (95.0..105.0).contains(&pairs[i].0)), "{pairs:?}");
     assert_eq!(free.iter().filter(|&&i| pairs[i].1 < 40.0).count(), 15, "the kernel's");
-    assert!(free.iter().all(|&i| (20.0..40.0).contains(&pairs[i].0)), "{pairs:?}");
+    assert!(free.iter().all(|&i| (21.0..=22.0).contains(&pairs[i].0)), "{pairs:?}");
 }
 
 /// The scanner for targets doubles its step after a pageblock without a find. One page in 16 is free, and if these lie
@@ -132,7 +133,7 @@ fn pools_of_6_1_grow_as_far_as_the_kernel_s() {
     let (less, more): (Vec<_>, Vec<_>) = pairs.iter().partition(|p| p.1 < 70.0);
     all_within(&more, 3.0);
     assert_eq!((less.len(), more.len()), (4, 4));
-    assert!(less.iter().all(|p| (40.0..62.0).contains(&p.0)), "{less:?}");
+    all_within(&less, 13.0);
 }
 
 /// A failed request wakes kswapd twice: before compaction, and again when that failed. kswapd looks at nothing, for want

@@ -125,6 +125,13 @@ pub(super) fn check(p: &Point) -> Result<(), Found> {
         })?;
     }
     let each = &p.free_at_start_each;
+    if each.is_empty() && p.boot.len() > 1 {
+        let what = format!("missing, write which of {} states each repetition had", p.boot.len());
+        return Err(found(["free_at_start_each".into()], what));
+    }
+    if !each.is_empty() && p.boot.is_empty() {
+        return Err(found(["free_at_start_each".into()], "there is no `boot` that it is for"));
+    }
     if !each.is_empty() && each.len() != p.repetitions {
         let what = format!("{} numbers, write one for each repetition", each.len());
         return Err(found(["free_at_start_each".into()], what));
@@ -365,6 +372,7 @@ mod tests {
         assert_eq!(check(&p), Ok(()));
         assert_eq!(point(json!([])).booted(2).map(Booted::free_pages), Some(8));
         for (each, way, what) in [
+            (json!([]), "free_at_start_each", "missing, write which of 2 states each rep"),
             (json!([8, 16]), "free_at_start_each", "2 numbers, write one for each repetition"),
             (json!([8, 81, 16]), "free_at_start_each[1]", "81 pages, but 16 are free in the nea"),
         ] {
@@ -372,6 +380,9 @@ mod tests {
             assert_eq!(super::super::place::shown(&at), way);
             assert!(said.contains(what), "{said}");
         }
+        let mut none = point(json!([8, 8, 8]));
+        none.boot.clear();
+        assert!(check(&none).is_err_and(|e| e.1.contains("no `boot`")));
         let mut none = point(json!([8, 8, 8]));
         none.boot[1].zone[0].managed = 3999;
         let (at, _) = check(&none).expect_err("another machine");
