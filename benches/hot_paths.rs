@@ -13,11 +13,12 @@ mod cells;
 
 use cells::{FRAMES_10, FRAMES_50, FRAMES_98, PAGES};
 use criterion::{BatchSize, Criterion, Throughput, criterion_group, criterion_main};
-use mmsim::build::{Machine, Shipped};
+use mmsim::build::Machine;
 use mmsim_core::base::vmstat::VmEvent;
 use mmsim_core::machine::Watch;
 use mmsim_core::machine::config::Kernel;
 use mmsim_core::memory::Memory;
+use mmsim_core::policy::ReclaimPolicy;
 use mmsim_core::workload::{MapKind, Op, RegionId, Run, VmaFlags};
 use mmsim_lru::config::{Knobs, PRESETS};
 use mmsim_lru::{Classic, Mglru, MglruConfig, Random};
@@ -92,7 +93,7 @@ fn runs(c: &mut Criterion) {
 }
 
 /// Uniform draws over four times the memory: three accesses in four fault and evict.
-fn thrash(kernel: Kernel, policy: impl FnOnce(&mut Memory) -> Shipped) -> Machine {
+fn thrash(kernel: Kernel, policy: impl FnOnce(&mut Memory) -> Box<dyn ReclaimPolicy>) -> Machine {
     let mut w = cells::zipf(1 << 16, 100_000, 1);
     w.theta = 0.0;
     let config = cells::machine_of(1 << 14, 1 << 17, kernel);
@@ -117,12 +118,12 @@ fn fault_reclaim(c: &mut Criterion) {
     };
     // The stages of the series between two releases cost what these cost.
     for p in PRESETS.iter().filter(|p| p.subject.is_none()) {
-        case(p.name, &|| thrash(p.kernel, |mem| Shipped::Classic(Classic::new(p.config, mem))));
+        case(p.name, &|| thrash(p.kernel, |mem| Box::new(Classic::new(p.config, mem))));
     }
     for p in MglruConfig::presets() {
-        case(p.name, &|| thrash(p.kernel, |mem| Shipped::Mglru(Mglru::new(p.config, mem, 1))));
+        case(p.name, &|| thrash(p.kernel, |mem| Box::new(Mglru::new(p.config, mem, 1))));
     }
-    case("random", &|| thrash(Kernel::V6_12, |mem| Shipped::Random(Random::new(mem, 1))));
+    case("random", &|| thrash(Kernel::V6_12, |mem| Box::new(Random::new(mem, 1))));
     g.finish();
 }
 

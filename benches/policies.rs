@@ -9,17 +9,18 @@
 mod cells;
 
 use criterion::{BatchSize, Criterion, Throughput, criterion_group, criterion_main};
-use mmsim::build::{Machine, Shipped};
+use mmsim::build::Machine;
 use mmsim_core::base::vmstat::VmEvent;
 use mmsim_core::machine::Watch;
 use mmsim_core::machine::config::Kernel;
 use mmsim_core::memory::Memory;
+use mmsim_core::policy::ReclaimPolicy;
 use mmsim_lru::{Classic, ClassicConfig, Random};
 
 const PAGES: u32 = 1 << 16;
 const ACCESSES: u64 = 400_000;
 
-type Make = fn(&mut Memory) -> Shipped;
+type Make = fn(&mut Memory) -> Box<dyn ReclaimPolicy>;
 
 fn cell(theta: f64, percent: u32, kernel: Kernel, policy: Make) -> Machine {
     let work = mmsim_workload::generators::ZipfConfig { theta, ..cells::zipf(PAGES, ACCESSES, 1) };
@@ -29,11 +30,9 @@ fn cell(theta: f64, percent: u32, kernel: Kernel, policy: Make) -> Machine {
 
 fn policies(c: &mut Criterion) {
     let makers: [(&str, Kernel, Make); 3] = [
-        ("classic-v5.5", Kernel::V5_5, |m| Shipped::Classic(Classic::new(ClassicConfig::V5_5, m))),
-        ("classic-v6.12", Kernel::V6_12, |m| {
-            Shipped::Classic(Classic::new(ClassicConfig::V6_12, m))
-        }),
-        ("random", Kernel::V6_12, |m| Shipped::Random(Random::new(m, 1))),
+        ("classic-v5.5", Kernel::V5_5, |m| Box::new(Classic::new(ClassicConfig::V5_5, m))),
+        ("classic-v6.12", Kernel::V6_12, |m| Box::new(Classic::new(ClassicConfig::V6_12, m))),
+        ("random", Kernel::V6_12, |m| Box::new(Random::new(m, 1))),
     ];
     let mut g = c.benchmark_group("policies");
     g.sample_size(10).throughput(Throughput::Elements(u64::from(PAGES) + ACCESSES));

@@ -12,7 +12,6 @@ use mmsim_core::base::vmstat::VmEvent;
 use mmsim_core::machine::config::{Kernel, MachineConfig};
 use mmsim_core::machine::result::{Outcome, RunResult};
 use mmsim_core::machine::{self as core, Watch};
-use mmsim_core::memory::Memory;
 use mmsim_core::policy::ReclaimPolicy;
 use mmsim_core::policy::knobs::{Knobs, Preset};
 use mmsim_core::workload::{CopyRun, MapKind, Op, RegionId, Run, VmaFlags, Workload};
@@ -90,7 +89,8 @@ fn watching_changes_nothing_where_swap_is_full() {
         let c = MachineConfig { cpus: 4, ..c };
         let of = |observer| {
             let work = cells::zipf(PAGES, ACCESSES, 4).workloads();
-            let policy = |mem: &mut _| Mglru::new(p.config, mem, 1);
+            let policy =
+                |mem: &mut _| -> Box<dyn ReclaimPolicy> { Box::new(Mglru::new(p.config, mem, 1)) };
             let mut m = core::Machine::new(&c, cells::task(work), 1, policy);
             m.run(Watch { observer, ..Watch::default() })
         };
@@ -138,7 +138,8 @@ fn watching_changes_nothing_beside_compaction() {
         let of = |observer| {
             let c = cells::machine_of(9 * 1024, 8 * 1024, kernel);
             let work: Vec<Box<dyn Workload>> = vec![Box::new(cells::Script(ops.clone()))];
-            let policy = |mem: &mut _| Mglru::new(p.config, mem, 1);
+            let policy =
+                |mem: &mut _| -> Box<dyn ReclaimPolicy> { Box::new(Mglru::new(p.config, mem, 1)) };
             let mut m = core::Machine::new(&c, cells::task(work), 1, policy);
             let rules = mmsim_compaction::preset_for_kernel(kernel);
             m.set_compaction(Box::new(TwoScanners::new(rules, &m.mem)));
@@ -197,7 +198,9 @@ fn the_short_way_of_faults_is_the_general_one() {
                         start: SimTime::ZERO,
                         threads: vec![ops(i.into())],
                     });
-                    let policy = |mem: &mut _| Classic::new(preset, mem);
+                    let policy = |mem: &mut _| -> Box<dyn ReclaimPolicy> {
+                        Box::new(Classic::new(preset, mem))
+                    };
                     core::Machine::new(&c, tasks.collect(), 1, policy).run(watch)
                 };
                 let short = of(Watch::default());
@@ -262,7 +265,9 @@ fn teams_are_the_general_way() {
                 swap.device = DeviceConfig::preset(device, cpus).expect("a preset");
                 let of = |watch| {
                     let tasks = cells::task((0..threads).map(ops).collect());
-                    let policy = |mem: &mut _| Classic::new(preset, mem);
+                    let policy = |mem: &mut _| -> Box<dyn ReclaimPolicy> {
+                        Box::new(Classic::new(preset, mem))
+                    };
                     core::Machine::new(&c, tasks, 1, policy).run(watch)
                 };
                 let team = of(Watch::default());
@@ -336,7 +341,9 @@ fn a_copy_is_its_touches() {
                 swap.device = DeviceConfig::preset(device, cpus).expect("a preset");
                 let of = |whole, record_accesses| {
                     let tasks = cells::task((0..threads).map(|t| ops(t, whole)).collect());
-                    let policy = |mem: &mut _| Classic::new(preset, mem);
+                    let policy = |mem: &mut _| -> Box<dyn ReclaimPolicy> {
+                        Box::new(Classic::new(preset, mem))
+                    };
                     let mut m = core::Machine::new(&c, tasks, 1, policy);
                     let result = m.run(Watch { record_accesses, ..Watch::default() });
                     (result, m.recorded_accesses().to_vec())
@@ -352,21 +359,6 @@ fn a_copy_is_its_touches() {
             }
         }
     }
-}
-
-/// What stands behind the machine does not matter: a policy of a known type, an enum of
-/// several, a box.
-#[test]
-fn a_boxed_policy_is_the_same_run() {
-    fn of<P: ReclaimPolicy>(policy: impl FnOnce(&mut Memory) -> P) -> RunResult {
-        let work = cells::zipf(PAGES, ACCESSES, 1).workloads();
-        core::Machine::new(&config(), cells::task(work), 1, policy).run(Watch::default())
-    }
-    let shipped = of(cells::classic);
-    assert!(shipped.vmstat[VmEvent::WorkingsetRefaultAnon] > 1000);
-    assert_eq!(of(|mem| Classic::new(ClassicConfig::V6_12, mem)), shipped);
-    let boxed = of(|mem| -> Box<dyn ReclaimPolicy> { Box::new(cells::classic(mem)) });
-    assert_eq!(boxed, shipped);
 }
 
 /// A thread alone has nobody to run ahead of.

@@ -56,11 +56,11 @@ impl Policy {
     }
 
     /// Creates the policy on a machine's memory.
-    pub fn create(self, mem: &mut Memory, seed: u64) -> Shipped {
+    pub fn create(self, mem: &mut Memory, seed: u64) -> Box<dyn ReclaimPolicy> {
         match self {
-            Policy::Classic(c) => Shipped::Classic(Classic::new(c, mem)),
-            Policy::Mglru(c) => Shipped::Mglru(Mglru::new(c, mem, seed)),
-            Policy::Random => Shipped::Random(Random::new(mem, seed)),
+            Policy::Classic(c) => Box::new(Classic::new(c, mem)),
+            Policy::Mglru(c) => Box::new(Mglru::new(c, mem, seed)),
+            Policy::Random => Box::new(Random::new(mem, seed)),
         }
     }
 
@@ -202,13 +202,12 @@ pub fn before(preset: &str) -> Option<(&'static str, Vec<(&'static str, String)>
 
 mod compaction;
 mod damon;
-mod shipped;
 mod workloads;
 
 pub use compaction::compaction_knobs;
 pub use damon::{damon_knobs, monitored};
 pub(crate) use damon::{kdamond_of, truth};
-pub use shipped::{Machine, Shipped};
+pub use mmsim_core::machine::Machine;
 pub(crate) use workloads::assumed;
 
 /// Builds the machine of one run.
@@ -224,10 +223,13 @@ pub fn machine_with(
     run: &RunSpec,
     policy: impl FnOnce(&mut Memory) -> Box<dyn ReclaimPolicy>,
 ) -> Result<Machine, Error> {
-    build(run, |mem| Shipped::Own(policy(mem)))
+    build(run, policy)
 }
 
-fn build(run: &RunSpec, policy: impl FnOnce(&mut Memory) -> Shipped) -> Result<Machine, Error> {
+fn build(
+    run: &RunSpec,
+    policy: impl FnOnce(&mut Memory) -> Box<dyn ReclaimPolicy>,
+) -> Result<Machine, Error> {
     let groups: BTreeMap<&str, usize> =
         run.machine.memcgs.iter().enumerate().map(|(i, m)| (m.name.as_str(), i)).collect();
     let mut tasks = Vec::new();

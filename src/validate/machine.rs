@@ -402,7 +402,6 @@ mod tests {
     use super::*;
     use crate::validate::point::Experiment;
     use mmsim_core::base::id::{CpuId, NodeId, ZoneId};
-    use mmsim_core::policy::ReclaimPolicy as _;
 
     /// A point whose phase `start` has these gauges.
     fn point(lru: &str, gauges: &str) -> Point {

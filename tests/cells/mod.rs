@@ -3,7 +3,7 @@
 
 #![allow(dead_code)] // Each of them uses a part.
 
-use mmsim::build::{Machine, Shipped};
+use mmsim::build::Machine;
 use mmsim_core::backing::device::DeviceConfig;
 use mmsim_core::base::time::{SimDuration, SimTime};
 use mmsim_core::machine::TaskConfig;
@@ -11,6 +11,7 @@ use mmsim_core::machine::config::{
     Kernel, MachineConfig, NodeConfig, SwapConfig, VmSysctl, ZoneConfig, ZoneKind,
 };
 use mmsim_core::machine::cost::CostModel;
+use mmsim_core::policy::ReclaimPolicy;
 use mmsim_core::workload::{Op, Workload};
 use mmsim_lru::{Classic, ClassicConfig};
 use mmsim_workload::generators::{End, ZipfConfig, uniform};
@@ -81,8 +82,8 @@ pub(crate) fn zipf(pages: u32, accesses: u64, threads: u32) -> ZipfConfig {
 }
 
 /// The policy of Linux 6.12.
-pub(crate) fn classic(mem: &mut mmsim_core::memory::Memory) -> Shipped {
-    Shipped::Classic(Classic::new(ClassicConfig::V6_12, mem))
+pub(crate) fn classic(mem: &mut mmsim_core::memory::Memory) -> Box<dyn ReclaimPolicy> {
+    Box::new(Classic::new(ClassicConfig::V6_12, mem))
 }
 
 /// The cell that speed is stated for: zipf 0.9 over 2^20 pages with `frames` of memory.

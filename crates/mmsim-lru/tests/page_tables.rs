@@ -139,7 +139,9 @@ fn a_process_is_used_when_the_cpu_turns_to_it() {
         start: SimTime::ZERO,
         threads: vec![Box::new(script)],
     };
-    let policy = |mem: &mut Memory| Asking(Random::new(mem, 1), log.clone());
+    let policy = |mem: &mut Memory| -> Box<dyn ReclaimPolicy> {
+        Box::new(Asking(Random::new(mem, 1), log.clone()))
+    };
     let mut machine = Machine::new(&machine(), vec![task], 1, policy);
     machine.run(Watch { observer: Some(Box::new(Listening(log.clone()))), ..Watch::default() });
     let asked = &log.lock().unwrap().asked;

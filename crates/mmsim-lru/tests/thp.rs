@@ -228,7 +228,7 @@ fn one_huge(policy: Policy, kernel: Kernel) -> (Memory, Box<dyn ReclaimPolicy>, 
     let how = Arrival { kind: ArrivalKind::New, in_fault: Some(true), position: 0 };
     lru.folio_entering(&mut mem, head, how);
     mem.map_huge(page.group(), head);
-    mem.lru_add_now(&mut lru, head, how);
+    mem.lru_add_now(&mut *lru, head, how);
     mem.check();
     (mem, lru, page, head)
 }
@@ -254,7 +254,7 @@ fn it_weighs_512_pages_and_leaves_512_in_its_place() {
         assert_eq!(mem.nr_lru_pages(), 512, "{name}");
         assert!((0..512).all(|i| mem.pages.entry(PageIdx(page.0 + i)) == Entry::Frame(head)));
         lru.check(&mem);
-        mem.split_at(&mut lru, PageIdx(page.0 + 77));
+        mem.split_at(&mut *lru, PageIdx(page.0 + 77));
         mem.check();
         lru.check(&mem);
         is_in_pages(&mem, page, head);
@@ -282,7 +282,7 @@ fn one_accessed_bit_stands_for_all_pages() {
     assert_eq!(mem.references(head, None).count, 0);
     // Split, all pages have the bit that the entry had.
     mem.pages.set_hot(hit, mem.pages.hot(hit) | pte::ACCESSED);
-    mem.split_at(&mut lru, hit);
+    mem.split_at(&mut *lru, hit);
     let young: u32 = (0..512).map(|i| mem.references(Pfn(head.0 + i), None).count).sum();
     assert_eq!(young, 512);
 }
@@ -292,7 +292,7 @@ fn the_end_of_a_mapping_frees_the_block() {
     for (name, policy, kernel) in all_policies() {
         let (mut mem, mut lru, _, _) = one_huge(policy, kernel);
         let space = mem.spaces.ids().next().expect("a process");
-        mem.munmap(&mut lru, space, RegionId(0));
+        mem.munmap(&mut *lru, space, RegionId(0));
         mem.check();
         assert_eq!((mem.nr_lru_pages(), mem.zones.nr_free()), (0, u64::from(FRAMES)), "{name}");
         assert_eq!(mem.vmstat[VmEvent::ThpSplitPage], 0, "{name}");

@@ -19,12 +19,11 @@ use super::thread::Wait;
 use crate::backing::swap::Cached;
 use crate::base::id::{GROUP_PAGES, PageIdx, ThreadId, VmaId};
 use crate::phys::frames::{FolioId, flag};
-use crate::policy::ReclaimPolicy;
 use crate::virt::pages::{Entry, pte};
 use crate::virt::space::VmaKind;
 use crate::workload::{Advice, Run, VmaFlags};
 
-impl<P: ReclaimPolicy> Machine<P> {
+impl Machine {
     pub(super) fn madvise(&mut self, tid: ThreadId, run: Run, advice: Advice) -> Flow {
         let space = self.threads[tid].space;
         let id = self
@@ -52,14 +51,14 @@ impl<P: ReclaimPolicy> Machine<P> {
             Advice::DontNeed if hugetlb && !run.first.is_multiple_of(GROUP_PAGES) => {}
             Advice::Cold | Advice::PageOut | Advice::WillNeed if hugetlb => {}
             Advice::DontNeed => {
-                self.mem.lru_drain(&mut self.policy);
-                self.mem.zap_pages(&mut self.policy, PageIdx(range.start), run.count, id);
+                self.mem.lru_drain(&mut *self.policy);
+                self.mem.zap_pages(&mut *self.policy, PageIdx(range.start), run.count, id);
                 self.mem.settle_kernel();
             }
             Advice::Free if anon && !flags.locked => {
-                self.mem.lru_drain(&mut self.policy);
+                self.mem.lru_drain(&mut *self.policy);
                 for page in range {
-                    self.mem.free_lazily(&mut self.policy, PageIdx(page), id);
+                    self.mem.free_lazily(&mut *self.policy, PageIdx(page), id);
                 }
                 self.mem.settle_kernel();
             }
@@ -83,7 +82,7 @@ impl<P: ReclaimPolicy> Machine<P> {
     /// PTE's was cleared here; 6.12 leaves the PTE alone and does not ask.
     pub(super) fn make_cold(&mut self, range: std::ops::Range<u32>, pageout: bool) {
         let since_6_12 = self.mem.kernel >= Kernel::V6_12;
-        self.mem.lru_drain(&mut self.policy);
+        self.mem.lru_drain(&mut *self.policy);
         let mut taken: Vec<FolioId> = Vec::new();
         let mut table = PageIdx(range.start).group();
         for p in range {
@@ -92,7 +91,7 @@ impl<P: ReclaimPolicy> Machine<P> {
                 self.page_out(&mut taken);
                 table = page.group();
             }
-            self.mem.split_at(&mut self.policy, page);
+            self.mem.split_at(&mut *self.policy, page);
             let Entry::Frame(folio) = self.mem.pages.entry(page) else { continue };
             if !self.mem.frames.has(folio, flag::LRU) || self.mem.mapcount(folio) != 1 {
                 continue;
@@ -105,7 +104,7 @@ impl<P: ReclaimPolicy> Machine<P> {
                 self.mem.frames.set(folio, flag::WORKINGSET);
             }
             if !pageout {
-                self.mem.lru_deactivate(&mut self.policy, folio);
+                self.mem.lru_deactivate(&mut *self.policy, folio);
             } else if self.policy.isolate(&mut self.mem, folio) {
                 self.mem.frames.clear(folio, flag::ACTIVE);
                 taken.push(folio);
@@ -165,7 +164,7 @@ impl<P: ReclaimPolicy> Machine<P> {
             self.threads[tid].done += 1;
         }
         self.threads[tid].done = 0;
-        self.mem.lru_drain(&mut self.policy);
+        self.mem.lru_drain(&mut *self.policy);
         self.mem.settle_kernel();
         Flow::Done
     }
@@ -197,7 +196,7 @@ impl<P: ReclaimPolicy> Machine<P> {
             if let Entry::Frame(folio) = self.mem.pages.entry(page)
                 && self.mem.hugetlb_at(page).is_none()
             {
-                self.mem.mark_accessed(&mut self.policy, folio);
+                self.mem.mark_accessed(&mut *self.policy, folio);
             }
             self.mem.now += self.mem.cost.t_hit;
             // A huge folio is one step.

@@ -24,7 +24,7 @@ use crate::base::vmstat::VmEvent;
 use crate::phys::gfp::{AllocFlags, AllocRequest, GfpFlags, PAGE_ALLOC_COSTLY_ORDER};
 use crate::phys::migratetype::Migratetype;
 use crate::phys::watermarks::Mark;
-use crate::policy::{ReclaimOutcome, ReclaimPolicy, ReclaimRequest, Reclaimer};
+use crate::policy::{ReclaimOutcome, ReclaimRequest, Reclaimer};
 
 const MAX_RECLAIM_RETRIES: u32 = 16;
 const SWAP_CLUSTER_MAX: u64 = 32;
@@ -46,7 +46,7 @@ pub(super) enum Got {
     Failed,
 }
 
-impl<P: ReclaimPolicy> Machine<P> {
+impl Machine {
     /// A frame for a page of the thread's process, charged to its group.
     pub(super) fn alloc_user(&mut self, tid: ThreadId) -> Got {
         let memcg = self.threads[tid].memcg;
@@ -487,7 +487,7 @@ impl<P: ReclaimPolicy> Machine<P> {
         !ready && much
     }
 
-    pub(super) fn nodes_from(&self, node: NodeId) -> impl Iterator<Item = NodeId> + use<P> {
+    pub(super) fn nodes_from(&self, node: NodeId) -> impl Iterator<Item = NodeId> + use<> {
         let n = self.mem.zones.nr_nodes();
         (0..n).map(move |k| NodeId(((node.0 as usize + k) % n) as u8))
     }

@@ -21,7 +21,6 @@ use crate::base::vmstat::VmEvent;
 use crate::phys::gfp::{AllocFlags, AllocRequest, GfpFlags, PAGE_ALLOC_COSTLY_ORDER};
 use crate::phys::rules::SlowPath;
 use crate::phys::watermarks::Mark;
-use crate::policy::ReclaimPolicy;
 use crate::policy::compaction::{
     CompactOutcome, CompactRequest, CompactResult, Compaction, Compactor, MigrateMode,
 };
@@ -77,7 +76,7 @@ fn rank(r: CompactResult, old: bool) -> u8 {
     }
 }
 
-impl<P: ReclaimPolicy> Machine<P> {
+impl Machine {
     /// Gives the machine a way to compact its zones. Without one every attempt is skipped.
     pub fn set_compaction(&mut self, strategy: Box<dyn Compaction>) {
         self.compaction = Some(strategy);
@@ -112,7 +111,7 @@ impl<P: ReclaimPolicy> Machine<P> {
     pub(super) fn compact_zone(&mut self, req: &CompactRequest) -> CompactOutcome {
         let none = CompactOutcome { result: CompactResult::Skipped, captured: None };
         let Some(c) = &mut self.compaction else { return none };
-        let out = c.compact_zone(&mut self.mem, &mut self.policy, req);
+        let out = c.compact_zone(&mut self.mem, &mut *self.policy, req);
         self.interrupts();
         out
     }

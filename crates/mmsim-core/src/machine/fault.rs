@@ -15,7 +15,7 @@ use crate::base::event::{FaultKind, TraceEvent};
 use crate::base::id::{AsId, MemcgId, PageIdx, Pfn, ThreadId, VmaId};
 use crate::base::vmstat::VmEvent;
 use crate::phys::frames::{FolioId, FrameKind, Mapped, flag};
-use crate::policy::{Arrival, ArrivalKind, ReclaimPolicy};
+use crate::policy::{Arrival, ArrivalKind};
 use crate::virt::pages::{Entry, pte};
 use crate::virt::space::VmaKind;
 use crate::workload::VmaFlags;
@@ -73,7 +73,7 @@ macro_rules! frame_or_return {
 }
 pub(super) use frame_or_return;
 
-impl<P: ReclaimPolicy> Machine<P> {
+impl Machine {
     /// A touch that the hardware could not satisfy.
     #[inline]
     pub(super) fn fault(&mut self, touch: Touch) -> Flow {
@@ -206,7 +206,7 @@ impl<P: ReclaimPolicy> Machine<P> {
         self.policy.folio_entering(&mut self.mem, pfn, how);
         self.mem.pages.set_entry(page, Entry::None, 0);
         self.mem.map(page, pfn, pte::ACCESSED | pte::DIRTY | pte::WRITABLE);
-        self.mem.lru_add(&mut self.policy, pfn, how);
+        self.mem.lru_add(&mut *self.policy, pfn, how);
         // It is rarely the only one.
         self.touching = self.alone_for == 0;
         self.alone_for = self.alone_for.saturating_sub(1);
@@ -225,7 +225,7 @@ impl<P: ReclaimPolicy> Machine<P> {
         let written = hot | pte::WRITABLE | pte::DIRTY | pte::ACCESSED;
         if self.mem.frames.kind(folio) == FrameKind::Anon {
             if !self.mem.frames.has(folio, flag::LRU) {
-                self.mem.lru_drain(&mut self.policy);
+                self.mem.lru_drain(&mut *self.policy);
             }
             if self.mem.frames.mapped(folio) == Mapped::Once {
                 self.mem.now += self.mem.cost.t_minor_map;
@@ -261,7 +261,7 @@ impl<P: ReclaimPolicy> Machine<P> {
         let how = self.make_anon(pfn, flags, ArrivalKind::New);
         self.policy.folio_entering(&mut self.mem, pfn, how);
         self.mem.map(page, pfn, pte::ACCESSED | pte::DIRTY | pte::WRITABLE);
-        self.mem.lru_add(&mut self.policy, pfn, how);
+        self.mem.lru_add(&mut *self.policy, pfn, how);
         (Flow::Done, FaultKind::Cow)
     }
 
@@ -324,7 +324,7 @@ impl<P: ReclaimPolicy> Machine<P> {
             let how = self.make_anon(pfn, flags, ArrivalKind::New);
             self.policy.folio_entering(&mut self.mem, pfn, how);
             self.mem.map(page, pfn, pte::ACCESSED | pte::DIRTY | pte::WRITABLE);
-            self.mem.lru_add(&mut self.policy, pfn, how);
+            self.mem.lru_add(&mut *self.policy, pfn, how);
             return (Flow::Done, FaultKind::Cow);
         }
         let mut bits = pte::ACCESSED;

@@ -13,7 +13,6 @@ use super::thread::Entity;
 use crate::base::id::ThreadId;
 use crate::base::time::SimDuration;
 use crate::phys::frames::flag;
-use crate::policy::ReclaimPolicy;
 use crate::virt::pages::Entry;
 
 const PERIOD: SimDuration = SimDuration::from_secs(5);
@@ -33,7 +32,7 @@ pub(super) struct Flusher {
     timer: bool,
 }
 
-impl<P: ReclaimPolicy> Machine<P> {
+impl Machine {
     /// Background and upper threshold of dirty pages.
     pub(super) fn dirty_limits(&self) -> (u64, u64) {
         let mem = &self.mem;

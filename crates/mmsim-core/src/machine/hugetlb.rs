@@ -21,7 +21,6 @@ use crate::memory::{HUGE_ORDER, Memory};
 use crate::phys::gfp::{AllocRequest, GFP_HIGHUSER_MOVABLE, GfpFlags};
 use crate::phys::migratetype::Migratetype;
 use crate::phys::watermarks::Mark;
-use crate::policy::ReclaimPolicy;
 
 const REQUEST: AllocRequest = AllocRequest {
     order: HUGE_ORDER,
@@ -47,7 +46,7 @@ pub(super) fn boot(mem: &mut Memory) {
     mem.now = begin;
 }
 
-impl<P: ReclaimPolicy> Machine<P> {
+impl Machine {
     /// A write to `nr_hugepages`.
     pub(super) fn set_huge_pool(&mut self, tid: ThreadId, wanted: u32) -> Flow {
         self.mem.hugetlb.wanted = wanted;

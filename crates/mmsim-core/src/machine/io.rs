@@ -12,7 +12,7 @@ use crate::base::id::{FileId, PageIdx, Pfn, ThreadId, VmaId};
 use crate::base::vmstat::VmEvent;
 use crate::memory::IoDone;
 use crate::phys::frames::{FolioId, flag};
-use crate::policy::{ArrivalKind, ReclaimPolicy};
+use crate::policy::ArrivalKind;
 use crate::virt::pages::Entry;
 
 /// The largest request of a block device (1280 KiB).
@@ -42,7 +42,7 @@ impl Ahead {
     }
 }
 
-impl<P: ReclaimPolicy> Machine<P> {
+impl Machine {
     /// Reads pages of a file into the cache, as far as they are missing.
     fn read_pages(&mut self, tid: ThreadId, file: FileId, what: Ahead) -> Flow {
         let Ahead { start, n, trigger, must, vma } = what;
@@ -74,7 +74,7 @@ impl<P: ReclaimPolicy> Machine<P> {
                 },
             };
             self.mem.refaulting = Some(at);
-            self.mem.add_to_page_cache(&mut self.policy, at, pfn, how);
+            self.mem.add_to_page_cache(&mut *self.policy, at, pfn, how);
             let bits = flag::LOCKED | if trigger == Some(i) { flag::RA_TRIGGER } else { 0 };
             self.mem.frames.set(pfn, bits);
             self.mem.count(VmEvent::PgpgIn, 4);
@@ -88,7 +88,7 @@ impl<P: ReclaimPolicy> Machine<P> {
                 self.mem.free_frame(p);
             } else {
                 self.mem.refaulting = Some(at);
-                self.mem.add_to_page_cache(&mut self.policy, at, p, how);
+                self.mem.add_to_page_cache(&mut *self.policy, at, p, how);
                 self.mem.frames.set(p, flag::LOCKED);
                 self.mem.count(VmEvent::PgpgIn, 4);
                 run.push((m, p));
@@ -316,7 +316,7 @@ impl<P: ReclaimPolicy> Machine<P> {
         let prev = self.mem.files[file].ra.prev.replace(index);
         // Reading on in the page where the last read ended is one access, not two.
         if !(first && prev == Some(index)) {
-            self.mem.mark_accessed(&mut self.policy, folio);
+            self.mem.mark_accessed(&mut *self.policy, folio);
         }
         Flow::Done
     }
@@ -337,7 +337,7 @@ impl<P: ReclaimPolicy> Machine<P> {
                     other => return other.into(),
                 };
                 let how = self.arrival(ArrivalKind::Write, None);
-                self.mem.add_to_page_cache(&mut self.policy, at, pfn, how);
+                self.mem.add_to_page_cache(&mut *self.policy, at, pfn, how);
                 pfn
             }
         };

@@ -23,7 +23,6 @@ use crate::phys::gfp::{AllocFlags, GFP_KERNEL};
 use crate::phys::migratetype::Migratetype;
 use crate::phys::watermarks::Mark;
 use crate::phys::zone::Zone;
-use crate::policy::ReclaimPolicy;
 use crate::policy::compaction::{CompactRequest, CompactResult, Compactor, MigrateMode};
 
 /// How often kcompactd looks at its node (`HPAGE_FRAG_CHECK_INTERVAL_MSEC`).
@@ -74,7 +73,7 @@ fn request(zone: ZoneId, order: Option<u8>, mode: MigrateMode, by: Compactor) ->
     }
 }
 
-impl<P: ReclaimPolicy> Machine<P> {
+impl Machine {
     fn has_kcompactd(&self) -> bool {
         self.compaction.is_some() && self.config.kernel > Kernel::V4_1
     }
@@ -229,7 +228,7 @@ impl<P: ReclaimPolicy> Machine<P> {
     /// A write to `compact_memory`: all zones in full, on the clock of who writes.
     pub(super) fn compact_memory(&mut self) {
         self.mem.now += self.mem.cost.t_syscall;
-        self.mem.lru_drain_all(&mut self.policy);
+        self.mem.lru_drain_all(&mut *self.policy);
         for zone in self.mem.zones.ids() {
             self.compact_all_of(zone, false);
         }

@@ -48,7 +48,7 @@ pub(super) struct Kdamond {
     asked: u64,
 }
 
-impl<P: ReclaimPolicy> Machine<P> {
+impl Machine {
     /// Gives the machine a monitor, whose first step is at `start`; without, it waits for
     /// [`Op::KdamondOn`](crate::workload::Op::KdamondOn).
     pub fn add_monitor(&mut self, start: Option<SimTime>, monitor: Box<dyn Monitor>) -> KdamondId {
@@ -115,7 +115,7 @@ impl<P: ReclaimPolicy> Machine<P> {
     }
 
     /// All monitors.
-    pub fn monitors(&self) -> impl Iterator<Item = KdamondId> + use<P> {
+    pub fn monitors(&self) -> impl Iterator<Item = KdamondId> + use<> {
         self.kdamonds.ids()
     }
 
@@ -186,13 +186,13 @@ impl<P: ReclaimPolicy> Machine<P> {
     }
 }
 
-impl<P: ReclaimPolicy> Doors for Machine<P> {
+impl Doors for Machine {
     fn memory(&self) -> &Memory {
         &self.mem
     }
 
     fn parts(&mut self) -> (&mut Memory, &mut dyn ReclaimPolicy) {
-        (&mut self.mem, &mut self.policy)
+        (&mut self.mem, &mut *self.policy)
     }
 
     fn madvise(&mut self, space: AsId, pages: Range<u64>, advice: Advice) -> bool {
@@ -230,17 +230,17 @@ impl<P: ReclaimPolicy> Doors for Machine<P> {
         let mut moved = 0;
         for &folio in folios {
             let there = self.mem.node_of(folio) == node;
-            if !there && self.mem.migrate_to_node(&mut self.policy, folio, node) {
+            if !there && self.mem.migrate_to_node(&mut *self.policy, folio, node) {
                 moved += 1;
             } else {
-                self.mem.put_back(&mut self.policy, folio);
+                self.mem.put_back(&mut *self.policy, folio);
             }
         }
         moved
     }
 
     fn put_back(&mut self, folios: &[FolioId]) -> u64 {
-        folios.iter().for_each(|&f| self.mem.put_back(&mut self.policy, f));
+        folios.iter().for_each(|&f| self.mem.put_back(&mut *self.policy, f));
         0
     }
 
@@ -249,7 +249,7 @@ impl<P: ReclaimPolicy> Doors for Machine<P> {
     }
 }
 
-impl<P: ReclaimPolicy> Machine<P> {
+impl Machine {
     /// `WILLNEED` for somebody else's memory: reads from swap what free frames can take.
     fn read_while_free(&mut self, id: VmaId, range: Range<u32>) {
         for p in range {
@@ -259,7 +259,7 @@ impl<P: ReclaimPolicy> Machine<P> {
                 break;
             }
         }
-        self.mem.lru_drain(&mut self.policy);
+        self.mem.lru_drain(&mut *self.policy);
         self.mem.settle_kernel();
     }
 

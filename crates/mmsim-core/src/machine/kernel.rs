@@ -15,10 +15,9 @@ use crate::memory::Layout;
 use crate::phys::frames::FrameKind;
 use crate::phys::gfp::{AllocRequest, GfpFlags, MAX_PAGE_ORDER};
 use crate::phys::migratetype::Migratetype;
-use crate::policy::ReclaimPolicy;
 use crate::workload::{BlockHandle, FreeBlocksOfZone, KernelAllocResult};
 
-impl<P: ReclaimPolicy> Machine<P> {
+impl Machine {
     /// Allocates a block for a thread; what came of it is for its workload to see.
     pub(super) fn kernel_alloc(
         &mut self,

@@ -22,7 +22,7 @@ use crate::base::time::{SimDuration, SimTime};
 use crate::base::vmstat::VmEvent;
 use crate::memory::{NodeFlags, Plug};
 use crate::phys::gfp::AllocRequest;
-use crate::policy::{PassStats, ReclaimPolicy, ReclaimRequest, Reclaimer};
+use crate::policy::{PassStats, ReclaimRequest, Reclaimer};
 
 pub(super) const MAX_RECLAIM_RETRIES: u32 = 16;
 const NAP: SimDuration = SimDuration::from_millis(100);
@@ -173,7 +173,7 @@ impl Kswapd {
     }
 }
 
-impl<P: ReclaimPolicy> Machine<P> {
+impl Machine {
     /// Wakes the kswapd of every node that needs it (`wake_all_kswapds`).
     /// Nodes that need none may need kcompactd, if the request itself cannot compact.
     pub(super) fn wake_kswapds(&mut self, req: &AllocRequest) {

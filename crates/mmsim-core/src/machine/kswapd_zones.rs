@@ -22,7 +22,6 @@ use crate::base::id::{MemcgId, NodeId, ZoneId};
 use crate::phys::gfp::{AllocFlags, GFP_KERNEL};
 use crate::phys::migratetype::Migratetype;
 use crate::phys::watermarks::Mark;
-use crate::policy::ReclaimPolicy;
 use crate::policy::compaction::{CompactRequest, CompactResult, Compactor, MigrateMode};
 
 const SWAP_CLUSTER_MAX: u64 = 32;
@@ -40,7 +39,7 @@ pub(super) enum Turn {
     Done,
 }
 
-impl<P: ReclaimPolicy> Machine<P> {
+impl Machine {
     /// Whether a zone needs nothing for an order (`zone_balanced`): it keeps its high watermark
     /// and the gap, and could be compacted.
     fn zone_balanced(&self, z: ZoneId, order: u8, gap: u64, class: ZoneKind) -> bool {

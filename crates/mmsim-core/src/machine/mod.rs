@@ -138,10 +138,10 @@ struct Mark {
 ///
 /// A policy of a known type is called directly; research code may pass a box instead and
 /// pays some instructions a fault for it, and nothing on a hit.
-pub struct Machine<P: ReclaimPolicy = Box<dyn ReclaimPolicy>> {
+pub struct Machine {
     /// Its memory.
     pub mem: Memory,
-    policy: P,
+    policy: Box<dyn ReclaimPolicy>,
     compaction: Option<Box<dyn Compaction>>,
     config: MachineConfig,
     tasks: Vec<Task>,
@@ -193,14 +193,14 @@ pub struct Machine<P: ReclaimPolicy = Box<dyn ReclaimPolicy>> {
     touches_each: usize,
 }
 
-impl<P: ReclaimPolicy> Machine<P> {
+impl Machine {
     /// Builds a machine. `policy` gets the memory to create its lists in. The seed decides
     /// every random draw of the workloads, each from a stream named by task and thread.
     pub fn new(
         config: &MachineConfig,
         tasks: Vec<TaskConfig>,
         seed: u64,
-        policy: impl FnOnce(&mut Memory) -> P,
+        policy: impl FnOnce(&mut Memory) -> Box<dyn ReclaimPolicy>,
     ) -> Self {
         let mut mem = Memory::new(config);
         hugetlb::boot(&mut mem);
@@ -352,20 +352,20 @@ impl<P: ReclaimPolicy> Machine<P> {
             let frame = self.mem.try_alloc(node, &AllocRequest::USER, None);
             let frame = frame.expect("memory is free before anything runs");
             self.mem.memcgs.charge(MemcgId(0), 1);
-            self.mem.add_to_page_cache(&mut self.policy, PageIdx(base + i), frame, how);
+            self.mem.add_to_page_cache(&mut *self.policy, PageIdx(base + i), frame, how);
         }
-        self.mem.lru_drain(&mut self.policy);
+        self.mem.lru_drain(&mut *self.policy);
         for i in base..base + active {
             if let Entry::Frame(folio) = self.mem.pages.entry(PageIdx(i)) {
-                self.mem.lru_activate(&mut self.policy, folio);
+                self.mem.lru_activate(&mut *self.policy, folio);
             }
         }
-        self.mem.lru_drain(&mut self.policy);
+        self.mem.lru_drain(&mut *self.policy);
     }
 
     /// The policy.
-    pub fn policy(&self) -> &P {
-        &self.policy
+    pub fn policy(&self) -> &dyn ReclaimPolicy {
+        &*self.policy
     }
 
     /// Numbers of the threads of a task, or of the thread with this name.

@@ -10,11 +10,10 @@ use super::thread::{Entity, Wait};
 use crate::base::id::{AsId, GROUP_PAGES, MemcgId, PageIdx, ThreadId};
 use crate::base::time::{SimDuration, SimTime};
 use crate::memory::AHEAD;
-use crate::policy::ReclaimPolicy;
 use crate::virt::space::VmaKind;
 use crate::workload::{MapKind, Op, RegionId, Run};
 
-impl<P: ReclaimPolicy> Machine<P> {
+impl Machine {
     /// Executes one operation that is no hit.
     pub(super) fn execute(&mut self, tid: ThreadId, op: Op) -> Flow {
         let space = self.threads[tid].space;
@@ -43,7 +42,7 @@ impl<P: ReclaimPolicy> Machine<P> {
             }
             Op::Munmap { region } => {
                 self.mem.now += self.mem.cost.t_syscall;
-                self.mem.munmap(&mut self.policy, space, region);
+                self.mem.munmap(&mut *self.policy, space, region);
                 self.mem.settle_kernel();
                 Flow::Done
             }
@@ -82,7 +81,7 @@ impl<P: ReclaimPolicy> Machine<P> {
                 Flow::Done
             }
             Op::DropCaches => {
-                self.mem.drop_caches(&mut self.policy);
+                self.mem.drop_caches(&mut *self.policy);
                 Flow::Done
             }
             Op::KernelAlloc { order, migratetype, flags, handle } => {
@@ -331,7 +330,7 @@ impl<P: ReclaimPolicy> Machine<P> {
     fn free_space(&mut self, space: AsId) {
         self.mem.spaces[space].dead = true;
         for r in self.mem.spaces.regions(space) {
-            self.mem.munmap(&mut self.policy, space, r);
+            self.mem.munmap(&mut *self.policy, space, r);
         }
         self.mem.settle_kernel();
     }

@@ -10,7 +10,7 @@ use super::run::{Missed, Stop, fitting, hit, hit_copy, hit_run, is_single};
 use crate::base::id::{PageIdx, ThreadId};
 use crate::base::time::{SimDuration, SimTime};
 use crate::memory::{AHEAD, ReturnRun, Returning};
-use crate::policy::{Arrival, ArrivalKind, ReclaimPolicy};
+use crate::policy::{Arrival, ArrivalKind};
 use crate::virt::space::Place;
 use crate::workload::Op;
 
@@ -56,7 +56,7 @@ struct Walk<'a> {
     t_fault: u64,
 }
 
-impl<P: ReclaimPolicy> Machine<P> {
+impl Machine {
     /// A thread that may act stopped at a page that is not there: resolves faults of the
     /// common kind and executes the hits between them. Returns where it stopped, and when
     /// the hits before that began.
@@ -152,7 +152,7 @@ impl<P: ReclaimPolicy> Machine<P> {
             self.steps += faults;
             self.latency[1].add_many(run.latency, faults);
             let returned = &mut self.returned[..faults as usize];
-            self.mem.settle_returned(&mut self.policy, run, returned);
+            self.mem.settle_returned(&mut *self.policy, run, returned);
             self.note_resident();
         }
         (end, SimTime(since))

@@ -20,7 +20,6 @@ use crate::base::id::{CpuId, ThreadId};
 use crate::base::time::{SimDuration, SimTime};
 use crate::memory::IoDone;
 use crate::phys::frames::flag;
-use crate::policy::ReclaimPolicy;
 use crate::virt::pages::pte;
 use crate::workload::{CopyRun, Op, RegionId, Run, WorkloadCx};
 
@@ -57,7 +56,7 @@ impl Missed {
     }
 }
 
-impl<P: ReclaimPolicy> Machine<P> {
+impl Machine {
     /// Runs all workloads to their ends.
     pub fn run(&mut self, watch: Watch) -> RunResult {
         self.watch = watch;
@@ -140,7 +139,7 @@ impl<P: ReclaimPolicy> Machine<P> {
 
     /// A device request ended: whoever waits for the folio goes on.
     fn end_io(&mut self, done: IoDone) {
-        if let Some(folio) = self.mem.io_done(&mut self.policy, done) {
+        if let Some(folio) = self.mem.io_done(&mut *self.policy, done) {
             for t in self.waiters.remove(&folio).unwrap_or_default() {
                 if self.threads[t].wait == Wait::Folio(folio) {
                     self.wake(t);

@@ -252,9 +252,9 @@ pub struct Snapshot {
 }
 
 /// Zones and groups with the uses of their frames.
-fn counted<P: ReclaimPolicy>(
+fn counted(
     mem: &Memory,
-    policy: &P,
+    policy: &dyn ReclaimPolicy,
     cpus: u32,
 ) -> (Vec<ZoneSnapshot>, Vec<PageCounts>) {
     let mut groups = vec![PageCounts::default(); mem.memcgs.len()];
@@ -284,13 +284,13 @@ fn counted<P: ReclaimPolicy>(
     (zones, groups)
 }
 
-impl<P: ReclaimPolicy> Machine<P> {
+impl Machine {
     /// What the kernel's files would show now. `at`: the clock of whoever looks, no earlier
     /// than what happened so far.
     pub fn snapshot(&mut self, at: SimTime) -> Snapshot {
         let mark = self.take_mark(at);
         let mem = &self.mem;
-        let (zones, counts) = counted(mem, &self.policy, self.config.cpus);
+        let (zones, counts) = counted(mem, &*self.policy, self.config.cpus);
         let whole = zones.iter().fold(PageCounts::default(), |sum, z| sum.plus(&z.counts));
         let group = |m: MemcgId| GroupSnapshot {
             name: mem.memcgs[m].config.name.clone(),

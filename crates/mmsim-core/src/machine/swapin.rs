@@ -17,10 +17,10 @@ use crate::base::id::{PageIdx, Pfn, SwapSlot, ThreadId, VmaId};
 use crate::base::vmstat::VmEvent;
 use crate::memory::IoDone;
 use crate::phys::frames::{FolioId, FrameKind, Mapped, flag};
-use crate::policy::{ArrivalKind, ReclaimPolicy, Shadow};
+use crate::policy::{ArrivalKind, Shadow};
 use crate::virt::pages::{Entry, pte};
 
-impl<P: ReclaimPolicy> Machine<P> {
+impl Machine {
     pub(super) fn swap_fault(
         &mut self,
         tid: ThreadId,
@@ -157,7 +157,7 @@ impl<P: ReclaimPolicy> Machine<P> {
         let how = self.make_anon(pfn, flags, ArrivalKind::SwapIn);
         self.mem.refaulting = Some(page);
         self.policy.folio_swapped_in(&mut self.mem, pfn, shadow, how);
-        self.mem.lru_add(&mut self.policy, pfn, how);
+        self.mem.lru_add(&mut *self.policy, pfn, how);
         self.mem.count_in(memcg, VmEvent::PswpIn, 1);
         let cpu = self.mem.cpu.0.into();
         let swap = self.mem.swap.as_mut().expect("a slot is of a device");
@@ -208,7 +208,7 @@ impl<P: ReclaimPolicy> Machine<P> {
         }
         self.submit_swap_reads(&read);
         if window.len() > 1 {
-            self.mem.lru_drain(&mut self.policy);
+            self.mem.lru_drain(&mut *self.policy);
         }
         self.queue_io();
         if self.mem.frames.has(wanted, flag::LOCKED) {
@@ -246,7 +246,7 @@ impl<P: ReclaimPolicy> Machine<P> {
         let shadow = if let Cached::Shadow(s) = old { Some(s) } else { None };
         self.mem.refaulting = page;
         self.policy.folio_swapped_in(&mut self.mem, pfn, shadow, how);
-        self.mem.lru_add(&mut self.policy, pfn, how);
+        self.mem.lru_add(&mut *self.policy, pfn, how);
         self.mem.count_in(memcg, VmEvent::PswpIn, 1);
     }
 

@@ -23,7 +23,7 @@ use crate::memory::HUGE_ORDER;
 use crate::phys::frames::{FrameKind, flag};
 use crate::phys::gfp::{AllocRequest, GFP_TRANSHUGE_LIGHT, GfpFlags};
 use crate::phys::migratetype::Migratetype;
-use crate::policy::{Arrival, ArrivalKind, ReclaimPolicy};
+use crate::policy::{Arrival, ArrivalKind};
 use crate::virt::space::VmaKind;
 
 /// What came of it.
@@ -50,7 +50,7 @@ fn gfp(defrag: ThpDefrag, advised: bool) -> GfpFlags {
     }
 }
 
-impl<P: ReclaimPolicy> Machine<P> {
+impl Machine {
     /// Whether a mapping may have a huge page where this page lies; there is no page table.
     pub(super) fn wants_huge(&self, page: PageIdx, vma: VmaId) -> bool {
         let first = page.group().first();
@@ -122,7 +122,7 @@ impl<P: ReclaimPolicy> Machine<P> {
         let how = Arrival { kind: ArrivalKind::New, in_fault, position: 0 };
         self.policy.folio_entering(mem, head, how);
         mem.map_huge(page.group(), head);
-        mem.lru_add_now(&mut self.policy, head, how);
+        mem.lru_add_now(&mut *self.policy, head, how);
         mem.count_in(memcg, VmEvent::ThpFaultAlloc, 1);
         HugeFault::Done
     }

@@ -16,7 +16,7 @@ use super::run::{fitting, hit, hit_run};
 use super::thread::{Entity, Thread};
 use crate::base::id::{CpuId, GROUP_PAGES, GroupId, IndexVec, ThreadId, ZoneId};
 use crate::base::time::{SimDuration, SimTime};
-use crate::policy::{Arrival, ArrivalKind, ReclaimPolicy};
+use crate::policy::{Arrival, ArrivalKind};
 use crate::virt::pages::{Group, pte};
 use crate::virt::space::{Spaces, VmaKind};
 use crate::workload::{Op, RegionId, VmaFlags};
@@ -128,7 +128,7 @@ impl Turns {
     }
 }
 
-impl<P: ReclaimPolicy> Machine<P> {
+impl Machine {
     /// Lets the threads of all CPUs go on for as long as they do nothing but hits and first
     /// touches. Returns the CPU that has to act now, if that is known: its thread stopped in
     /// its turn.
@@ -274,7 +274,7 @@ impl<P: ReclaimPolicy> Machine<P> {
         let recency = VmaFlags::default().recency(self.mem.ignores_random());
         let how = Arrival { kind: ArrivalKind::New, in_fault: Some(recency), position: 0 };
         self.mem.cpu = m.cpu;
-        self.mem.settle_touched(&mut self.policy, zone, t.space, how, &m.pages[..m.nr]);
+        self.mem.settle_touched(&mut *self.policy, zone, t.space, how, &m.pages[..m.nr]);
         m.faults += m.nr as u64;
         m.nr = 0;
         m.room = self.room_of(zone, m.cpu);

@@ -101,12 +101,7 @@ impl Memory {
     }
 
     /// The same for a huge folio, which does not wait: the batch goes to the lists with it.
-    pub fn lru_add_now<P: ReclaimPolicy + ?Sized>(
-        &mut self,
-        policy: &mut P,
-        folio: FolioId,
-        how: Arrival,
-    ) {
+    pub fn lru_add_now(&mut self, policy: &mut dyn ReclaimPolicy, folio: FolioId, how: Arrival) {
         self.lru_add(policy, folio, how);
         self.flush_add(policy);
     }
@@ -137,7 +132,7 @@ impl Memory {
 
     /// Activates a listed folio (`folio_activate`), batched. A folio on no list stays as it
     /// is: an activation that comes while it waits for its list is lost.
-    pub fn lru_activate<P: ReclaimPolicy + ?Sized>(&mut self, policy: &mut P, folio: FolioId) {
+    pub fn lru_activate(&mut self, policy: &mut dyn ReclaimPolicy, folio: FolioId) {
         let blocked = flag::ACTIVE | flag::UNEVICTABLE | flag::IN_BATCH;
         if !self.frames.has(folio, flag::LRU) || self.frames.has(folio, blocked) {
             return;
@@ -153,11 +148,7 @@ impl Memory {
     /// Activates a folio after a second access by system call (`mark_page_accessed`): as
     /// [`Memory::lru_activate`], but one that waits in the local batch for its list is
     /// flagged, so that it enters as active (`__lru_cache_activate_folio`).
-    pub fn lru_activate_accessed<P: ReclaimPolicy + ?Sized>(
-        &mut self,
-        policy: &mut P,
-        folio: FolioId,
-    ) {
+    pub fn lru_activate_accessed(&mut self, policy: &mut dyn ReclaimPolicy, folio: FolioId) {
         if self.frames.has(folio, flag::LRU) {
             self.lru_activate(policy, folio);
             return;
@@ -170,7 +161,7 @@ impl Memory {
     }
 
     /// Queues a listed folio to be deactivated on advice.
-    pub fn lru_deactivate<P: ReclaimPolicy + ?Sized>(&mut self, policy: &mut P, folio: FolioId) {
+    pub fn lru_deactivate(&mut self, policy: &mut dyn ReclaimPolicy, folio: FolioId) {
         let cpu = self.cpu.0 as usize;
         if self.frames.has(folio, flag::LRU) && !self.frames.has(folio, flag::IN_BATCH) {
             self.frames.set(folio, flag::IN_BATCH);
@@ -183,7 +174,7 @@ impl Memory {
 
     /// Queues a listed folio whose write ended for the tail of its list
     /// (`folio_rotate_reclaimable`).
-    pub fn lru_rotate<P: ReclaimPolicy + ?Sized>(&mut self, policy: &mut P, folio: FolioId) {
+    pub fn lru_rotate(&mut self, policy: &mut dyn ReclaimPolicy, folio: FolioId) {
         let blocked = flag::IN_BATCH | flag::DIRTY | flag::LOCKED | flag::UNEVICTABLE;
         let cpu = self.cpu.0 as usize;
         if self.frames.has(folio, flag::LRU) && !self.frames.has(folio, blocked) {
@@ -197,11 +188,7 @@ impl Memory {
 
     /// Queues a listed anonymous folio to become lazily freed memory (`folio_mark_lazyfree`).
     /// One that is so already, is in the swap cache or on no list stays as it is.
-    pub(super) fn lru_lazyfree<P: ReclaimPolicy + ?Sized>(
-        &mut self,
-        policy: &mut P,
-        folio: FolioId,
-    ) {
+    pub(super) fn lru_lazyfree(&mut self, policy: &mut dyn ReclaimPolicy, folio: FolioId) {
         if !self.may_be_lazyfree(folio) || self.frames.has(folio, flag::IN_BATCH) {
             return;
         }
@@ -213,7 +200,7 @@ impl Memory {
         }
     }
 
-    fn flush_moves<P: ReclaimPolicy + ?Sized>(&mut self, policy: &mut P) {
+    fn flush_moves(&mut self, policy: &mut dyn ReclaimPolicy) {
         let cpu = self.cpu.0 as usize;
         let all = &self.batches.cpus[cpu];
         if [&all.rotate, &all.deactivate, &all.lazyfree, &all.activate]
@@ -260,13 +247,13 @@ impl Memory {
     }
 
     /// Empties the batches of the acting CPU (`lru_add_drain`).
-    pub fn lru_drain<P: ReclaimPolicy + ?Sized>(&mut self, policy: &mut P) {
+    pub fn lru_drain(&mut self, policy: &mut dyn ReclaimPolicy) {
         self.flush_add(policy);
         self.flush_moves(policy);
     }
 
     /// Empties the batches of all CPUs (`lru_add_drain_all`).
-    pub fn lru_drain_all<P: ReclaimPolicy + ?Sized>(&mut self, policy: &mut P) {
+    pub fn lru_drain_all(&mut self, policy: &mut dyn ReclaimPolicy) {
         let cpu = self.cpu;
         for c in 0..self.batches.cpus.len() {
             self.cpu = CpuId(c as u16);

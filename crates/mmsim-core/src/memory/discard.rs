@@ -32,9 +32,9 @@ const MOST_GATHERED: usize = FIRST_PIECE + 10_000 / PIECE * PIECE;
 
 impl Memory {
     /// Drops whatever `nr` pages of a mapping hold.
-    pub fn zap_pages<P: ReclaimPolicy + ?Sized>(
+    pub fn zap_pages(
         &mut self,
-        policy: &mut P,
+        policy: &mut dyn ReclaimPolicy,
         first: PageIdx,
         nr: u32,
         vma: VmaId,
@@ -101,13 +101,7 @@ impl Memory {
 
     /// Drops pages that hold nothing or a plain folio, up to the first that is different.
     /// Returns that, or `end`.
-    fn discard<P: ReclaimPolicy + ?Sized>(
-        &mut self,
-        policy: &mut P,
-        first: u32,
-        end: u32,
-        vma: VmaId,
-    ) -> u32 {
+    fn discard(&mut self, policy: &mut dyn ReclaimPolicy, first: u32, end: u32, vma: VmaId) -> u32 {
         // Events carry the time of each folio.
         if self.tracer.on() || self.memcgs.len() > 1 {
             return first;

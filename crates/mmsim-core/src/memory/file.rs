@@ -59,9 +59,9 @@ impl Memory {
 
     /// Puts a fresh frame into the page cache and its LRU batch. A shadow found there is
     /// told to the policy, unless the page is allocated to be written.
-    pub fn add_to_page_cache<P: ReclaimPolicy + ?Sized>(
+    pub fn add_to_page_cache(
         &mut self,
-        policy: &mut P,
+        policy: &mut dyn ReclaimPolicy,
         page: PageIdx,
         folio: FolioId,
         how: Arrival,
@@ -149,11 +149,7 @@ impl Memory {
 
     /// Drops an unmapped, clean, idle folio of the page cache without a shadow
     /// (`invalidate`, `drop_caches`). False: it is in use.
-    pub fn drop_file_folio<P: ReclaimPolicy + ?Sized>(
-        &mut self,
-        policy: &mut P,
-        folio: FolioId,
-    ) -> bool {
+    pub fn drop_file_folio(&mut self, policy: &mut dyn ReclaimPolicy, folio: FolioId) -> bool {
         let busy = flag::DIRTY | flag::WRITEBACK | flag::LOCKED | flag::IN_BATCH;
         if self.frames.mapped(folio) != Mapped::No || self.frames.has(folio, busy) {
             return false;
@@ -168,7 +164,7 @@ impl Memory {
     }
 
     /// `drop_caches`: frees every clean, unmapped page of every file. Returns how many.
-    pub fn drop_caches<P: ReclaimPolicy + ?Sized>(&mut self, policy: &mut P) -> u64 {
+    pub fn drop_caches(&mut self, policy: &mut dyn ReclaimPolicy) -> u64 {
         self.lru_drain_all(policy);
         let mut n = 0;
         for f in self.files.ids() {

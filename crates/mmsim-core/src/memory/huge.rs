@@ -52,7 +52,7 @@ impl Memory {
     }
 
     /// Drops a whole huge page. That of a folio: its block and its page table are free then.
-    pub(super) fn zap_huge<P: ReclaimPolicy + ?Sized>(&mut self, policy: &mut P, g: GroupId) {
+    pub(super) fn zap_huge(&mut self, policy: &mut dyn ReclaimPolicy, g: GroupId) {
         let head = self.huge_at(g.first()).unwrap_or_else(|| panic!("{g} maps no huge folio"));
         if self.frames.kind(head) == FrameKind::HugeTlb {
             return self.zap_hugetlb(g, head);
@@ -73,7 +73,7 @@ impl Memory {
 
     /// Makes 512 folios of one page out of the huge one that a page lies in, if it does. Those of
     /// a listed one are on its list.
-    pub fn split_at<P: ReclaimPolicy + ?Sized>(&mut self, policy: &mut P, page: PageIdx) {
+    pub fn split_at(&mut self, policy: &mut dyn ReclaimPolicy, page: PageIdx) {
         let Some(head) = self.huge_at(page) else { return };
         self.leave_batch(head);
         if self.frames.has(head, flag::LRU) {

@@ -98,7 +98,7 @@ impl Memory {
 
     /// An access through a system call, or found when a file page is unmapped
     /// (`folio_mark_accessed`): the policy is told, and the page is not idle.
-    pub fn mark_accessed<P: ReclaimPolicy + ?Sized>(&mut self, policy: &mut P, folio: FolioId) {
+    pub fn mark_accessed(&mut self, policy: &mut dyn ReclaimPolicy, folio: FolioId) {
         policy.folio_accessed(self, folio);
         self.clear_idle(folio);
     }

@@ -25,12 +25,7 @@ impl Memory {
     /// resident folio goes through the CPU's batch to the policy
     /// ([`ReclaimPolicy::folio_made_lazyfree`]), unless others map it too or its copy in the
     /// swap cache cannot be dropped.
-    pub fn free_lazily<P: ReclaimPolicy + ?Sized>(
-        &mut self,
-        policy: &mut P,
-        page: PageIdx,
-        vma: VmaId,
-    ) {
+    pub fn free_lazily(&mut self, policy: &mut dyn ReclaimPolicy, page: PageIdx, vma: VmaId) {
         self.split_at(policy, page);
         let folio = match self.pages.entry(page) {
             Entry::Swap(_) => return self.zap(policy, page, vma),

@@ -123,12 +123,7 @@ impl Memory {
 
     /// Drops whatever a PTE holds: `munmap`, `MADV_DONTNEED`, exit. A frame that is free then is
     /// gathered.
-    pub(super) fn zap<P: ReclaimPolicy + ?Sized>(
-        &mut self,
-        policy: &mut P,
-        page: PageIdx,
-        vma: VmaId,
-    ) {
+    pub(super) fn zap(&mut self, policy: &mut dyn ReclaimPolicy, page: PageIdx, vma: VmaId) {
         match self.pages.entry(page) {
             Entry::None => {}
             Entry::Zero => self.pages.set_entry(page, Entry::None, 0),
@@ -159,7 +154,7 @@ impl Memory {
 
     /// One reference less to a slot from a PTE; a copy in the swap cache that nobody wants
     /// any more goes with the last.
-    fn put_slot<P: ReclaimPolicy + ?Sized>(&mut self, policy: &mut P, slot: SwapSlot) {
+    fn put_slot(&mut self, policy: &mut dyn ReclaimPolicy, slot: SwapSlot) {
         let cpu = self.cpu.0.into();
         let swap = self.swap.as_mut().expect("a slot is of a device");
         if swap.put(slot, cpu) {
@@ -180,7 +175,7 @@ impl Memory {
 
     /// Frees an anonymous folio that is mapped nowhere: off its list or batch, out of the
     /// swap cache. A folio that a device works on is freed when that ends.
-    pub fn free_anon<P: ReclaimPolicy + ?Sized>(&mut self, policy: &mut P, folio: FolioId) {
+    pub fn free_anon(&mut self, policy: &mut dyn ReclaimPolicy, folio: FolioId) {
         if self.let_go(policy, folio) {
             self.free_frame(folio);
         }
@@ -188,7 +183,7 @@ impl Memory {
 
     /// Takes such a folio off its list or batch and out of the swap cache. False: its frame cannot be
     /// given back yet.
-    fn let_go<P: ReclaimPolicy + ?Sized>(&mut self, policy: &mut P, folio: FolioId) -> bool {
+    fn let_go(&mut self, policy: &mut dyn ReclaimPolicy, folio: FolioId) -> bool {
         if self.frames.has(folio, flag::LRU) {
             self.leave_batch(folio);
             policy.folio_departed(self, folio, Departure::Freed);
@@ -222,12 +217,7 @@ impl Memory {
     }
 
     /// Unmaps a whole region and frees what only it held.
-    pub fn munmap<P: ReclaimPolicy + ?Sized>(
-        &mut self,
-        policy: &mut P,
-        space: AsId,
-        region: RegionId,
-    ) {
+    pub fn munmap(&mut self, policy: &mut dyn ReclaimPolicy, space: AsId, region: RegionId) {
         let id = self
             .spaces
             .region(space, region)
@@ -268,11 +258,7 @@ impl Memory {
     }
 
     /// The end of a device request. Returns the folio if threads may wait for it.
-    pub fn io_done<P: ReclaimPolicy + ?Sized>(
-        &mut self,
-        policy: &mut P,
-        done: IoDone,
-    ) -> Option<FolioId> {
+    pub fn io_done(&mut self, policy: &mut dyn ReclaimPolicy, done: IoDone) -> Option<FolioId> {
         match done {
             IoDone::Read(folio) => {
                 self.frames.clear(folio, flag::LOCKED);

@@ -53,11 +53,7 @@ impl Memory {
     /// (`folio_isolate_lru`). False: it is on no list, waits to be moved between lists, or is
     /// huge.
     /// Who takes it calls [`Memory::migrate`] or [`Memory::put_back`].
-    pub fn isolate_to_migrate<P: ReclaimPolicy + ?Sized>(
-        &mut self,
-        lru: &mut P,
-        folio: FolioId,
-    ) -> bool {
+    pub fn isolate_to_migrate(&mut self, lru: &mut dyn ReclaimPolicy, folio: FolioId) -> bool {
         if self.frames.bits(folio) & (flag::LRU | flag::IN_BATCH | ORDER_MASK) != flag::LRU {
             return false;
         }
@@ -69,11 +65,7 @@ impl Memory {
     }
 
     /// The same for folios that are known to be listed, of one page and in no batch.
-    pub fn isolate_all_to_migrate<P: ReclaimPolicy + ?Sized>(
-        &mut self,
-        lru: &mut P,
-        folios: &[FolioId],
-    ) {
+    pub fn isolate_all_to_migrate(&mut self, lru: &mut dyn ReclaimPolicy, folios: &[FolioId]) {
         if self.tracer.on() {
             for &folio in folios {
                 let taken = self.isolate_to_migrate(lru, folio);
@@ -114,9 +106,9 @@ impl Memory {
     ///
     /// # Errors
     /// The folio cannot be moved; it is still isolated, and the target still free.
-    pub fn migrate<P: ReclaimPolicy + ?Sized>(
+    pub fn migrate(
         &mut self,
-        lru: &mut P,
+        lru: &mut dyn ReclaimPolicy,
         folio: FolioId,
         target: Pfn,
     ) -> Result<(), NotMoved> {
@@ -157,9 +149,9 @@ impl Memory {
     /// Moves isolated plain folios, the last first, into as many frames, the last first: as so many
     /// calls of [`Memory::migrate`]. Each column is gone over by itself, and what is freed and what
     /// arrives is handed on together.
-    pub fn migrate_plain<P: ReclaimPolicy + ?Sized>(
+    pub fn migrate_plain(
         &mut self,
-        lru: &mut P,
+        lru: &mut dyn ReclaimPolicy,
         folios: &[FolioId],
         targets: &[Pfn],
     ) {
@@ -183,9 +175,9 @@ impl Memory {
 
     /// Moves an isolated folio of one page to a free frame of a node, if one can be had above the
     /// min watermark without reclaim. False: it is still where it was, and isolated.
-    pub fn migrate_to_node<P: ReclaimPolicy + ?Sized>(
+    pub fn migrate_to_node(
         &mut self,
-        lru: &mut P,
+        lru: &mut dyn ReclaimPolicy,
         folio: FolioId,
         node: NodeId,
     ) -> bool {
@@ -228,7 +220,7 @@ impl Memory {
     }
 
     /// Migrated folios, the last first, go to the batch, each when its move is paid for.
-    fn lru_add_migrated<P: ReclaimPolicy + ?Sized>(&mut self, lru: &mut P, folios: &[FolioId]) {
+    fn lru_add_migrated(&mut self, lru: &mut dyn ReclaimPolicy, folios: &[FolioId]) {
         let how = Arrival { kind: ArrivalKind::Migrated, in_fault: None, position: 0 };
         let mut rest = folios;
         while !rest.is_empty() {

@@ -162,9 +162,9 @@ impl Memory {
     }
 
     /// Gives the pages of a run their frames, accounts for them, and tells the policy.
-    pub fn settle_returned<P: ReclaimPolicy + ?Sized>(
+    pub fn settle_returned(
         &mut self,
-        policy: &mut P,
+        policy: &mut dyn ReclaimPolicy,
         run: &ReturnRun,
         returned: &mut [Returned],
     ) {

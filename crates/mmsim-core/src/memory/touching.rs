@@ -37,9 +37,9 @@ impl Memory {
 
     /// Gives first-touched pages of a process their frames, in their order, accounts for
     /// them, and tells the policy. Their hot bytes are written.
-    pub fn settle_touched<P: ReclaimPolicy + ?Sized>(
+    pub fn settle_touched(
         &mut self,
-        policy: &mut P,
+        policy: &mut dyn ReclaimPolicy,
         zone: ZoneId,
         space: AsId,
         how: Arrival,
