@@ -4,6 +4,7 @@
 //! reader must check `schema`, which grows when a key changes its meaning; a key that is
 //! new does not make it grow. Times are whole nanoseconds of simulated time.
 
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use mmsim_core::base::id::PAGE_SIZE;
@@ -24,8 +25,14 @@ use super::pairs::Pairs;
 /// The version of the document's form.
 pub const SCHEMA: u32 = 1;
 
+/// The JSON Schema of [`Report`], with a sentence for every field. Keys that are new do not make
+/// [`SCHEMA`] grow, so a reader has to allow others.
+pub fn json_schema() -> serde_json::Value {
+    schemars::schema_for!(Report).to_value()
+}
+
 /// All runs of one command.
-#[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
+#[derive(Clone, PartialEq, Debug, Serialize, Deserialize, JsonSchema)]
 pub struct Report {
     /// The version of mmsim that wrote it.
     pub mmsim: String,
@@ -41,7 +48,7 @@ pub struct Report {
 }
 
 /// One run.
-#[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
+#[derive(Clone, PartialEq, Debug, Serialize, Deserialize, JsonSchema)]
 pub struct RunReport {
     /// Name of its scenario, where the report has several.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -118,7 +125,7 @@ pub struct RunReport {
 }
 
 /// What a monitor of accesses saw and did.
-#[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
+#[derive(Clone, PartialEq, Debug, Serialize, Deserialize, JsonSchema)]
 pub struct DamonReport {
     /// Its name.
     pub name: String,
@@ -138,7 +145,7 @@ pub struct DamonReport {
 }
 
 /// How far a monitor is from the truth: means over its snapshots.
-#[derive(Clone, Copy, PartialEq, Debug, Serialize, Deserialize)]
+#[derive(Clone, Copy, PartialEq, Debug, Serialize, Deserialize, JsonSchema)]
 pub struct TruthReport {
     /// Snapshots that were compared.
     pub snapshots: u64,
@@ -159,7 +166,7 @@ pub struct TruthReport {
 }
 
 /// What became of a scheme: the kernel's statistics.
-#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize, JsonSchema)]
 pub struct SchemeReport {
     /// What it does.
     pub action: String,
@@ -176,7 +183,7 @@ pub struct SchemeReport {
 }
 
 /// What a task was to bring about, and what came of it.
-#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize, JsonSchema)]
 pub struct AimReport {
     /// The task.
     pub task: String,
@@ -213,7 +220,7 @@ impl From<&(String, Aim)> for AimReport {
 }
 
 /// What became of the blocks of order above 0 that workloads asked for.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize, JsonSchema)]
 pub struct CompactionReport {
     /// Blocks asked for.
     pub attempts: u64,
@@ -271,7 +278,7 @@ impl CompactionReport {
 }
 
 /// One phase of a run.
-#[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
+#[derive(Clone, PartialEq, Debug, Serialize, Deserialize, JsonSchema)]
 pub struct PhaseReport {
     /// `task/phase`, or `phase` where only one task has phases.
     pub name: String,
@@ -299,7 +306,7 @@ pub struct PhaseReport {
 }
 
 /// One generation of a group on a node, as a line of `/sys/kernel/debug/lru_gen`.
-#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize, JsonSchema)]
 pub struct GenerationReport {
     /// The group's name; left out for the root.
     #[serde(default, skip_serializing_if = "String::is_empty")]
@@ -317,7 +324,7 @@ pub struct GenerationReport {
 }
 
 /// Work per simulated second; zero where no time passed.
-#[derive(Clone, Copy, PartialEq, Debug, Serialize, Deserialize)]
+#[derive(Clone, Copy, PartialEq, Debug, Serialize, Deserialize, JsonSchema)]
 pub struct Throughput {
     /// Records per second.
     pub records_per_s: f64,
@@ -333,7 +340,7 @@ impl Throughput {
 }
 
 /// Pressure stall information.
-#[derive(Clone, Copy, PartialEq, Debug, Serialize, Deserialize)]
+#[derive(Clone, Copy, PartialEq, Debug, Serialize, Deserialize, JsonSchema)]
 pub struct PressureReport {
     /// Microseconds in which some thread was stalled on memory.
     pub some_us: u64,
@@ -358,7 +365,7 @@ impl PressureReport {
 }
 
 /// Quantiles of one latency: upper edges of histogram buckets, the largest exact.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize, JsonSchema)]
 pub struct QuantilesReport {
     /// Number of samples.
     pub count: u64,
@@ -398,7 +405,7 @@ impl From<Quantiles> for QuantilesReport {
 }
 
 /// Latencies by kind.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize, JsonSchema)]
 pub struct LatencyReport {
     /// Minor faults.
     pub minor_fault: QuantilesReport,
@@ -430,7 +437,7 @@ impl From<Latencies> for LatencyReport {
 }
 
 /// What one thread did.
-#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize, JsonSchema)]
 pub struct ThreadReport {
     /// `task` or `task/thread`.
     pub name: String,
@@ -463,7 +470,7 @@ impl From<&ThreadResult> for ThreadReport {
 }
 
 /// `/proc/zoneinfo` in short, in pages.
-#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize, JsonSchema)]
 pub struct ZoneReport {
     /// Name of the zone.
     pub name: String,
@@ -480,7 +487,7 @@ pub struct ZoneReport {
 }
 
 /// Swap space.
-#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize, JsonSchema)]
 pub struct SwapReport {
     /// Name of the device.
     pub device: String,
@@ -489,7 +496,7 @@ pub struct SwapReport {
 }
 
 /// How a run ended.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize, JsonSchema)]
 pub enum Ending {
     /// All threads finished their work.
     #[serde(rename = "completed")]
@@ -500,7 +507,7 @@ pub enum Ending {
 }
 
 /// Who held memory when it ran out, in pages.
-#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize, JsonSchema)]
 pub struct OomReport {
     /// When.
     pub at_ns: u64,
@@ -519,7 +526,7 @@ pub struct OomReport {
 }
 
 /// A process at the time when memory ran out.
-#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize, JsonSchema)]
 pub struct OomProcess {
     /// Name of the process.
     pub name: String,
@@ -549,7 +556,7 @@ impl From<&OomSummary> for OomReport {
 }
 
 /// What no policy can do better on the run's own sequence of page accesses.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize, JsonSchema)]
 pub struct Bounds {
     /// Misses of Belady's MIN at the largest resident set of the run.
     pub sim_opt_misses: u64,
@@ -561,7 +568,7 @@ pub struct Bounds {
 }
 
 /// The value of a knob.
-#[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
+#[derive(Clone, PartialEq, Debug, Serialize, Deserialize, JsonSchema)]
 #[serde(untagged)]
 pub enum KnobValue {
     /// A switch.

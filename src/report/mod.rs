@@ -49,6 +49,6 @@ pub use document::{
     AimReport, Bounds, DamonReport, Ending, GenerationReport, KnobValue, LatencyReport, Monitored,
     OomProcess, OomReport, PhaseReport, PressureReport, QuantilesReport, Report, ReportError,
     RunMeta, RunReport, SCHEMA, SchemeReport, SwapReport, ThreadReport, Throughput, TruthReport,
-    ZoneReport,
+    ZoneReport, json_schema,
 };
 pub use pairs::Pairs;

@@ -4,9 +4,11 @@
 //! scenario, so a sorted map would not do, and a hash map has no order. Lookups are rare
 //! and the lists short: a vector of pairs is enough. It is a map in JSON.
 
+use std::borrow::Cow;
 use std::fmt;
 use std::marker::PhantomData;
 
+use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde::de::{Deserialize, Deserializer, Error, MapAccess, Visitor};
 use serde::ser::{Serialize, SerializeMap, Serializer};
 
@@ -54,6 +56,19 @@ impl<V> Default for Pairs<V> {
 impl<N: Into<String>, V> FromIterator<(N, V)> for Pairs<V> {
     fn from_iter<I: IntoIterator<Item = (N, V)>>(pairs: I) -> Self {
         Pairs(pairs.into_iter().map(|(n, v)| (n.into(), v)).collect())
+    }
+}
+
+impl<V: JsonSchema> JsonSchema for Pairs<V> {
+    fn inline_schema() -> bool {
+        true
+    }
+    fn schema_name() -> Cow<'static, str> {
+        format!("Pairs of {}", V::schema_name()).into()
+    }
+    fn json_schema(generator: &mut SchemaGenerator) -> Schema {
+        let values = generator.subschema_for::<V>();
+        json_schema!({ "type": "object", "additionalProperties": values })
     }
 }
 

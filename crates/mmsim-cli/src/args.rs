@@ -46,6 +46,15 @@ pub(crate) enum Verb {
 /// 16383 GiB: frames that a machine can have, below 2^32 of them.
 const MOST_FRAMES: i64 = 16_383 << 18;
 
+/// A document that has a JSON Schema.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, ValueEnum)]
+pub(crate) enum Document {
+    /// Scenario files.
+    Scenario,
+    /// Reports.
+    Report,
+}
+
 /// The form of results.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, ValueEnum)]
 pub(crate) enum Format {
@@ -582,9 +591,13 @@ pub(crate) struct CompareArgs {
 /// Print a JSON Schema of scenario files, for editors
 #[derive(Args, Debug)]
 #[command(after_help = "\
-Example:
-  mmsim schema -o scenario.schema.json")]
+Examples:
+  mmsim schema -o scenario.schema.json
+  mmsim schema report -o report.schema.json")]
 pub(crate) struct SchemaArgs {
+    /// Which documents: scenario files, or the JSON report of `mmsim run`
+    #[arg(value_enum, default_value_t = Document::Scenario)]
+    pub of: Document,
     /// Write the schema to FILE, whole or not at all, instead of to stdout
     #[arg(short, long, value_name = "FILE")]
     pub output: Option<PathBuf>,

@@ -363,6 +363,10 @@ pub(crate) fn keys() -> Vec<Entry> {
 }
 
 /// The JSON Schema of scenario files.
+pub(crate) fn report_schema() -> String {
+    format!("{:#}\n", mmsim::report::json_schema())
+}
+
 pub(crate) fn schema() -> String {
     format!("{:#}\n", mmsim::scenario::json_schema(&Catalogue))
 }

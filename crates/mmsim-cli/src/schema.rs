@@ -1,11 +1,15 @@
 //! `mmsim schema`.
 
-use crate::args::SchemaArgs;
+use crate::args::{Document, SchemaArgs};
 use crate::exit::{Ending, Failure};
 use crate::{backend, output};
 
-/// Prints the schema of scenario files.
+/// Prints the schema of scenario files, or of reports.
 pub(crate) fn schema(args: &SchemaArgs) -> Result<Ending, Failure> {
-    output::deliver(backend::schema().as_bytes(), args.output.as_deref())?;
+    let schema = match args.of {
+        Document::Scenario => backend::schema(),
+        Document::Report => backend::report_schema(),
+    };
+    output::deliver(schema.as_bytes(), args.output.as_deref())?;
     Ok(Ending::Done)
 }
