@@ -1,8 +1,8 @@
 //! Reading files that users name, with a message for each way in which one can be another
 //! than what was hoped for.
 
-use std::fs::{self, File};
-use std::io;
+use std::fs::File;
+use std::io::{self, Read};
 use std::path::Path;
 use std::sync::Arc;
 
@@ -26,10 +26,9 @@ pub fn read_text(path: &Path, what: &str) -> Result<String, Error> {
 ///
 /// There is no such file, it is a directory, or it may not be read.
 pub fn read_bytes(path: &Path, what: &str) -> Result<Vec<u8>, Error> {
-    if path.is_dir() {
-        return Err(directory(path, what));
-    }
-    fs::read(path).map_err(|e| unreadable(path, &e))
+    let mut bytes = Vec::new();
+    open(path, what)?.read_to_end(&mut bytes).map_err(|e| unreadable(path, &e))?;
+    Ok(bytes)
 }
 
 /// Bytes that came from `name` as text.
@@ -37,16 +36,33 @@ pub(crate) fn text_of(bytes: Vec<u8>, name: &str) -> Result<String, Error> {
     String::from_utf8(bytes).map_err(|e| not_text(&e, name))
 }
 
-/// Opens the file at `path`. `what` is what the caller wants, as in "a trace".
+/// Opens the file at `path`; `-` is stdin, which can be read once. `what` is what the caller wants,
+/// as in "a trace".
 ///
 /// # Errors
 ///
 /// There is no such file, it is a directory, or it may not be read.
 pub fn open(path: &Path, what: &str) -> Result<File, Error> {
+    if path == Path::new("-") {
+        return stdin().map_err(|e| unreadable(path, &e));
+    }
     if path.is_dir() {
         return Err(directory(path, what));
     }
     File::open(path).map_err(|e| unreadable(path, &e))
+}
+
+fn stdin() -> io::Result<File> {
+    #[cfg(unix)]
+    {
+        use std::os::fd::AsFd;
+        io::stdin().as_fd().try_clone_to_owned().map(File::from)
+    }
+    #[cfg(windows)]
+    {
+        use std::os::windows::io::AsHandle;
+        io::stdin().as_handle().try_clone_to_owned().map(File::from)
+    }
 }
 
 fn cannot_read(path: &Path, why: &str, help: &str) -> Error {

@@ -10,7 +10,7 @@ use std::path::Path;
 use mmsim_core::backing::device::DeviceConfig;
 use mmsim_core::machine::Watch;
 use mmsim_core::machine::config::MachineConfig;
-use mmsim_core::machine::result::RunResult;
+use mmsim_core::machine::result::{Outcome, RunResult};
 use mmsim_workload::trace;
 use rayon::prelude::*;
 
@@ -35,7 +35,7 @@ pub enum RunError {
     /// The input is wrong.
     #[error("{0}")]
     Input(#[from] Error),
-    /// An invariant did not hold; the message names the ids.
+    /// The simulator panicked: an invariant did not hold, and the message names the ids.
     #[error("{run}: invariant broken: {message}")]
     Invariant {
         /// Which run.
@@ -48,24 +48,65 @@ pub enum RunError {
 /// Steps between two audits of a checked run.
 pub const CHECK_EVERY: u64 = 4096;
 
-/// Runs every variant, axis value and seed of a scenario.
+/// Runs every variant, axis value and seed of a scenario. A run that panics is one of the
+/// report, with that outcome.
 pub fn run(scenario: &Scenario, options: &RunOptions) -> Result<Report, RunError> {
     let specs = scenario.expand(&Catalogue)?;
-    let results = run_all(&specs, options.jobs, |_, _| Watch {
+    let watch = |_: usize, _: &build::Machine| Watch {
         check_every: if options.check { CHECK_EVERY } else { 0 },
         ..Watch::default()
-    })?;
+    };
+    let results = run_each(&specs, options.jobs, watch, |_| {})?;
     let runs = results.iter().map(|(m, r)| RunReport::from_result(m.clone(), r)).collect();
     Ok(Report::new(scenario.name(), scenario.about(), runs))
 }
 
 /// Runs a list of runs, `jobs` at a time; results come in the order of the list. `watch`
 /// makes what watches a run, given its place and a way to ask which threads a task has.
+///
+/// # Errors
+///
+/// The input is wrong, or a run panicked. All runs are made before that is said.
 pub fn run_all(
     specs: &[RunSpec],
     jobs: Option<usize>,
     watch: impl Fn(usize, &build::Machine) -> Watch + Sync,
 ) -> Result<Vec<(RunMeta, RunResult)>, RunError> {
+    side_by_side(specs, jobs, |i, spec| run_one(i, spec, &watch))
+}
+
+/// The same, but a run that panics has a result too: its [`Outcome`] is
+/// [`Panicked`](Outcome::Panicked), and the others go on. `finished` is called from any thread
+/// when the run of this place has ended, however it did.
+///
+/// # Errors
+///
+/// The input is wrong.
+pub fn run_each(
+    specs: &[RunSpec],
+    jobs: Option<usize>,
+    watch: impl Fn(usize, &build::Machine) -> Watch + Sync,
+    finished: impl Fn(usize) + Sync,
+) -> Result<Vec<(RunMeta, RunResult)>, RunError> {
+    side_by_side(specs, jobs, |i, spec| {
+        let result = match run_one(i, spec, &watch) {
+            Err(RunError::Invariant { message, .. }) => {
+                let outcome = Outcome::Panicked(message);
+                Ok((meta(spec), RunResult { outcome, ..RunResult::default() }))
+            }
+            result => result,
+        };
+        finished(i);
+        result
+    })
+}
+
+/// Makes something of each run, `jobs` at a time.
+fn side_by_side<T: Send>(
+    specs: &[RunSpec],
+    jobs: Option<usize>,
+    one: impl Fn(usize, &RunSpec) -> Result<T, RunError> + Sync,
+) -> Result<Vec<T>, RunError> {
     let pool = rayon::ThreadPoolBuilder::new()
         // More threads than runs would only take their time to start.
         .num_threads(jobs.map_or(0, |n| n.min(specs.len()).max(1)))
@@ -73,12 +114,26 @@ pub fn run_all(
         .map_err(|e| Error::plain(e.to_string()))?;
     pool.install(|| {
         // One by one: a run may take as long as all others together.
-        specs.par_iter().with_max_len(1).enumerate().map(|(i, s)| run_one(i, s, &watch)).collect()
+        specs.par_iter().with_max_len(1).enumerate().map(|(i, s)| one(i, s)).collect()
     })
 }
 
-/// Makes one run on this thread.
+/// Makes one run on this thread. A panic is an error of the run, not an end of the program: it
+/// may be an audit that failed, and its message names the ids.
 pub(crate) fn run_one(
+    i: usize,
+    spec: &RunSpec,
+    watch: &(impl Fn(usize, &build::Machine) -> Watch + Sync),
+) -> Result<(RunMeta, RunResult), RunError> {
+    catch_unwind(AssertUnwindSafe(|| run_here(i, spec, watch))).unwrap_or_else(|panic| {
+        let text = panic.downcast_ref::<String>().cloned();
+        let text = text.or_else(|| panic.downcast_ref::<&str>().map(|s| (*s).to_string()));
+        let message = text.unwrap_or_else(|| "no message".into());
+        Err(RunError::Invariant { run: label(spec), message })
+    })
+}
+
+fn run_here(
     i: usize,
     spec: &RunSpec,
     watch: &(impl Fn(usize, &build::Machine) -> Watch + Sync),
@@ -86,21 +141,7 @@ pub(crate) fn run_one(
     let mut machine = build::machine(spec)?;
     let mut watch = watch(i, &machine);
     watch.record_accesses |= spec.bounds;
-    let checked = watch.check_every > 0;
-    // An audit that fails panics and names the ids; it is a result of the run, not an end
-    // of the program.
-    let result = if checked {
-        catch_unwind(AssertUnwindSafe(|| machine.run(watch))).map_err(|panic| {
-            let text = panic.downcast_ref::<String>().cloned();
-            let text = text.or_else(|| panic.downcast_ref::<&str>().map(|s| (*s).to_string()));
-            RunError::Invariant {
-                run: label(spec),
-                message: text.unwrap_or_else(|| "no message".into()),
-            }
-        })?
-    } else {
-        machine.run(watch)
-    };
+    let result = machine.run(watch);
     let mut meta = meta(spec);
     meta.damon = build::monitored(spec, &machine);
     for (damon, monitored) in spec.damon.iter().zip(&mut meta.damon).filter(|(d, _)| d.truth) {
@@ -247,4 +288,34 @@ fn machine_knobs(m: &MachineConfig) -> Vec<(String, KnobValue)> {
     knobs.push(("tick".into(), KnobValue::from(m.tick.to_string().as_str())));
     knobs.push(("run-ahead".into(), KnobValue::from(m.run_ahead.to_string().as_str())));
     knobs
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// One run of three panics: it says so in its place, and the others have what they had.
+    #[test]
+    fn a_panic_is_the_outcome_of_its_run() {
+        let text = "name = \"x\"\nseeds = 3\n[machine]\nmemory = \"16MiB\"\n\
+                    [[task]]\nworkload = \"sequential\"\nmemory = \"1MiB\"\n";
+        let specs = Scenario::from_str(text, "x").unwrap().expand(&Catalogue).unwrap();
+        let watch = |i: usize, _: &build::Machine| {
+            assert!(i != 1, "zone7 has no frame");
+            Watch::default()
+        };
+        let ended = std::sync::Mutex::new(Vec::new());
+        let results = run_each(&specs, Some(2), watch, |i| ended.lock().unwrap().push(i)).unwrap();
+        let mut ended = ended.into_inner().unwrap();
+        ended.sort_unstable();
+        assert_eq!(ended, [0, 1, 2]);
+        let reports = results.into_iter().map(|(m, r)| RunReport::from_result(m, &r));
+        let report = Report::new("x", "", reports.collect());
+        let json: serde_json::Value = serde_json::from_str(&report.to_json()).unwrap();
+        let outcome = |i: usize| json["runs"][i]["outcome"].as_str().unwrap();
+        assert_eq!([outcome(0), outcome(1), outcome(2)], ["completed", "panicked", "completed"]);
+        assert_eq!(json["runs"][1]["panic"], "zone7 has no frame");
+        assert_eq!((&json["runs"][1]["seed"], &json["runs"][0].get("panic")), (&2.into(), &None));
+        assert!(run_all(&specs, Some(2), watch).is_err());
+    }
 }

@@ -113,6 +113,9 @@ pub struct RunReport {
     /// Who held memory when it ran out.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub oom: Option<OomReport>,
+    /// What the simulator said when it failed.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub panic: Option<String>,
     /// Fingerprint of the final state, 16 hexadecimal digits.
     pub digest: String,
     /// What no policy can do better, when asked for.
@@ -504,6 +507,9 @@ pub enum Ending {
     /// The OOM killer ended every process, or none was left to kill.
     #[serde(rename = "out of memory")]
     OutOfMemory,
+    /// The simulator itself failed; no figure of the run means anything.
+    #[serde(rename = "panicked")]
+    Panicked,
 }
 
 /// Who held memory when it ran out, in pages.
@@ -682,6 +688,11 @@ impl RunReport {
         let (outcome, oom) = match &result.outcome {
             Outcome::Completed => (Ending::Completed, None),
             Outcome::OutOfMemory(summary) => (Ending::OutOfMemory, Some(summary.into())),
+            Outcome::Panicked(_) => (Ending::Panicked, None),
+        };
+        let panic = match &result.outcome {
+            Outcome::Panicked(message) => Some(message.clone()),
+            _ => None,
         };
         RunReport {
             scenario: meta.scenario,
@@ -725,6 +736,7 @@ impl RunReport {
                 .collect(),
             peak_resident: result.peak_resident,
             outcome,
+            panic,
             oom,
             digest: format!("{:016x}", result.digest),
             damon: meta.damon.iter().map(|d| d.report.clone()).collect(),

@@ -468,6 +468,16 @@ fn write_event(out: &mut String, now: SimTime, event: &TraceEvent) {
     };
 }
 
+/// The last line of a run whose events were more than its limit.
+pub const LIMIT: &str = "sim_events_limit";
+
+fn end_line(line: &mut String, run: Option<u32>) {
+    if let Some(run) = run {
+        Line(line).num("run", run);
+    }
+    line.push_str("}\n");
+}
+
 struct Inner<W> {
     out: Option<W>,
     kinds: Vec<String>,
@@ -476,6 +486,10 @@ struct Inner<W> {
     run: Option<u32>,
     line: String,
     written: u64,
+    /// Bytes that may still be written; `None`: as many as there are.
+    left: Option<u64>,
+    /// When the first event was left out.
+    full: Option<SimTime>,
     error: Option<io::Error>,
 }
 
@@ -491,16 +505,23 @@ impl<W: Write> Inner<W> {
     }
 
     fn event(&mut self, now: SimTime, event: &TraceEvent) {
-        if self.error.is_some() || !self.wants(event) {
+        if self.error.is_some() || self.full.is_some() || !self.wants(event) {
             return;
         }
         let Some(out) = &mut self.out else { return };
         self.line.clear();
         write_event(&mut self.line, now, event);
-        if let Some(run) = self.run {
-            Line(&mut self.line).num("run", run);
+        end_line(&mut self.line, self.run);
+        if let Some(left) = &mut self.left {
+            match left.checked_sub(self.line.len() as u64) {
+                Some(rest) => *left = rest,
+                None => {
+                    self.full = Some(now);
+                    self.line = format!("{{\"t_ns\":{},\"event\":\"{LIMIT}\"", now.0);
+                    end_line(&mut self.line, self.run);
+                }
+            }
         }
-        self.line.push_str("}\n");
         match out.write_all(self.line.as_bytes()) {
             Ok(()) => self.written += 1,
             Err(error) => self.error = Some(error),
@@ -550,9 +571,21 @@ impl<W: Write + Send + 'static> EventWriter<W> {
             run,
             line: String::new(),
             written: 0,
+            left: None,
+            full: None,
             error: None,
         };
         EventWriter { inner: Arc::new(Mutex::new(inner)) }
+    }
+
+    /// Ends after so many bytes of lines, with one more line that says so: an event [`LIMIT`].
+    pub fn limit(&self, bytes: u64) {
+        lock(&self.inner).left = Some(bytes);
+    }
+
+    /// When the first event was left out, if the limit was reached.
+    pub fn full(&self) -> Option<SimTime> {
+        lock(&self.inner).full
     }
 
     /// What the machine gets.

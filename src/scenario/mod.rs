@@ -35,6 +35,7 @@ pub use machine::zones_of;
 pub use policy::{Knob, KnobError, KnobInfo, KnobValue, PolicyCatalogue, PolicySpec, preset_of};
 pub(crate) use read::nearest;
 pub use schema::json_schema;
+pub use units::bytes;
 pub(crate) use units::pages;
 pub use units::{PAGE_SIZE, show_pages};
 pub use workload::{TaskSpec, WorkloadSpec};

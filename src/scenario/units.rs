@@ -113,6 +113,15 @@ pub(crate) fn pages(text: &str) -> Result<u64, BadQuantity> {
     Ok(bytes / PAGE_SIZE)
 }
 
+/// Bytes of a size such as `1GiB`.
+///
+/// # Errors
+///
+/// It is no size; the text says what was found and what to write.
+pub fn bytes(text: &str) -> Result<u64, String> {
+    SIZES.parse(text).map_err(|bad| format!("{}, write {}", bad.found, bad.write))
+}
+
 /// A duration such as `5ms`.
 pub(super) fn duration(text: &str) -> Result<SimDuration, BadQuantity> {
     TIMES.parse(text).map(SimDuration::from_nanos)

@@ -8,6 +8,7 @@ use mmsim::base::time::SimDuration;
 use mmsim::machine::config::ZoneKind;
 use mmsim::report::events::EventFilter;
 use mmsim::report::proc::Kind;
+use mmsim::scenario;
 
 /// A discrete-event simulator of Linux memory management.
 #[derive(Parser, Debug)]
@@ -19,8 +20,10 @@ use mmsim::report::proc::Kind;
 Example:
   mmsim run scenarios/ebizzy-anon.toml --seeds 5
 
-Exit codes: 0 done; 1 a check did not hold; 2 bad usage or bad input; 3 the simulated
-system ended early."
+A file `-` is stdin or stdout.
+
+Exit codes: 0 done; 1 a check did not hold, or a run panicked; 2 bad usage or bad input;
+3 the simulated system ended early; 128 and its number after a signal."
 )]
 pub(crate) struct Cli {
     #[command(subcommand)]
@@ -69,10 +72,10 @@ pub(crate) enum Format {
 /// Where results go, and in what form.
 #[derive(Args, Debug)]
 pub(crate) struct OutputArgs {
-    /// Form of the results
-    #[arg(long, value_name = "FORMAT", value_enum, default_value_t = Format::Table)]
-    pub format: Format,
-    /// Write the results to FILE, whole or not at all, instead of to stdout
+    /// Form of the results [default: what the ending of FILE says, else table]
+    #[arg(long, value_name = "FORMAT", value_enum)]
+    pub format: Option<Format>,
+    /// Write the results to FILE, whole or not at all, instead of to stdout; `.gz` and `.zst` pack it
     #[arg(short, long, value_name = "FILE")]
     pub output: Option<PathBuf>,
 }
@@ -115,6 +118,9 @@ pub(crate) struct RunArgs {
     /// Only these events: `kind=NAME`, `task=NAME`, `pages=A-B`, with commas between them
     #[arg(long, value_name = "FILTER", requires = "events", value_parser = EventFilter::parse)]
     pub events_filter: Option<EventFilter>,
+    /// End the events at SIZE, as in `1GiB`: each run has an equal part, and its last line says so
+    #[arg(long, value_name = "SIZE", requires = "events", value_parser = at_least_a_line)]
+    pub events_limit: Option<u64>,
     /// Write every counter and list size over simulated time as CSV
     #[arg(long, value_name = "FILE")]
     pub series: Option<PathBuf>,
@@ -201,9 +207,9 @@ pub(crate) struct ListArgs {
     /// With `knobs`: their values in this preset, and what it changed
     #[arg(long, value_name = "PRESET")]
     pub preset: Option<String>,
-    /// Form of the list
-    #[arg(long, value_name = "FORMAT", value_enum, default_value_t = ListFormat::Table)]
-    pub format: ListFormat,
+    /// Form of the list [default: what the ending of FILE says, else table]
+    #[arg(long, value_name = "FORMAT", value_enum)]
+    pub format: Option<ListFormat>,
     /// Write the list to FILE, whole or not at all, instead of to stdout
     #[arg(short, long, value_name = "FILE")]
     pub output: Option<PathBuf>,
@@ -661,6 +667,14 @@ fn whole(text: &str) -> Result<u64, String> {
     match text.parse() {
         Ok(n) if n <= 1 << 53 => Ok(n),
         _ => Err("write a whole number from 0 to 2^53".to_string()),
+    }
+}
+
+/// A size in bytes that holds a line at least.
+fn at_least_a_line(text: &str) -> Result<u64, String> {
+    match scenario::bytes(text)? {
+        bytes if bytes < 4096 => Err("write a size of at least 4KiB".to_string()),
+        bytes => Ok(bytes),
     }
 }
 

@@ -107,6 +107,13 @@ fn input(e: Error) -> Failure {
     Failure::Input(e.to_string())
 }
 
+fn run_error(e: RunError) -> Failure {
+    match e {
+        RunError::Input(e) => input(e),
+        RunError::Invariant { .. } => Failure::Check(e.to_string()),
+    }
+}
+
 /// Gets counters and gauges in equal intervals of simulated time, the start and the end
 /// included.
 pub(crate) trait Sampler: Send {
@@ -128,7 +135,7 @@ pub(crate) type MakeSnapshot<'a> = &'a (dyn Fn(usize) -> SnapshotFn + Sync);
 pub(crate) struct Execution<'a> {
     /// Runs at the same time; `None`: one per CPU.
     pub jobs: Option<usize>,
-    /// Audit invariants. One that does not hold is a [`Failure::Check`].
+    /// Audit invariants. One that does not hold is a panic of its run.
     pub check: bool,
     /// Who watches.
     pub observer: Option<MakeObserver<'a>>,
@@ -158,13 +165,7 @@ pub(crate) fn execute(
         snapshot: how.snapshot.map(|make| make(i)),
         ..Watch::default()
     };
-    let results = mmsim::run::run_all(&plan.specs, how.jobs, watch);
-    let results = results.map_err(|e| match e {
-        RunError::Input(e) => input(e),
-        RunError::Invariant { .. } => Failure::Check(e.to_string()),
-    })?;
-    (0..results.len()).for_each(how.finished);
-    Ok(results)
+    mmsim::run::run_each(&plan.specs, how.jobs, watch, how.finished).map_err(run_error)
 }
 
 /// Reads a trace for a benchmark and resolves its run.
@@ -178,10 +179,7 @@ pub(crate) fn bench_runs(
     jobs: Option<usize>,
 ) -> Result<Vec<RunReport>, Failure> {
     let results = mmsim::run::run_all(specs, jobs, |_, _| Watch::default());
-    let results = results.map_err(|e| match e {
-        RunError::Input(e) => input(e),
-        RunError::Invariant { .. } => Failure::Check(e.to_string()),
-    })?;
+    let results = results.map_err(run_error)?;
     Ok(results.iter().map(|(meta, result)| RunReport::from_result(meta.clone(), result)).collect())
 }
 
@@ -408,10 +406,16 @@ pub(crate) fn compare(
 /// it read in pairs of name and value.
 pub(crate) fn trace_import(
     args: &TraceImportArgs,
+    input_file: &Path,
     out: &mut dyn Write,
 ) -> Result<Vec<(String, String)>, Failure> {
+    let stem = match args.input == Path::new("-") {
+        true => Some("stdin".into()),
+        false => args.input.file_stem().map(|stem| stem.to_string_lossy()),
+    };
     let settings = mmsim::traces::ImportSettings {
-        name: args.name.as_deref(),
+        // As the user named the file, which may be a copy.
+        name: args.name.as_deref().or(stem.as_deref()),
         maps: args.maps.as_deref(),
         window: args.window,
         refresh: args.refresh,
@@ -423,7 +427,7 @@ pub(crate) fn trace_import(
         kind: args.pages_are.as_deref(),
         level: args.level,
     };
-    mmsim::traces::import(&args.from, &args.input, &settings, out).map_err(input)
+    mmsim::traces::import(&args.from, input_file, &settings, out).map_err(input)
 }
 
 /// What a trace holds: a text for people, and pairs of name and value.
@@ -482,10 +486,7 @@ pub(crate) fn reproduce(
         sensitivity: args.sensitivity,
         jobs: args.jobs,
     };
-    mmsim::reproduce::reproduce(&request, progress).map_err(|e| match e {
-        RunError::Input(e) => input(e),
-        RunError::Invariant { .. } => Failure::Check(e.to_string()),
-    })
+    mmsim::reproduce::reproduce(&request, progress).map_err(run_error)
 }
 
 /// What the accuracy card is made of.

@@ -11,6 +11,7 @@ use serde::Serialize;
 
 use crate::args::{BenchTraceArgs, Format};
 use crate::exit::{Ending, Failure};
+use crate::input::Seekable;
 use crate::timing::cpu_seconds;
 use crate::{backend, output, table};
 
@@ -83,8 +84,9 @@ struct Timing {
 pub(crate) fn bench_trace(args: &BenchTraceArgs) -> Result<Ending, Failure> {
     output::distinct(&[&args.file], &[("--output", args.output.output.as_deref())])?;
     output::check(args.output.output.as_deref())?;
+    let file = Seekable::open(&args.file)?;
     let settings = |frames: &u32| BenchSettings {
-        file: &args.file,
+        file: file.path(),
         from: args.from.as_deref(),
         dense: args.dense,
         frames: *frames,
@@ -94,10 +96,12 @@ pub(crate) fn bench_trace(args: &BenchTraceArgs) -> Result<Ending, Failure> {
         seed: args.seed,
         sets: &args.sets,
     };
-    let plans = args.frames.iter().map(|frames| backend::bench_plan(&settings(frames)));
+    let plan = |frames| backend::bench_plan(&settings(frames)).map_err(|e| file.named(e));
+    let plans = args.frames.iter().map(plan);
     let (specs, mut traces): (Vec<_>, Vec<_>) =
         plans.collect::<Result<Vec<_>, _>>()?.into_iter().unzip();
-    let trace = traces.swap_remove(0);
+    let mut trace = traces.swap_remove(0);
+    trace.file.clone_from(&args.file);
     let loaded = cpu_seconds().unwrap_or(0.0);
     let runs = backend::bench_runs(&specs, args.jobs)?;
     let cpu_s = cpu_seconds().unwrap_or(0.0);
@@ -109,8 +113,8 @@ pub(crate) fn bench_trace(args: &BenchTraceArgs) -> Result<Ending, Failure> {
         requests_per_cpu_s: if cpu_s > 0.0 { requests / cpu_s } else { 0.0 },
     };
     let text = match runs.as_slice() {
-        [run] => document(args.output.format, args.frames[0], &trace, run, timing),
-        runs => sizes(args.output.format, &args.frames, &trace, runs, timing),
+        [run] => document(args.output.form(), args.frames[0], &trace, run, timing),
+        runs => sizes(args.output.form(), &args.frames, &trace, runs, timing),
     };
     output::deliver(text.as_bytes(), args.output.output.as_deref())?;
     Ok(match runs.iter().all(|run| run.outcome == RunEnding::Completed) {

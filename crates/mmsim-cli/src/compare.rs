@@ -13,7 +13,7 @@ pub(crate) fn compare(args: &CompareArgs) -> Result<Ending, Failure> {
     output::distinct(&[&args.a, &args.b], &[("--output", args.output.output.as_deref())])?;
     output::check(args.output.output.as_deref())?;
     let comparison = backend::compare(&args.a, &args.b, args.phase.as_deref(), args.per_work)?;
-    let text = match args.output.format {
+    let text = match args.output.form() {
         Format::Table => text(&comparison, if args.all { usize::MAX } else { args.top }, args.all),
         Format::Json => comparison.to_json(),
         Format::Csv => comparison.to_csv(),

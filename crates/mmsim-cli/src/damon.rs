@@ -29,7 +29,7 @@ fn report(args: &DamonReportArgs) -> Result<(), Failure> {
         .iter()
         .map(|record| backend::record_summary(record, number))
         .collect::<Result<_, _>>()?;
-    let text = match args.output.format {
+    let text = match args.output.form() {
         Format::Table => all.iter().map(summary).collect::<Vec<String>>().join("\n"),
         Format::Json => json("records", &all),
         Format::Csv => regions(&all),
@@ -48,7 +48,7 @@ fn heatmap(args: &DamonHeatmapArgs) -> Result<(), Failure> {
         .iter()
         .map(|record| backend::record_heatmap(record, &frame))
         .collect::<Result<_, _>>()?;
-    let text = match args.output.format {
+    let text = match args.output.form() {
         Format::Table => all.iter().map(picture).collect::<Vec<String>>().join("\n"),
         Format::Json => json("heatmaps", &all),
         Format::Csv => cells(&all),

@@ -1,12 +1,15 @@
-//! Exit codes: 0 done; 1 a check did not hold; 2 bad usage or bad input; 3 the simulated
-//! system ended early.
+//! Exit codes: 0 done; 1 a check did not hold, or a run panicked; 2 bad usage or bad input;
+//! 3 the simulated system ended early. Of several the one of the gravest; a panic is graver
+//! than an early end.
 
 use std::io::{self, Write};
 use std::path::Path;
 use std::process::ExitCode;
 
-/// How a command that wrote its results ended.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+use crate::output::signal;
+
+/// How a command that wrote its results ended, the gravest last.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
 pub(crate) enum Ending {
     /// All is as it should be.
     Done,
@@ -14,6 +17,8 @@ pub(crate) enum Ending {
     Missed,
     /// A simulated system ended early where its scenario does not expect it.
     EndedEarly,
+    /// The simulator failed in a run.
+    Panicked,
 }
 
 /// Why a command has no results. The message is for people and names what to do instead.
@@ -31,15 +36,27 @@ impl Failure {
         // What tempfile adds names the temporary file, which is another one every time.
         let why = error.to_string();
         let why = why.split_once(" at path \"").map_or(why.as_str(), |(why, _)| why);
-        Failure::Input(format!("cannot {doing} {}: {why}", path.display()))
+        // As `-` it would be hard to find in the message.
+        let name =
+            if path == Path::new("-") { "to stdout".into() } else { path.display().to_string() };
+        Failure::Input(format!("cannot {doing} {name}: {why}"))
     }
+}
+
+/// Ends the command at once for a reason that no work could make up for, from any thread: the
+/// other runs are given up, and no temporary file is left.
+pub(crate) fn now(failure: Failure) -> ! {
+    let code = if matches!(failure, Failure::Check(_)) { 1 } else { 2 };
+    let (Failure::Check(message) | Failure::Input(message)) = failure;
+    let _ = writeln!(io::stderr(), "mmsim: {}", message.trim_end());
+    signal::end(code)
 }
 
 /// Prints the reason of a failure and gives the exit code.
 pub(crate) fn code(result: Result<Ending, Failure>) -> ExitCode {
     let (code, message) = match result {
         Ok(Ending::Done) => return ExitCode::SUCCESS,
-        Ok(Ending::Missed) => return ExitCode::from(1),
+        Ok(Ending::Missed | Ending::Panicked) => return ExitCode::from(1),
         Ok(Ending::EndedEarly) => return ExitCode::from(3),
         Err(Failure::Check(message)) => (1, message),
         Err(Failure::Input(message)) => (2, message),

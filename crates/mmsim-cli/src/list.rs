@@ -15,7 +15,7 @@ pub(crate) fn list(args: &ListArgs) -> Result<Ending, Failure> {
         ));
     }
     if args.what == Listed::Zoneinfo {
-        let text = zoneinfo::list(&args.machine, args.format)?;
+        let text = zoneinfo::list(&args.machine, args.form())?;
         output::deliver(text.as_bytes(), args.output.as_deref())?;
         return Ok(Ending::Done);
     }
@@ -38,7 +38,7 @@ pub(crate) fn list(args: &ListArgs) -> Result<Ending, Failure> {
         Listed::Steps => ("steps", backend::steps()),
         Listed::Keys => ("keys", backend::keys()),
     };
-    let text = match args.format {
+    let text = match args.form() {
         ListFormat::Table => lines(&entries),
         ListFormat::Json => json(key, &entries),
         ListFormat::Csv => csv(&entries, args.preset.is_some()),

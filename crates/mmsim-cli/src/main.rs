@@ -9,9 +9,12 @@ mod compare;
 mod completions;
 mod damon;
 mod emit;
+mod endings;
 mod exit;
+mod input;
 mod list;
 mod man;
+mod observe;
 mod output;
 mod progress;
 mod record;
@@ -34,7 +37,10 @@ use args::{Cli, Verb};
 
 fn main() -> ExitCode {
     let cli = Cli::parse();
-    output::remove_temporaries_on_interrupt();
+    output::signal::remove_temporaries_on_signals();
+    if let Err(failure) = cli.verb.endings_agree() {
+        return exit::code(Err(failure));
+    }
     exit::code(match cli.verb {
         Verb::Run(args) => run::run(&args),
         Verb::List(args) => list::list(&args),

@@ -2,6 +2,7 @@
 
 use std::io::{self, IsTerminal, Write};
 use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Mutex, PoisonError};
 
 /// Counts finished pieces of work.
 pub(crate) struct Progress {
@@ -9,13 +10,20 @@ pub(crate) struct Progress {
     done: AtomicUsize,
     total: usize,
     what: &'static str,
+    /// What was shown last besides the count, and how large a file has grown.
+    words: Mutex<[String; 2]>,
 }
 
 impl Progress {
     /// `total` pieces of work. Shows nothing unless stderr is a terminal.
     pub(crate) fn new(what: &'static str, total: usize) -> Progress {
-        let progress =
-            Progress { shown: io::stderr().is_terminal(), done: AtomicUsize::new(0), total, what };
+        let progress = Progress {
+            shown: io::stderr().is_terminal(),
+            done: AtomicUsize::new(0),
+            total,
+            what,
+            words: Mutex::default(),
+        };
         progress.show(0, total, "");
         progress
     }
@@ -26,10 +34,24 @@ impl Progress {
         self.show(done, self.total, label);
     }
 
+    /// Shows how large a file has become.
+    pub(crate) fn grown(&self, what: String) {
+        if self.shown {
+            let label = {
+                let mut words = self.words.lock().unwrap_or_else(PoisonError::into_inner);
+                words[1] = what;
+                words[0].clone()
+            };
+            self.show(self.done.load(Ordering::Relaxed), self.total, &label);
+        }
+    }
+
     /// Shows a state that was counted elsewhere.
     pub(crate) fn show(&self, done: usize, total: usize, label: &str) {
         if self.shown {
-            let line = text(self.what, done, total, label);
+            let mut words = self.words.lock().unwrap_or_else(PoisonError::into_inner);
+            words[0] = label.to_string();
+            let line = text(self.what, done, total, &words);
             // "\x1b[K" clears what a longer line left behind.
             let _ = write!(io::stderr(), "\r{line}\x1b[K");
         }
@@ -44,8 +66,11 @@ impl Drop for Progress {
     }
 }
 
-fn text(what: &str, done: usize, total: usize, label: &str) -> String {
+fn text(what: &str, done: usize, total: usize, [label, grown]: &[String; 2]) -> String {
     let mut line = format!("{done} of {total} {what}");
+    if !grown.is_empty() {
+        line += &format!(" ({grown})");
+    }
     if !label.is_empty() {
         line += ": ";
         line += label;
@@ -60,8 +85,12 @@ mod tests {
 
     #[test]
     fn one_line_that_does_not_wrap() {
-        assert_eq!(text("runs", 3, 12, "v5.5, seed 2"), "3 of 12 runs: v5.5, seed 2");
-        assert_eq!(text("runs", 0, 1, ""), "0 of 1 runs");
-        assert_eq!(text("runs", 0, 1, &"x".repeat(200)).len(), 79);
+        let text = |done, total, label: &str, grown: &str| {
+            text("runs", done, total, &[label.to_string(), grown.to_string()])
+        };
+        assert_eq!(text(3, 12, "v5.5, seed 2", ""), "3 of 12 runs: v5.5, seed 2");
+        assert_eq!(text(0, 1, "", ""), "0 of 1 runs");
+        assert_eq!(text(0, 1, "", "e.jsonl: 1.5 GiB"), "0 of 1 runs (e.jsonl: 1.5 GiB)");
+        assert_eq!(text(0, 1, &"x".repeat(200), "").len(), 79);
     }
 }

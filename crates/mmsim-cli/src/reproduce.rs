@@ -21,7 +21,7 @@ pub(crate) fn reproduce(args: &ReproduceArgs) -> Result<Ending, Failure> {
         progress.show(done, total, what);
     })?;
     drop(progress);
-    let text = match args.output.format {
+    let text = match args.output.form() {
         Format::Table => text(&reproduction, args.brief),
         Format::Json => reproduction.to_json(),
         Format::Csv => reproduction.to_csv(),

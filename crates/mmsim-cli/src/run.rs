@@ -3,24 +3,18 @@
 use std::collections::BTreeSet;
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::Arc;
 
-use mmsim::base::event::Observer;
-use mmsim::base::time::SimTime;
-use mmsim::base::vmstat::VmStat;
 use mmsim::machine::result::RunResult;
-use mmsim::report::events::{EventFilter, EventWriter};
-use mmsim::report::series::SeriesWriter;
 use mmsim::report::{self, AimReport, OomReport, Report, RunMeta, RunReport};
 use mmsim::scenario::RunSpec;
 
 use crate::args::{Format, RunArgs};
-use crate::backend::{self, Execution, Overrides, Plan, Sampler, ThreadsOf};
-use crate::emit::Emission;
-use crate::exit::{Ending, Failure};
-use crate::output::{self, Part, Parts};
+use crate::backend::{self, Execution, Overrides, Plan, ThreadsOf};
+use crate::exit::{self, Ending, Failure};
+use crate::observe::Observing;
+use crate::output;
 use crate::progress::Progress;
-use crate::record::Records;
 use crate::table;
 use crate::timing::Stopwatch;
 
@@ -30,7 +24,7 @@ pub(crate) fn run(args: &RunArgs) -> Result<Ending, Failure> {
     output::distinct(
         &scenarios,
         &[
-            ("--output", args.output.output.as_deref()),
+            stdout_or_file(args),
             ("--events", args.events.as_deref()),
             ("--series", args.series.as_deref()),
             ("--emit-dir", args.emit_dir.as_deref()),
@@ -73,7 +67,7 @@ pub(crate) fn run(args: &RunArgs) -> Result<Ending, Failure> {
     let stopwatch = Stopwatch::start();
     let results = execute(args, &plans)?;
     let (report, ending) = assemble(&plans, &results);
-    let text = match args.output.format {
+    let text = match args.output.form() {
         Format::Table => table::report(&report),
         Format::Json => report.to_json(),
         Format::Csv => report.to_csv(),
@@ -97,66 +91,48 @@ pub(crate) fn run(args: &RunArgs) -> Result<Ending, Failure> {
     Ok(ending)
 }
 
+/// Where the report goes, as an option and its file.
+fn stdout_or_file(args: &RunArgs) -> (&'static str, Option<&Path>) {
+    match &args.output.output {
+        Some(path) => ("--output", Some(path)),
+        None => (output::REPORT, Some(Path::new("-"))),
+    }
+}
+
 /// The results of one plan.
-type Results = Vec<(RunMeta, RunResult)>;
+pub(crate) type Results = Vec<(RunMeta, RunResult)>;
 
 fn execute(args: &RunArgs, plans: &[Plan]) -> Result<Vec<Results>, Failure> {
     let nr_runs = plans.iter().map(|plan| plan.runs.len()).sum();
-    let events = match &args.events {
-        Some(path) => {
-            let filter = args.events_filter.clone().unwrap_or_default();
-            Some(EventFile::create(path, filter, nr_runs)?)
-        }
-        None => None,
-    };
-    let series = match &args.series {
-        Some(path) => Some(SeriesFile::create(path, nr_runs)?),
-        None => None,
-    };
-    let emission = match &args.emit_dir {
-        Some(dir) => Some(Emission::create(dir, &args.emit, plans)?),
-        None => None,
-    };
-    let records = match &args.damon_record {
-        Some(dir) => Some(Records::create(dir, plans)?),
-        None => None,
-    };
-    let progress = Progress::new("runs", nr_runs);
+    let progress = Arc::new(Progress::new("runs", nr_runs));
+    let files = Observing::create(args, plans, nr_runs, &progress)?;
     let mut results = Vec::new();
     let mut first = 0;
     for plan in plans {
-        let observer = events.as_ref().map(|file| {
+        let observer = files.events.as_ref().map(|file| {
             move |run: usize, threads_of: ThreadsOf<'_>| file.observer(first + run, threads_of)
         });
-        let sampler = series.as_ref().map(|file| move |run: usize| file.sampler(first + run));
-        let snapshot = emission.as_ref().map(|e| move |run: usize| e.watcher(first + run));
+        let sampler = files.series.as_ref().map(|file| move |run: usize| file.sampler(first + run));
+        let snapshot = files.emission.as_ref().map(|e| move |run: usize| e.watcher(first + run));
         let how = Execution {
             jobs: args.jobs,
             check: args.check,
             observer: observer.as_ref().map(|make| make as backend::MakeObserver<'_>),
             sampler: sampler.as_ref().map(|make| (args.every, make as backend::MakeSampler<'_>)),
             snapshot: snapshot.as_ref().map(|make| make as backend::MakeSnapshot<'_>),
-            finished: &|run| progress.finished(&plan.runs[run].label),
+            finished: &|run| {
+                files.finished(first + run).unwrap_or_else(|failure| exit::now(failure));
+                progress.finished(&plan.runs[run].label);
+            },
         };
         results.push(backend::execute(plan, &how)?);
         first += plan.runs.len();
     }
     drop(progress);
-    if let Some(file) = events {
-        if let Some(name) = lock(&file.unmatched).first() {
-            return Err(nobody(name, plans));
-        }
-        file.commit()?;
+    if let Some(name) = files.unmatched() {
+        return Err(nobody(&name, plans));
     }
-    if let Some(file) = series {
-        file.commit()?;
-    }
-    if let Some(emission) = emission {
-        emission.commit()?;
-    }
-    if let Some(records) = records {
-        records.commit(results.iter().flatten())?;
-    }
+    files.commit(&results)?;
     Ok(results)
 }
 
@@ -214,11 +190,12 @@ fn assemble(plans: &[Plan], results: &[Results]) -> (Report, Ending) {
             let mut meta = meta.clone();
             meta.scenario = several.then(|| plan.name.clone());
             let run = RunReport::from_result(meta, result);
-            if run.outcome == report::Ending::OutOfMemory && !planned.expect_oom {
-                ending = Ending::EndedEarly;
-            } else if ending == Ending::Done && run.aims.iter().any(|a| !a.met) {
-                ending = Ending::Missed;
-            }
+            ending = ending.max(match run.outcome {
+                report::Ending::Panicked => Ending::Panicked,
+                report::Ending::OutOfMemory if !planned.expect_oom => Ending::EndedEarly,
+                _ if run.aims.iter().any(|a| !a.met) => Ending::Missed,
+                _ => Ending::Done,
+            });
             runs.push(run);
         }
     }
@@ -232,10 +209,13 @@ fn bytes_per_frame(result: &RunResult) -> Option<f64> {
     (frames > 0 && result.host_bytes > 0).then(|| result.host_bytes as f64 / frames as f64)
 }
 
-/// One line for each run that ran out of memory unexpectedly: who held it.
+/// One line for each run that panicked, or ran out of memory unexpectedly: who held it.
 fn early_ends(plans: &[Plan], report: &Report) -> Vec<String> {
     let planned = plans.iter().flat_map(|plan| &plan.runs);
     let line = |(planned, run): (&backend::PlannedRun, &RunReport)| {
+        if let Some(message) = &run.panic {
+            return Some(format!("{}: panicked: {message}", planned.label));
+        }
         let oom = run.oom.as_ref().filter(|_| !planned.expect_oom)?;
         Some(format!("{}: {}", planned.label, who_held_it(oom)))
     };
@@ -284,118 +264,12 @@ fn who_held_it(oom: &OomReport) -> String {
     )
 }
 
-fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
-    mutex.lock().unwrap_or_else(PoisonError::into_inner)
-}
-
-/// The place of a run as files of several runs name it.
-fn column(run: usize, nr_runs: usize) -> Option<u32> {
-    (nr_runs > 1).then(|| u32::try_from(run).expect("no command has so many runs"))
-}
-
-/// The file of `--events`.
-struct EventFile {
-    parts: Parts,
-    filter: EventFilter,
-    writers: Vec<Mutex<Option<EventWriter<Part>>>>,
-    path: PathBuf,
-    /// Tasks of the filter that no run has had so far.
-    unmatched: Mutex<Vec<String>>,
-}
-
-impl EventFile {
-    fn create(path: &Path, filter: EventFilter, nr_runs: usize) -> Result<EventFile, Failure> {
-        Ok(EventFile {
-            parts: Parts::create(path, nr_runs)?,
-            unmatched: Mutex::new(filter.tasks.clone()),
-            filter,
-            writers: (0..nr_runs).map(|_| Mutex::new(None)).collect(),
-            path: path.to_path_buf(),
-        })
-    }
-
-    fn observer(&self, run: usize, threads_of: ThreadsOf<'_>) -> Box<dyn Observer> {
-        lock(&self.unmatched).retain(|task| threads_of(task).is_empty());
-        let column = column(run, self.writers.len());
-        let writer = EventWriter::new(self.parts.take(run), &self.filter, threads_of, column);
-        let observer = writer.observer();
-        *lock(&self.writers[run]) = Some(writer);
-        observer
-    }
-
-    fn commit(self) -> Result<(), Failure> {
-        for (run, writer) in self.writers.into_iter().enumerate() {
-            if let Some(writer) = writer.into_inner().unwrap_or_else(PoisonError::into_inner) {
-                let (part, _) =
-                    writer.finish().map_err(|e| Failure::file("write", &self.path, &e))?;
-                self.parts.put(run, part);
-            }
-        }
-        self.parts.commit(0)
-    }
-}
-
-/// The series of one run, and the first error that it met.
-struct SeriesOfRun {
-    writer: SeriesWriter<Part>,
-    error: Option<io::Error>,
-}
-
-/// What the machine gets.
-struct SeriesSampler(Arc<Mutex<Option<SeriesOfRun>>>);
-
-impl Sampler for SeriesSampler {
-    fn sample(&mut self, now: SimTime, vmstat: &VmStat, gauges: &[(&'static str, u64)]) {
-        if let Some(series) = lock(&self.0).as_mut()
-            && series.error.is_none()
-        {
-            series.error = series.writer.row(now, vmstat, gauges).err();
-        }
-    }
-}
-
-/// The file of `--series`.
-struct SeriesFile {
-    parts: Parts,
-    series: Vec<Arc<Mutex<Option<SeriesOfRun>>>>,
-    path: PathBuf,
-}
-
-impl SeriesFile {
-    fn create(path: &Path, nr_runs: usize) -> Result<SeriesFile, Failure> {
-        Ok(SeriesFile {
-            parts: Parts::create(path, nr_runs)?,
-            series: (0..nr_runs).map(|_| Arc::default()).collect(),
-            path: path.to_path_buf(),
-        })
-    }
-
-    fn sampler(&self, run: usize) -> Box<dyn Sampler> {
-        let writer = SeriesWriter::new(self.parts.take(run), column(run, self.series.len()));
-        *lock(&self.series[run]) = Some(SeriesOfRun { writer, error: None });
-        Box::new(SeriesSampler(Arc::clone(&self.series[run])))
-    }
-
-    fn commit(self) -> Result<(), Failure> {
-        let failed = |e: io::Error| Failure::file("write", &self.path, &e);
-        for (run, series) in self.series.iter().enumerate() {
-            let Some(SeriesOfRun { writer, error }) = lock(series).take() else { continue };
-            if let Some(error) = error {
-                return Err(failed(error));
-            }
-            self.parts.put(run, writer.finish().map_err(failed)?);
-        }
-        self.parts.commit(1)
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
     use crate::backend::PlannedRun;
     use crate::samples;
-    use mmsim::base::event::TraceEvent;
-    use mmsim::base::id::NodeId;
+    use mmsim::base::time::SimTime;
     use mmsim::machine::result::{OomSummary, Outcome};
 
     fn plan(name: &str, labels: &[&str], expect_oom: bool) -> Plan {
@@ -453,34 +327,26 @@ mod tests {
     }
 
     #[test]
-    fn frames_cost_bytes() {
-        assert_eq!(bytes_per_frame(&samples::result(0, 1)), Some(24.0));
+    fn a_panic_is_graver_than_an_early_end() {
+        let out_of_memory = Outcome::OutOfMemory(OomSummary::default());
+        let panicked = Outcome::Panicked("zone7 has no frame".into());
+        for outcomes in [[&out_of_memory, &panicked], [&panicked, &out_of_memory]] {
+            let of = |outcome: &Outcome| {
+                let outcome = outcome.clone();
+                (samples::meta("v", 1), RunResult { outcome, ..samples::result(0, 1) })
+            };
+            let results = [outcomes.map(of).to_vec()];
+            let plans = [plan("a", &["v, seed 1", "v, seed 2"], false)];
+            let (report, ending) = assemble(&plans, &results);
+            assert_eq!(ending, Ending::Panicked);
+            let said = early_ends(&plans, &report);
+            assert_eq!(said.len(), 2);
+            assert!(said.iter().any(|s| s.ends_with("panicked: zone7 has no frame")), "{said:?}");
+        }
     }
 
     #[test]
-    fn events_and_series_of_two_runs_in_one_file_each() {
-        let dir = tempfile::tempdir().unwrap();
-        let (events, series) = (dir.path().join("e.jsonl"), dir.path().join("s.csv"));
-        let event_file = EventFile::create(&events, EventFilter::default(), 2).unwrap();
-        let series_file = SeriesFile::create(&series, 2).unwrap();
-        for run in [1, 0] {
-            let mut observer = event_file.observer(run, &|_| Vec::new());
-            let event = TraceEvent::MmVmscanKswapdSleep { node: NodeId(run as u8) };
-            observer.event(SimTime(5), &event);
-            let mut sampler = series_file.sampler(run);
-            sampler.sample(SimTime(5), &VmStat::default(), &[("nr_free_pages", 3)]);
-        }
-        event_file.commit().unwrap();
-        series_file.commit().unwrap();
-        assert_eq!(
-            std::fs::read_to_string(&events).unwrap(),
-            "{\"t_ns\":5,\"event\":\"mm_vmscan_kswapd_sleep\",\"node\":0,\"run\":0}\n\
-             {\"t_ns\":5,\"event\":\"mm_vmscan_kswapd_sleep\",\"node\":1,\"run\":1}\n"
-        );
-        let text = std::fs::read_to_string(&series).unwrap();
-        let lines: Vec<&str> = text.lines().collect();
-        assert_eq!(lines.len(), 3);
-        assert!(lines[0].starts_with("time_ns,") && lines[0].ends_with(",nr_free_pages,run"));
-        assert!(lines[1].ends_with(",3,0") && lines[2].ends_with(",3,1"));
+    fn frames_cost_bytes() {
+        assert_eq!(bytes_per_frame(&samples::result(0, 1)), Some(24.0));
     }
 }

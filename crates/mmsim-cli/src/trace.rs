@@ -5,6 +5,7 @@ use std::path::Path;
 
 use crate::args::{Format, TraceArgs, TraceHeadArgs, TraceImportArgs, TraceInfoArgs, TraceVerb};
 use crate::exit::{Ending, Failure};
+use crate::input::Seekable;
 use crate::output::{self, AtomicFile};
 use crate::{backend, table};
 
@@ -23,16 +24,24 @@ fn import(args: &TraceImportArgs) -> Result<(), Failure> {
     let inputs: Vec<&Path> = inputs.into_iter().flatten().collect();
     output::distinct(&inputs, &[("--output", Some(&args.output))])?;
     let mut out = AtomicFile::create(&args.output)?;
-    let info = backend::trace_import(args, &mut out)?;
+    let input = Seekable::open(&args.input)?;
+    let info = backend::trace_import(args, input.path(), &mut out).map_err(|e| input.named(e))?;
     out.flush().map_err(|e| Failure::file("write", &args.output, &e))?;
     out.commit()?;
-    output::deliver(table::pairs(&info, Format::Table).as_bytes(), None)
+    let said = table::pairs(&info, Format::Table);
+    if output::is_stdout(&args.output) {
+        // Stdout has the trace. Nobody is left to tell if stderr is gone.
+        let _ = std::io::stderr().write_all(said.as_bytes());
+        return Ok(());
+    }
+    output::deliver(said.as_bytes(), None)
 }
 
 fn info(args: &TraceInfoArgs) -> Result<(), Failure> {
     output::distinct(&[&args.file], &[("--output", args.output.output.as_deref())])?;
-    let (table, rows) = backend::trace_info(&args.file)?;
-    let text = match args.output.format {
+    let file = Seekable::open(&args.file)?;
+    let (table, rows) = backend::trace_info(file.path()).map_err(|e| file.named(e))?;
+    let text = match args.output.form() {
         Format::Table => table,
         format => table::pairs(&rows, format),
     };
@@ -41,7 +50,8 @@ fn info(args: &TraceInfoArgs) -> Result<(), Failure> {
 
 fn head(args: &TraceHeadArgs) -> Result<(), Failure> {
     let mut text = String::new();
-    for line in backend::trace_head(&args.file, args.count)? {
+    let file = Seekable::open(&args.file)?;
+    for line in backend::trace_head(file.path(), args.count).map_err(|e| file.named(e))? {
         text += &line;
         text.push('\n');
     }

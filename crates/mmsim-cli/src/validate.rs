@@ -30,7 +30,7 @@ pub(crate) fn validate(args: &ValidateArgs) -> Result<Ending, Failure> {
     let progress = Progress::new("replays", 0);
     let validation = backend::validate(&request, &|done, total| progress.show(done, total, ""))?;
     drop(progress);
-    let text = match args.output.format {
+    let text = match args.output.form() {
         Format::Table if args.brief => brief(&validation),
         Format::Table => text(&validation),
         Format::Json => validation.to_json(),

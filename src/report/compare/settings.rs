@@ -82,6 +82,7 @@ pub(super) fn that_differ(a: &RunReport, b: &RunReport) -> Vec<Setting> {
     let ending = |r: &RunReport| match r.outcome {
         Ending::Completed => "completed".to_string(),
         Ending::OutOfMemory => "out of memory".to_string(),
+        Ending::Panicked => "panicked".to_string(),
     };
     push("outcome".to_string(), ending(a), ending(b));
     settings

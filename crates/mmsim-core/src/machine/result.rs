@@ -8,12 +8,16 @@ use crate::policy::compaction::CompactionStats;
 use crate::workload::Aim;
 
 /// How a run ended.
-#[derive(Clone, PartialEq, Eq, Debug)]
+#[derive(Clone, PartialEq, Eq, Debug, Default)]
 pub enum Outcome {
     /// All threads finished their work.
+    #[default]
     Completed,
     /// The OOM killer ended every process, or none was left to kill.
     OutOfMemory(OomSummary),
+    /// The simulator itself failed, with this message. The machine is gone: the result has
+    /// nothing else.
+    Panicked(String),
 }
 
 /// Who held memory when it ran out.
@@ -157,7 +161,7 @@ pub struct ThreadResult {
 }
 
 /// A finished run.
-#[derive(Clone, PartialEq, Debug)]
+#[derive(Clone, PartialEq, Debug, Default)]
 pub struct RunResult {
     /// How it ended.
     pub outcome: Outcome,

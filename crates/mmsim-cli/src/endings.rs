@@ -1,0 +1,95 @@
+//! What the endings of files' names say about their form, and that it is what will be in them.
+
+use crate::args::{
+    DamonArgs, DamonVerb, Format, ListArgs, ListFormat, OutputArgs, RunArgs, TraceArgs, TraceVerb,
+    Verb,
+};
+use crate::exit::Failure;
+use crate::output::form::{self, Content};
+
+impl OutputArgs {
+    /// The form that was asked for, or that the name of the file tells.
+    pub(crate) fn form(&self) -> Format {
+        let by_name = || match form::content(self.output.as_deref()?)? {
+            Content::Json => Some(Format::Json),
+            Content::Csv => Some(Format::Csv),
+            _ => None,
+        };
+        self.format.or_else(by_name).unwrap_or(Format::Table)
+    }
+
+    /// Refuses a name that promises another form.
+    fn agrees(&self) -> Result<(), Failure> {
+        let Some(path) = &self.output else { return Ok(()) };
+        form::packable("--output", path)?;
+        let form = match self.form() {
+            Format::Json => Content::Json,
+            Format::Csv => Content::Csv,
+            Format::Table => Content::Table,
+        };
+        form::agree("--output", Some(path), form, &[])
+    }
+}
+
+impl Verb {
+    /// Refuses names of files that promise something else than what will be in them.
+    pub(crate) fn endings_agree(&self) -> Result<(), Failure> {
+        match self {
+            Verb::Run(args) => args.endings_agree(),
+            Verb::Trace(TraceArgs { what: TraceVerb::Import(args) }) => {
+                form::unpacked("--output", &args.output)
+            }
+            Verb::Trace(TraceArgs { what: TraceVerb::Info(args) }) => args.output.agrees(),
+            Verb::Damon(DamonArgs { what: DamonVerb::Report(args) }) => args.output.agrees(),
+            Verb::Damon(DamonArgs { what: DamonVerb::Heatmap(args) }) => args.output.agrees(),
+            Verb::BenchTrace(args) => args.output.agrees(),
+            Verb::Validate(args) => args.output.agrees(),
+            Verb::Reproduce(args) => args.output.agrees(),
+            Verb::Compare(args) => args.output.agrees(),
+            Verb::List(args) => args.agrees(),
+            _ => Ok(()),
+        }
+    }
+}
+
+impl RunArgs {
+    fn endings_agree(&self) -> Result<(), Failure> {
+        let files = [
+            ("--events", &self.events, Content::JsonLines, &[Content::Json][..]),
+            ("--series", &self.series, Content::Csv, &[]),
+            ("--timing", &self.timing, Content::Json, &[]),
+        ];
+        for (option, path, writes, also) in files {
+            let Some(path) = path.as_deref() else { continue };
+            form::packable(option, path)?;
+            form::agree(option, Some(path), writes, also)?;
+        }
+        match self.dry_run {
+            true => form::agree("--output", self.output.output.as_deref(), Content::Toml, &[]),
+            false => self.output.agrees(),
+        }
+    }
+}
+
+impl ListArgs {
+    /// The form that was asked for, or that the name of the file tells.
+    pub(crate) fn form(&self) -> ListFormat {
+        let by_name = || match form::content(self.output.as_deref()?)? {
+            Content::Json => Some(ListFormat::Json),
+            Content::Csv => Some(ListFormat::Csv),
+            _ => None,
+        };
+        self.format.or_else(by_name).unwrap_or(ListFormat::Table)
+    }
+
+    fn agrees(&self) -> Result<(), Failure> {
+        let Some(path) = &self.output else { return Ok(()) };
+        form::packable("--output", path)?;
+        let form = match self.form() {
+            ListFormat::Json => Content::Json,
+            ListFormat::Csv => Content::Csv,
+            ListFormat::Table | ListFormat::Text => Content::Table,
+        };
+        form::agree("--output", Some(path), form, &[])
+    }
+}

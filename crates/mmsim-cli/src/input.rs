@@ -1,0 +1,60 @@
+//! Inputs that are read from several places at once, as traces are: stdin and pipes are copied
+//! to a temporary file first.
+
+use std::fs::File;
+use std::io;
+use std::path::{Path, PathBuf};
+
+use crate::exit::Failure;
+
+/// A file that can be opened anew, and that has a beginning.
+pub(crate) struct Seekable {
+    given: PathBuf,
+    /// A file without a name, and the name by which this process can open it.
+    copy: Option<(File, PathBuf)>,
+}
+
+impl Seekable {
+    /// `-` is stdin. What is a file already is taken as it is.
+    pub(crate) fn open(path: &Path) -> Result<Seekable, Failure> {
+        let given = path.to_path_buf();
+        let is_file = || std::fs::metadata(path).map_or(true, |m| m.is_file() || m.is_dir());
+        if path != Path::new("-") && is_file() {
+            return Ok(Seekable { given, copy: None });
+        }
+        let copied = copy(path).map_err(|e| Failure::file("read", path, &e))?;
+        Ok(Seekable { given, copy: Some(copied) })
+    }
+
+    /// What to open.
+    pub(crate) fn path(&self) -> &Path {
+        self.copy.as_ref().map_or(&self.given, |copy| &copy.1)
+    }
+
+    /// A failure that speaks of what the user named.
+    pub(crate) fn named(&self, failure: Failure) -> Failure {
+        let Some((_, path)) = &self.copy else { return failure };
+        let (from, to) = (path.display().to_string(), self.given.display().to_string());
+        match failure {
+            Failure::Check(message) => Failure::Check(message.replace(&from, &to)),
+            Failure::Input(message) => Failure::Input(message.replace(&from, &to)),
+        }
+    }
+}
+
+#[cfg(unix)]
+fn copy(path: &Path) -> io::Result<(File, PathBuf)> {
+    use std::os::fd::AsRawFd;
+    let mut file = tempfile::tempfile()?;
+    match path == Path::new("-") {
+        true => io::copy(&mut io::stdin().lock(), &mut file)?,
+        false => io::copy(&mut File::open(path)?, &mut file)?,
+    };
+    let path = format!("/dev/fd/{}", file.as_raw_fd()).into();
+    Ok((file, path))
+}
+
+#[cfg(not(unix))]
+fn copy(_: &Path) -> io::Result<(File, PathBuf)> {
+    Err(io::Error::other("this system cannot reopen a pipe: write it to a file first"))
+}

@@ -1,0 +1,294 @@
+//! What watches the runs of `mmsim run`, and the files that it writes.
+
+use std::io::{self, Write};
+use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use mmsim::base::event::Observer;
+use mmsim::base::time::SimTime;
+use mmsim::base::vmstat::VmStat;
+use mmsim::report::events::{EventFilter, EventWriter};
+use mmsim::report::series::SeriesWriter;
+
+use crate::args::RunArgs;
+use crate::backend::{Plan, Sampler, ThreadsOf};
+use crate::emit::Emission;
+use crate::exit::{self, Failure};
+use crate::output::{Part, Parts};
+use crate::progress::Progress;
+use crate::record::Records;
+use crate::run::Results;
+
+/// All files besides the report. What cannot be written is known before the first run.
+pub(crate) struct Observing {
+    pub events: Option<EventFile>,
+    pub series: Option<SeriesFile>,
+    pub emission: Option<Emission>,
+    records: Option<Records>,
+}
+
+impl Observing {
+    /// Begins the files that were asked for, of so many runs.
+    pub(crate) fn create(
+        args: &RunArgs,
+        plans: &[Plan],
+        nr_runs: usize,
+        progress: &Arc<Progress>,
+    ) -> Result<Observing, Failure> {
+        let growth = |path: &Path| Growth::new(path, progress);
+        let events = args.events.as_deref().map(|path| {
+            let filter = args.events_filter.clone().unwrap_or_default();
+            let limit = args.events_limit.map(|bytes| bytes / nr_runs.max(1) as u64);
+            EventFile::create(path, filter, limit, nr_runs, growth(path))
+        });
+        let series = args.series.as_deref();
+        let series = series.map(|path| SeriesFile::create(path, nr_runs, growth(path)));
+        let emission = args.emit_dir.as_ref().map(|dir| Emission::create(dir, &args.emit, plans));
+        let records = args.damon_record.as_ref().map(|dir| Records::create(dir, plans));
+        Ok(Observing {
+            events: events.transpose()?,
+            series: series.transpose()?,
+            emission: emission.transpose()?,
+            records: records.transpose()?,
+        })
+    }
+
+    /// A run has ended, however it did: its parts are whole.
+    pub(crate) fn finished(&self, run: usize) -> Result<(), Failure> {
+        self.events.as_ref().map_or(Ok(()), |file| file.finished(run))?;
+        self.series.as_ref().map_or(Ok(()), |file| file.finished(run))
+    }
+
+    /// A task of the filter that no run has had.
+    pub(crate) fn unmatched(&self) -> Option<String> {
+        lock(&self.events.as_ref()?.unmatched).first().cloned()
+    }
+
+    /// Puts all files in their places.
+    pub(crate) fn commit(self, results: &[Results]) -> Result<(), Failure> {
+        self.events.map_or(Ok(()), |file| file.parts.commit(0))?;
+        self.series.map_or(Ok(()), |file| file.parts.commit(1))?;
+        self.emission.map_or(Ok(()), Emission::commit)?;
+        self.records.map_or(Ok(()), |records| records.commit(results.iter().flatten()))
+    }
+}
+
+fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// The place of a run as files of several runs name it.
+fn column(run: usize, nr_runs: usize) -> Option<u32> {
+    (nr_runs > 1).then(|| u32::try_from(run).expect("no command has so many runs"))
+}
+
+/// How large a file has become, told as it grows: on the line of progress, and on stderr when it
+/// has 1 GiB, 2 GiB, 4 GiB and so on.
+pub(crate) struct Growth {
+    path: PathBuf,
+    bytes: AtomicU64,
+    progress: Arc<Progress>,
+}
+
+impl Growth {
+    /// Bytes after which the line of progress is renewed.
+    const STEP: u64 = 16 << 20;
+    /// Bytes that are told for the first time.
+    const LARGE: u64 = 1 << 30;
+
+    pub(crate) fn new(path: &Path, progress: &Arc<Progress>) -> Arc<Growth> {
+        let (path, progress) = (path.to_path_buf(), Arc::clone(progress));
+        Arc::new(Growth { path, bytes: AtomicU64::new(0), progress })
+    }
+
+    fn add(&self, bytes: usize) {
+        let before = self.bytes.fetch_add(bytes as u64, Ordering::Relaxed);
+        let now = before + bytes as u64;
+        if before / Self::STEP != now / Self::STEP {
+            self.progress.grown(self.words(now));
+            let doublings = |n: u64| (n / Self::LARGE).checked_ilog2();
+            if doublings(before) != doublings(now) {
+                // A remark: nobody may be there to read it.
+                let _ = writeln!(io::stderr(), "mmsim: {} so far", self.words(now));
+            }
+        }
+    }
+
+    fn words(&self, bytes: u64) -> String {
+        let name = self.path.file_name().unwrap_or(self.path.as_os_str()).to_string_lossy();
+        format!("{name}: {:.1} GiB", bytes as f64 / (1_u64 << 30) as f64)
+    }
+}
+
+/// What a run writes to. An error ends the command at once: what follows would be lost.
+struct Lines {
+    part: Part,
+    growth: Arc<Growth>,
+}
+
+impl Lines {
+    fn or_end<T>(&self, done: io::Result<T>) -> T {
+        done.unwrap_or_else(|e| exit::now(Failure::file("write", &self.growth.path, &e)))
+    }
+}
+
+impl Write for Lines {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        let written = self.part.write(bytes);
+        let written = self.or_end(written);
+        self.growth.add(written);
+        Ok(written)
+    }
+    fn flush(&mut self) -> io::Result<()> {
+        let flushed = self.part.flush();
+        self.or_end(flushed);
+        Ok(())
+    }
+}
+
+/// The file of `--events`.
+pub(crate) struct EventFile {
+    parts: Parts,
+    filter: EventFilter,
+    /// Bytes that each run may write.
+    limit: Option<u64>,
+    writers: Vec<Mutex<Option<EventWriter<Lines>>>>,
+    growth: Arc<Growth>,
+    /// Tasks of the filter that no run has had so far.
+    unmatched: Mutex<Vec<String>>,
+}
+
+impl EventFile {
+    fn create(
+        path: &Path,
+        filter: EventFilter,
+        limit: Option<u64>,
+        nr_runs: usize,
+        growth: Arc<Growth>,
+    ) -> Result<EventFile, Failure> {
+        Ok(EventFile {
+            parts: Parts::create(path, nr_runs)?,
+            unmatched: Mutex::new(filter.tasks.clone()),
+            filter,
+            limit,
+            writers: (0..nr_runs).map(|_| Mutex::new(None)).collect(),
+            growth,
+        })
+    }
+
+    /// What watches a run that begins.
+    pub(crate) fn observer(&self, run: usize, threads_of: ThreadsOf<'_>) -> Box<dyn Observer> {
+        lock(&self.unmatched).retain(|task| threads_of(task).is_empty());
+        let part = self.parts.take().unwrap_or_else(|failure| exit::now(failure));
+        let lines = Lines { part, growth: Arc::clone(&self.growth) };
+        let column = column(run, self.writers.len());
+        let writer = EventWriter::new(lines, &self.filter, threads_of, column);
+        if let Some(bytes) = self.limit {
+            writer.limit(bytes);
+        }
+        let observer = writer.observer();
+        *lock(&self.writers[run]) = Some(writer);
+        observer
+    }
+
+    fn finished(&self, run: usize) -> Result<(), Failure> {
+        let Some(writer) = lock(&self.writers[run]).take() else { return Ok(()) };
+        if let Some(at) = writer.full() {
+            let which = column(run, self.writers.len()).map(|run| format!(" of run {run}"));
+            // A remark: nobody may be there to read it.
+            let _ = writeln!(
+                io::stderr(),
+                "mmsim: {}: the events{} end at {:.6} s, where --events-limit was reached",
+                self.growth.path.display(),
+                which.unwrap_or_default(),
+                at.0 as f64 / 1e9
+            );
+        }
+        let (lines, _) =
+            writer.finish().map_err(|e| Failure::file("write", &self.growth.path, &e))?;
+        self.parts.put(run, lines.part)
+    }
+}
+
+/// What the machine gets.
+struct SeriesSampler(Arc<Mutex<Option<SeriesWriter<Lines>>>>);
+
+impl Sampler for SeriesSampler {
+    fn sample(&mut self, now: SimTime, vmstat: &VmStat, gauges: &[(&'static str, u64)]) {
+        if let Some(series) = lock(&self.0).as_mut() {
+            // An error has ended the command already.
+            let _ = series.row(now, vmstat, gauges);
+        }
+    }
+}
+
+/// The file of `--series`.
+pub(crate) struct SeriesFile {
+    parts: Parts,
+    series: Vec<Arc<Mutex<Option<SeriesWriter<Lines>>>>>,
+    growth: Arc<Growth>,
+}
+
+impl SeriesFile {
+    fn create(path: &Path, nr_runs: usize, growth: Arc<Growth>) -> Result<SeriesFile, Failure> {
+        Ok(SeriesFile {
+            parts: Parts::create(path, nr_runs)?,
+            series: (0..nr_runs).map(|_| Arc::default()).collect(),
+            growth,
+        })
+    }
+
+    /// What samples a run that begins.
+    pub(crate) fn sampler(&self, run: usize) -> Box<dyn Sampler> {
+        let part = self.parts.take().unwrap_or_else(|failure| exit::now(failure));
+        let lines = Lines { part, growth: Arc::clone(&self.growth) };
+        *lock(&self.series[run]) = Some(SeriesWriter::new(lines, column(run, self.series.len())));
+        Box::new(SeriesSampler(Arc::clone(&self.series[run])))
+    }
+
+    fn finished(&self, run: usize) -> Result<(), Failure> {
+        let Some(writer) = lock(&self.series[run]).take() else { return Ok(()) };
+        let lines = writer.finish().map_err(|e| Failure::file("write", &self.growth.path, &e))?;
+        self.parts.put(run, lines.part)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use mmsim::base::event::TraceEvent;
+    use mmsim::base::id::NodeId;
+
+    #[test]
+    fn events_and_series_of_two_runs_in_one_file_each() {
+        let dir = tempfile::tempdir().unwrap();
+        let (events, series) = (dir.path().join("e.jsonl"), dir.path().join("s.csv"));
+        let progress = Arc::new(Progress::new("runs", 2));
+        let growth = |path: &Path| Growth::new(path, &progress);
+        let event_file =
+            EventFile::create(&events, EventFilter::default(), None, 2, growth(&events)).unwrap();
+        let series_file = SeriesFile::create(&series, 2, growth(&series)).unwrap();
+        for run in [1, 0] {
+            let mut observer = event_file.observer(run, &|_| Vec::new());
+            let event = TraceEvent::MmVmscanKswapdSleep { node: NodeId(run as u8) };
+            observer.event(SimTime(5), &event);
+            let mut sampler = series_file.sampler(run);
+            sampler.sample(SimTime(5), &VmStat::default(), &[("nr_free_pages", 3)]);
+            event_file.finished(run).unwrap();
+            series_file.finished(run).unwrap();
+        }
+        event_file.parts.commit(0).unwrap();
+        series_file.parts.commit(1).unwrap();
+        assert_eq!(
+            std::fs::read_to_string(&events).unwrap(),
+            "{\"t_ns\":5,\"event\":\"mm_vmscan_kswapd_sleep\",\"node\":0,\"run\":0}\n\
+             {\"t_ns\":5,\"event\":\"mm_vmscan_kswapd_sleep\",\"node\":1,\"run\":1}\n"
+        );
+        let text = std::fs::read_to_string(&series).unwrap();
+        let lines: Vec<&str> = text.lines().collect();
+        assert_eq!(lines.len(), 3);
+        assert!(lines[0].starts_with("time_ns,") && lines[0].ends_with(",nr_free_pages,run"));
+        assert!(lines[1].ends_with(",3,0") && lines[2].ends_with(",3,1"));
+    }
+}

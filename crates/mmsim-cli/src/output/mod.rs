@@ -1,0 +1,395 @@
+//! Where results go: stdout, a pipe, or a file that appears whole or not at all.
+//!
+//! A file is written under a temporary name in the same directory, synced, and renamed at the
+//! end, so that an error, a full disk or Ctrl-C leaves what was there before. The temporary
+//! files of this process are known ([`signal`]), and a signal removes them. What cannot be
+//! replaced (pipes, devices, open descriptors) is written directly, and opened once.
+
+use std::fs::{self, File};
+use std::io::{self, BufWriter, ErrorKind, Write};
+use std::path::{Path, PathBuf};
+
+use flate2::write::GzEncoder;
+use tempfile::NamedTempFile;
+use zstd::stream::write::Encoder as ZstdEncoder;
+
+use crate::exit::Failure;
+
+pub(crate) mod form;
+mod parts;
+mod place;
+pub(crate) mod signal;
+
+use form::Packing;
+pub(crate) use parts::{Part, Parts};
+use place::Place;
+pub(crate) use place::is_stdout;
+
+/// Bytes that are written at once.
+const BUFFER: usize = 1 << 16;
+
+/// Where bytes go before they are committed.
+enum Sink {
+    /// To be renamed to this place.
+    Temporary(NamedTempFile, PathBuf),
+    /// A device or a pipe, which cannot be replaced by renaming.
+    Direct(File),
+    /// A pipe with a name. It is opened when the first byte is there, since that waits for a
+    /// reader, and a reader takes its closing for the end.
+    Fifo(PathBuf, Option<File>),
+    /// Nobody wants the bytes: the reader of a pipe has seen enough, or the file is given up.
+    Nobody,
+}
+
+impl Sink {
+    /// The file behind it.
+    fn file(&mut self) -> io::Result<Option<&mut File>> {
+        Ok(match self {
+            Sink::Temporary(file, _) => Some(file.as_file_mut()),
+            Sink::Direct(file) => Some(file),
+            Sink::Fifo(path, file) => Some(match file {
+                Some(file) => file,
+                None => file.insert(File::options().write(true).open(path)?),
+            }),
+            Sink::Nobody => None,
+        })
+    }
+
+    fn commit(mut self) -> io::Result<()> {
+        // A pipe is opened also if there is nothing to write: its reader waits.
+        self.file()?;
+        let Sink::Temporary(file, place) = &self else { return Ok(()) };
+        match file.as_file().sync_all() {
+            // Not every file system can.
+            Err(e) if !matches!(e.kind(), ErrorKind::InvalidInput | ErrorKind::Unsupported) => {
+                return Err(e);
+            }
+            _ => {}
+        }
+        // A rename after which the file's own deletion on drop finds nothing to delete.
+        fs::rename(file.path(), place)
+    }
+}
+
+impl Write for Sink {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        let written = match self.file()? {
+            Some(file) => file.write(bytes),
+            None => return Ok(bytes.len()),
+        };
+        match written {
+            Err(e) if e.kind() == ErrorKind::BrokenPipe => {
+                *self = Sink::Nobody;
+                Ok(bytes.len())
+            }
+            written => written,
+        }
+    }
+    fn flush(&mut self) -> io::Result<()> {
+        Ok(())
+    }
+}
+
+impl Drop for Sink {
+    fn drop(&mut self) {
+        if let Sink::Temporary(file, _) = self {
+            signal::forget(file.path());
+        }
+    }
+}
+
+fn temporary_beside(place: &Path) -> io::Result<NamedTempFile> {
+    let mut builder = tempfile::Builder::new();
+    builder.prefix(".mmsim-").suffix(".tmp");
+    #[cfg(unix)]
+    {
+        use std::os::unix::fs::PermissionsExt;
+        // Like any new file: the umask takes away what the user does not want to give.
+        builder.permissions(fs::Permissions::from_mode(0o666));
+    }
+    let file = signal::begin(|| {
+        let file = builder.tempfile_in(place::folder_of(place))?;
+        let path = file.path().to_path_buf();
+        Ok((file, path))
+    })?;
+    match like_before(&file, place) {
+        Ok(()) => Ok(file),
+        Err(e) => {
+            signal::forget(file.path());
+            Err(e)
+        }
+    }
+}
+
+/// Gives a file the owner, as far as that is allowed, and the mode of what it replaces.
+fn like_before(file: &NamedTempFile, place: &Path) -> io::Result<()> {
+    let Ok(before) = fs::metadata(place) else { return Ok(()) };
+    // Whoever may not write to a file may not replace it.
+    File::options().write(true).open(place)?;
+    #[cfg(unix)]
+    {
+        use std::os::unix::fs::{MetadataExt, fchown};
+        let now = file.as_file().metadata()?;
+        if (now.uid(), now.gid()) != (before.uid(), before.gid()) {
+            let _ = fchown(file.as_file(), Some(before.uid()), Some(before.gid()));
+        }
+    }
+    file.as_file().set_permissions(before.permissions())
+}
+
+fn sink(place: Place) -> io::Result<Sink> {
+    Ok(match place {
+        Place::File(path) => {
+            let file = temporary_beside(&path)?;
+            Sink::Temporary(file, path)
+        }
+        Place::Fifo(path) => Sink::Fifo(path, None),
+        Place::Device(path) => Sink::Direct(File::options().write(true).open(path)?),
+        Place::Descriptor(number) => Sink::Direct(open_descriptor(number)?),
+    })
+}
+
+/// A descriptor of this process, to write to. A file behind it is written where it stands.
+fn open_descriptor(number: u32) -> io::Result<File> {
+    #[cfg(unix)]
+    {
+        use std::os::fd::AsFd;
+        match number {
+            1 => return Ok(io::stdout().as_fd().try_clone_to_owned()?.into()),
+            2 => return Ok(io::stderr().as_fd().try_clone_to_owned()?.into()),
+            _ => {}
+        }
+    }
+    #[cfg(windows)]
+    {
+        use std::os::windows::io::AsHandle;
+        match number {
+            1 => return Ok(io::stdout().as_handle().try_clone_to_owned()?.into()),
+            2 => return Ok(io::stderr().as_handle().try_clone_to_owned()?.into()),
+            _ => {}
+        }
+    }
+    File::options().append(true).open(format!("/dev/fd/{number}"))
+}
+
+/// What packs the bytes on their way.
+enum Packer {
+    Plain(BufWriter<Sink>),
+    Gzip(GzEncoder<BufWriter<Sink>>),
+    Zstd(ZstdEncoder<'static, BufWriter<Sink>>),
+}
+
+impl Packer {
+    fn new(sink: Sink, packing: Option<Packing>) -> io::Result<Packer> {
+        let out = BufWriter::with_capacity(BUFFER, sink);
+        Ok(match packing {
+            None => Packer::Plain(out),
+            Some(Packing::Gzip) => {
+                Packer::Gzip(GzEncoder::new(out, flate2::Compression::default()))
+            }
+            Some(Packing::Zstd) => {
+                Packer::Zstd(ZstdEncoder::new(out, zstd::DEFAULT_COMPRESSION_LEVEL)?)
+            }
+        })
+    }
+
+    fn writer(&mut self) -> &mut dyn Write {
+        match self {
+            Packer::Plain(out) => out,
+            Packer::Gzip(out) => out,
+            Packer::Zstd(out) => out,
+        }
+    }
+
+    fn give_up(&mut self) {
+        let out = match self {
+            Packer::Plain(out) => out,
+            Packer::Gzip(out) => out.get_mut(),
+            Packer::Zstd(out) => out.get_mut(),
+        };
+        *out.get_mut() = Sink::Nobody;
+    }
+
+    fn finish(self) -> io::Result<Sink> {
+        let out = match self {
+            Packer::Plain(out) => out,
+            Packer::Gzip(out) => out.finish()?,
+            Packer::Zstd(out) => out.finish()?,
+        };
+        out.into_inner().map_err(io::IntoInnerError::into_error)
+    }
+}
+
+/// A file that appears at its place when it is committed, and not before; or a pipe or a
+/// device, which takes every byte as it comes. The ending of its name decides about packing.
+pub(crate) struct AtomicFile {
+    /// `None` once it is committed.
+    out: Option<Packer>,
+    target: PathBuf,
+}
+
+impl AtomicFile {
+    /// Begins a file that will be at `target`.
+    pub(crate) fn create(target: &Path) -> Result<AtomicFile, Failure> {
+        let failed = |error: io::Error| Failure::file("write", target, &error);
+        let place = Place::of(target).map_err(failed)?;
+        let packing = match place {
+            Place::Descriptor(_) => None,
+            _ => form::packing(target),
+        };
+        let out = sink(place).and_then(|sink| Packer::new(sink, packing)).map_err(failed)?;
+        Ok(AtomicFile { out: Some(out), target: target.to_path_buf() })
+    }
+
+    /// Puts the file in its place.
+    pub(crate) fn commit(mut self) -> Result<(), Failure> {
+        let Some(out) = self.out.take() else { return Ok(()) };
+        let done = out.finish().and_then(Sink::commit);
+        done.map_err(|e| Failure::file("write", &self.target, &e))
+    }
+
+    fn writer(&mut self) -> &mut dyn Write {
+        self.out.as_mut().expect("only commit takes it").writer()
+    }
+}
+
+impl Write for AtomicFile {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        self.writer().write(bytes)
+    }
+    fn flush(&mut self) -> io::Result<()> {
+        self.writer().flush()
+    }
+}
+
+impl Drop for AtomicFile {
+    fn drop(&mut self) {
+        // What is still buffered is not written, least of all to a pipe that waits for a reader.
+        if let Some(out) = &mut self.out {
+            out.give_up();
+        }
+    }
+}
+
+/// Writes results to stdout, or to a file, whole or not at all. A reader of stdout that
+/// has gone away is no error: it has seen enough.
+pub(crate) fn deliver(bytes: &[u8], file: Option<&Path>) -> Result<(), Failure> {
+    let Some(path) = file.filter(|path| *path != Path::new("-")) else {
+        let mut stdout = io::stdout().lock();
+        return match stdout.write_all(bytes).and_then(|()| stdout.flush()) {
+            Err(e) if e.kind() == ErrorKind::BrokenPipe => Ok(()),
+            Err(e) => Err(Failure::Input(format!("cannot write to stdout: {e}"))),
+            Ok(()) => Ok(()),
+        };
+    };
+    let mut out = AtomicFile::create(path)?;
+    out.write_all(bytes).map_err(|e| Failure::file("write", path, &e))?;
+    out.commit()
+}
+
+/// Refuses to write a file that is read, or one place twice. `outputs` are the options with
+/// their files, as far as they were given; a device can be written by anyone at any time.
+pub(crate) fn distinct(inputs: &[&Path], outputs: &[(&str, Option<&Path>)]) -> Result<(), Failure> {
+    // What cannot be asked now is refused when it is opened.
+    let place = |path: &Path| match Place::of(path).ok()? {
+        Place::Device(_) => None,
+        place => Some(place),
+    };
+    let inputs = inputs.iter().filter(|path| **path != Path::new("-"));
+    let mut taken: Vec<(&str, Place)> = inputs.filter_map(|p| Some(("", place(p)?))).collect();
+    for &(option, path) in outputs {
+        let Some((path, here)) = path.and_then(|p| Some((p, place(p)?))) else { continue };
+        let what = match taken.iter().find(|(_, other)| *other == here) {
+            Some(("", _)) => "is the input itself",
+            Some((REPORT, _)) => "is stdout, where the report goes: write it to a file with -o, or",
+            Some((other, _)) => &format!("is the file of {other} too"),
+            None => {
+                taken.push((option, here));
+                continue;
+            }
+        };
+        return Err(Failure::Input(format!(
+            "{option} {}: that {what}, name another file",
+            path.display()
+        )));
+    }
+    Ok(())
+}
+
+/// The option of a report that goes to stdout since none was given.
+pub(crate) const REPORT: &str = "the report";
+
+/// Whether a file can be written, asked before the work that it would be lost with. A pipe is
+/// not opened: that would wait for its reader, and closing it would be the end to him.
+pub(crate) fn check(file: Option<&Path>) -> Result<(), Failure> {
+    file.map_or(Ok(()), |path| AtomicFile::create(path).map(drop))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn names(dir: &Path) -> Vec<String> {
+        let name = |e: io::Result<fs::DirEntry>| e.unwrap().file_name().into_string().unwrap();
+        let mut names: Vec<String> = fs::read_dir(dir).unwrap().map(name).collect();
+        names.sort();
+        names
+    }
+
+    #[test]
+    fn a_file_appears_whole() {
+        let dir = tempfile::tempdir().unwrap();
+        let path = dir.path().join("r.json");
+        fs::write(&path, "before").unwrap();
+        let mut file = AtomicFile::create(&path).unwrap();
+        file.write_all(b"after").unwrap();
+        file.flush().unwrap();
+        assert_eq!(fs::read_to_string(&path).unwrap(), "before");
+        file.commit().unwrap();
+        assert_eq!(fs::read_to_string(&path).unwrap(), "after");
+        assert_eq!(names(dir.path()), ["r.json"]);
+    }
+
+    #[test]
+    fn or_not_at_all() {
+        let dir = tempfile::tempdir().unwrap();
+        let path = dir.path().join("r.json");
+        let mut file = AtomicFile::create(&path).unwrap();
+        file.write_all(b"half").unwrap();
+        drop(file);
+        assert_eq!(names(dir.path()), Vec::<String>::new());
+    }
+
+    #[test]
+    fn a_place_that_is_not_there() {
+        let dir = tempfile::tempdir().unwrap();
+        let error = deliver(b"x", Some(&dir.path().join("no/such/r.json"))).unwrap_err();
+        assert!(matches!(error, Failure::Input(m) if m.starts_with("cannot write ")));
+        assert!(deliver(b"x", Some(dir.path())).is_err());
+    }
+
+    /// A reader knows the name that was asked for, not that of the temporary file.
+    #[cfg(target_os = "linux")]
+    #[test]
+    fn a_place_that_takes_no_files() {
+        let Failure::Input(message) = deliver(b"x", Some(Path::new("/proc/r"))).unwrap_err() else {
+            panic!("it is the input that is wrong")
+        };
+        assert_eq!(message, "cannot write /proc/r: No such file or directory (os error 2)");
+    }
+
+    #[cfg(unix)]
+    #[test]
+    fn devices_and_links_stay_what_they_are() {
+        deliver(b"gone", Some(Path::new("/dev/null"))).unwrap();
+        assert!(!fs::metadata("/dev/null").unwrap().is_file());
+
+        let dir = tempfile::tempdir().unwrap();
+        let (real, link) = (dir.path().join("real"), dir.path().join("link"));
+        fs::write(&real, "before").unwrap();
+        std::os::unix::fs::symlink(&real, &link).unwrap();
+        deliver(b"after", Some(&link)).unwrap();
+        assert_eq!(fs::read_to_string(&real).unwrap(), "after");
+        assert!(fs::symlink_metadata(&link).unwrap().is_symlink());
+    }
+}
