@@ -189,6 +189,71 @@ proptest! {
     }
 }
 
+/// How often something is so: never, one time in so many, or always.
+fn odds() -> impl Strategy<Value = u64> {
+    prop::sample::select(vec![0, 1, 2, 3, 1000, 50_000])
+}
+
+/// Records in numbers around those of a block, of processes that come in turn, at random or
+/// seldom, with runs, times and mappings now and then.
+fn many(nr: usize, processes: u16, [switch, write, run, time, remap]: [u64; 5]) -> Vec<Record> {
+    let mut c = Choices([].iter(), nr as u64);
+    let is = |c: &mut Choices<'_>, odds| odds > 0 && c.below(odds) == 0;
+    let (mut process, mut mapped) = (0, vec![true; usize::from(processes)]);
+    let record = |_| {
+        if is(&mut c, switch) {
+            process = (process + 1) % processes;
+        }
+        let here = &mut mapped[usize::from(process)];
+        let region = process;
+        let action = if !*here || is(&mut c, remap) {
+            *here = !*here;
+            if *here { Action::Map { region } } else { Action::Unmap { region } }
+        } else {
+            let count = if is(&mut c, run) { 1 + c.below(1000) as u32 } else { 1 };
+            let first = c.below(1 << 22) as u32;
+            Action::Access { region, write: is(&mut c, write), first, count }
+        };
+        let ticks = if is(&mut c, time) { c.below(1 << 40) } else { 0 };
+        Record { process, ticks, action }
+    };
+    (0..nr).map(record).collect()
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(48))]
+
+    /// Whatever comes in whatever order: what the writer finishes the reader reads.
+    #[test]
+    fn blocks_end_where_a_reader_wants_them(
+        nr in prop_oneof![32_000usize..34_000, 65_000usize..67_000, 1usize..200_000],
+        processes in 1u16..4,
+        odds in prop::array::uniform5(odds()),
+        level in prop::sample::select(vec![0, 1]),
+    ) {
+        let mut table = TraceTable::empty("many");
+        for process in 0..processes {
+            table.processes.push(Process { pid: process.into(), name: "p".into() });
+            table.regions.push(Region {
+                process,
+                start: 0,
+                pages: (1 << 22) + 1000,
+                backing: Backing::Anon,
+                at_start: true,
+            });
+        }
+        let records = many(nr, processes, odds);
+        let bytes = write(&table, &records, level);
+        match read(&bytes) {
+            Ok((table_back, back)) => {
+                prop_assert_eq!(table_back, table);
+                prop_assert!(back == records, "other records come back");
+            }
+            Err(e) => prop_assert!(false, "{e}"),
+        }
+    }
+}
+
 fn prelude() -> Vec<u8> {
     let (table, _) = build(&[], 0);
     write(&table, &[], 1)[..16].to_vec()

@@ -107,6 +107,25 @@ fn maps_say_what_addresses_are() {
     assert_eq!(table.files, ["ld.so", "shop.db"]);
 }
 
+/// Two processes in turn are two things a record, where a block has room for 65,536.
+#[test]
+fn processes_in_turn_fill_a_block() {
+    use std::fmt::Write as _;
+    for timed in [false, true] {
+        let mut text = if timed { "pid,page,op,time\n" } else { "pid,page,op\n" }.to_string();
+        for i in 0..40_000 {
+            let time = if timed { format!(",{i}") } else { String::new() };
+            writeln!(text, "{},{},R{time}", i % 2 + 1, i % 100).unwrap();
+        }
+        let options = ImportOptions { time_unit_ns: Some(1000), ..ImportOptions::default() };
+        let (summary, table, records) = run(ImportFormat::Csv, text.as_bytes(), &options).unwrap();
+        assert_eq!((summary.processes, summary.accesses_kept), (2, 40_000));
+        let pids: Vec<u32> =
+            records.iter().map(|r| table.processes[usize::from(r.process)].pid).collect();
+        assert!((0..40_000).all(|i| pids[i] == i as u32 % 2 + 1));
+    }
+}
+
 #[test]
 fn compressed_input_is_recognised() {
     let plain = lackey(PROGRAM).unwrap();

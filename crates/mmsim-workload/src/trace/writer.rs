@@ -93,11 +93,17 @@ impl<W: Write> TraceWriter<W> {
         })?;
         if record.process != self.process {
             self.process = record.process;
-            self.packer.push(Packed::Process { process: u32::from(record.process) });
+            self.push(Packed::Process { process: u32::from(record.process) })?;
         }
         let packed = self.pack(record.action, record.ticks)?;
-        self.packer.push(packed);
         self.totals.records += 1;
+        self.push(packed)
+    }
+
+    /// Puts one thing into the block, which ends when it is full. A process stays the
+    /// current one from block to block.
+    fn push(&mut self, packed: Packed) -> Result<(), TraceError> {
+        self.packer.push(packed);
         if self.packer.is_full() {
             self.flush()?;
         }
