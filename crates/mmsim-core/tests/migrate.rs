@@ -257,7 +257,8 @@ fn the_flusher_finds_what_moved() {
     let (other, second) = r.cached(1);
     r.mem.dirty_folio(second, Some(other));
     let now = r.moves(folio);
-    let found: Vec<_> = r.mem.files.dirty.iter().map(|q| r.mem.pages.entry(q.0)).collect();
+    let found: Vec<_> =
+        r.mem.files.group(MemcgId(0)).queue.iter().map(|q| r.mem.pages.entry(q.0)).collect();
     assert_eq!(found, [now, second].map(Entry::Frame));
     assert!(r.mem.frames.has(now, flag::DIRTY));
     assert_eq!(r.mem.files.nr_dirty, 2);

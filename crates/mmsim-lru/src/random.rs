@@ -14,7 +14,7 @@ use mmsim_core::policy::{
     Arrival, Departure, LruSnapshot, ReclaimOutcome, ReclaimPolicy, ReclaimRequest, Reclaimer,
 };
 
-/// Draws that may miss in a row before a step gives up.
+/// Draws that may miss in a row before a step takes the next best.
 const TRIES: u64 = 4096;
 
 /// Evicts at random.
@@ -38,23 +38,23 @@ impl Random {
         let zones = mem.zones.of_node(req.node);
         let first = mem.zones[*zones.first()?].first.0;
         let end = mem.zones[*zones.last()?].end().0;
-        for _ in 0..TRIES {
-            let pfn = Pfn(first + self.rng.below(u64::from(end - first)) as u32);
+        let drawn = |_| Pfn(first + self.rng.below(u64::from(end - first)) as u32);
+        let wanted = |&pfn: &Pfn| {
             let of_group = match req.by {
                 Reclaimer::Limit(m) => mem.frames.memcg(pfn) == m,
                 _ => true,
             };
             let swappable =
                 mem.frames.is_file_lru(pfn) || req.may_swap && mem.can_swap(mem.frames.memcg(pfn));
-            if mem.frames.has(pfn, flag::LRU)
+            mem.frames.has(pfn, flag::LRU)
                 && !mem.frames.has(pfn, flag::UNEVICTABLE)
                 && of_group
                 && swappable
-            {
-                return Some(pfn);
-            }
-        }
-        None
+        };
+        let mut last = Pfn(first);
+        let found = (0..TRIES).map(drawn).inspect(|&pfn| last = pfn).find(wanted);
+        // There are few, as of a small group on a large machine: the next one is as good.
+        found.or_else(|| (last.0..end).chain(first..last.0).map(Pfn).find(wanted))
     }
 }
 
@@ -103,6 +103,7 @@ impl ReclaimPolicy for Random {
                 Reclaimer::Limit(m) => mem.count_group(m, e, 1),
                 _ => mem.count(e, 1),
             };
+            out.stats.file_taken += u64::from(file);
             count(mem, scan);
             mem.count(scan_type, 1);
             // Evicting at random asks for nobody's accessed bits: a huge folio is split at once.
@@ -130,6 +131,7 @@ impl ReclaimPolicy for Random {
         }
         mem.charge_batch(out.reclaimed);
         mem.settle_kernel();
+        stats.pass.file_taken = std::mem::take(&mut out.stats.file_taken);
         out.stats = stats.pass;
         out.stats.taken = out.scanned;
         out

@@ -10,7 +10,7 @@
 //! Sources: Linux 6.12 mm/readahead.c, mm/filemap.c.
 
 use crate::backing::shadow_queue::{ShadowQueue, Since};
-use crate::base::id::{FileId, IndexVec, PageIdx};
+use crate::base::id::{FileId, IndexVec, MemcgId, PageIdx};
 use crate::base::time::SimTime;
 use crate::policy::Shadow;
 use std::collections::{BTreeMap, VecDeque};
@@ -43,17 +43,37 @@ pub struct File {
     pub ra: FileRa,
 }
 
+/// The pages of files that are charged to one group: what its writeback domain counts.
+#[derive(Clone, Default, Debug)]
+pub struct GroupPages {
+    /// In the cache.
+    pub cached: u64,
+    /// Dirty.
+    pub dirty: u64,
+    /// Under write.
+    pub writeback: u64,
+    /// Pages whose folios were dirtied, in that order, with the time; entries whose folio is clean
+    /// by now are passed over.
+    pub queue: VecDeque<(PageIdx, SimTime)>,
+}
+
+impl GroupPages {
+    /// Pages that become clean when they are written and writes have ended.
+    pub fn cleanable(&self) -> u64 {
+        self.dirty + self.writeback
+    }
+}
+
 /// All files, with what the page cache needs besides the page index.
-#[derive(Clone, Default)]
+#[derive(Clone)]
 pub struct Files {
     files: IndexVec<FileId, File>,
     shadows: Vec<Shadow>,
     free_cells: Vec<u32>,
     /// Shadows that exist.
     pub nr_shadows: u64,
-    /// Pages whose folios were dirtied, in that order, with the time; entries whose folio is clean
-    /// by now are passed over.
-    pub dirty: VecDeque<(PageIdx, SimTime)>,
+    /// Pages of each group, the root first.
+    groups: IndexVec<MemcgId, GroupPages>,
     /// Dirty folios of files.
     pub nr_dirty: u64,
     /// File folios under write.
@@ -93,6 +113,68 @@ impl TreeNode {
 }
 
 impl Files {
+    /// No files, on a machine with so many groups, the root included.
+    pub fn new(groups: usize) -> Self {
+        Files {
+            files: IndexVec::new(),
+            shadows: Vec::new(),
+            free_cells: Vec::new(),
+            nr_shadows: 0,
+            groups: IndexVec::filled(groups, GroupPages::default()),
+            nr_dirty: 0,
+            nr_writeback: 0,
+            nr_cached: 0,
+            by_name: BTreeMap::new(),
+            tree: Vec::new(),
+            nodes: 0,
+            shadow_nodes: 0,
+            clock: Since::default(),
+            order: ShadowQueue::default(),
+        }
+    }
+    /// The pages of a group.
+    pub fn group(&self, m: MemcgId) -> &GroupPages {
+        &self.groups[m]
+    }
+    /// The oldest entry of a group's queue of dirty pages, taken out of it.
+    pub(crate) fn pop_dirty(&mut self, m: MemcgId) -> Option<(PageIdx, SimTime)> {
+        self.groups[m].queue.pop_front()
+    }
+    /// A page is dirty still, and its turn comes again.
+    pub(crate) fn requeue_dirty(&mut self, m: MemcgId, entry: (PageIdx, SimTime)) {
+        self.groups[m].queue.push_back(entry);
+    }
+    /// A page of a group enters the cache.
+    pub(crate) fn cached(&mut self, m: MemcgId) {
+        self.nr_cached += 1;
+        self.groups[m].cached += 1;
+    }
+    /// A page of a group left the cache.
+    pub(crate) fn uncached(&mut self, m: MemcgId) {
+        self.nr_cached -= 1;
+        self.groups[m].cached -= 1;
+    }
+    /// A page of a group became dirty.
+    pub(crate) fn dirtied(&mut self, m: MemcgId, page: PageIdx, now: SimTime) {
+        self.nr_dirty += 1;
+        self.groups[m].dirty += 1;
+        self.groups[m].queue.push_back((page, now));
+    }
+    /// A page of a group is about to be written: it is not dirty any more.
+    pub(crate) fn cleaned(&mut self, m: MemcgId) {
+        self.nr_dirty -= 1;
+        self.groups[m].dirty -= 1;
+    }
+    /// The write of a page of a group is under way.
+    pub(crate) fn write_began(&mut self, m: MemcgId) {
+        self.nr_writeback += 1;
+        self.groups[m].writeback += 1;
+    }
+    /// It ended.
+    pub(crate) fn write_ended(&mut self, m: MemcgId) {
+        self.nr_writeback -= 1;
+        self.groups[m].writeback -= 1;
+    }
     /// The file of that name, created if need be; an existing one grows to `pages`.
     pub fn open(&mut self, name: &str) -> Option<FileId> {
         self.by_name.get(name).copied()

@@ -56,6 +56,9 @@ impl Machine {
         };
         if memcg.0 != 0 && !self.mem.memcgs.fits(memcg) && !self.reclaim_for_limit(tid, memcg) {
             self.mem.free_frame(pfn);
+            if self.wait_for_clean_pages(tid, memcg) {
+                return Got::Blocked;
+            }
             return self.out_of_memory(tid, Some(memcg));
         }
         self.mem.frames.set_memcg(pfn, memcg);
@@ -207,6 +210,13 @@ impl Machine {
         }
     }
 
+    /// Whether pages of files are dirty or under write that are worth waiting for: a batch of
+    /// reclaim's. Fewer are a log that somebody writes while memory is full of something else.
+    fn much_is_cleanable(&self) -> bool {
+        let files = &self.mem.files;
+        files.nr_dirty + files.nr_writeback >= SWAP_CLUSTER_MAX >> self.config.batch_shift
+    }
+
     fn wake_for(&mut self, req: &AllocRequest) {
         self.work_off_boost();
         if req.flags.has(GfpFlags::KSWAPD_RECLAIM) {
@@ -232,6 +242,12 @@ impl Machine {
         let insists = req.flags.has(GfpFlags::RETRY_MAYFAIL);
         if req.costly() || insists || req.highest < ZoneKind::Normal {
             return Got::Failed;
+        }
+        if self.much_is_cleanable() {
+            self.wake_flusher();
+            let wait = self.until_a_write_ends();
+            self.sleep(tid, wait, true);
+            return Got::Blocked;
         }
         self.out_of_memory(tid, None)
     }
@@ -358,10 +374,6 @@ impl Machine {
                         total += out.reclaimed;
                         skipped[0] |= out.skipped_deactivate;
                         skipped[1] |= out.low_skipped;
-                        let s = &out.stats;
-                        if s.file_taken > 0 && s.unqueued_dirty == s.taken {
-                            self.wake_flusher();
-                        }
                         if out.reclaimed > 0 {
                             self.kswapds[n].failures = 0;
                         }
@@ -450,6 +462,7 @@ impl Machine {
                 Some(until) => self.sleep_amid_step(tid, until),
                 None => self.give_way(tid),
             }
+            self.note_dirty(&out.stats);
             all.add(&out);
             freed += out.reclaimed;
             if out.more {
@@ -502,10 +515,13 @@ impl Machine {
         let begin = self.mem.now;
         let mut tries = 0;
         while !self.mem.memcgs.fits(memcg) && tries <= MAX_RECLAIM_RETRIES {
-            if self.reclaim_group(tid, memcg, SWAP_CLUSTER_MAX) == 0 {
-                tries += 1;
-            } else {
+            if self.reclaim_group(tid, memcg, SWAP_CLUSTER_MAX) > 0 {
                 tries = 0;
+            } else if self.mem.files.group(memcg).cleanable() > 0 {
+                // More tries find no more before a write has ended.
+                break;
+            } else {
+                tries += 1;
             }
         }
         self.latency[2].add(self.mem.now.since(begin));
@@ -648,6 +664,13 @@ impl Machine {
         let g = self.timer_generation;
         self.block(tid, Wait::Timer(g), memory);
         self.queue.push(self.mem.now + d, Event::Wake(tid, g));
+    }
+
+    /// Reclaim that met nothing but dirty pages needs the flusher.
+    pub(super) fn note_dirty(&mut self, s: &crate::policy::PassStats) {
+        if s.file_taken > 0 && s.unqueued_dirty == s.taken {
+            self.wake_flusher();
+        }
     }
 
     /// Conditions that a whole pass met decide how the next ones go.

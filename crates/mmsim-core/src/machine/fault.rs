@@ -241,7 +241,7 @@ impl Machine {
             self.mem.pages.set_hot(page, written);
             let at = self.mem.file_page_of(folio);
             self.mem.dirty_folio(folio, at);
-            self.balance_dirty_pages(tid);
+            self.balance_dirty_pages(tid, folio);
             return (Flow::Done, FaultKind::Reuse);
         }
         // Copy on write: a private page of a file, or an anonymous page that others map.
@@ -331,7 +331,7 @@ impl Machine {
         if write {
             bits |= pte::DIRTY | pte::WRITABLE;
             self.mem.dirty_folio(folio, Some(at));
-            self.balance_dirty_pages(tid);
+            self.balance_dirty_pages(tid, folio);
         }
         self.mem.map(page, folio, bits);
         (Flow::Done, kind)

@@ -1,53 +1,74 @@
-//! The flusher: writes dirty file pages in the background, and dirty throttling.
+//! The flusher: writes dirty pages of files in the background.
 //!
-//! It runs every 5 s for pages that have been dirty for 30 s, and whenever dirty pages
-//! exceed the background threshold. Writers are never delayed below the middle of the two
-//! thresholds; above it they pause so that together they dirty no faster than the device
-//! writes. Pauses are a first-order stand-in for the kernel's controller.
+//! It runs every 5 s for pages that have been dirty for 30 s, when a domain has more dirty pages
+//! than its background threshold, and when reclaim meets nothing but dirty pages: then it writes
+//! all that are dirty by now. Groups are written in turn, a step each. One thread stands for the
+//! workers that Linux runs for the groups.
 //!
-//! Source: Linux 6.12 mm/page-writeback.c.
+//! Source: Linux 6.12 fs/fs-writeback.c (`wb_workfn`, `wb_check_start_all`), mm/page-writeback.c
+//! (`wb_over_bg_thresh`).
 
 use super::Machine;
 use super::queue::Event;
 use super::thread::Entity;
-use crate::base::id::ThreadId;
-use crate::base::time::SimDuration;
+use crate::base::id::{MemcgId, ThreadId};
+use crate::base::time::{SimDuration, SimTime};
 use crate::phys::frames::flag;
 use crate::virt::pages::Entry;
 
 const PERIOD: SimDuration = SimDuration::from_secs(5);
 const EXPIRE: SimDuration = SimDuration::from_secs(30);
-const MAX_PAUSE: SimDuration = SimDuration::from_millis(200);
 /// Folios that one step writes.
 const BATCH: usize = 64;
-/// A writer may be paused each time it dirtied this many pages.
-const PAUSE_PAGES: u32 = 32;
+/// How long reclaim waits for a write that may clean something, at most (`reclaim_throttle`), and
+/// for the flusher to begin.
+const WRITEBACK_WAIT: SimDuration = SimDuration::from_millis(100);
+const TICK: SimDuration = SimDuration::from_millis(1);
+
+/// What the flusher has to do for a group.
+#[derive(Clone, Copy, Debug, Default)]
+struct Work {
+    /// Write until it is below the background threshold.
+    background: bool,
+    /// Write so many more pages: reclaim asked for all that were dirty.
+    all: u64,
+}
 
 /// State of the flusher.
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Debug)]
 pub(super) struct Flusher {
     awake: bool,
-    /// Woken by reclaim or by the background threshold: writes whatever is dirty.
-    all: bool,
     timer: bool,
+    /// By group, the root first.
+    work: Vec<Work>,
+    /// The group whose turn it is.
+    turn: usize,
+}
+
+impl Flusher {
+    /// Of a machine with so many groups, the root included.
+    pub(super) fn new(groups: usize) -> Self {
+        Flusher { awake: false, timer: false, work: vec![Work::default(); groups], turn: 0 }
+    }
 }
 
 impl Machine {
-    /// Background and upper threshold of dirty pages.
-    pub(super) fn dirty_limits(&self) -> (u64, u64) {
-        let mem = &self.mem;
-        let file: u64 = mem.zones.ids().map(|z| mem.zone_lru_pages(z)[1]).sum();
-        let free = mem.zones.nr_free().saturating_sub(mem.zones.totalreserve);
-        let dirtyable = free + file;
-        (
-            dirtyable * u64::from(mem.vm.dirty_background_ratio) / 100,
-            dirtyable * u64::from(mem.vm.dirty_ratio) / 100,
-        )
+    /// Wakes the flusher to write all that is dirty (`wakeup_flusher_threads`).
+    pub(super) fn wake_flusher(&mut self) {
+        for m in self.mem.memcgs.ids() {
+            self.flusher.work[usize::from(m.0)].all = self.mem.files.group(m).dirty;
+        }
+        self.run_flusher();
     }
 
-    /// Wakes the flusher to write whatever is dirty.
-    pub(super) fn wake_flusher(&mut self) {
-        self.flusher.all = true;
+    /// Wakes the flusher to write a group's pages down to the background threshold
+    /// (`wb_start_background_writeback`).
+    pub(super) fn write_in_background(&mut self, memcg: MemcgId) {
+        self.flusher.work[usize::from(memcg.0)].background = true;
+        self.run_flusher();
+    }
+
+    fn run_flusher(&mut self) {
         if !self.flusher.awake && self.mem.files.nr_dirty > 0 {
             self.flusher.awake = true;
             self.enqueue_daemon(Entity::Flusher);
@@ -59,83 +80,93 @@ impl Machine {
         self.flusher.timer = false;
         if self.mem.files.nr_dirty > 0 {
             self.arm_flusher();
-            if !self.flusher.awake {
-                self.flusher.awake = true;
-                self.enqueue_daemon(Entity::Flusher);
-            }
+            self.run_flusher();
         }
     }
 
-    fn arm_flusher(&mut self) {
+    pub(super) fn arm_flusher(&mut self) {
         if !self.flusher.timer {
             self.flusher.timer = true;
             self.queue.push(self.mem.now + PERIOD, Event::Flusher);
         }
     }
 
-    /// One step: up to 64 folios. False: nothing is left that is due.
+    /// One step: up to 64 folios of one group. False: nothing is left that is due.
     pub(super) fn step_flusher(&mut self) -> bool {
-        let (background, _) = self.dirty_limits();
-        let mut written = 0;
-        while written < BATCH {
-            let Some(&(page, since)) = self.mem.files.dirty.front() else { break };
-            let due = self.mem.now.since(since) >= EXPIRE
-                || self.flusher.all && self.mem.files.nr_dirty > background / 2;
-            if !due {
-                break;
+        let groups = self.flusher.work.len();
+        for _ in 0..groups {
+            let turn = self.flusher.turn;
+            let written = self.flush_group(MemcgId(turn as u16));
+            if written < BATCH {
+                self.flusher.work[turn] = Work::default();
+                self.flusher.turn = (turn + 1) % groups;
             }
-            self.mem.files.dirty.pop_front();
-            // The folio may have been written or dropped since.
-            let Entry::Frame(folio) = self.mem.pages.entry(page) else { continue };
-            let bits = self.mem.frames.bits(folio);
-            if bits & (flag::DIRTY | flag::WRITEBACK) == flag::DIRTY {
-                self.mem.now += self.mem.cost.t_swap_submit;
-                self.mem.flush_folio(folio);
-                written += 1;
+            if written > 0 {
+                self.queue_io();
+                return true;
             }
-        }
-        self.queue_io();
-        if written == BATCH {
-            return true;
         }
         self.flusher.awake = false;
-        self.flusher.all = false;
         if self.mem.files.nr_dirty > 0 {
             self.arm_flusher();
         }
         false
     }
 
-    /// A thread dirtied a page: wakes the flusher, and may pause the writer. True: it
-    /// sleeps now.
-    pub(super) fn balance_dirty_pages(&mut self, tid: ThreadId) -> bool {
-        self.arm_flusher();
-        self.threads[tid].dirtied += 1;
-        if self.threads[tid].dirtied < PAUSE_PAGES {
+    /// Writes up to 64 folios of a group. Returns how many were.
+    fn flush_group(&mut self, m: MemcgId) -> usize {
+        let global = self.global_domain();
+        let group = self.group_domain(m, &global).map_or(0, |g| g.above_background());
+        let above = global.above_background().max(group);
+        let mut written = 0;
+        let mut left = self.mem.files.group(m).queue.len();
+        while written < BATCH && left > 0 {
+            let work = &self.flusher.work[usize::from(m.0)];
+            let wanted = work.all > 0 || work.background && (written as u64) < above;
+            let front = self.mem.files.group(m).queue.front();
+            let expired = |&(_, since): &(_, SimTime)| self.mem.now.since(since) >= EXPIRE;
+            if !wanted && !front.is_some_and(expired) {
+                break;
+            }
+            left -= 1;
+            let entry = self.mem.files.pop_dirty(m).expect("the queue has so many");
+            // The folio may have been written or dropped since.
+            let Entry::Frame(folio) = self.mem.pages.entry(entry.0) else { continue };
+            match self.mem.frames.bits(folio) & (flag::DIRTY | flag::WRITEBACK) {
+                flag::DIRTY => {
+                    self.mem.now += self.mem.cost.t_swap_submit;
+                    self.mem.flush_folio(folio);
+                    let work = &mut self.flusher.work[usize::from(m.0)];
+                    work.all = work.all.saturating_sub(1);
+                    written += 1;
+                }
+                // Dirtied again while it is written: another time.
+                bits if bits == flag::DIRTY | flag::WRITEBACK => {
+                    self.mem.files.requeue_dirty(m, entry);
+                }
+                _ => {}
+            }
+        }
+        written
+    }
+
+    /// A thread sleeps until some write may have cleaned a page of its group. False: none of them is
+    /// dirty or under write.
+    pub(super) fn wait_for_clean_pages(&mut self, tid: ThreadId, memcg: MemcgId) -> bool {
+        if self.mem.files.group(memcg).cleanable() == 0 {
             return false;
         }
-        self.threads[tid].dirtied = 0;
-        let (background, limit) = self.dirty_limits();
-        let dirty = self.mem.files.nr_dirty + self.mem.files.nr_writeback;
-        if dirty > background {
-            self.wake_flusher();
-        }
-        let freerun = (background + limit) / 2;
-        if dirty <= freerun {
-            return false;
-        }
-        let c = self.mem.file_device.config();
-        if c.synchronous {
-            return false;
-        }
-        // Pages a second that the device can write.
-        let by_latency = 1_000_000_000 * u64::from(c.servers) / c.write.0.max(1);
-        let rate = c.bandwidth.map_or(by_latency, |b| b / 4096).max(1);
-        let span = (limit - freerun).max(1);
-        let room = limit.saturating_sub(dirty).min(2 * span);
-        let even = u64::from(PAUSE_PAGES) * 1_000_000_000 / rate;
-        let pause = (even * span).checked_div(room).map_or(MAX_PAUSE, SimDuration).min(MAX_PAUSE);
-        self.sleep(tid, pause, false);
+        self.wake_flusher();
+        let wait = self.until_a_write_ends();
+        self.sleep(tid, wait, true);
         true
+    }
+
+    /// How long it is until some request ends, or the flusher had time to begin one.
+    pub(super) fn until_a_write_ends(&self) -> SimDuration {
+        match self.queue.next_io() {
+            SimTime::NEVER => TICK,
+            io => io.since(self.mem.now).clamp(TICK, WRITEBACK_WAIT),
+        }
     }
 }

@@ -345,7 +345,7 @@ impl Machine {
         self.mem.dirty_folio(folio, Some(at));
         self.mem.settle_kernel();
         // The page is written whether or not the writer is paused for it.
-        self.balance_dirty_pages(tid);
+        self.balance_dirty_pages(tid, folio);
         Flow::Done
     }
 }

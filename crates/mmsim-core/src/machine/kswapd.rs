@@ -392,6 +392,7 @@ impl Machine {
         }
         self.mem.finish_throttled(&mut p.plug);
         self.queue_io();
+        self.note_dirty(&out.stats);
         let sleeps = self.mem.take_throttled();
         let p = b.pass.as_mut().expect("a pass is under way");
         b.priority = out.priority.unwrap_or(b.priority);
@@ -422,9 +423,6 @@ impl Machine {
             self.mem.now += self.mem.cost.t_empty_pass;
         }
         let stall = self.note_pass(n, &p.stats);
-        if p.stats.file_taken > 0 && p.stats.unqueued_dirty == p.stats.taken {
-            self.wake_flusher();
-        }
         if self.allow_direct_reclaim(n) {
             self.release_throttled(n);
         }

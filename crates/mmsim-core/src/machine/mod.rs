@@ -15,7 +15,7 @@
 //!   of it is compaction;
 //! - `kernel`: blocks that workloads allocate on behalf of the kernel;
 //! - `hugetlb`: the pool of huge pages, and faults on its mappings;
-//! - `kswapd`, `kswapd_zones`, `kcompactd`, `flusher`, `kdamond`: the background;
+//! - `kswapd`, `kswapd_zones`, `kcompactd`, `dirty`, `flusher`, `kdamond`: the background;
 //! - `order`, `queue`, `thread`, `psi`, `latency`: what these need;
 //! - `snapshot`: what the kernel's text files would show.
 
@@ -25,6 +25,7 @@ mod blocks;
 mod compact;
 pub mod config;
 pub mod cost;
+mod dirty;
 mod fault;
 mod flusher;
 mod hugetlb;
@@ -232,7 +233,7 @@ impl Machine {
             kswapds: (0..nodes).map(|_| Kswapd::default()).collect::<Vec<_>>().into(),
             kcompactds: (0..nodes).map(|_| Kcompactd::default()).collect::<Vec<_>>().into(),
             kdamonds: IndexVec::new(),
-            flusher: flusher::Flusher::default(),
+            flusher: flusher::Flusher::new(1 + config.memcgs.len()),
             waiters: BTreeMap::new(),
             live: 0,
             timer_generation: 0,
@@ -323,6 +324,7 @@ impl Machine {
                 kernel_allocs: Vec::new(),
                 free_blocks: None,
                 dirtied: 0,
+                unseen: 1,
                 user: SimDuration::ZERO,
                 system: SimDuration::ZERO,
                 io_wait: SimDuration::ZERO,

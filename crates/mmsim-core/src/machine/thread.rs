@@ -74,8 +74,10 @@ pub(super) struct Thread {
     pub kernel_allocs: Vec<KernelAllocResult>,
     /// Free blocks, if the workload wants to know.
     pub free_blocks: Option<FreeBlocksOfZone>,
-    /// Pages dirtied since the last pause.
+    /// Pages of files dirtied since it was last looked at whether it is to pause.
     pub dirtied: u32,
+    /// How many it may dirty before that (`nr_dirtied_pause`).
+    pub unseen: u32,
     pub user: SimDuration,
     pub system: SimDuration,
     pub io_wait: SimDuration,

@@ -84,6 +84,12 @@ impl Memcgs {
     pub fn fits_all(&self, m: MemcgId, n: u64) -> bool {
         m.0 == 0 || self.0[m].config.max.is_none_or(|max| self.0[m].usage + n <= max)
     }
+    /// Pages that a group may have more, up to `memory.high` and `memory.max`.
+    pub fn headroom(&self, m: MemcgId) -> u64 {
+        let c = &self.0[m].config;
+        let ceiling = c.max.unwrap_or(u64::MAX).min(c.high.unwrap_or(u64::MAX));
+        ceiling.saturating_sub(self.0[m].usage)
+    }
     /// Pages above `memory.high`.
     pub fn over_high(&self, m: MemcgId) -> u64 {
         self.0[m].config.high.map_or(0, |h| self.0[m].usage.saturating_sub(h))

@@ -183,7 +183,7 @@ impl Memory {
             }
             self.write_to_swap(slot, folio);
         } else {
-            self.files.nr_dirty -= 1;
+            self.files.cleaned(self.frames.memcg(folio));
             if self.start_file_write(folio) {
                 return true;
             }
@@ -222,7 +222,7 @@ impl Memory {
             (self.page_of_slot.get(&slot).copied(), Some(slot))
         } else {
             let page = PageIdx(self.frames.rmap[folio]);
-            self.uncache_file_page(page, shadow);
+            self.uncache_file_page(folio, shadow);
             (Some(page), None)
         };
         let eviction = self.name_eviction(page);

@@ -73,7 +73,7 @@ impl Memory {
         self.frames.set_memcg(folio, memcg);
         self.frames.rmap[folio] = page.0;
         self.pages.set_entry(page, Entry::Frame(folio), 0);
-        self.files.nr_cached += 1;
+        self.files.cached(memcg);
         self.files.node_enter(page, old != Entry::None);
         let (file, index) = self.file_at(page);
         self.emit(|| TraceEvent::MmFilemapAddToPageCache { file, index, pfn: folio });
@@ -90,7 +90,8 @@ impl Memory {
     }
 
     /// Takes an unmapped, clean page out of the cache; the frame is the caller's to free.
-    pub(super) fn uncache_file_page(&mut self, page: PageIdx, shadow: Option<Shadow>) {
+    pub(super) fn uncache_file_page(&mut self, folio: FolioId, shadow: Option<Shadow>) {
+        let page = PageIdx(self.frames.rmap[folio]);
         let entry = match shadow {
             Some(s) => Entry::Shadow(self.files.put_shadow(s)),
             None => Entry::None,
@@ -98,7 +99,7 @@ impl Memory {
         self.pages.set_entry(page, entry, 0);
         let clock = self.shadow_clock();
         self.files.node_leave(page, shadow.is_some(), clock);
-        self.files.nr_cached -= 1;
+        self.files.uncached(self.frames.memcg(folio));
     }
 
     /// Marks a folio dirty. File folios are queued for the flusher.
@@ -108,10 +109,8 @@ impl Memory {
         }
         self.frames.set(folio, flag::DIRTY);
         if let Some(page) = file {
-            self.files.nr_dirty += 1;
+            self.files.dirtied(self.frames.memcg(folio), page, self.now);
             self.count(VmEvent::NrDirtied, 1);
-            let now = self.now;
-            self.files.dirty.push_back((page, now));
         }
     }
 
@@ -126,7 +125,7 @@ impl Memory {
         }
         let done = self.file_device.submit(self.now, Io::Write, page.0.into(), 1);
         self.io.push((done, IoDone::Write(folio)));
-        self.files.nr_writeback += 1;
+        self.files.write_began(self.frames.memcg(folio));
         false
     }
 
@@ -141,7 +140,7 @@ impl Memory {
             self.pages.set_hot(p, hot & !(pte::DIRTY | pte::WRITABLE));
         }
         self.frames.clear(folio, flag::DIRTY);
-        self.files.nr_dirty -= 1;
+        self.files.cleaned(self.frames.memcg(folio));
         if !self.start_file_write(folio) {
             self.frames.set(folio, flag::WRITEBACK);
         }
@@ -157,7 +156,7 @@ impl Memory {
         if self.frames.has(folio, flag::LRU) {
             policy.folio_departed(self, folio, Departure::Freed);
         }
-        self.uncache_file_page(PageIdx(self.frames.rmap[folio]), None);
+        self.uncache_file_page(folio, None);
         self.memcgs.uncharge(self.frames.memcg(folio), 1);
         self.free_frame(folio);
         true

@@ -270,7 +270,7 @@ impl Memory {
             IoDone::Write(folio) | IoDone::WriteOff(folio) => {
                 self.frames.clear(folio, flag::WRITEBACK);
                 if self.frames.kind(folio) == FrameKind::File {
-                    self.files.nr_writeback -= 1;
+                    self.files.write_ended(self.frames.memcg(folio));
                     self.count(VmEvent::NrWritten, 1);
                 }
                 self.emit(|| crate::base::event::TraceEvent::SimWritebackEnd { pfn: folio });

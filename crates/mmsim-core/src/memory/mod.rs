@@ -193,7 +193,7 @@ impl Memory {
             pages: Pages::default(),
             spaces: Spaces::default(),
             rmap: Rmap::default(),
-            files: Files::default(),
+            files: Files::new(1 + config.memcgs.len()),
             file_device: Device::new(config.file_device.clone(), config.kernel),
             swap: config.swap.as_ref().filter(|s| s.slots > 0).map(|s| {
                 let wide = shadow_bits(&zones, 1 + config.memcgs.len()) > 32;
