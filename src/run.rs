@@ -9,7 +9,7 @@ use std::path::Path;
 
 use mmsim_core::backing::device::DeviceConfig;
 use mmsim_core::machine::Watch;
-use mmsim_core::machine::config::MachineConfig;
+use mmsim_core::machine::config::{DirtyLimit, MachineConfig};
 use mmsim_core::machine::result::{Outcome, RunResult};
 use mmsim_workload::trace;
 use rayon::prelude::*;
@@ -264,6 +264,14 @@ fn device(d: &DeviceConfig) -> String {
     text
 }
 
+/// A threshold of dirty pages under the name that it was set by.
+fn dirty_knob([ratio, bytes]: [&'static str; 2], limit: DirtyLimit) -> (&'static str, i64) {
+    match limit {
+        DirtyLimit::Ratio(percent) => (ratio, percent.into()),
+        DirtyLimit::Bytes(n) => (bytes, n as i64),
+    }
+}
+
 /// The knobs of a machine under their kernel names.
 fn machine_knobs(m: &MachineConfig) -> Vec<(String, KnobValue)> {
     let vm = &m.vm;
@@ -273,8 +281,10 @@ fn machine_knobs(m: &MachineConfig) -> Vec<(String, KnobValue)> {
         ("vm.watermark_scale_factor", vm.watermark_scale_factor.into()),
         ("vm.watermark_boost_factor", vm.watermark_boost_factor.into()),
         ("vm.percpu_pagelist_high_fraction", vm.percpu_pagelist_high_fraction.into()),
-        ("vm.dirty_background_ratio", vm.dirty_background_ratio.into()),
-        ("vm.dirty_ratio", vm.dirty_ratio.into()),
+        dirty_knob(["vm.dirty_background_ratio", "vm.dirty_background_bytes"], vm.dirty_background),
+        dirty_knob(["vm.dirty_ratio", "vm.dirty_bytes"], vm.dirty),
+        ("vm.dirty_expire_centisecs", (vm.dirty_expire.0 / 10_000_000) as i64),
+        ("vm.dirty_writeback_centisecs", (vm.dirty_writeback.0 / 10_000_000) as i64),
         ("read_ahead_pages", vm.ra_pages.into()),
         ("fault_around_pages", vm.fault_around.into()),
         ("batch-shift", m.batch_shift.into()),

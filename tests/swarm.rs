@@ -14,8 +14,8 @@ use mmsim::base::time::{SimDuration, SimTime};
 use mmsim::base::vmstat::VmEvent;
 use mmsim::build::{Catalogue, Machine, Policy};
 use mmsim::machine::config::{
-    Kernel, MachineConfig, MemcgConfig, NodeConfig, SwapConfig, Thp, ThpDefrag, VmSysctl,
-    ZoneConfig, ZoneKind,
+    DirtyLimit, Kernel, MachineConfig, MemcgConfig, NodeConfig, SwapConfig, Thp, ThpDefrag,
+    VmSysctl, ZoneConfig, ZoneKind,
 };
 use mmsim::machine::cost::CostModel;
 use mmsim::machine::result::{Outcome, RunResult};
@@ -104,8 +104,8 @@ fn machine_config(rng: &mut Rng) -> MachineConfig {
         vm: VmSysctl {
             swappiness: pick(rng, &[0, 10, 60, 100]),
             page_cluster: pick(rng, &[0, 3, 3, 5]),
-            dirty_background_ratio: pick(rng, &[5, 10]),
-            dirty_ratio: pick(rng, &[10, 20]),
+            dirty_background: DirtyLimit::Ratio(pick(rng, &[5, 10])),
+            dirty: DirtyLimit::Ratio(pick(rng, &[10, 20])),
             ra_pages: pick(rng, &[0, 4, 32]),
             fault_around: pick(rng, &[1, 16]),
             ..VmSysctl::linux()
@@ -231,7 +231,7 @@ impl Drawn {
             10 => Op::Compute(us(between(rng, 1, 500))),
             11 => Op::Sleep(us(pick(rng, &[1, 500, 20_000, 7_000_000]))),
             12 => Op::Barrier,
-            13 => Op::MemcgReclaim { pages: between(rng, 1, 64) as u32 },
+            13 => Op::MemcgReclaim { pages: between(rng, 1, 64) as u32, swappiness: None },
             14 if one_in(rng, 4) => Op::DropCaches,
             14 => Op::PhaseEnd(0),
             15 if one_in(rng, 20) => Op::Exit,

@@ -386,7 +386,7 @@ fn step(regions: &[spec::RegionSpec], step: &spec::Step) -> Step {
         spec::Step::Compute(t) => Step::Compute(t),
         spec::Step::Records(n) => Step::Records(n),
         spec::Step::DropCaches => Step::DropCaches,
-        spec::Step::MemcgReclaim(pages) => Step::MemcgReclaim { pages },
+        spec::Step::MemcgReclaim { pages, swappiness } => Step::MemcgReclaim { pages, swappiness },
         spec::Step::Phase(ref name) => Step::Phase(name.clone()),
         spec::Step::Repeat { times, steps: ref inner } => {
             Step::Repeat { times, steps: steps(regions, inner) }
@@ -511,7 +511,7 @@ mod tests {
                 Op::Records(n) => self.records += u64::from(n),
                 Op::Compute(t) => self.compute += t,
                 Op::DropCaches => self.drops += 1,
-                Op::MemcgReclaim { pages } => self.reclaimed += u64::from(pages),
+                Op::MemcgReclaim { pages, .. } => self.reclaimed += u64::from(pages),
                 Op::PhaseEnd(i) => self.phases.push(names[usize::from(i)].clone()),
                 _ => {}
             }

@@ -1,18 +1,19 @@
 //! `[[damon]]`: monitors of accesses, and the schemes that act on what they find.
 
 use mmsim_core::base::time::SimDuration;
+use mmsim_core::machine::config::Kernel;
 use mmsim_damon::MonitoringAttrs;
 use mmsim_damon::damos::filter::{Filter, FilterType};
 use mmsim_damon::damos::goal::{Goal, Metric};
 use mmsim_damon::damos::quota::Quota;
 use mmsim_damon::damos::scheme::{AccessPattern, Action, Scheme};
 use mmsim_damon::damos::watermark::{Watermarks, WmarkMetric};
-use mmsim_damon::modules::{LruSort, Parameter, ParameterError, Reclaim};
+use mmsim_damon::modules::{LruSort, Parameter, ParameterError, Reclaim, Unit};
 use mmsim_damon::ops::OpsId;
 
 use super::keys::{DAMON, DAMON_REGION, DAMOS, DAMOS_FILTER, DAMOS_GOAL, DAMOS_WMARKS};
 use super::policy::{self, PlacedPolicy, PolicySpec};
-use super::raw::{Sources, Value};
+use super::raw::{Node, Sources, Value};
 use super::read::{Reader, nearest};
 use super::workload::TaskSpec;
 use crate::error::Error;
@@ -71,6 +72,7 @@ pub(super) fn monitors(
     root: &Reader<'_>,
     tasks: &[TaskSpec],
     memcgs: &[&str],
+    kernel: Kernel,
 ) -> Result<Vec<PlacedDamon>, Error> {
     let mut all: Vec<PlacedDamon> = Vec::new();
     if !root.has("damon") {
@@ -85,7 +87,11 @@ pub(super) fn monitors(
             return Err(r.error("name", found, "another name"));
         }
         let rules = policy::read(sources, r.find("rules"), &r.name_of("rules"), "damon-v6.12")?;
-        let what = if r.has("module") { module(&r)? } else { own(&r, tasks, memcgs)? };
+        let what = if r.has("module") {
+            module(&r, rules_of(&r, kernel))?
+        } else {
+            own(&r, tasks, memcgs)?
+        };
         let of_process = matches!(&what, DamonContext::Own { task: Some(_), .. });
         if r.flag("truth")? && !of_process {
             let found = "the truth is known of processes only";
@@ -117,7 +123,25 @@ const OWN: [&str; 9] = [
     "scheme",
 ];
 
-fn module(r: &Reader<'_>) -> Result<DamonContext, Error> {
+/// The kernel whose DAMON a monitor is: that of its rules, else the machine's.
+fn rules_of(r: &Reader<'_>, machine: Kernel) -> Kernel {
+    let preset = r.find("rules").and_then(Node::table).and_then(|t| t.get("preset"));
+    let named = preset.and_then(Node::as_text).and_then(|p| p.strip_prefix("damon-v"));
+    match named {
+        Some("5.16") => Kernel::V5_9,
+        Some(version) => Kernel::from_name(version).unwrap_or(machine),
+        None => machine,
+    }
+}
+
+/// Parameters that modules got later than others: the first modelled kernel with them, and Linux's.
+const LATER: &[(&str, Kernel, &str)] = &[
+    ("skip_anon", Kernel::V6_12, "6.3"),
+    ("quota_mem_pressure_us", Kernel::V6_12, "6.9"),
+    ("quota_autotune_feedback", Kernel::V6_12, "6.9"),
+];
+
+fn module(r: &Reader<'_>, kernel: Kernel) -> Result<DamonContext, Error> {
     for key in OWN {
         if r.has(key) {
             let found = "a module sets this itself";
@@ -126,44 +150,80 @@ fn module(r: &Reader<'_>) -> Result<DamonContext, Error> {
     }
     if r.choice("module")? == 0 {
         let mut module = Reclaim::DEFAULT;
-        parameters(r, Reclaim::PARAMETERS, |name, value| module.set(name, value))?;
+        parameters(r, kernel, Reclaim::PARAMETERS, |name, value| module.set(name, value))?;
         Ok(DamonContext::Reclaim(module))
     } else {
+        if kernel < Kernel::V6_1 {
+            let found = "this DAMON has no DAMON_LRU_SORT (Linux has it since 6.0)";
+            return Err(r.error(
+                "module",
+                found,
+                "\"damon-reclaim\", or use rules or a kernel of 6.1",
+            ));
+        }
         let mut module = LruSort::DEFAULT;
-        parameters(r, LruSort::PARAMETERS, |name, value| module.set(name, value))?;
+        parameters(r, kernel, LruSort::PARAMETERS, |name, value| module.set(name, value))?;
         Ok(DamonContext::LruSort(module))
     }
 }
 
 fn parameters(
     r: &Reader<'_>,
+    kernel: Kernel,
     known: &[Parameter],
     mut set: impl FnMut(&str, u64) -> Result<(), ParameterError>,
 ) -> Result<(), Error> {
     let path = r.name_of("parameters");
     for e in r.table("parameters")?.map_or(&[][..], |t| &t.entries) {
         let names: Vec<&str> = known.iter().map(|p| p.name).collect();
-        if !names.contains(&e.key.as_str()) {
+        let Some(parameter) = known.iter().find(|p| p.name == e.key) else {
             let near =
                 nearest(&e.key, &names).map_or(String::new(), |n| format!(", did you mean `{n}`?"));
             let title = format!("{path}: unknown parameter `{}`{near}", e.key);
             let error = r.sources.error(e.key_at, title, "unknown parameter");
             return Err(error.help(format!("known: {}", names.join(", "))));
-        }
-        let number = match &e.node.value {
-            Value::Integer(n) => u64::try_from(*n).ok(),
-            Value::Flag(b) => Some(u64::from(*b)),
-            _ => None,
         };
-        let Some(number) = number else {
+        if let Some((_, _, linux)) = LATER.iter().find(|l| l.0 == e.key && kernel < l.1) {
+            let title = format!(
+                "{path}.{}: this DAMON has no such parameter (Linux has it since {linux}), leave it \
+                 out, or use rules or a kernel of 6.12",
+                e.key
+            );
+            return Err(r.sources.error(e.key_at, title, "leave it out"));
+        }
+        let Some(number) = value_of_parameter(parameter.unit, &e.node.value) else {
             let found = super::read::describe(&e.node.value);
-            let title = format!("{path}.{}: found {found}, write a whole number from 0", e.key);
-            return Err(r.sources.error(e.node.at, title, "write a whole number"));
+            let write = match parameter.unit {
+                Unit::YesNo => "\"Y\" or \"N\"",
+                _ => "a whole number from 0",
+            };
+            let title = format!("{path}.{}: found {found}, write {write}", e.key);
+            return Err(r.sources.error(e.node.at, title, format!("write {write}")));
         };
         set(&e.key, number)
             .map_err(|e2| r.sources.error(e.node.at, format!("{path}.{e2}"), "out of range"))?;
     }
     Ok(())
+}
+
+/// The value of a parameter as its file in /sys/module takes it: a number, in hexadecimal too, or for
+/// yes and no also what `kstrtobool` knows. TOML's own `true` and `false` do as well.
+fn value_of_parameter(unit: Unit, value: &Value) -> Option<u64> {
+    let yes_no = unit == Unit::YesNo;
+    match value {
+        Value::Integer(n) => u64::try_from(*n).ok(),
+        Value::Flag(b) if yes_no => Some(u64::from(*b)),
+        Value::Text(s) if yes_no => match s.as_str() {
+            "Y" | "y" | "1" | "on" | "true" => Some(1),
+            "N" | "n" | "0" | "off" | "false" => Some(0),
+            _ => None,
+        },
+        Value::Text(s) => match s.strip_prefix("0x") {
+            Some(hex) => u64::from_str_radix(hex, 16).ok(),
+            None => s.parse().ok(),
+        },
+        _ => None,
+    }
 }
 
 fn micros(t: SimDuration) -> u64 {

@@ -251,12 +251,12 @@ fn plan(
     r.opt_text("about")?;
     let machine = machine::machine(sources, r.need("machine")?)?;
     let memcgs: Vec<&str> = machine.memcgs.iter().map(|g| g.name.as_str()).collect();
-    let tasks = tasks::tasks(&r, &memcgs, dir)?;
+    let tasks = tasks::tasks(&r, &memcgs, machine.kernel, dir)?;
     tasks::check_huge_pages(&r, &tasks, machine.vm.nr_hugepages)?;
     let managed: u64 =
         machine.nodes.iter().flat_map(|n| &n.zones).map(|z| u64::from(z.managed)).sum();
     tasks::check_pinned(&r, &tasks, managed - machine.os_overhead)?;
-    let damon = damon::monitors(sources, &r, &tasks, &memcgs)?;
+    let damon = damon::monitors(sources, &r, &tasks, &memcgs, machine.kernel)?;
     let policy = policy::read(sources, r.find("reclaim"), "reclaim", "classic-v6.12")?;
     let compaction = policy::read(sources, r.find("compaction"), "compaction", "compaction-v4.1")?;
     let (seed, seeds) = (r.count("seed")?, r.count("seeds")?);

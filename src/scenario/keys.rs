@@ -152,7 +152,10 @@ impl Kind {
             Steps => "list of tables".to_string(),
             Costs => "table, see [machine.cost]".to_string(),
             Policy | Compaction | Damon => "table of `preset` and knobs".to_string(),
-            Parameters => "table of names and numbers".to_string(),
+            Parameters => {
+                "table of names, and values as the files in /sys/module take them (`\"Y\"`)"
+                    .to_string()
+            }
             Overrides => "table of paths and values".to_string(),
             Axes => "table of paths and lists".to_string(),
         }

@@ -4,13 +4,13 @@ use mmsim_core::backing::device::{DEVICE_PRESETS, DeviceConfig, WBT_LAT};
 use mmsim_core::base::id::GROUP_PAGES;
 use mmsim_core::base::time::SimDuration;
 use mmsim_core::machine::config::{
-    Kernel, MachineConfig, MemcgConfig, NodeConfig, SwapConfig, Thp, ThpDefrag, VmSysctl,
-    ZoneConfig, ZoneKind,
+    DirtyLimit, Kernel, MachineConfig, MemcgConfig, NodeConfig, SwapConfig, Thp, ThpDefrag,
+    VmSysctl, ZoneConfig, ZoneKind,
 };
 use mmsim_core::machine::cost::CostModel;
 use mmsim_core::phys::rules::PageAllocRules;
 
-use super::keys::{DEVICE, MACHINE, MEMCG, NODE, PCP, SWAP, VM, ZONE};
+use super::keys::{DEVICE, MACHINE, MEMCG, NODE, PCP, SWAP, THP_DEFRAG, VM, ZONE};
 use super::raw::{Node, Sources, Value};
 use super::read::{Reader, unknown};
 use super::units::{self, BadQuantity, PAGE_SIZE};
@@ -261,18 +261,31 @@ fn device(r: &Reader<'_>, key: &str, cpus: u32) -> Result<DeviceConfig, Error> {
 
 fn vm(sources: &Sources, node: &Node, kernel: Kernel, managed: u64) -> Result<VmSysctl, Error> {
     let r = Reader::open(sources, node, &VM, "machine.vm")?;
+    check_kernel_has(&r, kernel)?;
+    let pagelist_fraction = match kernel {
+        Kernel::V6_1 | Kernel::V6_12 => "percpu_pagelist_high_fraction",
+        _ => "percpu_pagelist_fraction",
+    };
+    let linux = VmSysctl::linux();
+    let or = |key: &str, default: u32| Ok(r.opt_count(key)?.map_or(default, |n| n as u32));
     let vm = VmSysctl {
         swappiness: r.count_u32("swappiness")?,
         page_cluster: r.count_u32("page-cluster")?,
         min_free_kbytes: r.opt_count("min_free_kbytes")?,
-        watermark_scale_factor: r.count_u32("watermark_scale_factor")?,
-        watermark_boost_factor: r.count_u32("watermark_boost_factor")?,
-        percpu_pagelist_high_fraction: r.count_u32("percpu_pagelist_high_fraction")?,
-        dirty_background_ratio: r.count_u32("dirty_background_ratio")?,
-        dirty_ratio: r.count_u32("dirty_ratio")?,
+        watermark_scale_factor: or("watermark_scale_factor", linux.watermark_scale_factor)?,
+        watermark_boost_factor: or("watermark_boost_factor", linux.watermark_boost_factor)?,
+        percpu_pagelist_high_fraction: or(pagelist_fraction, 0)?,
+        dirty_background: dirty_limit(
+            &r,
+            ["dirty_background_ratio", "dirty_background_bytes"],
+            linux.dirty_background,
+        )?,
+        dirty: dirty_limit(&r, ["dirty_ratio", "dirty_bytes"], linux.dirty)?,
+        dirty_expire: SimDuration::from_millis(10 * r.count("dirty_expire_centisecs")?),
+        dirty_writeback: SimDuration::from_millis(10 * r.count("dirty_writeback_centisecs")?),
         ra_pages: (r.count("read_ahead_kb")? * 1024 / PAGE_SIZE) as u32,
         fault_around: (r.count("fault_around_bytes")? / PAGE_SIZE) as u32,
-        compaction_proactiveness: r.count_u32("compaction_proactiveness")?,
+        compaction_proactiveness: or("compaction_proactiveness", linux.compaction_proactiveness)?,
         extfrag_threshold: r.count_u32("extfrag_threshold")?,
         compact_unevictable_allowed: r.count("compact_unevictable_allowed")? == 1,
         nr_hugepages: r.count_u32("nr_hugepages")?,
@@ -291,17 +304,7 @@ fn vm(sources: &Sources, node: &Node, kernel: Kernel, managed: u64) -> Result<Vm
     }
     if (1..8).contains(&vm.percpu_pagelist_high_fraction) {
         let found = format!("{} is too small a fraction", vm.percpu_pagelist_high_fraction);
-        return Err(r.error("percpu_pagelist_high_fraction", found, "0 or at least 8"));
-    }
-    if vm.dirty_background_ratio > vm.dirty_ratio {
-        let (back, all) = (vm.dirty_background_ratio, vm.dirty_ratio);
-        // Point at the one that was written.
-        if r.is_default("dirty_background_ratio") {
-            let found = format!("{all} is below dirty_background_ratio, which is {back}");
-            return Err(r.error("dirty_ratio", found, format!("{back} or more")));
-        }
-        let found = format!("{back} is above dirty_ratio, which is {all}");
-        return Err(r.error("dirty_background_ratio", found, format!("{all} or less")));
+        return Err(r.error(pagelist_fraction, found, "0 or at least 8"));
     }
     if !r.count("fault_around_bytes")?.is_power_of_two() {
         let found = format!("{} is not a power of two", r.count("fault_around_bytes")?);
@@ -312,6 +315,57 @@ fn vm(sources: &Sources, node: &Node, kernel: Kernel, managed: u64) -> Result<Vm
         return Err(r.error("read_ahead_kb", found, "a multiple of 4"));
     }
     Ok(vm)
+}
+
+/// Sysctls that came, or went, while the modelled kernels did: name, first and last of them that
+/// has it, and what Linux says.
+const OF_SOME_KERNELS: &[(&str, Kernel, Kernel, &str)] = &[
+    ("watermark_scale_factor", Kernel::V5_5, Kernel::V6_12, "since 4.6"),
+    ("watermark_boost_factor", Kernel::V5_5, Kernel::V6_12, "since 5.0"),
+    ("compaction_proactiveness", Kernel::V5_9, Kernel::V6_12, "since 5.9"),
+    ("percpu_pagelist_high_fraction", Kernel::V6_1, Kernel::V6_12, "since 5.14"),
+    ("percpu_pagelist_fraction", Kernel::V4_1, Kernel::V5_9, "up to 5.13"),
+];
+
+/// Nothing is set that the kernel does not have, and no value that it does not take.
+fn check_kernel_has(r: &Reader<'_>, kernel: Kernel) -> Result<(), Error> {
+    let name = kernel.name();
+    for &(key, first, last, linux) in OF_SOME_KERNELS {
+        if r.has(key) && !(first..=last).contains(&kernel) {
+            let found = format!("kernel {name} has no such sysctl (Linux has it {linux})");
+            let write = match key {
+                "percpu_pagelist_high_fraction" => "`percpu_pagelist_fraction` in its place",
+                "percpu_pagelist_fraction" => "`percpu_pagelist_high_fraction` in its place",
+                _ => "nothing here, or use a kernel that has it",
+            };
+            return Err(r.error(key, found, write));
+        }
+    }
+    let scale = r.opt_count("watermark_scale_factor")?.unwrap_or(0);
+    if scale > 1000 && kernel < Kernel::V6_1 {
+        let found = format!("{scale} is above 1000, the most that kernel {name} takes");
+        return Err(r.error("watermark_scale_factor", found, "1000 or less, or use kernel 6.1"));
+    }
+    let defrag = THP_DEFRAG[r.choice("thp_defrag")?];
+    if kernel < Kernel::V5_5 && defrag.starts_with("defer") {
+        let found = format!("kernel {name} does not know \"{defrag}\" (Linux does since 4.11)");
+        return Err(r.error("thp_defrag", found, "\"always\", \"madvise\" or \"never\""));
+    }
+    Ok(())
+}
+
+/// A threshold in per cent or in bytes. The kernel takes the last one written; two are an error here.
+fn dirty_limit(
+    r: &Reader<'_>,
+    [ratio, bytes]: [&str; 2],
+    default: DirtyLimit,
+) -> Result<DirtyLimit, Error> {
+    r.at_most_one(ratio, bytes)?;
+    Ok(match (r.opt_count(ratio)?, r.opt_count(bytes)?) {
+        (_, Some(n)) => DirtyLimit::Bytes(n),
+        (Some(percent), None) => DirtyLimit::Ratio(percent as u32),
+        (None, None) => default,
+    })
 }
 
 fn memcgs(r: &Reader<'_>) -> Result<Vec<MemcgConfig>, Error> {

@@ -126,7 +126,11 @@ fn form(kind: Kind) -> Json {
         Kind::Damon => refer("damon-rules"),
         Kind::Parameters => json!({
             "type": "object",
-            "additionalProperties": { "type": "integer", "minimum": 0 },
+            "additionalProperties": { "anyOf": [
+                { "type": "integer", "minimum": 0 },
+                { "type": "boolean" },
+                { "type": "string", "pattern": "^([0-9]+|0x[0-9a-fA-F]+|[YyNn]|on|off|true|false)$" },
+            ] },
         }),
         Kind::Overrides => json!({ "type": "object", "propertyNames": { "pattern": PATH } }),
         Kind::Axes => json!({

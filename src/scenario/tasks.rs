@@ -5,6 +5,7 @@ use std::sync::Arc;
 
 use mmsim_core::base::id::GROUP_PAGES;
 use mmsim_core::base::time::SimDuration;
+use mmsim_core::machine::config::Kernel;
 use mmsim_core::memory::Layout;
 use mmsim_core::phys::gfp::{
     GFP_ATOMIC, GFP_KERNEL, GFP_NOFS, GFP_NOIO, GFP_NOWAIT, GFP_USER, GfpFlags,
@@ -44,10 +45,11 @@ const ADVICE: [Advice; 12] = [
     Advice::NoHugePage,
 ];
 
-/// Reads all tasks. `memcgs` are the groups of the machine, `dir` the scenario's folder.
+/// Reads all tasks. `memcgs` and `kernel` are those of the machine, `dir` the scenario's folder.
 pub(super) fn tasks(
     root: &Reader<'_>,
     memcgs: &[&str],
+    kernel: Kernel,
     dir: &Path,
 ) -> Result<Vec<TaskSpec>, Error> {
     let list = root.list("task")?;
@@ -65,7 +67,7 @@ pub(super) fn tasks(
     for (i, node) in list.iter().enumerate() {
         let path = format!("task[{i}]");
         let r = Reader::open_by(root.sources, node, Kind::Tasks, &path)?;
-        let work = workload(&r, dir)?;
+        let work = workload(&r, kernel, dir)?;
         let threads = threads(&r, &work)?;
         let given = r.opt_name("name")?;
         if given.is_some_and(|n| tasks.iter().any(|t| t.name == n)) {
@@ -136,7 +138,7 @@ fn free_name(base: &str, before: &[TaskSpec], all: &[Node]) -> String {
     name
 }
 
-fn workload(r: &Reader<'_>, dir: &Path) -> Result<WorkloadSpec, Error> {
+fn workload(r: &Reader<'_>, kernel: Kernel, dir: &Path) -> Result<WorkloadSpec, Error> {
     let which = WORKLOADS[r.choice("workload")?];
     Ok(match which {
         "ebizzy" => WorkloadSpec::Ebizzy(ebizzy(r)?),
@@ -144,7 +146,7 @@ fn workload(r: &Reader<'_>, dir: &Path) -> Result<WorkloadSpec, Error> {
         "uniform" => WorkloadSpec::Uniform(random_access(r, 0.0)?),
         "sequential" => WorkloadSpec::Sequential(scan(r)?),
         "cyclic" => WorkloadSpec::Cyclic(scan(r)?),
-        "phased" => WorkloadSpec::Phased(phased(r)?),
+        "phased" => WorkloadSpec::Phased(phased(r, kernel)?),
         "replay" => WorkloadSpec::Replay(Replay {
             trace: file(r, "trace", dir)?,
             repeat: r.count_u32("repeat")?,
@@ -665,7 +667,7 @@ fn masim(r: &Reader<'_>, dir: &Path) -> Result<Masim, Error> {
     Ok(Masim { file, config: Arc::new(config), options })
 }
 
-fn phased(r: &Reader<'_>) -> Result<Phased, Error> {
+fn phased(r: &Reader<'_>, kernel: Kernel) -> Result<Phased, Error> {
     r.need("regions")?;
     let mut regions = Vec::new();
     for e in r.table("regions")?.map_or(&[][..], |t| &t.entries) {
@@ -687,17 +689,12 @@ fn phased(r: &Reader<'_>) -> Result<Phased, Error> {
     let names: Vec<&str> = regions.iter().map(|g| g.name.as_str()).collect();
     r.need("steps")?;
     let path = r.name_of("steps");
-    let steps = steps(r.sources, r.need("steps")?, &path, &regions, &names)?;
+    let scope = Scope { regions: &regions, names: &names, kernel };
+    let steps = steps(r.sources, r.need("steps")?, &path, scope)?;
     Ok(Phased { regions, steps })
 }
 
-fn steps(
-    sources: &Sources,
-    node: &Node,
-    path: &str,
-    regions: &[RegionSpec],
-    names: &[&str],
-) -> Result<Vec<Step>, Error> {
+fn steps(sources: &Sources, node: &Node, path: &str, scope: Scope<'_>) -> Result<Vec<Step>, Error> {
     let Value::List(list) = &node.value else {
         let found = describe(&node.value);
         let title = format!("{path}: found {found}, write a list of tables");
@@ -711,16 +708,23 @@ fn steps(
     for (i, n) in list.iter().enumerate() {
         let path = format!("{path}[{i}]");
         let r = Reader::open_by(sources, n, Kind::Steps, &path)?;
-        out.push(StepReader { r, regions, names }.step()?);
+        out.push(StepReader { r, scope }.step()?);
     }
     Ok(out)
 }
 
-/// One step beside the regions that it may name.
-struct StepReader<'a> {
-    r: Reader<'a>,
+/// What steps may name, and the kernel that carries them out.
+#[derive(Clone, Copy)]
+struct Scope<'a> {
     regions: &'a [RegionSpec],
     names: &'a [&'a str],
+    kernel: Kernel,
+}
+
+/// One step in its scope.
+struct StepReader<'a> {
+    r: Reader<'a>,
+    scope: Scope<'a>,
 }
 
 impl StepReader<'_> {
@@ -760,23 +764,39 @@ impl StepReader<'_> {
             "compute" => Step::Compute(r.time("time")?),
             "records" => Step::Records(r.count_u32("count")?),
             "drop-caches" => Step::DropCaches,
-            "memcg-reclaim" => Step::MemcgReclaim(r.pages_u32("memory")?),
+            "memcg-reclaim" => Step::MemcgReclaim {
+                pages: r.pages_u32("memory")?,
+                swappiness: self.reclaim_swappiness()?,
+            },
             "phase" => Step::Phase(r.name("name")?.to_string()),
             "repeat" => {
                 let path = r.name_of("steps");
-                let steps = steps(r.sources, r.need("steps")?, &path, self.regions, self.names)?;
+                let steps = steps(r.sources, r.need("steps")?, &path, self.scope)?;
                 Step::Repeat { times: r.count_u32("times")?, steps }
             }
             other => unreachable!("step {other} has no reader"),
         })
     }
 
+    /// `swappiness=` of a write to `memory.reclaim`, which kernels before 6.9 refuse.
+    fn reclaim_swappiness(&self) -> Result<Option<u8>, Error> {
+        let given = self.r.opt_count("swappiness")?;
+        if given.is_some() && self.scope.kernel < Kernel::V6_12 {
+            let found = format!(
+                "kernel {} takes no swappiness= in memory.reclaim (Linux has it since 6.9)",
+                self.scope.kernel.name()
+            );
+            return Err(self.r.error("swappiness", found, "kernel = \"6.12\", or leave it out"));
+        }
+        Ok(given.map(|n| n as u8))
+    }
+
     fn advice(&self, region: usize) -> Result<Advice, Error> {
         let advice = ADVICE[self.r.choice("advice")?];
-        if advice == Advice::Free && self.regions[region].kind != RegionKind::Anon {
+        if advice == Advice::Free && self.scope.regions[region].kind != RegionKind::Anon {
             let found = format!(
                 "`free` of `{}`, which maps a file: Linux refuses it (EINVAL)",
-                self.names[region]
+                self.scope.names[region]
             );
             return Err(self.r.error("advice", found, "\"dontneed\" or \"pageout\""));
         }
@@ -785,32 +805,32 @@ impl StepReader<'_> {
 
     fn region(&self) -> Result<usize, Error> {
         let name = self.r.name("region")?;
-        self.names.iter().position(|n| *n == name).ok_or_else(|| {
+        self.scope.names.iter().position(|n| *n == name).ok_or_else(|| {
             let (at, prefix) =
                 (self.r.need("region").map_or(self.r.at, |n| n.at), self.r.name_of("region"));
-            unknown(self.r.sources, at, &format!("{prefix}: "), "region", name, self.names)
+            unknown(self.r.sources, at, &format!("{prefix}: "), "region", name, self.scope.names)
         })
     }
 
     /// A region that has a mapping.
     fn mapped(&self) -> Result<usize, Error> {
         let i = self.region()?;
-        if self.regions[i].kind == RegionKind::Read {
-            let found = format!("`{}` is never mapped (kind = \"read\")", self.names[i]);
+        if self.scope.regions[i].kind == RegionKind::Read {
+            let found = format!("`{}` is never mapped (kind = \"read\")", self.scope.names[i]);
             return Err(self.r.error("region", found, "a region of another kind"));
         }
         Ok(i)
     }
 
     fn within(&self, region: usize, key: &str, pages: u64) -> Result<u32, Error> {
-        let all = self.regions[region].pages;
+        let all = self.scope.regions[region].pages;
         match u32::try_from(pages) {
             Ok(n) if n <= all => Ok(n),
             _ => {
                 let found = format!(
                     "{} is more than the region `{}`",
                     show_pages(pages),
-                    self.names[region]
+                    self.scope.names[region]
                 );
                 let write = format!("at most \"{}\"", show_pages(u64::from(all)));
                 Err(self.r.error(key, found, write))
@@ -820,11 +840,14 @@ impl StepReader<'_> {
 
     fn part(&self) -> Result<Part, Error> {
         let region = self.region()?;
-        let all = self.regions[region].pages;
+        let all = self.scope.regions[region].pages;
         let first = self.r.pages("first")?;
         if first >= u64::from(all) {
-            let found =
-                format!("{} is beyond the end of `{}`", show_pages(first), self.names[region]);
+            let found = format!(
+                "{} is beyond the end of `{}`",
+                show_pages(first),
+                self.scope.names[region]
+            );
             let write = format!("less than \"{}\"", show_pages(u64::from(all)));
             return Err(self.r.error("first", found, write));
         }
@@ -833,8 +856,11 @@ impl StepReader<'_> {
             None => all - first,
             Some(n) if n <= u64::from(all - first) => n as u32,
             Some(n) => {
-                let found =
-                    format!("{} reaches beyond the end of `{}`", show_pages(n), self.names[region]);
+                let found = format!(
+                    "{} reaches beyond the end of `{}`",
+                    show_pages(n),
+                    self.scope.names[region]
+                );
                 let write = format!("at most \"{}\"", show_pages(u64::from(all - first)));
                 return Err(self.r.error("size", found, write));
             }
@@ -844,8 +870,9 @@ impl StepReader<'_> {
 
     fn file_part(&self) -> Result<Part, Error> {
         let part = self.part()?;
-        if self.regions[part.region].kind == RegionKind::Anon {
-            let found = format!("`{}` is anonymous memory, not a file", self.names[part.region]);
+        if self.scope.regions[part.region].kind == RegionKind::Anon {
+            let found =
+                format!("`{}` is anonymous memory, not a file", self.scope.names[part.region]);
             return Err(self.r.error("region", found, "a region with kind = \"read\""));
         }
         Ok(part)

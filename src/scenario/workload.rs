@@ -596,7 +596,12 @@ pub enum Step {
     /// Write 1 to `drop_caches`.
     DropCaches,
     /// Write so many pages to the own group's `memory.reclaim`.
-    MemcgReclaim(u32),
+    MemcgReclaim {
+        /// Pages.
+        pages: u32,
+        /// `swappiness=`, 0..=200; `None`: `vm.swappiness`.
+        swappiness: Option<u8>,
+    },
     /// A phase of this name ends; it began where the phase before it ended.
     Phase(String),
     /// Do steps again.

@@ -8,7 +8,8 @@ use mmsim_core::backing::device::{DeviceConfig, WBT_LAT};
 use mmsim_core::base::time::{SimDuration, SimTime};
 use mmsim_core::machine::TaskConfig;
 use mmsim_core::machine::config::{
-    Kernel, MachineConfig, NodeConfig, SwapConfig, Thp, ThpDefrag, VmSysctl, ZoneConfig, ZoneKind,
+    DirtyLimit, Kernel, MachineConfig, NodeConfig, SwapConfig, Thp, ThpDefrag, VmSysctl,
+    ZoneConfig, ZoneKind,
 };
 use mmsim_core::workload::Workload;
 use mmsim_workload::script::{Command, LruGen, Script, ScriptSetup, ScriptSwap};
@@ -364,8 +365,8 @@ pub(super) fn sysctls(setup: &ScriptSetup) -> Result<VmSysctl, Knob> {
             "swappiness" => vm.swappiness = number(200)?,
             "page-cluster" => vm.page_cluster = number(31)?,
             "watermark_boost_factor" => vm.watermark_boost_factor = number(1_000_000)?,
-            "dirty_background_ratio" => vm.dirty_background_ratio = number(100)?,
-            "dirty_ratio" => vm.dirty_ratio = number(100)?,
+            "dirty_background_ratio" => vm.dirty_background = DirtyLimit::Ratio(number(100)?),
+            "dirty_ratio" => vm.dirty = DirtyLimit::Ratio(number(100)?),
             "read_ahead_kb" if of_files(setup, path) => vm.ra_pages = number(1 << 20)? / 4,
             // The readahead of a swap device is ruled by page-cluster.
             "read_ahead_kb" => {}

@@ -121,7 +121,7 @@ fn a_copy_in_the_swap_cache_is_given_up() {
 #[test]
 fn a_page_under_write_is_not_freed() {
     let c = config(Kernel::V6_12, "ssd");
-    let ops = vec![all(1, Cold), reclaim(1), read(0, 0, 1), all(1, Free), end(0)];
+    let ops = vec![all(1, PageOut), read(0, 0, 1), all(1, Free), end(0)];
     let r = written(&c, 1, ops);
     assert_eq!(count(&r, "pglazyfree"), 0);
     assert_eq!(lists(&r, 0)[2], 0);

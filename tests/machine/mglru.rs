@@ -62,16 +62,16 @@ fn a_page_written_after_it_was_freed_is_kept() {
 fn cold_pages_go_first() {
     for preset in presets() {
         let c = config(Kernel::V6_12, "ramdisk");
-        let mut ops = vec![anon(40), write(0, 0, 40), advise(0, 20, 20, Cold), reclaim(20), end(0)];
-        ops.extend([read(0, 0, 20), end(1), read(0, 20, 20), end(2)]);
+        let mut ops = vec![anon(64), write(0, 0, 64), advise(0, 32, 32, Cold), reclaim(32), end(0)];
+        ops.extend([read(0, 0, 32), end(1), read(0, 32, 32), end(2)]);
         let r = run(preset, &c, vec![member("t", ops)]);
         let [went, told] = phase_counts(&r.phases[0], ["pswpout", "pgdeactivate"]);
-        assert_eq!(told, 20, "{preset}");
+        assert_eq!(told, 32, "{preset}");
         // By the placement of 6.14 the others are in the next generation already, and a group's own
         // reclaim goes on to it.
-        assert_eq!(went, if preset == "mglru-v6.14" { 40 } else { 20 }, "{preset}");
-        assert_eq!(phase_counts(&r.phases[1], ["pswpin"]), [went - 20], "{preset}");
-        assert_eq!(phase_counts(&r.phases[2], ["pswpin"]), [20], "{preset}");
+        assert_eq!(went, if preset == "mglru-v6.14" { 64 } else { 32 }, "{preset}");
+        assert_eq!(phase_counts(&r.phases[1], ["pswpin"]), [went - 32], "{preset}");
+        assert_eq!(phase_counts(&r.phases[2], ["pswpin"]), [32], "{preset}");
     }
 }
 

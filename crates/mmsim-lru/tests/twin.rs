@@ -226,6 +226,7 @@ impl Pair {
             may_swap: pass.may_swap,
             may_io: true,
             force_deactivate: pass.force_deactivate,
+            swappiness: None,
             no_cache_trim: pass.no_cache_trim,
             one_step: steps.is_multiple_of(2),
             ..Bench::request(by, pass.priority as u8, pass.target)

@@ -1,7 +1,7 @@
 //! The machine: its memory, zones, swap, devices, sysctls and memory cgroups.
 
 use super::key;
-use crate::scenario::keys::{Fallback, Kind, TableSpec, U32};
+use crate::scenario::keys::{Fallback, Kind, MANY, TableSpec, U32};
 
 use Fallback::{Auto, Is, Required};
 use Kind::{Choice, Costs, Count, Device, Flag, Limit, Rate, Size, Table, Tables, Text, Time};
@@ -196,6 +196,10 @@ pub static DEVICE: TableSpec = TableSpec {
     ]],
 };
 
+/// The sysctl is an `int` of KiB, and of centiseconds.
+const MOST_KIB: u64 = i32::MAX as u64;
+const CENTISECONDS: u64 = i32::MAX as u64;
+
 /// `[machine.vm]`.
 pub static VM: TableSpec = TableSpec {
     title: "[machine.vm]",
@@ -210,35 +214,60 @@ pub static VM: TableSpec = TableSpec {
         key("page-cluster", Count(0, 31), Is("3"), "log2 of the pages of swap readahead"),
         key(
             "min_free_kbytes",
-            Count(128, 262_144),
+            Count(0, MOST_KIB),
             Auto("by formula"),
-            "base of the watermarks, KiB",
+            "base of the watermarks, KiB; only the kernel's own choice is held between 128 and 262144",
         ),
         key(
             "watermark_scale_factor",
             Count(1, 3000),
-            Is("10"),
-            "distance of the watermarks, 1/10000 of a zone",
+            Auto("10"),
+            "distance of the watermarks, 1/10000 of a zone, from kernel 5.5 on; at most 1000 before 6.1",
         ),
         key(
             "watermark_boost_factor",
             Count(0, 1_000_000),
-            Is("15000"),
-            "boost after fragmentation, 1/10000 of the high watermark",
+            Auto("15000"),
+            "boost after fragmentation, 1/10000 of the high watermark, from kernel 5.5 on",
         ),
         key(
             "percpu_pagelist_high_fraction",
             Count(0, U32),
-            Is("0"),
-            "size of per-CPU lists as a fraction of the zone; 0 is the kernel's rule, else at least 8",
+            Auto("0"),
+            "size of per-CPU lists as a fraction of the zone, from kernel 6.1 on; 0 is the kernel's rule, else at least 8",
         ),
+        key("percpu_pagelist_fraction", Count(0, U32), Auto("0"), "the same on kernels up to 5.9"),
         key(
             "dirty_background_ratio",
             Count(0, 100),
-            Is("10"),
-            "percent of available memory at which writeback begins",
+            Auto("10"),
+            "percent of available memory at which writeback begins; half of the other threshold if not below it",
         ),
-        key("dirty_ratio", Count(0, 100), Is("20"), "percent at which writers are throttled"),
+        key("dirty_ratio", Count(0, 100), Auto("20"), "percent at which writers are throttled"),
+        key(
+            "dirty_background_bytes",
+            Count(1, MANY),
+            Auto("`dirty_background_ratio`"),
+            "bytes at which writeback begins, instead of the ratio",
+        ),
+        key(
+            "dirty_bytes",
+            Count(8192, MANY),
+            Auto("`dirty_ratio`"),
+            "bytes at which writers are throttled, instead of the ratio",
+        ),
+        key(
+            "dirty_expire_centisecs",
+            Count(0, CENTISECONDS),
+            Is("3000"),
+            "age at which dirty pages are written, 1/100 s",
+        ),
+        key(
+            "dirty_writeback_centisecs",
+            Count(0, CENTISECONDS),
+            Is("500"),
+            "time between two looks for such pages, 1/100 s; 0 is off",
+        ),
         key("read_ahead_kb", Count(0, 1 << 20), Is("128"), "largest file readahead, KiB"),
         key(
             "fault_around_bytes",
@@ -249,7 +278,7 @@ pub static VM: TableSpec = TableSpec {
         key(
             "compaction_proactiveness",
             Count(0, 100),
-            Is("20"),
+            Auto("20"),
             "how little fragmentation kcompactd leaves in the background, from kernel 5.9 on; 0 is off",
         ),
         key(

@@ -150,6 +150,10 @@ vm_events! {
     SimDirectCompactNs => "sim_direct_compact_ns",
     /// Simulated nanoseconds that threads spent in direct reclaim.
     SimDirectReclaimNs => "sim_direct_reclaim_ns",
+    /// Pages that were written to `memory.reclaim`.
+    SimMemcgReclaimAsked => "sim_memcg_reclaim_asked",
+    /// Of these, those that could not be reclaimed: the write ended with `EAGAIN`.
+    SimMemcgReclaimShort => "sim_memcg_reclaim_short",
     /// Blocks that workloads asked for on behalf of the kernel.
     SimKernelAlloc => "sim_kernel_alloc",
     /// Of these, those that could not be had.

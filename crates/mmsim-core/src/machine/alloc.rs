@@ -7,8 +7,8 @@
 //!
 //! Source: Linux 6.12 mm/page_alloc.c (`__alloc_pages_slowpath`, `should_reclaim_retry`,
 //! `__alloc_pages_may_oom`), and 4.1 for its order of decisions; mm/vmscan.c
-//! (`do_try_to_free_pages`, `throttle_direct_reclaim`, `should_continue_reclaim`),
-//! mm/memcontrol.c (`try_charge_memcg`). Compaction is in `compact`.
+//! (`do_try_to_free_pages`, `throttle_direct_reclaim`, `should_continue_reclaim`). Compaction is
+//! in `compact`, what groups add in `memcg`.
 
 use super::compact::{Priority, Tries};
 use super::config::ZoneKind;
@@ -26,8 +26,8 @@ use crate::phys::migratetype::Migratetype;
 use crate::phys::watermarks::Mark;
 use crate::policy::{ReclaimOutcome, ReclaimRequest, Reclaimer};
 
-const MAX_RECLAIM_RETRIES: u32 = 16;
-const SWAP_CLUSTER_MAX: u64 = 32;
+pub(super) const MAX_RECLAIM_RETRIES: u32 = 16;
+pub(super) const SWAP_CLUSTER_MAX: u64 = 32;
 /// Shortest and longest wait of a reclaimer that freed nothing.
 const TICK: SimDuration = SimDuration::from_millis(1);
 const NO_PROGRESS: SimDuration = SimDuration::from_millis(500);
@@ -62,7 +62,7 @@ impl Machine {
             return self.out_of_memory(tid, Some(memcg));
         }
         self.mem.frames.set_memcg(pfn, memcg);
-        self.mem.memcgs.charge(memcg, 1);
+        self.charge(tid, memcg, 1);
         Got::Frame(pfn)
     }
 
@@ -273,7 +273,7 @@ impl Machine {
             })
         })?;
         self.mem.frames.set_memcg(pfn, memcg);
-        self.mem.memcgs.charge(memcg, 1);
+        self.charge(tid, memcg, 1);
         Some(pfn)
     }
 
@@ -367,6 +367,7 @@ impl Machine {
                                 may_io: req.flags.has(GfpFlags::IO),
                                 force_deactivate: force,
                                 low_reclaim: low,
+                                swappiness: None,
                                 no_cache_trim: false,
                                 one_step: true,
                             },
@@ -440,7 +441,7 @@ impl Machine {
 
     /// A whole pass in steps, with the interrupts that fall between them; for orders above 0
     /// as many passes as it takes until compaction could go on from there.
-    fn pass(&mut self, tid: ThreadId, req: &ReclaimRequest) -> ReclaimOutcome {
+    pub(super) fn pass(&mut self, tid: ThreadId, req: &ReclaimRequest) -> ReclaimOutcome {
         let mut all = ReclaimOutcome::default();
         let mut req = *req;
         let (mut freed, mut worked) = (0, false);
@@ -508,66 +509,6 @@ impl Machine {
     pub(super) fn first_priority(&self) -> u8 {
         // Memory scaled down by 2^k meets the same share of a list at a priority lower by k.
         DEF_PRIORITY.saturating_sub(self.config.batch_shift as u8)
-    }
-
-    /// Reclaims for a group over its limit. False: it cannot be brought below.
-    fn reclaim_for_limit(&mut self, tid: ThreadId, memcg: MemcgId) -> bool {
-        let begin = self.mem.now;
-        let mut tries = 0;
-        while !self.mem.memcgs.fits(memcg) && tries <= MAX_RECLAIM_RETRIES {
-            if self.reclaim_group(tid, memcg, SWAP_CLUSTER_MAX) > 0 {
-                tries = 0;
-            } else if self.mem.files.group(memcg).cleanable() > 0 {
-                // More tries find no more before a write has ended.
-                break;
-            } else {
-                tries += 1;
-            }
-        }
-        self.latency[2].add(self.mem.now.since(begin));
-        self.psi.stalled(self.mem.cpu.0.into(), begin, self.mem.now);
-        self.mem.count(VmEvent::SimDirectReclaimNs, self.mem.now.since(begin).0);
-        self.mem.memcgs.fits(memcg)
-    }
-
-    /// One reclaim of a group: limit, `memory.high` or `memory.reclaim`.
-    pub(super) fn reclaim_group(&mut self, tid: ThreadId, memcg: MemcgId, target: u64) -> u64 {
-        let mut total = 0;
-        let mut priority = self.first_priority();
-        loop {
-            for n in self.nodes_from(self.home_node()) {
-                let out = self.pass(
-                    tid,
-                    &ReclaimRequest {
-                        node: n,
-                        by: Reclaimer::Limit(memcg),
-                        priority,
-                        order: 0,
-                        lowest: ZoneKind::Dma,
-                        highest: ZoneKind::Movable,
-                        target,
-                        reclaimed: total,
-                        may_writepage: true,
-                        may_swap: true,
-                        may_io: true,
-                        force_deactivate: false,
-                        low_reclaim: false,
-                        no_cache_trim: false,
-                        one_step: true,
-                    },
-                );
-                total += out.reclaimed;
-            }
-            if total >= target || priority == 0 {
-                break;
-            }
-            priority -= 1;
-        }
-        for n in self.nodes_from(self.home_node()) {
-            self.policy.reclaim_ended(&mut self.mem, n, Some(memcg));
-        }
-        self.queue_io();
-        total
     }
 
     /// The OOM killer: the largest process goes. While a victim has yet to go, no other is chosen.

@@ -146,10 +146,14 @@ pub struct VmSysctl {
     pub watermark_boost_factor: u32,
     /// `vm.percpu_pagelist_high_fraction`; 0: the kernel's rule.
     pub percpu_pagelist_high_fraction: u32,
-    /// `vm.dirty_background_ratio`, percent.
-    pub dirty_background_ratio: u32,
-    /// `vm.dirty_ratio`, percent.
-    pub dirty_ratio: u32,
+    /// `vm.dirty_background_ratio` or `vm.dirty_background_bytes`: from here on the flusher writes.
+    pub dirty_background: DirtyLimit,
+    /// `vm.dirty_ratio` or `vm.dirty_bytes`: here writers stop.
+    pub dirty: DirtyLimit,
+    /// `vm.dirty_expire_centisecs`: pages that are dirty for so long are written.
+    pub dirty_expire: SimDuration,
+    /// `vm.dirty_writeback_centisecs`: how often the flusher looks for such; zero: never.
+    pub dirty_writeback: SimDuration,
     /// `read_ahead_kb` in pages (32 = 128 KiB).
     pub ra_pages: u32,
     /// `fault_around_bytes` in pages (16 = 64 KiB; 1 = off).
@@ -179,8 +183,10 @@ impl VmSysctl {
             watermark_scale_factor: 10,
             watermark_boost_factor: 15000,
             percpu_pagelist_high_fraction: 0,
-            dirty_background_ratio: 10,
-            dirty_ratio: 20,
+            dirty_background: DirtyLimit::Ratio(10),
+            dirty: DirtyLimit::Ratio(20),
+            dirty_expire: SimDuration::from_secs(30),
+            dirty_writeback: SimDuration::from_secs(5),
             ra_pages: 32,
             fault_around: 16,
             compaction_proactiveness: 20,
@@ -189,6 +195,28 @@ impl VmSysctl {
             nr_hugepages: 0,
             thp: Thp::Never,
             thp_defrag: ThpDefrag::Madvise,
+        }
+    }
+}
+
+/// A threshold of dirty pages. In the kernel a ratio and bytes exclude each other: the last one
+/// written counts.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum DirtyLimit {
+    /// Percent of the memory that can be dirty.
+    Ratio(u32),
+    /// Bytes.
+    Bytes(u64),
+}
+
+impl DirtyLimit {
+    /// Pages of a writeback domain in which `available` can be dirty, of `all` on the machine. Bytes
+    /// are those of the whole machine: a part of it has the same share, in 1/4096 (`domain_dirty_limits`).
+    pub fn pages(self, available: u64, all: u64) -> u64 {
+        match self {
+            DirtyLimit::Ratio(percent) => available * u64::from(percent) / 100,
+            DirtyLimit::Bytes(bytes) if available == all => bytes.div_ceil(4096),
+            DirtyLimit::Bytes(bytes) => bytes.div_ceil(all.max(1)).min(4096) * available / 4096,
         }
     }
 }

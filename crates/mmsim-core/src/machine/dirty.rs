@@ -10,7 +10,7 @@
 //! `mdtc_calc_avail`), mm/memcontrol.c (`mem_cgroup_wb_stats`).
 
 use super::Machine;
-use super::config::Kernel;
+use super::config::{DirtyLimit, Kernel};
 use crate::base::id::{MemcgId, ThreadId};
 use crate::base::time::SimDuration;
 use crate::phys::frames::FolioId;
@@ -68,10 +68,11 @@ impl Domain {
 }
 
 impl Machine {
-    fn domain(&self, available: u64, dirty: u64, all: u64) -> Domain {
-        let share = |percent: u32| available * u64::from(percent) / 100;
+    /// A domain of `available` pages; `of`: those of the machine.
+    fn domain(&self, available: u64, of: u64, dirty: u64, all: u64) -> Domain {
         let vm = &self.mem.vm;
-        let (mut background, limit) = (share(vm.dirty_background_ratio), share(vm.dirty_ratio));
+        let share = |limit: DirtyLimit| limit.pages(available, of);
+        let (mut background, limit) = (share(vm.dirty_background), share(vm.dirty));
         if background >= limit {
             background = limit / 2;
         }
@@ -84,7 +85,7 @@ impl Machine {
         let file: u64 = mem.zones.ids().map(|z| mem.zone_lru_pages(z)[1]).sum();
         let free = mem.zones.nr_free().saturating_sub(mem.zones.totalreserve);
         let dirty = mem.files.nr_dirty;
-        self.domain(free + file, dirty, dirty + mem.files.nr_writeback)
+        self.domain(free + file, free + file, dirty, dirty + mem.files.nr_writeback)
     }
 
     /// The domain of a group. It may have its file pages, and as many more as its limits and clean
@@ -98,7 +99,7 @@ impl Machine {
         let clean = pages.cached.saturating_sub(all);
         let clean_elsewhere = global.available.saturating_sub(global.all).saturating_sub(clean);
         let room = self.mem.memcgs.headroom(memcg).min(clean_elsewhere);
-        Some(self.domain(pages.cached + room, pages.dirty, all))
+        Some(self.domain(pages.cached + room, global.available, pages.dirty, all))
     }
 
     /// Background and upper threshold of dirty pages.

@@ -1,6 +1,6 @@
 //! The flusher: writes dirty pages of files in the background.
 //!
-//! It runs every 5 s for pages that have been dirty for 30 s, when a domain has more dirty pages
+//! It runs periodically for pages that have been dirty for long, when a domain has more dirty pages
 //! than its background threshold, and when reclaim meets nothing but dirty pages: then it writes
 //! all that are dirty by now. Groups are written in turn, a step each. One thread stands for the
 //! workers that Linux runs for the groups.
@@ -16,8 +16,6 @@ use crate::base::time::{SimDuration, SimTime};
 use crate::phys::frames::flag;
 use crate::virt::pages::Entry;
 
-const PERIOD: SimDuration = SimDuration::from_secs(5);
-const EXPIRE: SimDuration = SimDuration::from_secs(30);
 /// Folios that one step writes.
 const BATCH: usize = 64;
 /// How long reclaim waits for a write that may clean something, at most (`reclaim_throttle`), and
@@ -85,9 +83,10 @@ impl Machine {
     }
 
     pub(super) fn arm_flusher(&mut self) {
-        if !self.flusher.timer {
+        let period = self.mem.vm.dirty_writeback;
+        if !self.flusher.timer && period > SimDuration::ZERO {
             self.flusher.timer = true;
-            self.queue.push(self.mem.now + PERIOD, Event::Flusher);
+            self.queue.push(self.mem.now + period, Event::Flusher);
         }
     }
 
@@ -124,7 +123,8 @@ impl Machine {
             let work = &self.flusher.work[usize::from(m.0)];
             let wanted = work.all > 0 || work.background && (written as u64) < above;
             let front = self.mem.files.group(m).queue.front();
-            let expired = |&(_, since): &(_, SimTime)| self.mem.now.since(since) >= EXPIRE;
+            let expired =
+                |&(_, since): &(_, SimTime)| self.mem.now.since(since) >= self.mem.vm.dirty_expire;
             if !wanted && !front.is_some_and(expired) {
                 break;
             }

@@ -36,6 +36,7 @@ mod kernel;
 mod kswapd;
 mod kswapd_zones;
 mod latency;
+mod memcg;
 mod ops;
 mod order;
 mod psi;
@@ -285,6 +286,7 @@ impl Machine {
     fn add_task(&mut self, t: TaskConfig, seed: u64) {
         let memcg = MemcgId(t.memcg.map_or(0, |i| i as u16 + 1));
         let space = self.mem.spaces.create(t.name.clone(), memcg);
+        self.mem.memcgs.process_begins(memcg);
         let index = self.tasks.len();
         let mut task = Task {
             name: t.name,
@@ -325,6 +327,7 @@ impl Machine {
                 free_blocks: None,
                 dirtied: 0,
                 unseen: 1,
+                over_high: 0,
                 user: SimDuration::ZERO,
                 system: SimDuration::ZERO,
                 io_wait: SimDuration::ZERO,

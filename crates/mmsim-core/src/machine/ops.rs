@@ -7,8 +7,8 @@ use super::fault::{Flow, Touch};
 use super::psi::Psi;
 use super::run::Missed;
 use super::thread::{Entity, Wait};
-use crate::base::id::{AsId, GROUP_PAGES, MemcgId, PageIdx, ThreadId};
-use crate::base::time::{SimDuration, SimTime};
+use crate::base::id::{AsId, GROUP_PAGES, PageIdx, ThreadId};
+use crate::base::time::SimTime;
 use crate::memory::AHEAD;
 use crate::virt::space::VmaKind;
 use crate::workload::{MapKind, Op, RegionId, Run};
@@ -73,10 +73,10 @@ impl Machine {
                 self.end_phase(name, self.now());
                 Flow::Done
             }
-            Op::MemcgReclaim { pages } => {
+            Op::MemcgReclaim { pages, swappiness } => {
                 let memcg = self.mem.spaces[space].memcg;
                 if memcg.0 != 0 {
-                    self.reclaim_group(tid, memcg, pages.into());
+                    self.memory_reclaim(tid, memcg, pages.into(), swappiness);
                 }
                 Flow::Done
             }
@@ -154,9 +154,6 @@ impl Machine {
         }
         self.mem.now += self.mem.cost.t_hit;
         self.note_resident();
-        if touch.memcg.0 != 0 {
-            self.high_limit_of(tid, touch.memcg);
-        }
         Flow::Done
     }
 
@@ -182,33 +179,6 @@ impl Machine {
         // Pages that wait for their list are resident too.
         let resident = self.mem.nr_lru_pages() + self.mem.batches.nr_waiting();
         self.peak_resident = self.peak_resident.max(resident);
-    }
-
-    /// `memory.high`: the thread reclaims for its group and sleeps before it goes on.
-    #[inline]
-    fn high_limit(&mut self, tid: ThreadId) {
-        let memcg = self.threads[tid].memcg;
-        if memcg.0 != 0 {
-            self.high_limit_of(tid, memcg);
-        }
-    }
-
-    #[inline(never)]
-    fn high_limit_of(&mut self, tid: ThreadId, memcg: MemcgId) {
-        let over = self.mem.memcgs.over_high(memcg);
-        if over >= 32 && self.threads[tid].wait == Wait::Not {
-            let begin = self.mem.now;
-            self.reclaim_group(tid, memcg, over.min(64));
-            self.psi.stalled(self.mem.cpu.0.into(), begin, self.mem.now);
-            let still = self.mem.memcgs.over_high(memcg);
-            let high = self.mem.memcgs[memcg].config.high.unwrap_or(1).max(1);
-            // The penalty grows with the square of the overage, up to two seconds.
-            let ratio = still * 1024 / high;
-            let ms = ((ratio * ratio * 1000) >> 20).min(2000);
-            if ms > 0 {
-                self.sleep(tid, SimDuration::from_millis(ms), true);
-            }
-        }
     }
 
     fn pages_of_file(
@@ -239,7 +209,6 @@ impl Machine {
                 self.recorded.push(self.mem.files[f].base.0 + index);
             }
             self.note_resident();
-            self.high_limit(tid);
             let t = &mut self.threads[tid];
             t.accesses += 1;
             t.done = (done + 1) % count;
@@ -328,7 +297,9 @@ impl Machine {
     }
 
     fn free_space(&mut self, space: AsId) {
-        self.mem.spaces[space].dead = true;
+        if !std::mem::replace(&mut self.mem.spaces[space].dead, true) {
+            self.mem.memcgs.process_ends(self.mem.spaces[space].memcg);
+        }
         for r in self.mem.spaces.regions(space) {
             self.mem.munmap(&mut *self.policy, space, r);
         }

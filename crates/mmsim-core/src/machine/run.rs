@@ -578,6 +578,9 @@ impl Machine {
             Stop::Miss(missed) => (self.access(tid, missed), true),
             _ => (self.step_other(tid), false),
         };
+        if flow == Flow::Done && self.threads[tid].over_high > 0 {
+            self.handle_over_high(tid);
+        }
         self.amid_step = false;
         self.queue_io();
         let t = &mut self.threads[tid];

@@ -85,7 +85,7 @@ impl Machine {
             return Got::Failed;
         }
         self.mem.frames.set_memcg(head, memcg);
-        self.mem.memcgs.charge(memcg, GROUP_PAGES.into());
+        self.charge(tid, memcg, GROUP_PAGES.into());
         got
     }
 

@@ -74,6 +74,8 @@ pub(super) struct Thread {
     pub kernel_allocs: Vec<KernelAllocResult>,
     /// Free blocks, if the workload wants to know.
     pub free_blocks: Option<FreeBlocksOfZone>,
+    /// Pages charged above its group's `memory.high` since the last look (`memcg_nr_pages_over_high`).
+    pub over_high: u64,
     /// Pages of files dirtied since it was last looked at whether it is to pause.
     pub dirtied: u32,
     /// How many it may dirty before that (`nr_dirtied_pause`).

@@ -1,13 +1,16 @@
 //! Memory cgroups: who is charged for what, limits, counters of their own.
 //!
-//! Charges are exact: Linux takes them 64 pages at a time per CPU, which only blurs the
-//! moment at which a limit is met by at most 63 pages a CPU.
+//! Pages are charged in batches, of which each CPU keeps the rest in stock. `memory.high` counts
+//! what is in stock, page tables and what else the kernel holds for the group's processes.
+//! `memory.max` and protections count pages of processes and files alone, and exactly: a stock is
+//! given back before a limit stops anybody, and groups of a few hundred pages stay possible.
 //!
-//! Source: Linux 6.12 mm/memcontrol.c. One level of groups below the root.
+//! Source: Linux 6.12 mm/memcontrol.c (`try_charge_memcg`, `consume_stock`, `refill_stock`). One
+//! level of groups below the root.
 
-use crate::base::id::{IndexVec, MemcgId};
+use crate::base::id::{CpuId, IndexVec, MemcgId};
 use crate::base::vmstat::{VmEvent, VmStat};
-use crate::machine::config::MemcgConfig;
+use crate::machine::config::{Kernel, MachineConfig, MemcgConfig};
 
 /// One group.
 #[derive(Clone, Debug)]
@@ -16,6 +19,10 @@ pub struct Memcg {
     pub config: MemcgConfig,
     /// Pages charged (`memory.current`).
     pub usage: u64,
+    /// Pages charged ahead, in stock on CPUs.
+    stock: u64,
+    /// Pages that the kernel holds for its processes: page tables, stacks, slabs.
+    kernel: u64,
     /// Pages swapped out (`memory.swap.current`).
     pub swap: u64,
     /// Counters of the group; of the root: what groups count and the machine does not
@@ -25,11 +32,19 @@ pub struct Memcg {
 
 /// All groups; 0 is the root.
 #[derive(Clone, Debug)]
-pub struct Memcgs(IndexVec<MemcgId, Memcg>);
+pub struct Memcgs {
+    groups: IndexVec<MemcgId, Memcg>,
+    /// Pages of a charge (`MEMCG_CHARGE_BATCH`).
+    batch: u64,
+    /// Kernel memory of a process, in pages.
+    process: u64,
+    /// What each CPU has in stock, and of which group.
+    stocks: Vec<(MemcgId, u64)>,
+}
 
 impl Memcgs {
     /// The root and the groups of a machine.
-    pub fn new(groups: &[MemcgConfig]) -> Self {
+    pub fn new(config: &MachineConfig) -> Self {
         let root = MemcgConfig {
             name: String::new(),
             min: 0,
@@ -38,13 +53,27 @@ impl Memcgs {
             max: None,
             swap_max: None,
         };
-        let all = std::iter::once(root).chain(groups.iter().cloned());
-        let new = |config| Memcg { config, usage: 0, swap: 0, vmstat: VmStat::default() };
-        Memcgs(all.map(new).collect::<Vec<_>>().into())
+        let all = std::iter::once(root).chain(config.memcgs.iter().cloned());
+        let new = |config| Memcg {
+            config,
+            usage: 0,
+            stock: 0,
+            kernel: 0,
+            swap: 0,
+            vmstat: VmStat::default(),
+        };
+        // 5.19 doubled it.
+        let batch = if config.kernel >= Kernel::V6_1 { 64 } else { 32 };
+        Memcgs {
+            groups: all.map(new).collect::<Vec<_>>().into(),
+            batch: (batch >> config.batch_shift).max(1),
+            process: kernel_memory_of_process(config.kernel) >> config.batch_shift,
+            stocks: vec![(MemcgId(0), 0); config.cpus as usize],
+        }
     }
     /// Number of groups, the root included.
     pub fn len(&self) -> usize {
-        self.0.len()
+        self.groups.len()
     }
     /// Never: the root exists.
     pub fn is_empty(&self) -> bool {
@@ -52,57 +81,141 @@ impl Memcgs {
     }
     /// All groups.
     pub fn ids(&self) -> impl DoubleEndedIterator<Item = MemcgId> + use<> {
-        self.0.ids()
+        self.groups.ids()
     }
     pub(super) fn count(&mut self, m: MemcgId, e: VmEvent, n: u64) {
-        self.0[m].vmstat.add(e, n);
+        self.groups[m].vmstat.add(e, n);
     }
     /// Charges pages, limits or not.
     #[inline]
     pub fn charge(&mut self, m: MemcgId, n: u64) {
-        self.0[m].usage += n;
+        self.groups[m].usage += n;
     }
+    /// Charges pages that fit, out of the CPU's stock or with a batch that fills it. Returns by how
+    /// much the group's counter rose: 0 if there was enough in stock.
+    #[inline]
+    pub fn charge_in_batch(&mut self, cpu: CpuId, m: MemcgId, n: u64) -> u64 {
+        if m.0 == 0 {
+            self.charge(m, n);
+            return 0;
+        }
+        let stock = &mut self.stocks[usize::from(cpu.0)];
+        if stock.0 == m && stock.1 >= n {
+            stock.1 -= n;
+            let g = &mut self.groups[m];
+            (g.stock, g.usage) = (g.stock - n, g.usage + n);
+            return 0;
+        }
+        self.refill(cpu, m, n)
+    }
+
+    fn refill(&mut self, cpu: CpuId, m: MemcgId, n: u64) -> u64 {
+        let g = &mut self.groups[m];
+        g.usage += n;
+        let full =
+            |g: &Memcg, more: u64| g.config.max.is_some_and(|x| g.usage + g.stock + more > x);
+        if full(g, 0) {
+            self.drain_stocks(m);
+        }
+        let more = self.batch.saturating_sub(n);
+        if more == 0 || full(&self.groups[m], more) {
+            return n;
+        }
+        let (other, left) = self.stocks[usize::from(cpu.0)];
+        self.groups[m].stock += more;
+        if other == m {
+            self.stocks[usize::from(cpu.0)].1 += more;
+        } else {
+            self.groups[other].stock -= left;
+            self.stocks[usize::from(cpu.0)] = (m, more);
+        }
+        n + more
+    }
+
+    /// Gives back what CPUs have in stock of a group (`drain_all_stock`).
+    fn drain_stocks(&mut self, m: MemcgId) {
+        for (_, left) in self.stocks.iter_mut().filter(|s| s.0 == m) {
+            self.groups[m].stock -= std::mem::take(left);
+        }
+    }
+
+    /// A page table was made for a process of the group.
+    pub(super) fn charge_table(&mut self, m: MemcgId) {
+        self.groups[m].kernel += 1;
+    }
+
+    /// It was freed.
+    pub(super) fn uncharge_table(&mut self, m: MemcgId) {
+        self.groups[m].kernel -= 1;
+    }
+
+    /// A process of the group begins.
+    pub fn process_begins(&mut self, m: MemcgId) {
+        self.groups[m].kernel += self.process;
+    }
+
+    /// It ends.
+    pub fn process_ends(&mut self, m: MemcgId) {
+        self.groups[m].kernel -= self.process;
+    }
+
+    /// Pages of a charge (`MEMCG_CHARGE_BATCH`).
+    pub fn charge_batch(&self) -> u64 {
+        self.batch
+    }
+
     /// Gives a charge back.
     #[inline]
     pub fn uncharge(&mut self, m: MemcgId, n: u64) {
-        self.0[m].usage -= n;
+        self.groups[m].usage -= n;
     }
     pub(super) fn charge_swap(&mut self, m: MemcgId, n: u64) {
-        self.0[m].swap += n;
+        self.groups[m].swap += n;
     }
     /// Gives a charge for swap back.
     #[inline]
     pub fn uncharge_swap(&mut self, m: MemcgId, n: u64) {
-        self.0[m].swap -= n;
+        self.groups[m].swap -= n;
     }
     /// Whether one more page fits under `memory.max`.
     #[inline]
     pub fn fits(&self, m: MemcgId) -> bool {
-        m.0 == 0 || self.0[m].config.max.is_none_or(|max| self.0[m].usage < max)
+        m.0 == 0 || self.groups[m].config.max.is_none_or(|max| self.groups[m].usage < max)
     }
     /// Whether so many more pages fit under `memory.max`.
     pub fn fits_all(&self, m: MemcgId, n: u64) -> bool {
-        m.0 == 0 || self.0[m].config.max.is_none_or(|max| self.0[m].usage + n <= max)
+        m.0 == 0 || self.groups[m].config.max.is_none_or(|max| self.groups[m].usage + n <= max)
     }
     /// Pages that a group may have more, up to `memory.high` and `memory.max`.
     pub fn headroom(&self, m: MemcgId) -> u64 {
-        let c = &self.0[m].config;
+        let c = &self.groups[m].config;
         let ceiling = c.max.unwrap_or(u64::MAX).min(c.high.unwrap_or(u64::MAX));
-        ceiling.saturating_sub(self.0[m].usage)
+        ceiling.saturating_sub(self.groups[m].usage)
     }
-    /// Pages above `memory.high`.
+    /// Pages above `memory.high`, with what is in stock and what the kernel holds.
     pub fn over_high(&self, m: MemcgId) -> u64 {
-        self.0[m].config.high.map_or(0, |h| self.0[m].usage.saturating_sub(h))
+        let g = &self.groups[m];
+        g.config.high.map_or(0, |high| (g.usage + g.stock + g.kernel).saturating_sub(high))
     }
     /// Whether one more page may be swapped.
     pub fn swap_room(&self, m: MemcgId) -> bool {
-        self.0[m].config.swap_max.is_none_or(|max| self.0[m].swap < max)
+        self.groups[m].config.swap_max.is_none_or(|max| self.groups[m].swap < max)
+    }
+}
+
+/// Pages that Linux charges to a group for a process besides its own and its page tables: the stack in
+/// the kernel, objects in slabs, the program's stack and relocations. Before 5.9 each group had slabs
+/// of its own, one at least for each kind of object.
+const fn kernel_memory_of_process(kernel: Kernel) -> u64 {
+    match kernel {
+        Kernel::V4_1 | Kernel::V5_5 | Kernel::V5_8 => 144,
+        Kernel::V5_9 | Kernel::V6_1 | Kernel::V6_12 => 48,
     }
 }
 
 impl std::ops::Index<MemcgId> for Memcgs {
     type Output = Memcg;
     fn index(&self, m: MemcgId) -> &Memcg {
-        &self.0[m]
+        &self.groups[m]
     }
 }

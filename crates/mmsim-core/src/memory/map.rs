@@ -242,6 +242,7 @@ impl Memory {
             self.nr_page_tables -= 1;
             if let crate::virt::pages::Owner::Process(a) = self.pages.group(g).owner {
                 self.spaces[a].tables -= 1;
+                self.memcgs.uncharge_table(self.spaces[a].memcg);
             }
             self.free_frame(t);
         }
@@ -254,6 +255,7 @@ impl Memory {
         self.nr_page_tables += 1;
         if let crate::virt::pages::Owner::Process(a) = self.pages.group(g).owner {
             self.spaces[a].tables += 1;
+            self.memcgs.charge_table(self.spaces[a].memcg);
         }
     }
 

@@ -200,7 +200,7 @@ impl Memory {
                 Swap::new(s.slots, Device::new(s.device.clone(), config.kernel), config.cpus, wide)
             }),
             vmstat: VmStat::default(),
-            memcgs: Memcgs::new(&config.memcgs),
+            memcgs: Memcgs::new(config),
             batches: Batches::new(config),
             node_stats: NodeStats::new(config),
             tracer: Tracer::default(),

@@ -101,6 +101,8 @@ pub struct ReclaimRequest {
     pub force_deactivate: bool,
     /// Groups below `memory.low` are reclaimed too (a first attempt found nothing).
     pub low_reclaim: bool,
+    /// Swappiness in place of `vm.swappiness`, 0..=200: `swappiness=` of `memory.reclaim`.
+    pub swappiness: Option<u8>,
     /// Ignore the cache-trim shortcut (6.12, last resort of kswapd).
     pub no_cache_trim: bool,
     /// Do one round of scans only; [`ReclaimOutcome::more`] says if the pass goes on. The
@@ -110,6 +112,12 @@ pub struct ReclaimRequest {
 }
 
 impl ReclaimRequest {
+    /// The swappiness that it goes by (`sc_swappiness`).
+    #[inline]
+    pub fn swappiness(&self, mem: &Memory) -> u64 {
+        self.swappiness.map_or(mem.vm.swappiness.into(), u64::from)
+    }
+
     /// Whether it asks for folios of a zone.
     #[inline]
     pub fn wants(&self, zone: ZoneKind) -> bool {

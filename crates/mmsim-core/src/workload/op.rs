@@ -204,10 +204,13 @@ pub enum Op {
     /// The phase with this number in [`super::Workload::phases`] ends here. It began
     /// where the phase before it ended.
     PhaseEnd(u16),
-    /// Write `bytes >> 12` pages to the own group's `memory.reclaim`.
+    /// Write `bytes >> 12` pages to the own group's `memory.reclaim`, and wait until they are
+    /// reclaimed or Linux gives up (`EAGAIN`).
     MemcgReclaim {
         /// Pages to reclaim.
         pages: u32,
+        /// `swappiness=` of the write, 0..=200; `None`: `vm.swappiness`.
+        swappiness: Option<u8>,
     },
     /// Write 1 to `drop_caches`.
     DropCaches,

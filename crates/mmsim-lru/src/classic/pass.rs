@@ -222,7 +222,7 @@ impl Classic {
         let mode = formulas::scan_mode(ScanModeInput {
             can_swap: req.may_swap && mem.can_swap(memcg),
             memcg_reclaim: target(req).0 != 0,
-            swappiness: mem.vm.swappiness.into(),
+            swappiness: req.swappiness(mem),
             priority,
             file_is_tiny: control.file_is_tiny,
             cache_trim_mode: control.cache_trim,
@@ -241,7 +241,7 @@ impl Classic {
                 formulas::scan_base(s, priority)
             }
         });
-        let swappiness = mem.vm.swappiness.into();
+        let swappiness = req.swappiness(mem);
         let fractions = if self.config.balance_model == BalanceModel::Rotate {
             let own = [0, 1, 2, 3].map(|l| mem.lists.len(self.lruvecs[lv].lists[l]));
             let r = &mut self.lruvecs[lv].rotate;

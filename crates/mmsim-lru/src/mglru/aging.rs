@@ -73,11 +73,22 @@ pub(super) fn outlook(rule: AgingRule, lead: u64, total: u64, young: u64, old: u
 
 impl Mglru {
     /// The swappiness that reclaim goes by: none if nothing can be swapped (`get_swappiness`).
-    pub(super) fn swappiness(&self, mem: &Memory, lv: usize, may_swap: bool) -> u64 {
+    pub(super) fn swappiness(&self, mem: &Memory, lv: usize, req: &ReclaimRequest) -> u64 {
+        self.swappiness_if(mem, lv, req, req.may_swap)
+    }
+
+    /// The same, whether the request allows swapping or not.
+    pub(super) fn swappiness_if(
+        &self,
+        mem: &Memory,
+        lv: usize,
+        req: &ReclaimRequest,
+        may_swap: bool,
+    ) -> u64 {
         let memcg = self.node_and_group(lv).1;
         let room = |s: &mmsim_core::backing::swap::Swap| u64::from(s.nr_free()) >= self.min_batch;
         if may_swap && mem.swap.as_ref().is_some_and(room) && mem.memcgs.swap_room(memcg) {
-            mem.vm.swappiness.into()
+            req.swappiness(mem)
         } else {
             0
         }
@@ -336,7 +347,7 @@ impl Mglru {
             if g != 0 && group.usage <= group.config.min {
                 continue;
             }
-            let can_swap = self.swappiness(mem, lv, req.may_swap) > 0;
+            let can_swap = self.swappiness(mem, lv, req) > 0;
             let o = self.outlook(lv, can_swap);
             let small = self.listed(lv, can_swap) >> priority == 0;
             let sizable = !small || first && rule == TtlRule::Aging61;

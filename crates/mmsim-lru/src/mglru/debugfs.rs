@@ -37,7 +37,7 @@ impl Mglru {
         walks: bool,
     ) -> u64 {
         let lv = self.index(req.node, memcg);
-        let swappiness = self.swappiness(mem, lv, req.may_swap);
+        let swappiness = self.swappiness(mem, lv, req);
         let mut pass = self.begin(req, matches!(req.by, Reclaimer::Kswapd));
         pass.walks = walks;
         self.evict_folios(mem, lv, swappiness, req, &pass, &mut ReclaimOutcome::default())
@@ -52,7 +52,7 @@ impl Mglru {
         req: &ReclaimRequest,
     ) -> Option<u64> {
         let lv = self.index(req.node, memcg);
-        let can_swap = self.swappiness(mem, lv, req.may_swap) > 0;
+        let can_swap = self.swappiness(mem, lv, req) > 0;
         let mut pass = self.begin(req, matches!(req.by, Reclaimer::Kswapd));
         loop {
             match self.budget(mem, lv, can_swap, req, &mut pass) {

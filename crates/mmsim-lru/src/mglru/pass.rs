@@ -178,7 +178,7 @@ impl Mglru {
     ) {
         let mut w = pass.work.take().expect("a step needs an lruvec");
         // Reclaim without input and output may look at anonymous pages, and then lets them be.
-        let swappiness = self.swappiness(mem, w.lv, req.may_swap || !req.may_io);
+        let swappiness = self.swappiness_if(mem, w.lv, req, req.may_swap || !req.may_io);
         let budget = self.budget(mem, w.lv, swappiness > 0, req, pass);
         if budget == Budget::Walked {
             pass.work = Some(w);
@@ -202,7 +202,8 @@ impl Mglru {
                 }
             }
         }
-        if aborts && self.config.abort_rule == AbortRule::V6_1 {
+        let limit = matches!(req.by, Reclaimer::Limit(_));
+        if aborts && self.config.abort_rule == AbortRule::V6_1 && !limit {
             // It counts as reclaimed that zones were found safe.
             out.reclaimed += self.min_batch;
         }
@@ -288,12 +289,14 @@ impl Mglru {
         }
     }
 
-    /// Whether a pass stops here (`should_abort_scan`). Reclaim for a group's limit never does.
+    /// Whether a pass stops here (`should_abort_scan`). Reclaim from one group does so in 6.1 alone,
+    /// when it swapped enough, or aged the group twice.
     fn aborts(&self, mem: &Memory, req: &ReclaimRequest, pass: &Pass, w: &Work) -> bool {
-        let kswapd = match req.by {
-            Reclaimer::Limit(_) => return false,
-            by => matches!(by, Reclaimer::Kswapd),
-        };
+        let kswapd = matches!(req.by, Reclaimer::Kswapd);
+        let limit = matches!(req.by, Reclaimer::Limit(_));
+        if limit && self.config.abort_rule != AbortRule::V6_1 {
+            return false;
+        }
         // kswapd counts each pass for itself.
         let reclaimed = pass.reclaimed + if kswapd { 0 } else { req.reclaimed };
         let enough = reclaimed >= req.target.max(2 << req.order);
@@ -318,6 +321,9 @@ impl Mglru {
                 let aged = self.lruvecs[w.lv].max_seq - w.max_seq > 1;
                 if !kswapd && (aged || target && w.swapped) {
                     return true;
+                }
+                if limit {
+                    return false;
                 }
                 let mark = if kswapd { Mark::High } else { Mark::Low };
                 let safe = mem.zones.of_node(req.node).iter().all(|&z| {

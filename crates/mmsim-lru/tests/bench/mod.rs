@@ -326,6 +326,7 @@ impl Bench {
             may_io: true,
             force_deactivate: false,
             low_reclaim: false,
+            swappiness: None,
             no_cache_trim: false,
             one_step: false,
         }

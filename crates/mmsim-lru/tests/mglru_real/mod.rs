@@ -333,6 +333,7 @@ impl Real {
             may_io: r.io,
             force_deactivate: false,
             low_reclaim: false,
+            swappiness: None,
             no_cache_trim: false,
             one_step: false,
         }

@@ -127,6 +127,8 @@ pub enum Step {
     MemcgReclaim {
         /// Pages.
         pages: u32,
+        /// `swappiness=`, 0..=200; `None`: `vm.swappiness`.
+        swappiness: Option<u8>,
     },
     /// The steps, `times` times over.
     Repeat {
@@ -371,7 +373,9 @@ impl<'a> Compiler<'a> {
             Step::Compute(t) => Instr::Op(Op::Compute(*t)),
             Step::Records(n) => Instr::Op(Op::Records(*n)),
             Step::DropCaches => Instr::Op(Op::DropCaches),
-            Step::MemcgReclaim { pages } => Instr::Op(Op::MemcgReclaim { pages: *pages }),
+            Step::MemcgReclaim { pages, swappiness } => {
+                Instr::Op(Op::MemcgReclaim { pages: *pages, swappiness: *swappiness })
+            }
             Step::Phase(name) => {
                 let Ok(i) = u16::try_from(self.phases.len()) else {
                     return Err(error(at, "more than 65536 phases; leave some out"));
