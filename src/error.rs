@@ -88,6 +88,20 @@ impl Error {
         self
     }
 
+    /// A mistake in an option of the command line; `title` names the option.
+    pub fn of_option(title: impl Into<String>) -> Error {
+        Error::new(ErrorKind::Option, title)
+    }
+
+    /// A word of the command line that is none of `known`, with the nearest of them. `what` says what
+    /// it should have been: `unknown variant`.
+    pub fn unknown_word(what: &str, word: &str, known: &[&str]) -> Error {
+        let near = crate::scenario::nearest(word, known);
+        let near = near.map_or(String::new(), |n| format!(", did you mean `{n}`?"));
+        let title = format!("{what} `{word}`{near}");
+        Error::of_option(title).help(format!("known: {}", known.join(", ")))
+    }
+
     /// The same with a further line of help.
     pub fn help(mut self, help: impl Into<String>) -> Error {
         self.0.help = Some(help.into());

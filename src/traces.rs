@@ -117,9 +117,10 @@ pub fn import(
         let summary = s.map_err(|e| at(input, &e))?;
         return rows(input, ImportSummary { format: from.to_string(), ..summary });
     }
-    let format: ImportFormat = from
-        .parse()
-        .map_err(|e| Error::new(ErrorKind::Option, format!("--from: {e}, or damon")))?;
+    let format: ImportFormat = from.parse().map_err(|_| {
+        let known: Vec<&str> = FORMATS.iter().map(|f| f.0).filter(|f| *f != "mmt").collect();
+        Error::unknown_word("--from: unknown trace format", from, &known)
+    })?;
     if let Some(maps) = settings.maps {
         options.maps = Some(files::read_text(maps, "a copy of /proc/PID/maps")?);
     }

@@ -6,7 +6,7 @@ use std::fmt;
 use mmsim_core::machine::config::Kernel;
 
 use super::raw::{At, Node, Sources, Value, inline, kind_of};
-use super::read::unknown;
+use super::read::{suggested, unknown};
 use crate::error::{Error, ErrorKind};
 
 /// A policy as the scenario asks for it.
@@ -209,6 +209,18 @@ impl PlacedPolicy {
         }
         let known: Vec<&str> = presets.iter().map(String::as_str).collect();
         let prefix = format!("{}: ", self.path);
+        // A policy without a version: of those that there are the newest is meant.
+        let of_it = |k: &&&str| k.strip_prefix(preset).is_some_and(|rest| rest.starts_with("-v"));
+        if let Some(newest) = known.iter().rev().find(of_it) {
+            let near = Some((*newest, ", the newest of them"));
+            return Err(suggested(
+                sources,
+                self.preset_at,
+                (&prefix, "preset", preset),
+                near,
+                &known,
+            ));
+        }
         Err(unknown(sources, self.preset_at, &prefix, "preset", preset, &known))
     }
 

@@ -7,7 +7,7 @@ use mmsim_core::base::time::SimDuration;
 use mmsim_core::machine::config::Kernel;
 
 use super::keys::{
-    DEVICE, Fallback, KeySpec, Kind, MANY, REGION, STEPS, TASK_COMMON, TASKS, TableSpec,
+    DEVICE, Fallback, KeySpec, Kind, MANY, REGION, ROOT, STEPS, TASK_COMMON, TASKS, TableSpec,
 };
 use super::raw::{At, Node, Sources, Table, Value, inline, kind_of};
 use super::units::{self, BadQuantity};
@@ -93,7 +93,14 @@ impl<'a> Reader<'a> {
         for e in &table.entries {
             if spec.key(&e.key).is_none() {
                 let known: Vec<&str> = spec.keys().map(|k| k.name).collect();
-                return Err(unknown(sources, e.key_at, &reader.prefix(), "key", &e.key, &known));
+                let prefix = reader.prefix();
+                return Err(match elsewhere(&e.key, &e.node) {
+                    Some((key, path)) => {
+                        let near = Some((path.as_str(), ""));
+                        suggested(sources, e.key_at, (&prefix, "key", &key), near, &known)
+                    }
+                    None => unknown(sources, e.key_at, &prefix, "key", &e.key, &known),
+                });
             }
         }
         Ok(reader)
@@ -436,11 +443,26 @@ impl<'a> Reader<'a> {
         let Some(text) = self.opt_text(key)? else { return Ok(None) };
         match Kernel::from_name(text) {
             Some(k) => Ok(Some(k)),
-            None => {
-                let known = Kernel::ALL.map(Kernel::name);
-                Err(self.unknown_word(key, "kernel", text, &known))
-            }
+            None => Err(self.no_such_kernel(key, text)),
         }
+    }
+
+    /// A kernel that is not modelled: the last one before it is said, or that it is no version.
+    fn no_such_kernel(&self, key: &str, text: &str) -> Error {
+        let known = Kernel::ALL.map(Kernel::name);
+        let Some(version) = version_of(text) else {
+            return self.unknown_word(key, "kernel", text, &known);
+        };
+        let before =
+            Kernel::ALL.map(Kernel::name).into_iter().rfind(|k| version_of(k) <= Some(version));
+        let found = match before {
+            Some(k) => format!("kernel {text} is not modelled, the nearest before it is {k}"),
+            None => format!("kernel {text} is older than all that are modelled"),
+        };
+        let at = self.find(key).map_or(self.at, |n| n.at);
+        let title = format!("{}: {found}", self.name_of(key));
+        let label = format!("write \"{}\"", before.unwrap_or(known[0]));
+        self.sources.error(at, title, label).help(format!("modelled are {}", known.join(", ")))
     }
 
     /// The entries of a list; none if the key is not given.
@@ -496,18 +518,67 @@ pub(super) fn unknown(
     word: &str,
     known: &[&str],
 ) -> Error {
+    let near = nearest(word, known).map(|n| (n, ""));
+    suggested(sources, at, (prefix, what, word), near, known)
+}
+
+/// The same with a suggestion, and what is said of it.
+pub(super) fn suggested(
+    sources: &Sources,
+    at: At,
+    (prefix, what, word): (&str, &str, &str),
+    near: Option<(&str, &str)>,
+    known: &[&str],
+) -> Error {
     let mut title = format!("{prefix}unknown {what} `{word}`");
     if known.is_empty() {
         return sources.error(at, title, format!("there is no {what} to choose from"));
     }
-    let label = match nearest(word, known) {
-        Some(n) => {
-            title.push_str(&format!(", did you mean `{n}`?"));
+    let label = match near {
+        Some((n, note)) => {
+            title.push_str(&format!(", did you mean `{n}`{note}?"));
             format!("write `{n}`")
         }
         None => format!("not a known {what}"),
     };
     sources.error(at, title, label).help(format!("known: {}", known.join(", ")))
+}
+
+/// Where in the document a key of that name belongs, if not where it was written: the key with
+/// those below it that come along, and the path of it.
+fn elsewhere(key: &str, node: &Node) -> Option<(String, String)> {
+    let mut tables = vec![(String::new(), &ROOT)];
+    let mut i = 0;
+    // Breadth first: the path that is shortest.
+    let (mut path, mut kind) = loop {
+        let (path, spec) = tables.get(i)?.clone();
+        if let Some(k) = spec.key(key) {
+            break (format!("{path}{key}"), k.kind);
+        }
+        let below = spec.keys().filter_map(|k| match k.kind {
+            Kind::Table(spec) => Some((format!("{path}{}.", k.name), spec)),
+            _ => None,
+        });
+        tables.extend(below);
+        i += 1;
+    };
+    let (mut written, mut node) = (key.to_string(), node);
+    while let (Kind::Table(spec), Some(table)) = (kind, node.table()) {
+        let [only] = &table.entries[..] else { break };
+        let Some(k) = spec.key(&only.key) else { break };
+        for s in [&mut path, &mut written] {
+            s.push('.');
+            s.push_str(k.name);
+        }
+        (kind, node) = (k.kind, &only.node);
+    }
+    Some((written, path))
+}
+
+/// The first two numbers of a kernel's version: of `6.6`, `v6.6.32` or `6.12.117+deb12`.
+fn version_of(text: &str) -> Option<(u32, u32)> {
+    let mut parts = text.strip_prefix('v').unwrap_or(text).split(['.', '-', '+']);
+    Some((parts.next()?.parse().ok()?, parts.next()?.parse().ok()?))
 }
 
 /// The known word that `word` is probably meant to be.

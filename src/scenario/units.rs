@@ -205,7 +205,11 @@ impl Family {
             let other = [&SIZES, &TIMES, &RATES].into_iter().find(|f| f.has(unit));
             let found = match other {
                 Some(f) => format!("\"{text}\" is {}, not {}", f.name, self.name),
-                None => format!("\"{text}\" has the unknown unit \"{unit}\""),
+                None => {
+                    let known: Vec<&str> = self.units.iter().map(|u| u.0).collect();
+                    let known = known.join(", ");
+                    format!("\"{text}\" has the unknown unit \"{unit}\" (known: {known})")
+                }
             };
             return Err(bad(found, write));
         };

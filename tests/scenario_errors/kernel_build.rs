@@ -170,7 +170,7 @@ records = 1
 source = "20KB"
 "#,
         sets: &[],
-        message: r#"error: task[0].source: "20KB" has the unknown unit "KB", write "20KiB"
+        message: r#"error: task[0].source: "20KB" has the unknown unit "KB" (known: B, KiB, MiB, GiB, TiB, page, pages), write "20KiB"
  --> x.toml:6:10
   |
 6 | source = "20KB"
@@ -332,7 +332,7 @@ records = 1
 object-min = "20 KB"
 "#,
         sets: &[],
-        message: r#"error: task[0].object-min: "20 KB" has the unknown unit "KB", write "20KiB"
+        message: r#"error: task[0].object-min: "20 KB" has the unknown unit "KB" (known: B, KiB, MiB, GiB, TiB, page, pages), write "20KiB"
  --> x.toml:6:14
   |
 6 | object-min = "20 KB"

@@ -57,7 +57,7 @@ accesses = 10
 3 | vm = { page_cluster = 3 }
   |        ^^^^^^^^^^^^ write `page-cluster`
   |
-  = help: known: swappiness, page-cluster, min_free_kbytes, watermark_scale_factor, watermark_boost_factor, percpu_pagelist_high_fraction, dirty_background_ratio, dirty_ratio, read_ahead_kb, fault_around_bytes, compaction_proactiveness, extfrag_threshold, compact_unevictable_allowed, nr_hugepages, transparent_hugepage, thp_defrag"#,
+  = help: known: swappiness, page-cluster, min_free_kbytes, watermark_scale_factor, watermark_boost_factor, percpu_pagelist_high_fraction, percpu_pagelist_fraction, dirty_background_ratio, dirty_ratio, dirty_background_bytes, dirty_bytes, dirty_expire_centisecs, dirty_writeback_centisecs, read_ahead_kb, fault_around_bytes, compaction_proactiveness, extfrag_threshold, compact_unevictable_allowed, nr_hugepages, transparent_hugepage, thp_defrag"#,
     },
     Case {
         name: "unknown_cost",
@@ -89,13 +89,13 @@ memory = "1MiB"
 accesses = 10
 "#,
         sets: &[],
-        message: r#"error: machine.kernel: unknown kernel `6.2`, did you mean `6.1`?
+        message: r#"error: machine.kernel: kernel 6.2 is not modelled, the nearest before it is 6.1
  --> x.toml:2:10
   |
 2 | kernel = "6.2"
-  |          ^^^^^ write `6.1`
+  |          ^^^^^ write "6.1"
   |
-  = help: known: 4.1, 5.5, 5.8, 5.9, 6.1, 6.12"#,
+  = help: modelled are 4.1, 5.5, 5.8, 5.9, 6.1, 6.12"#,
     },
     Case {
         name: "unknown_device",
@@ -228,21 +228,206 @@ kernel = "5.5"
   |                     ^^^ write 100 or less, or use kernel 5.8 or later"#,
     },
     Case {
-        name: "dirty_ratios",
+        name: "dirty_ratio_and_bytes",
         text: r#"[machine]
 memory = "64MiB"
-vm = { dirty_ratio = 5 }
+vm = { dirty_ratio = 5, dirty_bytes = 1048576 }
 [[task]]
 workload = "uniform"
 memory = "1MiB"
 accesses = 10
 "#,
         sets: &[],
-        message: r#"error: machine.vm.dirty_ratio: 5 is below dirty_background_ratio, which is 10, write 10 or more
- --> x.toml:3:22
+        message: r#"error: machine.vm: `dirty_ratio` and `dirty_bytes` contradict each other
+ --> x.toml:3:25
   |
-3 | vm = { dirty_ratio = 5 }
-  |                      ^ write 10 or more"#,
+3 | vm = { dirty_ratio = 5, dirty_bytes = 1048576 }
+  |                         ^^^^^^^^^^^ leave one of them out"#,
+    },
+    Case {
+        name: "sysctl_of_a_later_kernel",
+        text: r#"[machine]
+memory = "64MiB"
+kernel = "4.1"
+vm = { watermark_scale_factor = 100 }
+[[task]]
+workload = "uniform"
+memory = "1MiB"
+accesses = 10
+"#,
+        sets: &[],
+        message: r#"error: machine.vm.watermark_scale_factor: kernel 4.1 has no such sysctl (Linux has it since 4.6), write nothing here, or use a kernel that has it
+ --> x.toml:4:33
+  |
+4 | vm = { watermark_scale_factor = 100 }
+  |                                 ^^^ write nothing here, or use a kernel that has it"#,
+    },
+    Case {
+        name: "sysctl_of_an_earlier_kernel",
+        text: r#"[machine]
+memory = "64MiB"
+vm = { percpu_pagelist_fraction = 8 }
+[[task]]
+workload = "uniform"
+memory = "1MiB"
+accesses = 10
+"#,
+        sets: &[],
+        message: r#"error: machine.vm.percpu_pagelist_fraction: kernel 6.12 has no such sysctl (Linux has it up to 5.13), write `percpu_pagelist_high_fraction` in its place
+ --> x.toml:3:35
+  |
+3 | vm = { percpu_pagelist_fraction = 8 }
+  |                                   ^ write `percpu_pagelist_high_fraction` in its place"#,
+    },
+    Case {
+        name: "sysctl_value_of_a_later_kernel",
+        text: r#"[machine]
+memory = "64MiB"
+kernel = "5.9"
+vm = { watermark_scale_factor = 1001 }
+[[task]]
+workload = "uniform"
+memory = "1MiB"
+accesses = 10
+"#,
+        sets: &[],
+        message: r#"error: machine.vm.watermark_scale_factor: 1001 is above 1000, the most that kernel 5.9 takes, write 1000 or less, or use kernel 6.1
+ --> x.toml:4:33
+  |
+4 | vm = { watermark_scale_factor = 1001 }
+  |                                 ^^^^ write 1000 or less, or use kernel 6.1"#,
+    },
+    Case {
+        name: "defrag_of_a_later_kernel",
+        text: r#"[machine]
+memory = "64MiB"
+kernel = "4.1"
+vm = { thp_defrag = "defer" }
+[[task]]
+workload = "uniform"
+memory = "1MiB"
+accesses = 10
+"#,
+        sets: &[],
+        message: r#"error: machine.vm.thp_defrag: kernel 4.1 does not know "defer" (Linux does since 4.11), write "always", "madvise" or "never"
+ --> x.toml:4:21
+  |
+4 | vm = { thp_defrag = "defer" }
+  |                     ^^^^^^^ write "always", "madvise" or "never""#,
+    },
+    Case {
+        name: "kernel_older_than_all",
+        text: r#"[machine]
+memory = "64MiB"
+kernel = "3.10"
+[[task]]
+workload = "uniform"
+memory = "1MiB"
+accesses = 10
+"#,
+        sets: &[],
+        message: r#"error: machine.kernel: kernel 3.10 is older than all that are modelled
+ --> x.toml:3:10
+  |
+3 | kernel = "3.10"
+  |          ^^^^^^ write "4.1"
+  |
+  = help: modelled are 4.1, 5.5, 5.8, 5.9, 6.1, 6.12"#,
+    },
+    Case {
+        name: "kernel_that_is_no_version",
+        text: r#"[machine]
+memory = "64MiB"
+kernel = "latest"
+[[task]]
+workload = "uniform"
+memory = "1MiB"
+accesses = 10
+"#,
+        sets: &[],
+        message: r#"error: machine.kernel: unknown kernel `latest`
+ --> x.toml:3:10
+  |
+3 | kernel = "latest"
+  |          ^^^^^^^^ not a known kernel
+  |
+  = help: known: 4.1, 5.5, 5.8, 5.9, 6.1, 6.12"#,
+    },
+    Case {
+        name: "sysctl_at_the_top",
+        text: r#"vm.swappiness = 10
+[machine]
+memory = "64MiB"
+[[task]]
+workload = "uniform"
+memory = "1MiB"
+accesses = 10
+"#,
+        sets: &[],
+        message: r#"error: unknown key `vm.swappiness`, did you mean `machine.vm.swappiness`?
+ --> x.toml:1:1
+  |
+1 | vm.swappiness = 10
+  | ^^ write `machine.vm.swappiness`
+  |
+  = help: known: schema, name, about, seed, seeds, expect-oom, bounds, machine, reclaim, compaction, task, damon, variant, axes"#,
+    },
+    Case {
+        name: "sysctl_by_option_at_the_top",
+        text: r#"[machine]
+memory = "64MiB"
+[[task]]
+workload = "uniform"
+memory = "1MiB"
+accesses = 10
+"#,
+        sets: &[("swappiness", "10")],
+        message: r#"error: unknown key `swappiness`, did you mean `machine.vm.swappiness`?
+ --> --set:1:1
+  |
+1 | swappiness=10
+  | ^^^^^^^^^^ write `machine.vm.swappiness`
+  |
+  = help: known: schema, name, about, seed, seeds, expect-oom, bounds, machine, reclaim, compaction, task, damon, variant, axes"#,
+    },
+    Case {
+        name: "later_parameter_of_a_module",
+        text: r#"[machine]
+memory = "64MiB"
+kernel = "6.1"
+[[task]]
+workload = "uniform"
+memory = "1MiB"
+accesses = 10
+[[damon]]
+module = "damon-reclaim"
+parameters = { skip_anon = "Y" }
+"#,
+        sets: &[],
+        message: r#"error: damon[0].parameters.skip_anon: this DAMON has no such parameter (Linux has it since 6.3), leave it out, or use rules or a kernel of 6.12
+  --> x.toml:10:16
+   |
+10 | parameters = { skip_anon = "Y" }
+   |                ^^^^^^^^^ leave it out"#,
+    },
+    Case {
+        name: "parameter_that_is_no_bool",
+        text: r#"[machine]
+memory = "64MiB"
+[[task]]
+workload = "uniform"
+memory = "1MiB"
+accesses = 10
+[[damon]]
+module = "damon-reclaim"
+parameters = { skip_anon = "maybe" }
+"#,
+        sets: &[],
+        message: r#"error: damon[0].parameters.skip_anon: found a string ("maybe"), write "Y" or "N"
+ --> x.toml:9:28
+  |
+9 | parameters = { skip_anon = "maybe" }
+  |                            ^^^^^^^ write "Y" or "N""#,
     },
     Case {
         name: "os_holds_all",

@@ -171,4 +171,24 @@ steps = [{ do = "drop-caches" }]
 5 | regions = { cold = { pages = 10, memory = "1MiB" }, log = { pages = 4, kind = "read" } }
   |                                  ^^^^^^ leave one of them out"#,
     },
+    Case {
+        name: "reclaim_swappiness_of_old_kernel",
+        text: r#"[machine]
+memory = "64MiB"
+kernel = "6.1"
+[[machine.memcg]]
+name = "g"
+[[task]]
+workload = "phased"
+memcg = "g"
+regions = { a = { pages = 10 } }
+steps = [{ do = "memcg-reclaim", memory = "1MiB", swappiness = 10 }]
+"#,
+        sets: &[],
+        message: r#"error: task[0].steps[0].swappiness: kernel 6.1 takes no swappiness= in memory.reclaim (Linux has it since 6.9), write kernel = "6.12", or leave it out
+  --> x.toml:10:64
+   |
+10 | steps = [{ do = "memcg-reclaim", memory = "1MiB", swappiness = 10 }]
+   |                                                                ^^ write kernel = "6.12", or leave it out"#,
+    },
 ];

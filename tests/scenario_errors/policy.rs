@@ -24,6 +24,26 @@ preset = "clasic-v5.9"
   = help: known: classic-v5.5, classic-v5.8, classic-v5.8+prot, classic-v5.9, classic-v6.1, classic-v6.12, classic-seed-2, classic-seed-9fix, mglru-v6.12, random"#,
     },
     Case {
+        name: "preset_without_version",
+        text: r#"[machine]
+memory = "64MiB"
+[[task]]
+workload = "uniform"
+memory = "1MiB"
+accesses = 10
+[reclaim]
+preset = "classic"
+"#,
+        sets: &[],
+        message: r#"error: reclaim: unknown preset `classic`, did you mean `classic-v6.12`, the newest of them?
+ --> x.toml:8:10
+  |
+8 | preset = "classic"
+  |          ^^^^^^^^^ write `classic-v6.12`
+  |
+  = help: known: classic-v5.5, classic-v5.8, classic-v5.8+prot, classic-v5.9, classic-v6.1, classic-v6.12, classic-seed-2, classic-seed-9fix, mglru-v6.12, random"#,
+    },
+    Case {
         name: "unknown_preset_of_variant",
         text: r#"[machine]
 memory = "64MiB"

@@ -41,7 +41,7 @@ accesses = 10
 8 | "machine.vm.swapiness" = [1, 2]
   | ^^^^^^^^^^^^^^^^^^^^^^ write `swappiness`
   |
-  = help: known: swappiness, page-cluster, min_free_kbytes, watermark_scale_factor, watermark_boost_factor, percpu_pagelist_high_fraction, dirty_background_ratio, dirty_ratio, read_ahead_kb, fault_around_bytes, compaction_proactiveness, extfrag_threshold, compact_unevictable_allowed, nr_hugepages, transparent_hugepage, thp_defrag"#,
+  = help: known: swappiness, page-cluster, min_free_kbytes, watermark_scale_factor, watermark_boost_factor, percpu_pagelist_high_fraction, percpu_pagelist_fraction, dirty_background_ratio, dirty_ratio, dirty_background_bytes, dirty_bytes, dirty_expire_centisecs, dirty_writeback_centisecs, read_ahead_kb, fault_around_bytes, compaction_proactiveness, extfrag_threshold, compact_unevictable_allowed, nr_hugepages, transparent_hugepage, thp_defrag"#,
     },
     Case {
         name: "axis_beyond_the_list",
@@ -240,7 +240,7 @@ accesses = 10
 1 | machine.vm.swapiness=10
   | ^^^^^^^^^^^^^^^^^^^^ write `swappiness`
   |
-  = help: known: swappiness, page-cluster, min_free_kbytes, watermark_scale_factor, watermark_boost_factor, percpu_pagelist_high_fraction, dirty_background_ratio, dirty_ratio, read_ahead_kb, fault_around_bytes, compaction_proactiveness, extfrag_threshold, compact_unevictable_allowed, nr_hugepages, transparent_hugepage, thp_defrag"#,
+  = help: known: swappiness, page-cluster, min_free_kbytes, watermark_scale_factor, watermark_boost_factor, percpu_pagelist_high_fraction, percpu_pagelist_fraction, dirty_background_ratio, dirty_ratio, dirty_background_bytes, dirty_bytes, dirty_expire_centisecs, dirty_writeback_centisecs, read_ahead_kb, fault_around_bytes, compaction_proactiveness, extfrag_threshold, compact_unevictable_allowed, nr_hugepages, transparent_hugepage, thp_defrag"#,
     },
     Case {
         name: "set_bad_value",

@@ -45,7 +45,7 @@ memory = "64MB"
 accesses = 10
 "#,
         sets: &[],
-        message: r#"error: task[0].memory: "64MB" has the unknown unit "MB", write "64MiB"
+        message: r#"error: task[0].memory: "64MB" has the unknown unit "MB" (known: B, KiB, MiB, GiB, TiB, page, pages), write "64MiB"
  --> x.toml:5:10
   |
 5 | memory = "64MB"

@@ -47,7 +47,7 @@ pub(crate) enum Verb {
 }
 
 /// 16383 GiB: frames that a machine can have, below 2^32 of them.
-const MOST_FRAMES: i64 = 16_383 << 18;
+const MOST_FRAMES: u64 = 16_383 << 18;
 
 /// A document that has a JSON Schema.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, ValueEnum)]
@@ -100,7 +100,7 @@ pub(crate) struct RunArgs {
     #[arg(long, value_name = "N", value_parser = whole, allow_negative_numbers = true)]
     pub seed: Option<u64>,
     /// How many seeds: the first and those that follow it
-    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=10_000),
+    #[arg(long, value_name = "N", value_parser = within::<u32>(1, 10_000),
           allow_negative_numbers = true)]
     pub seeds: Option<u32>,
     /// Runs at the same time [default: one per CPU]; results do not depend on it
@@ -235,7 +235,7 @@ pub(crate) struct MachineArgs {
     #[arg(long, value_name = "N")]
     pub cpus: Option<u32>,
     /// Nodes that the memory is divided among evenly [default: 1]
-    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=64))]
+    #[arg(long, value_name = "N", value_parser = within::<u32>(1, 64))]
     pub nodes: Option<u32>,
     /// A sysctl, as in `watermark_scale_factor=100`; can be given several times
     #[arg(long, value_name = "KEY=VALUE", value_parser = key_value)]
@@ -321,7 +321,7 @@ pub(crate) struct TraceImportArgs {
     #[arg(long, value_name = "KIND")]
     pub pages_are: Option<String>,
     /// Level of compression, 1 to 19; 0 stores [default: 9]
-    #[arg(long, value_name = "N", value_parser = clap::value_parser!(i32).range(0..=19))]
+    #[arg(long, value_name = "N", value_parser = within::<i32>(0, 19))]
     pub level: Option<i32>,
 }
 
@@ -380,7 +380,7 @@ pub(crate) struct DamonReportArgs {
     #[arg(long, value_name = "ID")]
     pub target: Option<u64>,
     /// The snapshot whose regions are shown, from 1 [default: the last]
-    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..))]
+    #[arg(long, value_name = "N", value_parser = within::<u64>(1, 1 << 53))]
     pub snapshot: Option<u64>,
     #[command(flatten)]
     pub output: OutputArgs,
@@ -399,11 +399,11 @@ pub(crate) struct DamonHeatmapArgs {
     pub addresses: Option<(u64, u64)>,
     /// Pieces of time, at most
     #[arg(long, value_name = "N", default_value_t = 40,
-          value_parser = clap::value_parser!(u16).range(1..=10_000))]
+          value_parser = within::<u16>(1, 10_000))]
     pub rows: u16,
     /// Pieces of memory, at most
     #[arg(long, value_name = "N", default_value_t = 80,
-          value_parser = clap::value_parser!(u16).range(1..=10_000))]
+          value_parser = within::<u16>(1, 10_000))]
     pub columns: u16,
     #[command(flatten)]
     pub output: OutputArgs,
@@ -425,7 +425,7 @@ pub(crate) struct BenchTraceArgs {
     /// Frames of the machine: pages, their page tables and free reserves; several with commas
     /// between them are runs of their own
     #[arg(long, value_name = "N,..", required = true, value_delimiter = ',',
-          value_parser = clap::value_parser!(u32).range(64..=MOST_FRAMES))]
+          value_parser = within::<u32>(64, MOST_FRAMES))]
     pub frames: Vec<u32>,
     /// Runs at the same time, of several sizes [default: one per CPU]
     #[arg(long, value_name = "N", value_parser = at_least_one, allow_negative_numbers = true)]
@@ -438,7 +438,7 @@ pub(crate) struct BenchTraceArgs {
     pub swap: String,
     /// Writes per 1000 accesses besides the first one to each page, which always writes
     #[arg(long, value_name = "PERMILLE", default_value_t = 0,
-          value_parser = clap::value_parser!(u32).range(0..=1000))]
+          value_parser = within::<u32>(0, 1000))]
     pub write: u32,
     /// raw-u32, raw-u64: page numbers are only names; neighbours need not lie together
     #[arg(long)]
@@ -662,6 +662,21 @@ fn zone(text: &str) -> Result<(ZoneKind, u32), String> {
     }
 }
 
+/// A whole number within a range.
+fn within<T: TryFrom<u64>>(
+    least: u64,
+    most: u64,
+) -> impl Fn(&str) -> Result<T, String> + Clone + Send + Sync + 'static {
+    move |text| {
+        let number = text.trim().parse().ok().filter(|n| (least..=most).contains(n));
+        let number = number.and_then(|n: u64| T::try_from(n).ok());
+        number.ok_or_else(|| match most {
+            0x20_0000_0000_0000 => format!("write a whole number from {least} to 2^53"),
+            _ => format!("write a whole number from {least} to {most}"),
+        })
+    }
+}
+
 fn whole(text: &str) -> Result<u64, String> {
     let text = text.trim();
     match text.parse() {
@@ -713,9 +728,9 @@ fn duration(text: &str) -> Result<SimDuration, String> {
     };
     let number: u64 = number.parse().map_err(|_| wrong())?;
     match number.checked_mul(scale) {
-        Some(0) => Err("an interval of no time would never end".to_string()),
+        Some(0) => Err("write a time above nothing: such an interval would never end".to_string()),
         Some(nanos) => Ok(SimDuration::from_nanos(nanos)),
-        None => Err("that is more time than can be simulated".to_string()),
+        None => Err("write at most 584 years: more time cannot be simulated".to_string()),
     }
 }
 

@@ -81,11 +81,8 @@ pub(crate) fn plan(path: &Path, overrides: &Overrides<'_>) -> Result<Plan, Failu
         if !specs.iter().any(|s| s.variant == *wanted) {
             let mut names: Vec<&str> = specs.iter().map(|s| s.variant.as_str()).collect();
             names.dedup();
-            return Err(Failure::Input(format!(
-                "{}: there is no variant \"{wanted}\", it has {}",
-                path.display(),
-                names.join(", ")
-            )));
+            let what = format!("--variant: {} has no variant", path.display());
+            return Err(input(Error::unknown_word(&what, wanted, &names)));
         }
     }
     if !overrides.variants.is_empty() {

@@ -26,17 +26,19 @@ mod schema;
 mod table;
 mod timing;
 mod trace;
+mod usage;
 mod validate;
 mod zoneinfo;
 
 use std::process::ExitCode;
 
-use clap::Parser;
-
-use args::{Cli, Verb};
+use args::Verb;
 
 fn main() -> ExitCode {
-    let cli = Cli::parse();
+    let cli = match usage::arguments() {
+        Ok(cli) => cli,
+        Err(code) => return code,
+    };
     output::signal::remove_temporaries_on_signals();
     if let Err(failure) = cli.verb.endings_agree() {
         return exit::code(Err(failure));
