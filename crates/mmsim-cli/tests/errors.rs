@@ -508,6 +508,20 @@ fn names_on_the_command_line() {
     let f = Folder::new();
     f.write("x.toml", GOOD);
     golden("unknown-variant", &f.mmsim(&["run", "x.toml", "--variant", "v7"]));
+    golden("misspelt-variant", &f.mmsim(&["run", "x.toml", "--variant", "defualt"]));
+    golden("misspelt-verb", &f.mmsim(&["vaildate"]));
+    golden("misspelt-option", &f.mmsim(&["run", "x.toml", "--varaint", "v7"]));
+    golden("misspelt-format", &f.mmsim(&["run", "x.toml", "--format", "jsn"]));
+    golden(
+        "misspelt-trace-format",
+        &f.mmsim(&["trace", "import", "--from", "cvs", "x.toml", "-o", "x.mmt"]),
+    );
+    golden("seeds-in-words", &f.mmsim(&["run", "x.toml", "--seeds", "five"]));
+    golden("seeds-of-nothing", &f.mmsim(&["run", "x.toml", "--seeds"]));
+    golden("set-at-the-top", &f.mmsim(&["run", "x.toml", "--set", "vm.swappiness=10"]));
+    golden("set-of-a-later-kernel", &f.mmsim(&["run", "x.toml", "--set", "machine.kernel=6.18"]));
+    let newest = ["run", "x.toml", "--set", "reclaim.preset=\"mglru\""];
+    golden("set-of-no-version", &f.mmsim(&newest));
     golden("set-of-no-key", &f.mmsim(&["run", "x.toml", "--set", "machine.cpu=2"]));
     golden("set-of-no-size", &f.mmsim(&["run", "x.toml", "--set", "machine.memory=64"]));
     golden("no-such-scenario", &f.mmsim(&["run", "y.toml"]));
