@@ -6,18 +6,55 @@ use std::io::{self, Read};
 use std::path::Path;
 use std::sync::Arc;
 
+use mmsim_workload::trace::{decompressed, refused};
 use serde_json::error::Category;
 
 use crate::error::{Error, ErrorKind};
 
-/// Reads the file at `path`. `what` is what the caller wants, as in "a scenario file".
+/// Bytes that a compressed text may hold; above, it is refused.
+const MAX_TEXT: u64 = 4 << 30;
+
+/// Reads the file at `path`, which may be compressed by gzip or zstd. `what` is what the caller
+/// wants, as in "a scenario file".
 ///
 /// # Errors
 ///
-/// There is no such file, it is a directory, it may not be read, or it is not UTF-8: then
-/// the message names line and column of the first byte that is not.
+/// There is no such file, it is a directory, it may not be read, it cannot be unpacked, or it is
+/// not UTF-8: then the message names line and column of the first byte that is not.
 pub fn read_text(path: &Path, what: &str) -> Result<String, Error> {
-    text_of(read_bytes(path, what)?, &path.display().to_string())
+    let name = path.display().to_string();
+    text_of(unpacked(read_bytes(path, what)?, &name)?, &name)
+}
+
+/// Bytes that came from `name`, unpacked if they are compressed by gzip or zstd.
+///
+/// # Errors
+///
+/// They are cut off or damaged, they hold more than 4 GiB, or they are compressed in a way that is
+/// not read.
+pub(crate) fn unpacked(bytes: Vec<u8>, name: &str) -> Result<Vec<u8>, Error> {
+    let error = |why: &str, help: String| {
+        Error::new(ErrorKind::File, format!("`{name}` cannot be unpacked: {why}")).help(help)
+    };
+    if let Some((how, unpack)) = refused(&bytes) {
+        let why = format!("it is compressed with {how}");
+        return Err(error(
+            &why,
+            format!("unpack it with `{unpack}`, or compress it with gzip or zstd"),
+        ));
+    }
+    if !matches!(bytes[..], [0x1f, 0x8b, ..] | [0x28, 0xb5, 0x2f, 0xfd, ..]) {
+        return Ok(bytes);
+    }
+    let mut text = Vec::new();
+    let read = decompressed(&bytes[..]).map_err(|e| e.to_string()).and_then(|unpack| {
+        unpack.take(MAX_TEXT + 1).read_to_end(&mut text).map_err(|e| e.to_string())
+    });
+    read.map_err(|e| error(&e, "it may be cut off, copy it anew".to_string()))?;
+    if text.len() as u64 > MAX_TEXT {
+        return Err(error("it holds more than 4 GiB", "use a part of it".to_string()));
+    }
+    Ok(text)
 }
 
 /// Reads the file at `path`, which need not be text.
@@ -118,14 +155,14 @@ fn offset(text: &str, line: usize, column: usize) -> usize {
 fn not_text(e: &std::string::FromUtf8Error, shown: &str) -> Error {
     let at = e.utf8_error().valid_up_to();
     let (bytes, bad) = (e.as_bytes(), e.as_bytes().get(at).copied().unwrap_or(0));
-    let unpack = "unpack it first";
     let kind = match bytes {
         [b'M', b'M', b'T', ..] => Some((
             "it is a trace",
             "`mmsim trace info` describes it, a task with `workload = \"replay\"` replays it",
         )),
-        [0x28, 0xb5, 0x2f, 0xfd, ..] => Some(("it is compressed with zstd", unpack)),
-        [0x1f, 0x8b, ..] => Some(("it is compressed with gzip", unpack)),
+        [0x28, 0xb5, 0x2f, 0xfd, ..] | [0x1f, 0x8b, ..] => {
+            Some(("it is compressed twice", "unpack it once"))
+        }
         [0xff, 0xfe, ..] | [0xfe, 0xff, ..] => Some(("it is UTF-16", "save the file as UTF-8")),
         _ if bytes.contains(&0) => Some(("it is no text", "check the path")),
         _ => None,

@@ -4,11 +4,13 @@ use std::io::{BufReader, Write};
 use std::path::Path;
 
 use mmsim_workload::trace::{
-    self, ImportFormat, ImportOptions, ImportSummary, PageKind, TraceError,
+    self, Delimiter, ImportFormat, ImportOptions, ImportSummary, Like, PageKind, TraceError,
 };
 
 use crate::error::{Error, ErrorKind};
 use crate::{files, record};
+
+mod vscsi;
 
 /// Options of an import besides its input, each `None` for the default.
 #[derive(Clone, Debug, Default)]
@@ -29,8 +31,19 @@ pub struct ImportSettings<'a> {
     pub columns: Option<&'a str>,
     /// Bytes of a page (csv).
     pub page_size: Option<u64>,
-    /// Unit of times: `ns`, `us`, `ms`, `s`, or `none` to leave them out (csv).
+    /// Unit of times: `ns`, `us`, `ms`, `s`, so many of them as in `100ns`, or `none` to leave
+    /// them out (csv).
     pub time_unit: Option<&'a str>,
+    /// The layout of a public trace, one of [`shapes`] (csv).
+    pub like: Option<&'a str>,
+    /// What is between fields: `comma`, `tab`, `semicolon` or `blank` (csv).
+    pub delimiter: Option<&'a str>,
+    /// What operations do: `get=r,set=w,ping=skip` (csv).
+    pub ops: Option<&'a str>,
+    /// Put records in the order of their times (csv, vscsi).
+    pub sort: bool,
+    /// The first access to a page writes it, whatever it is (csv, vscsi).
+    pub fill: bool,
     /// What the pages are: `anon` or `file` (csv).
     pub kind: Option<&'a str>,
     /// Level of zstd, 1 to 19; 0 stores.
@@ -41,6 +54,7 @@ impl ImportSettings<'_> {
     /// An option that the format has no use for would be ignored.
     fn are_of(&self, format: &str) -> Result<(), Error> {
         let (texts, pages) = (&["lackey", "pages", "csv"][..], &["csv", "raw-u32", "raw-u64"][..]);
+        let values = &["csv", "vscsi"][..];
         let options = [
             ("--maps", self.maps.is_some(), texts),
             ("--window", self.window.is_some(), &["lackey"]),
@@ -48,9 +62,14 @@ impl ImportSettings<'_> {
             ("--no-fetches", self.fetches.is_some(), &["lackey"]),
             ("--dense", self.dense, pages),
             ("--columns", self.columns.is_some(), &["csv"]),
-            ("--page-size", self.page_size.is_some(), &["csv"]),
-            ("--time-unit", self.time_unit.is_some(), &["csv"]),
-            ("--pages-are", self.kind.is_some(), &["csv"]),
+            ("--page-size", self.page_size.is_some(), values),
+            ("--time-unit", self.time_unit.is_some(), values),
+            ("--pages-are", self.kind.is_some(), values),
+            ("--like", self.like.is_some(), &["csv"]),
+            ("--delimiter", self.delimiter.is_some(), &["csv"]),
+            ("--ops", self.ops.is_some(), values),
+            ("--sort", self.sort, values),
+            ("--fill", self.fill, values),
         ];
         let known = FORMATS.iter().any(|f| f.0 == format);
         match options.iter().find(|(_, given, of)| known && *given && !of.contains(&format)) {
@@ -69,12 +88,18 @@ pub const FORMATS: &[(&str, &str)] = &[
     ("mmt", "the project's own, which `replay` reads and `trace import` writes"),
     ("lackey", "import: valgrind --tool=lackey --trace-mem=yes"),
     ("pages", "import: lines of R or W, a page number and perhaps a number of pages"),
-    ("csv", "import: comma-separated values with named columns"),
+    ("csv", "import: values in columns; `--like` knows the layouts of public traces"),
+    ("vscsi", "import: binary traces of VMware's vscsiStats, version 1 or 2"),
     ("raw-u32", "import: page numbers of 32 bits, little endian"),
     ("raw-u64", "import: page numbers of 64 bits, little endian"),
     ("damon", "import: a record of DAMON, as damo keeps it or `perf script` prints it"),
     ("oracle-general", "import: oracleGeneral of libCacheSim, 24 bytes a request"),
 ];
+
+/// Layouts of public traces with what each is, for [`ImportSettings::like`].
+pub fn shapes() -> impl Iterator<Item = (&'static str, &'static str)> {
+    Like::ALL.into_iter().map(|like| (like.name, like.about))
+}
 
 fn at(path: &Path, e: &TraceError) -> Error {
     Error::new(ErrorKind::File, format!("{}: {e}", path.display()))
@@ -117,32 +142,82 @@ pub fn import(
         let summary = s.map_err(|e| at(input, &e))?;
         return rows(input, ImportSummary { format: from.to_string(), ..summary });
     }
-    let format: ImportFormat = from.parse().map_err(|_| {
-        let known: Vec<&str> = FORMATS.iter().map(|f| f.0).filter(|f| *f != "mmt").collect();
-        Error::unknown_word("--from: unknown trace format", from, &known)
-    })?;
-    if let Some(maps) = settings.maps {
-        options.maps = Some(files::read_text(maps, "a copy of /proc/PID/maps")?);
+    if from == "drmemtrace" {
+        return Err(drmemtrace(input));
     }
-    options.columns = settings.columns.map(str::to_string);
-    options.page_size = settings.page_size.unwrap_or(options.page_size);
-    options.dense = settings.dense;
-    if let Some(unit) = settings.time_unit {
-        let units =
-            [("none", 0), ("ns", 1), ("us", 1_000), ("ms", 1_000_000), ("s", 1_000_000_000)];
-        options.time_unit_ns = Some(choice("--time-unit", unit, &units)?);
+    settings.into(&mut options)?;
+    let file = BufReader::new(files::open(input, "a trace")?);
+    if from == "vscsi" {
+        let records = vscsi::records(file).map_err(|e| vscsi_error(input, &e))?;
+        records.options(&mut options);
+        let s = trace::import(ImportFormat::Csv, records, out, &options);
+        let summary = s.map_err(|e| at(input, &e))?;
+        return rows(input, ImportSummary { format: from.to_string(), ..summary });
     }
-    if let Some(kind) = settings.kind {
-        options.kind =
-            choice("--pages-are", kind, &[("anon", PageKind::Anon), ("file", PageKind::File)])?;
-    }
-    options.window = settings.window.unwrap_or(options.window);
-    options.refresh = settings.refresh.unwrap_or(options.refresh);
-    options.fetches = settings.fetches.unwrap_or(options.fetches);
-    let file = files::open(input, "a trace")?;
-    let s =
-        trace::import(format, BufReader::new(file), out, &options).map_err(|e| at(input, &e))?;
+    let format: ImportFormat = from.parse().map_err(|_| unknown_format(from))?;
+    let s = trace::import(format, file, out, &options).map_err(|e| at(input, &e))?;
     rows(input, s)
+}
+
+impl ImportSettings<'_> {
+    /// Puts what is given into the options of an import.
+    fn into(&self, options: &mut ImportOptions) -> Result<(), Error> {
+        if let Some(maps) = self.maps {
+            options.maps = Some(files::read_text(maps, "a copy of /proc/PID/maps")?);
+        }
+        options.columns = self.columns.map(str::to_string);
+        options.page_size = self.page_size.unwrap_or(options.page_size);
+        options.dense = self.dense;
+        if let Some(unit) = self.time_unit {
+            options.time_unit_ns = Some(trace::time_unit(unit).ok_or_else(|| {
+                let words = "write ns, us, ms, s, so many of them as in 100ns, or none";
+                let title = format!("--time-unit: unknown word \"{unit}\", {words}");
+                Error::new(ErrorKind::Option, title)
+            })?);
+        }
+        if let Some(kind) = self.kind {
+            let kinds = [("anon", PageKind::Anon), ("file", PageKind::File)];
+            options.kind = Some(choice("--pages-are", kind, &kinds)?);
+        }
+        if let Some(name) = self.like {
+            let known: Vec<(&str, &'static Like)> =
+                Like::ALL.iter().filter_map(|l| Some((l.name, Like::named(l.name)?))).collect();
+            options.like = Some(choice("--like", name, &known)?);
+        }
+        if let Some(word) = self.delimiter {
+            let parsed: Result<Delimiter, String> = word.parse();
+            let wrong = |e| Error::new(ErrorKind::Option, format!("--delimiter: {e}"));
+            options.delimiter = Some(parsed.map_err(wrong)?);
+        }
+        options.ops = self.ops.map(str::to_string);
+        options.sort = self.sort;
+        options.fill = self.fill;
+        options.window = self.window.unwrap_or(options.window);
+        options.refresh = self.refresh.unwrap_or(options.refresh);
+        options.fetches = self.fetches.unwrap_or(options.fetches);
+        Ok(())
+    }
+}
+
+fn unknown_format(from: &str) -> Error {
+    let known: Vec<&str> = FORMATS.iter().map(|f| f.0).filter(|f| *f != "mmt").collect();
+    Error::unknown_word("--from: unknown trace format", from, &known)
+}
+
+/// DynamoRIO's own traces are not read: their records differ from version to version, and
+/// DynamoRIO prints them.
+fn drmemtrace(input: &Path) -> Error {
+    let why = "traces of drmemtrace are not read: their records have no fixed layout";
+    let title = format!("`{}`: {why}", input.display());
+    Error::new(ErrorKind::Option, title).help(
+        "print it: `drrun -t drmemtrace -tool view -indir DIR 2>&1 | awk '$4 == \"read\" || \
+         $4 == \"write\" { print $4, $8, $5 }' > t.txt`, then `--from csv --columns \
+         op=#1,address=#2,size=#3 t.txt`",
+    )
+}
+
+fn vscsi_error(input: &Path, e: &TraceError) -> Error {
+    at(input, e).help("--from vscsi reads records of 32 bytes (version 1) or 40 (version 2)")
 }
 
 /// One of a few words.
@@ -212,8 +287,8 @@ mod tests {
     #[test]
     fn formats_are_those_that_can_be_imported() {
         let mut known: Vec<&str> = FORMATS.iter().map(|f| f.0).filter(|f| *f != "mmt").collect();
-        // Read by the facade, which knows records.
-        known.retain(|f| *f != "damon");
+        // Read by the facade.
+        known.retain(|f| !["damon", "vscsi"].contains(f));
         // The message about an unknown one names all of them.
         let message = "no format".parse::<ImportFormat>().unwrap_err();
         let names = message.rsplit_once("expected ").expect("a list").1.replace(" or ", ", ");

@@ -2,7 +2,7 @@
 #![no_main]
 
 use libfuzzer_sys::fuzz_target;
-use mmsim_workload::trace::{ImportFormat, ImportOptions};
+use mmsim_workload::trace::{ImportFormat, ImportOptions, Like};
 
 fuzz_target!(|data: &[u8]| {
     let mut options = ImportOptions { level: 0, ..ImportOptions::default() };
@@ -16,4 +16,10 @@ fuzz_target!(|data: &[u8]| {
     mmsim_fuzz::imports(ImportFormat::Csv, input, &options);
     let options = ImportOptions { dense: true, page_size: 1, time_unit_ns: Some(1000), ..options };
     mmsim_fuzz::imports(ImportFormat::Csv, input, &options);
+    let sorted = ImportOptions { sort: true, fill: true, ..options };
+    mmsim_fuzz::imports(ImportFormat::Csv, input, &sorted);
+    for like in Like::ALL {
+        let options = ImportOptions { like: Like::named(like.name), ..ImportOptions::default() };
+        mmsim_fuzz::imports(ImportFormat::Csv, data, &options);
+    }
 });

@@ -263,6 +263,7 @@ Examples:
   mmsim trace import --from lackey run.log --maps run.maps -o run.mmt
   mmsim trace import --from csv io.csv --columns time=ts,offset=off,size=len,op=rw \\
       --time-unit us -o io.mmt
+  mmsim trace import --like msr web_0.csv.gz --sort -o web_0.mmt
   mmsim trace import --from oracle-general w01.oracleGeneral.bin -o w01.mmt
   mmsim trace import --from damon damon.data -o damon.mmt")]
     Import(TraceImportArgs),
@@ -280,9 +281,14 @@ Example:
 
 #[derive(Args, Debug)]
 pub(crate) struct TraceImportArgs {
-    /// The format of the input: lackey, pages, csv, raw-u32, raw-u64, oracle-general or damon
-    #[arg(long, value_name = "FORMAT")]
-    pub from: String,
+    /// The format of the input: lackey, pages, csv, vscsi, raw-u32, raw-u64, oracle-general or
+    /// damon
+    #[arg(long, value_name = "FORMAT", required_unless_present = "like")]
+    pub from: Option<String>,
+    /// csv in the layout of public traces: msr, spc, alibaba, tencent, systor, twitter, cachelib,
+    /// lirs or ucsd; other options come before what it says
+    #[arg(long, value_name = "SHAPE")]
+    pub like: Option<String>,
     /// The trace to convert
     #[arg(value_name = "IN")]
     pub input: PathBuf,
@@ -304,20 +310,37 @@ pub(crate) struct TraceImportArgs {
     /// lackey: leave out the fetching of instructions
     #[arg(long)]
     pub no_fetches: bool,
-    /// csv, raw-u32, raw-u64: page numbers are only names; neighbours need not lie together
+    /// csv, raw-u32, raw-u64: page numbers, in csv texts too, are only names; neighbours need not
+    /// lie together
     #[arg(long)]
     pub dense: bool,
-    /// csv: what the columns are, as in `page=lbn,op=rw`; roles are page, address, offset, op,
-    /// size, count, pid and time; `#3` is the third column [default: columns named so]
+    /// csv: what the columns are, as in `page=lbn,op=rw`; roles are page, address, offset, sector,
+    /// key, volume, op, size, sectors, count, repeats, pid and time; `#3` is the third column
+    /// [default: columns named so]
     #[arg(long, value_name = "ROLE=NAME,..")]
     pub columns: Option<String>,
-    /// csv: bytes of a page, for addresses, offsets and sizes [default: 4096]
+    /// csv: what is between fields: comma, tab, semicolon or blank [default: what the first line
+    /// has]
+    #[arg(long, value_name = "WORD")]
+    pub delimiter: Option<String>,
+    /// csv, vscsi: what operations do, as in `get=r,set=w,ping=skip`; words that nobody knows are
+    /// left out and counted
+    #[arg(long, value_name = "WORD=r|w|skip,..")]
+    pub ops: Option<String>,
+    /// csv, vscsi: put the records in the order of their times first
+    #[arg(long)]
+    pub sort: bool,
+    /// csv, vscsi: the first access to a page writes it, even if it reads
+    #[arg(long)]
+    pub fill: bool,
+    /// csv, vscsi: bytes of a page, for addresses, offsets and sizes [default: 4096]
     #[arg(long, value_name = "BYTES")]
     pub page_size: Option<u64>,
-    /// csv: unit of the times: ns, us, ms, s, or none to leave them out
+    /// csv, vscsi: unit of the times: ns, us, ms, s, so many of them as in 100ns (Windows), or none
+    /// to leave them out
     #[arg(long, value_name = "UNIT")]
     pub time_unit: Option<String>,
-    /// csv: what the pages are: anon, or file (mapped shared) [default: anon]
+    /// csv, vscsi: what the pages are: anon, or file (mapped shared) [default: anon]
     #[arg(long, value_name = "KIND")]
     pub pages_are: Option<String>,
     /// Level of compression, 1 to 19; 0 stores [default: 9]

@@ -322,9 +322,11 @@ pub(crate) fn kernels() -> Vec<Entry> {
     Kernel::ALL.into_iter().map(entry).collect()
 }
 
-/// Formats of traces.
+/// Formats of traces, and layouts of public ones.
 pub(crate) fn formats() -> Vec<Entry> {
-    mmsim::traces::FORMATS.iter().map(|&(name, about)| Entry::new(name, about)).collect()
+    let formats = mmsim::traces::FORMATS.iter().map(|&(name, about)| Entry::new(name, about));
+    let shapes = mmsim::traces::shapes();
+    formats.chain(shapes.map(|(name, about)| Entry::new(format!("csv --like {name}"), about))).collect()
 }
 
 /// Trace events with their fields.
@@ -422,9 +424,16 @@ pub(crate) fn trace_import(
         page_size: args.page_size,
         time_unit: args.time_unit.as_deref(),
         kind: args.pages_are.as_deref(),
+        like: args.like.as_deref(),
+        delimiter: args.delimiter.as_deref(),
+        ops: args.ops.as_deref(),
+        sort: args.sort,
+        fill: args.fill,
         level: args.level,
     };
-    mmsim::traces::import(&args.from, input_file, &settings, out).map_err(input)
+    // A shape is one of values in columns.
+    let from = args.from.as_deref().unwrap_or("csv");
+    mmsim::traces::import(from, input_file, &settings, out).map_err(input)
 }
 
 /// What a trace holds: a text for people, and pairs of name and value.

@@ -754,6 +754,15 @@ fn imports() {
     import("import-of-few-fields", "page,op\n1,R\n2\n", "csv");
     import("import-of-no-unit", "page,time\n1,5\n", "csv");
     import("import-of-half-a-record", "123456", "raw-u32");
+    import("import-of-unknown-operations", "page,op\n1,0\n2,1\n3,0\n", "csv");
+    import("import-of-drmemtrace", "a folder", "drmemtrace");
+    f.write("in.txt", "0,8,4096,W,1.5\n0,8,4096,W,0.5\n");
+    let like = |shape| ["trace", "import", "--like", shape, "in.txt", "-o", "out.mmt"];
+    for (name, shape) in [("import-of-earlier-times", "spc"), ("import-of-no-shape", "spcc")] {
+        let said = f.mmsim(&like(shape));
+        golden(name, &said);
+        assert_eq!((said.code, f.names()), (Some(2), vec!["in.txt".to_string()]), "{name}");
+    }
     // An option for another format is not passed over.
     f.write("in.txt", "R 1\n");
     let import = ["trace", "import", "--from", "pages", "in.txt", "-o", "out.mmt"];

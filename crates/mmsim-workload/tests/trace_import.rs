@@ -377,7 +377,7 @@ fn csv_of_pages_alone_writes_what_is_new() {
     let (_, table, records) = csv(far, |o| o.dense = true).unwrap();
     assert_eq!(touched(&table, &records), [(0, true), (1, true), (0, true)]);
     // A file's pages, read before they are written.
-    let (_, table, records) = csv("page,op\n70,R\n", |o| o.kind = PageKind::File).unwrap();
+    let (_, table, records) = csv("page,op\n70,R\n", |o| o.kind = Some(PageKind::File)).unwrap();
     assert_eq!(touched(&table, &records), [(70, false)]);
     let backing = Backing::File { file: 0, offset: 70, shared: true };
     assert_eq!((table.regions[0].backing, table.files[0].as_str()), (backing, "program"));
@@ -393,18 +393,18 @@ fn wrong_csv_is_refused_with_its_place() {
         }
     };
     says("", None, &["line 1", "names of columns"]);
-    says("lbn,op\n1,R\n", None, &["lbn,op", "one of page, address and offset"]);
+    says("lbn,op\n1,R\n", None, &["lbn,op", "one of page, address, offset"]);
     says("lbn,op\n1,R\n", Some("page=lba"), &["line 1", "a column \"lba\""]);
     says("lbn,op\n1,R\n", Some("place=lbn"), &["role \"place\"", "page, address"]);
     says("lbn,op\n1,R\n", Some("lbn"), &["ROLE=NAME"]);
     says("lbn,op\n1,R\n", Some("page=lbn,op=lbn"), &["two roles"]);
-    says("page,offset\n1,2\n", None, &["one of page, address and offset"]);
+    says("page,offset\n1,2\n", None, &["one of page, address, offset"]);
     says("page,time\n1,2\n", None, &["--time-unit"]);
     says("page,op\n1,R\n2\n", None, &["line 3", "1 fields", "2 fields, as in the first line"]);
     says("page,op\n1,R\n2,R,3\n", None, &["line 3", "more than 2 fields"]);
     says("a,page\n1,2\nxy,two\n", None, &["line 3, column 4", "\"two\"", "a page number"]);
     says("a,page\n1,2\n1,\n", None, &["line 3, column 3", "\"\"", "a page number"]);
-    says("page,op\n1,R\n1,RW\n", None, &["line 3, column 3", "\"RW\"", "an operation such as"]);
+    says("page,op\n1,RW\n1,0\n", None, &["\"0\" 1 times, \"RW\" 1 times", "--ops 0=r,RW=r"]);
     says("page,pid\n1,4294967296\n", None, &["line 2, column 3", "below 2^32"]);
     says("page\n99999999999999999999\n", None, &["line 2, column 1", "a page number"]);
     says("page\n34359738368\n", None, &["line 2", "47-bit"]);

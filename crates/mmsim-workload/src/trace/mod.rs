@@ -9,8 +9,8 @@
 //! - [`table`](TraceTable) says what the pages are: processes, files, regions.
 //! - [`TraceReader`] and [`TraceWriter`] speak the native format (`.mmt`), in a stream of
 //!   digested blocks; a reader uses bounded memory whatever the file claims.
-//! - [`import`] makes a trace from `valgrind --tool=lackey --trace-mem=yes` or from a plain
-//!   text of pages, and says what it had to assume.
+//! - [`import`] makes a trace from `valgrind --tool=lackey --trace-mem=yes`, from a plain
+//!   text of pages or from values in columns, and says what it had to assume.
 //! - [`TraceInfo`] and [`head`] show what is in one.
 //! - [`TraceWorkload`] replays one process of a [`Trace`]; [`RequestWorkload`] replays
 //!   [`Requests`], the bare sequences of pages of cache simulators, as they are.
@@ -40,7 +40,10 @@ mod writer;
 pub use checksum::contents;
 pub use error::TraceError;
 pub use head::{Head, head};
-pub use import::{ImportFormat, ImportOptions, ImportSummary, PageKind, import};
+pub use import::{
+    Delimiter, ImportFormat, ImportOptions, ImportSummary, Like, PageKind, decompressed, import,
+    refused, time_unit,
+};
 pub use info::{ProcessInfo, RegionInfo, TraceInfo, info};
 pub use reader::{Block, Pages, TraceReader};
 pub use replay::{ReplayMode, ReplayOptions, Think, Trace, TraceWorkload};

@@ -19,9 +19,10 @@
 //! |---|---|
 //! | `lackey` | `valgrind --tool=lackey --trace-mem=yes` |
 //! | `pages` | a text of `R` or `W`, page, optional count, pid, time in ns |
-//! | `csv` | comma-separated values with named columns |
+//! | `csv` | values with named columns, commas or other delimiters between them |
 //!
-//! Input compressed by gzip or zstd is recognised by its first bytes.
+//! Input compressed by gzip or zstd is recognised by its first bytes; of other compressed
+//! files they tell how to unpack them.
 
 mod collapse;
 mod csv;
@@ -37,6 +38,8 @@ mod spool;
 use std::fmt;
 use std::io::{Cursor, Read, Write};
 use std::str::FromStr;
+
+pub use self::csv::{Delimiter, Like, time_unit};
 
 use self::lines::Lines;
 use self::maps::Maps;
@@ -115,10 +118,20 @@ pub struct ImportOptions {
     pub columns: Option<String>,
     /// CSV: bytes of a page, a power of two.
     pub page_size: u64,
-    /// CSV: nanoseconds of the unit of times, a power of ten; 0 leaves them out.
+    /// CSV: nanoseconds of the unit of times; 0 leaves them out.
     pub time_unit_ns: Option<u64>,
-    /// CSV: what the pages are.
-    pub kind: PageKind,
+    /// CSV: what the pages are; `None`: as `like` says, or anonymous.
+    pub kind: Option<PageKind>,
+    /// CSV: the layout of a public trace; what else is given comes before it.
+    pub like: Option<&'static Like>,
+    /// CSV: what is between fields; `None`: what the first line has.
+    pub delimiter: Option<Delimiter>,
+    /// CSV: what operations do, `WORD=r`, `w` or `skip` with commas between.
+    pub ops: Option<String>,
+    /// CSV: records are put in the order of their times, in temporary files if they are many.
+    pub sort: bool,
+    /// CSV: the first access to a page writes it, whatever it is.
+    pub fill: bool,
     /// CSV: page numbers are names, numbered in the order of their appearance.
     pub dense: bool,
     /// CSV: what the values were made of, where they are only a way to get here.
@@ -140,7 +153,12 @@ impl Default for ImportOptions {
             columns: None,
             page_size: 4096,
             time_unit_ns: None,
-            kind: PageKind::Anon,
+            kind: None,
+            like: None,
+            delimiter: None,
+            ops: None,
+            sort: false,
+            fill: false,
             dense: false,
             source: None,
             assumed: Vec::new(),
@@ -219,7 +237,8 @@ pub fn import(
     }
     pass.table.assumptions.splice(0..0, options.assumed.iter().cloned());
     let mut layout = Layout::default();
-    layout.kind = (format == ImportFormat::Csv).then_some(options.kind);
+    let kind = options.kind.or(options.like.map(|l| l.kind)).unwrap_or(PageKind::Anon);
+    layout.kind = (format == ImportFormat::Csv).then_some(kind);
     for (i, touched) in pass.touched.iter().enumerate() {
         layout.add(i as u16, &pass.table.processes[i].name, touched, maps.as_ref());
     }
@@ -336,16 +355,45 @@ fn each<E>(sealed: &Sealed, mut f: impl FnMut(u32, bool) -> Result<(), E>) -> Re
     accesses.try_for_each(|(page, write)| f(page, write))
 }
 
+/// How a compressed file of a kind that is not read begins, and what unpacks it.
+const PACKED: [(&[u8], &str, &str); 4] = [
+    (b"\xfd7zXZ\0", "xz", "xz -dk"),
+    (b"BZh", "bzip2", "bzip2 -dk"),
+    (b"7z\xbc\xaf\x27\x1c", "7z", "7z x"),
+    (b"\x04\x22\x4d\x18", "lz4", "lz4 -d"),
+];
+
+/// Bytes that are looked at: bzip2 has a mark after its level.
+const MAGIC: usize = 10;
+const BZIP2_BLOCK: &[u8] = b"\x31\x41\x59\x26\x53\x59";
+
+/// Says what packed a file that cannot be read, by its first bytes; nothing: it is none of
+/// the known kinds.
+pub fn refused(magic: &[u8]) -> Option<(&'static str, &'static str)> {
+    let found = PACKED.iter().find(|p| magic.starts_with(p.0))?;
+    let bzip2 = found.1 == "bzip2" && magic.get(4..MAGIC) != Some(BZIP2_BLOCK);
+    (!bzip2).then_some((found.1, found.2))
+}
+
 /// The input, decompressed if its first bytes are those of gzip or zstd.
-pub(super) fn decompressed<'a>(
+///
+/// # Errors
+///
+/// It cannot be read, or it is compressed otherwise: by xz, bzip2, 7z or lz4.
+pub fn decompressed<'a>(
     mut input: impl Read + Send + 'a,
 ) -> Result<Box<dyn Read + Send + 'a>, TraceError> {
-    let mut magic = [0; 4];
+    let mut magic = [0; MAGIC];
     let got = read_up_to(&mut input, &mut magic).map_err(TraceError::io("reading the input"))?;
-    let whole = Cursor::new(magic[..got].to_vec()).chain(input);
+    let magic = &magic[..got];
+    if let Some((how, unpack)) = refused(magic) {
+        let expected = format!("text, gzip or zstd: unpack it with `{unpack}`");
+        return Err(TraceError::invalid("the input", format!("a file packed by {how}"), expected));
+    }
+    let whole = Cursor::new(magic.to_vec()).chain(input);
     Ok(match magic {
         [0x1f, 0x8b, ..] => Box::new(flate2::read::MultiGzDecoder::new(whole)),
-        [0x28, 0xb5, 0x2f, 0xfd] => Box::new(
+        [0x28, 0xb5, 0x2f, 0xfd, ..] => Box::new(
             zstd::stream::read::Decoder::new(whole).map_err(TraceError::io("starting zstd"))?,
         ),
         _ => Box::new(whole),

@@ -182,6 +182,11 @@ impl Touched {
         self.words.iter().flatten().map(|word| u64::from(word.touched.count_ones())).sum()
     }
 
+    /// Distinct pages that were written.
+    pub(super) fn written_pages(&self) -> u64 {
+        self.words.iter().flatten().map(|word| u64::from(word.written.count_ones())).sum()
+    }
+
     /// Upper bound of the distinct pages.
     pub(super) fn reserved_pages(&self) -> u64 {
         self.areas.len() as u64 * AREA

@@ -10,6 +10,10 @@ use crate::trace::table::{
     MAX_PROCESSES, MAX_TOTAL_PAGES, Process, Timing, TraceTable, USER_PAGES,
 };
 
+/// What is assumed of accesses of which nobody says whether they write.
+pub(super) const UNTOLD: &str =
+    "the first access to a page writes it and later ones read; the input does not say";
+
 /// An access as an input states it.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) struct Access {
@@ -43,6 +47,11 @@ pub(super) struct Sink {
 }
 
 impl Sink {
+    /// Whether there was no access.
+    pub(super) fn is_empty(&self) -> bool {
+        self.accesses == 0
+    }
+
     /// Takes an access. The error is what should have been there.
     #[inline(always)]
     pub(super) fn access(
@@ -177,10 +186,7 @@ impl Sink {
             table.assumptions.push("no times are given: there is no think time".into());
         }
         if self.untold > 0 {
-            table.assumptions.push(
-                "the first access to a page writes it and later ones read; the input does not say"
-                    .into(),
-            );
+            table.assumptions.push(UNTOLD.into());
         }
         table.assumptions.push("all regions are mapped from the start".into());
         FirstPass {

@@ -9,7 +9,9 @@
 
 use super::super::ImportOptions;
 use super::super::short::{self, word};
-use super::{MAX_TIME, Op, Request, Role};
+use super::columns::{Columns, Extent, Place, Role};
+use super::fields::Delimiter;
+use super::{MAX_TIME, Op, Request};
 
 /// How a field is read.
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -61,25 +63,40 @@ pub(super) struct Plan {
 const OPS: [Option<Op>; 4] = [Some(Op::Read), Some(Op::Write), Some(Op::Other), None];
 
 impl Plan {
-    pub(super) fn new(roles: &[Role], options: &ImportOptions) -> Self {
-        let has = |role| roles.contains(&role);
-        let mut steps: Vec<Step> = roles.iter().map(|&role| step(role)).collect();
+    /// The plan of columns with times in units of `unit` ns, if their records can go the
+    /// short way.
+    pub(super) fn new(columns: &Columns, options: &ImportOptions, unit: u64) -> Option<Self> {
+        let bytes = match columns.place {
+            Place::Page => false,
+            Place::Address => true,
+            Place::Sector | Place::Key => return None,
+        };
+        let sized = match columns.extent {
+            Extent::Pages => false,
+            Extent::Units(1) => true,
+            Extent::Units(_) => return None,
+        };
+        let sizes = columns.roles.iter().filter(|r| **r == Role::Size).count();
+        if columns.delimiter != Delimiter::Comma || sizes > 1 {
+            return None;
+        }
+        let mut steps: Vec<Step> =
+            columns.roles.iter().map(|&role| step(role)).collect::<Option<_>>()?;
         if let Some(last) = steps.last_mut() {
             last.end = b'\n';
         }
         let mut unsaid = [0; 8];
         (unsaid[Slot::Extent as usize], unsaid[Slot::Op as usize]) = (1, 3);
         let shift = options.page_size.trailing_zeros();
-        let bytes = has(Role::Address);
-        Plan {
+        Some(Plan {
             steps,
             unsaid,
             page_shift: if bytes { shift } else { 0 },
-            within: if bytes && has(Role::Size) { options.page_size - 1 } else { 0 },
-            extent_shift: if has(Role::Size) { shift } else { 0 },
-            timed: has(Role::Time),
-            time_unit: options.time_unit_ns.unwrap_or(1),
-        }
+            within: if bytes && sized { options.page_size - 1 } else { 0 },
+            extent_shift: if sized { shift } else { 0 },
+            timed: columns.has(Role::Time),
+            time_unit: unit,
+        })
     }
 
     /// The request at `at`, and where the next line begins.
@@ -114,6 +131,7 @@ impl Plan {
             op: OPS[of(Slot::Op) as usize % OPS.len()],
             page: place >> self.page_shift,
             count,
+            repeats: 1,
             pid: u32::try_from(of(Slot::Pid)).ok()?,
             time: self.timed.then_some(of(Slot::Time)),
         };
@@ -138,16 +156,17 @@ impl Plan {
     }
 }
 
-fn step(role: Role) -> Step {
+fn step(role: Role) -> Option<Step> {
     let (how, slot) = match role {
         Role::Skip => (How::Skip, Slot::Nowhere),
-        Role::Page | Role::Address => (How::Number, Slot::Place),
-        Role::Size | Role::Count => (How::Number, Slot::Extent),
+        Role::Place => (How::Number, Slot::Place),
+        Role::Size => (How::Number, Slot::Extent),
         Role::Op => (How::Op, Slot::Op),
         Role::Pid => (How::Number, Slot::Pid),
         Role::Time => (How::Time, Slot::Time),
+        Role::Volume | Role::Repeats => return None,
     };
-    Step { how, slot, end: b',' }
+    Some(Step { how, slot, end: b',' })
 }
 
 /// The numbers of operations of one letter; 3: none. A table, as reads and writes may come in
