@@ -147,15 +147,16 @@ pub fn of_run(kdamond_idx: u32, monitored: &Monitored) -> Vec<Record> {
     records
 }
 
-/// Reads a record in any of its forms, which its first bytes tell.
+/// Reads a record in any of its forms, which its first bytes tell; gzip and zstd are unpacked.
 ///
 /// # Errors
 ///
 /// There is no such file, or it is damaged, or it has no snapshot. Messages have the line and column
 /// in the text, which of a compressed record is what it holds.
 pub fn load(path: &Path) -> Result<Vec<Record>, Error> {
-    let bytes = files::read_bytes(path, "a record of DAMON")?;
-    read(&bytes, &path.display().to_string())
+    let name = path.display().to_string();
+    let bytes = files::unpacked(files::read_bytes(path, "a record of DAMON")?, &name)?;
+    read(&bytes, &name)
 }
 
 /// The same of bytes that came from `name`.

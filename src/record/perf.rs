@@ -8,8 +8,10 @@
 //! Command, process, CPU, seconds with six digits; then bytes from and to, accesses, age. One line is
 //! one region; `nr_regions` lines make a snapshot, whose time is that of the first. Linux 6.12
 //! `include/trace/events/damon.h`; before 5.17 the age was missing and `target_id` was the address of
-//! a kernel object. `damos_before_apply` shows regions that a scheme is about to be applied to:
-//! they are a subset, in order of address, so there a snapshot also ends where addresses go back.
+//! a kernel object. Within a snapshot addresses ascend and times lie together: where they do not,
+//! lines were lost, and that is an error. `damos_before_apply` shows regions that a scheme is about
+//! to be applied to: they are a subset, in order of address, so there a snapshot also ends where
+//! addresses go back.
 //!
 //! Times are cut to µs. A single snapshot would have no length; as damo does, one is added after it
 //! that says so: a region from 0 to 0 with -1 accesses of age -1. Process and CPU of a simulated
@@ -71,8 +73,9 @@ fn line(out: &mut String, record: &Record, ns: u64, nr_regions: usize, region: &
 ///
 /// # Errors
 ///
-/// A line of a tracepoint is not of its form, times go back, or lines of a snapshot are missing. The
-/// message has line and column.
+/// A line of a tracepoint is not of its form, times go back, or lines of a snapshot are missing: fewer
+/// than it has regions, or such that are of another one by their time or address. The message has
+/// line and column.
 pub fn read(text: &str, name: &str) -> Result<Vec<Record>, Error> {
     let shared: Arc<str> = text.into();
     let source = Source { text: &shared, name };
@@ -105,6 +108,10 @@ struct Point {
     at: Range<usize>,
 }
 
+/// Time within which the lines of a snapshot come, in ns, while no second one tells how long an
+/// aggregation is: half of the default one, as the kernel prints all lines at its end.
+const TOGETHER_NS: u64 = 50_000_000;
+
 /// A record that is being read.
 struct Open {
     key: Key,
@@ -113,6 +120,8 @@ struct Open {
     missing: Option<(u64, u64, Range<usize>)>,
     /// When the dummy after a single snapshot ended.
     dummy: Option<u64>,
+    /// How far apart lines of a snapshot may be: half of the shortest time between two.
+    together_ns: u64,
 }
 
 struct Source<'a> {
@@ -221,6 +230,11 @@ fn words(line: &str) -> Vec<(usize, &str)> {
     line.split_whitespace().map(|w| (w.as_ptr() as usize - start, w)).collect()
 }
 
+/// A time in seconds, as lines have it.
+fn shown(ns: u64) -> String {
+    format!("{}.{:06}", ns / 1_000_000_000, ns / 1000 % 1_000_000)
+}
+
 /// `12.345678:` in ns; up to nine digits after the point.
 fn seconds(word: &str) -> Option<u64> {
     let (whole, part) = word.strip_suffix(':')?.split_once('.')?;
@@ -237,7 +251,7 @@ impl Open {
         let (kdamond_idx, context_idx, scheme_idx, target_id) = key;
         let record =
             Record { kdamond_idx, context_idx, scheme_idx, target_id, ..Record::default() };
-        Open { key, record, missing: None, dummy: None }
+        Open { key, record, missing: None, dummy: None, together_ns: TOGETHER_NS }
     }
 
     fn add(&mut self, point: Point, source: &Source<'_>) -> Result<(), Error> {
@@ -253,6 +267,9 @@ impl Open {
         if self.key.2.is_some() && self.begins_anew(&region, point.nr_regions) {
             self.missing = None;
         }
+        if self.key.2.is_none() && self.missing.as_ref().is_some_and(|m| m.1 == point.nr_regions) {
+            self.belongs(&point, &region, source)?;
+        }
         match &mut self.missing {
             Some((missing, of, _)) if *of == point.nr_regions => *missing -= 1,
             Some((missing, of, _)) => {
@@ -263,6 +280,11 @@ impl Open {
             }
             None => {
                 let end_ns = point.end_ns;
+                if let Some(last) = self.record.snapshots.last().filter(|s| s.end_ns < end_ns) {
+                    let half = (end_ns - last.end_ns) / 2;
+                    let first = self.record.snapshots.len() == 1;
+                    self.together_ns = if first { half } else { half.min(self.together_ns) };
+                }
                 let regions = Vec::new();
                 self.record.snapshots.push(Snapshot { start_ns: end_ns, end_ns, regions });
                 self.missing = Some((point.nr_regions - 1, point.nr_regions, point.at));
@@ -271,6 +293,29 @@ impl Open {
         self.missing.take_if(|m| m.0 == 0);
         self.record.snapshots.last_mut().expect("one was begun").regions.push(region);
         Ok(())
+    }
+
+    /// Whether a line is of the snapshot that still lacks some: it comes soon after its first line,
+    /// and its region after the last one.
+    fn belongs(&self, point: &Point, region: &Region, source: &Source<'_>) -> Result<(), Error> {
+        let [.., open] = &self.record.snapshots[..] else { return Ok(()) };
+        let has = open.regions.len();
+        let of =
+            format!("{} s, which has {has} of {} regions", shown(open.end_ns), point.nr_regions);
+        let label = "lines were lost before this: delete the snapshot that is not whole";
+        if point.end_ns - open.end_ns > self.together_ns {
+            let title =
+                format!("{} s does not belong to the snapshot of {of}", shown(point.end_ns));
+            return Err(source.error(point.at.clone(), title, label));
+        }
+        match open.regions.last() {
+            Some(last) if region.start < last.end => {
+                let (a, b) = (format!("{}-{}", region.start, region.end), last.end);
+                let title = format!("{a} begins before {b}, in the snapshot of {of}");
+                Err(source.error(point.at.clone(), title, label))
+            }
+            _ => Ok(()),
+        }
     }
 
     /// Whether a region of a scheme is of a later pass than the one before it.

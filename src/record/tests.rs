@@ -166,6 +166,74 @@ fn lines_that_are_wrong() {
     assert_eq!(e.title(), "`x`: the last snapshot lacks 1 of 2 regions");
 }
 
+/// What was lost shows by times and addresses, even where the numbers of regions fit.
+#[test]
+fn snapshots_that_lost_lines() {
+    let line = |time: &str, nr: u32, region: &str| {
+        format!("k 1 [0] {time}: damon:damon_aggregated: target_id=0 nr_regions={nr} {region} 0\n")
+    };
+    let wrong = |lines: &[(&str, &str)]| {
+        let text: String = lines.iter().map(|(t, r)| line(t, 3, r)).collect();
+        let e = perf::read(&text, "x").unwrap_err();
+        (title_and_place(&e), e)
+    };
+    // The third line is of the next snapshot, whose first it is.
+    let ((title, at, _), _) = wrong(&[
+        ("1.100000", "0-4096: 1"),
+        ("1.100000", "4096-8192: 2"),
+        ("1.200000", "0-4096: 11"),
+        ("1.200000", "4096-8192: 12"),
+        ("1.200000", "8192-12288: 13"),
+        ("1.300000", "0-4096: 0"),
+    ]);
+    let of = "the snapshot of 1.100000 s, which has 2 of 3 regions";
+    assert_eq!((title, at), (format!("`x`: 1.200000 s does not belong to {of}"), 3));
+    // Addresses that ascend do not hide it.
+    let ((title, at, _), _) = wrong(&[
+        ("1.100000", "0-4096: 1"),
+        ("1.200000", "4096-8192: 12"),
+        ("1.200000", "8192-12288: 13"),
+    ]);
+    assert!(title.contains("1.200000 s does not belong"), "{title}");
+    assert_eq!(at, 2);
+    // Aggregations of 4 ms: half of one is the limit once there were two.
+    let whole = [("1.000000", 0), ("1.004000", 0)];
+    let mut text = String::new();
+    for (time, _) in whole {
+        text += &line(time, 2, "0-4096: 1");
+        text += &line(time, 2, "4096-8192: 1");
+    }
+    text += &line("1.008000", 2, "0-4096: 1");
+    text += &line("1.012000", 2, "4096-8192: 1");
+    let e = perf::read(&text, "x").unwrap_err();
+    assert_eq!(title_and_place(&e).1, 6, "{e}");
+    // At one time, but not in order.
+    let ((title, at, _), _) =
+        wrong(&[("1.1", "8192-12288: 1"), ("1.1", "4096-8192: 2"), ("1.1", "0-4096: 2")]);
+    assert!(title.contains("4096-8192 begins before 12288"), "{title}");
+    assert_eq!(at, 2);
+    // A burst takes its time.
+    let text = line("1.100000", 2, "0-4096: 1") + &line("1.100900", 2, "4096-8192: 1");
+    assert_eq!(perf::read(&text, "x").unwrap()[0].snapshots.len(), 1);
+}
+
+#[test]
+fn packed_records_are_unpacked() {
+    use std::io::Write as _;
+    let dir = std::env::temp_dir().join(format!("mmsim-packed-{}", std::process::id()));
+    std::fs::create_dir_all(&dir).unwrap();
+    let text = perf::write(&[sample()]);
+    let mut gz = flate2::write::GzEncoder::new(Vec::new(), flate2::Compression::fast());
+    gz.write_all(text.as_bytes()).unwrap();
+    let path = dir.join("r.gz");
+    std::fs::write(&path, gz.finish().unwrap()).unwrap();
+    assert_eq!(load(&path).unwrap(), perf::read(&text, "x").unwrap());
+    std::fs::write(&path, b"\xfd7zXZ\0\0\x04").unwrap();
+    let e = load(&path).unwrap_err().to_string();
+    assert!(e.contains("compressed with xz") && e.contains("xz -dk"), "{e}");
+    std::fs::remove_dir_all(&dir).unwrap();
+}
+
 #[test]
 fn files_that_are_no_records() {
     let json = damo::write(&[sample()]);
