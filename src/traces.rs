@@ -46,6 +46,8 @@ pub struct ImportSettings<'a> {
     pub fill: bool,
     /// What the pages are: `anon` or `file` (csv).
     pub kind: Option<&'a str>,
+    /// Leave out memory that showed no access (damon).
+    pub touched_only: bool,
     /// Level of zstd, 1 to 19; 0 stores.
     pub level: Option<i32>,
 }
@@ -70,6 +72,7 @@ impl ImportSettings<'_> {
             ("--ops", self.ops.is_some(), values),
             ("--sort", self.sort, values),
             ("--fill", self.fill, values),
+            ("--touched-only", self.touched_only, &["damon"]),
         ];
         let known = FORMATS.iter().any(|f| f.0 == format);
         match options.iter().find(|(_, given, of)| known && *given && !of.contains(&format)) {
@@ -134,7 +137,7 @@ pub fn import(
     }
     if from == "damon" {
         let records = record::load(input)?;
-        let (accesses, assumed) = record::import::accesses(records);
+        let (accesses, assumed) = record::import::accesses(records, settings.touched_only);
         options.assumed = assumed;
         options.source = Some("a record of DAMON");
         options.time_unit_ns = Some(1);

@@ -2,7 +2,7 @@
 
 use std::path::{Path, PathBuf};
 
-use mmsim::record::{perf, read};
+use mmsim::record::{kdamonds, perf, read};
 use mmsim::validate::point::Experiment;
 use mmsim::{Error, Scenario};
 use mmsim_workload::masim::MasimConfig;
@@ -107,4 +107,5 @@ fn traces_and_what_becomes_one() {
 fn records_of_damon() {
     accepted("damon_perf", |_, b| perf::read(text(b), "seed"));
     accepted("damon_json", |_, b| read(b, "seed").map(|_| ()).map_err(|e: Error| e));
+    accepted("damon_args", |_, b| kdamonds::import(text(b), "seed", &["work".to_string()]));
 }

@@ -12,6 +12,7 @@
 pub mod damo;
 pub mod heatmap;
 pub mod import;
+pub mod kdamonds;
 pub mod perf;
 pub mod summary;
 

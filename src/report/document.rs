@@ -21,6 +21,7 @@ use mmsim_core::workload::Aim;
 use mmsim_damon::{DamonConfig, MonitoringAttrs, Snapshot};
 
 use super::pairs::Pairs;
+use super::replayed::ReplayReport;
 
 /// The version of the document's form.
 pub const SCHEMA: u32 = 1;
@@ -100,6 +101,9 @@ pub struct RunReport {
     /// What tasks were to bring about.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub aims: Vec<AimReport>,
+    /// How replays of recorded instants kept up with them, a task each.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub replayed: Vec<ReplayReport>,
     /// `memory.stat` of each memory cgroup besides the root.
     pub memory_stat: Pairs<Pairs<u64>>,
     /// Threads.
@@ -716,6 +720,7 @@ impl RunReport {
             latency: result.latency.into(),
             compaction: CompactionReport::of(&result.high_order, result.compaction, &result.vmstat),
             aims: result.aims.iter().map(AimReport::from).collect(),
+            replayed: result.replayed.iter().map(ReplayReport::from).collect(),
             memory_stat: result
                 .memory_stat
                 .iter()

@@ -41,6 +41,8 @@ pub mod reproduction;
 
 mod reading;
 
+mod replayed;
+
 #[cfg(test)]
 pub(crate) mod samples;
 
@@ -52,3 +54,4 @@ pub use document::{
     ZoneReport, json_schema,
 };
 pub use pairs::Pairs;
+pub use replayed::ReplayReport;

@@ -333,6 +333,9 @@ pub(crate) struct TraceImportArgs {
     /// csv, vscsi: the first access to a page writes it, even if it reads
     #[arg(long)]
     pub fill: bool,
+    /// damon: leave out memory that showed no access; else all regions are there from the start
+    #[arg(long)]
+    pub touched_only: bool,
     /// csv, vscsi: bytes of a page, for addresses, offsets and sizes [default: 4096]
     #[arg(long, value_name = "BYTES")]
     pub page_size: Option<u64>,
@@ -392,6 +395,26 @@ Examples:
   mmsim damon heatmap damon.data
   mmsim damon heatmap damon.data --address 0x7f0000000000-0x7f0010000000 --rows 20")]
     Heatmap(DamonHeatmapArgs),
+    /// Print arguments of damo as `[[damon]]` of a scenario
+    #[command(after_help = "\
+Examples:
+  damo args damon --ops paddr --damos_action pageout --format json > args.json
+  mmsim damon import args.json >> scenario.toml
+  mmsim damon import vaddr.json --task work")]
+    Import(DamonImportArgs),
+}
+
+#[derive(Args, Debug)]
+pub(crate) struct DamonImportArgs {
+    /// JSON of `damo args damon`, or a list of schemes of damo 1.x
+    #[arg(value_name = "FILE")]
+    pub file: PathBuf,
+    /// The task that stands for a process; several for several, in their order
+    #[arg(long, value_name = "NAME")]
+    pub task: Vec<String>,
+    /// Write the tables to FILE, whole or not at all, instead of to stdout
+    #[arg(short, long, value_name = "FILE")]
+    pub output: Option<PathBuf>,
 }
 
 #[derive(Args, Debug)]

@@ -326,7 +326,9 @@ pub(crate) fn kernels() -> Vec<Entry> {
 pub(crate) fn formats() -> Vec<Entry> {
     let formats = mmsim::traces::FORMATS.iter().map(|&(name, about)| Entry::new(name, about));
     let shapes = mmsim::traces::shapes();
-    formats.chain(shapes.map(|(name, about)| Entry::new(format!("csv --like {name}"), about))).collect()
+    formats
+        .chain(shapes.map(|(name, about)| Entry::new(format!("csv --like {name}"), about)))
+        .collect()
 }
 
 /// Trace events with their fields.
@@ -371,6 +373,12 @@ pub(crate) fn schema() -> String {
 /// Reads a record of DAMON.
 pub(crate) fn records(path: &Path) -> Result<Vec<Record>, Failure> {
     record::load(path).map_err(input)
+}
+
+/// Arguments of damo as tables of a scenario.
+pub(crate) fn damon_args(path: &Path, tasks: &[String]) -> Result<String, Failure> {
+    let text = mmsim::files::read_text(path, "arguments of damo").map_err(input)?;
+    record::kdamonds::import(&text, &path.display().to_string(), tasks).map_err(input)
 }
 
 /// Sums a record up, with the snapshot of a number.
@@ -429,6 +437,7 @@ pub(crate) fn trace_import(
         ops: args.ops.as_deref(),
         sort: args.sort,
         fill: args.fill,
+        touched_only: args.touched_only,
         level: args.level,
     };
     // A shape is one of values in columns.

@@ -1,4 +1,5 @@
-//! `mmsim damon report`, `damon heatmap`: records of monitors, for people and for programs.
+//! `mmsim damon report`, `damon heatmap`, `damon import`: records of monitors, for people and for
+//! programs, and what monitors were told.
 
 use std::fmt::Write as _;
 use std::path::Path;
@@ -8,7 +9,9 @@ use mmsim::record::heatmap::{Frame, Heatmap};
 use mmsim::record::summary::{Summary, Validity, WorkingSet};
 use serde::Serialize;
 
-use crate::args::{DamonArgs, DamonHeatmapArgs, DamonReportArgs, DamonVerb, Format, OutputArgs};
+use crate::args::{
+    DamonArgs, DamonHeatmapArgs, DamonImportArgs, DamonReportArgs, DamonVerb, Format, OutputArgs,
+};
 use crate::backend;
 use crate::exit::{Ending, Failure};
 use crate::output;
@@ -18,8 +21,15 @@ pub(crate) fn damon(args: &DamonArgs) -> Result<Ending, Failure> {
     match &args.what {
         DamonVerb::Report(args) => report(args),
         DamonVerb::Heatmap(args) => heatmap(args),
+        DamonVerb::Import(args) => import(args),
     }?;
     Ok(Ending::Done)
+}
+
+fn import(args: &DamonImportArgs) -> Result<(), Failure> {
+    output::distinct(&[&args.file], &[("--output", args.output.as_deref())])?;
+    let tables = backend::damon_args(&args.file, &args.task)?;
+    output::deliver(tables.as_bytes(), args.output.as_deref())
 }
 
 fn report(args: &DamonReportArgs) -> Result<(), Failure> {

@@ -82,7 +82,8 @@ pub(crate) fn run(args: &RunArgs) -> Result<Ending, Failure> {
     );
     // What the host took is a remark: nobody may be there to read it.
     let _ = writeln!(io::stderr(), "mmsim: {}", cost.line());
-    for line in early_ends(&plans, &report).into_iter().chain(misses(&plans, &report)) {
+    let lines = early_ends(&plans, &report).into_iter().chain(misses(&plans, &report));
+    for line in lines.chain(late_replays(&plans, &report)) {
         let _ = writeln!(io::stderr(), "mmsim: {line}");
     }
     if let Some(path) = &args.timing {
@@ -238,6 +239,16 @@ fn misses(plans: &[Plan], report: &Report) -> Vec<String> {
             )
         };
         run.aims.iter().filter(|a| !a.met).map(line).collect::<Vec<_>>()
+    };
+    labels.zip(&report.runs).flat_map(of_run).collect()
+}
+
+/// One line for each replay that could not keep up with its record.
+fn late_replays(plans: &[Plan], report: &Report) -> Vec<String> {
+    let labels = plans.iter().flat_map(|plan| &plan.runs).map(|planned| &planned.label);
+    let of_run = |(label, run): (&String, &RunReport)| {
+        let notes = run.replayed.iter().filter_map(|r| r.note());
+        notes.map(|note| format!("{label}: {note}")).collect::<Vec<_>>()
     };
     labels.zip(&report.runs).flat_map(of_run).collect()
 }

@@ -314,6 +314,7 @@ fn rows(group: &Group<'_>) -> Vec<Row> {
     let seconds = |scope: Scope<'_>| Some(scope.sim_time_ns as f64 / 1e9);
     rows.extend(Row::numbers(group, "simulated time, s", None, seconds));
     rows.extend(aims(group));
+    rows.extend(replays(group));
     rows.extend(outcomes(group));
     rows.extend(phases(group));
     rows
@@ -332,6 +333,27 @@ fn aims(group: &Group<'_>) -> Vec<Row> {
         Row::words(&format!("{}, target {}", aim.task, aim.target), grouped_row(&means))
     };
     first.map_or(Vec::new(), |run| run.aims.iter().map(of_task).collect())
+}
+
+/// What replays took of the time that was recorded, where one could not keep up.
+fn replays(group: &Group<'_>) -> Vec<Row> {
+    let runs = || group.variants.iter().flat_map(|v| &v.runs);
+    let mut late: Vec<&str> =
+        runs().flat_map(|r| &r.replayed).filter(|r| r.fell_behind()).map(|r| &*r.task).collect();
+    late.sort_unstable();
+    late.dedup();
+    let of_task = |task: &&str| {
+        let took = |v: &VariantRuns<'_>| {
+            let all = v.runs.iter().flat_map(|run| &run.replayed).filter(|r| r.task == *task);
+            let values: Vec<f64> = all.map(|r| r.took_ns as f64 / 1e9).collect();
+            estimate(&values).map(|e| e.mean)
+        };
+        let recorded = runs().flat_map(|r| &r.replayed).find(|r| r.task == *task);
+        let recorded = recorded.map_or(0.0, |r| r.recorded_ns as f64 / 1e9);
+        let means: Vec<Option<f64>> = group.variants.iter().map(took).collect();
+        Row::words(&format!("{task}, {recorded:.3} s recorded took, s"), grouped_row(&means))
+    };
+    late.iter().map(of_task).collect()
 }
 
 /// The misses of MIN, where they were computed.

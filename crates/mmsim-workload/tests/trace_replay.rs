@@ -4,7 +4,9 @@ use std::sync::Arc;
 
 use mmsim_core::base::rng::Rng;
 use mmsim_core::base::time::{SimDuration, SimTime};
-use mmsim_core::workload::{FileSlot, MapKind, Op, RegionId, Run, VmaFlags, Workload, WorkloadCx};
+use mmsim_core::workload::{
+    FileSlot, MapKind, Op, RegionId, Replayed, Run, VmaFlags, Workload, WorkloadCx,
+};
 use mmsim_workload::trace::{
     Action, Backing, Process, Record, Region, ReplayMode, ReplayOptions, Think, Timing, Trace,
     TraceTable, TraceWorkload, TraceWriter,
@@ -113,6 +115,35 @@ fn one_process_comes_out_in_order() {
 
     let other = drain(&trace, 1, ReplayOptions::default());
     assert_eq!(other[1..3], [compute(770), touch(0, true, 0, 1)]);
+}
+
+/// Recorded are 90 ns, and the machine asks for more later than that.
+#[test]
+fn it_says_how_far_behind_it_was() {
+    let ns = SimDuration::from_nanos;
+    let replayed = |timing, options, clocks: &[u64]| {
+        let mut workload = TraceWorkload::new(trace(timing), 0, options).unwrap();
+        assert_eq!(workload.replayed(), None);
+        let (mut rng, mut ops) = (Rng::for_purpose(1, "trace"), Vec::new());
+        for &clock in clocks {
+            ops.clear();
+            let now = SimTime(clock);
+            let cx = WorkloadCx { now, free_pages: 0, kernel_allocs: &[], free_blocks: None };
+            workload.fill(&cx, &mut rng, &mut ops);
+        }
+        assert!(ops.is_empty(), "it is over");
+        workload.replayed()
+    };
+    let (options, clocks) = (ReplayOptions::default(), [500, 800, 850]);
+    let late = replayed(Timing::Arrivals, options, &clocks);
+    assert_eq!(late, Some(Replayed { recorded: ns(90), took: ns(350), behind: ns(260) }));
+    let in_time = replayed(Timing::Arrivals, options, &[500, 590, 590]);
+    assert_eq!(in_time, Some(Replayed { recorded: ns(90), took: ns(90), behind: ns(0) }));
+    let slower = ReplayOptions { think: Think::Scaled { per_mille: 4000 }, ..options };
+    let slower = replayed(Timing::Arrivals, slower, &clocks);
+    assert_eq!(slower, Some(Replayed { recorded: ns(360), took: ns(350), behind: ns(0) }));
+    // Think time has no instants to be late for.
+    assert_eq!(replayed(Timing::ThinkTime, options, &clocks), None);
 }
 
 #[test]

@@ -529,6 +529,11 @@ impl Machine {
                 .iter()
                 .filter_map(|t| Some((t.name.clone(), t.workload.aim()?)))
                 .collect(),
+            replayed: self
+                .threads
+                .iter()
+                .filter_map(|t| Some((t.name.clone(), t.workload.replayed()?)))
+                .collect(),
             high_order: self.high_order,
             compaction: self.compaction.as_ref().map(|c| c.stats()),
             zones: self.zones_at_start.clone(),

@@ -5,7 +5,7 @@ use crate::base::time::{SimDuration, SimTime};
 use crate::base::vmstat::VmStat;
 use crate::policy::Generation;
 use crate::policy::compaction::CompactionStats;
-use crate::workload::Aim;
+use crate::workload::{Aim, Replayed};
 
 /// How a run ended.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
@@ -191,6 +191,8 @@ pub struct RunResult {
     pub compaction: Option<CompactionStats>,
     /// What workloads were to bring about, by the names of their threads.
     pub aims: Vec<(String, Aim)>,
+    /// How replays of recorded instants kept up, by the names of their threads.
+    pub replayed: Vec<(String, Replayed)>,
     /// `/proc/zoneinfo` in short, as set up: zone name, managed, min, low, high, free at start.
     pub zones: Vec<(String, [u64; 5])>,
     /// Fingerprint of the final state.

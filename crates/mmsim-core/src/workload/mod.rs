@@ -13,7 +13,7 @@ pub use op::{Advice, BlockHandle, CopyRun, FileSlot, MapKind, Op, RegionId, Run,
 
 use crate::base::id::Pfn;
 use crate::base::rng::Rng;
-use crate::base::time::SimTime;
+use crate::base::time::{SimDuration, SimTime};
 use crate::phys::buddy::NR_ORDERS;
 
 /// What came of one [`Op::KernelAlloc`].
@@ -73,6 +73,17 @@ impl Aim {
     }
 }
 
+/// How work with recorded instants kept up with them.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Replayed {
+    /// Time from the start to the last instant that came.
+    pub recorded: SimDuration,
+    /// Time that it took to there.
+    pub took: SimDuration,
+    /// The farthest that it was behind, where somebody looked: between two batches of operations.
+    pub behind: SimDuration,
+}
+
 /// A file that a workload wants to exist. Equal names are one file.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct FileSpec {
@@ -99,6 +110,10 @@ pub trait Workload: Send {
     }
     /// What became of what it was to bring about, if anything. Asked once, after the run.
     fn aim(&self) -> Option<Aim> {
+        None
+    }
+    /// How it kept up with recorded instants, if it has any. Asked once, after the run.
+    fn replayed(&self) -> Option<Replayed> {
         None
     }
     /// Appends the next operations (some hundreds to some thousands where accesses are

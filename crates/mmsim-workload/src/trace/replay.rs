@@ -9,7 +9,8 @@
 //! do again. Unknown regions become anonymous memory; a private file page that is written
 //! becomes anonymous by copy-on-write, as in the program; text is executable. Think time
 //! is computing between accesses, one operation per tick that passed. With recorded
-//! arrivals each record waits for its instant, and a machine that is late catches up.
+//! arrivals each record waits for its instant, and a machine that is late catches up;
+//! how late it was is told at the end.
 //!
 //! A repeat begins with the mappings of the start, but the pages stay as they are: the
 //! second round is the program run again on a warm machine.
@@ -21,7 +22,7 @@ use std::sync::Arc;
 use mmsim_core::base::rng::Rng;
 use mmsim_core::base::time::{SimDuration, SimTime};
 use mmsim_core::workload::{
-    FileSlot, FileSpec, MapKind, Op, RegionId, Run, VmaFlags, Workload, WorkloadCx,
+    FileSlot, FileSpec, MapKind, Op, RegionId, Replayed, Run, VmaFlags, Workload, WorkloadCx,
 };
 
 use super::error::TraceError;
@@ -130,6 +131,9 @@ pub struct TraceWorkload {
     own: Vec<u16>,
     rounds_left: u32,
     started: Option<SimTime>,
+    /// When it was asked for operations last, and the farthest that it was behind then.
+    asked: SimTime,
+    behind: SimDuration,
     /// Recorded nanoseconds so far, scaled, and thousandths of one carried on.
     clock: u64,
     carry: u64,
@@ -187,6 +191,8 @@ impl TraceWorkload {
             own,
             rounds_left: options.repeat,
             started: None,
+            asked: SimTime::default(),
+            behind: SimDuration::ZERO,
             clock: 0,
             carry: 0,
             paid: 0,
@@ -240,6 +246,15 @@ impl TraceWorkload {
         if std::mem::replace(&mut self.regions[i].mapped, false) {
             ops.push(Op::Munmap { region: RegionId(i as u16) });
         }
+    }
+
+    /// Notes how far it is behind the last instant that it handed out.
+    fn look(&mut self, now: SimTime) {
+        let start = *self.started.get_or_insert(now);
+        let took = SimDuration::from_nanos(now.0.saturating_sub(start.0));
+        let behind = SimDuration::from_nanos(took.0.saturating_sub(self.clock));
+        self.behind = self.behind.max(behind);
+        self.asked = now;
     }
 
     /// Lets the recorded time of a record pass.
@@ -348,9 +363,17 @@ impl Workload for TraceWorkload {
         MINIMUM_PAGES
     }
 
+    fn replayed(&self) -> Option<Replayed> {
+        let start = self.started.filter(|_| self.arrivals && self.clock > 0)?;
+        let took = SimDuration::from_nanos(self.asked.0.saturating_sub(start.0));
+        let recorded = SimDuration::from_nanos(self.clock);
+        Some(Replayed { recorded, took, behind: self.behind })
+    }
+
     fn fill(&mut self, cx: &WorkloadCx, _rng: &mut Rng, ops: &mut Vec<Op>) {
-        if self.started.is_none() {
-            self.started = Some(cx.now);
+        let first = self.started.is_none();
+        self.look(cx.now);
+        if first {
             self.mappings_of_the_start(ops);
         }
         while self.rounds_left > 0 {
