@@ -327,7 +327,8 @@ fn options_are_applied_before_anything_is_checked() {
 #[test]
 fn what_has_no_number_is_refused_at_its_line() {
     let refused = |text: &str| {
-        let e = scenario(text).expand(&Names).unwrap_err().to_string();
+        let expanded = Scenario::from_str(text, "x.toml").and_then(|s| s.expand(&Names));
+        let e = expanded.unwrap_err().to_string();
         e.lines().take(2).collect::<Vec<_>>().join("\n")
     };
     let task = "[[task]]\nworkload = \"sequential\"\nmemory = \"1MiB\"\n";
@@ -339,7 +340,7 @@ fn what_has_no_number_is_refused_at_its_line() {
     assert_eq!(
         refused(&nodes(256)),
         "error: machine.node[255].memory: with this node there are 256 zones, write nodes of at \
-         most 255 zones in all\n --> x.toml:514:10"
+         most 255 zones in all\n   --> x.toml:514:10"
     );
     let tasks = |n: usize| {
         let task = task.replace("[[task]]\n", "[[task]]\nprocesses = 1024\nname = \"NAME\"\n");
@@ -350,7 +351,7 @@ fn what_has_no_number_is_refused_at_its_line() {
     assert_eq!(
         refused(&tasks(64)),
         "error: task[63].processes: with this task there are 65536 processes, write fewer: at \
-         most 65535 of all tasks\n --> x.toml:320:13"
+         most 65535 of all tasks\n   --> x.toml:320:13"
     );
     let monitors = |n: usize| {
         let damon = "[[damon]]\nops = \"paddr\"\n".repeat(n);
@@ -359,6 +360,6 @@ fn what_has_no_number_is_refused_at_its_line() {
     assert_eq!(runs(&monitors(256))[0].damon.len(), 256);
     assert_eq!(
         refused(&monitors(257)),
-        "error: damon[256].ops: more than 256 monitors, write fewer of them\n --> x.toml:520:7"
+        "error: damon[256].ops: more than 256 monitors, write fewer of them\n   --> x.toml:520:7"
     );
 }
