@@ -157,8 +157,9 @@ fn run_here(
 fn bounds(spec: &RunSpec, machine: &build::Machine, result: &RunResult) -> Bounds {
     let ahead = spec.machine.swap.as_ref().is_some_and(|s| !s.device.synchronous)
         && spec.machine.vm.page_cluster > 0
-        || machine.mem.files.ids().next().is_some() && spec.machine.vm.ra_pages > 0;
-    opt::bounds(machine.recorded_accesses(), result.peak_resident, ahead, true)
+        || machine.mem.files.ids().next().is_some() && spec.machine.vm.ra_pages > 0
+        || machine.prefetched();
+    opt::bounds(machine.recorded_accesses(), result.peak_resident, ahead)
 }
 
 /// Variant, axes and seed in a few words.

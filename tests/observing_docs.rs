@@ -7,6 +7,7 @@ use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex};
 
 use mmsim::Scenario;
+use mmsim::base::vmstat::VmEvent;
 use mmsim::build::{self, Catalogue};
 use mmsim::machine::Watch;
 use mmsim::report::events::EVENTS;
@@ -116,5 +117,38 @@ fn every_gauge_is_explained() {
     let machine = build::machine(&runs[0]).unwrap_or_else(|e| panic!("{e}"));
     for (name, _) in machine.gauges() {
         assert!(text.contains(&format!("`{name}`")), "{name} is missing");
+    }
+}
+
+/// A counter that is printed is counted: some line of the machine or of a policy names it for
+/// more than to read it.
+#[test]
+fn every_counter_is_counted() {
+    let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("crates");
+    let mut folders: Vec<PathBuf> =
+        ["core", "lru", "compaction"].map(|c| root.join(format!("mmsim-{c}/src"))).to_vec();
+    let mut code = String::new();
+    while let Some(folder) = folders.pop() {
+        for entry in std::fs::read_dir(folder).expect("a folder of sources") {
+            let path = entry.expect("an entry").path();
+            if path.is_dir() {
+                folders.push(path);
+            } else if !path.ends_with("base/vmstat.rs") && !path.ends_with("machine/laws.rs") {
+                let text = std::fs::read_to_string(&path).expect("a source");
+                code += text.split("#[cfg(test)]").next().expect("a first part");
+            }
+        }
+    }
+    let is_word = |c: char| c.is_alphanumeric() || c == '_';
+    for e in VmEvent::ALL {
+        let name = format!("{e:?}");
+        let counted = code.match_indices(&name).any(|(at, _)| {
+            let before = code[..at].trim_end_matches("VmEvent::");
+            let read = before.strip_suffix('[').is_some_and(|b| b.ends_with(is_word));
+            let (first, next) =
+                (before.chars().next_back(), code[at + name.len()..].chars().next());
+            !read && !first.is_some_and(is_word) && !next.is_some_and(is_word)
+        });
+        assert!(counted, "{} is printed and nothing counts it", e.name());
     }
 }

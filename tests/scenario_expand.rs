@@ -322,3 +322,44 @@ fn options_are_applied_before_anything_is_checked() {
     let s = Scenario::load(&file, &sets).unwrap_or_else(|e| panic!("{e}"));
     assert!(s.resolved().contains("memory = \"64MiB\""));
 }
+
+/// So many of a kind as have a number; the one beyond is the error.
+#[test]
+fn what_has_no_number_is_refused_at_its_line() {
+    let refused = |text: &str| {
+        let expanded = Scenario::from_str(text, "x.toml").and_then(|s| s.expand(&Names));
+        let e = expanded.unwrap_err().to_string();
+        e.lines().take(2).collect::<Vec<_>>().join("\n")
+    };
+    let task = "[[task]]\nworkload = \"sequential\"\nmemory = \"1MiB\"\n";
+    let nodes = |n: usize| {
+        let nodes = "[[machine.node]]\nmemory = \"2MiB\"\n".repeat(n);
+        format!("name = \"x\"\n[machine]\n{nodes}{task}")
+    };
+    assert_eq!(runs(&nodes(255))[0].machine.nodes.len(), 255);
+    assert_eq!(
+        refused(&nodes(256)),
+        "error: machine.node[255].memory: with this node there are 256 zones, write nodes of at \
+         most 255 zones in all\n   --> x.toml:514:10"
+    );
+    let tasks = |n: usize| {
+        let task = task.replace("[[task]]\n", "[[task]]\nprocesses = 1024\nname = \"NAME\"\n");
+        let tasks: String = (0..n).map(|i| task.replace("NAME", &format!("t{i}"))).collect();
+        format!("name = \"x\"\n[machine]\nmemory = \"64MiB\"\n{tasks}")
+    };
+    assert_eq!(runs(&tasks(63))[0].tasks.len(), 63);
+    assert_eq!(
+        refused(&tasks(64)),
+        "error: task[63].processes: with this task there are 65536 processes, write fewer: at \
+         most 65535 of all tasks\n   --> x.toml:320:13"
+    );
+    let monitors = |n: usize| {
+        let damon = "[[damon]]\nops = \"paddr\"\n".repeat(n);
+        format!("name = \"x\"\n[machine]\nmemory = \"64MiB\"\n{task}{damon}")
+    };
+    assert_eq!(runs(&monitors(256))[0].damon.len(), 256);
+    assert_eq!(
+        refused(&monitors(257)),
+        "error: damon[256].ops: more than 256 monitors, write fewer of them\n   --> x.toml:520:7"
+    );
+}

@@ -15,6 +15,7 @@ use mmsim_lru::{Classic, Mglru, MglruConfig, Random};
 use crate::error::Error;
 use crate::scenario::RunSpec;
 use crate::scenario::policy::{Knob, KnobError, KnobInfo, PolicyCatalogue, PolicySpec};
+use crate::scenario::workload::MOST_PROCESSES;
 
 /// A policy with all its knobs, ready to be put on a machine.
 #[derive(Clone, Copy, PartialEq, Debug)]
@@ -236,6 +237,14 @@ fn build(
     for task in &run.tasks {
         workloads::check_monitor(task, !run.damon.is_empty())?;
         let n = workloads::processes(task)?;
+        let all = tasks.len() as u64 + u64::from(n);
+        if all > MOST_PROCESSES {
+            return Err(Error::plain(format!(
+                "task `{}`: with it there are {all} processes; at most {MOST_PROCESSES} of all \
+                 tasks have a number",
+                task.name
+            )));
+        }
         for i in 0..n {
             tasks.push(TaskConfig {
                 name: if n > 1 { format!("{}-{i}", task.name) } else { task.name.clone() },

@@ -565,7 +565,9 @@ impl From<&OomSummary> for OomReport {
     }
 }
 
-/// What no policy can do better on the run's own sequence of page accesses.
+/// What no policy can do better on the run's own sequence of accesses, where these need a frame:
+/// the zero page, locked memory and lazily freed memory are left out, and memory that was dropped
+/// or overwritten in full is new.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize, JsonSchema)]
 pub struct Bounds {
     /// Misses of Belady's MIN at the largest resident set of the run.
@@ -573,7 +575,8 @@ pub struct Bounds {
     /// Of these, the ones that are no first touch: pages that even the optimum would have
     /// had to fetch again. To be held against swap-ins and refaults.
     pub sim_opt_refetches: u64,
-    /// Whether it is a bound (no readahead, one size of pages) or only an orientation.
+    /// Whether it bounds what is fetched again on demand. Where pages are read ahead it bounds only
+    /// all that is fetched again, and is an orientation.
     pub exact: bool,
 }
 

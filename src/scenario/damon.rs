@@ -19,6 +19,8 @@ use super::workload::TaskSpec;
 use crate::error::Error;
 
 const PAGE: u64 = 4096;
+/// Monitors that have a number.
+const MOST_MONITORS: usize = 256;
 
 /// A monitor as the scenario asks for it.
 #[derive(Clone, PartialEq, Debug)]
@@ -81,6 +83,10 @@ pub(super) fn monitors(
     for (i, node) in root.list("damon")?.iter().enumerate() {
         let path = format!("damon[{i}]");
         let r = Reader::open(sources, node, &DAMON, &path)?;
+        if i == MOST_MONITORS {
+            let found = format!("more than {MOST_MONITORS} monitors");
+            return Err(r.error("ops", found, "fewer of them"));
+        }
         let name = r.opt_name("name")?.map_or_else(|| format!("kdamond.{i}"), str::to_string);
         if let Some(first) = all.iter().position(|d| d.spec.name == name) {
             let found = format!("\"{name}\" is the name of damon[{first}] too");

@@ -252,6 +252,7 @@ fn plan(
     let machine = machine::machine(sources, r.need("machine")?)?;
     let memcgs: Vec<&str> = machine.memcgs.iter().map(|g| g.name.as_str()).collect();
     let tasks = tasks::tasks(&r, &memcgs, machine.kernel, dir)?;
+    tasks::check_processes(&r, &tasks)?;
     tasks::check_huge_pages(&r, &tasks, machine.vm.nr_hugepages)?;
     let managed: u64 =
         machine.nodes.iter().flat_map(|n| &n.zones).map(|z| u64::from(z.managed)).sum();

@@ -21,6 +21,9 @@ const DMA_END: u64 = 4096;
 /// Pages below 3 GiB: the part of the first 4 GiB that is memory on a PC; the rest of it
 /// is taken by devices, and memory goes on above 4 GiB.
 const DMA32_END: u64 = 786_432;
+/// Zones that have a number, and groups besides the root.
+const MOST_ZONES: usize = 255;
+const MOST_GROUPS: usize = 65_535;
 /// The largest latency of a device and the largest cost of a step. A run has any number of
 /// either, and its clocks have 584 years.
 const SLOWEST_DEVICE: SimDuration = SimDuration::from_secs(60);
@@ -119,13 +122,23 @@ fn nodes(r: &Reader<'_>) -> Result<Vec<NodeConfig>, Error> {
         if list.is_empty() {
             return Err(r.error("node", "no node at all", "at least one [[machine.node]]"));
         }
-        let mut start = 0;
+        let (mut start, mut nr_zones) = (0, 0);
         let mut nodes = Vec::new();
         for (i, n) in list.iter().enumerate() {
             let path = format!("machine.node[{i}]");
             let node = Reader::open(r.sources, n, &NODE, &path)?;
             node.one_of("memory", "zone")?;
             let zones = one_node(&node, start)?;
+            nr_zones += zones.len();
+            if nr_zones > MOST_ZONES {
+                let found = format!("with this node there are {nr_zones} zones");
+                let write = format!("nodes of at most {MOST_ZONES} zones in all");
+                return Err(node.error(
+                    if node.has("zone") { "zone" } else { "memory" },
+                    found,
+                    write,
+                ));
+            }
             start += match node.opt_pages("memory")? {
                 Some(pages) => pages,
                 None => zones.iter().map(|z| u64::from(z.managed)).sum(),
@@ -373,6 +386,10 @@ fn memcgs(r: &Reader<'_>) -> Result<Vec<MemcgConfig>, Error> {
     for (i, n) in r.list("memcg")?.iter().enumerate() {
         let path = format!("machine.memcg[{i}]");
         let g = Reader::open(r.sources, n, &MEMCG, &path)?;
+        if i == MOST_GROUPS {
+            let found = format!("more than {MOST_GROUPS} groups");
+            return Err(g.error("name", found, "fewer of them"));
+        }
         let group = MemcgConfig {
             name: g.name("name")?.to_string(),
             min: g.pages("min")?,

@@ -20,8 +20,9 @@ use super::read::{Reader, describe, unknown};
 use super::units::show_pages;
 use super::workload::{
     Apps, Build, ChunkChoice, CopyBuffer, Ebizzy, Extent, Fragment, FragmentTarget, HighAlloc,
-    KeepLaw, KernelAlloc, Masim, Part, Phased, RandomAccess, RankMap, ReadingDatabase, RegionKind,
-    RegionSpec, Replay, ReplayMode, ReuseOrder, Scan, Script, Step, TaskSpec, WorkloadSpec,
+    KeepLaw, KernelAlloc, MOST_PROCESSES, Masim, Part, Phased, RandomAccess, RankMap,
+    ReadingDatabase, RegionKind, RegionSpec, Replay, ReplayMode, ReuseOrder, Scan, Script, Step,
+    TaskSpec, WorkloadSpec,
 };
 use crate::error::{Error, ErrorKind};
 
@@ -193,6 +194,22 @@ pub(super) fn check_huge_pages(
             let r = Reader::open_by(root.sources, node, Kind::Tasks, &path)?;
             let found = format!("{all} huge pages are mapped in all, of a pool of {pool}");
             return Err(r.error("hugetlb", found, format!("`machine.vm.nr_hugepages = {all}`")));
+        }
+    }
+    Ok(())
+}
+
+/// Refuses more processes than have a number; those of a trace are known once it is open.
+pub(super) fn check_processes(root: &Reader<'_>, tasks: &[TaskSpec]) -> Result<(), Error> {
+    let mut all = 0;
+    for (i, (task, node)) in tasks.iter().zip(root.list("task")?).enumerate() {
+        all += u64::from(task.processes);
+        if all > MOST_PROCESSES {
+            let path = format!("task[{i}]");
+            let r = Reader::open_by(root.sources, node, Kind::Tasks, &path)?;
+            let found = format!("with this task there are {all} processes");
+            let write = format!("fewer: at most {MOST_PROCESSES} of all tasks");
+            return Err(r.error("processes", found, write));
         }
     }
     Ok(())

@@ -14,6 +14,9 @@ use mmsim_core::workload::Advice;
 use mmsim_workload::masim::{MasimConfig, MasimOptions};
 use mmsim_workload::trace;
 
+/// Processes of all tasks together: so many have a number.
+pub(crate) const MOST_PROCESSES: u64 = 65_535;
+
 /// One task: so many processes with so many threads, all doing the same work.
 #[derive(Clone, PartialEq, Debug)]
 pub struct TaskSpec {

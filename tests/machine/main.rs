@@ -2,6 +2,7 @@
 
 mod advice;
 mod compaction;
+mod counters;
 mod dirty;
 mod faults;
 mod groups;

@@ -134,7 +134,6 @@ impl Run<'_> {
         }
         let taken = self.targets.len() - before;
         self.mem.charge_compaction_scan(true, frames.into());
-        self.count_for_daemon(VmEvent::CompactDaemonFreeScanned, frames);
         self.mem.count(VmEvent::CompactIsolated, taken as u64);
         if self.rules.whole_zone_sweep && taken > 0 && !self.ignore_skip {
             self.zone.note_filled(from);

@@ -12,7 +12,6 @@ use mmsim_core::base::id::Pfn;
 use mmsim_core::base::vmstat::VmEvent;
 use mmsim_core::phys::frames::{ORDER_MASK, flag, free_pages};
 use mmsim_core::phys::migratetype::Migratetype;
-use mmsim_core::policy::compaction::Compactor;
 
 /// Whether a frame with these bits holds a page of a list, without any of the flags in `not`. The first
 /// of a free block does not.
@@ -153,7 +152,6 @@ impl Run<'_> {
         let stop = from + looked.stop;
         self.left = self.left.saturating_sub(looked.frames.into());
         self.mem.charge_compaction_scan(false, looked.frames.into());
-        self.count_for_daemon(VmEvent::CompactDaemonMigrateScanned, looked.frames);
         self.mem.count(VmEvent::CompactIsolated, taken as u64);
         if taken > 0 && self.rules.two_skip_bits {
             *self.zone.skip_mut(from, true) = false;
@@ -162,12 +160,6 @@ impl Run<'_> {
             self.note_source_end(from, end, taken == 0);
         }
         stop
-    }
-
-    pub(crate) fn count_for_daemon(&mut self, event: VmEvent, n: u32) {
-        if matches!(self.req.by, Compactor::Kcompactd | Compactor::Proactive) {
-            self.mem.count(event, n.into());
-        }
     }
 
     /// A call that began at `from` reached the end of a pageblock; `nothing` was taken.

@@ -333,11 +333,4 @@ impl Run<'_> {
         let z = &mut *self.with.zone;
         z.cached_free = z.cached_free.max(high / self.size * self.size);
     }
-
-    /// A scanner of the kernel's own thread counts twice.
-    fn count_for_daemon(&mut self, event: VmEvent, n: u32) {
-        if matches!(self.with.req.by, Compactor::Kcompactd | Compactor::Proactive) {
-            self.with.mem.count(event, n.into());
-        }
-    }
 }

@@ -58,11 +58,17 @@ impl Random {
     }
 }
 
+/// A locked folio enters a list as an unevictable one.
+fn cull(mem: &mut Memory, folio: FolioId) {
+    if mem.frames.bits(folio) & (flag::MLOCKED | flag::UNEVICTABLE) == flag::MLOCKED {
+        mem.frames.set(folio, flag::UNEVICTABLE);
+        mem.count(VmEvent::UnevictablePgsCulled, mem.frames.pages(folio));
+    }
+}
+
 impl ReclaimPolicy for Random {
     fn folio_arrived(&mut self, mem: &mut Memory, folio: FolioId, _how: Arrival) {
-        if mem.frames.has(folio, flag::MLOCKED) {
-            mem.frames.set(folio, flag::UNEVICTABLE);
-        }
+        cull(mem, folio);
         mem.lru_add_head(self.lists[mem.node_of(folio).0 as usize], folio);
     }
 
@@ -123,9 +129,7 @@ impl ReclaimPolicy for Random {
             } else {
                 mem.frames.clear(folio, flag::ACTIVE);
                 let l = self.lists[req.node.0 as usize];
-                if mem.frames.has(folio, flag::MLOCKED) {
-                    mem.frames.set(folio, flag::UNEVICTABLE);
-                }
+                cull(mem, folio);
                 mem.lru_add_head(l, folio);
             }
         }

@@ -121,7 +121,7 @@ pub fn shrink_folio(
             return activate_out(mem, folio, stats, ScanOutcome::ActivateReferenced);
         }
         Judgement::Locked => {
-            mem.frames.set(folio, flag::MLOCKED);
+            mem.mlock(folio);
             return Fate::Activated(ScanOutcome::Unevictable);
         }
         Judgement::Keep => return Fate::Kept(ScanOutcome::KeepReferenced),
@@ -146,7 +146,7 @@ pub fn shrink_folio(
             Fate::Kept(why)
         }
         Prepared::Activate { why: ScanOutcome::Unevictable } => {
-            mem.frames.set(folio, flag::MLOCKED);
+            mem.mlock(folio);
             Fate::Activated(ScanOutcome::Unevictable)
         }
         Prepared::Activate { why } => activate_out(mem, folio, stats, why),

@@ -24,7 +24,12 @@ pub static MACHINE: TableSpec = TableSpec {
             Auto("follows from `memory`"),
             "zones of a machine with one node",
         ),
-        key("node", Tables(&NODE), Auto("one node"), "nodes, each with `memory` or zones"),
+        key(
+            "node",
+            Tables(&NODE),
+            Auto("one node"),
+            "nodes, each with `memory` or zones; at most 255 zones in all",
+        ),
         key("cpus", Count(1, 1024), Is("1"), "CPUs"),
         key(
             "os-overhead",

@@ -126,7 +126,6 @@ impl Run<'_> {
             *cached = highest.saturating_sub(self.size);
         }
         self.with.mem.charge_compaction_scan(true, frames.into());
-        self.count_for_daemon(VmEvent::CompactDaemonFreeScanned, frames);
         self.with.mem.count(VmEvent::CompactIsolated, taken.into());
         if let Some(p) = around {
             self.isolate_around(p);
@@ -197,7 +196,6 @@ impl Run<'_> {
             }
         }
         self.with.mem.charge_compaction_scan(false, frames.into());
-        self.count_for_daemon(VmEvent::CompactDaemonMigrateScanned, frames);
         if let Some(p) = found {
             self.fast_fail = 0;
             if self.with.rules.found_is_skipped {

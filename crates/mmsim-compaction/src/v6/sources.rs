@@ -196,7 +196,6 @@ impl Run<'_> {
             self.note_end(at);
         }
         self.with.mem.charge_compaction_scan(false, frames.into());
-        self.count_for_daemon(VmEvent::CompactDaemonMigrateScanned, frames);
         self.with.mem.count(VmEvent::CompactIsolated, taken.into());
         self.migrate_pfn = at;
     }

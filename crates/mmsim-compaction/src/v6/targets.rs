@@ -196,7 +196,6 @@ impl Run<'_> {
             at += stride;
         }
         self.with.mem.charge_compaction_scan(true, frames.into());
-        self.count_for_daemon(VmEvent::CompactDaemonFreeScanned, frames);
         self.with.mem.count(VmEvent::CompactIsolated, taken.into());
         (at.min(end), taken)
     }

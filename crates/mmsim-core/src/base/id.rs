@@ -92,7 +92,7 @@ typed_index!(
     DeviceId(u8), "dev");
 typed_index!(
     /// A list of folios in [`crate::phys::lists::Lists`].
-    ListId(u16), "list");
+    ListId(u32), "list");
 
 /// Pages per group of the global page index, and PTEs per PTE table (x86-64).
 pub const GROUP_PAGES: u32 = 512;

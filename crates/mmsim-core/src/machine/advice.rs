@@ -57,6 +57,7 @@ impl Machine {
             }
             Advice::Free if anon && !flags.locked => {
                 self.mem.lru_drain(&mut *self.policy);
+                self.record_free(PageIdx(range.start), run.count);
                 for page in range {
                     self.mem.free_lazily(&mut *self.policy, PageIdx(page), id);
                 }
@@ -144,6 +145,7 @@ impl Machine {
     /// `WILLNEED`: reads what is in swap into the swap cache, or file pages into the page
     /// cache, and maps nothing.
     fn will_need(&mut self, tid: ThreadId, id: VmaId, range: std::ops::Range<u32>) -> Flow {
+        self.prefetched = true;
         if let VmaKind::File { file, offset, .. } = self.mem.spaces.vma(id).kind {
             let start = self.mem.spaces.vma(id).start.0;
             let at = PageIdx(self.mem.files[file].base.0 + offset + (range.start - start));

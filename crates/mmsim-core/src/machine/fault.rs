@@ -82,12 +82,17 @@ impl Machine {
         let begun = match t.fault {
             Some(f) if f.page == touch.page => f,
             noted => {
+                if noted.is_some() {
+                    self.drop_fault(touch.tid);
+                }
                 self.mem.count_in(touch.memcg, VmEvent::PgFault, 1);
                 Fault {
                     page: touch.page,
                     begin: self.mem.now,
+                    write: touch.write,
                     major: false,
-                    noted: noted.is_some(),
+                    retried: false,
+                    noted: false,
                 }
             }
         };
@@ -149,10 +154,64 @@ impl Machine {
     /// A fault is resolved.
     #[inline]
     pub(super) fn end_fault(&mut self, tid: ThreadId, f: Fault, write: bool, kind: FaultKind) {
+        self.note_fault(tid, f, write, kind);
+        self.mem.settle_kernel();
+    }
+
+    /// Measures and reports a fault that is resolved.
+    #[inline]
+    fn note_fault(&mut self, tid: ThreadId, f: Fault, write: bool, kind: FaultKind) {
         let Fault { page, begin, major, .. } = f;
+        if self.watch.record_accesses {
+            self.record_fault(page, kind);
+        }
         self.latency[usize::from(major)].add(self.mem.now.since(begin));
         self.mem.emit(|| TraceEvent::PageFault { thread: tid, page, write, kind, major });
-        self.mem.settle_kernel();
+    }
+
+    /// The thread goes on: what it waited for in a fault may have been done by another thread,
+    /// and its access hits now.
+    #[cold]
+    #[inline(never)]
+    pub(super) fn resolved_meanwhile(&mut self, tid: ThreadId) {
+        let Some(f) = self.threads[tid].fault else { return };
+        let need = pte::PRESENT | if f.write { pte::WRITABLE } else { 0 };
+        if self.mem.pages.hot(f.page) & need != need {
+            return;
+        }
+        self.threads[tid].fault = None;
+        let kind = match self.mem.pages.entry(f.page) {
+            Entry::Frame(p) if self.mem.frames.kind(p) != FrameKind::File => FaultKind::SwapCache,
+            Entry::Frame(_) if f.major => FaultKind::FileMajor,
+            Entry::Frame(_) => FaultKind::FileMinor,
+            _ => FaultKind::ZeroPage,
+        };
+        self.note_fault(tid, f, f.write, kind);
+    }
+
+    /// A fault under way ends without its page: its thread does so, or its mapping did.
+    #[cold]
+    pub(super) fn drop_fault(&mut self, tid: ThreadId) {
+        if let Some(f) = self.threads[tid].fault.take() {
+            self.faults_cut_short[0] += 1;
+            self.faults_cut_short[1] += u64::from(f.major);
+        }
+    }
+
+    /// The fault lets go of the lock of its address space, to wait or to read, and is tried anew.
+    /// It does so once, and up to 6.3 it is counted again then (`handle_mm_fault`; Linux 6.4
+    /// "mm: do not increment pgfault stats when page fault handler retries").
+    pub(super) fn retry_fault(&mut self, tid: ThreadId) {
+        let t = &mut self.threads[tid];
+        let memcg = t.memcg;
+        if self.mem.kernel < Kernel::V6_12
+            && let Some(f) = &mut t.fault
+            && !f.retried
+        {
+            f.retried = true;
+            self.retried_faults += 1;
+            self.mem.count_in(memcg, VmEvent::PgFault, 1);
+        }
     }
 
     /// The fault had to read: counted once.
@@ -170,9 +229,11 @@ impl Machine {
     /// Makes a charged frame an anonymous folio of a mapping; returns how it arrives.
     #[inline]
     pub(super) fn make_anon(&mut self, pfn: Pfn, flags: VmaFlags, kind: ArrivalKind) -> Arrival {
-        let bits = flag::SWAPBACKED | if flags.locked { flag::MLOCKED } else { 0 };
         self.mem.frames.reset(pfn, FrameKind::Anon);
-        self.mem.frames.set(pfn, bits);
+        self.mem.frames.set(pfn, flag::SWAPBACKED);
+        if flags.locked {
+            self.mem.mlock(pfn);
+        }
         let recency = flags.recency(self.mem.ignores_random());
         Arrival { kind, in_fault: Some(recency), position: 0 }
     }
@@ -297,12 +358,17 @@ impl Machine {
                     self.fault_around(page, at, vma);
                 }
                 self.major(tid);
+                self.retry_fault(tid);
                 let flow = self.mmap_readahead(tid, at, vma);
                 return (flow, FaultKind::FileMajor);
             }
         };
         let kind = if major { FaultKind::FileMajor } else { FaultKind::FileMinor };
         if !major {
+            let ahead = self.mem.vm.ra_pages > 0 && !self.mem.spaces.vma(vma).flags.rand_read;
+            if ahead && self.mem.frames.has(folio, flag::RA_TRIGGER) {
+                self.retry_fault(tid);
+            }
             self.mmap_hit(tid, at, vma);
             if self.mem.pages.entry(at) != Entry::Frame(folio) {
                 return (Flow::Again, kind);
@@ -310,6 +376,7 @@ impl Machine {
         }
         if self.mem.frames.has(folio, flag::LOCKED) {
             let refault = self.mem.frames.has(folio, flag::WORKINGSET);
+            self.retry_fault(tid);
             self.wait_for_folio(tid, folio, refault);
             return (Flow::Blocked, kind);
         }

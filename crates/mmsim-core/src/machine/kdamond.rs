@@ -252,6 +252,7 @@ impl Doors for Machine {
 impl Machine {
     /// `WILLNEED` for somebody else's memory: reads from swap what free frames can take.
     fn read_while_free(&mut self, id: VmaId, range: Range<u32>) {
+        self.prefetched = true;
         for p in range {
             let page = PageIdx(p);
             let Some(slot) = self.mem.pages.swap_entry(page) else { continue };

@@ -63,7 +63,8 @@ impl Histogram {
         self.counts.resize(self.last.1 + 1, 0);
         self.counts[self.last.1] = 1;
     }
-    fn total(&self) -> u64 {
+    /// Number of samples.
+    pub(super) fn total(&self) -> u64 {
         self.counts.iter().sum()
     }
     /// The samples since an earlier copy (the largest is that of the whole).

@@ -24,6 +24,7 @@ mod alloc;
 mod blocks;
 mod compact;
 pub mod config;
+mod contents;
 pub mod cost;
 mod dirty;
 mod fault;
@@ -36,6 +37,7 @@ mod kernel;
 mod kswapd;
 mod kswapd_zones;
 mod latency;
+pub mod laws;
 mod memcg;
 mod ops;
 mod order;
@@ -122,7 +124,7 @@ pub struct Watch {
     pub check_every: u64,
     /// Called about once per 2^20 accesses with the accesses done, for progress.
     pub progress: Option<Box<dyn FnMut(u64) + Send>>,
-    /// Record the sequence of page accesses, for the optimum's bound.
+    /// Record the sequence of accesses, for the optimum's bound.
     pub record_accesses: bool,
 }
 
@@ -163,6 +165,10 @@ pub struct Machine {
     psi: PsiMeter,
     /// Minor faults, major faults, stalls in direct reclaim.
     latency: [Histogram; 3],
+    /// Faults that the kernel counts once more as it tries them anew (up to 6.3).
+    retried_faults: u64,
+    /// Faults, and major ones, that ended with their threads.
+    faults_cut_short: [u64; 2],
     phases: Vec<PhaseResult>,
     mark: Mark,
     oom: Option<OomSummary>,
@@ -176,8 +182,10 @@ pub struct Machine {
     peak_resident: u64,
     watch: Watch,
     steps: u64,
-    /// Recorded page accesses, for the optimum.
-    recorded: Vec<u32>,
+    /// Recorded accesses, for the optimum.
+    contents: contents::Contents,
+    /// Pages were read that no thread had asked for: none of readahead, which a machine has or not.
+    prefetched: bool,
     zones_at_start: Vec<(String, [u64; 5])>,
     /// Kept for the folios of a run of faults.
     returned: [Returned; MOST_RETURNED],
@@ -240,6 +248,8 @@ impl Machine {
             timer_generation: 0,
             psi: PsiMeter::new(config.cpus as usize),
             latency: Default::default(),
+            retried_faults: 0,
+            faults_cut_short: [0; 2],
             phases: Vec::new(),
             mark: Mark {
                 time: SimTime::ZERO,
@@ -257,7 +267,8 @@ impl Machine {
             peak_resident: 0,
             watch: Watch::default(),
             steps: 0,
-            recorded: Vec::new(),
+            contents: contents::Contents::default(),
+            prefetched: false,
             zones_at_start,
             returned: [(Pfn(0), None); MOST_RETURNED],
             team: Vec::new(),
@@ -381,9 +392,17 @@ impl Machine {
         })
     }
 
-    /// The recorded sequence of page accesses.
+    /// The recorded sequence of accesses, as numbers of what they were to: from 1 on in order of
+    /// the first access. Memory that was dropped and touched again has a new number, as has a page
+    /// of a file that is overwritten. 0: the zero page, or memory that nothing evicts or that need
+    /// not be fetched again (locked, of a huge page pool, lazily freed).
     pub fn recorded_accesses(&self) -> &[u32] {
-        &self.recorded
+        &self.contents.sequence
+    }
+
+    /// Whether pages were read by advice before they were needed.
+    pub fn prefetched(&self) -> bool {
+        self.prefetched
     }
 
     /// Accesses and records of all threads.
@@ -489,6 +508,7 @@ impl Machine {
             c.check(&self.mem);
         }
         self.check_kdamonds();
+        self.check_laws();
     }
 
     fn result(&mut self) -> RunResult {

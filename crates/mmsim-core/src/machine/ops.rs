@@ -150,7 +150,7 @@ impl Machine {
             return flow;
         }
         if self.watch.record_accesses {
-            self.recorded.push(page.0);
+            self.record_access(page);
         }
         self.mem.now += self.mem.cost.t_hit;
         self.note_resident();
@@ -206,7 +206,8 @@ impl Machine {
         };
         if flow == Flow::Done {
             if self.watch.record_accesses {
-                self.recorded.push(self.mem.files[f].base.0 + index);
+                let page = PageIdx(self.mem.files[f].base.0 + index);
+                self.record_file_access(page, write);
             }
             self.note_resident();
             let t = &mut self.threads[tid];
@@ -267,6 +268,7 @@ impl Machine {
         let (cpu, from) = (usize::from(t.cpu.0), std::mem::replace(&mut t.psi, Psi::Idle));
         t.wait = Wait::Finished;
         t.finished = now;
+        self.drop_fault(tid);
         self.live -= 1;
         self.psi.change(cpu, now, from, Psi::Idle);
     }

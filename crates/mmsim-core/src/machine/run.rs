@@ -428,6 +428,9 @@ impl Machine {
     /// again: nobody else wants its CPU, no other CPU is as early, nothing is due, and nobody
     /// looks in between. False: it left the CPU.
     fn run_thread(&mut self, tid: ThreadId, cpu: usize, mut due: SimTime) -> bool {
+        if self.threads[tid].fault.is_some() {
+            self.resolved_meanwhile(tid);
+        }
         let alone = self.watch.progress.is_none();
         let mut other = self.order.earliest();
         loop {
@@ -471,6 +474,7 @@ impl Machine {
         let start = self.mem.now.0;
         let mut now = start;
         let record = self.watch.record_accesses;
+        let recorded = self.contents.sequence.len();
         let mut touched = 0;
         // The region whose start is known; no region has the number of none.
         let mut known = spaces.still(place).map_or(u32::MAX, |r| r.0.into());
@@ -501,7 +505,7 @@ impl Machine {
                         touched += n as u64;
                         if record {
                             let page = |op| Some(start_of_known + is_single(op, run.region)?.first);
-                            self.recorded.extend(done.iter().filter_map(page));
+                            self.contents.sequence.extend(done.iter().filter_map(page));
                         }
                         match left.first() {
                             Some(Op::Access(run)) if missed => {
@@ -515,7 +519,7 @@ impl Machine {
                     let hits = hit_run(&mut hot[first..first + fits as usize], run.write);
                     if record && hits > 0 {
                         let pages = first as u32..first as u32 + hits;
-                        self.recorded.extend(pages);
+                        self.contents.sequence.extend(pages);
                     }
                     now += u64::from(hits) * t_hit;
                     touched += u64::from(hits);
@@ -535,7 +539,7 @@ impl Machine {
                     let hits = hit_copy(hot, copy, starts, *done, fits);
                     if record {
                         let page = |n| Missed::of_copy(copy, n).page(starts[n as usize % 2]) as u32;
-                        self.recorded.extend((*done..*done + hits).map(page));
+                        self.contents.sequence.extend((*done..*done + hits).map(page));
                     }
                     now += u64::from(hits) * t_hit;
                     touched += u64::from(hits);
@@ -564,6 +568,9 @@ impl Machine {
         *accesses += touched;
         *user += SimDuration(now - start);
         self.mem.now = SimTime(now);
+        if record {
+            self.record_hits(recorded);
+        }
         stop
     }
 
@@ -583,6 +590,9 @@ impl Machine {
         }
         self.amid_step = false;
         self.queue_io();
+        if !accessed || flow != Flow::Done {
+            self.note_resident();
+        }
         let t = &mut self.threads[tid];
         if accessed && flow == Flow::Done {
             t.accesses += 1;

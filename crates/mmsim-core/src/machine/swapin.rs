@@ -67,6 +67,7 @@ impl Machine {
         }
         if self.mem.frames.has(folio, flag::LOCKED) {
             let refault = self.mem.frames.has(folio, flag::WORKINGSET);
+            self.retry_fault(tid);
             self.wait_for_folio(tid, folio, refault);
             return Flow::Blocked;
         }
@@ -103,7 +104,7 @@ impl Machine {
         swap.put(slot, cpu);
         let locked = self.mem.spaces.vma(vma).flags.locked;
         if locked {
-            self.mem.frames.set(folio, flag::MLOCKED);
+            self.mem.mlock(folio);
         }
         let full = self.mem.swap.as_ref().is_some_and(Swap::full);
         if full || locked || write && self.mem.frames.mapped(folio) == Mapped::Once {
@@ -213,6 +214,7 @@ impl Machine {
         self.queue_io();
         if self.mem.frames.has(wanted, flag::LOCKED) {
             let refault = self.mem.frames.has(wanted, flag::WORKINGSET);
+            self.retry_fault(tid);
             self.wait_for_folio(tid, wanted, refault);
         } else {
             // A synchronous device read it already; several users share the slot.

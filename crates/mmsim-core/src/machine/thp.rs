@@ -115,9 +115,11 @@ impl Machine {
         mem.charge(mem.cost.t_minor_anon);
         mem.charge(mem.cost.t_copy_page * u64::from(GROUP_PAGES - 1));
         let flags = mem.spaces.vma(vma).flags;
-        let locked = if flags.locked { flag::MLOCKED } else { 0 };
         mem.frames.reset_block(head, FrameKind::Anon, HUGE_ORDER, Migratetype::Unmovable);
-        mem.frames.set(head, flag::SWAPBACKED | locked);
+        mem.frames.set(head, flag::SWAPBACKED);
+        if flags.locked {
+            mem.mlock(head);
+        }
         let in_fault = Some(flags.recency(mem.ignores_random()));
         let how = Arrival { kind: ArrivalKind::New, in_fault, position: 0 };
         self.policy.folio_entering(mem, head, how);

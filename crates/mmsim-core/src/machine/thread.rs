@@ -35,10 +35,13 @@ pub(super) struct Fault {
     pub page: PageIdx,
     /// When it was counted.
     pub begin: SimTime,
+    /// It writes.
+    pub write: bool,
     /// It had to read.
     pub major: bool,
-    /// The thread has a note to be taken off at the end: of this fault, since it waited, or
-    /// of one before it that somebody else resolved.
+    /// It was tried anew without the lock of its address space.
+    pub retried: bool,
+    /// The thread has a note of it, to be taken off at the end, since it waited.
     pub noted: bool,
 }
 

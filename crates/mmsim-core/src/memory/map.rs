@@ -181,9 +181,29 @@ impl Memory {
         }
     }
 
+    /// A mapping locks a folio into memory (`mlock_folio`, `mlock_new_folio`).
+    pub fn mlock(&mut self, folio: FolioId) {
+        if !self.frames.has(folio, flag::MLOCKED) {
+            self.frames.set(folio, flag::MLOCKED);
+            self.count(VmEvent::UnevictablePgsMlocked, self.frames.pages(folio));
+        }
+    }
+
+    /// The only mapping of a locked folio goes (`__munlock_folio`).
+    fn munlock(&mut self, folio: FolioId) {
+        let pages = self.frames.pages(folio);
+        self.count(VmEvent::UnevictablePgsMunlocked, pages);
+        if self.frames.has(folio, flag::UNEVICTABLE) {
+            self.count(VmEvent::UnevictablePgsRescued, pages);
+        }
+    }
+
     /// Takes such a folio off its list or batch and out of the swap cache. False: its frame cannot be
     /// given back yet.
     fn let_go(&mut self, policy: &mut dyn ReclaimPolicy, folio: FolioId) -> bool {
+        if self.frames.has(folio, flag::MLOCKED) {
+            self.munlock(folio);
+        }
         if self.frames.has(folio, flag::LRU) {
             self.leave_batch(folio);
             policy.folio_departed(self, folio, Departure::Freed);

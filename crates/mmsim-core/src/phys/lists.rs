@@ -20,8 +20,15 @@ use crate::base::id::{IndexVec, ListId, Pfn, ZoneId};
 
 const CHUNK: usize = 64;
 const NONE: u32 = u32::MAX;
-/// Zones that one list may span.
+/// Zones that one list may span: those of one node, of which there are four kinds. Zones of a node
+/// are numbered one after the other, so their numbers modulo this differ.
 pub const MAX_ZONES: usize = 8;
+
+/// Where a list counts the folios of a zone.
+#[inline(always)]
+const fn counter(zone: ZoneId) -> usize {
+    zone.0 as usize % MAX_ZONES
+}
 
 #[derive(Clone)]
 struct Chunk {
@@ -83,7 +90,7 @@ impl Lists {
         self.pos.raw_mut()
     }
 
-    /// A new, empty list.
+    /// A new, empty list for folios of one node.
     pub fn create(&mut self) -> ListId {
         self.lists.push(List {
             head: NONE,
@@ -133,10 +140,10 @@ impl Lists {
         folios
     }
 
-    /// Pages of the folios of one zone on a list.
+    /// Pages of the folios of one zone on a list, which holds folios of that zone's node alone.
     #[inline]
     pub fn len_in(&self, list: ListId, zone: ZoneId) -> u64 {
-        self.lists[list].len_zone[zone.0 as usize]
+        self.lists[list].len_zone[counter(zone)]
     }
 
     /// The list that a listed folio is on.
@@ -174,7 +181,7 @@ impl Lists {
         }
         let l = &mut self.lists[list];
         l.len += 1;
-        l.len_zone[zone.0 as usize & (MAX_ZONES - 1)] += 1;
+        l.len_zone[counter(zone)] += 1;
         l.head_slot -= 1;
         let (chunk, slot) = (l.head, l.head_slot);
         self.place(chunk, slot, folio);
@@ -217,7 +224,7 @@ impl Lists {
     /// Pages that a batch brought to a list, or took off it, by their zone.
     #[inline]
     pub fn count_zone(&mut self, list: ListId, zone: ZoneId, came: u64, left: u64) {
-        let n = &mut self.lists[list].len_zone[usize::from(zone.0) & (MAX_ZONES - 1)];
+        let n = &mut self.lists[list].len_zone[counter(zone)];
         *n = *n + came - left;
     }
 
@@ -243,7 +250,7 @@ impl Lists {
     pub fn push_tail(&mut self, list: ListId, folio: Pfn, zone: ZoneId) {
         let l = &mut self.lists[list];
         l.len += 1;
-        l.len_zone[zone.0 as usize] += 1;
+        l.len_zone[counter(zone)] += 1;
         let (chunk, slot) = if l.tail != NONE && usize::from(l.tail_slot) < CHUNK - 1 {
             l.tail_slot += 1;
             (l.tail, l.tail_slot)
@@ -338,7 +345,7 @@ impl Lists {
         let empty = chunk.live == 0;
         let l = &mut self.lists[list];
         l.len -= 1;
-        l.len_zone[zone.0 as usize] -= 1;
+        l.len_zone[counter(zone)] -= 1;
         if empty {
             self.drop_chunk(list, c);
         } else {
@@ -366,7 +373,7 @@ impl Lists {
             let (list, empty) = (chunk.list, chunk.live == 0);
             let l = &mut self.lists[list];
             l.len -= n as u64;
-            l.len_zone[usize::from(zone.0) & (MAX_ZONES - 1)] -= n as u64;
+            l.len_zone[counter(zone)] -= n as u64;
             if empty {
                 self.drop_chunk(list, c as u32);
             } else {
