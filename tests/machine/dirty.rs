@@ -2,7 +2,7 @@
 
 use crate::support::*;
 use mmsim::base::id::ListId;
-use mmsim::machine::config::{Kernel, MachineConfig};
+use mmsim::machine::config::{DirtyLimit, Kernel, MachineConfig};
 use mmsim::machine::result::{Outcome, RunResult};
 use mmsim::machine::{Machine, TaskConfig, Watch};
 use mmsim::memory::{Evicting, Memory};
@@ -109,7 +109,7 @@ fn by_fifo(c: &MachineConfig, tasks: Vec<TaskConfig>) -> RunResult {
 fn nobody_is_killed_while_pages_can_be_cleaned() {
     for kernel in [Kernel::V4_1, Kernel::V6_12] {
         let mut c = slow(kernel);
-        (c.vm.dirty_background_ratio, c.vm.dirty_ratio) = (100, 100);
+        (c.vm.dirty_background, c.vm.dirty) = (DirtyLimit::Ratio(100), DirtyLimit::Ratio(100));
         let writes = || vec![pwrite(0, FILE_PAGES); 2];
         at_the_speed_of_the_device(&by_fifo(&c, vec![member("t", writes())]), 200);
         // 700 frames for a file of 1024 pages.
