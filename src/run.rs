@@ -7,17 +7,14 @@ use std::fs::File;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::Path;
 
-use mmsim_core::backing::device::DeviceConfig;
 use mmsim_core::machine::Watch;
-use mmsim_core::machine::config::{DirtyLimit, MachineConfig};
 use mmsim_core::machine::result::{Outcome, RunResult};
 use mmsim_workload::trace;
 use rayon::prelude::*;
 
-use crate::build::{self, Catalogue, Policy};
+use crate::build::{self, Policy};
 use crate::error::Error;
-use crate::report::{Bounds, KnobValue, Report, RunMeta, RunReport, opt};
-use crate::scenario::workload::{Script, WorkloadSpec};
+use crate::report::{Bounds, KnobValue, Report, RunMeta, RunReport, expect, opt};
 use crate::scenario::{RunSpec, Scenario};
 
 /// How scenarios are run.
@@ -51,14 +48,17 @@ pub const CHECK_EVERY: u64 = 4096;
 /// Runs every variant, axis value and seed of a scenario. A run that panics is one of the
 /// report, with that outcome.
 pub fn run(scenario: &Scenario, options: &RunOptions) -> Result<Report, RunError> {
-    let specs = scenario.expand(&Catalogue)?;
+    let specs = build::specs(scenario)?;
     let watch = |_: usize, _: &build::Machine| Watch {
         check_every: if options.check { CHECK_EVERY } else { 0 },
         ..Watch::default()
     };
     let results = run_each(&specs, options.jobs, watch, |_| {})?;
     let runs = results.iter().map(|(m, r)| RunReport::from_result(m.clone(), r)).collect();
-    Ok(Report::new(scenario.name(), scenario.about(), runs))
+    let mut report = Report::new(scenario.name(), scenario.about(), runs);
+    report.expect = expect::check(&report, None, scenario.expect());
+    report.note();
+    Ok(report)
 }
 
 /// Runs a list of runs, `jobs` at a time; results come in the order of the list. `watch`
@@ -175,8 +175,7 @@ pub fn meta(spec: &RunSpec) -> RunMeta {
     meta.axes = spec.axes.clone();
     meta.seed = spec.seed;
     meta.policy = spec.policy.preset.clone();
-    meta.knobs = machine_knobs(&spec.machine);
-    meta.setup = setup(spec);
+    (meta.knobs, meta.setup) = given(spec);
     meta.assumed = spec.tasks.iter().flat_map(build::assumed).collect();
     if let Ok(policy) = Policy::resolve(&spec.policy) {
         meta.knobs.extend(
@@ -191,44 +190,23 @@ pub fn meta(spec: &RunSpec) -> RunMeta {
     meta
 }
 
-/// What a run was given that is no knob: devices, sizes and costs of its machine, then what its
-/// scenario says of tasks, monitors and groups.
-fn setup(spec: &RunSpec) -> Vec<(String, String)> {
-    let m = &spec.machine;
-    let mut all = vec![("machine.file-device".to_string(), device(&m.file_device))];
-    if let Some(swap) = &m.swap {
-        all.push(("machine.swap.device".into(), device(&swap.device)));
-    }
-    all.push(("machine.os-overhead".into(), format!("{} pages", m.os_overhead)));
-    if let Some(pages) = m.lru_batch {
-        all.push(("machine.lru-batch".into(), pages.to_string()));
-    }
-    if let Some(events) = m.stat_threshold {
-        all.push(("machine.stat-threshold".into(), events.to_string()));
-    }
-    if let Some(rules) = m.page_alloc {
-        all.push(("machine.pageblock-order".into(), rules.pageblock_order.to_string()));
-    }
-    let costs = m.cost.fields().into_iter();
-    all.extend(costs.map(|(name, value)| (format!("machine.cost.{name}"), value.to_string())));
-    all.extend(spec.given.iter().cloned());
-    for (i, task) in spec.tasks.iter().enumerate() {
-        if let Some((key, path)) = read_by(&task.work) {
-            all.push((format!("task[{i}].{key} contents"), contents(path)));
+/// What a run was given, key by key: sysctls as knobs under their kernel names, all else by the
+/// path of its key.
+fn given(spec: &RunSpec) -> (Vec<(String, KnobValue)>, Vec<(String, String)>) {
+    let (mut knobs, mut setup) = (Vec::new(), Vec::new());
+    for (path, value) in spec.given.iter() {
+        match path.strip_prefix("machine.vm.") {
+            Some(name) => {
+                let number = value.parse::<i64>().map(KnobValue::from);
+                let value = number.unwrap_or_else(|_| KnobValue::from(value.as_str()));
+                knobs.push((format!("vm.{name}"), value));
+            }
+            None => setup.push((path.clone(), value.clone())),
         }
     }
-    all
-}
-
-/// The file that a task reads, and the key that names it.
-fn read_by(work: &WorkloadSpec) -> Option<(&'static str, &Path)> {
-    match work {
-        WorkloadSpec::Replay(w) => Some(("trace", &w.trace)),
-        WorkloadSpec::Script(Script::File(path)) => Some(("file", path)),
-        WorkloadSpec::Masim(w) => Some(("config", w.file.as_deref()?)),
-        WorkloadSpec::Fragment(w) => Some(("load", &w.load.as_ref()?.0)),
-        _ => None,
-    }
+    let read = spec.files.iter().map(|(path, file)| (format!("{path} contents"), contents(file)));
+    setup.extend(read);
+    (knobs, setup)
 }
 
 /// What is in a file, so that it can be told from another: a file of the same name may have been
@@ -238,95 +216,5 @@ fn contents(path: &Path) -> String {
         Ok((bytes, digest)) => format!("{bytes} bytes, digest {digest:016x}"),
         // The run itself says why.
         Err(_) => "unreadable".into(),
-    }
-}
-
-/// A device in a line: what it is called says nothing where a scenario has its own.
-fn device(d: &DeviceConfig) -> String {
-    let mut text = format!("{}: read {}, write {}", d.name, d.read, d.write);
-    text += &format!(", {} at a time", d.servers);
-    if let Some(b) = d.bandwidth {
-        text += &format!(", {b} B/s");
-    }
-    if !d.synchronous {
-        text += &format!(", queue depth {}, wbt {}", d.queue_depth, d.wbt_lat);
-    }
-    let flags = [
-        (d.synchronous, "synchronous"),
-        (d.rotational, "rotational"),
-        (d.write_cache, "write cache"),
-    ];
-    for (_, word) in flags.into_iter().filter(|f| f.0) {
-        text += &format!(", {word}");
-    }
-    if d.stored_bytes_per_page > 0 {
-        text += &format!(", {} B stored a page", d.stored_bytes_per_page);
-    }
-    text
-}
-
-/// A threshold of dirty pages under the name that it was set by.
-fn dirty_knob([ratio, bytes]: [&'static str; 2], limit: DirtyLimit) -> (&'static str, i64) {
-    match limit {
-        DirtyLimit::Ratio(percent) => (ratio, percent.into()),
-        DirtyLimit::Bytes(n) => (bytes, n as i64),
-    }
-}
-
-/// The knobs of a machine under their kernel names.
-fn machine_knobs(m: &MachineConfig) -> Vec<(String, KnobValue)> {
-    let vm = &m.vm;
-    let mut knobs: Vec<(String, KnobValue)> = [
-        ("vm.swappiness", i64::from(vm.swappiness)),
-        ("vm.page-cluster", vm.page_cluster.into()),
-        ("vm.watermark_scale_factor", vm.watermark_scale_factor.into()),
-        ("vm.watermark_boost_factor", vm.watermark_boost_factor.into()),
-        ("vm.percpu_pagelist_high_fraction", vm.percpu_pagelist_high_fraction.into()),
-        dirty_knob(["vm.dirty_background_ratio", "vm.dirty_background_bytes"], vm.dirty_background),
-        dirty_knob(["vm.dirty_ratio", "vm.dirty_bytes"], vm.dirty),
-        ("vm.dirty_expire_centisecs", (vm.dirty_expire.0 / 10_000_000) as i64),
-        ("vm.dirty_writeback_centisecs", (vm.dirty_writeback.0 / 10_000_000) as i64),
-        ("read_ahead_pages", vm.ra_pages.into()),
-        ("fault_around_pages", vm.fault_around.into()),
-        ("batch-shift", m.batch_shift.into()),
-    ]
-    .into_iter()
-    .map(|(k, v)| (k.to_string(), KnobValue::from(v)))
-    .collect();
-    if vm.nr_hugepages > 0 {
-        knobs.push(("vm.nr_hugepages".into(), KnobValue::from(i64::from(vm.nr_hugepages))));
-    }
-    knobs.push(("tick".into(), KnobValue::from(m.tick.to_string().as_str())));
-    knobs.push(("run-ahead".into(), KnobValue::from(m.run_ahead.to_string().as_str())));
-    knobs
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    /// One run of three panics: it says so in its place, and the others have what they had.
-    #[test]
-    fn a_panic_is_the_outcome_of_its_run() {
-        let text = "name = \"x\"\nseeds = 3\n[machine]\nmemory = \"16MiB\"\n\
-                    [[task]]\nworkload = \"sequential\"\nmemory = \"1MiB\"\n";
-        let specs = Scenario::from_str(text, "x").unwrap().expand(&Catalogue).unwrap();
-        let watch = |i: usize, _: &build::Machine| {
-            assert!(i != 1, "zone7 has no frame");
-            Watch::default()
-        };
-        let ended = std::sync::Mutex::new(Vec::new());
-        let results = run_each(&specs, Some(2), watch, |i| ended.lock().unwrap().push(i)).unwrap();
-        let mut ended = ended.into_inner().unwrap();
-        ended.sort_unstable();
-        assert_eq!(ended, [0, 1, 2]);
-        let reports = results.into_iter().map(|(m, r)| RunReport::from_result(m, &r));
-        let report = Report::new("x", "", reports.collect());
-        let json: serde_json::Value = serde_json::from_str(&report.to_json()).unwrap();
-        let outcome = |i: usize| json["runs"][i]["outcome"].as_str().unwrap();
-        assert_eq!([outcome(0), outcome(1), outcome(2)], ["completed", "panicked", "completed"]);
-        assert_eq!(json["runs"][1]["panic"], "zone7 has no frame");
-        assert_eq!((&json["runs"][1]["seed"], &json["runs"][0].get("panic")), (&2.into(), &None));
-        assert!(run_all(&specs, Some(2), watch).is_err());
     }
 }

@@ -63,15 +63,5 @@ pub fn compaction_knobs(run: &RunSpec) -> Vec<(String, KnobValue)> {
     let knobs = CompactionConfig::knobs()
         .iter()
         .map(|k| (format!("compaction.{}", k.name), config.get(k.name).unwrap_or_default()));
-    let mut all: Vec<(String, KnobValue)> =
-        [preset].into_iter().chain(knobs).map(|(k, v)| (k, KnobValue::from(v.as_str()))).collect();
-    let vm = &run.machine.vm;
-    for (name, value) in [
-        ("vm.compaction_proactiveness", i64::from(vm.compaction_proactiveness)),
-        ("vm.extfrag_threshold", vm.extfrag_threshold.into()),
-        ("vm.compact_unevictable_allowed", vm.compact_unevictable_allowed.into()),
-    ] {
-        all.push((name.into(), KnobValue::from(value)));
-    }
-    all
+    [preset].into_iter().chain(knobs).map(|(k, v)| (k, KnobValue::from(v.as_str()))).collect()
 }

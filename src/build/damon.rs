@@ -14,6 +14,7 @@ use mmsim_damon::truth::Oracle;
 use mmsim_damon::{Context, DamonConfig, DamonError, Kdamond, OpsId, Target, Watch};
 use mmsim_lru::config::Knobs;
 
+use super::check::Misplaced;
 use super::{Machine, set};
 use crate::error::Error;
 use crate::report::{DamonReport, KnobValue, Monitored, SchemeReport, TruthReport};
@@ -54,15 +55,30 @@ fn resolve(spec: &PolicySpec) -> Result<DamonConfig, KnobError> {
 }
 
 /// Puts the monitors of a run on its machine.
-pub(super) fn attach(run: &RunSpec, machine: &mut Machine) -> Result<(), Error> {
-    for spec in &run.damon {
-        let wrong = |key: &str, what: String| Error::plain(format!("{}: {key}: {what}", spec.name));
-        let config = resolve(&spec.rules).map_err(|e| wrong(&e.key, e.message))?;
-        let kdamond =
-            kdamond(spec, config, run.seed, &machine.mem).map_err(|(key, e)| wrong(key, e))?;
+pub(super) fn attach(run: &RunSpec, machine: &mut Machine) -> Result<(), Misplaced> {
+    let all = kdamonds(run, &ram(&machine.mem), &|name| process(&machine.mem, name))?;
+    for (spec, kdamond) in run.damon.iter().zip(all) {
         machine.add_monitor(Some(SimTime(spec.start.0)), Box::new(kdamond));
     }
     Ok(())
+}
+
+/// The monitors of a run, on memory with these addresses and processes.
+pub(super) fn kdamonds(
+    run: &RunSpec,
+    ram: &Range<u64>,
+    process: &dyn Fn(&str) -> Result<AsId, Refused>,
+) -> Result<Vec<Kdamond>, Misplaced> {
+    let of = |(i, spec): (usize, &DamonSpec)| {
+        let wrong = |key: &str, what: String| {
+            let path = format!("damon[{i}].{key}");
+            Misplaced::new(&path, Error::plain(format!("{path}: {what}")))
+        };
+        let config =
+            resolve(&spec.rules).map_err(|e| wrong(&format!("rules.{}", e.key), e.message))?;
+        kdamond(spec, config, run.seed, ram, process).map_err(|(key, e)| wrong(key, e))
+    };
+    run.damon.iter().enumerate().map(of).collect()
 }
 
 /// All frames as one range of addresses: the largest range of memory.
@@ -70,32 +86,34 @@ fn ram(mem: &Memory) -> Range<u64> {
     0..mem.zones.nr_frames() as u64 * PAGE
 }
 
-type Refused = (&'static str, String);
+/// The key that is wrong, and why.
+pub(super) type Refused = (&'static str, String);
 
 fn kdamond(
     spec: &DamonSpec,
     config: DamonConfig,
     seed: u64,
-    mem: &Memory,
+    ram: &Range<u64>,
+    process: &dyn Fn(&str) -> Result<AsId, Refused>,
 ) -> Result<Kdamond, Refused> {
     let rng = |purpose: &str| Rng::for_purpose(seed, &format!("damon/{}/{purpose}", spec.name));
     let split = rng("split");
     let of = |key: &'static str| move |e: DamonError| (key, e.to_string());
     let (ops, context) = match &spec.what {
         DamonContext::Reclaim(m) => {
-            (OpsId::Paddr, m.context(config, Some(ram(mem)), split).map_err(of("parameters"))?)
+            (OpsId::Paddr, m.context(config, Some(ram.clone()), split).map_err(of("parameters"))?)
         }
         DamonContext::LruSort(m) => {
-            (OpsId::Paddr, m.context(config, Some(ram(mem)), split).map_err(of("parameters"))?)
+            (OpsId::Paddr, m.context(config, Some(ram.clone()), split).map_err(of("parameters"))?)
         }
         DamonContext::Own { ops, task, ranges, attrs, schemes } => {
             let mut context = Context::new(config, split);
             context.set_attrs(*attrs).map_err(of("aggr"))?;
-            let space = task.as_deref().map(|name| process(mem, name)).transpose()?;
+            let space = task.as_deref().map(process).transpose()?;
             let mut target = Target::new(space);
             let mut all: Vec<Range<u64>> = ranges.iter().map(|&(a, b)| a..b).collect();
             if all.is_empty() && *ops == OpsId::Paddr {
-                all.push(ram(mem));
+                all.push(ram.clone());
             }
             if !all.is_empty() {
                 set_regions(&mut target, &all, attrs.min_region).map_err(of("region"))?;
@@ -111,9 +129,14 @@ fn kdamond(
 fn process(mem: &Memory, name: &str) -> Result<AsId, Refused> {
     let found = mem.spaces.ids().find(|&a| mem.spaces[a].name == name);
     found.ok_or_else(|| {
-        let names: Vec<&str> = mem.spaces.ids().map(|a| mem.spaces[a].name.as_str()).collect();
-        ("task", format!("there is no process `{name}`, but {}", names.join(", ")))
+        let names: Vec<String> = mem.spaces.ids().map(|a| mem.spaces[a].name.clone()).collect();
+        no_process(name, &names)
     })
+}
+
+/// A monitor is to watch a process that there is not.
+pub(super) fn no_process(name: &str, names: &[String]) -> Refused {
+    ("task", format!("there is no process `{name}`; write one of {}", names.join(", ")))
 }
 
 /// What a report says about the monitors of a run.

@@ -13,9 +13,9 @@ use mmsim_lru::config::{self as lru_config, ClassicConfig, Knobs};
 use mmsim_lru::{Classic, Mglru, MglruConfig, Random};
 
 use crate::error::Error;
-use crate::scenario::RunSpec;
 use crate::scenario::policy::{Knob, KnobError, KnobInfo, PolicyCatalogue, PolicySpec};
-use crate::scenario::workload::MOST_PROCESSES;
+use crate::scenario::{RunSpec, TaskSpec};
+use check::Misplaced;
 
 /// A policy with all its knobs, ready to be put on a machine.
 #[derive(Clone, Copy, PartialEq, Debug)]
@@ -201,10 +201,12 @@ pub fn before(preset: &str) -> Option<(&'static str, Vec<(&'static str, String)>
         .or_else(|| of::<DamonConfig>(preset))
 }
 
+mod check;
 mod compaction;
 mod damon;
 mod workloads;
 
+pub use check::specs;
 pub use compaction::compaction_knobs;
 pub use damon::{damon_knobs, monitored};
 pub(crate) use damon::{kdamond_of, truth};
@@ -215,7 +217,7 @@ pub(crate) use workloads::assumed;
 pub fn machine(run: &RunSpec) -> Result<Machine, Error> {
     let policy = Policy::resolve(&run.policy)
         .map_err(|e| Error::plain(format!("reclaim.{}: {}", e.key, e.message)))?;
-    build(run, |mem| policy.create(mem, run.seed))
+    build(run, |mem| policy.create(mem, run.seed)).map_err(|m| m.error)
 }
 
 /// Builds the machine of one run with a policy of the caller's own instead of the one that
@@ -224,44 +226,43 @@ pub fn machine_with(
     run: &RunSpec,
     policy: impl FnOnce(&mut Memory) -> Box<dyn ReclaimPolicy>,
 ) -> Result<Machine, Error> {
-    build(run, policy)
+    build(run, policy).map_err(|m| m.error)
 }
 
 fn build(
     run: &RunSpec,
     policy: impl FnOnce(&mut Memory) -> Box<dyn ReclaimPolicy>,
-) -> Result<Machine, Error> {
+) -> Result<Machine, Misplaced> {
     let groups: BTreeMap<&str, usize> =
         run.machine.memcgs.iter().enumerate().map(|(i, m)| (m.name.as_str(), i)).collect();
     let mut tasks = Vec::new();
-    for task in &run.tasks {
-        workloads::check_monitor(task, !run.damon.is_empty())?;
-        let n = workloads::processes(task)?;
+    for (nth, task) in run.tasks.iter().enumerate() {
+        let at = |error| Misplaced::new(check::place(run, nth), error);
+        workloads::check_monitor(task, !run.damon.is_empty()).map_err(at)?;
+        let n = workloads::processes(task).map_err(at)?;
         let all = tasks.len() as u64 + u64::from(n);
-        if all > MOST_PROCESSES {
-            return Err(Error::plain(format!(
-                "task `{}`: with it there are {all} processes; at most {MOST_PROCESSES} of all \
-                 tasks have a number",
-                task.name
-            )));
-        }
+        check::count(task, all).map_err(at)?;
         for i in 0..n {
             tasks.push(TaskConfig {
-                name: if n > 1 { format!("{}-{i}", task.name) } else { task.name.clone() },
+                name: process_name(task, i, n),
                 memcg: task.memcg.as_deref().map(|m| groups[m]),
                 start: SimTime(task.start.0),
-                threads: workloads::threads(task, run.seed, i as usize)?,
+                threads: workloads::threads(task, run.seed, i as usize).map_err(at)?,
             });
         }
     }
-    check_size(run, &tasks)?;
+    let needed = tasks.iter().flat_map(|t| &t.threads).map(|w| w.minimum_pages()).max();
+    check_size(&run.machine, needed.unwrap_or(0))?;
     let mut machine = Machine::new(&run.machine, tasks, run.seed, policy);
     check_pool(run, &machine)?;
-    for task in &run.tasks {
-        workloads::load(task, &mut machine)?;
+    for (nth, task) in run.tasks.iter().enumerate() {
+        let at = |error| Misplaced::new(check::place(run, nth), error);
+        workloads::load(task, &mut machine).map_err(at)?;
     }
-    let strategy = compaction::strategy(run, &machine.mem)
-        .map_err(|e| Error::plain(format!("compaction.{}: {}", e.key, e.message)))?;
+    let strategy = compaction::strategy(run, &machine.mem).map_err(|e| {
+        let path = format!("compaction.{}", e.key);
+        Misplaced::new(&path, Error::plain(format!("{path}: {}", e.message)))
+    })?;
     if let Some(strategy) = strategy {
         machine.set_compaction(strategy);
     }
@@ -269,28 +270,33 @@ fn build(
     Ok(machine)
 }
 
+/// The name of a process of a task that stands for `n`.
+fn process_name(task: &TaskSpec, i: u32, n: u32) -> String {
+    if n > 1 { format!("{}-{i}", task.name) } else { task.name.clone() }
+}
+
 /// A machine that cannot hold what its workloads need at the same time is refused.
-fn check_size(run: &RunSpec, tasks: &[TaskConfig]) -> Result<(), Error> {
-    let managed: u64 = managed_pages(&run.machine);
-    let needed: u64 =
-        tasks.iter().flat_map(|t| &t.threads).map(|w| w.minimum_pages()).max().unwrap_or(0);
+fn check_size(machine: &MachineConfig, needed: u64) -> Result<(), Misplaced> {
+    let managed: u64 = managed_pages(machine);
     if needed > managed {
-        return Err(Error::plain(format!(
+        let error = Error::plain(format!(
             "machine: {managed} pages of memory, and a workload needs {needed} at the same time; \
              give the machine more memory"
-        )));
+        ));
+        return Err(Misplaced::new("machine.memory", error));
     }
     Ok(())
 }
 
 /// A machine that has not as much free memory as its pool of huge pages is to take is refused.
-fn check_pool(run: &RunSpec, machine: &Machine) -> Result<(), Error> {
+fn check_pool(run: &RunSpec, machine: &Machine) -> Result<(), Misplaced> {
     let (asked, got) = (run.machine.vm.nr_hugepages, machine.nr_huge_pages());
     if got < u64::from(asked) {
-        return Err(Error::plain(format!(
+        let error = Error::plain(format!(
             "machine.vm.nr_hugepages: free memory has room for {got} huge pages of {asked}; write \
              {got}, or give the machine more memory"
-        )));
+        ));
+        return Err(Misplaced::new("machine.vm.nr_hugepages", error));
     }
     Ok(())
 }

@@ -20,6 +20,7 @@ use mmsim_core::workload::Aim;
 
 use mmsim_damon::{DamonConfig, MonitoringAttrs, Snapshot};
 
+use super::expect::ExpectReport;
 use super::pairs::Pairs;
 use super::replayed::ReplayReport;
 
@@ -46,6 +47,13 @@ pub struct Report {
     pub about: String,
     /// Runs in the order of the scenario: axes, then variants, then seeds.
     pub runs: Vec<RunReport>,
+    /// What scenarios expect of their runs, and what came out.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub expect: Vec<ExpectReport>,
+    /// What a reader of the figures should know first: work that never took memory, runs without
+    /// reclaim, variants that are the same run.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub notes: Vec<String>,
 }
 
 /// One run.
@@ -70,8 +78,8 @@ pub struct RunReport {
     pub swap: Option<SwapReport>,
     /// Every resolved knob under its kernel name.
     pub knobs: Pairs<KnobValue>,
-    /// Everything else that it was given, by the paths of scenario files: devices and costs of the
-    /// machine, tasks, monitors, groups.
+    /// Everything else that it was given, by the paths of scenario files: machine, tasks, monitors,
+    /// groups, and what is in the files that tasks read.
     #[serde(default, skip_serializing_if = "Pairs::is_empty")]
     pub setup: Pairs<String>,
     /// Simulated time from start to end.
@@ -104,6 +112,10 @@ pub struct RunReport {
     /// How replays of recorded instants kept up with them, a task each.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub replayed: Vec<ReplayReport>,
+    /// Processes that read anonymous pages and wrote none: all were the zero page, which takes no
+    /// memory. Faults that mapped it, by process.
+    #[serde(default, skip_serializing_if = "Pairs::is_empty")]
+    pub unwritten: Pairs<u64>,
     /// `memory.stat` of each memory cgroup besides the root.
     pub memory_stat: Pairs<Pairs<u64>>,
     /// Threads.
@@ -724,6 +736,7 @@ impl RunReport {
             compaction: CompactionReport::of(&result.high_order, result.compaction, &result.vmstat),
             aims: result.aims.iter().map(AimReport::from).collect(),
             replayed: result.replayed.iter().map(ReplayReport::from).collect(),
+            unwritten: result.unwritten.iter().map(|(name, n)| (name.as_str(), *n)).collect(),
             memory_stat: result
                 .memory_stat
                 .iter()
@@ -808,6 +821,8 @@ impl Report {
             scenario: scenario.into(),
             about: about.into(),
             runs,
+            expect: Vec::new(),
+            notes: Vec::new(),
         }
     }
 

@@ -25,6 +25,10 @@ pub mod statistics;
 
 pub mod cause;
 
+pub mod expect;
+
+mod notes;
+
 pub mod opt;
 
 pub mod events;
@@ -53,5 +57,6 @@ pub use document::{
     RunMeta, RunReport, SCHEMA, SchemeReport, SwapReport, ThreadReport, Throughput, TruthReport,
     ZoneReport, json_schema,
 };
+pub use expect::{ExpectReport, Expectation};
 pub use pairs::Pairs;
 pub use replayed::ReplayReport;

@@ -68,6 +68,7 @@ pub(crate) fn result(swap_ins: u64, deactivated: u64) -> RunResult {
         memory_stat: vec![("batch".into(), vec![("pgfault", 3)])],
         aims: Vec::new(),
         replayed: Vec::new(),
+        unwritten: Vec::new(),
         zones: vec![
             ("DMA".into(), [3840, 26, 32, 38, 3800]),
             ("DMA32".into(), [82_768, 555, 693, 831, 61_736]),

@@ -4,13 +4,13 @@
 //! one combination makes wrong is found before anything runs.
 
 use std::collections::BTreeMap;
-use std::path::Path as FilePath;
+use std::path::{Path as FilePath, PathBuf};
 use std::sync::Arc;
 
 use mmsim_core::machine::config::MachineConfig;
 
 use super::damon::{self, PlacedDamon};
-use super::given::given;
+use super::given::{Given, given};
 use super::keys::{MANY, ROOT, VARIANT};
 use super::machine;
 use super::policy::{self, PlacedPolicy};
@@ -30,12 +30,15 @@ pub(super) struct Plan {
     pub(super) axes: Vec<(String, String)>,
     pub(super) seed: u64,
     pub(super) seeds: u64,
+    /// The document that it was read from, defaults filled in.
+    pub(super) doc: Table,
     pub(super) machine: MachineConfig,
     pub(super) policy: PlacedPolicy,
     pub(super) compaction: PlacedPolicy,
     pub(super) tasks: Vec<TaskSpec>,
     pub(super) damon: Vec<PlacedDamon>,
     pub(super) given: Arc<[(String, String)]>,
+    pub(super) files: Arc<[(String, PathBuf)]>,
     pub(super) bounds: bool,
     pub(super) expect_oom: bool,
 }
@@ -50,6 +53,10 @@ struct Axis<'a> {
 pub(super) fn plans(sources: &Sources, doc: &Table, dir: &FilePath) -> Result<Vec<Plan>, Error> {
     let axes = axes(sources, doc)?;
     let combinations = axes.iter().fold(1u64, |n, a| n.saturating_mul(a.values.len() as u64));
+    // Each of them is a run at least.
+    if combinations > MAX_RUNS {
+        return Err(too_many(sources, doc));
+    }
     let mut plans = Vec::new();
     let mut runs = 0;
     // What options set must say something of some run.
@@ -65,16 +72,20 @@ pub(super) fn plans(sources: &Sources, doc: &Table, dir: &FilePath) -> Result<Ve
         }
     }
     if runs > MAX_RUNS {
-        let key = ["axes", "seeds", "variant"].into_iter().find_map(|k| doc.entry(k));
-        let at = key.map_or(At::DEFAULT, |e| e.key_at);
-        let title = format!("axes, variants and seeds make more than {MAX_RUNS} runs");
-        return Err(sources.error(at, title, "write fewer of them"));
+        return Err(too_many(sources, doc));
     }
     if let Some((path, at)) = unused.into_values().next() {
         let title = format!("{path}: every run has another value, of its variant or of an axis");
         return Err(sources.error(at, title, "leave it out, or change it there: variant[0], axes"));
     }
     Ok(plans)
+}
+
+fn too_many(sources: &Sources, doc: &Table) -> Error {
+    let key = ["axes", "seeds", "variant"].into_iter().find_map(|k| doc.entry(k));
+    let at = key.map_or(At::DEFAULT, |e| e.key_at);
+    let title = format!("axes, variants and seeds make more than {MAX_RUNS} runs");
+    sources.error(at, title, "write fewer of them")
 }
 
 fn axes<'a>(sources: &Sources, doc: &'a Table) -> Result<Vec<Axis<'a>>, Error> {
@@ -86,7 +97,7 @@ fn axes<'a>(sources: &Sources, doc: &'a Table) -> Result<Vec<Axis<'a>>, Error> {
     let mut axes = Vec::new();
     for e in &table.entries {
         let path = sources.path(&e.key, e.key_at)?;
-        refuse_root(sources, &path, "axes", &["schema", "name", "about", "axes"])?;
+        refuse_root(sources, &path, "axes", &["schema", "name", "about", "axes", "expect"])?;
         let Value::List(values) = &e.node.value else {
             let found = super::read::describe(&e.node.value);
             let title = format!("axes.\"{}\": found {found}, write a list of values", e.key);
@@ -215,7 +226,7 @@ fn apply(v: &Reader<'_>, doc: &Table) -> Result<Table, Error> {
     }
     for e in v.table("set")?.map_or(&[][..], |t| &t.entries) {
         let path = v.sources.path(&e.key, e.key_at)?;
-        let roots = ["schema", "name", "about", "seed", "seeds", "axes", "variant"];
+        let roots = ["schema", "name", "about", "seed", "seeds", "axes", "variant", "expect"];
         refuse_root(v.sources, &path, &v.name_of("set"), &roots)?;
         if path.text == "machine.kernel" && v.has("kernel") {
             let title = format!("{}: `kernel` says the same", v.name_of("set"));
@@ -243,13 +254,14 @@ fn plan(
     dir: &FilePath,
 ) -> Result<Plan, Error> {
     fill(&mut doc, &ROOT);
-    let given = given(&doc).into();
     let at = doc.entries.iter().map(|e| e.key_at).find(|a| sources.is_file(*a));
     let root = Node { value: Value::Table(doc), at: at.unwrap_or(At::START) };
     let r = Reader::open(sources, &root, &ROOT, "")?;
     r.opt_name("name")?;
     r.opt_text("about")?;
+    r.list("expect")?;
     let machine = machine::machine(sources, r.need("machine")?)?;
+    let Given { settings, files } = given(sources, r.table, &machine, dir);
     let memcgs: Vec<&str> = machine.memcgs.iter().map(|g| g.name.as_str()).collect();
     let tasks = tasks::tasks(&r, &memcgs, machine.kernel, dir)?;
     tasks::check_processes(&r, &tasks)?;
@@ -265,6 +277,8 @@ fn plan(
         let found = format!("{seeds} seeds from {seed} up are out of range");
         return Err(r.error("seed", found, format!("a seed of at most {}", MANY + 1 - seeds)));
     }
+    let (bounds, expect_oom) = (r.flag("bounds")?, r.flag("expect-oom")?);
+    let Value::Table(doc) = root.value else { unreachable!("it was made of a table") };
     Ok(Plan {
         variant: variant.to_string(),
         axes: axes.to_vec(),
@@ -274,9 +288,11 @@ fn plan(
         compaction,
         tasks,
         damon,
-        given,
-        bounds: r.flag("bounds")?,
-        expect_oom: r.flag("expect-oom")?,
+        given: settings.into(),
+        files: files.into(),
+        bounds,
+        expect_oom,
+        doc,
         machine,
     })
 }

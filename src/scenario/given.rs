@@ -1,57 +1,123 @@
-//! What a run is given besides its machine and its policies, key by key: tasks, monitors and
-//! groups as the scenario has them, defaults filled in. Reports carry it, so that two of them can
-//! be told apart by it; so values stand in one form whatever form the file has, and keys in the
-//! order of their tables.
+//! What a run is given, key by key: its machine, tasks, monitors and groups as the scenario has
+//! them, defaults filled in. Reports carry it, so that two of them can be told apart by it; so
+//! values stand in one form whatever form the file has, and keys in the order of their tables.
+//!
+//! The walk is guided by the tables of keys, so a key that is added is in reports as well.
 
-use super::keys::{DEVICE, Kind, MEMCG, REGION, ROOT, TableSpec};
-use super::raw::{Node, Table, Value, inline, key};
+use std::path::{Path, PathBuf};
+
+use mmsim_core::backing::device::DeviceConfig;
+use mmsim_core::machine::config::MachineConfig;
+
+use super::keys::{Kind, REGION, ROOT, TableSpec};
+use super::machine::{device_settings, own_device};
+use super::raw::{Node, Sources, Table, Value, inline, key};
 use super::read::spec_of_entry;
 use super::units;
 
-/// The paths of a document, as `--set` takes them, with their values.
-pub(super) fn given(doc: &Table) -> Vec<(String, String)> {
-    let mut all = Vec::new();
-    for name in ["task", "damon"] {
-        if let (Some(node), Some(spec)) = (doc.get(name), ROOT.key(name)) {
-            walk(&mut all, name, &node.value, spec.kind);
-        }
-    }
-    let machine = doc.get("machine").and_then(Node::table);
-    if let Some(groups) = machine.and_then(|m| m.get("memcg")) {
-        walk(&mut all, "machine.memcg", &groups.value, Kind::Tables(&MEMCG));
-    }
-    all
+/// Keys that are told otherwise: of the file and of its runs, and two that reports have a place
+/// of their own for. Policies are listed knob by knob, by the names of their own tables.
+const ELSEWHERE: &[&str] = &[
+    "schema",
+    "name",
+    "about",
+    "seed",
+    "seeds",
+    "expect-oom",
+    "bounds",
+    "variant",
+    "axes",
+    "expect",
+    "machine.kernel",
+    "machine.cpus",
+];
+
+/// What a document gives a run.
+#[derive(Default)]
+pub(super) struct Given {
+    /// Paths, as `--set` takes them, with their values.
+    pub(super) settings: Vec<(String, String)>,
+    /// Paths of keys that name files, and the files.
+    pub(super) files: Vec<(String, PathBuf)>,
 }
 
-fn walk(all: &mut Vec<(String, String)>, path: &str, value: &Value, kind: Kind) {
-    match (value, kind) {
-        // Knobs are listed by the name of the kernel.
-        (_, Kind::Damon) => {}
-        (Value::Table(t), Kind::Table(spec)) => table(all, path, t, spec),
-        (Value::Table(t), Kind::Device) => table(all, path, t, &DEVICE),
-        (Value::Table(t), Kind::Regions) => {
-            for e in &t.entries {
-                walk(all, &format!("{path}.{}", key(&e.key)), &e.node.value, Kind::Table(&REGION));
+/// Walks a document with its defaults, which `machine` was read from. `dir`: where its files are.
+pub(super) fn given(sources: &Sources, doc: &Table, machine: &MachineConfig, dir: &Path) -> Given {
+    let mut walk = Walk { given: Given::default(), sources, machine, dir };
+    walk.table("", doc, &ROOT);
+    walk.given
+}
+
+struct Walk<'a> {
+    given: Given,
+    sources: &'a Sources,
+    machine: &'a MachineConfig,
+    dir: &'a Path,
+}
+
+impl Walk<'_> {
+    fn table(&mut self, path: &str, t: &Table, spec: &'static TableSpec) {
+        for k in spec.keys() {
+            let full =
+                if path.is_empty() { key(k.name) } else { format!("{path}.{}", key(k.name)) };
+            match t.get(k.name) {
+                Some(node) if !ELSEWHERE.contains(&full.as_str()) => {
+                    self.value(&full, node, k.kind);
+                }
+                _ => {}
             }
         }
-        (Value::List(l), Kind::Tables(_) | Kind::Tasks | Kind::Steps) => {
-            for (i, n) in l.iter().enumerate() {
-                if let Some(t) = n.table()
-                    && let Some(spec) = spec_of_entry(t, kind)
-                {
-                    table(all, &format!("{path}[{i}]"), t, spec);
+    }
+
+    fn value(&mut self, path: &str, node: &Node, kind: Kind) {
+        match (&node.value, kind) {
+            // Listed by what they resolve to.
+            (_, Kind::Policy | Kind::Compaction | Kind::Damon) => {}
+            (_, Kind::Costs) => {
+                for (name, value) in self.machine.cost.fields() {
+                    self.set(format!("{path}.{name}"), value.to_string());
                 }
             }
+            (value, Kind::Device) => {
+                let cpus = self.machine.cpus;
+                let device = match value {
+                    Value::Text(preset) => DeviceConfig::preset(preset, cpus),
+                    _ => own_device(self.sources, node, path, cpus).ok(),
+                };
+                for (name, value) in device.iter().flat_map(device_settings) {
+                    if let Some(value) = value {
+                        self.set(format!("{path}.{name}"), value);
+                    }
+                }
+            }
+            (Value::Table(t), Kind::Table(spec)) => self.table(path, t, spec),
+            (Value::Table(t), Kind::Regions) => {
+                for e in &t.entries {
+                    if let Value::Table(t) = &e.node.value {
+                        self.table(&format!("{path}.{}", key(&e.key)), t, &REGION);
+                    }
+                }
+            }
+            (Value::List(l), Kind::Tables(_) | Kind::Tasks | Kind::Steps) => {
+                for (i, n) in l.iter().enumerate() {
+                    if let Some(t) = n.table()
+                        && let Some(spec) = spec_of_entry(t, kind)
+                    {
+                        self.table(&format!("{path}[{i}]"), t, spec);
+                    }
+                }
+            }
+            (v, kind) => {
+                if let (Value::Text(file), Kind::File) = (v, kind) {
+                    self.given.files.push((path.to_string(), self.dir.join(file)));
+                }
+                self.set(path.to_string(), text(v, kind));
+            }
         }
-        (v, kind) => all.push((path.to_string(), text(v, kind))),
     }
-}
 
-fn table(all: &mut Vec<(String, String)>, path: &str, t: &Table, spec: &'static TableSpec) {
-    for k in spec.keys() {
-        if let Some(node) = t.get(k.name) {
-            walk(all, &format!("{path}.{}", key(k.name)), &node.value, k.kind);
-        }
+    fn set(&mut self, path: String, value: String) {
+        self.given.settings.push((path, value));
     }
 }
 

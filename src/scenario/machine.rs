@@ -241,35 +241,75 @@ fn swap(sources: &Sources, node: &Node, cpus: u32) -> Result<SwapConfig, Error> 
 fn device(r: &Reader<'_>, key: &str, cpus: u32) -> Result<DeviceConfig, Error> {
     let node = r.need(key)?;
     if node.table().is_some() {
-        let path = r.name_of(key);
-        let d = Reader::open(r.sources, node, &DEVICE, &path)?;
-        let config = DeviceConfig {
-            name: d.name("name")?.to_string(),
-            read: d.time_up_to("read", SLOWEST_DEVICE)?,
-            write: d.time_up_to("write", SLOWEST_DEVICE)?,
-            servers: d.opt_count("servers")?.map_or(cpus, |n| n as u32),
-            bandwidth: d.opt_rate("bandwidth")?,
-            synchronous: d.flag("synchronous")?,
-            rotational: d.flag("rotational")?,
-            stored_bytes_per_page: d.count_u32("stored-bytes-per-page")?,
-            queue_depth: d.count_u32("queue_depth")?,
-            wbt_lat: match d.opt_count("wbt_lat_usec")? {
-                Some(us) => SimDuration::from_micros(us),
-                None => WBT_LAT[usize::from(d.flag("rotational")?)],
-            },
-            write_cache: d.flag("write_cache")?,
-        };
-        if config.synchronous && config.rotational {
-            let found = "a device cannot be both synchronous and rotational";
-            return Err(d.error("rotational", found, "one of them"));
-        }
-        return Ok(config);
+        return own_device(r.sources, node, &r.name_of(key), cpus);
     }
     let name = r.opt_text(key)?.unwrap_or("");
     DeviceConfig::preset(name, cpus).ok_or_else(|| {
         let known: Vec<&str> = DEVICE_PRESETS.iter().map(|p| p.0).collect();
         r.unknown_word(key, "device", name, &known)
     })
+}
+
+/// A device that the scenario describes.
+pub(super) fn own_device(
+    sources: &Sources,
+    node: &Node,
+    path: &str,
+    cpus: u32,
+) -> Result<DeviceConfig, Error> {
+    let d = Reader::open(sources, node, &DEVICE, path)?;
+    let config = DeviceConfig {
+        name: d.name("name")?.to_string(),
+        read: d.time_up_to("read", SLOWEST_DEVICE)?,
+        write: d.time_up_to("write", SLOWEST_DEVICE)?,
+        servers: d.opt_count("servers")?.map_or(cpus, |n| n as u32),
+        bandwidth: d.opt_rate("bandwidth")?,
+        synchronous: d.flag("synchronous")?,
+        rotational: d.flag("rotational")?,
+        stored_bytes_per_page: d.count_u32("stored-bytes-per-page")?,
+        queue_depth: d.count_u32("queue_depth")?,
+        wbt_lat: match d.opt_count("wbt_lat_usec")? {
+            Some(us) => SimDuration::from_micros(us),
+            None => WBT_LAT[usize::from(d.flag("rotational")?)],
+        },
+        write_cache: d.flag("write_cache")?,
+    };
+    if config.synchronous && config.rotational {
+        let found = "a device cannot be both synchronous and rotational";
+        return Err(d.error("rotational", found, "one of them"));
+    }
+    Ok(config)
+}
+
+/// A device by the keys of [`DEVICE`], all of them, as reports have it: a preset by what is in it,
+/// since its name says nothing of that. `None`: not limited.
+pub(super) fn device_settings(d: &DeviceConfig) -> Vec<(&'static str, Option<String>)> {
+    let DeviceConfig {
+        name,
+        read,
+        write,
+        servers,
+        bandwidth,
+        synchronous,
+        rotational,
+        stored_bytes_per_page,
+        queue_depth,
+        wbt_lat,
+        write_cache,
+    } = d;
+    vec![
+        ("name", Some(name.clone())),
+        ("read", Some(read.to_string())),
+        ("write", Some(write.to_string())),
+        ("servers", Some(servers.to_string())),
+        ("bandwidth", bandwidth.map(|b| format!("{b} B/s"))),
+        ("synchronous", Some(synchronous.to_string())),
+        ("rotational", Some(rotational.to_string())),
+        ("stored-bytes-per-page", Some(stored_bytes_per_page.to_string())),
+        ("queue_depth", Some(queue_depth.to_string())),
+        ("wbt_lat_usec", Some((wbt_lat.as_nanos() / 1000).to_string())),
+        ("write_cache", Some(write_cache.to_string())),
+    ]
 }
 
 fn vm(sources: &Sources, node: &Node, kernel: Kernel, managed: u64) -> Result<VmSysctl, Error> {
@@ -462,6 +502,13 @@ mod tests {
         assert_eq!(zones(0, 2_097_152), [("DMA", 3840), ("DMA32", 782_336), ("Normal", 1_310_720)]);
         assert_eq!(zones(262_144, 262_144), [("DMA32", 262_144)]);
         assert_eq!(zones(1_048_576, 1_048_576), [("Normal", 1_048_576)]);
+    }
+
+    #[test]
+    fn reports_have_every_key_of_a_device() {
+        let nvme = DeviceConfig::preset("nvme", 4).unwrap();
+        let told: Vec<_> = device_settings(&nvme).into_iter().map(|s| s.0).collect();
+        assert_eq!(told, DEVICE.keys().map(|k| k.name).collect::<Vec<_>>());
     }
 
     #[test]

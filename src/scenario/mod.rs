@@ -11,6 +11,7 @@
 
 pub mod damon;
 mod expand;
+mod expect;
 mod given;
 pub mod keys;
 mod machine;
@@ -22,6 +23,7 @@ mod schema;
 mod tables;
 mod tasks;
 mod units;
+mod words;
 pub mod workload;
 
 use std::fmt;
@@ -41,6 +43,7 @@ pub use units::{PAGE_SIZE, show_pages};
 pub use workload::{TaskSpec, WorkloadSpec};
 
 use crate::error::Error;
+use crate::report::expect::Expectation;
 use expand::Plan;
 use raw::{Node, Sources, Table};
 
@@ -54,6 +57,7 @@ pub struct Scenario {
     name: String,
     about: String,
     plans: Vec<Plan>,
+    expect: Vec<Expectation>,
 }
 
 /// One run: everything that decides its result.
@@ -75,8 +79,11 @@ pub struct RunSpec {
     pub tasks: Vec<TaskSpec>,
     /// Monitors of accesses.
     pub damon: Vec<DamonSpec>,
-    /// Tasks, monitors and groups as the scenario has them, key by key with defaults filled in.
+    /// Machine, tasks, monitors and groups as the scenario has them: the path of each key and its
+    /// value, defaults filled in. It is for reports; what runs is above.
     pub given: Arc<[(String, String)]>,
+    /// Files that the run reads: the path of the key that names each, and where it is.
+    pub files: Arc<[(String, PathBuf)]>,
     /// Whether to compute the misses of the optimum too.
     pub bounds: bool,
     /// Whether running out of memory is the expected end.
@@ -110,8 +117,15 @@ impl Scenario {
         let dir = Path::new(origin).parent().map(Path::to_path_buf).unwrap_or_default();
         let stem = Path::new(origin).file_stem().map(|s| s.to_string_lossy().into_owned());
         let name = stem.filter(|s| !s.is_empty()).unwrap_or_else(|| "scenario".to_string());
-        let scenario =
-            Scenario { sources, doc, dir, name, about: String::new(), plans: Vec::new() };
+        let scenario = Scenario {
+            sources,
+            doc,
+            dir,
+            name,
+            about: String::new(),
+            plans: Vec::new(),
+            expect: Vec::new(),
+        };
         scenario.with_sets(sets)
     }
 
@@ -122,8 +136,15 @@ impl Scenario {
             let (path, node) = self.sources.parse_option(path, value)?;
             self.sources.set(&mut self.doc, &path, &node)?;
         }
+        words::of_options(&self.sources, &mut self.doc);
         check_schema(&self.sources, &self.doc)?;
         self.plans = expand::plans(&self.sources, &self.doc, &self.dir)?;
+        // Options may have taken away what an expectation of the file is about.
+        let roots = ["axes", "variant"];
+        if sets.iter().any(|(path, _)| roots.iter().any(|root| path.starts_with(root))) {
+            expect::retain(&self.sources, &mut self.doc, &self.plans);
+        }
+        self.expect = expect::expectations(&self.sources, &self.doc, &self.plans)?;
         let text = |key: &str| self.doc.get(key).and_then(Node::as_text);
         if let Some(name) = text("name") {
             self.name = name.to_string();
@@ -140,6 +161,11 @@ impl Scenario {
     /// What it is about, or nothing.
     pub fn about(&self) -> &str {
         &self.about
+    }
+
+    /// What it expects of its runs: [`crate::report::expect::check`] asks a report.
+    pub fn expect(&self) -> &[Expectation] {
+        &self.expect
     }
 
     /// All runs: for each combination of the axes (the first changes slowest) each
@@ -179,12 +205,25 @@ impl Scenario {
                     tasks: plan.tasks.clone(),
                     damon: damon.clone(),
                     given: plan.given.clone(),
+                    files: plan.files.clone(),
                     bounds: plan.bounds,
                     expect_oom: plan.expect_oom,
                 });
             }
         }
         Ok(runs)
+    }
+
+    /// An error of building `run`, at the place of the key that it is about: where that was
+    /// written, be it an axis, a variant or an option.
+    pub(crate) fn placed(&self, run: &RunSpec, path: &str, error: Error) -> Error {
+        let plan = self.plans.iter().find(|p| p.variant == run.variant && p.axes == run.axes);
+        match plan {
+            Some(plan) if error.position().is_none() => {
+                self.sources.place(error, self.sources.nearest_place(&plan.doc, path))
+            }
+            _ => error,
+        }
     }
 
     /// The scenario with every default written out and every override applied, as TOML

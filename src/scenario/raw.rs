@@ -146,6 +146,39 @@ impl Sources {
         }
     }
 
+    /// An error that has no place yet, at this one.
+    pub(super) fn place(&self, error: Error, at: At) -> Error {
+        match self.0.get(usize::from(at.source)) {
+            Some(s) => {
+                let span = at.start as usize..at.end as usize;
+                error.at(&s.origin, &s.text, span, "here")
+            }
+            None => error,
+        }
+    }
+
+    /// Where the value at a path was written; if nobody wrote it, the last table on the way that
+    /// somebody did.
+    pub(super) fn nearest_place(&self, doc: &Table, path: &str) -> At {
+        let mut last = At::START;
+        let Ok(path) = self.path(path, At::DEFAULT) else { return last };
+        let mut here: Option<&Node> = None;
+        for step in &path.steps {
+            let next = match (step, here.map(|n| &n.value)) {
+                (Step::Key(k), None) => doc.get(k),
+                (Step::Key(k), Some(Value::Table(t))) => t.get(k),
+                (Step::Index(i), Some(Value::List(l))) => l.get(*i),
+                _ => None,
+            };
+            let Some(node) = next else { break };
+            if !node.at.is_default() {
+                last = node.at;
+            }
+            here = next;
+        }
+        last
+    }
+
     /// Parses a whole document.
     pub(super) fn parse(&mut self, origin: &str, text: &str) -> Result<Table, Error> {
         let source = self.add(origin, text, ErrorKind::Syntax);

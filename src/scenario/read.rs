@@ -145,9 +145,13 @@ impl<'a> Reader<'a> {
         self.table.get(key).is_some()
     }
 
-    /// Whether nobody wrote the value of a key.
+    /// Whether a key has its default: nobody wrote it, or somebody wrote what holds anyway, as
+    /// `--dry-run` does.
     pub(super) fn is_default(&self, key: &str) -> bool {
-        self.table.get(key).is_some_and(|n| n.at.is_default())
+        let Some(node) = self.table.get(key) else { return false };
+        let same =
+            |toml| Node::of_default(toml).is_some_and(|d| inline(&d.value) == inline(&node.value));
+        node.at.is_default() || matches!(self.spec(key).fallback, Fallback::Is(toml) if same(toml))
     }
 
     /// The value of a key, if it was given or has a default.
@@ -394,15 +398,11 @@ impl<'a> Reader<'a> {
         }
     }
 
-    /// A string, if given. On the command line `--set machine.kernel=6.1` needs no
-    /// quotes, so there a number stands for its own text.
+    /// A string, if given.
     pub(super) fn opt_text(&self, key: &str) -> Result<Option<&'a str>, Error> {
         let Some(node) = self.find(key) else { return Ok(None) };
         match &node.value {
             Value::Text(s) => Ok(Some(s)),
-            Value::Integer(_) | Value::Float(_) if self.sources.is_option(node.at) => {
-                Ok(Some(self.sources.text(node.at)))
-            }
             _ => Err(self.wrong_type(key, node)),
         }
     }

@@ -23,7 +23,7 @@ cpus = 2
 7 | [macine]
   |  ^^^^^^ write `machine`
   |
-  = help: known: schema, name, about, seed, seeds, expect-oom, bounds, machine, reclaim, compaction, task, damon, variant, axes"#,
+  = help: known: schema, name, about, seed, seeds, expect-oom, bounds, machine, reclaim, compaction, task, damon, variant, axes, expect"#,
     },
     Case {
         name: "table_instead_of_list",

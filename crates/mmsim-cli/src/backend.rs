@@ -21,6 +21,7 @@ use mmsim::record::summary::Summary;
 use mmsim::record::{self, Record};
 use mmsim::report::compare::{self, Comparison, Side};
 use mmsim::report::events::EVENTS;
+use mmsim::report::expect::Expectation;
 use mmsim::report::reproduction::Reproduction;
 use mmsim::report::validation::Validation;
 use mmsim::report::{Report, RunMeta, RunReport};
@@ -64,6 +65,10 @@ pub(crate) struct Plan {
     pub about: String,
     /// The scenario as TOML with every default resolved, for `--dry-run`.
     pub resolved: String,
+    /// What it expects of its runs.
+    pub expect: Vec<Expectation>,
+    /// Whether `--set` made it another scenario than the file's, of which less is to be expected.
+    pub changed: bool,
     /// Its runs: axes, then variants, then seeds.
     pub runs: Vec<PlannedRun>,
     /// The same runs, resolved.
@@ -76,7 +81,7 @@ pub(crate) fn plan(path: &Path, overrides: &Overrides<'_>) -> Result<Plan, Failu
     sets.extend(overrides.seed.map(|s| ("seed".to_string(), s.to_string())));
     sets.extend(overrides.seeds.map(|s| ("seeds".to_string(), s.to_string())));
     let scenario = Scenario::load(path, &sets).map_err(input)?;
-    let mut specs = scenario.expand(&Catalogue).map_err(input)?;
+    let mut specs = mmsim::build::specs(&scenario).map_err(input)?;
     for wanted in overrides.variants {
         if !specs.iter().any(|s| s.variant == *wanted) {
             let mut names: Vec<&str> = specs.iter().map(|s| s.variant.as_str()).collect();
@@ -92,6 +97,8 @@ pub(crate) fn plan(path: &Path, overrides: &Overrides<'_>) -> Result<Plan, Failu
         name: scenario.name().to_string(),
         about: scenario.about().to_string(),
         resolved: scenario.resolved(),
+        expect: scenario.expect().to_vec(),
+        changed: !overrides.sets.is_empty(),
         runs: specs
             .iter()
             .map(|s| PlannedRun { label: mmsim::run::label(s), expect_oom: s.expect_oom })

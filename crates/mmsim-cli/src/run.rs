@@ -6,7 +6,8 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use mmsim::machine::result::RunResult;
-use mmsim::report::{self, AimReport, OomReport, Report, RunMeta, RunReport};
+use mmsim::report::expect;
+use mmsim::report::{self, AimReport, ExpectReport, OomReport, Report, RunMeta, RunReport};
 use mmsim::scenario::RunSpec;
 
 use crate::args::{Format, RunArgs};
@@ -83,7 +84,8 @@ pub(crate) fn run(args: &RunArgs) -> Result<Ending, Failure> {
     // What the host took is a remark: nobody may be there to read it.
     let _ = writeln!(io::stderr(), "mmsim: {}", cost.line());
     let lines = early_ends(&plans, &report).into_iter().chain(misses(&plans, &report));
-    for line in lines.chain(late_replays(&plans, &report)) {
+    let lines = lines.chain(late_replays(&plans, &report)).chain(unexpected(&plans, &report));
+    for line in lines.chain(report.notes.iter().cloned()) {
         let _ = writeln!(io::stderr(), "mmsim: {line}");
     }
     if let Some(path) = &args.timing {
@@ -202,7 +204,16 @@ fn assemble(plans: &[Plan], results: &[Results]) -> (Report, Ending) {
     }
     let names: Vec<&str> = plans.iter().map(|plan| plan.name.as_str()).collect();
     let about = if several { "" } else { plans.first().map_or("", |plan| &plan.about) };
-    (Report::new(names.join(", "), about, runs), ending)
+    let mut report = Report::new(names.join(", "), about, runs);
+    for plan in plans {
+        let checked = expect::check(&report, several.then_some(&plan.name), &plan.expect);
+        if ending == Ending::Done && !plan.changed && checked.iter().any(|e| !e.holds) {
+            ending = Ending::Missed;
+        }
+        report.expect.extend(checked);
+    }
+    report.note();
+    (report, ending)
 }
 
 fn bytes_per_frame(result: &RunResult) -> Option<f64> {
@@ -253,6 +264,16 @@ fn late_replays(plans: &[Plan], report: &Report) -> Vec<String> {
     labels.zip(&report.runs).flat_map(of_run).collect()
 }
 
+/// One line for each expectation that does not hold.
+fn unexpected(plans: &[Plan], report: &Report) -> Vec<String> {
+    let changed = if plans.iter().any(|p| p.changed) { " (with --set)" } else { "" };
+    let line = |e: &ExpectReport| {
+        let scenario = e.scenario.as_ref().map_or(String::new(), |s| format!("{s}: "));
+        format!("{scenario}expected{changed}: {}; found: {}", e.expected, e.found)
+    };
+    report.expect.iter().filter(|e| !e.holds).map(line).collect()
+}
+
 fn who_held_it(oom: &OomReport) -> String {
     let mut holders: Vec<String> = oom
         .processes
@@ -289,6 +310,8 @@ mod tests {
             name: name.into(),
             about: "about".into(),
             resolved: String::new(),
+            expect: Vec::new(),
+            changed: false,
             runs: labels.iter().map(planned).collect(),
             specs: Vec::new(),
         }

@@ -52,6 +52,7 @@ pub(crate) fn result(variant: u64, seed: u64) -> RunResult {
         compaction: None,
         aims: Vec::new(),
         replayed: Vec::new(),
+        unwritten: Vec::new(),
         zones: vec![
             ("DMA".into(), [3840, 26, 32, 38, 3800]),
             ("DMA32".into(), [82_768, 555, 693, 831, 61_736]),

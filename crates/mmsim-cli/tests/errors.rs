@@ -49,9 +49,78 @@ fn fails(name: &str, from: &str, to: &str, code: i32) {
 #[test]
 fn the_scenario_is_right_as_it_is() {
     let f = Folder::new();
-    f.write("x.toml", GOOD);
+    f.write("x.toml", format!("{GOOD}write = true\n"));
     let said = f.mmsim(&["run", "x.toml", "--check"]);
     assert_eq!((said.code, said.stderr.as_str()), (Some(0), ""));
+}
+
+/// What no key shows by itself is found by `--dry-run` as by a run, at the place of the key.
+#[test]
+fn what_cannot_run_is_refused_before_anything_runs() {
+    let work = "workload = \"sequential\"\nmemory = \"8MiB\"\n";
+    let watched =
+        |task: &str| format!("{work}processes = 2\n\n[[damon]]\nops = \"vaddr\"\n{task}\n");
+    for (name, keys) in [
+        ("damon-process-of-several", watched("task = \"sequential\"")),
+        ("damon-process-beyond", watched("task = \"sequential-2\"")),
+        (
+            "commands-not-modelled",
+            "workload = \"script\"\ncommands = [\"anon 0 10\", \"watch\"]\n".into(),
+        ),
+        ("trace-not-there", "workload = \"replay\"\ntrace = \"nothing.mmt\"\n".into()),
+        ("trace-that-is-text", "workload = \"replay\"\ntrace = \"x.toml\"\n".into()),
+    ] {
+        let f = Folder::new();
+        f.write("x.toml", GOOD.replacen(work, &keys, 1));
+        let dry = f.mmsim(&["run", "x.toml", "--dry-run"]);
+        golden(name, &dry);
+        let said = f.mmsim(&["run", "x.toml", "-o", "report"]);
+        assert_eq!((dry.code, &dry.stderr), (Some(2), &said.stderr), "{name}");
+        assert!(dry.stderr.contains("--> x.toml:"), "{name}: {}", dry.stderr);
+        assert_eq!((dry.stdout.as_str(), f.names()), ("", vec!["x.toml".to_string()]), "{name}");
+    }
+}
+
+/// What a scenario expects of its runs decides the exit code; of one that options changed it is
+/// told and does not.
+#[test]
+fn expectations() {
+    let f = Folder::new();
+    let good = GOOD.replace("8MiB", "24MiB");
+    let expect = |figure: &str| {
+        format!("{good}write = true\n\n[[expect]]\nfigure = \"{figure}\"\nabove = 1000\n")
+    };
+    f.write("x.toml", expect("pswpout"));
+    let said = f.mmsim(&["run", "x.toml", "-o", "report"]);
+    assert_eq!((said.code, said.stderr.as_str()), (Some(0), ""));
+    f.write("x.toml", expect("pswpin"));
+    let said = f.mmsim(&["run", "x.toml", "--format", "json", "-o", "report"]);
+    golden("expected-otherwise", &said);
+    assert_eq!(said.code, Some(1));
+    let report: serde_json::Value = serde_json::from_str(&f.read("report")).unwrap();
+    assert_eq!(report["expect"][0]["holds"], false);
+    assert_eq!(report["expect"][0]["expected"], "pswpin above 1,000");
+    let said = f.mmsim(&["run", "x.toml", "-o", "report", "--set", "task[0].memory=25MiB"]);
+    golden("expected-otherwise-of-another", &said);
+    assert_eq!(said.code, Some(0));
+}
+
+/// Runs that say nothing about what they are to show say so, once for all of them.
+#[test]
+fn runs_that_do_nothing() {
+    let f = Folder::new();
+    let variants = "[[variant]]\nname = \"a\"\n[[variant]]\nname = \"b\"\n\
+                    set = { \"machine.vm.swappiness\" = 100 }\n";
+    f.write("x.toml", format!("{}\n{variants}", GOOD.replace("seed = 1", "seed = 1\nseeds = 2")));
+    let said = f.mmsim(&["run", "x.toml", "--format", "json", "-o", "report"]);
+    golden("runs-that-do-nothing", &said);
+    assert_eq!(said.code, Some(0));
+    let report: serde_json::Value = serde_json::from_str(&f.read("report")).unwrap();
+    let notes: Vec<&str> =
+        report["notes"].as_array().unwrap().iter().filter_map(|n| n.as_str()).collect();
+    assert_eq!(notes.len(), 3, "{notes:?}");
+    let lines: Vec<&str> = said.stderr.lines().map(|l| l.trim_start_matches("mmsim: ")).collect();
+    assert_eq!(lines, notes);
 }
 
 /// Fragmentation that cannot be, and blocks that nobody can ask for.

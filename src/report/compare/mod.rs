@@ -28,6 +28,7 @@ use crate::error::{Error, ErrorKind};
 
 pub use rows::{Moved, Row};
 pub use settings::Setting;
+pub(super) use settings::that_differ;
 
 /// How reports are compared.
 #[derive(Clone, Copy, Debug, Default)]
@@ -166,7 +167,7 @@ pub fn compare(a: Side<'_>, b: Side<'_>, options: Options<'_>) -> Result<Compari
             axes: x.axes.clone(),
             seeds: group.iter().map(|p| p.0.seed).collect(),
             identical: group.iter().all(|(x, y)| x.digest == y.digest && x.vmstat == y.vmstat),
-            settings: settings::that_differ(x, y),
+            settings: that_differ(x, y),
             assumed_in_a: settings::assumed_only_in(x, y),
             assumed_in_b: settings::assumed_only_in(y, x),
             figures: rows::figures(&scopes, options.per_work),

@@ -1,8 +1,7 @@
 //! What two runs were given that is not the same: it is what can explain a difference.
 //!
-//! Reports hold the machine, its devices and costs, every resolved knob and what the scenario
-//! says of the work. Two runs that differ in counters and not here differ in a file that a task
-//! reads, or in the mmsim that made them.
+//! Reports hold every key of the scenario, every resolved knob and what is in the files that tasks
+//! read. Two runs that differ in counters and not here were made by different versions of mmsim.
 
 use serde::Serialize;
 
@@ -36,14 +35,17 @@ fn zone(z: &ZoneReport) -> [(&'static str, String); 3] {
     ]
 }
 
-/// Everything about a run that its report holds and that is no result, by name.
-fn of(run: &RunReport) -> Vec<(String, String)> {
+/// Everything about a run that its report holds and that is no result, by name. `by_key`: what was
+/// given is told key by key, swap among it.
+fn of(run: &RunReport, by_key: bool) -> Vec<(String, String)> {
     let mut all = vec![
         ("kernel".to_string(), run.kernel.clone()),
         ("policy".to_string(), run.policy.clone()),
         ("cpus".to_string(), run.cpus.to_string()),
-        ("swap".to_string(), run.swap.as_ref().map_or("none".to_string(), swap)),
     ];
+    if !by_key {
+        all.push(("swap".to_string(), run.swap.as_ref().map_or("none".to_string(), swap)));
+    }
     for (i, z) in run.zones.iter().enumerate() {
         // Nodes may have zones of the same name: later ones go by their number.
         let before = run.zones[..i].iter().filter(|other| other.name == z.name).count();
@@ -58,8 +60,9 @@ fn of(run: &RunReport) -> Vec<(String, String)> {
 
 /// What differs between two runs, in the order of the report; then how they ended, if that
 /// differs.
-pub(super) fn that_differ(a: &RunReport, b: &RunReport) -> Vec<Setting> {
-    let (mut of_a, mut of_b) = (of(a), of(b));
+pub(in crate::report) fn that_differ(a: &RunReport, b: &RunReport) -> Vec<Setting> {
+    let by_key = [a, b].iter().all(|r| r.setup.get("machine.file-device.name").is_some());
+    let (mut of_a, mut of_b) = (of(a, by_key), of(b, by_key));
     // A report of before these were written down says nothing about them.
     if a.setup.is_empty() || b.setup.is_empty() {
         of_a.retain(|(name, _)| a.setup.get(name).is_none());

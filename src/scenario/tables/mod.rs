@@ -18,7 +18,7 @@ pub use tasks::*;
 use super::keys::{Fallback, KeySpec, Kind, MANY, TableSpec};
 
 use Fallback::{Auto, Is, Required};
-use Kind::{Axes, Compaction, Count, Flag, Overrides, Policy, Table, Tables, Tasks, Text};
+use Kind::{Axes, Compaction, Count, Flag, Number, Overrides, Policy, Table, Tables, Tasks, Text};
 
 const fn key(name: &'static str, kind: Kind, fallback: Fallback, doc: &'static str) -> KeySpec {
     KeySpec { name, kind, fallback, doc }
@@ -68,6 +68,12 @@ pub static ROOT: TableSpec = TableSpec {
             "what is compared, one `[[variant]]` each",
         ),
         key("axes", Axes, Auto("none"), "paths of keys and the values that each is run with"),
+        key(
+            "expect",
+            Tables(&EXPECT),
+            Auto("nothing"),
+            "what the runs are to show, one `[[expect]]` each; `run` checks it",
+        ),
     ]],
 };
 
@@ -104,10 +110,65 @@ pub static VARIANT: TableSpec = TableSpec {
     ]],
 };
 
+/// What one side of an expectation is about, but for its figure.
+const SUBJECT: &[KeySpec] = &[
+    key("variant", Text, Auto("each variant"), "name of a variant"),
+    key(
+        "at",
+        Overrides,
+        Auto("each value"),
+        "values of axes by path: `at = { \"machine.vm.swappiness\" = 100 }`",
+    ),
+    key("phase", Text, Auto("the whole run"), "phase, as reports name it: `heap/access`"),
+];
+
+/// `[[expect]]`.
+pub static EXPECT: TableSpec = TableSpec {
+    title: "[[expect]]",
+    doc: "A statement about means over seeds; needs `above` or `below`. Each point of the axes is asked by itself.",
+    groups: &[
+        &[key(
+            "figure",
+            Text,
+            Required,
+            "a counter or gauge (`pswpin`), `completed` (1 or 0), or a number of the report's JSON by its path (`bounds.sim_opt_refetches`, `damon[0].samples`, `memory_stat.batch.pgscan_anon`); several joined by `+` are added",
+        )],
+        SUBJECT,
+        &[
+            key(
+                "above",
+                Number(0.0, 1e12),
+                Auto("no bound"),
+                "the figure is above this; with `than`, above so many times the other",
+            ),
+            key(
+                "below",
+                Number(0.0, 1e12),
+                Auto("no bound"),
+                "the figure is below this; with `than`, below so many times the other",
+            ),
+            key(
+                "than",
+                Table(&THAN),
+                Auto("the bounds are numbers"),
+                "what the figure is compared with",
+            ),
+        ],
+    ],
+};
+
+/// `than` of an expectation.
+pub static THAN: TableSpec = TableSpec {
+    title: "than of [[expect]]",
+    doc: "The other side. What is left out is as on the first side: `than = { variant = \"v5.5\" }`.",
+    groups: &[&[key("figure", Text, Auto("the same"), "another figure")], SUBJECT],
+};
+
 /// All tables in the order of the documentation.
 pub fn all_tables() -> Vec<&'static TableSpec> {
     let mut all: Vec<&'static TableSpec> =
         vec![&ROOT, &MACHINE, &NODE, &ZONE, &PCP, &SWAP, &DEVICE, &VM, &MEMCG, &VARIANT];
+    all.extend([&EXPECT, &THAN]);
     all.extend([&DAMON, &DAMON_REGION, &DAMOS, &DAMOS_GOAL, &DAMOS_WMARKS, &DAMOS_FILTER]);
     all.push(&TASK_COMMON);
     all.extend(TASKS.iter().map(|t| t.1));

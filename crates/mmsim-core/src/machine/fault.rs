@@ -253,6 +253,8 @@ impl Machine {
         if !write {
             self.mem.now += self.mem.cost.t_minor_map;
             self.mem.pages.set_entry(page, Entry::Zero, pte::ACCESSED);
+            let space = self.mem.spaces.vma(vma).space;
+            self.mem.spaces[space].zero_faults += 1;
             return (Flow::Done, FaultKind::ZeroPage);
         }
         (self.new_anon(tid, page, vma), FaultKind::ZeroFill)
@@ -262,7 +264,8 @@ impl Machine {
     fn new_anon(&mut self, tid: ThreadId, page: PageIdx, vma: VmaId) -> Flow {
         let pfn = frame_or_return!(self.alloc_user(tid));
         self.mem.now += self.mem.cost.t_minor_anon;
-        let flags = self.mem.spaces.vma(vma).flags;
+        let (flags, space) = (self.mem.spaces.vma(vma).flags, self.mem.spaces.vma(vma).space);
+        self.mem.spaces[space].wrote_anon = true;
         let how = self.make_anon(pfn, flags, ArrivalKind::New);
         self.policy.folio_entering(&mut self.mem, pfn, how);
         self.mem.pages.set_entry(page, Entry::None, 0);

@@ -556,11 +556,20 @@ impl Machine {
                 .collect(),
             high_order: self.high_order,
             compaction: self.compaction.as_ref().map(|c| c.stats()),
+            unwritten: self.unwritten(),
             zones: self.zones_at_start.clone(),
             digest: self.digest(),
             peak_resident: self.peak_resident,
             host_bytes: self.mem.host_bytes(),
         }
+    }
+
+    fn unwritten(&self) -> Vec<(String, u64)> {
+        let spaces = self.mem.spaces.ids().map(|a| &self.mem.spaces[a]);
+        spaces
+            .filter(|s| s.zero_faults > 0 && !s.wrote_anon)
+            .map(|s| (s.name.clone(), s.zero_faults))
+            .collect()
     }
 
     fn memory_stat(&self) -> Vec<(String, Vec<(&'static str, u64)>)> {

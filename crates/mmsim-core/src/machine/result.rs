@@ -193,6 +193,9 @@ pub struct RunResult {
     pub aims: Vec<(String, Aim)>,
     /// How replays of recorded instants kept up, by the names of their threads.
     pub replayed: Vec<(String, Replayed)>,
+    /// Processes that read anonymous pages and wrote none, so that all of them were the zero page:
+    /// name, and faults that mapped it.
+    pub unwritten: Vec<(String, u64)>,
     /// `/proc/zoneinfo` in short, as set up: zone name, managed, min, low, high, free at start.
     pub zones: Vec<(String, [u64; 5])>,
     /// Fingerprint of the final state.

@@ -49,6 +49,7 @@ impl Memory {
         self.pages.set_huge(g, Some(head), pte::ACCESSED | pte::DIRTY | pte::WRITABLE);
         let space = self.space_of(g.first());
         self.spaces[space].rss_anon += u64::from(GROUP_PAGES);
+        self.spaces[space].wrote_anon = true;
     }
 
     /// Drops a whole huge page. That of a folio: its block and its page table are free then.

@@ -130,6 +130,10 @@ pub struct AddressSpace {
     pub swapents: u64,
     /// Page-table frames.
     pub tables: u64,
+    /// Faults that mapped the zero page: reads of anonymous pages that nobody had written.
+    pub zero_faults: u64,
+    /// It has had an anonymous page of its own: it wrote one.
+    pub wrote_anon: bool,
     /// The process was killed or has exited.
     pub dead: bool,
     /// A CPU turned to one of its threads since a walk of page tables took it up.
@@ -160,6 +164,8 @@ impl Spaces {
             rss_file: 0,
             swapents: 0,
             tables: 0,
+            zero_faults: 0,
+            wrote_anon: false,
             dead: false,
             used: true,
             regions: Vec::new(),

@@ -1,0 +1,108 @@
+//! What keys do not show: whether files are what they should be, whether memory is enough, whether
+//! a monitor has its process. It is asked before the first run, and by `--dry-run`, so that what
+//! cannot run is an error at its place in the scenario.
+
+use mmsim_core::base::id::AsId;
+
+use super::{Catalogue, Policy, build, damon, managed_pages, workloads};
+use crate::error::Error;
+use crate::scenario::workload::{Fragment, MOST_PROCESSES, TaskSpec, WorkloadSpec};
+use crate::scenario::{RunSpec, Scenario};
+
+/// An error of the run that is built, and the path of the key that it is about.
+pub(super) struct Misplaced {
+    pub(super) path: String,
+    pub(super) error: Error,
+}
+
+impl Misplaced {
+    pub(super) fn new(path: impl Into<String>, error: Error) -> Misplaced {
+        Misplaced { path: path.into(), error }
+    }
+}
+
+/// All runs of a scenario, of which each can be built.
+///
+/// # Errors
+/// The scenario does not fit the policies that there are, or one of its runs cannot be built.
+pub fn specs(scenario: &Scenario) -> Result<Vec<RunSpec>, Error> {
+    let runs = scenario.expand(&Catalogue)?;
+    let mut asked: Option<&RunSpec> = None;
+    for run in &runs {
+        // Seeds and policies change none of the answers.
+        let same = |a: &RunSpec| {
+            (&a.machine, &a.tasks, &a.damon) == (&run.machine, &run.tasks, &run.damon)
+        };
+        if !asked.is_some_and(same) {
+            check(run).map_err(|m| scenario.placed(run, &m.path, m.error))?;
+            asked = Some(run);
+        }
+    }
+    Ok(runs)
+}
+
+fn check(run: &RunSpec) -> Result<(), Misplaced> {
+    let loads =
+        |t: &TaskSpec| matches!(&t.work, WorkloadSpec::Fragment(Fragment { load: Some(_), .. }));
+    // How much is free, and whether a layout fits, a machine has to tell.
+    if run.machine.vm.nr_hugepages > 0 || run.tasks.iter().any(loads) {
+        let policy = Policy::resolve(&run.policy)
+            .map_err(|e| Misplaced::new("reclaim", Error::plain(e.message)))?;
+        return build(run, |mem| policy.create(mem, run.seed)).map(drop);
+    }
+    let mut names = Vec::new();
+    let mut needed = 0;
+    for (i, task) in run.tasks.iter().enumerate() {
+        let at = |error| Misplaced::new(place(run, i), error);
+        workloads::check_monitor(task, !run.damon.is_empty()).map_err(at)?;
+        let n = workloads::processes(task).map_err(at)?;
+        count(task, names.len() as u64 + u64::from(n)).map_err(at)?;
+        names.extend((0..n).map(|p| super::process_name(task, p, n)));
+        // The others take whatever their keys say, and run in any memory.
+        let asked = matches!(
+            task.work,
+            WorkloadSpec::Phased(_)
+                | WorkloadSpec::Replay(_)
+                | WorkloadSpec::Script(_)
+                | WorkloadSpec::Requests(_)
+                | WorkloadSpec::Fragment(_)
+        );
+        if asked && n > 0 {
+            let threads = workloads::threads(task, run.seed, 0).map_err(at)?;
+            needed = threads.iter().map(|w| w.minimum_pages()).max().unwrap_or(0).max(needed);
+        }
+    }
+    super::check_size(&run.machine, needed)?;
+    let ram = 0..managed_pages(&run.machine) * mmsim_core::base::id::PAGE_SIZE;
+    let process = |name: &str| {
+        let found = names.iter().position(|n| n == name);
+        found
+            .map(|i| AsId(u16::try_from(i).unwrap_or(u16::MAX)))
+            .ok_or_else(|| damon::no_process(name, &names))
+    };
+    damon::kdamonds(run, &ram, &process).map(drop)
+}
+
+/// There are no more processes than have a number: `all`, with those of `task`.
+pub(super) fn count(task: &TaskSpec, all: u64) -> Result<(), Error> {
+    if all > MOST_PROCESSES {
+        return Err(Error::plain(format!(
+            "task `{}`: with it there are {all} processes; at most {MOST_PROCESSES} of all tasks \
+             have a number",
+            task.name
+        )));
+    }
+    Ok(())
+}
+
+/// The key that says what task `i` does: that of its file, its steps or its commands.
+pub(super) fn place(run: &RunSpec, i: usize) -> String {
+    let task = format!("task[{i}]");
+    let file = run.files.iter().find(|f| f.0.starts_with(&format!("{task}.")));
+    match (&run.tasks[i].work, file) {
+        (_, Some((path, _))) => path.clone(),
+        (WorkloadSpec::Phased(_), _) => format!("{task}.steps"),
+        (WorkloadSpec::Script(_), _) => format!("{task}.commands"),
+        _ => format!("{task}.workload"),
+    }
+}

@@ -1,0 +1,308 @@
+//! What a scenario expects of its runs, checked against their report.
+//!
+//! A scenario is there to show something: that one variant swaps in more than another, that a
+//! daemon did its work. It says so as data, so that a run that shows nothing is told from one that
+//! does. Values are means over seeds; every combination of the axes is asked by itself.
+
+use std::fmt::Write;
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+use serde_json::Value as Json;
+
+use super::derived::grouped;
+use super::document::{Ending, Report, RunReport};
+
+/// A statement about the runs of a scenario.
+#[derive(Clone, PartialEq, Debug, Default)]
+pub struct Expectation {
+    /// Of what.
+    pub of: Subject,
+    /// The value is above this number, or above so many times that of `than`.
+    pub above: Option<f64>,
+    /// The value is below this number, or below so many times that of `than`.
+    pub below: Option<f64>,
+    /// What it is compared with; `None`: the numbers themselves.
+    pub than: Option<Subject>,
+}
+
+/// A figure of some of the runs.
+#[derive(Clone, PartialEq, Debug, Default)]
+pub struct Subject {
+    /// A counter, a gauge, or a number of the report by its path. Several joined by `+` are added.
+    pub figure: String,
+    /// The variant; `None`: each.
+    pub variant: Option<String>,
+    /// The values of axes, by their paths; axes that are not named: each value.
+    pub at: Vec<(String, String)>,
+    /// The phase; `None`: the whole run.
+    pub phase: Option<String>,
+}
+
+/// An expectation and what came out.
+#[derive(Clone, PartialEq, Debug, Serialize, Deserialize, JsonSchema)]
+pub struct ExpectReport {
+    /// Name of its scenario, where the report has several.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub scenario: Option<String>,
+    /// What is expected, in words.
+    pub expected: String,
+    /// What came out: the runs that are otherwise, or all.
+    pub found: String,
+    /// Whether it holds.
+    pub holds: bool,
+}
+
+/// Checks the expectations of a scenario on its runs. `scenario`: its name, where the report has
+/// several. Those of variants or values that were not run are left out.
+pub fn check(
+    report: &Report,
+    scenario: Option<&str>,
+    expectations: &[Expectation],
+) -> Vec<ExpectReport> {
+    let mut runs: Vec<&RunReport> = report.runs.iter().collect();
+    runs.retain(|r| r.scenario.as_deref() == scenario);
+    expectations.iter().filter_map(|e| e.check(&runs, scenario)).collect()
+}
+
+impl Expectation {
+    fn check(&self, runs: &[&RunReport], scenario: Option<&str>) -> Option<ExpectReport> {
+        let mut wrong = Vec::new();
+        let mut right = Vec::new();
+        for group in groups(runs.iter().copied().filter(|r| self.of.has(r))) {
+            let value = self.of.value(&group);
+            let other = match &self.than {
+                None => Ok(1.0),
+                Some(than) => {
+                    let others: Vec<&RunReport> =
+                        runs.iter().copied().filter(|r| than.beside(group[0], r)).collect();
+                    if others.is_empty() {
+                        continue;
+                    }
+                    than.value(&others)
+                }
+            };
+            let place = place(group[0]);
+            match (value, other) {
+                (Ok(value), Ok(other)) => {
+                    let mut text = format!("{place}: {}", grouped(value));
+                    if self.than.is_some() {
+                        let _ = write!(text, " against {}", grouped(other));
+                    }
+                    let holds = self.above.is_none_or(|a| value > a * other)
+                        && self.below.is_none_or(|b| value < b * other);
+                    if holds { right.push(text) } else { wrong.push(text) }
+                }
+                (Err(what), _) | (_, Err(what)) => wrong.push(format!("{place}: {what}")),
+            }
+        }
+        if wrong.is_empty() && right.is_empty() {
+            return None;
+        }
+        let holds = wrong.is_empty();
+        let found = if holds { right } else { wrong }.join("; ");
+        let scenario = scenario.map(str::to_string);
+        Some(ExpectReport { scenario, expected: self.to_string(), found, holds })
+    }
+}
+
+impl Subject {
+    fn has(&self, run: &RunReport) -> bool {
+        self.variant.as_ref().is_none_or(|v| *v == run.variant)
+            && self.at.iter().all(|(path, value)| run.axes.get(path) == Some(value))
+    }
+
+    /// Whether `run` is what runs like `group` are compared with: of this subject, and in all that
+    /// it does not name where they are.
+    fn beside(&self, group: &RunReport, run: &RunReport) -> bool {
+        let named = |path: &str| self.at.iter().any(|(p, _)| p == path);
+        self.has(run)
+            && (self.variant.is_some() || run.variant == group.variant)
+            && run
+                .axes
+                .iter()
+                .all(|(path, value)| named(path) || group.axes.get(path) == Some(value))
+    }
+
+    /// The mean over runs.
+    fn value(&self, runs: &[&RunReport]) -> Result<f64, String> {
+        let mut sum = 0.0;
+        for run in runs {
+            sum += self.of_run(run)?;
+        }
+        Ok(sum / runs.len() as f64)
+    }
+
+    fn of_run(&self, run: &RunReport) -> Result<f64, String> {
+        let phase = match &self.phase {
+            None => None,
+            Some(name) => {
+                let phase = run.phases.iter().find(|p| p.name == *name);
+                Some(phase.ok_or_else(|| format!("there is no phase {name}"))?)
+            }
+        };
+        let counters = phase.map_or(&run.vmstat, |p| &p.vmstat);
+        let gauges = phase.map_or(&run.gauges, |p| &p.gauges);
+        let mut sum = 0.0;
+        for figure in self.figure.split('+').map(str::trim) {
+            let counted = counters.get(figure).or_else(|| gauges.get(figure)).map(|&n| n as f64);
+            let value = match (counted, figure) {
+                (Some(n), _) => Some(n),
+                (None, COMPLETED) => Some(f64::from(u8::from(run.outcome == Ending::Completed))),
+                (None, path) => {
+                    let json = match phase {
+                        Some(phase) => serde_json::to_value(phase),
+                        None => serde_json::to_value(run),
+                    };
+                    json.ok().and_then(|json| number_at(&json, path))
+                }
+            };
+            sum += value.ok_or_else(|| format!("there is no {figure}"))?;
+        }
+        Ok(sum)
+    }
+}
+
+/// The figure that is 1 where a run did all of its work, and 0 where it ended otherwise.
+pub const COMPLETED: &str = "completed";
+
+/// The number at a path such as `damon[0].samples`; keys may have points themselves.
+fn number_at(json: &Json, path: &str) -> Option<f64> {
+    if path.is_empty() {
+        return json.as_f64();
+    }
+    let path = path.strip_prefix('.').unwrap_or(path);
+    match json {
+        Json::Object(map) => map.iter().find_map(|(key, value)| {
+            let rest = path.strip_prefix(key.as_str())?;
+            let whole = rest.is_empty() || rest.starts_with(['.', '[']);
+            whole.then(|| number_at(value, rest)).flatten()
+        }),
+        Json::Array(list) => {
+            let (index, rest) = path.strip_prefix('[')?.split_once(']')?;
+            number_at(list.get(index.parse::<usize>().ok()?)?, rest)
+        }
+        _ => None,
+    }
+}
+
+/// Runs that differ in their seed only, together.
+fn groups<'a>(runs: impl Iterator<Item = &'a RunReport>) -> Vec<Vec<&'a RunReport>> {
+    let mut groups: Vec<Vec<&RunReport>> = Vec::new();
+    for run in runs {
+        let same =
+            |g: &&mut Vec<&RunReport>| (&g[0].variant, &g[0].axes) == (&run.variant, &run.axes);
+        match groups.iter_mut().find(same) {
+            Some(group) => group.push(run),
+            None => groups.push(vec![run]),
+        }
+    }
+    groups
+}
+
+fn place(run: &RunReport) -> String {
+    let axes: String = run.axes.iter().map(|(k, v)| format!(", {k} = {v}")).collect();
+    format!("{}{axes}", run.variant)
+}
+
+impl std::fmt::Display for Subject {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str(&self.figure)?;
+        if let Some(variant) = &self.variant {
+            write!(f, " of {variant}")?;
+        }
+        for (path, value) in &self.at {
+            write!(f, ", {path} = {value}")?;
+        }
+        self.phase.as_ref().map_or(Ok(()), |p| write!(f, ", in {p}"))
+    }
+}
+
+impl std::fmt::Display for Expectation {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "{}", self.of)?;
+        let mut and = "";
+        for (word, bound) in [("above", self.above), ("below", self.below)] {
+            let Some(bound) = bound else { continue };
+            write!(f, "{and} {word} ")?;
+            match &self.than {
+                Some(than) if bound == 1.0 => write!(f, "{than}")?,
+                Some(than) => write!(f, "{bound} times {than}")?,
+                None => f.write_str(&grouped(bound))?,
+            }
+            and = " and";
+        }
+        Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::report::samples;
+
+    fn of(figure: &str, variant: Option<&str>) -> Subject {
+        Subject { figure: figure.into(), variant: variant.map(Into::into), ..Subject::default() }
+    }
+
+    fn asked(e: Expectation) -> (String, String, bool) {
+        // Swap-ins: 1,501,500 of v5.5, 1,201,350 of protection.
+        let report = samples::two_variants(&[1, 2]);
+        let all = check(&report, None, &[e]);
+        let [one] = &all[..] else { panic!("{all:?}") };
+        (one.expected.clone(), one.found.clone(), one.holds)
+    }
+
+    #[test]
+    fn bounds_and_other_variants() {
+        let point = ", task[0].memory = 1536MiB";
+        let e = Expectation { of: of("pswpin", None), above: Some(1e6), below: None, than: None };
+        let found = format!("v5.5{point}: 1,501,500; protection{point}: 1,201,350");
+        assert_eq!(asked(e.clone()), ("pswpin above 1,000,000".into(), found, true));
+        let e = Expectation { above: Some(1.3e6), ..e };
+        let found = format!("protection{point}: 1,201,350");
+        assert_eq!(asked(e), ("pswpin above 1,300,000".into(), found, false));
+
+        let than = Some(of("pswpin", Some("v5.5")));
+        let of = of("pswpin", Some("protection"));
+        let e = Expectation { of, above: None, below: Some(0.9), than };
+        let words = "pswpin of protection below 0.9 times pswpin of v5.5".to_string();
+        let found = format!("protection{point}: 1,201,350 against 1,501,500");
+        assert_eq!(asked(e.clone()), (words, found.clone(), true));
+        let e = Expectation { below: Some(0.8), ..e };
+        let words = "pswpin of protection below 0.8 times pswpin of v5.5".to_string();
+        assert_eq!(asked(e), (words, found, false));
+    }
+
+    #[test]
+    fn figures_by_their_paths_and_sums() {
+        for (figure, value) in [
+            ("completed", 1.0),
+            ("nr_free_pages", 700.0),
+            ("memory_stat.batch.pgfault", 3.0),
+            ("threads[0].records", 50_000.0),
+            ("throughput.records_per_s", 5_000.0),
+            ("accesses + records", 250_000.0),
+        ] {
+            let (above, below) = (Some(value - 0.5), Some(value + 0.5));
+            let e = Expectation { of: of(figure, Some("v5.5")), above, below, than: None };
+            assert!(asked(e.clone()).2, "{figure}: {:?}", asked(e));
+        }
+        let wrong = Expectation { of: of("threads[7].records", None), ..Expectation::default() };
+        let (_, found, holds) = asked(wrong);
+        assert!(!holds && found.contains("there is no threads[7].records"), "{found}");
+        let mut phase = of("pswpin", None);
+        phase.phase = Some("populate".into());
+        let none = Expectation { of: phase, below: Some(1.0), ..Expectation::default() };
+        assert!(asked(none).2);
+    }
+
+    #[test]
+    fn variants_that_did_not_run_are_not_asked() {
+        let report = samples::two_variants(&[1]);
+        let e = Expectation { of: of("pswpin", Some("other")), ..Expectation::default() };
+        let than = Some(of("pswpin", Some("other")));
+        let f = Expectation { of: of("pswpin", None), than, ..Expectation::default() };
+        assert_eq!(check(&report, None, &[e, f]), []);
+    }
+}

@@ -1,0 +1,286 @@
+//! What a reader of a report should know before its figures: work that never took memory, runs
+//! without reclaim where reclaim is what is compared, variants that are the same run.
+
+use super::compare::that_differ;
+use super::document::{Report, RunReport};
+use super::groups::Group;
+
+/// Points on the axes that a note names before it counts the rest.
+const POINTS: usize = 3;
+
+impl Report {
+    /// Fills [`Report::notes`] from the runs.
+    pub fn note(&mut self) {
+        let groups = self.groups();
+        let mut scenarios: Vec<Option<&str>> = groups.iter().map(|g| g.scenario).collect();
+        scenarios.dedup();
+        let mut notes = Vec::new();
+        for scenario in scenarios {
+            let of: Vec<&Group<'_>> = groups.iter().filter(|g| g.scenario == scenario).collect();
+            let said = [unwritten(&of), without_reclaim(&of), same_variants(&of), same_values(&of)];
+            let prefix = scenario.map_or(String::new(), |s| format!("{s}: "));
+            notes.extend(said.into_iter().flatten().map(|note| format!("{prefix}{note}")));
+        }
+        self.notes = notes;
+    }
+}
+
+fn runs<'a>(groups: &'a [&Group<'a>]) -> impl Iterator<Item = &'a RunReport> {
+    groups.iter().flat_map(|g| &g.variants).flat_map(|v| v.runs.iter().copied())
+}
+
+/// Processes that only ever mapped the zero page.
+fn unwritten(groups: &[&Group<'_>]) -> Vec<String> {
+    let all = runs(groups).count();
+    let mut names: Vec<&str> = Vec::new();
+    for (name, _) in runs(groups).flat_map(|r| r.unwritten.iter()) {
+        if !names.contains(&name) {
+            names.push(name);
+        }
+    }
+    let note = |name: &str| {
+        let n = runs(groups).filter(|r| r.unwritten.get(name).is_some()).count();
+        let which = if n < all { format!(" in {n} of {all} runs") } else { String::new() };
+        format!(
+            "{name} never writes its anonymous pages{which}: all of them are the zero page, which \
+             takes no memory and is never reclaimed; let it write them first"
+        )
+    };
+    names.into_iter().map(note).collect()
+}
+
+/// Whether a setting decides what is reclaimed, and whether it decides other things that may be
+/// compared without any reclaim.
+fn about(setting: &str) -> (bool, bool) {
+    let setting = setting.strip_prefix("machine.").unwrap_or(setting);
+    let reclaim = setting == "policy" || setting.starts_with("reclaim");
+    let swap = ["vm.swappiness", "vm.page-cluster"].contains(&setting)
+        || setting.starts_with("vm.watermark_")
+        || setting.starts_with("swap.");
+    let other = setting.starts_with("compaction")
+        || setting.starts_with("damon")
+        || ["vm.transparent_hugepage", "vm.thp_defrag", "outcome"].contains(&setting);
+    (reclaim || swap, other)
+}
+
+/// Points where nothing was reclaimed though what is compared is reclaim.
+fn without_reclaim(groups: &[&Group<'_>]) -> Vec<String> {
+    let Some(first) = groups.first() else { return Vec::new() };
+    let base = first.variants[0].runs[0];
+    let variants = first.variants[1..].iter().flat_map(|v| that_differ(base, v.runs[0]));
+    let mut differ: Vec<String> = variants.map(|s| s.name).collect();
+    differ.extend(base.axes.iter().map(|(path, _)| path.to_string()));
+    let (reclaim, other): (Vec<bool>, Vec<bool>) = differ.iter().map(|s| about(s)).unzip();
+    // Work that asks for blocks compares the allocator, whatever else kernels differ in.
+    let blocks = runs(groups).any(|r| r.compaction.is_some());
+    if !reclaim.contains(&true) || other.contains(&true) || blocks {
+        return Vec::new();
+    }
+    let stolen = |r: &&RunReport| {
+        ["pgsteal_anon", "pgsteal_file"].iter().any(|c| r.vmstat.get(c).is_some_and(|&n| n > 0))
+    };
+    let none: Vec<&Group<'_>> = groups
+        .iter()
+        .copied()
+        .filter(|g| !g.variants.iter().flat_map(|v| &v.runs).any(|r| stolen(&r)))
+        .collect();
+    if none.is_empty() {
+        return Vec::new();
+    }
+    vec![format!(
+        "no run reclaimed a page{}: these runs say nothing about reclaim, which is what differs",
+        at(&none, groups.len())
+    )]
+}
+
+/// Where, if it is not everywhere.
+fn at(points: &[&Group<'_>], all: usize) -> String {
+    if points.len() == all {
+        return String::new();
+    }
+    let point = |g: &&Group<'_>| {
+        let axes: Vec<String> = g.axes.iter().map(|(k, v)| format!("{k} = {v}")).collect();
+        axes.join(", ")
+    };
+    let mut text: Vec<String> = points.iter().take(POINTS).map(point).collect();
+    if points.len() > POINTS {
+        text.push(format!("{} more", points.len() - POINTS));
+    }
+    format!(" at {}", text.join("; "))
+}
+
+/// The same run, but for what it was told.
+fn same(a: &RunReport, b: &RunReport) -> bool {
+    a.seed == b.seed
+        && a.digest == b.digest
+        && a.sim_time_ns == b.sim_time_ns
+        && a.vmstat == b.vmstat
+        && a.outcome == b.outcome
+}
+
+fn all_same(a: &[&RunReport], b: &[&RunReport]) -> bool {
+    a.len() == b.len() && a.iter().zip(b).all(|(a, b)| same(a, b))
+}
+
+/// Variants that are the same run as one before them.
+fn same_variants(groups: &[&Group<'_>]) -> Vec<String> {
+    // Variant, the one before it, and where.
+    let mut pairs: Vec<(&str, &str, Vec<&Group<'_>>)> = Vec::new();
+    for &g in groups {
+        for (i, v) in g.variants.iter().enumerate() {
+            let earlier = g.variants[..i].iter().find(|e| all_same(&e.runs, &v.runs));
+            let Some(earlier) = earlier else { continue };
+            match pairs.iter_mut().find(|p| (p.0, p.1) == (v.name, earlier.name)) {
+                Some(pair) => pair.2.push(g),
+                None => pairs.push((v.name, earlier.name, vec![g])),
+            }
+        }
+    }
+    let note = |(variant, earlier, points): (&str, &str, Vec<&Group<'_>>)| {
+        let of = |name| points[0].variants.iter().find(|v| v.name == name).map(|v| v.runs[0]);
+        let mut differ: Vec<String> = match (of(earlier), of(variant)) {
+            (Some(a), Some(b)) => that_differ(a, b).into_iter().map(|s| s.name).collect(),
+            _ => Vec::new(),
+        };
+        // The preset is known by what it sets.
+        if differ.iter().any(|s| s.starts_with("reclaim.")) {
+            differ.retain(|s| s != "policy");
+        }
+        let what = match &differ[..] {
+            [] => "nothing was set otherwise".to_string(),
+            [one] => format!("{one} had no effect here"),
+            [one, two] => format!("{one} and {two} had no effect here"),
+            all => format!("none of {} settings had an effect here", all.len()),
+        };
+        format!("{variant}: identical to {earlier}{}: {what}", at(&points, groups.len()))
+    };
+    pairs.into_iter().map(note).collect()
+}
+
+/// Values of an axis that give the same runs as a value before them, whatever else is set.
+fn same_values(groups: &[&Group<'_>]) -> Vec<String> {
+    let Some(first) = groups.first() else { return Vec::new() };
+    let mut notes = Vec::new();
+    for (path, _) in first.axes.iter() {
+        let value = |g: &Group<'_>| g.axes.get(path).cloned().unwrap_or_default();
+        let mut values: Vec<String> = groups.iter().map(|g| value(g)).collect();
+        let mut seen = Vec::new();
+        values.retain(|v| !seen.contains(v) && (seen.push(v.clone()), true).1);
+        // For each value, the runs in one order.
+        let of = |v: &String| -> Vec<&RunReport> {
+            let of_value = groups.iter().filter(|g| value(g) == *v);
+            of_value.flat_map(|g| &g.variants).flat_map(|v| v.runs.iter().copied()).collect()
+        };
+        let all: Vec<Vec<&RunReport>> = values.iter().map(of).collect();
+        let mut told: Vec<(usize, Vec<&str>)> = Vec::new();
+        for (i, runs) in all.iter().enumerate() {
+            let Some(j) = all[..i].iter().position(|e| all_same(e, runs)) else { continue };
+            match told.iter_mut().find(|t| t.0 == j) {
+                Some(t) => t.1.push(&values[i]),
+                None => told.push((j, vec![&values[i]])),
+            }
+        }
+        notes.extend(told.into_iter().map(|(j, same)| {
+            format!(
+                "{path} = {}: identical to {}: it had no effect here",
+                same.join(", "),
+                values[j]
+            )
+        }));
+    }
+    notes
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::report::samples;
+
+    fn notes(change: impl Fn(&mut RunReport, usize)) -> Vec<String> {
+        let mut report = samples::two_variants(&[1, 2]);
+        for (i, run) in report.runs.iter_mut().enumerate() {
+            run.digest = format!("{i}");
+            change(run, i);
+        }
+        report.note();
+        report.notes
+    }
+
+    #[test]
+    fn runs_that_say_something_have_no_notes() {
+        assert_eq!(notes(|_, _| {}), [""; 0]);
+    }
+
+    #[test]
+    fn variants_that_are_the_same_run() {
+        let mut base = samples::two_variants(&[1, 2]).runs;
+        base.truncate(2);
+        let same = |run: &mut RunReport, i: usize| {
+            let (variant, seed) = (run.variant.clone(), run.seed);
+            *run = base[i % 2].clone();
+            (run.variant, run.seed, run.digest) = (variant, seed, format!("{}", i % 2));
+        };
+        assert_eq!(notes(same), ["protection: identical to v5.5: nothing was set otherwise"]);
+        let knob = |run: &mut RunReport, i: usize| {
+            same(run, i);
+            run.knobs.set("vm.swappiness", super::super::KnobValue::Whole(60 + i as i64 / 2));
+        };
+        assert_eq!(
+            notes(knob),
+            ["protection: identical to v5.5: vm.swappiness had no effect here"]
+        );
+        // Of one seed only: that is chance.
+        let once = |run: &mut RunReport, i: usize| {
+            same(run, i);
+            if i == 3 {
+                run.digest = "x".into();
+            }
+        };
+        assert_eq!(notes(once), [""; 0]);
+    }
+
+    #[test]
+    fn values_of_an_axis_that_do_nothing() {
+        let one = samples::two_variants(&[1]).runs[0].clone();
+        let value = |run: &mut RunReport, i: usize| {
+            *run = one.clone();
+            run.axes.set("task[0].memory", i.to_string());
+            run.variant = "v".into();
+            (run.seed, run.digest) = (1, "x".into());
+            run.vmstat.set("pgdeactivate", if i == 3 { 1 } else { 0 });
+        };
+        let note = "task[0].memory = 1, 2: identical to 0: it had no effect here";
+        let found = notes(value);
+        assert!(found.contains(&note.to_string()), "{found:?}");
+    }
+
+    #[test]
+    fn reclaim_that_never_happened() {
+        let none = |run: &mut RunReport, i: usize| {
+            run.vmstat.set("pgsteal_anon", 0);
+            run.vmstat.set("pgsteal_file", 0);
+            run.policy = format!("policy-{}", i / 2);
+        };
+        let note = "no run reclaimed a page: these runs say nothing about reclaim, which is what \
+                    differs";
+        assert_eq!(notes(none), [note]);
+        // One that compares compaction has no need of it.
+        let compaction = |run: &mut RunReport, i: usize| {
+            none(run, i);
+            run.knobs.set("compaction.x", super::super::KnobValue::Whole(i as i64 / 2));
+        };
+        assert_eq!(notes(compaction), [""; 0]);
+    }
+
+    #[test]
+    fn memory_that_was_never_written() {
+        let unwritten = |run: &mut RunReport, i: usize| {
+            if i < 3 {
+                run.unwritten.set("cyclic", 7);
+            }
+        };
+        let note = "cyclic never writes its anonymous pages in 3 of 4 runs: all of them are the zero \
+                    page, which takes no memory and is never reclaimed; let it write them first";
+        assert_eq!(notes(unwritten), [note]);
+    }
+}
