@@ -227,8 +227,7 @@ fn vscsi_error(input: &Path, e: &TraceError) -> Error {
 fn choice<T: Copy>(option: &str, word: &str, words: &[(&str, T)]) -> Result<T, Error> {
     words.iter().find(|w| w.0 == word).map(|w| w.1).ok_or_else(|| {
         let known: Vec<&str> = words.iter().map(|w| w.0).collect();
-        let title = format!("{option}: unknown word \"{word}\", write {}", known.join(", "));
-        Error::new(ErrorKind::Option, title)
+        Error::unknown_word(&format!("{option}: unknown word"), word, &known)
     })
 }
 
