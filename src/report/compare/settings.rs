@@ -83,6 +83,7 @@ pub(super) fn that_differ(a: &RunReport, b: &RunReport) -> Vec<Setting> {
         Ending::Completed => "completed".to_string(),
         Ending::OutOfMemory => "out of memory".to_string(),
         Ending::Panicked => "panicked".to_string(),
+        Ending::Stuck => "stuck".to_string(),
     };
     push("outcome".to_string(), ending(a), ending(b));
     settings
