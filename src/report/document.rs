@@ -8,12 +8,12 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use mmsim_core::base::id::PAGE_SIZE;
-use mmsim_core::base::time::SimDuration;
+use mmsim_core::base::time::{SimDuration, SimTime};
 use mmsim_core::base::vmstat::{VmEvent, VmStat};
 use mmsim_core::machine::config::MachineConfig;
 use mmsim_core::machine::result::{
-    HighOrder, Latencies, OomSummary, Outcome, PhaseResult, Pressure, Quantiles, RunResult,
-    ThreadResult,
+    HighOrder, Latencies, OomSummary, Outcome, PhaseResult, Pressure, Quantiles, RunResult, Stuck,
+    StuckSummary, ThreadResult, WaitingThread,
 };
 use mmsim_core::policy::compaction::CompactionStats;
 use mmsim_core::workload::Aim;
@@ -132,6 +132,9 @@ pub struct RunReport {
     /// What the simulator said when it failed.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub panic: Option<String>,
+    /// Who waited for what when it could not go on.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub stuck: Option<StuckReport>,
     /// Fingerprint of the final state, 16 hexadecimal digits.
     pub digest: String,
     /// What no policy can do better, when asked for.
@@ -526,6 +529,58 @@ pub enum Ending {
     /// The simulator itself failed; no figure of the run means anything.
     #[serde(rename = "panicked")]
     Panicked,
+    /// It could not go on and was ended: threads tried in vain, nothing would have woken them, or
+    /// simulated time came to its end.
+    #[serde(rename = "stuck")]
+    Stuck,
+}
+
+/// Why a run could not go on, and who waited for what.
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize, JsonSchema)]
+pub struct StuckReport {
+    /// When it was ended.
+    pub at_ns: u64,
+    /// Why, for people.
+    pub why: String,
+    /// Threads that had not finished.
+    pub waiting: Vec<StuckThread>,
+}
+
+/// A thread of a run that could not go on.
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize, JsonSchema)]
+pub struct StuckThread {
+    /// `task` or `task/thread`.
+    pub thread: String,
+    /// Its operation, with what that asks for.
+    pub doing: String,
+    /// What has to happen for it to go on.
+    pub waits_for: String,
+    /// When its last operation in the kernel was done.
+    pub since_ns: u64,
+}
+
+impl From<&StuckSummary> for StuckReport {
+    fn from(s: &StuckSummary) -> Self {
+        let thread = |t: &WaitingThread| StuckThread {
+            thread: t.thread.clone(),
+            doing: t.doing.clone(),
+            waits_for: t.waits_for.to_string(),
+            since_ns: t.since.0,
+        };
+        StuckReport {
+            at_ns: s.at.0,
+            why: match s.why {
+                Stuck::NoProgress => "threads try in vain, and no operation is done".to_string(),
+                Stuck::TimeStands => "a thread goes on and on, and time does not pass".to_string(),
+                Stuck::NothingWakes => "all threads wait, and nothing will wake them".to_string(),
+                Stuck::TimeEnds => format!(
+                    "the run is too long: simulated time ends at {} s, after 146 years",
+                    SimTime::LAST.0 / 1_000_000_000
+                ),
+            },
+            waiting: s.waiting.iter().map(thread).collect(),
+        }
+    }
 }
 
 /// Who held memory when it ran out, in pages.
@@ -704,14 +759,11 @@ impl RunMeta {
 impl RunReport {
     /// The report of a finished run.
     pub fn from_result(meta: RunMeta, result: &RunResult) -> Self {
-        let (outcome, oom) = match &result.outcome {
-            Outcome::Completed => (Ending::Completed, None),
-            Outcome::OutOfMemory(summary) => (Ending::OutOfMemory, Some(summary.into())),
-            Outcome::Panicked(_) => (Ending::Panicked, None),
-        };
-        let panic = match &result.outcome {
-            Outcome::Panicked(message) => Some(message.clone()),
-            _ => None,
+        let (outcome, oom, stuck, panic) = match &result.outcome {
+            Outcome::Completed => (Ending::Completed, None, None, None),
+            Outcome::OutOfMemory(s) => (Ending::OutOfMemory, Some(s.into()), None, None),
+            Outcome::Stuck(s) => (Ending::Stuck, None, Some(s.into()), None),
+            Outcome::Panicked(s) => (Ending::Panicked, None, None, Some(s.clone())),
         };
         RunReport {
             scenario: meta.scenario,
@@ -759,6 +811,7 @@ impl RunReport {
             outcome,
             panic,
             oom,
+            stuck,
             digest: format!("{:016x}", result.digest),
             damon: meta.damon.iter().map(|d| d.report.clone()).collect(),
             bounds: meta.bounds,

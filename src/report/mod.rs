@@ -54,8 +54,8 @@ pub use csv::{CSV_HEADER, csv_field};
 pub use document::{
     AimReport, Bounds, DamonReport, Ending, GenerationReport, KnobValue, LatencyReport, Monitored,
     OomProcess, OomReport, PhaseReport, PressureReport, QuantilesReport, Report, ReportError,
-    RunMeta, RunReport, SCHEMA, SchemeReport, SwapReport, ThreadReport, Throughput, TruthReport,
-    ZoneReport, json_schema,
+    RunMeta, RunReport, SCHEMA, SchemeReport, StuckReport, StuckThread, SwapReport, ThreadReport,
+    Throughput, TruthReport, ZoneReport, json_schema,
 };
 pub use expect::{ExpectReport, Expectation};
 pub use pairs::Pairs;

@@ -269,6 +269,7 @@ fn plan(
     let managed: u64 =
         machine.nodes.iter().flat_map(|n| &n.zones).map(|z| u64::from(z.managed)).sum();
     tasks::check_pinned(&r, &tasks, managed - machine.os_overhead)?;
+    tasks::check_time_passes(&r, &tasks, machine.cost.t_hit)?;
     let damon = damon::monitors(sources, &r, &tasks, &memcgs, machine.kernel)?;
     let policy = policy::read(sources, r.find("reclaim"), "reclaim", "classic-v6.12")?;
     let compaction = policy::read(sources, r.find("compaction"), "compaction", "compaction-v4.1")?;

@@ -244,6 +244,25 @@ pub(super) fn check_pinned(root: &Reader<'_>, tasks: &[TaskSpec], room: u64) -> 
     Ok(())
 }
 
+/// A task that ends by time has to let some pass, where all its pages hit too.
+pub(super) fn check_time_passes(
+    root: &Reader<'_>,
+    tasks: &[TaskSpec],
+    t_hit: SimDuration,
+) -> Result<(), Error> {
+    for (i, (task, node)) in tasks.iter().zip(root.list("task")?).enumerate() {
+        let (WorkloadSpec::Zipf(w) | WorkloadSpec::Uniform(w)) = &task.work else { continue };
+        let stands = w.think == SimDuration::ZERO && w.region != RegionKind::Read;
+        if t_hit == SimDuration::ZERO && stands && matches!(w.extent, Extent::Time(_)) {
+            let path = format!("task[{i}]");
+            let r = Reader::open_by(root.sources, node, Kind::Tasks, &path)?;
+            let found = "time would not pass, since machine.cost.t_hit is \"0ns\"";
+            return Err(r.error("duration", found, "`accesses` instead, or a `think` time"));
+        }
+    }
+    Ok(())
+}
+
 fn region_kind(r: &Reader<'_>, key: &str) -> Result<RegionKind, Error> {
     Ok(REGION_KINDS[r.choice(key)?])
 }

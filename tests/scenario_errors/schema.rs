@@ -76,6 +76,7 @@ const BEYOND_A_SCHEMA: &[&str] = &[
     "region_two_sizes",
     "script_two_sources",
     "theta_of_a_cycle",
+    "time_that_does_not_pass",
     "item_of_parts_of_blocks",
     "reads_of_no_index",
     "too_many_items",

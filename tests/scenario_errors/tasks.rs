@@ -23,6 +23,23 @@ passes = 3
   = help: known: workload, name, threads, processes, memcg, start, memory, accesses, duration, windows, write-permille, map, region, files, think"#,
     },
     Case {
+        name: "time_that_does_not_pass",
+        text: r#"[machine]
+memory = "16MiB"
+cost = { t_hit = "0ns" }
+[[task]]
+workload = "uniform"
+memory = "1MiB"
+duration = "1ms"
+"#,
+        sets: &[],
+        message: r#"error: task[0].duration: time would not pass, since machine.cost.t_hit is "0ns", write `accesses` instead, or a `think` time
+ --> x.toml:7:12
+  |
+7 | duration = "1ms"
+  |            ^^^^^ write `accesses` instead, or a `think` time"#,
+    },
+    Case {
         name: "unknown_workload",
         text: r#"[machine]
 memory = "64MiB"

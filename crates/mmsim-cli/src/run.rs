@@ -7,7 +7,9 @@ use std::sync::Arc;
 
 use mmsim::machine::result::RunResult;
 use mmsim::report::expect;
-use mmsim::report::{self, AimReport, ExpectReport, OomReport, Report, RunMeta, RunReport};
+use mmsim::report::{
+    self, AimReport, ExpectReport, OomReport, Report, RunMeta, RunReport, StuckReport, StuckThread,
+};
 use mmsim::scenario::RunSpec;
 
 use crate::args::{Format, RunArgs};
@@ -195,6 +197,7 @@ fn assemble(plans: &[Plan], results: &[Results]) -> (Report, Ending) {
             let run = RunReport::from_result(meta, result);
             ending = ending.max(match run.outcome {
                 report::Ending::Panicked => Ending::Panicked,
+                report::Ending::Stuck => Ending::EndedEarly,
                 report::Ending::OutOfMemory if !planned.expect_oom => Ending::EndedEarly,
                 _ if run.aims.iter().any(|a| !a.met) => Ending::Missed,
                 _ => Ending::Done,
@@ -221,12 +224,16 @@ fn bytes_per_frame(result: &RunResult) -> Option<f64> {
     (frames > 0 && result.host_bytes > 0).then(|| result.host_bytes as f64 / frames as f64)
 }
 
-/// One line for each run that panicked, or ran out of memory unexpectedly: who held it.
+/// One line for each run that panicked, or ran out of memory unexpectedly, who held it, or could
+/// not go on, who waited for what.
 fn early_ends(plans: &[Plan], report: &Report) -> Vec<String> {
     let planned = plans.iter().flat_map(|plan| &plan.runs);
     let line = |(planned, run): (&backend::PlannedRun, &RunReport)| {
         if let Some(message) = &run.panic {
             return Some(format!("{}: panicked: {message}", planned.label));
+        }
+        if let Some(stuck) = &run.stuck {
+            return Some(format!("{}: {}", planned.label, who_waits(stuck)));
         }
         let oom = run.oom.as_ref().filter(|_| !planned.expect_oom)?;
         Some(format!("{}: {}", planned.label, who_held_it(oom)))
@@ -272,6 +279,19 @@ fn unexpected(plans: &[Plan], report: &Report) -> Vec<String> {
         format!("{scenario}expected{changed}: {}; found: {}", e.expected, e.found)
     };
     report.expect.iter().filter(|e| !e.holds).map(line).collect()
+}
+
+fn who_waits(stuck: &StuckReport) -> String {
+    let word = |t: &StuckThread| {
+        let since = t.since_ns as f64 / 1e9;
+        format!("{}: {}, waits for {} since {since:.3} s", t.thread, t.doing, t.waits_for)
+    };
+    let mut waiting: Vec<String> = stuck.waiting.iter().take(3).map(word).collect();
+    if stuck.waiting.len() > 3 {
+        waiting.push(format!("{} more threads", stuck.waiting.len() - 3));
+    }
+    let at = stuck.at_ns as f64 / 1e9;
+    format!("stuck after {at:.3} s: {}; {}", stuck.why, waiting.join("; "))
 }
 
 fn who_held_it(oom: &OomReport) -> String {

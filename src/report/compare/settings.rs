@@ -86,6 +86,7 @@ pub(in crate::report) fn that_differ(a: &RunReport, b: &RunReport) -> Vec<Settin
         Ending::Completed => "completed".to_string(),
         Ending::OutOfMemory => "out of memory".to_string(),
         Ending::Panicked => "panicked".to_string(),
+        Ending::Stuck => "stuck".to_string(),
     };
     push("outcome".to_string(), ending(a), ending(b));
     settings

@@ -4,11 +4,12 @@
 use std::fmt;
 use std::ops::{Add, AddAssign, Mul, Sub};
 
-/// An instant of simulated time, in nanoseconds since the start of the run.
+/// An instant of simulated time, in nanoseconds since the start of the run. Sums do not wrap:
+/// they stay at the largest.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default)]
 pub struct SimTime(pub u64);
 
-/// A span of simulated time, in nanoseconds.
+/// A span of simulated time, in nanoseconds. Sums do not wrap: they stay at the largest.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default)]
 pub struct SimDuration(pub u64);
 
@@ -17,6 +18,9 @@ impl SimTime {
     pub const ZERO: SimTime = SimTime(0);
     /// An instant that never comes.
     pub const NEVER: SimTime = SimTime(u64::MAX);
+    /// Where simulated time ends, 146 years after the start of the run: half of what the
+    /// scheduler's signed clocks hold, so that no sum of two of them wraps.
+    pub const LAST: SimTime = SimTime(1 << 62);
     /// The time from `earlier` to here; zero if `earlier` is later.
     pub fn since(self, earlier: SimTime) -> SimDuration {
         SimDuration(self.0.saturating_sub(earlier.0))
@@ -59,24 +63,24 @@ impl Add<SimDuration> for SimTime {
         SimTime(self.0.saturating_add(d.0))
     }
 }
-/// A clock goes on. (No clock is ever [`SimTime::NEVER`].)
+/// A clock goes on. It stands still at the end of its range, which is behind [`SimTime::LAST`].
 impl AddAssign<SimDuration> for SimTime {
     #[inline]
     fn add_assign(&mut self, d: SimDuration) {
-        self.0 += d.0;
+        self.0 = self.0.saturating_add(d.0);
     }
 }
 impl Add for SimDuration {
     type Output = SimDuration;
     #[inline]
     fn add(self, d: SimDuration) -> SimDuration {
-        SimDuration(self.0 + d.0)
+        SimDuration(self.0.saturating_add(d.0))
     }
 }
 impl AddAssign for SimDuration {
     #[inline]
     fn add_assign(&mut self, d: SimDuration) {
-        self.0 += d.0;
+        self.0 = self.0.saturating_add(d.0);
     }
 }
 impl Sub for SimDuration {
@@ -90,7 +94,7 @@ impl Mul<u64> for SimDuration {
     type Output = SimDuration;
     #[inline]
     fn mul(self, k: u64) -> SimDuration {
-        SimDuration(self.0 * k)
+        SimDuration(self.0.saturating_mul(k))
     }
 }
 impl fmt::Debug for SimTime {

@@ -284,6 +284,9 @@ impl Machine {
         self.latency[2].add(self.mem.now.since(begin));
         self.psi.stalled(self.mem.cpu.0.into(), begin, self.mem.now);
         self.mem.count(VmEvent::SimDirectReclaimNs, self.mem.now.since(begin).0);
+        if reclaimed == 0 {
+            self.watchdog.tried(false);
+        }
         reclaimed
     }
 

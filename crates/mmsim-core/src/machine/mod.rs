@@ -17,6 +17,7 @@
 //! - `hugetlb`: the pool of huge pages, and faults on its mappings;
 //! - `kswapd`, `kswapd_zones`, `kcompactd`, `dirty`, `flusher`, `kdamond`: the background;
 //! - `order`, `queue`, `thread`, `psi`, `latency`: what these need;
+//! - `stuck`: the watchdog, for runs that cannot end;
 //! - `snapshot`: what the kernel's text files would show.
 
 mod advice;
@@ -48,6 +49,7 @@ mod returns;
 mod run;
 mod sched;
 pub mod snapshot;
+mod stuck;
 mod swapin;
 mod thp;
 mod thread;
@@ -79,10 +81,11 @@ use psi::{Psi, PsiMeter};
 use queue::{Event, Queue};
 use result::{
     GroupGeneration, HighOrder, Latencies, OomSummary, Origin, Outcome, PhaseResult, Pressure,
-    RunResult, ThreadResult,
+    RunResult, StuckSummary, ThreadResult,
 };
 use sched::{Cpu, Tunables, Virtual};
 use std::collections::BTreeMap;
+use stuck::Watchdog;
 use thread::{Entity, Thread, Wait};
 
 /// A process to run: its threads share an address space.
@@ -172,6 +175,9 @@ pub struct Machine {
     phases: Vec<PhaseResult>,
     mark: Mark,
     oom: Option<OomSummary>,
+    watchdog: Watchdog,
+    /// Why the run was ended.
+    stuck: Option<StuckSummary>,
     /// A thread is amid a step; kernel threads may act meanwhile.
     amid_step: bool,
     /// A process that is killed at the end of that step.
@@ -181,6 +187,8 @@ pub struct Machine {
     high_order: HighOrder,
     peak_resident: u64,
     watch: Watch,
+    /// When the next sample is due.
+    sample_at: SimTime,
     steps: u64,
     /// Recorded accesses, for the optimum.
     contents: contents::Contents,
@@ -260,12 +268,15 @@ impl Machine {
                 latency: Default::default(),
             },
             oom: None,
+            watchdog: Watchdog::default(),
+            stuck: None,
             amid_step: false,
             doomed: None,
             origin: Origin::FreeList,
             high_order: HighOrder::default(),
             peak_resident: 0,
             watch: Watch::default(),
+            sample_at: SimTime::NEVER,
             steps: 0,
             contents: contents::Contents::default(),
             prefetched: false,
@@ -345,6 +356,8 @@ impl Machine {
                 throttled: SimDuration::ZERO,
                 accesses: 0,
                 records: 0,
+                given: (SimTime::ZERO, 0),
+                done_at: SimTime::ZERO,
                 finished: SimTime::ZERO,
             });
             task.threads.push(id);
@@ -511,16 +524,23 @@ impl Machine {
         self.check_laws();
     }
 
+    /// When the run ended: with its last thread, or where it could not go on.
+    fn end(&self) -> SimTime {
+        let finished = self.threads.iter().map(|t| t.finished).max().unwrap_or_default();
+        self.stuck.as_ref().map_or(finished, |s| s.at.max(finished))
+    }
+
     fn result(&mut self) -> RunResult {
-        let now = self.threads.iter().map(|t| t.finished).max().unwrap_or_default();
+        let now = self.end();
         self.show(None, now);
         let end = self.take_mark(now);
         let l = [0, 1, 2].map(|i| self.latency[i].quantiles());
         let memory_stat = self.memory_stat();
         RunResult {
-            outcome: match self.oom.take() {
-                Some(s) => Outcome::OutOfMemory(s),
-                None => Outcome::Completed,
+            outcome: match (self.stuck.take(), self.oom.take()) {
+                (Some(s), _) => Outcome::Stuck(s),
+                (None, Some(s)) => Outcome::OutOfMemory(s),
+                (None, None) => Outcome::Completed,
             },
             sim_time: now.since(SimTime::ZERO),
             accesses: end.accesses,

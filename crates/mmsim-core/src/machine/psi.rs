@@ -135,6 +135,8 @@ impl PsiMeter {
     }
 
     fn roll(&mut self, now: SimTime) {
+        // Nobody asks what was behind the end of time.
+        let now = now.min(SimTime::LAST);
         while now.0 >= self.period_end {
             let end = self.period_end;
             for c in &mut self.cpus {
@@ -149,6 +151,14 @@ impl PsiMeter {
                 (c.some, c.full, c.nonidle) = (0, 0, 0);
             }
             self.period_end += PERIOD;
+            // Periods without pressure behind one without are all alike.
+            let calm = self.cpus.iter().all(|c| c.stalled == 0);
+            if calm && self.averages == PressureAverages::default() {
+                let begin =
+                    self.period_end + now.0.saturating_sub(self.period_end) / PERIOD * PERIOD;
+                self.period_end = begin;
+                self.cpus.iter_mut().for_each(|c| c.last = c.last.max(begin - PERIOD));
+            }
         }
     }
 

@@ -22,8 +22,6 @@ pub(super) enum Event {
     Flusher,
     /// A thread starts.
     Start(ThreadId),
-    /// Observers take a sample.
-    Sample,
 }
 
 impl Event {
@@ -31,9 +29,8 @@ impl Event {
     fn class(&self) -> u8 {
         match self {
             Event::Io(_) => 0,
-            Event::Sample => 1,
-            Event::Wake(..) | Event::Start(_) | Event::Flusher => 2,
-            Event::Kswapd(..) | Event::Kcompactd(..) | Event::Kdamond(_) => 3,
+            Event::Wake(..) | Event::Start(_) | Event::Flusher => 1,
+            Event::Kswapd(..) | Event::Kcompactd(..) | Event::Kdamond(_) => 2,
         }
     }
 }
@@ -105,8 +102,9 @@ impl Default for Queue {
 }
 
 impl Queue {
-    /// Queues an event.
+    /// Queues an event. What is due behind the end of simulated time is due at its end.
     pub(super) fn push(&mut self, at: SimTime, event: Event) {
+        let at = at.min(SimTime::LAST);
         let due = Due { key: (at, event.class(), self.seq), event };
         self.seq += 1;
         self.next = self.next.min(at);

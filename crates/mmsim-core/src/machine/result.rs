@@ -18,6 +18,45 @@ pub enum Outcome {
     /// The simulator itself failed, with this message. The machine is gone: the result has
     /// nothing else.
     Panicked(String),
+    /// The run could not go on and was ended; what was done until then is in the result.
+    Stuck(StuckSummary),
+}
+
+/// Why a run could not go on.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Stuck {
+    /// Threads try again and again, and no operation is ever done.
+    NoProgress,
+    /// A thread goes on and on, and none of it takes any time.
+    TimeStands,
+    /// All threads wait, and no event is left that would wake one.
+    NothingWakes,
+    /// What comes next is behind [`SimTime::LAST`].
+    TimeEnds,
+}
+
+/// Who waited for what when a run could not go on.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct StuckSummary {
+    /// When.
+    pub at: SimTime,
+    /// Why.
+    pub why: Stuck,
+    /// The threads that had not finished, in their order.
+    pub waiting: Vec<WaitingThread>,
+}
+
+/// A thread of a run that could not go on.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct WaitingThread {
+    /// `task` or `task/thread`.
+    pub thread: String,
+    /// Its operation, with what that asks for.
+    pub doing: String,
+    /// What has to happen for it to go on.
+    pub waits_for: &'static str,
+    /// When its last operation in the kernel was done.
+    pub since: SimTime,
 }
 
 /// Who held memory when it ran out.

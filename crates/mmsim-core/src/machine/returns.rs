@@ -25,14 +25,33 @@ pub(super) struct Until {
     pub slice: SimTime,
     /// How far hits may run ahead of others.
     pub run_ahead: SimDuration,
+    /// A sample is to be taken when this one gets there: it pauses, and goes on.
+    pub sample: SimTime,
 }
 
 impl Until {
     /// Before this a hit may begin, for a thread that acts since `start`.
-    fn hits_end(&self, start: SimTime) -> SimTime {
+    pub(super) fn hits_end(&self, start: SimTime) -> SimTime {
         // Of several earliest CPUs this one is first: it may at least begin an access.
-        let ahead = (self.other + self.run_ahead).max(SimTime(start.0 + 1));
+        let ahead = (self.other + self.run_ahead).max(start + SimDuration(1));
         self.due.min(ahead).min(self.slice)
+    }
+
+    /// Before this a hit may begin without anybody to look.
+    pub(super) fn pause(&self, start: SimTime) -> SimTime {
+        self.hits_end(start).min(self.sample)
+    }
+
+    /// Whether a thread that paused would have gone on: after a fault it would for as long as the run
+    /// loop would come back to it, after hits up to their end.
+    pub(super) fn goes_on(&self, start: SimTime, now: SimTime) -> bool {
+        let looks_at = self.due.min(self.other).min(self.slice);
+        now < if now == start { looks_at } else { self.hits_end(start) }
+    }
+
+    /// Whether a thread that acts since `start` may do now what is no hit.
+    pub(super) fn may_act(&self, start: SimTime, now: SimTime) -> bool {
+        now <= self.other && now < self.due || now == start
     }
 }
 
@@ -74,7 +93,7 @@ impl Machine {
             at = (end.unwrap_or(Stop::Bound), since);
             if end == Some(Stop::Other) {
                 // Perhaps an access to another region.
-                at.0 = self.run_hits(tid, until.hits_end(since));
+                at.0 = self.run_hits(tid, until.pause(since));
             }
             if end.is_some() {
                 break;
@@ -114,7 +133,7 @@ impl Machine {
         until: Until,
     ) -> (Option<Stop>, SimTime) {
         let t = &mut self.threads[tid];
-        let Until { due, other, slice, .. } = until;
+        let Until { due, other, slice, sample, .. } = until;
         let start = self.mem.now;
         let t_hit = self.mem.cost.t_hit.0;
         let each = run.latency.0 + t_hit;
@@ -126,9 +145,9 @@ impl Machine {
             since: start.0,
             touched: 0,
             records: 0,
-            hits_end: until.hits_end(start).0,
+            hits_end: until.pause(start).0,
             faults_end: due.0.min(other.0.saturating_add(1)),
-            looks_at: due.min(other).min(slice).0,
+            looks_at: due.min(other).min(slice).min(sample).0,
             t_fault: each,
         };
         let mut returning = self.mem.returning(run, &mut self.returned);
@@ -284,7 +303,7 @@ impl Walk<'_> {
                 (hits, Missed::of_copy(copy, done), start)
             }
             Op::Compute(d) => {
-                self.now += d.0;
+                self.now = self.now.saturating_add(d.0).min(SimTime::LAST.0);
                 self.next += 1;
                 return None;
             }

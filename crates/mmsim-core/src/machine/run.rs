@@ -6,6 +6,10 @@
 //! its CPU, and to `run_ahead` past the earliest other CPU. Anything but a hit waits until
 //! its CPU is the earliest of all and is tried anew then. With `run_ahead = 0` no hit ever
 //! overtakes another CPU: the strict mode.
+//!
+//! A sample is no event and bounds nobody. It is taken when everything that begins up to
+//! its instant has been done: when the earliest clock and the next event are behind it. A
+//! thread that runs ahead of others may have passed it by then, by `run_ahead` at most.
 
 use super::Machine;
 use super::fault::Flow;
@@ -13,6 +17,7 @@ use super::psi::Psi;
 use super::queue::Event;
 use super::result::RunResult;
 use super::returns::Until;
+use super::stuck::Watchdog;
 use super::thread::{Entity, Thread, Wait};
 use super::{SampleFn, Watch};
 use crate::base::event::TraceEvent;
@@ -61,27 +66,39 @@ impl Machine {
     pub fn run(&mut self, watch: Watch) -> RunResult {
         self.watch = watch;
         self.mem.tracer.set_observer(self.watch.observer.take());
+        self.sample_at = SimTime::NEVER;
         if let Some((every, _)) = &self.watch.sample {
-            self.queue.push(SimTime(every.0), Event::Sample);
+            self.sample_at = SimTime(every.0.max(1));
         }
+        self.watchdog = Watchdog::of(self.threads.len());
         self.main_loop();
         if self.watch.check_every > 0 {
             self.check();
         }
         self.mem.tracer.set_observer(None);
-        self.sample(self.threads.iter().map(|t| t.finished).max().unwrap_or_default());
+        let end = self.end();
+        self.samples_before(end);
+        self.sample(end);
         self.result()
     }
 
     fn main_loop(&mut self) {
         let mut progress_at = 1 << 20;
+        // Counting the work is a look at each thread.
+        let (mut turns, look_each) = (0u64, self.threads.len().max(1) as u64);
         while self.live > 0 {
             let due = self.queue.next();
-            let Some((cpu, clock)) = self.order.first() else {
-                assert!(due != SimTime::NEVER, "threads wait and nothing will wake them");
+            let first = self.order.first();
+            let next = first.map_or(due, |(_, clock)| clock.min(due));
+            if self.cannot_go_on(next) {
+                return;
+            }
+            self.samples_before(next);
+            let Some((cpu, clock)) = first else {
                 self.handle_event();
                 continue;
             };
+            let due = due.min(SimTime::LAST);
             if due <= clock {
                 self.handle_event();
             } else if !self.touching {
@@ -89,7 +106,8 @@ impl Machine {
             } else if let Some(cpu) = self.touches(due) {
                 self.step_cpu(cpu, due);
             }
-            if self.watch.progress.is_some() {
+            turns += 1;
+            if self.watch.progress.is_some() && turns % look_each == 0 {
                 let done = self.work_done().0;
                 if done >= progress_at {
                     progress_at = done + (1 << 20);
@@ -127,13 +145,6 @@ impl Machine {
             Event::Kcompactd(n, g) => self.kcompactd_timer(n, g),
             Event::Flusher => self.flusher_period(),
             Event::Kdamond(k) => self.wake_kdamond(k),
-            Event::Sample => {
-                self.sample(at);
-                if let Some((every, _)) = &self.watch.sample {
-                    let every = *every;
-                    self.queue.push(at + every, Event::Sample);
-                }
-            }
         }
     }
 
@@ -195,31 +206,24 @@ impl Machine {
     }
 
     /// A thread amid a long step sleeps until then. Events happen and kernel threads run meanwhile;
-    /// other threads do not, as in `give_way`. A sample is taken when the step is over.
+    /// other threads do not, as in `give_way`.
     pub(super) fn sleep_amid_step(&mut self, tid: ThreadId, until: SimTime) {
         let cpu = usize::from(self.mem.cpu.0);
         self.slept += until.since(self.mem.now);
         self.cpus[cpu].clock = self.mem.now;
         let left = self.cpus[cpu].dequeue();
         self.virtuals.extend(left);
-        let mut sample = None;
         loop {
             let due = self.queue.next();
             let daemons = self.cpus.iter().enumerate();
             let daemon = daemons.filter_map(|(i, c)| Some((c.next_daemon()?, i))).min();
             match daemon {
                 _ if due < until && daemon.is_none_or(|(at, _)| due <= at) => {
-                    match self.queue.pop().expect("an event is due") {
-                        (at, Event::Sample) => sample = Some(at),
-                        (at, event) => self.handle(at, event),
-                    }
+                    self.handle_event();
                 }
                 Some((at, on)) if at < until => self.act_daemon(on),
                 _ => break,
             }
-        }
-        if let Some(at) = sample {
-            self.queue.push(at, Event::Sample);
         }
         self.mem.cpu = CpuId(cpu as u16);
         if self.cpus[cpu].current().is_none() {
@@ -251,9 +255,30 @@ impl Machine {
         self.used(tid);
     }
 
+    /// Takes the samples before an instant that everybody has reached.
+    #[inline]
+    fn samples_before(&mut self, reached: SimTime) {
+        if self.sample_at < reached {
+            self.take_samples(reached);
+        }
+    }
+
+    #[inline(never)]
+    fn take_samples(&mut self, reached: SimTime) {
+        while self.sample_at < reached {
+            self.sample(self.sample_at);
+            let every = self.watch.sample.as_ref().map_or(SimDuration::ZERO, |s| s.0);
+            self.sample_at += every.max(SimDuration(1));
+        }
+    }
+
+    /// Shows what holds now as what held then; nothing of the machine changes.
     fn sample(&mut self, at: SimTime) {
         let Some((every, mut f)) = self.watch.sample.take() else { return };
+        // Totals up to an instant roll the meter forward.
+        let psi = self.psi.clone();
         let mark = self.take_mark(at);
+        self.psi = psi;
         let mut gauges = self.gauges();
         gauges.push(("sim_pressure_some_us", mark.pressure.some_us));
         gauges.push(("sim_pressure_full_us", mark.pressure.full_us));
@@ -432,32 +457,41 @@ impl Machine {
             self.resolved_meanwhile(tid);
         }
         let alone = self.watch.progress.is_none();
+        let run_ahead = self.config.run_ahead;
         let mut other = self.order.earliest();
+        // The beginning of its turn, or the end of its last step.
+        let mut since = self.mem.now;
         loop {
-            let start = self.mem.now;
-            let slice = self.cpus[cpu].slice_end().max(start);
-            // Of several earliest CPUs this one is first: it may at least begin an access.
-            let ahead = (other + self.config.run_ahead).max(SimTime(start.0 + 1));
-            let mut stop = self.run_hits(tid, due.min(ahead).min(slice));
-            let mut now = self.mem.now;
-            let mut since = start;
-            if matches!(stop, Stop::Miss(_)) && (now <= other && now < due || now == start) {
-                let until = Until { due, other, slice, run_ahead: self.config.run_ahead };
+            let slice = self.cpus[cpu].slice_end().max(since);
+            // A sample that others have to reach first is not in this one's way.
+            let sample = match self.sample_at {
+                at if at < other => at + SimDuration(1),
+                _ => SimTime::NEVER,
+            };
+            let until = Until { due, other, slice, run_ahead, sample };
+            let mut stop = self.run_hits(tid, until.pause(since));
+            if matches!(stop, Stop::Miss(_)) && until.may_act(since, self.mem.now) {
                 (stop, since) = self.returns(tid, stop, until);
-                now = self.mem.now;
             }
-            if stop != Stop::Bound && (now <= other && now < due || now == since) {
+            let now = self.mem.now;
+            if stop == Stop::Bound && now >= sample && until.goes_on(since, now) {
+                self.samples_before(now.min(other).min(due));
+                continue;
+            }
+            if stop != Stop::Bound && until.may_act(since, now) {
                 if !self.step_slow(tid, stop) {
                     return false;
                 }
-                due = self.queue.next();
+                due = self.queue.next().min(SimTime::LAST);
                 other = self.order.earliest();
+                since = self.mem.now;
             }
             let now = self.mem.now;
             let moves_on = now >= due || now >= other || self.cpus[cpu].contended();
-            if !alone || moves_on || self.touching {
+            if !alone || moves_on || self.touching || self.watchdog.barks() {
                 return true;
             }
+            self.samples_before(now);
         }
     }
 
@@ -554,7 +588,7 @@ impl Machine {
                 }
                 Op::Compute(d) => {
                     // Computation may run past the bound: nobody can see it.
-                    now += d.0;
+                    now = now.saturating_add(d.0).min(SimTime::LAST.0);
                     rest = behind;
                 }
                 Op::Records(n) => {
@@ -593,7 +627,12 @@ impl Machine {
         if !accessed || flow != Flow::Done {
             self.note_resident();
         }
+        self.watchdog.tried(flow == Flow::Done);
+        let now = self.mem.now;
         let t = &mut self.threads[tid];
+        if flow == Flow::Done {
+            t.done_at = now;
+        }
         if accessed && flow == Flow::Done {
             t.accesses += 1;
             t.done += 1;
@@ -641,6 +680,9 @@ impl Machine {
             };
             t.workload.fill(&cx, &mut t.rng, &mut t.ops);
             t.kernel_allocs.clear();
+            let again = if t.given.0 == self.mem.now { t.given.1 + 1 } else { 0 };
+            t.given = (self.mem.now, again);
+            self.watchdog.given(again);
             if t.ops.is_empty() {
                 self.finish(tid);
             }

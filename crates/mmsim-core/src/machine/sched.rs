@@ -57,6 +57,22 @@ pub(super) struct Virtual {
     lag: i64,
 }
 
+impl Virtual {
+    /// Begins a slice anew at each tick after `from` that finds the one before used up. The runtime
+    /// has grown since then to its value `now` without a pause. False: no tick did.
+    fn renew_at_ticks(&mut self, from: i64, now: i64, t: &Tunables) -> bool {
+        let used_up = (now - (self.runtime - self.deadline)).max(from + 1);
+        let first = used_up + (-used_up).rem_euclid(t.tick);
+        if first > now {
+            return false;
+        }
+        let each = t.slice + (-t.slice).rem_euclid(t.tick);
+        let last = now - (now - first) % each;
+        self.deadline = self.runtime - (now - last) + t.slice;
+        true
+    }
+}
+
 #[derive(Clone, Copy, Debug)]
 struct Queued {
     entity: Entity,
@@ -80,7 +96,10 @@ pub(super) struct Cpu {
     updated: SimTime,
     /// Its runtime when the kernel did that: at a tick, a switch, or when somebody came.
     known: i64,
+    /// In the order of coming.
     queue: Vec<Queued>,
+    /// Σ runtime of those.
+    waiting: i128,
     min_runtime: i64,
     resched: bool,
 }
@@ -96,6 +115,7 @@ impl Cpu {
             updated: SimTime::ZERO,
             known: 0,
             queue: Vec::new(),
+            waiting: 0,
             min_runtime: 0,
             resched: false,
         }
@@ -125,26 +145,33 @@ impl Cpu {
         self.current.filter(|_| alone).map(|c| c.0)
     }
 
-    /// Σ runtime and number of all that compete.
-    fn total(&self) -> (i64, i64) {
-        let q: i64 = self.queue.iter().map(|q| q.v.runtime - self.min_runtime).sum();
-        let c = self.current.map_or(0, |c| c.1.runtime - self.min_runtime);
-        (q + c, self.queue.len() as i64 + i64::from(self.current.is_some()))
+    fn push(&mut self, queued: Queued) {
+        self.waiting += i128::from(queued.v.runtime);
+        self.queue.push(queued);
     }
 
+    fn take(&mut self, i: usize) -> Queued {
+        let queued = self.queue.remove(i);
+        self.waiting -= i128::from(queued.v.runtime);
+        queued
+    }
+
+    /// How many compete.
+    fn competing(&self) -> i64 {
+        self.queue.len() as i64 + i64::from(self.current.is_some())
+    }
+
+    /// The average runtime of all that compete, rounded down. Who is not ahead of it is eligible.
     fn average(&self) -> i64 {
-        let (sum, n) = self.total();
-        self.min_runtime + if n == 0 { 0 } else { sum.div_euclid(n) }
+        let sum = self.waiting + self.current.map_or(0, |c| i128::from(c.1.runtime));
+        match self.competing() {
+            0 => self.min_runtime,
+            n => sum.div_euclid(i128::from(n)) as i64,
+        }
     }
 
-    fn eligible(&self, v: &Virtual) -> bool {
-        let (sum, n) = self.total();
-        (v.runtime - self.min_runtime) * n <= sum
-    }
-
-    /// Time passed for the current entity up to `now`. Ticks in between look at its slice; of
-    /// several only the last matters, since a slice is shorter than a tick and what is true
-    /// at one tick is true at the next.
+    /// Time passed for the current entity up to `now`. Each tick in between looks at its slice,
+    /// so that it makes no difference into how many parts the time is cut.
     pub(super) fn account(&mut self, now: SimTime) {
         let (from, to) = (self.updated.0 as i64, now.0 as i64);
         if to <= from {
@@ -159,13 +186,13 @@ impl Cpu {
         if to - from > since_tick {
             let (runtime, ran) = (v.runtime - since_tick, self.ran - since_tick);
             self.known = runtime;
-            if t.eevdf && runtime >= v.deadline {
-                v.deadline = runtime + t.slice;
+            let renewed = t.eevdf && v.renew_at_ticks(from, to, t);
+            if renewed {
                 self.resched |= !self.queue.is_empty();
             } else if t.eevdf && self.protected != v.deadline {
                 // Its slice is not protected, and it is ahead of the average (`did_preempt_short`).
-                let ahead: i64 = self.queue.iter().map(|q| runtime - q.v.runtime).sum();
-                self.resched |= ahead > 0;
+                let n = self.queue.len() as i128;
+                self.resched |= i128::from(runtime) * n > self.waiting;
             }
             if !t.eevdf && !self.queue.is_empty() {
                 let ideal = (t.latency / (self.queue.len() as i64 + 1)).max(t.min_granularity);
@@ -220,10 +247,10 @@ impl Cpu {
             self.queue[i].ready = now;
             if lag > 0 {
                 // It waited its debt off: it begins anew without credit.
-                self.queue.remove(i);
+                self.take(i);
                 v = Virtual { lag: 0, ..q.v };
                 self.place(&mut v);
-                self.queue.push(Queued { entity, v, ready: now, delayed: false });
+                self.push(Queued { entity, v, ready: now, delayed: false });
             }
             if let (Some(c), Some(exact)) = (&mut self.current, exact) {
                 c.1.runtime = exact;
@@ -234,14 +261,14 @@ impl Cpu {
         if t.eevdf {
             if delayed.is_none() {
                 self.place(&mut v);
-                self.queue.push(Queued { entity, v, ready: now, delayed: false });
+                self.push(Queued { entity, v, ready: now, delayed: false });
             }
             if self.current.is_some() && self.pick(now.max(self.clock)) != Pick::Current {
                 self.resched = true;
             }
         } else {
             v.runtime = v.runtime.max(self.min_runtime - t.latency / 2);
-            self.queue.push(Queued { entity, v, ready: now, delayed: false });
+            self.push(Queued { entity, v, ready: now, delayed: false });
             if let Some((_, c)) = self.current {
                 self.resched |= c.runtime - v.runtime > t.wakeup_granularity;
             }
@@ -249,8 +276,9 @@ impl Cpu {
     }
 
     fn place(&self, v: &mut Virtual) {
-        let (_, n) = self.total();
-        let lag = if n > 0 { v.lag * (n + 1) / n } else { 0 };
+        let n = self.competing();
+        let (n, lag) = (i128::from(n), i128::from(v.lag));
+        let lag = if n > 0 { (lag * (n + 1) / n) as i64 } else { 0 };
         v.runtime = self.average() - lag;
         v.deadline = v.runtime + self.tunables.slice;
     }
@@ -266,7 +294,8 @@ impl Cpu {
                 (None, None) => Pick::Nobody,
             };
         }
-        let current = self.current.filter(|c| self.queue.is_empty() || self.eligible(&c.1));
+        let average = self.average();
+        let current = self.current.filter(|c| c.1.runtime <= average);
         if let Some((_, c)) = current
             && (self.queue.is_empty() || self.protected == c.deadline)
         {
@@ -275,7 +304,7 @@ impl Cpu {
         let ready = self.queue.iter().enumerate().filter(|(_, q)| q.ready <= now);
         let best = ready
             .clone()
-            .filter(|(_, q)| self.eligible(&q.v))
+            .filter(|(_, q)| q.v.runtime <= average)
             .min_by_key(|(i, q)| (q.v.deadline, *i));
         match (best, current) {
             (Some((_, q)), Some((_, c))) if c.deadline < q.v.deadline => Pick::Current,
@@ -298,11 +327,11 @@ impl Cpu {
             match self.pick(self.clock) {
                 Pick::Queued(i) if self.queue[i].delayed => {
                     let lag = (self.average() - self.queue[i].v.runtime).min(0);
-                    let q = self.queue.remove(i);
+                    let q = self.take(i);
                     left.push((q.entity, Virtual { lag, ..q.v }));
                 }
                 Pick::Queued(i) => {
-                    let q = self.queue.remove(i);
+                    let q = self.take(i);
                     self.current = Some((q.entity, q.v));
                     (self.protected, self.known) = (q.v.deadline, q.v.runtime);
                     self.ran = 0;
@@ -330,8 +359,8 @@ impl Cpu {
         self.renew_slice();
         let mut left = Vec::new();
         if let Some((entity, v)) = self.current {
-            if self.tunables.eevdf && !self.queue.is_empty() && !self.eligible(&v) {
-                self.queue.push(Queued { entity, v, ready: self.clock, delayed: true });
+            if self.tunables.eevdf && v.runtime > self.average() {
+                self.push(Queued { entity, v, ready: self.clock, delayed: true });
             } else {
                 let t = &self.tunables;
                 let limit = (2 * t.slice).max(t.tick);
@@ -342,6 +371,7 @@ impl Cpu {
             self.current = None;
         }
         if self.idle() {
+            self.waiting = 0;
             left.extend(self.queue.drain(..).map(|q| (q.entity, Virtual { lag: 0, ..q.v })));
         }
         left
@@ -357,7 +387,7 @@ impl Cpu {
         self.resched = false;
         if let Pick::Queued(_) = self.pick(self.clock) {
             let (entity, v) = self.current.take().expect("it runs");
-            self.queue.push(Queued { entity, v, ready: self.clock, delayed: false });
+            self.push(Queued { entity, v, ready: self.clock, delayed: false });
         }
     }
 
@@ -422,12 +452,12 @@ impl Cpu {
         if let Some((e, v)) = self.current
             && e != entity
         {
-            self.queue.push(Queued { entity: e, v, ready: self.clock, delayed: false });
+            self.push(Queued { entity: e, v, ready: self.clock, delayed: false });
         } else if self.current.is_some() {
             return;
         }
         let i = self.queue.iter().position(|q| q.entity == entity).expect("it waits");
-        let v = self.queue.remove(i).v;
+        let v = self.take(i).v;
         self.current = Some((entity, v));
         (self.protected, self.known) = (v.deadline, v.runtime);
         self.ran = 0;
@@ -461,7 +491,9 @@ impl Cpu {
 
     /// Takes an entity away, wherever it is: its process is killed.
     pub(super) fn remove(&mut self, entity: Entity) {
-        self.queue.retain(|q| q.entity != entity);
+        if let Some(i) = self.queue.iter().position(|q| q.entity == entity) {
+            self.take(i);
+        }
         if self.current.is_some_and(|c| c.0 == entity) {
             self.current = None;
         }
@@ -600,6 +632,61 @@ mod tests {
         let mut c = alone(Kernel::V6_12, 11_500);
         c.enqueue(B, Virtual { lag: -200_000, ..Virtual::default() }, c.clock);
         assert_eq!(turn_of_b(&mut c).0, 12_000);
+    }
+
+    /// Ticks of 1 ms find a slice of 1.4 ms used up at every other one, worked by hand: at 2, 4, .., 10
+    /// ms. The last ends at 11.4, however often somebody looked in between.
+    #[test]
+    fn slices_longer_than_a_tick_do_not_depend_on_who_looks() {
+        let us = |t: u64| SimTime(t * US);
+        for looks in
+            [vec![10_900], vec![2_100, 3_000, 10_900], (1..=109).map(|i| i * 100).collect()]
+        {
+            let mut c = Cpu::new(Tunables::of(Kernel::V6_12, 2, SimDuration::from_millis(1)));
+            c.enqueue(A, Virtual::default(), SimTime::ZERO);
+            c.take_next();
+            for at in looks {
+                c.clock = us(at);
+                c.yield_if_due();
+            }
+            assert_eq!(c.current.expect("it runs").1.deadline, 11_400 * US as i64);
+        }
+    }
+
+    /// The sum of what waits is kept, not counted.
+    #[test]
+    fn the_sum_is_that_of_the_queue() {
+        let mut rng = crate::base::rng::Rng::for_purpose(1, "sums");
+        for kernel in [Kernel::V6_1, Kernel::V6_12] {
+            let mut c = Cpu::new(Tunables::of(kernel, 4, SimDuration::from_millis(4)));
+            let mut asleep: Vec<_> = (0..20).map(|i| Entity::Thread(ThreadId(i))).collect();
+            let mut virtuals = std::collections::BTreeMap::new();
+            for _ in 0..20_000 {
+                c.clock.0 += rng.below(2_000) * US;
+                if c.current().is_some() {
+                    c.yield_if_due();
+                }
+                if c.current().is_none() {
+                    let (_, left) = c.take_next();
+                    virtuals.extend(left);
+                }
+                if rng.below(2) == 0 && !asleep.is_empty() {
+                    let e = asleep.swap_remove(rng.below(asleep.len() as u64) as usize);
+                    let now = SimTime(c.clock.0 + rng.below(3) * 500 * US);
+                    c.enqueue(e, virtuals.get(&e).copied().unwrap_or_default(), now);
+                } else if let Some(e) = c.current() {
+                    virtuals.extend(c.dequeue());
+                    asleep.push(e);
+                }
+                let runtimes: Vec<i64> = c.queue.iter().map(|q| q.v.runtime).collect();
+                assert_eq!(c.waiting, runtimes.iter().map(|&r| i128::from(r)).sum());
+                let all = runtimes.iter().copied().chain(c.current.map(|c| c.1.runtime));
+                let n = all.clone().count() as i64;
+                if n > 0 {
+                    assert_eq!(c.average(), all.sum::<i64>().div_euclid(n));
+                }
+            }
+        }
     }
 
     /// A late sleeper that wakes is judged by the runtimes of the last tick or switch. `B` ran 2.5 ms,

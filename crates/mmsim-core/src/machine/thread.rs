@@ -89,6 +89,10 @@ pub(super) struct Thread {
     pub throttled: SimDuration,
     pub accesses: u64,
     pub records: u64,
+    /// When it was last given operations, and how often at that instant.
+    pub given: (SimTime, u32),
+    /// When its last operation in the kernel was done.
+    pub done_at: SimTime,
     pub finished: SimTime,
 }
 

@@ -100,6 +100,10 @@ struct Turns {
 
 const PLACE_BITS: u32 = 4;
 
+/// Clocks behind this do not fit beside a place; nobody computes for so long in a team.
+const TEAM_END: SimTime = SimTime(1 << 59);
+const LONG: SimDuration = SimDuration(1 << 50);
+
 impl Turns {
     #[inline(always)]
     fn nth(&mut self, n: usize) -> &mut u64 {
@@ -133,9 +137,11 @@ impl Machine {
     /// touches. Returns the CPU that has to act now, if that is known: its thread stopped in
     /// its turn.
     pub(super) fn touches(&mut self, due: SimTime) -> Option<usize> {
+        let due = due.min(TEAM_END);
         self.touching = false;
         self.alone_for = PAUSE;
-        let watched = self.watch.record_accesses || self.watch.check_every > 0;
+        let sampled = self.watch.sample.is_some();
+        let watched = self.watch.record_accesses || self.watch.check_every > 0 || sampled;
         if watched || self.cpus.len() > MOST_CPUS || !self.policy.entries_together() {
             return None;
         }
@@ -190,7 +196,11 @@ impl Machine {
         let mut nr = 0;
         for (i, c) in self.cpus.iter().enumerate() {
             let tid = match c.alone() {
-                Some(Entity::Thread(t)) if self.threads[t].fault.is_none() => t,
+                Some(Entity::Thread(t))
+                    if c.clock < TEAM_END && self.threads[t].fault.is_none() =>
+                {
+                    t
+                }
                 _ => {
                     outside = outside.min(self.order.key_at(i));
                     continue;
@@ -435,7 +445,7 @@ impl Member {
             }
             let run = match op {
                 Op::Access(run) => run,
-                Op::Compute(d) => {
+                Op::Compute(d) if d < LONG => {
                     (now, self.next) = (now + d.0, self.next + 1);
                     continue;
                 }

@@ -120,6 +120,7 @@ impl FragmentConfig {
             course: self.target.map(Course::new),
             closest: Vec::new(),
             back: false,
+            asked: false,
         })]
     }
 
@@ -192,6 +193,8 @@ struct Machine {
     closest: Vec<Pfn>,
     /// It has gone back there.
     back: bool,
+    /// It has asked for a look at free memory.
+    asked: bool,
 }
 
 impl Machine {
@@ -280,7 +283,13 @@ impl Machine {
     fn steer(&mut self, cx: &WorkloadCx<'_>, rng: &mut Rng, ops: &mut Vec<Op>) -> bool {
         let Some(course) = &mut self.course else { return false };
         let back = std::mem::take(&mut self.back);
-        if let Some(free) = cx.free_blocks {
+        let asked = std::mem::replace(&mut self.asked, true);
+        if asked && cx.free_blocks.is_none() {
+            // There is no zone that it could look at.
+            if course.sees_nothing() {
+                return false;
+            }
+        } else if let Some(free) = cx.free_blocks {
             if course.look(&free) || back {
                 return false;
             }
@@ -321,6 +330,7 @@ impl Machine {
 
     /// One step of ageing, in which what the last one did to the target is made good.
     fn age(&mut self, cx: &WorkloadCx<'_>, rng: &mut Rng, ops: &mut Vec<Op>) {
+        self.asked = false;
         if let (Some(course), Some(free)) = (&mut self.course, cx.free_blocks) {
             let close = course.look(&free);
             course.restart();

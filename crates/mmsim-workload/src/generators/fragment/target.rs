@@ -140,6 +140,12 @@ impl Course {
         close
     }
 
+    /// A look showed nothing at all. Whether to give up.
+    pub(super) fn sees_nothing(&mut self) -> bool {
+        self.since += 1;
+        self.gives_up()
+    }
+
     /// Whether to stop although the figure is not close enough.
     pub(super) fn gives_up(&self) -> bool {
         self.since >= self.target.patience

@@ -1,0 +1,229 @@
+//! Watching a run changes nothing: scenarios, observers and jobs drawn from one printed number, and
+//! whole reports compared byte for byte.
+//!
+//! `MMSIM_WATCHED=500` draws more of them, `MMSIM_WATCHED_SEED=17` only one.
+
+use std::fmt::Write as _;
+use std::sync::{Arc, Mutex};
+
+use mmsim::Scenario;
+use mmsim::base::event::{Observer, TraceEvent};
+use mmsim::base::rng::Rng;
+use mmsim::base::time::{SimDuration, SimTime};
+use mmsim::build::Catalogue;
+use mmsim::machine::Watch;
+use mmsim::report::{Report, RunReport};
+use mmsim::run::run_all;
+
+/// Scenarios of a plain `cargo test`.
+const SEEDS: u64 = 24;
+
+fn pick<'a>(rng: &mut Rng, of: &[&'a str]) -> &'a str {
+    of[rng.below(of.len() as u64) as usize]
+}
+
+fn one_in(rng: &mut Rng, n: u64) -> bool {
+    rng.below(n) == 0
+}
+
+/// Several threads on a few thousand frames, with what makes turns of different lengths: groups,
+/// slow and fast devices, files, think time, blocks of the kernel, monitors.
+fn scenario(seed: u64) -> String {
+    let rng = &mut Rng::for_purpose(seed, "watched/scenario");
+    let mut t = String::from("name = \"drawn\"\nseeds = 2\n[machine]\n");
+    let frames = 2500 + rng.below(4000);
+    let cpus = 1 + rng.below(4);
+    let device = pick(rng, &["ramdisk", "zram", "nvme", "ssd", "hdd"]);
+    let ahead = pick(rng, &["0ns", "3us", "100us", "100us", "1ms"]);
+    writeln!(t, "memory = \"{frames} pages\"\ncpus = {cpus}\nrun-ahead = \"{ahead}\"").unwrap();
+    writeln!(t, "swap = {{ size = \"128MiB\", device = \"{device}\" }}").unwrap();
+    if one_in(rng, 3) {
+        writeln!(t, "tick = \"1ms\"").unwrap();
+    }
+    let grouped = one_in(rng, 3);
+    if grouped {
+        let (max, low) = (600 + rng.below(1500), rng.below(800));
+        let limits = format!("max = \"{max} pages\"\nlow = \"{low} pages\"");
+        writeln!(t, "[[machine.memcg]]\nname = \"g\"\n{limits}").unwrap();
+    }
+    for i in 0..1 + rng.below(3) {
+        let pages = frames / 3 + rng.below(frames);
+        let threads = 1 + rng.below(3);
+        let accesses = 3000 + rng.below(20_000);
+        writeln!(t, "[[task]]\nname = \"t{i}\"").unwrap();
+        if grouped && one_in(rng, 2) {
+            writeln!(t, "memcg = \"g\"").unwrap();
+        }
+        if one_in(rng, 3) {
+            writeln!(t, "start = \"{}us\"", rng.below(3000)).unwrap();
+        }
+        match rng.below(5) {
+            0 => writeln!(t, "workload = \"cyclic\"\nmemory = \"{pages} pages\"\npasses = 2\nwrite = true"),
+            1 => writeln!(
+                t,
+                "workload = \"ebizzy\"\nmemory = \"{} pages\"\nrecords = {}\nthreads = {threads}\ncompute = \"{}us\"",
+                pages.next_multiple_of(128),
+                100 + rng.below(300),
+                rng.below(40)
+            ),
+            2 => writeln!(
+                t,
+                "workload = \"uniform\"\nmemory = \"{pages} pages\"\naccesses = {accesses}\nthreads = {threads}"
+            ),
+            3 => writeln!(t, "workload = \"kernel-alloc\"\norder = {}\nattempts = 200", rng.below(4)),
+            _ => writeln!(
+                t,
+                "workload = \"zipf\"\nmemory = \"{pages} pages\"\naccesses = {accesses}\ntheta = 0.9\nthreads = {threads}"
+            ),
+        }
+        .unwrap();
+    }
+    for kernel in [pick(rng, &["5.5", "5.9"]), pick(rng, &["6.1", "6.12"])] {
+        writeln!(t, "[[variant]]\nname = \"{kernel}\"\nkernel = \"{kernel}\"").unwrap();
+    }
+    let kernel = pick(rng, &["6.1", "6.12"]);
+    writeln!(
+        t,
+        "[[variant]]\nname = \"mglru\"\nkernel = \"{kernel}\"\nreclaim = {{ preset = \"mglru-v{kernel}\" }}"
+    )
+    .unwrap();
+    t
+}
+
+type Rows = Arc<Mutex<Vec<(u64, u64)>>>;
+
+struct Count(u64);
+impl Observer for Count {
+    fn event(&mut self, _now: SimTime, _event: &TraceEvent) {
+        self.0 += 1;
+    }
+}
+
+/// The whole report of a scenario's runs.
+fn report(text: &str, jobs: usize, watch: impl Fn(usize) -> Watch + Sync) -> (String, Report) {
+    let scenario = Scenario::from_str(text, "drawn.toml").unwrap_or_else(|e| panic!("{e}\n{text}"));
+    let specs = scenario.expand(&Catalogue).unwrap_or_else(|e| panic!("{e}\n{text}"));
+    let runs =
+        run_all(&specs, Some(jobs), |i, _| watch(i)).unwrap_or_else(|e| panic!("{e}\n{text}"));
+    let runs = runs.iter().map(|(m, r)| RunReport::from_result(m.clone(), r)).collect();
+    let report = Report::new("drawn", "", runs);
+    (report.to_json(), report)
+}
+
+/// Observers drawn for a run; the rows of its series go to `rows`.
+fn observers(seed: u64, run: usize, every: SimDuration, rows: &Rows) -> Watch {
+    let rng = &mut Rng::for_purpose(seed, &format!("watched/observers{run}"));
+    let rows = Arc::clone(rows);
+    let mut watch = Watch::default();
+    // At each run something watches, and mostly a series.
+    if !one_in(rng, 4) {
+        let keep = move |at: SimTime, vmstat: &mmsim::base::vmstat::VmStat, _: &[_]| {
+            let faults = vmstat[mmsim::base::vmstat::VmEvent::PgFault];
+            rows.lock().expect("nobody panics in it").push((at.0, faults));
+        };
+        watch.sample = Some((every, Box::new(keep)));
+    }
+    if one_in(rng, 3) {
+        watch.observer = Some(Box::new(Count(0)));
+    }
+    if one_in(rng, 3) {
+        watch.check_every = 500 + rng.below(3000);
+    }
+    if one_in(rng, 3) {
+        watch.snapshot = Some(Box::new(|_, _| {}));
+    }
+    if one_in(rng, 3) {
+        watch.progress = Some(Box::new(|_| {}));
+    }
+    watch.record_accesses = one_in(rng, 3);
+    watch
+}
+
+/// A row at each multiple of the interval up to the end, and one there; counters never fall, and
+/// the last are the report's.
+fn check_rows(rows: &[(u64, u64)], every: SimDuration, run: &RunReport, what: &str) {
+    let (last, multiples) = rows.split_last().expect("a row at the end");
+    let faults = *run.vmstat.get("pgfault").expect("it is counted");
+    assert_eq!(*last, (run.sim_time_ns, faults), "{what}");
+    let expected = (1..=multiples.len() as u64).map(|i| i * every.0);
+    assert!(multiples.iter().map(|r| r.0).eq(expected), "{what}");
+    let missed = run.sim_time_ns.saturating_sub(1) / every.0 - multiples.len() as u64;
+    assert_eq!(missed, 0, "{what}");
+    assert!(rows.is_sorted_by_key(|r| r.1), "{what}");
+}
+
+fn number(name: &str) -> Option<u64> {
+    let text = std::env::var(name).ok()?;
+    Some(text.parse().unwrap_or_else(|_| panic!("{name}={text}: write a number")))
+}
+
+#[test]
+fn whoever_watches_the_report_is_the_same() {
+    let seeds = match number("MMSIM_WATCHED_SEED") {
+        Some(seed) => seed..seed + 1,
+        None => 0..number("MMSIM_WATCHED").unwrap_or(SEEDS),
+    };
+    for seed in seeds {
+        let text = scenario(seed);
+        let (plain, report_) = report(&text, 1, |_| Watch::default());
+        let rng = &mut Rng::for_purpose(seed, "watched/intervals");
+        let micros = [7, 13, 50, 333, 1000, 100_000][rng.below(6) as usize];
+        let every = SimDuration::from_micros(micros);
+        let rows: Vec<Rows> = report_.runs.iter().map(|_| Rows::default()).collect();
+        let jobs = 1 + rng.below(3) as usize;
+        let (watched, _) = report(&text, jobs, |i| observers(seed, i, every, &rows[i]));
+        let what = format!("MMSIM_WATCHED_SEED={seed}, every {every}, {jobs} jobs\n{text}");
+        assert!(watched == plain, "the reports differ: {what}");
+        for (rows, run) in rows.iter().zip(&report_.runs) {
+            let rows = rows.lock().expect("nobody panics in it");
+            if !rows.is_empty() {
+                check_rows(&rows, every, run, &what);
+            }
+        }
+    }
+}
+
+/// A thread that computes for a whole interval and on, alone on its CPU, and one that faults: where a
+/// sample cut run-ahead short, swap-ins went from 2,167 to 1,180.
+#[test]
+fn a_sample_does_not_bound_run_ahead() {
+    let text = r#"
+        name = "drawn"
+        reclaim = { preset = "classic-v5.9" }
+        [machine]
+        memory = "4096 pages"
+        cpus = 4
+        kernel = "6.12"
+        run-ahead = "1ms"
+        swap = { size = "64MiB", device = "ramdisk" }
+        [[task]]
+        name = "a"
+        workload = "zipf"
+        memory = "1365 pages"
+        accesses = 300000
+        theta = 0.9
+        threads = 2
+        [[task]]
+        name = "b"
+        workload = "cyclic"
+        memory = "2048 pages"
+        passes = 3
+        write = true
+    "#;
+    let (plain, of_plain) = report(text, 1, |_| Watch::default());
+    assert_eq!(of_plain.runs[0].vmstat.get("pswpin"), Some(&2167));
+    for micros in [1, 7, 50, 1000] {
+        let every = SimDuration::from_micros(micros);
+        let rows = Rows::default();
+        let sampled = |_| {
+            let rows = Arc::clone(&rows);
+            let keep = move |at: SimTime, vmstat: &mmsim::base::vmstat::VmStat, _: &[_]| {
+                let faults = vmstat[mmsim::base::vmstat::VmEvent::PgFault];
+                rows.lock().expect("nobody panics in it").push((at.0, faults));
+            };
+            Watch { sample: Some((every, Box::new(keep))), ..Watch::default() }
+        };
+        assert!(report(text, 1, sampled).0 == plain, "every {every}");
+        check_rows(&rows.lock().expect("it is over"), every, &of_plain.runs[0], "every");
+    }
+}
