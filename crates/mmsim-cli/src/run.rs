@@ -49,6 +49,7 @@ pub(crate) fn run(args: &RunArgs) -> Result<Ending, Failure> {
         .map(|path| backend::plan(path, &overrides))
         .collect::<Result<_, _>>()?;
     differently_named(&scenarios, &plans)?;
+    backend::fit(&plans, args.jobs)?;
     if args.dry_run {
         let resolved: String = plans.iter().map(|plan| plan.resolved.as_str()).collect();
         output::deliver(resolved.as_bytes(), args.output.output.as_deref())?;
@@ -72,7 +73,7 @@ pub(crate) fn run(args: &RunArgs) -> Result<Ending, Failure> {
         Format::Json => report.to_json(),
         Format::Csv => report.to_csv(),
     };
-    output::deliver(text.as_bytes(), args.output.output.as_deref())?;
+    output::show(&text, args.output.output.as_deref())?;
 
     let all = || results.iter().flatten().map(|(_, result)| result);
     let cost = stopwatch.cost(
@@ -83,7 +84,7 @@ pub(crate) fn run(args: &RunArgs) -> Result<Ending, Failure> {
     // What the host took is a remark: nobody may be there to read it.
     let _ = writeln!(io::stderr(), "mmsim: {}", cost.line());
     for line in early_ends(&plans, &report).into_iter().chain(misses(&plans, &report)) {
-        let _ = writeln!(io::stderr(), "mmsim: {line}");
+        exit::remark(&line);
     }
     if let Some(path) = &args.timing {
         output::deliver(cost.json().as_bytes(), Some(path))?;

@@ -95,6 +95,10 @@ pub struct TaskConfig {
     pub threads: Vec<Box<dyn Workload>>,
 }
 
+/// Accesses that a machine records at most, and about as many as it stops at: the bound of a run is
+/// exact up to here, and there is none beyond.
+pub const MOST_RECORDED: usize = 1 << 27;
+
 struct Task {
     name: String,
     files: Vec<FileId>,
@@ -381,7 +385,7 @@ impl Machine {
         })
     }
 
-    /// The recorded sequence of page accesses.
+    /// The recorded sequence of page accesses. It is not whole if it has [`MOST_RECORDED`].
     pub fn recorded_accesses(&self) -> &[u32] {
         &self.recorded
     }
