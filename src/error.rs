@@ -142,7 +142,7 @@ impl Diagnostic {
         .decor_style(DecorStyle::Ascii);
         let mut group = Level::ERROR.primary_title(printable(&self.title)).elements(
             self.place.as_ref().map(|p| {
-                Snippet::source(&*p.text).path(&p.origin).annotation(
+                Snippet::source(&*p.text).path(printable(&p.origin)).annotation(
                     AnnotationKind::Primary.span(p.span.clone()).label(printable(&p.label)),
                 )
             }),
@@ -154,11 +154,44 @@ impl Diagnostic {
     }
 }
 
-/// Control characters of quoted input must not reach a terminal.
-fn printable(s: &str) -> String {
-    s.chars()
-        .map(|c| if c.is_control() && c != '\n' { char::REPLACEMENT_CHARACTER } else { c })
-        .collect()
+/// Characters of a line of a message. What is quoted may be a line of a megabyte.
+const LONGEST_LINE: usize = 1000;
+/// Lines of a message.
+const MOST_LINES: usize = 100;
+
+/// A text whose control characters, and those that turn the direction of writing, are shown instead
+/// of done: as in JSON, `\u001b`. Line ends and tabs stay. Names come from input, and must not
+/// reach a terminal as they are.
+pub fn escaped(text: &str) -> String {
+    let acts = |c: char| {
+        c.is_control() && !matches!(c, '\n' | '\t')
+            || matches!(c, '\u{200e}' | '\u{200f}' | '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}')
+    };
+    let mut out = String::with_capacity(text.len());
+    for c in text.chars() {
+        match acts(c) {
+            true => out += &format!("\\u{:04x}", u32::from(c)),
+            false => out.push(c),
+        }
+    }
+    out
+}
+
+/// A message as it may be printed: [`escaped`], and cut where it quotes too much.
+pub fn printable(message: &str) -> String {
+    let mut lines: Vec<String> = Vec::new();
+    for line in message.split('\n') {
+        if lines.len() == MOST_LINES {
+            lines.push("..".into());
+            break;
+        }
+        // No character is longer than six when it is escaped, and none of the rest is looked at.
+        let mut chars = line.chars();
+        let kept: String = chars.by_ref().take(LONGEST_LINE).collect();
+        let cut = if chars.next().is_some() { ".." } else { "" };
+        lines.push(escaped(&kept) + cut);
+    }
+    lines.join("\n")
 }
 
 /// The span cut to the text and widened to whole characters.
@@ -177,6 +210,23 @@ fn on_boundaries(text: &str, span: Range<usize>) -> Range<usize> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn what_is_quoted_is_cut_and_does_nothing() {
+        assert_eq!(
+            escaped("a\u{1b}[31m\u{7}\r\tµ\n\u{202e}"),
+            "a\\u001b[31m\\u0007\\u000d\tµ\n\\u202e"
+        );
+        let long = "x".repeat(300_000);
+        let e = Error::plain(format!("no number: {long}")).help(long.as_str());
+        assert!(e.to_string().len() < 2200, "{}", e.to_string().len());
+        assert!(e.to_string().contains("xx.."));
+        let lines = "y\n".repeat(300_000);
+        assert!(Error::plain(lines).to_string().len() < 2200);
+        let text: Arc<str> = format!("a = {long}\u{1b}[31m\n").into();
+        let e = Error::plain("x").at("a\u{7}.toml", &text, 4..9, long.clone());
+        assert!(e.to_string().len() < 4000 && !e.to_string().contains(['\u{1b}', '\u{7}']));
+    }
 
     #[test]
     fn spans_are_made_safe() {

@@ -57,14 +57,22 @@ pub(crate) fn unpacked(bytes: Vec<u8>, name: &str) -> Result<Vec<u8>, Error> {
     Ok(text)
 }
 
+/// Bytes of a file that is read whole, and of what a compressed one unpacks to: 1 GiB. More is no
+/// input of people, and would take the memory of the host.
+pub(crate) const MOST_BYTES: u64 = 1 << 30;
+
 /// Reads the file at `path`, which need not be text.
 ///
 /// # Errors
 ///
-/// There is no such file, it is a directory, or it may not be read.
+/// There is no such file, it is a directory, it may not be read, or it is more than 1 GiB.
 pub fn read_bytes(path: &Path, what: &str) -> Result<Vec<u8>, Error> {
     let mut bytes = Vec::new();
-    open(path, what)?.read_to_end(&mut bytes).map_err(|e| unreadable(path, &e))?;
+    let input = open(path, what)?.take(MOST_BYTES + 1);
+    { input }.read_to_end(&mut bytes).map_err(|e| unreadable(path, &e))?;
+    if bytes.len() as u64 > MOST_BYTES {
+        return Err(cannot_read(path, "it is more than 1 GiB", &format!("name {what}, or a part")));
+    }
     Ok(bytes)
 }
 

@@ -8,6 +8,7 @@ pub mod bench;
 pub mod build;
 pub mod error;
 pub mod files;
+pub mod host;
 pub mod layout;
 pub mod record;
 pub mod report;

@@ -7,13 +7,14 @@ use std::fs::File;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::Path;
 
-use mmsim_core::machine::Watch;
 use mmsim_core::machine::result::{Outcome, RunResult};
+use mmsim_core::machine::{MOST_RECORDED, Watch};
 use mmsim_workload::trace;
 use rayon::prelude::*;
 
 use crate::build::{self, Policy};
 use crate::error::Error;
+use crate::host;
 use crate::report::{Bounds, KnobValue, Report, RunMeta, RunReport, expect, opt};
 use crate::scenario::{RunSpec, Scenario};
 
@@ -53,6 +54,7 @@ pub fn run(scenario: &Scenario, options: &RunOptions) -> Result<Report, RunError
         check_every: if options.check { CHECK_EVERY } else { 0 },
         ..Watch::default()
     };
+    host::check(&specs, options.jobs)?;
     let results = run_each(&specs, options.jobs, watch, |_| {})?;
     let runs = results.iter().map(|(m, r)| RunReport::from_result(m.clone(), r)).collect();
     let mut report = Report::new(scenario.name(), scenario.about(), runs);
@@ -147,7 +149,9 @@ fn run_here(
     for (damon, monitored) in spec.damon.iter().zip(&mut meta.damon).filter(|(d, _)| d.truth) {
         monitored.report.truth = build::truth(spec, damon, monitored)?;
     }
-    if spec.bounds {
+    if machine.recorded_accesses().len() >= MOST_RECORDED {
+        meta.assumed.push(format!("bounds: none, there are more than {MOST_RECORDED} accesses"));
+    } else if spec.bounds {
         meta.bounds = Some(bounds(spec, &machine, &result));
     }
     Ok((meta, result))

@@ -15,10 +15,7 @@ use serde::{Deserialize, Deserializer, Serialize};
 
 use super::{Intervals, Record, Region, Snapshot};
 use crate::error::{Error, ErrorKind};
-use crate::files;
-
-/// Bytes that a compressed record may hold; above, it is taken for damaged.
-const MAX_BYTES: u64 = 4 << 30;
+use crate::files::{self, MOST_BYTES};
 
 /// Whether bytes begin as zlib does: a deflate stream with a window of 32 KiB, and a checksum of
 /// these two bytes.
@@ -37,17 +34,23 @@ pub fn compressed(text: &str) -> Vec<u8> {
 ///
 /// # Errors
 ///
-/// The bytes are cut off or damaged, or what they hold is not UTF-8, or it is above 4 GiB.
+/// The bytes are cut off or damaged, or what they hold is not UTF-8, or it is above 1 GiB.
 pub fn decompressed(bytes: &[u8], name: &str) -> Result<String, Error> {
     let mut text = Vec::new();
-    let damaged = |why: &str| {
-        Error::new(ErrorKind::File, format!("`{name}` cannot be unpacked: {why}"))
-            .help("it begins as zlib does: it may be cut off, copy it anew")
+    let wrong = |why: &str, help: &str| {
+        Error::new(ErrorKind::File, format!("`{name}` cannot be unpacked: {why}")).help(help)
     };
-    let read = ZlibDecoder::new(bytes).take(MAX_BYTES + 1).read_to_end(&mut text);
-    read.map_err(|e| damaged(&e.to_string()))?;
-    if text.len() as u64 > MAX_BYTES {
-        return Err(damaged("it holds more than 4 GiB"));
+    let damaged = |why: &str| wrong(why, "it begins as zlib does: it may be cut off, copy it anew");
+    let read = ZlibDecoder::new(bytes).take(MOST_BYTES + 1).read_to_end(&mut text);
+    read.map_err(|e| match e.kind() {
+        std::io::ErrorKind::OutOfMemory => {
+            wrong("this host has too little memory", "record for a shorter time")
+        }
+        _ => damaged(&e.to_string()),
+    })?;
+    if text.len() as u64 > MOST_BYTES {
+        let help = "record for a shorter time, or with fewer regions";
+        return Err(wrong("it holds more than 1 GiB", help));
     }
     files::text_of(text, name)
 }

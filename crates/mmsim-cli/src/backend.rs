@@ -111,6 +111,12 @@ fn input(e: Error) -> Failure {
     Failure::Input(e.to_string())
 }
 
+/// Refuses runs that the host cannot hold.
+pub(crate) fn fit(plans: &[Plan], jobs: Option<usize>) -> Result<(), Failure> {
+    // One scenario after the other.
+    plans.iter().try_for_each(|plan| mmsim::host::check(&plan.specs, jobs)).map_err(input)
+}
+
 fn run_error(e: RunError) -> Failure {
     match e {
         RunError::Input(e) => input(e),
@@ -182,6 +188,7 @@ pub(crate) fn bench_runs(
     specs: &[RunSpec],
     jobs: Option<usize>,
 ) -> Result<Vec<RunReport>, Failure> {
+    mmsim::host::check(specs, jobs).map_err(input)?;
     let results = mmsim::run::run_all(specs, jobs, |_, _| Watch::default());
     let results = results.map_err(run_error)?;
     Ok(results.iter().map(|(meta, result)| RunReport::from_result(meta.clone(), result)).collect())

@@ -116,7 +116,7 @@ pub(crate) fn bench_trace(args: &BenchTraceArgs) -> Result<Ending, Failure> {
         [run] => document(args.output.form(), args.frames[0], &trace, run, timing),
         runs => sizes(args.output.form(), &args.frames, &trace, runs, timing),
     };
-    output::deliver(text.as_bytes(), args.output.output.as_deref())?;
+    output::show(&text, args.output.output.as_deref())?;
     Ok(match runs.iter().all(|run| run.outcome == RunEnding::Completed) {
         true => Ending::Done,
         false => Ending::EndedEarly,

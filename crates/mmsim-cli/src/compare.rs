@@ -18,7 +18,7 @@ pub(crate) fn compare(args: &CompareArgs) -> Result<Ending, Failure> {
         Format::Json => comparison.to_json(),
         Format::Csv => comparison.to_csv(),
     };
-    output::deliver(text.as_bytes(), args.output.output.as_deref())?;
+    output::show(&text, args.output.output.as_deref())?;
     match args.fail_above {
         Some(pct) => check(&comparison, pct),
         None => Ok(Ending::Done),

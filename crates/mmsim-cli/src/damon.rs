@@ -44,7 +44,7 @@ fn report(args: &DamonReportArgs) -> Result<(), Failure> {
         Format::Json => json("records", &all),
         Format::Csv => regions(&all),
     };
-    output::deliver(text.as_bytes(), args.output.output.as_deref())
+    output::show(&text, args.output.output.as_deref())
 }
 
 fn heatmap(args: &DamonHeatmapArgs) -> Result<(), Failure> {
@@ -63,7 +63,7 @@ fn heatmap(args: &DamonHeatmapArgs) -> Result<(), Failure> {
         Format::Json => json("heatmaps", &all),
         Format::Csv => cells(&all),
     };
-    output::deliver(text.as_bytes(), args.output.output.as_deref())
+    output::show(&text, args.output.output.as_deref())
 }
 
 /// The records of a file, or those of one target.

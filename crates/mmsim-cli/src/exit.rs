@@ -6,7 +6,14 @@ use std::io::{self, Write};
 use std::path::Path;
 use std::process::ExitCode;
 
+use mmsim::error::printable;
+
 use crate::output::signal;
+
+/// Tells something on stderr that no result depends on. Nobody may be left to read it.
+pub(crate) fn remark(text: &str) {
+    let _ = writeln!(io::stderr(), "mmsim: {}", printable(text));
+}
 
 /// How a command that wrote its results ended, the gravest last.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
@@ -48,7 +55,7 @@ impl Failure {
 pub(crate) fn now(failure: Failure) -> ! {
     let code = if matches!(failure, Failure::Check(_)) { 1 } else { 2 };
     let (Failure::Check(message) | Failure::Input(message)) = failure;
-    let _ = writeln!(io::stderr(), "mmsim: {}", message.trim_end());
+    let _ = writeln!(io::stderr(), "mmsim: {}", printable(message.trim_end()));
     signal::end(code)
 }
 
@@ -62,6 +69,6 @@ pub(crate) fn code(result: Result<Ending, Failure>) -> ExitCode {
         Err(Failure::Input(message)) => (2, message),
     };
     // Nobody is left to tell if stderr is gone.
-    let _ = writeln!(io::stderr(), "mmsim: {}", message.trim_end());
+    let _ = writeln!(io::stderr(), "mmsim: {}", printable(message.trim_end()));
     ExitCode::from(code)
 }

@@ -16,7 +16,7 @@ pub(crate) fn list(args: &ListArgs) -> Result<Ending, Failure> {
     }
     if args.what == Listed::Zoneinfo {
         let text = zoneinfo::list(&args.machine, args.form())?;
-        output::deliver(text.as_bytes(), args.output.as_deref())?;
+        output::show(&text, args.output.as_deref())?;
         return Ok(Ending::Done);
     }
     if args.machine != MachineArgs::default() {
@@ -49,7 +49,7 @@ pub(crate) fn list(args: &ListArgs) -> Result<Ending, Failure> {
             ));
         }
     };
-    output::deliver(text.as_bytes(), args.output.as_deref())?;
+    output::show(&text, args.output.as_deref())?;
     Ok(Ending::Done)
 }
 

@@ -109,8 +109,7 @@ impl Growth {
             self.progress.grown(self.words(now));
             let doublings = |n: u64| (n / Self::LARGE).checked_ilog2();
             if doublings(before) != doublings(now) {
-                // A remark: nobody may be there to read it.
-                let _ = writeln!(io::stderr(), "mmsim: {} so far", self.words(now));
+                exit::remark(&format!("{} so far", self.words(now)));
             }
         }
     }
@@ -196,14 +195,12 @@ impl EventFile {
         let Some(writer) = lock(&self.writers[run]).take() else { return Ok(()) };
         if let Some(at) = writer.full() {
             let which = column(run, self.writers.len()).map(|run| format!(" of run {run}"));
-            // A remark: nobody may be there to read it.
-            let _ = writeln!(
-                io::stderr(),
-                "mmsim: {}: the events{} end at {:.6} s, where --events-limit was reached",
+            exit::remark(&format!(
+                "{}: the events{} end at {:.6} s, where --events-limit was reached",
                 self.growth.path.display(),
                 which.unwrap_or_default(),
                 at.0 as f64 / 1e9
-            );
+            ));
         }
         let (lines, _) =
             writer.finish().map_err(|e| Failure::file("write", &self.growth.path, &e))?;

@@ -4,6 +4,8 @@ use std::io::{self, IsTerminal, Write};
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Mutex, PoisonError};
 
+use mmsim::error::escaped;
+
 /// Counts finished pieces of work.
 pub(crate) struct Progress {
     shown: bool,
@@ -76,7 +78,7 @@ fn text(what: &str, done: usize, total: usize, [label, grown]: &[String; 2]) -> 
         line += label;
     }
     // A line that wraps could not be written over.
-    line.chars().take(79).collect()
+    escaped(&line).chars().take(79).collect()
 }
 
 #[cfg(test)]

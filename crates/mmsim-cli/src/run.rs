@@ -52,6 +52,7 @@ pub(crate) fn run(args: &RunArgs) -> Result<Ending, Failure> {
         .map(|path| backend::plan(path, &overrides))
         .collect::<Result<_, _>>()?;
     differently_named(&scenarios, &plans)?;
+    backend::fit(&plans, args.jobs)?;
     if args.dry_run {
         let resolved: String = plans.iter().map(|plan| plan.resolved.as_str()).collect();
         output::deliver(resolved.as_bytes(), args.output.output.as_deref())?;
@@ -75,7 +76,7 @@ pub(crate) fn run(args: &RunArgs) -> Result<Ending, Failure> {
         Format::Json => report.to_json(),
         Format::Csv => report.to_csv(),
     };
-    output::deliver(text.as_bytes(), args.output.output.as_deref())?;
+    output::show(&text, args.output.output.as_deref())?;
 
     let all = || results.iter().flatten().map(|(_, result)| result);
     let cost = stopwatch.cost(
@@ -88,7 +89,7 @@ pub(crate) fn run(args: &RunArgs) -> Result<Ending, Failure> {
     let lines = early_ends(&plans, &report).into_iter().chain(misses(&plans, &report));
     let lines = lines.chain(late_replays(&plans, &report)).chain(unexpected(&plans, &report));
     for line in lines.chain(report.notes.iter().cloned()) {
-        let _ = writeln!(io::stderr(), "mmsim: {line}");
+        exit::remark(&line);
     }
     if let Some(path) = &args.timing {
         output::deliver(cost.json().as_bytes(), Some(path))?;

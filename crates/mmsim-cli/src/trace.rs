@@ -31,10 +31,10 @@ fn import(args: &TraceImportArgs) -> Result<(), Failure> {
     let said = table::pairs(&info, Format::Table);
     if output::is_stdout(&args.output) {
         // Stdout has the trace. Nobody is left to tell if stderr is gone.
-        let _ = std::io::stderr().write_all(said.as_bytes());
+        let _ = std::io::stderr().write_all(mmsim::error::escaped(&said).as_bytes());
         return Ok(());
     }
-    output::deliver(said.as_bytes(), None)
+    output::show(&said, None)
 }
 
 fn info(args: &TraceInfoArgs) -> Result<(), Failure> {
@@ -45,7 +45,7 @@ fn info(args: &TraceInfoArgs) -> Result<(), Failure> {
         Format::Table => table,
         format => table::pairs(&rows, format),
     };
-    output::deliver(text.as_bytes(), args.output.output.as_deref())
+    output::show(&text, args.output.output.as_deref())
 }
 
 fn head(args: &TraceHeadArgs) -> Result<(), Failure> {
@@ -55,5 +55,5 @@ fn head(args: &TraceHeadArgs) -> Result<(), Failure> {
         text += &line;
         text.push('\n');
     }
-    output::deliver(text.as_bytes(), None)
+    output::show(&text, None)
 }

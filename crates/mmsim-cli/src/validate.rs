@@ -36,7 +36,7 @@ pub(crate) fn validate(args: &ValidateArgs) -> Result<Ending, Failure> {
         Format::Json => validation.to_json(),
         Format::Csv => validation.to_csv(),
     };
-    output::deliver(text.as_bytes(), args.output.output.as_deref())?;
+    output::show(&text, args.output.output.as_deref())?;
     let why = missed(&validation);
     match args.gate && !why.is_empty() {
         true => Err(Failure::Check(why.join(", and "))),

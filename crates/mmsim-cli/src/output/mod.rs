@@ -13,6 +13,8 @@ use flate2::write::GzEncoder;
 use tempfile::NamedTempFile;
 use zstd::stream::write::Encoder as ZstdEncoder;
 
+use mmsim::error::escaped;
+
 use crate::exit::Failure;
 
 pub(crate) mod form;
@@ -285,6 +287,12 @@ pub(crate) fn deliver(bytes: &[u8], file: Option<&Path>) -> Result<(), Failure> 
     let mut out = AtomicFile::create(path)?;
     out.write_all(bytes).map_err(|e| Failure::file("write", path, &e))?;
     out.commit()
+}
+
+/// The same of a text that people may read: names in it come from input, and their control
+/// characters are shown and not done. To JSON an escaped character is the same character.
+pub(crate) fn show(text: &str, file: Option<&Path>) -> Result<(), Failure> {
+    deliver(escaped(text).as_bytes(), file)
 }
 
 /// Refuses to write a file that is read, or one place twice. `outputs` are the options with

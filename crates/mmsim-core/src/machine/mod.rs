@@ -100,6 +100,10 @@ pub struct TaskConfig {
     pub threads: Vec<Box<dyn Workload>>,
 }
 
+/// Accesses that a machine records at most, and about as many as it stops at: the bound of a run is
+/// exact up to here, and there is none beyond.
+pub const MOST_RECORDED: usize = 1 << 27;
+
 struct Task {
     name: String,
     files: Vec<FileId>,
@@ -408,7 +412,8 @@ impl Machine {
     /// The recorded sequence of accesses, as numbers of what they were to: from 1 on in order of
     /// the first access. Memory that was dropped and touched again has a new number, as has a page
     /// of a file that is overwritten. 0: the zero page, or memory that nothing evicts or that need
-    /// not be fetched again (locked, of a huge page pool, lazily freed).
+    /// not be fetched again (locked, of a huge page pool, lazily freed). It is not whole if it has
+    /// [`MOST_RECORDED`].
     pub fn recorded_accesses(&self) -> &[u32] {
         &self.contents.sequence
     }

@@ -19,7 +19,7 @@ use super::result::RunResult;
 use super::returns::Until;
 use super::stuck::Watchdog;
 use super::thread::{Entity, Thread, Wait};
-use super::{SampleFn, Watch};
+use super::{MOST_RECORDED, SampleFn, Watch};
 use crate::base::event::TraceEvent;
 use crate::base::id::{CpuId, ThreadId};
 use crate::base::time::{SimDuration, SimTime};
@@ -501,6 +501,9 @@ impl Machine {
     /// what is counted stays in registers until the end.
     #[inline]
     pub(super) fn run_hits(&mut self, tid: ThreadId, bound: SimTime) -> Stop {
+        if self.contents.sequence.len() >= MOST_RECORDED {
+            self.watch.record_accesses = false;
+        }
         let t_hit = self.mem.cost.t_hit.0;
         let Thread { space, place, ops, next, done, accesses, records, user, .. } =
             &mut self.threads[tid];

@@ -126,6 +126,9 @@ impl fmt::Display for RequestFormat {
     }
 }
 
+/// Records whose names become numbers, which are kept in memory.
+const MOST_NAMED: usize = 1_000_000_000;
+
 /// A checked file of requests.
 #[derive(PartialEq, Eq)]
 pub struct Requests {
@@ -194,6 +197,12 @@ impl Requests {
             }
             if u64::from(ids.count()) > MAX_TOTAL_PAGES {
                 return Err(self.too_many(numbers.len() as u64));
+            }
+            if numbers.len() > MOST_NAMED {
+                let found =
+                    format!("more than {MOST_NAMED} records of names, kept at 4 bytes each");
+                let at = numbers.len() as u64 * self.format.record_bytes() as u64;
+                return Err(TraceError::format(at, found, "a part of the trace"));
             }
         }
         self.requests = numbers.len() as u64;

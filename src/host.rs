@@ -1,0 +1,304 @@
+//! What runs need of the host, asked before they begin.
+//!
+//! A machine's memory costs the host some bytes for each page that is touched, and address space
+//! for each frame. More than the host has would end in the OOM killer, or in an abort amid the
+//! runs. The answer decides whether runs begin and nothing else; where the system tells nothing
+//! (only Linux does), they begin.
+
+use std::fs;
+use std::num::NonZeroUsize;
+use std::path::{Path, PathBuf};
+
+use mmsim_core::machine::MOST_RECORDED;
+
+use crate::build;
+use crate::error::Error;
+use crate::scenario::RunSpec;
+use crate::scenario::workload::{Extent, RegionKind, WorkloadSpec};
+
+/// Host bytes of a page that a task maps, or of a page of a file: its entry.
+const PER_PAGE: u64 = 6;
+/// Host bytes of a frame that was used once.
+const PER_USED_FRAME: u64 = 16;
+/// Addresses of a frame, used or not.
+const PER_FRAME: u64 = 24;
+/// Host bytes of a swap slot that was used once.
+const PER_USED_SLOT: u64 = 3;
+/// Host bytes of an access that `bounds` records and sorts.
+const PER_ACCESS: u64 = 12;
+/// Pages that a machine can number, with room for page tables' alignment.
+const MOST_PAGES: u64 = (1 << 32) - (1 << 18);
+
+/// What a run needs, in bytes.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub struct Need {
+    /// Memory that it will touch, as far as its scenario tells.
+    pub memory: u64,
+    /// Addresses.
+    pub addresses: u64,
+}
+
+/// Pages of mappings and of files that a process of a task has. What a list of commands or a
+/// trace asks for is not known before it is read.
+fn pages(work: &WorkloadSpec) -> u64 {
+    let region = |pages: u32, kind: RegionKind| {
+        let times =
+            if matches!(kind, RegionKind::FileShared | RegionKind::FilePrivate) { 2 } else { 1 };
+        u64::from(pages) * times
+    };
+    let product = |a: u32, b: u32| u64::from(a) * u64::from(b);
+    match work {
+        WorkloadSpec::Ebizzy(w) => w.pages.into(),
+        WorkloadSpec::Zipf(w) | WorkloadSpec::Uniform(w) => region(w.pages, w.region),
+        WorkloadSpec::Sequential(w) | WorkloadSpec::Cyclic(w) => region(w.pages, w.region),
+        WorkloadSpec::Phased(w) => w.regions.iter().map(|r| region(r.pages, r.kind)).sum(),
+        WorkloadSpec::Masim(w) => w.config.regions.iter().map(|r| u64::from(r.pages())).sum(),
+        WorkloadSpec::Requests(w) => w.trace.pages().into(),
+        WorkloadSpec::Build(w) => {
+            u64::from(w.text)
+                + product(w.headers, w.header_pages)
+                + product(w.sources, w.source_pages)
+        }
+        WorkloadSpec::Apps(w) => u64::from(w.apps) * (u64::from(w.mapped) + u64::from(w.heap)),
+        WorkloadSpec::Reader(w) => u64::from(w.index) + u64::from(w.stale) + u64::from(w.idle),
+        WorkloadSpec::Replay(_)
+        | WorkloadSpec::Script(_)
+        | WorkloadSpec::KernelAlloc(_)
+        | WorkloadSpec::Fragment(_)
+        | WorkloadSpec::HighAlloc(_) => 0,
+    }
+}
+
+/// Accesses of a process of a task that are known before the run.
+fn accesses(work: &WorkloadSpec) -> u64 {
+    match work {
+        WorkloadSpec::Zipf(w) | WorkloadSpec::Uniform(w) => match w.extent {
+            Extent::Work(n) => n,
+            Extent::Time(_) => 0,
+        },
+        WorkloadSpec::Sequential(w) | WorkloadSpec::Cyclic(w) => {
+            u64::from(w.pages) * u64::from(w.passes)
+        }
+        WorkloadSpec::Requests(w) => w.trace.requests(),
+        _ => 0,
+    }
+}
+
+/// A sum over all processes of a run.
+fn sum(spec: &RunSpec, of: fn(&WorkloadSpec) -> u64) -> u64 {
+    let each = spec.tasks.iter().map(|t| of(&t.work).saturating_mul(t.processes.max(1).into()));
+    each.fold(0, u64::saturating_add)
+}
+
+/// What a run needs.
+pub fn need(spec: &RunSpec) -> Need {
+    let (pages, frames) = (sum(spec, pages), build::managed_pages(&spec.machine));
+    let slots = spec.machine.swap.as_ref().map_or(0, |s| u64::from(s.slots));
+    let recorded = if spec.bounds { sum(spec, accesses).min(MOST_RECORDED as u64) } else { 0 };
+    let work = pages
+        .saturating_mul(PER_PAGE)
+        .saturating_add(slots.min(pages) * PER_USED_SLOT)
+        .saturating_add(recorded * PER_ACCESS);
+    Need {
+        memory: work.saturating_add(frames.min(pages) * PER_USED_FRAME),
+        addresses: work.saturating_add(frames * PER_FRAME),
+    }
+}
+
+/// What a host has left, in bytes; `None`: it does not tell, or there is no limit.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+struct Host {
+    memory: Option<u64>,
+    addresses: Option<u64>,
+}
+
+/// The number behind a name in a text of lines such as `MemAvailable:  123 kB`.
+fn number(text: &str, name: &str) -> Option<u64> {
+    let line = text.lines().find_map(|line| line.strip_prefix(name))?;
+    line.trim_start_matches(':').split_whitespace().next()?.parse().ok()
+}
+
+impl Host {
+    fn ask() -> Host {
+        let read = |path: &str| fs::read_to_string(path).unwrap_or_default();
+        let kib = |text: &str, name: &str| number(text, name).map(|n| n.saturating_mul(1024));
+        let available = kib(&read("/proc/meminfo"), "MemAvailable");
+        let groups = cgroups(&read("/proc/self/cgroup"));
+        let in_groups = groups.iter().filter_map(|folder| free_in(folder));
+        let used = kib(&read("/proc/self/status"), "VmSize").unwrap_or(0);
+        let limit = number(&read("/proc/self/limits"), "Max address space");
+        Host {
+            memory: available.into_iter().chain(in_groups).min(),
+            addresses: limit.map(|limit| limit.saturating_sub(used)),
+        }
+    }
+}
+
+/// Folders of the memory cgroups that the process is in, by the text of `/proc/self/cgroup`.
+fn cgroups(text: &str) -> Vec<PathBuf> {
+    let mut folders = Vec::new();
+    for line in text.lines() {
+        let mut fields = line.splitn(3, ':').skip(1);
+        let (Some(controllers), Some(path)) = (fields.next(), fields.next()) else { continue };
+        let root = match controllers {
+            "" => "/sys/fs/cgroup",
+            _ if controllers.split(',').any(|c| c == "memory") => "/sys/fs/cgroup/memory",
+            _ => continue,
+        };
+        let path = Path::new(path.trim_start_matches('/'));
+        folders.extend(path.ancestors().map(|part| Path::new(root).join(part)));
+    }
+    folders
+}
+
+/// Bytes that a group may still have, if it has a limit (v2, else v1).
+fn free_in(folder: &Path) -> Option<u64> {
+    let file = |name: &str| {
+        fs::read_to_string(folder.join(name)).ok().and_then(|text| text.trim().parse::<u64>().ok())
+    };
+    let limit = file("memory.max").or_else(|| file("memory.limit_in_bytes"))?;
+    let used = file("memory.current").or_else(|| file("memory.usage_in_bytes"))?;
+    Some(limit.saturating_sub(used))
+}
+
+fn gib(bytes: u64) -> String {
+    format!("{:.1} GiB", bytes as f64 / (1_u64 << 30) as f64)
+}
+
+/// Refuses runs that the host cannot hold, `jobs` at a time (`None`: one per CPU), and those of
+/// which no machine could be made.
+///
+/// # Errors
+///
+/// The message says what is needed and what is free, and what to change.
+pub fn check(specs: &[RunSpec], jobs: Option<usize>) -> Result<(), Error> {
+    let all = || std::thread::available_parallelism().map_or(1, NonZeroUsize::get);
+    check_on(specs, jobs.unwrap_or_else(all), Host::ask())
+}
+
+fn check_on(specs: &[RunSpec], jobs: usize, host: Host) -> Result<(), Error> {
+    for spec in specs {
+        let name = crate::run::label(spec);
+        let pages = sum(spec, pages);
+        if pages > MOST_PAGES {
+            let title = format!("{name}: {pages} pages of tasks, more than a machine can number");
+            return Err(Error::plain(title).help("make them 16383GiB together at most"));
+        }
+        let accesses = sum(spec, accesses);
+        if spec.bounds && accesses > MOST_RECORDED as u64 {
+            let title = format!(
+                "{name}: `bounds` is exact up to {MOST_RECORDED} accesses, and there are {accesses}"
+            );
+            return Err(Error::plain(title).help("make fewer, or leave `bounds` out"));
+        }
+    }
+    let needs: Vec<Need> = specs.iter().map(need).collect();
+    fits(specs, jobs, needs.iter().map(|n| n.memory).collect(), host.memory, "are free")?;
+    let addresses = needs.iter().map(|n| n.addresses).collect();
+    fits(specs, jobs, addresses, host.addresses, "of addresses are left (`ulimit -v`)")
+}
+
+fn fits(
+    specs: &[RunSpec],
+    jobs: usize,
+    needs: Vec<u64>,
+    free: Option<u64>,
+    are: &str,
+) -> Result<(), Error> {
+    let Some(free) = free else { return Ok(()) };
+    let mut largest: Vec<(u64, &RunSpec)> = needs.into_iter().zip(specs).collect();
+    largest.sort_by_key(|&(need, _)| std::cmp::Reverse(need));
+    let mut total = 0_u64;
+    for (i, &(need, spec)) in largest.iter().take(jobs.max(1)).enumerate() {
+        total = total.saturating_add(need);
+        if total <= free {
+            continue;
+        }
+        let (needs, free) = (gib(total), gib(free));
+        return Err(match i {
+            0 => Error::plain(format!(
+                "{}: it needs {needs} of this host, {free} {are}",
+                crate::run::label(spec)
+            ))
+            .help("make the memory of its machine and tasks smaller"),
+            _ => Error::plain(format!(
+                "{} runs at the same time need {needs} of this host, {free} {are}",
+                i + 1
+            ))
+            .help(format!("write `--jobs {i}`")),
+        });
+    }
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::build::Catalogue;
+    use crate::scenario::Scenario;
+
+    fn runs(machine: &str, task: &str, seeds: u32) -> Vec<RunSpec> {
+        let text = format!(
+            "name = \"x\"\nseeds = {seeds}\n[machine]\nmemory = \"{machine}\"\n[[task]]\n{task}\n"
+        );
+        Scenario::from_str(&text, "x").unwrap().expand(&Catalogue).unwrap()
+    }
+
+    fn said(specs: &[RunSpec], jobs: usize, host: Host) -> String {
+        check_on(specs, jobs, host).map_or_else(|e| e.to_string(), |()| String::new())
+    }
+
+    #[test]
+    fn what_the_host_cannot_hold_is_told() {
+        let gib = |n: u64| Some(n << 30);
+        let task = "workload = \"sequential\"\nmemory = \"64GiB\"\nwrite = true";
+        let specs = runs("128GiB", task, 3);
+        // 16 Mi pages: 96 MiB of entries, 256 MiB of frames that are used.
+        assert_eq!(need(&specs[0]).memory, (96 + 256) << 20);
+        assert_eq!(need(&specs[0]).addresses, (96 << 20) + ((32 << 20) - 256) * 24);
+        let host = |memory, addresses| Host { memory, addresses };
+        assert_eq!(said(&specs, 3, host(None, None)), "");
+        assert_eq!(said(&specs, 2, host(gib(1), None)), "");
+        let three = said(&specs, 3, host(gib(1), None));
+        assert!(
+            three.contains("3 runs at the same time need 1.0 GiB of this host, 1.0 GiB are free")
+        );
+        assert!(three.contains("--jobs 2"), "{three}");
+        let one = said(&specs, 3, host(Some(1 << 20), None));
+        assert!(one.contains("seed 1: it needs 0.3 GiB of this host, 0.0 GiB are free"), "{one}");
+        let addresses = said(&specs, 1, host(gib(1), Some(1 << 29)));
+        assert!(addresses.contains("0.5 GiB of addresses are left"), "{addresses}");
+    }
+
+    #[test]
+    fn what_no_machine_can_hold_is_told() {
+        let task = "workload = \"sequential\"\nmemory = \"16000GiB\"\nprocesses = 2";
+        let two = said(&runs("16MiB", task, 1), 1, Host::default());
+        assert!(two.contains("8388608000 pages of tasks, more than a machine can number"), "{two}");
+        let task = "workload = \"uniform\"\nmemory = \"1MiB\"\naccesses = 1000000000";
+        let mut specs = runs("16MiB", task, 1);
+        assert_eq!(said(&specs, 1, Host::default()), "");
+        specs[0].bounds = true;
+        let bounds = said(&specs, 1, Host::default());
+        assert!(bounds.contains("exact up to 134217728 accesses, and there are 1000000000"));
+    }
+
+    #[test]
+    fn groups_are_found_with_those_around_them() {
+        let folders = cgroups("0::/a/b\n");
+        let all = ["/sys/fs/cgroup/a/b", "/sys/fs/cgroup/a", "/sys/fs/cgroup/"];
+        assert_eq!(folders, all.map(PathBuf::from));
+        assert_eq!(
+            cgroups("4:cpu,memory:/x\n3:pids:/y\n")[0],
+            Path::new("/sys/fs/cgroup/memory/x")
+        );
+        assert_eq!(
+            number("Max address space         8589934592 8589934592 bytes\n", "Max address space"),
+            Some(8_589_934_592)
+        );
+        assert_eq!(
+            number("Max address space         unlimited  unlimited bytes\n", "Max address space"),
+            None
+        );
+    }
+}
