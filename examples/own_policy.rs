@@ -55,6 +55,10 @@ impl ReclaimPolicy for Sieve {
         mem.settle_kernel();
         out
     }
+
+    fn keeps(&self, event: VmEvent) -> bool {
+        !event.needs_shadows() // Evictions leave none, so refaults are not zero but unknown.
+    }
 }
 
 pub(crate) fn table() -> Result<String, mmsim::Error> {

@@ -11,13 +11,15 @@
 //! that works on the caller's CPU and takes none of the frames.
 
 use std::path::{Path, PathBuf};
+use std::str::FromStr;
 
 use mmsim_workload::trace::{self, Backing, RequestFormat, Requests, TraceInfo};
 
 use crate::build::Catalogue;
 use crate::error::{Error, ErrorKind};
+use crate::report::RunReport;
 use crate::scenario::workload::{Requests as RequestSpec, WorkloadSpec};
-use crate::scenario::{RunSpec, Scenario};
+use crate::scenario::{RunSpec, Scenario, units};
 
 /// The scenario of a benchmark. The task is a stand-in for the trace.
 const SCENARIO: &str = r#"
@@ -43,6 +45,65 @@ reclaim = { preset = "classic-v6.12" }
 /// Name of the native format in options.
 const MMT: &str = "mmt";
 
+/// The fewest frames of a machine.
+const LEAST_FRAMES: u64 = 64;
+/// 16383 GiB: the most frames of a machine, below 2^32 of them.
+const MOST_FRAMES: u64 = 16_383 << 18;
+
+/// How many frames the machine has.
+#[derive(Clone, Copy, PartialEq, Debug)]
+pub enum Frames {
+    /// So many.
+    Pages(u32),
+    /// Hundredths of the distinct pages of the trace.
+    PerCent(f64),
+}
+
+impl Frames {
+    /// Their number, for a trace of so many distinct pages.
+    ///
+    /// # Errors
+    ///
+    /// A share that comes out at fewer frames than a machine has.
+    pub fn of(self, distinct_pages: u64) -> Result<u32, Error> {
+        let (share, frames) = match self {
+            Frames::Pages(frames) => return Ok(frames),
+            Frames::PerCent(share) => (share, (distinct_pages as f64 * share / 100.0).round()),
+        };
+        if (LEAST_FRAMES as f64..=MOST_FRAMES as f64).contains(&frames) {
+            return Ok(frames as u32);
+        }
+        let title = format!(
+            "--frames: {share}% of {distinct_pages} distinct pages are {frames} frames: a machine \
+             has {LEAST_FRAMES} to {MOST_FRAMES}"
+        );
+        Err(Error::new(ErrorKind::Option, title).help("write another share, or a number of pages"))
+    }
+}
+
+impl FromStr for Frames {
+    type Err = String;
+
+    /// `1000` pages, a size as `64MiB`, or a share of the trace's distinct pages as `10%`.
+    fn from_str(text: &str) -> Result<Frames, String> {
+        let wanted = "write pages (1000), a size (64MiB) or a share of the trace's pages (10%)";
+        if let Some(share) = text.strip_suffix('%') {
+            return match share.trim_end().parse::<f64>() {
+                Ok(share) if share > 0.0 && share.is_finite() => Ok(Frames::PerCent(share)),
+                _ => Err(wanted.to_string()),
+            };
+        }
+        let pages = match text.parse::<u64>() {
+            Ok(pages) => pages,
+            Err(_) => units::pages(text).map_err(|_| wanted.to_string())?,
+        };
+        if (LEAST_FRAMES..=MOST_FRAMES).contains(&pages) {
+            return Ok(Frames::Pages(pages as u32));
+        }
+        Err(format!("{pages} frames: a machine has {LEAST_FRAMES} to {MOST_FRAMES}"))
+    }
+}
+
 /// What to run.
 #[derive(Clone, Debug)]
 pub struct BenchSettings<'a> {
@@ -53,7 +114,7 @@ pub struct BenchSettings<'a> {
     /// Page numbers are names: number them in the order of their appearance.
     pub dense: bool,
     /// Frames of the machine, managed by its one zone.
-    pub frames: u32,
+    pub frames: Frames,
     /// Preset of the policy.
     pub reclaim: &'a str,
     /// Preset of the swap device.
@@ -77,19 +138,66 @@ pub struct BenchTrace {
     pub requests: u64,
     /// Distinct pages.
     pub distinct_pages: u64,
-    /// Whether all of them are anonymous memory.
-    pub anonymous: bool,
+    /// Of these, pages of anonymous memory.
+    pub anonymous_pages: u64,
     /// What was assumed, a sentence each.
     pub assumptions: Vec<String>,
 }
 
+impl BenchTrace {
+    /// Requests to a page that was not in memory: the first to a page of anonymous memory, major
+    /// faults, and what `read(2)` and `write(2)` missed. None for a run that did not do all its
+    /// work: it made fewer requests.
+    pub fn misses(&self, run: &RunReport) -> Option<u64> {
+        let faults = run.vmstat.get("pgmajfault")?;
+        run.outcome.is_whole().then_some(self.anonymous_pages + faults + run.cache_misses?)
+    }
+
+    /// The misses as a share of all requests, 0 to 1.
+    pub fn miss_ratio(&self, run: &RunReport) -> Option<f64> {
+        self.misses(run).map(|m| m as f64 / self.requests.max(1) as f64)
+    }
+}
+
 /// Reads the trace and resolves the run.
+///
+/// # Errors
+///
+/// A trace that cannot be read, a policy or a device that there is not, a key that is wrong.
 pub fn plan(settings: &BenchSettings<'_>) -> Result<(RunSpec, BenchTrace), Error> {
+    let (mut runs, trace) = plans(settings, &[(settings.frames, settings.reclaim)])?;
+    Ok((runs.swap_remove(0), trace))
+}
+
+/// Reads the trace once and resolves a run for each number of frames and policy, which stand for
+/// those of the settings.
+///
+/// # Errors
+///
+/// As of [`plan`].
+pub fn plans(
+    settings: &BenchSettings<'_>,
+    cells: &[(Frames, &str)],
+) -> Result<(Vec<RunSpec>, BenchTrace), Error> {
     let (trace, pages, work) = open(settings)?;
+    let run = |&(frames, reclaim): &(Frames, &str)| {
+        resolve(&BenchSettings { frames, reclaim, ..settings.clone() }, &trace, pages, &work)
+    };
+    let runs = cells.iter().map(run).collect::<Result<_, _>>()?;
+    Ok((runs, trace))
+}
+
+fn resolve(
+    settings: &BenchSettings<'_>,
+    trace: &BenchTrace,
+    pages: u64,
+    work: &WorkloadSpec,
+) -> Result<RunSpec, Error> {
+    let frames = settings.frames.of(trace.distinct_pages)?;
     let scenario = Scenario::from_str(SCENARIO, "bench-trace")?;
     let quoted = |name: &str| format!("\"{name}\"");
     let mut sets = vec![
-        ("machine.zone[0].managed", quoted(&format!("{} pages", settings.frames))),
+        ("machine.zone[0].managed", quoted(&format!("{frames} pages"))),
         ("machine.swap.size", quoted(&format!("{} pages", 2 * pages))),
         ("machine.swap.device", quoted(settings.swap)),
         ("variant[0].reclaim.preset", quoted(settings.reclaim)),
@@ -99,8 +207,8 @@ pub fn plan(settings: &BenchSettings<'_>) -> Result<(RunSpec, BenchTrace), Error
     let sets: Vec<_> = sets.into_iter().map(|(k, v)| (k.to_string(), v)).collect();
     let mut runs = scenario.with_sets(&sets)?.expand(&Catalogue)?;
     let mut run = runs.swap_remove(0);
-    run.tasks[0].work = work;
-    Ok((run, trace))
+    run.tasks[0].work = work.clone();
+    Ok(run)
 }
 
 /// The trace, the pages that it can want, and its replay.
@@ -116,7 +224,7 @@ fn open(settings: &BenchSettings<'_>) -> Result<(BenchTrace, u64, WorkloadSpec),
                 format: format.to_string(),
                 requests: requests.requests(),
                 distinct_pages: requests.distinct_pages(),
-                anonymous: true,
+                anonymous_pages: requests.distinct_pages(),
                 assumptions: requests.assumptions(),
             };
             let write_permille = settings.write_permille;
@@ -163,7 +271,12 @@ fn of_info(file: &Path, info: &TraceInfo) -> BenchTrace {
         format: MMT.into(),
         requests: info.accesses,
         distinct_pages: info.distinct_pages,
-        anonymous: info.regions.iter().all(anonymous),
+        anonymous_pages: info
+            .regions
+            .iter()
+            .filter(|r| anonymous(r))
+            .map(|r| r.distinct_pages)
+            .sum(),
         assumptions: info.assumptions.clone(),
     }
 }

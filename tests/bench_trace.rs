@@ -3,11 +3,12 @@
 
 use std::path::{Path, PathBuf};
 
-use mmsim::bench::{BenchSettings, BenchTrace, plan};
+use mmsim::bench::{BenchSettings, BenchTrace, Frames, plan};
 use mmsim::machine::Watch;
 use mmsim::report::RunReport;
 use mmsim::run::{RunOptions, run, run_all};
 use mmsim::{RunSpec, Scenario, traces};
+use mmsim_workload::trace::{Action, Backing, Process, Record, Region, TraceTable, TraceWriter};
 
 const PAGES: u64 = 3000;
 const FRAMES: u32 = 1000;
@@ -67,7 +68,7 @@ fn planned(file: &Path, change: impl Fn(&mut BenchSettings<'_>)) -> (RunSpec, Be
         file,
         from: None,
         dense: false,
-        frames: FRAMES,
+        frames: Frames::Pages(FRAMES),
         reclaim: "classic-v6.12",
         swap: "ramdisk",
         write_permille: 0,
@@ -142,7 +143,7 @@ fn a_benchmark_is_the_replay_of_the_imported_trace() {
 #[test]
 fn faults_are_first_requests_and_evicted_pages() {
     let files = Files::new();
-    let all = report(planned(&files.path("t.u32"), |s| s.frames = 8000).0);
+    let all = report(planned(&files.path("t.u32"), |s| s.frames = Frames::Pages(8000)).0);
     let counter = |r: &RunReport, name: &str| *r.vmstat.get(name).expect("a counter");
     assert_eq!(counter(&all, "pgfault"), PAGES);
     assert_eq!(counter(&all, "pgmajfault"), 0);
@@ -183,7 +184,7 @@ fn what_cannot_be_a_trace_is_refused() {
             file: &file,
             from,
             dense: false,
-            frames: FRAMES,
+            frames: Frames::Pages(FRAMES),
             reclaim: "classic-v6.12",
             swap: "ramdisk",
             write_permille: 0,
@@ -212,4 +213,59 @@ fn what_cannot_be_a_trace_is_refused() {
     let far = [5u64, 1 << 28].map(u64::to_le_bytes).concat();
     write("far.u64", &far);
     says("far.u64", None, &["byte 8", "page 268435456 in record 1", "below 268435456", "--dense"]);
+}
+
+/// Anonymous memory, a mapped file and one that is read: each round wants every page once. Without
+/// readahead a page is in memory because it was wanted before, so in ample memory the misses are
+/// the distinct pages; of a cycle larger than memory no LRU keeps what comes next.
+#[test]
+fn misses_of_every_kind_of_page() {
+    const EACH: u32 = 400;
+    const ROUNDS: u64 = 3;
+    let mut table = TraceTable::empty("test");
+    table.files = vec!["mapped".into(), "read".into()];
+    table.processes.push(Process { pid: 0, name: "p".into() });
+    let backings = [
+        Backing::Anon,
+        Backing::File { file: 0, offset: 0, shared: true },
+        Backing::Descriptor { file: 1, offset: 0 },
+    ];
+    for (i, backing) in backings.into_iter().enumerate() {
+        let start = if i < 2 { 0x1000 * (i as u64 + 1) } else { 0 };
+        let pages = EACH;
+        table.regions.push(Region { process: 0, start, pages, backing, at_start: true });
+    }
+    let mut writer = TraceWriter::new(Vec::new(), table, 3).expect("a table");
+    for _ in 0..ROUNDS {
+        for region in 0..3 {
+            for first in 0..EACH {
+                let action = Action::Access { region, write: region == 0, first, count: 1 };
+                writer.record(&Record { process: 0, ticks: 0, action }).expect("a record");
+            }
+        }
+    }
+    let files = Files::new();
+    std::fs::write(files.path("kinds.mmt"), writer.finish().expect("a trace")).expect("writing");
+    let sets = [("machine.vm.read_ahead_kb".to_string(), "0".to_string())];
+    let of = |frames| {
+        let settings = BenchSettings {
+            file: &files.path("kinds.mmt"),
+            from: None,
+            dense: false,
+            frames: Frames::Pages(frames),
+            reclaim: "classic-v6.12",
+            swap: "ramdisk",
+            write_permille: 0,
+            seed: 1,
+            sets: &sets,
+        };
+        let (spec, trace) = plan(&settings).unwrap_or_else(|e| panic!("{e}"));
+        assert_eq!((trace.distinct_pages, trace.anonymous_pages), (3 * 400, 400));
+        let run = report(spec);
+        (trace.misses(&run).expect("misses"), trace.miss_ratio(&run).expect("a ratio"))
+    };
+    let distinct = 3 * u64::from(EACH);
+    assert_eq!(of(8000), (distinct, 1.0 / ROUNDS as f64));
+    let (misses, ratio) = of(600);
+    assert!(misses > 2 * distinct && ratio <= 1.0, "{misses}, {ratio}");
 }

@@ -3,10 +3,11 @@
 //! | column | content |
 //! |---|---|
 //! | `scenario`, `variant`, `axes`, `seed` | the run; axes as `name=value;name=value` |
+//! | `outcome` | how it ended: only `completed` runs did all their work |
 //! | `phase` | name of the phase; empty for the whole run |
-//! | `kind` | `run` (time, work, throughput, bounds), `vmstat`, `gauge`, `pressure`, `latency`, `memory_stat` or `assumed` |
+//! | `kind` | `run` (time, work, throughput, bounds), `vmstat`, `gauge`, `pressure`, `latency`, `memory_stat`, `task` or `assumed` |
 //! | `name` | name of the value; `major_fault.p99_ns`, `group.counter` where there are two parts |
-//! | `value` | the number |
+//! | `value` | the number; empty: the policy does not keep this counter |
 //!
 //! What a run rests on is no number: each of its sentences is the name of a row of the kind
 //! `assumed`, whose value is 1.
@@ -17,11 +18,12 @@
 use std::fmt::Display;
 use std::fmt::Write as _;
 
-use super::document::{LatencyReport, PressureReport, Report, Throughput};
+use super::counters;
+use super::document::{LatencyReport, PressureReport, Report, TaskReport, Throughput};
 use super::pairs::Pairs;
 
 /// The first line.
-pub const CSV_HEADER: &str = "scenario,variant,axes,seed,phase,kind,name,value";
+pub const CSV_HEADER: &str = "scenario,variant,axes,seed,outcome,phase,kind,name,value";
 
 /// A field of a row, quoted if it has to be (RFC 4180).
 pub fn csv_field(text: &str) -> String {
@@ -42,6 +44,21 @@ impl Rows {
     fn row(&mut self, kind: &str, name: &str, value: impl Display) {
         let Rows { out, prefix } = self;
         writeln!(out, "{prefix}{kind},{},{value}", csv_field(name)).expect("writing to a string");
+    }
+    /// What is absent has an empty value.
+    fn some(&mut self, kind: &str, name: &str, value: Option<u64>) {
+        self.row(kind, name, value.map_or(String::new(), |v| v.to_string()));
+    }
+    fn vmstat(&mut self, vmstat: &Pairs<u64>) {
+        for (name, value) in counters::all(vmstat) {
+            self.some("vmstat", name, value);
+        }
+    }
+    fn task(&mut self, task: &TaskReport) {
+        let work = [("accesses", Some(task.accesses)), ("records", Some(task.records))];
+        for (name, value) in work.into_iter().chain(task.vmstat.iter().map(|(n, &v)| (n, v))) {
+            self.some("task", &format!("{}.{name}", task.name), value);
+        }
     }
     fn pairs(&mut self, kind: &str, pairs: &Pairs<u64>) {
         for (name, value) in pairs.iter() {
@@ -75,35 +92,45 @@ impl Report {
         for run in &self.runs {
             let axes: Vec<String> = run.axes.iter().map(|(n, v)| format!("{n}={v}")).collect();
             let who = format!(
-                "{},{},{},{}",
+                "{},{},{},{},{}",
                 csv_field(run.scenario.as_deref().unwrap_or(&self.scenario)),
                 csv_field(&run.variant),
                 csv_field(&axes.join(";")),
-                run.seed
+                run.seed,
+                run.outcome.name()
             );
             rows.prefix = format!("{who},,");
             rows.work(run.sim_time_ns, run.accesses, run.records, &run.throughput);
+            if let Some(reading) = run.reading {
+                rows.row("run", "swap_reading_ns", reading.swap_ns);
+                rows.row("run", "file_reading_ns", reading.file_ns);
+            }
+            if let Some(misses) = run.cache_misses {
+                rows.row("run", "cache_misses", misses);
+            }
             if let Some(bounds) = run.bounds {
                 rows.row("run", "sim_opt_misses", bounds.sim_opt_misses);
                 rows.row("run", "sim_opt_refetches", bounds.sim_opt_refetches);
             }
-            rows.pairs("vmstat", &run.vmstat);
+            rows.vmstat(&run.vmstat);
             rows.pairs("gauge", &run.gauges);
             rows.stalls(&run.pressure, &run.latency);
             for (group, stat) in run.memory_stat.iter() {
-                for (name, value) in stat.iter() {
-                    rows.row("memory_stat", &format!("{group}.{name}"), value);
+                for (name, &value) in stat.iter() {
+                    rows.some("memory_stat", &format!("{group}.{name}"), value);
                 }
             }
+            run.tasks.iter().for_each(|task| rows.task(task));
             for sentence in &run.assumed {
                 rows.row("assumed", sentence, 1);
             }
             for phase in &run.phases {
                 rows.prefix = format!("{who},{},", csv_field(&phase.name));
                 rows.work(phase.sim_time_ns, phase.accesses, phase.records, &phase.throughput);
-                rows.pairs("vmstat", &phase.vmstat);
+                rows.vmstat(&phase.vmstat);
                 rows.pairs("gauge", &phase.gauges);
                 rows.stalls(&phase.pressure, &phase.latency);
+                phase.task.iter().for_each(|task| rows.task(task));
             }
         }
         rows.out
@@ -113,7 +140,7 @@ impl Report {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::report::samples;
+    use crate::report::{Ending, samples};
     use mmsim_core::base::vmstat::VmEvent;
 
     #[test]
@@ -123,7 +150,9 @@ mod tests {
         assert_eq!(lines.next(), Some(CSV_HEADER));
         assert_eq!(
             lines.next(),
-            Some("ebizzy-anon,v5.5,task[0].memory=1536MiB,1,,run,sim_time_ns,10000000000")
+            Some(
+                "ebizzy-anon,v5.5,task[0].memory=1536MiB,1,completed,,run,sim_time_ns,10000000000"
+            )
         );
         let rows = |part: &str| csv.lines().filter(|l| l.contains(part)).count();
         // Two runs, each as a whole and in two phases.
@@ -131,9 +160,23 @@ mod tests {
         assert_eq!(rows(",latency,major_fault.p99_ns,150000"), 2 * 3);
         assert_eq!(rows(",memory_stat,batch.pgfault,3"), 2);
         assert!(csv.contains(
-            "ebizzy-anon,protection,task[0].memory=1536MiB,1,access,vmstat,pswpin,1200900\n"
+            "ebizzy-anon,protection,task[0].memory=1536MiB,1,completed,access,vmstat,pswpin,1200900\n"
         ));
-        assert!(csv.lines().all(|l| l.split(',').count() == 8));
+        assert!(csv.lines().all(|l| l.split(',').count() == 9));
+    }
+
+    #[test]
+    fn every_row_tells_how_its_run_ended() {
+        let mut report = samples::two_variants(&[1]);
+        report.runs[1].outcome = Ending::OutOfMemory;
+        let csv = report.to_csv();
+        let column = |line: &str| line.split(',').nth(4).unwrap().to_string();
+        let mut lines = csv.lines();
+        assert_eq!(column(lines.next().unwrap()), "outcome");
+        for line in lines {
+            let dead = line.starts_with("ebizzy-anon,protection,");
+            assert_eq!(column(line), if dead { "out of memory" } else { "completed" }, "{line}");
+        }
     }
 
     #[test]
@@ -142,7 +185,7 @@ mod tests {
         assert!(!report.to_csv().contains(",assumed,"));
         report.runs[1].assumed = vec!["io: all pages are anonymous, and clean".to_string()];
         let csv = report.to_csv();
-        let row = "ebizzy-anon,protection,task[0].memory=1536MiB,1,,assumed,\
+        let row = "ebizzy-anon,protection,task[0].memory=1536MiB,1,completed,,assumed,\
                    \"io: all pages are anonymous, and clean\",1";
         assert_eq!(csv.lines().filter(|l| *l == row).count(), 1);
         assert_eq!(csv.lines().filter(|l| l.contains(",assumed,")).count(), 1);

@@ -35,6 +35,8 @@ pub struct Scope<'a> {
     pub pressure: &'a PressureReport,
     /// Latencies.
     pub latency: &'a LatencyReport,
+    /// Time of reads from all devices; phases have none.
+    pub reading_ns: Option<u64>,
 }
 
 impl<'a> From<&'a RunReport> for Scope<'a> {
@@ -46,6 +48,7 @@ impl<'a> From<&'a RunReport> for Scope<'a> {
             vmstat: &r.vmstat,
             pressure: &r.pressure,
             latency: &r.latency,
+            reading_ns: r.reading.map(|reading| reading.swap_ns + reading.file_ns),
         }
     }
 }
@@ -59,11 +62,33 @@ impl<'a> From<&'a PhaseReport> for Scope<'a> {
             vmstat: &p.vmstat,
             pressure: &p.pressure,
             latency: &p.latency,
+            reading_ns: None,
         }
     }
 }
 
+/// A value of the task whose phase it is, since its own last phase ended; of the whole machine
+/// where the report says nothing of tasks.
+pub fn own<T>(phase: &PhaseReport, value: impl Fn(Scope<'_>) -> T) -> T {
+    let Some(task) = &phase.task else { return value(phase.into()) };
+    let kept: Pairs<u64> = task.vmstat.iter().filter_map(|(n, v)| Some((n, (*v)?))).collect();
+    value(Scope {
+        sim_time_ns: (phase.begin_ns + phase.sim_time_ns).saturating_sub(task.begin_ns),
+        accesses: task.accesses,
+        records: task.records,
+        vmstat: &kept,
+        ..phase.into()
+    })
+}
+
 impl Scope<'_> {
+    /// Whether as much was done in both, within 0.1 %: only then a count of one can be held
+    /// against that of the other.
+    pub fn same_work(&self, other: &Scope<'_>) -> bool {
+        let alike = |m: u64, n: u64| m.abs_diff(n) as f64 <= m.max(n) as f64 * 1e-3;
+        alike(self.records, other.records) && alike(self.accesses, other.accesses)
+    }
+
     /// The sum of some counters; `None` if the report lacks one of them.
     pub fn sum(&self, counters: &[&str]) -> Option<u64> {
         counters.iter().try_fold(0, |sum, name| Some(sum + self.vmstat.get(name)?))
@@ -81,6 +106,8 @@ pub enum Figure {
     RefaultsActivated,
     /// Faults that had to wait for a read.
     MajorFaults,
+    /// Time of reads from devices, those of swap and those of files, in seconds.
+    ReadingTime,
     /// Pages moved from the active to the inactive list.
     Deactivations,
     /// Pages that reclaim looked at for each page that it freed. (An undefined figure
@@ -101,11 +128,12 @@ const ALLOC_STALLS: &[&str] =
 
 impl Figure {
     /// All figures, in the order of tables.
-    pub const ALL: [Figure; 10] = [
+    pub const ALL: [Figure; 11] = [
         Figure::SwapIns,
         Figure::Refaults,
         Figure::RefaultsActivated,
         Figure::MajorFaults,
+        Figure::ReadingTime,
         Figure::Deactivations,
         Figure::ScannedPerReclaimed,
         Figure::DirectReclaimStalls,
@@ -121,6 +149,7 @@ impl Figure {
             Figure::Refaults => "refaults",
             Figure::RefaultsActivated => "refaults activated",
             Figure::MajorFaults => "major faults",
+            Figure::ReadingTime => "reads of devices, s",
             Figure::Deactivations => "deactivations",
             Figure::ScannedPerReclaimed => "scanned per reclaimed",
             Figure::DirectReclaimStalls => "direct reclaim stalls",
@@ -130,8 +159,13 @@ impl Figure {
         }
     }
 
-    /// Whether it counts something, so that it can be given per 1,000 records.
+    /// Whether it counts something.
     pub const fn is_count(self) -> bool {
+        self.grows_with_work() && !matches!(self, Figure::ReadingTime)
+    }
+
+    /// Whether it grows with the work, so that it can be given per 1,000 records.
+    pub const fn grows_with_work(self) -> bool {
         !matches!(
             self,
             Figure::ScannedPerReclaimed
@@ -150,11 +184,19 @@ impl Figure {
     pub fn of(self, scope: Scope<'_>) -> Option<f64> {
         let count = |counters: &[&str]| scope.sum(counters).map(|n| n as f64);
         let both = |stem: &str| count(&[&format!("{stem}_anon"), &format!("{stem}_file")]);
+        // A policy may keep those of files only. Then the sum is known where nothing came back
+        // from swap.
+        let refaults = |stem: &str| {
+            let none = (scope.sum(&["pswpin"])? == 0).then_some(0.0);
+            let anon = count(&[&format!("{stem}_anon")]).or(none)?;
+            Some(count(&[&format!("{stem}_file")])? + anon)
+        };
         match self {
             Figure::SwapIns => count(&["pswpin"]),
-            Figure::Refaults => both("workingset_refault"),
-            Figure::RefaultsActivated => both("workingset_activate"),
+            Figure::Refaults => refaults("workingset_refault"),
+            Figure::RefaultsActivated => refaults("workingset_activate"),
             Figure::MajorFaults => count(&["pgmajfault"]),
+            Figure::ReadingTime => scope.reading_ns.map(|ns| ns as f64 / 1e9),
             Figure::Deactivations => count(&["pgdeactivate"]),
             Figure::ScannedPerReclaimed => {
                 let freed = both("pgsteal")?;
@@ -175,22 +217,21 @@ impl Figure {
 }
 
 impl VariantRuns<'_> {
-    /// A value of each run that has it, beside the run's seed. `phase`: in that phase
-    /// only.
+    /// A value of each run that has it and did all its work, beside the run's seed. `phase`:
+    /// in that phase only.
     pub fn values(
         &self,
         phase: Option<&str>,
         value: impl Fn(Scope<'_>) -> Option<f64>,
     ) -> Vec<(u64, f64)> {
-        let of_run = |run: &&RunReport| {
-            let run: &RunReport = run;
+        let of_run = |run: &RunReport| {
             let scope = match phase {
                 None => Scope::from(run),
                 Some(name) => Scope::from(run.phases.iter().find(|p| p.name == name)?),
             };
             Some((run.seed, value(scope)?))
         };
-        self.runs.iter().filter_map(of_run).collect()
+        self.whole().filter_map(of_run).collect()
     }
 }
 
@@ -276,6 +317,22 @@ mod tests {
         assert_eq!(Figure::SwapIns.of(populate), Some(0.0));
         let empty = Pairs::new();
         assert_eq!(Figure::SwapIns.of(Scope { vmstat: &empty, ..populate }), None);
+    }
+
+    /// Linux before 5.9 counts refaults of files only.
+    #[test]
+    fn refaults_of_files_alone_are_a_sum_only_without_swap_ins() {
+        let mut report = samples::two_variants(&[1]);
+        let run = &mut report.runs[0];
+        let without = |vmstat: &Pairs<u64>| -> Pairs<u64> {
+            let kept = vmstat.iter().filter(|(n, _)| *n != "workingset_refault_anon");
+            kept.map(|(n, &v)| (n, v)).collect()
+        };
+        run.vmstat = without(&run.vmstat);
+        run.vmstat.set("workingset_refault_file", 7);
+        assert_eq!(Figure::Refaults.of((&*run).into()), None);
+        run.vmstat.set("pswpin", 0);
+        assert_eq!(Figure::Refaults.of((&*run).into()), Some(7.0));
     }
 
     #[test]

@@ -13,13 +13,14 @@ use mmsim_core::base::vmstat::{VmEvent, VmStat};
 use mmsim_core::machine::config::MachineConfig;
 use mmsim_core::machine::result::{
     HighOrder, Latencies, OomSummary, Outcome, PhaseResult, Pressure, Quantiles, RunResult, Stuck,
-    StuckSummary, ThreadResult, WaitingThread,
+    StuckSummary, TaskResult, ThreadResult, WaitingThread,
 };
 use mmsim_core::policy::compaction::CompactionStats;
 use mmsim_core::workload::Aim;
 
 use mmsim_damon::{DamonConfig, MonitoringAttrs, Snapshot};
 
+use super::counters;
 use super::expect::ExpectReport;
 use super::pairs::Pairs;
 use super::replayed::ReplayReport;
@@ -90,7 +91,9 @@ pub struct RunReport {
     pub records: u64,
     /// Work per simulated second.
     pub throughput: Throughput,
-    /// Every counter, zeros too.
+    /// Every counter that the policy keeps, zeros too; one that it does not keep is `null` in JSON.
+    #[serde(with = "counters")]
+    #[schemars(with = "Pairs<Option<u64>>")]
     pub vmstat: Pairs<u64>,
     /// Gauges at the end.
     pub gauges: Pairs<u64>,
@@ -100,6 +103,12 @@ pub struct RunReport {
     pub pressure: PressureReport,
     /// Latencies.
     pub latency: LatencyReport,
+    /// Time that devices spent on reads.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub reading: Option<ReadingReport>,
+    /// Pages that `read(2)` and `write(2)` wanted and that were not in memory.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub cache_misses: Option<u64>,
     /// What became of blocks of order above 0, if workloads asked for any.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub compaction: Option<CompactionReport>,
@@ -116,8 +125,11 @@ pub struct RunReport {
     /// memory. Faults that mapped it, by process.
     #[serde(default, skip_serializing_if = "Pairs::is_empty")]
     pub unwritten: Pairs<u64>,
-    /// `memory.stat` of each memory cgroup besides the root.
-    pub memory_stat: Pairs<Pairs<u64>>,
+    /// `memory.stat` of each memory cgroup besides the root; `null`: the policy does not keep it.
+    pub memory_stat: Pairs<Pairs<Option<u64>>>,
+    /// Tasks.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub tasks: Vec<TaskReport>,
     /// Threads.
     pub threads: Vec<ThreadReport>,
     /// Zones as they were set up.
@@ -241,6 +253,16 @@ impl From<&(String, Aim)> for AimReport {
     }
 }
 
+/// Time that devices spent on reads: latency and transfer, without waiting in line. Of a synchronous
+/// device it is time of the callers' CPUs.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize, JsonSchema)]
+pub struct ReadingReport {
+    /// Of the swap device.
+    pub swap_ns: u64,
+    /// Of the device of files.
+    pub file_ns: u64,
+}
+
 /// What became of the blocks of order above 0 that workloads asked for.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize, JsonSchema)]
 pub struct CompactionReport {
@@ -314,7 +336,9 @@ pub struct PhaseReport {
     pub records: u64,
     /// Work per simulated second in it.
     pub throughput: Throughput,
-    /// Counter changes, zeros too.
+    /// Counter changes, as in [`RunReport::vmstat`].
+    #[serde(with = "counters")]
+    #[schemars(with = "Pairs<Option<u64>>")]
     pub vmstat: Pairs<u64>,
     /// Gauges at its end.
     pub gauges: Pairs<u64>,
@@ -325,6 +349,10 @@ pub struct PhaseReport {
     pub pressure: PressureReport,
     /// Latencies in it.
     pub latency: LatencyReport,
+    /// What the task whose phase it is did since its last phase ended. All else is of the whole
+    /// machine, since the last phase of any task ended.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub task: Option<TaskReport>,
 }
 
 /// One generation of a group on a node, as a line of `/sys/kernel/debug/lru_gen`.
@@ -343,6 +371,35 @@ pub struct GenerationReport {
     pub nr_anon: u64,
     /// File pages, lazily freed ones included.
     pub nr_file: u64,
+}
+
+/// What one task did and what was done to it, over the whole run or since its last phase ended.
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize, JsonSchema)]
+pub struct TaskReport {
+    /// Name of the task.
+    pub name: String,
+    /// Since when.
+    pub begin_ns: u64,
+    /// Accesses of its threads.
+    pub accesses: u64,
+    /// Records done by them.
+    pub records: u64,
+    /// Its counters: faults, swap-ins and refaults of its own threads, and evictions of pages that
+    /// it had mapped; `null`: the policy does not keep it.
+    pub vmstat: Pairs<Option<u64>>,
+}
+
+impl TaskReport {
+    fn of(t: &TaskResult, not_kept: &[VmEvent]) -> Self {
+        let kept = |name| !not_kept.iter().any(|e| e.name() == name);
+        TaskReport {
+            name: t.name.clone(),
+            begin_ns: t.begin.0,
+            accesses: t.accesses,
+            records: t.records,
+            vmstat: t.counted.named().map(|(n, v)| (n, kept(n).then_some(v))).into_iter().collect(),
+        }
+    }
 }
 
 /// Work per simulated second; zero where no time passed.
@@ -583,6 +640,24 @@ impl From<&StuckSummary> for StuckReport {
     }
 }
 
+impl Ending {
+    /// As in documents.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Ending::Completed => "completed",
+            Ending::OutOfMemory => "out of memory",
+            Ending::Panicked => "panicked",
+            Ending::Stuck => "stuck",
+        }
+    }
+
+    /// Whether all work was done. Figures of a run that did less are not those of its work, and
+    /// are compared with nothing.
+    pub fn is_whole(self) -> bool {
+        self == Ending::Completed
+    }
+}
+
 /// Who held memory when it ran out, in pages.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize, JsonSchema)]
 pub struct OomReport {
@@ -780,11 +855,16 @@ impl RunReport {
             accesses: result.accesses,
             records: result.records,
             throughput: Throughput::new(result.records, result.accesses, result.sim_time),
-            vmstat: result.vmstat.iter().collect(),
+            vmstat: counters::kept(&result.vmstat, &result.not_kept),
             gauges: result.gauges.iter().copied().collect(),
-            phases: result.phases.iter().map(PhaseReport::from).collect(),
+            phases: result.phases.iter().map(|p| PhaseReport::of(p, &result.not_kept)).collect(),
             pressure: PressureReport::new(result.pressure, result.sim_time),
             latency: result.latency.into(),
+            reading: Some(ReadingReport {
+                swap_ns: result.reading[0].0,
+                file_ns: result.reading[1].0,
+            }),
+            cache_misses: Some(result.cache_misses),
             compaction: CompactionReport::of(&result.high_order, result.compaction, &result.vmstat),
             aims: result.aims.iter().map(AimReport::from).collect(),
             replayed: result.replayed.iter().map(ReplayReport::from).collect(),
@@ -792,8 +872,13 @@ impl RunReport {
             memory_stat: result
                 .memory_stat
                 .iter()
-                .map(|(name, stat)| (name.as_str(), stat.iter().copied().collect()))
+                .map(|(name, stat)| {
+                    let kept = |n| !result.not_kept.iter().any(|e| e.name() == n);
+                    let value = |&(n, v): &(&'static str, u64)| (n, kept(n).then_some(v));
+                    (name.as_str(), stat.iter().map(value).collect())
+                })
                 .collect(),
+            tasks: result.tasks.iter().map(|t| TaskReport::of(t, &result.not_kept)).collect(),
             threads: result.threads.iter().map(ThreadReport::from).collect(),
             zones: result
                 .zones
@@ -820,8 +905,8 @@ impl RunReport {
     }
 }
 
-impl From<&PhaseResult> for PhaseReport {
-    fn from(p: &PhaseResult) -> Self {
+impl PhaseReport {
+    fn of(p: &PhaseResult, not_kept: &[VmEvent]) -> Self {
         let time = p.end.since(p.begin);
         PhaseReport {
             name: p.name.clone(),
@@ -830,7 +915,7 @@ impl From<&PhaseResult> for PhaseReport {
             accesses: p.accesses,
             records: p.records,
             throughput: Throughput::new(p.records, p.accesses, time),
-            vmstat: p.vmstat.iter().collect(),
+            vmstat: counters::kept(&p.vmstat, not_kept),
             gauges: p.gauges.iter().copied().collect(),
             lru_gen: p
                 .generations
@@ -846,6 +931,7 @@ impl From<&PhaseResult> for PhaseReport {
                 .collect(),
             pressure: PressureReport::new(p.pressure, time),
             latency: p.latency.into(),
+            task: Some(TaskReport::of(&p.task, not_kept)),
         }
     }
 }

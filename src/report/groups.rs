@@ -27,18 +27,32 @@ pub struct VariantRuns<'a> {
 
 impl Group<'_> {
     /// Whether the variants did different amounts of work (by more than 0.1 % of their
-    /// records), as they do in runs that end by the clock or out of memory. Totals alone
-    /// mislead then.
+    /// records), as they do in runs that end by the clock. Totals alone mislead then. Only runs
+    /// that did all their work count.
     pub fn work_differs(&self) -> bool {
         let records = |v: &VariantRuns<'_>| {
-            v.runs.iter().map(|r| r.records).sum::<u64>() as f64 / v.runs.len() as f64
+            let all: Vec<u64> = v.whole().map(|r| r.records).collect();
+            (!all.is_empty()).then(|| all.iter().sum::<u64>() as f64 / all.len() as f64)
         };
         let (min, max) = self
             .variants
             .iter()
-            .map(records)
+            .filter_map(records)
             .fold((f64::INFINITY, 0.0), |(min, max), n| (n.min(min), n.max(max)));
         min > 0.0 && max - min > max * 1e-3
+    }
+}
+
+/// How some runs ended, in a few words.
+pub(super) fn outcome_of<'a>(runs: impl Iterator<Item = &'a RunReport>) -> String {
+    let all: Vec<Ending> = runs.map(|run| run.outcome).collect();
+    let others: Vec<Ending> = all.iter().copied().filter(|o| !o.is_whole()).collect();
+    let Some(first) = others.first() else { return Ending::Completed.name().to_string() };
+    let alike = others.iter().all(|o| o == first);
+    let what = if alike { first.name() } else { "not completed" };
+    match others.len() == all.len() {
+        true => what.to_string(),
+        false => format!("{} of {} {what}", others.len(), all.len()),
     }
 }
 
@@ -48,9 +62,14 @@ impl VariantRuns<'_> {
         self.runs.iter().all(|run| run.policy == "random")
     }
 
-    /// Whether all its runs did their work.
-    pub fn completed(&self) -> bool {
-        self.runs.iter().all(|run| run.outcome == Ending::Completed)
+    /// The runs that did all their work: the only ones with figures.
+    pub fn whole(&self) -> impl Iterator<Item = &'_ RunReport> {
+        self.runs.iter().copied().filter(|run| run.outcome.is_whole())
+    }
+
+    /// How its runs ended: `completed`, `out of memory`, or how many of them did not complete.
+    pub fn outcome(&self) -> String {
+        outcome_of(self.runs.iter().copied())
     }
 }
 
@@ -79,7 +98,34 @@ impl Report {
 
 #[cfg(test)]
 mod tests {
+    use super::*;
     use crate::report::samples;
+
+    #[test]
+    fn outcomes_in_a_few_words() {
+        let mut report = samples::two_variants(&[1, 2, 3]);
+        report.runs[4].outcome = Ending::OutOfMemory;
+        let of = |report: &Report| -> Vec<(String, usize)> {
+            let group = &report.groups()[0];
+            group.variants.iter().map(|v| (v.outcome(), v.whole().count())).collect()
+        };
+        let said = |word: &str, whole| (word.to_string(), whole);
+        assert_eq!(of(&report), [said("completed", 3), said("1 of 3 out of memory", 2)]);
+        for run in &mut report.runs[3..] {
+            run.outcome = Ending::OutOfMemory;
+        }
+        assert_eq!(of(&report), [said("completed", 3), said("out of memory", 0)]);
+    }
+
+    /// What a run had done when it died is no work to compare by.
+    #[test]
+    fn only_whole_runs_have_work() {
+        let mut report = samples::two_variants(&[1, 2]);
+        report.runs[3].records = 5;
+        assert!(report.groups()[0].work_differs());
+        report.runs[3].outcome = Ending::OutOfMemory;
+        assert!(!report.groups()[0].work_differs());
+    }
 
     #[test]
     fn axes_make_groups_and_seeds_make_rows() {

@@ -3,13 +3,15 @@
 //!
 //! Read in the order of the modules. A [`Report`] holds runs as they were, in whole
 //! numbers and without any wall-clock value, so that equal runs are equal bytes.
-//! Everything computed from them (figures, changes, intervals, the sentence on what goes
-//! with a difference) is computed anew from the document, and so works the same for a
+//! Everything computed from them (figures, changes, intervals, the sentences on what can be
+//! told apart) is computed anew from the document, and so works the same for a
 //! report that was read from a file. [`compare`] holds two of them against each other. [`opt`]
 //! is the bound below all policies. Nothing here prints or opens a file: [`events`] and
 //! [`series`] write to what they are given, [`proc`] makes texts.
 
 mod pairs;
+
+mod counters;
 
 mod document;
 
@@ -23,7 +25,7 @@ pub mod derived;
 
 pub mod statistics;
 
-pub mod cause;
+pub mod closing;
 
 pub mod expect;
 
@@ -53,9 +55,9 @@ pub(crate) mod samples;
 pub use csv::{CSV_HEADER, csv_field};
 pub use document::{
     AimReport, Bounds, DamonReport, Ending, GenerationReport, KnobValue, LatencyReport, Monitored,
-    OomProcess, OomReport, PhaseReport, PressureReport, QuantilesReport, Report, ReportError,
-    RunMeta, RunReport, SCHEMA, SchemeReport, StuckReport, StuckThread, SwapReport, ThreadReport,
-    Throughput, TruthReport, ZoneReport, json_schema,
+    OomProcess, OomReport, PhaseReport, PressureReport, QuantilesReport, ReadingReport, Report,
+    ReportError, RunMeta, RunReport, SCHEMA, SchemeReport, StuckReport, StuckThread, SwapReport,
+    TaskReport, ThreadReport, Throughput, TruthReport, ZoneReport, json_schema,
 };
 pub use expect::{ExpectReport, Expectation};
 pub use pairs::Pairs;

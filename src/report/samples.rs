@@ -3,10 +3,21 @@
 use mmsim_core::base::time::{SimDuration, SimTime};
 use mmsim_core::base::vmstat::{VmEvent, VmStat};
 use mmsim_core::machine::result::{
-    Latencies, Outcome, PhaseResult, Pressure, Quantiles, RunResult, ThreadResult,
+    Latencies, Outcome, PhaseResult, Pressure, Quantiles, RunResult, TaskResult, ThreadResult,
 };
 
+use mmsim_core::virt::space::Counted;
+
 use super::document::{KnobValue, Report, RunMeta, RunReport, SwapReport};
+
+fn counted(vmstat: &VmStat) -> Counted {
+    Counted {
+        swap_ins: vmstat[VmEvent::PswpIn],
+        major_faults: vmstat[VmEvent::PgMajFault],
+        refaults_anon: vmstat[VmEvent::WorkingsetRefaultAnon],
+        ..Counted::default()
+    }
+}
 
 /// Ten seconds of work with so many swap-ins and deactivations.
 pub(crate) fn result(swap_ins: u64, deactivated: u64) -> RunResult {
@@ -40,6 +51,13 @@ pub(crate) fn result(swap_ins: u64, deactivated: u64) -> RunResult {
         generations: Vec::new(),
         pressure,
         latency,
+        task: TaskResult {
+            name: "ebizzy".into(),
+            begin,
+            accesses: records * 4,
+            records,
+            counted: counted(vmstat),
+        },
     };
     RunResult {
         outcome: Outcome::Completed,
@@ -63,6 +81,10 @@ pub(crate) fn result(swap_ins: u64, deactivated: u64) -> RunResult {
             records: 50_000,
             finished: seconds(10),
         }],
+        tasks: Vec::new(),
+        reading: [SimDuration::ZERO; 2],
+        cache_misses: 0,
+        not_kept: Vec::new(),
         high_order: Default::default(),
         compaction: None,
         memory_stat: vec![("batch".into(), vec![("pgfault", 3)])],

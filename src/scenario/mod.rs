@@ -22,7 +22,7 @@ mod resolved;
 mod schema;
 mod tables;
 mod tasks;
-mod units;
+pub(crate) mod units;
 mod words;
 pub mod workload;
 

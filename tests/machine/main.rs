@@ -12,5 +12,6 @@ mod mglru;
 mod support;
 mod swap;
 mod sysctls;
+mod tasks;
 mod time;
 mod zones;

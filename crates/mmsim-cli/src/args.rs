@@ -5,6 +5,7 @@ use std::path::PathBuf;
 use clap::builder::{PossibleValuesParser, TypedValueParser};
 use clap::{Args, Parser, Subcommand, ValueEnum};
 use mmsim::base::time::SimDuration;
+use mmsim::bench::Frames;
 use mmsim::machine::config::ZoneKind;
 use mmsim::report::events::EventFilter;
 use mmsim::report::proc::Kind;
@@ -45,9 +46,6 @@ pub(crate) enum Verb {
     Completions(CompletionsArgs),
     Man(ManArgs),
 }
-
-/// 16383 GiB: frames that a machine can have, below 2^32 of them.
-const MOST_FRAMES: u64 = 16_383 << 18;
 
 /// A document that has a JSON Schema.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, ValueEnum)]
@@ -468,17 +466,18 @@ pub(crate) struct BenchTraceArgs {
     /// Its format: raw-u32, raw-u64, oracle-general or mmt [default: what its name tells]
     #[arg(long, value_name = "FORMAT")]
     pub from: Option<String>,
-    /// Frames of the machine: pages, their page tables and free reserves; several with commas
-    /// between them are runs of their own
-    #[arg(long, value_name = "N,..", required = true, value_delimiter = ',',
-          value_parser = within::<u32>(64, MOST_FRAMES))]
-    pub frames: Vec<u32>,
-    /// Runs at the same time, of several sizes [default: one per CPU]
+    /// Frames of the machine, page tables and free reserves among them: pages (1000), a size
+    /// (64MiB) or a share of the trace's distinct pages (10%); several with commas between them
+    /// are runs of their own
+    #[arg(long, value_name = "N,..", required = true, value_delimiter = ',')]
+    pub frames: Vec<Frames>,
+    /// Runs at the same time, of several sizes or policies [default: one per CPU]
     #[arg(long, value_name = "N", value_parser = at_least_one, allow_negative_numbers = true)]
     pub jobs: Option<usize>,
-    /// Preset of the reclaim policy
-    #[arg(long, value_name = "PRESET", default_value = "classic-v6.12")]
-    pub reclaim: String,
+    /// Preset of the reclaim policy; several, with commas between them or given again, are runs of
+    /// their own at each size
+    #[arg(long, value_name = "PRESET,..", default_value = "classic-v6.12", value_delimiter = ',')]
+    pub reclaim: Vec<String>,
     /// Preset of the swap device; the default one works on the caller's CPU
     #[arg(long, value_name = "DEVICE", default_value = "ramdisk")]
     pub swap: String,

@@ -10,7 +10,7 @@ use mmsim::base::event::Observer;
 use mmsim::base::id::ThreadId;
 use mmsim::base::time::{SimDuration, SimTime};
 use mmsim::base::vmstat::{VmEvent, VmStat};
-use mmsim::bench::{BenchSettings, BenchTrace};
+use mmsim::bench::{BenchSettings, BenchTrace, Frames};
 use mmsim::build::{Catalogue, Machine, about_preset};
 use mmsim::machine::config::Kernel;
 use mmsim::machine::cost::CostModel;
@@ -178,9 +178,12 @@ pub(crate) fn execute(
     mmsim::run::run_each(&plan.specs, how.jobs, watch, how.finished).map_err(run_error)
 }
 
-/// Reads a trace for a benchmark and resolves its run.
-pub(crate) fn bench_plan(settings: &BenchSettings<'_>) -> Result<(RunSpec, BenchTrace), Failure> {
-    mmsim::bench::plan(settings).map_err(input)
+/// Reads a trace for a benchmark and resolves its runs.
+pub(crate) fn bench_plans(
+    settings: &BenchSettings<'_>,
+    cells: &[(Frames, &str)],
+) -> Result<(Vec<RunSpec>, BenchTrace), Failure> {
+    mmsim::bench::plans(settings, cells).map_err(input)
 }
 
 /// Makes the runs of a benchmark.

@@ -1,12 +1,13 @@
-//! `mmsim bench-trace`: one trace against a number of frames, or against several, with its
-//! speed.
+//! `mmsim bench-trace`: one trace against a number of frames and a policy, or against several of
+//! both, with its speed.
 //!
 //! The only command whose results hold a time of the host, because that is what it is for.
 //! In JSON it stands apart under `timing`; everything else is a function of the arguments.
 
-use mmsim::bench::{BenchSettings, BenchTrace};
-use mmsim::report::derived::grouped;
-use mmsim::report::{Ending as RunEnding, RunReport};
+use mmsim::bench::{BenchSettings, BenchTrace, Frames};
+use mmsim::report::derived::{grouped, policy};
+use mmsim::report::{RunReport, csv_field};
+use mmsim::scenario::RunSpec;
 use serde::Serialize;
 
 use crate::args::{BenchTraceArgs, Format};
@@ -39,7 +40,7 @@ struct Document<'a> {
     schema: u32,
     trace: TraceReport<'a>,
     frames: u32,
-    /// First accesses and major faults; only where all pages are anonymous.
+    /// Requests to pages that were not in memory; none of a run that did not do all of them.
     misses: Option<u64>,
     miss_ratio: Option<f64>,
     run: &'a RunReport,
@@ -85,22 +86,24 @@ pub(crate) fn bench_trace(args: &BenchTraceArgs) -> Result<Ending, Failure> {
     output::distinct(&[&args.file], &[("--output", args.output.output.as_deref())])?;
     output::check(args.output.output.as_deref())?;
     let file = Seekable::open(&args.file)?;
-    let settings = |frames: &u32| BenchSettings {
+    let cells: Vec<(Frames, &str)> = args
+        .frames
+        .iter()
+        .flat_map(|&frames| args.reclaim.iter().map(move |policy| (frames, policy.as_str())))
+        .collect();
+    let settings = BenchSettings {
         file: file.path(),
         from: args.from.as_deref(),
         dense: args.dense,
-        frames: *frames,
-        reclaim: &args.reclaim,
+        frames: cells[0].0,
+        reclaim: cells[0].1,
         swap: &args.swap,
         write_permille: args.write,
         seed: args.seed,
         sets: &args.sets,
     };
-    let plan = |frames| backend::bench_plan(&settings(frames)).map_err(|e| file.named(e));
-    let plans = args.frames.iter().map(plan);
-    let (specs, mut traces): (Vec<_>, Vec<_>) =
-        plans.collect::<Result<Vec<_>, _>>()?.into_iter().unzip();
-    let mut trace = traces.swap_remove(0);
+    let planned = backend::bench_plans(&settings, &cells).map_err(|e| file.named(e));
+    let (specs, mut trace) = planned?;
     trace.file.clone_from(&args.file);
     let loaded = cpu_seconds().unwrap_or(0.0);
     let runs = backend::bench_runs(&specs, args.jobs)?;
@@ -112,29 +115,29 @@ pub(crate) fn bench_trace(args: &BenchTraceArgs) -> Result<Ending, Failure> {
         cpu_s,
         requests_per_cpu_s: if cpu_s > 0.0 { requests / cpu_s } else { 0.0 },
     };
+    let frames = |spec: &RunSpec| {
+        spec.machine.nodes.iter().flat_map(|n| &n.zones).map(|z| z.managed).sum::<u32>()
+    };
     let text = match runs.as_slice() {
-        [run] => document(args.output.form(), args.frames[0], &trace, run, timing),
-        runs => sizes(args.output.form(), &args.frames, &trace, runs, timing),
+        [run] => document(args.output.form(), frames(&specs[0]), &trace, run, timing),
+        runs => {
+            let frames: Vec<u32> = specs.iter().map(frames).collect();
+            sizes(args.output.form(), &frames, &trace, runs, timing)
+        }
     };
     output::show(&text, args.output.output.as_deref())?;
-    Ok(match runs.iter().all(|run| run.outcome == RunEnding::Completed) {
+    Ok(match runs.iter().all(|run| run.outcome.is_whole()) {
         true => Ending::Done,
         false => Ending::EndedEarly,
     })
 }
 
-fn counter(run: &RunReport, name: &str) -> u64 {
-    run.vmstat.get(name).copied().unwrap_or(0)
+/// A counter of a run that did all its work; none if the policy does not keep it.
+fn counter(run: &RunReport, name: &str) -> Option<u64> {
+    run.outcome.is_whole().then(|| run.vmstat.get(name).copied()).flatten()
 }
 
-/// First accesses and major faults, and their part of all requests; only where all pages are
-/// anonymous.
-fn misses(trace: &BenchTrace, run: &RunReport) -> (Option<u64>, Option<f64>) {
-    let misses = trace.anonymous.then(|| trace.distinct_pages + counter(run, "pgmajfault"));
-    (misses, misses.map(|m| m as f64 / trace.requests.max(1) as f64))
-}
-
-/// One of several sizes.
+/// One of several sizes and policies.
 #[derive(Serialize)]
 struct Size<'a> {
     frames: u32,
@@ -152,7 +155,7 @@ struct SizesDocument<'a> {
     timing: Timing,
 }
 
-/// Several sizes: a line of a table for each, and the time of all together.
+/// Several sizes or policies: a line of a table for each, and the time of all together.
 fn sizes(
     format: Format,
     frames: &[u32],
@@ -161,7 +164,7 @@ fn sizes(
     timing: Timing,
 ) -> String {
     let size = |(frames, run): (&u32, _)| {
-        let (misses, miss_ratio) = misses(trace, run);
+        let (misses, miss_ratio) = (trace.misses(run), trace.miss_ratio(run));
         Size { frames: *frames, misses, miss_ratio, run }
     };
     let sizes: Vec<Size<'_>> = frames.iter().zip(runs).map(size).collect();
@@ -171,31 +174,49 @@ fn sizes(
         let json = serde_json::to_string_pretty(&document).expect("numbers and texts");
         return format!("{json}\n");
     }
-    let columns = ["frames", "peak resident pages", "misses", "miss ratio", "pswpin", "pswpout"];
+    let columns = [
+        "frames",
+        "policy",
+        "outcome",
+        "peak resident pages",
+        "misses",
+        "miss ratio",
+        "pswpin",
+        "pswpout",
+    ];
     let row = |s: &Size<'_>| {
         let n = |n: u64| number(format, n);
         vec![
             n(s.frames.into()),
+            policy(s.run),
+            s.run.outcome.name().into(),
             n(s.run.peak_resident),
-            s.misses.map_or(String::new(), n),
-            s.miss_ratio.map_or(String::new(), |r| format!("{r:.6}")),
-            n(counter(s.run, "pswpin")),
-            n(counter(s.run, "pswpout")),
+            or_absent(format, s.misses, n),
+            or_absent(format, s.miss_ratio, |r| format!("{r:.6}")),
+            or_absent(format, counter(s.run, "pswpin"), n),
+            or_absent(format, counter(s.run, "pswpout"), n),
         ]
     };
     if format == Format::Csv {
-        let line = |cells: Vec<String>| format!("{}\n", cells.join(","));
+        let line = |cells: Vec<String>| {
+            let cells: Vec<String> = cells.iter().map(|cell| csv_field(cell)).collect();
+            format!("{}\n", cells.join(","))
+        };
         let rows: String = sizes.iter().map(|s| line(row(s))).collect();
         return format!("{}\n{rows}", columns.join(","));
     }
-    let mut rows = vec![("requests, each size".to_string(), number(format, trace.requests))];
-    rows.push(("policy".into(), runs[0].policy.clone()));
+    let mut rows = vec![("requests, each run".to_string(), number(format, trace.requests))];
     rows.extend(times(format, timing));
     format!(
         "{}\n{}",
-        table::grid(Some(&columns), sizes.iter().map(row), 0),
+        table::grid(Some(&columns), sizes.iter().map(row), 3),
         table::pairs(&rows, format)
     )
+}
+
+/// A value, or what stands for none.
+fn or_absent<T>(format: Format, value: Option<T>, text: impl Fn(T) -> String) -> String {
+    value.map_or(if format == Format::Csv { "" } else { "-" }.to_string(), text)
 }
 
 fn number(format: Format, n: u64) -> String {
@@ -223,7 +244,7 @@ fn document(
     run: &RunReport,
     timing: Timing,
 ) -> String {
-    let (misses, miss_ratio) = misses(trace, run);
+    let (misses, miss_ratio) = (trace.misses(run), trace.miss_ratio(run));
     if format == Format::Json {
         let document = Document {
             schema: SCHEMA,
@@ -243,13 +264,12 @@ fn document(
         ("distinct pages".into(), n(trace.distinct_pages)),
         ("frames".into(), n(frames.into())),
         ("peak resident pages".into(), n(run.peak_resident)),
-        ("policy".into(), run.policy.clone()),
+        ("policy".into(), policy(run)),
+        ("outcome".into(), run.outcome.name().into()),
+        ("misses".into(), or_absent(format, misses, n)),
+        ("miss ratio".into(), or_absent(format, miss_ratio, |r| format!("{r:.6}"))),
     ];
-    if let (Some(misses), Some(ratio)) = (misses, miss_ratio) {
-        rows.push(("misses".into(), n(misses)));
-        rows.push(("miss ratio".into(), format!("{ratio:.6}")));
-    }
-    rows.extend(COUNTERS.iter().map(|&c| (c.to_string(), n(counter(run, c)))));
+    rows.extend(COUNTERS.iter().map(|&c| (c.to_string(), or_absent(format, counter(run, c), n))));
     rows.extend(times(format, timing));
     rows.extend(trace.assumptions.iter().map(|a| ("assumed".to_string(), a.clone())));
     table::pairs(&rows, format)

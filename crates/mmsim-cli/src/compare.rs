@@ -25,8 +25,18 @@ pub(crate) fn compare(args: &CompareArgs) -> Result<Ending, Failure> {
     }
 }
 
-/// Whether nothing moved by more than so many per cent.
+/// Whether all runs ended as before, and nothing moved by more than so many per cent.
 fn check(comparison: &Comparison, pct: f64) -> Result<Ending, Failure> {
+    if let Some(c) = comparison.ended_otherwise().next() {
+        let Compared { outcome_a, outcome_b, .. } = c;
+        let how = format!("{outcome_a} in A, {outcome_b} in B");
+        return Err(Failure::Check(format!("runs ended otherwise: {how} ({})", c.label())));
+    }
+    let nothing = |c: &&Compared| c.seeds.is_empty() && !c.identical;
+    if let Some(c) = comparison.comparisons.iter().find(nothing) {
+        let why = "nothing could be compared, as no pair of runs did all its work";
+        return Err(Failure::Check(format!("{why} ({})", c.label())));
+    }
     let above = comparison.moved_above(pct);
     let Some((compared, row)) =
         above.iter().copied().max_by(|x, y| x.1.movement().total_cmp(&y.1.movement()))
@@ -58,14 +68,15 @@ fn change(row: &Row) -> String {
     }
 }
 
-fn rows<'a>(title: &str, rows: impl Iterator<Item = &'a Row>) -> String {
-    let line = |row: &Row| {
-        let mut line = vec![name(row)];
-        line.extend(grouped_row(&[Some(row.a), Some(row.b)]));
-        line.push(change(row));
-        line
-    };
-    table::grid(Some(&[title, "A", "B", "change"]), rows.map(line), 1)
+fn line(row: &Row) -> Vec<String> {
+    let mut line = vec![name(row)];
+    line.extend(grouped_row(&[Some(row.a), Some(row.b)]));
+    line.push(change(row));
+    line
+}
+
+fn rows(title: &str, rows: impl Iterator<Item = Vec<String>>) -> String {
+    table::grid(Some(&[title, "A", "B", "change"]), rows, 1)
 }
 
 fn settings(all: &[Setting]) -> String {
@@ -151,12 +162,23 @@ fn one(c: &Compared, top: usize, all: bool) -> String {
     if c.identical && !all {
         return out + "Nothing moved: all runs ended in the same state.\n";
     }
-    out += &rows("", c.figures.iter());
+    if !c.ended_early.is_empty() {
+        let seeds: Vec<String> = c.ended_early.iter().map(u64::to_string).collect();
+        out += &table::wrap(
+            &format!("not compared, as a run did not do all its work: seed {}", seeds.join(", ")),
+            0,
+        );
+    }
+    let outcome = ["outcome", &c.outcome_a, &c.outcome_b, ""].map(str::to_string).to_vec();
+    out += &rows("", std::iter::once(outcome).chain(c.figures.iter().map(line)));
     let moved = c.moved().count();
     let shown = if all { c.values.len() } else { moved.min(top) };
     if shown > 0 {
         out.push('\n');
-        out += &rows(if all { "all values" } else { "moved most" }, c.values.iter().take(shown));
+        out += &rows(
+            if all { "all values" } else { "moved most" },
+            c.values.iter().take(shown).map(line),
+        );
     }
     if !all {
         let quiet = [
@@ -178,7 +200,7 @@ mod tests {
     use super::*;
     use crate::samples::{self, golden};
     use mmsim::report::compare::{Options, Side, compare};
-    use mmsim::report::{KnobValue, Report};
+    use mmsim::report::{Ending as RunEnding, KnobValue, Report};
 
     /// A report of the variant at this place of the samples.
     fn report(names: &[&str], name: &str, seeds: &[u64]) -> Report {
@@ -236,6 +258,33 @@ mod tests {
         golden("compare_nothing", &text(&with(&a, &a), 20, false));
         let all = text(&with(&a, &a), usize::MAX, true);
         assert!(all.contains("pswpin") && all.contains("gauge nr_free_pages"), "{all}");
+    }
+
+    /// What died is not compared; that it died is a check that does not hold.
+    #[test]
+    fn a_run_that_died() {
+        let a = samples::report(&["v5.5", "v5.9"], &[1, 2, 3]);
+        let mut b = a.clone();
+        let swap_ins = b.runs[0].vmstat.get("pswpin").copied().unwrap_or_default();
+        b.runs[0].vmstat.set("pswpin", swap_ins / 2);
+        b.runs[1].outcome = RunEnding::OutOfMemory;
+        for run in &mut b.runs[3..] {
+            run.outcome = RunEnding::OutOfMemory;
+            run.digest = "0".into();
+        }
+        let c = with(&a, &b);
+        golden("compare_died", &text(&c, 1, false));
+        assert_eq!(
+            check(&c, 1000.0),
+            Err(Failure::Check(
+                "runs ended otherwise: completed in A, 1 of 3 out of memory in B (v5.5)".into()
+            ))
+        );
+        let mut a = a;
+        a.runs.iter_mut().for_each(|run| run.outcome = RunEnding::OutOfMemory);
+        b.runs.iter_mut().for_each(|run| run.outcome = RunEnding::OutOfMemory);
+        let nothing = "nothing could be compared, as no pair of runs did all its work (v5.5)";
+        assert_eq!(check(&with(&a, &b), 1000.0), Err(Failure::Check(nothing.into())));
     }
 
     #[test]

@@ -2,8 +2,20 @@
 
 use mmsim::base::time::{SimDuration, SimTime};
 use mmsim::base::vmstat::{VmEvent, VmStat};
-use mmsim::machine::result::{Latencies, Outcome, PhaseResult, Pressure, Quantiles, RunResult};
+use mmsim::machine::result::{
+    Latencies, Outcome, PhaseResult, Pressure, Quantiles, RunResult, TaskResult,
+};
 use mmsim::report::{Report, RunMeta, RunReport, SwapReport};
+use mmsim::virt::space::Counted;
+
+fn counted(vmstat: &VmStat) -> Counted {
+    Counted {
+        swap_ins: vmstat[VmEvent::PswpIn],
+        major_faults: vmstat[VmEvent::PgMajFault],
+        refaults_anon: vmstat[VmEvent::WorkingsetRefaultAnon],
+        ..Counted::default()
+    }
+}
 
 /// A run whose counters fall with the place of its variant and vary a little with the seed.
 pub(crate) fn result(variant: u64, seed: u64) -> RunResult {
@@ -31,6 +43,13 @@ pub(crate) fn result(variant: u64, seed: u64) -> RunResult {
         generations: Vec::new(),
         pressure,
         latency,
+        task: TaskResult {
+            name: "ebizzy".into(),
+            begin: SimTime(begin),
+            accesses: records * 4,
+            records,
+            counted: counted(vmstat),
+        },
     };
     let end = 10_000_000_000 - variant * 500_000_000;
     RunResult {
@@ -48,6 +67,10 @@ pub(crate) fn result(variant: u64, seed: u64) -> RunResult {
         latency,
         threads: Vec::new(),
         memory_stat: Vec::new(),
+        tasks: Vec::new(),
+        reading: [SimDuration::ZERO; 2],
+        cache_misses: 0,
+        not_kept: Vec::new(),
         high_order: Default::default(),
         compaction: None,
         aims: Vec::new(),

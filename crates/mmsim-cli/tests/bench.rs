@@ -77,10 +77,76 @@ fn several_sizes_in_one_command() {
     }
     let csv = of(&["--frames", "1000,3000", "--format", "csv"]);
     let lines: Vec<&str> = csv.lines().collect();
-    assert_eq!(lines[0], "frames,peak resident pages,misses,miss ratio,pswpin,pswpout");
-    assert!(lines[1].starts_with("1000,") && lines[2].starts_with("3000,2004,2004,0.100200,0,"));
+    let columns = "frames,policy,outcome,peak resident pages,misses,miss ratio,pswpin,pswpout";
+    assert_eq!(lines[0], columns);
+    assert!(lines[1].starts_with("1000,classic-v6.12,completed,"), "{csv}");
+    let all = "3000,classic-v6.12,completed,2004,2004,0.100200,0,";
+    assert!(lines[2].starts_with(all), "{csv}");
     let table = of(&["--frames", "1000,3000"]);
-    assert!(table.contains("requests, each size"), "{table}");
+    assert!(table.contains("requests, each run"), "{table}");
+}
+
+/// Each policy at each size, in that order; a size in bytes and a share of the 2004 pages are
+/// numbers of frames.
+#[test]
+fn several_policies_and_frames_in_any_unit() {
+    let f = Folder::new();
+    f.write("t.u32", requests());
+    let rows = |args: &[&str]| {
+        let all = [&["bench-trace", "t.u32", "--format", "csv"], args].concat();
+        let said = f.mmsim(&all);
+        assert_eq!((said.code, said.stderr.as_str()), (Some(0), ""), "{}", said.stderr);
+        let firsts = |l: &str| l.split(',').take(3).collect::<Vec<_>>().join(",");
+        said.stdout.lines().skip(1).map(firsts).collect::<Vec<_>>()
+    };
+    let both = ["--reclaim", "classic-v6.12,random"];
+    let expected = [
+        "1002,classic-v6.12,completed",
+        "1002,random,completed",
+        "1024,classic-v6.12,completed",
+        "1024,random,completed",
+    ];
+    assert_eq!(rows(&[&["--frames", "50%,4MiB"][..], &both].concat()), expected);
+    let twice = ["--reclaim", "classic-v6.12", "--reclaim", "random"];
+    assert_eq!(rows(&[&["--frames", "50%", "--frames", "1024"][..], &twice].concat()), expected);
+    for (frames, says) in [
+        ("1%", "1% of 2004 distinct pages are 20 frames: a machine has 64 to"),
+        ("63", "63 frames: a machine has 64 to"),
+        ("10 per cent", "write pages (1000), a size (64MiB) or a share of the trace's pages (10%)"),
+        ("-1%", "write pages (1000)"),
+        ("nan%", "write pages (1000)"),
+        ("1B", "write pages (1000)"),
+    ] {
+        let said = f.mmsim(&["bench-trace", "t.u32", &format!("--frames={frames}")]);
+        assert_eq!(said.code, Some(2), "{frames}");
+        assert!(said.stderr.contains(says), "{frames}: {}", said.stderr);
+    }
+}
+
+/// A run that dies has an outcome and no misses, beside whatever it is shown.
+#[test]
+fn a_run_that_died_has_no_miss_ratio() {
+    let f = Folder::new();
+    f.write("t.u32", requests());
+    // Ten pages of swap: 1000 frames do not hold the rest.
+    let few = ["bench-trace", "t.u32", "--set", "machine.swap.size=40KiB", "--frames"];
+    let said = f.mmsim(&[&few[..], &["1000,3000", "--format", "csv"]].concat());
+    assert_eq!(said.code, Some(3), "{}", said.stderr);
+    let lines: Vec<&str> = said.stdout.lines().collect();
+    let cells: Vec<&str> = lines[1].split(',').collect();
+    assert_eq!((cells[2], &cells[4..]), ("out of memory", &["", "", "", ""][..]));
+    assert!(lines[2].starts_with("3000,classic-v6.12,completed,2004,2004,"), "{}", lines[2]);
+    let said = f.mmsim(&[&few[..], &["1000"]].concat());
+    let line = |name: &str| {
+        let line = said.stdout.lines().find(|l| l.starts_with(name)).expect("a line");
+        line[name.len()..].trim().to_string()
+    };
+    assert_eq!((line("outcome"), line("misses")), ("out of memory".into(), "-".into()));
+    assert_eq!((line("miss ratio"), line("pgfault")), ("-".into(), "-".into()));
+    let said = f.mmsim(&[&few[..], &["1000", "--format", "json"]].concat());
+    let document: serde_json::Value = serde_json::from_str(&said.stdout).expect("a document");
+    assert!(document["misses"].is_null() && document["miss_ratio"].is_null());
+    assert_eq!(document["run"]["outcome"], "out of memory");
 }
 
 /// What is imported is said, stored, and said again by `info` and by the report of a replay.

@@ -141,6 +141,11 @@ impl ReclaimPolicy for Random {
         out
     }
 
+    fn keeps(&self, event: VmEvent) -> bool {
+        // There are no shadows to find a refault by, and no active list to take folios from.
+        !event.needs_shadows() && !matches!(event, VmEvent::PgDeactivate | VmEvent::PgRefill)
+    }
+
     fn snapshot(&self, mem: &Memory, node: NodeId, memcg: MemcgId) -> LruSnapshot {
         let pages = mem.node_lru_pages(node);
         let _ = memcg;

@@ -6,6 +6,9 @@
 //! `v5.9` in the other), and pairs are made by axes and seed. Runs without a partner are
 //! named and left out.
 //!
+//! A run that did not do all its work (it ran out of memory) has no figure that is compared: its
+//! pair has outcomes and settings, and no values.
+//!
 //! A pair is worth comparing only if both did the same work. Two runs whose records or
 //! accesses differ by more than 0.1 % are refused, unless counts are asked for per 1,000
 //! records (accesses, where the work has no records).
@@ -23,6 +26,7 @@ use serde::Serialize;
 use super::csv::csv_field;
 use super::derived::Scope;
 use super::document::{Report, RunReport, SCHEMA};
+use super::groups::outcome_of;
 use super::pairs::Pairs;
 use crate::error::{Error, ErrorKind};
 
@@ -93,8 +97,15 @@ pub struct Compared {
     pub variant_b: String,
     /// The point on the axes.
     pub axes: Pairs<String>,
-    /// The seeds that both have.
+    /// The seeds under which both did all their work: what figures and values are of.
     pub seeds: Vec<u64>,
+    /// The seeds under which one of both did not: what they did is not compared.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub ended_early: Vec<u64>,
+    /// How the runs of the first report ended.
+    pub outcome_a: String,
+    /// How those of the second did.
+    pub outcome_b: String,
     /// Whether all runs ended in the same state: then nothing at all differs.
     pub identical: bool,
     /// What was set otherwise.
@@ -152,12 +163,16 @@ pub fn compare(a: Side<'_>, b: Side<'_>, options: Options<'_>) -> Result<Compari
         }
     }
     let compared = |group: &Vec<Pair<'_>>| -> Result<Compared, Error> {
-        let scopes: Vec<(u64, Scope<'_>, Scope<'_>)> = group
+        let whole = |p: &&Pair<'_>| p.0.outcome.is_whole() && p.1.outcome.is_whole();
+        let seeds_of = |pairs: &[Pair<'_>]| pairs.iter().map(|p| p.0.seed).collect();
+        let (pairs, early): (Vec<Pair<'_>>, Vec<Pair<'_>>) =
+            group.iter().partition(|pair| whole(pair));
+        let scopes: Vec<(u64, Scope<'_>, Scope<'_>)> = pairs
             .iter()
             .filter_map(|(x, y)| Some((x.seed, scope(x, options.phase)?, scope(y, options.phase)?)))
             .collect();
         if !options.per_work {
-            same_work(a, b, group, options.phase)?;
+            same_work(a, b, &pairs, options.phase)?;
         }
         let (x, y) = group[0];
         Ok(Compared {
@@ -165,13 +180,16 @@ pub fn compare(a: Side<'_>, b: Side<'_>, options: Options<'_>) -> Result<Compari
             variant_a: x.variant.clone(),
             variant_b: y.variant.clone(),
             axes: x.axes.clone(),
-            seeds: group.iter().map(|p| p.0.seed).collect(),
+            seeds: seeds_of(&pairs),
+            ended_early: seeds_of(&early),
+            outcome_a: outcome_of(group.iter().map(|p| p.0)),
+            outcome_b: outcome_of(group.iter().map(|p| p.1)),
             identical: group.iter().all(|(x, y)| x.digest == y.digest && x.vmstat == y.vmstat),
             settings: that_differ(x, y),
             assumed_in_a: settings::assumed_only_in(x, y),
             assumed_in_b: settings::assumed_only_in(y, x),
             figures: rows::figures(&scopes, options.per_work),
-            values: rows::values(group, &scopes, options),
+            values: rows::values(&pairs, &scopes, options),
         })
     };
     let comparisons = groups.iter().map(compared).collect::<Result<Vec<_>, _>>()?;
@@ -321,7 +339,9 @@ fn has_phase(
     phase: Option<&str>,
 ) -> Result<(), Error> {
     let Some(name) = phase else { return Ok(()) };
-    for (side, run) in pairs.iter().flat_map(|(x, y)| [(a, x), (b, y)]) {
+    // A run that died may not have come to the phase.
+    let runs = pairs.iter().flat_map(|(x, y)| [(a, x), (b, y)]);
+    for (side, run) in runs.filter(|(_, run)| run.outcome.is_whole()) {
         if scope(run, phase).is_none() {
             let names: Vec<String> = run.phases.iter().map(|p| p.name.clone()).collect();
             let help = match names.is_empty() {
@@ -384,6 +404,11 @@ impl Compared {
 }
 
 impl Comparison {
+    /// Pairs of variants whose runs ended otherwise in one report than in the other.
+    pub fn ended_otherwise(&self) -> impl Iterator<Item = &Compared> {
+        self.comparisons.iter().filter(|c| c.outcome_a != c.outcome_b)
+    }
+
     /// The values that moved by more than so many per cent ([`Row::movement_pct`]).
     pub fn moved_above(&self, pct: f64) -> Vec<(&Compared, &Row)> {
         let of = |c| Compared::moved(c).filter(|r| r.movement() > pct).map(move |r| (c, r));
@@ -397,18 +422,25 @@ impl Comparison {
         json
     }
 
-    /// One row per setting that differs, per assumption that only one side rests on, and per
+    /// One row per outcome, per setting that differs, per assumption that only one side rests on, and per
     /// value; what is undefined is empty.
     pub fn to_csv(&self) -> String {
-        let mut csv = "scenario,variant_a,variant_b,axes,kind,name,a,b,difference,\
+        let mut csv =
+            "scenario,variant_a,variant_b,axes,outcome_a,outcome_b,kind,name,a,b,difference,\
                        difference_ci95,change_pct,change_ci95,movement_pct,moved\n"
-            .to_string();
+                .to_string();
         for c in &self.comparisons {
             let axes: Vec<String> = c.axes.iter().map(|(n, v)| format!("{n}={v}")).collect();
             let scenario = c.scenario.as_ref().unwrap_or(&self.a.scenario);
-            let who = [scenario, &c.variant_a, &c.variant_b, &axes.join(";")]
-                .map(|f| csv_field(f))
-                .join(",");
+            let axes = axes.join(";");
+            let who = [scenario, &c.variant_a, &c.variant_b, &axes, &c.outcome_a, &c.outcome_b];
+            let who = who.map(|f| csv_field(f)).join(",");
+            // A pair without values has a row all the same.
+            csv += &format!(
+                "{who},outcome,outcome,{},{},,,,,,\n",
+                csv_field(&c.outcome_a),
+                csv_field(&c.outcome_b)
+            );
             for s in &c.settings {
                 let fields = [&s.name, &s.a, &s.b].map(|f| csv_field(f)).join(",");
                 csv += &format!("{who},setting,{fields},,,,,,\n");

@@ -54,7 +54,8 @@ impl Moved {
 /// One value in both reports.
 #[derive(Clone, PartialEq, Debug, Serialize)]
 pub struct Row {
-    /// `figure`, `run`, `vmstat`, `gauge`, `pressure`, `latency` or `memory_stat`.
+    /// `figure`, `run`, `vmstat`, `gauge`, `pressure`, `latency`, `task` or
+    /// `memory_stat`.
     pub kind: &'static str,
     /// Its name.
     pub name: String,
@@ -127,9 +128,12 @@ fn work(scope: &Scope<'_>) -> f64 {
 
 /// The figures that are defined in all runs and not zero in all.
 pub(super) fn figures(scopes: &[(u64, Scope<'_>, Scope<'_>)], per_work: bool) -> Vec<Row> {
+    if scopes.is_empty() {
+        return Vec::new();
+    }
     let of = |figure: Figure| {
         let value = |scope: &Scope<'_>| {
-            let scale = if per_work && figure.is_count() { 1e3 / work(scope) } else { 1.0 };
+            let scale = if per_work && figure.grows_with_work() { 1e3 / work(scope) } else { 1.0 };
             figure.of(*scope).map(|v| v * scale).filter(|v| v.is_finite())
         };
         let pairs: Vec<(u64, f64, f64)> = scopes
@@ -176,10 +180,22 @@ fn of_run(run: &RunReport, scope: &Scope<'_>, options: Options<'_>) -> Vec<Value
             }
         }
     }
+    let tasks = match options.phase {
+        None => &run.tasks[..],
+        Some(name) => {
+            let phase = run.phases.iter().find(|p| p.name == name);
+            phase.and_then(|p| p.task.as_ref()).map_or(&[][..], std::slice::from_ref)
+        }
+    };
+    for task in tasks {
+        for (name, value) in task.vmstat.iter().filter_map(|(name, v)| Some((name, (*v)?))) {
+            all.push(("task", format!("{}.{name}", task.name), value as f64, true));
+        }
+    }
     // It mixes counts and sizes, and phases have none.
     if options.phase.is_none() && !options.per_work {
         for (group, stat) in run.memory_stat.iter() {
-            for (name, &value) in stat.iter() {
+            for (name, value) in stat.iter().filter_map(|(name, v)| Some((name, (*v)?))) {
                 all.push(("memory_stat", format!("{group}.{name}"), value as f64, false));
             }
         }

@@ -6,7 +6,7 @@
 use serde::Serialize;
 
 use crate::report::derived::grouped;
-use crate::report::document::{Ending, RunReport, SwapReport, ZoneReport};
+use crate::report::document::{RunReport, SwapReport, ZoneReport};
 
 /// Something with another value in each report.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize)]
@@ -58,8 +58,7 @@ fn of(run: &RunReport, by_key: bool) -> Vec<(String, String)> {
     all
 }
 
-/// What differs between two runs, in the order of the report; then how they ended, if that
-/// differs.
+/// What differs between two runs, in the order of the report.
 pub(in crate::report) fn that_differ(a: &RunReport, b: &RunReport) -> Vec<Setting> {
     let by_key = [a, b].iter().all(|r| r.setup.get("machine.file-device.name").is_some());
     let (mut of_a, mut of_b) = (of(a, by_key), of(b, by_key));
@@ -82,13 +81,6 @@ pub(in crate::report) fn that_differ(a: &RunReport, b: &RunReport) -> Vec<Settin
     for (name, in_b) in of_b {
         push(name, NONE.to_string(), in_b);
     }
-    let ending = |r: &RunReport| match r.outcome {
-        Ending::Completed => "completed".to_string(),
-        Ending::OutOfMemory => "out of memory".to_string(),
-        Ending::Panicked => "panicked".to_string(),
-        Ending::Stuck => "stuck".to_string(),
-    };
-    push("outcome".to_string(), ending(a), ending(b));
     settings
 }
 

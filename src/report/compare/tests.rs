@@ -85,7 +85,6 @@ fn what_was_set_otherwise_is_named() {
     run.zones[1].low += 1;
     run.knobs.set("swappiness", KnobValue::Whole(100));
     run.knobs.set("reclaim.new", KnobValue::Switch(true));
-    run.outcome = Ending::OutOfMemory;
     let c = with(&a, &b, Options::default()).unwrap();
     let found: Vec<(&str, &str, &str)> = c.comparisons[0]
         .settings
@@ -100,10 +99,45 @@ fn what_was_set_otherwise_is_named() {
             ("zone DMA32, watermarks", "555 693 831", "555 694 831"),
             ("swappiness", "60", "100"),
             ("reclaim.new", "-", "true"),
-            ("outcome", "completed", "out of memory"),
         ]
     );
     assert!(c.comparisons[0].identical && c.comparisons[0].moved().next().is_none());
+}
+
+/// Of three seeds one dies in the second report: its figures go into no mean, and its work, which
+/// is less, is no reason to refuse the others.
+#[test]
+fn runs_that_died_are_not_compared() {
+    let seeds = [(1, 1000, 400), (2, 1000, 400), (3, 1000, 400)];
+    let (a, mut b) = (report("v", &seeds), report("v", &seeds));
+    b.runs[1].outcome = Ending::OutOfMemory;
+    b.runs[1].records = 7;
+    b.runs[1].vmstat.set("pswpin", 3);
+    b.runs[1].digest = "0".into();
+    let c = with(&a, &b, Options::default()).unwrap();
+    let only = &c.comparisons[0];
+    assert_eq!((&only.seeds[..], &only.ended_early[..]), (&[1, 3][..], &[2][..]));
+    assert_eq!(
+        (only.outcome_a.as_str(), only.outcome_b.as_str()),
+        ("completed", "1 of 3 out of memory")
+    );
+    assert_eq!((value(only, "pswpin").b, value(only, "pswpin").moved), (1000.0, Moved::No));
+    assert_eq!(c.ended_otherwise().count(), 1);
+
+    for run in &mut b.runs {
+        run.outcome = Ending::OutOfMemory;
+    }
+    let c = with(&a, &b, Options::default()).unwrap();
+    let only = &c.comparisons[0];
+    assert_eq!(only.outcome_b, "out of memory");
+    assert!(only.seeds.is_empty() && only.figures.is_empty() && only.values.is_empty());
+    let rows: Vec<String> = c.to_csv().lines().skip(1).map(str::to_string).collect();
+    let who = "ebizzy-anon,v,v,task[0].memory=1536MiB,completed,out of memory";
+    assert_eq!(rows, [format!("{who},outcome,outcome,completed,out of memory,,,,,,")]);
+    // A phase that the dead did not come to.
+    b.runs.iter_mut().for_each(|run| run.phases.clear());
+    let access = Options { phase: Some("access"), per_work: false };
+    assert!(with(&a, &b, access).is_ok());
 }
 
 #[test]
@@ -196,7 +230,7 @@ fn csv_has_settings_and_values() {
     let (a, mut b) = (report("v", &[(1, 1000, 400)]), report("v", &[(1, 800, 400)]));
     b.runs[0].kernel = "5.9".into();
     let csv = with(&a, &b, Options::default()).unwrap().to_csv();
-    let who = "ebizzy-anon,v,v,task[0].memory=1536MiB";
+    let who = "ebizzy-anon,v,v,task[0].memory=1536MiB,completed,completed";
     assert!(csv.contains(&format!("{who},setting,kernel,6.12,5.9,,,,,,\n")), "{csv}");
     assert!(csv.contains(&format!("{who},vmstat,pgdeactivate,400,400,0,,0,,0,no\n")), "{csv}");
     let columns = csv.lines().next().unwrap().split(',').count();
@@ -217,7 +251,7 @@ fn assumptions_that_only_one_rests_on() {
     assert_eq!(c.comparisons[0].assumed_in_a, ["io: no times, so none pass"]);
     assert_eq!(c.comparisons[0].assumed_in_b, ["io: times are arrivals"]);
     let csv = c.to_csv();
-    let who = "ebizzy-anon,v,v,task[0].memory=1536MiB";
+    let who = "ebizzy-anon,v,v,task[0].memory=1536MiB,completed,completed";
     assert!(csv.contains(&format!("{who},assumed,\"io: no times, so none pass\",1,0,,,,,,\n")));
     assert!(csv.contains(&format!("{who},assumed,io: times are arrivals,0,1,,,,,,\n")));
     assert!(!csv.contains("anonymous memory"));

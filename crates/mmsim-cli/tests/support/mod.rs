@@ -50,6 +50,7 @@ impl Folder {
     pub(crate) fn command(&self, args: &[&str]) -> Command {
         let mut command = Command::new(env!("CARGO_BIN_EXE_mmsim"));
         command.args(args).current_dir(self.0.path()).stdin(Stdio::null());
+        command.env_remove("COLUMNS");
         command
     }
 

@@ -180,6 +180,9 @@ pub struct Device {
     next: u64,
     /// Time during which some server worked, summed over servers.
     pub busy: SimDuration,
+    /// Time of all reads: latency and transfer, without waiting for a server. Of a synchronous
+    /// device it is time of the callers' CPUs.
+    pub reading: SimDuration,
     throttle: Option<Throttle>,
 }
 
@@ -192,8 +195,8 @@ impl Device {
             let shared = kernel >= Kernel::V6_12;
             Throttle::new(config.queue_depth.max(1), target, config.write_cache, shared)
         });
-        let (bus, busy) = (SimTime::ZERO, SimDuration::ZERO);
-        Device { config, servers, bus, next: u64::MAX, busy, throttle }
+        let (bus, busy, reading) = (SimTime::ZERO, SimDuration::ZERO, SimDuration::ZERO);
+        Device { config, servers, bus, next: u64::MAX, busy, reading, throttle }
     }
     /// What it is.
     pub fn config(&self) -> &DeviceConfig {
@@ -203,6 +206,12 @@ impl Device {
     pub fn sync_cost(&self, io: Io, n: u32) -> SimDuration {
         debug_assert!(self.config.synchronous);
         self.latency(io) * u64::from(n)
+    }
+    /// A read of `n` pages from a synchronous device: the time that the caller's CPU spends.
+    pub fn read_sync(&mut self, n: u32) -> SimDuration {
+        let cost = self.sync_cost(Io::Read, n);
+        self.reading += cost;
+        cost
     }
     fn latency(&self, io: Io) -> SimDuration {
         match io {
@@ -257,6 +266,9 @@ impl Device {
         done = done.max(self.bus);
         *free = done;
         self.busy += service;
+        if io == Io::Read {
+            self.reading += service;
+        }
         done
     }
 }
@@ -275,6 +287,16 @@ mod tests {
         assert_eq!(done, [vec![150_000; 8], vec![300_000]].concat());
         let mut d = Device::new(ssd, Kernel::V6_12);
         assert_eq!(d.submit(SimTime::ZERO, Io::Read, 0, 8).0, 150_000 + 7 * 8_192);
+        d.submit(SimTime::ZERO, Io::Write, 8, 1);
+        assert_eq!(d.reading.0, 150_000 + 7 * 8_192, "writes are no reads");
+    }
+
+    #[test]
+    fn reads_of_a_synchronous_device_take_time_too() {
+        let mut d = Device::new(DeviceConfig::preset("zram", 1).unwrap(), Kernel::V6_12);
+        let page = d.config().read;
+        assert_eq!((d.read_sync(1), d.read_sync(3)), (page, page * 3));
+        assert_eq!(d.reading, page * 4);
     }
 
     #[test]

@@ -180,6 +180,24 @@ vm_events! {
     SimAccesses => "sim_accesses",
 }
 
+impl VmEvent {
+    /// Whether only a policy that leaves shadows behind can count it: refaults and what follows
+    /// from them.
+    pub const fn needs_shadows(self) -> bool {
+        use VmEvent::*;
+        matches!(
+            self,
+            WorkingsetRefaultAnon
+                | WorkingsetRefaultFile
+                | WorkingsetActivateAnon
+                | WorkingsetActivateFile
+                | WorkingsetRestoreAnon
+                | WorkingsetRestoreFile
+                | WorkingsetNodereclaim
+        )
+    }
+}
+
 /// Values of all counters.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct VmStat([u64; VmEvent::ALL.len()]);

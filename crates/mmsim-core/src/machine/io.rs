@@ -109,7 +109,7 @@ impl Machine {
             }
             let dev = &mut self.mem.file_device;
             if dev.config().synchronous {
-                let cost = dev.sync_cost(Io::Read, n as u32);
+                let cost = dev.read_sync(n as u32);
                 self.mem.now += cost;
                 for &(_, p) in &run[i..i + n] {
                     self.mem.frames.clear(p, flag::LOCKED);
@@ -301,7 +301,11 @@ impl Machine {
         let Entry::Frame(folio) = self.mem.pages.entry(at) else {
             self.mem.now += self.mem.cost.t_read_missing;
             let flow = self.sync_readahead(tid, file, index, left);
-            return if flow == Flow::Done { self.await_page(tid, at) } else { flow };
+            if flow != Flow::Done {
+                return flow;
+            }
+            self.mem.cache_misses += 1;
+            return self.await_page(tid, at);
         };
         self.read_on(tid, file, index, folio, None);
         if self.mem.pages.entry(at) != Entry::Frame(folio) {
@@ -338,6 +342,7 @@ impl Machine {
                 };
                 let how = self.arrival(ArrivalKind::Write, None);
                 self.mem.add_to_page_cache(&mut *self.policy, at, pfn, how);
+                self.mem.cache_misses += 1;
                 pfn
             }
         };

@@ -68,7 +68,7 @@ use crate::phys::gfp::AllocRequest;
 use crate::policy::compaction::Compaction;
 use crate::policy::{Arrival, ArrivalKind, ReclaimPolicy};
 use crate::virt::pages::Entry;
-use crate::virt::space::Place;
+use crate::virt::space::{Counted, Place};
 use crate::workload::{FileSpec, Workload};
 use blocks::Blocks;
 use config::MachineConfig;
@@ -81,7 +81,7 @@ use psi::{Psi, PsiMeter};
 use queue::{Event, Queue};
 use result::{
     GroupGeneration, HighOrder, Latencies, OomSummary, Origin, Outcome, PhaseResult, Pressure,
-    RunResult, StuckSummary, ThreadResult,
+    RunResult, StuckSummary, TaskResult, ThreadResult,
 };
 use sched::{Cpu, Tunables, Virtual};
 use std::collections::BTreeMap;
@@ -110,6 +110,9 @@ struct Task {
     phases: Vec<String>,
     threads: Vec<ThreadId>,
     waiting: u32,
+    space: AsId,
+    /// What it had done when its last phase ended.
+    phase_began: TaskResult,
 }
 
 /// A sample of counters and gauges at an instant.
@@ -315,6 +318,14 @@ impl Machine {
         self.mem.memcgs.process_begins(memcg);
         let index = self.tasks.len();
         let mut task = Task {
+            phase_began: TaskResult {
+                name: t.name.clone(),
+                begin: SimTime::ZERO,
+                accesses: 0,
+                records: 0,
+                counted: Counted::default(),
+            },
+            space,
             name: t.name,
             files: Vec::new(),
             phases: Vec::new(),
@@ -482,13 +493,24 @@ impl Machine {
         }
     }
 
-    fn end_phase(&mut self, name: String, now: SimTime) {
+    fn end_phase(&mut self, name: String, of: usize, now: SimTime) {
         self.show(Some(&name), now);
         let end = self.take_mark(now);
         let m = std::mem::replace(&mut self.mark, end.clone());
         let l = [0, 1, 2].map(|i| end.latency[i].since(&m.latency[i]).quantiles());
+        let done = self.task_result(of, now);
+        let task = &mut self.tasks[of];
+        let last = std::mem::replace(&mut task.phase_began, done.clone());
+        let own = TaskResult {
+            begin: last.begin,
+            accesses: done.accesses - last.accesses,
+            records: done.records - last.records,
+            counted: done.counted.since(&last.counted),
+            name: done.name,
+        };
         self.phases.push(PhaseResult {
             name,
+            task: own,
             begin: m.time,
             end: end.time,
             accesses: end.accesses - m.accesses,
@@ -499,6 +521,19 @@ impl Machine {
             pressure: PsiMeter::between(m.pressure, end.pressure),
             latency: Latencies { minor_fault: l[0], major_fault: l[1], direct_reclaim: l[2] },
         });
+    }
+
+    /// What a task did from the start until now, which it has as its beginning.
+    fn task_result(&self, of: usize, now: SimTime) -> TaskResult {
+        let task = &self.tasks[of];
+        let threads = || task.threads.iter().map(|&t| &self.threads[t]);
+        TaskResult {
+            name: task.name.clone(),
+            begin: now,
+            accesses: threads().map(|t| t.accesses).sum(),
+            records: threads().map(|t| t.records).sum(),
+            counted: self.mem.spaces[task.space].counted,
+        }
     }
 
     /// A fingerprint of the whole state.
@@ -555,6 +590,13 @@ impl Machine {
             phases: std::mem::take(&mut self.phases),
             pressure: end.pressure,
             latency: Latencies { minor_fault: l[0], major_fault: l[1], direct_reclaim: l[2] },
+            reading: [
+                self.mem.swap.as_ref().map_or(SimDuration::ZERO, |s| s.device.reading),
+                self.mem.file_device.reading,
+            ],
+            cache_misses: self.mem.cache_misses,
+            not_kept: self.not_kept().collect(),
+            tasks: (0..self.tasks.len()).map(|i| self.task_result(i, SimTime::ZERO)).collect(),
             threads: self
                 .threads
                 .iter()
@@ -595,6 +637,11 @@ impl Machine {
             .filter(|s| s.zero_faults > 0 && !s.wrote_anon)
             .map(|s| (s.name.clone(), s.zero_faults))
             .collect()
+    }
+
+    /// Counters that the policy does not keep.
+    fn not_kept(&self) -> impl Iterator<Item = VmEvent> + '_ {
+        VmEvent::ALL.iter().copied().filter(|&e| !self.policy.keeps(e))
     }
 
     fn memory_stat(&self) -> Vec<(String, Vec<(&'static str, u64)>)> {

@@ -70,7 +70,8 @@ impl Machine {
                     });
                 let several = self.tasks.iter().filter(|t| !t.phases.is_empty()).count() > 1;
                 let name = if several { format!("{}/{phase}", task.name) } else { phase };
-                self.end_phase(name, self.now());
+                let of = self.threads[tid].task;
+                self.end_phase(name, of, self.now());
                 Flow::Done
             }
             Op::MemcgReclaim { pages, swappiness } => {

@@ -2,9 +2,10 @@
 
 use crate::base::id::NodeId;
 use crate::base::time::{SimDuration, SimTime};
-use crate::base::vmstat::VmStat;
+use crate::base::vmstat::{VmEvent, VmStat};
 use crate::policy::Generation;
 use crate::policy::compaction::CompactionStats;
+use crate::virt::space::Counted;
 use crate::workload::{Aim, Replayed};
 
 /// How a run ended.
@@ -89,6 +90,21 @@ pub struct GroupGeneration {
     pub generation: Generation,
 }
 
+/// What one task did and what was done to it, over the run or since its last phase ended.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct TaskResult {
+    /// Name of the task.
+    pub name: String,
+    /// Since when.
+    pub begin: SimTime,
+    /// Accesses of its threads.
+    pub accesses: u64,
+    /// Records done by them.
+    pub records: u64,
+    /// Its counters.
+    pub counted: Counted,
+}
+
 /// One phase of a run.
 #[derive(Clone, PartialEq, Debug)]
 pub struct PhaseResult {
@@ -113,6 +129,9 @@ pub struct PhaseResult {
     pub pressure: Pressure,
     /// Latencies in it.
     pub latency: Latencies,
+    /// What the task whose phase it is did since its last phase ended: other tasks' phases may
+    /// have ended meanwhile.
+    pub task: TaskResult,
 }
 
 /// Pressure stall information: running sums in microseconds.
@@ -220,6 +239,16 @@ pub struct RunResult {
     pub pressure: Pressure,
     /// Latencies.
     pub latency: Latencies,
+    /// Time of reads from the swap device and from that of files: latency and transfer, without
+    /// waiting in line.
+    pub reading: [SimDuration; 2],
+    /// Pages that `read(2)` and `write(2)` wanted and that were not in memory.
+    pub cache_misses: u64,
+    /// Counters that the policy does not keep ([`crate::policy::ReclaimPolicy::keeps`]): their
+    /// zeros say nothing.
+    pub not_kept: Vec<VmEvent>,
+    /// Tasks in their order.
+    pub tasks: Vec<TaskResult>,
     /// Threads.
     pub threads: Vec<ThreadResult>,
     /// `memory.stat` of each group besides the root: name, counters and gauges.

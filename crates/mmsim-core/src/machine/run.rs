@@ -23,9 +23,11 @@ use super::{MOST_RECORDED, SampleFn, Watch};
 use crate::base::event::TraceEvent;
 use crate::base::id::{CpuId, ThreadId};
 use crate::base::time::{SimDuration, SimTime};
+use crate::base::vmstat::VmEvent;
 use crate::memory::IoDone;
 use crate::phys::frames::flag;
 use crate::virt::pages::pte;
+use crate::virt::space::Counted;
 use crate::workload::{CopyRun, Op, RegionId, Run, WorkloadCx};
 
 /// Why a thread stopped executing hits.
@@ -470,21 +472,26 @@ impl Machine {
             };
             let until = Until { due, other, slice, run_ahead, sample };
             let mut stop = self.run_hits(tid, until.pause(since));
+            let before = (stop != Stop::Bound).then(|| self.counted());
             if matches!(stop, Stop::Miss(_)) && until.may_act(since, self.mem.now) {
                 (stop, since) = self.returns(tid, stop, until);
             }
             let now = self.mem.now;
-            if stop == Stop::Bound && now >= sample && until.goes_on(since, now) {
-                self.samples_before(now.min(other).min(due));
-                continue;
+            let slow = stop != Stop::Bound && until.may_act(since, now);
+            let stays = !slow || self.step_slow(tid, stop);
+            if let Some(before) = before {
+                self.note_counted(tid, &before);
             }
-            if stop != Stop::Bound && until.may_act(since, now) {
-                if !self.step_slow(tid, stop) {
-                    return false;
-                }
+            if !stays {
+                return false;
+            }
+            if slow {
                 due = self.queue.next().min(SimTime::LAST);
                 other = self.order.earliest();
                 since = self.mem.now;
+            } else if stop == Stop::Bound && now >= sample && until.goes_on(since, now) {
+                self.samples_before(now.min(other).min(due));
+                continue;
             }
             let now = self.mem.now;
             let moves_on = now >= due || now >= other || self.cpus[cpu].contended();
@@ -493,6 +500,35 @@ impl Machine {
             }
             self.samples_before(now);
         }
+    }
+
+    /// What a thread's step may count that is its process's. A kernel thread that runs amid the
+    /// step counts none of it.
+    #[inline]
+    fn counted(&self) -> Counted {
+        let v = &self.mem.vmstat;
+        Counted {
+            faults: v[VmEvent::PgFault],
+            major_faults: v[VmEvent::PgMajFault],
+            swap_ins: v[VmEvent::PswpIn],
+            refaults_anon: v[VmEvent::WorkingsetRefaultAnon],
+            refaults_file: v[VmEvent::WorkingsetRefaultFile],
+            cache_misses: self.mem.cache_misses,
+            ..Counted::default()
+        }
+    }
+
+    /// What was counted since is of the thread's process.
+    #[inline]
+    fn note_counted(&mut self, tid: ThreadId, before: &Counted) {
+        let did = self.counted().since(before);
+        let c = &mut self.mem.spaces[self.threads[tid].space].counted;
+        c.faults += did.faults;
+        c.major_faults += did.major_faults;
+        c.swap_ins += did.swap_ins;
+        c.refaults_anon += did.refaults_anon;
+        c.refaults_file += did.refaults_file;
+        c.cache_misses += did.cache_misses;
     }
 
     /// Executes accesses that hit, and pure computation, until the bound.

@@ -162,7 +162,7 @@ impl Machine {
         self.mem.count_in(memcg, VmEvent::PswpIn, 1);
         let cpu = self.mem.cpu.0.into();
         let swap = self.mem.swap.as_mut().expect("a slot is of a device");
-        self.mem.now += swap.device.sync_cost(Io::Read, 1);
+        self.mem.now += swap.device.read_sync(1);
         swap.put_last(slot, cpu);
         self.mem.slot_freed();
         // The contents exist nowhere else now.
@@ -262,7 +262,7 @@ impl Machine {
             }
             let swap = self.mem.swap.as_mut().expect("a slot is of a device");
             if swap.device.config().synchronous {
-                let cost = swap.device.sync_cost(Io::Read, n as u32);
+                let cost = swap.device.read_sync(n as u32);
                 self.mem.now += cost;
                 for &(_, pfn) in &read[i..i + n] {
                     self.mem.frames.clear(pfn, flag::LOCKED);

@@ -284,7 +284,9 @@ impl Machine {
         let recency = VmaFlags::default().recency(self.mem.ignores_random());
         let how = Arrival { kind: ArrivalKind::New, in_fault: Some(recency), position: 0 };
         self.mem.cpu = m.cpu;
-        self.mem.settle_touched(&mut *self.policy, zone, t.space, how, &m.pages[..m.nr]);
+        let space = t.space;
+        self.mem.settle_touched(&mut *self.policy, zone, space, how, &m.pages[..m.nr]);
+        self.mem.spaces[space].counted.faults += m.nr as u64;
         m.faults += m.nr as u64;
         m.nr = 0;
         m.room = self.room_of(zone, m.cpu);

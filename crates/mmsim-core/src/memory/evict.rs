@@ -144,13 +144,16 @@ impl Memory {
                     if self.frames.mapped(folio) == Mapped::Once { pte::EXCLUSIVE } else { 0 };
                 self.swap.as_mut().expect("the folio has a slot").get(slot);
                 let space = self.unmap_pte(p, folio, Entry::Swap(slot), bits);
-                self.spaces[space].swapents += 1;
+                let s = &mut self.spaces[space];
+                s.swapents += 1;
+                s.counted.evicted_anon += 1;
                 self.memcgs.charge_swap(self.spaces[space].memcg, 1);
                 if self.tracer.on() {
                     self.page_of_slot.insert(slot, p);
                 }
             } else {
-                self.unmap_pte(p, folio, Entry::None, 0);
+                let space = self.unmap_pte(p, folio, Entry::None, 0);
+                self.spaces[space].counted.evicted_file += 1;
             }
         }
         true

@@ -120,6 +120,8 @@ pub struct Memory {
     pub swap: Option<Swap>,
     /// Counters.
     pub vmstat: VmStat,
+    /// Pages that `read(2)` and `write(2)` wanted and that were not in memory.
+    pub cache_misses: u64,
     /// Groups.
     pub memcgs: Memcgs,
     /// Per-CPU LRU batches.
@@ -200,6 +202,7 @@ impl Memory {
                 Swap::new(s.slots, Device::new(s.device.clone(), config.kernel), config.cpus, wide)
             }),
             vmstat: VmStat::default(),
+            cache_misses: 0,
             memcgs: Memcgs::new(config),
             batches: Batches::new(config),
             node_stats: NodeStats::new(config),

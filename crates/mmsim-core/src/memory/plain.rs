@@ -398,4 +398,5 @@ fn swapped_out(spaces: &mut Spaces, (space, n): (AsId, u64)) {
     let s = &mut spaces[space];
     s.rss_anon -= n;
     s.swapents += n;
+    s.counted.evicted_anon += n;
 }

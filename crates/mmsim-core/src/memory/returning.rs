@@ -186,6 +186,7 @@ impl Memory {
             *folio = Pfn(frame);
         }
         add.extend(returned.iter().map(|r| (r.0, run.how)));
+        swap.device.read_sync(nr as u32);
         swap.freed(self.cpu.0.into(), nr);
         zone.take_stock(self.cpu, AllocRequest::USER.migratetype, nr);
         self.count_allocated(run.zone, n);

@@ -13,6 +13,7 @@ pub mod monitor;
 use crate::base::digest::Digest;
 use crate::base::id::{MemcgId, NodeId};
 use crate::base::time::SimDuration;
+use crate::base::vmstat::VmEvent;
 use crate::machine::config::ZoneKind;
 use crate::memory::{Evicting, Memory};
 use crate::phys::frames::{FolioId, flag};
@@ -380,6 +381,13 @@ pub trait ReclaimPolicy: Send {
     /// A direct reclaim (of a group, or of all) or a run of kswapd on `node` has ended.
     fn reclaim_ended(&mut self, mem: &mut Memory, node: NodeId, limit: Option<MemcgId>) {
         let _ = (mem, node, limit);
+    }
+    /// Whether the policy counts these events where they happen. A report has no figure for a
+    /// counter that is not kept: zero would say that nothing happened. The default keeps all;
+    /// a policy without shadows has no refaults, and should say so.
+    fn keeps(&self, event: VmEvent) -> bool {
+        let _ = event;
+        true
     }
     /// Whether a listed folio counts as active in the kernel's files.
     fn is_active(&self, mem: &Memory, folio: FolioId) -> bool {

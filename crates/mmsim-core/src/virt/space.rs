@@ -115,6 +115,58 @@ struct Span {
     vmas: u32,
 }
 
+/// What a process did and what was done to it. Events are its own if its threads made them: it
+/// faulted, its `read(2)` missed. Evictions are its own if the page was mapped by it.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub struct Counted {
+    /// Faults.
+    pub faults: u64,
+    /// Of these, major ones.
+    pub major_faults: u64,
+    /// Pages read from swap.
+    pub swap_ins: u64,
+    /// Refaults of anonymous memory.
+    pub refaults_anon: u64,
+    /// Refaults of file pages.
+    pub refaults_file: u64,
+    /// Pages of `read(2)` and `write(2)` that were not in memory.
+    pub cache_misses: u64,
+    /// Mappings of anonymous pages that eviction replaced by swap entries.
+    pub evicted_anon: u64,
+    /// Mappings of file pages that eviction removed.
+    pub evicted_file: u64,
+}
+
+impl Counted {
+    /// All counters with their names in reports.
+    pub fn named(&self) -> [(&'static str, u64); 8] {
+        [
+            ("pgfault", self.faults),
+            ("pgmajfault", self.major_faults),
+            ("pswpin", self.swap_ins),
+            ("workingset_refault_anon", self.refaults_anon),
+            ("workingset_refault_file", self.refaults_file),
+            ("sim_cache_miss", self.cache_misses),
+            ("sim_evict_anon", self.evicted_anon),
+            ("sim_evict_file", self.evicted_file),
+        ]
+    }
+
+    /// The change since an earlier copy.
+    pub fn since(&self, earlier: &Counted) -> Counted {
+        Counted {
+            faults: self.faults - earlier.faults,
+            major_faults: self.major_faults - earlier.major_faults,
+            swap_ins: self.swap_ins - earlier.swap_ins,
+            refaults_anon: self.refaults_anon - earlier.refaults_anon,
+            refaults_file: self.refaults_file - earlier.refaults_file,
+            cache_misses: self.cache_misses - earlier.cache_misses,
+            evicted_anon: self.evicted_anon - earlier.evicted_anon,
+            evicted_file: self.evicted_file - earlier.evicted_file,
+        }
+    }
+}
+
 /// A process.
 #[derive(Clone, Debug)]
 pub struct AddressSpace {
@@ -134,6 +186,8 @@ pub struct AddressSpace {
     pub zero_faults: u64,
     /// It has had an anonymous page of its own: it wrote one.
     pub wrote_anon: bool,
+    /// What it did and what was done to it.
+    pub counted: Counted,
     /// The process was killed or has exited.
     pub dead: bool,
     /// A CPU turned to one of its threads since a walk of page tables took it up.
@@ -166,6 +220,7 @@ impl Spaces {
             tables: 0,
             zero_faults: 0,
             wrote_anon: false,
+            counted: Counted::default(),
             dead: false,
             used: true,
             regions: Vec::new(),

@@ -552,6 +552,16 @@ impl ReclaimPolicy for Classic {
         }
     }
 
+    fn keeps(&self, event: VmEvent) -> bool {
+        use VmEvent::{WorkingsetActivateAnon, WorkingsetRefaultAnon, WorkingsetRestoreAnon};
+        // Before anonymous pages left shadows there was nothing to find their refaults by.
+        self.config.anon_workingset
+            || !matches!(
+                event,
+                WorkingsetRefaultAnon | WorkingsetActivateAnon | WorkingsetRestoreAnon
+            )
+    }
+
     fn check(&self, mem: &Memory) {
         for (i, lv) in self.lruvecs.iter().enumerate() {
             for (l, &list) in lv.lists.iter().enumerate() {

@@ -1,30 +1,19 @@
 //! Tables for people: the machine as it was resolved, the variants side by side, and the
-//! sentence on what goes with the difference. Nothing is wider than [`WIDTH`] unless a
-//! name is; too many variants go on below, with the first one repeated.
+//! sentences on what can be told apart. Nothing is wider than the terminal ([`width`]): names are
+//! cut, and too many variants go on below, with the first one repeated.
 
 use comfy_table::{CellAlignment, ContentArrangement, Table, presets};
 use mmsim::base::digest::Digest;
-use mmsim::report::blocks::Attempts;
-use mmsim::report::derived::{Figure, Scope, grouped, grouped_row, per_cent, policy};
-use mmsim::report::groups::{Group, VariantRuns};
-use mmsim::report::statistics::{estimate, paired_change};
-use mmsim::report::{
-    AimReport, DamonReport, Ending, Pairs, Report, RunReport, SchemeReport, cause, csv_field,
-};
+use mmsim::report::derived::{grouped, policy};
+use mmsim::report::groups::Group;
+use mmsim::report::{Pairs, Report, RunReport, closing, csv_field};
+use rows::{Row, rows};
+use width::{GAP, width};
+
+mod rows;
+mod width;
 
 use crate::args::Format;
-
-/// Columns of a terminal that tables are made for.
-const WIDTH: usize = 100;
-/// Between two columns.
-const GAP: usize = 2;
-
-/// Counters that are shown beside the figures where they are not zero.
-const NOTABLE_COUNTERS: [&str; 5] =
-    ["compact_success", "compact_fail", "thp_fault_alloc", "thp_fault_fallback", "oom_kill"];
-
-/// Figures that are shown for each phase.
-const PHASE_FIGURES: [Figure; 3] = [Figure::SwapIns, Figure::Refaults, Figure::Throughput];
 
 /// Columns with two blanks between them and no lines. The first `names` columns are names
 /// and stand left, the others are numbers and stand right.
@@ -33,11 +22,15 @@ pub(crate) fn grid(
     rows: impl IntoIterator<Item = Vec<String>>,
     names: usize,
 ) -> String {
+    let header = header.map(|h| h.iter().copied().map(str::to_string).collect());
+    let mut all: Vec<Vec<String>> = header.into_iter().chain(rows).collect();
+    width::fit(&mut all, names, width());
+    aligned(all, names)
+}
+
+fn aligned(rows: Vec<Vec<String>>, names: usize) -> String {
     let mut table = Table::new();
     table.load_style(presets::NOTHING).set_content_arrangement(ContentArrangement::Disabled);
-    if let Some(header) = header {
-        table.set_header(header.iter().copied().map(str::to_string));
-    }
     table.add_rows(rows);
     if table.is_empty() {
         return String::new();
@@ -53,9 +46,14 @@ pub(crate) fn grid(
     out
 }
 
-/// Names only.
+/// Names only. On a terminal the last column goes on below itself.
 pub(crate) fn left_aligned(rows: impl IntoIterator<Item = Vec<String>>) -> String {
-    grid(None, rows, usize::MAX)
+    let rows: Vec<Vec<String>> = rows.into_iter().collect();
+    let rows = match width::list_width() {
+        Some(limit) => width::fold(rows, limit),
+        None => rows,
+    };
+    aligned(rows, usize::MAX)
 }
 
 /// Names and values in any form.
@@ -82,13 +80,14 @@ pub(crate) fn pairs(pairs: &[(String, String)], format: Format) -> String {
 
 /// Breaks text between words; lines after the first are indented.
 pub(crate) fn wrap(text: &str, indent: usize) -> String {
+    let limit = width();
     let mut out = String::new();
     let mut column = 0;
     for word in text.split_whitespace() {
         let length = word.chars().count();
         if column == 0 {
             column = length;
-        } else if column + 1 + length <= WIDTH {
+        } else if column + 1 + length <= limit {
             out.push(' ');
             column += 1 + length;
         } else {
@@ -239,250 +238,6 @@ fn machine(report: &Report) -> String {
     out
 }
 
-/// One line of the comparison: a label, and per variant its value and its change against
-/// the first (none for the first).
-struct Row {
-    label: String,
-    values: Vec<String>,
-    changes: Vec<String>,
-}
-
-impl Row {
-    /// A row of numbers; none if no variant has anything but zero.
-    fn numbers(
-        group: &Group<'_>,
-        label: impl Into<String>,
-        phase: Option<&str>,
-        value: impl Fn(Scope<'_>) -> Option<f64> + Copy,
-    ) -> Option<Row> {
-        let samples: Vec<Vec<(u64, f64)>> =
-            group.variants.iter().map(|v| v.values(phase, value)).collect();
-        let nothing = samples.iter().flatten().all(|&(_, v)| v == 0.0);
-        (!nothing).then(|| Row::of(label, &samples))
-    }
-
-    /// A row of these numbers of each seed, variant by variant.
-    fn of(label: impl Into<String>, samples: &[Vec<(u64, f64)>]) -> Row {
-        let mean = |sample: &Vec<(u64, f64)>| {
-            let values: Vec<f64> = sample.iter().map(|&(_, v)| v).collect();
-            estimate(&values).map(|e| e.mean)
-        };
-        let means: Vec<Option<f64>> = samples.iter().map(mean).collect();
-        let change = |sample: &Vec<(u64, f64)>| match paired_change(&samples[0], sample) {
-            None => "-".to_string(),
-            Some(change) => match change.ci95 {
-                Some(half) => format!("{} ±{half:.1}", per_cent(change.mean)),
-                None => per_cent(change.mean),
-            },
-        };
-        Row {
-            label: label.into(),
-            values: grouped_row(&means),
-            changes: samples.iter().map(change).collect(),
-        }
-    }
-
-    /// A row of words.
-    fn words(label: &str, values: Vec<String>) -> Row {
-        Row { label: label.to_string(), changes: vec![String::new(); values.len()], values }
-    }
-
-    /// A row that is only a heading.
-    fn heading(label: &str, variants: usize) -> Row {
-        Row::words(label, vec![String::new(); variants])
-    }
-}
-
-fn rows(group: &Group<'_>) -> Vec<Row> {
-    let mut rows = Vec::new();
-    let per_records = group.work_differs();
-    for figure in Figure::ALL {
-        let value = move |scope: Scope<'_>| figure.of(scope);
-        let Some(row) = Row::numbers(group, figure.label(), None, value) else { continue };
-        rows.push(row);
-        if per_records && figure.is_count() {
-            let per = move |scope: Scope<'_>| figure.per_1000_records(scope);
-            rows.extend(Row::numbers(group, "  per 1,000 records", None, per));
-        }
-    }
-    for counter in NOTABLE_COUNTERS {
-        let value = move |scope: Scope<'_>| scope.vmstat.get(counter).map(|&n| n as f64);
-        rows.extend(Row::numbers(group, counter, None, value));
-    }
-    rows.extend(bounds(group));
-    rows.extend(monitors(group));
-    let seconds = |scope: Scope<'_>| Some(scope.sim_time_ns as f64 / 1e9);
-    rows.extend(Row::numbers(group, "simulated time, s", None, seconds));
-    rows.extend(aims(group));
-    rows.extend(replays(group));
-    rows.extend(outcomes(group));
-    rows.extend(phases(group));
-    rows
-}
-
-/// What came of the targets of tasks.
-fn aims(group: &Group<'_>) -> Vec<Row> {
-    let first = group.variants.iter().flat_map(|v| &v.runs).next();
-    let of_task = |aim: &AimReport| {
-        let reached = |v: &VariantRuns<'_>| {
-            let all = v.runs.iter().flat_map(|run| &run.aims).filter(|a| a.task == aim.task);
-            let values: Vec<f64> = all.map(|a| a.reached as f64).collect();
-            estimate(&values).map(|e| e.mean)
-        };
-        let means: Vec<Option<f64>> = group.variants.iter().map(reached).collect();
-        Row::words(&format!("{}, target {}", aim.task, aim.target), grouped_row(&means))
-    };
-    first.map_or(Vec::new(), |run| run.aims.iter().map(of_task).collect())
-}
-
-/// What replays took of the time that was recorded, where one could not keep up.
-fn replays(group: &Group<'_>) -> Vec<Row> {
-    let runs = || group.variants.iter().flat_map(|v| &v.runs);
-    let mut late: Vec<&str> =
-        runs().flat_map(|r| &r.replayed).filter(|r| r.fell_behind()).map(|r| &*r.task).collect();
-    late.sort_unstable();
-    late.dedup();
-    let of_task = |task: &&str| {
-        let took = |v: &VariantRuns<'_>| {
-            let all = v.runs.iter().flat_map(|run| &run.replayed).filter(|r| r.task == *task);
-            let values: Vec<f64> = all.map(|r| r.took_ns as f64 / 1e9).collect();
-            estimate(&values).map(|e| e.mean)
-        };
-        let recorded = runs().flat_map(|r| &r.replayed).find(|r| r.task == *task);
-        let recorded = recorded.map_or(0.0, |r| r.recorded_ns as f64 / 1e9);
-        let means: Vec<Option<f64>> = group.variants.iter().map(took).collect();
-        Row::words(&format!("{task}, {recorded:.3} s recorded took, s"), grouped_row(&means))
-    };
-    late.iter().map(of_task).collect()
-}
-
-/// The misses of MIN, where they were computed.
-fn bounds(group: &Group<'_>) -> Option<Row> {
-    let of_variant = |v: &VariantRuns<'_>| {
-        let misses: Vec<f64> = v
-            .runs
-            .iter()
-            .filter_map(|run| run.bounds.map(|b| b.sim_opt_refetches as f64))
-            .collect();
-        estimate(&misses).map(|e| e.mean.round())
-    };
-    let means: Vec<Option<f64>> = group.variants.iter().map(of_variant).collect();
-    means.iter().any(Option::is_some).then(|| {
-        let mut runs = group.variants.iter().flat_map(|v| &v.runs);
-        let label = match runs.all(|run| run.bounds.is_none_or(|b| b.exact)) {
-            true => "refetches of MIN (bound)",
-            false => "refetches of MIN (orient.)",
-        };
-        Row::words(label, means.into_iter().map(|m| m.map_or("-".into(), grouped)).collect())
-    })
-}
-
-/// Monitors of accesses: what they cost, what their schemes did, how far they are from the truth.
-fn monitors(group: &Group<'_>) -> Vec<Row> {
-    type Of = fn(&DamonReport) -> Option<f64>;
-    type OfScheme = fn(&SchemeReport) -> f64;
-    const MIB: f64 = (1 << 20) as f64;
-    let own: [(&str, Of); 6] = [
-        ("CPU time, ms", |d| Some(d.cpu_ns as f64 / 1e6)),
-        ("regions at the end", |d| Some(d.nr_regions as f64)),
-        ("misjudged, per mille", |d| d.truth.map(|t| t.misjudged * 1000.0)),
-        ("working set, MiB", |d| d.truth.map(|t| t.working_set / MIB)),
-        ("  as said", |d| d.truth.map(|t| t.working_set_said / MIB)),
-        ("smallest hot region, KiB", |d| d.truth.map(|t| t.smallest_hot as f64 / 1024.0)),
-    ];
-    let of_schemes: [(&str, OfScheme); 2] = [
-        ("tried, MiB", |s| s.sz_tried as f64 / MIB),
-        ("applied, MiB", |s| s.sz_applied as f64 / MIB),
-    ];
-    let mut runs = group.variants.iter().flat_map(|v| &v.runs);
-    let Some(first) = runs.next() else { return Vec::new() };
-    let row = |label: &str, value: &dyn Fn(&RunReport) -> Option<f64>| {
-        let mean = |v: &VariantRuns<'_>| {
-            let values: Vec<f64> = v.runs.iter().filter_map(|run| value(run)).collect();
-            estimate(&values).map(|e| e.mean)
-        };
-        let means: Vec<Option<f64>> = group.variants.iter().map(mean).collect();
-        means.iter().any(Option::is_some).then(|| Row::words(label, grouped_row(&means)))
-    };
-    let mut rows = Vec::new();
-    for (i, d) in first.damon.iter().enumerate() {
-        rows.push(Row::heading(&format!("{} ({})", d.name, d.ops), group.variants.len()));
-        for (label, of) in own {
-            let label = format!("  {label}");
-            rows.extend(row(&label, &|run| run.damon.get(i).and_then(of)));
-        }
-        for (s, scheme) in d.schemes.iter().enumerate() {
-            for (label, of) in of_schemes {
-                let label = format!("  {} {label}", scheme.action);
-                rows.extend(row(&label, &|run| run.damon.get(i)?.schemes.get(s).map(of)));
-            }
-        }
-    }
-    rows
-}
-
-/// How runs ended, where one did not complete.
-fn outcomes(group: &Group<'_>) -> Option<Row> {
-    let failed = |v: &VariantRuns<'_>| {
-        v.runs.iter().filter(|run| run.outcome == Ending::OutOfMemory).count()
-    };
-    group.variants.iter().any(|v| failed(v) > 0).then(|| {
-        let word = |v: &VariantRuns<'_>| match (failed(v), v.runs.len()) {
-            (0, _) => "completed".to_string(),
-            (1, 1) => "out of memory".to_string(),
-            (n, all) => format!("{n} of {all} out of memory"),
-        };
-        Row::words("outcome", group.variants.iter().map(word).collect())
-    })
-}
-
-/// What came of the attempts at blocks of a phase, if it is one of attempts: zeros too, for where
-/// no block came from is an answer as well.
-fn attempts(group: &Group<'_>, phase: &str) -> Vec<Row> {
-    let made = |run: &&RunReport| run.attempts(phase).is_some();
-    if !group.variants.iter().any(|v| v.runs.iter().any(made)) {
-        return Vec::new();
-    }
-    let row = |(label, figure): (&str, fn(&Attempts<'_>) -> f64)| {
-        let of_run = |run: &&RunReport| {
-            let value = figure(&run.attempts(phase)?);
-            value.is_finite().then_some((run.seed, value))
-        };
-        let samples: Vec<Vec<(u64, f64)>> =
-            group.variants.iter().map(|v| v.runs.iter().filter_map(of_run).collect()).collect();
-        Row::of(format!("  {label}"), &samples)
-    };
-    Attempts::FIGURES.into_iter().map(row).collect()
-}
-
-/// The main figures of each phase, where there are several.
-fn phases(group: &Group<'_>) -> Vec<Row> {
-    let mut names: Vec<&str> = Vec::new();
-    for run in group.variants.iter().flat_map(|v| &v.runs) {
-        for phase in &run.phases {
-            if !names.contains(&phase.name.as_str()) {
-                names.push(&phase.name);
-            }
-        }
-    }
-    if names.len() < 2 {
-        return Vec::new();
-    }
-    let mut rows = Vec::new();
-    for name in names {
-        let figures = PHASE_FIGURES.into_iter().filter_map(|figure| {
-            let value = move |scope: Scope<'_>| figure.of(scope);
-            Row::numbers(group, format!("  {}", figure.label()), Some(name), value)
-        });
-        let of_phase: Vec<Row> = figures.chain(attempts(group, name)).collect();
-        if !of_phase.is_empty() {
-            rows.push(Row::heading(&format!("in {name}"), group.variants.len()));
-            rows.extend(of_phase);
-        }
-    }
-    rows
-}
-
 fn group(group: &Group<'_>) -> String {
     let mut heading: Vec<String> = group.scenario.iter().map(|s| s.to_string()).collect();
     heading.extend(group.axes.iter().map(|(name, value)| format!("{name} = {value}")));
@@ -500,21 +255,22 @@ fn group(group: &Group<'_>) -> String {
         out += &format!("means over {runs} seeds{changes}\n");
     }
     out += &side_by_side(group, &rows(group));
-    if let Some(sentence) = cause::sentence(group) {
-        out.push('\n');
-        out += &wrap(&sentence, 0);
-    }
+    let sentences = closing::sentences(group);
+    out += if sentences.is_empty() { "" } else { "\n" };
+    out.extend(sentences.iter().map(|sentence| wrap(sentence, 2)));
     out
 }
 
 /// The rows in as many blocks as the width asks for, the first variant in each.
 fn side_by_side(group: &Group<'_>, rows: &[Row]) -> String {
-    let names: Vec<&str> = group.variants.iter().map(|v| v.name).collect();
+    let limit = width();
+    // Two columns of names, a column of labels and the changes have to find room.
+    let names: Vec<String> = group.variants.iter().map(|v| width::cut(v.name, limit / 4)).collect();
     let width = |head: &str, cell: &dyn Fn(&Row) -> &str| {
         let cells = rows.iter().map(|row| cell(row).chars().count()).max().unwrap_or(0);
         GAP + cells.max(head.chars().count())
     };
-    let value_width = |i: usize| width(names[i], &|row| &row.values[i]);
+    let value_width = |i: usize| width(&names[i], &|row| &row.values[i]);
     let change_width = |i: usize| width("change", &|row| &row.changes[i]);
     let fixed = width("", &|row| &row.label) + value_width(0);
 
@@ -523,7 +279,7 @@ fn side_by_side(group: &Group<'_>, rows: &[Row]) -> String {
     for i in 1..names.len() {
         let more = value_width(i) + change_width(i);
         // The last column's gap is not printed.
-        if used + more > WIDTH + GAP && blocks.last().is_some_and(|b| !b.is_empty()) {
+        if used + more > limit + GAP && blocks.last().is_some_and(|b| !b.is_empty()) {
             blocks.push(Vec::new());
             used = fixed;
         }
@@ -532,8 +288,8 @@ fn side_by_side(group: &Group<'_>, rows: &[Row]) -> String {
     }
 
     let block = |others: &Vec<usize>| {
-        let mut header = vec!["", names[0]];
-        header.extend(others.iter().flat_map(|&i| [names[i], "change"]));
+        let mut header = vec!["", &names[0]];
+        header.extend(others.iter().flat_map(|&i| [names[i].as_str(), "change"]));
         let line = |row: &Row| {
             let mut line = vec![row.label.clone(), row.values[0].clone()];
             line.extend(
@@ -550,7 +306,7 @@ fn side_by_side(group: &Group<'_>, rows: &[Row]) -> String {
 mod tests {
     use super::*;
     use crate::samples::{self, golden};
-    use mmsim::report::{Bounds, Pairs, SwapReport};
+    use mmsim::report::{Bounds, DamonReport, Ending, Pairs, SchemeReport, SwapReport, TaskReport};
 
     #[test]
     fn pairs_in_every_form() {
@@ -603,7 +359,7 @@ mod tests {
     fn many_variants_go_on_below() {
         let variants = ["v5.5", "v5.8", "v5.8+prot", "v5.9", "v6.1", "v6.12", "mglru-v6.12"];
         let text = report(&samples::report(&variants, &[1, 2]));
-        assert!(text.lines().all(|line| line.chars().count() <= WIDTH));
+        assert!(text.lines().all(|line| line.chars().count() <= width::DEFAULT));
         golden("many_variants", &text);
     }
 
@@ -625,6 +381,59 @@ mod tests {
         other.axes = Pairs::new();
         sample.runs.push(other);
         golden("differences", &report(&sample));
+    }
+
+    /// A monitor that only the second variant has, a group, two tasks, and a phase in which the
+    /// second variant did other work.
+    #[test]
+    fn each_part_has_rows() {
+        let mut sample = samples::report(&["without", "with"], &[1]);
+        let scheme = SchemeReport {
+            action: "pageout".into(),
+            nr_tried: 9,
+            sz_tried: 3 << 20,
+            nr_applied: 5,
+            sz_applied: 1 << 20,
+            qt_exceeds: 0,
+        };
+        sample.runs[1].damon = vec![DamonReport {
+            name: "kdamond.0".into(),
+            ops: "paddr".into(),
+            cpu_ns: 7_500_000,
+            samples: 100,
+            nr_regions: 12,
+            schemes: vec![scheme],
+            truth: None,
+        }];
+        for (run, faults) in sample.runs.iter_mut().zip([1000, 900]) {
+            let counters = |n| [("pgmajfault", Some(n)), ("pswpin", Some(n / 2))];
+            let task = |name: &str, n| TaskReport {
+                name: name.into(),
+                begin_ns: 0,
+                accesses: 10,
+                records: 0,
+                vmstat: counters(n).into_iter().collect(),
+            };
+            run.tasks = vec![task("a", faults), task("b", 0)];
+            run.memory_stat =
+                [("batch", counters(faults - 100).into_iter().collect())].into_iter().collect();
+        }
+        let access = &mut sample.runs[1].phases[1];
+        access.task.as_mut().unwrap().records *= 2;
+        let text = group(&sample.groups()[0]);
+        for heading in ["kdamond.0 (paddr)", "group batch", "task a", "in access"] {
+            assert!(text.lines().any(|l| l == heading), "{heading} in\n{text}");
+        }
+        assert!(!text.contains("task b"), "nothing to show\n{text}");
+        let after = |heading: &str, row: &str| -> Vec<String> {
+            let mut lines = text.lines().skip_while(|l| *l != heading);
+            let line = lines.find(|l| l.trim_start().starts_with(row)).expect("the row");
+            line.split_whitespace().map(str::to_string).collect()
+        };
+        assert_eq!(after("kdamond.0 (paddr)", "pageout applied")[3..], ["-", "1", "-"]);
+        assert_eq!(after("task a", "major faults")[2..], ["1,000", "900", "-10.0", "%"]);
+        assert_eq!(after("group batch", "swap-ins")[1..], ["450", "400", "-11.1", "%"]);
+        assert_eq!(after("in access", "swap-ins").last().map(String::as_str), Some("-"));
     }
 
     #[test]
@@ -666,7 +475,7 @@ mod tests {
     #[test]
     fn long_text_is_broken_between_words() {
         let text = wrap(&"word ".repeat(40), 4);
-        assert!(text.lines().all(|line| line.len() <= WIDTH));
+        assert!(text.lines().all(|line| line.len() <= width::DEFAULT));
         assert!(text.lines().skip(1).all(|line| line.starts_with("    word")));
     }
 }

@@ -1,0 +1,396 @@
+//! The rows of a group's table: what each variant has, and its change against the first.
+//!
+//! Figures are of runs that did all their work; a variant without such a run has none.
+
+use mmsim::report::blocks::Attempts;
+use mmsim::report::derived::{Figure, Scope, grouped, grouped_row, own, per_cent};
+use mmsim::report::groups::{Group, VariantRuns};
+use mmsim::report::statistics::{estimate, paired_change};
+use mmsim::report::{AimReport, DamonReport, RunReport, SchemeReport};
+
+/// Counters that are shown beside the figures where they are not zero.
+const NOTABLE_COUNTERS: [&str; 4] =
+    ["compact_success", "compact_fail", "thp_fault_alloc", "thp_fault_fallback"];
+
+/// Figures that are shown for each phase.
+const PHASE_FIGURES: [Figure; 3] = [Figure::SwapIns, Figure::Refaults, Figure::Throughput];
+
+const MIB: f64 = (1 << 20) as f64;
+
+/// One line of the comparison: a label, and per variant its value and its change against
+/// the first (none for the first).
+pub(super) struct Row {
+    pub(super) label: String,
+    pub(super) values: Vec<String>,
+    pub(super) changes: Vec<String>,
+}
+
+/// A value of each seed, variant by variant.
+type Samples = Vec<Vec<(u64, f64)>>;
+
+impl Row {
+    /// A row of numbers; none if no variant has anything but zero.
+    fn numbers(
+        group: &Group<'_>,
+        label: impl Into<String>,
+        phase: Option<&str>,
+        value: impl Fn(Scope<'_>) -> Option<f64> + Copy,
+    ) -> Option<Row> {
+        let samples = group.variants.iter().map(|v| v.values(phase, value)).collect();
+        Row::unless_zero(label, &samples)
+    }
+
+    /// A row of a value of each run that did all its work; none if no run has it.
+    fn of_runs(
+        group: &Group<'_>,
+        label: impl Into<String>,
+        value: impl Fn(&RunReport) -> Option<f64>,
+    ) -> Option<Row> {
+        let samples = of_runs(group, value);
+        samples.iter().any(|s| !s.is_empty()).then(|| Row::of(label, &samples))
+    }
+
+    /// The row, if anything in it is not zero.
+    fn unless_zero(label: impl Into<String>, samples: &Samples) -> Option<Row> {
+        let nothing = samples.iter().flatten().all(|&(_, v)| v == 0.0);
+        (!nothing).then(|| Row::of(label, samples))
+    }
+
+    /// A row of these numbers.
+    fn of(label: impl Into<String>, samples: &Samples) -> Row {
+        let change = |sample: &Vec<(u64, f64)>| match paired_change(&samples[0], sample) {
+            None => "-".to_string(),
+            Some(change) => match change.ci95 {
+                Some(half) => format!("{} ±{half:.1}", per_cent(change.mean)),
+                None => per_cent(change.mean),
+            },
+        };
+        Row {
+            label: label.into(),
+            values: grouped_row(&means(samples)),
+            changes: samples.iter().map(change).collect(),
+        }
+    }
+
+    /// The row without the changes of variants that cannot be compared with the first here.
+    fn compared_if(mut self, comparable: &[bool]) -> Row {
+        for (change, _) in self.changes.iter_mut().zip(comparable).filter(|(_, same)| !**same) {
+            *change = "-".into();
+        }
+        self
+    }
+
+    /// A row of words.
+    fn words(label: &str, values: Vec<String>) -> Row {
+        Row { label: label.to_string(), changes: vec![String::new(); values.len()], values }
+    }
+
+    /// A row that is only a heading.
+    fn heading(label: &str, variants: usize) -> Row {
+        Row::words(label, vec![String::new(); variants])
+    }
+}
+
+fn of_runs(group: &Group<'_>, value: impl Fn(&RunReport) -> Option<f64>) -> Samples {
+    let of_variant =
+        |v: &VariantRuns<'_>| v.whole().filter_map(|run| Some((run.seed, value(run)?))).collect();
+    group.variants.iter().map(of_variant).collect()
+}
+
+fn means(samples: &Samples) -> Vec<Option<f64>> {
+    let mean = |sample: &Vec<(u64, f64)>| {
+        let values: Vec<f64> = sample.iter().map(|&(_, v)| v).collect();
+        estimate(&values).map(|e| e.mean)
+    };
+    samples.iter().map(mean).collect()
+}
+
+/// Names in the order in which runs have them, each once.
+fn names<'a, T: PartialEq + 'a>(group: &Group<'a>, of: impl Fn(&'a RunReport) -> Vec<T>) -> Vec<T> {
+    let mut names = Vec::new();
+    for run in group.variants.iter().flat_map(|v| v.runs.iter().copied()) {
+        for name in of(run) {
+            if !names.contains(&name) {
+                names.push(name);
+            }
+        }
+    }
+    names
+}
+
+/// All rows of a group: how the runs ended, figures of the whole machine, then its parts.
+pub(super) fn rows(group: &Group<'_>) -> Vec<Row> {
+    let outcomes = group.variants.iter().map(VariantRuns::outcome).collect();
+    let mut rows = vec![Row::words("outcome", outcomes)];
+    let per_records = group.work_differs();
+    for figure in Figure::ALL {
+        let value = move |scope: Scope<'_>| figure.of(scope);
+        let Some(row) = Row::numbers(group, figure.label(), None, value) else { continue };
+        rows.push(row);
+        if per_records && figure.grows_with_work() {
+            let per = move |scope: Scope<'_>| figure.per_1000_records(scope);
+            rows.extend(Row::numbers(group, "  per 1,000 records", None, per));
+        }
+    }
+    for counter in NOTABLE_COUNTERS {
+        let value = move |scope: Scope<'_>| scope.vmstat.get(counter).map(|&n| n as f64);
+        rows.extend(Row::numbers(group, counter, None, value));
+    }
+    rows.extend(bounds(group));
+    rows.extend(ends(group));
+    rows.extend(aims(group));
+    rows.extend(replays(group));
+    rows.extend(monitors(group));
+    rows.extend(groups(group));
+    rows.extend(tasks(group));
+    rows.extend(phases(group));
+    rows
+}
+
+/// When runs ended, the dead ones too, and how many processes were killed: what there is to say
+/// of a run that did not do its work.
+fn ends(group: &Group<'_>) -> Vec<Row> {
+    let of_all = |value: &dyn Fn(&RunReport) -> f64| -> Samples {
+        let of_variant = |v: &VariantRuns<'_>| {
+            // Of a variant in which some completed, those; of one in which none did, all.
+            let whole = v.whole().next().is_some();
+            let told = v.runs.iter().filter(|run| !whole || run.outcome.is_whole());
+            told.map(|run| (run.seed, value(run))).collect()
+        };
+        group.variants.iter().map(of_variant).collect()
+    };
+    let mut time = Row::of("simulated time, s", &of_all(&|run| run.sim_time_ns as f64 / 1e9));
+    let dead = group.variants.iter().map(|v| v.whole().next().is_none());
+    for (i, dead) in dead.enumerate() {
+        if dead {
+            time.changes[i] = "-".into();
+            if i == 0 {
+                time.changes.fill("-".into());
+            }
+        }
+    }
+    let kills = |run: &RunReport| run.vmstat.get("oom_kill").map_or(0.0, |&n| n as f64);
+    let mean = |v: &VariantRuns<'_>| {
+        estimate(&v.runs.iter().map(|run| kills(run)).collect::<Vec<_>>()).map(|e| e.mean)
+    };
+    let kills: Vec<Option<f64>> = group.variants.iter().map(mean).collect();
+    let any = kills.iter().flatten().any(|&n| n > 0.0);
+    let kills = any.then(|| Row::words("oom_kill", grouped_row(&kills)));
+    std::iter::once(time).chain(kills).collect()
+}
+
+/// What came of the targets of tasks.
+fn aims(group: &Group<'_>) -> Vec<Row> {
+    let aims = names(group, |run| run.aims.iter().map(|a| (a.task.clone(), a.target)).collect());
+    let of_task = |(task, target): &(String, i64)| {
+        let same = |a: &&AimReport| a.task == *task && a.target == *target;
+        let reached = |run: &RunReport| run.aims.iter().find(same).map(|a| a.reached as f64);
+        Row::words(
+            &format!("{task}, target {target}"),
+            grouped_row(&means(&of_runs(group, reached))),
+        )
+    };
+    aims.iter().map(of_task).collect()
+}
+
+/// What replays took of the time that was recorded, where one could not keep up.
+fn replays(group: &Group<'_>) -> Vec<Row> {
+    let late = names(group, |run| {
+        run.replayed.iter().filter(|r| r.fell_behind()).map(|r| r.task.as_str()).collect()
+    });
+    let of_task = |task: &&str| {
+        let find = |run: &'_ RunReport| run.replayed.iter().position(|r| r.task == *task);
+        let took = |run: &RunReport| Some(run.replayed[find(run)?].took_ns as f64 / 1e9);
+        let mut runs = group.variants.iter().flat_map(|v| &v.runs);
+        let recorded = runs.find_map(|run| Some(run.replayed[find(run)?].recorded_ns));
+        let recorded = recorded.unwrap_or(0) as f64 / 1e9;
+        let label = format!("{task}, {recorded:.3} s recorded took, s");
+        Row::words(&label, grouped_row(&means(&of_runs(group, took))))
+    };
+    late.iter().map(of_task).collect()
+}
+
+/// The misses of MIN, where they were computed.
+fn bounds(group: &Group<'_>) -> Option<Row> {
+    let refetches = |run: &RunReport| run.bounds.map(|b| b.sim_opt_refetches as f64);
+    let means = means(&of_runs(group, refetches));
+    means.iter().any(Option::is_some).then(|| {
+        let mut runs = group.variants.iter().flat_map(|v| v.whole());
+        let label = match runs.all(|run| run.bounds.is_none_or(|b| b.exact)) {
+            true => "refetches of MIN (bound)",
+            false => "refetches of MIN (orient.)",
+        };
+        let text = |m: Option<f64>| m.map_or("-".into(), |m| grouped(m.round()));
+        Row::words(label, means.into_iter().map(text).collect())
+    })
+}
+
+/// Monitors of accesses: what they cost, what their schemes did, how far they are from the truth.
+/// Each monitor of any variant has its rows, by its name.
+fn monitors(group: &Group<'_>) -> Vec<Row> {
+    type Of = fn(&DamonReport) -> Option<f64>;
+    type OfScheme = fn(&SchemeReport) -> f64;
+    let own: [(&str, Of); 6] = [
+        ("CPU time, ms", |d| Some(d.cpu_ns as f64 / 1e6)),
+        ("regions at the end", |d| Some(d.nr_regions as f64)),
+        ("misjudged, per mille", |d| d.truth.map(|t| t.misjudged * 1000.0)),
+        ("working set, MiB", |d| d.truth.map(|t| t.working_set / MIB)),
+        ("  as said", |d| d.truth.map(|t| t.working_set_said / MIB)),
+        ("smallest hot region, KiB", |d| d.truth.map(|t| t.smallest_hot as f64 / 1024.0)),
+    ];
+    let of_schemes: [(&str, OfScheme); 2] = [
+        ("tried, MiB", |s| s.sz_tried as f64 / MIB),
+        ("applied, MiB", |s| s.sz_applied as f64 / MIB),
+    ];
+    let mut rows = Vec::new();
+    for (name, ops) in names(group, |run| run.damon.iter().map(|d| (&d.name, &d.ops)).collect()) {
+        let of = |run: &'_ RunReport| -> Option<usize> {
+            run.damon.iter().position(|d| d.name == *name && d.ops == *ops)
+        };
+        rows.push(Row::heading(&format!("{name} ({ops})"), group.variants.len()));
+        for (label, value) in own {
+            let value = |run: &RunReport| value(&run.damon[of(run)?]);
+            rows.extend(Row::of_runs(group, format!("  {label}"), value));
+        }
+        let schemes = names(group, |run| {
+            let schemes = of(run).map_or(&[][..], |i| &run.damon[i].schemes);
+            schemes.iter().enumerate().map(|(i, s)| (i, &s.action)).collect()
+        });
+        for (i, action) in schemes {
+            for (label, value) in of_schemes {
+                let value = |run: &RunReport| {
+                    let scheme = run.damon[of(run)?].schemes.get(i)?;
+                    (scheme.action == *action).then(|| value(scheme))
+                };
+                rows.extend(Row::of_runs(group, format!("  {action} {label}"), value));
+            }
+        }
+    }
+    rows
+}
+
+/// What came of the attempts at blocks of a phase, if it is one of attempts: zeros too, for where
+/// no block came from is an answer as well.
+fn attempts(group: &Group<'_>, phase: &str) -> Vec<Row> {
+    let made = |run: &&RunReport| run.attempts(phase).is_some();
+    if !group.variants.iter().any(|v| v.runs.iter().any(made)) {
+        return Vec::new();
+    }
+    let row = |(label, figure): (&str, fn(&Attempts<'_>) -> f64)| {
+        let value =
+            |run: &RunReport| Some(figure(&run.attempts(phase)?)).filter(|value| value.is_finite());
+        Row::of(format!("  {label}"), &of_runs(group, value))
+    };
+    Attempts::FIGURES.into_iter().map(row).collect()
+}
+
+/// The main figures of each phase, where there are several: those of the task whose phase it is.
+fn phases(group: &Group<'_>) -> Vec<Row> {
+    let names = names(group, |run| run.phases.iter().map(|p| p.name.as_str()).collect());
+    if names.len() < 2 {
+        return Vec::new();
+    }
+    let mut rows = Vec::new();
+    for name in names {
+        let of = |run: &RunReport, value: &dyn Fn(Scope<'_>) -> Option<f64>| {
+            own(run.phases.iter().find(|p| p.name == name)?, value)
+        };
+        let comparable = same_work(group, name);
+        let figures = PHASE_FIGURES.into_iter().filter_map(|figure| {
+            let samples = of_runs(group, |run| of(run, &|scope| figure.of(scope)));
+            let row = Row::unless_zero(format!("  {}", figure.label()), &samples)?;
+            Some(row.compared_if(&comparable))
+        });
+        let of_phase: Vec<Row> = figures.chain(attempts(group, name)).collect();
+        if !of_phase.is_empty() {
+            rows.push(Row::heading(&format!("in {name}"), group.variants.len()));
+            rows.extend(of_phase);
+        }
+    }
+    rows
+}
+
+/// Of each variant, whether as much was done in a phase as in the first variant's, seed by seed.
+fn same_work(group: &Group<'_>, phase: &str) -> Vec<bool> {
+    let find = |run: &RunReport| run.phases.iter().position(|p| p.name == phase);
+    let same = |a: &RunReport, b: &RunReport| {
+        let (Some(i), Some(j)) = (find(a), find(b)) else { return true };
+        own(&a.phases[i], |x| own(&b.phases[j], |y| x.same_work(&y)))
+    };
+    let first = &group.variants[0];
+    let of_variant = |v: &VariantRuns<'_>| {
+        v.whole().all(|run| first.whole().filter(|f| f.seed == run.seed).all(|f| same(f, run)))
+    };
+    group.variants.iter().map(of_variant).collect()
+}
+
+/// What each task did and what was done to it, where there are several.
+fn tasks(group: &Group<'_>) -> Vec<Row> {
+    const FIGURES: [(&str, &[&str]); 5] = [
+        ("major faults", &["pgmajfault"]),
+        ("swap-ins", &["pswpin"]),
+        ("refaults", &["workingset_refault_anon", "workingset_refault_file"]),
+        ("misses of read and write", &["sim_cache_miss"]),
+        ("its pages evicted", &["sim_evict_anon", "sim_evict_file"]),
+    ];
+    let names = names(group, |run| run.tasks.iter().map(|t| t.name.as_str()).collect());
+    if names.len() < 2 {
+        return Vec::new();
+    }
+    let of = |run: &RunReport, name: &str, counters: &[&str]| {
+        let task = run.tasks.iter().find(|t| t.name == name)?;
+        sum(counters, |counter| *task.vmstat.get(counter)?)
+    };
+    parts(group, "task", &names, &FIGURES, of)
+}
+
+/// What each memory cgroup counted.
+fn groups(group: &Group<'_>) -> Vec<Row> {
+    const FIGURES: [(&str, &[&str]); 5] = [
+        ("major faults", &["pgmajfault"]),
+        ("swap-ins", &["pswpin"]),
+        ("swap-outs", &["pswpout"]),
+        ("refaults", &["workingset_refault_anon", "workingset_refault_file"]),
+        ("reclaimed", &["pgsteal_kswapd", "pgsteal_direct"]),
+    ];
+    let names = names(group, |run| run.memory_stat.iter().map(|(name, _)| name).collect());
+    let of = |run: &RunReport, name: &str, counters: &[&str]| {
+        let stat = run.memory_stat.get(name)?;
+        sum(counters, |counter| *stat.get(counter)?)
+    };
+    parts(group, "group", &names, &FIGURES, of)
+}
+
+/// The sum of some counters. Without swap-ins there are no refaults of anonymous memory, whether
+/// or not the policy counts them.
+fn sum(counters: &[&str], value: impl Fn(&str) -> Option<u64>) -> Option<f64> {
+    let none = |counter: &str| {
+        (counter == "workingset_refault_anon" && value("pswpin") == Some(0)).then_some(0)
+    };
+    let of = |counter: &str| value(counter).or_else(|| none(counter));
+    let sum = counters.iter().try_fold(0, |sum, counter| Some(sum + of(counter)?));
+    sum.map(|n: u64| n as f64)
+}
+
+/// A heading for each part that has anything to show, and its figures.
+fn parts(
+    group: &Group<'_>,
+    what: &str,
+    names: &[&str],
+    figures: &[(&str, &[&str])],
+    of: impl Fn(&RunReport, &str, &[&str]) -> Option<f64>,
+) -> Vec<Row> {
+    let mut rows = Vec::new();
+    for name in names {
+        let row = |(label, counters): &(&str, &[&str])| {
+            let samples = of_runs(group, |run| of(run, name, counters));
+            Row::unless_zero(format!("  {label}"), &samples)
+        };
+        let of_part: Vec<Row> = figures.iter().filter_map(row).collect();
+        if !of_part.is_empty() {
+            rows.push(Row::heading(&format!("{what} {name}"), group.variants.len()));
+            rows.extend(of_part);
+        }
+    }
+    rows
+}

@@ -1,0 +1,157 @@
+//! How wide tables are, and how they are made to fit.
+//!
+//! A terminal's width is what `COLUMNS` says, or else what the terminal says. A pipe or a file has
+//! none: tables of numbers are made for [`DEFAULT`] columns then, and lists are as long as they
+//! are, so that each entry stays one line.
+
+/// Columns of tables that nobody says a width for.
+pub(super) const DEFAULT: usize = 100;
+/// A terminal is taken to have so many at least.
+const LEAST: usize = 40;
+/// No name is cut below this.
+const LEAST_NAME: usize = 12;
+/// Between two columns.
+pub(super) const GAP: usize = 2;
+
+/// Columns of the terminal, if there is one.
+fn terminal() -> Option<usize> {
+    if cfg!(test) {
+        return None;
+    }
+    let said = std::env::var("COLUMNS").ok().and_then(|c| c.trim().parse::<usize>().ok());
+    let asked = || terminal_size::terminal_size_of(std::io::stdout()).map(|(w, _)| w.0.into());
+    said.filter(|&w| w > 0).or_else(asked).map(|w| w.max(LEAST))
+}
+
+/// Columns of tables of numbers and of text.
+pub(super) fn width() -> usize {
+    terminal().unwrap_or(DEFAULT)
+}
+
+/// Columns of lists; `None`: as many as it takes.
+pub(super) fn list_width() -> Option<usize> {
+    terminal()
+}
+
+/// A name in at most so many characters. Its end stays: names often differ there.
+pub(super) fn cut(name: &str, most: usize) -> String {
+    let chars: Vec<char> = name.chars().collect();
+    if chars.len() <= most {
+        return name.to_string();
+    }
+    let kept = most.saturating_sub(1);
+    let tail = kept / 3;
+    let head = chars[..kept - tail].iter().collect::<String>();
+    head + "…" + &chars[chars.len() - tail..].iter().collect::<String>()
+}
+
+/// Width of each column.
+fn widths(rows: &[Vec<String>]) -> Vec<usize> {
+    let columns = rows.iter().map(Vec::len).max().unwrap_or(0);
+    let of = |i: usize| rows.iter().filter_map(|r| r.get(i)).map(|c| c.chars().count()).max();
+    (0..columns).map(|i| of(i).unwrap_or(0)).collect()
+}
+
+fn total(widths: &[usize]) -> usize {
+    widths.iter().sum::<usize>() + GAP * widths.len().saturating_sub(1)
+}
+
+/// Cuts the first `names` columns of a table, the longest first, so that it is no wider than
+/// `limit`. Numbers are never cut.
+pub(super) fn fit(rows: &mut [Vec<String>], names: usize, limit: usize) {
+    let mut widths = widths(rows);
+    while total(&widths) > limit {
+        let longest = widths.iter_mut().take(names).max_by_key(|w| **w);
+        match longest {
+            Some(w) if *w > LEAST_NAME => *w -= 1,
+            _ => break,
+        }
+    }
+    for row in rows {
+        for (cell, &most) in row.iter_mut().zip(&widths).take(names) {
+            *cell = cut(cell, most);
+        }
+    }
+}
+
+/// Breaks the last column of a list between words, below itself, so that the list is no wider
+/// than `limit`.
+pub(super) fn fold(rows: Vec<Vec<String>>, limit: usize) -> Vec<Vec<String>> {
+    let widths = widths(&rows);
+    let last = widths.len().saturating_sub(1);
+    let before = total(&widths[..last]) + GAP;
+    if total(&widths) <= limit || before + LEAST > limit {
+        return rows;
+    }
+    let room = limit - before;
+    let folded = |row: Vec<String>| {
+        let lines = match row.get(last) {
+            Some(text) if text.chars().count() > room => words(text, room),
+            _ => return vec![row],
+        };
+        let names =
+            |i: usize| if i == 0 { row[..last].to_vec() } else { vec![String::new(); last] };
+        let line = |(i, text)| names(i).into_iter().chain([text]).collect();
+        lines.into_iter().enumerate().map(line).collect()
+    };
+    rows.into_iter().flat_map(folded).collect()
+}
+
+/// Lines of at most so many characters, broken between words.
+fn words(text: &str, room: usize) -> Vec<String> {
+    let mut lines: Vec<String> = Vec::new();
+    for word in text.split_whitespace() {
+        match lines.last_mut() {
+            Some(line) if line.chars().count() + 1 + word.chars().count() <= room => {
+                line.push(' ');
+                line.push_str(word);
+            }
+            _ => lines.push(word.to_string()),
+        }
+    }
+    lines
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn rows(text: &[&[&str]]) -> Vec<Vec<String>> {
+        text.iter().map(|row| row.iter().map(|c| c.to_string()).collect()).collect()
+    }
+
+    #[test]
+    fn names_keep_both_ends() {
+        assert_eq!(cut("machine", 7), "machine");
+        assert_eq!(cut("protection of anon 0.9", 10), "protec…0.9");
+        assert_eq!(cut("protection of anon 0.5", 10), "protec…0.5");
+    }
+
+    #[test]
+    fn the_longest_name_gives_way_and_numbers_do_not() {
+        let name = "a very long name of a variant";
+        let mut all = rows(&[&["row", name, "123,456,789"], &["another row", "b", "1"]]);
+        fit(&mut all, 2, 40);
+        assert_eq!(
+            all,
+            rows(&[&["row", "a very lo…iant", "123,456,789"], &["another row", "b", "1"]])
+        );
+        assert!(total(&widths(&all)) <= 40);
+        // What does not fit with names of twelve stays wider than asked for.
+        fit(&mut all, 2, 5);
+        assert_eq!(all[0], ["row", "a very l…ant", "123,456,789"].map(str::to_string));
+    }
+
+    #[test]
+    fn text_goes_on_below_itself() {
+        let text = "one two three four five six seven eight nine ten eleven twelve";
+        let folded = fold(rows(&[&["name", text], &["b", "short"]]), 48);
+        let lines = rows(&[
+            &["name", "one two three four five six seven eight"],
+            &["", "nine ten eleven twelve"],
+            &["b", "short"],
+        ]);
+        assert_eq!(folded, lines);
+        assert_eq!(fold(lines.clone(), 48), lines);
+    }
+}
