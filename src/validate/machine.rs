@@ -293,6 +293,7 @@ fn swap(s: ScriptSwap) -> SwapConfig {
         write: SimDuration::from_nanos(cost::ZRAM[1]),
         servers: 1,
         bandwidth: None,
+        write_bandwidth: None,
         synchronous: true,
         rotational: false,
         stored_bytes_per_page: 0,

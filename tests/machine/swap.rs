@@ -158,7 +158,8 @@ fn a_compressed_store_takes_memory_of_the_machine() {
 fn slow(queue_depth: u32) -> MachineConfig {
     let mut c = config(Kernel::V6_12, "ssd");
     let device = &mut c.swap.as_mut().expect("it has swap").device;
-    (device.write, device.servers, device.bandwidth) = (SimDuration::from_millis(1), 1, None);
+    (device.write, device.servers) = (SimDuration::from_millis(1), 1);
+    (device.bandwidth, device.write_bandwidth) = (None, None);
     (device.queue_depth, device.wbt_lat) = (queue_depth, SimDuration::ZERO);
     c
 }

@@ -113,7 +113,7 @@ fn a_writer_is_slowed_down_to_its_device() {
     // 4 MB/s: 1024 pages a second. Of 2048 frames some 400 may be dirty; the file is written
     // four times over.
     let mut c = config(Kernel::V6_12, "ssd");
-    c.file_device.bandwidth = Some(4096 * 1024);
+    c.file_device.write_bandwidth = Some(4096 * 1024);
     let r = run(&c, vec![task("t", vec![pwrite(0, FILE_PAGES); 4])]);
     let written = count(&r, "nr_written");
     let seconds = r.sim_time.as_secs_f64();

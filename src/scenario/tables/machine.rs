@@ -161,7 +161,8 @@ pub static DEVICE: TableSpec = TableSpec {
             Auto("one for each CPU"),
             "requests served at the same time",
         ),
-        key("bandwidth", Rate, Auto("not limited"), "over all servers"),
+        key("bandwidth", Rate, Auto("not limited"), "of reads, over all servers"),
+        key("write-bandwidth", Rate, Auto("`bandwidth`"), "of writes, over all servers"),
         key(
             "synchronous",
             Flag,

@@ -52,6 +52,10 @@ pub struct GroupPages {
     pub dirty: u64,
     /// Under write.
     pub writeback: u64,
+    /// Dirtied so far.
+    pub dirtied: u64,
+    /// Written so far.
+    pub written: u64,
     /// Pages whose folios were dirtied, in that order, with the time; entries whose folio is clean
     /// by now are passed over.
     pub queue: VecDeque<(PageIdx, SimTime)>,
@@ -158,6 +162,7 @@ impl Files {
     pub(crate) fn dirtied(&mut self, m: MemcgId, page: PageIdx, now: SimTime) {
         self.nr_dirty += 1;
         self.groups[m].dirty += 1;
+        self.groups[m].dirtied += 1;
         self.groups[m].queue.push_back((page, now));
     }
     /// A page of a group is about to be written: it is not dirty any more.
@@ -174,6 +179,7 @@ impl Files {
     pub(crate) fn write_ended(&mut self, m: MemcgId) {
         self.nr_writeback -= 1;
         self.groups[m].writeback -= 1;
+        self.groups[m].written += 1;
     }
     /// The file of that name, created if need be; an existing one grows to `pages`.
     pub fn open(&mut self, name: &str) -> Option<FileId> {

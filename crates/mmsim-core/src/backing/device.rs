@@ -1,6 +1,6 @@
 //! Block devices: k servers with a FIFO queue, a latency for each request and a shared
 //! bandwidth. A synchronous device (zram, ramdisk) does its work on the
-//! CPU of the caller. Writes of swap are throttled (`throttle`).
+//! CPU of the caller. Writes are throttled (`throttle`).
 
 use super::throttle::Throttle;
 pub use super::throttle::Writer;
@@ -19,8 +19,10 @@ pub struct DeviceConfig {
     pub write: SimDuration,
     /// Requests served at the same time.
     pub servers: u32,
-    /// Bytes per second over all servers; `None`: not limited.
+    /// Bytes per second read over all servers; `None`: not limited.
     pub bandwidth: Option<u64>,
+    /// Bytes per second written over all servers; `None`: not limited.
+    pub write_bandwidth: Option<u64>,
     /// The caller's CPU does the work, and the request is done when the call returns.
     pub synchronous: bool,
     /// Rotational: one shared swap cluster, readahead by offset; requests that continue
@@ -28,8 +30,8 @@ pub struct DeviceConfig {
     pub rotational: bool,
     /// Bytes of machine memory that a stored page takes, for zram; 0 elsewhere.
     pub stored_bytes_per_page: u32,
-    /// Requests that an asynchronous device takes at once, from 1: who writes to swap while so many
-    /// are under way sleeps.
+    /// Requests that an asynchronous device takes at once, from 1: who writes while so many are under
+    /// way sleeps.
     pub queue_depth: u32,
     /// How long a read should take at most: reads that take longer mean fewer writes at once
     /// (`queue/wbt_lat_usec`), of 16 and up to three quarters of `queue_depth`. Zero: writes may be all
@@ -143,12 +145,14 @@ impl DeviceConfig {
     pub fn preset(name: &str, cpus: u32) -> Option<DeviceConfig> {
         let &(name, read, write, servers, mbps, synchronous, rotational, stored, queue_depth, _) =
             DEVICE_PRESETS.iter().find(|r| r.0 == name)?;
+        let bandwidth = (mbps > 0).then_some(mbps * 1_000_000);
         Some(DeviceConfig {
             name: name.to_string(),
             read: SimDuration::from_nanos(read),
             write: SimDuration::from_nanos(write),
             servers: if servers == 0 { cpus } else { servers },
-            bandwidth: (mbps > 0).then_some(mbps * 1_000_000),
+            bandwidth,
+            write_bandwidth: bandwidth,
             synchronous,
             rotational,
             stored_bytes_per_page: stored,
@@ -219,7 +223,7 @@ impl Device {
             Io::Write => self.config.write,
         }
     }
-    /// When somebody who wants to write to swap now may do so; until then he sleeps. `None`: he has
+    /// When somebody who wants to write now may do so; until then he sleeps. `None`: he has
     /// to sleep, and so many requests that he holds in his plug go out before.
     pub fn lets_write(&mut self, now: SimTime, by: Writer, held: u32) -> Option<SimTime> {
         match &mut self.throttle {
@@ -227,8 +231,8 @@ impl Device {
             None => Some(now),
         }
     }
-    /// Submits a write of swap that was let in, as `submit`.
-    pub fn write_swap(&mut self, now: SimTime, by: Writer, at: u64, n: u32) -> SimTime {
+    /// Submits a write that was let in, as `submit`.
+    pub fn write(&mut self, now: SimTime, by: Writer, at: u64, n: u32) -> SimTime {
         let done = self.serve(now, Io::Write, at, n);
         if let Some(t) = &mut self.throttle {
             t.note(now, done, Some(by));
@@ -247,7 +251,11 @@ impl Device {
     /// for the server that is free first, and all servers share the bandwidth.
     fn serve(&mut self, now: SimTime, io: Io, at: u64, n: u32) -> SimTime {
         debug_assert!(!self.config.synchronous);
-        let per_page = match self.config.bandwidth {
+        let bandwidth = match io {
+            Io::Read => self.config.bandwidth,
+            Io::Write => self.config.write_bandwidth,
+        };
+        let per_page = match bandwidth {
             Some(b) => SimDuration::from_nanos(PAGE_SIZE * 1_000_000_000 / b),
             None => SimDuration::ZERO,
         };

@@ -1,4 +1,4 @@
-//! How many writes of swap a device gets at once: who submits more sleeps, and leaves those under
+//! How many writes a device gets at once: who submits more sleeps, and leaves those under
 //! way time to end.
 //!
 //! A device takes so many requests at once as it has tags. Writeback throttling leaves some of
@@ -8,8 +8,8 @@
 //! taken any more if the device caches writes.
 //!
 //! Source: Linux 6.12 block/blk-wbt.c, block/blk-rq-qos.c (`rq_depth_calc_max_depth`),
-//! block/blk-mq-tag.c (`blk_mq_get_tag`), and 6.1 for which writes share a depth. Left out: writes of
-//! file pages, which do not wait for each other; readers, who wait for their reads anyhow; that a
+//! block/blk-mq-tag.c (`blk_mq_get_tag`), and 6.1 for which writes share a depth. Left out:
+//! readers, who wait for their reads anyhow; that a
 //! change of depth wakes who sleeps already; twice the tags under an I/O scheduler.
 
 use crate::base::time::{SimDuration, SimTime};
@@ -26,7 +26,7 @@ const UNKNOWN_BUMP: u32 = 5;
 /// How long a read counts as near (`close_io`: a tenth of a second).
 const CLOSE: SimDuration = SimDuration::from_millis(100);
 
-/// Who writes to swap.
+/// Who writes.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Writer {
     /// The background reclaimer.
@@ -34,6 +34,11 @@ pub enum Writer {
     /// Somebody who wants memory. Up to 6.1 these get half of the depth, or a quarter while
     /// something is read.
     Other,
+    /// The flusher. While writers wait for it, it gets all of the depth, else a quarter.
+    Flusher {
+        /// Writers wait.
+        hurried: bool,
+    },
 }
 
 /// A request under way.
@@ -235,10 +240,12 @@ impl Throttle {
     }
 
     /// How many writes may be under way for somebody to submit another.
-    fn limit(&self, class: usize, now: SimTime) -> u32 {
+    fn limit(&self, writer: Writer, now: SimTime) -> u32 {
         let close = |at: SimTime| now.since(at.min(now)) < CLOSE;
-        match class {
-            1 => self.depth,
+        match writer {
+            Writer::Flusher { hurried: true } | Writer::Kswapd => self.depth,
+            Writer::Flusher { .. } => self.background(),
+            Writer::Other if self.shared => self.depth,
             _ if self.last_read.is_some_and(close) => self.background(),
             _ => self.normal(),
         }
@@ -252,7 +259,7 @@ impl Throttle {
         // Behind those who sleep already.
         let mut at = now.max(self.let_in[class]);
         if self.target.is_some() {
-            at = self.below_depth(class, at, held)?;
+            at = self.below_depth(writer, at, held)?;
         }
         let ends = self.under_way.iter().map(|r| r.end).filter(|&end| end > at);
         let taken = ends.clone().count() + held as usize;
@@ -273,11 +280,12 @@ impl Throttle {
     }
 
     /// When fewer writes of a class are under way than its depth; `None`: never, with what is held.
-    fn below_depth(&self, class: usize, at: SimTime, held: u32) -> Option<SimTime> {
+    fn below_depth(&self, writer: Writer, at: SimTime, held: u32) -> Option<SimTime> {
+        let class = self.class(writer);
         let of_class = self.under_way.iter().filter(|r| r.class == Some(class));
         let mut ends = of_class.map(|r| r.end).filter(|&end| end > at);
         let mut left = ends.clone().count() as u32;
-        if left + held < self.limit(class, at) {
+        if left + held < self.limit(writer, at) {
             return Some(at);
         }
         if held > 0 {

@@ -3,21 +3,24 @@
 //! The machine is one writeback domain, and since cgroup v2 each group is another one: its dirty
 //! pages may be as large a share of what it can have as the machine's of all memory. Writers are
 //! never delayed while dirty pages are below the middle of the background threshold and the limit,
-//! in either domain; above it they pause so that they dirty no faster than the device writes.
-//! Pauses are a first-order stand-in for the kernel's controller.
+//! in either domain. Above it each pauses so that it dirties at a rate which the controller in
+//! `ratelimit` finds.
 //!
 //! Source: Linux 6.12 mm/page-writeback.c (`balance_dirty_pages`, `domain_dirty_limits`,
 //! `mdtc_calc_avail`), mm/memcontrol.c (`mem_cgroup_wb_stats`).
 
 use super::Machine;
 use super::config::{DirtyLimit, Kernel};
+use super::ratelimit::{self, Control};
+use super::thread::Wait;
 use crate::base::id::{MemcgId, ThreadId};
 use crate::base::time::SimDuration;
 use crate::phys::frames::FolioId;
 
-const MAX_PAUSE: SimDuration = SimDuration::from_millis(200);
-/// A writer is looked at each time it dirtied this many pages, or fewer near a limit.
-const MOST_UNSEEN: u32 = 32;
+/// A writer is looked at at least this often in pages while a limit is exceeded: 32 KiB.
+const UNSEEN_IN_EXCESS: u64 = 8;
+/// A writer that thought for longer is not credited for it.
+const LONG_THOUGHT: u64 = 1_000_000_000;
 
 /// A writeback domain (`struct dirty_throttle_control`), in pages.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -31,7 +34,7 @@ pub(super) struct Domain {
     /// Dirty.
     pub dirty: u64,
     /// Dirty or under write.
-    all: u64,
+    pub all: u64,
 }
 
 impl Domain {
@@ -41,29 +44,16 @@ impl Domain {
     }
 
     /// Nobody is delayed up to this many pages (`dirty_freerun_ceiling`).
-    fn freerun(&self) -> u64 {
+    pub(super) fn freerun(&self) -> u64 {
         (self.background + self.limit) / 2
     }
 
     /// Pages that a writer may dirty before it is looked at again (`dirty_poll_interval`).
-    fn unseen(&self) -> u32 {
+    fn unseen(&self) -> u64 {
         match self.limit.saturating_sub(self.all) {
             0 => 1,
-            room => (1 << (room.ilog2() / 2)).min(MOST_UNSEEN),
+            room => 1 << (room.ilog2() / 2),
         }
-    }
-
-    /// How long a writer pauses that dirtied so many pages, if the device takes `page` ns for each.
-    fn pause(&self, dirtied: u32, page: u64) -> SimDuration {
-        let freerun = self.freerun();
-        if self.all <= freerun {
-            return SimDuration::ZERO;
-        }
-        let span = (self.limit - freerun).max(1);
-        let room = self.limit.saturating_sub(self.all).min(2 * span);
-        // All that is dirty is written by then.
-        let most = MAX_PAUSE.min(SimDuration(page * self.all));
-        (page * u64::from(dirtied) * span).checked_div(room).map_or(most, SimDuration).min(most)
     }
 }
 
@@ -116,45 +106,106 @@ impl Machine {
         if t.dirtied < t.unseen {
             return;
         }
-        let dirtied = std::mem::take(&mut t.dirtied);
-        let memcg = self.mem.frames.memcg(folio);
+        self.balance(tid, self.mem.frames.memcg(folio));
+    }
+
+    /// A thread is about to dirty a page: whether it has to wait because a limit is reached still.
+    pub(super) fn held_back(&mut self, tid: ThreadId) -> bool {
+        let Some(memcg) = self.threads[tid].held.take() else { return false };
+        self.balance(tid, memcg);
+        self.threads[tid].wait != Wait::Not
+    }
+
+    fn balance(&mut self, tid: ThreadId, memcg: MemcgId) {
         let global = self.global_domain();
         let group = self.group_domain(memcg, &global);
-        if global.above_background() > 0 || group.is_some_and(|g| g.all > g.freerun()) {
+        let most_unseen = self.most_unseen(&global);
+        let (now, free) = (self.mem.now, |d: Domain| d.all <= d.freerun());
+        if global.above_background() > 0 {
             self.write_in_background(memcg);
         }
-        let unseen = |d: Domain| d.unseen();
-        self.threads[tid].unseen = group.map_or(MOST_UNSEEN, unseen).min(global.unseen());
-        let c = self.mem.file_device.config();
-        if c.synchronous {
+        if free(global) && group.is_none_or(free) {
+            let t = &mut self.threads[tid];
+            (t.dirtied, t.paused_until) = (0, now);
+            let unseen = group.map_or(u64::MAX, |g| g.unseen()).min(global.unseen());
+            t.unseen = unseen.min(most_unseen);
             return;
         }
-        // Pages a second that the device can write.
-        let by_latency = 1_000_000_000 * u64::from(c.servers) / c.write.0.max(1);
-        let rate = c.bandwidth.map_or(by_latency, |b| b / 4096).max(1);
-        let pause = |d: Domain| d.pause(dirtied, 1_000_000_000 / rate);
-        let pause = group.map_or(SimDuration::ZERO, pause).max(pause(global));
-        if pause > SimDuration::ZERO {
-            self.sleep(tid, pause, false);
+        self.write_in_background(memcg);
+        if self.mem.file_device.config().synchronous {
+            self.threads[tid].dirtied = 0;
+            return;
         }
+        self.pause(tid, memcg, [Some(global), group], most_unseen);
+    }
+
+    /// Pages that may be dirtied between two looks whatever a writer's pace (`ratelimit_pages`).
+    fn most_unseen(&self, global: &Domain) -> u64 {
+        (global.limit / (u64::from(self.config.cpus) * 32)).max(16)
+    }
+
+    /// Pauses a writer for what it dirtied, or lets it go on if that is not worth it.
+    fn pause(
+        &mut self,
+        tid: ThreadId,
+        memcg: MemcgId,
+        domains: [Option<Domain>; 2],
+        most_unseen: u64,
+    ) {
+        let now = self.mem.now;
+        let pages = self.mem.files.group(memcg);
+        let (dirtied, written) = (pages.dirtied, pages.written);
+        let wb = &mut self.flusher.wb[usize::from(memcg.0)];
+        let limits = domains.map(|d| d.map_or(0, |d| d.limit));
+        wb.follow_limits(now, limits, domains.map(|d| d.map_or(0, |d| d.all)));
+        let held = domains.iter().zip(wb.limits).filter_map(|(&d, hard)| Some((d?, hard)));
+        let mut controls = held.map(|(d, hard)| Control::of(&d, hard, wb.write_bandwidth()));
+        let first = controls.next().expect("the machine is a domain");
+        let second = controls.next();
+        wb.update(now, dirtied, written, [Some(first), second]);
+        // The stricter domain counts.
+        let control = second.filter(|g| g.ratio < first.ratio).unwrap_or(first);
+        let over = domains.iter().flatten().any(|d| d.all > d.limit);
+        let rate = wb.task_ratelimit(control.ratio);
+        let bounds = wb.pause_bounds(control.all, rate);
+        let t = &mut self.threads[tid];
+        let period = match rate {
+            0 => bounds.longest,
+            r => t.dirtied * 1_000_000_000 / r,
+        };
+        // Time that passed since the last pause counts.
+        let thought = now.0.saturating_sub(t.paused_until.0);
+        let most_unseen = if over { UNSEEN_IN_EXCESS } else { most_unseen };
+        if rate > 0 && period < thought + bounds.shortest {
+            if thought > period + LONG_THOUGHT {
+                t.paused_until = now;
+            } else {
+                t.paused_until.0 += period;
+            }
+            t.dirtied = 0;
+            t.unseen = bounds.pages.clamp(1, most_unseen);
+            return;
+        }
+        let pause = (period - thought.min(period)).clamp(1, bounds.longest);
+        t.dirtied = 0;
+        t.paused_until.0 = now.0 + pause;
+        t.unseen = bounds.pages.clamp(1, most_unseen);
+        // At the limit nothing goes on, but for what counters may miss (`wb_stat_error`).
+        let cpus = u64::from(self.config.cpus);
+        if rate == 0 && control.all > cpus * 8 * (1 + u64::from(cpus.ilog2())) {
+            t.held = Some(memcg);
+        }
+        self.flusher.last_pause = Some(now);
+        self.sleep(tid, SimDuration(pause), false);
     }
 }
 
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    /// By hand: no pause up to the middle of both thresholds, the device's own pace where room and
-    /// span are equal, longer the less room there is, and never more than writing all takes.
-    #[test]
-    fn pauses_grow_as_room_shrinks() {
-        let pause = |all| {
-            let d = Domain { available: 1000, background: 100, limit: 200, dirty: all, all };
-            d.pause(10, 100_000).0
-        };
-        assert_eq!(
-            [0, 150, 151, 175, 199, 200, 300].map(pause),
-            [0, 0, 1_020_408, 2_000_000, 19_900_000, 20_000_000, 30_000_000]
-        );
+/// A control needs no more of a domain than this.
+impl Control {
+    fn of(d: &Domain, hard_limit: u64, write_bandwidth: u64) -> Self {
+        let limit = hard_limit.max(d.limit);
+        let set_point = (d.freerun() + limit) / 2;
+        let ratio = ratelimit::position_ratio(d.all, set_point, limit, write_bandwidth);
+        Control { all: d.all, set_point, ratio }
     }
 }

@@ -301,6 +301,9 @@ impl Machine {
                 return (Flow::Done, FaultKind::Reuse);
             }
         } else if matches!(self.mem.spaces.vma(vma).kind, VmaKind::File { shared: true, .. }) {
+            if self.held_back(tid) {
+                return (Flow::Blocked, FaultKind::Reuse);
+            }
             self.mem.now += self.mem.cost.t_minor_map;
             self.mem.pages.set_hot(page, written);
             let at = self.mem.file_page_of(folio);
@@ -396,6 +399,9 @@ impl Machine {
             self.mem.map(page, pfn, pte::ACCESSED | pte::DIRTY | pte::WRITABLE);
             self.mem.lru_add(&mut *self.policy, pfn, how);
             return (Flow::Done, FaultKind::Cow);
+        }
+        if write && self.held_back(tid) {
+            return (Flow::Blocked, kind);
         }
         let mut bits = pte::ACCESSED;
         if write {

@@ -2,7 +2,8 @@
 //!
 //! It runs periodically for pages that have been dirty for long, when a domain has more dirty pages
 //! than its background threshold, and when reclaim meets nothing but dirty pages: then it writes
-//! all that are dirty by now. Groups are written in turn, a step each. One thread stands for the
+//! all that are dirty by now. Pages that lie side by side are one request, and it sleeps when the
+//! device has enough of them. Groups are written in turn, a request each. One thread stands for the
 //! workers that Linux runs for the groups.
 //!
 //! Source: Linux 6.12 fs/fs-writeback.c (`wb_workfn`, `wb_check_start_all`), mm/page-writeback.c
@@ -10,14 +11,15 @@
 
 use super::Machine;
 use super::queue::Event;
+use super::ratelimit::Writeback;
 use super::thread::Entity;
 use crate::base::id::{MemcgId, ThreadId};
 use crate::base::time::{SimDuration, SimTime};
 use crate::phys::frames::flag;
 use crate::virt::pages::Entry;
 
-/// Folios that one step writes.
-const BATCH: usize = 64;
+/// How long a pause of a writer makes the flusher hurry (`wb_recent_wait`).
+const RECENT: SimDuration = SimDuration::from_secs(1);
 /// How long reclaim waits for a write that may clean something, at most (`reclaim_throttle`), and
 /// for the flusher to begin.
 const WRITEBACK_WAIT: SimDuration = SimDuration::from_millis(100);
@@ -41,12 +43,23 @@ pub(super) struct Flusher {
     work: Vec<Work>,
     /// The group whose turn it is.
     turn: usize,
+    /// What is known of the writers of each group.
+    pub wb: Vec<Writeback>,
+    /// When a writer was paused last.
+    pub last_pause: Option<SimTime>,
 }
 
 impl Flusher {
     /// Of a machine with so many groups, the root included.
     pub(super) fn new(groups: usize) -> Self {
-        Flusher { awake: false, timer: false, work: vec![Work::default(); groups], turn: 0 }
+        Flusher {
+            awake: false,
+            timer: false,
+            work: vec![Work::default(); groups],
+            turn: 0,
+            wb: vec![Writeback::default(); groups],
+            last_pause: None,
+        }
     }
 }
 
@@ -90,20 +103,22 @@ impl Machine {
         }
     }
 
-    /// One step: up to 64 folios of one group. False: nothing is left that is due.
+    /// One step: one request. False: nothing is left that is due, or it waits for the device.
     pub(super) fn step_flusher(&mut self) -> bool {
         let groups = self.flusher.work.len();
         for _ in 0..groups {
             let turn = self.flusher.turn;
-            let written = self.flush_group(MemcgId(turn as u16));
-            if written < BATCH {
+            self.flusher.turn = (turn + 1) % groups;
+            if !self.flush_group(MemcgId(turn as u16)) {
                 self.flusher.work[turn] = Work::default();
-                self.flusher.turn = (turn + 1) % groups;
+                continue;
             }
-            if written > 0 {
-                self.queue_io();
-                return true;
+            let until = self.mem.take_throttled();
+            self.queue_io();
+            if let Some(until) = until {
+                self.queue.push(until, Event::FlusherGoesOn);
             }
+            return until.is_none();
         }
         self.flusher.awake = false;
         if self.mem.files.nr_dirty > 0 {
@@ -112,33 +127,31 @@ impl Machine {
         false
     }
 
-    /// Writes up to 64 folios of a group. Returns how many were.
-    fn flush_group(&mut self, m: MemcgId) -> usize {
+    /// Writes a run of pages of a group, if one is due.
+    fn flush_group(&mut self, m: MemcgId) -> bool {
         let global = self.global_domain();
         let group = self.group_domain(m, &global).map_or(0, |g| g.above_background());
-        let above = global.above_background().max(group);
-        let mut written = 0;
-        let mut left = self.mem.files.group(m).queue.len();
-        while written < BATCH && left > 0 {
+        let above = global.above_background().max(group) > 0;
+        let paused = self.flusher.last_pause;
+        let hurried = paused.is_some_and(|at| self.mem.now.since(at) < RECENT);
+        for _ in 0..self.mem.files.group(m).queue.len() {
             let work = &self.flusher.work[usize::from(m.0)];
-            let wanted = work.all > 0 || work.background && (written as u64) < above;
+            let wanted = work.all > 0 || work.background && above;
             let front = self.mem.files.group(m).queue.front();
             let expired =
                 |&(_, since): &(_, SimTime)| self.mem.now.since(since) >= self.mem.vm.dirty_expire;
             if !wanted && !front.is_some_and(expired) {
                 break;
             }
-            left -= 1;
             let entry = self.mem.files.pop_dirty(m).expect("the queue has so many");
             // The folio may have been written or dropped since.
             let Entry::Frame(folio) = self.mem.pages.entry(entry.0) else { continue };
             match self.mem.frames.bits(folio) & (flag::DIRTY | flag::WRITEBACK) {
                 flag::DIRTY => {
-                    self.mem.now += self.mem.cost.t_swap_submit;
-                    self.mem.flush_folio(folio);
+                    let written = self.mem.flush_run(entry.0, folio, hurried);
                     let work = &mut self.flusher.work[usize::from(m.0)];
-                    work.all = work.all.saturating_sub(1);
-                    written += 1;
+                    work.all = work.all.saturating_sub(written);
+                    return true;
                 }
                 // Dirtied again while it is written: another time.
                 bits if bits == flag::DIRTY | flag::WRITEBACK => {
@@ -147,7 +160,7 @@ impl Machine {
                 _ => {}
             }
         }
-        written
+        false
     }
 
     /// A thread sleeps until some write may have cleaned a page of its group. False: none of them is

@@ -328,6 +328,9 @@ impl Machine {
     /// One page of a `write(2)`, written in full.
     pub(super) fn write_page(&mut self, tid: ThreadId, file: FileId, index: u32) -> Flow {
         assert!(index < self.mem.files[file].pages, "{file}: write of page {index} past its end");
+        if self.held_back(tid) {
+            return Flow::Blocked;
+        }
         let at = PageIdx(self.mem.files[file].base.0 + index);
         let folio = match self.mem.pages.entry(at) {
             Entry::Frame(f) if self.mem.frames.has(f, flag::LOCKED) => {

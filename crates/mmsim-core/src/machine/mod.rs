@@ -44,6 +44,7 @@ mod ops;
 mod order;
 mod psi;
 mod queue;
+mod ratelimit;
 pub mod result;
 mod returns;
 mod run;
@@ -365,6 +366,8 @@ impl Machine {
                 dirtied: 0,
                 unseen: 1,
                 over_high: 0,
+                paused_until: SimTime::ZERO,
+                held: None,
                 user: SimDuration::ZERO,
                 system: SimDuration::ZERO,
                 io_wait: SimDuration::ZERO,

@@ -20,6 +20,8 @@ pub(super) enum Event {
     Kdamond(KdamondId),
     /// The flusher's period.
     Flusher,
+    /// The flusher has waited for the device.
+    FlusherGoesOn,
     /// A thread starts.
     Start(ThreadId),
 }
@@ -29,7 +31,7 @@ impl Event {
     fn class(&self) -> u8 {
         match self {
             Event::Io(_) => 0,
-            Event::Wake(..) | Event::Start(_) | Event::Flusher => 1,
+            Event::Wake(..) | Event::Start(_) | Event::Flusher | Event::FlusherGoesOn => 1,
             Event::Kswapd(..) | Event::Kcompactd(..) | Event::Kdamond(_) => 2,
         }
     }

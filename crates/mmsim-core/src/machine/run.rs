@@ -146,6 +146,9 @@ impl Machine {
             Event::Kswapd(n, g) => self.kswapd_timer(n, g),
             Event::Kcompactd(n, g) => self.kcompactd_timer(n, g),
             Event::Flusher => self.flusher_period(),
+            Event::FlusherGoesOn => {
+                self.enqueue_daemon(Entity::Flusher);
+            }
             Event::Kdamond(k) => self.wake_kdamond(k),
         }
     }

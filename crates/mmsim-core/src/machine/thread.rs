@@ -80,9 +80,13 @@ pub(super) struct Thread {
     /// Pages charged above its group's `memory.high` since the last look (`memcg_nr_pages_over_high`).
     pub over_high: u64,
     /// Pages of files dirtied since it was last looked at whether it is to pause.
-    pub dirtied: u32,
+    pub dirtied: u64,
     /// How many it may dirty before that (`nr_dirtied_pause`).
-    pub unseen: u32,
+    pub unseen: u64,
+    /// When its last pause ended or would have (`dirty_paused_when`).
+    pub paused_until: SimTime,
+    /// It paused because dirty pages of this group or of the machine were at their limit.
+    pub held: Option<MemcgId>,
     pub user: SimDuration,
     pub system: SimDuration,
     pub io_wait: SimDuration,

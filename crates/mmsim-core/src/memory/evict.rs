@@ -9,7 +9,7 @@
 //! Source: Linux 6.12 mm/vmscan.c (`shrink_folio_list`, `pageout`, `__remove_mapping`).
 
 use super::Memory;
-use crate::backing::device::Io;
+use crate::backing::device::{Io, Writer};
 use crate::backing::swap::Cached;
 use crate::base::event::{ScanOutcome, TraceEvent};
 use crate::base::id::PageIdx;
@@ -187,7 +187,7 @@ impl Memory {
             self.write_to_swap(slot, folio);
         } else {
             self.files.cleaned(self.frames.memcg(folio));
-            if self.start_file_write(folio) {
+            if self.start_file_write(&[folio], Writer::Other) {
                 return true;
             }
         }

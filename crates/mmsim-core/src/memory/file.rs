@@ -1,7 +1,7 @@
 //! The page cache's doors: adding pages, dirtying, writing, dropping.
 
 use super::{IoDone, Memory};
-use crate::backing::device::Io;
+use crate::backing::device::{Io, Writer};
 use crate::base::event::TraceEvent;
 use crate::base::id::{FileId, PageIdx};
 use crate::base::vmstat::VmEvent;
@@ -9,6 +9,9 @@ use crate::phys::frames::{FolioId, FrameKind, Mapped, flag};
 use crate::policy::{Arrival, Departure, ReclaimPolicy, Shadow};
 use crate::virt::pages::{Entry, Owner, pte};
 use std::ops::Range;
+
+/// Pages of the largest write of the flusher (`BIO_MAX_VECS`).
+const LARGEST_WRITE: u32 = 256;
 
 impl Memory {
     /// Opens a file by name, creating it if need be.
@@ -114,24 +117,65 @@ impl Memory {
         }
     }
 
-    /// Starts to write a file folio whose dirty flag is clear already. True: done.
-    pub(super) fn start_file_write(&mut self, folio: FolioId) -> bool {
-        self.count(VmEvent::PgpgOut, 4);
-        let page = self.file_page_of(folio).expect("a file folio has a place in a file");
+    /// Starts to write folios whose dirty flags are clear already, which lie side by side in a file.
+    /// True: done. Who writes sleeps at the end of his step if the device has enough to do.
+    pub(super) fn start_file_write(&mut self, folios: &[FolioId], by: Writer) -> bool {
+        let n = folios.len() as u32;
+        self.count(VmEvent::PgpgOut, 4 * u64::from(n));
+        let page = self.file_page_of(folios[0]).expect("a file folio has a place in a file");
         if self.file_device.config().synchronous {
-            self.now += self.file_device.sync_cost(Io::Write, 1);
-            self.count(VmEvent::NrWritten, 1);
+            self.now += self.file_device.sync_cost(Io::Write, n);
+            self.count(VmEvent::NrWritten, n.into());
             return true;
         }
-        let done = self.file_device.submit(self.now, Io::Write, page.0.into(), 1);
-        self.io.push((done, IoDone::Write(folio)));
-        self.files.write_began(self.frames.memcg(folio));
+        let now = self.goes_on_at();
+        let at = self.file_device.lets_write(now, by, 0).expect("nothing is held back");
+        self.throttled = self.throttled.max(at);
+        let done = self.file_device.write(at, by, page.0.into(), n);
+        for &folio in folios {
+            self.io.push((done, IoDone::Write(folio)));
+            self.files.write_began(self.frames.memcg(folio));
+        }
         false
     }
 
-    /// The flusher writes one dirty folio: mappings are cleaned and write-protected first,
-    /// so that the next write faults and dirties it anew (`folio_mkclean`).
+    /// The flusher writes a dirty folio and those that follow it in the file, as far as they are
+    /// dirty too and of the same group, in one request. Returns how many.
+    pub(crate) fn flush_run(&mut self, page: PageIdx, folio: FolioId, hurried: bool) -> u64 {
+        let memcg = self.frames.memcg(folio);
+        let (file, index) = self.file_at(page);
+        let most = LARGEST_WRITE.min(self.files[file].pages - index);
+        let mut run = std::mem::take(&mut self.touched);
+        for p in page.0..page.0 + most {
+            let Entry::Frame(f) = self.pages.entry(PageIdx(p)) else { break };
+            let dirty = self.frames.bits(f) & (flag::DIRTY | flag::WRITEBACK) == flag::DIRTY;
+            if !dirty || self.frames.memcg(f) != memcg {
+                break;
+            }
+            self.clean_for_write(f);
+            run.push(f);
+        }
+        self.now += self.cost.t_swap_submit * run.len() as u64;
+        if !self.start_file_write(&run, Writer::Flusher { hurried }) {
+            run.iter().for_each(|&f| self.frames.set(f, flag::WRITEBACK));
+        }
+        let n = run.len() as u64;
+        run.clear();
+        self.touched = run;
+        n
+    }
+
+    /// Writes one dirty folio, as the flusher does.
     pub fn flush_folio(&mut self, folio: FolioId) {
+        self.clean_for_write(folio);
+        if !self.start_file_write(&[folio], Writer::Flusher { hurried: true }) {
+            self.frames.set(folio, flag::WRITEBACK);
+        }
+    }
+
+    /// A folio is about to be written: its mappings are cleaned and write-protected first,
+    /// so that the next write faults and dirties it anew (`folio_mkclean`).
+    fn clean_for_write(&mut self, folio: FolioId) {
         let maps = self.rmap.of(&self.frames, folio);
         let mut i = 0;
         while let Some(p) = self.rmap.nth(maps, i) {
@@ -141,9 +185,6 @@ impl Memory {
         }
         self.frames.clear(folio, flag::DIRTY);
         self.files.cleaned(self.frames.memcg(folio));
-        if !self.start_file_write(folio) {
-            self.frames.set(folio, flag::WRITEBACK);
-        }
     }
 
     /// Drops an unmapped, clean, idle folio of the page cache without a shadow

@@ -6,7 +6,7 @@
 //! nothing of it can end, so nearly always its folios are back on their lists when the write ends.
 //!
 //! Source: Linux 6.12 block/blk-mq.c (`blk_add_rq_to_plug`), block/blk-merge.c
-//! (`blk_attempt_plug_merge`). Left out: writes of file pages, which are not plugged here; whose
+//! (`blk_attempt_plug_merge`). Left out: writes of file pages, which are not plugged here but come in runs; whose
 //! write is throttled sleeps when its step is over, with all that would have happened to its own
 //! writes meanwhile, so that others do not take slots between them.
 
@@ -79,7 +79,7 @@ impl Memory {
         let now = self.goes_on_at();
         for (at, n) in plug.requests.drain(..) {
             let device = &mut self.swap.as_mut().expect("a slot without swap").device;
-            let done = device.write_swap(now, plug.by, at.into(), n);
+            let done = device.write(now, plug.by, at.into(), n);
             for folio in folios.by_ref().take(n as usize) {
                 let off = self.frames.has(folio, flag::ISOLATED);
                 let end = if off { IoDone::WriteOff(folio) } else { IoDone::Write(folio) };

@@ -41,6 +41,7 @@ pub(crate) fn instant_device() -> DeviceConfig {
         write: SimDuration::ZERO,
         servers: 1,
         bandwidth: None,
+        write_bandwidth: None,
         synchronous: true,
         rotational: false,
         stored_bytes_per_page: 0,
