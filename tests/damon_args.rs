@@ -17,7 +17,6 @@ name = \"batch\"
 name = \"work\"
 workload = \"sequential\"
 size = \"1MiB\"
-passes = 1
 ";
     std::fs::write(&path, format!("{head}\n{tables}")).expect("writing");
     if let Err(e) = Scenario::load(&path, &[]) {
@@ -121,8 +120,8 @@ max-nr-accesses = 10
 min-age = \"1s\"
 max-age = \"200s\"
 apply-interval = \"1s\"
-# reset_interval_ms is without end; a year here.
-quota-reset = \"31536000s\"
+# reset_interval_ms is without end; a million seconds here.
+quota-reset = \"1000000s\"
 
 [[damon.scheme.goal]]
 metric = \"user_input\"

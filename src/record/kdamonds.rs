@@ -16,6 +16,8 @@ use crate::files;
 
 /// Bytes of a page.
 const PAGE: u64 = 4096;
+/// The longest time of a scenario, in us.
+const LONGEST_US: f64 = 1e12;
 /// What damo calls `max`.
 const MAX: f64 = u64::MAX as f64;
 
@@ -520,8 +522,8 @@ impl Import<'_> {
             if min > 0.0 {
                 self.key("min-age", duration(min));
             }
-            // Beyond any age that is counted.
-            if max / intervals.aggr.max(1.0) < f64::from(u32::MAX) {
+            // Longer is any age.
+            if max <= LONGEST_US {
                 self.key("max-age", duration(max));
             }
         }
@@ -540,9 +542,9 @@ impl Import<'_> {
         if size > 0.0 && size < MAX {
             self.key("quota-size", format!("\"{} pages\"", (size as u64).div_ceil(PAGE)));
         }
-        if limited && reset >= MAX / 1e6 {
-            self.comment("reset_interval_ms is without end; a year here.");
-            self.key("quota-reset", "\"31536000s\"");
+        if limited && reset > LONGEST_US / 1e3 {
+            self.comment("reset_interval_ms is without end; a million seconds here.");
+            self.key("quota-reset", duration(LONGEST_US));
         } else if limited && reset > 0.0 {
             self.key("quota-reset", duration(reset * 1e3));
         }
