@@ -194,9 +194,12 @@ pub fn meta(spec: &RunSpec) -> RunMeta {
     meta
 }
 
+/// Values by their names, in order.
+type Named<V> = Vec<(String, V)>;
+
 /// What a run was given, key by key: sysctls as knobs under their kernel names, all else by the
 /// path of its key.
-fn given(spec: &RunSpec) -> (Vec<(String, KnobValue)>, Vec<(String, String)>) {
+fn given(spec: &RunSpec) -> (Named<KnobValue>, Named<String>) {
     let (mut knobs, mut setup) = (Vec::new(), Vec::new());
     for (path, value) in spec.given.iter() {
         match path.strip_prefix("machine.vm.") {

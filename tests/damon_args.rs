@@ -16,7 +16,7 @@ name = \"batch\"
 [[task]]
 name = \"work\"
 workload = \"sequential\"
-size = \"1MiB\"
+memory = \"1MiB\"
 ";
     std::fs::write(&path, format!("{head}\n{tables}")).expect("writing");
     if let Err(e) = Scenario::load(&path, &[]) {

@@ -11,6 +11,7 @@ use mmsim::machine::result::Outcome;
 use mmsim::report::{Report, RunReport, expect, opt};
 use mmsim::reproduce::published::Published;
 use mmsim::scenario::RunSpec;
+use rayon::prelude::*;
 
 fn shipped() -> Vec<PathBuf> {
     let dir = Path::new(env!("CARGO_MANIFEST_DIR")).join("scenarios");
@@ -139,10 +140,9 @@ fn every_variant_runs_and_shows_what_it_is_for() {
         let first = runs[0].clone();
         let one_point = FIRST_POINT.iter().any(|n| name(&path).as_deref() == Some(n));
         runs.retain(|r| r.seed == first.seed && (!one_point || r.axes == first.axes));
-        let mut reports = Vec::new();
-        for run in runs {
+        let report_of = |run: &RunSpec| {
             let label = format!("{}, {}", path.display(), run.variant);
-            let mut machine = build::machine(&run).unwrap_or_else(|e| panic!("{label}: {e}"));
+            let mut machine = build::machine(run).unwrap_or_else(|e| panic!("{label}: {e}"));
             let record_accesses = run.axes == first.axes;
             let result = machine.run(Watch { record_accesses, ..Watch::default() });
             machine.check();
@@ -154,10 +154,11 @@ fn every_variant_runs_and_shows_what_it_is_for() {
             let killed = matches!(result.outcome, Outcome::OutOfMemory(_));
             assert_eq!(killed, run.expect_oom, "{label}");
             assert!(result.accesses + result.records > 0, "{label}");
-            let mut meta = mmsim::run::meta(&run);
-            meta.damon = build::monitored(&run, &machine);
-            reports.push(RunReport::from_result(meta, &result));
-        }
+            let mut meta = mmsim::run::meta(run);
+            meta.damon = build::monitored(run, &machine);
+            RunReport::from_result(meta, &result)
+        };
+        let reports = runs.par_iter().with_max_len(1).map(report_of).collect();
         let scenario = Scenario::from_path(&path).unwrap_or_else(|e| panic!("{e}"));
         let report = Report::new(scenario.name(), "", reports);
         let checked = expect::check(&report, None, scenario.expect());

@@ -324,11 +324,8 @@ mod tests {
     fn refaults_of_files_alone_are_a_sum_only_without_swap_ins() {
         let mut report = samples::two_variants(&[1]);
         let run = &mut report.runs[0];
-        let without = |vmstat: &Pairs<u64>| -> Pairs<u64> {
-            let kept = vmstat.iter().filter(|(n, _)| *n != "workingset_refault_anon");
-            kept.map(|(n, &v)| (n, v)).collect()
-        };
-        run.vmstat = without(&run.vmstat);
+        let kept = run.vmstat.iter().filter(|(n, _)| *n != "workingset_refault_anon");
+        run.vmstat = kept.map(|(n, &v)| (n, v)).collect();
         run.vmstat.set("workingset_refault_file", 7);
         assert_eq!(Figure::Refaults.of((&*run).into()), None);
         run.vmstat.set("pswpin", 0);

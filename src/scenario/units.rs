@@ -289,9 +289,21 @@ mod tests {
     fn refused_quantities_say_what_to_write() {
         for (text, expected) in [
             ("64", "\"64\" has no unit, write \"64MiB\""),
-            ("64MB", "\"64MB\" has the unknown unit \"MB\", write \"64MiB\""),
-            ("64kb", "\"64kb\" has the unknown unit \"kb\", write \"64KiB\""),
-            ("64mib", "\"64mib\" has the unknown unit \"mib\", write \"64MiB\""),
+            (
+                "64MB",
+                "\"64MB\" has the unknown unit \"MB\" \
+             (known: B, KiB, MiB, GiB, TiB, page, pages), write \"64MiB\"",
+            ),
+            (
+                "64kb",
+                "\"64kb\" has the unknown unit \"kb\" \
+             (known: B, KiB, MiB, GiB, TiB, page, pages), write \"64KiB\"",
+            ),
+            (
+                "64mib",
+                "\"64mib\" has the unknown unit \"mib\" \
+             (known: B, KiB, MiB, GiB, TiB, page, pages), write \"64MiB\"",
+            ),
             ("64ms", "\"64ms\" is a duration, not a size, write \"64MiB\""),
             ("-64MiB", "\"-64MiB\" is negative, write \"64MiB\""),
             ("-3 pages", "\"-3 pages\" is negative, write \"3 pages\""),

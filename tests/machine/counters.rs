@@ -51,7 +51,7 @@ fn mapped(kernel: Kernel) -> RunResult {
 }
 
 /// Up to 6.3 a fault that lets go of its lock to read is counted again as it is tried anew
-/// (recorded on 6.1: of a mapped file twice as many faults as major faults). Faults that find their
+/// (Linux 6.1 mm/memory.c: `handle_mm_fault` counts at each try). Faults that find their
 /// page count once everywhere.
 #[test]
 fn a_fault_that_reads_a_file_counts_twice_up_to_6_3() {

@@ -370,7 +370,7 @@ accesses = 10
 1 | vm.swappiness = 10
   | ^^ write `machine.vm.swappiness`
   |
-  = help: known: schema, name, about, seed, seeds, expect-oom, bounds, machine, reclaim, compaction, task, damon, variant, axes"#,
+  = help: known: schema, name, about, seed, seeds, expect-oom, bounds, machine, reclaim, compaction, task, damon, variant, axes, expect"#,
     },
     Case {
         name: "sysctl_by_option_at_the_top",
@@ -388,7 +388,7 @@ accesses = 10
 1 | swappiness=10
   | ^^^^^^^^^^ write `machine.vm.swappiness`
   |
-  = help: known: schema, name, about, seed, seeds, expect-oom, bounds, machine, reclaim, compaction, task, damon, variant, axes"#,
+  = help: known: schema, name, about, seed, seeds, expect-oom, bounds, machine, reclaim, compaction, task, damon, variant, axes, expect"#,
     },
     Case {
         name: "later_parameter_of_a_module",

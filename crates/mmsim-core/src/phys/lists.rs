@@ -34,8 +34,17 @@ const fn counter(zone: ZoneId) -> usize {
 struct Chunk {
     headward: u32,
     tailward: u32,
-    list: ListId,
-    live: u16,
+    /// The number of its list, low byte first: three bytes keep a chunk's head at 12.
+    list: [u8; 3],
+    live: u8,
+}
+
+impl Chunk {
+    #[inline(always)]
+    fn list(&self) -> ListId {
+        let [a, b, c] = self.list;
+        ListId(u32::from_le_bytes([a, b, c, 0]))
+    }
 }
 
 #[derive(Clone)]
@@ -91,7 +100,12 @@ impl Lists {
     }
 
     /// A new, empty list for folios of one node.
+    ///
+    /// # Panics
+    ///
+    /// There are 2^24 lists already.
     pub fn create(&mut self) -> ListId {
+        assert!(self.lists.len() < 1 << 24, "2^24 lists of folios are the most");
         self.lists.push(List {
             head: NONE,
             tail: NONE,
@@ -149,11 +163,12 @@ impl Lists {
     /// The list that a listed folio is on.
     #[inline]
     pub fn list_of(&self, folio: Pfn) -> ListId {
-        self.chunks[(self.pos[folio] >> 6) as usize].list
+        self.chunks[(self.pos[folio] >> 6) as usize].list()
     }
 
     fn new_chunk(&mut self, list: ListId) -> u32 {
-        let chunk = Chunk { headward: NONE, tailward: NONE, list, live: 0 };
+        let [a, b, c, _] = list.0.to_le_bytes();
+        let chunk = Chunk { headward: NONE, tailward: NONE, list: [a, b, c], live: 0 };
         self.lists[list].chunks += 1;
         if let Some(c) = self.free.pop() {
             self.chunks[c as usize] = chunk;
@@ -208,7 +223,7 @@ impl Lists {
             l.len += now.len() as u64;
             l.head_slot -= now.len() as u8;
             let (chunk, first) = (l.head, usize::from(l.head_slot));
-            self.chunks[chunk as usize].live += now.len() as u16;
+            self.chunks[chunk as usize].live += now.len() as u8;
             let slots = &mut self.entries[chunk as usize][first..first + now.len()];
             let (pos, mut at) = (self.pos.raw_mut(), chunk << 6 | first as u32);
             // The last one lies nearest to the head.
@@ -309,7 +324,7 @@ impl Lists {
             let c = l.tail as usize;
             let chunk = &mut self.chunks[c];
             let take = left.min(chunk.live.into());
-            chunk.live -= take as u16;
+            chunk.live -= take as u8;
             let empty = chunk.live == 0;
             l.len -= take;
             left -= take;
@@ -341,7 +356,7 @@ impl Lists {
         self.entries[c as usize][slot] = NONE;
         let chunk = &mut self.chunks[c as usize];
         chunk.live -= 1;
-        let list = chunk.list;
+        let list = chunk.list();
         let empty = chunk.live == 0;
         let l = &mut self.lists[list];
         l.len -= 1;
@@ -369,8 +384,8 @@ impl Lists {
             rest = &rest[n..];
             self.entries[c][slot + 1 - n..=slot].fill(NONE);
             let chunk = &mut self.chunks[c];
-            chunk.live -= n as u16;
-            let (list, empty) = (chunk.list, chunk.live == 0);
+            chunk.live -= n as u8;
+            let (list, empty) = (chunk.list(), chunk.live == 0);
             let l = &mut self.lists[list];
             l.len -= n as u64;
             l.len_zone[counter(zone)] -= n as u64;
