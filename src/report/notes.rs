@@ -82,7 +82,7 @@ fn without_reclaim(groups: &[&Group<'_>]) -> Vec<String> {
     let none: Vec<&Group<'_>> = groups
         .iter()
         .copied()
-        .filter(|g| !g.variants.iter().flat_map(|v| &v.runs).any(|r| stolen(r)))
+        .filter(|g| !g.variants.iter().flat_map(|v| &v.runs).any(stolen))
         .collect();
     if none.is_empty() {
         return Vec::new();

@@ -264,7 +264,7 @@ Examples:
   mmsim trace import --like msr web_0.csv.gz --sort -o web_0.mmt
   mmsim trace import --from oracle-general w01.oracleGeneral.bin -o w01.mmt
   mmsim trace import --from damon damon.data -o damon.mmt")]
-    Import(TraceImportArgs),
+    Import(Box<TraceImportArgs>),
     /// Say what a trace holds
     #[command(after_help = "\
 Example:
