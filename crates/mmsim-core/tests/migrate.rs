@@ -258,7 +258,7 @@ fn the_flusher_finds_what_moved() {
     r.mem.dirty_folio(second, Some(other));
     let now = r.moves(folio);
     let found: Vec<_> =
-        r.mem.files.group(MemcgId(0)).queue.iter().map(|q| r.mem.pages.entry(q.0)).collect();
+        r.mem.files.group(GROUP).queue.iter().map(|q| r.mem.pages.entry(q.0)).collect();
     assert_eq!(found, [now, second].map(Entry::Frame));
     assert!(r.mem.frames.has(now, flag::DIRTY));
     assert_eq!(r.mem.files.nr_dirty, 2);

@@ -10,8 +10,9 @@ mod rig;
 
 use bench::{Bench, small_machine};
 use mmsim_core::backing::device::DeviceConfig;
+use mmsim_core::base::time::SimDuration;
 use mmsim_core::base::vmstat::VmEvent::*;
-use mmsim_core::machine::config::{Kernel, MachineConfig, MemcgConfig};
+use mmsim_core::machine::config::{DirtyLimit, Kernel, MachineConfig, MemcgConfig};
 use mmsim_core::policy::Reclaimer;
 use mmsim_core::workload::Advice;
 use mmsim_lru::config::{ClassicConfig, KnobError, Knobs as _, WsThreshold};
@@ -342,7 +343,13 @@ fn kswapd_retry_without_cache_trim() {
             .each(0..6, |s, _| s.write(0, 0..200).read_file(0..250).write_file(250..300)),
     ];
     let knob = "kswapd-retry-without-cache-trim";
-    let [yes, no] = pair(&ram(), ClassicConfig::V5_8_PROT, knob, ["yes", "no"], &scripts);
+    // A disk that is still writing when kswapd wants the pages, and limits that hold no writer.
+    let mut machine = ram();
+    machine.file_device = DeviceConfig::preset("hdd", 1).unwrap();
+    machine.file_device.write = SimDuration::from_millis(500);
+    machine.vm.dirty = DirtyLimit::Ratio(100);
+    machine.vm.dirty_background = DirtyLimit::Ratio(99);
+    let [yes, no] = pair(&machine, ClassicConfig::V5_8_PROT, knob, ["yes", "no"], &scripts);
     assert!(yes.n(PswpOut) > no.n(PswpOut), "{} {}", yes.n(PswpOut), no.n(PswpOut));
     assert!(yes.n(PageOutRun) < no.n(PageOutRun), "{} {}", yes.n(PageOutRun), no.n(PageOutRun));
 }
