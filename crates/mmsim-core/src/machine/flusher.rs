@@ -47,6 +47,8 @@ pub(super) struct Flusher {
     pub wb: Vec<Writeback>,
     /// When a writer was paused last.
     pub last_pause: Option<SimTime>,
+    /// The CPU that it ran on last.
+    pub cpu: usize,
 }
 
 impl Flusher {
@@ -59,6 +61,7 @@ impl Flusher {
             turn: 0,
             wb: vec![Writeback::default(); groups],
             last_pause: None,
+            cpu: 0,
         }
     }
 }
@@ -82,8 +85,12 @@ impl Machine {
     fn run_flusher(&mut self) {
         if !self.flusher.awake && self.mem.files.nr_dirty > 0 {
             self.flusher.awake = true;
-            self.enqueue_daemon(Entity::Flusher);
+            self.enqueue_flusher();
         }
+    }
+
+    pub(super) fn enqueue_flusher(&mut self) {
+        self.flusher.cpu = self.enqueue_daemon(Entity::Flusher);
     }
 
     /// The periodic wake-up; armed by the first dirty page.

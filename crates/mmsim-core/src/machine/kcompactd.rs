@@ -49,7 +49,8 @@ pub(super) struct Kcompactd {
     highest: ZoneKind,
     /// Of its timer.
     generation: u64,
-    cpu: usize,
+    /// The CPU that it ran on last.
+    pub cpu: usize,
 }
 
 impl Default for Kcompactd {

@@ -39,7 +39,8 @@ pub(super) struct Kdamond {
     /// Taken out while it acts.
     monitor: Option<Box<dyn Monitor>>,
     state: State,
-    cpu: usize,
+    /// The CPU that it ran on last.
+    pub cpu: usize,
     /// CPU time so far.
     used: SimDuration,
     /// Threads that wait for a note, with its number.

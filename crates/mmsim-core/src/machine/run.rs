@@ -128,12 +128,24 @@ impl Machine {
         self.handle(at, event);
     }
 
+    /// The CPU that an event interrupts. Devices interrupt the first one; a timer fires where it
+    /// was set, which is where its thread ran last.
+    fn interrupted(&self, event: &Event) -> usize {
+        match *event {
+            Event::Io(_) => 0,
+            Event::Wake(t, _) | Event::Start(t) => self.threads[t].cpu.0.into(),
+            Event::Kswapd(n, _) => self.kswapds[n].cpu(),
+            Event::Kcompactd(n, _) => self.kcompactds[n].cpu,
+            Event::Flusher | Event::FlusherGoesOn => self.flusher.cpu,
+            Event::Kdamond(k) => self.kdamonds[k].cpu,
+        }
+    }
+
     fn handle(&mut self, at: SimTime, event: Event) {
         self.mem.now = at;
+        self.mem.cpu = CpuId(self.interrupted(&event) as u16);
         match event {
             Event::Io(done) => {
-                // Interrupts are served on the first CPU.
-                self.mem.cpu = CpuId(0);
                 self.end_io(done);
                 self.mem.now = at;
             }
@@ -146,9 +158,7 @@ impl Machine {
             Event::Kswapd(n, g) => self.kswapd_timer(n, g),
             Event::Kcompactd(n, g) => self.kcompactd_timer(n, g),
             Event::Flusher => self.flusher_period(),
-            Event::FlusherGoesOn => {
-                self.enqueue_daemon(Entity::Flusher);
-            }
+            Event::FlusherGoesOn => self.enqueue_flusher(),
             Event::Kdamond(k) => self.wake_kdamond(k),
         }
     }
