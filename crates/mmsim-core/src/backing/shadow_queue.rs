@@ -19,7 +19,10 @@ impl ShadowQueue {
     #[inline]
     pub(crate) fn push(&mut self, since: Since, node: u32) {
         debug_assert!(self.0.back().is_none_or(|b| b.0 < since), "node {node} out of order");
-        self.0.push_back((since, node));
+        match self.0.back_mut() {
+            Some(back) if back.1 == node => back.0 = since,
+            _ => self.0.push_back((since, node)),
+        }
     }
 
     /// Whether leftovers are more than the `nodes` that count, so that a sweep pays.

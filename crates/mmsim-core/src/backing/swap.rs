@@ -647,24 +647,27 @@ impl Swap {
             let t = &mut self.tables[at];
             debug_assert_eq!(t.state[i], HELD, "{s} was not picked");
             t.state[i] = 1;
-            let Some(Shadow(value)) = shadow else { continue };
-            t.state[i] = 1 | HAS_SHADOW;
-            t.value[i] = value as u32;
             let node = i / NODE_SLOTS as usize;
-            t.shadows[node] += 1;
-            t.entries[node] += 1;
-            if t.entries[node] == 1 {
-                // The first entry makes a node, and all of its entries are shadows.
-                self.nodes += 1;
-                self.shadow_nodes += 1;
+            if let Some(Shadow(value)) = shadow {
+                t.state[i] = 1 | HAS_SHADOW;
+                t.value[i] = value as u32;
+                t.shadows[node] += 1;
+                t.entries[node] += 1;
+                if self.wide {
+                    self.upper[at][i] = (value >> 32) as u32;
+                } else {
+                    debug_assert!(value >> 32 == 0, "{s}: a shadow of more than 32 bits");
+                }
+            }
+            // The folio was there for a moment: from its end on the node holds only shadows.
+            let (entries, shadows) = (t.entries[node], t.shadows[node]);
+            if entries > 0 && entries == shadows {
                 self.clock += 1;
                 t.since[node] = self.clock;
                 self.order.push(self.clock, s.0 / NODE_SLOTS);
-            }
-            if self.wide {
-                self.upper[at][i] = (value >> 32) as u32;
-            } else {
-                debug_assert!(value >> 32 == 0, "{s}: a shadow of more than 32 bits");
+                let first = u64::from(entries == 1 && shadow.is_some());
+                self.nodes += first;
+                self.shadow_nodes += first;
             }
         }
         self.sweep();
@@ -856,6 +859,11 @@ mod tests {
                 (short.nodes, short.shadow_nodes, short.cached, short.nr_free()),
                 (long.nodes, long.shadow_nodes, long.cached, long.nr_free())
             );
+            while let Some(oldest) = long.oldest_node() {
+                prop_assert_eq!(short.oldest_node(), Some(oldest));
+                short.drop_node(oldest.1);
+                long.drop_node(oldest.1);
+            }
         }
     }
 }
