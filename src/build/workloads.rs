@@ -369,9 +369,9 @@ fn step(regions: &[spec::RegionSpec], step: &spec::Step) -> Step {
             let (region, map) = (name(region), rank_map(map));
             Step::Zipf { region, theta, map, accesses, write_permille }
         }
-        spec::Step::Read(p) => {
+        spec::Step::Read { part: p, into } => {
             let (region, from, count) = part(p);
-            Step::Read { region, from, count }
+            Step::Read { region, from, count, into: into.map(name) }
         }
         spec::Step::Write(p) => {
             let (region, from, count) = part(p);
@@ -561,7 +561,10 @@ mod tests {
             spec::Step::Touch { part, passes, .. } => u64::from(part.pages) * u64::from(*passes),
             spec::Step::Window { pages, .. } => u64::from(*pages),
             spec::Step::Zipf { accesses, .. } => *accesses,
-            spec::Step::Read(p) | spec::Step::Write(p) => u64::from(p.pages),
+            spec::Step::Read { part, into } => {
+                u64::from(part.pages) * if into.is_some() { 2 } else { 1 }
+            }
+            spec::Step::Write(p) => u64::from(p.pages),
             spec::Step::Repeat { times, steps } => u64::from(*times) * accesses(regions, steps),
             _ => 0,
         };

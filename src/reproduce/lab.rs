@@ -49,6 +49,8 @@ pub enum Varied {
     Constant(&'static str, f64),
     /// A key of every scenario: its path, and the value to put there.
     Key(String, String),
+    /// A cost of the machine, multiplied.
+    Cost(&'static str, f64),
     /// The time of a request of a preset of devices, of reads or writes, multiplied.
     Device(&'static str, Io, f64),
 }
@@ -56,6 +58,13 @@ pub enum Varied {
 impl Varied {
     /// Puts it into a run, as far as it is not in the scenario already.
     fn apply(&self, spec: &mut RunSpec) {
+        let scaled = |time: SimDuration, factor: f64| {
+            SimDuration::from_nanos((time.as_nanos() as f64 * factor).round() as u64)
+        };
+        if let Varied::Cost(name, factor) = self {
+            let cost = spec.machine.cost.field_mut(name).expect("a cost of the model");
+            *cost = scaled(*cost, *factor);
+        }
         let Varied::Device(name, io, factor) = self else { return };
         let swap = spec.machine.swap.as_mut().map(|s| &mut s.device);
         let devices = swap.into_iter().chain([&mut spec.machine.file_device]);
@@ -64,8 +73,7 @@ impl Varied {
                 Io::Read => &mut device.read,
                 Io::Write => &mut device.write,
             };
-            let nanos = (time.as_nanos() as f64 * factor).round();
-            *time = SimDuration::from_nanos(nanos as u64);
+            *time = scaled(*time, *factor);
         }
     }
 }

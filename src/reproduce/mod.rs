@@ -18,6 +18,7 @@ pub mod damon_reclaim;
 pub mod demand;
 pub mod lab;
 pub mod mglru;
+pub mod pagecache_chain;
 pub mod published;
 pub mod relation;
 mod sensitivity;
@@ -64,6 +65,7 @@ pub static FAMILIES: &[&Family] = &[
     &compaction::FAMILY,
     &damon_monitoring::FAMILY,
     &damon_reclaim::FAMILY,
+    &pagecache_chain::FAMILY,
 ];
 
 /// What was simulated.

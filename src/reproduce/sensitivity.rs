@@ -60,9 +60,6 @@ fn variations(family: &Family) -> Result<Vec<(String, [Varied; 2])>, RunError> {
         let nanos = |factor: f64| (value.as_nanos() as f64 * factor).round();
         all.push((name, FACTORS.map(|f| Varied::Key(path.clone(), format!("{}ns", nanos(f))))));
     };
-    for (cost, value) in CostModel::measured().fields() {
-        key(format!("cost.{cost}"), format!("machine.cost.{cost}"), value);
-    }
     let mut devices: Vec<String> = Vec::new();
     for file in family.scenarios {
         let specs = Scenario::from_str(file.text, file.path)?.expand(&Catalogue)?;
@@ -74,6 +71,9 @@ fn variations(family: &Family) -> Result<Vec<(String, [Varied; 2])>, RunError> {
             let swap = m.swap.iter().map(|s| &s.device);
             devices.extend(swap.chain([&m.file_device]).map(|d| d.name.clone()));
         }
+    }
+    for (cost, _) in CostModel::measured().fields() {
+        all.push((format!("cost.{cost}"), FACTORS.map(|factor| Varied::Cost(cost, factor))));
     }
     for &(name, ..) in DEVICE_PRESETS.iter().filter(|d| devices.iter().any(|n| n == d.0)) {
         for (word, io) in [("read", Io::Read), ("write", Io::Write)] {

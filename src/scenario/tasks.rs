@@ -789,7 +789,10 @@ impl StepReader<'_> {
                 write_permille: r.count_u32("write-permille")?,
                 map: rank_map(r, "map")?,
             },
-            "read" => Step::Read(self.file_part()?),
+            "read" => {
+                let part = self.file_part()?;
+                Step::Read { part, into: self.into(part)? }
+            }
             "write" => Step::Write(self.file_part()?),
             "madvise" => {
                 let region = self.mapped()?;
@@ -840,22 +843,48 @@ impl StepReader<'_> {
     }
 
     fn region(&self) -> Result<usize, Error> {
-        let name = self.r.name("region")?;
+        self.region_by("region")
+    }
+
+    fn region_by(&self, key: &str) -> Result<usize, Error> {
+        let name = self.r.name(key)?;
         self.scope.names.iter().position(|n| *n == name).ok_or_else(|| {
-            let (at, prefix) =
-                (self.r.need("region").map_or(self.r.at, |n| n.at), self.r.name_of("region"));
+            let (at, prefix) = (self.r.need(key).map_or(self.r.at, |n| n.at), self.r.name_of(key));
             unknown(self.r.sources, at, &format!("{prefix}: "), "region", name, self.scope.names)
         })
     }
 
     /// A region that has a mapping.
     fn mapped(&self) -> Result<usize, Error> {
-        let i = self.region()?;
+        self.mapped_by("region")
+    }
+
+    fn mapped_by(&self, key: &str) -> Result<usize, Error> {
+        let i = self.region_by(key)?;
         if self.scope.regions[i].kind == RegionKind::Read {
             let found = format!("`{}` is never mapped (kind = \"read\")", self.scope.names[i]);
-            return Err(self.r.error("region", found, "a region of another kind"));
+            return Err(self.r.error(key, found, "a region of another kind"));
         }
         Ok(i)
+    }
+
+    /// The region that receives what is read: it has the pages at the same place.
+    fn into(&self, part: Part) -> Result<Option<usize>, Error> {
+        if !self.r.has("into") {
+            return Ok(None);
+        }
+        let into = self.mapped_by("into")?;
+        let (has, end) = (self.scope.regions[into].pages, part.first + part.pages);
+        if has < end {
+            let found = format!(
+                "`{}` has {}, and what is read ends after {}",
+                self.scope.names[into],
+                show_pages(u64::from(has)),
+                show_pages(u64::from(end))
+            );
+            return Err(self.r.error("into", found, "a region that is as long"));
+        }
+        Ok(Some(into))
     }
 
     fn within(&self, region: usize, key: &str, pages: u64) -> Result<u32, Error> {

@@ -575,7 +575,12 @@ pub enum Step {
         map: RankMap,
     },
     /// read(2) of a file region.
-    Read(Part),
+    Read {
+        /// Which pages.
+        part: Part,
+        /// Position in [`Phased::regions`] of the mapped region that receives them.
+        into: Option<usize>,
+    },
     /// write(2) to a file region.
     Write(Part),
     /// madvise(2).

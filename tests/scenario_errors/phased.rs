@@ -122,6 +122,38 @@ steps = [{ do = "read", region = "cold" }]
   |                                  ^^^^^^ write a region with kind = "read""#,
     },
     Case {
+        name: "step_reads_into_less",
+        text: r#"[machine]
+memory = "64MiB"
+[[task]]
+workload = "phased"
+regions = { few = { pages = 2 }, log = { pages = 4, kind = "read" } }
+steps = [{ do = "allocate", region = "few" }, { do = "read", region = "log", into = "few" }]
+"#,
+        sets: &[],
+        message: r#"error: task[0].steps[1].into: `few` has 2 pages, and what is read ends after 4 pages, write a region that is as long
+ --> x.toml:6:85
+  |
+6 | steps = [{ do = "allocate", region = "few" }, { do = "read", region = "log", into = "few" }]
+  |                                                                                     ^^^^^ write a region that is as long"#,
+    },
+    Case {
+        name: "step_reads_into_a_file_that_is_not_mapped",
+        text: r#"[machine]
+memory = "64MiB"
+[[task]]
+workload = "phased"
+regions = { log = { pages = 4, kind = "read" } }
+steps = [{ do = "read", region = "log", into = "log" }]
+"#,
+        sets: &[],
+        message: r#"error: task[0].steps[0].into: `log` is never mapped (kind = "read"), write a region of another kind
+ --> x.toml:6:48
+  |
+6 | steps = [{ do = "read", region = "log", into = "log" }]
+  |                                                ^^^^^ write a region of another kind"#,
+    },
+    Case {
         name: "step_key_unknown",
         text: r#"[machine]
 memory = "64MiB"

@@ -72,6 +72,8 @@ const BEYOND_A_SCHEMA: &[&str] = &[
     "step_beyond_region",
     "step_maps_unmappable",
     "step_reads_anon",
+    "step_reads_into_less",
+    "step_reads_into_a_file_that_is_not_mapped",
     "step_advice_for_anonymous_memory",
     "region_two_sizes",
     "script_two_sources",

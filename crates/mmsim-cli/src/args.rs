@@ -542,7 +542,8 @@ Examples:
 Misses are shown as plainly as hits. docs/published.md says where the figures come from.")]
 pub(crate) struct ReproduceArgs {
     /// The experiments: anon-workingset, mglru-lazyfree, mglru-file-protection, mglru-refault-distance,
-    /// mglru-fio-zipf, mglru-6.14-rework, compaction-redesign, damon-monitoring, damon-reclaim
+    /// mglru-fio-zipf, mglru-6.14-rework, compaction-redesign, damon-monitoring, damon-reclaim,
+    /// pagecache-chain
     #[arg(value_name = "NAME")]
     pub names: Vec<String>,
     /// All experiments

@@ -1,5 +1,5 @@
 //! README.md, docs/observing.md, docs/facts.md, docs/comparing.md, docs/anon-workingset.md,
-//! docs/mglru-experiments.md, docs/compaction.md and docs/recording.md show what the commands print. A block after `<!-- checked -->` begins
+//! docs/mglru-experiments.md, docs/compaction.md, docs/pagecache-chain.md and docs/recording.md show what the commands print. A block after `<!-- checked -->` begins
 //! with a command line; the rest is its standard output, word by word, or those of its lines that
 //! a `grep` behind it would leave.
 //!
@@ -137,6 +137,11 @@ fn blocks_about_experiments_on_mglru() {
 #[test]
 fn blocks_about_compaction() {
     assert_eq!(blocks("docs/compaction.md", &root()), 1);
+}
+
+#[test]
+fn blocks_about_large_files() {
+    assert_eq!(blocks("docs/pagecache-chain.md", &root()), 1);
 }
 
 /// The commands of its first block of shell commands make the reports that are compared.

@@ -185,13 +185,13 @@ pub static DEVICE: TableSpec = TableSpec {
             "queue_depth",
             Count(1, 65_536),
             Is("32"),
-            "requests that an asynchronous device takes at once: who writes more to swap sleeps",
+            "requests that an asynchronous device takes at once: who writes more sleeps",
         ),
         key(
             "wbt_lat_usec",
             Count(0, 10_000_000),
             Auto("2000, rotational 75000"),
-            "how long reads should take at most, else there are fewer writes of swap at once: 16, 1 to 3/4 of queue_depth; 0: no matter",
+            "how long reads should take at most, else there are fewer writes at once: 16, 1 to 3/4 of queue_depth; 0: no matter",
         ),
         key(
             "write_cache",

@@ -103,7 +103,8 @@ steps! {
             key("write-permille", Count(0, 1000), Is("0"), "writes per 1000 accesses"),
             key("map", Choice(&["scatter", "identity"]), Is("\"scatter\""), "whether popular pages lie scattered or in order"),
         ]];
-    "read", "Reads a file region through read().", [PART];
+    "read", "Reads a file region through read().",
+        [PART, &[key("into", Text, Auto("a buffer that is not simulated"), "mapped region whose pages receive those of the file at the same place, 32 at a time")]];
     "write", "Writes a file region through write().", [PART];
     "madvise", "Gives advice on pages of a region.",
         [PART, &[key("advice", Choice(ADVICE), Required, "which, named as MADV_ in lower case; `free` is for anonymous memory")]];

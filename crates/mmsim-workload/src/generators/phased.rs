@@ -23,6 +23,8 @@ use mmsim_core::workload::{
 const BATCH: usize = 1024;
 /// Loops within loops at most.
 const MAX_DEPTH: usize = 16;
+/// Pages that are read before their buffer is written: 128 KiB.
+const READ_PIECE: u32 = 32;
 
 /// A region by name.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -94,6 +96,9 @@ pub enum Step {
         from: u32,
         /// Pages.
         count: u32,
+        /// The mapped region that receives them, each at its place in the file. `None`: a buffer that
+        /// is not looked at.
+        into: Option<String>,
     },
     /// `write(2)` to pages of a region's file, whether it is mapped or not.
     Write {
@@ -186,6 +191,7 @@ enum Instr {
     Map(usize),
     Op(Op),
     Touch { region: usize, from: u32, count: u32, write: bool, repeat: u32 },
+    ReadInto { file: FileSlot, from: u32, count: u32, into: usize },
     Window { region: usize, count: u32, advance: u32, write: bool },
     Zipf { region: usize, sampler: Box<PageSampler>, accesses: u64, write_permille: u64 },
     Loop { times: u32, end: usize },
@@ -345,9 +351,15 @@ impl<'a> Compiler<'a> {
                     write_permille: u64::from(*write_permille),
                 }
             }
-            Step::Read { region, from, count } => {
+            Step::Read { region, from, count, into } => {
                 let file = self.file(region, *from, *count, at)?;
-                Instr::Op(Op::Read { file, first: *from, count: *count })
+                match into {
+                    None => Instr::Op(Op::Read { file, first: *from, count: *count }),
+                    Some(into) => {
+                        let into = self.range(into, *from, *count, at)?;
+                        Instr::ReadInto { file, from: *from, count: *count, into }
+                    }
+                }
             }
             Step::Write { region, from, count } => {
                 let file = self.file(region, *from, *count, at)?;
@@ -491,6 +503,18 @@ impl Phased {
             }
             &mut Instr::Touch { region, from, count, write, repeat } => {
                 return self.touch(region, (from, count), write, repeat, ops);
+            }
+            &mut Instr::ReadInto { file, from, count, into } => {
+                while self.done < u64::from(count) && ops.len() < BATCH {
+                    let first = from + self.done as u32;
+                    let n = (from + count - first).min(READ_PIECE);
+                    ops.extend([
+                        Op::Read { file, first, count: n },
+                        self.access(into, first, n, true),
+                    ]);
+                    self.done += u64::from(n);
+                }
+                return self.done == u64::from(count);
             }
             &mut Instr::Window { region, count, advance, write } => {
                 let (pages, from) = (self.regions[region].pages, self.places[region]);
@@ -696,7 +720,35 @@ mod tests {
         );
         let inside = Step::Repeat { times: 2, steps: allocate(&["b"]) };
         assert!(message(vec![inside]).contains("both inside or both outside"));
-        let read = Step::Read { region: "a".into(), from: 0, count: 1 };
-        assert!(message(vec![read]).contains("is no file"));
+        let read = |region: &str, into: Option<&str>| Step::Read {
+            region: region.into(),
+            from: 0,
+            count: 1,
+            into: into.map(Into::into),
+        };
+        assert!(message(vec![read("a", None)]).contains("is no file"));
+        let regions = vec![
+            PhasedRegion { kind: MemoryKind::FileRead("f".into()), ..region("f", 1) },
+            region("a", 10),
+        ];
+        let steps = vec![read("f", Some("a"))];
+        let e = PhasedConfig { regions, steps }.workloads().err().expect("it is not mapped");
+        assert_eq!(e.to_string(), "steps[0]: region `a` is not mapped here; allocate it before");
+    }
+
+    /// By hand: 70 pages from page 5 on are pieces of 32, 32 and 6, and each is written to the
+    /// buffer before the next is read.
+    #[test]
+    fn a_read_fills_its_buffer_piece_by_piece() {
+        let file = PhasedRegion { kind: MemoryKind::FileRead("f".into()), ..region("f", 100) };
+        let mut steps = allocate(&["a"]);
+        let (region_, into) = ("f".to_string(), Some("a".to_string()));
+        steps.push(Step::Read { region: region_, from: 5, count: 70, into });
+        let ops = run(vec![file, region("a", 100)], steps);
+        let read = |first, count| Op::Read { file: FileSlot(0), first, count };
+        assert_eq!([ops[1], ops[3], ops[5]], [read(5, 32), read(37, 32), read(69, 6)]);
+        assert_eq!(ops.len(), 7);
+        let written: Vec<_> = (5..75).map(|p| (1, p, true)).collect();
+        assert_eq!(harness::touches(&ops), written);
     }
 }
