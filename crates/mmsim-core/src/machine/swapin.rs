@@ -135,9 +135,13 @@ impl Machine {
         self.alone_for = self.alone_for.max(1);
         let pfn = match self.alloc_user(tid) {
             Got::Frame(p) => p,
+            Got::Killed if fault.noted => return Flow::Killed, // It was cut short with its thread.
             other => {
                 fault.noted = true;
                 self.threads[tid].fault = Some(fault);
+                if matches!(other, Got::Killed) {
+                    self.drop_fault(tid);
+                }
                 return other.into();
             }
         };
