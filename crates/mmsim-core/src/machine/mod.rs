@@ -16,6 +16,7 @@
 //! - `kernel`: blocks that workloads allocate on behalf of the kernel;
 //! - `hugetlb`: the pool of huge pages, and faults on its mappings;
 //! - `kswapd`, `kswapd_zones`, `kcompactd`, `dirty`, `flusher`, `kdamond`: the background;
+//! - `sched`, `line`: who of several gets a CPU; who waits for it;
 //! - `order`, `queue`, `thread`, `psi`, `latency`: what these need;
 //! - `stuck`: the watchdog, for runs that cannot end;
 //! - `snapshot`: what the kernel's text files would show.
@@ -39,6 +40,7 @@ mod kswapd;
 mod kswapd_zones;
 mod latency;
 pub mod laws;
+mod line;
 mod memcg;
 mod ops;
 mod order;
