@@ -894,6 +894,22 @@ fn out_of_memory() {
     assert_eq!((said.code, said.stderr.as_str()), (Some(0), ""));
 }
 
+/// Blocks that must not fail, more of them than there is memory: the run ends with exit code 3, says
+/// who waits for what, and its report is there.
+#[test]
+fn stuck() {
+    let f = Folder::new();
+    let task = "workload = \"kernel-alloc\"\norder = 5\nretry = \"nofail\"\nattempts = 5000\n";
+    f.write("x.toml", format!("name = \"x\"\n[machine]\nmemory = \"64MiB\"\n[[task]]\n{task}"));
+    let said = f.mmsim(&["run", "x.toml"]);
+    golden("stuck", &said);
+    assert_eq!(said.code, Some(3));
+    assert!(said.stdout.contains("stuck"), "{}", said.stdout);
+    let said = f.mmsim(&["run", "x.toml", "--format", "json"]);
+    assert_eq!(said.code, Some(3));
+    assert!(said.stdout.contains("\"outcome\": \"stuck\""), "{}", said.stdout);
+}
+
 #[test]
 fn results_that_cannot_be_written() {
     let f = Folder::new();

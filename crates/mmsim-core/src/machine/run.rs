@@ -722,9 +722,9 @@ impl Machine {
             };
             t.workload.fill(&cx, &mut t.rng, &mut t.ops);
             t.kernel_allocs.clear();
-            let again = if t.given.0 == self.mem.now { t.given.1 + 1 } else { 0 };
-            t.given = (self.mem.now, again);
-            self.watchdog.given(again);
+            let again = t.given.0 == self.mem.now;
+            let times = if again { self.watchdog.given(t.given.1, &t.ops) } else { 0 };
+            t.given = (self.mem.now, times);
             if t.ops.is_empty() {
                 self.finish(tid);
             }

@@ -31,8 +31,11 @@ const MADE_UP: u64 = 64;
 const WHILE_ONE_SLEEPS: u64 = 100;
 
 /// How often a thread may be given operations at one instant. Work that is counted, not timed, may
-/// take no time where hits take none: that many batches of it are a thousand million accesses.
+/// take no time where hits take none: that many batches of [`BATCH`] are a thousand million accesses.
 const MOST_AT_ONCE: u32 = 1 << 17;
+
+/// Accesses of a batch; one with more of them counts as several.
+const BATCH: u64 = 1 << 13;
 
 /// Counts tries in vain.
 #[derive(Clone, Copy, Debug, Default)]
@@ -54,10 +57,14 @@ impl Watchdog {
     pub(super) fn tried(&mut self, done: bool) {
         self.in_vain = if done { self.in_vain.saturating_sub(MADE_UP) } else { self.in_vain + 1 };
     }
-    /// A thread was given operations, so many times at this instant.
+    /// A thread was given operations. How often at this instant, if it was so many times before.
     #[inline]
-    pub(super) fn given(&mut self, times: u32) {
+    pub(super) fn given(&mut self, before: u32, ops: &[Op]) -> u32 {
+        let accesses: u64 = ops.iter().map(|op| u64::from(op.touches())).sum();
+        let batches = u32::try_from(1 + accesses / BATCH).unwrap_or(u32::MAX);
+        let times = before.saturating_add(batches);
         self.stands |= times > MOST_AT_ONCE;
+        times
     }
     /// Nothing more will come.
     #[inline]
