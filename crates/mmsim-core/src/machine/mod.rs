@@ -445,6 +445,8 @@ impl Machine {
     /// Gauges, those of the policy's lists included.
     pub fn gauges(&self) -> Vec<(&'static str, u64)> {
         let mut g = self.mem.gauges();
+        let root = |n| self.policy.snapshot(&self.mem, n, MemcgId(0)).lists;
+        let lists: Vec<(String, u64)> = self.kswapds.ids().flat_map(root).collect();
         for name in [
             "nr_inactive_anon",
             "nr_active_anon",
@@ -452,12 +454,7 @@ impl Machine {
             "nr_active_file",
             "nr_unevictable",
         ] {
-            let mut sum = 0;
-            for n in self.kswapds.ids() {
-                let s = self.policy.snapshot(&self.mem, n, MemcgId(0));
-                sum += s.lists.iter().filter(|l| l.0 == name).map(|l| l.1).sum::<u64>();
-            }
-            g.push((name, sum));
+            g.push((name, lists.iter().filter(|l| l.0 == name).map(|l| l.1).sum()));
         }
         g
     }
