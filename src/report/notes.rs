@@ -1,12 +1,27 @@
 //! What a reader of a report should know before its figures: work that never took memory, runs
-//! without reclaim where reclaim is what is compared, variants that are the same run.
+//! without reclaim where reclaim is what is compared, lists that are too short for the kernel's batches,
+//! variants that are the same run.
+
+use std::collections::BTreeMap;
 
 use super::compare::that_differ;
 use super::document::{Report, RunReport};
 use super::groups::Group;
 
+/// A list's pages of which the first priority scans one, which is `MAX_LRU_BATCH` as well.
+const FIRST_SCAN: u64 = 4096;
+
+/// The classic LRU's batch.
+const SWAP_CLUSTER_MAX: u64 = 32;
+
+/// The largest `batch-shift` of a scenario.
+const MOST_SHIFT: u32 = 5;
+
 /// Points on the axes that a note names before it counts the rest.
 const POINTS: usize = 3;
+
+/// Processes with a note of their own before the rest is counted.
+const PROCESSES: usize = 8;
 
 impl Report {
     /// Fills [`Report::notes`] from the runs.
@@ -17,7 +32,13 @@ impl Report {
         let mut notes = Vec::new();
         for scenario in scenarios {
             let of: Vec<&Group<'_>> = groups.iter().filter(|g| g.scenario == scenario).collect();
-            let said = [unwritten(&of), without_reclaim(&of), same_variants(&of), same_values(&of)];
+            let said = [
+                unwritten(&of),
+                too_small(&of),
+                without_reclaim(&of),
+                same_variants(&of),
+                same_values(&of),
+            ];
             let prefix = scenario.map_or(String::new(), |s| format!("{s}: "));
             notes.extend(said.into_iter().flatten().map(|note| format!("{prefix}{note}")));
         }
@@ -32,21 +53,72 @@ fn runs<'a>(groups: &'a [&Group<'a>]) -> impl Iterator<Item = &'a RunReport> {
 /// Processes that only ever mapped the zero page.
 fn unwritten(groups: &[&Group<'_>]) -> Vec<String> {
     let all = runs(groups).count();
-    let mut names: Vec<&str> = Vec::new();
+    // Of each process, in how many runs.
+    let (mut found, mut places) = (Vec::<(&str, usize)>::new(), BTreeMap::new());
     for (name, _) in runs(groups).flat_map(|r| r.unwritten.iter()) {
-        if !names.contains(&name) {
-            names.push(name);
+        let place = *places.entry(name).or_insert(found.len());
+        match found.get_mut(place) {
+            Some(process) => process.1 += 1,
+            None => found.push((name, 1)),
         }
     }
-    let note = |name: &str| {
-        let n = runs(groups).filter(|r| r.unwritten.get(name).is_some()).count();
+    let zero = "all of them are the zero page, which takes no memory and is never reclaimed";
+    let note = |&(name, n): &(&str, usize)| {
         let which = if n < all { format!(" in {n} of {all} runs") } else { String::new() };
-        format!(
-            "{name} never writes its anonymous pages{which}: all of them are the zero page, which \
-             takes no memory and is never reclaimed; let it write them first"
-        )
+        format!("{name} never writes its anonymous pages{which}: {zero}; let it write them first")
     };
-    names.into_iter().map(note).collect()
+    let mut notes: Vec<String> = found.iter().take(PROCESSES).map(note).collect();
+    if found.len() > PROCESSES {
+        notes.push(format!(
+            "{} more processes never write their anonymous pages either",
+            found.len() - PROCESSES
+        ));
+    }
+    notes
+}
+
+/// Points whose lists are so short that the kernel's own batches decide, where anything was scanned.
+///
+/// Reclaim begins at `DEF_PRIORITY`, 12, and looks at `len >> priority` folios of a list: of one below
+/// 4,096 pages at none. MGLRU looks at `MAX_LRU_BATCH`, 4,096, folios at a time, which is all of
+/// such a list, and evicts `MIN_LRU_BATCH`, 64, at least; the classic LRU takes `SWAP_CLUSTER_MAX`,
+/// 32. `batch-shift` scales all of them (Linux 6.12 mm/vmscan.c, include/linux/swap.h,
+/// include/linux/mmzone.h).
+fn too_small(groups: &[&Group<'_>]) -> Vec<String> {
+    let shift = |run: &RunReport| -> u32 {
+        run.setup.get("machine.batch-shift").and_then(|s| s.parse().ok()).unwrap_or(0)
+    };
+    let scanned = |run: &RunReport| {
+        ["pgscan_kswapd", "pgscan_direct"].iter().any(|c| run.vmstat.get(c) > Some(&0))
+    };
+    // All lists together never held more than was resident.
+    // Who has scaled batches as far as they go knows.
+    let small = |run: &&RunReport| {
+        let shift = shift(run);
+        shift < MOST_SHIFT && scanned(run) && run.peak_resident < FIRST_SCAN >> shift
+    };
+    let any = |g: &&Group<'_>| g.variants.iter().flat_map(|v| &v.runs).copied().any(|r| small(&r));
+    let points: Vec<&Group<'_>> = groups.iter().copied().filter(any).collect();
+    let smallest = runs(&points).filter(small).min_by_key(|run| run.peak_resident);
+    let Some(run) = smallest else { return Vec::new() };
+    let pages = run.peak_resident;
+    let fits = (0..=MOST_SHIFT).find(|&k| FIRST_SCAN >> k <= pages);
+    let instead = match fits {
+        Some(k) => format!("set machine.batch-shift = {k}, which divides"),
+        None => format!(
+            "take a machine of {} pages or more and set machine.batch-shift = {MOST_SHIFT}, which \
+             divides",
+            FIRST_SCAN >> MOST_SHIFT
+        ),
+    };
+    vec![format!(
+        "at most {pages} pages were in memory{}: too few to say how a kernel reclaims, whose first scan \
+         is of one page in {} and whose batches are of {} to {}; {instead} these",
+        at(&points, groups.len()),
+        FIRST_SCAN >> shift(run),
+        SWAP_CLUSTER_MAX >> shift(run),
+        FIRST_SCAN >> shift(run),
+    )]
 }
 
 /// Whether a setting decides what is reclaimed, and whether it decides other things that may be
@@ -270,6 +342,40 @@ mod tests {
             run.knobs.set("compaction.x", super::super::KnobValue::Whole(i as i64 / 2));
         };
         assert_eq!(notes(compaction), [""; 0]);
+    }
+
+    /// A list of 1,023 pages is 0 of 4,096, and 1 of 512: 4,096 >> 3. Of 60 pages even the largest shift
+    /// leaves none.
+    #[test]
+    fn lists_shorter_than_the_kernels_batches() {
+        let of = |pages: u64, shift: &str| {
+            notes(|run, i| {
+                run.peak_resident = if i == 1 { pages } else { 4096 };
+                run.vmstat.set("pgscan_direct", 5);
+                run.setup.set("machine.batch-shift", shift.to_string());
+            })
+        };
+        let note = "at most 1023 pages were in memory: too few to say how a kernel reclaims, whose \
+                    first scan is of one page in 4096 and whose batches are of 32 to 4096; set \
+                    machine.batch-shift = 3, which divides these";
+        assert_eq!(of(1023, "0"), [note]);
+        assert_eq!(of(1024, "2"), [""; 0]);
+        assert_eq!(of(4096, "0"), [""; 0]);
+        assert!(of(60, "4")[0].contains("a machine of 128 pages or more"), "{:?}", of(60, "4"));
+        assert_eq!(of(60, "5"), [""; 0]);
+        // Where nothing was scanned it makes no difference.
+        let idle = |run: &mut RunReport, _: usize| run.peak_resident = 60;
+        assert_eq!(notes(idle), [""; 0]);
+    }
+
+    #[test]
+    fn thousands_that_never_write() {
+        let unwritten = |run: &mut RunReport, _: usize| {
+            run.unwritten = (0..2000).map(|i| (format!("p{i}"), 1)).collect();
+        };
+        let notes = notes(unwritten);
+        assert_eq!(notes.len(), 9);
+        assert_eq!(notes[8], "1992 more processes never write their anonymous pages either");
     }
 
     #[test]

@@ -86,7 +86,8 @@ fn what_cannot_run_is_refused_before_anything_runs() {
 #[test]
 fn expectations() {
     let f = Folder::new();
-    let good = GOOD.replace("8MiB", "24MiB");
+    // Lists that are long enough for nothing to be said of them.
+    let good = GOOD.replace("8MiB", "24MiB").replace("16MiB", "20MiB");
     let expect = |figure: &str| {
         format!("{good}write = true\n\n[[expect]]\nfigure = \"{figure}\"\nabove = 1000\n")
     };
@@ -892,6 +893,22 @@ fn out_of_memory() {
     f.write("x.toml", no_slots("expect-oom = true\n"));
     let said = f.mmsim(&["run", "x.toml"]);
     assert_eq!((said.code, said.stderr.as_str()), (Some(0), ""));
+}
+
+/// Blocks that must not fail, more of them than there is memory: the run ends with exit code 3, says
+/// who waits for what, and its report is there.
+#[test]
+fn stuck() {
+    let f = Folder::new();
+    let task = "workload = \"kernel-alloc\"\norder = 5\nretry = \"nofail\"\nattempts = 5000\n";
+    f.write("x.toml", format!("name = \"x\"\n[machine]\nmemory = \"64MiB\"\n[[task]]\n{task}"));
+    let said = f.mmsim(&["run", "x.toml"]);
+    golden("stuck", &said);
+    assert_eq!(said.code, Some(3));
+    assert!(said.stdout.contains("stuck"), "{}", said.stdout);
+    let said = f.mmsim(&["run", "x.toml", "--format", "json"]);
+    assert_eq!(said.code, Some(3));
+    assert!(said.stdout.contains("\"outcome\": \"stuck\""), "{}", said.stdout);
 }
 
 #[test]

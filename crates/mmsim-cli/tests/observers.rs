@@ -28,7 +28,7 @@ fn number(event: &Value, field: &str) -> u64 {
 /// More than memory holds, with swap on a device that writes in its own time and reads
 /// ahead, and a file beside it.
 fn asynchronous() -> String {
-    support::heap_and_file(16, 20, 8)
+    support::heap_and_file(20, 24, 8)
 }
 
 /// Evictions are numbered from 1 without a gap, and each refault names an earlier one, of

@@ -2,11 +2,13 @@
 //!
 //! Figures are of runs that did all their work; a variant without such a run has none.
 
+use std::collections::{BTreeMap, BTreeSet};
+
 use mmsim::report::blocks::Attempts;
 use mmsim::report::derived::{Figure, Scope, grouped, grouped_row, own, per_cent};
 use mmsim::report::groups::{Group, VariantRuns};
 use mmsim::report::statistics::{estimate, paired_change};
-use mmsim::report::{AimReport, DamonReport, RunReport, SchemeReport};
+use mmsim::report::{AimReport, DamonReport, Pairs, PhaseReport, RunReport, SchemeReport};
 
 /// Counters that are shown beside the figures where they are not zero.
 const NOTABLE_COUNTERS: [&str; 4] =
@@ -106,16 +108,66 @@ fn means(samples: &Samples) -> Vec<Option<f64>> {
 }
 
 /// Names in the order in which runs have them, each once.
-fn names<'a, T: PartialEq + 'a>(group: &Group<'a>, of: impl Fn(&'a RunReport) -> Vec<T>) -> Vec<T> {
-    let mut names = Vec::new();
-    for run in group.variants.iter().flat_map(|v| v.runs.iter().copied()) {
-        for name in of(run) {
-            if !names.contains(&name) {
-                names.push(name);
-            }
+fn names<'a, T: Ord + Clone + 'a>(
+    group: &Group<'a>,
+    of: impl Fn(&'a RunReport) -> Vec<T>,
+) -> Vec<T> {
+    let (mut names, mut known) = (Vec::new(), BTreeSet::new());
+    for name in group.variants.iter().flat_map(|v| v.runs.iter().copied()).flat_map(of) {
+        if known.insert(name.clone()) {
+            names.push(name);
         }
     }
     names
+}
+
+/// What runs have under a name: variant by variant, run by run.
+struct Named<'a, T> {
+    name: &'a str,
+    of: Vec<Vec<Option<&'a T>>>,
+}
+
+impl<'a, T> Named<'a, T> {
+    /// All that runs have under names, in the order in which they have them. There may be thousands:
+    /// nothing is searched for twice.
+    fn all<I: IntoIterator<Item = (&'a str, &'a T)>>(
+        group: &Group<'a>,
+        of: impl Fn(&'a RunReport) -> I,
+    ) -> Vec<Self> {
+        let none = || group.variants.iter().map(|v| vec![None; v.runs.len()]).collect();
+        let (mut all, mut places) = (Vec::new(), BTreeMap::new());
+        for (v, variant) in group.variants.iter().enumerate() {
+            for (i, run) in variant.runs.iter().copied().enumerate() {
+                for (name, part) in of(run) {
+                    let place = *places.entry(name).or_insert_with(|| {
+                        all.push(Named { name, of: none() });
+                        all.len() - 1
+                    });
+                    all[place].of[v][i].get_or_insert(part);
+                }
+            }
+        }
+        all
+    }
+
+    /// Of a variant, what its runs have that did all their work.
+    fn whole<'b>(
+        &'b self,
+        group: &'b Group<'a>,
+        variant: usize,
+    ) -> impl Iterator<Item = (u64, Option<&'a T>)> + 'b {
+        let runs = group.variants[variant].runs.iter().zip(&self.of[variant]);
+        runs.filter(|(run, _)| run.outcome.is_whole()).map(|(run, part)| (run.seed, *part))
+    }
+
+    /// A value of each run that has it.
+    fn samples(&self, group: &Group<'a>, value: impl Fn(&T) -> Option<f64>) -> Samples {
+        let of_variant = |v| {
+            let parts = self.whole(group, v);
+            parts.filter_map(|(seed, part)| Some((seed, value(part?)?))).collect()
+        };
+        (0..group.variants.len()).map(of_variant).collect()
+    }
 }
 
 /// All rows of a group: how the runs ended, figures of the whole machine, then its parts.
@@ -286,24 +338,22 @@ fn attempts(group: &Group<'_>, phase: &str) -> Vec<Row> {
 
 /// The main figures of each phase, where there are several: those of the task whose phase it is.
 fn phases(group: &Group<'_>) -> Vec<Row> {
-    let names = names(group, |run| run.phases.iter().map(|p| p.name.as_str()).collect());
-    if names.len() < 2 {
+    let phases =
+        Named::all(group, |run: &RunReport| run.phases.iter().map(|p| (p.name.as_str(), p)));
+    if phases.len() < 2 {
         return Vec::new();
     }
     let mut rows = Vec::new();
-    for name in names {
-        let of = |run: &RunReport, value: &dyn Fn(Scope<'_>) -> Option<f64>| {
-            own(run.phases.iter().find(|p| p.name == name)?, value)
-        };
-        let comparable = same_work(group, name);
+    for phase in &phases {
+        let comparable = same_work(group, phase);
         let figures = PHASE_FIGURES.into_iter().filter_map(|figure| {
-            let samples = of_runs(group, |run| of(run, &|scope| figure.of(scope)));
+            let samples = phase.samples(group, |p| own(p, |scope| figure.of(scope)));
             let row = Row::unless_zero(format!("  {}", figure.label()), &samples)?;
             Some(row.compared_if(&comparable))
         });
-        let of_phase: Vec<Row> = figures.chain(attempts(group, name)).collect();
+        let of_phase: Vec<Row> = figures.chain(attempts(group, phase.name)).collect();
         if !of_phase.is_empty() {
-            rows.push(Row::heading(&format!("in {name}"), group.variants.len()));
+            rows.push(Row::heading(&format!("in {}", phase.name), group.variants.len()));
             rows.extend(of_phase);
         }
     }
@@ -311,17 +361,17 @@ fn phases(group: &Group<'_>) -> Vec<Row> {
 }
 
 /// Of each variant, whether as much was done in a phase as in the first variant's, seed by seed.
-fn same_work(group: &Group<'_>, phase: &str) -> Vec<bool> {
-    let find = |run: &RunReport| run.phases.iter().position(|p| p.name == phase);
-    let same = |a: &RunReport, b: &RunReport| {
-        let (Some(i), Some(j)) = (find(a), find(b)) else { return true };
-        own(&a.phases[i], |x| own(&b.phases[j], |y| x.same_work(&y)))
+fn same_work(group: &Group<'_>, phase: &Named<'_, PhaseReport>) -> Vec<bool> {
+    let same = |a: Option<&PhaseReport>, b: Option<&PhaseReport>| {
+        let (Some(a), Some(b)) = (a, b) else { return true };
+        own(a, |x| own(b, |y| x.same_work(&y)))
     };
-    let first = &group.variants[0];
-    let of_variant = |v: &VariantRuns<'_>| {
-        v.whole().all(|run| first.whole().filter(|f| f.seed == run.seed).all(|f| same(f, run)))
+    let of_variant = |v| {
+        phase.whole(group, v).all(|(seed, part)| {
+            phase.whole(group, 0).filter(|f| f.0 == seed).all(|(_, first)| same(first, part))
+        })
     };
-    group.variants.iter().map(of_variant).collect()
+    (0..group.variants.len()).map(of_variant).collect()
 }
 
 /// What each task did and what was done to it, where there are several.
@@ -333,15 +383,12 @@ fn tasks(group: &Group<'_>) -> Vec<Row> {
         ("misses of read and write", &["sim_cache_miss"]),
         ("its pages evicted", &["sim_evict_anon", "sim_evict_file"]),
     ];
-    let names = names(group, |run| run.tasks.iter().map(|t| t.name.as_str()).collect());
-    if names.len() < 2 {
+    let tasks =
+        Named::all(group, |run: &RunReport| run.tasks.iter().map(|t| (t.name.as_str(), &t.vmstat)));
+    if tasks.len() < 2 {
         return Vec::new();
     }
-    let of = |run: &RunReport, name: &str, counters: &[&str]| {
-        let task = run.tasks.iter().find(|t| t.name == name)?;
-        sum(counters, |counter| *task.vmstat.get(counter)?)
-    };
-    parts(group, "task", &names, &FIGURES, of)
+    parts(group, "task", &tasks, &FIGURES)
 }
 
 /// What each memory cgroup counted.
@@ -353,12 +400,8 @@ fn groups(group: &Group<'_>) -> Vec<Row> {
         ("refaults", &["workingset_refault_anon", "workingset_refault_file"]),
         ("reclaimed", &["pgsteal_kswapd", "pgsteal_direct"]),
     ];
-    let names = names(group, |run| run.memory_stat.iter().map(|(name, _)| name).collect());
-    let of = |run: &RunReport, name: &str, counters: &[&str]| {
-        let stat = run.memory_stat.get(name)?;
-        sum(counters, |counter| *stat.get(counter)?)
-    };
-    parts(group, "group", &names, &FIGURES, of)
+    let groups = Named::all(group, |run: &RunReport| run.memory_stat.iter());
+    parts(group, "group", &groups, &FIGURES)
 }
 
 /// The sum of some counters. Without swap-ins there are no refaults of anonymous memory, whether
@@ -376,19 +419,19 @@ fn sum(counters: &[&str], value: impl Fn(&str) -> Option<u64>) -> Option<f64> {
 fn parts(
     group: &Group<'_>,
     what: &str,
-    names: &[&str],
+    parts: &[Named<'_, Pairs<Option<u64>>>],
     figures: &[(&str, &[&str])],
-    of: impl Fn(&RunReport, &str, &[&str]) -> Option<f64>,
 ) -> Vec<Row> {
     let mut rows = Vec::new();
-    for name in names {
+    for part in parts {
         let row = |(label, counters): &(&str, &[&str])| {
-            let samples = of_runs(group, |run| of(run, name, counters));
+            let samples =
+                part.samples(group, |stat| sum(counters, |counter| *stat.get(counter)?));
             Row::unless_zero(format!("  {label}"), &samples)
         };
         let of_part: Vec<Row> = figures.iter().filter_map(row).collect();
         if !of_part.is_empty() {
-            rows.push(Row::heading(&format!("{what} {name}"), group.variants.len()));
+            rows.push(Row::heading(&format!("{what} {}", part.name), group.variants.len()));
             rows.extend(of_part);
         }
     }

@@ -188,6 +188,11 @@ impl Machine {
             if last {
                 return Got::Failed;
             }
+            if self.watchdog.barks() {
+                // The main loop decides whether that is the end.
+                self.sleep(tid, TICK, true);
+                return self.blocked(tid, req, tries);
+            }
             let no_progress = &mut self.threads[tid].no_progress;
             *no_progress = if reclaimed > 0 && !req.costly() { 0 } else { *no_progress + 1 };
             let hopeful = *no_progress <= MAX_RECLAIM_RETRIES && self.worth_retrying(req);
@@ -284,9 +289,7 @@ impl Machine {
         self.latency[2].add(self.mem.now.since(begin));
         self.psi.stalled(self.mem.cpu.0.into(), begin, self.mem.now);
         self.mem.count(VmEvent::SimDirectReclaimNs, self.mem.now.since(begin).0);
-        if reclaimed == 0 {
-            self.watchdog.tried(false);
-        }
+        self.watchdog.tried(false);
         reclaimed
     }
 

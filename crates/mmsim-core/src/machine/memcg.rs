@@ -93,6 +93,7 @@ impl Machine {
         target: u64,
         swappiness: Option<u8>,
     ) -> u64 {
+        self.watchdog.tried(false);
         let target = target.max(SWAP_CLUSTER_MAX >> self.config.batch_shift);
         let mut force_deactivate = false;
         loop {

@@ -16,6 +16,7 @@
 //! - `kernel`: blocks that workloads allocate on behalf of the kernel;
 //! - `hugetlb`: the pool of huge pages, and faults on its mappings;
 //! - `kswapd`, `kswapd_zones`, `kcompactd`, `dirty`, `flusher`, `kdamond`: the background;
+//! - `sched`, `line`: who of several gets a CPU; who waits for it;
 //! - `order`, `queue`, `thread`, `psi`, `latency`: what these need;
 //! - `stuck`: the watchdog, for runs that cannot end;
 //! - `snapshot`: what the kernel's text files would show.
@@ -39,6 +40,7 @@ mod kswapd;
 mod kswapd_zones;
 mod latency;
 pub mod laws;
+mod line;
 mod memcg;
 mod ops;
 mod order;
@@ -210,6 +212,8 @@ pub struct Machine {
     touching: bool,
     /// Kept for the plug of direct reclaim.
     plug: Plug,
+    /// Accesses and records of all threads.
+    work_done: (u64, u64),
     /// How long a thread has slept amid the current step.
     slept: SimDuration,
     /// So many first touches are taken alone before a team is tried.
@@ -293,6 +297,7 @@ impl Machine {
             team: Vec::new(),
             touching: false,
             plug: Plug::default(),
+            work_done: (0, 0),
             slept: SimDuration::ZERO,
             alone_for: 0,
             touches_left: 0,
@@ -437,14 +442,11 @@ impl Machine {
         self.prefetched
     }
 
-    /// Accesses and records of all threads.
-    fn work_done(&self) -> (u64, u64) {
-        self.threads.iter().fold((0, 0), |a, t| (a.0 + t.accesses, a.1 + t.records))
-    }
-
     /// Gauges, those of the policy's lists included.
     pub fn gauges(&self) -> Vec<(&'static str, u64)> {
         let mut g = self.mem.gauges();
+        let root = |n| self.policy.snapshot(&self.mem, n, MemcgId(0)).lists;
+        let lists: Vec<(String, u64)> = self.kswapds.ids().flat_map(root).collect();
         for name in [
             "nr_inactive_anon",
             "nr_active_anon",
@@ -452,12 +454,7 @@ impl Machine {
             "nr_active_file",
             "nr_unevictable",
         ] {
-            let mut sum = 0;
-            for n in self.kswapds.ids() {
-                let s = self.policy.snapshot(&self.mem, n, MemcgId(0));
-                sum += s.lists.iter().filter(|l| l.0 == name).map(|l| l.1).sum::<u64>();
-            }
-            g.push((name, sum));
+            g.push((name, lists.iter().filter(|l| l.0 == name).map(|l| l.1).sum()));
         }
         g
     }
@@ -465,6 +462,10 @@ impl Machine {
     /// The generations of each group on each node, as `/sys/kernel/debug/lru_gen` shows them.
     pub fn generations(&self) -> Vec<GroupGeneration> {
         let mut all = Vec::new();
+        // A policy has generations in all groups or in none.
+        if self.policy.snapshot(&self.mem, NodeId(0), MemcgId(0)).generations.is_empty() {
+            return all;
+        }
         for memcg in self.mem.memcgs.ids() {
             for node in self.kswapds.ids() {
                 let name = match memcg {
@@ -483,7 +484,7 @@ impl Machine {
     }
 
     fn take_mark(&mut self, now: SimTime) -> Mark {
-        let (accesses, records) = self.work_done();
+        let (accesses, records) = self.work_done;
         let mut vmstat = self.mem.vmstat.clone();
         vmstat.add(VmEvent::SimAccesses, accesses);
         Mark {
@@ -565,6 +566,9 @@ impl Machine {
         }
         self.check_kdamonds();
         self.check_laws();
+        let of_threads = self.threads.iter();
+        let sum = of_threads.fold((0, 0), |a, t| (a.0 + t.accesses, a.1 + t.records));
+        assert_eq!(self.work_done, sum, "accesses and records of all threads");
     }
 
     /// When the run ended: with its last thread, or where it could not go on.

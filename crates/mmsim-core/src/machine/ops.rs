@@ -68,7 +68,7 @@ impl Machine {
                     task.phases.get(usize::from(i)).cloned().unwrap_or_else(|| {
                         panic!("{}: phase {i} of {}", task.name, task.phases.len())
                     });
-                let several = self.tasks.iter().filter(|t| !t.phases.is_empty()).count() > 1;
+                let several = self.tasks.iter().filter(|t| !t.phases.is_empty()).nth(1).is_some();
                 let name = if several { format!("{}/{phase}", task.name) } else { phase };
                 let of = self.threads[tid].task;
                 self.end_phase(name, of, self.now());
@@ -213,6 +213,7 @@ impl Machine {
             self.note_resident();
             let t = &mut self.threads[tid];
             t.accesses += 1;
+            self.work_done.0 += 1;
             t.done = (done + 1) % count;
         }
         flow

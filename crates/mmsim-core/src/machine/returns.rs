@@ -162,6 +162,8 @@ impl Machine {
         }
         t.accesses += touched;
         t.records += records;
+        self.work_done.0 += touched;
+        self.work_done.1 += records;
         let system = SimDuration(faults * each);
         t.system += system;
         t.user += SimDuration(now - start.0) - system;

@@ -86,8 +86,6 @@ impl Machine {
 
     fn main_loop(&mut self) {
         let mut progress_at = 1 << 20;
-        // Counting the work is a look at each thread.
-        let (mut turns, look_each) = (0u64, self.threads.len().max(1) as u64);
         while self.live > 0 {
             let due = self.queue.next();
             let first = self.order.first();
@@ -108,9 +106,8 @@ impl Machine {
             } else if let Some(cpu) = self.touches(due) {
                 self.step_cpu(cpu, due);
             }
-            turns += 1;
-            if self.watch.progress.is_some() && turns % look_each == 0 {
-                let done = self.work_done().0;
+            if self.watch.progress.is_some() {
+                let done = self.work_done.0;
                 if done >= progress_at {
                     progress_at = done + (1 << 20);
                     if let Some(p) = &mut self.watch.progress {
@@ -561,7 +558,7 @@ impl Machine {
         let mut now = start;
         let record = self.watch.record_accesses;
         let recorded = self.contents.sequence.len();
-        let mut touched = 0;
+        let (mut touched, records_before) = (0, *records);
         // The region whose start is known; no region has the number of none.
         let mut known = spaces.still(place).map_or(u32::MAX, |r| r.0.into());
         let mut start_of_known = place.start.0;
@@ -652,6 +649,8 @@ impl Machine {
         };
         *next = ops.len() - rest.len();
         *accesses += touched;
+        self.work_done.0 += touched;
+        self.work_done.1 += *records - records_before;
         *user += SimDuration(now - start);
         self.mem.now = SimTime(now);
         if record {
@@ -687,6 +686,7 @@ impl Machine {
         }
         if accessed && flow == Flow::Done {
             t.accesses += 1;
+            self.work_done.0 += 1;
             t.done += 1;
             if t.done == t.ops[t.next].touches() {
                 t.done = 0;
@@ -732,9 +732,9 @@ impl Machine {
             };
             t.workload.fill(&cx, &mut t.rng, &mut t.ops);
             t.kernel_allocs.clear();
-            let again = if t.given.0 == self.mem.now { t.given.1 + 1 } else { 0 };
-            t.given = (self.mem.now, again);
-            self.watchdog.given(again);
+            let again = t.given.0 == self.mem.now;
+            let times = if again { self.watchdog.given(t.given.1, &t.ops) } else { 0 };
+            t.given = (self.mem.now, times);
             if t.ops.is_empty() {
                 self.finish(tid);
             }

@@ -19,6 +19,7 @@
 //! load balancing other than waking on an idle CPU.
 
 use super::config::Kernel;
+use super::line::{By, Line, Queued};
 use super::thread::Entity;
 use crate::base::time::{SimDuration, SimTime};
 
@@ -51,13 +52,19 @@ impl Tunables {
 /// What the scheduler knows of an entity.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Virtual {
-    runtime: i64,
-    deadline: i64,
+    pub(super) runtime: i64,
+    pub(super) deadline: i64,
     /// Distance to the average when it left; kept while it sleeps.
     lag: i64,
 }
 
 impl Virtual {
+    /// With this runtime and deadline.
+    #[cfg(test)]
+    pub(super) fn at(runtime: i64, deadline: i64) -> Self {
+        Virtual { runtime, deadline, lag: 0 }
+    }
+
     /// Begins a slice anew at each tick after `from` that finds the one before used up. The runtime
     /// has grown since then to its value `now` without a pause. False: no tick did.
     fn renew_at_ticks(&mut self, from: i64, now: i64, t: &Tunables) -> bool {
@@ -73,16 +80,6 @@ impl Virtual {
     }
 }
 
-#[derive(Clone, Copy, Debug)]
-struct Queued {
-    entity: Entity,
-    v: Virtual,
-    /// From when on it may run: it can be woken by somebody whose clock is ahead of this CPU's.
-    ready: SimTime,
-    /// It went to sleep while ahead of the average, and leaves when it is picked.
-    delayed: bool,
-}
-
 /// A CPU: its own clock, what runs on it, and what waits for it.
 #[derive(Clone, Debug)]
 pub(super) struct Cpu {
@@ -96,10 +93,7 @@ pub(super) struct Cpu {
     updated: SimTime,
     /// Its runtime when the kernel did that: at a tick, a switch, or when somebody came.
     known: i64,
-    /// In the order of coming.
-    queue: Vec<Queued>,
-    /// Σ runtime of those.
-    waiting: i128,
+    queue: Line,
     min_runtime: i64,
     resched: bool,
 }
@@ -114,8 +108,7 @@ impl Cpu {
             ran: 0,
             updated: SimTime::ZERO,
             known: 0,
-            queue: Vec::new(),
-            waiting: 0,
+            queue: Line::new(),
             min_runtime: 0,
             resched: false,
         }
@@ -129,7 +122,7 @@ impl Cpu {
     /// Nobody runs and nobody wants to.
     #[inline]
     pub(super) fn idle(&self) -> bool {
-        self.current.is_none() && self.queue.iter().all(|q| q.delayed)
+        self.current.is_none() && self.queue.all_delayed()
     }
 
     /// Whether somebody waits for the CPU.
@@ -145,17 +138,6 @@ impl Cpu {
         self.current.filter(|_| alone).map(|c| c.0)
     }
 
-    fn push(&mut self, queued: Queued) {
-        self.waiting += i128::from(queued.v.runtime);
-        self.queue.push(queued);
-    }
-
-    fn take(&mut self, i: usize) -> Queued {
-        let queued = self.queue.remove(i);
-        self.waiting -= i128::from(queued.v.runtime);
-        queued
-    }
-
     /// How many compete.
     fn competing(&self) -> i64 {
         self.queue.len() as i64 + i64::from(self.current.is_some())
@@ -163,7 +145,7 @@ impl Cpu {
 
     /// The average runtime of all that compete, rounded down. Who is not ahead of it is eligible.
     fn average(&self) -> i64 {
-        let sum = self.waiting + self.current.map_or(0, |c| i128::from(c.1.runtime));
+        let sum = self.queue.sum() + self.current.map_or(0, |c| i128::from(c.1.runtime));
         match self.competing() {
             0 => self.min_runtime,
             n => sum.div_euclid(i128::from(n)) as i64,
@@ -192,15 +174,15 @@ impl Cpu {
             } else if t.eevdf && self.protected != v.deadline {
                 // Its slice is not protected, and it is ahead of the average (`did_preempt_short`).
                 let n = self.queue.len() as i128;
-                self.resched |= i128::from(runtime) * n > self.waiting;
+                self.resched |= i128::from(runtime) * n > self.queue.sum();
             }
             if !t.eevdf && !self.queue.is_empty() {
                 let ideal = (t.latency / (self.queue.len() as i64 + 1)).max(t.min_granularity);
-                let first = self.queue.iter().map(|q| q.v.runtime).min().unwrap_or(runtime);
+                let first = self.queue.least_runtime().unwrap_or(runtime);
                 self.resched |= ran > ideal || ran >= t.min_granularity && runtime - first > ideal;
             }
         }
-        let least = self.queue.iter().map(|q| q.v.runtime).fold(v.runtime, i64::min);
+        let least = self.queue.least_runtime().map_or(v.runtime, |first| first.min(v.runtime));
         self.min_runtime = self.min_runtime.max(least);
     }
 
@@ -230,7 +212,7 @@ impl Cpu {
 
     /// An entity wakes: where it stands in line, and whether it preempts.
     pub(super) fn enqueue(&mut self, entity: Entity, mut v: Virtual, now: SimTime) {
-        let delayed = self.queue.iter().position(|q| q.entity == entity && q.delayed);
+        let delayed = self.queue.late(entity);
         if self.idle() && delayed.is_none() {
             self.clock = self.clock.max(now);
         }
@@ -243,14 +225,13 @@ impl Cpu {
             let exact = self.current.as_mut().map(|c| std::mem::replace(&mut c.1.runtime, known));
             let q = self.queue[i];
             let lag = self.average() - q.v.runtime;
-            self.queue[i].delayed = false;
-            self.queue[i].ready = now;
+            self.queue.wake(i, now);
             if lag > 0 {
                 // It waited its debt off: it begins anew without credit.
-                self.take(i);
+                self.queue.take(i);
                 v = Virtual { lag: 0, ..q.v };
                 self.place(&mut v);
-                self.push(Queued { entity, v, ready: now, delayed: false });
+                self.queue.push(Queued { entity, v, ready: now, delayed: false });
             }
             if let (Some(c), Some(exact)) = (&mut self.current, exact) {
                 c.1.runtime = exact;
@@ -261,14 +242,14 @@ impl Cpu {
         if t.eevdf {
             if delayed.is_none() {
                 self.place(&mut v);
-                self.push(Queued { entity, v, ready: now, delayed: false });
+                self.queue.push(Queued { entity, v, ready: now, delayed: false });
             }
             if self.current.is_some() && self.pick(now.max(self.clock)) != Pick::Current {
                 self.resched = true;
             }
         } else {
             v.runtime = v.runtime.max(self.min_runtime - t.latency / 2);
-            self.push(Queued { entity, v, ready: now, delayed: false });
+            self.queue.push(Queued { entity, v, ready: now, delayed: false });
             if let Some((_, c)) = self.current {
                 self.resched |= c.runtime - v.runtime > t.wakeup_granularity;
             }
@@ -285,11 +266,10 @@ impl Cpu {
 
     fn pick(&self, now: SimTime) -> Pick {
         if !self.tunables.eevdf {
-            let first = self.queue.iter().enumerate().filter(|(_, q)| q.ready <= now);
-            let first = first.min_by_key(|(i, q)| (q.v.runtime, *i));
+            let first = self.queue.first(By::Runtime, i64::MAX, now);
             return match (first, self.current) {
-                (Some((_, q)), Some((_, c))) if c.runtime <= q.v.runtime => Pick::Current,
-                (Some((i, _)), _) => Pick::Queued(i),
+                (Some(i), Some((_, c))) if c.runtime <= self.queue[i].v.runtime => Pick::Current,
+                (Some(i), _) => Pick::Queued(i),
                 (None, Some(_)) => Pick::Current,
                 (None, None) => Pick::Nobody,
             };
@@ -301,18 +281,13 @@ impl Cpu {
         {
             return Pick::Current;
         }
-        let ready = self.queue.iter().enumerate().filter(|(_, q)| q.ready <= now);
-        let best = ready
-            .clone()
-            .filter(|(_, q)| q.v.runtime <= average)
-            .min_by_key(|(i, q)| (q.v.deadline, *i));
-        match (best, current) {
-            (Some((_, q)), Some((_, c))) if c.deadline < q.v.deadline => Pick::Current,
-            (Some((i, _)), _) => Pick::Queued(i),
+        match (self.queue.first(By::Deadline, average, now), current) {
+            (Some(i), Some((_, c))) if c.deadline < self.queue[i].v.deadline => Pick::Current,
+            (Some(i), _) => Pick::Queued(i),
             (None, Some(_)) => Pick::Current,
             // Those that are eligible may not run yet: the next best.
-            (None, None) => match ready.min_by_key(|(i, q)| (q.v.runtime, *i)) {
-                Some((i, _)) => Pick::Queued(i),
+            (None, None) => match self.queue.first(By::Runtime, i64::MAX, now) {
+                Some(i) => Pick::Queued(i),
                 None if self.current.is_some() => Pick::Current,
                 None => Pick::Nobody,
             },
@@ -327,11 +302,11 @@ impl Cpu {
             match self.pick(self.clock) {
                 Pick::Queued(i) if self.queue[i].delayed => {
                     let lag = (self.average() - self.queue[i].v.runtime).min(0);
-                    let q = self.take(i);
+                    let q = self.queue.take(i);
                     left.push((q.entity, Virtual { lag, ..q.v }));
                 }
                 Pick::Queued(i) => {
-                    let q = self.take(i);
+                    let q = self.queue.take(i);
                     self.current = Some((q.entity, q.v));
                     (self.protected, self.known) = (q.v.deadline, q.v.runtime);
                     self.ran = 0;
@@ -341,9 +316,7 @@ impl Cpu {
                 }
                 Pick::Current => unreachable!("nobody runs"),
                 Pick::Nobody => {
-                    if let Some(ready) =
-                        self.queue.iter().filter(|q| !q.delayed).map(|q| q.ready).min()
-                    {
+                    if let Some(ready) = self.queue.first_ready() {
                         self.clock = self.clock.max(ready);
                     }
                     return (None, left);
@@ -360,7 +333,7 @@ impl Cpu {
         let mut left = Vec::new();
         if let Some((entity, v)) = self.current {
             if self.tunables.eevdf && v.runtime > self.average() {
-                self.push(Queued { entity, v, ready: self.clock, delayed: true });
+                self.queue.push(Queued { entity, v, ready: self.clock, delayed: true });
             } else {
                 let t = &self.tunables;
                 let limit = (2 * t.slice).max(t.tick);
@@ -371,8 +344,7 @@ impl Cpu {
             self.current = None;
         }
         if self.idle() {
-            self.waiting = 0;
-            left.extend(self.queue.drain(..).map(|q| (q.entity, Virtual { lag: 0, ..q.v })));
+            self.queue.drain(|q| left.push((q.entity, Virtual { lag: 0, ..q.v })));
         }
         left
     }
@@ -387,7 +359,7 @@ impl Cpu {
         self.resched = false;
         if let Pick::Queued(_) = self.pick(self.clock) {
             let (entity, v) = self.current.take().expect("it runs");
-            self.push(Queued { entity, v, ready: self.clock, delayed: false });
+            self.queue.push(Queued { entity, v, ready: self.clock, delayed: false });
         }
     }
 
@@ -425,7 +397,7 @@ impl Cpu {
         match self.current {
             Some((Entity::Thread(_), _)) => None,
             Some(_) => Some(self.clock),
-            None => self.daemons().map(|q| q.ready.max(self.clock)).min(),
+            None => self.queue.daemons().map(|q| q.ready.max(self.clock)).min(),
         }
     }
 
@@ -435,15 +407,12 @@ impl Cpu {
         if self.current.is_some() {
             return None;
         }
-        let first = self.daemons().filter(|q| q.ready <= now).min_by_key(|q| q.v.runtime)?.entity;
+        let ready = self.queue.daemons().filter(|q| q.ready <= now);
+        let first = ready.min_by_key(|q| q.v.runtime)?.entity;
         self.clock = now;
         self.resume(first);
         self.resched = false;
         Some(first)
-    }
-
-    fn daemons(&self) -> impl Iterator<Item = &Queued> {
-        self.queue.iter().filter(|q| !q.delayed && !matches!(q.entity, Entity::Thread(_)))
     }
 
     /// The entity goes on, although it may not be its turn: at the end of its step it is looked
@@ -452,12 +421,12 @@ impl Cpu {
         if let Some((e, v)) = self.current
             && e != entity
         {
-            self.push(Queued { entity: e, v, ready: self.clock, delayed: false });
+            self.queue.push(Queued { entity: e, v, ready: self.clock, delayed: false });
         } else if self.current.is_some() {
             return;
         }
-        let i = self.queue.iter().position(|q| q.entity == entity).expect("it waits");
-        let v = self.take(i).v;
+        let i = self.queue.find(entity).expect("it waits");
+        let v = self.queue.take(i).v;
         self.current = Some((entity, v));
         (self.protected, self.known) = (v.deadline, v.runtime);
         self.ran = 0;
@@ -467,20 +436,12 @@ impl Cpu {
 
     /// Whether the entity is what this CPU runs, or nobody else could be.
     pub(super) fn runs_next(&self, entity: Entity) -> bool {
-        match (self.current, &self.queue[..]) {
-            (Some((e, _)), _) => e == entity,
-            (None, [q]) => q.entity == entity && !q.delayed,
-            (None, _) => false,
-        }
+        self.current().or_else(|| self.queue.only()) == Some(entity)
     }
 
     /// What would run next.
     pub(super) fn next(&self) -> Option<Entity> {
-        if let Some((e, _)) = self.current {
-            return Some(e);
-        }
-        let waiting = self.queue.iter().filter(|q| !q.delayed);
-        waiting.min_by_key(|q| q.v.runtime).map(|q| q.entity)
+        self.current().or_else(|| self.queue.first_awake())
     }
 
     /// Lets an entity run, for tests of what depends on it.
@@ -491,8 +452,8 @@ impl Cpu {
 
     /// Takes an entity away, wherever it is: its process is killed.
     pub(super) fn remove(&mut self, entity: Entity) {
-        if let Some(i) = self.queue.iter().position(|q| q.entity == entity) {
-            self.take(i);
+        if let Some(i) = self.queue.find(entity) {
+            self.queue.take(i);
         }
         if self.current.is_some_and(|c| c.0 == entity) {
             self.current = None;
@@ -503,7 +464,7 @@ impl Cpu {
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 enum Pick {
     Current,
-    Queued(usize),
+    Queued(u32),
     Nobody,
 }
 
@@ -679,13 +640,49 @@ mod tests {
                     asleep.push(e);
                 }
                 let runtimes: Vec<i64> = c.queue.iter().map(|q| q.v.runtime).collect();
-                assert_eq!(c.waiting, runtimes.iter().map(|&r| i128::from(r)).sum());
+                assert_eq!(c.queue.sum(), runtimes.iter().map(|&r| i128::from(r)).sum());
                 let all = runtimes.iter().copied().chain(c.current.map(|c| c.1.runtime));
                 let n = all.clone().count() as i64;
                 if n > 0 {
                     assert_eq!(c.average(), all.sum::<i64>().div_euclid(n));
                 }
             }
+        }
+    }
+
+    /// What choosing costs: nodes of the line that are looked at while so many threads run and sleep
+    /// in turn, for each choice.
+    fn looks_per_choice(kernel: Kernel, threads: u32) -> u64 {
+        let mut rng = crate::base::rng::Rng::for_purpose(1, "looks");
+        let mut c = Cpu::new(Tunables::of(kernel, 1, SimDuration::from_millis(4)));
+        let mut virtuals = std::collections::BTreeMap::new();
+        for i in 0..threads {
+            c.enqueue(Entity::Thread(ThreadId(i)), Virtual::default(), SimTime::ZERO);
+        }
+        for _ in 0..threads {
+            if c.current().is_none() {
+                virtuals.extend(c.take_next().1);
+            }
+            c.clock.0 += rng.below(8_000) * US;
+            let Some(e) = c.current() else { continue };
+            if rng.below(2) == 0 {
+                c.yield_if_due();
+            } else {
+                virtuals.extend(c.dequeue());
+                let v = virtuals.get(&e).copied().unwrap_or_default();
+                c.enqueue(e, v, c.clock);
+            }
+        }
+        c.queue.looks() / u64::from(threads)
+    }
+
+    /// Among sixteen times as many a choice costs four levels of the tree more, not sixteen times as
+    /// much: thousands that run are no more work than their number.
+    #[test]
+    fn choosing_among_many_costs_little_more_than_among_few() {
+        for kernel in [Kernel::V5_5, Kernel::V6_12] {
+            let [few, many] = [500, 8_000].map(|n| looks_per_choice(kernel, n));
+            assert!(many < 2 * few, "{kernel:?}: {few} nodes for each of 500, {many} of 8,000");
         }
     }
 

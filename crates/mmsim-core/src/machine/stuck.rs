@@ -1,12 +1,14 @@
 //! The watchdog: runs that cannot end are ended, with who waited for what.
 //!
-//! A thread makes a *try in vain* where it acts in the kernel and its operation is not done
-//! afterwards: it has to wait, or to begin anew; or where it reclaims and frees nothing. One operation that is done makes up for
-//! [`MADE_UP`] of them, whoever did it, so a machine that thrashes and gets on is left alone.
+//! Two things are *tries*: a step of a thread in the kernel after which its operation is not done, so
+//! that it has to wait or to begin anew; and a direct reclaim, whatever it frees, since threads that
+//! take each other's pages free many. One operation that is done makes up for [`MADE_UP`] tries,
+//! whoever did it, so a machine that thrashes and gets on is left alone.
 //! A thread that is given operations so often at one instant that they cannot take any time is stuck
 //! as well ([`MOST_AT_ONCE`]).
 //!
-//! Where tries in vain add up to [`MOST_IN_VAIN`] for each thread, nothing more will come. Only
+//! Where tries that nothing makes up for come to [`MOST_IN_VAIN`] for each thread, nothing more will
+//! come. A thread in a long step that reclaims and reclaims looks at that too, and breaks off. Only
 //! what is simulated is counted, so the same run always ends at the same instant.
 
 use super::Machine;
@@ -20,16 +22,20 @@ use crate::workload::Op;
 /// Tries in vain, for each thread, that end a run.
 const MOST_IN_VAIN: u64 = 10_000;
 
-/// Tries in vain that one operation makes up for.
-const MADE_UP: u64 = 10;
+/// Tries that one operation makes up for. It may take more than one for each page that it reads
+/// ahead, 32 by default.
+const MADE_UP: u64 = 64;
 
 /// So many times as long while a thread sleeps of its own accord, or has yet to start: it may free
 /// what others wait for.
 const WHILE_ONE_SLEEPS: u64 = 100;
 
 /// How often a thread may be given operations at one instant. Work that is counted, not timed, may
-/// take no time where hits take none: that many batches of it are a thousand million accesses.
+/// take no time where hits take none: that many batches of [`BATCH`] are a thousand million accesses.
 const MOST_AT_ONCE: u32 = 1 << 17;
+
+/// Accesses of a batch; one with more of them counts as several.
+const BATCH: u64 = 1 << 13;
 
 /// Counts tries in vain.
 #[derive(Clone, Copy, Debug, Default)]
@@ -46,15 +52,19 @@ impl Watchdog {
         let most = MOST_IN_VAIN * threads.max(1) as u64;
         Watchdog { in_vain: 0, most, patient: false, stands: false }
     }
-    /// A thread acted, and its operation is done, or not.
+    /// A thread acted, and its operation is done, or not; or it reclaimed directly.
     #[inline]
     pub(super) fn tried(&mut self, done: bool) {
         self.in_vain = if done { self.in_vain.saturating_sub(MADE_UP) } else { self.in_vain + 1 };
     }
-    /// A thread was given operations, so many times at this instant.
+    /// A thread was given operations. How often at this instant, if it was so many times before.
     #[inline]
-    pub(super) fn given(&mut self, times: u32) {
+    pub(super) fn given(&mut self, before: u32, ops: &[Op]) -> u32 {
+        let accesses: u64 = ops.iter().map(|op| u64::from(op.touches())).sum();
+        let batches = u32::try_from(1 + accesses / BATCH).unwrap_or(u32::MAX);
+        let times = before.saturating_add(batches);
         self.stands |= times > MOST_AT_ONCE;
+        times
     }
     /// Nothing more will come.
     #[inline]

@@ -171,6 +171,8 @@ impl Machine {
             (t.next, t.done) = (m.next, m.done);
             t.accesses += m.touched;
             t.records += m.records;
+            self.work_done.0 += m.touched;
+            self.work_done.1 += m.records;
             let system = SimDuration(m.faults * each.0);
             t.system += system;
             t.user += SimDuration(clock - m.begin) - system;

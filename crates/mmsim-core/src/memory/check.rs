@@ -7,6 +7,7 @@ use crate::base::id::{GROUP_PAGES, Idx, MemcgId, PageIdx, Pfn, SwapSlot};
 use crate::phys::frames::{FrameKind, Mapped, flag};
 use crate::phys::migratetype::Migratetype;
 use crate::virt::pages::{Entry, Owner, pte};
+use crate::virt::space::AddressSpace;
 use crate::virt::space::VmaKind;
 use std::collections::BTreeMap;
 
@@ -193,6 +194,11 @@ impl Memory {
             assert_eq!(anon[a.index()], self.spaces[a].rss_anon, "{a}: anonymous pages");
             assert_eq!(swapped[a.index()], self.spaces[a].swapents, "{a}: swapped pages");
         }
+        let sum = |of: fn(&AddressSpace) -> u64| -> u64 {
+            self.spaces.ids().map(|a| of(&self.spaces[a])).sum()
+        };
+        assert_eq!(self.spaces.anon_mapped, sum(|s| s.rss_anon), "anonymous pages of all");
+        assert_eq!(self.spaces.file_mapped, sum(|s| s.rss_file), "mapped file pages of all");
         references
     }
 

@@ -141,6 +141,7 @@ impl Memory {
             self.now += SimDuration(self.cost.t_free_page.0 * n);
             let space = self.spaces.vma(vma).space;
             self.spaces[space].rss_anon -= n;
+            self.spaces.anon_mapped -= n;
             policy.folios_departed(self, folios, Departure::Freed);
             self.memcgs.uncharge(MemcgId(0), n);
         }

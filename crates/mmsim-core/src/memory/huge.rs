@@ -49,6 +49,7 @@ impl Memory {
         self.pages.set_huge(g, Some(head), pte::ACCESSED | pte::DIRTY | pte::WRITABLE);
         let space = self.space_of(g.first());
         self.spaces[space].rss_anon += u64::from(GROUP_PAGES);
+        self.spaces.anon_mapped += u64::from(GROUP_PAGES);
         self.spaces[space].wrote_anon = true;
     }
 
@@ -63,6 +64,7 @@ impl Memory {
         self.pages.set_huge(g, None, 0);
         let space = self.space_of(g.first());
         self.spaces[space].rss_anon -= u64::from(GROUP_PAGES);
+        self.spaces.anon_mapped -= u64::from(GROUP_PAGES);
         self.leave_batch(head);
         if self.frames.has(head, flag::LRU) {
             policy.folio_departed(self, head, Departure::Freed);

@@ -21,8 +21,10 @@ impl Memory {
         let space = self.space_of(page);
         if self.frames.kind(folio) == FrameKind::Anon {
             self.spaces[space].rss_anon += 1;
+            self.spaces.anon_mapped += 1;
         } else {
             self.spaces[space].rss_file += 1;
+            self.spaces.file_mapped += 1;
         }
     }
 
@@ -59,6 +61,7 @@ impl Memory {
         self.frames.set_mapped(folio, Mapped::Once);
         self.frames.set(folio, flags);
         self.pages.set_frame(page, folio, bits);
+        self.spaces.anon_mapped += 1;
         let s = &mut self.spaces[space];
         s.swapents -= 1;
         s.rss_anon += 1;
@@ -110,8 +113,10 @@ impl Memory {
         let space = self.space_of(page);
         if self.frames.kind(folio) == FrameKind::Anon {
             self.spaces[space].rss_anon -= 1;
+            self.spaces.anon_mapped -= 1;
         } else {
             self.spaces[space].rss_file -= 1;
+            self.spaces.file_mapped -= 1;
         }
         space
     }

@@ -469,13 +469,11 @@ impl Memory {
 
     /// Gauges under their names in `/proc/vmstat`, without those of the policy's lists.
     pub fn gauges(&self) -> Vec<(&'static str, u64)> {
-        let anon: u64 = self.spaces.ids().map(|a| self.spaces[a].rss_anon).sum();
-        let mapped: u64 = self.spaces.ids().map(|a| self.spaces[a].rss_file).sum();
         vec![
             ("nr_free_pages", self.zones.nr_free()),
-            ("nr_anon_pages", anon),
+            ("nr_anon_pages", self.spaces.anon_mapped),
             ("nr_anon_transparent_hugepages", self.nr_thp()),
-            ("nr_mapped", mapped),
+            ("nr_mapped", self.spaces.file_mapped),
             ("nr_file_pages", self.files.nr_cached),
             ("nr_dirty", self.files.nr_dirty),
             ("nr_writeback", self.files.nr_writeback),

@@ -395,6 +395,7 @@ impl Memory {
 
 /// Pages of a process are in swap space now.
 fn swapped_out(spaces: &mut Spaces, (space, n): (AsId, u64)) {
+    spaces.anon_mapped -= n;
     let s = &mut spaces[space];
     s.rss_anon -= n;
     s.swapents += n;

@@ -197,6 +197,7 @@ impl Memory {
         let root = MemcgId(0);
         self.memcgs.charge(root, n);
         self.memcgs.uncharge_swap(root, n);
+        self.spaces.anon_mapped += n;
         let s = &mut self.spaces[run.space];
         s.swapents -= n;
         s.rss_anon += n;

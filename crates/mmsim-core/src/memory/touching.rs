@@ -65,6 +65,7 @@ impl Memory {
         self.count(VmEvent::PgFault, n);
         self.memcgs.charge(MemcgId(0), n);
         self.spaces[space].rss_anon += n;
+        self.spaces.anon_mapped += n;
         self.spaces[space].wrote_anon = true;
         policy.folios_entering(self, &folios, how);
         folios.clear();

@@ -204,6 +204,10 @@ pub struct Spaces {
     spaces: IndexVec<AsId, AddressSpace>,
     vmas: IndexVec<VmaId, Vma>,
     free_vmas: Vec<VmaId>,
+    /// Anonymous pages that are mapped, by all processes together (`NR_ANON_MAPPED`).
+    pub anon_mapped: u64,
+    /// Mappings of pages of files, by all processes together (`NR_FILE_MAPPED`).
+    pub file_mapped: u64,
     /// Mappings made, changed and undone so far.
     changes: u64,
 }
