@@ -16,7 +16,7 @@ use mmsim::report::{Report, RunReport};
 use mmsim::run::run_all;
 
 /// Scenarios of a plain `cargo test`.
-const SEEDS: u64 = 24;
+const SEEDS: u64 = 16;
 
 fn pick<'a>(rng: &mut Rng, of: &[&'a str]) -> &'a str {
     of[rng.below(of.len() as u64) as usize]
@@ -57,7 +57,7 @@ fn scenario(seed: u64) -> String {
         if one_in(rng, 3) {
             writeln!(t, "start = \"{}us\"", rng.below(3000)).unwrap();
         }
-        match rng.below(5) {
+        match rng.below(8) {
             0 => writeln!(t, "workload = \"cyclic\"\nmemory = \"{pages} pages\"\npasses = 2\nwrite = true"),
             1 => writeln!(
                 t,
@@ -71,12 +71,35 @@ fn scenario(seed: u64) -> String {
                 "workload = \"uniform\"\nmemory = \"{pages} pages\"\naccesses = {accesses}\nthreads = {threads}"
             ),
             3 => writeln!(t, "workload = \"kernel-alloc\"\norder = {}\nattempts = 200", rng.below(4)),
+            4 => writeln!(
+                t,
+                "workload = \"phased\"\nregions = {{ f = {{ memory = \"{pages} pages\", kind = \"{}\" }} }}\n\
+                 steps = [ {{ do = \"allocate\", region = \"f\" }}, {{ do = \"touch\", region = \"f\", write = {} }}, \
+                 {{ do = \"zipf\", region = \"f\", theta = 0.9, accesses = {accesses} }} ]",
+                pick(rng, &["file-shared", "file-private"]),
+                one_in(rng, 2)
+            ),
+            5 => writeln!(
+                t,
+                "workload = \"build\"\nthreads = {threads}\nduration = \"300ms\"\nanon-min = \"1MiB\"\n\
+                 anon-max = \"6MiB\"\nunmovable = 100\nreclaimable = 100"
+            ),
+            6 => writeln!(
+                t,
+                "workload = \"highalloc\"\norder = {}\nmigratetype = \"movable\"\ngfp = \"user\"\n\
+                 attempts = 40\ninterval = \"200us\"",
+                3 + rng.below(7)
+            ),
             _ => writeln!(
                 t,
                 "workload = \"zipf\"\nmemory = \"{pages} pages\"\naccesses = {accesses}\ntheta = 0.9\nthreads = {threads}"
             ),
         }
         .unwrap();
+    }
+    if one_in(rng, 4) {
+        writeln!(t, "[[damon]]\nops = \"paddr\"\n[[damon.scheme]]\naction = \"pageout\"").unwrap();
+        writeln!(t, "max-nr-accesses = 0\nmin-age = \"{}us\"", 100 + rng.below(20_000)).unwrap();
     }
     for kernel in [pick(rng, &["5.5", "5.9"]), pick(rng, &["6.1", "6.12"])] {
         writeln!(t, "[[variant]]\nname = \"{kernel}\"\nkernel = \"{kernel}\"").unwrap();
@@ -226,4 +249,26 @@ fn a_sample_does_not_bound_run_ahead() {
         assert!(report(text, 1, sampled).0 == plain, "every {every}");
         check_rows(&rows.lock().expect("it is over"), every, &of_plain.runs[0], "every");
     }
+}
+
+/// Timers of kernel threads that find all CPUs busy: where they fired on the CPU that had acted last,
+/// this run had other swap-ins with a series.
+#[test]
+fn a_timer_fires_on_a_cpu_that_no_observer_moves() {
+    let text = include_str!("../scenarios/decay.toml");
+    let set = |key: &str, value: &str| (key.to_string(), value.to_string());
+    let sets = [set("task[0].duration", "60s"), set("task[2].rounds", "2")];
+    let scenario = Scenario::from_str(text, "decay.toml").unwrap().with_sets(&sets).unwrap();
+    let mut specs = scenario.expand(&Catalogue).unwrap();
+    specs.retain(|s| s.variant == "6.12");
+    specs.truncate(1);
+    let counted = |watch: fn() -> Watch| {
+        let runs = run_all(&specs, Some(1), |_, _| watch()).unwrap();
+        (runs[0].1.sim_time, runs[0].1.vmstat.clone())
+    };
+    let sampled = || Watch {
+        sample: Some((SimDuration::from_millis(100), Box::new(|_, _, _| {}))),
+        ..Watch::default()
+    };
+    assert_eq!(counted(Watch::default), counted(sampled));
 }
