@@ -10,9 +10,7 @@ use mmsim_workload::trace::{decompressed, refused};
 use serde_json::error::Category;
 
 use crate::error::{Error, ErrorKind};
-
-/// Bytes that a compressed text may hold; above, it is refused.
-const MAX_TEXT: u64 = 4 << 30;
+use crate::scenario::nearest;
 
 /// Reads the file at `path`, which may be compressed by gzip or zstd. `what` is what the caller
 /// wants, as in "a scenario file".
@@ -30,7 +28,7 @@ pub fn read_text(path: &Path, what: &str) -> Result<String, Error> {
 ///
 /// # Errors
 ///
-/// They are cut off or damaged, they hold more than 4 GiB, or they are compressed in a way that is
+/// They are cut off or damaged, they hold more than 1 GiB, or they are compressed in a way that is
 /// not read.
 pub(crate) fn unpacked(bytes: Vec<u8>, name: &str) -> Result<Vec<u8>, Error> {
     let error = |why: &str, help: String| {
@@ -48,11 +46,11 @@ pub(crate) fn unpacked(bytes: Vec<u8>, name: &str) -> Result<Vec<u8>, Error> {
     }
     let mut text = Vec::new();
     let read = decompressed(&bytes[..]).map_err(|e| e.to_string()).and_then(|unpack| {
-        unpack.take(MAX_TEXT + 1).read_to_end(&mut text).map_err(|e| e.to_string())
+        unpack.take(MOST_BYTES + 1).read_to_end(&mut text).map_err(|e| e.to_string())
     });
     read.map_err(|e| error(&e, "it may be cut off, copy it anew".to_string()))?;
-    if text.len() as u64 > MAX_TEXT {
-        return Err(error("it holds more than 4 GiB", "use a part of it".to_string()));
+    if text.len() as u64 > MOST_BYTES {
+        return Err(error("it holds more than 1 GiB", "use a part of it".to_string()));
     }
     Ok(text)
 }
@@ -119,10 +117,31 @@ fn directory(path: &Path, what: &str) -> Error {
     cannot_read(path, "it is a directory", &format!("name {what} within it"))
 }
 
+/// What to name in place of a file that is not there: one of its folder with nearly its name.
+fn instead(path: &Path) -> String {
+    let folder = match path.parent() {
+        Some(p) if p.as_os_str().is_empty() => Path::new("."),
+        Some(p) => p,
+        None => return "check the path".to_string(),
+    };
+    let Ok(entries) = folder.read_dir() else {
+        return format!("`{}` is no folder that can be read", folder.display());
+    };
+    let mut names: Vec<String> =
+        entries.filter_map(|e| e.ok()?.file_name().into_string().ok()).collect();
+    names.sort_unstable();
+    let names: Vec<&str> = names.iter().map(String::as_str).collect();
+    let wanted = path.file_name().and_then(|n| n.to_str()).unwrap_or_default();
+    match nearest(wanted, &names) {
+        Some(near) => format!("did you mean `{}`?", path.with_file_name(near).display()),
+        None => format!("`{}` has no such name, check the path", folder.display()),
+    }
+}
+
 /// What the system says about a file or a folder.
 pub(crate) fn unreadable(path: &Path, e: &io::Error) -> Error {
     match e.kind() {
-        io::ErrorKind::NotFound => cannot_read(path, "there is no such file", "check the path"),
+        io::ErrorKind::NotFound => cannot_read(path, "there is no such file", &instead(path)),
         io::ErrorKind::PermissionDenied => {
             cannot_read(path, "permission denied", "check its permissions")
         }

@@ -123,8 +123,13 @@ pub fn import(
     }
     options.level = settings.level.unwrap_or(options.level);
     settings.are_of(from)?;
+    let (requests, format) = (from.parse().ok(), from.parse::<ImportFormat>().ok());
+    let of_another_kind = ["damon", "drmemtrace", "vscsi"].contains(&from);
+    if requests.is_none() && format.is_none() && !of_another_kind {
+        return Err(unknown_format(from));
+    }
     files::open(input, "a trace")?;
-    if let Ok(format) = from.parse() {
+    if let Some(format) = requests {
         let s = trace::import_requests(
             input,
             format,
@@ -157,7 +162,7 @@ pub fn import(
         let summary = s.map_err(|e| at(input, &e))?;
         return rows(input, ImportSummary { format: from.to_string(), ..summary });
     }
-    let format: ImportFormat = from.parse().map_err(|_| unknown_format(from))?;
+    let format = format.expect("the others have returned");
     let s = trace::import(format, file, out, &options).map_err(|e| at(input, &e))?;
     rows(input, s)
 }

@@ -411,6 +411,10 @@ impl<'a> Reader<'a> {
     pub(super) fn opt_name(&self, key: &str) -> Result<Option<&'a str>, Error> {
         match self.opt_text(key)? {
             Some(s) if s.trim().is_empty() => Err(self.error(key, "an empty name", "a name")),
+            Some(s) if s.contains(char::is_control) => {
+                let found = "a name with a line break or another control character";
+                Err(self.error(key, found, "a name of one line"))
+            }
             other => Ok(other),
         }
     }

@@ -770,6 +770,10 @@ fn traces() {
     };
     run("missing-trace");
     golden("trace-info-of-nothing", &f.mmsim(&["trace", "info", "t.mmt"]));
+    let import = ["trace", "import", "--from", "lacky", "none.txt", "-o", "out.mmt"];
+    golden("trace-import-unknown-format-of-nothing", &f.mmsim(&import));
+    f.write("names.toml", replay("t.mmt").replacen("name = \"x\"", "name = \"two\\nlines\"", 1));
+    golden("name-of-two-lines", &f.mmsim(&["run", "names.toml"]));
     std::fs::create_dir(f.path("dir")).expect("a folder");
     golden("trace-info-of-a-folder", &f.mmsim(&["trace", "head", "dir"]));
     f.write("t.mmt", "not a trace at all, but long enough to be looked at");
