@@ -78,6 +78,10 @@ fn scenario(seed: u64) -> String {
         }
         .unwrap();
     }
+    // With one, all variants have the mean of their resident memory.
+    if one_in(rng, 3) {
+        writeln!(t, "[[damon]]\nops = \"paddr\"").unwrap();
+    }
     for kernel in [pick(rng, &["5.5", "5.9"]), pick(rng, &["6.1", "6.12"])] {
         writeln!(t, "[[variant]]\nname = \"{kernel}\"\nkernel = \"{kernel}\"").unwrap();
     }

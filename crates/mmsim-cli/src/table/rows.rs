@@ -6,7 +6,7 @@ use mmsim::report::blocks::Attempts;
 use mmsim::report::derived::{Figure, Scope, grouped, grouped_row, own, per_cent};
 use mmsim::report::groups::{Group, VariantRuns};
 use mmsim::report::statistics::{estimate, paired_change};
-use mmsim::report::{AimReport, DamonReport, RunReport, SchemeReport};
+use mmsim::report::{AimReport, DamonReport, QuantilesReport, RunReport, SchemeReport};
 
 /// Counters that are shown beside the figures where they are not zero.
 const NOTABLE_COUNTERS: [&str; 4] =
@@ -335,13 +335,33 @@ fn tasks(group: &Group<'_>) -> Vec<Row> {
     ];
     let names = names(group, |run| run.tasks.iter().map(|t| t.name.as_str()).collect());
     if names.len() < 2 {
-        return Vec::new();
+        return names.iter().flat_map(|name| record_latency(group, name, "")).collect();
     }
     let of = |run: &RunReport, name: &str, counters: &[&str]| {
         let task = run.tasks.iter().find(|t| t.name == name)?;
         sum(counters, |counter| *task.vmstat.get(counter)?)
     };
-    parts(group, "task", &names, &FIGURES, of)
+    parts(group, "task", &names, &FIGURES, of, |name| record_latency(group, name, "  "))
+}
+
+/// What the records of a task took, where they are timed: `launch latency p50, us`.
+fn record_latency(group: &Group<'_>, name: &str, indent: &str) -> Vec<Row> {
+    let find = |run: &'_ RunReport| run.tasks.iter().position(|t| t.name == name);
+    let record = |run: &RunReport| run.tasks[find(run)?].record.clone();
+    let Some(what) = group.variants.iter().flat_map(|v| &v.runs).find_map(|run| record(run)) else {
+        return Vec::new();
+    };
+    type Quantile = (&'static str, fn(&QuantilesReport) -> u64);
+    const SHOWN: [Quantile; 2] = [("p50", |q| q.p50_ns), ("p99", |q| q.p99_ns)];
+    let row = |(quantile, of): Quantile| {
+        let value = |run: &RunReport| {
+            let latency = record(run)?.latency;
+            (latency.count > 0).then(|| of(&latency) as f64 / 1e3)
+        };
+        let label = format!("{indent}{} latency {quantile}, us", what.what);
+        Row::of_runs(group, label, value)
+    };
+    SHOWN.into_iter().filter_map(row).collect()
 }
 
 /// What each memory cgroup counted.
@@ -358,7 +378,7 @@ fn groups(group: &Group<'_>) -> Vec<Row> {
         let stat = run.memory_stat.get(name)?;
         sum(counters, |counter| *stat.get(counter)?)
     };
-    parts(group, "group", &names, &FIGURES, of)
+    parts(group, "group", &names, &FIGURES, of, |_| Vec::new())
 }
 
 /// The sum of some counters. Without swap-ins there are no refaults of anonymous memory, whether
@@ -379,6 +399,7 @@ fn parts(
     names: &[&str],
     figures: &[(&str, &[&str])],
     of: impl Fn(&RunReport, &str, &[&str]) -> Option<f64>,
+    more: impl Fn(&str) -> Vec<Row>,
 ) -> Vec<Row> {
     let mut rows = Vec::new();
     for name in names {
@@ -386,7 +407,7 @@ fn parts(
             let samples = of_runs(group, |run| of(run, name, counters));
             Row::unless_zero(format!("  {label}"), &samples)
         };
-        let of_part: Vec<Row> = figures.iter().filter_map(row).collect();
+        let of_part: Vec<Row> = figures.iter().filter_map(row).chain(more(name)).collect();
         if !of_part.is_empty() {
             rows.push(Row::heading(&format!("{what} {name}"), group.variants.len()));
             rows.extend(of_part);
