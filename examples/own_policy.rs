@@ -6,11 +6,13 @@
 
 use mmsim::base::id::ListId;
 use mmsim::base::vmstat::VmEvent;
-use mmsim::build::{Catalogue, machine, machine_with};
-use mmsim::machine::Watch;
 use mmsim::memory::{Evicting, Memory};
 use mmsim::phys::frames::FolioId;
 use mmsim::policy::{Arrival, Departure, ReclaimOutcome, ReclaimPolicy, ReclaimRequest};
+use mmsim::report::Report;
+use mmsim::report::derived::{Figure, grouped_row, per_cent};
+use mmsim::report::statistics::paired_change;
+use mmsim::{OwnPolicy, RunError, RunOptions};
 
 /// Per node: the folios before the hand, and those it has passed.
 pub(crate) struct Sieve(Vec<[ListId; 2]>);
@@ -61,20 +63,33 @@ impl ReclaimPolicy for Sieve {
     }
 }
 
-pub(crate) fn table() -> Result<String, mmsim::Error> {
-    let mut text = String::from("policy         swap-ins  swap-outs  simulated s\n");
+/// Runs it as a variant of the scenario. The report is that of `mmsim run`: `to_json` and `to_csv`
+/// write what `mmsim compare` and other readers take.
+pub(crate) fn report() -> Result<Report, RunError> {
     let scenario = mmsim::Scenario::from_str(include_str!("own_policy.toml"), "own_policy.toml")?;
-    let run = &scenario.expand(&Catalogue)?[0];
-    let sieve = machine_with(run, |mem| Box::new(Sieve::new(mem)))?;
-    for (name, mut machine) in [("classic-v6.12", machine(run)?), ("sieve", sieve)] {
-        let r = machine.run(Watch { check_every: 1024, ..Watch::default() });
-        let [ins, outs] = [VmEvent::PswpIn, VmEvent::PswpOut].map(|e| r.vmstat[e]);
-        text += &format!("{name:13} {ins:9}  {outs:9}  {:11.3}\n", r.sim_time.0 as f64 / 1e9);
+    let sieve = OwnPolicy::new("sieve", |mem, _seed| Box::new(Sieve::new(mem)));
+    mmsim::run_with(&scenario, &RunOptions::default().with_check(true), &[sieve])
+}
+
+/// The main figures of all variants. What a policy does not count has no figure.
+pub(crate) fn table() -> Result<String, RunError> {
+    let report = report()?;
+    let group = &report.groups()[0];
+    let names: String = group.variants.iter().map(|v| format!("{:>15}", v.name)).collect();
+    let mut text = format!("{:20}{names}  change\n", "");
+    for figure in [Figure::SwapIns, Figure::Refaults, Figure::MajorFaultP99, Figure::Throughput] {
+        let values: Vec<_> =
+            group.variants.iter().map(|v| v.values(None, |scope| figure.of(scope))).collect();
+        let means: Vec<_> = values.iter().map(|v| v.first().map(|&(_, n)| n)).collect();
+        let cells: String = grouped_row(&means).iter().map(|n| format!("{n:>15}")).collect();
+        let change = paired_change(&values[0], &values[1]);
+        let change = change.map_or("-".into(), |c| per_cent(c.mean));
+        text += &format!("{:20}{cells}  {change}\n", figure.label());
     }
     Ok(text)
 }
 
 #[allow(dead_code, clippy::print_stdout, reason = "a program, and a module of its test")]
-fn main() -> Result<(), mmsim::Error> {
+fn main() -> Result<(), RunError> {
     table().map(|text| print!("{text}"))
 }

@@ -13,7 +13,7 @@
 use std::path::{Path, PathBuf};
 use std::str::FromStr;
 
-use mmsim_workload::trace::{self, Backing, RequestFormat, Requests, TraceInfo};
+use mmsim_workload::trace::{self, Backing, RequestFormat, Requests, TraceInfo, UnknownWord};
 
 use crate::build::Catalogue;
 use crate::error::{Error, ErrorKind};
@@ -81,31 +81,43 @@ impl Frames {
     }
 }
 
+/// Why a text is no number of frames.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum FramesError {
+    /// It is of none of the forms.
+    #[error("write pages (1000), a size (64MiB) or a share of the trace's pages (10%)")]
+    Form,
+    /// Fewer or more than a machine has.
+    #[error("{0} frames: a machine has {LEAST_FRAMES} to {MOST_FRAMES}")]
+    Range(u64),
+}
+
 impl FromStr for Frames {
-    type Err = String;
+    type Err = FramesError;
 
     /// `1000` pages, a size as `64MiB`, or a share of the trace's distinct pages as `10%`.
-    fn from_str(text: &str) -> Result<Frames, String> {
-        let wanted = "write pages (1000), a size (64MiB) or a share of the trace's pages (10%)";
+    fn from_str(text: &str) -> Result<Frames, FramesError> {
         if let Some(share) = text.strip_suffix('%') {
             return match share.trim_end().parse::<f64>() {
                 Ok(share) if share > 0.0 && share.is_finite() => Ok(Frames::PerCent(share)),
-                _ => Err(wanted.to_string()),
+                _ => Err(FramesError::Form),
             };
         }
         let pages = match text.parse::<u64>() {
             Ok(pages) => pages,
-            Err(_) => units::pages(text).map_err(|_| wanted.to_string())?,
+            Err(_) => units::pages(text).map_err(|_| FramesError::Form)?,
         };
         if (LEAST_FRAMES..=MOST_FRAMES).contains(&pages) {
             return Ok(Frames::Pages(pages as u32));
         }
-        Err(format!("{pages} frames: a machine has {LEAST_FRAMES} to {MOST_FRAMES}"))
+        Err(FramesError::Range(pages))
     }
 }
 
 /// What to run.
 #[derive(Clone, Debug)]
+#[non_exhaustive]
 pub struct BenchSettings<'a> {
     /// The trace.
     pub file: &'a Path,
@@ -127,8 +139,27 @@ pub struct BenchSettings<'a> {
     pub sets: &'a [(String, String)],
 }
 
+impl<'a> BenchSettings<'a> {
+    /// This trace on so many frames, under Linux 6.12's classic LRU with a RAM disk for swap. Its
+    /// name tells the format, nothing is written, and the seed is 1.
+    pub fn new(file: &'a Path, frames: Frames) -> Self {
+        BenchSettings {
+            file,
+            from: None,
+            dense: false,
+            frames,
+            reclaim: "classic-v6.12",
+            swap: "ramdisk",
+            write_permille: 0,
+            seed: 1,
+            sets: &[],
+        }
+    }
+}
+
 /// What is known of a trace before it runs.
 #[derive(Clone, PartialEq, Eq, Debug)]
+#[non_exhaustive]
 pub struct BenchTrace {
     /// The file.
     pub file: PathBuf,
@@ -249,8 +280,10 @@ fn format_of(settings: &BenchSettings<'_>) -> Result<Option<RequestFormat>, Erro
     };
     match settings.from {
         Some(MMT) => Ok(None),
-        Some(name) => name.parse().map(Some).map_err(|e| {
-            Error::new(ErrorKind::Option, format!("--from: {e}: expected {}", names()))
+        Some(name) => name.parse().map(Some).map_err(|_: UnknownWord| {
+            let title =
+                format!("--from: unknown format of requests {name:?}: expected {}", names());
+            Error::new(ErrorKind::Option, title)
         }),
         None if settings.file.extension().is_some_and(|e| e == MMT) => Ok(None),
         None => RequestFormat::of_name(settings.file).map(Some).ok_or_else(|| {

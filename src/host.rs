@@ -31,6 +31,7 @@ const MOST_PAGES: u64 = (1 << 32) - (1 << 18);
 
 /// What a run needs, in bytes.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+#[non_exhaustive]
 pub struct Need {
     /// Memory that it will touch, as far as its scenario tells.
     pub memory: u64,

@@ -274,7 +274,7 @@ impl Open {
         if has != wants {
             return Err(bad(format!("{has} frames follow, not {wants}")));
         }
-        self.zone.check().map_err(bad)?;
+        self.zone.check().map_err(|e| bad(e.to_string()))?;
         Ok(self.zone)
     }
 

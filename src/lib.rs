@@ -1,7 +1,34 @@
 //! mmsim: a discrete-event simulator of Linux-style memory management.
 //!
 //! This is the facade that research programs embed: a scenario goes in
-//! ([`Scenario`]), a report comes out. It prints nothing.
+//! ([`Scenario`]), a report comes out ([`report::Report`]). It prints nothing.
+//!
+//! [`run()`] makes every run of a scenario. [`run_with`] makes them with policies of one's own besides:
+//! each is one more variant of the same report, which `to_json` and `to_csv` write and
+//! `mmsim compare` reads.
+//!
+//! ```
+//! use mmsim::report::derived::Figure;
+//! use mmsim::{OwnPolicy, RunOptions, Scenario, run_with};
+//! use mmsim_lru::Random;
+//!
+//! let text = r#"
+//!     machine = { memory = "8MiB", swap = { size = "64MiB", device = "zram" } }
+//!     task = [{ workload = "zipf", memory = "12MiB", accesses = 20000, write-permille = 300 }]
+//!     variant = [{ name = "linux" }]
+//! "#;
+//! let scenario = Scenario::from_str(text, "zipf.toml")?;
+//! // Any `ReclaimPolicy`; examples/own_policy.rs writes one.
+//! let mine = OwnPolicy::new("mine", |mem, seed| Box::new(Random::new(mem, seed)));
+//! let report = run_with(&scenario, &RunOptions::default(), &[mine])?;
+//! let swap_ins = |variant: usize| Figure::SwapIns.of((&report.runs[variant]).into());
+//! assert_eq!(report.runs[1].policy, "mine");
+//! assert!(swap_ins(0) > Some(0.0) && swap_ins(1) > Some(0.0));
+//! # Ok::<(), mmsim::RunError>(())
+//! ```
+//!
+//! Structs of options and reports are `#[non_exhaustive]`: begin with `new` or `default`, then set
+//! fields.
 
 pub mod accuracy;
 pub mod bench;
@@ -21,5 +48,5 @@ pub mod validate;
 
 pub use error::{Error, ErrorKind};
 pub use mmsim_core::{backing, base, machine, memory, phys, policy, virt, workload};
-pub use run::{RunError, RunOptions, run};
+pub use run::{OwnPolicy, RunError, RunOptions, run, run_with};
 pub use scenario::{RunSpec, Scenario};

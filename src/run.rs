@@ -7,24 +7,45 @@ use std::fs::File;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::Path;
 
+use mmsim_core::base::time::SimDuration;
 use mmsim_core::machine::result::{Outcome, RunResult};
 use mmsim_core::machine::{MOST_RECORDED, Watch};
+use mmsim_core::memory::Memory;
+use mmsim_core::policy::ReclaimPolicy;
 use mmsim_workload::trace;
 use rayon::prelude::*;
 
-use crate::build::{self, Policy};
+use crate::build::{self, Catalogue, Policy};
 use crate::error::Error;
 use crate::host;
 use crate::report::{Bounds, KnobValue, Report, RunMeta, RunReport, expect, opt};
+use crate::scenario::policy::{PolicyCatalogue, PolicySpec};
 use crate::scenario::{RunSpec, Scenario};
 
 /// How scenarios are run.
 #[derive(Clone, Copy, Debug, Default)]
+#[non_exhaustive]
 pub struct RunOptions {
     /// Runs at the same time; `None`: one per CPU of the host.
     pub jobs: Option<usize>,
     /// Audit all invariants as the runs go.
     pub check: bool,
+}
+
+impl RunOptions {
+    /// So many runs at the same time.
+    #[must_use]
+    pub fn with_jobs(mut self, jobs: usize) -> Self {
+        self.jobs = Some(jobs);
+        self
+    }
+
+    /// Whether invariants are audited.
+    #[must_use]
+    pub fn with_check(mut self, check: bool) -> Self {
+        self.check = check;
+        self
+    }
 }
 
 /// Why a run gave no result.
@@ -43,19 +64,74 @@ pub enum RunError {
     },
 }
 
+/// Time between two looks at resident memory, of which its mean is taken.
+const LOOKS_EVERY: SimDuration = SimDuration::from_millis(10);
+
 /// Steps between two audits of a checked run.
 pub const CHECK_EVERY: u64 = 4096;
 
+/// Makes a policy for one run, of its memory and its seed.
+type Create<'a> = dyn Fn(&mut Memory, u64) -> Box<dyn ReclaimPolicy> + Sync + 'a;
+
+/// A policy of the caller's own, to be compared with those of a scenario.
+pub struct OwnPolicy<'a> {
+    name: String,
+    create: Box<Create<'a>>,
+}
+
+impl<'a> OwnPolicy<'a> {
+    /// A policy under a name. `create` makes it for one run: it gets the memory to create its lists
+    /// in, and the seed of the run. It may be called on several threads at once.
+    pub fn new(
+        name: impl Into<String>,
+        create: impl Fn(&mut Memory, u64) -> Box<dyn ReclaimPolicy> + Sync + 'a,
+    ) -> Self {
+        OwnPolicy { name: name.into(), create: Box::new(create) }
+    }
+}
+
+impl std::fmt::Debug for OwnPolicy<'_> {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("OwnPolicy").field("name", &self.name).finish_non_exhaustive()
+    }
+}
+
 /// Runs every variant, axis value and seed of a scenario. A run that panics is one of the
 /// report, with that outcome.
+///
+/// # Errors
+///
+/// The scenario is wrong, or needs more memory than the host has.
 pub fn run(scenario: &Scenario, options: &RunOptions) -> Result<Report, RunError> {
-    let specs = build::specs(scenario)?;
+    run_with(scenario, options, &[])
+}
+
+/// The same with policies of the caller's own. Each is a variant more, behind those of the scenario:
+/// the first variant with that policy in the place of its own, for every axis value and seed. So it
+/// stands in tables, notes, JSON and CSV as the others do, under its name.
+///
+/// # Errors
+///
+/// As for [`run`]; or a name is that of a variant or of a policy that there is.
+pub fn run_with(
+    scenario: &Scenario,
+    options: &RunOptions,
+    own: &[OwnPolicy<'_>],
+) -> Result<Report, RunError> {
+    let mut specs = build::specs(scenario)?;
+    specs.extend(variants_of(own, &specs)?);
     let watch = |_: usize, _: &build::Machine| Watch {
         check_every: if options.check { CHECK_EVERY } else { 0 },
         ..Watch::default()
     };
     host::check(&specs, options.jobs)?;
-    let results = run_each(&specs, options.jobs, watch, |_| {})?;
+    let machine = |spec: &RunSpec| match own.iter().find(|p| p.name == spec.policy.preset) {
+        Some(p) => build::machine_with(spec, |mem| (p.create)(mem, spec.seed)),
+        None => build::machine(spec),
+    };
+    let results = side_by_side(&specs, options.jobs, |i, spec| {
+        or_panicked(spec, caught(spec, || run_here(i, spec, &machine, &watch)))
+    })?;
     let runs = results.iter().map(|(m, r)| RunReport::from_result(m.clone(), r)).collect();
     let mut report = Report::new(scenario.name(), scenario.about(), runs);
     report.expect = expect::check(&report, None, scenario.expect());
@@ -91,16 +167,50 @@ pub fn run_each(
     finished: impl Fn(usize) + Sync,
 ) -> Result<Vec<(RunMeta, RunResult)>, RunError> {
     side_by_side(specs, jobs, |i, spec| {
-        let result = match run_one(i, spec, &watch) {
-            Err(RunError::Invariant { message, .. }) => {
-                let outcome = Outcome::Panicked(message);
-                Ok((meta(spec), RunResult { outcome, ..RunResult::default() }))
-            }
-            result => result,
-        };
+        let result = or_panicked(spec, run_one(i, spec, &watch));
         finished(i);
         result
     })
+}
+
+/// The runs of policies of the caller's own: those of the first variant with another policy.
+fn variants_of(own: &[OwnPolicy<'_>], specs: &[RunSpec]) -> Result<Vec<RunSpec>, Error> {
+    let first = specs.first().map_or("", |spec| spec.variant.as_str());
+    let presets = Catalogue.presets();
+    let mut all = Vec::new();
+    for (nth, OwnPolicy { name, .. }) in own.iter().enumerate() {
+        let what = match name {
+            _ if specs.iter().any(|spec| spec.variant == *name) => "a variant of the scenario",
+            _ if presets.contains(name) => "a policy that there is",
+            _ if own[..nth].iter().any(|p| p.name == *name) => "that of two policies",
+            _ => "",
+        };
+        if !what.is_empty() {
+            let title = format!("the name `{name}` of a policy of one's own is {what}");
+            return Err(Error::plain(title).help("write another name"));
+        }
+        all.extend(specs.iter().filter(|spec| spec.variant == first).map(|spec| {
+            let mut spec = spec.clone();
+            spec.variant = name.clone();
+            spec.policy = PolicySpec { preset: name.clone(), knobs: Vec::new() };
+            spec
+        }));
+    }
+    Ok(all)
+}
+
+/// A run that panicked has a result too.
+fn or_panicked(
+    spec: &RunSpec,
+    result: Result<(RunMeta, RunResult), RunError>,
+) -> Result<(RunMeta, RunResult), RunError> {
+    match result {
+        Err(RunError::Invariant { message, .. }) => {
+            let outcome = Outcome::Panicked(message);
+            Ok((meta(spec), RunResult { outcome, ..RunResult::default() }))
+        }
+        result => result,
+    }
 }
 
 /// Makes something of each run, `jobs` at a time.
@@ -127,7 +237,11 @@ pub(crate) fn run_one(
     spec: &RunSpec,
     watch: &(impl Fn(usize, &build::Machine) -> Watch + Sync),
 ) -> Result<(RunMeta, RunResult), RunError> {
-    catch_unwind(AssertUnwindSafe(|| run_here(i, spec, watch))).unwrap_or_else(|panic| {
+    caught(spec, || run_here(i, spec, &build::machine, watch))
+}
+
+fn caught<T>(spec: &RunSpec, run: impl FnOnce() -> Result<T, RunError>) -> Result<T, RunError> {
+    catch_unwind(AssertUnwindSafe(run)).unwrap_or_else(|panic| {
         let text = panic.downcast_ref::<String>().cloned();
         let text = text.or_else(|| panic.downcast_ref::<&str>().map(|s| (*s).to_string()));
         let message = text.unwrap_or_else(|| "no message".into());
@@ -138,9 +252,13 @@ pub(crate) fn run_one(
 fn run_here(
     i: usize,
     spec: &RunSpec,
+    machine: &impl Fn(&RunSpec) -> Result<build::Machine, Error>,
     watch: &(impl Fn(usize, &build::Machine) -> Watch + Sync),
 ) -> Result<(RunMeta, RunResult), RunError> {
-    let mut machine = build::machine(spec)?;
+    let mut machine = machine(spec)?;
+    if spec.mean_resident {
+        machine.measure_resident(LOOKS_EVERY);
+    }
     let mut watch = watch(i, &machine);
     watch.record_accesses |= spec.bounds;
     let result = machine.run(watch);

@@ -22,6 +22,7 @@ use crate::scenario::{Scenario, pages};
 
 /// What is known of a machine.
 #[derive(Clone, Debug)]
+#[non_exhaustive]
 pub struct SetupRequest<'a> {
     /// Its memory, with a unit; divided as on a PC.
     pub memory: &'a str,
@@ -40,8 +41,24 @@ pub struct SetupRequest<'a> {
     pub thp: bool,
 }
 
+impl Default for SetupRequest<'_> {
+    /// Linux 6.12 on one CPU and one node; memory is to be filled in.
+    fn default() -> Self {
+        SetupRequest {
+            memory: "",
+            zones: &[],
+            kernel: "6.12",
+            cpus: 1,
+            nodes: 1,
+            vm: &[],
+            thp: false,
+        }
+    }
+}
+
 /// What Linux sets up.
 #[derive(Clone, Debug)]
+#[non_exhaustive]
 pub struct Setup {
     /// `vm.min_free_kbytes`.
     pub min_free_kbytes: u64,

@@ -5,6 +5,7 @@ use std::path::Path;
 
 use mmsim_workload::trace::{
     self, Delimiter, ImportFormat, ImportOptions, ImportSummary, Like, PageKind, TraceError,
+    UnknownWord,
 };
 
 use crate::error::{Error, ErrorKind};
@@ -14,6 +15,7 @@ mod vscsi;
 
 /// Options of an import besides its input, each `None` for the default.
 #[derive(Clone, Debug, Default)]
+#[non_exhaustive]
 pub struct ImportSettings<'a> {
     /// Name of the program.
     pub name: Option<&'a str>,
@@ -193,7 +195,7 @@ impl ImportSettings<'_> {
             options.like = Some(choice("--like", name, &known)?);
         }
         if let Some(word) = self.delimiter {
-            let parsed: Result<Delimiter, String> = word.parse();
+            let parsed: Result<Delimiter, UnknownWord> = word.parse();
             let wrong = |e| Error::new(ErrorKind::Option, format!("--delimiter: {e}"));
             options.delimiter = Some(parsed.map_err(wrong)?);
         }
@@ -297,7 +299,7 @@ mod tests {
         // Read by the facade.
         known.retain(|f| !["damon", "vscsi"].contains(f));
         // The message about an unknown one names all of them.
-        let message = "no format".parse::<ImportFormat>().unwrap_err();
+        let message = "no format".parse::<ImportFormat>().unwrap_err().to_string();
         let names = message.rsplit_once("expected ").expect("a list").1.replace(" or ", ", ");
         let mut named: Vec<&str> = names.split(", ").collect();
         known.sort_unstable();

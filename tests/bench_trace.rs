@@ -64,17 +64,7 @@ impl Files {
 }
 
 fn planned(file: &Path, change: impl Fn(&mut BenchSettings<'_>)) -> (RunSpec, BenchTrace) {
-    let mut settings = BenchSettings {
-        file,
-        from: None,
-        dense: false,
-        frames: Frames::Pages(FRAMES),
-        reclaim: "classic-v6.12",
-        swap: "ramdisk",
-        write_permille: 0,
-        seed: 1,
-        sets: &[],
-    };
+    let mut settings = BenchSettings::new(file, Frames::Pages(FRAMES));
     change(&mut settings);
     plan(&settings).unwrap_or_else(|e| panic!("{e}"))
 }
@@ -180,17 +170,8 @@ fn what_cannot_be_a_trace_is_refused() {
     let files = Files::new();
     let says = |name: &str, from: Option<&str>, parts: &[&str]| {
         let file = files.path(name);
-        let settings = BenchSettings {
-            file: &file,
-            from,
-            dense: false,
-            frames: Frames::Pages(FRAMES),
-            reclaim: "classic-v6.12",
-            swap: "ramdisk",
-            write_permille: 0,
-            seed: 1,
-            sets: &[],
-        };
+        let mut settings = BenchSettings::new(&file, Frames::Pages(FRAMES));
+        settings.from = from;
         let error = plan(&settings).expect_err("an error").to_string();
         for part in parts {
             assert!(error.contains(part), "{error:?} lacks {part:?}");
@@ -248,17 +229,9 @@ fn misses_of_every_kind_of_page() {
     std::fs::write(files.path("kinds.mmt"), writer.finish().expect("a trace")).expect("writing");
     let sets = [("machine.vm.read_ahead_kb".to_string(), "0".to_string())];
     let of = |frames| {
-        let settings = BenchSettings {
-            file: &files.path("kinds.mmt"),
-            from: None,
-            dense: false,
-            frames: Frames::Pages(frames),
-            reclaim: "classic-v6.12",
-            swap: "ramdisk",
-            write_permille: 0,
-            seed: 1,
-            sets: &sets,
-        };
+        let file = files.path("kinds.mmt");
+        let mut settings = BenchSettings::new(&file, Frames::Pages(frames));
+        settings.sets = &sets;
         let (spec, trace) = plan(&settings).unwrap_or_else(|e| panic!("{e}"));
         assert_eq!((trace.distinct_pages, trace.anonymous_pages), (3 * 400, 400));
         let run = report(spec);

@@ -5,9 +5,7 @@ use mmsim::{RunOptions, Scenario, run};
 
 fn runs(text: &str) -> Vec<RunReport> {
     let scenario = Scenario::from_str(text, "test.toml").unwrap_or_else(|e| panic!("{e}"));
-    run(&scenario, &RunOptions { check: true, ..RunOptions::default() })
-        .unwrap_or_else(|e| panic!("{e}"))
-        .runs
+    run(&scenario, &RunOptions::default().with_check(true)).unwrap_or_else(|e| panic!("{e}")).runs
 }
 
 /// A process writes 128 MiB, uses all of it once within the first sample of a monitor that is started
@@ -54,6 +52,47 @@ fn used_once(damon: &str) -> RunReport {
 fn swapped_out(run: &RunReport, phase: &str) -> u64 {
     let phase = run.phases.iter().find(|p| p.name == phase).expect(phase);
     phase.vmstat.get("pswpout").copied().expect("a counter")
+}
+
+/// What a scheme saves is the change of the mean: the process holds 128 MiB all along, with the
+/// scheme only until its pages go. Both variants are measured, and a scenario without monitors is not.
+#[test]
+fn memory_saved_is_the_change_of_the_mean() {
+    let scenario = |damon: &str| {
+        format!(
+            r#"
+            [machine]
+            memory = "512MiB"
+            swap = {{ size = "512MiB", device = "ramdisk" }}
+
+            [[task]]
+            name = "app"
+            workload = "phased"
+            regions = {{ heap = {{ memory = "128MiB" }} }}
+            steps = [{{ do = "allocate", region = "heap" }}, {{ do = "sleep", time = "20s" }}]
+
+            [[variant]]
+            name = "base"
+
+            [[variant]]
+            name = "saves"
+            {damon}
+            "#
+        )
+    };
+    let scheme = r#"set.damon = [{ ops = "vaddr", task = "app", scheme = [
+        { action = "pageout", max-nr-accesses = 0, min-age = "5s" }] }]"#;
+    let mib =
+        |run: &RunReport| run.mean_resident_bytes.map(|bytes| bytes as f64 / (1 << 20) as f64);
+    let runs_of = runs(&scenario(scheme));
+    let out = runs_of[1].vmstat.get("pswpout").copied().expect("a counter") as f64 / 256.0;
+    assert!(out > 120.0, "{out} of 128 MiB");
+    let [base, saves] = [0, 1].map(|i| mib(&runs_of[i]).expect("measured"));
+    assert!((base - 128.0).abs() < 1.0, "{base}");
+    // Gone after 5 s and up to two intervals of 1 s.
+    let until = |s: f64| 128.0 * s / 20.0 + (128.0 - out) * (1.0 - s / 20.0);
+    assert!((until(5.0)..until(7.0)).contains(&saves), "{saves}");
+    assert_eq!(mib(&runs(&scenario(""))[0]), None);
 }
 
 /// When the writing is done is known from a run without a monitor: the process's own second begins
@@ -197,7 +236,7 @@ fn runs_with_monitors_repeat() {
     };
     let digests = |record, jobs| {
         let scenario = Scenario::from_str(&text(record), "test.toml").expect("it is good");
-        let options = RunOptions { jobs: Some(jobs), ..RunOptions::default() };
+        let options = RunOptions::default().with_jobs(jobs);
         let report = run(&scenario, &options).expect("it runs");
         report.runs.iter().map(|r| r.digest.clone()).collect::<Vec<_>>()
     };

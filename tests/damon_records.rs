@@ -203,7 +203,7 @@ const ACCEPTED: u64 = 0xefbb_f66a_12f9_f0b1;
 /// Mean accesses, by the bytes that were monitored, in each of some equal pieces of time: times
 /// all bytes, so that what is not mapped at all counts as not accessed.
 fn heat(record: &Record) -> Vec<f64> {
-    let map = draw(record, &Frame { rows: 3, columns: 1, addresses: None }).expect("regions");
+    let map = draw(record, &Frame::new(3, 1)).expect("regions");
     map.cells.iter().map(|row| row[0].unwrap_or(0.0) * map.bytes as f64 / MB as f64).collect()
 }
 

@@ -26,6 +26,35 @@ fn with_block(text: &str, name: &str, printed: &str) -> String {
     format!("{before}{mark}```\n{printed}```\n{rest}")
 }
 
+/// The same policy as one's own is the same run, under another name.
+#[test]
+fn a_policy_of_ones_own_runs_as_those_of_scenarios_do() {
+    use mmsim::{OwnPolicy, RunOptions, run_with};
+    use mmsim_lru::{Classic, ClassicConfig};
+    let text = include_str!("../examples/own_policy.toml");
+    let (name, changed) =
+        ("own_policy.toml", text.replace("accesses = 300000", "accesses = 30000"));
+    let scenario = mmsim::Scenario::from_str(&changed, name).unwrap_or_else(|e| panic!("{e}"));
+    let own = |name: &str| {
+        OwnPolicy::new(name, |mem, _| Box::new(Classic::new(ClassicConfig::V6_12, mem)))
+    };
+    let run = |own: &[OwnPolicy<'_>]| run_with(&scenario, &RunOptions::default(), own);
+    let report = run(&[own("mine")]).unwrap_or_else(|e| panic!("{e}"));
+    let [theirs, mine] = &report.runs[..] else { panic!("{} runs", report.runs.len()) };
+    assert_eq!((mine.variant.as_str(), mine.policy.as_str()), ("mine", "mine"));
+    assert_eq!((&mine.digest, &mine.vmstat), (&theirs.digest, &theirs.vmstat));
+    assert!(theirs.knobs.get("reclaim.anon-start").is_some());
+    assert!(mine.knobs.iter().all(|(k, _)| !k.starts_with("reclaim.")), "knobs are its own affair");
+    assert_eq!(mmsim::report::Report::from_json(&report.to_json()).expect("reads back"), report);
+    for (taken, what) in
+        [("classic-v6.12", "a variant of the scenario"), ("random", "a policy that there is")]
+    {
+        let error = run(&[own(taken)]).expect_err(taken).to_string();
+        assert!(error.contains(what) && error.contains(taken), "{error}");
+    }
+    assert!(run(&[own("a"), own("a")]).is_err_and(|e| e.to_string().contains("two policies")));
+}
+
 #[test]
 fn the_document_shows_what_the_examples_print() {
     let text = std::fs::read_to_string(FILE).expect("docs/embedding.md");

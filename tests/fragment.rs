@@ -149,10 +149,9 @@ fn the_loop_repeats_itself() {
     let keys = "target = { order = 5, unusable = 500 }\nchurn = 500\nage = \"1s\"";
     let s = scenario("6.1", "64MiB", keys, "").with_sets(&[("seeds".into(), "3".into())]);
     let s = s.unwrap_or_else(|e| panic!("{e}"));
-    let report = |jobs| -> Report {
-        mmsim::run(&s, &RunOptions { jobs, ..RunOptions::default() }).expect("runs")
-    };
-    let (one, three) = (report(Some(1)), report(Some(3)));
+    let report =
+        |jobs| -> Report { mmsim::run(&s, &RunOptions::default().with_jobs(jobs)).expect("runs") };
+    let (one, three) = (report(1), report(3));
     assert_eq!(one.to_json(), three.to_json());
     assert!(one.runs.iter().all(|r| r.aims[0].met), "{:?}", one.runs[0].aims);
 }

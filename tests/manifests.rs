@@ -118,3 +118,36 @@ fn no_file_holds_a_private_path_or_an_unfinished_thought() {
         }
     }
 }
+
+/// Public signatures of a file: from `pub fn` to the brace.
+fn public_signatures(text: &str) -> impl Iterator<Item = &str> {
+    let starts = text.match_indices("pub fn ").map(|(at, _)| &text[at..]);
+    starts.map(|rest| &rest[..rest.find(['{', ';']).unwrap_or(rest.len())])
+}
+
+/// A text as an error can be printed, and nothing else.
+#[test]
+fn public_functions_have_typed_errors() {
+    let untyped = |signature: &str| {
+        let result = signature.split_once("-> ").is_some_and(|(_, to)| to.contains("Result<"));
+        let signature: String = signature.split_whitespace().collect();
+        result && (signature.contains(",String>") || signature.contains(",&'staticstr>"))
+    };
+    assert!(untyped("pub fn f(a: u8) -> Result<Vec<u8>, String> "), "the test sees them");
+    assert!(!untyped("pub fn f(e: Result<u8, String>) -> u8 "), "and only them");
+    let mut files = Vec::new();
+    below(&root().join("src"), &mut files);
+    for (name, _) in ALLOWED.iter().filter(|(name, _)| !["mmsim", "mmsim-cli"].contains(name)) {
+        below(&root().join("crates").join(name).join("src"), &mut files);
+    }
+    let mut nr = 0;
+    for path in files {
+        let text = read(&path);
+        for signature in public_signatures(&text) {
+            nr += 1;
+            assert!(!untyped(signature), "{}: {signature}", path.display());
+        }
+        assert!(!text.contains("type Err = String"), "{}: FromStr", path.display());
+    }
+    assert!(nr > 500, "{nr} public functions");
+}

@@ -89,7 +89,7 @@ fn crowd(cpus: u32, device: &str, ttl: u32, seed: u64) -> Report {
         );
     }
     let scenario = Scenario::from_str(&text, "crowd.toml").unwrap_or_else(|e| panic!("{e}"));
-    let options = RunOptions { jobs: Some(1), check: true };
+    let options = RunOptions::default().with_jobs(1).with_check(true);
     mmsim::run(&scenario, &options)
         .unwrap_or_else(|e| panic!("{cpus} CPUs, {device}, {ttl} ms, seed {seed}: {e}"))
 }

@@ -24,6 +24,7 @@ const QUICK_END: &str = "<!-- quick: end -->\n";
 
 /// What the document is made of.
 #[derive(Clone, Copy, Debug)]
+#[non_exhaustive]
 pub struct Sources<'a> {
     /// What was recorded, for the sensitivities and the choice of the quick subset.
     pub experiments: &'a [Experiment],
@@ -33,6 +34,18 @@ pub struct Sources<'a> {
     pub remains: &'a Remains,
     /// What constants were chosen by.
     pub calibrated: &'a Calibrated,
+}
+
+impl<'a> Sources<'a> {
+    /// What was recorded, what came out of replaying it, and what people wrote about that.
+    pub fn new(
+        experiments: &'a [Experiment],
+        validation: &'a Validation,
+        remains: &'a Remains,
+        calibrated: &'a Calibrated,
+    ) -> Self {
+        Sources { experiments, validation, remains, calibrated }
+    }
 }
 
 /// The whole document.

@@ -11,6 +11,7 @@ use crate::error::{Error, ErrorKind};
 
 /// What is drawn, and how finely.
 #[derive(Clone, Debug)]
+#[non_exhaustive]
 pub struct Frame {
     /// Pieces of time.
     pub rows: usize,
@@ -18,6 +19,20 @@ pub struct Frame {
     pub columns: usize,
     /// Only these addresses, from and to.
     pub addresses: Option<(u64, u64)>,
+}
+
+impl Frame {
+    /// All addresses in so many rows of time and columns of addresses.
+    pub fn new(rows: usize, columns: usize) -> Self {
+        Frame { rows, columns, addresses: None }
+    }
+
+    /// Only these addresses.
+    #[must_use]
+    pub fn with_addresses(mut self, addresses: Option<(u64, u64)>) -> Self {
+        self.addresses = addresses;
+        self
+    }
 }
 
 /// The picture.

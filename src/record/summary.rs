@@ -28,6 +28,7 @@ const DEFAULT: Intervals =
 
 /// What one record says.
 #[derive(Clone, PartialEq, Debug, Serialize)]
+#[non_exhaustive]
 pub struct Summary {
     /// Which kernel thread.
     pub kdamond_idx: u32,
@@ -57,6 +58,7 @@ pub struct Summary {
 
 /// One snapshot.
 #[derive(Clone, PartialEq, Debug, Serialize)]
+#[non_exhaustive]
 pub struct Shown {
     /// Which, from 1.
     pub number: usize,
@@ -72,6 +74,7 @@ pub struct Shown {
 
 /// A region of it.
 #[derive(Clone, PartialEq, Debug, Serialize)]
+#[non_exhaustive]
 pub struct RegionShown {
     /// First byte.
     pub start: u64,
@@ -85,6 +88,7 @@ pub struct RegionShown {
 
 /// Sizes of the working set over snapshots, in bytes.
 #[derive(Clone, PartialEq, Debug, Serialize)]
+#[non_exhaustive]
 pub struct WorkingSet {
     /// Snapshots at the beginning that were left out.
     pub skipped: usize,
@@ -127,6 +131,7 @@ pub fn percentile(sorted: &[u64], per_cent: usize) -> u64 {
 
 /// How many snapshots are not as they should be.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize)]
+#[non_exhaustive]
 pub struct Validity {
     /// Whether the record is valid.
     pub valid: bool,

@@ -59,6 +59,11 @@ impl Rows {
         for (name, value) in work.into_iter().chain(task.vmstat.iter().map(|(n, &v)| (n, v))) {
             self.some("task", &format!("{}.{name}", task.name), value);
         }
+        if let Some(record) = &task.record {
+            for (name, value) in record.latency.named() {
+                self.row("task", &format!("{}.{}.{name}", task.name, record.what), value);
+            }
+        }
     }
     fn pairs(&mut self, kind: &str, pairs: &Pairs<u64>) {
         for (name, value) in pairs.iter() {
@@ -107,6 +112,9 @@ impl Report {
             }
             if let Some(misses) = run.cache_misses {
                 rows.row("run", "cache_misses", misses);
+            }
+            if let Some(bytes) = run.mean_resident_bytes {
+                rows.row("run", "mean_resident_bytes", bytes);
             }
             if let Some(bounds) = run.bounds {
                 rows.row("run", "sim_opt_misses", bounds.sim_opt_misses);

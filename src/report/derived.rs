@@ -22,6 +22,7 @@ pub fn policy(run: &RunReport) -> String {
 
 /// What a figure is computed from: a whole run or one phase of it.
 #[derive(Clone, Copy, Debug)]
+#[non_exhaustive]
 pub struct Scope<'a> {
     /// Simulated time.
     pub sim_time_ns: u64,
@@ -37,6 +38,8 @@ pub struct Scope<'a> {
     pub latency: &'a LatencyReport,
     /// Time of reads from all devices; phases have none.
     pub reading_ns: Option<u64>,
+    /// Mean of resident bytes; phases have none.
+    pub mean_resident_bytes: Option<u64>,
 }
 
 impl<'a> From<&'a RunReport> for Scope<'a> {
@@ -49,6 +52,7 @@ impl<'a> From<&'a RunReport> for Scope<'a> {
             pressure: &r.pressure,
             latency: &r.latency,
             reading_ns: r.reading.map(|reading| reading.swap_ns + reading.file_ns),
+            mean_resident_bytes: r.mean_resident_bytes,
         }
     }
 }
@@ -63,6 +67,7 @@ impl<'a> From<&'a PhaseReport> for Scope<'a> {
             pressure: &p.pressure,
             latency: &p.latency,
             reading_ns: None,
+            mean_resident_bytes: None,
         }
     }
 }
@@ -119,6 +124,9 @@ pub enum Figure {
     MajorFaultP99,
     /// Share of the time in which some thread was stalled on memory, in per cent.
     MemoryPressure,
+    /// Mean of resident memory over time, in MiB, where the scenario has a monitor of accesses: what
+    /// its schemes save is the change.
+    MeanResident,
     /// Records per second; accesses per second where the work has no records.
     Throughput,
 }
@@ -128,7 +136,7 @@ const ALLOC_STALLS: &[&str] =
 
 impl Figure {
     /// All figures, in the order of tables.
-    pub const ALL: [Figure; 11] = [
+    pub const ALL: [Figure; 12] = [
         Figure::SwapIns,
         Figure::Refaults,
         Figure::RefaultsActivated,
@@ -139,6 +147,7 @@ impl Figure {
         Figure::DirectReclaimStalls,
         Figure::MajorFaultP99,
         Figure::MemoryPressure,
+        Figure::MeanResident,
         Figure::Throughput,
     ];
 
@@ -155,6 +164,7 @@ impl Figure {
             Figure::DirectReclaimStalls => "direct reclaim stalls",
             Figure::MajorFaultP99 => "major fault p99, us",
             Figure::MemoryPressure => "memory pressure, %",
+            Figure::MeanResident => "resident, mean MiB",
             Figure::Throughput => "throughput, per s",
         }
     }
@@ -171,6 +181,7 @@ impl Figure {
             Figure::ScannedPerReclaimed
                 | Figure::MajorFaultP99
                 | Figure::MemoryPressure
+                | Figure::MeanResident
                 | Figure::Throughput
         )
     }
@@ -208,6 +219,9 @@ impl Figure {
                 (major.count > 0).then_some(major.p99_ns as f64 / 1e3)
             }
             Figure::MemoryPressure => Some(scope.pressure.some_share * 100.0),
+            Figure::MeanResident => {
+                scope.mean_resident_bytes.map(|bytes| bytes as f64 / (1 << 20) as f64)
+            }
             Figure::Throughput => {
                 let work = if scope.records > 0 { scope.records } else { scope.accesses };
                 (scope.sim_time_ns > 0).then_some(work as f64 / (scope.sim_time_ns as f64 / 1e9))

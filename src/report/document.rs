@@ -36,6 +36,7 @@ pub fn json_schema() -> serde_json::Value {
 
 /// All runs of one command.
 #[derive(Clone, PartialEq, Debug, Serialize, Deserialize, JsonSchema)]
+#[non_exhaustive]
 pub struct Report {
     /// The version of mmsim that wrote it.
     pub mmsim: String,
@@ -59,6 +60,7 @@ pub struct Report {
 
 /// One run.
 #[derive(Clone, PartialEq, Debug, Serialize, Deserialize, JsonSchema)]
+#[non_exhaustive]
 pub struct RunReport {
     /// Name of its scenario, where the report has several.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -134,6 +136,10 @@ pub struct RunReport {
     pub threads: Vec<ThreadReport>,
     /// Zones as they were set up.
     pub zones: Vec<ZoneReport>,
+    /// Mean over time of the bytes of resident workload pages, those of the page cache included:
+    /// where the scenario has a monitor of accesses, in runs without one too.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub mean_resident_bytes: Option<u64>,
     /// Largest number of resident workload pages.
     pub peak_resident: u64,
     /// How the run ended.
@@ -160,6 +166,7 @@ pub struct RunReport {
 
 /// What a monitor of accesses saw and did.
 #[derive(Clone, PartialEq, Debug, Serialize, Deserialize, JsonSchema)]
+#[non_exhaustive]
 pub struct DamonReport {
     /// Its name.
     pub name: String,
@@ -180,6 +187,7 @@ pub struct DamonReport {
 
 /// How far a monitor is from the truth: means over its snapshots.
 #[derive(Clone, Copy, PartialEq, Debug, Serialize, Deserialize, JsonSchema)]
+#[non_exhaustive]
 pub struct TruthReport {
     /// Snapshots that were compared.
     pub snapshots: u64,
@@ -201,6 +209,7 @@ pub struct TruthReport {
 
 /// What became of a scheme: the kernel's statistics.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize, JsonSchema)]
+#[non_exhaustive]
 pub struct SchemeReport {
     /// What it does.
     pub action: String,
@@ -218,6 +227,7 @@ pub struct SchemeReport {
 
 /// What a task was to bring about, and what came of it.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize, JsonSchema)]
+#[non_exhaustive]
 pub struct AimReport {
     /// The task.
     pub task: String,
@@ -256,6 +266,7 @@ impl From<&(String, Aim)> for AimReport {
 /// Time that devices spent on reads: latency and transfer, without waiting in line. Of a synchronous
 /// device it is time of the callers' CPUs.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize, JsonSchema)]
+#[non_exhaustive]
 pub struct ReadingReport {
     /// Of the swap device.
     pub swap_ns: u64,
@@ -265,6 +276,7 @@ pub struct ReadingReport {
 
 /// What became of the blocks of order above 0 that workloads asked for.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize, JsonSchema)]
+#[non_exhaustive]
 pub struct CompactionReport {
     /// Blocks asked for.
     pub attempts: u64,
@@ -323,6 +335,7 @@ impl CompactionReport {
 
 /// One phase of a run.
 #[derive(Clone, PartialEq, Debug, Serialize, Deserialize, JsonSchema)]
+#[non_exhaustive]
 pub struct PhaseReport {
     /// `task/phase`, or `phase` where only one task has phases.
     pub name: String,
@@ -357,6 +370,7 @@ pub struct PhaseReport {
 
 /// One generation of a group on a node, as a line of `/sys/kernel/debug/lru_gen`.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize, JsonSchema)]
+#[non_exhaustive]
 pub struct GenerationReport {
     /// The group's name; left out for the root.
     #[serde(default, skip_serializing_if = "String::is_empty")]
@@ -375,6 +389,7 @@ pub struct GenerationReport {
 
 /// What one task did and what was done to it, over the whole run or since its last phase ended.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize, JsonSchema)]
+#[non_exhaustive]
 pub struct TaskReport {
     /// Name of the task.
     pub name: String,
@@ -387,6 +402,19 @@ pub struct TaskReport {
     /// Its counters: faults, swap-ins and refaults of its own threads, and evictions of pages that
     /// it had mapped; `null`: the policy does not keep it.
     pub vmstat: Pairs<Option<u64>>,
+    /// What its records took, where the work has records of which each has a beginning and an end.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub record: Option<RecordReport>,
+}
+
+/// What the records of a task took.
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize, JsonSchema)]
+#[non_exhaustive]
+pub struct RecordReport {
+    /// What a record is: `launch`, `transaction`, `compilation` or `record`.
+    pub what: String,
+    /// From its beginning to its end, without what the thread slept of its own will.
+    pub latency: QuantilesReport,
 }
 
 impl TaskReport {
@@ -398,12 +426,16 @@ impl TaskReport {
             accesses: t.accesses,
             records: t.records,
             vmstat: t.counted.named().map(|(n, v)| (n, kept(n).then_some(v))).into_iter().collect(),
+            record: t
+                .record
+                .map(|r| RecordReport { what: r.what.to_string(), latency: r.took.into() }),
         }
     }
 }
 
 /// Work per simulated second; zero where no time passed.
 #[derive(Clone, Copy, PartialEq, Debug, Serialize, Deserialize, JsonSchema)]
+#[non_exhaustive]
 pub struct Throughput {
     /// Records per second.
     pub records_per_s: f64,
@@ -420,6 +452,7 @@ impl Throughput {
 
 /// Pressure stall information.
 #[derive(Clone, Copy, PartialEq, Debug, Serialize, Deserialize, JsonSchema)]
+#[non_exhaustive]
 pub struct PressureReport {
     /// Microseconds in which some thread was stalled on memory.
     pub some_us: u64,
@@ -445,6 +478,7 @@ impl PressureReport {
 
 /// Quantiles of one latency: upper edges of histogram buckets, the largest exact.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize, JsonSchema)]
+#[non_exhaustive]
 pub struct QuantilesReport {
     /// Number of samples.
     pub count: u64,
@@ -485,6 +519,7 @@ impl From<Quantiles> for QuantilesReport {
 
 /// Latencies by kind.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize, JsonSchema)]
+#[non_exhaustive]
 pub struct LatencyReport {
     /// Minor faults.
     pub minor_fault: QuantilesReport,
@@ -517,6 +552,7 @@ impl From<Latencies> for LatencyReport {
 
 /// What one thread did.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize, JsonSchema)]
+#[non_exhaustive]
 pub struct ThreadReport {
     /// `task` or `task/thread`.
     pub name: String,
@@ -550,6 +586,7 @@ impl From<&ThreadResult> for ThreadReport {
 
 /// `/proc/zoneinfo` in short, in pages.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize, JsonSchema)]
+#[non_exhaustive]
 pub struct ZoneReport {
     /// Name of the zone.
     pub name: String,
@@ -567,6 +604,7 @@ pub struct ZoneReport {
 
 /// Swap space.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize, JsonSchema)]
+#[non_exhaustive]
 pub struct SwapReport {
     /// Name of the device.
     pub device: String,
@@ -574,8 +612,16 @@ pub struct SwapReport {
     pub bytes: u64,
 }
 
+impl SwapReport {
+    /// So many bytes on a device of this name.
+    pub fn new(device: impl Into<String>, bytes: u64) -> Self {
+        SwapReport { device: device.into(), bytes }
+    }
+}
+
 /// How a run ended.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize, JsonSchema)]
+#[non_exhaustive]
 pub enum Ending {
     /// All threads finished their work.
     #[serde(rename = "completed")]
@@ -594,6 +640,7 @@ pub enum Ending {
 
 /// Why a run could not go on, and who waited for what.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize, JsonSchema)]
+#[non_exhaustive]
 pub struct StuckReport {
     /// When it was ended.
     pub at_ns: u64,
@@ -605,6 +652,7 @@ pub struct StuckReport {
 
 /// A thread of a run that could not go on.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize, JsonSchema)]
+#[non_exhaustive]
 pub struct StuckThread {
     /// `task` or `task/thread`.
     pub thread: String,
@@ -660,6 +708,7 @@ impl Ending {
 
 /// Who held memory when it ran out, in pages.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize, JsonSchema)]
+#[non_exhaustive]
 pub struct OomReport {
     /// When.
     pub at_ns: u64,
@@ -679,6 +728,7 @@ pub struct OomReport {
 
 /// A process at the time when memory ran out.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize, JsonSchema)]
+#[non_exhaustive]
 pub struct OomProcess {
     /// Name of the process.
     pub name: String,
@@ -711,6 +761,7 @@ impl From<&OomSummary> for OomReport {
 /// the zero page, locked memory and lazily freed memory are left out, and memory that was dropped
 /// or overwritten in full is new.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize, JsonSchema)]
+#[non_exhaustive]
 pub struct Bounds {
     /// Misses of Belady's MIN at the largest resident set of the run.
     pub sim_opt_misses: u64,
@@ -722,9 +773,17 @@ pub struct Bounds {
     pub exact: bool,
 }
 
+impl Bounds {
+    /// These misses, of which so many are no first touch.
+    pub fn new(sim_opt_misses: u64, sim_opt_refetches: u64, exact: bool) -> Self {
+        Bounds { sim_opt_misses, sim_opt_refetches, exact }
+    }
+}
+
 /// The value of a knob.
 #[derive(Clone, PartialEq, Debug, Serialize, Deserialize, JsonSchema)]
 #[serde(untagged)]
+#[non_exhaustive]
 pub enum KnobValue {
     /// A switch.
     Switch(bool),
@@ -774,6 +833,7 @@ impl std::fmt::Display for KnobValue {
 
 /// A monitor of a run: what the report says of it, and what it recorded.
 #[derive(Clone, PartialEq, Debug)]
+#[non_exhaustive]
 pub struct Monitored {
     /// For the report.
     pub report: DamonReport,
@@ -787,6 +847,7 @@ pub struct Monitored {
 
 /// What a run was: everything in its report that is not a result.
 #[derive(Clone, PartialEq, Debug, Default)]
+#[non_exhaustive]
 pub struct RunMeta {
     /// Name of its scenario, where the report has several.
     pub scenario: Option<String>,
@@ -892,6 +953,9 @@ impl RunReport {
                     free_at_start,
                 })
                 .collect(),
+            mean_resident_bytes: result
+                .mean_resident
+                .map(|pages| (pages * PAGE_SIZE as f64).round() as u64),
             peak_resident: result.peak_resident,
             outcome,
             panic,
@@ -938,6 +1002,7 @@ impl PhaseReport {
 
 /// Why a document could not be read as a report.
 #[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
 pub enum ReportError {
     /// It is not JSON, or not of this form.
     #[error("not a report of mmsim: {0}")]

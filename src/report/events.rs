@@ -16,6 +16,7 @@ use mmsim_core::base::time::SimTime;
 
 /// A kind of event, as `docs/observing.md` lists it.
 #[derive(Clone, Copy, Debug)]
+#[non_exhaustive]
 pub struct EventKind {
     /// Its name in the file and in filters.
     pub name: &'static str,
@@ -170,6 +171,7 @@ pub const EVENTS: &[EventKind] = &[
 /// different kinds must all hold; an event that has no thread (no page) does not meet a
 /// condition on threads (pages).
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
+#[non_exhaustive]
 pub struct EventFilter {
     /// Names of events; empty: all.
     pub kinds: Vec<String>,
@@ -179,41 +181,64 @@ pub struct EventFilter {
     pub pages: Option<(u32, u32)>,
 }
 
+/// What is wrong with the text of an [`EventFilter`].
+#[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum FilterError {
+    /// A clause is no pair.
+    #[error("`{0}` has no `=`, write `kind=..`, `task=..` or `pages=a-b`")]
+    NoPair(String),
+    /// There is no such event; the nearest name, if one is near.
+    #[error("there is no event `{0}`{near}", near = did_you_mean(*.1))]
+    NoEvent(String, Option<&'static str>),
+    /// Not a range of pages.
+    #[error("`{0}` is not a range of pages, write `pages=0-511`")]
+    NoRange(String),
+    /// No such key.
+    #[error("`{0}` is not one of `kind`, `task`, `pages`")]
+    NoKey(String),
+}
+
 impl EventFilter {
     /// Reads `kind=sim_evict,kind=sim_refault,task=ebizzy,pages=0-511`.
-    pub fn parse(text: &str) -> Result<EventFilter, String> {
+    ///
+    /// # Errors
+    ///
+    /// The first clause that means nothing.
+    pub fn parse(text: &str) -> Result<EventFilter, FilterError> {
         let mut filter = EventFilter::default();
         for clause in text.split(',').filter(|c| !c.is_empty()) {
-            let (key, value) = clause.split_once('=').ok_or_else(|| {
-                format!("`{clause}` has no `=`, write `kind=..`, `task=..` or `pages=a-b`")
-            })?;
+            let (key, value) =
+                clause.split_once('=').ok_or_else(|| FilterError::NoPair(clause.into()))?;
             match key {
                 "kind" => {
                     if !EVENTS.iter().any(|e| e.name == value) {
-                        return Err(format!("there is no event `{value}`{}", nearest(value)));
+                        return Err(FilterError::NoEvent(value.into(), nearest(value)));
                     }
                     filter.kinds.push(value.to_string());
                 }
                 "task" => filter.tasks.push(value.to_string()),
                 "pages" => filter.pages = Some(parse_pages(value)?),
-                _ => return Err(format!("`{key}` is not one of `kind`, `task`, `pages`")),
+                _ => return Err(FilterError::NoKey(key.into())),
             }
         }
         Ok(filter)
     }
 }
 
-/// `, did you mean ..`, if some name is near.
-fn nearest(name: &str) -> String {
+/// The event whose name is near, if one is.
+fn nearest(name: &str) -> Option<&'static str> {
     let distance = |e: &EventKind| strsim::damerau_levenshtein(name, e.name);
-    match EVENTS.iter().min_by_key(|e| distance(e)) {
-        Some(e) if distance(e) <= 5 => format!(", did you mean `{}`?", e.name),
-        _ => String::new(),
-    }
+    let nearest = EVENTS.iter().min_by_key(|e| distance(e))?;
+    (distance(nearest) <= 5).then_some(nearest.name)
 }
 
-fn parse_pages(text: &str) -> Result<(u32, u32), String> {
-    let wrong = || format!("`{text}` is not a range of pages, write `pages=0-511`");
+fn did_you_mean(name: Option<&str>) -> String {
+    name.map_or(String::new(), |name| format!(", did you mean `{name}`?"))
+}
+
+fn parse_pages(text: &str) -> Result<(u32, u32), FilterError> {
+    let wrong = || FilterError::NoRange(text.into());
     let (first, last) = text.split_once('-').unwrap_or((text, text));
     let first: u32 = first.parse().map_err(|_| wrong())?;
     let last: u32 = last.parse().map_err(|_| wrong())?;
@@ -695,7 +720,7 @@ mod tests {
 
     #[test]
     fn a_bad_filter_says_what_to_write() {
-        let error = |text: &str| EventFilter::parse(text).unwrap_err();
+        let error = |text: &str| EventFilter::parse(text).unwrap_err().to_string();
         assert_eq!(
             error("kind=sim_evicted"),
             "there is no event `sim_evicted`, did you mean `sim_evict`?"

@@ -15,6 +15,7 @@ use super::document::{Ending, Report, RunReport};
 
 /// A statement about the runs of a scenario.
 #[derive(Clone, PartialEq, Debug, Default)]
+#[non_exhaustive]
 pub struct Expectation {
     /// Of what.
     pub of: Subject,
@@ -28,6 +29,7 @@ pub struct Expectation {
 
 /// A figure of some of the runs.
 #[derive(Clone, PartialEq, Debug, Default)]
+#[non_exhaustive]
 pub struct Subject {
     /// A counter, a gauge, or a number of the report by its path. Several joined by `+` are added.
     pub figure: String,
@@ -41,6 +43,7 @@ pub struct Subject {
 
 /// An expectation and what came out.
 #[derive(Clone, PartialEq, Debug, Serialize, Deserialize, JsonSchema)]
+#[non_exhaustive]
 pub struct ExpectReport {
     /// Name of its scenario, where the report has several.
     #[serde(default, skip_serializing_if = "Option::is_none")]

@@ -7,6 +7,7 @@ use super::pairs::Pairs;
 
 /// Runs that differ in variant and seed only.
 #[derive(Clone, Debug)]
+#[non_exhaustive]
 pub struct Group<'a> {
     /// Name of the scenario, where the report has several.
     pub scenario: Option<&'a str>,
@@ -18,6 +19,7 @@ pub struct Group<'a> {
 
 /// The runs of one variant in a group, in the order of the report.
 #[derive(Clone, Debug)]
+#[non_exhaustive]
 pub struct VariantRuns<'a> {
     /// Name of the variant.
     pub name: &'a str,

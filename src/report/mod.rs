@@ -55,9 +55,10 @@ pub(crate) mod samples;
 pub use csv::{CSV_HEADER, csv_field};
 pub use document::{
     AimReport, Bounds, DamonReport, Ending, GenerationReport, KnobValue, LatencyReport, Monitored,
-    OomProcess, OomReport, PhaseReport, PressureReport, QuantilesReport, ReadingReport, Report,
-    ReportError, RunMeta, RunReport, SCHEMA, SchemeReport, StuckReport, StuckThread, SwapReport,
-    TaskReport, ThreadReport, Throughput, TruthReport, ZoneReport, json_schema,
+    OomProcess, OomReport, PhaseReport, PressureReport, QuantilesReport, ReadingReport,
+    RecordReport, Report, ReportError, RunMeta, RunReport, SCHEMA, SchemeReport, StuckReport,
+    StuckThread, SwapReport, TaskReport, ThreadReport, Throughput, TruthReport, ZoneReport,
+    json_schema,
 };
 pub use expect::{ExpectReport, Expectation};
 pub use pairs::Pairs;

@@ -6,6 +6,7 @@ use serde::{Deserialize, Serialize};
 
 /// How a task kept up with the recorded instants of its trace.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize, JsonSchema)]
+#[non_exhaustive]
 pub struct ReplayReport {
     /// The task.
     pub task: String,

@@ -8,6 +8,7 @@ use crate::reproduce::demand::Basis;
 
 /// All experiments of one command.
 #[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
+#[non_exhaustive]
 pub struct Reproduction {
     /// The version of mmsim that wrote it.
     pub mmsim: String,
@@ -21,6 +22,7 @@ pub struct Reproduction {
 
 /// One experiment: a family of published figures.
 #[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
+#[non_exhaustive]
 pub struct ExperimentReport {
     /// Its name.
     pub name: String,
@@ -42,6 +44,7 @@ pub struct ExperimentReport {
 
 /// A picture in lines of text.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
+#[non_exhaustive]
 pub struct Picture {
     /// What it shows.
     pub title: String,
@@ -51,6 +54,7 @@ pub struct Picture {
 
 /// A constant of an experiment.
 #[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
+#[non_exhaustive]
 pub struct ConstantReport {
     /// Its name.
     pub name: String,
@@ -64,6 +68,7 @@ pub struct ConstantReport {
 
 /// A published figure and what the model makes of it.
 #[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
+#[non_exhaustive]
 pub struct FigureRow {
     /// `table/row/column`: a name that stays.
     pub id: String,
@@ -108,6 +113,7 @@ fn is_yes(gates: &bool) -> bool {
 
 /// What moves when constants do.
 #[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
+#[non_exhaustive]
 pub struct Sensitivity {
     /// Each constant that was varied, in both directions.
     pub varied: Vec<Variation>,
@@ -117,6 +123,7 @@ pub struct Sensitivity {
 
 /// One constant in one direction.
 #[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
+#[non_exhaustive]
 pub struct Variation {
     /// The constant.
     pub constant: String,
@@ -128,6 +135,7 @@ pub struct Variation {
 
 /// A verdict that flipped.
 #[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
+#[non_exhaustive]
 pub struct Flip {
     /// The figure.
     pub id: String,

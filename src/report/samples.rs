@@ -57,6 +57,7 @@ pub(crate) fn result(swap_ins: u64, deactivated: u64) -> RunResult {
             accesses: records * 4,
             records,
             counted: counted(vmstat),
+            record: None,
         },
     };
     RunResult {
@@ -97,6 +98,7 @@ pub(crate) fn result(swap_ins: u64, deactivated: u64) -> RunResult {
         ],
         digest: 0xdead_beef,
         peak_resident: 64_200,
+        mean_resident: None,
         host_bytes: 24 * 86_608,
     }
 }

@@ -1,12 +1,12 @@
 //! Counters and gauges over simulated time, as CSV: a header, then one row per interval.
 //!
 //! Counters are running totals, so that any interval can be had by subtraction and a lost
-//! row loses nothing.
+//! row loses nothing. A counter that the policy does not keep is an empty field.
 
 use std::io::{self, Write};
 
 use mmsim_core::base::time::SimTime;
-use mmsim_core::base::vmstat::VmStat;
+use mmsim_core::base::vmstat::{VmEvent, VmStat};
 
 /// Writes the rows.
 #[derive(Debug)]
@@ -15,6 +15,7 @@ pub struct SeriesWriter<W: Write> {
     run: Option<u32>,
     /// The gauges of the header; empty before it is written.
     gauges: Option<Vec<&'static str>>,
+    not_kept: Vec<VmEvent>,
     line: String,
 }
 
@@ -22,7 +23,15 @@ impl<W: Write> SeriesWriter<W> {
     /// A series for one run. `run`: its place in the report, which becomes the last column
     /// of a file that holds several runs.
     pub fn new(out: W, run: Option<u32>) -> Self {
-        SeriesWriter { out, run, gauges: None, line: String::new() }
+        SeriesWriter { out, run, gauges: None, not_kept: Vec::new(), line: String::new() }
+    }
+
+    /// The same with empty fields for these counters: the policy does not keep them
+    /// ([`Machine::not_kept`](mmsim_core::machine::Machine::not_kept)).
+    #[must_use]
+    pub fn without(mut self, not_kept: impl IntoIterator<Item = VmEvent>) -> Self {
+        self.not_kept.extend(not_kept);
+        self
     }
 
     /// One row. The first row decides the columns: every later one must bring the same
@@ -42,10 +51,14 @@ impl<W: Write> SeriesWriter<W> {
         }
         self.line.clear();
         self.line += &now.0.to_string();
-        let counters = vmstat.iter().map(|(_, v)| v);
-        for value in counters.chain(gauges.iter().map(|&(_, v)| v)).chain(self.run.map(u64::from)) {
+        let kept = |e: &VmEvent| !self.not_kept.contains(e);
+        let counters = VmEvent::ALL.iter().map(|e| kept(e).then_some(vmstat[*e]));
+        let others = gauges.iter().map(|&(_, v)| v).chain(self.run.map(u64::from));
+        for value in counters.chain(others.map(Some)) {
             self.line.push(',');
-            self.line += &value.to_string();
+            if let Some(value) = value {
+                self.line += &value.to_string();
+            }
         }
         self.line.push('\n');
         self.out.write_all(self.line.as_bytes())
@@ -74,8 +87,6 @@ impl<W: Write> SeriesWriter<W> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use mmsim_core::base::vmstat::VmEvent;
-
     fn series(run: Option<u32>) -> String {
         let mut writer = SeriesWriter::new(Vec::new(), run);
         let mut vmstat = VmStat::default();
@@ -95,6 +106,20 @@ mod tests {
         assert!(lines[1].starts_with("0,0,0,") && lines[1].ends_with(",0,9"));
         assert!(lines[2].starts_with("100,3,0,") && lines[2].ends_with(",0,6"));
         assert!(lines.iter().all(|l| l.split(',').count() == VmEvent::ALL.len() + 2));
+    }
+
+    #[test]
+    fn what_is_not_kept_is_empty() {
+        let mut writer = SeriesWriter::new(Vec::new(), None).without([VmEvent::PswpIn]);
+        let mut vmstat = VmStat::default();
+        vmstat.add(VmEvent::PswpIn, 5);
+        writer.row(SimTime(7), &vmstat, &[("nr_free_pages", 9)]).unwrap();
+        let text = String::from_utf8(writer.finish().unwrap()).unwrap();
+        let [names, values] = text.lines().collect::<Vec<_>>()[..] else { panic!("{text}") };
+        let row: Vec<(&str, &str)> = names.split(',').zip(values.split(',')).collect();
+        assert_eq!(row.len(), VmEvent::ALL.len() + 2);
+        let empty: Vec<&str> = row.iter().filter(|(_, v)| v.is_empty()).map(|(n, _)| *n).collect();
+        assert_eq!(empty, ["pswpin"]);
     }
 
     #[test]

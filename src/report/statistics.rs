@@ -9,6 +9,7 @@
 
 /// A mean with its 95 % confidence interval.
 #[derive(Clone, Copy, PartialEq, Debug)]
+#[non_exhaustive]
 pub struct Estimate {
     /// The mean.
     pub mean: f64,

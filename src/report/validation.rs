@@ -9,6 +9,7 @@ use crate::validate::rules::{self, Verdict};
 
 /// All points of one command.
 #[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
+#[non_exhaustive]
 pub struct Validation {
     /// The version of mmsim that wrote it.
     pub mmsim: String,
@@ -32,6 +33,7 @@ pub struct Validation {
 
 /// A point with more than one outcome, replayed with its free memory moved a little.
 #[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
+#[non_exhaustive]
 pub struct OutcomeRow {
     /// The experiment.
     pub experiment: String,
@@ -51,6 +53,7 @@ pub struct OutcomeRow {
 
 /// One outcome, and how often it came.
 #[derive(Clone, Copy, PartialEq, Debug, Serialize, Deserialize)]
+#[non_exhaustive]
 pub struct Near {
     /// The smallest recorded value that counts as it.
     pub from: f64,
@@ -74,6 +77,7 @@ impl Near {
 
 /// One counter of one phase of one point: means over the repetitions.
 #[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
+#[non_exhaustive]
 pub struct PointRow {
     /// The experiment.
     pub experiment: String,
@@ -119,6 +123,7 @@ impl PointRow {
 
 /// How close the model is in one experiment under one LRU.
 #[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
+#[non_exhaustive]
 pub struct SummaryRow {
     /// The experiment.
     pub experiment: String,
@@ -146,6 +151,7 @@ pub struct SummaryRow {
 
 /// A point that the model cannot replay.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
+#[non_exhaustive]
 pub struct NotModelled {
     /// The experiment.
     pub experiment: String,
@@ -157,6 +163,7 @@ pub struct NotModelled {
 
 /// A counter that a kernel counted in replayed points and the model does not have.
 #[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
+#[non_exhaustive]
 pub struct UnmodelledCounter {
     /// The experiment.
     pub experiment: String,

@@ -35,6 +35,7 @@ use lab::{Constant, Lab, Progress, ScenarioFile};
 use published::{Cell, Published};
 
 /// What one patch series published, and how it is carried out here.
+#[non_exhaustive]
 pub struct Family {
     /// Its name on the command line.
     pub name: &'static str,
@@ -70,6 +71,7 @@ pub static FAMILIES: &[&Family] = &[
 
 /// What was simulated.
 #[derive(Clone, PartialEq, Debug, Default)]
+#[non_exhaustive]
 pub struct Figures {
     /// The figures in the order of the tables.
     pub rows: Vec<FigureRow>,
@@ -89,6 +91,7 @@ impl Figures {
 
 /// What is reproduced, and how.
 #[derive(Clone, Debug, Default)]
+#[non_exhaustive]
 pub struct Request {
     /// Names of families.
     pub names: Vec<String>,

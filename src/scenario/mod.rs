@@ -39,7 +39,7 @@ pub(crate) use read::nearest;
 pub use schema::json_schema;
 pub use units::bytes;
 pub(crate) use units::pages;
-pub use units::{PAGE_SIZE, show_pages};
+pub use units::{BadQuantity, PAGE_SIZE, show_pages};
 pub use workload::{TaskSpec, WorkloadSpec};
 
 use crate::error::Error;
@@ -86,6 +86,9 @@ pub struct RunSpec {
     pub files: Arc<[(String, PathBuf)]>,
     /// Whether to compute the misses of the optimum too.
     pub bounds: bool,
+    /// Whether to measure the mean of resident memory: some run of its scenario has a monitor, and
+    /// what its schemes save is asked of all runs.
+    pub mean_resident: bool,
     /// Whether running out of memory is the expected end.
     pub expect_oom: bool,
 }
@@ -179,6 +182,7 @@ impl Scenario {
             policy::read(&self.sources, self.doc.get(key), key, example)?
                 .check_preset(&self.sources, &presets)?;
         }
+        let mean_resident = self.plans.iter().any(|plan| !plan.damon.is_empty());
         let mut runs = Vec::new();
         for plan in &self.plans {
             let kernel = plan.machine.kernel;
@@ -207,6 +211,7 @@ impl Scenario {
                     given: plan.given.clone(),
                     files: plan.files.clone(),
                     bounds: plan.bounds,
+                    mean_resident,
                     expect_oom: plan.expect_oom,
                 });
             }

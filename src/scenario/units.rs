@@ -10,8 +10,9 @@ use mmsim_core::base::time::SimDuration;
 pub const PAGE_SIZE: u64 = 4096;
 
 /// What was wrong with a quantity, and what to write instead.
-#[derive(Clone, PartialEq, Eq, Debug)]
-pub(crate) struct BadQuantity {
+#[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
+#[error("{found}, write {write}")]
+pub struct BadQuantity {
     pub(super) found: String,
     pub(super) write: String,
 }
@@ -118,8 +119,8 @@ pub(crate) fn pages(text: &str) -> Result<u64, BadQuantity> {
 /// # Errors
 ///
 /// It is no size; the text says what was found and what to write.
-pub fn bytes(text: &str) -> Result<u64, String> {
-    SIZES.parse(text).map_err(|bad| format!("{}, write {}", bad.found, bad.write))
+pub fn bytes(text: &str) -> Result<u64, BadQuantity> {
+    SIZES.parse(text)
 }
 
 /// A duration such as `5ms`.

@@ -345,7 +345,7 @@ mod tests {
     { "phase": "two", "counters": {} }] } ] }"#;
 
     fn read(text: &str) -> Result<Experiment, String> {
-        Experiment::from_json(text)
+        Experiment::from_json(text).map_err(|e| e.to_string())
     }
 
     /// What is said when a text is replaced by another.

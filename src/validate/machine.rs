@@ -19,12 +19,21 @@ use super::{boot, cost, damon};
 use crate::build::{Machine, Policy};
 use mmsim_lru::MglruConfig;
 
+/// What a recorded point needs and the model lacks.
+#[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
+#[error("{0}")]
+pub struct Lacking(String);
+
 /// The machine of one replay of a point, or why it cannot be modelled. Where there are more replays
 /// than repetitions they differ in the draws of a monitor.
 ///
 /// # Errors
 /// The first thing that the point needs and the model lacks.
-pub fn machine(p: &Point, replay: usize) -> Result<Machine, String> {
+pub fn machine(p: &Point, replay: usize) -> Result<Machine, Lacking> {
+    built(p, replay).map_err(Lacking)
+}
+
+fn built(p: &Point, replay: usize) -> Result<Machine, String> {
     let repetition = replay % p.repetitions.max(1);
     let (config, script) = planned(p, repetition)?;
     let policy = policy(p, config.kernel, &script.setup)?;
@@ -437,6 +446,8 @@ mod tests {
             assert_eq!(zone.pcp(CpuId(0)).count, 3);
         }
         let too_many = machine(&point("classic", r#""nr_active_file": 998"#), 0);
-        assert!(too_many.is_err_and(|e| e.contains("998 pages are cached at the start")));
+        assert!(
+            too_many.is_err_and(|e| e.to_string().contains("998 pages are cached at the start"))
+        );
     }
 }

@@ -29,7 +29,7 @@ use mmsim_core::machine::snapshot::ZoneSnapshot;
 use rayon::prelude::*;
 
 pub use counters::COUNTERS;
-pub use machine::machine;
+pub use machine::{Lacking, machine};
 pub use outcomes::BETWEEN;
 
 use crate::build::kdamond_of;
@@ -40,6 +40,7 @@ use point::{Experiment, Point};
 
 /// What is replayed.
 #[derive(Clone, Debug, Default)]
+#[non_exhaustive]
 pub struct Selection {
     /// Only these points; empty: all.
     pub points: Vec<String>,
@@ -81,7 +82,7 @@ pub fn validate(
         .num_threads(what.jobs.map_or(0, |n| n.min(replays.len()).max(1)))
         .build()
         .map_err(|e| Error::plain(e.to_string()))?;
-    let mut done: Vec<Result<Replay, String>> =
+    let mut done: Vec<Result<Replay, Lacking>> =
         pool.install(|| replays.par_iter().with_max_len(1).map(replay).collect());
     let mut results = done.drain(..);
     let mut v = Collected::default();
@@ -95,9 +96,9 @@ pub fn validate(
             v.not_modelled.push(not(why));
             continue;
         }
-        match results.by_ref().take(damon::replays(p)).collect::<Result<Vec<Replay>, String>>() {
+        match results.by_ref().take(damon::replays(p)).collect::<Result<Vec<Replay>, Lacking>>() {
             Ok(replays) => v.point(e, p, &replays),
-            Err(why) => v.not_modelled.push(not(why)),
+            Err(why) => v.not_modelled.push(not(why.to_string())),
         }
     }
     let mut validation = Validation::new(v.rows, v.not_modelled, v.unmodelled_counters);

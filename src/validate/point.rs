@@ -320,15 +320,27 @@ pub struct Experiment {
     pub points: Vec<Point>,
 }
 
+/// Why a text is no experiment.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum ExperimentError {
+    /// It is not JSON, or not of this form; with line and column.
+    #[error("{0}")]
+    Form(#[from] serde_json::Error),
+    /// No kernel could have counted this: the point and its key come first.
+    #[error("{0}")]
+    Impossible(String),
+}
+
 impl Experiment {
     /// Reads the text of one file.
     ///
     /// # Errors
     /// What is wrong, and where: for JSON that is not of this form line and column, else
     /// the point and its key.
-    pub fn from_json(text: &str) -> Result<Experiment, String> {
-        let e: Experiment = serde_json::from_str(text).map_err(|e| e.to_string())?;
-        check::experiment(&e).map_err(|p| p.to_string())?;
+    pub fn from_json(text: &str) -> Result<Experiment, ExperimentError> {
+        let e: Experiment = serde_json::from_str(text)?;
+        check::experiment(&e).map_err(|p| ExperimentError::Impossible(p.to_string()))?;
         Ok(e)
     }
 

@@ -27,6 +27,7 @@ pub const ROOM: f64 = 250.0;
 
 /// A demand on some counters of some experiments.
 #[derive(Clone, Copy, PartialEq, Debug)]
+#[non_exhaustive]
 pub struct Rule {
     /// Its name.
     pub name: &'static str,
@@ -301,6 +302,7 @@ const SPREADS: &[(&str, &[&str], f64)] = &[
 
 /// Whether a rule is met by one counter of one experiment.
 #[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
+#[non_exhaustive]
 pub struct Verdict {
     /// The rule.
     pub rule: String,
@@ -334,6 +336,7 @@ pub struct Verdict {
 
 /// A cell that is too far off.
 #[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
+#[non_exhaustive]
 pub struct Miss {
     /// The point.
     pub point: String,
@@ -438,6 +441,7 @@ pub fn judge(rows: &[PointRow]) -> Vec<Verdict> {
 
 /// A cell with many events.
 #[derive(Clone, PartialEq, Debug)]
+#[non_exhaustive]
 pub struct Far {
     /// The point.
     pub point: String,

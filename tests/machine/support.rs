@@ -30,6 +30,9 @@ impl Workload for Scripted {
     fn phases(&self) -> Vec<String> {
         (0..self.phases).map(|i| i.to_string()).collect()
     }
+    fn record(&self) -> Option<&'static str> {
+        Some("job")
+    }
     fn fill(&mut self, _: &WorkloadCx, _: &mut mmsim::base::rng::Rng, ops: &mut Vec<Op>) {
         ops.extend(self.ops.next());
     }

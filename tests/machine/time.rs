@@ -144,3 +144,54 @@ fn a_process_starts_when_it_is_told() {
     let r = run(&config(Kernel::V6_12, "ssd"), vec![late]);
     assert_eq!(finished(&r, "late"), 2 * MS + 200);
 }
+
+/// A record takes what passes between its beginning and its end, without sleeps. It begins where
+/// the last one or a phase ended, or where it says so.
+#[test]
+fn records_are_timed() {
+    let work = |us| Op::Compute(SimDuration::from_micros(us));
+    let ops = vec![
+        work(5),
+        Op::PhaseEnd(0),
+        work(10),
+        sleep_ms(3),
+        work(20),
+        Op::Records(1),
+        work(40),
+        Op::Records(1),
+        Op::PhaseEnd(1),
+        work(500),
+        Op::RecordBegins,
+        pread(0, 1),
+        Op::Records(1),
+        work(9),
+        Op::Records(2),
+    ];
+    let r = run(&config(Kernel::V6_12, "ssd"), vec![task("t", ops)]);
+    let all = r.tasks[0].record.expect("it is timed");
+    assert_eq!((all.what, all.took.count), ("job", 3));
+    // A read of the device; what is done two at a time is not timed.
+    assert!((150_000..155_000).contains(&all.took.max), "{all:?}");
+    assert!((40_000..=42_500).contains(&all.took.p50), "{all:?}");
+    let [none, two] = [0, 1].map(|i| r.phases[i].task.record.expect("timed").took);
+    assert_eq!((none.count, two.count), (0, 2));
+    assert!(
+        (30_000..=31_875).contains(&two.p50) && (40_000..=42_500).contains(&two.p99),
+        "{two:?}"
+    );
+}
+
+/// Nor does it take what its thread waits for others of its process.
+#[test]
+fn waiting_at_a_barrier_is_no_latency() {
+    let work = |us| Op::Compute(SimDuration::from_micros(us));
+    let first = vec![work(5000), Op::Barrier, work(10), Op::Records(1)];
+    let other = vec![Op::Barrier, work(10), Op::Records(1)];
+    let mut c = config(Kernel::V6_12, "ssd");
+    c.cpus = 2;
+    let mut late = threads("t", None, vec![first, other]);
+    late.start = SimTime(2 * MS);
+    let took = run(&c, vec![late]).tasks[0].record.expect("timed").took;
+    assert_eq!((took.count, took.max), (2, 5_010_000));
+    assert!((10_000..=10_625).contains(&took.p50), "{took:?}");
+}

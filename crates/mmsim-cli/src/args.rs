@@ -733,7 +733,7 @@ fn whole(text: &str) -> Result<u64, String> {
 
 /// A size in bytes that holds a line at least.
 fn at_least_a_line(text: &str) -> Result<u64, String> {
-    match scenario::bytes(text)? {
+    match scenario::bytes(text).map_err(|e| e.to_string())? {
         bytes if bytes < 4096 => Err("write a size of at least 4KiB".to_string()),
         bytes => Ok(bytes),
     }

@@ -135,8 +135,8 @@ pub(crate) trait Sampler: Send {
 pub(crate) type ThreadsOf<'a> = &'a dyn Fn(&str) -> Vec<ThreadId>;
 /// Makes the observer of the run with this place in the plan.
 pub(crate) type MakeObserver<'a> = &'a (dyn Fn(usize, ThreadsOf<'_>) -> Box<dyn Observer> + Sync);
-/// Makes the sampler of the run with this place in the plan.
-pub(crate) type MakeSampler<'a> = &'a (dyn Fn(usize) -> Box<dyn Sampler> + Sync);
+/// Makes the sampler of the run with this place in the plan, on this machine.
+pub(crate) type MakeSampler<'a> = &'a (dyn Fn(usize, &Machine) -> Box<dyn Sampler> + Sync);
 /// Makes what the run with this place in the plan shows its files to.
 pub(crate) type MakeSnapshot<'a> = &'a (dyn Fn(usize) -> SnapshotFn + Sync);
 
@@ -166,7 +166,7 @@ pub(crate) fn execute(
         check_every: if how.check { CHECK_EVERY } else { 0 },
         observer: how.observer.map(|make| make(i, &|name| machine.threads_of(name))),
         sample: how.sampler.map(|(every, make)| {
-            let mut sampler = make(i);
+            let mut sampler = make(i, machine);
             let sample: SampleFn = Box::new(move |now, vmstat, gauges| {
                 sampler.sample(now, vmstat, gauges);
             });
@@ -318,16 +318,15 @@ pub(crate) fn zoneinfo(args: &MachineArgs) -> Result<Setup, Failure> {
             "zoneinfo is of a machine, write `mmsim list zoneinfo --memory SIZE`".into(),
         ));
     }
-    mmsim::setup::setup(&SetupRequest {
-        memory: args.memory.as_deref().unwrap_or(""),
-        zones: &args.zones,
-        kernel: args.kernel.as_deref().unwrap_or("6.12"),
-        cpus: args.cpus.unwrap_or(1),
-        nodes: args.nodes.unwrap_or(1),
-        vm: &args.vm,
-        thp: args.thp,
-    })
-    .map_err(input)
+    let mut request = SetupRequest::default();
+    request.memory = args.memory.as_deref().unwrap_or(request.memory);
+    request.zones = &args.zones;
+    request.kernel = args.kernel.as_deref().unwrap_or(request.kernel);
+    request.cpus = args.cpus.unwrap_or(request.cpus);
+    request.nodes = args.nodes.unwrap_or(request.nodes);
+    request.vm = &args.vm;
+    request.thp = args.thp;
+    mmsim::setup::setup(&request).map_err(input)
 }
 
 /// Kernels, oldest first, with the preset that goes with each.
@@ -422,8 +421,9 @@ pub(crate) fn compare(
         Ok((name, report))
     };
     let ((name_a, a), (name_b, b)) = (read(a)?, read(b)?);
-    let (a, b) = (Side { name: &name_a, report: &a }, Side { name: &name_b, report: &b });
-    compare::compare(a, b, compare::Options { phase, per_work }).map_err(input)
+    let mut options = compare::Options::default();
+    (options.phase, options.per_work) = (phase, per_work);
+    compare::compare(Side::new(&name_a, &a), Side::new(&name_b, &b), options).map_err(input)
 }
 
 /// Converts a trace. Writes nothing to `out` that is not part of the result, and says what
@@ -437,26 +437,25 @@ pub(crate) fn trace_import(
         true => Some("stdin".into()),
         false => args.input.file_stem().map(|stem| stem.to_string_lossy()),
     };
-    let settings = mmsim::traces::ImportSettings {
-        // As the user named the file, which may be a copy.
-        name: args.name.as_deref().or(stem.as_deref()),
-        maps: args.maps.as_deref(),
-        window: args.window,
-        refresh: args.refresh,
-        fetches: args.no_fetches.then_some(false),
-        dense: args.dense,
-        columns: args.columns.as_deref(),
-        page_size: args.page_size,
-        time_unit: args.time_unit.as_deref(),
-        kind: args.pages_are.as_deref(),
-        like: args.like.as_deref(),
-        delimiter: args.delimiter.as_deref(),
-        ops: args.ops.as_deref(),
-        sort: args.sort,
-        fill: args.fill,
-        touched_only: args.touched_only,
-        level: args.level,
-    };
+    let mut settings = mmsim::traces::ImportSettings::default();
+    // As the user named the file, which may be a copy.
+    settings.name = args.name.as_deref().or(stem.as_deref());
+    settings.maps = args.maps.as_deref();
+    settings.window = args.window;
+    settings.refresh = args.refresh;
+    settings.fetches = args.no_fetches.then_some(false);
+    settings.dense = args.dense;
+    settings.columns = args.columns.as_deref();
+    settings.page_size = args.page_size;
+    settings.time_unit = args.time_unit.as_deref();
+    settings.kind = args.pages_are.as_deref();
+    settings.like = args.like.as_deref();
+    settings.delimiter = args.delimiter.as_deref();
+    settings.ops = args.ops.as_deref();
+    settings.sort = args.sort;
+    settings.fill = args.fill;
+    settings.touched_only = args.touched_only;
+    settings.level = args.level;
     // A shape is one of values in columns.
     let from = args.from.as_deref().unwrap_or("csv");
     mmsim::traces::import(from, input_file, &settings, out).map_err(input)
@@ -493,12 +492,11 @@ pub(crate) fn validate(
     request: &ValidateRequest<'_>,
     progress: &(dyn Fn(usize, usize) + Sync),
 ) -> Result<Validation, Failure> {
-    let what = mmsim::validate::Selection {
-        points: request.points.to_vec(),
-        experiment: request.experiment.map(str::to_string),
-        quick: request.quick,
-        jobs: request.jobs,
-    };
+    let mut what = mmsim::validate::Selection::default();
+    what.points = request.points.to_vec();
+    what.experiment = request.experiment.map(str::to_string);
+    what.quick = request.quick;
+    what.jobs = request.jobs;
     mmsim::validate::validate(request.dir, &what, progress)
         .map_err(|e| Failure::Input(e.to_string()))
 }
@@ -509,16 +507,15 @@ pub(crate) fn reproduce(
     args: &ReproduceArgs,
     progress: &(dyn Fn(&str, usize, usize) + Sync),
 ) -> Result<Reproduction, Failure> {
-    let request = mmsim::reproduce::Request {
-        names: args.names.clone(),
-        all: args.all,
-        quick: args.quick,
-        tables: args.tables.clone(),
-        scale: args.scale,
-        sensitivity: args.sensitivity,
-        jobs: args.jobs,
-    };
-    mmsim::reproduce::reproduce(&request, progress).map_err(run_error)
+    let mut wanted = mmsim::reproduce::Request::default();
+    wanted.names = args.names.clone();
+    wanted.all = args.all;
+    wanted.quick = args.quick;
+    wanted.tables = args.tables.clone();
+    wanted.scale = args.scale;
+    wanted.sensitivity = args.sensitivity;
+    wanted.jobs = args.jobs;
+    mmsim::reproduce::reproduce(&wanted, progress).map_err(run_error)
 }
 
 /// What the accuracy card is made of.
@@ -556,22 +553,15 @@ pub(crate) fn accuracy(
     let (text, name) = read("calibration.toml")?;
     let calibrated = Calibrated::read(&text, &name).map_err(input)?;
     let experiments = mmsim::validate::point::read_folder(request.dir).map_err(input)?;
-    let what = mmsim::validate::Selection {
-        quick: request.quick_of.is_some(),
-        jobs: request.jobs,
-        ..Default::default()
-    };
+    let mut what = mmsim::validate::Selection::default();
+    what.quick = request.quick_of.is_some();
+    what.jobs = request.jobs;
     let validation = mmsim::validate::validate(request.dir, &what, progress).map_err(input)?;
     if let Some((text, path)) = request.quick_of {
         let part = accuracy::quick_part(&experiments, &validation);
         let name = path.display().to_string();
         return accuracy::with_quick_part(text, &part, &name).map_err(input);
     }
-    let sources = Sources {
-        experiments: &experiments,
-        validation: &validation,
-        remains: &remains,
-        calibrated: &calibrated,
-    };
+    let sources = Sources::new(&experiments, &validation, &remains, &calibrated);
     accuracy::document(&sources).map_err(input)
 }

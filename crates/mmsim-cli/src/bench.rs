@@ -91,17 +91,14 @@ pub(crate) fn bench_trace(args: &BenchTraceArgs) -> Result<Ending, Failure> {
         .iter()
         .flat_map(|&frames| args.reclaim.iter().map(move |policy| (frames, policy.as_str())))
         .collect();
-    let settings = BenchSettings {
-        file: file.path(),
-        from: args.from.as_deref(),
-        dense: args.dense,
-        frames: cells[0].0,
-        reclaim: cells[0].1,
-        swap: &args.swap,
-        write_permille: args.write,
-        seed: args.seed,
-        sets: &args.sets,
-    };
+    let mut settings = BenchSettings::new(file.path(), cells[0].0);
+    settings.from = args.from.as_deref();
+    settings.dense = args.dense;
+    settings.reclaim = cells[0].1;
+    settings.swap = &args.swap;
+    settings.write_permille = args.write;
+    settings.seed = args.seed;
+    settings.sets = &args.sets;
     let planned = backend::bench_plans(&settings, &cells).map_err(|e| file.named(e));
     let (specs, mut trace) = planned?;
     trace.file.clone_from(&args.file);

@@ -210,8 +210,7 @@ mod tests {
     }
 
     fn with(a: &Report, b: &Report) -> Comparison {
-        let (a, b) = (Side { name: "a.json", report: a }, Side { name: "b.json", report: b });
-        compare(a, b, Options::default()).unwrap()
+        compare(Side::new("a.json", a), Side::new("b.json", b), Options::default()).unwrap()
     }
 
     #[test]

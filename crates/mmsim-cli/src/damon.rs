@@ -49,11 +49,7 @@ fn report(args: &DamonReportArgs) -> Result<(), Failure> {
 
 fn heatmap(args: &DamonHeatmapArgs) -> Result<(), Failure> {
     let records = records(&args.record, args.target, &args.output)?;
-    let frame = Frame {
-        rows: usize::from(args.rows),
-        columns: usize::from(args.columns),
-        addresses: args.addresses,
-    };
+    let frame = Frame::new(args.rows.into(), args.columns.into()).with_addresses(args.addresses);
     let all: Vec<Heatmap> = records
         .iter()
         .map(|record| backend::record_heatmap(record, &frame))

@@ -7,7 +7,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use mmsim::base::event::Observer;
 use mmsim::base::time::SimTime;
-use mmsim::base::vmstat::VmStat;
+use mmsim::base::vmstat::{VmEvent, VmStat};
 use mmsim::report::events::{EventFilter, EventWriter};
 use mmsim::report::series::SeriesWriter;
 
@@ -237,10 +237,15 @@ impl SeriesFile {
     }
 
     /// What samples a run that begins.
-    pub(crate) fn sampler(&self, run: usize) -> Box<dyn Sampler> {
+    pub(crate) fn sampler(
+        &self,
+        run: usize,
+        not_kept: impl Iterator<Item = VmEvent>,
+    ) -> Box<dyn Sampler> {
         let part = self.parts.take().unwrap_or_else(|failure| exit::now(failure));
         let lines = Lines { part, growth: Arc::clone(&self.growth) };
-        *lock(&self.series[run]) = Some(SeriesWriter::new(lines, column(run, self.series.len())));
+        let writer = SeriesWriter::new(lines, column(run, self.series.len()));
+        *lock(&self.series[run]) = Some(writer.without(not_kept));
         Box::new(SeriesSampler(Arc::clone(&self.series[run])))
     }
 
@@ -270,7 +275,7 @@ mod tests {
             let mut observer = event_file.observer(run, &|_| Vec::new());
             let event = TraceEvent::MmVmscanKswapdSleep { node: NodeId(run as u8) };
             observer.event(SimTime(5), &event);
-            let mut sampler = series_file.sampler(run);
+            let mut sampler = series_file.sampler(run, std::iter::empty());
             sampler.sample(SimTime(5), &VmStat::default(), &[("nr_free_pages", 3)]);
             event_file.finished(run).unwrap();
             series_file.finished(run).unwrap();

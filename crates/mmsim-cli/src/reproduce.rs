@@ -120,8 +120,9 @@ fn same_table(a: &FigureRow, b: &FigureRow) -> bool {
 /// A row under the heading of its table needs its name no more.
 fn short(row: &FigureRow) -> FigureRow {
     let table = ExperimentReport::table_of(row);
-    let id = row.id[table.len()..].trim_start_matches('/').to_string();
-    FigureRow { id, ..row.clone() }
+    let mut short = row.clone();
+    short.id = row.id[table.len()..].trim_start_matches('/').to_string();
+    short
 }
 
 /// How many figures of each table are as close as is asked.

@@ -5,6 +5,7 @@ use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
+use mmsim::build::Machine;
 use mmsim::machine::result::RunResult;
 use mmsim::report::expect;
 use mmsim::report::{
@@ -118,7 +119,9 @@ fn execute(args: &RunArgs, plans: &[Plan]) -> Result<Vec<Results>, Failure> {
         let observer = files.events.as_ref().map(|file| {
             move |run: usize, threads_of: ThreadsOf<'_>| file.observer(first + run, threads_of)
         });
-        let sampler = files.series.as_ref().map(|file| move |run: usize| file.sampler(first + run));
+        let sampler = files.series.as_ref().map(|file| {
+            move |run: usize, machine: &Machine| file.sampler(first + run, machine.not_kept())
+        });
         let snapshot = files.emission.as_ref().map(|e| move |run: usize| e.watcher(first + run));
         let how = Execution {
             jobs: args.jobs,

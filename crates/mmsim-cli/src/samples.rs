@@ -49,6 +49,7 @@ pub(crate) fn result(variant: u64, seed: u64) -> RunResult {
             accesses: records * 4,
             records,
             counted: counted(vmstat),
+            record: None,
         },
     };
     let end = 10_000_000_000 - variant * 500_000_000;
@@ -82,20 +83,20 @@ pub(crate) fn result(variant: u64, seed: u64) -> RunResult {
         ],
         digest: 0xdead_beef + variant * 1000 + seed,
         peak_resident: 64_200,
+        mean_resident: None,
         host_bytes: 24 * 86_608,
     }
 }
 
 pub(crate) fn meta(variant: &str, seed: u64) -> RunMeta {
-    RunMeta {
-        variant: variant.to_string(),
-        seed,
-        kernel: "6.12".into(),
-        cpus: 8,
-        policy: "classic-v5.5".into(),
-        swap: Some(SwapReport { device: "zram".into(), bytes: 5 << 30 }),
-        ..RunMeta::default()
-    }
+    let mut meta = RunMeta::default();
+    meta.variant = variant.to_string();
+    meta.seed = seed;
+    meta.kernel = "6.12".into();
+    meta.cpus = 8;
+    meta.policy = "classic-v5.5".into();
+    meta.swap = Some(SwapReport::new("zram", 5 << 30));
+    meta
 }
 
 pub(crate) fn report(variants: &[&str], seeds: &[u64]) -> Report {

@@ -333,38 +333,29 @@ fn not_modelled(v: &Validation) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use mmsim::report::validation::Near;
+    use serde_json::json;
 
     #[test]
     fn points_summary_and_what_is_missing() {
-        let row = |counter: &str, recorded: f64, simulated: f64| PointRow {
-            experiment: "zipf-anon".into(),
-            point: "ws1.25-t0.7".into(),
-            kernel: "6.12".into(),
-            policy: "mglru".into(),
-            phase: "access1".into(),
-            counter: counter.into(),
-            recorded,
-            min: recorded * 0.99,
-            max: recorded * 1.01,
-            simulated,
-            rel_error: None,
-            inside: false,
-            repetitions: 3,
+        let row = |counter: &str, recorded: f64, simulated: f64| -> PointRow {
+            let row = json!({
+                "experiment": "zipf-anon", "point": "ws1.25-t0.7", "kernel": "6.12", "policy": "mglru",
+                "phase": "access1", "counter": counter, "recorded": recorded,
+                "min": recorded * 0.99, "max": recorded * 1.01, "simulated": simulated,
+                "rel_error": null, "inside": false, "repetitions": 3
+            });
+            serde_json::from_value(row).unwrap()
         };
         let v = Validation::new(
             vec![row("pswpin", 100_000.0, 103_456.0), row("pgdeactivate", 0.0, 12.0)],
-            vec![NotModelled {
-                experiment: "damon".into(),
-                point: "d1".into(),
-                why: "no DAMON yet".into(),
-            }],
-            vec![UnmodelledCounter {
-                experiment: "zipf-anon".into(),
-                counter: "slabs_walked".into(),
-                phases: 2,
-                largest: 1234.0,
-            }],
+            serde_json::from_value(json!([
+                { "experiment": "damon", "point": "d1", "why": "no DAMON yet" }
+            ]))
+            .unwrap(),
+            serde_json::from_value(json!([{
+                "experiment": "zipf-anon", "counter": "slabs_walked", "phases": 2, "largest": 1234.0
+            }]))
+            .unwrap(),
         );
         assert_eq!(
             text(&v),
@@ -400,20 +391,14 @@ zipf-anon   slabs_walked       2    1,234
 
     #[test]
     fn brief_adds_up_the_phases_of_a_few_counters() {
-        let row = |phase: &str, counter: &str, recorded: f64, simulated: f64| PointRow {
-            experiment: "zipf-anon".into(),
-            point: "ws1.25-t0.7".into(),
-            kernel: "6.12".into(),
-            policy: "classic".into(),
-            phase: phase.into(),
-            counter: counter.into(),
-            recorded,
-            min: recorded,
-            max: recorded,
-            simulated,
-            rel_error: None,
-            inside: false,
-            repetitions: 3,
+        let row = |phase: &str, counter: &str, recorded: f64, simulated: f64| -> PointRow {
+            let row = json!({
+                "experiment": "zipf-anon", "point": "ws1.25-t0.7", "kernel": "6.12",
+                "policy": "classic", "phase": phase, "counter": counter, "recorded": recorded,
+                "min": recorded, "max": recorded, "simulated": simulated,
+                "rel_error": null, "inside": false, "repetitions": 3
+            });
+            serde_json::from_value(row).unwrap()
         };
         let v = Validation::new(
             vec![
@@ -467,15 +452,14 @@ zipf-anon   pswpin   ws1.25-t0.7  access1     1,000        900    950  1,050
 
     #[test]
     fn outcomes_are_judged_together_with_what_lies_between() {
-        let near = |at, recorded, simulated| Near { from: at, to: at, recorded, simulated };
-        let point = |name: &str, met| OutcomeRow {
-            experiment: "compaction".into(),
-            point: name.into(),
-            counter: "result.thp.got".into(),
-            outcomes: vec![near(6.0, 1.0 / 3.0, 0.25), near(51.0, 2.0 / 3.0, 0.5)],
-            between: 0.25,
-            met,
-            simulated: vec![6.0, 20.0, 51.0, 51.0],
+        let near = |at: f64, recorded: f64, simulated: f64| json!({ "from": at, "to": at, "recorded": recorded, "simulated": simulated });
+        let point = |name: &str, met: bool| -> OutcomeRow {
+            let row = json!({
+                "experiment": "compaction", "point": name, "counter": "result.thp.got",
+                "outcomes": [near(6.0, 1.0 / 3.0, 0.25), near(51.0, 2.0 / 3.0, 0.5)],
+                "between": 0.25, "met": met, "simulated": [6.0, 20.0, 51.0, 51.0]
+            });
+            serde_json::from_value(row).unwrap()
         };
         let mut v = Validation::new(vec![], vec![], vec![]);
         assert_eq!((outcomes(&v), missed(&v)), (String::new(), Vec::new()));

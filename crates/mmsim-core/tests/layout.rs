@@ -9,7 +9,7 @@ use mmsim_core::machine::config::{
     Kernel, MachineConfig, NodeConfig, VmSysctl, ZoneConfig, ZoneKind,
 };
 use mmsim_core::machine::cost::CostModel;
-use mmsim_core::memory::{FrameUse, FreeListLayout, Layout, Memory};
+use mmsim_core::memory::{FrameUse, FreeListLayout, Layout, LayoutError, Memory};
 use mmsim_core::phys::frames::FrameKind;
 use mmsim_core::phys::gfp::AllocRequest;
 use mmsim_core::phys::migratetype::Migratetype;
@@ -169,7 +169,10 @@ fn what_cannot_be_is_refused() {
         migratetype: Migratetype::Movable,
         blocks: pfns.iter().map(|&p| Pfn(p)).collect(),
     };
-    let says = |why: String, what: &str| assert!(why.contains(what), "{why}");
+    let says = |why: LayoutError, what: &str| {
+        let why = why.to_string();
+        assert!(why.contains(what), "{why}");
+    };
     says(refused(&|l| l.zones.truncate(1)), "with 1 zones, this one has 2");
     says(refused(&|l| _ = l.zones[1].frames.pop()), "with 9299 frames from pfn4096");
     says(refused(&|l| l.zones[0].frames[3] = FrameUse::Free), "does not hold pfn3");

@@ -36,6 +36,7 @@ pub(super) use settings::that_differ;
 
 /// How reports are compared.
 #[derive(Clone, Copy, Debug, Default)]
+#[non_exhaustive]
 pub struct Options<'a> {
     /// Only this phase.
     pub phase: Option<&'a str>,
@@ -45,6 +46,7 @@ pub struct Options<'a> {
 
 /// One of the two reports and what messages call it, as a rule its file.
 #[derive(Clone, Copy, Debug)]
+#[non_exhaustive]
 pub struct Side<'a> {
     /// Its name.
     pub name: &'a str,
@@ -52,8 +54,16 @@ pub struct Side<'a> {
     pub report: &'a Report,
 }
 
+impl<'a> Side<'a> {
+    /// A report under this name.
+    pub fn new(name: &'a str, report: &'a Report) -> Self {
+        Side { name, report }
+    }
+}
+
 /// What was held against what.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize)]
+#[non_exhaustive]
 pub struct Source {
     /// Name of the report, as a rule its file.
     pub name: String,
@@ -67,6 +77,7 @@ pub struct Source {
 
 /// The document of a comparison.
 #[derive(Clone, PartialEq, Debug, Serialize)]
+#[non_exhaustive]
 pub struct Comparison {
     /// The version of mmsim that wrote it.
     pub mmsim: String,
@@ -88,6 +99,7 @@ pub struct Comparison {
 
 /// A variant of the first report beside one of the second, at one point of the axes.
 #[derive(Clone, PartialEq, Debug, Serialize)]
+#[non_exhaustive]
 pub struct Compared {
     /// Name of the scenario, where the reports have several.
     pub scenario: Option<String>,

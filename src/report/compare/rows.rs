@@ -53,6 +53,7 @@ impl Moved {
 
 /// One value in both reports.
 #[derive(Clone, PartialEq, Debug, Serialize)]
+#[non_exhaustive]
 pub struct Row {
     /// `figure`, `run`, `vmstat`, `gauge`, `pressure`, `latency`, `task` or
     /// `memory_stat`.
@@ -190,6 +191,12 @@ fn of_run(run: &RunReport, scope: &Scope<'_>, options: Options<'_>) -> Vec<Value
     for task in tasks {
         for (name, value) in task.vmstat.iter().filter_map(|(name, v)| Some((name, (*v)?))) {
             all.push(("task", format!("{}.{name}", task.name), value as f64, true));
+        }
+        if let Some(record) = task.record.as_ref().filter(|r| r.latency.count > 0) {
+            for (name, value) in record.latency.named().into_iter().filter(|v| v.0 != "count") {
+                let name = format!("{}.{}.{name}", task.name, record.what);
+                all.push(("task", name, value as f64, false));
+            }
         }
     }
     // It mixes counts and sizes, and phases have none.

@@ -10,6 +10,7 @@ use crate::report::document::{RunReport, SwapReport, ZoneReport};
 
 /// Something with another value in each report.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize)]
+#[non_exhaustive]
 pub struct Setting {
     /// Its name: that of the kernel for knobs.
     pub name: String,

@@ -306,7 +306,8 @@ fn side_by_side(group: &Group<'_>, rows: &[Row]) -> String {
 mod tests {
     use super::*;
     use crate::samples::{self, golden};
-    use mmsim::report::{Bounds, DamonReport, Ending, Pairs, SchemeReport, SwapReport, TaskReport};
+    use mmsim::report::{Bounds, Ending, Pairs, SwapReport, TaskReport};
+    use serde_json::json;
 
     #[test]
     fn pairs_in_every_form() {
@@ -367,13 +368,12 @@ mod tests {
     fn whatever_differs_says_with_which_variant() {
         let mut sample = samples::report(&["v5.5", "mglru"], &[4]);
         sample.runs[1].kernel = "5.5".into();
-        sample.runs[1].swap = Some(SwapReport { device: "nvme".into(), bytes: 1536 << 20 });
+        sample.runs[1].swap = Some(SwapReport::new("nvme", 1536 << 20));
         sample.runs[1].zones[1].low += 100;
         sample.runs[1].policy = "mglru-v6.12".into();
         sample.runs[1].records = 25_000;
         sample.runs[1].outcome = Ending::OutOfMemory;
-        sample.runs[1].bounds =
-            Some(Bounds { sim_opt_misses: 12_345, sim_opt_refetches: 345, exact: false });
+        sample.runs[1].bounds = Some(Bounds::new(12_345, 345, false));
         for run in &mut sample.runs {
             run.axes = [("task[0].memory", "1536MiB".to_string())].into_iter().collect();
         }
@@ -388,31 +388,26 @@ mod tests {
     #[test]
     fn each_part_has_rows() {
         let mut sample = samples::report(&["without", "with"], &[1]);
-        let scheme = SchemeReport {
-            action: "pageout".into(),
-            nr_tried: 9,
-            sz_tried: 3 << 20,
-            nr_applied: 5,
-            sz_applied: 1 << 20,
-            qt_exceeds: 0,
-        };
-        sample.runs[1].damon = vec![DamonReport {
-            name: "kdamond.0".into(),
-            ops: "paddr".into(),
-            cpu_ns: 7_500_000,
-            samples: 100,
-            nr_regions: 12,
-            schemes: vec![scheme],
-            truth: None,
-        }];
+        let damon = json!({
+            "name": "kdamond.0", "ops": "paddr", "cpu_ns": 7_500_000, "samples": 100,
+            "nr_regions": 12,
+            "schemes": [{
+                "action": "pageout", "nr_tried": 9, "sz_tried": 3 << 20, "nr_applied": 5,
+                "sz_applied": 1 << 20, "qt_exceeds": 0
+            }]
+        });
+        sample.runs[1].damon = vec![serde_json::from_value(damon).unwrap()];
         for (run, faults) in sample.runs.iter_mut().zip([1000, 900]) {
             let counters = |n| [("pgmajfault", Some(n)), ("pswpin", Some(n / 2))];
-            let task = |name: &str, n| TaskReport {
-                name: name.into(),
-                begin_ns: 0,
-                accesses: 10,
-                records: 0,
-                vmstat: counters(n).into_iter().collect(),
+            let task = |name: &str, n: u64| -> TaskReport {
+                let task = json!({
+                    "name": name, "begin_ns": 0, "accesses": 10, "records": 0,
+                    "vmstat": { "pgmajfault": n, "pswpin": n / 2 },
+                    "record": { "what": "launch", "latency": {
+                        "count": n, "p50_ns": 1000 * n, "p99_ns": 3000 * n, "p999_ns": 0, "max_ns": 0
+                    } }
+                });
+                serde_json::from_value(task).unwrap()
             };
             run.tasks = vec![task("a", faults), task("b", 0)];
             run.memory_stat =
@@ -432,6 +427,8 @@ mod tests {
         };
         assert_eq!(after("kdamond.0 (paddr)", "pageout applied")[3..], ["-", "1", "-"]);
         assert_eq!(after("task a", "major faults")[2..], ["1,000", "900", "-10.0", "%"]);
+        assert_eq!(after("task a", "launch latency p50")[4..], ["1,000", "900", "-10.0", "%"]);
+        assert_eq!(after("task a", "launch latency p99")[4..], ["3,000", "2,700", "-10.0", "%"]);
         assert_eq!(after("group batch", "swap-ins")[1..], ["450", "400", "-11.1", "%"]);
         assert_eq!(after("in access", "swap-ins").last().map(String::as_str), Some("-"));
     }

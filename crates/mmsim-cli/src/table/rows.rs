@@ -8,7 +8,10 @@ use mmsim::report::blocks::Attempts;
 use mmsim::report::derived::{Figure, Scope, grouped, grouped_row, own, per_cent};
 use mmsim::report::groups::{Group, VariantRuns};
 use mmsim::report::statistics::{estimate, paired_change};
-use mmsim::report::{AimReport, DamonReport, Pairs, PhaseReport, RunReport, SchemeReport};
+use mmsim::report::{
+    AimReport, DamonReport, Pairs, PhaseReport, QuantilesReport, RecordReport, RunReport,
+    SchemeReport, TaskReport,
+};
 
 /// Counters that are shown beside the figures where they are not zero.
 const NOTABLE_COUNTERS: [&str; 4] =
@@ -383,12 +386,28 @@ fn tasks(group: &Group<'_>) -> Vec<Row> {
         ("misses of read and write", &["sim_cache_miss"]),
         ("its pages evicted", &["sim_evict_anon", "sim_evict_file"]),
     ];
-    let tasks =
-        Named::all(group, |run: &RunReport| run.tasks.iter().map(|t| (t.name.as_str(), &t.vmstat)));
+    let tasks = Named::all(group, |run: &RunReport| run.tasks.iter().map(|t| (t.name.as_str(), t)));
     if tasks.len() < 2 {
-        return Vec::new();
+        return tasks.iter().flat_map(|task| record_latency(group, task, "")).collect();
     }
-    parts(group, "task", &tasks, &FIGURES)
+    parts(group, "task", &tasks, &FIGURES, |t| &t.vmstat, |task| record_latency(group, task, "  "))
+}
+
+/// What the records of a task took, where they are timed: `launch latency p50, us`.
+fn record_latency(group: &Group<'_>, task: &Named<'_, TaskReport>, indent: &str) -> Vec<Row> {
+    let mut records = task.of.iter().flatten().flatten().filter_map(|t| t.record.as_ref());
+    let Some(RecordReport { what, .. }) = records.next() else { return Vec::new() };
+    type Quantile = (&'static str, fn(&QuantilesReport) -> u64);
+    const SHOWN: [Quantile; 2] = [("p50", |q| q.p50_ns), ("p99", |q| q.p99_ns)];
+    let row = |(quantile, of): Quantile| {
+        let samples = task.samples(group, |t| {
+            let latency = &t.record.as_ref()?.latency;
+            (latency.count > 0).then(|| of(latency) as f64 / 1e3)
+        });
+        let label = format!("{indent}{what} latency {quantile}, us");
+        samples.iter().any(|s| !s.is_empty()).then(|| Row::of(label, &samples))
+    };
+    SHOWN.into_iter().filter_map(row).collect()
 }
 
 /// What each memory cgroup counted.
@@ -401,7 +420,7 @@ fn groups(group: &Group<'_>) -> Vec<Row> {
         ("reclaimed", &["pgsteal_kswapd", "pgsteal_direct"]),
     ];
     let groups = Named::all(group, |run: &RunReport| run.memory_stat.iter());
-    parts(group, "group", &groups, &FIGURES)
+    parts(group, "group", &groups, &FIGURES, |stat| stat, |_| Vec::new())
 }
 
 /// The sum of some counters. Without swap-ins there are no refaults of anonymous memory, whether
@@ -416,20 +435,22 @@ fn sum(counters: &[&str], value: impl Fn(&str) -> Option<u64>) -> Option<f64> {
 }
 
 /// A heading for each part that has anything to show, and its figures.
-fn parts(
+fn parts<T>(
     group: &Group<'_>,
     what: &str,
-    parts: &[Named<'_, Pairs<Option<u64>>>],
+    parts: &[Named<'_, T>],
     figures: &[(&str, &[&str])],
+    stat: fn(&T) -> &Pairs<Option<u64>>,
+    more: impl Fn(&Named<'_, T>) -> Vec<Row>,
 ) -> Vec<Row> {
     let mut rows = Vec::new();
     for part in parts {
         let row = |(label, counters): &(&str, &[&str])| {
             let samples =
-                part.samples(group, |stat| sum(counters, |counter| *stat.get(counter)?));
+                part.samples(group, |of| sum(counters, |counter| *stat(of).get(counter)?));
             Row::unless_zero(format!("  {label}"), &samples)
         };
-        let of_part: Vec<Row> = figures.iter().filter_map(row).collect();
+        let of_part: Vec<Row> = figures.iter().filter_map(row).chain(more(part)).collect();
         if !of_part.is_empty() {
             rows.push(Row::heading(&format!("{what} {}", part.name), group.variants.len()));
             rows.extend(of_part);

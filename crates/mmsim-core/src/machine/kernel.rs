@@ -11,7 +11,7 @@ use super::fault::Flow;
 use super::result::Origin;
 use crate::base::id::{Pfn, ThreadId};
 use crate::base::vmstat::VmEvent;
-use crate::memory::Layout;
+use crate::memory::{Layout, LayoutError};
 use crate::phys::frames::FrameKind;
 use crate::phys::gfp::{AllocRequest, GfpFlags, MAX_PAGE_ORDER};
 use crate::phys::migratetype::Migratetype;
@@ -81,10 +81,12 @@ impl Machine {
     /// held by a thread, as the blocks 0, 1, ... in address order, and its workload is told of
     /// them when it is asked first. Before the run, once.
     ///
-    /// Refused, with the reason, if the layout is of another machine.
-    pub fn load_layout(&mut self, tid: ThreadId, layout: &Layout) -> Result<(), String> {
+    /// # Errors
+    ///
+    /// The layout is of another machine, or a pool of huge pages lies in the way.
+    pub fn load_layout(&mut self, tid: ThreadId, layout: &Layout) -> Result<(), LayoutError> {
         if self.mem.hugetlb.total() > 0 {
-            return Err("the pool of huge pages lies in the way".into());
+            return Err(LayoutError::HugePool);
         }
         let held: Vec<(Pfn, Migratetype)> = self.mem.set_layout(layout)?;
         let thread = &mut self.threads[tid];

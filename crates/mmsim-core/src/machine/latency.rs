@@ -1,8 +1,8 @@
 //! Latency histograms: log-linear, 16 buckets an octave, so a quantile is known to within
-//! a sixteenth of its value; the largest sample is exact.
+//! a sixteenth of its value; the largest sample is exact. And the clock that records are timed by.
 
 use super::result::Quantiles;
-use crate::base::time::SimDuration;
+use crate::base::time::{SimDuration, SimTime};
 
 const SUB: u32 = 4;
 
@@ -67,6 +67,16 @@ impl Histogram {
     pub(super) fn total(&self) -> u64 {
         self.counts.iter().sum()
     }
+    /// Takes the samples of another in.
+    pub(super) fn merge(&mut self, other: &Histogram) {
+        if self.counts.len() < other.counts.len() {
+            self.counts.resize(other.counts.len(), 0);
+        }
+        for (a, b) in self.counts.iter_mut().zip(&other.counts) {
+            *a += b;
+        }
+        self.max = self.max.max(other.max);
+    }
     /// The samples since an earlier copy (the largest is that of the whole).
     pub(super) fn since(&self, earlier: &Histogram) -> Histogram {
         let mut d = self.clone();
@@ -95,6 +105,48 @@ impl Histogram {
     }
 }
 
+/// Times the records of a thread, if its workload has such
+/// ([`Workload::record`](crate::workload::Workload::record)).
+#[derive(Debug, Default)]
+pub(super) struct RecordClock {
+    timed: bool,
+    /// Where the current record began.
+    since: SimTime,
+    /// How long the thread has waited since of its own will.
+    slept: SimDuration,
+    took: Histogram,
+}
+
+impl RecordClock {
+    pub(super) fn new(timed: bool) -> Self {
+        RecordClock { timed, ..RecordClock::default() }
+    }
+    /// A record begins here.
+    #[inline]
+    pub(super) fn begin(&mut self, now: u64) {
+        (self.since, self.slept) = (SimTime(now), SimDuration::ZERO);
+    }
+    /// `n` records end here, and the next one begins. What is done several at a time has no
+    /// latency that anybody could tell.
+    #[inline]
+    pub(super) fn end(&mut self, now: u64, n: u32) {
+        if self.timed {
+            if n == 1 {
+                self.took.add(SimDuration(SimTime(now).since(self.since).0 - self.slept.0));
+            }
+            self.begin(now);
+        }
+    }
+    /// The thread waited for so long because it wanted to.
+    pub(super) fn sleep(&mut self, d: SimDuration) {
+        self.slept += d;
+    }
+    /// What its records took.
+    pub(super) fn took(&self) -> &Histogram {
+        &self.took
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -105,6 +157,36 @@ mod tests {
             let u = upper(bucket(ns));
             assert!(u >= ns && u - ns <= ns / 16, "{ns} reads as {u}");
         }
+    }
+
+    #[test]
+    fn two_are_one() {
+        let of = |samples: &[u64]| {
+            let mut h = Histogram::default();
+            samples.iter().for_each(|&n| h.add(SimDuration(n)));
+            h
+        };
+        let (mut a, both) = (of(&[3, 90_000]), of(&[3, 90_000, 7, 5_000_000]));
+        a.merge(&of(&[7, 5_000_000]));
+        assert_eq!(a.quantiles(), both.quantiles());
+        assert_eq!((a.quantiles().count, a.quantiles().max), (4, 5_000_000));
+    }
+
+    #[test]
+    fn records_take_what_they_do_not_sleep() {
+        let mut clock = RecordClock::new(true);
+        clock.begin(100);
+        clock.sleep(SimDuration(50));
+        clock.end(170, 1);
+        clock.end(200, 1);
+        // Several at a time are none, and the next begins behind them.
+        clock.end(500, 2);
+        clock.end(510, 1);
+        let q = clock.took().quantiles();
+        assert_eq!((q.count, q.p50, q.max), (3, 20, 30));
+        let mut untimed = RecordClock::new(false);
+        untimed.end(10, 1);
+        assert_eq!(untimed.took().total(), 0);
     }
 
     #[test]

@@ -78,13 +78,13 @@ use config::MachineConfig;
 use kcompactd::Kcompactd;
 use kdamond::Kdamond;
 use kswapd::Kswapd;
-use latency::Histogram;
+use latency::{Histogram, RecordClock};
 use order::Order;
 use psi::{Psi, PsiMeter};
 use queue::{Event, Queue};
 use result::{
     GroupGeneration, HighOrder, Latencies, OomSummary, Origin, Outcome, PhaseResult, Pressure,
-    RunResult, StuckSummary, TaskResult, ThreadResult,
+    RecordLatency, RunResult, StuckSummary, TaskResult, ThreadResult,
 };
 use sched::{Cpu, Tunables, Virtual};
 use std::collections::BTreeMap;
@@ -114,8 +114,11 @@ struct Task {
     threads: Vec<ThreadId>,
     waiting: u32,
     space: AsId,
-    /// What it had done when its last phase ended.
+    /// What it had done when its last phase ended, and what its records had taken.
     phase_began: TaskResult,
+    phase_records: Histogram,
+    /// What a record is, if it is timed.
+    record: Option<&'static str>,
 }
 
 /// A sample of counters and gauges at an instant.
@@ -149,6 +152,32 @@ struct Mark {
     vmstat: VmStat,
     pressure: Pressure,
     latency: [Histogram; 3],
+}
+
+/// Resident pages at equal intervals.
+struct Resident {
+    every: SimDuration,
+    /// When they are looked at next.
+    at: SimTime,
+    sum: u128,
+    looks: u64,
+}
+
+impl Default for Resident {
+    fn default() -> Self {
+        Resident { every: SimDuration::ZERO, at: SimTime::NEVER, sum: 0, looks: 0 }
+    }
+}
+
+impl Resident {
+    fn add(&mut self, pages: u64) {
+        self.sum += u128::from(pages);
+        self.looks += 1;
+        self.at += self.every;
+    }
+    fn mean(&self) -> Option<f64> {
+        (self.every > SimDuration::ZERO).then(|| self.sum as f64 / self.looks as f64)
+    }
 }
 
 /// A machine with its workload, ready to run.
@@ -197,8 +226,10 @@ pub struct Machine {
     high_order: HighOrder,
     peak_resident: u64,
     watch: Watch,
-    /// When the next sample is due.
+    /// When the next sample is due: that of the series, or that of resident pages.
     sample_at: SimTime,
+    series_at: SimTime,
+    resident: Resident,
     steps: u64,
     /// Recorded accesses, for the optimum.
     contents: contents::Contents,
@@ -289,6 +320,8 @@ impl Machine {
             peak_resident: 0,
             watch: Watch::default(),
             sample_at: SimTime::NEVER,
+            series_at: SimTime::NEVER,
+            resident: Resident::default(),
             steps: 0,
             contents: contents::Contents::default(),
             prefetched: false,
@@ -330,7 +363,10 @@ impl Machine {
                 accesses: 0,
                 records: 0,
                 counted: Counted::default(),
+                record: None,
             },
+            phase_records: Histogram::default(),
+            record: t.threads.iter().find_map(|w| w.record()),
             space,
             name: t.name,
             files: Vec::new(),
@@ -379,6 +415,7 @@ impl Machine {
                 throttled: SimDuration::ZERO,
                 accesses: 0,
                 records: 0,
+                record_clock: RecordClock::new(task.record.is_some()),
                 given: (SimTime::ZERO, 0),
                 done_at: SimTime::ZERO,
                 finished: SimTime::ZERO,
@@ -503,13 +540,17 @@ impl Machine {
         let m = std::mem::replace(&mut self.mark, end.clone());
         let l = [0, 1, 2].map(|i| end.latency[i].since(&m.latency[i]).quantiles());
         let done = self.task_result(of, now);
+        let took = self.record_times(of);
         let task = &mut self.tasks[of];
+        let before = std::mem::replace(&mut task.phase_records, took.clone());
+        let took = took.since(&before).quantiles();
         let last = std::mem::replace(&mut task.phase_began, done.clone());
         let own = TaskResult {
             begin: last.begin,
             accesses: done.accesses - last.accesses,
             records: done.records - last.records,
             counted: done.counted.since(&last.counted),
+            record: task.record.map(|what| RecordLatency { what, took }),
             name: done.name,
         };
         self.phases.push(PhaseResult {
@@ -537,7 +578,26 @@ impl Machine {
             accesses: threads().map(|t| t.accesses).sum(),
             records: threads().map(|t| t.records).sum(),
             counted: self.mem.spaces[task.space].counted,
+            record: task
+                .record
+                .map(|what| RecordLatency { what, took: self.record_times(of).quantiles() }),
         }
+    }
+
+    /// What the records of a task have taken.
+    fn record_times(&self, of: usize) -> Histogram {
+        let mut all = Histogram::default();
+        for &t in &self.tasks[of].threads {
+            all.merge(self.threads[t].record_clock.took());
+        }
+        all
+    }
+
+    /// Has the mean of resident pages measured, by looking at them in equal intervals of simulated
+    /// time. Before the run.
+    pub fn measure_resident(&mut self, every: SimDuration) {
+        let every = every.max(SimDuration(1));
+        self.resident = Resident { every, at: SimTime(every.0), ..Resident::default() };
     }
 
     /// A fingerprint of the whole state.
@@ -633,6 +693,7 @@ impl Machine {
             unwritten: self.unwritten(),
             zones: self.zones_at_start.clone(),
             digest: self.digest(),
+            mean_resident: self.resident.mean(),
             peak_resident: self.peak_resident,
             host_bytes: self.mem.host_bytes(),
         }
@@ -646,8 +707,8 @@ impl Machine {
             .collect()
     }
 
-    /// Counters that the policy does not keep.
-    fn not_kept(&self) -> impl Iterator<Item = VmEvent> + '_ {
+    /// Counters that the policy does not keep: their zeros say nothing.
+    pub fn not_kept(&self) -> impl Iterator<Item = VmEvent> + '_ {
         VmEvent::ALL.iter().copied().filter(|&e| !self.policy.keeps(e))
     }
 

@@ -8,7 +8,7 @@ use super::psi::Psi;
 use super::run::Missed;
 use super::thread::{Entity, Wait};
 use crate::base::id::{AsId, GROUP_PAGES, PageIdx, ThreadId};
-use crate::base::time::SimTime;
+use crate::base::time::{SimDuration, SimTime};
 use crate::memory::AHEAD;
 use crate::virt::space::VmaKind;
 use crate::workload::{MapKind, Op, RegionId, Run};
@@ -23,7 +23,9 @@ impl Machine {
                 let mapped = self.mem.spaces.region(space, copy.from).is_some();
                 self.unmapped(tid, if mapped { copy.to } else { copy.from })
             }
-            Op::Compute(_) | Op::Records(_) => unreachable!("done with the hits"),
+            Op::Compute(_) | Op::Records(_) | Op::RecordBegins => {
+                unreachable!("done with the hits")
+            }
             Op::Mmap { region, pages, kind, flags, at } => {
                 let (kind, pages) = match kind {
                     MapKind::Anon => (VmaKind::Anon, pages),
@@ -52,12 +54,15 @@ impl Machine {
                 self.madvise(tid, Run { region, write: false, first, count }, advice)
             }
             Op::Sleep(d) => {
+                self.threads[tid].record_clock.sleep(d);
                 self.sleep(tid, d, false);
                 Flow::Done
             }
             Op::SleepUntil(at) => {
                 if at > self.mem.now {
-                    self.sleep(tid, at.since(self.mem.now), false);
+                    let d = at.since(self.mem.now);
+                    self.threads[tid].record_clock.sleep(d);
+                    self.sleep(tid, d, false);
                 }
                 Flow::Done
             }
@@ -72,6 +77,8 @@ impl Machine {
                 let name = if several { format!("{}/{phase}", task.name) } else { phase };
                 let of = self.threads[tid].task;
                 self.end_phase(name, of, self.now());
+                let now = self.now().0;
+                self.threads[tid].record_clock.begin(now);
                 Flow::Done
             }
             Op::MemcgReclaim { pages, swappiness } => {
@@ -177,9 +184,13 @@ impl Machine {
 
     #[inline]
     pub(super) fn note_resident(&mut self) {
-        // Pages that wait for their list are resident too.
-        let resident = self.mem.nr_lru_pages() + self.mem.batches.nr_waiting();
-        self.peak_resident = self.peak_resident.max(resident);
+        self.peak_resident = self.peak_resident.max(self.resident_now());
+    }
+
+    /// Pages that wait for their list are resident too.
+    #[inline]
+    pub(super) fn resident_now(&self) -> u64 {
+        self.mem.nr_lru_pages() + self.mem.batches.nr_waiting()
     }
 
     fn pages_of_file(
@@ -241,6 +252,8 @@ impl Machine {
         self.tasks[task].waiting = 0;
         for t in self.tasks[task].threads.clone() {
             if self.threads[t].wait == Wait::Barrier {
+                let waited = self.mem.now.0.saturating_sub(self.threads[t].waits_since.0);
+                self.threads[t].record_clock.sleep(SimDuration(waited));
                 self.wake(t);
             }
         }

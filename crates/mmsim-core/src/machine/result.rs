@@ -103,6 +103,17 @@ pub struct TaskResult {
     pub records: u64,
     /// Its counters.
     pub counted: Counted,
+    /// What its records took, if its workload says what a record is.
+    pub record: Option<RecordLatency>,
+}
+
+/// What records took.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct RecordLatency {
+    /// What a record is: `launch`, `transaction`.
+    pub what: &'static str,
+    /// From its beginning to its end, without what the thread slept of its own will.
+    pub took: Quantiles,
 }
 
 /// One phase of a run.
@@ -268,6 +279,9 @@ pub struct RunResult {
     pub zones: Vec<(String, [u64; 5])>,
     /// Fingerprint of the final state.
     pub digest: u64,
+    /// Mean of resident workload pages over time, if it was asked for
+    /// ([`Machine::measure_resident`](crate::machine::Machine::measure_resident)).
+    pub mean_resident: Option<f64>,
     /// Largest number of resident workload pages, for bounds.
     pub peak_resident: u64,
     /// Host bytes that the simulated frames cost, for stderr.

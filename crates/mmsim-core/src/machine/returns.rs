@@ -6,6 +6,7 @@
 //! long as the run loop would come back to this thread at once.
 
 use super::Machine;
+use super::latency::RecordClock;
 use super::run::{Missed, Stop, fitting, hit, hit_copy, hit_run, is_single};
 use crate::base::id::{PageIdx, ThreadId};
 use crate::base::time::{SimDuration, SimTime};
@@ -66,6 +67,7 @@ struct Walk<'a> {
     since: u64,
     touched: u64,
     records: u64,
+    record_clock: &'a mut RecordClock,
     /// A hit begins before this, and a fault before that.
     hits_end: u64,
     faults_end: u64,
@@ -145,6 +147,7 @@ impl Machine {
             since: start.0,
             touched: 0,
             records: 0,
+            record_clock: &mut t.record_clock,
             hits_end: until.pause(start).0,
             faults_end: due.0.min(other.0.saturating_add(1)),
             looks_at: due.min(other).min(slice).min(sample).0,
@@ -311,6 +314,12 @@ impl Walk<'_> {
             }
             Op::Records(n) => {
                 self.records += u64::from(*n);
+                self.record_clock.end(self.now, *n);
+                self.next += 1;
+                return None;
+            }
+            Op::RecordBegins => {
+                self.record_clock.begin(self.now);
                 self.next += 1;
                 return None;
             }

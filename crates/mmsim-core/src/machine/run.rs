@@ -69,9 +69,11 @@ impl Machine {
         self.watch = watch;
         self.mem.tracer.set_observer(self.watch.observer.take());
         self.sample_at = SimTime::NEVER;
-        if let Some((every, _)) = &self.watch.sample {
-            self.sample_at = SimTime(every.0.max(1));
-        }
+        self.series_at = match &self.watch.sample {
+            Some((every, _)) => SimTime(every.0.max(1)),
+            None => SimTime::NEVER,
+        };
+        self.sample_at = self.series_at.min(self.resident.at);
         self.watchdog = Watchdog::of(self.threads.len());
         self.main_loop();
         if self.watch.check_every > 0 {
@@ -81,6 +83,7 @@ impl Machine {
         let end = self.end();
         self.samples_before(end);
         self.sample(end);
+        self.resident.add(self.resident_now());
         self.result()
     }
 
@@ -103,7 +106,7 @@ impl Machine {
                 self.handle_event();
             } else if !self.touching {
                 self.step_cpu(cpu, due);
-            } else if let Some(cpu) = self.touches(due) {
+            } else if let Some(cpu) = self.touches(due.min(self.resident.at + SimDuration(1))) {
                 self.step_cpu(cpu, due);
             }
             if self.watch.progress.is_some() {
@@ -151,7 +154,10 @@ impl Machine {
                     self.wake(t);
                 }
             }
-            Event::Start(t) => self.wake(t),
+            Event::Start(t) => {
+                self.threads[t].record_clock.begin(at.0);
+                self.wake(t);
+            }
             Event::Kswapd(n, g) => self.kswapd_timer(n, g),
             Event::Kcompactd(n, g) => self.kcompactd_timer(n, g),
             Event::Flusher => self.flusher_period(),
@@ -278,9 +284,15 @@ impl Machine {
     #[inline(never)]
     fn take_samples(&mut self, reached: SimTime) {
         while self.sample_at < reached {
-            self.sample(self.sample_at);
-            let every = self.watch.sample.as_ref().map_or(SimDuration::ZERO, |s| s.0);
-            self.sample_at += every.max(SimDuration(1));
+            if self.series_at == self.sample_at {
+                self.sample(self.series_at);
+                let every = self.watch.sample.as_ref().map_or(SimDuration::ZERO, |s| s.0);
+                self.series_at += every.max(SimDuration(1));
+            }
+            if self.resident.at == self.sample_at {
+                self.resident.add(self.resident_now());
+            }
+            self.sample_at = self.series_at.min(self.resident.at);
         }
     }
 
@@ -551,7 +563,7 @@ impl Machine {
             self.watch.record_accesses = false;
         }
         let t_hit = self.mem.cost.t_hit.0;
-        let Thread { space, place, ops, next, done, accesses, records, user, .. } =
+        let Thread { space, place, ops, next, done, accesses, records, record_clock, user, .. } =
             &mut self.threads[tid];
         let (spaces, hot) = (&self.mem.spaces, &mut self.mem.pages.hot[..]);
         let start = self.mem.now.0;
@@ -642,6 +654,11 @@ impl Machine {
                 }
                 Op::Records(n) => {
                     *records += u64::from(*n);
+                    record_clock.end(now, *n);
+                    rest = behind;
+                }
+                Op::RecordBegins => {
+                    record_clock.begin(now);
                     rest = behind;
                 }
                 _ => break Stop::Other,

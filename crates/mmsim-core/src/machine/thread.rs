@@ -2,6 +2,7 @@
 
 use super::blocks::Blocks;
 use super::compact::Tries;
+use super::latency::RecordClock;
 use super::psi::Psi;
 use crate::base::id::{AsId, CpuId, KdamondId, MemcgId, NodeId, PageIdx, Pfn, ThreadId};
 use crate::base::rng::Rng;
@@ -93,6 +94,8 @@ pub(super) struct Thread {
     pub throttled: SimDuration,
     pub accesses: u64,
     pub records: u64,
+    /// What its records take.
+    pub record_clock: RecordClock,
     /// When it was last given operations, and how often at that instant.
     pub given: (SimTime, u32),
     /// When its last operation in the kernel was done.

@@ -11,6 +11,7 @@
 //! or when a CPU outside of the team is next.
 
 use super::Machine;
+use super::latency::RecordClock;
 use super::order::key_of;
 use super::run::{fitting, hit, hit_run};
 use super::thread::{Entity, Thread};
@@ -56,6 +57,7 @@ pub(super) struct Member {
     done: u32,
     touched: u64,
     records: u64,
+    record_clock: RecordClock,
     faults: u64,
     /// First touches that wait to be settled, and how many may.
     pages: [u32; MOST],
@@ -173,6 +175,7 @@ impl Machine {
             t.records += m.records;
             self.work_done.0 += m.touched;
             self.work_done.1 += m.records;
+            t.record_clock = std::mem::take(&mut m.record_clock);
             let system = SimDuration(m.faults * each.0);
             t.system += system;
             t.user += SimDuration(clock - m.begin) - system;
@@ -223,6 +226,7 @@ impl Machine {
         for (i, m) in team[..nr].iter_mut().enumerate() {
             let t = &mut self.threads[m.tid];
             m.ops = std::mem::take(&mut t.ops);
+            m.record_clock = std::mem::take(&mut t.record_clock);
             (m.next, m.done) = (t.next, t.done);
             (m.touched, m.records, m.faults) = (0, 0, 0);
             m.known = [UNKNOWN; 2];
@@ -315,6 +319,7 @@ impl Member {
             done: 0,
             touched: 0,
             records: 0,
+            record_clock: RecordClock::default(),
             faults: 0,
             pages: [0; MOST],
             nr: 0,
@@ -455,6 +460,12 @@ impl Member {
                 }
                 Op::Records(n) => {
                     (self.records, self.next) = (self.records + u64::from(n), self.next + 1);
+                    self.record_clock.end(now, n);
+                    continue;
+                }
+                Op::RecordBegins => {
+                    self.record_clock.begin(now);
+                    self.next += 1;
                     continue;
                 }
                 _ => return (stops, now),

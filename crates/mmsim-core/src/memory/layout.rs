@@ -22,6 +22,7 @@ use crate::phys::frames::FrameKind;
 use crate::phys::migratetype::Migratetype;
 use crate::phys::zone::Zone;
 use std::collections::BTreeSet;
+use std::fmt;
 
 /// What a frame is.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
@@ -77,31 +78,137 @@ pub struct Layout {
     pub zones: Vec<ZoneLayout>,
 }
 
+/// Why a layout cannot be, or not on this machine.
+#[derive(Clone, PartialEq, Eq, Debug)]
+#[non_exhaustive]
+pub enum LayoutError {
+    /// Not as many types as pageblocks.
+    Types {
+        /// Types.
+        types: usize,
+        /// Pageblocks.
+        pageblocks: usize,
+    },
+    /// A block begins where none of its order can.
+    Misplaced {
+        /// Its first frame.
+        pfn: Pfn,
+        /// Its order.
+        order: u8,
+    },
+    /// A block is not in its zone.
+    Outside {
+        /// Its first frame.
+        pfn: Pfn,
+        /// Its order.
+        order: u8,
+    },
+    /// A frame on a free list is not free.
+    NotFree(Pfn),
+    /// A frame is on two free lists.
+    Twice(Pfn),
+    /// Two free buddies below a pageblock are no block.
+    Apart {
+        /// The first frames of both.
+        pfns: [Pfn; 2],
+        /// Their order.
+        order: u8,
+    },
+    /// Another number of zones.
+    Zones {
+        /// Of the layout.
+        of: usize,
+        /// Of this machine.
+        has: usize,
+    },
+    /// A zone of another place or size.
+    Zone {
+        /// That of the layout, in words.
+        of: String,
+        /// That of this machine.
+        has: String,
+    },
+    /// Blocks of an order that this machine does not have.
+    Order {
+        /// Their order.
+        order: u8,
+        /// The largest here.
+        most: u8,
+    },
+    /// A frame that the kernel of this machine holds from the start, and that of the layout's does
+    /// not.
+    KernelHolds(Pfn),
+    /// The machine has a pool of huge pages already.
+    HugePool,
+}
+
+impl fmt::Display for LayoutError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            LayoutError::Types { types, pageblocks } => {
+                write!(f, "{types} types for {pageblocks} pageblocks")
+            }
+            LayoutError::Misplaced { pfn, order } => {
+                write!(f, "a block of order {order} cannot begin at {pfn}")
+            }
+            LayoutError::Outside { pfn, order } => {
+                write!(f, "{pfn} of order {order} is outside of the zone")
+            }
+            LayoutError::NotFree(pfn) => write!(f, "{pfn} is on a free list and not free"),
+            LayoutError::Twice(pfn) => write!(f, "{pfn} is on two free lists"),
+            LayoutError::Apart { pfns: [a, b], order } => {
+                write!(f, "{a} and {b}, free buddies of order {order}, are no block")
+            }
+            LayoutError::Zones { of, has } => {
+                write!(f, "it is of a machine with {of} zones, this one has {has}")
+            }
+            LayoutError::Zone { of, has } => {
+                write!(f, "it is of a machine with {of}, this one has {has}")
+            }
+            LayoutError::Order { order, most } => {
+                write!(f, "it has blocks of order {order}, this machine none above {most}")
+            }
+            LayoutError::KernelHolds(pfn) => write!(
+                f,
+                "it is of a machine whose kernel does not hold {pfn}, as that of this one does \
+                 from the start"
+            ),
+            LayoutError::HugePool => f.write_str("the pool of huge pages lies in the way"),
+        }
+    }
+}
+
+impl std::error::Error for LayoutError {}
+
 impl ZoneLayout {
     /// Whether blocks can lie like this: complete, inside the zone, each frame on one list.
-    pub fn check(&self) -> Result<(), String> {
+    ///
+    /// # Errors
+    ///
+    /// The first thing that cannot be.
+    pub fn check(&self) -> Result<(), LayoutError> {
         let (first, end) = (self.first.0, self.first.0 + self.frames.len() as u32);
         let nr = (end - first).div_ceil(1 << self.pageblock_order) as usize;
         if self.types.len() != nr {
-            return Err(format!("{} types for {nr} pageblocks", self.types.len()));
+            return Err(LayoutError::Types { types: self.types.len(), pageblocks: nr });
         }
         let mut seen = vec![false; self.frames.len()];
         for list in &self.lists {
             for &b in &list.blocks {
                 let size = 1u32 << list.order;
                 if !b.0.is_multiple_of(size) {
-                    return Err(format!("a block of order {} cannot begin at {b}", list.order));
+                    return Err(LayoutError::Misplaced { pfn: b, order: list.order });
                 }
                 if b.0 < first || b.0.checked_add(size).is_none_or(|e| e > end) {
-                    return Err(format!("{b} of order {} is outside of the zone", list.order));
+                    return Err(LayoutError::Outside { pfn: b, order: list.order });
                 }
                 for p in b.0..b.0 + size {
                     let i = (p - first) as usize;
                     if self.frames[i] != FrameUse::Free {
-                        return Err(format!("pfn{p} is on a free list and not free"));
+                        return Err(LayoutError::NotFree(Pfn(p)));
                     }
                     if std::mem::replace(&mut seen[i], true) {
-                        return Err(format!("pfn{p} is on two free lists"));
+                        return Err(LayoutError::Twice(Pfn(p)));
                     }
                 }
             }
@@ -110,16 +217,14 @@ impl ZoneLayout {
     }
 
     /// Free buddies below a pageblock are one block.
-    fn check_buddies(&self) -> Result<(), String> {
+    fn check_buddies(&self) -> Result<(), LayoutError> {
         for order in 0..self.pageblock_order {
             let of_order = |l: &&FreeListLayout| l.cpu.is_none() && l.order == order;
             let lists = self.lists.iter().filter(of_order);
             let blocks: BTreeSet<Pfn> = lists.flat_map(|l| l.blocks.iter().copied()).collect();
             if let Some(b) = blocks.iter().find(|b| blocks.contains(&Pfn(b.0 ^ 1 << order))) {
                 let buddy = Pfn(b.0 ^ 1 << order);
-                return Err(format!(
-                    "{b} and {buddy}, free buddies of order {order}, are no block"
-                ));
+                return Err(LayoutError::Apart { pfns: [*b, buddy], order });
             }
         }
         Ok(())
@@ -183,12 +288,14 @@ impl Memory {
     /// kernel holds from the start. Returns the frames that somebody has to hold from now on,
     /// in address order; each is one block of order 0, with the type that it was asked for.
     ///
-    /// Refused, with the reason, if the layout is of another machine or cannot be.
-    pub fn set_layout(&mut self, layout: &Layout) -> Result<Vec<(Pfn, Migratetype)>, String> {
+    /// # Errors
+    ///
+    /// The layout is of another machine or cannot be. Nothing was changed.
+    pub fn set_layout(&mut self, layout: &Layout) -> Result<Vec<(Pfn, Migratetype)>, LayoutError> {
         let own = self.layout();
         if own.zones.len() != layout.zones.len() {
             let (of, has) = (layout.zones.len(), own.zones.len());
-            return Err(format!("it is of a machine with {of} zones, this one has {has}"));
+            return Err(LayoutError::Zones { of, has });
         }
         for (new, own) in layout.zones.iter().zip(&own.zones) {
             same_zone(new, own)?;
@@ -197,10 +304,7 @@ impl Memory {
         for (z, new) in self.zones.ids().zip(&layout.zones) {
             let most = self.zones[z].buddy().rules().max_order;
             if let Some(l) = new.lists.iter().find(|l| l.order > most) {
-                let order = l.order;
-                return Err(format!(
-                    "it has blocks of order {order}, this machine none above {most}"
-                ));
+                return Err(LayoutError::Order { order: l.order, most });
             }
         }
         let mut held = Vec::new();
@@ -247,7 +351,7 @@ fn loose_frames(z: &ZoneLayout) -> impl Iterator<Item = (Pfn, bool)> {
 }
 
 /// Whether a layout is of a zone.
-fn same_zone(new: &ZoneLayout, own: &ZoneLayout) -> Result<(), String> {
+fn same_zone(new: &ZoneLayout, own: &ZoneLayout) -> Result<(), LayoutError> {
     let name = |z: &ZoneLayout| {
         let (kind, n, b) = (z.kind.name(), z.frames.len(), 1u32 << z.pageblock_order);
         format!(
@@ -256,15 +360,11 @@ fn same_zone(new: &ZoneLayout, own: &ZoneLayout) -> Result<(), String> {
         )
     };
     if name(new) != name(own) {
-        return Err(format!("it is of a machine with {}, this one has {}", name(new), name(own)));
+        return Err(LayoutError::Zone { of: name(new), has: name(own) });
     }
     for (i, (&n, &o)) in new.frames.iter().zip(&own.frames).enumerate() {
         if o == FrameUse::Kernel && n != FrameUse::Kernel {
-            let pfn = Pfn(new.first.0 + i as u32);
-            return Err(format!(
-                "it is of a machine whose kernel does not hold {pfn}, as that of this one does from \
-                 the start"
-            ));
+            return Err(LayoutError::KernelHolds(Pfn(new.first.0 + i as u32)));
         }
     }
     Ok(())

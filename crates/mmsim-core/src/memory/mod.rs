@@ -34,7 +34,7 @@ pub use cgroup::{Memcg, Memcgs};
 pub use evict::{Evicting, Prepared};
 pub use huge::HUGE_ORDER;
 pub use hugetlb::HugePool;
-pub use layout::{FrameUse, FreeListLayout, Layout, ZoneLayout};
+pub use layout::{FrameUse, FreeListLayout, Layout, LayoutError, ZoneLayout};
 pub use migrate::NotMoved;
 pub use node_stat::{NodeStatItem, NodeStats, normal_threshold};
 pub use plain::{Look, ShortWay, Verdicts};

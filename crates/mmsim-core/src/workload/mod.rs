@@ -108,6 +108,13 @@ pub trait Workload: Send {
     fn minimum_pages(&self) -> u64 {
         1
     }
+    /// What a record is, if it makes sense to ask how long one takes: its latency is the time up to
+    /// its [`Op::Records`] from where the last one ended, from [`Op::RecordBegins`], or from the end of
+    /// a phase, whichever is last. What the thread sleeps meanwhile, or waits at barriers, is not in
+    /// it. Asked once, before the run.
+    fn record(&self) -> Option<&'static str> {
+        None
+    }
     /// What became of what it was to bring about, if anything. Asked once, after the run.
     fn aim(&self) -> Option<Aim> {
         None

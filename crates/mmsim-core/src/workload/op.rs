@@ -201,6 +201,9 @@ pub enum Op {
     Barrier,
     /// `n` records (transactions, loops: the workload's unit of work) are done.
     Records(u32),
+    /// A record begins here, and not where the last one of the thread or its phase ended. Takes no
+    /// time.
+    RecordBegins,
     /// The phase with this number in [`super::Workload::phases`] ends here. It began
     /// where the phase before it ended.
     PhaseEnd(u16),

@@ -12,7 +12,8 @@
 //! So memory holds, at the same time: heaps that will be needed when their app comes back, heaps
 //! that were given back and are only not yet dropped, files that are mapped, files that
 //! are read and never mapped, and what nobody will ask for again. Which of these to
-//! take is what policies disagree about. One launch is one record.
+//! take is what policies disagree about. One launch is one record, from its beginning until its
+//! work is done.
 //!
 //! Apps differ in size: their sizes are in geometric progression around the one that is given, from
 //! `1/spread` to `spread` times as much, and scattered over the apps. It is the same progression in
@@ -313,6 +314,7 @@ impl Phone {
     fn launch(&mut self, rng: &mut Rng, ops: &mut Vec<Op>) {
         let front = self.next_app(rng);
         self.launches += 1;
+        ops.push(Op::RecordBegins);
         let cold = rng.below(1000) < u64::from(self.config.cold) || !self.apps[front].alive;
         if cold && self.apps[front].alive {
             self.apps[front].kill(ops);
@@ -331,6 +333,9 @@ impl Phone {
             if cold && i < n && plan.collects(&self.config, i) {
                 self.collect(front, rng, ops);
             }
+            if i + 1 == n {
+                ops.push(Op::Records(1));
+            }
             self.reuse(ops);
             if i.is_multiple_of(STEPS_PER_S) {
                 self.background(rng, ops);
@@ -339,7 +344,6 @@ impl Phone {
             self.step += 1;
         }
         self.apps[front].since = Some(0);
-        ops.push(Op::Records(1));
     }
 
     /// Kills apps while too many are alive.
@@ -495,6 +499,9 @@ impl Body for Phone {
         };
         let of = |a: &App| [file(a, "mapped", a.mapped), file(a, "read", a.read)];
         self.apps.iter().flat_map(of).collect()
+    }
+    fn record(&self) -> Option<&'static str> {
+        Some("launch")
     }
     fn set_up(&mut self, _ops: &mut Vec<Op>) {}
     fn work(&mut self, units: u64, rng: &mut Rng, ops: &mut Vec<Op>) {
@@ -655,7 +662,7 @@ mod tests {
             ..config()
         };
         let all = ops(&c);
-        let second = all.iter().position(|o| *o == Op::Records(1)).expect("a launch") + 1;
+        let second = all.iter().rposition(|o| *o == Op::RecordBegins).expect("a launch");
         let touches = harness::touches(&all[second..]);
         let of = |region: u16| touches.iter().filter(|t| t.0 == region).count();
         assert_eq!((of(0), of(1)), (19, 3));

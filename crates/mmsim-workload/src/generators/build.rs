@@ -294,6 +294,9 @@ impl Body for Worker {
             .chain((0..c.archives()).map(|i| file("archive", i, archive)))
             .collect()
     }
+    fn record(&self) -> Option<&'static str> {
+        Some("compilation")
+    }
     fn set_up(&mut self, ops: &mut Vec<Op>) {
         let c = &self.config;
         let to = c.headers.min(self.set_up.saturating_add(SET_UP_BATCH));

@@ -208,6 +208,9 @@ impl Body for Ebizzy {
     fn files(&self) -> Vec<FileSpec> {
         Vec::new()
     }
+    fn record(&self) -> Option<&'static str> {
+        Some("record")
+    }
     fn set_up(&mut self, ops: &mut Vec<Op>) {
         self.set_up.step(&self.memory, ops);
         if ops.is_empty() && !self.buffers_mapped {

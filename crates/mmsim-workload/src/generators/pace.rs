@@ -33,6 +33,10 @@ pub(super) trait Body: Send {
     fn set_up(&mut self, ops: &mut Vec<Op>);
     /// Appends `units` units of work.
     fn work(&mut self, units: u64, rng: &mut Rng, ops: &mut Vec<Op>);
+    /// What a record is, if one has a latency.
+    fn record(&self) -> Option<&'static str> {
+        None
+    }
     /// Units per batch: when ending by work, and (some tens of accesses) by time.
     fn batch(&self) -> (u64, u64);
     /// The thread's own amount of work, where an equal share is not what it does.
@@ -119,6 +123,9 @@ impl<B: Body> Paced<B> {
 impl<B: Body> Workload for Paced<B> {
     fn files(&self) -> Vec<FileSpec> {
         self.body.files()
+    }
+    fn record(&self) -> Option<&'static str> {
+        self.body.record()
     }
     /// `populate`, then `access` or `access1`, `access2`, ...; the other threads end none.
     fn phases(&self) -> Vec<String> {

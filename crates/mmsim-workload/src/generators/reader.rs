@@ -174,6 +174,9 @@ impl Body for Client {
             file("stale", c.stale),
         ]
     }
+    fn record(&self) -> Option<&'static str> {
+        Some("transaction")
+    }
     fn set_up(&mut self, ops: &mut Vec<Op>) {
         let c = &self.config;
         if let SetUp::Idle = self.set_up {

@@ -3,6 +3,22 @@
 
 use std::io;
 
+/// A word that is none of those that have a meaning here.
+#[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
+#[error("unknown {what} {found:?}: expected {expected}")]
+pub struct UnknownWord {
+    what: &'static str,
+    found: String,
+    expected: &'static str,
+}
+
+impl UnknownWord {
+    /// `what` names the thing that `found` should have been, `expected` the words that there are.
+    pub fn new(what: &'static str, found: &str, expected: &'static str) -> Self {
+        UnknownWord { what, found: found.to_string(), expected }
+    }
+}
+
 /// Why a trace cannot be read, imported, written or replayed.
 #[derive(Debug, thiserror::Error)]
 pub enum TraceError {

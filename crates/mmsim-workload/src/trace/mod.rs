@@ -38,7 +38,7 @@ mod wire;
 mod writer;
 
 pub use checksum::contents;
-pub use error::TraceError;
+pub use error::{TraceError, UnknownWord};
 pub use head::{Head, head};
 pub use import::{
     Delimiter, ImportFormat, ImportOptions, ImportSummary, Like, PageKind, decompressed, import,

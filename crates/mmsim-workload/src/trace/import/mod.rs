@@ -46,7 +46,7 @@ use self::maps::Maps;
 use self::regions::{Layout, Touched};
 use self::spool::{Chunk, Spool, Spooled};
 use super::block::Sealed;
-use super::error::TraceError;
+use super::error::{TraceError, UnknownWord};
 use super::source::read_up_to;
 use super::table::{Action, Process, Record, Region, TraceTable};
 use super::writer::TraceWriter;
@@ -72,15 +72,16 @@ pub enum PageKind {
 }
 
 impl FromStr for ImportFormat {
-    type Err = String;
-    fn from_str(s: &str) -> Result<Self, String> {
+    type Err = UnknownWord;
+    fn from_str(s: &str) -> Result<Self, UnknownWord> {
         match s {
             "lackey" => Ok(ImportFormat::Lackey),
             "pages" => Ok(ImportFormat::Pages),
             "csv" => Ok(ImportFormat::Csv),
-            _ => Err(format!(
-                "unknown trace format {s:?}: expected lackey, pages, csv, raw-u32, \
-                 raw-u64 or oracle-general"
+            _ => Err(UnknownWord::new(
+                "trace format",
+                s,
+                "lackey, pages, csv, raw-u32, raw-u64 or oracle-general",
             )),
         }
     }

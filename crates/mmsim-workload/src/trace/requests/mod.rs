@@ -38,7 +38,7 @@ pub use self::convert::import_requests;
 pub use self::workload::RequestWorkload;
 
 pub(super) use self::ids::Ids;
-use super::error::TraceError;
+use super::error::{TraceError, UnknownWord};
 use super::import::decompressed;
 use super::source::read_up_to;
 use super::table::{Backing, MAX_TOTAL_PAGES, Process, Region, TraceTable};
@@ -113,10 +113,11 @@ impl RequestFormat {
 }
 
 impl FromStr for RequestFormat {
-    type Err = String;
-    fn from_str(s: &str) -> Result<Self, String> {
+    type Err = UnknownWord;
+    fn from_str(s: &str) -> Result<Self, UnknownWord> {
         let found = RequestFormat::ALL.into_iter().find(|f| f.name() == s);
-        found.ok_or_else(|| format!("unknown format of requests {s:?}"))
+        let all = "raw-u32, raw-u64 or oracle-general";
+        found.ok_or_else(|| UnknownWord::new("format of requests", s, all))
     }
 }
 

@@ -3,7 +3,7 @@
 use std::borrow::Cow;
 use std::str::FromStr;
 
-use crate::trace::error::TraceError;
+use crate::trace::error::{TraceError, UnknownWord};
 
 /// What stands between two fields.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -19,14 +19,14 @@ pub enum Delimiter {
 }
 
 impl FromStr for Delimiter {
-    type Err = String;
-    fn from_str(s: &str) -> Result<Self, String> {
+    type Err = UnknownWord;
+    fn from_str(s: &str) -> Result<Self, UnknownWord> {
         match s {
             "comma" | "," => Ok(Delimiter::Comma),
             "tab" | "\t" => Ok(Delimiter::Tab),
             "semicolon" | ";" => Ok(Delimiter::Semicolon),
             "blank" | " " => Ok(Delimiter::Blank),
-            _ => Err(format!("unknown word {s:?}, write comma, tab, semicolon or blank")),
+            _ => Err(UnknownWord::new("word", s, "comma, tab, semicolon or blank")),
         }
     }
 }
