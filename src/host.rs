@@ -24,8 +24,9 @@ const PER_USED_FRAME: u64 = 16;
 const PER_FRAME: u64 = 24;
 /// Host bytes of a swap slot that was used once.
 const PER_USED_SLOT: u64 = 3;
-/// Host bytes of an access that `bounds` records and sorts.
-const PER_ACCESS: u64 = 12;
+/// Host bytes of an access that `bounds` records: the record, which may have grown to twice its size,
+/// and three copies of it while they are sorted and numbered.
+const PER_ACCESS: u64 = 20;
 /// Pages that a machine can number, with room for page tables' alignment.
 const MOST_PAGES: u64 = (1 << 32) - (1 << 18);
 
@@ -210,12 +211,14 @@ fn fits(
     let mut largest: Vec<(u64, &RunSpec)> = needs.into_iter().zip(specs).collect();
     largest.sort_by_key(|&(need, _)| std::cmp::Reverse(need));
     let mut total = 0_u64;
-    for (i, &(need, spec)) in largest.iter().take(jobs.max(1)).enumerate() {
+    let at_once = largest.len().min(jobs.max(1));
+    let all = largest[..at_once].iter().fold(0_u64, |sum, (need, _)| sum.saturating_add(*need));
+    for (i, &(need, spec)) in largest[..at_once].iter().enumerate() {
         total = total.saturating_add(need);
         if total <= free {
             continue;
         }
-        let (needs, free) = (gib(total), gib(free));
+        let (needs, free) = (gib(if i == 0 { total } else { all }), gib(free));
         return Err(match i {
             0 => Error::plain(format!(
                 "{}: it needs {needs} of this host, {free} {are}",
@@ -223,8 +226,7 @@ fn fits(
             ))
             .help("make the memory of its machine and tasks smaller"),
             _ => Error::plain(format!(
-                "{} runs at the same time need {needs} of this host, {free} {are}",
-                i + 1
+                "{at_once} runs at the same time need {needs} of this host, {free} {are}"
             ))
             .help(format!("write `--jobs {i}`")),
         });

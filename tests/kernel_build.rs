@@ -13,9 +13,9 @@ use std::path::Path;
 use mmsim::report::Report;
 use mmsim::{RunOptions, Scenario};
 
-/// A sixth of the build, on seven eighths of the memory so that it fills it.
+/// A sixth of the build, on so much less memory that it fills it.
 const LESS: [(&str, &str); 3] =
-    [("seeds", "2"), ("task[0].records", "200"), ("machine.memory", "448MiB")];
+    [("seeds", "2"), ("task[0].records", "200"), ("machine.memory", "440MiB")];
 
 fn report() -> Report {
     let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("scenarios/kernel-build.toml");
@@ -27,25 +27,29 @@ fn report() -> Report {
 #[test]
 fn without_the_last_patch_anonymous_memory_is_scanned_more() {
     let report = report();
-    for seed in [1, 2] {
-        let count = |variant: &str, counter: &str| {
-            let run = report.runs.iter().find(|r| r.variant == variant && r.seed == seed);
-            let run = run.unwrap_or_else(|| panic!("no {variant}"));
-            let phase = run.phases.iter().find(|p| p.name == "access").expect("the phase");
+    // One seed of so short a build says little: both together.
+    let count = |variant: &str, counter: &str| -> u64 {
+        let runs: Vec<_> = report.runs.iter().filter(|r| r.variant == variant).collect();
+        assert_eq!(runs.len(), 2, "{variant}");
+        let of_access = |r: &&mmsim::report::RunReport| {
+            let phase = r.phases.iter().find(|p| p.name == "access").expect("the phase");
             *phase.vmstat.get(counter).expect("the counter")
         };
-        let without = "without patch 9";
-        for with in ["as posted", "without the leak", "as its reviewer proposed"] {
-            // At least half as much again; and there has to be reclaim at all.
-            let scanned = count(without, "pgscan_anon");
-            assert!(scanned > 20_000, "{seed}: {scanned}");
-            assert!(2 * scanned > 3 * count(with, "pgscan_anon"), "{seed}: {with}");
-            assert!(count(without, "pswpout") > count(with, "pswpout"), "{seed}: {with}");
-            assert!(count(without, "pgscan_file") < count(with, "pgscan_file"), "{seed}: {with}");
-        }
-        // The kernel that the series was posted for, too, left anonymous memory alone.
-        assert!(count(without, "pgscan_anon") > 2 * count("v5.5", "pgscan_anon"), "{seed}");
-        // All did the same work.
+        runs.iter().map(of_access).sum()
+    };
+    let without = "without patch 9";
+    for with in ["as posted", "without the leak", "as its reviewer proposed"] {
+        // At least half as much again; and there has to be reclaim at all.
+        let scanned = count(without, "pgscan_anon");
+        assert!(scanned > 40_000, "{scanned}");
+        assert!(2 * scanned > 3 * count(with, "pgscan_anon"), "{with}");
+        assert!(count(without, "pswpout") > count(with, "pswpout"), "{with}");
+        assert!(count(without, "pgscan_file") < count(with, "pgscan_file"), "{with}");
+    }
+    // The kernel that the series was posted for, too, left anonymous memory alone.
+    assert!(count(without, "pgscan_anon") > 2 * count("v5.5", "pgscan_anon"));
+    // All did the same work.
+    for seed in [1, 2] {
         let accesses: Vec<u64> =
             report.runs.iter().filter(|r| r.seed == seed).map(|r| r.accesses).collect();
         assert_eq!(accesses.len(), 5);

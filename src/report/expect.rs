@@ -141,7 +141,13 @@ impl Subject {
             None => None,
             Some(name) => {
                 let phase = run.phases.iter().find(|p| p.name == *name);
-                Some(phase.ok_or_else(|| format!("there is no phase {name}"))?)
+                let known =
+                    || run.phases.iter().map(|p| p.name.as_str()).collect::<Vec<_>>().join(", ");
+                Some(
+                    phase.ok_or_else(|| {
+                        format!("there is no phase {name}; there are {}", known())
+                    })?,
+                )
             }
         };
         let counters = phase.map_or(&run.vmstat, |p| &p.vmstat);
@@ -157,7 +163,7 @@ impl Subject {
                         Some(phase) => serde_json::to_value(phase),
                         None => serde_json::to_value(run),
                     };
-                    json.ok().and_then(|json| number_at(&json, path))
+                    Some(number_at(&json.map_err(|e| e.to_string())?, figure, path)?)
                 }
             };
             sum += value.ok_or_else(|| format!("there is no {figure}"))?;
@@ -169,24 +175,38 @@ impl Subject {
 /// The figure that is 1 where a run did all of its work, and 0 where it ended otherwise.
 pub const COMPLETED: &str = "completed";
 
-/// The number at a path such as `damon[0].samples`; keys may have points themselves.
-fn number_at(json: &Json, path: &str) -> Option<f64> {
-    if path.is_empty() {
-        return json.as_f64();
+/// The number at the rest of a figure's path, such as `damon[0].samples`; keys may have points
+/// themselves. Where there is none, what there is instead.
+fn number_at(json: &Json, figure: &str, path: &str) -> Result<f64, String> {
+    if let (true, Some(number)) = (path.is_empty(), json.as_f64()) {
+        return Ok(number);
     }
-    let path = path.strip_prefix('.').unwrap_or(path);
-    match json {
+    let below = path.strip_prefix('.').unwrap_or(path);
+    let found = match json {
         Json::Object(map) => map.iter().find_map(|(key, value)| {
-            let rest = path.strip_prefix(key.as_str())?;
-            let whole = rest.is_empty() || rest.starts_with(['.', '[']);
-            whole.then(|| number_at(value, rest)).flatten()
+            let rest = below.strip_prefix(key.as_str())?;
+            (rest.is_empty() || rest.starts_with(['.', '['])).then_some((value, rest))
         }),
-        Json::Array(list) => {
-            let (index, rest) = path.strip_prefix('[')?.split_once(']')?;
-            number_at(list.get(index.parse::<usize>().ok()?)?, rest)
-        }
+        Json::Array(list) => below.strip_prefix('[').and_then(|p| {
+            let (index, rest) = p.split_once(']')?;
+            Some((list.get(index.parse::<usize>().ok()?)?, rest))
+        }),
         _ => None,
+    };
+    if let Some((value, rest)) = found {
+        return number_at(value, figure, rest);
     }
+    let before = figure.strip_suffix(path).unwrap_or(figure);
+    Err(match json {
+        Json::Null => format!("{before} is not kept"),
+        Json::Object(map) => {
+            let keys: Vec<&str> = map.keys().map(String::as_str).collect();
+            let of = if before.is_empty() { "there are" } else { "it has" };
+            format!("there is no {figure}; {of} {}", keys.join(", "))
+        }
+        Json::Array(list) => format!("there is no {figure}; {before} has {} entries", list.len()),
+        _ => format!("there is no {figure}"),
+    })
 }
 
 /// Runs that differ in their seed only, together.

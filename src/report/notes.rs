@@ -35,6 +35,7 @@ impl Report {
             let said = [
                 unwritten(&of),
                 too_small(&of),
+                unseen(&of),
                 without_reclaim(&of),
                 same_variants(&of),
                 same_values(&of),
@@ -75,6 +76,22 @@ fn unwritten(groups: &[&Group<'_>]) -> Vec<String> {
         ));
     }
     notes
+}
+
+/// Monitors that never had anything to look at.
+fn unseen(groups: &[&Group<'_>]) -> Vec<String> {
+    let monitors = runs(groups).flat_map(|r| &r.damon);
+    let blind = monitors.filter(|d| d.truth.map_or(d.samples == 0, |t| t.snapshots == 0));
+    let mut names: Vec<&str> = blind.map(|d| d.name.as_str()).collect();
+    names.sort_unstable();
+    names.dedup();
+    let note = |name| {
+        format!(
+            "monitor {name} never saw memory of its task: let it start when the task has some (`start`), \
+             or look for it anew (`ops-update`)"
+        )
+    };
+    names.into_iter().map(note).collect()
 }
 
 /// Points whose lists are so short that the kernel's own batches decide, where anything was scanned.

@@ -20,8 +20,13 @@ const PARTS: &[&str] = &[
     "compaction",
     "damon",
     "memory_stat",
+    "tasks",
     "threads",
     "peak_resident",
+    "cache_misses",
+    "mean_resident_bytes",
+    "replayed",
+    "aims",
     "bounds",
     COMPLETED,
 ];

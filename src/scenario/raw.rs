@@ -285,7 +285,15 @@ impl Sources {
                 (step, value) => {
                     let (label, is) = match step {
                         Step::Key(k) if matches!(value, Value::List(_)) => {
-                            (format!("write `{here}[0].{k}`"), "a list")
+                            let write = match k.parse::<usize>() {
+                                Ok(_) => {
+                                    let (from, to) =
+                                        (format!("{here}.{k}"), format!("{here}[{k}]"));
+                                    format!("write `{}`", path.text.replacen(&from, &to, 1))
+                                }
+                                Err(_) => format!("write `{here}[0].{k}`"),
+                            };
+                            (write, "a list")
                         }
                         _ => (format!("write `{here}`"), kind_of(value)),
                     };

@@ -494,7 +494,15 @@ fn expect_table<'a>(sources: &Sources, node: &'a Node, path: &str) -> Result<&'a
             String::new()
         };
         let title = format!("{path}: found {}, write a table{list}", describe(&node.value));
-        sources.error(node.at, title, "write a table")
+        let key = path.rsplit('.').next().unwrap_or(path);
+        let write = match (key, &node.value) {
+            ("reclaim" | "compaction", Value::Text(preset)) => {
+                format!("write {{ preset = \"{preset}\" }}")
+            }
+            ("swap", Value::Text(size)) => format!("write {{ size = \"{size}\" }}"),
+            _ => "write a table".to_string(),
+        };
+        sources.error(node.at, title, write)
     })
 }
 

@@ -165,7 +165,11 @@ impl Family {
             let write = format!("a number with a unit, such as \"{}\"", self.example);
             return BadQuantity { found: format!("{number} is not {}", self.name), write };
         }
-        let write = format!("\"{}{}\"", number.trim_start_matches('-'), self.usual);
+        let digits = number.trim_start_matches('-');
+        // So large a number is meant in bytes.
+        let bytes = self.has("B") && digits.len() > 5;
+        let unit = if bytes { "B" } else { self.usual };
+        let write = format!("\"{digits}{unit}\"");
         if number.starts_with('-') {
             return BadQuantity { found: format!("{number} is negative"), write };
         }

@@ -253,11 +253,11 @@ fn misses(plans: &[Plan], report: &Report) -> Vec<String> {
             let AimReport { task, what, target, tolerance, reached, closest, .. } = a;
             let closest = match closest {
                 Some(c) if c != reached => format!("; {c} was the closest that it came"),
-                Some(_) => ", and the closest that it came".to_string(),
+                Some(_) => ": nothing came closer".to_string(),
                 None => String::new(),
             };
             format!(
-                "{label}: {task}: {what}: {reached}, not {target} ± {tolerance}; out of reach{closest}"
+                "{label}: {task}: {what} is {reached}, not {target} ± {tolerance}, which is out of reach{closest}"
             )
         };
         run.aims.iter().filter(|a| !a.met).map(line).collect::<Vec<_>>()

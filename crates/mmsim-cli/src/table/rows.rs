@@ -10,7 +10,7 @@ use mmsim::report::groups::{Group, VariantRuns};
 use mmsim::report::statistics::{estimate, paired_change};
 use mmsim::report::{
     AimReport, DamonReport, Pairs, PhaseReport, QuantilesReport, RecordReport, RunReport,
-    SchemeReport, TaskReport,
+    SchemeReport, TaskReport, TruthReport,
 };
 
 /// Counters that are shown beside the figures where they are not zero.
@@ -280,6 +280,11 @@ fn bounds(group: &Group<'_>) -> Option<Row> {
     })
 }
 
+/// How far a monitor is from the truth, if it took a snapshot at all.
+fn seen(d: &DamonReport) -> Option<TruthReport> {
+    d.truth.filter(|t| t.snapshots > 0)
+}
+
 /// Monitors of accesses: what they cost, what their schemes did, how far they are from the truth.
 /// Each monitor of any variant has its rows, by its name.
 fn monitors(group: &Group<'_>) -> Vec<Row> {
@@ -288,10 +293,10 @@ fn monitors(group: &Group<'_>) -> Vec<Row> {
     let own: [(&str, Of); 6] = [
         ("CPU time, ms", |d| Some(d.cpu_ns as f64 / 1e6)),
         ("regions at the end", |d| Some(d.nr_regions as f64)),
-        ("misjudged, per mille", |d| d.truth.map(|t| t.misjudged * 1000.0)),
-        ("working set, MiB", |d| d.truth.map(|t| t.working_set / MIB)),
-        ("  as said", |d| d.truth.map(|t| t.working_set_said / MIB)),
-        ("smallest hot region, KiB", |d| d.truth.map(|t| t.smallest_hot as f64 / 1024.0)),
+        ("misjudged, per mille", |d| seen(d).map(|t| t.misjudged * 1000.0)),
+        ("working set, MiB", |d| seen(d).map(|t| t.working_set / MIB)),
+        ("  as said", |d| seen(d).map(|t| t.working_set_said / MIB)),
+        ("smallest hot region, KiB", |d| seen(d).map(|t| t.smallest_hot as f64 / 1024.0)),
     ];
     let of_schemes: [(&str, OfScheme); 2] = [
         ("tried, MiB", |s| s.sz_tried as f64 / MIB),

@@ -61,7 +61,7 @@ mod touches;
 use crate::base::digest::Digest;
 use crate::base::event::Observer;
 use crate::base::id::{
-    AsId, CpuId, FileId, IndexVec, KdamondId, MemcgId, NodeId, PageIdx, Pfn, ThreadId,
+    AsId, CpuId, FileId, IndexVec, KdamondId, MemcgId, NodeId, PAGE_SIZE, PageIdx, Pfn, ThreadId,
 };
 use crate::base::rng::Rng;
 use crate::base::time::{SimDuration, SimTime};
@@ -717,7 +717,11 @@ impl Machine {
         groups
             .map(|m| {
                 let g = &self.mem.memcgs[m];
-                let mut stat = vec![("memory.current", g.usage), ("memory.swap.current", g.swap)];
+                let bytes = |pages: u64| pages * PAGE_SIZE;
+                let mut stat = vec![
+                    ("memory.current", bytes(g.usage)),
+                    ("memory.swap.current", bytes(g.swap)),
+                ];
                 stat.extend(g.vmstat.iter().filter(|c| GROUP_COUNTERS.contains(&c.0)));
                 (g.config.name.clone(), stat)
             })

@@ -239,7 +239,8 @@ impl Columns {
         };
         if nr(Role::Place) != 1 {
             return wrong(
-                "one of page, address, offset, sector and key, as in --columns page=NAME",
+                "one of page, address, offset, sector and key, as in --columns page=NAME; with --columns \
+                 no other column is taken by its name",
             );
         }
         for one in [Role::Op, Role::Pid, Role::Time, Role::Repeats] {
