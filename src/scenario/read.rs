@@ -349,7 +349,11 @@ impl<'a> Reader<'a> {
             _ => {
                 let found = format!("{n} is out of range");
                 let most = format!("a whole number of at most 2^53 ({MANY})");
-                let write = if hi == MANY && n > 0 { most } else { kind.expected() };
+                let write = if hi == MANY && u64::try_from(n).is_ok_and(|n| n > hi) {
+                    most
+                } else {
+                    kind.expected()
+                };
                 Err(self.error_at(node.at, key, found, write))
             }
         }

@@ -165,15 +165,17 @@ impl Family {
             let write = format!("a number with a unit, such as \"{}\"", self.example);
             return BadQuantity { found: format!("{number} is not {}", self.name), write };
         }
-        let digits = number.trim_start_matches('-');
-        // So large a number is meant in bytes.
-        let bytes = self.has("B") && digits.len() > 5;
-        let unit = if bytes { "B" } else { self.usual };
-        let write = format!("\"{digits}{unit}\"");
+        let write = self.with_unit(number.trim_start_matches('-'));
         if number.starts_with('-') {
             return BadQuantity { found: format!("{number} is negative"), write };
         }
         BadQuantity { found: format!("{number} has no unit"), write }
+    }
+
+    /// A number with the unit that is probably meant: of sizes, so large a one is in bytes.
+    fn with_unit(&self, number: &str) -> String {
+        let unit = if self.has("B") && number.len() > 5 { "B" } else { self.usual };
+        format!("\"{number}{unit}\"")
     }
 
     fn parse(&self, text: &str) -> Result<u64, BadQuantity> {
@@ -202,7 +204,7 @@ impl Family {
             return Err(bad(found, format!("a number with a unit, such as \"{}\"", self.example)));
         }
         if unit.is_empty() && !negative {
-            let write = format!("\"{number}{}\"", self.usual);
+            let write = self.with_unit(number);
             return Err(bad(format!("\"{text}\" has no unit"), write));
         }
         let Some(&(unit_name, scale)) = self.units.iter().find(|u| u.0 == unit) else {
@@ -294,6 +296,7 @@ mod tests {
     fn refused_quantities_say_what_to_write() {
         for (text, expected) in [
             ("64", "\"64\" has no unit, write \"64MiB\""),
+            ("67108864", "\"67108864\" has no unit, write \"67108864B\""),
             (
                 "64MB",
                 "\"64MB\" has the unknown unit \"MB\" \

@@ -22,7 +22,8 @@ impl Seekable {
         if path != Path::new("-") && is_file() {
             return Ok(Seekable { given, copy: None });
         }
-        let copied = copy(path).map_err(|e| Failure::file("read", path, &e))?;
+        let name = if path == Path::new("-") { Path::new("stdin") } else { path };
+        let copied = copy(path).map_err(|e| Failure::file("read", name, &e))?;
         Ok(Seekable { given, copy: Some(copied) })
     }
 
@@ -42,14 +43,35 @@ impl Seekable {
     }
 }
 
+/// Bytes that are copied of what is no file: 16 GiB, so that an input without end ends.
+const MOST_COPIED: u64 = 16 << 30;
+
 #[cfg(unix)]
 fn copy(path: &Path) -> io::Result<(File, PathBuf)> {
+    use std::io::{Read as _, Write as _};
     use std::os::fd::AsRawFd;
     let mut file = tempfile::tempfile()?;
-    match path == Path::new("-") {
-        true => io::copy(&mut io::stdin().lock(), &mut file)?,
-        false => io::copy(&mut File::open(path)?, &mut file)?,
+    let from: Box<dyn io::Read> = match path == Path::new("-") {
+        true => Box::new(io::stdin().lock()),
+        false => Box::new(File::open(path)?),
     };
+    let (mut from, mut block, mut copied) = (from.take(MOST_COPIED + 1), vec![0; 1 << 16], 0);
+    loop {
+        let n = match from.read(&mut block) {
+            Ok(0) => break,
+            Err(e) if e.kind() == io::ErrorKind::Interrupted => continue,
+            read => read?,
+        };
+        copied += n as u64;
+        if copied > MOST_COPIED {
+            return Err(io::Error::other("it is more than 16 GiB, write it to a file first"));
+        }
+        let temporary = |e| {
+            let folder = std::env::temp_dir();
+            io::Error::other(format!("its copy in {}: {e}", folder.display()))
+        };
+        file.write_all(&block[..n]).map_err(temporary)?;
+    }
     let path = format!("/dev/fd/{}", file.as_raw_fd()).into();
     Ok((file, path))
 }

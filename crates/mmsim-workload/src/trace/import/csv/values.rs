@@ -79,8 +79,13 @@ impl Ops {
     /// Reads tables such as `get=r,set=w,x=skip`; what comes first counts.
     pub(super) fn new(tables: &[&str]) -> Result<Self, TraceError> {
         let mut ops = Ops::default();
-        let parts = tables.iter().flat_map(|t| t.split(',')).filter(|p| !p.trim().is_empty());
-        for part in parts {
+        let parts = |t: &'_ &str| t.split(',').map(str::to_string).collect::<Vec<_>>();
+        let parts = tables
+            .iter()
+            .enumerate()
+            .flat_map(|(nr, t)| parts(t).into_iter().map(move |p| (nr, p)));
+        let mut said_in = BTreeMap::new();
+        for (nr, part) in parts.filter(|(_, p)| !p.trim().is_empty()) {
             let wrong =
                 |expected: &str| Err(TraceError::invalid("--ops", format!("{part:?}"), expected));
             let Some((word, what)) = part.split_once('=') else {
@@ -92,7 +97,11 @@ impl Ops {
                 "skip" | "drop" => Op::Other,
                 _ => return wrong("r, w, or skip to leave it out, as in get=r,set=w,ping=skip"),
             };
-            ops.table.entry(word.trim().to_ascii_lowercase()).or_insert(op);
+            let word = word.trim().to_ascii_lowercase();
+            let before = *ops.table.entry(word.clone()).or_insert(op);
+            if *said_in.entry(word).or_insert(nr) == nr && before != op {
+                return wrong("each word once");
+            }
         }
         Ok(ops)
     }
@@ -196,6 +205,18 @@ mod tests {
         for wrong in ["", ".5", "1.5.2", "-1", "1e9", "99999999999999"] {
             assert_eq!(time(wrong.as_bytes(), 1_000_000_000), None, "{wrong}");
         }
+    }
+
+    #[test]
+    fn a_word_means_one_thing() {
+        // What the user says comes before what a shape says.
+        let mut ops = Ops::new(&["GET=w, ping=skip,get=w", "get=r,set=w"]).unwrap();
+        assert_eq!(
+            (ops.of(b"get"), ops.of(b"set"), ops.of(b"Ping")),
+            (Op::Write, Op::Write, Op::Other)
+        );
+        let e = Ops::new(&["get=r,GET=w"]).err().expect("two meanings");
+        assert!(e.to_string().contains("each word once"), "{e}");
     }
 
     #[test]
