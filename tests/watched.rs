@@ -273,3 +273,36 @@ fn a_timer_fires_on_a_cpu_that_no_observer_moves() {
     };
     assert_eq!(counted(Watch::default), counted(sampled));
 }
+
+/// A thread whose fault has waited before is killed by its own reclaim: the audit counts that fault once.
+#[test]
+fn a_fault_of_a_killed_thread_is_accounted_for_once() {
+    let text = r#"
+        name = "drawn"
+        reclaim = { preset = "mglru-v6.1" }
+        [machine]
+        kernel = "6.1"
+        memory = "4580 pages"
+        cpus = 3
+        run-ahead = "100us"
+        swap = { size = "128MiB", device = "zram" }
+        [[task]]
+        name = "t0"
+        start = "251us"
+        workload = "zipf"
+        memory = "4517 pages"
+        accesses = 15297
+        theta = 0.9
+        [[task]]
+        name = "t1"
+        start = "485us"
+        workload = "ebizzy"
+        memory = "4608 pages"
+        records = 277
+        threads = 2
+        compute = "7us"
+    "#;
+    let audited = |_| Watch { check_every: 1, ..Watch::default() };
+    let (_, report) = report(text, 1, audited);
+    assert!(report.runs[0].oom.is_some(), "nobody was killed");
+}

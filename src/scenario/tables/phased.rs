@@ -114,7 +114,7 @@ steps! {
     "records", "Counts records as done.", [&[key("count", Count(1, U32), Is("1"), "how many")]];
     "drop-caches", "Writes 1 to drop_caches.", [];
     "memcg-reclaim", "Writes to memory.reclaim of the task's own group.", [&[
-            key("memory", Size(1), Required, "how much; kernels before 6.9 may take up to a list scan more, since each try asks for all that is left"),
+            key("memory", Size(1), Required, "how much; kernels before 6.9 take more, since each try asks for all that is left"),
             key("swappiness", Count(0, 200), Auto("`vm.swappiness`"), "`swappiness=` of the write, from kernel 6.12 on (Linux 6.9)"),
         ]];
     "phase", "A phase of this name ends here; it began where the phase before it ended. In a repetition, every turn adds to the same phase.",
