@@ -7,7 +7,7 @@
 
 #![allow(missing_docs)] // criterion's macros.
 
-#[path = "../tests/cells/mod.rs"]
+#[path = "../tests/machine/cells.rs"]
 mod cells;
 
 use cells::{FRAMES_10, FRAMES_50, PAGES};

@@ -3,7 +3,7 @@
 //! - `scan`: 70 % of the frames are pinned, the others free, none can be moved: the scanner for
 //!   sources looks at the whole zone in vain. Frames of the zone per second.
 //! - `scan-by-bytes`: the same zone as a byte for each frame, looked at one by one, which is what
-//!   `tests/scan_oracle.rs` holds the scanner against. It counts the same frames.
+//!   `tests/machine/scan_oracle.rs` holds the scanner against. It counts the same frames.
 //! - `moves`: 10 % are pinned, 30 % free, 60 % pages of a process, at random: about a fifth of the
 //!   frames moves, with everything that is true of a page (list, page table, reverse map).
 //!
@@ -12,9 +12,9 @@
 
 #![allow(missing_docs)] // criterion's macros.
 
-#[path = "../tests/cells/mod.rs"]
+#[path = "../tests/machine/cells.rs"]
 mod cells;
-#[path = "../tests/cells/zone.rs"]
+#[path = "../tests/machine/scan_zone.rs"]
 mod zone;
 
 use std::hint::black_box;

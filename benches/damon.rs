@@ -11,7 +11,7 @@
 
 #![allow(missing_docs)] // criterion's macros.
 
-#[path = "../tests/cells/mod.rs"]
+#[path = "../tests/machine/cells.rs"]
 mod cells;
 
 use std::ops::Range;

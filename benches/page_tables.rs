@@ -9,7 +9,7 @@
 
 #![allow(missing_docs)] // criterion's macros.
 
-#[path = "../tests/cells/mod.rs"]
+#[path = "../tests/machine/cells.rs"]
 mod cells;
 
 use criterion::{BatchSize, Criterion, Throughput, criterion_group, criterion_main};

@@ -1,0 +1,170 @@
+//! What is too much for this host or for a message is told, and nothing is left behind.
+#![cfg(target_os = "linux")]
+
+use std::process::{Command, Stdio};
+
+use crate::harness::Folder;
+use flate2::{Compress, Compression, FlushCompress};
+
+fn scenario(machine: &str, task: &str) -> String {
+    format!("name = \"x\"\n[machine]\nmemory = \"{machine}\"\n[[task]]\n{task}\n")
+}
+
+/// Runs a line of bash with 8 GiB of addresses, `$M` being the program; ends it after two minutes.
+fn bash(f: &Folder, line: &str) -> (Option<i32>, String, String) {
+    let out = Command::new("timeout")
+        .args(["120", "bash", "-c", &format!("ulimit -v 8388608; {line}")])
+        .env("M", env!("CARGO_BIN_EXE_mmsim"))
+        .current_dir(f.path("."))
+        .stdin(Stdio::null())
+        .output()
+        .expect("starting bash");
+    let text = |bytes: Vec<u8>| String::from_utf8_lossy(&bytes).into_owned();
+    (out.status.code(), text(out.stdout), text(out.stderr))
+}
+
+#[test]
+fn what_the_host_cannot_hold_is_refused_before_it_begins() {
+    let f = Folder::new();
+    let bounds = "bounds = true\n".to_string();
+    let uniform = "workload = \"uniform\"\nmemory = \"16MiB\"\naccesses = 1000000000";
+    for (what, text, why) in [
+        (
+            "pages",
+            scenario("16MiB", "workload = \"sequential\"\nmemory = \"16383GiB\""),
+            "of this host",
+        ),
+        (
+            "frames",
+            scenario("4TiB", "workload = \"sequential\"\nmemory = \"1MiB\""),
+            "of this host",
+        ),
+        (
+            "both",
+            scenario("3TiB", "workload = \"sequential\"\nmemory = \"2500GiB\"\nwrite = true"),
+            "of this host",
+        ),
+        (
+            "zipf",
+            scenario("16MiB", "workload = \"zipf\"\nmemory = \"16383GiB\"\naccesses = 1"),
+            "of this host",
+        ),
+        (
+            "numbers",
+            scenario(
+                "16MiB",
+                "workload = \"cyclic\"\nmemory = \"9000GiB\"\nprocesses = 2\npasses = 1",
+            ),
+            "more than a machine can number",
+        ),
+        ("bounds", bounds + &scenario("64MiB", uniform), "exact up to 134217728 accesses"),
+    ] {
+        f.write("x.toml", text);
+        for line in ["$M run x.toml --series s.csv -o r", "$M run x.toml --dry-run -o r"] {
+            let (code, _, err) = bash(&f, line);
+            assert_eq!(code, Some(2), "{what}: {err}");
+            assert!(err.contains(why) && err.contains("= help: "), "{what}: {err}");
+            assert_eq!(f.names(), ["x.toml"], "{what}");
+        }
+    }
+    let (_, _, err) = bash(&f, "$M run x.toml --set task[0].accesses=1000 -o r");
+    assert!(f.names().contains(&"r".to_string()), "{err}");
+}
+
+/// 4 MB that unpack to more than 4 GiB: blocks that know nothing of one another.
+fn bomb() -> Vec<u8> {
+    let mut zlib = Compress::new(Compression::best(), false);
+    let mut block = Vec::with_capacity(1 << 16);
+    zlib.compress_vec(&vec![b' '; 1 << 20], &mut block, FlushCompress::Full).unwrap();
+    let mut bytes = vec![0x78, 0xda];
+    (0..4200).for_each(|_| bytes.extend_from_slice(&block));
+    bytes
+}
+
+#[test]
+fn input_is_read_up_to_a_limit() {
+    let f = Folder::new();
+    f.write("bomb.data", bomb());
+    for line in ["$M damon report bomb.data", "$M trace import --from damon bomb.data -o t.mmt"] {
+        let (code, _, err) = bash(&f, line);
+        assert_eq!(code, Some(2), "{line}: {err}");
+        assert!(
+            err.contains("it holds more than 1 GiB") && err.contains("= help: record"),
+            "{err}"
+        );
+        assert_eq!(f.names(), ["bomb.data"]);
+    }
+    let (code, _, err) = bash(&f, "$M compare /dev/zero /dev/zero");
+    assert_eq!(code, Some(2));
+    assert!(err.contains("it is more than 1 GiB"), "{err}");
+}
+
+/// Whatever reads text quotes it cut and escaped.
+#[test]
+fn messages_quote_no_more_than_a_line_of_a_terminal_takes() {
+    let f = Folder::new();
+    let junk = format!("\u{1b}[31m{}\u{7}", "junk".repeat(75_000));
+    let many = format!("{junk}\n").repeat(3);
+    for name in
+        ["in.cfg", "script.txt", "p.txt", "x.layout", "c.csv", "r.json", "bad.toml", "l.txt"]
+    {
+        f.write(name, &many);
+    }
+    f.write("perf.txt", format!("k 1 [0] 1.0: damon:damon_aggregated: target_id={many}"));
+    f.write("head.csv", format!("page,{junk}\n1,2\n"));
+    let of = |task: &str| scenario("64MiB", task);
+    f.write("masim.toml", of("workload = \"masim\"\nconfig = \"in.cfg\""));
+    f.write("script.toml", of("workload = \"script\"\nfile = \"script.txt\""));
+    f.write("layout.toml", of("workload = \"fragment\"\nload = \"x.layout\""));
+    f.write(
+        "long.toml",
+        of(&format!("workload = \"{}\"\nmemory = \"1MiB\"", "junk".repeat(75_000))),
+    );
+    for args in [
+        &["run", "masim.toml"][..],
+        &["run", "script.toml"],
+        &["run", "layout.toml"],
+        &["run", "long.toml"],
+        &["run", "bad.toml"],
+        &["compare", "r.json", "r.json"],
+        &["damon", "report", "perf.txt"],
+        &["damon", "report", "p.txt"],
+        &["trace", "import", "--from", "pages", "p.txt", "-o", "o"],
+        &["trace", "import", "--from", "lackey", "l.txt", "-o", "o"],
+        &["trace", "import", "--from", "csv", "c.csv", "-o", "o"],
+        &["trace", "import", "--from", "csv", "head.csv", "--columns", "page=x", "-o", "o"],
+        &["run", "masim.toml", "--variant", &junk[..90_000]],
+        &["run", &junk[..90_000]],
+    ] {
+        let said = f.mmsim(args);
+        let shown: Vec<&&str> = args.iter().filter(|a| a.len() < 100).collect();
+        assert_eq!(said.code, Some(2), "{shown:?}");
+        assert!(said.stderr.len() < 5000, "{shown:?}: {} bytes", said.stderr.len());
+        let acts = |c: char| c.is_control() && c != '\n';
+        assert!(!said.stderr.contains(acts), "{shown:?}: {:?}", said.stderr);
+    }
+}
+
+/// A name is of one line and does nothing to a terminal. Those in a report may come from anywhere.
+#[test]
+fn names_do_nothing_to_a_terminal() {
+    let f = Folder::new();
+    let task = "name = \"PLAIN\"\nworkload = \"sequential\"\nmemory = \"1MiB\"";
+    let text = scenario("16MiB", task);
+    let safe = |text: &str| !text.contains(|c: char| c.is_control() && c != '\n');
+    for bad in ["\\u001b[31mRED\\u0007", "two\\nlines"] {
+        f.write("x.toml", text.replace("PLAIN", bad));
+        let said = f.mmsim(&["run", "x.toml"]);
+        assert_eq!(said.code, Some(2), "{bad}");
+        assert!(safe(&said.stderr) && said.stderr.contains("control character"), "{}", said.stderr);
+    }
+    f.write("x.toml", &text);
+    assert_eq!(f.mmsim(&["run", "x.toml", "-o", "r.json"]).code, Some(0));
+    let report = std::fs::read_to_string(f.path("r.json")).unwrap();
+    f.write("red.json", report.replace("PLAIN", "\\u001b[31mRED\\u0007"));
+    for form in ["table", "csv", "json"] {
+        let said = f.mmsim(&["compare", "red.json", "red.json", "--format", form]);
+        assert_eq!(said.code, Some(0), "{}", said.stderr);
+        assert!(safe(&said.stdout), "{form}");
+    }
+}

@@ -1,0 +1,14 @@
+//! The program as its users have it: commands, outputs, messages and exit codes.
+
+mod accuracy;
+mod bench;
+mod cli;
+mod emit;
+mod errors;
+mod harness;
+mod limits;
+mod observers;
+mod outputs;
+mod readme;
+mod shells;
+mod widths;

@@ -1,0 +1,157 @@
+//! README.md, docs/observing.md, docs/facts.md, docs/comparing.md, docs/anon-workingset.md,
+//! docs/mglru-experiments.md, docs/compaction.md, docs/pagecache-chain.md and docs/recording.md show what the commands print. A block after `<!-- checked -->` begins
+//! with a command line; the rest is its standard output, word by word, or those of its lines that
+//! a `grep` behind it would leave.
+//!
+//! `MMSIM_BLESS=1 cargo test -p mmsim-cli --test suite readme` rewrites the blocks.
+
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+const BEGIN: &str = "<!-- checked -->\n```console\n$ ";
+const END: &str = "```\n";
+/// How a command may begin: from the tree, or installed.
+const PROGRAMS: [&str; 2] = ["cargo run --release -- ", "mmsim "];
+
+fn root() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("../..")
+}
+
+/// Standard output of a command line. Scenarios are those of the repository, wherever the
+/// command runs.
+fn output_of(command: &str, folder: &Path) -> String {
+    let (command, patterns) = match command.split_once(" | grep ") {
+        Some((command, grep)) => (command, grep.split('\'').skip(1).step_by(2).collect()),
+        None => (command, Vec::new()),
+    };
+    let arguments = PROGRAMS.iter().find_map(|p| command.strip_prefix(p));
+    let arguments = arguments.unwrap_or_else(|| panic!("not a command of mmsim: {command}"));
+    let scenarios = root().join("scenarios").display().to_string();
+    let argument = |a: &str| match a.strip_prefix("scenarios/") {
+        Some(name) => format!("{scenarios}/{name}"),
+        None => a.to_string(),
+    };
+    let run = Command::new(env!("CARGO_BIN_EXE_mmsim"))
+        .args(arguments.split_whitespace().map(argument))
+        .current_dir(folder)
+        .output()
+        .unwrap_or_else(|e| panic!("{command}: {e}"));
+    let errors = String::from_utf8_lossy(&run.stderr);
+    assert!(run.status.success(), "{command}: {}\n{errors}", run.status);
+    let output = String::from_utf8(run.stdout).unwrap_or_else(|e| panic!("{command}: {e}"));
+    if patterns.is_empty() {
+        return output;
+    }
+    // Text without a meaning of its own in a regular expression, anywhere or at the beginning.
+    let text = |p: &str| p.strip_prefix('^').unwrap_or(p).to_string();
+    assert!(patterns.iter().all(|p| !text(p).contains(['.', '*', '[', '\\', '^', '$'])));
+    let matches = |line: &str, p: &str| match p.strip_prefix('^') {
+        Some(beginning) => line.starts_with(beginning),
+        None => line.contains(p),
+    };
+    let left = |line: &&str| patterns.iter().any(|p| matches(line, p));
+    output.lines().filter(left).map(|line| format!("{line}\n")).collect()
+}
+
+/// Holds the blocks of a file of the repository against what commands print in `folder`.
+fn blocks(file: &str, folder: &Path) -> usize {
+    let path = root().join(file);
+    let text = std::fs::read_to_string(&path).unwrap_or_else(|e| panic!("{file}: {e}"));
+    let mut pieces = text.split(BEGIN);
+    let mut new = pieces.next().expect("a split has a first piece").to_string();
+    let mut checked = 0;
+    for piece in pieces {
+        let (command, rest) = piece.split_once('\n').expect("a command line");
+        let (old, after) = rest.split_once(END).expect("the end of the block");
+        let printed = output_of(command, folder);
+        if std::env::var_os("MMSIM_BLESS").is_none() {
+            assert_eq!(
+                old, printed,
+                "$ {command}\nrun with MMSIM_BLESS=1 and look at the difference"
+            );
+        }
+        new += &format!("{BEGIN}{command}\n{printed}{END}{after}");
+        checked += 1;
+    }
+    if new != text {
+        std::fs::write(&path, new).expect("rewriting the file");
+    }
+    checked
+}
+
+#[test]
+fn blocks_of_the_readme() {
+    assert!(blocks("README.md", &root()) >= 2);
+    assert!(blocks("docs/observing.md", &root()) >= 1);
+}
+
+/// The lines of events in docs/observing.md are the first of their kinds that its command writes.
+#[test]
+fn events_of_the_command_beside_them() {
+    let path = root().join("docs/observing.md");
+    let text = std::fs::read_to_string(&path).expect("the file");
+    let (before, rest) = text.split_once("```sh\n").expect("a command");
+    let (command, rest) = rest.split_once("```\n\n```text\n").expect("lines");
+    let (old, after) = rest.split_once(END).expect("the end of the block");
+    let folder = tempfile::tempdir().expect("a temporary folder");
+    output_of(command.replace("\\\n", " ").trim(), folder.path());
+    let events = std::fs::read_to_string(folder.path().join("e.jsonl")).expect("events");
+    let first = |kind: &str| {
+        let kind = format!("\"event\":\"{kind}\"");
+        events.lines().find(|l| l.contains(&kind)).expect("an event of this kind")
+    };
+    let new = format!("{}\n{}\n", first("sim_evict"), first("sim_refault"));
+    if std::env::var_os("MMSIM_BLESS").is_some() {
+        let text = format!("{before}```sh\n{command}```\n\n```text\n{new}{END}{after}");
+        std::fs::write(&path, text).expect("rewriting the file");
+    } else {
+        assert_eq!(old, new, "run with MMSIM_BLESS=1 and look at the difference");
+    }
+}
+
+/// Recorded points that no part of the model was made by.
+#[test]
+fn blocks_about_recordings() {
+    assert_eq!(blocks("docs/recording.md", &root()), 2);
+}
+
+#[test]
+fn blocks_about_facts() {
+    assert_eq!(blocks("docs/facts.md", &root()), 6);
+}
+
+/// Published figures and recorded kernels are held with one set of constants: this is the
+/// quick subset of the former, docs/accuracy.md has the quick subset of the latter.
+#[test]
+fn blocks_about_the_anonymous_workingset() {
+    assert_eq!(blocks("docs/anon-workingset.md", &root()), 2);
+}
+
+/// All five experiments of the family, so that a change of any policy shows in the figures.
+#[test]
+fn blocks_about_experiments_on_mglru() {
+    assert_eq!(blocks("docs/mglru-experiments.md", &root()), 1);
+}
+
+/// One table with its demands: a change of the allocator or of any stage shows in it.
+#[test]
+fn blocks_about_compaction() {
+    assert_eq!(blocks("docs/compaction.md", &root()), 1);
+}
+
+#[test]
+fn blocks_about_large_files() {
+    assert_eq!(blocks("docs/pagecache-chain.md", &root()), 1);
+}
+
+/// The commands of its first block of shell commands make the reports that are compared.
+#[test]
+fn blocks_about_comparing() {
+    let text = std::fs::read_to_string(root().join("docs/comparing.md")).expect("the file");
+    let shell = text.split("```sh\n").nth(1).and_then(|t| t.split("```").next()).expect("a block");
+    let folder = tempfile::tempdir().expect("a temporary folder");
+    let commands = shell.replace("\\\n", " ");
+    let made: Vec<String> = commands.lines().map(|c| output_of(c, folder.path())).collect();
+    assert_eq!(made, ["", ""], "both write to files");
+    assert_eq!(blocks("docs/comparing.md", folder.path()), 1);
+}

@@ -1,0 +1,8 @@
+//! The doors of memory, against plain models and reckonings by hand.
+
+mod buddy_twin;
+mod discard;
+mod layout;
+mod migrate;
+mod model;
+mod walk;

@@ -1,0 +1,337 @@
+//! One witness for each knob: a context in which only that knob is another, and what must come of
+//! it. Each says first what is expected, and why.
+
+use crate::harness::{Event, Fake, MIB, PAGE, cold, context, ms, region, target};
+use mmsim_core::base::rng::Rng;
+use mmsim_core::base::time::{SimDuration, SimTime};
+use mmsim_damon::config::Knobs as _;
+use mmsim_damon::damos::quota::{Charge, Quota};
+use mmsim_damon::damos::scheme::{AccessPattern, Action, Scheme};
+use mmsim_damon::damos::watermark::{Watermarks, WmarkMetric};
+use mmsim_damon::modules::{Module as _, Reclaim};
+use mmsim_damon::region::draw_sampling_addr;
+use mmsim_damon::trace::aggregated;
+use mmsim_damon::{Context, DamonConfig, MonitoringAttrs, Region};
+
+const ATTRS: MonitoringAttrs = MonitoringAttrs::DEFAULT;
+
+/// The same history with each value of a knob of Linux 6.12, whose first charge window is limited.
+fn each<T, const N: usize>(
+    knob: &str,
+    values: [&str; N],
+    history: impl Fn(DamonConfig) -> T,
+) -> [T; N] {
+    values.map(|value| {
+        let mut c = DamonConfig::preset("damon-v6.12").unwrap().config;
+        c.set("first-window", "at-once").unwrap();
+        c.set(knob, value).unwrap();
+        c.validate().unwrap();
+        history(c)
+    })
+}
+
+/// A scheme that is offered regions with every sample.
+fn always(pattern: AccessPattern, action: Action, quota: Quota) -> Scheme {
+    Scheme { apply_interval_us: 5_000, quota, ..Scheme::new(pattern, action) }
+}
+
+/// Bytes per second.
+fn sz(sz: u64) -> Quota {
+    Quota { sz, reset_interval_ms: 1000, ..Quota::default() }
+}
+
+/// Starts a context over these regions and runs it until a time.
+fn run(
+    config: DamonConfig,
+    regions: &[Region],
+    schemes: Vec<Scheme>,
+    mut fake: Fake,
+    until: SimTime,
+) -> (Context, Fake) {
+    let mut c = context(config, ATTRS, vec![target(regions)], schemes);
+    c.start(&mut fake).unwrap();
+    fake.run(&mut c, until);
+    (c, fake)
+}
+
+const TEN: [(u64, u64); 1] = [(0, 10)];
+
+fn mib(bounds: &[(u64, u64)]) -> Vec<Region> {
+    bounds.iter().map(|(start, end)| region(start * MIB, end * MIB, 0, 0)).collect()
+}
+
+/// Samples of 5 ms that take 5 ms more: an aggregation of 100 ms has ten of them, or it takes 200
+/// ms for twenty.
+#[test]
+fn interval_clock() {
+    let [wall, samples] = each("interval-clock", ["wall", "sample-count"], |config| {
+        let cost = SimDuration::from_millis(5);
+        let fake = Fake { sample_cost: cost, ..Fake::new() };
+        let (_, fake) = run(config, &mib(&TEN), vec![], fake, ms(1001));
+        fake.events.iter().filter(|e| matches!(e, Event::Merged(_))).count()
+    });
+    assert_eq!((wall, samples), (10, 5));
+}
+
+/// Twelve regions where three may be: they stay, or are merged; each walk makes them older, or the
+/// first.
+#[test]
+fn merge_cap() {
+    let values = ["none", "retry-age-each-pass", "retry-age-once"];
+    let [none, each_pass, once] = each("merge-cap", values, |config| {
+        let attrs = MonitoringAttrs { min_nr_regions: 3, max_nr_regions: 3, ..ATTRS };
+        let regions: Vec<Region> = (0..12).map(|i| region(i * MIB, (i + 1) * MIB, 0, 0)).collect();
+        let mut c = context(config, attrs, vec![target(&regions)], vec![]);
+        // Every second one is used all the time.
+        let mut fake = Fake { used: Box::new(|a, _| a / MIB % 2 == 1), ..Fake::new() };
+        c.start(&mut fake).unwrap();
+        fake.run(&mut c, ms(101));
+        let oldest = c.targets()[0].regions().iter().map(|r| r.age).max();
+        (c.targets()[0].regions().len(), oldest)
+    });
+    assert_eq!(none, (12, Some(1)), "those that are not used");
+    assert_eq!(once.0, 3);
+    assert_eq!(each_pass.0, 3);
+    assert!(each_pass.1 > once.1, "{each_pass:?} {once:?}");
+}
+
+/// A quota cuts a region after ten samples that all showed an access. What is cut off shows the
+/// same count at the end, or only what was seen since.
+#[test]
+fn split_copies_counts() {
+    let [no, yes] = each("split-copies-counts", ["no", "yes"], |config| {
+        let scheme = Scheme {
+            apply_interval_us: 50_000,
+            ..always(AccessPattern::ANY, Action::Stat, sz(4 * MIB))
+        };
+        let fake = Fake { used: Box::new(|_, _| true), ..Fake::new() };
+        let (_, fake) = run(config, &mib(&TEN), vec![scheme], fake, ms(101));
+        let aggregated = fake.events.iter().find_map(|e| match e {
+            Event::Aggregated(_, _, regions) => Some(regions.clone()),
+            _ => None,
+        });
+        aggregated.unwrap().iter().map(|r| r.nr_accesses).collect::<Vec<_>>()
+    });
+    assert_eq!(no, [20, 10]);
+    assert_eq!(yes, [20, 20], "too large to be merged again");
+}
+
+/// One sample after an aggregation that showed twenty accesses the count is one, the moving sum
+/// still twenty.
+#[test]
+fn pattern_counter() {
+    let [count, moving] = each("pattern-counter", ["nr-accesses", "moving"], |config| {
+        let pattern = AccessPattern { nr_accesses: 20..=20, ..AccessPattern::ANY };
+        let scheme = always(pattern, Action::Stat, Quota::default());
+        let fake = Fake { used: Box::new(|_, _| true), ..Fake::new() };
+        let (_, fake) = run(config, &mib(&TEN), vec![scheme], fake, ms(151));
+        let last = fake.events.iter().rev().find_map(|e| match e {
+            Event::Applied(at, ..) => Some(at.0 / 1_000_000),
+            _ => None,
+        });
+        last.unwrap()
+    });
+    assert_eq!((count, moving), (100, 150));
+}
+
+/// The second window goes on at 4 MiB: there, or behind the page there.
+#[test]
+fn resume() {
+    let [plus1, exact] = each("resume", ["plus1-skip-last", "exact"], |config| {
+        let scheme = always(AccessPattern::ANY, Action::Pageout, sz(4 * MIB));
+        let regions = mib(&[(0, 8), (8, 16)]);
+        let (_, mut fake) = run(config, &regions, vec![scheme], Fake::new(), ms(1008));
+        fake.take_applied().into_iter().map(|r| r.start).find(|start| *start >= 4 * MIB)
+    });
+    assert_eq!((plus1, exact), (Some(4 * MIB + PAGE), Some(4 * MIB)));
+}
+
+/// All of the memory is served before the first window of a second is over, or 4 MiB are.
+#[test]
+fn first_window() {
+    let [at_once, unlimited] = each("first-window", ["at-once", "unlimited"], |config| {
+        let scheme = always(AccessPattern::ANY, Action::Pageout, sz(4 * MIB));
+        let (c, _) = run(config, &mib(&TEN), vec![scheme], Fake::new(), ms(6));
+        c.schemes()[0].stat().sz_tried
+    });
+    assert_eq!((at_once, unlimited), (4 * MIB, 10 * MIB));
+}
+
+/// So slow that nothing could be done in a millisecond: the quota comes out as no limit at all, or
+/// as a page.
+#[test]
+fn esz_floor() {
+    let [none, page] = each("esz-floor", ["none", "min-region"], |config| {
+        let mut quota = Quota { ms: 1, ..Quota::default() };
+        let mut charge =
+            Charge { total_charged_sz: PAGE, total_charged_ns: 1 << 40, ..Charge::default() };
+        charge.set_effective(&mut quota, &config, &ATTRS, 0);
+        charge.esz
+    });
+    assert_eq!((none, page), (0, PAGE));
+}
+
+/// The quota goes to the older region, though it is not the first.
+#[test]
+fn prioritization() {
+    let [no, yes] = each("prioritization", ["no", "yes"], |config| {
+        let regions = [region(0, 4 * MIB, 0, 50), region(5 * MIB, 9 * MIB, 0, 5000)];
+        let quota = Quota { weight_age: 1, ..sz(4 * MIB) };
+        let scheme = always(cold(10), Action::Pageout, quota);
+        run(config, &regions, vec![scheme], Fake::new(), ms(6)).1.take_applied()
+    });
+    assert_eq!(no.iter().map(|r| r.start).collect::<Vec<_>>(), [0]);
+    assert_eq!(yes.iter().map(|r| r.start).collect::<Vec<_>>(), [5 * MIB]);
+}
+
+const MARKS: Watermarks = Watermarks {
+    metric: WmarkMetric::FreeMemRate,
+    interval_us: 5_000_000,
+    high: 500,
+    mid: 400,
+    low: 200,
+};
+
+/// Much memory is free: nothing is sampled.
+#[test]
+fn watermarks() {
+    let [no, yes] = each("watermarks", ["no", "yes"], |config| {
+        let scheme = Scheme { wmarks: MARKS, ..Scheme::new(cold(0), Action::Stat) };
+        let fake = Fake { free_mem_rate: 700, ..Fake::new() };
+        run(config, &mib(&TEN), vec![scheme], fake, ms(51)).0.passed_samples()
+    });
+    assert_eq!((no, yes), (10, 0));
+}
+
+/// A scheme that is active stands before one that is not. Its work goes on, or waits with the other
+/// one.
+#[test]
+fn wmark_wait() {
+    let [bug, min] = each("wmark-wait", ["order-bug", "min"], |config| {
+        let active = Scheme::new(cold(0), Action::Stat);
+        let off = Scheme { wmarks: MARKS, ..active.clone() };
+        let fake = Fake { free_mem_rate: 700, ..Fake::new() };
+        run(config, &mib(&TEN), vec![active, off], fake, ms(51)).0.passed_samples()
+    });
+    assert_eq!((bug, min), (0, 10));
+}
+
+/// Not the index of the first target, but a large number.
+#[test]
+fn trace_target() {
+    let [handle, index] = each("trace-target", ["handle", "index"], |config| {
+        aggregated(&config, 0, 1, &region(0, PAGE, 3, 4))
+    });
+    assert_eq!(handle, "target_id=18446612682070032384 nr_regions=1 0-4096: 3 4");
+    assert_eq!(index, "target_id=0 nr_regions=1 0-4096: 3 4");
+}
+
+/// With the age, or without.
+#[test]
+fn trace_age() {
+    let [no, yes] = each("trace-age", ["no", "yes"], |config| {
+        aggregated(&config, 0, 1, &region(0, PAGE, 3, 4))
+    });
+    assert_eq!(no, "target_id=0 nr_regions=1 0-4096: 3");
+    assert_eq!(yes, "target_id=0 nr_regions=1 0-4096: 3 4");
+}
+
+/// 30 ms are more than 20 ms, and take eight ticks of 4 ms.
+#[test]
+fn sleep_hr_limit_us() {
+    let [high, low] = each("sleep-hr-limit-us", ["100000", "20000"], |config| {
+        let attrs = MonitoringAttrs { sample_us: 30_000, ..ATTRS };
+        let mut c = context(config, attrs, vec![target(&mib(&TEN))], vec![]);
+        let mut fake = Fake::new();
+        c.start(&mut fake).unwrap();
+        fake.run(&mut c, ms(1))[0]
+    });
+    assert_eq!((high, low), (SimDuration::from_millis(30), SimDuration::from_millis(32)));
+}
+
+/// Of 4 GiB and a page the first page is drawn, or any; of 4 GiB the first byte, or any.
+#[test]
+fn rand32() {
+    let values = ["prandom", "truncated", "uniform"];
+    let largest = each("rand32", values, |config| {
+        let mut rng = Rng::for_purpose(1, "draw");
+        let start = 1 << 33;
+        [(1 << 32) + PAGE, 1 << 32].map(|size| {
+            let r = Region::new(start, start + size);
+            let draws = (0..1000).map(|_| draw_sampling_addr(&r, config.rand32, &mut rng) - start);
+            draws.max().unwrap()
+        })
+    });
+    let [[a, b], [c, d], [e, f]] = largest;
+    assert!(a < PAGE && b == 0);
+    assert!(c < PAGE && d > 1 << 31);
+    assert!(e > 1 << 31 && f > 1 << 31);
+}
+
+/// Three ms of work, begun between two ticks of 4 ms: nothing, a tick, or what it took.
+#[test]
+fn coarse_tick_us() {
+    let [none, four] = each("coarse-tick-us", ["0", "4000"], |config| {
+        let scheme = always(AccessPattern::ANY, Action::Pageout, Quota::default());
+        let fake = Fake { apply_cost: SimDuration::from_micros(2_500), ..Fake::new() };
+        let (c, _) = run(config, &mib(&TEN), vec![scheme], fake, ms(6));
+        c.schemes()[0].charge().total_charged_ns
+    });
+    assert_eq!((none, four), (2_500_000, 0), "from 5 to 7.5 ms");
+}
+
+/// 4 MiB and a byte are never used up; 4 MiB are, with each window.
+#[test]
+fn aligned_esz() {
+    let [no, yes] = each("aligned-esz", ["no", "yes"], |config| {
+        let scheme = always(AccessPattern::ANY, Action::Pageout, sz(4 * MIB + 1));
+        let (c, _) = run(config, &mib(&TEN), vec![scheme], Fake::new(), ms(2_020));
+        (c.schemes()[0].charge().esz, c.schemes()[0].stat().qt_exceeds)
+    });
+    assert_eq!(no, (4 * MIB + 1, 0));
+    assert_eq!(yes, (4 * MIB, 2));
+}
+
+/// The module has its scheme, or none.
+#[test]
+fn module_commit_drops_scheme() {
+    let [no, yes] = each("module-commit-drops-scheme", ["no", "yes"], |config| {
+        let rng = Rng::for_purpose(1, "kdamond");
+        let c = Reclaim::DEFAULT.context(config, Some(0..MIB), rng).unwrap();
+        (c.schemes().len(), c.attrs().ops_update_us)
+    });
+    assert_eq!(no, (1, 0));
+    assert_eq!(yes, (0, 60_000_000));
+}
+
+/// Read by the operations on a machine, whose tests have their witnesses.
+const OF_THE_MACHINE: [&str; 2] = ["pageout-ref", "hugetlb-check"];
+
+/// Each knob has one, named as it is.
+#[test]
+fn every_knob_has_a_witness() {
+    let here = include_str!("witness.rs");
+    for knob in DamonConfig::knobs() {
+        let name = format!("#[test]\nfn {}() {{", knob.name.replace('-', "_"));
+        let elsewhere = OF_THE_MACHINE.contains(&knob.name);
+        assert!(here.contains(&name) != elsewhere, "no witness for {}", knob.name);
+    }
+}
+
+/// Presets differ from the one before by what their kernels changed.
+#[test]
+fn presets_are_built_on_one_another() {
+    for p in DamonConfig::presets() {
+        let changes = p.changes();
+        assert_eq!(changes.is_empty(), p.before.is_none(), "{}", p.name);
+        assert_eq!(mmsim_damon::preset(p.name), Some(p.config));
+    }
+    let changed = |name: &str| {
+        let changes = DamonConfig::preset(name).unwrap().changes();
+        changes.iter().map(|c| c.0).collect::<Vec<_>>()
+    };
+    assert_eq!(
+        changed("damon-v6.12"),
+        ["interval-clock", "split-copies-counts", "pattern-counter", "first-window", "pageout-ref"]
+    );
+}

@@ -1,0 +1,7 @@
+//! The classic LRU.
+
+mod model;
+mod twin;
+mod witness;
+mod worked_examples;
+mod worked_examples_real;

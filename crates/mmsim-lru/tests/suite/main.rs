@@ -1,0 +1,12 @@
+//! The policies, against models that know nothing of them, worked examples and witnesses.
+
+mod classic;
+mod contract;
+mod harness;
+mod mglru;
+mod model;
+mod page_tables;
+mod policies_doc;
+mod shadow_nodes;
+mod thp;
+mod zones;

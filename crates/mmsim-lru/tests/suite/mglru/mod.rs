@@ -1,0 +1,5 @@
+//! MGLRU.
+
+mod twin;
+mod witness;
+mod worked_examples;

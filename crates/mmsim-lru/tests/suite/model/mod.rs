@@ -1,0 +1,5 @@
+//! The models that the policies are held against: slow, plain, written from the rules and from
+//! nothing else.
+
+pub(crate) mod classic;
+pub(crate) mod mglru;

@@ -1,0 +1,7 @@
+//! Traces: their format, what is imported, and replays.
+
+mod csv;
+mod format;
+mod import;
+mod recorded;
+mod replay;

@@ -1,0 +1,7 @@
+//! What is read and written beside scenarios: traces, records of DAMON, events, reports.
+
+mod bench_trace;
+mod damon_args;
+mod damon_records;
+mod observing_docs;
+mod report_schema;

@@ -1,0 +1,75 @@
+//! What stands in the program besides mmsim: the licences of its crates, and NOTICE.md.
+
+use std::collections::BTreeSet;
+use std::path::Path;
+use std::process::Command;
+
+/// Licences that ask for no more than a notice. `deny.toml` has the same list.
+const PERMISSIVE: &[&str] = &[
+    "0BSD",
+    "Apache-2.0",
+    "Apache-2.0 WITH LLVM-exception",
+    "BSD-3-Clause",
+    "MIT",
+    "Unicode-3.0",
+    "Unlicense",
+    "Zlib",
+];
+
+const HEAD: &str = "\
+# Third parties
+
+The program `mmsim` contains these crates. Each is used under one of the licences beside it; the
+source of each holds the full text. mmsim itself is MIT or Apache-2.0, as you prefer.
+
+| crate | licence |
+|---|---|
+";
+
+/// Each crate of the program on Linux, as the lock file has it: name, version, licence.
+fn crates() -> BTreeSet<(String, String, String)> {
+    let format = "{p} |{l}";
+    let out = Command::new(env!("CARGO"))
+        .args(["tree", "--package", "mmsim-cli", "--edges", "normal", "--prefix", "none"])
+        .args(["--target", "x86_64-unknown-linux-gnu", "--locked", "--offline"])
+        .args(["--format", format])
+        .current_dir(env!("CARGO_MANIFEST_DIR"))
+        .output()
+        .expect("cargo tree");
+    assert!(out.status.success(), "{}", String::from_utf8_lossy(&out.stderr));
+    let text = String::from_utf8(out.stdout).expect("UTF-8");
+    let rows = text.lines().filter(|l| !l.is_empty()).map(|line| {
+        let (package, licence) = line.split_once('|').expect(format);
+        let mut words = package.split_whitespace();
+        let (name, version) = (words.next().expect("a name"), words.next().expect("a version"));
+        let licence = licence.trim_end_matches("(*)").trim();
+        (name.to_string(), version.trim_start_matches('v').to_string(), licence.to_string())
+    });
+    rows.filter(|row| !row.0.starts_with("mmsim")).collect()
+}
+
+#[test]
+fn every_crate_has_a_permissive_licence() {
+    let crates = crates();
+    assert!(crates.len() > 30, "{} crates are too few: the tree was not read", crates.len());
+    for (name, version, licence) in crates {
+        let plain = licence.replace(['(', ')'], " ").replace('/', " OR ");
+        for one in plain.split(" OR ").flat_map(|l| l.split(" AND ")).map(str::trim) {
+            assert!(PERMISSIVE.contains(&one), "{name} {version} has the licence {licence:?}");
+        }
+    }
+}
+
+#[test]
+fn the_notice_names_every_crate() {
+    let mut text = HEAD.to_string();
+    for (name, version, licence) in crates() {
+        text.push_str(&format!("| {name} {version} | {licence} |\n"));
+    }
+    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("NOTICE.md");
+    if std::env::var_os("MMSIM_BLESS").is_some() {
+        std::fs::write(&path, &text).expect("NOTICE.md is written");
+    }
+    let now = std::fs::read_to_string(&path).unwrap_or_default();
+    assert_eq!(now, text, "write it anew: MMSIM_BLESS=1 cargo test --test house third_parties");
+}

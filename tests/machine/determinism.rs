@@ -1,0 +1,420 @@
+//! Is a run repeatable, and is it the same whoever watches it and however it is cut?
+
+use crate::cells;
+use mmsim::build::Machine;
+use mmsim_compaction::TwoScanners;
+use mmsim_core::backing::device::DeviceConfig;
+use mmsim_core::base::event::{Observer, TraceEvent};
+use mmsim_core::base::rng::Rng;
+use mmsim_core::base::time::{SimDuration, SimTime};
+use mmsim_core::base::vmstat::VmEvent;
+use mmsim_core::machine::config::{Kernel, MachineConfig};
+use mmsim_core::machine::result::{Outcome, RunResult};
+use mmsim_core::machine::{self as core, Watch};
+use mmsim_core::policy::ReclaimPolicy;
+use mmsim_core::policy::knobs::{Knobs, Preset};
+use mmsim_core::workload::{CopyRun, MapKind, Op, RegionId, Run, VmaFlags, Workload};
+use mmsim_lru::{Classic, ClassicConfig, Mglru, MglruConfig, Random};
+
+const PAGES: u32 = 1 << 14;
+const ACCESSES: u64 = 60_000;
+
+fn config() -> MachineConfig {
+    cells::machine_of(PAGES / 2, 4 * PAGES, Kernel::V6_12)
+}
+
+fn machine(config: &MachineConfig, threads: u32) -> Machine {
+    let work = cells::zipf(PAGES, ACCESSES, threads).workloads();
+    Machine::new(config, cells::task(work), 1, cells::classic)
+}
+
+fn run(config: &MachineConfig, threads: u32) -> RunResult {
+    machine(config, threads).run(Watch::default())
+}
+
+struct Nothing;
+impl Observer for Nothing {
+    fn event(&mut self, _now: SimTime, _event: &TraceEvent) {}
+}
+
+/// Every way to watch, alone and all together: the same result, the digest included.
+#[test]
+fn watching_changes_nothing() {
+    let sample = || -> Option<(SimDuration, mmsim_core::machine::SampleFn)> {
+        Some((SimDuration::from_millis(1), Box::new(|_, _, _| {})))
+    };
+    let snapshot = || -> Option<mmsim_core::machine::SnapshotFn> { Some(Box::new(|_, _| {})) };
+    for threads in [1, 3] {
+        let plain = run(&config(), threads);
+        assert!(plain.vmstat[VmEvent::WorkingsetRefaultAnon] > 1000, "{plain:?}");
+        for (what, watch) in [
+            ("nothing", Watch::default()),
+            ("observer", Watch { observer: Some(Box::new(Nothing)), ..Watch::default() }),
+            ("sampling", Watch { sample: sample(), ..Watch::default() }),
+            ("snapshots", Watch { snapshot: snapshot(), ..Watch::default() }),
+            ("checks", Watch { check_every: 2000, ..Watch::default() }),
+            ("progress", Watch { progress: Some(Box::new(|_| {})), ..Watch::default() }),
+            ("recording", Watch { record_accesses: true, ..Watch::default() }),
+            (
+                "all",
+                Watch {
+                    observer: Some(Box::new(Nothing)),
+                    sample: sample(),
+                    snapshot: snapshot(),
+                    check_every: 3000,
+                    progress: Some(Box::new(|_| {})),
+                    record_accesses: true,
+                },
+            ),
+        ] {
+            let mut m = machine(&config(), threads);
+            let watched = m.run(watch);
+            assert_eq!(watched, plain, "{what}, {threads} threads");
+            assert_eq!(m.digest(), plain.digest, "{what}, {threads} threads");
+            let recorded = m.recorded_accesses().len() as u64;
+            let all = if matches!(what, "recording" | "all") { plain.accesses } else { 0 };
+            assert_eq!(recorded, all, "{what}, {threads} threads");
+        }
+    }
+}
+
+/// Nor does it where swap is nearly full: the last slots are in other CPUs' stocks, and pages that
+/// were chosen for them stay, in their order.
+#[test]
+fn watching_changes_nothing_where_swap_is_full() {
+    for p in MglruConfig::presets() {
+        let frames = PAGES / 2;
+        let c = cells::machine_of(frames, PAGES - frames + 400, p.kernel);
+        let c = MachineConfig { cpus: 4, ..c };
+        let of = |observer| {
+            let work = cells::zipf(PAGES, ACCESSES, 4).workloads();
+            let policy =
+                |mem: &mut _| -> Box<dyn ReclaimPolicy> { Box::new(Mglru::new(p.config, mem, 1)) };
+            let mut m = core::Machine::new(&c, cells::task(work), 1, policy);
+            m.run(Watch { observer, ..Watch::default() })
+        };
+        let plain = of(None);
+        assert_eq!(plain.outcome, Outcome::Completed, "{}", p.name);
+        assert!(plain.vmstat[VmEvent::PswpOut] > 15_000, "{}", p.name);
+        assert_eq!(of(Some(Box::new(Nothing))), plain, "{}", p.name);
+    }
+}
+
+/// Nor where compaction takes folios off the lists, many at once or one by one: what was young
+/// comes back as young.
+#[test]
+fn watching_changes_nothing_beside_compaction() {
+    const PART: u32 = 24;
+    const PARTS: u16 = 300;
+    let mut rng = Rng::for_purpose(1, "parts");
+    let (kind, flags) = (MapKind::Anon, VmaFlags::default());
+    let map = |region, pages| Op::Mmap { region, pages, kind, flags, at: None };
+    let touch = |region, count| Op::Access(Run { region, write: true, first: 0, count });
+    let mut ops = Vec::new();
+    for part in (0..PARTS).map(RegionId) {
+        ops.extend([map(part, PART), touch(part, PART)]);
+    }
+    ops.extend(
+        (0..PARTS).filter(|p| p.is_multiple_of(3)).map(|p| Op::Munmap { region: RegionId(p) }),
+    );
+    // More than there is memory for, in steps, with compaction and some parts used in between.
+    let more = RegionId(PARTS);
+    ops.push(map(more, 8 * 1024));
+    for step in 0..8 {
+        for _ in 0..100 {
+            let part = rng.below(PARTS.into()) as u16;
+            if !part.is_multiple_of(3) {
+                ops.push(touch(RegionId(part), PART));
+            }
+        }
+        ops.push(Op::CompactMemory);
+        let (first, count) = (step * 1024, 1024);
+        ops.push(Op::Access(Run { region: more, write: true, first, count }));
+    }
+    // Compaction of 4.1 isolates by other rules than that of the preset's own kernel.
+    let kernels = |p: &'static Preset<MglruConfig>| [Kernel::V4_1, p.kernel].map(|k| (p, k));
+    for (p, kernel) in MglruConfig::presets().iter().flat_map(kernels) {
+        let of = |observer| {
+            let c = cells::machine_of(9 * 1024, 8 * 1024, kernel);
+            let work: Vec<Box<dyn Workload>> = vec![Box::new(cells::Script(ops.clone()))];
+            let policy =
+                |mem: &mut _| -> Box<dyn ReclaimPolicy> { Box::new(Mglru::new(p.config, mem, 1)) };
+            let mut m = core::Machine::new(&c, cells::task(work), 1, policy);
+            let rules = mmsim_compaction::preset_for_kernel(kernel);
+            m.set_compaction(Box::new(TwoScanners::new(rules, &m.mem)));
+            m.run(Watch { observer, ..Watch::default() })
+        };
+        let plain = of(None);
+        assert!(plain.vmstat[VmEvent::PgMigrateSuccess] > 1000, "{}", p.name);
+        assert!(plain.vmstat[VmEvent::PswpOut] > 1000, "{}", p.name);
+        assert_eq!(of(Some(Box::new(Nothing))), plain, "{}", p.name);
+    }
+}
+
+/// Faults of the common kind go a short way, unless accesses are recorded: the same result
+/// on every kernel, device and number of CPUs, with hits, runs of pages and computation in
+/// between.
+#[test]
+fn the_short_way_of_faults_is_the_general_one() {
+    let pages = 3000;
+    let ops = |thread: u64| {
+        let mut rng = Rng::for_purpose(thread, "ops");
+        let region = RegionId(0);
+        let kind = MapKind::Anon;
+        let flags = VmaFlags::default();
+        let mut ops = vec![Op::Mmap { region, pages, kind, flags, at: None }];
+        ops.push(Op::Access(Run { region, write: true, first: 0, count: pages }));
+        for _ in 0..20_000 {
+            let count = if rng.below(20) == 0 { 1 + rng.below(70) as u32 } else { 1 };
+            let first = rng.below(u64::from(pages - count)).min(rng.below(4000)) as u32;
+            ops.push(Op::Access(Run { region, write: rng.below(3) == 0, first, count }));
+            match rng.below(40) {
+                0 => ops.push(Op::Compute(SimDuration(rng.below(100_000)))),
+                1 => ops.push(Op::Records(1)),
+                _ => {}
+            }
+        }
+        Box::new(cells::Script(ops)) as Box<dyn Workload>
+    };
+    let presets = [
+        (Kernel::V5_5, ClassicConfig::V5_5),
+        (Kernel::V5_9, ClassicConfig::V5_9),
+        (Kernel::V6_12, ClassicConfig::V6_12),
+    ];
+    for (kernel, preset) in presets {
+        let devices = [("zram", 1, 0), ("zram", 3, 3), ("ramdisk", 1, 3), ("ramdisk", 3, 0)];
+        for (device, cpus, ahead) in devices {
+            for threads in [1, 3] {
+                let mut c = cells::machine_of(2000 * threads, 20_000, kernel);
+                c.cpus = cpus;
+                c.run_ahead = SimDuration::from_micros(ahead);
+                let swap = c.swap.as_mut().expect("there is swap");
+                swap.device = DeviceConfig::preset(device, cpus).expect("a preset");
+                let of = |watch| {
+                    let tasks = (0..threads).map(|i| core::TaskConfig {
+                        name: format!("t{i}"),
+                        memcg: None,
+                        start: SimTime::ZERO,
+                        threads: vec![ops(i.into())],
+                    });
+                    let policy = |mem: &mut _| -> Box<dyn ReclaimPolicy> {
+                        Box::new(Classic::new(preset, mem))
+                    };
+                    core::Machine::new(&c, tasks.collect(), 1, policy).run(watch)
+                };
+                let short = of(Watch::default());
+                let general = of(Watch { record_accesses: true, ..Watch::default() });
+                assert!(short.vmstat[VmEvent::PswpIn] > 1000, "{short:?}");
+                assert_eq!(short, general, "{kernel:?}, {device}, {cpus} CPUs, {threads} threads");
+            }
+        }
+    }
+}
+
+/// Threads of one process that share a region and map, touch and unmap buffers of their own
+/// take first touches as a team and give pages back together, unless accesses are recorded or
+/// events wanted: the same result with more threads than CPUs and fewer, while there is memory
+/// and when there is none left, with time passing at the same pace for all.
+#[test]
+fn teams_are_the_general_way() {
+    const SHARED: RegionId = RegionId(0);
+    let pages = 1500;
+    let ops = |thread: u16| {
+        let mut rng = Rng::for_purpose(thread.into(), "ops");
+        let map = |region, pages| {
+            let (kind, flags) = (MapKind::Anon, VmaFlags::default());
+            Op::Mmap { region, pages, kind, flags, at: None }
+        };
+        let touch = |region, write, first, count| Op::Access(Run { region, write, first, count });
+        let mut ops = Vec::new();
+        if thread == 0 {
+            ops.push(map(SHARED, pages));
+        }
+        ops.push(Op::Barrier);
+        let own = RegionId(1 + thread);
+        for _ in 0..60 {
+            let n = 1 + rng.below(200) as u32;
+            let from = rng.below(u64::from(pages - n)) as u32;
+            ops.push(map(own, n));
+            match rng.below(4) {
+                0 => ops.push(touch(own, true, 0, n)),
+                1 => ops.push(touch(SHARED, true, from, n)),
+                _ => ops.extend((0..n).flat_map(|i| {
+                    let write = rng.below(3) == 0;
+                    [touch(SHARED, write, from + i, 1), touch(own, i % 9 > 0, i, 1)]
+                })),
+            }
+            match rng.below(3) {
+                0 => ops.push(Op::Compute(SimDuration(rng.below(3000)))),
+                1 => ops.push(Op::Records(1)),
+                _ => {}
+            }
+            ops.push(Op::Munmap { region: own });
+        }
+        Box::new(cells::Script(ops)) as Box<dyn Workload>
+    };
+    let presets = [(Kernel::V5_5, ClassicConfig::V5_5), (Kernel::V6_12, ClassicConfig::V6_12)];
+    let shapes = [(1, 1), (3, 4), (5, 2), (8, 8), (16, 16), (17, 17)];
+    for (kernel, preset) in presets {
+        for (threads, cpus) in shapes {
+            for (device, frames) in [("ramdisk", 8000), ("zram", 1300), ("ssd", 1200)] {
+                let mut c = cells::machine_of(frames, 20_000, kernel);
+                c.cpus = cpus;
+                let swap = c.swap.as_mut().expect("there is swap");
+                swap.device = DeviceConfig::preset(device, cpus).expect("a preset");
+                let of = |watch| {
+                    let tasks = cells::task((0..threads).map(ops).collect());
+                    let policy = |mem: &mut _| -> Box<dyn ReclaimPolicy> {
+                        Box::new(Classic::new(preset, mem))
+                    };
+                    core::Machine::new(&c, tasks, 1, policy).run(watch)
+                };
+                let team = of(Watch::default());
+                let general = of(Watch { record_accesses: true, ..Watch::default() });
+                let what = format!("{kernel:?}, {device}, {threads} threads on {cpus} CPUs");
+                assert_eq!(team, general, "{what}");
+                let watched = of(Watch { observer: Some(Box::new(Nothing)), ..Watch::default() });
+                assert_eq!(team, watched, "{what}");
+                assert_eq!(frames < 2000, team.vmstat[VmEvent::PswpOut] > 0, "{what}");
+            }
+        }
+    }
+}
+
+/// A copy is its touches one by one, to the nanosecond: into pages that are there, that come back
+/// from swap and that were never touched, within a region too, by threads alone and in a team.
+#[test]
+fn a_copy_is_its_touches() {
+    const SHARED: RegionId = RegionId(0);
+    let pages = 1500;
+    let ops = |thread: u16, whole: bool| {
+        let mut rng = Rng::for_purpose(thread.into(), "copies");
+        let map = |region, pages, locked| {
+            let (kind, flags) = (MapKind::Anon, VmaFlags { locked, ..VmaFlags::default() });
+            Op::Mmap { region, pages, kind, flags, at: None }
+        };
+        let mut ops = Vec::new();
+        if thread == 0 {
+            ops.push(map(SHARED, pages, false));
+        }
+        ops.push(Op::Barrier);
+        let own = RegionId(1 + thread);
+        for _ in 0..60 {
+            let n = 1 + rng.below(200) as u32;
+            ops.push(map(own, n, rng.below(8) == 0));
+            for _ in 0..1 + rng.below(3) {
+                let count = 1 + rng.below(n.into()) as u32;
+                let mut part = || rng.below(u64::from(pages - count)) as u32;
+                let shared = (SHARED, part());
+                let ((from, first), (to, into)) = match part() % 4 {
+                    0 => ((own, 0), shared),
+                    1 => (shared, (SHARED, part())),
+                    _ => (shared, (own, n - count)),
+                };
+                let copy = CopyRun { from, first, to, into, count };
+                if whole {
+                    ops.push(Op::Copy(copy));
+                } else {
+                    ops.extend((0..count).flat_map(|i| {
+                        let run = |region, write, first| Run { region, write, first, count: 1 };
+                        [run(from, false, first + i), run(to, true, into + i)].map(Op::Access)
+                    }));
+                }
+                match rng.below(4) {
+                    0 => ops.push(Op::Compute(SimDuration(rng.below(3000)))),
+                    1 => ops.push(Op::Records(1)),
+                    _ => {}
+                }
+            }
+            ops.push(Op::Munmap { region: own });
+        }
+        Box::new(cells::Script(ops)) as Box<dyn Workload>
+    };
+    let presets = [(Kernel::V5_5, ClassicConfig::V5_5), (Kernel::V6_12, ClassicConfig::V6_12)];
+    for (kernel, preset) in presets {
+        for (threads, cpus) in [(1, 1), (3, 4), (5, 2), (8, 8)] {
+            for (device, frames) in [("ramdisk", 8000), ("zram", 1300), ("ssd", 1200)] {
+                let mut c = cells::machine_of(frames, 20_000, kernel);
+                c.cpus = cpus;
+                let swap = c.swap.as_mut().expect("there is swap");
+                swap.device = DeviceConfig::preset(device, cpus).expect("a preset");
+                let of = |whole, record_accesses| {
+                    let tasks = cells::task((0..threads).map(|t| ops(t, whole)).collect());
+                    let policy = |mem: &mut _| -> Box<dyn ReclaimPolicy> {
+                        Box::new(Classic::new(preset, mem))
+                    };
+                    let mut m = core::Machine::new(&c, tasks, 1, policy);
+                    let result = m.run(Watch { record_accesses, ..Watch::default() });
+                    (result, m.recorded_accesses().to_vec())
+                };
+                let what = format!("{kernel:?}, {device}, {threads} threads on {cpus} CPUs");
+                let copies = of(true, false);
+                assert_eq!(copies, of(false, false), "{what}");
+                assert_eq!(frames < 2000, copies.0.vmstat[VmEvent::PswpIn] > 0, "{what}");
+                let recorded = of(true, true);
+                assert_eq!(recorded, of(false, true), "{what}");
+                assert_eq!(recorded.0, copies.0, "{what}");
+                assert_eq!(recorded.1.len() as u64, copies.0.accesses, "{what}");
+            }
+        }
+    }
+}
+
+/// A thread alone has nobody to run ahead of.
+#[test]
+fn run_ahead_of_nobody_is_exact() {
+    let ahead = run(&config(), 1);
+    let strict = run(&MachineConfig { run_ahead: SimDuration::ZERO, ..config() }, 1);
+    assert_eq!(ahead, strict);
+}
+
+/// Four threads on four CPUs: hits may overtake the other threads by 100 us, and refaults
+/// stay within 1 % of strict order.
+#[test]
+fn run_ahead_moves_refaults_by_less_than_one_percent() {
+    let of = |run_ahead| {
+        let c = MachineConfig { cpus: 4, run_ahead, ..config() };
+        let work = cells::zipf(PAGES, 4 * ACCESSES, 4).workloads();
+        let r = Machine::new(&c, cells::task(work), 1, cells::classic).run(Watch::default());
+        r.vmstat[VmEvent::WorkingsetRefaultAnon] as f64
+    };
+    let (ahead, strict) = (of(SimDuration::from_micros(100)), of(SimDuration::ZERO));
+    assert!(strict > 10_000.0, "{strict} refaults say little");
+    assert!((ahead / strict - 1.0).abs() <= 0.01, "{ahead} refaults against {strict}");
+}
+
+/// A slice ends only when somebody else wants the CPU. kswapd has a CPU of its own here:
+/// on one CPU it takes turns with the thread, and the slice is then part of the machine.
+#[test]
+fn half_the_slice_is_the_same_run() {
+    let whole = MachineConfig { cpus: 2, ..config() };
+    let half = MachineConfig { tick: SimDuration(whole.tick.0 / 2), ..whole.clone() };
+    assert_eq!(run(&whole, 1), run(&half, 1));
+}
+
+/// Three digests, written down. The test runs in debug and in release builds, and on
+/// whatever machine builds it: equal to the same literals they are equal to each other.
+/// A change that moves results on purpose changes them here and says so.
+#[test]
+fn golden_digests() {
+    let classic = |kernel, preset| {
+        let c = cells::machine_of(PAGES / 2, 4 * PAGES, kernel);
+        let work = cells::zipf(PAGES, ACCESSES, 2).workloads();
+        let policy = |mem: &mut _| Box::new(Classic::new(preset, mem)) as Box<dyn ReclaimPolicy>;
+        core::Machine::new(&c, cells::task(work), 1, policy).run(Watch::default()).digest
+    };
+    let random = {
+        let work = cells::zipf(PAGES, ACCESSES, 1).workloads();
+        let policy = |mem: &mut _| Box::new(Random::new(mem, 1)) as Box<dyn ReclaimPolicy>;
+        core::Machine::new(&config(), cells::task(work), 1, policy).run(Watch::default()).digest
+    };
+    let got = [
+        classic(Kernel::V5_5, ClassicConfig::V5_5),
+        classic(Kernel::V6_12, ClassicConfig::V6_12),
+        random,
+    ];
+    assert_eq!(
+        got.map(|d| format!("{d:016x}")),
+        ["fc604464eb189236", "ef85207bf636458e", "e7279111aeff68aa"]
+    );
+}

@@ -1,0 +1,38 @@
+//! What a simulated frame costs the host: the goal is at most 24 bytes with a quarter more
+//! pages than frames, everything that grows with memory included.
+
+use crate::cells;
+use mmsim::machine::{Machine, Watch};
+use mmsim::memory::Memory;
+use mmsim::policy::ReclaimPolicy;
+use mmsim_lru::{Classic, ClassicConfig, Mglru, MglruConfig};
+
+/// Swap is as large as what does not fit. Per frame: reverse map 4, flags 4, list position 4, list entry 4 (and its chunk's header,
+/// a sixteenth); per page, 1.25 a frame: PTE 4 and its hot byte 1, and a group record for
+/// 512 of them; per swap slot in a cluster that is in use: contents 4, state 1.
+fn bytes_per_frame(policy: impl FnOnce(&mut Memory) -> Box<dyn ReclaimPolicy>) -> f64 {
+    let frames: u32 = 1 << 18;
+    let pages = frames / 4 * 5;
+    let config =
+        cells::machine_of(frames, frames / 100 * 28, mmsim::machine::config::Kernel::V6_12);
+    let work = cells::zipf(pages, 500_000, 1).workloads();
+    let r = Machine::new(&config, cells::task(work), 1, policy).run(Watch::default());
+    assert!(r.vmstat.by_name("pswpin").unwrap_or(0) > 10_000, "too little was swapped");
+    r.host_bytes as f64 / f64::from(frames)
+}
+
+#[test]
+fn a_frame_costs_at_most_24_bytes() {
+    let per_frame = bytes_per_frame(|mem| Box::new(Classic::new(ClassicConfig::V6_12, mem)));
+    assert!(per_frame <= 24.0, "{per_frame:.2} bytes per frame");
+}
+
+/// The generation of a folio is in its flags, and what it knows of accesses through descriptors in
+/// two bits that only a machine with such accesses has: MGLRU costs what the classic LRU does.
+#[test]
+fn a_frame_costs_at_most_24_bytes_under_mglru() {
+    for config in [MglruConfig::V6_12, MglruConfig::V6_14] {
+        let per_frame = bytes_per_frame(|mem| Box::new(Mglru::new(config, mem, 1)));
+        assert!(per_frame <= 24.0, "{per_frame:.2} bytes per frame");
+    }
+}

@@ -1,0 +1,596 @@
+//! Does anything break? Machines and workloads drawn from one printed number, with an
+//! audit of all invariants after every few steps that are no hits.
+//!
+//! `MMSIM_SWARM=500` runs more of them, `MMSIM_SWARM_SEED=17` only one. A seed that fails is
+//! printed; it gives the same machine and the same operations wherever it runs.
+
+use std::panic::{AssertUnwindSafe, catch_unwind};
+
+use crate::fetches::{self, Again};
+use mmsim::backing::device::DeviceConfig;
+use mmsim::base::event::{Observer, TraceEvent};
+use mmsim::base::id::{GROUP_PAGES, Idx as _, PageIdx, Pfn};
+use mmsim::base::rng::Rng;
+use mmsim::base::time::{SimDuration, SimTime};
+use mmsim::base::vmstat::VmEvent;
+use mmsim::build::{Catalogue, Machine, Policy};
+use mmsim::machine::config::{
+    DirtyLimit, Kernel, MachineConfig, MemcgConfig, NodeConfig, SwapConfig, Thp, ThpDefrag,
+    VmSysctl, ZoneConfig, ZoneKind,
+};
+use mmsim::machine::cost::CostModel;
+use mmsim::machine::result::{Outcome, RunResult, Stuck};
+use mmsim::machine::snapshot::ZoneSnapshot;
+use mmsim::machine::{TaskConfig, Watch};
+use mmsim::memory::{Memory, SAMPLE_BATCH};
+use mmsim::phys::frames::{FrameKind, flag};
+use mmsim::scenario::policy::{PolicyCatalogue, PolicySpec};
+use mmsim::virt::pages::{Entry, Owner, pte};
+use mmsim::workload::{
+    Advice, CopyRun, FileSlot, FileSpec, MapKind, Op, RegionId, Run, VmaFlags, Workload, WorkloadCx,
+};
+use mmsim_compaction::TwoScanners;
+use mmsim_lru::MglruConfig;
+use mmsim_lru::knobs::{Knobs as _, Ranged};
+
+/// Seeds of a plain `cargo test`.
+const SEEDS: u64 = 60;
+/// Pages of each file.
+const FILE_PAGES: u32 = 700;
+const FILES: u16 = 3;
+/// Own regions of a thread; besides these all threads of a process share region 0.
+const OWN: u16 = 4;
+
+fn pick<T: Clone>(rng: &mut Rng, of: &[T]) -> T {
+    of[rng.below(of.len() as u64) as usize].clone()
+}
+
+fn between(rng: &mut Rng, low: u64, high: u64) -> u64 {
+    low + rng.below(high - low + 1)
+}
+
+fn one_in(rng: &mut Rng, n: u64) -> bool {
+    rng.below(n) == 0
+}
+
+fn machine_config(rng: &mut Rng) -> MachineConfig {
+    let cpus = between(rng, 1, 4) as u32;
+    let device = |rng: &mut Rng| {
+        let name = pick(rng, &["ramdisk", "zram", "nvme", "ssd", "hdd"]);
+        DeviceConfig::preset(name, cpus).expect("a preset")
+    };
+    let nodes = if one_in(rng, 4) { 2 } else { 1 };
+    let zones: &[ZoneKind] = match rng.below(4) {
+        0 => &[ZoneKind::Dma, ZoneKind::Dma32],
+        1 => &[ZoneKind::Normal, ZoneKind::Movable],
+        _ => &[ZoneKind::Normal],
+    };
+    let watermarks = pick(rng, &[None, Some([12, 24, 40]), Some([40, 50, 60])]);
+    let pcp = pick(rng, &[Some((0, 1)), Some((12, 3)), None]);
+    let node = |rng: &mut Rng| NodeConfig {
+        zones: zones
+            .iter()
+            .map(|&kind| ZoneConfig {
+                kind,
+                managed: between(rng, 300, 800) as u32,
+                free_at_start: None,
+                watermarks,
+                lowmem_reserve: pick(rng, &[None, Some(0), Some(30)]),
+                pcp,
+                pcp_at_start: 0,
+                layout: None,
+            })
+            .collect(),
+    };
+    let memcgs = (0..rng.below(3))
+        .map(|i| MemcgConfig {
+            name: format!("group{i}"),
+            min: pick(rng, &[0, 0, 100]),
+            low: pick(rng, &[0, 0, 150]),
+            high: pick(rng, &[None, None, Some(150), Some(400)]),
+            max: pick(rng, &[None, Some(200), Some(500)]),
+            swap_max: pick(rng, &[None, None, Some(0), Some(100)]),
+        })
+        .collect();
+    MachineConfig {
+        kernel: pick(rng, &Kernel::ALL),
+        page_alloc: None,
+        cpus,
+        nodes: (0..nodes).map(|_| node(rng)).collect(),
+        swap: (!one_in(rng, 6)).then(|| SwapConfig {
+            slots: pick(rng, &[60, 700, 3000, 20_000]),
+            device: device(rng),
+        }),
+        file_device: device(rng),
+        vm: VmSysctl {
+            swappiness: pick(rng, &[0, 10, 60, 100]),
+            page_cluster: pick(rng, &[0, 3, 3, 5]),
+            dirty_background: DirtyLimit::Ratio(pick(rng, &[5, 10])),
+            dirty: DirtyLimit::Ratio(pick(rng, &[10, 20])),
+            ra_pages: pick(rng, &[0, 4, 32]),
+            fault_around: pick(rng, &[1, 16]),
+            ..VmSysctl::linux()
+        },
+        memcgs,
+        os_overhead: pick(rng, &[0, 0, 50]),
+        lru_batch: pick(rng, &[None, Some(1), Some(4)]),
+        stat_threshold: None,
+        batch_shift: pick(rng, &[0, 0, 2]),
+        tick: SimDuration::from_micros(pick(rng, &[50, 4000])),
+        run_ahead: SimDuration::from_micros(pick(rng, &[0, 100])),
+        cost: CostModel::measured(),
+    }
+}
+
+/// Which huge pages a machine has.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Huge {
+    None,
+    /// Transparent ones.
+    Transparent,
+    /// These, and a pool of those of hugetlbfs.
+    Pool,
+}
+
+/// One thread that does as it likes, within the contract of workloads.
+struct Drawn {
+    /// Number of the thread in its process; thread 0 maps the shared region.
+    thread: u16,
+    /// Pages that a region has at most.
+    most: u32,
+    ops: u32,
+    /// Pages and kind of what is mapped now, by region.
+    mapped: Vec<Option<(u32, MapKind)>>,
+    started: bool,
+    huge: Huge,
+}
+
+impl Drawn {
+    fn map(&mut self, slot: usize, rng: &mut Rng, ops: &mut Vec<Op>) {
+        let mut pages = between(rng, 1, self.most.into()) as u32;
+        let kind = match rng.below(3) {
+            _ if self.huge == Huge::Pool && one_in(rng, 10) => {
+                pages = pages.min(512);
+                MapKind::HugeTlb
+            }
+            0 => {
+                pages = pages.min(FILE_PAGES);
+                MapKind::File {
+                    file: FileSlot(rng.below(FILES.into()) as u16),
+                    offset: rng.below(u64::from(FILE_PAGES - pages) + 1) as u32,
+                    shared: one_in(rng, 2),
+                }
+            }
+            _ => MapKind::Anon,
+        };
+        let flags = VmaFlags {
+            exec: one_in(rng, 8),
+            locked: pages < 60 && one_in(rng, 8),
+            seq_read: one_in(rng, 8),
+            rand_read: one_in(rng, 8),
+        };
+        self.mapped[slot] = Some((pages, kind));
+        let region = self.region(slot);
+        ops.push(Op::Mmap { region, pages, kind, flags, at: None });
+    }
+
+    fn region(&self, slot: usize) -> RegionId {
+        RegionId(if slot == 0 { 0 } else { self.thread * OWN + slot as u16 })
+    }
+
+    fn part(pages: u32, rng: &mut Rng) -> (u32, u32) {
+        let first = rng.below(pages.into()) as u32;
+        let longest = if one_in(rng, 8) { pages - first } else { (pages - first).min(40) };
+        (first, between(rng, 1, longest.into()) as u32)
+    }
+
+    fn draw(&mut self, rng: &mut Rng, ops: &mut Vec<Op>) {
+        let slot = rng.below(u64::from(OWN) + 1) as usize;
+        let Some((pages, _)) = self.mapped[slot] else { return self.map(slot, rng, ops) };
+        let region = self.region(slot);
+        let (first, count) = Self::part(pages, rng);
+        let us = |n| SimDuration::from_micros(n);
+        let op = match rng.below(40) {
+            0 if slot != 0 => {
+                self.mapped[slot] = None;
+                Op::Munmap { region }
+            }
+            1..=3 => {
+                let advice = if self.huge != Huge::None && one_in(rng, 3) {
+                    pick(rng, &[Advice::HugePage, Advice::HugePage, Advice::NoHugePage])
+                } else {
+                    pick(
+                        rng,
+                        &[
+                            Advice::DontNeed,
+                            Advice::Cold,
+                            Advice::Free,
+                            Advice::PageOut,
+                            Advice::WillNeed,
+                            Advice::PopulateRead,
+                            Advice::PopulateWrite,
+                            Advice::Sequential,
+                            Advice::Random,
+                            Advice::Normal,
+                        ],
+                    )
+                };
+                Op::Madvise { region, first, count, advice }
+            }
+            n @ 4..=9 => {
+                let (first, count) = Self::part(FILE_PAGES, rng);
+                let file = FileSlot(rng.below(FILES.into()) as u16);
+                if n < 8 {
+                    Op::Read { file, first, count }
+                } else {
+                    Op::Write { file, first, count }
+                }
+            }
+            10 if self.huge == Huge::Pool && one_in(rng, 8) => {
+                Op::HugePool { pages: rng.below(5) as u32 }
+            }
+            10 => Op::Compute(us(between(rng, 1, 500))),
+            11 => Op::Sleep(us(pick(rng, &[1, 500, 20_000, 7_000_000]))),
+            12 => Op::Barrier,
+            13 => Op::MemcgReclaim { pages: between(rng, 1, 64) as u32, swappiness: None },
+            14 if one_in(rng, 4) => Op::DropCaches,
+            14 => Op::PhaseEnd(0),
+            15 if one_in(rng, 20) => Op::Exit,
+            16..=18 => Op::Copy(CopyRun { from: region, first, to: region, into: 0, count }),
+            _ => Op::Access(Run { region, write: one_in(rng, 2), first, count }),
+        };
+        ops.push(op);
+    }
+}
+
+impl Workload for Drawn {
+    fn files(&self) -> Vec<FileSpec> {
+        (0..FILES).map(|i| FileSpec { name: format!("file{i}"), pages: FILE_PAGES }).collect()
+    }
+    fn phases(&self) -> Vec<String> {
+        vec!["drawn".into()]
+    }
+    fn fill(&mut self, _cx: &WorkloadCx, rng: &mut Rng, ops: &mut Vec<Op>) {
+        if !self.started {
+            self.started = true;
+            // All threads must agree on what region 0 is.
+            let pages = 200;
+            if self.thread == 0 {
+                let (kind, flags) = (MapKind::Anon, VmaFlags::default());
+                ops.push(Op::Mmap { region: RegionId(0), pages, kind, flags, at: None });
+            }
+            self.mapped[0] = Some((pages, MapKind::Anon));
+            ops.push(Op::Barrier);
+            return;
+        }
+        while ops.len() < 16 && self.ops > 0 {
+            self.ops -= 1;
+            self.draw(rng, ops);
+        }
+    }
+}
+
+/// Ends a run that goes on for ever.
+struct Patience {
+    events: u64,
+    again: Again,
+}
+
+impl Observer for Patience {
+    fn event(&mut self, now: SimTime, event: &TraceEvent) {
+        let left = self.events.checked_sub(1);
+        self.events = left.unwrap_or_else(|| panic!("no end in sight at {now:?}"));
+        self.again.event(now, event);
+    }
+}
+
+/// Memory in which huge pages fit.
+fn allow_huge(seed: u64, config: &mut MachineConfig) {
+    let mut rng = Rng::for_purpose(seed, "swarm/huge");
+    for zone in config.nodes.iter_mut().flat_map(|n| &mut n.zones) {
+        zone.managed = between(&mut rng, 1200, 4000) as u32;
+    }
+    for group in &mut config.memcgs {
+        group.max = group.max.map(|m| m + between(&mut rng, 0, 1500));
+    }
+    config.vm.thp = pick(&mut rng, &[Thp::Always, Thp::Madvise]);
+    config.vm.thp_defrag = pick(&mut rng, &ThpDefrag::ALL).1;
+}
+
+/// A preset, of MGLRU with some knobs drawn: those that then contradict others stay as they are.
+fn policy(seed: u64, preset: &str) -> Policy {
+    let spec = PolicySpec { preset: preset.into(), knobs: Vec::new() };
+    let policy = Policy::resolve(&spec).expect("a preset without knobs");
+    let Policy::Mglru(mut knobs) = policy else { return policy };
+    let mut rng = Rng::for_purpose(seed, "swarm/knobs");
+    for knob in MglruConfig::knobs() {
+        if knob.name == "min-ttl-ms" {
+            knobs.min_ttl_ms = Ranged::new(pick(&mut rng, &[0, 0, 1, 5, 20, 80, 1000]));
+        } else if one_in(&mut rng, 5) {
+            let numbers = knob.range.map(|(low, high)| between(&mut rng, low.into(), high.into()));
+            let names: Vec<&str> = knob.allowed().collect();
+            let value = numbers.map(|n| n.to_string());
+            let value = value.unwrap_or_else(|| pick(&mut rng, &names).into());
+            let mut changed = knobs;
+            changed.set(knob.name, &value).expect("a value that it takes");
+            if changed.validate().is_ok() {
+                knobs = changed;
+            }
+        }
+    }
+    Policy::Mglru(knobs)
+}
+
+fn build(seed: u64, huge: Huge) -> (String, Machine) {
+    let mut rng = Rng::for_purpose(seed, "swarm/machine");
+    let mut config = machine_config(&mut rng);
+    if huge != Huge::None {
+        allow_huge(seed, &mut config);
+    }
+    if huge == Huge::Pool {
+        config.vm.nr_hugepages = 2;
+    }
+    let preset = pick(&mut rng, &Catalogue.presets());
+    let policy = policy(seed, &preset);
+    let groups = config.memcgs.len() as u64;
+    let mut tasks = Vec::new();
+    for i in 0..between(&mut rng, 1, 3) {
+        let most =
+            pick(&mut rng, if huge == Huge::None { &[30, 300, 700] } else { &[600, 1300, 2100] });
+        let threads = between(&mut rng, 1, 3) as u16;
+        let ops = between(&mut rng, 40, 200) as u32;
+        tasks.push(TaskConfig {
+            name: format!("task{i}"),
+            memcg: (groups > 0 && !one_in(&mut rng, 3)).then(|| rng.below(groups) as usize),
+            start: SimTime(between(&mut rng, 0, 1) * 1_000_000),
+            threads: (0..threads)
+                .map(|thread| {
+                    let mapped = vec![None; usize::from(OWN) + 1];
+                    Box::new(Drawn { thread, most, ops, mapped, started: false, huge })
+                        as Box<dyn Workload>
+                })
+                .collect(),
+        });
+    }
+    let about = format!("{policy:?} on {config:?}");
+    let mut machine = Machine::new(&config, tasks, seed, |mem| policy.create(mem, seed));
+    if huge != Huge::None {
+        let rules = mmsim_compaction::preset_for_kernel(config.kernel);
+        machine.set_compaction(Box::new(TwoScanners::new(rules, &machine.mem)));
+    }
+    (about, machine)
+}
+
+/// What must hold of the threads of any run; of its counters, the audit knows.
+fn check_result(r: &RunResult) {
+    for t in &r.threads {
+        let spent = t.user + t.system + t.io_wait + t.throttled;
+        // Of a run that could not go on, threads have no end of their own.
+        let stuck = matches!(r.outcome, Outcome::Stuck(_));
+        let end = if stuck { SimTime::ZERO + r.sim_time } else { t.finished };
+        assert!(spent.0 <= end.0, "{}: {spent} spent by {end:?}", t.name);
+    }
+}
+
+fn run(seed: u64, huge: Huge, check_every: u64) -> RunResult {
+    let (_, mut machine) = build(seed, huge);
+    let patience = Patience { events: 200_000_000, again: Again::default() };
+    let again = patience.again.count();
+    let observer: Option<Box<dyn Observer>> = Some(Box::new(patience));
+    let watch = Watch { observer, check_every, record_accesses: true, ..Watch::default() };
+    let r = machine.run(watch);
+    machine.check();
+    fetches::are_bounded(&machine, &r, &again);
+    check_result(&r);
+    check_snapshot(&mut machine, &r);
+    check_samples(&mut machine.mem);
+    r
+}
+
+/// Frames counted one by one give the gauges that are kept as a run goes, and groups share
+/// them out.
+fn check_snapshot(machine: &mut Machine, r: &RunResult) {
+    let s = machine.snapshot(SimTime::ZERO + r.sim_time);
+    let sum = |of: fn(&ZoneSnapshot) -> u64| s.zones.iter().map(of).sum::<u64>();
+    let gauge = |name: &str| {
+        let gauge = r.gauges.iter().find(|g| g.0 == name);
+        gauge.unwrap_or_else(|| panic!("no gauge {name}")).1
+    };
+    for (name, counted) in [
+        ("nr_free_pages", sum(|z| z.free)),
+        ("nr_anon_pages", sum(|z| z.counts.anon_mapped)),
+        ("nr_file_pages", sum(|z| z.counts.file)),
+        ("nr_dirty", sum(|z| z.counts.dirty)),
+        ("nr_page_table_pages", sum(|z| z.counts.page_tables)),
+        ("nr_slab_reclaimable", sum(|z| z.counts.slab)),
+        ("nr_swapcached", sum(|z| z.counts.swapcached)),
+        ("nr_zram_store", sum(|z| z.zspages)),
+        ("nr_inactive_anon", sum(|z| z.counts.lru[0])),
+        ("nr_active_anon", sum(|z| z.counts.lru[1])),
+        ("nr_inactive_file", sum(|z| z.counts.lru[2])),
+        ("nr_active_file", sum(|z| z.counts.lru[3])),
+    ] {
+        assert_eq!(counted, gauge(name), "{name}");
+    }
+    for z in &s.zones {
+        let orders = z.free_blocks.iter().flat_map(|of_type| of_type.iter().enumerate());
+        let pages: u64 = orders.map(|(order, blocks)| blocks << order).sum();
+        assert_eq!(pages, z.free, "{z:?}");
+    }
+    // Random eviction has no list of them to report.
+    let unevictable = gauge("nr_unevictable");
+    assert!([0, sum(|z| z.counts.lru[4])].contains(&unevictable), "{unevictable} unevictable");
+    assert!(sum(|z| z.counts.file_mapped) <= gauge("nr_mapped"), "mappings of each page");
+    assert!(sum(|z| z.counts.writeback) >= gauge("nr_writeback"), "swap is written too");
+    let (root, groups) = s.groups.split_first().expect("a root");
+    let charged: u64 = groups.iter().map(|g| g.counts.lru.iter().sum::<u64>()).sum();
+    assert!(charged <= root.counts.lru.iter().sum());
+    for (name, faults) in groups.iter().map(|g| (&g.name, g.vmstat[VmEvent::PgFault])) {
+        assert!(faults <= root.vmstat[VmEvent::PgFault], "{name}");
+    }
+}
+
+/// What a monitor sees of each frame and of each PTE is what a walk over all page tables finds; before
+/// and after every second frame and every third PTE are made old.
+fn check_samples(mem: &mut Memory) {
+    let frames: Vec<Pfn> = (0..mem.frames.len() as u32 + 3).map(Pfn).collect();
+    let pages: Vec<Option<PageIdx>> = (0..mem.pages.nr_groups() as u32 * GROUP_PAGES)
+        .map(|p| Some(PageIdx(p)))
+        .filter(|p| matches!(mem.pages.group(p.unwrap().group()).owner, Owner::Process(_)))
+        .chain([None])
+        .collect();
+    for old in [false, true] {
+        if old {
+            let begin = mem.now;
+            let second: Vec<Pfn> = frames.iter().copied().step_by(2).collect();
+            second.chunks(SAMPLE_BATCH).for_each(|some| mem.mkold_frames(some));
+            let listed = second.iter().filter(|f| on_a_list(mem, **f).is_some()).count() as u64;
+            let passed = second.len() as u64 - listed;
+            let time = mem.cost.t_mkold * listed + mem.cost.t_unlisted * passed;
+            assert_eq!(mem.now, begin + time, "{listed} of {} on lists", second.len());
+            let in_batches = mem.in_batches(usize::MAX);
+            let third: Vec<Option<PageIdx>> = pages.iter().copied().step_by(3).collect();
+            third.chunks(SAMPLE_BATCH).for_each(|some| mem.mkold_pages(some, &in_batches));
+            mem.check();
+        }
+        let mut accessed = vec![false; mem.frames.len()];
+        // Idle marks are in flags or in PTEs.
+        let mut idle: Vec<bool> = frames.iter().map(|&f| has(mem, f, flag::IDLE)).collect();
+        for &page in pages.iter().flatten() {
+            if let Some(folio) = frame_of(mem, page) {
+                accessed[folio.index()] |= is_accessed(mem, page);
+                idle[folio.index()] |= mem.pages.hot(page) & pte::IDLE != 0;
+            }
+        }
+        let mut young = Vec::new();
+        frames.chunks(SAMPLE_BATCH).for_each(|some| mem.young_frames(some, &mut young));
+        for (&pfn, young) in frames.iter().zip(young) {
+            let folio = on_a_list(mem, pfn);
+            let truth = folio.is_some_and(|f| accessed[f.index()] || !idle[f.index()]);
+            assert_eq!(young, truth, "{pfn} {folio:?} old {old}");
+        }
+        for in_batches in [mem.in_batches(usize::MAX), mem.in_batches(0)] {
+            let mut young = Vec::new();
+            for some in pages.chunks(SAMPLE_BATCH) {
+                mem.young_pages(some, &in_batches, &mut young);
+            }
+            for (&page, young) in pages.iter().zip(young) {
+                // Huge pages of a pool are on no list, and seen by their PTEs all the same.
+                let listed = |p| frame_of(mem, p).and_then(|f| on_a_list(mem, f));
+                let folio = page.and_then(|p| listed(p).or_else(|| mem.hugetlb_at(p)));
+                let accessed = |p| is_accessed(mem, p);
+                let truth = folio.is_some_and(|f| accessed(page.unwrap()) || !idle[f.index()]);
+                assert_eq!(young, truth, "{page:?} {folio:?} old {old}");
+            }
+        }
+    }
+}
+
+/// The folio of a frame, if it is on an LRU list and in no batch.
+fn on_a_list(mem: &Memory, pfn: Pfn) -> Option<Pfn> {
+    let exists = pfn.index() < mem.frames.len();
+    let folio = match mem.frames.kind(exists.then_some(pfn)?) {
+        FrameKind::Tail => Pfn(pfn.0 & !511),
+        _ => pfn,
+    };
+    let is = |bits| mem.frames.has(folio, bits);
+    (is(flag::LRU) && !is(flag::IN_BATCH)).then_some(folio)
+}
+
+/// The folio that a PTE maps.
+fn frame_of(mem: &Memory, page: PageIdx) -> Option<Pfn> {
+    match mem.pages.entry(page) {
+        Entry::Frame(pfn) => Some(pfn),
+        _ => None,
+    }
+}
+
+fn is_accessed(mem: &Memory, page: PageIdx) -> bool {
+    let g = page.group();
+    let of =
+        if mem.pages.group(g).huge { g.first().0..g.first().0 + 512 } else { page.0..page.0 + 1 };
+    of.into_iter().any(|p| mem.pages.hot(PageIdx(p)) & pte::YOUNG != 0)
+}
+
+fn has(mem: &Memory, pfn: Pfn, bits: u32) -> bool {
+    pfn.index() < mem.frames.len() && mem.frames.has(pfn, bits)
+}
+
+/// A number from the environment.
+fn number(name: &str) -> Option<u64> {
+    let text = std::env::var(name).ok()?;
+    Some(text.parse().unwrap_or_else(|_| panic!("{name}={text}: write a number")))
+}
+
+/// Four threads on 553 frames that read files, each taking what another has read: direct reclaim frees
+/// eight pages each time, and no operation is done. Steps alone told so after 1.19 s.
+#[test]
+fn threads_that_take_each_others_pages_are_stuck() {
+    let (about, mut machine) = build(131, Huge::None);
+    let r = machine.run(Watch::default());
+    let Outcome::Stuck(stuck) = &r.outcome else { panic!("{:?} of {about}", r.outcome) };
+    assert_eq!(stuck.why, Stuck::NoProgress);
+    assert!(stuck.at < SimTime(600_000_000), "{stuck:?}");
+    let last = stuck.waiting.iter().map(|t| t.since).max();
+    assert!(last < Some(SimTime(50_000_000)), "no operation is done since: {stuck:?}");
+}
+
+#[test]
+fn nothing_breaks() {
+    swarm(Huge::None);
+}
+
+#[test]
+fn nothing_breaks_with_huge_pages() {
+    let ran = swarm(Huge::Transparent);
+    // What is not drawn is not tested.
+    for e in [VmEvent::ThpFaultAlloc, VmEvent::ThpFaultFallback, VmEvent::ThpSplitPage] {
+        let many = ran.iter().filter(|r| r.vmstat[e] > 0).count();
+        assert!(many * 5 >= ran.len(), "{e:?} in {many} runs of {}", ran.len());
+    }
+}
+
+#[test]
+fn nothing_breaks_with_a_pool() {
+    let ran = swarm(Huge::Pool);
+    // Whoever asks for more than the pool has comes to its end.
+    let refused = ran.iter().filter(|r| matches!(r.outcome, Outcome::OutOfMemory(_))).count();
+    assert!(refused * 5 >= ran.len() && refused < ran.len(), "{refused} of {}", ran.len());
+}
+
+/// Runs the seeds, and returns what came of them.
+fn swarm(huge: Huge) -> Vec<RunResult> {
+    let seeds = match number("MMSIM_SWARM_SEED") {
+        Some(s) => s..s + 1,
+        // Much of what a pool does the others do too.
+        None if huge == Huge::Pool => 0..number("MMSIM_SWARM").unwrap_or(SEEDS / 3),
+        None => 0..number("MMSIM_SWARM").unwrap_or(SEEDS),
+    };
+    let (mut failed, mut ran) = (Vec::new(), Vec::new());
+    for seed in seeds {
+        let every = [1, 7, 31, 101][seed as usize % 4];
+        let outcome = catch_unwind(AssertUnwindSafe(|| {
+            let audited = run(seed, huge, every);
+            // Audits and observers see a run and do not change it.
+            let (_, mut machine) = build(seed, huge);
+            let plain = machine.run(Watch::default());
+            assert_eq!(audited.digest, plain.digest, "the audit changed the run");
+            assert_eq!(audited.vmstat, plain.vmstat);
+            ran.push(plain);
+        }));
+        if let Err(panic) = outcome {
+            let text = panic.downcast_ref::<String>().cloned();
+            let text = text.or_else(|| panic.downcast_ref::<&str>().map(|s| (*s).to_string()));
+            failed.push((seed, text.unwrap_or_default()));
+        }
+    }
+    let first = failed.first().map(|f| build(f.0, huge).0);
+    assert!(
+        failed.is_empty(),
+        "{} seeds fail; repeat with MMSIM_SWARM_SEED=n cargo test --test machine swarm: {failed:#?}\n\
+         the first: {}",
+        failed.len(),
+        first.unwrap_or_default()
+    );
+    ran
+}

@@ -1,0 +1,67 @@
+//! docs/scenarios.md says what the key tables say. `MMSIM_BLESS=1` rewrites its tables.
+
+use std::path::Path;
+
+use crate::harness::Names;
+use mmsim::Scenario;
+use mmsim::scenario::keys;
+use mmsim_core::backing::device::DEVICE_PRESETS;
+
+const BEGIN: &str = "<!-- begin: generated from the key tables -->\n";
+const END: &str = "<!-- end: generated from the key tables -->";
+
+#[test]
+fn the_reference_is_current() {
+    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("docs/scenarios.md");
+    let text = std::fs::read_to_string(&path).expect("docs/scenarios.md");
+    let (before, rest) = text.split_once(BEGIN).expect("the marker where the tables begin");
+    let (old, after) = rest.split_once(END).expect("the marker where the tables end");
+    let new = format!("{}\n", keys::reference());
+    if std::env::var_os("MMSIM_BLESS").is_some() {
+        std::fs::write(&path, format!("{before}{BEGIN}{new}{END}{after}")).expect("rewriting it");
+    } else {
+        assert_eq!(old, new, "run the test with MMSIM_BLESS=1 and look at the difference");
+    }
+}
+
+#[test]
+fn every_device_preset_is_named() {
+    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("docs/scenarios.md");
+    let text = std::fs::read_to_string(path).expect("docs/scenarios.md");
+    for d in DEVICE_PRESETS {
+        assert!(text.contains(&format!("`{}`", d.0)), "{} is missing", d.0);
+    }
+}
+
+/// The fenced blocks of a language.
+fn blocks(text: &str, language: &str) -> Vec<String> {
+    let fence = format!("```{language}\n");
+    text.split(&fence).skip(1).map(|b| b.split("\n```").next().unwrap_or("").to_string()).collect()
+}
+
+#[test]
+fn the_example_makes_as_many_runs_as_it_says() {
+    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("docs/scenarios.md");
+    let text = std::fs::read_to_string(path).expect("docs/scenarios.md");
+    let examples = blocks(&text, "toml");
+    assert_eq!(examples.len(), 1);
+    let s = Scenario::from_str(&examples[0], "x.toml").unwrap_or_else(|e| panic!("{e}"));
+    let runs = s.expand(&Names).unwrap_or_else(|e| panic!("{e}"));
+    assert_eq!(runs.len(), 18);
+}
+
+#[test]
+fn quoted_errors_are_those_of_the_tests() {
+    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("docs/scenarios.md");
+    let text = std::fs::read_to_string(path).expect("docs/scenarios.md");
+    let quoted = blocks(&text, "text");
+    assert_eq!(quoted.len(), 4);
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/scenario/errors");
+    let files = std::fs::read_dir(folder).expect("the tests of messages");
+    let cases: Vec<String> = files
+        .map(|f| std::fs::read_to_string(f.expect("an entry").path()).expect("one of them"))
+        .collect();
+    for q in quoted {
+        assert!(cases.iter().any(|c| c.contains(&q)), "no test has\n{q}");
+    }
+}

@@ -1,0 +1,10 @@
+//! Scenario files: what is read, what is refused and how, and what the shipped ones show.
+
+mod docs;
+mod errors;
+mod expand;
+mod fuzz;
+mod harness;
+mod ranges;
+mod schema;
+mod shipped;
