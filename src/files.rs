@@ -152,7 +152,7 @@ pub(crate) fn unreadable(path: &Path, e: &io::Error) -> Error {
 /// An error of the JSON in `text`, which came from `name`, at its line and column. `form`
 /// is what it is no example of, as in "report of mmsim", where it is JSON but of another
 /// form.
-pub(crate) fn bad_json(e: &serde_json::Error, text: &str, name: &str, form: &str) -> Error {
+pub fn bad_json(e: &serde_json::Error, text: &str, name: &str, form: &str) -> Error {
     // The place is shown, so the words need not say it too.
     let words = e.to_string();
     let words = words.rsplit_once(" at line ").map_or(words.as_str(), |(w, _)| w);

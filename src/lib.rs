@@ -30,7 +30,6 @@
 //! Structs of options and reports are `#[non_exhaustive]`: begin with `new` or `default`, then set
 //! fields.
 
-pub mod accuracy;
 pub mod bench;
 pub mod build;
 pub mod error;
@@ -39,12 +38,10 @@ pub mod host;
 pub mod layout;
 pub mod record;
 pub mod report;
-pub mod reproduce;
 pub mod run;
 pub mod scenario;
 pub mod setup;
 pub mod traces;
-pub mod validate;
 
 pub use error::{Error, ErrorKind};
 pub use mmsim_core::{backing, base, machine, memory, phys, policy, virt, workload};

@@ -230,9 +230,13 @@ fn side_by_side<T: Send>(
     })
 }
 
-/// Makes one run on this thread. A panic is an error of the run, not an end of the program: it
-/// may be an audit that failed, and its message names the ids.
-pub(crate) fn run_one(
+/// Makes one run, the `i`-th of its caller, on this thread.
+///
+/// # Errors
+///
+/// What is wrong with the run, with its place. A panic is an error of the run, not an end of the
+/// program: it may be an audit that failed, and its message names the ids.
+pub fn run_one(
     i: usize,
     spec: &RunSpec,
     watch: &(impl Fn(usize, &build::Machine) -> Watch + Sync),

@@ -2,8 +2,8 @@
 #![no_main]
 
 use libfuzzer_sys::fuzz_target;
-use mmsim::validate::machine;
-use mmsim::validate::point::Experiment;
+use mmsim_lab::validate::machine;
+use mmsim_lab::validate::point::Experiment;
 
 fuzz_target!(|text: &str| {
     let Ok(e) = Experiment::from_json(text) else { return };

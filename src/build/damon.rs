@@ -154,7 +154,11 @@ pub fn damon_knobs(run: &RunSpec) -> Vec<(String, KnobValue)> {
 }
 
 /// The monitor of a number, as it is now.
-pub(crate) fn kdamond_of(machine: &Machine, id: KdamondId) -> &Kdamond {
+///
+/// # Panics
+///
+/// If the monitor is of a user's own type.
+pub fn kdamond_of(machine: &Machine, id: KdamondId) -> &Kdamond {
     let monitor: &dyn std::any::Any = machine.monitor(id).0;
     monitor.downcast_ref().expect("scenarios and recordings have no other monitors")
 }

@@ -208,8 +208,8 @@ mod workloads;
 
 pub use check::specs;
 pub use compaction::compaction_knobs;
-pub use damon::{damon_knobs, monitored};
-pub(crate) use damon::{kdamond_of, truth};
+pub(crate) use damon::truth;
+pub use damon::{damon_knobs, kdamond_of, monitored};
 pub use mmsim_core::machine::Machine;
 pub(crate) use workloads::assumed;
 

@@ -39,11 +39,7 @@ pub mod series;
 
 pub mod proc;
 
-pub mod validation;
-
 pub mod compare;
-
-pub mod reproduction;
 
 mod reading;
 

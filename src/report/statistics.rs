@@ -20,6 +20,11 @@ pub struct Estimate {
 }
 
 impl Estimate {
+    /// A figure of `n` values that has no interval, such as a share of them.
+    pub fn without_interval(mean: f64, n: usize) -> Estimate {
+        Estimate { mean, ci95: None, n }
+    }
+
     /// Whether the interval leaves out zero. A single value has no interval and says
     /// nothing of spread: then any value but zero does.
     pub fn differs_from_zero(&self) -> bool {

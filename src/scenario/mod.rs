@@ -35,7 +35,7 @@ use mmsim_core::machine::config::MachineConfig;
 pub use damon::{DamonContext, DamonSpec};
 pub use machine::zones_of;
 pub use policy::{Knob, KnobError, KnobInfo, KnobValue, PolicyCatalogue, PolicySpec, preset_of};
-pub(crate) use read::nearest;
+pub use read::nearest;
 pub use schema::json_schema;
 pub use units::bytes;
 pub(crate) use units::pages;

@@ -598,7 +598,7 @@ fn version_of(text: &str) -> Option<(u32, u32)> {
 }
 
 /// The known word that `word` is probably meant to be.
-pub(crate) fn nearest<'k>(word: &str, known: &[&'k str]) -> Option<&'k str> {
+pub fn nearest<'k>(word: &str, known: &[&'k str]) -> Option<&'k str> {
     // A very long word is a mistake of another kind, and the distance is quadratic.
     if word.len() > 100 {
         return None;

@@ -1,5 +1,4 @@
-//! The repository itself: edges between crates, licences, seeds of fuzzing.
+//! The repository itself: edges between crates, licences.
 
-mod fuzz_seeds;
 mod manifests;
 mod third_parties;

@@ -13,7 +13,11 @@ const ALLOWED: &[(&str, &[&str])] = &[
     ("mmsim-damon", &["mmsim-core"]),
     ("mmsim-workload", &["mmsim-core"]),
     ("mmsim", &["mmsim-core", "mmsim-lru", "mmsim-compaction", "mmsim-damon", "mmsim-workload"]),
-    ("mmsim-cli", &["mmsim"]),
+    (
+        "mmsim-lab",
+        &["mmsim", "mmsim-core", "mmsim-lru", "mmsim-compaction", "mmsim-damon", "mmsim-workload"],
+    ),
+    ("mmsim-cli", &["mmsim", "mmsim-lab"]),
 ];
 
 fn root() -> &'static Path {

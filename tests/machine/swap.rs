@@ -185,7 +185,7 @@ fn a_writer_sleeps_until_the_device_takes_its_request() {
 /// More is written than memory holds, and the device is slower than reclaim. If it takes any
 /// number of requests, all of memory comes to be under write, and reclaim goes round and round in
 /// what it cannot free; if who submits more than two sleeps, little is, and reclaim finds what ends.
-/// Recorded kernels do not scan more for a slow device (tests/evidence/async_reclaim.rs).
+/// Recorded kernels do not scan more for a slow device (crates/mmsim-lab/tests/suite/async_reclaim.rs).
 #[test]
 fn reclaim_does_not_go_round_in_what_is_under_write() {
     let run = |queue_depth| {

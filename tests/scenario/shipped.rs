@@ -9,7 +9,6 @@ use mmsim::build::{self, Catalogue};
 use mmsim::machine::Watch;
 use mmsim::machine::result::Outcome;
 use mmsim::report::{Report, RunReport, expect, opt};
-use mmsim::reproduce::published::Published;
 use mmsim::scenario::RunSpec;
 use rayon::prelude::*;
 
@@ -46,35 +45,6 @@ fn every_shipped_file_expands_and_resolves() {
         let again = Scenario::from_str(&text, &origin).unwrap_or_else(|e| panic!("{e}\n{text}"));
         assert_eq!(again.expand(&Catalogue).as_ref(), Ok(&runs), "{}", s.name());
         assert_eq!(again.resolved(), text, "{}", s.name());
-    }
-}
-
-/// `tools/ebizzy.toml` does what the measured base kernel did in ten seconds of each cell: its
-/// records are ten times the published ones a second.
-#[test]
-fn ebizzy_does_as_many_records_as_were_measured() {
-    let root = Path::new(env!("CARGO_MANIFEST_DIR"));
-    let text = std::fs::read_to_string(root.join("published/anon-workingset.toml")).unwrap();
-    let published = Published::read(&text);
-    let mut expected = Vec::new();
-    for (threads, table) in [(1, "ebizzy-v1-1t"), (8, "ebizzy-v1-8t")] {
-        let cells = published.cells(published.table(table));
-        expected.extend(cells.filter(|c| c.key("series") == "base").map(|c| {
-            let memory = c.number("memory_mb");
-            let records = c.value() * 10.0;
-            let zipf = c.column();
-            format!(
-                "{{ threads = {threads}, memory = \"{memory}MiB\", zipf = {zipf}, records = {records} }}"
-            )
-        }));
-    }
-    assert_eq!(expected.len(), 84);
-    let runs = runs(&root.join("tools/ebizzy.toml"), &[]);
-    let policies = [vec!["v5.5"; 84], vec!["v5.8+prot on 5.5"; 84]];
-    for (nth, variant) in policies.iter().enumerate() {
-        let of_variant = runs.iter().skip(nth).step_by(2);
-        assert!(of_variant.clone().map(|r| r.variant.as_str()).eq(variant.iter().copied()));
-        assert!(of_variant.map(|r| &r.axes[0].1).eq(&expected));
     }
 }
 

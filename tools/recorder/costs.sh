@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # Measures what the steps of memory management cost on the recording machine: phases of first
 # touches, swap-ins, MADV_PAGEOUT and zipf accesses at three sizes and four skews, and the
-# regression of their elapsed times. src/validate/cost.rs has the result for 6.1 and 6.12.
+# regression of their elapsed times. crates/mmsim-lab/src/validate/cost.rs has the result for 6.1 and 6.12.
 #
 #   tools/recorder/costs.sh OUT_DIR KERNEL_DIR...
 #

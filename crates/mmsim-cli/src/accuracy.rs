@@ -10,25 +10,25 @@ use crate::progress::Progress;
 
 /// Writes docs/accuracy.md, or holds it against what would be written.
 pub(crate) fn accuracy(args: &AccuracyArgs) -> Result<Ending, Failure> {
-    let path = args.output.clone().unwrap_or_else(|| args.docs.join("accuracy.md"));
+    let path = &args.output;
     if !args.check {
-        output::check(Some(&path))?;
+        output::check(Some(path))?;
     }
     // What is there is needed before anything runs, lest it run in vain.
-    let before = if args.check || args.quick { Some(backend::read_document(&path)?) } else { None };
+    let before = if args.check || args.quick { Some(backend::read_document(path)?) } else { None };
     let progress = Progress::new("replays", 0);
     let request = AccuracyRequest {
         dir: &args.dir,
-        docs: &args.docs,
+        evidence: &args.evidence,
         quick_of: before.as_deref().filter(|_| args.quick).map(|text| (text, path.as_path())),
         jobs: args.jobs,
     };
     let text = backend::accuracy(&request, &|done, total| progress.show(done, total, ""))?;
     drop(progress);
     match before {
-        Some(before) if args.check => compare(&path, &before, &text, args.quick),
+        Some(before) if args.check => compare(path, &before, &text, args.quick),
         _ => {
-            output::deliver(text.as_bytes(), Some(&path))?;
+            output::deliver(text.as_bytes(), Some(path))?;
             Ok(Ending::Done)
         }
     }

@@ -505,9 +505,9 @@ pub(crate) struct BenchTraceArgs {
 #[derive(Args, Debug)]
 #[command(after_help = "\
 Examples:
-  mmsim validate reference --quick --brief
-  mmsim validate reference --gate --format json -o validation.json
-  mmsim validate reference --experiment zipf-anon --format csv")]
+  mmsim validate evidence/reference --quick --brief
+  mmsim validate evidence/reference --gate --format json -o validation.json
+  mmsim validate evidence/reference --experiment zipf-anon --format csv")]
 pub(crate) struct ValidateArgs {
     /// The folder with the recorded experiments
     #[arg(value_name = "DIR")]
@@ -586,14 +586,14 @@ Examples:
   mmsim accuracy --quick --check
   mmsim accuracy my-kernels -o my-accuracy.md
 
-It is made from `mmsim validate DIR`, from accuracy-remains.toml and calibration.toml.")]
+It is made from `mmsim validate DIR`, from gaps.toml and calibration.toml.")]
 pub(crate) struct AccuracyArgs {
     /// The folder with the recorded experiments
-    #[arg(value_name = "DIR", default_value = "reference")]
+    #[arg(value_name = "DIR", default_value = "evidence/reference")]
     pub dir: PathBuf,
-    /// The folder with accuracy-remains.toml and calibration.toml
-    #[arg(long, value_name = "DIR", default_value = "docs")]
-    pub docs: PathBuf,
+    /// The folder with gaps.toml and calibration.toml
+    #[arg(long, value_name = "DIR", default_value = "evidence")]
+    pub evidence: PathBuf,
     /// Write nothing; exit with 1 if the file is not what would be written
     #[arg(long)]
     pub check: bool,
@@ -603,9 +603,9 @@ pub(crate) struct AccuracyArgs {
     /// Replays at the same time [default: one per CPU]; results do not depend on it
     #[arg(long, value_name = "N", value_parser = at_least_one, allow_negative_numbers = true)]
     pub jobs: Option<usize>,
-    /// The file [default: accuracy.md in the folder of --docs]
-    #[arg(short, long, value_name = "FILE")]
-    pub output: Option<PathBuf>,
+    /// The file that is written
+    #[arg(short, long, value_name = "FILE", default_value = "docs/accuracy.md")]
+    pub output: PathBuf,
 }
 
 /// Hold two reports of runs against each other: what moved, and what was set otherwise

@@ -22,14 +22,14 @@ use mmsim::record::{self, Record};
 use mmsim::report::compare::{self, Comparison, Side};
 use mmsim::report::events::EVENTS;
 use mmsim::report::expect::Expectation;
-use mmsim::report::reproduction::Reproduction;
-use mmsim::report::validation::Validation;
 use mmsim::report::{Report, RunMeta, RunReport};
 use mmsim::run::CHECK_EVERY;
 use mmsim::scenario::keys;
 use mmsim::scenario::policy::PolicyCatalogue;
 use mmsim::setup::{Setup, SetupRequest};
 use mmsim::{Error, RunError, RunSpec, Scenario};
+use mmsim_lab::reproduce::document::Reproduction;
+use mmsim_lab::validate::document::Validation;
 
 use crate::args::{MachineArgs, ReproduceArgs, TraceImportArgs};
 use crate::exit::Failure;
@@ -492,12 +492,12 @@ pub(crate) fn validate(
     request: &ValidateRequest<'_>,
     progress: &(dyn Fn(usize, usize) + Sync),
 ) -> Result<Validation, Failure> {
-    let mut what = mmsim::validate::Selection::default();
+    let mut what = mmsim_lab::validate::Selection::default();
     what.points = request.points.to_vec();
     what.experiment = request.experiment.map(str::to_string);
     what.quick = request.quick;
     what.jobs = request.jobs;
-    mmsim::validate::validate(request.dir, &what, progress)
+    mmsim_lab::validate::validate(request.dir, &what, progress)
         .map_err(|e| Failure::Input(e.to_string()))
 }
 
@@ -507,7 +507,7 @@ pub(crate) fn reproduce(
     args: &ReproduceArgs,
     progress: &(dyn Fn(&str, usize, usize) + Sync),
 ) -> Result<Reproduction, Failure> {
-    let mut wanted = mmsim::reproduce::Request::default();
+    let mut wanted = mmsim_lab::reproduce::Request::default();
     wanted.names = args.names.clone();
     wanted.all = args.all;
     wanted.quick = args.quick;
@@ -515,7 +515,7 @@ pub(crate) fn reproduce(
     wanted.scale = args.scale;
     wanted.sensitivity = args.sensitivity;
     wanted.jobs = args.jobs;
-    mmsim::reproduce::reproduce(&wanted, progress).map_err(run_error)
+    mmsim_lab::reproduce::reproduce(&wanted, progress).map_err(run_error)
 }
 
 /// What the accuracy card is made of.
@@ -524,7 +524,7 @@ pub(crate) struct AccuracyRequest<'a> {
     /// The folder of recordings.
     pub dir: &'a Path,
     /// The folder of the two files that people write.
-    pub docs: &'a Path,
+    pub evidence: &'a Path,
     /// Only the part of the quick subset, within this text of this file.
     pub quick_of: Option<(&'a str, &'a Path)>,
     /// Replays at the same time; `None`: one per CPU.
@@ -542,21 +542,21 @@ pub(crate) fn accuracy(
     request: &AccuracyRequest<'_>,
     progress: &(dyn Fn(usize, usize) + Sync),
 ) -> Result<String, Failure> {
-    use mmsim::accuracy::{self, Sources, calibrated::Calibrated, remains::Remains};
+    use mmsim_lab::accuracy::{self, Sources, calibrated::Calibrated, remains::Remains};
     let read = |name: &str| -> Result<(String, String), Failure> {
-        let path = request.docs.join(name);
+        let path = request.evidence.join(name);
         let text = mmsim::files::read_text(&path, "this file").map_err(input)?;
         Ok((text, path.display().to_string()))
     };
-    let (text, name) = read("accuracy-remains.toml")?;
+    let (text, name) = read("gaps.toml")?;
     let remains = Remains::read(&text, &name).map_err(input)?;
     let (text, name) = read("calibration.toml")?;
     let calibrated = Calibrated::read(&text, &name).map_err(input)?;
-    let experiments = mmsim::validate::point::read_folder(request.dir).map_err(input)?;
-    let mut what = mmsim::validate::Selection::default();
+    let experiments = mmsim_lab::validate::point::read_folder(request.dir).map_err(input)?;
+    let mut what = mmsim_lab::validate::Selection::default();
     what.quick = request.quick_of.is_some();
     what.jobs = request.jobs;
-    let validation = mmsim::validate::validate(request.dir, &what, progress).map_err(input)?;
+    let validation = mmsim_lab::validate::validate(request.dir, &what, progress).map_err(input)?;
     if let Some((text, path)) = request.quick_of {
         let part = accuracy::quick_part(&experiments, &validation);
         let name = path.display().to_string();

@@ -2,7 +2,7 @@
 
 use mmsim::report::derived::grouped;
 use mmsim::report::proc::LEGEND;
-use mmsim::report::reproduction::{
+use mmsim_lab::reproduce::document::{
     ExperimentReport, FigureRow, Picture, Reproduction, Sensitivity,
 };
 

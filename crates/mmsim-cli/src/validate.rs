@@ -1,11 +1,11 @@
 //! `mmsim validate`.
 
 use mmsim::report::derived::{grouped, per_cent};
-use mmsim::report::validation::{
+use mmsim_lab::validate::BETWEEN;
+use mmsim_lab::validate::document::{
     NotModelled, OutcomeRow, PointRow, SummaryRow, UnmodelledCounter, Validation,
 };
-use mmsim::validate::BETWEEN;
-use mmsim::validate::rules::Verdict;
+use mmsim_lab::validate::rules::Verdict;
 
 use crate::args::{Format, ValidateArgs};
 use crate::backend::{self, ValidateRequest};

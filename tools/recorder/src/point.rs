@@ -1,4 +1,4 @@
-//! A point of the form of `reference/`, made of the recordings of its repetitions.
+//! A point of the form of `evidence/reference/`, made of the recordings of its repetitions.
 
 use std::collections::BTreeMap;
 
@@ -126,7 +126,7 @@ pub fn experiment(
     Ok(format!("{{\"experiment\":{name},\"points\":[\n{{{}}}\n]}}\n", keys.join(",")))
 }
 
-/// The script of a point of a file of `reference/`, for one of its repetitions.
+/// The script of a point of a file of `evidence/reference/`, for one of its repetitions.
 ///
 /// # Errors
 /// It is no such file, or has no such point or repetition.

@@ -27,8 +27,8 @@ fn another_folder_has_a_card_of_its_own() {
     f.write("mine/zipf.json", RECORDING);
     f.write("words/calibration.toml", "[[constant]]\nlooked_at = \"zipf-anon/pgmajfault\"\n");
     let gap = "[[gap]]\nexperiment = \"zipf-anon\"\ncounters = [\"pswpout\"]\nwhy = \"Made up.\"\n";
-    f.write("words/accuracy-remains.toml", gap);
-    let card = ["accuracy", "mine", "--docs", "words"];
+    f.write("words/gaps.toml", gap);
+    let card = ["accuracy", "mine", "--evidence", "words", "-o", "words/accuracy.md"];
     let said = f.mmsim(&card);
     assert_eq!((said.code, said.stderr.as_str(), said.stdout.as_str()), (Some(0), "", ""));
     let text = f.read("words/accuracy.md");
@@ -52,11 +52,11 @@ fn another_folder_has_a_card_of_its_own() {
     assert_eq!(f.mmsim(&[&card[..], &["--quick"]].concat()).code, Some(0));
     assert_eq!(f.read("words/accuracy.md"), text);
     // A rule that is met is not explained.
-    f.write("words/accuracy-remains.toml", gap.replace("pswpout", "pswpin"));
+    f.write("words/gaps.toml", gap.replace("pswpout", "pswpin"));
     let said = f.mmsim(&card);
     assert_eq!(said.code, Some(2));
     assert!(said.stderr.contains("pswpin of zipf-anon is no gap (any more)"), "{}", said.stderr);
-    assert!(said.stderr.contains("words/accuracy-remains.toml:3:"), "{}", said.stderr);
+    assert!(said.stderr.contains("words/gaps.toml:3:"), "{}", said.stderr);
     assert_eq!(f.read("words/accuracy.md"), text);
 }
 

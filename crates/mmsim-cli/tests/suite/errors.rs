@@ -322,7 +322,8 @@ fn reports_that_cannot_be_compared() {
     refused("compare-version", &instead(&version, "\"mmsim\": \"7.1.0\""), &[]);
     let validation = "{ \"mmsim\": \"0.1.0\", \"schema\": 1, \"points\": [], \"summary\": [] }";
     refused("compare-validation", validation, &[]);
-    let recorded = std::fs::read_to_string(repository("reference/file.json")).expect("recordings");
+    let recorded =
+        std::fs::read_to_string(repository("evidence/reference/file.json")).expect("recordings");
     refused("compare-recording", &recorded, &[]);
     let list = f.mmsim(&["list", "counters", "--format", "json"]).stdout;
     refused("compare-list", &list, &[]);
@@ -382,7 +383,8 @@ fn folders_of_recordings() {
     refused("truncated-recording", &["dir"]);
     f.write("dir/x.json", "{}\n");
     refused("no-recording", &["dir"]);
-    std::fs::copy(repository("reference/file.json"), f.path("dir/x.json")).expect("a copy");
+    std::fs::copy(repository("evidence/reference/file.json"), f.path("dir/x.json"))
+        .expect("a copy");
     refused("no-such-point", &["dir", "--point", "mmap-t0.9-scan0-clasic"]);
     refused("no-such-experiment", &["dir", "--experiment", "anon"]);
 }
@@ -456,14 +458,15 @@ fn cards_of_nothing() {
     std::fs::create_dir(f.path("docs")).expect("a folder");
     golden("accuracy-no-card", &f.mmsim(&["accuracy", "--check"]));
     golden("accuracy-no-words", &f.mmsim(&["accuracy"]));
-    f.write("docs/accuracy-remains.toml", "[[gap]]\nexperiments = \"file\"\n");
+    std::fs::create_dir(f.path("evidence")).expect("a folder");
+    f.write("evidence/gaps.toml", "[[gap]]\nexperiments = \"file\"\n");
     golden("accuracy-wrong-words", &f.mmsim(&["accuracy"]));
-    f.write("docs/accuracy-remains.toml", "");
+    f.write("evidence/gaps.toml", "");
     f.write("docs/accuracy.md", "by hand\n");
-    f.write("docs/calibration.toml", "[[constant]]\nlooked_at = \"none\"\n");
+    f.write("evidence/calibration.toml", "[[constant]]\nlooked_at = \"none\"\n");
     golden("accuracy-no-recordings", &f.mmsim(&["accuracy"]));
-    std::fs::create_dir(f.path("reference")).expect("a folder");
-    f.write("reference/x.json", RECORDING);
+    std::fs::create_dir_all(f.path("evidence/reference")).expect("a folder");
+    f.write("evidence/reference/x.json", RECORDING);
     golden("accuracy-no-marks", &f.mmsim(&["accuracy", "--quick"]));
     golden("accuracy-by-hand", &f.mmsim(&["accuracy", "--check"]));
     assert_eq!(f.read("docs/accuracy.md"), "by hand\n");

@@ -1,5 +1,5 @@
 //! The cost model: how much simulated CPU time the steps of memory management take.
-//! Values and their basis: docs/calibration.toml. They decide simulated
+//! Values and their basis: evidence/calibration.toml. They decide simulated
 //! time, latency and pressure; event counts depend on them only through the order in
 //! which threads and kswapd come to act.
 
@@ -12,7 +12,7 @@ macro_rules! costs {
         pub struct CostModel { $($(#[doc = $doc])+ pub $field: SimDuration,)* }
 
         impl CostModel {
-            /// The values of docs/calibration.toml.
+            /// The values of evidence/calibration.toml.
             pub const fn measured() -> Self {
                 CostModel { $($field: SimDuration::from_nanos($nanos),)* }
             }

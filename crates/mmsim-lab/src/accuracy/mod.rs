@@ -1,0 +1,131 @@
+//! The accuracy card: how close the model comes to what was recorded, as a document.
+//!
+//! Everything in it is computed from a [`Validation`] but two things that people write:
+//! the conditions under which kernels were recorded, and for each gap the best explanation
+//! found ([`remains`]). A figure counts as *predicted* unless it was looked at when a
+//! constant was chosen ([`calibrated`]). One part is of the quick subset of points alone
+//! and stands between two marks, so that a test can hold it against the program within
+//! seconds; the whole is made by `mmsim accuracy`.
+
+pub mod calibrated;
+mod recorded;
+pub mod remains;
+
+use crate::validate::document::Validation;
+use crate::validate::point::Experiment;
+use calibrated::Calibrated;
+use mmsim::error::{Error, ErrorKind};
+use remains::Remains;
+
+/// Before the part of the quick subset.
+const QUICK_BEGIN: &str = "<!-- quick: begin -->\n";
+/// After it.
+const QUICK_END: &str = "<!-- quick: end -->\n";
+
+/// What the document is made of.
+#[derive(Clone, Copy, Debug)]
+#[non_exhaustive]
+pub struct Sources<'a> {
+    /// What was recorded, for the sensitivities and the choice of the quick subset.
+    pub experiments: &'a [Experiment],
+    /// What came out of replaying it.
+    pub validation: &'a Validation,
+    /// The explanations of gaps.
+    pub remains: &'a Remains,
+    /// What constants were chosen by.
+    pub calibrated: &'a Calibrated,
+}
+
+impl<'a> Sources<'a> {
+    /// What was recorded, what came out of replaying it, and what people wrote about that.
+    pub fn new(
+        experiments: &'a [Experiment],
+        validation: &'a Validation,
+        remains: &'a Remains,
+        calibrated: &'a Calibrated,
+    ) -> Self {
+        Sources { experiments, validation, remains, calibrated }
+    }
+}
+
+/// The whole document.
+///
+/// # Errors
+/// An explanation is of a gap that there is not.
+pub fn document(s: &Sources<'_>) -> Result<String, Error> {
+    s.remains.check(s.validation)?;
+    let parts = [
+        HEAD.to_string(),
+        recorded::sensitivities(s),
+        recorded::headline(s),
+        recorded::by_experiment(s),
+        recorded::outcomes(s.validation),
+        recorded::what_remains(s),
+        recorded::not_modelled(s.validation),
+        quick_part(s.experiments, s.validation),
+    ];
+    Ok(parts.join("\n"))
+}
+
+/// The part of the quick subset, with its marks. The validation may hold more points.
+pub fn quick_part(experiments: &[Experiment], v: &Validation) -> String {
+    format!("{QUICK_BEGIN}{}{QUICK_END}", recorded::quick(experiments, v))
+}
+
+/// A document with its part of the quick subset replaced; `name` is where it came from.
+///
+/// # Errors
+/// The marks are not there.
+pub fn with_quick_part(document: &str, part: &str, name: &str) -> Result<String, Error> {
+    let pieces = document
+        .split_once(QUICK_BEGIN)
+        .and_then(|(before, rest)| Some((before, rest.split_once(QUICK_END)?.1)));
+    let Some((before, after)) = pieces else {
+        let title = format!(
+            "`{name}` has no part between `{}` and `{}`",
+            QUICK_BEGIN.trim(),
+            QUICK_END.trim()
+        );
+        return Err(
+            Error::new(ErrorKind::File, title).help("write the whole anew with `mmsim accuracy`")
+        );
+    };
+    Ok(format!("{before}{part}{after}"))
+}
+
+const HEAD: &str = "\
+# How close mmsim comes to real kernels
+
+Written by `mmsim accuracy`, from `mmsim validate evidence/reference` and, for the section *What remains*, from
+[gaps.toml](gaps.toml). Nothing here is written by hand; `mmsim accuracy --check` compares, and a
+test compares the part of the quick subset.
+
+A *cell* is one counter of one phase of one recorded point: the kernel's mean over its repetitions beside that of as many
+replays with the same seeds and the same free memory. Where the kernel counted 500 events or more, the relative error
+counts, and a cell is missed beyond the stated limit or the spread of the recording itself, whichever is larger. Where it
+counted fewer, the simulated value has to lie in the recorded range widened by 250 events. Medians are taken for each
+experiment and counter, never over several.
+
+## Under which conditions the kernels were recorded
+
+Linux 6.12.117 and 6.1.177 as Debian builds them, in small virtual machines: one CPU, one node, 4 KiB pages, memory cgroups
+off, transparent huge pages off, watermark boost and proactive compaction off, short per-CPU lists, exact accessed bits,
+and time that is emulated at one nanosecond an instruction. So these figures say how close the model is *there*; they
+say nothing about time, nor about which part of reclaim is kswapd's. How a kernel is recorded is described in
+[recording.md](recording.md), the recordings in [evidence/reference/](../evidence/reference/README.md).
+";
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_quick_part_is_replaced_and_nothing_else() {
+        let old = format!("a\n{QUICK_BEGIN}x\n{QUICK_END}b\n");
+        let part = format!("{QUICK_BEGIN}y\n{QUICK_END}");
+        let new = with_quick_part(&old, &part, "f.md").expect("marks");
+        assert_eq!(new, format!("a\n{part}b\n"));
+        let said = with_quick_part("a\n", &part, "f.md").expect_err("no marks").to_string();
+        assert!(said.contains("`f.md` has no part between"), "{said}");
+    }
+}

@@ -1,0 +1,136 @@
+//! The best explanation found for each gap, written by hand in evidence/gaps.toml.
+//!
+//! An entry names an experiment and one or more counters whose rule is missed there. One
+//! that names a rule that is met is an error: what has been closed must not be explained.
+
+use serde::Deserialize;
+use toml::Spanned;
+
+use crate::validate::document::Validation;
+use mmsim::error::{Error, ErrorKind};
+
+/// The entries, with the text that they were read from.
+#[derive(Clone, PartialEq, Debug, Default)]
+pub struct Remains {
+    gaps: Vec<Gap>,
+    text: String,
+    name: String,
+}
+
+#[derive(Clone, PartialEq, Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Gap {
+    experiment: String,
+    /// The LRU; the classic one if it is left out.
+    #[serde(default = "classic")]
+    policy: String,
+    counters: Vec<Spanned<String>>,
+    why: String,
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct File {
+    #[serde(default)]
+    gap: Vec<Gap>,
+}
+
+fn classic() -> String {
+    "classic".into()
+}
+
+impl Remains {
+    /// Reads the text of the file, which came from `name`.
+    ///
+    /// # Errors
+    /// It is not of that form.
+    pub fn read(text: &str, name: &str) -> Result<Remains, Error> {
+        let file: File = toml::from_str(text).map_err(|e| {
+            let title = format!("`{name}` is no list of gaps: {}", e.message());
+            Error::new(ErrorKind::File, title)
+                .at(name, &text.into(), e.span().unwrap_or(0..0), "here")
+                .help("an entry is [[gap]] with `experiment`, `policy`, `counters` (a list) and `why`")
+        })?;
+        Ok(Remains { gaps: file.gap, text: text.into(), name: name.into() })
+    }
+
+    /// Whether every entry is about a rule that is missed.
+    ///
+    /// # Errors
+    /// The first that is not.
+    pub fn check(&self, v: &Validation) -> Result<(), Error> {
+        for gap in &self.gaps {
+            for counter in &gap.counters {
+                let mut of = (v.rules.iter())
+                    .filter(|r| r.experiment == gap.experiment && r.policy == gap.policy)
+                    .filter(|r| r.counter == *counter.as_ref());
+                if !of.any(|r| !r.met) {
+                    let title = format!(
+                        "{}: {} of {} is no gap (any more)",
+                        self.name,
+                        counter.as_ref(),
+                        gap.experiment
+                    );
+                    return Err(Error::new(ErrorKind::File, title)
+                        .at(&self.name, &self.text.as_str().into(), counter.span(), "remove this")
+                        .help("`mmsim validate` lists the rules and which are missed"));
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// The explanation of a gap.
+    pub fn why(&self, experiment: &str, policy: &str, counter: &str) -> Option<&str> {
+        self.gaps
+            .iter()
+            .find(|g| {
+                g.experiment == experiment
+                    && g.policy == policy
+                    && g.counters.iter().any(|c| c.as_ref() == counter)
+            })
+            .map(|g| g.why.trim())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::validate::document::PointRow;
+
+    fn validation(simulated: f64) -> Validation {
+        let row = PointRow {
+            experiment: "detection".into(),
+            point: "p".into(),
+            kernel: "6.12".into(),
+            policy: "classic".into(),
+            phase: "loop1".into(),
+            counter: "pswpin".into(),
+            recorded: 1000.0,
+            min: 1000.0,
+            max: 1000.0,
+            simulated,
+            rel_error: None,
+            inside: false,
+            repetitions: 1,
+        };
+        Validation::new(vec![row], vec![], vec![])
+    }
+
+    #[test]
+    fn a_gap_that_was_closed_is_not_explained() {
+        let text = "[[gap]]\nexperiment = \"detection\"\ncounters = [\"pswpin\"]\nwhy = \"so\"\n";
+        let r = Remains::read(text, "r.toml").unwrap_or_else(|e| panic!("{e}"));
+        assert_eq!(r.why("detection", "classic", "pswpin"), Some("so"));
+        assert_eq!(r.why("detection", "classic", "pswpout"), None);
+        r.check(&validation(2000.0)).unwrap_or_else(|e| panic!("{e}"));
+        assert_eq!(
+            r.check(&validation(1000.0)).expect_err("closed").to_string(),
+            "error: r.toml: pswpin of detection is no gap (any more)\n --> r.toml:3:13\n  |\n3 | \
+             counters = [\"pswpin\"]\n  |             ^^^^^^^^ remove this\n  |\n  = help: `mmsim \
+             validate` lists the rules and which are missed"
+        );
+        let said = Remains::read("[[gap]]\nexperiments = 3\n", "r.toml").expect_err("unknown key");
+        assert!(said.to_string().contains("unknown field `evidence/experiments`"), "{said}");
+    }
+}

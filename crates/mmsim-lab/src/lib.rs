@@ -1,0 +1,10 @@
+//! The evidence for the model: what it simulates beside recorded kernels and published figures.
+//!
+//! [`validate`] replays recorded experiments, [`reproduce`] repeats published ones, and
+//! [`accuracy`] writes both down as docs/accuracy.md. The data lies in `evidence/` of the repository:
+//! recordings are read when they are asked for; published figures, their scenarios and the
+//! calibrated constants are part of this crate.
+
+pub mod accuracy;
+pub mod reproduce;
+pub mod validate;

@@ -1,0 +1,211 @@
+//! The document of a reproduction: published beside simulated figures.
+
+use serde::{Deserialize, Serialize};
+
+use crate::reproduce::demand::Basis;
+use mmsim::report::SCHEMA;
+use mmsim::report::csv_field;
+
+/// All experiments of one command.
+#[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
+#[non_exhaustive]
+pub struct Reproduction {
+    /// The version of mmsim that wrote it.
+    pub mmsim: String,
+    /// The version of the form.
+    pub schema: u32,
+    /// Only a few cells, on smaller machines.
+    pub quick: bool,
+    /// The experiments.
+    pub experiments: Vec<ExperimentReport>,
+}
+
+/// One experiment: a family of published figures.
+#[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
+#[non_exhaustive]
+pub struct ExperimentReport {
+    /// Its name.
+    pub name: String,
+    /// What it is about.
+    pub about: String,
+    /// What the sources leave open, and what was put in its place.
+    pub constants: Vec<ConstantReport>,
+    /// The figures.
+    pub rows: Vec<FigureRow>,
+    /// Sentences that no single figure holds.
+    pub findings: Vec<String>,
+    /// Memory as text.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub pictures: Vec<Picture>,
+    /// With `--sensitivity`: verdicts that flip when a constant moves by a quarter.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub sensitivity: Option<Sensitivity>,
+}
+
+/// A picture in lines of text.
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
+#[non_exhaustive]
+pub struct Picture {
+    /// What it shows.
+    pub title: String,
+    /// Its lines, each with an end.
+    pub text: String,
+}
+
+/// A constant of an experiment.
+#[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
+#[non_exhaustive]
+pub struct ConstantReport {
+    /// Its name.
+    pub name: String,
+    /// Its value.
+    pub value: f64,
+    /// Its unit.
+    pub unit: String,
+    /// What it rests on: the figures that it was chosen by, or why it is so.
+    pub basis: String,
+}
+
+/// A published figure and what the model makes of it.
+#[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
+#[non_exhaustive]
+pub struct FigureRow {
+    /// `table/row/column`: a name that stays.
+    pub id: String,
+    /// What is counted.
+    pub quantity: String,
+    /// Its unit.
+    pub unit: String,
+    /// The published figure; none where the series makes no statement in numbers.
+    pub published: Option<f64>,
+    /// Its published standard deviation.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub deviation: Option<f64>,
+    /// The simulated figure, a mean over seeds; none where the simulated machine could
+    /// not do the work (`note` says why).
+    pub simulated: Option<f64>,
+    /// Half of its 95 % confidence interval over the seeds.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub ci95: Option<f64>,
+    /// How many seeds.
+    pub seeds: u64,
+    /// What is asked of it.
+    pub demand: String,
+    /// Whether it does; none: nothing is asked.
+    pub met: Option<bool>,
+    /// Whether missing it is a failure, or only told.
+    #[serde(default = "yes", skip_serializing_if = "is_yes")]
+    pub gates: bool,
+    /// Whether it was predicted, or a constant was chosen by it, or only its direction counts.
+    pub basis: Basis,
+    /// A remark.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub note: String,
+}
+
+fn yes() -> bool {
+    true
+}
+
+fn is_yes(gates: &bool) -> bool {
+    *gates
+}
+
+/// What moves when constants do.
+#[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
+#[non_exhaustive]
+pub struct Sensitivity {
+    /// Each constant that was varied, in both directions.
+    pub varied: Vec<Variation>,
+    /// Constants that stand in the program and were not varied.
+    pub fixed: Vec<String>,
+}
+
+/// One constant in one direction.
+#[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
+#[non_exhaustive]
+pub struct Variation {
+    /// The constant.
+    pub constant: String,
+    /// By what it was multiplied: 0.75 or 1.25.
+    pub factor: f64,
+    /// Verdicts that are not what they were.
+    pub flips: Vec<Flip>,
+}
+
+/// A verdict that flipped.
+#[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
+#[non_exhaustive]
+pub struct Flip {
+    /// The figure.
+    pub id: String,
+    /// The figure that was simulated with the constant as it is.
+    pub before: Option<f64>,
+    /// And with the varied one.
+    pub after: Option<f64>,
+    /// Whether the varied one does.
+    pub met: bool,
+}
+
+impl Reproduction {
+    /// A document of experiments.
+    pub fn new(quick: bool, experiments: Vec<ExperimentReport>) -> Reproduction {
+        let mmsim = env!("CARGO_PKG_VERSION").to_string();
+        Reproduction { mmsim, schema: SCHEMA, quick, experiments }
+    }
+
+    /// How many figures are as close as is asked, and of how many.
+    pub fn score(&self) -> (usize, usize) {
+        let rows = || self.experiments.iter().flat_map(|e| &e.rows).filter_map(|r| r.met);
+        (rows().filter(|met| *met).count(), rows().count())
+    }
+
+    /// How many figures are missed that must not be.
+    pub fn failures(&self) -> usize {
+        let rows = self.experiments.iter().flat_map(|e| &e.rows);
+        rows.filter(|r| r.gates && r.met == Some(false)).count()
+    }
+
+    /// The document as JSON.
+    pub fn to_json(&self) -> String {
+        let mut json = serde_json::to_string_pretty(self).expect("a reproduction is plain data");
+        json.push('\n');
+        json
+    }
+
+    /// The figures as CSV, one row for each; what is missing is an empty field.
+    pub fn to_csv(&self) -> String {
+        let mut csv = "experiment,id,quantity,unit,published,deviation,simulated,ci95,seeds,\
+                       demand,met,gates,basis,note\n"
+            .to_string();
+        let number = |x: Option<f64>| x.map_or(String::new(), |x| x.to_string());
+        for (e, r) in self.experiments.iter().flat_map(|e| e.rows.iter().map(move |r| (e, r))) {
+            let fields = [
+                csv_field(&e.name),
+                csv_field(&r.id),
+                csv_field(&r.quantity),
+                csv_field(&r.unit),
+                number(r.published),
+                number(r.deviation),
+                number(r.simulated),
+                number(r.ci95),
+                r.seeds.to_string(),
+                csv_field(&r.demand),
+                r.met.map_or(String::new(), |m| m.to_string()),
+                r.gates.to_string(),
+                r.basis.name().to_string(),
+                csv_field(&r.note),
+            ];
+            csv += &fields.join(",");
+            csv.push('\n');
+        }
+        csv
+    }
+}
+
+impl ExperimentReport {
+    /// The table that a row belongs to: the first part of its name.
+    pub fn table_of(row: &FigureRow) -> &str {
+        row.id.split('/').next().unwrap_or(&row.id)
+    }
+}

@@ -1,0 +1,332 @@
+//! Where experiments are carried out: scenario files of the repository, with values put
+//! into them, many at a time.
+
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex};
+
+use mmsim_core::backing::device::Io;
+use mmsim_core::base::time::{SimDuration, SimTime};
+use mmsim_core::base::vmstat::VmStat;
+use mmsim_core::machine::Watch;
+use mmsim_core::machine::snapshot::Snapshot;
+use rayon::prelude::*;
+
+use mmsim::build::{Catalogue, Machine};
+use mmsim::report::proc::picture;
+use mmsim::report::{Monitored, RunReport};
+use mmsim::run::{self, RunError};
+use mmsim::scenario::{RunSpec, Scenario};
+
+/// A scenario file of `evidence/experiments/` or `scenarios/`, as text in this program.
+#[derive(Clone, Copy, Debug)]
+pub struct ScenarioFile {
+    /// Its path in the repository.
+    pub path: &'static str,
+    /// Its text.
+    pub text: &'static str,
+}
+
+/// Values put into a scenario: path and value as in `--set`.
+pub type Sets = Vec<(String, String)>;
+
+/// A constant that the source of an experiment leaves open.
+#[derive(Clone, Copy, PartialEq, Debug)]
+pub struct Constant {
+    /// Its name in evidence/calibration.toml after the experiment's.
+    pub name: &'static str,
+    /// Its value.
+    pub value: f64,
+    /// Its unit.
+    pub unit: &'static str,
+    /// The figures that it was chosen by, or why it is so.
+    pub basis: &'static str,
+}
+
+/// A constant that is not what it should be, to see what depends on it.
+#[derive(Clone, PartialEq, Debug)]
+pub enum Varied {
+    /// A constant of the experiment, multiplied.
+    Constant(&'static str, f64),
+    /// A key of every scenario: its path, and the value to put there.
+    Key(String, String),
+    /// A cost of the machine, multiplied.
+    Cost(&'static str, f64),
+    /// The time of a request of a preset of devices, of reads or writes, multiplied.
+    Device(&'static str, Io, f64),
+}
+
+impl Varied {
+    /// Puts it into a run, as far as it is not in the scenario already.
+    fn apply(&self, spec: &mut RunSpec) {
+        let scaled = |time: SimDuration, factor: f64| {
+            SimDuration::from_nanos((time.as_nanos() as f64 * factor).round() as u64)
+        };
+        if let Varied::Cost(name, factor) = self {
+            let cost = spec.machine.cost.field_mut(name).expect("a cost of the model");
+            *cost = scaled(*cost, *factor);
+        }
+        let Varied::Device(name, io, factor) = self else { return };
+        let swap = spec.machine.swap.as_mut().map(|s| &mut s.device);
+        let devices = swap.into_iter().chain([&mut spec.machine.file_device]);
+        for device in devices.filter(|d| d.name == *name) {
+            let time = match io {
+                Io::Read => &mut device.read,
+                Io::Write => &mut device.write,
+            };
+            *time = scaled(*time, *factor);
+        }
+    }
+}
+
+/// Told what is being done, how much of it has ended and of how much.
+pub type Progress<'a> = dyn Fn(&str, usize, usize) + Sync + 'a;
+
+/// Gauges of one instant.
+pub type Gauges = Vec<(&'static str, u64)>;
+
+/// A run, and gauges as it went.
+#[derive(Clone, Debug)]
+pub struct Sampled {
+    /// What it came to.
+    pub report: RunReport,
+    /// Free memory before it began, then all gauges at the end of each interval.
+    pub samples: Vec<Gauges>,
+}
+
+/// A run, and what its monitors recorded.
+pub type WithMonitors = (RunReport, Vec<Monitored>);
+
+/// A run, and the zones of its machine as pictures at the ends of phases: name and picture.
+pub type Pictured = (RunReport, Vec<(String, String)>);
+
+/// How experiments are carried out.
+#[derive(Clone, Copy)]
+pub struct Lab<'a> {
+    /// Few cells and small machines.
+    pub quick: bool,
+    /// Only these tables; empty: all.
+    pub tables: &'a [String],
+    /// By what machines are smaller than those of the source; `None`: the experiment's choice.
+    pub scale: Option<u64>,
+    /// Runs at the same time; `None`: one per CPU. Who asks from a thread of a pool of rayon has as many
+    /// as that.
+    pub jobs: Option<usize>,
+    /// The constant that is varied.
+    pub varied: Option<&'a Varied>,
+    /// Who wants to know how far it is.
+    pub progress: &'a Progress<'a>,
+}
+
+impl<'a> Lab<'a> {
+    /// All tables at their size, one run for each CPU.
+    pub fn silent(progress: &'a Progress<'a>) -> Lab<'a> {
+        Lab { quick: false, tables: &[], scale: None, jobs: None, varied: None, progress }
+    }
+
+    /// Whether a table is wanted.
+    pub fn wants(&self, table: &str) -> bool {
+        self.tables.is_empty() || self.tables.iter().any(|t| t == table)
+    }
+
+    /// The value of a constant.
+    pub fn value(&self, c: &Constant) -> f64 {
+        match self.varied {
+            Some(Varied::Constant(name, factor)) if *name == c.name => c.value * factor,
+            _ => c.value,
+        }
+    }
+
+    /// Runs a scenario once for each list of values; for each come the runs of all variants and
+    /// seeds.
+    ///
+    /// # Errors
+    /// The scenario does not take a value. The files are the repository's own, so that is
+    /// an error in this program, but for values that a varied constant makes impossible.
+    pub fn run(
+        &self,
+        what: &str,
+        file: ScenarioFile,
+        cells: &[Sets],
+    ) -> Result<Vec<Vec<RunReport>>, RunError> {
+        self.run_wanted(what, file, cells, |_, _| true)
+    }
+
+    /// The same, and only of `wanted` runs, which are asked with the place of their list of values.
+    ///
+    /// # Errors
+    /// As [`Lab::run`].
+    pub fn run_wanted(
+        &self,
+        what: &str,
+        file: ScenarioFile,
+        cells: &[Sets],
+        wanted: impl Fn(usize, &RunSpec) -> bool,
+    ) -> Result<Vec<Vec<RunReport>>, RunError> {
+        let one = |spec: &RunSpec| {
+            let (meta, result) = run::run_one(0, spec, &|_: usize, _: &Machine| Watch::default())?;
+            Ok(RunReport::from_result(meta, &result))
+        };
+        self.each(what, file, cells, wanted, one)
+    }
+
+    /// The same of `wanted` runs with pictures of memory at the ends of these phases.
+    ///
+    /// # Errors
+    /// As [`Lab::run`].
+    pub fn run_pictured(
+        &self,
+        what: &str,
+        file: ScenarioFile,
+        cells: &[Sets],
+        phases: &[&str],
+        wanted: impl Fn(usize, &RunSpec) -> bool,
+    ) -> Result<Vec<Vec<Pictured>>, RunError> {
+        let one = |spec: &RunSpec| {
+            let pictures = Arc::new(Mutex::new(Vec::new()));
+            let watch = |_: usize, _: &Machine| {
+                let (pictures, phases) = (pictures.clone(), phases.iter().map(|p| p.to_string()));
+                let phases: Vec<String> = phases.collect();
+                let draw = move |name: Option<&str>, s: &Snapshot| {
+                    if let Some(name) = name.filter(|n| phases.iter().any(|p| p == n)) {
+                        let zones = s.zones.iter().filter(|z| z.managed > 0);
+                        let text = zones.map(|z| picture(z, s.pageblock_order)).collect();
+                        let mut all = pictures.lock().expect("nobody panicked");
+                        all.push((name.to_string(), text));
+                    }
+                };
+                Watch { snapshot: Some(Box::new(draw)), ..Watch::default() }
+            };
+            let (meta, result) = run::run_one(0, spec, &watch)?;
+            let pictures = std::mem::take(&mut *pictures.lock().expect("nobody panicked"));
+            Ok((RunReport::from_result(meta, &result), pictures))
+        };
+        self.each(what, file, cells, wanted, one)
+    }
+
+    /// The same with the gauges of every so much simulated time, and only of `wanted` runs.
+    ///
+    /// # Errors
+    /// As [`Lab::run`].
+    pub fn run_sampled(
+        &self,
+        what: &str,
+        file: ScenarioFile,
+        cells: &[Sets],
+        every: SimDuration,
+        wanted: impl Fn(usize, &RunSpec) -> bool,
+    ) -> Result<Vec<Vec<Sampled>>, RunError> {
+        let one = |spec: &RunSpec| {
+            let samples = Arc::new(Mutex::new(Vec::<Gauges>::new()));
+            let watch = |_: usize, machine: &Machine| {
+                let free = machine.mem.zones.nr_free();
+                *samples.lock().expect("nobody panicked") = vec![vec![("nr_free_pages", free)]];
+                let samples = samples.clone();
+                let keep = move |_: SimTime, _: &VmStat, gauges: &[(&'static str, u64)]| {
+                    samples.lock().expect("nobody panicked").push(gauges.to_vec());
+                };
+                Watch { sample: Some((every, Box::new(keep))), ..Watch::default() }
+            };
+            let (meta, result) = run::run_one(0, spec, &watch)?;
+            let samples = std::mem::take(&mut *samples.lock().expect("nobody panicked"));
+            Ok(Sampled { report: RunReport::from_result(meta, &result), samples })
+        };
+        self.each(what, file, cells, wanted, one)
+    }
+
+    /// The same with what monitors recorded.
+    ///
+    /// # Errors
+    /// As [`Lab::run`].
+    pub fn run_monitored(
+        &self,
+        what: &str,
+        file: ScenarioFile,
+        cells: &[Sets],
+    ) -> Result<Vec<Vec<WithMonitors>>, RunError> {
+        let one = |spec: &RunSpec| {
+            let (meta, result) = run::run_one(0, spec, &|_: usize, _: &Machine| Watch::default())?;
+            let monitored = meta.damon.clone();
+            Ok((RunReport::from_result(meta, &result), monitored))
+        };
+        self.each(what, file, cells, |_, _| true, one)
+    }
+
+    /// Carries out two parts of an experiment; whoever has nothing left to do in one helps with the other.
+    ///
+    /// # Errors
+    /// Threads cannot be had.
+    pub fn both<A: Send, B: Send>(
+        &self,
+        first: impl FnOnce() -> A + Send,
+        second: impl FnOnce() -> B + Send,
+    ) -> Result<(A, B), RunError> {
+        self.among_jobs(|| rayon::join(first, second))
+    }
+
+    /// Does something on as many threads as there are jobs: on those that are there, if it is one of
+    /// them that asks.
+    fn among_jobs<T: Send>(&self, work: impl FnOnce() -> T + Send) -> Result<T, RunError> {
+        if rayon::current_thread_index().is_some() {
+            return Ok(work());
+        }
+        let pool = rayon::ThreadPoolBuilder::new()
+            .num_threads(self.jobs.map_or(0, |n| n.max(1)))
+            .build()
+            .map_err(|e| mmsim::Error::plain(e.to_string()))?;
+        Ok(pool.install(work))
+    }
+
+    /// What `one` makes of every run that is wanted, by lists of values.
+    fn each<T: Send>(
+        &self,
+        what: &str,
+        file: ScenarioFile,
+        cells: &[Sets],
+        wanted: impl Fn(usize, &RunSpec) -> bool,
+        one: impl Fn(&RunSpec) -> Result<T, RunError> + Sync,
+    ) -> Result<Vec<Vec<T>>, RunError> {
+        let mut specs: Vec<(usize, RunSpec)> = Vec::new();
+        for (i, sets) in cells.iter().enumerate() {
+            let mut sets = sets.clone();
+            if let Some(Varied::Key(path, value)) = self.varied {
+                sets.push((path.clone(), value.clone()));
+            }
+            let scenario = Scenario::from_str(file.text, file.path)?.with_sets(&sets)?;
+            let specs_of_cell = scenario.expand(&Catalogue)?;
+            for mut spec in specs_of_cell.into_iter().filter(|spec| wanted(i, spec)) {
+                if let Some(varied) = self.varied {
+                    varied.apply(&mut spec);
+                }
+                specs.push((i, spec));
+            }
+        }
+        let done = AtomicUsize::new(0);
+        (self.progress)(what, 0, specs.len());
+        let one = |(i, spec): &(usize, RunSpec)| {
+            let made = one(spec)?;
+            let n = done.fetch_add(1, Ordering::Relaxed) + 1;
+            (self.progress)(what, n, specs.len());
+            Ok((*i, made))
+        };
+        // One by one: a run may take as long as all others together.
+        let all = || specs.par_iter().with_max_len(1).map(one).collect();
+        let made: Result<Vec<(usize, T)>, RunError> = self.among_jobs(all)?;
+        let mut by_cell: Vec<Vec<T>> = cells.iter().map(|_| Vec::new()).collect();
+        for (i, one) in made? {
+            by_cell[i].push(one);
+        }
+        Ok(by_cell)
+    }
+}
+
+/// A figure of each seed of a variant. Panics if there is no such variant.
+pub fn by_seed(
+    runs: &[RunReport],
+    variant: &str,
+    figure: impl Fn(&RunReport) -> f64,
+) -> Vec<(u64, f64)> {
+    let of = runs.iter().filter(|r| r.variant == variant);
+    let figures: Vec<(u64, f64)> = of.map(|r| (r.seed, figure(r))).collect();
+    assert!(!figures.is_empty(), "no variant {variant}");
+    figures
+}

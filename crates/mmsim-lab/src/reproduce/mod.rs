@@ -1,0 +1,316 @@
+//! Reruns published experiments and sets the published figures beside what the model makes
+//! of them.
+//!
+//! A *family* is what one patch series published: its figures ([`evidence/published`]), its
+//! experiments as scenario files, and the constants that its authors leave open. Figures
+//! are read from data, scenarios from files that `mmsim run` takes too; what is written
+//! here is which scenario gives which figure. How close is close enough stands beside the
+//! figures ([`demand`]); a miss is shown as plainly as a hit.
+//!
+//! Where a machine of the source is large, experiments are made on one that is smaller by
+//! a whole number in everything that is counted in pages, so that all ratios are those of
+//! the source: memory, watermarks, swap, chunks, and with them the time of a run.
+
+pub mod anon_workingset;
+pub mod compaction;
+pub mod damon_monitoring;
+pub mod damon_reclaim;
+pub mod demand;
+pub mod document;
+pub mod lab;
+pub mod mglru;
+pub mod pagecache_chain;
+pub mod published;
+pub mod relation;
+mod sensitivity;
+
+use crate::reproduce::document::{
+    ConstantReport, ExperimentReport, FigureRow, Picture, Reproduction,
+};
+use demand::Basis;
+use lab::{Constant, Lab, Progress, ScenarioFile};
+use mmsim::error::{Error, ErrorKind};
+use mmsim::report::statistics::{Estimate, estimate};
+use mmsim::run::RunError;
+use mmsim::scenario::nearest;
+use published::{Cell, Published};
+
+/// What one patch series published, and how it is carried out here.
+#[non_exhaustive]
+pub struct Family {
+    /// Its name on the command line.
+    pub name: &'static str,
+    /// What it is about.
+    pub about: &'static str,
+    /// The text of its figures.
+    pub published: &'static str,
+    /// The scenarios of its experiments.
+    pub scenarios: &'static [ScenarioFile],
+    /// What its sources leave open.
+    pub constants: &'static [Constant],
+    /// What can be asked for alone: tables, and experiments without a table.
+    pub tables: &'static [&'static str],
+    /// Published tables and claims that are not carried out, and why.
+    pub left_out: &'static [(&'static str, &'static str)],
+    /// Makes the figures.
+    pub figures: fn(&Lab<'_>, &Published) -> Result<Figures, RunError>,
+}
+
+/// All families.
+pub static FAMILIES: &[&Family] = &[
+    &anon_workingset::FAMILY,
+    &mglru::lazyfree::FAMILY,
+    &mglru::file_protection::FAMILY,
+    &mglru::refault_distance::FAMILY,
+    &mglru::fio_zipf::FAMILY,
+    &mglru::rework::FAMILY,
+    &compaction::FAMILY,
+    &damon_monitoring::FAMILY,
+    &damon_reclaim::FAMILY,
+    &pagecache_chain::FAMILY,
+];
+
+/// What was simulated.
+#[derive(Clone, PartialEq, Debug, Default)]
+#[non_exhaustive]
+pub struct Figures {
+    /// The figures in the order of the tables.
+    pub rows: Vec<FigureRow>,
+    /// What no single figure says.
+    pub findings: Vec<String>,
+    /// Memory as text.
+    pub pictures: Vec<Picture>,
+}
+
+impl Figures {
+    fn add(&mut self, more: Figures) {
+        self.rows.extend(more.rows);
+        self.findings.extend(more.findings);
+        self.pictures.extend(more.pictures);
+    }
+}
+
+/// What is reproduced, and how.
+#[derive(Clone, Debug, Default)]
+#[non_exhaustive]
+pub struct Request {
+    /// Names of families.
+    pub names: Vec<String>,
+    /// All families.
+    pub all: bool,
+    /// Few cells on small machines: seconds instead of minutes.
+    pub quick: bool,
+    /// Only these tables; empty: all.
+    pub tables: Vec<String>,
+    /// By what machines are smaller than those of the source.
+    pub scale: Option<u64>,
+    /// Vary constants too.
+    pub sensitivity: bool,
+    /// Runs at the same time; `None`: one per CPU.
+    pub jobs: Option<usize>,
+}
+
+/// Reruns experiments.
+///
+/// # Errors
+/// A name or table that there is not, or of which the quick subset has nothing.
+pub fn reproduce(request: &Request, progress: &Progress<'_>) -> Result<Reproduction, RunError> {
+    let families = wanted(request)?;
+    let mut experiments = Vec::new();
+    for family in families {
+        let lab = Lab {
+            quick: request.quick,
+            tables: &request.tables,
+            scale: request.scale,
+            jobs: request.jobs,
+            ..Lab::silent(progress)
+        };
+        let published = Published::read(family.published);
+        let mut figures = (family.figures)(&lab, &published)?;
+        let sensitivity = match request.sensitivity {
+            true => Some(sensitivity::sensitivity(family, &published, &lab, &figures)?),
+            false => None,
+        };
+        if request.tables.is_empty() {
+            let said =
+                family.left_out.iter().map(|(id, why)| format!("not carried out: {id}: {why}."));
+            figures.findings.extend(said);
+        }
+        experiments.push(ExperimentReport {
+            name: family.name.to_string(),
+            about: family.about.to_string(),
+            constants: family.constants.iter().map(constant).collect(),
+            rows: figures.rows,
+            findings: figures.findings,
+            pictures: figures.pictures,
+            sensitivity,
+        });
+    }
+    if request.quick && !request.tables.is_empty() && experiments.iter().all(|e| e.rows.is_empty())
+    {
+        let tables = request.tables.join(", ");
+        let e = Error::new(ErrorKind::Option, format!("--quick has no figure of {tables}"));
+        return Err(e.help("leave --quick out").into());
+    }
+    Ok(Reproduction::new(request.quick, experiments))
+}
+
+fn constant(c: &Constant) -> ConstantReport {
+    ConstantReport {
+        name: c.name.to_string(),
+        value: c.value,
+        unit: c.unit.to_string(),
+        basis: c.basis.to_string(),
+    }
+}
+
+fn known(names: &[&str]) -> String {
+    names.join(", ")
+}
+
+/// An error about a name, with the one that was probably meant.
+fn unknown(what: &str, name: &str, names: &[&str]) -> Error {
+    let e = Error::new(ErrorKind::Option, format!("there is no {what} \"{name}\""));
+    match nearest(name, names) {
+        Some(n) => e.help(format!("did you mean \"{n}\"? There are: {}", known(names))),
+        None => e.help(format!("write one of: {}", known(names))),
+    }
+}
+
+fn wanted(request: &Request) -> Result<Vec<&'static Family>, Error> {
+    let names: Vec<&str> = FAMILIES.iter().map(|f| f.name).collect();
+    if let Some(name) = request.names.iter().find(|n| !names.contains(&n.as_str())) {
+        return Err(unknown("experiment", name, &names));
+    }
+    if request.names.is_empty() && !request.all {
+        let e = Error::new(ErrorKind::Option, "no experiment is named");
+        return Err(e.help(format!("write --all, or one of: {}", known(&names))));
+    }
+    let is_wanted = |f: &&&Family| request.all || request.names.iter().any(|n| n == f.name);
+    let families: Vec<&Family> = FAMILIES.iter().filter(is_wanted).copied().collect();
+    let tables: Vec<&str> = families.iter().flat_map(|f| f.tables).copied().collect();
+    match request.tables.iter().find(|t| !tables.contains(&t.as_str())) {
+        Some(t) => Err(unknown("table", t, &tables)),
+        None => Ok(families),
+    }
+}
+
+/// The row of a published cell.
+pub fn row(cell: &Cell<'_>, quantity: &str, simulated: Option<Estimate>) -> FigureRow {
+    let met = simulated.and_then(|e| cell.demand.met(cell.value(), e.mean));
+    FigureRow {
+        published: cell.published(),
+        deviation: cell.deviation(),
+        demand: cell.demand.words(cell.unit()),
+        met,
+        gates: cell.demand.gates(),
+        basis: cell.demand.basis,
+        ..unpublished_row(&cell.id(), quantity, cell.unit(), simulated)
+    }
+}
+
+/// The row of a published cell with a figure for each seed, which a demand may count.
+pub fn row_by_seed(cell: &Cell<'_>, quantity: &str, simulated: &[f64]) -> FigureRow {
+    let met = cell.demand.met_by_seeds(cell.value(), simulated);
+    FigureRow { met, ..row(cell, quantity, estimate(simulated)) }
+}
+
+/// The row of a figure that nobody published, and of which nothing is asked.
+pub fn unpublished_row(
+    id: &str,
+    quantity: &str,
+    unit: &str,
+    simulated: Option<Estimate>,
+) -> FigureRow {
+    FigureRow {
+        id: id.to_string(),
+        quantity: quantity.to_string(),
+        unit: unit.to_string(),
+        published: None,
+        deviation: None,
+        simulated: simulated.map(|e| e.mean),
+        ci95: simulated.and_then(|e| e.ci95),
+        seeds: simulated.map_or(0, |e| e.n as u64),
+        demand: "none".into(),
+        met: None,
+        gates: true,
+        basis: Basis::Trend,
+        note: String::new(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn said(request: &Request) -> String {
+        match reproduce(request, &|_, _, _| panic!("nothing is to run")) {
+            Err(RunError::Input(e)) => e.to_string(),
+            other => panic!("{other:?}"),
+        }
+    }
+
+    #[test]
+    fn names_that_there_are_not() {
+        let named = |name: &str| Request { names: vec![name.into()], ..Request::default() };
+        let all: Vec<&str> = FAMILIES.iter().map(|f| f.name).collect();
+        let expected = "error: there is no experiment \"anon-worksingset\"\n |\n \
+                        = help: did you mean \"anon-workingset\"? There are: anon-workingset, mglru-";
+        let text = said(&named("anon-worksingset"));
+        assert!(text.starts_with(expected) && text.ends_with(&all.join(", ")), "{text}");
+        let tables = vec!["ebizzy".to_string()];
+        let text = said(&Request { tables, ..named("anon-workingset") });
+        assert!(text.starts_with("error: there is no table \"ebizzy\""), "{text}");
+        assert!(text.contains("ebizzy-v1-1t, ebizzy-v1-8t, swap-size-1t"), "{text}");
+        let quick = Request { quick: true, ..named("anon-workingset") };
+        let text = said(&Request { tables: vec!["kernel-build".into()], ..quick });
+        assert_eq!(
+            text,
+            "error: --quick has no figure of kernel-build\n |\n = help: leave --quick out"
+        );
+        let text = said(&Request::default());
+        assert!(text.contains("write --all, or one of: anon-workingset"), "{text}");
+    }
+
+    /// Every table that was published can be asked for or is told as not carried out, and none is
+    /// both; so are the claims of MGLRU, whose experiments have no table of claims.
+    #[test]
+    fn every_published_table_is_shown_or_left_out_with_a_reason() {
+        let mut texts: Vec<&str> = FAMILIES.iter().map(|f| f.published).collect();
+        texts.dedup();
+        for text in texts {
+            let published = Published::read(text);
+            let of_text = || FAMILIES.iter().filter(|f| f.published == text);
+            let shown: Vec<&str> = of_text().flat_map(|f| f.tables).copied().collect();
+            let left: Vec<&str> = of_text().flat_map(|f| f.left_out).map(|l| l.0).collect();
+            for id in published.tables.iter().map(|t| t.id.as_str()) {
+                let times = [&shown, &left].map(|l| l.iter().filter(|t| **t == id).count());
+                assert!(
+                    times == [1, 0] || times == [0, 1],
+                    "{id} of {}: {times:?}",
+                    published.family
+                );
+            }
+            let known = |id: &&str| {
+                published.tables.iter().any(|t| t.id == *id)
+                    || published.claims.iter().any(|c| c.id == *id)
+            };
+            let strangers: Vec<&&str> = left.iter().filter(|id| !known(id)).collect();
+            assert!(strangers.is_empty(), "{strangers:?}");
+            if published.family == "mglru" {
+                assert!(published.claims.iter().all(|c| left.contains(&c.id.as_str())));
+            }
+        }
+    }
+
+    /// Every scenario of every experiment runs as it is shipped.
+    #[test]
+    fn scenarios_expand() {
+        for file in FAMILIES.iter().flat_map(|f| f.scenarios) {
+            let scenario = mmsim::Scenario::from_str(file.text, file.path);
+            let scenario = scenario.unwrap_or_else(|e| panic!("{}: {e}", file.path));
+            let runs = scenario.expand(&mmsim::build::Catalogue);
+            assert!(!runs.unwrap_or_else(|e| panic!("{}: {e}", file.path)).is_empty());
+        }
+    }
+}

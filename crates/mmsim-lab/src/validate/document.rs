@@ -1,0 +1,343 @@
+//! The document of a validation: what kernels counted beside what the model counts.
+
+use serde::{Deserialize, Serialize};
+
+use crate::validate::COUNTERS;
+use crate::validate::rules::{self, Verdict};
+use mmsim::report::SCHEMA;
+use mmsim::report::derived::grouped;
+
+/// All points of one command.
+#[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
+#[non_exhaustive]
+pub struct Validation {
+    /// The version of mmsim that wrote it.
+    pub mmsim: String,
+    /// The version of the form.
+    pub schema: u32,
+    /// One entry per point, phase and counter.
+    pub points: Vec<PointRow>,
+    /// Per experiment and LRU: an entry of all counters, then one for each counter that
+    /// the kernel or the model counted.
+    pub summary: Vec<SummaryRow>,
+    /// Whether the model is as close as it should be.
+    pub rules: Vec<Verdict>,
+    /// Points that the model cannot replay.
+    pub not_modelled: Vec<NotModelled>,
+    /// Counters that a kernel counted and the model does not have.
+    pub unmodelled_counters: Vec<UnmodelledCounter>,
+    /// Points whose repetitions went apart, if there are any.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub outcomes: Vec<OutcomeRow>,
+}
+
+/// A point with more than one outcome, replayed with its free memory moved a little.
+#[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
+#[non_exhaustive]
+pub struct OutcomeRow {
+    /// The experiment.
+    pub experiment: String,
+    /// The point.
+    pub point: String,
+    /// What was counted.
+    pub counter: String,
+    /// The recorded outcomes, ascending.
+    pub outcomes: Vec<Near>,
+    /// The share of replays between the smallest and the largest outcome and within 15 % of none.
+    pub between: f64,
+    /// Every outcome came, and few replays lie between.
+    pub met: bool,
+    /// What each replay gave, from the lowest offset on.
+    pub simulated: Vec<f64>,
+}
+
+/// One outcome, and how often it came.
+#[derive(Clone, Copy, PartialEq, Debug, Serialize, Deserialize)]
+#[non_exhaustive]
+pub struct Near {
+    /// The smallest recorded value that counts as it.
+    pub from: f64,
+    /// The largest.
+    pub to: f64,
+    /// Its share of the recorded repetitions.
+    pub recorded: f64,
+    /// The share of replays within 15 % of it.
+    pub simulated: f64,
+}
+
+impl Near {
+    /// The recorded values that count as it, for people.
+    pub fn range(&self) -> String {
+        match self.from == self.to {
+            true => grouped(self.from),
+            false => format!("{} to {}", grouped(self.from), grouped(self.to)),
+        }
+    }
+}
+
+/// One counter of one phase of one point: means over the repetitions.
+#[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
+#[non_exhaustive]
+pub struct PointRow {
+    /// The experiment.
+    pub experiment: String,
+    /// The point of the experiment.
+    pub point: String,
+    /// The kernel as major.minor.
+    pub kernel: String,
+    /// The LRU of the point.
+    pub policy: String,
+    /// The phase.
+    pub phase: String,
+    /// The counter.
+    pub counter: String,
+    /// What kernels counted, on average.
+    pub recorded: f64,
+    /// The smallest that a kernel counted.
+    pub min: f64,
+    /// The largest that a kernel counted.
+    pub max: f64,
+    /// What the model counts, on average.
+    pub simulated: f64,
+    /// `simulated / recorded - 1`; none where `recorded` is 0.
+    pub rel_error: Option<f64>,
+    /// The simulated value lies between the smallest and the largest.
+    pub inside: bool,
+    /// Repetitions of the recording, each replayed.
+    pub repetitions: u64,
+}
+
+impl PointRow {
+    /// Fills in [`PointRow::rel_error`] and [`PointRow::inside`].
+    pub fn compared(mut self) -> Self {
+        self.rel_error = (self.recorded != 0.0).then(|| self.simulated / self.recorded - 1.0);
+        self.inside = (self.min..=self.max).contains(&self.simulated);
+        self
+    }
+
+    /// Neither the kernel nor the model counted.
+    pub fn is_nothing(&self) -> bool {
+        self.max == 0.0 && self.simulated == 0.0
+    }
+}
+
+/// How close the model is in one experiment under one LRU.
+#[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
+#[non_exhaustive]
+pub struct SummaryRow {
+    /// The experiment.
+    pub experiment: String,
+    /// The LRU.
+    pub policy: String,
+    /// The counter; none: all of them.
+    pub counter: Option<String>,
+    /// Entries in it.
+    pub rows: u64,
+    /// Entries whose simulated value lies between the smallest and largest recorded one.
+    pub within_spread: u64,
+    /// Entries of which the kernel counted at least [`rules::MANY`] events: the relative
+    /// errors of these are summed up, for those of a handful of events say little.
+    pub many: u64,
+    /// Median of the absolute relative errors.
+    pub median_error: Option<f64>,
+    /// 90th percentile of them.
+    pub p90_error: Option<f64>,
+    /// Largest of them.
+    pub max_error: Option<f64>,
+    /// Entries with fewer events whose simulated value lies outside the recorded range
+    /// widened by [`rules::ROOM`] events.
+    pub few_outside: u64,
+}
+
+/// A point that the model cannot replay.
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
+#[non_exhaustive]
+pub struct NotModelled {
+    /// The experiment.
+    pub experiment: String,
+    /// The point.
+    pub point: String,
+    /// Why not.
+    pub why: String,
+}
+
+/// A counter that a kernel counted in replayed points and the model does not have.
+#[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
+#[non_exhaustive]
+pub struct UnmodelledCounter {
+    /// The experiment.
+    pub experiment: String,
+    /// The counter.
+    pub counter: String,
+    /// Phases in which it was counted.
+    pub phases: u64,
+    /// The largest mean of a phase.
+    pub largest: f64,
+}
+
+/// The `q` quantile of ascending values: the smallest that at least that share of them does
+/// not exceed.
+pub fn quantile(ascending: &[f64], q: f64) -> Option<f64> {
+    let rank = (q * ascending.len() as f64).ceil() as usize;
+    ascending.get(rank.max(1) - 1).copied()
+}
+
+fn summarise(
+    experiment: &str,
+    policy: &str,
+    counter: Option<&str>,
+    rows: &[&PointRow],
+) -> SummaryRow {
+    let many = |r: &&&PointRow| r.recorded >= rules::MANY;
+    let mut errors: Vec<f64> =
+        rows.iter().filter(many).filter_map(|r| r.rel_error.map(f64::abs)).collect();
+    errors.sort_by(f64::total_cmp);
+    let near = |r: &PointRow| (r.min - rules::ROOM..=r.max + rules::ROOM).contains(&r.simulated);
+    let count = |is: &dyn Fn(&PointRow) -> bool| rows.iter().filter(|r| is(r)).count() as u64;
+    SummaryRow {
+        experiment: experiment.to_string(),
+        policy: policy.to_string(),
+        counter: counter.map(str::to_string),
+        rows: rows.len() as u64,
+        within_spread: count(&|r| r.inside),
+        many: errors.len() as u64,
+        median_error: quantile(&errors, 0.5),
+        p90_error: quantile(&errors, 0.9),
+        max_error: errors.last().copied(),
+        few_outside: count(&|r| r.recorded < rules::MANY && !near(r)),
+    }
+}
+
+impl Validation {
+    /// The document of these points, with its summary and its verdicts.
+    pub fn new(
+        points: Vec<PointRow>,
+        not_modelled: Vec<NotModelled>,
+        unmodelled_counters: Vec<UnmodelledCounter>,
+    ) -> Self {
+        let points: Vec<PointRow> = points.into_iter().map(PointRow::compared).collect();
+        let mut keys: Vec<(&str, &str)> = Vec::new();
+        for row in &points {
+            let key = (row.experiment.as_str(), row.policy.as_str());
+            if !keys.contains(&key) {
+                keys.push(key);
+            }
+        }
+        let mut summary = Vec::new();
+        for &(experiment, policy) in &keys {
+            let rows: Vec<&PointRow> = points
+                .iter()
+                .filter(|r| r.experiment == experiment && r.policy == policy)
+                .collect();
+            summary.push(summarise(experiment, policy, None, &rows));
+            for counter in COUNTERS {
+                let of: Vec<&PointRow> =
+                    rows.iter().copied().filter(|r| r.counter == *counter).collect();
+                if of.iter().any(|r| !r.is_nothing()) {
+                    summary.push(summarise(experiment, policy, Some(counter), &of));
+                }
+            }
+        }
+        let rules = rules::judge(&points);
+        Validation {
+            mmsim: env!("CARGO_PKG_VERSION").to_string(),
+            schema: SCHEMA,
+            points,
+            summary,
+            rules,
+            not_modelled,
+            unmodelled_counters,
+            outcomes: Vec::new(),
+        }
+    }
+
+    /// The rows of the summary that are of all counters.
+    pub fn summary_of_experiments(&self) -> impl Iterator<Item = &SummaryRow> {
+        self.summary.iter().filter(|s| s.counter.is_none())
+    }
+
+    /// The document as indented JSON that ends with a newline.
+    pub fn to_json(&self) -> String {
+        let mut json = serde_json::to_string_pretty(self).expect("a validation is plain data");
+        json.push('\n');
+        json
+    }
+
+    /// The points as CSV, one row per entry; a missing error is an empty field.
+    pub fn to_csv(&self) -> String {
+        let mut csv = "experiment,point,kernel,policy,phase,counter,recorded,min,max,simulated,\
+                       rel_error,inside\n"
+            .to_string();
+        for r in &self.points {
+            let error = r.rel_error.map_or(String::new(), |e| e.to_string());
+            let names = [&r.experiment, &r.point, &r.kernel, &r.policy, &r.phase, &r.counter]
+                .map(|name| mmsim::report::csv_field(name));
+            csv += &format!(
+                "{},{},{},{},{},{error},{}\n",
+                names.join(","),
+                r.recorded,
+                r.min,
+                r.max,
+                r.simulated,
+                r.inside
+            );
+        }
+        csv
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn row(policy: &str, recorded: f64, simulated: f64) -> PointRow {
+        PointRow {
+            experiment: "zipf-anon".into(),
+            point: "p1".into(),
+            kernel: "6.12".into(),
+            policy: policy.into(),
+            phase: "access1".into(),
+            counter: "pswpin".into(),
+            recorded,
+            min: recorded - 1.0,
+            max: recorded + 1.0,
+            simulated,
+            rel_error: None,
+            inside: false,
+            repetitions: 1,
+        }
+    }
+
+    #[test]
+    fn errors_and_their_summary() {
+        let v = Validation::new(
+            vec![
+                row("classic", 1000.0, 1100.0),
+                row("classic", 1000.0, 1000.5),
+                row("classic", 0.0, 5.0),
+                row("classic", 100.0, 352.0),
+                row("mglru", 10.0, 5.0),
+            ],
+            vec![],
+            vec![],
+        );
+        assert_eq!(v.points[2].rel_error, None);
+        assert_eq!(v.points[4].rel_error, Some(-0.5));
+        // All counters, and the one that there is, of two LRUs.
+        assert_eq!(v.summary.len(), 4);
+        assert_eq!(v.summary_of_experiments().count(), 2);
+        let s = &v.summary[0];
+        assert_eq!((s.rows, s.many, s.within_spread, s.few_outside), (4, 2, 1, 1));
+        assert!((s.median_error.unwrap() - 0.0005).abs() < 1e-12);
+        assert!((s.p90_error.unwrap() - 0.1).abs() < 1e-12);
+        assert_eq!(s.p90_error, s.max_error);
+        assert!(v.to_json().contains("\"rel_error\": null"));
+        assert!(v.to_csv().contains("zipf-anon,p1,6.12,classic,access1,pswpin,0,-1,1,5,,false\n"));
+    }
+
+    #[test]
+    fn no_points() {
+        assert_eq!(quantile(&[], 0.5), None);
+        assert_eq!(Validation::new(vec![], vec![], vec![]).summary, vec![]);
+    }
+}

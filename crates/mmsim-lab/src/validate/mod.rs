@@ -1,0 +1,384 @@
+//! Replays recorded kernel experiments on the same machine, and sets what the kernel
+//! counted beside what the simulator counts.
+//!
+//! A point of the reference holds the zones of the machine when its workload started, the
+//! commands of the workload, and the counters of the kernel. The machine built here has
+//! the same managed pages, watermarks, reserves, free pages and per-CPU lists, the same
+//! swap and sysctls; the workload is the same sequence of accesses. Nothing is fitted.
+//! Whether a recording can be at all is asked first (`check`); how close is close enough
+//! is said in [`rules`].
+
+mod boot;
+mod check;
+pub mod cost;
+mod counters;
+mod damon;
+pub mod document;
+mod machine;
+mod outcomes;
+mod place;
+pub mod point;
+pub mod rules;
+
+use std::path::Path;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex};
+
+use mmsim_core::machine::Watch;
+use mmsim_core::machine::result::{Outcome, RunResult};
+use mmsim_core::machine::snapshot::ZoneSnapshot;
+use rayon::prelude::*;
+
+pub use counters::COUNTERS;
+pub use machine::{Lacking, machine};
+pub use outcomes::BETWEEN;
+
+use crate::validate::document::{NotModelled, PointRow, UnmodelledCounter, Validation};
+use mmsim::build::kdamond_of;
+use mmsim::error::Error;
+use mmsim::scenario::nearest;
+use point::{Experiment, Point};
+
+/// What is replayed.
+#[derive(Clone, Debug, Default)]
+#[non_exhaustive]
+pub struct Selection {
+    /// Only these points; empty: all.
+    pub points: Vec<String>,
+    /// Only this experiment.
+    pub experiment: Option<String>,
+    /// Only one point of each experiment, kernel and LRU: that in the middle of its file.
+    pub quick: bool,
+    /// Replays at the same time; `None`: one per CPU.
+    pub jobs: Option<usize>,
+}
+
+/// Replays the selected points of a folder. `progress` is told how many replays have
+/// ended, and of how many.
+///
+/// # Errors
+/// A file of the folder cannot be read, is not of the form or contradicts itself; or
+/// nothing of a selected name is there.
+pub fn validate(
+    dir: &Path,
+    what: &Selection,
+    progress: &(dyn Fn(usize, usize) + Sync),
+) -> Result<Validation, Error> {
+    let experiments = point::read_folder(dir)?;
+    let selected = select(dir, &experiments, what)?;
+    let refused: Vec<Option<String>> =
+        selected.par_iter().map(|(_, p)| why_not(p)).collect::<Vec<_>>();
+    let replays: Vec<(usize, usize)> = (selected.iter().zip(&refused).enumerate())
+        .filter(|(_, (_, refused))| refused.is_none())
+        .flat_map(|(i, ((_, p), _))| (0..damon::replays(p)).map(move |r| (i, r)))
+        .collect();
+    let ended = AtomicUsize::new(0);
+    let replay = |&(i, replay): &(usize, usize)| {
+        let (_, p) = selected[i];
+        let result = machine(p, replay).map(|m| Replay::run(p, m));
+        progress(ended.fetch_add(1, Ordering::Relaxed) + 1, replays.len());
+        result
+    };
+    let pool = rayon::ThreadPoolBuilder::new()
+        .num_threads(what.jobs.map_or(0, |n| n.min(replays.len()).max(1)))
+        .build()
+        .map_err(|e| Error::plain(e.to_string()))?;
+    let mut done: Vec<Result<Replay, Lacking>> =
+        pool.install(|| replays.par_iter().with_max_len(1).map(replay).collect());
+    let mut results = done.drain(..);
+    let mut v = Collected::default();
+    for (&(e, p), refused) in selected.iter().zip(refused) {
+        let not = |why: String| NotModelled {
+            experiment: e.experiment.clone(),
+            point: p.id.clone(),
+            why,
+        };
+        if let Some(why) = refused {
+            v.not_modelled.push(not(why));
+            continue;
+        }
+        match results.by_ref().take(damon::replays(p)).collect::<Result<Vec<Replay>, Lacking>>() {
+            Ok(replays) => v.point(e, p, &replays),
+            Err(why) => v.not_modelled.push(not(why.to_string())),
+        }
+    }
+    let mut validation = Validation::new(v.rows, v.not_modelled, v.unmodelled_counters);
+    let replayed = |p: &Point| validation.points.iter().any(|r| r.point == p.id);
+    let outcomes = selected.iter().filter(|(_, p)| replayed(p));
+    validation.outcomes =
+        pool.install(|| outcomes.filter_map(|(e, p)| outcomes::row(e, p)).collect());
+    Ok(validation)
+}
+
+fn select<'a>(
+    dir: &Path,
+    experiments: &'a [Experiment],
+    what: &Selection,
+) -> Result<Vec<(&'a Experiment, &'a Point)>, Error> {
+    let mut selected: Vec<(&Experiment, &Point)> = experiments
+        .iter()
+        .filter(|e| what.experiment.as_deref().is_none_or(|x| x == e.experiment))
+        .flat_map(|e| e.points.iter().map(move |p| (e, p)))
+        .filter(|(_, p)| what.points.is_empty() || what.points.contains(&p.id))
+        .collect();
+    for wanted in &what.points {
+        if !selected.iter().any(|(_, p)| p.id == *wanted) {
+            let known = experiments.iter().flat_map(|e| &e.points).map(|p| p.id.as_str());
+            return Err(none(dir, "point", wanted, known.collect()));
+        }
+    }
+    if let (Some(wanted), true) = (&what.experiment, selected.is_empty()) {
+        let known = experiments.iter().map(|e| e.experiment.as_str());
+        return Err(none(dir, "experiment", wanted, known.collect()));
+    }
+    if what.quick {
+        selected = quick(&selected);
+    }
+    Ok(selected)
+}
+
+/// Of each experiment, kernel and LRU the point in the middle of the file, sensitivities
+/// left out: a choice that knows nothing of how close the model comes.
+fn quick<'a>(all: &[(&'a Experiment, &'a Point)]) -> Vec<(&'a Experiment, &'a Point)> {
+    let key =
+        |(e, p): &(&Experiment, &Point)| (e.experiment.clone(), p.kernel_series(), p.lru.clone());
+    let of_interest: Vec<_> =
+        all.iter().copied().filter(|(_, p)| !Point::is_sensitivity(&p.id)).collect();
+    let chosen = |one: &(&Experiment, &Point)| {
+        let same: Vec<_> = of_interest.iter().filter(|o| key(o) == key(one)).collect();
+        std::ptr::eq(same[same.len() / 2].1, one.1)
+    };
+    of_interest.iter().copied().filter(chosen).collect()
+}
+
+/// Experiment and name of the points that [`Selection::quick`] takes of everything.
+pub fn quick_points(experiments: &[Experiment]) -> Vec<(String, String)> {
+    let all: Vec<(&Experiment, &Point)> =
+        experiments.iter().flat_map(|e| e.points.iter().map(move |p| (e, p))).collect();
+    quick(&all).iter().map(|(e, p)| (e.experiment.clone(), p.id.clone())).collect()
+}
+
+/// The folder has nothing of that name.
+fn none(dir: &Path, what: &str, wanted: &str, known: Vec<&str>) -> Error {
+    let near = nearest(wanted, &known).map_or(String::new(), |n| format!(", did you mean `{n}`?"));
+    let title = format!("{}: there is no {what} `{wanted}`{near}", dir.display());
+    Error::plain(title).help(format!("known: {}", known.join(", ")))
+}
+
+/// Why a point cannot be replayed; none: it can. No machine is built for it.
+fn why_not(p: &Point) -> Option<String> {
+    (0..p.repetitions).find_map(|r| machine::can_be(p, r).err())
+}
+
+/// What is kept of one replay: each recorded phase's counters.
+struct Replay {
+    /// By phase of the point and position in [`COUNTERS`]; none: the replay ended before.
+    phases: Vec<Option<Vec<Option<u64>>>>,
+    /// Free blocks of order 9 at the end of each phase of the point.
+    free_order9: Vec<Option<u64>>,
+    /// Blocks asked for on behalf of the kernel that could not be had, in each phase.
+    failed: Vec<Option<u64>>,
+    /// What a monitor saw and did, by name.
+    damon: Vec<(&'static str, f64)>,
+    /// It ran out of memory.
+    early: bool,
+}
+
+impl Replay {
+    fn run(p: &Point, mut m: mmsim::build::Machine) -> Replay {
+        let free = Arc::new(Mutex::new(Vec::new()));
+        let mut watch = Watch::default();
+        let wanted = p.phases.iter().any(|x| !x.buddy_after.is_empty());
+        if wanted {
+            let free = free.clone();
+            watch.snapshot = Some(Box::new(move |name, s| {
+                let of = |z: &ZoneSnapshot| -> u64 {
+                    z.free_blocks.iter().map(|t| t[9] + 2 * t[10]).sum()
+                };
+                let blocks: u64 = s.zones.iter().map(of).sum();
+                let name = name.map(str::to_string);
+                free.lock().expect("one thread runs it").push((name, blocks));
+            }));
+        }
+        let mut replay = Replay::of(p, &m.run(watch));
+        for id in m.monitors() {
+            replay.damon = damon::simulated(p, kdamond_of(&m, id));
+        }
+        let free = free.lock().expect("the run is over");
+        let mut rest = free.iter();
+        for (phase, of) in p.phases.iter().zip(&mut replay.free_order9) {
+            let named = |(name, _): &&(Option<String>, u64)| name.as_deref() == Some(&phase.phase);
+            *of = rest.find(named).map(|(_, blocks)| *blocks);
+        }
+        replay
+    }
+
+    fn of(p: &Point, r: &RunResult) -> Replay {
+        let names: Vec<String> = r.phases.iter().map(|x| x.name.clone()).collect();
+        // A point that was read has been checked, but a replay that ended early has fewer.
+        let numbers = check::snapshots(p, &names).unwrap_or_else(|_| {
+            let mut from = 0;
+            let next = |phase: &point::Phase| {
+                let at = names.iter().skip(from).position(|n| *n == phase.phase)?;
+                from += at + 1;
+                Some(from - 1)
+            };
+            p.phases.iter().map_while(next).collect()
+        });
+        let counters = |i: usize| {
+            let stat = &r.phases[*numbers.get(i)?].vmstat;
+            Some(COUNTERS.iter().map(|c| stat.by_name(c)).collect())
+        };
+        Replay {
+            phases: (0..p.phases.len()).map(counters).collect(),
+            free_order9: vec![None; p.phases.len()],
+            failed: (0..p.phases.len())
+                .map(|i| r.phases[*numbers.get(i)?].vmstat.by_name("sim_kernel_alloc_fail"))
+                .collect(),
+            damon: Vec::new(),
+            early: r.outcome != Outcome::Completed,
+        }
+    }
+}
+
+fn row(
+    e: &Experiment,
+    p: &Point,
+    phase: &point::Phase,
+    counter: &str,
+    recorded: [f64; 3],
+    simulated: f64,
+    repetitions: usize,
+) -> PointRow {
+    PointRow {
+        experiment: e.experiment.clone(),
+        point: p.id.clone(),
+        kernel: p.kernel_series(),
+        policy: p.lru.clone(),
+        phase: phase.phase.clone(),
+        counter: counter.to_string(),
+        recorded: recorded[0],
+        min: recorded[1],
+        max: recorded[2],
+        simulated,
+        rel_error: None,
+        inside: false,
+        repetitions: repetitions as u64,
+    }
+}
+
+/// What was recorded of a phase besides counters, and what the replays gave: free blocks, and in
+/// the phase `asked` what the command before it returned.
+fn further(p: &Point, phase: usize, replays: &[Replay]) -> Vec<(String, [f64; 3], f64)> {
+    let mean = |of: &dyn Fn(&Replay) -> Option<u64>| -> Option<f64> {
+        let all: Option<u64> = replays.iter().map(of).sum();
+        all.map(|sum| sum as f64 / replays.len() as f64)
+    };
+    let mut rows = Vec::new();
+    let mut rows_of_damon = Vec::new();
+    let mut add = |name: &str, recorded: Option<[f64; 3]>, simulated: Option<f64>| {
+        if let (Some(recorded), Some(simulated)) = (recorded, simulated) {
+            rows.push((name.to_string(), recorded, simulated));
+        }
+    };
+    let free = mean(&|r| r.free_order9[phase]);
+    add("free_order9", p.phases[phase].free_order9(), free);
+    if phase + 1 == p.phases.len() {
+        for (name, values) in damon::recorded(p) {
+            let n = values.len() as f64;
+            let spread = [
+                values.iter().sum::<f64>() / n,
+                values.iter().copied().fold(f64::INFINITY, f64::min),
+                values.iter().copied().fold(f64::NEG_INFINITY, f64::max),
+            ];
+            let of = |r: &Replay| r.damon.iter().find(|d| d.0 == name).map(|d| d.1);
+            let all: Option<f64> = replays.iter().map(of).sum();
+            // Nothing watches: a module that lost its scheme.
+            let mean = all.map_or(0.0, |sum| sum / replays.len() as f64);
+            rows_of_damon.push((name.to_string(), spread, mean));
+        }
+    }
+    if p.phases[phase].phase == "asked" {
+        let counted = |name: &str| {
+            let c = COUNTERS.iter().position(|c| *c == name)?;
+            mean(&|r| r.phases[phase].as_ref()?[c])
+        };
+        let got = counted("htlb_buddy_alloc_success");
+        add("result.hugepool.got", p.result("hugepool", "got"), got);
+        add("result.thp.got", p.result("thp", "got"), counted("thp_fault_alloc"));
+        let tried = p.result("pring", "tried").map(|t| t[0]);
+        let failed = mean(&|r| r.failed[phase]);
+        let contiguous = tried.zip(failed).map(|(tried, failed)| tried - failed);
+        add("result.pring.contiguous", p.result("pring", "contiguous"), contiguous);
+    }
+    rows.extend(rows_of_damon);
+    rows
+}
+
+/// What goes into the document, in order of the points.
+#[derive(Default)]
+struct Collected {
+    rows: Vec<PointRow>,
+    not_modelled: Vec<NotModelled>,
+    unmodelled_counters: Vec<UnmodelledCounter>,
+}
+
+impl Collected {
+    /// A row per compared phase and counter.
+    fn point(&mut self, e: &Experiment, p: &Point, replays: &[Replay]) {
+        for (i, phase) in p.phases.iter().enumerate().skip(p.first_compared()) {
+            let ended: Vec<&Vec<Option<u64>>> =
+                replays.iter().filter_map(|r| r.phases[i].as_ref()).collect();
+            if ended.len() < replays.len() {
+                let why = match replays.iter().any(|r| r.early) {
+                    true => format!("the replay ran out of memory before `{}`", phase.phase),
+                    false => format!("the replay has no phase `{}`", phase.phase),
+                };
+                let (experiment, point) = (e.experiment.clone(), p.id.clone());
+                self.not_modelled.push(NotModelled { experiment, point, why });
+                return;
+            }
+            for (c, &counter) in COUNTERS.iter().enumerate() {
+                let recorded = phase.counters.get(counter).map_or([0.0; 3], |c| c.spread());
+                let simulated: Option<u64> = ended.iter().map(|r| r[c]).sum();
+                let Some(sum) = simulated else {
+                    self.unmodelled(e, counter, recorded[0]);
+                    continue;
+                };
+                let simulated = sum as f64 / ended.len() as f64;
+                self.rows.push(row(e, p, phase, counter, recorded, simulated, replays.len()));
+            }
+            for (name, recorded, simulated) in further(p, i, replays) {
+                self.rows.push(row(e, p, phase, &name, recorded, simulated, replays.len()));
+            }
+            let unknown = phase.counters.iter().filter(|(c, _)| !COUNTERS.contains(&c.as_str()));
+            for (counter, recorded) in unknown {
+                self.unmodelled(e, counter, recorded.spread()[0]);
+            }
+        }
+    }
+
+    /// A counter that the model does not have. Where the kernel did not count either,
+    /// nothing is missing.
+    fn unmodelled(&mut self, e: &Experiment, counter: &str, recorded: f64) {
+        if recorded == 0.0 {
+            return;
+        }
+        let known = self
+            .unmodelled_counters
+            .iter_mut()
+            .find(|u| u.experiment == e.experiment && u.counter == counter);
+        match known {
+            Some(u) => {
+                u.phases += 1;
+                u.largest = u.largest.max(recorded);
+            }
+            None => self.unmodelled_counters.push(UnmodelledCounter {
+                experiment: e.experiment.clone(),
+                counter: counter.to_string(),
+                phases: 1,
+                largest: recorded,
+            }),
+        }
+    }
+}
