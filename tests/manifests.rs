@@ -161,7 +161,7 @@ fn columns(line: &str) -> usize {
 
 /// Tables, blocks of code and what `mmsim accuracy` writes may be wider.
 #[test]
-fn prose_ends_before_column_100() {
+fn no_line_of_prose_is_over_100_columns() {
     assert_eq!(columns("a [b](c.md) d"), "a [b]() d".len());
     let mut files = vec![root().join("README.md"), root().join("ARCHITECTURE.md")];
     below(&root().join("docs"), &mut files);
