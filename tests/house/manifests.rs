@@ -155,3 +155,28 @@ fn public_functions_have_typed_errors() {
     }
     assert!(nr > 500, "{nr} public functions");
 }
+
+/// What counts of a line of Markdown: the targets of links do not.
+fn columns(line: &str) -> usize {
+    let mut pieces = line.split("](");
+    let first = pieces.next().unwrap_or_default().chars().count();
+    first + pieces.map(|p| 2 + p[p.find(')').unwrap_or(0)..].chars().count()).sum::<usize>()
+}
+
+/// Tables, blocks of code and what `mmsim accuracy` writes may be wider.
+#[test]
+fn no_line_of_prose_is_over_100_columns() {
+    assert_eq!(columns("a [b](c.md) d"), "a [b]() d".len());
+    let mut files = vec![root().join("README.md"), root().join("ARCHITECTURE.md")];
+    below(&root().join("docs"), &mut files);
+    files.retain(|f| f.extension().is_some_and(|e| e == "md") && !f.ends_with("docs/accuracy.md"));
+    assert!(files.len() > 20, "only {} documents", files.len());
+    for path in files {
+        let mut code = false;
+        for (i, line) in read(&path).lines().enumerate() {
+            code ^= line.starts_with("```");
+            let wide = !code && !line.starts_with('|') && columns(line) > 100;
+            assert!(!wide, "{}:{}: {line}", path.display(), i + 1);
+        }
+    }
+}

@@ -1,7 +1,6 @@
-//! README.md, docs/observing.md, docs/facts.md, docs/comparing.md, docs/anon-workingset.md,
-//! docs/mglru-experiments.md, docs/compaction.md, docs/pagecache-chain.md and docs/recording.md show what the commands print. A block after `<!-- checked -->` begins
-//! with a command line; the rest is its standard output, word by word, or those of its lines that
-//! a `grep` behind it would leave.
+//! README.md and documents of docs/ show what the commands print. A block after
+//! `<!-- checked -->` begins with a command line; the rest is its standard output, word by word,
+//! or those of its lines that a `grep` behind it would leave.
 //!
 //! `MMSIM_BLESS=1 cargo test -p mmsim-cli --test suite readme` rewrites the blocks.
 
@@ -79,9 +78,64 @@ fn blocks(file: &str, folder: &Path) -> usize {
     checked
 }
 
+fn read(file: &str) -> String {
+    std::fs::read_to_string(root().join(file)).unwrap_or_else(|e| panic!("{file}: {e}"))
+}
+
+/// The first fenced block of a language.
+fn fenced<'a>(text: &'a str, language: &str) -> &'a str {
+    let block = text.split_once(&format!("```{language}\n")).and_then(|t| t.1.split_once("```"));
+    block.unwrap_or_else(|| panic!("no block of {language}")).0
+}
+
+/// The README's command runs the README's scenario.
 #[test]
 fn blocks_of_the_readme() {
-    assert!(blocks("README.md", &root()) >= 2);
+    let folder = tempfile::tempdir().expect("a temporary folder");
+    let scenario = fenced(&read("README.md"), "toml").to_string();
+    std::fs::write(folder.path().join("first.toml"), scenario).expect("writing the scenario");
+    assert_eq!(blocks("README.md", folder.path()), 1);
+}
+
+/// The README quotes a part of an example: that part is in the example, line by line.
+#[test]
+fn the_readme_quotes_the_example() {
+    let lines = |text: &str| -> Vec<String> { text.lines().map(|l| l.trim().into()).collect() };
+    let (readme, example) = (read("README.md"), lines(&read("examples/own_policy.rs")));
+    let (_, rest) = readme.split_once("<!-- from examples/own_policy.rs -->").expect("a mark");
+    let quoted = lines(fenced(rest, "rust"));
+    assert!(quoted.len() > 5, "a quote of {} lines", quoted.len());
+    let found = example.windows(quoted.len()).any(|w| w == quoted);
+    assert!(found, "examples/own_policy.rs has changed: quote it anew in README.md");
+}
+
+/// The README's headline is that of the documents, which other tests hold.
+#[test]
+fn the_headline_is_that_of_the_documents() {
+    let readme = read("README.md");
+    let one_line = |text: String| text.split_whitespace().collect::<Vec<_>>().join(" ");
+    let accuracy = one_line(read("docs/accuracy.md"));
+    let between = |text: &str, from: &str, to: &str| -> String {
+        let rest = text.split_once(from).unwrap_or_else(|| panic!("no {from}")).1;
+        rest.split_once(to).unwrap_or_else(|| panic!("no {to}")).0.to_string()
+    };
+    let all = between(&accuracy, "## Predicted Of ", " counters judged");
+    let met = between(&accuracy, "each in one experiment, **", " are as close");
+    let looked_at = between(&accuracy, "far off. ", " more were looked at");
+    let held_out = between(&read("docs/recording.md"), "\nRules: ", " met;");
+    for claim in [
+        format!("**{met} of {all}** counters agree"),
+        format!("{looked_at} more counters were looked at"),
+        format!("**{held_out}** counters agree on sixteen held-out points"),
+    ] {
+        assert!(one_line(readme.clone()).contains(&claim), "README.md: {claim}");
+    }
+}
+
+#[test]
+fn blocks_about_results_and_validation() {
+    assert_eq!(blocks("docs/results.md", &root()), 1);
+    assert_eq!(blocks("docs/validation.md", &root()), 1);
     assert!(blocks("docs/observing.md", &root()) >= 1);
 }
 

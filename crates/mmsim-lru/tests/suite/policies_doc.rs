@@ -50,17 +50,35 @@ fn stages() -> String {
     t
 }
 
+/// Breaks a text into lines that end before column 100; later lines begin with `indent`.
+fn wrapped(text: &str, indent: &str) -> String {
+    let mut lines = vec![String::new()];
+    for word in text.split(' ') {
+        let line = lines.last_mut().expect("there is a line");
+        if line.is_empty() {
+            line.push_str(word);
+        } else if line.chars().count() + 1 + word.chars().count() < 100 {
+            line.push(' ');
+            line.push_str(word);
+        } else {
+            lines.push(format!("{indent}{word}"));
+        }
+    }
+    lines.join("\n")
+}
+
 fn describe(knob: &KnobInfo) -> String {
-    let mut t = format!("{}\n\nFrom: {}.\n", knob.doc, knob.source.trim_end_matches('.'));
+    let from = format!("From: {}.", knob.source.trim_end_matches('.'));
+    let mut t = format!("{}\n\n{}\n", wrapped(knob.doc, ""), wrapped(&from, ""));
     let plain = knob.values.iter().all(|v| v.doc == v.name);
     if knob.range.is_some() {
         let _ = write!(t, "\nValues: {}.", knob.takes());
     } else if plain {
         let names: Vec<String> = knob.allowed().map(|v| format!("`{v}`")).collect();
-        let _ = write!(t, "\nValues: {}.", names.join(", "));
+        let _ = write!(t, "\n{}", wrapped(&format!("Values: {}.", names.join(", ")), ""));
     } else {
         for v in knob.values {
-            let _ = write!(t, "\n- `{}`: {}", v.name, v.doc);
+            let _ = write!(t, "\n{}", wrapped(&format!("- `{}`: {}", v.name, v.doc), "  "));
         }
     }
     t
