@@ -96,7 +96,7 @@ fn machine_config(rng: &mut Rng) -> MachineConfig {
         .collect();
     MachineConfig {
         kernel: pick(rng, &Kernel::ALL),
-        page_alloc: None,
+        rules: None,
         cpus,
         nodes: (0..nodes).map(|_| node(rng)).collect(),
         swap: (!one_in(rng, 6)).then(|| SwapConfig {

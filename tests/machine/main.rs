@@ -9,6 +9,7 @@ mod groups;
 mod hugetlb;
 mod kernel;
 mod mglru;
+mod rules;
 mod support;
 mod swap;
 mod sysctls;
