@@ -168,7 +168,7 @@ kernel_rules! {
             true, 5 . 4 => false;
         shrinker_by_priority: bool = "shrinker-by-priority",
             "what a shrinker left for later counts only as the priority has dropped",
-            "absent in 5.9, present in 6.1, mm/vmscan.c, do_shrink_slab";
+            "5.13 \"mm: vmscan: shrink deferred objects proportional to priority\"";
             false, 5 . 13 => true;
 
         // Compaction: who asks for it.
