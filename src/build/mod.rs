@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 
 use mmsim_compaction::CompactionConfig;
+use mmsim_core::base::rules::KernelRules;
 use mmsim_core::base::time::SimTime;
 use mmsim_core::machine::TaskConfig;
 use mmsim_core::machine::config::{Kernel, MachineConfig};
@@ -167,6 +168,7 @@ impl PolicyCatalogue for Catalogue {
             .or_else(|| of::<MglruConfig>(preset))
             .or_else(|| of::<CompactionConfig>(preset))
             .or_else(|| of::<DamonConfig>(preset))
+            .or_else(|| of::<KernelRules>(preset))
             .unwrap_or_default()
     }
 
@@ -183,6 +185,7 @@ pub fn about_preset(name: &str) -> String {
     let classic = ClassicConfig::preset(name).map(|p| p.about);
     let about = classic.or_else(|| MglruConfig::preset(name).map(|p| p.about));
     let about = about.or_else(|| compaction::about(name)).or_else(|| damon::about(name));
+    let about = about.or_else(|| KernelRules::preset(name).map(|p| p.about));
     about.unwrap_or("evicts at random: the bound below which no policy makes sense").into()
 }
 
@@ -199,6 +202,7 @@ pub fn before(preset: &str) -> Option<(&'static str, Vec<(&'static str, String)>
         .or_else(|| of::<MglruConfig>(preset))
         .or_else(|| of::<CompactionConfig>(preset))
         .or_else(|| of::<DamonConfig>(preset))
+        .or_else(|| of::<KernelRules>(preset))
 }
 
 mod check;

@@ -5,7 +5,7 @@ use std::fmt;
 
 use mmsim_core::machine::config::Kernel;
 
-use super::raw::{At, Node, Sources, Value, inline, kind_of};
+use super::raw::{At, Entry, Node, Sources, Value, inline, kind_of};
 use super::read::{suggested, unknown};
 use crate::error::{Error, ErrorKind};
 
@@ -156,27 +156,7 @@ pub(super) fn read(
         return Err(sources.error(node.at, title, label));
     };
     for e in &table.entries {
-        let value = match &e.node.value {
-            Value::Text(s) => KnobValue::Text(s.clone()),
-            Value::Flag(b) => KnobValue::Flag(*b),
-            Value::Float(x) => KnobValue::Number(*x),
-            Value::Integer(n) => match i64::try_from(*n) {
-                Ok(n) => KnobValue::Integer(n),
-                Err(_) => {
-                    let title =
-                        format!("{path}.{}: {} is out of range", e.key, inline(&e.node.value));
-                    return Err(sources.error(e.node.at, title, "write a smaller number"));
-                }
-            },
-            v => {
-                let title = format!("{path}.{}: found {}, write a single value", e.key, kind_of(v));
-                return Err(sources.error(
-                    e.node.at,
-                    title,
-                    "write a string, a number, true or false",
-                ));
-            }
-        };
+        let value = knob_value(sources, path, e)?;
         if e.key == "preset" {
             let KnobValue::Text(name) = value else {
                 let found = super::read::describe(&e.node.value);
@@ -192,6 +172,29 @@ pub(super) fn read(
         }
     }
     Ok(policy)
+}
+
+/// The value of a knob of `path` as it is written.
+pub(super) fn knob_value(sources: &Sources, path: &str, e: &Entry) -> Result<KnobValue, Error> {
+    let error = |what: String, write| {
+        Err(sources.error(e.node.at, format!("{path}.{}: {what}", e.key), write))
+    };
+    match &e.node.value {
+        Value::Text(s) => Ok(KnobValue::Text(s.clone())),
+        Value::Flag(b) => Ok(KnobValue::Flag(*b)),
+        Value::Float(x) => Ok(KnobValue::Number(*x)),
+        Value::Integer(n) => match i64::try_from(*n) {
+            Ok(n) => Ok(KnobValue::Integer(n)),
+            Err(_) => error(
+                format!("{} is out of range", inline(&e.node.value)),
+                "write a smaller number",
+            ),
+        },
+        v => error(
+            format!("found {}, write a single value", kind_of(v)),
+            "write a string, a number, true or false",
+        ),
+    }
 }
 
 impl PlacedPolicy {

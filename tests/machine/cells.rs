@@ -36,7 +36,7 @@ pub(crate) fn machine_of(frames: u32, slots: u32, kernel: Kernel) -> MachineConf
     };
     MachineConfig {
         kernel,
-        page_alloc: None,
+        rules: None,
         cpus,
         nodes: vec![NodeConfig {
             zones: vec![ZoneConfig {

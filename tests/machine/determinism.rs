@@ -5,6 +5,7 @@ use mmsim::build::Machine;
 use mmsim_compaction::TwoScanners;
 use mmsim_core::backing::device::DeviceConfig;
 use mmsim_core::base::event::{Observer, TraceEvent};
+use mmsim_core::base::knobs::{Knobs, Preset};
 use mmsim_core::base::rng::Rng;
 use mmsim_core::base::time::{SimDuration, SimTime};
 use mmsim_core::base::vmstat::VmEvent;
@@ -12,7 +13,6 @@ use mmsim_core::machine::config::{Kernel, MachineConfig};
 use mmsim_core::machine::result::{Outcome, RunResult};
 use mmsim_core::machine::{self as core, Watch};
 use mmsim_core::policy::ReclaimPolicy;
-use mmsim_core::policy::knobs::{Knobs, Preset};
 use mmsim_core::workload::{CopyRun, MapKind, Op, RegionId, Run, VmaFlags, Workload};
 use mmsim_lru::{Classic, ClassicConfig, Mglru, MglruConfig, Random};
 

@@ -1,6 +1,7 @@
 //! A small machine and workloads that are written down operation by operation.
 
 use mmsim::backing::device::DeviceConfig;
+use mmsim::base::knobs::Knobs as _;
 use mmsim::base::time::{SimDuration, SimTime};
 use mmsim::machine::config::{
     Kernel, MachineConfig, MemcgConfig, NodeConfig, SwapConfig, VmSysctl, ZoneConfig, ZoneKind,
@@ -88,7 +89,7 @@ pub(crate) fn device(name: &str) -> DeviceConfig {
 pub(crate) fn config(kernel: Kernel, swap: &str) -> MachineConfig {
     MachineConfig {
         kernel,
-        page_alloc: None,
+        rules: None,
         cpus: 1,
         nodes: vec![NodeConfig { zones: vec![zone(2048)] }],
         swap: Some(SwapConfig { slots: 4000, device: device(swap) }),
@@ -103,6 +104,14 @@ pub(crate) fn config(kernel: Kernel, swap: &str) -> MachineConfig {
         run_ahead: SimDuration::ZERO,
         cost: CostModel::measured(),
     }
+}
+
+/// The same machine under another rule.
+pub(crate) fn ruled(mut c: MachineConfig, rule: &str, value: &str) -> MachineConfig {
+    let mut rules = c.kernel_rules();
+    rules.set(rule, value).unwrap_or_else(|e| panic!("{rule} = {value}: {e}"));
+    c.rules = Some(rules);
+    c
 }
 
 pub(crate) fn machine(config: &MachineConfig, tasks: Vec<TaskConfig>) -> Machine {

@@ -11,6 +11,7 @@ use mmsim::backing::device::DeviceConfig;
 use mmsim::base::event::{Observer, TraceEvent};
 use mmsim::base::id::{GROUP_PAGES, Idx as _, PageIdx, Pfn};
 use mmsim::base::rng::Rng;
+use mmsim::base::rules::KernelRules;
 use mmsim::base::time::{SimDuration, SimTime};
 use mmsim::base::vmstat::VmEvent;
 use mmsim::build::{Catalogue, Machine, Policy};
@@ -94,7 +95,7 @@ fn machine_config(rng: &mut Rng) -> MachineConfig {
         .collect();
     MachineConfig {
         kernel: pick(rng, &Kernel::ALL),
-        page_alloc: None,
+        rules: None,
         cpus,
         nodes: (0..nodes).map(|_| node(rng)).collect(),
         swap: (!one_in(rng, 6)).then(|| SwapConfig {
@@ -321,9 +322,29 @@ fn policy(seed: u64, preset: &str) -> Policy {
     Policy::Mglru(knobs)
 }
 
+/// Some rules of other kernels, on every second machine: those that then contradict others stay.
+fn rules(seed: u64, kernel: Kernel) -> KernelRules {
+    let mut rng = Rng::for_purpose(seed, "swarm/rules");
+    let mut rules = KernelRules::of(kernel);
+    let others = one_in(&mut rng, 2);
+    for rule in KernelRules::knobs().iter().filter(|_| others) {
+        if one_in(&mut rng, 4) {
+            let of = pick(&mut rng, &Kernel::ALL);
+            let mut changed = rules;
+            let value = KernelRules::of(of).get(rule.name).expect("its name");
+            changed.set(rule.name, &value).expect("a value that it takes");
+            if changed.validate().is_ok() {
+                rules = changed;
+            }
+        }
+    }
+    rules
+}
+
 fn build(seed: u64, huge: Huge) -> (String, Machine) {
     let mut rng = Rng::for_purpose(seed, "swarm/machine");
     let mut config = machine_config(&mut rng);
+    config.rules = Some(rules(seed, config.kernel));
     if huge != Huge::None {
         allow_huge(seed, &mut config);
     }

@@ -349,7 +349,7 @@ set = { "machine.cpu" = 2 }
 9 | set = { "machine.cpu" = 2 }
   |         ^^^^^^^^^^^^^ write `cpus`
   |
-  = help: known: kernel, memory, zone, node, cpus, os-overhead, swap, file-device, vm, lru-batch, stat-threshold, pageblock-order, batch-shift, tick, run-ahead, cost, memcg"#,
+  = help: known: kernel, memory, zone, node, cpus, os-overhead, swap, file-device, vm, rules, lru-batch, stat-threshold, pageblock-order, batch-shift, tick, run-ahead, cost, memcg"#,
     },
     Case {
         name: "variant_kernel_twice",

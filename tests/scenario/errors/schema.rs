@@ -58,6 +58,8 @@ const BEYOND_A_SCHEMA: &[&str] = &[
     "zone_watermarks_fall",
     "zone_one_watermark",
     "device_of_two_kinds",
+    "rule_and_key",
+    "rules_that_contradict",
     "memcg_protection",
     "axis_without_key",
     "axis_beyond_the_list",

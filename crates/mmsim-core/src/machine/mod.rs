@@ -284,7 +284,11 @@ impl Machine {
             tasks: Vec::new(),
             threads: IndexVec::new(),
             cpus: vec![
-                Cpu::new(Tunables::of(config.kernel, config.cpus, config.tick));
+                Cpu::new(Tunables::of(
+                    config.kernel_rules().scheduler,
+                    config.cpus,
+                    config.tick
+                ));
                 config.cpus as usize
             ],
             virtuals: BTreeMap::new(),

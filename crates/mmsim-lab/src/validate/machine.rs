@@ -268,7 +268,7 @@ fn machine_config(
     };
     Ok(MachineConfig {
         kernel,
-        page_alloc: None,
+        rules: None,
         cpus,
         nodes: vec![NodeConfig { zones }],
         swap: setup.swap.map(swap),
