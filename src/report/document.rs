@@ -355,7 +355,8 @@ pub struct PhaseReport {
     pub vmstat: Pairs<u64>,
     /// Gauges at its end.
     pub gauges: Pairs<u64>,
-    /// Generations of every group at its end, oldest first, if the policy has such.
+    /// Generations of every group at its end, oldest first, if the policy has such; with more than
+    /// 256 groups those of the root and of the task's own.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub lru_gen: Vec<GenerationReport>,
     /// Memory pressure in it.

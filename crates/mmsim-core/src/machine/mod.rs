@@ -498,18 +498,22 @@ impl Machine {
 
     /// The generations of each group on each node, as `/sys/kernel/debug/lru_gen` shows them.
     pub fn generations(&self) -> Vec<GroupGeneration> {
+        self.generations_of(self.mem.memcgs.ids())
+    }
+
+    fn generations_of(&self, groups: impl Iterator<Item = MemcgId>) -> Vec<GroupGeneration> {
         let mut all = Vec::new();
-        // A policy has generations in all groups or in none.
-        if self.policy.snapshot(&self.mem, NodeId(0), MemcgId(0)).generations.is_empty() {
-            return all;
-        }
-        for memcg in self.mem.memcgs.ids() {
+        for memcg in groups {
             for node in self.kswapds.ids() {
                 let name = match memcg {
                     MemcgId(0) => String::new(),
                     _ => self.mem.memcgs[memcg].config.name.clone(),
                 };
                 let of = self.policy.snapshot(&self.mem, node, memcg).generations;
+                // A policy has generations in all groups or in none.
+                if of.is_empty() {
+                    return all;
+                }
                 all.extend(of.into_iter().map(|generation| GroupGeneration {
                     node,
                     memcg: name.clone(),
@@ -518,6 +522,16 @@ impl Machine {
             }
         }
         all
+    }
+
+    /// The generations that the end of a task's phase shows: of every group, or where these are
+    /// more than [`MOST_SHOWN`], of the root and the task's own.
+    fn generations_at_end_of(&self, task: usize) -> Vec<GroupGeneration> {
+        if self.mem.memcgs.len() <= MOST_SHOWN {
+            return self.generations();
+        }
+        let own = self.mem.spaces[self.tasks[task].space].memcg;
+        self.generations_of(self.mem.memcgs.ids().filter(|&m| m == MemcgId(0) || m == own))
     }
 
     fn take_mark(&mut self, now: SimTime) -> Mark {
@@ -562,7 +576,7 @@ impl Machine {
             records: end.records - m.records,
             vmstat: end.vmstat.since(&m.vmstat),
             gauges: self.gauges(),
-            generations: self.generations(),
+            generations: self.generations_at_end_of(of),
             pressure: PsiMeter::between(m.pressure, end.pressure),
             latency: Latencies { minor_fault: l[0], major_fault: l[1], direct_reclaim: l[2] },
         });
@@ -728,6 +742,10 @@ impl Machine {
             .collect()
     }
 }
+
+/// With more groups than this, the root among them, the end of a phase does not show the
+/// generations of each: thousands of tasks with phases would show those of thousands of groups.
+const MOST_SHOWN: usize = 256;
 
 /// Counters that `memory.stat` keeps per group.
 const GROUP_COUNTERS: &[&str] = &[

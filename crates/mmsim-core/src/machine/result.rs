@@ -134,7 +134,7 @@ pub struct PhaseResult {
     /// Gauges at its end (`nr_free_pages`, `nr_inactive_anon`, ...).
     pub gauges: Vec<(&'static str, u64)>,
     /// Generations of each group on each node at its end, oldest first; none if the policy has
-    /// none.
+    /// none. With more than 256 groups: of the root and of the task's own group.
     pub generations: Vec<GroupGeneration>,
     /// Memory pressure in it.
     pub pressure: Pressure,
