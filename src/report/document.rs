@@ -1133,11 +1133,10 @@ mod tests {
     #[test]
     fn out_of_memory_says_who_held_it() {
         let mut result = samples::result(100, 0);
-        result.outcome = Outcome::OutOfMemory(OomSummary {
-            processes: vec![("ebizzy".into(), 900, 100)],
-            free: 7,
-            ..OomSummary::default()
-        });
+        let mut oom = OomSummary::default();
+        oom.processes = vec![("ebizzy".into(), 900, 100)];
+        oom.free = 7;
+        result.outcome = Outcome::OutOfMemory(oom);
         let run = RunReport::from_result(RunMeta::default(), &result);
         let json = Report::new("x", "", vec![run]).to_json();
         assert!(json.contains(r#""outcome": "out of memory""#));

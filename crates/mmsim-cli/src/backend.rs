@@ -162,18 +162,19 @@ pub(crate) fn execute(
     plan: &Plan,
     how: &Execution<'_>,
 ) -> Result<Vec<(RunMeta, RunResult)>, Failure> {
-    let watch = |i: usize, machine: &Machine| Watch {
-        check_every: if how.check { CHECK_EVERY } else { 0 },
-        observer: how.observer.map(|make| make(i, &|name| machine.threads_of(name))),
-        sample: how.sampler.map(|(every, make)| {
+    let watch = |i: usize, machine: &Machine| {
+        let mut watch = Watch::default();
+        watch.check_every = if how.check { CHECK_EVERY } else { 0 };
+        watch.observer = how.observer.map(|make| make(i, &|name| machine.threads_of(name)));
+        watch.sample = how.sampler.map(|(every, make)| {
             let mut sampler = make(i, machine);
             let sample: SampleFn = Box::new(move |now, vmstat, gauges| {
                 sampler.sample(now, vmstat, gauges);
             });
             (every, sample)
-        }),
-        snapshot: how.snapshot.map(|make| make(i)),
-        ..Watch::default()
+        });
+        watch.snapshot = how.snapshot.map(|make| make(i));
+        watch
     };
     mmsim::run::run_each(&plan.specs, how.jobs, watch, how.finished).map_err(run_error)
 }

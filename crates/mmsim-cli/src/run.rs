@@ -359,15 +359,11 @@ mod tests {
     #[test]
     fn out_of_memory_where_it_is_not_expected() {
         let mut result = samples::result(0, 1);
-        result.outcome = Outcome::OutOfMemory(OomSummary {
-            at: SimTime(1_500_000_000),
-            processes: vec![("ebizzy".into(), 900, 100)],
-            free: 7,
-            cache: 3,
-            kernel: 90,
-            swap_free: 0,
-            swap_total: 100,
-        });
+        let mut oom = OomSummary::default();
+        oom.at = SimTime(1_500_000_000);
+        oom.processes = vec![("ebizzy".into(), 900, 100)];
+        (oom.free, oom.cache, oom.kernel, oom.swap_total) = (7, 3, 90, 100);
+        result.outcome = Outcome::OutOfMemory(oom);
         let results = [vec![(samples::meta("v", 1), result)]];
         let unexpected = [plan("a", &["v, seed 1"], false)];
         let (report, ending) = assemble(&unexpected, &results);
@@ -391,7 +387,9 @@ mod tests {
         for outcomes in [[&out_of_memory, &panicked], [&panicked, &out_of_memory]] {
             let of = |outcome: &Outcome| {
                 let outcome = outcome.clone();
-                (samples::meta("v", 1), RunResult { outcome, ..samples::result(0, 1) })
+                let mut result = samples::result(0, 1);
+                result.outcome = outcome;
+                (samples::meta("v", 1), result)
             };
             let results = [outcomes.map(of).to_vec()];
             let plans = [plan("a", &["v, seed 1", "v, seed 2"], false)];

@@ -104,7 +104,7 @@ fn counters_and_frames_are_conserved() {
         for (name, policy, kernel) in all_policies() {
             let config = MachineConfig { kernel, ..config.clone() };
             for (workload, scripts) in workloads() {
-                let watch = Watch { check_every: 50, ..Watch::default() };
+                let watch = Watch::default().with_check_every(50);
                 let r = run_watched(&config, policy, &scripts, watch);
                 let at = format!("{name}, {workload}, {machine}");
                 let n = |e| r.n(e);
@@ -267,7 +267,7 @@ fn the_optimum_is_never_beaten() {
                 if !["cyclic", "uniform", "hot and cold"].contains(&workload) {
                     continue;
                 }
-                let watch = Watch { record_accesses: true, ..Watch::default() };
+                let watch = Watch::default().with_record_accesses(true);
                 let Ran { machine: m, result } = run_watched(&config, policy, &scripts, watch);
                 let accesses = m.recorded_accesses();
                 assert_eq!(accesses.len() as u64, result.accesses);

@@ -92,6 +92,7 @@ use stuck::Watchdog;
 use thread::{Entity, Thread, Wait};
 
 /// A process to run: its threads share an address space.
+#[non_exhaustive]
 pub struct TaskConfig {
     /// Name, unique.
     pub name: String,
@@ -101,6 +102,27 @@ pub struct TaskConfig {
     pub start: SimTime,
     /// One workload per thread.
     pub threads: Vec<Box<dyn Workload>>,
+}
+
+impl TaskConfig {
+    /// A process in the root group, with one workload per thread, that starts with the run.
+    pub fn new(name: impl Into<String>, threads: Vec<Box<dyn Workload>>) -> Self {
+        TaskConfig { name: name.into(), memcg: None, start: SimTime::ZERO, threads }
+    }
+
+    /// In the group at this position of [`MachineConfig::memcgs`]; `None`: the root.
+    #[must_use]
+    pub fn with_memcg(mut self, memcg: Option<usize>) -> Self {
+        self.memcg = memcg;
+        self
+    }
+
+    /// When it starts.
+    #[must_use]
+    pub fn with_start(mut self, start: SimTime) -> Self {
+        self.start = start;
+        self
+    }
 }
 
 /// Accesses that a machine records at most, and about as many as it stops at: the bound of a run is
@@ -129,6 +151,7 @@ pub type SnapshotFn = Box<dyn FnMut(Option<&str>, &snapshot::Snapshot) + Send>;
 
 /// What watches a run; none of it can change the run.
 #[derive(Default)]
+#[non_exhaustive]
 pub struct Watch {
     /// Sees every trace event.
     pub observer: Option<Box<dyn Observer>>,
@@ -142,6 +165,50 @@ pub struct Watch {
     pub progress: Option<Box<dyn FnMut(u64) + Send>>,
     /// Record the sequence of accesses, for the optimum's bound.
     pub record_accesses: bool,
+}
+
+impl Watch {
+    /// Who sees every trace event.
+    #[must_use]
+    pub fn with_observer(mut self, observer: Box<dyn Observer>) -> Self {
+        self.observer = Some(observer);
+        self
+    }
+
+    /// What is called at every interval.
+    #[must_use]
+    pub fn with_sample(mut self, every: SimDuration, sample: SampleFn) -> Self {
+        self.sample = Some((every, sample));
+        self
+    }
+
+    /// What is called at the end of every phase and of the run.
+    #[must_use]
+    pub fn with_snapshot(mut self, snapshot: SnapshotFn) -> Self {
+        self.snapshot = Some(snapshot);
+        self
+    }
+
+    /// Invariants are audited after so many steps that were not hits; 0: never.
+    #[must_use]
+    pub fn with_check_every(mut self, steps: u64) -> Self {
+        self.check_every = steps;
+        self
+    }
+
+    /// What is called about once per 2^20 accesses with the accesses done.
+    #[must_use]
+    pub fn with_progress(mut self, progress: Box<dyn FnMut(u64) + Send>) -> Self {
+        self.progress = Some(progress);
+        self
+    }
+
+    /// Whether the sequence of accesses is recorded.
+    #[must_use]
+    pub fn with_record_accesses(mut self, record: bool) -> Self {
+        self.record_accesses = record;
+        self
+    }
 }
 
 #[derive(Clone)]
