@@ -204,6 +204,7 @@ pub fn before(preset: &str) -> Option<(&'static str, Vec<(&'static str, String)>
 mod check;
 mod compaction;
 mod damon;
+mod figures;
 mod workloads;
 
 pub use check::specs;

@@ -165,7 +165,7 @@ pub struct RunReport {
 }
 
 /// What a monitor of accesses saw and did.
-#[derive(Clone, PartialEq, Debug, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, PartialEq, Debug, Default, Serialize, Deserialize, JsonSchema)]
 #[non_exhaustive]
 pub struct DamonReport {
     /// Its name.
@@ -186,7 +186,7 @@ pub struct DamonReport {
 }
 
 /// How far a monitor is from the truth: means over its snapshots.
-#[derive(Clone, Copy, PartialEq, Debug, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Copy, PartialEq, Debug, Default, Serialize, Deserialize, JsonSchema)]
 #[non_exhaustive]
 pub struct TruthReport {
     /// Snapshots that were compared.
@@ -208,7 +208,7 @@ pub struct TruthReport {
 }
 
 /// What became of a scheme: the kernel's statistics.
-#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, PartialEq, Eq, Debug, Default, Serialize, Deserialize, JsonSchema)]
 #[non_exhaustive]
 pub struct SchemeReport {
     /// What it does.
@@ -971,6 +971,24 @@ impl RunReport {
 }
 
 impl PhaseReport {
+    /// A phase of a task in which nothing happened, with the figures that phases of `run` have.
+    pub(crate) fn empty(name: String, task: TaskReport, run: &RunReport) -> Self {
+        PhaseReport {
+            name,
+            begin_ns: 0,
+            sim_time_ns: 0,
+            accesses: 0,
+            records: 0,
+            throughput: run.throughput,
+            vmstat: run.vmstat.clone(),
+            gauges: run.gauges.clone(),
+            lru_gen: Vec::new(),
+            pressure: run.pressure,
+            latency: run.latency,
+            task: Some(task),
+        }
+    }
+
     fn of(p: &PhaseResult, not_kept: &[VmEvent]) -> Self {
         let time = p.end.since(p.begin);
         PhaseReport {

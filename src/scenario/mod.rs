@@ -33,6 +33,7 @@ use std::sync::Arc;
 use mmsim_core::machine::config::MachineConfig;
 
 pub use damon::{DamonContext, DamonSpec};
+pub(crate) use expect::GAUGES;
 pub use machine::zones_of;
 pub use policy::{Knob, KnobError, KnobInfo, KnobValue, PolicyCatalogue, PolicySpec, preset_of};
 pub(crate) use read::nearest;

@@ -798,11 +798,8 @@ impl Machine {
         groups
             .map(|m| {
                 let g = &self.mem.memcgs[m];
-                let bytes = |pages: u64| pages * PAGE_SIZE;
-                let mut stat = vec![
-                    ("memory.current", bytes(g.usage)),
-                    ("memory.swap.current", bytes(g.swap)),
-                ];
+                let sizes = [g.usage, g.swap].map(|pages| pages * PAGE_SIZE);
+                let mut stat: Vec<_> = GROUP_SIZES.into_iter().zip(sizes).collect();
                 stat.extend(g.vmstat.iter().filter(|c| GROUP_COUNTERS.contains(&c.0)));
                 (g.config.name.clone(), stat)
             })
@@ -814,8 +811,11 @@ impl Machine {
 /// generations of each: thousands of tasks with phases would show those of thousands of groups.
 const MOST_SHOWN: usize = 256;
 
+/// Sizes of a group in bytes, before its counters in [`RunResult::memory_stat`].
+pub const GROUP_SIZES: [&str; 2] = ["memory.current", "memory.swap.current"];
+
 /// Counters that `memory.stat` keeps per group.
-const GROUP_COUNTERS: &[&str] = &[
+pub const GROUP_COUNTERS: &[&str] = &[
     "pgfault",
     "pgmajfault",
     "pswpin",
