@@ -28,6 +28,7 @@ use mmsim::report::{Report, RunMeta, RunReport};
 use mmsim::run::CHECK_EVERY;
 use mmsim::scenario::keys;
 use mmsim::scenario::policy::PolicyCatalogue;
+use mmsim::scenario::unknown_preset;
 use mmsim::setup::{Setup, SetupRequest};
 use mmsim::{Error, RunError, RunSpec, Scenario};
 
@@ -258,10 +259,7 @@ pub(crate) fn knobs(preset: Option<&str>) -> Result<Vec<Entry>, Failure> {
     let name = preset.unwrap_or("classic-v6.12");
     let presets = preset_names();
     if !presets.iter().any(|p| p == name) {
-        return Err(Failure::Input(format!(
-            "there is no preset \"{name}\", it is one of {}",
-            presets.join(", ")
-        )));
+        return Err(Failure::Input(unknown_preset(name, &presets).to_string()));
     }
     let before = preset.and_then(mmsim::build::before);
     let changed = |knob: &str| {
