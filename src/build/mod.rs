@@ -208,6 +208,7 @@ pub fn before(preset: &str) -> Option<(&'static str, Vec<(&'static str, String)>
 mod check;
 mod compaction;
 mod damon;
+mod figures;
 mod workloads;
 
 pub use check::specs;
@@ -247,12 +248,11 @@ fn build(
         let all = tasks.len() as u64 + u64::from(n);
         check::count(task, all).map_err(at)?;
         for i in 0..n {
-            tasks.push(TaskConfig {
-                name: process_name(task, i, n),
-                memcg: task.memcg.as_deref().map(|m| groups[m]),
-                start: SimTime(task.start.0),
-                threads: workloads::threads(task, run.seed, i as usize).map_err(at)?,
-            });
+            let threads = workloads::threads(task, run.seed, i as usize).map_err(at)?;
+            let config = TaskConfig::new(process_name(task, i, n), threads)
+                .with_memcg(task.memcg.as_deref().map(|m| groups[m]))
+                .with_start(SimTime(task.start.0));
+            tasks.push(config);
         }
     }
     let needed = tasks.iter().flat_map(|t| &t.threads).map(|w| w.minimum_pages()).max();

@@ -487,13 +487,6 @@ fn memcgs(r: &Reader<'_>) -> Result<Vec<MemcgConfig>, Error> {
                 "another name",
             ));
         }
-        if group.max.is_some_and(|max| group.min > max) {
-            return Err(g.error(
-                "min",
-                "the protection is larger than `max`",
-                "a size up to `max`",
-            ));
-        }
         groups.push(group);
     }
     Ok(groups)

@@ -6,7 +6,7 @@ use std::fmt;
 use mmsim_core::machine::config::Kernel;
 
 use super::raw::{At, Entry, Node, Sources, Value, inline, kind_of};
-use super::read::{suggested, unknown};
+use super::read::{nearest, suggested, unknown};
 use crate::error::{Error, ErrorKind};
 
 /// A policy as the scenario asks for it.
@@ -197,6 +197,23 @@ pub(super) fn knob_value(sources: &Sources, path: &str, e: &Entry) -> Result<Kno
     }
 }
 
+/// The preset that is probably meant, and what is said of it. Of a policy without a version it is
+/// the newest.
+fn nearest_preset<'k>(preset: &str, known: &[&'k str]) -> Option<(&'k str, &'static str)> {
+    let of_it = |k: &&&str| k.strip_prefix(preset).is_some_and(|rest| rest.starts_with("-v"));
+    let newest = known.iter().rev().find(of_it).map(|k| (*k, ", the newest of them"));
+    newest.or_else(|| nearest(preset, known).map(|k| (k, "")))
+}
+
+/// What is said of a preset of the command line that there is not.
+pub fn unknown_preset(preset: &str, known: &[String]) -> Error {
+    let known: Vec<&str> = known.iter().map(String::as_str).collect();
+    let near = nearest_preset(preset, &known);
+    let near = near.map_or(String::new(), |(n, note)| format!(", did you mean `{n}`{note}?"));
+    Error::of_option(format!("--preset: unknown preset `{preset}`{near}"))
+        .help(format!("known: {}", known.join(", ")))
+}
+
 impl PlacedPolicy {
     /// Whether the preset that was written, if one was, is among these.
     pub(super) fn check_preset(&self, sources: &Sources, presets: &[String]) -> Result<(), Error> {
@@ -212,19 +229,8 @@ impl PlacedPolicy {
         }
         let known: Vec<&str> = presets.iter().map(String::as_str).collect();
         let prefix = format!("{}: ", self.path);
-        // A policy without a version: of those that there are the newest is meant.
-        let of_it = |k: &&&str| k.strip_prefix(preset).is_some_and(|rest| rest.starts_with("-v"));
-        if let Some(newest) = known.iter().rev().find(of_it) {
-            let near = Some((*newest, ", the newest of them"));
-            return Err(suggested(
-                sources,
-                self.preset_at,
-                (&prefix, "preset", preset),
-                near,
-                &known,
-            ));
-        }
-        Err(unknown(sources, self.preset_at, &prefix, "preset", preset, &known))
+        let near = nearest_preset(preset, &known);
+        Err(suggested(sources, self.preset_at, (&prefix, "preset", preset), near, &known))
     }
 
     /// Asks the catalogue, which has these presets; without one of them it is the `default`.

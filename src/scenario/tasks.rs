@@ -803,10 +803,11 @@ impl StepReader<'_> {
             "compute" => Step::Compute(r.time("time")?),
             "records" => Step::Records(r.count_u32("count")?),
             "drop-caches" => Step::DropCaches,
-            "memcg-reclaim" => Step::MemcgReclaim {
-                pages: r.pages_u32("memory")?,
-                swappiness: self.reclaim_swappiness()?,
-            },
+            "memcg-reclaim" => {
+                self.has_memory_reclaim()?;
+                let (pages, swappiness) = (r.pages_u32("memory")?, self.reclaim_swappiness()?);
+                Step::MemcgReclaim { pages, swappiness }
+            }
             "phase" => Step::Phase(r.name("name")?.to_string()),
             "repeat" => {
                 let path = r.name_of("steps");
@@ -815,6 +816,16 @@ impl StepReader<'_> {
             }
             other => unreachable!("step {other} has no reader"),
         })
+    }
+
+    /// Groups have the file `memory.reclaim`.
+    fn has_memory_reclaim(&self) -> Result<(), Error> {
+        if self.scope.kernel >= Kernel::V6_1 {
+            return Ok(());
+        }
+        let kernel = self.scope.kernel.name();
+        let found = format!("kernel {kernel} has no memory.reclaim (Linux has it since 5.19)");
+        Err(self.r.error("do", found, "another step, or use kernel 6.1 or later"))
     }
 
     /// `swappiness=` of a write to `memory.reclaim`, which kernels before 6.9 refuse.

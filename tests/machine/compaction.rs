@@ -103,7 +103,7 @@ fn one_request_on(
     let deferred = answer == CompactResult::Deferred;
     let suitable = CompactResult::Skipped;
     m.set_compaction(Box::new(Stub { log: log.clone(), answer, suitable, deferred }));
-    let r = m.run(Watch { check_every: 1, ..Watch::default() });
+    let r = m.run(Watch::default().with_check_every(1));
     let log = log.lock().unwrap().clone();
     (log, r)
 }
@@ -263,7 +263,7 @@ fn scattered_on(mut c: MachineConfig, suitable: CompactResult, then: &[Op]) -> (
     let mut m = machine(&c, vec![task("t", ops)]);
     let answer = CompactResult::Complete;
     m.set_compaction(Box::new(Stub { log: log.clone(), answer, suitable, deferred: false }));
-    let r = m.run(Watch { check_every: 1, ..Watch::default() });
+    let r = m.run(Watch::default().with_check_every(1));
     let log = log.lock().unwrap().clone();
     (log, r)
 }
@@ -400,7 +400,7 @@ fn freed_for_a_block(kernel: Kernel, suitable: Option<CompactResult>) -> u64 {
         let answer = CompactResult::Complete;
         m.set_compaction(Box::new(Stub { log: Log::default(), answer, suitable, deferred: false }));
     }
-    let r = m.run(Watch { check_every: 1, ..Watch::default() });
+    let r = m.run(Watch::default().with_check_every(1));
     let [woken, freed] = phase_counts(&r.phases[1], ["pageoutrun", "pgsteal_kswapd"]);
     assert!(woken > 0, "{kernel:?}: nobody woke kswapd");
     freed
@@ -440,7 +440,7 @@ fn kswapd_of_4_1_balances_every_zone() {
                 *seen.lock().unwrap() = [s.zones[0].free, s.zones[1].free];
             }
         });
-        let watch = Watch { check_every: 1, snapshot: Some(note), ..Watch::default() };
+        let watch = Watch::default().with_check_every(1).with_snapshot(note);
         let r = machine(&c, vec![task("t", ops)]).run(watch);
         assert!(count(&r, "pgsteal_kswapd") > 0, "{kernel:?}");
         *free.lock().unwrap()

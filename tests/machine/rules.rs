@@ -26,7 +26,7 @@ fn both(c: &MachineConfig, rule: &str, values: [&str; 2], ops: &[Op]) -> [RunRes
 /// The zones after the operations.
 fn zones_after(c: &MachineConfig, tasks: Vec<TaskConfig>) -> Vec<ZoneSnapshot> {
     let mut m: Machine = machine(c, tasks);
-    let r = m.run(Watch { check_every: 97, ..Watch::default() });
+    let r = m.run(Watch::default().with_check_every(97));
     m.snapshot(mmsim::base::time::SimTime(r.sim_time.0)).zones
 }
 

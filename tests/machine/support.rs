@@ -2,7 +2,7 @@
 
 use mmsim::backing::device::DeviceConfig;
 use mmsim::base::knobs::Knobs as _;
-use mmsim::base::time::{SimDuration, SimTime};
+use mmsim::base::time::SimDuration;
 use mmsim::machine::config::{
     Kernel, MachineConfig, MemcgConfig, NodeConfig, SwapConfig, VmSysctl, ZoneConfig, ZoneKind,
 };
@@ -47,7 +47,7 @@ pub(crate) fn threads(name: &str, memcg: Option<usize>, ops: Vec<Vec<Op>>) -> Ta
         .into_iter()
         .map(|l| Box::new(Scripted { ops: l.into_iter(), phases }) as Box<dyn Workload>)
         .collect();
-    TaskConfig { name: name.into(), memcg, start: SimTime::ZERO, threads }
+    TaskConfig::new(name, threads).with_memcg(memcg)
 }
 
 /// A process of one thread in the root group.
@@ -123,7 +123,7 @@ pub(crate) fn machine(config: &MachineConfig, tasks: Vec<TaskConfig>) -> Machine
 
 /// Runs with an audit after every step.
 pub(crate) fn run(config: &MachineConfig, tasks: Vec<TaskConfig>) -> RunResult {
-    machine(config, tasks).run(Watch { check_every: 1, ..Watch::default() })
+    machine(config, tasks).run(Watch::default().with_check_every(1))
 }
 
 // ---- operations ----

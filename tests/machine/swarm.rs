@@ -360,18 +360,17 @@ fn build(seed: u64, huge: Huge) -> (String, Machine) {
             pick(&mut rng, if huge == Huge::None { &[30, 300, 700] } else { &[600, 1300, 2100] });
         let threads = between(&mut rng, 1, 3) as u16;
         let ops = between(&mut rng, 40, 200) as u32;
-        tasks.push(TaskConfig {
-            name: format!("task{i}"),
-            memcg: (groups > 0 && !one_in(&mut rng, 3)).then(|| rng.below(groups) as usize),
-            start: SimTime(between(&mut rng, 0, 1) * 1_000_000),
-            threads: (0..threads)
-                .map(|thread| {
-                    let mapped = vec![None; usize::from(OWN) + 1];
-                    Box::new(Drawn { thread, most, ops, mapped, started: false, huge })
-                        as Box<dyn Workload>
-                })
-                .collect(),
-        });
+        let memcg = (groups > 0 && !one_in(&mut rng, 3)).then(|| rng.below(groups) as usize);
+        let start = SimTime(between(&mut rng, 0, 1) * 1_000_000);
+        let threads = (0..threads)
+            .map(|thread| {
+                let mapped = vec![None; usize::from(OWN) + 1];
+                Box::new(Drawn { thread, most, ops, mapped, started: false, huge })
+                    as Box<dyn Workload>
+            })
+            .collect();
+        let task = TaskConfig::new(format!("task{i}"), threads);
+        tasks.push(task.with_memcg(memcg).with_start(start));
     }
     let about = format!("{policy:?} on {config:?}");
     let mut machine = Machine::new(&config, tasks, seed, |mem| policy.create(mem, seed));
@@ -398,7 +397,8 @@ fn run(seed: u64, huge: Huge, check_every: u64) -> RunResult {
     let patience = Patience { events: 200_000_000, again: Again::default() };
     let again = patience.again.count();
     let observer: Option<Box<dyn Observer>> = Some(Box::new(patience));
-    let watch = Watch { observer, check_every, record_accesses: true, ..Watch::default() };
+    let mut watch = Watch::default().with_check_every(check_every).with_record_accesses(true);
+    watch.observer = observer;
     let r = machine.run(watch);
     machine.check();
     fetches::are_bounded(&machine, &r, &again);

@@ -31,7 +31,7 @@ fn given(fair_zones: bool, threads: u32, watch: Watch) -> [u64; 2] {
 /// together come to the same.
 #[test]
 fn fair_zones() {
-    let one_by_one = || Watch { check_every: 1, ..Watch::default() };
+    let one_by_one = || Watch::default().with_check_every(1);
     for threads in [1, 10] {
         for watch in [Watch::default, one_by_one] {
             let [low, upper] = given(true, threads, watch());

@@ -707,24 +707,4 @@ accesses = 10
 5 | low = "20 pages"
   |       ^^^^^^^^^^ write all of min, low and high, or none"#,
     },
-    Case {
-        name: "memcg_protection",
-        text: r#"[machine]
-memory = "64MiB"
-[[machine.memcg]]
-name = "a"
-min = "2MiB"
-max = "1MiB"
-[[task]]
-workload = "uniform"
-memory = "1MiB"
-accesses = 10
-"#,
-        sets: &[],
-        message: r#"error: machine.memcg[0].min: the protection is larger than `max`, write a size up to `max`
- --> x.toml:5:7
-  |
-5 | min = "2MiB"
-  |       ^^^^^^ write a size up to `max`"#,
-    },
 ];

@@ -248,7 +248,7 @@ kernel_rules! {
             Ranged::new(32), 6 . 1 => Ranged::new(64);
         process_kernel_pages: Ranged<0, 65536> = "process-kernel-pages",
             "pages of the kernel that a group is charged for a process, besides its page tables",
-            "5.9 \"mm: memcg/slab: use a single set of kmem_caches for all accounted allocations\"; size: docs/calibration.toml";
+            "5.9 \"mm: memcg/slab: use a single set of kmem_caches for all accounted allocations\"; size: evidence/calibration.toml";
             Ranged::new(144), 5 . 9 => Ranged::new(48);
         memory_reclaim_parts: Ranged<1, 64> = "memory-reclaim-parts",
             "a try of memory.reclaim asks for this part of what is missing: 4 is a quarter",
