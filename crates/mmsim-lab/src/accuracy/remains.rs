@@ -131,6 +131,6 @@ mod tests {
              validate` lists the rules and which are missed"
         );
         let said = Remains::read("[[gap]]\nexperiments = 3\n", "r.toml").expect_err("unknown key");
-        assert!(said.to_string().contains("unknown field `evidence/experiments`"), "{said}");
+        assert!(said.to_string().contains("unknown field `experiments`"), "{said}");
     }
 }

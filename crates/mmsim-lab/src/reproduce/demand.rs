@@ -95,7 +95,7 @@ impl Basis {
 }
 
 impl Demand {
-    /// Whether a simulated figure does, where the published one is `evidence/published`; `None` if
+    /// Whether a simulated figure does, where the published one is `published`; `None` if
     /// nothing is asked.
     pub fn met(&self, published: f64, simulated: f64) -> Option<bool> {
         let published = self.reference.unwrap_or(published);

@@ -1,7 +1,7 @@
 //! Reruns published experiments and sets the published figures beside what the model makes
 //! of them.
 //!
-//! A *family* is what one patch series published: its figures ([`evidence/published`]), its
+//! A *family* is what one patch series published: its figures ([`published`]), its
 //! experiments as scenario files, and the constants that its authors leave open. Figures
 //! are read from data, scenarios from files that `mmsim run` takes too; what is written
 //! here is which scenario gives which figure. How close is close enough stands beside the
