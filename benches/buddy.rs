@@ -18,7 +18,7 @@ mod cells;
 use criterion::{Criterion, Throughput, criterion_group, criterion_main};
 use mmsim_core::base::id::{NodeId, Pfn};
 use mmsim_core::base::rng::Rng;
-use mmsim_core::machine::config::Kernel;
+use mmsim_core::config::Kernel;
 use mmsim_core::memory::Memory;
 use mmsim_core::phys::gfp::AllocRequest;
 

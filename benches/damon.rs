@@ -19,7 +19,7 @@ use std::ops::Range;
 use criterion::{Criterion, Throughput, criterion_group, criterion_main};
 use mmsim_core::base::id::{AsId, MemcgId, NodeId, PageIdx, Pfn};
 use mmsim_core::base::rng::Rng;
-use mmsim_core::machine::config::Kernel;
+use mmsim_core::config::Kernel;
 use mmsim_core::memory::Memory;
 use mmsim_core::phys::frames::{FolioId, FrameKind, flag};
 use mmsim_core::phys::gfp::AllocRequest;

@@ -10,10 +10,10 @@ mod cells;
 
 use criterion::{BatchSize, Criterion, Throughput, criterion_group, criterion_main};
 use mmsim::build::Machine;
-use mmsim_core::base::event::{Observer, TraceEvent};
 use mmsim_core::base::time::{SimDuration, SimTime};
+use mmsim_core::config::Kernel;
 use mmsim_core::machine::Watch;
-use mmsim_core::machine::config::Kernel;
+use mmsim_core::memory::trace::{Observer, TraceEvent};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 

@@ -15,7 +15,7 @@ mod cells;
 use criterion::{BatchSize, Criterion, Throughput, criterion_group, criterion_main};
 use mmsim_core::base::id::{GROUP_PAGES, GroupId, MemcgId, NodeId, PageIdx};
 use mmsim_core::base::rng::Rng;
-use mmsim_core::machine::config::Kernel;
+use mmsim_core::config::Kernel;
 use mmsim_core::memory::{Memory, WalkScope};
 use mmsim_core::phys::frames::{FrameKind, flag};
 use mmsim_core::phys::gfp::AllocRequest;

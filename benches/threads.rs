@@ -15,8 +15,8 @@ use cells::{FRAMES_98, PAGES};
 use criterion::{BatchSize, Criterion, Throughput, criterion_group, criterion_main};
 use mmsim::build::Machine;
 use mmsim_core::base::vmstat::VmEvent;
+use mmsim_core::config::{Kernel, MachineConfig};
 use mmsim_core::machine::Watch;
-use mmsim_core::machine::config::{Kernel, MachineConfig};
 use std::time::Duration;
 
 const ACCESSES: u64 = 4 << 20;

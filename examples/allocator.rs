@@ -4,13 +4,13 @@
 //! others are given back. How much of the free memory can still serve an order?
 
 use mmsim::base::id::Pfn;
+use mmsim::base::migratetype::Migratetype;
 use mmsim::base::rules::KernelRules;
-use mmsim::machine::config::Kernel;
+use mmsim::config::Kernel;
 use mmsim::phys::buddy::{Buddy, Columns, Mode, NR_ORDERS};
 use mmsim::phys::fragmentation::FreeBlocks;
 use mmsim::phys::frames::Frames;
 use mmsim::phys::lists::Lists;
-use mmsim::phys::migratetype::Migratetype;
 
 const FRAMES: u32 = 1 << 14;
 

@@ -6,16 +6,16 @@
 
 use mmsim::backing::device::DeviceConfig;
 use mmsim::base::id::{ListId, MemcgId, NodeId, PageIdx, Pfn, ZoneId};
+use mmsim::base::migratetype::Migratetype;
 use mmsim::base::rng::Rng;
 use mmsim::base::time::SimDuration;
 use mmsim::base::vmstat::VmEvent;
-use mmsim::machine::config::{Kernel, MachineConfig, NodeConfig, VmSysctl, ZoneConfig, ZoneKind};
-use mmsim::machine::cost::CostModel;
+use mmsim::config::cost::CostModel;
+use mmsim::config::{Kernel, MachineConfig, NodeConfig, VmSysctl, ZoneConfig, ZoneKind};
 use mmsim::memory::Memory;
 use mmsim::phys::fragmentation::FreeBlocks;
 use mmsim::phys::frames::{FolioId, FrameKind, flag};
 use mmsim::phys::gfp::{AllocRequest, GFP_KERNEL};
-use mmsim::phys::migratetype::Migratetype;
 use mmsim::phys::watermarks::Mark;
 use mmsim::policy::compaction::{CompactRequest, Compaction as _, Compactor, MigrateMode};
 use mmsim::policy::{Arrival, ArrivalKind, Departure};

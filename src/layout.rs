@@ -23,10 +23,10 @@ use std::ops::Range;
 use std::path::Path;
 
 use mmsim_core::base::id::{CpuId, NodeId, Pfn};
-use mmsim_core::machine::config::ZoneKind;
+use mmsim_core::base::migratetype::Migratetype;
+use mmsim_core::config::ZoneKind;
 use mmsim_core::memory::{FrameUse, FreeListLayout, Layout, ZoneLayout};
 use mmsim_core::phys::gfp::MAX_PAGE_ORDER;
-use mmsim_core::phys::migratetype::Migratetype;
 
 use crate::error::{Error, ErrorKind};
 use crate::files;

@@ -44,6 +44,6 @@ pub mod setup;
 pub mod traces;
 
 pub use error::{Error, ErrorKind};
-pub use mmsim_core::{backing, base, machine, memory, phys, policy, virt, workload};
+pub use mmsim_core::{backing, base, config, machine, memory, phys, policy, virt, workload};
 pub use run::{OwnPolicy, RunError, RunOptions, run, run_with};
 pub use scenario::{RunSpec, Scenario};

@@ -11,7 +11,7 @@
 
 use std::fmt::Write;
 
-use mmsim_core::machine::config::{MachineConfig, ZoneKind};
+use mmsim_core::config::{MachineConfig, ZoneKind};
 use mmsim_core::machine::snapshot::{Snapshot, ZoneSnapshot};
 use mmsim_core::phys::watermarks::min_free_kbytes;
 use mmsim_core::phys::zones::Zones;

@@ -1,7 +1,7 @@
 //! Compaction by name: presets, knobs, and the strategy that they make.
 
 use mmsim_compaction::{CompactionConfig, TwoScanners};
-use mmsim_core::machine::config::Kernel;
+use mmsim_core::config::Kernel;
 use mmsim_core::memory::Memory;
 use mmsim_core::policy::compaction::Compaction;
 use mmsim_lru::config::Knobs;

@@ -5,7 +5,7 @@ use std::ops::Range;
 use mmsim_core::base::id::{AsId, KdamondId};
 use mmsim_core::base::rng::Rng;
 use mmsim_core::base::time::{SimDuration, SimTime};
-use mmsim_core::machine::config::Kernel;
+use mmsim_core::config::Kernel;
 use mmsim_core::memory::Memory;
 use mmsim_damon::damos::scheme::Scheme;
 use mmsim_damon::modules::Module;

@@ -2,7 +2,7 @@
 //! anything runs, in a report of zeros that has the shape of the run's own.
 
 use mmsim_core::base::vmstat::VmEvent;
-use mmsim_core::machine::config::{MachineConfig, NodeConfig, ZoneConfig};
+use mmsim_core::config::{MachineConfig, NodeConfig, ZoneConfig};
 use mmsim_core::machine::result::{Quantiles, RecordLatency, RunResult, TaskResult, ThreadResult};
 use mmsim_core::machine::{GROUP_COUNTERS, GROUP_SIZES};
 use mmsim_core::memory::Memory;
@@ -95,7 +95,7 @@ fn not_kept(run: &RunSpec) -> Result<Vec<VmEvent>, Misplaced> {
     let policy = Policy::resolve(&run.policy)
         .map_err(|e| Misplaced::new("reclaim", Error::plain(e.message)))?;
     let zone = ZoneConfig {
-        kind: mmsim_core::machine::config::ZoneKind::Normal,
+        kind: mmsim_core::config::ZoneKind::Normal,
         managed: 4096,
         free_at_start: None,
         watermarks: None,

@@ -10,7 +10,7 @@ use serde::{Deserialize, Serialize};
 use mmsim_core::base::id::PAGE_SIZE;
 use mmsim_core::base::time::{SimDuration, SimTime};
 use mmsim_core::base::vmstat::{VmEvent, VmStat};
-use mmsim_core::machine::config::MachineConfig;
+use mmsim_core::config::MachineConfig;
 use mmsim_core::machine::result::{
     HighOrder, Latencies, OomSummary, Outcome, PhaseResult, Pressure, Quantiles, RunResult, Stuck,
     StuckSummary, TaskResult, ThreadResult, WaitingThread,

@@ -10,9 +10,9 @@ use std::fmt::Write as _;
 use std::io::{self, Write};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use mmsim_core::base::event::{FaultKind, Observer, ScanOutcome, TraceEvent};
 use mmsim_core::base::id::{PageIdx, ThreadId};
 use mmsim_core::base::time::SimTime;
+use mmsim_core::memory::trace::{FaultKind, Observer, ScanOutcome, TraceEvent};
 
 /// A kind of event, as `docs/observing.md` lists it.
 #[derive(Clone, Copy, Debug)]
@@ -744,8 +744,8 @@ mod tests {
                 pfn,
                 alloc_order: 0,
                 fallback_order: 3,
-                alloc_migratetype: mmsim_core::phys::migratetype::Migratetype::Unmovable,
-                fallback_migratetype: mmsim_core::phys::migratetype::Migratetype::Movable,
+                alloc_migratetype: mmsim_core::base::migratetype::Migratetype::Unmovable,
+                fallback_migratetype: mmsim_core::base::migratetype::Migratetype::Movable,
                 change_ownership: false,
                 fragmenting: true,
             }),

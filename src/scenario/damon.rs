@@ -1,7 +1,7 @@
 //! `[[damon]]`: monitors of accesses, and the schemes that act on what they find.
 
 use mmsim_core::base::time::SimDuration;
-use mmsim_core::machine::config::Kernel;
+use mmsim_core::config::Kernel;
 use mmsim_damon::MonitoringAttrs;
 use mmsim_damon::damos::filter::{Filter, FilterType};
 use mmsim_damon::damos::goal::{Goal, Metric};

@@ -7,7 +7,7 @@ use std::collections::BTreeMap;
 use std::path::{Path as FilePath, PathBuf};
 use std::sync::Arc;
 
-use mmsim_core::machine::config::MachineConfig;
+use mmsim_core::config::MachineConfig;
 
 use super::damon::{self, PlacedDamon};
 use super::given::{Given, given};

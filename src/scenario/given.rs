@@ -9,7 +9,7 @@ use std::path::{Path, PathBuf};
 use mmsim_core::backing::device::DeviceConfig;
 use mmsim_core::base::knobs::Knobs as _;
 use mmsim_core::base::rules::KernelRules;
-use mmsim_core::machine::config::MachineConfig;
+use mmsim_core::config::MachineConfig;
 
 use super::keys::{Kind, REGION, ROOT, TableSpec};
 use super::machine::{device_settings, own_device};

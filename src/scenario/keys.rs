@@ -7,8 +7,8 @@ use std::fmt::Write;
 
 use mmsim_core::base::knobs::Knobs as _;
 use mmsim_core::base::rules::KernelRules;
-use mmsim_core::machine::config::Kernel;
-use mmsim_core::machine::cost::CostModel;
+use mmsim_core::config::Kernel;
+use mmsim_core::config::cost::CostModel;
 
 /// The form of a value.
 #[derive(Clone, Copy, Debug)]

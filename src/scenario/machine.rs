@@ -5,11 +5,11 @@ use mmsim_core::base::id::GROUP_PAGES;
 use mmsim_core::base::knobs::{KnobError, Knobs as _};
 use mmsim_core::base::rules::KernelRules;
 use mmsim_core::base::time::SimDuration;
-use mmsim_core::machine::config::{
+use mmsim_core::config::cost::CostModel;
+use mmsim_core::config::{
     DirtyLimit, Kernel, MachineConfig, MemcgConfig, NodeConfig, SwapConfig, Thp, ThpDefrag,
     VmSysctl, ZoneConfig, ZoneKind,
 };
-use mmsim_core::machine::cost::CostModel;
 
 use super::keys::{DEVICE, MACHINE, MEMCG, NODE, PCP, SWAP, THP_DEFRAG, VM, ZONE, one_of};
 use super::policy;

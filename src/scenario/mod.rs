@@ -30,7 +30,7 @@ use std::fmt;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use mmsim_core::machine::config::MachineConfig;
+use mmsim_core::config::MachineConfig;
 
 pub use damon::{DamonContext, DamonSpec};
 pub(crate) use expect::GAUGES;

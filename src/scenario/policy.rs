@@ -3,7 +3,7 @@
 
 use std::fmt;
 
-use mmsim_core::machine::config::Kernel;
+use mmsim_core::config::Kernel;
 
 use super::raw::{At, Entry, Node, Sources, Value, inline, kind_of};
 use super::read::{nearest, suggested, unknown};

@@ -4,7 +4,7 @@
 //! [`Reader`] finds every key that has a value, and refuses keys that no table knows.
 
 use mmsim_core::base::time::SimDuration;
-use mmsim_core::machine::config::Kernel;
+use mmsim_core::config::Kernel;
 
 use super::keys::{
     DEVICE, Fallback, KeySpec, Kind, MANY, REGION, ROOT, STEPS, TASK_COMMON, TASKS, TableSpec,

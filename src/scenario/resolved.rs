@@ -7,8 +7,8 @@ use super::raw::{Node, Path, Sources, Step, Table, Value, inline, key};
 use super::read::{fill, spec_of_entry};
 use mmsim_core::base::knobs::Knobs as _;
 use mmsim_core::base::rules::KernelRules;
-use mmsim_core::machine::config::Kernel;
-use mmsim_core::machine::cost::CostModel;
+use mmsim_core::config::Kernel;
+use mmsim_core::config::cost::CostModel;
 
 /// Writes the document; `overrides` are the paths that axes and variants set.
 pub(super) fn resolved(sources: &Sources, doc: &Table, name: &str) -> String {

@@ -9,8 +9,8 @@
 use mmsim_core::backing::device::DEVICE_PRESETS;
 use mmsim_core::base::knobs::Knobs as _;
 use mmsim_core::base::rules::KernelRules;
-use mmsim_core::machine::config::Kernel;
-use mmsim_core::machine::cost::CostModel;
+use mmsim_core::config::Kernel;
+use mmsim_core::config::cost::CostModel;
 use serde_json::{Map, Value as Json, json};
 
 use super::keys::{

@@ -4,13 +4,13 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use mmsim_core::base::id::GROUP_PAGES;
+use mmsim_core::base::migratetype::Migratetype;
 use mmsim_core::base::time::SimDuration;
-use mmsim_core::machine::config::Kernel;
+use mmsim_core::config::Kernel;
 use mmsim_core::memory::Layout;
 use mmsim_core::phys::gfp::{
     GFP_ATOMIC, GFP_KERNEL, GFP_NOFS, GFP_NOIO, GFP_NOWAIT, GFP_USER, GfpFlags,
 };
-use mmsim_core::phys::migratetype::Migratetype;
 use mmsim_core::workload::Advice;
 use mmsim_workload::masim::{MasimConfig, MasimOptions, Mode};
 

@@ -6,10 +6,10 @@
 use std::path::PathBuf;
 use std::sync::Arc;
 
+use mmsim_core::base::migratetype::Migratetype;
 use mmsim_core::base::time::SimDuration;
 use mmsim_core::memory::Layout;
 use mmsim_core::phys::gfp::GfpFlags;
-use mmsim_core::phys::migratetype::Migratetype;
 use mmsim_core::workload::Advice;
 use mmsim_workload::masim::{MasimConfig, MasimOptions};
 use mmsim_workload::trace;

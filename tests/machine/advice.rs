@@ -1,7 +1,7 @@
 //! madvise(2): memory freed lazily, paged out, read before it is needed.
 
 use crate::support::*;
-use mmsim::machine::config::{Kernel, MachineConfig};
+use mmsim::config::{Kernel, MachineConfig};
 use mmsim::machine::result::RunResult;
 use mmsim::workload::Advice::{self, Cold, DontNeed, Free, PageOut, WillNeed};
 use mmsim::workload::{MapKind, Op, VmaFlags};

@@ -6,11 +6,11 @@
 use mmsim::build::Machine;
 use mmsim_core::backing::device::DeviceConfig;
 use mmsim_core::base::time::SimDuration;
-use mmsim_core::machine::TaskConfig;
-use mmsim_core::machine::config::{
+use mmsim_core::config::cost::CostModel;
+use mmsim_core::config::{
     Kernel, MachineConfig, NodeConfig, SwapConfig, VmSysctl, ZoneConfig, ZoneKind,
 };
-use mmsim_core::machine::cost::CostModel;
+use mmsim_core::machine::TaskConfig;
 use mmsim_core::policy::ReclaimPolicy;
 use mmsim_core::workload::{Op, Workload};
 use mmsim_lru::{Classic, ClassicConfig};

@@ -2,10 +2,10 @@
 //! that moves nothing, writes down what it is asked and answers from a script.
 
 use crate::support::*;
-use mmsim::machine::config::{Kernel, MachineConfig, NodeConfig, ZoneConfig, ZoneKind};
+use mmsim::base::migratetype::Migratetype;
+use mmsim::config::{Kernel, MachineConfig, NodeConfig, ZoneConfig, ZoneKind};
 use mmsim::machine::result::RunResult;
 use mmsim::phys::gfp::{GFP_KERNEL, GFP_NOWAIT, GfpFlags};
-use mmsim::phys::migratetype::Migratetype;
 use mmsim::workload::{BlockHandle, Op};
 use mmsim_core::base::id::ZoneId;
 use mmsim_core::machine::{SnapshotFn, Watch};

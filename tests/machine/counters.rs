@@ -3,7 +3,7 @@
 use crate::support::*;
 use mmsim::Scenario;
 use mmsim::build::Catalogue;
-use mmsim::machine::config::{Kernel, MachineConfig, NodeConfig};
+use mmsim::config::{Kernel, MachineConfig, NodeConfig};
 use mmsim::machine::result::RunResult;
 use mmsim::machine::{TaskConfig, Watch};
 use mmsim::report::opt;

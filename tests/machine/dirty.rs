@@ -2,7 +2,7 @@
 
 use crate::support::*;
 use mmsim::base::id::ListId;
-use mmsim::machine::config::{DirtyLimit, Kernel, MachineConfig};
+use mmsim::config::{DirtyLimit, Kernel, MachineConfig};
 use mmsim::machine::result::{Outcome, RunResult};
 use mmsim::machine::{Machine, TaskConfig, Watch};
 use mmsim::memory::{Evicting, Memory};

@@ -1,7 +1,7 @@
 //! Faults, mappings, advice.
 
 use crate::support::*;
-use mmsim::machine::config::Kernel;
+use mmsim::config::Kernel;
 use mmsim::workload::{Advice, MapKind, Op, VmaFlags};
 
 const SEQ: VmaFlags = VmaFlags { exec: false, locked: false, seq_read: true, rand_read: false };

@@ -4,12 +4,12 @@ use std::collections::BTreeSet;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use mmsim::base::event::{Observer, TraceEvent};
 use mmsim::base::id::FileId;
 use mmsim::base::time::SimTime;
 use mmsim::base::vmstat::VmEvent;
 use mmsim::build::Machine;
 use mmsim::machine::result::RunResult;
+use mmsim::memory::trace::{Observer, TraceEvent};
 use mmsim::report::opt;
 
 /// Counts pages of files that come to the page cache again.

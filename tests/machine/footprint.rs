@@ -13,8 +13,7 @@ use mmsim_lru::{Classic, ClassicConfig, Mglru, MglruConfig};
 fn bytes_per_frame(policy: impl FnOnce(&mut Memory) -> Box<dyn ReclaimPolicy>) -> f64 {
     let frames: u32 = 1 << 18;
     let pages = frames / 4 * 5;
-    let config =
-        cells::machine_of(frames, frames / 100 * 28, mmsim::machine::config::Kernel::V6_12);
+    let config = cells::machine_of(frames, frames / 100 * 28, mmsim::config::Kernel::V6_12);
     let work = cells::zipf(pages, 500_000, 1).workloads();
     let r = Machine::new(&config, cells::task(work), 1, policy).run(Watch::default());
     assert!(r.vmstat.by_name("pswpin").unwrap_or(0) > 10_000, "too little was swapped");

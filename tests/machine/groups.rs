@@ -2,8 +2,8 @@
 
 use crate::support::*;
 use mmsim::base::time::SimDuration;
+use mmsim::config::{Kernel, MachineConfig, NodeConfig};
 use mmsim::machine::Watch;
-use mmsim::machine::config::{Kernel, MachineConfig, NodeConfig};
 use mmsim::machine::result::{Outcome, RunResult};
 use mmsim::workload::Op;
 

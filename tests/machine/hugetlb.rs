@@ -2,8 +2,8 @@
 
 use mmsim::base::id::PageIdx;
 use mmsim::base::time::SimDuration;
-use mmsim::machine::config::{Kernel, MachineConfig};
-use mmsim::machine::cost::CostModel;
+use mmsim::config::cost::CostModel;
+use mmsim::config::{Kernel, MachineConfig};
 use mmsim::machine::result::Outcome;
 use mmsim::machine::{TaskConfig, Watch};
 use mmsim::memory::HugePool;

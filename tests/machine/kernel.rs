@@ -1,10 +1,10 @@
 //! Allocations on behalf of the kernel: how far a request goes, by order and flags.
 
 use crate::support::*;
-use mmsim::machine::config::Kernel;
+use mmsim::base::migratetype::Migratetype;
+use mmsim::config::Kernel;
 use mmsim::machine::result::Outcome;
 use mmsim::phys::gfp::{GFP_ATOMIC, GFP_KERNEL, GFP_NOWAIT, GfpFlags};
-use mmsim::phys::migratetype::Migratetype;
 use mmsim::workload::{BlockHandle, Op};
 
 fn alloc(handle: u32, order: u8, flags: GfpFlags) -> Op {

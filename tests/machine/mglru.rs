@@ -1,7 +1,7 @@
 //! Groups and advice under MGLRU: the doors are those of the classic LRU, what is behind them not.
 
 use crate::support::*;
-use mmsim::machine::config::{Kernel, MachineConfig};
+use mmsim::config::{Kernel, MachineConfig};
 use mmsim::machine::result::{Outcome, RunResult};
 use mmsim::machine::{Machine, TaskConfig, Watch};
 use mmsim::policy::ReclaimPolicy;

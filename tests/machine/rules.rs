@@ -4,14 +4,14 @@
 use crate::support::*;
 use mmsim::base::id::{FileId, NodeId, ZoneId};
 use mmsim::base::knobs::Knobs as _;
+use mmsim::base::migratetype::Migratetype::{self, Movable, Unmovable};
 use mmsim::base::rules::KernelRules;
 use mmsim::base::time::SimDuration;
-use mmsim::machine::config::{Kernel, MachineConfig, NodeConfig, ZoneConfig, ZoneKind};
+use mmsim::config::{Kernel, MachineConfig, NodeConfig, ZoneConfig, ZoneKind};
 use mmsim::machine::result::RunResult;
 use mmsim::machine::snapshot::ZoneSnapshot;
 use mmsim::machine::{Machine, TaskConfig, Watch};
 use mmsim::phys::gfp::{GFP_ATOMIC, GFP_KERNEL, GFP_NOWAIT, GfpFlags};
-use mmsim::phys::migratetype::Migratetype::{self, Movable, Unmovable};
 use mmsim::workload::{Advice, BlockHandle, MapKind, Op, VmaFlags};
 
 fn newest(swap: &str) -> MachineConfig {

@@ -5,13 +5,13 @@
 
 use mmsim_compaction::{CompactionConfig, TwoScanners};
 use mmsim_core::base::id::{MemcgId, NodeId, PageIdx, Pfn, ZoneId};
+use mmsim_core::base::migratetype::Migratetype;
 use mmsim_core::base::rng::Rng;
 use mmsim_core::base::rules::KernelRules;
-use mmsim_core::machine::config::{Kernel, ZoneKind};
+use mmsim_core::config::{Kernel, ZoneKind};
 use mmsim_core::memory::Memory;
 use mmsim_core::phys::frames::{FrameKind, flag};
 use mmsim_core::phys::gfp::{AllocRequest, GFP_KERNEL};
-use mmsim_core::phys::migratetype::Migratetype;
 use mmsim_core::phys::watermarks::Mark;
 use mmsim_core::policy::compaction::{CompactRequest, Compaction as _, Compactor, MigrateMode};
 use mmsim_core::policy::{Arrival, ArrivalKind};

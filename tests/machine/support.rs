@@ -3,10 +3,10 @@
 use mmsim::backing::device::DeviceConfig;
 use mmsim::base::knobs::Knobs as _;
 use mmsim::base::time::SimDuration;
-use mmsim::machine::config::{
+use mmsim::config::cost::CostModel;
+use mmsim::config::{
     Kernel, MachineConfig, MemcgConfig, NodeConfig, SwapConfig, VmSysctl, ZoneConfig, ZoneKind,
 };
-use mmsim::machine::cost::CostModel;
 use mmsim::machine::result::{PhaseResult, RunResult};
 use mmsim::machine::{Machine, TaskConfig, Watch};
 use mmsim::workload::{

@@ -2,7 +2,7 @@
 
 use crate::support::*;
 use mmsim::base::time::SimDuration;
-use mmsim::machine::config::{Kernel, MachineConfig};
+use mmsim::config::{Kernel, MachineConfig};
 use mmsim::machine::result::RunResult;
 use mmsim::workload::{Advice, Op};
 

@@ -8,21 +8,21 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 
 use crate::fetches::{self, Again};
 use mmsim::backing::device::DeviceConfig;
-use mmsim::base::event::{Observer, TraceEvent};
 use mmsim::base::id::{GROUP_PAGES, Idx as _, PageIdx, Pfn};
 use mmsim::base::rng::Rng;
 use mmsim::base::rules::KernelRules;
 use mmsim::base::time::{SimDuration, SimTime};
 use mmsim::base::vmstat::VmEvent;
 use mmsim::build::{Catalogue, Machine, Policy};
-use mmsim::machine::config::{
+use mmsim::config::cost::CostModel;
+use mmsim::config::{
     DirtyLimit, Kernel, MachineConfig, MemcgConfig, NodeConfig, SwapConfig, Thp, ThpDefrag,
     VmSysctl, ZoneConfig, ZoneKind,
 };
-use mmsim::machine::cost::CostModel;
 use mmsim::machine::result::{Outcome, RunResult, Stuck};
 use mmsim::machine::snapshot::ZoneSnapshot;
 use mmsim::machine::{TaskConfig, Watch};
+use mmsim::memory::trace::{Observer, TraceEvent};
 use mmsim::memory::{Memory, SAMPLE_BATCH};
 use mmsim::phys::frames::{FrameKind, flag};
 use mmsim::scenario::policy::{PolicyCatalogue, PolicySpec};

@@ -2,10 +2,10 @@
 //! what must come of it. Each says first what is expected, and why.
 
 use crate::support::*;
-use mmsim::machine::config::{Kernel, VmSysctl};
+use mmsim::base::migratetype::Migratetype;
+use mmsim::config::{Kernel, VmSysctl};
 use mmsim::machine::result::RunResult;
 use mmsim::phys::gfp::{GFP_KERNEL, GfpFlags};
-use mmsim::phys::migratetype::Migratetype;
 use mmsim::workload::{BlockHandle, MapKind, Op, VmaFlags};
 use mmsim_compaction::config::Knobs as _;
 use mmsim_compaction::{CompactionConfig, TwoScanners};

@@ -1,8 +1,8 @@
 //! What each task did and what was done to it, beside what the machine and its groups count.
 
 use crate::support::*;
+use mmsim::config::{Kernel, MachineConfig};
 use mmsim::machine::Watch;
-use mmsim::machine::config::{Kernel, MachineConfig};
 use mmsim::machine::result::RunResult;
 use mmsim::virt::space::Counted;
 

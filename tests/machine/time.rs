@@ -2,7 +2,7 @@
 
 use crate::support::*;
 use mmsim::base::time::{SimDuration, SimTime};
-use mmsim::machine::config::Kernel;
+use mmsim::config::Kernel;
 use mmsim::machine::result::RunResult;
 use mmsim::workload::{Op, VmaFlags};
 

@@ -7,11 +7,11 @@ use std::fmt::Write as _;
 use std::sync::{Arc, Mutex};
 
 use mmsim::Scenario;
-use mmsim::base::event::{Observer, TraceEvent};
 use mmsim::base::rng::Rng;
 use mmsim::base::time::{SimDuration, SimTime};
 use mmsim::build::Catalogue;
 use mmsim::machine::Watch;
+use mmsim::memory::trace::{Observer, TraceEvent};
 use mmsim::report::{Report, RunReport};
 use mmsim::run::run_all;
 

@@ -2,8 +2,8 @@
 
 use super::support::*;
 use mmsim::base::rules::KernelRules;
+use mmsim::config::{Kernel, NodeConfig, ZoneConfig, ZoneKind};
 use mmsim::machine::Watch;
-use mmsim::machine::config::{Kernel, NodeConfig, ZoneConfig, ZoneKind};
 
 /// Pages that the lower and the upper zone gave for 300 first touches and some page tables, with
 /// room for all of them in the upper one. From low to high it is 30 pages in the lower zone, 10 in

@@ -7,7 +7,7 @@ use mmsim::{RunSpec, Scenario};
 use mmsim_core::base::knobs::Knobs as _;
 use mmsim_core::base::rules::{KernelRules, Scheduler};
 use mmsim_core::base::time::SimDuration;
-use mmsim_core::machine::config::{Kernel, ZoneKind};
+use mmsim_core::config::{Kernel, ZoneKind};
 
 fn scenario(text: &str) -> Scenario {
     Scenario::from_str(text, "x.toml").unwrap_or_else(|e| panic!("{e}"))

@@ -1,7 +1,7 @@
 //! What the tests of scenario files share: a catalogue of policies that knows the names
 //! and two knobs, and a validator of JSON Schema.
 
-use mmsim::machine::config::Kernel;
+use mmsim::config::Kernel;
 use mmsim::scenario::{Knob, KnobError, KnobInfo, KnobValue, PolicyCatalogue};
 
 /// Knows the names of the presets, `anon-start` and `inactive-ratio`.

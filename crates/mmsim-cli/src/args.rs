@@ -6,7 +6,7 @@ use clap::builder::{PossibleValuesParser, TypedValueParser};
 use clap::{Args, Parser, Subcommand, ValueEnum};
 use mmsim::base::time::SimDuration;
 use mmsim::bench::Frames;
-use mmsim::machine::config::ZoneKind;
+use mmsim::config::ZoneKind;
 use mmsim::report::events::EventFilter;
 use mmsim::report::proc::Kind;
 use mmsim::scenario;

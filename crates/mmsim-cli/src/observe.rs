@@ -5,9 +5,9 @@ use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use mmsim::base::event::Observer;
 use mmsim::base::time::SimTime;
 use mmsim::base::vmstat::{VmEvent, VmStat};
+use mmsim::memory::trace::Observer;
 use mmsim::report::events::{EventFilter, EventWriter};
 use mmsim::report::series::SeriesWriter;
 
@@ -259,8 +259,8 @@ impl SeriesFile {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use mmsim::base::event::TraceEvent;
     use mmsim::base::id::NodeId;
+    use mmsim::memory::trace::TraceEvent;
 
     #[test]
     fn events_and_series_of_two_runs_in_one_file_each() {

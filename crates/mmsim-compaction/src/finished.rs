@@ -4,8 +4,8 @@
 
 use crate::run::Run;
 use crate::suitable::watermark_ok;
+use mmsim_core::base::migratetype::Migratetype;
 use mmsim_core::phys::buddy::Buddy;
-use mmsim_core::phys::migratetype::Migratetype;
 use mmsim_core::phys::watermarks::Mark;
 use mmsim_core::policy::compaction::{CompactResult, Compactor};
 

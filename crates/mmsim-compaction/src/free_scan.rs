@@ -14,8 +14,8 @@
 use crate::config::{CachedAlways, CachedPfn, SpareFree, TargetTypes};
 use crate::run::Run;
 use mmsim_core::base::id::Pfn;
+use mmsim_core::base::migratetype::Migratetype;
 use mmsim_core::base::vmstat::VmEvent;
-use mmsim_core::phys::migratetype::Migratetype;
 use mmsim_core::phys::targets::Wanted;
 use mmsim_core::phys::watermarks::Mark;
 

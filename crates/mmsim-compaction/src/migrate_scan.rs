@@ -9,9 +9,9 @@
 use crate::config::{CachedAlways, CachedPfn};
 use crate::run::Run;
 use mmsim_core::base::id::Pfn;
+use mmsim_core::base::migratetype::Migratetype;
 use mmsim_core::base::vmstat::VmEvent;
 use mmsim_core::phys::frames::{ORDER_MASK, flag, free_pages};
-use mmsim_core::phys::migratetype::Migratetype;
 
 /// Whether a frame with these bits holds a page of a list, without any of the flags in `not`. The first
 /// of a free block does not.

@@ -15,10 +15,10 @@ use crate::suitable::suitable;
 use crate::v6;
 use crate::zone::{ZoneState, ZoneView};
 use mmsim_core::base::digest::Digest;
-use mmsim_core::base::event::TraceEvent;
 use mmsim_core::base::id::{Pfn, ZoneId};
 use mmsim_core::base::vmstat::VmEvent;
 use mmsim_core::memory::Memory;
+use mmsim_core::memory::trace::TraceEvent;
 use mmsim_core::policy::ReclaimPolicy;
 use mmsim_core::policy::compaction::{
     CompactOutcome, CompactRequest, CompactResult, Compaction, CompactionStats, Compactor,

@@ -27,11 +27,11 @@ use crate::run::{announce, announce_batch};
 use crate::stats::Moves;
 use crate::zone::ZoneState;
 use mmsim_core::base::id::Pfn;
+use mmsim_core::base::migratetype::Migratetype;
 use mmsim_core::base::vmstat::VmEvent;
 use mmsim_core::memory::Memory;
 use mmsim_core::phys::buddy::Capture;
 use mmsim_core::phys::fragmentation::FreeBlocks;
-use mmsim_core::phys::migratetype::Migratetype;
 use mmsim_core::policy::ReclaimPolicy;
 use mmsim_core::policy::compaction::{
     CompactOutcome, CompactRequest, CompactResult, Compactor, MigrateMode,

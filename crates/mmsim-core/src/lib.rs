@@ -4,6 +4,7 @@
 
 pub mod backing;
 pub mod base;
+pub mod config;
 pub mod machine;
 pub mod memory;
 pub mod phys;

@@ -5,7 +5,8 @@ use crate::ops::{MachineOps, OpsId, State};
 use crate::watch::Watch;
 use mmsim_core::base::digest::Digest;
 use mmsim_core::base::rng::Rng;
-use mmsim_core::policy::monitor::{Doors, Monitor, Next, Note};
+use mmsim_core::policy::monitor::{Doors, Monitor, Next};
+use mmsim_core::workload::Note;
 
 /// A kdamond: a context, the operations that it works with, and what is kept of it.
 #[derive(Debug)]

@@ -15,8 +15,9 @@ use mmsim_core::base::digest::Digest;
 use mmsim_core::base::id::{AsId, PageIdx};
 use mmsim_core::base::time::{SimDuration, SimTime};
 use mmsim_core::memory::Memory;
-use mmsim_core::policy::monitor::{Doors, Monitor, Next, Note};
+use mmsim_core::policy::monitor::{Doors, Monitor, Next};
 use mmsim_core::virt::pages::pte;
+use mmsim_core::workload::Note;
 
 const PAGE_SHIFT: u32 = 12;
 

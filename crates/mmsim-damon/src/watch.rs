@@ -16,7 +16,7 @@ use crate::damos::scheme::Stat;
 use crate::operations::Hook;
 use crate::region::Region;
 use mmsim_core::base::time::SimTime;
-use mmsim_core::policy::monitor::Note;
+use mmsim_core::workload::Note;
 use std::collections::VecDeque;
 
 /// A note that was taken.

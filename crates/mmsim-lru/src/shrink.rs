@@ -10,11 +10,12 @@
 //!
 //! Source: Linux 6.12 mm/vmscan.c (`shrink_folio_list`).
 
-use mmsim_core::base::event::ScanOutcome;
+use mmsim_core::backing::Shadow;
 use mmsim_core::base::vmstat::VmEvent;
+use mmsim_core::memory::trace::ScanOutcome;
 use mmsim_core::memory::{Evicting, Memory, Prepared};
 use mmsim_core::phys::frames::{FolioId, Mapped, flag, pages_of};
-use mmsim_core::policy::{PassStats, Reclaimer, Shadow};
+use mmsim_core::policy::{PassStats, Reclaimer};
 
 /// What the accessed bits say about an inactive folio.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]

@@ -4,9 +4,9 @@
 use std::fmt::Write;
 
 use mmsim_core::base::id::NodeId;
+use mmsim_core::base::migratetype::Migratetype;
 use mmsim_core::machine::snapshot::{Snapshot, ZoneSnapshot};
 use mmsim_core::phys::buddy::NR_ORDERS;
-use mmsim_core::phys::migratetype::Migratetype;
 
 /// The kernel stops counting blocks of one list here, and says so with a `>`.
 const MOST_COUNTED: u64 = 100_000;
@@ -78,7 +78,7 @@ fn of_node(text: &mut String, s: &Snapshot, node: NodeId, zones: &[&ZoneSnapshot
 #[cfg(test)]
 mod tests {
     use super::*;
-    use mmsim_core::machine::config::ZoneKind;
+    use mmsim_core::config::ZoneKind;
 
     /// A zone of a host, as it prints it, but for the column of CMA that this host's kernel
     /// does not have.

@@ -3,9 +3,9 @@
 
 use std::fmt::Write;
 
+use mmsim_core::base::migratetype::Migratetype;
 use mmsim_core::machine::snapshot::{Snapshot, ZoneSnapshot};
 use mmsim_core::memory::BlockUse;
-use mmsim_core::phys::migratetype::Migratetype;
 
 /// Pageblocks in a line.
 const WIDTH: usize = 64;

@@ -170,7 +170,7 @@ mod tests {
     use super::*;
     use mmsim_core::base::id::NodeId;
     use mmsim_core::base::vmstat::VmEvent;
-    use mmsim_core::machine::config::ZoneKind;
+    use mmsim_core::config::ZoneKind;
     use mmsim_core::machine::result::Pressure;
     use mmsim_core::machine::snapshot::{GroupSnapshot, PageCounts, ZoneSnapshot};
     use mmsim_core::phys::pcp::PcpView;

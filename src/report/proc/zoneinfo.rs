@@ -4,7 +4,7 @@
 use std::fmt::Write;
 
 use mmsim_core::base::id::NodeId;
-use mmsim_core::machine::config::ZoneKind;
+use mmsim_core::config::ZoneKind;
 use mmsim_core::machine::snapshot::{Snapshot, ZoneSnapshot};
 
 use super::items;

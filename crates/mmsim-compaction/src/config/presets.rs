@@ -9,7 +9,7 @@ use super::{
     TargetOrder, TargetTypes, UndoPrevention,
 };
 use mmsim_core::base::knobs;
-use mmsim_core::machine::config::Kernel;
+use mmsim_core::config::Kernel;
 
 impl CompactionConfig {
     /// Linux 4.1, the base of the series.

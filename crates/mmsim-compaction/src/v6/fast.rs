@@ -11,9 +11,9 @@
 use super::Run;
 use crate::config::TargetHint;
 use mmsim_core::base::id::Pfn;
+use mmsim_core::base::migratetype::Migratetype::Movable;
 use mmsim_core::base::vmstat::VmEvent;
 use mmsim_core::phys::gfp::PAGE_ALLOC_COSTLY_ORDER;
-use mmsim_core::phys::migratetype::Migratetype::Movable;
 use mmsim_core::phys::watermarks::Mark;
 
 impl Run<'_> {

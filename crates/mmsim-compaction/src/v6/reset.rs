@@ -5,10 +5,10 @@
 
 use crate::zone::ZoneState;
 use mmsim_core::base::id::{Pfn, ZoneId};
+use mmsim_core::base::migratetype::Migratetype;
 use mmsim_core::memory::Memory;
 use mmsim_core::phys::frames::{FrameKind, flag};
 use mmsim_core::phys::gfp::PAGE_ALLOC_COSTLY_ORDER;
-use mmsim_core::phys::migratetype::Migratetype;
 
 /// Whether a pageblock is a huge page, or of one, which nobody moves (`pageblock_skip_persistent`).
 pub(super) fn is_huge_page(mem: &Memory, start: Pfn, pageblock_order: u8) -> bool {

@@ -7,10 +7,10 @@ use super::Run;
 use super::reset::is_huge_page;
 use crate::config::SkipMark;
 use mmsim_core::base::id::Pfn;
+use mmsim_core::base::migratetype::Migratetype;
 use mmsim_core::base::vmstat::VmEvent;
 use mmsim_core::phys::frames::{FrameKind, ORDER_MASK, flag};
 use mmsim_core::phys::gfp::GfpFlags;
-use mmsim_core::phys::migratetype::Migratetype;
 use mmsim_core::policy::compaction::MigrateMode;
 
 /// Frames that are passed over together if none of them is a page of a list.

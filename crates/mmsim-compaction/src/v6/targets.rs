@@ -6,10 +6,10 @@
 use super::Run;
 use crate::config::{SpareFree, TargetHint};
 use mmsim_core::base::id::Pfn;
+use mmsim_core::base::migratetype::Migratetype;
 use mmsim_core::base::vmstat::VmEvent;
 use mmsim_core::memory::Memory;
 use mmsim_core::phys::frames::free_pages;
-use mmsim_core::phys::migratetype::Migratetype;
 use mmsim_core::phys::watermarks::Mark;
 use mmsim_core::policy::compaction::Compactor;
 use std::collections::VecDeque;

@@ -8,17 +8,15 @@ use mmsim_compaction::config::Ranged;
 use mmsim_compaction::{CompactionConfig, TwoScanners};
 use mmsim_core::backing::device::DeviceConfig;
 use mmsim_core::base::id::{ListId, MemcgId, NodeId, PageIdx, Pfn, VmaId, ZoneId};
+use mmsim_core::base::migratetype::Migratetype;
 use mmsim_core::base::rules::KernelRules;
 use mmsim_core::base::time::SimDuration;
 use mmsim_core::base::vmstat::VmEvent;
-use mmsim_core::machine::config::{
-    Kernel, MachineConfig, NodeConfig, VmSysctl, ZoneConfig, ZoneKind,
-};
-use mmsim_core::machine::cost::CostModel;
+use mmsim_core::config::cost::CostModel;
+use mmsim_core::config::{Kernel, MachineConfig, NodeConfig, VmSysctl, ZoneConfig, ZoneKind};
 use mmsim_core::memory::Memory;
 use mmsim_core::phys::frames::{FolioId, FrameKind, flag};
 use mmsim_core::phys::gfp::{AllocFlags, AllocRequest, GFP_KERNEL};
-use mmsim_core::phys::migratetype::Migratetype;
 use mmsim_core::phys::watermarks::Mark;
 use mmsim_core::policy::compaction::{
     CompactRequest, CompactResult, Compaction as _, Compactor, MigrateMode,

@@ -6,12 +6,12 @@ use crate::model::{Ask, Cell, End, Naive, flags};
 use mmsim_compaction::config::{Scanners, UndoPrevention, preset};
 use mmsim_compaction::{CompactionConfig, PRESETS};
 use mmsim_core::base::digest::Digest;
-use mmsim_core::base::event::{Observer, TraceEvent};
 use mmsim_core::base::id::Pfn;
+use mmsim_core::base::migratetype::Migratetype;
 use mmsim_core::base::time::SimTime;
 use mmsim_core::base::vmstat::VmEvent;
+use mmsim_core::memory::trace::{Observer, TraceEvent};
 use mmsim_core::phys::frames::flag;
-use mmsim_core::phys::migratetype::Migratetype;
 use mmsim_core::policy::compaction::{
     CompactRequest, CompactResult, Compaction as _, Compactor, MigrateMode,
 };

@@ -8,9 +8,9 @@ use mmsim_compaction::defer::Failures;
 use mmsim_compaction::deplete::Depletion;
 use mmsim_core::base::id::Pfn;
 use mmsim_core::base::kernel::Kernel;
+use mmsim_core::base::migratetype::Migratetype;
 use mmsim_core::base::rules::KernelRules;
 use mmsim_core::base::vmstat::VmEvent;
-use mmsim_core::phys::migratetype::Migratetype;
 use mmsim_core::policy::compaction::MigrateMode::{Async, Sync};
 use mmsim_core::policy::compaction::{CompactRequest, CompactResult, Compaction as _};
 

@@ -5,12 +5,12 @@ use mmsim_compaction::CompactionConfig;
 use mmsim_compaction::config::Ranged;
 use mmsim_compaction::defer::Failures;
 use mmsim_compaction::deplete::Depletion;
-use mmsim_core::base::event::{Observer, TraceEvent};
 use mmsim_core::base::id::{CpuId, NodeId, Pfn};
+use mmsim_core::base::migratetype::Migratetype;
 use mmsim_core::base::time::SimTime;
 use mmsim_core::base::vmstat::VmEvent;
+use mmsim_core::memory::trace::{Observer, TraceEvent};
 use mmsim_core::phys::gfp::AllocRequest;
-use mmsim_core::phys::migratetype::Migratetype;
 use mmsim_core::phys::watermarks::Mark;
 use mmsim_core::policy::compaction::CompactRequest;
 use mmsim_core::policy::compaction::CompactResult::{

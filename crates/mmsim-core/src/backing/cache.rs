@@ -9,10 +9,10 @@
 //!
 //! Sources: Linux 6.12 mm/readahead.c, mm/filemap.c.
 
+use crate::backing::Shadow;
 use crate::backing::shadow_queue::{ShadowQueue, Since};
 use crate::base::id::{FileId, IndexVec, MemcgId, PageIdx};
 use crate::base::time::SimTime;
-use crate::policy::Shadow;
 use std::collections::{BTreeMap, VecDeque};
 
 /// Readahead state of an open file.

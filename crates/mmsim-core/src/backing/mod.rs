@@ -5,3 +5,8 @@ pub mod device;
 mod shadow_queue;
 pub mod swap;
 mod throttle;
+
+/// What an evicted page leaves behind: opaque to core, written on eviction, read at most
+/// once at the refault.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Shadow(pub u64);

@@ -10,10 +10,10 @@
 //!
 //! Sources: Linux 6.12 mm/swapfile.c, mm/swap_slots.c, mm/swap_state.c.
 
+use crate::backing::Shadow;
 use crate::backing::device::Device;
 use crate::backing::shadow_queue::{ShadowQueue, Since};
 use crate::base::id::{Pfn, SwapSlot};
-use crate::policy::Shadow;
 use std::collections::VecDeque;
 
 const CLUSTER: u32 = 256;

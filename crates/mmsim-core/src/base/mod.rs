@@ -1,11 +1,11 @@
-//! Building blocks without any memory management in them: typed indices, time,
-//! random streams, counters, trace events, knobs; and what kernels do differently.
+//! The vocabulary that every other folder shares: typed indices, time, random streams, counters,
+//! knobs, types of pageblocks, kernels and what they do differently.
 
 pub mod digest;
-pub mod event;
 pub mod id;
 pub mod kernel;
 pub mod knobs;
+pub mod migratetype;
 pub mod rng;
 pub mod rules;
 pub mod time;

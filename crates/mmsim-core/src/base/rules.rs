@@ -6,7 +6,7 @@
 //! that asks which kernel a machine has; everything else reads a rule.
 //!
 //! A machine may follow other rules than its kernel
-//! ([`MachineConfig::rules`](crate::machine::config::MachineConfig)), one at a time.
+//! ([`MachineConfig::rules`](crate::config::MachineConfig)), one at a time.
 
 use super::kernel::{Kernel, NR_KERNELS};
 use super::knobs::{Preset, Ranged};

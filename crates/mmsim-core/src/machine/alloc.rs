@@ -11,19 +11,19 @@
 //! in `compact`, what groups add in `memcg`.
 
 use super::compact::{Priority, Tries};
-use super::config::ZoneKind;
 use super::kswapd::pass_flags;
 use super::queue::Event;
 use super::result::Origin;
 use super::thread::Wait;
 use super::{Machine, OomSummary};
-use crate::base::event::TraceEvent;
 use crate::base::id::{AsId, MemcgId, NodeId, Pfn, ThreadId};
+use crate::base::migratetype::Migratetype;
 use crate::base::rules::SlowPath;
 use crate::base::time::{SimDuration, SimTime};
 use crate::base::vmstat::VmEvent;
+use crate::config::ZoneKind;
+use crate::memory::trace::TraceEvent;
 use crate::phys::gfp::{AllocFlags, AllocRequest, GfpFlags, PAGE_ALLOC_COSTLY_ORDER};
-use crate::phys::migratetype::Migratetype;
 use crate::phys::watermarks::Mark;
 use crate::policy::{ReclaimOutcome, ReclaimRequest, Reclaimer};
 

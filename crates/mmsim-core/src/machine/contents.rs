@@ -6,8 +6,8 @@
 //! policy can evict, or need not fetch again, has number 0.
 
 use super::Machine;
-use crate::base::event::FaultKind;
 use crate::base::id::{GROUP_PAGES, PageIdx};
+use crate::memory::trace::FaultKind;
 use crate::phys::frames::{FolioId, FrameKind, flag};
 use crate::virt::pages::{Entry, pte};
 

@@ -10,11 +10,11 @@
 //! `mdtc_calc_avail`), mm/memcontrol.c (`mem_cgroup_wb_stats`).
 
 use super::Machine;
-use super::config::DirtyLimit;
 use super::ratelimit::{self, Control};
 use super::thread::Wait;
 use crate::base::id::{MemcgId, ThreadId};
 use crate::base::time::SimDuration;
+use crate::config::DirtyLimit;
 use crate::phys::frames::FolioId;
 
 /// A writer is looked at at least this often in pages while a limit is exceeded: 32 KiB.

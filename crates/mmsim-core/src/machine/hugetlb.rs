@@ -12,14 +12,14 @@
 
 use super::Machine;
 use super::alloc::Got;
-use super::config::ZoneKind;
 use super::fault::Flow;
-use crate::base::event::FaultKind;
 use crate::base::id::{AsId, GROUP_PAGES, NodeId, PageIdx, ThreadId};
+use crate::base::migratetype::Migratetype;
 use crate::base::vmstat::VmEvent;
+use crate::config::ZoneKind;
+use crate::memory::trace::FaultKind;
 use crate::memory::{HUGE_ORDER, Memory};
 use crate::phys::gfp::{AllocRequest, GFP_HIGHUSER_MOVABLE, GfpFlags};
-use crate::phys::migratetype::Migratetype;
 use crate::phys::watermarks::Mark;
 
 const REQUEST: AllocRequest = AllocRequest {

@@ -11,16 +11,16 @@
 //! `should_proactive_compact_node`, `compact_node`); Linux 4.1 mm/vmscan.c (`balance_pgdat`).
 
 use super::Machine;
-use super::config::ZoneKind;
 use super::psi::Psi;
 use super::queue::Event;
 use super::thread::Entity;
 use crate::base::id::{NodeId, ZoneId};
+use crate::base::migratetype::Migratetype;
 use crate::base::time::SimDuration;
 use crate::base::vmstat::VmEvent;
+use crate::config::ZoneKind;
 use crate::phys::fragmentation::FreeBlocks;
 use crate::phys::gfp::{AllocFlags, GFP_KERNEL};
-use crate::phys::migratetype::Migratetype;
 use crate::phys::watermarks::Mark;
 use crate::phys::zone::Zone;
 use crate::policy::compaction::{CompactRequest, CompactResult, Compactor, MigrateMode};

@@ -20,9 +20,10 @@ use crate::phys::frames::FolioId;
 use crate::phys::gfp::AllocRequest;
 use crate::phys::watermarks::Mark;
 use crate::policy::ReclaimPolicy;
-use crate::policy::monitor::{Doors, Monitor, Next, Note};
+use crate::policy::monitor::{Doors, Monitor, Next};
 use crate::virt::space::VmaKind;
 use crate::workload::Advice;
+use crate::workload::Note;
 use std::ops::Range;
 
 /// Where a monitor is in its life.

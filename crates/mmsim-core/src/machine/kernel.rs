@@ -6,15 +6,15 @@
 
 use super::Machine;
 use super::alloc::Got;
-use super::config::ZoneKind;
 use super::fault::Flow;
 use super::result::Origin;
 use crate::base::id::{Pfn, ThreadId};
+use crate::base::migratetype::Migratetype;
 use crate::base::vmstat::VmEvent;
+use crate::config::ZoneKind;
 use crate::memory::{Layout, LayoutError};
 use crate::phys::frames::FrameKind;
 use crate::phys::gfp::{AllocRequest, GfpFlags, MAX_PAGE_ORDER};
-use crate::phys::migratetype::Migratetype;
 use crate::workload::{BlockHandle, FreeBlocksOfZone, KernelAllocResult};
 
 impl Machine {

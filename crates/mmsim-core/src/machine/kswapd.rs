@@ -10,16 +10,16 @@
 //! `wakeup_kswapd`).
 
 use super::Machine;
-use super::config::ZoneKind;
 use super::kswapd_zones::Turn;
 use super::psi::Psi;
 use super::queue::Event;
 use super::thread::Entity;
 use crate::backing::device::Writer;
-use crate::base::event::TraceEvent;
 use crate::base::id::{NodeId, ThreadId, ZoneId};
 use crate::base::time::{SimDuration, SimTime};
 use crate::base::vmstat::VmEvent;
+use crate::config::ZoneKind;
+use crate::memory::trace::TraceEvent;
 use crate::memory::{NodeFlags, Plug};
 use crate::phys::gfp::AllocRequest;
 use crate::policy::{PassStats, ReclaimRequest, Reclaimer};

@@ -16,11 +16,11 @@
 //! `balance_pgdat`, `kswapd`).
 
 use super::Machine;
-use super::config::ZoneKind;
 use super::kswapd::{Balance, PassProgress};
 use crate::base::id::{MemcgId, NodeId, ZoneId};
+use crate::base::migratetype::Migratetype;
+use crate::config::ZoneKind;
 use crate::phys::gfp::{AllocFlags, GFP_KERNEL};
-use crate::phys::migratetype::Migratetype;
 use crate::phys::watermarks::Mark;
 use crate::policy::compaction::{CompactRequest, CompactResult, Compactor, MigrateMode};
 

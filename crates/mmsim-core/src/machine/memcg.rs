@@ -6,11 +6,11 @@
 
 use super::Machine;
 use super::alloc::{MAX_RECLAIM_RETRIES, SWAP_CLUSTER_MAX};
-use super::config::ZoneKind;
 use super::thread::Wait;
 use crate::base::id::{MemcgId, ThreadId};
 use crate::base::time::{SimDuration, SimTime};
 use crate::base::vmstat::VmEvent;
+use crate::config::ZoneKind;
 use crate::policy::{ReclaimRequest, Reclaimer};
 
 /// Bits of the overage's fraction, and how far its square is scaled down (`MEMCG_DELAY_PRECISION_SHIFT`,

@@ -25,9 +25,7 @@ mod advice;
 mod alloc;
 mod blocks;
 mod compact;
-pub mod config;
 mod contents;
-pub mod cost;
 mod dirty;
 mod fault;
 mod flusher;
@@ -59,13 +57,14 @@ mod thread;
 mod touches;
 
 use crate::base::digest::Digest;
-use crate::base::event::Observer;
 use crate::base::id::{
     AsId, CpuId, FileId, IndexVec, KdamondId, MemcgId, NodeId, PAGE_SIZE, PageIdx, Pfn, ThreadId,
 };
 use crate::base::rng::Rng;
 use crate::base::time::{SimDuration, SimTime};
 use crate::base::vmstat::{VmEvent, VmStat};
+use crate::config::MachineConfig;
+use crate::memory::trace::Observer;
 use crate::memory::{MOST_RETURNED, Memory, Plug, Returned};
 use crate::phys::gfp::AllocRequest;
 use crate::policy::compaction::Compaction;
@@ -74,7 +73,6 @@ use crate::virt::pages::Entry;
 use crate::virt::space::{Counted, Place};
 use crate::workload::{FileSpec, Workload};
 use blocks::Blocks;
-use config::MachineConfig;
 use kcompactd::Kcompactd;
 use kdamond::Kdamond;
 use kswapd::Kswapd;

@@ -10,17 +10,17 @@
 //! cache counts among file pages, and a page that many processes map is mapped once.
 
 use super::Machine;
-use super::config::ZoneKind;
 use super::kswapd::MAX_RECLAIM_RETRIES;
 use super::psi::PERCENT;
 use super::result::Pressure;
 use crate::base::id::{CpuId, Idx, MemcgId, NodeId, Pfn, ZoneId};
+use crate::base::migratetype::{Migratetype, NR_MIGRATETYPES};
 use crate::base::time::SimTime;
 use crate::base::vmstat::{VmEvent, VmStat};
+use crate::config::ZoneKind;
 use crate::memory::{BlockUse, Layout, Memory, Survey};
 use crate::phys::buddy::NR_ORDERS;
 use crate::phys::frames::{FrameKind, Mapped, flag, pages_of};
-use crate::phys::migratetype::{Migratetype, NR_MIGRATETYPES};
 use crate::phys::pcp::PcpView;
 use crate::phys::zone::Zone;
 use crate::policy::ReclaimPolicy;

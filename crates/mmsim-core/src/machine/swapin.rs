@@ -9,14 +9,15 @@ use super::Machine;
 use super::alloc::Got;
 use super::fault::{Flow, Touch, frame_or_return};
 use super::thread::Fault;
+use crate::backing::Shadow;
 use crate::backing::device::Io;
 use crate::backing::swap::{Cached, Swap};
-use crate::base::event::FaultKind;
 use crate::base::id::{PageIdx, Pfn, SwapSlot, ThreadId, VmaId};
 use crate::base::vmstat::VmEvent;
 use crate::memory::IoDone;
+use crate::memory::trace::FaultKind;
 use crate::phys::frames::{FolioId, FrameKind, Mapped, flag};
-use crate::policy::{ArrivalKind, Shadow};
+use crate::policy::ArrivalKind;
 use crate::virt::pages::{Entry, pte};
 
 impl Machine {

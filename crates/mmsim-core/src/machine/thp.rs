@@ -15,14 +15,14 @@
 
 use super::Machine;
 use super::alloc::Got;
-use super::config::{Thp, ThpDefrag, ZoneKind};
 use super::fault::{Flow, Touch};
 use crate::base::id::{GROUP_PAGES, PageIdx, ThreadId, VmaId};
+use crate::base::migratetype::Migratetype;
 use crate::base::vmstat::VmEvent;
+use crate::config::{Thp, ThpDefrag, ZoneKind};
 use crate::memory::HUGE_ORDER;
 use crate::phys::frames::{FrameKind, flag};
 use crate::phys::gfp::{AllocRequest, GFP_TRANSHUGE_LIGHT, GfpFlags};
-use crate::phys::migratetype::Migratetype;
 use crate::policy::{Arrival, ArrivalKind};
 use crate::virt::space::VmaKind;
 

@@ -8,14 +8,14 @@
 //! `unreserve_highatomic_pageblock`).
 
 use super::Memory;
-use crate::base::event::TraceEvent;
 use crate::base::id::{NodeId, Pfn, ZoneId};
+use crate::base::migratetype::Migratetype;
 use crate::base::vmstat::VmEvent;
-use crate::machine::config::ZoneKind;
+use crate::config::ZoneKind;
+use crate::memory::trace::TraceEvent;
 use crate::phys::buddy::Columns;
 use crate::phys::frames::{FrameKind, flag};
 use crate::phys::gfp::{AllocFlags, AllocRequest, GfpFlags};
-use crate::phys::migratetype::Migratetype;
 use crate::phys::watermarks::Mark;
 
 /// The counters of requests of one type that another type's lists served: of all, and of those

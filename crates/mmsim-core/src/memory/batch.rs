@@ -11,9 +11,9 @@
 //! pinned.
 
 use super::Memory;
-use crate::base::event::TraceEvent;
 use crate::base::id::CpuId;
-use crate::machine::config::MachineConfig;
+use crate::config::MachineConfig;
+use crate::memory::trace::TraceEvent;
 use crate::phys::frames::{FolioId, flag};
 use crate::policy::{Arrival, ArrivalKind, ReclaimPolicy};
 

@@ -10,7 +10,7 @@
 
 use crate::base::id::{CpuId, IndexVec, MemcgId};
 use crate::base::vmstat::{VmEvent, VmStat};
-use crate::machine::config::{MachineConfig, MemcgConfig};
+use crate::config::{MachineConfig, MemcgConfig};
 
 /// One group.
 #[derive(Clone, Debug)]

@@ -9,14 +9,14 @@
 //! Source: Linux 6.12 mm/vmscan.c (`shrink_folio_list`, `pageout`, `__remove_mapping`).
 
 use super::Memory;
+use crate::backing::Shadow;
 use crate::backing::device::{Io, Writer};
 use crate::backing::swap::Cached;
-use crate::base::event::{ScanOutcome, TraceEvent};
 use crate::base::id::PageIdx;
 use crate::base::time::SimDuration;
 use crate::base::vmstat::VmEvent;
+use crate::memory::trace::{ScanOutcome, TraceEvent};
 use crate::phys::frames::{FolioId, FrameKind, Mapped, flag};
-use crate::policy::Shadow;
 use crate::virt::pages::{Entry, pte};
 
 /// How far an eviction may go.

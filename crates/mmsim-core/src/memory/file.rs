@@ -1,12 +1,13 @@
 //! The page cache's doors: adding pages, dirtying, writing, dropping.
 
 use super::{IoDone, Memory};
+use crate::backing::Shadow;
 use crate::backing::device::{Io, Writer};
-use crate::base::event::TraceEvent;
 use crate::base::id::{FileId, PageIdx};
 use crate::base::vmstat::VmEvent;
+use crate::memory::trace::TraceEvent;
 use crate::phys::frames::{FolioId, FrameKind, Mapped, flag};
-use crate::policy::{Arrival, Departure, ReclaimPolicy, Shadow};
+use crate::policy::{Arrival, Departure, ReclaimPolicy};
 use crate::virt::pages::{Entry, Owner, pte};
 use std::ops::Range;
 

@@ -16,8 +16,8 @@
 
 use super::{HUGE_ORDER, Memory};
 use crate::base::id::{GROUP_PAGES, GroupId, PageIdx, Pfn};
+use crate::base::migratetype::Migratetype;
 use crate::phys::frames::{FolioId, FrameKind};
-use crate::phys::migratetype::Migratetype;
 use crate::virt::pages::pte;
 
 /// The pool.

@@ -16,10 +16,10 @@
 
 use super::Memory;
 use crate::base::id::{CpuId, NodeId, Pfn, ZoneId};
-use crate::machine::config::ZoneKind;
+use crate::base::migratetype::Migratetype;
+use crate::config::ZoneKind;
 use crate::phys::buddy::{Columns, NR_ORDERS};
 use crate::phys::frames::FrameKind;
-use crate::phys::migratetype::Migratetype;
 use crate::phys::zone::Zone;
 use std::collections::BTreeSet;
 use std::fmt;

@@ -13,9 +13,9 @@
 
 use super::Memory;
 use super::evict::Prepared;
-use crate::base::event::{ScanOutcome, TraceEvent};
 use crate::base::id::{PageIdx, VmaId};
 use crate::base::vmstat::VmEvent;
+use crate::memory::trace::{ScanOutcome, TraceEvent};
 use crate::phys::frames::{FolioId, FrameKind, Mapped, flag};
 use crate::policy::ReclaimPolicy;
 use crate::virt::pages::{Entry, pte};

@@ -1,11 +1,12 @@
 //! Mapping and unmapping: the doors between page tables and folios.
 
 use super::{IoDone, Memory};
+use crate::backing::Shadow;
 use crate::backing::swap::Cached;
 use crate::base::id::{AsId, GroupId, PageIdx, Pfn, SwapSlot, VmaId};
 use crate::base::vmstat::VmEvent;
 use crate::phys::frames::{FolioId, FrameKind, Mapped, flag};
-use crate::policy::{Departure, ReclaimPolicy, Shadow};
+use crate::policy::{Departure, ReclaimPolicy};
 use crate::virt::pages::{Entry, pte};
 use crate::virt::space::VmaKind;
 use crate::workload::RegionId;
@@ -300,7 +301,7 @@ impl Memory {
                     self.files.write_ended(self.frames.memcg(folio));
                     self.count(VmEvent::NrWritten, 1);
                 }
-                self.emit(|| crate::base::event::TraceEvent::SimWritebackEnd { pfn: folio });
+                self.emit(|| crate::memory::trace::TraceEvent::SimWritebackEnd { pfn: folio });
                 if self.frames.has(folio, flag::ORPHAN) {
                     self.bury(folio);
                 } else if self.frames.test_clear(folio, flag::RECLAIM) {

@@ -19,14 +19,14 @@
 
 use super::Memory;
 use crate::backing::swap::Cached;
-use crate::base::event::TraceEvent;
 use crate::base::id::{NodeId, PageIdx, Pfn, ZoneId};
+use crate::base::migratetype::Migratetype;
 use crate::base::time::SimDuration;
 use crate::base::vmstat::VmEvent;
+use crate::memory::trace::TraceEvent;
 use crate::phys::buddy::{Capture, Columns};
 use crate::phys::frames::{FolioId, ORDER_MASK, flag, is_plain};
 use crate::phys::gfp::AllocRequest;
-use crate::phys::migratetype::Migratetype;
 use crate::phys::targets::{Taken, Wanted};
 use crate::phys::watermarks::Mark;
 use crate::policy::{Arrival, ArrivalKind, Departure, ReclaimPolicy};

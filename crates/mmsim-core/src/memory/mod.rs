@@ -26,6 +26,7 @@ mod samples;
 mod shadow_nodes;
 mod survey;
 mod touching;
+pub mod trace;
 mod walk;
 mod young;
 
@@ -48,15 +49,15 @@ pub use young::References;
 use crate::backing::cache::Files;
 use crate::backing::device::Device;
 use crate::backing::swap::Swap;
-use crate::base::event::{TraceEvent, Tracer};
 use crate::base::id::{
     AsId, CpuId, IndexVec, ListId, MemcgId, NodeId, PageIdx, Pfn, SwapSlot, ZoneId,
 };
 use crate::base::rules::KernelRules;
 use crate::base::time::{SimDuration, SimTime};
 use crate::base::vmstat::{VmEvent, VmStat};
-use crate::machine::config::{MachineConfig, VmSysctl, ZoneKind};
-use crate::machine::cost::CostModel;
+use crate::config::cost::CostModel;
+use crate::config::{MachineConfig, VmSysctl, ZoneKind};
+use crate::memory::trace::{TraceEvent, Tracer};
 use crate::phys::frames::{FolioId, FrameKind, Frames, flag, pages_of};
 use crate::phys::gfp::AllocRequest;
 use crate::phys::lists::Lists;

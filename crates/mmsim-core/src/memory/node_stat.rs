@@ -14,7 +14,7 @@
 use super::Memory;
 use crate::base::id::{CpuId, IndexVec, NodeId};
 use crate::base::time::SimTime;
-use crate::machine::config::MachineConfig;
+use crate::config::MachineConfig;
 
 /// What is counted with delay. The root group's counters of `/proc/vmstat` are exact.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -59,7 +59,7 @@ pub fn normal_threshold(cpus: u32, managed: u64) -> u32 {
 impl NodeStats {
     pub(super) fn new(config: &MachineConfig) -> Self {
         // A node takes the threshold of its largest zone.
-        let threshold = |node: &crate::machine::config::NodeConfig| {
+        let threshold = |node: &crate::config::NodeConfig| {
             let zones = node.zones.iter();
             let of = zones.map(|z| normal_threshold(config.cpus, u64::from(z.managed)));
             config.stat_threshold.unwrap_or(of.max().unwrap_or(0) >> config.batch_shift)

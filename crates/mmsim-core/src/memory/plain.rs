@@ -15,12 +15,12 @@
 //! the general way, [`Memory::settle_short`] makes up leeway.
 
 use super::Memory;
+use crate::backing::Shadow;
 use crate::backing::device::Io;
 use crate::base::id::{AsId, GROUP_PAGES, ListId, MemcgId, PageIdx, Pfn, SwapSlot, ZoneId};
 use crate::base::time::SimDuration;
 use crate::base::vmstat::VmEvent;
 use crate::phys::frames::{FolioId, ORDER_MASK, flag, is_plain, pages_of};
-use crate::policy::Shadow;
 use crate::virt::pages::{Group, Owner, pte};
 use crate::virt::space::Spaces;
 

@@ -12,9 +12,9 @@
 
 use super::{IoDone, Memory};
 use crate::backing::device::Writer;
-use crate::base::event::TraceEvent;
 use crate::base::id::{Pfn, SwapSlot};
 use crate::base::time::SimTime;
+use crate::memory::trace::TraceEvent;
 use crate::phys::frames::flag;
 
 /// Requests that a plug holds at most (`BLK_MAX_REQUEST_COUNT`).

@@ -13,6 +13,7 @@
 //! fault.
 
 use super::Memory;
+use crate::backing::Shadow;
 use crate::backing::device::Io;
 use crate::backing::swap::PrivateSlots;
 use crate::base::id::{AsId, MemcgId, NodeId, Pfn, SwapSlot, ZoneId};
@@ -21,7 +22,7 @@ use crate::base::vmstat::VmEvent;
 use crate::phys::frames::{ANON_MAPPED_ONCE, FolioId, flag};
 use crate::phys::gfp::AllocRequest;
 use crate::phys::watermarks::Mark;
-use crate::policy::{Arrival, ReclaimPolicy, Shadow};
+use crate::policy::{Arrival, ReclaimPolicy};
 use crate::virt::pages::{pte, slot_of, swapped_to};
 
 /// A folio that came back (until it has a frame: its page), and the shadow that its slot

@@ -13,9 +13,9 @@
 
 use super::Memory;
 use crate::base::id::{Pfn, ZoneId};
-use crate::machine::config::ZoneKind;
+use crate::base::migratetype::Migratetype;
+use crate::config::ZoneKind;
 use crate::phys::frames::FrameKind;
-use crate::phys::migratetype::Migratetype;
 
 /// What a frame is to somebody who wants it empty.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]

@@ -25,8 +25,8 @@ use super::frames::{FrameKind, Frames, free_block};
 pub use super::free_lists::Columns;
 use super::free_lists::{FreeLists, Links, NONE};
 use super::lists::Lists;
-use super::migratetype::{Migratetype, NR_MIGRATETYPES};
 use crate::base::id::Pfn;
+use crate::base::migratetype::{Migratetype, NR_MIGRATETYPES};
 use crate::base::rules::{End, KernelRules};
 
 /// Orders there are: 0 to 10.

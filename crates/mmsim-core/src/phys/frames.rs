@@ -4,8 +4,8 @@
 //! a word of flags, and (with several groups) the owner. The position in an LRU list is
 //! the lists' own column. A hit touches none of them.
 
-use super::migratetype::Migratetype;
 use crate::base::id::{IndexVec, MemcgId, Pfn, SwapSlot};
+use crate::base::migratetype::Migratetype;
 
 /// A folio: a naturally aligned group of frames handled as one, named by its first frame.
 /// The order has its bits in the flags of the first frame. Folios of one page are the rule; a huge

@@ -6,8 +6,8 @@
 
 use super::frames::{FrameKind, Frames, block_bits};
 use super::lists::Lists;
-use super::migratetype::Migratetype;
 use crate::base::id::Pfn;
+use crate::base::migratetype::Migratetype;
 use crate::base::rules::End;
 
 /// No block.

@@ -20,11 +20,11 @@ use super::buddy::{Capture, Columns, Extfrag};
 use super::fallback::Mode;
 use super::frames::FrameKind;
 use super::gfp::{AllocFlags, PAGE_ALLOC_COSTLY_ORDER};
-use super::migratetype::Migratetype;
 use super::pcp::pcp_index;
 use super::watermarks::Mark;
 use super::zone::Zone;
 use crate::base::id::{CpuId, Pfn};
+use crate::base::migratetype::Migratetype;
 
 impl Zone {
     // ---- taking ----

@@ -2,8 +2,8 @@
 //!
 //! Source: Linux 6.12 include/linux/gfp_types.h, mm/page_alloc.c (`gfp_to_alloc_flags`).
 
-use super::migratetype::Migratetype;
-use crate::machine::config::ZoneKind;
+use crate::base::migratetype::Migratetype;
+use crate::config::ZoneKind;
 
 /// What a request allows and demands (`__GFP_*`).
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]

@@ -7,7 +7,6 @@ pub mod lists;
 
 // What is asked for, and in which orders.
 pub mod gfp;
-pub mod migratetype;
 pub mod orders;
 
 // Free blocks, and the stock of each CPU.

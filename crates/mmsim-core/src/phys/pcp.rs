@@ -16,7 +16,7 @@
 //! lists that are idle.
 
 use super::gfp::PAGE_ALLOC_COSTLY_ORDER;
-use super::migratetype::{Migratetype, NR_PCPTYPES};
+use crate::base::migratetype::{Migratetype, NR_PCPTYPES};
 use crate::base::rules::PcpBatches;
 
 /// Orders up to the costly one in three types, and blocks of pageblock order in two.

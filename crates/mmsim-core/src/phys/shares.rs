@@ -12,7 +12,7 @@ use super::watermarks::Mark;
 use super::zone::Zone;
 use super::zones::{NO_ZONE, Zones};
 use crate::base::id::{NodeId, ZoneId};
-use crate::machine::config::ZoneKind;
+use crate::config::ZoneKind;
 
 impl Zone {
     /// Whether it has given its share, and others come first.

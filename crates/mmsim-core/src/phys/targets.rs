@@ -9,10 +9,10 @@
 use super::buddy::Buddy;
 use super::frames::{free_pages, order_of, type_of_block};
 use super::free_lists::{Columns, Links};
-use super::migratetype::NR_PCPTYPES;
 use super::watermarks::Mark;
 use super::zone::Zone;
 use crate::base::id::Pfn;
+use crate::base::migratetype::NR_PCPTYPES;
 use std::ops::Range;
 
 /// Which blocks are taken.

@@ -19,10 +19,10 @@
 //! (`compaction_suitable`). Left out: drift of per-CPU counters (free pages are exact).
 
 use super::gfp::{AllocFlags, PAGE_ALLOC_COSTLY_ORDER};
-use super::migratetype::Migratetype;
 use super::zone::Zone;
+use crate::base::migratetype::Migratetype;
 use crate::base::rules::WmarkForm;
-use crate::machine::config::{MachineConfig, VmSysctl, ZoneKind};
+use crate::config::{MachineConfig, VmSysctl, ZoneKind};
 
 /// Which watermark a request is held against.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]

@@ -16,11 +16,11 @@
 use super::buddy::{Buddy, Columns, NR_ORDERS};
 use super::fragmentation::FreeBlocks;
 use super::frames::{FrameKind, Frames, flag};
-use super::migratetype::Migratetype;
 use super::pcp::{Pcp, PcpSizes, PcpView, of_index, pcp_index};
 use crate::base::id::{CpuId, NodeId, Pfn};
+use crate::base::migratetype::Migratetype;
 use crate::base::rules::{KernelRules, PcpBatches};
-use crate::machine::config::{ZoneConfig, ZoneKind, ZoneLayout};
+use crate::config::{ZoneConfig, ZoneKind, ZoneLayout};
 
 /// What a run of frames is, for those who walk physical memory.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]

@@ -15,7 +15,7 @@ use super::pcp::PcpSizes;
 use super::watermarks::{Mark, min_free_kbytes, most_boost, pcp_sizes, watermarks};
 use super::zone::Zone;
 use crate::base::id::{IndexVec, NodeId, Pfn, ZoneId};
-use crate::machine::config::{MachineConfig, ZoneConfig, ZoneKind};
+use crate::config::{MachineConfig, ZoneConfig, ZoneKind};
 
 /// Per node and highest kind, the zone that is asked first, or [`NO_ZONE`]. There is room for all
 /// nodes that a number can name, so that to look one up takes a single instruction.
@@ -270,7 +270,7 @@ pub(super) mod tests {
     use crate::base::id::CpuId;
     use crate::base::kernel::Kernel;
     use crate::base::rules::PcpBatches;
-    use crate::machine::config::VmSysctl;
+    use crate::config::VmSysctl;
     use crate::phys::frames::Frames;
     use crate::phys::lists::Lists;
 
@@ -291,9 +291,7 @@ pub(super) mod tests {
             kernel: Kernel::V6_12,
             rules: None,
             cpus: 1,
-            nodes: vec![crate::machine::config::NodeConfig {
-                zones: managed.iter().map(zone).collect(),
-            }],
+            nodes: vec![crate::config::NodeConfig { zones: managed.iter().map(zone).collect() }],
             swap: None,
             file_device: device("nvme"),
             vm: VmSysctl::linux(),
@@ -304,7 +302,7 @@ pub(super) mod tests {
             batch_shift: 0,
             tick: crate::base::time::SimDuration::from_millis(4),
             run_ahead: crate::base::time::SimDuration::ZERO,
-            cost: crate::machine::cost::CostModel::measured(),
+            cost: crate::config::cost::CostModel::measured(),
         })
     }
 

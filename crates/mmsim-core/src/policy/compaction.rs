@@ -12,10 +12,10 @@
 use super::ReclaimPolicy;
 use crate::base::digest::Digest;
 use crate::base::id::{Pfn, ZoneId};
-use crate::machine::config::ZoneKind;
+use crate::base::migratetype::Migratetype;
+use crate::config::ZoneKind;
 use crate::memory::Memory;
 use crate::phys::gfp::GfpFlags;
-use crate::phys::migratetype::Migratetype;
 use crate::phys::watermarks::Mark;
 
 /// How far a run may wait for pages (`enum migrate_mode`). Ordered by effort.

@@ -9,18 +9,14 @@
 pub mod compaction;
 pub mod monitor;
 
+use crate::backing::Shadow;
 use crate::base::digest::Digest;
 use crate::base::id::{MemcgId, NodeId};
 use crate::base::time::SimDuration;
 use crate::base::vmstat::VmEvent;
-use crate::machine::config::ZoneKind;
+use crate::config::ZoneKind;
 use crate::memory::{Evicting, Memory};
 use crate::phys::frames::{FolioId, flag};
-
-/// What an evicted page leaves behind: opaque to core, written on eviction, read at most
-/// once at the refault.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub struct Shadow(pub u64);
 
 /// Why a folio comes to the policy.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]

@@ -14,7 +14,7 @@ use crate::base::id::{AsId, NodeId};
 use crate::base::time::SimTime;
 use crate::memory::Memory;
 use crate::phys::frames::FolioId;
-use crate::workload::Advice;
+use crate::workload::{Advice, Note};
 use std::any::Any;
 use std::ops::Range;
 
@@ -27,15 +27,6 @@ pub enum Next {
     Sleep(SimTime),
     /// Ends.
     Exit,
-}
-
-/// What somebody wants a monitor to note.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum Note {
-    /// What it has counted, after its next sample (`update_schemes_stats`).
-    Stats,
-    /// What it sees, at the end of its next aggregation (`update_schemes_tried_regions`).
-    Regions,
 }
 
 /// What a machine offers to a monitor.

@@ -1,10 +1,9 @@
 //! The operations of a workload.
 
 use crate::base::id::{KdamondId, Pfn};
+use crate::base::migratetype::Migratetype;
 use crate::base::time::{SimDuration, SimTime};
 use crate::phys::gfp::GfpFlags;
-use crate::phys::migratetype::Migratetype;
-use crate::policy::monitor::Note;
 
 /// A region of a process, numbered by its workload: a mapping of some pages.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug, Hash)]
@@ -17,6 +16,15 @@ pub struct FileSlot(pub u16);
 /// A block that a thread holds on behalf of the kernel, numbered by its workload.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug, Hash)]
 pub struct BlockHandle(pub u32);
+
+/// What somebody wants a monitor to note.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Note {
+    /// What it has counted, after its next sample (`update_schemes_stats`).
+    Stats,
+    /// What it sees, at the end of its next aggregation (`update_schemes_tried_regions`).
+    Regions,
+}
 
 /// Touches of consecutive pages of one region, in ascending order.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]

@@ -8,10 +8,10 @@
 use crate::model::step::{Model, Real, Step};
 use mmsim_core::base::id::Pfn;
 use mmsim_core::base::kernel::Kernel;
+use mmsim_core::base::migratetype::Migratetype;
 use mmsim_core::base::rules::{End, Fallback, KernelRules};
 use mmsim_core::phys::buddy::Extfrag;
 use mmsim_core::phys::frames::flag;
-use mmsim_core::phys::migratetype::Migratetype;
 use proptest::prelude::*;
 use proptest_state_machine::{ReferenceStateMachine, StateMachineTest, prop_state_machine};
 

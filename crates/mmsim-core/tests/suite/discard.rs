@@ -2,15 +2,13 @@
 
 use mmsim_core::backing::device::DeviceConfig;
 use mmsim_core::base::id::{CpuId, ListId, MemcgId, NodeId, PageIdx, VmaId};
+use mmsim_core::base::migratetype::Migratetype;
 use mmsim_core::base::time::SimDuration;
-use mmsim_core::machine::config::{
-    Kernel, MachineConfig, NodeConfig, VmSysctl, ZoneConfig, ZoneKind,
-};
-use mmsim_core::machine::cost::CostModel;
+use mmsim_core::config::cost::CostModel;
+use mmsim_core::config::{Kernel, MachineConfig, NodeConfig, VmSysctl, ZoneConfig, ZoneKind};
 use mmsim_core::memory::Memory;
 use mmsim_core::phys::frames::{FolioId, FrameKind, flag};
 use mmsim_core::phys::gfp::AllocRequest;
-use mmsim_core::phys::migratetype::Migratetype;
 use mmsim_core::policy::{Arrival, ArrivalKind, Departure, ReclaimOutcome, ReclaimPolicy};
 use mmsim_core::virt::space::VmaKind;
 use mmsim_core::workload::{RegionId, VmaFlags};

@@ -3,16 +3,14 @@
 
 use mmsim_core::backing::device::DeviceConfig;
 use mmsim_core::base::id::{CpuId, NodeId, Pfn};
+use mmsim_core::base::migratetype::Migratetype;
 use mmsim_core::base::rng::Rng;
 use mmsim_core::base::time::SimDuration;
-use mmsim_core::machine::config::{
-    Kernel, MachineConfig, NodeConfig, VmSysctl, ZoneConfig, ZoneKind,
-};
-use mmsim_core::machine::cost::CostModel;
+use mmsim_core::config::cost::CostModel;
+use mmsim_core::config::{Kernel, MachineConfig, NodeConfig, VmSysctl, ZoneConfig, ZoneKind};
 use mmsim_core::memory::{FrameUse, FreeListLayout, Layout, LayoutError, Memory};
 use mmsim_core::phys::frames::FrameKind;
 use mmsim_core::phys::gfp::AllocRequest;
-use mmsim_core::phys::migratetype::Migratetype;
 
 fn zone(kind: ZoneKind, managed: u32, pcp: (u32, u32)) -> ZoneConfig {
     ZoneConfig {

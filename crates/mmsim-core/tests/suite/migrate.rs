@@ -6,10 +6,10 @@ use mmsim_core::backing::swap::Cached;
 use mmsim_core::base::id::{AsId, FileId, ListId, MemcgId, NodeId, PageIdx, Pfn, VmaId, ZoneId};
 use mmsim_core::base::time::SimDuration;
 use mmsim_core::base::vmstat::VmEvent;
-use mmsim_core::machine::config::{
+use mmsim_core::config::cost::CostModel;
+use mmsim_core::config::{
     Kernel, MachineConfig, MemcgConfig, NodeConfig, SwapConfig, VmSysctl, ZoneConfig, ZoneKind,
 };
-use mmsim_core::machine::cost::CostModel;
 use mmsim_core::memory::{Memory, NotMoved};
 use mmsim_core::phys::frames::{FolioId, FrameKind, Mapped, flag};
 use mmsim_core::phys::gfp::AllocRequest;

@@ -7,10 +7,10 @@ use mmsim_core::base::id::{AsId, GroupId, MemcgId, NodeId, PageIdx, Pfn};
 use mmsim_core::base::rng::Rng;
 use mmsim_core::base::time::SimDuration;
 use mmsim_core::base::vmstat::VmEvent;
-use mmsim_core::machine::config::{
+use mmsim_core::config::cost::CostModel;
+use mmsim_core::config::{
     Kernel, MachineConfig, MemcgConfig, NodeConfig, VmSysctl, ZoneConfig, ZoneKind,
 };
-use mmsim_core::machine::cost::CostModel;
 use mmsim_core::memory::{Memory, TableWalk, WalkScope};
 use mmsim_core::phys::frames::{FrameKind, flag};
 use mmsim_core::phys::gfp::AllocRequest;

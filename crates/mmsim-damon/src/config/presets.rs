@@ -7,7 +7,7 @@ use super::{
     Rand32, Ranged, Resume, TraceTarget, WmarkWait,
 };
 use mmsim_core::base::knobs;
-use mmsim_core::machine::config::Kernel;
+use mmsim_core::config::Kernel;
 
 impl DamonConfig {
     /// Linux 5.16, the first with proactive reclamation.

@@ -10,7 +10,7 @@
 //! Rates that the throttle of a fresh machine begins with are in MB/s, and no scale has them smaller. So
 //! a writer comes before the chain, as the machine of the source had run for 41 days.
 
-use mmsim_core::machine::cost::CostModel;
+use mmsim_core::config::cost::CostModel;
 
 use super::demand::{band_words, in_band};
 use super::lab::{Constant, Lab, ScenarioFile, Sets};

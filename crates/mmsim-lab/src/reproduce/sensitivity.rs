@@ -8,7 +8,7 @@ use serde::Deserialize;
 
 use mmsim_core::backing::device::{DEVICE_PRESETS, Io};
 use mmsim_core::base::time::SimDuration;
-use mmsim_core::machine::cost::CostModel;
+use mmsim_core::config::cost::CostModel;
 
 use super::lab::{Lab, Varied};
 use super::published::Published;

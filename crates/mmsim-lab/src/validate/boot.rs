@@ -17,9 +17,9 @@
 
 use std::collections::BTreeMap;
 
-use mmsim_core::machine::config::{Kernel, ZoneLayout};
+use mmsim_core::base::migratetype::Migratetype;
+use mmsim_core::config::{Kernel, ZoneLayout};
 use mmsim_core::phys::gfp::MAX_PAGE_ORDER;
-use mmsim_core::phys::migratetype::Migratetype;
 use serde::Deserialize;
 
 use super::check::{Found, found, within};

@@ -56,8 +56,8 @@
 //! looking at a frame for looking at a PTE.
 
 use mmsim_core::base::time::SimDuration;
-use mmsim_core::machine::config::Kernel;
-use mmsim_core::machine::cost::CostModel;
+use mmsim_core::config::Kernel;
+use mmsim_core::config::cost::CostModel;
 
 /// Cost, nanoseconds up to 6.5, nanoseconds from 6.6 on.
 pub const RECORDED: [(&str, u64, u64); 31] = [

@@ -10,8 +10,8 @@ use std::ops::{Range, RangeInclusive};
 
 use mmsim_core::base::id::AsId;
 use mmsim_core::base::rng::Rng;
-use mmsim_core::machine::config::Kernel;
-use mmsim_core::policy::monitor::Note;
+use mmsim_core::config::Kernel;
+use mmsim_core::workload::Note;
 use mmsim_damon::attrs::MonitoringAttrs;
 use mmsim_damon::damos::quota::Quota;
 use mmsim_damon::damos::scheme::{AccessPattern, Action, Scheme};

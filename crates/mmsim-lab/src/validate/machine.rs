@@ -6,11 +6,11 @@
 use mmsim_compaction::TwoScanners;
 use mmsim_core::backing::device::{DeviceConfig, WBT_LAT};
 use mmsim_core::base::time::SimDuration;
-use mmsim_core::machine::TaskConfig;
-use mmsim_core::machine::config::{
+use mmsim_core::config::{
     DirtyLimit, Kernel, MachineConfig, NodeConfig, SwapConfig, Thp, ThpDefrag, VmSysctl,
     ZoneConfig, ZoneKind,
 };
+use mmsim_core::machine::TaskConfig;
 use mmsim_core::workload::Workload;
 use mmsim_workload::script::{Command, LruGen, Script, ScriptSetup, ScriptSwap};
 

@@ -6,7 +6,7 @@ use crate::root;
 use mmsim::Scenario;
 use mmsim::backing::device::DEVICE_PRESETS;
 use mmsim::build::Catalogue;
-use mmsim::machine::cost::CostModel;
+use mmsim::config::cost::CostModel;
 use mmsim::scenario::workload::WorkloadSpec;
 
 struct Constant {

@@ -26,15 +26,16 @@ mod workingset;
 
 use crate::config::{BalanceModel, ClassicConfig, LazyfreePlace, NewAnonRotated};
 use crate::formulas::{self, CostState, PerList, RotateStat, cost612};
+use mmsim_core::backing::Shadow;
 use mmsim_core::base::digest::Digest;
-use mmsim_core::base::event::TraceEvent;
 use mmsim_core::base::id::{ListId, MemcgId, NodeId, SwapSlot, TallyId, ZoneId};
 use mmsim_core::base::vmstat::VmEvent;
+use mmsim_core::memory::trace::TraceEvent;
 use mmsim_core::memory::{Look, Memory, ShortWay, Verdicts};
 use mmsim_core::phys::frames::{FolioId, FrameKind, ORDER_MASK, flag};
 use mmsim_core::policy::{
     Arrival, ArrivalKind, Departure, LruSnapshot, ReclaimOutcome, ReclaimPolicy, ReclaimRequest,
-    Shadow, arrive_singly,
+    arrive_singly,
 };
 use pass::Pass;
 use std::ops::RangeInclusive;

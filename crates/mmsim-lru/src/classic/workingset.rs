@@ -11,12 +11,13 @@
 use super::{Area, Classic};
 use crate::config::{AgeModel, BalanceModel, EvictWithoutMemcg};
 use crate::formulas::{self, ThresholdInput};
-use mmsim_core::base::event::TraceEvent;
+use mmsim_core::backing::Shadow;
 use mmsim_core::base::id::MemcgId;
 use mmsim_core::base::vmstat::VmEvent;
+use mmsim_core::memory::trace::TraceEvent;
 use mmsim_core::memory::{Memory, NodeStatItem};
 use mmsim_core::phys::frames::{FolioId, FrameKind, flag};
-use mmsim_core::policy::{Reclaimer, Shadow};
+use mmsim_core::policy::Reclaimer;
 
 /// The counters of activated refaults, anonymous and file.
 const ACTIVATIONS: [NodeStatItem; 2] =

@@ -12,7 +12,7 @@ use super::{
     LazyfreePlace, NewAnonRotated, ScanRounding, ShadowLimitScope, WsThreshold,
 };
 use crate::knobs;
-use mmsim_core::machine::config::Kernel;
+use mmsim_core::config::Kernel;
 
 impl ClassicConfig {
     /// Linux 5.5, the base of the anonymous workingset series.

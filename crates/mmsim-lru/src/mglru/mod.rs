@@ -51,18 +51,19 @@ use self::pass::Pass;
 use self::place::Placing;
 use self::rates::{ANON, FILE, Rates};
 use self::refault::Packing;
+use mmsim_core::backing::Shadow;
 use mmsim_core::base::digest::Digest;
-use mmsim_core::base::event::TraceEvent;
 use mmsim_core::base::id::{ListId, MemcgId, NodeId, SwapSlot, TallyId};
 use mmsim_core::base::rng::Rng;
 use mmsim_core::base::time::SimTime;
 use mmsim_core::base::vmstat::VmEvent;
-use mmsim_core::machine::config::ZoneKind;
+use mmsim_core::config::ZoneKind;
+use mmsim_core::memory::trace::TraceEvent;
 use mmsim_core::memory::{Look, Memory, ShortWay};
 use mmsim_core::phys::frames::{FolioId, FrameKind, ORDER_MASK, flag, pages_of};
 use mmsim_core::policy::{
     Arrival, ArrivalKind, Departure, Generation, LruSnapshot, ReclaimOutcome, ReclaimPolicy,
-    ReclaimRequest, Shadow, arrive_singly,
+    ReclaimRequest, arrive_singly,
 };
 
 /// Fewest generations of a type (`MIN_NR_GENS`).

@@ -13,12 +13,13 @@
 use super::config::{AccessMarks, RecentRule, RefaultCount, RefaultDistance, RestoreRule};
 use super::rates::{ANON, FILE, tier_of};
 use super::{GEN_MASK, MAX_NR_GENS, Mglru, place};
-use mmsim_core::base::event::TraceEvent;
+use mmsim_core::backing::Shadow;
 use mmsim_core::base::id::{MemcgId, NodeId};
 use mmsim_core::base::vmstat::VmEvent;
 use mmsim_core::memory::Memory;
+use mmsim_core::memory::trace::TraceEvent;
 use mmsim_core::phys::frames::{FolioId, flag};
-use mmsim_core::policy::{Arrival, Shadow};
+use mmsim_core::policy::Arrival;
 
 /// What the bits of the generation say of a folio on its way to the second oldest one.
 pub(super) const SECOND_OLDEST: u32 = GEN_MASK;

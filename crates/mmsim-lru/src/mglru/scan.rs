@@ -9,9 +9,9 @@
 use super::config::{AccessMarks, DirtyLazyfreeRule, Lazyfree, WritebackRule};
 use super::rates::{ANON, FILE};
 use super::{GEN_MASK, LAZY, MIN_NR_GENS, Mglru, ZONES, gen_of, slot_of};
-use mmsim_core::base::event::TraceEvent;
 use mmsim_core::base::vmstat::VmEvent;
-use mmsim_core::machine::config::ZoneKind;
+use mmsim_core::config::ZoneKind;
+use mmsim_core::memory::trace::TraceEvent;
 use mmsim_core::memory::{Look, Memory};
 use mmsim_core::phys::frames::{FolioId, FrameKind, ORDER_MASK, flag, pages_of};
 use mmsim_core::policy::{ReclaimRequest, Reclaimer};

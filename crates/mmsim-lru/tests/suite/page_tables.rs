@@ -4,13 +4,13 @@
 use crate::harness::memory::small_machine;
 use crate::harness::{Policy, Steps, policies, run, run_watched};
 use mmsim_core::base::digest::Digest;
-use mmsim_core::base::event::{Observer, TraceEvent};
 use mmsim_core::base::id::{AsId, MemcgId};
 use mmsim_core::base::time::SimTime;
-use mmsim_core::machine::config::MachineConfig;
-use mmsim_core::machine::cost::CostModel;
+use mmsim_core::config::MachineConfig;
+use mmsim_core::config::cost::CostModel;
 use mmsim_core::machine::{Machine, TaskConfig, Watch};
 use mmsim_core::memory::Memory;
+use mmsim_core::memory::trace::{Observer, TraceEvent};
 use mmsim_core::phys::frames::FolioId;
 use mmsim_core::policy::{Arrival, Departure, ReclaimOutcome, ReclaimPolicy, ReclaimRequest};
 use mmsim_core::virt::pages::{Entry, pte};

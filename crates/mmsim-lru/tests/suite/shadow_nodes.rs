@@ -4,8 +4,8 @@
 use crate::harness::memory::small_machine;
 use crate::harness::{self, Policy, Ran, Steps};
 use mmsim_core::base::vmstat::VmEvent::*;
+use mmsim_core::config::{Kernel, MachineConfig};
 use mmsim_core::machine::Watch;
-use mmsim_core::machine::config::{Kernel, MachineConfig};
 use mmsim_lru::config::{ClassicConfig, preset_for_kernel};
 
 /// 800 frames beside swap for 40,000 pages.

@@ -3,13 +3,13 @@
 use crate::harness::memory::small_machine;
 use crate::harness::{self, Policy, Ran, Steps, all_policies, run_to_any_end, run_watched};
 use mmsim_core::base::id::{MemcgId, NodeId, PageIdx, Pfn};
+use mmsim_core::base::migratetype::Migratetype;
 use mmsim_core::base::vmstat::VmEvent;
+use mmsim_core::config::{Kernel, MachineConfig, Thp, ThpDefrag};
 use mmsim_core::machine::Watch;
-use mmsim_core::machine::config::{Kernel, MachineConfig, Thp, ThpDefrag};
 use mmsim_core::memory::Memory;
 use mmsim_core::phys::frames::{FrameKind, flag};
 use mmsim_core::phys::gfp::AllocRequest;
-use mmsim_core::phys::migratetype::Migratetype;
 use mmsim_core::policy::{Arrival, ArrivalKind, ReclaimPolicy};
 use mmsim_core::virt::pages::{Entry, pte};
 use mmsim_core::virt::space::VmaKind;

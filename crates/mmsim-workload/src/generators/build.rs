@@ -31,10 +31,10 @@
 
 use super::pace::{self, Body, End};
 use crate::sampler::Zipf;
+use mmsim_core::base::migratetype::Migratetype;
 use mmsim_core::base::rng::Rng;
 use mmsim_core::base::time::SimDuration;
 use mmsim_core::phys::gfp::GFP_KERNEL;
-use mmsim_core::phys::migratetype::Migratetype;
 use mmsim_core::workload::{
     BlockHandle, FileSlot, FileSpec, MapKind, Op, RegionId, Run, VmaFlags, Workload,
 };

@@ -9,10 +9,10 @@
 //! With several rounds all blocks are given back before the next one begins: what success is
 //! left then is what earlier rounds have not spoiled.
 
+use mmsim_core::base::migratetype::Migratetype;
 use mmsim_core::base::rng::Rng;
 use mmsim_core::base::time::SimDuration;
 use mmsim_core::phys::gfp::{GfpFlags, MAX_PAGE_ORDER};
-use mmsim_core::phys::migratetype::Migratetype;
 use mmsim_core::workload::{BlockHandle, Op, Workload, WorkloadCx};
 
 /// Attempts between two looks at what came of them.

@@ -5,10 +5,10 @@
 //! had? And it is the tool to make fragmentation: single unmovable pages, freed at random,
 //! keep larger blocks from ever becoming whole. Each success is a record.
 
+use mmsim_core::base::migratetype::Migratetype;
 use mmsim_core::base::rng::Rng;
 use mmsim_core::base::time::SimDuration;
 use mmsim_core::phys::gfp::{GfpFlags, MAX_PAGE_ORDER};
-use mmsim_core::phys::migratetype::Migratetype;
 use mmsim_core::workload::{BlockHandle, Op, Workload, WorkloadCx};
 
 /// Attempts between two looks at what came of them.

@@ -2,7 +2,7 @@
 
 use crate::sampler::LinearMap;
 use mmsim_core::base::time::SimDuration;
-use mmsim_core::policy::monitor::Note;
+use mmsim_core::workload::Note;
 use mmsim_core::workload::{Advice, FileSlot, RegionId};
 
 /// Consecutive pages of a region.

@@ -9,7 +9,7 @@ use super::{Sweep, TableRef, TableSpec, Via};
 use crate::sampler::LinearMap;
 use mmsim_core::base::time::SimDuration;
 use mmsim_core::phys::gfp::MAX_PAGE_ORDER;
-use mmsim_core::policy::monitor::Note;
+use mmsim_core::workload::Note;
 use mmsim_core::workload::{Advice, FileSlot, FileSpec, RegionId};
 use std::collections::BTreeMap;
 

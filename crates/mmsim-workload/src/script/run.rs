@@ -10,9 +10,9 @@
 use super::{Command, Lazy, PageRange, RegionKind, Script, TableRef, Via};
 use crate::sampler::CumZipf;
 use mmsim_core::base::id::KdamondId;
+use mmsim_core::base::migratetype::Migratetype;
 use mmsim_core::base::rng::{Rng, SplitMix64};
 use mmsim_core::phys::gfp::{GFP_KERNEL, GFP_USER, GfpFlags};
-use mmsim_core::phys::migratetype::Migratetype;
 use mmsim_core::workload::{
     Advice, BlockHandle, FileSpec, MapKind, Op, RegionId, Run, VmaFlags, Workload, WorkloadCx,
 };

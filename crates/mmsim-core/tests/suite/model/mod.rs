@@ -3,9 +3,9 @@
 pub(crate) mod step;
 
 use mmsim_core::base::id::Pfn;
+use mmsim_core::base::migratetype::Migratetype;
 use mmsim_core::base::rules::{End, Fallback, KernelRules};
 use mmsim_core::phys::buddy::Extfrag;
-use mmsim_core::phys::migratetype::Migratetype;
 use std::collections::{BTreeMap, VecDeque};
 
 /// Free memory of a zone that begins at frame 0.

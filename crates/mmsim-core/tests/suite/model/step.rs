@@ -3,12 +3,12 @@
 
 use super::Naive;
 use mmsim_core::base::id::Pfn;
+use mmsim_core::base::migratetype::Migratetype;
 use mmsim_core::base::rules::KernelRules;
 use mmsim_core::phys::Mode;
 use mmsim_core::phys::buddy::{Buddy, Columns};
 use mmsim_core::phys::frames::{FrameKind, Frames, flag};
 use mmsim_core::phys::lists::Lists;
-use mmsim_core::phys::migratetype::Migratetype;
 
 /// One call. Blocks are named by their frames and not by their place in some list, so that
 /// leaving out an earlier step does not change what a later one means.

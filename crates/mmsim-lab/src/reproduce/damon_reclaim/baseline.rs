@@ -11,7 +11,7 @@ use crate::reproduce::document::FigureRow;
 use mmsim::report::statistics::estimate;
 use mmsim::report::{DamonReport, RunReport};
 use mmsim::run::RunError;
-use mmsim_core::machine::cost::CostModel;
+use mmsim_core::config::cost::CostModel;
 use mmsim_damon::{Region, Snapshot};
 
 pub(super) const LINEAR: ScenarioFile = ScenarioFile {

@@ -9,10 +9,10 @@
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex};
 
-use mmsim_core::base::event::{Observer, TraceEvent};
 use mmsim_core::base::id::PageIdx;
 use mmsim_core::base::time::{SimDuration, SimTime};
 use mmsim_core::machine::Watch;
+use mmsim_core::memory::trace::{Observer, TraceEvent};
 
 use super::super::lab::{Lab, ScenarioFile, Sets};
 use mmsim::build::Catalogue;
@@ -113,7 +113,7 @@ mod tests {
             thread: ThreadId(0),
             page: PageIdx(page),
             write: true,
-            kind: mmsim_core::base::event::FaultKind::ZeroFill,
+            kind: mmsim_core::memory::trace::FaultKind::ZeroFill,
             major: false,
         };
         let ms = |n: u64| SimTime(n * 1_000_000);

@@ -10,7 +10,7 @@ use super::{
     TtlRule, TypeRule, WritebackRule,
 };
 use crate::knobs::{Preset, Ranged};
-use mmsim_core::machine::config::Kernel;
+use mmsim_core::config::Kernel;
 
 impl MglruConfig {
     /// Linux 6.1, stable tree.

@@ -9,10 +9,10 @@
 
 use crate::harness::memory::Bench;
 use crate::model::classic::{Counters, KernelModel, Kind, Op, Page, Pass, Shadow, State};
-use mmsim_core::base::event::{Observer, TraceEvent};
 use mmsim_core::base::id::PageIdx;
 use mmsim_core::base::time::SimTime;
 use mmsim_core::base::vmstat::VmEvent;
+use mmsim_core::memory::trace::{Observer, TraceEvent};
 use mmsim_core::phys::frames::flag;
 use mmsim_core::policy::{ReclaimRequest, Reclaimer};
 use mmsim_lru::Classic;

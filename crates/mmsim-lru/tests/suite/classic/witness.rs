@@ -10,7 +10,7 @@ use crate::harness::{self, Policy, Ran, Steps};
 use mmsim_core::backing::device::DeviceConfig;
 use mmsim_core::base::time::SimDuration;
 use mmsim_core::base::vmstat::VmEvent::*;
-use mmsim_core::machine::config::{DirtyLimit, Kernel, MachineConfig, MemcgConfig};
+use mmsim_core::config::{DirtyLimit, Kernel, MachineConfig, MemcgConfig};
 use mmsim_core::policy::Reclaimer;
 use mmsim_core::workload::Advice;
 use mmsim_lru::config::{ClassicConfig, KnobError, Knobs as _, WsThreshold};

@@ -5,20 +5,21 @@
 //! told to; there are no watermarks, no clock and no kswapd to interfere. Pages are named by small
 //! numbers: page `id` is the id-th page of the anonymous region or of the file.
 
+use mmsim_core::backing::Shadow;
 use mmsim_core::backing::device::DeviceConfig;
 use mmsim_core::backing::swap::Cached;
 use mmsim_core::base::id::{AsId, FileId, ListId, MemcgId, NodeId, PageIdx, Pfn, VmaId, ZoneId};
 use mmsim_core::base::time::SimDuration;
 use mmsim_core::base::vmstat::VmEvent;
-use mmsim_core::machine::config::{
+use mmsim_core::config::cost::CostModel;
+use mmsim_core::config::{
     Kernel, MachineConfig, NodeConfig, SwapConfig, VmSysctl, ZoneConfig, ZoneKind,
 };
-use mmsim_core::machine::cost::CostModel;
 use mmsim_core::memory::Memory;
 use mmsim_core::phys::frames::{FolioId, FrameKind, Mapped, flag};
 use mmsim_core::phys::gfp::AllocRequest;
 use mmsim_core::policy::{
-    Arrival, ArrivalKind, ReclaimOutcome, ReclaimPolicy, ReclaimRequest, Reclaimer, Shadow,
+    Arrival, ArrivalKind, ReclaimOutcome, ReclaimPolicy, ReclaimRequest, Reclaimer,
 };
 use mmsim_core::virt::pages::{Entry, pte};
 use mmsim_core::virt::space::VmaKind;

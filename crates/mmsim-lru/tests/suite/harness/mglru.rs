@@ -6,7 +6,7 @@ use crate::model::mglru::{self as naive, Config, Naive, Page, Reclaim};
 use mmsim_core::backing::swap::Cached;
 use mmsim_core::base::id::{AsId, FileId, MemcgId, NodeId, PageIdx, Pfn, VmaId};
 use mmsim_core::base::vmstat::VmEvent;
-use mmsim_core::machine::config::{Kernel, MachineConfig, VmSysctl, ZoneKind};
+use mmsim_core::config::{Kernel, MachineConfig, VmSysctl, ZoneKind};
 use mmsim_core::memory::Memory;
 use mmsim_core::phys::frames::{FolioId, FrameKind, flag};
 use mmsim_core::phys::gfp::AllocRequest;

@@ -7,7 +7,7 @@ pub(crate) mod mglru_twin;
 use mmsim_core::base::id::{MemcgId, NodeId};
 use mmsim_core::base::rng::Rng;
 use mmsim_core::base::vmstat::VmEvent;
-use mmsim_core::machine::config::{Kernel, MachineConfig};
+use mmsim_core::config::{Kernel, MachineConfig};
 use mmsim_core::machine::result::{Outcome, RunResult};
 use mmsim_core::machine::{Machine, TaskConfig, Watch};
 use mmsim_core::memory::Memory;

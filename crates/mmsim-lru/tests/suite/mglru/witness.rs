@@ -3,11 +3,11 @@
 
 use crate::harness::mglru::Real;
 use crate::model::mglru::{Page, Reclaim};
-use mmsim_core::base::event::{Observer, TraceEvent};
 use mmsim_core::base::id::{MemcgId, NodeId};
 use mmsim_core::base::time::{SimDuration, SimTime};
 use mmsim_core::base::vmstat::VmEvent;
-use mmsim_core::machine::config::Kernel;
+use mmsim_core::config::Kernel;
+use mmsim_core::memory::trace::{Observer, TraceEvent};
 use mmsim_core::phys::frames::flag;
 use mmsim_core::policy::{ReclaimPolicy, ReclaimRequest};
 use mmsim_lru::MglruConfig;

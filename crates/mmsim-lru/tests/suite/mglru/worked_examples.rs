@@ -11,7 +11,7 @@ use crate::model::mglru::{
 };
 use mmsim_core::base::id::{MemcgId, NodeId};
 use mmsim_core::base::vmstat::VmEvent;
-use mmsim_core::machine::config::Kernel;
+use mmsim_core::config::Kernel;
 use mmsim_core::phys::frames::flag;
 use mmsim_core::policy::Reclaimer;
 use mmsim_lru::config::LazyfreePlace;

@@ -23,10 +23,10 @@ mod target;
 pub use target::{Figure, Target};
 
 use mmsim_core::base::id::Pfn;
+use mmsim_core::base::migratetype::Migratetype;
 use mmsim_core::base::rng::Rng;
 use mmsim_core::base::time::SimDuration;
 use mmsim_core::phys::gfp::{GfpFlags, MAX_PAGE_ORDER};
-use mmsim_core::phys::migratetype::Migratetype;
 use mmsim_core::workload::{Aim, BlockHandle, FreeBlocksOfZone, Op, Workload, WorkloadCx};
 
 use std::collections::BTreeMap;

@@ -54,7 +54,7 @@ impl Migratetype {
     }
 
     #[inline(always)]
-    pub(super) const fn from_bits(bits: u32) -> Self {
+    pub(crate) const fn from_bits(bits: u32) -> Self {
         // Types 6 and 7 do not exist.
         const OF: [Migratetype; 8] =
             [Unmovable, Movable, Reclaimable, HighAtomic, Cma, Isolate, Isolate, Isolate];

@@ -2,10 +2,12 @@
 
 use crate::backing::device::DeviceConfig;
 pub use crate::base::kernel::Kernel;
+use crate::base::migratetype::Migratetype;
 use crate::base::rules::KernelRules;
 use crate::base::time::SimDuration;
-use crate::machine::cost::CostModel;
-use crate::phys::migratetype::Migratetype;
+pub mod cost;
+
+use cost::CostModel;
 
 /// The kinds of zones, in address order.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]

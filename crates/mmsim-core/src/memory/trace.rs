@@ -2,8 +2,10 @@
 //! kernel's tracepoint where one exists. Without an observer nothing is built: the
 //! closure given to [`Tracer::emit`] is not evaluated.
 
-use super::id::{AsId, CpuId, FileId, MemcgId, NodeId, PageIdx, Pfn, SwapSlot, ThreadId, ZoneId};
-use super::time::{SimDuration, SimTime};
+use crate::base::id::{
+    AsId, CpuId, FileId, MemcgId, NodeId, PageIdx, Pfn, SwapSlot, ThreadId, ZoneId,
+};
+use crate::base::time::{SimDuration, SimTime};
 use crate::phys::buddy::Extfrag;
 use crate::policy::compaction::CompactResult;
 
