@@ -10,7 +10,8 @@ use mmsim::memory::{Evicting, Memory};
 use mmsim::phys::frames::FolioId;
 use mmsim::policy::{Arrival, Departure, ReclaimOutcome, ReclaimPolicy, ReclaimRequest};
 use mmsim::report::Report;
-use mmsim::report::derived::{Figure, grouped_row, per_cent};
+use mmsim::report::derived::Figure;
+use mmsim::report::numbers::{grouped_row, per_cent};
 use mmsim::report::statistics::paired_change;
 use mmsim::{OwnPolicy, RunError, RunOptions};
 

@@ -96,7 +96,7 @@ impl Error {
     /// A word of the command line that is none of `known`, with the nearest of them. `what` says what
     /// it should have been: `unknown variant`.
     pub fn unknown_word(what: &str, word: &str, known: &[&str]) -> Error {
-        let near = crate::scenario::nearest(word, known);
+        let near = crate::nearest::nearest(word, known);
         let near = near.map_or(String::new(), |n| format!(", did you mean `{n}`?"));
         let title = format!("{what} `{word}`{near}");
         Error::of_option(title).help(format!("known: {}", known.join(", ")))

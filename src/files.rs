@@ -10,7 +10,7 @@ use mmsim_workload::trace::{decompressed, refused};
 use serde_json::error::Category;
 
 use crate::error::{Error, ErrorKind};
-use crate::scenario::nearest;
+use crate::nearest::nearest;
 
 /// Reads the file at `path`, which may be compressed by gzip or zstd. `what` is what the caller
 /// wants, as in "a scenario file".

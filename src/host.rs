@@ -180,7 +180,7 @@ pub fn check(specs: &[RunSpec], jobs: Option<usize>) -> Result<(), Error> {
 
 fn check_on(specs: &[RunSpec], jobs: usize, host: Host) -> Result<(), Error> {
     for spec in specs {
-        let name = crate::run::label(spec);
+        let name = spec.label();
         let pages = sum(spec, pages);
         if pages > MOST_PAGES {
             let title = format!("{name}: {pages} pages of tasks, more than a machine can number");
@@ -222,7 +222,7 @@ fn fits(
         return Err(match i {
             0 => Error::plain(format!(
                 "{}: it needs {needs} of this host, {free} {are}",
-                crate::run::label(spec)
+                spec.label()
             ))
             .help("make the memory of its machine and tasks smaller"),
             _ => Error::plain(format!(

@@ -36,6 +36,7 @@ pub mod error;
 pub mod files;
 pub mod host;
 pub mod layout;
+pub mod nearest;
 pub mod record;
 pub mod report;
 pub mod run;

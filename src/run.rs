@@ -249,7 +249,7 @@ fn caught<T>(spec: &RunSpec, run: impl FnOnce() -> Result<T, RunError>) -> Resul
         let text = panic.downcast_ref::<String>().cloned();
         let text = text.or_else(|| panic.downcast_ref::<&str>().map(|s| (*s).to_string()));
         let message = text.unwrap_or_else(|| "no message".into());
-        Err(RunError::Invariant { run: label(spec), message })
+        Err(RunError::Invariant { run: spec.label(), message })
     })
 }
 
@@ -286,12 +286,6 @@ fn bounds(spec: &RunSpec, machine: &build::Machine, result: &RunResult) -> Bound
         || machine.mem.files.ids().next().is_some() && spec.machine.vm.ra_pages > 0
         || machine.prefetched();
     opt::bounds(machine.recorded_accesses(), result.peak_resident, ahead)
-}
-
-/// Variant, axes and seed in a few words.
-pub fn label(spec: &RunSpec) -> String {
-    let axes: String = spec.axes.iter().map(|(k, v)| format!(", {k} = {v}")).collect();
-    format!("{}{axes}, seed {}", spec.variant, spec.seed)
 }
 
 /// Everything about a run that is known before it.

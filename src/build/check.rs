@@ -4,22 +4,11 @@
 
 use mmsim_core::base::id::AsId;
 
+use super::misplaced::{Misplaced, place};
 use super::{Catalogue, Policy, build, damon, figures, managed_pages, workloads};
 use crate::error::Error;
 use crate::scenario::workload::{Fragment, MOST_PROCESSES, TaskSpec, WorkloadSpec};
 use crate::scenario::{RunSpec, Scenario};
-
-/// An error of the run that is built, and the path of the key that it is about.
-pub(super) struct Misplaced {
-    pub(super) path: String,
-    pub(super) error: Error,
-}
-
-impl Misplaced {
-    pub(super) fn new(path: impl Into<String>, error: Error) -> Misplaced {
-        Misplaced { path: path.into(), error }
-    }
-}
 
 /// All runs of a scenario, of which each can be built.
 ///
@@ -95,16 +84,4 @@ pub(super) fn count(task: &TaskSpec, all: u64) -> Result<(), Error> {
         )));
     }
     Ok(())
-}
-
-/// The key that says what task `i` does: that of its file, its steps or its commands.
-pub(super) fn place(run: &RunSpec, i: usize) -> String {
-    let task = format!("task[{i}]");
-    let file = run.files.iter().find(|f| f.0.starts_with(&format!("{task}.")));
-    match (&run.tasks[i].work, file) {
-        (_, Some((path, _))) => path.clone(),
-        (WorkloadSpec::Phased(_), _) => format!("{task}.steps"),
-        (WorkloadSpec::Script(_), _) => format!("{task}.commands"),
-        _ => format!("{task}.workload"),
-    }
 }

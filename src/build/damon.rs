@@ -14,7 +14,7 @@ use mmsim_damon::truth::Oracle;
 use mmsim_damon::{Context, DamonConfig, DamonError, Kdamond, OpsId, Target, Watch};
 use mmsim_lru::config::Knobs;
 
-use super::check::Misplaced;
+use super::misplaced::Misplaced;
 use super::{Machine, set};
 use crate::error::Error;
 use crate::report::{DamonReport, KnobValue, Monitored, SchemeReport, TruthReport};

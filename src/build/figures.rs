@@ -52,7 +52,7 @@ fn shape(run: &RunSpec) -> Result<RunReport, Misplaced> {
     }
     let mut phases = Vec::new();
     for (i, task) in run.tasks.iter().enumerate() {
-        let at = |error| Misplaced::new(super::check::place(run, i), error);
+        let at = |error| Misplaced::new(super::misplaced::place(run, i), error);
         let n = workloads::processes(task).map_err(at)?;
         if n == 0 {
             continue;

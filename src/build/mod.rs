@@ -14,9 +14,10 @@ use mmsim_lru::config::{self as lru_config, ClassicConfig, Knobs};
 use mmsim_lru::{Classic, Mglru, MglruConfig, Random};
 
 use crate::error::Error;
+use crate::report::RunReport;
 use crate::scenario::policy::{Knob, KnobError, KnobInfo, PolicyCatalogue, PolicySpec};
 use crate::scenario::{RunSpec, TaskSpec};
-use check::Misplaced;
+use misplaced::Misplaced;
 
 /// A policy with all its knobs, ready to be put on a machine.
 #[derive(Clone, Copy, PartialEq, Debug)]
@@ -209,6 +210,7 @@ mod check;
 mod compaction;
 mod damon;
 mod figures;
+mod misplaced;
 mod workloads;
 
 pub use check::specs;
@@ -242,7 +244,7 @@ fn build(
         run.machine.memcgs.iter().enumerate().map(|(i, m)| (m.name.as_str(), i)).collect();
     let mut tasks = Vec::new();
     for (nth, task) in run.tasks.iter().enumerate() {
-        let at = |error| Misplaced::new(check::place(run, nth), error);
+        let at = |error| Misplaced::new(misplaced::place(run, nth), error);
         workloads::check_monitor(task, !run.damon.is_empty()).map_err(at)?;
         let n = workloads::processes(task).map_err(at)?;
         let all = tasks.len() as u64 + u64::from(n);
@@ -260,7 +262,7 @@ fn build(
     let mut machine = Machine::new(&run.machine, tasks, run.seed, policy);
     check_pool(run, &machine)?;
     for (nth, task) in run.tasks.iter().enumerate() {
-        let at = |error| Misplaced::new(check::place(run, nth), error);
+        let at = |error| Misplaced::new(misplaced::place(run, nth), error);
         workloads::load(task, &mut machine).map_err(at)?;
     }
     let strategy = compaction::strategy(run, &machine.mem).map_err(|e| {
@@ -308,4 +310,17 @@ fn check_pool(run: &RunSpec, machine: &Machine) -> Result<(), Misplaced> {
 /// Pages that the allocator of a machine manages.
 pub fn managed_pages(m: &MachineConfig) -> u64 {
     m.nodes.iter().flat_map(|n| &n.zones).map(|z| u64::from(z.managed)).sum()
+}
+
+/// The policy of a run: its preset, and the knobs whose values are not the preset's.
+pub fn policy(run: &RunReport) -> String {
+    let mut text = run.policy.clone();
+    for knob in Catalogue.knobs(&run.policy) {
+        if let Some(value) = run.knobs.get(&format!("reclaim.{}", knob.key))
+            && value.to_string() != knob.value
+        {
+            text += &format!(", {} = {value}", knob.key);
+        }
+    }
+    text
 }

@@ -13,8 +13,9 @@
 //! 5. Of a variant that differs from the first in one setting only, the setting is named.
 
 use super::compare::{Setting, that_differ};
-use super::derived::{Figure, Scope, grouped, per_cent};
+use super::derived::{Figure, Scope};
 use super::groups::{Group, VariantRuns};
+use super::numbers::{grouped, per_cent};
 use super::statistics::{Estimate, estimate, paired_change};
 
 const YARDSTICKS: [(Figure, &str); 3] = [

@@ -815,7 +815,7 @@ mod tests {
                 migrate_pfn: pfn,
                 free_pfn: pfn,
                 sync: false,
-                status: mmsim_core::policy::compaction::CompactResult::Complete,
+                status: mmsim_core::base::compact_result::CompactResult::Complete,
             },
             TraceEvent::SimMigrate { pfn, target: pfn, page: None },
             TraceEvent::SchedSwitch { cpu: CpuId(0), thread: None },

@@ -7,13 +7,11 @@
 use std::fmt::Write;
 
 use mmsim_core::base::vmstat::VmEvent;
-use schemars::JsonSchema;
-use serde::{Deserialize, Serialize};
 use serde_json::Value as Json;
 
-use super::derived::grouped;
-use super::document::{Ending, PhaseReport, Report, RunReport};
-use crate::scenario::nearest;
+use super::document::{Ending, ExpectReport, PhaseReport, Report, RunReport};
+use super::numbers::grouped;
+use crate::nearest::nearest;
 
 /// A statement about the runs of a scenario.
 #[derive(Clone, PartialEq, Debug, Default)]
@@ -41,21 +39,6 @@ pub struct Subject {
     pub at: Vec<(String, String)>,
     /// The phase; `None`: the whole run.
     pub phase: Option<String>,
-}
-
-/// An expectation and what came out.
-#[derive(Clone, PartialEq, Debug, Serialize, Deserialize, JsonSchema)]
-#[non_exhaustive]
-pub struct ExpectReport {
-    /// Name of its scenario, where the report has several.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub scenario: Option<String>,
-    /// What is expected, in words.
-    pub expected: String,
-    /// What came out: the runs that are otherwise, or all.
-    pub found: String,
-    /// Whether it holds.
-    pub holds: bool,
 }
 
 /// Checks the expectations of a scenario on its runs. `scenario`: its name, where the report has

@@ -23,6 +23,8 @@ pub mod blocks;
 
 pub mod derived;
 
+pub mod numbers;
+
 pub mod statistics;
 
 pub mod closing;
@@ -50,12 +52,12 @@ pub(crate) mod samples;
 
 pub use csv::{CSV_HEADER, csv_field};
 pub use document::{
-    AimReport, Bounds, DamonReport, Ending, GenerationReport, KnobValue, LatencyReport, Monitored,
-    OomProcess, OomReport, PhaseReport, PressureReport, QuantilesReport, ReadingReport,
-    RecordReport, Report, ReportError, RunMeta, RunReport, SCHEMA, SchemeReport, StuckReport,
-    StuckThread, SwapReport, TaskReport, ThreadReport, Throughput, TruthReport, ZoneReport,
-    json_schema,
+    AimReport, Bounds, DamonReport, Ending, ExpectReport, GenerationReport, KnobValue,
+    LatencyReport, Monitored, OomProcess, OomReport, PhaseReport, PressureReport, QuantilesReport,
+    ReadingReport, RecordReport, Report, ReportError, RunMeta, RunReport, SCHEMA, SchemeReport,
+    StuckReport, StuckThread, SwapReport, TaskReport, ThreadReport, Throughput, TruthReport,
+    ZoneReport, json_schema,
 };
-pub use expect::{ExpectReport, Expectation};
+pub use expect::Expectation;
 pub use pairs::Pairs;
 pub use replayed::ReplayReport;

@@ -14,9 +14,10 @@ use mmsim_damon::ops::OpsId;
 use super::keys::{DAMON, DAMON_REGION, DAMOS, DAMOS_FILTER, DAMOS_GOAL, DAMOS_WMARKS};
 use super::policy::{self, PlacedPolicy, PolicySpec};
 use super::raw::{Node, Sources, Value};
-use super::read::{Reader, nearest};
+use super::read::Reader;
 use super::workload::TaskSpec;
 use crate::error::Error;
+use crate::nearest::nearest;
 
 const PAGE: u64 = 4096;
 /// Monitors that have a number.

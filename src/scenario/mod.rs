@@ -38,7 +38,6 @@ pub use machine::zones_of;
 pub use policy::{
     Knob, KnobError, KnobInfo, KnobValue, PolicyCatalogue, PolicySpec, preset_of, unknown_preset,
 };
-pub use read::nearest;
 pub use schema::json_schema;
 pub use units::bytes;
 pub(crate) use units::pages;
@@ -94,6 +93,14 @@ pub struct RunSpec {
     pub mean_resident: bool,
     /// Whether running out of memory is the expected end.
     pub expect_oom: bool,
+}
+
+impl RunSpec {
+    /// Variant, axes and seed in a few words.
+    pub fn label(&self) -> String {
+        let axes: String = self.axes.iter().map(|(k, v)| format!(", {k} = {v}")).collect();
+        format!("{}{axes}, seed {}", self.variant, self.seed)
+    }
 }
 
 impl Scenario {

@@ -6,8 +6,9 @@ use std::fmt;
 use mmsim_core::config::Kernel;
 
 use super::raw::{At, Entry, Node, Sources, Value, inline, kind_of};
-use super::read::{nearest, suggested, unknown};
+use super::read::{suggested, unknown};
 use crate::error::{Error, ErrorKind};
+use crate::nearest::nearest;
 
 /// A policy as the scenario asks for it.
 #[derive(Clone, PartialEq, Debug)]

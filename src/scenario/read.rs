@@ -12,6 +12,7 @@ use super::keys::{
 use super::raw::{At, Node, Sources, Table, Value, inline, kind_of};
 use super::units::{self, BadQuantity};
 use crate::error::Error;
+use crate::nearest::nearest;
 
 /// Writes the defaults of `spec` for every key that `table` leaves out, and does so in
 /// the tables within. What has the wrong form is left for the reader to refuse.
@@ -607,58 +608,5 @@ fn version_of(text: &str) -> Option<(u32, u32)> {
     Some((parts.next()?.parse().ok()?, parts.next()?.parse().ok()?))
 }
 
-/// The known word that `word` is probably meant to be.
-pub fn nearest<'k>(word: &str, known: &[&'k str]) -> Option<&'k str> {
-    // A very long word is a mistake of another kind, and the distance is quadratic.
-    if word.len() > 100 {
-        return None;
-    }
-    let plain = |s: &str| s.to_lowercase().replace('_', "-");
-    let lowered = plain(word);
-    let distance = |k: &str| {
-        let k = plain(k);
-        let d = strsim::damerau_levenshtein(&lowered, &k);
-        // `memory-size` for `memory`: a part in common counts as near.
-        let within =
-            k.len() >= 4 && lowered.len() >= 4 && (k.contains(&lowered) || lowered.contains(&k));
-        // `mglru-v6.8` for `mglru-v6.8-post`, and not for `mglru-v6.1`: all of it is there.
-        let begun =
-            lowered.len() >= 4 && k.strip_prefix(&lowered).is_some_and(|k| k.starts_with('-'));
-        if begun {
-            0
-        } else if within {
-            d.min(2)
-        } else {
-            d
-        }
-    };
-    let best = known.iter().copied().min_by_key(|k| distance(k))?;
-    let letters = word.chars().count();
-    // A word of which no letter would be left is no misspelling.
-    let most = (letters / 3).max(2).min(letters.saturating_sub(1));
-    (distance(best) <= most).then_some(best)
-}
-
 #[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn nearest_words() {
-        let known = ["memory", "cpus", "swap", "page-cluster", "min_free_kbytes"];
-        for (word, found) in [
-            ("memroy", Some("memory")),
-            ("Memory", Some("memory")),
-            ("page_cluster", Some("page-cluster")),
-            ("min-free-kbytes", Some("min_free_kbytes")),
-            ("memory-size", Some("memory")),
-            ("page", Some("page-cluster")),
-            ("colour-of-the-sky", None),
-            ("swa", Some("swap")),
-            ("wa", None),
-            ("", None),
-        ] {
-            assert_eq!(nearest(word, &known), found, "{word}");
-        }
-    }
-}
+mod tests {}

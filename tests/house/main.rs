@@ -1,4 +1,5 @@
 //! The repository itself: edges between crates, licences.
 
+mod layers;
 mod manifests;
 mod third_parties;

@@ -7,13 +7,12 @@ use mmsim::config::{Kernel, MachineConfig, NodeConfig, ZoneConfig, ZoneKind};
 use mmsim::machine::result::RunResult;
 use mmsim::phys::gfp::{GFP_KERNEL, GFP_NOWAIT, GfpFlags};
 use mmsim::workload::{BlockHandle, Op};
+use mmsim_core::base::compact_result::CompactResult;
 use mmsim_core::base::id::ZoneId;
 use mmsim_core::machine::{SnapshotFn, Watch};
 use mmsim_core::memory::Memory;
 use mmsim_core::policy::ReclaimPolicy;
-use mmsim_core::policy::compaction::{
-    CompactOutcome, CompactRequest, CompactResult, Compaction, MigrateMode,
-};
+use mmsim_core::policy::compaction::{CompactOutcome, CompactRequest, Compaction, MigrateMode};
 use std::sync::{Arc, Mutex};
 
 /// What a strategy was asked: `a` asynchronous, `s` sync-light, `F` full; `d` asked whether it

@@ -102,7 +102,7 @@ pub(crate) fn plan(path: &Path, overrides: &Overrides<'_>) -> Result<Plan, Failu
         changed: !overrides.sets.is_empty(),
         runs: specs
             .iter()
-            .map(|s| PlannedRun { label: mmsim::run::label(s), expect_oom: s.expect_oom })
+            .map(|s| PlannedRun { label: s.label(), expect_oom: s.expect_oom })
             .collect(),
         specs,
     })
@@ -553,7 +553,7 @@ pub(crate) fn accuracy(
     let remains = Remains::read(&text, &name).map_err(input)?;
     let (text, name) = read("calibration.toml")?;
     let calibrated = Calibrated::read(&text, &name).map_err(input)?;
-    let experiments = mmsim_lab::validate::point::read_folder(request.dir).map_err(input)?;
+    let experiments = mmsim_lab::validate::reading::read_folder(request.dir).map_err(input)?;
     let mut what = mmsim_lab::validate::Selection::default();
     what.quick = request.quick_of.is_some();
     what.jobs = request.jobs;

@@ -1,7 +1,7 @@
 //! `mmsim compare`.
 
 use mmsim::report::compare::{Compared, Comparison, Moved, Row, Setting};
-use mmsim::report::derived::{grouped_row, per_cent};
+use mmsim::report::numbers::{grouped_row, per_cent};
 
 use crate::args::{CompareArgs, Format};
 use crate::exit::{Ending, Failure};

@@ -18,7 +18,11 @@ use crate::exit::{self, Failure};
 use crate::output::{Part, Parts};
 use crate::progress::Progress;
 use crate::record::Records;
-use crate::run::Results;
+use mmsim::machine::result::RunResult;
+use mmsim::report::RunMeta;
+
+/// The results of one plan.
+pub(crate) type Results = Vec<(RunMeta, RunResult)>;
 
 /// All files besides the report. What cannot be written is known before the first run.
 pub(crate) struct Observing {

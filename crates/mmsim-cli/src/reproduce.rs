@@ -1,6 +1,6 @@
 //! `mmsim reproduce`.
 
-use mmsim::report::derived::grouped;
+use mmsim::report::numbers::grouped;
 use mmsim::report::proc::LEGEND;
 use mmsim_lab::reproduce::document::{
     ExperimentReport, FigureRow, Picture, Reproduction, Sensitivity,

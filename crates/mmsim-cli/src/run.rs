@@ -10,14 +10,14 @@ use mmsim::build::Machine;
 use mmsim::machine::result::RunResult;
 use mmsim::report::expect;
 use mmsim::report::{
-    self, AimReport, ExpectReport, OomReport, Report, RunMeta, RunReport, StuckReport, StuckThread,
+    self, AimReport, ExpectReport, OomReport, Report, RunReport, StuckReport, StuckThread,
 };
 use mmsim::scenario::RunSpec;
 
 use crate::args::{Format, RunArgs};
 use crate::backend::{self, Execution, Overrides, Plan, ThreadsOf};
 use crate::exit::{self, Ending, Failure};
-use crate::observe::Observing;
+use crate::observe::{Observing, Results};
 use crate::output;
 use crate::progress::Progress;
 use crate::table;
@@ -127,9 +127,6 @@ fn stdout_or_file(args: &RunArgs) -> (&'static str, Option<&Path>) {
         None => (output::REPORT, Some(Path::new("-"))),
     }
 }
-
-/// The results of one plan.
-pub(crate) type Results = Vec<(RunMeta, RunResult)>;
 
 fn execute(args: &RunArgs, plans: &[Plan]) -> Result<Vec<Results>, Failure> {
     let nr_runs = plans.iter().map(|plan| plan.runs.len()).sum();

@@ -3,7 +3,7 @@
 
 use std::time::Instant;
 
-use mmsim::report::derived::grouped;
+use mmsim::report::numbers::grouped;
 
 /// Wall and CPU time since it was started.
 pub(crate) struct Stopwatch {

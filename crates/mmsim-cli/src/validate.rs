@@ -1,10 +1,11 @@
 //! `mmsim validate`.
 
-use mmsim::report::derived::{grouped, per_cent};
+use mmsim::report::numbers::{grouped, per_cent};
 use mmsim_lab::validate::BETWEEN;
 use mmsim_lab::validate::document::{
-    NotModelled, OutcomeRow, PointRow, SummaryRow, UnmodelledCounter, Validation,
+    NotModelled, OutcomeRow, SummaryRow, UnmodelledCounter, Validation,
 };
+use mmsim_lab::validate::rows::PointRow;
 use mmsim_lab::validate::rules::Verdict;
 
 use crate::args::{Format, ValidateArgs};

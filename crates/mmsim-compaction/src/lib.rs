@@ -13,15 +13,13 @@
 pub mod config;
 pub mod defer;
 pub mod deplete;
-mod finished;
-mod free_scan;
-mod migrate_scan;
-mod run;
-mod stats;
+mod observe;
+mod since_5_1;
+mod strategy;
 pub mod suitable;
-mod v6;
+mod v4_1;
 mod zone;
 
 pub use config::{CompactionConfig, PRESETS, Preset, preset, preset_for_kernel};
-pub use run::TwoScanners;
+pub use strategy::TwoScanners;
 pub use zone::ZoneView;

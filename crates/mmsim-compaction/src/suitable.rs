@@ -5,10 +5,13 @@
 //! (`compaction_suit_allocation_order`).
 
 use crate::config::{CompactionConfig, Scanners};
+use mmsim_core::base::compact_result::CompactResult;
+use mmsim_core::base::migratetype::Migratetype;
+use mmsim_core::phys::buddy::Buddy;
 use mmsim_core::phys::gfp::AllocFlags;
 use mmsim_core::phys::watermarks::Mark;
 use mmsim_core::phys::zone::Zone;
-use mmsim_core::policy::compaction::{CompactRequest, CompactResult};
+use mmsim_core::policy::compaction::CompactRequest;
 
 /// What is free beyond the watermark if a run for this order is to start (`compact_gap`): the
 /// block itself, and as much for pages on their way.
@@ -52,4 +55,11 @@ pub(crate) fn suitable(
         return CompactResult::Skipped;
     }
     CompactResult::Continue
+}
+
+/// Whether a request would find a block: of its own type, or one that it may steal.
+pub(crate) fn has_block(buddy: &Buddy, order: u8, mt: Migratetype) -> bool {
+    let cma = mt == Migratetype::Movable && buddy.has_block(order, Migratetype::Cma);
+    let steals = |k| buddy.could_steal(k, mt);
+    buddy.has_block(order, mt) || cma || (order..=buddy.rules().max_order).any(steals)
 }

@@ -18,8 +18,7 @@ use crate::attrs::{MonitoringAttrs, update_result};
 use crate::commit::Parameters;
 use crate::config::{DamonConfig, IntervalClock};
 use crate::damos::apply::{Cursor, next_apply};
-use crate::damos::scheme::Scheme;
-use crate::damos::watermark;
+use crate::damos::scheme::{self, Scheme};
 use crate::error::DamonError;
 use crate::operations::{Hook, Operations};
 use crate::region::{Region, Target};
@@ -278,7 +277,7 @@ impl Context {
         if self.need_stop(ops) {
             return self.exit(ops);
         }
-        let wait = watermark::wait_us(&mut self.schemes, &self.config, ops.free_mem_rate());
+        let wait = scheme::wait_us(&mut self.schemes, &self.config, ops.free_mem_rate());
         if wait > 0 {
             self.state = State::Waiting;
             return Step::Sleep(self.config.sleep(wait));

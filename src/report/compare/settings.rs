@@ -5,8 +5,8 @@
 
 use serde::Serialize;
 
-use crate::report::derived::grouped;
 use crate::report::document::{RunReport, SwapReport, ZoneReport};
+use crate::report::numbers::grouped;
 
 /// Something with another value in each report.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize)]

@@ -4,8 +4,9 @@
 
 use comfy_table::{CellAlignment, ContentArrangement, Table, presets};
 use mmsim::base::digest::Digest;
-use mmsim::report::derived::{grouped, policy};
+use mmsim::build::policy;
 use mmsim::report::groups::Group;
+use mmsim::report::numbers::grouped;
 use mmsim::report::{Pairs, Report, RunReport, closing, csv_field};
 use rows::{Row, rows};
 use width::{GAP, width};

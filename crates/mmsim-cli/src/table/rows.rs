@@ -5,8 +5,9 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use mmsim::report::blocks::Attempts;
-use mmsim::report::derived::{Figure, Scope, grouped, grouped_row, own, per_cent};
+use mmsim::report::derived::{Figure, Scope, own};
 use mmsim::report::groups::{Group, VariantRuns};
+use mmsim::report::numbers::{grouped, grouped_row, per_cent};
 use mmsim::report::statistics::{estimate, paired_change};
 use mmsim::report::{
     AimReport, DamonReport, Pairs, PhaseReport, QuantilesReport, RecordReport, RunReport,

@@ -7,6 +7,7 @@
 use mmsim_compaction::config::Ranged;
 use mmsim_compaction::{CompactionConfig, TwoScanners};
 use mmsim_core::backing::device::DeviceConfig;
+use mmsim_core::base::compact_result::CompactResult;
 use mmsim_core::base::id::{ListId, MemcgId, NodeId, PageIdx, Pfn, VmaId, ZoneId};
 use mmsim_core::base::migratetype::Migratetype;
 use mmsim_core::base::rules::KernelRules;
@@ -18,9 +19,7 @@ use mmsim_core::memory::Memory;
 use mmsim_core::phys::frames::{FolioId, FrameKind, flag};
 use mmsim_core::phys::gfp::{AllocFlags, AllocRequest, GFP_KERNEL};
 use mmsim_core::phys::watermarks::Mark;
-use mmsim_core::policy::compaction::{
-    CompactRequest, CompactResult, Compaction as _, Compactor, MigrateMode,
-};
+use mmsim_core::policy::compaction::{CompactRequest, Compaction as _, Compactor, MigrateMode};
 use mmsim_core::policy::{Arrival, ArrivalKind, Departure, ReclaimOutcome, ReclaimPolicy};
 use mmsim_core::virt::space::VmaKind;
 use mmsim_core::workload::{RegionId, VmaFlags};

@@ -5,6 +5,7 @@ use crate::harness::{Bench, Rig, Z, small};
 use crate::model::{Ask, Cell, End, Naive, flags};
 use mmsim_compaction::config::{Scanners, UndoPrevention, preset};
 use mmsim_compaction::{CompactionConfig, PRESETS};
+use mmsim_core::base::compact_result::CompactResult;
 use mmsim_core::base::digest::Digest;
 use mmsim_core::base::id::Pfn;
 use mmsim_core::base::migratetype::Migratetype;
@@ -12,9 +13,7 @@ use mmsim_core::base::time::SimTime;
 use mmsim_core::base::vmstat::VmEvent;
 use mmsim_core::memory::trace::{Observer, TraceEvent};
 use mmsim_core::phys::frames::flag;
-use mmsim_core::policy::compaction::{
-    CompactRequest, CompactResult, Compaction as _, Compactor, MigrateMode,
-};
+use mmsim_core::policy::compaction::{CompactRequest, Compaction as _, Compactor, MigrateMode};
 use mmsim_core::virt::pages::pte;
 use proptest::prelude::*;
 

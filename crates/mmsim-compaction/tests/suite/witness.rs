@@ -6,13 +6,14 @@ use mmsim_compaction::CompactionConfig;
 use mmsim_compaction::config::{Knobs as _, Ranged};
 use mmsim_compaction::defer::Failures;
 use mmsim_compaction::deplete::Depletion;
+use mmsim_core::base::compact_result::CompactResult;
 use mmsim_core::base::id::Pfn;
 use mmsim_core::base::kernel::Kernel;
 use mmsim_core::base::migratetype::Migratetype;
 use mmsim_core::base::rules::KernelRules;
 use mmsim_core::base::vmstat::VmEvent;
 use mmsim_core::policy::compaction::MigrateMode::{Async, Sync};
-use mmsim_core::policy::compaction::{CompactRequest, CompactResult, Compaction as _};
+use mmsim_core::policy::compaction::{CompactRequest, Compaction as _};
 
 /// The same zone with both values of a knob; batches of four pages.
 fn both<T>(

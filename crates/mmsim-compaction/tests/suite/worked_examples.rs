@@ -5,6 +5,9 @@ use mmsim_compaction::CompactionConfig;
 use mmsim_compaction::config::Ranged;
 use mmsim_compaction::defer::Failures;
 use mmsim_compaction::deplete::Depletion;
+use mmsim_core::base::compact_result::CompactResult::{
+    Complete, Contended, Deferred, Skipped, Success,
+};
 use mmsim_core::base::id::{CpuId, NodeId, Pfn};
 use mmsim_core::base::migratetype::Migratetype;
 use mmsim_core::base::time::SimTime;
@@ -13,9 +16,6 @@ use mmsim_core::memory::trace::{Observer, TraceEvent};
 use mmsim_core::phys::gfp::AllocRequest;
 use mmsim_core::phys::watermarks::Mark;
 use mmsim_core::policy::compaction::CompactRequest;
-use mmsim_core::policy::compaction::CompactResult::{
-    Complete, Contended, Deferred, Skipped, Success,
-};
 use mmsim_core::policy::compaction::MigrateMode::{Async, Sync};
 use std::sync::{Arc, Mutex};
 

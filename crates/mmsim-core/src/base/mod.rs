@@ -1,6 +1,7 @@
 //! The vocabulary that every other folder shares: typed indices, time, random streams, counters,
 //! knobs, types of pageblocks, kernels and what they do differently.
 
+pub mod compact_result;
 pub mod digest;
 pub mod id;
 pub mod kernel;

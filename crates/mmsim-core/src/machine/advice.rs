@@ -13,8 +13,9 @@
 
 use super::Machine;
 use super::alloc::Got;
-use super::fault::{Flow, Touch, frame_or_return};
+use super::fault::frame_or_return;
 use super::thread::Wait;
+use super::touch::{Flow, Touch};
 use crate::backing::swap::Cached;
 use crate::base::id::{GROUP_PAGES, PageIdx, ThreadId, VmaId};
 use crate::phys::frames::{FolioId, flag};

@@ -25,10 +25,10 @@ use crate::config::ZoneKind;
 use crate::memory::trace::TraceEvent;
 use crate::phys::gfp::{AllocFlags, AllocRequest, GfpFlags, PAGE_ALLOC_COSTLY_ORDER};
 use crate::phys::watermarks::Mark;
-use crate::policy::{ReclaimOutcome, ReclaimRequest, Reclaimer};
+use crate::policy::{
+    MAX_RECLAIM_RETRIES, ReclaimOutcome, ReclaimRequest, Reclaimer, SWAP_CLUSTER_MAX,
+};
 
-pub(super) const MAX_RECLAIM_RETRIES: u32 = 16;
-pub(super) const SWAP_CLUSTER_MAX: u64 = 32;
 /// Shortest and longest wait of a reclaimer that freed nothing.
 const TICK: SimDuration = SimDuration::from_millis(1);
 const NO_PROGRESS: SimDuration = SimDuration::from_millis(500);

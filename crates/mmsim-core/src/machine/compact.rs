@@ -15,6 +15,7 @@
 
 use super::Machine;
 use super::result::Origin;
+use crate::base::compact_result::CompactResult;
 use crate::base::digest::Digest;
 use crate::base::id::{MemcgId, NodeId, Pfn, ThreadId, ZoneId};
 use crate::base::rules::DirectCompaction;
@@ -22,7 +23,7 @@ use crate::base::vmstat::VmEvent;
 use crate::phys::gfp::{AllocFlags, AllocRequest, GfpFlags, PAGE_ALLOC_COSTLY_ORDER};
 use crate::phys::watermarks::Mark;
 use crate::policy::compaction::{
-    CompactOutcome, CompactRequest, CompactResult, Compaction, Compactor, MigrateMode,
+    CompactOutcome, CompactRequest, Compaction, Compactor, MigrateMode,
 };
 
 const MAX_COMPACT_RETRIES: u32 = 16;

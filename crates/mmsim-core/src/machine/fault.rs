@@ -9,8 +9,9 @@
 use super::Machine;
 use super::alloc::Got;
 use super::thp::HugeFault;
-use super::thread::{Fault, Thread, Wait};
-use crate::base::id::{AsId, MemcgId, PageIdx, Pfn, ThreadId, VmaId};
+use super::thread::{Fault, Wait};
+use super::touch::{Flow, Touch};
+use crate::base::id::{PageIdx, Pfn, ThreadId, VmaId};
 use crate::base::vmstat::VmEvent;
 use crate::memory::trace::{FaultKind, TraceEvent};
 use crate::phys::frames::{FolioId, FrameKind, Mapped, flag};
@@ -18,49 +19,6 @@ use crate::policy::{Arrival, ArrivalKind};
 use crate::virt::pages::{Entry, pte};
 use crate::virt::space::VmaKind;
 use crate::workload::VmaFlags;
-
-/// A touch by a thread: the page, and the mapping that it lies in.
-#[derive(Clone, Copy, Debug)]
-pub(super) struct Touch {
-    pub tid: ThreadId,
-    /// The thread's process, and the group of that.
-    pub space: AsId,
-    pub memcg: MemcgId,
-    pub page: PageIdx,
-    pub vma: VmaId,
-    pub write: bool,
-}
-
-impl Touch {
-    #[inline]
-    pub(super) fn by(tid: ThreadId, t: &Thread, page: PageIdx, vma: VmaId, write: bool) -> Self {
-        Touch { tid, space: t.space, memcg: t.memcg, page, vma, write }
-    }
-}
-
-/// Whether an operation is done, or the thread has to come back.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(super) enum Flow {
-    /// Done.
-    Done,
-    /// Things have changed: to be tried anew at once.
-    Again,
-    /// The thread waits and tries anew.
-    Blocked,
-    /// The thread is no more.
-    Killed,
-}
-
-impl From<Got> for Flow {
-    fn from(g: Got) -> Flow {
-        match g {
-            Got::Frame(_) => Flow::Done,
-            Got::Blocked => Flow::Blocked,
-            Got::Killed => Flow::Killed,
-            Got::Failed => unreachable!("a page of a process is worth any effort"),
-        }
-    }
-}
 
 macro_rules! frame_or_return {
     ($got:expr) => {

@@ -12,7 +12,7 @@
 
 use super::Machine;
 use super::alloc::Got;
-use super::fault::Flow;
+use super::touch::Flow;
 use crate::base::id::{AsId, GROUP_PAGES, NodeId, PageIdx, ThreadId};
 use crate::base::migratetype::Migratetype;
 use crate::base::vmstat::VmEvent;

@@ -5,7 +5,7 @@
 
 use super::Machine;
 use super::alloc::Got;
-use super::fault::Flow;
+use super::touch::Flow;
 use crate::backing::cache::{initial_window, next_window};
 use crate::backing::device::Io;
 use crate::base::id::{FileId, PageIdx, Pfn, ThreadId, VmaId};

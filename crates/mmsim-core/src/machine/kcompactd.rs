@@ -14,6 +14,7 @@ use super::Machine;
 use super::psi::Psi;
 use super::queue::Event;
 use super::thread::Entity;
+use crate::base::compact_result::CompactResult;
 use crate::base::id::{NodeId, ZoneId};
 use crate::base::migratetype::Migratetype;
 use crate::base::time::SimDuration;
@@ -23,7 +24,7 @@ use crate::phys::fragmentation::FreeBlocks;
 use crate::phys::gfp::{AllocFlags, GFP_KERNEL};
 use crate::phys::watermarks::Mark;
 use crate::phys::zone::Zone;
-use crate::policy::compaction::{CompactRequest, CompactResult, Compactor, MigrateMode};
+use crate::policy::compaction::{CompactRequest, Compactor, MigrateMode};
 
 /// How often kcompactd looks at its node (`HPAGE_FRAG_CHECK_INTERVAL_MSEC`).
 const CHECK: SimDuration = SimDuration::from_millis(500);

@@ -6,8 +6,8 @@
 
 use super::Machine;
 use super::alloc::Got;
-use super::fault::Flow;
 use super::result::Origin;
+use super::touch::Flow;
 use crate::base::id::{Pfn, ThreadId};
 use crate::base::migratetype::Migratetype;
 use crate::base::vmstat::VmEvent;

@@ -10,67 +10,20 @@
 //! `wakeup_kswapd`).
 
 use super::Machine;
-use super::kswapd_zones::Turn;
+use super::balance::{Balance, PassProgress, Turn};
 use super::psi::Psi;
 use super::queue::Event;
 use super::thread::Entity;
-use crate::backing::device::Writer;
 use crate::base::id::{NodeId, ThreadId, ZoneId};
 use crate::base::time::{SimDuration, SimTime};
 use crate::base::vmstat::VmEvent;
 use crate::config::ZoneKind;
+use crate::memory::NodeFlags;
 use crate::memory::trace::TraceEvent;
-use crate::memory::{NodeFlags, Plug};
 use crate::phys::gfp::AllocRequest;
-use crate::policy::{PassStats, ReclaimRequest, Reclaimer};
+use crate::policy::{MAX_RECLAIM_RETRIES, PassStats, ReclaimRequest, Reclaimer};
 
-pub(super) const MAX_RECLAIM_RETRIES: u32 = 16;
 const NAP: SimDuration = SimDuration::from_millis(100);
-
-/// A run of kswapd (`balance_pgdat`).
-#[derive(Clone, Debug)]
-pub(super) struct Balance {
-    /// Order that it reclaims for; 0 once it has freed twice as much.
-    pub order: u8,
-    /// Order that it was woken for.
-    alloc_order: u8,
-    pub priority: u8,
-    reclaimed: u64,
-    /// It tried to reclaim something.
-    tried: bool,
-    no_cache_trim: bool,
-    cache_trim_failed: bool,
-    boost: u64,
-    /// Boost of each zone that this run works off.
-    boosts: Vec<u64>,
-    /// The pass under way.
-    pass: Option<PassProgress>,
-}
-
-#[derive(Clone, Debug)]
-pub(super) struct PassProgress {
-    scanned: u64,
-    reclaimed: u64,
-    /// Of these, since the pass began or was repeated.
-    since: u64,
-    target: u64,
-    /// Something was looked at.
-    worked: bool,
-    /// From which zones.
-    zones: [ZoneKind; 2],
-    /// No zone has what was asked for; 4.1 may compact after the pass.
-    pub compact: bool,
-    /// Some zone had enough, or enough of it was looked at, so 4.1 keeps its priority.
-    pub enough: bool,
-    /// Zones that 4.1 still goes to in this pass, the next last, and how much it wants of each.
-    later: Vec<(ZoneKind, u64)>,
-    /// How much it wants of all.
-    attempted: u64,
-    stats: PassStats,
-    plug: Plug,
-    /// It slept for its writes after a step; whether the pass goes on.
-    slept: Option<bool>,
-}
 
 /// What follows a step of a pass.
 enum Then {
@@ -78,45 +31,6 @@ enum Then {
     PassEnds,
     /// It sleeps until then, since its writes are throttled.
     Sleep(SimTime),
-}
-
-impl PassProgress {
-    fn new(highest: ZoneKind, target: u64) -> Self {
-        PassProgress {
-            scanned: 0,
-            reclaimed: 0,
-            since: 0,
-            target,
-            worked: false,
-            zones: [ZoneKind::Dma, highest],
-            compact: false,
-            enough: false,
-            later: Vec::new(),
-            attempted: 0,
-            stats: PassStats::default(),
-            plug: Plug::of(Writer::Kswapd),
-            slept: None,
-        }
-    }
-
-    /// A pass over no zone yet.
-    pub(super) fn by_zones() -> Self {
-        PassProgress::new(ZoneKind::Dma, u64::MAX)
-    }
-
-    /// Puts a zone before those that it goes to.
-    pub(super) fn prepend(&mut self, zone: ZoneKind, target: u64) {
-        self.later.push((zone, target));
-        self.attempted += target;
-    }
-
-    /// Goes on to the next zone, if there is one.
-    pub(super) fn next_zone(&mut self) -> bool {
-        self.enough |= self.scanned >= self.target;
-        let Some((zone, target)) = self.later.pop() else { return false };
-        (self.zones, self.target, self.scanned) = ([zone; 2], target, 0);
-        true
-    }
 }
 
 #[derive(Clone, Debug, Default)]

@@ -16,28 +16,19 @@
 //! `balance_pgdat`, `kswapd`).
 
 use super::Machine;
-use super::kswapd::{Balance, PassProgress};
+use super::balance::{Balance, PassProgress, Turn};
+use crate::base::compact_result::CompactResult;
 use crate::base::id::{MemcgId, NodeId, ZoneId};
 use crate::base::migratetype::Migratetype;
 use crate::config::ZoneKind;
 use crate::phys::gfp::{AllocFlags, GFP_KERNEL};
 use crate::phys::watermarks::Mark;
-use crate::policy::compaction::{CompactRequest, CompactResult, Compactor, MigrateMode};
+use crate::policy::SWAP_CLUSTER_MAX;
+use crate::policy::compaction::{CompactRequest, Compactor, MigrateMode};
 
-const SWAP_CLUSTER_MAX: u64 = 32;
 /// A zone is filled by this part of it beyond its watermark, or by its low watermark if that is
 /// less (`KSWAPD_ZONE_BALANCE_GAP_RATIO`).
 const BALANCE_GAP_RATIO: u64 = 100;
-
-/// What kswapd of 4.1 does next in a run.
-pub(super) enum Turn {
-    /// A pass over the zones that want one.
-    Pass(PassProgress),
-    /// Nothing is to be reclaimed at this priority.
-    Nothing,
-    /// All zones are balanced.
-    Done,
-}
 
 impl Machine {
     /// Whether a zone needs nothing for an order (`zone_balanced`): it keeps its high watermark

@@ -10,9 +10,25 @@
 
 use std::collections::BTreeMap;
 
-use super::sched::Virtual;
 use super::thread::Entity;
 use crate::base::time::SimTime;
+
+/// What the scheduler knows of an entity.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct Virtual {
+    pub(super) runtime: i64,
+    pub(super) deadline: i64,
+    /// Distance to the average when it left; kept while it sleeps.
+    pub(super) lag: i64,
+}
+
+impl Virtual {
+    /// With this runtime and deadline.
+    #[cfg(test)]
+    pub(super) fn at(runtime: i64, deadline: i64) -> Self {
+        Virtual { runtime, deadline, lag: 0 }
+    }
+}
 
 /// Who waits, and from when on it may run.
 #[derive(Clone, Copy, Debug)]

@@ -5,12 +5,12 @@
 //! `memory_reclaim`), mm/vmscan.c (`try_to_free_mem_cgroup_pages`, `do_try_to_free_pages`).
 
 use super::Machine;
-use super::alloc::{MAX_RECLAIM_RETRIES, SWAP_CLUSTER_MAX};
 use super::thread::Wait;
 use crate::base::id::{MemcgId, ThreadId};
 use crate::base::time::{SimDuration, SimTime};
 use crate::base::vmstat::VmEvent;
 use crate::config::ZoneKind;
+use crate::policy::{MAX_RECLAIM_RETRIES, SWAP_CLUSTER_MAX};
 use crate::policy::{ReclaimRequest, Reclaimer};
 
 /// Bits of the overage's fraction, and how far its square is scaled down (`MEMCG_DELAY_PRECISION_SHIFT`,

@@ -23,9 +23,11 @@
 
 mod advice;
 mod alloc;
+mod balance;
 mod blocks;
 mod compact;
 mod contents;
+mod deadline;
 mod dirty;
 mod fault;
 mod flusher;
@@ -54,6 +56,7 @@ mod stuck;
 mod swapin;
 mod thp;
 mod thread;
+mod touch;
 mod touches;
 
 use crate::base::digest::Digest;
@@ -77,6 +80,7 @@ use kcompactd::Kcompactd;
 use kdamond::Kdamond;
 use kswapd::Kswapd;
 use latency::{Histogram, RecordClock};
+use line::Virtual;
 use order::Order;
 use psi::{Psi, PsiMeter};
 use queue::{Event, Queue};
@@ -84,7 +88,7 @@ use result::{
     GroupGeneration, HighOrder, Latencies, OomSummary, Origin, Outcome, PhaseResult, Pressure,
     RecordLatency, RunResult, StuckSummary, TaskResult, ThreadResult,
 };
-use sched::{Cpu, Tunables, Virtual};
+use sched::{Cpu, Tunables};
 use std::collections::BTreeMap;
 use stuck::Watchdog;
 use thread::{Entity, Thread, Wait};

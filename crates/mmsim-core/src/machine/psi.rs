@@ -14,7 +14,6 @@
 //! Deviation: the kernel's period is one tick longer than 2 s.
 
 use super::result::Pressure;
-use super::snapshot::PressureAverages;
 use crate::base::time::SimTime;
 
 const PERIOD: u64 = 2_000_000_000;
@@ -23,6 +22,23 @@ pub(super) const PERCENT: u64 = 2048;
 /// What remains of an average over 10, 60 and 300 s after a period: exp(-2 s / span), in
 /// 1/2048.
 const REMAINS: [u64; 3] = [1677, 1981, 2034];
+
+/// Averages of the share of time with pressure over the last 10, 60 and 300 s, in 1/2048
+/// of a per cent.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub struct PressureAverages {
+    /// Some thread was stalled on memory.
+    pub some: [u64; 3],
+    /// All non-idle threads were.
+    pub full: [u64; 3],
+}
+
+impl PressureAverages {
+    /// An average as the file prints it: whole per cent, and hundredths rounded down.
+    pub const fn digits(average: u64) -> (u64, u64) {
+        (average / PERCENT, average % PERCENT * 100 / PERCENT)
+    }
+}
 
 /// What a thread is to its CPU's pressure.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]

@@ -6,6 +6,7 @@
 //! long as the run loop would come back to this thread at once.
 
 use super::Machine;
+use super::deadline::Deadline;
 use super::latency::RecordClock;
 use super::run::{Missed, Stop, fitting, hit, hit_copy, hit_run, is_single};
 use crate::base::id::{PageIdx, ThreadId};
@@ -14,47 +15,6 @@ use crate::memory::{AHEAD, ReturnRun, Returning};
 use crate::policy::{Arrival, ArrivalKind};
 use crate::virt::space::Place;
 use crate::workload::Op;
-
-/// Until when a thread may act before the run loop has to look who is next.
-#[derive(Clone, Copy, Debug)]
-pub(super) struct Until {
-    /// The next event.
-    pub due: SimTime,
-    /// The earliest other CPU.
-    pub other: SimTime,
-    /// The end of the slice.
-    pub slice: SimTime,
-    /// How far hits may run ahead of others.
-    pub run_ahead: SimDuration,
-    /// A sample is to be taken when this one gets there: it pauses, and goes on.
-    pub sample: SimTime,
-}
-
-impl Until {
-    /// Before this a hit may begin, for a thread that acts since `start`.
-    pub(super) fn hits_end(&self, start: SimTime) -> SimTime {
-        // Of several earliest CPUs this one is first: it may at least begin an access.
-        let ahead = (self.other + self.run_ahead).max(start + SimDuration(1));
-        self.due.min(ahead).min(self.slice)
-    }
-
-    /// Before this a hit may begin without anybody to look.
-    pub(super) fn pause(&self, start: SimTime) -> SimTime {
-        self.hits_end(start).min(self.sample)
-    }
-
-    /// Whether a thread that paused would have gone on: after a fault it would for as long as the run
-    /// loop would come back to it, after hits up to their end.
-    pub(super) fn goes_on(&self, start: SimTime, now: SimTime) -> bool {
-        let looks_at = self.due.min(self.other).min(self.slice);
-        now < if now == start { looks_at } else { self.hits_end(start) }
-    }
-
-    /// Whether a thread that acts since `start` may do now what is no hit.
-    pub(super) fn may_act(&self, start: SimTime, now: SimTime) -> bool {
-        now <= self.other && now < self.due || now == start
-    }
-}
 
 /// A thread on its way through its operations.
 struct Walk<'a> {
@@ -81,7 +41,12 @@ impl Machine {
     /// A thread that may act stopped at a page that is not there: resolves faults of the
     /// common kind and executes the hits between them. Returns where it stopped, and when
     /// the hits before that began.
-    pub(super) fn returns(&mut self, tid: ThreadId, stop: Stop, until: Until) -> (Stop, SimTime) {
+    pub(super) fn returns(
+        &mut self,
+        tid: ThreadId,
+        stop: Stop,
+        until: Deadline,
+    ) -> (Stop, SimTime) {
         let mut at = (stop, self.mem.now);
         let Stop::Miss(missed) = stop else { return at };
         let t = &self.threads[tid];
@@ -132,10 +97,10 @@ impl Machine {
         tid: ThreadId,
         run: &ReturnRun,
         places: &[Place; 2],
-        until: Until,
+        until: Deadline,
     ) -> (Option<Stop>, SimTime) {
         let t = &mut self.threads[tid];
-        let Until { due, other, slice, sample, .. } = until;
+        let Deadline { due, other, slice, sample, .. } = until;
         let start = self.mem.now;
         let t_hit = self.mem.cost.t_hit.0;
         let each = run.latency.0 + t_hit;

@@ -12,13 +12,13 @@
 //! thread that runs ahead of others may have passed it by then, by `run_ahead` at most.
 
 use super::Machine;
-use super::fault::Flow;
+use super::deadline::Deadline;
 use super::psi::Psi;
 use super::queue::Event;
 use super::result::RunResult;
-use super::returns::Until;
 use super::stuck::Watchdog;
 use super::thread::{Entity, Thread, Wait};
+use super::touch::Flow;
 use super::{MOST_RECORDED, SampleFn, Watch};
 use crate::base::id::{CpuId, ThreadId};
 use crate::base::time::{SimDuration, SimTime};
@@ -492,7 +492,7 @@ impl Machine {
                 at if at < other => at + SimDuration(1),
                 _ => SimTime::NEVER,
             };
-            let until = Until { due, other, slice, run_ahead, sample };
+            let until = Deadline { due, other, slice, run_ahead, sample };
             let mut stop = self.run_hits(tid, until.pause(since));
             let before = (stop != Stop::Bound).then(|| self.counted());
             if matches!(stop, Stop::Miss(_)) && until.may_act(since, self.mem.now) {

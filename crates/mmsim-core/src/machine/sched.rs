@@ -18,7 +18,7 @@
 //! (`place_entity`, `wakeup_preempt_entity`, `check_preempt_tick`). Left out: weights, groups,
 //! load balancing other than waking on an idle CPU.
 
-use super::line::{By, Line, Queued};
+use super::line::{By, Line, Queued, Virtual};
 use super::thread::Entity;
 use crate::base::rules::Scheduler;
 use crate::base::time::{SimDuration, SimTime};
@@ -49,22 +49,7 @@ impl Tunables {
     }
 }
 
-/// What the scheduler knows of an entity.
-#[derive(Clone, Copy, Debug, Default)]
-pub(super) struct Virtual {
-    pub(super) runtime: i64,
-    pub(super) deadline: i64,
-    /// Distance to the average when it left; kept while it sleeps.
-    lag: i64,
-}
-
 impl Virtual {
-    /// With this runtime and deadline.
-    #[cfg(test)]
-    pub(super) fn at(runtime: i64, deadline: i64) -> Self {
-        Virtual { runtime, deadline, lag: 0 }
-    }
-
     /// Begins a slice anew at each tick after `from` that finds the one before used up. The runtime
     /// has grown since then to its value `now` without a pause. False: no tick did.
     fn renew_at_ticks(&mut self, from: i64, now: i64, t: &Tunables) -> bool {

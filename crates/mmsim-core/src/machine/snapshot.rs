@@ -10,8 +10,7 @@
 //! cache counts among file pages, and a page that many processes map is mapped once.
 
 use super::Machine;
-use super::kswapd::MAX_RECLAIM_RETRIES;
-use super::psi::PERCENT;
+pub use super::psi::PressureAverages;
 use super::result::Pressure;
 use crate::base::id::{CpuId, Idx, MemcgId, NodeId, Pfn, ZoneId};
 use crate::base::migratetype::{Migratetype, NR_MIGRATETYPES};
@@ -23,6 +22,7 @@ use crate::phys::buddy::NR_ORDERS;
 use crate::phys::frames::{FrameKind, Mapped, flag, pages_of};
 use crate::phys::pcp::PcpView;
 use crate::phys::zone::Zone;
+use crate::policy::MAX_RECLAIM_RETRIES;
 use crate::policy::ReclaimPolicy;
 
 /// Frames by what they are used for, in pages.
@@ -203,23 +203,6 @@ pub struct GroupSnapshot {
     pub counts: PageCounts,
     /// Its counters.
     pub vmstat: VmStat,
-}
-
-/// Averages of the share of time with pressure over the last 10, 60 and 300 s, in 1/2048
-/// of a per cent.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
-pub struct PressureAverages {
-    /// Some thread was stalled on memory.
-    pub some: [u64; 3],
-    /// All non-idle threads were.
-    pub full: [u64; 3],
-}
-
-impl PressureAverages {
-    /// An average as the file prints it: whole per cent, and hundredths rounded down.
-    pub const fn digits(average: u64) -> (u64, u64) {
-        (average / PERCENT, average % PERCENT * 100 / PERCENT)
-    }
 }
 
 /// All of it.

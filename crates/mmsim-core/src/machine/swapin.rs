@@ -7,8 +7,9 @@
 
 use super::Machine;
 use super::alloc::Got;
-use super::fault::{Flow, Touch, frame_or_return};
+use super::fault::frame_or_return;
 use super::thread::Fault;
+use super::touch::{Flow, Touch};
 use crate::backing::Shadow;
 use crate::backing::device::Io;
 use crate::backing::swap::{Cached, Swap};

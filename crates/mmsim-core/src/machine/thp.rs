@@ -15,7 +15,7 @@
 
 use super::Machine;
 use super::alloc::Got;
-use super::fault::{Flow, Touch};
+use super::touch::{Flow, Touch};
 use crate::base::id::{GROUP_PAGES, PageIdx, ThreadId, VmaId};
 use crate::base::migratetype::Migratetype;
 use crate::base::vmstat::VmEvent;

@@ -2,12 +2,12 @@
 //! kernel's tracepoint where one exists. Without an observer nothing is built: the
 //! closure given to [`Tracer::emit`] is not evaluated.
 
+use crate::base::compact_result::CompactResult;
 use crate::base::id::{
     AsId, CpuId, FileId, MemcgId, NodeId, PageIdx, Pfn, SwapSlot, ThreadId, ZoneId,
 };
 use crate::base::time::{SimDuration, SimTime};
 use crate::phys::buddy::Extfrag;
-use crate::policy::compaction::CompactResult;
 
 /// What a fault turned out to be.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]

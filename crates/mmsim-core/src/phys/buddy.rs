@@ -20,7 +20,6 @@
 //! `buddy_merge_likely`). The zone is taken to span whole blocks of the largest order: frames
 //! beyond its end are as if never freed.
 
-pub use super::fallback::Mode;
 use super::frames::{FrameKind, Frames, free_block};
 pub use super::free_lists::Columns;
 use super::free_lists::{FreeLists, Links, NONE};

@@ -18,6 +18,12 @@ use crate::config::ZoneKind;
 use crate::memory::{Evicting, Memory};
 use crate::phys::frames::{FolioId, flag};
 
+/// Pages that one round of reclaim asks for (include/linux/swap.h).
+pub const SWAP_CLUSTER_MAX: u64 = 32;
+
+/// Rounds in vain before somebody gives up (mm/internal.h).
+pub const MAX_RECLAIM_RETRIES: u32 = 16;
+
 /// Why a folio comes to the policy.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum ArrivalKind {

@@ -5,6 +5,7 @@
 use super::filter::Filter;
 use super::quota::{Charge, Quota};
 use super::watermark::Watermarks;
+use crate::config::{DamonConfig, WmarkWait};
 use crate::error::DamonError;
 use std::ops::RangeInclusive;
 
@@ -197,5 +198,20 @@ impl Scheme {
         }
         self.filters.iter().try_for_each(Filter::validate)?;
         self.quota.goals.iter().try_for_each(|g| g.validate())
+    }
+}
+
+/// Switches the schemes of a context. Returns how long it is to sleep, in µs; 0: it goes on.
+pub fn wait_us(schemes: &mut [Scheme], config: &DamonConfig, free_mem_rate: u64) -> u64 {
+    if !config.watermarks {
+        return 0;
+    }
+    let waits = schemes.iter_mut().map(|s| s.wmarks.wait_us(&mut s.state.activated, free_mem_rate));
+    match config.wmark_wait {
+        WmarkWait::Min => waits.min().unwrap_or(0),
+        // 0 is taken for "none seen yet".
+        WmarkWait::OrderBug => {
+            waits.fold(0, |least, wait| if least == 0 || wait < least { wait } else { least })
+        }
     }
 }

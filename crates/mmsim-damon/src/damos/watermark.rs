@@ -6,9 +6,6 @@
 //!
 //! Linux 6.12 `mm/damon/core.c` (`damos_wmark_wait_us()`, `kdamond_wait_activation()`).
 
-use super::scheme::Scheme;
-use crate::config::{DamonConfig, WmarkWait};
-
 /// What watermarks are compared to (`enum damos_wmark_metric`).
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum WmarkMetric {
@@ -47,20 +44,5 @@ impl Watermarks {
         let outside = free_mem_rate > self.high || free_mem_rate < self.low;
         *activated = !outside && (*activated || free_mem_rate < self.mid);
         if *activated { 0 } else { self.interval_us }
-    }
-}
-
-/// Switches the schemes of a context. Returns how long it is to sleep, in µs; 0: it goes on.
-pub fn wait_us(schemes: &mut [Scheme], config: &DamonConfig, free_mem_rate: u64) -> u64 {
-    if !config.watermarks {
-        return 0;
-    }
-    let waits = schemes.iter_mut().map(|s| s.wmarks.wait_us(&mut s.state.activated, free_mem_rate));
-    match config.wmark_wait {
-        WmarkWait::Min => waits.min().unwrap_or(0),
-        // 0 is taken for "none seen yet".
-        WmarkWait::OrderBug => {
-            waits.fold(0, |least, wait| if least == 0 || wait < least { wait } else { least })
-        }
     }
 }

@@ -1,11 +1,12 @@
 //! The parts of the document that come from recorded kernels.
 
 use super::Sources;
-use crate::validate::document::{Near, NotModelled, PointRow, SummaryRow, Validation};
+use crate::validate::document::{Near, NotModelled, SummaryRow, Validation};
 use crate::validate::point::{Experiment, Point};
+use crate::validate::rows::PointRow;
 use crate::validate::rules::{self, Verdict};
 use crate::validate::{BETWEEN, COUNTERS, quick_points};
-use mmsim::report::derived::{grouped, per_cent};
+use mmsim::report::numbers::{grouped, per_cent};
 
 /// Counters that tell policies apart, and what they are the sum of.
 const TELLING: [(&str, &[&str]); 6] = [

@@ -96,7 +96,7 @@ impl Remains {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::validate::document::PointRow;
+    use crate::validate::rows::PointRow;
 
     fn validation(simulated: f64) -> Validation {
         let row = PointRow {

@@ -2,7 +2,17 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::published::CellRef;
+/// Points at a cell.
+#[derive(Clone, PartialEq, Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct CellRef {
+    /// The table.
+    pub table: String,
+    /// Values of the row keys.
+    pub row: toml::Table,
+    /// The column.
+    pub column: toml::Value,
+}
 
 /// What is asked of a figure.
 #[derive(Clone, PartialEq, Debug, Deserialize)]

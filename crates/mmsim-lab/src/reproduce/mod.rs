@@ -30,9 +30,9 @@ use crate::reproduce::document::{
 use demand::Basis;
 use lab::{Constant, Lab, Progress, ScenarioFile};
 use mmsim::error::{Error, ErrorKind};
+use mmsim::nearest::nearest;
 use mmsim::report::statistics::{Estimate, estimate};
 use mmsim::run::RunError;
-use mmsim::scenario::nearest;
 use published::{Cell, Published};
 
 /// What one patch series published, and how it is carried out here.

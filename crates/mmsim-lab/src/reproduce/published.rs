@@ -8,7 +8,7 @@ use std::collections::BTreeMap;
 
 use serde::Deserialize;
 
-use super::demand::{Demand, Kind};
+use super::demand::{CellRef, Demand, Kind};
 
 /// The figures of one family.
 #[derive(Clone, Debug, Deserialize)]
@@ -128,18 +128,6 @@ pub struct Claim {
     pub demand: String,
     /// The cell that it repeats.
     pub agrees_with: Option<CellRef>,
-}
-
-/// Points at a cell.
-#[derive(Clone, PartialEq, Debug, Deserialize)]
-#[serde(deny_unknown_fields)]
-pub struct CellRef {
-    /// The table.
-    pub table: String,
-    /// Values of the row keys.
-    pub row: toml::Table,
-    /// The column.
-    pub column: toml::Value,
 }
 
 /// A demand between cells of one run.

@@ -5,8 +5,9 @@
 //! not; the share of seeds on which it holds is what is reported, and judged where a share
 //! is asked for. Without one the means have to be in that order.
 
+use super::demand::CellRef;
 use super::demand::{band_words, enough, in_band, on_seeds};
-use super::published::{Cell, CellRef, Comparison, Published, Relation, RelationKind, Row};
+use super::published::{Cell, Comparison, Published, Relation, RelationKind, Row};
 use crate::reproduce::document::FigureRow;
 use mmsim::report::statistics::{Estimate, estimate};
 

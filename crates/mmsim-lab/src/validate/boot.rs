@@ -20,10 +20,10 @@ use std::collections::BTreeMap;
 use mmsim_core::base::migratetype::Migratetype;
 use mmsim_core::config::{Kernel, ZoneLayout};
 use mmsim_core::phys::gfp::MAX_PAGE_ORDER;
-use serde::Deserialize;
 
-use super::check::{Found, found, within};
+use super::booted::{Booted, List, Zone};
 use super::point::{Point, ZoneState, Zones};
+use super::problem::{Found, found, within};
 
 /// What was read out, and of which kernel.
 const BOOTED: [(Kernel, &str); 2] = [
@@ -39,40 +39,6 @@ const MAX_SPANNED: u64 = 1 << 28;
 
 /// Pages that may have come free, or been taken, between the snapshot and the reading.
 const MOVED: u32 = 64;
-
-/// Where a kernel left memory free when it had booted.
-#[derive(Clone, PartialEq, Debug, Deserialize)]
-#[serde(deny_unknown_fields)]
-pub struct Booted {
-    zone: Vec<Zone>,
-}
-
-#[derive(Clone, PartialEq, Debug, Deserialize)]
-#[serde(deny_unknown_fields, rename_all = "kebab-case")]
-struct Zone {
-    kind: String,
-    managed: u32,
-    spanned: u32,
-    #[serde(default)]
-    program: Vec<(u32, u32)>,
-    #[serde(default)]
-    unmovable_blocks: Vec<u32>,
-    #[serde(default)]
-    reclaimable_blocks: Vec<u32>,
-    #[serde(default)]
-    free: Vec<List>,
-    #[serde(default)]
-    pcp: Vec<List>,
-}
-
-#[derive(Clone, PartialEq, Debug, Deserialize)]
-#[serde(deny_unknown_fields)]
-struct List {
-    #[serde(rename = "type")]
-    migratetype: String,
-    order: u8,
-    first: Vec<u32>,
-}
 
 /// The layouts of the zones of a machine, by name, if it is one that was read out.
 ///

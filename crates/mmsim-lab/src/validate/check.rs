@@ -5,47 +5,19 @@
 //! runs: there can be such a machine, the commands can be read, the phases are those of
 //! the commands, and what was counted fits what was set up.
 
-use std::fmt;
-
 use mmsim_workload::script::{LruGen, Script, ScriptError, ScriptSetup};
 
 use super::boot;
 use super::machine::{self, Knob};
-use super::place::{Step, shown};
+use super::place::Step;
 use super::point::{Experiment, Phase, Point, Recorded, ZoneState};
+use super::problem::{Found, Problem, found, within};
 
 /// Most managed pages of all zones together (256 GiB): a simulated frame takes two dozen
 /// bytes of the host.
 const MAX_MANAGED: u64 = 1 << 26;
 /// Most repetitions of a point.
 const MAX_REPETITIONS: u64 = 1000;
-
-/// What is wrong with a recording, and where.
-#[derive(Clone, PartialEq, Eq, Debug)]
-pub(super) struct Problem {
-    /// The way from the root of the file.
-    pub(super) way: Vec<Step>,
-    /// The name of the point.
-    pub(super) point: String,
-    /// What was found there and what may be.
-    pub(super) what: String,
-}
-
-impl fmt::Display for Problem {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        // `points[3]` is the point that is named already.
-        let key = shown(self.way.get(2..).unwrap_or(&[]));
-        let colon = if key.is_empty() { "" } else { ": " };
-        write!(f, "point \"{}\": {key}{colon}{}", self.point, self.what)
-    }
-}
-
-/// A mistake below a point: the rest of the way, and what is wrong.
-pub(super) type Found = (Vec<Step>, String);
-
-pub(super) fn found<const N: usize>(way: [Step; N], what: impl Into<String>) -> Found {
-    (way.into(), what.into())
-}
 
 /// Whether all points of a file can be.
 pub(super) fn experiment(e: &Experiment) -> Result<(), Problem> {
@@ -136,18 +108,6 @@ fn point(p: &Point) -> Result<(), Found> {
     let Some(setup) = setup else { return Ok(()) };
     lru(p, &setup)?;
     swapping(p, &setup)
-}
-
-pub(super) fn within<const N: usize>(
-    way: [Step; N],
-    n: u64,
-    min: u64,
-    max: u64,
-) -> Result<(), Found> {
-    match (min..=max).contains(&n) {
-        true => Ok(()),
-        false => Err(found(way, format!("{n}, write a number from {min} to {max}"))),
-    }
 }
 
 fn zones(p: &Point) -> Result<(), Found> {
@@ -331,6 +291,7 @@ fn knobs(p: &Point, setup: &ScriptSetup) -> Result<(), Found> {
 
 #[cfg(test)]
 mod tests {
+    use super::super::place::shown;
     use super::*;
 
     const FILE: &str = r#"{ "experiment": "e", "points": [ { "id": "p", "kernel": "6.12.1",

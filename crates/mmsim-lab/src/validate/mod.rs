@@ -9,6 +9,7 @@
 //! is said in [`rules`].
 
 mod boot;
+mod booted;
 mod check;
 pub mod cost;
 mod counters;
@@ -18,6 +19,9 @@ mod machine;
 mod outcomes;
 mod place;
 pub mod point;
+mod problem;
+pub mod reading;
+pub mod rows;
 pub mod rules;
 
 use std::path::Path;
@@ -33,10 +37,11 @@ pub use counters::COUNTERS;
 pub use machine::{Lacking, machine};
 pub use outcomes::BETWEEN;
 
-use crate::validate::document::{NotModelled, PointRow, UnmodelledCounter, Validation};
+use crate::validate::document::{NotModelled, UnmodelledCounter, Validation};
+use crate::validate::rows::PointRow;
 use mmsim::build::kdamond_of;
 use mmsim::error::Error;
-use mmsim::scenario::nearest;
+use mmsim::nearest::nearest;
 use point::{Experiment, Point};
 
 /// What is replayed.
@@ -64,7 +69,7 @@ pub fn validate(
     what: &Selection,
     progress: &(dyn Fn(usize, usize) + Sync),
 ) -> Result<Validation, Error> {
-    let experiments = point::read_folder(dir)?;
+    let experiments = reading::read_folder(dir)?;
     let selected = select(dir, &experiments, what)?;
     let refused: Vec<Option<String>> =
         selected.par_iter().map(|(_, p)| why_not(p)).collect::<Vec<_>>();

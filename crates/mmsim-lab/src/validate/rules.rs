@@ -18,7 +18,7 @@
 use serde::{Deserialize, Serialize};
 
 use super::point::Point;
-use crate::validate::document::{PointRow, quantile};
+use crate::validate::rows::{PointRow, quantile};
 
 /// From this many recorded events on the relative error counts.
 pub const MANY: f64 = 500.0;

@@ -8,7 +8,8 @@
 use crate::root;
 use mmsim_core::machine::Watch;
 use mmsim_core::machine::result::PhaseResult;
-use mmsim_lab::validate::point::{Point, read_folder};
+use mmsim_lab::validate::point::Point;
+use mmsim_lab::validate::reading::read_folder;
 
 /// All points in a folder of recordings.
 fn recorded(folder: &str) -> impl Iterator<Item = Point> {

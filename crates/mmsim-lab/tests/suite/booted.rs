@@ -12,7 +12,8 @@
 use crate::root;
 use mmsim_core::base::time::SimDuration;
 use mmsim_core::machine::Watch;
-use mmsim_lab::validate::point::{Point, read_folder};
+use mmsim_lab::validate::point::Point;
+use mmsim_lab::validate::reading::read_folder;
 
 fn recorded(id: &str) -> Point {
     let dir = root().join("evidence/booted");

@@ -5,7 +5,7 @@
 
 use super::alias::{AliasTable, MAX_OUTCOMES};
 use super::scatter::Scatter;
-use super::zipf::{Zipf, weights};
+use super::zipf::{Zipf, append, weights};
 use mmsim_core::base::rng::Rng;
 
 /// Which page has which rank.
@@ -73,19 +73,6 @@ impl PageSampler {
             Kind::Scattered(z, s) => z.sample_all(rng, n, out, |rank, r| make(s.map(rank), r)),
         }
     }
-}
-
-/// Appends `n` things that are drawn from a stream.
-#[inline(always)]
-pub(super) fn append<T>(
-    rng: &mut Rng,
-    n: usize,
-    out: &mut Vec<T>,
-    mut draw: impl FnMut(&mut Rng) -> T,
-) {
-    let mut r = rng.clone();
-    out.extend((0..n).map(|_| draw(&mut r)));
-    *rng = r;
 }
 
 #[cfg(test)]

@@ -8,7 +8,6 @@
 
 use super::alias::{AliasTable, MAX_OUTCOMES};
 use super::bucketed::Bucketed;
-use super::pages::append;
 use mmsim_core::base::rng::Rng;
 
 /// A sampler of ranks `0..n`, rank 0 the likeliest.
@@ -64,6 +63,19 @@ impl Zipf {
 /// The weights of ranks `0..n`.
 pub(super) fn weights(n: u64, theta: f64) -> Vec<f64> {
     (1..=n).map(|k| (k as f64).powf(-theta)).collect()
+}
+
+/// Appends `n` things that are drawn from a stream.
+#[inline(always)]
+pub(super) fn append<T>(
+    rng: &mut Rng,
+    n: usize,
+    out: &mut Vec<T>,
+    mut draw: impl FnMut(&mut Rng) -> T,
+) {
+    let mut r = rng.clone();
+    out.extend((0..n).map(|_| draw(&mut r)));
+    *rng = r;
 }
 
 #[cfg(test)]

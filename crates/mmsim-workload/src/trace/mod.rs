@@ -26,6 +26,7 @@ mod error;
 mod head;
 mod import;
 mod info;
+mod input;
 mod mappings;
 mod packed;
 mod page_set;
@@ -33,6 +34,7 @@ mod reader;
 mod replay;
 mod requests;
 mod source;
+mod summary;
 mod table;
 mod wire;
 mod writer;
@@ -40,14 +42,13 @@ mod writer;
 pub use checksum::contents;
 pub use error::{TraceError, UnknownWord};
 pub use head::{Head, head};
-pub use import::{
-    Delimiter, ImportFormat, ImportOptions, ImportSummary, Like, PageKind, decompressed, import,
-    refused, time_unit,
-};
+pub use import::{Delimiter, ImportFormat, ImportOptions, Like, PageKind, import, time_unit};
 pub use info::{ProcessInfo, RegionInfo, TraceInfo, info};
+pub use input::{decompressed, refused};
 pub use reader::{Block, Pages, TraceReader};
 pub use replay::{ReplayMode, ReplayOptions, Think, Trace, TraceWorkload};
 pub use requests::{RequestFormat, RequestWorkload, Requests, import_requests};
+pub use summary::ImportSummary;
 pub use table::{
     Action, Backing, MAX_FILES, MAX_PROCESSES, MAX_REGIONS, MAX_TOTAL_PAGES, Process, Record,
     Region, Timing, TraceTable, USER_PAGES,

@@ -1,8 +1,9 @@
 //! The test in which a second hot set must be detected.
 
+use super::super::demand::CellRef;
 use super::super::demand::{Basis, band_words, in_band};
 use super::super::lab::{Constant, Lab, ScenarioFile, by_seed};
-use super::super::published::{CellRef, Published};
+use super::super::published::Published;
 use super::super::{Figures, row};
 use super::{counter, set};
 use crate::reproduce::document::FigureRow;

@@ -3,9 +3,10 @@
 
 use std::collections::BTreeMap;
 
+use super::super::demand::CellRef;
 use super::super::demand::{band_words, in_band};
 use super::super::lab::{Lab, Pictured, ScenarioFile, Sets};
-use super::super::published::{Cell, CellRef, Published, Relation};
+use super::super::published::{Cell, Published, Relation};
 use super::super::relation::{self, BySeed, values};
 use super::super::{Figures, row_by_seed, unpublished_row};
 use super::{STAGES, of_attempts, surveyed, v2_variant, value};

@@ -4,9 +4,10 @@
 //! that find their page. Of the runs that were printed with counters it follows, if the counter of
 //! refaults covers ramp and run alike: what is set beside the simulated figure.
 
+use super::super::demand::CellRef;
 use super::super::demand::{band_words, in_band};
 use super::super::lab::{Lab, ScenarioFile, Sets};
-use super::super::published::{CellRef, Published};
+use super::super::published::Published;
 use super::super::relation::values;
 use super::super::{Family, Figures, unpublished_row};
 use super::{PUBLISHED, by_seed, measured};

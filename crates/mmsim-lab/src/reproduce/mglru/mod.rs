@@ -18,7 +18,8 @@ pub mod rework;
 
 use std::collections::BTreeMap;
 
-use super::published::{CellRef, Published, Relation};
+use super::demand::CellRef;
+use super::published::{Published, Relation};
 use super::relation::BySeed;
 use mmsim::report::{Ending, PhaseReport, RunReport};
 

@@ -19,23 +19,12 @@
 //!
 //! Kept accesses to ascending pages within one refresh span become one run.
 
-use super::regions::Touched;
+use super::regions::{Reference, Touched};
 use super::spool::{Spool, Spooled};
 
 /// Entries of the table of kept accesses: more than the pages that most programs have, so
 /// that two hot pages rarely share one. Only the entries in use come into a cache.
 const SLOTS: usize = 8192;
-
-/// What kind of reference it was.
-#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
-pub(super) enum Reference {
-    /// An instruction was fetched.
-    Fetch,
-    /// Data was read.
-    Load,
-    /// Data was written (or read and written).
-    Store,
-}
 
 #[derive(Clone, Copy)]
 struct Kept {

@@ -9,8 +9,9 @@
 
 use std::io::Read;
 
-use super::collapse::{Collapse, Reference};
+use super::collapse::Collapse;
 use super::lines::{Lines, show};
+use super::regions::Reference;
 use super::{FirstPass, ImportOptions};
 use crate::trace::error::TraceError;
 use crate::trace::table::{Process, TraceTable, USER_PAGES};

@@ -36,7 +36,7 @@ mod sink;
 mod spool;
 
 use std::fmt;
-use std::io::{Cursor, Read, Write};
+use std::io::{Read, Write};
 use std::str::FromStr;
 
 pub use self::csv::{Delimiter, Like, time_unit};
@@ -47,7 +47,8 @@ use self::regions::{Layout, Touched};
 use self::spool::{Chunk, Spool, Spooled};
 use super::block::Sealed;
 use super::error::{TraceError, UnknownWord};
-use super::source::read_up_to;
+use super::input::decompressed;
+use super::summary::ImportSummary;
 use super::table::{Action, Process, Record, Region, TraceTable};
 use super::writer::TraceWriter;
 
@@ -164,44 +165,6 @@ impl Default for ImportOptions {
             source: None,
             assumed: Vec::new(),
         }
-    }
-}
-
-/// What an import did.
-#[derive(Clone, PartialEq, Eq, Debug)]
-pub struct ImportSummary {
-    /// The format.
-    pub format: String,
-    /// Lines or binary records read.
-    pub lines: u64,
-    /// Accesses in the input, counted by page.
-    pub accesses_read: u64,
-    /// Pages touched by the records of the trace, counted each time.
-    pub accesses_kept: u64,
-    /// Records of the trace.
-    pub records: u64,
-    /// Processes.
-    pub processes: usize,
-    /// Regions.
-    pub regions: usize,
-    /// Distinct pages.
-    pub distinct_pages: u64,
-    /// What had to be assumed, a sentence each; also stored in the trace.
-    pub assumptions: Vec<String>,
-}
-
-impl fmt::Display for ImportSummary {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        writeln!(f, "read      {} records of {}", self.lines, self.format)?;
-        writeln!(f, "accesses  {} read, {} kept", self.accesses_read, self.accesses_kept)?;
-        writeln!(f, "records   {}", self.records)?;
-        writeln!(f, "processes {}, regions {}", self.processes, self.regions)?;
-        writeln!(f, "pages     {} distinct", self.distinct_pages)?;
-        writeln!(f, "assumed:")?;
-        for a in &self.assumptions {
-            writeln!(f, "  - {a}")?;
-        }
-        Ok(())
     }
 }
 
@@ -354,49 +317,4 @@ fn each<E>(sealed: &Sealed, mut f: impl FnMut(u32, bool) -> Result<(), E>) -> Re
     let mut accesses =
         pages.iter().enumerate().map(|(i, &page)| (page, writes[i / 64] >> (i % 64) & 1 == 1));
     accesses.try_for_each(|(page, write)| f(page, write))
-}
-
-/// How a compressed file of a kind that is not read begins, and what unpacks it.
-const PACKED: [(&[u8], &str, &str); 4] = [
-    (b"\xfd7zXZ\0", "xz", "xz -dk"),
-    (b"BZh", "bzip2", "bzip2 -dk"),
-    (b"7z\xbc\xaf\x27\x1c", "7z", "7z x"),
-    (b"\x04\x22\x4d\x18", "lz4", "lz4 -d"),
-];
-
-/// Bytes that are looked at: bzip2 has a mark after its level.
-const MAGIC: usize = 10;
-const BZIP2_BLOCK: &[u8] = b"\x31\x41\x59\x26\x53\x59";
-
-/// Says what packed a file that cannot be read, by its first bytes; nothing: it is none of
-/// the known kinds.
-pub fn refused(magic: &[u8]) -> Option<(&'static str, &'static str)> {
-    let found = PACKED.iter().find(|p| magic.starts_with(p.0))?;
-    let bzip2 = found.1 == "bzip2" && magic.get(4..MAGIC) != Some(BZIP2_BLOCK);
-    (!bzip2).then_some((found.1, found.2))
-}
-
-/// The input, decompressed if its first bytes are those of gzip or zstd.
-///
-/// # Errors
-///
-/// It cannot be read, or it is compressed otherwise: by xz, bzip2, 7z or lz4.
-pub fn decompressed<'a>(
-    mut input: impl Read + Send + 'a,
-) -> Result<Box<dyn Read + Send + 'a>, TraceError> {
-    let mut magic = [0; MAGIC];
-    let got = read_up_to(&mut input, &mut magic).map_err(TraceError::io("reading the input"))?;
-    let magic = &magic[..got];
-    if let Some((how, unpack)) = refused(magic) {
-        let expected = format!("text, gzip or zstd: unpack it with `{unpack}`");
-        return Err(TraceError::invalid("the input", format!("a file packed by {how}"), expected));
-    }
-    let whole = Cursor::new(magic.to_vec()).chain(input);
-    Ok(match magic {
-        [0x1f, 0x8b, ..] => Box::new(flate2::read::MultiGzDecoder::new(whole)),
-        [0x28, 0xb5, 0x2f, 0xfd, ..] => Box::new(
-            zstd::stream::read::Decoder::new(whole).map_err(TraceError::io("starting zstd"))?,
-        ),
-        _ => Box::new(whole),
-    })
 }

@@ -15,9 +15,19 @@
 use std::collections::BTreeMap;
 
 use super::PageKind;
-use super::collapse::Reference;
 use super::maps::{Mapping, Maps, Segment};
 use crate::trace::table::{Backing, Region};
+
+/// What kind of reference it was.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
+pub(super) enum Reference {
+    /// An instruction was fetched.
+    Fetch,
+    /// Data was read.
+    Load,
+    /// Data was written (or read and written).
+    Store,
+}
 
 /// Untouched pages that end a region: 16 MiB.
 const GAP: u64 = 4096;

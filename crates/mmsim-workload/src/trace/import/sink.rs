@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use super::collapse::Reference;
+use super::regions::Reference;
 use super::regions::Touched;
 use super::spool::{Spool, Spooled};
 use super::{FirstPass, ImportOptions};

@@ -5,7 +5,7 @@ use std::path::Path;
 
 use super::{Pieces, RequestFormat, Requests};
 use crate::trace::error::TraceError;
-use crate::trace::import::ImportSummary;
+use crate::trace::summary::ImportSummary;
 use crate::trace::table::{Action, Record};
 use crate::trace::writer::TraceWriter;
 

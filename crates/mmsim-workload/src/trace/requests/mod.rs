@@ -39,7 +39,7 @@ pub use self::workload::RequestWorkload;
 
 pub(super) use self::ids::Ids;
 use super::error::{TraceError, UnknownWord};
-use super::import::decompressed;
+use super::input::decompressed;
 use super::source::read_up_to;
 use super::table::{Backing, MAX_TOTAL_PAGES, Process, Region, TraceTable};
 

@@ -6,8 +6,8 @@
 //! Source: Linux 4.1 mm/compaction.c (`isolate_migratepages`, `isolate_migratepages_block`,
 //! `update_pageblock_skip`).
 
+use super::Run;
 use crate::config::{CachedAlways, CachedPfn};
-use crate::run::Run;
 use mmsim_core::base::id::Pfn;
 use mmsim_core::base::migratetype::Migratetype;
 use mmsim_core::base::vmstat::VmEvent;

@@ -22,10 +22,11 @@ pub(crate) use reset::reset;
 use targets::Targets;
 
 use crate::config::{CaptureSeen, CompactionConfig, FinishPageblock, TargetOrder};
-use crate::finished::has_block;
-use crate::run::{announce, announce_batch};
-use crate::stats::Moves;
+use crate::observe::{Moves, announce, announce_batch};
+use crate::suitable::has_block;
+
 use crate::zone::ZoneState;
+use mmsim_core::base::compact_result::CompactResult;
 use mmsim_core::base::id::Pfn;
 use mmsim_core::base::migratetype::Migratetype;
 use mmsim_core::base::vmstat::VmEvent;
@@ -33,9 +34,7 @@ use mmsim_core::memory::Memory;
 use mmsim_core::phys::buddy::Capture;
 use mmsim_core::phys::fragmentation::FreeBlocks;
 use mmsim_core::policy::ReclaimPolicy;
-use mmsim_core::policy::compaction::{
-    CompactOutcome, CompactRequest, CompactResult, Compactor, MigrateMode,
-};
+use mmsim_core::policy::compaction::{CompactOutcome, CompactRequest, Compactor, MigrateMode};
 
 /// What the strategy lends to a run.
 pub(crate) struct Lent<'a> {

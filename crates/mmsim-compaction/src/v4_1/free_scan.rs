@@ -11,8 +11,8 @@
 //! `suitable_migration_target`). Deviation: the sweep as posted goes around for ever when there
 //! is nothing to find; here it does so once a call.
 
+use super::Run;
 use crate::config::{CachedAlways, CachedPfn, SpareFree, TargetTypes};
-use crate::run::Run;
 use mmsim_core::base::id::Pfn;
 use mmsim_core::base::migratetype::Migratetype;
 use mmsim_core::base::vmstat::VmEvent;

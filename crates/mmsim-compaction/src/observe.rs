@@ -5,10 +5,12 @@
 //! to scanners that sweep a zone. To know a page again without a flag in its frame, the word of
 //! the reverse map that says whose page it is gets noted for the frame that it moved to.
 
+use mmsim_core::base::compact_result::CompactResult;
 use mmsim_core::base::id::Pfn;
 use mmsim_core::base::vmstat::VmEvent;
 use mmsim_core::memory::Memory;
-use mmsim_core::policy::compaction::{CompactResult, CompactionStats, MigrateMode};
+use mmsim_core::memory::trace::TraceEvent;
+use mmsim_core::policy::compaction::{CompactRequest, CompactionStats, MigrateMode};
 
 /// Counts the end of a run.
 pub(crate) fn note_end(stats: &mut CompactionStats, mode: MigrateMode, result: CompactResult) {
@@ -127,6 +129,28 @@ impl Moves {
         let twice = before.0 == look.0 && before.1 != look.1;
         mem.count(VmEvent::SimChosenTwice, twice.into());
     }
+}
+
+/// Tells observers that a run begins with its scanners at these frames (for sources and for
+/// targets), or how it ended.
+pub(crate) fn announce(
+    mem: &mut Memory,
+    req: &CompactRequest,
+    (migrate_pfn, free_pfn): (Pfn, Pfn),
+    ended: Option<CompactResult>,
+) {
+    let (zone, sync) = (req.zone, req.mode != MigrateMode::Async);
+    mem.emit(|| match ended {
+        None => TraceEvent::MmCompactionBegin { zone, migrate_pfn, free_pfn, sync },
+        Some(status) => TraceEvent::MmCompactionEnd { zone, migrate_pfn, free_pfn, sync, status },
+    });
+}
+
+/// Tells observers what became of a batch, given the count of moves before it.
+pub(crate) fn announce_batch(mem: &mut Memory, batch: usize, before: u64) {
+    let nr_migrated = mem.vmstat[VmEvent::PgMigrateSuccess] - before;
+    let nr_failed = batch as u64 - nr_migrated;
+    mem.emit(|| TraceEvent::MmCompactionMigratepages { nr_migrated, nr_failed });
 }
 
 #[cfg(test)]

@@ -4,6 +4,8 @@
 //! reader must check `schema`, which grows when a key changes its meaning; a key that is
 //! new does not make it grow. Times are whole nanoseconds of simulated time.
 
+mod expected;
+
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -20,8 +22,9 @@ use mmsim_core::workload::Aim;
 
 use mmsim_damon::{DamonConfig, MonitoringAttrs, Snapshot};
 
+pub use expected::ExpectReport;
+
 use super::counters;
-use super::expect::ExpectReport;
 use super::pairs::Pairs;
 use super::replayed::ReplayReport;
 

@@ -2,19 +2,11 @@
 //!
 //! Source: Linux 4.1 mm/compaction.c (`__compact_finished`).
 
-use crate::run::Run;
-use crate::suitable::watermark_ok;
-use mmsim_core::base::migratetype::Migratetype;
-use mmsim_core::phys::buddy::Buddy;
+use super::Run;
+use crate::suitable::{has_block, watermark_ok};
+use mmsim_core::base::compact_result::CompactResult;
 use mmsim_core::phys::watermarks::Mark;
-use mmsim_core::policy::compaction::{CompactResult, Compactor};
-
-/// Whether a request would find a block: of its own type, or one that it may steal.
-pub(crate) fn has_block(buddy: &Buddy, order: u8, mt: Migratetype) -> bool {
-    let cma = mt == Migratetype::Movable && buddy.has_block(order, Migratetype::Cma);
-    let steals = |k| buddy.could_steal(k, mt);
-    buddy.has_block(order, mt) || cma || (order..=buddy.rules().max_order).any(steals)
-}
+use mmsim_core::policy::compaction::Compactor;
 
 impl Run<'_> {
     /// How the run ends; [`CompactResult::Continue`]: it does not yet.

@@ -1,0 +1,48 @@
+//! A touch of a page by a thread, and how far it got.
+
+use super::alloc::Got;
+use super::thread::Thread;
+use crate::base::id::{AsId, MemcgId, PageIdx, ThreadId, VmaId};
+
+/// A touch by a thread: the page, and the mapping that it lies in.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Touch {
+    pub tid: ThreadId,
+    /// The thread's process, and the group of that.
+    pub space: AsId,
+    pub memcg: MemcgId,
+    pub page: PageIdx,
+    pub vma: VmaId,
+    pub write: bool,
+}
+
+impl Touch {
+    #[inline]
+    pub(super) fn by(tid: ThreadId, t: &Thread, page: PageIdx, vma: VmaId, write: bool) -> Self {
+        Touch { tid, space: t.space, memcg: t.memcg, page, vma, write }
+    }
+}
+
+/// Whether an operation is done, or the thread has to come back.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) enum Flow {
+    /// Done.
+    Done,
+    /// Things have changed: to be tried anew at once.
+    Again,
+    /// The thread waits and tries anew.
+    Blocked,
+    /// The thread is no more.
+    Killed,
+}
+
+impl From<Got> for Flow {
+    fn from(g: Got) -> Flow {
+        match g {
+            Got::Frame(_) => Flow::Done,
+            Got::Blocked => Flow::Blocked,
+            Got::Killed => Flow::Killed,
+            Got::Failed => unreachable!("a page of a process is worth any effort"),
+        }
+    }
+}

@@ -1,0 +1,51 @@
+//! Input as users have it: compressed or not.
+
+use std::io::{Cursor, Read};
+
+use super::error::TraceError;
+use super::source::read_up_to;
+
+/// How a compressed file of a kind that is not read begins, and what unpacks it.
+const PACKED: [(&[u8], &str, &str); 4] = [
+    (b"\xfd7zXZ\0", "xz", "xz -dk"),
+    (b"BZh", "bzip2", "bzip2 -dk"),
+    (b"7z\xbc\xaf\x27\x1c", "7z", "7z x"),
+    (b"\x04\x22\x4d\x18", "lz4", "lz4 -d"),
+];
+
+/// Bytes that are looked at: bzip2 has a mark after its level.
+const MAGIC: usize = 10;
+const BZIP2_BLOCK: &[u8] = b"\x31\x41\x59\x26\x53\x59";
+
+/// Says what packed a file that cannot be read, by its first bytes; nothing: it is none of
+/// the known kinds.
+pub fn refused(magic: &[u8]) -> Option<(&'static str, &'static str)> {
+    let found = PACKED.iter().find(|p| magic.starts_with(p.0))?;
+    let bzip2 = found.1 == "bzip2" && magic.get(4..MAGIC) != Some(BZIP2_BLOCK);
+    (!bzip2).then_some((found.1, found.2))
+}
+
+/// The input, decompressed if its first bytes are those of gzip or zstd.
+///
+/// # Errors
+///
+/// It cannot be read, or it is compressed otherwise: by xz, bzip2, 7z or lz4.
+pub fn decompressed<'a>(
+    mut input: impl Read + Send + 'a,
+) -> Result<Box<dyn Read + Send + 'a>, TraceError> {
+    let mut magic = [0; MAGIC];
+    let got = read_up_to(&mut input, &mut magic).map_err(TraceError::io("reading the input"))?;
+    let magic = &magic[..got];
+    if let Some((how, unpack)) = refused(magic) {
+        let expected = format!("text, gzip or zstd: unpack it with `{unpack}`");
+        return Err(TraceError::invalid("the input", format!("a file packed by {how}"), expected));
+    }
+    let whole = Cursor::new(magic.to_vec()).chain(input);
+    Ok(match magic {
+        [0x1f, 0x8b, ..] => Box::new(flate2::read::MultiGzDecoder::new(whole)),
+        [0x28, 0xb5, 0x2f, 0xfd, ..] => Box::new(
+            zstd::stream::read::Decoder::new(whole).map_err(TraceError::io("starting zstd"))?,
+        ),
+        _ => Box::new(whole),
+    })
+}
