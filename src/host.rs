@@ -10,11 +10,12 @@ use std::num::NonZeroUsize;
 use std::path::{Path, PathBuf};
 
 use mmsim_core::machine::MOST_RECORDED;
+use mmsim_workload::generators::End;
 
 use crate::build;
 use crate::error::Error;
 use crate::scenario::RunSpec;
-use crate::scenario::workload::{Extent, RegionKind, WorkloadSpec};
+use crate::scenario::workload::{RegionKind, WorkloadSpec};
 
 /// Host bytes of a page that a task maps, or of a page of a file: its entry.
 const PER_PAGE: u64 = 6;
@@ -75,8 +76,8 @@ fn pages(work: &WorkloadSpec) -> u64 {
 fn accesses(work: &WorkloadSpec) -> u64 {
     match work {
         WorkloadSpec::Zipf(w) | WorkloadSpec::Uniform(w) => match w.extent {
-            Extent::Work(n) => n,
-            Extent::Time(_) => 0,
+            End::Work(n) => n,
+            End::After(_) => 0,
         },
         WorkloadSpec::Sequential(w) | WorkloadSpec::Cyclic(w) => {
             u64::from(w.pages) * u64::from(w.passes)

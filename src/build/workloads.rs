@@ -10,9 +10,8 @@ use std::sync::Arc;
 
 use mmsim_core::workload::{VmaFlags, Workload};
 use mmsim_workload::generators::{
-    AppsConfig, BuildConfig, ChunkChoice, ChunkOrder, CopyBuffer, EbizzyConfig, End, Figure,
-    FragmentConfig, HighAllocConfig, ItemChoice, KeepLaw, KernelAllocConfig, LaunchOrder,
-    MemoryKind, PhasedConfig, PhasedRegion, Populate, ReaderConfig, ReuseOrder, ScanConfig,
+    ChunkChoice, ChunkOrder, CopyBuffer, EbizzyConfig, Figure, FragmentConfig, HighAllocConfig,
+    KeepLaw, KernelAllocConfig, MemoryKind, PhasedConfig, PhasedRegion, Populate, ScanConfig,
     ScanEnd, Step, Target, ZipfConfig,
 };
 use mmsim_workload::masim::MasimConfig;
@@ -25,7 +24,7 @@ use mmsim_workload::trace::{
 use super::Machine;
 use crate::error::{Error, ErrorKind};
 use crate::files;
-use crate::scenario::workload::{self as spec, Extent, Part, RegionKind, TaskSpec, WorkloadSpec};
+use crate::scenario::workload::{self as spec, Part, RegionKind, TaskSpec, WorkloadSpec};
 
 type Threads = Vec<Box<dyn Workload>>;
 
@@ -45,7 +44,7 @@ pub(crate) fn processes(task: &TaskSpec) -> Result<u32, Error> {
 /// The workloads of the threads of process `index`, which is below [`processes`].
 pub(crate) fn threads(task: &TaskSpec, seed: u64, index: usize) -> Result<Threads, Error> {
     match &task.work {
-        WorkloadSpec::Ebizzy(w) => Ok(ebizzy(task, w, seed).workloads()),
+        WorkloadSpec::Ebizzy(w) => Ok(ebizzy(task, w).workloads(seed)),
         WorkloadSpec::Zipf(w) | WorkloadSpec::Uniform(w) => {
             Ok(random_access(task, w, index).workloads())
         }
@@ -62,9 +61,9 @@ pub(crate) fn threads(task: &TaskSpec, seed: u64, index: usize) -> Result<Thread
         WorkloadSpec::Masim(w) => {
             Ok(vec![Box::new(MasimConfig::clone(&w.config).workload(w.options))])
         }
-        WorkloadSpec::Build(w) => Ok(build(task, w).workloads()),
-        WorkloadSpec::Apps(w) => Ok(apps(task, w).workloads()),
-        WorkloadSpec::Reader(w) => Ok(reader(task, w).workloads()),
+        WorkloadSpec::Build(w) => Ok(w.workloads()),
+        WorkloadSpec::Apps(w) => Ok(w.workloads()),
+        WorkloadSpec::Reader(w) => Ok(w.workloads()),
     }
 }
 
@@ -112,13 +111,6 @@ fn error(task: &TaskSpec, kind: ErrorKind, what: impl AsRef<str>) -> Error {
     Error::new(kind, format!("task `{}`: {}", task.name, what.as_ref()))
 }
 
-fn end(extent: Extent) -> End {
-    match extent {
-        Extent::Work(n) => End::Work(n),
-        Extent::Time(t) => End::After(t),
-    }
-}
-
 fn rank_map(map: spec::RankMap) -> RankMap {
     match map {
         spec::RankMap::Scatter => RankMap::Scatter,
@@ -135,7 +127,7 @@ fn memory(kind: RegionKind, file: &str) -> MemoryKind {
     }
 }
 
-fn ebizzy(task: &TaskSpec, w: &spec::Ebizzy, seed: u64) -> EbizzyConfig {
+fn ebizzy(task: &TaskSpec, w: &spec::Ebizzy) -> EbizzyConfig {
     EbizzyConfig {
         chunks: w.pages / w.chunk_pages,
         chunk_pages: w.chunk_pages,
@@ -146,7 +138,7 @@ fn ebizzy(task: &TaskSpec, w: &spec::Ebizzy, seed: u64) -> EbizzyConfig {
             spec::ChunkChoice::Zipf(theta) => ChunkChoice::Zipf { theta },
         },
         order: match w.permutation {
-            spec::RankMap::Scatter => ChunkOrder::Shuffled { seed },
+            spec::RankMap::Scatter => ChunkOrder::Shuffled,
             spec::RankMap::Identity => ChunkOrder::Identity,
         },
         copy_buffer: match w.copy_buffer {
@@ -156,7 +148,7 @@ fn ebizzy(task: &TaskSpec, w: &spec::Ebizzy, seed: u64) -> EbizzyConfig {
         },
         compute: w.compute,
         windows: w.windows,
-        end: end(w.extent),
+        end: w.extent,
     }
 }
 
@@ -172,6 +164,7 @@ fn random_access(task: &TaskSpec, w: &spec::RandomAccess, index: usize) -> ZipfC
         write_permille: w.write_permille,
         kind: memory(w.region, &file),
         think: w.think,
+        own_files: false,
         flags: VmaFlags::default(),
         populate: match w.region {
             RegionKind::Anon => Populate::Write,
@@ -179,7 +172,7 @@ fn random_access(task: &TaskSpec, w: &spec::RandomAccess, index: usize) -> ZipfC
         },
         threads: task.threads,
         windows: w.windows,
-        end: end(w.extent),
+        end: w.extent,
     }
 }
 
@@ -252,85 +245,6 @@ fn highalloc(w: &spec::HighAlloc) -> HighAllocConfig {
         rest: w.rest,
         drop_caches: w.drop_caches,
         hold: w.hold,
-    }
-}
-
-fn build(task: &TaskSpec, w: &spec::Build) -> BuildConfig {
-    BuildConfig {
-        name: task.name.clone(),
-        threads: task.threads,
-        text: w.text,
-        headers: w.headers,
-        header_pages: w.header_pages,
-        header_reads: w.header_reads,
-        header_theta: w.header_zipf,
-        sources: w.sources,
-        source_pages: w.source_pages,
-        anon: w.anon,
-        bursts: w.bursts,
-        passes: w.passes,
-        compute: w.compute,
-        object: w.object,
-        link_every: w.link_every,
-        unmovable: w.unmovable,
-        reclaimable: w.reclaimable,
-        windows: w.windows,
-        end: end(w.extent),
-    }
-}
-
-fn apps(task: &TaskSpec, w: &spec::Apps) -> AppsConfig {
-    AppsConfig {
-        name: task.name.clone(),
-        apps: w.apps,
-        mapped: w.mapped,
-        read: w.read,
-        heap: w.heap,
-        spread: w.spread,
-        order: if w.fixed_order { LaunchOrder::Fixed } else { LaunchOrder::Random },
-        interval: w.interval,
-        start: w.start,
-        cold: w.cold_permille,
-        cached: w.cached,
-        sequential: w.sequential_permille,
-        theta: w.zipf,
-        reread: w.reread_permille,
-        rereads: w.rereads,
-        collections: w.collections,
-        free: w.free_permille,
-        run: w.free_run,
-        reuse: w.reuse_permille,
-        reuse_order: match w.reuse_order {
-            spec::ReuseOrder::Random => ReuseOrder::Random,
-            spec::ReuseOrder::Lifo => ReuseOrder::Lifo,
-            spec::ReuseOrder::Fifo => ReuseOrder::Fifo,
-        },
-        reuse_within: w.reuse_within,
-        resume: w.resume_permille,
-        background: w.background,
-        background_touch: w.background_permille,
-        trim_after: w.trim_after,
-        trim: w.trim_permille,
-        windows: w.windows,
-        end: end(w.extent),
-    }
-}
-
-fn reader(task: &TaskSpec, w: &spec::ReadingDatabase) -> ReaderConfig {
-    ReaderConfig {
-        name: task.name.clone(),
-        clients: task.threads,
-        items: w.items,
-        blocks: w.blocks,
-        block: w.block,
-        choice: w.theta.map_or(ItemChoice::Cyclic, ItemChoice::Zipf),
-        index: w.index,
-        index_reads: w.index_reads,
-        stale: w.stale,
-        stale_reads: w.stale_reads,
-        idle: w.idle,
-        windows: w.windows,
-        end: end(w.extent),
     }
 }
 
@@ -486,6 +400,7 @@ mod tests {
     use mmsim_core::base::rng::Rng;
     use mmsim_core::base::time::{SimDuration, SimTime};
     use mmsim_core::workload::{Op, WorkloadCx};
+    use mmsim_workload::generators::End;
 
     /// What a thread does, added up.
     #[derive(Default, PartialEq, Debug)]
@@ -573,9 +488,9 @@ mod tests {
 
     /// The accesses that the scenario asks for, those of the first pass included.
     fn expected(task: &TaskSpec) -> u64 {
-        let work = |e: Extent| match e {
-            Extent::Work(n) => n,
-            Extent::Time(_) => panic!("shipped scenarios end by work"),
+        let work = |e: End| match e {
+            End::Work(n) => n,
+            End::After(_) => panic!("shipped scenarios end by work"),
         };
         match &task.work {
             WorkloadSpec::Ebizzy(w) => {
@@ -602,7 +517,7 @@ mod tests {
                 let (least, most) = w.stale_reads;
                 // Whole rounds of chunks, each read so many times.
                 let stale = u64::from(w.stale) * u64::from(least + most) / 2;
-                u64::from(w.idle) + stale + work(w.extent) * data
+                u64::from(w.idle) + stale + work(w.end) * data
             }
         }
     }
@@ -637,7 +552,7 @@ mod tests {
                     let totals = drain(&task, 0);
                     assert_eq!(totals.accesses, expected(&task), "{}", path.display());
                     if let WorkloadSpec::Ebizzy(w) = &task.work {
-                        assert_eq!(Extent::Work(totals.records), w.extent);
+                        assert_eq!(End::Work(totals.records), w.extent);
                     }
                     done.push(task);
                 }

@@ -137,7 +137,7 @@ impl<'a> Reader<'a> {
         if self.path.is_empty() { key.to_string() } else { format!("{}.{key}", self.path) }
     }
 
-    fn spec(&self, key: &str) -> &'static KeySpec {
+    pub(super) fn spec(&self, key: &str) -> &'static KeySpec {
         self.spec.key(key).unwrap_or_else(|| panic!("no key `{key}` in {}", self.spec.title))
     }
 
@@ -393,13 +393,18 @@ impl<'a> Reader<'a> {
         Ok(self.opt_number(key)?.unwrap_or(0.0))
     }
 
-    /// True or false.
-    pub(super) fn flag(&self, key: &str) -> Result<bool, Error> {
-        let node = self.need(key)?;
+    /// True or false, if given.
+    pub(super) fn opt_flag(&self, key: &str) -> Result<Option<bool>, Error> {
+        let Some(node) = self.find(key) else { return Ok(None) };
         match node.value {
-            Value::Flag(b) => Ok(b),
+            Value::Flag(b) => Ok(Some(b)),
             _ => Err(self.wrong_type(key, node)),
         }
+    }
+
+    /// True or false.
+    pub(super) fn flag(&self, key: &str) -> Result<bool, Error> {
+        self.get(key)
     }
 
     /// A string, if given.

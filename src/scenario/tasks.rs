@@ -12,17 +12,18 @@ use mmsim_core::phys::gfp::{
 };
 use mmsim_core::phys::migratetype::Migratetype;
 use mmsim_core::workload::Advice;
+use mmsim_workload::generators::End;
 use mmsim_workload::masim::{MasimConfig, MasimOptions, Mode};
 
+use super::fields::{TaskCx, end, file};
 use super::keys::{self, FRAGMENT_TARGET, Kind, REGION, STEP_NAMES, WORKLOADS};
 use super::raw::{Node, Sources, Value};
 use super::read::{Reader, describe, unknown};
 use super::units::show_pages;
 use super::workload::{
-    Apps, Build, ChunkChoice, CopyBuffer, Ebizzy, Extent, Fragment, FragmentTarget, HighAlloc,
-    KeepLaw, KernelAlloc, MOST_PROCESSES, Masim, Part, Phased, RandomAccess, RankMap,
-    ReadingDatabase, RegionKind, RegionSpec, Replay, ReplayMode, ReuseOrder, Scan, Script, Step,
-    TaskSpec, WorkloadSpec,
+    ChunkChoice, CopyBuffer, Ebizzy, Fragment, FragmentTarget, HighAlloc, KeepLaw, KernelAlloc,
+    MOST_PROCESSES, Masim, Part, Phased, RandomAccess, RankMap, RegionKind, RegionSpec, Replay,
+    ReplayMode, Scan, Script, Step, TaskSpec, WorkloadSpec,
 };
 use crate::error::{Error, ErrorKind};
 
@@ -68,13 +69,19 @@ pub(super) fn tasks(
     for (i, node) in list.iter().enumerate() {
         let path = format!("task[{i}]");
         let r = Reader::open_by(root.sources, node, Kind::Tasks, &path)?;
-        let work = workload(&r, kernel, dir)?;
-        let threads = threads(&r, &work)?;
+        let which = WORKLOADS[r.choice("workload")?];
         let given = r.opt_name("name")?;
         if given.is_some_and(|n| tasks.iter().any(|t| t.name == n)) {
             let found = format!("\"{}\" names two tasks", given.unwrap_or(""));
             return Err(r.error("name", found, "another name"));
         }
+        let name = match given {
+            Some(n) => n.to_string(),
+            None => free_name(which, &tasks, list),
+        };
+        let cx = TaskCx { name: &name, threads: r.get("threads")?, kernel, dir };
+        let work = workload(&r, which, &cx)?;
+        let threads = threads(&r, &work, cx.threads)?;
         let loads = |w: &WorkloadSpec| matches!(w, WorkloadSpec::Fragment(f) if f.load.is_some());
         if loads(&work) && tasks.iter().any(|t| loads(&t.work)) {
             return Err(r.error("load", "a second layout", "one in all"));
@@ -83,10 +90,6 @@ pub(super) fn tasks(
         if let Some(m) = memcg.filter(|m| !memcgs.contains(m)) {
             return Err(r.unknown_word("memcg", "memory cgroup", m, memcgs));
         }
-        let name = match given {
-            Some(n) => n.to_string(),
-            None => free_name(work.name(), &tasks, list),
-        };
         tasks.push(TaskSpec {
             name,
             threads,
@@ -100,8 +103,7 @@ pub(super) fn tasks(
 }
 
 /// Threads of a process: not more than the workload has work for.
-fn threads(r: &Reader<'_>, work: &WorkloadSpec) -> Result<u32, Error> {
-    let threads = r.count_u32("threads")?;
+fn threads(r: &Reader<'_>, work: &WorkloadSpec, threads: u32) -> Result<u32, Error> {
     let most = match work {
         WorkloadSpec::Phased(_)
         | WorkloadSpec::Replay(_)
@@ -139,8 +141,8 @@ fn free_name(base: &str, before: &[TaskSpec], all: &[Node]) -> String {
     name
 }
 
-fn workload(r: &Reader<'_>, kernel: Kernel, dir: &Path) -> Result<WorkloadSpec, Error> {
-    let which = WORKLOADS[r.choice("workload")?];
+fn workload(r: &Reader<'_>, which: &str, cx: &TaskCx<'_>) -> Result<WorkloadSpec, Error> {
+    let (kernel, dir) = (cx.kernel, cx.dir);
     Ok(match which {
         "ebizzy" => WorkloadSpec::Ebizzy(ebizzy(r)?),
         "zipf" => WorkloadSpec::Zipf(random_access(r, r.number("theta")?)?),
@@ -160,9 +162,9 @@ fn workload(r: &Reader<'_>, kernel: Kernel, dir: &Path) -> Result<WorkloadSpec, 
         "fragment" => WorkloadSpec::Fragment(fragment(r, dir)?),
         "highalloc" => WorkloadSpec::HighAlloc(highalloc(r)?),
         "masim" => WorkloadSpec::Masim(masim(r, dir)?),
-        "build" => WorkloadSpec::Build(build(r)?),
-        "apps" => WorkloadSpec::Apps(apps(r)?),
-        "reader" => WorkloadSpec::Reader(reader(r)?),
+        "build" => WorkloadSpec::Build(keys::build(r, cx)?),
+        "apps" => WorkloadSpec::Apps(keys::apps(r, cx)?),
+        "reader" => WorkloadSpec::Reader(keys::reader(r, cx)?),
         other => unreachable!("workload {other} has no reader"),
     })
 }
@@ -253,7 +255,7 @@ pub(super) fn check_time_passes(
     for (i, (task, node)) in tasks.iter().zip(root.list("task")?).enumerate() {
         let (WorkloadSpec::Zipf(w) | WorkloadSpec::Uniform(w)) = &task.work else { continue };
         let stands = w.think == SimDuration::ZERO && w.region != RegionKind::Read;
-        if t_hit == SimDuration::ZERO && stands && matches!(w.extent, Extent::Time(_)) {
+        if t_hit == SimDuration::ZERO && stands && matches!(w.extent, End::After(_)) {
             let path = format!("task[{i}]");
             let r = Reader::open_by(root.sources, node, Kind::Tasks, &path)?;
             let found = "time would not pass, since machine.cost.t_hit is \"0ns\"";
@@ -271,20 +273,11 @@ fn rank_map(r: &Reader<'_>, key: &str) -> Result<RankMap, Error> {
     Ok([RankMap::Scatter, RankMap::Identity][r.choice(key)?])
 }
 
-/// Exactly one of an amount of work and a duration.
-fn extent(r: &Reader<'_>, work: &str) -> Result<Extent, Error> {
-    r.one_of(work, "duration")?;
-    Ok(match r.opt_time_of_work("duration")? {
-        Some(t) => Extent::Time(t),
-        None => Extent::Work(r.count(work)?),
-    })
-}
-
 fn random_access(r: &Reader<'_>, theta: f64) -> Result<RandomAccess, Error> {
     Ok(RandomAccess {
         pages: r.pages_u32("memory")?,
         theta,
-        extent: extent(r, "accesses")?,
+        extent: end(r, "accesses")?,
         windows: r.count_u32("windows")?,
         write_permille: r.count_u32("write-permille")?,
         map: rank_map(r, "map")?,
@@ -420,182 +413,6 @@ fn kernel_alloc(r: &Reader<'_>) -> Result<KernelAlloc, Error> {
     })
 }
 
-fn build(r: &Reader<'_>) -> Result<Build, Error> {
-    let compute = (r.time("compute-min")?, r.time("compute-max")?);
-    if compute.0 > compute.1 {
-        return Err(bounds(r, ("compute-min", compute.0), ("compute-max", compute.1)));
-    }
-    let build = Build {
-        extent: extent(r, "records")?,
-        windows: r.count_u32("windows")?,
-        text: r.pages_u32("text")?,
-        headers: r.count_u32("headers")?,
-        header_pages: r.pages_u32("header")?,
-        header_reads: r.count_u32("header-reads")?,
-        header_zipf: r.number("header-zipf")?,
-        sources: r.count_u32("sources")?,
-        source_pages: r.pages_u32("source")?,
-        anon: pages_between(r, "anon-min", "anon-max")?,
-        bursts: r.count_u32("bursts")?,
-        passes: r.count_u32("passes")?,
-        compute,
-        object: pages_between(r, "object-min", "object-max")?,
-        link_every: r.count_u32("link-every")?,
-        unmovable: r.count_u32("unmovable")?,
-        reclaimable: r.count_u32("reclaimable")?,
-    };
-    files_of_build(r, &build)?;
-    Ok(build)
-}
-
-/// All files of a build have to find room among the pages that a machine can number. The key
-/// that asks for most of them is the mistake.
-fn files_of_build(r: &Reader<'_>, b: &Build) -> Result<(), Error> {
-    let archives = match b.link_every {
-        0 => 0,
-        n => u64::from(b.sources.div_ceil(n)) * u64::from(n),
-    };
-    let parts = [
-        // The file, and at least one worker's mapping of it.
-        ("text", 2 * u64::from(b.text)),
-        ("header", u64::from(b.headers) * u64::from(b.header_pages)),
-        ("source", u64::from(b.sources) * u64::from(b.source_pages)),
-        ("object-max", (u64::from(b.sources) + archives) * u64::from(b.object.1)),
-    ];
-    let all: u64 = parts.iter().map(|p| p.1).sum();
-    match parts.iter().max_by_key(|p| p.1) {
-        Some((key, _)) if all > keys::U32 => {
-            let found = format!("all files of the build are {}, too many", show_pages(all));
-            Err(r.error(key, found, "a smaller size, or fewer files"))
-        }
-        _ => Ok(()),
-    }
-}
-
-fn apps(r: &Reader<'_>) -> Result<Apps, Error> {
-    let (start, interval) = (r.time("launch")?, r.time("interval")?);
-    if start > interval {
-        return Err(bounds(r, ("launch", start), ("interval", interval)));
-    }
-    let tenth = SimDuration::from_millis(100);
-    if interval < tenth {
-        return Err(r.error("interval", format!("{interval} is too short"), "at least \"100ms\""));
-    }
-    let apps = r.count_u32("apps")?;
-    let cached = r.opt_count("cached")?.map_or(apps, |n| n as u32);
-    let spread = r.number("spread")?;
-    let sizes = (r.pages_u32("mapped")?, r.pages_u32("read")?, r.pages_u32("heap")?);
-    for (key, pages) in [("mapped", sizes.0), ("read", sizes.1), ("heap", sizes.2)] {
-        // No size of an app is more than `spread` times this.
-        let all = f64::from(pages) * spread * f64::from(apps);
-        if all > keys::U32 as f64 {
-            let found = format!("{} for each of {apps} apps is too much", show_pages(pages.into()));
-            return Err(r.error(key, found, "a smaller size, or fewer apps"));
-        }
-    }
-    Ok(Apps {
-        extent: extent(r, "records")?,
-        windows: r.count_u32("windows")?,
-        apps,
-        mapped: sizes.0,
-        read: sizes.1,
-        heap: sizes.2,
-        spread,
-        fixed_order: r.choice("order")? == 1,
-        interval,
-        start,
-        cold_permille: r.count_u32("cold-permille")?,
-        cached,
-        sequential_permille: r.count_u32("sequential-permille")?,
-        zipf: r.number("zipf")?,
-        reread_permille: r.count_u32("reread-permille")?,
-        rereads: counts_between(r, "reread-min", "reread-max")?,
-        collections: r.count_u32("collections")?,
-        free_permille: r.count_u32("free-permille")?,
-        free_run: r.pages_u32("free-run")?,
-        reuse_permille: r.count_u32("reuse-permille")?,
-        reuse_order: [ReuseOrder::Random, ReuseOrder::Lifo, ReuseOrder::Fifo]
-            [r.choice("reuse-order")?],
-        reuse_within: r.time("reuse-within")?,
-        resume_permille: r.count_u32("resume-permille")?,
-        background: r.time("background")?,
-        background_permille: r.count_u32("background-permille")?,
-        trim_after: r.time("trim-after")?,
-        trim_permille: r.count_u32("trim-permille")?,
-    })
-}
-
-fn reader(r: &Reader<'_>) -> Result<ReadingDatabase, Error> {
-    let (item, block) = (r.pages_u32("item")?, r.pages_u32("block")?);
-    if item % block != 0 {
-        let show = |pages: u32| show_pages(pages.into());
-        let found = format!("{} is not a whole number of blocks of {}", show(item), show(block));
-        let up = u64::from(item).next_multiple_of(block.into());
-        return Err(r.error("item", found, format!("\"{}\"", show_pages(up))));
-    }
-    let items = r.count_u32("items")?;
-    let data = u64::from(items) * u64::from(item);
-    if data > keys::U32 {
-        let found = format!("{items} items are {}, too many", show_pages(data));
-        return Err(r.error("items", found, "fewer items, or smaller ones"));
-    }
-    let (index, index_reads) = (r.pages_u32("index")?, r.count_u32("index-reads")?);
-    if index == 0 && index_reads > 0 {
-        let found = format!("{index_reads} reads of an index that is empty");
-        return Err(r.error("index-reads", found, "0, or give `index` a size"));
-    }
-    Ok(ReadingDatabase {
-        extent: extent(r, "records")?,
-        windows: r.count_u32("windows")?,
-        items,
-        blocks: item / block,
-        block,
-        theta: match r.choice("choice")? {
-            0 => Some(r.number("theta")?),
-            _ if !r.is_default("theta") => {
-                let found = "items that are taken in turn follow no law";
-                return Err(r.error("theta", found, "choice = \"zipf\", or leave `theta` out"));
-            }
-            _ => None,
-        },
-        index,
-        index_reads,
-        stale: r.pages_u32("stale")?,
-        stale_reads: counts_between(r, "stale-min", "stale-max")?,
-        idle: r.pages_u32("idle")?,
-    })
-}
-
-/// Two counts, the first of which is not the larger one.
-fn counts_between(r: &Reader<'_>, low: &str, high: &str) -> Result<(u32, u32), Error> {
-    let (from, to) = (r.count_u32(low)?, r.count_u32(high)?);
-    match from > to {
-        true => Err(bounds(r, (low, from), (high, to))),
-        false => Ok((from, to)),
-    }
-}
-
-/// Two sizes, the first of which is not the larger one.
-fn pages_between(r: &Reader<'_>, low: &str, high: &str) -> Result<(u32, u32), Error> {
-    let (from, to) = (r.pages_u32(low)?, r.pages_u32(high)?);
-    if from > to {
-        let show = |pages: u32| show_pages(u64::from(pages));
-        return Err(bounds(r, (low, show(from)), (high, show(to))));
-    }
-    Ok((from, to))
-}
-
-/// A lower bound above the upper one. The one that was written is the mistake; of two, the
-/// upper one.
-fn bounds<T: std::fmt::Display>(r: &Reader<'_>, low: (&str, T), high: (&str, T)) -> Error {
-    if r.is_default(high.0) {
-        let found = format!("{} is more than `{}`, which is {}", low.1, high.0, high.1);
-        return r.error(low.0, found, format!("\"{}\" or less, or change `{}`", high.1, high.0));
-    }
-    let found = format!("{} is less than `{}`, which is {}", high.1, low.0, low.1);
-    r.error(high.0, found, format!("\"{}\" or more, or change `{}`", low.1, low.0))
-}
-
 fn ebizzy(r: &Reader<'_>) -> Result<Ebizzy, Error> {
     r.at_most_one("zipf", "generator")?;
     let (pages, chunk_pages) = (r.pages_u32("memory")?, r.pages_u32("chunk")?);
@@ -622,7 +439,7 @@ fn ebizzy(r: &Reader<'_>) -> Result<Ebizzy, Error> {
     Ok(Ebizzy {
         pages,
         chunk_pages,
-        extent: extent(r, "records")?,
+        extent: end(r, "records")?,
         windows: r.count_u32("windows")?,
         choice,
         copy_buffer: [CopyBuffer::Remap, CopyBuffer::Reuse, CopyBuffer::None]
@@ -630,20 +447,6 @@ fn ebizzy(r: &Reader<'_>) -> Result<Ebizzy, Error> {
         permutation: rank_map(r, "permutation")?,
         compute: r.time("compute")?,
     })
-}
-
-/// A file that must exist, relative to the scenario's folder.
-fn file(r: &Reader<'_>, key: &str, dir: &Path) -> Result<PathBuf, Error> {
-    let written = r.name(key)?;
-    let path = dir.join(written);
-    if path.is_dir() {
-        return Err(r.error(key, format!("`{written}` is a directory"), "the name of a file"));
-    }
-    if !path.is_file() {
-        let found = format!("there is no file `{written}`");
-        return Err(r.error(key, found, "a name relative to the scenario file"));
-    }
-    Ok(path)
 }
 
 fn script(r: &Reader<'_>, dir: &Path) -> Result<Script, Error> {

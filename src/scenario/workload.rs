@@ -11,6 +11,7 @@ use mmsim_core::memory::Layout;
 use mmsim_core::phys::gfp::GfpFlags;
 use mmsim_core::phys::migratetype::Migratetype;
 use mmsim_core::workload::Advice;
+use mmsim_workload::generators::{AppsConfig, BuildConfig, End, ReaderConfig};
 use mmsim_workload::masim::{MasimConfig, MasimOptions};
 use mmsim_workload::trace;
 
@@ -64,11 +65,11 @@ pub enum WorkloadSpec {
     /// `masim`.
     Masim(Masim),
     /// `build`.
-    Build(Build),
+    Build(BuildConfig),
     /// `apps`.
-    Apps(Apps),
+    Apps(AppsConfig),
     /// `reader`.
-    Reader(ReadingDatabase),
+    Reader(ReaderConfig),
 }
 
 impl WorkloadSpec {
@@ -108,15 +109,6 @@ pub enum RegionKind {
     Read,
 }
 
-/// When the work of a process ends.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum Extent {
-    /// After so many accesses or records of all its threads together.
-    Work(u64),
-    /// After so much simulated time.
-    Time(SimDuration),
-}
-
 /// Where the k-th most popular page or chunk lies.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum RankMap {
@@ -134,7 +126,7 @@ pub struct RandomAccess {
     /// Exponent; 0 is uniform.
     pub theta: f64,
     /// Until when.
-    pub extent: Extent,
+    pub extent: End,
     /// Equal parts, each a phase of its own.
     pub windows: u32,
     /// Writes per 1000 accesses.
@@ -267,142 +259,6 @@ pub struct HighAlloc {
     pub hold: SimDuration,
 }
 
-/// `build`. Sizes are in pages.
-#[derive(Clone, PartialEq, Debug)]
-pub struct Build {
-    /// Until when, in records: compilations.
-    pub extent: Extent,
-    /// Equal parts, each a phase of its own.
-    pub windows: u32,
-    /// The part of the compiler's text that a compilation uses; 0: none.
-    pub text: u32,
-    /// Header files.
-    pub headers: u32,
-    /// Pages of a header.
-    pub header_pages: u32,
-    /// Headers that a compilation draws.
-    pub header_reads: u32,
-    /// Exponent of the zipf law over headers.
-    pub header_zipf: f64,
-    /// Source files.
-    pub sources: u32,
-    /// Pages of a source.
-    pub source_pages: u32,
-    /// Anonymous memory of the smallest and of the largest compilation.
-    pub anon: (u32, u32),
-    /// Parts in which it is allocated.
-    pub bursts: u32,
-    /// Passes over all of it after each part.
-    pub passes: u32,
-    /// Computing of the smallest and of the largest compilation.
-    pub compute: (SimDuration, SimDuration),
-    /// Pages of the smallest and of the largest object file.
-    pub object: (u32, u32),
-    /// Objects after which a worker links; 0: never.
-    pub link_every: u32,
-    /// Frames of the kernel that a compilation holds, unmovable.
-    pub unmovable: u32,
-    /// Frames of the kernel that a compilation holds, reclaimable.
-    pub reclaimable: u32,
-}
-
-/// `apps`. Sizes are in pages.
-#[derive(Clone, PartialEq, Debug)]
-pub struct Apps {
-    /// Until when, in records: launches.
-    pub extent: Extent,
-    /// Equal parts, each a phase of its own.
-    pub windows: u32,
-    /// How many apps there are.
-    pub apps: u32,
-    /// Mapped files of the middle app.
-    pub mapped: u32,
-    /// Files that it reads through descriptors.
-    pub read: u32,
-    /// Its heap.
-    pub heap: u32,
-    /// How many times as large the largest app is.
-    pub spread: f64,
-    /// Launched by number, not in an order drawn for every round.
-    pub fixed_order: bool,
-    /// From one launch to the next.
-    pub interval: SimDuration,
-    /// A launch does its work over this time.
-    pub start: SimDuration,
-    /// Of 1000 launches of a living app so many kill it first.
-    pub cold_permille: u32,
-    /// Apps alive at a time.
-    pub cached: u32,
-    /// Of 1000 touches of mapped files at a start so many go in order.
-    pub sequential_permille: u32,
-    /// Exponent of the law over pages of files.
-    pub zipf: f64,
-    /// Of 1000 pages that a start reads so many are read again.
-    pub reread_permille: u32,
-    /// How often again, at least and at most.
-    pub rereads: (u32, u32),
-    /// Garbage collections during a start.
-    pub collections: u32,
-    /// Of 1000 dirty pages of the heap a collection frees so many.
-    pub free_permille: u32,
-    /// Pages that are freed together.
-    pub free_run: u32,
-    /// Of 1000 freed pages so many are dirtied again.
-    pub reuse_permille: u32,
-    /// Which of them.
-    pub reuse_order: ReuseOrder,
-    /// How soon.
-    pub reuse_within: SimDuration,
-    /// Of 1000 pages the launch of a living app touches so many.
-    pub resume_permille: u32,
-    /// How long an app goes on in the background.
-    pub background: SimDuration,
-    /// Of 1000 pages it then touches so many in a second.
-    pub background_permille: u32,
-    /// When it is trimmed.
-    pub trim_after: SimDuration,
-    /// Of 1000 dirty pages of its heap trimming frees so many.
-    pub trim_permille: u32,
-}
-
-/// Which freed pages of a heap are dirtied again.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum ReuseOrder {
-    /// Any.
-    Random,
-    /// Those freed last.
-    Lifo,
-    /// Those freed first.
-    Fifo,
-}
-
-/// `reader`. Sizes are in pages.
-#[derive(Clone, PartialEq, Debug)]
-pub struct ReadingDatabase {
-    /// Until when, in records: transactions.
-    pub extent: Extent,
-    /// Equal parts, each a phase of its own.
-    pub windows: u32,
-    /// Items.
-    pub items: u32,
-    /// Blocks of an item.
-    pub blocks: u32,
-    /// Pages of a block.
-    pub block: u32,
-    /// Exponent of the law over items; `None`: in turn.
-    pub theta: Option<f64>,
-    /// The index.
-    pub index: u32,
-    /// Pages of it that a transaction reads.
-    pub index_reads: u32,
-    /// The file that is never read again.
-    pub stale: u32,
-    /// How often its parts are read before.
-    pub stale_reads: (u32, u32),
-    /// Anonymous memory that is never used again.
-    pub idle: u32,
-}
-
 /// How ebizzy chooses a chunk.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub enum ChunkChoice {
@@ -433,7 +289,7 @@ pub struct Ebizzy {
     /// Pages of a chunk.
     pub chunk_pages: u32,
     /// Until when, in records.
-    pub extent: Extent,
+    pub extent: End,
     /// Equal parts, each a phase of its own.
     pub windows: u32,
     /// How chunks are chosen.

@@ -1,11 +1,12 @@
 //! From one file to its runs: order, overrides, and the resolved form.
 
 use crate::harness::Names;
-use mmsim::scenario::workload::{Extent, RankMap, RegionKind, Step};
+use mmsim::scenario::workload::{RankMap, RegionKind, Step};
 use mmsim::scenario::{KnobValue, WorkloadSpec};
 use mmsim::{RunSpec, Scenario};
 use mmsim_core::base::time::SimDuration;
 use mmsim_core::machine::config::{Kernel, ZoneKind};
+use mmsim_workload::generators::End;
 
 fn scenario(text: &str) -> Scenario {
     Scenario::from_str(text, "x.toml").unwrap_or_else(|e| panic!("{e}"))
@@ -62,7 +63,7 @@ fn axes_then_variants_then_seeds() {
     let last = runs.last().expect("there are runs");
     assert_eq!(last.machine.cpus, 2);
     let WorkloadSpec::Zipf(z) = &last.tasks[0].work else { panic!("a zipf task") };
-    assert_eq!((z.pages, z.theta, z.extent), (512, 0.5, Extent::Work(10)));
+    assert_eq!((z.pages, z.theta, z.extent), (512, 0.5, End::Work(10)));
     assert_eq!(last.axes[1].0, "task[0].memory");
 }
 
@@ -119,7 +120,7 @@ fn a_file_without_variants_runs_once_as_its_kernel() {
     assert_eq!((runs[0].variant.as_str(), runs[0].seed), ("default", 1));
     assert_eq!(runs[0].policy.preset, "classic-v6.1");
     let WorkloadSpec::Uniform(u) = &runs[0].tasks[0].work else { panic!("a uniform task") };
-    assert_eq!(u.extent, Extent::Time(SimDuration::from_millis(5)));
+    assert_eq!(u.extent, End::After(SimDuration::from_millis(5)));
     assert_eq!((u.region, u.map, u.windows), (RegionKind::Anon, RankMap::Scatter, 1));
 }
 

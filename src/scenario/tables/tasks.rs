@@ -26,6 +26,30 @@ pub static TASK_COMMON: TableSpec = TableSpec {
     groups: &[TASK],
 };
 
+/// The parts of a run that reports tell apart.
+pub(super) const WINDOWS: KeySpec = key(
+    "windows",
+    Count(1, 10_000),
+    Is("1"),
+    "equal parts that are reported as phases of their own",
+);
+
+/// The keys of an end: so much work, or a time.
+macro_rules! until {
+    ($work:literal, $doc:literal) => {
+        &[
+            key($work, Count(1, MANY), Auto("`duration` decides"), $doc),
+            key(
+                "duration",
+                Time,
+                Auto(concat!("`", $work, "` decides")),
+                concat!("instead of `", $work, "`: how long"),
+            ),
+        ]
+    };
+}
+pub(super) use until;
+
 /// The names of all workloads.
 pub const WORKLOADS: &[&str] = &[
     "ebizzy",

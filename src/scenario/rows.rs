@@ -1,0 +1,140 @@
+//! One row for each key: its name, form, default and sentence, and the field that it fills.
+//!
+//! [`rows!`] makes two things of a list of rows: the table of keys that the reader, `schema`,
+//! `--dry-run`, reports and docs/scenarios.md walk, and the function that fills a config. A row
+//! without a field and a field without a row do not compile.
+
+use mmsim_core::base::time::SimDuration;
+
+use super::keys::Kind;
+use super::read::Reader;
+use crate::error::Error;
+
+/// Words of a file and the values that they stand for.
+pub(super) struct Words<T: 'static> {
+    /// As they are written.
+    pub(super) names: &'static [&'static str],
+    /// In the same order.
+    pub(super) values: &'static [T],
+}
+
+/// Pairs each word with its value.
+macro_rules! words {
+    ($($word:literal => $value:expr),* $(,)?) => {
+        $crate::scenario::rows::Words { names: &[$($word),*], values: &[$($value),*] }
+    };
+}
+pub(super) use words;
+
+/// A table of keys, and the function that reads a config by it.
+///
+/// A field has one of these:
+/// - `("key", form, default, "sentence")`: a key of its own; the form of a word is
+///   `one of { "word" => value, .. }` or `one of WORDS`;
+/// - `[ROW]`: a key that several tables share;
+/// - `{value; ("key", ..), ..}`: a value from several keys or from none;
+/// - `{value; ..KEYS}`: a value from keys that several tables share.
+macro_rules! rows {
+    (@value $r:ident ($name:expr, one of {$($words:tt)*}, $fallback:expr, $doc:expr)) => {
+        $r.word($name, &words!($($words)*))?
+    };
+    (@value $r:ident ($name:expr, one of $words:expr, $fallback:expr, $doc:expr)) => {
+        $r.word($name, &$words)?
+    };
+    (@value $r:ident ($name:expr, $kind:expr, $fallback:expr, $doc:expr)) => { $r.get($name)? };
+    (@value $r:ident [$row:expr]) => { $r.get($row.name)? };
+    (@value $r:ident {$value:expr $(; $($rows:tt)*)?}) => { $value };
+
+    (@row ($name:expr, one of {$($words:tt)*}, $fallback:expr, $doc:expr)) => {
+        key($name, Kind::Choice(words!($($words)*).names), $fallback, $doc)
+    };
+    (@row ($name:expr, one of $words:expr, $fallback:expr, $doc:expr)) => {
+        key($name, Kind::Choice($words.names), $fallback, $doc)
+    };
+    (@row ($name:expr, $kind:expr, $fallback:expr, $doc:expr)) => {
+        key($name, $kind, $fallback, $doc)
+    };
+
+    (@rows {$value:expr}) => { &[] };
+    (@rows {$value:expr; ..$rows:expr}) => { $rows };
+    (@rows {$value:expr; $($row:tt),*}) => { &[$(rows!(@row $row)),*] };
+    (@rows [$row:expr]) => { &[$row] };
+    (@rows $row:tt) => { &[rows!(@row $row)] };
+
+    (
+        $(#[$meta:meta])*
+        $TABLE:ident $(: $shared:expr)?,
+        $title:expr,
+        $about:expr;
+        $(check $check:ident;)?
+        fn $read:ident($r:ident, $cx:ident: $Cx:ty) -> $Config:ident {
+            $($field:ident: $spec:tt;)*
+        }
+    ) => {
+        $(#[$meta])*
+        pub static $TABLE: TableSpec = TableSpec {
+            title: $title,
+            doc: $about,
+            groups: &[$($shared,)? $(rows!(@rows $spec)),*],
+        };
+
+        pub(in crate::scenario) fn $read($r: &Reader<'_>, $cx: $Cx) -> Result<$Config, Error> {
+            let config = $Config { $($field: rows!(@value $r $spec)),* };
+            $($check($r, &config)?;)?
+            Ok(config)
+        }
+    };
+}
+pub(super) use rows;
+
+/// A type that fields have.
+pub(super) trait Field: Sized {
+    /// The value of a key. A missing one is an error unless the field is an [`Option`].
+    fn read(r: &Reader<'_>, key: &str) -> Result<Self, Error>;
+}
+
+macro_rules! fields {
+    ($($T:ty: $read:expr;)*) => {$(
+        impl Field for Option<$T> {
+            fn read(r: &Reader<'_>, key: &str) -> Result<Self, Error> {
+                let read: fn(&Reader<'_>, &str) -> Result<Self, Error> = $read;
+                read(r, key)
+            }
+        }
+
+        impl Field for $T {
+            fn read(r: &Reader<'_>, key: &str) -> Result<Self, Error> {
+                r.need(key)?;
+                Ok(<Option<$T>>::read(r, key)?.unwrap_or_default())
+            }
+        }
+    )*};
+}
+
+fields! {
+    u64: |r, key| match r.spec(key).kind {
+        Kind::Size(_) => r.opt_pages(key),
+        _ => r.opt_count(key),
+    };
+    u32: |r, key| match r.spec(key).kind {
+        Kind::Size(_) => r.opt_pages_u32(key),
+        // The range of the row ends below 2^32.
+        _ => Ok(r.opt_count(key)?.map(|n| u32::try_from(n).unwrap_or(u32::MAX))),
+    };
+    u8: |r, key| Ok(r.opt_count(key)?.map(|n| u8::try_from(n).unwrap_or(u8::MAX)));
+    f64: |r, key| r.opt_number(key);
+    bool: |r, key| r.opt_flag(key);
+    SimDuration: |r, key| r.opt_time(key);
+}
+
+impl Reader<'_> {
+    /// The value of a key for its field.
+    pub(super) fn get<T: Field>(&self, key: &str) -> Result<T, Error> {
+        T::read(self, key)
+    }
+
+    /// What the word of a key stands for.
+    pub(super) fn word<T: Copy>(&self, key: &str, words: &Words<T>) -> Result<T, Error> {
+        Ok(words.values[self.choice(key)?])
+    }
+}
