@@ -10,9 +10,8 @@ use std::sync::Arc;
 
 use mmsim_core::workload::{VmaFlags, Workload};
 use mmsim_workload::generators::{
-    ChunkChoice, ChunkOrder, CopyBuffer, EbizzyConfig, Figure, FragmentConfig, HighAllocConfig,
-    KeepLaw, KernelAllocConfig, MemoryKind, PhasedConfig, PhasedRegion, Populate, ScanConfig,
-    ScanEnd, Step, Target, ZipfConfig,
+    ChunkChoice, ChunkOrder, CopyBuffer, EbizzyConfig, MemoryKind, PhasedConfig, PhasedRegion,
+    Populate, ScanConfig, ScanEnd, Step, ZipfConfig,
 };
 use mmsim_workload::masim::MasimConfig;
 use mmsim_workload::sampler::RankMap;
@@ -54,9 +53,9 @@ pub(crate) fn threads(task: &TaskSpec, seed: u64, index: usize) -> Result<Thread
         }
         WorkloadSpec::Replay(w) => replay(task, w, index),
         WorkloadSpec::Script(w) => script(task, w),
-        WorkloadSpec::KernelAlloc(w) => Ok(kernel_alloc(task, w).workloads()),
-        WorkloadSpec::Fragment(w) => Ok(fragment(w).workloads()),
-        WorkloadSpec::HighAlloc(w) => Ok(highalloc(w).workloads()),
+        WorkloadSpec::KernelAlloc(w) => Ok(w.workloads()),
+        WorkloadSpec::Fragment(w) => Ok(w.config.workloads()),
+        WorkloadSpec::HighAlloc(w) => Ok(w.workloads()),
         WorkloadSpec::Requests(w) => requests(task, w),
         WorkloadSpec::Masim(w) => {
             Ok(vec![Box::new(MasimConfig::clone(&w.config).workload(w.options))])
@@ -186,65 +185,6 @@ fn scan(task: &TaskSpec, w: &spec::Scan) -> ScanConfig {
         threads: task.threads,
         windows: 1,
         end: ScanEnd::Passes(w.passes),
-    }
-}
-
-fn kernel_alloc(task: &TaskSpec, w: &spec::KernelAlloc) -> KernelAllocConfig {
-    KernelAllocConfig {
-        order: w.order,
-        migratetype: w.migratetype,
-        flags: w.flags,
-        attempts: w.attempts,
-        hold: w.hold,
-        free_permille: w.free_permille,
-        interval: w.interval,
-        threads: task.threads,
-    }
-}
-
-fn fragment(w: &spec::Fragment) -> FragmentConfig {
-    FragmentConfig {
-        loaded: w.load.is_some(),
-        take: w.take,
-        movable_permille: w.kinds.0,
-        reclaimable_permille: w.kinds.1,
-        cluster: w.cluster,
-        reclaimable_cluster: w.reclaimable_cluster,
-        flags: w.flags,
-        failures: w.failures,
-        pause: w.pause,
-        keep_permille: w.keep_permille,
-        law: match w.law {
-            spec::KeepLaw::Uniform => KeepLaw::Uniform,
-            spec::KeepLaw::Rotate => KeepLaw::Rotate,
-            spec::KeepLaw::Fixed(run) => KeepLaw::Fixed(run),
-            spec::KeepLaw::Geometric(run) => KeepLaw::Geometric(run),
-        },
-        target: w.target.map(|t| Target {
-            order: t.order,
-            figure: if t.index { Figure::Index } else { Figure::Unusable },
-            permille: t.permille,
-            tolerance: t.tolerance,
-            patience: t.patience,
-        }),
-        release: w.release,
-        settle: w.settle,
-        churn: w.churn,
-        age: w.age,
-    }
-}
-
-fn highalloc(w: &spec::HighAlloc) -> HighAllocConfig {
-    HighAllocConfig {
-        order: w.order,
-        migratetype: w.migratetype,
-        flags: w.flags,
-        attempts: w.attempts,
-        interval: w.interval,
-        rounds: w.rounds,
-        rest: w.rest,
-        drop_caches: w.drop_caches,
-        hold: w.hold,
     }
 }
 

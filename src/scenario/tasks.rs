@@ -1,29 +1,24 @@
 //! From `[[task]]` to what tasks do.
 
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::sync::Arc;
 
 use mmsim_core::base::id::GROUP_PAGES;
 use mmsim_core::base::time::SimDuration;
 use mmsim_core::machine::config::Kernel;
-use mmsim_core::memory::Layout;
-use mmsim_core::phys::gfp::{
-    GFP_ATOMIC, GFP_KERNEL, GFP_NOFS, GFP_NOIO, GFP_NOWAIT, GFP_USER, GfpFlags,
-};
-use mmsim_core::phys::migratetype::Migratetype;
 use mmsim_core::workload::Advice;
 use mmsim_workload::generators::End;
 use mmsim_workload::masim::{MasimConfig, MasimOptions, Mode};
 
 use super::fields::{TaskCx, end, file};
-use super::keys::{self, FRAGMENT_TARGET, Kind, REGION, STEP_NAMES, WORKLOADS};
+use super::keys::{self, Kind, REGION, STEP_NAMES, WORKLOADS};
 use super::raw::{Node, Sources, Value};
 use super::read::{Reader, describe, unknown};
 use super::units::show_pages;
 use super::workload::{
-    ChunkChoice, CopyBuffer, Ebizzy, Fragment, FragmentTarget, HighAlloc, KeepLaw, KernelAlloc,
-    MOST_PROCESSES, Masim, Part, Phased, RandomAccess, RankMap, RegionKind, RegionSpec, Replay,
-    ReplayMode, Scan, Script, Step, TaskSpec, WorkloadSpec,
+    ChunkChoice, CopyBuffer, Ebizzy, Fragment, MOST_PROCESSES, Masim, Part, Phased, RandomAccess,
+    RankMap, RegionKind, RegionSpec, Replay, ReplayMode, Scan, Script, Step, TaskSpec,
+    WorkloadSpec,
 };
 use crate::error::{Error, ErrorKind};
 
@@ -158,9 +153,12 @@ fn workload(r: &Reader<'_>, which: &str, cx: &TaskCx<'_>) -> Result<WorkloadSpec
                 [r.choice("mode")?],
         }),
         "script" => WorkloadSpec::Script(script(r, dir)?),
-        "kernel-alloc" => WorkloadSpec::KernelAlloc(kernel_alloc(r)?),
-        "fragment" => WorkloadSpec::Fragment(fragment(r, dir)?),
-        "highalloc" => WorkloadSpec::HighAlloc(highalloc(r)?),
+        "kernel-alloc" => WorkloadSpec::KernelAlloc(keys::kernel_alloc(r, cx)?),
+        "fragment" => {
+            let config = keys::fragment(r, cx)?;
+            WorkloadSpec::Fragment(Fragment { load: keys::layout(r, cx)?, config })
+        }
+        "highalloc" => WorkloadSpec::HighAlloc(keys::highalloc(r, cx)?),
         "masim" => WorkloadSpec::Masim(masim(r, dir)?),
         "build" => WorkloadSpec::Build(keys::build(r, cx)?),
         "apps" => WorkloadSpec::Apps(keys::apps(r, cx)?),
@@ -222,7 +220,7 @@ pub(super) fn check_processes(root: &Reader<'_>, tasks: &[TaskSpec]) -> Result<(
 pub(super) fn check_pinned(root: &Reader<'_>, tasks: &[TaskSpec], room: u64) -> Result<(), Error> {
     let mut before = 0;
     for (i, (task, node)) in tasks.iter().zip(root.list("task")?).enumerate() {
-        let WorkloadSpec::Fragment(w) = &task.work else { continue };
+        let WorkloadSpec::Fragment(Fragment { config: w, .. }) = &task.work else { continue };
         // Who takes all there is keeps a part of it, however much that is.
         let (Some(take), keep) = (w.take, u128::from(w.keep_permille)) else { continue };
         let n = u64::from(task.processes);
@@ -293,123 +291,6 @@ fn scan(r: &Reader<'_>) -> Result<Scan, Error> {
         passes: r.count_u32("passes")?,
         write: r.flag("write")?,
         region: region_kind(r, "region")?,
-    })
-}
-
-/// What a request may do, by `gfp` and `retry`.
-fn gfp(r: &Reader<'_>) -> Result<GfpFlags, Error> {
-    let flags =
-        [GFP_KERNEL, GFP_USER, GFP_NOFS, GFP_NOIO, GFP_NOWAIT, GFP_ATOMIC][r.choice("gfp")?];
-    let retry = [GfpFlags::default(), GfpFlags::NORETRY, GfpFlags::RETRY_MAYFAIL, GfpFlags::NOFAIL]
-        [r.choice("retry")?];
-    if flags.atomic() && retry == GfpFlags::NOFAIL {
-        let found = "a request that may not sleep can fail";
-        return Err(r.error("retry", found, "another `retry`, or `gfp = \"kernel\"`"));
-    }
-    Ok(flags.with(retry))
-}
-
-/// Of 1000 pages taken, so many stay where only a target is given: enough of both kinds to
-/// exchange.
-const KEPT_FOR_TARGET: u32 = 500;
-
-fn fragment_target(r: &Reader<'_>) -> Result<Option<FragmentTarget>, Error> {
-    let Some(node) = r.find("target") else { return Ok(None) };
-    let path = r.name_of("target");
-    let t = Reader::open(r.sources, node, &FRAGMENT_TARGET, &path)?;
-    t.one_of("unusable", "index")?;
-    let index = t.opt_count("index")?;
-    Ok(Some(FragmentTarget {
-        order: t.count_u32("order")? as u8,
-        index: index.is_some(),
-        permille: index.or(t.opt_count("unusable")?).unwrap_or(0) as u32,
-        tolerance: t.count_u32("tolerance")?,
-        patience: t.count_u32("patience")?,
-    }))
-}
-
-/// A layout to begin with. What would have made one contradicts it.
-fn fragment_load(r: &Reader<'_>, dir: &Path) -> Result<Option<(PathBuf, Arc<Layout>)>, Error> {
-    if !r.has("load") {
-        return Ok(None);
-    }
-    for key in ["keep-permille", "memory"] {
-        r.at_most_one("load", key)?;
-    }
-    if r.count_u32("processes")? > 1 {
-        return Err(r.error("processes", "several that would hold the same pages", "1"));
-    }
-    let path = file(r, "load", dir)?;
-    let layout = crate::layout::load(&path)?;
-    Ok(Some((path, Arc::new(layout))))
-}
-
-fn fragment(r: &Reader<'_>, dir: &Path) -> Result<Fragment, Error> {
-    let kinds = (r.count_u32("movable-permille")?, r.count_u32("reclaimable-permille")?);
-    if kinds.0 + kinds.1 > 1000 {
-        let found =
-            format!("{} with movable-permille = {} are more than all pages", kinds.1, kinds.0);
-        let write = format!("at most {}", 1000 - kinds.0);
-        return Err(r.error("reclaimable-permille", found, write));
-    }
-    let run = r.count_u32("run")?;
-    let law = [KeepLaw::Uniform, KeepLaw::Rotate, KeepLaw::Fixed(run), KeepLaw::Geometric(run)]
-        [r.choice("law")?];
-    if run != 1 && matches!(law, KeepLaw::Uniform | KeepLaw::Rotate) {
-        let found = format!("{run} frames in a law without runs");
-        return Err(r.error("run", found, "`law = \"fixed\"` or \"geometric\", or no `run`"));
-    }
-    let (churn, age) = (r.count("churn")?, r.time("age")?);
-    if churn > 0 && age == SimDuration::ZERO {
-        return Err(r.error("churn", "churn that lasts no time", "`age` too, such as \"10s\""));
-    }
-    let (load, target) = (fragment_load(r, dir)?, fragment_target(r)?);
-    if target.is_none() && load.is_none() {
-        r.need("keep-permille")?;
-    }
-    let cluster = r.count_u32("cluster")?;
-    Ok(Fragment {
-        load,
-        take: r.opt_pages("memory")?,
-        kinds,
-        cluster,
-        reclaimable_cluster: r.opt_count("reclaimable-cluster")?.map_or(cluster, |n| n as u32),
-        flags: gfp(r)?,
-        failures: r.count_u32("failures")?,
-        pause: r.time("pause")?,
-        keep_permille: r.opt_count("keep-permille")?.map_or(KEPT_FOR_TARGET, |n| n as u32),
-        law,
-        target,
-        release: r.pages("release")?,
-        settle: r.time("settle")?,
-        churn,
-        age,
-    })
-}
-
-fn highalloc(r: &Reader<'_>) -> Result<HighAlloc, Error> {
-    Ok(HighAlloc {
-        order: r.count_u32("order")? as u8,
-        migratetype: Migratetype::REQUESTS[r.choice("migratetype")?],
-        flags: gfp(r)?,
-        attempts: r.count("attempts")?,
-        interval: r.time("interval")?,
-        rounds: r.count_u32("rounds")?,
-        rest: r.time("rest")?,
-        hold: r.time("hold")?,
-        drop_caches: r.flag("drop-caches")?,
-    })
-}
-
-fn kernel_alloc(r: &Reader<'_>) -> Result<KernelAlloc, Error> {
-    Ok(KernelAlloc {
-        order: r.count_u32("order")? as u8,
-        migratetype: Migratetype::REQUESTS[r.choice("migratetype")?],
-        flags: gfp(r)?,
-        attempts: r.count("attempts")?,
-        hold: r.opt_count("hold")?,
-        free_permille: r.count_u32("free-permille")?,
-        interval: r.time("interval")?,
     })
 }
 

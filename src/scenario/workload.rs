@@ -8,10 +8,10 @@ use std::sync::Arc;
 
 use mmsim_core::base::time::SimDuration;
 use mmsim_core::memory::Layout;
-use mmsim_core::phys::gfp::GfpFlags;
-use mmsim_core::phys::migratetype::Migratetype;
 use mmsim_core::workload::Advice;
-use mmsim_workload::generators::{AppsConfig, BuildConfig, End, ReaderConfig};
+use mmsim_workload::generators::{
+    AppsConfig, BuildConfig, End, FragmentConfig, HighAllocConfig, KernelAllocConfig, ReaderConfig,
+};
 use mmsim_workload::masim::{MasimConfig, MasimOptions};
 use mmsim_workload::trace;
 
@@ -55,11 +55,11 @@ pub enum WorkloadSpec {
     /// `script`.
     Script(Script),
     /// `kernel-alloc`.
-    KernelAlloc(KernelAlloc),
+    KernelAlloc(KernelAllocConfig),
     /// `fragment`.
     Fragment(Fragment),
     /// `highalloc`.
-    HighAlloc(HighAlloc),
+    HighAlloc(HighAllocConfig),
     /// Requests of a cache simulator's trace; no scenario file can name them.
     Requests(Requests),
     /// `masim`.
@@ -154,111 +154,6 @@ pub struct Scan {
     pub region: RegionKind,
 }
 
-/// `kernel-alloc`.
-#[derive(Clone, PartialEq, Eq, Debug)]
-pub struct KernelAlloc {
-    /// log2 of the pages of a block.
-    pub order: u8,
-    /// Which lists it is taken from first.
-    pub migratetype: Migratetype,
-    /// How far the allocator may go.
-    pub flags: GfpFlags,
-    /// Attempts of all threads together.
-    pub attempts: u64,
-    /// Blocks that a thread holds at most; `None`: all.
-    pub hold: Option<u64>,
-    /// Of the blocks held at the end, so many of 1000 are freed.
-    pub free_permille: u32,
-    /// Sleep between two attempts.
-    pub interval: SimDuration,
-}
-
-/// Which pages a fragmentation machine keeps.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum KeepLaw {
-    /// Any.
-    Uniform,
-    /// Those that the fragmenter of 2015 leaves.
-    Rotate,
-    /// Runs of so many frames.
-    Fixed(u32),
-    /// Runs of so many frames on average.
-    Geometric(u32),
-}
-
-/// `target` of `fragment`.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub struct FragmentTarget {
-    /// log2 of the pages of the block in question.
-    pub order: u8,
-    /// Its fragmentation index; else the share of free memory that it cannot use.
-    pub index: bool,
-    /// The value, in thousandths.
-    pub permille: u32,
-    /// How far from it is close enough.
-    pub tolerance: u32,
-    /// Looks without a closer value.
-    pub patience: u32,
-}
-
-/// `fragment`.
-#[derive(Clone, PartialEq, Eq, Debug)]
-pub struct Fragment {
-    /// Memory that it begins with instead of taking any, and the file that says so.
-    pub load: Option<(PathBuf, Arc<Layout>)>,
-    /// Pages to take; `None`: all.
-    pub take: Option<u64>,
-    /// Of 1000 pages so many are movable, and so many reclaimable.
-    pub kinds: (u32, u32),
-    /// Pages of one kind in a row.
-    pub cluster: u32,
-    /// The same of reclaimable pages.
-    pub reclaimable_cluster: u32,
-    /// How far the allocator may go.
-    pub flags: GfpFlags,
-    /// Failures after which no more is taken.
-    pub failures: u32,
-    /// Sleep after a failure.
-    pub pause: SimDuration,
-    /// Of 1000 pages taken so many stay.
-    pub keep_permille: u32,
-    /// Which.
-    pub law: KeepLaw,
-    /// A figure that is brought about afterwards.
-    pub target: Option<FragmentTarget>,
-    /// Pages freed first.
-    pub release: u64,
-    /// Sleep between these and the rest.
-    pub settle: SimDuration,
-    /// Pages freed and taken again in a second.
-    pub churn: u64,
-    /// For how long.
-    pub age: SimDuration,
-}
-
-/// `highalloc`.
-#[derive(Clone, PartialEq, Eq, Debug)]
-pub struct HighAlloc {
-    /// log2 of the pages of a block.
-    pub order: u8,
-    /// Which lists it is taken from first.
-    pub migratetype: Migratetype,
-    /// How far the allocator may go.
-    pub flags: GfpFlags,
-    /// Attempts of a round.
-    pub attempts: u64,
-    /// Sleep between two attempts.
-    pub interval: SimDuration,
-    /// Rounds.
-    pub rounds: u32,
-    /// Sleep between two rounds.
-    pub rest: SimDuration,
-    /// Drop clean page cache before each look at memory.
-    pub drop_caches: bool,
-    /// How long the blocks of the last round are kept after its attempts.
-    pub hold: SimDuration,
-}
-
 /// How ebizzy chooses a chunk.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub enum ChunkChoice {
@@ -300,6 +195,15 @@ pub struct Ebizzy {
     pub permutation: RankMap,
     /// Computing for each record.
     pub compute: SimDuration,
+}
+
+/// `fragment`.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Fragment {
+    /// Memory that it begins with instead of taking any, and the file that says so.
+    pub load: Option<(PathBuf, Arc<Layout>)>,
+    /// What it does.
+    pub config: FragmentConfig,
 }
 
 /// `replay`.
