@@ -7,10 +7,11 @@ use mmsim_core::base::time::SimDuration;
 use mmsim_core::machine::config::Kernel;
 
 use super::keys::{
-    DEVICE, Fallback, KeySpec, Kind, MANY, REGION, ROOT, STEPS, TASK_COMMON, TASKS, TableSpec,
+    DEVICE, Fallback, KeySpec, Kind, MANY, REGION, ROOT, STEPS, TASK_COMMON, TableSpec,
 };
 use super::raw::{At, Node, Sources, Table, Value, inline, kind_of};
 use super::units::{self, BadQuantity};
+use super::workload::WORKLOADS;
 use crate::error::Error;
 
 /// Writes the defaults of `spec` for every key that `table` leaves out, and does so in
@@ -59,11 +60,11 @@ pub(super) fn spec_of_entry(t: &Table, kind: Kind) -> Option<&'static TableSpec>
         Kind::Tables(spec) => Some(spec),
         Kind::Tasks => {
             let name = named("workload")?;
-            TASKS.iter().find(|w| w.0 == name).map(|w| w.1)
+            WORKLOADS.iter().find(|w| w.name == name).map(|w| w.table)
         }
         Kind::Steps => {
             let name = named("do")?;
-            STEPS.iter().find(|s| s.0 == name).map(|s| &s.1)
+            STEPS.iter().find(|s| s.name == name).map(|s| &s.table)
         }
         _ => None,
     }
@@ -116,7 +117,7 @@ impl<'a> Reader<'a> {
         let table = expect_table(sources, node, path)?;
         let (key, first) = match kind {
             Kind::Tasks => ("workload", &TASK_COMMON),
-            _ => ("do", &STEPS[0].1),
+            _ => ("do", &STEPS[0].table),
         };
         match spec_of_entry(table, kind) {
             Some(spec) => Reader::open(sources, node, spec, path),
@@ -385,12 +386,6 @@ impl<'a> Reader<'a> {
             return Err(self.error_at(node.at, key, found, kind.expected()));
         }
         Ok(Some(x))
-    }
-
-    /// A number within its range.
-    pub(super) fn number(&self, key: &str) -> Result<f64, Error> {
-        self.need(key)?;
-        Ok(self.opt_number(key)?.unwrap_or(0.0))
     }
 
     /// True or false, if given.

@@ -31,10 +31,14 @@ pub(super) use words;
 /// A field has one of these:
 /// - `("key", form, default, "sentence")`: a key of its own; the form of a word is
 ///   `one of { "word" => value, .. }` or `one of WORDS`;
+/// - `(struct Config { field: ..; })`: the fields of a config within, of one key each;
 /// - `[ROW]`: a key that several tables share;
 /// - `{value; ("key", ..), ..}`: a value from several keys or from none;
 /// - `{value; ..KEYS}`: a value from keys that several tables share.
 macro_rules! rows {
+    (@value $r:ident (struct $Config:ident {$($field:ident: $spec:tt;)*})) => {
+        $Config { $($field: rows!(@value $r $spec)),* }
+    };
     (@value $r:ident ($name:expr, one of {$($words:tt)*}, $fallback:expr, $doc:expr)) => {
         $r.word($name, &words!($($words)*))?
     };
@@ -55,6 +59,12 @@ macro_rules! rows {
         key($name, $kind, $fallback, $doc)
     };
 
+    (@one {$value:expr; $row:tt}) => { rows!(@row $row) };
+    (@one $row:tt) => { rows!(@row $row) };
+
+    (@rows (struct $Config:ident {$($field:ident: $spec:tt;)*})) => {
+        &[$(rows!(@one $spec)),*]
+    };
     (@rows {$value:expr}) => { &[] };
     (@rows {$value:expr; ..$rows:expr}) => { $rows };
     (@rows {$value:expr; $($row:tt),*}) => { &[$(rows!(@row $row)),*] };

@@ -20,6 +20,7 @@ use crate::scenario::fields::{TaskCx, file};
 use crate::scenario::keys::{Fallback, Kind, TableSpec, U32};
 use crate::scenario::read::Reader;
 use crate::scenario::rows::{Words, rows, words};
+use crate::scenario::workload::Fragment;
 
 use Fallback::{Auto, Is, Required};
 use Kind::{Count, File, Flag, Size, Table, Time};
@@ -195,11 +196,17 @@ fn kinds_and_churn(r: &Reader<'_>, c: &FragmentConfig) -> Result<(), Error> {
     Ok(())
 }
 
-/// A layout to begin with. What would have made one contradicts it.
-pub(in crate::scenario) fn layout(
+/// What a fragmenter does, and the layout that it begins with.
+pub(in crate::scenario) fn fragmenter(
     r: &Reader<'_>,
     task: &TaskCx<'_>,
-) -> Result<Option<(PathBuf, Arc<Layout>)>, Error> {
+) -> Result<Fragment, Error> {
+    let config = fragment(r, task)?;
+    Ok(Fragment { load: layout(r, task)?, config })
+}
+
+/// A layout to begin with. What would have made one contradicts it.
+fn layout(r: &Reader<'_>, task: &TaskCx<'_>) -> Result<Option<(PathBuf, Arc<Layout>)>, Error> {
     if !r.has("load") {
         return Ok(None);
     }
