@@ -44,7 +44,7 @@ fn caches(c: &mut Criterion) {
     g.sample_size(10);
     for (name, frames) in [("10_percent", FRAMES_10), ("50_percent", FRAMES_50)] {
         let mut machine = cells::zipf_cell(frames, ACCESSES);
-        let result = machine.run(Watch { record_accesses: true, ..Watch::default() });
+        let result = machine.run(Watch::default().with_record_accesses(true));
         // The first accesses populate. Pages are numbered from the region's start.
         let all = machine.recorded_accesses();
         let first = all[0];

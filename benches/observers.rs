@@ -34,14 +34,13 @@ fn machine() -> Machine {
 fn observers(c: &mut Criterion) {
     let seen = Arc::new(AtomicU64::new(0));
     let nobody = Watch::default;
-    let counting =
-        || Watch { observer: Some(Box::new(Count(Arc::clone(&seen)))), ..Watch::default() };
+    let counting = || Watch::default().with_observer(Box::new(Count(Arc::clone(&seen))));
     let sampling = || {
         let seen = Arc::clone(&seen);
         let f = move |_: SimTime, _: &_, gauges: &[(&'static str, u64)]| {
             seen.fetch_add(gauges.len() as u64, Ordering::Relaxed);
         };
-        Watch { sample: Some((SimDuration::from_millis(100), Box::new(f))), ..Watch::default() }
+        Watch::default().with_sample(SimDuration::from_millis(100), Box::new(f))
     };
     let result = machine().run(nobody());
     assert_eq!(seen.load(Ordering::Relaxed), 0);

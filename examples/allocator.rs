@@ -4,13 +4,13 @@
 //! others are given back. How much of the free memory can still serve an order?
 
 use mmsim::base::id::Pfn;
+use mmsim::base::rules::KernelRules;
 use mmsim::machine::config::Kernel;
 use mmsim::phys::buddy::{Buddy, Columns, Mode, NR_ORDERS};
 use mmsim::phys::fragmentation::FreeBlocks;
 use mmsim::phys::frames::Frames;
 use mmsim::phys::lists::Lists;
 use mmsim::phys::migratetype::Migratetype;
-use mmsim::phys::rules::PageAllocRules;
 
 const FRAMES: u32 = 1 << 14;
 
@@ -19,7 +19,7 @@ fn fragment(every: u32) -> [u64; NR_ORDERS] {
     let (mut frames, mut lists) =
         (Frames::new(FRAMES as usize, false), Lists::new(FRAMES as usize));
     let mut columns = Columns::new(&mut frames, &mut lists);
-    let mut buddy = Buddy::new(Pfn(0), Pfn(FRAMES), PageAllocRules::of(Kernel::V6_12));
+    let mut buddy = Buddy::new(Pfn(0), Pfn(FRAMES), KernelRules::of(Kernel::V6_12));
     buddy.populate(&mut columns, Pfn(0));
     let mut pages = Vec::new();
     while let Some(p) = buddy.alloc(&mut columns, 0, Migratetype::Movable, false, &mut Mode::Normal)

@@ -56,7 +56,7 @@ fn fragmented() -> (Memory, OneList) {
     };
     let mut mem = Memory::new(&MachineConfig {
         kernel: Kernel::V4_1,
-        page_alloc: None,
+        rules: None,
         cpus: 1,
         nodes: vec![NodeConfig { zones: vec![zone] }],
         swap: None,

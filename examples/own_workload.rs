@@ -6,7 +6,6 @@
 
 use mmsim::Scenario;
 use mmsim::base::rng::Rng;
-use mmsim::base::time::SimTime;
 use mmsim::base::vmstat::VmEvent;
 use mmsim::build::{Catalogue, Policy};
 use mmsim::machine::{Machine, TaskConfig, Watch};
@@ -68,12 +67,7 @@ pub(crate) fn table() -> Result<String, Box<dyn std::error::Error>> {
     for preset in ["classic-v6.12", "random"] {
         let rounds = 20;
         let ring = Ring { pages: 9000, rounds, done: 0 };
-        let task = TaskConfig {
-            name: "ring".into(),
-            memcg: None,
-            start: SimTime::ZERO,
-            threads: vec![Box::new(ring)],
-        };
+        let task = TaskConfig::new("ring", vec![Box::new(ring)]);
         let policy = Policy::resolve(&PolicySpec { preset: preset.into(), knobs: Vec::new() })
             .map_err(|e| e.message)?;
         let mut machine = Machine::new(config, vec![task], 1, |mem| policy.create(mem, 1));

@@ -120,9 +120,8 @@ pub fn run_with(
 ) -> Result<Report, RunError> {
     let mut specs = build::specs(scenario)?;
     specs.extend(variants_of(own, &specs)?);
-    let watch = |_: usize, _: &build::Machine| Watch {
-        check_every: if options.check { CHECK_EVERY } else { 0 },
-        ..Watch::default()
+    let watch = |_: usize, _: &build::Machine| {
+        Watch::default().with_check_every(if options.check { CHECK_EVERY } else { 0 })
     };
     host::check(&specs, options.jobs)?;
     let machine = |spec: &RunSpec| match own.iter().find(|p| p.name == spec.policy.preset) {
@@ -206,8 +205,9 @@ fn or_panicked(
 ) -> Result<(RunMeta, RunResult), RunError> {
     match result {
         Err(RunError::Invariant { message, .. }) => {
-            let outcome = Outcome::Panicked(message);
-            Ok((meta(spec), RunResult { outcome, ..RunResult::default() }))
+            let mut result = RunResult::default();
+            result.outcome = Outcome::Panicked(message);
+            Ok((meta(spec), result))
         }
         result => result,
     }

@@ -4,7 +4,7 @@
 
 use mmsim_core::base::id::AsId;
 
-use super::{Catalogue, Policy, build, damon, managed_pages, workloads};
+use super::{Catalogue, Policy, build, damon, figures, managed_pages, workloads};
 use crate::error::Error;
 use crate::scenario::workload::{Fragment, MOST_PROCESSES, TaskSpec, WorkloadSpec};
 use crate::scenario::{RunSpec, Scenario};
@@ -38,6 +38,8 @@ pub fn specs(scenario: &Scenario) -> Result<Vec<RunSpec>, Error> {
             asked = Some(run);
         }
     }
+    figures::check(scenario.expect(), &runs)
+        .map_err(|(nth, m)| scenario.placed(&runs[nth], &m.path, m.error))?;
     Ok(runs)
 }
 

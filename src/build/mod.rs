@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 
 use mmsim_compaction::CompactionConfig;
+use mmsim_core::base::rules::KernelRules;
 use mmsim_core::base::time::SimTime;
 use mmsim_core::machine::TaskConfig;
 use mmsim_core::machine::config::{Kernel, MachineConfig};
@@ -167,6 +168,7 @@ impl PolicyCatalogue for Catalogue {
             .or_else(|| of::<MglruConfig>(preset))
             .or_else(|| of::<CompactionConfig>(preset))
             .or_else(|| of::<DamonConfig>(preset))
+            .or_else(|| of::<KernelRules>(preset))
             .unwrap_or_default()
     }
 
@@ -183,6 +185,7 @@ pub fn about_preset(name: &str) -> String {
     let classic = ClassicConfig::preset(name).map(|p| p.about);
     let about = classic.or_else(|| MglruConfig::preset(name).map(|p| p.about));
     let about = about.or_else(|| compaction::about(name)).or_else(|| damon::about(name));
+    let about = about.or_else(|| KernelRules::preset(name).map(|p| p.about));
     about.unwrap_or("evicts at random: the bound below which no policy makes sense").into()
 }
 
@@ -199,11 +202,13 @@ pub fn before(preset: &str) -> Option<(&'static str, Vec<(&'static str, String)>
         .or_else(|| of::<MglruConfig>(preset))
         .or_else(|| of::<CompactionConfig>(preset))
         .or_else(|| of::<DamonConfig>(preset))
+        .or_else(|| of::<KernelRules>(preset))
 }
 
 mod check;
 mod compaction;
 mod damon;
+mod figures;
 mod workloads;
 
 pub use check::specs;
@@ -243,12 +248,11 @@ fn build(
         let all = tasks.len() as u64 + u64::from(n);
         check::count(task, all).map_err(at)?;
         for i in 0..n {
-            tasks.push(TaskConfig {
-                name: process_name(task, i, n),
-                memcg: task.memcg.as_deref().map(|m| groups[m]),
-                start: SimTime(task.start.0),
-                threads: workloads::threads(task, run.seed, i as usize).map_err(at)?,
-            });
+            let threads = workloads::threads(task, run.seed, i as usize).map_err(at)?;
+            let config = TaskConfig::new(process_name(task, i, n), threads)
+                .with_memcg(task.memcg.as_deref().map(|m| groups[m]))
+                .with_start(SimTime(task.start.0));
+            tasks.push(config);
         }
     }
     let needed = tasks.iter().flat_map(|t| &t.threads).map(|w| w.minimum_pages()).max();

@@ -165,7 +165,7 @@ pub struct RunReport {
 }
 
 /// What a monitor of accesses saw and did.
-#[derive(Clone, PartialEq, Debug, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, PartialEq, Debug, Default, Serialize, Deserialize, JsonSchema)]
 #[non_exhaustive]
 pub struct DamonReport {
     /// Its name.
@@ -186,7 +186,7 @@ pub struct DamonReport {
 }
 
 /// How far a monitor is from the truth: means over its snapshots.
-#[derive(Clone, Copy, PartialEq, Debug, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Copy, PartialEq, Debug, Default, Serialize, Deserialize, JsonSchema)]
 #[non_exhaustive]
 pub struct TruthReport {
     /// Snapshots that were compared.
@@ -208,7 +208,7 @@ pub struct TruthReport {
 }
 
 /// What became of a scheme: the kernel's statistics.
-#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, PartialEq, Eq, Debug, Default, Serialize, Deserialize, JsonSchema)]
 #[non_exhaustive]
 pub struct SchemeReport {
     /// What it does.
@@ -355,7 +355,8 @@ pub struct PhaseReport {
     pub vmstat: Pairs<u64>,
     /// Gauges at its end.
     pub gauges: Pairs<u64>,
-    /// Generations of every group at its end, oldest first, if the policy has such.
+    /// Generations of every group at its end, oldest first, if the policy has such; with more than
+    /// 256 groups those of the root and of the task's own.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub lru_gen: Vec<GenerationReport>,
     /// Memory pressure in it.
@@ -970,6 +971,24 @@ impl RunReport {
 }
 
 impl PhaseReport {
+    /// A phase of a task in which nothing happened, with the figures that phases of `run` have.
+    pub(crate) fn empty(name: String, task: TaskReport, run: &RunReport) -> Self {
+        PhaseReport {
+            name,
+            begin_ns: 0,
+            sim_time_ns: 0,
+            accesses: 0,
+            records: 0,
+            throughput: run.throughput,
+            vmstat: run.vmstat.clone(),
+            gauges: run.gauges.clone(),
+            lru_gen: Vec::new(),
+            pressure: run.pressure,
+            latency: run.latency,
+            task: Some(task),
+        }
+    }
+
     fn of(p: &PhaseResult, not_kept: &[VmEvent]) -> Self {
         let time = p.end.since(p.begin);
         PhaseReport {
@@ -1132,11 +1151,10 @@ mod tests {
     #[test]
     fn out_of_memory_says_who_held_it() {
         let mut result = samples::result(100, 0);
-        result.outcome = Outcome::OutOfMemory(OomSummary {
-            processes: vec![("ebizzy".into(), 900, 100)],
-            free: 7,
-            ..OomSummary::default()
-        });
+        let mut oom = OomSummary::default();
+        oom.processes = vec![("ebizzy".into(), 900, 100)];
+        oom.free = 7;
+        result.outcome = Outcome::OutOfMemory(oom);
         let run = RunReport::from_result(RunMeta::default(), &result);
         let json = Report::new("x", "", vec![run]).to_json();
         assert!(json.contains(r#""outcome": "out of memory""#));

@@ -6,12 +6,14 @@
 
 use std::fmt::Write;
 
+use mmsim_core::base::vmstat::VmEvent;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::Value as Json;
 
 use super::derived::grouped;
-use super::document::{Ending, Report, RunReport};
+use super::document::{Ending, PhaseReport, Report, RunReport};
+use crate::scenario::nearest;
 
 /// A statement about the runs of a scenario.
 #[derive(Clone, PartialEq, Debug, Default)]
@@ -110,7 +112,8 @@ impl Expectation {
 }
 
 impl Subject {
-    fn has(&self, run: &RunReport) -> bool {
+    /// Whether it is about a run: of its variant, and of its values of axes.
+    pub(crate) fn has(&self, run: &RunReport) -> bool {
         self.variant.as_ref().is_none_or(|v| *v == run.variant)
             && self.at.iter().all(|(path, value)| run.axes.get(path) == Some(value))
     }
@@ -131,44 +134,93 @@ impl Subject {
     fn value(&self, runs: &[&RunReport]) -> Result<f64, String> {
         let mut sum = 0.0;
         for run in runs {
-            sum += self.of_run(run)?;
+            sum += self.of_run(run).map_err(|m| format!("{}; {}", m.what, m.instead))?;
         }
         Ok(sum / runs.len() as f64)
     }
 
-    fn of_run(&self, run: &RunReport) -> Result<f64, String> {
-        let phase = match &self.phase {
-            None => None,
-            Some(name) => {
-                let phase = run.phases.iter().find(|p| p.name == *name);
-                let known =
-                    || run.phases.iter().map(|p| p.name.as_str()).collect::<Vec<_>>().join(", ");
-                Some(
-                    phase.ok_or_else(|| {
-                        format!("there is no phase {name}; there are {}", known())
-                    })?,
-                )
-            }
-        };
+    /// Whether a run has the phase and the figure. If not, the key that asks for what is not there,
+    /// and what is.
+    pub(crate) fn can_be_had(&self, run: &RunReport) -> Result<(), (&'static str, Missing)> {
+        self.phase_of(run).map_err(|missing| ("phase", missing))?;
+        self.of_run(run).map_err(|missing| ("figure", missing)).map(drop)
+    }
+
+    fn phase_of<'r>(&self, run: &'r RunReport) -> Result<Option<&'r PhaseReport>, Missing> {
+        let Some(name) = &self.phase else { return Ok(None) };
+        let phase = run.phases.iter().find(|p| p.name == *name);
+        let known = || run.phases.iter().map(|p| p.name.as_str()).collect::<Vec<_>>();
+        phase.map(Some).ok_or_else(|| Missing::among("phase", name, "", &known()))
+    }
+
+    fn of_run(&self, run: &RunReport) -> Result<f64, Missing> {
+        let phase = self.phase_of(run)?;
         let counters = phase.map_or(&run.vmstat, |p| &p.vmstat);
         let gauges = phase.map_or(&run.gauges, |p| &p.gauges);
         let mut sum = 0.0;
         for figure in self.figure.split('+').map(str::trim) {
-            let counted = counters.get(figure).or_else(|| gauges.get(figure)).map(|&n| n as f64);
-            let value = match (counted, figure) {
-                (Some(n), _) => Some(n),
-                (None, COMPLETED) => Some(f64::from(u8::from(run.outcome == Ending::Completed))),
+            let counted = counters.get(figure).or_else(|| gauges.get(figure));
+            sum += match (counted, figure) {
+                (Some(&n), _) => n as f64,
+                (None, COMPLETED) => f64::from(u8::from(run.outcome == Ending::Completed)),
+                (None, _) if VmEvent::ALL.iter().any(|e| e.name() == figure) => {
+                    let what = format!("the policy does not count {figure}");
+                    return Err(Missing { what, instead: "write another figure".into() });
+                }
                 (None, path) => {
                     let json = match phase {
                         Some(phase) => serde_json::to_value(phase),
                         None => serde_json::to_value(run),
                     };
-                    Some(number_at(&json.map_err(|e| e.to_string())?, figure, path)?)
+                    let json = json.map_err(|e| Missing {
+                        what: e.to_string(),
+                        instead: "write another figure".into(),
+                    })?;
+                    number_at(&json, figure, path)?
                 }
             };
-            sum += value.ok_or_else(|| format!("there is no {figure}"))?;
         }
         Ok(sum)
+    }
+}
+
+/// What is asked for and is not there.
+#[derive(Debug)]
+pub(crate) struct Missing {
+    /// That it is not there.
+    pub(crate) what: String,
+    /// What is there, or what makes it be there.
+    pub(crate) instead: String,
+}
+
+impl Missing {
+    /// A name behind `before` that is none of those there.
+    fn among(what: &str, name: &str, before: &str, known: &[&str]) -> Missing {
+        // A name may have points itself, or what is behind a point is of another list.
+        let (first, rest) = name.split_at(name.find(['.', '[']).unwrap_or(name.len()));
+        let whole = nearest(name, known).map(|n| (n, ""));
+        let near = whole.or_else(|| nearest(first, known).map(|n| (n, rest)));
+        let near =
+            near.map_or(String::new(), |(n, rest)| format!(", did you mean `{before}{n}{rest}`?"));
+        let instead = match (known, before.trim_end_matches('.')) {
+            ([], "") => "there is none".to_string(),
+            ([], of) => format!("{of} is empty"),
+            (_, "") => format!("there are {}", known.join(", ")),
+            (_, of) => format!("{of} has {}", known.join(", ")),
+        };
+        Missing { what: format!("there is no {what} `{before}{name}`{near}"), instead }
+    }
+
+    /// A part of reports that this one leaves out.
+    fn part(figure: &str) -> Option<Missing> {
+        let instead = match figure.split(['.', '[']).next()? {
+            "damon" | "mean_resident_bytes" => "there is no monitor: write `[[damon]]`",
+            "bounds" => "it is computed where a scenario says `bounds = true`",
+            "aims" => "no task has an aim",
+            "replayed" => "no task replays instants of a record",
+            _ => return None,
+        };
+        Some(Missing { what: format!("there is no `{figure}`"), instead: instead.into() })
     }
 }
 
@@ -177,7 +229,7 @@ pub const COMPLETED: &str = "completed";
 
 /// The number at the rest of a figure's path, such as `damon[0].samples`; keys may have points
 /// themselves. Where there is none, what there is instead.
-fn number_at(json: &Json, figure: &str, path: &str) -> Result<f64, String> {
+fn number_at(json: &Json, figure: &str, path: &str) -> Result<f64, Missing> {
     if let (true, Some(number)) = (path.is_empty(), json.as_f64()) {
         return Ok(number);
     }
@@ -196,17 +248,33 @@ fn number_at(json: &Json, figure: &str, path: &str) -> Result<f64, String> {
     if let Some((value, rest)) = found {
         return number_at(value, figure, rest);
     }
-    let before = figure.strip_suffix(path).unwrap_or(figure);
-    Err(match json {
-        Json::Null => format!("{before} is not kept"),
-        Json::Object(map) => {
-            let keys: Vec<&str> = map.keys().map(String::as_str).collect();
-            let of = if before.is_empty() { "there are" } else { "it has" };
-            format!("there is no {figure}; {of} {}", keys.join(", "))
+    let before = figure.strip_suffix(below).unwrap_or(figure);
+    let of = before.trim_end_matches('.');
+    let entries = |n| match n {
+        1 => format!("{of} has one entry, `{of}[0]`"),
+        n => format!("{of} has {n} entries, from `{of}[0]` on"),
+    };
+    let (none, no_number) = (format!("there is no `{figure}`"), format!("`{figure}` is no number"));
+    let (what, instead) = match (json, below.is_empty()) {
+        (Json::Null, _) => {
+            (format!("the policy does not count {of}"), "write another figure".to_string())
         }
-        Json::Array(list) => format!("there is no {figure}; {before} has {} entries", list.len()),
-        _ => format!("there is no {figure}"),
-    })
+        (Json::Object(map), named) => {
+            let keys: Vec<&str> = map.keys().map(String::as_str).collect();
+            if named {
+                (no_number, format!("it has {}", keys.join(", ")))
+            } else {
+                let left_out = before.is_empty().then(|| Missing::part(figure)).flatten();
+                return Err(
+                    left_out.unwrap_or_else(|| Missing::among("figure", below, before, &keys))
+                );
+            }
+        }
+        (Json::Array(list), named) => (if named { no_number } else { none }, entries(list.len())),
+        (_, true) => (no_number, "write another figure".to_string()),
+        (_, false) => (none, format!("`{of}` has no parts")),
+    };
+    Err(Missing { what, instead })
 }
 
 /// Runs that differ in their seed only, together.
@@ -313,7 +381,10 @@ mod tests {
         }
         let wrong = Expectation { of: of("threads[7].records", None), ..Expectation::default() };
         let (_, found, holds) = asked(wrong);
-        assert!(!holds && found.contains("there is no threads[7].records"), "{found}");
+        assert!(
+            !holds && found.contains("there is no `threads[7].records`; threads has one"),
+            "{found}"
+        );
         let mut phase = of("pswpin", None);
         phase.phase = Some("populate".into());
         let none = Expectation { of: phase, below: Some(1.0), ..Expectation::default() };

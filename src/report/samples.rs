@@ -3,7 +3,7 @@
 use mmsim_core::base::time::{SimDuration, SimTime};
 use mmsim_core::base::vmstat::{VmEvent, VmStat};
 use mmsim_core::machine::result::{
-    Latencies, Outcome, PhaseResult, Pressure, Quantiles, RunResult, TaskResult, ThreadResult,
+    Latencies, PhaseResult, Pressure, RunResult, TaskResult, ThreadResult,
 };
 
 use mmsim_core::virt::space::Counted;
@@ -11,12 +11,11 @@ use mmsim_core::virt::space::Counted;
 use super::document::{KnobValue, Report, RunMeta, RunReport, SwapReport};
 
 fn counted(vmstat: &VmStat) -> Counted {
-    Counted {
-        swap_ins: vmstat[VmEvent::PswpIn],
-        major_faults: vmstat[VmEvent::PgMajFault],
-        refaults_anon: vmstat[VmEvent::WorkingsetRefaultAnon],
-        ..Counted::default()
-    }
+    let mut counted = Counted::default();
+    counted.swap_ins = vmstat[VmEvent::PswpIn];
+    counted.major_faults = vmstat[VmEvent::PgMajFault];
+    counted.refaults_anon = vmstat[VmEvent::WorkingsetRefaultAnon];
+    counted
 }
 
 /// Ten seconds of work with so many swap-ins and deactivations.
@@ -28,79 +27,46 @@ pub(crate) fn result(swap_ins: u64, deactivated: u64) -> RunResult {
     vmstat.add(VmEvent::PgDeactivate, deactivated);
     vmstat.add(VmEvent::PgScanAnon, 4 * swap_ins);
     vmstat.add(VmEvent::PgStealAnon, 2 * swap_ins);
-    let latency = Latencies {
-        major_fault: Quantiles {
-            count: swap_ins,
-            p50: 90_000,
-            p99: 150_000,
-            p999: 160_000,
-            max: 161_234,
-        },
-        ..Latencies::default()
-    };
-    let pressure = Pressure { some_us: 500_000, full_us: 100_000 };
+    let mut latency = Latencies::default();
+    let q = &mut latency.major_fault;
+    (q.count, q.p50, q.p99, q.p999, q.max) = (swap_ins, 90_000, 150_000, 160_000, 161_234);
+    let pressure = Pressure::new(500_000, 100_000);
     let seconds = |s: u64| SimTime(s * 1_000_000_000);
-    let phase = |name: &str, begin, end, records, vmstat: &VmStat| PhaseResult {
-        name: name.to_string(),
-        begin,
-        end,
-        accesses: records * 4,
-        records,
-        vmstat: vmstat.clone(),
-        gauges: vec![("nr_free_pages", 700)],
-        generations: Vec::new(),
-        pressure,
-        latency,
-        task: TaskResult {
-            name: "ebizzy".into(),
-            begin,
-            accesses: records * 4,
-            records,
-            counted: counted(vmstat),
-            record: None,
-        },
+    let phase = |name: &str, begin, end, records, vmstat: &VmStat| {
+        let mut task = TaskResult::new("ebizzy");
+        (task.begin, task.accesses, task.records) = (begin, records * 4, records);
+        task.counted = counted(vmstat);
+        let mut phase = PhaseResult::new(name, task);
+        (phase.begin, phase.end) = (begin, end);
+        (phase.accesses, phase.records) = (records * 4, records);
+        phase.vmstat = vmstat.clone();
+        phase.gauges = vec![("nr_free_pages", 700)];
+        (phase.pressure, phase.latency) = (pressure, latency);
+        phase
     };
-    RunResult {
-        outcome: Outcome::Completed,
-        sim_time: SimDuration::from_secs(10),
-        accesses: 200_000,
-        records: 50_000,
-        gauges: vec![("nr_free_pages", 700)],
-        phases: vec![
-            phase("populate", SimTime::ZERO, seconds(2), 0, &VmStat::default()),
-            phase("access", seconds(2), seconds(10), 50_000, &vmstat),
-        ],
-        vmstat,
-        pressure,
-        latency,
-        threads: vec![ThreadResult {
-            name: "ebizzy".into(),
-            user: SimDuration::from_secs(1),
-            system: SimDuration::from_secs(2),
-            io_wait: SimDuration::from_secs(7),
-            throttled: SimDuration::ZERO,
-            records: 50_000,
-            finished: seconds(10),
-        }],
-        tasks: Vec::new(),
-        reading: [SimDuration::ZERO; 2],
-        cache_misses: 0,
-        not_kept: Vec::new(),
-        high_order: Default::default(),
-        compaction: None,
-        memory_stat: vec![("batch".into(), vec![("pgfault", 3)])],
-        aims: Vec::new(),
-        replayed: Vec::new(),
-        unwritten: Vec::new(),
-        zones: vec![
-            ("DMA".into(), [3840, 26, 32, 38, 3800]),
-            ("DMA32".into(), [82_768, 555, 693, 831, 61_736]),
-        ],
-        digest: 0xdead_beef,
-        peak_resident: 64_200,
-        mean_resident: None,
-        host_bytes: 24 * 86_608,
-    }
+    let mut thread = ThreadResult::new("ebizzy");
+    thread.user = SimDuration::from_secs(1);
+    thread.system = SimDuration::from_secs(2);
+    thread.io_wait = SimDuration::from_secs(7);
+    (thread.records, thread.finished) = (50_000, seconds(10));
+    let mut result = RunResult::default();
+    result.sim_time = SimDuration::from_secs(10);
+    (result.accesses, result.records) = (200_000, 50_000);
+    result.gauges = vec![("nr_free_pages", 700)];
+    result.phases = vec![
+        phase("populate", SimTime::ZERO, seconds(2), 0, &VmStat::default()),
+        phase("access", seconds(2), seconds(10), 50_000, &vmstat),
+    ];
+    (result.vmstat, result.pressure, result.latency) = (vmstat, pressure, latency);
+    result.threads = vec![thread];
+    result.memory_stat = vec![("batch".into(), vec![("pgfault", 3)])];
+    result.zones = vec![
+        ("DMA".into(), [3840, 26, 32, 38, 3800]),
+        ("DMA32".into(), [82_768, 555, 693, 831, 61_736]),
+    ];
+    (result.digest, result.peak_resident) = (0xdead_beef, 64_200);
+    result.host_bytes = 24 * 86_608;
+    result
 }
 
 pub(crate) fn meta(variant: &str, seed: u64) -> RunMeta {

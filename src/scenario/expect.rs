@@ -32,7 +32,7 @@ const PARTS: &[&str] = &[
 ];
 
 /// Gauges of a machine, in the order of reports.
-const GAUGES: &[&str] = &[
+pub(crate) const GAUGES: &[&str] = &[
     "nr_free_pages",
     "nr_anon_pages",
     "nr_anon_transparent_hugepages",
@@ -89,6 +89,12 @@ pub(super) fn expectations(
             }
         };
         let (above, below) = (r.opt_number("above")?, r.opt_number("below")?);
+        if let (Some(above), Some(below)) = (above, below)
+            && above >= below
+        {
+            let found = format!("{below}, and nothing is above {above} and below that");
+            return Err(r.error("below", found, format!("a number above {above}")));
+        }
         all.push(Expectation { of, above, below, than });
     }
     Ok(all)
@@ -242,6 +248,11 @@ mod tests {
                 "figure = \"pswpin\"\nabove = 1\nat = { \"task[0].memory\" = \"2MiB\" }",
                 "expect[0].at: unknown value of the axis `2MiB`",
                 (18, 27),
+            ),
+            (
+                "figure = \"pswpin\"\nabove = 2\nbelow = 2",
+                "expect[0].below: 2, and nothing is above 2 and below that, write a number above 2",
+                (18, 9),
             ),
             ("figure = \"pswpin\"\nabove = 1\nthan = {}", "expect[0].than: the same as", (18, 8)),
         ] {

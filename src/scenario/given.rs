@@ -7,6 +7,8 @@
 use std::path::{Path, PathBuf};
 
 use mmsim_core::backing::device::DeviceConfig;
+use mmsim_core::base::knobs::Knobs as _;
+use mmsim_core::base::rules::KernelRules;
 use mmsim_core::machine::config::MachineConfig;
 
 use super::keys::{Kind, REGION, ROOT, TableSpec};
@@ -76,6 +78,13 @@ impl Walk<'_> {
             (_, Kind::Costs) => {
                 for (name, value) in self.machine.cost.fields() {
                     self.set(format!("{path}.{name}"), value.to_string());
+                }
+            }
+            (_, Kind::Rules) => {
+                let rules = self.machine.kernel_rules();
+                for rule in KernelRules::knobs() {
+                    let value = rules.get(rule.name).unwrap_or_default();
+                    self.set(format!("{path}.{}", rule.name), value);
                 }
             }
             (value, Kind::Device) => {

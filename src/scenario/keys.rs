@@ -5,6 +5,8 @@
 
 use std::fmt::Write;
 
+use mmsim_core::base::knobs::Knobs as _;
+use mmsim_core::base::rules::KernelRules;
 use mmsim_core::machine::config::Kernel;
 use mmsim_core::machine::cost::CostModel;
 
@@ -49,6 +51,8 @@ pub enum Kind {
     Steps,
     /// The costs of the machine, by the names of the cost model.
     Costs,
+    /// The rules of the kernel, by name.
+    Rules,
     /// `preset` and the knobs of that policy.
     Policy,
     /// `preset` and the knobs of that way of compaction.
@@ -114,7 +118,7 @@ pub use super::tables::*;
 
 use Kind::{
     Axes, Choice, Compaction, Costs, Count, Damon, Device, File, Flag, Limit, Number, Overrides,
-    Parameters, Policy, Rate, Regions, Size, Steps, Table, Tables, Tasks, Text, Texts, Time,
+    Parameters, Policy, Rate, Regions, Rules, Size, Steps, Table, Tables, Tasks, Text, Texts, Time,
 };
 
 /// Largest count of accesses, records and the like: exact in every number format.
@@ -151,6 +155,7 @@ impl Kind {
             Regions => "table of tables".to_string(),
             Steps => "list of tables".to_string(),
             Costs => "table, see [machine.cost]".to_string(),
+            Rules => "table, see [machine.rules]".to_string(),
             Policy | Compaction | Damon => "table of `preset` and knobs".to_string(),
             Parameters => {
                 "table of names, and values as the files in /sys/module take them (`\"Y\"`)"
@@ -179,8 +184,8 @@ impl Kind {
             Kind::Kernel => one_of(&Kernel::ALL.map(Kernel::name)),
             Device => "the name of a preset such as \"zram\", or a table".to_string(),
             Texts => "a list of strings".to_string(),
-            Table(_) | Regions | Costs | Policy | Compaction | Damon | Parameters | Overrides
-            | Axes => "a table".to_string(),
+            Table(_) | Regions | Costs | Rules | Policy | Compaction | Damon | Parameters
+            | Overrides | Axes => "a table".to_string(),
             Tables(_) | Tasks | Steps => "a list of tables".to_string(),
         }
     }
@@ -247,7 +252,33 @@ pub fn reference() -> String {
         let meaning = meaning.trim_end_matches('.');
         let _ = writeln!(out, "| `{name}` | `\"{value}\"` | {meaning} |");
     }
+    out.push_str("\n### [machine.rules]\n\n");
+    out.push_str(
+        "What kernels do differently, each by itself. The default is what the kernel does.\n\n",
+    );
+    out.push_str("| key | value | default | meaning | Linux |\n|---|---|---|---|---|\n");
+    for k in KernelRules::knobs() {
+        let takes = k.takes().replace(" | ", ", ");
+        let default = default_of_rule(k.name);
+        let _ = writeln!(out, "| `{}` | {takes} | {default} | {} | {} |", k.name, k.doc, k.source);
+    }
     out
+}
+
+/// The value of a rule in the oldest kernel, and in each that changed it.
+fn default_of_rule(name: &str) -> String {
+    let mut words = String::new();
+    let mut before = None;
+    for kernel in Kernel::ALL {
+        let value = KernelRules::of(kernel).get(name);
+        let Some(now) = value.as_ref().filter(|_| value != before) else { continue };
+        match before {
+            None => words.push_str(&format!("`{now}`")),
+            Some(_) => words.push_str(&format!(", from {} on `{now}`", kernel.name())),
+        }
+        before = value;
+    }
+    words
 }
 
 #[cfg(test)]

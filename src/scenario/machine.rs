@@ -2,15 +2,17 @@
 
 use mmsim_core::backing::device::{DEVICE_PRESETS, DeviceConfig, WBT_LAT};
 use mmsim_core::base::id::GROUP_PAGES;
+use mmsim_core::base::knobs::{KnobError, Knobs as _};
+use mmsim_core::base::rules::KernelRules;
 use mmsim_core::base::time::SimDuration;
 use mmsim_core::machine::config::{
     DirtyLimit, Kernel, MachineConfig, MemcgConfig, NodeConfig, SwapConfig, Thp, ThpDefrag,
     VmSysctl, ZoneConfig, ZoneKind,
 };
 use mmsim_core::machine::cost::CostModel;
-use mmsim_core::phys::rules::PageAllocRules;
 
-use super::keys::{DEVICE, MACHINE, MEMCG, NODE, PCP, SWAP, THP_DEFRAG, VM, ZONE};
+use super::keys::{DEVICE, MACHINE, MEMCG, NODE, PCP, SWAP, THP_DEFRAG, VM, ZONE, one_of};
+use super::policy;
 use super::raw::{Node, Sources, Value};
 use super::read::{Reader, unknown};
 use super::units::{self, BadQuantity, PAGE_SIZE};
@@ -77,7 +79,7 @@ pub(super) fn machine(sources: &Sources, node: &Node) -> Result<MachineConfig, E
     }
     Ok(MachineConfig {
         kernel,
-        page_alloc: page_alloc(&r, kernel)?,
+        rules: rules(&r, kernel)?,
         cpus,
         nodes,
         swap: r.find("swap").map(|n| swap(sources, n, cpus)).transpose()?,
@@ -97,9 +99,9 @@ pub(super) fn machine(sources: &Sources, node: &Node) -> Result<MachineConfig, E
     })
 }
 
-/// Rules of the page allocator, where they are not those of the kernel.
-fn page_alloc(r: &Reader<'_>, kernel: Kernel) -> Result<Option<PageAllocRules>, Error> {
-    let of_kernel = PageAllocRules::of(kernel);
+/// The rules, where they are not those of the kernel.
+fn rules(r: &Reader<'_>, kernel: Kernel) -> Result<Option<KernelRules>, Error> {
+    let of_kernel = KernelRules::of(kernel);
     // Out of range for a reason.
     if let Some(Value::Integer(n)) = r.find("pageblock-order").map(|n| &n.value)
         && *n > of_kernel.max_order.into()
@@ -109,8 +111,45 @@ fn page_alloc(r: &Reader<'_>, kernel: Kernel) -> Result<Option<PageAllocRules>, 
             format!("a pageblock of order {n} is larger than the largest block, of order {max}");
         return Err(r.error("pageblock-order", found, format!("a whole number from 1 to {max}")));
     }
-    let order = r.opt_count("pageblock-order")?;
-    Ok(order.map(|n| PageAllocRules { pageblock_order: n as u8, ..of_kernel }))
+    let mut rules = of_kernel;
+    if let Some(order) = r.opt_count("pageblock-order")? {
+        rules.pageblock_order = order as u8;
+    }
+    let entries = r.table("rules")?.map_or(&[][..], |t| &t.entries);
+    for e in entries {
+        let name = format!("machine.rules.{}", e.key);
+        if e.key == "lru-batch" && r.has("lru-batch") {
+            let title = format!("{name}: `machine.lru-batch` says the same");
+            return Err(r.sources.error(e.key_at, title, "leave one of them out"));
+        }
+        let value = policy::knob_value(r.sources, "machine.rules", e)?.to_string();
+        rules.set(&e.key, &value).map_err(|error| match error {
+            KnobError::UnknownKnob { .. } => {
+                let known: Vec<&str> = KernelRules::knobs().iter().map(|k| k.name).collect();
+                unknown(r.sources, e.key_at, "machine.rules: ", "rule", &e.key, &known)
+            }
+            error => {
+                let title = format!("{name}: {}", error.remark());
+                let label = match &error {
+                    KnobError::UnknownValue { allowed, .. } => one_of(allowed),
+                    KnobError::OutOfRange { range: (low, high), .. } => {
+                        format!("a whole number from {low} to {high}")
+                    }
+                    _ => "another value".into(),
+                };
+                r.sources.error(e.node.at, title, format!("write {label}"))
+            }
+        })?;
+    }
+    match rules.validate() {
+        // What a kernel has by itself is no contradiction.
+        Err(error) if !entries.is_empty() => {
+            let at = entries[entries.len() - 1].node.at;
+            let title = format!("machine.rules: {error}");
+            Err(r.sources.error(at, title, "does not fit the other rules"))
+        }
+        _ => Ok((rules != of_kernel).then_some(rules)),
+    }
 }
 
 fn nodes(r: &Reader<'_>) -> Result<Vec<NodeConfig>, Error> {
@@ -446,13 +485,6 @@ fn memcgs(r: &Reader<'_>) -> Result<Vec<MemcgConfig>, Error> {
                 "name",
                 format!("\"{}\" names two groups", group.name),
                 "another name",
-            ));
-        }
-        if group.max.is_some_and(|max| group.min > max) {
-            return Err(g.error(
-                "min",
-                "the protection is larger than `max`",
-                "a size up to `max`",
             ));
         }
         groups.push(group);

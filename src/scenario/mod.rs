@@ -35,8 +35,11 @@ use std::sync::Arc;
 use mmsim_core::machine::config::MachineConfig;
 
 pub use damon::{DamonContext, DamonSpec};
+pub(crate) use expect::GAUGES;
 pub use machine::zones_of;
-pub use policy::{Knob, KnobError, KnobInfo, KnobValue, PolicyCatalogue, PolicySpec, preset_of};
+pub use policy::{
+    Knob, KnobError, KnobInfo, KnobValue, PolicyCatalogue, PolicySpec, preset_of, unknown_preset,
+};
 pub use read::nearest;
 pub use schema::json_schema;
 pub use units::bytes;

@@ -5,8 +5,8 @@ use std::fmt;
 
 use mmsim_core::machine::config::Kernel;
 
-use super::raw::{At, Node, Sources, Value, inline, kind_of};
-use super::read::{suggested, unknown};
+use super::raw::{At, Entry, Node, Sources, Value, inline, kind_of};
+use super::read::{nearest, suggested, unknown};
 use crate::error::{Error, ErrorKind};
 
 /// A policy as the scenario asks for it.
@@ -156,27 +156,7 @@ pub(super) fn read(
         return Err(sources.error(node.at, title, label));
     };
     for e in &table.entries {
-        let value = match &e.node.value {
-            Value::Text(s) => KnobValue::Text(s.clone()),
-            Value::Flag(b) => KnobValue::Flag(*b),
-            Value::Float(x) => KnobValue::Number(*x),
-            Value::Integer(n) => match i64::try_from(*n) {
-                Ok(n) => KnobValue::Integer(n),
-                Err(_) => {
-                    let title =
-                        format!("{path}.{}: {} is out of range", e.key, inline(&e.node.value));
-                    return Err(sources.error(e.node.at, title, "write a smaller number"));
-                }
-            },
-            v => {
-                let title = format!("{path}.{}: found {}, write a single value", e.key, kind_of(v));
-                return Err(sources.error(
-                    e.node.at,
-                    title,
-                    "write a string, a number, true or false",
-                ));
-            }
-        };
+        let value = knob_value(sources, path, e)?;
         if e.key == "preset" {
             let KnobValue::Text(name) = value else {
                 let found = super::read::describe(&e.node.value);
@@ -194,6 +174,46 @@ pub(super) fn read(
     Ok(policy)
 }
 
+/// The value of a knob of `path` as it is written.
+pub(super) fn knob_value(sources: &Sources, path: &str, e: &Entry) -> Result<KnobValue, Error> {
+    let error = |what: String, write| {
+        Err(sources.error(e.node.at, format!("{path}.{}: {what}", e.key), write))
+    };
+    match &e.node.value {
+        Value::Text(s) => Ok(KnobValue::Text(s.clone())),
+        Value::Flag(b) => Ok(KnobValue::Flag(*b)),
+        Value::Float(x) => Ok(KnobValue::Number(*x)),
+        Value::Integer(n) => match i64::try_from(*n) {
+            Ok(n) => Ok(KnobValue::Integer(n)),
+            Err(_) => error(
+                format!("{} is out of range", inline(&e.node.value)),
+                "write a smaller number",
+            ),
+        },
+        v => error(
+            format!("found {}, write a single value", kind_of(v)),
+            "write a string, a number, true or false",
+        ),
+    }
+}
+
+/// The preset that is probably meant, and what is said of it. Of a policy without a version it is
+/// the newest.
+fn nearest_preset<'k>(preset: &str, known: &[&'k str]) -> Option<(&'k str, &'static str)> {
+    let of_it = |k: &&&str| k.strip_prefix(preset).is_some_and(|rest| rest.starts_with("-v"));
+    let newest = known.iter().rev().find(of_it).map(|k| (*k, ", the newest of them"));
+    newest.or_else(|| nearest(preset, known).map(|k| (k, "")))
+}
+
+/// What is said of a preset of the command line that there is not.
+pub fn unknown_preset(preset: &str, known: &[String]) -> Error {
+    let known: Vec<&str> = known.iter().map(String::as_str).collect();
+    let near = nearest_preset(preset, &known);
+    let near = near.map_or(String::new(), |(n, note)| format!(", did you mean `{n}`{note}?"));
+    Error::of_option(format!("--preset: unknown preset `{preset}`{near}"))
+        .help(format!("known: {}", known.join(", ")))
+}
+
 impl PlacedPolicy {
     /// Whether the preset that was written, if one was, is among these.
     pub(super) fn check_preset(&self, sources: &Sources, presets: &[String]) -> Result<(), Error> {
@@ -209,19 +229,8 @@ impl PlacedPolicy {
         }
         let known: Vec<&str> = presets.iter().map(String::as_str).collect();
         let prefix = format!("{}: ", self.path);
-        // A policy without a version: of those that there are the newest is meant.
-        let of_it = |k: &&&str| k.strip_prefix(preset).is_some_and(|rest| rest.starts_with("-v"));
-        if let Some(newest) = known.iter().rev().find(of_it) {
-            let near = Some((*newest, ", the newest of them"));
-            return Err(suggested(
-                sources,
-                self.preset_at,
-                (&prefix, "preset", preset),
-                near,
-                &known,
-            ));
-        }
-        Err(unknown(sources, self.preset_at, &prefix, "preset", preset, &known))
+        let near = nearest_preset(preset, &known);
+        Err(suggested(sources, self.preset_at, (&prefix, "preset", preset), near, &known))
     }
 
     /// Asks the catalogue, which has these presets; without one of them it is the `default`.

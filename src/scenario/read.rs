@@ -95,7 +95,17 @@ impl<'a> Reader<'a> {
             if spec.key(&e.key).is_none() {
                 let known: Vec<&str> = spec.keys().map(|k| k.name).collect();
                 let prefix = reader.prefix();
-                return Err(match elsewhere(&e.key, &e.node) {
+                let place = elsewhere(&e.key, &e.node);
+                // It is the right word in the wrong table.
+                if let Some((key, _)) = place.as_ref().filter(|(key, path)| key == path) {
+                    let write = match spec.key("set") {
+                        Some(_) => format!("write set = {{ \"{key}\" = .. }}"),
+                        None => "write it at the top level".to_string(),
+                    };
+                    let title = format!("{prefix}`{key}` is a key of the whole scenario, {write}");
+                    return Err(sources.error(e.key_at, title, write));
+                }
+                return Err(match place {
                     Some((key, path)) => {
                         let near = Some((path.as_str(), ""));
                         suggested(sources, e.key_at, (&prefix, "key", &key), near, &known)

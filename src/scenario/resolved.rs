@@ -5,6 +5,9 @@ use std::fmt::Write;
 use super::keys::{Fallback, Kind, ROOT, TableSpec};
 use super::raw::{Node, Path, Sources, Step, Table, Value, inline, key};
 use super::read::{fill, spec_of_entry};
+use mmsim_core::base::knobs::Knobs as _;
+use mmsim_core::base::rules::KernelRules;
+use mmsim_core::machine::config::Kernel;
 use mmsim_core::machine::cost::CostModel;
 
 /// Writes the document; `overrides` are the paths that axes and variants set.
@@ -32,9 +35,9 @@ pub(super) fn resolved(sources: &Sources, doc: &Table, name: &str) -> String {
             }
         }
     }
-    let mut out = String::new();
-    section(&mut out, "", &doc, Some(&ROOT));
-    out
+    let mut writer = Writer { out: String::new(), kernel: only_kernel(&doc) };
+    writer.section("", &doc, Some(&ROOT));
+    writer.out
 }
 
 /// Tasks whose workload an axis or variant changes: defaults of the one would be unknown
@@ -64,56 +67,86 @@ fn unfillable(sources: &Sources, doc: &Table) -> Vec<(usize, Node)> {
     kept
 }
 
-/// One table with its header, then the tables within.
-fn section(out: &mut String, path: &str, table: &Table, spec: Option<&'static TableSpec>) {
-    let mut later = Vec::new();
-    let place =
-        |k: &str| spec.and_then(|s| s.keys().position(|x| x.name == k)).unwrap_or(usize::MAX);
-    let mut entries: Vec<_> = table.entries.iter().collect();
-    entries.sort_by_key(|e| place(&e.key));
-    for e in entries {
-        let kind = spec.and_then(|s| s.key(&e.key)).map(|k| k.kind);
-        let full = if path.is_empty() { key(&e.key) } else { format!("{path}.{}", key(&e.key)) };
-        match (&e.node.value, kind) {
-            (
-                Value::Table(t),
-                Some(
-                    k @ (Kind::Table(_)
-                    | Kind::Costs
-                    | Kind::Policy
-                    | Kind::Compaction
-                    | Kind::Damon
-                    | Kind::Axes),
-                ),
-            ) if matches!(path, "" | "machine") && e.key != "swap" => {
-                later.push((full, vec![t], k))
-            }
-            (Value::List(l), Some(k @ (Kind::Tables(_) | Kind::Tasks))) if !l.is_empty() => {
-                later.push((full, l.iter().filter_map(Node::table).collect(), k));
-            }
-            (v, _) => {
-                let _ = writeln!(out, "{} = {}", key(&e.key), inline_value(v, kind));
+/// The kernel, if all runs have the same.
+fn only_kernel(doc: &Table) -> Option<Kernel> {
+    let is_kernel = |t: &Table| t.entries.iter().any(|e| e.key == "machine.kernel");
+    let axes = doc.get("axes").and_then(Node::table);
+    let variants = doc.get("variant").and_then(Node::list).unwrap_or(&[]);
+    let own = |v: &Table| v.get("set").and_then(Node::table).is_some_and(is_kernel);
+    let several = axes.is_some_and(is_kernel)
+        || variants.iter().filter_map(Node::table).any(|v| v.get("kernel").is_some() || own(v));
+    let machine = doc.get("machine").and_then(Node::table)?;
+    let name = machine.get("kernel").and_then(Node::as_text)?;
+    Kernel::from_name(name).filter(|_| !several)
+}
+
+struct Writer {
+    out: String,
+    /// The kernel whose rules hold where none is given.
+    kernel: Option<Kernel>,
+}
+
+impl Writer {
+    /// One table with its header, then the tables within.
+    fn section(&mut self, path: &str, table: &Table, spec: Option<&'static TableSpec>) {
+        let mut later = Vec::new();
+        let place =
+            |k: &str| spec.and_then(|s| s.keys().position(|x| x.name == k)).unwrap_or(usize::MAX);
+        let mut entries: Vec<_> = table.entries.iter().collect();
+        entries.sort_by_key(|e| place(&e.key));
+        for e in entries {
+            let kind = spec.and_then(|s| s.key(&e.key)).map(|k| k.kind);
+            let full =
+                if path.is_empty() { key(&e.key) } else { format!("{path}.{}", key(&e.key)) };
+            match (&e.node.value, kind) {
+                (
+                    Value::Table(t),
+                    Some(
+                        k @ (Kind::Table(_)
+                        | Kind::Costs
+                        | Kind::Rules
+                        | Kind::Policy
+                        | Kind::Compaction
+                        | Kind::Damon
+                        | Kind::Axes),
+                    ),
+                ) if matches!(path, "" | "machine") && e.key != "swap" => {
+                    later.push((full, vec![t], k))
+                }
+                (Value::List(l), Some(k @ (Kind::Tables(_) | Kind::Tasks))) if !l.is_empty() => {
+                    later.push((full, l.iter().filter_map(Node::table).collect(), k));
+                }
+                (v, _) => {
+                    let _ = writeln!(self.out, "{} = {}", key(&e.key), inline_value(v, kind));
+                }
             }
         }
-    }
-    // What is not written because nothing says it: a note for people.
-    if !path.starts_with("variant") {
-        for k in spec.iter().flat_map(|s| s.keys()) {
-            if let (Fallback::Auto(words), None) = (k.fallback, table.get(k.name)) {
-                let _ = writeln!(out, "# {}: {words}", k.name);
+        // What is not written because nothing says it: a note for people.
+        if !path.starts_with("variant") {
+            for k in spec.iter().flat_map(|s| s.keys()) {
+                if let (Fallback::Auto(words), None) = (k.fallback, table.get(k.name)) {
+                    let _ = writeln!(self.out, "# {}: {words}", k.name);
+                }
             }
         }
-    }
-    for (full, tables, kind) in later {
-        for t in tables {
-            let list = matches!(kind, Kind::Tables(_) | Kind::Tasks);
-            let header = if list { format!("[[{full}]]") } else { format!("[{full}]") };
-            let _ = write!(out, "\n{header}\n");
-            let spec = match kind {
-                Kind::Table(s) => Some(s),
-                k => spec_of_entry(t, k),
-            };
-            section(out, &full, t, spec);
+        if let ("machine.rules", Some(kernel)) = (path, self.kernel) {
+            let rules = KernelRules::of(kernel);
+            for k in KernelRules::knobs().iter().filter(|k| table.get(k.name).is_none()) {
+                let value = rules.get(k.name).unwrap_or_default();
+                let _ = writeln!(self.out, "# {}: {value}", k.name);
+            }
+        }
+        for (full, tables, kind) in later {
+            for t in tables {
+                let list = matches!(kind, Kind::Tables(_) | Kind::Tasks);
+                let header = if list { format!("[[{full}]]") } else { format!("[{full}]") };
+                let _ = write!(self.out, "\n{header}\n");
+                let spec = match kind {
+                    Kind::Table(s) => Some(s),
+                    k => spec_of_entry(t, k),
+                };
+                self.section(&full, t, spec);
+            }
         }
     }
 }

@@ -7,6 +7,8 @@
 //! only `[axes]`, a variant or `--set` provides is missing for the schema, not for mmsim.
 
 use mmsim_core::backing::device::DEVICE_PRESETS;
+use mmsim_core::base::knobs::Knobs as _;
+use mmsim_core::base::rules::KernelRules;
 use mmsim_core::machine::config::Kernel;
 use mmsim_core::machine::cost::CostModel;
 use serde_json::{Map, Value as Json, json};
@@ -36,6 +38,7 @@ pub fn json_schema(catalogue: &dyn PolicyCatalogue) -> Json {
     definitions.insert("compaction".into(), compaction);
     definitions.insert("damon-rules".into(), presets(catalogue, catalogue.damon_presets()));
     definitions.insert("costs".into(), costs());
+    definitions.insert("rules".into(), rules());
     for (name, pattern, example) in units::patterns() {
         let quantity = json!({ "type": "string", "pattern": pattern, "examples": [example] });
         definitions.insert(name.into(), quantity);
@@ -123,6 +126,7 @@ fn form(kind: Kind) -> Json {
         }
         Kind::Steps => json!({ "type": "array", "items": refer("step"), "minItems": 1 }),
         Kind::Costs => refer("costs"),
+        Kind::Rules => refer("rules"),
         Kind::Policy => refer("policy"),
         Kind::Compaction => refer("compaction"),
         Kind::Damon => refer("damon-rules"),
@@ -175,27 +179,7 @@ fn costs() -> Json {
 fn presets(catalogue: &dyn PolicyCatalogue, presets: Vec<String>) -> Json {
     let mut properties = Map::new();
     for knob in presets.iter().flat_map(|p| catalogue.knobs(p)) {
-        let schema =
-            properties.entry(knob.key).or_insert_with(|| json!({ "description": knob.doc }));
-        let range = knob.values.split_once(" to ");
-        if let Some((low, high)) = range.and_then(|(a, b)| Some((number(a)?, number(b)?))) {
-            schema["type"] = "integer".into();
-            schema["minimum"] = low.into();
-            schema["maximum"] = high.into();
-            continue;
-        }
-        let words: Vec<&str> = knob.values.split(" | ").collect();
-        if words.iter().all(|w| !w.is_empty() && !w.contains(' ')) {
-            let mut all = schema["enum"].as_array().cloned().unwrap_or_default();
-            // A number may be written as one or as a word.
-            let numbers = words.iter().filter_map(|w| number(w)).map(Json::from);
-            for value in words.iter().map(|w| Json::from(*w)).chain(numbers) {
-                if !all.contains(&value) {
-                    all.push(value);
-                }
-            }
-            schema["enum"] = all.into();
-        }
+        add_knob(&mut properties, knob.key, &knob.doc, &knob.values);
     }
     properties.insert("preset".into(), json!({ "enum": presets }));
     json!({
@@ -204,6 +188,38 @@ fn presets(catalogue: &dyn PolicyCatalogue, presets: Vec<String>) -> Json {
         "properties": properties,
         "additionalProperties": false,
     })
+}
+
+fn rules() -> Json {
+    let mut properties = Map::new();
+    for k in KernelRules::knobs() {
+        add_knob(&mut properties, k.name.into(), k.doc, &k.takes());
+    }
+    json!({ "type": "object", "properties": properties, "additionalProperties": false })
+}
+
+/// A knob that takes these values, besides those that one of its name takes already.
+fn add_knob(properties: &mut Map<String, Json>, name: String, doc: &str, values: &str) {
+    let schema = properties.entry(name).or_insert_with(|| json!({ "description": doc }));
+    let range = values.split_once(" to ");
+    if let Some((low, high)) = range.and_then(|(a, b)| Some((number(a)?, number(b)?))) {
+        schema["type"] = "integer".into();
+        schema["minimum"] = low.into();
+        schema["maximum"] = high.into();
+        return;
+    }
+    let words: Vec<&str> = values.split(" | ").collect();
+    if words.iter().all(|w| !w.is_empty() && !w.contains(' ')) {
+        let mut all = schema["enum"].as_array().cloned().unwrap_or_default();
+        // A number may be written as one or as a word.
+        let numbers = words.iter().filter_map(|w| number(w)).map(Json::from);
+        for value in words.iter().map(|w| Json::from(*w)).chain(numbers) {
+            if !all.contains(&value) {
+                all.push(value);
+            }
+        }
+        schema["enum"] = all.into();
+    }
 }
 
 fn number(word: &str) -> Option<i64> {

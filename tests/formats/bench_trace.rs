@@ -70,7 +70,7 @@ fn planned(file: &Path, change: impl Fn(&mut BenchSettings<'_>)) -> (RunSpec, Be
 }
 
 fn report(spec: RunSpec) -> RunReport {
-    let watch = |_: usize, _: &_| Watch { check_every: 64, ..Watch::default() };
+    let watch = |_: usize, _: &_| Watch::default().with_check_every(64);
     let results = run_all(&[spec], Some(1), watch).unwrap_or_else(|e| panic!("{e}"));
     RunReport::from_result(results[0].0.clone(), &results[0].1)
 }

@@ -114,7 +114,7 @@ fn hugetlb_check() {
         );
         let scenario = Scenario::from_str(&text, "x.toml").unwrap_or_else(|e| panic!("{e}"));
         let runs = scenario.expand(&Catalogue).unwrap_or_else(|e| panic!("{e}"));
-        let watch = |_: usize, _: &_| Watch { check_every: 1, ..Watch::default() };
+        let watch = |_: usize, _: &_| Watch::default().with_check_every(1);
         let results = run_all(&runs, Some(1), watch).unwrap_or_else(|e| panic!("{e}"));
         let record = record_of(&results[0].0.damon[0]);
         assert!(record.snapshots.len() > 25, "{}", record.snapshots.len());

@@ -81,15 +81,12 @@ fn the_files_shown_are_written() {
     let files: Arc<Mutex<BTreeMap<String, String>>> = Arc::default();
     mmsim::run::run_all(&runs, Some(1), |_, _| {
         let files = Arc::clone(&files);
-        Watch {
-            snapshot: Some(Box::new(move |phase, snapshot| {
-                let mut files = files.lock().expect("one run");
-                for (path, text) in Kind::ALL.iter().flat_map(|k| k.files(snapshot)) {
-                    files.insert(format!("{}/{path}", phase.unwrap_or("end")), text);
-                }
-            })),
-            ..Watch::default()
-        }
+        Watch::default().with_snapshot(Box::new(move |phase, snapshot| {
+            let mut files = files.lock().expect("one run");
+            for (path, text) in Kind::ALL.iter().flat_map(|k| k.files(snapshot)) {
+                files.insert(format!("{}/{path}", phase.unwrap_or("end")), text);
+            }
+        }))
     })
     .unwrap_or_else(|e| panic!("{e}"));
     for (file, text) in files.lock().expect("one run").iter() {

@@ -92,6 +92,33 @@ fn core_names_no_policy() {
     }
 }
 
+/// What a kernel does stands in the table of rules; nothing else in core asks which kernel it is.
+#[test]
+fn core_names_no_kernel_outside_the_table_of_rules() {
+    let core = root().join("crates/mmsim-core/src");
+    let mut files = Vec::new();
+    below(&core, &mut files);
+    let table = ["base/kernel.rs", "base/rules.rs"].map(|f| core.join(f));
+    let named = |line: &str| {
+        let code = line.split("//").next().unwrap_or_default();
+        let whole = |at: usize| !code[..at].ends_with(|c: char| c.is_alphanumeric() || c == ':');
+        let asked = code.replace("config.kernel_rules", "").contains("config.kernel");
+        asked || code.match_indices("Kernel::").any(|(at, _)| whole(at))
+    };
+    for line in ["if self.config.kernel >= newest {", "    Kernel::V6_1 => 3,"] {
+        assert!(named(line), "the test sees {line}");
+    }
+    assert!(!named("FrameKind::Kernel::of()"), "and only them");
+    assert!(table.iter().all(|f| files.contains(f)));
+    for path in files.iter().filter(|f| !table.contains(f)) {
+        let text = read(path);
+        let code = text.split("#[cfg(test)]").next().unwrap_or_default();
+        for (i, line) in code.lines().enumerate() {
+            assert!(!named(line), "{}:{}: {line}", path.display(), i + 1);
+        }
+    }
+}
+
 /// The files of the repository: those that git tracks, or all where there is no git.
 fn tracked() -> Vec<PathBuf> {
     let listed = Command::new("git").arg("-C").arg(root()).args(["ls-files", "-z"]).output();

@@ -5,7 +5,7 @@
 
 use mmsim::build::Machine;
 use mmsim_core::backing::device::DeviceConfig;
-use mmsim_core::base::time::{SimDuration, SimTime};
+use mmsim_core::base::time::SimDuration;
 use mmsim_core::machine::TaskConfig;
 use mmsim_core::machine::config::{
     Kernel, MachineConfig, NodeConfig, SwapConfig, VmSysctl, ZoneConfig, ZoneKind,
@@ -36,7 +36,7 @@ pub(crate) fn machine_of(frames: u32, slots: u32, kernel: Kernel) -> MachineConf
     };
     MachineConfig {
         kernel,
-        page_alloc: None,
+        rules: None,
         cpus,
         nodes: vec![NodeConfig {
             zones: vec![ZoneConfig {
@@ -66,7 +66,7 @@ pub(crate) fn machine_of(frames: u32, slots: u32, kernel: Kernel) -> MachineConf
 
 /// A process named `work` that starts at once.
 pub(crate) fn task(threads: Vec<Box<dyn Workload>>) -> Vec<TaskConfig> {
-    vec![TaskConfig { name: "work".into(), memcg: None, start: SimTime::ZERO, threads }]
+    vec![TaskConfig::new("work", threads)]
 }
 
 /// Draws by zipf 0.9 over `pages` scattered pages, three writes in ten.

@@ -73,6 +73,16 @@ fn one_request(
     flags: GfpFlags,
     answer: CompactResult,
 ) -> (String, RunResult) {
+    one_request_on(config(kernel, "ramdisk"), order, mt, flags, answer)
+}
+
+fn one_request_on(
+    mut c: MachineConfig,
+    order: u8,
+    mt: Migratetype,
+    flags: GfpFlags,
+    answer: CompactResult,
+) -> (String, RunResult) {
     let alloc = |handle, order, migratetype, flags| Op::KernelAlloc {
         order,
         migratetype,
@@ -87,14 +97,13 @@ fn one_request(
     ops.extend((0..20).map(|i| alloc(1000 + i, 0, Migratetype::Movable, GfpFlags::HIGH)));
     ops.extend((0..20).step_by(2).map(|i| Op::KernelFree { handle: BlockHandle(1000 + i) }));
     ops.extend([end(0), alloc(9999, order, mt, flags), end(1)]);
-    let mut c = config(kernel, "ramdisk");
     c.vm.watermark_boost_factor = 0;
     let log = Log::default();
     let mut m = machine(&c, vec![task("t", ops)]);
     let deferred = answer == CompactResult::Deferred;
     let suitable = CompactResult::Skipped;
     m.set_compaction(Box::new(Stub { log: log.clone(), answer, suitable, deferred }));
-    let r = m.run(Watch { check_every: 1, ..Watch::default() });
+    let r = m.run(Watch::default().with_check_every(1));
     let log = log.lock().unwrap().clone();
     (log, r)
 }
@@ -190,6 +199,48 @@ fn kernel_4_1_retries_as_long_as_reclaim_helps() {
     assert_eq!(once.iter().collect::<String>(), "dads-", "{log}");
 }
 
+/// What a kernel asks for with one rule set, for unmovable memory.
+fn asked_under(
+    (kernel, rule, value): (Kernel, &str, &str),
+    order: u8,
+    flags: GfpFlags,
+    answer: CompactResult,
+) -> String {
+    let c = ruled(config(kernel, "ramdisk"), rule, value);
+    one_request_on(c, order, Migratetype::Unmovable, flags, answer).0
+}
+
+/// A movable request of order 3 that may retry. 4.1 compacts before it reclaims; later kernels leave
+/// that to costly orders and to what cannot move.
+#[test]
+fn slow_path() {
+    let [old, new] = ["v4.1", "v4.8"].map(|value| {
+        let c = ruled(config(NEW, "ramdisk"), "slow-path", value);
+        one_request_on(c, 3, Migratetype::Movable, NORETRY, CompactResult::Complete).0
+    });
+    assert_eq!([old.as_str(), new.as_str()], ["dads-", "ds-"]);
+}
+
+/// The strategy says that it made a block, and there is none: 4.1 looks itself.
+#[test]
+fn direct_compaction() {
+    let asked = |value| {
+        let rule = (NEW, "direct-compaction", value);
+        asked_under(rule, 3, NORETRY, CompactResult::Success)
+    };
+    assert_eq!(["v4.1", "v4.9"].map(asked), ["dads", "da+ds+"]);
+}
+
+/// A request that must not call into file systems.
+#[test]
+fn compaction_needs_fs() {
+    let asked = |value| {
+        let rule = (NEW, "compaction-needs-fs", value);
+        asked_under(rule, 3, NORETRY.without(GfpFlags::FS), CompactResult::Complete)
+    };
+    assert_eq!(["yes", "no"].map(asked), ["", "dads-"]);
+}
+
 /// Half of memory is free, in single pages; then these operations.
 fn scattered(kernel: Kernel, suitable: CompactResult, then: &[Op]) -> (String, RunResult) {
     scattered_on(config(kernel, "ramdisk"), suitable, then)
@@ -212,7 +263,7 @@ fn scattered_on(mut c: MachineConfig, suitable: CompactResult, then: &[Op]) -> (
     let mut m = machine(&c, vec![task("t", ops)]);
     let answer = CompactResult::Complete;
     m.set_compaction(Box::new(Stub { log: log.clone(), answer, suitable, deferred: false }));
-    let r = m.run(Watch { check_every: 1, ..Watch::default() });
+    let r = m.run(Watch::default().with_check_every(1));
     let log = log.lock().unwrap().clone();
     (log, r)
 }
@@ -239,6 +290,34 @@ fn kcompactd_works_for_those_who_cannot_wait() {
     assert_eq!(of(Kernel::V4_1, CompactResult::Continue, 17), (String::new(), [0, 0]));
 }
 
+/// The same request with kcompactd, which tries, and without, when nobody does.
+#[test]
+fn kcompactd() {
+    let nowait = |i: u32| Op::KernelAlloc {
+        order: 6,
+        migratetype: Migratetype::Movable,
+        flags: GFP_NOWAIT,
+        handle: BlockHandle(5000 + i),
+    };
+    let ops: Vec<Op> = (0..17).flat_map(|i| [nowait(i), sleep_ms(20)]).collect();
+    let asked = |value| {
+        let mut c = ruled(config(NEW, "ramdisk"), "kcompactd", value);
+        c.vm.compaction_proactiveness = 0;
+        scattered_on(c, CompactResult::Continue, &ops).0
+    };
+    assert_eq!(["no", "yes"].map(asked), ["", "ds-"]);
+}
+
+/// kcompactd looks after half a second, or never.
+#[test]
+fn proactive_compaction() {
+    let asked = |value| {
+        let c = ruled(config(NEW, "ramdisk"), "proactive-compaction", value);
+        scattered_on(c, CompactResult::Continue, &[sleep_ms(600)]).0
+    };
+    assert_eq!(["no", "yes"].map(asked), ["", "F"]);
+}
+
 /// All free memory is too scattered for huge pages: a score of 100 against 90. The first look,
 /// after half a second, moves nothing, and the next one comes 64 times as late.
 #[test]
@@ -249,6 +328,19 @@ fn proactive_compaction_looks_twice_a_second_until_it_does_not_help() {
     assert_eq!(log(NEW, 32_000), "F");
     assert_eq!(log(NEW, 33_000), "FF");
     assert_eq!(log(Kernel::V5_8, 33_000), "");
+}
+
+/// Memory is full of pages of a process, and compaction of its zone is put off. Direct reclaim for
+/// a costly order asks that first, as 4.1 does, or not at all.
+#[test]
+fn compaction_ready_exact() {
+    let questions = |value| {
+        let rule = (NEW, "compaction-ready-exact", value);
+        let log = asked_under(rule, 5, GFP_KERNEL, CompactResult::Complete);
+        log.matches('d').count()
+    };
+    let [old, new] = ["no", "yes"].map(questions);
+    assert!(old > new, "{old} {new}");
 }
 
 /// The same memory under other values. With 0 kcompactd waits to be woken, however scattered memory
@@ -308,7 +400,7 @@ fn freed_for_a_block(kernel: Kernel, suitable: Option<CompactResult>) -> u64 {
         let answer = CompactResult::Complete;
         m.set_compaction(Box::new(Stub { log: Log::default(), answer, suitable, deferred: false }));
     }
-    let r = m.run(Watch { check_every: 1, ..Watch::default() });
+    let r = m.run(Watch::default().with_check_every(1));
     let [woken, freed] = phase_counts(&r.phases[1], ["pageoutrun", "pgsteal_kswapd"]);
     assert!(woken > 0, "{kernel:?}: nobody woke kswapd");
     freed
@@ -348,7 +440,7 @@ fn kswapd_of_4_1_balances_every_zone() {
                 *seen.lock().unwrap() = [s.zones[0].free, s.zones[1].free];
             }
         });
-        let watch = Watch { check_every: 1, snapshot: Some(note), ..Watch::default() };
+        let watch = Watch::default().with_check_every(1).with_snapshot(note);
         let r = machine(&c, vec![task("t", ops)]).run(watch);
         assert!(count(&r, "pgsteal_kswapd") > 0, "{kernel:?}");
         *free.lock().unwrap()

@@ -18,7 +18,7 @@ fn scenario(text: &str) -> Vec<RunResult> {
     let runs = scenario.expand(&Catalogue).unwrap_or_else(|e| panic!("{e}"));
     let run = |r: &_| {
         let mut m = mmsim::build::machine(r).unwrap_or_else(|e| panic!("{e}"));
-        m.run(Watch { check_every: 4096, ..Watch::default() })
+        m.run(Watch::default().with_check_every(4096))
     };
     runs.iter().map(run).collect()
 }
@@ -109,7 +109,7 @@ fn locked_pages_are_counted() {
 /// Misses and refetches of MIN on what was recorded, with so many frames or as the run had.
 fn bound(tasks: Vec<TaskConfig>, frames: Option<u64>) -> (u64, u64, RunResult) {
     let mut m = machine(&config(Kernel::V6_12, "zram"), tasks);
-    let r = m.run(Watch { record_accesses: true, ..Watch::default() });
+    let r = m.run(Watch::default().with_record_accesses(true));
     let b = opt::bounds(m.recorded_accesses(), frames.unwrap_or(r.peak_resident), false);
     assert_eq!(m.recorded_accesses().len() as u64, r.accesses);
     (b.sim_opt_misses, b.sim_opt_refetches, r)

@@ -5,6 +5,7 @@ use mmsim::build::Machine;
 use mmsim_compaction::TwoScanners;
 use mmsim_core::backing::device::DeviceConfig;
 use mmsim_core::base::event::{Observer, TraceEvent};
+use mmsim_core::base::knobs::{Knobs, Preset};
 use mmsim_core::base::rng::Rng;
 use mmsim_core::base::time::{SimDuration, SimTime};
 use mmsim_core::base::vmstat::VmEvent;
@@ -12,7 +13,6 @@ use mmsim_core::machine::config::{Kernel, MachineConfig};
 use mmsim_core::machine::result::{Outcome, RunResult};
 use mmsim_core::machine::{self as core, Watch};
 use mmsim_core::policy::ReclaimPolicy;
-use mmsim_core::policy::knobs::{Knobs, Preset};
 use mmsim_core::workload::{CopyRun, MapKind, Op, RegionId, Run, VmaFlags, Workload};
 use mmsim_lru::{Classic, ClassicConfig, Mglru, MglruConfig, Random};
 
@@ -32,6 +32,13 @@ fn run(config: &MachineConfig, threads: u32) -> RunResult {
     machine(config, threads).run(Watch::default())
 }
 
+/// What watches a run, as `set` sets it.
+fn watch_with(set: impl FnOnce(&mut Watch)) -> Watch {
+    let mut watch = Watch::default();
+    set(&mut watch);
+    watch
+}
+
 struct Nothing;
 impl Observer for Nothing {
     fn event(&mut self, _now: SimTime, _event: &TraceEvent) {}
@@ -49,22 +56,22 @@ fn watching_changes_nothing() {
         assert!(plain.vmstat[VmEvent::WorkingsetRefaultAnon] > 1000, "{plain:?}");
         for (what, watch) in [
             ("nothing", Watch::default()),
-            ("observer", Watch { observer: Some(Box::new(Nothing)), ..Watch::default() }),
-            ("sampling", Watch { sample: sample(), ..Watch::default() }),
-            ("snapshots", Watch { snapshot: snapshot(), ..Watch::default() }),
-            ("checks", Watch { check_every: 2000, ..Watch::default() }),
-            ("progress", Watch { progress: Some(Box::new(|_| {})), ..Watch::default() }),
-            ("recording", Watch { record_accesses: true, ..Watch::default() }),
+            ("observer", Watch::default().with_observer(Box::new(Nothing))),
+            ("sampling", watch_with(|w| w.sample = sample())),
+            ("snapshots", watch_with(|w| w.snapshot = snapshot())),
+            ("checks", Watch::default().with_check_every(2000)),
+            ("progress", Watch::default().with_progress(Box::new(|_| {}))),
+            ("recording", Watch::default().with_record_accesses(true)),
             (
                 "all",
-                Watch {
-                    observer: Some(Box::new(Nothing)),
-                    sample: sample(),
-                    snapshot: snapshot(),
-                    check_every: 3000,
-                    progress: Some(Box::new(|_| {})),
-                    record_accesses: true,
-                },
+                watch_with(|w| {
+                    w.observer = Some(Box::new(Nothing));
+                    w.sample = sample();
+                    w.snapshot = snapshot();
+                    w.check_every = 3000;
+                    w.progress = Some(Box::new(|_| {}));
+                    w.record_accesses = true;
+                }),
             ),
         ] {
             let mut m = machine(&config(), threads);
@@ -91,7 +98,7 @@ fn watching_changes_nothing_where_swap_is_full() {
             let policy =
                 |mem: &mut _| -> Box<dyn ReclaimPolicy> { Box::new(Mglru::new(p.config, mem, 1)) };
             let mut m = core::Machine::new(&c, cells::task(work), 1, policy);
-            m.run(Watch { observer, ..Watch::default() })
+            m.run(watch_with(|w| w.observer = observer))
         };
         let plain = of(None);
         assert_eq!(plain.outcome, Outcome::Completed, "{}", p.name);
@@ -142,7 +149,7 @@ fn watching_changes_nothing_beside_compaction() {
             let mut m = core::Machine::new(&c, cells::task(work), 1, policy);
             let rules = mmsim_compaction::preset_for_kernel(kernel);
             m.set_compaction(Box::new(TwoScanners::new(rules, &m.mem)));
-            m.run(Watch { observer, ..Watch::default() })
+            m.run(watch_with(|w| w.observer = observer))
         };
         let plain = of(None);
         assert!(plain.vmstat[VmEvent::PgMigrateSuccess] > 1000, "{}", p.name);
@@ -191,19 +198,15 @@ fn the_short_way_of_faults_is_the_general_one() {
                 let swap = c.swap.as_mut().expect("there is swap");
                 swap.device = DeviceConfig::preset(device, cpus).expect("a preset");
                 let of = |watch| {
-                    let tasks = (0..threads).map(|i| core::TaskConfig {
-                        name: format!("t{i}"),
-                        memcg: None,
-                        start: SimTime::ZERO,
-                        threads: vec![ops(i.into())],
-                    });
+                    let tasks = (0..threads)
+                        .map(|i| core::TaskConfig::new(format!("t{i}"), vec![ops(i.into())]));
                     let policy = |mem: &mut _| -> Box<dyn ReclaimPolicy> {
                         Box::new(Classic::new(preset, mem))
                     };
                     core::Machine::new(&c, tasks.collect(), 1, policy).run(watch)
                 };
                 let short = of(Watch::default());
-                let general = of(Watch { record_accesses: true, ..Watch::default() });
+                let general = of(Watch::default().with_record_accesses(true));
                 assert!(short.vmstat[VmEvent::PswpIn] > 1000, "{short:?}");
                 assert_eq!(short, general, "{kernel:?}, {device}, {cpus} CPUs, {threads} threads");
             }
@@ -270,10 +273,10 @@ fn teams_are_the_general_way() {
                     core::Machine::new(&c, tasks, 1, policy).run(watch)
                 };
                 let team = of(Watch::default());
-                let general = of(Watch { record_accesses: true, ..Watch::default() });
+                let general = of(Watch::default().with_record_accesses(true));
                 let what = format!("{kernel:?}, {device}, {threads} threads on {cpus} CPUs");
                 assert_eq!(team, general, "{what}");
-                let watched = of(Watch { observer: Some(Box::new(Nothing)), ..Watch::default() });
+                let watched = of(Watch::default().with_observer(Box::new(Nothing)));
                 assert_eq!(team, watched, "{what}");
                 assert_eq!(frames < 2000, team.vmstat[VmEvent::PswpOut] > 0, "{what}");
             }
@@ -344,7 +347,7 @@ fn a_copy_is_its_touches() {
                         Box::new(Classic::new(preset, mem))
                     };
                     let mut m = core::Machine::new(&c, tasks, 1, policy);
-                    let result = m.run(Watch { record_accesses, ..Watch::default() });
+                    let result = m.run(Watch::default().with_record_accesses(record_accesses));
                     (result, m.recorded_accesses().to_vec())
                 };
                 let what = format!("{kernel:?}, {device}, {threads} threads on {cpus} CPUs");

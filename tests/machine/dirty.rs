@@ -103,7 +103,7 @@ impl ReclaimPolicy for Fifo {
 
 fn by_fifo(c: &MachineConfig, tasks: Vec<TaskConfig>) -> RunResult {
     let fifo = |mem: &mut Memory| Box::new(Fifo(mem.lists.create())) as Box<dyn ReclaimPolicy>;
-    Machine::new(c, tasks, 1, fifo).run(Watch { check_every: 1, ..Watch::default() })
+    Machine::new(c, tasks, 1, fifo).run(Watch::default().with_check_every(1))
 }
 
 /// Nobody is killed while waiting for the device would do: with limits that allow all memory to be

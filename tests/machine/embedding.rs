@@ -77,3 +77,22 @@ fn the_document_shows_what_the_examples_print() {
         assert_eq!(text, new, "MMSIM_BLESS=1 rewrites docs/embedding.md");
     }
 }
+
+/// What a machine says and is asked may grow without a change in programs that embed it.
+#[test]
+fn results_of_a_machine_may_grow() {
+    let machine =
+        std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("crates/mmsim-core/src/machine");
+    for (file, all) in [("result.rs", true), ("mod.rs", false)] {
+        let text = std::fs::read_to_string(machine.join(file)).expect("the sources");
+        let lines: Vec<&str> = text.lines().collect();
+        for (i, line) in lines.iter().enumerate() {
+            let Some(name) = line.strip_prefix("pub struct ") else { continue };
+            let name = name.trim_end_matches(" {");
+            if all || ["TaskConfig", "Watch"].contains(&name) {
+                let before = &lines[i.saturating_sub(3)..i];
+                assert!(before.contains(&"#[non_exhaustive]"), "{file}: {name}");
+            }
+        }
+    }
+}

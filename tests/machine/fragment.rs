@@ -21,7 +21,7 @@ fn scenario(kernel: &str, memory: &str, keys: &str, before: &str) -> Scenario {
 fn run(s: &Scenario) -> (Machine, RunResult) {
     let specs = s.expand(&Catalogue).unwrap_or_else(|e| panic!("{e}"));
     let mut machine = build::machine(&specs[0]).unwrap_or_else(|e| panic!("{e}"));
-    let result = machine.run(Watch { check_every: 1 << 16, ..Watch::default() });
+    let result = machine.run(Watch::default().with_check_every(1 << 16));
     machine.check();
     (machine, result)
 }

@@ -31,7 +31,7 @@ fn sizes(p: &HugePool) -> [u32; 3] {
 /// The pool at the end of a run.
 fn pool_after(config: &MachineConfig, tasks: Vec<TaskConfig>) -> [u32; 3] {
     let mut m = machine(config, tasks);
-    m.run(Watch { check_every: 1, ..Watch::default() });
+    m.run(Watch::default().with_check_every(1));
     sizes(&m.mem.hugetlb)
 }
 
@@ -109,7 +109,7 @@ fn nobody_takes_a_mapped_page() {
     let after = [pressed, vec![unmap(0)]].concat();
     let mut m = machine(&pool(3), vec![task("a", after)]);
     let free = m.mem.zones.nr_free();
-    m.run(Watch { check_every: 1, ..Watch::default() });
+    m.run(Watch::default().with_check_every(1));
     assert_eq!(sizes(&m.mem.hugetlb), [0, 0, 0]);
     assert_eq!(m.mem.zones.nr_free(), free + 3 * 512);
 }

@@ -20,6 +20,7 @@ mod kernel_build;
 mod masim;
 mod mglru;
 mod mglru_reports;
+mod rules;
 mod scan_oracle;
 mod scan_zone;
 mod series;

@@ -16,7 +16,7 @@ fn run(preset: &str, config: &MachineConfig, tasks: Vec<TaskConfig>) -> RunResul
     let policy = |mem: &mut mmsim::memory::Memory| {
         Box::new(Mglru::new(preset.config, mem, 1)) as Box<dyn ReclaimPolicy>
     };
-    let watch = Watch { check_every: 1, ..Watch::default() };
+    let watch = Watch::default().with_check_every(1);
     Machine::new(&config, tasks, 1, policy).run(watch)
 }
 

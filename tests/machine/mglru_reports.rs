@@ -4,6 +4,7 @@
 use mmsim::build::Catalogue;
 use mmsim::report::{GenerationReport, Report};
 use mmsim::{RunOptions, Scenario};
+use std::fmt::Write as _;
 
 const PRESETS: [&str; 6] = [
     "mglru-v6.1",
@@ -222,4 +223,31 @@ fn reports_have_the_generations_of_every_group() {
         (json[0].get("memcg"), &json[json.as_array().unwrap().len() - 1]["memcg"]),
         (None, &serde_json::json!("b"))
     );
+}
+
+/// Of hundreds of groups the end of a phase shows the root and the group of its task: what it holds
+/// does not grow with all groups.
+#[test]
+fn phases_in_hundreds_of_groups_show_their_own() {
+    let mut text = String::from(
+        "schema = 1\nname = \"groups\"\nseed = 1\nreclaim = { preset = \"mglru-v6.12\" }\n\
+         [machine]\nmemory = \"64MiB\"\nswap = { size = \"64MiB\", device = \"zram\" }\n",
+    );
+    for i in 0..300 {
+        writeln!(text, "[[machine.memcg]]\nname = \"g{i}\"").expect("text");
+    }
+    for i in 0..300 {
+        let work = "workload = \"sequential\"\nmemory = \"16KiB\"\nwrite = true";
+        writeln!(text, "[[task]]\nname = \"t{i}\"\nmemcg = \"g{i}\"\n{work}").expect("text");
+    }
+    let scenario = Scenario::from_str(&text, "groups.toml").unwrap_or_else(|e| panic!("{e}"));
+    let report = mmsim::run(&scenario, &RunOptions::default()).unwrap_or_else(|e| panic!("{e}"));
+    let phases = &report.runs[0].phases;
+    assert!(phases.len() >= 300, "{}", phases.len());
+    for phase in phases {
+        let task = &phase.task.as_ref().expect("the phase of a task").name;
+        let mut names: Vec<&str> = phase.lru_gen.iter().map(|g| g.memcg.as_str()).collect();
+        names.dedup();
+        assert_eq!(names, ["", &task.replace('t', "g")], "{}", phase.name);
+    }
 }

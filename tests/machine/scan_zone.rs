@@ -6,12 +6,12 @@
 use mmsim_compaction::{CompactionConfig, TwoScanners};
 use mmsim_core::base::id::{MemcgId, NodeId, PageIdx, Pfn, ZoneId};
 use mmsim_core::base::rng::Rng;
+use mmsim_core::base::rules::KernelRules;
 use mmsim_core::machine::config::{Kernel, ZoneKind};
 use mmsim_core::memory::Memory;
 use mmsim_core::phys::frames::{FrameKind, flag};
 use mmsim_core::phys::gfp::{AllocRequest, GFP_KERNEL};
 use mmsim_core::phys::migratetype::Migratetype;
-use mmsim_core::phys::rules::PageAllocRules;
 use mmsim_core::phys::watermarks::Mark;
 use mmsim_core::policy::compaction::{CompactRequest, Compaction as _, Compactor, MigrateMode};
 use mmsim_core::policy::{Arrival, ArrivalKind};
@@ -99,7 +99,7 @@ pub(crate) fn bytes(mem: &Memory) -> Vec<u8> {
 /// head in the second one.
 pub(crate) fn scan_by_bytes(zone: &[u8]) -> (u64, u64) {
     let (mut frames, mut pages) = (0, 0);
-    for block in zone.chunks(1 << PageAllocRules::V4_1.pageblock_order) {
+    for block in zone.chunks(1 << KernelRules::of(Kernel::V4_1).pageblock_order) {
         let mut at = 0;
         while at < block.len() {
             let byte = block[at];

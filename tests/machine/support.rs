@@ -1,7 +1,8 @@
 //! A small machine and workloads that are written down operation by operation.
 
 use mmsim::backing::device::DeviceConfig;
-use mmsim::base::time::{SimDuration, SimTime};
+use mmsim::base::knobs::Knobs as _;
+use mmsim::base::time::SimDuration;
 use mmsim::machine::config::{
     Kernel, MachineConfig, MemcgConfig, NodeConfig, SwapConfig, VmSysctl, ZoneConfig, ZoneKind,
 };
@@ -46,7 +47,7 @@ pub(crate) fn threads(name: &str, memcg: Option<usize>, ops: Vec<Vec<Op>>) -> Ta
         .into_iter()
         .map(|l| Box::new(Scripted { ops: l.into_iter(), phases }) as Box<dyn Workload>)
         .collect();
-    TaskConfig { name: name.into(), memcg, start: SimTime::ZERO, threads }
+    TaskConfig::new(name, threads).with_memcg(memcg)
 }
 
 /// A process of one thread in the root group.
@@ -88,7 +89,7 @@ pub(crate) fn device(name: &str) -> DeviceConfig {
 pub(crate) fn config(kernel: Kernel, swap: &str) -> MachineConfig {
     MachineConfig {
         kernel,
-        page_alloc: None,
+        rules: None,
         cpus: 1,
         nodes: vec![NodeConfig { zones: vec![zone(2048)] }],
         swap: Some(SwapConfig { slots: 4000, device: device(swap) }),
@@ -105,6 +106,14 @@ pub(crate) fn config(kernel: Kernel, swap: &str) -> MachineConfig {
     }
 }
 
+/// The same machine under another rule.
+pub(crate) fn ruled(mut c: MachineConfig, rule: &str, value: &str) -> MachineConfig {
+    let mut rules = c.kernel_rules();
+    rules.set(rule, value).unwrap_or_else(|e| panic!("{rule} = {value}: {e}"));
+    c.rules = Some(rules);
+    c
+}
+
 pub(crate) fn machine(config: &MachineConfig, tasks: Vec<TaskConfig>) -> Machine {
     let lru: ClassicConfig = preset_for_kernel(config.kernel);
     Machine::new(config, tasks, 1, |mem| {
@@ -114,7 +123,7 @@ pub(crate) fn machine(config: &MachineConfig, tasks: Vec<TaskConfig>) -> Machine
 
 /// Runs with an audit after every step.
 pub(crate) fn run(config: &MachineConfig, tasks: Vec<TaskConfig>) -> RunResult {
-    machine(config, tasks).run(Watch { check_every: 1, ..Watch::default() })
+    machine(config, tasks).run(Watch::default().with_check_every(1))
 }
 
 // ---- operations ----

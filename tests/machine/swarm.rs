@@ -11,6 +11,7 @@ use mmsim::backing::device::DeviceConfig;
 use mmsim::base::event::{Observer, TraceEvent};
 use mmsim::base::id::{GROUP_PAGES, Idx as _, PageIdx, Pfn};
 use mmsim::base::rng::Rng;
+use mmsim::base::rules::KernelRules;
 use mmsim::base::time::{SimDuration, SimTime};
 use mmsim::base::vmstat::VmEvent;
 use mmsim::build::{Catalogue, Machine, Policy};
@@ -94,7 +95,7 @@ fn machine_config(rng: &mut Rng) -> MachineConfig {
         .collect();
     MachineConfig {
         kernel: pick(rng, &Kernel::ALL),
-        page_alloc: None,
+        rules: None,
         cpus,
         nodes: (0..nodes).map(|_| node(rng)).collect(),
         swap: (!one_in(rng, 6)).then(|| SwapConfig {
@@ -321,9 +322,29 @@ fn policy(seed: u64, preset: &str) -> Policy {
     Policy::Mglru(knobs)
 }
 
+/// Some rules of other kernels, on every second machine: those that then contradict others stay.
+fn rules(seed: u64, kernel: Kernel) -> KernelRules {
+    let mut rng = Rng::for_purpose(seed, "swarm/rules");
+    let mut rules = KernelRules::of(kernel);
+    let others = one_in(&mut rng, 2);
+    for rule in KernelRules::knobs().iter().filter(|_| others) {
+        if one_in(&mut rng, 4) {
+            let of = pick(&mut rng, &Kernel::ALL);
+            let mut changed = rules;
+            let value = KernelRules::of(of).get(rule.name).expect("its name");
+            changed.set(rule.name, &value).expect("a value that it takes");
+            if changed.validate().is_ok() {
+                rules = changed;
+            }
+        }
+    }
+    rules
+}
+
 fn build(seed: u64, huge: Huge) -> (String, Machine) {
     let mut rng = Rng::for_purpose(seed, "swarm/machine");
     let mut config = machine_config(&mut rng);
+    config.rules = Some(rules(seed, config.kernel));
     if huge != Huge::None {
         allow_huge(seed, &mut config);
     }
@@ -339,18 +360,17 @@ fn build(seed: u64, huge: Huge) -> (String, Machine) {
             pick(&mut rng, if huge == Huge::None { &[30, 300, 700] } else { &[600, 1300, 2100] });
         let threads = between(&mut rng, 1, 3) as u16;
         let ops = between(&mut rng, 40, 200) as u32;
-        tasks.push(TaskConfig {
-            name: format!("task{i}"),
-            memcg: (groups > 0 && !one_in(&mut rng, 3)).then(|| rng.below(groups) as usize),
-            start: SimTime(between(&mut rng, 0, 1) * 1_000_000),
-            threads: (0..threads)
-                .map(|thread| {
-                    let mapped = vec![None; usize::from(OWN) + 1];
-                    Box::new(Drawn { thread, most, ops, mapped, started: false, huge })
-                        as Box<dyn Workload>
-                })
-                .collect(),
-        });
+        let memcg = (groups > 0 && !one_in(&mut rng, 3)).then(|| rng.below(groups) as usize);
+        let start = SimTime(between(&mut rng, 0, 1) * 1_000_000);
+        let threads = (0..threads)
+            .map(|thread| {
+                let mapped = vec![None; usize::from(OWN) + 1];
+                Box::new(Drawn { thread, most, ops, mapped, started: false, huge })
+                    as Box<dyn Workload>
+            })
+            .collect();
+        let task = TaskConfig::new(format!("task{i}"), threads);
+        tasks.push(task.with_memcg(memcg).with_start(start));
     }
     let about = format!("{policy:?} on {config:?}");
     let mut machine = Machine::new(&config, tasks, seed, |mem| policy.create(mem, seed));
@@ -377,7 +397,8 @@ fn run(seed: u64, huge: Huge, check_every: u64) -> RunResult {
     let patience = Patience { events: 200_000_000, again: Again::default() };
     let again = patience.again.count();
     let observer: Option<Box<dyn Observer>> = Some(Box::new(patience));
-    let watch = Watch { observer, check_every, record_accesses: true, ..Watch::default() };
+    let mut watch = Watch::default().with_check_every(check_every).with_record_accesses(true);
+    watch.observer = observer;
     let r = machine.run(watch);
     machine.check();
     fetches::are_bounded(&machine, &r, &again);

@@ -21,7 +21,7 @@ fn with(kernel: Kernel, set: impl Fn(&mut VmSysctl), ops: &[Op]) -> RunResult {
     let rules = CompactionConfig::preset(preset).expect("a preset").config;
     let strategy = TwoScanners::new(rules, &m.mem);
     m.set_compaction(Box::new(strategy));
-    m.run(Watch { check_every: 1, ..Watch::default() })
+    m.run(Watch::default().with_check_every(1))
 }
 
 fn alloc(i: u32, order: u8, migratetype: Migratetype, flags: GfpFlags) -> Op {

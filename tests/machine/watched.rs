@@ -245,7 +245,7 @@ fn a_sample_does_not_bound_run_ahead() {
                 let faults = vmstat[mmsim::base::vmstat::VmEvent::PgFault];
                 rows.lock().expect("nobody panics in it").push((at.0, faults));
             };
-            Watch { sample: Some((every, Box::new(keep))), ..Watch::default() }
+            Watch::default().with_sample(every, Box::new(keep))
         };
         assert!(report(text, 1, sampled).0 == plain, "every {every}");
         check_rows(&rows.lock().expect("it is over"), every, &of_plain.runs[0], "every");
@@ -267,10 +267,8 @@ fn a_timer_fires_on_a_cpu_that_no_observer_moves() {
         let runs = run_all(&specs, Some(1), |_, _| watch()).unwrap();
         (runs[0].1.sim_time, runs[0].1.vmstat.clone())
     };
-    let sampled = || Watch {
-        sample: Some((SimDuration::from_millis(100), Box::new(|_, _, _| {}))),
-        ..Watch::default()
-    };
+    let sampled =
+        || Watch::default().with_sample(SimDuration::from_millis(100), Box::new(|_, _, _| {}));
     assert_eq!(counted(Watch::default), counted(sampled));
 }
 
@@ -302,7 +300,7 @@ fn a_fault_of_a_killed_thread_is_accounted_for_once() {
         threads = 2
         compute = "7us"
     "#;
-    let audited = |_| Watch { check_every: 1, ..Watch::default() };
+    let audited = |_| Watch::default().with_check_every(1);
     let (_, report) = report(text, 1, audited);
     assert!(report.runs[0].oom.is_some(), "nobody was killed");
 }

@@ -1,16 +1,16 @@
 //! Which zone gives a page.
 
 use super::support::*;
+use mmsim::base::rules::KernelRules;
 use mmsim::machine::Watch;
 use mmsim::machine::config::{Kernel, NodeConfig, ZoneConfig, ZoneKind};
-use mmsim::phys::rules::PageAllocRules;
 
 /// Pages that the lower and the upper zone gave for 300 first touches and some page tables, with
 /// room for all of them in the upper one. From low to high it is 30 pages in the lower zone, 10 in
 /// the upper.
 fn given(fair_zones: bool, threads: u32, watch: Watch) -> [u64; 2] {
     let mut c = config(Kernel::V4_1, "ramdisk");
-    c.page_alloc = Some(PageAllocRules { fair_zones, ..PageAllocRules::V4_1 });
+    c.rules = Some(KernelRules { fair_zones, ..KernelRules::of(Kernel::V4_1) });
     c.cpus = threads;
     c.memcgs.clear();
     let with = |kind, watermarks| ZoneConfig { kind, watermarks: Some(watermarks), ..zone(1024) };
@@ -30,8 +30,8 @@ fn given(fair_zones: bool, threads: u32, watch: Watch) -> [u64; 2] {
 /// Without this rule all are the upper zone's. Each page by itself and many CPUs' first touches
 /// together come to the same.
 #[test]
-fn zones_of_4_1_give_in_proportion() {
-    let one_by_one = || Watch { check_every: 1, ..Watch::default() };
+fn fair_zones() {
+    let one_by_one = || Watch::default().with_check_every(1);
     for threads in [1, 10] {
         for watch in [Watch::default, one_by_one] {
             let [low, upper] = given(true, threads, watch());

@@ -3,6 +3,8 @@
 use crate::harness::Names;
 use mmsim::scenario::{KnobValue, WorkloadSpec};
 use mmsim::{RunSpec, Scenario};
+use mmsim_core::base::knobs::Knobs as _;
+use mmsim_core::base::rules::{KernelRules, Scheduler};
 use mmsim_core::base::time::SimDuration;
 use mmsim_core::machine::config::{Kernel, ZoneKind};
 use mmsim_workload::generators::{End, MemoryKind, Step};
@@ -362,4 +364,42 @@ fn what_has_no_number_is_refused_at_its_line() {
         refused(&monitors(257)),
         "error: damon[256].ops: more than 256 monitors, write fewer of them\n   --> x.toml:520:7"
     );
+}
+
+/// A rule is set over those of the kernel, whichever a run has. All of them are in the report, and
+/// `--dry-run` notes those that the file leaves to its kernel.
+#[test]
+fn rules_are_set_over_those_of_the_kernel() {
+    let task = "[[task]]\nworkload = \"uniform\"\nmemory = \"1MiB\"\nduration = \"5ms\"\n";
+    let machine = "[machine]\nmemory = \"64MiB\"\nrules = { scheduler = \"cfs\" }\n";
+    let axes = "[axes]\n\"machine.rules.lru-batch\" = [15, 20]\n";
+    let variants = "[[variant]]\nname = \"a\"\n[[variant]]\nname = \"b\"\nkernel = \"5.9\"\n";
+    let all = runs(&format!("{machine}{task}{axes}{variants}"));
+    let rules: Vec<_> = all.iter().map(|r| r.machine.kernel_rules()).collect();
+    let lru_batch: Vec<u32> = rules.iter().map(|r| r.lru_batch.get()).collect();
+    assert_eq!(lru_batch, [15, 15, 20, 20]);
+    assert!(rules.iter().all(|r| r.scheduler == Scheduler::Cfs));
+    assert_eq!(
+        rules.iter().map(|r| r.merge_retypes).collect::<Vec<_>>(),
+        [true, false, true, false]
+    );
+    let told = |run: &RunSpec, name: &str| {
+        let found = run.given.iter().find(|g| g.0 == format!("machine.rules.{name}"));
+        found.unwrap_or_else(|| panic!("{name} is not told")).1.clone()
+    };
+    for rule in KernelRules::knobs() {
+        assert_eq!(Some(told(&all[3], rule.name)), rules[3].get(rule.name), "{}", rule.name);
+    }
+
+    let alone = scenario(&format!("{machine}{task}"));
+    let text = alone.resolved();
+    let (_, section) = text.split_once("[machine.rules]\n").expect("the table");
+    assert!(section.starts_with("scheduler = \"cfs\"\n# wmark-form: one-block\n"), "{section}");
+    assert_eq!(scenario(&text).expand(&Names), alone.expand(&Names));
+    // Of no use where each run has a kernel of its own.
+    let several = scenario(&format!("{machine}{task}{variants}")).resolved();
+    assert!(!several.contains("wmark-form"), "{several}");
+    // What the kernel has anyway is no other machine.
+    let same = machine.replace("\"cfs\"", "\"eevdf\"");
+    assert_eq!(runs(&format!("{same}{task}"))[0].machine.rules, None);
 }

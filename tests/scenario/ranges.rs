@@ -338,6 +338,7 @@ fn several(path: &str, kind: Kind) -> Vec<String> {
             "{ read = \"80us\", write = \"20us\", servers = 2 }",
         ]),
         Kind::Texts => words(&["[\"anon 0 100\", \"snap end\"]", "[\"anon 0 200\", \"snap end\"]"]),
+        Kind::Rules => words(&["{}", "{ lru-batch = 31 }", "{ highatomic = \"no\" }"]),
         Kind::Costs => words(&["{}", "{ t_hit = \"1ns\" }", "{ t_scan = \"1ns\" }"]),
         Kind::Policy => words(&["{ preset = \"classic-v5.9\" }", "{ preset = \"mglru-v6.12\" }"]),
         Kind::Compaction => words(&["{ preset = \"none\" }", "{ preset = \"compaction-v4.1\" }"]),

@@ -114,7 +114,7 @@ fn every_variant_runs_and_shows_what_it_is_for() {
             let label = format!("{}, {}", path.display(), run.variant);
             let mut machine = build::machine(run).unwrap_or_else(|e| panic!("{label}: {e}"));
             let record_accesses = run.axes == first.axes;
-            let result = machine.run(Watch { record_accesses, ..Watch::default() });
+            let result = machine.run(Watch::default().with_record_accesses(record_accesses));
             machine.check();
             // Of files the first reads count as well, a page of them as four.
             let fetched = result.vmstat[VmEvent::PswpIn] + result.vmstat[VmEvent::PgpgIn] / 4;

@@ -114,24 +114,22 @@ pub(crate) struct RunArgs {
     #[arg(long, value_name = "FILE")]
     pub events: Option<PathBuf>,
     /// Only these events: `kind=NAME`, `task=NAME`, `pages=A-B`, with commas between them
-    #[arg(long, value_name = "FILTER", requires = "events", value_parser = EventFilter::parse)]
+    #[arg(long, value_name = "FILTER", value_parser = EventFilter::parse)]
     pub events_filter: Option<EventFilter>,
     /// End the events at SIZE, as in `1GiB`: each run has an equal part, and its last line says so
-    #[arg(long, value_name = "SIZE", requires = "events", value_parser = at_least_a_line)]
+    #[arg(long, value_name = "SIZE", value_parser = at_least_a_line)]
     pub events_limit: Option<u64>,
     /// Write every counter and list size over simulated time as CSV
     #[arg(long, value_name = "FILE")]
     pub series: Option<PathBuf>,
-    /// Simulated time between two rows of the series
-    #[arg(long, value_name = "TIME", requires = "series", default_value = "100ms",
-          value_parser = duration)]
-    pub every: SimDuration,
+    /// Simulated time between two rows of the series [default: 100ms]
+    #[arg(long, value_name = "TIME", value_parser = duration)]
+    pub every: Option<SimDuration>,
     /// Write files as the kernel prints them, at the end of every phase and of the run
-    #[arg(long, value_name = "KIND", value_delimiter = ',', requires = "emit_dir",
-          value_parser = kind())]
+    #[arg(long, value_name = "KIND", value_delimiter = ',', value_parser = kind())]
     pub emit: Vec<Kind>,
     /// The folder for them: DIR/RUN/PHASE is laid out as /proc is
-    #[arg(long, value_name = "DIR", requires = "emit")]
+    #[arg(long, value_name = "DIR")]
     pub emit_dir: Option<PathBuf>,
     /// Write what monitors with `record = true` saw into DIR/RUN: NAME.data for damo, and
     /// NAME.perf.txt as `perf script` prints it
@@ -736,8 +734,10 @@ fn whole(text: &str) -> Result<u64, String> {
 
 /// A size in bytes that holds a line at least.
 fn at_least_a_line(text: &str) -> Result<u64, String> {
-    match scenario::bytes(text).map_err(|e| e.to_string())? {
-        bytes if bytes < 4096 => Err("write a size of at least 4KiB".to_string()),
+    let nothing = text.trim().trim_start_matches('0').is_empty();
+    let bytes = if nothing { Ok(0) } else { scenario::bytes(text) };
+    match bytes.map_err(|e| e.to_string())? {
+        bytes if bytes < 4096 => Err("write a size of at least 4KiB, as in 1GiB".to_string()),
         bytes => Ok(bytes),
     }
 }

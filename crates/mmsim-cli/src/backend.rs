@@ -26,6 +26,7 @@ use mmsim::report::{Report, RunMeta, RunReport};
 use mmsim::run::CHECK_EVERY;
 use mmsim::scenario::keys;
 use mmsim::scenario::policy::PolicyCatalogue;
+use mmsim::scenario::unknown_preset;
 use mmsim::setup::{Setup, SetupRequest};
 use mmsim::{Error, RunError, RunSpec, Scenario};
 use mmsim_lab::reproduce::document::Reproduction;
@@ -162,18 +163,19 @@ pub(crate) fn execute(
     plan: &Plan,
     how: &Execution<'_>,
 ) -> Result<Vec<(RunMeta, RunResult)>, Failure> {
-    let watch = |i: usize, machine: &Machine| Watch {
-        check_every: if how.check { CHECK_EVERY } else { 0 },
-        observer: how.observer.map(|make| make(i, &|name| machine.threads_of(name))),
-        sample: how.sampler.map(|(every, make)| {
+    let watch = |i: usize, machine: &Machine| {
+        let mut watch = Watch::default();
+        watch.check_every = if how.check { CHECK_EVERY } else { 0 };
+        watch.observer = how.observer.map(|make| make(i, &|name| machine.threads_of(name)));
+        watch.sample = how.sampler.map(|(every, make)| {
             let mut sampler = make(i, machine);
             let sample: SampleFn = Box::new(move |now, vmstat, gauges| {
                 sampler.sample(now, vmstat, gauges);
             });
             (every, sample)
-        }),
-        snapshot: how.snapshot.map(|make| make(i)),
-        ..Watch::default()
+        });
+        watch.snapshot = how.snapshot.map(|make| make(i));
+        watch
     };
     mmsim::run::run_each(&plan.specs, how.jobs, watch, how.finished).map_err(run_error)
 }
@@ -231,9 +233,11 @@ impl Entry {
     }
 }
 
-/// Names of presets: of reclaim, of compaction, of DAMON; oldest first.
+/// Names of presets: of reclaim, of compaction, of DAMON, and the rules of kernels; oldest first.
 fn preset_names() -> Vec<String> {
-    [Catalogue.presets(), Catalogue.compaction_presets(), Catalogue.damon_presets()].concat()
+    let rules = Kernel::ALL.map(|k| k.name_of_rules().to_string()).to_vec();
+    let damon = Catalogue.damon_presets();
+    [Catalogue.presets(), Catalogue.compaction_presets(), damon, rules].concat()
 }
 
 /// Presets of policies.
@@ -257,10 +261,7 @@ pub(crate) fn knobs(preset: Option<&str>) -> Result<Vec<Entry>, Failure> {
     let name = preset.unwrap_or("classic-v6.12");
     let presets = preset_names();
     if !presets.iter().any(|p| p == name) {
-        return Err(Failure::Input(format!(
-            "there is no preset \"{name}\", it is one of {}",
-            presets.join(", ")
-        )));
+        return Err(Failure::Input(unknown_preset(name, &presets).to_string()));
     }
     let before = preset.and_then(mmsim::build::before);
     let changed = |knob: &str| {

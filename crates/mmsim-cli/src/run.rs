@@ -5,6 +5,7 @@ use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
+use mmsim::base::time::SimDuration;
 use mmsim::build::Machine;
 use mmsim::machine::result::RunResult;
 use mmsim::report::expect;
@@ -24,6 +25,7 @@ use crate::timing::Stopwatch;
 
 /// Runs the scenarios and prints one document about all of them.
 pub(crate) fn run(args: &RunArgs) -> Result<Ending, Failure> {
+    dependent(args)?;
     let scenarios: Vec<&Path> = args.scenarios.iter().map(PathBuf::as_path).collect();
     output::distinct(
         &scenarios,
@@ -98,6 +100,26 @@ pub(crate) fn run(args: &RunArgs) -> Result<Ending, Failure> {
     Ok(ending)
 }
 
+/// Options that say something of another one are not given alone.
+fn dependent(args: &RunArgs) -> Result<(), Failure> {
+    let (events, series) = (args.events.is_some(), args.series.is_some());
+    let (kinds, dir) = (!args.emit.is_empty(), args.emit_dir.is_some());
+    for (option, given, of, there) in [
+        ("--events-filter", args.events_filter.is_some(), "--events FILE", events),
+        ("--events-limit", args.events_limit.is_some(), "--events FILE", events),
+        ("--every", args.every.is_some(), "--series FILE", series),
+        ("--emit", kinds, "--emit-dir DIR", dir),
+        ("--emit-dir", dir, "--emit KIND", kinds),
+    ] {
+        if given && !there {
+            let title =
+                format!("{option}: found without {of}, write {of} too, or leave {option} out");
+            return Err(Failure::Input(mmsim::Error::of_option(title).to_string()));
+        }
+    }
+    Ok(())
+}
+
 /// Where the report goes, as an option and its file.
 fn stdout_or_file(args: &RunArgs) -> (&'static str, Option<&Path>) {
     match &args.output.output {
@@ -113,6 +135,7 @@ fn execute(args: &RunArgs, plans: &[Plan]) -> Result<Vec<Results>, Failure> {
     let nr_runs = plans.iter().map(|plan| plan.runs.len()).sum();
     let progress = Arc::new(Progress::new("runs", nr_runs));
     let files = Observing::create(args, plans, nr_runs, &progress)?;
+    let every = args.every.unwrap_or(SimDuration::from_millis(100));
     let mut results = Vec::new();
     let mut first = 0;
     for plan in plans {
@@ -127,7 +150,7 @@ fn execute(args: &RunArgs, plans: &[Plan]) -> Result<Vec<Results>, Failure> {
             jobs: args.jobs,
             check: args.check,
             observer: observer.as_ref().map(|make| make as backend::MakeObserver<'_>),
-            sampler: sampler.as_ref().map(|make| (args.every, make as backend::MakeSampler<'_>)),
+            sampler: sampler.as_ref().map(|make| (every, make as backend::MakeSampler<'_>)),
             snapshot: snapshot.as_ref().map(|make| make as backend::MakeSnapshot<'_>),
             finished: &|run| {
                 files.finished(first + run).unwrap_or_else(|failure| exit::now(failure));
@@ -359,15 +382,11 @@ mod tests {
     #[test]
     fn out_of_memory_where_it_is_not_expected() {
         let mut result = samples::result(0, 1);
-        result.outcome = Outcome::OutOfMemory(OomSummary {
-            at: SimTime(1_500_000_000),
-            processes: vec![("ebizzy".into(), 900, 100)],
-            free: 7,
-            cache: 3,
-            kernel: 90,
-            swap_free: 0,
-            swap_total: 100,
-        });
+        let mut oom = OomSummary::default();
+        oom.at = SimTime(1_500_000_000);
+        oom.processes = vec![("ebizzy".into(), 900, 100)];
+        (oom.free, oom.cache, oom.kernel, oom.swap_total) = (7, 3, 90, 100);
+        result.outcome = Outcome::OutOfMemory(oom);
         let results = [vec![(samples::meta("v", 1), result)]];
         let unexpected = [plan("a", &["v, seed 1"], false)];
         let (report, ending) = assemble(&unexpected, &results);
@@ -391,7 +410,9 @@ mod tests {
         for outcomes in [[&out_of_memory, &panicked], [&panicked, &out_of_memory]] {
             let of = |outcome: &Outcome| {
                 let outcome = outcome.clone();
-                (samples::meta("v", 1), RunResult { outcome, ..samples::result(0, 1) })
+                let mut result = samples::result(0, 1);
+                result.outcome = outcome;
+                (samples::meta("v", 1), result)
             };
             let results = [outcomes.map(of).to_vec()];
             let plans = [plan("a", &["v, seed 1", "v, seed 2"], false)];

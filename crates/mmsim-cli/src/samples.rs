@@ -2,19 +2,16 @@
 
 use mmsim::base::time::{SimDuration, SimTime};
 use mmsim::base::vmstat::{VmEvent, VmStat};
-use mmsim::machine::result::{
-    Latencies, Outcome, PhaseResult, Pressure, Quantiles, RunResult, TaskResult,
-};
+use mmsim::machine::result::{Latencies, PhaseResult, Pressure, RunResult, TaskResult};
 use mmsim::report::{Report, RunMeta, RunReport, SwapReport};
 use mmsim::virt::space::Counted;
 
 fn counted(vmstat: &VmStat) -> Counted {
-    Counted {
-        swap_ins: vmstat[VmEvent::PswpIn],
-        major_faults: vmstat[VmEvent::PgMajFault],
-        refaults_anon: vmstat[VmEvent::WorkingsetRefaultAnon],
-        ..Counted::default()
-    }
+    let mut counted = Counted::default();
+    counted.swap_ins = vmstat[VmEvent::PswpIn];
+    counted.major_faults = vmstat[VmEvent::PgMajFault];
+    counted.refaults_anon = vmstat[VmEvent::WorkingsetRefaultAnon];
+    counted
 }
 
 /// A run whose counters fall with the place of its variant and vary a little with the seed.
@@ -27,65 +24,38 @@ pub(crate) fn result(variant: u64, seed: u64) -> RunResult {
     vmstat.add(VmEvent::PgDeactivate, 400_000 / (variant * 9 + 1));
     vmstat.add(VmEvent::PgScanAnon, 5_000_000);
     vmstat.add(VmEvent::PgStealAnon, 2_000_000);
-    let pressure = Pressure { some_us: 500_000, full_us: 100_000 };
-    let latency = Latencies {
-        major_fault: Quantiles { count: swap_ins, p50: 1, p99: 150_000, p999: 3, max: 4 },
-        ..Latencies::default()
-    };
-    let phase = |name: &str, begin, end, records, vmstat: &VmStat| PhaseResult {
-        name: name.to_string(),
-        begin: SimTime(begin),
-        end: SimTime(end),
-        accesses: 4 * records,
-        records,
-        vmstat: vmstat.clone(),
-        gauges: Vec::new(),
-        generations: Vec::new(),
-        pressure,
-        latency,
-        task: TaskResult {
-            name: "ebizzy".into(),
-            begin: SimTime(begin),
-            accesses: records * 4,
-            records,
-            counted: counted(vmstat),
-            record: None,
-        },
+    let pressure = Pressure::new(500_000, 100_000);
+    let mut latency = Latencies::default();
+    let q = &mut latency.major_fault;
+    (q.count, q.p50, q.p99, q.p999, q.max) = (swap_ins, 1, 150_000, 3, 4);
+    let phase = |name: &str, begin, end, records, vmstat: &VmStat| {
+        let mut task = TaskResult::new("ebizzy");
+        (task.begin, task.accesses, task.records) = (SimTime(begin), records * 4, records);
+        task.counted = counted(vmstat);
+        let mut phase = PhaseResult::new(name, task);
+        (phase.begin, phase.end) = (SimTime(begin), SimTime(end));
+        (phase.accesses, phase.records) = (4 * records, records);
+        phase.vmstat = vmstat.clone();
+        (phase.pressure, phase.latency) = (pressure, latency);
+        phase
     };
     let end = 10_000_000_000 - variant * 500_000_000;
-    RunResult {
-        outcome: Outcome::Completed,
-        sim_time: SimDuration(end),
-        accesses: 200_000,
-        records: 50_000,
-        gauges: vec![("nr_free_pages", 700)],
-        phases: vec![
-            phase("populate", 0, 2_000_000_000, 0, &VmStat::default()),
-            phase("access", 2_000_000_000, end, 50_000, &vmstat),
-        ],
-        vmstat,
-        pressure,
-        latency,
-        threads: Vec::new(),
-        memory_stat: Vec::new(),
-        tasks: Vec::new(),
-        reading: [SimDuration::ZERO; 2],
-        cache_misses: 0,
-        not_kept: Vec::new(),
-        high_order: Default::default(),
-        compaction: None,
-        aims: Vec::new(),
-        replayed: Vec::new(),
-        unwritten: Vec::new(),
-        zones: vec![
-            ("DMA".into(), [3840, 26, 32, 38, 3800]),
-            ("DMA32".into(), [82_768, 555, 693, 831, 61_736]),
-        ],
-        digest: 0xdead_beef + variant * 1000 + seed,
-        peak_resident: 64_200,
-        mean_resident: None,
-        host_bytes: 24 * 86_608,
-    }
+    let mut result = RunResult::default();
+    result.sim_time = SimDuration(end);
+    (result.accesses, result.records) = (200_000, 50_000);
+    result.gauges = vec![("nr_free_pages", 700)];
+    result.phases = vec![
+        phase("populate", 0, 2_000_000_000, 0, &VmStat::default()),
+        phase("access", 2_000_000_000, end, 50_000, &vmstat),
+    ];
+    (result.vmstat, result.pressure, result.latency) = (vmstat, pressure, latency);
+    result.zones = vec![
+        ("DMA".into(), [3840, 26, 32, 38, 3800]),
+        ("DMA32".into(), [82_768, 555, 693, 831, 61_736]),
+    ];
+    result.digest = 0xdead_beef + variant * 1000 + seed;
+    (result.peak_resident, result.host_bytes) = (64_200, 24 * 86_608);
+    result
 }
 
 pub(crate) fn meta(variant: &str, seed: u64) -> RunMeta {

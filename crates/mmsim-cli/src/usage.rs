@@ -63,6 +63,21 @@ fn retold(e: &clap::Error) -> Option<Error> {
             let title = format!("unknown verb `{verb}`{near}");
             Some(Error::of_option(title).help("`mmsim --help` lists all verbs"))
         }
+        ErrorKind::MissingRequiredArgument => {
+            let missing = words(ContextKind::InvalidArg);
+            let title = format!("found nothing for {}, write it", missing.join(" and "));
+            Some(Error::of_option(title).help("`mmsim VERB --help` says what a verb takes"))
+        }
+        ErrorKind::ArgumentConflict => {
+            let option = text(ContextKind::InvalidArg)?;
+            let others: Vec<&str> = words(ContextKind::PriorArg);
+            let other = text(ContextKind::PriorArg).or(others.first().copied())?;
+            let title = match option == other {
+                true => format!("{option}: found more than once, write it once"),
+                false => format!("{option}: found together with {other}, write one of them"),
+            };
+            Some(Error::of_option(title))
+        }
         _ => None,
     }
 }

@@ -14,7 +14,7 @@
 
 mod presets;
 
-pub use mmsim_core::policy::knobs::{KnobError, KnobInfo, Knobs, Ranged, ValueInfo};
+pub use mmsim_core::base::knobs::{KnobError, KnobInfo, Knobs, Ranged, ValueInfo};
 pub use presets::{PRESETS, Preset, preset, preset_for_kernel};
 
 use mmsim_core::{knob_enums, knob_struct};

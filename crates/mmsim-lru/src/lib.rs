@@ -12,5 +12,5 @@ pub mod shrink;
 pub use classic::Classic;
 pub use config::ClassicConfig;
 pub use mglru::{Mglru, MglruConfig};
-pub use mmsim_core::policy::knobs;
+pub use mmsim_core::base::knobs;
 pub use random::Random;

@@ -319,7 +319,7 @@ Node 0, zone    DMA32
     #[test]
     fn pressure_has_two_digits() {
         let averages = PressureAverages { some: [9275, 1675, 350], full: [204_800, 2047, 0] };
-        let pressure_of = Pressure { some_us: 500_000, full_us: 7 };
+        let pressure_of = Pressure::new(500_000, 7);
         let s = Snapshot { averages, pressure: pressure_of, ..Snapshot::default() };
         assert_eq!(
             pressure(&s),

@@ -4,7 +4,9 @@ use super::key;
 use crate::scenario::keys::{Fallback, Kind, MANY, TableSpec, U32};
 
 use Fallback::{Auto, Is, Required};
-use Kind::{Choice, Costs, Count, Device, Flag, Limit, Rate, Size, Table, Tables, Text, Time};
+use Kind::{
+    Choice, Costs, Count, Device, Flag, Limit, Rate, Rules, Size, Table, Tables, Text, Time,
+};
 
 /// `[machine]`.
 pub static MACHINE: TableSpec = TableSpec {
@@ -40,6 +42,7 @@ pub static MACHINE: TableSpec = TableSpec {
         key("swap", Table(&SWAP), Auto("no swap"), "swap space"),
         key("file-device", Device, Is("\"nvme\""), "device under all files"),
         key("vm", Table(&VM), Is("{}"), "sysctls"),
+        key("rules", Rules, Is("{}"), "what the kernel does differently from others, rule by rule"),
         key(
             "lru-batch",
             Count(1, 512),

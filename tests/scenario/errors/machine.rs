@@ -19,7 +19,7 @@ accesses = 10
 2 | memroy = "64MiB"
   | ^^^^^^ write `memory`
   |
-  = help: known: kernel, memory, zone, node, cpus, os-overhead, swap, file-device, vm, lru-batch, stat-threshold, pageblock-order, batch-shift, tick, run-ahead, cost, memcg"#,
+  = help: known: kernel, memory, zone, node, cpus, os-overhead, swap, file-device, vm, rules, lru-batch, stat-threshold, pageblock-order, batch-shift, tick, run-ahead, cost, memcg"#,
     },
     Case {
         name: "unknown_key_far_from_all",
@@ -38,7 +38,7 @@ accesses = 10
 3 | colour-of-the-sky = "blue"
   | ^^^^^^^^^^^^^^^^^ not a known key
   |
-  = help: known: kernel, memory, zone, node, cpus, os-overhead, swap, file-device, vm, lru-batch, stat-threshold, pageblock-order, batch-shift, tick, run-ahead, cost, memcg"#,
+  = help: known: kernel, memory, zone, node, cpus, os-overhead, swap, file-device, vm, rules, lru-batch, stat-threshold, pageblock-order, batch-shift, tick, run-ahead, cost, memcg"#,
     },
     Case {
         name: "unknown_sysctl",
@@ -77,6 +77,94 @@ accesses = 10
   |          ^^^^^^ write `t_hit`
   |
   = help: known: t_hit, t_copy_page, t_minor_anon, t_minor_map, t_major_cpu, t_minor_file, t_major_file, t_refault_mapped, t_read_cached, t_read_missing, t_refault_read, t_scan, t_scan_mapping, t_unmap, t_evict, t_tlb_flush, t_swap_submit, t_direct_reclaim_entry, t_empty_pass, t_free_page, t_madv_free, t_make_lazyfree, t_walk_pmd, t_walk_pte, t_walk_young, t_rotate, t_migrate, t_cmp_migrate_scan, t_cmp_free_scan, t_isolate, t_mkold, t_young, t_unlisted, t_region, t_frame_walk, t_syscall"#,
+    },
+    Case {
+        name: "unknown_rule",
+        text: r#"[machine]
+memory = "64MiB"
+rules = { kcompact = "no" }
+[[task]]
+workload = "uniform"
+memory = "1MiB"
+accesses = 10
+"#,
+        sets: &[],
+        message: r#"error: machine.rules: unknown rule `kcompact`, did you mean `kcompactd`?
+ --> x.toml:3:11
+  |
+3 | rules = { kcompact = "no" }
+  |           ^^^^^^^^ write `kcompactd`
+  |
+  = help: known: wmark-form, scaled-watermarks, fallback, free-init, merge-retypes, highatomic, avoid-fragmentation, fair-zones, pcp-orders, pcp-batches, pcp-high-of-zone, pcp-short-in-reclaim, lru-by-zone, kswapd-by-zone, pass-goes-on-by-amount, shrinker-by-priority, slow-path, direct-compaction, compaction-needs-fs, compaction-ready-exact, kcompactd, proactive-compaction, counts-retried-faults, anon-exclusive, random-has-no-recency, mmap-miss-skips-workingset, migration-keeps-bits, cold-sets-workingset, pageout-ignores-references, lru-batch, unmap-frees-upwards, memcg-charge-batch, process-kernel-pages, memory-reclaim-parts, high-retries, cgroup-writeback, scheduler, wbt-one-depth"#,
+    },
+    Case {
+        name: "rule_with_another_value",
+        text: r#"[machine]
+memory = "64MiB"
+rules = { scheduler = "bfs" }
+[[task]]
+workload = "uniform"
+memory = "1MiB"
+accesses = 10
+"#,
+        sets: &[],
+        message: r#"error: machine.rules.scheduler: unknown value "bfs", write one of "cfs", "eevdf"
+ --> x.toml:3:23
+  |
+3 | rules = { scheduler = "bfs" }
+  |                       ^^^^^ write "cfs" or "eevdf""#,
+    },
+    Case {
+        name: "rule_out_of_range",
+        text: r#"[machine]
+memory = "64MiB"
+rules = { lru-batch = 0 }
+[[task]]
+workload = "uniform"
+memory = "1MiB"
+accesses = 10
+"#,
+        sets: &[],
+        message: r#"error: machine.rules.lru-batch: found 0, write a whole number from 1 to 512
+ --> x.toml:3:23
+  |
+3 | rules = { lru-batch = 0 }
+  |                       ^ write a whole number from 1 to 512"#,
+    },
+    Case {
+        name: "rule_and_key",
+        text: r#"[machine]
+memory = "64MiB"
+lru-batch = 15
+rules = { lru-batch = 15 }
+[[task]]
+workload = "uniform"
+memory = "1MiB"
+accesses = 10
+"#,
+        sets: &[],
+        message: r#"error: machine.rules.lru-batch: `machine.lru-batch` says the same
+ --> x.toml:4:11
+  |
+4 | rules = { lru-batch = 15 }
+  |           ^^^^^^^^^ leave one of them out"#,
+    },
+    Case {
+        name: "rules_that_contradict",
+        text: r#"[machine]
+memory = "64MiB"
+rules = { kcompactd = "no" }
+[[task]]
+workload = "uniform"
+memory = "1MiB"
+accesses = 10
+"#,
+        sets: &[],
+        message: r#"error: machine.rules: proactive-compaction = "yes" makes no sense here: kcompactd is what looks for fragmentation; write proactive-compaction = "no", or kcompactd = "yes"
+ --> x.toml:3:23
+  |
+3 | rules = { kcompactd = "no" }
+  |                       ^^^^ does not fit the other rules"#,
     },
     Case {
         name: "unknown_kernel",
@@ -618,25 +706,5 @@ accesses = 10
   |
 5 | low = "20 pages"
   |       ^^^^^^^^^^ write all of min, low and high, or none"#,
-    },
-    Case {
-        name: "memcg_protection",
-        text: r#"[machine]
-memory = "64MiB"
-[[machine.memcg]]
-name = "a"
-min = "2MiB"
-max = "1MiB"
-[[task]]
-workload = "uniform"
-memory = "1MiB"
-accesses = 10
-"#,
-        sets: &[],
-        message: r#"error: machine.memcg[0].min: the protection is larger than `max`, write a size up to `max`
- --> x.toml:5:7
-  |
-5 | min = "2MiB"
-  |       ^^^^^^ write a size up to `max`"#,
     },
 ];

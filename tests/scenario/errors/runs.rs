@@ -349,7 +349,7 @@ set = { "machine.cpu" = 2 }
 9 | set = { "machine.cpu" = 2 }
   |         ^^^^^^^^^^^^^ write `cpus`
   |
-  = help: known: kernel, memory, zone, node, cpus, os-overhead, swap, file-device, vm, lru-batch, stat-threshold, pageblock-order, batch-shift, tick, run-ahead, cost, memcg"#,
+  = help: known: kernel, memory, zone, node, cpus, os-overhead, swap, file-device, vm, rules, lru-batch, stat-threshold, pageblock-order, batch-shift, tick, run-ahead, cost, memcg"#,
     },
     Case {
         name: "variant_kernel_twice",
@@ -370,5 +370,41 @@ set = { "machine.kernel" = "6.1" }
    |
 10 | set = { "machine.kernel" = "6.1" }
    |         ^^^^^^^^^^^^^^^^ leave one of them out"#,
+    },
+    Case {
+        name: "key_of_the_scenario_in_a_variant",
+        text: r#"[machine]
+memory = "64MiB"
+[[task]]
+workload = "uniform"
+memory = "1MiB"
+accesses = 10
+[[variant]]
+name = "a"
+damon = [{ module = "reclaim" }]
+"#,
+        sets: &[],
+        message: r#"error: variant[0]: `damon` is a key of the whole scenario, write set = { "damon" = .. }
+ --> x.toml:9:1
+  |
+9 | damon = [{ module = "reclaim" }]
+  | ^^^^^ write set = { "damon" = .. }"#,
+    },
+    Case {
+        name: "key_of_the_scenario_in_a_task",
+        text: r#"[machine]
+memory = "64MiB"
+[[task]]
+workload = "uniform"
+memory = "1MiB"
+accesses = 10
+seeds = 3
+"#,
+        sets: &[],
+        message: r#"error: task[0]: `seeds` is a key of the whole scenario, write it at the top level
+ --> x.toml:7:1
+  |
+7 | seeds = 3
+  | ^^^^^ write it at the top level"#,
     },
 ];

@@ -304,22 +304,37 @@ pub(crate) fn distinct(inputs: &[&Path], outputs: &[(&str, Option<&Path>)]) -> R
         place => Some(place),
     };
     let inputs = inputs.iter().filter(|path| **path != Path::new("-"));
-    let mut taken: Vec<(&str, Place)> = inputs.filter_map(|p| Some(("", place(p)?))).collect();
-    for &(option, path) in outputs {
+    let mut taken: Vec<(&str, &Path, Place)> =
+        inputs.filter_map(|p| Some(("", *p, place(p)?))).collect();
+    // The report comes last: a file for it leaves what the options share as it is.
+    let (report, options): (Vec<_>, Vec<_>) = outputs.iter().partition(|o| o.0 == REPORT);
+    for (option, path) in options.into_iter().chain(report) {
         let Some((path, here)) = path.and_then(|p| Some((p, place(p)?))) else { continue };
-        let what = match taken.iter().find(|(_, other)| *other == here) {
-            Some(("", _)) => "is the input itself",
-            Some((REPORT, _)) => "is stdout, where the report goes: write it to a file with -o, or",
-            Some((other, _)) => &format!("is the file of {other} too"),
-            None => {
-                taken.push((option, here));
-                continue;
-            }
+        let Some(&(other, of_other, _)) = taken.iter().find(|(.., there)| *there == here) else {
+            taken.push((option, path, here));
+            continue;
         };
-        return Err(Failure::Input(format!(
-            "{option} {}: that {what}, name another file",
-            path.display()
-        )));
+        let stdout = here == Place::Descriptor(1);
+        let said = match other {
+            "" => {
+                format!("{option} {}: that is the input itself, name another file", path.display())
+            }
+            _ if option == REPORT => format!(
+                "{other} {}: that is stdout, where the report goes; write the report to a file \
+                 with -o, or name another file here",
+                of_other.display()
+            ),
+            _ if stdout => format!(
+                "{option} {}: that is stdout, and so is the file of {other}; name another file \
+                 for one of them",
+                path.display()
+            ),
+            _ => format!(
+                "{option} {}: that is the file of {other} too, name another file",
+                path.display()
+            ),
+        };
+        return Err(Failure::Input(said));
     }
     Ok(())
 }

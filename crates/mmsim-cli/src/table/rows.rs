@@ -273,7 +273,7 @@ fn bounds(group: &Group<'_>) -> Option<Row> {
         let mut runs = group.variants.iter().flat_map(|v| v.whole());
         let label = match runs.all(|run| run.bounds.is_none_or(|b| b.exact)) {
             true => "refetches of MIN (bound)",
-            false => "refetches of MIN (orient.)",
+            false => "refetches of MIN (no bound)",
         };
         let text = |m: Option<f64>| m.map_or("-".into(), |m| grouped(m.round()));
         Row::words(label, means.into_iter().map(text).collect())

@@ -66,6 +66,10 @@ fn what_cannot_run_is_refused_before_anything_runs() {
             "workload = \"script\"\ncommands = [\"anon 0 10\", \"watch\"]\n".into(),
         ),
         ("trace-not-there", "workload = \"replay\"\ntrace = \"nothing.mmt\"\n".into()),
+        (
+            "figure-of-no-monitor",
+            format!("{work}[[expect]]\nfigure = \"damon[0].samples\"\nabove = 0\n"),
+        ),
         ("trace-that-is-text", "workload = \"replay\"\ntrace = \"x.toml\"\n".into()),
     ] {
         let f = Folder::new();
@@ -263,6 +267,14 @@ fn results_over_inputs_and_over_each_other() {
     refused("output-over-scenario", &["run", "x.toml", "-o", "x.toml"]);
     refused("output-over-scenario-by-another-way", &["run", "x.toml", "--series", "./x.toml"]);
     refused("one-file-twice", &["run", "x.toml", "--events", "e", "--series", "e"]);
+    refused("stdout-twice", &["run", "x.toml", "--events", "-", "--series", "-"]);
+    refused("stdout-of-the-report", &["run", "x.toml", "--events", "-"]);
+    refused("events-of-no-size", &["run", "x.toml", "--events", "e", "--events-limit", "0"]);
+    refused("limit-of-no-events", &["run", "x.toml", "--events-limit", "1MiB"]);
+    refused("interval-of-no-series", &["run", "x.toml", "--every", "1ms"]);
+    refused("kinds-to-nowhere", &["run", "x.toml", "--emit", "vmstat"]);
+    refused("folder-of-no-kind", &["run", "x.toml", "--emit-dir", "d"]);
+    refused("quick-and-point", &["validate", "d", "--quick", "--point", "p"]);
     refused("bench-over-trace", &["bench-trace", "p.txt", "--frames", "64", "-o", "p.txt"]);
     refused("import-over-itself", &["trace", "import", "--from", "pages", "p.txt", "-o", "p.txt"]);
     assert_eq!(f.read("p.txt"), "R 1\n");
@@ -597,6 +609,7 @@ fn names_on_the_command_line() {
     golden("set-of-no-size", &f.mmsim(&["run", "x.toml", "--set", "machine.memory=64"]));
     golden("no-such-scenario", &f.mmsim(&["run", "y.toml"]));
     golden("no-such-preset", &f.mmsim(&["list", "knobs", "--preset", "classic-v7"]));
+    golden("preset-of-no-version", &f.mmsim(&["list", "knobs", "--preset", "mglru"]));
     f.write("z.toml", GOOD.replace("16MiB", "24MiB"));
     golden("dry-run-of-two", &f.mmsim(&["run", "x.toml", "z.toml", "--dry-run"]));
     golden("second-scenario-of-the-name", &f.mmsim(&["run", "x.toml", "z.toml"]));

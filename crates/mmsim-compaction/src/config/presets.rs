@@ -1,15 +1,15 @@
 //! Named points of the knobs: what kernels shipped, and the series of 2015.
 //!
 //! A preset is built on the one before it by what changed, so the source reads like the history.
-//! [`mmsim_core::policy::knobs::Preset::changes`] tells any two neighbours apart.
+//! [`mmsim_core::base::knobs::Preset::changes`] tells any two neighbours apart.
 
 use super::{
     CachedAlways, CachedPfn, CaptureSeen, CompactionConfig, Deferral, DepleteThreshold, Depletion,
     FinishPageblock, Ranged, RequestModes, ScanLimit, Scanners, SkipMark, SpareFree, TargetHint,
     TargetOrder, TargetTypes, UndoPrevention,
 };
+use mmsim_core::base::knobs;
 use mmsim_core::machine::config::Kernel;
-use mmsim_core::policy::knobs;
 
 impl CompactionConfig {
     /// Linux 4.1, the base of the series.

@@ -8,6 +8,7 @@ use mmsim_compaction::config::Ranged;
 use mmsim_compaction::{CompactionConfig, TwoScanners};
 use mmsim_core::backing::device::DeviceConfig;
 use mmsim_core::base::id::{ListId, MemcgId, NodeId, PageIdx, Pfn, VmaId, ZoneId};
+use mmsim_core::base::rules::KernelRules;
 use mmsim_core::base::time::SimDuration;
 use mmsim_core::base::vmstat::VmEvent;
 use mmsim_core::machine::config::{
@@ -18,7 +19,6 @@ use mmsim_core::memory::Memory;
 use mmsim_core::phys::frames::{FolioId, FrameKind, flag};
 use mmsim_core::phys::gfp::{AllocFlags, AllocRequest, GFP_KERNEL};
 use mmsim_core::phys::migratetype::Migratetype;
-use mmsim_core::phys::rules::PageAllocRules;
 use mmsim_core::phys::watermarks::Mark;
 use mmsim_core::policy::compaction::{
     CompactRequest, CompactResult, Compaction as _, Compactor, MigrateMode,
@@ -59,7 +59,7 @@ pub(crate) fn small(rules: CompactionConfig) -> CompactionConfig {
 #[derive(Clone, Copy)]
 pub(crate) struct Bench {
     pub(crate) kernel: Kernel,
-    pub(crate) alloc: PageAllocRules,
+    pub(crate) alloc: KernelRules,
     pub(crate) marks: [u32; 3],
     /// Pages of an LRU batch.
     pub(crate) batch: u32,
@@ -70,14 +70,14 @@ pub(crate) struct Bench {
 impl Bench {
     pub(crate) const V4_1: Bench = Bench {
         kernel: Kernel::V4_1,
-        alloc: PageAllocRules { pageblock_order: 3, max_order: 3, ..PageAllocRules::V4_1 },
+        alloc: KernelRules { pageblock_order: 3, max_order: 3, ..KernelRules::of(Kernel::V4_1) },
         marks: [0; 3],
         batch: 1,
         pcp: (0, 1),
     };
     pub(crate) const V6_12: Bench = Bench {
         kernel: Kernel::V6_12,
-        alloc: PageAllocRules { pageblock_order: 3, max_order: 3, ..PageAllocRules::V6_12 },
+        alloc: KernelRules { pageblock_order: 3, max_order: 3, ..KernelRules::of(Kernel::V6_12) },
         marks: [0; 3],
         batch: 1,
         pcp: (0, 1),
@@ -125,7 +125,7 @@ impl Rig {
         };
         let mut mem = Memory::new(&MachineConfig {
             kernel: bench.kernel,
-            page_alloc: Some(bench.alloc),
+            rules: Some(bench.alloc),
             cpus: 2,
             nodes: vec![NodeConfig { zones: vec![zone] }],
             swap: None,

@@ -7,9 +7,10 @@ use mmsim_compaction::config::{Knobs as _, Ranged};
 use mmsim_compaction::defer::Failures;
 use mmsim_compaction::deplete::Depletion;
 use mmsim_core::base::id::Pfn;
+use mmsim_core::base::kernel::Kernel;
+use mmsim_core::base::rules::KernelRules;
 use mmsim_core::base::vmstat::VmEvent;
 use mmsim_core::phys::migratetype::Migratetype;
-use mmsim_core::phys::rules::PageAllocRules;
 use mmsim_core::policy::compaction::MigrateMode::{Async, Sync};
 use mmsim_core::policy::compaction::{CompactRequest, CompactResult, Compaction as _};
 
@@ -258,7 +259,7 @@ fn fast_search() {
 fn found_is_skipped() {
     let map = "mPPPPPPPPPPPPPPP ........mPPPPPPP mmmmmmmmPPPPPPPP".to_string();
     let (map, types) = (map + &SINGLES.repeat(36), "M".repeat(21));
-    let alloc = PageAllocRules { pageblock_order: 4, max_order: 4, ..PageAllocRules::V4_1 };
+    let alloc = KernelRules { pageblock_order: 4, max_order: 4, ..KernelRules::of(Kernel::V4_1) };
     let [no, yes] = ["no", "yes"].map(|value| {
         let mut c = CompactionConfig::preset(NEW).unwrap().config;
         c.set("found-is-skipped", value).unwrap();

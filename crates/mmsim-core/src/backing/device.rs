@@ -5,8 +5,8 @@
 use super::throttle::Throttle;
 pub use super::throttle::Writer;
 use crate::base::id::PAGE_SIZE;
+use crate::base::rules::KernelRules;
 use crate::base::time::{SimDuration, SimTime};
-use crate::machine::config::Kernel;
 
 /// What a device is.
 #[derive(Clone, PartialEq, Debug)]
@@ -191,13 +191,13 @@ pub struct Device {
 }
 
 impl Device {
-    /// An idle device of this kernel.
-    pub fn new(config: DeviceConfig, kernel: Kernel) -> Self {
+    /// An idle device under these rules.
+    pub fn new(config: DeviceConfig, rules: &KernelRules) -> Self {
         let servers = vec![SimTime::ZERO; config.servers.max(1) as usize];
         let throttle = (!config.synchronous).then(|| {
             let target = Some(config.wbt_lat).filter(|&t| t > SimDuration::ZERO);
-            let shared = kernel >= Kernel::V6_12;
-            Throttle::new(config.queue_depth.max(1), target, config.write_cache, shared)
+            let depth = config.queue_depth.max(1);
+            Throttle::new(depth, target, config.write_cache, rules.wbt_one_depth)
         });
         let (bus, busy, reading) = (SimTime::ZERO, SimDuration::ZERO, SimDuration::ZERO);
         Device { config, servers, bus, next: u64::MAX, busy, reading, throttle }
@@ -284,16 +284,19 @@ impl Device {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::base::kernel::Kernel;
+
+    const RULES: KernelRules = KernelRules::of(Kernel::V6_12);
 
     /// Worked by hand: nine single-page reads on a SATA SSD; one window of eight pages.
     #[test]
     fn queue_as_worked_by_hand() {
         let ssd = DeviceConfig::preset("ssd", 1).unwrap();
-        let mut d = Device::new(ssd.clone(), Kernel::V6_12);
+        let mut d = Device::new(ssd.clone(), &RULES);
         let done: Vec<u64> =
             (0..9).map(|i| d.submit(SimTime::ZERO, Io::Read, i * 100, 1).0).collect();
         assert_eq!(done, [vec![150_000; 8], vec![300_000]].concat());
-        let mut d = Device::new(ssd, Kernel::V6_12);
+        let mut d = Device::new(ssd, &RULES);
         assert_eq!(d.submit(SimTime::ZERO, Io::Read, 0, 8).0, 150_000 + 7 * 8_192);
         d.submit(SimTime::ZERO, Io::Write, 8, 1);
         assert_eq!(d.reading.0, 150_000 + 7 * 8_192, "writes are no reads");
@@ -301,7 +304,7 @@ mod tests {
 
     #[test]
     fn reads_of_a_synchronous_device_take_time_too() {
-        let mut d = Device::new(DeviceConfig::preset("zram", 1).unwrap(), Kernel::V6_12);
+        let mut d = Device::new(DeviceConfig::preset("zram", 1).unwrap(), &RULES);
         let page = d.config().read;
         assert_eq!((d.read_sync(1), d.read_sync(3)), (page, page * 3));
         assert_eq!(d.reading, page * 4);
@@ -309,7 +312,7 @@ mod tests {
 
     #[test]
     fn a_disk_that_reads_on_pays_no_seek() {
-        let mut d = Device::new(DeviceConfig::preset("hdd", 1).unwrap(), Kernel::V6_12);
+        let mut d = Device::new(DeviceConfig::preset("hdd", 1).unwrap(), &RULES);
         let first = d.submit(SimTime::ZERO, Io::Read, 10, 1);
         let second = d.submit(first, Io::Read, 11, 1);
         assert_eq!(

@@ -764,12 +764,13 @@ impl Swap {
 mod tests {
     use super::*;
     use crate::backing::device::DeviceConfig;
-    use crate::machine::config::Kernel;
+    use crate::base::kernel::Kernel;
+    use crate::base::rules::KernelRules;
     use proptest::prelude::*;
 
     fn swap(slots: u32) -> Swap {
         let zram = DeviceConfig::preset("zram", 1).unwrap();
-        Swap::new(slots, Device::new(zram, Kernel::V6_12), 2, false)
+        Swap::new(slots, Device::new(zram, &KernelRules::of(Kernel::V6_12)), 2, false)
     }
 
     /// The rule for one slot as it reads: the next free one of the CPU's cluster, else the

@@ -75,7 +75,7 @@ pub(super) struct Throttle {
     /// How long a read should take at most; none: only tags limit writes.
     target: Option<SimDuration>,
     write_cache: bool,
-    /// All swap writes share one depth (6.12); else those of kswapd have their own.
+    /// All swap writes share one depth; else those of kswapd have their own.
     shared: bool,
     /// Halvings of the depth; below 0: doublings.
     step: i32,

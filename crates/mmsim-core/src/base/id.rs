@@ -93,6 +93,9 @@ typed_index!(
 typed_index!(
     /// A list of folios in [`crate::phys::lists::Lists`].
     ListId(u32), "list");
+typed_index!(
+    /// Lists whose pages are counted together.
+    TallyId(u16), "tally");
 
 /// Pages per group of the global page index, and PTEs per PTE table (x86-64).
 pub const GROUP_PAGES: u32 = 512;

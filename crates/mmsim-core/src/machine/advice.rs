@@ -13,7 +13,6 @@
 
 use super::Machine;
 use super::alloc::Got;
-use super::config::Kernel;
 use super::fault::{Flow, Touch, frame_or_return};
 use super::thread::Wait;
 use crate::backing::swap::Cached;
@@ -79,10 +78,10 @@ impl Machine {
     }
 
     /// `COLD` and `PAGEOUT`: both take away what speaks for a page. Pages that others map too
-    /// are left alone. Up to 6.1 pages to be reclaimed are asked for references, though the
-    /// PTE's was cleared here; 6.12 leaves the PTE alone and does not ask.
+    /// are left alone. Pages to be reclaimed are asked for references, though the PTE's was
+    /// cleared here; or the PTE is left alone and nobody asks.
     pub(super) fn make_cold(&mut self, range: std::ops::Range<u32>, pageout: bool) {
-        let since_6_12 = self.mem.kernel >= Kernel::V6_12;
+        let rules = self.mem.rules;
         self.mem.lru_drain(&mut *self.policy);
         let mut taken: Vec<FolioId> = Vec::new();
         let mut table = PageIdx(range.start).group();
@@ -97,11 +96,11 @@ impl Machine {
             if !self.mem.frames.has(folio, flag::LRU) || self.mem.mapcount(folio) != 1 {
                 continue;
             }
-            if !pageout || !since_6_12 {
+            if !pageout || !rules.pageout_ignores_references {
                 self.mem.pages.test_clear_hot(page, pte::YOUNG);
             }
             self.mem.frames.clear(folio, flag::REFERENCED | flag::YOUNG);
-            if since_6_12 && self.mem.frames.has(folio, flag::ACTIVE) {
+            if rules.cold_sets_workingset && self.mem.frames.has(folio, flag::ACTIVE) {
                 self.mem.frames.set(folio, flag::WORKINGSET);
             }
             if !pageout {
@@ -117,7 +116,7 @@ impl Machine {
     /// Reclaims the folios that were taken from one page table, node by node.
     fn page_out(&mut self, taken: &mut Vec<FolioId>) {
         if !taken.is_empty() {
-            let ignore_references = self.mem.kernel >= Kernel::V6_12;
+            let ignore_references = self.mem.rules.pageout_ignores_references;
             // The kernel's plug is that of the whole advice.
             self.mem.start_plug(std::mem::take(&mut self.plug));
             self.reclaim_isolated(taken, ignore_references);

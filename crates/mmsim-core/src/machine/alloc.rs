@@ -19,6 +19,7 @@ use super::thread::Wait;
 use super::{Machine, OomSummary};
 use crate::base::event::TraceEvent;
 use crate::base::id::{AsId, MemcgId, NodeId, Pfn, ThreadId};
+use crate::base::rules::SlowPath;
 use crate::base::time::{SimDuration, SimTime};
 use crate::base::vmstat::VmEvent;
 use crate::phys::gfp::{AllocFlags, AllocRequest, GfpFlags, PAGE_ALLOC_COSTLY_ORDER};
@@ -132,7 +133,7 @@ impl Machine {
             return Got::Failed;
         }
         let noretry = req.flags.has(GfpFlags::NORETRY);
-        let old = self.old_slow_path();
+        let old = self.mem.rules.slow_path == SlowPath::V4_1;
         // A thread that had to wait goes on where it was.
         let resumed = self.threads[tid].tries.take();
         let mut tries = resumed.unwrap_or(Tries::begin(old));
@@ -441,8 +442,8 @@ impl Machine {
                 any = true;
             }
         }
-        // 4.1 had lists for each zone; later kernels take from all if one is not ready.
-        if self.old_slow_path() || !any { ranges } else { whole }
+        // A list of the node gives from all zones if one is not ready.
+        if self.mem.rules.lru_by_zone || !any { ranges } else { whole }
     }
 
     /// A whole pass in steps, with the interrupts that fall between them; for orders above 0
@@ -495,7 +496,8 @@ impl Machine {
         let len = |name| snapshot.lists.iter().filter(|l| l.0 == name).map(|l| l.1).sum::<u64>();
         let anon = if self.mem.can_swap(MemcgId(0)) { len("nr_inactive_anon") } else { 0 };
         let much = len("nr_inactive_file") + anon > 2 << req.order;
-        if self.old_slow_path() && much && req.reclaimed + freed < 2 << req.order {
+        let goes_on = self.mem.rules.pass_goes_on_by_amount;
+        if goes_on && much && req.reclaimed + freed < 2 << req.order {
             return true;
         }
         let ready = self.mem.zones.of_node(req.node).iter().any(|&z| {

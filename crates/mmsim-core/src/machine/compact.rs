@@ -17,9 +17,9 @@ use super::Machine;
 use super::result::Origin;
 use crate::base::digest::Digest;
 use crate::base::id::{MemcgId, NodeId, Pfn, ThreadId, ZoneId};
+use crate::base::rules::DirectCompaction;
 use crate::base::vmstat::VmEvent;
 use crate::phys::gfp::{AllocFlags, AllocRequest, GfpFlags, PAGE_ALLOC_COSTLY_ORDER};
-use crate::phys::rules::SlowPath;
 use crate::phys::watermarks::Mark;
 use crate::policy::compaction::{
     CompactOutcome, CompactRequest, CompactResult, Compaction, Compactor, MigrateMode,
@@ -94,16 +94,11 @@ impl Machine {
         }
     }
 
-    /// Whether the machine decides as 4.1 did.
-    pub(super) fn old_slow_path(&self) -> bool {
-        self.mem.zones[ZoneId(0)].buddy().rules().slow_path == SlowPath::V4_1
-    }
-
-    /// Whether a request may be compacted for at all: moving pages may need to write some
-    /// (and up to 4.6 to call into their file system).
+    /// Whether a request may be compacted for at all: moving pages may need to write some, and
+    /// perhaps to call into their file system.
     fn may_compact(&self, req: &AllocRequest) -> bool {
-        let needed =
-            if self.old_slow_path() { GfpFlags::IO.with(GfpFlags::FS) } else { GfpFlags::IO };
+        let fs = self.mem.rules.compaction_needs_fs;
+        let needed = if fs { GfpFlags::IO.with(GfpFlags::FS) } else { GfpFlags::IO };
         self.compaction.is_some() && req.order > 0 && req.flags.has(needed)
     }
 
@@ -129,7 +124,7 @@ impl Machine {
         if !self.may_compact(req) {
             return None;
         }
-        let old = self.old_slow_path();
+        let old = self.mem.rules.direct_compaction == DirectCompaction::V4_1;
         // Compaction is long, and gives way to kswapd, which the request has just woken.
         self.give_way(tid);
         let begin = self.mem.now;
@@ -182,7 +177,7 @@ impl Machine {
         node: NodeId,
         tries: &mut Tries,
     ) -> Option<Pfn> {
-        let old = self.old_slow_path();
+        let old = self.mem.rules.direct_compaction == DirectCompaction::V4_1;
         let full = tries.priority == Priority::SyncFull;
         let mode = self.mode_for(tries.priority);
         let flags = AllocFlags::of(req);
@@ -308,7 +303,7 @@ impl Machine {
         if req.order <= PAGE_ALLOC_COSTLY_ORDER || !self.may_compact(req) {
             return false;
         }
-        let old = self.old_slow_path();
+        let old = !self.mem.rules.compaction_ready_exact;
         let z = &self.mem.zones[zone];
         let [min, low, high] = z.watermark.map(|w| w + z.boost);
         let any = AllocFlags::default();

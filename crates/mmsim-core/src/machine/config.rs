@@ -1,48 +1,11 @@
 //! What a machine is made of: plain data, no defaults that the caller does not ask for.
 
 use crate::backing::device::DeviceConfig;
+pub use crate::base::kernel::Kernel;
+use crate::base::rules::KernelRules;
 use crate::base::time::SimDuration;
 use crate::machine::cost::CostModel;
 use crate::phys::migratetype::Migratetype;
-use crate::phys::rules::PageAllocRules;
-
-/// A kernel whose memory management is modelled. Ordered by age.
-#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
-pub enum Kernel {
-    /// Linux 4.1, as far as allocation and compaction go; elsewhere like 5.5.
-    V4_1,
-    /// Linux 5.5.
-    V5_5,
-    /// Linux 5.8.
-    V5_8,
-    /// Linux 5.9.
-    V5_9,
-    /// Linux 6.1.
-    V6_1,
-    /// Linux 6.12.
-    V6_12,
-}
-
-impl Kernel {
-    /// All kernels, oldest first.
-    pub const ALL: [Kernel; 6] =
-        [Kernel::V4_1, Kernel::V5_5, Kernel::V5_8, Kernel::V5_9, Kernel::V6_1, Kernel::V6_12];
-    /// `5.5`, `6.12`, ...
-    pub const fn name(self) -> &'static str {
-        match self {
-            Kernel::V4_1 => "4.1",
-            Kernel::V5_5 => "5.5",
-            Kernel::V5_8 => "5.8",
-            Kernel::V5_9 => "5.9",
-            Kernel::V6_1 => "6.1",
-            Kernel::V6_12 => "6.12",
-        }
-    }
-    /// The kernel of that name.
-    pub fn from_name(s: &str) -> Option<Kernel> {
-        Kernel::ALL.into_iter().find(|k| k.name() == s)
-    }
-}
 
 /// The kinds of zones, in address order.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
@@ -286,8 +249,8 @@ pub struct MemcgConfig {
 pub struct MachineConfig {
     /// The kernel whose core behaviour it follows (not the policy: that has its preset).
     pub kernel: Kernel,
-    /// Rules of the page allocator, if not those of the kernel: small pageblocks, say.
-    pub page_alloc: Option<PageAllocRules>,
+    /// Its rules, if not those of the kernel: small pageblocks, say.
+    pub rules: Option<KernelRules>,
     /// CPUs, at least 1.
     pub cpus: u32,
     /// Nodes, at least one.
@@ -302,7 +265,7 @@ pub struct MachineConfig {
     pub memcgs: Vec<MemcgConfig>,
     /// Pages that the rest of the system holds for good, in every zone in proportion.
     pub os_overhead: u64,
-    /// Size of the per-CPU LRU batches; `None`: 15 up to 6.1, 31 in 6.12.
+    /// Size of the per-CPU LRU batches; `None`: as the rules say.
     pub lru_batch: Option<u32>,
     /// Up to how many activated refaults a CPU counts without telling reclaim; `None`: by CPUs
     /// and memory, as the kernel does; 0: exact.
@@ -316,4 +279,11 @@ pub struct MachineConfig {
     pub run_ahead: SimDuration,
     /// What things cost.
     pub cost: CostModel,
+}
+
+impl MachineConfig {
+    /// The rules that it follows.
+    pub fn kernel_rules(&self) -> KernelRules {
+        self.rules.unwrap_or(KernelRules::of(self.kernel))
+    }
 }

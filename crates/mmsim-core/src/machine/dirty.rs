@@ -10,7 +10,7 @@
 //! `mdtc_calc_avail`), mm/memcontrol.c (`mem_cgroup_wb_stats`).
 
 use super::Machine;
-use super::config::{DirtyLimit, Kernel};
+use super::config::DirtyLimit;
 use super::ratelimit::{self, Control};
 use super::thread::Wait;
 use crate::base::id::{MemcgId, ThreadId};
@@ -79,9 +79,10 @@ impl Machine {
     }
 
     /// The domain of a group. It may have its file pages, and as many more as its limits and clean
-    /// memory outside leave it. `None`: it has none, as the root and groups before cgroup v2.
+    /// memory outside leave it. `None`: it has none, as the root, and groups without writeback of
+    /// their own.
     pub(super) fn group_domain(&self, memcg: MemcgId, global: &Domain) -> Option<Domain> {
-        if memcg.0 == 0 || self.config.kernel < Kernel::V5_5 {
+        if memcg.0 == 0 || !self.mem.rules.cgroup_writeback {
             return None;
         }
         let pages = self.mem.files.group(memcg);

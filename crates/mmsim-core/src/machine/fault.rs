@@ -8,7 +8,6 @@
 
 use super::Machine;
 use super::alloc::Got;
-use super::config::Kernel;
 use super::thp::HugeFault;
 use super::thread::{Fault, Thread, Wait};
 use crate::base::event::{FaultKind, TraceEvent};
@@ -199,12 +198,11 @@ impl Machine {
     }
 
     /// The fault lets go of the lock of its address space, to wait or to read, and is tried anew.
-    /// It does so once, and up to 6.3 it is counted again then (`handle_mm_fault`; Linux 6.4
-    /// "mm: do not increment pgfault stats when page fault handler retries").
+    /// It does so once, and may be counted again then (`handle_mm_fault`).
     pub(super) fn retry_fault(&mut self, tid: ThreadId) {
         let t = &mut self.threads[tid];
         let memcg = t.memcg;
-        if self.mem.kernel < Kernel::V6_12
+        if self.mem.rules.counts_retried_faults
             && let Some(f) = &mut t.fault
             && !f.retried
         {
@@ -294,7 +292,7 @@ impl Machine {
             if self.mem.frames.mapped(folio) == Mapped::Once {
                 self.mem.now += self.mem.cost.t_minor_map;
                 self.mem.count(VmEvent::PgReuse, 1);
-                if self.mem.kernel < Kernel::V6_1 {
+                if !self.mem.rules.anon_exclusive {
                     self.mem.free_swap(folio);
                 }
                 self.mem.pages.set_hot(page, written);
@@ -415,8 +413,8 @@ impl Machine {
 
     /// Maps the cached pages of the aligned group around a read fault (`fault_around_bytes`);
     /// true if the page itself was among them. Each page met says that reading around paid:
-    /// it takes back one of the misses that switch readahead off, in 6.12 unless the page was
-    /// evicted lately.
+    /// it takes back one of the misses that switch readahead off. A rule says whether pages that
+    /// were in use before count.
     fn fault_around(&mut self, page: PageIdx, at: PageIdx, vma: VmaId) -> bool {
         let n = self.mem.vm.fault_around.max(1);
         if n == 1 {
@@ -438,8 +436,8 @@ impl Machine {
             if self.mem.frames.has(folio, flag::LOCKED | flag::RA_TRIGGER) {
                 continue;
             }
-            let lately =
-                self.mem.kernel >= Kernel::V6_12 && self.mem.frames.has(folio, flag::WORKINGSET);
+            let lately = self.mem.rules.mmap_miss_skips_workingset
+                && self.mem.frames.has(folio, flag::WORKINGSET);
             met += u32::from(!lately);
             if self.mem.pages.entry(PageIdx(p)) == Entry::None {
                 // The neighbours only look as if they were accessed.

@@ -11,7 +11,7 @@
 //! `should_proactive_compact_node`, `compact_node`); Linux 4.1 mm/vmscan.c (`balance_pgdat`).
 
 use super::Machine;
-use super::config::{Kernel, ZoneKind};
+use super::config::ZoneKind;
 use super::psi::Psi;
 use super::queue::Event;
 use super::thread::Entity;
@@ -76,20 +76,20 @@ fn request(zone: ZoneId, order: Option<u8>, mode: MigrateMode, by: Compactor) ->
 
 impl Machine {
     fn has_kcompactd(&self) -> bool {
-        self.compaction.is_some() && self.config.kernel > Kernel::V4_1
+        self.compaction.is_some() && self.mem.rules.kcompactd
     }
 
     /// Begins to look at the nodes, if that is wanted: to be called once.
     pub(super) fn start_kcompactd(&mut self) {
         let wanted = self.config.vm.compaction_proactiveness > 0;
-        if self.has_kcompactd() && wanted && self.config.kernel >= Kernel::V5_9 {
+        if self.has_kcompactd() && wanted && self.mem.rules.proactive_compaction {
             self.kcompactds.ids().for_each(|n| self.set_kcompactd_timer(n, CHECK));
         }
     }
 
     fn set_kcompactd_timer(&mut self, n: NodeId, after: SimDuration) {
         let on = self.config.vm.compaction_proactiveness > 0;
-        if !on || self.config.kernel < Kernel::V5_9 {
+        if !on || !self.mem.rules.proactive_compaction {
             return;
         }
         self.timer_generation += 1;
@@ -280,8 +280,8 @@ impl Machine {
         }
     }
 
-    /// kswapd's own compaction up to 4.5, after a pass that freed more than it had to, if no
-    /// zone had the block that it was woken for (`compact_pgdat`).
+    /// kswapd's own compaction where there is no kcompactd: after a pass that freed more than it had
+    /// to, if no zone had the block that it was woken for (`compact_pgdat`).
     pub(super) fn kswapd_compacts(&mut self, n: NodeId, order: u8) {
         for zone in self.mem.zones.of_node(n).to_vec() {
             let Some(c) = &mut self.compaction else { return };

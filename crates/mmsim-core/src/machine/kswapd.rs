@@ -213,7 +213,7 @@ impl Machine {
             let z = &self.mem.zones[z];
             z.kind <= highest && z.boost > 0
         });
-        let idle = if self.old_slow_path() {
+        let idle = if self.mem.rules.kswapd_by_zone {
             !self.some_zone_unbalanced(n, order, highest)
         } else {
             self.mem.zones.balanced(n, order, highest) && !boosted
@@ -224,8 +224,8 @@ impl Machine {
         if napping.is_some() {
             self.mem.count(VmEvent::KswapdLowWmarkHitQuickly, 1);
         }
-        // 4.1 forgets the order of a run that it had ended.
-        let before = if self.old_slow_path() { 0 } else { napping.unwrap_or(0) };
+        // Kernels that judge each zone forget the order of a run that they had ended.
+        let before = if self.mem.rules.kswapd_by_zone { 0 } else { napping.unwrap_or(0) };
         let order = order.max(before).max(k.order);
         self.kswapds[n].highest = k.highest.max(highest);
         self.kswapds[n].order = order;
@@ -269,7 +269,7 @@ impl Machine {
         let State::Running(mut b) = std::mem::take(&mut self.kswapds[n].state) else {
             unreachable!("{n}: a sleeping kswapd was run")
         };
-        if self.old_slow_path() {
+        if self.mem.rules.kswapd_by_zone {
             return self.step_by_zones(n, b);
         }
         if b.pass.is_none() {
@@ -324,7 +324,7 @@ impl Machine {
         self.next_pass(n, b, stall)
     }
 
-    /// A step of kswapd of 4.1, which looks at each zone by itself.
+    /// A step of kswapd that looks at each zone by itself.
     fn step_by_zones(&mut self, n: NodeId, mut b: Box<Balance>) -> bool {
         let highest = self.kswapds[n].highest;
         if b.pass.is_none() {
@@ -355,7 +355,8 @@ impl Machine {
         if b.order > 0 && p.reclaimed >= 2 << b.order {
             b.order = 0;
         }
-        if b.order > 0 && p.compact && p.reclaimed > p.attempted {
+        let itself = !self.mem.rules.kcompactd;
+        if itself && b.order > 0 && p.compact && p.reclaimed > p.attempted {
             self.kswapd_compacts(n, b.order);
         }
         if !p.enough || p.reclaimed == 0 {
@@ -505,8 +506,8 @@ impl Machine {
         true
     }
 
-    /// The end of a run in 4.1. What was asked for meanwhile is looked at if the run kept its order
-    /// and it is a larger one; a smaller one is forgotten.
+    /// The end of a run by zones. What was asked for meanwhile is looked at if the run kept its
+    /// order and it is a larger one; a smaller one is forgotten.
     fn end_by_zones(&mut self, n: NodeId, b: &Balance) -> bool {
         self.policy.reclaim_ended(&mut self.mem, n, None);
         self.release_throttled(n);
@@ -550,15 +551,15 @@ impl Machine {
         match std::mem::take(&mut self.kswapds[n].state) {
             State::Napping(g, order) if g == generation => {
                 let k = &self.kswapds[n];
-                let balanced = if self.old_slow_path() {
+                let balanced = if self.mem.rules.kswapd_by_zone {
                     self.zones_balanced(n, order, k.highest)
                 } else {
                     self.mem.zones.balanced(n, order, k.highest)
                 };
                 if k.hopeless() || balanced {
                     self.mem.emit(|| TraceEvent::MmVmscanKswapdSleep { node: n });
-                    if self.old_slow_path() {
-                        self.compaction_after_kswapd(n, 0, ZoneKind::Dma);
+                    if self.mem.rules.kswapd_by_zone {
+                        self.compaction_after_kswapd(n, order, self.kswapds[n].highest);
                     }
                     self.kswapds[n].highest = ZoneKind::Dma;
                 } else {

@@ -6,7 +6,7 @@
 
 use super::Machine;
 use super::alloc::{MAX_RECLAIM_RETRIES, SWAP_CLUSTER_MAX};
-use super::config::{Kernel, ZoneKind};
+use super::config::ZoneKind;
 use super::thread::Wait;
 use crate::base::id::{MemcgId, ThreadId};
 use crate::base::time::{SimDuration, SimTime};
@@ -42,8 +42,8 @@ impl Machine {
     /// A write to `memory.reclaim`: the group is reclaimed from again until it gave what was asked
     /// for, or came to nothing so often that Linux ends with `EAGAIN`.
     ///
-    /// Each time the whole rest is asked for, from 6.9 on a quarter of it, since what a list scan
-    /// frees beyond its target grows with the target. The last try takes in what waits in LRU
+    /// Each time a part of the rest is asked for, since what a list scan frees beyond its target
+    /// grows with the target. The last try takes in what waits in LRU
     /// batches. `memory.reclaim` is of 5.19; older kernels get the loop that it began with.
     pub(super) fn memory_reclaim(
         &mut self,
@@ -52,7 +52,7 @@ impl Machine {
         pages: u64,
         swappiness: Option<u8>,
     ) {
-        let parts = if self.config.kernel >= Kernel::V6_12 { 4 } else { 1 };
+        let parts = u64::from(self.mem.rules.memory_reclaim_parts.get());
         let mut reclaimed = 0;
         let mut retries = MAX_RECLAIM_RETRIES;
         while reclaimed < pages {
@@ -153,8 +153,8 @@ impl Machine {
     }
 
     /// On the way back to user mode: the thread reclaims for its group what it charged above
-    /// `memory.high`, and sleeps if the group is far above it still. From 5.9 on it reclaims as
-    /// long as that helps. An operation on many pages goes back after each of them.
+    /// `memory.high`, and sleeps if the group is far above it still. It reclaims once, or as long
+    /// as that helps. An operation on many pages goes back after each of them.
     #[inline(never)]
     pub(super) fn handle_over_high(&mut self, tid: ThreadId) {
         if self.threads[tid].wait != Wait::Not {
@@ -169,7 +169,7 @@ impl Machine {
             let over = self.mem.memcgs.over_high(memcg) > 0;
             let freed = if over { self.reclaim_group(tid, memcg, target, None) } else { 0 };
             let penalty = self.high_penalty(memcg, charged);
-            let helps = self.config.kernel >= Kernel::V5_9 && (freed > 0 || retries > 0);
+            let helps = self.mem.rules.high_retries && (freed > 0 || retries > 0);
             if penalty == 0 || !helps {
                 break penalty;
             }

@@ -92,6 +92,7 @@ use stuck::Watchdog;
 use thread::{Entity, Thread, Wait};
 
 /// A process to run: its threads share an address space.
+#[non_exhaustive]
 pub struct TaskConfig {
     /// Name, unique.
     pub name: String,
@@ -101,6 +102,27 @@ pub struct TaskConfig {
     pub start: SimTime,
     /// One workload per thread.
     pub threads: Vec<Box<dyn Workload>>,
+}
+
+impl TaskConfig {
+    /// A process in the root group, with one workload per thread, that starts with the run.
+    pub fn new(name: impl Into<String>, threads: Vec<Box<dyn Workload>>) -> Self {
+        TaskConfig { name: name.into(), memcg: None, start: SimTime::ZERO, threads }
+    }
+
+    /// In the group at this position of [`MachineConfig::memcgs`]; `None`: the root.
+    #[must_use]
+    pub fn with_memcg(mut self, memcg: Option<usize>) -> Self {
+        self.memcg = memcg;
+        self
+    }
+
+    /// When it starts.
+    #[must_use]
+    pub fn with_start(mut self, start: SimTime) -> Self {
+        self.start = start;
+        self
+    }
 }
 
 /// Accesses that a machine records at most, and about as many as it stops at: the bound of a run is
@@ -129,6 +151,7 @@ pub type SnapshotFn = Box<dyn FnMut(Option<&str>, &snapshot::Snapshot) + Send>;
 
 /// What watches a run; none of it can change the run.
 #[derive(Default)]
+#[non_exhaustive]
 pub struct Watch {
     /// Sees every trace event.
     pub observer: Option<Box<dyn Observer>>,
@@ -142,6 +165,50 @@ pub struct Watch {
     pub progress: Option<Box<dyn FnMut(u64) + Send>>,
     /// Record the sequence of accesses, for the optimum's bound.
     pub record_accesses: bool,
+}
+
+impl Watch {
+    /// Who sees every trace event.
+    #[must_use]
+    pub fn with_observer(mut self, observer: Box<dyn Observer>) -> Self {
+        self.observer = Some(observer);
+        self
+    }
+
+    /// What is called at every interval.
+    #[must_use]
+    pub fn with_sample(mut self, every: SimDuration, sample: SampleFn) -> Self {
+        self.sample = Some((every, sample));
+        self
+    }
+
+    /// What is called at the end of every phase and of the run.
+    #[must_use]
+    pub fn with_snapshot(mut self, snapshot: SnapshotFn) -> Self {
+        self.snapshot = Some(snapshot);
+        self
+    }
+
+    /// Invariants are audited after so many steps that were not hits; 0: never.
+    #[must_use]
+    pub fn with_check_every(mut self, steps: u64) -> Self {
+        self.check_every = steps;
+        self
+    }
+
+    /// What is called about once per 2^20 accesses with the accesses done.
+    #[must_use]
+    pub fn with_progress(mut self, progress: Box<dyn FnMut(u64) + Send>) -> Self {
+        self.progress = Some(progress);
+        self
+    }
+
+    /// Whether the sequence of accesses is recorded.
+    #[must_use]
+    pub fn with_record_accesses(mut self, record: bool) -> Self {
+        self.record_accesses = record;
+        self
+    }
 }
 
 #[derive(Clone)]
@@ -284,7 +351,11 @@ impl Machine {
             tasks: Vec::new(),
             threads: IndexVec::new(),
             cpus: vec![
-                Cpu::new(Tunables::of(config.kernel, config.cpus, config.tick));
+                Cpu::new(Tunables::of(
+                    config.kernel_rules().scheduler,
+                    config.cpus,
+                    config.tick
+                ));
                 config.cpus as usize
             ],
             virtuals: BTreeMap::new(),
@@ -498,18 +569,22 @@ impl Machine {
 
     /// The generations of each group on each node, as `/sys/kernel/debug/lru_gen` shows them.
     pub fn generations(&self) -> Vec<GroupGeneration> {
+        self.generations_of(self.mem.memcgs.ids())
+    }
+
+    fn generations_of(&self, groups: impl Iterator<Item = MemcgId>) -> Vec<GroupGeneration> {
         let mut all = Vec::new();
-        // A policy has generations in all groups or in none.
-        if self.policy.snapshot(&self.mem, NodeId(0), MemcgId(0)).generations.is_empty() {
-            return all;
-        }
-        for memcg in self.mem.memcgs.ids() {
+        for memcg in groups {
             for node in self.kswapds.ids() {
                 let name = match memcg {
                     MemcgId(0) => String::new(),
                     _ => self.mem.memcgs[memcg].config.name.clone(),
                 };
                 let of = self.policy.snapshot(&self.mem, node, memcg).generations;
+                // A policy has generations in all groups or in none.
+                if of.is_empty() {
+                    return all;
+                }
                 all.extend(of.into_iter().map(|generation| GroupGeneration {
                     node,
                     memcg: name.clone(),
@@ -518,6 +593,16 @@ impl Machine {
             }
         }
         all
+    }
+
+    /// The generations that the end of a task's phase shows: of every group, or where these are
+    /// more than [`MOST_SHOWN`], of the root and the task's own.
+    fn generations_at_end_of(&self, task: usize) -> Vec<GroupGeneration> {
+        if self.mem.memcgs.len() <= MOST_SHOWN {
+            return self.generations();
+        }
+        let own = self.mem.spaces[self.tasks[task].space].memcg;
+        self.generations_of(self.mem.memcgs.ids().filter(|&m| m == MemcgId(0) || m == own))
     }
 
     fn take_mark(&mut self, now: SimTime) -> Mark {
@@ -562,7 +647,7 @@ impl Machine {
             records: end.records - m.records,
             vmstat: end.vmstat.since(&m.vmstat),
             gauges: self.gauges(),
-            generations: self.generations(),
+            generations: self.generations_at_end_of(of),
             pressure: PsiMeter::between(m.pressure, end.pressure),
             latency: Latencies { minor_fault: l[0], major_fault: l[1], direct_reclaim: l[2] },
         });
@@ -717,11 +802,8 @@ impl Machine {
         groups
             .map(|m| {
                 let g = &self.mem.memcgs[m];
-                let bytes = |pages: u64| pages * PAGE_SIZE;
-                let mut stat = vec![
-                    ("memory.current", bytes(g.usage)),
-                    ("memory.swap.current", bytes(g.swap)),
-                ];
+                let sizes = [g.usage, g.swap].map(|pages| pages * PAGE_SIZE);
+                let mut stat: Vec<_> = GROUP_SIZES.into_iter().zip(sizes).collect();
                 stat.extend(g.vmstat.iter().filter(|c| GROUP_COUNTERS.contains(&c.0)));
                 (g.config.name.clone(), stat)
             })
@@ -729,8 +811,15 @@ impl Machine {
     }
 }
 
+/// With more groups than this, the root among them, the end of a phase does not show the
+/// generations of each: thousands of tasks with phases would show those of thousands of groups.
+const MOST_SHOWN: usize = 256;
+
+/// Sizes of a group in bytes, before its counters in [`RunResult::memory_stat`].
+pub const GROUP_SIZES: [&str; 2] = ["memory.current", "memory.swap.current"];
+
 /// Counters that `memory.stat` keeps per group.
-const GROUP_COUNTERS: &[&str] = &[
+pub const GROUP_COUNTERS: &[&str] = &[
     "pgfault",
     "pgmajfault",
     "pswpin",

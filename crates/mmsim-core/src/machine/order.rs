@@ -95,8 +95,8 @@ mod tests {
     use super::*;
     use crate::base::id::{NodeId, ThreadId};
     use crate::base::rng::Rng;
+    use crate::base::rules::Scheduler;
     use crate::base::time::SimDuration;
-    use crate::machine::config::Kernel;
     use crate::machine::sched::Tunables;
 
     /// Random clocks and entities against a search for the smallest.
@@ -104,7 +104,7 @@ mod tests {
     fn the_root_is_what_a_search_finds() {
         let mut rng = Rng::for_purpose(1, "order");
         for cpus in [1usize, 2, 3, 8, 13, 100] {
-            let tunables = Tunables::of(Kernel::V6_12, 1, SimDuration::from_millis(4));
+            let tunables = Tunables::of(Scheduler::Eevdf, 1, SimDuration::from_millis(4));
             let mut all = vec![Cpu::new(tunables); cpus];
             let mut order = Order::new(cpus);
             for _ in 0..2000 {

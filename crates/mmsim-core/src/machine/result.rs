@@ -38,6 +38,7 @@ pub enum Stuck {
 
 /// Who waited for what when a run could not go on.
 #[derive(Clone, PartialEq, Eq, Debug)]
+#[non_exhaustive]
 pub struct StuckSummary {
     /// When.
     pub at: SimTime,
@@ -49,6 +50,7 @@ pub struct StuckSummary {
 
 /// A thread of a run that could not go on.
 #[derive(Clone, PartialEq, Eq, Debug)]
+#[non_exhaustive]
 pub struct WaitingThread {
     /// `task` or `task/thread`.
     pub thread: String,
@@ -62,6 +64,7 @@ pub struct WaitingThread {
 
 /// Who held memory when it ran out.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
+#[non_exhaustive]
 pub struct OomSummary {
     /// When.
     pub at: SimTime,
@@ -81,6 +84,7 @@ pub struct OomSummary {
 
 /// One generation of a group on a node.
 #[derive(Clone, PartialEq, Eq, Debug)]
+#[non_exhaustive]
 pub struct GroupGeneration {
     /// The node.
     pub node: NodeId,
@@ -92,6 +96,7 @@ pub struct GroupGeneration {
 
 /// What one task did and what was done to it, over the run or since its last phase ended.
 #[derive(Clone, PartialEq, Eq, Debug)]
+#[non_exhaustive]
 pub struct TaskResult {
     /// Name of the task.
     pub name: String,
@@ -107,8 +112,23 @@ pub struct TaskResult {
     pub record: Option<RecordLatency>,
 }
 
+impl TaskResult {
+    /// A task of this name that did nothing.
+    pub fn new(name: impl Into<String>) -> Self {
+        TaskResult {
+            name: name.into(),
+            begin: SimTime::ZERO,
+            accesses: 0,
+            records: 0,
+            counted: Counted::default(),
+            record: None,
+        }
+    }
+}
+
 /// What records took.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[non_exhaustive]
 pub struct RecordLatency {
     /// What a record is: `launch`, `transaction`.
     pub what: &'static str,
@@ -116,8 +136,16 @@ pub struct RecordLatency {
     pub took: Quantiles,
 }
 
+impl RecordLatency {
+    /// Records of this name took so long.
+    pub fn new(what: &'static str, took: Quantiles) -> Self {
+        RecordLatency { what, took }
+    }
+}
+
 /// One phase of a run.
 #[derive(Clone, PartialEq, Debug)]
+#[non_exhaustive]
 pub struct PhaseResult {
     /// `task/phase`, or `phase` where only one task has phases.
     pub name: String,
@@ -134,7 +162,7 @@ pub struct PhaseResult {
     /// Gauges at its end (`nr_free_pages`, `nr_inactive_anon`, ...).
     pub gauges: Vec<(&'static str, u64)>,
     /// Generations of each group on each node at its end, oldest first; none if the policy has
-    /// none.
+    /// none. With more than 256 groups: of the root and of the task's own group.
     pub generations: Vec<GroupGeneration>,
     /// Memory pressure in it.
     pub pressure: Pressure,
@@ -145,8 +173,28 @@ pub struct PhaseResult {
     pub task: TaskResult,
 }
 
+impl PhaseResult {
+    /// A phase of a task in which nothing happened.
+    pub fn new(name: impl Into<String>, task: TaskResult) -> Self {
+        PhaseResult {
+            name: name.into(),
+            begin: SimTime::ZERO,
+            end: SimTime::ZERO,
+            accesses: 0,
+            records: 0,
+            vmstat: VmStat::default(),
+            gauges: Vec::new(),
+            generations: Vec::new(),
+            pressure: Pressure::default(),
+            latency: Latencies::default(),
+            task,
+        }
+    }
+}
+
 /// Pressure stall information: running sums in microseconds.
 #[derive(Clone, Copy, PartialEq, Debug, Default)]
+#[non_exhaustive]
 pub struct Pressure {
     /// Some thread was stalled on memory.
     pub some_us: u64,
@@ -154,9 +202,17 @@ pub struct Pressure {
     pub full_us: u64,
 }
 
+impl Pressure {
+    /// So many microseconds of some, and of all, stalled.
+    pub fn new(some_us: u64, full_us: u64) -> Self {
+        Pressure { some_us, full_us }
+    }
+}
+
 /// Quantiles of a latency in nanoseconds (upper edge of the histogram's bucket, within
 /// 1/16 of the value; the worst is exact).
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+#[non_exhaustive]
 pub struct Quantiles {
     /// Number of samples.
     pub count: u64,
@@ -172,6 +228,7 @@ pub struct Quantiles {
 
 /// Latencies of a run.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+#[non_exhaustive]
 pub struct Latencies {
     /// Minor faults.
     pub minor_fault: Quantiles,
@@ -196,6 +253,7 @@ pub enum Origin {
 
 /// What became of the blocks of order above 0 that workloads asked for.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+#[non_exhaustive]
 pub struct HighOrder {
     /// Blocks asked for.
     pub attempts: u64,
@@ -212,6 +270,7 @@ impl HighOrder {
 
 /// What one thread did.
 #[derive(Clone, PartialEq, Debug)]
+#[non_exhaustive]
 pub struct ThreadResult {
     /// `task` or `task/thread`.
     pub name: String,
@@ -229,8 +288,24 @@ pub struct ThreadResult {
     pub finished: SimTime,
 }
 
+impl ThreadResult {
+    /// A thread of this name that did nothing.
+    pub fn new(name: impl Into<String>) -> Self {
+        ThreadResult {
+            name: name.into(),
+            user: SimDuration::ZERO,
+            system: SimDuration::ZERO,
+            io_wait: SimDuration::ZERO,
+            throttled: SimDuration::ZERO,
+            records: 0,
+            finished: SimTime::ZERO,
+        }
+    }
+}
+
 /// A finished run.
 #[derive(Clone, PartialEq, Debug, Default)]
+#[non_exhaustive]
 pub struct RunResult {
     /// How it ended.
     pub outcome: Outcome,

@@ -18,9 +18,9 @@
 //! (`place_entity`, `wakeup_preempt_entity`, `check_preempt_tick`). Left out: weights, groups,
 //! load balancing other than waking on an idle CPU.
 
-use super::config::Kernel;
 use super::line::{By, Line, Queued};
 use super::thread::Entity;
+use crate::base::rules::Scheduler;
 use crate::base::time::{SimDuration, SimTime};
 
 /// Tunables, all in nanoseconds.
@@ -36,10 +36,10 @@ pub(super) struct Tunables {
 
 impl Tunables {
     /// The kernel's defaults: they grow with the logarithm of the number of CPUs, up to 8.
-    pub(super) fn of(kernel: Kernel, cpus: u32, tick: SimDuration) -> Self {
+    pub(super) fn of(scheduler: Scheduler, cpus: u32, tick: SimDuration) -> Self {
         let factor = 1 + i64::from(cpus.clamp(1, 8).ilog2());
         Tunables {
-            eevdf: kernel >= Kernel::V6_12,
+            eevdf: scheduler == Scheduler::Eevdf,
             tick: tick.0 as i64,
             slice: 700_000 * factor,
             latency: 6_000_000 * factor,
@@ -478,8 +478,8 @@ mod tests {
     const US: u64 = 1_000;
 
     /// A CPU on which `A` has run alone from time 0 to `us`, in steps of 100 us.
-    fn alone(kernel: Kernel, us: u64) -> Cpu {
-        let mut c = Cpu::new(Tunables::of(kernel, 1, SimDuration::from_millis(4)));
+    fn alone(scheduler: Scheduler, us: u64) -> Cpu {
+        let mut c = Cpu::new(Tunables::of(scheduler, 1, SimDuration::from_millis(4)));
         c.enqueue(A, Virtual::default(), SimTime::ZERO);
         assert_eq!(c.take_next().0, Some(A));
         while c.clock.0 < us * US {
@@ -521,7 +521,7 @@ mod tests {
     /// A step of 100 us in which somebody comes after 30 us: 70 us have not passed, for nobody.
     #[test]
     fn a_step_is_cut_short_where_somebody_comes() {
-        let mut c = alone(Kernel::V6_12, 1000);
+        let mut c = alone(Scheduler::Eevdf, 1000);
         let before = c.current.expect("it runs").1.runtime;
         c.clock.0 += 100 * US;
         c.yield_if_due();
@@ -535,7 +535,7 @@ mod tests {
 
     #[test]
     fn cfs_sleepers_preempt_by_their_credit() {
-        let mut c = alone(Kernel::V6_1, 10_000);
+        let mut c = alone(Scheduler::Cfs, 10_000);
         wake_b(&mut c);
         assert_eq!(turn_of_b(&mut c), (10_000, 16_000));
     }
@@ -544,7 +544,7 @@ mod tests {
     /// runs on to the tick at 4 ms, with 4 ms of a slice of 3 ms.
     #[test]
     fn cfs_does_not_preempt_within_the_wakeup_granularity() {
-        let mut c = alone(Kernel::V5_5, 500);
+        let mut c = alone(Scheduler::Cfs, 500);
         wake_b(&mut c);
         assert_eq!(turn_of_b(&mut c).0, 4_000);
     }
@@ -555,7 +555,7 @@ mod tests {
     /// of 10.7, and `A` at 10 is next.
     #[test]
     fn eevdf_prefers_the_waking_one_at_equal_deadlines() {
-        let mut c = alone(Kernel::V6_12, 10_000);
+        let mut c = alone(Scheduler::Eevdf, 10_000);
         wake_b(&mut c);
         assert_eq!(turn_of_b(&mut c), (10_000, 12_000));
     }
@@ -563,7 +563,7 @@ mod tests {
     /// At 8.3 ms the slice of `A` is still running, and protected until a tick looks at it.
     #[test]
     fn eevdf_protects_a_slice_up_to_the_tick() {
-        let mut c = alone(Kernel::V6_12, 8_300);
+        let mut c = alone(Scheduler::Eevdf, 8_300);
         wake_b(&mut c);
         assert_eq!(turn_of_b(&mut c).0, 12_000);
     }
@@ -572,7 +572,7 @@ mod tests {
     /// then with no lag to be paid later. An idle CPU forgets it at once.
     #[test]
     fn eevdf_dequeues_late_who_is_ahead() {
-        let mut c = alone(Kernel::V6_12, 10_000);
+        let mut c = alone(Scheduler::Eevdf, 10_000);
         wake_b(&mut c);
         c.yield_if_due();
         assert_eq!(c.take_next().0, Some(B));
@@ -590,7 +590,7 @@ mod tests {
     /// 12 ms `A` is ahead of the average, 11.95, and gives way though its slice goes on.
     #[test]
     fn eevdf_takes_the_cpu_at_a_tick_from_who_is_ahead_and_not_protected() {
-        let mut c = alone(Kernel::V6_12, 11_500);
+        let mut c = alone(Scheduler::Eevdf, 11_500);
         c.enqueue(B, Virtual { lag: -200_000, ..Virtual::default() }, c.clock);
         assert_eq!(turn_of_b(&mut c).0, 12_000);
     }
@@ -603,7 +603,7 @@ mod tests {
         for looks in
             [vec![10_900], vec![2_100, 3_000, 10_900], (1..=109).map(|i| i * 100).collect()]
         {
-            let mut c = Cpu::new(Tunables::of(Kernel::V6_12, 2, SimDuration::from_millis(1)));
+            let mut c = Cpu::new(Tunables::of(Scheduler::Eevdf, 2, SimDuration::from_millis(1)));
             c.enqueue(A, Virtual::default(), SimTime::ZERO);
             c.take_next();
             for at in looks {
@@ -618,8 +618,8 @@ mod tests {
     #[test]
     fn the_sum_is_that_of_the_queue() {
         let mut rng = crate::base::rng::Rng::for_purpose(1, "sums");
-        for kernel in [Kernel::V6_1, Kernel::V6_12] {
-            let mut c = Cpu::new(Tunables::of(kernel, 4, SimDuration::from_millis(4)));
+        for scheduler in [Scheduler::Cfs, Scheduler::Eevdf] {
+            let mut c = Cpu::new(Tunables::of(scheduler, 4, SimDuration::from_millis(4)));
             let mut asleep: Vec<_> = (0..20).map(|i| Entity::Thread(ThreadId(i))).collect();
             let mut virtuals = std::collections::BTreeMap::new();
             for _ in 0..20_000 {
@@ -652,9 +652,9 @@ mod tests {
 
     /// What choosing costs: nodes of the line that are looked at while so many threads run and sleep
     /// in turn, for each choice.
-    fn looks_per_choice(kernel: Kernel, threads: u32) -> u64 {
+    fn looks_per_choice(scheduler: Scheduler, threads: u32) -> u64 {
         let mut rng = crate::base::rng::Rng::for_purpose(1, "looks");
-        let mut c = Cpu::new(Tunables::of(kernel, 1, SimDuration::from_millis(4)));
+        let mut c = Cpu::new(Tunables::of(scheduler, 1, SimDuration::from_millis(4)));
         let mut virtuals = std::collections::BTreeMap::new();
         for i in 0..threads {
             c.enqueue(Entity::Thread(ThreadId(i)), Virtual::default(), SimTime::ZERO);
@@ -680,9 +680,9 @@ mod tests {
     /// much: thousands that run are no more work than their number.
     #[test]
     fn choosing_among_many_costs_little_more_than_among_few() {
-        for kernel in [Kernel::V5_5, Kernel::V6_12] {
-            let [few, many] = [500, 8_000].map(|n| looks_per_choice(kernel, n));
-            assert!(many < 2 * few, "{kernel:?}: {few} nodes for each of 500, {many} of 8,000");
+        for scheduler in [Scheduler::Cfs, Scheduler::Eevdf] {
+            let [few, many] = [500, 8_000].map(|n| looks_per_choice(scheduler, n));
+            assert!(many < 2 * few, "{scheduler:?}: {few} nodes for each of 500, {many} of 8,000");
         }
     }
 
@@ -691,7 +691,7 @@ mod tests {
     /// average. So `B` keeps its runtime, and is not moved on to the average.
     #[test]
     fn eevdf_judges_a_late_sleeper_by_the_last_update() {
-        let mut c = alone(Kernel::V6_12, 10_000);
+        let mut c = alone(Scheduler::Eevdf, 10_000);
         wake_b(&mut c);
         c.yield_if_due();
         assert_eq!(c.take_next().0, Some(B));
@@ -709,7 +709,7 @@ mod tests {
     /// A newcomer without lag is placed at the average, and does not move it.
     #[test]
     fn eevdf_places_newcomers_at_the_average() {
-        let mut c = alone(Kernel::V6_12, 10_000);
+        let mut c = alone(Scheduler::Eevdf, 10_000);
         wake_b(&mut c);
         c.yield_if_due();
         assert_eq!(c.take_next().0, Some(B));
@@ -725,8 +725,8 @@ mod tests {
     /// Two that never sleep share a CPU evenly, to within two ticks, and no time is lost.
     #[test]
     fn busy_entities_share_evenly() {
-        for kernel in [Kernel::V5_5, Kernel::V6_1, Kernel::V6_12] {
-            let mut c = alone(kernel, 1_000);
+        for scheduler in [Scheduler::Cfs, Scheduler::Eevdf] {
+            let mut c = alone(scheduler, 1_000);
             wake_b(&mut c);
             let mut of_b = 0;
             for _ in 0..10_000 {
@@ -734,15 +734,15 @@ mod tests {
                 step(&mut c);
             }
             assert_eq!(c.clock.0, 1_001_000 * US);
-            assert!(of_b.abs_diff(500_000) <= 8_000, "{kernel:?}: {of_b} us of a second");
+            assert!(of_b.abs_diff(500_000) <= 8_000, "{scheduler:?}: {of_b} us of a second");
         }
     }
 
     /// A wake-up may come from a CPU whose clock is ahead: nobody runs before it was woken.
     #[test]
     fn nobody_runs_before_it_is_woken() {
-        for kernel in [Kernel::V6_1, Kernel::V6_12] {
-            let mut c = Cpu::new(Tunables::of(kernel, 1, SimDuration::from_millis(4)));
+        for scheduler in [Scheduler::Cfs, Scheduler::Eevdf] {
+            let mut c = Cpu::new(Tunables::of(scheduler, 1, SimDuration::from_millis(4)));
             c.enqueue(A, Virtual::default(), SimTime(5_000));
             assert_eq!(c.clock, SimTime(5_000));
             assert_eq!(c.take_next().0, Some(A));

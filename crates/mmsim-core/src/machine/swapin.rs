@@ -7,7 +7,6 @@
 
 use super::Machine;
 use super::alloc::Got;
-use super::config::Kernel;
 use super::fault::{Flow, Touch, frame_or_return};
 use super::thread::Fault;
 use crate::backing::device::Io;
@@ -88,11 +87,8 @@ impl Machine {
         let exclusive = self.mem.pages.hot(page) & pte::EXCLUSIVE != 0;
         let only_user = self.mem.swap.as_ref().is_some_and(|s| s.count(slot) == 1)
             && self.mem.frames.mapped(folio) == Mapped::No;
-        let writable = if self.mem.kernel >= Kernel::V6_1 {
-            exclusive || only_user
-        } else {
-            write && only_user
-        };
+        let writable =
+            if self.mem.rules.anon_exclusive { exclusive || only_user } else { write && only_user };
         let mut bits = pte::ACCESSED;
         if writable {
             bits |= pte::WRITABLE | if write { pte::DIRTY } else { 0 };

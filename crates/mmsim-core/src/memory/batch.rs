@@ -13,7 +13,7 @@
 use super::Memory;
 use crate::base::event::TraceEvent;
 use crate::base::id::CpuId;
-use crate::machine::config::{Kernel, MachineConfig};
+use crate::machine::config::MachineConfig;
 use crate::phys::frames::{FolioId, flag};
 use crate::policy::{Arrival, ArrivalKind, ReclaimPolicy};
 
@@ -36,10 +36,10 @@ pub struct Batches {
 }
 
 impl Batches {
-    /// Empty batches: 15 folios up to 6.1, 31 in 6.12, times `batch_scale`.
+    /// Empty batches: as many folios as the machine or its rules say, times `batch_scale`.
     pub fn new(config: &MachineConfig) -> Self {
-        let kernel = if config.kernel >= Kernel::V6_12 { 31 } else { 15 };
-        let size = config.lru_batch.unwrap_or(kernel) >> config.batch_shift;
+        let of_rules = config.kernel_rules().lru_batch.get();
+        let size = config.lru_batch.unwrap_or(of_rules) >> config.batch_shift;
         Batches {
             size: size.max(1) as usize,
             waiting: 0,

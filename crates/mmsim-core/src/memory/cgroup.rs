@@ -10,7 +10,7 @@
 
 use crate::base::id::{CpuId, IndexVec, MemcgId};
 use crate::base::vmstat::{VmEvent, VmStat};
-use crate::machine::config::{Kernel, MachineConfig, MemcgConfig};
+use crate::machine::config::{MachineConfig, MemcgConfig};
 
 /// One group.
 #[derive(Clone, Debug)]
@@ -62,12 +62,11 @@ impl Memcgs {
             swap: 0,
             vmstat: VmStat::default(),
         };
-        // 5.19 doubled it.
-        let batch = if config.kernel >= Kernel::V6_1 { 64 } else { 32 };
+        let rules = config.kernel_rules();
         Memcgs {
             groups: all.map(new).collect::<Vec<_>>().into(),
-            batch: (batch >> config.batch_shift).max(1),
-            process: kernel_memory_of_process(config.kernel) >> config.batch_shift,
+            batch: (u64::from(rules.memcg_charge_batch.get()) >> config.batch_shift).max(1),
+            process: u64::from(rules.process_kernel_pages.get()) >> config.batch_shift,
             stocks: vec![(MemcgId(0), 0); config.cpus as usize],
         }
     }
@@ -200,16 +199,6 @@ impl Memcgs {
     /// Whether one more page may be swapped.
     pub fn swap_room(&self, m: MemcgId) -> bool {
         self.groups[m].config.swap_max.is_none_or(|max| self.groups[m].swap < max)
-    }
-}
-
-/// Pages that Linux charges to a group for a process besides its own and its page tables: the stack in
-/// the kernel, objects in slabs, the program's stack and relocations. Before 5.9 each group had slabs
-/// of its own, one at least for each kind of object.
-const fn kernel_memory_of_process(kernel: Kernel) -> u64 {
-    match kernel {
-        Kernel::V4_1 | Kernel::V5_5 | Kernel::V5_8 => 144,
-        Kernel::V5_9 | Kernel::V6_1 | Kernel::V6_12 => 48,
     }
 }
 

@@ -18,7 +18,6 @@
 use super::{AHEAD, Memory};
 use crate::base::id::{GROUP_PAGES, MemcgId, PageIdx, Pfn, VmaId};
 use crate::base::time::SimDuration;
-use crate::machine::config::Kernel;
 use crate::phys::frames::{flag, is_plain};
 use crate::policy::{Departure, ReclaimPolicy};
 use crate::virt::pages::pte;
@@ -90,7 +89,7 @@ impl Memory {
 
     /// Gives back what was gathered between two flushes.
     fn give_pieces(&mut self, frames: &[Pfn]) {
-        if self.kernel >= Kernel::V6_12 {
+        if self.rules.unmap_frees_upwards {
             return self.free_frames(frames.iter().copied());
         }
         let (first, rest) = frames.split_at(frames.len().min(FIRST_PIECE));

@@ -23,7 +23,6 @@ use crate::base::event::TraceEvent;
 use crate::base::id::{NodeId, PageIdx, Pfn, ZoneId};
 use crate::base::time::SimDuration;
 use crate::base::vmstat::VmEvent;
-use crate::machine::config::Kernel;
 use crate::phys::buddy::{Capture, Columns};
 use crate::phys::frames::{FolioId, ORDER_MASK, flag, is_plain};
 use crate::phys::gfp::AllocRequest;
@@ -198,7 +197,7 @@ impl Memory {
 
     /// Bits of an entry that outlast a move of its page.
     fn kept_of_entries(&self) -> u8 {
-        if self.kernel >= Kernel::V6_1 { u8::MAX } else { !(pte::YOUNG | pte::DIRTY) }
+        if self.rules.migration_keeps_bits { u8::MAX } else { !(pte::YOUNG | pte::DIRTY) }
     }
 
     /// Entries of page tables and of the page cache say the new frame.

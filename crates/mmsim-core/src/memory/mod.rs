@@ -52,9 +52,10 @@ use crate::base::event::{TraceEvent, Tracer};
 use crate::base::id::{
     AsId, CpuId, IndexVec, ListId, MemcgId, NodeId, PageIdx, Pfn, SwapSlot, ZoneId,
 };
+use crate::base::rules::KernelRules;
 use crate::base::time::{SimDuration, SimTime};
 use crate::base::vmstat::{VmEvent, VmStat};
-use crate::machine::config::{Kernel, MachineConfig, VmSysctl, ZoneKind};
+use crate::machine::config::{MachineConfig, VmSysctl, ZoneKind};
 use crate::machine::cost::CostModel;
 use crate::phys::frames::{FolioId, FrameKind, Frames, flag, pages_of};
 use crate::phys::gfp::AllocRequest;
@@ -92,8 +93,8 @@ const ZRAM: AllocRequest = AllocRequest::USER;
 
 /// The memory of a machine.
 pub struct Memory {
-    /// The kernel whose behaviour is followed.
-    pub kernel: Kernel,
+    /// What the kernel does that others do differently.
+    pub rules: KernelRules,
     /// Sysctls.
     pub vm: VmSysctl,
     /// Costs.
@@ -184,9 +185,10 @@ impl Memory {
     /// The memory of a machine, as it is when the workload starts.
     pub fn new(config: &MachineConfig) -> Self {
         let zones = Zones::new(config);
+        let rules = config.kernel_rules();
         let nr = zones.nr_frames();
         let mut mem = Memory {
-            kernel: config.kernel,
+            rules,
             vm: config.vm.clone(),
             cost: config.cost.clone(),
             batch_shift: config.batch_shift,
@@ -196,10 +198,10 @@ impl Memory {
             spaces: Spaces::default(),
             rmap: Rmap::default(),
             files: Files::new(1 + config.memcgs.len()),
-            file_device: Device::new(config.file_device.clone(), config.kernel),
+            file_device: Device::new(config.file_device.clone(), &rules),
             swap: config.swap.as_ref().filter(|s| s.slots > 0).map(|s| {
                 let wide = shadow_bits(&zones, 1 + config.memcgs.len()) > 32;
-                Swap::new(s.slots, Device::new(s.device.clone(), config.kernel), config.cpus, wide)
+                Swap::new(s.slots, Device::new(s.device.clone(), &rules), config.cpus, wide)
             }),
             vmstat: VmStat::default(),
             cache_misses: 0,
@@ -461,10 +463,10 @@ impl Memory {
         self.swap.is_some()
     }
 
-    /// Whether kernels after 6.1 are followed where they ignore `MADV_RANDOM` mappings.
+    /// Whether accesses through `MADV_RANDOM` mappings do not count.
     #[inline]
     pub fn ignores_random(&self) -> bool {
-        self.kernel >= Kernel::V6_12
+        self.rules.random_has_no_recency
     }
 
     /// Gauges under their names in `/proc/vmstat`, without those of the policy's lists.

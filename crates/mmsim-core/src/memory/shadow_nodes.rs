@@ -22,7 +22,6 @@
 use super::Memory;
 use crate::base::id::PageIdx;
 use crate::base::vmstat::VmEvent;
-use crate::machine::config::Kernel;
 use crate::virt::pages::Entry;
 
 /// Objects that a shrinker is asked to free at a time (`SHRINK_BATCH`).
@@ -30,8 +29,8 @@ const SHRINK_BATCH: u64 = 128;
 
 /// How many objects a shrinker of objects that cost nothing to make anew (`seeks` of 0) frees of
 /// `freeable` ones, and how many it leaves for the next time besides the `deferred` of the last:
-/// half of them, in batches. Less than a batch waits, unless it is all. Since 5.13 what waited
-/// counts only as the `priority` has dropped.
+/// half of them, in batches. Less than a batch waits, unless it is all. What waited counts
+/// in full, or only as the `priority` has dropped.
 fn shrink(freeable: u64, deferred: u64, priority: u8, by_priority: bool) -> (u64, u64) {
     let delta = freeable / 2;
     let waited = if by_priority { deferred >> priority } else { deferred };
@@ -80,7 +79,7 @@ impl Memory {
     #[cold]
     #[inline(never)]
     fn shrink_shadow_nodes(&mut self, excess: u64, priority: u8) {
-        let by_priority = self.kernel >= Kernel::V6_1;
+        let by_priority = self.rules.shrinker_by_priority;
         let (scanned, deferred) = shrink(excess, self.shadows_deferred, priority, by_priority);
         self.shadows_deferred = deferred;
         self.count(VmEvent::SlabsScanned, scanned);

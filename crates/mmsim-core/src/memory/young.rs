@@ -2,7 +2,6 @@
 
 use super::Memory;
 use crate::base::id::{MemcgId, PageIdx};
-use crate::machine::config::Kernel;
 use crate::phys::frames::{FolioId, flag};
 use crate::virt::pages::pte;
 use crate::virt::rmap::Mappings;
@@ -105,7 +104,7 @@ impl Memory {
             return;
         }
         let (recency, exec) = (vma.recency(self.ignores_random()), vma.flags.exec);
-        let clears = recency || self.kernel < Kernel::V6_12;
+        let clears = recency || !self.ignores_random();
         let mut young = match (huge, clears) {
             (false, true) => self.pages.test_clear_hot(p, pte::YOUNG),
             (false, false) => self.pages.hot(p) & pte::YOUNG != 0,

@@ -26,8 +26,8 @@ pub use super::free_lists::Columns;
 use super::free_lists::{FreeLists, Links, NONE};
 use super::lists::Lists;
 use super::migratetype::{Migratetype, NR_MIGRATETYPES};
-use super::rules::{End, PageAllocRules};
 use crate::base::id::Pfn;
+use crate::base::rules::{End, KernelRules};
 
 /// Orders there are: 0 to 10.
 pub const NR_ORDERS: usize = super::gfp::MAX_PAGE_ORDER as usize + 1;
@@ -84,7 +84,7 @@ impl Capture {
 /// The free memory of one zone.
 #[derive(Clone, Debug)]
 pub struct Buddy {
-    pub(super) rules: PageAllocRules,
+    pub(super) rules: KernelRules,
     first: u32,
     end: u32,
     pub(super) lists: FreeLists,
@@ -108,9 +108,9 @@ impl Buddy {
     /// `end`, none of them free yet; all pageblocks movable.
     ///
     /// # Panics
-    /// No allocator can have these rules ([`PageAllocRules::check`]), or `first` is no such multiple.
-    pub fn new(first: Pfn, end: Pfn, rules: PageAllocRules) -> Self {
-        rules.check().unwrap_or_else(|e| panic!("rules of a page allocator: {e}"));
+    /// No allocator can have these rules ([`KernelRules::check_orders`]), or `first` is no such multiple.
+    pub fn new(first: Pfn, end: Pfn, rules: KernelRules) -> Self {
+        rules.check_orders().unwrap_or_else(|e| panic!("rules of a page allocator: {e}"));
         assert!(first.0.is_multiple_of(1 << rules.max_order), "{first} starts no largest block");
         let span = (end.0 - first.0).next_multiple_of(1 << rules.max_order);
         Buddy {
@@ -605,7 +605,7 @@ impl Buddy {
     // ---- questions ----
 
     /// The rules that it follows.
-    pub fn rules(&self) -> &PageAllocRules {
+    pub fn rules(&self) -> &KernelRules {
         &self.rules
     }
     /// Free pages, isolated ones not included.

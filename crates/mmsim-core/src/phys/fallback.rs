@@ -17,8 +17,8 @@
 use super::buddy::{Buddy, Columns, Extfrag, FreeBlock};
 use super::frames::{flag, free_pages};
 use super::migratetype::Migratetype;
-use super::rules::Fallback;
 use crate::base::id::Pfn;
+use crate::base::rules::Fallback;
 
 /// Where a bulk of requests found pages last; the next one looks there first.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]

@@ -7,8 +7,8 @@
 use super::frames::{FrameKind, Frames, block_bits};
 use super::lists::Lists;
 use super::migratetype::Migratetype;
-use super::rules::End;
 use crate::base::id::Pfn;
+use crate::base::rules::End;
 
 /// No block.
 pub(super) const NONE: u32 = u32::MAX;

@@ -15,8 +15,11 @@
 //!
 //! Lengths are in pages. A folio counts as one until whoever puts it on its list says that it
 //! weighs more ([`Lists::count_extra`], [`Lists::count_zone`]).
+//!
+//! A list belongs to a tally, which counts the pages of all its lists: what Linux keeps per node
+//! (`NR_INACTIVE_ANON` and the like), so that nobody walks over the groups to add up.
 
-use crate::base::id::{IndexVec, ListId, Pfn, ZoneId};
+use crate::base::id::{IndexVec, ListId, Pfn, TallyId, ZoneId};
 
 const CHUNK: usize = 64;
 const NONE: u32 = u32::MAX;
@@ -56,6 +59,7 @@ struct List {
     head_slot: u8,
     /// Last used slot of the tail chunk.
     tail_slot: u8,
+    tally: TallyId,
     chunks: u32,
     /// Folios.
     len: u64,
@@ -71,6 +75,8 @@ pub struct Lists {
     entries: Vec<[u32; CHUNK]>,
     free: Vec<u32>,
     lists: IndexVec<ListId, List>,
+    /// Pages on the lists of each tally.
+    tallies: IndexVec<TallyId, u64>,
     /// Position of each folio: chunk and slot.
     pos: IndexVec<Pfn, u32>,
 }
@@ -83,6 +89,7 @@ impl Lists {
             entries: Vec::new(),
             free: Vec::new(),
             lists: IndexVec::new(),
+            tallies: IndexVec::filled(1, 0),
             pos: IndexVec::filled(nr_frames, 0),
         }
     }
@@ -99,18 +106,38 @@ impl Lists {
         self.pos.raw_mut()
     }
 
-    /// A new, empty list for folios of one node.
+    /// A new, empty list for folios of one node, in a tally that nobody asks.
     ///
     /// # Panics
     ///
     /// There are 2^24 lists already.
     pub fn create(&mut self) -> ListId {
+        self.create_in(TallyId(0))
+    }
+
+    /// A new tally, without a list.
+    ///
+    /// # Panics
+    ///
+    /// There are 2^16 tallies already.
+    pub fn create_tally(&mut self) -> TallyId {
+        assert!(self.tallies.len() < 1 << 16, "2^16 tallies of lists are the most");
+        self.tallies.push(0)
+    }
+
+    /// A new, empty list for folios of one node, whose pages a tally counts.
+    ///
+    /// # Panics
+    ///
+    /// There are 2^24 lists already.
+    pub fn create_in(&mut self, tally: TallyId) -> ListId {
         assert!(self.lists.len() < 1 << 24, "2^24 lists of folios are the most");
         self.lists.push(List {
             head: NONE,
             tail: NONE,
             head_slot: 0,
             tail_slot: 0,
+            tally,
             chunks: 0,
             len: 0,
             extra: 0,
@@ -124,6 +151,12 @@ impl Lists {
         self.lists[list].len + self.lists[list].extra
     }
 
+    /// Pages of the folios on all lists of a tally.
+    #[inline]
+    pub fn tally(&self, tally: TallyId) -> u64 {
+        self.tallies[tally]
+    }
+
     /// Pages of the folios on a list beyond one for each: 0 if all are of one page.
     #[inline]
     pub fn extra(&self, list: ListId) -> u64 {
@@ -133,7 +166,9 @@ impl Lists {
     /// Pages beyond one each of folios that came to a list, or left it; those of their zones
     /// [`Lists::count_zone`] is to be told too.
     pub fn count_extra(&mut self, list: ListId, came: u64, left: u64) {
-        let n = &mut self.lists[list].extra;
+        let l = &mut self.lists[list];
+        l.extra = l.extra + came - left;
+        let n = &mut self.tallies[l.tally];
         *n = *n + came - left;
     }
 
@@ -197,6 +232,7 @@ impl Lists {
         let l = &mut self.lists[list];
         l.len += 1;
         l.len_zone[counter(zone)] += 1;
+        self.tallies[l.tally] += 1;
         l.head_slot -= 1;
         let (chunk, slot) = (l.head, l.head_slot);
         self.place(chunk, slot, folio);
@@ -221,6 +257,7 @@ impl Lists {
             let now;
             (now, rest) = rest.split_at(rest.len().min(l.head_slot.into()));
             l.len += now.len() as u64;
+            self.tallies[l.tally] += now.len() as u64;
             l.head_slot -= now.len() as u8;
             let (chunk, first) = (l.head, usize::from(l.head_slot));
             self.chunks[chunk as usize].live += now.len() as u8;
@@ -266,6 +303,7 @@ impl Lists {
         let l = &mut self.lists[list];
         l.len += 1;
         l.len_zone[counter(zone)] += 1;
+        self.tallies[l.tally] += 1;
         let (chunk, slot) = if l.tail != NONE && usize::from(l.tail_slot) < CHUNK - 1 {
             l.tail_slot += 1;
             (l.tail, l.tail_slot)
@@ -327,6 +365,7 @@ impl Lists {
             chunk.live -= take as u8;
             let empty = chunk.live == 0;
             l.len -= take;
+            self.tallies[l.tally] -= take;
             left -= take;
             // What lies behind the tail is not looked at again, so nothing is left there.
             let entries = &self.entries[c][..=usize::from(l.tail_slot) & (CHUNK - 1)];
@@ -361,6 +400,7 @@ impl Lists {
         let l = &mut self.lists[list];
         l.len -= 1;
         l.len_zone[counter(zone)] -= 1;
+        self.tallies[l.tally] -= 1;
         if empty {
             self.drop_chunk(list, c);
         } else {
@@ -389,6 +429,7 @@ impl Lists {
             let l = &mut self.lists[list];
             l.len -= n as u64;
             l.len_zone[counter(zone)] -= n as u64;
+            self.tallies[l.tally] -= n as u64;
             if empty {
                 self.drop_chunk(list, c as u32);
             } else {
@@ -439,6 +480,7 @@ impl Lists {
         let l = &mut self.lists[list];
         (l.head, l.tail, l.chunks, l.head_slot) = (NONE, NONE, 0, 0);
         let (len, len_zone) = (l.len, l.len_zone);
+        self.tallies[l.tally] -= len;
         for &f in &folios {
             self.push_head(list, f, ZoneId(0));
         }
@@ -538,7 +580,8 @@ mod tests {
         #[test]
         fn agrees_with_plain_deques(steps in prop::collection::vec(step(), 0..3000)) {
             let mut lists = Lists::new(600);
-            let ids = [lists.create(), lists.create(), lists.create()];
+            let tally = lists.create_tally();
+            let ids = [lists.create(), lists.create_in(tally), lists.create_in(tally)];
             let mut model: [VecDeque<u32>; 3] = Default::default();
             for s in steps {
                 match s {
@@ -598,6 +641,7 @@ mod tests {
                     prop_assert_eq!(lists.len_in(ids[i], Z), m.len() as u64);
                     prop_assert_eq!(lists.tail(ids[i]).map(|p| p.0), m.back().copied());
                 }
+                prop_assert_eq!(lists.tally(tally), (model[1].len() + model[2].len()) as u64);
             }
             for (i, m) in model.iter().enumerate() {
                 let got: Vec<u32> = lists.iter_from_tail(ids[i]).map(|p| p.0).collect();

@@ -5,10 +5,10 @@
 pub mod frames;
 pub mod lists;
 
-// What is asked for, and by which rules.
+// What is asked for, and in which orders.
 pub mod gfp;
 pub mod migratetype;
-pub mod rules;
+pub mod orders;
 
 // Free blocks, and the stock of each CPU.
 pub mod buddy;

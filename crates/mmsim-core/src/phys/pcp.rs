@@ -17,23 +17,12 @@
 
 use super::gfp::PAGE_ALLOC_COSTLY_ORDER;
 use super::migratetype::{Migratetype, NR_PCPTYPES};
+use crate::base::rules::PcpBatches;
 
 /// Orders up to the costly one in three types, and blocks of pageblock order in two.
 const NR_PCP_LISTS: usize = NR_PCPTYPES * (PAGE_ALLOC_COSTLY_ORDER as usize + 1) + 2;
 /// `CONFIG_PCP_BATCH_SCALE_MAX`: batches grow up to 2^5 times.
 const BATCH_SCALE_MAX: u32 = 5;
-
-/// How many pages a refill takes, and how many go back at once.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum PcpBatches {
-    /// A batch each time (up to 5.13).
-    Fixed,
-    /// A refill takes a batch. What goes back doubles each time, until a page is taken
-    /// (`free_factor`, 5.14 to 6.6).
-    FreesDouble,
-    /// Refills double in a row; as many go back as were freed in a row (`free_count`, 6.7 on).
-    Counted,
-}
 
 /// Sizes of the per-CPU lists of a zone.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]

@@ -20,9 +20,9 @@
 
 use super::gfp::{AllocFlags, PAGE_ALLOC_COSTLY_ORDER};
 use super::migratetype::Migratetype;
-use super::rules::WmarkForm;
 use super::zone::Zone;
-use crate::machine::config::{Kernel, MachineConfig, VmSysctl, ZoneKind};
+use crate::base::rules::WmarkForm;
+use crate::machine::config::{MachineConfig, VmSysctl, ZoneKind};
 
 /// Which watermark a request is held against.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -174,13 +174,13 @@ pub(super) fn pcp_sizes(z: &Zone, config: &MachineConfig) -> (u32, u32) {
     let batch = pcp_batch(z.managed.into()).max(1);
     let cpus = u64::from(config.cpus.max(1));
     let f = u64::from(config.vm.percpu_pagelist_high_fraction);
+    let of_zone = z.buddy.rules().pcp_high_of_zone;
     let base = match u64::from(z.managed).checked_div(f) {
         Some(share) => share / cpus,
-        None if config.kernel <= Kernel::V5_9 => 6 * u64::from(batch),
+        None if !of_zone => 6 * u64::from(batch),
         None => z.watermark[1] / cpus,
     };
-    let high =
-        if f == 0 && config.kernel <= Kernel::V5_9 { base } else { base.max(4 * u64::from(batch)) };
+    let high = if f == 0 && !of_zone { base } else { base.max(4 * u64::from(batch)) };
     (high as u32, batch)
 }
 
@@ -188,10 +188,11 @@ pub(super) fn pcp_sizes(z: &Zone, config: &MachineConfig) -> (u32, u32) {
 mod tests {
     use super::*;
     use crate::base::id::{Pfn, ZoneId};
+    use crate::base::kernel::Kernel;
+    use crate::base::rules::KernelRules;
     use crate::phys::buddy::{Buddy, Columns};
     use crate::phys::frames::Frames;
     use crate::phys::lists::Lists;
-    use crate::phys::rules::PageAllocRules;
     use crate::phys::zones::tests::zones_of;
 
     /// Worked by hand: default factors, one lowmem zone.
@@ -298,7 +299,7 @@ mod tests {
     fn with_blocks(nr: [u32; 4], form: WmarkForm) -> Zone {
         let mut zones = zones_of(&[(ZoneKind::Normal, 8192)]);
         let z = &mut zones[ZoneId(0)];
-        let rules = PageAllocRules { wmark_form: form, max_order: 4, pageblock_order: 3, ..V6_12 };
+        let rules = KernelRules { wmark_form: form, max_order: 4, pageblock_order: 3, ..V6_12 };
         z.buddy = Buddy::new(Pfn(0), Pfn(8192), rules);
         let (mut frames, mut lists) = (Frames::new(8192, false), Lists::new(8192));
         let mut c = Columns::new(&mut frames, &mut lists);
@@ -314,7 +315,7 @@ mod tests {
         z.clone()
     }
 
-    const V6_12: PageAllocRules = PageAllocRules::V6_12;
+    const V6_12: KernelRules = KernelRules::of(Kernel::V6_12);
 
     /// Worked by hand: a mark of 700 and a request of order 3. The old form takes off what is
     /// too small and halves the mark with each order.

@@ -17,9 +17,9 @@ use super::buddy::{Buddy, Columns, NR_ORDERS};
 use super::fragmentation::FreeBlocks;
 use super::frames::{FrameKind, Frames, flag};
 use super::migratetype::Migratetype;
-use super::pcp::{Pcp, PcpBatches, PcpSizes, PcpView, of_index, pcp_index};
-use super::rules::PageAllocRules;
+use super::pcp::{Pcp, PcpSizes, PcpView, of_index, pcp_index};
 use crate::base::id::{CpuId, NodeId, Pfn};
+use crate::base::rules::{KernelRules, PcpBatches};
 use crate::machine::config::{ZoneConfig, ZoneKind, ZoneLayout};
 
 /// What a run of frames is, for those who walk physical memory.
@@ -87,7 +87,7 @@ impl Zone {
         node: NodeId,
         first: Pfn,
         cpus: u32,
-        rules: PageAllocRules,
+        rules: KernelRules,
     ) -> Self {
         let free = c.free_at_start.unwrap_or(c.managed).min(c.managed - c.pcp_at_start);
         let spanned = c.layout.as_ref().map_or(c.managed, |l| l.spanned);

@@ -11,12 +11,11 @@
 
 use super::buddy::Columns;
 use super::gfp::AllocFlags;
-use super::pcp::{PcpBatches, PcpSizes};
-use super::rules::{PageAllocRules, SlowPath};
+use super::pcp::PcpSizes;
 use super::watermarks::{Mark, min_free_kbytes, most_boost, pcp_sizes, watermarks};
 use super::zone::Zone;
 use crate::base::id::{IndexVec, NodeId, Pfn, ZoneId};
-use crate::machine::config::{Kernel, MachineConfig, ZoneConfig, ZoneKind};
+use crate::machine::config::{MachineConfig, ZoneConfig, ZoneKind};
 
 /// Per node and highest kind, the zone that is asked first, or [`NO_ZONE`]. There is room for all
 /// nodes that a number can name, so that to look one up takes a single instruction.
@@ -47,7 +46,7 @@ impl Zones {
         let mut by_node = IndexVec::new();
         let mut starts = Vec::new();
         let mut preferred = [[NO_ZONE; 4]; 1 << u8::BITS];
-        let rules = config.page_alloc.unwrap_or(PageAllocRules::of(config.kernel));
+        let rules = config.kernel_rules();
         let largest = 1u32 << rules.max_order;
         let mut next = 0u32;
         for (n, node) in config.nodes.iter().enumerate() {
@@ -122,14 +121,10 @@ impl Zones {
         for (z, c) in self.zones.iter_mut().zip(&configs) {
             let (high, batch) = c.pcp.unwrap_or_else(|| pcp_sizes(z, config));
             let batch = (batch >> config.batch_shift).max(1);
-            let batches = match config.kernel {
-                Kernel::V4_1 | Kernel::V5_5 | Kernel::V5_8 | Kernel::V5_9 => PcpBatches::Fixed,
-                Kernel::V6_1 => PcpBatches::FreesDouble,
-                Kernel::V6_12 => PcpBatches::Counted,
-            };
-            z.sizes = PcpSizes::new(high, batch, batches);
-            z.full_in_reclaim =
-                if config.kernel >= Kernel::V6_1 { high.min(batch << 2) } else { high };
+            let rules = *z.buddy.rules();
+            z.sizes = PcpSizes::new(high, batch, rules.pcp_batches);
+            let short = rules.pcp_short_in_reclaim;
+            z.full_in_reclaim = if short { high.min(batch << 2) } else { high };
             z.most_boost = most_boost(z, config.vm.watermark_boost_factor);
             z.extfrag_threshold = config.vm.extfrag_threshold.into();
         }
@@ -166,9 +161,9 @@ impl Zones {
     pub fn ids(&self) -> impl DoubleEndedIterator<Item = ZoneId> + use<> {
         self.zones.ids()
     }
-    /// Whether each zone has LRU lists of its own, as up to 4.7; later each node has.
+    /// Whether each zone has LRU lists of its own; else each node has.
     pub fn lru_by_zone(&self) -> bool {
-        self.zones[ZoneId(0)].buddy.rules().slow_path == SlowPath::V4_1
+        self.zones[ZoneId(0)].buddy.rules().lru_by_zone
     }
     /// The zones of a node, in address order.
     pub fn of_node(&self, n: NodeId) -> &[ZoneId] {
@@ -273,6 +268,8 @@ impl std::ops::IndexMut<ZoneId> for Zones {
 pub(super) mod tests {
     use super::*;
     use crate::base::id::CpuId;
+    use crate::base::kernel::Kernel;
+    use crate::base::rules::PcpBatches;
     use crate::machine::config::VmSysctl;
     use crate::phys::frames::Frames;
     use crate::phys::lists::Lists;
@@ -292,7 +289,7 @@ pub(super) mod tests {
         let device = |name| crate::backing::device::DeviceConfig::preset(name, 1).unwrap();
         Zones::new(&MachineConfig {
             kernel: Kernel::V6_12,
-            page_alloc: None,
+            rules: None,
             cpus: 1,
             nodes: vec![crate::machine::config::NodeConfig {
                 zones: managed.iter().map(zone).collect(),

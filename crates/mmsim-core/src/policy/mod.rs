@@ -7,7 +7,6 @@
 //! them by scanning, as the kernel must.
 
 pub mod compaction;
-pub mod knobs;
 pub mod monitor;
 
 use crate::base::digest::Digest;

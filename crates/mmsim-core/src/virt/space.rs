@@ -118,6 +118,7 @@ struct Span {
 /// What a process did and what was done to it. Events are its own if its threads made them: it
 /// faulted, its `read(2)` missed. Evictions are its own if the page was mapped by it.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+#[non_exhaustive]
 pub struct Counted {
     /// Faults.
     pub faults: u64,

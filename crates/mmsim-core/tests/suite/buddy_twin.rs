@@ -7,18 +7,23 @@
 
 use crate::model::step::{Model, Real, Step};
 use mmsim_core::base::id::Pfn;
+use mmsim_core::base::kernel::Kernel;
+use mmsim_core::base::rules::{End, Fallback, KernelRules};
 use mmsim_core::phys::buddy::Extfrag;
 use mmsim_core::phys::frames::flag;
 use mmsim_core::phys::migratetype::Migratetype;
-use mmsim_core::phys::rules::{End, Fallback, PageAllocRules};
 use proptest::prelude::*;
 use proptest_state_machine::{ReferenceStateMachine, StateMachineTest, prop_state_machine};
 
-const SCHEMES: [PageAllocRules; 4] =
-    [PageAllocRules::V4_1, PageAllocRules::V5_5, PageAllocRules::V6_1, PageAllocRules::V6_12];
+const SCHEMES: [KernelRules; 4] = [
+    KernelRules::of(Kernel::V4_1),
+    KernelRules::of(Kernel::V5_5),
+    KernelRules::of(Kernel::V6_1),
+    KernelRules::of(Kernel::V6_12),
+];
 
-fn small(rules: PageAllocRules, pageblock_order: u8, max_order: u8) -> PageAllocRules {
-    PageAllocRules { pageblock_order, max_order, ..rules }
+fn small(rules: KernelRules, pageblock_order: u8, max_order: u8) -> KernelRules {
+    KernelRules { pageblock_order, max_order, ..rules }
 }
 
 /// Random requests under every scheme, on zones that begin and end anywhere.
@@ -125,7 +130,7 @@ struct Pair {
 }
 
 impl Pair {
-    fn new(nr: u32, from: u32, rules: PageAllocRules) -> Pair {
+    fn new(nr: u32, from: u32, rules: KernelRules) -> Pair {
         let model = Model::new(nr, from, rules);
         Pair { real: Real::new(&model), model }
     }
@@ -242,7 +247,7 @@ fn a_change_of_type_merges_nothing() {
 
 /// A map of two pageblocks of 8 frames: `m` on an LRU list, `P` pinned, `.` free. Free frames
 /// were freed in ascending order.
-fn of_map(map: &str, rules: PageAllocRules, types: [Migratetype; 2]) -> Pair {
+fn of_map(map: &str, rules: KernelRules, types: [Migratetype; 2]) -> Pair {
     let map: Vec<char> = map.chars().filter(|c| "mP.".contains(*c)).collect();
     let mut p = Pair::new(16, 0, small(rules, 3, 3));
     while p.alloc(0, Migratetype::Movable, false).is_some() {}
@@ -273,7 +278,7 @@ fn request(p: &mut Pair, mt: Migratetype) -> (u32, Extfrag) {
 #[test]
 fn a_pageblock_with_enough_free_pages_is_taken_over() {
     use Migratetype::{Movable, Unmovable};
-    let mut p = of_map("mP..mPmP m.PP....", PageAllocRules::V4_1, [Movable; 2]);
+    let mut p = of_map("mP..mPmP m.PP....", KernelRules::of(Kernel::V4_1), [Movable; 2]);
     let lists = [0, 1, 2].map(|k| p.list(k, Movable));
     assert_eq!(lists, [vec![9], vec![2], vec![12]]);
     let (got, e) = request(&mut p, Unmovable);
@@ -290,12 +295,12 @@ fn a_pageblock_with_enough_free_pages_is_taken_over() {
 fn alike_pages_count_from_4_12_on() {
     use Migratetype::{Movable, Unmovable};
     let map = "mP..mPmP P.Pm..mP";
-    let mut p = of_map(map, PageAllocRules::V4_1, [Movable; 2]);
+    let mut p = of_map(map, KernelRules::of(Kernel::V4_1), [Movable; 2]);
     let (got, e) = request(&mut p, Unmovable);
     assert_eq!((got, e.change_ownership), (12, false));
     assert_eq!(p.list(0, Unmovable), [13, 9]);
     assert_eq!(p.real.buddy.block_type(Pfn(8)), Movable);
-    for rules in [PageAllocRules::V5_5, PageAllocRules::V6_12] {
+    for rules in [KernelRules::of(Kernel::V5_5), KernelRules::of(Kernel::V6_12)] {
         let mut p = of_map(map, rules, [Movable; 2]);
         // The first of the largest blocks is that of frame 12 in both.
         assert_eq!(p.list(1, Movable), [12, 2]);
@@ -311,7 +316,7 @@ fn alike_pages_count_from_4_12_on() {
 #[test]
 fn a_movable_request_steals_large_blocks_only() {
     use Migratetype::{Movable, Unmovable};
-    let mut p = of_map("PP.PPPPP PP..PPPP", PageAllocRules::V4_1, [Unmovable; 2]);
+    let mut p = of_map("PP.PPPPP PP..PPPP", KernelRules::of(Kernel::V4_1), [Unmovable; 2]);
     let (got, e) = request(&mut p, Movable);
     assert_eq!((got, e.fallback_order, e.change_ownership), (10, 1, false));
     assert_eq!(p.list(0, Movable), [11]);
@@ -326,7 +331,7 @@ fn a_movable_request_steals_large_blocks_only() {
 fn what_is_stolen_alone_leaves_the_rest_to_its_type() {
     use Migratetype::{Movable, Unmovable};
     // Of either pageblock five pages are on lists: no claim (2 free + 1, 1 free + 2).
-    let mut p = of_map("mm..Pmmm mm.mPmPm", PageAllocRules::V6_12, [Movable; 2]);
+    let mut p = of_map("mm..Pmmm mm.mPmPm", KernelRules::of(Kernel::V6_12), [Movable; 2]);
     let (got, e) = request(&mut p, Unmovable);
     assert_eq!((got, e.fallback_order, e.change_ownership), (10, 0, false));
     let (got, e) = request(&mut p, Unmovable);
@@ -347,5 +352,5 @@ fn memory_is_handed_out_from_the_end_that_the_rules_say() {
         let want = if rules.free_init == End::Tail { [8, 16, 24] } else { [32, 24, 16] };
         assert_eq!(first, want);
     }
-    assert_eq!(PageAllocRules::V4_1.fallback, Fallback::V4_1);
+    assert_eq!(KernelRules::of(Kernel::V4_1).fallback, Fallback::V4_1);
 }

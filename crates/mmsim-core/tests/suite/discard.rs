@@ -49,7 +49,7 @@ fn mapped(kernel: Kernel, pages: u32) -> (Memory, Fifo, VmaId) {
     };
     let mut mem = Memory::new(&MachineConfig {
         kernel,
-        page_alloc: None,
+        rules: None,
         cpus: 1,
         nodes: vec![NodeConfig { zones: vec![zone] }],
         swap: None,
@@ -85,7 +85,11 @@ fn mapped(kernel: Kernel, pages: u32) -> (Memory, Fifo, VmaId) {
 
 /// The places in the mapping of the pages whose frames are free, in the order in which they became so.
 fn freed(kernel: Kernel, pages: u32, first: u32, nr: u32) -> Vec<u32> {
-    let (mut mem, mut lru, vma) = mapped(kernel, pages);
+    freed_of(mapped(kernel, pages), pages, first, nr)
+}
+
+fn freed_of(mapped: (Memory, Fifo, VmaId), pages: u32, first: u32, nr: u32) -> Vec<u32> {
+    let (mut mem, mut lru, vma) = mapped;
     let base = mem.spaces.vma(vma).start.0;
     let place_of = |mem: &Memory, p| match mem.pages.entry(PageIdx(base + p)) {
         mmsim_core::virt::pages::Entry::Frame(f) => (f, p),
@@ -109,6 +113,17 @@ fn small_holes_are_freed_from_their_end_up_to_6_8() {
         assert_eq!(freed(old, 8, 1, 3), [3, 2, 1], "{old:?}");
     }
     assert_eq!(freed(Kernel::V6_12, 8, 1, 3), [1, 2, 3]);
+}
+
+/// The same hole on 6.12, with the order as the only difference.
+#[test]
+fn unmap_frees_upwards() {
+    let order = |upwards| {
+        let mut m = mapped(Kernel::V6_12, 8);
+        m.0.rules.unmap_frees_upwards = upwards;
+        freed_of(m, 8, 1, 3)
+    };
+    assert_eq!([false, true].map(order), [[3, 2, 1], [1, 2, 3]]);
 }
 
 /// A long range: a piece of 8 and pieces of 510 pages, each backwards, 19 of them; then the kernel

@@ -30,7 +30,7 @@ fn zone(kind: ZoneKind, managed: u32, pcp: (u32, u32)) -> ZoneConfig {
 fn config(kernel: Kernel, pcp: (u32, u32)) -> MachineConfig {
     MachineConfig {
         kernel,
-        page_alloc: None,
+        rules: None,
         cpus: 2,
         nodes: vec![NodeConfig {
             // The second ends within a pageblock.

@@ -69,7 +69,7 @@ impl Rig {
         };
         let mut mem = Memory::new(&MachineConfig {
             kernel,
-            page_alloc: None,
+            rules: None,
             cpus: 1,
             nodes: vec![NodeConfig {
                 zones: vec![ZoneConfig {
@@ -269,16 +269,29 @@ fn the_flusher_finds_what_moved() {
 #[test]
 fn accessed_bits_are_kept_from_6_1_on() {
     for kernel in Kernel::ALL {
-        let mut r = Rig::new(kernel);
-        let bits = pte::WRITABLE | pte::YOUNG | pte::DIRTY | pte::TOUCHED;
-        let (page, folio) = r.anon(0, bits);
-        r.mem.pages.set_hot(page, bits | pte::PRESENT);
-        let now = r.moves(folio);
-        let kept = if kernel >= Kernel::V6_1 { pte::YOUNG | pte::DIRTY } else { 0 };
-        let want = pte::PRESENT | pte::WRITABLE | pte::TOUCHED | kept;
-        assert_eq!(r.mem.pages.hot(page), want, "{kernel:?}");
-        assert!(r.mem.frames.has(now, flag::DIRTY), "{kernel:?}");
+        keeps_bits(&mut Rig::new(kernel), kernel >= Kernel::V6_1);
     }
+}
+
+/// The same on 6.12, with the bits as the only difference.
+#[test]
+fn migration_keeps_bits() {
+    for keeps in [false, true] {
+        let mut r = Rig::new(Kernel::V6_12);
+        r.mem.rules.migration_keeps_bits = keeps;
+        keeps_bits(&mut r, keeps);
+    }
+}
+
+fn keeps_bits(r: &mut Rig, keeps: bool) {
+    let bits = pte::WRITABLE | pte::YOUNG | pte::DIRTY | pte::TOUCHED;
+    let (page, folio) = r.anon(0, bits);
+    r.mem.pages.set_hot(page, bits | pte::PRESENT);
+    let now = r.moves(folio);
+    let kept = if keeps { pte::YOUNG | pte::DIRTY } else { 0 };
+    let want = pte::PRESENT | pte::WRITABLE | pte::TOUCHED | kept;
+    assert_eq!(r.mem.pages.hot(page), want, "{keeps}");
+    assert!(r.mem.frames.has(now, flag::DIRTY), "{keeps}");
 }
 
 #[test]

@@ -35,7 +35,7 @@ fn machine(nodes: usize, groups: usize) -> MachineConfig {
     };
     MachineConfig {
         kernel: Kernel::V6_12,
-        page_alloc: None,
+        rules: None,
         cpus: 1,
         nodes: (0..nodes).map(|_| NodeConfig { zones: vec![zone(ZoneKind::Normal)] }).collect(),
         swap: None,

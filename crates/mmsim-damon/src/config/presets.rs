@@ -6,8 +6,8 @@ use super::{
     DamonConfig, EszFloor, FirstWindow, IntervalClock, MergeCap, PageoutRef, PatternCounter,
     Rand32, Ranged, Resume, TraceTarget, WmarkWait,
 };
+use mmsim_core::base::knobs;
 use mmsim_core::machine::config::Kernel;
-use mmsim_core::policy::knobs;
 
 impl DamonConfig {
     /// Linux 5.16, the first with proactive reclamation.

@@ -194,7 +194,7 @@ impl<'a> Lab<'a> {
                         all.push((name.to_string(), text));
                     }
                 };
-                Watch { snapshot: Some(Box::new(draw)), ..Watch::default() }
+                Watch::default().with_snapshot(Box::new(draw))
             };
             let (meta, result) = run::run_one(0, spec, &watch)?;
             let pictures = std::mem::take(&mut *pictures.lock().expect("nobody panicked"));
@@ -224,7 +224,7 @@ impl<'a> Lab<'a> {
                 let keep = move |_: SimTime, _: &VmStat, gauges: &[(&'static str, u64)]| {
                     samples.lock().expect("nobody panicked").push(gauges.to_vec());
                 };
-                Watch { sample: Some((every, Box::new(keep))), ..Watch::default() }
+                Watch::default().with_sample(every, Box::new(keep))
             };
             let (meta, result) = run::run_one(0, spec, &watch)?;
             let samples = std::mem::take(&mut *samples.lock().expect("nobody panicked"));

@@ -5,7 +5,7 @@
 
 use mmsim_compaction::TwoScanners;
 use mmsim_core::backing::device::{DeviceConfig, WBT_LAT};
-use mmsim_core::base::time::{SimDuration, SimTime};
+use mmsim_core::base::time::SimDuration;
 use mmsim_core::machine::TaskConfig;
 use mmsim_core::machine::config::{
     DirtyLimit, Kernel, MachineConfig, NodeConfig, SwapConfig, Thp, ThpDefrag, VmSysctl,
@@ -42,7 +42,7 @@ fn built(p: &Point, replay: usize) -> Result<Machine, String> {
     let (child, kdamond) = damon::watched(p, &script, config.kernel, (replay, 0..frames << 12))?;
     let mut threads: Vec<Box<dyn Workload>> = vec![Box::new(workload)];
     threads.extend(child.map(|c| Box::new(c) as Box<dyn Workload>));
-    let task = TaskConfig { name: "workload".into(), memcg: None, start: SimTime::ZERO, threads };
+    let task = TaskConfig::new("workload", threads);
     let mut machine = Machine::new(&config, vec![task], 0, |mem| policy.create(mem, 0));
     let (cached, active) = cached_at_start(p);
     if cached > 0 {
@@ -268,7 +268,7 @@ fn machine_config(
     };
     Ok(MachineConfig {
         kernel,
-        page_alloc: None,
+        rules: None,
         cpus,
         nodes: vec![NodeConfig { zones }],
         swap: setup.swap.map(swap),

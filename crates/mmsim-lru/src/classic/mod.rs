@@ -28,7 +28,7 @@ use crate::config::{BalanceModel, ClassicConfig, LazyfreePlace, NewAnonRotated};
 use crate::formulas::{self, CostState, PerList, RotateStat, cost612};
 use mmsim_core::base::digest::Digest;
 use mmsim_core::base::event::TraceEvent;
-use mmsim_core::base::id::{ListId, MemcgId, NodeId, SwapSlot, ZoneId};
+use mmsim_core::base::id::{ListId, MemcgId, NodeId, SwapSlot, TallyId, ZoneId};
 use mmsim_core::base::vmstat::VmEvent;
 use mmsim_core::memory::{Look, Memory, ShortWay, Verdicts};
 use mmsim_core::phys::frames::{FolioId, FrameKind, ORDER_MASK, flag};
@@ -67,6 +67,8 @@ struct Lruvec {
 pub struct Classic {
     config: ClassicConfig,
     lruvecs: Vec<Lruvec>,
+    /// Sizes of the lists of all groups, per area.
+    tallies: Vec<[TallyId; 5]>,
     groups: usize,
     /// Zones are areas, and not nodes.
     by_zone: bool,
@@ -97,9 +99,11 @@ impl Classic {
         let groups = mem.memcgs.len();
         let by_zone = mem.zones.lru_by_zone();
         let areas = if by_zone { mem.zones.ids().count() } else { nodes };
+        let tallies: Vec<[TallyId; 5]> =
+            (0..areas).map(|_| std::array::from_fn(|_| mem.lists.create_tally())).collect();
         let lruvecs = (0..areas * groups)
-            .map(|_| Lruvec {
-                lists: std::array::from_fn(|_| mem.lists.create()),
+            .map(|lv| Lruvec {
+                lists: tallies[lv / groups].map(|t| mem.lists.create_in(t)),
                 rotate: RotateStat::default(),
                 cost: CostState::default(),
                 age: [0; 2],
@@ -110,6 +114,7 @@ impl Classic {
         Classic {
             config,
             lruvecs,
+            tallies,
             groups,
             by_zone,
             cluster: (formulas::SWAP_CLUSTER_MAX >> mem.batch_shift).max(1),
@@ -189,36 +194,21 @@ impl Classic {
         }
     }
 
-    /// Sizes of the evictable lists of a group; of the root: of all groups of the area.
+    /// Sizes of the lists of a group; of the root: of all groups of the area.
+    #[inline]
+    fn list_sizes(&self, mem: &Memory, area: Area, memcg: MemcgId) -> [u64; 5] {
+        if memcg.0 == 0 {
+            return self.tallies[usize::from(area.0)].map(|t| mem.lists.tally(t));
+        }
+        let lists = self.lruvecs[self.index(area, memcg)].lists;
+        lists.map(|l| mem.lists.len(l))
+    }
+
+    /// The same of the evictable lists.
     #[inline]
     fn sizes(&self, mem: &Memory, area: Area, memcg: MemcgId) -> PerList {
-        if memcg.0 == 0 && self.groups > 1 {
-            return self.sizes_of_all(mem, area);
-        }
-        self.own_sizes(mem, self.index(area, memcg))
-    }
-
-    #[inline]
-    fn own_sizes(&self, mem: &Memory, lv: usize) -> PerList {
-        let [a, b, c, d, _] = self.lruvecs[lv].lists;
-        [mem.lists.len(a), mem.lists.len(b), mem.lists.len(c), mem.lists.len(d)]
-    }
-
-    #[inline(never)]
-    fn sizes_of_all(&self, mem: &Memory, area: Area) -> PerList {
-        let first = self.index(area, MemcgId(0));
-        (first..first + self.groups)
-            .map(|lv| self.own_sizes(mem, lv))
-            .fold([0; 4], |a, b| [0, 1, 2, 3].map(|i| a[i] + b[i]))
-    }
-
-    fn sum(&self, area: Area, memcg: MemcgId, f: impl Fn(&Lruvec) -> u64) -> u64 {
-        let base = area.0 as usize * self.groups;
-        if memcg.0 != 0 {
-            f(&self.lruvecs[base + memcg.0 as usize])
-        } else {
-            self.lruvecs[base..base + self.groups].iter().map(f).sum()
-        }
+        let [a, b, c, d, _] = self.list_sizes(mem, area, memcg);
+        [a, b, c, d]
     }
 
     /// Puts a folio at the head of the list that its flags name.
@@ -294,16 +284,13 @@ impl Classic {
             BalanceModel::Cost58 | BalanceModel::Cost59 => nr_io,
             BalanceModel::Cost612 => cost612(nr_io, nr_rotated),
         };
-        if self.groups == 1 {
-            let own = self.own_sizes(mem, lv);
-            return self.lruvecs[lv].cost.add(usize::from(file), cost, own.iter().sum());
-        }
-        let area = self.area_of_lruvec(lv);
-        let memcg = lv % self.groups;
+        let one = self.groups == 1;
+        let (area, memcg) =
+            if one { (Area(lv as u8), 0) } else { (self.area_of_lruvec(lv), lv % self.groups) };
         let own = self.sizes(mem, area, MemcgId(memcg as u16));
         self.lruvecs[lv].cost.add(usize::from(file), cost, own.iter().sum());
         if memcg != 0 {
-            let all = self.sizes_of_all(mem, area);
+            let all = self.sizes(mem, area, MemcgId(0));
             let root = lv - memcg;
             self.lruvecs[root].cost.add(usize::from(file), cost, all.iter().sum());
         }
@@ -532,12 +519,14 @@ impl ReclaimPolicy for Classic {
 
     fn snapshot(&self, mem: &Memory, node: NodeId, memcg: MemcgId) -> LruSnapshot {
         let areas = || self.areas_of(mem, node).map(Area);
-        let size =
-            |l: usize| areas().map(|a| self.sum(a, memcg, |v| mem.lists.len(v.lists[l]))).sum();
+        let mut sizes = [0; 5];
+        for of_area in areas().map(|a| self.list_sizes(mem, a, memcg)) {
+            (0..5).for_each(|l| sizes[l] += of_area[l]);
+        }
         let of =
             |f: fn(&Lruvec) -> u64| areas().map(|a| f(&self.lruvecs[self.index(a, memcg)])).sum();
         LruSnapshot {
-            lists: (0..5).map(|l| (LIST_NAMES[l].to_string(), size(l))).collect(),
+            lists: LIST_NAMES.iter().map(|n| (*n).into()).zip(sizes).collect(),
             values: vec![
                 ("age_anon".into(), of(|v| v.age[0])),
                 ("age_file".into(), of(|v| v.age[1])),
@@ -563,6 +552,13 @@ impl ReclaimPolicy for Classic {
     }
 
     fn check(&self, mem: &Memory) {
+        for (area, tallies) in self.tallies.iter().enumerate() {
+            let of_area = &self.lruvecs[area * self.groups..(area + 1) * self.groups];
+            for (l, &tally) in tallies.iter().enumerate() {
+                let sum: u64 = of_area.iter().map(|lv| mem.lists.len(lv.lists[l])).sum();
+                assert_eq!(mem.lists.tally(tally), sum, "{} of all groups", LIST_NAMES[l]);
+            }
+        }
         for (i, lv) in self.lruvecs.iter().enumerate() {
             for (l, &list) in lv.lists.iter().enumerate() {
                 for f in mem.lists.iter_from_tail(list) {

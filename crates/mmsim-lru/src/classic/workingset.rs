@@ -279,7 +279,9 @@ impl Classic {
             let node = self.node_of(mem, area);
             return ACTIVATIONS.map(|item| mem.node_page_state(node, item));
         }
-        [0, 1].map(|t| self.sum(area, memcg, |lv| lv.activations[t]))
+        let own = self.index(area, memcg);
+        let all = if memcg.0 == 0 { own..own + self.groups } else { own..own + 1 };
+        [0, 1].map(|t| self.lruvecs[all.clone()].iter().map(|lv| lv.activations[t]).sum())
     }
 
     /// There is one lruvec for each node.

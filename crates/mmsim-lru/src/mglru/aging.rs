@@ -238,7 +238,12 @@ impl Mglru {
         if hist > 1 {
             v.rates.iter_mut().for_each(|r| r.forget(v.max_seq + 1, hist));
         }
+        let before = [ANON, FILE].map(|t| v.halves(t));
         v.max_seq += 1;
+        for (t, before) in before.into_iter().enumerate() {
+            let (of_all, now) = (&mut self.halves[usize::from(v.node)][t], v.halves(t));
+            (0..2).for_each(|i| of_all[i] = of_all[i] + now[i] - before[i]);
+        }
         v.birth[slot_of(v.max_seq)] = mem.now;
         let (node, memcg) = self.node_and_group(lv);
         if mem.tracer.on() {

@@ -53,7 +53,7 @@ use self::rates::{ANON, FILE, Rates};
 use self::refault::Packing;
 use mmsim_core::base::digest::Digest;
 use mmsim_core::base::event::TraceEvent;
-use mmsim_core::base::id::{ListId, MemcgId, NodeId, SwapSlot};
+use mmsim_core::base::id::{ListId, MemcgId, NodeId, SwapSlot, TallyId};
 use mmsim_core::base::rng::Rng;
 use mmsim_core::base::time::SimTime;
 use mmsim_core::base::vmstat::VmEvent;
@@ -108,6 +108,7 @@ const fn type_of(bits: u32) -> usize {
 /// The generations of one node and group.
 #[derive(Clone, Debug)]
 struct Lruvec {
+    node: u8,
     max_seq: u64,
     min_seq: [u64; 2],
     birth: [SimTime; MAX_NR_GENS],
@@ -154,6 +155,10 @@ impl Lruvec {
 pub struct Mglru {
     config: MglruConfig,
     lruvecs: Vec<Lruvec>,
+    /// `nr_inactive` and `nr_active` of a type with all groups, per node and type.
+    halves: Vec<[[u64; 2]; 2]>,
+    /// Unevictable pages with all groups, per node.
+    unevictable: Vec<TallyId>,
     groups: usize,
     counts: AccessCounts,
     packing: Packing,
@@ -182,15 +187,17 @@ impl Mglru {
     /// The generations of a machine with the memory `mem`.
     pub fn new(config: MglruConfig, mem: &mut Memory, seed: u64) -> Self {
         let (nodes, groups) = (mem.zones.nr_nodes(), mem.memcgs.len());
+        let unevictable: Vec<TallyId> = (0..nodes).map(|_| mem.lists.create_tally()).collect();
         let lruvecs: Vec<Lruvec> = (0..nodes * groups)
-            .map(|_| Lruvec {
+            .map(|lv| Lruvec {
+                node: (lv / groups) as u8,
                 max_seq: MIN_NR_GENS + 1,
                 min_seq: [0; 2],
                 birth: [SimTime::ZERO; MAX_NR_GENS],
                 lists: std::array::from_fn(|_| {
                     std::array::from_fn(|_| std::array::from_fn(|_| mem.lists.create()))
                 }),
-                unevictable: mem.lists.create(),
+                unevictable: mem.lists.create_in(unevictable[lv / groups]),
                 nr_pages: [[[0; ZONES]; 2]; MAX_NR_GENS],
                 rates: std::array::from_fn(|_| Rates::default()),
                 mm: MmState::default(),
@@ -202,6 +209,8 @@ impl Mglru {
         Mglru {
             config,
             lruvecs,
+            halves: vec![[[0; 2]; 2]; nodes],
+            unevictable,
             groups,
             counts: AccessCounts::default(),
             packing: Packing::of(mem),
@@ -278,13 +287,29 @@ impl Mglru {
         from: Option<usize>,
         to: Option<usize>,
     ) {
-        let (sizes, t) = (&mut self.lruvecs[lv].nr_pages, type_of(bits));
-        if let Some(g) = from {
-            sizes[g][t][z] -= pages_of(bits);
+        let (t, pages) = (type_of(bits), pages_of(bits));
+        if let Some(slot) = from {
+            self.shrink_gen(lv, slot, t, z, pages);
         }
-        if let Some(g) = to {
-            sizes[g][t][z] += pages_of(bits);
+        if let Some(slot) = to {
+            self.grow_gen(lv, slot, t, z, pages);
         }
+    }
+
+    /// Pages of a zone are the more that name a generation.
+    #[inline]
+    fn grow_gen(&mut self, lv: usize, slot: usize, t: usize, z: usize, pages: u64) {
+        let v = &mut self.lruvecs[lv];
+        v.nr_pages[slot][t][z] += pages;
+        self.halves[usize::from(v.node)][t][usize::from(v.is_active(slot))] += pages;
+    }
+
+    /// Pages of a zone are the fewer that name a generation.
+    #[inline]
+    fn shrink_gen(&mut self, lv: usize, slot: usize, t: usize, z: usize, pages: u64) {
+        let v = &mut self.lruvecs[lv];
+        v.nr_pages[slot][t][z] -= pages;
+        self.halves[usize::from(v.node)][t][usize::from(v.is_active(slot))] -= pages;
     }
 
     #[inline]
@@ -480,13 +505,14 @@ impl Mglru {
         let Some(zone) = mem.zones.of_all(folios.iter().copied()) else { return false };
         let refs = if self.config.add_clears_refs { flag::REFERENCED } else { 0 };
         let z = mem.zones[zone].kind as usize;
-        let v = &mut self.lruvecs[0];
+        let v = &self.lruvecs[0];
         let (min_seq, max_seq) = (v.min_seq[ANON], v.max_seq);
         let placing = Placing { bits: bits | flag::ACTIVE, min_seq, max_seq, first_to_go: false };
         let slot = slot_of(place::seq_of(self.config.placement, placing));
-        v.nr_pages[slot][ANON][z] += folios.len() as u64;
+        let list = v.lists[slot][ANON][z];
+        self.grow_gen(0, slot, ANON, z, folios.len() as u64);
         let clear = clear | refs | flag::ACTIVE | GEN_MASK;
-        mem.lru_add_heads_as(v.lists[slot][ANON][z], folios, clear, gen_bits(slot));
+        mem.lru_add_heads_as(list, folios, clear, gen_bits(slot));
         true
     }
 }
@@ -654,15 +680,15 @@ impl ReclaimPolicy for Mglru {
 
     fn snapshot(&self, mem: &Memory, node: NodeId, memcg: MemcgId) -> LruSnapshot {
         let own = self.index(node, memcg);
-        // The root's figures are those of all groups.
-        let all = if memcg.0 == 0 { own..own + self.groups } else { own..own + 1 };
-        let mut sizes = [0; 5];
-        for v in &self.lruvecs[all] {
-            let [anon, file] = [v.halves(ANON), v.halves(FILE)];
-            let listed = [anon[0], anon[1], file[0], file[1], mem.lists.len(v.unevictable)];
-            (0..5).for_each(|i| sizes[i] += listed[i]);
-        }
         let v = &self.lruvecs[own];
+        // The root's sizes are those of all groups.
+        let ([anon, file], unevictable) = if memcg.0 == 0 {
+            let n = usize::from(node.0);
+            (self.halves[n], mem.lists.tally(self.unevictable[n]))
+        } else {
+            ([v.halves(ANON), v.halves(FILE)], mem.lists.len(v.unevictable))
+        };
+        let sizes = [anon[0], anon[1], file[0], file[1], unevictable];
         LruSnapshot {
             lists: crate::classic::LIST_NAMES.iter().map(|n| (*n).into()).zip(sizes).collect(),
             values: vec![
@@ -711,6 +737,16 @@ impl Mglru {
 
     /// Panics, naming ids, if an invariant does not hold.
     fn audit(&self, mem: &Memory) {
+        for (node, of_all) in self.halves.iter().enumerate() {
+            let mut sum = [[0; 2]; 2];
+            for v in &self.lruvecs[node * self.groups..(node + 1) * self.groups] {
+                for t in [ANON, FILE] {
+                    let of_group = v.halves(t);
+                    (0..2).for_each(|i| sum[t][i] += of_group[i]);
+                }
+            }
+            assert_eq!(*of_all, sum, "inactive and active pages of node{node} by type");
+        }
         for (lv, v) in self.lruvecs.iter().enumerate() {
             let mut sizes = [[[0u64; ZONES]; 2]; MAX_NR_GENS];
             for t in [ANON, FILE] {

@@ -193,7 +193,7 @@ impl Mglru {
         looks.truncate(kept);
         let isolated = (kept - from) as u64 + extra;
         tally.isolated += isolated;
-        self.lruvecs[scan.lv].nr_pages[slot][scan.t][z] -= isolated;
+        self.shrink_gen(scan.lv, slot, scan.t, z, isolated);
         self.looks = looks;
         nr_refused
     }

@@ -4,11 +4,13 @@
 use crate::harness::memory::small_machine;
 use crate::harness::{Policy, Ran, Steps, all_policies, run_watched};
 use mmsim_core::backing::device::DeviceConfig;
+use mmsim_core::base::id::{MemcgId, NodeId};
 use mmsim_core::base::rng::Rng;
 use mmsim_core::base::time::SimDuration;
 use mmsim_core::base::vmstat::VmEvent;
 use mmsim_core::machine::Watch;
-use mmsim_core::machine::config::MachineConfig;
+use mmsim_core::machine::config::{MachineConfig, MemcgConfig};
+use mmsim_core::memory::Memory;
 use mmsim_core::workload::Advice;
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -99,7 +101,7 @@ fn counters_and_frames_are_conserved() {
         for (name, policy, kernel) in all_policies() {
             let config = MachineConfig { kernel, ..config.clone() };
             for (workload, scripts) in workloads() {
-                let watch = Watch { check_every: 50, ..Watch::default() };
+                let watch = Watch::default().with_check_every(50);
                 let r = run_watched(&config, policy, &scripts, watch);
                 let at = format!("{name}, {workload}, {machine}");
                 let n = |e| r.n(e);
@@ -262,7 +264,7 @@ fn the_optimum_is_never_beaten() {
                 if !["cyclic", "uniform", "hot and cold"].contains(&workload) {
                     continue;
                 }
-                let watch = Watch { record_accesses: true, ..Watch::default() };
+                let watch = Watch::default().with_record_accesses(true);
                 let Ran { machine: m, result } = run_watched(&config, policy, &scripts, watch);
                 let accesses = m.recorded_accesses();
                 assert_eq!(accesses.len() as u64, result.accesses);
@@ -285,5 +287,28 @@ fn peak_resident_counts_pages_that_wait_in_a_batch() {
         let s = Steps::new().map(0, 100).write(0, 0..100);
         let r = run_watched(&config, Policy::Random, &[s], Watch::default());
         assert_eq!(r.result.peak_resident, 100, "{lru_batch:?}");
+    }
+}
+
+/// The sizes of the root's lists, those of all groups, are had without a look at the lists of any
+/// group: a memory that has no lists of groups answers too.
+#[test]
+fn sizes_of_the_root_do_not_ask_every_group() {
+    let group = |i| MemcgConfig {
+        name: format!("group{i}"),
+        min: 0,
+        low: 0,
+        high: None,
+        max: None,
+        swap_max: None,
+    };
+    for (name, policy, kernel) in all_policies() {
+        let one = MachineConfig { kernel, ..small_machine(FRAMES, SLOTS, 0) };
+        let many = MachineConfig { memcgs: (0..100).map(group).collect(), ..one.clone() };
+        let [mut one, mut many] = [one, many].map(|machine| Memory::new(&machine));
+        let of_one = crate::harness::policy(policy, &mut one);
+        let of_many = crate::harness::policy(policy, &mut many);
+        let [a, b] = [of_one, of_many].map(|p| p.snapshot(&one, NodeId(0), MemcgId(0)).lists);
+        assert_eq!(a, b, "{name}");
     }
 }

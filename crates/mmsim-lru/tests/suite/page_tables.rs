@@ -82,7 +82,7 @@ fn short_ways_leave_the_same_bits() {
             let touched = ran.machine.mem.pages.hot.iter().filter(|&h| h & pte::TOUCHED != 0);
             (d.finish(), touched.count())
         };
-        let watched = Watch { observer: Some(Box::new(Nobody)), ..Watch::default() };
+        let watched = Watch::default().with_observer(Box::new(Nobody));
         assert_eq!(bits(Watch::default()), bits(watched), "{name}");
     }
 }
@@ -130,17 +130,12 @@ impl Observer for Listening {
 fn a_process_is_used_when_the_cpu_turns_to_it() {
     let log = Arc::new(Mutex::new(Log::default()));
     let script = Steps::new().map(0, 900).each(0..5, |s, _| s.write(0, 0..900)).script();
-    let task = TaskConfig {
-        name: "thrash".into(),
-        memcg: None,
-        start: SimTime::ZERO,
-        threads: vec![Box::new(script)],
-    };
+    let task = TaskConfig::new("thrash", vec![Box::new(script)]);
     let policy = |mem: &mut Memory| -> Box<dyn ReclaimPolicy> {
         Box::new(Asking(Random::new(mem, 1), log.clone()))
     };
     let mut machine = Machine::new(&machine(), vec![task], 1, policy);
-    machine.run(Watch { observer: Some(Box::new(Listening(log.clone()))), ..Watch::default() });
+    machine.run(Watch::default().with_observer(Box::new(Listening(log.clone()))));
     let asked = &log.lock().unwrap().asked;
     let count = |a| asked.iter().filter(|&&b| a == b).count();
     assert!(count((true, true)) > 10 && count((false, false)) > 10, "{asked:?}");

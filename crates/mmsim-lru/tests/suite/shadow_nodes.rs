@@ -14,7 +14,7 @@ fn machine(kernel: Kernel) -> MachineConfig {
 }
 
 fn audited(kernel: Kernel, config: ClassicConfig, steps: Steps) -> Ran {
-    let watch = Watch { check_every: 97, ..Watch::default() };
+    let watch = Watch::default().with_check_every(97);
     harness::run_watched(&machine(kernel), Policy::Classic(config), &[steps], watch)
 }
 
@@ -52,7 +52,7 @@ fn nodes_of_files_are_limited() {
                 n => machine.swap.as_mut().unwrap().slots = n,
             }
             let policy = Policy::Classic(preset_for_kernel(kernel));
-            let watch = Watch { check_every: 97, ..Watch::default() };
+            let watch = Watch::default().with_check_every(97);
             let ran = harness::run_watched(&machine, policy, &[s], watch);
             let at = format!("{kernel:?}, {slots} slots");
             assert!(ran.n(WorkingsetNodereclaim) > 100, "{at}: {}", ran.n(WorkingsetNodereclaim));

@@ -35,7 +35,7 @@ fn each(steps: &Steps, examine: impl Fn(&str, &Ran)) {
 }
 
 fn ran(config: &MachineConfig, policy: Policy, steps: &Steps) -> Ran {
-    let watch = Watch { check_every: 97, ..Watch::default() };
+    let watch = Watch::default().with_check_every(97);
     let ran = run_watched(config, policy, std::slice::from_ref(steps), watch);
     ran.machine.mem.check();
     ran.machine.policy().check(&ran.machine.mem);
@@ -191,7 +191,7 @@ fn running_out_of_memory_with_huge_pages() {
     // Memory has 4096 frames, swap space 8192 slots.
     let large = wanting(0, 16_384).write(0, 0..16_384).phase();
     for (name, policy, kernel) in all_policies() {
-        let watch = Watch { check_every: 97, ..Watch::default() };
+        let watch = Watch::default().with_check_every(97);
         let r = run_to_any_end(&machine(kernel), policy, &[small.clone(), large.clone()], watch);
         r.machine.mem.check();
         r.machine.policy().check(&r.machine.mem);

@@ -571,6 +571,11 @@ impl Workload for Phased {
     fn phases(&self) -> Vec<String> {
         self.phases.clone()
     }
+    /// A record by itself is what is done between two steps `records`.
+    fn record(&self) -> Option<&'static str> {
+        let one = |i: &Instr| matches!(i, Instr::Op(Op::Records(1)));
+        self.code.iter().any(one).then_some("record")
+    }
     fn fill(&mut self, _cx: &WorkloadCx, rng: &mut Rng, ops: &mut Vec<Op>) {
         while self.next < self.code.len() && ops.len() < BATCH {
             if self.step(rng, ops) {
@@ -672,6 +677,18 @@ mod tests {
         assert_eq!(ops.iter().filter(|o| **o == Op::PhaseEnd(0)).count(), 15);
         // 57344 pages a turn, as published.
         assert_eq!(window + hot, 57_344);
+    }
+
+    #[test]
+    fn records_that_end_one_at_a_time_have_a_latency() {
+        let of = |records: &[u32]| {
+            let mut steps = allocate(&["a"]);
+            steps.extend(records.iter().map(|&n| Step::Records(n)));
+            let config = PhasedConfig { regions: vec![region("a", 6)], steps };
+            config.workloads().unwrap()[0].record()
+        };
+        assert_eq!([of(&[1]), of(&[5, 1])], [Some("record"); 2]);
+        assert_eq!([of(&[]), of(&[5])], [None; 2]);
     }
 
     #[test]

@@ -369,3 +369,35 @@ proptest! {
         });
     }
 }
+
+#[test]
+fn a_column_that_is_asked_for_is_there_once() {
+    let said = |input: &str, change: &dyn Fn(&mut ImportOptions)| {
+        csv(input.as_bytes(), change).err().expect("a mistake").to_string()
+    };
+    let as_named: &dyn Fn(&mut ImportOptions) = &|_| {};
+    let message = said("page,page\n1,2\n", as_named);
+    assert!(message.contains("two columns \"page\", #1 and #2"), "{message}");
+    let message = said("op,page,OP\nr,1,r\n", as_named);
+    assert!(message.contains("two columns \"op\", #1 and #3"), "{message}");
+    let message = said("lbn,n,lbn\n1,1,2\n", &columns("page=lbn"));
+    assert!(message.contains("two columns \"lbn\", #1 and #3"), "{message}");
+    // Which of them is meant can be said; sizes add up.
+    let second = csv(b"lbn,n,lbn\n1,1,2\n", columns("page=#3,pid=n")).unwrap();
+    assert_eq!(second.touched()[0].0, 2);
+    let sizes = csv(b"offset,size,size\n0,4096,4096\n", as_named).unwrap();
+    assert_eq!(sizes.touched().len(), 2);
+}
+
+#[test]
+fn lines_that_end_with_cr_alone_are_said_to() {
+    let short = "page,op\r1,r\r2,w\r".to_string();
+    let long = format!("page\r{}", "1\r".repeat(200_000));
+    for input in [short, long] {
+        let message = csv(input.as_bytes(), |_| {}).err().expect("a mistake").to_string();
+        assert!(message.contains("lines that end with CR alone"), "{message}");
+        assert!(message.contains("tr '\\r' '\\n'"), "{message}");
+    }
+    assert_eq!(csv(b"page\r\n1\r\n2\r\n", |_| {}).unwrap().touched().len(), 2);
+    assert_eq!(csv(b"page\r\n", |_| {}).map(|i| i.records.len()).ok(), Some(0));
+}

@@ -3,15 +3,15 @@
 pub(crate) mod step;
 
 use mmsim_core::base::id::Pfn;
+use mmsim_core::base::rules::{End, Fallback, KernelRules};
 use mmsim_core::phys::buddy::Extfrag;
 use mmsim_core::phys::migratetype::Migratetype;
-use mmsim_core::phys::rules::{End, Fallback, PageAllocRules};
 use std::collections::{BTreeMap, VecDeque};
 
 /// Free memory of a zone that begins at frame 0.
 #[derive(Clone)]
 pub(crate) struct Naive {
-    rules: PageAllocRules,
+    rules: KernelRules,
     nr: u32,
     lists: BTreeMap<(u8, Migratetype), VecDeque<u32>>,
     /// Types of pageblocks.
@@ -26,7 +26,7 @@ pub(crate) struct Naive {
 }
 
 impl Naive {
-    pub(crate) fn new(nr: u32, from: u32, rules: PageAllocRules) -> Naive {
+    pub(crate) fn new(nr: u32, from: u32, rules: KernelRules) -> Naive {
         let mut n = Naive {
             rules,
             nr,

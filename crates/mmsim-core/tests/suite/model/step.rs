@@ -3,12 +3,12 @@
 
 use super::Naive;
 use mmsim_core::base::id::Pfn;
+use mmsim_core::base::rules::KernelRules;
 use mmsim_core::phys::Mode;
 use mmsim_core::phys::buddy::{Buddy, Columns};
 use mmsim_core::phys::frames::{FrameKind, Frames, flag};
 use mmsim_core::phys::lists::Lists;
 use mmsim_core::phys::migratetype::Migratetype;
-use mmsim_core::phys::rules::PageAllocRules;
 
 /// One call. Blocks are named by their frames and not by their place in some list, so that
 /// leaving out an earlier step does not change what a later one means.
@@ -65,7 +65,7 @@ impl Answer {
 pub(crate) struct Model {
     pub(crate) nr: u32,
     pub(crate) from: u32,
-    pub(crate) rules: PageAllocRules,
+    pub(crate) rules: KernelRules,
     pub(crate) naive: Naive,
     pub(crate) held: Vec<(u32, u8)>,
     /// To the last step.
@@ -81,7 +81,7 @@ impl std::fmt::Debug for Model {
 
 impl Model {
     /// `nr` frames, those before `from` never free.
-    pub(crate) fn new(nr: u32, from: u32, rules: PageAllocRules) -> Model {
+    pub(crate) fn new(nr: u32, from: u32, rules: KernelRules) -> Model {
         let naive = Naive::new(nr, from, rules);
         Model { nr, from, rules, naive, held: Vec::new(), answer: Answer::default() }
     }
@@ -103,7 +103,7 @@ impl Model {
     }
 
     /// A zone large enough that 1 % of it is a pageblock.
-    fn managed(rules: &PageAllocRules) -> u64 {
+    fn managed(rules: &KernelRules) -> u64 {
         200 << rules.pageblock_order
     }
 

@@ -88,9 +88,8 @@ pub(super) fn ages(lab: &Lab<'_>, file: ScenarioFile, sets: &Sets) -> Result<Vec
         (lab.progress)("ages of lazily freed pages", i, specs.len());
         let pages = Arc::new(Mutex::new(Pages::default()));
         let watching = Arc::clone(&pages);
-        run_one(0, spec, &|_, _| Watch {
-            observer: Some(Box::new(Watching(Arc::clone(&watching)))),
-            ..Watch::default()
+        run_one(0, spec, &|_, _| {
+            Watch::default().with_observer(Box::new(Watching(Arc::clone(&watching))))
         })?;
         let drops = std::mem::take(&mut pages.lock().expect("the run has ended").drops);
         all.push(Drops { variant: spec.variant.clone(), ..drops });

@@ -52,7 +52,7 @@ pub(crate) fn instant_device() -> DeviceConfig {
 pub(crate) fn small_machine(frames: u32, slots: u32, batch_shift: u32) -> MachineConfig {
     MachineConfig {
         kernel: Kernel::V6_12,
-        page_alloc: None,
+        rules: None,
         cpus: 1,
         nodes: vec![NodeConfig {
             zones: vec![ZoneConfig {

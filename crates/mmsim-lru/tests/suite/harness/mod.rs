@@ -6,7 +6,6 @@ pub(crate) mod mglru_twin;
 
 use mmsim_core::base::id::{MemcgId, NodeId};
 use mmsim_core::base::rng::Rng;
-use mmsim_core::base::time::SimTime;
 use mmsim_core::base::vmstat::VmEvent;
 use mmsim_core::machine::config::{Kernel, MachineConfig};
 use mmsim_core::machine::result::{Outcome, RunResult};
@@ -202,11 +201,8 @@ pub(crate) fn run_to_any_end(
     let tasks = scripts
         .iter()
         .enumerate()
-        .map(|(i, s)| TaskConfig {
-            name: format!("process {i}"),
-            memcg: s.group,
-            start: SimTime::ZERO,
-            threads: vec![Box::new(s.script())],
+        .map(|(i, s)| {
+            TaskConfig::new(format!("process {i}"), vec![Box::new(s.script())]).with_memcg(s.group)
         })
         .collect();
     let mut machine = Machine::new(config, tasks, 1, |mem| self::policy(policy, mem));

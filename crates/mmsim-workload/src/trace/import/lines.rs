@@ -57,9 +57,19 @@ impl<R: Read> Lines<R> {
             }
         }
         let Some(last) = self.buffer[..self.end].iter().rposition(|&b| b == b'\n') else {
+            if self.buffer[..self.end].contains(&b'\r') {
+                return Err(carriage_returns(self.lines + 1));
+            }
             let found = format!("more than {BUFFER} bytes without a line end");
             return Err(TraceError::line(self.lines + 1, found, "text"));
         };
+        // A text of one line that has others within.
+        if self.finished && self.lines == 0 {
+            let text = self.buffer[..last].trim_ascii_end();
+            if text.contains(&b'\r') && !text.contains(&b'\n') {
+                return Err(carriage_returns(1));
+            }
+        }
         self.start = last + 1;
         Ok(Some((self.lines + 1, &self.buffer[..=last])))
     }
@@ -73,6 +83,11 @@ impl<R: Read> Lines<R> {
     pub(super) fn lines(&self) -> u64 {
         self.lines
     }
+}
+
+fn carriage_returns(line: u64) -> TraceError {
+    let found = "lines that end with CR alone (\\r)";
+    TraceError::line(line, found, "LF or CR LF, as `tr '\\r' '\\n'` makes them")
 }
 
 /// The line of `piece` that begins at `at`, for an error.

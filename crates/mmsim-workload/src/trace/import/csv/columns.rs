@@ -165,6 +165,10 @@ impl Columns {
             None => {
                 for (i, name) in names.iter().enumerate() {
                     if let Some(role) = role_of(name) {
+                        // Sizes add up, and volumes are one together.
+                        if !matches!(role.0, Role::Size | Role::Volume) {
+                            there_once(name, &names)?;
+                        }
                         said.put(&mut columns, i, role);
                     }
                 }
@@ -209,7 +213,10 @@ impl Columns {
             named |= number.is_none();
             let place = match number {
                 Some(n) => n.checked_sub(1).filter(|&i| i < names.len()),
-                None => names.iter().position(|n| n == name),
+                None => {
+                    there_once(name, names)?;
+                    names.iter().position(|n| n == name)
+                }
             };
             let Some(i) = place else {
                 if optional {
@@ -283,6 +290,16 @@ impl Columns {
         // A single one may as well be wrong, or a name.
         numbers > 1
     }
+}
+
+/// A column that is asked for by its name is the only one of that name.
+fn there_once(name: &str, names: &[String]) -> Result<(), TraceError> {
+    let places = || names.iter().zip(1..).filter(|(n, _)| n.eq_ignore_ascii_case(name));
+    let (Some((_, first)), Some((_, second))) = (places().next(), places().nth(1)) else {
+        return Ok(());
+    };
+    let found = format!("two columns {name:?}, #{first} and #{second}");
+    Err(TraceError::invalid("the columns", found, "one of that name"))
 }
 
 /// What the roles so far have said about extents.

@@ -1,11 +1,11 @@
-//! Knobs: what every configurable policy has in common.
+//! Knobs: what every configurable policy has in common, and the rules of the machine.
 //!
-//! A policy's decisions are the fields of a plain struct. The table that makes the struct (the
+//! Decisions are the fields of a plain struct. The table that makes the struct (the
 //! macro `knob_struct`) makes the knobs that scenario files write: name, allowed values, where it
 //! comes from, reading and writing as text. Named points are [`Preset`]s, each built on the one
 //! before it.
 
-use crate::machine::config::Kernel;
+use super::kernel::Kernel;
 use std::fmt;
 
 /// One value that a knob can take.
@@ -271,9 +271,9 @@ macro_rules! knob_enums {
         $(#[$meta])*
         #[derive(Clone, Copy, PartialEq, Eq, Debug)]
         pub enum $name { $(#[doc = $doc] $value,)+ }
-        impl $crate::policy::knobs::KnobValue for $name {
-            const VALUES: &'static [$crate::policy::knobs::ValueInfo] =
-                &[$($crate::policy::knobs::ValueInfo { name: $text, doc: $doc },)+];
+        impl $crate::base::knobs::KnobValue for $name {
+            const VALUES: &'static [$crate::base::knobs::ValueInfo] =
+                &[$($crate::base::knobs::ValueInfo { name: $text, doc: $doc },)+];
             fn text(self) -> String {
                 match self { $($name::$value => $text,)+ }.into()
             }
@@ -284,57 +284,58 @@ macro_rules! knob_enums {
     )+ };
 }
 
-/// A struct of knobs, from its table. Presets and contradictions are given by a module
-/// `presets` and a method `contradiction` of the struct.
+/// A struct of knobs, from its table. Presets and contradictions are given by a static `PRESETS`
+/// and a method `contradiction` of the struct. Fields after `with` are no knobs.
 #[macro_export]
 macro_rules! knob_struct {
     ($(#[$meta:meta])* $config:ident {
         $($field:ident : $ty:ty = $name:literal, $doc:literal, $source:literal;)+
-    }) => {
+    } $(with { $($(#[$plain_meta:meta])+ $plain:ident : $plain_ty:ty;)+ })?) => {
         $(#[$meta])*
         #[derive(Clone, Copy, PartialEq, Eq, Debug)]
         pub struct $config {
             $(#[doc = $doc] #[doc = concat!("\n\nSource: ", $source)] pub $field: $ty,)+
+            $($($(#[$plain_meta])+ pub $plain: $plain_ty,)+)?
         }
 
-        static KNOBS: &[$crate::policy::knobs::KnobInfo] = &[$(
-            $crate::policy::knobs::KnobInfo {
+        static KNOBS: &[$crate::base::knobs::KnobInfo] = &[$(
+            $crate::base::knobs::KnobInfo {
                 name: $name,
                 doc: $doc,
                 source: $source,
-                values: <$ty as $crate::policy::knobs::KnobValue>::VALUES,
-                range: <$ty as $crate::policy::knobs::KnobValue>::RANGE,
+                values: <$ty as $crate::base::knobs::KnobValue>::VALUES,
+                range: <$ty as $crate::base::knobs::KnobValue>::RANGE,
             },
         )+];
 
-        impl $crate::policy::knobs::Knobs for $config {
-            fn knobs() -> &'static [$crate::policy::knobs::KnobInfo] {
+        impl $crate::base::knobs::Knobs for $config {
+            fn knobs() -> &'static [$crate::base::knobs::KnobInfo] {
                 KNOBS
             }
-            fn presets() -> &'static [$crate::policy::knobs::Preset<Self>] {
+            fn presets() -> &'static [$crate::base::knobs::Preset<Self>] {
                 PRESETS
             }
             fn get(&self, name: &str) -> Option<String> {
                 match name {
-                    $($name => Some($crate::policy::knobs::KnobValue::text(self.$field)),)+
+                    $($name => Some($crate::base::knobs::KnobValue::text(self.$field)),)+
                     _ => None,
                 }
             }
-            fn set(&mut self, name: &str, value: &str) -> Result<(), $crate::policy::knobs::KnobError> {
+            fn set(&mut self, name: &str, value: &str) -> Result<(), $crate::base::knobs::KnobError> {
                 match name {
-                    $($name => self.$field = $crate::policy::knobs::parse($name, value)?,)+
-                    _ => return Err($crate::policy::knobs::unknown_knob(KNOBS, name)),
+                    $($name => self.$field = $crate::base::knobs::parse($name, value)?,)+
+                    _ => return Err($crate::base::knobs::unknown_knob(KNOBS, name)),
                 }
                 Ok(())
             }
-            fn validate(&self) -> Result<(), $crate::policy::knobs::KnobError> {
+            fn validate(&self) -> Result<(), $crate::base::knobs::KnobError> {
                 match self.contradiction() {
                     None => Ok(()),
                     Some((knob, instead, because)) => {
-                        Err($crate::policy::knobs::KnobError::Contradiction {
+                        Err($crate::base::knobs::KnobError::Contradiction {
                             setting: format!(
                                 "{knob} = \"{}\"",
-                                $crate::policy::knobs::Knobs::get(self, knob).unwrap_or_default()
+                                $crate::base::knobs::Knobs::get(self, knob).unwrap_or_default()
                             ),
                             instead: instead.to_owned(),
                             because,

@@ -1,0 +1,356 @@
+//! What kernels do differently, apart from their LRUs and their compaction: one table of rules.
+//!
+//! A row is a mechanism. It has the value that Linux 4.1 has, and the value of each release of
+//! Linux that changed it; a kernel follows the last change that is not younger than itself. So a
+//! kernel that is added needs no row where nothing changed. [`KernelRules::of`] is the only place
+//! that asks which kernel a machine has; everything else reads a rule.
+//!
+//! A machine may follow other rules than its kernel
+//! ([`MachineConfig::rules`](crate::machine::config::MachineConfig)), one at a time.
+
+use super::kernel::{Kernel, NR_KERNELS};
+use super::knobs::{Preset, Ranged};
+
+crate::knob_enums! {
+    /// An end of a free list.
+    End {
+        Head = "head", "where blocks are taken";
+        Tail = "tail", "the far end";
+    }
+
+    /// How a request of order above 0 is held against a watermark.
+    WmarkForm {
+        PerOrder = "per-order",
+            "free pages of orders too low are taken off order by order, and the mark is halved with each";
+        OneBlock = "one-block", "one block that is large enough, besides the mark for order 0";
+    }
+
+    /// What happens when the lists of a request's own type are empty.
+    Fallback {
+        V4_1 = "v4.1",
+            "the largest block of another type; what is left of it changes lists, and the pageblock's type if half of it was free";
+        V4_12 = "v4.12",
+            "movable requests take the smallest block where they may not steal; pages of the request's kind count as much as free ones";
+        ClaimSteal = "claim-steal",
+            "a pageblock is claimed as a whole, or one block is taken and the rest left alone";
+    }
+
+    /// The order of decisions when no free page is found at once.
+    SlowPath {
+        V4_1 = "v4.1",
+            "compaction before reclaim and after it; retries while orders up to 3 make progress";
+        V4_8 = "v4.8", "compaction first for costly orders; retries by zone watermarks";
+    }
+
+    /// What direct compaction makes of the zones' answers.
+    DirectCompaction {
+        V4_1 = "v4.1",
+            "a zone is done when it keeps its low watermark; \"skipped\" is more than \"deferred\"";
+        V4_9 = "v4.9",
+            "a zone is done when the run made a block; \"deferred\" is more than \"skipped\"";
+    }
+
+    /// How many pages a refill of a per-CPU list takes, and how many go back at once.
+    PcpBatches {
+        Fixed = "fixed", "a batch each time";
+        FreesDouble = "frees-double",
+            "a refill takes a batch; what goes back doubles until a page is taken";
+        Counted = "counted", "refills double in a row; as many go back as were freed in a row";
+    }
+
+    /// Who of several gets a CPU.
+    Scheduler {
+        Cfs = "cfs", "the smallest virtual runtime first";
+        Eevdf = "eevdf", "the earliest deadline first, of those not ahead of the average";
+    }
+}
+
+/// The struct from its table: name, meaning, source; the first value, and each later one after
+/// the release of Linux that brought it. Fields after `with` are the same in all kernels.
+macro_rules! kernel_rules {
+    ($(#[$meta:meta])* $config:ident {
+        $($field:ident : $ty:ty = $name:literal, $doc:literal, $source:literal;
+            $first:expr $(, $major:literal . $minor:literal => $value:expr)+;)+
+    } with { $($(#[$plain_meta:meta])+ $plain:ident : $plain_ty:ty = $plain_value:expr;)+ }) => {
+        crate::knob_struct! {
+            $(#[$meta])* $config { $($field: $ty = $name, $doc, $source;)+ }
+            with { $($(#[$plain_meta])+ $plain: $plain_ty;)+ }
+        }
+
+        impl $config {
+            /// What a kernel does.
+            pub const fn of(kernel: Kernel) -> Self {
+                $config {
+                    $($field: {
+                        let mut value: $ty = $first;
+                        $(if kernel.is_since($major, $minor) {
+                            value = $value;
+                        })+
+                        value
+                    },)+
+                    $($plain: $plain_value,)+
+                }
+            }
+        }
+    };
+}
+
+kernel_rules! {
+    /// The rules that a machine follows.
+    KernelRules {
+        // Free memory.
+
+        wmark_form: WmarkForm = "wmark-form",
+            "how requests of orders above 0 are held against watermarks",
+            "4.4 \"mm, page_alloc: only enforce watermarks for order-0 allocations\"";
+            WmarkForm::PerOrder, 4 . 4 => WmarkForm::OneBlock;
+        scaled_watermarks: bool = "scaled-watermarks",
+            "the distance between watermarks grows with the zone; else low is min and a quarter",
+            "4.6 \"mm: scale kswapd watermarks in proportion to memory\"";
+            false, 4 . 6 => true;
+        fallback: Fallback = "fallback",
+            "how blocks of other types are taken",
+            "4.1, 4.12 and 6.12 with the stable updates of 2025, mm/page_alloc.c, __rmqueue";
+            Fallback::V4_1, 4 . 12 => Fallback::V4_12, 6 . 12 => Fallback::ClaimSteal;
+        free_init: End = "free-init",
+            "the end where memory goes at boot, and where blocks go that change lists",
+            "5.10 \"mm/page_alloc: place pages to tail in __free_pages_core()\"";
+            End::Head, 5 . 10 => End::Tail;
+        merge_retypes: bool = "merge-retypes",
+            "merging above pageblock order makes both pageblocks of one type",
+            "6.10 \"mm: page_alloc: fix up block types when merging compatible blocks\"";
+            false, 6 . 10 => true;
+        highatomic: bool = "highatomic",
+            "a pageblock is kept for high-order requests that cannot wait",
+            "4.4 \"mm, page_alloc: reserve pageblocks for high-order atomic allocations on demand\"";
+            false, 4 . 4 => true;
+        avoid_fragmentation: bool = "avoid-fragmentation",
+            "stealing raises the watermarks, and the first pass over the zones avoids it",
+            "5.0 \"mm: reclaim small amounts of memory when an external fragmentation event occurs\"";
+            false, 5 . 0 => true;
+        fair_zones: bool = "fair-zones",
+            "the zones of a node give pages in proportion to their sizes",
+            "3.12 to 4.7; 4.8 \"mm, page_alloc: remove fair zone allocation policy\"";
+            true, 4 . 8 => false;
+
+        // Per-CPU lists.
+
+        pcp_orders: bool = "pcp-orders",
+            "per-CPU lists hold blocks up to order 3 and of pageblock order too",
+            "5.14 \"mm/page_alloc: allow high-order pages to be stored on the per-cpu lists\"";
+            false, 5 . 14 => true;
+        pcp_batches: PcpBatches = "pcp-batches",
+            "how many pages a refill takes, and how many go back at once",
+            "5.14 \"mm/page_alloc: scale the number of pages that are batch freed\"; 6.7 \"mm, page_alloc: scale the number of pages that are batch allocated\"";
+            PcpBatches::Fixed, 5 . 14 => PcpBatches::FreesDouble, 6 . 7 => PcpBatches::Counted;
+        pcp_high_of_zone: bool = "pcp-high-of-zone",
+            "a list is as long as the low watermark allows, shared among CPUs; else six batches",
+            "5.14 \"mm/page_alloc: disassociate the pcp->high from pcp->batch\"";
+            false, 5 . 14 => true;
+        pcp_short_in_reclaim: bool = "pcp-short-in-reclaim",
+            "lists keep four batches at most while kswapd is at work",
+            "5.14 \"mm/page_alloc: limit the number of pages on PCP lists when reclaim is active\"";
+            false, 5 . 14 => true;
+
+        // Background and direct reclaim.
+
+        lru_by_zone: bool = "lru-by-zone",
+            "each zone has LRU lists of its own, and direct reclaim goes from zone to zone; else each node has",
+            "4.8 \"mm, vmscan: move LRU lists to node\"";
+            true, 4 . 8 => false;
+        kswapd_by_zone: bool = "kswapd-by-zone",
+            "kswapd judges each zone by itself and reclaims from those that are not balanced",
+            "4.8 \"mm, vmscan: make kswapd reclaim in terms of nodes\"";
+            true, 4 . 8 => false;
+        pass_goes_on_by_amount: bool = "pass-goes-on-by-amount",
+            "a pass for an order above 0 goes on until it freed two blocks, whatever is free",
+            "5.4 \"mm, reclaim: make should_continue_reclaim perform dryrun detection\"";
+            true, 5 . 4 => false;
+        shrinker_by_priority: bool = "shrinker-by-priority",
+            "what a shrinker left for later counts only as the priority has dropped",
+            "5.13 \"mm: vmscan: shrink deferred objects proportional to priority\"";
+            false, 5 . 13 => true;
+
+        // Compaction: who asks for it.
+
+        slow_path: SlowPath = "slow-path",
+            "the order of compaction and reclaim when no free page is found at once",
+            "4.8 \"mm, page_alloc: restructure direct compaction handling in slowpath\"";
+            SlowPath::V4_1, 4 . 8 => SlowPath::V4_8;
+        direct_compaction: DirectCompaction = "direct-compaction",
+            "what direct compaction makes of the zones' answers",
+            "4.7 to 4.9, mm/compaction.c, try_to_compact_pages";
+            DirectCompaction::V4_1, 4 . 9 => DirectCompaction::V4_9;
+        compaction_needs_fs: bool = "compaction-needs-fs",
+            "only requests that may call into file systems compact",
+            "4.10 \"mm, compaction: allow compaction for GFP_NOFS requests\"";
+            true, 4 . 10 => false;
+        compaction_ready_exact: bool = "compaction-ready-exact",
+            "direct reclaim leaves a zone to compaction by the free pages that compaction itself asks for",
+            "4.9 \"mm, vmscan: make compaction_ready() more accurate and readable\"";
+            false, 4 . 9 => true;
+        kcompactd: bool = "kcompactd",
+            "a thread of each node compacts in the background; else kswapd does",
+            "4.6 \"mm, kswapd: replace kswapd compaction with waking up kcompactd\"";
+            false, 4 . 6 => true;
+        proactive_compaction: bool = "proactive-compaction",
+            "kcompactd looks for fragmentation from time to time (`vm.compaction_proactiveness`)",
+            "5.9 \"mm: proactive compaction\"";
+            false, 5 . 9 => true;
+
+        // Faults and page tables.
+
+        counts_retried_faults: bool = "counts-retried-faults",
+            "a fault that waits and is tried again counts in pgfault once more",
+            "6.4 \"mm: do not increment pgfault stats when page fault handler retries\"";
+            true, 6 . 4 => false;
+        anon_exclusive: bool = "anon-exclusive",
+            "PTEs know that a page is nobody else's: swap-in maps it writable, and the write after it keeps the slot",
+            "5.19 \"mm: remember exclusively mapped anonymous pages with PG_anon_exclusive\"";
+            false, 5 . 19 => true;
+        random_has_no_recency: bool = "random-has-no-recency",
+            "accesses through MADV_RANDOM mappings do not count, and reclaim leaves their bits alone",
+            "6.3 \"mm: add vma_has_recency()\"";
+            false, 6 . 3 => true;
+        mmap_miss_skips_workingset: bool = "mmap-miss-skips-workingset",
+            "a page that was in use before does not lower the count of mmap misses",
+            "6.10 \"mm/filemap: don't decrease mmap_miss when folio has workingset flag\"";
+            false, 6 . 10 => true;
+        migration_keeps_bits: bool = "migration-keeps-bits",
+            "accessed and dirty bits outlast a migration",
+            "6.1 \"mm: remember young/dirty bit for page migrations\"";
+            false, 6 . 1 => true;
+        cold_sets_workingset: bool = "cold-sets-workingset",
+            "MADV_COLD and MADV_PAGEOUT mark active pages as workingset",
+            "6.6 \"mm: madvise: fix uneven accounting of psi\"";
+            false, 6 . 6 => true;
+        pageout_ignores_references: bool = "pageout-ignores-references",
+            "MADV_PAGEOUT reclaims without asking for references, and leaves the accessed bit",
+            "6.9 \"mm: madvise: pageout: ignore references rather than clearing young\"";
+            false, 6 . 9 => true;
+
+        // Batches.
+
+        lru_batch: Ranged<1, 512> = "lru-batch",
+            "pages in a per-CPU LRU batch, if `machine.lru-batch` says nothing",
+            "6.9 \"mm: increase folio batch size\"";
+            Ranged::new(15), 6 . 9 => Ranged::new(31);
+        unmap_frees_upwards: bool = "unmap-frees-upwards",
+            "unmapped pages are freed in the order of their addresses; else in pieces, each backwards",
+            "6.9 \"mm: convert free_pages_and_swap_cache() to use folios_put()\"";
+            false, 6 . 9 => true;
+
+        // Groups.
+
+        memcg_charge_batch: Ranged<1, 4096> = "memcg-charge-batch",
+            "pages that a CPU charges to a group at a time",
+            "6.1 \"memcg: increase MEMCG_CHARGE_BATCH to 64\"";
+            Ranged::new(32), 6 . 1 => Ranged::new(64);
+        process_kernel_pages: Ranged<0, 65536> = "process-kernel-pages",
+            "pages of the kernel that a group is charged for a process, besides its page tables",
+            "5.9 \"mm: memcg/slab: use a single set of kmem_caches for all accounted allocations\"; size: evidence/calibration.toml";
+            Ranged::new(144), 5 . 9 => Ranged::new(48);
+        memory_reclaim_parts: Ranged<1, 64> = "memory-reclaim-parts",
+            "a try of memory.reclaim asks for this part of what is missing: 4 is a quarter",
+            "6.9 \"mm: memcg: use larger batches for proactive reclaim\"";
+            Ranged::new(1), 6 . 9 => Ranged::new(4);
+        high_retries: bool = "high-retries",
+            "above memory.high a thread reclaims as long as that helps, before it sleeps",
+            "5.9 \"mm, memcg: reclaim more aggressively before high allocator throttling\"";
+            false, 5 . 9 => true;
+        cgroup_writeback: bool = "cgroup-writeback",
+            "groups have dirty thresholds of their own",
+            "4.2 \"writeback: implement memcg writeback domain based throttling\"";
+            false, 4 . 2 => true;
+
+        // CPUs and devices.
+
+        scheduler: Scheduler = "scheduler",
+            "who of several gets a CPU",
+            "6.6 \"sched/fair: Commit to EEVDF\"";
+            Scheduler::Cfs, 6 . 6 => Scheduler::Eevdf;
+        wbt_one_depth: bool = "wbt-one-depth",
+            "writes to swap share one depth of the device's queue; else only kswapd's get all of it",
+            "absent in 6.1, present in 6.12, block/blk-wbt.c, get_limit";
+            false, 6 . 12 => true;
+    } with {
+        /// Order of a pageblock: 9, as on x86 with huge pages. At least 1 and at most `max_order`.
+        pageblock_order: u8 = 9;
+        /// The largest order on the free lists: 10, at most that.
+        max_order: u8 = 10;
+    }
+}
+
+/// The rules of each kernel as a preset, each after that of the kernel before.
+static PRESETS: &[Preset<KernelRules>] = &{
+    let first = Preset {
+        name: Kernel::ALL[0].name_of_rules(),
+        config: KernelRules::of(Kernel::ALL[0]),
+        kernel: Kernel::ALL[0],
+        before: None,
+        about: "rules of the machine, as machine.kernel sets them",
+        subject: None,
+    };
+    let mut all = [first; NR_KERNELS];
+    let mut i = 1;
+    while i < NR_KERNELS {
+        let kernel = Kernel::ALL[i];
+        all[i].name = kernel.name_of_rules();
+        all[i].config = KernelRules::of(kernel);
+        all[i].kernel = kernel;
+        all[i].before = Some(all[i - 1].name);
+        i += 1;
+    }
+    all
+};
+
+impl KernelRules {
+    /// A rule that needs another: its name, what to write instead, and why.
+    fn contradiction(&self) -> Option<(&'static str, &'static str, &'static str)> {
+        let idle = self.proactive_compaction && !self.kcompactd;
+        let why = "kcompactd is what looks for fragmentation";
+        idle.then_some((
+            "proactive-compaction",
+            "proactive-compaction = \"no\", or kcompactd = \"yes\"",
+            why,
+        ))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::base::knobs::{KnobError, Knobs};
+
+    #[test]
+    fn each_kernel_has_its_rules() {
+        for p in KernelRules::presets() {
+            assert_eq!(p.config.validate(), Ok(()), "{}", p.name);
+            assert_eq!(p.config, KernelRules::of(p.kernel), "{}", p.name);
+        }
+        let changed = |name: &str| {
+            let preset = KernelRules::preset(name).expect("a preset");
+            preset.changes().into_iter().map(|c| c.0).collect::<Vec<_>>()
+        };
+        assert_eq!(changed("rules-v4.1"), [""; 0]);
+        assert_eq!(changed("rules-v5.8"), [""; 0]);
+        let of_5_9 = ["proactive-compaction", "process-kernel-pages", "high-retries"];
+        assert_eq!(changed("rules-v5.9"), of_5_9);
+        // Every rule is there because some kernel differs.
+        let all: Vec<_> = KernelRules::presets().iter().flat_map(|p| changed(p.name)).collect();
+        for knob in KernelRules::knobs() {
+            assert!(all.contains(&knob.name), "{} is the same in all kernels", knob.name);
+        }
+    }
+
+    #[test]
+    fn rules_are_set_by_name() {
+        let mut rules = KernelRules::of(Kernel::V4_1);
+        rules.set("lru-batch", "31").expect("within its range");
+        assert_eq!(rules.lru_batch.get(), 31);
+        rules.set("proactive-compaction", "yes").expect("a value");
+        assert!(matches!(rules.validate(), Err(KnobError::Contradiction { .. })));
+        rules.set("kcompactd", "yes").expect("a value");
+        assert_eq!(rules.validate(), Ok(()));
+    }
+}

@@ -1,0 +1,454 @@
+//! One witness for each rule: a machine of 6.12 on which only that rule is another, and what must
+//! come of it. Each says first what is expected, and why.
+
+use crate::support::*;
+use mmsim::base::id::{FileId, NodeId, ZoneId};
+use mmsim::base::knobs::Knobs as _;
+use mmsim::base::rules::KernelRules;
+use mmsim::base::time::SimDuration;
+use mmsim::machine::config::{Kernel, MachineConfig, NodeConfig, ZoneConfig, ZoneKind};
+use mmsim::machine::result::RunResult;
+use mmsim::machine::snapshot::ZoneSnapshot;
+use mmsim::machine::{Machine, TaskConfig, Watch};
+use mmsim::phys::gfp::{GFP_ATOMIC, GFP_KERNEL, GFP_NOWAIT, GfpFlags};
+use mmsim::phys::migratetype::Migratetype::{self, Movable, Unmovable};
+use mmsim::workload::{Advice, BlockHandle, MapKind, Op, VmaFlags};
+
+fn newest(swap: &str) -> MachineConfig {
+    config(Kernel::V6_12, swap)
+}
+
+/// Runs the operations under two values of a rule.
+fn both(c: &MachineConfig, rule: &str, values: [&str; 2], ops: &[Op]) -> [RunResult; 2] {
+    values.map(|v| run(&ruled(c.clone(), rule, v), vec![member("t", ops.to_vec())]))
+}
+
+/// The zones after the operations.
+fn zones_after(c: &MachineConfig, tasks: Vec<TaskConfig>) -> Vec<ZoneSnapshot> {
+    let mut m: Machine = machine(c, tasks);
+    let r = m.run(Watch::default().with_check_every(97));
+    m.snapshot(mmsim::base::time::SimTime(r.sim_time.0)).zones
+}
+
+/// The first zone after the operations under two values of a rule.
+fn both_zones(c: &MachineConfig, rule: &str, values: [&str; 2], ops: &[Op]) -> [ZoneSnapshot; 2] {
+    let of = |v| zones_after(&ruled(c.clone(), rule, v), vec![task("t", ops.to_vec())]);
+    values.map(|v| of(v).swap_remove(0))
+}
+
+fn alloc(handle: u32, order: u8, migratetype: Migratetype, flags: GfpFlags) -> Op {
+    Op::KernelAlloc { order, migratetype, flags, handle: BlockHandle(handle) }
+}
+
+fn free(handle: u32) -> Op {
+    Op::KernelFree { handle: BlockHandle(handle) }
+}
+
+// ---- free memory ----
+
+/// 250 single pages and one block of order 3 are free, against a watermark of 200. By one block the
+/// request is served. Order by order 250 pages are too small, and the 8 that are left are less than
+/// an eighth of the mark.
+#[test]
+fn wmark_form() {
+    let mut c = newest("ramdisk");
+    c.nodes[0].zones[0].watermarks = Some([200, 200, 200]);
+    let mut ops: Vec<Op> = (0..2048).map(|i| alloc(i, 0, Movable, GfpFlags::HIGH)).collect();
+    ops.extend((0..500).step_by(2).map(free));
+    ops.extend((1024..1032).map(free));
+    ops.extend([end(0), alloc(9000, 3, Movable, GFP_NOWAIT), end(1)]);
+    let [old, new] = both(&c, "wmark-form", ["per-order", "one-block"], &ops)
+        .map(|r| phase_counts(&r.phases[1], ["sim_kernel_alloc_fail"])[0]);
+    assert_eq!([old, new], [1, 0]);
+}
+
+/// A tenth of the zone lies between two watermarks, or a quarter of min.
+#[test]
+fn scaled_watermarks() {
+    let mut c = newest("ramdisk");
+    c.nodes[0].zones[0].watermarks = None;
+    c.vm.watermark_scale_factor = 1000;
+    let [no, yes] = both_zones(&c, "scaled-watermarks", ["no", "yes"], &[]).map(|z| z.watermark);
+    assert_eq!(yes[1] - yes[0], 204);
+    assert_eq!(no[1] - no[0], no[0] / 4);
+}
+
+/// Of a movable pageblock a part is free. 4.1 and 4.12 give all of that part to unmovable requests
+/// at the first of them; later a pageblock that is mostly used keeps its type, and each request
+/// takes from it anew.
+#[test]
+fn fallback() {
+    let mut c = newest("ramdisk");
+    c.vm.watermark_boost_factor = 0;
+    let mut ops = vec![anon(2000), write(0, 0, 1940), end(0)];
+    ops.extend((0..8).map(|i| alloc(i, 0, Unmovable, GFP_KERNEL)));
+    ops.push(end(1));
+    let taken = |v| {
+        let r = run(&ruled(c.clone(), "fallback", v), vec![task("t", ops.clone())]);
+        phase_counts(&r.phases[1], ["sim_extfrag"])[0]
+    };
+    let [v4_1, v4_12, newest] = ["v4.1", "v4.12", "claim-steal"].map(taken);
+    assert_eq!((v4_1, v4_12), (1, 1));
+    assert!(newest > 1, "{newest}");
+}
+
+/// Memory goes to the head of its list at boot or to the tail: the blocks lie the other way round.
+#[test]
+fn free_init() {
+    let ops = [anon(8), write(0, 0, 8)];
+    let [head, tail] = both(&newest("ramdisk"), "free-init", ["head", "tail"], &ops);
+    assert_ne!(head.digest, tail.digest);
+}
+
+/// A block of order 10 is used by halves, one movable and one not. As the two merge again both are of
+/// one type, or each keeps its own.
+#[test]
+fn merge_retypes() {
+    let mut c = newest("ramdisk");
+    c.nodes = vec![NodeConfig { zones: vec![zone(2048 + 64)] }];
+    let block = |i, order, mt| alloc(i, order, mt, GFP_KERNEL);
+    let ops = [block(0, 10, Movable), block(1, 9, Movable), block(2, 9, Unmovable)];
+    let ops = [ops, [free(1), free(2), end(0)]].concat();
+    let blocks = |z: ZoneSnapshot| z.pageblocks[Unmovable as usize];
+    let [no, yes] = both_zones(&c, "merge-retypes", ["no", "yes"], &ops).map(blocks);
+    assert_eq!(no, 1);
+    assert_ne!(yes, 1);
+}
+
+/// A hundredth of the zone is more than a pageblock, and free memory is below the low watermark. A
+/// request of order 3 that cannot wait keeps a pageblock for others like it.
+#[test]
+fn highatomic() {
+    let mut c = newest("ramdisk");
+    let marks = Some([8, 60_000, 60_000]);
+    c.nodes = vec![NodeConfig { zones: vec![ZoneConfig { watermarks: marks, ..zone(60_000) }] }];
+    let ops = [alloc(0, 3, Unmovable, GFP_ATOMIC)];
+    let of = both_zones(&c, "highatomic", ["no", "yes"], &ops);
+    assert_eq!(of.map(|z| z.pageblocks[Migratetype::HighAtomic as usize]), [0, 1]);
+}
+
+/// A request for unmovable memory steals from a movable pageblock: that raises the watermarks, and
+/// kswapd reclaims.
+#[test]
+fn avoid_fragmentation() {
+    let request = alloc(0, 0, Unmovable, GFP_KERNEL);
+    let ops = [anon(1600), write(0, 0, 1600), end(0), request, sleep_ms(500), end(1)];
+    let [no, yes] = both(&newest("ramdisk"), "avoid-fragmentation", ["no", "yes"], &ops)
+        .map(|r| phase_counts(&r.phases[1], ["sim_extfrag", "pgsteal_kswapd"]));
+    assert_eq!(no, [1, 0]);
+    assert!(yes[1] > 50, "{yes:?}");
+}
+
+// ---- per-CPU lists ----
+
+/// A CPU with lists of its own: so many pages at most, and a batch.
+fn with_lists(high: u32, batch: u32) -> MachineConfig {
+    let mut c = newest("ramdisk");
+    c.nodes[0].zones[0].pcp = Some((high, batch));
+    c
+}
+
+/// A block of order 2 that is given back lies on a list of the CPU or in the buddy.
+#[test]
+fn pcp_orders() {
+    let ops = [alloc(0, 2, Unmovable, GFP_KERNEL), free(0)];
+    let of = both_zones(&with_lists(60, 15), "pcp-orders", ["no", "yes"], &ops);
+    let [no, yes] = of.map(|z| z.free);
+    assert_eq!(no, 2048);
+    assert!(yes < 2048, "{yes}");
+}
+
+/// Some 300 pages are freed in a row. A batch of 15 goes back whenever 60 are on the list, so 45 stay
+/// at least; or more and more goes back, until 15 stay.
+#[test]
+fn pcp_batches() {
+    let left = |v| {
+        let of = |n| {
+            let ops = vec![anon(n), write(0, 0, n), unmap(0)];
+            let c = ruled(with_lists(60, 15), "pcp-batches", v);
+            zones_after(&c, vec![task("t", ops)])[0].pcp[0].count
+        };
+        (300..345).map(of).collect::<Vec<u32>>()
+    };
+    let all = ["fixed", "frees-double", "counted"].map(left);
+    assert_eq!(all.each_ref().map(|counts| counts.iter().min()), [&45, &15, &15].map(Some));
+    assert_ne!(all[1], all[2]);
+}
+
+/// A zone of 2048 pages has batches of 1. Six of them are 6 pages; the low watermark is 200.
+#[test]
+fn pcp_high_of_zone() {
+    let mut c = newest("ramdisk");
+    (c.nodes[0].zones[0].pcp, c.nodes[0].zones[0].watermarks) = (None, Some([100, 200, 300]));
+    let [no, yes] = both_zones(&c, "pcp-high-of-zone", ["no", "yes"], &[]).map(|z| z.pcp[0].high);
+    assert_eq!([no, yes], [6, 200]);
+}
+
+/// 100 pages are freed as if kswapd were at work. A CPU keeps up to 60, or four batches of two.
+#[test]
+fn pcp_short_in_reclaim() {
+    let [no, yes] = ["no", "yes"].map(|v| {
+        let ops = vec![anon(100), write(0, 0, 100), unmap(0)];
+        let mut m =
+            machine(&ruled(with_lists(60, 2), "pcp-short-in-reclaim", v), vec![task("t", ops)]);
+        m.mem.zones.set_reclaim_active(NodeId(0), ZoneKind::Movable, true);
+        m.run(Watch::default());
+        m.mem.zones[ZoneId(0)].pcp_count()
+    });
+    assert!(no > 8 && yes <= 8, "{no} {yes}");
+}
+
+// ---- reclaim ----
+
+/// Two zones and more pages than fit. By zones kswapd goes on until both are balanced; else one is
+/// enough.
+#[test]
+fn kswapd_by_zone() {
+    let mut c = newest("ramdisk");
+    let low = ZoneConfig { kind: ZoneKind::Dma32, ..zone(1024) };
+    c.nodes = vec![NodeConfig { zones: vec![low, zone(1024)] }];
+    let ops = [anon(2030), write(0, 0, 2030), sleep_ms(500)];
+    let balanced = |v| {
+        let c = ruled(c.clone(), "kswapd-by-zone", v);
+        zones_after(&c, vec![task("t", ops.to_vec())]).iter().filter(|z| z.free >= 12).count()
+    };
+    assert_eq!(["no", "yes"].map(balanced), [1, 2]);
+}
+
+/// kswapd is woken for a block of order 5. A pass that goes on by amount frees two blocks at least;
+/// else it ends with the first.
+#[test]
+fn pass_goes_on_by_amount() {
+    let block = alloc(0, 5, Movable, GFP_NOWAIT);
+    let ops = [anon(2100), write(0, 0, 2100), sleep_ms(500), end(0), block, sleep_ms(500), end(1)];
+    let [no, yes] = both(&newest("ramdisk"), "pass-goes-on-by-amount", ["no", "yes"], &ops)
+        .map(|r| phase_counts(&r.phases[1], ["pgsteal_kswapd"])[0]);
+    assert!(no < yes && yes >= 64, "{no} {yes}");
+}
+
+/// Nodes of shadows beyond what is allowed are fewer than a batch. Half of them are put off each
+/// time: that adds up until a batch goes, or hardly counts at the first priority.
+#[test]
+fn shrinker_by_priority() {
+    let mut c = newest("ramdisk");
+    c.nodes = vec![NodeConfig { zones: vec![zone(800)] }];
+    let ops = [anon(4600), write(0, 0, 4600)];
+    let scanned = ["no", "yes"].map(|v| {
+        let c = ruled(c.clone(), "shrinker-by-priority", v);
+        let mut m = machine(&c, vec![task("t", ops.to_vec())]);
+        let before = count(&m.run(Watch::default()), "slabs_scanned");
+        let nodes = m.mem.shadow_nodes_listed();
+        assert!((40..128).contains(&nodes), "{nodes} nodes");
+        (0..4).for_each(|_| m.mem.limit_shadow_nodes(0, 12));
+        m.mem.vmstat.by_name("slabs_scanned").expect("a counter") - before
+    });
+    assert!(scanned[0] >= 40 && scanned[1] == 0, "{scanned:?}");
+}
+
+// ---- faults and page tables ----
+
+/// Eight pages of a mapped file are read from the device.
+#[test]
+fn counts_retried_faults() {
+    let ops = [file(0, 8, true, VmaFlags::default()), read(0, 0, 8)];
+    let [no, yes] = both(&newest("ssd"), "counts-retried-faults", ["no", "yes"], &ops)
+        .map(|r| count(&r, "pgfault"));
+    assert_eq!([no, yes], [8, 16]);
+}
+
+/// A page comes back from swap by a read. Nobody else has it: the PTE is writable, and the write
+/// after it is no fault and leaves the slot. Else the write is a fault that gives up the slot.
+#[test]
+fn anon_exclusive() {
+    let mut ops = vec![anon(1), write(0, 0, 1)];
+    ops.extend(swap_out(1));
+    ops.extend([read(0, 0, 1), end(0), write(0, 0, 1), end(1)]);
+    let of = both(&newest("ssd"), "anon-exclusive", ["no", "yes"], &ops).map(|r| {
+        let [faults, reuses] = phase_counts(&r.phases[1], ["pgfault", "pgreuse"]);
+        [faults, reuses, gauge(&r.phases[1].gauges, "nr_swap_used")]
+    });
+    assert_eq!(of, [[1, 1, 0], [0, 0, 1]]);
+}
+
+/// A page of a random mapping was used. With recency it stays for another round.
+#[test]
+fn random_has_no_recency() {
+    let random = VmaFlags { rand_read: true, ..VmaFlags::default() };
+    let ops = [map(0, 1, MapKind::Anon, random), write(0, 0, 1), reclaim(1)];
+    let of = both(&newest("ramdisk"), "random-has-no-recency", ["no", "yes"], &ops);
+    assert_eq!(of.map(|r| count(&r, "pgscan_anon")), [2, 1]);
+}
+
+/// Active pages are paged out, and a miss reads them back together. Each that fault-around meets
+/// then takes a miss back, unless it was in use before.
+#[test]
+fn mmap_miss_skips_workingset() {
+    let mut c = newest("ssd");
+    (c.vm.ra_pages, c.vm.fault_around) = (32, 16);
+    let populate = advise(1, 0, 32, Advice::PopulateRead);
+    let out = advise(1, 0, 32, Advice::PageOut);
+    let ops = [anon(100), write(0, 0, 100), file(1, 64, true, VmaFlags::default())];
+    let ops = [ops.to_vec(), vec![populate, populate, out, read(1, 5, 1)]].concat();
+    let [no, yes] = ["no", "yes"].map(|v| {
+        let c = ruled(c.clone(), "mmap-miss-skips-workingset", v);
+        let mut m = machine(&c, vec![task("t", ops.clone())]);
+        assert_eq!(count(&m.run(Watch::default()), "workingset_restore_file"), 32);
+        m.mem.files[FileId(0)].ra.mmap_miss
+    });
+    assert_eq!([no, yes], [0, 1]);
+}
+
+/// Active pages are paged out and come back: only marked ones are known to have been in use.
+#[test]
+fn cold_sets_workingset() {
+    let populate = advise(1, 0, 10, Advice::PopulateRead);
+    let out = advise(1, 0, 10, Advice::PageOut);
+    let ops = [anon(100), write(0, 0, 100), file(1, 10, true, VmaFlags::default())];
+    let ops = [ops.to_vec(), vec![populate, populate, out, end(0), read(1, 0, 10)]].concat();
+    let of = both(&newest("ssd"), "cold-sets-workingset", ["no", "yes"], &ops);
+    assert_eq!(of.map(|r| count(&r, "workingset_restore_file")), [0, 10]);
+}
+
+/// Without swap no page can be paged out. The advice has cleared its accessed bit, or has left it.
+#[test]
+fn pageout_ignores_references() {
+    let mut c = newest("ramdisk");
+    c.swap = None;
+    let ops = [anon(1), write(0, 0, 1), advise(0, 0, 1, Advice::PageOut), sleep_ms(1)];
+    let after = |v| {
+        let c = ruled(c.clone(), "pageout-ignores-references", v);
+        let mut m = machine(&c, vec![task("t", ops.to_vec())]);
+        m.run(Watch::default()).digest
+    };
+    assert_ne!(after("no"), after("yes"));
+}
+
+// ---- batches ----
+
+/// 40 pages, in batches of 15 or of 31: the rest is on no list yet.
+#[test]
+fn lru_batch() {
+    let mut c = newest("ssd");
+    c.lru_batch = None;
+    let ops = [anon(40), write(0, 0, 40)];
+    let of = both(&c, "lru-batch", ["15", "31"], &ops);
+    assert_eq!(of.map(|r| gauge(&r.gauges, "nr_inactive_anon")), [30, 31]);
+}
+
+// ---- groups ----
+
+/// A process at its `memory.high` that cannot swap. It sleeps once for each batch that it charges.
+fn above_high(rule: &str, values: [&str; 2]) -> [f64; 2] {
+    let mut c = newest("ramdisk");
+    (c.memcgs[0].high, c.memcgs[0].swap_max) = (Some(200), Some(0));
+    let ops = [anon(1800), write(0, 0, 1800)];
+    both(&c, rule, values, &ops).map(|r| r.sim_time.as_secs_f64())
+}
+
+/// Each of the sleeps is as long as a sleep can be, two seconds: twice as many pages a batch, half
+/// the time.
+#[test]
+fn memcg_charge_batch() {
+    let [small, large] = above_high("memcg-charge-batch", ["32", "64"]);
+    assert!((1.9..2.1).contains(&(small / large)), "{small} {large}");
+}
+
+/// What the kernel holds for a process is charged to its group: one that fits under `memory.high`
+/// without it does not with it.
+#[test]
+fn process_kernel_pages() {
+    let mut c = newest("ramdisk");
+    (c.memcgs[0].high, c.memcgs[0].swap_max) = (Some(1800), Some(0));
+    let ops = [anon(1700), write(0, 0, 1700)];
+    let [few, many] = both(&c, "process-kernel-pages", ["48", "1000"], &ops).map(|r| r.sim_time);
+    assert!(few < SimDuration::from_secs(1) && many > SimDuration::from_secs(10), "{few} {many}");
+}
+
+/// 700 of 1500 pages are asked for, all of them accessed. A quarter of the rest each time ends within
+/// a batch; all of the rest at once goes beyond it.
+#[test]
+fn memory_reclaim_parts() {
+    let ops = [anon(1500), write(0, 0, 1500), reclaim(700)];
+    let of = both(&newest("ramdisk"), "memory-reclaim-parts", ["1", "4"], &ops);
+    let [whole, part] = of.map(|r| count(&r, "pgsteal_anon"));
+    assert!((700..764).contains(&part) && whole > part, "{whole} {part}");
+}
+
+/// A process goes above `memory.high` with pages that were all used just now, so that a first try
+/// frees little. If it goes on as long as that helps, it sleeps less.
+#[test]
+fn high_retries() {
+    let mut c = newest("ramdisk");
+    c.memcgs[0].high = Some(300);
+    let ops = [anon(1500), write(0, 0, 1500)];
+    let [no, yes] = both(&c, "high-retries", ["no", "yes"], &ops)
+        .map(|r| (r.sim_time, count(&r, "pgsteal_anon")));
+    assert!(yes.0 < no.0 && yes.1 >= no.1, "{no:?} {yes:?}");
+}
+
+/// A writer in a group of 200 pages has written 150. It may have dirtied a fifth of the group's
+/// pages, or all of them, since the machine's threshold is far away.
+#[test]
+fn cgroup_writeback() {
+    let mut c = newest("ssd");
+    c.file_device.write_bandwidth = Some(4096 * 1024);
+    c.memcgs[0].max = Some(200);
+    let ops = [pwrite(0, 150), end(0)];
+    let [no, yes] = both(&c, "cgroup-writeback", ["no", "yes"], &ops).map(|r| {
+        let gauges = &r.phases[0].gauges;
+        gauge(gauges, "nr_dirty") + gauge(gauges, "nr_writeback")
+    });
+    assert!(yes <= 56 && no > 100, "{no} {yes}");
+}
+
+// ---- CPUs and devices ----
+
+/// Two threads on one CPU, with a tick each millisecond. CFS lets each run for three, EEVDF for one:
+/// who comes first to its half is twice as far ahead, so pages arrive in another order.
+#[test]
+fn scheduler() {
+    let mut c = newest("ramdisk");
+    c.tick = SimDuration::from_millis(1);
+    let work = || {
+        let each = |i| [write(0, i, 1), Op::Compute(SimDuration::from_micros(300))];
+        [vec![anon(100)], (0..100).flat_map(each).collect()].concat()
+    };
+    let of = ["cfs", "eevdf"].map(|v| {
+        run(&ruled(c.clone(), "scheduler", v), vec![task("a", work()), task("b", work())])
+    });
+    assert_eq!(of.each_ref().map(|r| count(r, "pgfault")), [200; 2]);
+    assert_ne!(of[0].digest, of[1].digest);
+}
+
+/// 1800 pages go out in requests of 128, which take 50 ms each. 16 requests may be under way, or
+/// half of that for who is not kswapd: then the writer sleeps.
+#[test]
+fn wbt_one_depth() {
+    let mut c = newest("ssd");
+    let device = &mut c.swap.as_mut().expect("it has swap").device;
+    (device.write, device.queue_depth) = (SimDuration::from_millis(50), 64);
+    (device.bandwidth, device.write_bandwidth) = (None, None);
+    let out = advise(0, 0, 1800, Advice::PageOut);
+    let ops = [anon(1800), write(0, 0, 1800), out, sleep_ms(99)];
+    let [no, yes] = both(&c, "wbt-one-depth", ["no", "yes"], &ops).map(|r| r.threads[0].throttled);
+    assert!(no > SimDuration::ZERO && yes == SimDuration::ZERO, "{no} {yes}");
+}
+
+/// Witnesses that stand beside others of their mechanism.
+const ELSEWHERE: [&str; 5] = [
+    include_str!("compaction.rs"),
+    include_str!("zones.rs"),
+    include_str!("../../crates/mmsim-core/tests/suite/discard.rs"),
+    include_str!("../../crates/mmsim-core/tests/suite/migrate.rs"),
+    include_str!("../../crates/mmsim-lru/tests/suite/zones.rs"),
+];
+
+/// Each rule has its witness: a test of its name.
+#[test]
+fn every_rule_has_a_witness() {
+    for rule in KernelRules::knobs() {
+        let test = format!("fn {}()", rule.name.replace('-', "_"));
+        let sources = ELSEWHERE.iter().copied().chain([include_str!("rules.rs")]);
+        assert!(sources.into_iter().any(|s| s.contains(&test)), "{}", rule.name);
+    }
+}
