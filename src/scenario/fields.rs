@@ -6,6 +6,7 @@ use std::path::{Path, PathBuf};
 use mmsim_core::machine::config::Kernel;
 use mmsim_workload::generators::End;
 
+use super::keys::TableSpec;
 use super::read::Reader;
 use super::rows::Field;
 use crate::error::Error;
@@ -68,4 +69,16 @@ pub(super) fn file(r: &Reader<'_>, key: &str, dir: &Path) -> Result<PathBuf, Err
         return Err(r.error(key, found, "a name relative to the scenario file"));
     }
     Ok(path)
+}
+
+/// What a table within says, if it is there.
+pub(super) fn within<T>(
+    r: &Reader<'_>,
+    key: &str,
+    spec: &'static TableSpec,
+    read: impl FnOnce(&Reader<'_>) -> Result<T, Error>,
+) -> Result<Option<T>, Error> {
+    let Some(node) = r.find(key) else { return Ok(None) };
+    let path = r.name_of(key);
+    read(&Reader::open(r.sources, node, spec, &path)?).map(Some)
 }

@@ -16,7 +16,7 @@ use mmsim_workload::generators::{
 use super::key;
 use super::tasks::TASK;
 use crate::error::Error;
-use crate::scenario::fields::{TaskCx, file};
+use crate::scenario::fields::{TaskCx, file, within};
 use crate::scenario::keys::{Fallback, Kind, TableSpec, U32};
 use crate::scenario::read::Reader;
 use crate::scenario::rows::{Words, rows, words};
@@ -148,7 +148,7 @@ rows! {
             ("law", one of KEEP_LAWS, Is("\"uniform\""),
                 "which: any; those that a list leaves that is turned by 0 to 511 entries before each one is freed; runs of frames in address order, of a fixed length or of geometric ones"),
             ("run", Count(1, U32), Is("1"), "frames of a run, on average if they differ")};
-        target: {target(r)?; ("target", Table(&FRAGMENT_TARGET), Auto("the share alone decides"),
+        target: {within(r, "target", &FRAGMENT_TARGET, |t| fragment_target(t, ()))?; ("target", Table(&FRAGMENT_TARGET), Auto("the share alone decides"),
             "a figure of fragmentation that it brings about by exchanging pages, and holds while memory ages")};
         release: ("release", Size(0), Is("\"0 pages\""),
             "a random part of what it frees that is freed first, for others to take");
@@ -174,12 +174,6 @@ fn kept(r: &Reader<'_>) -> Result<u32, Error> {
         None if r.has("load") || r.has("target") => Ok(KEPT_FOR_TARGET),
         None => r.get("keep-permille"),
     }
-}
-
-fn target(r: &Reader<'_>) -> Result<Option<Target>, Error> {
-    let Some(node) = r.find("target") else { return Ok(None) };
-    let path = r.name_of("target");
-    fragment_target(&Reader::open(r.sources, node, &FRAGMENT_TARGET, &path)?, ()).map(Some)
 }
 
 fn kinds_and_churn(r: &Reader<'_>, c: &FragmentConfig) -> Result<(), Error> {
