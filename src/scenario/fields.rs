@@ -82,3 +82,17 @@ pub(super) fn within<T>(
     let path = r.name_of(key);
     read(&Reader::open(r.sources, node, spec, &path)?).map(Some)
 }
+
+/// What each table of a list says, in its order; nothing if there is none.
+pub(super) fn each<T>(
+    r: &Reader<'_>,
+    key: &str,
+    spec: &'static TableSpec,
+    mut read: impl FnMut(&Reader<'_>) -> Result<T, Error>,
+) -> Result<Vec<T>, Error> {
+    let entry = |(i, node)| {
+        let path = format!("{}[{i}]", r.name_of(key));
+        read(&Reader::open(r.sources, node, spec, &path)?)
+    };
+    r.list(key)?.iter().enumerate().map(entry).collect()
+}

@@ -265,12 +265,6 @@ impl<'a> Reader<'a> {
         Ok(Some(pages))
     }
 
-    /// Pages of a size that has to be there.
-    pub(super) fn pages(&self, key: &str) -> Result<u64, Error> {
-        self.need(key)?;
-        Ok(self.opt_pages(key)?.unwrap_or(0))
-    }
-
     /// The same, below 2^32, if given.
     pub(super) fn opt_pages_u32(&self, key: &str) -> Result<Option<u32>, Error> {
         self.opt_pages(key)?
@@ -281,12 +275,6 @@ impl<'a> Reader<'a> {
                 })
             })
             .transpose()
-    }
-
-    /// The same, below 2^32.
-    pub(super) fn pages_u32(&self, key: &str) -> Result<u32, Error> {
-        self.need(key)?;
-        Ok(self.opt_pages_u32(key)?.unwrap_or(0))
     }
 
     /// Pages of a limit; `None` for `"max"`.
@@ -304,15 +292,9 @@ impl<'a> Reader<'a> {
         self.quantity(key, node, units::duration, units::duration_of_bare).map(Some)
     }
 
-    /// A duration.
-    pub(super) fn time(&self, key: &str) -> Result<SimDuration, Error> {
-        self.need(key)?;
-        Ok(self.opt_time(key)?.unwrap_or_default())
-    }
-
     /// A duration that is not longer than `most`.
     pub(super) fn time_up_to(&self, key: &str, most: SimDuration) -> Result<SimDuration, Error> {
-        match self.time(key)? {
+        match self.get(key)? {
             t if t > most => {
                 let found = format!("{t} is too large");
                 Err(self.error(key, found, format!("at most \"{most}\"")))
@@ -370,17 +352,6 @@ impl<'a> Reader<'a> {
         }
     }
 
-    /// A whole number within its range.
-    pub(super) fn count(&self, key: &str) -> Result<u64, Error> {
-        self.need(key)?;
-        Ok(self.opt_count(key)?.unwrap_or(0))
-    }
-
-    /// A whole number whose range ends below 2^32.
-    pub(super) fn count_u32(&self, key: &str) -> Result<u32, Error> {
-        Ok(u32::try_from(self.count(key)?).unwrap_or(u32::MAX))
-    }
-
     /// A number within its range, if given.
     pub(super) fn opt_number(&self, key: &str) -> Result<Option<f64>, Error> {
         let Some(node) = self.find(key) else { return Ok(None) };
@@ -405,11 +376,6 @@ impl<'a> Reader<'a> {
             Value::Flag(b) => Ok(Some(b)),
             _ => Err(self.wrong_type(key, node)),
         }
-    }
-
-    /// True or false.
-    pub(super) fn flag(&self, key: &str) -> Result<bool, Error> {
-        self.get(key)
     }
 
     /// A string, if given.
@@ -439,8 +405,14 @@ impl<'a> Reader<'a> {
         Ok(self.opt_name(key)?.unwrap_or(""))
     }
 
-    /// One of the words of a choice: its position.
-    pub(super) fn choice(&self, key: &str) -> Result<usize, Error> {
+    /// One of the words of a choice.
+    pub(super) fn choice(&self, key: &str) -> Result<&'a str, Error> {
+        self.position(key)?;
+        self.name(key)
+    }
+
+    /// Which of the words of a choice.
+    pub(super) fn position(&self, key: &str) -> Result<usize, Error> {
         let node = self.need(key)?;
         let Kind::Choice(words) = self.spec(key).kind else { panic!("`{key}` is not a choice") };
         let Some(text) = node.as_text() else { return Err(self.wrong_type(key, node)) };

@@ -173,6 +173,6 @@ impl Reader<'_> {
 
     /// What the word of a key stands for.
     pub(super) fn word<T: Copy>(&self, key: &str, words: &Words<T>) -> Result<T, Error> {
-        Ok(words.values[self.choice(key)?])
+        Ok(words.values[self.position(key)?])
     }
 }

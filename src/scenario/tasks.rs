@@ -36,7 +36,7 @@ pub(super) fn tasks(
     for (i, node) in list.iter().enumerate() {
         let path = format!("task[{i}]");
         let r = Reader::open_by(root.sources, node, Kind::Tasks, &path)?;
-        let workload = &WORKLOADS[r.choice("workload")?];
+        let workload = &WORKLOADS[r.position("workload")?];
         let given = r.opt_name("name")?;
         if given.is_some_and(|n| tasks.iter().any(|t| t.name == n)) {
             let found = format!("\"{}\" names two tasks", given.unwrap_or(""));
@@ -60,9 +60,9 @@ pub(super) fn tasks(
         tasks.push(TaskSpec {
             name,
             threads,
-            processes: r.count_u32("processes")?,
+            processes: r.get("processes")?,
             memcg: memcg.map(str::to_string),
-            start: r.time("start")?,
+            start: r.get("start")?,
             work,
         });
     }
@@ -126,7 +126,7 @@ pub(super) fn check_huge_pages(
         let huge = |pages: u32| u64::from(pages.div_ceil(GROUP_PAGES));
         let each: u64 = w.config.regions.iter().map(|r| huge(r.pages())).sum();
         all += each * u64::from(task.processes);
-        if root.flag("bounds")? {
+        if root.get::<bool>("bounds")? {
             let found = "nobody evicts huge pages of hugetlbfs, and the optimum knows no others";
             return Err(root.error("bounds", found, "`false`"));
         }

@@ -224,7 +224,7 @@ fn steps(r: &Reader<'_>, scope: Scope<'_>) -> Result<Vec<Step>, Error> {
     let step = |(i, n): (usize, &Node)| {
         let path = format!("{path}[{i}]");
         let r = Reader::open_by(r.sources, n, Kind::Steps, &path)?;
-        (STEPS[r.choice("do")?].read)(&StepReader { r, scope })
+        (STEPS[r.position("do")?].read)(&StepReader { r, scope })
     };
     list.iter().enumerate().map(step).collect()
 }
