@@ -278,39 +278,6 @@ pub(super) fn wbt_lat(d: &Reader<'_>) -> Result<SimDuration, Error> {
     })
 }
 
-/// A device by the keys of [`DEVICE`], all of them, as reports have it: a preset by what is in it,
-/// since its name says nothing of that. `None`: not limited.
-pub(super) fn device_settings(d: &DeviceConfig) -> Vec<(&'static str, Option<String>)> {
-    let DeviceConfig {
-        name,
-        read,
-        write,
-        servers,
-        bandwidth,
-        write_bandwidth,
-        synchronous,
-        rotational,
-        stored_bytes_per_page,
-        queue_depth,
-        wbt_lat,
-        write_cache,
-    } = d;
-    vec![
-        ("name", Some(name.clone())),
-        ("read", Some(read.to_string())),
-        ("write", Some(write.to_string())),
-        ("servers", Some(servers.to_string())),
-        ("bandwidth", bandwidth.map(|b| format!("{b} B/s"))),
-        ("write-bandwidth", write_bandwidth.map(|b| format!("{b} B/s"))),
-        ("synchronous", Some(synchronous.to_string())),
-        ("rotational", Some(rotational.to_string())),
-        ("stored-bytes-per-page", Some(stored_bytes_per_page.to_string())),
-        ("queue_depth", Some(queue_depth.to_string())),
-        ("wbt_lat_usec", Some((wbt_lat.as_nanos() / 1000).to_string())),
-        ("write_cache", Some(write_cache.to_string())),
-    ]
-}
-
 pub(super) fn sysctls(r: &Reader<'_>) -> Result<VmSysctl, Error> {
     let kernel = kernel_of(r)?;
     let r = Reader::open(r.sources, r.need("vm")?, &VM, "machine.vm")?;
@@ -475,13 +442,6 @@ mod tests {
         assert_eq!(zones(0, 2_097_152), [("DMA", 3840), ("DMA32", 782_336), ("Normal", 1_310_720)]);
         assert_eq!(zones(262_144, 262_144), [("DMA32", 262_144)]);
         assert_eq!(zones(1_048_576, 1_048_576), [("Normal", 1_048_576)]);
-    }
-
-    #[test]
-    fn reports_have_every_key_of_a_device() {
-        let nvme = DeviceConfig::preset("nvme", 4).unwrap();
-        let told: Vec<_> = device_settings(&nvme).into_iter().map(|s| s.0).collect();
-        assert_eq!(told, DEVICE.keys().map(|k| k.name).collect::<Vec<_>>());
     }
 
     #[test]

@@ -61,6 +61,9 @@ pub(super) const fn values<T: Copy, const N: usize>(pairs: &[(&'static str, T); 
 /// - `[ROW]`: a key that several tables share;
 /// - `{value; ("key", ..), ..}`: a value from several keys or from none;
 /// - `{value; ..KEYS}`: a value from keys that several tables share.
+///
+/// After the reading, `check` looks at the whole. `show` names a function that gives every field
+/// back in the form of its row, where each has one.
 macro_rules! rows {
     (@value $r:ident (struct $Config:ident {$($field:ident: $spec:tt;)*})) => {
         $Config { $($field: rows!(@value $r $spec)),* }
@@ -97,12 +100,24 @@ macro_rules! rows {
     (@rows [$row:expr]) => { &[$row] };
     (@rows $row:tt) => { &[rows!(@row $row)] };
 
+    (@show; $($rest:tt)*) => {};
+    (@show $show:ident; $Config:ident {$($field:ident: $spec:tt;)*}) => {
+        /// Each key and what its field says; `None`: nothing.
+        pub(in crate::scenario) fn $show(c: &$Config) -> Vec<(&'static str, Option<String>)> {
+            vec![$({
+                let row: &[KeySpec; 1] = rows!(@rows $spec);
+                (row[0].name, c.$field.show(row[0].kind))
+            }),*]
+        }
+    };
+
     (
         $(#[$meta:meta])*
         $TABLE:ident $(: $shared:expr)?,
         $title:expr,
         $about:expr;
         $(check $check:ident;)?
+        $(show $show:ident;)?
         fn $read:ident($r:ident, $cx:ident: $Cx:ty) -> $Config:ident {
             $($field:ident: $spec:tt;)*
         }
@@ -119,6 +134,8 @@ macro_rules! rows {
             $($check($r, &config)?;)?
             Ok(config)
         }
+
+        rows!(@show $($show)?; $Config {$($field: $spec;)*});
     };
 }
 pub(super) use rows;
@@ -164,6 +181,40 @@ fields! {
     bool: |r, key| r.opt_flag(key);
     SimDuration: |r, key| r.opt_time(key);
 }
+
+/// A field as reports have it.
+pub(super) trait Show {
+    /// In the form of its row; `None`: it says nothing.
+    fn show(&self, form: Kind) -> Option<String>;
+}
+
+impl Show for SimDuration {
+    fn show(&self, form: Kind) -> Option<String> {
+        Some(match form {
+            Kind::Time => self.to_string(),
+            // The name of the key carries the unit.
+            _ => (self.as_nanos() / 1000).to_string(),
+        })
+    }
+}
+
+impl Show for Option<u64> {
+    fn show(&self, form: Kind) -> Option<String> {
+        self.map(|n| if matches!(form, Kind::Rate) { format!("{n} B/s") } else { n.to_string() })
+    }
+}
+
+macro_rules! shown {
+    ($($T:ty),*) => {$(
+        impl Show for $T {
+            fn show(&self, _form: Kind) -> Option<String> {
+                Some(self.to_string())
+            }
+        }
+    )*};
+}
+
+shown!(String, u32, bool);
 
 impl Reader<'_> {
     /// The value of a key for its field.

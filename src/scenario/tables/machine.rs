@@ -9,14 +9,14 @@ use mmsim_core::machine::config::{
 use super::key;
 use crate::error::Error;
 use crate::scenario::fields::within;
-use crate::scenario::keys::{Fallback, Kind, MANY, TableSpec, U32};
+use crate::scenario::keys::{Fallback, KeySpec, Kind, MANY, TableSpec, U32};
 use crate::scenario::machine::{
     SLOWEST_DEVICE, centisecs, cost, device, dirty_limit, kernel_of, memcgs, memory_suffices,
     nodes, not_both, or, pagelist_fraction, part_of_zone, rules, sysctls, watermarks, wbt_lat,
     zones,
 };
 use crate::scenario::read::Reader;
-use crate::scenario::rows::{Words, rows, words};
+use crate::scenario::rows::{Show as _, Words, rows, words};
 use crate::scenario::units::PAGE_SIZE;
 
 use Fallback::{Auto, Is, Required};
@@ -145,6 +145,7 @@ rows! {
     "A device of one's own",
     "Instead of the name of a preset (`mmsim list devices`): `device = { read = \"80us\", write = \"20us\" }`.";
     check not_both;
+    show device_settings;
     fn device_of_keys(r, cpus: u32) -> DeviceConfig {
         name: {r.name("name")?.to_string();
             ("name", Text, Is("\"custom\""), "name in reports")};
