@@ -298,7 +298,7 @@ pub(super) fn sysctls(r: &Reader<'_>) -> Result<VmSysctl, Error> {
         return Err(r.error("fault_around_bytes", found, "4096 or 65536"));
     }
     let ahead: u64 = r.get("read_ahead_kb")?;
-    if ahead * 1024 % PAGE_SIZE != 0 {
+    if !(ahead * 1024).is_multiple_of(PAGE_SIZE) {
         let found = format!("{ahead} KiB are not whole pages");
         return Err(r.error("read_ahead_kb", found, "a multiple of 4"));
     }
