@@ -1,9 +1,8 @@
 //! From what a task does to the workloads of its threads.
 //!
-//! All processes of a task do the same work in the same layout; only their random numbers
-//! differ, which the machine gives them. Files go by the task's name, so that its
-//! processes share them (unless the task says `files = "own"`) and other tasks do not; the files of
-//! traces and scripts keep the names that they have there.
+//! Rows of scenario files fill the configs of generators, so that most arms only start one. What
+//! reads a file when the run begins, and what belongs to the run rather than to the file (its seed,
+//! the number of a process), is here.
 
 use std::path::Path;
 use std::sync::Arc;

@@ -13,7 +13,7 @@ use crate::error::Error;
 
 /// What a workload is told of its task and of the machine.
 pub(super) struct TaskCx<'a> {
-    /// Of the task.
+    /// Of the task. Its files go by it, so that its processes share them and other tasks do not.
     pub(super) name: &'a str,
     /// Of each process.
     pub(super) threads: u32,

@@ -397,8 +397,7 @@ fn elsewhere(t: &TableSpec, key: &KeySpec) -> bool {
 }
 
 /// Every key moves some run. Two runs that differ by one key differ in what their reports say that
-/// was set; and whatever is
-/// set is there by its path.
+/// was set. Whatever is set is there by its path.
 #[test]
 fn reports_tell_every_key_that_decides_a_result() {
     let (mut hidden, mut idle, mut moved, mut told) = (Vec::new(), Vec::new(), 0, 0);
