@@ -18,7 +18,7 @@ use mmsim_workload::trace::{self, Backing, RequestFormat, Requests, TraceInfo, U
 use crate::build::Catalogue;
 use crate::error::{Error, ErrorKind};
 use crate::report::RunReport;
-use crate::scenario::workload::{Requests as RequestSpec, WorkloadSpec};
+use crate::scenario::workload::{Replay, Requests as RequestSpec, WorkloadSpec};
 use crate::scenario::{RunSpec, Scenario, units};
 
 /// The scenario of a benchmark. The task is a stand-in for the trace.
@@ -315,11 +315,8 @@ fn of_info(file: &Path, info: &TraceInfo) -> BenchTrace {
 }
 
 fn replay(file: &Path) -> WorkloadSpec {
-    use crate::scenario::workload::{Replay, ReplayMode};
     WorkloadSpec::Replay(Replay {
         trace: file.to_path_buf(),
-        repeat: 1,
-        think_permille: 1000,
-        mode: ReplayMode::Recorded,
+        options: trace::ReplayOptions::default(),
     })
 }

@@ -10,11 +10,12 @@ use std::num::NonZeroUsize;
 use std::path::{Path, PathBuf};
 
 use mmsim_core::machine::MOST_RECORDED;
+use mmsim_workload::generators::{End, MemoryKind, ScanEnd};
 
 use crate::build;
 use crate::error::Error;
 use crate::scenario::RunSpec;
-use crate::scenario::workload::{Extent, RegionKind, WorkloadSpec};
+use crate::scenario::workload::WorkloadSpec;
 
 /// Host bytes of a page that a task maps, or of a page of a file: its entry.
 const PER_PAGE: u64 = 6;
@@ -43,17 +44,20 @@ pub struct Need {
 /// Pages of mappings and of files that a process of a task has. What a list of commands or a
 /// trace asks for is not known before it is read.
 fn pages(work: &WorkloadSpec) -> u64 {
-    let region = |pages: u32, kind: RegionKind| {
-        let times =
-            if matches!(kind, RegionKind::FileShared | RegionKind::FilePrivate) { 2 } else { 1 };
+    let region = |pages: u32, kind: &MemoryKind| {
+        let times = if matches!(kind, MemoryKind::FileShared(_) | MemoryKind::FilePrivate(_)) {
+            2
+        } else {
+            1
+        };
         u64::from(pages) * times
     };
     let product = |a: u32, b: u32| u64::from(a) * u64::from(b);
     match work {
-        WorkloadSpec::Ebizzy(w) => w.pages.into(),
-        WorkloadSpec::Zipf(w) | WorkloadSpec::Uniform(w) => region(w.pages, w.region),
-        WorkloadSpec::Sequential(w) | WorkloadSpec::Cyclic(w) => region(w.pages, w.region),
-        WorkloadSpec::Phased(w) => w.regions.iter().map(|r| region(r.pages, r.kind)).sum(),
+        WorkloadSpec::Ebizzy(w) => product(w.chunks, w.chunk_pages),
+        WorkloadSpec::Zipf(w) | WorkloadSpec::Uniform(w) => region(w.pages, &w.kind),
+        WorkloadSpec::Sequential(w) | WorkloadSpec::Cyclic(w) => region(w.pages, &w.kind),
+        WorkloadSpec::Phased(w) => w.regions.iter().map(|r| region(r.pages, &r.kind)).sum(),
         WorkloadSpec::Masim(w) => w.config.regions.iter().map(|r| u64::from(r.pages())).sum(),
         WorkloadSpec::Requests(w) => w.trace.pages().into(),
         WorkloadSpec::Build(w) => {
@@ -74,13 +78,14 @@ fn pages(work: &WorkloadSpec) -> u64 {
 /// Accesses of a process of a task that are known before the run.
 fn accesses(work: &WorkloadSpec) -> u64 {
     match work {
-        WorkloadSpec::Zipf(w) | WorkloadSpec::Uniform(w) => match w.extent {
-            Extent::Work(n) => n,
-            Extent::Time(_) => 0,
+        WorkloadSpec::Zipf(w) | WorkloadSpec::Uniform(w) => match w.end {
+            End::Work(n) => n,
+            End::After(_) => 0,
         },
-        WorkloadSpec::Sequential(w) | WorkloadSpec::Cyclic(w) => {
-            u64::from(w.pages) * u64::from(w.passes)
-        }
+        WorkloadSpec::Sequential(w) | WorkloadSpec::Cyclic(w) => match w.end {
+            ScanEnd::Passes(n) => u64::from(w.pages) * u64::from(n),
+            ScanEnd::After(_) => 0,
+        },
         WorkloadSpec::Requests(w) => w.trace.requests(),
         _ => 0,
     }

@@ -1,31 +1,21 @@
 //! From what a task does to the workloads of its threads.
 //!
-//! All processes of a task do the same work in the same layout; only their random numbers
-//! differ, which the machine gives them. Files go by the task's name, so that its
-//! processes share them (unless the task says `files = "own"`) and other tasks do not; the files of
-//! traces and scripts keep the names that they have there.
+//! Rows of scenario files fill the configs of generators, so that most arms only start one. What
+//! reads a file when the run begins, and what belongs to the run rather than to the file (its seed,
+//! the number of a process), is here.
 
 use std::path::Path;
 use std::sync::Arc;
 
-use mmsim_core::workload::{VmaFlags, Workload};
-use mmsim_workload::generators::{
-    AppsConfig, BuildConfig, ChunkChoice, ChunkOrder, CopyBuffer, EbizzyConfig, End, Figure,
-    FragmentConfig, HighAllocConfig, ItemChoice, KeepLaw, KernelAllocConfig, LaunchOrder,
-    MemoryKind, PhasedConfig, PhasedRegion, Populate, ReaderConfig, ReuseOrder, ScanConfig,
-    ScanEnd, Step, Target, ZipfConfig,
-};
+use mmsim_core::workload::Workload;
 use mmsim_workload::masim::MasimConfig;
-use mmsim_workload::sampler::RankMap;
 use mmsim_workload::script::{Script, ScriptWorkload};
-use mmsim_workload::trace::{
-    ReplayMode, ReplayOptions, RequestWorkload, Think, Trace, TraceReader, TraceWorkload,
-};
+use mmsim_workload::trace::{RequestWorkload, Trace, TraceReader, TraceWorkload};
 
 use super::Machine;
 use crate::error::{Error, ErrorKind};
 use crate::files;
-use crate::scenario::workload::{self as spec, Extent, Part, RegionKind, TaskSpec, WorkloadSpec};
+use crate::scenario::workload::{self as spec, TaskSpec, WorkloadSpec};
 
 type Threads = Vec<Box<dyn Workload>>;
 
@@ -45,26 +35,24 @@ pub(crate) fn processes(task: &TaskSpec) -> Result<u32, Error> {
 /// The workloads of the threads of process `index`, which is below [`processes`].
 pub(crate) fn threads(task: &TaskSpec, seed: u64, index: usize) -> Result<Threads, Error> {
     match &task.work {
-        WorkloadSpec::Ebizzy(w) => Ok(ebizzy(task, w, seed).workloads()),
-        WorkloadSpec::Zipf(w) | WorkloadSpec::Uniform(w) => {
-            Ok(random_access(task, w, index).workloads())
-        }
-        WorkloadSpec::Sequential(w) | WorkloadSpec::Cyclic(w) => Ok(scan(task, w).workloads()),
+        WorkloadSpec::Ebizzy(w) => Ok(w.workloads(seed)),
+        WorkloadSpec::Zipf(w) | WorkloadSpec::Uniform(w) => Ok(w.of_process(index).workloads()),
+        WorkloadSpec::Sequential(w) | WorkloadSpec::Cyclic(w) => Ok(w.workloads()),
         WorkloadSpec::Phased(w) => {
-            phased(task, w).workloads().map_err(|e| error(task, ErrorKind::Scenario, e.to_string()))
+            w.workloads().map_err(|e| error(task, ErrorKind::Scenario, e.to_string()))
         }
         WorkloadSpec::Replay(w) => replay(task, w, index),
         WorkloadSpec::Script(w) => script(task, w),
-        WorkloadSpec::KernelAlloc(w) => Ok(kernel_alloc(task, w).workloads()),
-        WorkloadSpec::Fragment(w) => Ok(fragment(w).workloads()),
-        WorkloadSpec::HighAlloc(w) => Ok(highalloc(w).workloads()),
+        WorkloadSpec::KernelAlloc(w) => Ok(w.workloads()),
+        WorkloadSpec::Fragment(w) => Ok(w.config.workloads()),
+        WorkloadSpec::HighAlloc(w) => Ok(w.workloads()),
         WorkloadSpec::Requests(w) => requests(task, w),
         WorkloadSpec::Masim(w) => {
             Ok(vec![Box::new(MasimConfig::clone(&w.config).workload(w.options))])
         }
-        WorkloadSpec::Build(w) => Ok(build(task, w).workloads()),
-        WorkloadSpec::Apps(w) => Ok(apps(task, w).workloads()),
-        WorkloadSpec::Reader(w) => Ok(reader(task, w).workloads()),
+        WorkloadSpec::Build(w) => Ok(w.workloads()),
+        WorkloadSpec::Apps(w) => Ok(w.workloads()),
+        WorkloadSpec::Reader(w) => Ok(w.workloads()),
     }
 }
 
@@ -112,288 +100,6 @@ fn error(task: &TaskSpec, kind: ErrorKind, what: impl AsRef<str>) -> Error {
     Error::new(kind, format!("task `{}`: {}", task.name, what.as_ref()))
 }
 
-fn end(extent: Extent) -> End {
-    match extent {
-        Extent::Work(n) => End::Work(n),
-        Extent::Time(t) => End::After(t),
-    }
-}
-
-fn rank_map(map: spec::RankMap) -> RankMap {
-    match map {
-        spec::RankMap::Scatter => RankMap::Scatter,
-        spec::RankMap::Identity => RankMap::Identity,
-    }
-}
-
-fn memory(kind: RegionKind, file: &str) -> MemoryKind {
-    match kind {
-        RegionKind::Anon => MemoryKind::Anon,
-        RegionKind::FileShared => MemoryKind::FileShared(file.into()),
-        RegionKind::FilePrivate => MemoryKind::FilePrivate(file.into()),
-        RegionKind::Read => MemoryKind::FileRead(file.into()),
-    }
-}
-
-fn ebizzy(task: &TaskSpec, w: &spec::Ebizzy, seed: u64) -> EbizzyConfig {
-    EbizzyConfig {
-        chunks: w.pages / w.chunk_pages,
-        chunk_pages: w.chunk_pages,
-        threads: task.threads,
-        choice: match w.choice {
-            spec::ChunkChoice::Lcg => ChunkChoice::Stock,
-            spec::ChunkChoice::LcgBroken => ChunkChoice::AlwaysZero,
-            spec::ChunkChoice::Zipf(theta) => ChunkChoice::Zipf { theta },
-        },
-        order: match w.permutation {
-            spec::RankMap::Scatter => ChunkOrder::Shuffled { seed },
-            spec::RankMap::Identity => ChunkOrder::Identity,
-        },
-        copy_buffer: match w.copy_buffer {
-            spec::CopyBuffer::Remap => CopyBuffer::Remap,
-            spec::CopyBuffer::Reuse => CopyBuffer::Reuse,
-            spec::CopyBuffer::None => CopyBuffer::None,
-        },
-        compute: w.compute,
-        windows: w.windows,
-        end: end(w.extent),
-    }
-}
-
-fn random_access(task: &TaskSpec, w: &spec::RandomAccess, index: usize) -> ZipfConfig {
-    let file = match w.own_files {
-        true => format!("{}/{index}", task.name),
-        false => task.name.clone(),
-    };
-    ZipfConfig {
-        pages: w.pages,
-        theta: w.theta,
-        map: rank_map(w.map),
-        write_permille: w.write_permille,
-        kind: memory(w.region, &file),
-        think: w.think,
-        flags: VmaFlags::default(),
-        populate: match w.region {
-            RegionKind::Anon => Populate::Write,
-            RegionKind::FileShared | RegionKind::FilePrivate | RegionKind::Read => Populate::Read,
-        },
-        threads: task.threads,
-        windows: w.windows,
-        end: end(w.extent),
-    }
-}
-
-fn scan(task: &TaskSpec, w: &spec::Scan) -> ScanConfig {
-    ScanConfig {
-        pages: w.pages,
-        write: w.write,
-        kind: memory(w.region, &task.name),
-        flags: VmaFlags::default(),
-        populate: Populate::None,
-        threads: task.threads,
-        windows: 1,
-        end: ScanEnd::Passes(w.passes),
-    }
-}
-
-fn kernel_alloc(task: &TaskSpec, w: &spec::KernelAlloc) -> KernelAllocConfig {
-    KernelAllocConfig {
-        order: w.order,
-        migratetype: w.migratetype,
-        flags: w.flags,
-        attempts: w.attempts,
-        hold: w.hold,
-        free_permille: w.free_permille,
-        interval: w.interval,
-        threads: task.threads,
-    }
-}
-
-fn fragment(w: &spec::Fragment) -> FragmentConfig {
-    FragmentConfig {
-        loaded: w.load.is_some(),
-        take: w.take,
-        movable_permille: w.kinds.0,
-        reclaimable_permille: w.kinds.1,
-        cluster: w.cluster,
-        reclaimable_cluster: w.reclaimable_cluster,
-        flags: w.flags,
-        failures: w.failures,
-        pause: w.pause,
-        keep_permille: w.keep_permille,
-        law: match w.law {
-            spec::KeepLaw::Uniform => KeepLaw::Uniform,
-            spec::KeepLaw::Rotate => KeepLaw::Rotate,
-            spec::KeepLaw::Fixed(run) => KeepLaw::Fixed(run),
-            spec::KeepLaw::Geometric(run) => KeepLaw::Geometric(run),
-        },
-        target: w.target.map(|t| Target {
-            order: t.order,
-            figure: if t.index { Figure::Index } else { Figure::Unusable },
-            permille: t.permille,
-            tolerance: t.tolerance,
-            patience: t.patience,
-        }),
-        release: w.release,
-        settle: w.settle,
-        churn: w.churn,
-        age: w.age,
-    }
-}
-
-fn highalloc(w: &spec::HighAlloc) -> HighAllocConfig {
-    HighAllocConfig {
-        order: w.order,
-        migratetype: w.migratetype,
-        flags: w.flags,
-        attempts: w.attempts,
-        interval: w.interval,
-        rounds: w.rounds,
-        rest: w.rest,
-        drop_caches: w.drop_caches,
-        hold: w.hold,
-    }
-}
-
-fn build(task: &TaskSpec, w: &spec::Build) -> BuildConfig {
-    BuildConfig {
-        name: task.name.clone(),
-        threads: task.threads,
-        text: w.text,
-        headers: w.headers,
-        header_pages: w.header_pages,
-        header_reads: w.header_reads,
-        header_theta: w.header_zipf,
-        sources: w.sources,
-        source_pages: w.source_pages,
-        anon: w.anon,
-        bursts: w.bursts,
-        passes: w.passes,
-        compute: w.compute,
-        object: w.object,
-        link_every: w.link_every,
-        unmovable: w.unmovable,
-        reclaimable: w.reclaimable,
-        windows: w.windows,
-        end: end(w.extent),
-    }
-}
-
-fn apps(task: &TaskSpec, w: &spec::Apps) -> AppsConfig {
-    AppsConfig {
-        name: task.name.clone(),
-        apps: w.apps,
-        mapped: w.mapped,
-        read: w.read,
-        heap: w.heap,
-        spread: w.spread,
-        order: if w.fixed_order { LaunchOrder::Fixed } else { LaunchOrder::Random },
-        interval: w.interval,
-        start: w.start,
-        cold: w.cold_permille,
-        cached: w.cached,
-        sequential: w.sequential_permille,
-        theta: w.zipf,
-        reread: w.reread_permille,
-        rereads: w.rereads,
-        collections: w.collections,
-        free: w.free_permille,
-        run: w.free_run,
-        reuse: w.reuse_permille,
-        reuse_order: match w.reuse_order {
-            spec::ReuseOrder::Random => ReuseOrder::Random,
-            spec::ReuseOrder::Lifo => ReuseOrder::Lifo,
-            spec::ReuseOrder::Fifo => ReuseOrder::Fifo,
-        },
-        reuse_within: w.reuse_within,
-        resume: w.resume_permille,
-        background: w.background,
-        background_touch: w.background_permille,
-        trim_after: w.trim_after,
-        trim: w.trim_permille,
-        windows: w.windows,
-        end: end(w.extent),
-    }
-}
-
-fn reader(task: &TaskSpec, w: &spec::ReadingDatabase) -> ReaderConfig {
-    ReaderConfig {
-        name: task.name.clone(),
-        clients: task.threads,
-        items: w.items,
-        blocks: w.blocks,
-        block: w.block,
-        choice: w.theta.map_or(ItemChoice::Cyclic, ItemChoice::Zipf),
-        index: w.index,
-        index_reads: w.index_reads,
-        stale: w.stale,
-        stale_reads: w.stale_reads,
-        idle: w.idle,
-        windows: w.windows,
-        end: end(w.extent),
-    }
-}
-
-fn phased(task: &TaskSpec, w: &spec::Phased) -> PhasedConfig {
-    let region = |r: &spec::RegionSpec| PhasedRegion {
-        name: r.name.clone(),
-        pages: r.pages,
-        kind: memory(r.kind, &format!("{}/{}", task.name, r.name)),
-        flags: VmaFlags::default(),
-    };
-    PhasedConfig {
-        regions: w.regions.iter().map(region).collect(),
-        steps: steps(&w.regions, &w.steps),
-    }
-}
-
-fn steps(regions: &[spec::RegionSpec], list: &[spec::Step]) -> Vec<Step> {
-    list.iter().map(|s| step(regions, s)).collect()
-}
-
-fn step(regions: &[spec::RegionSpec], step: &spec::Step) -> Step {
-    let name = |i: usize| regions[i].name.clone();
-    let part = |p: Part| (name(p.region), p.first, p.pages);
-    match *step {
-        spec::Step::Allocate { region, populate } => {
-            Step::Allocate { region: name(region), populate }
-        }
-        spec::Step::Touch { part: p, write, passes } => {
-            let (region, from, count) = part(p);
-            Step::Touch { region, from, count, write, repeat: passes }
-        }
-        spec::Step::Window { region, pages, advance, write } => {
-            Step::Window { region: name(region), count: pages, advance, write }
-        }
-        spec::Step::Zipf { region, theta, accesses, write_permille, map } => {
-            let (region, map) = (name(region), rank_map(map));
-            Step::Zipf { region, theta, map, accesses, write_permille }
-        }
-        spec::Step::Read { part: p, into } => {
-            let (region, from, count) = part(p);
-            Step::Read { region, from, count, into: into.map(name) }
-        }
-        spec::Step::Write(p) => {
-            let (region, from, count) = part(p);
-            Step::Write { region, from, count }
-        }
-        spec::Step::Madvise { part: p, advice } => {
-            let (region, from, count) = part(p);
-            Step::Madvise { region, from, count, advice }
-        }
-        spec::Step::Free { region } => Step::Free(name(region)),
-        spec::Step::Sleep(t) => Step::Sleep(t),
-        spec::Step::Compute(t) => Step::Compute(t),
-        spec::Step::Records(n) => Step::Records(n),
-        spec::Step::DropCaches => Step::DropCaches,
-        spec::Step::MemcgReclaim { pages, swappiness } => Step::MemcgReclaim { pages, swappiness },
-        spec::Step::Phase(ref name) => Step::Phase(name.clone()),
-        spec::Step::Repeat { times, steps: ref inner } => {
-            Step::Repeat { times, steps: steps(regions, inner) }
-        }
-    }
-}
-
 fn open(task: &TaskSpec, path: &Path) -> Result<Arc<Trace>, Error> {
     Trace::open(path).map_err(|e| error(task, ErrorKind::File, format!("{}: {e}", path.display())))
 }
@@ -401,21 +107,8 @@ fn open(task: &TaskSpec, path: &Path) -> Result<Arc<Trace>, Error> {
 fn replay(task: &TaskSpec, w: &spec::Replay, index: usize) -> Result<Threads, Error> {
     let trace = open(task, &w.trace)?;
     let processes = trace.info().processes.len();
-    let options = ReplayOptions {
-        repeat: w.repeat,
-        think: match w.think_permille {
-            0 => Think::None,
-            1000 => Think::Recorded,
-            per_mille => Think::Scaled { per_mille },
-        },
-        mode: match w.mode {
-            spec::ReplayMode::Recorded => ReplayMode::Recorded,
-            spec::ReplayMode::Closed => ReplayMode::Closed,
-            spec::ReplayMode::Timed => ReplayMode::Arrivals,
-        },
-    };
     // A trace of no process is refused by the replay itself.
-    let workload = TraceWorkload::new(trace, index % processes.max(1), options)
+    let workload = TraceWorkload::new(trace, index % processes.max(1), w.options)
         .map_err(|e| error(task, ErrorKind::File, format!("{}: {e}", w.trace.display())))?;
     Ok(vec![Box::new(workload)])
 }
@@ -486,6 +179,7 @@ mod tests {
     use mmsim_core::base::rng::Rng;
     use mmsim_core::base::time::{SimDuration, SimTime};
     use mmsim_core::workload::{Op, WorkloadCx};
+    use mmsim_workload::generators::{End, PhasedRegion, ScanEnd, Step};
 
     /// What a thread does, added up.
     #[derive(Default, PartialEq, Debug)]
@@ -555,17 +249,17 @@ mod tests {
     }
 
     /// Pages that steps access.
-    fn accesses(regions: &[spec::RegionSpec], steps: &[spec::Step]) -> u64 {
-        let of = |s: &spec::Step| match s {
-            spec::Step::Allocate { region, populate: true } => u64::from(regions[*region].pages),
-            spec::Step::Touch { part, passes, .. } => u64::from(part.pages) * u64::from(*passes),
-            spec::Step::Window { pages, .. } => u64::from(*pages),
-            spec::Step::Zipf { accesses, .. } => *accesses,
-            spec::Step::Read { part, into } => {
-                u64::from(part.pages) * if into.is_some() { 2 } else { 1 }
+    fn accesses(regions: &[PhasedRegion], steps: &[Step]) -> u64 {
+        let pages = |name: &str| regions.iter().find(|g| g.name == name).unwrap().pages;
+        let of = |s: &Step| match s {
+            Step::Allocate { region, populate: true } => u64::from(pages(region)),
+            Step::Touch { count, repeat, .. } => u64::from(*count) * u64::from(*repeat),
+            Step::Window { count, .. } | Step::Write { count, .. } => u64::from(*count),
+            Step::Zipf { accesses, .. } => *accesses,
+            Step::Read { count, into, .. } => {
+                u64::from(*count) * if into.is_some() { 2 } else { 1 }
             }
-            spec::Step::Write(p) => u64::from(p.pages),
-            spec::Step::Repeat { times, steps } => u64::from(*times) * accesses(regions, steps),
+            Step::Repeat { times, steps } => u64::from(*times) * accesses(regions, steps),
             _ => 0,
         };
         steps.iter().map(of).sum()
@@ -573,20 +267,21 @@ mod tests {
 
     /// The accesses that the scenario asks for, those of the first pass included.
     fn expected(task: &TaskSpec) -> u64 {
-        let work = |e: Extent| match e {
-            Extent::Work(n) => n,
-            Extent::Time(_) => panic!("shipped scenarios end by work"),
+        let work = |e: End| match e {
+            End::Work(n) => n,
+            End::After(_) => panic!("shipped scenarios end by work"),
         };
         match &task.work {
             WorkloadSpec::Ebizzy(w) => {
                 // A copy reads and writes; the bisection looks at one word per halving.
                 let chunk = u64::from(w.chunk_pages);
                 let copy = 2 * chunk + u64::from((chunk * 512).ilog2());
-                u64::from(w.pages) + work(w.extent) * copy
+                u64::from(w.chunks) * chunk + work(w.end) * copy
             }
-            WorkloadSpec::Zipf(w) | WorkloadSpec::Uniform(w) => u64::from(w.pages) + work(w.extent),
+            WorkloadSpec::Zipf(w) | WorkloadSpec::Uniform(w) => u64::from(w.pages) + work(w.end),
             WorkloadSpec::Sequential(w) | WorkloadSpec::Cyclic(w) => {
-                u64::from(w.pages) * u64::from(w.passes)
+                let ScanEnd::Passes(n) = w.end else { panic!("scans end by passes") };
+                u64::from(w.pages) * u64::from(n)
             }
             WorkloadSpec::Phased(w) => accesses(&w.regions, &w.steps),
             WorkloadSpec::Replay(_) => panic!("what a trace holds is tested with the traces"),
@@ -602,7 +297,7 @@ mod tests {
                 let (least, most) = w.stale_reads;
                 // Whole rounds of chunks, each read so many times.
                 let stale = u64::from(w.stale) * u64::from(least + most) / 2;
-                u64::from(w.idle) + stale + work(w.extent) * data
+                u64::from(w.idle) + stale + work(w.end) * data
             }
         }
     }
@@ -637,7 +332,7 @@ mod tests {
                     let totals = drain(&task, 0);
                     assert_eq!(totals.accesses, expected(&task), "{}", path.display());
                     if let WorkloadSpec::Ebizzy(w) = &task.work {
-                        assert_eq!(Extent::Work(totals.records), w.extent);
+                        assert_eq!(End::Work(totals.records), w.end);
                     }
                     done.push(task);
                 }

@@ -5,13 +5,13 @@ use mmsim_core::config::Kernel;
 use mmsim_damon::MonitoringAttrs;
 use mmsim_damon::damos::filter::{Filter, FilterType};
 use mmsim_damon::damos::goal::{Goal, Metric};
-use mmsim_damon::damos::quota::Quota;
 use mmsim_damon::damos::scheme::{AccessPattern, Action, Scheme};
-use mmsim_damon::damos::watermark::{Watermarks, WmarkMetric};
+use mmsim_damon::damos::watermark::Watermarks;
 use mmsim_damon::modules::{LruSort, Parameter, ParameterError, Reclaim, Unit};
 use mmsim_damon::ops::OpsId;
 
-use super::keys::{DAMON, DAMON_REGION, DAMOS, DAMOS_FILTER, DAMOS_GOAL, DAMOS_WMARKS};
+use super::fields::each;
+use super::keys::{self, DAMON, DAMON_REGION, DAMOS, OPS};
 use super::policy::{self, PlacedPolicy, PolicySpec};
 use super::raw::{Node, Sources, Value};
 use super::read::Reader;
@@ -94,13 +94,14 @@ pub(super) fn monitors(
             return Err(r.error("name", found, "another name"));
         }
         let rules = policy::read(sources, r.find("rules"), &r.name_of("rules"), "damon-v6.12")?;
+        let truth = r.get("truth")?;
         let what = if r.has("module") {
             module(&r, rules_of(&r, kernel))?
         } else {
             own(&r, tasks, memcgs)?
         };
         let of_process = matches!(&what, DamonContext::Own { task: Some(_), .. });
-        if r.flag("truth")? && !of_process {
+        if truth && !of_process {
             let found = "the truth is known of processes only";
             return Err(r.error("truth", found, "`ops = \"vaddr\"` or `\"fvaddr\"` too"));
         }
@@ -108,9 +109,9 @@ pub(super) fn monitors(
             name,
             rules: PolicySpec { preset: String::new(), knobs: Vec::new() },
             what,
-            start: r.time("start")?,
-            record: r.flag("record")? || r.flag("truth")?,
-            truth: r.flag("truth")?,
+            start: r.get("start")?,
+            record: truth || r.get("record")?,
+            truth,
         };
         all.push(PlacedDamon { spec, rules });
     }
@@ -155,7 +156,7 @@ fn module(r: &Reader<'_>, kernel: Kernel) -> Result<DamonContext, Error> {
             return Err(r.error(key, found, "it among `parameters`, or leave `module` out"));
         }
     }
-    if r.choice("module")? == 0 {
+    if r.choice("module")? == "damon-reclaim" {
         let mut module = Reclaim::DEFAULT;
         parameters(r, kernel, Reclaim::PARAMETERS, |name, value| module.set(name, value))?;
         Ok(DamonContext::Reclaim(module))
@@ -233,7 +234,7 @@ fn value_of_parameter(unit: Unit, value: &Value) -> Option<u64> {
     }
 }
 
-fn micros(t: SimDuration) -> u64 {
+pub(super) fn micros(t: SimDuration) -> u64 {
     t.0 / 1000
 }
 
@@ -241,7 +242,7 @@ fn own(r: &Reader<'_>, tasks: &[TaskSpec], memcgs: &[&str]) -> Result<DamonConte
     if r.has("parameters") {
         return Err(r.error("parameters", "there is no `module`", "`module` too, or leave it out"));
     }
-    let ops = if r.has("ops") { OpsId::ALL[r.choice("ops")?] } else { OpsId::Paddr };
+    let ops = if r.has("ops") { r.word("ops", &OPS)? } else { OpsId::Paddr };
     let task = r.opt_name("task")?;
     let processes = |t: &TaskSpec| t.name.clone();
     match (ops, task) {
@@ -268,43 +269,32 @@ fn own(r: &Reader<'_>, tasks: &[TaskSpec], memcgs: &[&str]) -> Result<DamonConte
         return Err(r.error("region", "fixed ranges are not found by themselves", "at least one"));
     }
     let attrs = attrs(r)?;
-    let mut schemes = Vec::new();
-    if r.has("scheme") {
-        for (i, node) in r.list("scheme")?.iter().enumerate() {
-            let path = format!("{}[{i}]", r.name_of("scheme"));
-            let s = Reader::open(r.sources, node, &DAMOS, &path)?;
-            schemes.push(scheme(&s, &attrs, memcgs)?);
-        }
-    }
+    let cx = SchemeCx { attrs: &attrs, memcgs };
+    let schemes = each(r, "scheme", &DAMOS, |s| keys::scheme(s, &cx))?;
     let task = task.map(str::to_string);
     Ok(DamonContext::Own { ops, task, ranges, attrs, schemes })
 }
 
 fn ranges(r: &Reader<'_>) -> Result<Vec<(u64, u64)>, Error> {
-    let mut ranges: Vec<(u64, u64)> = Vec::new();
-    if !r.has("region") {
-        return Ok(ranges);
-    }
-    for (i, node) in r.list("region")?.iter().enumerate() {
-        let path = format!("{}[{i}]", r.name_of("region"));
-        let x = Reader::open(r.sources, node, &DAMON_REGION, &path)?;
-        let (start, end) = (x.pages("start")? * PAGE, x.pages("end")? * PAGE);
+    let mut before = 0;
+    each(r, "region", &DAMON_REGION, |x| {
+        let (start, end) = (x.get::<u64>("start")? * PAGE, x.get::<u64>("end")? * PAGE);
         if start >= end {
             return Err(x.error("end", "the range is empty", "an address above `start`"));
         }
-        if ranges.last().is_some_and(|last| start < last.1) {
+        if start < before {
             let found = "it begins before the range before it ends";
             return Err(x.error("start", found, "ranges in order of address that do not overlap"));
         }
-        ranges.push((start, end));
-    }
-    Ok(ranges)
+        before = end;
+        Ok((start, end))
+    })
 }
 
 fn attrs(r: &Reader<'_>) -> Result<MonitoringAttrs, Error> {
     let d = MonitoringAttrs::DEFAULT;
     let time = |key, or| Ok::<_, Error>(r.opt_time(key)?.map_or(or, micros));
-    let count = |key, or| Ok::<_, Error>(r.opt_count(key)?.map_or(or, |n| n as u32));
+    let count = |key, or| Ok::<_, Error>(r.get::<Option<u32>>(key)?.unwrap_or(or));
     let attrs = MonitoringAttrs {
         sample_us: time("sample", d.sample_us)?,
         aggr_us: time("aggr", d.aggr_us)?,
@@ -332,7 +322,13 @@ fn attrs(r: &Reader<'_>) -> Result<MonitoringAttrs, Error> {
     Ok(attrs)
 }
 
-fn scheme(s: &Reader<'_>, attrs: &MonitoringAttrs, memcgs: &[&str]) -> Result<Scheme, Error> {
+/// What a scheme is told of its monitor and of the machine.
+pub(super) struct SchemeCx<'a> {
+    pub(super) attrs: &'a MonitoringAttrs,
+    pub(super) memcgs: &'a [&'a str],
+}
+
+pub(super) fn pattern(s: &Reader<'_>, attrs: &MonitoringAttrs) -> Result<AccessPattern, Error> {
     let bounds = |low: u64, high: u64, key: &str| match low <= high {
         true => Ok(low..=high),
         false => Err(s.error(key, "the range is empty", "a bound not below the other one")),
@@ -340,87 +336,54 @@ fn scheme(s: &Reader<'_>, attrs: &MonitoringAttrs, memcgs: &[&str]) -> Result<Sc
     let age = |t: SimDuration| micros(t) / attrs.aggr_us;
     let most = u64::from(u32::MAX);
     let sizes = bounds(
-        s.pages("min-size")?.saturating_mul(PAGE),
+        s.get::<u64>("min-size")?.saturating_mul(PAGE),
         s.opt_pages("max-size")?.map_or(u64::MAX, |n| n.saturating_mul(PAGE)),
         "max-size",
     )?;
-    let accesses = bounds(
-        s.count("min-nr-accesses")?,
-        s.opt_count("max-nr-accesses")?.unwrap_or(most),
-        "max-nr-accesses",
-    )?;
+    let most_accesses = s.opt_count("max-nr-accesses")?.unwrap_or(most);
+    let accesses = bounds(s.get("min-nr-accesses")?, most_accesses, "max-nr-accesses")?;
     let ages = bounds(
-        age(s.time("min-age")?).min(most),
+        age(s.get("min-age")?).min(most),
         s.opt_time("max-age")?.map_or(most, age).min(most),
         "max-age",
     )?;
     let narrow = |r: std::ops::RangeInclusive<u64>| *r.start() as u32..=*r.end() as u32;
-    let pattern =
-        AccessPattern { sz_region: sizes, nr_accesses: narrow(accesses), age_region: narrow(ages) };
-    let mut scheme = Scheme::new(pattern, Action::ALL[s.choice("action")?]);
-    scheme.apply_interval_us = s.opt_time("apply-interval")?.map_or(0, micros);
-    scheme.quota = Quota {
-        reset_interval_ms: micros(s.time("quota-reset")?) / 1000,
-        ms: s.opt_time("quota-time")?.map_or(0, |t| micros(t) / 1000),
-        sz: s.opt_pages("quota-size")?.unwrap_or(0) * PAGE,
-        weight_sz: s.count_u32("weight-size")?,
-        weight_nr_accesses: s.count_u32("weight-nr-accesses")?,
-        weight_age: s.count_u32("weight-age")?,
-        goals: goals(s)?,
-    };
+    Ok(AccessPattern { sz_region: sizes, nr_accesses: narrow(accesses), age_region: narrow(ages) })
+}
+
+pub(super) fn quota_and_target(s: &Reader<'_>, scheme: &Scheme) -> Result<(), Error> {
     if s.has("quota-time") && scheme.quota.ms == 0 {
         return Err(s.error("quota-time", "less than a millisecond", "at least \"1ms\""));
     }
-    if let Some(node) = s.find("wmarks") {
-        let path = s.name_of("wmarks");
-        let w = Reader::open(s.sources, node, &DAMOS_WMARKS, &path)?;
-        let [high, mid, low] = [w.count("high")?, w.count("mid")?, w.count("low")?];
-        if high < mid || mid < low {
-            let found = format!("high {high}, mid {mid}, low {low}");
-            return Err(w.error("high", found, "high >= mid >= low"));
-        }
-        let interval_us = micros(w.time("interval")?);
-        if interval_us == 0 {
-            return Err(w.error("interval", "no time at all", "a duration such as \"5s\""));
-        }
-        scheme.wmarks =
-            Watermarks { metric: WmarkMetric::FreeMemRate, interval_us, high, mid, low };
-    }
-    if s.has("filter") {
-        for (i, node) in s.list("filter")?.iter().enumerate() {
-            let path = format!("{}[{i}]", s.name_of("filter"));
-            let f = Reader::open(s.sources, node, &DAMOS_FILTER, &path)?;
-            scheme.filters.push(filter(&f, memcgs)?);
-        }
-    }
     let migrates = matches!(scheme.action, Action::MigrateHot | Action::MigrateCold);
-    scheme.target_nid = s.opt_count("target-node")?.map(|n| n as u32);
     if migrates && scheme.target_nid.is_none() {
         return Err(s.error("action", "nobody says where to", "`target-node` too"));
     }
-    Ok(scheme)
+    Ok(())
 }
 
-fn goals(s: &Reader<'_>) -> Result<Vec<Goal>, Error> {
-    let mut goals = Vec::new();
-    if !s.has("goal") {
-        return Ok(goals);
+pub(super) fn falling(w: &Reader<'_>, wmarks: &Watermarks) -> Result<(), Error> {
+    let Watermarks { high, mid, low, .. } = *wmarks;
+    if high < mid || mid < low {
+        let found = format!("high {high}, mid {mid}, low {low}");
+        return Err(w.error("high", found, "high >= mid >= low"));
     }
-    for (i, node) in s.list("goal")?.iter().enumerate() {
-        let path = format!("{}[{i}]", s.name_of("goal"));
-        let g = Reader::open(s.sources, node, &DAMOS_GOAL, &path)?;
-        let (target, current) = (g.count("target")?, g.count("current")?);
-        goals.push(match g.choice("metric")? {
-            0 => Goal::user_input(target, current),
-            _ => Goal::new(Metric::SomeMemPsiUs, target),
-        });
+    if wmarks.interval_us == 0 {
+        return Err(w.error("interval", "no time at all", "a duration such as \"5s\""));
     }
-    Ok(goals)
+    Ok(())
 }
 
-fn filter(f: &Reader<'_>, memcgs: &[&str]) -> Result<Filter, Error> {
-    let kinds = ["anon", "memcg", "young", "addr", "target"];
-    let kind = kinds[f.choice("type")?];
+pub(super) fn goal(g: &Reader<'_>) -> Result<Goal, Error> {
+    let (target, current) = (g.get("target")?, g.get("current")?);
+    Ok(match g.choice("metric")? {
+        "user_input" => Goal::user_input(target, current),
+        _ => Goal::new(Metric::SomeMemPsiUs, target),
+    })
+}
+
+pub(super) fn filter(f: &Reader<'_>, memcgs: &[&str]) -> Result<Filter, Error> {
+    let kind = f.choice("type")?;
     for (key, of) in [("memcg", "memcg"), ("start", "addr"), ("end", "addr"), ("target", "target")]
     {
         if f.has(key) && of != kind {
@@ -439,7 +402,7 @@ fn filter(f: &Reader<'_>, memcgs: &[&str]) -> Result<Filter, Error> {
             FilterType::Memcg(i as u16 + 1)
         }
         "addr" => {
-            let (start, end) = (f.pages("start")? * PAGE, f.pages("end")? * PAGE);
+            let (start, end) = (f.get::<u64>("start")? * PAGE, f.get::<u64>("end")? * PAGE);
             if end < start {
                 return Err(f.error(
                     "end",
@@ -449,7 +412,7 @@ fn filter(f: &Reader<'_>, memcgs: &[&str]) -> Result<Filter, Error> {
             }
             FilterType::Addr(start..end)
         }
-        _ => FilterType::Target(f.count("target")? as usize),
+        _ => FilterType::Target(f.get::<u64>("target")? as usize),
     };
-    Ok(Filter::new(kind, f.flag("matching")?))
+    Ok(Filter::new(kind, f.get("matching")?))
 }

@@ -273,12 +273,12 @@ fn plan(
     let damon = damon::monitors(sources, &r, &tasks, &memcgs, machine.kernel)?;
     let policy = policy::read(sources, r.find("reclaim"), "reclaim", "classic-v6.12")?;
     let compaction = policy::read(sources, r.find("compaction"), "compaction", "compaction-v4.1")?;
-    let (seed, seeds) = (r.count("seed")?, r.count("seeds")?);
+    let (seed, seeds): (u64, u64) = (r.get("seed")?, r.get("seeds")?);
     if seed > MANY + 1 - seeds {
         let found = format!("{seeds} seeds from {seed} up are out of range");
         return Err(r.error("seed", found, format!("a seed of at most {}", MANY + 1 - seeds)));
     }
-    let (bounds, expect_oom) = (r.flag("bounds")?, r.flag("expect-oom")?);
+    let (bounds, expect_oom) = (r.get("bounds")?, r.get("expect-oom")?);
     let Value::Table(doc) = root.value else { unreachable!("it was made of a table") };
     Ok(Plan {
         variant: variant.to_string(),

@@ -11,8 +11,8 @@ use mmsim_core::base::knobs::Knobs as _;
 use mmsim_core::base::rules::KernelRules;
 use mmsim_core::config::MachineConfig;
 
-use super::keys::{Kind, REGION, ROOT, TableSpec};
-use super::machine::{device_settings, own_device};
+use super::keys::{Kind, REGION, ROOT, TableSpec, device_settings};
+use super::machine::own_device;
 use super::raw::{Node, Sources, Table, Value, inline, key};
 use super::read::spec_of_entry;
 use super::units;
@@ -87,6 +87,7 @@ impl Walk<'_> {
                     self.set(format!("{path}.{}", rule.name), value);
                 }
             }
+            // A preset by what is in it: its name says nothing of that.
             (value, Kind::Device) => {
                 let cpus = self.machine.cpus;
                 let device = match value {

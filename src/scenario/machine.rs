@@ -7,11 +7,11 @@ use mmsim_core::base::rules::KernelRules;
 use mmsim_core::base::time::SimDuration;
 use mmsim_core::config::cost::CostModel;
 use mmsim_core::config::{
-    DirtyLimit, Kernel, MachineConfig, MemcgConfig, NodeConfig, SwapConfig, Thp, ThpDefrag,
-    VmSysctl, ZoneConfig, ZoneKind,
+    DirtyLimit, Kernel, MachineConfig, MemcgConfig, NodeConfig, ThpDefrag, VmSysctl, ZoneConfig,
+    ZoneKind,
 };
 
-use super::keys::{DEVICE, MACHINE, MEMCG, NODE, PCP, SWAP, THP_DEFRAG, VM, ZONE, one_of};
+use super::keys::{self, DEVICE, MACHINE, MEMCG, NODE, VM, ZONE, one_of};
 use super::policy;
 use super::raw::{Node, Sources, Value};
 use super::read::{Reader, unknown};
@@ -28,7 +28,7 @@ const MOST_ZONES: usize = 255;
 const MOST_GROUPS: usize = 65_535;
 /// The largest latency of a device and the largest cost of a step. A run has any number of
 /// either, and its clocks have 584 years.
-const SLOWEST_DEVICE: SimDuration = SimDuration::from_secs(60);
+pub(super) const SLOWEST_DEVICE: SimDuration = SimDuration::from_secs(60);
 const SLOWEST_STEP: SimDuration = SimDuration::from_secs(1);
 
 /// The zones of `pages` of memory that begin at page `start` of all memory.
@@ -63,44 +63,35 @@ pub fn zones_of(start: u64, pages: u64) -> Vec<ZoneConfig> {
 
 /// Reads `[machine]`.
 pub(super) fn machine(sources: &Sources, node: &Node) -> Result<MachineConfig, Error> {
-    let r = Reader::open(sources, node, &MACHINE, "machine")?;
-    let kernel = r.opt_kernel("kernel")?.unwrap_or(Kernel::V6_12);
-    let cpus = r.count_u32("cpus")?;
-    let nodes = nodes(&r)?;
-    let managed: u64 = nodes.iter().flat_map(|n| &n.zones).map(|z| u64::from(z.managed)).sum();
+    keys::machine_config(&Reader::open(sources, node, &MACHINE, "machine")?, ())
+}
+
+pub(super) fn kernel_of(r: &Reader<'_>) -> Result<Kernel, Error> {
+    Ok(r.opt_kernel("kernel")?.unwrap_or(Kernel::V6_12))
+}
+
+/// Frames have numbers, and the system and huge pages do not hold more than there is.
+pub(super) fn memory_suffices(r: &Reader<'_>, c: &MachineConfig) -> Result<(), Error> {
+    let managed: u64 = c.nodes.iter().flat_map(|n| &n.zones).map(|z| u64::from(z.managed)).sum();
     if managed > u64::from(u32::MAX - (1 << 14)) {
         let key = if r.has("node") { "node" } else { "zone" };
         return Err(r.error(key, "more memory than page numbers", "at most \"16383GiB\" in all"));
     }
-    let os_overhead = r.pages("os-overhead")?;
-    if os_overhead >= managed {
+    if c.os_overhead >= managed {
         let found = format!("the system would hold all {} of memory", units::show_pages(managed));
         return Err(r.error("os-overhead", found, "less"));
     }
-    Ok(MachineConfig {
-        kernel,
-        rules: rules(&r, kernel)?,
-        cpus,
-        nodes,
-        swap: r.find("swap").map(|n| swap(sources, n, cpus)).transpose()?,
-        file_device: device(&r, "file-device", cpus)?,
-        vm: vm(sources, r.need("vm")?, kernel, managed)?,
-        memcgs: memcgs(&r)?,
-        os_overhead,
-        lru_batch: r.opt_count("lru-batch")?.map(|n| n as u32),
-        stat_threshold: r.opt_count("stat-threshold")?.map(|n| n as u32),
-        batch_shift: r.count_u32("batch-shift")?,
-        tick: match r.opt_time_of_work("tick")? {
-            Some(t) => t,
-            None => r.time("tick")?,
-        },
-        run_ahead: r.time("run-ahead")?,
-        cost: cost(&r)?,
-    })
+    let most = managed / u64::from(GROUP_PAGES);
+    if u64::from(c.vm.nr_hugepages) > most {
+        let found = format!("{} huge pages are more than all of memory", c.vm.nr_hugepages);
+        let vm = Reader::open(r.sources, r.need("vm")?, &VM, "machine.vm")?;
+        return Err(vm.error("nr_hugepages", found, format!("less than {most}")));
+    }
+    Ok(())
 }
 
 /// The rules, where they are not those of the kernel.
-fn rules(r: &Reader<'_>, kernel: Kernel) -> Result<Option<KernelRules>, Error> {
+pub(super) fn rules(r: &Reader<'_>, kernel: Kernel) -> Result<Option<KernelRules>, Error> {
     let of_kernel = KernelRules::of(kernel);
     // Out of range for a reason.
     if let Some(Value::Integer(n)) = r.find("pageblock-order").map(|n| &n.value)
@@ -152,7 +143,7 @@ fn rules(r: &Reader<'_>, kernel: Kernel) -> Result<Option<KernelRules>, Error> {
     }
 }
 
-fn nodes(r: &Reader<'_>) -> Result<Vec<NodeConfig>, Error> {
+pub(super) fn nodes(r: &Reader<'_>) -> Result<Vec<NodeConfig>, Error> {
     r.at_most_one("memory", "zone")?;
     r.at_most_one("memory", "node")?;
     r.at_most_one("zone", "node")?;
@@ -167,8 +158,8 @@ fn nodes(r: &Reader<'_>) -> Result<Vec<NodeConfig>, Error> {
             let path = format!("machine.node[{i}]");
             let node = Reader::open(r.sources, n, &NODE, &path)?;
             node.one_of("memory", "zone")?;
-            let zones = one_node(&node, start)?;
-            nr_zones += zones.len();
+            let config = keys::node(&node, start)?;
+            nr_zones += config.zones.len();
             if nr_zones > MOST_ZONES {
                 let found = format!("with this node there are {nr_zones} zones");
                 let write = format!("nodes of at most {MOST_ZONES} zones in all");
@@ -180,18 +171,18 @@ fn nodes(r: &Reader<'_>) -> Result<Vec<NodeConfig>, Error> {
             }
             start += match node.opt_pages("memory")? {
                 Some(pages) => pages,
-                None => zones.iter().map(|z| u64::from(z.managed)).sum(),
+                None => config.zones.iter().map(|z| u64::from(z.managed)).sum(),
             };
-            nodes.push(NodeConfig { zones });
+            nodes.push(config);
         }
         return Ok(nodes);
     }
     r.one_of("memory", "zone")?;
-    Ok(vec![NodeConfig { zones: one_node(r, 0)? }])
+    Ok(vec![NodeConfig { zones: zones(r, 0)? }])
 }
 
 /// The zones of a table that has `memory` or `zone`.
-fn one_node(r: &Reader<'_>, start: u64) -> Result<Vec<ZoneConfig>, Error> {
+pub(super) fn zones(r: &Reader<'_>, start: u64) -> Result<Vec<ZoneConfig>, Error> {
     if let Some(pages) = r.opt_pages_u32("memory")? {
         return Ok(zones_of(start, u64::from(pages)));
     }
@@ -203,7 +194,7 @@ fn one_node(r: &Reader<'_>, start: u64) -> Result<Vec<ZoneConfig>, Error> {
     for (i, n) in list.iter().enumerate() {
         let path = format!("{}[{i}]", r.name_of("zone"));
         let z = Reader::open(r.sources, n, &ZONE, &path)?;
-        let zone = zone(&z)?;
+        let zone = keys::zone(&z, ())?;
         if let Some(last) = zones.last()
             && last.kind >= zone.kind
         {
@@ -219,65 +210,38 @@ fn one_node(r: &Reader<'_>, start: u64) -> Result<Vec<ZoneConfig>, Error> {
     Ok(zones)
 }
 
-fn zone(z: &Reader<'_>) -> Result<ZoneConfig, Error> {
-    let kind = ZoneKind::ALL[z.choice("kind")?];
-    let managed = z.pages_u32("managed")?;
-    let within = |key: &str| -> Result<Option<u32>, Error> {
-        match z.opt_pages_u32(key)? {
-            Some(n) if n > managed => {
-                let found = format!("{} is more than the zone", units::show_pages(u64::from(n)));
-                let write = format!("at most \"{}\"", units::show_pages(u64::from(managed)));
-                Err(z.error(key, found, write))
-            }
-            n => Ok(n),
+/// A size that is not more than the zone, if given.
+pub(super) fn part_of_zone(z: &Reader<'_>, key: &str) -> Result<Option<u32>, Error> {
+    let managed: u32 = z.get("managed")?;
+    match z.get::<Option<u32>>(key)? {
+        Some(n) if n > managed => {
+            let found = format!("{} is more than the zone", units::show_pages(u64::from(n)));
+            let write = format!("at most \"{}\"", units::show_pages(u64::from(managed)));
+            Err(z.error(key, found, write))
         }
-    };
-    let free_at_start = within("free-at-start")?;
-    let marks = [within("min")?, within("low")?, within("high")?];
-    let watermarks = match marks {
-        [None, None, None] => None,
+        n => Ok(n),
+    }
+}
+
+pub(super) fn watermarks(z: &Reader<'_>) -> Result<Option<[u32; 3]>, Error> {
+    match [part_of_zone(z, "min")?, part_of_zone(z, "low")?, part_of_zone(z, "high")?] {
+        [None, None, None] => Ok(None),
         [Some(min), Some(low), Some(high)] => {
             if min > low || low > high {
                 let found = format!("watermarks min {min}, low {low}, high {high} pages fall");
                 return Err(z.error("min", found, "min <= low <= high"));
             }
-            Some([min, low, high])
+            Ok(Some([min, low, high]))
         }
         _ => {
             let given = ["min", "low", "high"].into_iter().find(|k| z.has(k)).unwrap_or("min");
-            return Err(z.error(
-                given,
-                "one watermark without the others",
-                "all of min, low and high, or none",
-            ));
+            let found = "one watermark without the others";
+            Err(z.error(given, found, "all of min, low and high, or none"))
         }
-    };
-    let pcp = match z.find("pcp") {
-        None => None,
-        Some(n) => {
-            let path = z.name_of("pcp");
-            let p = Reader::open(z.sources, n, &PCP, &path)?;
-            Some((p.count_u32("high")?, p.count_u32("batch")?))
-        }
-    };
-    Ok(ZoneConfig {
-        kind,
-        managed,
-        free_at_start,
-        watermarks,
-        lowmem_reserve: within("lowmem-reserve")?,
-        pcp,
-        pcp_at_start: 0,
-        layout: None,
-    })
+    }
 }
 
-fn swap(sources: &Sources, node: &Node, cpus: u32) -> Result<SwapConfig, Error> {
-    let r = Reader::open(sources, node, &SWAP, "machine.swap")?;
-    Ok(SwapConfig { slots: r.pages_u32("size")?, device: device(&r, "device", cpus)? })
-}
-
-fn device(r: &Reader<'_>, key: &str, cpus: u32) -> Result<DeviceConfig, Error> {
+pub(super) fn device(r: &Reader<'_>, key: &str, cpus: u32) -> Result<DeviceConfig, Error> {
     let node = r.need(key)?;
     if node.table().is_some() {
         return own_device(r.sources, node, &r.name_of(key), cpus);
@@ -296,120 +260,66 @@ pub(super) fn own_device(
     path: &str,
     cpus: u32,
 ) -> Result<DeviceConfig, Error> {
-    let d = Reader::open(sources, node, &DEVICE, path)?;
-    let config = DeviceConfig {
-        name: d.name("name")?.to_string(),
-        read: d.time_up_to("read", SLOWEST_DEVICE)?,
-        write: d.time_up_to("write", SLOWEST_DEVICE)?,
-        servers: d.opt_count("servers")?.map_or(cpus, |n| n as u32),
-        bandwidth: d.opt_rate("bandwidth")?,
-        write_bandwidth: d.opt_rate("write-bandwidth")?.or(d.opt_rate("bandwidth")?),
-        synchronous: d.flag("synchronous")?,
-        rotational: d.flag("rotational")?,
-        stored_bytes_per_page: d.count_u32("stored-bytes-per-page")?,
-        queue_depth: d.count_u32("queue_depth")?,
-        wbt_lat: match d.opt_count("wbt_lat_usec")? {
-            Some(us) => SimDuration::from_micros(us),
-            None => WBT_LAT[usize::from(d.flag("rotational")?)],
-        },
-        write_cache: d.flag("write_cache")?,
-    };
+    keys::device_of_keys(&Reader::open(sources, node, &DEVICE, path)?, cpus)
+}
+
+pub(super) fn not_both(d: &Reader<'_>, config: &DeviceConfig) -> Result<(), Error> {
     if config.synchronous && config.rotational {
         let found = "a device cannot be both synchronous and rotational";
         return Err(d.error("rotational", found, "one of them"));
     }
-    Ok(config)
+    Ok(())
 }
 
-/// A device by the keys of [`DEVICE`], all of them, as reports have it: a preset by what is in it,
-/// since its name says nothing of that. `None`: not limited.
-pub(super) fn device_settings(d: &DeviceConfig) -> Vec<(&'static str, Option<String>)> {
-    let DeviceConfig {
-        name,
-        read,
-        write,
-        servers,
-        bandwidth,
-        write_bandwidth,
-        synchronous,
-        rotational,
-        stored_bytes_per_page,
-        queue_depth,
-        wbt_lat,
-        write_cache,
-    } = d;
-    vec![
-        ("name", Some(name.clone())),
-        ("read", Some(read.to_string())),
-        ("write", Some(write.to_string())),
-        ("servers", Some(servers.to_string())),
-        ("bandwidth", bandwidth.map(|b| format!("{b} B/s"))),
-        ("write-bandwidth", write_bandwidth.map(|b| format!("{b} B/s"))),
-        ("synchronous", Some(synchronous.to_string())),
-        ("rotational", Some(rotational.to_string())),
-        ("stored-bytes-per-page", Some(stored_bytes_per_page.to_string())),
-        ("queue_depth", Some(queue_depth.to_string())),
-        ("wbt_lat_usec", Some((wbt_lat.as_nanos() / 1000).to_string())),
-        ("write_cache", Some(write_cache.to_string())),
-    ]
+pub(super) fn wbt_lat(d: &Reader<'_>) -> Result<SimDuration, Error> {
+    Ok(match d.get("wbt_lat_usec")? {
+        Some(us) => SimDuration::from_micros(us),
+        None => WBT_LAT[usize::from(d.get::<bool>("rotational")?)],
+    })
 }
 
-fn vm(sources: &Sources, node: &Node, kernel: Kernel, managed: u64) -> Result<VmSysctl, Error> {
-    let r = Reader::open(sources, node, &VM, "machine.vm")?;
+pub(super) fn sysctls(r: &Reader<'_>) -> Result<VmSysctl, Error> {
+    let kernel = kernel_of(r)?;
+    let r = Reader::open(r.sources, r.need("vm")?, &VM, "machine.vm")?;
     check_kernel_has(&r, kernel)?;
-    let pagelist_fraction = match kernel {
-        Kernel::V6_1 | Kernel::V6_12 => "percpu_pagelist_high_fraction",
-        _ => "percpu_pagelist_fraction",
-    };
-    let linux = VmSysctl::linux();
-    let or = |key: &str, default: u32| Ok(r.opt_count(key)?.map_or(default, |n| n as u32));
-    let vm = VmSysctl {
-        swappiness: r.count_u32("swappiness")?,
-        page_cluster: r.count_u32("page-cluster")?,
-        min_free_kbytes: r.opt_count("min_free_kbytes")?,
-        watermark_scale_factor: or("watermark_scale_factor", linux.watermark_scale_factor)?,
-        watermark_boost_factor: or("watermark_boost_factor", linux.watermark_boost_factor)?,
-        percpu_pagelist_high_fraction: or(pagelist_fraction, 0)?,
-        dirty_background: dirty_limit(
-            &r,
-            ["dirty_background_ratio", "dirty_background_bytes"],
-            linux.dirty_background,
-        )?,
-        dirty: dirty_limit(&r, ["dirty_ratio", "dirty_bytes"], linux.dirty)?,
-        dirty_expire: SimDuration::from_millis(10 * r.count("dirty_expire_centisecs")?),
-        dirty_writeback: SimDuration::from_millis(10 * r.count("dirty_writeback_centisecs")?),
-        ra_pages: (r.count("read_ahead_kb")? * 1024 / PAGE_SIZE) as u32,
-        fault_around: (r.count("fault_around_bytes")? / PAGE_SIZE) as u32,
-        compaction_proactiveness: or("compaction_proactiveness", linux.compaction_proactiveness)?,
-        extfrag_threshold: r.count_u32("extfrag_threshold")?,
-        compact_unevictable_allowed: r.count("compact_unevictable_allowed")? == 1,
-        nr_hugepages: r.count_u32("nr_hugepages")?,
-        thp: Thp::ALL[r.choice("transparent_hugepage")?].1,
-        thp_defrag: ThpDefrag::ALL[r.choice("thp_defrag")?].1,
-    };
+    let vm = keys::vm(&r, kernel)?;
     if vm.swappiness > 100 && kernel < Kernel::V5_8 {
         let found =
             format!("{} is above 100, the most that kernel {} takes", vm.swappiness, kernel.name());
         return Err(r.error("swappiness", found, "100 or less, or use kernel 5.8 or later"));
     }
-    let most = managed / u64::from(GROUP_PAGES);
-    if u64::from(vm.nr_hugepages) > most {
-        let found = format!("{} huge pages are more than all of memory", vm.nr_hugepages);
-        return Err(r.error("nr_hugepages", found, format!("less than {most}")));
-    }
     if (1..8).contains(&vm.percpu_pagelist_high_fraction) {
         let found = format!("{} is too small a fraction", vm.percpu_pagelist_high_fraction);
-        return Err(r.error(pagelist_fraction, found, "0 or at least 8"));
+        return Err(r.error(pagelist_fraction(kernel), found, "0 or at least 8"));
     }
-    if !r.count("fault_around_bytes")?.is_power_of_two() {
-        let found = format!("{} is not a power of two", r.count("fault_around_bytes")?);
+    let around: u64 = r.get("fault_around_bytes")?;
+    if !around.is_power_of_two() {
+        let found = format!("{around} is not a power of two");
         return Err(r.error("fault_around_bytes", found, "4096 or 65536"));
     }
-    if r.count("read_ahead_kb")? * 1024 % PAGE_SIZE != 0 {
-        let found = format!("{} KiB are not whole pages", r.count("read_ahead_kb")?);
+    let ahead: u64 = r.get("read_ahead_kb")?;
+    if !(ahead * 1024).is_multiple_of(PAGE_SIZE) {
+        let found = format!("{ahead} KiB are not whole pages");
         return Err(r.error("read_ahead_kb", found, "a multiple of 4"));
     }
     Ok(vm)
+}
+
+/// The name that the sysctl has on a kernel.
+pub(super) fn pagelist_fraction(kernel: Kernel) -> &'static str {
+    match kernel {
+        Kernel::V6_1 | Kernel::V6_12 => "percpu_pagelist_high_fraction",
+        _ => "percpu_pagelist_fraction",
+    }
+}
+
+/// A count, or the kernel's own.
+pub(super) fn or(r: &Reader<'_>, key: &str, default: u32) -> Result<u32, Error> {
+    Ok(r.get::<Option<u32>>(key)?.unwrap_or(default))
+}
+
+pub(super) fn centisecs(r: &Reader<'_>, key: &str) -> Result<SimDuration, Error> {
+    Ok(SimDuration::from_millis(10 * r.get::<u64>(key)?))
 }
 
 /// Sysctls that came, or went, while the modelled kernels did: name, first and last of them that
@@ -441,8 +351,9 @@ fn check_kernel_has(r: &Reader<'_>, kernel: Kernel) -> Result<(), Error> {
         let found = format!("{scale} is above 1000, the most that kernel {name} takes");
         return Err(r.error("watermark_scale_factor", found, "1000 or less, or use kernel 6.1"));
     }
-    let defrag = THP_DEFRAG[r.choice("thp_defrag")?];
-    if kernel < Kernel::V5_5 && defrag.starts_with("defer") {
+    let deferred = [ThpDefrag::Defer, ThpDefrag::DeferMadvise];
+    if kernel < Kernel::V5_5 && deferred.contains(&r.word("thp_defrag", &keys::THP_DEFRAG)?) {
+        let defrag = r.opt_text("thp_defrag")?.unwrap_or_default();
         let found = format!("kernel {name} does not know \"{defrag}\" (Linux does since 4.11)");
         return Err(r.error("thp_defrag", found, "\"always\", \"madvise\" or \"never\""));
     }
@@ -450,20 +361,21 @@ fn check_kernel_has(r: &Reader<'_>, kernel: Kernel) -> Result<(), Error> {
 }
 
 /// A threshold in per cent or in bytes. The kernel takes the last one written; two are an error here.
-fn dirty_limit(
+pub(super) fn dirty_limit(
     r: &Reader<'_>,
-    [ratio, bytes]: [&str; 2],
+    name: &str,
     default: DirtyLimit,
 ) -> Result<DirtyLimit, Error> {
-    r.at_most_one(ratio, bytes)?;
-    Ok(match (r.opt_count(ratio)?, r.opt_count(bytes)?) {
+    let (ratio, bytes) = (format!("{name}_ratio"), format!("{name}_bytes"));
+    r.at_most_one(&ratio, &bytes)?;
+    Ok(match (r.get(&ratio)?, r.get(&bytes)?) {
         (_, Some(n)) => DirtyLimit::Bytes(n),
-        (Some(percent), None) => DirtyLimit::Ratio(percent as u32),
+        (Some(percent), None) => DirtyLimit::Ratio(percent),
         (None, None) => default,
     })
 }
 
-fn memcgs(r: &Reader<'_>) -> Result<Vec<MemcgConfig>, Error> {
+pub(super) fn memcgs(r: &Reader<'_>) -> Result<Vec<MemcgConfig>, Error> {
     let mut groups: Vec<MemcgConfig> = Vec::new();
     for (i, n) in r.list("memcg")?.iter().enumerate() {
         let path = format!("machine.memcg[{i}]");
@@ -472,14 +384,7 @@ fn memcgs(r: &Reader<'_>) -> Result<Vec<MemcgConfig>, Error> {
             let found = format!("more than {MOST_GROUPS} groups");
             return Err(g.error("name", found, "fewer of them"));
         }
-        let group = MemcgConfig {
-            name: g.name("name")?.to_string(),
-            min: g.pages("min")?,
-            low: g.pages("low")?,
-            high: g.limit("high")?,
-            max: g.limit("max")?,
-            swap_max: g.limit("swap-max")?,
-        };
+        let group = keys::memcg(&g, ())?;
         if groups.iter().any(|o| o.name == group.name) {
             return Err(g.error(
                 "name",
@@ -492,7 +397,7 @@ fn memcgs(r: &Reader<'_>) -> Result<Vec<MemcgConfig>, Error> {
     Ok(groups)
 }
 
-fn cost(r: &Reader<'_>) -> Result<CostModel, Error> {
+pub(super) fn cost(r: &Reader<'_>) -> Result<CostModel, Error> {
     let mut model = CostModel::measured();
     let Some(table) = r.table("cost")? else { return Ok(model) };
     for e in &table.entries {
@@ -537,13 +442,6 @@ mod tests {
         assert_eq!(zones(0, 2_097_152), [("DMA", 3840), ("DMA32", 782_336), ("Normal", 1_310_720)]);
         assert_eq!(zones(262_144, 262_144), [("DMA32", 262_144)]);
         assert_eq!(zones(1_048_576, 1_048_576), [("Normal", 1_048_576)]);
-    }
-
-    #[test]
-    fn reports_have_every_key_of_a_device() {
-        let nvme = DeviceConfig::preset("nvme", 4).unwrap();
-        let told: Vec<_> = device_settings(&nvme).into_iter().map(|s| s.0).collect();
-        assert_eq!(told, DEVICE.keys().map(|k| k.name).collect::<Vec<_>>());
     }
 
     #[test]

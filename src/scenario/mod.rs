@@ -12,6 +12,7 @@
 pub mod damon;
 mod expand;
 mod expect;
+mod fields;
 mod given;
 pub mod keys;
 mod machine;
@@ -19,6 +20,7 @@ pub mod policy;
 mod raw;
 mod read;
 mod resolved;
+mod rows;
 mod schema;
 mod tables;
 mod tasks;

@@ -7,10 +7,11 @@ use mmsim_core::base::time::SimDuration;
 use mmsim_core::config::Kernel;
 
 use super::keys::{
-    DEVICE, Fallback, KeySpec, Kind, MANY, REGION, ROOT, STEPS, TASK_COMMON, TASKS, TableSpec,
+    DEVICE, Fallback, KeySpec, Kind, MANY, REGION, ROOT, STEPS, TASK_COMMON, TableSpec,
 };
 use super::raw::{At, Node, Sources, Table, Value, inline, kind_of};
 use super::units::{self, BadQuantity};
+use super::workload::WORKLOADS;
 use crate::error::Error;
 use crate::nearest::nearest;
 
@@ -60,11 +61,11 @@ pub(super) fn spec_of_entry(t: &Table, kind: Kind) -> Option<&'static TableSpec>
         Kind::Tables(spec) => Some(spec),
         Kind::Tasks => {
             let name = named("workload")?;
-            TASKS.iter().find(|w| w.0 == name).map(|w| w.1)
+            WORKLOADS.iter().find(|w| w.name == name).map(|w| w.table)
         }
         Kind::Steps => {
             let name = named("do")?;
-            STEPS.iter().find(|s| s.0 == name).map(|s| &s.1)
+            STEPS.iter().find(|s| s.name == name).map(|s| &s.table)
         }
         _ => None,
     }
@@ -127,7 +128,7 @@ impl<'a> Reader<'a> {
         let table = expect_table(sources, node, path)?;
         let (key, first) = match kind {
             Kind::Tasks => ("workload", &TASK_COMMON),
-            _ => ("do", &STEPS[0].1),
+            _ => ("do", &STEPS[0].table),
         };
         match spec_of_entry(table, kind) {
             Some(spec) => Reader::open(sources, node, spec, path),
@@ -148,7 +149,7 @@ impl<'a> Reader<'a> {
         if self.path.is_empty() { key.to_string() } else { format!("{}.{key}", self.path) }
     }
 
-    fn spec(&self, key: &str) -> &'static KeySpec {
+    pub(super) fn spec(&self, key: &str) -> &'static KeySpec {
         self.spec.key(key).unwrap_or_else(|| panic!("no key `{key}` in {}", self.spec.title))
     }
 
@@ -265,12 +266,6 @@ impl<'a> Reader<'a> {
         Ok(Some(pages))
     }
 
-    /// Pages of a size that has to be there.
-    pub(super) fn pages(&self, key: &str) -> Result<u64, Error> {
-        self.need(key)?;
-        Ok(self.opt_pages(key)?.unwrap_or(0))
-    }
-
     /// The same, below 2^32, if given.
     pub(super) fn opt_pages_u32(&self, key: &str) -> Result<Option<u32>, Error> {
         self.opt_pages(key)?
@@ -281,12 +276,6 @@ impl<'a> Reader<'a> {
                 })
             })
             .transpose()
-    }
-
-    /// The same, below 2^32.
-    pub(super) fn pages_u32(&self, key: &str) -> Result<u32, Error> {
-        self.need(key)?;
-        Ok(self.opt_pages_u32(key)?.unwrap_or(0))
     }
 
     /// Pages of a limit; `None` for `"max"`.
@@ -304,15 +293,9 @@ impl<'a> Reader<'a> {
         self.quantity(key, node, units::duration, units::duration_of_bare).map(Some)
     }
 
-    /// A duration.
-    pub(super) fn time(&self, key: &str) -> Result<SimDuration, Error> {
-        self.need(key)?;
-        Ok(self.opt_time(key)?.unwrap_or_default())
-    }
-
     /// A duration that is not longer than `most`.
     pub(super) fn time_up_to(&self, key: &str, most: SimDuration) -> Result<SimDuration, Error> {
-        match self.time(key)? {
+        match self.get(key)? {
             t if t > most => {
                 let found = format!("{t} is too large");
                 Err(self.error(key, found, format!("at most \"{most}\"")))
@@ -370,17 +353,6 @@ impl<'a> Reader<'a> {
         }
     }
 
-    /// A whole number within its range.
-    pub(super) fn count(&self, key: &str) -> Result<u64, Error> {
-        self.need(key)?;
-        Ok(self.opt_count(key)?.unwrap_or(0))
-    }
-
-    /// A whole number whose range ends below 2^32.
-    pub(super) fn count_u32(&self, key: &str) -> Result<u32, Error> {
-        Ok(u32::try_from(self.count(key)?).unwrap_or(u32::MAX))
-    }
-
     /// A number within its range, if given.
     pub(super) fn opt_number(&self, key: &str) -> Result<Option<f64>, Error> {
         let Some(node) = self.find(key) else { return Ok(None) };
@@ -398,17 +370,11 @@ impl<'a> Reader<'a> {
         Ok(Some(x))
     }
 
-    /// A number within its range.
-    pub(super) fn number(&self, key: &str) -> Result<f64, Error> {
-        self.need(key)?;
-        Ok(self.opt_number(key)?.unwrap_or(0.0))
-    }
-
-    /// True or false.
-    pub(super) fn flag(&self, key: &str) -> Result<bool, Error> {
-        let node = self.need(key)?;
+    /// True or false, if given.
+    pub(super) fn opt_flag(&self, key: &str) -> Result<Option<bool>, Error> {
+        let Some(node) = self.find(key) else { return Ok(None) };
         match node.value {
-            Value::Flag(b) => Ok(b),
+            Value::Flag(b) => Ok(Some(b)),
             _ => Err(self.wrong_type(key, node)),
         }
     }
@@ -440,8 +406,14 @@ impl<'a> Reader<'a> {
         Ok(self.opt_name(key)?.unwrap_or(""))
     }
 
-    /// One of the words of a choice: its position.
-    pub(super) fn choice(&self, key: &str) -> Result<usize, Error> {
+    /// One of the words of a choice.
+    pub(super) fn choice(&self, key: &str) -> Result<&'a str, Error> {
+        self.position(key)?;
+        self.name(key)
+    }
+
+    /// Which of the words of a choice.
+    pub(super) fn position(&self, key: &str) -> Result<usize, Error> {
         let node = self.need(key)?;
         let Kind::Choice(words) = self.spec(key).kind else { panic!("`{key}` is not a choice") };
         let Some(text) = node.as_text() else { return Err(self.wrong_type(key, node)) };

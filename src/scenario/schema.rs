@@ -14,11 +14,12 @@ use mmsim_core::config::cost::CostModel;
 use serde_json::{Map, Value as Json, json};
 
 use super::keys::{
-    DEVICE, Fallback, KeySpec, Kind, REGION, ROOT, STEPS, TASKS, TableSpec, all_tables, one_of,
+    DEVICE, Fallback, KeySpec, Kind, REGION, ROOT, STEPS, TableSpec, all_tables, one_of,
 };
 use super::policy::PolicyCatalogue;
 use super::raw::{Node, Value};
 use super::units;
+use super::workload::WORKLOADS;
 
 /// A path of `[axes]` and of `set`, as the reader takes it.
 const PATH: &str = r"^[A-Za-z0-9_-]+(\[[0-9]+\])*(\.[A-Za-z0-9_-]+(\[[0-9]+\])*)*$";
@@ -29,8 +30,9 @@ pub fn json_schema(catalogue: &dyn PolicyCatalogue) -> Json {
     for t in all_tables().into_iter().filter(|t| !std::ptr::eq(*t, &ROOT)) {
         definitions.insert(name_of(t), table(t));
     }
-    definitions.insert("task".into(), by_key("workload", TASKS.iter().map(|t| (t.0, t.1))));
-    definitions.insert("step".into(), by_key("do", STEPS.iter().map(|s| (s.0, &s.1))));
+    definitions
+        .insert("task".into(), by_key("workload", WORKLOADS.iter().map(|w| (w.name, w.table))));
+    definitions.insert("step".into(), by_key("do", STEPS.iter().map(|s| (s.name, &s.table))));
     definitions.insert("policy".into(), presets(catalogue, catalogue.presets()));
     let compaction = presets(catalogue, catalogue.compaction_presets());
     definitions.insert("compaction".into(), compaction);

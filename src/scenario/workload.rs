@@ -1,18 +1,22 @@
-//! What tasks do, typed: one plain struct for each workload.
-//!
-//! These say *what* is to be done; the generators that turn them into operations live in
-//! `mmsim-workload`, and `build` joins the two.
+//! What tasks do, typed: the config of a generator for each workload, filled by the rows of
+//! [`super::keys`].
 
 use std::path::PathBuf;
 use std::sync::Arc;
 
-use mmsim_core::base::migratetype::Migratetype;
 use mmsim_core::base::time::SimDuration;
 use mmsim_core::memory::Layout;
-use mmsim_core::phys::gfp::GfpFlags;
-use mmsim_core::workload::Advice;
+use mmsim_workload::generators::{
+    AppsConfig, BuildConfig, EbizzyConfig, FragmentConfig, HighAllocConfig, KernelAllocConfig,
+    PhasedConfig, ReaderConfig, ScanConfig, ZipfConfig,
+};
 use mmsim_workload::masim::{MasimConfig, MasimOptions};
-use mmsim_workload::trace;
+use mmsim_workload::trace::{self, ReplayOptions};
+
+use super::fields::TaskCx;
+use super::keys::{self, TableSpec};
+use super::read::Reader;
+use crate::error::Error;
 
 /// Processes of all tasks together: so many have a number.
 pub(crate) const MOST_PROCESSES: u64 = 65_535;
@@ -34,179 +38,81 @@ pub struct TaskSpec {
     pub work: WorkloadSpec,
 }
 
-/// What a task does.
-#[derive(Clone, PartialEq, Debug)]
-pub enum WorkloadSpec {
-    /// `ebizzy`.
-    Ebizzy(Ebizzy),
-    /// `zipf`.
-    Zipf(RandomAccess),
-    /// `uniform`: the same with `theta` 0.
-    Uniform(RandomAccess),
-    /// `sequential`.
-    Sequential(Scan),
-    /// `cyclic`.
-    Cyclic(Scan),
-    /// `phased`.
-    Phased(Phased),
-    /// `replay`.
-    Replay(Replay),
-    /// `script`.
-    Script(Script),
-    /// `kernel-alloc`.
-    KernelAlloc(KernelAlloc),
-    /// `fragment`.
-    Fragment(Fragment),
-    /// `highalloc`.
-    HighAlloc(HighAlloc),
-    /// Requests of a cache simulator's trace; no scenario file can name them.
-    Requests(Requests),
-    /// `masim`.
-    Masim(Masim),
-    /// `build`.
-    Build(Build),
-    /// `apps`.
-    Apps(Apps),
-    /// `reader`.
-    Reader(ReadingDatabase),
+/// A workload by its name in scenarios.
+pub struct WorkloadRow {
+    /// The value of `workload`.
+    pub name: &'static str,
+    /// One line about it.
+    pub about: &'static str,
+    /// Its keys.
+    pub table: &'static TableSpec,
+    pub(super) read: fn(&Reader<'_>, &TaskCx<'_>) -> Result<WorkloadSpec, Error>,
 }
 
-impl WorkloadSpec {
-    /// The name in scenario files.
-    pub fn name(&self) -> &'static str {
-        match self {
-            WorkloadSpec::Ebizzy(_) => "ebizzy",
-            WorkloadSpec::Zipf(_) => "zipf",
-            WorkloadSpec::Uniform(_) => "uniform",
-            WorkloadSpec::Sequential(_) => "sequential",
-            WorkloadSpec::Cyclic(_) => "cyclic",
-            WorkloadSpec::Phased(_) => "phased",
-            WorkloadSpec::Replay(_) => "replay",
-            WorkloadSpec::Script(_) => "script",
-            WorkloadSpec::KernelAlloc(_) => "kernel-alloc",
-            WorkloadSpec::Fragment(_) => "fragment",
-            WorkloadSpec::HighAlloc(_) => "highalloc",
-            WorkloadSpec::Requests(_) => "requests",
-            WorkloadSpec::Masim(_) => "masim",
-            WorkloadSpec::Build(_) => "build",
-            WorkloadSpec::Apps(_) => "apps",
-            WorkloadSpec::Reader(_) => "reader",
+macro_rules! workloads {
+    ($($Variant:ident($Work:ty), $name:literal, $TABLE:ident, $read:ident, $about:literal;)*) => {
+        /// What a task does.
+        #[derive(Clone, PartialEq, Debug)]
+        pub enum WorkloadSpec {
+            $(#[doc = concat!("`", $name, "`.")] $Variant($Work),)*
+            /// Requests of a cache simulator's trace; no scenario file can name them.
+            Requests(Requests),
         }
-    }
+
+        impl WorkloadSpec {
+            /// The name in scenario files.
+            pub fn name(&self) -> &'static str {
+                match self {
+                    $(WorkloadSpec::$Variant(_) => $name,)*
+                    WorkloadSpec::Requests(_) => "requests",
+                }
+            }
+        }
+
+        /// The names of all workloads.
+        pub const NAMES: &[&str] = &[$($name),*];
+
+        /// All workloads, in the order of [`NAMES`].
+        pub static WORKLOADS: &[WorkloadRow] = &[$(WorkloadRow {
+            name: $name,
+            about: $about,
+            table: &keys::$TABLE,
+            read: |r, task| keys::$read(r, task).map(WorkloadSpec::$Variant),
+        }),*];
+    };
 }
 
-/// What a region is, and so how its pages are touched.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum RegionKind {
-    /// Private anonymous memory.
-    Anon,
-    /// A file mapped shared.
-    FileShared,
-    /// A file mapped private.
-    FilePrivate,
-    /// A file, through read(2) and write(2), not mapped.
-    Read,
-}
-
-/// When the work of a process ends.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum Extent {
-    /// After so many accesses or records of all its threads together.
-    Work(u64),
-    /// After so much simulated time.
-    Time(SimDuration),
-}
-
-/// Where the k-th most popular page or chunk lies.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum RankMap {
-    /// Shuffled over the region.
-    Scatter,
-    /// In order of popularity.
-    Identity,
-}
-
-/// `zipf` and `uniform`.
-#[derive(Clone, PartialEq, Debug)]
-pub struct RandomAccess {
-    /// Size of the region.
-    pub pages: u32,
-    /// Exponent; 0 is uniform.
-    pub theta: f64,
-    /// Until when.
-    pub extent: Extent,
-    /// Equal parts, each a phase of its own.
-    pub windows: u32,
-    /// Writes per 1000 accesses.
-    pub write_permille: u32,
-    /// Where popular pages lie.
-    pub map: RankMap,
-    /// What is accessed.
-    pub region: RegionKind,
-    /// Each process of the task has a file of its own.
-    pub own_files: bool,
-    /// Computing between two accesses.
-    pub think: SimDuration,
-}
-
-/// `sequential` and `cyclic`.
-#[derive(Clone, PartialEq, Eq, Debug)]
-pub struct Scan {
-    /// Size of the region.
-    pub pages: u32,
-    /// How often it is walked.
-    pub passes: u32,
-    /// Writes instead of reads.
-    pub write: bool,
-    /// What is accessed.
-    pub region: RegionKind,
-}
-
-/// `kernel-alloc`.
-#[derive(Clone, PartialEq, Eq, Debug)]
-pub struct KernelAlloc {
-    /// log2 of the pages of a block.
-    pub order: u8,
-    /// Which lists it is taken from first.
-    pub migratetype: Migratetype,
-    /// How far the allocator may go.
-    pub flags: GfpFlags,
-    /// Attempts of all threads together.
-    pub attempts: u64,
-    /// Blocks that a thread holds at most; `None`: all.
-    pub hold: Option<u64>,
-    /// Of the blocks held at the end, so many of 1000 are freed.
-    pub free_permille: u32,
-    /// Sleep between two attempts.
-    pub interval: SimDuration,
-}
-
-/// Which pages a fragmentation machine keeps.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum KeepLaw {
-    /// Any.
-    Uniform,
-    /// Those that the fragmenter of 2015 leaves.
-    Rotate,
-    /// Runs of so many frames.
-    Fixed(u32),
-    /// Runs of so many frames on average.
-    Geometric(u32),
-}
-
-/// `target` of `fragment`.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub struct FragmentTarget {
-    /// log2 of the pages of the block in question.
-    pub order: u8,
-    /// Its fragmentation index; else the share of free memory that it cannot use.
-    pub index: bool,
-    /// The value, in thousandths.
-    pub permille: u32,
-    /// How far from it is close enough.
-    pub tolerance: u32,
-    /// Looks without a closer value.
-    pub patience: u32,
+workloads! {
+    Ebizzy(EbizzyConfig), "ebizzy", EBIZZY, ebizzy,
+        "copies random chunks of memory and searches them, as the ebizzy benchmark does";
+    Zipf(ZipfConfig), "zipf", ZIPF, zipf,
+        "single pages by a zipf law: anonymous memory, mapped files or read(2)";
+    Uniform(ZipfConfig), "uniform", UNIFORM, uniform,
+        "single pages, all equally likely";
+    Sequential(ScanConfig), "sequential", SEQUENTIAL, sequential,
+        "passes over memory or a file from start to end";
+    Cyclic(ScanConfig), "cyclic", CYCLIC, cyclic,
+        "the same, over and over";
+    Phased(PhasedConfig), "phased", PHASED, phased,
+        "a little language: allocate, touch, free, sleep, repeat; hot and cold regions";
+    Replay(Replay), "replay", REPLAY, replay,
+        "the page accesses of a real program, recorded in a trace";
+    Script(Script), "script", SCRIPT, script,
+        "commands in the notation of the recorded reference experiments";
+    Masim(Masim), "masim", MASIM, masim,
+        "a configuration file of masim: regions, phases by the clock, patterns by weight";
+    KernelAlloc(KernelAllocConfig), "kernel-alloc", KERNEL_ALLOC, kernel_alloc,
+        "blocks of one order for the kernel: how many can be had, how many held";
+    Fragment(Fragment), "fragment", FRAGMENT, fragmenter,
+        "takes memory page by page and gives part back: fragmentation by a law";
+    HighAlloc(HighAllocConfig), "highalloc", HIGHALLOC, highalloc,
+        "blocks of several pages on what is fragmented: how many of those possible";
+    Build(BuildConfig), "build", BUILD, build,
+        "short compilations that share a compiler and headers, as in a build by make";
+    Apps(AppsConfig), "apps", APPS, apps,
+        "apps launched one after the other, as on a phone: heaps, files, MADV_FREE";
+    Reader(ReaderConfig), "reader", READER, reader,
+        "a database that only reads through descriptors, with so many clients at a time";
 }
 
 /// `fragment`.
@@ -214,236 +120,8 @@ pub struct FragmentTarget {
 pub struct Fragment {
     /// Memory that it begins with instead of taking any, and the file that says so.
     pub load: Option<(PathBuf, Arc<Layout>)>,
-    /// Pages to take; `None`: all.
-    pub take: Option<u64>,
-    /// Of 1000 pages so many are movable, and so many reclaimable.
-    pub kinds: (u32, u32),
-    /// Pages of one kind in a row.
-    pub cluster: u32,
-    /// The same of reclaimable pages.
-    pub reclaimable_cluster: u32,
-    /// How far the allocator may go.
-    pub flags: GfpFlags,
-    /// Failures after which no more is taken.
-    pub failures: u32,
-    /// Sleep after a failure.
-    pub pause: SimDuration,
-    /// Of 1000 pages taken so many stay.
-    pub keep_permille: u32,
-    /// Which.
-    pub law: KeepLaw,
-    /// A figure that is brought about afterwards.
-    pub target: Option<FragmentTarget>,
-    /// Pages freed first.
-    pub release: u64,
-    /// Sleep between these and the rest.
-    pub settle: SimDuration,
-    /// Pages freed and taken again in a second.
-    pub churn: u64,
-    /// For how long.
-    pub age: SimDuration,
-}
-
-/// `highalloc`.
-#[derive(Clone, PartialEq, Eq, Debug)]
-pub struct HighAlloc {
-    /// log2 of the pages of a block.
-    pub order: u8,
-    /// Which lists it is taken from first.
-    pub migratetype: Migratetype,
-    /// How far the allocator may go.
-    pub flags: GfpFlags,
-    /// Attempts of a round.
-    pub attempts: u64,
-    /// Sleep between two attempts.
-    pub interval: SimDuration,
-    /// Rounds.
-    pub rounds: u32,
-    /// Sleep between two rounds.
-    pub rest: SimDuration,
-    /// Drop clean page cache before each look at memory.
-    pub drop_caches: bool,
-    /// How long the blocks of the last round are kept after its attempts.
-    pub hold: SimDuration,
-}
-
-/// `build`. Sizes are in pages.
-#[derive(Clone, PartialEq, Debug)]
-pub struct Build {
-    /// Until when, in records: compilations.
-    pub extent: Extent,
-    /// Equal parts, each a phase of its own.
-    pub windows: u32,
-    /// The part of the compiler's text that a compilation uses; 0: none.
-    pub text: u32,
-    /// Header files.
-    pub headers: u32,
-    /// Pages of a header.
-    pub header_pages: u32,
-    /// Headers that a compilation draws.
-    pub header_reads: u32,
-    /// Exponent of the zipf law over headers.
-    pub header_zipf: f64,
-    /// Source files.
-    pub sources: u32,
-    /// Pages of a source.
-    pub source_pages: u32,
-    /// Anonymous memory of the smallest and of the largest compilation.
-    pub anon: (u32, u32),
-    /// Parts in which it is allocated.
-    pub bursts: u32,
-    /// Passes over all of it after each part.
-    pub passes: u32,
-    /// Computing of the smallest and of the largest compilation.
-    pub compute: (SimDuration, SimDuration),
-    /// Pages of the smallest and of the largest object file.
-    pub object: (u32, u32),
-    /// Objects after which a worker links; 0: never.
-    pub link_every: u32,
-    /// Frames of the kernel that a compilation holds, unmovable.
-    pub unmovable: u32,
-    /// Frames of the kernel that a compilation holds, reclaimable.
-    pub reclaimable: u32,
-}
-
-/// `apps`. Sizes are in pages.
-#[derive(Clone, PartialEq, Debug)]
-pub struct Apps {
-    /// Until when, in records: launches.
-    pub extent: Extent,
-    /// Equal parts, each a phase of its own.
-    pub windows: u32,
-    /// How many apps there are.
-    pub apps: u32,
-    /// Mapped files of the middle app.
-    pub mapped: u32,
-    /// Files that it reads through descriptors.
-    pub read: u32,
-    /// Its heap.
-    pub heap: u32,
-    /// How many times as large the largest app is.
-    pub spread: f64,
-    /// Launched by number, not in an order drawn for every round.
-    pub fixed_order: bool,
-    /// From one launch to the next.
-    pub interval: SimDuration,
-    /// A launch does its work over this time.
-    pub start: SimDuration,
-    /// Of 1000 launches of a living app so many kill it first.
-    pub cold_permille: u32,
-    /// Apps alive at a time.
-    pub cached: u32,
-    /// Of 1000 touches of mapped files at a start so many go in order.
-    pub sequential_permille: u32,
-    /// Exponent of the law over pages of files.
-    pub zipf: f64,
-    /// Of 1000 pages that a start reads so many are read again.
-    pub reread_permille: u32,
-    /// How often again, at least and at most.
-    pub rereads: (u32, u32),
-    /// Garbage collections during a start.
-    pub collections: u32,
-    /// Of 1000 dirty pages of the heap a collection frees so many.
-    pub free_permille: u32,
-    /// Pages that are freed together.
-    pub free_run: u32,
-    /// Of 1000 freed pages so many are dirtied again.
-    pub reuse_permille: u32,
-    /// Which of them.
-    pub reuse_order: ReuseOrder,
-    /// How soon.
-    pub reuse_within: SimDuration,
-    /// Of 1000 pages the launch of a living app touches so many.
-    pub resume_permille: u32,
-    /// How long an app goes on in the background.
-    pub background: SimDuration,
-    /// Of 1000 pages it then touches so many in a second.
-    pub background_permille: u32,
-    /// When it is trimmed.
-    pub trim_after: SimDuration,
-    /// Of 1000 dirty pages of its heap trimming frees so many.
-    pub trim_permille: u32,
-}
-
-/// Which freed pages of a heap are dirtied again.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum ReuseOrder {
-    /// Any.
-    Random,
-    /// Those freed last.
-    Lifo,
-    /// Those freed first.
-    Fifo,
-}
-
-/// `reader`. Sizes are in pages.
-#[derive(Clone, PartialEq, Debug)]
-pub struct ReadingDatabase {
-    /// Until when, in records: transactions.
-    pub extent: Extent,
-    /// Equal parts, each a phase of its own.
-    pub windows: u32,
-    /// Items.
-    pub items: u32,
-    /// Blocks of an item.
-    pub blocks: u32,
-    /// Pages of a block.
-    pub block: u32,
-    /// Exponent of the law over items; `None`: in turn.
-    pub theta: Option<f64>,
-    /// The index.
-    pub index: u32,
-    /// Pages of it that a transaction reads.
-    pub index_reads: u32,
-    /// The file that is never read again.
-    pub stale: u32,
-    /// How often its parts are read before.
-    pub stale_reads: (u32, u32),
-    /// Anonymous memory that is never used again.
-    pub idle: u32,
-}
-
-/// How ebizzy chooses a chunk.
-#[derive(Clone, Copy, PartialEq, Debug)]
-pub enum ChunkChoice {
-    /// The program's own linear congruential generator.
-    Lcg,
-    /// The copy of it that always returns 0.
-    LcgBroken,
-    /// A zipf law with this exponent.
-    Zipf(f64),
-}
-
-/// What becomes of ebizzy's copies.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum CopyBuffer {
-    /// Mapped anew for every record.
-    Remap,
-    /// One buffer for all.
-    Reuse,
-    /// No copy.
-    None,
-}
-
-/// `ebizzy`.
-#[derive(Clone, PartialEq, Debug)]
-pub struct Ebizzy {
-    /// All chunks together; a multiple of `chunk_pages`.
-    pub pages: u32,
-    /// Pages of a chunk.
-    pub chunk_pages: u32,
-    /// Until when, in records.
-    pub extent: Extent,
-    /// Equal parts, each a phase of its own.
-    pub windows: u32,
-    /// How chunks are chosen.
-    pub choice: ChunkChoice,
-    /// What becomes of the copies.
-    pub copy_buffer: CopyBuffer,
-    /// Where popular chunks lie.
-    pub permutation: RankMap,
-    /// Computing for each record.
-    pub compute: SimDuration,
+    /// What it does.
+    pub config: FragmentConfig,
 }
 
 /// `replay`.
@@ -451,12 +129,8 @@ pub struct Ebizzy {
 pub struct Replay {
     /// The trace; relative names are resolved against the scenario file.
     pub trace: PathBuf,
-    /// How often.
-    pub repeat: u32,
-    /// Thousandths of the recorded time between accesses.
-    pub think_permille: u32,
-    /// At which times.
-    pub mode: ReplayMode,
+    /// How.
+    pub options: ReplayOptions,
 }
 
 /// A sequence of requests, see [`trace::Requests`].
@@ -466,17 +140,6 @@ pub struct Requests {
     pub trace: Arc<trace::Requests>,
     /// Writes per 1000 accesses besides the first one to each page, which always writes.
     pub write_permille: u32,
-}
-
-/// When the accesses of a trace happen.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum ReplayMode {
-    /// As the trace says.
-    Recorded,
-    /// Each when the recorded time has passed since the one before was done.
-    Closed,
-    /// Not before their recorded times.
-    Timed,
 }
 
 /// `script`.
@@ -491,151 +154,8 @@ pub enum Script {
 /// `masim`.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Masim {
-    /// Its configuration file, unless the scenario has the text.
-    pub file: Option<PathBuf>,
-    /// What that says.
+    /// What its configuration file says.
     pub config: Arc<MasimConfig>,
     /// The options of its command line.
     pub options: MasimOptions,
 }
-
-/// `phased`.
-#[derive(Clone, PartialEq, Debug)]
-pub struct Phased {
-    /// Regions, in the order of the file.
-    pub regions: Vec<RegionSpec>,
-    /// Steps, in order.
-    pub steps: Vec<Step>,
-}
-
-/// A region of `phased`.
-#[derive(Clone, PartialEq, Eq, Debug)]
-pub struct RegionSpec {
-    /// Name, unique in the task.
-    pub name: String,
-    /// Pages.
-    pub pages: u32,
-    /// What it is.
-    pub kind: RegionKind,
-}
-
-/// Some pages of a region of `phased`.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub struct Part {
-    /// Position in [`Phased::regions`].
-    pub region: usize,
-    /// First page.
-    pub first: u32,
-    /// Pages, at least 1, within the region.
-    pub pages: u32,
-}
-
-/// A step of `phased`.
-#[derive(Clone, PartialEq, Debug)]
-pub enum Step {
-    /// Map a region; `populate`: write every page once.
-    Allocate {
-        /// Position in [`Phased::regions`].
-        region: usize,
-        /// Touch every page.
-        populate: bool,
-    },
-    /// Touch pages in ascending order.
-    Touch {
-        /// Which.
-        part: Part,
-        /// Write them.
-        write: bool,
-        /// How often.
-        passes: u32,
-    },
-    /// Touch the next pages of a region, from where the last such step on it began plus
-    /// `advance`; begins at 0 again at the end.
-    Window {
-        /// Position in [`Phased::regions`].
-        region: usize,
-        /// Pages at a time.
-        pages: u32,
-        /// Pages that the window moves.
-        advance: u32,
-        /// Write them.
-        write: bool,
-    },
-    /// Touch pages by a zipf law.
-    Zipf {
-        /// Position in [`Phased::regions`].
-        region: usize,
-        /// Exponent.
-        theta: f64,
-        /// How many accesses.
-        accesses: u64,
-        /// Writes per 1000 accesses.
-        write_permille: u32,
-        /// Where popular pages lie.
-        map: RankMap,
-    },
-    /// read(2) of a file region.
-    Read {
-        /// Which pages.
-        part: Part,
-        /// Position in [`Phased::regions`] of the mapped region that receives them.
-        into: Option<usize>,
-    },
-    /// write(2) to a file region.
-    Write(Part),
-    /// madvise(2).
-    Madvise {
-        /// Which pages.
-        part: Part,
-        /// What.
-        advice: Advice,
-    },
-    /// Unmap a region.
-    Free {
-        /// Position in [`Phased::regions`].
-        region: usize,
-    },
-    /// Sleep.
-    Sleep(SimDuration),
-    /// Use the CPU.
-    Compute(SimDuration),
-    /// Count records.
-    Records(u32),
-    /// Write 1 to `drop_caches`.
-    DropCaches,
-    /// Write so many pages to the own group's `memory.reclaim`.
-    MemcgReclaim {
-        /// Pages.
-        pages: u32,
-        /// `swappiness=`, 0..=200; `None`: `vm.swappiness`.
-        swappiness: Option<u8>,
-    },
-    /// A phase of this name ends; it began where the phase before it ended.
-    Phase(String),
-    /// Do steps again.
-    Repeat {
-        /// How often.
-        times: u32,
-        /// What.
-        steps: Vec<Step>,
-    },
-}
-
-/// The workloads by their names in scenarios, one line each.
-pub const ABOUT: &[(&str, &str)] = &[
-    ("ebizzy", "copies random chunks of memory and searches them, as the ebizzy benchmark does"),
-    ("zipf", "single pages by a zipf law: anonymous memory, mapped files or read(2)"),
-    ("uniform", "single pages, all equally likely"),
-    ("sequential", "passes over memory or a file from start to end"),
-    ("cyclic", "the same, over and over"),
-    ("phased", "a little language: allocate, touch, free, sleep, repeat; hot and cold regions"),
-    ("replay", "the page accesses of a real program, recorded in a trace"),
-    ("script", "commands in the notation of the recorded reference experiments"),
-    ("masim", "a configuration file of masim: regions, phases by the clock, patterns by weight"),
-    ("kernel-alloc", "blocks of one order for the kernel: how many can be had, how many held"),
-    ("fragment", "takes memory page by page and gives part back: fragmentation by a law"),
-    ("highalloc", "blocks of several pages on what is fragmented: how many of those possible"),
-    ("build", "short compilations that share a compiler and headers, as in a build by make"),
-    ("apps", "apps launched one after the other, as on a phone: heaps, files, MADV_FREE"),
-    ("reader", "a database that only reads through descriptors, with so many clients at a time"),
-];

@@ -1,13 +1,14 @@
 //! From one file to its runs: order, overrides, and the resolved form.
 
 use crate::harness::Names;
-use mmsim::scenario::workload::{Extent, RankMap, RegionKind, Step};
 use mmsim::scenario::{KnobValue, WorkloadSpec};
 use mmsim::{RunSpec, Scenario};
 use mmsim_core::base::knobs::Knobs as _;
 use mmsim_core::base::rules::{KernelRules, Scheduler};
 use mmsim_core::base::time::SimDuration;
 use mmsim_core::config::{Kernel, ZoneKind};
+use mmsim_workload::generators::{End, MemoryKind, Step};
+use mmsim_workload::sampler::RankMap;
 
 fn scenario(text: &str) -> Scenario {
     Scenario::from_str(text, "x.toml").unwrap_or_else(|e| panic!("{e}"))
@@ -64,7 +65,7 @@ fn axes_then_variants_then_seeds() {
     let last = runs.last().expect("there are runs");
     assert_eq!(last.machine.cpus, 2);
     let WorkloadSpec::Zipf(z) = &last.tasks[0].work else { panic!("a zipf task") };
-    assert_eq!((z.pages, z.theta, z.extent), (512, 0.5, Extent::Work(10)));
+    assert_eq!((z.pages, z.theta, z.end), (512, 0.5, End::Work(10)));
     assert_eq!(last.axes[1].0, "task[0].memory");
 }
 
@@ -121,8 +122,8 @@ fn a_file_without_variants_runs_once_as_its_kernel() {
     assert_eq!((runs[0].variant.as_str(), runs[0].seed), ("default", 1));
     assert_eq!(runs[0].policy.preset, "classic-v6.1");
     let WorkloadSpec::Uniform(u) = &runs[0].tasks[0].work else { panic!("a uniform task") };
-    assert_eq!(u.extent, Extent::Time(SimDuration::from_millis(5)));
-    assert_eq!((u.region, u.map, u.windows), (RegionKind::Anon, RankMap::Scatter, 1));
+    assert_eq!(u.end, End::After(SimDuration::from_millis(5)));
+    assert_eq!((&u.kind, u.map, u.windows), (&MemoryKind::Anon, RankMap::Scatter, 1));
 }
 
 #[test]
@@ -222,8 +223,8 @@ steps = [
     assert_eq!((t.memcg.as_deref(), t.start), (Some("a"), SimDuration::from_millis(1)));
     let WorkloadSpec::Phased(p) = &t.work else { panic!("a phased task") };
     assert_eq!((p.regions[0].name.as_str(), p.regions[1].pages), ("cold", 4));
-    let Step::Touch { part, passes, write } = p.steps[0] else { panic!("a touch") };
-    assert_eq!((part.first, part.pages, passes, write), (2, 8, 3, false));
+    let Step::Touch { from, count, repeat, write, .. } = p.steps[0] else { panic!("a touch") };
+    assert_eq!((from, count, repeat, write), (2, 8, 3, false));
     let Step::Repeat { times: 2, steps } = &p.steps[1] else { panic!("a repeat") };
     assert_eq!(steps[1], Step::Records(1));
 }

@@ -396,11 +396,11 @@ fn elsewhere(t: &TableSpec, key: &KeySpec) -> bool {
         || (t.title == "[machine]" && ["kernel", "cpus", "vm"].contains(&key.name))
 }
 
-/// Two runs that differ by one key differ in what their reports say that was set; and whatever is
-/// set is there by its path.
+/// Every key moves some run. Two runs that differ by one key differ in what their reports say that
+/// was set. Whatever is set is there by its path.
 #[test]
 fn reports_tell_every_key_that_decides_a_result() {
-    let (mut hidden, mut moved, mut told) = (Vec::new(), 0, 0);
+    let (mut hidden, mut idle, mut moved, mut told) = (Vec::new(), Vec::new(), 0, 0);
     for (t, key) in all() {
         let path = format!("{}{}", place(t).path, key.name);
         let shown = path.strip_prefix("machine.").filter(|p| p.starts_with("vm."));
@@ -426,8 +426,12 @@ fn reports_tell_every_key_that_decides_a_result() {
             }
         }
         moved += usize::from(moves);
+        if runs.len() > 1 && !moves && !elsewhere(t, key) {
+            idle.push(path);
+        }
     }
     assert!(hidden.is_empty(), "{}", hidden.join("\n"));
+    assert!(idle.is_empty(), "no field is filled from\n{}", idle.join("\n"));
     assert!(moved > 250 && told > 1000, "only {moved} keys moved a run, {told} values were taken");
 }
 

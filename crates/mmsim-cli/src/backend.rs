@@ -253,7 +253,7 @@ pub(crate) fn presets() -> Result<Vec<Entry>, Failure> {
 
 /// Workloads by their names in scenarios.
 pub(crate) fn workloads() -> Result<Vec<Entry>, Failure> {
-    Ok(mmsim::scenario::workload::ABOUT.iter().map(|&(n, a)| Entry::new(n, a)).collect())
+    Ok(mmsim::scenario::workload::WORKLOADS.iter().map(|w| Entry::new(w.name, w.about)).collect())
 }
 
 /// Knobs: what they do; with a preset, their values in it and what it changed as well.
@@ -364,7 +364,7 @@ pub(crate) fn costs() -> Vec<Entry> {
 
 /// Steps of phased workloads.
 pub(crate) fn steps() -> Vec<Entry> {
-    keys::STEPS.iter().map(|(name, table)| Entry::new(*name, table.doc)).collect()
+    keys::STEPS.iter().map(|s| Entry::new(s.name, s.table.doc)).collect()
 }
 
 /// Every key of a scenario file after the heading of its table, with its form.

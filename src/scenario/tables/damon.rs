@@ -1,10 +1,25 @@
 //! Monitors of accesses and their schemes.
 
+use mmsim_damon::damos::quota::Quota;
+use mmsim_damon::damos::scheme::{Action, Scheme, SchemeState};
+use mmsim_damon::damos::watermark::{Watermarks, WmarkMetric};
+use mmsim_damon::ops::OpsId;
+
 use super::key;
+use crate::error::Error;
+use crate::scenario::damon::{SchemeCx, falling, filter, goal, micros, pattern, quota_and_target};
+use crate::scenario::fields::{each, within};
 use crate::scenario::keys::{Fallback, Kind, MANY, TableSpec, U32};
+use crate::scenario::read::Reader;
+use crate::scenario::rows::{Words, rows, words};
+use crate::scenario::units::PAGE_SIZE;
 
 use Fallback::{Auto, Is, Required};
 use Kind::{Choice, Count, Damon, Flag, Parameters, Size, Table, Tables, Text, Time};
+
+/// Whose addresses a monitor watches.
+pub(in crate::scenario) const OPS: Words<OpsId> =
+    words! { "vaddr" => OpsId::Vaddr, "fvaddr" => OpsId::Fvaddr, "paddr" => OpsId::Paddr };
 
 /// `[[damon]]`.
 pub static DAMON: TableSpec = TableSpec {
@@ -32,7 +47,7 @@ pub static DAMON: TableSpec = TableSpec {
         ),
         key(
             "ops",
-            Choice(&["vaddr", "fvaddr", "paddr"]),
+            Choice(OPS.names),
             Auto("`paddr`"),
             "whose addresses: of a process, whose ranges follow its mappings or are fixed, or physical ones",
         ),
@@ -75,57 +90,58 @@ pub static DAMON_REGION: TableSpec = TableSpec {
     ]],
 };
 
-/// `[[damon.scheme]]`.
-pub static DAMOS: TableSpec = TableSpec {
-    title: "[[damon.scheme]]",
-    doc: "Regions of this pattern, and what is done with them. All bounds are included.",
-    groups: &[&[
-        key(
-            "action",
-            Choice(&[
-                "willneed",
-                "cold",
-                "pageout",
-                "hugepage",
-                "nohugepage",
-                "lru_prio",
-                "lru_deprio",
-                "migrate_hot",
-                "migrate_cold",
-                "stat",
-            ]),
-            Required,
-            "what is done",
-        ),
-        key("min-size", Size(0), Is("\"0 pages\""), "smallest region"),
-        key("max-size", Size(0), Auto("any"), "largest region"),
-        key("min-nr-accesses", Count(0, U32), Is("0"), "least samples with an access"),
-        key("max-nr-accesses", Count(0, U32), Auto("any"), "most samples with an access"),
-        key("min-age", Time, Is("\"0ns\""), "least age, rounded down to aggregations"),
-        key("max-age", Time, Auto("any"), "largest age"),
-        key("apply-interval", Time, Auto("an aggregation"), "time between two passes"),
-        key("quota-time", Time, Auto("no limit"), "time of work in a charge window"),
-        key("quota-size", Size(0), Auto("no limit"), "memory that is tried in a charge window"),
-        key(
-            "quota-reset",
-            Time,
-            Is("\"0ns\""),
-            "length of a charge window; 0: every pass has its own",
-        ),
-        key("weight-size", Count(0, U32), Is("0"), "weight in the score; nothing uses it"),
-        key("weight-nr-accesses", Count(0, U32), Is("0"), "weight of the accesses in the score"),
-        key("weight-age", Count(0, U32), Is("0"), "weight of the age in the score"),
-        key("goal", Tables(&DAMOS_GOAL), Auto("none"), "what the quota is to achieve"),
-        key(
-            "wmarks",
-            Table(&DAMOS_WMARKS),
-            Auto("always on"),
-            "when it works at all, by free memory",
-        ),
-        key("filter", Tables(&DAMOS_FILTER), Auto("none"), "what it leaves out"),
-        key("target-node", Count(0, 255), Auto("none"), "where migrations go"),
-    ]],
-};
+rows! {
+    /// `[[damon.scheme]]`.
+    DAMOS,
+    "[[damon.scheme]]",
+    "Regions of this pattern, and what is done with them. All bounds are included.";
+    check quota_and_target;
+    fn scheme(r, cx: &SchemeCx<'_>) -> Scheme {
+        action: ("action", one of {
+                "willneed" => Action::Willneed,
+                "cold" => Action::Cold,
+                "pageout" => Action::Pageout,
+                "hugepage" => Action::Hugepage,
+                "nohugepage" => Action::Nohugepage,
+                "lru_prio" => Action::LruPrio,
+                "lru_deprio" => Action::LruDeprio,
+                "migrate_hot" => Action::MigrateHot,
+                "migrate_cold" => Action::MigrateCold,
+                "stat" => Action::Stat,
+            }, Required, "what is done");
+        pattern: {pattern(r, cx.attrs)?;
+            ("min-size", Size(0), Is("\"0 pages\""), "smallest region"),
+            ("max-size", Size(0), Auto("any"), "largest region"),
+            ("min-nr-accesses", Count(0, U32), Is("0"), "least samples with an access"),
+            ("max-nr-accesses", Count(0, U32), Auto("any"), "most samples with an access"),
+            ("min-age", Time, Is("\"0ns\""), "least age, rounded down to aggregations"),
+            ("max-age", Time, Auto("any"), "largest age")};
+        apply_interval_us: {r.opt_time("apply-interval")?.map_or(0, micros);
+            ("apply-interval", Time, Auto("an aggregation"), "time between two passes")};
+        quota: (struct Quota {
+            ms: {r.opt_time("quota-time")?.map_or(0, |t| micros(t) / 1000);
+                ("quota-time", Time, Auto("no limit"), "time of work in a charge window")};
+            sz: {r.opt_pages("quota-size")?.unwrap_or(0) * PAGE_SIZE;
+                ("quota-size", Size(0), Auto("no limit"), "memory that is tried in a charge window")};
+            reset_interval_ms: {micros(r.get("quota-reset")?) / 1000;
+                ("quota-reset", Time, Is("\"0ns\""),
+                    "length of a charge window; 0: every pass has its own")};
+            weight_sz: ("weight-size", Count(0, U32), Is("0"), "weight in the score; nothing uses it");
+            weight_nr_accesses: ("weight-nr-accesses", Count(0, U32), Is("0"),
+                "weight of the accesses in the score");
+            weight_age: ("weight-age", Count(0, U32), Is("0"), "weight of the age in the score");
+            goals: {each(r, "goal", &DAMOS_GOAL, goal)?;
+                ("goal", Tables(&DAMOS_GOAL), Auto("none"), "what the quota is to achieve")};
+        });
+        wmarks: {within(r, "wmarks", &DAMOS_WMARKS, |w| wmarks(w, ()))?.unwrap_or(Watermarks::NONE);
+            ("wmarks", Table(&DAMOS_WMARKS), Auto("always on"),
+                "when it works at all, by free memory")};
+        filters: {each(r, "filter", &DAMOS_FILTER, |f| filter(f, cx.memcgs))?;
+            ("filter", Tables(&DAMOS_FILTER), Auto("none"), "what it leaves out")};
+        target_nid: ("target-node", Count(0, 255), Auto("none"), "where migrations go");
+        state: {SchemeState::default()};
+    }
+}
 
 /// `[[damon.scheme.goal]]`.
 pub static DAMOS_GOAL: TableSpec = TableSpec {
@@ -138,17 +154,21 @@ pub static DAMOS_GOAL: TableSpec = TableSpec {
     ]],
 };
 
-/// `[damon.scheme.wmarks]`.
-pub static DAMOS_WMARKS: TableSpec = TableSpec {
-    title: "[damon.scheme.wmarks]",
-    doc: "Thousandths of memory that are free.",
-    groups: &[&[
-        key("interval", Time, Required, "time between two looks while it is off"),
-        key("high", Count(0, 1000), Required, "above this it is off"),
-        key("mid", Count(0, 1000), Required, "below this it comes back"),
-        key("low", Count(0, 1000), Required, "below this it is off"),
-    ]],
-};
+rows! {
+    /// `[damon.scheme.wmarks]`.
+    DAMOS_WMARKS,
+    "[damon.scheme.wmarks]",
+    "Thousandths of memory that are free.";
+    check falling;
+    fn wmarks(r, _cx: ()) -> Watermarks {
+        interval_us: {micros(r.get("interval")?);
+            ("interval", Time, Required, "time between two looks while it is off")};
+        high: ("high", Count(0, 1000), Required, "above this it is off");
+        mid: ("mid", Count(0, 1000), Required, "below this it comes back");
+        low: ("low", Count(0, 1000), Required, "below this it is off");
+        metric: {WmarkMetric::FreeMemRate};
+    }
+}
 
 /// `[[damon.scheme.filter]]`.
 pub static DAMOS_FILTER: TableSpec = TableSpec {

@@ -1,129 +1,120 @@
 //! The machine: its memory, zones, swap, devices, sysctls and memory cgroups.
 
+use mmsim_core::backing::device::DeviceConfig;
+use mmsim_core::config::{
+    Kernel, MachineConfig, MemcgConfig, NodeConfig, SwapConfig, Thp, ThpDefrag, VmSysctl,
+    ZoneConfig, ZoneKind,
+};
+
 use super::key;
-use crate::scenario::keys::{Fallback, Kind, MANY, TableSpec, U32};
+use crate::error::Error;
+use crate::scenario::fields::within;
+use crate::scenario::keys::{Fallback, KeySpec, Kind, MANY, TableSpec, U32};
+use crate::scenario::machine::{
+    SLOWEST_DEVICE, centisecs, cost, device, dirty_limit, kernel_of, memcgs, memory_suffices,
+    nodes, not_both, or, pagelist_fraction, part_of_zone, rules, sysctls, watermarks, wbt_lat,
+    zones,
+};
+use crate::scenario::read::Reader;
+use crate::scenario::rows::{Show as _, Words, rows, words};
+use crate::scenario::units::PAGE_SIZE;
 
 use Fallback::{Auto, Is, Required};
-use Kind::{
-    Choice, Costs, Count, Device, Flag, Limit, Rate, Rules, Size, Table, Tables, Text, Time,
-};
+use Kind::{Costs, Count, Device, Flag, Limit, Rate, Rules, Size, Table, Tables, Text, Time};
 
-/// `[machine]`.
-pub static MACHINE: TableSpec = TableSpec {
-    title: "[machine]",
-    doc: "Give `memory`, or `[[machine.zone]]`, or `[[machine.node]]`.",
-    groups: &[&[
-        key("kernel", Kind::Kernel, Is("\"6.12\""), "whose memory management the machine follows"),
-        key(
-            "memory",
-            Size(256),
-            Auto("sum of the zones or nodes"),
-            "memory of a machine with one node, divided into zones as described above",
-        ),
-        key(
-            "zone",
-            Tables(&ZONE),
-            Auto("follows from `memory`"),
-            "zones of a machine with one node",
-        ),
-        key(
-            "node",
-            Tables(&NODE),
-            Auto("one node"),
-            "nodes, each with `memory` or zones; at most 255 zones in all",
-        ),
-        key("cpus", Count(1, 1024), Is("1"), "CPUs"),
-        key(
-            "os-overhead",
-            Size(0),
-            Is("\"0 pages\""),
-            "held for good by the rest of the system, in every zone in proportion",
-        ),
-        key("swap", Table(&SWAP), Auto("no swap"), "swap space"),
-        key("file-device", Device, Is("\"nvme\""), "device under all files"),
-        key("vm", Table(&VM), Is("{}"), "sysctls"),
-        key("rules", Rules, Is("{}"), "what the kernel does differently from others, rule by rule"),
-        key(
-            "lru-batch",
-            Count(1, 512),
-            Auto("15 up to kernel 6.1, 31 in 6.12"),
-            "pages in a per-CPU LRU batch",
-        ),
-        key(
-            "stat-threshold",
-            Count(0, 125),
-            Auto("by CPUs and memory, as in the kernel"),
-            "up to how many activated refaults a CPU keeps to itself for up to a second before reclaim sees them; 0: it sees each",
-        ),
-        key(
-            "pageblock-order",
-            Count(1, 10),
-            Auto("9, as on x86"),
-            "log2 of the pages of a pageblock, the unit of migratetypes and of compaction; at most the order of the largest block",
-        ),
-        key(
-            "batch-shift",
-            Count(0, 5),
-            Is("0"),
-            "divides batch sizes by a power of two, for machines of few pages; 0 is the kernel's own sizes",
-        ),
-        key(
-            "tick",
-            Time,
-            Is("\"4ms\""),
-            "period of the scheduler's tick (1/CONFIG_HZ), at which slices are looked at",
-        ),
-        key(
-            "run-ahead",
-            Time,
-            Is("\"100us\""),
-            "how far hits may run ahead of other threads; `0ns` is strict",
-        ),
-        key("cost", Costs, Is("{}"), "simulated CPU time of the steps of memory management"),
-        key("memcg", Tables(&MEMCG), Auto("the root alone"), "memory cgroups below the root"),
-    ]],
-};
+rows! {
+    /// `[machine]`.
+    MACHINE,
+    "[machine]",
+    "Give `memory`, or `[[machine.zone]]`, or `[[machine.node]]`.";
+    check memory_suffices;
+    fn machine_config(r, _cx: ()) -> MachineConfig {
+        kernel: {kernel_of(r)?;
+            ("kernel", Kind::Kernel, Is("\"6.12\""),
+            "whose memory management the machine follows")};
+        nodes: {nodes(r)?;
+            ("memory", Size(256), Auto("sum of the zones or nodes"),
+            "memory of a machine with one node, divided into zones as described above"),
+            ("zone", Tables(&ZONE), Auto("follows from `memory`"),
+            "zones of a machine with one node"),
+            ("node", Tables(&NODE), Auto("one node"),
+            "nodes, each with `memory` or zones; at most 255 zones in all")};
+        cpus: ("cpus", Count(1, 1024), Is("1"), "CPUs");
+        os_overhead: ("os-overhead", Size(0), Is("\"0 pages\""),
+            "held for good by the rest of the system, in every zone in proportion");
+        swap: {within(r, "swap", &SWAP, |s| swap(s, r.get("cpus")?))?;
+            ("swap", Table(&SWAP), Auto("no swap"), "swap space")};
+        file_device: {device(r, "file-device", r.get("cpus")?)?;
+            ("file-device", Device, Is("\"nvme\""), "device under all files")};
+        vm: {sysctls(r)?;
+            ("vm", Table(&VM), Is("{}"), "sysctls")};
+        rules: {rules(r, kernel_of(r)?)?;
+            ("rules", Rules, Is("{}"),
+            "what the kernel does differently from others, rule by rule"),
+            ("lru-batch", Count(1, 512), Auto("15 up to kernel 6.1, 31 in 6.12"),
+            "pages in a per-CPU LRU batch"),
+            ("stat-threshold", Count(0, 125), Auto("by CPUs and memory, as in the kernel"),
+            "up to how many activated refaults a CPU keeps to itself for up to a second before reclaim sees them; 0: it sees each"),
+            ("pageblock-order", Count(1, 10), Auto("9, as on x86"),
+            "log2 of the pages of a pageblock, the unit of migratetypes and of compaction; at most the order of the largest block")};
+        lru_batch: {r.get("lru-batch")?};
+        stat_threshold: {r.get("stat-threshold")?};
+        batch_shift: ("batch-shift", Count(0, 5), Is("0"),
+            "divides batch sizes by a power of two, for machines of few pages; 0 is the kernel's own sizes");
+        tick: {r.opt_time_of_work("tick")?.unwrap_or_default();
+            ("tick", Time, Is("\"4ms\""),
+            "period of the scheduler's tick (1/CONFIG_HZ), at which slices are looked at")};
+        run_ahead: ("run-ahead", Time, Is("\"100us\""),
+            "how far hits may run ahead of other threads; `0ns` is strict");
+        cost: {cost(r)?;
+            ("cost", Costs, Is("{}"), "simulated CPU time of the steps of memory management")};
+        memcgs: {memcgs(r)?;
+            ("memcg", Tables(&MEMCG), Auto("the root alone"), "memory cgroups below the root")};
+    }
+}
 
-/// `[[machine.node]]`.
-pub static NODE: TableSpec = TableSpec {
-    title: "[[machine.node]]",
-    doc: "Nodes follow each other in physical memory. Give `memory` or zones.",
-    groups: &[&[
-        key("memory", Size(256), Auto("sum of its zones"), "memory of the node"),
-        key(
-            "zone",
-            Tables(&ZONE),
-            Auto("follows from `memory`"),
-            "zones of the node, `[[machine.node.zone]]`",
-        ),
-    ]],
-};
+rows! {
+    /// `[[machine.node]]`.
+    NODE,
+    "[[machine.node]]",
+    "Nodes follow each other in physical memory. Give `memory` or zones.";
+    fn node(r, start: u64) -> NodeConfig {
+        zones: {zones(r, start)?;
+            ("memory", Size(256), Auto("sum of its zones"), "memory of the node"),
+            ("zone", Tables(&ZONE), Auto("follows from `memory`"),
+            "zones of the node, `[[machine.node.zone]]`")};
+    }
+}
 
-/// `[[machine.zone]]`.
-pub static ZONE: TableSpec = TableSpec {
-    title: "[[machine.zone]]",
-    doc: "In address order. What is left out follows the kernel's formulas.",
-    groups: &[&[
-        key("kind", Choice(&["DMA", "DMA32", "Normal", "Movable"]), Required, "which zone"),
-        key("managed", Size(1), Required, "memory given to the page allocator"),
-        key(
-            "free-at-start",
-            Size(0),
-            Auto("all that is managed"),
-            "free memory when the run begins; the kernel holds the rest",
-        ),
-        key("min", Size(0), Auto("by formula"), "watermark; give all three or none"),
-        key("low", Size(0), Auto("by formula"), "watermark"),
-        key("high", Size(0), Auto("by formula"), "watermark"),
-        key(
-            "lowmem-reserve",
-            Size(0),
-            Auto("by formula"),
-            "kept from requests that could be served by a higher zone",
-        ),
-        key("pcp", Table(&PCP), Auto("by formula"), "per-CPU lists"),
-    ]],
-};
+rows! {
+    /// `[[machine.zone]]`.
+    ZONE,
+    "[[machine.zone]]",
+    "In address order. What is left out follows the kernel's formulas.";
+    fn zone(r, _cx: ()) -> ZoneConfig {
+        kind: ("kind", one of {
+                "DMA" => ZoneKind::Dma,
+            "DMA32" => ZoneKind::Dma32,
+            "Normal" => ZoneKind::Normal,
+            "Movable" => ZoneKind::Movable,
+            }, Required, "which zone");
+        managed: ("managed", Size(1), Required, "memory given to the page allocator");
+        free_at_start: {part_of_zone(r, "free-at-start")?;
+            ("free-at-start", Size(0), Auto("all that is managed"),
+            "free memory when the run begins; the kernel holds the rest")};
+        watermarks: {watermarks(r)?;
+            ("min", Size(0), Auto("by formula"), "watermark; give all three or none"),
+            ("low", Size(0), Auto("by formula"), "watermark"),
+            ("high", Size(0), Auto("by formula"), "watermark")};
+        lowmem_reserve: {part_of_zone(r, "lowmem-reserve")?;
+            ("lowmem-reserve", Size(0), Auto("by formula"),
+            "kept from requests that could be served by a higher zone")};
+        pcp: {within(r, "pcp", &PCP, |p| Ok((p.get("high")?, p.get("batch")?)))?;
+            ("pcp", Table(&PCP), Auto("by formula"), "per-CPU lists")};
+        pcp_at_start: {0};
+        layout: {None};
+    }
+}
 
 /// `pcp` of a zone.
 pub static PCP: TableSpec = TableSpec {
@@ -135,210 +126,140 @@ pub static PCP: TableSpec = TableSpec {
     ]],
 };
 
-/// `machine.swap`.
-pub static SWAP: TableSpec = TableSpec {
-    title: "machine.swap",
-    doc: "Swap space.",
-    groups: &[&[
-        key(
-            "size",
-            Size(0),
-            Required,
-            "usable slots, a page each; `0 pages` is swap that is always full",
-        ),
-        key("device", Device, Is("\"zram\""), "device under it"),
-    ]],
-};
+rows! {
+    /// `machine.swap`.
+    SWAP,
+    "machine.swap",
+    "Swap space.";
+    fn swap(r, cpus: u32) -> SwapConfig {
+        slots: ("size", Size(0), Required,
+            "usable slots, a page each; `0 pages` is swap that is always full");
+        device: {device(r, "device", cpus)?;
+            ("device", Device, Is("\"zram\""), "device under it")};
+    }
+}
 
-/// A device of one's own.
-pub static DEVICE: TableSpec = TableSpec {
-    title: "A device of one's own",
-    doc: "Instead of the name of a preset (`mmsim list devices`): `device = { read = \"80us\", write = \"20us\" }`.",
-    groups: &[&[
-        key("name", Text, Is("\"custom\""), "name in reports"),
-        key("read", Time, Required, "latency of a read request"),
-        key("write", Time, Required, "latency of a write request"),
-        key(
-            "servers",
-            Count(1, 65_536),
-            Auto("one for each CPU"),
-            "requests served at the same time",
-        ),
-        key("bandwidth", Rate, Auto("not limited"), "of reads, over all servers"),
-        key("write-bandwidth", Rate, Auto("`bandwidth`"), "of writes, over all servers"),
-        key(
-            "synchronous",
-            Flag,
-            Is("false"),
-            "the CPU of the caller does the work (zram, ramdisk)",
-        ),
-        key(
-            "rotational",
-            Flag,
-            Is("false"),
-            "one shared swap cluster, readahead by offset, no latency for requests that continue the last",
-        ),
-        key(
-            "stored-bytes-per-page",
-            Count(0, 4096),
-            Is("0"),
-            "machine memory that a stored page takes (zram)",
-        ),
-        key(
-            "queue_depth",
-            Count(1, 65_536),
-            Is("32"),
-            "requests that an asynchronous device takes at once: who writes more sleeps",
-        ),
-        key(
-            "wbt_lat_usec",
-            Count(0, 10_000_000),
-            Auto("2000, rotational 75000"),
-            "how long reads should take at most, else there are fewer writes at once: 16, 1 to 3/4 of queue_depth; 0: no matter",
-        ),
-        key(
-            "write_cache",
-            Flag,
-            Is("false"),
-            "caches writes: who is throttled waits until all of them have ended",
-        ),
-    ]],
-};
+rows! {
+    /// A device of one's own.
+    DEVICE,
+    "A device of one's own",
+    "Instead of the name of a preset (`mmsim list devices`): `device = { read = \"80us\", write = \"20us\" }`.";
+    check not_both;
+    show device_settings;
+    fn device_of_keys(r, cpus: u32) -> DeviceConfig {
+        name: {r.name("name")?.to_string();
+            ("name", Text, Is("\"custom\""), "name in reports")};
+        read: {r.time_up_to("read", SLOWEST_DEVICE)?;
+            ("read", Time, Required, "latency of a read request")};
+        write: {r.time_up_to("write", SLOWEST_DEVICE)?;
+            ("write", Time, Required, "latency of a write request")};
+        servers: {r.get::<Option<u32>>("servers")?.unwrap_or(cpus);
+            ("servers", Count(1, 65_536), Auto("one for each CPU"),
+            "requests served at the same time")};
+        bandwidth: ("bandwidth", Rate, Auto("not limited"), "of reads, over all servers");
+        write_bandwidth: {r.get::<Option<u64>>("write-bandwidth")?.or(r.get("bandwidth")?);
+            ("write-bandwidth", Rate, Auto("`bandwidth`"), "of writes, over all servers")};
+        synchronous: ("synchronous", Flag, Is("false"),
+            "the CPU of the caller does the work (zram, ramdisk)");
+        rotational: ("rotational", Flag, Is("false"),
+            "one shared swap cluster, readahead by offset, no latency for requests that continue the last");
+        stored_bytes_per_page: ("stored-bytes-per-page", Count(0, 4096), Is("0"),
+            "machine memory that a stored page takes (zram)");
+        queue_depth: ("queue_depth", Count(1, 65_536), Is("32"),
+            "requests that an asynchronous device takes at once: who writes more sleeps");
+        wbt_lat: {wbt_lat(r)?;
+            ("wbt_lat_usec", Count(0, 10_000_000), Auto("2000, rotational 75000"),
+            "how long reads should take at most, else there are fewer writes at once: 16, 1 to 3/4 of queue_depth; 0: no matter")};
+        write_cache: ("write_cache", Flag, Is("false"),
+            "caches writes: who is throttled waits until all of them have ended");
+    }
+}
 
 /// The sysctl is an `int` of KiB, and of centiseconds.
 const MOST_KIB: u64 = i32::MAX as u64;
 const CENTISECONDS: u64 = i32::MAX as u64;
 
-/// `[machine.vm]`.
-pub static VM: TableSpec = TableSpec {
-    title: "[machine.vm]",
-    doc: "The names of /proc/sys/vm, and of two files of /sys. As in the kernel, the name carries the unit.",
-    groups: &[&[
-        key(
-            "swappiness",
-            Count(0, 200),
-            Is("60"),
-            "weight of anonymous memory in reclaim; at most 100 before kernel 5.8",
-        ),
-        key("page-cluster", Count(0, 31), Is("3"), "log2 of the pages of swap readahead"),
-        key(
-            "min_free_kbytes",
-            Count(0, MOST_KIB),
-            Auto("by formula"),
-            "base of the watermarks, KiB; only the kernel's own choice is held between 128 and 262144",
-        ),
-        key(
-            "watermark_scale_factor",
-            Count(1, 3000),
-            Auto("10"),
-            "distance of the watermarks, 1/10000 of a zone, from kernel 5.5 on; at most 1000 before 6.1",
-        ),
-        key(
-            "watermark_boost_factor",
-            Count(0, 1_000_000),
-            Auto("15000"),
-            "boost after fragmentation, 1/10000 of the high watermark, from kernel 5.5 on",
-        ),
-        key(
-            "percpu_pagelist_high_fraction",
-            Count(0, U32),
-            Auto("0"),
-            "size of per-CPU lists as a fraction of the zone, from kernel 6.1 on; 0 is the kernel's rule, else at least 8",
-        ),
-        key("percpu_pagelist_fraction", Count(0, U32), Auto("0"), "the same on kernels up to 5.9"),
-        key(
-            "dirty_background_ratio",
-            Count(0, 100),
-            Auto("10"),
-            "percent of available memory at which writeback begins; half of the other threshold if not below it",
-        ),
-        key("dirty_ratio", Count(0, 100), Auto("20"), "percent at which writers are throttled"),
-        key(
-            "dirty_background_bytes",
-            Count(1, MANY),
-            Auto("`dirty_background_ratio`"),
-            "bytes at which writeback begins, instead of the ratio",
-        ),
-        key(
-            "dirty_bytes",
-            Count(8192, MANY),
-            Auto("`dirty_ratio`"),
-            "bytes at which writers are throttled, instead of the ratio",
-        ),
-        key(
-            "dirty_expire_centisecs",
-            Count(0, CENTISECONDS),
-            Is("3000"),
-            "age at which dirty pages are written, 1/100 s",
-        ),
-        key(
-            "dirty_writeback_centisecs",
-            Count(0, CENTISECONDS),
-            Is("500"),
-            "time between two looks for such pages, 1/100 s; 0 is off",
-        ),
-        key("read_ahead_kb", Count(0, 1 << 20), Is("128"), "largest file readahead, KiB"),
-        key(
-            "fault_around_bytes",
-            Count(4096, 1 << 21),
-            Is("65536"),
-            "mapped around a file fault, a power of two; 4096 is off",
-        ),
-        key(
-            "compaction_proactiveness",
-            Count(0, 100),
-            Auto("20"),
-            "how little fragmentation kcompactd leaves in the background, from kernel 5.9 on; 0 is off",
-        ),
-        key(
-            "extfrag_threshold",
-            Count(0, 1000),
-            Is("500"),
-            "fragmentation index up to which memory is reclaimed rather than compacted",
-        ),
-        key(
-            "compact_unevictable_allowed",
-            Count(0, 1),
-            Is("1"),
-            "whether compaction moves pages of locked mappings",
-        ),
-        key(
-            "nr_hugepages",
-            Count(0, U32),
-            Is("0"),
-            "huge pages of hugetlbfs, set aside from free memory before anything runs",
-        ),
-        key(
-            "transparent_hugepage",
-            Choice(THP),
-            Is("\"never\""),
-            "anonymous mappings whose first write takes a huge page: all, those with advice, none",
-        ),
-        key(
-            "thp_defrag",
-            Choice(THP_DEFRAG),
-            Is("\"madvise\""),
-            "faults that compact and reclaim for a huge page, as `transparent_hugepage/defrag`",
-        ),
-    ]],
-};
+rows! {
+    /// `[machine.vm]`.
+    VM,
+    "[machine.vm]",
+    "The names of /proc/sys/vm, and of two files of /sys. As in the kernel, the name carries the unit.";
+    fn vm(r, kernel: Kernel) -> VmSysctl {
+        swappiness: ("swappiness", Count(0, 200), Is("60"),
+            "weight of anonymous memory in reclaim; at most 100 before kernel 5.8");
+        page_cluster: ("page-cluster", Count(0, 31), Is("3"),
+            "log2 of the pages of swap readahead");
+        min_free_kbytes: ("min_free_kbytes", Count(0, MOST_KIB), Auto("by formula"),
+            "base of the watermarks, KiB; only the kernel's own choice is held between 128 and 262144");
+        watermark_scale_factor: {or(r, "watermark_scale_factor", LINUX.watermark_scale_factor)?;
+            ("watermark_scale_factor", Count(1, 3000), Auto("10"),
+            "distance of the watermarks, 1/10000 of a zone, from kernel 5.5 on; at most 1000 before 6.1")};
+        watermark_boost_factor: {or(r, "watermark_boost_factor", LINUX.watermark_boost_factor)?;
+            ("watermark_boost_factor", Count(0, 1_000_000), Auto("15000"),
+            "boost after fragmentation, 1/10000 of the high watermark, from kernel 5.5 on")};
+        percpu_pagelist_high_fraction: {or(r, pagelist_fraction(kernel), 0)?;
+            ("percpu_pagelist_high_fraction", Count(0, U32), Auto("0"),
+            "size of per-CPU lists as a fraction of the zone, from kernel 6.1 on; 0 is the kernel's rule, else at least 8"),
+            ("percpu_pagelist_fraction", Count(0, U32), Auto("0"),
+            "the same on kernels up to 5.9")};
+        dirty_background: {dirty_limit(r, "dirty_background", LINUX.dirty_background)?;
+            ("dirty_background_ratio", Count(0, 100), Auto("10"),
+            "percent of available memory at which writeback begins; half of the other threshold if not below it"),
+            ("dirty_ratio", Count(0, 100), Auto("20"), "percent at which writers are throttled"),
+            ("dirty_background_bytes", Count(1, MANY), Auto("`dirty_background_ratio`"),
+            "bytes at which writeback begins, instead of the ratio"),
+            ("dirty_bytes", Count(8192, MANY), Auto("`dirty_ratio`"),
+            "bytes at which writers are throttled, instead of the ratio")};
+        dirty: {dirty_limit(r, "dirty", LINUX.dirty)?};
+        dirty_expire: {centisecs(r, "dirty_expire_centisecs")?;
+            ("dirty_expire_centisecs", Count(0, CENTISECONDS), Is("3000"),
+            "age at which dirty pages are written, 1/100 s")};
+        dirty_writeback: {centisecs(r, "dirty_writeback_centisecs")?;
+            ("dirty_writeback_centisecs", Count(0, CENTISECONDS), Is("500"),
+            "time between two looks for such pages, 1/100 s; 0 is off")};
+        ra_pages: {(r.get::<u64>("read_ahead_kb")? * 1024 / PAGE_SIZE) as u32;
+            ("read_ahead_kb", Count(0, 1 << 20), Is("128"), "largest file readahead, KiB")};
+        fault_around: {(r.get::<u64>("fault_around_bytes")? / PAGE_SIZE) as u32;
+            ("fault_around_bytes", Count(4096, 1 << 21), Is("65536"),
+            "mapped around a file fault, a power of two; 4096 is off")};
+        compaction_proactiveness: {or(r, "compaction_proactiveness", LINUX.compaction_proactiveness)?;
+            ("compaction_proactiveness", Count(0, 100), Auto("20"),
+            "how little fragmentation kcompactd leaves in the background, from kernel 5.9 on; 0 is off")};
+        extfrag_threshold: ("extfrag_threshold", Count(0, 1000), Is("500"),
+            "fragmentation index up to which memory is reclaimed rather than compacted");
+        compact_unevictable_allowed: {r.get::<u8>("compact_unevictable_allowed")? == 1;
+            ("compact_unevictable_allowed", Count(0, 1), Is("1"),
+            "whether compaction moves pages of locked mappings")};
+        nr_hugepages: ("nr_hugepages", Count(0, U32), Is("0"),
+            "huge pages of hugetlbfs, set aside from free memory before anything runs");
+        thp: ("transparent_hugepage", one of THP, Is("\"never\""),
+            "anonymous mappings whose first write takes a huge page: all, those with advice, none");
+        thp_defrag: ("thp_defrag", one of THP_DEFRAG, Is("\"madvise\""),
+            "faults that compact and reclaim for a huge page, as `transparent_hugepage/defrag`");
+    }
+}
 
-/// `[[machine.memcg]]`.
-pub static MEMCG: TableSpec = TableSpec {
-    title: "[[machine.memcg]]",
-    doc: "A child of the root group, with the files of cgroup v2.",
-    groups: &[&[
-        key("name", Text, Required, "name, for `task.memcg` and reports"),
-        key("min", Size(0), Is("\"0 pages\""), "never reclaimed below this"),
-        key("low", Size(0), Is("\"0 pages\""), "reclaimed below this only if nothing else is left"),
-        key("high", Limit, Is("\"max\""), "throttled and reclaimed above this"),
-        key("max", Limit, Is("\"max\""), "hard limit"),
-        key("swap-max", Limit, Is("\"max\""), "limit of swapped memory"),
-    ]],
-};
+rows! {
+    /// `[[machine.memcg]]`.
+    MEMCG,
+    "[[machine.memcg]]",
+    "A child of the root group, with the files of cgroup v2.";
+    fn memcg(r, _cx: ()) -> MemcgConfig {
+        name: {r.name("name")?.to_string();
+            ("name", Text, Required, "name, for `task.memcg` and reports")};
+        min: ("min", Size(0), Is("\"0 pages\""), "never reclaimed below this");
+        low: ("low", Size(0), Is("\"0 pages\""),
+            "reclaimed below this only if nothing else is left");
+        high: ("high", Limit, Is("\"max\""), "throttled and reclaimed above this");
+        max: ("max", Limit, Is("\"max\""), "hard limit");
+        swap_max: ("swap-max", Limit, Is("\"max\""), "limit of swapped memory");
+    }
+}
 
 /// For whom huge pages are made (`transparent_hugepage/enabled`).
-pub const THP: &[&str] = &["always", "madvise", "never"];
+const THP: Words<Thp> = words!(of Thp::ALL);
 
 /// How hard a fault tries to get one (`transparent_hugepage/defrag`).
-pub const THP_DEFRAG: &[&str] = &["always", "defer", "defer+madvise", "madvise", "never"];
+pub(in crate::scenario) const THP_DEFRAG: Words<ThpDefrag> = words!(of ThpDefrag::ALL);
+
+const LINUX: VmSysctl = VmSysctl::linux();

@@ -16,6 +16,7 @@ pub use requests::*;
 pub use tasks::*;
 
 use super::keys::{Fallback, KeySpec, Kind, MANY, TableSpec};
+use super::workload::WORKLOADS;
 
 use Fallback::{Auto, Is, Required};
 use Kind::{Axes, Compaction, Count, Flag, Number, Overrides, Policy, Table, Tables, Tasks, Text};
@@ -171,9 +172,9 @@ pub fn all_tables() -> Vec<&'static TableSpec> {
     all.extend([&EXPECT, &THAN]);
     all.extend([&DAMON, &DAMON_REGION, &DAMOS, &DAMOS_GOAL, &DAMOS_WMARKS, &DAMOS_FILTER]);
     all.push(&TASK_COMMON);
-    all.extend(TASKS.iter().map(|t| t.1));
+    all.extend(WORKLOADS.iter().map(|w| w.table));
     all.push(&FRAGMENT_TARGET);
     all.push(&REGION);
-    all.extend(STEPS.iter().map(|s| &s.1));
+    all.extend(STEPS.iter().map(|s| &s.table));
     all
 }

@@ -1,8 +1,20 @@
 //! `phased`: its regions and steps.
 
+use std::ops::Deref;
+
+use mmsim_core::config::Kernel;
+use mmsim_core::workload::{Advice, VmaFlags};
+use mmsim_workload::generators::{MemoryKind, PhasedConfig, PhasedRegion, Step};
+
 use super::key;
-use super::tasks::TASK;
+use super::tasks::{RANK_MAPS, TASK};
+use crate::error::Error;
+use crate::scenario::fields::TaskCx;
 use crate::scenario::keys::{Fallback, KeySpec, Kind, MANY, TableSpec, U32};
+use crate::scenario::raw::{Node, Value};
+use crate::scenario::read::{Reader, describe, unknown};
+use crate::scenario::rows::{Words, rows, words};
+use crate::scenario::units::show_pages;
 
 use Fallback::{Auto, Is, Required};
 use Kind::{Choice, Count, Flag, Number, Regions, Size, Steps, Text, Time};
@@ -20,45 +32,63 @@ pub static PHASED: TableSpec = TableSpec {
     ],
 };
 
-/// What a region may be made of; other workloads have the same choice.
-pub(super) const REGION_KINDS: &[&str] = &["anon", "file-shared", "file-private", "read"];
+pub(in crate::scenario) fn phased(
+    r: &Reader<'_>,
+    task: &TaskCx<'_>,
+) -> Result<PhasedConfig, Error> {
+    r.need("regions")?;
+    let mut regions = Vec::new();
+    for e in r.table("regions")?.map_or(&[][..], |t| &t.entries) {
+        let path = format!("{}.{}", r.name_of("regions"), e.key);
+        let g = Reader::open(r.sources, &e.node, &REGION, &path)?;
+        regions.push(region(&g, (task.name, &e.key))?);
+    }
+    if regions.is_empty() {
+        return Err(r.error("regions", "no region at all", "at least one region"));
+    }
+    if regions.len() > usize::from(u16::MAX) {
+        return Err(r.error("regions", "too many regions", "at most 65535"));
+    }
+    let names: Vec<&str> = regions.iter().map(|g| g.name.as_str()).collect();
+    let scope = Scope { regions: &regions, names: &names, kernel: task.kernel };
+    let steps = steps(r, scope)?;
+    Ok(PhasedConfig { regions, steps })
+}
 
-/// A region of `phased`.
-pub static REGION: TableSpec = TableSpec {
-    title: "Regions of `phased`",
-    doc: "`regions = { cold = { memory = \"512MiB\" }, log = { memory = \"64MiB\", kind = \"read\" } }`",
-    groups: &[&[
-        key("memory", Size(1), Auto("`pages` decides"), "size"),
-        key("pages", Count(1, U32), Auto("`memory` decides"), "size in pages, instead of `memory`"),
-        key(
-            "kind",
-            Choice(REGION_KINDS),
-            Is("\"anon\""),
-            "anonymous memory, a mapped file, or a file through read()",
-        ),
-    ]],
+/// What a region may be made of, each with the name of its file; other workloads have the same
+/// choice.
+pub(super) const REGION_KINDS: Words<fn(String) -> MemoryKind> = words! {
+    "anon" => |_| MemoryKind::Anon,
+    "file-shared" => MemoryKind::FileShared,
+    "file-private" => MemoryKind::FilePrivate,
+    "read" => MemoryKind::FileRead,
 };
 
-const DO: &[KeySpec] = &[key("do", Choice(STEP_NAMES), Required, "which step this is")];
+rows! {
+    /// A region of `phased`.
+    REGION,
+    "Regions of `phased`",
+    "`regions = { cold = { memory = \"512MiB\" }, log = { memory = \"64MiB\", kind = \"read\" } }`";
+    fn region(r, names: (&str, &str)) -> PhasedRegion {
+        name: {names.1.to_string()};
+        pages: {pages_of_region(r)?;
+            ("memory", Size(1), Auto("`pages` decides"), "size"),
+            ("pages", Count(1, U32), Auto("`memory` decides"),
+                "size in pages, instead of `memory`")};
+        kind: {r.word("kind", &REGION_KINDS)?(format!("{}/{}", names.0, names.1));
+            ("kind", one of REGION_KINDS, Is("\"anon\""),
+                "anonymous memory, a mapped file, or a file through read()")};
+        flags: {VmaFlags::default()};
+    }
+}
 
-/// The names of all steps.
-pub const STEP_NAMES: &[&str] = &[
-    "allocate",
-    "touch",
-    "window",
-    "zipf",
-    "read",
-    "write",
-    "madvise",
-    "free",
-    "sleep",
-    "compute",
-    "records",
-    "drop-caches",
-    "memcg-reclaim",
-    "phase",
-    "repeat",
-];
+fn pages_of_region(r: &Reader<'_>) -> Result<u32, Error> {
+    r.one_of("memory", "pages")?;
+    match r.get("memory")? {
+        Some(pages) => Ok(pages),
+        None => r.get("pages"),
+    }
+}
 
 const PART: &[KeySpec] = &[
     key("region", Text, Required, "name of the region"),
@@ -68,73 +98,284 @@ const PART: &[KeySpec] = &[
 
 const WHOLE: &[KeySpec] = &[key("region", Text, Required, "name of the region")];
 
-const PASSES: &[KeySpec] = &[
-    key("write", Flag, Is("false"), "write instead of read"),
-    key("passes", Count(1, U32), Is("1"), "how often"),
-];
-
-const FOR: &[KeySpec] = &[key("time", Time, Required, "how long")];
+/// A step by its name.
+pub struct StepRow {
+    /// The value of `do`.
+    pub name: &'static str,
+    /// Its keys.
+    pub table: TableSpec,
+    read: fn(&StepReader<'_>) -> Result<Step, Error>,
+}
 
 macro_rules! steps {
-    ($($name:literal, $doc:literal, [$($group:expr),*];)*) => {
-        /// The steps of `phased` with their tables.
-        pub static STEPS: &[(&str, TableSpec)] = &[$(($name, TableSpec {
-            title: concat!("do = \"", $name, "\""),
-            doc: $doc,
-            groups: &[DO, $($group),*],
-        }),)*];
+    ($r:ident; $($name:literal, $doc:literal, $Step:ident {$($field:tt: $spec:tt;)*})*) => {
+        const DO: &[KeySpec] =
+            &[key("do", Choice(&[$($name),*]), Required, "which step this is")];
+
+        /// The steps of `phased`.
+        pub static STEPS: &[StepRow] = &[$(StepRow {
+            name: $name,
+            table: TableSpec {
+                title: concat!("do = \"", $name, "\""),
+                doc: $doc,
+                groups: &[DO, $(rows!(@rows $spec)),*],
+            },
+            read: |$r| {
+                let _ = $r;
+                Ok(Step::$Step { $($field: rows!(@value $r $spec)),* })
+            },
+        }),*];
     };
 }
 
-steps! {
-    "allocate", "Maps the region and, unless told otherwise, writes every page once.",
-        [WHOLE, &[key("populate", Flag, Is("true"), "touch every page")]];
-    "touch", "Touches pages in ascending order.", [PART, PASSES];
-    "window", "Touches the next `size` of a region and remembers where it stopped; begins anew at its end.",
-        [WHOLE, &[
-            key("size", Size(1), Required, "how much at a time"),
-            key("advance", Size(0), Auto("`size`"), "how far the window moves each time"),
-            key("write", Flag, Is("false"), "write instead of read"),
-        ]];
-    "zipf", "Touches pages of a region by a zipf law.",
-        [WHOLE, &[
-            key("theta", Number(0.0, 10.0), Is("0.99"), "exponent: 0 is uniform"),
-            key("accesses", Count(1, MANY), Required, "page accesses"),
-            key("write-permille", Count(0, 1000), Is("0"), "writes per 1000 accesses"),
-            key("map", Choice(&["scatter", "identity"]), Is("\"scatter\""), "whether popular pages lie scattered or in order"),
-        ]];
-    "read", "Reads a file region through read().",
-        [PART, &[key("into", Text, Auto("a buffer that is not simulated"), "mapped region whose pages receive those of the file at the same place, 32 at a time")]];
-    "write", "Writes a file region through write().", [PART];
-    "madvise", "Gives advice on pages of a region.",
-        [PART, &[key("advice", Choice(ADVICE), Required, "which, named as MADV_ in lower case; `free` is for anonymous memory")]];
-    "free", "Unmaps the region.", [WHOLE];
-    "sleep", "Sleeps.", [FOR];
-    "compute", "Uses the CPU without touching memory.", [FOR];
-    "records", "Counts records as done.", [&[key("count", Count(1, U32), Is("1"), "how many")]];
-    "drop-caches", "Writes 1 to drop_caches.", [];
-    "memcg-reclaim", "Writes to memory.reclaim of the task's own group.", [&[
-            key("memory", Size(1), Required, "how much; kernels before 6.9 take more, since each try asks for all that is left"),
-            key("swappiness", Count(0, 200), Auto("`vm.swappiness`"), "`swappiness=` of the write, from kernel 6.12 on (Linux 6.9)"),
-        ]];
-    "phase", "A phase of this name ends here; it began where the phase before it ended. In a repetition, every turn adds to the same phase.",
-        [&[key("name", Text, Required, "name of the phase")]];
-    "repeat", "Repeats steps.",
-        [&[key("times", Count(1, U32), Required, "how often"), key("steps", Steps, Required, "the steps")]];
+steps! { r;
+    "allocate", "Maps the region and, unless told otherwise, writes every page once.", Allocate {
+        region: {r.mapped()?; ..WHOLE};
+        populate: ("populate", Flag, Is("true"), "touch every page");
+    }
+    "touch", "Touches pages in ascending order.", Touch {
+        region: {r.region()?.name.clone(); ..PART};
+        from: {r.part()?.0};
+        count: {r.part()?.1};
+        write: ("write", Flag, Is("false"), "write instead of read");
+        repeat: ("passes", Count(1, U32), Is("1"), "how often");
+    }
+    "window", "Touches the next `size` of a region and remembers where it stopped; begins anew at its end.", Window {
+        region: {r.region()?.name.clone(); ..WHOLE};
+        count: {r.within("size")?; ("size", Size(1), Required, "how much at a time")};
+        advance: {r.within(if r.has("advance") { "advance" } else { "size" })?;
+            ("advance", Size(0), Auto("`size`"), "how far the window moves each time")};
+        write: ("write", Flag, Is("false"), "write instead of read");
+    }
+    "zipf", "Touches pages of a region by a zipf law.", Zipf {
+        region: {r.region()?.name.clone(); ..WHOLE};
+        theta: ("theta", Number(0.0, 10.0), Is("0.99"), "exponent: 0 is uniform");
+        accesses: ("accesses", Count(1, MANY), Required, "page accesses");
+        write_permille: ("write-permille", Count(0, 1000), Is("0"), "writes per 1000 accesses");
+        map: ("map", one of RANK_MAPS, Is("\"scatter\""), "whether popular pages lie scattered or in order");
+    }
+    "read", "Reads a file region through read().", Read {
+        region: {r.file()?; ..PART};
+        from: {r.part()?.0};
+        count: {r.part()?.1};
+        into: {r.into()?; ("into", Text, Auto("a buffer that is not simulated"),
+            "mapped region whose pages receive those of the file at the same place, 32 at a time")};
+    }
+    "write", "Writes a file region through write().", Write {
+        region: {r.file()?; ..PART};
+        from: {r.part()?.0};
+        count: {r.part()?.1};
+    }
+    "madvise", "Gives advice on pages of a region.", Madvise {
+        region: {r.mapped()?; ..PART};
+        from: {r.part()?.0};
+        count: {r.part()?.1};
+        advice: {r.advice()?; ("advice", one of ADVICE, Required,
+            "which, named as MADV_ in lower case; `free` is for anonymous memory")};
+    }
+    "free", "Unmaps the region.", Free { 0: {r.mapped()?; ..WHOLE}; }
+    "sleep", "Sleeps.", Sleep { 0: ("time", Time, Required, "how long"); }
+    "compute", "Uses the CPU without touching memory.", Compute { 0: ("time", Time, Required, "how long"); }
+    "records", "Counts records as done.", Records { 0: ("count", Count(1, U32), Is("1"), "how many"); }
+    "drop-caches", "Writes 1 to drop_caches.", DropCaches {}
+    "memcg-reclaim", "Writes to memory.reclaim of the task's own group.", MemcgReclaim {
+        pages: {r.reclaimed()?; ("memory", Size(1), Required,
+            "how much; kernels before 6.9 take more, since each try asks for all that is left")};
+        swappiness: {r.reclaim_swappiness()?; ("swappiness", Count(0, 200), Auto("`vm.swappiness`"),
+            "`swappiness=` of the write, from kernel 6.12 on (Linux 6.9)")};
+    }
+    "phase", "A phase of this name ends here; it began where the phase before it ended. In a repetition, every turn adds to the same phase.", Phase {
+        0: {r.name("name")?.to_string(); ("name", Text, Required, "name of the phase")};
+    }
+    "repeat", "Repeats steps.", Repeat {
+        times: ("times", Count(1, U32), Required, "how often");
+        steps: {steps(r, r.scope)?; ("steps", Steps, Required, "the steps")};
+    }
 }
 
 /// The names of advice that the machine follows.
-pub const ADVICE: &[&str] = &[
-    "dontneed",
-    "free",
-    "cold",
-    "pageout",
-    "willneed",
-    "populate-read",
-    "populate-write",
-    "sequential",
-    "random",
-    "normal",
-    "hugepage",
-    "nohugepage",
-];
+const ADVICE: Words<Advice> = words! {
+    "dontneed" => Advice::DontNeed,
+    "free" => Advice::Free,
+    "cold" => Advice::Cold,
+    "pageout" => Advice::PageOut,
+    "willneed" => Advice::WillNeed,
+    "populate-read" => Advice::PopulateRead,
+    "populate-write" => Advice::PopulateWrite,
+    "sequential" => Advice::Sequential,
+    "random" => Advice::Random,
+    "normal" => Advice::Normal,
+    "hugepage" => Advice::HugePage,
+    "nohugepage" => Advice::NoHugePage,
+};
+
+/// The steps of a table.
+fn steps(r: &Reader<'_>, scope: Scope<'_>) -> Result<Vec<Step>, Error> {
+    let (path, node) = (r.name_of("steps"), r.need("steps")?);
+    let Value::List(list) = &node.value else {
+        let found = describe(&node.value);
+        let title = format!("{path}: found {found}, write a list of tables");
+        return Err(r.sources.error(node.at, title, "write a list of tables"));
+    };
+    if list.is_empty() {
+        let title = format!("{path}: no step at all, write at least one");
+        return Err(r.sources.error(node.at, title, "write at least one step"));
+    }
+    let step = |(i, n): (usize, &Node)| {
+        let path = format!("{path}[{i}]");
+        let r = Reader::open_by(r.sources, n, Kind::Steps, &path)?;
+        (STEPS[r.position("do")?].read)(&StepReader { r, scope })
+    };
+    list.iter().enumerate().map(step).collect()
+}
+
+/// What steps may name, and the kernel that carries them out.
+#[derive(Clone, Copy)]
+struct Scope<'a> {
+    regions: &'a [PhasedRegion],
+    names: &'a [&'a str],
+    kernel: Kernel,
+}
+
+/// One step in its scope.
+struct StepReader<'a> {
+    r: Reader<'a>,
+    scope: Scope<'a>,
+}
+
+impl<'a> Deref for StepReader<'a> {
+    type Target = Reader<'a>;
+
+    fn deref(&self) -> &Reader<'a> {
+        &self.r
+    }
+}
+
+impl StepReader<'_> {
+    /// Pages of a write to `memory.reclaim`, where groups have that file.
+    fn reclaimed(&self) -> Result<u32, Error> {
+        if self.scope.kernel >= Kernel::V6_1 {
+            return self.get("memory");
+        }
+        let kernel = self.scope.kernel.name();
+        let found = format!("kernel {kernel} has no memory.reclaim (Linux has it since 5.19)");
+        Err(self.error("do", found, "another step, or use kernel 6.1 or later"))
+    }
+
+    /// `swappiness=` of a write to `memory.reclaim`, which kernels before 6.9 refuse.
+    fn reclaim_swappiness(&self) -> Result<Option<u8>, Error> {
+        let given: Option<u8> = self.get("swappiness")?;
+        if given.is_some() && self.scope.kernel < Kernel::V6_12 {
+            let found = format!(
+                "kernel {} takes no swappiness= in memory.reclaim (Linux has it since 6.9)",
+                self.scope.kernel.name()
+            );
+            return Err(self.error("swappiness", found, "kernel = \"6.12\", or leave it out"));
+        }
+        Ok(given)
+    }
+
+    fn advice(&self) -> Result<Advice, Error> {
+        let (advice, region) = (self.word("advice", &ADVICE)?, self.region()?);
+        if advice == Advice::Free && region.kind != MemoryKind::Anon {
+            let found = format!(
+                "`free` of `{}`, which maps a file: Linux refuses it (EINVAL)",
+                region.name
+            );
+            return Err(self.error("advice", found, "\"dontneed\" or \"pageout\""));
+        }
+        Ok(advice)
+    }
+
+    fn region(&self) -> Result<&PhasedRegion, Error> {
+        self.region_by("region")
+    }
+
+    fn region_by(&self, key: &str) -> Result<&PhasedRegion, Error> {
+        let name = self.name(key)?;
+        self.scope.regions.iter().find(|g| g.name == name).ok_or_else(|| {
+            let (at, prefix) = (self.need(key).map_or(self.at, |n| n.at), self.name_of(key));
+            unknown(self.sources, at, &format!("{prefix}: "), "region", name, self.scope.names)
+        })
+    }
+
+    /// A region that has a mapping.
+    fn mapped(&self) -> Result<String, Error> {
+        self.mapped_by("region").map(|g| g.name.clone())
+    }
+
+    fn mapped_by(&self, key: &str) -> Result<&PhasedRegion, Error> {
+        let region = self.region_by(key)?;
+        if matches!(region.kind, MemoryKind::FileRead(_)) {
+            let found = format!("`{}` is never mapped (kind = \"read\")", region.name);
+            return Err(self.error(key, found, "a region of another kind"));
+        }
+        Ok(region)
+    }
+
+    /// A region that is a file.
+    fn file(&self) -> Result<String, Error> {
+        let region = self.region()?;
+        // What is wrong with the part is said first.
+        self.part()?;
+        if region.kind == MemoryKind::Anon {
+            let found = format!("`{}` is anonymous memory, not a file", region.name);
+            return Err(self.error("region", found, "a region with kind = \"read\""));
+        }
+        Ok(region.name.clone())
+    }
+
+    /// The region that receives what is read: it has the pages at the same place.
+    fn into(&self) -> Result<Option<String>, Error> {
+        if !self.has("into") {
+            return Ok(None);
+        }
+        let (into, (first, pages)) = (self.mapped_by("into")?, self.part()?);
+        let end = first + pages;
+        if into.pages < end {
+            let found = format!(
+                "`{}` has {}, and what is read ends after {}",
+                into.name,
+                show_pages(u64::from(into.pages)),
+                show_pages(u64::from(end))
+            );
+            return Err(self.error("into", found, "a region that is as long"));
+        }
+        Ok(Some(into.name.clone()))
+    }
+
+    /// A size that is not more than the region's.
+    fn within(&self, key: &str) -> Result<u32, Error> {
+        let (region, pages) = (self.region()?, self.get::<u64>(key)?);
+        match u32::try_from(pages) {
+            Ok(n) if n <= region.pages => Ok(n),
+            _ => {
+                let pages = show_pages(pages);
+                let found = format!("{pages} is more than the region `{}`", region.name);
+                let write = format!("at most \"{}\"", show_pages(u64::from(region.pages)));
+                Err(self.error(key, found, write))
+            }
+        }
+    }
+
+    /// First page and number of pages of a part of the region.
+    fn part(&self) -> Result<(u32, u32), Error> {
+        let PhasedRegion { name, pages: all, .. } = self.region()?;
+        let first: u64 = self.get("first")?;
+        if first >= u64::from(*all) {
+            let found = format!("{} is beyond the end of `{name}`", show_pages(first));
+            let write = format!("less than \"{}\"", show_pages(u64::from(*all)));
+            return Err(self.error("first", found, write));
+        }
+        let first = first as u32;
+        match self.get("size")? {
+            None => Ok((first, all - first)),
+            Some(n) if n <= u64::from(all - first) => Ok((first, n as u32)),
+            Some(n) => {
+                let found = format!("{} reaches beyond the end of `{name}`", show_pages(n));
+                let write = format!("at most \"{}\"", show_pages(u64::from(all - first)));
+                Err(self.error("size", found, write))
+            }
+        }
+    }
+}

@@ -1,17 +1,33 @@
 //! Tasks: what all have, and the workloads that touch memory by a law or from a file.
 
+use std::path::Path;
+use std::sync::Arc;
+
+use mmsim_core::workload::VmaFlags;
+use mmsim_workload::generators::{
+    ChunkChoice, ChunkOrder, CopyBuffer, EbizzyConfig, MemoryKind, Populate, ScanConfig, ScanEnd,
+    ZipfConfig,
+};
+use mmsim_workload::masim::{MasimConfig, MasimOptions, Mode};
+use mmsim_workload::sampler::RankMap;
+use mmsim_workload::trace::{ReplayMode, ReplayOptions, Think};
+
 use super::key;
-use super::phased::{PHASED, REGION_KINDS};
-use super::programs::{APPS, BUILD, READER};
-use super::requests::{FRAGMENT, HIGHALLOC, KERNEL_ALLOC};
+use super::phased::REGION_KINDS;
+use crate::error::{Error, ErrorKind};
+use crate::scenario::fields::{TaskCx, end, file};
 use crate::scenario::keys::{Fallback, KeySpec, Kind, MANY, TableSpec, U32};
+use crate::scenario::read::{Reader, describe};
+use crate::scenario::rows::{Words, rows, words};
+use crate::scenario::units::show_pages;
+use crate::scenario::workload::{Masim, NAMES, Replay, Script};
 
 use Fallback::{Auto, Is, Required};
 use Kind::{Choice, Count, File, Flag, Number, Size, Text, Texts, Time};
 
 /// What [`TASK_COMMON`] and every workload's table begin with.
 pub(super) const TASK: &[KeySpec] = &[
-    key("workload", Choice(WORKLOADS), Required, "what it does"),
+    key("workload", Choice(NAMES), Required, "what it does"),
     key("name", Text, Auto("the workload, with a number if it repeats"), "name in reports, unique"),
     key("threads", Count(1, 1024), Is("1"), "threads of each process; they share its regions"),
     key("processes", Count(1, 1024), Is("1"), "processes, each with regions of its own"),
@@ -26,204 +42,218 @@ pub static TASK_COMMON: TableSpec = TableSpec {
     groups: &[TASK],
 };
 
-/// The names of all workloads.
-pub const WORKLOADS: &[&str] = &[
-    "ebizzy",
-    "zipf",
-    "uniform",
-    "sequential",
-    "cyclic",
-    "phased",
-    "replay",
-    "script",
-    "masim",
-    "kernel-alloc",
-    "fragment",
-    "highalloc",
-    "build",
-    "apps",
-    "reader",
-];
+/// The parts of a run that reports tell apart.
+pub(super) const WINDOWS: KeySpec = key(
+    "windows",
+    Count(1, 10_000),
+    Is("1"),
+    "equal parts that are reported as phases of their own",
+);
 
-/// The workloads with their tables.
-pub static TASKS: &[(&str, &TableSpec)] = &[
-    ("ebizzy", &EBIZZY),
-    ("zipf", &ZIPF),
-    ("uniform", &UNIFORM),
-    ("sequential", &SEQUENTIAL),
-    ("cyclic", &CYCLIC),
-    ("phased", &PHASED),
-    ("replay", &REPLAY),
-    ("script", &SCRIPT),
-    ("masim", &MASIM),
-    ("kernel-alloc", &KERNEL_ALLOC),
-    ("fragment", &FRAGMENT),
-    ("highalloc", &HIGHALLOC),
-    ("build", &BUILD),
-    ("apps", &APPS),
-    ("reader", &READER),
-];
-
-const RANDOM: &[KeySpec] = &[
-    key("memory", Size(1), Required, "size of the region"),
-    key(
-        "accesses",
-        Count(1, MANY),
-        Auto("`duration` decides"),
-        "page accesses of all threads of a process together",
-    ),
-    key("duration", Time, Auto("`accesses` decides"), "instead of `accesses`: how long"),
-    key(
-        "windows",
-        Count(1, 10_000),
-        Is("1"),
-        "equal parts that are reported as phases of their own",
-    ),
-    key("write-permille", Count(0, 1000), Is("0"), "writes per 1000 accesses"),
-    key(
-        "map",
-        Choice(&["scatter", "identity"]),
-        Is("\"scatter\""),
-        "whether popular pages lie scattered or in order of popularity",
-    ),
-    key(
-        "region",
-        Choice(REGION_KINDS),
-        Is("\"anon\""),
-        "what is accessed: anonymous memory, a mapped file, or a file through read()",
-    ),
-    key(
-        "files",
-        Choice(&["shared", "own"]),
-        Is("\"shared\""),
-        "whether the processes of the task have one file together, or one each",
-    ),
-    key("think", Time, Is("\"0ns\""), "computing between two accesses"),
-];
-
-const SCAN: &[KeySpec] = &[
-    key("memory", Size(1), Required, "size of the region"),
-    key("write", Flag, Is("false"), "write instead of read"),
-    key(
-        "region",
-        Choice(REGION_KINDS),
-        Is("\"anon\""),
-        "what is accessed: anonymous memory, a mapped file, or a file through read()",
-    ),
-];
-
-/// `ebizzy`.
-pub static EBIZZY: TableSpec = TableSpec {
-    title: "workload = \"ebizzy\"",
-    doc: "Copies a chunk, chosen at random, into a fresh buffer and searches it; one such copy is a record. Give `records` or `duration`.",
-    groups: &[
-        TASK,
+/// The keys of an end: so much work, or a time.
+macro_rules! until {
+    ($work:literal, $doc:literal) => {
         &[
-            key("memory", Size(1), Required, "all chunks together"),
+            key($work, Count(1, MANY), Auto("`duration` decides"), $doc),
             key(
-                "chunk",
-                Size(1),
-                Is("\"512KiB\""),
-                "size of a chunk; `memory` is a multiple of it",
+                "duration",
+                Time,
+                Auto(concat!("`", $work, "` decides")),
+                concat!("instead of `", $work, "`: how long"),
             ),
-            key(
-                "records",
-                Count(1, MANY),
-                Auto("`duration` decides"),
-                "records of all threads of a process together",
-            ),
-            key("duration", Time, Auto("`records` decides"), "instead of `records`: how long"),
-            key(
-                "windows",
-                Count(1, 10_000),
-                Is("1"),
-                "equal parts that are reported as phases of their own",
-            ),
-            key(
-                "zipf",
-                Number(0.0, 10.0),
-                Auto("`generator` decides"),
-                "choose chunks by a zipf law with this exponent",
-            ),
-            key(
-                "generator",
-                Choice(&["lcg", "lcg-broken"]),
-                Auto("`lcg`, unless `zipf` is given"),
-                "the program's own generator; the broken one chooses chunk 0 only",
-            ),
-            key(
-                "copy-buffer",
-                Choice(&["remap", "reuse", "none"]),
-                Is("\"remap\""),
-                "fresh pages for every copy, the same pages, or no copy",
-            ),
-            key(
-                "permutation",
-                Choice(&["shuffled", "identity"]),
-                Is("\"shuffled\""),
-                "where popular chunks lie",
-            ),
-            key("compute", Time, Is("\"0ns\""), "computing for each record, besides its accesses"),
-        ],
-    ],
-};
+        ]
+    };
+}
+pub(super) use until;
 
-/// `zipf`.
-pub static ZIPF: TableSpec = TableSpec {
-    title: "workload = \"zipf\"",
-    doc: "Pages of one region by a zipf law, after a first pass that populates it. Give `accesses` or `duration`.",
-    groups: &[
-        TASK,
-        &[key("theta", Number(0.0, 10.0), Is("0.99"), "exponent: 0 is uniform")],
-        RANDOM,
-    ],
-};
+/// The form of `map` where popular pages may lie anywhere.
+pub(super) const RANK_MAPS: Words<RankMap> =
+    words! { "scatter" => RankMap::Scatter, "identity" => RankMap::Identity };
 
-/// `uniform`.
-pub static UNIFORM: TableSpec = TableSpec {
-    title: "workload = \"uniform\"",
-    doc: "All pages of one region with equal chance, after a first pass that populates it. Give `accesses` or `duration`.",
-    groups: &[TASK, RANDOM],
-};
+/// `memory` of a region.
+const MEMORY: KeySpec = key("memory", Size(1), Required, "size of the region");
 
-/// `sequential`.
-pub static SEQUENTIAL: TableSpec = TableSpec {
-    title: "workload = \"sequential\"",
-    doc: "A region from the first page to the last, once unless told otherwise.",
-    groups: &[TASK, SCAN, &[key("passes", Count(1, U32), Is("1"), "how often")]],
-};
+/// `region` of a workload: its memory, or a file of this name.
+fn region(r: &Reader<'_>, file: &str) -> Result<MemoryKind, Error> {
+    Ok(r.word("region", &REGION_KINDS)?(file.to_string()))
+}
 
-/// `cyclic`.
-pub static CYCLIC: TableSpec = TableSpec {
-    title: "workload = \"cyclic\"",
-    doc: "A region from the first page to the last, again and again.",
-    groups: &[TASK, SCAN, &[key("passes", Count(1, U32), Required, "how often")]],
-};
+/// Pages by a law: without `theta` all of them are equally likely.
+macro_rules! random {
+    ($(#[$meta:meta])* $TABLE:ident, $title:literal, $doc:literal; $read:ident $theta:tt) => {
+        rows! {
+            $(#[$meta])*
+            $TABLE: TASK,
+            $title,
+            $doc;
+            fn $read(r, task: &TaskCx<'_>) -> ZipfConfig {
+                theta: $theta;
+                pages: [MEMORY];
+                end: {end(r, "accesses")?; ..until!(
+                    "accesses", "page accesses of all threads of a process together")};
+                windows: [WINDOWS];
+                write_permille: ("write-permille", Count(0, 1000), Is("0"), "writes per 1000 accesses");
+                map: ("map", one of RANK_MAPS, Is("\"scatter\""),
+                    "whether popular pages lie scattered or in order of popularity");
+                kind: {region(r, task.name)?; ("region", one of REGION_KINDS, Is("\"anon\""),
+                    "what is accessed: anonymous memory, a mapped file, or a file through read()")};
+                own_files: ("files", one of { "shared" => false, "own" => true }, Is("\"shared\""),
+                    "whether the processes of the task have one file together, or one each");
+                think: ("think", Time, Is("\"0ns\""), "computing between two accesses");
+                flags: {VmaFlags::default()};
+                populate: {match region(r, task.name)? {
+                    MemoryKind::Anon => Populate::Write,
+                    _ => Populate::Read,
+                }};
+                threads: {task.threads};
+            }
+        }
+    };
+}
 
-/// `replay`.
-pub static REPLAY: TableSpec = TableSpec {
-    title: "workload = \"replay\"",
-    doc: "The accesses of a stored trace: one process for each process in it.",
-    groups: &[
-        TASK,
-        &[
-            key("trace", File, Required, "trace file"),
-            key("repeat", Count(1, U32), Is("1"), "how often"),
-            key(
-                "think-permille",
-                Count(0, 1_000_000),
-                Is("1000"),
-                "recorded time between accesses, in thousandths: 500 halves it, 0 leaves none",
-            ),
-            key(
-                "mode",
-                Choice(&["recorded", "closed", "timed"]),
-                Is("\"recorded\""),
-                "as the trace says, or computing for the recorded time between accesses, or each access not before its recorded instant",
-            ),
-        ],
-    ],
-};
+random! {
+    /// `zipf`.
+    ZIPF,
+    "workload = \"zipf\"",
+    "Pages of one region by a zipf law, after a first pass that populates it. Give `accesses` or `duration`.";
+    zipf ("theta", Number(0.0, 10.0), Is("0.99"), "exponent: 0 is uniform")
+}
+
+random! {
+    /// `uniform`.
+    UNIFORM,
+    "workload = \"uniform\"",
+    "All pages of one region with equal chance, after a first pass that populates it. Give `accesses` or `duration`.";
+    uniform {0.0}
+}
+
+/// Pages in order; how often has a default or none.
+macro_rules! scan {
+    ($(#[$meta:meta])* $TABLE:ident, $title:literal, $doc:literal; $read:ident $passes:expr) => {
+        rows! {
+            $(#[$meta])*
+            $TABLE: TASK,
+            $title,
+            $doc;
+            fn $read(r, task: &TaskCx<'_>) -> ScanConfig {
+                pages: [MEMORY];
+                write: ("write", Flag, Is("false"), "write instead of read");
+                kind: {region(r, task.name)?; ("region", one of REGION_KINDS, Is("\"anon\""),
+                    "what is accessed: anonymous memory, a mapped file, or a file through read()")};
+                end: {ScanEnd::Passes(r.get("passes")?);
+                    ("passes", Count(1, U32), $passes, "how often")};
+                flags: {VmaFlags::default()};
+                populate: {Populate::None};
+                threads: {task.threads};
+                windows: {1};
+            }
+        }
+    };
+}
+
+scan! {
+    /// `sequential`.
+    SEQUENTIAL,
+    "workload = \"sequential\"",
+    "A region from the first page to the last, once unless told otherwise.";
+    sequential Is("1")
+}
+
+scan! {
+    /// `cyclic`.
+    CYCLIC,
+    "workload = \"cyclic\"",
+    "A region from the first page to the last, again and again.";
+    cyclic Required
+}
+
+rows! {
+    /// `ebizzy`.
+    EBIZZY: TASK,
+    "workload = \"ebizzy\"",
+    "Copies a chunk, chosen at random, into a fresh buffer and searches it; one such copy is a record. Give `records` or `duration`.";
+    fn ebizzy(r, task: &TaskCx<'_>) -> EbizzyConfig {
+        chunks: {chunks(r)?; ("memory", Size(1), Required, "all chunks together")};
+        chunk_pages: ("chunk", Size(1), Is("\"512KiB\""),
+            "size of a chunk; `memory` is a multiple of it");
+        end: {end(r, "records")?;
+            ..until!("records", "records of all threads of a process together")};
+        windows: [WINDOWS];
+        choice: {choice_of_chunks(r)?;
+            ("zipf", Number(0.0, 10.0), Auto("`generator` decides"),
+                "choose chunks by a zipf law with this exponent"),
+            ("generator", one of GENERATORS, Auto("`lcg`, unless `zipf` is given"),
+                "the program's own generator; the broken one chooses chunk 0 only")};
+        copy_buffer: ("copy-buffer", one of {
+                "remap" => CopyBuffer::Remap,
+                "reuse" => CopyBuffer::Reuse,
+                "none" => CopyBuffer::None,
+            }, Is("\"remap\""), "fresh pages for every copy, the same pages, or no copy");
+        order: ("permutation", one of {
+                "shuffled" => ChunkOrder::Shuffled,
+                "identity" => ChunkOrder::Identity,
+            }, Is("\"shuffled\""), "where popular chunks lie");
+        compute: ("compute", Time, Is("\"0ns\""),
+            "computing for each record, besides its accesses");
+        threads: {task.threads};
+    }
+}
+
+const GENERATORS: Words<ChunkChoice> =
+    words! { "lcg" => ChunkChoice::Stock, "lcg-broken" => ChunkChoice::AlwaysZero };
+
+fn choice_of_chunks(r: &Reader<'_>) -> Result<ChunkChoice, Error> {
+    r.at_most_one("zipf", "generator")?;
+    match r.get("zipf")? {
+        Some(theta) => Ok(ChunkChoice::Zipf { theta }),
+        None if r.has("generator") => r.word("generator", &GENERATORS),
+        None => Ok(ChunkChoice::Stock),
+    }
+}
+
+fn chunks(r: &Reader<'_>) -> Result<u32, Error> {
+    let (pages, chunk): (u32, u32) = (r.get("memory")?, r.get("chunk")?);
+    let show = |pages: u32| show_pages(u64::from(pages));
+    if pages % chunk != 0 {
+        let found = format!("{} is not a whole number of chunks of {}", show(pages), show(chunk));
+        let up = u64::from(pages).next_multiple_of(u64::from(chunk));
+        return Err(r.error("memory", found, format!("\"{}\"", show_pages(up))));
+    }
+    if chunk > 1 << 22 {
+        return Err(r.error("chunk", format!("{} is too large", show(chunk)), "at most \"16GiB\""));
+    }
+    Ok(pages / chunk)
+}
+
+rows! {
+    /// `replay`.
+    REPLAY: TASK,
+    "workload = \"replay\"",
+    "The accesses of a stored trace: one process for each process in it.";
+    fn replay(r, task: &TaskCx<'_>) -> Replay {
+        trace: {file(r, "trace", task.dir)?; ("trace", File, Required, "trace file")};
+        options: (struct ReplayOptions {
+            repeat: ("repeat", Count(1, U32), Is("1"), "how often");
+            think: {think(r.get("think-permille")?);
+                ("think-permille", Count(0, 1_000_000), Is("1000"),
+                    "recorded time between accesses, in thousandths: 500 halves it, 0 leaves none")};
+            mode: ("mode", one of {
+                    "recorded" => ReplayMode::Recorded,
+                    "closed" => ReplayMode::Closed,
+                    "timed" => ReplayMode::Arrivals,
+                }, Is("\"recorded\""),
+                "as the trace says, or computing for the recorded time between accesses, or each access not before its recorded instant");
+        });
+    }
+}
+
+fn think(per_mille: u32) -> Think {
+    match per_mille {
+        0 => Think::None,
+        1000 => Think::Recorded,
+        per_mille => Think::Scaled { per_mille },
+    }
+}
 
 /// `script`.
 pub static SCRIPT: TableSpec = TableSpec {
@@ -238,39 +268,66 @@ pub static SCRIPT: TableSpec = TableSpec {
     ],
 };
 
-/// `masim`.
-pub static MASIM: TableSpec = TableSpec {
-    title: "workload = \"masim\"",
-    doc: "A configuration file of masim, unchanged: regions, and phases by the clock with patterns by weight (see [masim.md](masim.md)). Give `config` or `text`.",
-    groups: &[
-        TASK,
-        &[
-            key("config", File, Auto("`text` decides"), "configuration file"),
-            key("text", Text, Auto("`config` decides"), "the configuration itself"),
-            key(
-                "repeat",
-                Count(1, U32),
-                Is("1"),
-                "how often the file is carried out, each time with fresh regions; masim's `--repeat`",
-            ),
-            key(
-                "default-mode",
-                Choice(&["wo", "ro", "rw"]),
+pub(in crate::scenario) fn script(r: &Reader<'_>, task: &TaskCx<'_>) -> Result<Script, Error> {
+    r.one_of("file", "commands")?;
+    if r.has("file") {
+        return Ok(Script::File(file(r, "file", task.dir)?));
+    }
+    let list = r.list("commands")?;
+    if list.is_empty() {
+        return Err(r.error("commands", "no command at all", "at least one command"));
+    }
+    let mut commands = Vec::new();
+    for (i, n) in list.iter().enumerate() {
+        let Some(text) = n.as_text() else {
+            let found = describe(&n.value);
+            let title = format!("{}[{i}]: found {found}, write a string", r.name_of("commands"));
+            return Err(r.sources.error(n.at, title, "write a string"));
+        };
+        commands.push(text.to_string());
+    }
+    Ok(Script::Commands(commands))
+}
+
+rows! {
+    /// `masim`.
+    MASIM: TASK,
+    "workload = \"masim\"",
+    "A configuration file of masim, unchanged: regions, and phases by the clock with patterns by weight (see [masim.md](masim.md)). Give `config` or `text`.";
+    fn masim(r, task: &TaskCx<'_>) -> Masim {
+        config: {Arc::new(masim_config(r, task.dir)?);
+            ("config", File, Auto("`text` decides"), "configuration file"),
+            ("text", Text, Auto("`config` decides"), "the configuration itself")};
+        options: (struct MasimOptions {
+            repeat: ("repeat", Count(1, U32), Is("1"),
+                "how often the file is carried out, each time with fresh regions; masim's `--repeat`");
+            mode: ("default-mode",
+                one of { "wo" => Mode::Write, "ro" => Mode::Read, "rw" => Mode::ReadWrite },
                 Is("\"wo\""),
-                "what accesses do where the file does not say; masim's `--default_rw_mode`",
-            ),
-            key(
-                "batch",
-                Count(1, U32),
-                Is("131072"),
-                "accesses from one look at the clock to the next; masim's `--nr_accesses_per_region`",
-            ),
-            key(
-                "hugetlb",
-                Flag,
-                Is("false"),
-                "regions are huge pages of `vm.nr_hugepages`, whole ones; masim's `--use_hugetlb`",
-            ),
-        ],
-    ],
-};
+                "what accesses do where the file does not say; masim's `--default_rw_mode`");
+            batch: ("batch", Count(1, U32), Is("131072"),
+                "accesses from one look at the clock to the next; masim's `--nr_accesses_per_region`");
+            hugetlb: ("hugetlb", Flag, Is("false"),
+                "regions are huge pages of `vm.nr_hugepages`, whole ones; masim's `--use_hugetlb`");
+        });
+    }
+}
+
+/// The file is read here and not when the machine is built, so that all that is wrong
+/// with it is said before anything runs.
+fn masim_config(r: &Reader<'_>, dir: &Path) -> Result<MasimConfig, Error> {
+    r.one_of("config", "text")?;
+    if let Some(node) = r.find("text") {
+        return MasimConfig::parse(r.opt_text("text")?.unwrap_or("")).map_err(|e| {
+            let title = format!("{}: {e}", r.name_of("text"));
+            r.sources.error(node.at, title, e.instead)
+        });
+    }
+    let path = file(r, "config", dir)?;
+    let text = crate::files::read_text(&path, "a masim file")?;
+    MasimConfig::parse(&text).map_err(|e| {
+        let title = format!("{}: {}; {}", r.name_of("config"), e.what, e.instead);
+        let shown = path.display().to_string();
+        Error::new(ErrorKind::Scenario, title).at(&shown, &text.into(), e.span, e.instead)
+    })
+}

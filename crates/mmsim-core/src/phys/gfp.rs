@@ -10,6 +10,8 @@ use crate::config::ZoneKind;
 pub struct GfpFlags(u16);
 
 impl GfpFlags {
+    /// None of them: as hard as the order of the request deserves.
+    pub const NORMAL: GfpFlags = GfpFlags(0);
     /// The caller may sleep and reclaim memory itself (`__GFP_DIRECT_RECLAIM`).
     pub const DIRECT_RECLAIM: GfpFlags = GfpFlags(1);
     /// kswapd is woken when memory is low (`__GFP_KSWAPD_RECLAIM`).

@@ -80,7 +80,7 @@ fn of_a_build() -> Vec<(String, u64)> {
         ("headers", b.headers.into()),
         ("header", kib(b.header_pages)),
         ("header-reads", b.header_reads.into()),
-        ("header-zipf", (b.header_zipf * 1000.0).round() as u64),
+        ("header-zipf", (b.header_theta * 1000.0).round() as u64),
         ("sources", b.sources.into()),
         ("source", kib(b.source_pages)),
         ("anon-min", kib(b.anon.0)),

@@ -49,11 +49,8 @@ pub enum ChunkChoice {
 pub enum ChunkOrder {
     /// Chunk = rank: hot chunks are neighbours and the oldest.
     Identity,
-    /// Shuffled, the same for all threads.
-    Shuffled {
-        /// Chooses the permutation.
-        seed: u64,
-    },
+    /// Shuffled by the seed, the same for all threads.
+    Shuffled,
 }
 
 /// What becomes of the buffer between records.
@@ -91,8 +88,9 @@ pub struct EbizzyConfig {
 }
 
 impl EbizzyConfig {
-    /// One workload per thread. Panics on a value that its field does not allow.
-    pub fn workloads(&self) -> Vec<Box<dyn Workload>> {
+    /// One workload per thread; `seed` chooses the permutation of [`ChunkOrder::Shuffled`]. Panics
+    /// on a value that its field does not allow.
+    pub fn workloads(&self, seed: u64) -> Vec<Box<dyn Workload>> {
         assert!(self.chunks > 0, "chunks: must be at least 1");
         assert!((1..=1 << 22).contains(&self.chunk_pages), "chunk_pages: must be 1 to 2^22");
         let pages = self.chunks.checked_mul(self.chunk_pages);
@@ -101,7 +99,7 @@ impl EbizzyConfig {
         assert!(self.threads < 65_535, "threads: must be below 65535");
         let memory = Memory { kind: MemoryKind::Anon, pages, flags: VmaFlags::default() };
         let mut order: Vec<u32> = (0..self.chunks).collect();
-        if let ChunkOrder::Shuffled { seed } = self.order {
+        if self.order == ChunkOrder::Shuffled {
             Rng::for_purpose(seed, "ebizzy/chunks").shuffle(&mut order);
         }
         let order: Arc<[u32]> = order.into();
@@ -259,7 +257,7 @@ mod tests {
 
     #[test]
     fn a_record_step_by_step() {
-        let ops = harness::all(config().workloads()[0].as_mut(), Ticking(0));
+        let ops = harness::all(config().workloads(4)[0].as_mut(), Ticking(0));
         let populated = harness::touches(&ops[..2]);
         assert_eq!(populated, (0..1280).map(|p| (0, p, true)).collect::<Vec<_>>());
         let records = records(&ops);
@@ -284,7 +282,7 @@ mod tests {
     fn the_slip_uses_one_chunk() {
         let mut c = config();
         c.choice = ChunkChoice::AlwaysZero;
-        let ops = harness::all(c.workloads()[0].as_mut(), Ticking(0));
+        let ops = harness::all(c.workloads(4)[0].as_mut(), Ticking(0));
         for r in records(&ops) {
             assert!(harness::touches(&r).iter().all(|t| t.0 == 1 || t.1 < 128));
         }
@@ -294,7 +292,7 @@ mod tests {
     fn buffers_reused_or_left_out() {
         let mut c = config();
         (c.threads, c.copy_buffer) = (3, CopyBuffer::Reuse);
-        let mut w = c.workloads();
+        let mut w = c.workloads(4);
         let ops = harness::all(w[0].as_mut(), Ticking(0));
         let maps: Vec<&Op> = ops.iter().filter(|o| matches!(o, Op::Mmap { .. })).collect();
         assert_eq!(maps.len(), 4);
@@ -303,7 +301,7 @@ mod tests {
         assert_eq!(harness::touches(&other)[1], (3, 0, true));
         c = config();
         c.copy_buffer = CopyBuffer::None;
-        let ops = harness::all(c.workloads()[0].as_mut(), Ticking(0));
+        let ops = harness::all(c.workloads(4)[0].as_mut(), Ticking(0));
         for r in records(&ops) {
             assert_eq!(harness::touches(&r).len(), 128 + 16);
         }
@@ -313,7 +311,7 @@ mod tests {
     fn computes_once_a_record() {
         let mut c = config();
         c.compute = SimDuration::from_nanos(900);
-        let ops = harness::all(c.workloads()[0].as_mut(), Ticking(0));
+        let ops = harness::all(c.workloads(4)[0].as_mut(), Ticking(0));
         for r in records(&ops) {
             let computes = r.iter().filter(|o| **o == Op::Compute(c.compute)).count();
             assert_eq!((computes, *r.last().unwrap()), (1, Op::Compute(c.compute)));
@@ -326,11 +324,11 @@ mod tests {
         let mut c = config();
         c.chunk_pages = 1;
         c.choice = ChunkChoice::Zipf { theta: 1.3 };
-        c.order = ChunkOrder::Shuffled { seed: 4 };
+        c.order = ChunkOrder::Shuffled;
         (c.threads, c.end) = (2, End::Work(4000));
         let mut order: Vec<u32> = (0..10).collect();
         Rng::for_purpose(4, "ebizzy/chunks").shuffle(&mut order);
-        for w in &mut c.workloads() {
+        for w in &mut c.workloads(4) {
             let mut seen = [0; 10];
             for (region, page, write) in harness::touches(&harness::all(w.as_mut(), Ticking(0))) {
                 if region == 0 && !write {

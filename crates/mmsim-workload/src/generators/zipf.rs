@@ -27,6 +27,8 @@ pub struct ZipfConfig {
     pub kind: MemoryKind,
     /// Computing after each access.
     pub think: SimDuration,
+    /// Each process has a file of its own, see [`ZipfConfig::of_process`].
+    pub own_files: bool,
     /// Flags of the mapping.
     pub flags: VmaFlags,
     /// First visit of every page, before the accesses. Usually [`Populate::Write`] for
@@ -50,6 +52,7 @@ pub fn uniform(pages: u32, accesses: u64) -> ZipfConfig {
         write_permille: 0,
         kind: MemoryKind::Anon,
         think: SimDuration::ZERO,
+        own_files: false,
         flags: VmaFlags::default(),
         populate: Populate::Write,
         threads: 1,
@@ -59,6 +62,22 @@ pub fn uniform(pages: u32, accesses: u64) -> ZipfConfig {
 }
 
 impl ZipfConfig {
+    /// What process `index` does: with [`ZipfConfig::own_files`], on a file `name/index`.
+    pub fn of_process(&self, index: usize) -> ZipfConfig {
+        let mut config = self.clone();
+        match &mut config.kind {
+            MemoryKind::FileShared(name)
+            | MemoryKind::FilePrivate(name)
+            | MemoryKind::FileRead(name)
+                if self.own_files =>
+            {
+                *name = format!("{name}/{index}");
+            }
+            _ => {}
+        }
+        config
+    }
+
     /// One workload per thread. Panics on a value that its field does not allow.
     pub fn workloads(&self) -> Vec<Box<dyn Workload>> {
         assert!(self.pages > 0, "pages: must be at least 1");
