@@ -7,7 +7,7 @@ use mmsim_core::workload::{Advice, VmaFlags};
 use mmsim_workload::generators::{MemoryKind, PhasedConfig, PhasedRegion, Step};
 
 use super::key;
-use super::tasks::{RANK_MAPS, TASK};
+use super::tasks::{RANK_MAPS, REGION_KINDS, TASK};
 use crate::error::Error;
 use crate::scenario::fields::TaskCx;
 use crate::scenario::keys::{Fallback, KeySpec, Kind, MANY, TableSpec, U32};
@@ -54,15 +54,6 @@ pub(in crate::scenario) fn phased(
     let steps = steps(r, scope)?;
     Ok(PhasedConfig { regions, steps })
 }
-
-/// What a region may be made of, each with the name of its file; other workloads have the same
-/// choice.
-pub(super) const REGION_KINDS: Words<fn(String) -> MemoryKind> = words! {
-    "anon" => |_| MemoryKind::Anon,
-    "file-shared" => MemoryKind::FileShared,
-    "file-private" => MemoryKind::FilePrivate,
-    "read" => MemoryKind::FileRead,
-};
 
 rows! {
     /// A region of `phased`.

@@ -13,7 +13,6 @@ use mmsim_workload::sampler::RankMap;
 use mmsim_workload::trace::{ReplayMode, ReplayOptions, Think};
 
 use super::key;
-use super::phased::REGION_KINDS;
 use crate::error::{Error, ErrorKind};
 use crate::scenario::fields::{TaskCx, end, file};
 use crate::scenario::keys::{Fallback, KeySpec, Kind, MANY, TableSpec, U32};
@@ -65,6 +64,15 @@ macro_rules! until {
     };
 }
 pub(super) use until;
+
+/// What a region may be made of, each with the name of its file; other workloads have the same
+/// choice.
+pub(super) const REGION_KINDS: Words<fn(String) -> MemoryKind> = words! {
+    "anon" => |_| MemoryKind::Anon,
+    "file-shared" => MemoryKind::FileShared,
+    "file-private" => MemoryKind::FilePrivate,
+    "read" => MemoryKind::FileRead,
+};
 
 /// The form of `map` where popular pages may lie anywhere.
 pub(super) const RANK_MAPS: Words<RankMap> =
