@@ -243,7 +243,9 @@ pub trait ReclaimPolicy: Send {
         }
     }
 
-    /// One pass over a node, or one step of it.
+    /// One pass over a node, or one step of it. Folios to evict are taken by
+    /// [`Memory::isolate_tail`] and its like, which count them; at the end core ends the batch
+    /// that [`Memory::end_batch`] has not ended.
     fn reclaim(&mut self, mem: &mut Memory, req: &ReclaimRequest) -> ReclaimOutcome;
 
     /// An evicted page is wanted again and its shadow was found: called before the folio
