@@ -39,14 +39,12 @@ impl ReclaimPolicy for Sieve {
         let lists = &mut self.0[usize::from(req.node.0)];
         let mut out = ReclaimOutcome::default();
         let most = (mem.node_lru_pages(req.node).iter().sum::<u64>() >> req.priority).max(32);
-        let may_writepage = req.may_writepage;
-        let how = Evicting { may_writepage, may_write_file: true, clean_only: false };
+        let how = Evicting { may_write_file: true, ..Evicting::of(req) };
         while out.scanned < most && out.reclaimed < req.target {
             if mem.lists.len(lists[0]) == 0 {
                 lists.swap(0, 1);
             }
-            let Some(folio) = mem.lru_pop_tail(lists[0]) else { break };
-            mem.charge_scan(1);
+            let Some(folio) = mem.isolate_tail(lists[0], req) else { break };
             out.scanned += 1;
             if mem.references(folio, None).count == 0 && mem.evict(folio, how, None).is_ok() {
                 out.reclaimed += 1;
@@ -54,8 +52,6 @@ impl ReclaimPolicy for Sieve {
                 mem.lru_add_head(lists[1], folio);
             }
         }
-        mem.charge_batch(out.reclaimed);
-        mem.settle_kernel();
         out
     }
 
@@ -72,20 +68,28 @@ pub(crate) fn report() -> Result<Report, RunError> {
     mmsim::run_with(&scenario, &RunOptions::default().with_check(true), &[sieve])
 }
 
+const FIGURES: [Figure; 5] = [
+    Figure::SwapIns,
+    Figure::Refaults,
+    Figure::ScannedPerReclaimed,
+    Figure::MajorFaultP99,
+    Figure::Throughput,
+];
+
 /// The main figures of all variants. What a policy does not count has no figure.
 pub(crate) fn table() -> Result<String, RunError> {
     let report = report()?;
     let group = &report.groups()[0];
     let names: String = group.variants.iter().map(|v| format!("{:>15}", v.name)).collect();
-    let mut text = format!("{:20}{names}  change\n", "");
-    for figure in [Figure::SwapIns, Figure::Refaults, Figure::MajorFaultP99, Figure::Throughput] {
+    let mut text = format!("{:22}{names}  change\n", "");
+    for figure in FIGURES {
         let values: Vec<_> =
             group.variants.iter().map(|v| v.values(None, |scope| figure.of(scope))).collect();
         let means: Vec<_> = values.iter().map(|v| v.first().map(|&(_, n)| n)).collect();
         let cells: String = grouped_row(&means).iter().map(|n| format!("{n:>15}")).collect();
         let change = paired_change(&values[0], &values[1]);
         let change = change.map_or("-".into(), |c| per_cent(c.mean));
-        text += &format!("{:20}{cells}  {change}\n", figure.label());
+        text += &format!("{:22}{cells}  {change}\n", figure.label());
     }
     Ok(text)
 }

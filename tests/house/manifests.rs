@@ -119,6 +119,26 @@ fn core_names_no_kernel_outside_the_table_of_rules() {
     }
 }
 
+/// The doors of `Memory` count and charge what reclaim does; a policy has no line about it.
+#[test]
+fn policies_count_and_charge_nothing_that_doors_do() {
+    let mut files = Vec::new();
+    below(&root().join("crates/mmsim-lru/src"), &mut files);
+    files.push(root().join("examples/own_policy.rs"));
+    let counters =
+        ["PgScan", "PgSteal", "PgActivate", "PgDeactivate", "PgRefill", "PgSkip", "Culled"];
+    let counts = |line: &str| {
+        let counted = line.contains("count") && counters.iter().any(|c| line.contains(c));
+        counted || line.contains(".now +=") || line.contains(".now =")
+    };
+    assert!(counts("mem.count(VmEvent::PgScanAnon, 1);") && counts("mem.now += cost;"));
+    for path in files {
+        for (i, line) in read(&path).lines().enumerate() {
+            assert!(!counts(line), "{}:{}: {line}", path.display(), i + 1);
+        }
+    }
+}
+
 /// The files of the repository: those that git tracks, or all where there is no git.
 fn tracked() -> Vec<PathBuf> {
     let listed = Command::new("git").arg("-C").arg(root()).args(["ls-files", "-z"]).output();

@@ -84,14 +84,11 @@ impl ReclaimPolicy for Fifo {
     fn reclaim(&mut self, mem: &mut Memory, req: &ReclaimRequest) -> ReclaimOutcome {
         mem.lru_drain(self);
         let mut out = ReclaimOutcome::default();
-        let how =
-            Evicting { may_writepage: req.may_writepage, may_write_file: false, clean_only: false };
         for _ in 0..32 {
-            let Some(folio) = mem.lru_pop_tail(self.0) else { break };
-            mem.charge_scan(1);
+            let Some(folio) = mem.isolate_tail(self.0, req) else { break };
             out.scanned += 1;
             let spared = matches!(req.by, Reclaimer::Limit(m) if mem.frames.memcg(folio) != m);
-            if !spared && mem.evict(folio, how, None).is_ok() {
+            if !spared && mem.evict(folio, Evicting::of(req), None).is_ok() {
                 out.reclaimed += 1;
             } else {
                 mem.lru_add_head(self.0, folio);

@@ -55,6 +55,19 @@ fn a_policy_of_ones_own_runs_as_those_of_scenarios_do() {
     assert!(run(&[own("a"), own("a")]).is_err_and(|e| e.to_string().contains("two policies")));
 }
 
+/// The doors of core count: SIEVE has no line about scans or steals, and reports them.
+#[test]
+fn scans_and_steals_of_a_policy_of_ones_own_are_counted() {
+    let report = own_policy::report().unwrap_or_else(|e| panic!("{e}"));
+    let sieve = report.runs.iter().find(|r| r.variant == "sieve").expect("its run");
+    let of = |name: &str| sieve.vmstat.get(name).copied().expect(name);
+    assert!(of("pgscan_kswapd") > 0 && of("pgsteal_kswapd") > 0);
+    assert_eq!(of("pgscan_kswapd") + of("pgscan_direct"), of("pgscan_anon"));
+    assert_eq!(of("pgsteal_kswapd") + of("pgsteal_direct"), of("pgsteal_anon"));
+    assert_eq!(of("pgsteal_anon"), of("pswpout") + of("sim_evict_clean"), "all that it evicts");
+    assert!(of("pgscan_anon") > of("pgsteal_anon"), "some were spared");
+}
+
 #[test]
 fn the_document_shows_what_the_examples_print() {
     let text = std::fs::read_to_string(FILE).expect("docs/embedding.md");

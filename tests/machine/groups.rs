@@ -3,9 +3,12 @@
 use crate::support::*;
 use mmsim::base::time::SimDuration;
 use mmsim::config::{Kernel, MachineConfig, NodeConfig};
-use mmsim::machine::Watch;
 use mmsim::machine::result::{Outcome, RunResult};
+use mmsim::machine::{Machine, Watch};
+use mmsim::memory::Memory;
+use mmsim::policy::ReclaimPolicy;
 use mmsim::workload::Op;
+use mmsim_lru::Random;
 
 fn completed(r: &RunResult) {
     assert_eq!(r.outcome, Outcome::Completed);
@@ -37,6 +40,18 @@ fn a_limit_reclaims_in_its_group_only() {
     assert_eq!(stat(&r, 0, "pgscan_direct"), count(&r, "pgscan_anon"));
     assert_eq!(stat(&r, 0, "pgsteal_direct"), count(&r, "pgsteal_anon"));
     assert_eq!(count(&r, "pgsteal_anon"), 400 - (gauge(g, "nr_anon_pages") - 500));
+}
+
+#[test]
+fn what_is_taken_from_a_group_counts_in_it_under_any_policy() {
+    let c = config(Kernel::V6_12, "ramdisk");
+    let random = |mem: &mut Memory| Box::new(Random::new(mem, 1)) as Box<dyn ReclaimPolicy>;
+    let all = vec![member("t", vec![anon(3000), write(0, 0, 3000)])];
+    let r = Machine::new(&c, all, 1, random).run(Watch::default());
+    for name in ["pgscan_kswapd", "pgsteal_kswapd", "pgscan_anon", "pgsteal_anon"] {
+        assert!(count(&r, name) > 0, "{name}");
+        assert_eq!(stat(&r, 0, name), count(&r, name), "{name}: all memory is the group's");
+    }
 }
 
 #[test]

@@ -58,17 +58,9 @@ impl Random {
     }
 }
 
-/// A locked folio enters a list as an unevictable one.
-fn cull(mem: &mut Memory, folio: FolioId) {
-    if mem.frames.bits(folio) & (flag::MLOCKED | flag::UNEVICTABLE) == flag::MLOCKED {
-        mem.frames.set(folio, flag::UNEVICTABLE);
-        mem.count(VmEvent::UnevictablePgsCulled, mem.frames.pages(folio));
-    }
-}
-
 impl ReclaimPolicy for Random {
     fn folio_arrived(&mut self, mem: &mut Memory, folio: FolioId, _how: Arrival) {
-        cull(mem, folio);
+        mem.cull(folio);
         mem.lru_add_head(self.lists[mem.node_of(folio).0 as usize], folio);
     }
 
@@ -84,61 +76,28 @@ impl ReclaimPolicy for Random {
 
     fn reclaim(&mut self, mem: &mut Memory, req: &ReclaimRequest) -> ReclaimOutcome {
         mem.lru_drain(self);
-        let mut out = ReclaimOutcome::default();
         let mut stats = BatchStats::default();
+        let (by, may_writepage) = (req.by, req.may_writepage);
+        let how = Shrinking { by, may_writepage, keep_marked: false };
         for _ in 0..self.cluster {
             let Some(folio) = self.draw(mem, req) else { break };
-            mem.lru_del(folio);
-            let file = mem.frames.is_file_lru(folio);
-            let (by, may_writepage) = (req.by, req.may_writepage);
-            let how = Shrinking { by, may_writepage, keep_marked: false };
-            mem.charge_scan(1);
-            out.scanned += 1;
-            let (scan, steal) = if req.by == Reclaimer::Kswapd {
-                (VmEvent::PgScanKswapd, VmEvent::PgStealKswapd)
-            } else {
-                (VmEvent::PgScanDirect, VmEvent::PgStealDirect)
-            };
-            let (scan_type, steal_type) = if file {
-                (VmEvent::PgScanFile, VmEvent::PgStealFile)
-            } else {
-                (VmEvent::PgScanAnon, VmEvent::PgStealAnon)
-            };
-            let count = |mem: &mut Memory, e| match req.by {
-                // Reclaim for a limit counts in the group's own table only.
-                Reclaimer::Limit(m) => mem.count_group(m, e, 1),
-                _ => mem.count(e, 1),
-            };
-            out.stats.file_taken += u64::from(file);
-            count(mem, scan);
-            mem.count(scan_type, 1);
             // Evicting at random asks for nobody's accessed bits: a huge folio is split at once.
             if mem.frames.order(folio) > 0 {
-                let l = self.lists[req.node.0 as usize];
-                for page in mem.split_frames(folio) {
-                    mem.lru_add_head(l, page);
-                }
-                mem.lru_del(folio);
+                self.folio_split(mem, folio);
             }
+            stats.pass.taken += 1;
+            stats.pass.file_taken += u64::from(mem.frames.is_file_lru(folio));
+            mem.isolate(folio, req);
             let fate =
                 shrink_folio(mem, folio, how, &mut stats, |_, _| Judgement::Reclaim, |_, _| None);
-            if matches!(fate, Fate::Freed | Fate::Dropped) {
-                out.reclaimed += 1;
-                count(mem, steal);
-                mem.count(steal_type, 1);
-            } else {
+            if !matches!(fate, Fate::Freed | Fate::Dropped) {
                 mem.frames.clear(folio, flag::ACTIVE);
-                let l = self.lists[req.node.0 as usize];
-                cull(mem, folio);
-                mem.lru_add_head(l, folio);
+                mem.cull(folio);
+                mem.lru_add_head(self.lists[req.node.0 as usize], folio);
             }
         }
-        mem.charge_batch(out.reclaimed);
-        mem.settle_kernel();
-        stats.pass.file_taken = std::mem::take(&mut out.stats.file_taken);
-        out.stats = stats.pass;
-        out.stats.taken = out.scanned;
-        out
+        let (scanned, reclaimed, stats) = (stats.pass.taken, stats.reclaimed, stats.pass);
+        ReclaimOutcome { scanned, reclaimed, stats, ..ReclaimOutcome::default() }
     }
 
     fn keeps(&self, event: VmEvent) -> bool {

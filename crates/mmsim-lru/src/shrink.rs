@@ -11,7 +11,6 @@
 //! Source: Linux 6.12 mm/vmscan.c (`shrink_folio_list`).
 
 use mmsim_core::backing::Shadow;
-use mmsim_core::base::vmstat::VmEvent;
 use mmsim_core::memory::trace::ScanOutcome;
 use mmsim_core::memory::{Evicting, Memory, Prepared};
 use mmsim_core::phys::frames::{FolioId, Mapped, flag, pages_of};
@@ -135,6 +134,7 @@ pub fn shrink_folio(
         return Fate::Split;
     }
     let evicting = Evicting {
+        by: how.by,
         may_writepage: how.may_writepage,
         may_write_file: kswapd
             && mem.frames.has(folio, flag::RECLAIM)
@@ -158,7 +158,7 @@ pub fn shrink_folio(
         Prepared::Ready { wrote } => {
             stats.pageout += u64::from(wrote);
             let s = shadow(mem, folio);
-            mem.finish_evict(folio, s, wrote);
+            mem.finish_evict(folio, how.by, s, wrote);
             stats.reclaimed += 1;
             Fate::Freed
         }
@@ -180,10 +180,8 @@ fn activate_out(
         mem.drop_swapcache(folio);
         mem.frames.set(folio, flag::DIRTY);
     }
-    mem.frames.set(folio, flag::ACTIVE);
+    mem.activate(folio);
     let file = mem.frames.is_file_lru(folio);
-    let pages = mem.frames.pages(folio);
-    stats.activated[usize::from(file)] += pages;
-    mem.count_in(mem.frames.memcg(folio), VmEvent::PgActivate, pages);
+    stats.activated[usize::from(file)] += mem.frames.pages(folio);
     Fate::Activated(why)
 }

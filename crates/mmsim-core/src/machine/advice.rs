@@ -136,6 +136,7 @@ impl Machine {
         let runs: Vec<&[FolioId]> = folios.chunk_by(of_one_node).collect();
         for run in runs {
             gone += self.policy.reclaim_list(&mut self.mem, run, ignore_references);
+            self.mem.end_step();
         }
         self.queue_io();
         self.mem.settle_kernel();

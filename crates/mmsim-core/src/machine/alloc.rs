@@ -456,6 +456,7 @@ impl Machine {
             self.mem.start_plug(std::mem::take(&mut self.plug));
             let begin = self.mem.now;
             let out = self.policy.reclaim(&mut self.mem, &req);
+            self.mem.end_step();
             worked |= self.mem.now > begin;
             if !out.more && !worked {
                 self.mem.now += self.mem.cost.t_empty_pass;

@@ -300,6 +300,7 @@ impl Machine {
         self.mem.start_plug(std::mem::take(&mut p.plug));
         let begin = self.mem.now;
         let out = self.policy.reclaim(&mut self.mem, &request);
+        self.mem.end_step();
         p.worked |= self.mem.now > begin;
         p.plug = self.mem.take_plug();
         if !out.more {

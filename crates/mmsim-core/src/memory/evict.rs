@@ -13,21 +13,31 @@ use crate::backing::Shadow;
 use crate::backing::device::{Io, Writer};
 use crate::backing::swap::Cached;
 use crate::base::id::PageIdx;
-use crate::base::time::SimDuration;
 use crate::base::vmstat::VmEvent;
 use crate::memory::trace::{ScanOutcome, TraceEvent};
 use crate::phys::frames::{FolioId, FrameKind, Mapped, flag};
+use crate::policy::{ReclaimRequest, Reclaimer};
 use crate::virt::pages::{Entry, pte};
 
 /// How far an eviction may go.
 #[derive(Clone, Copy, Debug)]
 pub struct Evicting {
+    /// Who evicts: what is evicted counts as its steal.
+    pub by: Reclaimer,
     /// Dirty folios may be written.
     pub may_writepage: bool,
     /// Dirty file folios may be written too (kswapd, marked, node dirty).
     pub may_write_file: bool,
     /// Only a clean folio is wanted (`FOLIOREF_RECLAIM_CLEAN`).
     pub clean_only: bool,
+}
+
+impl Evicting {
+    /// As far as a request goes.
+    pub fn of(req: &ReclaimRequest) -> Self {
+        let (by, may_writepage) = (req.by, req.may_writepage);
+        Evicting { by, may_writepage, may_write_file: false, clean_only: false }
+    }
 }
 
 /// What came of preparing an eviction.
@@ -74,7 +84,7 @@ impl Memory {
         }
         match self.prepare_evict(folio, how) {
             Prepared::Ready { wrote } => {
-                self.finish_evict(folio, shadow, wrote);
+                self.finish_evict(folio, how.by, shadow, wrote);
                 Ok(())
             }
             Prepared::Dropped => Ok(()),
@@ -87,7 +97,7 @@ impl Memory {
     pub fn prepare_evict(&mut self, folio: FolioId, how: Evicting) -> Prepared {
         let anon = self.frames.kind(folio) == FrameKind::Anon;
         if anon && !self.frames.has(folio, flag::SWAPBACKED) {
-            return self.drop_lazyfree(folio);
+            return self.drop_lazyfree(folio, how.by);
         }
         if anon && !self.frames.has(folio, flag::SWAPCACHE) && !self.add_to_swap(folio) {
             return Prepared::Activate { why: ScanOutcome::ActivateNoSwap };
@@ -200,7 +210,13 @@ impl Memory {
     /// # Panics
     /// If the folio is still mapped, dirty or under write.
     #[inline]
-    pub fn finish_evict(&mut self, folio: FolioId, shadow: Option<Shadow>, wrote: bool) {
+    pub fn finish_evict(
+        &mut self,
+        folio: FolioId,
+        by: Reclaimer,
+        shadow: Option<Shadow>,
+        wrote: bool,
+    ) {
         assert!(
             self.frames.mapped(folio) == Mapped::No
                 && !self.frames.has(folio, flag::DIRTY | flag::WRITEBACK | flag::LRU),
@@ -239,32 +255,8 @@ impl Memory {
         });
         self.now += self.cost.t_evict;
         let memcg = self.frames.memcg(folio);
+        self.count_steal(by, memcg, !anon, 1);
         self.memcgs.uncharge(memcg, 1);
         self.free_frame(folio);
-    }
-
-    /// What a reclaimer pays for one batch of unmapped folios: one flush of TLBs.
-    pub fn charge_batch(&mut self, unmapped: u64) {
-        if unmapped > 0 {
-            self.now += self.cost.t_tlb_flush;
-        }
-    }
-
-    /// Cost of looking at `n` folios in a scan.
-    #[inline]
-    pub fn charge_scan(&mut self, n: u64) {
-        self.now += SimDuration(self.cost.t_scan.0 * n);
-    }
-
-    /// Cost of moving `n` folios between lists without asking anybody.
-    #[inline]
-    pub fn charge_rotations(&mut self, n: u64) {
-        self.now += SimDuration(self.cost.t_rotate.0 * n);
-    }
-
-    /// Cost of asking `n` plain mappings for their accessed bits.
-    #[inline]
-    pub fn charge_references(&mut self, n: u64) {
-        self.now += SimDuration(self.cost.t_scan_mapping.0 * n);
     }
 }

@@ -17,7 +17,7 @@ use crate::base::id::{PageIdx, VmaId};
 use crate::base::vmstat::VmEvent;
 use crate::memory::trace::{ScanOutcome, TraceEvent};
 use crate::phys::frames::{FolioId, FrameKind, Mapped, flag};
-use crate::policy::ReclaimPolicy;
+use crate::policy::{ReclaimPolicy, Reclaimer};
 use crate::virt::pages::{Entry, pte};
 
 impl Memory {
@@ -91,7 +91,7 @@ impl Memory {
 
     /// Reclaims an isolated folio of lazily freed memory: drops it, or, if it was written
     /// since, leaves it mapped as ordinary anonymous memory.
-    pub(super) fn drop_lazyfree(&mut self, folio: FolioId) -> Prepared {
+    pub(super) fn drop_lazyfree(&mut self, folio: FolioId, by: Reclaimer) -> Prepared {
         let mut page = None;
         while let Some(p) = self.rmap.nth(self.rmap.of(&self.frames, folio), 0) {
             page = page.or(Some(p));
@@ -109,6 +109,7 @@ impl Memory {
         self.count_in(memcg, VmEvent::PgLazyFreed, 1);
         self.emit(|| TraceEvent::SimLazyDrop { pfn: folio, page });
         self.now += self.cost.t_evict;
+        self.count_steal(by, memcg, true, 1);
         self.memcgs.uncharge(memcg, 1);
         self.free_frame(folio);
         Prepared::Dropped

@@ -23,6 +23,7 @@ mod plain;
 mod plug;
 mod returning;
 mod samples;
+mod scan;
 mod shadow_nodes;
 mod survey;
 mod touching;
@@ -42,6 +43,7 @@ pub use plain::{Look, ShortWay, Verdicts};
 pub use plug::Plug;
 pub use returning::{AHEAD, MOST_RETURNED, ReturnRun, Returned, Returning};
 pub use samples::{BATCH as SAMPLE_BATCH, InBatches};
+pub use scan::{Scan, ScanFor, Scanned};
 pub use survey::{BlockUse, Hold, Survey, holds, most_blocks};
 pub use walk::{TableWalk, WalkScope};
 pub use young::References;
@@ -142,6 +144,8 @@ pub struct Memory {
     plug: Option<Plug>,
     /// Until when whoever acts sleeps, since its writes were throttled; past: it does not.
     throttled: SimTime,
+    /// The batch of the reclaimer at work.
+    scan_batch: scan::ScanBatch,
     /// Per node: conditions met by reclaim.
     pub node_flags: IndexVec<NodeId, NodeFlags>,
     /// Folio pages on evictable lists, per zone and type.
@@ -215,6 +219,7 @@ impl Memory {
             io: Vec::new(),
             plug: None,
             throttled: SimTime::ZERO,
+            scan_batch: scan::ScanBatch::default(),
             node_flags: IndexVec::filled(zones.nr_nodes(), NodeFlags::default()),
             nr_orphans: IndexVec::filled(zones.ids().count(), 0),
             lru_pages: IndexVec::filled(zones.ids().count(), [0; 2]),
@@ -261,12 +266,6 @@ impl Memory {
         if memcg.0 != 0 {
             self.memcgs.count(memcg, e, n);
         }
-    }
-
-    /// Counts events in a group only, as limit reclaim does.
-    pub fn count_group(&mut self, memcg: MemcgId, e: VmEvent, n: u64) {
-        self.memcgs.count(memcg, e, n);
-        self.memcgs.count(MemcgId(0), e, n);
     }
 
     /// Reports an event at the acting clock.

@@ -21,6 +21,7 @@ use crate::base::id::{AsId, GROUP_PAGES, ListId, MemcgId, PageIdx, Pfn, SwapSlot
 use crate::base::time::SimDuration;
 use crate::base::vmstat::VmEvent;
 use crate::phys::frames::{FolioId, ORDER_MASK, flag, is_plain, pages_of};
+use crate::policy::Reclaimer;
 use crate::virt::pages::{Group, Owner, pte};
 use crate::virt::space::Spaces;
 
@@ -166,6 +167,7 @@ struct Victim {
 #[derive(Clone, Debug, Default)]
 pub struct ShortWay {
     asked: u64,
+    activated: u64,
     victims: Vec<Victim>,
 }
 
@@ -175,19 +177,44 @@ impl ShortWay {
     pub fn asked(&mut self, n: u64) {
         self.asked += n;
     }
+    /// `n` plain folios were activated by their verdicts.
+    #[inline(always)]
+    pub fn activated(&mut self, n: u64) {
+        self.activated += n;
+    }
 }
 
 impl Memory {
     /// Isolates folios at the tail of a list, up to `n` pages or one folio more, and appends
-    /// them to `looks`, oldest first. Returns their pages. With `verdicts`, the accessed bits of plain ones are tested and cleared, and
-    /// their flags changed; that takes time, which whoever uses an answer has to charge.
-    /// Without, and with an observer, none is taken for plain.
-    pub fn lru_isolate_tail(
+    /// them to `looks`, oldest first. Returns their pages. With `verdicts`, the accessed bits of
+    /// plain ones are tested and cleared, and their flags changed; that takes time, which
+    /// [`ShortWay::asked`] notes. Without, and with an observer, none is taken for plain.
+    pub(super) fn lru_isolate_asked(
         &mut self,
         list: ListId,
         n: u64,
         verdicts: Option<&Verdicts>,
         looks: &mut Vec<Look>,
+    ) -> u64 {
+        let verdicts = verdicts.filter(|_| !self.tracer.on());
+        self.lru_isolate(list, n, verdicts, looks, |i, run, looks| i.isolate(run, looks))
+    }
+
+    /// The same without asking anybody: the accessed bits of plain ones are still there, for
+    /// [`Memory::test_clear_young_of`]. With an observer none is taken for plain.
+    pub fn lru_isolate_unasked(&mut self, list: ListId, n: u64, looks: &mut Vec<Look>) -> u64 {
+        let plain = !self.tracer.on();
+        self.lru_isolate(list, n, None, looks, |i, run, looks| i.isolate_unasked(run, plain, looks))
+    }
+
+    #[inline]
+    fn lru_isolate(
+        &mut self,
+        list: ListId,
+        n: u64,
+        verdicts: Option<&Verdicts>,
+        looks: &mut Vec<Look>,
+        isolate: impl Fn(&mut Isolating<'_>, &[u32], &mut Vec<Look>),
     ) -> u64 {
         let before = (looks.len(), self.lists.extra(list));
         let n = self.lists.folios_for(list, n, |f| self.frames.pages(f));
@@ -198,32 +225,10 @@ impl Memory {
             rmap,
             hot: hot.as_chunks_mut().0,
             groups: groups.raw(),
-            verdicts: verdicts.filter(|_| !self.tracer.on()),
+            verdicts,
             seen: Seen::default(),
         };
-        self.lists.pop_tail_batch(list, n, |run| isolating.isolate(run, looks));
-        let seen = isolating.seen;
-        self.count_listed(list, looks[before.0..].iter().map(|l| l.folio), seen, false);
-        (looks.len() - before.0) as u64 + before.1 - self.lists.extra(list)
-    }
-
-    /// The same without asking anybody: the accessed bits of plain ones are still there, for
-    /// [`Memory::test_clear_young_of`]. With an observer none is taken for plain.
-    pub fn lru_isolate_unasked(&mut self, list: ListId, n: u64, looks: &mut Vec<Look>) -> u64 {
-        let before = (looks.len(), self.lists.extra(list));
-        let n = self.lists.folios_for(list, n, |f| self.frames.pages(f));
-        let any_plain = !self.tracer.on();
-        let (flags, rmap) = self.frames.flags_and_rmap();
-        let (hot, groups) = self.pages.hot_and_groups();
-        let mut isolating = Isolating {
-            flags,
-            rmap,
-            hot: hot.as_chunks_mut().0,
-            groups: groups.raw(),
-            verdicts: None,
-            seen: Seen::default(),
-        };
-        self.lists.pop_tail_batch(list, n, |run| isolating.isolate_unasked(run, any_plain, looks));
+        self.lists.pop_tail_batch(list, n, |run| isolate(&mut isolating, run, looks));
         let seen = isolating.seen;
         self.count_listed(list, looks[before.0..].iter().map(|l| l.folio), seen, false);
         (looks.len() - before.0) as u64 + before.1 - self.lists.extra(list)
@@ -351,9 +356,10 @@ impl Memory {
     }
 
     /// Carries out and accounts for what went the short way since the last time.
-    pub fn settle_short(&mut self, short: &mut ShortWay) {
+    pub fn settle_short(&mut self, short: &mut ShortWay, by: Reclaimer) {
         self.now += SimDuration(self.cost.t_scan_mapping.0 * short.asked);
-        short.asked = 0;
+        self.count(VmEvent::PgActivate, short.activated);
+        (short.asked, short.activated) = (0, 0);
         if short.victims.is_empty() {
             return;
         }
@@ -366,6 +372,7 @@ impl Memory {
         self.now += SimDuration(each.0 * n);
         self.unmap_short(&short.victims);
         self.free_frames(short.victims.iter().map(|v| v.folio));
+        self.count_steal(by, MemcgId(0), false, n);
         self.memcgs.charge_swap(MemcgId(0), n);
         self.memcgs.uncharge(MemcgId(0), n);
         self.count(VmEvent::NrVmscanWrite, n);

@@ -1,9 +1,9 @@
 //! What a replacement policy is to the machine.
 //!
 //! The policy decides, core does: a policy chooses folios and calls the doors of
-//! [`crate::memory::Memory`] (`prepare_evict`, `finish_evict`, `references`, the lists).
+//! [`crate::memory::Memory`] (`isolate`, `references`, `evict`, `activate`, the lists).
 //! Accounting, cost, tracing and checks live behind the doors, so two policies can only
-//! differ by their decisions. Mapped accesses are not announced; a policy learns about
+//! differ by their decisions. A policy that does work of its own pays by [`Memory::charge`]. Mapped accesses are not announced; a policy learns about
 //! them by scanning, as the kernel must.
 
 pub mod compaction;
@@ -70,6 +70,8 @@ pub enum Reclaimer {
     Direct,
     /// An allocating thread whose group is over its limit, or `memory.reclaim`.
     Limit(MemcgId),
+    /// Advice, or a scheme of DAMON, through [`ReclaimPolicy::reclaim_list`]. No request has it.
+    Advice,
 }
 
 /// One pass over a node, or one step of it.
@@ -243,7 +245,9 @@ pub trait ReclaimPolicy: Send {
         }
     }
 
-    /// One pass over a node, or one step of it.
+    /// One pass over a node, or one step of it. Folios to evict are taken by
+    /// [`Memory::isolate_tail`] and its like, which count them; at the end core ends the batch
+    /// that [`Memory::end_batch`] has not ended.
     fn reclaim(&mut self, mem: &mut Memory, req: &ReclaimRequest) -> ReclaimOutcome;
 
     /// An evicted page is wanted again and its shadow was found: called before the folio
@@ -348,7 +352,8 @@ pub trait ReclaimPolicy: Send {
         folios: &[FolioId],
         ignore_references: bool,
     ) -> u64 {
-        let how = Evicting { may_writepage: true, may_write_file: false, clean_only: false };
+        let by = Reclaimer::Advice;
+        let how = Evicting { by, may_writepage: true, may_write_file: false, clean_only: false };
         let mut freed = 0;
         for &folio in folios {
             let used = !ignore_references && mem.references(folio, None).count > 0;

@@ -222,9 +222,7 @@ impl Classic {
     /// The same for a folio that is known to belong to `lv`.
     #[inline(always)]
     fn add_head_of(&mut self, mem: &mut Memory, lv: usize, folio: FolioId) {
-        if mem.frames.bits(folio) & (flag::MLOCKED | flag::UNEVICTABLE) == flag::MLOCKED {
-            cull(mem, folio);
-        }
+        mem.cull(folio);
         let l = Self::list_index(mem, folio);
         mem.lru_add_head(self.lruvecs[lv].lists[l], folio);
     }
@@ -305,14 +303,6 @@ impl Classic {
             s[formulas::ACTIVE_ANON],
         )
     }
-}
-
-/// The folio of a locked mapping leaves the evictable lists.
-#[cold]
-#[inline(never)]
-fn cull(mem: &mut Memory, folio: FolioId) {
-    mem.frames.change(folio, flag::ACTIVE, flag::UNEVICTABLE);
-    mem.count(VmEvent::UnevictablePgsCulled, mem.frames.pages(folio));
 }
 
 impl ReclaimPolicy for Classic {
@@ -428,28 +418,24 @@ impl ReclaimPolicy for Classic {
 
     fn folio_activated(&mut self, mem: &mut Memory, folio: FolioId) {
         mem.lru_del(folio);
-        mem.frames.set(folio, flag::ACTIVE);
+        mem.activate_used(folio);
         self.add_head(mem, folio);
         let pages = mem.frames.pages(folio);
-        mem.count_in(mem.frames.memcg(folio), VmEvent::PgActivate, pages);
         let lv = self.lruvec_of(mem, folio);
         let file = mem.frames.is_file_lru(folio);
         self.note_rotated(lv, file, pages, pages);
-        mem.emit(|| TraceEvent::MmLruActivate { pfn: folio });
     }
 
     fn folio_deactivated(&mut self, mem: &mut Memory, folio: FolioId) {
         if mem.frames.has(folio, flag::ACTIVE) && !mem.frames.has(folio, flag::UNEVICTABLE) {
             mem.lru_del(folio);
-            mem.frames.clear(folio, flag::ACTIVE | flag::REFERENCED);
+            mem.deactivate(folio);
             self.add_head(mem, folio);
             let pages = mem.frames.pages(folio);
             self.advised += pages;
-            mem.count_in(mem.frames.memcg(folio), VmEvent::PgDeactivate, pages);
             let lv = self.lruvec_of(mem, folio);
             let file = mem.frames.is_file_lru(folio);
             self.note_rotated(lv, file, pages, 0);
-            mem.emit(|| TraceEvent::SimDeactivate { pfn: folio });
         }
     }
 

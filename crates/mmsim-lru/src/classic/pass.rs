@@ -341,6 +341,6 @@ impl Classic {
 fn target(req: &ReclaimRequest) -> MemcgId {
     match req.by {
         Reclaimer::Limit(m) => m,
-        Reclaimer::Kswapd | Reclaimer::Direct => MemcgId(0),
+        _ => MemcgId(0),
     }
 }

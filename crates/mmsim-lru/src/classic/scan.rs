@@ -10,11 +10,10 @@ use super::workingset::Leaving;
 use super::{Classic, LIST_NAMES};
 use crate::config::AnonRefRule;
 use crate::shrink::{BatchStats, Fate, Judgement, Shrinking, shrink_folio};
-use mmsim_core::base::id::{ListId, MemcgId, Pfn};
+use mmsim_core::base::id::{MemcgId, Pfn};
 use mmsim_core::base::vmstat::VmEvent;
-use mmsim_core::config::ZoneKind;
 use mmsim_core::memory::trace::{ScanOutcome, TraceEvent};
-use mmsim_core::memory::{Look, Memory, References, ShortWay, Verdicts};
+use mmsim_core::memory::{Look, Memory, References, Scan, ScanFor, ShortWay, Verdicts};
 use mmsim_core::phys::frames::{FolioId, flag, pages_of};
 use mmsim_core::policy::{ReclaimRequest, Reclaimer};
 
@@ -37,43 +36,27 @@ pub(super) struct Batch {
 }
 
 impl Classic {
-    /// Takes up to `n` pages of eligible zones off the tail of a list into `self.looks`, the
-    /// oldest folio first, and the rest of the last folio. Returns how many pages were looked at.
-    /// Folios of other zones go to the head; a list that may have such has no short way.
+    /// Takes up to `n` pages off the tail of a list into `self.looks`, and the rest of the last
+    /// folio. Returns how many.
     fn isolate_folios(
         &mut self,
         mem: &mut Memory,
         lv: usize,
-        list: usize,
+        scan: &Scan<'_>,
         n: u64,
-        req: &ReclaimRequest,
         verdicts: Option<&Verdicts>,
     ) -> u64 {
         mem.lru_drain(self);
-        let id = self.lruvecs[lv].lists[list];
-        let mut looks = std::mem::take(&mut self.looks);
-        looks.clear();
-        let node = self.node_of(mem, self.area_of_lruvec(lv));
-        // Where zones have lists, only those of zones that are wanted are scanned.
-        let all_eligible =
-            self.by_zone || mem.zones.of_node(node).iter().all(|&z| req.wants(mem.zones[z].kind));
-        let nr = if all_eligible {
-            mem.lru_isolate_tail(id, n, verdicts, &mut looks)
-        } else {
-            isolate_eligible(mem, id, n, req, &mut looks)
-        };
-        mem.charge_scan(looks.len() as u64);
-        self.looks = looks;
+        self.looks.clear();
+        let list = 2 * usize::from(scan.file) + usize::from(scan.to == ScanFor::Deactivation);
+        mem.isolate_batch(scan, self.lruvecs[lv].lists[list], n, verdicts, &mut self.looks)
+    }
+
+    /// A scan of a list of an lruvec.
+    fn scan<'a>(&self, lv: usize, file: bool, to: ScanFor, req: &'a ReclaimRequest) -> Scan<'a> {
         let memcg = MemcgId((lv % self.groups) as u16);
-        mem.emit(|| TraceEvent::MmVmscanLruIsolate {
-            node,
-            memcg,
-            lru: LIST_NAMES[list],
-            nr_requested: n,
-            nr_scanned: nr,
-            nr_taken: nr,
-        });
-        nr
+        let lru = LIST_NAMES[2 * usize::from(file) + usize::from(to == ScanFor::Deactivation)];
+        Scan { req, memcg, file, to, lru }
     }
 
     /// Scans `n` folios of an inactive list and evicts what nobody used.
@@ -85,24 +68,9 @@ impl Classic {
         n: u64,
         req: &ReclaimRequest,
     ) -> BatchStats {
-        let list = 2 * usize::from(file);
+        let scan = self.scan(lv, file, ScanFor::Eviction, req);
         let verdicts = self.inactive_verdicts;
-        let nr = self.isolate_folios(mem, lv, list, n, req, Some(&verdicts));
-        let (scan, steal) = match req.by {
-            Reclaimer::Kswapd => (VmEvent::PgScanKswapd, VmEvent::PgStealKswapd),
-            Reclaimer::Direct | Reclaimer::Limit(_) => {
-                (VmEvent::PgScanDirect, VmEvent::PgStealDirect)
-            }
-        };
-        let (scan_type, steal_type) = if file {
-            (VmEvent::PgScanFile, VmEvent::PgStealFile)
-        } else {
-            (VmEvent::PgScanAnon, VmEvent::PgStealAnon)
-        };
-        let memcg = MemcgId((lv % self.groups) as u16);
-        let global = !matches!(req.by, Reclaimer::Limit(_));
-        count_scan(mem, memcg, global, scan, nr);
-        mem.count_in(memcg, scan_type, nr);
+        let nr = self.isolate_folios(mem, lv, &scan, n, Some(&verdicts));
         if nr == 0 {
             return BatchStats::default();
         }
@@ -111,7 +79,7 @@ impl Classic {
             file,
             how: Shrinking { by: req.by, may_writepage: req.may_writepage, keep_marked: false },
             evicts_short: req.may_writepage && mem.evicts_short(),
-            leaving: self.leaving(file, self.area_of_lruvec(lv), memcg, req.by),
+            leaving: self.leaving(file, self.area_of_lruvec(lv), scan.memcg, req.by),
             short: std::mem::take(&mut self.short),
             back: std::mem::take(&mut self.back),
             stats: BatchStats::default(),
@@ -120,8 +88,6 @@ impl Classic {
         };
         self.shrink_taken(mem, &mut b);
         let stats = &mut b.stats;
-        count_scan(mem, memcg, global, steal, stats.reclaimed);
-        mem.count_in(memcg, steal_type, stats.reclaimed);
         self.note_rotated(lv, file, nr, 0);
         for t in [false, true] {
             self.note_rotated(lv, t, 0, stats.activated[usize::from(t)]);
@@ -129,15 +95,7 @@ impl Classic {
         self.note_cost(mem, lv, file, stats.pageout, nr - stats.reclaimed);
         stats.pass.taken = nr;
         stats.pass.file_taken = if file { nr } else { 0 };
-        let node = self.node_of(mem, self.area_of_lruvec(lv));
-        mem.emit(|| TraceEvent::MmVmscanLruShrinkInactive {
-            node,
-            file,
-            nr_scanned: nr,
-            nr_reclaimed: stats.reclaimed,
-            priority: req.priority,
-        });
-        mem.settle_kernel();
+        mem.end_batch(req, file);
         self.short = b.short;
         self.back = b.back;
         b.stats
@@ -173,9 +131,8 @@ impl Classic {
             }
         }
         self.looks = looks;
-        mem.settle_short(&mut b.short);
+        mem.settle_short(&mut b.short, b.how.by);
         mem.count(VmEvent::SimScanKeep, b.kept);
-        mem.charge_batch(b.stats.reclaimed);
         self.put_back(mem, b.lv, b.file, &mut b.back);
         self.age_by_scan(b.lv, b.promoted);
     }
@@ -224,7 +181,7 @@ impl Classic {
         b.stats.pageout += evicts;
         b.stats.reclaimed += evicts;
         b.stats.activated[0] += promoted;
-        mem.count(VmEvent::PgActivate, promoted);
+        b.short.activated(promoted);
     }
 
     /// Plain folios that cannot be evicted the short way, but were asked already.
@@ -245,7 +202,7 @@ impl Classic {
             }
             b.promoted += 1;
             b.stats.activated[0] += 1;
-            mem.count(VmEvent::PgActivate, 1);
+            b.short.activated(1);
             b.back[1].push(look.folio);
             if self.config.age_on_scan_activation {
                 self.advance_age(b.lv, usize::from(b.file), 1);
@@ -264,7 +221,6 @@ impl Classic {
         let mut recycled = 0;
         for look in looks {
             recycled += u64::from(look.bits & flag::RECLAIM != 0);
-            mem.frames.store(look.folio, look.bits | flag::RECLAIM | flag::ACTIVE);
             b.back[1].push(look.folio);
         }
         let stats = &mut b.stats;
@@ -275,7 +231,7 @@ impl Classic {
         stats.pass.writeback += nr - immediate;
         stats.activated[0] += nr;
         b.promoted += nr;
-        mem.count_in(MemcgId((b.lv % self.groups) as u16), VmEvent::PgActivate, nr);
+        mem.activate_batch(MemcgId((b.lv % self.groups) as u16), looks, flag::RECLAIM);
         if self.config.age_on_scan_activation {
             self.advance_age(b.lv, usize::from(b.file), nr);
         }
@@ -290,7 +246,7 @@ impl Classic {
         folio: FolioId,
         asked: Option<Judgement>,
     ) {
-        mem.settle_short(&mut b.short);
+        mem.settle_short(&mut b.short, b.how.by);
         let page =
             if mem.tracer.on() { mem.rmap.nth(mem.rmap.of(&mem.frames, folio), 0) } else { None };
         let (by, file) = (b.how.by, b.file);
@@ -344,13 +300,13 @@ impl Classic {
         folios: &[FolioId],
         ignore_references: bool,
     ) -> u64 {
-        let by = Reclaimer::Direct;
+        let by = Reclaimer::Advice;
         let how = Shrinking { by, may_writepage: true, keep_marked: false };
         let (rule, locked_activates) =
             (self.config.anon_ref_rule, self.config.locked_is_activated());
         let mut stats = BatchStats::default();
         let mut back = Vec::new();
-        mem.charge_scan(folios.len() as u64);
+        mem.charge(mem.cost.t_scan * folios.len() as u64);
         for &folio in folios {
             let fate = shrink_folio(
                 mem,
@@ -374,7 +330,6 @@ impl Classic {
             }
             back.push(folio);
         }
-        mem.charge_batch(stats.reclaimed);
         for folio in back {
             mem.put_back(self, folio);
         }
@@ -408,11 +363,9 @@ impl Classic {
     ) {
         // Whether accessed bits are left alone.
         let leaves_young = !self.config.anon_demote_clears_young && !file;
-        let list = 2 * usize::from(file) + 1;
+        let scan = self.scan(lv, file, ScanFor::Deactivation, req);
         let verdicts = if leaves_young { None } else { Some(&DEMOTED) };
-        let nr = self.isolate_folios(mem, lv, list, n, req, verdicts);
-        let memcg = MemcgId((lv % self.groups) as u16);
-        count_scan(mem, memcg, !matches!(req.by, Reclaimer::Limit(_)), VmEvent::PgRefill, nr);
+        let nr = self.isolate_folios(mem, lv, &scan, n, verdicts);
         if nr == 0 {
             return;
         }
@@ -423,20 +376,20 @@ impl Classic {
         let young_counts = self.config.demoted_young_counts_as_rotated();
         let looks = std::mem::take(&mut self.looks);
         let mut back = std::mem::take(&mut self.back);
-        let (mut kept, mut rotated, mut asked, mut extra) = (0u64, 0u64, 0u64, 0u64);
+        let (mut kept, mut rotated, mut asked, mut extra) = (0, 0, 0, 0);
         for look in &looks {
             let folio = look.folio;
             if look.bits & flag::MLOCKED != 0 {
                 self.add_head_of(mem, lv, folio);
                 continue;
             }
-            let mut clear = flag::ACTIVE;
+            let mut clear = 0;
             if look.is_plain() {
                 asked += 1;
                 rotated += u64::from(look.bits & flag::RECLAIM != 0 && young_counts);
-                clear |= flag::RECLAIM;
+                clear = flag::RECLAIM;
             } else if leaves_young {
-                clear |= flag::REFERENCED;
+                clear = flag::REFERENCED;
             } else {
                 let r = mem.references(folio, limit);
                 if r.count > 0 || r.locked {
@@ -449,31 +402,22 @@ impl Classic {
                     }
                 }
             }
-            mem.frames.change(folio, clear, flag::WORKINGSET);
-            mem.emit(|| TraceEvent::SimDeactivate { pfn: folio });
+            mem.demote(folio, clear);
             extra += pages_of(look.bits) - 1;
             back[0].push(folio);
         }
         let demoted = back[0].len() as u64 + extra;
-        mem.charge_references(asked);
+        self.short.asked(asked);
+        mem.settle_short(&mut self.short, req.by);
         self.put_back(mem, lv, file, &mut back);
         self.looks = looks;
         self.back = back;
-        mem.count_in(memcg, VmEvent::PgDeactivate, demoted);
         self.age_by_scan(lv, kept);
         self.note_rotated(lv, file, nr, rotated);
         if kept > 0 && self.config.balance_model == crate::config::BalanceModel::Cost612 {
             self.note_cost(mem, lv, file, 0, kept);
         }
-        let node = self.node_of(mem, self.area_of_lruvec(lv));
-        mem.emit(|| TraceEvent::MmVmscanLruShrinkActive {
-            node,
-            file,
-            nr_taken: nr,
-            nr_active: kept,
-            nr_deactivated: demoted,
-            priority: req.priority,
-        });
+        mem.end_deactivation(&scan, nr, demoted, kept);
     }
 }
 
@@ -548,52 +492,4 @@ pub(super) fn inactive_verdicts(rule: AnonRefRule) -> Verdicts {
         }
     });
     Verdicts { clear: flag::REFERENCED, set }
-}
-
-/// Isolates folios of the zones asked for, of `n` pages or one folio more; the others go to the
-/// head. Returns their pages.
-fn isolate_eligible(
-    mem: &mut Memory,
-    list: ListId,
-    n: u64,
-    req: &ReclaimRequest,
-    looks: &mut Vec<Look>,
-) -> u64 {
-    let mut skipped = Vec::new();
-    let mut nr = 0;
-    while nr < n && mem.lists.len(list) > 0 {
-        nr += mem.lru_isolate_tail(list, n - nr, None, looks);
-        looks.retain(|look| {
-            let kind = mem.zones[mem.zones.of(look.folio)].kind;
-            let wanted = req.wants(kind);
-            if !wanted {
-                let pages = pages_of(look.bits);
-                mem.count(skip_event(kind), pages);
-                nr -= pages;
-                skipped.push(look.folio);
-            }
-            wanted
-        });
-    }
-    mem.lru_add_heads(list, &skipped);
-    nr
-}
-
-/// The counter of folios passed over for their zone.
-fn skip_event(kind: ZoneKind) -> VmEvent {
-    match kind {
-        ZoneKind::Dma => VmEvent::PgSkipDma,
-        ZoneKind::Dma32 => VmEvent::PgSkipDma32,
-        ZoneKind::Normal => VmEvent::PgSkipNormal,
-        ZoneKind::Movable => VmEvent::PgSkipMovable,
-    }
-}
-
-/// Counters that limit reclaim moves only in its group.
-fn count_scan(mem: &mut Memory, memcg: MemcgId, global: bool, e: VmEvent, n: u64) {
-    if global {
-        mem.count_in(memcg, e, n);
-    } else {
-        mem.count_group(memcg, e, n);
-    }
 }

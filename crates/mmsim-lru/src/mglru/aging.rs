@@ -268,7 +268,7 @@ impl Mglru {
                 for &row in rows {
                     let list = self.lruvecs[lv].lists[old][row][z];
                     while let Some(folio) = mem.lru_pop_tail(list) {
-                        mem.charge_rotations(1);
+                        mem.charge(mem.cost.t_rotate);
                         let bits = mem.frames.bits(folio);
                         let tier = self.tier(folio, bits);
                         let full = self.overflows(bits, self.refs(folio, bits));

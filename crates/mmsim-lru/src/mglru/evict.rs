@@ -15,7 +15,6 @@ use super::rates::{ANON, Control, FILE, MAX_SWAPPINESS};
 use super::{MIN_NR_GENS, Mglru, place};
 use crate::shrink::{BatchStats, Fate, Judgement, Shrinking, shrink_folio};
 use mmsim_core::base::id::Pfn;
-use mmsim_core::base::vmstat::VmEvent;
 use mmsim_core::memory::trace::{ScanOutcome, TraceEvent};
 use mmsim_core::memory::{Look, Memory, ShortWay};
 use mmsim_core::phys::frames::{FolioId, Mapped, ORDER_MASK, flag, pages_of};
@@ -88,28 +87,7 @@ impl Mglru {
             self.put_back(mem, &mut b);
         }
         let reclaimed = b.stats.reclaimed;
-        let memcg = self.node_and_group(lv).1;
-        let steal = match req.by {
-            Reclaimer::Kswapd => VmEvent::PgStealKswapd,
-            Reclaimer::Direct | Reclaimer::Limit(_) => VmEvent::PgStealDirect,
-        };
-        if matches!(req.by, Reclaimer::Limit(_)) {
-            mem.count_group(memcg, steal, reclaimed);
-        } else {
-            mem.count_in(memcg, steal, reclaimed);
-        }
-        let of_type = if t == FILE { VmEvent::PgStealFile } else { VmEvent::PgStealAnon };
-        mem.count_in(memcg, of_type, reclaimed);
-        let node = req.node;
-        mem.emit(|| TraceEvent::MmVmscanLruShrinkInactive {
-            node,
-            file: t == FILE,
-            nr_scanned: nr,
-            nr_reclaimed: reclaimed,
-            priority: req.priority,
-        });
-        mem.charge_batch(reclaimed);
-        mem.settle_kernel();
+        mem.end_batch(req, t == FILE);
         b.stats.pass.taken = nr;
         b.stats.pass.file_taken = if t == FILE { nr } else { 0 };
         out.scanned += b.stats.scanned;
@@ -178,7 +156,7 @@ impl Mglru {
                 rest = behind;
             }
         }
-        mem.settle_short(&mut b.short);
+        mem.settle_short(&mut b.short, b.how.by);
         self.looks = looks;
     }
 
@@ -205,9 +183,8 @@ impl Mglru {
             mem.frames.store(look.folio, bits);
             self.counted_first(look.folio, judgement);
             if judgement == Judgement::Activate {
-                mem.frames.set(look.folio, flag::ACTIVE);
+                mem.activate(look.folio);
                 b.stats.activated[ANON] += 1;
-                mem.count_in(mem.frames.memcg(look.folio), VmEvent::PgActivate, 1);
             }
             b.back.push(look.folio);
         }
@@ -255,9 +232,9 @@ impl Mglru {
                 } else {
                     flag::REFERENCED
                 };
-                mem.frames.store(stays.folio, stays.bits & !referenced | flag::ACTIVE);
+                mem.frames.store(stays.folio, stays.bits & !referenced);
+                mem.activate(stays.folio);
                 b.stats.activated[ANON] += 1;
-                mem.count(VmEvent::PgActivate, 1);
                 b.back.push(look.folio);
             }
         }
@@ -266,7 +243,7 @@ impl Mglru {
     /// The general way of a folio.
     #[inline(never)]
     fn shrink_other(&mut self, mem: &mut Memory, b: &mut Batch, folio: FolioId) {
-        mem.settle_short(&mut b.short);
+        mem.settle_short(&mut b.short, b.how.by);
         let pages = mem.frames.pages(folio) as u32;
         match self.shrink_one(mem, b, folio, false) {
             Fate::Kept(_) | Fate::Activated(_) => b.back.push(folio),
@@ -354,7 +331,7 @@ impl Mglru {
                 lv: self.lruvec_of(mem, folio),
                 t: super::type_of(mem.frames.bits(folio)),
                 how: Shrinking {
-                    by: Reclaimer::Direct,
+                    by: Reclaimer::Advice,
                     may_writepage: true,
                     keep_marked: !ignore
                         && self.config.access_marks == AccessMarks::WorkingsetSecond,
@@ -371,7 +348,6 @@ impl Mglru {
                 Fate::Split => unreachable!("{folio} was split when the advice was given"),
             }
         }
-        mem.charge_batch(freed);
         freed
     }
 

@@ -332,10 +332,7 @@ impl Mglru {
         let bits = mem.frames.bits(folio);
         let lv = self.lruvec_of(mem, folio);
         if bits & (flag::MLOCKED | flag::UNEVICTABLE) != 0 {
-            if bits & flag::UNEVICTABLE == 0 {
-                mem.frames.change(folio, flag::ACTIVE, flag::UNEVICTABLE);
-                mem.count(VmEvent::UnevictablePgsCulled, pages_of(bits));
-            }
+            mem.cull(folio);
             return mem.lru_add_head(self.lruvecs[lv].unevictable, folio);
         }
         let t = type_of(bits);
@@ -601,10 +598,8 @@ impl ReclaimPolicy for Mglru {
 
     fn folio_activated(&mut self, mem: &mut Memory, folio: FolioId) {
         self.del(mem, folio);
-        mem.frames.set(folio, flag::ACTIVE);
+        mem.activate_used(folio);
         self.add(mem, folio, false);
-        mem.count_in(mem.frames.memcg(folio), VmEvent::PgActivate, mem.frames.pages(folio));
-        mem.emit(|| TraceEvent::MmLruActivate { pfn: folio });
     }
 
     fn folio_deactivated(&mut self, mem: &mut Memory, folio: FolioId) {
@@ -612,10 +607,8 @@ impl ReclaimPolicy for Mglru {
             return;
         }
         self.del(mem, folio);
-        mem.frames.clear(folio, flag::ACTIVE | flag::REFERENCED);
+        mem.deactivate(folio);
         self.add(mem, folio, false);
-        mem.count_in(mem.frames.memcg(folio), VmEvent::PgDeactivate, mem.frames.pages(folio));
-        mem.emit(|| TraceEvent::SimDeactivate { pfn: folio });
     }
 
     /// The pages take the place of the huge folio at the end of its generation's list where they

@@ -11,21 +11,12 @@ use super::rates::{ANON, FILE};
 use super::{GEN_MASK, LAZY, MIN_NR_GENS, Mglru, ZONES, gen_of, slot_of};
 use mmsim_core::base::vmstat::VmEvent;
 use mmsim_core::config::ZoneKind;
-use mmsim_core::memory::trace::TraceEvent;
-use mmsim_core::memory::{Look, Memory};
+use mmsim_core::memory::{Look, Memory, Scan, ScanFor, Scanned};
 use mmsim_core::phys::frames::{FolioId, FrameKind, ORDER_MASK, flag, pages_of};
-use mmsim_core::policy::{ReclaimRequest, Reclaimer};
+use mmsim_core::policy::ReclaimRequest;
 
 /// Names of the types in events.
 const TYPE_NAMES: [&str; 2] = ["lru_gen_anon", "lru_gen_file"];
-
-/// What one scan did.
-#[derive(Clone, Copy, Debug, Default)]
-struct Tally {
-    scanned: u64,
-    sorted: u64,
-    isolated: u64,
-}
 
 /// What becomes of a folio at the tail.
 enum Sorted {
@@ -38,7 +29,7 @@ enum Sorted {
 }
 
 /// How a type is scanned.
-struct Scan<'a> {
+struct Sorting<'a> {
     lv: usize,
     t: usize,
     /// The last tier that may be evicted.
@@ -60,54 +51,32 @@ impl Mglru {
         if self.lruvecs[lv].nr_gens(t) == MIN_NR_GENS {
             return 0;
         }
-        let scan = Scan { lv, t, limit, req };
+        let scan = Sorting { lv, t, limit, req };
         let slot = slot_of(self.lruvecs[lv].min_seq[t]);
-        let mut tally = Tally::default();
+        let mut tally = Scanned::default();
         let highest = req.highest as usize;
         // The zones asked for from the highest down, then those above from the highest down.
         let zones = (0..=highest).rev().chain((highest + 1..ZONES).rev());
         for z in zones {
             self.scan_zone(mem, &scan, slot, z, &mut tally);
-            if tally.scanned >= self.max_batch || tally.isolated >= self.min_batch {
+            if tally.looked >= self.max_batch || tally.taken >= self.min_batch {
                 break;
             }
         }
-        mem.charge_scan(tally.isolated);
-        mem.charge_rotations(tally.scanned - tally.isolated);
-        let (node, memcg) = self.node_and_group(lv);
-        let by = match req.by {
-            Reclaimer::Kswapd => VmEvent::PgScanKswapd,
-            Reclaimer::Direct | Reclaimer::Limit(_) => VmEvent::PgScanDirect,
-        };
-        let of_type = if t == FILE { VmEvent::PgScanFile } else { VmEvent::PgScanAnon };
-        let global = !matches!(req.by, Reclaimer::Limit(_));
-        for (e, n) in [(by, tally.isolated), (VmEvent::PgRefill, tally.sorted)] {
-            if global {
-                mem.count_in(memcg, e, n);
-            } else {
-                mem.count_group(memcg, e, n);
-            }
-        }
-        mem.count_in(memcg, of_type, tally.isolated);
-        mem.emit(|| TraceEvent::MmVmscanLruIsolate {
-            node,
-            memcg,
-            lru: TYPE_NAMES[t],
-            nr_requested: self.max_batch,
-            nr_scanned: tally.scanned,
-            nr_taken: tally.isolated,
-        });
-        if tally.isolated > 0 || tally.scanned >= self.max_batch { tally.scanned } else { 0 }
+        let memcg = self.node_and_group(lv).1;
+        let (file, to, lru) = (t == FILE, ScanFor::Eviction, TYPE_NAMES[t]);
+        mem.end_scan(&Scan { req, memcg, file, to, lru }, self.max_batch, tally);
+        if tally.taken > 0 || tally.looked >= self.max_batch { tally.looked } else { 0 }
     }
 
     /// Scans the lists of one zone: lazily freed folios first, where they have their own.
     fn scan_zone(
         &mut self,
         mem: &mut Memory,
-        scan: &Scan<'_>,
+        scan: &Sorting<'_>,
         slot: usize,
         z: usize,
-        tally: &mut Tally,
+        tally: &mut Scanned,
     ) {
         let lists = self.lruvecs[scan.lv].lists[slot];
         let own_list = scan.t == FILE && self.config.lazyfree_list();
@@ -121,15 +90,14 @@ impl Mglru {
         for (i, &row) in rows.iter().enumerate() {
             let list = lists[row][z];
             while mem.lists.len(list) > 0
-                && tally.scanned < self.max_batch
-                && tally.isolated.max(skipped) < self.min_batch
+                && tally.looked < self.max_batch
+                && tally.taken.max(skipped) < self.min_batch
             {
                 skipped += self.scan_some(mem, scan, row, z, skipped, tally, &mut refused);
             }
             // As posted, the list of lazily freed folios gives what it refused to the list that
             // is scanned last.
-            let full =
-                tally.scanned >= self.max_batch || tally.isolated.max(skipped) >= self.min_batch;
+            let full = tally.looked >= self.max_batch || tally.taken.max(skipped) >= self.min_batch;
             let last = i + 1 == rows.len() || full;
             if self.config.lazyfree != Lazyfree::ListV2 || last {
                 mem.lru_add_heads(list, &refused);
@@ -140,7 +108,7 @@ impl Mglru {
             }
         }
         if skipped > 0 {
-            mem.count(skip_event(z), skipped);
+            mem.count_skipped(ZoneKind::ALL[z], skipped);
         }
     }
 
@@ -150,20 +118,20 @@ impl Mglru {
     fn scan_some(
         &mut self,
         mem: &mut Memory,
-        scan: &Scan<'_>,
+        scan: &Sorting<'_>,
         row: usize,
         z: usize,
         skipped: u64,
-        tally: &mut Tally,
+        tally: &mut Scanned,
         refused: &mut Vec<FolioId>,
     ) -> u64 {
         let slot = slot_of(self.lruvecs[scan.lv].min_seq[scan.t]);
         let list = self.lruvecs[scan.lv].lists[slot][row][z];
-        let room = self.min_batch - tally.isolated.max(skipped);
-        let n = room.min(self.max_batch - tally.scanned);
+        let room = self.min_batch - tally.taken.max(skipped);
+        let n = room.min(self.max_batch - tally.looked);
         let mut looks = std::mem::take(&mut self.looks);
         let from = looks.len();
-        tally.scanned += mem.lru_isolate_unasked(list, n, &mut looks);
+        tally.looked += mem.lru_isolate_unasked(list, n, &mut looks);
         let mut kept = from;
         let (mut nr_refused, mut extra) = (0, 0);
         let easy = self.easy(scan, z, slot);
@@ -177,7 +145,7 @@ impl Mglru {
                 continue;
             }
             match self.sort(mem, scan, z, &look) {
-                Sorted::Moved => tally.sorted += pages_of(look.bits),
+                Sorted::Moved => tally.refilled += pages_of(look.bits),
                 Sorted::Isolate => {
                     extra += pages_of(look.bits) - 1;
                     let bits = self.isolated(mem, &look);
@@ -192,7 +160,7 @@ impl Mglru {
         }
         looks.truncate(kept);
         let isolated = (kept - from) as u64 + extra;
-        tally.isolated += isolated;
+        tally.taken += isolated;
         self.shrink_gen(scan.lv, slot, scan.t, z, isolated);
         self.looks = looks;
         nr_refused
@@ -200,7 +168,7 @@ impl Mglru {
 
     /// Flags of the usual folio, which is isolated without further questions: a plain one that
     /// names the oldest generation and was never accessed through a descriptor.
-    fn easy(&self, scan: &Scan<'_>, z: usize, slot: usize) -> Easy {
+    fn easy(&self, scan: &Sorting<'_>, z: usize, slot: usize) -> Easy {
         let odd = flag::MLOCKED | flag::UNEVICTABLE | flag::WRITEBACK | flag::WORKINGSET;
         // Anonymous memory is written anyway.
         let dirty = if scan.t == FILE { flag::DIRTY } else { 0 };
@@ -222,7 +190,7 @@ impl Mglru {
     }
 
     /// What becomes of a folio at the tail (`sort_folio`, `isolate_folio`).
-    fn sort(&mut self, mem: &mut Memory, scan: &Scan<'_>, z: usize, look: &Look) -> Sorted {
+    fn sort(&mut self, mem: &mut Memory, scan: &Sorting<'_>, z: usize, look: &Look) -> Sorted {
         let (folio, bits) = (look.folio, look.bits);
         let (lv, t) = (scan.lv, scan.t);
         let c = self.config;
@@ -334,14 +302,4 @@ struct Easy {
     mask: u32,
     bits: u32,
     clear: u32,
-}
-
-/// The counter of folios passed over in a zone.
-fn skip_event(z: usize) -> VmEvent {
-    match ZoneKind::ALL[z] {
-        ZoneKind::Dma => VmEvent::PgSkipDma,
-        ZoneKind::Dma32 => VmEvent::PgSkipDma32,
-        ZoneKind::Normal => VmEvent::PgSkipNormal,
-        ZoneKind::Movable => VmEvent::PgSkipMovable,
-    }
 }
