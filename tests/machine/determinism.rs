@@ -158,11 +158,11 @@ fn watching_changes_nothing_beside_compaction() {
     }
 }
 
-/// Faults of the common kind go a short way, unless accesses are recorded: the same result
+/// Faults of the common kind take the fast path, unless accesses are recorded: the same result
 /// on every kernel, device and number of CPUs, with hits, runs of pages and computation in
 /// between.
 #[test]
-fn the_short_way_of_faults_is_the_general_one() {
+fn the_fast_path_of_faults_is_the_slow_one() {
     let pages = 3000;
     let ops = |thread: u64| {
         let mut rng = Rng::for_purpose(thread, "ops");
@@ -219,7 +219,7 @@ fn the_short_way_of_faults_is_the_general_one() {
 /// events wanted: the same result with more threads than CPUs and fewer, while there is memory
 /// and when there is none left, with time passing at the same pace for all.
 #[test]
-fn teams_are_the_general_way() {
+fn teams_are_the_slow_path() {
     const SHARED: RegionId = RegionId(0);
     let pages = 1500;
     let ops = |thread: u16| {

@@ -96,7 +96,7 @@ impl Run<'_> {
         let wanted = self.sources.len();
         let before = self.mem.vmstat[VmEvent::PgMigrateSuccess];
         let mut enough = true;
-        self.mem.look_at_pages_of(self.sources.iter().copied());
+        self.mem.prefetch_pages_of(self.sources.iter().copied());
         while let Some(&page) = self.sources.last() {
             if self.targets.is_empty() {
                 self.isolate_targets(wanted);

@@ -834,7 +834,7 @@ mod tests {
             }
         }
 
-        /// The short way of an eviction leaves what the long one does.
+        /// The fast path of an eviction leaves what the slow path does.
         #[test]
         fn stored_is_set_got_and_uncached(
             shadows in prop::collection::vec(prop::option::of(any::<u32>()), 1..700),

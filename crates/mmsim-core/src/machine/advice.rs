@@ -12,10 +12,10 @@
 //! neighbouring slots by `WILLNEED` are one request (each is its own).
 
 use super::Machine;
-use super::alloc::Got;
+use super::alloc::AllocOutcome;
 use super::fault::frame_or_return;
 use super::thread::Wait;
-use super::touch::{Flow, Touch};
+use super::touch::{FaultOutcome, Touch};
 use crate::backing::swap::Cached;
 use crate::base::id::{GROUP_PAGES, PageIdx, ThreadId, VmaId};
 use crate::phys::frames::{FolioId, flag};
@@ -24,7 +24,7 @@ use crate::virt::space::VmaKind;
 use crate::workload::{Advice, Run, VmaFlags};
 
 impl Machine {
-    pub(super) fn madvise(&mut self, tid: ThreadId, run: Run, advice: Advice) -> Flow {
+    pub(super) fn madvise(&mut self, tid: ThreadId, run: Run, advice: Advice) -> FaultOutcome {
         let space = self.threads[tid].space;
         let id = self
             .mem
@@ -71,7 +71,7 @@ impl Machine {
                 return self.populate(tid, id, range, advice == Advice::PopulateWrite);
             }
         }
-        Flow::Done
+        FaultOutcome::Done
     }
 
     fn set_flags(&mut self, id: VmaId, flags: VmaFlags) {
@@ -145,13 +145,13 @@ impl Machine {
 
     /// `WILLNEED`: reads what is in swap into the swap cache, or file pages into the page
     /// cache, and maps nothing.
-    fn will_need(&mut self, tid: ThreadId, id: VmaId, range: std::ops::Range<u32>) -> Flow {
+    fn will_need(&mut self, tid: ThreadId, id: VmaId, range: std::ops::Range<u32>) -> FaultOutcome {
         self.prefetched = true;
         if let VmaKind::File { file, offset, .. } = self.mem.spaces.vma(id).kind {
             let start = self.mem.spaces.vma(id).start.0;
             let at = PageIdx(self.mem.files[file].base.0 + offset + (range.start - start));
             self.read_what_is_needed(tid, at, range.end - range.start);
-            return Flow::Done;
+            return FaultOutcome::Done;
         }
         while range.start + self.threads[tid].done < range.end {
             let page = PageIdx(range.start + self.threads[tid].done);
@@ -169,7 +169,7 @@ impl Machine {
         self.threads[tid].done = 0;
         self.mem.lru_drain(&mut *self.policy);
         self.mem.settle_kernel();
-        Flow::Done
+        FaultOutcome::Done
     }
 
     /// `POPULATE_*`: faults in what is missing. The access is the kernel's own: it marks each
@@ -180,7 +180,7 @@ impl Machine {
         id: VmaId,
         range: std::ops::Range<u32>,
         write: bool,
-    ) -> Flow {
+    ) -> FaultOutcome {
         let count = range.end - range.start;
         while self.threads[tid].done < count {
             let page = PageIdx(range.start + self.threads[tid].done);
@@ -189,7 +189,7 @@ impl Machine {
             if hot & need != need {
                 let touch = Touch::by(tid, &self.threads[tid], page, id, write);
                 match self.fault(touch) {
-                    Flow::Done => {}
+                    FaultOutcome::Done => {}
                     other => return other,
                 }
                 // Nobody goes through the page table: the kernel only fills it.
@@ -211,10 +211,10 @@ impl Machine {
             t.done = count.min(t.done + step);
             // A pause for dirty pages began: the rest comes after it.
             if t.wait != Wait::Not && t.done < count {
-                return Flow::Blocked;
+                return FaultOutcome::Blocked;
             }
         }
         self.threads[tid].done = 0;
-        Flow::Done
+        FaultOutcome::Done
     }
 }

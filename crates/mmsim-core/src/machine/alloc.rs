@@ -36,7 +36,7 @@ pub(super) const DEF_PRIORITY: u8 = 12;
 
 /// What came of asking for a frame.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(super) enum Got {
+pub(super) enum AllocOutcome {
     /// A frame.
     Frame(Pfn),
     /// The thread has to wait and then to try its access anew.
@@ -49,26 +49,26 @@ pub(super) enum Got {
 
 impl Machine {
     /// A frame for a page of the thread's process, charged to its group.
-    pub(super) fn alloc_user(&mut self, tid: ThreadId) -> Got {
+    pub(super) fn alloc_user(&mut self, tid: ThreadId) -> AllocOutcome {
         let memcg = self.threads[tid].memcg;
         let pfn = match self.alloc(tid, &AllocRequest::USER) {
-            Got::Frame(p) => p,
+            AllocOutcome::Frame(p) => p,
             other => return other,
         };
         if memcg.0 != 0 && !self.mem.memcgs.fits(memcg) && !self.reclaim_for_limit(tid, memcg) {
             self.mem.free_frame(pfn);
             if self.wait_for_clean_pages(tid, memcg) {
-                return Got::Blocked;
+                return AllocOutcome::Blocked;
             }
             return self.out_of_memory(tid, Some(memcg));
         }
         self.mem.frames.set_memcg(pfn, memcg);
         self.charge(tid, memcg, 1);
-        Got::Frame(pfn)
+        AllocOutcome::Frame(pfn)
     }
 
     /// A frame for a page table of the thread's process.
-    pub(super) fn alloc_table(&mut self, tid: ThreadId) -> Got {
+    pub(super) fn alloc_table(&mut self, tid: ThreadId) -> AllocOutcome {
         self.alloc(tid, &AllocRequest::KERNEL)
     }
 
@@ -83,13 +83,13 @@ impl Machine {
 
     /// A block for whatever request.
     #[inline]
-    pub(super) fn alloc(&mut self, tid: ThreadId, req: &AllocRequest) -> Got {
+    pub(super) fn alloc(&mut self, tid: ThreadId, req: &AllocRequest) -> AllocOutcome {
         let node = self.home_node();
         if let Some(p) = self.mem.try_alloc(node, req, Some(Mark::Low)) {
             let t = &mut self.threads[tid];
             (t.no_progress, t.tries) = (0, None);
             self.work_off_boost();
-            return Got::Frame(p);
+            return AllocOutcome::Frame(p);
         }
         self.alloc_slowly(tid, req, node)
     }
@@ -105,32 +105,32 @@ impl Machine {
 
     #[cold]
     #[inline(never)]
-    fn alloc_slowly(&mut self, tid: ThreadId, req: &AllocRequest, node: NodeId) -> Got {
+    fn alloc_slowly(&mut self, tid: ThreadId, req: &AllocRequest, node: NodeId) -> AllocOutcome {
         let got = self.slow_path(tid, req, node);
-        if got != Got::Blocked {
+        if got != AllocOutcome::Blocked {
             let t = &mut self.threads[tid];
             (t.no_progress, t.tries) = (0, None);
         }
         let nofail = req.flags.has(GfpFlags::NOFAIL) && !req.flags.atomic();
-        if got != Got::Failed || !nofail {
+        if got != AllocOutcome::Failed || !nofail {
             return got;
         }
         // Some access to the reserves, and else another round for ever.
         let flags = AllocFlags { min_reserve: true, ..AllocFlags::default() };
         if let Some(p) = self.mem.get_page_from_freelist(node, req, Some(Mark::Min), flags) {
-            return Got::Frame(p);
+            return AllocOutcome::Frame(p);
         }
         self.sleep(tid, TICK, true);
-        Got::Blocked
+        AllocOutcome::Blocked
     }
 
-    fn slow_path(&mut self, tid: ThreadId, req: &AllocRequest, node: NodeId) -> Got {
+    fn slow_path(&mut self, tid: ThreadId, req: &AllocRequest, node: NodeId) -> AllocOutcome {
         self.wake_for(req);
         if let Some(p) = self.mem.try_alloc(node, req, Some(Mark::Min)) {
-            return Got::Frame(p);
+            return AllocOutcome::Frame(p);
         }
         if req.flags.atomic() {
-            return Got::Failed;
+            return AllocOutcome::Failed;
         }
         let noretry = req.flags.has(GfpFlags::NORETRY);
         let old = self.mem.rules.slow_path == SlowPath::V4_1;
@@ -142,19 +142,19 @@ impl Machine {
             let usual = tries;
             tries.set(Priority::Async);
             if let Some(p) = self.direct_compact(tid, req, node, &mut tries) {
-                return Got::Frame(p);
+                return AllocOutcome::Frame(p);
             }
             if !(req.costly() && noretry) {
                 tries = usual;
             } else if tries.in_vain() || req.flags.has(GfpFlags::THISNODE) {
                 // Reclaim would take long and might not help; one node alone is not worth it.
-                return Got::Failed;
+                return AllocOutcome::Failed;
             }
         }
         loop {
             self.wake_for(req);
             if old && let Some(p) = self.direct_compact(tid, req, node, &mut tries) {
-                return Got::Frame(p);
+                return AllocOutcome::Frame(p);
             }
             if old {
                 tries.set(Priority::SyncLight);
@@ -169,13 +169,13 @@ impl Machine {
             // all the same, a deviation that is left from before this was known.
             if reclaimed > 0 || req.order == 0 {
                 if let Some(p) = self.mem.try_alloc(node, req, Some(Mark::Min)) {
-                    return Got::Frame(p);
+                    return AllocOutcome::Frame(p);
                 }
                 // Pages may hide in per-CPU lists, and among those kept for others.
                 self.mem.unreserve_highatomic(node, req, false);
                 self.mem.drain_pcp();
                 if let Some(p) = self.mem.try_alloc(node, req, Some(Mark::Min)) {
-                    return Got::Frame(p);
+                    return AllocOutcome::Frame(p);
                 }
             }
             let insists = req.flags.has(GfpFlags::RETRY_MAYFAIL)
@@ -184,10 +184,10 @@ impl Machine {
             if (!old || last)
                 && let Some(p) = self.direct_compact(tid, req, node, &mut tries)
             {
-                return Got::Frame(p);
+                return AllocOutcome::Frame(p);
             }
             if last {
-                return Got::Failed;
+                return AllocOutcome::Failed;
             }
             if self.watchdog.barks() {
                 // The main loop decides whether that is the end.
@@ -231,29 +231,29 @@ impl Machine {
     }
 
     /// The thread waits; how far its request had come is kept.
-    fn blocked(&mut self, tid: ThreadId, req: &AllocRequest, tries: Tries) -> Got {
+    fn blocked(&mut self, tid: ThreadId, req: &AllocRequest, tries: Tries) -> AllocOutcome {
         if req.order > 0 {
             self.threads[tid].tries = Some(tries);
         }
-        Got::Blocked
+        AllocOutcome::Blocked
     }
 
     /// The OOM killer, for requests that are worth it.
-    fn may_kill(&mut self, tid: ThreadId, req: &AllocRequest, node: NodeId) -> Got {
+    fn may_kill(&mut self, tid: ThreadId, req: &AllocRequest, node: NodeId) -> AllocOutcome {
         // Somebody may have freed much by now.
         let flags = AllocFlags::of(req);
         if let Some(p) = self.mem.get_page_from_freelist(node, req, Some(Mark::High), flags) {
-            return Got::Frame(p);
+            return AllocOutcome::Frame(p);
         }
         let insists = req.flags.has(GfpFlags::RETRY_MAYFAIL);
         if req.costly() || insists || req.highest < ZoneKind::Normal {
-            return Got::Failed;
+            return AllocOutcome::Failed;
         }
         if self.much_is_cleanable() {
             self.wake_flusher();
             let wait = self.until_a_write_ends();
             self.sleep(tid, wait, true);
-            return Got::Blocked;
+            return AllocOutcome::Blocked;
         }
         self.out_of_memory(tid, None)
     }
@@ -521,17 +521,17 @@ impl Machine {
     }
 
     /// The OOM killer: the largest process goes. While a victim has yet to go, no other is chosen.
-    fn out_of_memory(&mut self, tid: ThreadId, memcg: Option<MemcgId>) -> Got {
+    fn out_of_memory(&mut self, tid: ThreadId, memcg: Option<MemcgId>) -> AllocOutcome {
         let spaces = &self.mem.spaces;
         let doomed = self.doomed.filter(|&a| memcg.is_none_or(|m| spaces[a].memcg == m));
         let Some(victim) = doomed.or_else(|| self.kill_largest(memcg)) else {
             panic!("out of memory with nobody to kill, asked for by {tid}");
         };
         if self.threads[tid].space == victim {
-            Got::Killed
+            AllocOutcome::Killed
         } else {
             self.sleep(tid, TICK, true);
-            Got::Blocked
+            AllocOutcome::Blocked
         }
     }
 
@@ -600,8 +600,8 @@ impl Machine {
             free: mem.zones.nr_free(),
             cache: mem.files.nr_cached,
             kernel: mem.nr_page_tables
-                + mem.nr_slab.len() as u64
-                + mem.nr_zram.len() as u64
+                + mem.slab_frames.len() as u64
+                + mem.zram_frames.len() as u64
                 + mem.nr_kernel_other,
             swap_free: mem.swap.as_ref().map_or(0, |s| s.nr_free().into()),
             swap_total: mem.swap.as_ref().map_or(0, |s| s.total().into()),

@@ -7,10 +7,10 @@
 //! mm/swap_state.c (readahead), mm/filemap.c (`filemap_fault`, `filemap_map_pages`).
 
 use super::Machine;
-use super::alloc::Got;
+use super::alloc::AllocOutcome;
 use super::thp::HugeFault;
 use super::thread::{Fault, Wait};
-use super::touch::{Flow, Touch};
+use super::touch::{FaultOutcome, Touch};
 use crate::base::id::{PageIdx, Pfn, ThreadId, VmaId};
 use crate::base::vmstat::VmEvent;
 use crate::memory::trace::{FaultKind, TraceEvent};
@@ -23,8 +23,8 @@ use crate::workload::VmaFlags;
 macro_rules! frame_or_return {
     ($got:expr) => {
         match $got {
-            Got::Frame(p) => p,
-            other => return Flow::from(other),
+            AllocOutcome::Frame(p) => p,
+            other => return FaultOutcome::from(other),
         }
     };
 }
@@ -33,7 +33,7 @@ pub(super) use frame_or_return;
 impl Machine {
     /// A touch that the hardware could not satisfy.
     #[inline]
-    pub(super) fn fault(&mut self, touch: Touch) -> Flow {
+    pub(super) fn fault(&mut self, touch: Touch) -> FaultOutcome {
         let t = &self.threads[touch.tid];
         // What a thread waits for, and why it comes back, is noted only once it has to wait.
         let begun = match t.fault {
@@ -59,11 +59,11 @@ impl Machine {
             return self.swap_in_directly(touch, begun, slot, shadow);
         }
         self.threads[touch.tid].fault = Some(Fault { noted: true, ..begun });
-        self.fault_of_any_kind(touch)
+        self.fault_slow(touch)
     }
 
     #[inline(never)]
-    fn fault_of_any_kind(&mut self, touch: Touch) -> Flow {
+    fn fault_slow(&mut self, touch: Touch) -> FaultOutcome {
         let Touch { tid, page, vma, write, .. } = touch;
         let g = page.group();
         if self.mem.pages.group(g).table.is_none() {
@@ -71,14 +71,14 @@ impl Machine {
                 let kind = self.hugetlb_fault(page, write);
                 let f = self.threads[tid].fault.take().expect("the fault is under way");
                 self.end_fault(tid, f, write, kind);
-                return Flow::Done;
+                return FaultOutcome::Done;
             }
             if write && self.wants_huge(touch.page, vma) {
                 match self.huge_fault(touch) {
                     HugeFault::Done => {
                         let f = self.threads[tid].fault.take().expect("the fault is under way");
                         self.end_fault(tid, f, write, FaultKind::ZeroFill);
-                        return Flow::Done;
+                        return FaultOutcome::Done;
                     }
                     HugeFault::Later(flow) => return flow,
                     HugeFault::Fallback => {}
@@ -101,7 +101,7 @@ impl Machine {
             },
             Entry::Shadow(_) => unreachable!("{page} of a process holds a file's shadow"),
         };
-        if flow == Flow::Done {
+        if flow == FaultOutcome::Done {
             let f = self.threads[tid].fault.take().expect("the fault is under way");
             self.end_fault(tid, f, write, kind);
         }
@@ -205,19 +205,19 @@ impl Machine {
         page: PageIdx,
         vma: VmaId,
         write: bool,
-    ) -> (Flow, FaultKind) {
+    ) -> (FaultOutcome, FaultKind) {
         if !write {
             self.mem.now += self.mem.cost.t_minor_map;
             self.mem.pages.set_entry(page, Entry::Zero, pte::ACCESSED);
             let space = self.mem.spaces.vma(vma).space;
             self.mem.spaces[space].zero_faults += 1;
-            return (Flow::Done, FaultKind::ZeroPage);
+            return (FaultOutcome::Done, FaultKind::ZeroPage);
         }
         (self.new_anon(tid, page, vma), FaultKind::ZeroFill)
     }
 
     /// A new anonymous folio for a page that holds none.
-    fn new_anon(&mut self, tid: ThreadId, page: PageIdx, vma: VmaId) -> Flow {
+    fn new_anon(&mut self, tid: ThreadId, page: PageIdx, vma: VmaId) -> FaultOutcome {
         let pfn = frame_or_return!(self.alloc_user(tid));
         self.mem.now += self.mem.cost.t_minor_anon;
         let (flags, space) = (self.mem.spaces.vma(vma).flags, self.mem.spaces.vma(vma).space);
@@ -230,7 +230,7 @@ impl Machine {
         // It is rarely the only one.
         self.touching = self.alone_for == 0;
         self.alone_for = self.alone_for.saturating_sub(1);
-        Flow::Done
+        FaultOutcome::Done
     }
 
     /// A write to a present page that may not be written.
@@ -240,7 +240,7 @@ impl Machine {
         page: PageIdx,
         folio: FolioId,
         vma: VmaId,
-    ) -> (Flow, FaultKind) {
+    ) -> (FaultOutcome, FaultKind) {
         let hot = self.mem.pages.hot(page);
         let written = hot | pte::WRITABLE | pte::DIRTY | pte::ACCESSED;
         if self.mem.frames.kind(folio) == FrameKind::Anon {
@@ -254,29 +254,29 @@ impl Machine {
                     self.mem.free_swap(folio);
                 }
                 self.mem.pages.set_hot(page, written);
-                return (Flow::Done, FaultKind::Reuse);
+                return (FaultOutcome::Done, FaultKind::Reuse);
             }
         } else if matches!(self.mem.spaces.vma(vma).kind, VmaKind::File { shared: true, .. }) {
             if self.held_back(tid) {
-                return (Flow::Blocked, FaultKind::Reuse);
+                return (FaultOutcome::Blocked, FaultKind::Reuse);
             }
             self.mem.now += self.mem.cost.t_minor_map;
             self.mem.pages.set_hot(page, written);
             let at = self.mem.file_page_of(folio);
             self.mem.dirty_folio(folio, at);
             self.balance_dirty_pages(tid, folio);
-            return (Flow::Done, FaultKind::Reuse);
+            return (FaultOutcome::Done, FaultKind::Reuse);
         }
         // Copy on write: a private page of a file, or an anonymous page that others map.
         let pfn = match self.alloc_user(tid) {
-            Got::Frame(p) => p,
+            AllocOutcome::Frame(p) => p,
             other => return (other.into(), FaultKind::Cow),
         };
         // Reclaim on the way may have taken the page that was to be copied: then the
         // access is simply tried anew.
         if self.mem.pages.entry(page) != Entry::Frame(folio) {
             self.give_back(pfn);
-            return (Flow::Again, FaultKind::Cow);
+            return (FaultOutcome::Again, FaultKind::Cow);
         }
         self.mem.now += self.mem.cost.t_minor_anon + self.mem.cost.t_copy_page;
         self.mem.unmap_for_copy(page, folio);
@@ -285,7 +285,7 @@ impl Machine {
         self.policy.folio_entering(&mut self.mem, pfn, how);
         self.mem.map(page, pfn, pte::ACCESSED | pte::DIRTY | pte::WRITABLE);
         self.mem.lru_add(&mut *self.policy, pfn, how);
-        (Flow::Done, FaultKind::Cow)
+        (FaultOutcome::Done, FaultKind::Cow)
     }
 
     /// A charged frame that is not needed after all.
@@ -303,14 +303,14 @@ impl Machine {
         vma: VmaId,
         write: bool,
         shared: bool,
-    ) -> (Flow, FaultKind) {
+    ) -> (FaultOutcome, FaultKind) {
         let major = self.threads[tid].fault.is_some_and(|f| f.major);
         // Neighbours that are cached are mapped first, the page itself among them.
         if !write && self.fault_around(page, at, vma) {
             self.mem.now +=
                 if major { self.mem.cost.t_major_file } else { self.mem.cost.t_minor_file };
             let kind = if major { FaultKind::FileMajor } else { FaultKind::FileMinor };
-            return (Flow::Done, kind);
+            return (FaultOutcome::Done, kind);
         }
         let folio = match self.mem.pages.entry(at) {
             Entry::Frame(f) => f,
@@ -333,19 +333,19 @@ impl Machine {
             }
             self.mmap_hit(tid, at, vma);
             if self.mem.pages.entry(at) != Entry::Frame(folio) {
-                return (Flow::Again, kind);
+                return (FaultOutcome::Again, kind);
             }
         }
         if self.mem.frames.has(folio, flag::LOCKED) {
             let refault = self.mem.frames.has(folio, flag::WORKINGSET);
             self.retry_fault(tid);
             self.wait_for_folio(tid, folio, refault);
-            return (Flow::Blocked, kind);
+            return (FaultOutcome::Blocked, kind);
         }
         self.mem.now += if major { self.mem.cost.t_major_file } else { self.mem.cost.t_minor_file };
         if write && !shared {
             let pfn = match self.alloc_user(tid) {
-                Got::Frame(p) => p,
+                AllocOutcome::Frame(p) => p,
                 other => return (other.into(), FaultKind::Cow),
             };
             self.mem.now += self.mem.cost.t_copy_page;
@@ -354,10 +354,10 @@ impl Machine {
             self.policy.folio_entering(&mut self.mem, pfn, how);
             self.mem.map(page, pfn, pte::ACCESSED | pte::DIRTY | pte::WRITABLE);
             self.mem.lru_add(&mut *self.policy, pfn, how);
-            return (Flow::Done, FaultKind::Cow);
+            return (FaultOutcome::Done, FaultKind::Cow);
         }
         if write && self.held_back(tid) {
-            return (Flow::Blocked, kind);
+            return (FaultOutcome::Blocked, kind);
         }
         let mut bits = pte::ACCESSED;
         if write {
@@ -366,7 +366,7 @@ impl Machine {
             self.balance_dirty_pages(tid, folio);
         }
         self.mem.map(page, folio, bits);
-        (Flow::Done, kind)
+        (FaultOutcome::Done, kind)
     }
 
     /// Maps the cached pages of the aligned group around a read fault (`fault_around_bytes`);

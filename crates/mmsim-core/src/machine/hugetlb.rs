@@ -11,8 +11,8 @@
 //! `htlb_alloc_mask`, `hugetlb_reserve_pages`, `hugetlb_fault`).
 
 use super::Machine;
-use super::alloc::Got;
-use super::touch::Flow;
+use super::alloc::AllocOutcome;
+use super::touch::FaultOutcome;
 use crate::base::id::{AsId, GROUP_PAGES, NodeId, PageIdx, ThreadId};
 use crate::base::migratetype::Migratetype;
 use crate::base::vmstat::VmEvent;
@@ -48,27 +48,27 @@ pub(super) fn boot(mem: &mut Memory) {
 
 impl Machine {
     /// A write to `nr_hugepages`.
-    pub(super) fn set_huge_pool(&mut self, tid: ThreadId, wanted: u32) -> Flow {
+    pub(super) fn set_huge_pool(&mut self, tid: ThreadId, wanted: u32) -> FaultOutcome {
         self.mem.hugetlb.wanted = wanted;
         while self.mem.hugetlb.total() < wanted {
             self.give_way(tid);
             match self.alloc_block(tid, &REQUEST) {
-                Got::Frame(pfn) => {
+                AllocOutcome::Frame(pfn) => {
                     self.mem.count(VmEvent::HtlbBuddyAllocSuccess, 1);
                     self.mem.add_huge_page(pfn);
                 }
-                Got::Failed => {
+                AllocOutcome::Failed => {
                     self.mem.count(VmEvent::HtlbBuddyAllocFail, 1);
                     break;
                 }
                 // It goes on where it was.
-                Got::Blocked => return Flow::Blocked,
-                Got::Killed => return Flow::Killed,
+                AllocOutcome::Blocked => return FaultOutcome::Blocked,
+                AllocOutcome::Killed => return FaultOutcome::Killed,
             }
         }
         self.mem.trim_huge_pool();
         self.mem.now += self.mem.cost.t_syscall;
-        Flow::Done
+        FaultOutcome::Done
     }
 
     /// Huge pages in the pool.

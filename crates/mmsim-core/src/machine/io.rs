@@ -4,8 +4,8 @@
 //! mm/filemap.c (`do_sync_mmap_readahead`, `filemap_read`).
 
 use super::Machine;
-use super::alloc::Got;
-use super::touch::Flow;
+use super::alloc::AllocOutcome;
+use super::touch::FaultOutcome;
 use crate::backing::cache::{initial_window, next_window};
 use crate::backing::device::Io;
 use crate::base::id::{FileId, PageIdx, Pfn, ThreadId, VmaId};
@@ -44,14 +44,14 @@ impl Ahead {
 
 impl Machine {
     /// Reads pages of a file into the cache, as far as they are missing.
-    fn read_pages(&mut self, tid: ThreadId, file: FileId, what: Ahead) -> Flow {
+    fn read_pages(&mut self, tid: ThreadId, file: FileId, what: Ahead) -> FaultOutcome {
         let Ahead { start, n, trigger, must, vma } = what;
         let (base, size) = (self.mem.files[file].base.0, self.mem.files[file].pages);
         // The frame that has to be there comes first: reclaim must not run half-way.
         let mut wanted = None;
         if let Some(m) = must {
             match self.alloc_user(tid) {
-                Got::Frame(p) => wanted = Some((m, p)),
+                AllocOutcome::Frame(p) => wanted = Some((m, p)),
                 other => return other.into(),
             }
         }
@@ -97,7 +97,7 @@ impl Machine {
         self.submit_file_reads(base, &run);
         self.queue_io();
         self.mem.settle_kernel();
-        Flow::Done
+        FaultOutcome::Done
     }
 
     fn submit_file_reads(&mut self, base: u32, run: &[(u32, Pfn)]) {
@@ -126,7 +126,13 @@ impl Machine {
     }
 
     /// A miss of a read of `req` pages from `index` on (`page_cache_sync_ra`).
-    fn sync_readahead(&mut self, tid: ThreadId, file: FileId, index: u32, req: u32) -> Flow {
+    fn sync_readahead(
+        &mut self,
+        tid: ThreadId,
+        file: FileId,
+        index: u32,
+        req: u32,
+    ) -> FaultOutcome {
         let max = self.mem.vm.ra_pages;
         if max == 0 {
             return self.read_pages(tid, file, Ahead::only(index, 1, None));
@@ -210,7 +216,12 @@ impl Machine {
     }
 
     /// Readahead of a mapped miss (`do_sync_mmap_readahead`).
-    pub(super) fn mmap_readahead(&mut self, tid: ThreadId, at: PageIdx, vma: VmaId) -> Flow {
+    pub(super) fn mmap_readahead(
+        &mut self,
+        tid: ThreadId,
+        at: PageIdx,
+        vma: VmaId,
+    ) -> FaultOutcome {
         let (file, index) = self.mem.file_at(at);
         let flags = self.mem.spaces.vma(vma).flags;
         let max = self.mem.vm.ra_pages;
@@ -237,23 +248,23 @@ impl Machine {
                 self.read_pages(tid, file, ahead)
             }
         };
-        if flow != Flow::Done {
+        if flow != FaultOutcome::Done {
             return flow;
         }
         self.await_page(tid, at)
     }
 
     /// Waits for a page that is being read; done if it is there.
-    fn await_page(&mut self, tid: ThreadId, at: PageIdx) -> Flow {
+    fn await_page(&mut self, tid: ThreadId, at: PageIdx) -> FaultOutcome {
         if let Entry::Frame(folio) = self.mem.pages.entry(at)
             && self.mem.frames.has(folio, flag::LOCKED)
         {
             let refault = self.mem.frames.has(folio, flag::WORKINGSET);
             self.wait_for_folio(tid, folio, refault);
-            return Flow::Blocked;
+            return FaultOutcome::Blocked;
         }
         // There already: a synchronous device.
-        Flow::Again
+        FaultOutcome::Again
     }
 
     /// Reads on if the folio that was found is marked. The reader holds the folio meanwhile:
@@ -295,13 +306,13 @@ impl Machine {
         index: u32,
         left: u32,
         first: bool,
-    ) -> Flow {
+    ) -> FaultOutcome {
         assert!(index < self.mem.files[file].pages, "{file}: read of page {index} past its end");
         let at = PageIdx(self.mem.files[file].base.0 + index);
         let Entry::Frame(folio) = self.mem.pages.entry(at) else {
             self.mem.now += self.mem.cost.t_read_missing;
             let flow = self.sync_readahead(tid, file, index, left);
-            if flow != Flow::Done {
+            if flow != FaultOutcome::Done {
                 return flow;
             }
             self.mem.cache_misses += 1;
@@ -309,12 +320,12 @@ impl Machine {
         };
         self.read_on(tid, file, index, folio, None);
         if self.mem.pages.entry(at) != Entry::Frame(folio) {
-            return Flow::Again;
+            return FaultOutcome::Again;
         }
         if self.mem.frames.has(folio, flag::LOCKED) {
             let refault = self.mem.frames.has(folio, flag::WORKINGSET);
             self.wait_for_folio(tid, folio, refault);
-            return Flow::Blocked;
+            return FaultOutcome::Blocked;
         }
         self.mem.now += self.mem.cost.t_read_cached;
         let prev = self.mem.files[file].ra.prev.replace(index);
@@ -322,25 +333,25 @@ impl Machine {
         if !(first && prev == Some(index)) {
             self.mem.mark_accessed(&mut *self.policy, folio);
         }
-        Flow::Done
+        FaultOutcome::Done
     }
 
     /// One page of a `write(2)`, written in full.
-    pub(super) fn write_page(&mut self, tid: ThreadId, file: FileId, index: u32) -> Flow {
+    pub(super) fn write_page(&mut self, tid: ThreadId, file: FileId, index: u32) -> FaultOutcome {
         assert!(index < self.mem.files[file].pages, "{file}: write of page {index} past its end");
         if self.held_back(tid) {
-            return Flow::Blocked;
+            return FaultOutcome::Blocked;
         }
         let at = PageIdx(self.mem.files[file].base.0 + index);
         let folio = match self.mem.pages.entry(at) {
             Entry::Frame(f) if self.mem.frames.has(f, flag::LOCKED) => {
                 self.wait_for_folio(tid, f, false);
-                return Flow::Blocked;
+                return FaultOutcome::Blocked;
             }
             Entry::Frame(f) => f,
             _ => {
                 let pfn = match self.alloc_user(tid) {
-                    Got::Frame(p) => p,
+                    AllocOutcome::Frame(p) => p,
                     other => return other.into(),
                 };
                 let how = self.arrival(ArrivalKind::Write, None);
@@ -354,6 +365,6 @@ impl Machine {
         self.mem.settle_kernel();
         // The page is written whether or not the writer is paused for it.
         self.balance_dirty_pages(tid, folio);
-        Flow::Done
+        FaultOutcome::Done
     }
 }

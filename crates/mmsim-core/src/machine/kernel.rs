@@ -5,9 +5,9 @@
 //! it.
 
 use super::Machine;
-use super::alloc::Got;
+use super::alloc::AllocOutcome;
 use super::result::Origin;
-use super::touch::Flow;
+use super::touch::FaultOutcome;
 use crate::base::id::{Pfn, ThreadId};
 use crate::base::migratetype::Migratetype;
 use crate::base::vmstat::VmEvent;
@@ -26,7 +26,7 @@ impl Machine {
         migratetype: Migratetype,
         flags: GfpFlags,
         handle: BlockHandle,
-    ) -> Flow {
+    ) -> FaultOutcome {
         let name = &self.threads[tid].name;
         assert!(order <= MAX_PAGE_ORDER, "{name}: order {order} is above {MAX_PAGE_ORDER}");
         assert!(migratetype.mergeable(), "{name}: nobody may ask for {migratetype:?} memory");
@@ -36,33 +36,33 @@ impl Machine {
         let highest = if movable { ZoneKind::Movable } else { ZoneKind::Normal };
         let req = AllocRequest { order, migratetype, highest, flags };
         let pfn = match self.alloc_block(tid, &req) {
-            Got::Frame(pfn) => {
+            AllocOutcome::Frame(pfn) => {
                 let frames = &mut self.mem.frames;
                 frames.reset_block(pfn, FrameKind::KernelOther, order, migratetype);
                 self.threads[tid].blocks.insert(handle, (pfn, order));
                 self.mem.nr_kernel_other += 1 << order;
                 Some(pfn)
             }
-            Got::Failed => {
+            AllocOutcome::Failed => {
                 self.mem.count(VmEvent::SimKernelAllocFail, 1);
                 None
             }
-            Got::Blocked => return Flow::Blocked,
-            Got::Killed => return Flow::Killed,
+            AllocOutcome::Blocked => return FaultOutcome::Blocked,
+            AllocOutcome::Killed => return FaultOutcome::Killed,
         };
         self.mem.now += self.mem.cost.t_syscall;
         self.mem.count(VmEvent::SimKernelAlloc, 1);
         self.threads[tid].kernel_allocs.push(KernelAllocResult { handle, pfn });
-        Flow::Done
+        FaultOutcome::Done
     }
 
     /// A block for a workload, and where it came from.
-    pub(super) fn alloc_block(&mut self, tid: ThreadId, req: &AllocRequest) -> Got {
+    pub(super) fn alloc_block(&mut self, tid: ThreadId, req: &AllocRequest) -> AllocOutcome {
         self.origin = Origin::FreeList;
         let got = self.alloc(tid, req);
-        if req.order > 0 && matches!(got, Got::Frame(_) | Got::Failed) {
+        if req.order > 0 && matches!(got, AllocOutcome::Frame(_) | AllocOutcome::Failed) {
             self.high_order.attempts += 1;
-            let had = matches!(got, Got::Frame(_));
+            let had = matches!(got, AllocOutcome::Frame(_));
             self.high_order.from[self.origin as usize] += u64::from(had);
             let event = match self.origin {
                 _ if !had => VmEvent::SimHighAllocFail,

@@ -8,7 +8,7 @@
 //! costs is what it advanced.
 //!
 //! - `run`: the loop: which CPU is next, slices, run-ahead; `ops`: operations of workloads;
-//! - `fault`: what a touch that is no hit does; `returns`, `touches`: runs of common ones;
+//! - `fault`: what a touch that is no hit does; `swapin_fast`, `first_touch`: runs of common ones;
 //!   `swapin`: where its page is in swap; `io`:
 //!   read, write, readahead;
 //! - `alloc`: the allocation slow path: direct reclaim, limits, out of memory; `compact`: what
@@ -30,6 +30,7 @@ mod contents;
 mod deadline;
 mod dirty;
 mod fault;
+mod first_touch;
 mod flusher;
 mod hugetlb;
 mod io;
@@ -48,16 +49,15 @@ mod psi;
 mod queue;
 mod ratelimit;
 pub mod result;
-mod returns;
 mod run;
 mod sched;
 pub mod snapshot;
 mod stuck;
 mod swapin;
+mod swapin_fast;
 mod thp;
 mod thread;
 mod touch;
-mod touches;
 
 use crate::base::digest::Digest;
 use crate::base::id::{
@@ -68,7 +68,7 @@ use crate::base::time::{SimDuration, SimTime};
 use crate::base::vmstat::{VmEvent, VmStat};
 use crate::config::MachineConfig;
 use crate::memory::trace::Observer;
-use crate::memory::{MOST_RETURNED, Memory, Plug, Returned};
+use crate::memory::{MOST_PENDING, Memory, PendingSwapIn, Plug};
 use crate::phys::gfp::AllocRequest;
 use crate::policy::compaction::Compaction;
 use crate::policy::{Arrival, ArrivalKind, ReclaimPolicy};
@@ -306,9 +306,9 @@ pub struct Machine {
     prefetched: bool,
     zones_at_start: Vec<(String, [u64; 5])>,
     /// Kept for the folios of a run of faults.
-    returned: [Returned; MOST_RETURNED],
+    pending_swapins: [PendingSwapIn; MOST_PENDING],
     /// The threads that take first touches together, and whether there may be more to take.
-    team: Vec<touches::Member>,
+    team: Vec<first_touch::Member>,
     touching: bool,
     /// Kept for the plug of direct reclaim.
     plug: Plug,
@@ -399,7 +399,7 @@ impl Machine {
             contents: contents::Contents::default(),
             prefetched: false,
             zones_at_start,
-            returned: [(Pfn(0), None); MOST_RETURNED],
+            pending_swapins: [(Pfn(0), None); MOST_PENDING],
             team: Vec::new(),
             touching: false,
             plug: Plug::default(),

@@ -6,7 +6,7 @@ use super::Machine;
 use super::psi::Psi;
 use super::run::Missed;
 use super::thread::{Entity, Wait};
-use super::touch::{Flow, Touch};
+use super::touch::{FaultOutcome, Touch};
 use crate::base::id::{AsId, GROUP_PAGES, PageIdx, ThreadId};
 use crate::base::time::{SimDuration, SimTime};
 use crate::memory::AHEAD;
@@ -15,7 +15,7 @@ use crate::workload::{MapKind, Op, RegionId, Run};
 
 impl Machine {
     /// Executes one operation that is no hit.
-    pub(super) fn execute(&mut self, tid: ThreadId, op: Op) -> Flow {
+    pub(super) fn execute(&mut self, tid: ThreadId, op: Op) -> FaultOutcome {
         let space = self.threads[tid].space;
         match op {
             Op::Access(run) => self.unmapped(tid, run.region),
@@ -37,16 +37,16 @@ impl Machine {
                 };
                 self.mem.now += self.mem.cost.t_syscall;
                 if kind == VmaKind::HugeTlb && !self.reserve_huge_pages(space, pages) {
-                    return Flow::Killed;
+                    return FaultOutcome::Killed;
                 }
                 self.mem.spaces.mmap(&mut self.mem.pages, space, region, pages, kind, flags, at);
-                Flow::Done
+                FaultOutcome::Done
             }
             Op::Munmap { region } => {
                 self.mem.now += self.mem.cost.t_syscall;
                 self.mem.munmap(&mut *self.policy, space, region);
                 self.mem.settle_kernel();
-                Flow::Done
+                FaultOutcome::Done
             }
             Op::Read { file, first, count } => self.pages_of_file(tid, file.0, first, count, false),
             Op::Write { file, first, count } => self.pages_of_file(tid, file.0, first, count, true),
@@ -56,7 +56,7 @@ impl Machine {
             Op::Sleep(d) => {
                 self.threads[tid].record_clock.sleep(d);
                 self.sleep(tid, d, false);
-                Flow::Done
+                FaultOutcome::Done
             }
             Op::SleepUntil(at) => {
                 if at > self.mem.now {
@@ -64,7 +64,7 @@ impl Machine {
                     self.threads[tid].record_clock.sleep(d);
                     self.sleep(tid, d, false);
                 }
-                Flow::Done
+                FaultOutcome::Done
             }
             Op::Barrier => self.barrier(tid),
             Op::PhaseEnd(i) => {
@@ -79,64 +79,64 @@ impl Machine {
                 self.end_phase(name, of, self.now());
                 let now = self.now().0;
                 self.threads[tid].record_clock.begin(now);
-                Flow::Done
+                FaultOutcome::Done
             }
             Op::MemcgReclaim { pages, swappiness } => {
                 let memcg = self.mem.spaces[space].memcg;
                 if memcg.0 != 0 {
                     self.memory_reclaim(tid, memcg, pages.into(), swappiness);
                 }
-                Flow::Done
+                FaultOutcome::Done
             }
             Op::DropCaches => {
                 self.mem.drop_caches(&mut *self.policy);
-                Flow::Done
+                FaultOutcome::Done
             }
             Op::KernelAlloc { order, migratetype, flags, handle } => {
                 self.kernel_alloc(tid, order, migratetype, flags, handle)
             }
             Op::KernelFree { handle } => {
                 self.kernel_free(tid, handle);
-                Flow::Done
+                FaultOutcome::Done
             }
             Op::KernelSplit { handle } => {
                 self.kernel_split(tid, handle);
-                Flow::Done
+                FaultOutcome::Done
             }
             Op::KernelTake { pfn, handle } => {
                 self.kernel_take(tid, pfn, handle);
-                Flow::Done
+                FaultOutcome::Done
             }
             Op::HugePool { pages } => self.set_huge_pool(tid, pages),
             Op::CompactMemory => {
                 self.compact_memory();
-                Flow::Done
+                FaultOutcome::Done
             }
             Op::Survey { order } => {
                 self.survey(order);
-                Flow::Done
+                FaultOutcome::Done
             }
             Op::KdamondOn(id) => {
                 self.mem.now += self.mem.cost.t_syscall;
                 self.start_kdamond(id);
-                Flow::Done
+                FaultOutcome::Done
             }
             Op::KdamondNote(id, what) => {
                 self.mem.now += self.mem.cost.t_syscall;
                 self.note_kdamond(tid, id, what);
-                Flow::Done
+                FaultOutcome::Done
             }
             Op::DrainPcp => {
                 self.mem.drain_pcp();
-                Flow::Done
+                FaultOutcome::Done
             }
             Op::FreeBlocks => {
                 self.free_blocks(tid);
-                Flow::Done
+                FaultOutcome::Done
             }
             Op::Exit => {
                 self.kill(space);
-                Flow::Killed
+                FaultOutcome::Killed
             }
         }
     }
@@ -144,7 +144,7 @@ impl Machine {
     /// The access that stopped a run of hits: the next page of `run` misses. The thread is
     /// moved on by whoever asked.
     #[inline]
-    pub(super) fn access(&mut self, tid: ThreadId, missed: Missed) -> Flow {
+    pub(super) fn access(&mut self, tid: ThreadId, missed: Missed) -> FaultOutcome {
         let run = missed.run;
         let t = &self.threads[tid];
         let place = &t.place;
@@ -154,7 +154,7 @@ impl Machine {
         let page = PageIdx(missed.page(place.start.0) as u32);
         let touch = Touch::by(tid, t, page, place.vma, run.write);
         let flow = self.fault(touch);
-        if flow != Flow::Done {
+        if flow != FaultOutcome::Done {
             return flow;
         }
         if self.watch.record_accesses {
@@ -162,7 +162,7 @@ impl Machine {
         }
         self.mem.now += self.mem.cost.t_hit;
         self.note_resident();
-        Flow::Done
+        FaultOutcome::Done
     }
 
     #[cold]
@@ -200,7 +200,7 @@ impl Machine {
         first: u32,
         count: u32,
         write: bool,
-    ) -> Flow {
+    ) -> FaultOutcome {
         let f = self.tasks[self.threads[tid].task].files[usize::from(file)];
         let done = self.threads[tid].done;
         if done == 0 {
@@ -209,14 +209,14 @@ impl Machine {
         let index = first + done;
         let ahead = AHEAD as u32;
         if done.is_multiple_of(ahead) {
-            self.mem.look_at_file_pages(f, index..index + ahead.min(count - done));
+            self.mem.prefetch_file_pages(f, index..index + ahead.min(count - done));
         }
         let flow = if write {
             self.write_page(tid, f, index)
         } else {
             self.read_page(tid, f, index, count - done, done == 0)
         };
-        if flow == Flow::Done {
+        if flow == FaultOutcome::Done {
             if self.watch.record_accesses {
                 let page = PageIdx(self.mem.files[f].base.0 + index);
                 self.record_file_access(page, write);
@@ -230,15 +230,15 @@ impl Machine {
         flow
     }
 
-    fn barrier(&mut self, tid: ThreadId) -> Flow {
+    fn barrier(&mut self, tid: ThreadId) -> FaultOutcome {
         let task = self.threads[tid].task;
         // The last one to come goes straight on.
         if self.open_barrier(task, 1) {
-            return Flow::Done;
+            return FaultOutcome::Done;
         }
         self.tasks[task].waiting += 1;
         self.block(tid, Wait::Barrier, false);
-        Flow::Done
+        FaultOutcome::Done
     }
 
     /// Lets the threads of a process go on if all living ones have come, `more` besides

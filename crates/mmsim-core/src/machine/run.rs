@@ -18,7 +18,7 @@ use super::queue::Event;
 use super::result::RunResult;
 use super::stuck::Watchdog;
 use super::thread::{Entity, Thread, Wait};
-use super::touch::Flow;
+use super::touch::FaultOutcome;
 use super::{MOST_RECORDED, SampleFn, Watch};
 use crate::base::id::{CpuId, ThreadId};
 use crate::base::time::{SimDuration, SimTime};
@@ -106,7 +106,8 @@ impl Machine {
                 self.handle_event();
             } else if !self.touching {
                 self.step_cpu(cpu, due);
-            } else if let Some(cpu) = self.touches(due.min(self.resident.at + SimDuration(1))) {
+            } else if let Some(cpu) = self.first_touches(due.min(self.resident.at + SimDuration(1)))
+            {
                 self.step_cpu(cpu, due);
             }
             if self.watch.progress.is_some() {
@@ -323,7 +324,7 @@ impl Machine {
     fn queue_submitted(&mut self) {
         let mut io = std::mem::take(&mut self.mem.io);
         for (at, done) in io.drain(..) {
-            if let IoDone::WriteOff(folio) = done
+            if let IoDone::EvictWritten(folio) = done
                 && at <= self.mem.goes_on_at()
             {
                 self.mem.frames.clear(folio, flag::RECLAIM);
@@ -496,7 +497,7 @@ impl Machine {
             let mut stop = self.run_hits(tid, until.pause(since));
             let before = (stop != Stop::Bound).then(|| self.counted());
             if matches!(stop, Stop::Miss(_)) && until.may_act(since, self.mem.now) {
-                (stop, since) = self.returns(tid, stop, until);
+                (stop, since) = self.swap_in_fast(tid, stop, until);
             }
             let now = self.mem.now;
             let slow = stop != Stop::Bound && until.may_act(since, now);
@@ -687,21 +688,21 @@ impl Machine {
             Stop::Miss(missed) => (self.access(tid, missed), true),
             _ => (self.step_other(tid), false),
         };
-        if flow == Flow::Done && self.threads[tid].over_high > 0 {
+        if flow == FaultOutcome::Done && self.threads[tid].over_high > 0 {
             self.handle_over_high(tid);
         }
         self.amid_step = false;
         self.queue_io();
-        if !accessed || flow != Flow::Done {
+        if !accessed || flow != FaultOutcome::Done {
             self.note_resident();
         }
-        self.watchdog.tried(flow == Flow::Done);
+        self.watchdog.tried(flow == FaultOutcome::Done);
         let now = self.mem.now;
         let t = &mut self.threads[tid];
-        if flow == Flow::Done {
+        if flow == FaultOutcome::Done {
             t.done_at = now;
         }
-        if accessed && flow == Flow::Done {
+        if accessed && flow == FaultOutcome::Done {
             t.accesses += 1;
             self.work_done.0 += 1;
             t.done += 1;
@@ -731,12 +732,12 @@ impl Machine {
         if self.watch.check_every > 0 && self.steps.is_multiple_of(self.watch.check_every) {
             self.check();
         }
-        goes_on && flow != Flow::Killed
+        goes_on && flow != FaultOutcome::Killed
     }
 
     /// Executes an operation that is no access, or asks for operations.
     #[inline(never)]
-    fn step_other(&mut self, tid: ThreadId) -> Flow {
+    fn step_other(&mut self, tid: ThreadId) -> FaultOutcome {
         let t = &mut self.threads[tid];
         let Some(&op) = t.ops.get(t.next) else {
             t.ops.clear();
@@ -755,10 +756,10 @@ impl Machine {
             if t.ops.is_empty() {
                 self.finish(tid);
             }
-            return Flow::Done;
+            return FaultOutcome::Done;
         };
         let flow = self.execute(tid, op);
-        if flow == Flow::Done {
+        if flow == FaultOutcome::Done {
             let t = &mut self.threads[tid];
             // Operations on several pages count them in `done` and finish at the last.
             if t.done == 0 {

@@ -257,7 +257,7 @@ fn counted(
         let is_here = |pfn: &&Pfn| mem.zones.of(**pfn) == z;
         snapshot.blocks = mem.block_uses(z);
         snapshot.surveys = std::array::from_fn(|order| mem.survey_zone(z, order as u8));
-        snapshot.zspages = mem.nr_zram.iter().filter(is_here).count() as u64;
+        snapshot.zspages = mem.zram_frames.iter().filter(is_here).count() as u64;
         zones.push(snapshot);
     }
     for a in mem.spaces.ids() {

@@ -6,10 +6,10 @@
 //! read into the swap cache, and the thread waits.
 
 use super::Machine;
-use super::alloc::Got;
+use super::alloc::AllocOutcome;
 use super::fault::frame_or_return;
 use super::thread::Fault;
-use super::touch::{Flow, Touch};
+use super::touch::{FaultOutcome, Touch};
 use crate::backing::Shadow;
 use crate::backing::device::Io;
 use crate::backing::swap::{Cached, Swap};
@@ -29,7 +29,7 @@ impl Machine {
         slot: SwapSlot,
         vma: VmaId,
         write: bool,
-    ) -> (Flow, FaultKind) {
+    ) -> (FaultOutcome, FaultKind) {
         let kind = FaultKind::SwapIn;
         // Swap-ins and first touches in turn are no work for a team.
         self.alone_for = self.alone_for.max(1);
@@ -49,7 +49,7 @@ impl Machine {
         folio: FolioId,
         vma: VmaId,
         write: bool,
-    ) -> Flow {
+    ) -> FaultOutcome {
         let Fault { page: p, major, .. } = self.threads[tid].fault.expect("the fault is under way");
         debug_assert_eq!(p, page);
         // The thread that asked for the read is not surprised to find the page.
@@ -70,11 +70,11 @@ impl Machine {
             let refault = self.mem.frames.has(folio, flag::WORKINGSET);
             self.retry_fault(tid);
             self.wait_for_folio(tid, folio, refault);
-            return Flow::Blocked;
+            return FaultOutcome::Blocked;
         }
         self.mem.now += if major { self.mem.cost.t_major_cpu } else { self.mem.cost.t_minor_map };
         self.map_swapped(page, slot, folio, vma, write);
-        Flow::Done
+        FaultOutcome::Done
     }
 
     /// Maps a folio of the swap cache in place of its swap entry.
@@ -127,17 +127,17 @@ impl Machine {
         mut fault: Fault,
         slot: SwapSlot,
         shadow: Option<Shadow>,
-    ) -> Flow {
+    ) -> FaultOutcome {
         let Touch { tid, space, memcg, page, vma, write } = touch;
         let dropped = self.mem.vmstat[VmEvent::WorkingsetNodereclaim];
         self.alone_for = self.alone_for.max(1);
         let pfn = match self.alloc_user(tid) {
-            Got::Frame(p) => p,
-            Got::Killed if fault.noted => return Flow::Killed, // It was cut short with its thread.
+            AllocOutcome::Frame(p) => p,
+            AllocOutcome::Killed if fault.noted => return FaultOutcome::Killed, // It was cut short with its thread.
             other => {
                 fault.noted = true;
                 self.threads[tid].fault = Some(fault);
-                if matches!(other, Got::Killed) {
+                if matches!(other, AllocOutcome::Killed) {
                     self.drop_fault(tid);
                 }
                 return other.into();
@@ -173,7 +173,7 @@ impl Machine {
         self.mem.map_swapped(space, page, pfn, bits, flag::DIRTY);
         self.policy.swapin_mapped(&mut self.mem, pfn);
         self.end_fault(tid, fault, write, FaultKind::SwapIn);
-        Flow::Done
+        FaultOutcome::Done
     }
 
     fn reads_ahead_by_address(&self) -> bool {
@@ -181,7 +181,13 @@ impl Machine {
     }
 
     /// Reads a window of slots around the wanted one into the swap cache, and waits.
-    fn swap_in_window(&mut self, tid: ThreadId, page: PageIdx, slot: SwapSlot, vma: VmaId) -> Flow {
+    fn swap_in_window(
+        &mut self,
+        tid: ThreadId,
+        page: PageIdx,
+        slot: SwapSlot,
+        vma: VmaId,
+    ) -> FaultOutcome {
         // The wanted page must get a frame; the others only if it costs no wait.
         let wanted = frame_or_return!(self.alloc_user(tid));
         // Reclaim on the way changes nothing about a swap entry; the page is still out.
@@ -220,9 +226,9 @@ impl Machine {
             self.wait_for_folio(tid, wanted, refault);
         } else {
             // A synchronous device read it already; several users share the slot.
-            return Flow::Again;
+            return FaultOutcome::Again;
         }
-        Flow::Blocked
+        FaultOutcome::Blocked
     }
 
     pub(super) fn enter_swapcache(

@@ -14,8 +14,8 @@
 //! anew.
 
 use super::Machine;
-use super::alloc::Got;
-use super::touch::{Flow, Touch};
+use super::alloc::AllocOutcome;
+use super::touch::{FaultOutcome, Touch};
 use crate::base::id::{GROUP_PAGES, PageIdx, ThreadId, VmaId};
 use crate::base::migratetype::Migratetype;
 use crate::base::vmstat::VmEvent;
@@ -31,7 +31,7 @@ pub(super) enum HugeFault {
     /// The page is there, and 511 others.
     Done,
     /// The thread waits, or is no more.
-    Later(Flow),
+    Later(FaultOutcome),
     /// There is no block: a single page has to do.
     Fallback,
 }
@@ -64,7 +64,7 @@ impl Machine {
     }
 
     /// A block for a huge page, charged to the thread's group.
-    fn alloc_huge(&mut self, tid: ThreadId, vma: VmaId) -> Got {
+    fn alloc_huge(&mut self, tid: ThreadId, vma: VmaId) -> AllocOutcome {
         let advised = self.mem.spaces.vma(vma).huge == Some(true);
         let flags = gfp(self.mem.vm.thp_defrag, advised);
         let request = |flags| AllocRequest {
@@ -75,14 +75,14 @@ impl Machine {
         };
         let near = request(flags.with(GfpFlags::THISNODE).with(GfpFlags::NORETRY));
         let mut got = self.alloc_block(tid, &near);
-        if got == Got::Failed && !flags.atomic() {
+        if got == AllocOutcome::Failed && !flags.atomic() {
             got = self.alloc_block(tid, &request(flags));
         }
-        let Got::Frame(head) = got else { return got };
+        let AllocOutcome::Frame(head) = got else { return got };
         let memcg = self.threads[tid].memcg;
         if !self.mem.memcgs.fits_all(memcg, GROUP_PAGES.into()) {
             self.mem.free_block(head, HUGE_ORDER);
-            return Got::Failed;
+            return AllocOutcome::Failed;
         }
         self.mem.frames.set_memcg(head, memcg);
         self.charge(tid, memcg, GROUP_PAGES.into());
@@ -93,8 +93,8 @@ impl Machine {
     pub(super) fn huge_fault(&mut self, touch: Touch) -> HugeFault {
         let Touch { tid, page, vma, memcg, .. } = touch;
         let head = match self.alloc_huge(tid, vma) {
-            Got::Frame(head) => head,
-            Got::Failed => {
+            AllocOutcome::Frame(head) => head,
+            AllocOutcome::Failed => {
                 self.mem.count_in(memcg, VmEvent::ThpFaultFallback, 1);
                 return HugeFault::Fallback;
             }
@@ -102,7 +102,7 @@ impl Machine {
         };
         // For the day when the folio is split.
         let table = match self.alloc_table(tid) {
-            Got::Frame(table) => table,
+            AllocOutcome::Frame(table) => table,
             other => {
                 self.mem.memcgs.uncharge(self.mem.frames.memcg(head), GROUP_PAGES.into());
                 self.mem.free_block(head, HUGE_ORDER);

@@ -1,6 +1,6 @@
 //! A touch of a page by a thread, and how far it got.
 
-use super::alloc::Got;
+use super::alloc::AllocOutcome;
 use super::thread::Thread;
 use crate::base::id::{AsId, MemcgId, PageIdx, ThreadId, VmaId};
 
@@ -25,7 +25,7 @@ impl Touch {
 
 /// Whether an operation is done, or the thread has to come back.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(super) enum Flow {
+pub(super) enum FaultOutcome {
     /// Done.
     Done,
     /// Things have changed: to be tried anew at once.
@@ -36,13 +36,13 @@ pub(super) enum Flow {
     Killed,
 }
 
-impl From<Got> for Flow {
-    fn from(g: Got) -> Flow {
+impl From<AllocOutcome> for FaultOutcome {
+    fn from(g: AllocOutcome) -> FaultOutcome {
         match g {
-            Got::Frame(_) => Flow::Done,
-            Got::Blocked => Flow::Blocked,
-            Got::Killed => Flow::Killed,
-            Got::Failed => unreachable!("a page of a process is worth any effort"),
+            AllocOutcome::Frame(_) => FaultOutcome::Done,
+            AllocOutcome::Blocked => FaultOutcome::Blocked,
+            AllocOutcome::Killed => FaultOutcome::Killed,
+            AllocOutcome::Failed => unreachable!("a page of a process is worth any effort"),
         }
     }
 }

@@ -38,7 +38,7 @@ impl Memory {
 
     /// Looks at the folios of some pages of a file that are about to be read or written, so that
     /// memory fetches their flags together: else each waits for its own. Changes nothing.
-    pub fn look_at_file_pages(&self, file: FileId, pages: Range<u32>) {
+    pub fn prefetch_file_pages(&self, file: FileId, pages: Range<u32>) {
         let f = &self.files[file];
         let pages = pages.start..pages.end.min(f.pages);
         let folios = self.folios_at(f.base.0 + pages.start..f.base.0 + pages.end);

@@ -295,7 +295,7 @@ impl Memory {
                 }
                 Some(folio)
             }
-            IoDone::Write(folio) | IoDone::WriteOff(folio) => {
+            IoDone::Write(folio) | IoDone::EvictWritten(folio) => {
                 self.frames.clear(folio, flag::WRITEBACK);
                 if self.frames.kind(folio) == FrameKind::File {
                     self.files.write_ended(self.frames.memcg(folio));

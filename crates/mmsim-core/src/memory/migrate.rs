@@ -133,7 +133,7 @@ impl Memory {
 
     /// Looks at the pages of folios that are about to be judged or moved, so that memory fetches
     /// them together. Changes nothing.
-    pub fn look_at_pages_of(&self, folios: impl Iterator<Item = FolioId>) {
+    pub fn prefetch_pages_of(&self, folios: impl Iterator<Item = FolioId>) {
         let seen = folios.fold(0, |seen, f| seen ^ self.pages.peek(self.frames.rmap[f]));
         std::hint::black_box(seen);
     }

@@ -11,6 +11,7 @@ mod check;
 mod discard;
 mod evict;
 mod file;
+mod first_touch;
 mod huge;
 mod hugetlb;
 mod idle;
@@ -21,12 +22,11 @@ mod migrate;
 mod node_stat;
 mod plain;
 mod plug;
-mod returning;
 mod samples;
 mod scan;
 mod shadow_nodes;
 mod survey;
-mod touching;
+mod swapin_fast;
 pub mod trace;
 mod walk;
 mod young;
@@ -39,12 +39,12 @@ pub use hugetlb::HugePool;
 pub use layout::{FrameUse, FreeListLayout, Layout, LayoutError, ZoneLayout};
 pub use migrate::NotMoved;
 pub use node_stat::{NodeStatItem, NodeStats, normal_threshold};
-pub use plain::{Look, ShortWay, Verdicts};
+pub use plain::{FastPath, Look, Verdicts};
 pub use plug::Plug;
-pub use returning::{AHEAD, MOST_RETURNED, ReturnRun, Returned, Returning};
 pub use samples::{BATCH as SAMPLE_BATCH, InBatches};
 pub use scan::{Scan, ScanFor, Scanned};
 pub use survey::{BlockUse, Hold, Survey, holds, most_blocks};
+pub use swapin_fast::{AHEAD, FastSwapIn, MOST_PENDING, PendingSwapIn, SwapInRun};
 pub use walk::{TableWalk, WalkScope};
 pub use young::References;
 
@@ -77,7 +77,7 @@ pub enum IoDone {
     Write(Pfn),
     /// The same of a folio that was off its list when the write was submitted: a write that ends
     /// in the same step ends too early to send the folio to the tail.
-    WriteOff(Pfn),
+    EvictWritten(Pfn),
 }
 
 /// What the last passes over a node met.
@@ -155,9 +155,9 @@ pub struct Memory {
     /// Frames that page tables take.
     pub nr_page_tables: u64,
     /// Frames that slab (shadow nodes) takes.
-    pub nr_slab: Vec<Pfn>,
+    pub slab_frames: Vec<Pfn>,
     /// Frames that zram's store takes.
-    pub nr_zram: Vec<Pfn>,
+    pub zram_frames: Vec<Pfn>,
     /// Frames that workloads hold on behalf of the kernel, and those of the huge pages.
     pub nr_kernel_other: u64,
     /// Huge pages of hugetlbfs.
@@ -226,8 +226,8 @@ impl Memory {
             lru_total: 0,
             zones,
             nr_page_tables: 0,
-            nr_slab: Vec::new(),
-            nr_zram: Vec::new(),
+            slab_frames: Vec::new(),
+            zram_frames: Vec::new(),
             nr_kernel_other: 0,
             hugetlb: HugePool::default(),
             zram_stored: 0,
@@ -304,41 +304,41 @@ impl Memory {
     #[inline(never)]
     fn settle_kernel_at(&mut self, (nodes, stored): (u64, u64)) {
         let slab = nodes.div_ceil(7) as usize;
-        while self.nr_slab.len() < slab {
+        while self.slab_frames.len() < slab {
             match self.try_alloc(NodeId(0), &AllocRequest::KERNEL, None) {
                 Some(p) => {
                     self.frames.reset(p, FrameKind::Slab);
-                    self.nr_slab.push(p);
+                    self.slab_frames.push(p);
                 }
                 None => break,
             }
         }
-        while self.nr_slab.len() > slab {
-            let p = self.nr_slab.pop().expect("longer than wanted");
+        while self.slab_frames.len() > slab {
+            let p = self.slab_frames.pop().expect("longer than wanted");
             self.free_frame(p);
         }
         let per_page = self.swap.as_ref().map_or(0, |s| s.device.config().stored_bytes_per_page);
         if per_page > 0 {
             let want = (stored * u64::from(per_page)).div_ceil(4096) as usize;
-            while self.nr_zram.len() < want {
+            while self.zram_frames.len() < want {
                 match self.try_alloc(NodeId(0), &ZRAM, None) {
                     Some(p) => {
                         self.frames.reset(p, FrameKind::Kernel);
-                        self.nr_zram.push(p);
+                        self.zram_frames.push(p);
                     }
                     None => break,
                 }
             }
-            while self.nr_zram.len() > want {
-                let p = self.nr_zram.pop().expect("longer than wanted");
+            while self.zram_frames.len() > want {
+                let p = self.zram_frames.pop().expect("longer than wanted");
                 self.free_frame(p);
             }
-            if self.nr_zram.len() < want {
+            if self.zram_frames.len() < want {
                 return;
             }
         }
         // What could not be had is tried again at the next occasion.
-        if self.nr_slab.len() == slab {
+        if self.slab_frames.len() == slab {
             self.settled = (nodes, stored);
         }
     }
@@ -480,10 +480,10 @@ impl Memory {
             ("nr_dirty", self.files.nr_dirty),
             ("nr_writeback", self.files.nr_writeback),
             ("nr_page_table_pages", self.nr_page_tables),
-            ("nr_slab_reclaimable", self.nr_slab.len() as u64),
+            ("nr_slab_reclaimable", self.slab_frames.len() as u64),
             ("nr_swapcached", self.swap.as_ref().map_or(0, |s| s.cached)),
             ("nr_swap_used", self.swap.as_ref().map_or(0, |s| u64::from(s.in_use_count()))),
-            ("nr_zram_store", self.nr_zram.len() as u64),
+            ("nr_zram_store", self.zram_frames.len() as u64),
             ("workingset_nodes", self.workingset_nodes()),
         ]
     }

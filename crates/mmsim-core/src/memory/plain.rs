@@ -1,18 +1,18 @@
-//! The short way of the common folio: one anonymous page, mapped once and plainly by a
+//! The fast path of the common folio: one anonymous page, mapped once and plainly by a
 //! process of the root group, with nothing going on (`phys::frames::is_plain`).
 //!
 //! Nearly all folios that a scan of anonymous memory meets are like that, and for them most
-//! questions of the general way (`young`, `evict`) have known answers. So a scan asks all
+//! questions of the slow path (`young`, `evict`) have known answers. So a scan asks all
 //! folios of its batch while it takes them off their list, in one loop without decisions:
 //! loads for one folio do not wait for those of another, and the answer becomes flags by a
 //! table of four verdicts. What is evicted is collected and carried out at the end of the
 //! batch, and what is counted once for each is counted once for all.
 //!
-//! The short way gives the state, the counters and the time of the general one. It may do so
+//! The fast path gives the state, the counters and the time of the slow path. It may do so
 //! because nobody looks between the folios of a batch: there is none with an observer, whose
 //! events carry the time; an asynchronous device, whose queue starts at the time of the
-//! write, gets its folios by the general way; and before any other folio is processed by
-//! the general way, [`Memory::settle_short`] makes up leeway.
+//! write, gets its folios by the slow path; and before any other folio is processed by
+//! the slow path, [`Memory::settle_fast`] accounts for those of the fast path.
 
 use super::Memory;
 use crate::backing::Shadow;
@@ -37,7 +37,7 @@ pub struct Look {
 }
 
 impl Look {
-    /// Whether the short way is open for it.
+    /// Whether the fast path is open for it.
     #[inline(always)]
     pub fn is_plain(&self) -> bool {
         self.page != 0
@@ -163,15 +163,15 @@ struct Victim {
     shadow: Option<Shadow>,
 }
 
-/// What went the short way and is not accounted for yet.
+/// What took the fast path and is not accounted for yet.
 #[derive(Clone, Debug, Default)]
-pub struct ShortWay {
+pub struct FastPath {
     asked: u64,
     activated: u64,
     victims: Vec<Victim>,
 }
 
-impl ShortWay {
+impl FastPath {
     /// The answers of `n` plain folios were used: asking them took time.
     #[inline(always)]
     pub fn asked(&mut self, n: u64) {
@@ -188,7 +188,7 @@ impl Memory {
     /// Isolates folios at the tail of a list, up to `n` pages or one folio more, and appends
     /// them to `looks`, oldest first. Returns their pages. With `verdicts`, the accessed bits of
     /// plain ones are tested and cleared, and their flags changed; that takes time, which
-    /// [`ShortWay::asked`] notes. Without, and with an observer, none is taken for plain.
+    /// [`FastPath::asked`] notes. Without, and with an observer, none is taken for plain.
     pub(super) fn lru_isolate_asked(
         &mut self,
         list: ListId,
@@ -235,7 +235,7 @@ impl Memory {
     }
 
     /// Tests and clears the accessed bit of a plain folio. That takes time, which is settled by
-    /// [`ShortWay::asked`].
+    /// [`FastPath::asked`].
     #[inline(always)]
     pub fn test_clear_young_of(&mut self, look: &Look) -> bool {
         self.pages.test_clear_young(look.page())
@@ -325,7 +325,7 @@ impl Memory {
         }
     }
 
-    /// Whether plain folios may be evicted the short way.
+    /// Whether plain folios may be evicted by the fast path.
     pub fn evicts_short(&self) -> bool {
         !self.tracer.on() && self.swap.as_ref().is_some_and(|s| s.device.config().synchronous)
     }
@@ -341,11 +341,11 @@ impl Memory {
         }
     }
 
-    /// Evicts a plain folio to the slot that was taken for it, by [`Memory::settle_short`].
+    /// Evicts a plain folio to the slot that was taken for it, by [`Memory::settle_fast`].
     #[inline(always)]
-    pub fn evict_short(
+    pub fn evict_fast(
         &mut self,
-        short: &mut ShortWay,
+        short: &mut FastPath,
         look: &Look,
         slot: SwapSlot,
         shadow: Option<Shadow>,
@@ -355,8 +355,8 @@ impl Memory {
         short.victims.push(Victim { folio: look.folio, page, slot, shadow });
     }
 
-    /// Carries out and accounts for what went the short way since the last time.
-    pub fn settle_short(&mut self, short: &mut ShortWay, by: Reclaimer) {
+    /// Carries out and accounts for what took the fast path since the last time.
+    pub fn settle_fast(&mut self, short: &mut FastPath, by: Reclaimer) {
         self.now += SimDuration(self.cost.t_scan_mapping.0 * short.asked);
         self.count(VmEvent::PgActivate, short.activated);
         (short.asked, short.activated) = (0, 0);

@@ -82,7 +82,7 @@ impl Memory {
             let done = device.write(now, plug.by, at.into(), n);
             for folio in folios.by_ref().take(n as usize) {
                 let off = self.frames.has(folio, flag::ISOLATED);
-                let end = if off { IoDone::WriteOff(folio) } else { IoDone::Write(folio) };
+                let end = if off { IoDone::EvictWritten(folio) } else { IoDone::Write(folio) };
                 self.io.push((done, end));
             }
         }
@@ -146,7 +146,7 @@ impl Memory {
         let (before, now) = (self.io.len(), self.goes_on_at());
         let mut io = std::mem::take(&mut self.io);
         io.retain(|&(at, done)| {
-            let IoDone::WriteOff(folio) = done else { return true };
+            let IoDone::EvictWritten(folio) = done else { return true };
             let ended = at <= now && self.frames.has(folio, flag::ISOLATED);
             if ended {
                 self.frames.clear(folio, flag::WRITEBACK | flag::RECLAIM);

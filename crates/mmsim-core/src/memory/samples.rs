@@ -12,7 +12,7 @@
 //! page was accessed must reclaim be left a note, in the frame.
 //!
 //! All that is done for the common folio only: one page, on a list, not locked, and mapped once if it is
-//! found by its frame. All others go the long way of [`idle`](super::idle), one by one. Since a
+//! found by its frame. All others take the slow path of [`idle`](super::idle), one by one. Since a
 //! sample reads nothing that another one writes, the order of samples does not show.
 
 use super::Memory;

@@ -96,7 +96,7 @@ impl Memory {
     /// the pages taken.
     ///
     /// With `verdicts`, plain folios are asked for their accessed bits; whoever uses an answer
-    /// says so by [`ShortWay::asked`](super::ShortWay::asked). Where other zones have folios on
+    /// says so by [`FastPath::asked`](super::FastPath::asked). Where other zones have folios on
     /// the list, none is taken for plain.
     pub fn isolate_batch(
         &mut self,

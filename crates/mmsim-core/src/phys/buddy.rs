@@ -373,7 +373,7 @@ impl Buddy {
     /// Gives single pages back, one after the other: as many calls of [`Buddy::free`].
     ///
     /// Merging stays within a pageblock nearly always; what goes beyond is left to the
-    /// general way.
+    /// slow path.
     pub fn free_pages(&mut self, c: &mut Columns<'_>, pages: &[u32]) {
         let limit = self.rules.pageblock_order.min(self.rules.max_order);
         let mut rest = pages;

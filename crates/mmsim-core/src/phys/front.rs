@@ -3,12 +3,12 @@
 //! Single pages, and in later kernels small blocks and huge ones, go through the lists of the CPU
 //! that asks: a batch comes from the buddy when the list is empty, and goes back when the lists
 //! are full. Other blocks come from the buddy and go there. Most requests find a page on the list,
-//! so there are short ways ([`Zone::take_from_pcp`], [`Zone::put_to_pcp`]) that do nothing else and
+//! so there are fast paths ([`Zone::take_from_pcp`], [`Zone::put_to_pcp`]) that do nothing else and
 //! say when they cannot.
 //!
 //! What changes free blocks ends with `settle`, which counts them and raises the watermarks if
 //! a request had to take from another type. Pages on the lists of CPUs do not count as free, so the
-//! short ways have nothing to settle.
+//! fast paths have nothing to settle.
 //!
 //! Compaction asks not for some block but for the one at a place, and gives back what it did not
 //! need.
@@ -238,7 +238,7 @@ impl Zone {
         let mt = self.buddy.block_type(pfn);
         if self.pcp_allowed(order) && mt != Migratetype::Isolate {
             if order == 0 {
-                // As by the short way, [`Zone::put_to_pcp`]: its flags do not say the type.
+                // As by the fast path, [`Zone::put_to_pcp`]: its flags do not say the type.
                 c.frames.reset(pfn, FrameKind::Pcp);
             } else {
                 for p in pfn.0..pfn.0 + (1 << order) {

@@ -348,7 +348,7 @@ mod tests {
         assert_eq!([(); 3].map(|()| next_bulk(&mut pcp, fixed)), [31, 31, 31]);
     }
 
-    /// The short ways count as the long one does: while bulks double, a free changes nothing.
+    /// The fast paths count as the slow path does: while bulks double, a free changes nothing.
     #[test]
     fn the_short_ways_count_alike() {
         for batches in [PcpBatches::Fixed, PcpBatches::FreesDouble, PcpBatches::Counted] {

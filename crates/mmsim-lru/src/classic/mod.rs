@@ -31,7 +31,7 @@ use mmsim_core::base::digest::Digest;
 use mmsim_core::base::id::{ListId, MemcgId, NodeId, SwapSlot, TallyId, ZoneId};
 use mmsim_core::base::vmstat::VmEvent;
 use mmsim_core::memory::trace::TraceEvent;
-use mmsim_core::memory::{Look, Memory, ShortWay, Verdicts};
+use mmsim_core::memory::{FastPath, Look, Memory, Verdicts};
 use mmsim_core::phys::frames::{FolioId, FrameKind, ORDER_MASK, flag};
 use mmsim_core::policy::{
     Arrival, ArrivalKind, Departure, LruSnapshot, ReclaimOutcome, ReclaimPolicy, ReclaimRequest,
@@ -84,10 +84,10 @@ pub struct Classic {
     /// Pages deactivated on advice.
     advised: u64,
     inactive_verdicts: Verdicts,
-    /// Scratch of scans: what was taken, what goes the short way, what goes back (to the
+    /// Scratch of scans: what was taken, what takes the fast path, what goes back (to the
     /// inactive list, to the active one).
     looks: Vec<Look>,
-    short: ShortWay,
+    short: FastPath,
     slots: Vec<SwapSlot>,
     back: [Vec<FolioId>; 2],
     packing: Packing,
@@ -125,7 +125,7 @@ impl Classic {
             advised: 0,
             inactive_verdicts: scan::inactive_verdicts(config.anon_ref_rule),
             looks: Vec::new(),
-            short: ShortWay::default(),
+            short: FastPath::default(),
             slots: Vec::new(),
             back: [Vec::new(), Vec::new()],
             packing: Packing::of(mem),

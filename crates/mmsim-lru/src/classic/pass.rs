@@ -332,7 +332,7 @@ impl Classic {
         let all = 0..self.lruvecs.len();
         match self.config.shadow_limit_scope {
             ShadowLimitScope::Memcg => all.step_by(self.groups).map(of).sum(),
-            ShadowLimitScope::Node => all.map(of).sum::<u64>() + mem.nr_slab.len() as u64,
+            ShadowLimitScope::Node => all.map(of).sum::<u64>() + mem.slab_frames.len() as u64,
         }
     }
 }

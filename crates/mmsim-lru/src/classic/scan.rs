@@ -13,7 +13,7 @@ use crate::shrink::{BatchStats, Fate, Judgement, Shrinking, shrink_folio};
 use mmsim_core::base::id::{MemcgId, Pfn};
 use mmsim_core::base::vmstat::VmEvent;
 use mmsim_core::memory::trace::{ScanOutcome, TraceEvent};
-use mmsim_core::memory::{Look, Memory, References, Scan, ScanFor, ShortWay, Verdicts};
+use mmsim_core::memory::{FastPath, Look, Memory, References, Scan, ScanFor, Verdicts};
 use mmsim_core::phys::frames::{FolioId, flag, pages_of};
 use mmsim_core::policy::{ReclaimRequest, Reclaimer};
 
@@ -22,15 +22,15 @@ pub(super) struct Batch {
     lv: usize,
     file: bool,
     how: Shrinking,
-    /// Plain folios may be evicted the short way.
+    /// Plain folios may be evicted by the fast path.
     evicts_short: bool,
     /// How plain folios leave.
     leaving: Option<Leaving>,
-    short: ShortWay,
+    short: FastPath,
     /// What goes back to the inactive and to the active list.
     back: [Vec<FolioId>; 2],
     stats: BatchStats,
-    /// Folios kept and promoted in the general way.
+    /// Folios kept and promoted by the slow path.
     kept: u64,
     promoted: u64,
 }
@@ -102,12 +102,12 @@ impl Classic {
     }
 
     /// Processes the folios that were taken, and puts back those that stay. Plain ones go
-    /// the short way, which ends as the general one does.
+    /// the fast path, which ends as the slow path does.
     fn shrink_taken(&mut self, mem: &mut Memory, b: &mut Batch) {
         let looks = std::mem::take(&mut self.looks);
         // Plain ones were asked, and those under write are not.
         let judged = looks.iter().filter(|l| !l.is_plain() && l.bits & flag::WRITEBACK == 0);
-        mem.look_at_pages_of(judged.map(|l| l.folio));
+        mem.prefetch_pages_of(judged.map(|l| l.folio));
         // Nearly always all of them are plain.
         let mut rest = &looks[..];
         while !rest.is_empty() {
@@ -131,7 +131,7 @@ impl Classic {
             }
         }
         self.looks = looks;
-        mem.settle_short(&mut b.short, b.how.by);
+        mem.settle_fast(&mut b.short, b.how.by);
         mem.count(VmEvent::SimScanKeep, b.kept);
         self.put_back(mem, b.lv, b.file, &mut b.back);
         self.age_by_scan(b.lv, b.promoted);
@@ -160,7 +160,7 @@ impl Classic {
                         Some(l) => self.leave(l, bits),
                         None => None,
                     };
-                    mem.evict_short(&mut b.short, look, slot, shadow);
+                    mem.evict_fast(&mut b.short, look, slot, shadow);
                     continue;
                 }
                 debug_assert!(swap_full);
@@ -184,7 +184,7 @@ impl Classic {
         b.short.activated(promoted);
     }
 
-    /// Plain folios that cannot be evicted the short way, but were asked already.
+    /// Plain folios that cannot be evicted by the fast path, but were asked already.
     #[inline(never)]
     fn shrink_asked(&mut self, mem: &mut Memory, b: &mut Batch, looks: &[Look]) {
         for look in looks {
@@ -237,7 +237,7 @@ impl Classic {
         }
     }
 
-    /// The general way of a folio; `asked`: the judgement if it was asked already.
+    /// The slow path of a folio; `asked`: the judgement if it was asked already.
     #[inline(never)]
     fn shrink_other(
         &mut self,
@@ -246,7 +246,7 @@ impl Classic {
         folio: FolioId,
         asked: Option<Judgement>,
     ) {
-        mem.settle_short(&mut b.short, b.how.by);
+        mem.settle_fast(&mut b.short, b.how.by);
         let page =
             if mem.tracer.on() { mem.rmap.nth(mem.rmap.of(&mem.frames, folio), 0) } else { None };
         let (by, file) = (b.how.by, b.file);
@@ -408,7 +408,7 @@ impl Classic {
         }
         let demoted = back[0].len() as u64 + extra;
         self.short.asked(asked);
-        mem.settle_short(&mut self.short, req.by);
+        mem.settle_fast(&mut self.short, req.by);
         self.put_back(mem, lv, file, &mut back);
         self.looks = looks;
         self.back = back;

@@ -236,7 +236,7 @@ impl Classic {
                 is_file,
                 lists: self.sizes(mem, area, memcg),
                 swap_left: mem.can_swap(memcg),
-                slab_reclaimable: mem.nr_slab.len() as u64,
+                slab_reclaimable: mem.slab_frames.len() as u64,
             },
         )
     }

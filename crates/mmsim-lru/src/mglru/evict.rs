@@ -3,7 +3,7 @@
 //! The oldest generation advances *before* the isolated folios are booked, so those that empty it
 //! count for the next one, in counters and in shadows.
 //!
-//! Plain anonymous folios (`memory/plain`) go a short way: they are asked one after the other,
+//! Plain anonymous folios (`memory/plain`) take the fast path: they are asked one after the other,
 //! since a neighbour that is found accessed may be among those to come, and evicted together.
 //!
 //! Source: Linux 6.12 mm/vmscan.c (`evict_folios`, `isolate_folios`, `shrink_folio_list`,
@@ -16,7 +16,7 @@ use super::{MIN_NR_GENS, Mglru, place};
 use crate::shrink::{BatchStats, Fate, Judgement, Shrinking, shrink_folio};
 use mmsim_core::base::id::Pfn;
 use mmsim_core::memory::trace::{ScanOutcome, TraceEvent};
-use mmsim_core::memory::{Look, Memory, ShortWay};
+use mmsim_core::memory::{FastPath, Look, Memory};
 use mmsim_core::phys::frames::{FolioId, Mapped, ORDER_MASK, flag, pages_of};
 use mmsim_core::policy::{ReclaimOutcome, ReclaimRequest, Reclaimer};
 
@@ -25,11 +25,11 @@ struct Batch {
     lv: usize,
     t: usize,
     how: Shrinking,
-    /// Plain folios may be evicted the short way.
+    /// Plain folios may be evicted by the fast path.
     evicts_short: bool,
     /// The reclaimer walks page tables, so what it finds accessed it promotes itself.
     walks: bool,
-    short: ShortWay,
+    short: FastPath,
     stats: BatchStats,
     /// What stays, in order.
     back: Vec<FolioId>,
@@ -156,7 +156,7 @@ impl Mglru {
                 rest = behind;
             }
         }
-        mem.settle_short(&mut b.short, b.how.by);
+        mem.settle_fast(&mut b.short, b.how.by);
         self.looks = looks;
     }
 
@@ -206,7 +206,7 @@ impl Mglru {
             } else {
                 self.evicted(mem, b.lv, b.t, look.folio)
             };
-            mem.evict_short(&mut b.short, look, slot, Some(shadow));
+            mem.evict_fast(&mut b.short, look, slot, Some(shadow));
         }
         let v = &mut self.lruvecs[b.lv];
         v.rates[b.t].period_mut(v.min_seq[b.t], hist).evicted[0] += untouched;
@@ -240,10 +240,10 @@ impl Mglru {
         }
     }
 
-    /// The general way of a folio.
+    /// The slow path of a folio.
     #[inline(never)]
     fn shrink_other(&mut self, mem: &mut Memory, b: &mut Batch, folio: FolioId) {
-        mem.settle_short(&mut b.short, b.how.by);
+        mem.settle_fast(&mut b.short, b.how.by);
         let pages = mem.frames.pages(folio) as u32;
         match self.shrink_one(mem, b, folio, false) {
             Fate::Kept(_) | Fate::Activated(_) => b.back.push(folio),
@@ -338,7 +338,7 @@ impl Mglru {
                 },
                 evicts_short: false,
                 walks: false,
-                short: ShortWay::default(),
+                short: FastPath::default(),
                 stats: BatchStats::default(),
                 back: Vec::new(),
             };

@@ -59,7 +59,7 @@ use mmsim_core::base::time::SimTime;
 use mmsim_core::base::vmstat::VmEvent;
 use mmsim_core::config::ZoneKind;
 use mmsim_core::memory::trace::TraceEvent;
-use mmsim_core::memory::{Look, Memory, ShortWay};
+use mmsim_core::memory::{FastPath, Look, Memory};
 use mmsim_core::phys::frames::{FolioId, FrameKind, ORDER_MASK, flag, pages_of};
 use mmsim_core::policy::{
     Arrival, ArrivalKind, Departure, Generation, LruSnapshot, ReclaimOutcome, ReclaimPolicy,
@@ -176,7 +176,7 @@ pub struct Mglru {
     single: bool,
     /// Scratch.
     looks: Vec<Look>,
-    short: ShortWay,
+    short: FastPath,
     slots: Vec<SwapSlot>,
     victims: Vec<Look>,
     young: Vec<FolioId>,
@@ -223,7 +223,7 @@ impl Mglru {
             first_priority: 12u8.saturating_sub(mem.batch_shift as u8),
             single,
             looks: Vec::new(),
-            short: ShortWay::default(),
+            short: FastPath::default(),
             slots: Vec::new(),
             victims: Vec::new(),
             young: Vec::new(),

@@ -65,7 +65,7 @@ impl Observer for Nobody {
     fn event(&mut self, _: SimTime, _: &TraceEvent) {}
 }
 
-/// Faults and evictions go short ways when nobody watches; they leave the same bits.
+/// Faults and evictions take fast paths when nobody watches; they leave the same bits.
 #[test]
 fn short_ways_leave_the_same_bits() {
     let thrash =

@@ -201,7 +201,7 @@ fn running_out_of_memory_with_huge_pages() {
         // What a process has at its end stays where it is; what the killed one had does not.
         let mem = &r.machine.mem;
         assert_eq!(mem.nr_lru_pages(), 512, "{name}");
-        let held = 512 + mem.nr_page_tables + mem.nr_slab.len() as u64;
+        let held = 512 + mem.nr_page_tables + mem.slab_frames.len() as u64;
         assert_eq!(mem.zones.nr_free() + held, u64::from(FRAMES), "{name}");
         assert!(mem.pages.nr_huge() <= 1, "{name}");
     }

@@ -132,7 +132,7 @@ impl Pair {
 
     /// The same operation on both, then the comparison.
     fn apply(&mut self, op: Op, next: u32) {
-        self.twin.slab_reclaimable = self.bench.mem.nr_slab.len() as u64;
+        self.twin.slab_reclaimable = self.bench.mem.slab_frames.len() as u64;
         let subject = self.twin.subject(op, next);
         let Some(id) = subject else {
             match op {
@@ -261,7 +261,7 @@ impl Pair {
 }
 
 /// Runs both from 150 anonymous and 80 file pages: with an observer, and without one, when plain
-/// folios are scanned and evicted the short way.
+/// folios are scanned and evicted by the fast path.
 fn run(config: ClassicConfig, ops: &[Op]) {
     for watched in [true, false] {
         let mut pair = Pair::new(config, watched);

@@ -9,7 +9,7 @@
 //! Fields may stand in quotes as RFC 4180 has it, but a line is a record: no line end
 //! within quotes. Every record has as many fields as the first line. Lines that begin with
 //! `#`, and lines that are nothing but `*`, are passed over and counted. Lines of numbers that
-//! are plain digits and of the commonest operations take a short way, by a [`plan`], all
+//! are plain digits and of the commonest operations take a fast path, by a [`plan`], all
 //! else the long one.
 //!
 //! A page is a place, or the name of an object ([`names`]); with [`ImportOptions::dense`] it
@@ -237,7 +237,7 @@ impl<'a> Parser<'a> {
         })
     }
 
-    /// Takes records from `at` on as long as they can go the short way; returns where the first
+    /// Takes records from `at` on as long as they can take the fast path; returns where the first
     /// begins that cannot.
     fn short_records(
         &mut self,
@@ -258,7 +258,7 @@ impl<'a> Parser<'a> {
         Ok(at)
     }
 
-    /// The record at `at` and where the next line begins, the long way.
+    /// The record at `at` and where the next line begins, by the slow path.
     #[inline(never)]
     fn record(
         &mut self,
@@ -632,8 +632,8 @@ mod tests {
     proptest! {
         #![proptest_config(ProptestConfig::with_cases(2000))]
 
-        /// What goes the short way would be the same the long way; and what is plain does go
-        /// the short way.
+        /// What takes the fast path would be the same by the slow path; and what is plain does take
+        /// the fast path.
         #[test]
         fn the_short_way_leads_where_the_long_one_does(
             mut fields in prop::collection::vec(some_field(), 6),

@@ -11,7 +11,7 @@
 //! page around those that are touched, of which there are at most 2^28. Of the input there are
 //! 256 KiB at a time.
 //!
-//! Two short ways make it fast, each with a long one beside it that does all and alone finds
+//! Two fast paths make it fast, each with a slow path beside it that does all and alone finds
 //! errors: through a line that looks as most do ([`short`]), and for an access to one page with
 //! nothing new about it ([`sink`]).
 //!

@@ -1,10 +1,10 @@
-//! The short way through a record of plain fields.
+//! The fast path through a record of plain fields.
 //!
 //! What the columns are is known once the first line was read. It is laid down in a plan:
 //! what to do with each field, and how pages come from the values, arranged so that one
 //! formula holds for all inputs and a record decides nothing that is the same for all.
 //!
-//! As in [`short`], nothing means that the long way has to look: then the record is unusual,
+//! As in [`short`], nothing means that the slow path has to look: then the record is unusual,
 //! or wrong.
 
 use super::super::ImportOptions;
@@ -64,7 +64,7 @@ const OPS: [Option<Op>; 4] = [Some(Op::Read), Some(Op::Write), Some(Op::Other), 
 
 impl Plan {
     /// The plan of columns with times in units of `unit` ns, if their records can go the
-    /// short way.
+    /// fast path.
     pub(super) fn new(columns: &Columns, options: &ImportOptions, unit: u64) -> Option<Self> {
         let bytes = match columns.place {
             Place::Page => false,

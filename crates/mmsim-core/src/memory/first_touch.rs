@@ -3,7 +3,7 @@
 //! A write to a page that holds nothing yet takes a frame from the CPU's stock, maps it, and
 //! adds it to the CPU's LRU batch. Until that batch is full nobody can see more of it than
 //! the PTE: the frame is in no allocator and on no list. So who takes such faults one after
-//! the other (`machine/touches.rs`) writes the PTE's hot byte at once, and frames, counters,
+//! the other (`machine/first_touch.rs`) writes the PTE's hot byte at once, and frames, counters,
 //! policy and batch follow for all of them together.
 
 use super::Memory;
@@ -18,7 +18,7 @@ const BITS: u32 = ANON_MAPPED_ONCE | flag::IN_BATCH;
 
 impl Memory {
     /// The zone whose stock serves first touches, if these may be settled together now.
-    /// `awake`: as for [`Memory::return_run`].
+    /// `awake`: as for [`Memory::swap_in_run`].
     pub fn touch_zone(&self, awake: bool) -> Option<ZoneId> {
         let req = &AllocRequest::USER;
         let zone = self.zones.first_asked(NodeId(0), req.highest)?;

@@ -2,7 +2,7 @@
 //!
 //! Where a thread stops at a page that is not there, it usually finds it in swap, takes a
 //! frame from its CPU's stock and goes on; and a few hits later the same again. Between such
-//! faults nobody else can act, so they are taken in one go (`memory/returning.rs`) for as
+//! faults nobody else can act, so they are taken in one go (`memory/swapin_fast.rs`) for as
 //! long as the run loop would come back to this thread at once.
 
 use super::Machine;
@@ -11,7 +11,7 @@ use super::latency::RecordClock;
 use super::run::{Missed, Stop, fitting, hit, hit_copy, hit_run, is_single};
 use crate::base::id::{PageIdx, ThreadId};
 use crate::base::time::{SimDuration, SimTime};
-use crate::memory::{AHEAD, ReturnRun, Returning};
+use crate::memory::{AHEAD, FastSwapIn, SwapInRun};
 use crate::policy::{Arrival, ArrivalKind};
 use crate::virt::space::Place;
 use crate::workload::Op;
@@ -41,7 +41,7 @@ impl Machine {
     /// A thread that may act stopped at a page that is not there: resolves faults of the
     /// common kind and executes the hits between them. Returns where it stopped, and when
     /// the hits before that began.
-    pub(super) fn returns(
+    pub(super) fn swap_in_fast(
         &mut self,
         tid: ThreadId,
         stop: Stop,
@@ -55,7 +55,7 @@ impl Machine {
         if !swapped || self.watch.record_accesses || self.watch.check_every > 0 {
             return at;
         }
-        while let Some((run, places)) = self.return_run(tid) {
+        while let Some((run, places)) = self.swap_in_run(tid) {
             let (end, since) = self.return_some(tid, &run, &places, until);
             at = (end.unwrap_or(Stop::Bound), since);
             if end == Some(Stop::Other) {
@@ -72,7 +72,7 @@ impl Machine {
     /// What the faults of a thread have in common, if they are of the common kind, and where they
     /// are: the region of the first, and the other side of a copy that is under way.
     #[inline]
-    fn return_run(&mut self, tid: ThreadId) -> Option<(ReturnRun, [Place; 2])> {
+    fn swap_in_run(&mut self, tid: ThreadId) -> Option<(FastSwapIn, [Place; 2])> {
         let t = &self.threads[tid];
         if t.fault.is_some() || t.place.flags.locked || !self.policy.swapins_together() {
             return None;
@@ -87,7 +87,7 @@ impl Machine {
         }
         let recency = t.place.flags.recency(self.mem.ignores_random());
         let how = Arrival { kind: ArrivalKind::SwapIn, in_fault: Some(recency), position: 0 };
-        let run = self.mem.return_run(t.space, how, self.kswapds_awake())?;
+        let run = self.mem.swap_in_run(t.space, how, self.kswapds_awake())?;
         Some((run, places))
     }
 
@@ -95,7 +95,7 @@ impl Machine {
     fn return_some(
         &mut self,
         tid: ThreadId,
-        run: &ReturnRun,
+        run: &FastSwapIn,
         places: &[Place; 2],
         until: Deadline,
     ) -> (Option<Stop>, SimTime) {
@@ -118,10 +118,10 @@ impl Machine {
             looks_at: due.min(other).min(slice).min(sample).0,
             t_fault: each,
         };
-        let mut returning = self.mem.returning(run, &mut self.returned);
-        let end = walk.go(&mut returning, places, t_hit);
+        let mut swap_ins = self.mem.swap_in_run_of(run, &mut self.pending_swapins);
+        let end = walk.go(&mut swap_ins, places, t_hit);
         let Walk { next, done, now, since, touched, records, .. } = walk;
-        let faults = returning.faults();
+        let faults = swap_ins.faults();
         (t.next, t.done) = (next, done);
         if let Some(Stop::Miss(missed)) = end
             && missed.run.region != t.place.region()
@@ -140,8 +140,8 @@ impl Machine {
             t.no_progress = 0;
             self.steps += faults;
             self.latency[1].add_many(run.latency, faults);
-            let returned = &mut self.returned[..faults as usize];
-            self.mem.settle_returned(&mut *self.policy, run, returned);
+            let pending = &mut self.pending_swapins[..faults as usize];
+            self.mem.settle_swap_ins(&mut *self.policy, run, pending);
             self.note_resident();
         }
         (end, SimTime(since))
@@ -164,7 +164,7 @@ impl Walk<'_> {
     #[inline(never)] // The loop over single pages has all registers here.
     fn go(
         &mut self,
-        returning: &mut Returning<'_>,
+        swap_ins: &mut SwapInRun<'_>,
         places: &[Place; 2],
         t_hit: u64,
     ) -> Option<Stop> {
@@ -178,7 +178,7 @@ impl Walk<'_> {
             if next >= looked {
                 let some = &ops[next..ops.len().min(next + AHEAD)];
                 let pages = some.iter().filter_map(|op| is_single(op, region));
-                returning.look_ahead(pages.map(|run| (start + run.first) as usize));
+                swap_ins.prefetch(pages.map(|run| (start + run.first) as usize));
                 looked = next + AHEAD;
             }
             if now >= hits_end {
@@ -186,7 +186,7 @@ impl Walk<'_> {
             }
             let Some(run) = is_single(op, region) else {
                 (self.next, self.now) = (next, now);
-                let end = self.other(returning, op, places, t_hit);
+                let end = self.other(swap_ins, op, places, t_hit);
                 (next, now) = (self.next, self.now);
                 match end {
                     None => continue,
@@ -194,10 +194,10 @@ impl Walk<'_> {
                 }
             };
             let page = (start + run.first) as usize;
-            if hit(&mut returning.hot()[page], run.write) {
+            if hit(&mut swap_ins.hot()[page], run.write) {
                 now += t_hit;
             } else {
-                match self.miss(returning, Missed { run: *run, nth: 0 }, page, now) {
+                match self.miss(swap_ins, Missed { run: *run, nth: 0 }, page, now) {
                     After::On => now = self.since,
                     After::Last(end) => {
                         now = self.since;
@@ -220,7 +220,7 @@ impl Walk<'_> {
     #[inline(never)]
     fn miss(
         &mut self,
-        returning: &mut Returning<'_>,
+        swap_ins: &mut SwapInRun<'_>,
         missed: Missed,
         page: usize,
         now: u64,
@@ -228,13 +228,13 @@ impl Walk<'_> {
         if now >= self.faults_end && now != self.since {
             return After::Not(Stop::Bound);
         }
-        if !returning.fault(page, missed.run.write) {
+        if !swap_ins.fault(page, missed.run.write) {
             return After::Not(Stop::Miss(missed));
         }
         self.since = now + self.t_fault;
         if self.since >= self.looks_at {
             After::Last(Some(Stop::Bound))
-        } else if !returning.goes_on() {
+        } else if !swap_ins.goes_on() {
             After::Last(None)
         } else {
             After::On
@@ -246,13 +246,13 @@ impl Walk<'_> {
     #[inline(never)]
     fn other(
         &mut self,
-        returning: &mut Returning<'_>,
+        swap_ins: &mut SwapInRun<'_>,
         op: &Op,
         places: &[Place; 2],
         t_hit: u64,
     ) -> Option<Option<Stop>> {
         let start_of = |region| places.iter().find(|p| p.region() == region).map(|p| p.start.0);
-        let hot = returning.hot();
+        let hot = swap_ins.hot();
         // As many accesses as begin before the end.
         let fits = fitting(op.touches() - self.done, self.hits_end - self.now, t_hit);
         let (hits, missed, start) = match op {
@@ -295,7 +295,7 @@ impl Walk<'_> {
         if hits == fits {
             return None;
         }
-        match self.miss(returning, missed, missed.page(start), self.now) {
+        match self.miss(swap_ins, missed, missed.page(start), self.now) {
             After::Not(end) => Some(Some(end)),
             After::On => {
                 self.now = self.since;

@@ -1,4 +1,4 @@
-//! The short way of the common fault: a page comes back from swap that one process maps, on
+//! The fast path of the common fault: a page comes back from swap that one process maps, on
 //! a device that the faulting CPU works itself, into a frame of that CPU's stock.
 //!
 //! A thrashing workload does little else, and what a single such fault asks (is the frame
@@ -8,7 +8,7 @@
 //! run ends where an answer could change: when the stock of frames or the LRU batch is used
 //! up, when the kernel's own memory has to follow, or at the first page that is different.
 //!
-//! The short way gives the state, the counters and the time of the general one
+//! The fast path gives the state, the counters and the time of the slow path
 //! (`machine/swapin.rs`), which is taken with an observer, with groups, and by every other
 //! fault.
 
@@ -27,11 +27,11 @@ use crate::virt::pages::{pte, slot_of, swapped_to};
 
 /// A folio that came back (until it has a frame: its page), and the shadow that its slot
 /// held.
-pub type Returned = (FolioId, Option<Shadow>);
+pub type PendingSwapIn = (FolioId, Option<Shadow>);
 
 /// What all faults of a run have in common.
 #[derive(Clone, Copy, Debug)]
-pub struct ReturnRun {
+pub struct FastSwapIn {
     /// The process.
     pub space: AsId,
     /// How the folios arrive.
@@ -45,14 +45,14 @@ pub struct ReturnRun {
 pub const AHEAD: usize = 16;
 
 /// Faults of one run at most.
-pub const MOST_RETURNED: usize = 64;
+pub const MOST_PENDING: usize = 64;
 
 /// What a run of faults touches first: PTEs and slots. Frames follow when it is over.
-pub struct Returning<'a> {
+pub struct SwapInRun<'a> {
     hot: &'a mut [u8],
     entry: &'a [u32],
     slots: PrivateSlots<'a>,
-    returned: &'a mut [Returned; MOST_RETURNED],
+    pending: &'a mut [PendingSwapIn; MOST_PENDING],
     /// Faults so far, and how many stock and batches have room for.
     nr: usize,
     room: usize,
@@ -61,7 +61,7 @@ pub struct Returning<'a> {
 /// The bits of a folio that came back and waits for its list.
 const BITS: u32 = ANON_MAPPED_ONCE | flag::DIRTY | flag::IN_BATCH;
 
-impl Returning<'_> {
+impl SwapInRun<'_> {
     /// The hot bytes of all pages.
     #[inline(always)]
     pub fn hot(&mut self) -> &mut [u8] {
@@ -71,7 +71,7 @@ impl Returning<'_> {
     /// Looks at what faults on some pages would need, so that memory fetches it for all at
     /// once: else each fault waits for its own. Changes nothing.
     #[inline]
-    pub fn look_ahead(&self, pages: impl Iterator<Item = usize>) {
+    pub fn prefetch(&self, pages: impl Iterator<Item = usize>) {
         let (mut slots, mut nr) = ([SwapSlot(0); AHEAD], 0);
         for page in pages.take(AHEAD) {
             let (Some(&hot), Some(&e)) = (self.hot.get(page), self.entry.get(page)) else {
@@ -86,7 +86,7 @@ impl Returning<'_> {
     }
 
     /// Resolves the fault on a page that is no hit. False, and nothing done: it is one for
-    /// the general way.
+    /// the slow path.
     #[inline(always)] // There is one caller.
     pub fn fault(&mut self, page: usize, write: bool) -> bool {
         let (hot, e) = (self.hot[page], self.entry[page]);
@@ -95,7 +95,7 @@ impl Returning<'_> {
             return false;
         }
         let Some(shadow) = self.slots.take(slot) else { return false };
-        self.returned[self.nr % MOST_RETURNED] = (Pfn(page as u32), shadow);
+        self.pending[self.nr % MOST_PENDING] = (Pfn(page as u32), shadow);
         self.nr += 1;
         let write = u8::from(write) * pte::DIRTY;
         self.hot[page] = pte::PRESENT | pte::ACCESSED | pte::WRITABLE | write;
@@ -115,9 +115,9 @@ impl Returning<'_> {
 }
 
 impl Memory {
-    /// Whether faults of a process may go the short way now. `awake`: kswapd knows already
+    /// Whether faults of a process may take the fast path now. `awake`: kswapd knows already
     /// that memory is wanted, so that a request below the low watermark wakes nobody.
-    pub fn return_run(&self, space: AsId, how: Arrival, awake: bool) -> Option<ReturnRun> {
+    pub fn swap_in_run(&self, space: AsId, how: Arrival, awake: bool) -> Option<FastSwapIn> {
         let req = &AllocRequest::USER;
         let swap = self.swap.as_ref()?;
         let zone = self.zones.first_asked(NodeId(0), req.highest)?;
@@ -131,7 +131,7 @@ impl Memory {
             return None;
         }
         let latency = self.cost.t_major_cpu + swap.device.sync_cost(Io::Read, 1);
-        Some(ReturnRun { space, how, latency, zone })
+        Some(FastSwapIn { space, how, latency, zone })
     }
 
     /// Whether pages of processes come out of a zone's stocks without further ado: it is above
@@ -145,31 +145,31 @@ impl Memory {
                 && !self.zones.any_allows(Mark::Low, highest)
     }
 
-    /// What a run of faults touches; [`Memory::settle_returned`] is to follow.
-    pub fn returning<'a>(
+    /// What a run of faults touches; [`Memory::settle_swap_ins`] is to follow.
+    pub fn swap_in_run_of<'a>(
         &'a mut self,
-        run: &ReturnRun,
-        returned: &'a mut [Returned; MOST_RETURNED],
-    ) -> Returning<'a> {
+        run: &FastSwapIn,
+        pending: &'a mut [PendingSwapIn; MOST_PENDING],
+    ) -> SwapInRun<'a> {
         let stock = self.zones[run.zone].stock(self.cpu, AllocRequest::USER.migratetype).len();
         let swap = self.swap.as_mut().expect("the pages are in swap");
         let swap_store = swap.device.config().stored_bytes_per_page;
         let (slots, slot_room) = swap.private_slots(self.cpu.0.into());
-        let room = stock.min(self.batches.room(self.cpu)).min(slot_room).min(MOST_RETURNED);
+        let room = stock.min(self.batches.room(self.cpu)).min(slot_room).min(MOST_PENDING);
         let room = room.min(zram_room(self.zram_stored, swap_store));
         let room = room.min(self.zones[run.zone].share_left());
         let (hot, entry) = self.pages.hot_and_entries();
-        Returning { hot, entry, slots, returned, nr: 0, room }
+        SwapInRun { hot, entry, slots, pending, nr: 0, room }
     }
 
     /// Gives the pages of a run their frames, accounts for them, and tells the policy.
-    pub fn settle_returned(
+    pub fn settle_swap_ins(
         &mut self,
         policy: &mut dyn ReclaimPolicy,
-        run: &ReturnRun,
-        returned: &mut [Returned],
+        run: &FastSwapIn,
+        pending: &mut [PendingSwapIn],
     ) {
-        let nr = returned.len();
+        let nr = pending.len();
         let n = nr as u64;
         let zone = &mut self.zones[run.zone];
         let stock = zone.stock(self.cpu, AllocRequest::USER.migratetype);
@@ -178,15 +178,15 @@ impl Memory {
         let add = self.batches.adding(self.cpu);
         let swap = self.swap.as_mut().expect("the pages are in swap");
         let freed = swap.freed_by(self.cpu.0.into());
-        freed.extend(returned.iter().map(|r| slot_of(entry[r.0.0 as usize])));
-        for ((folio, _), &frame) in returned.iter_mut().zip(stock.iter().rev()) {
+        freed.extend(pending.iter().map(|r| slot_of(entry[r.0.0 as usize])));
+        for ((folio, _), &frame) in pending.iter_mut().zip(stock.iter().rev()) {
             let page = folio.0;
             entry[page as usize] = frame;
             flags[frame as usize] = BITS;
             rmap[frame as usize] = page;
             *folio = Pfn(frame);
         }
-        add.extend(returned.iter().map(|r| (r.0, run.how)));
+        add.extend(pending.iter().map(|r| (r.0, run.how)));
         swap.device.read_sync(nr as u32);
         swap.freed(self.cpu.0.into(), nr);
         zone.take_stock(self.cpu, AllocRequest::USER.migratetype, nr);
@@ -202,7 +202,7 @@ impl Memory {
         let s = &mut self.spaces[run.space];
         s.swapents -= n;
         s.rss_anon += n;
-        policy.folios_swapped_in(self, returned, run.how);
+        policy.folios_swapped_in(self, pending, run.how);
         self.lru_added(policy, n);
         self.settle_kernel();
     }

@@ -3,7 +3,7 @@
 //! Between two things that others can see, threads that populate memory do nothing but hits
 //! and first touches served from their CPU's own stock, and their turns change after every
 //! one of them. A first touch is seen by nobody until the CPU's LRU batch is full
-//! (`memory/touching.rs`). So the threads of all CPUs that run one thread alone form a team
+//! (`memory/first_touch.rs`). So the threads of all CPUs that run one thread alone form a team
 //! here. Their turns are those of the run loop, to the nanosecond, and each turn executes
 //! what `run_thread` would; but a turn costs little more than finding out whose it is. Frames
 //! are settled when a batch is full, at the very fault that fills it, or when the team
@@ -138,7 +138,7 @@ impl Machine {
     /// Lets the threads of all CPUs go on for as long as they do nothing but hits and first
     /// touches. Returns the CPU that has to act now, if that is known: its thread stopped in
     /// its turn.
-    pub(super) fn touches(&mut self, due: SimTime) -> Option<usize> {
+    pub(super) fn first_touches(&mut self, due: SimTime) -> Option<usize> {
         let due = due.min(TEAM_END);
         self.touching = false;
         self.alone_for = PAUSE;
@@ -433,12 +433,12 @@ impl Member {
             }
             start = now;
         }
-        self.turn_of_any_kind(c, start, now, other)
+        self.turn_slow(c, start, now, other)
     }
 
     /// The same for operations of any kind.
     #[inline(never)]
-    fn turn_of_any_kind(
+    fn turn_slow(
         &mut self,
         c: &mut Columns<'_>,
         mut start: u64,
