@@ -11,6 +11,9 @@ use super::groups::Group;
 /// A list's pages of which the first priority scans one, which is `MAX_LRU_BATCH` as well.
 const FIRST_SCAN: u64 = 4096;
 
+/// Kernels whose groups have `memory.reclaim`.
+const FILE_SINCE: [&str; 2] = ["6.1", "6.12"];
+
 /// The classic LRU's batch.
 const SWAP_CLUSTER_MAX: u64 = 32;
 
@@ -36,6 +39,7 @@ impl Report {
                 unwritten(&of),
                 too_small(&of),
                 unseen(&of),
+                without_the_file(&of),
                 without_reclaim(&of),
                 same_variants(&of),
                 same_values(&of),
@@ -92,6 +96,23 @@ fn unseen(groups: &[&Group<'_>]) -> Vec<String> {
         )
     };
     names.into_iter().map(note).collect()
+}
+
+/// Runs that write to `memory.reclaim` on kernels that do not have it.
+fn without_the_file(groups: &[&Group<'_>]) -> Vec<String> {
+    let writes = |r: &&RunReport| r.vmstat.get("sim_memcg_reclaim_asked").is_some_and(|&n| n > 0);
+    let has_it = |r: &RunReport| FILE_SINCE.contains(&r.kernel.as_str());
+    let mut kernels: Vec<&str> =
+        runs(groups).filter(writes).filter(|r| !has_it(r)).map(|r| r.kernel.as_str()).collect();
+    kernels.sort_unstable();
+    kernels.dedup();
+    let note = |kernel| {
+        format!(
+            "kernel {kernel} has no memory.reclaim (Linux has it since 5.19): these figures are of a kernel \
+             with that file added and nothing else"
+        )
+    };
+    kernels.into_iter().map(note).collect()
 }
 
 /// Points whose lists are so short that the kernel's own batches decide, where anything was scanned.
@@ -363,6 +384,19 @@ mod tests {
 
     /// A list of 1,023 pages is 0 of 4,096, and 1 of 512: 4,096 >> 3. Of 60 pages even the largest shift
     /// leaves none.
+    #[test]
+    fn a_file_that_an_old_kernel_does_not_have() {
+        let mut report = samples::two_variants(&[1]);
+        report.runs[0].vmstat.set("sim_memcg_reclaim_asked", 7);
+        report.note();
+        assert!(!report.notes.iter().any(|n| n.contains("memory.reclaim")), "{:?}", report.notes);
+        report.runs[0].kernel = "5.8".into();
+        report.note();
+        let note = "kernel 5.8 has no memory.reclaim (Linux has it since 5.19): these figures are of a \
+                    kernel with that file added and nothing else";
+        assert!(report.notes.iter().any(|n| n == note), "{:?}", report.notes);
+    }
+
     #[test]
     fn lists_shorter_than_the_kernels_batches() {
         let of = |pages: u64, shift: &str| {

@@ -170,8 +170,8 @@ steps! { r;
     "records", "Counts records as done.", Records { 0: ("count", Count(1, U32), Is("1"), "how many"); }
     "drop-caches", "Writes 1 to drop_caches.", DropCaches {}
     "memcg-reclaim", "Writes to memory.reclaim of the task's own group.", MemcgReclaim {
-        pages: {r.reclaimed()?; ("memory", Size(1), Required,
-            "how much; kernels before 6.9 take more, since each try asks for all that is left")};
+        pages: ("memory", Size(1), Required,
+            "how much; kernels before 6.9 take more, since each try asks for all that is left");
         swappiness: {r.reclaim_swappiness()?; ("swappiness", Count(0, 200), Auto("`vm.swappiness`"),
             "`swappiness=` of the write, from kernel 6.12 on (Linux 6.9)")};
     }
@@ -243,16 +243,6 @@ impl<'a> Deref for StepReader<'a> {
 }
 
 impl StepReader<'_> {
-    /// Pages of a write to `memory.reclaim`, where groups have that file.
-    fn reclaimed(&self) -> Result<u32, Error> {
-        if self.scope.kernel >= Kernel::V6_1 {
-            return self.get("memory");
-        }
-        let kernel = self.scope.kernel.name();
-        let found = format!("kernel {kernel} has no memory.reclaim (Linux has it since 5.19)");
-        Err(self.error("do", found, "another step, or use kernel 6.1 or later"))
-    }
-
     /// `swappiness=` of a write to `memory.reclaim`, which kernels before 6.9 refuse.
     fn reclaim_swappiness(&self) -> Result<Option<u8>, Error> {
         let given: Option<u8> = self.get("swappiness")?;

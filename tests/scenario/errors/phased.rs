@@ -223,24 +223,4 @@ steps = [{ do = "memcg-reclaim", memory = "1MiB", swappiness = 10 }]
 10 | steps = [{ do = "memcg-reclaim", memory = "1MiB", swappiness = 10 }]
    |                                                                ^^ write kernel = "6.12", or leave it out"#,
     },
-    Case {
-        name: "reclaim_file_of_old_kernel",
-        text: r#"[machine]
-memory = "64MiB"
-kernel = "5.9"
-[[machine.memcg]]
-name = "g"
-[[task]]
-workload = "phased"
-memcg = "g"
-regions = { a = { pages = 10 } }
-steps = [{ do = "memcg-reclaim", memory = "1MiB" }]
-"#,
-        sets: &[],
-        message: r#"error: task[0].steps[0].do: kernel 5.9 has no memory.reclaim (Linux has it since 5.19), write another step, or use kernel 6.1 or later
-  --> x.toml:10:17
-   |
-10 | steps = [{ do = "memcg-reclaim", memory = "1MiB" }]
-   |                 ^^^^^^^^^^^^^^^ write another step, or use kernel 6.1 or later"#,
-    },
 ];

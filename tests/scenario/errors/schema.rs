@@ -51,7 +51,6 @@ const BEYOND_A_SCHEMA: &[&str] = &[
     "sysctl_value_of_a_later_kernel",
     "defrag_of_a_later_kernel",
     "later_parameter_of_a_module",
-    "reclaim_file_of_old_kernel",
     "reclaim_swappiness_of_old_kernel",
     "os_holds_all",
     "zone_order",

@@ -1,4 +1,4 @@
-//! The draws of a script, bit by bit those of `reference/GENERATOR.md`.
+//! The draws of a script, bit by bit those of `evidence/reference/GENERATOR.md`.
 //!
 //! Written down here a second time, so that a mistake of the model's own generator shows as a
 //! difference and is not recorded along.

@@ -1,4 +1,4 @@
-//! The commands of a script, as `reference/GENERATOR.md` lays them down; of these the ones for
+//! The commands of a script, as `evidence/reference/GENERATOR.md` lays them down; of these the ones for
 //! anonymous memory with swap on zram, for files, and for large blocks of free memory.
 //!
 //! Host and machine read a script with this code. What cannot be, an unknown command, a number
@@ -61,7 +61,7 @@ pub enum Door {
 
 /// One command.
 #[derive(Clone, PartialEq, Debug)]
-#[allow(missing_docs, reason = "names are those of reference/GENERATOR.md")]
+#[allow(missing_docs, reason = "names are those of evidence/reference/GENERATOR.md")]
 pub enum Command {
     Write {
         path: String,

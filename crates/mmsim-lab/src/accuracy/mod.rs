@@ -97,7 +97,7 @@ const HEAD: &str = "\
 # How close mmsim comes to real kernels
 
 Written by `mmsim accuracy`, from `mmsim validate evidence/reference` and, for the section *What remains*, from
-[gaps.toml](gaps.toml). Nothing here is written by hand; `mmsim accuracy --check` compares, and a
+[gaps.toml](../evidence/gaps.toml). Nothing here is written by hand; `mmsim accuracy --check` compares, and a
 test compares the part of the quick subset.
 
 A *cell* is one counter of one phase of one recorded point: the kernel's mean over its repetitions beside that of as many
