@@ -5,7 +5,7 @@
 pub mod boot;
 pub mod chance;
 pub mod costs;
-#[path = "../../../src/validate/counters.rs"]
+#[path = "../../../crates/mmsim-lab/src/validate/counters.rs"]
 pub mod counters;
 pub mod point;
 pub mod record;
