@@ -7,13 +7,14 @@ use mmsim_core::machine::result::{Quantiles, RecordLatency, RunResult, TaskResul
 use mmsim_core::machine::{GROUP_COUNTERS, GROUP_SIZES};
 use mmsim_core::memory::Memory;
 
-use super::{Misplaced, Policy, process_name, workloads};
+use super::{Misplaced, Policy, compaction_knobs, process_name, workloads};
 use crate::error::Error;
 use crate::report::expect::Expectation;
 use crate::report::{
     Bounds, DamonReport, PhaseReport, RunMeta, RunReport, SchemeReport, TruthReport,
 };
 use crate::scenario::damon::{DamonContext, DamonSpec};
+use crate::scenario::workload::{TaskSpec, WorkloadSpec};
 use crate::scenario::{GAUGES, RunSpec};
 
 /// Asks the shape of each run for the figures of all expectations that are about it.
@@ -44,7 +45,9 @@ fn shape(run: &RunSpec) -> Result<RunReport, Misplaced> {
     let mut result = RunResult::default();
     result.gauges = GAUGES.iter().map(|&g| (g, 0)).collect();
     result.not_kept = not_kept(run)?;
-    result.compaction = Some(Default::default());
+    // Without a strategy it tells of blocks that somebody asked for.
+    let compacts = !compaction_knobs(run).is_empty() || run.tasks.iter().any(asks_for_blocks);
+    result.compaction = compacts.then(Default::default);
     result.mean_resident = run.mean_resident.then_some(0.0);
     let sizes = GROUP_SIZES.iter().chain(GROUP_COUNTERS).map(|&name| (name, 0));
     for group in &run.machine.memcgs {
@@ -88,6 +91,12 @@ fn shape(run: &RunSpec) -> Result<RunReport, Misplaced> {
         report.phases.push(PhaseReport::empty(name, of.clone(), &report));
     }
     Ok(report)
+}
+
+/// Whether a task may ask for a block of more than one page.
+fn asks_for_blocks(task: &TaskSpec) -> bool {
+    use WorkloadSpec::{Build, Fragment, HighAlloc, KernelAlloc, Script};
+    matches!(task.work, Build(_) | Fragment(_) | HighAlloc(_) | KernelAlloc(_) | Script(_))
 }
 
 /// What the policy of a run does not count, asked of one on a small machine.
@@ -162,6 +171,10 @@ mod tests {
                 "there is no `bounds.sim_opt_refetches`\nit is computed where a scenario says `bounds = true`",
             ),
             (
+                "figure = \"compaction.attempts\"",
+                "there is no `compaction.attempts`\nnothing compacts: write `compaction = { preset = \"..\" }`",
+            ),
+            (
                 "figure = \"memory_stat.bach.pgfault\"",
                 "there is no figure `memory_stat.bach.pgfault`, did you mean `memory_stat.batch.pgfault`?\nmemory_stat has batch",
             ),
@@ -212,7 +225,6 @@ mod tests {
             "figure = \"workingset_refault_anon\"\nvariant = \"lru\"",
             "figure = \"latency.major_fault.p99_ns\"\nphase = \"access\"",
             "figure = \"completed\"",
-            "figure = \"compaction.attempts\"",
             "figure = \"throughput.records_per_s\"\nthan = { variant = \"lru\" }",
         ] {
             assert_eq!(refused(expect), None, "{expect}");

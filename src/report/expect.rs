@@ -199,6 +199,7 @@ impl Missing {
         let instead = match figure.split(['.', '[']).next()? {
             "damon" | "mean_resident_bytes" => "there is no monitor: write `[[damon]]`",
             "bounds" => "it is computed where a scenario says `bounds = true`",
+            "compaction" => "nothing compacts: write `compaction = { preset = \"..\" }`",
             "aims" => "no task has an aim",
             "replayed" => "no task replays instants of a record",
             _ => return None,

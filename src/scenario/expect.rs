@@ -53,6 +53,9 @@ pub(crate) const GAUGES: &[&str] = &[
     "nr_unevictable",
 ];
 
+/// What is wrong with a comparison that can show nothing.
+const SAME: &str = "the same as what it is compared with";
+
 /// Reads all expectations; variants and axes that they name must be those of `plans`.
 pub(super) fn expectations(
     sources: &Sources,
@@ -78,13 +81,19 @@ pub(super) fn expectations(
                 let t = Reader::open(sources, n, &THAN, &path)?;
                 let mut than = subject(&t, plans)?;
                 if than == Subject::default() {
-                    let found = "the same as what it is compared with";
-                    return Err(r.error("than", found, "`{ variant = \"..\" }`, or `at`"));
+                    return Err(r.error("than", SAME, "`{ variant = \"..\" }`, or `at`"));
                 }
                 if than.figure.is_empty() {
                     than.figure.clone_from(&of.figure);
                 }
                 than.phase = than.phase.or_else(|| of.phase.clone());
+                if than == of {
+                    return Err(r.error(
+                        "than",
+                        SAME,
+                        "another `variant`, or other values in `at`",
+                    ));
+                }
                 Some(than)
             }
         };
@@ -255,6 +264,11 @@ mod tests {
                 (18, 9),
             ),
             ("figure = \"pswpin\"\nabove = 1\nthan = {}", "expect[0].than: the same as", (18, 8)),
+            (
+                "figure = \"pswpin\"\nvariant = \"a\"\nabove = 1\nthan = { variant = \"a\" }",
+                "expect[0].than: the same as what it is compared with, write another `variant`",
+                (19, 8),
+            ),
         ] {
             let file = format!("{SCENARIO}[[expect]]\n{text}\n");
             let e = Scenario::from_str(&file, "x.toml").unwrap_err();

@@ -54,6 +54,46 @@ fn swapped_out(run: &RunReport, phase: &str) -> u64 {
     phase.vmstat.get("pswpout").copied().expect("a counter")
 }
 
+/// Pages of transparent huge pages go as single ones do: 40 MiB that nobody uses for a second, and
+/// all of them are written to swap, whatever the policy is.
+#[test]
+fn huge_pages_are_paged_out() {
+    for preset in ["classic-v6.12", "mglru-v6.12", "random"] {
+        let text = format!(
+            r#"
+            [machine]
+            memory = "128MiB"
+            swap = {{ size = "256MiB", device = "zram" }}
+            vm = {{ transparent_hugepage = "always" }}
+
+            [reclaim]
+            preset = "{preset}"
+
+            [[task]]
+            workload = "phased"
+            regions = {{ a = {{ memory = "40MiB" }} }}
+            steps = [
+                {{ do = "allocate", region = "a" }},
+                {{ do = "touch", region = "a" }},
+                {{ do = "sleep", time = "6s" }},
+            ]
+
+            [[damon]]
+            ops = "paddr"
+
+            [[damon.scheme]]
+            action = "pageout"
+            max-nr-accesses = 0
+            min-age = "1s"
+            "#
+        );
+        let run = runs(&text).remove(0);
+        let n = |name: &str| run.vmstat.get(name).copied().expect(name);
+        assert_eq!((n("thp_fault_alloc"), n("thp_split_page")), (20, 20), "{preset}");
+        assert_eq!(n("pswpout"), 40 * 256, "{preset}");
+    }
+}
+
 /// What a scheme saves is the change of the mean: the process holds 128 MiB all along, with the
 /// scheme only until its pages go. Both variants are measured, and a scenario without monitors is not.
 #[test]

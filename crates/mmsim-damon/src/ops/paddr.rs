@@ -9,6 +9,9 @@
 //! it was last marked old. A page that was never sampled was never marked, so either way it goes at
 //! the second application only.
 //!
+//! A huge folio that is to be paged out is split before it is taken, as by `MADV_PAGEOUT`; Linux
+//! splits it in reclaim, or writes it in one piece.
+//!
 //! Linux 6.12 mm/damon/paddr.c. Left out: pages that are shared by merging (KSM).
 
 use super::{PAGE_SHIFT, frames_of};
@@ -120,11 +123,18 @@ fn take(
     if pageout {
         mem.frames.clear(folio, flag::REFERENCED | flag::YOUNG);
     }
-    if policy.isolate(mem, folio) {
-        mem.now += mem.cost.t_isolate;
-        if pageout {
-            mem.frames.clear(folio, flag::ACTIVE);
+    let pages = mem.frames.pages(folio) as u32;
+    let split = pageout && pages > 1 && !mem.frames.has(folio, flag::UNEVICTABLE);
+    if split {
+        policy.folio_split(mem, folio);
+    }
+    for folio in (folio.0..folio.0 + if split { pages } else { 1 }).map(Pfn) {
+        if policy.isolate(mem, folio) {
+            mem.now += mem.cost.t_isolate;
+            if pageout {
+                mem.frames.clear(folio, flag::ACTIVE);
+            }
+            taken.push(folio);
         }
-        taken.push(folio);
     }
 }
