@@ -37,6 +37,7 @@ pub mod files;
 pub mod host;
 pub mod layout;
 pub mod nearest;
+pub mod prose;
 pub mod record;
 pub mod report;
 pub mod run;

@@ -10,6 +10,8 @@ use mmsim_core::base::rules::KernelRules;
 use mmsim_core::config::Kernel;
 use mmsim_core::config::cost::CostModel;
 
+use crate::prose::wrapped;
+
 /// The form of a value.
 #[derive(Clone, Copy, Debug)]
 pub enum Kind {
@@ -201,28 +203,11 @@ pub(super) fn one_of(words: &[&str]) -> String {
     }
 }
 
-/// A text in lines that end before column 100.
-fn wrapped(text: &str) -> String {
-    let mut out = String::new();
-    let mut column = 0;
-    for word in text.split(' ') {
-        let width = word.chars().count();
-        if column > 0 {
-            let room = column + 1 + width < 100;
-            out.push(if room { ' ' } else { '\n' });
-            column = if room { column + 1 } else { 0 };
-        }
-        out.push_str(word);
-        column += width;
-    }
-    out
-}
-
 /// The generated part of docs/scenarios.md: every table with every key.
 pub fn reference() -> String {
     let mut out = String::new();
     for t in all_tables() {
-        let _ = write!(out, "\n### {}\n\n{}\n\n", t.title, wrapped(t.doc));
+        let _ = write!(out, "\n### {}\n\n{}\n\n", t.title, wrapped(t.doc, ""));
         // Keys that all tasks or all steps share are listed once.
         let shared = |k: &KeySpec| {
             k.name == "do"

@@ -15,6 +15,7 @@ use crate::validate::document::Validation;
 use crate::validate::point::Experiment;
 use calibrated::Calibrated;
 use mmsim::error::{Error, ErrorKind};
+use mmsim::prose::wrapped_document;
 use remains::Remains;
 
 /// Before the part of the quick subset.
@@ -64,12 +65,13 @@ pub fn document(s: &Sources<'_>) -> Result<String, Error> {
         recorded::not_modelled(s.validation),
         quick_part(s.experiments, s.validation),
     ];
-    Ok(parts.join("\n"))
+    Ok(wrapped_document(&parts.join("\n")))
 }
 
 /// The part of the quick subset, with its marks. The validation may hold more points.
 pub fn quick_part(experiments: &[Experiment], v: &Validation) -> String {
-    format!("{QUICK_BEGIN}{}{QUICK_END}", recorded::quick(experiments, v))
+    let part = format!("{QUICK_BEGIN}{}{QUICK_END}", recorded::quick(experiments, v));
+    wrapped_document(&part)
 }
 
 /// A document with its part of the quick subset replaced; `name` is where it came from.
