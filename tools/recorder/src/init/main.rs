@@ -43,6 +43,12 @@ fn recorded() -> Result<(), String> {
     run::all(&commands)
 }
 
+/// The text of `/proc/vmstat`, with what CPUs have counted for nodes and zones folded in.
+fn vmstat() -> Result<String, String> {
+    read("/proc/sys/vm/stat_refresh")?;
+    read("/proc/vmstat")
+}
+
 fn read(path: &str) -> Result<String, String> {
     std::fs::read_to_string(path).map_err(|e| format!("{path}: {e}"))
 }

@@ -22,7 +22,7 @@ const READINGS: usize = 64;
 
 /// A counter of `/proc/vmstat`.
 fn counter(name: &str) -> Result<u64, String> {
-    let all = record::vmstat(&crate::run::vmstat()?);
+    let all = record::vmstat(&crate::vmstat()?);
     all.get(name).copied().ok_or_else(|| format!("no {name}"))
 }
 

@@ -46,14 +46,8 @@ pub fn all(commands: &[Command]) -> Result<(), String> {
     Ok(())
 }
 
-/// The text of `/proc/vmstat`, with what CPUs have counted for nodes and zones folded in.
-pub fn vmstat() -> Result<String, String> {
-    crate::read("/proc/sys/vm/stat_refresh")?;
-    crate::read("/proc/vmstat")
-}
-
 fn counters() -> Result<Vmstat, String> {
-    Ok(record::vmstat(&vmstat()?))
+    Ok(record::vmstat(&crate::vmstat()?))
 }
 
 fn put(path: &str, value: &str) -> Result<(), String> {
