@@ -94,9 +94,13 @@ fn axes<'a>(sources: &Sources, doc: &'a Table) -> Result<Vec<Axis<'a>>, Error> {
         let title = format!("axes: found {}, write a table", super::read::describe(&node.value));
         return Err(sources.error(node.at, title, "write [axes] and paths with lists"));
     };
-    let mut axes = Vec::new();
+    let mut axes: Vec<Axis<'_>> = Vec::new();
     for e in &table.entries {
         let path = sources.path(&e.key, e.key_at)?;
+        if let Some(before) = axes.iter().find(|a| a.path.steps == path.steps) {
+            let title = format!("axes: `{}` is the same key as `{}`", path.text, before.path.text);
+            return Err(sources.error(e.key_at, title, "write all values in one list"));
+        }
         refuse_root(sources, &path, "axes", &["schema", "name", "about", "axes", "expect"])?;
         let Value::List(values) = &e.node.value else {
             let found = super::read::describe(&e.node.value);
@@ -113,9 +117,8 @@ fn axes<'a>(sources: &Sources, doc: &'a Table) -> Result<Vec<Axis<'a>>, Error> {
         }
         // The second would be taken for another seed of the first.
         for (i, v) in values.iter().enumerate() {
-            let text = inline(&v.value);
-            if values[..i].iter().any(|before| inline(&before.value) == text) {
-                let title = format!("axes.\"{}\": {text} is there twice", e.key);
+            if values[..i].iter().any(|before| label(before) == label(v)) {
+                let title = format!("axes.\"{}\": {} is there twice", e.key, inline(&v.value));
                 return Err(sources.error(v.at, title, "write each value once"));
             }
         }
@@ -132,6 +135,11 @@ fn refuse_root(sources: &Sources, path: &Path, what: &str, roots: &[&str]) -> Re
     Ok(())
 }
 
+/// A value of an axis in reports: a text without its quotes.
+fn label(value: &Node) -> String {
+    value.as_text().map_or_else(|| inline(&value.value), str::to_string)
+}
+
 /// The c-th combination: the first axis changes slowest.
 fn combination(
     sources: &Sources,
@@ -146,8 +154,7 @@ fn combination(
         let n = axis.values.len() as u64;
         let value = &axis.values[(rest % n) as usize];
         rest /= n;
-        let label = value.as_text().map_or_else(|| inline(&value.value), str::to_string);
-        labels.push((axis.path.text.clone(), label));
+        labels.push((axis.path.text.clone(), label(value)));
     }
     labels.reverse();
     // In the order of the file, so that of two axes on one key the later one holds.

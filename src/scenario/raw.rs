@@ -113,12 +113,12 @@ impl Sources {
 
     fn find_options(&self, node: &Node, path: &str, found: &mut BTreeMap<u16, (String, At)>) {
         match &node.value {
-            Value::List(list) => {
+            Value::List(list) if !list.is_empty() => {
                 for (i, n) in list.iter().enumerate() {
                     self.find_options(n, &format!("{path}[{i}]"), found);
                 }
             }
-            Value::Table(table) => {
+            Value::Table(table) if !table.entries.is_empty() => {
                 for e in &table.entries {
                     self.find_options(&e.node, &format!("{path}.{}", e.key), found);
                 }

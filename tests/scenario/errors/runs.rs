@@ -331,6 +331,61 @@ accesses = 10
   |                  ^^ leave it out, or change it there: variant[0], axes"#,
     },
     Case {
+        name: "axis_value_spelled_twice",
+        text: r#"[machine]
+memory = "64MiB"
+[[task]]
+workload = "uniform"
+memory = "1MiB"
+accesses = 10
+[axes]
+"machine.rules.lru-batch" = [15, "15"]
+"#,
+        sets: &[],
+        message: r#"error: axes."machine.rules.lru-batch": "15" is there twice
+ --> x.toml:8:34
+  |
+8 | "machine.rules.lru-batch" = [15, "15"]
+  |                                  ^^^^ write each value once"#,
+    },
+    Case {
+        name: "axis_spelled_twice",
+        text: r#"[machine]
+memory = "64MiB"
+[[task]]
+workload = "uniform"
+memory = "1MiB"
+accesses = 10
+[axes]
+"task[0].memory" = ["1MiB"]
+"task[00].memory" = ["2MiB"]
+"#,
+        sets: &[],
+        message: r#"error: axes: `task[00].memory` is the same key as `task[0].memory`
+ --> x.toml:9:1
+  |
+9 | "task[00].memory" = ["2MiB"]
+  | ^^^^^^^^^^^^^^^^^ write all values in one list"#,
+    },
+    Case {
+        name: "set_a_table_that_an_axis_replaces",
+        text: r#"[machine]
+memory = "64MiB"
+[[task]]
+workload = "uniform"
+memory = "1MiB"
+accesses = 10
+[axes]
+"task[0].accesses" = [10, 20]
+"#,
+        sets: &[("task[0].accesses", "{}")],
+        message: r#"error: task[0].accesses: every run has another value, of its variant or of an axis
+ --> --set:1:18
+  |
+1 | task[0].accesses={}
+  |                  ^^ leave it out, or change it there: variant[0], axes"#,
+    },
+    Case {
         name: "variant_sets_nonsense",
         text: r#"[machine]
 memory = "64MiB"

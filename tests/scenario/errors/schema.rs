@@ -61,6 +61,8 @@ const BEYOND_A_SCHEMA: &[&str] = &[
     "rule_and_key",
     "rules_that_contradict",
     "axis_without_key",
+    "axis_value_spelled_twice",
+    "axis_spelled_twice",
     "axis_beyond_the_list",
     "axis_through_a_value",
     "axis_without_index",
