@@ -4,15 +4,14 @@
 
 use std::collections::BTreeMap;
 
+use mmsim_core::base::kernel::Kernel;
+
 use super::compare::that_differ;
 use super::document::{Report, RunReport};
 use super::groups::Group;
 
 /// A list's pages of which the first priority scans one, which is `MAX_LRU_BATCH` as well.
 const FIRST_SCAN: u64 = 4096;
-
-/// Kernels whose groups have `memory.reclaim`.
-const FILE_SINCE: [&str; 2] = ["6.1", "6.12"];
 
 /// The classic LRU's batch.
 const SWAP_CLUSTER_MAX: u64 = 32;
@@ -101,7 +100,8 @@ fn unseen(groups: &[&Group<'_>]) -> Vec<String> {
 /// Runs that write to `memory.reclaim` on kernels that do not have it.
 fn without_the_file(groups: &[&Group<'_>]) -> Vec<String> {
     let writes = |r: &&RunReport| r.vmstat.get("sim_memcg_reclaim_asked").is_some_and(|&n| n > 0);
-    let has_it = |r: &RunReport| FILE_SINCE.contains(&r.kernel.as_str());
+    let has_it =
+        |r: &RunReport| !Kernel::ALL.iter().any(|k| k.name() == r.kernel && *k < Kernel::V6_1);
     let mut kernels: Vec<&str> =
         runs(groups).filter(writes).filter(|r| !has_it(r)).map(|r| r.kernel.as_str()).collect();
     kernels.sort_unstable();

@@ -193,6 +193,22 @@ proptest! {
     }
 }
 
+/// A lazyfree folio whose generation the list as posted leaves behind counts as nothing that could
+/// be evicted (`should_run_aging` sums over generations from `min_seq` on): no aging is wanted.
+#[test]
+fn a_stranded_lazyfree_folio_wants_no_aging() {
+    let config = Config { swappiness: 0, lazyfree: Lazyfree::ListV2, ..Config::V6_12S };
+    let by = Reclaim { kswapd: false, may_swap: true, io: false, walks: false };
+    let steps = [
+        Step::Touch(2, 0, 80, true),
+        Step::Free(1, 0, 1),
+        Step::Evict(by),
+        Step::Age,
+        Step::Shrink(by, 0),
+    ];
+    run(config, &steps);
+}
+
 /// The steps of the test above meet all the rules that the naive one knows, and a good part of
 /// them in each run.
 #[test]

@@ -191,8 +191,13 @@ impl Naive {
         }
     }
 
+    /// Folios that the sum over generations counts, from the oldest of their type on. A lazyfree
+    /// folio that its type's oldest generation left behind is in none of those.
     fn evictable(&self, can_swap: bool, is: impl Fn(&Folio) -> bool) -> u64 {
-        let counts = |f: &&Folio| f.gener.is_some() && (can_swap || f.kind() == FILE) && is(f);
+        let current = |f: &Folio| {
+            (self.min_seq[f.kind()]..=self.max_seq).any(|seq| f.gener == Some(slot(seq)))
+        };
+        let counts = |f: &&Folio| current(f) && (can_swap || f.kind() == FILE) && is(f);
         self.folios.values().filter(counts).count() as u64
     }
 
