@@ -140,7 +140,7 @@ impl Diagnostic {
             Colour::Always => Renderer::styled(),
         }
         .decor_style(DecorStyle::Ascii);
-        let mut group = Level::ERROR.primary_title(printable(&self.title)).elements(
+        let mut group = Level::ERROR.primary_title(printable(&brief(&self.title))).elements(
             self.place.as_ref().map(|p| {
                 Snippet::source(&*p.text).path(printable(&p.origin)).annotation(
                     AnnotationKind::Primary.span(p.span.clone()).label(printable(&p.label)),
@@ -156,6 +156,8 @@ impl Diagnostic {
 
 /// Characters of a line of a message. What is quoted may be a line of a megabyte.
 const LONGEST_LINE: usize = 1000;
+/// Characters of a word of a first line; paths are shorter.
+const LONGEST_WORD: usize = 200;
 /// Lines of a message.
 const MOST_LINES: usize = 100;
 
@@ -185,13 +187,25 @@ pub fn printable(message: &str) -> String {
             lines.push("..".into());
             break;
         }
-        // No character is longer than six when it is escaped, and none of the rest is looked at.
+        // An escaped character has six characters at most; the rest of a long line is not read.
         let mut chars = line.chars();
         let kept: String = chars.by_ref().take(LONGEST_LINE).collect();
         let cut = if chars.next().is_some() { ".." } else { "" };
         lines.push(escaped(&kept) + cut);
     }
     lines.join("\n")
+}
+
+/// A first line, which quotes what was found: words without end are cut to their beginnings.
+fn brief(title: &str) -> String {
+    let word = |w: &str| match w.char_indices().nth(LONGEST_WORD) {
+        Some((end, _)) => {
+            let tail = w.trim_end_matches(['`', '\'', '"', ',', ';', ':', ')']).len();
+            format!("{}..{}", &w[..end], &w[tail.max(end)..])
+        }
+        None => w.to_string(),
+    };
+    title.split(' ').map(word).collect::<Vec<_>>().join(" ")
 }
 
 /// The span cut to the text and widened to whole characters.
@@ -219,8 +233,10 @@ mod tests {
         );
         let long = "x".repeat(300_000);
         let e = Error::plain(format!("no number: {long}")).help(long.as_str());
-        assert!(e.to_string().len() < 2200, "{}", e.to_string().len());
+        assert!(e.to_string().len() < 1400, "{}", e.to_string().len());
         assert!(e.to_string().contains("xx.."));
+        let quoted = Error::plain(format!("found `{long}`, write 1")).to_string();
+        assert_eq!(quoted, format!("error: found `{}..`, write 1", &long[..199]));
         let lines = "y\n".repeat(300_000);
         assert!(Error::plain(lines).to_string().len() < 2200);
         let text: Arc<str> = format!("a = {long}\u{1b}[31m\n").into();

@@ -94,7 +94,7 @@ pub(super) fn monitors(
             return Err(r.error("name", found, "another name"));
         }
         let rules = policy::read(sources, r.find("rules"), &r.name_of("rules"), "damon-v6.12")?;
-        let truth = r.get("truth")?;
+        let (truth, record) = (r.get("truth")?, r.get::<bool>("record")?);
         let what = if r.has("module") {
             module(&r, rules_of(&r, kernel))?
         } else {
@@ -110,7 +110,7 @@ pub(super) fn monitors(
             rules: PolicySpec { preset: String::new(), knobs: Vec::new() },
             what,
             start: r.get("start")?,
-            record: truth || r.get("record")?,
+            record: truth || record,
             truth,
         };
         all.push(PlacedDamon { spec, rules });

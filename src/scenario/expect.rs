@@ -87,6 +87,10 @@ pub(super) fn expectations(
                     than.figure.clone_from(&of.figure);
                 }
                 than.phase = than.phase.or_else(|| of.phase.clone());
+                // With one variant, naming it names no other one.
+                if plans.iter().all(|p| p.variant == plans[0].variant) {
+                    than.variant.clone_from(&of.variant);
+                }
                 if than == of {
                     return Err(r.error(
                         "than",

@@ -3,6 +3,8 @@
 //! [`fill`] first writes the defaults of the tables into the document; after that a
 //! [`Reader`] finds every key that has a value, and refuses keys that no table knows.
 
+use mmsim_core::base::knobs::Knobs as _;
+use mmsim_core::base::rules::KernelRules;
 use mmsim_core::base::time::SimDuration;
 use mmsim_core::config::Kernel;
 
@@ -546,6 +548,9 @@ pub(super) fn suggested(
 /// Where in the document a key of that name belongs, if not where it was written: the key with
 /// those below it that come along, and the path of it.
 fn elsewhere(key: &str, node: &Node) -> Option<(String, String)> {
+    if KernelRules::knobs().iter().any(|rule| rule.name == key) {
+        return Some((key.to_string(), format!("machine.rules.{key}")));
+    }
     let mut tables = vec![(String::new(), &ROOT)];
     let mut i = 0;
     // Breadth first: the path that is shortest.
@@ -581,4 +586,37 @@ fn version_of(text: &str) -> Option<(u32, u32)> {
 }
 
 #[cfg(test)]
-mod tests {}
+mod tests {
+    use crate::Scenario;
+
+    const SCENARIO: &str = "[machine]\nmemory = \"4MiB\"\n[[task]]\nworkload = \"uniform\"\n\
+        memory = \"1MiB\"\naccesses = 9\n";
+
+    /// A rule of the kernel beside the table of rules; values that another key makes needless.
+    #[test]
+    fn mistakes_name_the_right_place() {
+        for (text, title) in [
+            (
+                SCENARIO.replace("[[task]]", "fair-zones = true\n[[task]]"),
+                "machine: unknown key `fair-zones`, did you mean `machine.rules.fair-zones`?",
+            ),
+            (
+                format!(
+                    "{SCENARIO}[[damon]]\nops = \"vaddr\"\ntask = 0\ntruth = true\nrecord = -1\n"
+                ),
+                "damon[0].record: found a whole number (-1), write true or false",
+            ),
+            (
+                format!(
+                    "{SCENARIO}[[expect]]\nfigure = \"pgfault\"\nabove = 1\n\
+                     than = {{ variant = \"default\" }}\n"
+                ),
+                "expect[0].than: the same as what it is compared with, write another `variant`, or \
+                 other values in `at`",
+            ),
+        ] {
+            let e = Scenario::from_str(&text, "x.toml").unwrap_err();
+            assert_eq!(e.title(), title, "{text}");
+        }
+    }
+}
