@@ -94,7 +94,7 @@ impl Ops {
             let op = match what.trim() {
                 "r" | "R" | "read" => Op::Read,
                 "w" | "W" | "write" => Op::Write,
-                "skip" | "drop" => Op::Other,
+                "skip" => Op::Other,
                 _ => return wrong("r, w, or skip to leave it out, as in get=r,set=w,ping=skip"),
             };
             let word = word.trim().to_ascii_lowercase();
