@@ -51,9 +51,17 @@ mkdir -p "$root/fs/mods" "$root/fs/dev" "$root/fs/proc" "$root/fs/sys"
 "$recorder" script "$script" ${until:+"$until"} >"$root/fs/script"
 cp "$CARGO_TARGET_DIR/$target/release/init" "$root/fs/init"
 
-version=$(ls "$kernel/lib/modules")
-modules=$kernel/lib/modules/$version
-[ -e "$modules/modules.dep" ] || depmod -b "$kernel" "$version"
+# Packages of trixie and later have their files below /usr, and from 6.19 on the kernel as well.
+base=$kernel
+[ -d "$base/lib/modules" ] || base=$kernel/usr
+version=$(ls "$base/lib/modules")
+modules=$base/lib/modules/$version
+[ -e "$modules/modules.dep" ] || depmod -b "$base" "$version"
+image_of=("$kernel"/boot/vmlinuz-* "$modules/vmlinuz")
+for vmlinuz in "${image_of[@]}"; do [ ! -e "$vmlinuz" ] || break; done
+[ -e "$vmlinuz" ] || { echo "error: $kernel has no kernel image (vmlinuz)" >&2; exit 2; }
+# DAMON_STAT runs from boot on and keeps other contexts away; kernels before 6.17 do not have it.
+arguments+=" damon_stat.enabled=N"
 wanted=(zram)
 # Requests to null_blk end after 50 us, by a timer; it keeps nothing. What the script tries to write
 # to parameters of the module it gets when it is loaded.
@@ -92,7 +100,7 @@ done
 # pages, and so what a fault costs: another model records other counts.
 : "${out:=$root/out}"
 machine=(timeout "$seconds" qemu-system-x86_64 -accel tcg -icount "shift=0,sleep=off" -smp 1 -cpu qemu64
-    -m "${memory[@]}" -kernel "$kernel"/boot/vmlinuz-* -initrd "$root/initrd"
+    -m "${memory[@]}" -kernel "$vmlinuz" -initrd "$root/initrd"
     -append "console=ttyS0 rootfstype=ramfs quiet panic=-1 cgroup_disable=memory transparent_hugepage=never pti=on$arguments"
     -nic none -display none -serial "file:$out" -no-reboot)
 if [ -n "$dump" ]; then

@@ -4,9 +4,9 @@
 //! The array of `struct page` is found by the marks of free blocks in it, the lists by their links, the types
 //! of pageblocks by the sections that name the array. Whatever does not fit together is an error.
 //!
-//! Known are kernels for x86-64 with a virtual memory map, one node and one CPU. Source of the forms: Linux 6.1 and
-//! 6.12 include/linux/mm_types.h (`struct page`), include/linux/mmzone.h (`free_area`, `per_cpu_pages`,
-//! `mem_section`), include/linux/page-flags.h.
+//! Known are kernels for x86-64 with a virtual memory map, one node and one CPU. Source of the forms: Linux 6.1, 6.12,
+//! 6.18 and 7.3 include/linux/mm_types.h (`struct page`), include/linux/mmzone.h (`free_area`, `per_cpu_pages`,
+//! `mem_section`), include/linux/page-flags.h, include/linux/pageblock-flags.h.
 
 use std::collections::BTreeMap;
 
@@ -96,11 +96,11 @@ fn mode<T: Ord + Copy>(all: impl Iterator<Item = T>) -> Option<T> {
     votes.into_iter().max_by_key(|&(_, n)| n).map(|(v, _)| v)
 }
 
-/// The array of `struct page`: where it begins in kernel addresses, and where in memory.
+/// The array of `struct page`: where it begins in kernel addresses, and where the part of each section is in memory.
 struct Map<'a> {
     memory: Memory<'a>,
     base: u64,
-    start: usize,
+    parts: Vec<usize>,
     frames: usize,
 }
 
@@ -115,27 +115,38 @@ impl<'a> Map<'a> {
         let links = buddies.iter().map(|&at| memory.u64(at + NEXT));
         let base = mode(links.filter(|&l| is_link(l)).map(|l| l - l % GIB));
         let base = base.ok_or("no free block is linked to another")?;
-        // A page and the one that it is linked to name each other, where the array begins at the right place.
-        let bytes = frames.next_multiple_of(SECTION) * PAGE;
-        let fits = |start: usize| {
-            let named = |at: usize| base.wrapping_add((at + NEXT).wrapping_sub(start) as u64);
-            let linked = buddies.iter().map(|&at| (at, memory.u64(at + NEXT)));
-            let next = |l: u64| start + (l - base) as usize - NEXT;
-            let mut linked = linked.filter(|&(_, l)| l - l % GIB == base && is_link(l));
-            linked.clone().count() > 0
-                && linked.all(|(at, l)| memory.u64(next(l) + PREV) == named(at))
+        // A page and the one that it is linked to name each other, where the parts are in the right places.
+        let nr = frames.div_ceil(SECTION);
+        let fits = |parts: &Vec<usize>| {
+            let place = |offset: usize| parts[offset / SECTION_BYTES] + offset % SECTION_BYTES;
+            let linked = buddies.iter().filter_map(|&at| {
+                let (link, part) = (memory.u64(at + NEXT), at - at % SECTION_BYTES);
+                let own =
+                    parts.iter().position(|&p| p == part)? * SECTION_BYTES + at % SECTION_BYTES;
+                (link - link % GIB == base && is_link(link)).then_some((own, link))
+            });
+            let next = |l: u64| place((l - base) as usize - NEXT);
+            let agrees =
+                |(own, l): (usize, u64)| memory.u64(next(l) + PREV) == base + (own + NEXT) as u64;
+            linked.clone().count() > 0 && linked.clone().all(agrees)
         };
-        let starts = (0..=memory.0.len().saturating_sub(bytes)).step_by(SECTION_BYTES);
-        let start = starts.filter(|&s| fits(s)).collect::<Vec<_>>();
-        let [start] = start[..] else {
-            return Err(format!("pages may lie at any of {start:x?}"));
+        // One behind the other, in 7.3 in the opposite order.
+        let ascending =
+            |start: usize| (0..nr).map(|n| start + n * SECTION_BYTES).collect::<Vec<_>>();
+        let starts = (0..=memory.0.len().saturating_sub(nr * SECTION_BYTES)).step_by(SECTION_BYTES);
+        let all = starts.flat_map(|s| [ascending(s), ascending(s).into_iter().rev().collect()]);
+        let mut found: Vec<Vec<usize>> = all.filter(fits).collect();
+        found.dedup();
+        let [parts] = &mut found[..] else {
+            return Err(format!("pages may lie at any of {found:x?}"));
         };
-        Ok(Map { memory, base, start, frames: bytes / PAGE })
+        let parts = std::mem::take(parts);
+        Ok(Map { memory, base, frames: nr * SECTION, parts })
     }
 
     /// Where the page of a frame is.
     fn at(&self, frame: usize) -> usize {
-        self.start + frame * PAGE
+        self.parts[frame / SECTION] + frame % SECTION * PAGE
     }
 
     fn frame(&self, link: u64) -> Option<usize> {
@@ -177,7 +188,7 @@ impl<'a> Map<'a> {
         Ok(all)
     }
 
-    /// The bits of pageblocks, four each, by section.
+    /// The bits of pageblocks, by section: four each, and since 6.17 eight.
     fn block_bits(&self) -> Result<Vec<Vec<u8>>, String> {
         let n = self.frames / SECTION;
         let names_map = |at: usize| self.memory.u64(at) & !0x3F == self.base;
@@ -192,11 +203,16 @@ impl<'a> Map<'a> {
                     // Since 6.6 something that is zero comes first.
                     let map = if self.memory.u64(usage(s)) == 0 { 16 } else { 0 };
                     let from = usage(s) + map + 8;
-                    let bytes = self.memory.0.get(from..from + BLOCKS / 2)?;
-                    Some(bytes.iter().flat_map(|b| [b & 15, b >> 4]).collect())
+                    self.memory.0.get(from..from + BLOCKS)
                 };
-                if let Some(all) = (0..n).map(bits).collect() {
-                    return Ok(all);
+                if let Some(all) = (0..n).map(bits).collect::<Option<Vec<&[u8]>>>() {
+                    // Of four bits each, the upper ones are types of blocks as well, mostly movable.
+                    let wide = all.iter().all(|bits| bits.iter().all(|b| b >> 4 == 0));
+                    let each = |bits: &[u8]| match wide {
+                        true => bits.to_vec(),
+                        false => bits[..BLOCKS / 2].iter().flat_map(|b| [b & 15, b >> 4]).collect(),
+                    };
+                    return Ok(all.into_iter().map(each).collect());
                 }
             }
         }
