@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use serde_json::{Value, json};
 
-use crate::record::{Phase, Recording, Vmstat};
+use crate::record::{Look, Phase, Recording, Vmstat};
 
 /// A number that all repetitions agree on, or `[mean, smallest, largest]`.
 fn spread(all: &[u64]) -> Value {
@@ -51,6 +51,36 @@ fn zones(start: &Phase) -> Value {
     Value::Object(start.zones.iter().map(zone).collect())
 }
 
+/// The snapshots that a workload may begin with.
+const STARTS: [&str; 4] = ["start", "frag", "spawned", "on"];
+
+/// DAMON's regions of a repetition, each time that they were looked at.
+fn regions(r: &Recording) -> Value {
+    let one = |(label, look): &(String, Look)| {
+        let Look::Regions { ms, regions } = look else { return None };
+        let each = regions.iter().map(|r| json!([r.start, r.pages, r.nr_accesses, r.age]));
+        Some(json!([label, ms, each.collect::<Value>()]))
+    };
+    r.looks.iter().filter_map(one).collect()
+}
+
+/// What was seen of a child, each time, with the numbers of the same label. A label is `t` and the second.
+fn series(r: &Recording) -> Value {
+    let numbers = |wanted: &str| {
+        let of = |(label, look): &(String, Look)| match look {
+            Look::Numbers(all) if label == wanted => Some(json!(all)),
+            _ => None,
+        };
+        r.looks.iter().find_map(of).unwrap_or_else(|| json!({}))
+    };
+    let one = |(label, look): &(String, Look)| {
+        let Look::Child { resident, swapped, free } = look else { return None };
+        let second: u64 = label.trim_start_matches('t').parse().ok()?;
+        Some(json!([second, resident, swapped, free, numbers(label)]))
+    };
+    r.looks.iter().filter_map(one).collect()
+}
+
 /// `classic` or `mglru`, by the last write to `lru_gen/enabled`; without one, `classic`.
 fn lru(script: &[String]) -> &'static str {
     let mut writes =
@@ -65,7 +95,7 @@ fn lru(script: &[String]) -> &'static str {
 /// read out in if it was, and one recording for each repetition.
 ///
 /// # Errors
-/// The repetitions are not of one kernel or have other phases, or there is no `snapx start`.
+/// The repetitions are not of one kernel or have other phases, or there is no `snapx start` (`frag`, `spawned`, `on`).
 pub fn experiment(
     experiment: &str,
     id: &str,
@@ -90,8 +120,16 @@ pub fn experiment(
         let lines = r.script.iter().enumerate().filter(|(l, text)| first.script[*l] != **text);
         script_changes.push(lines.collect::<Vec<_>>());
     }
-    let start = first.phases.iter().position(|p| p.name == "start" && !p.zones.is_empty());
-    let start = start.ok_or("the script has no `snapx start`")?;
+    let begins = |p: &Phase| STARTS.contains(&p.name.as_str()) && !p.zones.is_empty();
+    let start = first.phases.iter().position(begins).ok_or_else(|| {
+        format!("the script has no `snapx start` (or another of {})", STARTS.join(", "))
+    })?;
+    let zones_at = format!("zones_at_{}", first.phases[start].name);
+    let looked = |of: fn(&Recording) -> Value| -> Value {
+        let all: Vec<Value> = repetitions.iter().map(of).collect();
+        let none = all.iter().all(|v| v.as_array().is_none_or(Vec::is_empty));
+        if none { Value::Null } else { json!(all) }
+    };
     let phase = |i: usize| {
         let all: Vec<&Phase> = repetitions.iter().map(|r| &r.phases[i]).collect();
         json!({
@@ -112,12 +150,14 @@ pub fn experiment(
         ("lru", json!(lru(&first.script))),
         ("repetitions", json!(repetitions.len())),
         ("vm", json!({"mem_mib": mem_mib, "cpus": 1, "icount": true, "pti": true, "memcg": false})),
-        ("zones_at_start", zones(&first.phases[start])),
+        (zones_at.as_str(), zones(&first.phases[start])),
         ("boot", if_read_out(json!(boot))),
         ("free_at_start_each", if_read_out(repetitions.iter().map(free).collect())),
         ("script", json!(first.script)),
         ("script_changes", json!(script_changes)),
         ("phases", (start..first.phases.len()).map(phase).collect()),
+        ("regions", looked(regions)),
+        ("series", looked(series)),
         ("results", first.results.iter().enumerate().map(result).collect()),
     ];
     let written = keys.iter().filter(|(_, v)| !v.is_null());
@@ -161,7 +201,8 @@ mod tests {
             "@kernel 6.12.1\n@script write /sys/kernel/mm/lru_gen/enabled 7\n@script seed {seed}\n\
              @snap boot 1 pgfault=9\n@snap start 1\n@zone start DMA 3840 3808 26 32 38 0 0 1 0 316\n\
              @snap a 5 pgfault=7 pswpin={pswpin}\n@gauges a nr_free_pages=1\n\
-             @result thp tried=400 got={pswpin}\n@done"
+             @result thp tried=400 got={pswpin}\n@look t3 child 8 {pswpin} 7\n@look t3 numbers 1 2\n\
+             @look t1 regions 0 -4:8:2:1\n@done"
         );
         Recording::read(&text).unwrap_or_else(|e| panic!("{e}"))
     }
@@ -186,6 +227,8 @@ mod tests {
         assert!(!without.contains("boot\":") && !without.contains("free_at_start_each"));
         let got = json!({"tried": 400, "got": [11.5, 10, 13], "got_each": [10, 13]});
         assert_eq!(point["results"], json!([["thp", got]]));
+        assert_eq!(point["series"], json!([[[3, 8, 10, 7, [1, 2]]], [[3, 8, 13, 7, [1, 2]]]]));
+        assert_eq!(point["regions"][0], json!([["t1", 0, [[-4, 8, 2, 1]]]]));
         assert_eq!(script_of(&text, "p", 1).as_deref().map(|s| s.ends_with("seed 2\n")), Ok(true));
         assert!(script_of(&text, "q", 0).is_err_and(|e| e.ends_with("there are p")));
         assert!(script_of(&text, "p", 2).is_err());

@@ -6,6 +6,9 @@
 //! @snap access1 759357516 pgfault=31727 ..           a phase: its nanoseconds, what was counted
 //! @gauges access1 nr_free_pages=1238 ..              values at its end
 //! @result hugepool got=102                           what a command returned
+//! @look t1 child 66069 0 24945                       the child's resident and swapped, free pages
+//! @look t1 numbers 7 4096                            numbers that stand in files
+//! @look t1 regions 1082 0:2072:20:13 ..              milliseconds; DAMON's regions by first page
 //! @zone start DMA32 82768 61736 555 693 831 201 82 15 0 0   managed, free, watermarks, the
 //!                                                    CPU's list (count high batch), reserve
 //! @error ..                                          what stopped it
@@ -95,6 +98,88 @@ impl fmt::Display for Phase {
     }
 }
 
+/// A region of DAMON's.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Region {
+    /// First page, counted from that of the child's region; it may lie before it.
+    pub start: i64,
+    /// Pages.
+    pub pages: u64,
+    /// Samples that found it accessed, in one aggregation.
+    pub nr_accesses: u64,
+    /// Aggregations.
+    pub age: u64,
+}
+
+/// What a command that only looks has seen.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub enum Look {
+    /// The child, in pages.
+    Child {
+        /// Its resident anonymous pages.
+        resident: u64,
+        /// Its swapped pages.
+        swapped: u64,
+        /// Free pages of the machine.
+        free: u64,
+    },
+    /// Numbers that stand in files, in order.
+    Numbers(Vec<u64>),
+    /// DAMON's regions, so many milliseconds after they were looked at first.
+    Regions {
+        /// Milliseconds.
+        ms: u64,
+        /// In order of address.
+        regions: Vec<Region>,
+    },
+}
+
+impl Look {
+    /// Its line.
+    pub fn labelled(&self, label: &str) -> String {
+        let words = |all: &[u64]| all.iter().map(|n| format!(" {n}")).collect::<String>();
+        match self {
+            Look::Child { resident, swapped, free } => {
+                format!("@look {label} child {resident} {swapped} {free}")
+            }
+            Look::Numbers(all) => format!("@look {label} numbers{}", words(all)),
+            Look::Regions { ms, regions } => {
+                let one =
+                    |r: &Region| format!(" {}:{}:{}:{}", r.start, r.pages, r.nr_accesses, r.age);
+                format!("@look {label} regions {ms}{}", regions.iter().map(one).collect::<String>())
+            }
+        }
+    }
+
+    fn read(rest: &str) -> Option<(String, Look)> {
+        let mut words = rest.split_whitespace();
+        let (label, kind) = (words.next()?.to_string(), words.next()?);
+        let numbers = |all: std::str::SplitWhitespace<'_>| {
+            all.map(|w| w.parse().ok()).collect::<Option<Vec<u64>>>()
+        };
+        let look = match kind {
+            "child" => {
+                let [resident, swapped, free] = numbers(words)?[..] else { return None };
+                Look::Child { resident, swapped, free }
+            }
+            "numbers" => Look::Numbers(numbers(words)?),
+            "regions" => {
+                let ms = words.next()?.parse().ok()?;
+                let one = |w: &str| {
+                    let (start, rest) = w.split_once(':')?;
+                    let all =
+                        rest.split(':').map(|n| n.parse().ok()).collect::<Option<Vec<u64>>>()?;
+                    let [pages, nr_accesses, age] = all[..] else { return None };
+                    Some(Region { start: start.parse().ok()?, pages, nr_accesses, age })
+                };
+                Look::Regions { ms, regions: words.map(one).collect::<Option<_>>()? }
+            }
+            _ => return None,
+        };
+        Some((label, look))
+    }
+}
+
 /// A whole run.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
 pub struct Recording {
@@ -106,6 +191,8 @@ pub struct Recording {
     pub phases: Vec<Phase>,
     /// What commands returned, in order: the command, and values by name.
     pub results: Vec<(String, Vmstat)>,
+    /// What commands that only look have seen, by label and in order.
+    pub looks: Vec<(String, Look)>,
 }
 
 impl Recording {
@@ -143,6 +230,7 @@ impl Recording {
                     let values = pairs(values.split_whitespace()).ok_or_else(bad)?;
                     all.results.push((command.into(), values));
                 }
+                "@look" => all.looks.push(Look::read(rest).ok_or_else(bad)?),
                 "@error" => return Err(format!("the machine stopped: {rest}")),
                 "@done" | "@held" => return Ok(all),
                 _ => {}
@@ -181,13 +269,18 @@ mod tests {
         let text = "\x1b[2JBooting from ROM..@kernel 6.12\r\n@script seed 1\r\n[ 1.0] noise\n\
                     @snap a 7 pgfault=5\n@gauges a nr_free_pages=800\n\
                     @zone a DMA 3840 3808 26 32 38 0 0 1 0 316\n\
-                    @result thp tried=9 got=4\n@done\n[ 4.2] Power down";
+                    @result thp tried=9 got=4\n@look t1 child 9 1 800\n@look t1 numbers 7 4096\n\
+                    @look t1 regions 5 -8:2072:20:13 2072:3:0:1\n@done\n[ 4.2] Power down";
         let all = Recording::read(text).unwrap_or_else(|e| panic!("{e}"));
         assert_eq!((all.kernel.as_str(), all.script.join("|")), ("6.12", "seed 1".into()));
         assert_eq!(all.phases[0].counted("pgfault"), 5);
         assert_eq!(all.phases[0].gauges["nr_free_pages"], 800);
         assert_eq!(all.phases[0].zones[0].reserve, [0, 316]);
         assert_eq!((all.results[0].0.as_str(), all.results[0].1["got"]), ("thp", 4));
+        let lines: Vec<String> =
+            all.looks.iter().map(|(label, look)| look.labelled(label)).collect();
+        assert_eq!(lines.len(), 3);
+        assert!(lines.iter().all(|l| text.contains(l)), "{lines:?}");
     }
 
     #[test]

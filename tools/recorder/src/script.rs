@@ -1,5 +1,4 @@
-//! The commands of a script, as `evidence/reference/GENERATOR.md` lays them down; of these the ones for
-//! anonymous memory with swap on zram, for files, and for large blocks of free memory.
+//! The commands of a script, as `evidence/reference/GENERATOR.md` lays them down.
 //!
 //! Host and machine read a script with this code. What cannot be, an unknown command, a number
 //! that is none, a page outside its region, is refused with its line before anything runs.
@@ -35,6 +34,26 @@ pub struct Drawn {
     pub accesses: u64,
     /// The page of a rank.
     pub map: Map,
+}
+
+/// Pages that a child reads, all of them in so many ticks.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Reads {
+    /// First page.
+    pub start: usize,
+    /// How many.
+    pub count: usize,
+    /// Ticks.
+    pub every: u64,
+}
+
+impl Reads {
+    /// The pages that are read at a tick.
+    pub fn at(&self, tick: u64) -> std::ops::Range<usize> {
+        let (ph, count) = (tick % self.every, self.count as u64);
+        let part = |ph: u64| self.start + (ph * count / self.every) as usize;
+        part(ph)..part(ph + 1)
+    }
 }
 
 /// What to ask of the kernel about pages.
@@ -167,9 +186,24 @@ pub enum Command {
         per: u64,
     },
     SleepMs(u64),
-    /// Prints a file.
+    Spawn {
+        pages: usize,
+        tick_us: u64,
+        ticks: u64,
+        reads: Vec<Reads>,
+    },
+    KillChild,
+    ChildRss {
+        label: String,
+    },
+    DamonRegions {
+        scheme: String,
+        label: String,
+    },
+    /// Prints numbers that stand in files, or without a label a whole file.
     Val {
-        path: String,
+        label: Option<String>,
+        paths: Vec<String>,
     },
     Snap {
         name: String,
@@ -232,6 +266,7 @@ struct Known {
     regions: BTreeMap<usize, usize>,
     tables: BTreeMap<usize, usize>,
     snaps: Vec<String>,
+    child: bool,
 }
 
 impl Known {
@@ -471,7 +506,48 @@ impl<'a> Words<'a> {
                 self.one_of("whether they stay", &[("1", ())])?;
                 Command::Pring { blocks, order, per }
             }
-            "val" => Command::Val { path: self.word("the path")?.to_string() },
+            "val" => {
+                let first = self.word("the path")?.to_string();
+                let paths: Vec<String> = self.rest.by_ref().map(str::to_string).collect();
+                match (first.starts_with('/'), paths.is_empty()) {
+                    (true, true) => Command::Val { label: None, paths: vec![first] },
+                    (false, false) => Command::Val { label: Some(first), paths },
+                    (true, false) => return Err("several files need a label before them".into()),
+                    (false, true) => return Err("the path is missing".into()),
+                }
+            }
+            "spawn" => {
+                if std::mem::replace(&mut known.child, true) {
+                    return Err("there is a child already".into());
+                }
+                let pages = self.size("the number of pages")?;
+                let tick_us = self.up_to("the tick", 1, 60_000_000)?;
+                let ticks = self.number("the number of ticks")?;
+                let mut reads = Vec::new();
+                while let Some(word) = self.rest.next() {
+                    let start = word
+                        .parse()
+                        .map_err(|_| format!("the start is `{word}`, write a number"))?;
+                    let count = self.size("the number of pages")?;
+                    if start + count > pages {
+                        let end = start + count;
+                        return Err(format!("up to page {end}, but the child has {pages} pages"));
+                    }
+                    let every = self.up_to("the ticks of a pass", 1, 1 << 32)?;
+                    reads.push(Reads { start, count, every });
+                }
+                Command::Spawn { pages, tick_us, ticks, reads }
+            }
+            "killchild" | "childrss" if !known.child => return Err("there is no child".into()),
+            "killchild" => {
+                known.child = false;
+                Command::KillChild
+            }
+            "childrss" => Command::ChildRss { label: self.word("the label")?.to_string() },
+            "damonregions" => {
+                let scheme = self.word("the scheme")?.to_string();
+                Command::DamonRegions { scheme, label: self.word("the label")?.to_string() }
+            }
             "sleepms" => Command::SleepMs(self.up_to("the time", 0, 1_000_000)?),
             "snap" | "snapx" => {
                 let phase = self.word("the name")?.to_string();
@@ -547,9 +623,27 @@ mod tests {
         assert_eq!(all, [Command::Swapon { device: "/dev/nullb0".into(), pages: 262_144 }]);
     }
 
+    /// As `evidence/reference/GENERATOR.md` has it: from `start + ph * count / every` on, `ph = k mod every`.
+    #[test]
+    fn a_child_reads_its_pages_in_so_many_ticks() {
+        let all =
+            parse("spawn 8192 1000 0 0 8 1 2048 6144 50\nchildrss t1\nval t1 /a /b\nkillchild");
+        let all = all.unwrap_or_else(|e| panic!("{e}"));
+        let Command::Spawn { pages: 8192, tick_us: 1000, ticks: 0, reads } = &all[0] else {
+            panic!("{:?}", all[0])
+        };
+        assert_eq!((reads[0].at(0), reads[0].at(7)), (0..8, 0..8));
+        assert_eq!((reads[1].at(1), reads[1].at(51)), (2170..2293, 2170..2293));
+        assert_eq!(reads[1].at(49).end, 8192);
+    }
+
     #[test]
     fn what_cannot_be_is_refused_with_its_line() {
         let cases = [
+            ("spawn 8 1 0 4 5 1", "up to page 9, but the child has 8 pages"),
+            ("childrss t1", "there is no child"),
+            ("val /a /b", "several files need a label before them"),
+            ("val t1", "the path is missing"),
             ("anon 0 10\nfil 0 0 10", "line 2: `fil 0 0 10`: not a command of this recorder"),
             ("swapon", "the device is missing"),
             ("swapon /dev/nullb0 1", "the pages is 1, write a number from 2 to"),

@@ -2,6 +2,7 @@
 //! counted (`record.rs` of the library), then powers off. A command that fails ends the run
 //! with an `@error` line: a recording is whole or none.
 
+mod child;
 mod regions;
 mod run;
 mod sys;

@@ -8,10 +8,11 @@ use std::os::unix::fs::FileExt;
 use std::time::Duration;
 
 use mmsim_recorder::chance::{Law, Rng};
-use mmsim_recorder::record::{self, Phase, Vmstat};
+use mmsim_recorder::record::{self, Look, Phase, Vmstat};
 use mmsim_recorder::script::{Advice, Command, Door, Drawn};
 use mmsim_recorder::zones;
 
+use crate::child::{self, Child};
 use crate::regions::{self, Regions};
 use crate::sys::{self, Mapping, PAGE};
 
@@ -23,6 +24,7 @@ struct State {
     ballast: Vec<Mapping>,
     /// Sockets and pipes whose memory is held.
     held: Vec<OwnedFd>,
+    child: Option<Child>,
     last: Vmstat,
     since: Duration,
 }
@@ -35,6 +37,7 @@ pub fn all(commands: &[Command]) -> Result<(), String> {
         rng: Rng::new(0),
         ballast: Vec::new(),
         held: Vec::new(),
+        child: None,
         last: counters()?,
         since: sys::now(),
     };
@@ -79,10 +82,13 @@ fn swapon(device: &str, pages: u64) -> Result<(), String> {
 fn one(command: &Command, state: &mut State) -> Result<(), String> {
     let State { regions, laws, rng, .. } = state;
     match command {
-        Command::Write { path, value, may_fail } => match put(path, value) {
-            Err(_) if *may_fail => {}
-            done => done?,
-        },
+        Command::Write { path, value, may_fail } => {
+            let value = state.child.as_ref().map_or_else(|| value.clone(), |c| c.named(value));
+            match put(path, &value) {
+                Err(_) if *may_fail => {}
+                done => done?,
+            }
+        }
         Command::Zram { bytes } => zram(*bytes)?,
         Command::Swapon { device, pages } => swapon(device, *pages)?,
         Command::Table { table, ranks, theta } => {
@@ -201,12 +207,30 @@ fn one(command: &Command, state: &mut State) -> Result<(), String> {
             state.held.extend(rings.into_iter().flatten());
             println!("@result pring sockets={sockets}");
         }
-        Command::Val { path } => print!("{}", crate::read(path)?),
+        Command::Spawn { pages, tick_us, ticks, reads } => {
+            state.child = Some(Child::spawn(*pages, *tick_us, *ticks, reads)?);
+        }
+        Command::KillChild => state.child = None,
+        Command::ChildRss { label } => {
+            println!("{}", child(&mut state.child)?.resident()?.labelled(label));
+        }
+        Command::DamonRegions { scheme, label } => {
+            println!("{}", child(&mut state.child)?.regions(scheme)?.labelled(label));
+        }
+        Command::Val { label: None, paths } => print!("{}", crate::read(&paths[0])?),
+        Command::Val { label: Some(label), paths } => {
+            let numbers = paths.iter().map(|p| child::number(p)).collect::<Result<_, _>>()?;
+            println!("{}", Look::Numbers(numbers).labelled(label));
+        }
         Command::SleepMs(ms) => std::thread::sleep(Duration::from_millis(*ms)),
         Command::Snap { name, zones } => snap(name, *zones, state, |text| print!("{text}"))?,
         Command::Look => {}
     }
     Ok(())
+}
+
+fn child(child: &mut Option<Child>) -> Result<&mut Child, String> {
+    child.as_mut().ok_or_else(|| "there is no child".to_string())
 }
 
 #[inline]

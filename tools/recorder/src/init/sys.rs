@@ -88,6 +88,31 @@ pub fn now() -> Duration {
     Duration::new(t.tv_sec.unsigned_abs(), t.tv_nsec.unsigned_abs() as u32)
 }
 
+/// Makes a second process. `None` in it, its number in the first.
+pub fn fork() -> Result<Option<i32>, String> {
+    // SAFETY: this program has one thread, so the child may go on as it likes.
+    let pid = unsafe { libc::fork() };
+    checked("fork", pid.into())?;
+    Ok((pid > 0).then_some(pid))
+}
+
+/// Ends a second process that cannot go on.
+pub fn exit_unless(fine: bool) {
+    if !fine {
+        // SAFETY: nothing of this process is needed any more.
+        unsafe { libc::_exit(1) }
+    }
+}
+
+/// Kills a process and waits for its end.
+pub fn kill(pid: i32) {
+    // SAFETY: only numbers; the process is a child that nobody has waited for.
+    unsafe {
+        libc::kill(pid, libc::SIGKILL);
+        libc::waitpid(pid, null_mut(), 0);
+    }
+}
+
 /// Ends the machine.
 pub fn power_off() -> ! {
     // SAFETY: nothing follows.
@@ -242,6 +267,10 @@ impl Mapping {
         // SAFETY: a mapping of our own; changes no contents.
         let r = unsafe { libc::madvise(self.start.cast(), self.pages * PAGE, libc::MADV_HUGEPAGE) };
         checked("MADV_HUGEPAGE", r.into())
+    }
+    /// First address.
+    pub fn start(&self) -> usize {
+        self.start.addr()
     }
     /// How many pages.
     pub fn pages(&self) -> usize {
