@@ -12,11 +12,8 @@
 //! computed by hand.
 
 use crate::config::{AnonRatio, ScanRounding, WsThreshold};
+use crate::index::{ANON, FILE, LruType, PerType};
 
-/// Index of the anonymous type in pairs.
-pub const ANON: usize = 0;
-/// Index of the file type in pairs.
-pub const FILE: usize = 1;
 /// Index of the inactive anonymous list.
 pub const INACTIVE_ANON: usize = 0;
 /// Index of the active anonymous list.
@@ -65,7 +62,7 @@ pub const fn inactive_anon_is_low(rule: AnonRatio, inactive: u64, active: u64) -
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Fractions {
     /// Of the anonymous and of the file lists.
-    pub fraction: [u64; 2],
+    pub fraction: PerType<u64>,
     /// What they are fractions of. Not always their sum.
     pub denominator: u64,
 }
@@ -77,15 +74,15 @@ pub struct Fractions {
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct RotateStat {
     /// Pages that were scanned or arrived, anonymous and file.
-    pub scanned: [u64; 2],
+    pub scanned: PerType<u64>,
     /// Those of them that were kept or arrived active.
-    pub rotated: [u64; 2],
+    pub rotated: PerType<u64>,
 }
 
 impl RotateStat {
     /// Pages of a type were scanned or arrived; `rotated` of them count as kept.
     #[inline]
-    pub fn add(&mut self, page_type: usize, scanned: u64, rotated: u64) {
+    pub fn add(&mut self, page_type: LruType, scanned: u64, rotated: u64) {
         self.scanned[page_type] += scanned;
         self.rotated[page_type] += rotated;
     }
@@ -106,11 +103,11 @@ impl RotateStat {
     ///
     /// Linux 5.5 `get_scan_count()`.
     #[inline]
-    pub const fn fractions(&self, swappiness: u64) -> Fractions {
+    pub fn fractions(&self, swappiness: u64) -> Fractions {
         let [anon_prio, file_prio] = [swappiness, 200 - swappiness];
         let anon = anon_prio * (self.scanned[ANON] + 1) / (self.rotated[ANON] + 1);
         let file = file_prio * (self.scanned[FILE] + 1) / (self.rotated[FILE] + 1);
-        Fractions { fraction: [anon, file], denominator: anon + file + 1 }
+        Fractions { fraction: PerType::new([anon, file]), denominator: anon + file + 1 }
     }
 }
 
@@ -121,7 +118,7 @@ impl RotateStat {
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct CostState {
     /// Cost of the anonymous and of the file lists.
-    pub cost: [u64; 2],
+    pub cost: PerType<u64>,
 }
 
 impl CostState {
@@ -131,7 +128,7 @@ impl CostState {
     /// An event of cost 0 is not nothing: reclaim reports every inactive batch, and the costs are
     /// compared with the list sizes each time. When the lists have shrunk, this halves.
     #[inline]
-    pub fn add(&mut self, page_type: usize, n: u64, pages_on_lists: u64) {
+    pub fn add(&mut self, page_type: LruType, n: u64, pages_on_lists: u64) {
         self.cost[page_type] += n;
         if self.cost[ANON] + self.cost[FILE] > pages_on_lists / 4 {
             self.cost[ANON] /= 2;
@@ -144,14 +141,14 @@ impl CostState {
     ///
     /// Linux 6.12 `get_scan_count()`.
     #[inline]
-    pub const fn fractions(&self, swappiness: u64) -> Fractions {
+    pub fn fractions(&self, swappiness: u64) -> Fractions {
         let total = self.cost[ANON] + self.cost[FILE];
         let anon_cost = total + self.cost[ANON];
         let file_cost = total + self.cost[FILE];
         let total = anon_cost + file_cost;
         let anon = swappiness * (total + 1) / (anon_cost + 1);
         let file = (200 - swappiness) * (total + 1) / (file_cost + 1);
-        Fractions { fraction: [anon, file], denominator: anon + file }
+        Fractions { fraction: PerType::new([anon, file]), denominator: anon + file }
     }
 }
 
@@ -267,7 +264,7 @@ pub fn scan_targets(
     rounding: ScanRounding,
 ) -> PerList {
     let target = |list: usize| {
-        let page_type = list / 2;
+        let page_type = LruType::of(list >= INACTIVE_FILE);
         match mode {
             ScanMode::Equal => base[list],
             ScanMode::File => base[list] * u64::from(page_type == FILE),
@@ -305,12 +302,13 @@ pub fn adjust_round(nr: &mut PerList, targets: &PerList) -> RoundEnd {
     if anon == 0 || file == 0 {
         return RoundEnd::Stop;
     }
-    let (smaller, left) = if file > anon { (ANON, anon) } else { (FILE, file) };
-    let percent = left * 100 / (targets[2 * smaller] + targets[2 * smaller + 1] + 1);
-    nr[2 * smaller] = 0;
-    nr[2 * smaller + 1] = 0;
-    let larger = 1 - smaller;
-    for list in [2 * larger, 2 * larger + 1] {
+    const ANON_LISTS: [usize; 2] = [INACTIVE_ANON, ACTIVE_ANON];
+    const FILE_LISTS: [usize; 2] = [INACTIVE_FILE, ACTIVE_FILE];
+    let (smaller, left, larger) =
+        if file > anon { (ANON_LISTS, anon, FILE_LISTS) } else { (FILE_LISTS, file, ANON_LISTS) };
+    let percent = left * 100 / (smaller.iter().map(|&l| targets[l]).sum::<u64>() + 1);
+    smaller.iter().for_each(|&l| nr[l] = 0);
+    for list in larger {
         let done = targets[list] - nr[list];
         nr[list] = (targets[list] * (100 - percent) / 100).saturating_sub(done);
     }
@@ -424,26 +422,30 @@ mod tests {
         scan_targets(ScanMode::Fract, SIZES.map(|s| scan_base(s, 6)), f, rounding)
     }
 
+    fn stat(scanned: [u64; 2], rotated: [u64; 2]) -> RotateStat {
+        RotateStat { scanned: PerType::new(scanned), rotated: PerType::new(rotated) }
+    }
+
     #[test]
     fn rotate_model_spares_what_rotates() {
         assert_eq!(SIZES.map(|s| scan_base(s, 6)), [625, 937, 312, 156]);
-        let s = RotateStat { scanned: [1000, 2000], rotated: [1000, 200] };
+        let s = stat([1000, 2000], [1000, 200]);
         let f = s.fractions(60);
-        assert_eq!(f, Fractions { fraction: [60, 1393], denominator: 1454 });
+        assert_eq!(f, Fractions { fraction: PerType::new([60, 1393]), denominator: 1454 });
         assert_eq!(targets(f, ScanRounding::Up), [26, 39, 299, 150]);
-        let s = RotateStat { rotated: [100, 200], ..s };
+        let s = stat([1000, 2000], [100, 200]);
         let f = s.fractions(60);
-        assert_eq!(f, Fractions { fraction: [594, 1393], denominator: 1988 });
+        assert_eq!(f, Fractions { fraction: PerType::new([594, 1393]), denominator: 1988 });
         assert_eq!(targets(f, ScanRounding::Up), [187, 280, 219, 110]);
     }
 
     #[test]
     fn rotate_model_forgets_each_type_on_its_own() {
-        let mut s = RotateStat { scanned: [1000, 2000], rotated: [800, 200] };
+        let mut s = stat([1000, 2000], [800, 200]);
         s.decay(3000, 8000);
-        assert_eq!(s, RotateStat { scanned: [500, 2000], rotated: [400, 200] });
+        assert_eq!(s, stat([500, 2000], [400, 200]));
         s.decay(2000, 7999);
-        assert_eq!(s, RotateStat { scanned: [500, 1000], rotated: [400, 100] });
+        assert_eq!(s, stat([500, 1000], [400, 100]));
     }
 
     #[test]
@@ -455,8 +457,8 @@ mod tests {
             ([1000, 0], [89, 419], [109, 164, 257, 128]),
         ];
         for (cost, fraction, expected) in cases {
-            let f = CostState { cost }.fractions(60);
-            assert_eq!(f.fraction, fraction, "{cost:?}");
+            let f = CostState { cost: PerType::new(cost) }.fractions(60);
+            assert_eq!(*f.fraction.raw(), fraction, "{cost:?}");
             assert_eq!(f.denominator, fraction[0] + fraction[1]);
             assert_eq!(targets(f, ScanRounding::Down), expected, "{cost:?}");
         }
@@ -472,10 +474,10 @@ mod tests {
             (ANON, 32, [82, 80]),
         ] {
             c.add(t, n, 1000);
-            assert_eq!(c.cost, expected);
+            assert_eq!(*c.cost.raw(), expected);
         }
         c.add(ANON, 0, 640);
-        assert_eq!(c.cost, [41, 40]);
+        assert_eq!(*c.cost.raw(), [41, 40]);
         assert_eq!(cost612(2, 5), 69);
     }
 
@@ -501,7 +503,7 @@ mod tests {
             scan_mode(ScanModeInput { swappiness: 0, memcg_reclaim: true, ..zero }),
             ScanMode::File
         );
-        let f = Fractions { fraction: [1, 0], denominator: 1 };
+        let f = Fractions { fraction: PerType::new([1, 0]), denominator: 1 };
         let base = [1, 2, 3, 4];
         assert_eq!(scan_targets(ScanMode::File, base, f, ScanRounding::Up), [0, 0, 3, 4]);
         assert_eq!(scan_targets(ScanMode::Anon, base, f, ScanRounding::Up), [1, 2, 0, 0]);

@@ -4,6 +4,7 @@
 pub mod classic;
 pub mod config;
 pub mod formulas;
+pub mod index;
 pub mod mglru;
 pub mod paper;
 pub mod random;

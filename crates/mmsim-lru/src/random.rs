@@ -4,7 +4,7 @@
 //! folio; accessed bits are never asked. The draws come from a stream of their own.
 
 use crate::formulas::SWAP_CLUSTER_MAX;
-use crate::shrink::{BatchStats, Fate, Judgement, Shrinking, shrink_folio};
+use crate::shrink::{BatchStats, Judgement, ShrinkOutcome, Shrinking, shrink_folio};
 use mmsim_core::base::id::{ListId, MemcgId, NodeId, Pfn};
 use mmsim_core::base::rng::Rng;
 use mmsim_core::base::vmstat::VmEvent;
@@ -88,9 +88,9 @@ impl ReclaimPolicy for Random {
             stats.pass.taken += 1;
             stats.pass.file_taken += u64::from(mem.frames.is_file_lru(folio));
             mem.isolate(folio, req);
-            let fate =
+            let outcome =
                 shrink_folio(mem, folio, how, &mut stats, |_, _| Judgement::Reclaim, |_, _| None);
-            if !matches!(fate, Fate::Freed | Fate::Dropped) {
+            if !matches!(outcome, ShrinkOutcome::Freed | ShrinkOutcome::Dropped) {
                 mem.frames.clear(folio, flag::ACTIVE);
                 mem.cull(folio);
                 mem.lru_add_head(self.lists[req.node.0 as usize], folio);
