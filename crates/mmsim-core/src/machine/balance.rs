@@ -90,7 +90,7 @@ impl PassProgress {
 }
 
 /// What kswapd of 4.1 does next in a run.
-pub(super) enum Turn {
+pub(super) enum NextPass {
     /// A pass over the zones that want one.
     Pass(PassProgress),
     /// Nothing is to be reclaimed at this priority.

@@ -10,7 +10,7 @@
 //! `wakeup_kswapd`).
 
 use super::Machine;
-use super::balance::{Balance, PassProgress, Turn};
+use super::balance::{Balance, NextPass, PassProgress};
 use super::psi::Psi;
 use super::queue::Event;
 use super::thread::Entity;
@@ -26,7 +26,7 @@ use crate::policy::{MAX_RECLAIM_RETRIES, PassStats, ReclaimRequest, Reclaimer};
 const NAP: SimDuration = SimDuration::from_millis(100);
 
 /// What follows a step of a pass.
-enum Then {
+enum StepOutcome {
     Another,
     PassEnds,
     /// It sleeps until then, since its writes are throttled.
@@ -205,12 +205,12 @@ impl Machine {
             self.age_before_pass(n, &b);
         }
         match self.step_pass(n, &mut b) {
-            Then::Another => {
+            StepOutcome::Another => {
                 self.kswapds[n].state = State::Running(b);
                 return true;
             }
-            Then::Sleep(until) => return self.stall(n, b, until),
-            Then::PassEnds => {}
+            StepOutcome::Sleep(until) => return self.stall(n, b, until),
+            StepOutcome::PassEnds => {}
         }
         if b.order > 0 && b.reclaimed >= 2 << b.order {
             // Fragmentation may keep the zones from ever being balanced for the order.
@@ -243,9 +243,9 @@ impl Machine {
         let highest = self.kswapds[n].highest;
         if b.pass.is_none() {
             self.age_before_pass(n, &b);
-            match self.next_turn(n, &b, highest) {
-                Turn::Done => return self.end_by_zones(n, &b),
-                Turn::Nothing => {
+            match self.next_pass_of_zones(n, &b, highest) {
+                NextPass::Done => return self.end_by_zones(n, &b),
+                NextPass::Nothing => {
                     b.priority -= 1;
                     if b.priority < 1 || self.zones_balanced(n, b.order, highest) {
                         return self.end_by_zones(n, &b);
@@ -253,15 +253,17 @@ impl Machine {
                     self.kswapds[n].state = State::Running(b);
                     return true;
                 }
-                Turn::Pass(pass) => b.pass = Some(pass),
+                NextPass::Pass(pass) => b.pass = Some(pass),
             }
             b.tried = true;
         }
-        let then = self.step_pass(n, &mut b);
-        if let Then::Sleep(until) = then {
+        let outcome = self.step_pass(n, &mut b);
+        if let StepOutcome::Sleep(until) = outcome {
             return self.stall(n, b, until);
         }
-        if matches!(then, Then::Another) || b.pass.as_mut().is_some_and(PassProgress::next_zone) {
+        if matches!(outcome, StepOutcome::Another)
+            || b.pass.as_mut().is_some_and(PassProgress::next_zone)
+        {
             self.kswapds[n].state = State::Running(b);
             return true;
         }
@@ -290,10 +292,10 @@ impl Machine {
     }
 
     /// One step of the pass under way.
-    fn step_pass(&mut self, n: NodeId, b: &mut Balance) -> Then {
+    fn step_pass(&mut self, n: NodeId, b: &mut Balance) -> StepOutcome {
         let p = b.pass.as_mut().expect("a pass is under way");
         if let Some(goes_on) = p.slept.take() {
-            return if goes_on { Then::Another } else { Then::PassEnds };
+            return if goes_on { StepOutcome::Another } else { StepOutcome::PassEnds };
         }
         let request = self.kswapd_request(n, b);
         let p = b.pass.as_mut().expect("a pass is under way");
@@ -327,9 +329,9 @@ impl Machine {
         };
         if let Some(until) = sleeps {
             b.pass.as_mut().expect("a pass is under way").slept = Some(goes_on);
-            return Then::Sleep(until);
+            return StepOutcome::Sleep(until);
         }
-        if goes_on { Then::Another } else { Then::PassEnds }
+        if goes_on { StepOutcome::Another } else { StepOutcome::PassEnds }
     }
 
     /// What a pass did, and whether kswapd should wait for writes after it.

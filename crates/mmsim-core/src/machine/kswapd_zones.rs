@@ -16,7 +16,7 @@
 //! `balance_pgdat`, `kswapd`).
 
 use super::Machine;
-use super::balance::{Balance, PassProgress, Turn};
+use super::balance::{Balance, NextPass, PassProgress};
 use crate::base::compact_result::CompactResult;
 use crate::base::id::{MemcgId, NodeId, ZoneId};
 use crate::base::migratetype::Migratetype;
@@ -90,13 +90,13 @@ impl Machine {
 
     /// What the next pass of a run is. The highest zone that is not balanced decides against which
     /// requests the lower ones keep their reserves.
-    pub(super) fn next_turn(&self, n: NodeId, b: &Balance, highest: ZoneKind) -> Turn {
+    pub(super) fn next_pass_of_zones(&self, n: NodeId, b: &Balance, highest: ZoneKind) -> NextPass {
         let zones = self.mem.zones.of_node(n);
         let later = b.priority < self.first_priority();
         let hopeless = |z: ZoneId| later && !self.zone_reclaimable(z);
         let wants =
             |&&z: &&ZoneId| !hopeless(z) && !self.zone_balanced(z, b.order, 0, ZoneKind::Dma);
-        let Some(&end) = zones.iter().rev().find(wants) else { return Turn::Done };
+        let Some(&end) = zones.iter().rev().find(wants) else { return NextPass::Done };
         let class = self.mem.zones[end].kind;
         let up_to_end = || zones.iter().copied().filter(|&z| self.mem.zones[z].kind <= class);
         let serves =
@@ -116,8 +116,8 @@ impl Machine {
             }
         }
         if !pass.next_zone() {
-            return Turn::Nothing;
+            return NextPass::Nothing;
         }
-        Turn::Pass(pass)
+        NextPass::Pass(pass)
     }
 }

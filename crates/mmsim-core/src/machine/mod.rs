@@ -85,7 +85,7 @@ use order::Order;
 use psi::{Psi, PsiMeter};
 use queue::{Event, Queue};
 use result::{
-    GroupGeneration, HighOrder, Latencies, OomSummary, Origin, Outcome, PhaseResult, Pressure,
+    HighOrder, Latencies, MemcgGeneration, OomSummary, Origin, Outcome, PhaseResult, Pressure,
     RecordLatency, RunResult, StuckSummary, TaskResult, ThreadResult,
 };
 use sched::{Cpu, Tunables};
@@ -570,11 +570,11 @@ impl Machine {
     }
 
     /// The generations of each group on each node, as `/sys/kernel/debug/lru_gen` shows them.
-    pub fn generations(&self) -> Vec<GroupGeneration> {
+    pub fn generations(&self) -> Vec<MemcgGeneration> {
         self.generations_of(self.mem.memcgs.ids())
     }
 
-    fn generations_of(&self, groups: impl Iterator<Item = MemcgId>) -> Vec<GroupGeneration> {
+    fn generations_of(&self, groups: impl Iterator<Item = MemcgId>) -> Vec<MemcgGeneration> {
         let mut all = Vec::new();
         for memcg in groups {
             for node in self.kswapds.ids() {
@@ -587,7 +587,7 @@ impl Machine {
                 if of.is_empty() {
                     return all;
                 }
-                all.extend(of.into_iter().map(|generation| GroupGeneration {
+                all.extend(of.into_iter().map(|generation| MemcgGeneration {
                     node,
                     memcg: name.clone(),
                     generation,
@@ -599,7 +599,7 @@ impl Machine {
 
     /// The generations that the end of a task's phase shows: of every group, or where these are
     /// more than [`MOST_SHOWN`], of the root and the task's own.
-    fn generations_at_end_of(&self, task: usize) -> Vec<GroupGeneration> {
+    fn generations_at_end_of(&self, task: usize) -> Vec<MemcgGeneration> {
         if self.mem.memcgs.len() <= MOST_SHOWN {
             return self.generations();
         }

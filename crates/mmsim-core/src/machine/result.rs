@@ -85,7 +85,7 @@ pub struct OomSummary {
 /// One generation of a group on a node.
 #[derive(Clone, PartialEq, Eq, Debug)]
 #[non_exhaustive]
-pub struct GroupGeneration {
+pub struct MemcgGeneration {
     /// The node.
     pub node: NodeId,
     /// The group's name; empty for the root.
@@ -163,7 +163,7 @@ pub struct PhaseResult {
     pub gauges: Vec<(&'static str, u64)>,
     /// Generations of each group on each node at its end, oldest first; none if the policy has
     /// none. With more than 256 groups: of the root and of the task's own group.
-    pub generations: Vec<GroupGeneration>,
+    pub generations: Vec<MemcgGeneration>,
     /// Memory pressure in it.
     pub pressure: Pressure,
     /// Latencies in it.

@@ -195,7 +195,7 @@ impl ZoneSnapshot {
 
 /// A memory cgroup with all below it.
 #[derive(Clone, PartialEq, Eq, Debug)]
-pub struct GroupSnapshot {
+pub struct MemcgSnapshot {
     /// Name; empty for the root, which is the whole machine.
     pub name: String,
     /// Uses of the frames that are charged to it. Of the kernel's own memory only page
@@ -223,7 +223,7 @@ pub struct Snapshot {
     /// What every frame of them is, and which blocks are free in which order.
     pub layout: Layout,
     /// Groups; the root is first.
-    pub groups: Vec<GroupSnapshot>,
+    pub groups: Vec<MemcgSnapshot>,
     /// Nodes that hold shadows alone.
     pub workingset_nodes: u64,
     /// Dirty pages at which the flusher wakes, and at which writers wait.
@@ -275,7 +275,7 @@ impl Machine {
         let mem = &self.mem;
         let (zones, counts) = counted(mem, &*self.policy, self.config.cpus);
         let whole = zones.iter().fold(PageCounts::default(), |sum, z| sum.plus(&z.counts));
-        let group = |m: MemcgId| GroupSnapshot {
+        let group = |m: MemcgId| MemcgSnapshot {
             name: mem.memcgs[m].config.name.clone(),
             counts: if m.0 == 0 { whole } else { counts[m.index()] },
             vmstat: if m.0 == 0 { of_root(mem) } else { mem.memcgs[m].vmstat.clone() },
