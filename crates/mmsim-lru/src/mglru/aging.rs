@@ -9,7 +9,6 @@
 //! 6.1 (`age_lruvec`) and 6.7 for the time to live.
 
 use super::Mglru;
-use super::bloom::Filters;
 use super::config::{AccessMarks, AgingRule, AgingSite, Lazyfree, TtlRule};
 use super::lruvec::{GenList, gen_of};
 use crate::index::{ANON, FILE, Gen, LruType, LruvecId, MAX_NR_GENS, MIN_NR_GENS};
@@ -20,24 +19,6 @@ use mmsim_core::memory::trace::TraceEvent;
 use mmsim_core::memory::{Memory, WalkScope};
 use mmsim_core::phys::frames::{FolioId, flag, pages_of};
 use mmsim_core::policy::ReclaimRequest;
-
-/// What walks of one group's processes remember.
-#[derive(Clone, Debug)]
-pub(super) struct MmState {
-    /// Sequence number of the last walk.
-    pub(super) seq: u64,
-    pub(super) filters: Filters,
-    /// Sequence number whose walk is over, though the next generation may not have begun.
-    pub(super) walked: u64,
-    /// Processes from this number on were not walked yet: they are walked in full.
-    tail: u64,
-}
-
-impl Default for MmState {
-    fn default() -> Self {
-        MmState { seq: MIN_NR_GENS, filters: Filters::default(), walked: 0, tail: 0 }
-    }
-}
 
 /// What the distribution of pages over generations says (`should_run_aging`).
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]

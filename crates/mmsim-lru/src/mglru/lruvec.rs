@@ -1,8 +1,8 @@
 //! The generations of one node and memory cgroup, and how a folio names its own.
 
-use super::aging::MmState;
+use super::bloom::Filters;
 use super::rates::Rates;
-use crate::index::{FILE, Gen, LruType, PerGen, PerType};
+use crate::index::{FILE, Gen, LruType, MIN_NR_GENS, PerGen, PerType};
 use mmsim_core::base::id::{IndexArray, ListId, NodeId};
 use mmsim_core::base::time::SimTime;
 use mmsim_core::config::ZoneKind;
@@ -56,6 +56,24 @@ pub(super) const fn gen_of(bits: u32) -> Option<Gen> {
 #[inline(always)]
 pub(super) const fn type_of(bits: u32) -> LruType {
     LruType::of(bits & flag::SWAPBACKED == 0)
+}
+
+/// What walks of a memory cgroup's processes remember (`struct lru_gen_mm_state`).
+#[derive(Clone, Debug)]
+pub(super) struct MmState {
+    /// Sequence number of the last walk.
+    pub(super) seq: u64,
+    pub(super) filters: Filters,
+    /// Sequence number whose walk is over, though the next generation may not have begun.
+    pub(super) walked: u64,
+    /// Processes from this number on were not walked yet: they are walked in full.
+    pub(super) tail: u64,
+}
+
+impl Default for MmState {
+    fn default() -> Self {
+        MmState { seq: MIN_NR_GENS, filters: Filters::default(), walked: 0, tail: 0 }
+    }
 }
 
 /// The generations of one node and memory cgroup (`struct lru_gen_folio`).

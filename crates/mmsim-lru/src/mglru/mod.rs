@@ -47,10 +47,9 @@ mod scan;
 pub use config::MglruConfig;
 pub use lruvec::GenList;
 
-use self::aging::MmState;
 use self::config::{AccessMarks, Lazyfree};
 use self::counts::AccessCounts;
-use self::lruvec::{GEN_MASK, Lruvec, PerZone, gen_of};
+use self::lruvec::{GEN_MASK, Lruvec, MmState, PerZone, gen_of};
 use self::memcg_lru::MemcgLru;
 use self::pass::Pass;
 use self::refault::Packing;
