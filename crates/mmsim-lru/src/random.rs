@@ -3,7 +3,6 @@
 //! A victim is a frame drawn uniformly from the node until one is met that holds a listed
 //! folio; accessed bits are never asked. The draws come from a stream of their own.
 
-use crate::formulas::SWAP_CLUSTER_MAX;
 use crate::shrink::{BatchStats, Judgement, ShrinkOutcome, Shrinking, shrink_folio};
 use mmsim_core::base::id::{ListId, MemcgId, NodeId, Pfn};
 use mmsim_core::base::rng::Rng;
@@ -12,6 +11,7 @@ use mmsim_core::memory::Memory;
 use mmsim_core::phys::frames::{FolioId, flag};
 use mmsim_core::policy::{
     Arrival, Departure, LruSnapshot, ReclaimOutcome, ReclaimPolicy, ReclaimRequest, Reclaimer,
+    SWAP_CLUSTER_MAX,
 };
 
 /// Draws that may miss in a row before a step takes the next best.

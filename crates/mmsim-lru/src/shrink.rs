@@ -186,3 +186,12 @@ fn activate_out(
     stats.activated[LruType::of(file)] += mem.frames.pages(folio);
     ShrinkOutcome::Activated(why)
 }
+
+/// How many tree nodes that hold only shadows are kept beside so many pages: one for eight.
+///
+/// No refault distance beyond the number of pages is ever answered, so there need not be more
+/// shadows than pages. A node has room for 64; if on average 8 of them are taken, these nodes hold
+/// as many shadows as there are pages. Linux 6.12 mm/workingset.c (`count_shadow_nodes`).
+pub const fn shadow_nodes_allowed(pages: u64) -> u64 {
+    pages >> 3
+}

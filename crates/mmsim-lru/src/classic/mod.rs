@@ -20,13 +20,15 @@
 //! docs/policies.md names. Left out: limits on the number of shadow nodes (they are rarely met), and
 //! isolation limits (a batch is one atomic step here).
 
+pub mod config;
+pub mod formulas;
 mod pass;
 mod scan;
 mod workingset;
 
-use crate::config::{BalanceModel, ClassicConfig, LazyfreePlace, NewAnonRotated};
-use crate::formulas::{self, CostState, PerList, RotateStat, cost612};
 use crate::index::{ANON, FILE, LruType, LruvecId, LruvecIds, PerType};
+use config::{BalanceModel, ClassicConfig, LazyfreePlace, NewAnonRotated};
+use formulas::{CostState, PerList, RotateStat, cost612};
 use mmsim_core::backing::Shadow;
 use mmsim_core::base::digest::Digest;
 use mmsim_core::base::id::{IndexVec, ListId, MemcgId, NodeId, SwapSlot, TallyId, ZoneId};
@@ -36,7 +38,7 @@ use mmsim_core::memory::{FastPath, Look, Memory, Verdicts};
 use mmsim_core::phys::frames::{FolioId, FrameKind, ORDER_MASK, flag};
 use mmsim_core::policy::{
     Arrival, ArrivalKind, Departure, LruSnapshot, ReclaimOutcome, ReclaimPolicy, ReclaimRequest,
-    arrive_singly,
+    SWAP_CLUSTER_MAX, arrive_singly,
 };
 use mmsim_core::typed_index;
 use pass::Pass;
@@ -119,7 +121,7 @@ impl Classic {
             tallies,
             ids,
             by_zone,
-            cluster: (formulas::SWAP_CLUSTER_MAX >> mem.batch_shift).max(1),
+            cluster: (SWAP_CLUSTER_MAX >> mem.batch_shift).max(1),
             passes: IndexVec::filled(nodes, [None, None]),
             walk: IndexVec::filled(scopes, 0),
             leaking: false,
@@ -307,7 +309,7 @@ impl Classic {
 impl ReclaimPolicy for Classic {
     #[inline]
     fn folio_entering(&mut self, mem: &mut Memory, folio: FolioId, how: Arrival) {
-        use crate::config::AnonStart;
+        use config::AnonStart;
         match how.kind {
             ArrivalKind::New if self.config.anon_start == AnonStart::Active => {
                 mem.frames.set(folio, flag::ACTIVE);

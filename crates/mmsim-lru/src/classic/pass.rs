@@ -4,13 +4,14 @@
 //! Source: Linux 6.12 mm/vmscan.c (`shrink_node`, `prepare_scan_control`,
 //! `get_scan_count`, `shrink_lruvec`).
 
-use super::{Classic, LruScope, Lruvec};
-use crate::config::{BalanceModel, ShadowLimitScope};
-use crate::formulas::{
+use super::config::{BalanceModel, ShadowLimitScope};
+use super::formulas::{
     self, ACTIVE_ANON, ACTIVE_FILE, INACTIVE_ANON, INACTIVE_FILE, PerList, RoundEnd, ScanMode,
     ScanModeInput,
 };
+use super::{Classic, LruScope, Lruvec};
 use crate::index::{ANON, FILE, LruType, LruvecId, PerType};
+use crate::shrink;
 use mmsim_core::base::id::{MemcgId, ZoneId};
 use mmsim_core::memory::Memory;
 use mmsim_core::policy::{ReclaimOutcome, ReclaimRequest, Reclaimer};
@@ -322,7 +323,7 @@ impl Classic {
         }
         if self.ids.memcg(w.lv) == MemcgId(0) && mem.shadow_nodes_listed() > 0 {
             let pages = self.pages_for_shadows(mem);
-            mem.limit_shadow_nodes(formulas::shadow_nodes_allowed(pages), req.priority);
+            mem.limit_shadow_nodes(shrink::shadow_nodes_allowed(pages), req.priority);
         }
     }
 

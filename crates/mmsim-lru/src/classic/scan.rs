@@ -6,9 +6,9 @@
 //! Source: Linux 6.12 mm/vmscan.c (`shrink_inactive_list`, `shrink_active_list`,
 //! `folio_check_references`, `isolate_lru_folios`).
 
+use super::config::AnonRefRule;
 use super::workingset::Leaving;
 use super::{Classic, LIST_NAMES};
-use crate::config::AnonRefRule;
 use crate::index::{ANON, LruType, LruvecId};
 use crate::shrink::{BatchStats, Judgement, ShrinkOutcome, Shrinking, shrink_folio};
 use mmsim_core::base::id::{MemcgId, Pfn};
@@ -421,7 +421,7 @@ impl Classic {
         self.back = back;
         self.age_by_scan(lv, kept);
         self.note_rotated(lv, file, nr, rotated);
-        if kept > 0 && self.config.balance_model == crate::config::BalanceModel::Cost612 {
+        if kept > 0 && self.config.balance_model == super::config::BalanceModel::Cost612 {
             self.note_cost(mem, lv, file, 0, kept);
         }
         mem.end_deactivation(&scan, nr, demoted, kept);

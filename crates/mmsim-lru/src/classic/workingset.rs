@@ -8,9 +8,9 @@
 //!
 //! Source: Linux 6.12 mm/workingset.c; older rules: docs/policies.md.
 
+use super::config::{AgeModel, BalanceModel, EvictWithoutMemcg};
+use super::formulas::{self, ThresholdInput};
 use super::{Classic, LruScope};
-use crate::config::{AgeModel, BalanceModel, EvictWithoutMemcg};
-use crate::formulas::{self, ThresholdInput};
 use crate::index::{ANON, FILE, LruType, LruvecId, PerType};
 use mmsim_core::backing::Shadow;
 use mmsim_core::base::id::MemcgId;

@@ -210,7 +210,7 @@ impl Mglru {
         let (node, memcg) = self.node_and_memcg(w.lv);
         if memcg == MemcgId(0) && mem.shadow_nodes_listed() > 0 {
             let pages = self.pages_for_shadows(mem, node);
-            mem.limit_shadow_nodes(crate::formulas::shadow_nodes_allowed(pages), req.priority);
+            mem.limit_shadow_nodes(crate::shrink::shadow_nodes_allowed(pages), req.priority);
         }
         if !self.ids.only_root() && !pass.left.is_empty() && self.aborts(mem, req, pass, &w) {
             pass.left.clear();

@@ -11,8 +11,9 @@
 //! Sizes are in pages. Sources are named at each function; the worked numbers of the tests were
 //! computed by hand.
 
-use crate::config::{AnonRatio, ScanRounding, WsThreshold};
+use super::config::{AnonRatio, ScanRounding, WsThreshold};
 use crate::index::{ANON, FILE, LruType, PerType};
+use mmsim_core::policy::SWAP_CLUSTER_MAX;
 
 /// Index of the inactive anonymous list.
 pub const INACTIVE_ANON: usize = 0;
@@ -22,8 +23,6 @@ pub const ACTIVE_ANON: usize = 1;
 pub const INACTIVE_FILE: usize = 2;
 /// Index of the active file list.
 pub const ACTIVE_FILE: usize = 3;
-/// Fewest pages that reclaim asks for at a time (`SWAP_CLUSTER_MAX`).
-pub const SWAP_CLUSTER_MAX: u64 = 32;
 
 const PAGES_PER_GIB_SHIFT: u32 = 18;
 
@@ -325,15 +324,6 @@ pub const WHOLE_AGE: u64 = u64::MAX;
 #[inline]
 pub const fn refault_distance(age: u64, age_at_eviction: u64, mask: u64) -> u64 {
     age.wrapping_sub(age_at_eviction) & mask
-}
-
-/// How many tree nodes that hold only shadows are kept beside so many pages: one for eight.
-///
-/// No refault distance beyond the number of pages is ever answered, so there need not be more
-/// shadows than pages. A node has room for 64; if on average 8 of them are taken, these nodes hold
-/// as many shadows as there are pages. Linux 6.12 mm/workingset.c (`count_shadow_nodes`).
-pub const fn shadow_nodes_allowed(pages: u64) -> u64 {
-    pages >> 3
 }
 
 /// What [`ws_threshold`] looks at, at the level whose limit evicted the page.
