@@ -37,7 +37,7 @@ knob_enums! {
         OneTouch = "one-touch", "An anonymous page that was referenced at all is activated.";
         TwoTouchV1 = "two-touch-v1",
             "An anonymous page is activated when two successive inactive scans find it \
-             referenced, however many mappings refer to it; the mark does not outlive the \
+             referenced, however many mappings refer to it. The mark does not outlive the \
              activation.";
         MappedFileRule = "mapped-file-rule",
             "Anonymous pages follow the rule of mapped file pages: two scans or two mappings; \
@@ -190,7 +190,7 @@ knob_struct! {
             "mm: add lazyfree folio to lru tail (2024, not merged)";
         stop_after_adjust: bool = "stop-after-adjust",
             "Whether a scan that met its target and gave up the smaller type ends after the next \
-             round, or finishes the reduced work of the larger one.",
+             round. Otherwise it finishes the reduced work of the larger type.",
             "mm: vmscan: fix extreme overreclaim and swap floods (Linux 6.1)";
         kswapd_retry_without_cache_trim: bool = "kswapd-retry-without-cache-trim",
             "Whether kswapd starts over without cache trim mode when a whole run reclaimed nothing \
