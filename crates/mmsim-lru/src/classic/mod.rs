@@ -1,24 +1,38 @@
 //! The classic LRU: an active and an inactive list for each type of memory.
 //!
-//! Pages enter at the head and leave at the tail. What is on the inactive list is about
-//! to be evicted, what is on the active list was used more than once. Accessed bits are
-//! only seen by scans: the scan of the inactive list gives a page that was touched another
-//! round or promotes it, the scan of the active list demotes. How much of which list is
-//! scanned follows from sizes, from what scanning cost lately, and from swappiness. An
-//! evicted page leaves the age of its list behind; when it comes back, the distance between
-//! then and now says whether a little more memory would have kept it, and it is promoted.
+//! ```text
+//!                     head        inactive list        tail
+//!   new anon (5.9 on)  |  +--------------------------+  |   `shrink_inactive`
+//!   new file  -------->+->|  .  .  .  .  .  .  .  .  |--+--> not accessed: evicted,
+//!   refault, too far   ^  +--------------------------+  |    leaves a shadow with the age
+//!                      |           ^             |      |
+//!                      |   demoted |             |      +--> accessed: another round, at the head,
+//!                      |           |             | promoted  or promoted (`anon_ref_rule`)
+//!                      |           |             v
+//!                      |  +--------------------------+
+//!   new anon (to 5.8) -+->|  .  .  .  .  .  .  .  .  |--+--> `shrink_active`: demoted
+//!   refault, near enough  +--------------------------+  |
+//!                     head         active list         tail
+//! ```
 //!
-//! Five kernels between 5.5 and 6.12, and every step between them, are one mechanism with
-//! different knobs ([`ClassicConfig`]).
+//! Scans alone see accessed bits. The scan of the inactive list gives an accessed page another round
+//! or promotes it; the scan of the active list demotes. How much of which list is scanned follows
+//! from sizes, from what scanning cost lately, and from swappiness.
+//!
+//! An evicted page leaves the age of its list behind. When it comes back, the distance between then
+//! and now says whether a little more memory would have kept it. If so it is promoted.
+//!
+//! Kernels from 5.5 to 6.12, and every step between them, are one mechanism with different knobs
+//! ([`ClassicConfig`]).
 //!
 //! - this file: the state, and what happens when a folio comes, goes or is used;
+//! - `config`: the knobs; `formulas`: the arithmetic;
 //! - `pass`: one pass over a node: what to scan, in which order;
 //! - `scan`: the scans of an inactive and of an active list;
 //! - `workingset`: ages, shadows, refaults.
 //!
 //! Source: Linux 6.12 mm/vmscan.c, mm/swap.c, mm/workingset.c, and the older versions that
-//! docs/policies.md names. Left out: limits on the number of shadow nodes (they are rarely met), and
-//! isolation limits (a batch is one atomic step here).
+//! docs/policies.md names. Left out: isolation limits, since a batch is one atomic step here.
 
 pub mod config;
 pub mod formulas;
