@@ -8,64 +8,34 @@
 //! costs is what it advanced.
 //!
 //! - `run`: the loop: which CPU is next, slices, run-ahead; `ops`: operations of workloads;
-//! - `fault`: what a touch that is no hit does; `swapin_fast`, `first_touch`: runs of common ones;
-//!   `swapin`: where its page is in swap; `io`:
-//!   read, write, readahead;
-//! - `alloc`: the allocation slow path: direct reclaim, limits, out of memory; `compact`: what
-//!   of it is compaction;
-//! - `kernel`: blocks that workloads allocate on behalf of the kernel;
-//! - `hugetlb`: the pool of huge pages, and faults on its mappings;
-//! - `kswapd`, `kswapd_zones`, `kcompactd`, `dirty`, `flusher`, `kdamond`: the background;
-//! - `sched`, `line`: who of several gets a CPU; who waits for it;
-//! - `order`, `queue`, `thread`, `psi`, `latency`: what these need;
-//! - `task`: the processes of a run; `stuck`: the watchdog, for runs that cannot end;
-//! - `watch`: who watches a run; `collect`, `result`: what it gives; `laws`: what must add up;
-//! - `snapshot`: what the kernel's text files would show.
+//! - `cpu`: threads, schedulers, the order of CPUs and of events;
+//! - `fault`: what a touch that is no hit does, and where its page is in swap;
+//! - `reclaim`: the slow path of allocation, direct reclaim, kswapd, limits;
+//! - `writeback`: dirty pages of files, and who writes them;
+//! - `compaction`: direct, and by kcompactd;
+//! - `watch`: who watches a run, what a run gives, what must add up;
+//! - `io`, `advice`, `hugetlb`, `kernel`: read and write, madvise, huge page pools, blocks of the
+//!   kernel; `task`: processes; `kdamond`: monitors of accesses.
 
 mod advice;
-mod alloc;
-mod balance;
 mod blocks;
-mod collect;
-mod compact;
-mod contents;
-mod deadline;
-mod dirty;
+mod compaction;
+mod cpu;
 mod fault;
-mod first_touch;
-mod flusher;
 mod hugetlb;
 mod io;
-mod kcompactd;
 mod kdamond;
 mod kernel;
-mod kswapd;
-mod kswapd_zones;
-mod latency;
-pub mod laws;
-mod line;
-mod memcg;
 mod ops;
-mod order;
-mod psi;
-mod queue;
-mod ratelimit;
-pub mod result;
+mod reclaim;
 mod run;
-mod sched;
-pub mod snapshot;
-mod stuck;
-mod swapin;
-mod swapin_fast;
 mod task;
-mod thp;
-mod thread;
-mod touch;
 mod watch;
+mod writeback;
 
-pub use collect::{GROUP_COUNTERS, GROUP_SIZES};
 pub use task::TaskConfig;
-pub use watch::{SampleFn, SnapshotFn, Watch};
+pub use watch::collect::{GROUP_COUNTERS, GROUP_SIZES};
+pub use watch::{SampleFn, SnapshotFn, Watch, laws, result, snapshot};
 
 use crate::base::digest::Digest;
 use crate::base::id::{AsId, CpuId, IndexVec, KdamondId, MemcgId, NodeId, PageIdx, Pfn, ThreadId};
@@ -81,21 +51,24 @@ use crate::virt::pages::Entry;
 use crate::virt::space::{Counted, Place};
 use crate::workload::FileSpec;
 use blocks::Blocks;
-use collect::{Mark, Resident};
-use kcompactd::Kcompactd;
+use compaction::kcompactd::Kcompactd;
+use cpu::line::Virtual;
+use cpu::order::Order;
+use cpu::queue::{Event, Queue};
+use cpu::sched::{Cpu, Tunables};
+use cpu::thread::{Entity, Thread, Wait};
 use kdamond::Kdamond;
-use kswapd::Kswapd;
-use latency::{Histogram, RecordClock};
-use line::Virtual;
-use order::Order;
-use psi::{Psi, PsiMeter};
-use queue::{Event, Queue};
-use result::{HighOrder, OomSummary, Origin, PhaseResult, Pressure, StuckSummary, TaskResult};
-use sched::{Cpu, Tunables};
+use reclaim::kswapd::Kswapd;
 use std::collections::BTreeMap;
-use stuck::Watchdog;
 use task::Task;
-use thread::{Entity, Thread, Wait};
+use watch::collect::{Mark, Resident};
+use watch::latency::{Histogram, RecordClock};
+use watch::psi::{Psi, PsiMeter};
+use watch::result::{
+    HighOrder, OomSummary, Origin, PhaseResult, Pressure, StuckSummary, TaskResult,
+};
+use watch::stuck::Watchdog;
+use writeback::flusher::Flusher;
 
 /// Accesses that a machine records at most, and about as many as it stops at: the bound of a run is
 /// exact up to here, and there is none beyond.
@@ -120,7 +93,7 @@ pub struct Machine {
     kswapds: IndexVec<NodeId, Kswapd>,
     kcompactds: IndexVec<NodeId, Kcompactd>,
     kdamonds: IndexVec<KdamondId, Kdamond>,
-    flusher: flusher::Flusher,
+    flusher: Flusher,
     /// Threads that wait for a folio.
     waiters: BTreeMap<Pfn, Vec<ThreadId>>,
     live: u32,
@@ -153,14 +126,14 @@ pub struct Machine {
     resident: Resident,
     steps: u64,
     /// Recorded accesses, for the optimum.
-    contents: contents::Contents,
+    contents: watch::contents::Contents,
     /// Pages were read that no thread had asked for: none of readahead, which a machine has or not.
     prefetched: bool,
     zones_at_start: Vec<(String, [u64; 5])>,
     /// Kept for the folios of a run of faults.
     pending_swapins: [PendingSwapIn; MOST_PENDING],
     /// The threads that take first touches together, and whether there may be more to take.
-    team: Vec<first_touch::Member>,
+    team: Vec<fault::first_touch::Member>,
     touching: bool,
     /// Kept for the plug of direct reclaim.
     plug: Plug,
@@ -218,7 +191,7 @@ impl Machine {
             kswapds: (0..nodes).map(|_| Kswapd::default()).collect::<Vec<_>>().into(),
             kcompactds: (0..nodes).map(|_| Kcompactd::default()).collect::<Vec<_>>().into(),
             kdamonds: IndexVec::new(),
-            flusher: flusher::Flusher::new(1 + config.memcgs.len()),
+            flusher: Flusher::new(1 + config.memcgs.len()),
             waiters: BTreeMap::new(),
             live: 0,
             timer_generation: 0,
@@ -248,7 +221,7 @@ impl Machine {
             series_at: SimTime::NEVER,
             resident: Resident::default(),
             steps: 0,
-            contents: contents::Contents::default(),
+            contents: watch::contents::Contents::default(),
             prefetched: false,
             zones_at_start,
             pending_swapins: [(Pfn(0), None); MOST_PENDING],

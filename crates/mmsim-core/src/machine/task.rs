@@ -1,7 +1,7 @@
 //! Tasks: the processes of a run.
 
-use super::latency::Histogram;
-use super::result::TaskResult;
+use super::watch::latency::Histogram;
+use super::watch::result::TaskResult;
 use crate::base::id::{AsId, FileId, ThreadId};
 use crate::base::time::SimTime;
 use crate::workload::Workload;
