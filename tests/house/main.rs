@@ -2,4 +2,5 @@
 
 mod layers;
 mod manifests;
+mod prose;
 mod third_parties;

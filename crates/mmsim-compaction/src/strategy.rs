@@ -5,7 +5,7 @@ use crate::deplete;
 use crate::observe::{Moves, note_end};
 use crate::since_5_1;
 use crate::suitable::suitable;
-use crate::v4_1::Run;
+use crate::v4_1::CompactControl;
 use crate::zone::{ZoneState, ZoneView};
 use mmsim_core::base::compact_result::CompactResult;
 use mmsim_core::base::digest::Digest;
@@ -98,7 +98,7 @@ impl TwoScanners {
         if self.rules.scanners == Scanners::V6 {
             let (rules, zone) = (&self.rules, &mut self.zones[z]);
             let moves = &mut self.moves;
-            return since_5_1::run(since_5_1::Lent { rules, zone, moves, mem, lru, req });
+            return since_5_1::run(since_5_1::CompactContext { rules, zone, moves, mem, lru, req });
         }
         let limit = self.limit(req);
         let asynchronous = req.mode == MigrateMode::Async;
@@ -109,7 +109,7 @@ impl TwoScanners {
             return ended(CompactResult::Skipped);
         }
         mem.lru_drain(lru);
-        let mut run = Run {
+        let mut cc = CompactControl {
             rules: &self.rules,
             migrate_pfn: zone.cached_migrate[usize::from(!asynchronous)],
             free_pfn: zone.cached_free,
@@ -124,10 +124,10 @@ impl TwoScanners {
             left: limit.map_or(i64::MAX, |n| n as i64),
             ignore_skip: req.full || by_request,
         };
-        run.announce(None);
-        let result = run.go();
-        run.release();
-        run.announce(Some(result));
+        cc.announce(None);
+        let result = cc.go();
+        cc.release();
+        cc.announce(Some(result));
         let zone = &mut self.zones[z];
         if self.rules.depletion != Depletion::Off {
             let threshold = zone.threshold(&self.rules);

@@ -27,7 +27,7 @@ use mmsim_core::base::time::{SimDuration, SimTime};
 
 /// What a context wants after a step.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum Step {
+pub enum StepOutcome {
     /// To go on at once.
     Again,
     /// To go on after so much sleep.
@@ -38,7 +38,7 @@ pub enum Step {
 
 /// Where the thread is.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-enum State {
+enum KdamondState {
     /// There is none.
     Stopped,
     /// At the top of its loop.
@@ -54,7 +54,7 @@ enum State {
 /// What the thread read at the top of its loop, or found out since. Changes made in between count
 /// from the next turn on.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
-struct Turn {
+struct Iteration {
     next_aggregation: u64,
     next_ops_update: u64,
     sample_us: u64,
@@ -81,8 +81,8 @@ pub struct Context {
     last_nr_regions: u64,
     /// Bytes above which no region grows by merging.
     sz_limit: u64,
-    state: State,
-    turn: Turn,
+    state: KdamondState,
+    iteration: Iteration,
     should_stop: bool,
     /// What is to change at the next hook where it can.
     pub(crate) pending: Option<Parameters>,
@@ -108,8 +108,8 @@ impl Context {
             last_ops_update: SimTime::ZERO,
             last_nr_regions: 0,
             sz_limit: 0,
-            state: State::Stopped,
-            turn: Turn::default(),
+            state: KdamondState::Stopped,
+            iteration: Iteration::default(),
             should_stop: false,
             pending: None,
             accessed: Vec::new(),
@@ -149,7 +149,7 @@ impl Context {
 
     /// Whether it was started and has not ended.
     pub fn is_running(&self) -> bool {
-        self.state != State::Stopped
+        self.state != KdamondState::Stopped
     }
 
     /// Replaces the targets, and lets go of the old ones.
@@ -227,7 +227,7 @@ impl Context {
         ops.init(&mut self.targets, &self.attrs);
         self.sz_limit = region_sz_limit(&self.targets, &self.attrs);
         self.should_stop = false;
-        self.state = State::Top;
+        self.state = KdamondState::Top;
         Ok(())
     }
 
@@ -245,25 +245,25 @@ impl Context {
 
     /// What the thread does from waking up to its next sleep, or to the next application of a
     /// scheme.
-    pub fn step(&mut self, ops: &mut dyn Operations) -> Step {
+    pub fn step(&mut self, ops: &mut dyn Operations) -> StepOutcome {
         match self.state {
-            State::Stopped => Step::Exit,
-            State::Top => self.top(ops),
-            State::Waiting => {
+            KdamondState::Stopped => StepOutcome::Exit,
+            KdamondState::Top => self.top(ops),
+            KdamondState::Waiting => {
                 if ops.hook(Hook::AfterWmarksCheck, self).is_break() {
                     return self.exit(ops);
                 }
                 self.commit_pending();
                 self.wait_activation(ops)
             }
-            State::Sampling => self.woken(ops),
-            State::Applying(cursor) => self.pass(ops, cursor),
+            KdamondState::Sampling => self.woken(ops),
+            KdamondState::Applying(cursor) => self.pass(ops, cursor),
         }
     }
 
     /// The top of the loop.
-    fn top(&mut self, ops: &mut dyn Operations) -> Step {
-        self.turn = Turn {
+    fn top(&mut self, ops: &mut dyn Operations) -> StepOutcome {
+        self.iteration = Iteration {
             next_aggregation: self.next_aggregation,
             next_ops_update: self.next_ops_update,
             sample_us: self.attrs.sample_us,
@@ -273,21 +273,21 @@ impl Context {
     }
 
     /// Up to the sleep between marking and looking, if watermarks allow it.
-    fn wait_activation(&mut self, ops: &mut dyn Operations) -> Step {
+    fn wait_activation(&mut self, ops: &mut dyn Operations) -> StepOutcome {
         if self.need_stop(ops) {
             return self.exit(ops);
         }
         let wait = scheme::wait_us(&mut self.schemes, &self.config, ops.free_mem_rate());
         if wait > 0 {
-            self.state = State::Waiting;
-            return Step::Sleep(self.config.sleep(wait));
+            self.state = KdamondState::Waiting;
+            return StepOutcome::Sleep(self.config.sleep(wait));
         }
         ops.prepare_access_checks(&mut self.targets);
         if ops.hook(Hook::AfterSampling, self).is_break() {
             return self.exit(ops);
         }
-        self.state = State::Sampling;
-        Step::Sleep(self.config.sleep(self.turn.sample_us))
+        self.state = KdamondState::Sampling;
+        StepOutcome::Sleep(self.config.sleep(self.iteration.sample_us))
     }
 
     /// Whether it is to end: asked to, or nothing is left that could be watched. An operations set
@@ -303,11 +303,11 @@ impl Context {
     }
 
     /// After the sleep between marking and looking.
-    fn woken(&mut self, ops: &mut dyn Operations) -> Step {
+    fn woken(&mut self, ops: &mut dyn Operations) -> StepOutcome {
         self.passed_samples += 1;
         let most = self.check_accesses(ops);
-        self.turn.aggregating = self.aggregation_due(ops.now());
-        if self.turn.aggregating {
+        self.iteration.aggregating = self.aggregation_due(ops.now());
+        if self.iteration.aggregating {
             ops.charge_regions(nr_regions(&self.targets));
             let cap = self.config.merge_cap;
             merge_regions(&mut self.targets, most / 10, self.sz_limit, &self.attrs, cap);
@@ -317,21 +317,22 @@ impl Context {
             self.commit_pending();
         }
         let by_samples = self.config.interval_clock == IntervalClock::SampleCount;
-        let first = if by_samples || self.turn.aggregating { self.begin_pass(ops) } else { None };
+        let first =
+            if by_samples || self.iteration.aggregating { self.begin_pass(ops) } else { None };
         match first {
             Some(cursor) => self.pass(ops, cursor),
-            None => self.end_of_turn(ops),
+            None => self.end_of_iteration(ops),
         }
     }
 
     /// Goes on with a pass of the schemes.
-    fn pass(&mut self, ops: &mut dyn Operations, mut cursor: Cursor) -> Step {
+    fn pass(&mut self, ops: &mut dyn Operations, mut cursor: Cursor) -> StepOutcome {
         if self.advance_pass(ops, &mut cursor) {
-            self.state = State::Applying(cursor);
-            return Step::Again;
+            self.state = KdamondState::Applying(cursor);
+            return StepOutcome::Again;
         }
         self.end_pass();
-        self.end_of_turn(ops)
+        self.end_of_iteration(ops)
     }
 
     /// Accounts the samples. Returns the largest count.
@@ -350,7 +351,7 @@ impl Context {
 
     fn aggregation_due(&mut self, now: SimTime) -> bool {
         match self.config.interval_clock {
-            IntervalClock::SampleCount => self.passed_samples >= self.turn.next_aggregation,
+            IntervalClock::SampleCount => self.passed_samples >= self.iteration.next_aggregation,
             IntervalClock::Wall => {
                 let now = self.config.coarse(now);
                 passed(&mut self.last_aggregation, now, self.attrs.aggr_us)
@@ -360,7 +361,7 @@ impl Context {
 
     fn ops_update_due(&mut self, now: SimTime) -> bool {
         match self.config.interval_clock {
-            IntervalClock::SampleCount => self.passed_samples >= self.turn.next_ops_update,
+            IntervalClock::SampleCount => self.passed_samples >= self.iteration.next_ops_update,
             IntervalClock::Wall => {
                 let now = self.config.coarse(now);
                 passed(&mut self.last_ops_update, now, self.attrs.ops_update_us)
@@ -369,10 +370,11 @@ impl Context {
     }
 
     /// Reports, resets and cuts; finds ranges anew; and begins the next turn.
-    fn end_of_turn(&mut self, ops: &mut dyn Operations) -> Step {
+    fn end_of_iteration(&mut self, ops: &mut dyn Operations) -> StepOutcome {
         let attrs = self.attrs;
-        if self.turn.aggregating {
-            self.next_aggregation = self.turn.next_aggregation + attrs.samples_in(attrs.aggr_us);
+        if self.iteration.aggregating {
+            self.next_aggregation =
+                self.iteration.next_aggregation + attrs.samples_in(attrs.aggr_us);
             for target in 0..self.targets.len() {
                 // Nothing that a listener says to a report ends a context.
                 let _ = ops.hook(Hook::Aggregated { target }, self);
@@ -390,19 +392,19 @@ impl Context {
         }
         if self.ops_update_due(ops.now()) {
             let samples = attrs.samples_in(attrs.ops_update_us);
-            self.next_ops_update = self.turn.next_ops_update + samples;
+            self.next_ops_update = self.iteration.next_ops_update + samples;
             ops.update(&mut self.targets, &attrs);
             self.sz_limit = region_sz_limit(&self.targets, &attrs);
         }
         self.top(ops)
     }
 
-    fn exit(&mut self, ops: &mut dyn Operations) -> Step {
+    fn exit(&mut self, ops: &mut dyn Operations) -> StepOutcome {
         self.targets.iter_mut().for_each(|t| t.regions.clear());
-        self.state = State::Stopped;
+        self.state = KdamondState::Stopped;
         self.pending = None;
         let _ = ops.hook(Hook::BeforeTerminate, self);
-        Step::Exit
+        StepOutcome::Exit
     }
 }
 

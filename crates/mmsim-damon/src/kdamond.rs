@@ -1,7 +1,7 @@
 //! A context as a thread of the simulated machine.
 
-use crate::context::{Context, Step};
-use crate::ops::{MachineOps, OpsId, State};
+use crate::context::{Context, StepOutcome};
+use crate::ops::{MachineOps, OpsId, OpsState};
 use crate::watch::Watch;
 use mmsim_core::base::digest::Digest;
 use mmsim_core::base::rng::Rng;
@@ -12,7 +12,7 @@ use mmsim_core::workload::Note;
 #[derive(Debug)]
 pub struct Kdamond {
     context: Context,
-    ops: State,
+    ops: OpsState,
     watch: Watch,
     started: bool,
 }
@@ -20,7 +20,7 @@ pub struct Kdamond {
 impl Kdamond {
     /// A thread that begins with its first step. Sampling addresses are drawn from `rng`.
     pub fn new(context: Context, ops: OpsId, rng: Rng, watch: Watch) -> Kdamond {
-        let ops = State::new(ops, *context.config(), rng);
+        let ops = OpsState::new(ops, *context.config(), rng);
         Kdamond { context, ops, watch, started: false }
     }
 
@@ -52,9 +52,9 @@ impl Monitor for Kdamond {
             }
         }
         match self.context.step(&mut ops) {
-            Step::Again => Next::Again,
-            Step::Sleep(span) => Next::Sleep(doors.memory().now + span),
-            Step::Exit => Next::Exit,
+            StepOutcome::Again => Next::Again,
+            StepOutcome::Sleep(span) => Next::Sleep(doors.memory().now + span),
+            StepOutcome::Exit => Next::Exit,
         }
     }
 

@@ -32,7 +32,7 @@ pub mod watch;
 pub use attrs::MonitoringAttrs;
 pub use commit::Parameters;
 pub use config::{DamonConfig, PRESETS, Preset, preset, preset_for_kernel};
-pub use context::{Context, Step};
+pub use context::{Context, StepOutcome};
 pub use error::DamonError;
 pub use kdamond::Kdamond;
 pub use operations::{Hook, Operations};

@@ -3,8 +3,7 @@
 //! A victim is a frame drawn uniformly from the node until one is met that holds a listed
 //! folio; accessed bits are never asked. The draws come from a stream of their own.
 
-use crate::formulas::SWAP_CLUSTER_MAX;
-use crate::shrink::{BatchStats, Fate, Judgement, Shrinking, shrink_folio};
+use crate::shrink::{BatchStats, Judgement, ShrinkOutcome, Shrinking, shrink_folio};
 use mmsim_core::base::id::{ListId, MemcgId, NodeId, Pfn};
 use mmsim_core::base::rng::Rng;
 use mmsim_core::base::vmstat::VmEvent;
@@ -12,6 +11,7 @@ use mmsim_core::memory::Memory;
 use mmsim_core::phys::frames::{FolioId, flag};
 use mmsim_core::policy::{
     Arrival, Departure, LruSnapshot, ReclaimOutcome, ReclaimPolicy, ReclaimRequest, Reclaimer,
+    SWAP_CLUSTER_MAX,
 };
 
 /// Draws that may miss in a row before a step takes the next best.
@@ -88,9 +88,9 @@ impl ReclaimPolicy for Random {
             stats.pass.taken += 1;
             stats.pass.file_taken += u64::from(mem.frames.is_file_lru(folio));
             mem.isolate(folio, req);
-            let fate =
+            let outcome =
                 shrink_folio(mem, folio, how, &mut stats, |_, _| Judgement::Reclaim, |_, _| None);
-            if !matches!(fate, Fate::Freed | Fate::Dropped) {
+            if !matches!(outcome, ShrinkOutcome::Freed | ShrinkOutcome::Dropped) {
                 mem.frames.clear(folio, flag::ACTIVE);
                 mem.cull(folio);
                 mem.lru_add_head(self.lists[req.node.0 as usize], folio);

@@ -10,6 +10,7 @@
 //!
 //! Source: Linux 6.12 mm/vmscan.c (`shrink_folio_list`).
 
+use crate::index::{LruType, PerType};
 use mmsim_core::backing::Shadow;
 use mmsim_core::memory::trace::ScanOutcome;
 use mmsim_core::memory::{Evicting, Memory, Prepared};
@@ -33,7 +34,7 @@ pub enum Judgement {
 
 /// Where a folio went.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum Fate {
+pub enum ShrinkOutcome {
     /// It is gone.
     Freed,
     /// It is gone, and nobody wants it back: lazily freed memory.
@@ -66,8 +67,8 @@ pub struct BatchStats {
     pub pass: PassStats,
     /// Folio pages whose lock was free.
     pub scanned: u64,
-    /// Activated, anonymous and file.
-    pub activated: [u64; 2],
+    /// Activated, by type.
+    pub activated: PerType<u64>,
     /// Written, or their write begun.
     pub pageout: u64,
     /// Freed.
@@ -84,18 +85,18 @@ pub fn shrink_folio(
     stats: &mut BatchStats,
     judge: impl FnOnce(&mut Memory, FolioId) -> Judgement,
     shadow: impl FnOnce(&mut Memory, FolioId) -> Option<Shadow>,
-) -> Fate {
+) -> ShrinkOutcome {
     let bits = mem.frames.bits(folio);
     if bits & (flag::LOCKED | flag::IN_BATCH) != 0 {
-        return Fate::Kept(ScanOutcome::KeepBusy);
+        return ShrinkOutcome::Kept(ScanOutcome::KeepBusy);
     }
     let pages = pages_of(bits);
     stats.scanned += pages;
     if bits & flag::MLOCKED != 0 {
-        return Fate::Activated(ScanOutcome::Unevictable);
+        return ShrinkOutcome::Activated(ScanOutcome::Unevictable);
     }
     if how.keep_marked && bits & flag::REFERENCED != 0 && mem.frames.mapped(folio) != Mapped::No {
-        return Fate::Kept(ScanOutcome::KeepReferenced);
+        return ShrinkOutcome::Kept(ScanOutcome::KeepReferenced);
     }
     let kswapd = matches!(how.by, Reclaimer::Kswapd);
     let writeback = bits & flag::WRITEBACK != 0;
@@ -122,16 +123,16 @@ pub fn shrink_folio(
         }
         Judgement::Locked => {
             mem.mlock(folio);
-            return Fate::Activated(ScanOutcome::Unevictable);
+            return ShrinkOutcome::Activated(ScanOutcome::Unevictable);
         }
-        Judgement::Keep => return Fate::Kept(ScanOutcome::KeepReferenced),
+        Judgement::Keep => return ShrinkOutcome::Kept(ScanOutcome::KeepReferenced),
         Judgement::ReclaimClean => true,
         Judgement::Reclaim => false,
     };
     if pages > 1 {
         stats.scanned -= pages;
         let _pages = mem.split_frames(folio);
-        return Fate::Split;
+        return ShrinkOutcome::Split;
     }
     let evicting = Evicting {
         by: how.by,
@@ -144,23 +145,23 @@ pub fn shrink_folio(
     match mem.prepare_evict(folio, evicting) {
         Prepared::Keep { why, wrote } => {
             stats.pageout += u64::from(wrote);
-            Fate::Kept(why)
+            ShrinkOutcome::Kept(why)
         }
         Prepared::Activate { why: ScanOutcome::Unevictable } => {
             mem.mlock(folio);
-            Fate::Activated(ScanOutcome::Unevictable)
+            ShrinkOutcome::Activated(ScanOutcome::Unevictable)
         }
         Prepared::Activate { why } => activate_out(mem, folio, stats, why),
         Prepared::Dropped => {
             stats.reclaimed += 1;
-            Fate::Dropped
+            ShrinkOutcome::Dropped
         }
         Prepared::Ready { wrote } => {
             stats.pageout += u64::from(wrote);
             let s = shadow(mem, folio);
             mem.finish_evict(folio, how.by, s, wrote);
             stats.reclaimed += 1;
-            Fate::Freed
+            ShrinkOutcome::Freed
         }
     }
 }
@@ -170,7 +171,7 @@ fn activate_out(
     folio: FolioId,
     stats: &mut BatchStats,
     why: ScanOutcome,
-) -> Fate {
+) -> ShrinkOutcome {
     // A full swap device wants its slots back: the page is in use, its copy is a luxury.
     if mem.frames.has(folio, flag::SWAPCACHE)
         && mem.frames.mapped(folio) != Mapped::No
@@ -182,6 +183,15 @@ fn activate_out(
     }
     mem.activate(folio);
     let file = mem.frames.is_file_lru(folio);
-    stats.activated[usize::from(file)] += mem.frames.pages(folio);
-    Fate::Activated(why)
+    stats.activated[LruType::of(file)] += mem.frames.pages(folio);
+    ShrinkOutcome::Activated(why)
+}
+
+/// How many tree nodes that hold only shadows are kept beside so many pages: one for eight.
+///
+/// No refault distance beyond the number of pages is ever answered, so there need not be more
+/// shadows than pages. A node has room for 64; if on average 8 of them are taken, these nodes hold
+/// as many shadows as there are pages. Linux 6.12 mm/workingset.c (`count_shadow_nodes`).
+pub const fn shadow_nodes_allowed(pages: u64) -> u64 {
+    pages >> 3
 }

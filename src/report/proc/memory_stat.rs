@@ -2,7 +2,7 @@
 
 use std::fmt::Write;
 
-use mmsim_core::machine::snapshot::GroupSnapshot;
+use mmsim_core::machine::snapshot::MemcgSnapshot;
 
 use crate::scenario::PAGE_SIZE;
 
@@ -80,7 +80,7 @@ const EVENTS: &[&str] = &[
 ];
 
 /// The file of a group.
-pub fn memory_stat(g: &GroupSnapshot) -> String {
+pub fn memory_stat(g: &MemcgSnapshot) -> String {
     let mut text = String::new();
     let mut line = |name: &str, value: u64| {
         writeln!(text, "{name} {value}").expect("writing to a string");
@@ -95,7 +95,7 @@ pub fn memory_stat(g: &GroupSnapshot) -> String {
 }
 
 /// A size in pages; 0 for what the model does not have.
-fn pages(g: &GroupSnapshot, name: &str) -> u64 {
+fn pages(g: &MemcgSnapshot, name: &str) -> u64 {
     let c = &g.counts;
     match name {
         "anon" => c.anon_mapped,
@@ -118,7 +118,7 @@ fn pages(g: &GroupSnapshot, name: &str) -> u64 {
     }
 }
 
-fn events(g: &GroupSnapshot, name: &str) -> u64 {
+fn events(g: &MemcgSnapshot, name: &str) -> u64 {
     let counter = |name: &str| g.vmstat.by_name(name).unwrap_or(0);
     match name {
         "pgscan" => counter("pgscan_kswapd") + counter("pgscan_direct"),

@@ -172,7 +172,7 @@ mod tests {
     use mmsim_core::base::vmstat::VmEvent;
     use mmsim_core::config::ZoneKind;
     use mmsim_core::machine::result::Pressure;
-    use mmsim_core::machine::snapshot::{GroupSnapshot, PageCounts, ZoneSnapshot};
+    use mmsim_core::machine::snapshot::{MemcgSnapshot, PageCounts, ZoneSnapshot};
     use mmsim_core::phys::pcp::PcpView;
 
     /// The DMA zone of a host with 16 GiB and 2 CPUs.
@@ -335,7 +335,7 @@ Node 0, zone    DMA32
         vmstat.add(VmEvent::PgScanKswapd, 4);
         let counts =
             PageCounts { anon_mapped: 2, page_tables: 1, anon_thp: 512, ..PageCounts::default() };
-        let text = memory_stat(&GroupSnapshot { name: "a".into(), counts, vmstat });
+        let text = memory_stat(&MemcgSnapshot { name: "a".into(), counts, vmstat });
         assert!(
             text.starts_with("anon 8192\nfile 0\nkernel 4096\nkernel_stack 0\npagetables 4096\n")
         );
@@ -346,7 +346,7 @@ Node 0, zone    DMA32
 
     #[test]
     fn files_lie_as_in_proc() {
-        let group = |name: &str| GroupSnapshot {
+        let group = |name: &str| MemcgSnapshot {
             name: name.into(),
             counts: PageCounts::default(),
             vmstat: VmStat::default(),

@@ -21,7 +21,7 @@ rows! {
     /// `build`.
     BUILD: TASK,
     "workload = \"build\"",
-    "Compilations, one after the other in each of `threads` workers (`make -j`): each touches the compiler's text, reads a source and headers, allocates anonymous memory in bursts and goes over it, writes an object, and exits, which is a record. One draw places a compilation between the bounds of memory, time and object. Give `records` or `duration`.";
+    "Compilations, one after the other in each of `threads` workers (`make -j`). Each touches the compiler's text, reads a source and headers, and allocates anonymous memory in bursts and goes over it. It writes an object and exits, which is a record. One draw places a compilation between the bounds of memory, time and object. Give `records` or `duration`.";
     check files_of_build;
     fn build(r, task: &TaskCx<'_>) -> BuildConfig {
         name: {task.name.to_string()};
@@ -92,7 +92,7 @@ rows! {
     /// `apps`.
     APPS: TASK,
     "workload = \"apps\"",
-    "Apps that are launched one after the other, as on a phone: a launch starts an app (it touches mapped files, reads others, fills a heap of which collections give parts back with `MADV_FREE`) or brings a living one back to the front, and is a record. Sizes are those of the middle app. Give `records` or `duration`.";
+    "Apps that are launched one after the other, as on a phone. A launch starts an app or brings a living one back to the front, and is a record. An app that starts touches mapped files, reads others, and fills a heap. Collections give parts of the heap back with `MADV_FREE`. Sizes are those of the middle app. Give `records` or `duration`.";
     check launches_and_sizes;
     fn apps(r, task: &TaskCx<'_>) -> AppsConfig {
         name: {task.name.to_string()};
@@ -167,7 +167,7 @@ rows! {
     /// `reader`.
     READER: TASK,
     "workload = \"reader\"",
-    "A database that only reads, through descriptors: each of `threads` clients reads one item after the other, block by block, with pages of an index on the way; an item is a transaction, which is a record. Before, memory is filled with what is never used again. Give `records` or `duration`.";
+    "A database that only reads, through descriptors. Each of `threads` clients reads one item after the other, block by block, with pages of an index on the way. An item is a transaction, which is a record. Before, memory is filled with what is never used again. Give `records` or `duration`.";
     check items_and_index;
     fn reader(r, task: &TaskCx<'_>) -> ReaderConfig {
         name: {task.name.to_string()};

@@ -121,7 +121,7 @@ rows! {
     /// `fragment`.
     FRAGMENT: TASK,
     "workload = \"fragment\"",
-    "A fragmentation machine: takes memory page by page on behalf of the kernel until there is none, keeps part of it where a law says, frees the rest. What it keeps is neither reclaimed nor moved, and outlives the process; what all of them keep has to fit into memory.";
+    "A fragmentation machine. It takes memory page by page on behalf of the kernel until there is none. It keeps part of the memory where a law says, and frees the rest. What it keeps is neither reclaimed nor moved, and outlives the process; what all of them keep has to fit into memory.";
     check kinds_and_churn;
     fn fragment(r, _task: &TaskCx<'_>) -> FragmentConfig {
         loaded: {r.has("load"); ("load", File, Auto("it takes memory"),
@@ -219,7 +219,7 @@ rows! {
     /// `target` of `fragment`.
     FRAGMENT_TARGET,
     "target of workload = \"fragment\"",
-    "A figure of all free memory, in thousandths: `target = { order = 9, unusable = 800 }`. Give `unusable` or `index`. If it is out of reach, the task goes back to the closest state that it saw, the report says which, and `mmsim run` ends with exit code 1.";
+    "A figure of all free memory, in thousandths: `target = { order = 9, unusable = 800 }`. Give `unusable` or `index`. If it is out of reach, the task goes back to the closest state that it saw, and the report says which. `mmsim run` then ends with exit code 1.";
     fn fragment_target(r, _cx: ()) -> Target {
         order: ("order", Count(1, 10), Required, "log2 of the pages of the block in question");
         figure: {figure(r)?.0;

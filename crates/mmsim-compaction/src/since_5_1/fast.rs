@@ -8,7 +8,7 @@
 //! Source: Linux 6.12 mm/compaction.c (`fast_isolate_freepages`, `fast_isolate_around`,
 //! `fast_find_migrateblock`, `next_search_order`, `freelist_scan_limit`).
 
-use super::Run;
+use super::CompactControl;
 use crate::config::TargetHint;
 use mmsim_core::base::id::Pfn;
 use mmsim_core::base::migratetype::Migratetype::Movable;
@@ -16,7 +16,7 @@ use mmsim_core::base::vmstat::VmEvent;
 use mmsim_core::phys::gfp::PAGE_ALLOC_COSTLY_ORDER;
 use mmsim_core::phys::watermarks::Mark;
 
-impl Run<'_> {
+impl CompactControl<'_> {
     /// Free blocks that one look may ask.
     fn look_limit(&self) -> u32 {
         (self.with.rules.cluster_max.get() >> self.fast_fail.min(31)) + 1

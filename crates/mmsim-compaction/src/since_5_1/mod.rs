@@ -36,8 +36,8 @@ use mmsim_core::phys::fragmentation::FreeBlocks;
 use mmsim_core::policy::ReclaimPolicy;
 use mmsim_core::policy::compaction::{CompactOutcome, CompactRequest, Compactor, MigrateMode};
 
-/// What the strategy lends to a run.
-pub(crate) struct Lent<'a> {
+/// What a run of a zone works with.
+pub(crate) struct CompactContext<'a> {
     pub(crate) rules: &'a CompactionConfig,
     pub(crate) zone: &'a mut ZoneState,
     pub(crate) moves: &'a mut Moves,
@@ -47,8 +47,8 @@ pub(crate) struct Lent<'a> {
 }
 
 /// A run under way.
-struct Run<'a> {
-    with: Lent<'a>,
+struct CompactControl<'a> {
+    with: CompactContext<'a>,
     /// Frames of a pageblock.
     size: u32,
     migrate_pfn: u32,
@@ -74,7 +74,7 @@ struct Run<'a> {
 }
 
 /// One run.
-pub(crate) fn run(with: Lent<'_>) -> CompactOutcome {
+pub(crate) fn run(with: CompactContext<'_>) -> CompactOutcome {
     let (first, end) = (with.zone.first, with.zone.end);
     let size = 1u32 << with.zone.pageblock_order;
     let last = (end - 1) / size * size;
@@ -97,7 +97,7 @@ pub(crate) fn run(with: Lent<'_>) -> CompactOutcome {
         (at, z.cached_free)
     };
     with.mem.lru_drain(with.lru);
-    let mut run = Run {
+    let mut cc = CompactControl {
         size,
         migrate_pfn,
         free_pfn,
@@ -114,15 +114,15 @@ pub(crate) fn run(with: Lent<'_>) -> CompactOutcome {
         captured: None,
         with,
     };
-    run.announce(None);
-    let ended = run.go();
-    run.release();
-    run.announce(Some(run.captured.map_or(ended, |_| CompactResult::Success)));
-    let captured = run.captured;
+    cc.announce(None);
+    let ended = cc.go();
+    cc.release();
+    cc.announce(Some(cc.captured.map_or(ended, |_| CompactResult::Success)));
+    let captured = cc.captured;
     CompactOutcome { result: captured.map_or(ended, |_| CompactResult::Success), captured }
 }
 
-impl Run<'_> {
+impl CompactControl<'_> {
     fn asynchronous(&self) -> bool {
         self.with.req.mode == MigrateMode::Async
     }

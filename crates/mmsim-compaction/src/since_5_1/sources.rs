@@ -3,7 +3,7 @@
 //! Source: Linux 6.12 mm/compaction.c (`isolate_migratepages`, `isolate_migratepages_block`,
 //! `suitable_migration_source`, `update_cached_migrate`).
 
-use super::Run;
+use super::CompactControl;
 use super::reset::is_huge_page;
 use crate::config::SkipMark;
 use mmsim_core::base::id::Pfn;
@@ -16,7 +16,7 @@ use mmsim_core::policy::compaction::MigrateMode;
 /// Frames that are passed over together if none of them is a page of a list.
 const PIECE: usize = 64;
 
-impl Run<'_> {
+impl CompactControl<'_> {
     /// Takes a batch of pages off their lists. False: none were found in the pageblock that was
     /// looked at, or there is none left.
     pub(super) fn isolate_sources(&mut self) -> bool {

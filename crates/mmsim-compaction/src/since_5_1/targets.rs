@@ -3,7 +3,7 @@
 //! Source: Linux 6.12 mm/compaction.c (`isolate_freepages`, `isolate_freepages_block`,
 //! `suitable_migration_target`, `compaction_alloc`, `release_free_list`).
 
-use super::Run;
+use super::CompactControl;
 use crate::config::{SpareFree, TargetHint};
 use mmsim_core::base::id::Pfn;
 use mmsim_core::base::migratetype::Migratetype;
@@ -15,8 +15,8 @@ use mmsim_core::policy::compaction::Compactor;
 use std::collections::VecDeque;
 
 /// The largest step of the search, in frames (`COMPACT_CLUSTER_MAX`).
-fn largest_stride(run: &Run<'_>) -> u32 {
-    run.with.rules.cluster_max.get()
+fn largest_stride(cc: &CompactControl<'_>) -> u32 {
+    cc.with.rules.cluster_max.get()
 }
 
 /// Free frames at hand.
@@ -85,7 +85,7 @@ impl Targets {
     }
 }
 
-impl Run<'_> {
+impl CompactControl<'_> {
     /// Takes free blocks until there are as many frames as wanted.
     pub(super) fn isolate_targets(&mut self) {
         if self.with.rules.fast_search {

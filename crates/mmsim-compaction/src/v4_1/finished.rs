@@ -2,13 +2,13 @@
 //!
 //! Source: Linux 4.1 mm/compaction.c (`__compact_finished`).
 
-use super::Run;
+use super::CompactControl;
 use crate::suitable::{has_block, watermark_ok};
 use mmsim_core::base::compact_result::CompactResult;
 use mmsim_core::phys::watermarks::Mark;
 use mmsim_core::policy::compaction::Compactor;
 
-impl Run<'_> {
+impl CompactControl<'_> {
     /// How the run ends; [`CompactResult::Continue`]: it does not yet.
     pub(crate) fn finished(&mut self) -> CompactResult {
         if let Some(result) = self.been_everywhere() {

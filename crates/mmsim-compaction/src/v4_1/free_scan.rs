@@ -11,7 +11,7 @@
 //! `suitable_migration_target`). Deviation: the sweep as posted goes around for ever when there
 //! is nothing to find; here it does so once a call.
 
-use super::Run;
+use super::CompactControl;
 use crate::config::{CachedAlways, CachedPfn, SpareFree, TargetTypes};
 use mmsim_core::base::id::Pfn;
 use mmsim_core::base::migratetype::Migratetype;
@@ -19,7 +19,7 @@ use mmsim_core::base::vmstat::VmEvent;
 use mmsim_core::phys::targets::Wanted;
 use mmsim_core::phys::watermarks::Mark;
 
-impl Run<'_> {
+impl CompactControl<'_> {
     /// Takes free blocks until there are as many frames as `wanted` (`isolate_freepages`).
     pub(crate) fn isolate_targets(&mut self, wanted: usize) {
         if self.rules.whole_zone_sweep {

@@ -6,7 +6,7 @@
 //! Source: Linux 4.1 mm/compaction.c (`isolate_migratepages`, `isolate_migratepages_block`,
 //! `update_pageblock_skip`).
 
-use super::Run;
+use super::CompactControl;
 use crate::config::{CachedAlways, CachedPfn};
 use mmsim_core::base::id::Pfn;
 use mmsim_core::base::migratetype::Migratetype;
@@ -86,7 +86,7 @@ pub(crate) fn look_at_pieces(
     Looked { frames, stop: at as u32 }
 }
 
-impl Run<'_> {
+impl CompactControl<'_> {
     /// Takes a batch of pages off their lists (`isolate_migratepages`). False: none were found
     /// in the pageblock that was looked at, or there is none left.
     pub(crate) fn isolate_sources(&mut self) -> bool {

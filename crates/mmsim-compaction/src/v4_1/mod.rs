@@ -23,7 +23,7 @@ use mmsim_core::policy::ReclaimPolicy;
 use mmsim_core::policy::compaction::{CompactRequest, MigrateMode};
 
 /// A run under way (`struct compact_control`).
-pub(crate) struct Run<'a> {
+pub(crate) struct CompactControl<'a> {
     pub(crate) rules: &'a CompactionConfig,
     pub(crate) zone: &'a mut ZoneState,
     pub(crate) moves: &'a mut Moves,
@@ -46,7 +46,7 @@ pub(crate) struct Run<'a> {
     pub(crate) ignore_skip: bool,
 }
 
-impl Run<'_> {
+impl CompactControl<'_> {
     pub(crate) fn asynchronous(&self) -> bool {
         self.req.mode == MigrateMode::Async
     }

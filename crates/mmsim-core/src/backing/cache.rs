@@ -45,7 +45,7 @@ pub struct File {
 
 /// The pages of files that are charged to one group: what its writeback domain counts.
 #[derive(Clone, Default, Debug)]
-pub struct GroupPages {
+pub struct MemcgPages {
     /// In the cache.
     pub cached: u64,
     /// Dirty.
@@ -61,7 +61,7 @@ pub struct GroupPages {
     pub queue: VecDeque<(PageIdx, SimTime)>,
 }
 
-impl GroupPages {
+impl MemcgPages {
     /// Pages that become clean when they are written and writes have ended.
     pub fn cleanable(&self) -> u64 {
         self.dirty + self.writeback
@@ -77,7 +77,7 @@ pub struct Files {
     /// Shadows that exist.
     pub nr_shadows: u64,
     /// Pages of each group, the root first.
-    groups: IndexVec<MemcgId, GroupPages>,
+    groups: IndexVec<MemcgId, MemcgPages>,
     /// Dirty folios of files.
     pub nr_dirty: u64,
     /// File folios under write.
@@ -124,7 +124,7 @@ impl Files {
             shadows: Vec::new(),
             free_cells: Vec::new(),
             nr_shadows: 0,
-            groups: IndexVec::filled(groups, GroupPages::default()),
+            groups: IndexVec::filled(groups, MemcgPages::default()),
             nr_dirty: 0,
             nr_writeback: 0,
             nr_cached: 0,
@@ -137,7 +137,7 @@ impl Files {
         }
     }
     /// The pages of a group.
-    pub fn group(&self, m: MemcgId) -> &GroupPages {
+    pub fn group(&self, m: MemcgId) -> &MemcgPages {
         &self.groups[m]
     }
     /// The oldest entry of a group's queue of dirty pages, taken out of it.

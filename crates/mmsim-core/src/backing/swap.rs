@@ -10,6 +10,11 @@
 //!
 //! Sources: Linux 6.12 mm/swapfile.c, mm/swap_slots.c, mm/swap_state.c.
 
+mod batch;
+mod nodes;
+
+pub use batch::PrivateSlots;
+
 use crate::backing::Shadow;
 use crate::backing::device::Device;
 use crate::backing::shadow_queue::{ShadowQueue, Since};
@@ -88,58 +93,6 @@ pub struct ClusterRa {
     pub win: u32,
     /// Hits since the last decision.
     pub hits: u32,
-}
-
-/// Slots of which some may be let go by the only PTE that refers to them.
-pub struct PrivateSlots<'a> {
-    tables: &'a mut [SlotTable],
-    table_of: &'a [u32],
-    upper: &'a [[u32; CLUSTER as usize]],
-    nodes: &'a mut u64,
-    shadow_nodes: &'a mut u64,
-    /// Whether some node of the radix tree has become empty.
-    pub emptied: bool,
-}
-
-impl PrivateSlots<'_> {
-    /// Words of a slot, to have them fetched.
-    #[inline(always)]
-    pub fn peek(&self, s: SwapSlot) -> u32 {
-        let i = (s.0 % CLUSTER) as usize;
-        let at = self.table_of.get((s.0 / CLUSTER) as usize);
-        self.tables.get(at.map_or(usize::MAX, |&t| t as usize)).map_or(0, |t| {
-            u32::from(t.state[i]) ^ t.value[i] ^ u32::from(t.entries[i / NODE_SLOTS as usize])
-        })
-    }
-
-    /// Lets go of a slot without a folio that one PTE refers to: then the shadow, if it held
-    /// one. `None`, and nothing done: it is not like that.
-    #[inline(always)]
-    pub fn take(&mut self, s: SwapSlot) -> Option<Option<Shadow>> {
-        let i = (s.0 % CLUSTER) as usize;
-        let at = self.table_of[(s.0 / CLUSTER) as usize] as usize;
-        let t = &mut self.tables[at];
-        let was = t.state[i];
-        if was & !HAS_SHADOW != 1 {
-            return None;
-        }
-        t.state[i] = HELD;
-        if was & HAS_SHADOW == 0 {
-            return Some(None);
-        }
-        let node = i / NODE_SLOTS as usize;
-        t.shadows[node] -= 1;
-        t.entries[node] -= 1;
-        if t.entries[node] == 0 {
-            // The last entry of its node was a shadow, so it held only shadows.
-            *self.nodes -= 1;
-            *self.shadow_nodes -= 1;
-            self.emptied = true;
-        }
-        // Without wide shadows there are no upper halves.
-        let upper = self.upper.get(at).map_or(0, |u| u64::from(u[i]) << 32);
-        Some(Some(Shadow(upper | u64::from(t.value[i]))))
-    }
 }
 
 /// One swap device with its slots.
@@ -556,20 +509,6 @@ impl Swap {
         self.freed(cpu, 1);
     }
 
-    /// Slots to be let go as [`Swap::put_last`] does, and how many of them a CPU can hold.
-    #[inline]
-    pub fn private_slots(&mut self, cpu: usize) -> (PrivateSlots<'_>, usize) {
-        let room = SLOT_CACHE - self.per_cpu[cpu].freed.len();
-        let slots = PrivateSlots {
-            tables: &mut self.tables,
-            table_of: &self.table_of,
-            upper: &self.upper,
-            nodes: &mut self.nodes,
-            shadow_nodes: &mut self.shadow_nodes,
-            emptied: false,
-        };
-        (slots, room)
-    }
     /// Slots that a CPU freed; those let go are added here, then [`Swap::freed`] is called.
     #[inline]
     pub fn freed_by(&mut self, cpu: usize) -> &mut Vec<u32> {
@@ -637,42 +576,6 @@ impl Swap {
         }
     }
 
-    /// Slots just picked get the contents of folios that are evicted at once, each for the
-    /// one PTE that mapped it: what `set` with the folio, `get` and `uncache` do.
-    #[inline]
-    pub fn store(&mut self, evicted: impl Iterator<Item = (SwapSlot, Option<Shadow>)>) {
-        for (s, shadow) in evicted {
-            let i = (s.0 % CLUSTER) as usize;
-            let at = self.table_of[(s.0 / CLUSTER) as usize] as usize;
-            let t = &mut self.tables[at];
-            debug_assert_eq!(t.state[i], HELD, "{s} was not picked");
-            t.state[i] = 1;
-            let node = i / NODE_SLOTS as usize;
-            if let Some(Shadow(value)) = shadow {
-                t.state[i] = 1 | HAS_SHADOW;
-                t.value[i] = value as u32;
-                t.shadows[node] += 1;
-                t.entries[node] += 1;
-                if self.wide {
-                    self.upper[at][i] = (value >> 32) as u32;
-                } else {
-                    debug_assert!(value >> 32 == 0, "{s}: a shadow of more than 32 bits");
-                }
-            }
-            // The folio was there for a moment: from its end on the node holds only shadows.
-            let (entries, shadows) = (t.entries[node], t.shadows[node]);
-            if entries > 0 && entries == shadows {
-                self.clock += 1;
-                t.since[node] = self.clock;
-                self.order.push(self.clock, s.0 / NODE_SLOTS);
-                let first = u64::from(entries == 1 && shadow.is_some());
-                self.nodes += first;
-                self.shadow_nodes += first;
-            }
-        }
-        self.sweep();
-    }
-
     /// Takes a folio out of the swap cache; the slot is freed if nobody refers to it.
     #[inline]
     pub fn uncache(&mut self, s: SwapSlot, shadow: Option<Shadow>, cpu: usize) {
@@ -684,67 +587,6 @@ impl Swap {
         } else {
             self.set(s, shadow.map_or(Cached::Nothing, Cached::Shadow));
         }
-    }
-
-    /// Whether a node has held only shadows since then.
-    fn only_since(tables: &[SlotTable], table_of: &[u32], since: Since, node: u32) -> bool {
-        let n = node as usize % NODES;
-        let at = table_of[node as usize / NODES];
-        at != NONE && {
-            let t = &tables[at as usize];
-            t.since[n] == since && t.entries[n] > 0 && t.entries[n] == t.shadows[n]
-        }
-    }
-
-    /// Keeps the queue of nodes of shadows short.
-    #[inline]
-    fn sweep(&mut self) {
-        if self.order.is_littered(self.shadow_nodes) {
-            let (tables, table_of) = (&self.tables, &self.table_of);
-            self.order.sweep(|since, node| Self::only_since(tables, table_of, since, node));
-        }
-    }
-
-    /// The node that has held only shadows for the longest time, and since when.
-    pub(crate) fn oldest_node(&mut self) -> Option<(Since, u32)> {
-        let (tables, table_of) = (&self.tables, &self.table_of);
-        self.order.oldest(|since, node| Self::only_since(tables, table_of, since, node))
-    }
-
-    /// Frees a node that holds only shadows, and these with it.
-    pub(crate) fn drop_node(&mut self, node: u32) {
-        let n = node as usize % NODES;
-        let t = &mut self.tables[self.table_of[node as usize / NODES] as usize];
-        assert!(t.shadows[n] > 0 && t.entries[n] == t.shadows[n], "node {node} holds a folio");
-        for state in &mut t.state[n * NODE_SLOTS as usize..][..NODE_SLOTS as usize] {
-            *state &= !HAS_SHADOW;
-        }
-        (t.entries[n], t.shadows[n]) = (0, 0);
-        self.nodes -= 1;
-        self.shadow_nodes -= 1;
-    }
-
-    /// Counts of nodes against what slots hold.
-    ///
-    /// # Panics
-    /// If one is wrong.
-    pub(crate) fn check_nodes(&self) {
-        let (mut nodes, mut only) = (0, 0);
-        for (c, &t) in self.table_of.iter().enumerate().filter(|&(_, &t)| t != NONE) {
-            let t = &self.tables[t as usize];
-            for (n, slots) in t.state.chunks(NODE_SLOTS as usize).enumerate() {
-                let holding = |what: u8| slots.iter().filter(|&s| s & what != 0).count() as u8;
-                let (all, shadows) = (holding(HAS_FOLIO | HAS_SHADOW), holding(HAS_SHADOW));
-                let counted = (t.entries[n], t.shadows[n]);
-                assert_eq!(counted, (all, shadows), "node {} of the swap map", c * NODES + n);
-                nodes += u64::from(all > 0);
-                only += u64::from(all > 0 && all == shadows);
-            }
-        }
-        assert_eq!((self.nodes, self.shadow_nodes), (nodes, only), "nodes of the swap map");
-        let counts =
-            |&(since, n): &(_, _)| Self::only_since(&self.tables, &self.table_of, since, n);
-        assert_eq!(self.order.iter().filter(counts).count() as u64, only, "nodes in the queue");
     }
 
     /// Slots in use by the simulated machine, caches not counted.
@@ -761,110 +603,4 @@ impl Swap {
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-    use crate::backing::device::DeviceConfig;
-    use crate::base::kernel::Kernel;
-    use crate::base::rules::KernelRules;
-    use proptest::prelude::*;
-
-    fn swap(slots: u32) -> Swap {
-        let zram = DeviceConfig::preset("zram", 1).unwrap();
-        Swap::new(slots, Device::new(zram, &KernelRules::of(Kernel::V6_12)), 2, false)
-    }
-
-    /// The rule for one slot as it reads: the next free one of the CPU's cluster, else the
-    /// first of a free cluster, else of one that has some.
-    fn take_one(swap: &mut Swap, cpu: usize) -> Option<u32> {
-        if swap.free == 0 {
-            return None;
-        }
-        loop {
-            if let Some((c, next)) = swap.per_cpu[cpu].cluster {
-                if let Some(s) = (next..swap.cluster_slots(c).end).find(|&s| swap.state(s) == 0) {
-                    swap.per_cpu[cpu].cluster = Some((c, s + 1));
-                    swap.cluster_used[c as usize] += 1;
-                    swap.free -= 1;
-                    swap.held += 1;
-                    *swap.state_mut(s) = HELD;
-                    return Some(s);
-                }
-                swap.per_cpu[cpu].cluster = None;
-                swap.settle(c);
-            }
-            let c = match swap.free_clusters.pop_front() {
-                Some(c) => c,
-                None => swap.pop_nonfull()?,
-            };
-            swap.cluster_state[c as usize] = ClusterState::Current;
-            swap.per_cpu[cpu].cluster = Some((c, swap.cluster_slots(c).start));
-        }
-    }
-
-    fn state(s: &Swap) -> impl PartialEq + std::fmt::Debug + use<> {
-        let clusters = (s.cluster_used.clone(), s.cluster_state.clone());
-        let queues = (s.free_clusters.clone(), s.nonfull.clone());
-        let current: Vec<_> = s.per_cpu.iter().map(|c| c.cluster).collect();
-        (s.free, s.held, clusters, queues, current)
-    }
-
-    proptest! {
-        /// Many slots at a time are those that one at a time would give.
-        #[test]
-        fn batches_are_slots_one_by_one(
-            steps in prop::collection::vec((any::<bool>(), 0..2usize, 0..150usize), 0..80),
-        ) {
-            let (mut batch, mut single) = (swap(700), swap(700));
-            let mut taken = Vec::new();
-            for (frees, cpu, n) in steps {
-                if frees {
-                    for _ in 0..n.min(taken.len()) {
-                        let s = taken.swap_remove(n * 31 % taken.len());
-                        batch.put_back(s);
-                        single.put_back(s);
-                    }
-                } else {
-                    let mut got = Vec::new();
-                    batch.take(cpu, n, &mut got);
-                    let want: Vec<u32> = (0..n).map_while(|_| take_one(&mut single, cpu)).collect();
-                    prop_assert_eq!(&got, &want);
-                    taken.extend(got);
-                }
-                prop_assert_eq!(state(&batch), state(&single));
-            }
-        }
-
-        /// The fast path of an eviction leaves what the slow path does.
-        #[test]
-        fn stored_is_set_got_and_uncached(
-            shadows in prop::collection::vec(prop::option::of(any::<u32>()), 1..700),
-        ) {
-            let (mut short, mut long) = (swap(2000), swap(2000));
-            let mut evicted = Vec::new();
-            for (i, shadow) in shadows.into_iter().enumerate() {
-                let shadow = shadow.map(|s| Shadow(s.into()));
-                let slot = long.alloc(0).unwrap();
-                long.set(slot, Cached::Folio(Pfn(i as u32)));
-                long.get(slot);
-                long.uncache(slot, shadow, 0);
-                prop_assert_eq!(short.pick(0), Some(slot));
-                evicted.push((slot, shadow));
-            }
-            short.store(evicted.iter().copied());
-            for (s, shadow) in evicted {
-                let what = shadow.map_or(Cached::Nothing, Cached::Shadow);
-                prop_assert_eq!((short.count(s), short.cached(s)), (1, what));
-                prop_assert_eq!((long.count(s), long.cached(s)), (1, what));
-            }
-            prop_assert_eq!(
-                (short.nodes, short.shadow_nodes, short.cached, short.nr_free()),
-                (long.nodes, long.shadow_nodes, long.cached, long.nr_free())
-            );
-            while let Some(oldest) = long.oldest_node() {
-                prop_assert_eq!(short.oldest_node(), Some(oldest));
-                short.drop_node(oldest.1);
-                long.drop_node(oldest.1);
-            }
-        }
-    }
-}
+mod tests;

@@ -14,13 +14,15 @@ pub trait Idx: Copy + Eq + Ord + fmt::Debug {
     fn from_index(i: usize) -> Self;
 }
 
+/// A newtype of an integer that indexes tables, and the prefix that it prints with.
+#[macro_export]
 macro_rules! typed_index {
     ($(#[$doc:meta])* $name:ident($repr:ty), $prefix:literal) => {
         $(#[$doc])*
         #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default)]
         pub struct $name(pub $repr);
 
-        impl Idx for $name {
+        impl $crate::base::id::Idx for $name {
             #[inline(always)]
             fn index(self) -> usize {
                 self.0 as usize
@@ -32,15 +34,32 @@ macro_rules! typed_index {
             }
         }
 
-        impl fmt::Debug for $name {
-            fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        impl std::fmt::Debug for $name {
+            fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
                 write!(f, concat!($prefix, "{}"), self.0)
             }
         }
 
-        impl fmt::Display for $name {
-            fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-                fmt::Debug::fmt(self, f)
+        impl std::fmt::Display for $name {
+            fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+                std::fmt::Debug::fmt(self, f)
+            }
+        }
+    };
+}
+
+/// A fieldless enum that indexes tables: its variants in order.
+#[macro_export]
+macro_rules! enum_index {
+    ($name:ident: $($variant:ident),+) => {
+        impl $crate::base::id::Idx for $name {
+            #[inline(always)]
+            fn index(self) -> usize {
+                self as usize
+            }
+            #[inline]
+            fn from_index(i: usize) -> Self {
+                [$($name::$variant),+][i]
             }
         }
     };
@@ -148,6 +167,14 @@ impl<I: Idx, T> IndexVec<I, T> {
     pub fn ids(&self) -> impl DoubleEndedIterator<Item = I> + use<I, T> {
         (0..self.raw.len()).map(I::from_index)
     }
+    /// The table of `n` entries that are computed from their indexes.
+    pub fn from_fn(n: usize, entry: impl FnMut(I) -> T) -> Self {
+        IndexVec::from((0..n).map(I::from_index).map(entry).collect::<Vec<T>>())
+    }
+    /// Indexes with their entries.
+    pub fn pairs(&self) -> impl DoubleEndedIterator<Item = (I, &T)> + ExactSizeIterator {
+        self.raw.iter().enumerate().map(|(i, entry)| (I::from_index(i), entry))
+    }
     /// Entries in order of index.
     pub fn iter(&self) -> std::slice::Iter<'_, T> {
         self.raw.iter()
@@ -211,6 +238,67 @@ impl<I: Idx, T> IndexMut<I> for IndexVec<I, T> {
 }
 
 impl<I: Idx, T: fmt::Debug> fmt::Debug for IndexVec<I, T> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_list().entries(&self.raw).finish()
+    }
+}
+
+/// A table of `N` entries indexed by a typed index only.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub struct IndexArray<I, T, const N: usize> {
+    raw: [T; N],
+    _index: PhantomData<fn(I)>,
+}
+
+impl<I: Idx, T, const N: usize> IndexArray<I, T, N> {
+    /// The table of these entries in order of index.
+    pub const fn new(raw: [T; N]) -> Self {
+        IndexArray { raw, _index: PhantomData }
+    }
+    /// The table whose entries are computed from their indexes.
+    pub fn from_fn(mut entry: impl FnMut(I) -> T) -> Self {
+        IndexArray::new(std::array::from_fn(|i| entry(I::from_index(i))))
+    }
+    /// The entries in order of index.
+    pub const fn raw(&self) -> &[T; N] {
+        &self.raw
+    }
+    /// Entries in order of index.
+    pub fn iter(&self) -> std::slice::Iter<'_, T> {
+        self.raw.iter()
+    }
+    /// Mutable entries in order of index.
+    pub fn iter_mut(&mut self) -> std::slice::IterMut<'_, T> {
+        self.raw.iter_mut()
+    }
+    /// Indexes with their entries.
+    pub fn pairs(&self) -> impl DoubleEndedIterator<Item = (I, &T)> + ExactSizeIterator {
+        self.raw.iter().enumerate().map(|(i, entry)| (I::from_index(i), entry))
+    }
+}
+
+impl<I: Idx, T: Default, const N: usize> Default for IndexArray<I, T, N> {
+    fn default() -> Self {
+        IndexArray::from_fn(|_| T::default())
+    }
+}
+
+impl<I: Idx, T, const N: usize> Index<I> for IndexArray<I, T, N> {
+    type Output = T;
+    #[inline(always)]
+    fn index(&self, i: I) -> &T {
+        &self.raw[i.index()]
+    }
+}
+
+impl<I: Idx, T, const N: usize> IndexMut<I> for IndexArray<I, T, N> {
+    #[inline(always)]
+    fn index_mut(&mut self, i: I) -> &mut T {
+        &mut self.raw[i.index()]
+    }
+}
+
+impl<I: Idx, T: fmt::Debug, const N: usize> fmt::Debug for IndexArray<I, T, N> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_list().entries(&self.raw).finish()
     }

@@ -19,6 +19,8 @@ pub enum ZoneKind {
     Movable,
 }
 
+crate::enum_index!(ZoneKind: Dma, Dma32, Normal, Movable);
+
 impl ZoneKind {
     /// All kinds, in address order.
     pub const ALL: [ZoneKind; 4] =

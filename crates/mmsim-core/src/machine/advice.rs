@@ -12,10 +12,10 @@
 //! neighbouring slots by `WILLNEED` are one request (each is its own).
 
 use super::Machine;
-use super::alloc::AllocOutcome;
+use super::cpu::thread::Wait;
 use super::fault::frame_or_return;
-use super::thread::Wait;
-use super::touch::{FaultOutcome, Touch};
+use super::fault::touch::{FaultOutcome, Touch};
+use super::reclaim::alloc::AllocOutcome;
 use crate::backing::swap::Cached;
 use crate::base::id::{GROUP_PAGES, PageIdx, ThreadId, VmaId};
 use crate::phys::frames::{FolioId, flag};

@@ -11,8 +11,8 @@
 //! `htlb_alloc_mask`, `hugetlb_reserve_pages`, `hugetlb_fault`).
 
 use super::Machine;
-use super::alloc::AllocOutcome;
-use super::touch::FaultOutcome;
+use super::fault::touch::FaultOutcome;
+use super::reclaim::alloc::AllocOutcome;
 use crate::base::id::{AsId, GROUP_PAGES, NodeId, PageIdx, ThreadId};
 use crate::base::migratetype::Migratetype;
 use crate::base::vmstat::VmEvent;

@@ -4,8 +4,8 @@
 //! mm/filemap.c (`do_sync_mmap_readahead`, `filemap_read`).
 
 use super::Machine;
-use super::alloc::AllocOutcome;
-use super::touch::FaultOutcome;
+use super::fault::touch::FaultOutcome;
+use super::reclaim::alloc::AllocOutcome;
 use crate::backing::cache::{initial_window, next_window};
 use crate::backing::device::Io;
 use crate::base::id::{FileId, PageIdx, Pfn, ThreadId, VmaId};

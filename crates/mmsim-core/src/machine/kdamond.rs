@@ -8,9 +8,9 @@
 //! last above the low watermark, and only anonymous memory.
 
 use super::Machine;
-use super::psi::Psi;
-use super::queue::Event;
-use super::thread::{Entity, Wait};
+use super::cpu::queue::Event;
+use super::cpu::thread::{Entity, Wait};
+use super::watch::psi::Psi;
 use crate::backing::swap::Cached;
 use crate::base::digest::Digest;
 use crate::base::id::{AsId, KdamondId, NodeId, PageIdx, SwapSlot, ThreadId, VmaId};

@@ -5,9 +5,9 @@
 //! it.
 
 use super::Machine;
-use super::alloc::AllocOutcome;
-use super::result::Origin;
-use super::touch::FaultOutcome;
+use super::fault::touch::FaultOutcome;
+use super::reclaim::alloc::AllocOutcome;
+use super::watch::result::Origin;
 use crate::base::id::{Pfn, ThreadId};
 use crate::base::migratetype::Migratetype;
 use crate::base::vmstat::VmEvent;

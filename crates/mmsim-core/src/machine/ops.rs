@@ -3,10 +3,10 @@
 //! Each is one atomic step of its thread, done when its CPU is the earliest of all.
 
 use super::Machine;
-use super::psi::Psi;
+use super::cpu::thread::{Entity, Wait};
+use super::fault::touch::{FaultOutcome, Touch};
 use super::run::Missed;
-use super::thread::{Entity, Wait};
-use super::touch::{FaultOutcome, Touch};
+use super::watch::psi::Psi;
 use crate::base::id::{AsId, GROUP_PAGES, PageIdx, ThreadId};
 use crate::base::time::{SimDuration, SimTime};
 use crate::memory::AHEAD;

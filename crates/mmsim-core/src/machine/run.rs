@@ -11,15 +11,17 @@
 //! its instant has been done: when the earliest clock and the next event are behind it. A
 //! thread that runs ahead of others may have passed it by then, by `run_ahead` at most.
 
+use super::MOST_RECORDED;
 use super::Machine;
-use super::deadline::Deadline;
-use super::psi::Psi;
-use super::queue::Event;
-use super::result::RunResult;
-use super::stuck::Watchdog;
-use super::thread::{Entity, Thread, Wait};
-use super::touch::FaultOutcome;
-use super::{MOST_RECORDED, SampleFn, Watch};
+use super::SampleFn;
+use super::Watch;
+use super::cpu::deadline::Deadline;
+use super::cpu::queue::Event;
+use super::cpu::thread::{Entity, Thread, Wait};
+use super::fault::touch::FaultOutcome;
+use super::watch::psi::Psi;
+use super::watch::result::RunResult;
+use super::watch::stuck::Watchdog;
 use crate::base::id::{CpuId, ThreadId};
 use crate::base::time::{SimDuration, SimTime};
 use crate::base::vmstat::VmEvent;

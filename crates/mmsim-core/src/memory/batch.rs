@@ -1,14 +1,25 @@
 //! Per-CPU LRU batches (`folio_batch`, once `pagevec`).
 //!
-//! Folios on their way to a list, or between lists, wait in small arrays of the CPU that
-//! handled them, so that the lists' lock is taken once for many. While a folio waits to be
-//! added it is on no list: reclaim passes it over, and an activation that needs a listed
-//! folio is lost, unless the folio waits in the local batch, where a flag suffices. This
-//! has visible results, so the batches are modelled and not optimised away.
+//! Folios on their way to a list, or between lists, wait in small arrays of the CPU that handled
+//! them. So the kernel takes the lock of the lists once for many folios.
 //!
-//! Source: Linux 6.12 mm/swap.c. Left out: from 6.12 on a folio that waits to be moved has
-//! left its list's view (its `lru` flag is clear); here it stays visible to scans, but is
-//! pinned.
+//! ```text
+//!   fault, read      `add` of this CPU            full or drained
+//!   -------- folio --> [ f1 f2 f3 . . . . ] --------------------------> `folios_arrived`:
+//!                        |                                              the policy puts them
+//!                        | on no list until then                        on their lists
+//!                        |   - reclaim passes it over
+//!                        |   - `lru_activate` of it is lost
+//!                        |   - `lru_activate_accessed` by this CPU sets its ACTIVE flag,
+//!                        |     by another CPU it is lost
+//!
+//!   list --> `activate`, `deactivate`, `lazyfree`, `rotate` of this CPU --> list
+//! ```
+//!
+//! What is passed over and what is lost has visible results, so the batches are modelled.
+//!
+//! Source: Linux 6.12 mm/swap.c. Left out: from 6.12 on a folio that waits to be moved is no longer
+//! visible on its list (its `lru` flag is clear). Here scans still see it, but it is pinned.
 
 use super::Memory;
 use crate::base::id::CpuId;

@@ -3,7 +3,7 @@
 //! A write to a page that holds nothing yet takes a frame from the CPU's stock, maps it, and
 //! adds it to the CPU's LRU batch. Until that batch is full nobody can see more of it than
 //! the PTE: the frame is in no allocator and on no list. So who takes such faults one after
-//! the other (`machine/first_touch.rs`) writes the PTE's hot byte at once, and frames, counters,
+//! the other (`machine/fault/first_touch.rs`) writes the PTE's hot byte at once, and frames, counters,
 //! policy and batch follow for all of them together.
 
 use super::Memory;

@@ -9,7 +9,7 @@
 //! up, when the kernel's own memory has to follow, or at the first page that is different.
 //!
 //! The fast path gives the state, the counters and the time of the slow path
-//! (`machine/swapin.rs`), which is taken with an observer, with groups, and by every other
+//! (`machine/fault/swapin.rs`), which is taken with an observer, with groups, and by every other
 //! fault.
 
 use super::Memory;

@@ -20,12 +20,14 @@
 //! `buddy_merge_likely`). The zone is taken to span whole blocks of the largest order: frames
 //! beyond its end are as if never freed.
 
-use super::frames::{FrameKind, Frames, free_block};
+mod check;
+mod queries;
+
+use super::frames::{FrameKind, free_block};
 pub use super::free_lists::Columns;
 use super::free_lists::{FreeLists, Links, NONE};
-use super::lists::Lists;
 use crate::base::id::Pfn;
-use crate::base::migratetype::{Migratetype, NR_MIGRATETYPES};
+use crate::base::migratetype::Migratetype;
 use crate::base::rules::{End, KernelRules};
 
 /// Orders there are: 0 to 10.
@@ -88,7 +90,7 @@ pub struct Buddy {
     end: u32,
     pub(super) lists: FreeLists,
     /// Blocks of the largest order that were never touched, by address.
-    run: std::ops::Range<u32>,
+    untouched: std::ops::Range<u32>,
     /// Types of pageblocks.
     blocks: Vec<u8>,
     pub(super) free: u64,
@@ -117,7 +119,7 @@ impl Buddy {
             first: first.0,
             end: end.0,
             lists: FreeLists::new(),
-            run: 0..0,
+            untouched: 0..0,
             blocks: vec![Migratetype::Movable as u8; (span >> rules.pageblock_order) as usize],
             free: 0,
             free_of: [0; 8],
@@ -135,9 +137,9 @@ impl Buddy {
         while p < self.end {
             let order =
                 (p.trailing_zeros().min(max.into()) as u8).min((self.end - p).ilog2() as u8);
-            if order == max && self.run.is_empty() {
+            if order == max && self.untouched.is_empty() {
                 let n = (self.end - p) >> max << max;
-                self.run = p..p + n;
+                self.untouched = p..p + n;
                 self.mark_run();
                 self.account(Migratetype::Movable, i64::from(n));
                 p += n;
@@ -181,7 +183,7 @@ impl Buddy {
     }
 
     fn mark_run(&mut self) {
-        self.lists.note(self.rules.max_order, Migratetype::Movable, !self.run.is_empty());
+        self.lists.note(self.rules.max_order, Migratetype::Movable, !self.untouched.is_empty());
     }
 
     #[inline(always)]
@@ -199,7 +201,7 @@ impl Buddy {
     /// Puts a block on a list.
     #[inline]
     fn add(&mut self, c: &mut Columns<'_>, p: u32, order: u8, mt: Migratetype, end: End) {
-        if end == End::Tail && order == self.rules.max_order && !self.run.is_empty() {
+        if end == End::Tail && order == self.rules.max_order && !self.untouched.is_empty() {
             self.settle_run(c);
         }
         self.account(mt, 1 << order);
@@ -224,9 +226,9 @@ impl Buddy {
             return Some(head);
         }
         let of_run = order == self.rules.max_order && mt == Migratetype::Movable;
-        (of_run && !self.run.is_empty()).then(|| match self.rules.free_init {
-            End::Tail => self.run.start,
-            End::Head => self.run.end - (1 << order),
+        (of_run && !self.untouched.is_empty()).then(|| match self.rules.free_init {
+            End::Tail => self.untouched.start,
+            End::Head => self.untouched.end - (1 << order),
         })
     }
 
@@ -245,8 +247,8 @@ impl Buddy {
         }
         let p = self.first_of(order, mt)?;
         match self.rules.free_init {
-            End::Tail => self.run.start += 1 << order,
-            End::Head => self.run.end -= 1 << order,
+            End::Tail => self.untouched.start += 1 << order,
+            End::Head => self.untouched.end -= 1 << order,
         }
         self.mark_run();
         self.account(mt, -(1 << order));
@@ -256,7 +258,7 @@ impl Buddy {
     /// Puts the blocks of the untouched run on the list for real.
     #[cold]
     fn settle_run(&mut self, c: &mut Columns<'_>) {
-        let run = std::mem::replace(&mut self.run, 0..0);
+        let run = std::mem::replace(&mut self.untouched, 0..0);
         let max = self.rules.max_order;
         let step = 1usize << max;
         self.account(Migratetype::Movable, -i64::from(run.end - run.start));
@@ -274,7 +276,7 @@ impl Buddy {
 
     /// Removes a free block from wherever it is, the untouched run included.
     pub(super) fn take_block(&mut self, c: &mut Columns<'_>, b: FreeBlock) {
-        if self.run.contains(&b.pfn.0) {
+        if self.untouched.contains(&b.pfn.0) {
             self.settle_run(c);
         }
         self.remove(c, b.pfn.0, b.order, b.migratetype);
@@ -601,192 +603,10 @@ impl Buddy {
         self.add(c, b.pfn.0, b.order, to, self.rules.free_init);
     }
 
-    // ---- questions ----
-
-    /// The rules that it follows.
-    pub fn rules(&self) -> &KernelRules {
-        &self.rules
-    }
-    /// Free pages, isolated ones not included.
-    #[inline]
-    pub fn nr_free(&self) -> u64 {
-        self.free
-    }
-    /// Free pages on lists of one type.
-    #[inline]
-    pub fn nr_free_of(&self, mt: Migratetype) -> u64 {
-        self.free_of[mt as usize]
-    }
-    /// Free blocks of an order and a type.
-    pub fn nr_free_blocks(&self, order: u8, mt: Migratetype) -> u64 {
-        let run = if order == self.rules.max_order && mt == Migratetype::Movable {
-            u64::from(self.run.end - self.run.start) >> order
-        } else {
-            0
-        };
-        u64::from(self.lists.get(order, mt).len) + run
-    }
-    /// Free blocks of an order, of all types but isolated ones.
-    pub fn nr_free_blocks_of_order(&self, order: u8) -> u64 {
-        let kept = Migratetype::ALL.iter().filter(|&&mt| mt != Migratetype::Isolate);
-        kept.map(|&mt| self.nr_free_blocks(order, mt)).sum()
-    }
-    /// Whether a type has a free block of at least this order.
-    #[inline]
-    pub fn has_block(&self, order: u8, mt: Migratetype) -> bool {
-        self.lists.nonempty(mt) >> order != 0
-    }
-    /// Fallbacks since the zone last took note.
-    pub fn extfrag(&self) -> &[Extfrag] {
-        &self.extfrag
-    }
-    /// Attempts to steal below pageblock order since the zone last took note.
-    pub fn boosts(&self) -> u32 {
-        self.boosts
-    }
-    /// Frames that were free at the start and have never been taken, in one run.
-    pub fn untouched(&self) -> std::ops::Range<u32> {
-        self.run.clone()
-    }
-
-    /// The free blocks of a list, from the head, the untouched run included.
-    pub fn list<'a>(
-        &'a self,
-        frames: &'a Frames,
-        order: u8,
-        mt: Migratetype,
-    ) -> impl Iterator<Item = Pfn> + 'a {
-        let linked = self.lists.walk(frames, order, mt);
-        let of_run = order == self.rules.max_order && mt == Migratetype::Movable;
-        let nr = if of_run { (self.run.end - self.run.start) >> order } else { 0 };
-        linked.chain((0..nr).map(move |i| match self.rules.free_init {
-            End::Tail => Pfn(self.run.start + (i << order)),
-            End::Head => Pfn(self.run.end - ((i + 1) << order)),
-        }))
-    }
-
-    /// The free blocks of a list below the largest order, from the tail.
-    pub fn list_reversed<'a>(
-        &self,
-        lists: &'a Lists,
-        order: u8,
-        mt: Migratetype,
-    ) -> impl Iterator<Item = Pfn> + use<'a> {
-        debug_assert!(order < self.rules.max_order, "the untouched run is not linked");
-        let mut p = self.lists.get(order, mt).tail;
-        std::iter::from_fn(move || {
-            let found = (p != NONE).then_some(Pfn(p));
-            if p != NONE {
-                p = lists.word(Pfn(p));
-            }
-            found
-        })
-    }
-
     /// Lets a list below the largest order begin with one of its blocks: those before it go to
     /// the end (`move_freelist_head`).
     pub fn rotate_list(&mut self, c: &mut Columns<'_>, order: u8, mt: Migratetype, first: Pfn) {
         debug_assert_eq!(c.frames.free_head(first), Some((order, mt)), "{first} is on the list");
         self.lists.rotate(&mut c.links(), first.0, order, mt as usize);
-    }
-
-    /// The free block that a frame is in, if any.
-    pub fn block_at(&self, frames: &Frames, pfn: Pfn) -> Option<FreeBlock> {
-        if self.run.contains(&pfn.0) {
-            let order = self.rules.max_order;
-            let head = Pfn(pfn.0 >> order << order);
-            return Some(FreeBlock { pfn: head, order, migratetype: Migratetype::Movable });
-        }
-        (0..=self.rules.max_order).find_map(|k| {
-            let head = Pfn(pfn.0 >> k << k);
-            let (order, migratetype) = frames.free_head(head)?;
-            (order >= k).then_some(FreeBlock { pfn: head, order, migratetype })
-        })
-    }
-
-    /// The free block that begins at a frame, if any.
-    #[inline]
-    pub fn block_from(&self, frames: &Frames, pfn: Pfn) -> Option<FreeBlock> {
-        if self.run.contains(&pfn.0) {
-            return self.block_at(frames, pfn).filter(|b| b.pfn == pfn);
-        }
-        let (order, migratetype) = frames.free_head(pfn)?;
-        Some(FreeBlock { pfn, order, migratetype })
-    }
-
-    /// All free blocks by address.
-    pub fn blocks<'a>(&'a self, frames: &'a Frames) -> impl Iterator<Item = FreeBlock> + 'a {
-        let mut p = self.first;
-        std::iter::from_fn(move || {
-            while p < self.end {
-                if let Some(b) = self.block_at(frames, Pfn(p)) {
-                    p = b.pfn.0 + (1 << b.order);
-                    return Some(b);
-                }
-                p += 1;
-            }
-            None
-        })
-    }
-
-    /// Checks all invariants of free blocks.
-    ///
-    /// # Panics
-    /// If one does not hold.
-    pub fn check(&self, frames: &Frames, lists: &Lists) {
-        let mut free = 0;
-        let mut free_of = [0u64; NR_MIGRATETYPES];
-        for order in 0..=self.rules.max_order {
-            for mt in Migratetype::ALL {
-                let mut n = 0;
-                let mut before = NONE;
-                for p in self.list(frames, order, mt) {
-                    n += 1;
-                    assert!(p.0.is_multiple_of(1 << order), "{p}: no block of order {order}");
-                    if !self.run.contains(&p.0) {
-                        assert_eq!(frames.free_head(p), Some((order, mt)), "{p} is on a list");
-                        assert_eq!(lists.word(p), before, "{p}: what is before it");
-                        before = p.0;
-                    }
-                }
-                let list = self.lists.get(order, mt);
-                assert_eq!(list.tail, before, "tail of order {order}, {mt:?}");
-                assert_eq!(n, self.nr_free_blocks(order, mt), "length of order {order}, {mt:?}");
-                assert_eq!(
-                    self.has_block(order, mt),
-                    (order..=self.rules.max_order).any(|k| { self.nr_free_blocks(k, mt) > 0 }),
-                    "order {order}, {mt:?}"
-                );
-                free_of[mt as usize] += n << order;
-                free += if mt == Migratetype::Isolate { 0 } else { n << order };
-            }
-        }
-        assert_eq!(free, self.free, "free pages");
-        assert_eq!(free_of[..], self.free_of[..NR_MIGRATETYPES], "free pages per type");
-        self.check_blocks(frames);
-    }
-
-    fn check_blocks(&self, frames: &Frames) {
-        let mut end = self.first;
-        let mut listed = 0;
-        for b in self.blocks(frames) {
-            assert!(b.pfn.0 >= end, "{} overlaps the block before it", b.pfn);
-            end = b.pfn.0 + (1 << b.order);
-            listed += 1u64 << b.order;
-            let inside = b.pfn.0 + 1..end;
-            if !self.run.contains(&b.pfn.0) {
-                inside.for_each(|p| {
-                    assert_eq!(frames.kind(Pfn(p)), FrameKind::Free, "pfn{p} within {}", b.pfn);
-                });
-            }
-            let buddy = Pfn(b.pfn.0 ^ 1 << b.order);
-            // Within a pageblock free buddies always merge. Blocks of a pageblock and more may lie
-            // side by side: one was isolated or reserved when the other was freed, and a type
-            // that is changed afterwards merges nothing.
-            let pair = b.order < self.rules.pageblock_order.min(self.rules.max_order)
-                && frames.free_block_of(buddy, b.order).is_some();
-            assert!(!pair, "{} and {buddy}: free buddies of order {}", b.pfn, b.order);
-        }
-        assert_eq!(listed, self.free_of.iter().sum::<u64>(), "free pages by address");
     }
 }

@@ -1,23 +1,34 @@
 //! Folio lists as chunked deques.
 //!
-//! A list scan that follows links runs at the latency of memory: every folio is a miss
-//! that depends on the one before it. A list stored as a sequence is read ahead by the
-//! hardware instead. So a list here is a chain of chunks of 64 folio numbers, read from
-//! the tail towards the head, and every folio knows its position for removal from the
-//! middle, which leaves a tombstone. Kernel order is kept exactly: push and pop at both
-//! ends, removal anywhere, iteration from the tail. Insertion in the middle does not
-//! exist in the policies that are modelled.
+//! A list scan that follows links runs at the latency of memory: each folio is a miss that depends
+//! on the one before. Hardware reads a sequence ahead. So a list is a chain of chunks, each with
+//! room for 64 folio numbers. Every folio knows its position.
 //!
-//! A folio's position is valid only while its `lru` flag is set. Being on two lists is
-//! impossible (one position per folio), and lengths cannot drift (only this file changes
-//! them). Tombstones are not counted in lengths, and scans pass them for free; a list
-//! whose chunks are mostly tombstones is packed anew.
+//! ```text
+//!            head                                                          tail
+//!   new folios |                                                             | reclaim takes
+//!   enter here v                                                             v from here
+//!        +-----------------+      +-----------------+      +-----------------+
+//!        | .  .  .  f9  f8 | <--> | f7  x  f6   f5  | <--> | f4  x  f2  f1 . |
+//!        +-----------------+      +-----------------+      +-----------------+
+//!                   ^                     ^                            ^
+//!               head_slot             tombstone: its folio         tail_slot
+//!                                     left from the middle
+//! ```
 //!
-//! Lengths are in pages. A folio counts as one until whoever puts it on its list says that it
-//! weighs more ([`Lists::count_extra`], [`Lists::count_zone`]).
+//! The kernel's order is kept exactly: push and pop at both ends, removal anywhere, iteration from
+//! the tail. The modelled policies never insert in the middle. A removal leaves a tombstone. Lengths
+//! do not count tombstones, and scans pass them for free. A list whose chunks are mostly tombstones
+//! is packed anew.
 //!
-//! A list belongs to a tally, which counts the pages of all its lists: what Linux keeps per node
-//! (`NR_INACTIVE_ANON` and the like), so that nobody walks over the groups to add up.
+//! A folio's position is valid only while its `LRU` flag is set. A folio has one position, so it
+//! cannot be on two lists. Only this file changes lengths, so they cannot drift.
+//!
+//! Lengths are in pages. A folio counts as one page until the caller says that it weighs more
+//! ([`Lists::count_extra`], [`Lists::count_zone`]).
+//!
+//! A list belongs to a tally, which counts the pages of all its lists. Linux keeps such sums per
+//! node (`NR_INACTIVE_ANON` and the like), so reading them needs no walk over memory cgroups.
 
 use crate::base::id::{IndexVec, ListId, Pfn, TallyId, ZoneId};
 

@@ -54,7 +54,7 @@ const PAGE_SHIFT: u32 = 12;
 
 /// What a set needs besides the machine, kept from step to step.
 #[derive(Debug)]
-pub(crate) struct State {
+pub(crate) struct OpsState {
     pub(crate) id: OpsId,
     config: DamonConfig,
     /// Draws sampling addresses.
@@ -63,16 +63,16 @@ pub(crate) struct State {
     taken: Vec<FolioId>,
 }
 
-impl State {
-    pub(crate) fn new(id: OpsId, config: DamonConfig, rng: Rng) -> State {
-        State { id, config, rng, taken: Vec::new() }
+impl OpsState {
+    pub(crate) fn new(id: OpsId, config: DamonConfig, rng: Rng) -> OpsState {
+        OpsState { id, config, rng, taken: Vec::new() }
     }
 }
 
 /// The operations of one step.
 pub(crate) struct MachineOps<'a> {
     pub(crate) doors: &'a mut dyn Doors,
-    pub(crate) state: &'a mut State,
+    pub(crate) state: &'a mut OpsState,
     pub(crate) watch: &'a mut Watch,
     /// Stall time as of this step, where goals need it.
     pub(crate) psi_us: u64,
@@ -94,7 +94,7 @@ impl Operations for MachineOps<'_> {
 
     fn prepare_access_checks(&mut self, targets: &mut [Target]) {
         let (mem, _) = self.doors.parts();
-        let State { id, config, rng, .. } = &mut *self.state;
+        let OpsState { id, config, rng, .. } = &mut *self.state;
         for t in targets {
             let space = living(mem, t);
             if *id != OpsId::Paddr && space.is_none() {

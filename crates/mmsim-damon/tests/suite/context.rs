@@ -12,7 +12,8 @@ use mmsim_damon::damos::scheme::{AccessPattern, Action, Scheme};
 use mmsim_damon::kdamonds::Kdamonds;
 use mmsim_damon::modules::{LruSort, Module, ParameterError, Reclaim};
 use mmsim_damon::{
-    Context, DamonConfig, DamonError, Hook, MonitoringAttrs, Operations, Parameters, Step, Target,
+    Context, DamonConfig, DamonError, Hook, MonitoringAttrs, Operations, Parameters, StepOutcome,
+    Target,
 };
 
 const ATTRS: MonitoringAttrs = MonitoringAttrs::DEFAULT;
@@ -103,14 +104,14 @@ fn applications_are_steps() {
     let mut c = context(NEW, ATTRS, vec![target(&regions)], vec![pageout, every]);
     let mut fake = Fake { apply_cost: SimDuration::from_millis(3), ..Fake::new() };
     c.start(&mut fake).unwrap();
-    assert!(matches!(c.step(&mut fake), Step::Sleep(_)));
+    assert!(matches!(c.step(&mut fake), StepOutcome::Sleep(_)));
     fake.now = ms(5);
     for n in 1..=8 {
-        assert_eq!(c.step(&mut fake), Step::Again);
+        assert_eq!(c.step(&mut fake), StepOutcome::Again);
         let applied = fake.events.iter().filter(|e| matches!(e, Event::Applied(..))).count();
         assert_eq!(applied, n);
     }
-    assert!(matches!(c.step(&mut fake), Step::Sleep(_)));
+    assert!(matches!(c.step(&mut fake), StepOutcome::Sleep(_)));
     assert_eq!(fake.now, ms(5 + 8 * 3));
     let actions = fake.events.iter().filter_map(|e| match e {
         Event::Applied(_, action, r) => Some((*action, r.start / (3 * MIB))),
@@ -185,7 +186,7 @@ fn it_starts_once_and_with_targets_only() {
     let mut fake = Fake::new();
     let mut c = context(NEW, ATTRS, Vec::new(), Vec::new());
     assert_eq!(c.start(&mut fake), Err(DamonError::NoTargets));
-    assert_eq!((c.is_running(), c.step(&mut fake)), (false, Step::Exit));
+    assert_eq!((c.is_running(), c.step(&mut fake)), (false, StepOutcome::Exit));
     assert_eq!(c.stop(), Err(DamonError::NotRunning));
     assert_eq!(DamonError::NotRunning.errno(), "EPERM");
     c.set_targets(one_region()).unwrap();
@@ -272,7 +273,7 @@ fn groups() {
         assert_eq!(all.start(&mut [(&mut b, &mut y)], exclusive), Err(DamonError::Busy));
     }
     a.stop().unwrap();
-    assert_eq!(a.step(&mut x), Step::Exit);
+    assert_eq!(a.step(&mut x), StepOutcome::Exit);
     all.ended();
     all.start(&mut [(&mut b, &mut y)], false).unwrap();
     assert_eq!(all.start(&mut [(&mut a, &mut x)], true), Err(DamonError::Busy));

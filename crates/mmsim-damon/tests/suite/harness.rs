@@ -7,7 +7,9 @@ use mmsim_damon::damos::scheme::{AccessPattern, Action, Scheme};
 use mmsim_damon::operations::ScoreKind;
 use mmsim_damon::ranges::{init_regions, set_regions};
 use mmsim_damon::region::draw_sampling_addr;
-use mmsim_damon::{Context, DamonConfig, Hook, MonitoringAttrs, Operations, Region, Step, Target};
+use mmsim_damon::{
+    Context, DamonConfig, Hook, MonitoringAttrs, Operations, Region, StepOutcome, Target,
+};
 use std::ops::{ControlFlow, Range};
 
 pub(crate) const MIB: u64 = 1 << 20;
@@ -79,9 +81,9 @@ impl Fake {
         let mut sleeps = Vec::new();
         while self.now < until {
             match c.step(self) {
-                Step::Again => {}
-                Step::Exit => break,
-                Step::Sleep(d) => {
+                StepOutcome::Again => {}
+                StepOutcome::Exit => break,
+                StepOutcome::Sleep(d) => {
                     sleeps.push(d);
                     self.now += d;
                 }
@@ -94,9 +96,9 @@ impl Fake {
     pub(crate) fn turn(&mut self, c: &mut Context, more: SimDuration) {
         loop {
             match c.step(self) {
-                Step::Again => {}
-                Step::Exit => panic!("it ended"),
-                Step::Sleep(d) => break self.now += d + more,
+                StepOutcome::Again => {}
+                StepOutcome::Exit => panic!("it ended"),
+                StepOutcome::Sleep(d) => break self.now += d + more,
             }
         }
     }

@@ -13,7 +13,7 @@ use mmsim_damon::damos::quota::Quota;
 use mmsim_damon::damos::scheme::{AccessPattern, Action, Scheme};
 use mmsim_damon::damos::score::ScoreKind;
 use mmsim_damon::damos::watermark::{Watermarks, WmarkMetric};
-use mmsim_damon::{Context, MonitoringAttrs, Region, Step, Target};
+use mmsim_damon::{Context, MonitoringAttrs, Region, StepOutcome, Target};
 use proptest::prelude::*;
 
 /// What a run is made of.
@@ -371,7 +371,7 @@ fn same_history(case: &Case) {
                     asleep_for_marks = naive.asleep_for_marks();
                     let step = loop {
                         match c.step(&mut fake) {
-                            Step::Again => {}
+                            StepOutcome::Again => {}
                             step => break step,
                         }
                     };
@@ -379,7 +379,7 @@ fn same_history(case: &Case) {
                         let to: u64 = to.iter().map(|r| r.end - r.start).sum();
                         bytes = to * c.targets().len() as u64;
                     }
-                    assert_eq!(step, Step::Sleep(SimDuration(slept)));
+                    assert_eq!(step, StepOutcome::Sleep(SimDuration(slept)));
                     assert_eq!(fake.now, SimTime(naive.now));
                     fake.now += SimDuration(slept);
                     naive.now += slept;

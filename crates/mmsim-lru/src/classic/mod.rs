@@ -1,42 +1,60 @@
 //! The classic LRU: an active and an inactive list for each type of memory.
 //!
-//! Pages enter at the head and leave at the tail. What is on the inactive list is about
-//! to be evicted, what is on the active list was used more than once. Accessed bits are
-//! only seen by scans: the scan of the inactive list gives a page that was touched another
-//! round or promotes it, the scan of the active list demotes. How much of which list is
-//! scanned follows from sizes, from what scanning cost lately, and from swappiness. An
-//! evicted page leaves the age of its list behind; when it comes back, the distance between
-//! then and now says whether a little more memory would have kept it, and it is promoted.
+//! ```text
+//!                     head        inactive list        tail
+//!   new anon (5.9 on)  |  +--------------------------+  |   `shrink_inactive`
+//!   new file  -------->+->|  .  .  .  .  .  .  .  .  |--+--> not accessed: evicted,
+//!   refault, too far   ^  +--------------------------+  |    leaves a shadow with the age
+//!                      |           ^             |      |
+//!                      |   demoted |             |      +--> accessed: another round, at the head,
+//!                      |           |             | promoted  or promoted (`anon_ref_rule`)
+//!                      |           |             v
+//!                      |  +--------------------------+
+//!   new anon (to 5.8) -+->|  .  .  .  .  .  .  .  .  |--+--> `shrink_active`: demoted
+//!   refault, near enough  +--------------------------+  |
+//!                     head         active list         tail
+//! ```
 //!
-//! Five kernels between 5.5 and 6.12, and every step between them, are one mechanism with
-//! different knobs ([`ClassicConfig`]).
+//! Scans alone see accessed bits. The scan of the inactive list gives an accessed page another round
+//! or promotes it; the scan of the active list demotes. How much of which list is scanned follows
+//! from sizes, from what scanning cost lately, and from swappiness.
+//!
+//! An evicted page leaves the age of its list behind. When it comes back, the distance between then
+//! and now says whether a little more memory would have kept it. If so it is promoted.
+//!
+//! Kernels from 5.5 to 6.12, and every step between them, are one mechanism with different knobs
+//! ([`ClassicConfig`]).
 //!
 //! - this file: the state, and what happens when a folio comes, goes or is used;
+//! - `config`: the knobs; `formulas`: the arithmetic;
 //! - `pass`: one pass over a node: what to scan, in which order;
 //! - `scan`: the scans of an inactive and of an active list;
 //! - `workingset`: ages, shadows, refaults.
 //!
 //! Source: Linux 6.12 mm/vmscan.c, mm/swap.c, mm/workingset.c, and the older versions that
-//! docs/policies.md names. Left out: limits on the number of shadow nodes (they are rarely met), and
-//! isolation limits (a batch is one atomic step here).
+//! docs/policies.md names. Left out: isolation limits, since a batch is one atomic step here.
 
+pub mod config;
+pub mod formulas;
 mod pass;
 mod scan;
 mod workingset;
 
-use crate::config::{BalanceModel, ClassicConfig, LazyfreePlace, NewAnonRotated};
-use crate::formulas::{self, CostState, PerList, RotateStat, cost612};
+use crate::index::{ANON, FILE, LruType, LruvecId, LruvecIds, PerType};
+use config::{BalanceModel, ClassicConfig, LazyfreePlace, NewAnonRotated};
+use formulas::{CostState, PerList, RotateStat, cost612};
 use mmsim_core::backing::Shadow;
 use mmsim_core::base::digest::Digest;
-use mmsim_core::base::id::{ListId, MemcgId, NodeId, SwapSlot, TallyId, ZoneId};
+use mmsim_core::base::id::{IndexVec, ListId, MemcgId, NodeId, SwapSlot, TallyId, ZoneId};
 use mmsim_core::base::vmstat::VmEvent;
 use mmsim_core::memory::trace::TraceEvent;
 use mmsim_core::memory::{FastPath, Look, Memory, Verdicts};
 use mmsim_core::phys::frames::{FolioId, FrameKind, ORDER_MASK, flag};
 use mmsim_core::policy::{
     Arrival, ArrivalKind, Departure, LruSnapshot, ReclaimOutcome, ReclaimPolicy, ReclaimRequest,
-    arrive_singly,
+    SWAP_CLUSTER_MAX, arrive_singly,
 };
+use mmsim_core::typed_index;
 use pass::Pass;
 use std::ops::RangeInclusive;
 use workingset::Packing;
@@ -46,39 +64,39 @@ pub const LIST_NAMES: [&str; 5] =
     ["nr_inactive_anon", "nr_active_anon", "nr_inactive_file", "nr_active_file", "nr_unevictable"];
 const UNEVICTABLE: usize = 4;
 
-/// What has lists of its own: a node, or in 4.1 a zone; the number of it.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-struct Area(u8);
+typed_index!(
+    /// What has LRU lists of its own: a node, in 4.1 a zone.
+    LruScope(u8), "scope");
 
-/// The lists of one area and group, with what reclaim remembers about them.
+/// The lists of one scope and memory cgroup, with what reclaim remembers about them.
 #[derive(Clone, Debug)]
 struct Lruvec {
     lists: [ListId; 5],
     rotate: RotateStat,
     cost: CostState,
-    /// Ages; the unified model uses the first.
-    age: [u64; 2],
+    /// Ages; the unified model uses that of anonymous memory.
+    age: PerType<u64>,
     /// Refaults that were activated, per type, unless they are counted for the node.
-    activations: [u64; 2],
+    activations: PerType<u64>,
     /// What could be seen of them at the end of the last reclaim.
-    snapshot: [u64; 2],
+    snapshot: PerType<u64>,
 }
 
 /// The classic LRU of a machine.
 pub struct Classic {
     config: ClassicConfig,
-    lruvecs: Vec<Lruvec>,
-    /// Sizes of the lists of all groups, per area.
-    tallies: Vec<[TallyId; 5]>,
-    groups: usize,
-    /// Zones are areas, and not nodes.
+    lruvecs: IndexVec<LruvecId, Lruvec>,
+    /// Sizes of the lists of all memory cgroups.
+    tallies: IndexVec<LruScope, [TallyId; 5]>,
+    ids: LruvecIds,
+    /// Scopes are zones, and not nodes.
     by_zone: bool,
     /// Pages that one scan takes (`SWAP_CLUSTER_MAX`).
     cluster: u64,
-    /// Places in passes under way: per node, one for direct reclaimers, one for kswapd.
-    passes: Vec<Option<Pass>>,
-    /// Where the next partial walk over groups starts, per area.
-    walk: Vec<usize>,
+    /// Places in passes under way: of direct reclaimers, and of kswapd.
+    passes: IndexVec<NodeId, [Option<Pass>; 2]>,
+    /// The memory cgroup where the next partial walk starts.
+    walk: IndexVec<LruScope, usize>,
     /// Set while a batch of arrivals is counted as rotated by mistake (`forced-leaky`).
     leaking: bool,
     /// Pages deactivated on advice.
@@ -87,7 +105,7 @@ pub struct Classic {
     /// Scratch of scans: what was taken, what takes the fast path, what goes back (to the
     /// inactive list, to the active one).
     looks: Vec<Look>,
-    short: FastPath,
+    fast: FastPath,
     slots: Vec<SwapSlot>,
     back: [Vec<FolioId>; 2],
     packing: Packing,
@@ -97,35 +115,34 @@ impl Classic {
     /// The lists of a machine with the memory `mem`.
     pub fn new(config: ClassicConfig, mem: &mut Memory) -> Self {
         let nodes = mem.zones.nr_nodes();
-        let groups = mem.memcgs.len();
+        let ids = LruvecIds::new(mem.memcgs.len());
         let by_zone = mem.zones.lru_by_zone();
-        let areas = if by_zone { mem.zones.ids().count() } else { nodes };
-        let tallies: Vec<[TallyId; 5]> =
-            (0..areas).map(|_| std::array::from_fn(|_| mem.lists.create_tally())).collect();
-        let lruvecs = (0..areas * groups)
-            .map(|lv| Lruvec {
-                lists: tallies[lv / groups].map(|t| mem.lists.create_in(t)),
-                rotate: RotateStat::default(),
-                cost: CostState::default(),
-                age: [0; 2],
-                activations: [0; 2],
-                snapshot: [0; 2],
-            })
-            .collect();
+        let scopes = if by_zone { mem.zones.ids().count() } else { nodes };
+        let tallies = IndexVec::from_fn(scopes, |_: LruScope| {
+            std::array::from_fn(|_| mem.lists.create_tally())
+        });
+        let lruvecs = IndexVec::from_fn(scopes * ids.nr_memcgs(), |lv| Lruvec {
+            lists: tallies[LruScope(ids.place(lv))].map(|t| mem.lists.create_in(t)),
+            rotate: RotateStat::default(),
+            cost: CostState::default(),
+            age: PerType::default(),
+            activations: PerType::default(),
+            snapshot: PerType::default(),
+        });
         Classic {
             config,
             lruvecs,
             tallies,
-            groups,
+            ids,
             by_zone,
-            cluster: (formulas::SWAP_CLUSTER_MAX >> mem.batch_shift).max(1),
-            passes: vec![None; 2 * nodes],
-            walk: vec![0; areas],
+            cluster: (SWAP_CLUSTER_MAX >> mem.batch_shift).max(1),
+            passes: IndexVec::filled(nodes, [None, None]),
+            walk: IndexVec::filled(scopes, 0),
             leaking: false,
             advised: 0,
             inactive_verdicts: scan::inactive_verdicts(config.anon_ref_rule),
             looks: Vec::new(),
-            short: FastPath::default(),
+            fast: FastPath::default(),
             slots: Vec::new(),
             back: [Vec::new(), Vec::new()],
             packing: Packing::of(mem),
@@ -138,26 +155,26 @@ impl Classic {
     }
 
     #[inline]
-    fn index(&self, area: Area, memcg: MemcgId) -> usize {
-        area.0 as usize * self.groups + memcg.0 as usize
+    fn lruvec_at(&self, scope: LruScope, memcg: MemcgId) -> LruvecId {
+        self.ids.id(scope.0, memcg)
     }
 
     #[inline]
-    fn area_of(&self, mem: &Memory, folio: FolioId) -> Area {
+    fn scope_of(&self, mem: &Memory, folio: FolioId) -> LruScope {
         let zone = mem.zones.of(folio);
-        Area(if self.by_zone { zone.0 } else { mem.zones[zone].node.0 })
+        LruScope(if self.by_zone { zone.0 } else { mem.zones[zone].node.0 })
     }
 
-    fn area_of_lruvec(&self, lv: usize) -> Area {
-        Area((lv / self.groups) as u8)
+    fn scope_of_lruvec(&self, lv: LruvecId) -> LruScope {
+        LruScope(self.ids.place(lv))
     }
 
-    fn node_of(&self, mem: &Memory, area: Area) -> NodeId {
-        if self.by_zone { mem.zones[ZoneId(area.0)].node } else { NodeId(area.0) }
+    fn node_of(&self, mem: &Memory, scope: LruScope) -> NodeId {
+        if self.by_zone { mem.zones[ZoneId(scope.0)].node } else { NodeId(scope.0) }
     }
 
-    /// The areas of a node, from the lowest on.
-    fn areas_of(&self, mem: &Memory, node: NodeId) -> RangeInclusive<u8> {
+    /// The scopes of a node, from the lowest on.
+    fn scopes_of(&self, mem: &Memory, node: NodeId) -> RangeInclusive<u8> {
         match mem.zones.of_node(node) {
             [first, .., last] if self.by_zone => first.0..=last.0,
             [only] if self.by_zone => only.0..=only.0,
@@ -166,8 +183,8 @@ impl Classic {
     }
 
     #[inline]
-    fn lruvec_of(&self, mem: &Memory, folio: FolioId) -> usize {
-        self.index(self.area_of(mem, folio), mem.frames.memcg(folio))
+    fn lruvec_of(&self, mem: &Memory, folio: FolioId) -> LruvecId {
+        self.lruvec_at(self.scope_of(mem, folio), mem.frames.memcg(folio))
     }
 
     /// The lruvec of all folios of a batch, if it is one.
@@ -176,9 +193,9 @@ impl Classic {
         &self,
         mem: &Memory,
         mut folios: impl Iterator<Item = FolioId>,
-    ) -> Option<usize> {
+    ) -> Option<LruvecId> {
         if self.lruvecs.len() == 1 {
-            return Some(0);
+            return Some(LruvecId(0));
         }
         let lv = self.lruvec_of(mem, folios.next()?);
         folios.all(|f| self.lruvec_of(mem, f) == lv).then_some(lv)
@@ -195,20 +212,20 @@ impl Classic {
         }
     }
 
-    /// Sizes of the lists of a group; of the root: of all groups of the area.
+    /// Sizes of the lists of a memory cgroup. The root has those of all cgroups of the scope.
     #[inline]
-    fn list_sizes(&self, mem: &Memory, area: Area, memcg: MemcgId) -> [u64; 5] {
+    fn list_sizes(&self, mem: &Memory, scope: LruScope, memcg: MemcgId) -> [u64; 5] {
         if memcg.0 == 0 {
-            return self.tallies[usize::from(area.0)].map(|t| mem.lists.tally(t));
+            return self.tallies[scope].map(|t| mem.lists.tally(t));
         }
-        let lists = self.lruvecs[self.index(area, memcg)].lists;
+        let lists = self.lruvecs[self.lruvec_at(scope, memcg)].lists;
         lists.map(|l| mem.lists.len(l))
     }
 
     /// The same of the evictable lists.
     #[inline]
-    fn sizes(&self, mem: &Memory, area: Area, memcg: MemcgId) -> PerList {
-        let [a, b, c, d, _] = self.list_sizes(mem, area, memcg);
+    fn sizes(&self, mem: &Memory, scope: LruScope, memcg: MemcgId) -> PerList {
+        let [a, b, c, d, _] = self.list_sizes(mem, scope, memcg);
         [a, b, c, d]
     }
 
@@ -221,7 +238,7 @@ impl Classic {
 
     /// The same for a folio that is known to belong to `lv`.
     #[inline(always)]
-    fn add_head_of(&mut self, mem: &mut Memory, lv: usize, folio: FolioId) {
+    fn add_head_of(&mut self, mem: &mut Memory, lv: LruvecId, folio: FolioId) {
         mem.cull(folio);
         let l = Self::list_index(mem, folio);
         mem.lru_add_head(self.lruvecs[lv].lists[l], folio);
@@ -269,34 +286,32 @@ impl Classic {
     }
 
     /// A type's scanning or arrivals in the rotate model.
-    fn note_rotated(&mut self, lv: usize, file: bool, scanned: u64, rotated: u64) {
+    fn note_rotated(&mut self, lv: LruvecId, file: bool, scanned: u64, rotated: u64) {
         if self.config.balance_model == BalanceModel::Rotate {
-            self.lruvecs[lv].rotate.add(usize::from(file), scanned, rotated);
+            self.lruvecs[lv].rotate.add(LruType::of(file), scanned, rotated);
         }
     }
 
     /// A cost event of a group and of its ancestors.
-    fn note_cost(&mut self, mem: &Memory, lv: usize, file: bool, nr_io: u64, nr_rotated: u64) {
+    fn note_cost(&mut self, mem: &Memory, lv: LruvecId, file: bool, nr_io: u64, nr_rotated: u64) {
         let cost = match self.config.balance_model {
             BalanceModel::Rotate => return,
             // An event of cost 0 still compares the costs with the lists, and may halve them.
             BalanceModel::Cost58 | BalanceModel::Cost59 => nr_io,
             BalanceModel::Cost612 => cost612(nr_io, nr_rotated),
         };
-        let one = self.groups == 1;
-        let (area, memcg) =
-            if one { (Area(lv as u8), 0) } else { (self.area_of_lruvec(lv), lv % self.groups) };
-        let own = self.sizes(mem, area, MemcgId(memcg as u16));
-        self.lruvecs[lv].cost.add(usize::from(file), cost, own.iter().sum());
-        if memcg != 0 {
-            let all = self.sizes(mem, area, MemcgId(0));
-            let root = lv - memcg;
-            self.lruvecs[root].cost.add(usize::from(file), cost, all.iter().sum());
+        let (scope, memcg) = (self.scope_of_lruvec(lv), self.ids.memcg(lv));
+        let own = self.sizes(mem, scope, memcg);
+        self.lruvecs[lv].cost.add(LruType::of(file), cost, own.iter().sum());
+        if memcg != MemcgId(0) {
+            let all = self.sizes(mem, scope, MemcgId(0));
+            let root = self.ids.root_of(lv);
+            self.lruvecs[root].cost.add(LruType::of(file), cost, all.iter().sum());
         }
     }
 
-    fn inactive_anon_is_low(&self, mem: &Memory, area: Area, memcg: MemcgId) -> bool {
-        let s = self.sizes(mem, area, memcg);
+    fn inactive_anon_is_low(&self, mem: &Memory, scope: LruScope, memcg: MemcgId) -> bool {
+        let s = self.sizes(mem, scope, memcg);
         formulas::inactive_anon_is_low(
             self.config.anon_ratio,
             s[formulas::INACTIVE_ANON],
@@ -308,7 +323,7 @@ impl Classic {
 impl ReclaimPolicy for Classic {
     #[inline]
     fn folio_entering(&mut self, mem: &mut Memory, folio: FolioId, how: Arrival) {
-        use crate::config::AnonStart;
+        use config::AnonStart;
         match how.kind {
             ArrivalKind::New if self.config.anon_start == AnonStart::Active => {
                 mem.frames.set(folio, flag::ACTIVE);
@@ -481,10 +496,9 @@ impl ReclaimPolicy for Classic {
     }
 
     fn age_node(&mut self, mem: &mut Memory, req: &ReclaimRequest) -> bool {
-        for area in self.areas_of(mem, req.node).map(Area) {
-            if mem.has_swap() && self.inactive_anon_is_low(mem, area, MemcgId(0)) {
-                for m in 0..self.groups {
-                    let lv = self.index(area, MemcgId(m as u16));
+        for scope in self.scopes_of(mem, req.node).map(LruScope) {
+            if mem.has_swap() && self.inactive_anon_is_low(mem, scope, MemcgId(0)) {
+                for lv in self.ids.at(scope.0) {
                     self.shrink_active(mem, lv, false, self.cluster, req);
                 }
             }
@@ -498,31 +512,32 @@ impl ReclaimPolicy for Classic {
 
     fn reclaim_ended(&mut self, mem: &mut Memory, node: NodeId, limit: Option<MemcgId>) {
         let memcg = limit.unwrap_or(MemcgId(0));
-        for area in self.areas_of(mem, node).map(Area) {
-            let i = self.index(area, memcg);
-            self.lruvecs[i].snapshot = self.activations(mem, area, memcg);
+        for scope in self.scopes_of(mem, node).map(LruScope) {
+            let i = self.lruvec_at(scope, memcg);
+            self.lruvecs[i].snapshot = self.activations(mem, scope, memcg);
         }
     }
 
     fn snapshot(&self, mem: &Memory, node: NodeId, memcg: MemcgId) -> LruSnapshot {
-        let areas = || self.areas_of(mem, node).map(Area);
+        let scopes = || self.scopes_of(mem, node).map(LruScope);
         let mut sizes = [0; 5];
-        for of_area in areas().map(|a| self.list_sizes(mem, a, memcg)) {
-            (0..5).for_each(|l| sizes[l] += of_area[l]);
+        for of_scope in scopes().map(|a| self.list_sizes(mem, a, memcg)) {
+            (0..5).for_each(|l| sizes[l] += of_scope[l]);
         }
-        let of =
-            |f: fn(&Lruvec) -> u64| areas().map(|a| f(&self.lruvecs[self.index(a, memcg)])).sum();
+        let of = |f: fn(&Lruvec) -> u64| {
+            scopes().map(|a| f(&self.lruvecs[self.lruvec_at(a, memcg)])).sum()
+        };
         LruSnapshot {
             lists: LIST_NAMES.iter().map(|n| (*n).into()).zip(sizes).collect(),
             values: vec![
-                ("age_anon".into(), of(|v| v.age[0])),
-                ("age_file".into(), of(|v| v.age[1])),
-                ("anon_cost".into(), of(|v| v.cost.cost[0])),
-                ("file_cost".into(), of(|v| v.cost.cost[1])),
-                ("recent_scanned_anon".into(), of(|v| v.rotate.scanned[0])),
-                ("recent_scanned_file".into(), of(|v| v.rotate.scanned[1])),
-                ("recent_rotated_anon".into(), of(|v| v.rotate.rotated[0])),
-                ("recent_rotated_file".into(), of(|v| v.rotate.rotated[1])),
+                ("age_anon".into(), of(|v| v.age[ANON])),
+                ("age_file".into(), of(|v| v.age[FILE])),
+                ("anon_cost".into(), of(|v| v.cost.cost[ANON])),
+                ("file_cost".into(), of(|v| v.cost.cost[FILE])),
+                ("recent_scanned_anon".into(), of(|v| v.rotate.scanned[ANON])),
+                ("recent_scanned_file".into(), of(|v| v.rotate.scanned[FILE])),
+                ("recent_rotated_anon".into(), of(|v| v.rotate.rotated[ANON])),
+                ("recent_rotated_file".into(), of(|v| v.rotate.rotated[FILE])),
             ],
             generations: Vec::new(),
         }
@@ -539,14 +554,14 @@ impl ReclaimPolicy for Classic {
     }
 
     fn check(&self, mem: &Memory) {
-        for (area, tallies) in self.tallies.iter().enumerate() {
-            let of_area = &self.lruvecs[area * self.groups..(area + 1) * self.groups];
+        for (scope, tallies) in self.tallies.pairs() {
             for (l, &tally) in tallies.iter().enumerate() {
-                let sum: u64 = of_area.iter().map(|lv| mem.lists.len(lv.lists[l])).sum();
-                assert_eq!(mem.lists.tally(tally), sum, "{} of all groups", LIST_NAMES[l]);
+                let lruvecs = self.ids.at(scope.0).map(|lv| &self.lruvecs[lv]);
+                let sum: u64 = lruvecs.map(|lv| mem.lists.len(lv.lists[l])).sum();
+                assert_eq!(mem.lists.tally(tally), sum, "{} of all memcgs", LIST_NAMES[l]);
             }
         }
-        for (i, lv) in self.lruvecs.iter().enumerate() {
+        for (i, lv) in self.lruvecs.pairs() {
             for (l, &list) in lv.lists.iter().enumerate() {
                 for f in mem.lists.iter_from_tail(list) {
                     assert_eq!(
@@ -555,7 +570,7 @@ impl ReclaimPolicy for Classic {
                         "{f} is on {} by its list",
                         LIST_NAMES[l]
                     );
-                    assert_eq!(self.lruvec_of(mem, f), i, "{f} is on another group's list");
+                    assert_eq!(self.lruvec_of(mem, f), i, "{f} is on another memcg's list");
                     let kind = mem.frames.kind(f);
                     assert!(
                         matches!(kind, FrameKind::Anon | FrameKind::File),
@@ -567,7 +582,7 @@ impl ReclaimPolicy for Classic {
         let s = &mem.vmstat;
         // Advice deactivates without a scan.
         let scanned = s[VmEvent::PgRefill] + self.advised;
-        assert!(s[VmEvent::PgDeactivate] <= scanned || self.groups > 1);
+        assert!(s[VmEvent::PgDeactivate] <= scanned || !self.ids.only_root());
         for (r, a, t) in [
             (
                 VmEvent::WorkingsetRestoreAnon,
@@ -585,9 +600,9 @@ impl ReclaimPolicy for Classic {
     }
 
     fn digest(&self, _mem: &Memory, d: &mut Digest) {
-        for lv in &self.lruvecs {
-            d.words(lv.age.into_iter().chain(lv.cost.cost).chain(lv.activations));
-            d.words(lv.rotate.scanned.into_iter().chain(lv.rotate.rotated));
+        for lv in self.lruvecs.iter() {
+            d.words(lv.age.iter().chain(lv.cost.cost.iter()).chain(lv.activations.iter()).copied());
+            d.words(lv.rotate.scanned.iter().chain(lv.rotate.rotated.iter()).copied());
         }
     }
 }

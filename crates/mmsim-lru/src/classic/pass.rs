@@ -4,11 +4,14 @@
 //! Source: Linux 6.12 mm/vmscan.c (`shrink_node`, `prepare_scan_control`,
 //! `get_scan_count`, `shrink_lruvec`).
 
-use super::{Area, Classic};
-use crate::config::{BalanceModel, ShadowLimitScope};
-use crate::formulas::{
-    self, ACTIVE_ANON, INACTIVE_ANON, INACTIVE_FILE, PerList, RoundEnd, ScanMode, ScanModeInput,
+use super::config::{BalanceModel, ShadowLimitScope};
+use super::formulas::{
+    self, ACTIVE_ANON, ACTIVE_FILE, INACTIVE_ANON, INACTIVE_FILE, PerList, RoundEnd, ScanMode,
+    ScanModeInput,
 };
+use super::{Classic, LruScope, Lruvec};
+use crate::index::{ANON, FILE, LruType, LruvecId, PerType};
+use crate::shrink;
 use mmsim_core::base::id::{MemcgId, ZoneId};
 use mmsim_core::memory::Memory;
 use mmsim_core::policy::{ReclaimOutcome, ReclaimRequest, Reclaimer};
@@ -19,7 +22,7 @@ const DEF_PRIORITY: u8 = 12;
 /// What a pass found out before its first scan (`prepare_scan_control`).
 #[derive(Clone, Debug)]
 struct Control {
-    may_deactivate: [bool; 2],
+    may_deactivate: PerType<bool>,
     cache_trim: bool,
     file_is_tiny: bool,
 }
@@ -27,7 +30,7 @@ struct Control {
 /// The work on one lruvec.
 #[derive(Clone, Debug)]
 struct Work {
-    lv: usize,
+    lv: LruvecId,
     nr: PerList,
     targets: PerList,
     /// Pages freed before this lruvec (5.x counts them towards the target of each anew).
@@ -38,9 +41,9 @@ struct Work {
 /// A pass under way: kswapd does one round of scans at a time and keeps its place here.
 #[derive(Clone, Debug)]
 pub(super) struct Pass {
-    area: Area,
+    scope: LruScope,
     control: Control,
-    /// The group to visit next, and how many are still to visit.
+    /// The memory cgroup to visit next, and how many are still to visit.
     next: usize,
     left: usize,
     work: Option<Work>,
@@ -51,26 +54,26 @@ pub(super) struct Pass {
 
 impl Classic {
     pub(super) fn run_pass(&mut self, mem: &mut Memory, req: &ReclaimRequest) -> ReclaimOutcome {
-        let place = 2 * usize::from(req.node.0) + usize::from(matches!(req.by, Reclaimer::Kswapd));
-        let kept = if req.one_step { self.passes[place].take() } else { None };
+        let place = usize::from(matches!(req.by, Reclaimer::Kswapd));
+        let kept = if req.one_step { self.passes[req.node][place].take() } else { None };
         let mut pass = match kept {
             Some(p) => p,
             None => self.begin(mem, req),
         };
         let mut out = ReclaimOutcome::default();
         loop {
-            while pass.work.is_none() && !self.next_group(mem, req, &mut pass) {
-                let Some(area) = self.wanted_below(mem, req, pass.area.0) else { break };
-                self.enter(mem, req, &mut pass, area);
+            while pass.work.is_none() && !self.next_memcg(mem, req, &mut pass) {
+                let Some(scope) = self.wanted_below(mem, req, pass.scope.0) else { break };
+                self.enter(mem, req, &mut pass, scope);
             }
             if pass.work.is_none() {
                 break;
             }
             self.round(mem, req, &mut pass, &mut out);
             if pass.work.is_none() {
-                // A direct reclaimer walks groups only until it has enough.
+                // A direct reclaimer walks memcgs only until it has enough.
                 let enough = req.reclaimed + pass.reclaimed >= req.target;
-                if matches!(req.by, Reclaimer::Direct) && enough && self.groups > 1 {
+                if matches!(req.by, Reclaimer::Direct) && enough && !self.ids.only_root() {
                     break;
                 }
             }
@@ -82,7 +85,7 @@ impl Classic {
         out.skipped_deactivate = pass.skipped_deactivate;
         out.low_skipped = pass.low_skipped;
         if out.more {
-            self.passes[place] = Some(pass);
+            self.passes[req.node][place] = Some(pass);
         } else {
             out.cache_trim_failed = self.config.kswapd_retry_without_cache_trim
                 && pass.control.cache_trim
@@ -93,10 +96,10 @@ impl Classic {
 
     fn begin(&mut self, mem: &Memory, req: &ReclaimRequest) -> Pass {
         let all = u8::MAX;
-        let area = self.wanted_below(mem, req, all).expect("a request wants some zone");
+        let scope = self.wanted_below(mem, req, all).expect("a request wants some zone");
         let mut pass = Pass {
-            area,
-            control: self.control(mem, req, area),
+            scope,
+            control: self.control(mem, req, scope),
             next: 0,
             left: 0,
             work: None,
@@ -104,81 +107,84 @@ impl Classic {
             skipped_deactivate: false,
             low_skipped: false,
         };
-        self.enter(mem, req, &mut pass, area);
+        self.enter(mem, req, &mut pass, scope);
         pass
     }
 
-    /// The highest area below `above` that a request concerns.
-    fn wanted_below(&self, mem: &Memory, req: &ReclaimRequest, above: u8) -> Option<Area> {
+    /// The highest scope below `above` that a request concerns.
+    fn wanted_below(&self, mem: &Memory, req: &ReclaimRequest, above: u8) -> Option<LruScope> {
         let wanted = |&a: &u8| a < above && (!self.by_zone || req.wants(mem.zones[ZoneId(a)].kind));
-        self.areas_of(mem, req.node).rev().find(wanted).map(Area)
+        self.scopes_of(mem, req.node).rev().find(wanted).map(LruScope)
     }
 
-    /// A pass goes on with the groups of an area. kswapd visits all of them; direct reclaimers go
+    /// A pass goes on with the memcgs of a scope. kswapd visits all of them; direct reclaimers go
     /// on where the last one stopped.
-    fn enter(&mut self, mem: &Memory, req: &ReclaimRequest, pass: &mut Pass, area: Area) {
+    fn enter(&mut self, mem: &Memory, req: &ReclaimRequest, pass: &mut Pass, scope: LruScope) {
         let direct = matches!(req.by, Reclaimer::Direct);
         (pass.next, pass.left) = match target(req).0 {
-            0 if direct => (self.walk[usize::from(area.0)] % self.groups, self.groups),
-            0 => (0, self.groups),
+            0 if direct => (self.walk[scope] % self.ids.nr_memcgs(), self.ids.nr_memcgs()),
+            0 => (0, self.ids.nr_memcgs()),
             m => (m.into(), 1),
         };
-        if area != pass.area {
-            pass.area = area;
-            pass.control = self.control(mem, req, area);
+        if scope != pass.scope {
+            pass.scope = scope;
+            pass.control = self.control(mem, req, scope);
         }
     }
 
-    /// Whether there are groups or areas left.
+    /// Whether there are memcgs or scopes left.
     fn goes_on(&self, mem: &Memory, req: &ReclaimRequest, pass: &Pass) -> bool {
-        pass.left > 0 || self.wanted_below(mem, req, pass.area.0).is_some()
+        pass.left > 0 || self.wanted_below(mem, req, pass.scope.0).is_some()
     }
 
-    fn control(&self, mem: &Memory, req: &ReclaimRequest, area: Area) -> Control {
+    fn control(&self, mem: &Memory, req: &ReclaimRequest, scope: LruScope) -> Control {
         let memcg = target(req);
-        let s = self.sizes(mem, area, memcg);
-        let before = self.lruvecs[self.index(area, memcg)].snapshot;
-        let now = self.activations(mem, area, memcg);
+        let s = self.sizes(mem, scope, memcg);
+        let before = self.lruvecs[self.lruvec_at(scope, memcg)].snapshot;
+        let now = self.activations(mem, scope, memcg);
         let may_deactivate = if req.force_deactivate {
-            [true; 2]
+            PerType::new([true; 2])
         } else {
             let anon_low = formulas::inactive_anon_is_low(
                 self.config.anon_ratio,
                 s[INACTIVE_ANON],
                 s[ACTIVE_ANON],
             );
-            let file_low = formulas::inactive_is_low(s[INACTIVE_FILE], s[INACTIVE_FILE + 1]);
-            [anon_low || now[0] != before[0], file_low || now[1] != before[1]]
+            let file_low = formulas::inactive_is_low(s[INACTIVE_FILE], s[ACTIVE_FILE]);
+            PerType::new([
+                anon_low || now[ANON] != before[ANON],
+                file_low || now[FILE] != before[FILE],
+            ])
         };
         let priority = u32::from(req.priority);
         let cache_trim = !req.no_cache_trim
-            && formulas::cache_trim_mode(s[INACTIVE_FILE], priority, may_deactivate[1]);
+            && formulas::cache_trim_mode(s[INACTIVE_FILE], priority, may_deactivate[FILE]);
         let file_is_tiny = memcg.0 == 0 && {
-            let all = self.sizes(mem, area, MemcgId(0));
+            let all = self.sizes(mem, scope, MemcgId(0));
             let zones = mem.zones.of_node(req.node).iter();
-            let own = || zones.clone().filter(|z| !self.by_zone || z.0 == area.0);
+            let own = || zones.clone().filter(|z| !self.by_zone || z.0 == scope.0);
             let free = own().map(|&z| mem.zones[z].free).sum();
             let high = own().map(|&z| mem.zones[z].watermark[2] + mem.zones[z].boost).sum();
             formulas::file_is_tiny(
-                all[2] + all[3],
+                all[INACTIVE_FILE] + all[ACTIVE_FILE],
                 free,
                 high,
                 all[INACTIVE_ANON],
                 priority,
-                may_deactivate[0],
+                may_deactivate[ANON],
             )
         };
         Control { may_deactivate, cache_trim, file_is_tiny }
     }
 
     /// Goes on to the next group that is not protected. False: there is none.
-    fn next_group(&mut self, mem: &mut Memory, req: &ReclaimRequest, pass: &mut Pass) -> bool {
+    fn next_memcg(&mut self, mem: &mut Memory, req: &ReclaimRequest, pass: &mut Pass) -> bool {
         while pass.left > 0 {
             let m = pass.next;
             pass.left -= 1;
-            pass.next = if m + 1 == self.groups { 0 } else { m + 1 };
+            pass.next = if m + 1 == self.ids.nr_memcgs() { 0 } else { m + 1 };
             if matches!(req.by, Reclaimer::Direct) {
-                self.walk[usize::from(pass.area.0)] = m + 1;
+                self.walk[pass.scope] = m + 1;
             }
             let memcg = MemcgId(m as u16);
             let (usage, c) = (mem.memcgs[memcg].usage, &mem.memcgs[memcg].config);
@@ -200,7 +206,7 @@ impl Classic {
                 pass.low_skipped = true;
             }
             let nr = self.scan_count(mem, req, pass, memcg, protection, usage);
-            let lv = self.index(pass.area, memcg);
+            let lv = self.lruvec_at(pass.scope, memcg);
             pass.work = Some(Work { lv, nr, targets: nr, reclaimed: 0, adjusted: false });
             return true;
         }
@@ -218,7 +224,7 @@ impl Classic {
     ) -> PerList {
         let priority = u32::from(req.priority);
         let control = &pass.control;
-        let lv = self.index(pass.area, memcg);
+        let lv = self.lruvec_at(pass.scope, memcg);
         let mode = formulas::scan_mode(ScanModeInput {
             can_swap: req.may_swap && mem.can_swap(memcg),
             memcg_reclaim: target(req).0 != 0,
@@ -251,7 +257,7 @@ impl Classic {
             r.fractions(swappiness)
         } else {
             // The costs are those of the level that is reclaimed.
-            self.lruvecs[self.index(pass.area, target(req))].cost.fractions(swappiness)
+            self.lruvecs[self.lruvec_at(pass.scope, target(req))].cost.fractions(swappiness)
         };
         if mode == ScanMode::Fract && fractions.denominator == 0 {
             return [0; 4];
@@ -268,7 +274,7 @@ impl Classic {
         out: &mut ReclaimOutcome,
     ) {
         let mut w = pass.work.take().expect("a round needs an lruvec");
-        let left = |nr: &PerList| nr[INACTIVE_ANON] + nr[2] + nr[3] > 0;
+        let left = |nr: &PerList| nr[INACTIVE_ANON] + nr[INACTIVE_FILE] + nr[ACTIVE_FILE] > 0;
         let mut goes_on = left(&w.nr);
         if goes_on {
             for l in 0..4 {
@@ -279,7 +285,7 @@ impl Classic {
                 w.nr[l] -= n;
                 let file = l >= INACTIVE_FILE;
                 if l % 2 == 1 {
-                    if pass.control.may_deactivate[usize::from(file)] {
+                    if pass.control.may_deactivate[LruType::of(file)] {
                         self.shrink_active(mem, w.lv, file, n, req);
                     } else {
                         pass.skipped_deactivate = true;
@@ -315,23 +321,23 @@ impl Classic {
         if mem.has_swap() && formulas::inactive_anon_is_low(self.config.anon_ratio, s[0], s[1]) {
             self.shrink_active(mem, w.lv, false, self.cluster, req);
         }
-        if w.lv.is_multiple_of(self.groups) && mem.shadow_nodes_listed() > 0 {
+        if self.ids.memcg(w.lv) == MemcgId(0) && mem.shadow_nodes_listed() > 0 {
             let pages = self.pages_for_shadows(mem);
-            mem.limit_shadow_nodes(formulas::shadow_nodes_allowed(pages), req.priority);
+            mem.limit_shadow_nodes(shrink::shadow_nodes_allowed(pages), req.priority);
         }
     }
 
     /// The pages whose number limits the root group's shadow nodes: its own, or all that can be
     /// reclaimed. Nothing that the kernel allocates for itself is charged to the root group.
-    /// Without groups, as without cgroups in the kernel, it is all memory.
+    /// Without cgroups, as in the kernel, it is all memory.
     fn pages_for_shadows(&self, mem: &Memory) -> u64 {
-        if self.groups == 1 {
+        if self.ids.only_root() {
             return mem.zones.ids().map(|z| u64::from(mem.zones[z].managed)).sum();
         }
-        let of = |lv: usize| self.lruvecs[lv].lists.iter().map(|&l| mem.lists.len(l)).sum::<u64>();
-        let all = 0..self.lruvecs.len();
+        let of = |v: &Lruvec| v.lists.iter().map(|&l| mem.lists.len(l)).sum::<u64>();
+        let all = self.lruvecs.iter();
         match self.config.shadow_limit_scope {
-            ShadowLimitScope::Memcg => all.step_by(self.groups).map(of).sum(),
+            ShadowLimitScope::Memcg => all.step_by(self.ids.nr_memcgs()).map(of).sum(),
             ShadowLimitScope::Node => all.map(of).sum::<u64>() + mem.slab_frames.len() as u64,
         }
     }

@@ -6,10 +6,11 @@
 //! Source: Linux 6.12 mm/vmscan.c (`shrink_inactive_list`, `shrink_active_list`,
 //! `folio_check_references`, `isolate_lru_folios`).
 
+use super::config::AnonRefRule;
 use super::workingset::Leaving;
 use super::{Classic, LIST_NAMES};
-use crate::config::AnonRefRule;
-use crate::shrink::{BatchStats, Fate, Judgement, Shrinking, shrink_folio};
+use crate::index::{ANON, LruType, LruvecId};
+use crate::shrink::{BatchStats, Judgement, ShrinkOutcome, Shrinking, shrink_folio};
 use mmsim_core::base::id::{MemcgId, Pfn};
 use mmsim_core::base::vmstat::VmEvent;
 use mmsim_core::memory::trace::{ScanOutcome, TraceEvent};
@@ -19,14 +20,14 @@ use mmsim_core::policy::{ReclaimRequest, Reclaimer};
 
 /// A batch of folios on their way through an inactive scan.
 pub(super) struct Batch {
-    lv: usize,
+    lv: LruvecId,
     file: bool,
     how: Shrinking,
     /// Plain folios may be evicted by the fast path.
-    evicts_short: bool,
+    evicts_fast: bool,
     /// How plain folios leave.
     leaving: Option<Leaving>,
-    short: FastPath,
+    fast: FastPath,
     /// What goes back to the inactive and to the active list.
     back: [Vec<FolioId>; 2],
     stats: BatchStats,
@@ -41,7 +42,7 @@ impl Classic {
     fn isolate_folios(
         &mut self,
         mem: &mut Memory,
-        lv: usize,
+        lv: LruvecId,
         scan: &Scan<'_>,
         n: u64,
         verdicts: Option<&Verdicts>,
@@ -53,8 +54,8 @@ impl Classic {
     }
 
     /// A scan of a list of an lruvec.
-    fn scan<'a>(&self, lv: usize, file: bool, to: ScanFor, req: &'a ReclaimRequest) -> Scan<'a> {
-        let memcg = MemcgId((lv % self.groups) as u16);
+    fn scan<'a>(&self, lv: LruvecId, file: bool, to: ScanFor, req: &'a ReclaimRequest) -> Scan<'a> {
+        let memcg = self.ids.memcg(lv);
         let lru = LIST_NAMES[2 * usize::from(file) + usize::from(to == ScanFor::Deactivation)];
         Scan { req, memcg, file, to, lru }
     }
@@ -63,7 +64,7 @@ impl Classic {
     pub(super) fn shrink_inactive(
         &mut self,
         mem: &mut Memory,
-        lv: usize,
+        lv: LruvecId,
         file: bool,
         n: u64,
         req: &ReclaimRequest,
@@ -78,9 +79,9 @@ impl Classic {
             lv,
             file,
             how: Shrinking { by: req.by, may_writepage: req.may_writepage, keep_marked: false },
-            evicts_short: req.may_writepage && mem.evicts_short(),
-            leaving: self.leaving(file, self.area_of_lruvec(lv), scan.memcg, req.by),
-            short: std::mem::take(&mut self.short),
+            evicts_fast: req.may_writepage && mem.evicts_short(),
+            leaving: self.leaving(file, self.scope_of_lruvec(lv), scan.memcg, req.by),
+            fast: std::mem::take(&mut self.fast),
             back: std::mem::take(&mut self.back),
             stats: BatchStats::default(),
             kept: 0,
@@ -89,14 +90,14 @@ impl Classic {
         self.shrink_taken(mem, &mut b);
         let stats = &mut b.stats;
         self.note_rotated(lv, file, nr, 0);
-        for t in [false, true] {
-            self.note_rotated(lv, t, 0, stats.activated[usize::from(t)]);
+        for (t, &activated) in stats.activated.pairs() {
+            self.note_rotated(lv, t.is_file(), 0, activated);
         }
         self.note_cost(mem, lv, file, stats.pageout, nr - stats.reclaimed);
         stats.pass.taken = nr;
         stats.pass.file_taken = if file { nr } else { 0 };
         mem.end_batch(req, file);
-        self.short = b.short;
+        self.fast = b.fast;
         self.back = b.back;
         b.stats
     }
@@ -131,7 +132,7 @@ impl Classic {
             }
         }
         self.looks = looks;
-        mem.settle_fast(&mut b.short, b.how.by);
+        mem.settle_fast(&mut b.fast, b.how.by);
         mem.count(VmEvent::SimScanKeep, b.kept);
         self.put_back(mem, b.lv, b.file, &mut b.back);
         self.age_by_scan(b.lv, b.promoted);
@@ -139,11 +140,11 @@ impl Classic {
 
     /// Plain folios one after the other: those to be evicted are collected.
     fn shrink_plain(&mut self, mem: &mut Memory, b: &mut Batch, looks: &[Look]) {
-        if !b.evicts_short {
+        if !b.evicts_fast {
             return self.shrink_asked(mem, b, looks);
         }
         let nr = looks.len();
-        b.short.asked(nr as u64);
+        b.fast.asked(nr as u64);
         let wanted: u32 = looks.iter().map(|l| (l.bits / flag::RECLAIM) & 1).sum();
         let mut slots = std::mem::take(&mut self.slots);
         mem.slots_for_short(wanted as usize, &mut slots);
@@ -160,7 +161,7 @@ impl Classic {
                         Some(l) => self.leave(l, bits),
                         None => None,
                     };
-                    mem.evict_fast(&mut b.short, look, slot, shadow);
+                    mem.evict_fast(&mut b.fast, look, slot, shadow);
                     continue;
                 }
                 debug_assert!(swap_full);
@@ -170,7 +171,7 @@ impl Classic {
             let active = bits & flag::ACTIVE != 0;
             b.back[usize::from(active)].push(look.folio);
             if ages > 0 && active {
-                self.advance_age(b.lv, usize::from(b.file), ages);
+                self.advance_age(b.lv, LruType::of(b.file), ages);
             }
         }
         self.slots = slots;
@@ -180,15 +181,15 @@ impl Classic {
         b.stats.scanned += nr as u64;
         b.stats.pageout += evicts;
         b.stats.reclaimed += evicts;
-        b.stats.activated[0] += promoted;
-        b.short.activated(promoted);
+        b.stats.activated[ANON] += promoted;
+        b.fast.activated(promoted);
     }
 
     /// Plain folios that cannot be evicted by the fast path, but were asked already.
     #[inline(never)]
     fn shrink_asked(&mut self, mem: &mut Memory, b: &mut Batch, looks: &[Look]) {
         for look in looks {
-            b.short.asked(1);
+            b.fast.asked(1);
             if look.bits & flag::RECLAIM != 0 {
                 mem.frames.store(look.folio, look.bits & !flag::RECLAIM);
                 self.shrink_other(mem, b, look.folio, Some(Judgement::Reclaim));
@@ -201,11 +202,11 @@ impl Classic {
                 continue;
             }
             b.promoted += 1;
-            b.stats.activated[0] += 1;
-            b.short.activated(1);
+            b.stats.activated[ANON] += 1;
+            b.fast.activated(1);
             b.back[1].push(look.folio);
             if self.config.age_on_scan_activation {
-                self.advance_age(b.lv, usize::from(b.file), 1);
+                self.advance_age(b.lv, LruType::of(b.file), 1);
             }
         }
     }
@@ -215,7 +216,7 @@ impl Classic {
     #[inline(never)]
     fn shrink_writing(&mut self, mem: &mut Memory, b: &mut Batch, looks: &[Look]) {
         let nr = looks.len() as u64;
-        let node = self.node_of(mem, self.area_of_lruvec(b.lv));
+        let node = self.node_of(mem, self.scope_of_lruvec(b.lv));
         let kswapd = matches!(b.how.by, Reclaimer::Kswapd);
         let at_once = kswapd && mem.node_flags[node].writeback;
         let mut recycled = 0;
@@ -229,11 +230,11 @@ impl Classic {
         let immediate = if at_once { recycled } else { 0 };
         stats.pass.immediate += immediate;
         stats.pass.writeback += nr - immediate;
-        stats.activated[0] += nr;
+        stats.activated[ANON] += nr;
         b.promoted += nr;
-        mem.activate_batch(MemcgId((b.lv % self.groups) as u16), looks, flag::RECLAIM);
+        mem.activate_batch(self.ids.memcg(b.lv), looks, flag::RECLAIM);
         if self.config.age_on_scan_activation {
-            self.advance_age(b.lv, usize::from(b.file), nr);
+            self.advance_age(b.lv, LruType::of(b.file), nr);
         }
     }
 
@@ -246,7 +247,7 @@ impl Classic {
         folio: FolioId,
         asked: Option<Judgement>,
     ) {
-        mem.settle_fast(&mut b.short, b.how.by);
+        mem.settle_fast(&mut b.fast, b.how.by);
         let page =
             if mem.tracer.on() { mem.rmap.nth(mem.rmap.of(&mem.frames, folio), 0) } else { None };
         let (by, file) = (b.how.by, b.file);
@@ -266,10 +267,10 @@ impl Classic {
             |mem, f| self.evicted(mem, f, by),
         );
         let outcome = match fate {
-            Fate::Freed => ScanOutcome::Reclaimed,
-            Fate::Dropped => ScanOutcome::LazyFreed,
-            Fate::Kept(why) | Fate::Activated(why) => why,
-            Fate::Split => {
+            ShrinkOutcome::Freed => ScanOutcome::Reclaimed,
+            ShrinkOutcome::Dropped => ScanOutcome::LazyFreed,
+            ShrinkOutcome::Kept(why) | ShrinkOutcome::Activated(why) => why,
+            ShrinkOutcome::Split => {
                 for page in folio.0..folio.0 + pages as u32 {
                     self.shrink_other(mem, b, Pfn(page), None);
                 }
@@ -278,9 +279,9 @@ impl Classic {
         };
         mem.emit(|| TraceEvent::SimScanFolio { pfn: folio, page, file, outcome });
         match fate {
-            Fate::Freed | Fate::Dropped | Fate::Split => return,
-            Fate::Kept(_) => b.kept += pages,
-            Fate::Activated(_) => {
+            ShrinkOutcome::Freed | ShrinkOutcome::Dropped | ShrinkOutcome::Split => return,
+            ShrinkOutcome::Kept(_) => b.kept += pages,
+            ShrinkOutcome::Activated(_) => {
                 b.promoted += pages;
                 self.age_by_promotion(mem, b.lv, folio);
             }
@@ -320,10 +321,10 @@ impl Classic {
                 |mem, f| self.evicted(mem, f, by),
             );
             match fate {
-                Fate::Freed | Fate::Dropped => continue,
-                Fate::Split => unreachable!("{folio} was split when the advice was given"),
-                Fate::Kept(_) => {}
-                Fate::Activated(_) => {
+                ShrinkOutcome::Freed | ShrinkOutcome::Dropped => continue,
+                ShrinkOutcome::Split => unreachable!("{folio} was split when the advice was given"),
+                ShrinkOutcome::Kept(_) => {}
+                ShrinkOutcome::Activated(_) => {
                     let lv = self.lruvec_of(mem, folio);
                     self.age_by_promotion(mem, lv, folio);
                 }
@@ -337,15 +338,21 @@ impl Classic {
     }
 
     /// A folio of an inactive list was promoted by itself.
-    fn age_by_promotion(&mut self, mem: &Memory, lv: usize, folio: FolioId) {
+    fn age_by_promotion(&mut self, mem: &Memory, lv: LruvecId, folio: FolioId) {
         if self.config.age_on_scan_activation {
             let pages = mem.frames.pages(folio);
-            self.advance_age(lv, usize::from(mem.frames.is_file_lru(folio)), pages);
+            self.advance_age(lv, LruType::of(mem.frames.is_file_lru(folio)), pages);
         }
     }
 
     /// Puts folios back at the heads of the inactive and the active list of a type.
-    fn put_back(&mut self, mem: &mut Memory, lv: usize, file: bool, back: &mut [Vec<FolioId>; 2]) {
+    fn put_back(
+        &mut self,
+        mem: &mut Memory,
+        lv: LruvecId,
+        file: bool,
+        back: &mut [Vec<FolioId>; 2],
+    ) {
         for (active, folios) in back.iter_mut().enumerate() {
             mem.lru_add_heads(self.lruvecs[lv].lists[2 * usize::from(file) + active], folios);
             folios.clear();
@@ -356,7 +363,7 @@ impl Classic {
     pub(super) fn shrink_active(
         &mut self,
         mem: &mut Memory,
-        lv: usize,
+        lv: LruvecId,
         file: bool,
         n: u64,
         req: &ReclaimRequest,
@@ -407,14 +414,14 @@ impl Classic {
             back[0].push(folio);
         }
         let demoted = back[0].len() as u64 + extra;
-        self.short.asked(asked);
-        mem.settle_fast(&mut self.short, req.by);
+        self.fast.asked(asked);
+        mem.settle_fast(&mut self.fast, req.by);
         self.put_back(mem, lv, file, &mut back);
         self.looks = looks;
         self.back = back;
         self.age_by_scan(lv, kept);
         self.note_rotated(lv, file, nr, rotated);
-        if kept > 0 && self.config.balance_model == crate::config::BalanceModel::Cost612 {
+        if kept > 0 && self.config.balance_model == super::config::BalanceModel::Cost612 {
             self.note_cost(mem, lv, file, 0, kept);
         }
         mem.end_deactivation(&scan, nr, demoted, kept);

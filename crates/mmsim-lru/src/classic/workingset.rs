@@ -8,9 +8,10 @@
 //!
 //! Source: Linux 6.12 mm/workingset.c; older rules: docs/policies.md.
 
-use super::{Area, Classic};
-use crate::config::{AgeModel, BalanceModel, EvictWithoutMemcg};
-use crate::formulas::{self, ThresholdInput};
+use super::config::{AgeModel, BalanceModel, EvictWithoutMemcg};
+use super::formulas::{self, ThresholdInput};
+use super::{Classic, LruScope};
+use crate::index::{ANON, FILE, LruType, LruvecId, PerType};
 use mmsim_core::backing::Shadow;
 use mmsim_core::base::id::MemcgId;
 use mmsim_core::base::vmstat::VmEvent;
@@ -20,17 +21,17 @@ use mmsim_core::phys::frames::{FolioId, FrameKind, flag};
 use mmsim_core::policy::Reclaimer;
 
 /// The counters of activated refaults, anonymous and file.
-const ACTIVATIONS: [NodeStatItem; 2] =
-    [NodeStatItem::WorkingsetActivateAnon, NodeStatItem::WorkingsetActivateFile];
+const ACTIVATIONS: PerType<NodeStatItem> =
+    PerType::new([NodeStatItem::WorkingsetActivateAnon, NodeStatItem::WorkingsetActivateFile]);
 
-/// What a shadow says. On a machine with one area and one group: 1 bit of history and 31
+/// What a shadow says. On a machine with one scope and one group: 1 bit of history and 31
 /// of age, exact while fewer than 2^31 evictions lie between; else 1 bit of history, 16 of
-/// group, 8 of area and 39 of age.
+/// group, 8 of scope and 39 of age.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 struct Unpacked {
     workingset: bool,
     memcg: MemcgId,
-    area: Area,
+    scope: LruScope,
     age: u64,
 }
 
@@ -47,7 +48,7 @@ impl Packing {
         Packing { age_shift, age_mask: (1 << (mem.shadow_bits() - age_shift)) - 1 }
     }
     fn pack(self, u: Unpacked) -> Shadow {
-        let whose = u64::from(u.memcg.0) << 1 | u64::from(u.area.0) << 17;
+        let whose = u64::from(u.memcg.0) << 1 | u64::from(u.scope.0) << 17;
         debug_assert!(self.age_shift == 25 || whose == 0);
         self.stamp(Shadow(whose), u.workingset, u.age)
     }
@@ -61,7 +62,7 @@ impl Packing {
         Unpacked {
             workingset: s.0 & 1 != 0,
             memcg: MemcgId(if wide { (s.0 >> 1) as u16 } else { 0 }),
-            area: Area(if wide { (s.0 >> 17) as u8 } else { 0 }),
+            scope: LruScope(if wide { (s.0 >> 17) as u8 } else { 0 }),
             age: self.age(s),
         }
     }
@@ -74,8 +75,9 @@ impl Packing {
 /// How the folios of a type leave an lruvec: which age they move, what they leave behind.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Leaving {
-    lv: usize,
-    slot: usize,
+    lv: LruvecId,
+    /// Whose age of the lruvec.
+    age: LruType,
     whose: Shadow,
     /// 1 if the age that is left behind includes the folio itself.
     own: u64,
@@ -93,34 +95,34 @@ impl Classic {
     }
 
     /// The age counter that a type moves, if the model has one for it.
-    fn age_slot(&self, file: bool) -> Option<usize> {
+    fn age_of(&self, file: bool) -> Option<LruType> {
         match self.config.age_model {
-            AgeModel::Unified => Some(0),
-            AgeModel::PerType => Some(usize::from(file)),
-            AgeModel::FileOnly => file.then_some(1),
+            AgeModel::Unified => Some(ANON),
+            AgeModel::PerType => Some(LruType::of(file)),
+            AgeModel::FileOnly => file.then_some(FILE),
         }
     }
 
     /// Advances an age of an lruvec and of its ancestors.
-    pub(super) fn advance_age(&mut self, lv: usize, slot: usize, n: u64) {
-        self.lruvecs[lv].age[slot] += n;
-        if self.groups > 1 {
-            self.advance_root(lv, slot, n);
+    pub(super) fn advance_age(&mut self, lv: LruvecId, age: LruType, n: u64) {
+        self.lruvecs[lv].age[age] += n;
+        if !self.ids.only_root() {
+            self.advance_root(lv, age, n);
         }
     }
 
     #[inline(never)]
-    fn advance_root(&mut self, lv: usize, slot: usize, n: u64) {
-        let root = lv - lv % self.groups;
+    fn advance_root(&mut self, lv: LruvecId, age: LruType, n: u64) {
+        let root = self.ids.root_of(lv);
         if root != lv {
-            self.lruvecs[root].age[slot] += n;
+            self.lruvecs[root].age[age] += n;
         }
     }
 
     /// Pages that a scan puts back on an active list, or promotes.
-    pub(super) fn age_by_scan(&mut self, lv: usize, n: u64) {
+    pub(super) fn age_by_scan(&mut self, lv: LruvecId, n: u64) {
         if n > 0 && self.config.age_model == AgeModel::Unified {
-            self.advance_age(lv, 0, n);
+            self.advance_age(lv, ANON, n);
         }
     }
 
@@ -130,8 +132,8 @@ impl Classic {
         let file = mem.frames.is_file_lru(folio);
         if file || self.config.age_model == AgeModel::Unified {
             let lv = self.lruvec_of(mem, folio);
-            if let Some(slot) = self.age_slot(file) {
-                self.advance_age(lv, slot, 1);
+            if let Some(age) = self.age_of(file) {
+                self.advance_age(lv, age, 1);
             }
         }
     }
@@ -140,7 +142,7 @@ impl Classic {
     pub(super) fn leaving(
         &self,
         file: bool,
-        area: Area,
+        scope: LruScope,
         memcg: MemcgId,
         by: Reclaimer,
     ) -> Option<Leaving> {
@@ -154,10 +156,10 @@ impl Classic {
             _ if c.age_model == AgeModel::Unified => MemcgId(0),
             _ => memcg,
         };
-        let whose = self.packing.pack(Unpacked { workingset: false, memcg, area, age: 0 });
+        let whose = self.packing.pack(Unpacked { workingset: false, memcg, scope, age: 0 });
         Some(Leaving {
-            lv: self.index(area, memcg),
-            slot: self.age_slot(file)?,
+            lv: self.lruvec_at(scope, memcg),
+            age: self.age_of(file)?,
             whose,
             own: c.shadow_e_includes_self.into(),
             leaves: file || c.anon_workingset && c.swapcache_shadows,
@@ -177,11 +179,11 @@ impl Classic {
         if bits & l.skips != 0 {
             return None;
         }
-        let age = &mut self.lruvecs[l.lv].age[l.slot];
+        let age = &mut self.lruvecs[l.lv].age[l.age];
         let before = *age;
         *age += 1;
-        if self.groups > 1 {
-            self.advance_root(l.lv, l.slot, 1);
+        if !self.ids.only_root() {
+            self.advance_root(l.lv, l.age, 1);
         }
         let stamp = || self.packing.stamp(l.whose, bits & flag::WORKINGSET != 0, before + l.own);
         l.leaves.then(stamp)
@@ -195,7 +197,7 @@ impl Classic {
         by: Reclaimer,
     ) -> Option<Shadow> {
         let file = mem.frames.kind(folio) == FrameKind::File;
-        let l = self.leaving(file, self.area_of(mem, folio), mem.frames.memcg(folio), by)?;
+        let l = self.leaving(file, self.scope_of(mem, folio), mem.frames.memcg(folio), by)?;
         self.leave(&l, mem.frames.bits(folio))
     }
 
@@ -212,15 +214,15 @@ impl Classic {
         }
         let nr = folios.iter().filter(|f| f.1.is_some()).count();
         mem.count(VmEvent::WorkingsetRefaultAnon, nr as u64);
-        let Some(slot) = self.age_slot(false) else { return true };
-        let (area, root) = (Area(0), MemcgId(0));
-        let threshold = self.threshold(mem, false, area, root);
+        let Some(age) = self.age_of(false) else { return true };
+        let (scope, root) = (LruScope(0), MemcgId(0));
+        let threshold = self.threshold(mem, false, scope, root);
         let packing = self.packing;
         for &(folio, shadow) in folios {
             let Some(shadow) = shadow else { continue };
-            let age = self.lruvecs[0].age[slot];
-            if formulas::refault_distance(age, packing.age(shadow), packing.age_mask) <= threshold {
-                self.refault_active(mem, folio, slot, packing.unpack(shadow).workingset);
+            let now = self.lruvecs[LruvecId(0)].age[age];
+            if formulas::refault_distance(now, packing.age(shadow), packing.age_mask) <= threshold {
+                self.refault_active(mem, folio, age, packing.unpack(shadow).workingset);
             }
         }
         true
@@ -228,13 +230,13 @@ impl Classic {
 
     /// The largest distance that activates a page which was evicted for the limit of a group.
     #[inline(always)]
-    fn threshold(&self, mem: &Memory, is_file: bool, area: Area, memcg: MemcgId) -> u64 {
+    fn threshold(&self, mem: &Memory, is_file: bool, scope: LruScope, memcg: MemcgId) -> u64 {
         formulas::ws_threshold(
             self.config.ws_threshold,
             self.config.ws_v1_index_bug,
             ThresholdInput {
                 is_file,
-                lists: self.sizes(mem, area, memcg),
+                lists: self.sizes(mem, scope, memcg),
                 swap_left: mem.can_swap(memcg),
                 slab_reclaimable: mem.slab_frames.len() as u64,
             },
@@ -250,10 +252,10 @@ impl Classic {
         mem.count_in(memcg, if file { WorkingsetRefaultFile } else { WorkingsetRefaultAnon }, 1);
         let packing = self.packing;
         let s = packing.unpack(shadow);
-        let Some(slot) = self.age_slot(file) else { return };
-        let now = self.lruvecs[self.index(s.area, s.memcg)].age[slot];
+        let Some(age) = self.age_of(file) else { return };
+        let now = self.lruvecs[self.lruvec_at(s.scope, s.memcg)].age[age];
         let distance = formulas::refault_distance(now, s.age, packing.age_mask);
-        let threshold = self.threshold(mem, file, s.area, s.memcg);
+        let threshold = self.threshold(mem, file, s.scope, s.memcg);
         let activated = distance <= threshold;
         if mem.tracer.on() {
             let page = mem.refaulting.take();
@@ -268,31 +270,38 @@ impl Classic {
             });
         }
         if activated {
-            self.refault_active(mem, folio, slot, s.workingset);
+            self.refault_active(mem, folio, age, s.workingset);
         }
     }
 
     /// Activated refaults of a group, as far as reclaim can see them. Groups count theirs
     /// themselves, and reclaim brings them up to date before it looks (`mem_cgroup_flush_stats`);
     /// without groups the counters are the node's, to which CPUs add with delay.
-    pub(super) fn activations(&self, mem: &Memory, area: Area, memcg: MemcgId) -> [u64; 2] {
+    pub(super) fn activations(
+        &self,
+        mem: &Memory,
+        scope: LruScope,
+        memcg: MemcgId,
+    ) -> PerType<u64> {
         if self.of_nodes() {
-            let node = self.node_of(mem, area);
-            return ACTIVATIONS.map(|item| mem.node_page_state(node, item));
+            let node = self.node_of(mem, scope);
+            return PerType::from_fn(|t| mem.node_page_state(node, ACTIVATIONS[t]));
         }
-        let own = self.index(area, memcg);
-        let all = if memcg.0 == 0 { own..own + self.groups } else { own..own + 1 };
-        [0, 1].map(|t| self.lruvecs[all.clone()].iter().map(|lv| lv.activations[t]).sum())
+        if memcg != MemcgId(0) {
+            return self.lruvecs[self.lruvec_at(scope, memcg)].activations;
+        }
+        let all = self.ids.at(scope.0);
+        PerType::from_fn(|t| all.clone().map(|lv| self.lruvecs[lv].activations[t]).sum())
     }
 
     /// There is one lruvec for each node.
     fn of_nodes(&self) -> bool {
-        self.groups == 1 && !self.by_zone
+        self.ids.only_root() && !self.by_zone
     }
 
     /// A little more memory would have kept the page: it competes with the active ones.
     #[inline]
-    fn refault_active(&mut self, mem: &mut Memory, folio: FolioId, slot: usize, workingset: bool) {
+    fn refault_active(&mut self, mem: &mut Memory, folio: FolioId, age: LruType, workingset: bool) {
         use VmEvent::{
             WorkingsetActivateAnon, WorkingsetActivateFile, WorkingsetRestoreAnon,
             WorkingsetRestoreFile,
@@ -302,12 +311,12 @@ impl Classic {
         let file = mem.frames.is_file_lru(folio);
         let memcg = mem.frames.memcg(folio);
         let lv = self.lruvec_of(mem, folio);
-        self.advance_age(lv, slot, 1);
+        self.advance_age(lv, age, 1);
         mem.count_in(memcg, if file { WorkingsetActivateFile } else { WorkingsetActivateAnon }, 1);
         // One counter for both types is that of file pages.
-        let counter = usize::from(file || !self.config.anon_activations_open_deactivation());
+        let counter = LruType::of(file || !self.config.anon_activations_open_deactivation());
         if self.of_nodes() {
-            let node = self.node_of(mem, self.area_of_lruvec(lv));
+            let node = self.node_of(mem, self.scope_of_lruvec(lv));
             mem.inc_node_state(node, ACTIVATIONS[counter]);
         } else {
             self.lruvecs[lv].activations[counter] += 1;
@@ -338,11 +347,11 @@ mod tests {
     fn a_shadow_keeps_what_it_was_given() {
         let wide = Packing { age_shift: 25, age_mask: (1 << 39) - 1 };
         for age in [0, 1, 12_345, wide.age_mask] {
-            let u = Unpacked { workingset: true, memcg: MemcgId(65_535), area: Area(3), age };
+            let u = Unpacked { workingset: true, memcg: MemcgId(65_535), scope: LruScope(3), age };
             assert_eq!(wide.unpack(wide.pack(u)), u);
         }
         let narrow = Packing { age_shift: 1, age_mask: (1 << 31) - 1 };
-        let u = |age| Unpacked { workingset: false, memcg: MemcgId(0), area: Area(0), age };
+        let u = |age| Unpacked { workingset: false, memcg: MemcgId(0), scope: LruScope(0), age };
         for age in [0, 1, 12_345, narrow.age_mask] {
             assert_eq!(narrow.unpack(narrow.pack(u(age))), u(age));
             assert!(narrow.pack(u(age)).0 >> 32 == 0);

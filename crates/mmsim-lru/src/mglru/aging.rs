@@ -8,33 +8,17 @@
 //! `inc_max_seq`, `inc_min_seq`, `should_run_aging`, `lru_gen_age_node`, `lruvec_is_reclaimable`);
 //! 6.1 (`age_lruvec`) and 6.7 for the time to live.
 
-use super::bloom::Filters;
+use super::Mglru;
 use super::config::{AccessMarks, AgingRule, AgingSite, Lazyfree, TtlRule};
-use super::rates::{ANON, FILE};
-use super::{LAZY, MAX_NR_GENS, MIN_NR_GENS, Mglru, gen_of, slot_of};
+use super::lruvec::{GenList, gen_of};
+use crate::index::{ANON, FILE, Gen, LruType, LruvecId, MAX_NR_GENS, MIN_NR_GENS};
+use mmsim_core::base::id::{MemcgId, PageIdx};
 use mmsim_core::base::time::{SimDuration, SimTime};
+use mmsim_core::config::ZoneKind;
 use mmsim_core::memory::trace::TraceEvent;
 use mmsim_core::memory::{Memory, WalkScope};
-use mmsim_core::phys::frames::{flag, pages_of};
+use mmsim_core::phys::frames::{FolioId, flag, pages_of};
 use mmsim_core::policy::ReclaimRequest;
-
-/// What walks of one group's processes remember.
-#[derive(Clone, Debug)]
-pub(super) struct MmState {
-    /// Sequence number of the last walk.
-    pub(super) seq: u64,
-    pub(super) filters: Filters,
-    /// Sequence number whose walk is over, though the next generation may not have begun.
-    pub(super) walked: u64,
-    /// Processes from this number on were not walked yet: they are walked in full.
-    tail: u64,
-}
-
-impl Default for MmState {
-    fn default() -> Self {
-        MmState { seq: MIN_NR_GENS, filters: Filters::default(), walked: 0, tail: 0 }
-    }
-}
 
 /// What the distribution of pages over generations says (`should_run_aging`).
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -73,7 +57,7 @@ pub(super) fn outlook(rule: AgingRule, lead: u64, total: u64, young: u64, old: u
 
 impl Mglru {
     /// The swappiness that reclaim goes by: none if nothing can be swapped (`get_swappiness`).
-    pub(super) fn swappiness(&self, mem: &Memory, lv: usize, req: &ReclaimRequest) -> u64 {
+    pub(super) fn swappiness(&self, mem: &Memory, lv: LruvecId, req: &ReclaimRequest) -> u64 {
         self.swappiness_if(mem, lv, req, req.may_swap)
     }
 
@@ -81,11 +65,11 @@ impl Mglru {
     pub(super) fn swappiness_if(
         &self,
         mem: &Memory,
-        lv: usize,
+        lv: LruvecId,
         req: &ReclaimRequest,
         may_swap: bool,
     ) -> u64 {
-        let memcg = self.node_and_group(lv).1;
+        let memcg = self.node_and_memcg(lv).1;
         let room = |s: &mmsim_core::backing::swap::Swap| u64::from(s.nr_free()) >= self.min_batch;
         if may_swap && mem.swap.as_ref().is_some_and(room) && mem.memcgs.swap_room(memcg) {
             req.swappiness(mem)
@@ -95,9 +79,9 @@ impl Mglru {
     }
 
     /// Whether an lruvec wants a new generation, and how much of it can be evicted.
-    pub(super) fn outlook(&self, lv: usize, can_swap: bool) -> Outlook {
+    pub(super) fn outlook(&self, lv: LruvecId, can_swap: bool) -> Outlook {
         let v = &self.lruvecs[lv];
-        let types = if can_swap { ANON..=FILE } else { FILE..=FILE };
+        let types = LruType::evictable(can_swap);
         let reworked = self.config.aging_rule == AgingRule::GensOnly;
         let leader = match (can_swap, reworked) {
             (true, true) => v.min_seq[ANON].min(v.min_seq[FILE]),
@@ -105,9 +89,9 @@ impl Mglru {
             (false, _) => v.min_seq[FILE],
         };
         let (mut total, mut young, mut old) = (0, 0, 0);
-        for t in types {
+        for &t in types {
             for seq in v.min_seq[t]..=v.max_seq {
-                let size = v.size(slot_of(seq), t);
+                let size = v.size(Gen::from_seq(seq), t);
                 total += size;
                 if seq == v.max_seq {
                     young += size;
@@ -120,7 +104,13 @@ impl Mglru {
     }
 
     /// Creates a generation if nobody has since the youngest was `seq` (`try_to_inc_max_seq`).
-    pub(super) fn age(&mut self, mem: &mut Memory, lv: usize, can_swap: bool, force: bool) -> bool {
+    pub(super) fn age(
+        &mut self,
+        mem: &mut Memory,
+        lv: LruvecId,
+        can_swap: bool,
+        force: bool,
+    ) -> bool {
         let seq = self.lruvecs[lv].max_seq;
         if seq <= self.lruvecs[lv].mm.seq {
             return false;
@@ -139,7 +129,7 @@ impl Mglru {
     pub(super) fn age_in_steps(
         &mut self,
         mem: &mut Memory,
-        lv: usize,
+        lv: LruvecId,
         can_swap: bool,
         walking: &mut Option<u64>,
     ) -> Aging {
@@ -162,8 +152,8 @@ impl Mglru {
     }
 
     /// Walks the page tables of the processes of a group. False: none of them ran.
-    fn walk(&mut self, mem: &mut Memory, lv: usize, can_swap: bool, mut force: bool) -> bool {
-        let (node, memcg) = self.node_and_group(lv);
+    fn walk(&mut self, mem: &mut Memory, lv: LruvecId, can_swap: bool, mut force: bool) -> bool {
+        let (node, memcg) = self.node_and_memcg(lv);
         let seq = self.lruvecs[lv].max_seq;
         let scope = WalkScope { node, memcg, anon: can_swap };
         let spaces: Vec<_> = mem.mm_list(memcg).collect();
@@ -213,21 +203,15 @@ impl Mglru {
     }
 
     /// Folios that a walk found accessed move to a generation.
-    fn promote_all(
-        &mut self,
-        mem: &mut Memory,
-        lv: usize,
-        folios: &[mmsim_core::phys::frames::FolioId],
-        seq: u64,
-    ) {
-        let slot = slot_of(seq);
+    fn promote_all(&mut self, mem: &mut Memory, lv: LruvecId, folios: &[FolioId], seq: u64) {
+        let generation = Gen::from_seq(seq);
         for &folio in folios {
-            self.update_gen(mem, lv, folio, slot);
+            self.update_gen(mem, lv, folio, generation);
         }
     }
 
     /// The next generation begins (`inc_max_seq`).
-    fn inc_max_seq(&mut self, mem: &mut Memory, lv: usize, can_swap: bool) {
+    fn inc_max_seq(&mut self, mem: &mut Memory, lv: LruvecId, can_swap: bool) {
         for t in [FILE, ANON] {
             if self.lruvecs[lv].nr_gens(t) == MAX_NR_GENS as u64 {
                 self.inc_min_seq(mem, lv, t, can_swap);
@@ -238,14 +222,14 @@ impl Mglru {
         if hist > 1 {
             v.rates.iter_mut().for_each(|r| r.forget(v.max_seq + 1, hist));
         }
-        let before = [ANON, FILE].map(|t| v.halves(t));
+        let before = LruType::ALL.map(|t| v.halves(t));
         v.max_seq += 1;
-        for (t, before) in before.into_iter().enumerate() {
-            let (of_all, now) = (&mut self.halves[usize::from(v.node)][t], v.halves(t));
+        for (t, before) in LruType::ALL.into_iter().zip(before) {
+            let (of_all, now) = (&mut self.halves[v.node][t], v.halves(t));
             (0..2).for_each(|i| of_all[i] = of_all[i] + now[i] - before[i]);
         }
-        v.birth[slot_of(v.max_seq)] = mem.now;
-        let (node, memcg) = self.node_and_group(lv);
+        v.birth[Gen::from_seq(v.max_seq)] = mem.now;
+        let (node, memcg) = self.node_and_memcg(lv);
         if mem.tracer.on() {
             for g in self.generations(mem, lv) {
                 let age = g.age;
@@ -257,23 +241,23 @@ impl Mglru {
 
     /// Makes room for a generation by pouring the oldest one into the next (`inc_min_seq`). That
     /// turns its order round, and the lists' ends meet: what was to go last goes first.
-    fn inc_min_seq(&mut self, mem: &mut Memory, lv: usize, t: usize, can_swap: bool) {
+    fn inc_min_seq(&mut self, mem: &mut Memory, lv: LruvecId, t: LruType, can_swap: bool) {
         let hist = self.config.hist_gens.get();
-        let old = slot_of(self.lruvecs[lv].min_seq[t]);
-        // Anonymous pages that cannot be swapped stay in their slot, which becomes the youngest.
+        let old = self.lruvecs[lv].oldest(t);
+        // Anonymous pages that cannot be swapped stay in their generation, which becomes the youngest.
         if t == FILE || can_swap {
-            let rows: &[usize] = if t == FILE { &[LAZY, FILE] } else { &[ANON] };
-            let zones = self.lruvecs[lv].lists[old][t].len();
-            for z in 0..zones {
-                for &row in rows {
-                    let list = self.lruvecs[lv].lists[old][row][z];
+            let kinds: &[GenList] =
+                if t == FILE { &[GenList::Lazyfree, GenList::File] } else { &[GenList::Anon] };
+            for zone in ZoneKind::ALL {
+                for &kind in kinds {
+                    let list = self.lruvecs[lv].lists[old][kind][zone];
                     while let Some(folio) = mem.lru_pop_tail(list) {
                         mem.charge(mem.cost.t_rotate);
                         let bits = mem.frames.bits(folio);
                         let tier = self.tier(folio, bits);
                         let full = self.overflows(bits, self.refs(folio, bits));
-                        let slot = self.inc_gen(mem, lv, folio, 0);
-                        let to = self.lruvecs[lv].lists[slot][row][z];
+                        let generation = self.inc_gen(mem, lv, folio, 0);
+                        let to = self.lruvecs[lv].lists[generation][kind][zone];
                         mem.lru_add_tail(to, folio);
                         if self.config.aging_rule == AgingRule::GensOnly && !full {
                             let v = &mut self.lruvecs[lv];
@@ -291,16 +275,21 @@ impl Mglru {
 
     /// The oldest generations move on past those that are empty (`try_to_inc_min_seq`). True:
     /// one did.
-    pub(super) fn try_to_inc_min_seq(&mut self, mem: &Memory, lv: usize, can_swap: bool) -> bool {
-        let types = if can_swap { ANON..=FILE } else { FILE..=FILE };
+    pub(super) fn try_to_inc_min_seq(
+        &mut self,
+        mem: &Memory,
+        lv: LruvecId,
+        can_swap: bool,
+    ) -> bool {
+        let types = LruType::evictable(can_swap);
         // Lazily freed folios hold their generation back only if the list was made right.
         let lazy = self.config.lazyfree != Lazyfree::ListV2;
         let hist = self.config.hist_gens.get();
         let v = &mut self.lruvecs[lv];
         let mut min_seq = v.min_seq;
-        for t in types.clone() {
+        for &t in types {
             while min_seq[t] + MIN_NR_GENS <= v.max_seq
-                && !v.populated(mem, slot_of(min_seq[t]), t, lazy)
+                && !v.populated(mem, Gen::from_seq(min_seq[t]), t, lazy)
             {
                 min_seq[t] += 1;
             }
@@ -310,7 +299,7 @@ impl Mglru {
             min_seq[FILE] = min_seq[ANON].max(v.min_seq[FILE]);
         }
         let mut moved = false;
-        for t in types {
+        for &t in types {
             if min_seq[t] != v.min_seq[t] {
                 v.rates[t].carry_over(v.min_seq[t], hist);
                 v.min_seq[t] = min_seq[t];
@@ -320,10 +309,10 @@ impl Mglru {
         moved
     }
 
-    /// kswapd looks at the node before a pass: it may age all groups (6.1). True: nothing is
+    /// kswapd looks at the node before a pass: it may age all memcgs (6.1). True: nothing is
     /// older than `min_ttl_ms`, and something has to be killed.
     pub(super) fn age_by_kswapd(&mut self, mem: &mut Memory, req: &ReclaimRequest) -> bool {
-        let node = usize::from(req.node.0);
+        let node = req.node;
         let ttl = SimDuration::from_millis(self.config.min_ttl_ms.get().into());
         let ages = self.config.aging_site == AgingSite::Kswapd;
         if ages && !std::mem::replace(&mut self.needs_aging[node], true) {
@@ -346,10 +335,10 @@ impl Mglru {
             _ => req.priority,
         };
         let mut reclaimable = false;
-        for g in 0..self.groups {
-            let lv = node * self.groups + g;
-            let group = &mem.memcgs[self.node_and_group(lv).1];
-            if g != 0 && group.usage <= group.config.min {
+        for memcg in self.ids.memcgs() {
+            let lv = self.lruvec_at(node, memcg);
+            let m = &mem.memcgs[memcg];
+            if memcg != MemcgId(0) && m.usage <= m.config.min {
                 continue;
             }
             let can_swap = self.swappiness(mem, lv, req) > 0;
@@ -366,18 +355,18 @@ impl Mglru {
     }
 
     /// Whether the oldest generation of file pages is older than the time to live.
-    fn outlived(&self, mem: &Memory, lv: usize, ttl: SimDuration) -> bool {
+    fn outlived(&self, mem: &Memory, lv: LruvecId, ttl: SimDuration) -> bool {
         let v = &self.lruvecs[lv];
-        let birth: SimTime = v.birth[slot_of(v.min_seq[FILE])];
+        let birth: SimTime = v.birth[v.oldest(FILE)];
         birth + ttl < mem.now
     }
 
     /// Pages of the types that can be evicted (`lruvec_is_sizable`).
-    pub(super) fn listed(&self, lv: usize, can_swap: bool) -> u64 {
+    pub(super) fn listed(&self, lv: LruvecId, can_swap: bool) -> u64 {
         let v = &self.lruvecs[lv];
-        let types = if can_swap { ANON..=FILE } else { FILE..=FILE };
-        let of = |t: usize| (v.min_seq[t]..=v.max_seq).map(move |s| v.size(slot_of(s), t));
-        types.flat_map(of).sum()
+        let types = LruType::evictable(can_swap);
+        let of = |t: LruType| (v.min_seq[t]..=v.max_seq).map(move |s| v.size(Gen::from_seq(s), t));
+        types.iter().copied().flat_map(of).sum()
     }
 
     /// Neighbours of a page that was found accessed while it was to be evicted are looked at too
@@ -385,24 +374,24 @@ impl Mglru {
     pub(super) fn look_around(
         &mut self,
         mem: &mut Memory,
-        lv: usize,
-        page: mmsim_core::base::id::PageIdx,
+        lv: LruvecId,
+        page: PageIdx,
         file: bool,
         walks: bool,
     ) {
-        let (node, memcg) = self.node_and_group(lv);
+        let (node, memcg) = self.node_and_memcg(lv);
         let scope = WalkScope { node, memcg, anon: !file };
         let mut young = std::mem::take(&mut self.young);
         young.clear();
         let met = mem.look_around(page, &scope, &mut young);
         let seq = self.lruvecs[lv].max_seq;
-        let slot = slot_of(seq);
+        let generation = Gen::from_seq(seq);
         for &folio in &young {
             let bits = mem.frames.bits(folio);
-            let elsewhere = gen_of(bits).is_some_and(|g| g != slot);
+            let elsewhere = gen_of(bits).is_some_and(|g| g != generation);
             let counted = self.config.access_marks == AccessMarks::Counted614;
             if walks {
-                self.update_gen(mem, lv, folio, slot);
+                self.update_gen(mem, lv, folio, generation);
             } else if counted {
                 if self.set_refs(mem, folio) && elsewhere {
                     mem.lru_activate(self, folio);

@@ -25,9 +25,9 @@ knob_enums! {
             "Read through a descriptor: the second oldest of four generations, the oldest of fewer. \
              Anonymous, or dirty and waiting for its write: the second youngest.";
         Distance614 = "distance-6.14",
-            "Counted from the youngest generation: the first for active workingset, the second for \
-             what else is active, anonymous or waits, the third for refaulted workingset, the fourth \
-             for what was read; the oldest if there are fewer.";
+            "Counted from the youngest generation. Active workingset starts in the first; what else \
+             is active, anonymous or waits, in the second. Refaulted workingset starts in the third, \
+             what was read in the fourth, or in the oldest if there are fewer.";
     }
     /// What a recent refault has to be to count as restored, and what it gets.
     RestoreRule {
@@ -98,8 +98,8 @@ knob_enums! {
         Pressed67 = "pressed-6.7",
             "Below the first priority, at order 0; a group has to be large enough for a scan.";
         Fitted612 = "fitted-6.12",
-            "Before every pass, at the first priority that follows from what can be reclaimed; a \
-             group has to be large enough for a scan at that.";
+            "Before every pass, at the first priority that follows from what can be reclaimed. A \
+             memory cgroup has to be large enough for a scan at that.";
     }
     /// Where lazily freed memory is kept.
     Lazyfree {

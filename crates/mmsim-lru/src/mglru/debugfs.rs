@@ -4,9 +4,11 @@
 //!
 //! Source: Linux 6.12 mm/vmscan.c (`lru_gen_seq_write`, `run_aging`, `run_eviction`).
 
+use super::Mglru;
+use super::lruvec::{GenList, gen_of};
 use super::pass::Budget;
 use super::rates::{Period, Rates};
-use super::{Mglru, gen_of};
+use crate::index::{Gen, LruType};
 use mmsim_core::base::id::{MemcgId, NodeId};
 use mmsim_core::memory::Memory;
 use mmsim_core::phys::frames::FolioId;
@@ -22,7 +24,7 @@ impl Mglru {
         can_swap: bool,
         force: bool,
     ) -> bool {
-        let lv = self.index(node, memcg);
+        let lv = self.lruvec_at(node, memcg);
         self.age(mem, lv, can_swap, force)
     }
 
@@ -36,7 +38,7 @@ impl Mglru {
         req: &ReclaimRequest,
         walks: bool,
     ) -> u64 {
-        let lv = self.index(req.node, memcg);
+        let lv = self.lruvec_at(req.node, memcg);
         let swappiness = self.swappiness(mem, lv, req);
         let mut pass = self.begin(req, matches!(req.by, Reclaimer::Kswapd));
         pass.walks = walks;
@@ -51,7 +53,7 @@ impl Mglru {
         memcg: MemcgId,
         req: &ReclaimRequest,
     ) -> Option<u64> {
-        let lv = self.index(req.node, memcg);
+        let lv = self.lruvec_at(req.node, memcg);
         let can_swap = self.swappiness(mem, lv, req) > 0;
         let mut pass = self.begin(req, matches!(req.by, Reclaimer::Kswapd));
         loop {
@@ -65,29 +67,30 @@ impl Mglru {
 
     /// Oldest and youngest generations: anonymous, file, youngest.
     pub fn seqs(&self, node: NodeId, memcg: MemcgId) -> [u64; 3] {
-        let v = &self.lruvecs[self.index(node, memcg)];
-        [v.min_seq[0], v.min_seq[1], v.max_seq]
+        let v = &self.lruvecs[self.lruvec_at(node, memcg)];
+        let [anon, file] = *v.min_seq.raw();
+        [anon, file, v.max_seq]
     }
 
-    /// Folios of a list of a generation, the one to be looked at first behind: of anonymous (0),
-    /// file (1) or lazily freed memory (2), in the order of zones.
+    /// Folios of the lists of one kind in a generation, in the order of zones. The last one is
+    /// scanned first.
     pub fn list(
         &self,
         mem: &Memory,
         (node, memcg): (NodeId, MemcgId),
         seq: u64,
-        kind: usize,
+        kind: GenList,
     ) -> Vec<FolioId> {
-        let zones = &self.lruvecs[self.index(node, memcg)].lists[super::slot_of(seq)][kind];
+        let zones = &self.lruvecs[self.lruvec_at(node, memcg)].lists[Gen::from_seq(seq)][kind];
         let mut folios: Vec<_> =
             zones.iter().rev().flat_map(|&l| mem.lists.iter_from_tail(l)).collect();
         folios.reverse();
         folios
     }
 
-    /// The generation that a folio names, modulo 4; none while it is isolated.
-    pub fn generation_of(&self, mem: &Memory, folio: FolioId) -> Option<u64> {
-        gen_of(mem.frames.bits(folio)).map(|slot| slot as u64)
+    /// The generation that a folio names; none while it is isolated.
+    pub fn generation_of(&self, mem: &Memory, folio: FolioId) -> Option<Gen> {
+        gen_of(mem.frames.bits(folio))
     }
 
     /// Accesses through descriptors that a folio has to its credit, 0 to 4.
@@ -96,9 +99,9 @@ impl Mglru {
     }
 
     /// Refault rates of a type, and its current period.
-    pub fn rates(&self, node: NodeId, memcg: MemcgId, kind: usize) -> (&Rates, &Period) {
-        let v = &self.lruvecs[self.index(node, memcg)];
-        let rates = &v.rates[kind];
-        (rates, rates.period(v.min_seq[kind], self.config.hist_gens.get()))
+    pub fn rates(&self, node: NodeId, memcg: MemcgId, t: LruType) -> (&Rates, &Period) {
+        let v = &self.lruvecs[self.lruvec_at(node, memcg)];
+        let rates = &v.rates[t];
+        (rates, rates.period(v.min_seq[t], self.config.hist_gens.get()))
     }
 }

@@ -10,10 +10,12 @@
 //! `folio_check_references`).
 
 use super::config::{AccessMarks, Placement, TypeRule};
+use super::lruvec::type_of;
 use super::pass::Pass;
-use super::rates::{ANON, Control, FILE, MAX_SWAPPINESS};
-use super::{MIN_NR_GENS, Mglru, place};
-use crate::shrink::{BatchStats, Fate, Judgement, Shrinking, shrink_folio};
+use super::rates::{Control, MAX_SWAPPINESS};
+use super::{Mglru, place};
+use crate::index::{ANON, FILE, LruType, LruvecId, MIN_NR_GENS, PerType, Tier};
+use crate::shrink::{BatchStats, Judgement, ShrinkOutcome, Shrinking, shrink_folio};
 use mmsim_core::base::id::Pfn;
 use mmsim_core::memory::trace::{ScanOutcome, TraceEvent};
 use mmsim_core::memory::{FastPath, Look, Memory};
@@ -22,14 +24,14 @@ use mmsim_core::policy::{ReclaimOutcome, ReclaimRequest, Reclaimer};
 
 /// Folios on their way through a step.
 struct Batch {
-    lv: usize,
-    t: usize,
+    lv: LruvecId,
+    t: LruType,
     how: Shrinking,
     /// Plain folios may be evicted by the fast path.
-    evicts_short: bool,
+    evicts_fast: bool,
     /// The reclaimer walks page tables, so what it finds accessed it promotes itself.
     walks: bool,
-    short: FastPath,
+    fast: FastPath,
     stats: BatchStats,
     /// What stays, in order.
     back: Vec<FolioId>,
@@ -41,7 +43,7 @@ impl Mglru {
     pub(super) fn evict_folios(
         &mut self,
         mem: &mut Memory,
-        lv: usize,
+        lv: LruvecId,
         swappiness: u64,
         req: &ReclaimRequest,
         pass: &Pass,
@@ -71,9 +73,9 @@ impl Mglru {
                 may_writepage: req.may_writepage,
                 keep_marked: self.config.access_marks == AccessMarks::WorkingsetSecond,
             },
-            evicts_short: t == ANON && req.may_writepage && mem.evicts_short(),
+            evicts_fast: t == ANON && req.may_writepage && mem.evicts_short(),
             walks: pass.walks,
-            short: std::mem::take(&mut self.short),
+            fast: std::mem::take(&mut self.fast),
             stats: BatchStats::default(),
             back: std::mem::take(&mut self.back),
         };
@@ -93,14 +95,14 @@ impl Mglru {
         out.scanned += b.stats.scanned;
         out.reclaimed += reclaimed;
         out.stats.add(&b.stats.pass);
-        self.short = b.short;
+        self.fast = b.fast;
         self.back = b.back;
         scanned
     }
 
-    fn control(&self, lv: usize) -> Control<'_> {
+    fn control(&self, lv: LruvecId) -> Control<'_> {
         let v = &self.lruvecs[lv];
-        let rates = [&v.rates[ANON], &v.rates[FILE]];
+        let rates = PerType::from_fn(|t| &v.rates[t]);
         Control { rates, min_seq: v.min_seq, config: &self.config }
     }
 
@@ -109,10 +111,10 @@ impl Mglru {
     fn isolate_folios(
         &mut self,
         mem: &mut Memory,
-        lv: usize,
+        lv: LruvecId,
         swappiness: u64,
         req: &ReclaimRequest,
-    ) -> (usize, u64) {
+    ) -> (LruType, u64) {
         self.looks.clear();
         let v = &self.lruvecs[lv];
         let first_tier = self.config.type_rule == TypeRule::FirstTier;
@@ -137,7 +139,7 @@ impl Mglru {
                 return (t, scanned);
             }
             others -= 1;
-            (t, limit) = (1 - t, None);
+            (t, limit) = (t.other(), None);
         }
     }
 
@@ -147,7 +149,7 @@ impl Mglru {
         let mut rest = &looks[..];
         while let Some((first, behind)) = rest.split_first() {
             let plain =
-                if b.evicts_short { rest.iter().take_while(|l| l.is_plain()).count() } else { 0 };
+                if b.evicts_fast { rest.iter().take_while(|l| l.is_plain()).count() } else { 0 };
             if plain > 0 {
                 self.shrink_plain(mem, b, &rest[..plain]);
                 rest = &rest[plain..];
@@ -156,7 +158,7 @@ impl Mglru {
                 rest = behind;
             }
         }
-        mem.settle_fast(&mut b.short, b.how.by);
+        mem.settle_fast(&mut b.fast, b.how.by);
         self.looks = looks;
     }
 
@@ -188,7 +190,7 @@ impl Mglru {
             }
             b.back.push(look.folio);
         }
-        b.short.asked(asked);
+        b.fast.asked(asked);
         let mut slots = std::mem::take(&mut self.slots);
         mem.slots_for_short(victims.len(), &mut slots);
         let evicts = slots.len() as u64;
@@ -206,10 +208,10 @@ impl Mglru {
             } else {
                 self.evicted(mem, b.lv, b.t, look.folio)
             };
-            mem.evict_fast(&mut b.short, look, slot, Some(shadow));
+            mem.evict_fast(&mut b.fast, look, slot, Some(shadow));
         }
         let v = &mut self.lruvecs[b.lv];
-        v.rates[b.t].period_mut(v.min_seq[b.t], hist).evicted[0] += untouched;
+        v.rates[b.t].period_mut(v.min_seq[b.t], hist).evicted[Tier::FIRST] += untouched;
         b.stats.pageout += evicts;
         b.stats.reclaimed += evicts;
         self.slots = slots;
@@ -243,12 +245,12 @@ impl Mglru {
     /// The slow path of a folio.
     #[inline(never)]
     fn shrink_other(&mut self, mem: &mut Memory, b: &mut Batch, folio: FolioId) {
-        mem.settle_fast(&mut b.short, b.how.by);
+        mem.settle_fast(&mut b.fast, b.how.by);
         let pages = mem.frames.pages(folio) as u32;
         match self.shrink_one(mem, b, folio, false) {
-            Fate::Kept(_) | Fate::Activated(_) => b.back.push(folio),
-            Fate::Freed | Fate::Dropped => {}
-            Fate::Split => {
+            ShrinkOutcome::Kept(_) | ShrinkOutcome::Activated(_) => b.back.push(folio),
+            ShrinkOutcome::Freed | ShrinkOutcome::Dropped => {}
+            ShrinkOutcome::Split => {
                 let count = self.counts.get(folio);
                 for page in (folio.0..folio.0 + pages).map(Pfn) {
                     self.counts.set(page, count);
@@ -265,7 +267,7 @@ impl Mglru {
         b: &mut Batch,
         folio: FolioId,
         ignore: bool,
-    ) -> Fate {
+    ) -> ShrinkOutcome {
         let page = if mem.tracer.on() { mem.page_of(folio) } else { None };
         let limit = match b.how.by {
             Reclaimer::Limit(m) => Some(m),
@@ -303,13 +305,13 @@ impl Mglru {
             Some(self.evicted(mem, lv, t, f))
         });
         let outcome = match fate {
-            Fate::Freed => ScanOutcome::Reclaimed,
-            Fate::Dropped => ScanOutcome::LazyFreed,
-            Fate::Kept(why) | Fate::Activated(why) => why,
-            Fate::Split => return fate,
+            ShrinkOutcome::Freed => ScanOutcome::Reclaimed,
+            ShrinkOutcome::Dropped => ScanOutcome::LazyFreed,
+            ShrinkOutcome::Kept(why) | ShrinkOutcome::Activated(why) => why,
+            ShrinkOutcome::Split => return fate,
         };
         mem.emit(|| TraceEvent::SimScanFolio { pfn: folio, page, file, outcome });
-        if fate == Fate::Kept(ScanOutcome::KeepReferenced) {
+        if fate == ShrinkOutcome::Kept(ScanOutcome::KeepReferenced) {
             self.counted_first(folio, Judgement::Keep);
         }
         for page in found {
@@ -329,23 +331,23 @@ impl Mglru {
         for &folio in folios {
             let mut b = Batch {
                 lv: self.lruvec_of(mem, folio),
-                t: super::type_of(mem.frames.bits(folio)),
+                t: type_of(mem.frames.bits(folio)),
                 how: Shrinking {
                     by: Reclaimer::Advice,
                     may_writepage: true,
                     keep_marked: !ignore
                         && self.config.access_marks == AccessMarks::WorkingsetSecond,
                 },
-                evicts_short: false,
+                evicts_fast: false,
                 walks: false,
-                short: FastPath::default(),
+                fast: FastPath::default(),
                 stats: BatchStats::default(),
                 back: Vec::new(),
             };
             match self.shrink_one(mem, &mut b, folio, ignore) {
-                Fate::Freed | Fate::Dropped => freed += 1,
-                Fate::Kept(_) | Fate::Activated(_) => mem.put_back(self, folio),
-                Fate::Split => unreachable!("{folio} was split when the advice was given"),
+                ShrinkOutcome::Freed | ShrinkOutcome::Dropped => freed += 1,
+                ShrinkOutcome::Kept(_) | ShrinkOutcome::Activated(_) => mem.put_back(self, folio),
+                ShrinkOutcome::Split => unreachable!("{folio} was split when the advice was given"),
             }
         }
         freed
@@ -370,7 +372,7 @@ impl Mglru {
             if bits & flag::MLOCKED != 0 {
                 // To the unevictable list, by its flag.
             } else if self.config.placement == Placement::Distance614 {
-                let t = super::type_of(bits);
+                let t = type_of(bits);
                 let v = &self.lruvecs[b.lv];
                 let (min_seq, max_seq) = (v.min_seq[t], v.max_seq);
                 let placing = place::Placing { bits, min_seq, max_seq, first_to_go: false };

@@ -8,6 +8,8 @@
 //! Source: Linux 6.12 mm/vmscan.c (`lru_gen_rotate_memcg`, `shrink_many`). Groups live as long as
 //! the machine here, so what happens at their coming and going is left out.
 
+use crate::index::LruvecIds;
+use mmsim_core::base::id::{IndexVec, MemcgId};
 use mmsim_core::base::rng::Rng;
 
 /// Generations that are told apart (`MEMCG_NR_GENS`): old, young, and the one after.
@@ -36,47 +38,46 @@ struct Seat {
 #[derive(Clone, Debug)]
 pub(super) struct MemcgLru {
     seq: usize,
-    seats: Vec<Seat>,
-    fifos: [[Vec<u16>; BINS]; GENS],
+    seats: IndexVec<MemcgId, Seat>,
+    fifos: [[Vec<MemcgId>; BINS]; GENS],
     rng: Rng,
 }
 
 impl MemcgLru {
-    pub(super) fn new(groups: usize, mut rng: Rng) -> Self {
-        let mut fifos: [[Vec<u16>; BINS]; GENS] = Default::default();
-        let seats = (0..groups)
-            .map(|g| {
-                let bin = rng.below(BINS as u64) as usize;
-                fifos[0][bin].push(g as u16);
-                Seat { generation: 0, bin, tail: false }
-            })
-            .collect();
+    pub(super) fn new(ids: LruvecIds, mut rng: Rng) -> Self {
+        let mut fifos: [[Vec<MemcgId>; BINS]; GENS] = Default::default();
+        let mut seats = IndexVec::new();
+        for memcg in ids.memcgs() {
+            let bin = rng.below(BINS as u64) as usize;
+            fifos[0][bin].push(memcg);
+            seats.push(Seat { generation: 0, bin, tail: false });
+        }
         MemcgLru { seq: 0, seats, fifos, rng }
     }
 
-    /// The groups of the old generation as a pass visits them: by bins from one drawn at random.
-    pub(super) fn visit(&mut self) -> Vec<u16> {
+    /// The memcgs of the old generation as a pass visits them: by bins from one drawn at random.
+    pub(super) fn visit(&mut self) -> Vec<MemcgId> {
         let first = self.rng.below(BINS as u64) as usize;
         let old = &self.fifos[self.seq % GENS];
         (0..BINS).flat_map(|i| old[(first + i) % BINS].iter().copied()).collect()
     }
 
-    /// Whether a group had its second chance.
-    pub(super) fn at_tail(&self, group: usize) -> bool {
-        self.seats[group].tail
+    /// Whether a memcg had its second chance.
+    pub(super) fn at_tail(&self, memcg: MemcgId) -> bool {
+        self.seats[memcg].tail
     }
 
-    /// Moves a group.
-    pub(super) fn rotate(&mut self, group: usize, to: Rotation) {
-        let from = self.seats[group];
-        self.fifos[from.generation][from.bin].retain(|&g| usize::from(g) != group);
+    /// Moves a memcg.
+    pub(super) fn rotate(&mut self, memcg: MemcgId, to: Rotation) {
+        let from = self.seats[memcg];
+        self.fifos[from.generation][from.bin].retain(|&m| m != memcg);
         let generation = match to {
             Rotation::Tail => from.generation,
             Rotation::Young => (self.seq + 1) % GENS,
         };
         let bin = self.rng.below(BINS as u64) as usize;
-        self.seats[group] = Seat { generation, bin, tail: to == Rotation::Tail };
-        self.fifos[generation][bin].push(group as u16);
+        self.seats[memcg] = Seat { generation, bin, tail: to == Rotation::Tail };
+        self.fifos[generation][bin].push(memcg);
         if from.generation == self.seq % GENS
             && self.fifos[from.generation].iter().all(Vec::is_empty)
         {
@@ -92,13 +93,13 @@ mod tests {
     /// Whatever moves, each group is visited once before any is visited twice.
     #[test]
     fn groups_take_turns() {
-        let mut lru = MemcgLru::new(5, Rng::for_purpose(1, "test"));
+        let mut lru = MemcgLru::new(LruvecIds::new(5), Rng::for_purpose(1, "test"));
         for _ in 0..20 {
             let mut round = Vec::new();
             while round.len() < 5 {
                 let next = lru.visit()[0];
-                lru.rotate(next.into(), Rotation::Young);
-                round.push(next);
+                lru.rotate(next, Rotation::Young);
+                round.push(next.0);
             }
             round.sort_unstable();
             assert_eq!(round, [0, 1, 2, 3, 4]);
@@ -108,12 +109,12 @@ mod tests {
 
     #[test]
     fn a_second_chance_is_had_in_the_same_generation() {
-        let mut lru = MemcgLru::new(2, Rng::for_purpose(1, "test"));
-        lru.rotate(0, Rotation::Tail);
-        assert!(lru.at_tail(0) && !lru.at_tail(1));
+        let mut lru = MemcgLru::new(LruvecIds::new(2), Rng::for_purpose(1, "test"));
+        lru.rotate(MemcgId(0), Rotation::Tail);
+        assert!(lru.at_tail(MemcgId(0)) && !lru.at_tail(MemcgId(1)));
         assert_eq!(lru.visit().len(), 2);
-        lru.rotate(0, Rotation::Young);
-        assert!(!lru.at_tail(0));
-        assert_eq!(lru.visit(), [1]);
+        lru.rotate(MemcgId(0), Rotation::Young);
+        assert!(!lru.at_tail(MemcgId(0)));
+        assert_eq!(lru.visit(), [MemcgId(1)]);
     }
 }

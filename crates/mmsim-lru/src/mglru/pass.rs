@@ -1,6 +1,6 @@
 //! How much is evicted, whose turn it is, and when it is enough.
 //!
-//! A pass visits the groups of a node in the order of their own LRU. For each the budget is its
+//! A pass visits the memcgs of a node in the order of their own LRU. For each the budget is its
 //! size shifted by the priority; with too few generations left it is aged instead, and then left
 //! alone for this pass. The pass ends early once it freed what was asked for.
 //!
@@ -11,7 +11,7 @@ use super::Mglru;
 use super::aging::Aging;
 use super::config::{AbortRule, AgingSite};
 use super::memcg_lru::Rotation;
-use super::rates::{ANON, FILE};
+use crate::index::{ANON, FILE, LruType, LruvecId};
 use mmsim_core::base::id::{MemcgId, NodeId};
 use mmsim_core::memory::Memory;
 use mmsim_core::phys::watermarks::Mark;
@@ -31,7 +31,7 @@ pub(super) enum Budget {
 /// The work on one lruvec.
 #[derive(Clone, Debug)]
 struct Work {
-    lv: usize,
+    lv: LruvecId,
     scanned: u64,
     /// Youngest generation at its begin.
     max_seq: u64,
@@ -43,7 +43,7 @@ struct Work {
 #[derive(Clone, Debug)]
 pub(super) struct Pass {
     /// Groups still to visit, the next one last.
-    left: Vec<u16>,
+    left: Vec<MemcgId>,
     work: Option<Work>,
     /// Freed by this pass.
     reclaimed: u64,
@@ -66,8 +66,8 @@ pub(super) fn initial_priority(reclaimable: u64, to_reclaim: u64, first: u8) -> 
 impl Mglru {
     pub(super) fn run_pass(&mut self, mem: &mut Memory, req: &ReclaimRequest) -> ReclaimOutcome {
         let kswapd = matches!(req.by, Reclaimer::Kswapd);
-        let place = 2 * usize::from(req.node.0) + usize::from(kswapd);
-        let kept = if req.one_step { self.passes[place].take() } else { None };
+        let place = usize::from(kswapd);
+        let kept = if req.one_step { self.passes[req.node][place].take() } else { None };
         let mut out = ReclaimOutcome::default();
         let mut req = *req;
         let mut pass = match kept {
@@ -90,7 +90,7 @@ impl Mglru {
             }
         };
         loop {
-            if pass.work.is_none() && !self.next_group(mem, &req, &mut pass) {
+            if pass.work.is_none() && !self.next_memcg(mem, &req, &mut pass) {
                 break;
             }
             self.step(mem, &req, &mut pass, &mut out);
@@ -101,10 +101,10 @@ impl Mglru {
         }
         out.low_skipped = pass.low_skipped;
         if out.more {
-            self.passes[place] = Some(pass);
+            self.passes[req.node][place] = Some(pass);
         } else if kswapd && pass.reclaimed >= self.min_batch && !pass.wanted {
             // So much came without aging that the next round does without as well (6.1).
-            self.needs_aging[usize::from(req.node.0)] = false;
+            self.needs_aging[req.node] = false;
         }
         out
     }
@@ -114,19 +114,19 @@ impl Mglru {
         if req.priority != self.first_priority || req.target < self.min_batch {
             return req.priority;
         }
-        let first = self.index(req.node, MemcgId(0));
-        let all = &self.lruvecs[first..first + self.groups];
-        let inactive = |t: usize| all.iter().map(|v| v.halves(t)[0]).sum::<u64>();
+        let all = self.ids.at(req.node.0);
+        let inactive =
+            |t: LruType| all.clone().map(|lv| self.lruvecs[lv].halves(t)[0]).sum::<u64>();
         let anon = if mem.can_swap(MemcgId(0)) { inactive(ANON) } else { 0 };
         initial_priority(inactive(FILE) + anon, req.target, self.first_priority)
     }
 
     pub(super) fn begin(&mut self, req: &ReclaimRequest, kswapd: bool) -> Pass {
         let left = match req.by {
-            Reclaimer::Limit(m) => vec![m.0],
-            _ if self.groups == 1 => vec![0],
+            Reclaimer::Limit(m) => vec![m],
+            _ if self.ids.only_root() => vec![MemcgId(0)],
             _ => {
-                let mut order = self.memcg_lru[usize::from(req.node.0)].visit();
+                let mut order = self.memcg_lru[req.node].visit();
                 order.reverse();
                 order
             }
@@ -143,24 +143,23 @@ impl Mglru {
     }
 
     /// Goes on to the next group that is not protected. False: there is none.
-    fn next_group(&mut self, mem: &Memory, req: &ReclaimRequest, pass: &mut Pass) -> bool {
-        while let Some(group) = pass.left.pop() {
-            let memcg = MemcgId(group);
+    fn next_memcg(&mut self, mem: &Memory, req: &ReclaimRequest, pass: &mut Pass) -> bool {
+        while let Some(memcg) = pass.left.pop() {
             let (usage, c) = (mem.memcgs[memcg].usage, &mem.memcgs[memcg].config);
-            // Protection is against others: a group's own limit does not heed it.
-            if group != 0 && !matches!(req.by, Reclaimer::Limit(_)) {
-                let order = &mut self.memcg_lru[usize::from(req.node.0)];
+            // Protection is against others: a memcg's own limit does not heed it.
+            if memcg != MemcgId(0) && !matches!(req.by, Reclaimer::Limit(_)) {
+                let order = &mut self.memcg_lru[req.node];
                 if usage <= c.min {
-                    order.rotate(group.into(), Rotation::Young);
+                    order.rotate(memcg, Rotation::Young);
                     continue;
                 }
-                if usage <= c.low && !order.at_tail(group.into()) {
-                    order.rotate(group.into(), Rotation::Tail);
+                if usage <= c.low && !order.at_tail(memcg) {
+                    order.rotate(memcg, Rotation::Tail);
                     pass.low_skipped = true;
                     continue;
                 }
             }
-            let lv = self.index(req.node, memcg);
+            let lv = self.lruvec_at(req.node, memcg);
             let max_seq = self.lruvecs[lv].max_seq;
             pass.work = Some(Work { lv, scanned: 0, max_seq, swapped: false });
             return true;
@@ -208,38 +207,38 @@ impl Mglru {
             out.reclaimed += self.min_batch;
         }
         self.leave(req, pass, &w, budget == Budget::Aged);
-        let node = NodeId((w.lv / self.groups) as u8);
-        if w.lv.is_multiple_of(self.groups) && mem.shadow_nodes_listed() > 0 {
+        let (node, memcg) = self.node_and_memcg(w.lv);
+        if memcg == MemcgId(0) && mem.shadow_nodes_listed() > 0 {
             let pages = self.pages_for_shadows(mem, node);
-            mem.limit_shadow_nodes(crate::formulas::shadow_nodes_allowed(pages), req.priority);
+            mem.limit_shadow_nodes(crate::shrink::shadow_nodes_allowed(pages), req.priority);
         }
-        if self.groups > 1 && !pass.left.is_empty() && self.aborts(mem, req, pass, &w) {
+        if !self.ids.only_root() && !pass.left.is_empty() && self.aborts(mem, req, pass, &w) {
             pass.left.clear();
         }
     }
 
-    /// The order of groups after one was visited.
+    /// The order of memory cgroups after one was visited.
     fn leave(&mut self, req: &ReclaimRequest, _pass: &Pass, w: &Work, aged: bool) {
-        if self.groups == 1 || matches!(req.by, Reclaimer::Limit(_)) && !aged {
+        if self.ids.only_root() || matches!(req.by, Reclaimer::Limit(_)) && !aged {
             return;
         }
-        let group = w.lv % self.groups;
+        let memcg = self.ids.memcg(w.lv);
         let sizable = self.listed(w.lv, true) >> req.priority > 0;
-        let order = &mut self.memcg_lru[usize::from(req.node.0)];
+        let order = &mut self.memcg_lru[req.node];
         let to = match (aged, sizable) {
             (true, _) => Rotation::Young,
             (false, true) => return,
-            (false, false) if order.at_tail(group) => Rotation::Young,
+            (false, false) if order.at_tail(memcg) => Rotation::Young,
             (false, false) => Rotation::Tail,
         };
-        order.rotate(group, to);
+        order.rotate(memcg, to);
     }
 
     /// How much of an lruvec may be looked at (`get_nr_to_scan`); ages it if that is due.
     pub(super) fn budget(
         &mut self,
         mem: &mut Memory,
-        lv: usize,
+        lv: LruvecId,
         can_swap: bool,
         req: &ReclaimRequest,
         pass: &mut Pass,
@@ -278,7 +277,7 @@ impl Mglru {
     fn next_generation(
         &mut self,
         mem: &mut Memory,
-        lv: usize,
+        lv: LruvecId,
         can_swap: bool,
         pass: &mut Pass,
     ) -> Budget {
@@ -338,10 +337,10 @@ impl Mglru {
 
     /// The pages whose number limits the root group's shadow nodes, as for the classic LRU.
     fn pages_for_shadows(&self, mem: &Memory, node: NodeId) -> u64 {
-        if self.groups == 1 {
+        if self.ids.only_root() {
             return mem.zones.ids().map(|z| u64::from(mem.zones[z].managed)).sum();
         }
-        let v = &self.lruvecs[self.index(node, MemcgId(0))];
+        let v = &self.lruvecs[self.lruvec_at(node, MemcgId(0))];
         [ANON, FILE].into_iter().flat_map(|t| v.halves(t)).sum::<u64>()
             + mem.lists.len(v.unevictable)
     }

@@ -4,7 +4,7 @@
 //! `lru_gen_folio_seq`).
 
 use super::config::Placement;
-use super::{MAX_NR_GENS, MIN_NR_GENS};
+use crate::index::{MAX_NR_GENS, MIN_NR_GENS};
 use mmsim_core::phys::frames::flag;
 
 /// What decides.

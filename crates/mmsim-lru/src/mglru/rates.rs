@@ -10,26 +10,20 @@
 //! `get_tier_idx`, `get_type_to_scan`).
 
 use super::config::{MglruConfig, TierGain, TypeRule};
+use crate::index::{ANON, FILE, LruType, MAX_NR_TIERS, PerTier, PerType, Tier};
 
-/// Tiers (`MAX_NR_TIERS`).
-pub const MAX_NR_TIERS: usize = 4;
 /// Refaults below which a position may be evicted without a comparison, and the amount that
 /// makes a set point hard to beat while little is known of it (`MIN_LRU_BATCH`).
 pub const MIN_LRU_BATCH: u64 = 64;
 /// The largest swappiness.
 pub const MAX_SWAPPINESS: u64 = 200;
 
-/// Anonymous, file.
-pub const ANON: usize = 0;
-/// See [`ANON`].
-pub const FILE: usize = 1;
-
 /// The tier of a folio with so many counted accesses through descriptors
 /// (`lru_tier_from_refs`).
 #[inline]
-pub const fn tier_of(refs: u32) -> usize {
+pub const fn tier_of(refs: u32) -> Tier {
     // The binary logarithm of refs + 1, rounded up.
-    (32 - refs.leading_zeros()) as usize
+    Tier((32 - refs.leading_zeros()) as u8)
 }
 
 /// One side of a comparison (`struct ctrl_pos`).
@@ -56,11 +50,11 @@ pub fn may_evict(sp: Position, pv: Position) -> bool {
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct Period {
     /// Evicted pages, by tier.
-    pub evicted: [u64; MAX_NR_TIERS],
+    pub evicted: PerTier<u64>,
     /// Pages that came back, by tier.
-    pub refaulted: [u64; MAX_NR_TIERS],
+    pub refaulted: PerTier<u64>,
     /// Pages protected for their tier; none of tier 0 before 6.14.
-    pub protected: [u64; MAX_NR_TIERS],
+    pub protected: PerTier<u64>,
 }
 
 /// Refault rates of one type.
@@ -69,9 +63,9 @@ pub struct Rates {
     /// The periods that are kept, the current one at the place of the oldest generation.
     periods: [Period; 4],
     /// Moving averages.
-    pub avg_refaulted: [u64; MAX_NR_TIERS],
+    pub avg_refaulted: PerTier<u64>,
     /// See `avg_refaulted`.
-    pub avg_total: [u64; MAX_NR_TIERS],
+    pub avg_total: PerTier<u64>,
 }
 
 impl Rates {
@@ -86,7 +80,7 @@ impl Rates {
         &mut self.periods[seq as usize % hist_gens]
     }
     /// Position of one tier.
-    pub fn position(&self, min_seq: u64, hist_gens: usize, tier: usize, gain: u64) -> Position {
+    pub fn position(&self, min_seq: u64, hist_gens: usize, tier: Tier, gain: u64) -> Position {
         let p = self.period(min_seq, hist_gens);
         Position {
             refaulted: self.avg_refaulted[tier] + p.refaulted[tier],
@@ -96,7 +90,7 @@ impl Rates {
     }
     /// Position of all tiers together.
     pub fn sum(&self, min_seq: u64, hist_gens: usize, gain: u64) -> Position {
-        let tiers = (0..MAX_NR_TIERS).map(|t| self.position(min_seq, hist_gens, t, gain));
+        let tiers = Tier::all().map(|t| self.position(min_seq, hist_gens, t, gain));
         tiers.fold(Position { gain, ..Position::default() }, |a, p| Position {
             refaulted: a.refaulted + p.refaulted,
             total: a.total + p.total,
@@ -106,7 +100,7 @@ impl Rates {
     /// The oldest generation moves on from `min_seq`: its period goes into the averages.
     pub fn carry_over(&mut self, min_seq: u64, hist_gens: usize) {
         let p = *self.period(min_seq, hist_gens);
-        for t in 0..MAX_NR_TIERS {
+        for t in Tier::all() {
             self.avg_refaulted[t] = (self.avg_refaulted[t] + p.refaulted[t]) / 2;
             self.avg_total[t] = (self.avg_total[t] + p.evicted[t] + p.protected[t]) / 2;
         }
@@ -124,46 +118,46 @@ impl Rates {
 #[derive(Clone, Copy, Debug)]
 pub struct Control<'a> {
     /// Of anonymous and of file pages.
-    pub rates: [&'a Rates; 2],
+    pub rates: PerType<&'a Rates>,
     /// Oldest generations.
-    pub min_seq: [u64; 2],
+    pub min_seq: PerType<u64>,
     /// Knobs.
     pub config: &'a MglruConfig,
 }
 
 impl Control<'_> {
-    fn position(&self, t: usize, tier: usize, gain: u64) -> Position {
+    fn position(&self, t: LruType, tier: Tier, gain: u64) -> Position {
         self.rates[t].position(self.min_seq[t], self.config.hist_gens.get(), tier, gain)
     }
 
     /// The last tier that may be evicted, compared with a set point.
-    fn limit(&self, t: usize, sp: Position, gain: u64) -> usize {
-        let worse = |&k: &usize| !may_evict(sp, self.position(t, k, gain));
-        (1..MAX_NR_TIERS).find(worse).unwrap_or(MAX_NR_TIERS) - 1
+    fn limit(&self, t: LruType, sp: Position, gain: u64) -> Tier {
+        let worse = |&k: &u8| !may_evict(sp, self.position(t, Tier(k), gain));
+        Tier((1..MAX_NR_TIERS as u8).find(worse).unwrap_or(MAX_NR_TIERS as u8) - 1)
     }
 
     /// The last tier of a type that may be evicted, compared with its first (`get_tier_idx`).
-    pub fn own_limit(&self, t: usize) -> usize {
+    pub fn own_limit(&self, t: LruType) -> Tier {
         let (sp, pv) = match self.config.tier_gain {
             TierGain::OneToTwo => (1, 2),
             TierGain::TwoToThree => (2, 3),
         };
-        self.limit(t, self.position(t, 0, sp), pv)
+        self.limit(t, self.position(t, Tier::FIRST, sp), pv)
     }
 
     /// The type to evict, and the last of its tiers that may be (`get_type_to_scan`). `None`
     /// for the limit: [`Control::own_limit`] says it.
-    pub fn choose(&self, swappiness: u64) -> (usize, Option<usize>) {
-        let gain = [swappiness, MAX_SWAPPINESS - swappiness];
+    pub fn choose(&self, swappiness: u64) -> (LruType, Option<Tier>) {
+        let gain = PerType::new([swappiness, MAX_SWAPPINESS - swappiness]);
         match self.config.type_rule {
             TypeRule::FirstTier => {
-                let at = |t: usize| self.position(t, 0, gain[t]);
+                let at = |t: LruType| self.position(t, Tier::FIRST, gain[t]);
                 let t = if may_evict(at(ANON), at(FILE)) { FILE } else { ANON };
-                (t, Some(self.limit(t, at(1 - t), gain[t])))
+                (t, Some(self.limit(t, at(t.other()), gain[t])))
             }
             TypeRule::AllTiers => {
                 let hist = self.config.hist_gens.get();
-                let at = |t: usize| self.rates[t].sum(self.min_seq[t], hist, gain[t]);
+                let at = |t: LruType| self.rates[t].sum(self.min_seq[t], hist, gain[t]);
                 (if may_evict(at(ANON), at(FILE)) { FILE } else { ANON }, None)
             }
         }
@@ -176,7 +170,7 @@ mod tests {
 
     fn rates(tiers: &[(u64, u64)]) -> Rates {
         let mut r = Rates::default();
-        for (t, &(refaulted, total)) in tiers.iter().enumerate() {
+        for (t, &(refaulted, total)) in Tier::all().zip(tiers) {
             r.period_mut(0, 1).refaulted[t] = refaulted;
             r.period_mut(0, 1).evicted[t] = total;
         }
@@ -184,20 +178,20 @@ mod tests {
     }
 
     fn control<'a>(anon: &'a Rates, file: &'a Rates, config: &'a MglruConfig) -> Control<'a> {
-        Control { rates: [anon, file], min_seq: [0; 2], config }
+        Control { rates: PerType::new([anon, file]), min_seq: PerType::default(), config }
     }
 
     /// Averages and the current period count alike.
     #[test]
     fn the_type_with_the_lower_weighted_refault_rate_is_evicted() {
         let mut anon = rates(&[(20, 200)]);
-        (anon.avg_refaulted[0], anon.avg_total[0]) = (100, 800);
+        (anon.avg_refaulted[Tier::FIRST], anon.avg_total[Tier::FIRST]) = (100, 800);
         let c = &MglruConfig::V6_12;
         for (refaulted, swappiness, file) in
             [(100, 60, true), (230, 60, true), (231, 60, false), (100, 100, false)]
         {
             let mut f = rates(&[(refaulted, 500)]);
-            (f.avg_refaulted[0], f.avg_total[0]) = (300, 1500);
+            (f.avg_refaulted[Tier::FIRST], f.avg_total[Tier::FIRST]) = (300, 1500);
             let (t, _) = control(&anon, &f, c).choose(swappiness);
             assert_eq!(t == FILE, file, "{refaulted} refaults, swappiness {swappiness}");
         }
@@ -211,25 +205,25 @@ mod tests {
             let f = rates(&[(400, 2000), (90, total), (63, 1)]);
             control(&anon, &f, c).choose(60)
         };
-        assert_eq!(limit(300), (FILE, Some(0)));
-        assert_eq!(limit(400), (FILE, Some(3)));
+        assert_eq!(limit(300), (FILE, Some(Tier(0))));
+        assert_eq!(limit(400), (FILE, Some(Tier(3))));
         let f = rates(&[(400, 2000), (90, 300), (120, 200)]);
-        assert_eq!(control(&anon, &f, c).own_limit(FILE), 1);
-        assert_eq!(control(&anon, &f, &MglruConfig::V6_14).own_limit(FILE), 0);
+        assert_eq!(control(&anon, &f, c).own_limit(FILE), Tier(1));
+        assert_eq!(control(&anon, &f, &MglruConfig::V6_14).own_limit(FILE), Tier(0));
     }
 
     #[test]
     fn averages_halve() {
         let mut r = rates(&[(0, 0)]);
-        (r.avg_refaulted[0], r.avg_total[0]) = (400, 2000);
+        (r.avg_refaulted[Tier::FIRST], r.avg_total[Tier::FIRST]) = (400, 2000);
         r.carry_over(0, 1);
-        assert_eq!((r.avg_refaulted[0], r.avg_total[0]), (200, 1000));
+        assert_eq!((r.avg_refaulted[Tier::FIRST], r.avg_total[Tier::FIRST]), (200, 1000));
         r.carry_over(1, 1);
-        assert_eq!((r.avg_refaulted[0], r.avg_total[0]), (100, 500));
+        assert_eq!((r.avg_refaulted[Tier::FIRST], r.avg_total[Tier::FIRST]), (100, 500));
     }
 
     #[test]
     fn accesses_make_tiers() {
-        assert_eq!([0, 1, 2, 3, 4].map(tier_of), [0, 1, 2, 2, 3]);
+        assert_eq!([0, 1, 2, 3, 4].map(tier_of), [0, 1, 2, 2, 3].map(Tier));
     }
 }

@@ -11,8 +11,10 @@
 //! `lru_gen_refault`); "Refault distance update with MGLRU support" (linux-mm, 2023).
 
 use super::config::{AccessMarks, RecentRule, RefaultCount, RefaultDistance, RestoreRule};
-use super::rates::{ANON, FILE, tier_of};
-use super::{GEN_MASK, MAX_NR_GENS, Mglru, place};
+use super::lruvec::GEN_MASK;
+use super::rates::tier_of;
+use super::{Mglru, place};
+use crate::index::{ANON, FILE, LruType, LruvecId, MAX_NR_GENS, PerType, Tier};
 use mmsim_core::backing::Shadow;
 use mmsim_core::base::id::{MemcgId, NodeId};
 use mmsim_core::base::vmstat::VmEvent;
@@ -27,7 +29,7 @@ pub(super) const SECOND_OLDEST: u32 = GEN_MASK;
 /// Bits of a shadow for accesses and for the workingset flag.
 const REFS_BITS: u32 = 3;
 
-/// How shadows are packed on a machine: 3 bits of history, and with several nodes or groups 16
+/// How shadows are packed on a machine: 3 bits of history, and with several nodes or memcgs 16
 /// bits of group and 8 of node; the rest is the sequence number or the count, exact while it
 /// advances by less than 2^29 (2^37 then).
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -132,7 +134,7 @@ pub(super) enum Nearness {
 }
 
 /// The counters of refaults of a type: refault, activate, restore.
-const COUNTERS: [[VmEvent; 3]; 2] = [
+const COUNTERS: PerType<[VmEvent; 3]> = PerType::new([
     [
         VmEvent::WorkingsetRefaultAnon,
         VmEvent::WorkingsetActivateAnon,
@@ -143,12 +145,18 @@ const COUNTERS: [[VmEvent; 3]; 2] = [
         VmEvent::WorkingsetActivateFile,
         VmEvent::WorkingsetRestoreFile,
     ],
-];
+]);
 
 impl Mglru {
     /// A folio of a type leaves for good (`lru_gen_eviction`): counts it, and says what it leaves
     /// behind.
-    pub(super) fn evicted(&mut self, mem: &Memory, lv: usize, t: usize, folio: FolioId) -> Shadow {
+    pub(super) fn evicted(
+        &mut self,
+        mem: &Memory,
+        lv: LruvecId,
+        t: LruType,
+        folio: FolioId,
+    ) -> Shadow {
         let bits = mem.frames.bits(folio);
         let (refs, tier) = (self.refs(folio, bits), self.tier(folio, bits));
         let workingset = match self.config.access_marks {
@@ -164,14 +172,20 @@ impl Mglru {
     /// Which counter of evictions distances of a type are measured with: `tiered` has one for
     /// each, everybody else one for both.
     #[inline]
-    fn clock(&self, t: usize) -> usize {
+    fn clock(&self, t: LruType) -> LruType {
         if self.config.refault_distance == RefaultDistance::Tiered { t } else { ANON }
     }
 
     /// What a folio leaves behind; counts the eviction.
     #[inline]
-    pub(super) fn shadow(&mut self, lv: usize, t: usize, workingset: bool, counted: u32) -> Shadow {
-        let (node, memcg) = self.node_and_group(lv);
+    pub(super) fn shadow(
+        &mut self,
+        lv: LruvecId,
+        t: LruType,
+        workingset: bool,
+        counted: u32,
+    ) -> Shadow {
+        let (node, memcg) = self.node_and_memcg(lv);
         let clock = self.clock(t);
         let v = &mut self.lruvecs[lv];
         let token = match self.config.refault_distance {
@@ -194,10 +208,10 @@ impl Mglru {
         let u = self.packing.unpack(shadow);
         let lv = self.lruvec_of(mem, folio);
         // Of a page that was charged to another group nothing is known here.
-        if self.index(u.node, u.memcg) != lv {
+        if self.lruvec_at(u.node, u.memcg) != lv {
             return;
         }
-        let t = if mem.frames.is_file_lru(folio) { FILE } else { ANON };
+        let t = LruType::of(mem.frames.is_file_lru(folio));
         let v = &self.lruvecs[lv];
         let min_seq = v.min_seq[t];
         let distance = v.evictions[self.clock(t)].wrapping_sub(u.token) & self.packing.mask;
@@ -252,23 +266,23 @@ impl Mglru {
     }
 
     /// The tier of a page with such a history.
-    fn tier_then(&self, u: Unpacked) -> usize {
+    fn tier_then(&self, u: Unpacked) -> Tier {
         let tier = match self.config.access_marks {
             AccessMarks::WorkingsetSecond => tier_of(u.refs()),
-            AccessMarks::Counted614 if u.workingset => 3,
+            AccessMarks::Counted614 if u.workingset => Tier(3),
             AccessMarks::Counted614 => tier_of(u.counted),
         };
-        tier.min(self.config.nr_tiers.get() as usize - 1)
+        tier.min(self.last_tier())
     }
 
-    fn note_refaulted(&mut self, lv: usize, t: usize, tier: usize) {
+    fn note_refaulted(&mut self, lv: LruvecId, t: LruType, tier: Tier) {
         let hist = self.config.hist_gens.get();
         let v = &mut self.lruvecs[lv];
         v.rates[t].period_mut(v.min_seq[t], hist).refaulted[tier] += 1;
     }
 
     /// A refault that only the averages note.
-    fn note_old(&mut self, lv: usize, t: usize, tier: usize) {
+    fn note_old(&mut self, lv: LruvecId, t: LruType, tier: Tier) {
         let r = &mut self.lruvecs[lv].rates[t];
         r.avg_refaulted[tier] += 1;
         r.avg_total[tier] += 1;
@@ -277,14 +291,14 @@ impl Mglru {
     fn refaulted_recently(
         &mut self,
         mem: &mut Memory,
-        lv: usize,
-        t: usize,
+        lv: LruvecId,
+        t: LruType,
         folio: FolioId,
         u: Unpacked,
         in_fault: bool,
     ) {
         let refs = u.refs();
-        let memcg = self.node_and_group(lv).1;
+        let memcg = self.node_and_memcg(lv).1;
         let [_, activated, restored] = COUNTERS[t];
         self.note_refaulted(lv, t, self.tier_then(u));
         let reworked = self.config.restore_rule == RestoreRule::Ws614;
@@ -311,9 +325,9 @@ impl Mglru {
     }
 
     /// What a distance is compared with.
-    fn sizes(&self, mem: &Memory, lv: usize) -> Sizes {
+    fn sizes(&self, mem: &Memory, lv: LruvecId) -> Sizes {
         let v = &self.lruvecs[lv];
-        let swap = mem.can_swap(self.node_and_group(lv).1);
+        let swap = mem.can_swap(self.node_and_memcg(lv).1);
         Sizes { anon: if swap { v.halves(ANON) } else { [0; 2] }, file: v.halves(FILE) }
     }
 
@@ -321,8 +335,8 @@ impl Mglru {
     fn refaulted_at(
         &mut self,
         mem: &mut Memory,
-        lv: usize,
-        t: usize,
+        lv: LruvecId,
+        t: LruType,
         folio: FolioId,
         (u, distance, recent): (Unpacked, u64, bool),
         in_fault: bool,
@@ -331,7 +345,7 @@ impl Mglru {
         if !recent && !eligible {
             return;
         }
-        let memcg = self.node_and_group(lv).1;
+        let memcg = self.node_and_memcg(lv).1;
         let [_, activated, restored] = COUNTERS[t];
         let tier = self.tier_then(u);
         if recent {
@@ -357,8 +371,8 @@ impl Mglru {
     fn refaulted_near(
         &mut self,
         mem: &mut Memory,
-        lv: usize,
-        t: usize,
+        lv: LruvecId,
+        t: LruType,
         folio: FolioId,
         (u, distance, recent): (Unpacked, u64, bool),
         in_fault: bool,
@@ -367,7 +381,7 @@ impl Mglru {
         if !recent && near == Nearness::None {
             return;
         }
-        let memcg = self.node_and_group(lv).1;
+        let memcg = self.node_and_memcg(lv).1;
         let [_, activated, restored] = COUNTERS[t];
         let (nr_frames, refs) = (mem.frames.len(), u.refs());
         let before = self.tier_then(u);
@@ -387,11 +401,11 @@ impl Mglru {
             self.counts.raise(folio, counted, nr_frames);
             mem.count_in(memcg, restored, 1);
         }
-        if near == Nearness::Short && before == 0 {
+        if near == Nearness::Short && before == Tier::FIRST {
             mem.frames.set(folio, flag::WORKINGSET);
             self.counts.set(folio, 0);
             mem.count_in(memcg, activated, 1);
-            tier = 1;
+            tier = Tier(1);
         }
         if recent && tier == before {
             self.note_refaulted(lv, t, tier);
@@ -410,7 +424,7 @@ impl Mglru {
         }
         let lv = self.lruvec_of(mem, folio);
         let v = &self.lruvecs[lv];
-        let (min_seq, max_seq) = (v.min_seq[super::type_of(bits)], v.max_seq);
+        let (min_seq, max_seq) = (v.min_seq[super::lruvec::type_of(bits)], v.max_seq);
         let placing = place::Placing { bits, min_seq, max_seq, first_to_go: false };
         let seq = place::seq_of(self.config.placement, placing).max(min_seq + 1);
         self.put(mem, lv, folio, seq, false);

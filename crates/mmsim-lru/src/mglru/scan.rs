@@ -6,9 +6,10 @@
 //!
 //! Source: Linux 6.12 mm/vmscan.c (`scan_folios`, `sort_folio`, `isolate_folio`).
 
+use super::Mglru;
 use super::config::{AccessMarks, DirtyLazyfreeRule, Lazyfree, WritebackRule};
-use super::rates::{ANON, FILE};
-use super::{GEN_MASK, LAZY, MIN_NR_GENS, Mglru, ZONES, gen_of, slot_of};
+use super::lruvec::{GEN_MASK, GenList, gen_bits, gen_of};
+use crate::index::{ANON, FILE, Gen, LruType, LruvecId, MIN_NR_GENS, PerType, Tier};
 use mmsim_core::base::vmstat::VmEvent;
 use mmsim_core::config::ZoneKind;
 use mmsim_core::memory::{Look, Memory, Scan, ScanFor, Scanned};
@@ -16,7 +17,7 @@ use mmsim_core::phys::frames::{FolioId, FrameKind, ORDER_MASK, flag, pages_of};
 use mmsim_core::policy::ReclaimRequest;
 
 /// Names of the types in events.
-const TYPE_NAMES: [&str; 2] = ["lru_gen_anon", "lru_gen_file"];
+const TYPE_NAMES: PerType<&str> = PerType::new(["lru_gen_anon", "lru_gen_file"]);
 
 /// What becomes of a folio at the tail.
 enum Sorted {
@@ -30,10 +31,10 @@ enum Sorted {
 
 /// How a type is scanned.
 struct Sorting<'a> {
-    lv: usize,
-    t: usize,
+    lv: LruvecId,
+    t: LruType,
     /// The last tier that may be evicted.
-    limit: usize,
+    limit: Tier,
     req: &'a ReclaimRequest,
 }
 
@@ -43,27 +44,26 @@ impl Mglru {
     pub(super) fn scan_folios(
         &mut self,
         mem: &mut Memory,
-        lv: usize,
-        t: usize,
-        limit: usize,
+        lv: LruvecId,
+        t: LruType,
+        limit: Tier,
         req: &ReclaimRequest,
     ) -> u64 {
         if self.lruvecs[lv].nr_gens(t) == MIN_NR_GENS {
             return 0;
         }
         let scan = Sorting { lv, t, limit, req };
-        let slot = slot_of(self.lruvecs[lv].min_seq[t]);
+        let generation = self.lruvecs[lv].oldest(t);
         let mut tally = Scanned::default();
-        let highest = req.highest as usize;
         // The zones asked for from the highest down, then those above from the highest down.
-        let zones = (0..=highest).rev().chain((highest + 1..ZONES).rev());
-        for z in zones {
-            self.scan_zone(mem, &scan, slot, z, &mut tally);
+        let (asked, above) = ZoneKind::ALL.split_at(req.highest as usize + 1);
+        for &zone in asked.iter().rev().chain(above.iter().rev()) {
+            self.scan_zone(mem, &scan, generation, zone, &mut tally);
             if tally.looked >= self.max_batch || tally.taken >= self.min_batch {
                 break;
             }
         }
-        let memcg = self.node_and_group(lv).1;
+        let memcg = self.node_and_memcg(lv).1;
         let (file, to, lru) = (t == FILE, ScanFor::Eviction, TYPE_NAMES[t]);
         mem.end_scan(&Scan { req, memcg, file, to, lru }, self.max_batch, tally);
         if tally.taken > 0 || tally.looked >= self.max_batch { tally.looked } else { 0 }
@@ -74,31 +74,31 @@ impl Mglru {
         &mut self,
         mem: &mut Memory,
         scan: &Sorting<'_>,
-        slot: usize,
-        z: usize,
+        generation: Gen,
+        zone: ZoneKind,
         tally: &mut Scanned,
     ) {
-        let lists = self.lruvecs[scan.lv].lists[slot];
+        let lists = self.lruvecs[scan.lv].lists[generation];
         let own_list = scan.t == FILE && self.config.lazyfree_list();
-        let rows: &[usize] = match scan.t {
-            FILE if own_list => &[LAZY, FILE],
-            FILE => &[FILE],
-            _ => &[ANON],
+        let kinds: &[GenList] = match scan.t {
+            FILE if own_list => &[GenList::Lazyfree, GenList::File],
+            FILE => &[GenList::File],
+            ANON => &[GenList::Anon],
         };
         let mut refused: Vec<FolioId> = Vec::new();
         let mut skipped = 0;
-        for (i, &row) in rows.iter().enumerate() {
-            let list = lists[row][z];
+        for (i, &kind) in kinds.iter().enumerate() {
+            let list = lists[kind][zone];
             while mem.lists.len(list) > 0
                 && tally.looked < self.max_batch
                 && tally.taken.max(skipped) < self.min_batch
             {
-                skipped += self.scan_some(mem, scan, row, z, skipped, tally, &mut refused);
+                skipped += self.scan_some(mem, scan, (kind, zone), skipped, tally, &mut refused);
             }
             // As posted, the list of lazily freed folios gives what it refused to the list that
             // is scanned last.
             let full = tally.looked >= self.max_batch || tally.taken.max(skipped) >= self.min_batch;
-            let last = i + 1 == rows.len() || full;
+            let last = i + 1 == kinds.len() || full;
             if self.config.lazyfree != Lazyfree::ListV2 || last {
                 mem.lru_add_heads(list, &refused);
                 refused.clear();
@@ -108,25 +108,23 @@ impl Mglru {
             }
         }
         if skipped > 0 {
-            mem.count_skipped(ZoneKind::ALL[z], skipped);
+            mem.count_skipped(zone, skipped);
         }
     }
 
     /// Takes as many folios as may be isolated off the tail of a list. Returns how many were
     /// refused.
-    #[allow(clippy::too_many_arguments)] // The loop's own state.
     fn scan_some(
         &mut self,
         mem: &mut Memory,
         scan: &Sorting<'_>,
-        row: usize,
-        z: usize,
+        (kind, zone): (GenList, ZoneKind),
         skipped: u64,
         tally: &mut Scanned,
         refused: &mut Vec<FolioId>,
     ) -> u64 {
-        let slot = slot_of(self.lruvecs[scan.lv].min_seq[scan.t]);
-        let list = self.lruvecs[scan.lv].lists[slot][row][z];
+        let generation = self.lruvecs[scan.lv].oldest(scan.t);
+        let list = self.lruvecs[scan.lv].lists[generation][kind][zone];
         let room = self.min_batch - tally.taken.max(skipped);
         let n = room.min(self.max_batch - tally.looked);
         let mut looks = std::mem::take(&mut self.looks);
@@ -134,7 +132,7 @@ impl Mglru {
         tally.looked += mem.lru_isolate_unasked(list, n, &mut looks);
         let mut kept = from;
         let (mut nr_refused, mut extra) = (0, 0);
-        let easy = self.easy(scan, z, slot);
+        let easy = self.easy(scan, zone, generation);
         for i in from..looks.len() {
             let look = looks[i];
             if look.bits & easy.mask == easy.bits {
@@ -144,7 +142,7 @@ impl Mglru {
                 kept += 1;
                 continue;
             }
-            match self.sort(mem, scan, z, &look) {
+            match self.sort(mem, scan, zone, &look) {
                 Sorted::Moved => tally.refilled += pages_of(look.bits),
                 Sorted::Isolate => {
                     extra += pages_of(look.bits) - 1;
@@ -161,14 +159,14 @@ impl Mglru {
         looks.truncate(kept);
         let isolated = (kept - from) as u64 + extra;
         tally.taken += isolated;
-        self.shrink_gen(scan.lv, slot, scan.t, z, isolated);
+        self.shrink_gen(scan.lv, generation, scan.t, zone, isolated);
         self.looks = looks;
         nr_refused
     }
 
     /// Flags of the usual folio, which is isolated without further questions: a plain one that
     /// names the oldest generation and was never accessed through a descriptor.
-    fn easy(&self, scan: &Sorting<'_>, z: usize, slot: usize) -> Easy {
+    fn easy(&self, scan: &Sorting<'_>, zone: ZoneKind, generation: Gen) -> Easy {
         let odd = flag::MLOCKED | flag::UNEVICTABLE | flag::WRITEBACK | flag::WORKINGSET;
         // Anonymous memory is written anyway.
         let dirty = if scan.t == FILE { flag::DIRTY } else { 0 };
@@ -180,33 +178,39 @@ impl Mglru {
             | flag::IN_BATCH
             | flag::RECLAIM
             | flag::REFERENCED;
-        let none = z > scan.req.highest as usize || !scan.req.may_io;
+        let none = zone > scan.req.highest || !scan.req.may_io;
         Easy {
             mask: if none { 0 } else { mask },
             // No folio has any of no flags.
-            bits: if none { 1 } else { super::gen_bits(slot) },
+            bits: if none { 1 } else { gen_bits(generation) },
             clear: GEN_MASK,
         }
     }
 
     /// What becomes of a folio at the tail (`sort_folio`, `isolate_folio`).
-    fn sort(&mut self, mem: &mut Memory, scan: &Sorting<'_>, z: usize, look: &Look) -> Sorted {
+    fn sort(
+        &mut self,
+        mem: &mut Memory,
+        scan: &Sorting<'_>,
+        zone: ZoneKind,
+        look: &Look,
+    ) -> Sorted {
         let (folio, bits) = (look.folio, look.bits);
         let (lv, t) = (scan.lv, scan.t);
         let c = self.config;
         let lazy = t == FILE && mem.frames.kind(folio) == FrameKind::Anon;
         // What went astray goes back to a list of its kind.
-        let row = self.row(mem, folio, t);
-        let at = |mglru: &Self, slot: usize| mglru.lruvecs[lv].lists[slot][row][z];
-        let oldest = slot_of(self.lruvecs[lv].min_seq[t]);
+        let kind = self.list_kind(mem, folio, t);
+        let at = |mglru: &Self, generation: Gen| mglru.lruvecs[lv].lists[generation][kind][zone];
+        let oldest = self.lruvecs[lv].oldest(t);
         let named = gen_of(bits).expect("a listed folio names a generation");
         if bits & flag::MLOCKED != 0 {
             // Shrinking will find that out; sizes are kept as if it named the oldest.
-            self.resize((lv, z), bits, Some(named), Some(oldest));
+            self.resize((lv, zone), bits, Some(named), Some(oldest));
             return Sorted::Isolate;
         }
         if lazy && c.dirty_lazyfree_rule == DirtyLazyfreeRule::ToAnon && bits & flag::DIRTY != 0 {
-            self.resize((lv, z), bits, gen_of(bits), None);
+            self.resize((lv, zone), bits, gen_of(bits), None);
             mem.frames.change(folio, GEN_MASK, flag::SWAPBACKED);
             self.add(mem, folio, true);
             return Sorted::Moved;
@@ -219,7 +223,7 @@ impl Mglru {
         let reworked = c.access_marks == AccessMarks::Counted614;
         let full = self.overflows(bits, refs);
         if tier > scan.limit || c.overflow_protect && full {
-            let slot = self.inc_gen(mem, lv, folio, 0);
+            let generation = self.inc_gen(mem, lv, folio, 0);
             let hist = c.hist_gens.get();
             let v = &mut self.lruvecs[lv];
             if !(reworked && full) {
@@ -231,26 +235,26 @@ impl Mglru {
                 } else {
                     VmEvent::WorkingsetActivateAnon
                 };
-                mem.count_in(self.node_and_group(lv).1, activated, 1);
+                mem.count_in(self.node_and_memcg(lv).1, activated, 1);
             }
             if reworked {
-                mem.lru_add_head(at(self, slot), folio);
+                mem.lru_add_head(at(self, generation), folio);
             } else {
-                mem.lru_add_tail(at(self, slot), folio);
+                mem.lru_add_tail(at(self, generation), folio);
             }
             return Sorted::Moved;
         }
-        if z > scan.req.highest as usize {
-            let slot = self.inc_gen(mem, lv, folio, 0);
-            mem.lru_add_tail(at(self, slot), folio);
+        if zone > scan.req.highest {
+            let generation = self.inc_gen(mem, lv, folio, 0);
+            mem.lru_add_tail(at(self, generation), folio);
             return Sorted::Moved;
         }
         if c.writeback_rule == WritebackRule::Bounce {
             let locked = bits & flag::LOCKED != 0 && !reworked;
             let dirty_file = t == FILE && bits & flag::DIRTY != 0;
             if locked || bits & flag::WRITEBACK != 0 || dirty_file {
-                let slot = self.inc_gen(mem, lv, folio, flag::RECLAIM);
-                mem.lru_add_head(at(self, slot), folio);
+                let generation = self.inc_gen(mem, lv, folio, flag::RECLAIM);
+                mem.lru_add_head(at(self, generation), folio);
                 return Sorted::Moved;
             }
         }
@@ -258,8 +262,8 @@ impl Mglru {
         // and puts what it rejects into a younger generation. Left in the oldest it would
         // hold both types up: neither's oldest generation passes one that is not empty.
         if bits & flag::IN_BATCH != 0 {
-            let slot = self.inc_gen(mem, lv, folio, 0);
-            mem.lru_add_head(at(self, slot), folio);
+            let generation = self.inc_gen(mem, lv, folio, 0);
+            mem.lru_add_head(at(self, generation), folio);
             return Sorted::Moved;
         }
         let uncached = mem.frames.kind(folio) == FrameKind::Anon && bits & flag::SWAPCACHE == 0;

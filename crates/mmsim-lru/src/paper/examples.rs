@@ -5,7 +5,7 @@
 //! brought the lists into proportion ([`Model::settled`]), as the mails take it.
 
 use super::Model;
-use crate::config::ClassicConfig;
+use crate::classic::config::ClassicConfig;
 
 const FRAMES: usize = 100;
 const HOT: usize = 50;

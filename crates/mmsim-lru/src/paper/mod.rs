@@ -40,7 +40,7 @@ mod examples;
 
 pub use examples::{fifty_hot_pages, will_be_hot};
 
-use crate::config::{
+use crate::classic::config::{
     AgeModel, AnonRatio, AnonRefRule, AnonStart, ClassicConfig, Knobs as _, WsThreshold,
 };
 use std::collections::BTreeMap;

@@ -4,7 +4,7 @@
 use crate::harness::memory::small_machine;
 use crate::model::mglru::{self as naive, Config, Naive, Page, Reclaim};
 use mmsim_core::backing::swap::Cached;
-use mmsim_core::base::id::{AsId, FileId, MemcgId, NodeId, PageIdx, Pfn, VmaId};
+use mmsim_core::base::id::{AsId, FileId, Idx, MemcgId, NodeId, PageIdx, Pfn, VmaId};
 use mmsim_core::base::vmstat::VmEvent;
 use mmsim_core::config::{Kernel, MachineConfig, VmSysctl, ZoneKind};
 use mmsim_core::memory::Memory;
@@ -14,7 +14,9 @@ use mmsim_core::policy::{Arrival, ArrivalKind, ReclaimPolicy, ReclaimRequest, Re
 use mmsim_core::virt::pages::{Entry, pte};
 use mmsim_core::virt::space::VmaKind;
 use mmsim_core::workload::{RegionId, VmaFlags};
+use mmsim_lru::index::LruType;
 use mmsim_lru::knobs::Ranged;
+use mmsim_lru::mglru::GenList;
 use mmsim_lru::mglru::config::{
     AbortRule, AccessMarks, AgingRule, AgingSite, DirtyLazyfreeRule, Lazyfree, Placement,
     RecentRule, RefaultCount, RefaultDistance, RestoreRule, TierGain, TypeRule, WritebackRule,
@@ -356,17 +358,17 @@ impl Real {
         assert_eq!(([anon, file], max), (n.min_seq, n.max_seq), "min_seq, max_seq");
         for seq in 0..4 {
             for kind in 0..3 {
-                let list = self.lru.list(&self.mem, HERE, seq, kind);
+                let list = self.lru.list(&self.mem, HERE, seq, GenList::from_index(kind));
                 let names: Vec<Page> = list.iter().map(|&f| self.name(f)).collect();
                 let wanted = &n.lists[seq as usize][kind];
-                assert_eq!(&names, wanted, "list {kind} of slot {seq}");
+                assert_eq!(&names, wanted, "list {kind} of generation {seq}");
             }
         }
         for (&page, f) in &n.folios {
             let folio = self.folio(page).unwrap_or_else(|| panic!("{page:?} is gone"));
             let has = |bit| self.mem.frames.has(folio, bit);
             let real = naive::Folio {
-                gener: self.lru.generation_of(&self.mem, folio).map(|g| g as usize),
+                gener: self.lru.generation_of(&self.mem, folio).map(Idx::index),
                 referenced: has(flag::REFERENCED),
                 workingset: has(flag::WORKINGSET),
                 active: has(flag::ACTIVE),
@@ -393,12 +395,12 @@ impl Real {
             assert_eq!(self.mem.mapcount(folio) as usize, f.maps.nr(), "mappings of {page:?}");
         }
         for kind in 0..2 {
-            let (rates, now) = self.lru.rates(HERE.0, HERE.1, kind);
-            assert_eq!(rates.avg_refaulted, n.avg_refaulted[kind], "avg_refaulted[{kind}]");
-            assert_eq!(rates.avg_total, n.avg_total[kind], "avg_total[{kind}]");
-            assert_eq!(now.evicted, n.evicted[kind], "evicted[{kind}]");
-            assert_eq!(now.refaulted, n.refaulted[kind], "refaulted[{kind}]");
-            assert_eq!(now.protected, n.protected[kind], "protected[{kind}]");
+            let (rates, now) = self.lru.rates(HERE.0, HERE.1, LruType::from_index(kind));
+            assert_eq!(*rates.avg_refaulted.raw(), n.avg_refaulted[kind], "avg_refaulted[{kind}]");
+            assert_eq!(*rates.avg_total.raw(), n.avg_total[kind], "avg_total[{kind}]");
+            assert_eq!(*now.evicted.raw(), n.evicted[kind], "evicted[{kind}]");
+            assert_eq!(*now.refaulted.raw(), n.refaulted[kind], "refaulted[{kind}]");
+            assert_eq!(*now.protected.raw(), n.protected[kind], "protected[{kind}]");
         }
         for (name, event) in COUNTERS {
             assert_eq!(self.mem.vmstat[event], n.counter(name), "{name}");

@@ -3,3 +3,4 @@
 mod twin;
 mod witness;
 mod worked_examples;
+mod worked_examples_real;

@@ -11,8 +11,10 @@ use mmsim_core::memory::trace::{Observer, TraceEvent};
 use mmsim_core::phys::frames::flag;
 use mmsim_core::policy::{ReclaimPolicy, ReclaimRequest};
 use mmsim_lru::MglruConfig;
+use mmsim_lru::index::{ANON, FILE, Gen, LruType, PerType, Tier};
 use mmsim_lru::knobs::Knobs as _;
-use mmsim_lru::mglru::rates::{ANON, Control, FILE, Rates};
+use mmsim_lru::mglru::GenList;
+use mmsim_lru::mglru::rates::{Control, Rates};
 
 const KSWAPD: &Reclaim = &Reclaim::KSWAPD;
 
@@ -157,7 +159,7 @@ fn bloom() {
         let youngest = r.lru.seqs(NodeId(0), MemcgId(0))[2];
         r.age(true);
         let folio = r.folio(Page('A', 0)).unwrap();
-        r.lru.generation_of(&r.mem, folio) == Some(youngest % 4)
+        r.lru.generation_of(&r.mem, folio) == Some(Gen::from_seq(youngest))
     });
     assert_eq!((filter, all), (false, true));
 }
@@ -171,7 +173,7 @@ fn placement() {
         let folio = r.folio(Page('U', 1)).unwrap();
         r.lru.generation_of(&r.mem, folio)
     });
-    assert_eq!((pre, post), (Some(0), Some(1)));
+    assert_eq!((pre, post), (Some(Gen(0)), Some(Gen(1))));
 }
 
 /// A page that was read five times is evicted, or moved on for its access counts alone.
@@ -226,7 +228,7 @@ fn recent_rule() {
 /// Rates by tier: (refaulted, evicted).
 fn rates(tiers: &[(u64, u64)]) -> Rates {
     let mut r = Rates::default();
-    for (t, &(refaulted, evicted)) in tiers.iter().enumerate() {
+    for (t, &(refaulted, evicted)) in Tier::all().zip(tiers) {
         r.period_mut(0, 1).refaulted[t] = refaulted;
         r.period_mut(0, 1).evicted[t] = evicted;
     }
@@ -234,7 +236,7 @@ fn rates(tiers: &[(u64, u64)]) -> Rates {
 }
 
 fn control<T>(c: &MglruConfig, anon: &Rates, file: &Rates, f: impl Fn(Control<'_>) -> T) -> T {
-    f(Control { rates: [anon, file], min_seq: [0; 2], config: c })
+    f(Control { rates: PerType::new([anon, file]), min_seq: PerType::default(), config: c })
 }
 
 /// Files of the first tier hardly come back, those of the second all do: by first tiers files
@@ -259,7 +261,7 @@ fn tier_gain() {
         c.set("tier-gain", value).unwrap();
         control(&c, &Rates::default(), &file, |c| c.own_limit(FILE))
     });
-    assert_eq!((two, one_and_a_half), (3, 0));
+    assert_eq!((two, one_and_a_half), (Tier(3), Tier(0)));
 }
 
 /// Evictions of a page that was read three times are booked in its tier, or in the only one.
@@ -268,7 +270,7 @@ fn nr_tiers() {
     let [one, four] = both(V, &[], "nr-tiers", ["1", "4"], |mut r| {
         (0..3).for_each(|_| r.read(Page('U', 1)));
         steps(&mut r, 3);
-        r.lru.rates(NodeId(0), MemcgId(0), FILE).1.evicted
+        *r.lru.rates(NodeId(0), MemcgId(0), FILE).1.evicted.raw()
     });
     assert_eq!((one, four), ([1, 0, 0, 0], [0, 0, 1, 0]));
 }
@@ -285,7 +287,7 @@ fn hist_gens() {
         r.age(true);
         steps(&mut r, 3);
         let rates = r.lru.rates(NodeId(0), MemcgId(0), FILE).0;
-        rates.period(oldest, value.parse().unwrap()).evicted[0]
+        rates.period(oldest, value.parse().unwrap()).evicted[Tier::FIRST]
     });
     assert_eq!((one, four), (0, 1));
 }
@@ -421,7 +423,7 @@ fn lazyfree() {
         r.read(Page('U', 2));
         r.madvise_free('A', 1);
         let oldest = r.lru.seqs(NodeId(0), MemcgId(0))[1];
-        let list = r.lru.list(&r.mem, (NodeId(0), MemcgId(0)), oldest, 1);
+        let list = r.lru.list(&r.mem, (NodeId(0), MemcgId(0)), oldest, GenList::File);
         r.name(*list.last().unwrap())
     });
     assert_eq!((base, tail), (Page('U', 2), Page('A', 1)));
@@ -429,7 +431,7 @@ fn lazyfree() {
 
 /// A file page that comes back after fewer evictions than half of memory holds starts in the
 /// youngest generation.
-fn near_refault(mut r: Real) -> (Option<u64>, u64) {
+fn near_refault(mut r: Real) -> (Option<Gen>, Gen) {
     (0..100).for_each(|i| r.touch('m', i, false));
     (0..100).for_each(|i| r.read(Page('U', i)));
     steps(&mut r, 3);
@@ -440,7 +442,7 @@ fn near_refault(mut r: Real) -> (Option<u64>, u64) {
     let [_, _, youngest] = r.lru.seqs(NodeId(0), MemcgId(0));
     r.read(Page('U', gone));
     let folio = r.folio(Page('U', gone)).unwrap();
-    (r.lru.generation_of(&r.mem, folio), youngest % 4)
+    (r.lru.generation_of(&r.mem, folio), Gen::from_seq(youngest))
 }
 
 #[test]
@@ -521,7 +523,7 @@ fn without_lazily_freed_memory_its_place_does_not_matter() {
         }
         let counters: Vec<u64> = r.mem.vmstat.iter().map(|(_, n)| n).collect();
         let lists: Vec<_> = (0..4)
-            .flat_map(|seq| (0..2).map(move |kind| (seq, kind)))
+            .flat_map(|seq| LruType::ALL.map(|t| (seq, t.into())))
             .map(|(seq, kind)| r.lru.list(&r.mem, (NodeId(0), MemcgId(0)), seq, kind))
             .collect();
         assert!(count(&r, VmEvent::PgStealFile) > 100 && count(&r, VmEvent::PgStealAnon) > 100);

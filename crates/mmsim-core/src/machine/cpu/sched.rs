@@ -1,0 +1,457 @@
+//! Who of several gets a CPU: the kernel's fair scheduler, for entities of equal weight.
+//!
+//! It matters to memory management because kswapd is a thread like any other. How far free
+//! memory falls while kswapd waits for its turn decides how much is reclaimed directly, and
+//! in which portions the background works.
+//!
+//! Every entity has a virtual runtime. Up to 6.5 (CFS) the smallest goes first, sleepers come
+//! back with a credit of half a latency period, and preempt who is ahead of them by more than
+//! the wakeup granularity. From 6.6 on (EEVDF) entities ask for a slice each: among those that
+//! are not ahead of the average, the earliest deadline goes first; a sleeper keeps its
+//! distance to the average, and who is ahead of it stays in the competition until it is not
+//! any more. Both look at slices at scheduling ticks only. Steps of the simulation are not
+//! interrupted: a switch that is due takes place at the end of a step, as in a kernel with
+//! voluntary preemption.
+//!
+//! Sources: Linux 6.12 kernel/sched/fair.c (`place_entity`, `pick_eevdf`, `update_deadline`,
+//! `dequeue_entity`, `requeue_delayed_entity`) and features.h; the same of 6.1
+//! (`place_entity`, `wakeup_preempt_entity`, `check_preempt_tick`). Left out: weights, groups,
+//! load balancing other than waking on an idle CPU.
+
+use crate::base::rules::Scheduler;
+use crate::base::time::{SimDuration, SimTime};
+use crate::machine::cpu::line::{By, Line, Queued, Virtual};
+use crate::machine::cpu::thread::Entity;
+
+/// Tunables, all in nanoseconds.
+#[derive(Clone, Copy, Debug)]
+pub(in crate::machine) struct Tunables {
+    eevdf: bool,
+    tick: i64,
+    slice: i64,
+    latency: i64,
+    min_granularity: i64,
+    wakeup_granularity: i64,
+}
+
+impl Tunables {
+    /// The kernel's defaults: they grow with the logarithm of the number of CPUs, up to 8.
+    pub(in crate::machine) fn of(scheduler: Scheduler, cpus: u32, tick: SimDuration) -> Self {
+        let factor = 1 + i64::from(cpus.clamp(1, 8).ilog2());
+        Tunables {
+            eevdf: scheduler == Scheduler::Eevdf,
+            tick: tick.0 as i64,
+            slice: 700_000 * factor,
+            latency: 6_000_000 * factor,
+            min_granularity: 750_000 * factor,
+            wakeup_granularity: 1_000_000 * factor,
+        }
+    }
+}
+
+impl Virtual {
+    /// Begins a slice anew at each tick after `from` that finds the one before used up. The runtime
+    /// has grown since then to its value `now` without a pause. False: no tick did.
+    fn renew_at_ticks(&mut self, from: i64, now: i64, t: &Tunables) -> bool {
+        let used_up = (now - (self.runtime - self.deadline)).max(from + 1);
+        let first = used_up + (-used_up).rem_euclid(t.tick);
+        if first > now {
+            return false;
+        }
+        let each = t.slice + (-t.slice).rem_euclid(t.tick);
+        let last = now - (now - first) % each;
+        self.deadline = self.runtime - (now - last) + t.slice;
+        true
+    }
+}
+
+/// A CPU: its own clock, what runs on it, and what waits for it.
+#[derive(Clone, Debug)]
+pub(in crate::machine) struct Cpu {
+    pub clock: SimTime,
+    tunables: Tunables,
+    current: Option<(Entity, Virtual)>,
+    /// Deadline that protects the current entity's slice; run time since it was picked.
+    protected: i64,
+    ran: i64,
+    /// When the current entity's runtime was brought up to date here.
+    updated: SimTime,
+    /// Its runtime when the kernel did that: at a tick, a switch, or when somebody came.
+    known: i64,
+    queue: Line,
+    min_runtime: i64,
+    resched: bool,
+}
+
+impl Cpu {
+    pub(in crate::machine) fn new(tunables: Tunables) -> Self {
+        Cpu {
+            clock: SimTime::ZERO,
+            tunables,
+            current: None,
+            protected: 0,
+            ran: 0,
+            updated: SimTime::ZERO,
+            known: 0,
+            queue: Line::new(),
+            min_runtime: 0,
+            resched: false,
+        }
+    }
+
+    /// The entity that runs.
+    pub(in crate::machine) fn current(&self) -> Option<Entity> {
+        self.current.map(|c| c.0)
+    }
+
+    /// Nobody runs and nobody wants to.
+    #[inline]
+    pub(in crate::machine) fn idle(&self) -> bool {
+        self.current.is_none() && self.queue.all_delayed()
+    }
+
+    /// Whether somebody waits for the CPU.
+    #[inline]
+    pub(in crate::machine) fn contended(&self) -> bool {
+        !self.queue.is_empty()
+    }
+
+    /// The entity that runs, if nobody else wants the CPU and none is to be chosen.
+    #[inline]
+    pub(in crate::machine) fn alone(&self) -> Option<Entity> {
+        let alone = self.queue.is_empty() && !self.resched;
+        self.current.filter(|_| alone).map(|c| c.0)
+    }
+
+    /// How many compete.
+    fn competing(&self) -> i64 {
+        self.queue.len() as i64 + i64::from(self.current.is_some())
+    }
+
+    /// The average runtime of all that compete, rounded down. Who is not ahead of it is eligible.
+    fn average(&self) -> i64 {
+        let sum = self.queue.sum() + self.current.map_or(0, |c| i128::from(c.1.runtime));
+        match self.competing() {
+            0 => self.min_runtime,
+            n => sum.div_euclid(i128::from(n)) as i64,
+        }
+    }
+
+    /// Time passed for the current entity up to `now`. Each tick in between looks at its slice,
+    /// so that it makes no difference into how many parts the time is cut.
+    pub(in crate::machine) fn account(&mut self, now: SimTime) {
+        let (from, to) = (self.updated.0 as i64, now.0 as i64);
+        if to <= from {
+            return;
+        }
+        self.updated = now;
+        let Some((_, v)) = &mut self.current else { return };
+        let t = &self.tunables;
+        v.runtime += to - from;
+        self.ran += to - from;
+        let since_tick = to % t.tick;
+        if to - from > since_tick {
+            let (runtime, ran) = (v.runtime - since_tick, self.ran - since_tick);
+            self.known = runtime;
+            let renewed = t.eevdf && v.renew_at_ticks(from, to, t);
+            if renewed {
+                self.resched |= !self.queue.is_empty();
+            } else if t.eevdf && self.protected != v.deadline {
+                // Its slice is not protected, and it is ahead of the average (`did_preempt_short`).
+                let n = self.queue.len() as i128;
+                self.resched |= i128::from(runtime) * n > self.queue.sum();
+            }
+            if !t.eevdf && !self.queue.is_empty() {
+                let ideal = (t.latency / (self.queue.len() as i64 + 1)).max(t.min_granularity);
+                let first = self.queue.least_runtime().unwrap_or(runtime);
+                self.resched |= ran > ideal || ran >= t.min_granularity && runtime - first > ideal;
+            }
+        }
+        let least = self.queue.least_runtime().map_or(v.runtime, |first| first.min(v.runtime));
+        self.min_runtime = self.min_runtime.max(least);
+    }
+
+    /// A slice that is used up is looked at also when somebody comes or goes.
+    fn renew_slice(&mut self) {
+        let t = &self.tunables;
+        let Some((_, v)) = &mut self.current else { return };
+        self.known = v.runtime;
+        if t.eevdf && v.runtime >= v.deadline {
+            v.deadline = v.runtime + t.slice;
+            self.resched |= !self.queue.is_empty();
+        }
+    }
+
+    /// When the current entity's slice is looked at next with somebody else waiting.
+    #[inline]
+    pub(in crate::machine) fn slice_end(&self) -> SimTime {
+        if self.queue.is_empty() {
+            return SimTime::NEVER;
+        }
+        if self.resched {
+            return SimTime::ZERO;
+        }
+        let tick = self.tunables.tick as u64;
+        SimTime((self.clock.0 / tick + 1) * tick)
+    }
+
+    /// An entity wakes: where it stands in line, and whether it preempts.
+    pub(in crate::machine) fn enqueue(&mut self, entity: Entity, mut v: Virtual, now: SimTime) {
+        let delayed = self.queue.late(entity);
+        if self.idle() && delayed.is_none() {
+            self.clock = self.clock.max(now);
+        }
+        if self.current.is_some() {
+            self.account(now);
+        }
+        if let Some(i) = delayed {
+            // The current entity's runtime is brought up to date afterwards.
+            let known = self.known;
+            let exact = self.current.as_mut().map(|c| std::mem::replace(&mut c.1.runtime, known));
+            let q = self.queue[i];
+            let lag = self.average() - q.v.runtime;
+            self.queue.wake(i, now);
+            if lag > 0 {
+                // It waited its debt off: it begins anew without credit.
+                self.queue.take(i);
+                v = Virtual { lag: 0, ..q.v };
+                self.place(&mut v);
+                self.queue.push(Queued { entity, v, ready: now, delayed: false });
+            }
+            if let (Some(c), Some(exact)) = (&mut self.current, exact) {
+                c.1.runtime = exact;
+            }
+        }
+        self.renew_slice();
+        let t = self.tunables;
+        if t.eevdf {
+            if delayed.is_none() {
+                self.place(&mut v);
+                self.queue.push(Queued { entity, v, ready: now, delayed: false });
+            }
+            if self.current.is_some() && self.pick(now.max(self.clock)) != Pick::Current {
+                self.resched = true;
+            }
+        } else {
+            v.runtime = v.runtime.max(self.min_runtime - t.latency / 2);
+            self.queue.push(Queued { entity, v, ready: now, delayed: false });
+            if let Some((_, c)) = self.current {
+                self.resched |= c.runtime - v.runtime > t.wakeup_granularity;
+            }
+        }
+    }
+
+    fn place(&self, v: &mut Virtual) {
+        let n = self.competing();
+        let (n, lag) = (i128::from(n), i128::from(v.lag));
+        let lag = if n > 0 { (lag * (n + 1) / n) as i64 } else { 0 };
+        v.runtime = self.average() - lag;
+        v.deadline = v.runtime + self.tunables.slice;
+    }
+
+    fn pick(&self, now: SimTime) -> Pick {
+        if !self.tunables.eevdf {
+            let first = self.queue.first(By::Runtime, i64::MAX, now);
+            return match (first, self.current) {
+                (Some(i), Some((_, c))) if c.runtime <= self.queue[i].v.runtime => Pick::Current,
+                (Some(i), _) => Pick::Queued(i),
+                (None, Some(_)) => Pick::Current,
+                (None, None) => Pick::Nobody,
+            };
+        }
+        let average = self.average();
+        let current = self.current.filter(|c| c.1.runtime <= average);
+        if let Some((_, c)) = current
+            && (self.queue.is_empty() || self.protected == c.deadline)
+        {
+            return Pick::Current;
+        }
+        match (self.queue.first(By::Deadline, average, now), current) {
+            (Some(i), Some((_, c))) if c.deadline < self.queue[i].v.deadline => Pick::Current,
+            (Some(i), _) => Pick::Queued(i),
+            (None, Some(_)) => Pick::Current,
+            // Those that are eligible may not run yet: the next best.
+            (None, None) => match self.queue.first(By::Runtime, i64::MAX, now) {
+                Some(i) => Pick::Queued(i),
+                None if self.current.is_some() => Pick::Current,
+                None => Pick::Nobody,
+            },
+        }
+    }
+
+    /// Lets the next entity run, if nobody does. `None`: nobody may run yet; then time passes
+    /// until one may. The second value is what a delayed sleeper leaves with.
+    pub(in crate::machine) fn take_next(&mut self) -> (Option<Entity>, Vec<(Entity, Virtual)>) {
+        let mut left = Vec::new();
+        loop {
+            match self.pick(self.clock) {
+                Pick::Queued(i) if self.queue[i].delayed => {
+                    let lag = (self.average() - self.queue[i].v.runtime).min(0);
+                    let q = self.queue.take(i);
+                    left.push((q.entity, Virtual { lag, ..q.v }));
+                }
+                Pick::Queued(i) => {
+                    let q = self.queue.take(i);
+                    self.current = Some((q.entity, q.v));
+                    (self.protected, self.known) = (q.v.deadline, q.v.runtime);
+                    self.ran = 0;
+                    self.updated = self.clock;
+                    self.resched = false;
+                    return (Some(q.entity), left);
+                }
+                Pick::Current => unreachable!("nobody runs"),
+                Pick::Nobody => {
+                    if let Some(ready) = self.queue.first_ready() {
+                        self.clock = self.clock.max(ready);
+                    }
+                    return (None, left);
+                }
+            }
+        }
+    }
+
+    /// The current entity goes to sleep. What those keep that leave: not itself, if it stays in
+    /// line for a while; all delayed ones, if nobody else wants the CPU.
+    pub(in crate::machine) fn dequeue(&mut self) -> Vec<(Entity, Virtual)> {
+        self.account(self.clock);
+        self.renew_slice();
+        let mut left = Vec::new();
+        if let Some((entity, v)) = self.current {
+            if self.tunables.eevdf && v.runtime > self.average() {
+                self.queue.push(Queued { entity, v, ready: self.clock, delayed: true });
+            } else {
+                let t = &self.tunables;
+                let limit = (2 * t.slice).max(t.tick);
+                let lag =
+                    if t.eevdf { (self.average() - v.runtime).clamp(-limit, limit) } else { 0 };
+                left.push((entity, Virtual { lag, ..v }));
+            }
+            self.current = None;
+        }
+        if self.idle() {
+            self.queue.drain(|q| left.push((q.entity, Virtual { lag: 0, ..q.v })));
+        }
+        left
+    }
+
+    /// The end of a step: the current entity yields if its time is up.
+    pub(in crate::machine) fn yield_if_due(&mut self) {
+        self.account(self.clock);
+        if !self.resched {
+            return;
+        }
+        self.renew_slice();
+        self.resched = false;
+        if let Pick::Queued(_) = self.pick(self.clock) {
+            let (entity, v) = self.current.take().expect("it runs");
+            self.queue.push(Queued { entity, v, ready: self.clock, delayed: false });
+        }
+    }
+
+    /// The time of the current entity's last step is taken back as far as it lies after `now`.
+    /// Returns how much that is.
+    pub(in crate::machine) fn cut_short(&mut self, now: SimTime) -> SimDuration {
+        let back = self.clock.since(now.min(self.clock));
+        if let Some((_, v)) = &mut self.current {
+            v.runtime -= back.0 as i64;
+            self.ran -= back.0 as i64;
+            self.clock = SimTime(self.clock.0 - back.0);
+            self.updated = self.clock;
+        }
+        back
+    }
+
+    /// In the middle of a step: the current entity yields if it is the turn of one that `may` go
+    /// first.
+    pub(in crate::machine) fn gives_way(&mut self, may: impl Fn(Entity) -> bool) -> bool {
+        self.account(self.clock);
+        if !self.resched {
+            return false;
+        }
+        match self.pick(self.clock) {
+            Pick::Queued(i) if may(self.queue[i].entity) => {
+                self.yield_if_due();
+                true
+            }
+            _ => false,
+        }
+    }
+
+    /// When a kernel thread can act here, if no thread runs.
+    pub(in crate::machine) fn next_daemon(&self) -> Option<SimTime> {
+        match self.current {
+            Some((Entity::Thread(_), _)) => None,
+            Some(_) => Some(self.clock),
+            None => self.queue.daemons().map(|q| q.ready.max(self.clock)).min(),
+        }
+    }
+
+    /// Lets the first of the kernel threads run that can act by now, if nobody runs; others that
+    /// wait are passed over.
+    pub(in crate::machine) fn take_daemon(&mut self, now: SimTime) -> Option<Entity> {
+        if self.current.is_some() {
+            return None;
+        }
+        let ready = self.queue.daemons().filter(|q| q.ready <= now);
+        let first = ready.min_by_key(|q| q.v.runtime)?.entity;
+        self.clock = now;
+        self.resume(first);
+        self.resched = false;
+        Some(first)
+    }
+
+    /// The entity goes on, although it may not be its turn: at the end of its step it is looked
+    /// at again.
+    pub(in crate::machine) fn resume(&mut self, entity: Entity) {
+        if let Some((e, v)) = self.current
+            && e != entity
+        {
+            self.queue.push(Queued { entity: e, v, ready: self.clock, delayed: false });
+        } else if self.current.is_some() {
+            return;
+        }
+        let i = self.queue.find(entity).expect("it waits");
+        let v = self.queue.take(i).v;
+        self.current = Some((entity, v));
+        (self.protected, self.known) = (v.deadline, v.runtime);
+        self.ran = 0;
+        self.updated = self.clock;
+        self.resched = true;
+    }
+
+    /// Whether the entity is what this CPU runs, or nobody else could be.
+    pub(in crate::machine) fn runs_next(&self, entity: Entity) -> bool {
+        self.current().or_else(|| self.queue.only()) == Some(entity)
+    }
+
+    /// What would run next.
+    pub(in crate::machine) fn next(&self) -> Option<Entity> {
+        self.current().or_else(|| self.queue.first_awake())
+    }
+
+    /// Lets an entity run, for tests of what depends on it.
+    #[cfg(test)]
+    pub(in crate::machine) fn run(&mut self, entity: Option<Entity>) {
+        self.current = entity.map(|e| (e, Virtual::default()));
+    }
+
+    /// Takes an entity away, wherever it is: its process is killed.
+    pub(in crate::machine) fn remove(&mut self, entity: Entity) {
+        if let Some(i) = self.queue.find(entity) {
+            self.queue.take(i);
+        }
+        if self.current.is_some_and(|c| c.0 == entity) {
+            self.current = None;
+        }
+    }
+}
+
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+enum Pick {
+    Current,
+    Queued(u32),
+    Nobody,
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,119 @@
+//! Threads and CPUs: who runs where, who waits for what.
+
+use crate::base::id::{AsId, CpuId, KdamondId, MemcgId, NodeId, PageIdx, Pfn, ThreadId};
+use crate::base::rng::Rng;
+use crate::base::time::{SimDuration, SimTime};
+use crate::machine::blocks::Blocks;
+use crate::machine::compaction::direct::Tries;
+use crate::machine::watch::latency::RecordClock;
+use crate::machine::watch::psi::Psi;
+use crate::virt::space::Place;
+use crate::workload::{FreeBlocksOfZone, KernelAllocResult, Op, Workload};
+
+/// What a thread waits for.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(in crate::machine) enum Wait {
+    /// Nothing: runs, or stands in a run queue.
+    Not,
+    /// A folio under read.
+    Folio(Pfn),
+    /// A timer of this generation: sleep, throttle, think time.
+    Timer(u64),
+    /// kswapd, at the emergency brake of direct reclaim.
+    Pfmemalloc(NodeId),
+    /// The other threads of its process.
+    Barrier,
+    /// A monitor's note.
+    Kdamond(KdamondId),
+    /// Forever.
+    Finished,
+}
+
+/// A fault under way.
+#[derive(Clone, Copy, Debug)]
+pub(in crate::machine) struct Fault {
+    /// Its page.
+    pub page: PageIdx,
+    /// When it was counted.
+    pub begin: SimTime,
+    /// It writes.
+    pub write: bool,
+    /// It had to read.
+    pub major: bool,
+    /// It was tried anew without the lock of its address space.
+    pub retried: bool,
+    /// The thread has a note of it, to be taken off at the end, since it waited.
+    pub noted: bool,
+}
+
+/// A simulated thread.
+pub(in crate::machine) struct Thread {
+    pub name: String,
+    pub space: AsId,
+    /// The group of its process.
+    pub memcg: MemcgId,
+    pub task: usize,
+    pub workload: Box<dyn Workload>,
+    pub rng: Rng,
+    /// Where the region lies that was accessed last.
+    pub place: Place,
+    /// Operations handed over and not yet done.
+    pub ops: Vec<Op>,
+    pub next: usize,
+    /// Pages of the current operation that are done.
+    pub done: u32,
+    pub cpu: CpuId,
+    pub wait: Wait,
+    pub psi: Psi,
+    pub waits_since: SimTime,
+    /// A fault that was counted and is not yet resolved.
+    pub fault: Option<Fault>,
+    /// Reclaims in a row that freed nothing.
+    pub no_progress: u32,
+    /// How far its request for a block had come when it had to wait.
+    pub tries: Option<Tries>,
+    /// Blocks that it holds on behalf of the kernel.
+    pub blocks: Blocks,
+    /// What came of its allocations since the workload was asked last.
+    pub kernel_allocs: Vec<KernelAllocResult>,
+    /// Free blocks, if the workload wants to know.
+    pub free_blocks: Option<FreeBlocksOfZone>,
+    /// Pages charged above its group's `memory.high` since the last look (`memcg_nr_pages_over_high`).
+    pub over_high: u64,
+    /// Pages of files dirtied since it was last looked at whether it is to pause.
+    pub dirtied: u64,
+    /// How many it may dirty before that (`nr_dirtied_pause`).
+    pub unseen: u64,
+    /// When its last pause ended or would have (`dirty_paused_when`).
+    pub paused_until: SimTime,
+    /// It paused because dirty pages of this group or of the machine were at their limit.
+    pub held: Option<MemcgId>,
+    pub user: SimDuration,
+    pub system: SimDuration,
+    pub io_wait: SimDuration,
+    pub throttled: SimDuration,
+    pub accesses: u64,
+    pub records: u64,
+    /// What its records take.
+    pub record_clock: RecordClock,
+    /// When it was last given operations, and how often at that instant.
+    pub given: (SimTime, u32),
+    /// When its last operation in the kernel was done.
+    pub done_at: SimTime,
+    pub finished: SimTime,
+}
+
+/// What a CPU can run.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
+pub(in crate::machine) enum Entity {
+    /// The background reclaimer of a node.
+    Kswapd(NodeId),
+    /// The background compactor of a node.
+    Kcompactd(NodeId),
+    /// The flusher of dirty pages.
+    Flusher,
+    /// A monitor of accesses.
+    Kdamond(KdamondId),
+    /// A thread of a workload.
+    Thread(ThreadId),
+}

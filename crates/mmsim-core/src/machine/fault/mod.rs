@@ -1,0 +1,440 @@
+//! Page faults: what a touch does that is no hit.
+//!
+//! A fault is one atomic step up to where it blocks: on a read, on a throttle. A thread
+//! that blocked tries its access anew when it is woken; the fault was counted then.
+//!
+//! Source: Linux 6.12 mm/memory.c (`do_anonymous_page`, `do_swap_page`, `do_wp_page`),
+//! mm/swap_state.c (readahead), mm/filemap.c (`filemap_fault`, `filemap_map_pages`).
+
+pub(in crate::machine) mod first_touch;
+pub(in crate::machine) mod swapin;
+pub(in crate::machine) mod swapin_fast;
+pub(in crate::machine) mod thp;
+pub(in crate::machine) mod touch;
+
+use crate::base::id::{PageIdx, Pfn, ThreadId, VmaId};
+use crate::base::vmstat::VmEvent;
+use crate::machine::Machine;
+use crate::machine::cpu::thread::{Fault, Wait};
+use crate::machine::fault::thp::HugeFault;
+use crate::machine::fault::touch::{FaultOutcome, Touch};
+use crate::machine::reclaim::alloc::AllocOutcome;
+use crate::memory::trace::{FaultKind, TraceEvent};
+use crate::phys::frames::{FolioId, FrameKind, Mapped, flag};
+use crate::policy::{Arrival, ArrivalKind};
+use crate::virt::pages::{Entry, pte};
+use crate::virt::space::VmaKind;
+use crate::workload::VmaFlags;
+
+macro_rules! frame_or_return {
+    ($got:expr) => {
+        match $got {
+            AllocOutcome::Frame(p) => p,
+            other => return FaultOutcome::from(other),
+        }
+    };
+}
+pub(in crate::machine) use frame_or_return;
+
+impl Machine {
+    /// A touch that the hardware could not satisfy.
+    #[inline]
+    pub(in crate::machine) fn fault(&mut self, touch: Touch) -> FaultOutcome {
+        let t = &self.threads[touch.tid];
+        // What a thread waits for, and why it comes back, is noted only once it has to wait.
+        let begun = match t.fault {
+            Some(f) if f.page == touch.page => f,
+            noted => {
+                if noted.is_some() {
+                    self.drop_fault(touch.tid);
+                }
+                self.mem.count_in(touch.memcg, VmEvent::PgFault, 1);
+                Fault {
+                    page: touch.page,
+                    begin: self.mem.now,
+                    write: touch.write,
+                    major: false,
+                    retried: false,
+                    noted: false,
+                }
+            }
+        };
+        if let Some(slot) = self.mem.pages.swap_entry(touch.page)
+            && let Some(shadow) = self.mem.private_swap(slot)
+        {
+            return self.swap_in_directly(touch, begun, slot, shadow);
+        }
+        self.threads[touch.tid].fault = Some(Fault { noted: true, ..begun });
+        self.fault_slow(touch)
+    }
+
+    #[inline(never)]
+    fn fault_slow(&mut self, touch: Touch) -> FaultOutcome {
+        let Touch { tid, page, vma, write, .. } = touch;
+        let g = page.group();
+        if self.mem.pages.group(g).table.is_none() {
+            if self.mem.spaces.vma(vma).kind == VmaKind::HugeTlb {
+                let kind = self.hugetlb_fault(page, write);
+                let f = self.threads[tid].fault.take().expect("the fault is under way");
+                self.end_fault(tid, f, write, kind);
+                return FaultOutcome::Done;
+            }
+            if write && self.wants_huge(touch.page, vma) {
+                match self.huge_fault(touch) {
+                    HugeFault::Done => {
+                        let f = self.threads[tid].fault.take().expect("the fault is under way");
+                        self.end_fault(tid, f, write, FaultKind::ZeroFill);
+                        return FaultOutcome::Done;
+                    }
+                    HugeFault::Later(flow) => return flow,
+                    HugeFault::Fallback => {}
+                }
+            }
+            let t = frame_or_return!(self.alloc_table(tid));
+            self.mem.set_table(g, t);
+        }
+        let (flow, kind) = match self.mem.pages.entry(page) {
+            Entry::Frame(folio) => self.write_fault(tid, page, folio, vma),
+            Entry::Swap(slot) => self.swap_fault(tid, page, slot, vma, write),
+            Entry::None | Entry::Zero => match self.mem.spaces.vma(vma).kind {
+                VmaKind::Anon => self.anon_fault(tid, page, vma, write),
+                VmaKind::HugeTlb => unreachable!("{page} has a page table"),
+                VmaKind::File { file, offset, shared } => {
+                    let start = self.mem.spaces.vma(vma).start;
+                    let at = PageIdx(self.mem.files[file].base.0 + offset + (page.0 - start.0));
+                    self.file_fault(tid, page, at, vma, write, shared)
+                }
+            },
+            Entry::Shadow(_) => unreachable!("{page} of a process holds a file's shadow"),
+        };
+        if flow == FaultOutcome::Done {
+            let f = self.threads[tid].fault.take().expect("the fault is under way");
+            self.end_fault(tid, f, write, kind);
+        }
+        flow
+    }
+
+    /// A fault is resolved.
+    #[inline]
+    pub(in crate::machine) fn end_fault(
+        &mut self,
+        tid: ThreadId,
+        f: Fault,
+        write: bool,
+        kind: FaultKind,
+    ) {
+        self.note_fault(tid, f, write, kind);
+        self.mem.settle_kernel();
+    }
+
+    /// Measures and reports a fault that is resolved.
+    #[inline]
+    fn note_fault(&mut self, tid: ThreadId, f: Fault, write: bool, kind: FaultKind) {
+        let Fault { page, begin, major, .. } = f;
+        if self.watch.record_accesses {
+            self.record_fault(page, kind);
+        }
+        self.latency[usize::from(major)].add(self.mem.now.since(begin));
+        self.mem.emit(|| TraceEvent::PageFault { thread: tid, page, write, kind, major });
+    }
+
+    /// The thread goes on: what it waited for in a fault may have been done by another thread,
+    /// and its access hits now.
+    #[cold]
+    #[inline(never)]
+    pub(in crate::machine) fn resolved_meanwhile(&mut self, tid: ThreadId) {
+        let Some(f) = self.threads[tid].fault else { return };
+        let need = pte::PRESENT | if f.write { pte::WRITABLE } else { 0 };
+        if self.mem.pages.hot(f.page) & need != need {
+            return;
+        }
+        self.threads[tid].fault = None;
+        let kind = match self.mem.pages.entry(f.page) {
+            Entry::Frame(p) if self.mem.frames.kind(p) != FrameKind::File => FaultKind::SwapCache,
+            Entry::Frame(_) if f.major => FaultKind::FileMajor,
+            Entry::Frame(_) => FaultKind::FileMinor,
+            _ => FaultKind::ZeroPage,
+        };
+        self.note_fault(tid, f, f.write, kind);
+    }
+
+    /// A fault under way ends without its page: its thread does so, or its mapping did.
+    #[cold]
+    pub(in crate::machine) fn drop_fault(&mut self, tid: ThreadId) {
+        if let Some(f) = self.threads[tid].fault.take() {
+            self.faults_cut_short[0] += 1;
+            self.faults_cut_short[1] += u64::from(f.major);
+        }
+    }
+
+    /// The fault lets go of the lock of its address space, to wait or to read, and is tried anew.
+    /// It does so once, and may be counted again then (`handle_mm_fault`).
+    pub(in crate::machine) fn retry_fault(&mut self, tid: ThreadId) {
+        let t = &mut self.threads[tid];
+        let memcg = t.memcg;
+        if self.mem.rules.counts_retried_faults
+            && let Some(f) = &mut t.fault
+            && !f.retried
+        {
+            f.retried = true;
+            self.retried_faults += 1;
+            self.mem.count_in(memcg, VmEvent::PgFault, 1);
+        }
+    }
+
+    /// The fault had to read: counted once.
+    pub(in crate::machine) fn major(&mut self, tid: ThreadId) {
+        let t = &mut self.threads[tid];
+        let memcg = t.memcg;
+        if let Some(f) = &mut t.fault
+            && !f.major
+        {
+            f.major = true;
+            self.mem.count_in(memcg, VmEvent::PgMajFault, 1);
+        }
+    }
+
+    /// Makes a charged frame an anonymous folio of a mapping; returns how it arrives.
+    #[inline]
+    pub(in crate::machine) fn make_anon(
+        &mut self,
+        pfn: Pfn,
+        flags: VmaFlags,
+        kind: ArrivalKind,
+    ) -> Arrival {
+        self.mem.frames.reset(pfn, FrameKind::Anon);
+        self.mem.frames.set(pfn, flag::SWAPBACKED);
+        if flags.locked {
+            self.mem.mlock(pfn);
+        }
+        let recency = flags.recency(self.mem.ignores_random());
+        Arrival { kind, in_fault: Some(recency), position: 0 }
+    }
+
+    pub(in crate::machine) fn arrival(&self, kind: ArrivalKind, vma: Option<VmaId>) -> Arrival {
+        let in_fault = vma.map(|v| self.mem.spaces.vma(v).recency(self.mem.ignores_random()));
+        Arrival { kind, in_fault, position: 0 }
+    }
+
+    fn anon_fault(
+        &mut self,
+        tid: ThreadId,
+        page: PageIdx,
+        vma: VmaId,
+        write: bool,
+    ) -> (FaultOutcome, FaultKind) {
+        if !write {
+            self.mem.now += self.mem.cost.t_minor_map;
+            self.mem.pages.set_entry(page, Entry::Zero, pte::ACCESSED);
+            let space = self.mem.spaces.vma(vma).space;
+            self.mem.spaces[space].zero_faults += 1;
+            return (FaultOutcome::Done, FaultKind::ZeroPage);
+        }
+        (self.new_anon(tid, page, vma), FaultKind::ZeroFill)
+    }
+
+    /// A new anonymous folio for a page that holds none.
+    fn new_anon(&mut self, tid: ThreadId, page: PageIdx, vma: VmaId) -> FaultOutcome {
+        let pfn = frame_or_return!(self.alloc_user(tid));
+        self.mem.now += self.mem.cost.t_minor_anon;
+        let (flags, space) = (self.mem.spaces.vma(vma).flags, self.mem.spaces.vma(vma).space);
+        self.mem.spaces[space].wrote_anon = true;
+        let how = self.make_anon(pfn, flags, ArrivalKind::New);
+        self.policy.folio_entering(&mut self.mem, pfn, how);
+        self.mem.pages.set_entry(page, Entry::None, 0);
+        self.mem.map(page, pfn, pte::ACCESSED | pte::DIRTY | pte::WRITABLE);
+        self.mem.lru_add(&mut *self.policy, pfn, how);
+        // It is rarely the only one.
+        self.touching = self.alone_for == 0;
+        self.alone_for = self.alone_for.saturating_sub(1);
+        FaultOutcome::Done
+    }
+
+    /// A write to a present page that may not be written.
+    fn write_fault(
+        &mut self,
+        tid: ThreadId,
+        page: PageIdx,
+        folio: FolioId,
+        vma: VmaId,
+    ) -> (FaultOutcome, FaultKind) {
+        let hot = self.mem.pages.hot(page);
+        let written = hot | pte::WRITABLE | pte::DIRTY | pte::ACCESSED;
+        if self.mem.frames.kind(folio) == FrameKind::Anon {
+            if !self.mem.frames.has(folio, flag::LRU) {
+                self.mem.lru_drain(&mut *self.policy);
+            }
+            if self.mem.frames.mapped(folio) == Mapped::Once {
+                self.mem.now += self.mem.cost.t_minor_map;
+                self.mem.count(VmEvent::PgReuse, 1);
+                if !self.mem.rules.anon_exclusive {
+                    self.mem.free_swap(folio);
+                }
+                self.mem.pages.set_hot(page, written);
+                return (FaultOutcome::Done, FaultKind::Reuse);
+            }
+        } else if matches!(self.mem.spaces.vma(vma).kind, VmaKind::File { shared: true, .. }) {
+            if self.held_back(tid) {
+                return (FaultOutcome::Blocked, FaultKind::Reuse);
+            }
+            self.mem.now += self.mem.cost.t_minor_map;
+            self.mem.pages.set_hot(page, written);
+            let at = self.mem.file_page_of(folio);
+            self.mem.dirty_folio(folio, at);
+            self.balance_dirty_pages(tid, folio);
+            return (FaultOutcome::Done, FaultKind::Reuse);
+        }
+        // Copy on write: a private page of a file, or an anonymous page that others map.
+        let pfn = match self.alloc_user(tid) {
+            AllocOutcome::Frame(p) => p,
+            other => return (other.into(), FaultKind::Cow),
+        };
+        // Reclaim on the way may have taken the page that was to be copied: then the
+        // access is simply tried anew.
+        if self.mem.pages.entry(page) != Entry::Frame(folio) {
+            self.give_back(pfn);
+            return (FaultOutcome::Again, FaultKind::Cow);
+        }
+        self.mem.now += self.mem.cost.t_minor_anon + self.mem.cost.t_copy_page;
+        self.mem.unmap_for_copy(page, folio);
+        let flags = self.mem.spaces.vma(vma).flags;
+        let how = self.make_anon(pfn, flags, ArrivalKind::New);
+        self.policy.folio_entering(&mut self.mem, pfn, how);
+        self.mem.map(page, pfn, pte::ACCESSED | pte::DIRTY | pte::WRITABLE);
+        self.mem.lru_add(&mut *self.policy, pfn, how);
+        (FaultOutcome::Done, FaultKind::Cow)
+    }
+
+    /// A charged frame that is not needed after all.
+    fn give_back(&mut self, pfn: Pfn) {
+        let memcg = self.mem.frames.memcg(pfn);
+        self.mem.memcgs.uncharge(memcg, 1);
+        self.mem.free_frame(pfn);
+    }
+
+    fn file_fault(
+        &mut self,
+        tid: ThreadId,
+        page: PageIdx,
+        at: PageIdx,
+        vma: VmaId,
+        write: bool,
+        shared: bool,
+    ) -> (FaultOutcome, FaultKind) {
+        let major = self.threads[tid].fault.is_some_and(|f| f.major);
+        // Neighbours that are cached are mapped first, the page itself among them.
+        if !write && self.fault_around(page, at, vma) {
+            self.mem.now +=
+                if major { self.mem.cost.t_major_file } else { self.mem.cost.t_minor_file };
+            let kind = if major { FaultKind::FileMajor } else { FaultKind::FileMinor };
+            return (FaultOutcome::Done, kind);
+        }
+        let folio = match self.mem.pages.entry(at) {
+            Entry::Frame(f) => f,
+            _ => {
+                // What lies around the missing page is mapped before it is read.
+                if !write {
+                    self.fault_around(page, at, vma);
+                }
+                self.major(tid);
+                self.retry_fault(tid);
+                let flow = self.mmap_readahead(tid, at, vma);
+                return (flow, FaultKind::FileMajor);
+            }
+        };
+        let kind = if major { FaultKind::FileMajor } else { FaultKind::FileMinor };
+        if !major {
+            let ahead = self.mem.vm.ra_pages > 0 && !self.mem.spaces.vma(vma).flags.rand_read;
+            if ahead && self.mem.frames.has(folio, flag::RA_TRIGGER) {
+                self.retry_fault(tid);
+            }
+            self.mmap_hit(tid, at, vma);
+            if self.mem.pages.entry(at) != Entry::Frame(folio) {
+                return (FaultOutcome::Again, kind);
+            }
+        }
+        if self.mem.frames.has(folio, flag::LOCKED) {
+            let refault = self.mem.frames.has(folio, flag::WORKINGSET);
+            self.retry_fault(tid);
+            self.wait_for_folio(tid, folio, refault);
+            return (FaultOutcome::Blocked, kind);
+        }
+        self.mem.now += if major { self.mem.cost.t_major_file } else { self.mem.cost.t_minor_file };
+        if write && !shared {
+            let pfn = match self.alloc_user(tid) {
+                AllocOutcome::Frame(p) => p,
+                other => return (other.into(), FaultKind::Cow),
+            };
+            self.mem.now += self.mem.cost.t_copy_page;
+            let flags = self.mem.spaces.vma(vma).flags;
+            let how = self.make_anon(pfn, flags, ArrivalKind::New);
+            self.policy.folio_entering(&mut self.mem, pfn, how);
+            self.mem.map(page, pfn, pte::ACCESSED | pte::DIRTY | pte::WRITABLE);
+            self.mem.lru_add(&mut *self.policy, pfn, how);
+            return (FaultOutcome::Done, FaultKind::Cow);
+        }
+        if write && self.held_back(tid) {
+            return (FaultOutcome::Blocked, kind);
+        }
+        let mut bits = pte::ACCESSED;
+        if write {
+            bits |= pte::DIRTY | pte::WRITABLE;
+            self.mem.dirty_folio(folio, Some(at));
+            self.balance_dirty_pages(tid, folio);
+        }
+        self.mem.map(page, folio, bits);
+        (FaultOutcome::Done, kind)
+    }
+
+    /// Maps the cached pages of the aligned group around a read fault (`fault_around_bytes`);
+    /// true if the page itself was among them. Each page met says that reading around paid:
+    /// it takes back one of the misses that switch readahead off. A rule says whether pages that
+    /// were in use before count.
+    fn fault_around(&mut self, page: PageIdx, at: PageIdx, vma: VmaId) -> bool {
+        let n = self.mem.vm.fault_around.max(1);
+        if n == 1 {
+            return false;
+        }
+        let v = self.mem.spaces.vma(vma);
+        let table = page.group().first().0;
+        let first = (page.0 & !(n - 1)).max(v.start.0).max(table);
+        let last = (page.0 | (n - 1)).min(v.end().0 - 1).min(table + 511);
+        let (file, _) = self.mem.file_at(at);
+        let (base, pages) = (self.mem.files[file].base.0, self.mem.files[file].pages);
+        let (mut met, mut mapped) = (0, false);
+        for p in first..=last {
+            let there = at.0.wrapping_add(p).wrapping_sub(page.0);
+            if there < base || there >= base + pages {
+                continue;
+            }
+            let Entry::Frame(folio) = self.mem.pages.entry(PageIdx(there)) else { continue };
+            if self.mem.frames.has(folio, flag::LOCKED | flag::RA_TRIGGER) {
+                continue;
+            }
+            let lately = self.mem.rules.mmap_miss_skips_workingset
+                && self.mem.frames.has(folio, flag::WORKINGSET);
+            met += u32::from(!lately);
+            if self.mem.pages.entry(PageIdx(p)) == Entry::None {
+                // The neighbours only look as if they were accessed.
+                let wanted = p == page.0;
+                self.mem.map(PageIdx(p), folio, if wanted { pte::ACCESSED } else { pte::YOUNG });
+                mapped |= wanted;
+            }
+        }
+        let ra = &mut self.mem.files[file].ra;
+        ra.mmap_miss = ra.mmap_miss.saturating_sub(met);
+        mapped
+    }
+
+    /// Blocks a thread until a folio was read. A refault of a page that was in use before
+    /// is memory pressure; a first read is not.
+    pub(in crate::machine) fn wait_for_folio(
+        &mut self,
+        tid: ThreadId,
+        folio: FolioId,
+        refault: bool,
+    ) {
+        self.waiters.entry(folio).or_default().push(tid);
+        self.block(tid, Wait::Folio(folio), refault);
+    }
+}

@@ -1,0 +1,374 @@
+//! Swap-in: a fault on a page that is in swap (Linux 6.12 mm/memory.c `do_swap_page`,
+//! mm/swap_state.c).
+//!
+//! Three ways: the device is synchronous and nobody else wants the slot, then it is read past
+//! the swap cache; the page is in the swap cache already; or a window of slots around it is
+//! read into the swap cache, and the thread waits.
+
+use crate::backing::Shadow;
+use crate::backing::device::Io;
+use crate::backing::swap::{Cached, Swap};
+use crate::base::id::{PageIdx, Pfn, SwapSlot, ThreadId, VmaId};
+use crate::base::vmstat::VmEvent;
+use crate::machine::Machine;
+use crate::machine::cpu::thread::Fault;
+use crate::machine::fault::frame_or_return;
+use crate::machine::fault::touch::{FaultOutcome, Touch};
+use crate::machine::reclaim::alloc::AllocOutcome;
+use crate::memory::IoDone;
+use crate::memory::trace::FaultKind;
+use crate::phys::frames::{FolioId, FrameKind, Mapped, flag};
+use crate::policy::ArrivalKind;
+use crate::virt::pages::{Entry, pte};
+
+impl Machine {
+    pub(in crate::machine) fn swap_fault(
+        &mut self,
+        tid: ThreadId,
+        page: PageIdx,
+        slot: SwapSlot,
+        vma: VmaId,
+        write: bool,
+    ) -> (FaultOutcome, FaultKind) {
+        let kind = FaultKind::SwapIn;
+        // Swap-ins and first touches in turn are no work for a team.
+        self.alone_for = self.alone_for.max(1);
+        let swap = self.mem.swap.as_ref().expect("a swap entry without swap");
+        if let Cached::Folio(folio) = swap.cached(slot) {
+            return (self.swapcache_fault(tid, page, slot, folio, vma, write), kind);
+        }
+        (self.swap_in_window(tid, page, slot, vma), kind)
+    }
+
+    /// The page is in the swap cache: map it, or wait until it was read.
+    fn swapcache_fault(
+        &mut self,
+        tid: ThreadId,
+        page: PageIdx,
+        slot: SwapSlot,
+        folio: FolioId,
+        vma: VmaId,
+        write: bool,
+    ) -> FaultOutcome {
+        let Fault { page: p, major, .. } = self.threads[tid].fault.expect("the fault is under way");
+        debug_assert_eq!(p, page);
+        // The thread that asked for the read is not surprised to find the page.
+        if !major {
+            let flagged = self.mem.frames.test_clear(folio, flag::READAHEAD);
+            if flagged {
+                self.mem.count(VmEvent::SwapRaHit, 1);
+            }
+            if self.reads_ahead_by_address() {
+                let ra = &mut self.mem.spaces.vma_mut(vma).swap_ra;
+                ra.prev = page.0;
+                ra.hits = (ra.hits + u32::from(flagged)).min(63);
+            } else if flagged {
+                self.mem.swap.as_mut().expect("a slot is of a device").ra.hits += 1;
+            }
+        }
+        if self.mem.frames.has(folio, flag::LOCKED) {
+            let refault = self.mem.frames.has(folio, flag::WORKINGSET);
+            self.retry_fault(tid);
+            self.wait_for_folio(tid, folio, refault);
+            return FaultOutcome::Blocked;
+        }
+        self.mem.now += if major { self.mem.cost.t_major_cpu } else { self.mem.cost.t_minor_map };
+        self.map_swapped(page, slot, folio, vma, write);
+        FaultOutcome::Done
+    }
+
+    /// Maps a folio of the swap cache in place of its swap entry.
+    fn map_swapped(
+        &mut self,
+        page: PageIdx,
+        slot: SwapSlot,
+        folio: FolioId,
+        vma: VmaId,
+        write: bool,
+    ) {
+        let exclusive = self.mem.pages.hot(page) & pte::EXCLUSIVE != 0;
+        let only_user = self.mem.swap.as_ref().is_some_and(|s| s.count(slot) == 1)
+            && self.mem.frames.mapped(folio) == Mapped::No;
+        let writable =
+            if self.mem.rules.anon_exclusive { exclusive || only_user } else { write && only_user };
+        let mut bits = pte::ACCESSED;
+        if writable {
+            bits |= pte::WRITABLE | if write { pte::DIRTY } else { 0 };
+        }
+        self.leave_swap_entry(page);
+        self.mem.map(page, folio, bits);
+        let cpu = self.mem.cpu.0.into();
+        let swap = self.mem.swap.as_mut().expect("a slot is of a device");
+        swap.put(slot, cpu);
+        let locked = self.mem.spaces.vma(vma).flags.locked;
+        if locked {
+            self.mem.mlock(folio);
+        }
+        let full = self.mem.swap.as_ref().is_some_and(Swap::full);
+        if full || locked || write && self.mem.frames.mapped(folio) == Mapped::Once {
+            self.mem.free_swap(folio);
+        }
+        self.policy.swapin_mapped(&mut self.mem, folio);
+    }
+
+    fn leave_swap_entry(&mut self, page: PageIdx) {
+        self.mem.pages.set_entry(page, Entry::None, 0);
+        let space = self.mem.space_of(page);
+        self.mem.spaces[space].swapents -= 1;
+        let memcg = self.mem.spaces[space].memcg;
+        self.mem.memcgs.uncharge_swap(memcg, 1);
+    }
+
+    /// A synchronous device and a slot with one user: read in the fault, past the swap
+    /// cache, and free the slot. The common fault of a thrashing workload, in one piece.
+    pub(in crate::machine) fn swap_in_directly(
+        &mut self,
+        touch: Touch,
+        mut fault: Fault,
+        slot: SwapSlot,
+        shadow: Option<Shadow>,
+    ) -> FaultOutcome {
+        let Touch { tid, space, memcg, page, vma, write } = touch;
+        let dropped = self.mem.vmstat[VmEvent::WorkingsetNodereclaim];
+        self.alone_for = self.alone_for.max(1);
+        let pfn = match self.alloc_user(tid) {
+            AllocOutcome::Frame(p) => p,
+            AllocOutcome::Killed if fault.noted => return FaultOutcome::Killed, // It was cut short with its thread.
+            other => {
+                fault.noted = true;
+                self.threads[tid].fault = Some(fault);
+                if matches!(other, AllocOutcome::Killed) {
+                    self.drop_fault(tid);
+                }
+                return other.into();
+            }
+        };
+        if fault.noted {
+            self.threads[tid].fault = None;
+        }
+        if !fault.major {
+            fault.major = true;
+            self.mem.count_in(memcg, VmEvent::PgMajFault, 1);
+        }
+        self.mem.now += self.mem.cost.t_major_cpu;
+        let flags = self.mem.spaces.vma(vma).flags;
+        // Making room may have cost the shadow.
+        let shadow = match self.mem.vmstat[VmEvent::WorkingsetNodereclaim] == dropped {
+            true => shadow,
+            false => self.mem.private_swap(slot).flatten(),
+        };
+        let how = self.make_anon(pfn, flags, ArrivalKind::SwapIn);
+        self.mem.refaulting = Some(page);
+        self.policy.folio_swapped_in(&mut self.mem, pfn, shadow, how);
+        self.mem.lru_add(&mut *self.policy, pfn, how);
+        self.mem.count_in(memcg, VmEvent::PswpIn, 1);
+        let cpu = self.mem.cpu.0.into();
+        let swap = self.mem.swap.as_mut().expect("a slot is of a device");
+        self.mem.now += swap.device.read_sync(1);
+        swap.put_last(slot, cpu);
+        self.mem.slot_freed();
+        // The contents exist nowhere else now.
+        let dirty = if write { pte::DIRTY } else { 0 };
+        let bits = pte::ACCESSED | pte::WRITABLE | dirty;
+        self.mem.map_swapped(space, page, pfn, bits, flag::DIRTY);
+        self.policy.swapin_mapped(&mut self.mem, pfn);
+        self.end_fault(tid, fault, write, FaultKind::SwapIn);
+        FaultOutcome::Done
+    }
+
+    fn reads_ahead_by_address(&self) -> bool {
+        self.mem.swap.as_ref().is_some_and(|s| !s.device.config().rotational)
+    }
+
+    /// Reads a window of slots around the wanted one into the swap cache, and waits.
+    fn swap_in_window(
+        &mut self,
+        tid: ThreadId,
+        page: PageIdx,
+        slot: SwapSlot,
+        vma: VmaId,
+    ) -> FaultOutcome {
+        // The wanted page must get a frame; the others only if it costs no wait.
+        let wanted = frame_or_return!(self.alloc_user(tid));
+        // Reclaim on the way changes nothing about a swap entry; the page is still out.
+        self.major(tid);
+        self.mem.now += self.mem.cost.t_major_cpu;
+        let window = if self.reads_ahead_by_address() {
+            self.window_by_address(page, vma)
+        } else {
+            self.window_by_offset(slot)
+        };
+        let mut read = Vec::with_capacity(window.len());
+        for &(s, at) in &window {
+            let cached = self.mem.swap.as_ref().expect("a slot is of a device").cached(s);
+            if matches!(cached, Cached::Folio(_)) {
+                continue;
+            }
+            let pfn = if s == slot {
+                wanted
+            } else {
+                match self.alloc_speculative(tid) {
+                    Some(p) => p,
+                    None => continue,
+                }
+            };
+            self.enter_swapcache(pfn, s, at, vma, s != slot);
+            read.push((s, pfn));
+        }
+        self.submit_swap_reads(&read);
+        if window.len() > 1 {
+            self.mem.lru_drain(&mut *self.policy);
+        }
+        self.queue_io();
+        if self.mem.frames.has(wanted, flag::LOCKED) {
+            let refault = self.mem.frames.has(wanted, flag::WORKINGSET);
+            self.retry_fault(tid);
+            self.wait_for_folio(tid, wanted, refault);
+        } else {
+            // A synchronous device read it already; several users share the slot.
+            return FaultOutcome::Again;
+        }
+        FaultOutcome::Blocked
+    }
+
+    pub(in crate::machine) fn enter_swapcache(
+        &mut self,
+        pfn: Pfn,
+        slot: SwapSlot,
+        page: Option<PageIdx>,
+        vma: VmaId,
+        ahead: bool,
+    ) {
+        let memcg = self.mem.frames.memcg(pfn);
+        self.mem.frames.reset(pfn, FrameKind::Anon);
+        self.mem.frames.rmap[pfn] = u32::MAX;
+        let mut bits = flag::SWAPBACKED | flag::SWAPCACHE | flag::LOCKED;
+        if ahead {
+            bits |= flag::READAHEAD;
+            self.mem.count(VmEvent::SwapRa, 1);
+        }
+        self.mem.frames.set(pfn, bits);
+        self.mem.frames.set_slot(pfn, slot);
+        let how = self.arrival(ArrivalKind::SwapIn, Some(vma));
+        let swap = self.mem.swap.as_mut().expect("a slot is of a device");
+        let old = swap.cached(slot);
+        swap.set(slot, Cached::Folio(pfn));
+        let shadow = if let Cached::Shadow(s) = old { Some(s) } else { None };
+        self.mem.refaulting = page;
+        self.policy.folio_swapped_in(&mut self.mem, pfn, shadow, how);
+        self.mem.lru_add(&mut *self.policy, pfn, how);
+        self.mem.count_in(memcg, VmEvent::PswpIn, 1);
+    }
+
+    /// Adjacent slots of one window are one request.
+    pub(in crate::machine) fn submit_swap_reads(&mut self, read: &[(SwapSlot, Pfn)]) {
+        let mut i = 0;
+        while i < read.len() {
+            let mut n = 1;
+            while i + n < read.len() && read[i + n].0.0 == read[i].0.0 + n as u32 {
+                n += 1;
+            }
+            let swap = self.mem.swap.as_mut().expect("a slot is of a device");
+            if swap.device.config().synchronous {
+                let cost = swap.device.read_sync(n as u32);
+                self.mem.now += cost;
+                for &(_, pfn) in &read[i..i + n] {
+                    self.mem.frames.clear(pfn, flag::LOCKED);
+                }
+            } else {
+                let at = read[i].0.0.into();
+                let done = swap.device.submit(self.mem.now, Io::Read, at, n as u32);
+                for &(_, pfn) in &read[i..i + n] {
+                    self.mem.io.push((done, IoDone::Read(pfn)));
+                }
+            }
+            i += n;
+        }
+    }
+
+    /// Pages around a faulting address whose PTEs are swap entries.
+    fn window_by_address(&mut self, page: PageIdx, vma: VmaId) -> Vec<(SwapSlot, Option<PageIdx>)> {
+        let max = 1 << self.mem.vm.page_cluster.min(5);
+        let v = self.mem.spaces.vma_mut(vma);
+        let (start, end) = (v.start.0, v.end().0);
+        let ra = &mut v.swap_ra;
+        let (prev, hits, pw) = (ra.prev, ra.hits, ra.win);
+        let win = if max == 1 { 1 } else { window(page.0, prev, hits, max, pw) };
+        (ra.prev, ra.hits, ra.win) = (page.0, 0, win);
+        let first = if page.0 == prev.wrapping_add(1) {
+            page.0
+        } else if page.0.wrapping_add(1) == prev {
+            page.0.saturating_sub(win - 1)
+        } else {
+            page.0.saturating_sub((win - 1) / 2)
+        };
+        let group = page.group().first().0;
+        let lo = first.max(start).max(group);
+        let hi = (first + win).min(end).min(group + 512);
+        (lo..hi)
+            .filter_map(|p| match self.mem.pages.entry(PageIdx(p)) {
+                Entry::Swap(s) => Some((s, Some(PageIdx(p)))),
+                _ => None,
+            })
+            .collect()
+    }
+
+    /// The aligned group of slots around the wanted one.
+    fn window_by_offset(&mut self, slot: SwapSlot) -> Vec<(SwapSlot, Option<PageIdx>)> {
+        let max = 1u32 << self.mem.vm.page_cluster.min(31);
+        let swap = self.mem.swap.as_mut().expect("a slot is of a device");
+        let ra = &mut swap.ra;
+        let win = if max == 1 { 1 } else { window(slot.0, ra.prev, ra.hits, max, ra.win) };
+        if ra.hits == 0 {
+            ra.prev = slot.0;
+        }
+        (ra.hits, ra.win) = (0, win);
+        let first = slot.0 & !(win - 1);
+        let total = swap.total();
+        let swap = self.mem.swap.as_ref().expect("as above");
+        (first.max(1)..=(first + win - 1).min(total))
+            .map(SwapSlot)
+            .filter(|&s| s == slot || swap.in_use(s))
+            .map(|s| (s, None))
+            .collect()
+    }
+}
+
+/// Size of a swap readahead window: `hits` since the last decision, the
+/// previous position and window.
+fn window(position: u32, prev: u32, hits: u32, max: u32, previous: u32) -> u32 {
+    let win = if hits == 0 {
+        if position == prev.wrapping_add(1) || position.wrapping_add(1) == prev { 2 } else { 1 }
+    } else {
+        (hits + 2).max(4).next_power_of_two()
+    };
+    win.min(max).max(previous / 2)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::window;
+
+    /// Worked by hand: page-cluster 3, hits start at 4; prev moves only when hits were 0.
+    #[test]
+    fn windows_as_worked_by_hand() {
+        let (mut prev, mut win) = (0, 0);
+        for (slot, hits, want_win, want_prev) in [
+            (1000, 4, 8, 0),
+            (5000, 0, 4, 5000),
+            (9000, 0, 2, 9000),
+            (3000, 0, 1, 3000),
+            (7000, 0, 1, 7000),
+            (7001, 0, 2, 7001),
+            (7040, 2, 4, 7001),
+            (8000, 1, 4, 7001),
+            (100, 7, 8, 7001),
+        ] {
+            win = window(slot, prev, hits, 8, win);
+            if hits == 0 {
+                prev = slot;
+            }
+            assert_eq!((win, prev), (want_win, want_prev), "slot {slot}");
+        }
+    }
+}

@@ -1,0 +1,155 @@
+//! Faults that make a transparent huge page.
+//!
+//! A write to anonymous memory whose page table does not exist yet may take a whole block of 2 MiB
+//! instead of a page, if the mapping is allowed to and covers all of it. How much that is worth is a
+//! matter of the mapping's advice and of `transparent_hugepage/defrag`. The near node is asked first
+//! and only compacted; if the request may reclaim at all, it is made a second time with all nodes and
+//! with reclaim. What fails falls back on a single page.
+//!
+//! Source: Linux 6.12 mm/huge_memory.c (`do_huge_pmd_anonymous_page`, `vma_thp_gfp_mask`),
+//! mm/mempolicy.c (`alloc_pages_mpol`), mm/memory.c (`create_huge_pmd`). Left out: the huge zero page
+//! (a read maps the small one, and installs the page table with which the chance is gone); khugepaged;
+//! folios of orders in between; reclaim for a group whose limit the block would exceed (the fault falls
+//! back at once); what kernels before 6.12 did differently. A thread that had to wait makes both requests
+//! anew.
+
+use crate::base::id::{GROUP_PAGES, PageIdx, ThreadId, VmaId};
+use crate::base::migratetype::Migratetype;
+use crate::base::vmstat::VmEvent;
+use crate::config::{Thp, ThpDefrag, ZoneKind};
+use crate::machine::Machine;
+use crate::machine::fault::touch::{FaultOutcome, Touch};
+use crate::machine::reclaim::alloc::AllocOutcome;
+use crate::memory::HUGE_ORDER;
+use crate::phys::frames::{FrameKind, flag};
+use crate::phys::gfp::{AllocRequest, GFP_TRANSHUGE_LIGHT, GfpFlags};
+use crate::policy::{Arrival, ArrivalKind};
+use crate::virt::space::VmaKind;
+
+/// What came of it.
+pub(in crate::machine) enum HugeFault {
+    /// The page is there, and 511 others.
+    Done,
+    /// The thread waits, or is no more.
+    Later(FaultOutcome),
+    /// There is no block: a single page has to do.
+    Fallback,
+}
+
+/// How far the allocator goes for a huge page (`vma_thp_gfp_mask`).
+fn gfp(defrag: ThpDefrag, advised: bool) -> GfpFlags {
+    let light = GFP_TRANSHUGE_LIGHT;
+    let (direct, kswapd) = (GfpFlags::DIRECT_RECLAIM, GfpFlags::KSWAPD_RECLAIM);
+    match (defrag, advised) {
+        (ThpDefrag::Always, false) => light.with(direct).with(GfpFlags::NORETRY),
+        (ThpDefrag::Always | ThpDefrag::DeferMadvise | ThpDefrag::Madvise, true) => {
+            light.with(direct)
+        }
+        (ThpDefrag::Defer, _) | (ThpDefrag::DeferMadvise, false) => light.with(kswapd),
+        (ThpDefrag::Madvise, false) | (ThpDefrag::Never, _) => light,
+    }
+}
+
+impl Machine {
+    /// Whether a mapping may have a huge page where this page lies; there is no page table.
+    pub(in crate::machine) fn wants_huge(&self, page: PageIdx, vma: VmaId) -> bool {
+        let first = page.group().first();
+        let v = self.mem.spaces.vma(vma);
+        let allowed = match (self.mem.vm.thp, v.huge) {
+            (Thp::Never, _) | (_, Some(false)) => false,
+            (Thp::Always, _) | (Thp::Madvise, Some(true)) => true,
+            (Thp::Madvise, None) => false,
+        };
+        allowed && v.kind == VmaKind::Anon && v.start <= first && first.0 + GROUP_PAGES <= v.end().0
+    }
+
+    /// A block for a huge page, charged to the thread's group.
+    fn alloc_huge(&mut self, tid: ThreadId, vma: VmaId) -> AllocOutcome {
+        let advised = self.mem.spaces.vma(vma).huge == Some(true);
+        let flags = gfp(self.mem.vm.thp_defrag, advised);
+        let request = |flags| AllocRequest {
+            order: HUGE_ORDER,
+            migratetype: Migratetype::Movable,
+            highest: ZoneKind::Movable,
+            flags,
+        };
+        let near = request(flags.with(GfpFlags::THISNODE).with(GfpFlags::NORETRY));
+        let mut got = self.alloc_block(tid, &near);
+        if got == AllocOutcome::Failed && !flags.atomic() {
+            got = self.alloc_block(tid, &request(flags));
+        }
+        let AllocOutcome::Frame(head) = got else { return got };
+        let memcg = self.threads[tid].memcg;
+        if !self.mem.memcgs.fits_all(memcg, GROUP_PAGES.into()) {
+            self.mem.free_block(head, HUGE_ORDER);
+            return AllocOutcome::Failed;
+        }
+        self.mem.frames.set_memcg(head, memcg);
+        self.charge(tid, memcg, GROUP_PAGES.into());
+        got
+    }
+
+    /// A write to a page that may be part of a huge one.
+    pub(in crate::machine) fn huge_fault(&mut self, touch: Touch) -> HugeFault {
+        let Touch { tid, page, vma, memcg, .. } = touch;
+        let head = match self.alloc_huge(tid, vma) {
+            AllocOutcome::Frame(head) => head,
+            AllocOutcome::Failed => {
+                self.mem.count_in(memcg, VmEvent::ThpFaultFallback, 1);
+                return HugeFault::Fallback;
+            }
+            other => return HugeFault::Later(other.into()),
+        };
+        // For the day when the folio is split.
+        let table = match self.alloc_table(tid) {
+            AllocOutcome::Frame(table) => table,
+            other => {
+                self.mem.memcgs.uncharge(self.mem.frames.memcg(head), GROUP_PAGES.into());
+                self.mem.free_block(head, HUGE_ORDER);
+                return HugeFault::Later(other.into());
+            }
+        };
+        let mem = &mut self.mem;
+        mem.set_table(page.group(), table);
+        // Clearing a page takes about as long as copying one.
+        mem.charge(mem.cost.t_minor_anon);
+        mem.charge(mem.cost.t_copy_page * u64::from(GROUP_PAGES - 1));
+        let flags = mem.spaces.vma(vma).flags;
+        mem.frames.reset_block(head, FrameKind::Anon, HUGE_ORDER, Migratetype::Unmovable);
+        mem.frames.set(head, flag::SWAPBACKED);
+        if flags.locked {
+            mem.mlock(head);
+        }
+        let in_fault = Some(flags.recency(mem.ignores_random()));
+        let how = Arrival { kind: ArrivalKind::New, in_fault, position: 0 };
+        self.policy.folio_entering(mem, head, how);
+        mem.map_huge(page.group(), head);
+        mem.lru_add_now(&mut *self.policy, head, how);
+        mem.count_in(memcg, VmEvent::ThpFaultAlloc, 1);
+        HugeFault::Done
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// The table of Documentation/admin-guide/mm/transhuge.rst: who may stall, who wakes kswapd.
+    #[test]
+    fn defrag_decides_the_effort() {
+        let of = |d, advised| {
+            let f = gfp(d, advised);
+            let has = |g| if f.has(g) { 1 } else { 0 };
+            [has(GfpFlags::DIRECT_RECLAIM), has(GfpFlags::KSWAPD_RECLAIM), has(GfpFlags::NORETRY)]
+        };
+        assert_eq!(of(ThpDefrag::Always, false), [1, 0, 1]);
+        assert_eq!(of(ThpDefrag::Always, true), [1, 0, 0]);
+        assert_eq!(of(ThpDefrag::Defer, false), [0, 1, 0]);
+        assert_eq!(of(ThpDefrag::Defer, true), [0, 1, 0]);
+        assert_eq!(of(ThpDefrag::DeferMadvise, false), [0, 1, 0]);
+        assert_eq!(of(ThpDefrag::DeferMadvise, true), [1, 0, 0]);
+        assert_eq!(of(ThpDefrag::Madvise, false), [0, 0, 0]);
+        assert_eq!(of(ThpDefrag::Madvise, true), [1, 0, 0]);
+        assert_eq!(of(ThpDefrag::Never, true), [0, 0, 0]);
+    }
+}

@@ -1,0 +1,651 @@
+//! The allocation slow path: wake kswapd, dip below the low watermark, reclaim directly,
+//! retry, and in the end kill somebody or fail.
+//!
+//! How far it goes depends on the request. Orders up to 3 are worth any effort; larger ones
+//! are costly, and fail unless the caller insists. A request that may not sleep gets one
+//! attempt at the min watermark and the reserves.
+//!
+//! Source: Linux 6.12 mm/page_alloc.c (`__alloc_pages_slowpath`, `should_reclaim_retry`,
+//! `__alloc_pages_may_oom`), and 4.1 for its order of decisions; mm/vmscan.c
+//! (`do_try_to_free_pages`, `throttle_direct_reclaim`, `should_continue_reclaim`). Compaction is
+//! in `compact`, what groups add in `memcg`.
+
+use crate::base::id::{AsId, MemcgId, NodeId, Pfn, ThreadId};
+use crate::base::migratetype::Migratetype;
+use crate::base::rules::SlowPath;
+use crate::base::time::{SimDuration, SimTime};
+use crate::base::vmstat::VmEvent;
+use crate::config::ZoneKind;
+use crate::machine::Machine;
+use crate::machine::OomSummary;
+use crate::machine::compaction::direct::{Priority, Tries};
+use crate::machine::cpu::queue::Event;
+use crate::machine::cpu::thread::Wait;
+use crate::machine::reclaim::kswapd::pass_flags;
+use crate::machine::watch::result::Origin;
+use crate::memory::trace::TraceEvent;
+use crate::phys::gfp::{AllocFlags, AllocRequest, GfpFlags, PAGE_ALLOC_COSTLY_ORDER};
+use crate::phys::watermarks::Mark;
+use crate::policy::{
+    MAX_RECLAIM_RETRIES, ReclaimOutcome, ReclaimRequest, Reclaimer, SWAP_CLUSTER_MAX,
+};
+
+/// Shortest and longest wait of a reclaimer that freed nothing.
+const TICK: SimDuration = SimDuration::from_millis(1);
+const NO_PROGRESS: SimDuration = SimDuration::from_millis(500);
+pub(in crate::machine) const DEF_PRIORITY: u8 = 12;
+
+/// What came of asking for a frame.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(in crate::machine) enum AllocOutcome {
+    /// A frame.
+    Frame(Pfn),
+    /// The thread has to wait and then to try its access anew.
+    Blocked,
+    /// The thread's process was killed.
+    Killed,
+    /// There is none, and the request may fail.
+    Failed,
+}
+
+impl Machine {
+    /// A frame for a page of the thread's process, charged to its group.
+    pub(in crate::machine) fn alloc_user(&mut self, tid: ThreadId) -> AllocOutcome {
+        let memcg = self.threads[tid].memcg;
+        let pfn = match self.alloc(tid, &AllocRequest::USER) {
+            AllocOutcome::Frame(p) => p,
+            other => return other,
+        };
+        if memcg.0 != 0 && !self.mem.memcgs.fits(memcg) && !self.reclaim_for_limit(tid, memcg) {
+            self.mem.free_frame(pfn);
+            if self.wait_for_clean_pages(tid, memcg) {
+                return AllocOutcome::Blocked;
+            }
+            return self.out_of_memory(tid, Some(memcg));
+        }
+        self.mem.frames.set_memcg(pfn, memcg);
+        self.charge(tid, memcg, 1);
+        AllocOutcome::Frame(pfn)
+    }
+
+    /// A frame for a page table of the thread's process.
+    pub(in crate::machine) fn alloc_table(&mut self, tid: ThreadId) -> AllocOutcome {
+        self.alloc(tid, &AllocRequest::KERNEL)
+    }
+
+    /// The node that a CPU allocates from first.
+    pub(in crate::machine) fn home_node(&self) -> NodeId {
+        let nodes = self.mem.zones.nr_nodes();
+        if nodes == 1 {
+            return NodeId(0);
+        }
+        NodeId((self.mem.cpu.0 as usize * nodes / self.cpus.len()) as u8)
+    }
+
+    /// A block for whatever request.
+    #[inline]
+    pub(in crate::machine) fn alloc(&mut self, tid: ThreadId, req: &AllocRequest) -> AllocOutcome {
+        let node = self.home_node();
+        if let Some(p) = self.mem.try_alloc(node, req, Some(Mark::Low)) {
+            let t = &mut self.threads[tid];
+            (t.no_progress, t.tries) = (0, None);
+            self.work_off_boost();
+            return AllocOutcome::Frame(p);
+        }
+        self.alloc_slowly(tid, req, node)
+    }
+
+    /// Wakes kswapd for a zone whose watermarks were raised because types were mixed.
+    #[inline]
+    pub(in crate::machine) fn work_off_boost(&mut self) {
+        if let Some((node, kind)) = self.mem.boosted {
+            self.mem.boosted = None;
+            self.wake_kswapd(node, 0, kind);
+        }
+    }
+
+    #[cold]
+    #[inline(never)]
+    fn alloc_slowly(&mut self, tid: ThreadId, req: &AllocRequest, node: NodeId) -> AllocOutcome {
+        let got = self.slow_path(tid, req, node);
+        if got != AllocOutcome::Blocked {
+            let t = &mut self.threads[tid];
+            (t.no_progress, t.tries) = (0, None);
+        }
+        let nofail = req.flags.has(GfpFlags::NOFAIL) && !req.flags.atomic();
+        if got != AllocOutcome::Failed || !nofail {
+            return got;
+        }
+        // Some access to the reserves, and else another round for ever.
+        let flags = AllocFlags { min_reserve: true, ..AllocFlags::default() };
+        if let Some(p) = self.mem.get_page_from_freelist(node, req, Some(Mark::Min), flags) {
+            return AllocOutcome::Frame(p);
+        }
+        self.sleep(tid, TICK, true);
+        AllocOutcome::Blocked
+    }
+
+    fn slow_path(&mut self, tid: ThreadId, req: &AllocRequest, node: NodeId) -> AllocOutcome {
+        self.wake_for(req);
+        if let Some(p) = self.mem.try_alloc(node, req, Some(Mark::Min)) {
+            return AllocOutcome::Frame(p);
+        }
+        if req.flags.atomic() {
+            return AllocOutcome::Failed;
+        }
+        let noretry = req.flags.has(GfpFlags::NORETRY);
+        let old = self.mem.rules.slow_path == SlowPath::V4_1;
+        // A thread that had to wait goes on where it was.
+        let resumed = self.threads[tid].tries.take();
+        let mut tries = resumed.unwrap_or(Tries::begin(old));
+        let other = req.order > 0 && req.migratetype != Migratetype::Movable;
+        if !old && resumed.is_none() && (req.costly() || other) {
+            let usual = tries;
+            tries.set(Priority::Async);
+            if let Some(p) = self.direct_compact(tid, req, node, &mut tries) {
+                return AllocOutcome::Frame(p);
+            }
+            if !(req.costly() && noretry) {
+                tries = usual;
+            } else if tries.in_vain() || req.flags.has(GfpFlags::THISNODE) {
+                // Reclaim would take long and might not help; one node alone is not worth it.
+                return AllocOutcome::Failed;
+            }
+        }
+        loop {
+            self.wake_for(req);
+            if old && let Some(p) = self.direct_compact(tid, req, node, &mut tries) {
+                return AllocOutcome::Frame(p);
+            }
+            if old {
+                tries.set(Priority::SyncLight);
+            }
+            if self.throttled(tid, node) {
+                return self.blocked(tid, req, tries);
+            }
+            let reclaimed = self.stall_in_direct_reclaim(tid, req, node);
+            tries.reclaimed += reclaimed;
+            self.origin = Origin::Reclaim;
+            // Reclaim that freed nothing is no reason to look again; single pages are looked for
+            // all the same, a deviation that is left from before this was known.
+            if reclaimed > 0 || req.order == 0 {
+                if let Some(p) = self.mem.try_alloc(node, req, Some(Mark::Min)) {
+                    return AllocOutcome::Frame(p);
+                }
+                // Pages may hide in per-CPU lists, and among those kept for others.
+                self.mem.unreserve_highatomic(node, req, false);
+                self.mem.drain_pcp();
+                if let Some(p) = self.mem.try_alloc(node, req, Some(Mark::Min)) {
+                    return AllocOutcome::Frame(p);
+                }
+            }
+            let insists = req.flags.has(GfpFlags::RETRY_MAYFAIL)
+                && (!old || tries.reclaimed < 1 << req.order);
+            let last = noretry || req.costly() && !insists;
+            if (!old || last)
+                && let Some(p) = self.direct_compact(tid, req, node, &mut tries)
+            {
+                return AllocOutcome::Frame(p);
+            }
+            if last {
+                return AllocOutcome::Failed;
+            }
+            if self.watchdog.barks() {
+                // The main loop decides whether that is the end.
+                self.sleep(tid, TICK, true);
+                return self.blocked(tid, req, tries);
+            }
+            let no_progress = &mut self.threads[tid].no_progress;
+            *no_progress = if reclaimed > 0 && !req.costly() { 0 } else { *no_progress + 1 };
+            let hopeful = *no_progress <= MAX_RECLAIM_RETRIES && self.worth_retrying(req);
+            let goes_on = hopeful
+                || self.mem.unreserve_highatomic(node, req, true)
+                || reclaimed > 0
+                    && (old && req.order > 0 || self.should_compact_retry(req, node, &mut tries));
+            if !goes_on {
+                return self.may_kill(tid, req, node);
+            }
+            // Under asynchronous writes nothing can be freed until some have ended: wait for
+            // the next (`VMSCAN_THROTTLE_NOPROGRESS`, half a second at most).
+            if reclaimed == 0 {
+                let io = self.queue.next_io();
+                let wait =
+                    if io == SimTime::NEVER { SimDuration::ZERO } else { io.since(self.mem.now) };
+                self.sleep(tid, wait.clamp(TICK, NO_PROGRESS), true);
+                return self.blocked(tid, req, tries);
+            }
+        }
+    }
+
+    /// Whether pages of files are dirty or under write that are worth waiting for: a batch of
+    /// reclaim's. Fewer are a log that somebody writes while memory is full of something else.
+    fn much_is_cleanable(&self) -> bool {
+        let files = &self.mem.files;
+        files.nr_dirty + files.nr_writeback >= SWAP_CLUSTER_MAX >> self.config.batch_shift
+    }
+
+    fn wake_for(&mut self, req: &AllocRequest) {
+        self.work_off_boost();
+        if req.flags.has(GfpFlags::KSWAPD_RECLAIM) {
+            self.wake_kswapds(req);
+        }
+    }
+
+    /// The thread waits; how far its request had come is kept.
+    fn blocked(&mut self, tid: ThreadId, req: &AllocRequest, tries: Tries) -> AllocOutcome {
+        if req.order > 0 {
+            self.threads[tid].tries = Some(tries);
+        }
+        AllocOutcome::Blocked
+    }
+
+    /// The OOM killer, for requests that are worth it.
+    fn may_kill(&mut self, tid: ThreadId, req: &AllocRequest, node: NodeId) -> AllocOutcome {
+        // Somebody may have freed much by now.
+        let flags = AllocFlags::of(req);
+        if let Some(p) = self.mem.get_page_from_freelist(node, req, Some(Mark::High), flags) {
+            return AllocOutcome::Frame(p);
+        }
+        let insists = req.flags.has(GfpFlags::RETRY_MAYFAIL);
+        if req.costly() || insists || req.highest < ZoneKind::Normal {
+            return AllocOutcome::Failed;
+        }
+        if self.much_is_cleanable() {
+            self.wake_flusher();
+            let wait = self.until_a_write_ends();
+            self.sleep(tid, wait, true);
+            return AllocOutcome::Blocked;
+        }
+        self.out_of_memory(tid, None)
+    }
+
+    /// A charged frame for a page that is read ahead (`__GFP_NORETRY`): one direct reclaim at
+    /// most, no waiting, no killing. `None`: the page is not worth it.
+    pub(in crate::machine) fn alloc_speculative(&mut self, tid: ThreadId) -> Option<Pfn> {
+        let memcg = self.mem.spaces[self.threads[tid].space].memcg;
+        if !self.mem.memcgs.fits(memcg) {
+            return None;
+        }
+        let (req, node) = (&AllocRequest::READAHEAD, self.home_node());
+        let low = self.mem.try_alloc(node, req, Some(Mark::Low));
+        self.work_off_boost();
+        let pfn = low.or_else(|| {
+            self.wake_kswapds(req);
+            self.mem.try_alloc(node, req, Some(Mark::Min)).or_else(|| {
+                if !self.allow_direct_reclaim(node) {
+                    return None;
+                }
+                self.stall_in_direct_reclaim(tid, req, node);
+                self.mem.try_alloc(node, req, Some(Mark::Min))
+            })
+        })?;
+        self.mem.frames.set_memcg(pfn, memcg);
+        self.charge(tid, memcg, 1);
+        Some(pfn)
+    }
+
+    /// Direct reclaim with its stall accounted. Returns the pages freed.
+    fn stall_in_direct_reclaim(&mut self, tid: ThreadId, req: &AllocRequest, node: NodeId) -> u64 {
+        let begin = self.mem.now;
+        let reclaimed = self.direct_reclaim(tid, req, node);
+        self.latency[2].add(self.mem.now.since(begin));
+        self.psi.stalled(self.mem.cpu.0.into(), begin, self.mem.now);
+        self.mem.count(VmEvent::SimDirectReclaimNs, self.mem.now.since(begin).0);
+        self.watchdog.tried(false);
+        reclaimed
+    }
+
+    /// Whether all reclaimable pages together would satisfy the min watermark somewhere.
+    fn worth_retrying(&self, req: &AllocRequest) -> bool {
+        let mem = &self.mem;
+        let swap = mem.can_swap(MemcgId(0));
+        let flags = AllocFlags::of(req);
+        mem.zones.ids().any(|z| {
+            let [anon, file] = mem.zone_lru_pages(z);
+            let zone = &mem.zones[z];
+            // Linux keeps pages whose owner went on their lists until their write ends.
+            let free = zone.free + mem.nr_orphans[z];
+            let available = free + file + if swap { anon } else { 0 };
+            let mark = zone.watermark[0] + zone.boost;
+            zone.kind <= req.highest && zone.leaves(req.order, mark, req.highest, flags, available)
+        })
+    }
+
+    /// The emergency brake: below half of the min watermarks allocators wait for kswapd.
+    fn throttled(&mut self, tid: ThreadId, node: NodeId) -> bool {
+        if self.kswapds[node].hopeless() || self.allow_direct_reclaim(node) {
+            return false;
+        }
+        self.mem.count(VmEvent::PgScanDirectThrottle, 1);
+        self.block(tid, Wait::Pfmemalloc(node), true);
+        self.kswapds[node].throttled.push(tid);
+        true
+    }
+
+    pub(in crate::machine) fn allow_direct_reclaim(&self, node: NodeId) -> bool {
+        let (mut free, mut min) = (0, 0);
+        for &z in self.mem.zones.of_node(node) {
+            let z = &self.mem.zones[z];
+            if z.kind <= ZoneKind::Normal {
+                free += z.free;
+                min += z.watermark[0];
+            }
+        }
+        min == 0 || free > min / 2
+    }
+
+    /// One direct reclaim: priorities 12 down to 0 until 32 pages were freed. Returns the
+    /// pages freed.
+    fn direct_reclaim(&mut self, tid: ThreadId, req: &AllocRequest, node: NodeId) -> u64 {
+        let stall = match req.highest {
+            ZoneKind::Dma => VmEvent::AllocStallDma,
+            ZoneKind::Dma32 => VmEvent::AllocStallDma32,
+            ZoneKind::Normal => VmEvent::AllocStallNormal,
+            ZoneKind::Movable => VmEvent::AllocStallMovable,
+        };
+        self.give_way(tid);
+        self.mem.emit(|| TraceEvent::MmVmscanDirectReclaimBegin { thread: tid, order: req.order });
+        self.mem.now += self.mem.cost.t_direct_reclaim_entry;
+        let mut total = 0;
+        let (mut force, mut low, mut aborted) = (false, false, false);
+        loop {
+            self.mem.count(stall, 1);
+            let mut skipped = [false; 2];
+            let mut priority = self.first_priority();
+            loop {
+                let mut ready = false;
+                for n in self.nodes_from(node) {
+                    for (lowest, highest) in
+                        self.zones_to_reclaim(n, req, &mut ready).into_iter().flatten()
+                    {
+                        let out = self.pass(
+                            tid,
+                            &ReclaimRequest {
+                                node: n,
+                                by: Reclaimer::Direct,
+                                priority,
+                                order: req.order,
+                                lowest,
+                                highest,
+                                target: SWAP_CLUSTER_MAX >> self.config.batch_shift,
+                                reclaimed: total,
+                                // Without input and output only what is clean can go.
+                                may_writepage: req.flags.has(GfpFlags::IO),
+                                may_swap: req.flags.has(GfpFlags::IO),
+                                may_io: req.flags.has(GfpFlags::IO),
+                                force_deactivate: force,
+                                low_reclaim: low,
+                                swappiness: None,
+                                no_cache_trim: false,
+                                one_step: true,
+                            },
+                        );
+                        total += out.reclaimed;
+                        skipped[0] |= out.skipped_deactivate;
+                        skipped[1] |= out.low_skipped;
+                        if out.reclaimed > 0 {
+                            self.kswapds[n].failures = 0;
+                        }
+                    }
+                }
+                aborted |= ready;
+                let enough = SWAP_CLUSTER_MAX >> self.config.batch_shift;
+                if total >= enough || ready || priority == 0 {
+                    break;
+                }
+                priority -= 1;
+            }
+            for n in self.nodes_from(node) {
+                self.policy.reclaim_ended(&mut self.mem, n, None);
+            }
+            if total > 0 || aborted {
+                break;
+            }
+            if skipped[0] && !force {
+                force = true;
+            } else if skipped[1] && !low {
+                low = true;
+            } else {
+                break;
+            }
+        }
+        self.queue_io();
+        self.mem.emit(|| TraceEvent::MmVmscanDirectReclaimEnd { thread: tid, nr_reclaimed: total });
+        // Broken off for compaction: that is progress too.
+        total.max(aborted.into())
+    }
+
+    /// From which zones of a node direct reclaim takes pages, in one pass for each range. No range:
+    /// all of them are ready for compaction, and the node is left alone. `ready`: some zone is.
+    fn zones_to_reclaim(
+        &mut self,
+        n: NodeId,
+        req: &AllocRequest,
+        ready: &mut bool,
+    ) -> [Option<(ZoneKind, ZoneKind)>; ZoneKind::ALL.len()] {
+        let mut ranges = [None; ZoneKind::ALL.len()];
+        let whole = [Some((ZoneKind::Dma, req.highest)), None, None, None];
+        if !req.costly() || self.compaction().is_none() {
+            return whole;
+        }
+        let mut any = false;
+        for i in (0..self.mem.zones.of_node(n).len()).rev() {
+            let z = self.mem.zones.of_node(n)[i];
+            let kind = self.mem.zones[z].kind;
+            if kind > req.highest {
+                continue;
+            }
+            if self.compaction_ready(z, req) {
+                *ready = true;
+            } else {
+                // The highest first.
+                ranges[ZoneKind::ALL.len() - 1 - kind as usize] = Some((kind, kind));
+                any = true;
+            }
+        }
+        // A list of the node gives from all zones if one is not ready.
+        if self.mem.rules.lru_by_zone || !any { ranges } else { whole }
+    }
+
+    /// A whole pass in steps, with the interrupts that fall between them; for orders above 0
+    /// as many passes as it takes until compaction could go on from there.
+    pub(in crate::machine) fn pass(
+        &mut self,
+        tid: ThreadId,
+        req: &ReclaimRequest,
+    ) -> ReclaimOutcome {
+        let mut all = ReclaimOutcome::default();
+        let mut req = *req;
+        let (mut freed, mut worked) = (0, false);
+        loop {
+            self.mem.start_plug(std::mem::take(&mut self.plug));
+            let begin = self.mem.now;
+            let out = self.policy.reclaim(&mut self.mem, &req);
+            self.mem.end_step();
+            worked |= self.mem.now > begin;
+            if !out.more && !worked {
+                self.mem.now += self.mem.cost.t_empty_pass;
+            }
+            self.plug = self.mem.take_plug();
+            if !out.more {
+                self.mem.finish_plug(&mut self.plug);
+            }
+            self.mem.finish_throttled(&mut self.plug);
+            self.interrupts();
+            match self.mem.take_throttled() {
+                Some(until) => self.sleep_amid_step(tid, until),
+                None => self.give_way(tid),
+            }
+            self.note_dirty(&out.stats);
+            all.add(&out);
+            freed += out.reclaimed;
+            if out.more {
+                continue;
+            }
+            if !self.should_continue_reclaim(&req, freed) {
+                return all;
+            }
+            req.reclaimed += freed;
+            freed = 0;
+        }
+    }
+
+    /// Whether a pass for an order above 0 is repeated: the last one freed something, but no
+    /// zone can serve the request or compact for it yet, and there is enough left to reclaim.
+    pub(in crate::machine) fn should_continue_reclaim(
+        &self,
+        req: &ReclaimRequest,
+        freed: u64,
+    ) -> bool {
+        let pressed = req.order > PAGE_ALLOC_COSTLY_ORDER
+            || req.order > 0 && req.priority < self.first_priority().saturating_sub(2);
+        if !pressed || freed == 0 {
+            return false;
+        }
+        let snapshot = self.policy.snapshot(&self.mem, req.node, MemcgId(0));
+        let len = |name| snapshot.lists.iter().filter(|l| l.0 == name).map(|l| l.1).sum::<u64>();
+        let anon = if self.mem.can_swap(MemcgId(0)) { len("nr_inactive_anon") } else { 0 };
+        let much = len("nr_inactive_file") + anon > 2 << req.order;
+        let goes_on = self.mem.rules.pass_goes_on_by_amount;
+        if goes_on && much && req.reclaimed + freed < 2 << req.order {
+            return true;
+        }
+        let ready = self.mem.zones.of_node(req.node).iter().any(|&z| {
+            let zone = &self.mem.zones[z];
+            req.wants(zone.kind)
+                && (zone.allows(req.order, Mark::Min, req.highest, AllocFlags::default())
+                    || zone.compaction_suitable(req.order, req.highest))
+        });
+        !ready && much
+    }
+
+    pub(in crate::machine) fn nodes_from(
+        &self,
+        node: NodeId,
+    ) -> impl Iterator<Item = NodeId> + use<> {
+        let n = self.mem.zones.nr_nodes();
+        (0..n).map(move |k| NodeId(((node.0 as usize + k) % n) as u8))
+    }
+
+    pub(in crate::machine) fn first_priority(&self) -> u8 {
+        // Memory scaled down by 2^k meets the same share of a list at a priority lower by k.
+        DEF_PRIORITY.saturating_sub(self.config.batch_shift as u8)
+    }
+
+    /// The OOM killer: the largest process goes. While a victim has yet to go, no other is chosen.
+    fn out_of_memory(&mut self, tid: ThreadId, memcg: Option<MemcgId>) -> AllocOutcome {
+        let spaces = &self.mem.spaces;
+        let doomed = self.doomed.filter(|&a| memcg.is_none_or(|m| spaces[a].memcg == m));
+        let Some(victim) = doomed.or_else(|| self.kill_largest(memcg)) else {
+            panic!("out of memory with nobody to kill, asked for by {tid}");
+        };
+        if self.threads[tid].space == victim {
+            AllocOutcome::Killed
+        } else {
+            self.sleep(tid, TICK, true);
+            AllocOutcome::Blocked
+        }
+    }
+
+    /// Nothing is old enough for kswapd to take: the largest process goes. A thread amid a step
+    /// may be one of its own, with a fault half done, so the end waits for the end of that step, as
+    /// a victim in Linux dies on its own way out of the kernel.
+    pub(in crate::machine) fn kill_for_working_set(&mut self) {
+        if !self.amid_step {
+            self.kill_largest(None);
+        } else if self.doomed.is_none() {
+            self.doomed = self.mark_victim(None);
+        }
+    }
+
+    /// Ends the process that was chosen amid the step that is over now.
+    pub(in crate::machine) fn kill_doomed(&mut self) {
+        if let Some(victim) = self.doomed.take()
+            && !self.mem.spaces[victim].dead
+        {
+            self.kill(victim);
+        }
+    }
+
+    /// Kills the largest process, of a group if one is named. `None`: there is none.
+    fn kill_largest(&mut self, memcg: Option<MemcgId>) -> Option<AsId> {
+        let victim = self.mark_victim(memcg)?;
+        self.kill(victim);
+        Some(victim)
+    }
+
+    /// Chooses the largest process, of a group if one is named, to be killed.
+    fn mark_victim(&mut self, memcg: Option<MemcgId>) -> Option<AsId> {
+        let size = |m: &Self, a: AsId| {
+            let s = &m.mem.spaces[a];
+            s.rss_anon + s.rss_file + s.swapents + s.tables
+        };
+        let candidates = self.mem.spaces.ids().filter(|&a| {
+            let s = &self.mem.spaces[a];
+            !s.dead && memcg.is_none_or(|m| s.memcg == m)
+        });
+        let victim = candidates.max_by_key(|&a| (size(self, a), std::cmp::Reverse(a)))?;
+        if self.oom.is_none() {
+            self.oom = Some(self.oom_summary());
+        }
+        let pages = size(self, victim);
+        self.mem.emit(|| TraceEvent::MarkVictim { process: victim, pages });
+        self.mem.count(VmEvent::OomKill, 1);
+        Some(victim)
+    }
+
+    pub(in crate::machine) fn oom_summary(&self) -> OomSummary {
+        let mem = &self.mem;
+        let mut processes: Vec<(String, u64, u64)> = mem
+            .spaces
+            .ids()
+            .filter(|&a| !mem.spaces[a].dead)
+            .map(|a| {
+                let s = &mem.spaces[a];
+                (s.name.clone(), s.rss_anon + s.rss_file, s.swapents)
+            })
+            .collect();
+        processes.sort_by(|a, b| (b.1 + b.2).cmp(&(a.1 + a.2)).then(a.0.cmp(&b.0)));
+        OomSummary {
+            at: mem.now,
+            processes,
+            free: mem.zones.nr_free(),
+            cache: mem.files.nr_cached,
+            kernel: mem.nr_page_tables
+                + mem.slab_frames.len() as u64
+                + mem.zram_frames.len() as u64
+                + mem.nr_kernel_other,
+            swap_free: mem.swap.as_ref().map_or(0, |s| s.nr_free().into()),
+            swap_total: mem.swap.as_ref().map_or(0, |s| s.total().into()),
+        }
+    }
+
+    /// Puts a thread to sleep for a while; `memory`: it is throttled for memory.
+    pub(in crate::machine) fn sleep(&mut self, tid: ThreadId, d: SimDuration, memory: bool) {
+        self.timer_generation += 1;
+        let g = self.timer_generation;
+        self.block(tid, Wait::Timer(g), memory);
+        self.queue.push(self.mem.now + d, Event::Wake(tid, g));
+    }
+
+    /// Reclaim that met nothing but dirty pages needs the flusher.
+    pub(in crate::machine) fn note_dirty(&mut self, s: &crate::policy::PassStats) {
+        if s.file_taken > 0 && s.unqueued_dirty == s.taken {
+            self.wake_flusher();
+        }
+    }
+
+    /// Conditions that a whole pass met decide how the next ones go.
+    pub(in crate::machine) fn note_pass(
+        &mut self,
+        node: NodeId,
+        stats: &crate::policy::PassStats,
+    ) -> bool {
+        pass_flags(&mut self.mem.node_flags[node], stats)
+    }
+
+    /// `SimTime` of the acting clock.
+    pub(in crate::machine) fn now(&self) -> SimTime {
+        self.mem.now
+    }
+}

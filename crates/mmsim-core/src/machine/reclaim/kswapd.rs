@@ -1,0 +1,520 @@
+//! kswapd: keeps each node's free memory between its watermarks.
+//!
+//! Woken by an allocation that fell to the slow path, it runs until some zone is above its
+//! high watermark, then naps 100 ms, then sleeps. It works in steps, one round of list
+//! scans each, and pays for them on the clock of the CPU where it runs.
+//!
+//! That of 4.1 asks other questions about its zones; they are in `kswapd_zones`.
+//!
+//! Source: Linux 6.12 mm/vmscan.c (`balance_pgdat`, `kswapd_try_to_sleep`,
+//! `wakeup_kswapd`).
+
+use crate::base::id::{NodeId, ThreadId, ZoneId};
+use crate::base::time::{SimDuration, SimTime};
+use crate::base::vmstat::VmEvent;
+use crate::config::ZoneKind;
+use crate::machine::Machine;
+use crate::machine::cpu::queue::Event;
+use crate::machine::cpu::thread::Entity;
+use crate::machine::reclaim::balance::{Balance, NextPass, PassProgress};
+use crate::machine::watch::psi::Psi;
+use crate::memory::NodeFlags;
+use crate::memory::trace::TraceEvent;
+use crate::phys::gfp::AllocRequest;
+use crate::policy::{MAX_RECLAIM_RETRIES, PassStats, ReclaimRequest, Reclaimer};
+
+const NAP: SimDuration = SimDuration::from_millis(100);
+
+/// What follows a step of a pass.
+enum StepOutcome {
+    Another,
+    PassEnds,
+    /// It sleeps until then, since its writes are throttled.
+    Sleep(SimTime),
+}
+
+#[derive(Clone, Debug, Default)]
+enum State {
+    #[default]
+    Asleep,
+    /// Balanced for an order a moment ago; sleeps for good when this timer ends.
+    Napping(u64, u8),
+    Running(Box<Balance>),
+    /// Amid a run, waits for writes until this timer ends.
+    Stalled(u64, Box<Balance>),
+}
+
+/// The background reclaimer of one node.
+#[derive(Clone, Debug)]
+pub(in crate::machine) struct Kswapd {
+    state: State,
+    /// Largest order asked for since the last run began.
+    order: u8,
+    highest: ZoneKind,
+    /// Runs in a row that freed nothing; 16 make it hopeless.
+    pub failures: u32,
+    /// Threads at the emergency brake.
+    pub throttled: Vec<ThreadId>,
+    cpu: usize,
+    /// Time of its last step that has not passed yet: somebody came amid the step.
+    pub owed: SimDuration,
+}
+
+impl Default for Kswapd {
+    fn default() -> Self {
+        Kswapd {
+            state: State::Asleep,
+            order: 0,
+            highest: ZoneKind::Dma,
+            failures: 0,
+            throttled: Vec::new(),
+            cpu: 0,
+            owed: SimDuration::ZERO,
+        }
+    }
+}
+
+impl Kswapd {
+    /// Where it runs, or ran last.
+    pub(in crate::machine) fn cpu(&self) -> usize {
+        self.cpu
+    }
+    pub(in crate::machine) fn is_running(&self) -> bool {
+        matches!(self.state, State::Running(_) | State::Stalled(..))
+    }
+    pub(in crate::machine) fn hopeless(&self) -> bool {
+        self.failures >= MAX_RECLAIM_RETRIES
+    }
+}
+
+impl Machine {
+    /// Wakes the kswapd of every node that needs it (`wake_all_kswapds`).
+    /// Nodes that need none may need kcompactd, if the request itself cannot compact.
+    pub(in crate::machine) fn wake_kswapds(&mut self, req: &AllocRequest) {
+        for n in self.kswapds.ids() {
+            self.wake_kswapd(n, req.order, req.highest);
+            let k = &self.kswapds[n];
+            if req.order > 0 && req.flags.atomic() && !k.is_running() {
+                self.wake_kcompactd(n, req.order, k.highest.max(req.highest));
+            }
+        }
+    }
+
+    /// Whether every node's kswapd is at work and knows of requests for user pages, so that
+    /// another one wakes nobody.
+    pub(in crate::machine) fn kswapds_awake(&self) -> bool {
+        let highest = AllocRequest::USER.highest;
+        self.kswapds.iter().all(|k| {
+            matches!(k.state, State::Running(_) | State::Stalled(..)) && k.highest >= highest
+        })
+    }
+
+    /// Wakes a node's kswapd if there is something to do for it.
+    pub(in crate::machine) fn wake_kswapd(&mut self, n: NodeId, order: u8, highest: ZoneKind) {
+        let k = &self.kswapds[n];
+        let napping = match k.state {
+            State::Running(_) | State::Stalled(..) => {
+                // Awake: it only learns of the request.
+                let highest = k.highest.max(highest);
+                self.kswapds[n].order = k.order.max(order);
+                self.kswapds[n].highest = highest;
+                return;
+            }
+            State::Napping(_, order) => Some(order),
+            State::Asleep => None,
+        };
+        let boosted = self.mem.zones.of_node(n).iter().any(|&z| {
+            let z = &self.mem.zones[z];
+            z.kind <= highest && z.boost > 0
+        });
+        let idle = if self.mem.rules.kswapd_by_zone {
+            !self.some_zone_unbalanced(n, order, highest)
+        } else {
+            self.mem.zones.balanced(n, order, highest) && !boosted
+        };
+        if k.hopeless() || idle {
+            return;
+        }
+        if napping.is_some() {
+            self.mem.count(VmEvent::KswapdLowWmarkHitQuickly, 1);
+        }
+        // Kernels that judge each zone forget the order of a run that they had ended.
+        let before = if self.mem.rules.kswapd_by_zone { 0 } else { napping.unwrap_or(0) };
+        let order = order.max(before).max(k.order);
+        self.kswapds[n].highest = k.highest.max(highest);
+        self.kswapds[n].order = order;
+        self.mem.emit(|| TraceEvent::MmVmscanKswapdWake { node: n, order });
+        self.begin_balance(n);
+        self.kswapds[n].cpu = self.enqueue_daemon(Entity::Kswapd(n));
+        let cpu = self.kswapds[n].cpu;
+        self.psi.change(cpu, self.mem.now, Psi::Idle, Psi::MemStallRunning);
+    }
+
+    fn begin_balance(&mut self, n: NodeId) {
+        self.mem.count(VmEvent::PageOutRun, 1);
+        let order = std::mem::take(&mut self.kswapds[n].order);
+        let highest = self.kswapds[n].highest;
+        let boost = |&z: &ZoneId| {
+            let z = &self.mem.zones[z];
+            if z.kind <= highest { z.boost } else { 0 }
+        };
+        let boosts: Vec<u64> = self.mem.zones.of_node(n).iter().map(boost).collect();
+        self.kswapds[n].state = State::Running(Box::new(Balance {
+            order,
+            alloc_order: order,
+            priority: self.first_priority(),
+            reclaimed: 0,
+            tried: false,
+            no_cache_trim: false,
+            cache_trim_failed: false,
+            boost: boosts.iter().sum(),
+            boosts,
+            pass: None,
+        }));
+    }
+
+    /// One step of kswapd on its CPU. False: it sleeps now.
+    pub(in crate::machine) fn step_kswapd(&mut self, n: NodeId) -> bool {
+        let owed = std::mem::take(&mut self.kswapds[n].owed);
+        if owed > SimDuration::ZERO {
+            self.mem.now += owed;
+            return true;
+        }
+        let State::Running(mut b) = std::mem::take(&mut self.kswapds[n].state) else {
+            unreachable!("{n}: a sleeping kswapd was run")
+        };
+        if self.mem.rules.kswapd_by_zone {
+            return self.step_by_zones(n, b);
+        }
+        if b.pass.is_none() {
+            let highest = self.kswapds[n].highest;
+            self.mem.zones.set_reclaim_active(n, highest, true);
+            let balanced = self.mem.zones.balanced(n, b.order, highest);
+            if !balanced && b.boost > 0 {
+                b.boost = 0;
+                b.priority = self.first_priority();
+            }
+            if b.boost == 0 && balanced {
+                return self.end_balance(n, &b);
+            }
+            let target = self.mem.zones.of_node(n).iter().map(|&z| {
+                let z = &self.mem.zones[z];
+                (z.watermark[2] + z.boost).max(32)
+            });
+            b.pass = Some(PassProgress::new(self.kswapds[n].highest, target.sum()));
+            self.age_before_pass(n, &b);
+        }
+        match self.step_pass(n, &mut b) {
+            StepOutcome::Another => {
+                self.kswapds[n].state = State::Running(b);
+                return true;
+            }
+            StepOutcome::Sleep(until) => return self.stall(n, b, until),
+            StepOutcome::PassEnds => {}
+        }
+        if b.order > 0 && b.reclaimed >= 2 << b.order {
+            // Fragmentation may keep the zones from ever being balanced for the order.
+            b.order = 0;
+        }
+        let (p, stall) = self.pass_ended(n, &mut b);
+        b.boost -= b.boost.min(p.reclaimed);
+        let vain = b.boost > 0 && p.reclaimed == 0;
+        let slow = p.scanned.max(p.reclaimed) < p.target;
+        let gentle_enough = b.boost > 0 && b.priority == self.first_priority() - 2;
+        if (slow && !gentle_enough) || p.reclaimed == 0 {
+            b.priority -= 1;
+        }
+        if vain || b.priority < 1 {
+            if b.reclaimed == 0 && b.priority < 1 && !b.no_cache_trim && b.cache_trim_failed {
+                b.no_cache_trim = true;
+                b.priority = self.first_priority();
+            } else {
+                if b.reclaimed == 0 {
+                    self.kswapds[n].failures += 1;
+                }
+                return self.end_balance(n, &b);
+            }
+        }
+        self.next_pass(n, b, stall)
+    }
+
+    /// A step of kswapd that looks at each zone by itself.
+    fn step_by_zones(&mut self, n: NodeId, mut b: Box<Balance>) -> bool {
+        let highest = self.kswapds[n].highest;
+        if b.pass.is_none() {
+            self.age_before_pass(n, &b);
+            match self.next_pass_of_zones(n, &b, highest) {
+                NextPass::Done => return self.end_by_zones(n, &b),
+                NextPass::Nothing => {
+                    b.priority -= 1;
+                    if b.priority < 1 || self.zones_balanced(n, b.order, highest) {
+                        return self.end_by_zones(n, &b);
+                    }
+                    self.kswapds[n].state = State::Running(b);
+                    return true;
+                }
+                NextPass::Pass(pass) => b.pass = Some(pass),
+            }
+            b.tried = true;
+        }
+        let outcome = self.step_pass(n, &mut b);
+        if let StepOutcome::Sleep(until) = outcome {
+            return self.stall(n, b, until);
+        }
+        if matches!(outcome, StepOutcome::Another)
+            || b.pass.as_mut().is_some_and(PassProgress::next_zone)
+        {
+            self.kswapds[n].state = State::Running(b);
+            return true;
+        }
+        let (p, stall) = self.pass_ended(n, &mut b);
+        if b.order > 0 && p.reclaimed >= 2 << b.order {
+            b.order = 0;
+        }
+        let itself = !self.mem.rules.kcompactd;
+        if itself && b.order > 0 && p.compact && p.reclaimed > p.attempted {
+            self.kswapd_compacts(n, b.order);
+        }
+        if !p.enough || p.reclaimed == 0 {
+            b.priority -= 1;
+        }
+        if b.priority < 1 || self.zones_balanced(n, b.order, highest) {
+            return self.end_by_zones(n, &b);
+        }
+        self.next_pass(n, b, stall)
+    }
+
+    fn age_before_pass(&mut self, n: NodeId, b: &Balance) {
+        let request = self.kswapd_request(n, b);
+        if self.policy.age_node(&mut self.mem, &request) {
+            self.kill_for_working_set();
+        }
+    }
+
+    /// One step of the pass under way.
+    fn step_pass(&mut self, n: NodeId, b: &mut Balance) -> StepOutcome {
+        let p = b.pass.as_mut().expect("a pass is under way");
+        if let Some(goes_on) = p.slept.take() {
+            return if goes_on { StepOutcome::Another } else { StepOutcome::PassEnds };
+        }
+        let request = self.kswapd_request(n, b);
+        let p = b.pass.as_mut().expect("a pass is under way");
+        self.mem.start_plug(std::mem::take(&mut p.plug));
+        let begin = self.mem.now;
+        let out = self.policy.reclaim(&mut self.mem, &request);
+        self.mem.end_step();
+        p.worked |= self.mem.now > begin;
+        p.plug = self.mem.take_plug();
+        if !out.more {
+            self.mem.finish_plug(&mut p.plug);
+        }
+        self.mem.finish_throttled(&mut p.plug);
+        self.queue_io();
+        self.note_dirty(&out.stats);
+        let sleeps = self.mem.take_throttled();
+        let p = b.pass.as_mut().expect("a pass is under way");
+        b.priority = out.priority.unwrap_or(b.priority);
+        p.scanned += out.scanned;
+        p.reclaimed += out.reclaimed;
+        p.stats.add(&out.stats);
+        b.reclaimed += out.reclaimed;
+        b.cache_trim_failed |= out.cache_trim_failed;
+        if out.reclaimed > 0 {
+            self.kswapds[n].failures = 0;
+        }
+        p.since += out.reclaimed;
+        let goes_on = out.more || {
+            let freed = std::mem::take(&mut p.since);
+            b.order > 0 && self.should_continue_reclaim(&request, freed)
+        };
+        if let Some(until) = sleeps {
+            b.pass.as_mut().expect("a pass is under way").slept = Some(goes_on);
+            return StepOutcome::Sleep(until);
+        }
+        if goes_on { StepOutcome::Another } else { StepOutcome::PassEnds }
+    }
+
+    /// What a pass did, and whether kswapd should wait for writes after it.
+    fn pass_ended(&mut self, n: NodeId, b: &mut Balance) -> (PassProgress, bool) {
+        let p = b.pass.take().expect("it was under way");
+        if !p.worked {
+            self.mem.now += self.mem.cost.t_empty_pass;
+        }
+        let stall = self.note_pass(n, &p.stats);
+        if self.allow_direct_reclaim(n) {
+            self.release_throttled(n);
+        }
+        (p, stall)
+    }
+
+    /// The run goes on with another pass, now or after a wait for writes. False: it waits.
+    fn next_pass(&mut self, n: NodeId, b: Box<Balance>, stall: bool) -> bool {
+        if stall {
+            return self.stall(n, b, self.mem.now + NAP);
+        }
+        self.kswapds[n].state = State::Running(b);
+        true
+    }
+
+    /// Amid a run it sleeps until then.
+    fn stall(&mut self, n: NodeId, b: Box<Balance>, until: SimTime) -> bool {
+        self.timer_generation += 1;
+        let g = self.timer_generation;
+        self.queue.push(until, Event::Kswapd(n, g));
+        self.kswapds[n].state = State::Stalled(g, b);
+        let cpu = self.kswapds[n].cpu;
+        self.psi.change(cpu, self.mem.now, Psi::MemStallRunning, Psi::MemStall);
+        false
+    }
+
+    /// What kswapd asks the policy for in the pass under way.
+    fn kswapd_request(&self, n: NodeId, b: &Balance) -> ReclaimRequest {
+        let [lowest, highest] =
+            b.pass.as_ref().map_or([ZoneKind::Dma, self.kswapds[n].highest], |p| p.zones);
+        let target = b.pass.as_ref().map_or(0, |p| p.target);
+        ReclaimRequest {
+            node: n,
+            by: Reclaimer::Kswapd,
+            priority: b.priority,
+            order: b.order,
+            lowest,
+            highest,
+            target: target >> self.config.batch_shift,
+            reclaimed: b.reclaimed,
+            may_writepage: b.boost == 0,
+            may_swap: b.boost == 0,
+            may_io: true,
+            force_deactivate: false,
+            low_reclaim: false,
+            swappiness: None,
+            no_cache_trim: b.no_cache_trim,
+            one_step: true,
+        }
+    }
+
+    /// The end of a run: works off boosts, then tries to sleep. True: it goes on at once.
+    fn end_balance(&mut self, n: NodeId, b: &Balance) -> bool {
+        self.mem.zones.set_reclaim_active(n, ZoneKind::Movable, false);
+        let zones: Vec<_> = self.mem.zones.of_node(n).to_vec();
+        for (z, boost) in zones.into_iter().zip(&b.boosts) {
+            let zone = &mut self.mem.zones[z];
+            zone.boost -= zone.boost.min(*boost);
+        }
+        self.policy.reclaim_ended(&mut self.mem, n, None);
+        self.release_throttled(n);
+        if b.boosts.iter().any(|&b| b > 0) {
+            let block = self.mem.zones[ZoneId(0)].buddy().rules().pageblock_order;
+            self.wake_kcompactd(n, block, self.kswapds[n].highest);
+        }
+        let k = &self.kswapds[n];
+        // Having given up on the order that it was woken for, it sleeps if it is balanced for
+        // what it did, and leaves the rest to kcompactd; else both look at what was asked for
+        // since.
+        let gave_up = b.order < b.alloc_order;
+        let (order, wanted) = if gave_up { (b.order, b.alloc_order) } else { (k.order, k.order) };
+        if k.hopeless() || self.mem.zones.balanced(n, order, k.highest) {
+            self.mem.node_flags[n] = NodeFlags::default();
+            self.compaction_after_kswapd(n, wanted, self.kswapds[n].highest);
+            self.nap(n, order);
+            return false;
+        }
+        self.mem.count(VmEvent::KswapdHighWmarkHitQuickly, 1);
+        self.begin_balance(n);
+        true
+    }
+
+    /// The end of a run by zones. What was asked for meanwhile is looked at if the run kept its
+    /// order and it is a larger one; a smaller one is forgotten.
+    fn end_by_zones(&mut self, n: NodeId, b: &Balance) -> bool {
+        self.policy.reclaim_ended(&mut self.mem, n, None);
+        self.release_throttled(n);
+        if b.tried && b.reclaimed == 0 {
+            self.kswapds[n].failures += 1;
+        }
+        if b.order == b.alloc_order {
+            if self.kswapds[n].order > b.order {
+                self.begin_balance(n);
+                return true;
+            }
+            self.kswapds[n].order = 0;
+        }
+        let k = &self.kswapds[n];
+        if k.hopeless() || self.zones_balanced(n, b.order, k.highest) {
+            self.mem.node_flags[n] = NodeFlags::default();
+            self.nap(n, b.order);
+            return false;
+        }
+        self.mem.count(VmEvent::KswapdHighWmarkHitQuickly, 1);
+        self.begin_balance(n);
+        true
+    }
+
+    /// Sleeps for a moment, balanced for an order.
+    fn nap(&mut self, n: NodeId, order: u8) {
+        self.timer_generation += 1;
+        let g = self.timer_generation;
+        self.queue.push(self.mem.now + NAP, Event::Kswapd(n, g));
+        self.kswapds[n].state = State::Napping(g, order);
+        self.psi_kswapd_sleeps(n);
+    }
+
+    fn psi_kswapd_sleeps(&mut self, n: NodeId) {
+        let cpu = self.kswapds[n].cpu;
+        self.psi.change(cpu, self.mem.now, Psi::MemStallRunning, Psi::Idle);
+    }
+
+    /// The end of a nap or of a stall.
+    pub(in crate::machine) fn kswapd_timer(&mut self, n: NodeId, generation: u64) {
+        match std::mem::take(&mut self.kswapds[n].state) {
+            State::Napping(g, order) if g == generation => {
+                let k = &self.kswapds[n];
+                let balanced = if self.mem.rules.kswapd_by_zone {
+                    self.zones_balanced(n, order, k.highest)
+                } else {
+                    self.mem.zones.balanced(n, order, k.highest)
+                };
+                if k.hopeless() || balanced {
+                    self.mem.emit(|| TraceEvent::MmVmscanKswapdSleep { node: n });
+                    if self.mem.rules.kswapd_by_zone {
+                        self.compaction_after_kswapd(n, order, self.kswapds[n].highest);
+                    }
+                    self.kswapds[n].highest = ZoneKind::Dma;
+                } else {
+                    self.mem.count(VmEvent::KswapdHighWmarkHitQuickly, 1);
+                    self.begin_balance(n);
+                    self.kswapds[n].cpu = self.enqueue_daemon(Entity::Kswapd(n));
+                    let cpu = self.kswapds[n].cpu;
+                    self.psi.change(cpu, self.mem.now, Psi::Idle, Psi::MemStallRunning);
+                }
+            }
+            State::Stalled(g, b) if g == generation => {
+                self.kswapds[n].state = State::Running(b);
+                self.psi.change(self.kswapds[n].cpu, self.mem.now, Psi::MemStall, Psi::Idle);
+                self.kswapds[n].cpu = self.enqueue_daemon(Entity::Kswapd(n));
+                let cpu = self.kswapds[n].cpu;
+                self.psi.change(cpu, self.mem.now, Psi::Idle, Psi::MemStallRunning);
+            }
+            other => self.kswapds[n].state = other,
+        }
+    }
+
+    fn release_throttled(&mut self, n: NodeId) {
+        for t in std::mem::take(&mut self.kswapds[n].throttled) {
+            self.wake(t);
+        }
+    }
+}
+
+/// Sets a node's flags after a pass of kswapd; true: it should wait for writes.
+pub(in crate::machine) fn pass_flags(flags: &mut NodeFlags, s: &PassStats) -> bool {
+    if s.writeback > 0 && s.writeback == s.taken {
+        flags.writeback = true;
+    }
+    if s.unqueued_dirty == s.file_taken {
+        flags.dirty = true;
+    }
+    if s.dirty > 0 && s.dirty == s.congested {
+        flags.congested = true;
+    }
+    s.immediate > 0
+}

@@ -1,0 +1,216 @@
+//! What groups add to allocation: reclaim for `memory.max`, throttling above `memory.high`, and
+//! writes to `memory.reclaim`.
+//!
+//! Source: Linux 6.12 mm/memcontrol.c (`try_charge_memcg`, `mem_cgroup_handle_over_high`,
+//! `memory_reclaim`), mm/vmscan.c (`try_to_free_mem_cgroup_pages`, `do_try_to_free_pages`).
+
+use crate::base::id::{MemcgId, ThreadId};
+use crate::base::time::{SimDuration, SimTime};
+use crate::base::vmstat::VmEvent;
+use crate::config::ZoneKind;
+use crate::machine::Machine;
+use crate::machine::cpu::thread::Wait;
+use crate::policy::{MAX_RECLAIM_RETRIES, SWAP_CLUSTER_MAX};
+use crate::policy::{ReclaimRequest, Reclaimer};
+
+/// Bits of the overage's fraction, and how far its square is scaled down (`MEMCG_DELAY_PRECISION_SHIFT`,
+/// `MEMCG_DELAY_SCALING_SHIFT`).
+const DELAY_PRECISION_SHIFT: u32 = 20;
+const DELAY_SCALING_SHIFT: u32 = 14;
+
+impl Machine {
+    /// Reclaims for a group over its limit. False: it cannot be brought below.
+    pub(in crate::machine) fn reclaim_for_limit(&mut self, tid: ThreadId, memcg: MemcgId) -> bool {
+        let begin = self.mem.now;
+        let mut tries = 0;
+        while !self.mem.memcgs.fits(memcg) && tries <= MAX_RECLAIM_RETRIES {
+            if self.reclaim_group(tid, memcg, SWAP_CLUSTER_MAX, None) > 0 {
+                tries = 0;
+            } else if self.mem.files.group(memcg).cleanable() > 0 {
+                // More tries find no more before a write has ended.
+                break;
+            } else {
+                tries += 1;
+            }
+        }
+        self.latency[2].add(self.mem.now.since(begin));
+        self.psi.stalled(self.mem.cpu.0.into(), begin, self.mem.now);
+        self.mem.count(VmEvent::SimDirectReclaimNs, self.mem.now.since(begin).0);
+        self.mem.memcgs.fits(memcg)
+    }
+
+    /// A write to `memory.reclaim`: the group is reclaimed from again until it gave what was asked
+    /// for, or came to nothing so often that Linux ends with `EAGAIN`.
+    ///
+    /// Each time a part of the rest is asked for, since what a list scan frees beyond its target
+    /// grows with the target. The last try takes in what waits in LRU
+    /// batches. `memory.reclaim` is of 5.19; older kernels get the loop that it began with.
+    pub(in crate::machine) fn memory_reclaim(
+        &mut self,
+        tid: ThreadId,
+        memcg: MemcgId,
+        pages: u64,
+        swappiness: Option<u8>,
+    ) {
+        let parts = u64::from(self.mem.rules.memory_reclaim_parts.get());
+        let mut reclaimed = 0;
+        let mut retries = MAX_RECLAIM_RETRIES;
+        while reclaimed < pages {
+            if retries == 0 {
+                self.mem.lru_drain_all(&mut *self.policy);
+            }
+            let freed = self.reclaim_group(tid, memcg, (pages - reclaimed) / parts, swappiness);
+            reclaimed += freed;
+            if freed == 0 {
+                if retries == 0 {
+                    break;
+                }
+                retries -= 1;
+                self.wait_for_writeback(tid);
+            }
+        }
+        self.mem.count_in(memcg, VmEvent::SimMemcgReclaimAsked, pages);
+        let short = pages.saturating_sub(reclaimed);
+        self.mem.count_in(memcg, VmEvent::SimMemcgReclaimShort, short);
+    }
+
+    /// A try that freed nothing while writes are under way waits a jiffy for them
+    /// (`VMSCAN_THROTTLE_CONGESTED`; MGLRU of 6.12 does not, and gives up earlier).
+    fn wait_for_writeback(&mut self, tid: ThreadId) {
+        self.queue_io();
+        if self.queue.next_io() != SimTime::NEVER {
+            let end = self.mem.now + self.config.tick;
+            self.sleep_amid_step(tid, end);
+        }
+    }
+
+    /// One reclaim of a group: for its limit, `memory.high` or `memory.reclaim`. At least a batch
+    /// of 32 pages is asked for. Returns the pages freed.
+    fn reclaim_group(
+        &mut self,
+        tid: ThreadId,
+        memcg: MemcgId,
+        target: u64,
+        swappiness: Option<u8>,
+    ) -> u64 {
+        self.watchdog.tried(false);
+        let target = target.max(SWAP_CLUSTER_MAX >> self.config.batch_shift);
+        let mut force_deactivate = false;
+        loop {
+            let (mut total, mut skipped) = (0, false);
+            let mut priority = self.first_priority();
+            loop {
+                for node in self.nodes_from(self.home_node()) {
+                    let out = self.pass(
+                        tid,
+                        &ReclaimRequest {
+                            node,
+                            by: Reclaimer::Limit(memcg),
+                            priority,
+                            order: 0,
+                            lowest: ZoneKind::Dma,
+                            highest: ZoneKind::Movable,
+                            target,
+                            reclaimed: total,
+                            may_writepage: true,
+                            may_swap: true,
+                            may_io: true,
+                            force_deactivate,
+                            low_reclaim: false,
+                            swappiness,
+                            no_cache_trim: false,
+                            one_step: true,
+                        },
+                    );
+                    total += out.reclaimed;
+                    skipped |= out.skipped_deactivate;
+                }
+                if total >= target || priority == 0 {
+                    break;
+                }
+                priority -= 1;
+            }
+            for n in self.nodes_from(self.home_node()) {
+                self.policy.reclaim_ended(&mut self.mem, n, Some(memcg));
+            }
+            // Nothing came, and active pages were spared: once more, without sparing them.
+            if total > 0 || !skipped || force_deactivate {
+                self.queue_io();
+                return total;
+            }
+            force_deactivate = true;
+        }
+    }
+
+    /// Charges pages of a thread to its group. If that takes a new batch above `memory.high`, the
+    /// thread has to answer for the batch before it goes on.
+    #[inline]
+    pub(in crate::machine) fn charge(&mut self, tid: ThreadId, memcg: MemcgId, n: u64) {
+        let batch = self.mem.memcgs.charge_in_batch(self.mem.cpu, memcg, n);
+        if batch > 0 && self.mem.memcgs.over_high(memcg) > 0 {
+            self.threads[tid].over_high += batch;
+        }
+    }
+
+    /// On the way back to user mode: the thread reclaims for its group what it charged above
+    /// `memory.high`, and sleeps if the group is far above it still. It reclaims once, or as long
+    /// as that helps. An operation on many pages goes back after each of them.
+    #[inline(never)]
+    pub(in crate::machine) fn handle_over_high(&mut self, tid: ThreadId) {
+        if self.threads[tid].wait != Wait::Not {
+            return;
+        }
+        let charged = std::mem::take(&mut self.threads[tid].over_high);
+        let memcg = self.threads[tid].memcg;
+        let begin = self.mem.now;
+        let mut retries = MAX_RECLAIM_RETRIES;
+        let mut target = charged;
+        let penalty = loop {
+            let over = self.mem.memcgs.over_high(memcg) > 0;
+            let freed = if over { self.reclaim_group(tid, memcg, target, None) } else { 0 };
+            let penalty = self.high_penalty(memcg, charged);
+            let helps = self.mem.rules.high_retries && (freed > 0 || retries > 0);
+            if penalty == 0 || !helps {
+                break penalty;
+            }
+            if freed == 0 {
+                retries -= 1;
+            }
+            target = 0;
+        };
+        self.psi.stalled(self.mem.cpu.0.into(), begin, self.mem.now);
+        if penalty > 0 {
+            self.sleep(tid, self.timeout(penalty), true);
+        }
+    }
+
+    /// For how many jiffies a charge above `memory.high` is throttled: by the square of the overage
+    /// and by its size, two seconds at most; up to 10 ms is not worth it (`calculate_high_delay`).
+    fn high_penalty(&self, memcg: MemcgId, charged: u64) -> u64 {
+        let hz = u128::from(self.hz());
+        let high = self.mem.memcgs[memcg].config.high.unwrap_or(0).max(1);
+        let over = (u128::from(self.mem.memcgs.over_high(memcg)) << DELAY_PRECISION_SHIFT)
+            / u128::from(high);
+        let of_batch = (over * over * hz) >> (DELAY_PRECISION_SHIFT + DELAY_SCALING_SHIFT);
+        let jiffies = of_batch * u128::from(charged) / u128::from(self.mem.memcgs.charge_batch());
+        let jiffies = jiffies.min(2 * hz);
+        if jiffies <= hz / 100 { 0 } else { jiffies as u64 }
+    }
+
+    /// `CONFIG_HZ`.
+    fn hz(&self) -> u64 {
+        (1_000_000_000 / self.config.tick.0.max(1)).max(1)
+    }
+
+    /// How long a thread sleeps that asks for so many jiffies: up to the end of a slot of the timer
+    /// wheel, which is eight times as long on each level (kernel/time/timer.c, `calc_index`).
+    fn timeout(&self, jiffies: u64) -> SimDuration {
+        let tick = self.config.tick.0.max(1);
+        let mut shift = 0;
+        while jiffies >= 63 << shift {
+            shift += 3;
+        }
+        let end = (((self.mem.now.0 / tick + jiffies) >> shift) + 1) << shift;
+        SimDuration((end * tick).saturating_sub(self.mem.now.0))
+    }
+}

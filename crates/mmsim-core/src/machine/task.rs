@@ -1,0 +1,56 @@
+//! Tasks: the processes of a run.
+
+use super::watch::latency::Histogram;
+use super::watch::result::TaskResult;
+use crate::base::id::{AsId, FileId, ThreadId};
+use crate::base::time::SimTime;
+use crate::workload::Workload;
+
+/// A process to run: its threads share an address space.
+#[non_exhaustive]
+pub struct TaskConfig {
+    /// Name, unique.
+    pub name: String,
+    /// Position of its group in [`MachineConfig::memcgs`]; `None`: the root.
+    pub memcg: Option<usize>,
+    /// When it starts.
+    pub start: SimTime,
+    /// One workload per thread.
+    pub threads: Vec<Box<dyn Workload>>,
+}
+
+impl TaskConfig {
+    /// A process in the root group, with one workload per thread, that starts with the run.
+    pub fn new(name: impl Into<String>, threads: Vec<Box<dyn Workload>>) -> Self {
+        TaskConfig { name: name.into(), memcg: None, start: SimTime::ZERO, threads }
+    }
+
+    /// In the group at this position of [`MachineConfig::memcgs`]; `None`: the root.
+    #[must_use]
+    pub fn with_memcg(mut self, memcg: Option<usize>) -> Self {
+        self.memcg = memcg;
+        self
+    }
+
+    /// When it starts.
+    #[must_use]
+    pub fn with_start(mut self, start: SimTime) -> Self {
+        self.start = start;
+        self
+    }
+}
+
+/// A process that runs.
+pub(super) struct Task {
+    pub(super) name: String,
+    pub(super) files: Vec<FileId>,
+    pub(super) phases: Vec<String>,
+    pub(super) threads: Vec<ThreadId>,
+    pub(super) waiting: u32,
+    pub(super) space: AsId,
+    /// What it had done when its last phase ended, and what its records had taken.
+    pub(super) phase_began: TaskResult,
+    pub(super) phase_records: Histogram,
+    /// What a record is, if it is timed.
+    pub(super) record: Option<&'static str>,
+}

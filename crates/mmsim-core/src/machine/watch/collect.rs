@@ -1,0 +1,312 @@
+//! What a run gives: marks at the ends of phases, gauges, and its result.
+
+use crate::base::id::{MemcgId, PAGE_SIZE};
+use crate::base::time::{SimDuration, SimTime};
+use crate::base::vmstat::{VmEvent, VmStat};
+use crate::machine::Machine;
+use crate::machine::watch::latency::Histogram;
+use crate::machine::watch::psi::PsiMeter;
+use crate::machine::watch::result::{
+    Latencies, MemcgGeneration, Outcome, PhaseResult, Pressure, RecordLatency, RunResult,
+    TaskResult, ThreadResult,
+};
+
+/// Totals when the last phase ended.
+#[derive(Clone)]
+pub(in crate::machine) struct Mark {
+    pub(in crate::machine) time: SimTime,
+    pub(in crate::machine) accesses: u64,
+    pub(in crate::machine) records: u64,
+    pub(in crate::machine) vmstat: VmStat,
+    pub(in crate::machine) pressure: Pressure,
+    pub(in crate::machine) latency: [Histogram; 3],
+}
+
+/// Resident pages at equal intervals.
+pub(in crate::machine) struct Resident {
+    pub(in crate::machine) every: SimDuration,
+    /// When they are looked at next.
+    pub(in crate::machine) at: SimTime,
+    pub(in crate::machine) sum: u128,
+    pub(in crate::machine) looks: u64,
+}
+
+impl Default for Resident {
+    fn default() -> Self {
+        Resident { every: SimDuration::ZERO, at: SimTime::NEVER, sum: 0, looks: 0 }
+    }
+}
+
+impl Resident {
+    pub(in crate::machine) fn add(&mut self, pages: u64) {
+        self.sum += u128::from(pages);
+        self.looks += 1;
+        self.at += self.every;
+    }
+    pub(in crate::machine) fn mean(&self) -> Option<f64> {
+        (self.every > SimDuration::ZERO).then(|| self.sum as f64 / self.looks as f64)
+    }
+}
+
+impl Machine {
+    /// Gauges, those of the policy's lists included.
+    pub fn gauges(&self) -> Vec<(&'static str, u64)> {
+        let mut g = self.mem.gauges();
+        let root = |n| self.policy.snapshot(&self.mem, n, MemcgId(0)).lists;
+        let lists: Vec<(String, u64)> = self.kswapds.ids().flat_map(root).collect();
+        for name in [
+            "nr_inactive_anon",
+            "nr_active_anon",
+            "nr_inactive_file",
+            "nr_active_file",
+            "nr_unevictable",
+        ] {
+            g.push((name, lists.iter().filter(|l| l.0 == name).map(|l| l.1).sum()));
+        }
+        g
+    }
+
+    /// The generations of each group on each node, as `/sys/kernel/debug/lru_gen` shows them.
+    pub fn generations(&self) -> Vec<MemcgGeneration> {
+        self.generations_of(self.mem.memcgs.ids())
+    }
+
+    fn generations_of(&self, groups: impl Iterator<Item = MemcgId>) -> Vec<MemcgGeneration> {
+        let mut all = Vec::new();
+        for memcg in groups {
+            for node in self.kswapds.ids() {
+                let name = match memcg {
+                    MemcgId(0) => String::new(),
+                    _ => self.mem.memcgs[memcg].config.name.clone(),
+                };
+                let of = self.policy.snapshot(&self.mem, node, memcg).generations;
+                // A policy has generations in all groups or in none.
+                if of.is_empty() {
+                    return all;
+                }
+                all.extend(of.into_iter().map(|generation| MemcgGeneration {
+                    node,
+                    memcg: name.clone(),
+                    generation,
+                }));
+            }
+        }
+        all
+    }
+
+    /// The generations that the end of a task's phase shows: of every group, or where these are
+    /// more than [`MOST_SHOWN`], of the root and the task's own.
+    fn generations_at_end_of(&self, task: usize) -> Vec<MemcgGeneration> {
+        if self.mem.memcgs.len() <= MOST_SHOWN {
+            return self.generations();
+        }
+        let own = self.mem.spaces[self.tasks[task].space].memcg;
+        self.generations_of(self.mem.memcgs.ids().filter(|&m| m == MemcgId(0) || m == own))
+    }
+
+    pub(in crate::machine) fn take_mark(&mut self, now: SimTime) -> Mark {
+        let (accesses, records) = self.work_done;
+        let mut vmstat = self.mem.vmstat.clone();
+        vmstat.add(VmEvent::SimAccesses, accesses);
+        Mark {
+            time: now,
+            accesses,
+            records,
+            vmstat,
+            pressure: self.psi.total(now),
+            latency: self.latency.clone(),
+        }
+    }
+
+    pub(in crate::machine) fn end_phase(&mut self, name: String, of: usize, now: SimTime) {
+        self.show(Some(&name), now);
+        let end = self.take_mark(now);
+        let m = std::mem::replace(&mut self.mark, end.clone());
+        let l = [0, 1, 2].map(|i| end.latency[i].since(&m.latency[i]).quantiles());
+        let done = self.task_result(of, now);
+        let took = self.record_times(of);
+        let task = &mut self.tasks[of];
+        let before = std::mem::replace(&mut task.phase_records, took.clone());
+        let took = took.since(&before).quantiles();
+        let last = std::mem::replace(&mut task.phase_began, done.clone());
+        let own = TaskResult {
+            begin: last.begin,
+            accesses: done.accesses - last.accesses,
+            records: done.records - last.records,
+            counted: done.counted.since(&last.counted),
+            record: task.record.map(|what| RecordLatency { what, took }),
+            name: done.name,
+        };
+        self.phases.push(PhaseResult {
+            name,
+            task: own,
+            begin: m.time,
+            end: end.time,
+            accesses: end.accesses - m.accesses,
+            records: end.records - m.records,
+            vmstat: end.vmstat.since(&m.vmstat),
+            gauges: self.gauges(),
+            generations: self.generations_at_end_of(of),
+            pressure: PsiMeter::between(m.pressure, end.pressure),
+            latency: Latencies { minor_fault: l[0], major_fault: l[1], direct_reclaim: l[2] },
+        });
+    }
+
+    /// What a task did from the start until now, which it has as its beginning.
+    fn task_result(&self, of: usize, now: SimTime) -> TaskResult {
+        let task = &self.tasks[of];
+        let threads = || task.threads.iter().map(|&t| &self.threads[t]);
+        TaskResult {
+            name: task.name.clone(),
+            begin: now,
+            accesses: threads().map(|t| t.accesses).sum(),
+            records: threads().map(|t| t.records).sum(),
+            counted: self.mem.spaces[task.space].counted,
+            record: task
+                .record
+                .map(|what| RecordLatency { what, took: self.record_times(of).quantiles() }),
+        }
+    }
+
+    /// What the records of a task have taken.
+    fn record_times(&self, of: usize) -> Histogram {
+        let mut all = Histogram::default();
+        for &t in &self.tasks[of].threads {
+            all.merge(self.threads[t].record_clock.took());
+        }
+        all
+    }
+
+    /// Has the mean of resident pages measured, by looking at them in equal intervals of simulated
+    /// time. Before the run.
+    pub fn measure_resident(&mut self, every: SimDuration) {
+        let every = every.max(SimDuration(1));
+        self.resident = Resident { every, at: SimTime(every.0), ..Resident::default() };
+    }
+
+    /// When the run ended: with its last thread, or where it could not go on.
+    pub(in crate::machine) fn end(&self) -> SimTime {
+        let finished = self.threads.iter().map(|t| t.finished).max().unwrap_or_default();
+        self.stuck.as_ref().map_or(finished, |s| s.at.max(finished))
+    }
+
+    pub(in crate::machine) fn result(&mut self) -> RunResult {
+        let now = self.end();
+        self.show(None, now);
+        let end = self.take_mark(now);
+        let l = [0, 1, 2].map(|i| self.latency[i].quantiles());
+        let memory_stat = self.memory_stat();
+        RunResult {
+            outcome: match (self.stuck.take(), self.oom.take()) {
+                (Some(s), _) => Outcome::Stuck(s),
+                (None, Some(s)) => Outcome::OutOfMemory(s),
+                (None, None) => Outcome::Completed,
+            },
+            sim_time: now.since(SimTime::ZERO),
+            accesses: end.accesses,
+            records: end.records,
+            vmstat: end.vmstat,
+            gauges: self.gauges(),
+            phases: std::mem::take(&mut self.phases),
+            pressure: end.pressure,
+            latency: Latencies { minor_fault: l[0], major_fault: l[1], direct_reclaim: l[2] },
+            reading: [
+                self.mem.swap.as_ref().map_or(SimDuration::ZERO, |s| s.device.reading),
+                self.mem.file_device.reading,
+            ],
+            cache_misses: self.mem.cache_misses,
+            not_kept: self.not_kept().collect(),
+            tasks: (0..self.tasks.len()).map(|i| self.task_result(i, SimTime::ZERO)).collect(),
+            threads: self
+                .threads
+                .iter()
+                .map(|t| ThreadResult {
+                    name: t.name.clone(),
+                    user: t.user,
+                    system: t.system,
+                    io_wait: t.io_wait,
+                    throttled: t.throttled,
+                    records: t.records,
+                    finished: t.finished,
+                })
+                .collect(),
+            memory_stat,
+            aims: self
+                .threads
+                .iter()
+                .filter_map(|t| Some((t.name.clone(), t.workload.aim()?)))
+                .collect(),
+            replayed: self
+                .threads
+                .iter()
+                .filter_map(|t| Some((t.name.clone(), t.workload.replayed()?)))
+                .collect(),
+            high_order: self.high_order,
+            compaction: self.compaction.as_ref().map(|c| c.stats()),
+            unwritten: self.unwritten(),
+            zones: self.zones_at_start.clone(),
+            digest: self.digest(),
+            mean_resident: self.resident.mean(),
+            peak_resident: self.peak_resident,
+            host_bytes: self.mem.host_bytes(),
+        }
+    }
+
+    fn unwritten(&self) -> Vec<(String, u64)> {
+        let spaces = self.mem.spaces.ids().map(|a| &self.mem.spaces[a]);
+        spaces
+            .filter(|s| s.zero_faults > 0 && !s.wrote_anon)
+            .map(|s| (s.name.clone(), s.zero_faults))
+            .collect()
+    }
+
+    /// Counters that the policy does not keep: their zeros say nothing.
+    pub fn not_kept(&self) -> impl Iterator<Item = VmEvent> + '_ {
+        VmEvent::ALL.iter().copied().filter(|&e| !self.policy.keeps(e))
+    }
+
+    fn memory_stat(&self) -> Vec<(String, Vec<(&'static str, u64)>)> {
+        let groups = self.mem.memcgs.ids().skip(1);
+        groups
+            .map(|m| {
+                let g = &self.mem.memcgs[m];
+                let sizes = [g.usage, g.swap].map(|pages| pages * PAGE_SIZE);
+                let mut stat: Vec<_> = GROUP_SIZES.into_iter().zip(sizes).collect();
+                stat.extend(g.vmstat.iter().filter(|c| GROUP_COUNTERS.contains(&c.0)));
+                (g.config.name.clone(), stat)
+            })
+            .collect()
+    }
+}
+
+/// With more groups than this, the root among them, the end of a phase does not show the
+/// generations of each: thousands of tasks with phases would show those of thousands of groups.
+const MOST_SHOWN: usize = 256;
+
+/// Sizes of a group in bytes, before its counters in [`RunResult::memory_stat`].
+pub const GROUP_SIZES: [&str; 2] = ["memory.current", "memory.swap.current"];
+
+/// Counters that `memory.stat` keeps per group.
+pub const GROUP_COUNTERS: &[&str] = &[
+    "pgfault",
+    "pgmajfault",
+    "pswpin",
+    "pswpout",
+    "pgrefill",
+    "pgscan_kswapd",
+    "pgscan_direct",
+    "pgsteal_kswapd",
+    "pgsteal_direct",
+    "pgscan_anon",
+    "pgscan_file",
+    "pgsteal_anon",
+    "pgsteal_file",
+    "pgactivate",
+    "pgdeactivate",
+    "workingset_refault_anon",
+    "workingset_refault_file",
+    "workingset_activate_anon",
+    "workingset_activate_file",
+    "workingset_restore_anon",
+    "workingset_restore_file",
+];

@@ -1,0 +1,82 @@
+//! What watches a run: observers, samples, snapshots, audits.
+
+pub(in crate::machine) mod collect;
+pub(in crate::machine) mod contents;
+pub(in crate::machine) mod latency;
+pub mod laws;
+pub(in crate::machine) mod psi;
+pub mod result;
+pub mod snapshot;
+pub(in crate::machine) mod stuck;
+
+use crate::base::time::{SimDuration, SimTime};
+use crate::base::vmstat::VmStat;
+use crate::memory::trace::Observer;
+
+/// A sample of counters and gauges at an instant.
+pub type SampleFn = Box<dyn FnMut(SimTime, &VmStat, &[(&'static str, u64)]) + Send>;
+
+/// What the kernel's files show at the end of a phase, or (no name) of the run.
+pub type SnapshotFn = Box<dyn FnMut(Option<&str>, &snapshot::Snapshot) + Send>;
+
+/// What watches a run; none of it can change the run.
+#[derive(Default)]
+#[non_exhaustive]
+pub struct Watch {
+    /// Sees every trace event.
+    pub observer: Option<Box<dyn Observer>>,
+    /// Called at every interval.
+    pub sample: Option<(SimDuration, SampleFn)>,
+    /// Called at the end of every phase and of the run.
+    pub snapshot: Option<SnapshotFn>,
+    /// Audit all invariants after this many steps that were not hits (0: never).
+    pub check_every: u64,
+    /// Called about once per 2^20 accesses with the accesses done, for progress.
+    pub progress: Option<Box<dyn FnMut(u64) + Send>>,
+    /// Record the sequence of accesses, for the optimum's bound.
+    pub record_accesses: bool,
+}
+
+impl Watch {
+    /// Who sees every trace event.
+    #[must_use]
+    pub fn with_observer(mut self, observer: Box<dyn Observer>) -> Self {
+        self.observer = Some(observer);
+        self
+    }
+
+    /// What is called at every interval.
+    #[must_use]
+    pub fn with_sample(mut self, every: SimDuration, sample: SampleFn) -> Self {
+        self.sample = Some((every, sample));
+        self
+    }
+
+    /// What is called at the end of every phase and of the run.
+    #[must_use]
+    pub fn with_snapshot(mut self, snapshot: SnapshotFn) -> Self {
+        self.snapshot = Some(snapshot);
+        self
+    }
+
+    /// Invariants are audited after so many steps that were not hits; 0: never.
+    #[must_use]
+    pub fn with_check_every(mut self, steps: u64) -> Self {
+        self.check_every = steps;
+        self
+    }
+
+    /// What is called about once per 2^20 accesses with the accesses done.
+    #[must_use]
+    pub fn with_progress(mut self, progress: Box<dyn FnMut(u64) + Send>) -> Self {
+        self.progress = Some(progress);
+        self
+    }
+
+    /// Whether the sequence of accesses is recorded.
+    #[must_use]
+    pub fn with_record_accesses(mut self, record: bool) -> Self {
+        self.record_accesses = record;
+        self
+    }
+}

@@ -1,0 +1,364 @@
+//! What a finished run hands to reports: plain data.
+
+use crate::base::id::NodeId;
+use crate::base::time::{SimDuration, SimTime};
+use crate::base::vmstat::{VmEvent, VmStat};
+use crate::policy::Generation;
+use crate::policy::compaction::CompactionStats;
+use crate::virt::space::Counted;
+use crate::workload::{Aim, Replayed};
+
+/// How a run ended.
+#[derive(Clone, PartialEq, Eq, Debug, Default)]
+pub enum Outcome {
+    /// All threads finished their work.
+    #[default]
+    Completed,
+    /// The OOM killer ended every process, or none was left to kill.
+    OutOfMemory(OomSummary),
+    /// The simulator itself failed, with this message. The machine is gone: the result has
+    /// nothing else.
+    Panicked(String),
+    /// The run could not go on and was ended; what was done until then is in the result.
+    Stuck(StuckSummary),
+}
+
+/// Why a run could not go on.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Stuck {
+    /// Threads try again and again, and no operation is ever done.
+    NoProgress,
+    /// A thread goes on and on, and none of it takes any time.
+    TimeStands,
+    /// All threads wait, and no event is left that would wake one.
+    NothingWakes,
+    /// What comes next is behind [`SimTime::LAST`].
+    TimeEnds,
+}
+
+/// Who waited for what when a run could not go on.
+#[derive(Clone, PartialEq, Eq, Debug)]
+#[non_exhaustive]
+pub struct StuckSummary {
+    /// When.
+    pub at: SimTime,
+    /// Why.
+    pub why: Stuck,
+    /// The threads that had not finished, in their order.
+    pub waiting: Vec<WaitingThread>,
+}
+
+/// A thread of a run that could not go on.
+#[derive(Clone, PartialEq, Eq, Debug)]
+#[non_exhaustive]
+pub struct WaitingThread {
+    /// `task` or `task/thread`.
+    pub thread: String,
+    /// Its operation, with what that asks for.
+    pub doing: String,
+    /// What has to happen for it to go on.
+    pub waits_for: &'static str,
+    /// When its last operation in the kernel was done.
+    pub since: SimTime,
+}
+
+/// Who held memory when it ran out.
+#[derive(Clone, PartialEq, Eq, Debug, Default)]
+#[non_exhaustive]
+pub struct OomSummary {
+    /// When.
+    pub at: SimTime,
+    /// Per process: name, resident pages, swapped pages. In order of size.
+    pub processes: Vec<(String, u64, u64)>,
+    /// Free pages, pages of the page cache, pages the kernel itself holds.
+    pub free: u64,
+    /// Page cache.
+    pub cache: u64,
+    /// Kernel: page tables, zram's store, overhead.
+    pub kernel: u64,
+    /// Free and total swap slots.
+    pub swap_free: u64,
+    /// Total swap slots.
+    pub swap_total: u64,
+}
+
+/// One generation of a group on a node.
+#[derive(Clone, PartialEq, Eq, Debug)]
+#[non_exhaustive]
+pub struct MemcgGeneration {
+    /// The node.
+    pub node: NodeId,
+    /// The group's name; empty for the root.
+    pub memcg: String,
+    /// The generation.
+    pub generation: Generation,
+}
+
+/// What one task did and what was done to it, over the run or since its last phase ended.
+#[derive(Clone, PartialEq, Eq, Debug)]
+#[non_exhaustive]
+pub struct TaskResult {
+    /// Name of the task.
+    pub name: String,
+    /// Since when.
+    pub begin: SimTime,
+    /// Accesses of its threads.
+    pub accesses: u64,
+    /// Records done by them.
+    pub records: u64,
+    /// Its counters.
+    pub counted: Counted,
+    /// What its records took, if its workload says what a record is.
+    pub record: Option<RecordLatency>,
+}
+
+impl TaskResult {
+    /// A task of this name that did nothing.
+    pub fn new(name: impl Into<String>) -> Self {
+        TaskResult {
+            name: name.into(),
+            begin: SimTime::ZERO,
+            accesses: 0,
+            records: 0,
+            counted: Counted::default(),
+            record: None,
+        }
+    }
+}
+
+/// What records took.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[non_exhaustive]
+pub struct RecordLatency {
+    /// What a record is: `launch`, `transaction`.
+    pub what: &'static str,
+    /// From its beginning to its end, without what the thread slept of its own will.
+    pub took: Quantiles,
+}
+
+impl RecordLatency {
+    /// Records of this name took so long.
+    pub fn new(what: &'static str, took: Quantiles) -> Self {
+        RecordLatency { what, took }
+    }
+}
+
+/// One phase of a run.
+#[derive(Clone, PartialEq, Debug)]
+#[non_exhaustive]
+pub struct PhaseResult {
+    /// `task/phase`, or `phase` where only one task has phases.
+    pub name: String,
+    /// Where it began.
+    pub begin: SimTime,
+    /// Where it ended.
+    pub end: SimTime,
+    /// Accesses of all threads in it.
+    pub accesses: u64,
+    /// Records done in it.
+    pub records: u64,
+    /// Counter changes.
+    pub vmstat: VmStat,
+    /// Gauges at its end (`nr_free_pages`, `nr_inactive_anon`, ...).
+    pub gauges: Vec<(&'static str, u64)>,
+    /// Generations of each group on each node at its end, oldest first; none if the policy has
+    /// none. With more than 256 groups: of the root and of the task's own group.
+    pub generations: Vec<MemcgGeneration>,
+    /// Memory pressure in it.
+    pub pressure: Pressure,
+    /// Latencies in it.
+    pub latency: Latencies,
+    /// What the task whose phase it is did since its last phase ended: other tasks' phases may
+    /// have ended meanwhile.
+    pub task: TaskResult,
+}
+
+impl PhaseResult {
+    /// A phase of a task in which nothing happened.
+    pub fn new(name: impl Into<String>, task: TaskResult) -> Self {
+        PhaseResult {
+            name: name.into(),
+            begin: SimTime::ZERO,
+            end: SimTime::ZERO,
+            accesses: 0,
+            records: 0,
+            vmstat: VmStat::default(),
+            gauges: Vec::new(),
+            generations: Vec::new(),
+            pressure: Pressure::default(),
+            latency: Latencies::default(),
+            task,
+        }
+    }
+}
+
+/// Pressure stall information: running sums in microseconds.
+#[derive(Clone, Copy, PartialEq, Debug, Default)]
+#[non_exhaustive]
+pub struct Pressure {
+    /// Some thread was stalled on memory.
+    pub some_us: u64,
+    /// All non-idle threads were.
+    pub full_us: u64,
+}
+
+impl Pressure {
+    /// So many microseconds of some, and of all, stalled.
+    pub fn new(some_us: u64, full_us: u64) -> Self {
+        Pressure { some_us, full_us }
+    }
+}
+
+/// Quantiles of a latency in nanoseconds (upper edge of the histogram's bucket, within
+/// 1/16 of the value; the worst is exact).
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+#[non_exhaustive]
+pub struct Quantiles {
+    /// Number of samples.
+    pub count: u64,
+    /// Median.
+    pub p50: u64,
+    /// 99th percentile.
+    pub p99: u64,
+    /// 99.9th percentile.
+    pub p999: u64,
+    /// Largest.
+    pub max: u64,
+}
+
+/// Latencies of a run.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+#[non_exhaustive]
+pub struct Latencies {
+    /// Minor faults.
+    pub minor_fault: Quantiles,
+    /// Major faults.
+    pub major_fault: Quantiles,
+    /// Stalls in direct reclaim.
+    pub direct_reclaim: Quantiles,
+}
+
+/// Where a block of order above 0 came from.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Origin {
+    /// It was free, perhaps below the low watermark.
+    FreeList,
+    /// Asynchronous compaction, before reclaim, made it.
+    AsyncCompaction,
+    /// It was free after direct reclaim.
+    Reclaim,
+    /// Compaction that may wait made it, after reclaim.
+    SyncCompaction,
+}
+
+/// What became of the blocks of order above 0 that workloads asked for.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+#[non_exhaustive]
+pub struct HighOrder {
+    /// Blocks asked for.
+    pub attempts: u64,
+    /// Of these, blocks that were had, by [`Origin`] in its order.
+    pub from: [u64; 4],
+}
+
+impl HighOrder {
+    /// Blocks that were had.
+    pub fn success(&self) -> u64 {
+        self.from.iter().sum()
+    }
+}
+
+/// What one thread did.
+#[derive(Clone, PartialEq, Debug)]
+#[non_exhaustive]
+pub struct ThreadResult {
+    /// `task` or `task/thread`.
+    pub name: String,
+    /// CPU time of its own.
+    pub user: SimDuration,
+    /// CPU time of the kernel on its behalf.
+    pub system: SimDuration,
+    /// Waiting for page I/O.
+    pub io_wait: SimDuration,
+    /// Throttled.
+    pub throttled: SimDuration,
+    /// Records done.
+    pub records: u64,
+    /// When it finished.
+    pub finished: SimTime,
+}
+
+impl ThreadResult {
+    /// A thread of this name that did nothing.
+    pub fn new(name: impl Into<String>) -> Self {
+        ThreadResult {
+            name: name.into(),
+            user: SimDuration::ZERO,
+            system: SimDuration::ZERO,
+            io_wait: SimDuration::ZERO,
+            throttled: SimDuration::ZERO,
+            records: 0,
+            finished: SimTime::ZERO,
+        }
+    }
+}
+
+/// A finished run.
+#[derive(Clone, PartialEq, Debug, Default)]
+#[non_exhaustive]
+pub struct RunResult {
+    /// How it ended.
+    pub outcome: Outcome,
+    /// Simulated time from start to end.
+    pub sim_time: SimDuration,
+    /// Accesses of all threads.
+    pub accesses: u64,
+    /// Records done by all threads.
+    pub records: u64,
+    /// Counters.
+    pub vmstat: VmStat,
+    /// Gauges at the end.
+    pub gauges: Vec<(&'static str, u64)>,
+    /// Phases, in order of their ends.
+    pub phases: Vec<PhaseResult>,
+    /// Pressure on the whole machine.
+    pub pressure: Pressure,
+    /// Latencies.
+    pub latency: Latencies,
+    /// Time of reads from the swap device and from that of files: latency and transfer, without
+    /// waiting in line.
+    pub reading: [SimDuration; 2],
+    /// Pages that `read(2)` and `write(2)` wanted and that were not in memory.
+    pub cache_misses: u64,
+    /// Counters that the policy does not keep ([`crate::policy::ReclaimPolicy::keeps`]): their
+    /// zeros say nothing.
+    pub not_kept: Vec<VmEvent>,
+    /// Tasks in their order.
+    pub tasks: Vec<TaskResult>,
+    /// Threads.
+    pub threads: Vec<ThreadResult>,
+    /// `memory.stat` of each group besides the root: name, counters and gauges.
+    pub memory_stat: Vec<(String, Vec<(&'static str, u64)>)>,
+    /// Blocks that workloads asked for.
+    pub high_order: HighOrder,
+    /// What the compaction strategy counted, if there is one.
+    pub compaction: Option<CompactionStats>,
+    /// What workloads were to bring about, by the names of their threads.
+    pub aims: Vec<(String, Aim)>,
+    /// How replays of recorded instants kept up, by the names of their threads.
+    pub replayed: Vec<(String, Replayed)>,
+    /// Processes that read anonymous pages and wrote none, so that all of them were the zero page:
+    /// name, and faults that mapped it.
+    pub unwritten: Vec<(String, u64)>,
+    /// `/proc/zoneinfo` in short, as set up: zone name, managed, min, low, high, free at start.
+    pub zones: Vec<(String, [u64; 5])>,
+    /// Fingerprint of the final state.
+    pub digest: u64,
+    /// Mean of resident workload pages over time, if it was asked for
+    /// ([`Machine::measure_resident`](crate::machine::Machine::measure_resident)).
+    pub mean_resident: Option<f64>,
+    /// Largest number of resident workload pages, for bounds.
+    pub peak_resident: u64,
+    /// Host bytes that the simulated frames cost, for stderr.
+    pub host_bytes: u64,
+}

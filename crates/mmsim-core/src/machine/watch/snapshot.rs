@@ -1,0 +1,315 @@
+//! What the kernel's text files about memory would show at an instant, as numbers.
+//!
+//! Sizes of lists and uses of frames are not kept per zone and per group as a run goes:
+//! they are counted when somebody asks, by one pass over the frames that were ever handed
+//! out. So they cost nothing unless asked for, and they are a second opinion on the gauges
+//! that are kept. What is kept for the machine as a whole (most event counters) has no
+//! division by node.
+//!
+//! Meanings are those of Linux 6.12 (include/linux/mmzone.h, mm/memcontrol.c): the swap
+//! cache counts among file pages, and a page that many processes map is mapped once.
+
+use crate::base::id::{CpuId, Idx, MemcgId, NodeId, Pfn, ZoneId};
+use crate::base::migratetype::{Migratetype, NR_MIGRATETYPES};
+use crate::base::time::SimTime;
+use crate::base::vmstat::{VmEvent, VmStat};
+use crate::config::ZoneKind;
+use crate::machine::Machine;
+pub use crate::machine::watch::psi::PressureAverages;
+use crate::machine::watch::result::Pressure;
+use crate::memory::{BlockUse, Layout, Memory, Survey};
+use crate::phys::buddy::NR_ORDERS;
+use crate::phys::frames::{FrameKind, Mapped, flag, pages_of};
+use crate::phys::pcp::PcpView;
+use crate::phys::zone::Zone;
+use crate::policy::MAX_RECLAIM_RETRIES;
+use crate::policy::ReclaimPolicy;
+
+/// Frames by what they are used for, in pages.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub struct PageCounts {
+    /// On LRU lists: inactive and active anonymous, inactive and active file, unevictable.
+    pub lru: [u64; 5],
+    /// Taken off their lists by a scan: anonymous, file.
+    pub isolated: [u64; 2],
+    /// Anonymous and mapped.
+    pub anon_mapped: u64,
+    /// Of these, pages of huge folios.
+    pub anon_thp: u64,
+    /// Of a file and mapped, however often.
+    pub file_mapped: u64,
+    /// In the page cache; the swap cache not included.
+    pub file: u64,
+    /// Of files, and changed.
+    pub dirty: u64,
+    /// Under write, to swap too.
+    pub writeback: u64,
+    /// In the swap cache.
+    pub swapcached: u64,
+    /// Locked in memory.
+    pub mlocked: u64,
+    /// Page tables.
+    pub page_tables: u64,
+    /// Slab: nodes of page caches and of the swap map.
+    pub slab: u64,
+}
+
+impl PageCounts {
+    /// Counts one frame in use; for a huge folio all of its frames with the first.
+    fn count(&mut self, kind: FrameKind, bits: u32, mapped: bool, active: bool) {
+        let has = |flag: u32| bits & flag != 0;
+        match kind {
+            FrameKind::PageTable => self.page_tables += 1,
+            FrameKind::Slab => self.slab += 1,
+            FrameKind::Anon | FrameKind::File => {
+                self.writeback += u64::from(has(flag::WRITEBACK));
+                self.swapcached += u64::from(has(flag::SWAPCACHE));
+                if has(flag::ORPHAN) {
+                    // Its owner is gone: only the device and its slot still know it.
+                    return;
+                }
+                let file = kind == FrameKind::File;
+                let file_lru = !has(flag::SWAPBACKED);
+                let pages = pages_of(bits);
+                if has(flag::LRU) {
+                    let evictable = usize::from(file_lru) * 2 + usize::from(active);
+                    self.lru[if has(flag::UNEVICTABLE) { 4 } else { evictable }] += pages;
+                }
+                self.isolated[usize::from(file_lru)] += u64::from(has(flag::ISOLATED)) * pages;
+                self.file += u64::from(file);
+                self.anon_mapped += u64::from(mapped && !file) * pages;
+                self.anon_thp += u64::from(mapped && !file && pages > 1) * pages;
+                self.file_mapped += u64::from(mapped && file);
+                self.dirty += u64::from(file && has(flag::DIRTY));
+                self.mlocked += u64::from(has(flag::MLOCKED)) * pages;
+            }
+            FrameKind::Free
+            | FrameKind::Buddy
+            | FrameKind::Pcp
+            | FrameKind::Kernel
+            | FrameKind::KernelOther
+            | FrameKind::HugeTlb
+            | FrameKind::Tail
+            | FrameKind::Fresh => {}
+        }
+    }
+
+    /// The sum of two.
+    pub fn plus(&self, o: &PageCounts) -> PageCounts {
+        PageCounts {
+            lru: std::array::from_fn(|i| self.lru[i] + o.lru[i]),
+            isolated: std::array::from_fn(|i| self.isolated[i] + o.isolated[i]),
+            anon_mapped: self.anon_mapped + o.anon_mapped,
+            anon_thp: self.anon_thp + o.anon_thp,
+            file_mapped: self.file_mapped + o.file_mapped,
+            file: self.file + o.file,
+            dirty: self.dirty + o.dirty,
+            writeback: self.writeback + o.writeback,
+            swapcached: self.swapcached + o.swapcached,
+            mlocked: self.mlocked + o.mlocked,
+            page_tables: self.page_tables + o.page_tables,
+            slab: self.slab + o.slab,
+        }
+    }
+}
+
+/// A zone with memory. All sizes are in pages.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct ZoneSnapshot {
+    /// Which kind.
+    pub kind: ZoneKind,
+    /// Its node.
+    pub node: NodeId,
+    /// First frame.
+    pub start_pfn: u64,
+    /// Pages given to the allocator.
+    pub managed: u64,
+    /// Free pages, without those in per-CPU lists.
+    pub free: u64,
+    /// Temporary increase of the watermarks.
+    pub boost: u64,
+    /// Watermarks min, low, high, promo, without the boost.
+    pub watermark: [u64; 4],
+    /// Pages kept from requests that could use a higher zone, by kind of that zone.
+    pub lowmem_reserve: [u64; 4],
+    /// Uses of its frames.
+    pub counts: PageCounts,
+    /// Frames of zram's store.
+    pub zspages: u64,
+    /// Per-CPU lists.
+    pub pcp: Vec<PcpView>,
+    /// Free blocks by migratetype and order; pages in per-CPU lists do not count.
+    pub free_blocks: [[u64; NR_ORDERS]; NR_MIGRATETYPES],
+    /// Pageblocks by migratetype.
+    pub pageblocks: [u64; NR_MIGRATETYPES],
+    /// What the pageblocks are, in address order.
+    pub blocks: Vec<BlockUse>,
+    /// What could be made of its memory, by order.
+    pub surveys: [Survey; NR_ORDERS],
+}
+
+/// A zone without memory.
+impl Default for ZoneSnapshot {
+    fn default() -> Self {
+        ZoneSnapshot {
+            kind: ZoneKind::Normal,
+            node: NodeId(0),
+            start_pfn: 0,
+            managed: 0,
+            free: 0,
+            boost: 0,
+            watermark: [0; 4],
+            lowmem_reserve: [0; 4],
+            counts: PageCounts::default(),
+            zspages: 0,
+            pcp: Vec::new(),
+            free_blocks: [[0; NR_ORDERS]; NR_MIGRATETYPES],
+            pageblocks: [0; NR_MIGRATETYPES],
+            blocks: Vec::new(),
+            surveys: [Survey::default(); NR_ORDERS],
+        }
+    }
+}
+
+impl ZoneSnapshot {
+    /// A zone as the allocator sees it; uses of frames are left at 0, and pageblocks out.
+    pub fn of(zone: &Zone, cpus: u32) -> ZoneSnapshot {
+        let [min, low, high] = zone.watermark;
+        ZoneSnapshot {
+            kind: zone.kind,
+            node: zone.node,
+            start_pfn: zone.first.0.into(),
+            managed: zone.managed.into(),
+            free: zone.free,
+            boost: zone.boost,
+            watermark: [min, low, high, high + (high - low)],
+            lowmem_reserve: zone.lowmem_reserve,
+            pcp: (0..cpus).map(|cpu| zone.pcp(CpuId(cpu as u16))).collect(),
+            free_blocks: Migratetype::ALL
+                .map(|mt| std::array::from_fn(|order| zone.nr_free_blocks(order as u8, mt))),
+            pageblocks: Migratetype::ALL.map(|mt| zone.pageblocks(mt)),
+            ..ZoneSnapshot::default()
+        }
+    }
+}
+
+/// A memory cgroup with all below it.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct MemcgSnapshot {
+    /// Name; empty for the root, which is the whole machine.
+    pub name: String,
+    /// Uses of the frames that are charged to it. Of the kernel's own memory only page
+    /// tables are known by group.
+    pub counts: PageCounts,
+    /// Its counters.
+    pub vmstat: VmStat,
+}
+
+/// All of it.
+#[derive(Clone, PartialEq, Debug, Default)]
+pub struct Snapshot {
+    /// When.
+    pub at: SimTime,
+    /// CPUs.
+    pub cpus: u32,
+    /// Event counters of the machine.
+    pub vmstat: VmStat,
+    /// Of each node, whether kswapd has given it up.
+    pub unreclaimable: Vec<bool>,
+    /// Pages of a pageblock, as a power of two.
+    pub pageblock_order: u8,
+    /// Zones with memory, in address order, nodes one after the other.
+    pub zones: Vec<ZoneSnapshot>,
+    /// What every frame of them is, and which blocks are free in which order.
+    pub layout: Layout,
+    /// Groups; the root is first.
+    pub groups: Vec<MemcgSnapshot>,
+    /// Nodes that hold shadows alone.
+    pub workingset_nodes: u64,
+    /// Dirty pages at which the flusher wakes, and at which writers wait.
+    pub dirty_limits: (u64, u64),
+    /// Pressure since the start.
+    pub pressure: Pressure,
+    /// Averages of pressure.
+    pub averages: PressureAverages,
+}
+
+/// Zones and groups with the uses of their frames.
+fn counted(
+    mem: &Memory,
+    policy: &dyn ReclaimPolicy,
+    cpus: u32,
+) -> (Vec<ZoneSnapshot>, Vec<PageCounts>) {
+    let mut groups = vec![PageCounts::default(); mem.memcgs.len()];
+    let mut zones = Vec::new();
+    for z in mem.zones.ids() {
+        let zone = &mem.zones[z];
+        let mut snapshot = ZoneSnapshot::of(zone, cpus);
+        for pfn in zone.touched() {
+            let (kind, bits) = (mem.frames.kind(pfn), mem.frames.bits(pfn));
+            let mapped = mem.frames.mapped(pfn) != Mapped::No;
+            let active = bits & flag::LRU != 0 && policy.is_active(mem, pfn);
+            snapshot.counts.count(kind, bits, mapped, active);
+            if matches!(kind, FrameKind::Anon | FrameKind::File) {
+                groups[mem.frames.memcg(pfn).index()].count(kind, bits, mapped, active);
+            }
+        }
+        let is_here = |pfn: &&Pfn| mem.zones.of(**pfn) == z;
+        snapshot.blocks = mem.block_uses(z);
+        snapshot.surveys = std::array::from_fn(|order| mem.survey_zone(z, order as u8));
+        snapshot.zspages = mem.zram_frames.iter().filter(is_here).count() as u64;
+        zones.push(snapshot);
+    }
+    for a in mem.spaces.ids() {
+        let space = &mem.spaces[a];
+        groups[space.memcg.index()].page_tables += space.tables;
+    }
+    (zones, groups)
+}
+
+impl Machine {
+    /// What the kernel's files would show now. `at`: the clock of whoever looks, no earlier
+    /// than what happened so far.
+    pub fn snapshot(&mut self, at: SimTime) -> Snapshot {
+        let mark = self.take_mark(at);
+        let mem = &self.mem;
+        let (zones, counts) = counted(mem, &*self.policy, self.config.cpus);
+        let whole = zones.iter().fold(PageCounts::default(), |sum, z| sum.plus(&z.counts));
+        let group = |m: MemcgId| MemcgSnapshot {
+            name: mem.memcgs[m].config.name.clone(),
+            counts: if m.0 == 0 { whole } else { counts[m.index()] },
+            vmstat: if m.0 == 0 { of_root(mem) } else { mem.memcgs[m].vmstat.clone() },
+        };
+        Snapshot {
+            at,
+            cpus: self.config.cpus,
+            unreclaimable: self.kswapds.iter().map(|k| k.failures >= MAX_RECLAIM_RETRIES).collect(),
+            zones,
+            pageblock_order: mem.zones[ZoneId(0)].buddy().rules().pageblock_order,
+            groups: mem.memcgs.ids().map(group).collect(),
+            layout: mem.layout(),
+            workingset_nodes: mem.workingset_nodes(),
+            dirty_limits: self.dirty_limits(),
+            vmstat: mark.vmstat,
+            pressure: mark.pressure,
+            averages: self.psi.averages(),
+        }
+    }
+
+    /// Shows the files to whoever watches.
+    pub(in crate::machine) fn show(&mut self, phase: Option<&str>, at: SimTime) {
+        let Some(mut watcher) = self.watch.snapshot.take() else { return };
+        watcher(phase, &self.snapshot(at));
+        self.watch.snapshot = Some(watcher);
+    }
+}
+
+/// Counters of the root with all below it: those of the machine, and the reclaim for limits
+/// that only groups count.
+fn of_root(mem: &Memory) -> VmStat {
+    let mut vmstat = mem.vmstat.clone();
+    for &e in VmEvent::ALL {
+        vmstat.add(e, mem.memcgs[MemcgId(0)].vmstat[e]);
+    }
+    vmstat
+}

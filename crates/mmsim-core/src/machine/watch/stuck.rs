@@ -1,0 +1,163 @@
+//! The watchdog: runs that cannot end are ended, with who waited for what.
+//!
+//! Two things are *tries*: a step of a thread in the kernel after which its operation is not done, so
+//! that it has to wait or to begin anew; and a direct reclaim, whatever it frees, since threads that
+//! take each other's pages free many. One operation that is done makes up for [`MADE_UP`] tries,
+//! whoever did it, so a machine that thrashes and gets on is left alone.
+//! A thread that is given operations so often at one instant that they cannot take any time is stuck
+//! as well ([`MOST_AT_ONCE`]).
+//!
+//! Where tries that nothing makes up for come to [`MOST_IN_VAIN`] for each thread, nothing more will
+//! come. A thread in a long step that reclaims and reclaims looks at that too, and breaks off. Only
+//! what is simulated is counted, so the same run always ends at the same instant.
+
+use crate::base::time::SimTime;
+use crate::machine::Machine;
+use crate::machine::cpu::thread::{Thread, Wait};
+use crate::machine::watch::psi::Psi;
+use crate::machine::watch::result::{Stuck, StuckSummary, WaitingThread};
+use crate::phys::gfp::GfpFlags;
+use crate::workload::Op;
+
+/// Tries in vain, for each thread, that end a run.
+const MOST_IN_VAIN: u64 = 10_000;
+
+/// Tries that one operation makes up for. It may take more than one for each page that it reads
+/// ahead, 32 by default.
+const MADE_UP: u64 = 64;
+
+/// So many times as long while a thread sleeps of its own accord, or has yet to start: it may free
+/// what others wait for.
+const WHILE_ONE_SLEEPS: u64 = 100;
+
+/// How often a thread may be given operations at one instant. Work that is counted, not timed, may
+/// take no time where hits take none: that many batches of [`BATCH`] are a thousand million accesses.
+const MOST_AT_ONCE: u32 = 1 << 17;
+
+/// Accesses of a batch; one with more of them counts as several.
+const BATCH: u64 = 1 << 13;
+
+/// Counts tries in vain.
+#[derive(Clone, Copy, Debug, Default)]
+pub(in crate::machine) struct Watchdog {
+    in_vain: u64,
+    most: u64,
+    patient: bool,
+    stands: bool,
+}
+
+impl Watchdog {
+    /// For so many threads.
+    pub(in crate::machine) fn of(threads: usize) -> Self {
+        let most = MOST_IN_VAIN * threads.max(1) as u64;
+        Watchdog { in_vain: 0, most, patient: false, stands: false }
+    }
+    /// A thread acted, and its operation is done, or not; or it reclaimed directly.
+    #[inline]
+    pub(in crate::machine) fn tried(&mut self, done: bool) {
+        self.in_vain = if done { self.in_vain.saturating_sub(MADE_UP) } else { self.in_vain + 1 };
+    }
+    /// A thread was given operations. How often at this instant, if it was so many times before.
+    #[inline]
+    pub(in crate::machine) fn given(&mut self, before: u32, ops: &[Op]) -> u32 {
+        let accesses: u64 = ops.iter().map(|op| u64::from(op.touches())).sum();
+        let batches = u32::try_from(1 + accesses / BATCH).unwrap_or(u32::MAX);
+        let times = before.saturating_add(batches);
+        self.stands |= times > MOST_AT_ONCE;
+        times
+    }
+    /// Nothing more will come.
+    #[inline]
+    pub(in crate::machine) fn barks(&self) -> bool {
+        self.in_vain > self.most || self.stands
+    }
+}
+
+impl Machine {
+    /// Whether the run cannot go on at the instant that is next; then it is noted why.
+    #[inline]
+    pub(in crate::machine) fn cannot_go_on(&mut self, next: SimTime) -> bool {
+        (next >= SimTime::LAST || self.watchdog.barks()) && self.is_stuck(next)
+    }
+
+    #[cold]
+    fn is_stuck(&mut self, next: SimTime) -> bool {
+        let why = match next {
+            SimTime::NEVER => Stuck::NothingWakes,
+            _ if next >= SimTime::LAST => Stuck::TimeEnds,
+            _ if self.watchdog.stands => Stuck::TimeStands,
+            _ => Stuck::NoProgress,
+        };
+        if why == Stuck::NoProgress && !self.watchdog.patient && self.threads.iter().any(sleeps) {
+            self.watchdog.patient = true;
+            self.watchdog.most *= WHILE_ONE_SLEEPS;
+            return false;
+        }
+        self.stuck = Some(self.stuck_summary(why, next));
+        true
+    }
+
+    fn stuck_summary(&self, why: Stuck, next: SimTime) -> StuckSummary {
+        let at = if why == Stuck::NothingWakes { self.mem.now } else { next }.min(SimTime::LAST);
+        let threads = self.threads.iter().filter(|t| t.wait != Wait::Finished);
+        let waiting = threads.map(|t| WaitingThread {
+            thread: t.name.clone(),
+            doing: doing(t),
+            waits_for: waits_for(t),
+            since: t.done_at,
+        });
+        StuckSummary { at, why, waiting: waiting.collect() }
+    }
+}
+
+/// Whether a thread sleeps of its own accord, or has yet to start.
+fn sleeps(t: &Thread) -> bool {
+    matches!(t.wait, Wait::Timer(_)) && t.psi != Psi::MemStall
+}
+
+/// What a thread asks for.
+fn doing(t: &Thread) -> String {
+    let Some(op) = t.ops.get(t.next) else { return "between two operations".to_string() };
+    match op {
+        Op::Access(run) => {
+            let what = if run.write { "store to" } else { "load from" };
+            let page = u64::from(run.first) + u64::from(t.done);
+            format!("{what} page {page} of region {}", run.region.0)
+        }
+        Op::Copy(copy) => format!("copy from region {} to {}", copy.from.0, copy.to.0),
+        Op::Mmap { region, pages, .. } => format!("mmap of region {}, {pages} pages", region.0),
+        Op::Munmap { region } => format!("munmap of region {}", region.0),
+        Op::Read { first, count, .. } => {
+            format!("read of {count} pages from page {first} of a file")
+        }
+        Op::Write { first, count, .. } => {
+            format!("write of {count} pages to page {first} of a file")
+        }
+        Op::Madvise { region, advice, .. } => format!("madvise {advice:?} on region {}", region.0),
+        Op::Compute(d) => format!("computing for {d}"),
+        Op::Sleep(d) => format!("sleep of {d}"),
+        Op::SleepUntil(at) => format!("sleep until {at:?}"),
+        Op::Barrier => "barrier of its process".to_string(),
+        Op::MemcgReclaim { pages, .. } => format!("memory.reclaim of {pages} pages"),
+        Op::KernelAlloc { order, migratetype, flags, .. } => {
+            let must = if flags.has(GfpFlags::NOFAIL) { ", __GFP_NOFAIL" } else { "" };
+            format!("kernel allocation of order {order}, {}{must}", migratetype.name())
+        }
+        Op::HugePool { pages } => format!("nr_hugepages = {pages}"),
+        op => format!("{op:?}"),
+    }
+}
+
+/// What has to happen for a thread to go on.
+fn waits_for(t: &Thread) -> &'static str {
+    match t.wait {
+        Wait::Not => "a CPU",
+        Wait::Folio(_) => "a device",
+        Wait::Timer(_) if t.psi == Psi::MemStall => "memory",
+        Wait::Timer(_) => "a timer",
+        Wait::Pfmemalloc(_) => "kswapd",
+        Wait::Barrier => "other threads of its process",
+        Wait::Kdamond(_) => "kdamond",
+        Wait::Finished => "nothing",
+    }
+}

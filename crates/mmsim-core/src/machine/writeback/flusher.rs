@@ -1,0 +1,196 @@
+//! The flusher: writes dirty pages of files in the background.
+//!
+//! It runs periodically for pages that have been dirty for long, when a domain has more dirty pages
+//! than its background threshold, and when reclaim meets nothing but dirty pages: then it writes
+//! all that are dirty by now. Pages that lie side by side are one request, and it sleeps when the
+//! device has enough of them. Groups are written in turn, a request each. One thread stands for the
+//! workers that Linux runs for the groups.
+//!
+//! Source: Linux 6.12 fs/fs-writeback.c (`wb_workfn`, `wb_check_start_all`), mm/page-writeback.c
+//! (`wb_over_bg_thresh`).
+
+use crate::base::id::{MemcgId, ThreadId};
+use crate::base::time::{SimDuration, SimTime};
+use crate::machine::Machine;
+use crate::machine::cpu::queue::Event;
+use crate::machine::cpu::thread::Entity;
+use crate::machine::writeback::ratelimit::Writeback;
+use crate::phys::frames::flag;
+use crate::virt::pages::Entry;
+
+/// How long a pause of a writer makes the flusher hurry (`wb_recent_wait`).
+const RECENT: SimDuration = SimDuration::from_secs(1);
+/// How long reclaim waits for a write that may clean something, at most (`reclaim_throttle`), and
+/// for the flusher to begin.
+const WRITEBACK_WAIT: SimDuration = SimDuration::from_millis(100);
+const TICK: SimDuration = SimDuration::from_millis(1);
+
+/// What the flusher has to do for a group.
+#[derive(Clone, Copy, Debug, Default)]
+struct Work {
+    /// Write until it is below the background threshold.
+    background: bool,
+    /// Write so many more pages: reclaim asked for all that were dirty.
+    all: u64,
+}
+
+/// State of the flusher.
+#[derive(Clone, Debug)]
+pub(in crate::machine) struct Flusher {
+    awake: bool,
+    timer: bool,
+    /// By group, the root first.
+    work: Vec<Work>,
+    /// The group whose turn it is.
+    turn: usize,
+    /// What is known of the writers of each group.
+    pub wb: Vec<Writeback>,
+    /// When a writer was paused last.
+    pub last_pause: Option<SimTime>,
+    /// The CPU that it ran on last.
+    pub cpu: usize,
+}
+
+impl Flusher {
+    /// Of a machine with so many groups, the root included.
+    pub(in crate::machine) fn new(groups: usize) -> Self {
+        Flusher {
+            awake: false,
+            timer: false,
+            work: vec![Work::default(); groups],
+            turn: 0,
+            wb: vec![Writeback::default(); groups],
+            last_pause: None,
+            cpu: 0,
+        }
+    }
+}
+
+impl Machine {
+    /// Wakes the flusher to write all that is dirty (`wakeup_flusher_threads`).
+    pub(in crate::machine) fn wake_flusher(&mut self) {
+        for m in self.mem.memcgs.ids() {
+            self.flusher.work[usize::from(m.0)].all = self.mem.files.group(m).dirty;
+        }
+        self.run_flusher();
+    }
+
+    /// Wakes the flusher to write a group's pages down to the background threshold
+    /// (`wb_start_background_writeback`).
+    pub(in crate::machine) fn write_in_background(&mut self, memcg: MemcgId) {
+        self.flusher.work[usize::from(memcg.0)].background = true;
+        self.run_flusher();
+    }
+
+    fn run_flusher(&mut self) {
+        if !self.flusher.awake && self.mem.files.nr_dirty > 0 {
+            self.flusher.awake = true;
+            self.enqueue_flusher();
+        }
+    }
+
+    pub(in crate::machine) fn enqueue_flusher(&mut self) {
+        self.flusher.cpu = self.enqueue_daemon(Entity::Flusher);
+    }
+
+    /// The periodic wake-up; armed by the first dirty page.
+    pub(in crate::machine) fn flusher_period(&mut self) {
+        self.flusher.timer = false;
+        if self.mem.files.nr_dirty > 0 {
+            self.arm_flusher();
+            self.run_flusher();
+        }
+    }
+
+    pub(in crate::machine) fn arm_flusher(&mut self) {
+        let period = self.mem.vm.dirty_writeback;
+        if !self.flusher.timer && period > SimDuration::ZERO {
+            self.flusher.timer = true;
+            self.queue.push(self.mem.now + period, Event::Flusher);
+        }
+    }
+
+    /// One step: one request. False: nothing is left that is due, or it waits for the device.
+    pub(in crate::machine) fn step_flusher(&mut self) -> bool {
+        let groups = self.flusher.work.len();
+        for _ in 0..groups {
+            let turn = self.flusher.turn;
+            self.flusher.turn = (turn + 1) % groups;
+            if !self.flush_group(MemcgId(turn as u16)) {
+                self.flusher.work[turn] = Work::default();
+                continue;
+            }
+            let until = self.mem.take_throttled();
+            self.queue_io();
+            if let Some(until) = until {
+                self.queue.push(until, Event::FlusherGoesOn);
+            }
+            return until.is_none();
+        }
+        self.flusher.awake = false;
+        if self.mem.files.nr_dirty > 0 {
+            self.arm_flusher();
+        }
+        false
+    }
+
+    /// Writes a run of pages of a group, if one is due.
+    fn flush_group(&mut self, m: MemcgId) -> bool {
+        let global = self.global_domain();
+        let group = self.group_domain(m, &global).map_or(0, |g| g.above_background());
+        let above = global.above_background().max(group) > 0;
+        let paused = self.flusher.last_pause;
+        let hurried = paused.is_some_and(|at| self.mem.now.since(at) < RECENT);
+        for _ in 0..self.mem.files.group(m).queue.len() {
+            let work = &self.flusher.work[usize::from(m.0)];
+            let wanted = work.all > 0 || work.background && above;
+            let front = self.mem.files.group(m).queue.front();
+            let expired =
+                |&(_, since): &(_, SimTime)| self.mem.now.since(since) >= self.mem.vm.dirty_expire;
+            if !wanted && !front.is_some_and(expired) {
+                break;
+            }
+            let entry = self.mem.files.pop_dirty(m).expect("the queue has so many");
+            // The folio may have been written or dropped since.
+            let Entry::Frame(folio) = self.mem.pages.entry(entry.0) else { continue };
+            match self.mem.frames.bits(folio) & (flag::DIRTY | flag::WRITEBACK) {
+                flag::DIRTY => {
+                    let written = self.mem.flush_run(entry.0, folio, hurried);
+                    let work = &mut self.flusher.work[usize::from(m.0)];
+                    work.all = work.all.saturating_sub(written);
+                    return true;
+                }
+                // Dirtied again while it is written: another time.
+                bits if bits == flag::DIRTY | flag::WRITEBACK => {
+                    self.mem.files.requeue_dirty(m, entry);
+                }
+                _ => {}
+            }
+        }
+        false
+    }
+
+    /// A thread sleeps until some write may have cleaned a page of its group. False: none of them is
+    /// dirty or under write.
+    pub(in crate::machine) fn wait_for_clean_pages(
+        &mut self,
+        tid: ThreadId,
+        memcg: MemcgId,
+    ) -> bool {
+        if self.mem.files.group(memcg).cleanable() == 0 {
+            return false;
+        }
+        self.wake_flusher();
+        let wait = self.until_a_write_ends();
+        self.sleep(tid, wait, true);
+        true
+    }
+
+    /// How long it is until some request ends, or the flusher had time to begin one.
+    pub(in crate::machine) fn until_a_write_ends(&self) -> SimDuration {
+        match self.queue.next_io() {
+            SimTime::NEVER => TICK,
+            io => io.since(self.mem.now).clamp(TICK, WRITEBACK_WAIT),
+        }
+    }
+}

@@ -1,0 +1,329 @@
+//! What kind of classic LRU: one knob per decision that a kernel release or a patch changed.
+//!
+//! Between Linux 5.5 and 6.12 the two-list LRU kept its shape and changed its details: where a new
+//! anonymous page starts, how often it must be referenced, what a refault is compared with, how
+//! scanning is split between anonymous and file pages. Each of these details is a field of
+//! [`ClassicConfig`], so that any release is a point in this space and so is every step between two
+//! releases. The [presets](PRESETS) are such points.
+//!
+//! The same table that makes the struct makes the knobs that scenario files write (`anon-start =
+//! "inactive"`): name, allowed values, where it comes from, reading and writing as text. There is
+//! no `Default`: the caller says which kernel it means.
+//!
+//! Not here, because they belong to the machine: `swappiness` (a sysctl), the size of the LRU
+//! batches, the reclaim cluster of 32 pages and the first priority of 12.
+
+mod presets;
+
+pub use crate::knobs::{KnobError, KnobInfo, Knobs, ValueInfo};
+pub use presets::{PRESETS, Preset, preset, preset_for_kernel};
+
+use mmsim_core::{knob_enums, knob_struct};
+
+knob_enums! {
+    /// How many active anonymous pages one inactive page may face.
+    AnonRatio {
+        Sqrt = "sqrt", "floor(sqrt(10·GiB)) of the type's size, 1 below 1 GiB, as for file pages.";
+        One = "one", "Always 1: both lists are kept at equal length.";
+    }
+    /// Where a new anonymous page starts.
+    AnonStart {
+        Active = "active", "On the active list: a page used once pushes older pages out of it.";
+        Inactive = "inactive",
+            "On the inactive list: it must prove itself, the active list is protected.";
+    }
+    /// What a reference means for a page met on the inactive list.
+    AnonRefRule {
+        OneTouch = "one-touch", "An anonymous page that was referenced at all is activated.";
+        TwoTouchV1 = "two-touch-v1",
+            "An anonymous page is activated when two successive inactive scans find it \
+             referenced, however many mappings refer to it. The mark does not outlive the \
+             activation.";
+        MappedFileRule = "mapped-file-rule",
+            "Anonymous pages follow the rule of mapped file pages: two scans or two mappings; \
+             the mark stays set.";
+        V6_1 = "v6.1",
+            "As mapped-file-rule; a page in a locked VMA is activated instead of reclaimed, \
+             contention on the reverse map keeps it.";
+        V6_12 = "v6.12",
+            "As v6.1. Linux 6.12 also keeps pages that only an exiting process maps, which is \
+             not modelled.";
+    }
+    /// What the refault distance is compared with.
+    WsThreshold {
+        ActiveFile = "active-file", "The active file list.";
+        ActiveOwnType = "active-own-type", "The active list of the page's own type.";
+        V5_8 = "v5.8",
+            "Active file pages and, while there is swap, all anonymous pages. File refaults only.";
+        V5_9 = "v5.9",
+            "All lists but the inactive one of the page's own type; the anonymous lists only \
+             while there is swap.";
+    }
+    /// What limits the number of shadow entries.
+    ShadowLimitScope {
+        Memcg = "memcg", "The pages of the memory cgroup: of the root group only its own.";
+        Node = "node", "For the root group all pages that can be reclaimed.";
+    }
+    /// What eviction does with a page that belongs to no memory cgroup.
+    EvictWithoutMemcg {
+        Count = "count", "It counts for the root group like any other page.";
+        Skip = "skip", "It leaves no shadow and moves no age.";
+    }
+    /// Which anonymous arrivals count as rotated in the rotate model.
+    NewAnonRotated {
+        ByActive = "by-active", "Pages that are put on the active list.";
+        Forced = "forced", "Also every new anonymous page, active or not.";
+        ForcedLeaky = "forced-leaky",
+            "As forced, and after one such page all later pages of the same batch count as well.";
+        AllAnon = "all-anon", "Every anonymous page that is put on a list, new or put back.";
+    }
+    /// Which events move which age counter.
+    AgeModel {
+        FileOnly = "file-only", "One counter; only file pages move it.";
+        PerType = "per-type", "A counter per type; each type moves its own.";
+        Unified = "unified",
+            "One counter that both types move; pages put back active, by either scan, move it as \
+             well.";
+    }
+    /// How scanning is split between anonymous and file pages.
+    BalanceModel {
+        Rotate = "rotate",
+            "By the share of scanned pages that were kept: what rotates is left alone.";
+        Cost58 = "cost-5.8",
+            "By I/O cost: pages read from swap, refaults of workingset file pages, pages written \
+             by reclaim.";
+        Cost59 = "cost-5.9",
+            "By I/O cost: refaults of workingset pages of either type, pages written by reclaim.";
+        Cost612 = "cost-6.12",
+            "As cost-5.9, each I/O weighing 32, plus one for every page scanned in vain.";
+    }
+    /// Where lazily freed memory goes.
+    LazyfreePlace {
+        Classic = "classic",
+            "To the head of the inactive file list: it goes behind the file pages that are there.";
+        Tail = "tail",
+            "To the tail of the inactive file list: freed first, the last one first.";
+    }
+    /// How a list's share of the scan work is rounded.
+    ScanRounding {
+        Up = "up", "Up: a list with any share is scanned.";
+        Down = "down", "Down: small shares of small lists vanish until the priority drops.";
+    }
+}
+
+knob_struct! {
+    /// The knobs of the classic LRU. Every field has one name in scenario files: the same with
+    /// dashes.
+    ClassicConfig {
+        anon_ratio: AnonRatio = "anon-ratio",
+            "How many active anonymous pages one inactive anonymous page may face before the active \
+             list is scanned.",
+            "mm/vmscan: make active/inactive ratio as 1:1 for anon lru (2020, not merged)";
+        anon_start: AnonStart = "anon-start",
+            "The list on which a new anonymous page starts.",
+            "mm/vmscan: protect the workingset on anonymous LRU (Linux 5.9)";
+        swapin_activate: bool = "swapin-activate",
+            "Whether a page read from swap is activated once it is mapped. Without effect on a page \
+             that is still in a batch.",
+            "mm/vmscan: protect the workingset on anonymous LRU (Linux 5.9)";
+        anon_ref_rule: AnonRefRule = "anon-ref-rule",
+            "How an inactive page that was referenced is judged.",
+            "mm/vmscan: protect the workingset on anonymous LRU (first and later revisions), Linux 6.1";
+        anon_demote_clears_young: bool = "anon-demote-clears-young",
+            "Whether demotion of an anonymous page tests and clears the young bits, or leaves them \
+             for the inactive scan.",
+            "mm/vmscan: protect the workingset on anonymous LRU (no: revisions 1 and 2)";
+        ws_split: bool = "ws-split",
+            "Whether refault and activation counters and their snapshots exist per type, so that an \
+             activated anonymous refault opens the active anonymous list. Otherwise all share one \
+             and open the active file list.",
+            "mm/workingset: extend the workingset detection for anon LRU (Linux 5.9)";
+        ws_threshold: WsThreshold = "ws-threshold",
+            "The number of pages within whose distance a refault is activated.",
+            "mm/workingset: extend the workingset detection for anon LRU; mm: workingset: let cache \
+             workingset challenge anon (Linux 5.8)";
+        ws_v1_index_bug: bool = "ws-v1-index-bug",
+            "Whether the threshold is read from the wrong statistic, so that anonymous refaults are \
+             compared with the active file list.",
+            "mm/workingset: extend the workingset detection for anon LRU (as first posted)";
+        swapcache_shadows: bool = "swapcache-shadows",
+            "Whether a swap slot can hold a shadow entry.",
+            "mm/swapcache: support to handle the exceptional entries in swapcache (Linux 5.9)";
+        shadow_limit_scope: ShadowLimitScope = "shadow-limit-scope",
+            "Whose pages limit the number of tree nodes that hold only shadows. Without groups it is all \
+             memory.",
+            "mm/workingset: use the node counter if memcg is the root memcg (2020, not merged)";
+        evict_without_memcg: EvictWithoutMemcg = "evict-without-memcg",
+            "What happens to the shadow of a page without memory cgroup.",
+            "mm/workingset: handle the page without memcg (2020)";
+        anon_workingset: bool = "anon-workingset",
+            "Whether evicted anonymous pages leave shadows and their refaults can be activated.",
+            "mm/swap: implement workingset detection for anonymous LRU (Linux 5.9)";
+        age_on_scan_activation: bool = "age-on-scan-activation",
+            "Whether an activation by the inactive scan moves the age of the page's type. Part of \
+             the unified age model.",
+            "mm/swap: implement workingset detection for anonymous LRU (first posting)";
+        new_anon_rotated: NewAnonRotated = "new-anon-rotated",
+            "Which pages count as rotated when they are put on an anonymous list. Without effect in \
+             the cost models.",
+            "mm/swap: count a new anonymous page as a reclaim_state's rotate (2020, not merged)";
+        swapin_sets_workingset: bool = "swapin-sets-workingset",
+            "Whether a page read through the swap cache gets the workingset flag, so that its next \
+             refault counts as restored.",
+            "Linux up to 5.9; gone in 6.1";
+        age_model: AgeModel = "age-model",
+            "Which events move the age counter that refault distances are measured with.",
+            "mm/workingset: extend the workingset detection for anon LRU; mm: workingset: age \
+             nonresident information alongside anonymous pages (Linux 5.8)";
+        balance_model: BalanceModel = "balance-model",
+            "How scanning is split between anonymous and file pages.",
+            "mm: balance LRU lists based on relative thrashing (Linux 5.8)";
+        scan_rounding: ScanRounding = "scan-rounding",
+            "How a list's share of the scan work is rounded when the work is split by fractions.",
+            "mm/vmscan.c: don't round up scan size for online memory cgroup (Linux 5.6)";
+        shadow_e_includes_self: bool = "shadow-e-includes-self",
+            "Whether the age is advanced before it is stored in the shadow, which makes refault \
+             distances smaller by one.",
+            "Linux up to 5.9; the other order in 6.1";
+        lazyfree: LazyfreePlace = "lazyfree",
+            "Where a page goes that MADV_FREE was said about.",
+            "mm: add lazyfree folio to lru tail (2024, not merged)";
+        stop_after_adjust: bool = "stop-after-adjust",
+            "Whether a scan that met its target and gave up the smaller type ends after the next \
+             round. Otherwise it finishes the reduced work of the larger type.",
+            "mm: vmscan: fix extreme overreclaim and swap floods (Linux 6.1)";
+        kswapd_retry_without_cache_trim: bool = "kswapd-retry-without-cache-trim",
+            "Whether kswapd starts over without cache trim mode when a whole run reclaimed nothing \
+             and had used it.",
+            "mm, vmscan: retry kswapd's priority loop with cache_trim_mode off on failure (in Linux \
+             6.12)";
+    }
+}
+
+impl ClassicConfig {
+    /// A combination that no kernel could mean: the knob, what to write instead, and why.
+    fn contradiction(&self) -> Option<(&'static str, &'static str, &'static str)> {
+        let unified = self.age_model == AgeModel::Unified;
+        let rotate = self.balance_model == BalanceModel::Rotate;
+        let rules: [(bool, &'static str, &'static str, &'static str); 6] = [
+            (
+                self.anon_workingset && !self.swapcache_shadows,
+                "anon-workingset",
+                "swapcache-shadows = \"yes\"",
+                "an evicted anonymous page would have no place for its shadow",
+            ),
+            (
+                self.anon_workingset && self.age_model == AgeModel::FileOnly,
+                "anon-workingset",
+                "age-model = \"per-type\" or \"unified\"",
+                "no age would advance with anonymous evictions",
+            ),
+            (
+                self.anon_workingset && self.ws_threshold == WsThreshold::V5_8,
+                "ws-threshold",
+                "ws-threshold = \"v5.9\"",
+                "the threshold of 5.8 is defined for file refaults only",
+            ),
+            (
+                self.age_on_scan_activation && self.age_model != AgeModel::PerType,
+                "age-on-scan-activation",
+                "age-on-scan-activation = \"no\"",
+                if unified {
+                    "the unified age counts these activations already"
+                } else {
+                    "without an age per type there is none that an anonymous activation could move"
+                },
+            ),
+            (
+                self.ws_v1_index_bug && self.ws_threshold != WsThreshold::ActiveOwnType,
+                "ws-v1-index-bug",
+                "ws-threshold = \"active-own-type\"",
+                "only the threshold of the page's own type was ever read with a wrong index",
+            ),
+            (
+                self.new_anon_rotated != NewAnonRotated::ByActive && !rotate,
+                "new-anon-rotated",
+                "new-anon-rotated = \"by-active\" or balance-model = \"rotate\"",
+                "the cost models do not look at rotated arrivals",
+            ),
+        ];
+        let found = rules.into_iter().find(|r| r.0);
+        found.map(|(_, knob, instead, because)| (knob, instead, because))
+    }
+
+    /// Whether an activated anonymous refault since the last snapshot opens the active anonymous
+    /// list. If not, it counts in the one counter that there is, which opens the active file list.
+    pub const fn anon_activations_open_deactivation(&self) -> bool {
+        self.ws_split
+    }
+
+    /// Whether the active scan counts a young page as rotated even if it demotes it. The rotate
+    /// model does; the cost models count only pages that stay.
+    pub const fn demoted_young_counts_as_rotated(&self) -> bool {
+        matches!(self.balance_model, BalanceModel::Rotate)
+    }
+
+    /// Whether a page in a locked VMA is activated by the inactive scan instead of being unmapped.
+    pub const fn locked_is_activated(&self) -> bool {
+        matches!(self.anon_ref_rule, AnonRefRule::V6_1 | AnonRefRule::V6_12)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_knob_takes_every_value_it_names_and_says_it_back() {
+        for knob in ClassicConfig::knobs() {
+            for value in knob.allowed() {
+                let mut c = ClassicConfig::V6_12;
+                c.set(knob.name, value).unwrap();
+                assert_eq!(c.get(knob.name).as_deref(), Some(value), "{}", knob.name);
+            }
+            assert!(!knob.doc.is_empty() && !knob.source.is_empty());
+        }
+        assert_eq!(ClassicConfig::V5_5.get("no-such-knob"), None);
+    }
+
+    #[test]
+    fn mistakes_are_answered_with_what_to_write() {
+        let mut c = ClassicConfig::V5_5;
+        let said = |e: Result<(), KnobError>| e.unwrap_err().to_string();
+        assert_eq!(
+            said(c.set("anon_strat", "active")),
+            "unknown knob \"anon_strat\", did you mean \"anon-start\"?"
+        );
+        assert_eq!(said(c.set("swappiness", "60")), "unknown knob \"swappiness\"");
+        assert_eq!(
+            said(c.set("anon-start", "middle")),
+            "anon-start: unknown value \"middle\", write one of \"active\", \"inactive\""
+        );
+        assert_eq!(c, ClassicConfig::V5_5);
+        c.anon_workingset = true;
+        assert_eq!(
+            said(c.validate()),
+            "anon-workingset = \"yes\" makes no sense here: an evicted anonymous page would have no \
+             place for its shadow; write swapcache-shadows = \"yes\""
+        );
+    }
+
+    #[test]
+    fn contradictions_are_rejected() {
+        let rejected = |base: ClassicConfig, settings: &[(&str, &str)]| {
+            let mut c = base;
+            for (knob, value) in settings {
+                c.set(knob, value).unwrap();
+            }
+            c.validate().is_err()
+        };
+        assert!(!rejected(ClassicConfig::V5_9, &[("ws-split", "no")]));
+        assert!(rejected(ClassicConfig::V5_9, &[("age-model", "file-only")]));
+        assert!(rejected(ClassicConfig::V5_9, &[("ws-threshold", "v5.8")]));
+        assert!(rejected(ClassicConfig::V5_9, &[("age-on-scan-activation", "yes")]));
+        assert!(rejected(ClassicConfig::V5_5, &[("age-on-scan-activation", "yes")]));
+        assert!(rejected(ClassicConfig::V5_9, &[("new-anon-rotated", "forced")]));
+        assert!(rejected(ClassicConfig::V5_9, &[("ws-v1-index-bug", "yes")]));
+        assert!(!rejected(ClassicConfig::V5_5, &[("new-anon-rotated", "forced-leaky")]));
+    }
+}

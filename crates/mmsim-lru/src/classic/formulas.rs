@@ -1,0 +1,565 @@
+//! The arithmetic of the classic LRU, apart from any machine.
+//!
+//! Three questions are answered by formula. *Is an inactive list long enough?* Its length is
+//! compared with that of the active list ([`inactive_is_low`]). *How much of which list is
+//! scanned?* Mode, fractions and targets come from list sizes, priority and what scanning did or
+//! cost lately ([`scan_mode`], [`scan_targets`], [`adjust_round`]). *Did a page come back soon
+//! enough to be kept?* Its refault distance is compared with a number of pages ([`ws_threshold`],
+//! [`refault_distance`]).
+//!
+//! Lists are indexed as the kernel does: inactive and active anonymous, inactive and active file.
+//! Sizes are in pages. Sources are named at each function; the worked numbers of the tests were
+//! computed by hand.
+
+use super::config::{AnonRatio, ScanRounding, WsThreshold};
+use crate::index::{ANON, FILE, LruType, PerType};
+use mmsim_core::policy::SWAP_CLUSTER_MAX;
+
+/// Index of the inactive anonymous list.
+pub const INACTIVE_ANON: usize = 0;
+/// Index of the active anonymous list.
+pub const ACTIVE_ANON: usize = 1;
+/// Index of the inactive file list.
+pub const INACTIVE_FILE: usize = 2;
+/// Index of the active file list.
+pub const ACTIVE_FILE: usize = 3;
+
+const PAGES_PER_GIB_SHIFT: u32 = 18;
+
+/// One number per list.
+pub type PerList = [u64; 4];
+
+/// How many active pages may face one inactive page: 1 below 1 GiB of the type, else
+/// floor(sqrt(10·GiB)).
+///
+/// The inactive list must be long enough to give pages a chance of a second reference. What that
+/// takes grows slower than memory, so the inactive share falls: 1/2, 1/4 at 1 GiB, 1/11 at 10 GiB.
+///
+/// Linux 6.12 `inactive_is_low()`.
+#[inline]
+pub const fn inactive_ratio(inactive: u64, active: u64) -> u64 {
+    let gib = (inactive + active) >> PAGES_PER_GIB_SHIFT;
+    if gib == 0 { 1 } else { (10 * gib).isqrt() }
+}
+
+/// Whether the active list should give pages to the inactive one.
+#[inline]
+pub const fn inactive_is_low(inactive: u64, active: u64) -> bool {
+    inactive * inactive_ratio(inactive, active) < active
+}
+
+/// [`inactive_is_low`] of the anonymous lists under either rule.
+#[inline]
+pub const fn inactive_anon_is_low(rule: AnonRatio, inactive: u64, active: u64) -> bool {
+    match rule {
+        AnonRatio::Sqrt => inactive_is_low(inactive, active),
+        AnonRatio::One => inactive < active,
+    }
+}
+
+/// Shares of the scan work: each type gets its fraction of the denominator.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Fractions {
+    /// Of the anonymous and of the file lists.
+    pub fraction: PerType<u64>,
+    /// What they are fractions of. Not always their sum.
+    pub denominator: u64,
+}
+
+/// What the rotate model remembers: pages that were scanned or arrived lately, and those of them
+/// that were worth keeping. A type that mostly rotates is left alone.
+///
+/// Linux 5.5 `struct zone_reclaim_stat`.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub struct RotateStat {
+    /// Pages that were scanned or arrived, anonymous and file.
+    pub scanned: PerType<u64>,
+    /// Those of them that were kept or arrived active.
+    pub rotated: PerType<u64>,
+}
+
+impl RotateStat {
+    /// Pages of a type were scanned or arrived; `rotated` of them count as kept.
+    #[inline]
+    pub fn add(&mut self, page_type: LruType, scanned: u64, rotated: u64) {
+        self.scanned[page_type] += scanned;
+        self.rotated[page_type] += rotated;
+    }
+
+    /// Forgets half of a type's past once it exceeds a quarter of the type's pages. To be called
+    /// before [`Self::fractions`], with both lists of each type together.
+    #[inline]
+    pub fn decay(&mut self, anon_pages: u64, file_pages: u64) {
+        for (t, pages) in [(ANON, anon_pages), (FILE, file_pages)] {
+            if self.scanned[t] > pages / 4 {
+                self.scanned[t] /= 2;
+                self.rotated[t] /= 2;
+            }
+        }
+    }
+
+    /// Fractions in proportion to priority and to scanned per rotated.
+    ///
+    /// Linux 5.5 `get_scan_count()`.
+    #[inline]
+    pub fn fractions(&self, swappiness: u64) -> Fractions {
+        let [anon_prio, file_prio] = [swappiness, 200 - swappiness];
+        let anon = anon_prio * (self.scanned[ANON] + 1) / (self.rotated[ANON] + 1);
+        let file = file_prio * (self.scanned[FILE] + 1) / (self.rotated[FILE] + 1);
+        Fractions { fraction: PerType::new([anon, file]), denominator: anon + file + 1 }
+    }
+}
+
+/// What the cost models remember: what reclaiming each type has cost lately, in I/O and (6.12) in
+/// vain scans.
+///
+/// Linux 5.8 and later, `lru_note_cost()`.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub struct CostState {
+    /// Cost of the anonymous and of the file lists.
+    pub cost: PerType<u64>,
+}
+
+impl CostState {
+    /// Reclaiming a type cost `n`. Forgets half of the past, of both types, once the costs exceed a
+    /// quarter of all pages on the four lists.
+    ///
+    /// An event of cost 0 is not nothing: reclaim reports every inactive batch, and the costs are
+    /// compared with the list sizes each time. When the lists have shrunk, this halves.
+    #[inline]
+    pub fn add(&mut self, page_type: LruType, n: u64, pages_on_lists: u64) {
+        self.cost[page_type] += n;
+        if self.cost[ANON] + self.cost[FILE] > pages_on_lists / 4 {
+            self.cost[ANON] /= 2;
+            self.cost[FILE] /= 2;
+        }
+    }
+
+    /// Fractions in inverse proportion to cost, each cost taken with the total added, so that no
+    /// type gets less than a third before swappiness.
+    ///
+    /// Linux 6.12 `get_scan_count()`.
+    #[inline]
+    pub fn fractions(&self, swappiness: u64) -> Fractions {
+        let total = self.cost[ANON] + self.cost[FILE];
+        let anon_cost = total + self.cost[ANON];
+        let file_cost = total + self.cost[FILE];
+        let total = anon_cost + file_cost;
+        let anon = swappiness * (total + 1) / (anon_cost + 1);
+        let file = (200 - swappiness) * (total + 1) / (file_cost + 1);
+        Fractions { fraction: PerType::new([anon, file]), denominator: anon + file }
+    }
+}
+
+/// The cost of I/O and vain scans in the model of 6.12: an I/O weighs as much as 32 pages kept.
+#[inline]
+pub const fn cost612(nr_io: u64, nr_rotated: u64) -> u64 {
+    nr_io * SWAP_CLUSTER_MAX + nr_rotated
+}
+
+/// Whether reclaim leaves anonymous pages alone because there are enough inactive file pages that
+/// nothing needs back.
+///
+/// Linux 6.12 `prepare_scan_control()`; the exception of kswapd's second run is the caller's.
+#[inline]
+pub const fn cache_trim_mode(inactive_file: u64, priority: u32, may_deactivate_file: bool) -> bool {
+    inactive_file >> priority > 0 && !may_deactivate_file
+}
+
+/// Whether there is so little page cache that only anonymous pages are worth scanning. Global
+/// reclaim only.
+///
+/// Without this rule a tiny, thrashing file list would look ever cheaper than anonymous pages.
+/// Linux 6.12 `prepare_scan_control()`.
+#[inline]
+pub const fn file_is_tiny(
+    file_pages: u64,
+    free_pages: u64,
+    high_watermarks: u64,
+    inactive_anon: u64,
+    priority: u32,
+    may_deactivate_anon: bool,
+) -> bool {
+    file_pages + free_pages <= high_watermarks
+        && !may_deactivate_anon
+        && inactive_anon >> priority > 0
+}
+
+/// Which lists a pass scans.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum ScanMode {
+    /// The file lists only.
+    File,
+    /// The anonymous lists only.
+    Anon,
+    /// Every list by its size.
+    Equal,
+    /// Every list by its size and its type's fraction.
+    Fract,
+}
+
+/// What [`scan_mode`] depends on.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct ScanModeInput {
+    /// There is swap space left and this pass may use it.
+    pub can_swap: bool,
+    /// The pass works for a memory cgroup's limit.
+    pub memcg_reclaim: bool,
+    /// `vm.swappiness`.
+    pub swappiness: u64,
+    /// 12 down to 0.
+    pub priority: u32,
+    /// [`file_is_tiny`].
+    pub file_is_tiny: bool,
+    /// [`cache_trim_mode`].
+    pub cache_trim_mode: bool,
+}
+
+/// Which lists a pass scans; the first rule that applies decides.
+///
+/// Linux 6.12 `get_scan_count()`.
+#[inline]
+pub const fn scan_mode(i: ScanModeInput) -> ScanMode {
+    if !i.can_swap || (i.memcg_reclaim && i.swappiness == 0) {
+        ScanMode::File
+    } else if i.priority == 0 && i.swappiness > 0 {
+        // Close to out of memory: no cleverness, unless swapping was forbidden.
+        ScanMode::Equal
+    } else if i.file_is_tiny {
+        ScanMode::Anon
+    } else if i.cache_trim_mode {
+        ScanMode::File
+    } else {
+        ScanMode::Fract
+    }
+}
+
+/// How many pages of a list of `size` one pass looks at: one in 2^`priority`.
+///
+/// Priority starts at 12, so a first pass sees one page in 4096 and shorter lists are left alone.
+#[inline]
+pub const fn scan_base(size: u64, priority: u32) -> u64 {
+    size >> priority
+}
+
+/// [`scan_base`] in a memory cgroup that is protected up to `protection` pages and uses `usage`:
+/// the protected share is not counted, but at least 32 pages are, before the priority.
+///
+/// Linux 6.12. (The `+ 1` came after 5.9; it matters only when everything is protected.)
+#[inline]
+pub const fn scan_base_protected(size: u64, priority: u32, protection: u64, usage: u64) -> u64 {
+    let usage = if usage > protection { usage } else { protection };
+    let scan = size - size * protection / (usage + 1);
+    (if scan > SWAP_CLUSTER_MAX { scan } else { SWAP_CLUSTER_MAX }) >> priority
+}
+
+/// How many pages of each list a pass shall scan, given the [`scan_base`] of each. `fractions`
+/// matter in mode [`ScanMode::Fract`] only.
+#[inline]
+pub fn scan_targets(
+    mode: ScanMode,
+    base: PerList,
+    fractions: Fractions,
+    rounding: ScanRounding,
+) -> PerList {
+    let target = |list: usize| {
+        let page_type = LruType::of(list >= INACTIVE_FILE);
+        match mode {
+            ScanMode::Equal => base[list],
+            ScanMode::File => base[list] * u64::from(page_type == FILE),
+            ScanMode::Anon => base[list] * u64::from(page_type == ANON),
+            ScanMode::Fract => {
+                let share = base[list] * fractions.fraction[page_type];
+                match rounding {
+                    ScanRounding::Up => share.div_ceil(fractions.denominator),
+                    ScanRounding::Down => share / fractions.denominator,
+                }
+            }
+        }
+    };
+    [target(0), target(1), target(2), target(3)]
+}
+
+/// What [`adjust_round`] found.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum RoundEnd {
+    /// One type has no work left: the pass over this lruvec ends.
+    Stop,
+    /// The smaller type was given up and the larger one reduced.
+    Adjusted,
+}
+
+/// Once enough was reclaimed: gives up the type with less work left (file if equal) and reduces the
+/// other to the share of its target that the first had done when it stopped, so that the work done
+/// of both types keeps the proportion of the targets.
+///
+/// `nr` is what remains per list, `targets` what it was at the start. Linux 6.12 `shrink_lruvec()`.
+#[inline]
+pub fn adjust_round(nr: &mut PerList, targets: &PerList) -> RoundEnd {
+    let anon = nr[INACTIVE_ANON] + nr[ACTIVE_ANON];
+    let file = nr[INACTIVE_FILE] + nr[ACTIVE_FILE];
+    if anon == 0 || file == 0 {
+        return RoundEnd::Stop;
+    }
+    const ANON_LISTS: [usize; 2] = [INACTIVE_ANON, ACTIVE_ANON];
+    const FILE_LISTS: [usize; 2] = [INACTIVE_FILE, ACTIVE_FILE];
+    let (smaller, left, larger) =
+        if file > anon { (ANON_LISTS, anon, FILE_LISTS) } else { (FILE_LISTS, file, ANON_LISTS) };
+    let percent = left * 100 / (smaller.iter().map(|&l| targets[l]).sum::<u64>() + 1);
+    smaller.iter().for_each(|&l| nr[l] = 0);
+    for list in larger {
+        let done = targets[list] - nr[list];
+        nr[list] = (targets[list] * (100 - percent) / 100).saturating_sub(done);
+    }
+    RoundEnd::Adjusted
+}
+
+/// Mask for [`refault_distance`] when shadows hold the whole age.
+pub const WHOLE_AGE: u64 = u64::MAX;
+
+/// How much the age advanced while a page was out: what more memory it would have taken to keep it.
+///
+/// Exact across an overflow of the age as long as the true distance fits the mask, which has a bit
+/// for each bit that the shadow keeps.
+#[inline]
+pub const fn refault_distance(age: u64, age_at_eviction: u64, mask: u64) -> u64 {
+    age.wrapping_sub(age_at_eviction) & mask
+}
+
+/// What [`ws_threshold`] looks at, at the level whose limit evicted the page.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct ThresholdInput {
+    /// The refaulting page is a file page.
+    pub is_file: bool,
+    /// Sizes of the lists.
+    pub lists: PerList,
+    /// Swap space is left.
+    pub swap_left: bool,
+    /// Reclaimable slab pages: what the index slip of the first posting reads for file pages.
+    pub slab_reclaimable: u64,
+}
+
+/// The largest refault distance that still activates.
+///
+/// A page is worth keeping if the pages it would have to displace, those that are not on its own
+/// inactive list, are fewer than would have to leave for it to stay. The releases differ in whom it
+/// may challenge.
+///
+/// With `v1_index_bug` a page's threshold is read two entries past the right one in the node's
+/// statistics: the active file list for an anonymous page, reclaimable slab for a file page.
+///
+/// Linux 6.12 `workingset_test_recent()`, and the postings of the series.
+#[inline]
+pub const fn ws_threshold(rule: WsThreshold, v1_index_bug: bool, i: ThresholdInput) -> u64 {
+    let [inactive_anon, active_anon, inactive_file, active_file] = i.lists;
+    match rule {
+        WsThreshold::ActiveOwnType if v1_index_bug && i.is_file => i.slab_reclaimable,
+        WsThreshold::ActiveOwnType if v1_index_bug => active_file,
+        WsThreshold::ActiveFile => active_file,
+        WsThreshold::ActiveOwnType if i.is_file => active_file,
+        WsThreshold::ActiveOwnType => active_anon,
+        WsThreshold::V5_8 => {
+            active_file + if i.swap_left { inactive_anon + active_anon } else { 0 }
+        }
+        WsThreshold::V5_9 => {
+            let file = active_file + if i.is_file { 0 } else { inactive_file };
+            let anon = active_anon + if i.is_file { inactive_anon } else { 0 };
+            file + if i.swap_left { anon } else { 0 }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const GIB: u64 = 1 << PAGES_PER_GIB_SHIFT;
+
+    #[test]
+    fn ratio_follows_the_root_of_the_size() {
+        let expected = [
+            (0, 1),
+            (1, 3),
+            (2, 4),
+            (3, 5),
+            (4, 6),
+            (10, 10),
+            (40, 20),
+            (100, 31),
+            (1024, 101),
+            (10240, 320),
+        ];
+        for (gib, ratio) in expected {
+            assert_eq!(inactive_ratio(gib * GIB, 0), ratio, "{gib} GiB");
+            assert_eq!(inactive_ratio(0, gib * GIB), ratio, "{gib} GiB");
+        }
+        assert_eq!(inactive_ratio(1, 262_142), 1);
+        assert_eq!(inactive_ratio(65_536, 196_608), 3);
+    }
+
+    #[test]
+    fn low_is_strict() {
+        assert!(!inactive_is_low(65_536, 196_608));
+        assert!(inactive_is_low(65_535, 196_609));
+        assert!(!inactive_is_low(50, 50) && inactive_is_low(49, 50));
+        assert!(inactive_anon_is_low(AnonRatio::One, 65_536, 196_608));
+        assert!(!inactive_anon_is_low(AnonRatio::Sqrt, 65_536, 196_608));
+    }
+
+    const SIZES: PerList = [40_000, 60_000, 20_000, 10_000];
+
+    fn targets(f: Fractions, rounding: ScanRounding) -> PerList {
+        scan_targets(ScanMode::Fract, SIZES.map(|s| scan_base(s, 6)), f, rounding)
+    }
+
+    fn stat(scanned: [u64; 2], rotated: [u64; 2]) -> RotateStat {
+        RotateStat { scanned: PerType::new(scanned), rotated: PerType::new(rotated) }
+    }
+
+    #[test]
+    fn rotate_model_spares_what_rotates() {
+        assert_eq!(SIZES.map(|s| scan_base(s, 6)), [625, 937, 312, 156]);
+        let s = stat([1000, 2000], [1000, 200]);
+        let f = s.fractions(60);
+        assert_eq!(f, Fractions { fraction: PerType::new([60, 1393]), denominator: 1454 });
+        assert_eq!(targets(f, ScanRounding::Up), [26, 39, 299, 150]);
+        let s = stat([1000, 2000], [100, 200]);
+        let f = s.fractions(60);
+        assert_eq!(f, Fractions { fraction: PerType::new([594, 1393]), denominator: 1988 });
+        assert_eq!(targets(f, ScanRounding::Up), [187, 280, 219, 110]);
+    }
+
+    #[test]
+    fn rotate_model_forgets_each_type_on_its_own() {
+        let mut s = stat([1000, 2000], [800, 200]);
+        s.decay(3000, 8000);
+        assert_eq!(s, stat([500, 2000], [400, 200]));
+        s.decay(2000, 7999);
+        assert_eq!(s, stat([500, 1000], [400, 100]));
+    }
+
+    #[test]
+    fn cost_model_scans_what_was_cheap() {
+        let cases = [
+            ([0, 0], [60, 140], [187, 281, 218, 109]),
+            ([100, 300], [143, 239], [233, 350, 195, 97]),
+            ([0, 1000], [179, 209], [288, 432, 168, 84]),
+            ([1000, 0], [89, 419], [109, 164, 257, 128]),
+        ];
+        for (cost, fraction, expected) in cases {
+            let f = CostState { cost: PerType::new(cost) }.fractions(60);
+            assert_eq!(*f.fraction.raw(), fraction, "{cost:?}");
+            assert_eq!(f.denominator, fraction[0] + fraction[1]);
+            assert_eq!(targets(f, ScanRounding::Down), expected, "{cost:?}");
+        }
+    }
+
+    #[test]
+    fn cost_model_forgets_both_types_together() {
+        let mut c = CostState::default();
+        for (t, n, expected) in [
+            (FILE, 100, [0, 100]),
+            (ANON, 100, [100, 100]),
+            (FILE, 60, [50, 80]),
+            (ANON, 32, [82, 80]),
+        ] {
+            c.add(t, n, 1000);
+            assert_eq!(*c.cost.raw(), expected);
+        }
+        c.add(ANON, 0, 640);
+        assert_eq!(*c.cost.raw(), [41, 40]);
+        assert_eq!(cost612(2, 5), 69);
+    }
+
+    #[test]
+    fn first_rule_decides_the_mode() {
+        let fract = ScanModeInput {
+            can_swap: true,
+            memcg_reclaim: false,
+            swappiness: 60,
+            priority: 12,
+            file_is_tiny: false,
+            cache_trim_mode: false,
+        };
+        let tiny = ScanModeInput { file_is_tiny: true, cache_trim_mode: true, ..fract };
+        let zero = ScanModeInput { priority: 0, ..tiny };
+        assert_eq!(scan_mode(fract), ScanMode::Fract);
+        assert_eq!(scan_mode(ScanModeInput { can_swap: false, ..zero }), ScanMode::File);
+        assert_eq!(scan_mode(ScanModeInput { cache_trim_mode: true, ..fract }), ScanMode::File);
+        assert_eq!(scan_mode(tiny), ScanMode::Anon);
+        assert_eq!(scan_mode(zero), ScanMode::Equal);
+        assert_eq!(scan_mode(ScanModeInput { swappiness: 0, ..zero }), ScanMode::Anon);
+        assert_eq!(
+            scan_mode(ScanModeInput { swappiness: 0, memcg_reclaim: true, ..zero }),
+            ScanMode::File
+        );
+        let f = Fractions { fraction: PerType::new([1, 0]), denominator: 1 };
+        let base = [1, 2, 3, 4];
+        assert_eq!(scan_targets(ScanMode::File, base, f, ScanRounding::Up), [0, 0, 3, 4]);
+        assert_eq!(scan_targets(ScanMode::Anon, base, f, ScanRounding::Up), [1, 2, 0, 0]);
+        assert_eq!(scan_targets(ScanMode::Equal, base, f, ScanRounding::Up), base);
+    }
+
+    #[test]
+    fn trim_and_tiny_need_closed_active_lists() {
+        assert!(cache_trim_mode(4096, 12, false));
+        assert!(!cache_trim_mode(4095, 12, false) && !cache_trim_mode(4096, 12, true));
+        assert!(file_is_tiny(40, 60, 100, 4096, 12, false));
+        assert!(!file_is_tiny(41, 60, 100, 4096, 12, false));
+        assert!(!file_is_tiny(40, 60, 100, 4095, 12, false));
+        assert!(!file_is_tiny(40, 60, 100, 4096, 12, true));
+    }
+
+    #[test]
+    fn protection_leaves_at_least_a_cluster() {
+        assert_eq!(scan_base_protected(1000, 0, 500, 999), 500);
+        assert_eq!(scan_base_protected(1000, 2, 500, 999), 125);
+        assert_eq!(scan_base_protected(1000, 0, 2000, 1000), 32);
+        assert_eq!(scan_base_protected(1000, 6, 2000, 1000), 0);
+    }
+
+    #[test]
+    fn adjustment_keeps_the_proportion_of_the_targets() {
+        // One round of 32 each: 93 + 243 anonymous pages remain of 400, 168 + 68 file pages of 300.
+        let targets = [125, 275, 200, 100];
+        let mut nr = [93, 243, 168, 68];
+        // 236 · 100 / 301 = 78 percent of the file work is dropped, so 22 percent of each anonymous
+        // target is to be done: 27 (32 are done) and 60 (32 are done).
+        assert_eq!(adjust_round(&mut nr, &targets), RoundEnd::Adjusted);
+        assert_eq!(nr, [0, 28, 0, 0]);
+        assert_eq!(adjust_round(&mut nr, &targets), RoundEnd::Stop);
+        // Equal remainders: file is given up. Nothing of it was done, but the divisor rounds down.
+        let mut nr = [100, 0, 100, 0];
+        assert_eq!(adjust_round(&mut nr, &[100, 0, 100, 0]), RoundEnd::Adjusted);
+        assert_eq!(nr, [1, 0, 0, 0]);
+    }
+
+    #[test]
+    fn distance_survives_overflow() {
+        assert_eq!(refault_distance(3, 1, WHOLE_AGE), 2);
+        assert_eq!(refault_distance(2, u64::MAX - 1, WHOLE_AGE), 4);
+        let bits31 = (1 << 31) - 1;
+        assert_eq!(refault_distance((1 << 31) + 1, bits31 - 2, bits31), 4);
+    }
+
+    #[test]
+    fn thresholds_widen_with_the_releases() {
+        let lists = [500, 300, 40, 100];
+        let w = |rule, is_file, swap_left| {
+            let i = ThresholdInput { is_file, lists, swap_left, slab_reclaimable: 7 };
+            ws_threshold(rule, false, i)
+        };
+        assert_eq!(w(WsThreshold::ActiveFile, true, true), 100);
+        assert_eq!(w(WsThreshold::ActiveOwnType, false, true), 300);
+        assert_eq!(w(WsThreshold::ActiveOwnType, true, true), 100);
+        assert_eq!(w(WsThreshold::V5_8, true, true), 900);
+        assert_eq!(w(WsThreshold::V5_9, false, true), 440);
+        assert_eq!(w(WsThreshold::V5_9, true, true), 900);
+        assert_eq!(w(WsThreshold::V5_9, true, false), 100);
+        assert_eq!(w(WsThreshold::V5_9, false, false), 140);
+        for (is_file, expected) in [(false, 100), (true, 7)] {
+            let i = ThresholdInput { is_file, lists, swap_left: true, slab_reclaimable: 7 };
+            assert_eq!(ws_threshold(WsThreshold::ActiveOwnType, true, i), expected);
+        }
+    }
+}

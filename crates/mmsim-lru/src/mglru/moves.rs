@@ -1,0 +1,306 @@
+//! A folio enters, leaves and changes its generation.
+//!
+//! ```text
+//!               min_seq[type]                                max_seq
+//!  generation        4             5             6             7
+//!                  oldest                        `-- active ---'
+//!                    |             |             |             |
+//!  new list heads    v             v             v             v
+//!                  +---+         +---+         +---+         +---+  <- head: `put`
+//!                  |   |  ---->  |   |         |   |         |   |
+//!                  |   | inc_gen |   |         |   |         |   |
+//!                  +---+         +---+         +---+         +---+  <- tail
+//!                    |
+//!                    `--> `scan_folios` takes folios off this tail
+//! ```
+//!
+//! A folio carries the number of its generation. `update_gen` changes the number and leaves the
+//! folio on its list. The scan of the oldest generation moves it to the list of its number later.
+//!
+//! Source: Linux 6.12 include/linux/mm_inline.h (`lru_gen_add_folio`, `lru_gen_del_folio`),
+//! mm/vmscan.c (`folio_update_gen`, `folio_inc_gen`).
+
+use super::Mglru;
+use super::config::{AccessMarks, Placement};
+use super::lruvec::{GEN_MASK, GenList, gen_bits, gen_of, type_of};
+use super::place::{self, Placing};
+use crate::index::{ANON, FILE, Gen, LruType, LruvecId};
+use mmsim_core::config::ZoneKind;
+use mmsim_core::memory::Memory;
+use mmsim_core::phys::frames::{FolioId, FrameKind, ORDER_MASK, flag, pages_of};
+use mmsim_core::policy::Arrival;
+
+impl Mglru {
+    /// A folio with these flags changes the generation that it names, or leaves or joins them all.
+    #[inline]
+    pub(super) fn resize(
+        &mut self,
+        (lv, zone): (LruvecId, ZoneKind),
+        bits: u32,
+        from: Option<Gen>,
+        to: Option<Gen>,
+    ) {
+        let (t, pages) = (type_of(bits), pages_of(bits));
+        if let Some(generation) = from {
+            self.shrink_gen(lv, generation, t, zone, pages);
+        }
+        if let Some(generation) = to {
+            self.grow_gen(lv, generation, t, zone, pages);
+        }
+    }
+
+    /// Pages of a zone are the more that name a generation.
+    #[inline]
+    pub(super) fn grow_gen(
+        &mut self,
+        lv: LruvecId,
+        generation: Gen,
+        t: LruType,
+        zone: ZoneKind,
+        pages: u64,
+    ) {
+        let v = &mut self.lruvecs[lv];
+        v.nr_pages[generation][t][zone] += pages;
+        self.halves[v.node][t][usize::from(v.is_active(generation))] += pages;
+    }
+
+    /// Pages of a zone are the fewer that name a generation.
+    #[inline]
+    pub(super) fn shrink_gen(
+        &mut self,
+        lv: LruvecId,
+        generation: Gen,
+        t: LruType,
+        zone: ZoneKind,
+        pages: u64,
+    ) {
+        let v = &mut self.lruvecs[lv];
+        v.nr_pages[generation][t][zone] -= pages;
+        self.halves[v.node][t][usize::from(v.is_active(generation))] -= pages;
+    }
+
+    #[inline]
+    pub(super) fn zone_of(mem: &Memory, folio: FolioId) -> ZoneKind {
+        mem.zones[mem.zones.of(folio)].kind
+    }
+
+    /// Which list of its generation and zone a folio is kept on.
+    #[inline]
+    pub(super) fn list_kind(&self, mem: &Memory, folio: FolioId, t: LruType) -> GenList {
+        let lazy =
+            t == FILE && self.config.lazyfree_list() && mem.frames.kind(folio) == FrameKind::Anon;
+        if lazy { GenList::Lazyfree } else { t.into() }
+    }
+
+    /// Puts a folio that names no generation into one (`lru_gen_add_folio`): at the head, or at
+    /// the tail if it shall go first.
+    pub(super) fn add(&mut self, mem: &mut Memory, folio: FolioId, first_to_go: bool) {
+        let bits = mem.frames.bits(folio);
+        let lv = self.lruvec_of(mem, folio);
+        if bits & (flag::MLOCKED | flag::UNEVICTABLE) != 0 {
+            mem.cull(folio);
+            return mem.lru_add_head(self.lruvecs[lv].unevictable, folio);
+        }
+        let t = type_of(bits);
+        let v = &self.lruvecs[lv];
+        let seq = place::seq_of(
+            self.config.placement,
+            Placing { bits, min_seq: v.min_seq[t], max_seq: v.max_seq, first_to_go },
+        );
+        self.put(mem, lv, folio, seq, first_to_go);
+    }
+
+    /// Puts a folio into the generation with a sequence number.
+    pub(super) fn put(
+        &mut self,
+        mem: &mut Memory,
+        lv: LruvecId,
+        folio: FolioId,
+        seq: u64,
+        tail: bool,
+    ) {
+        let generation = Gen::from_seq(seq);
+        let bits = mem.frames.change(folio, GEN_MASK, gen_bits(generation));
+        let clear = if bits & flag::ACTIVE != 0 && self.config.add_clears_refs {
+            if bits & flag::WORKINGSET != 0 {
+                self.counts.set(folio, 0);
+            }
+            flag::ACTIVE | flag::REFERENCED
+        } else {
+            flag::ACTIVE
+        };
+        mem.frames.clear(folio, clear);
+        let (t, zone) = (type_of(bits), Self::zone_of(mem, folio));
+        self.resize((lv, zone), bits, None, Some(generation));
+        let list = self.lruvecs[lv].lists[generation][self.list_kind(mem, folio, t)][zone];
+        if tail {
+            mem.lru_add_tail(list, folio);
+        } else {
+            mem.lru_add_head(list, folio);
+        }
+    }
+
+    /// Takes a listed folio out of its generation (`lru_gen_del_folio`). What was in a young one
+    /// stays `ACTIVE`, so that it comes back as young.
+    pub(super) fn del(&mut self, mem: &mut Memory, folio: FolioId) {
+        self.leave_gen(mem, folio);
+        mem.lru_del(folio);
+    }
+
+    pub(super) fn leave_gen(&mut self, mem: &mut Memory, folio: FolioId) {
+        let bits = mem.frames.bits(folio);
+        let Some(generation) = gen_of(bits) else { return };
+        let lv = self.lruvec_of(mem, folio);
+        self.resize((lv, Self::zone_of(mem, folio)), bits, Some(generation), None);
+        let active = if self.lruvecs[lv].is_active(generation) { flag::ACTIVE } else { 0 };
+        mem.frames.change(folio, GEN_MASK, active);
+    }
+
+    /// A folio was found used: it moves to the generation in `generation`, or is marked if it is
+    /// isolated (`folio_update_gen`).
+    #[inline]
+    pub(super) fn update_gen(
+        &mut self,
+        mem: &mut Memory,
+        lv: LruvecId,
+        folio: FolioId,
+        generation: Gen,
+    ) {
+        let bits = mem.frames.bits(folio);
+        let counted = self.config.access_marks == AccessMarks::Counted614;
+        if counted && bits & (flag::REFERENCED | flag::WORKINGSET) == 0 {
+            self.set_refs(mem, folio);
+            return;
+        }
+        let Some(old) = gen_of(bits) else {
+            if !counted {
+                mem.frames.set(folio, flag::REFERENCED);
+            }
+            return;
+        };
+        if counted {
+            mem.frames.change(
+                folio,
+                GEN_MASK | flag::REFERENCED,
+                flag::WORKINGSET | gen_bits(generation),
+            );
+        } else {
+            let marks = flag::REFERENCED | flag::WORKINGSET;
+            mem.frames.change(folio, GEN_MASK | marks, gen_bits(generation));
+        }
+        if old != generation {
+            self.resize((lv, Self::zone_of(mem, folio)), bits, Some(old), Some(generation));
+        }
+    }
+
+    /// Splits a huge folio that is on no list; its pages were accessed as often as it was.
+    pub(super) fn split(
+        &mut self,
+        mem: &mut Memory,
+        folio: FolioId,
+    ) -> impl ExactSizeIterator<Item = FolioId> + DoubleEndedIterator + use<> {
+        let count = self.counts.get(folio);
+        let pages = mem.split_frames(folio);
+        pages.clone().for_each(|page| self.counts.set(page, count));
+        pages
+    }
+
+    /// A folio was found used, as 6.14 notes that: once is no proof of a working set. True: it
+    /// was not the first time (`lru_gen_set_refs`).
+    pub(super) fn set_refs(&mut self, mem: &mut Memory, folio: FolioId) -> bool {
+        if mem.frames.has(folio, flag::REFERENCED | flag::WORKINGSET) {
+            mem.frames.change(folio, flag::REFERENCED, flag::WORKINGSET);
+            return true;
+        }
+        self.counts.set(folio, 0);
+        mem.frames.set(folio, flag::REFERENCED);
+        false
+    }
+
+    /// A folio of the oldest generation moves on to the next (`folio_inc_gen`), unless it was
+    /// promoted meanwhile. Returns the generation that it names then.
+    pub(super) fn inc_gen(
+        &mut self,
+        mem: &mut Memory,
+        lv: LruvecId,
+        folio: FolioId,
+        set: u32,
+    ) -> Gen {
+        let bits = mem.frames.bits(folio);
+        let t = type_of(bits);
+        let old = self.lruvecs[lv].oldest(t);
+        let named = gen_of(bits).expect("a listed folio names a generation");
+        if named != old {
+            return named;
+        }
+        let new = old.next();
+        let mut clear = GEN_MASK | flag::REFERENCED | flag::WORKINGSET;
+        if self.config.access_marks == AccessMarks::Counted614 {
+            clear &= !flag::WORKINGSET;
+        }
+        mem.frames.change(folio, clear, gen_bits(new) | set);
+        self.resize((lv, Self::zone_of(mem, folio)), bits, Some(old), Some(new));
+        new
+    }
+
+    /// Puts a batch of new or swapped-in anonymous folios into their generation at once, which is
+    /// the youngest, but for 6.14. False, and nothing done: something has to be asked for each.
+    pub(super) fn young_anon_arrived(
+        &mut self,
+        mem: &mut Memory,
+        batch: &[(FolioId, Arrival)],
+    ) -> bool {
+        if !self.single || mem.tracer.on() {
+            return false;
+        }
+        let (mut every, mut any) = (u32::MAX, 0);
+        self.folios.clear();
+        for &(folio, how) in batch {
+            let bits = mem.frames.bits(folio);
+            let active = how.in_fault == Some(true) || bits & flag::ACTIVE != 0;
+            every &= if active { bits } else { 0 };
+            any |= bits;
+            self.folios.push(folio);
+        }
+        let odd = flag::MLOCKED | flag::UNEVICTABLE | ORDER_MASK;
+        if every & flag::SWAPBACKED == 0 || any & odd != 0 {
+            return false;
+        }
+        // From 6.14 on it matters which of them are workingset.
+        let alike = (every ^ any) & flag::WORKINGSET == 0;
+        if !alike && self.config.placement == Placement::Distance614 {
+            return false;
+        }
+        let folios = std::mem::take(&mut self.folios);
+        let done = self.add_young_anon(mem, &folios, every, flag::IN_BATCH);
+        if done && self.config.add_clears_refs && any & flag::WORKINGSET != 0 {
+            self.counts.clear_all(&folios);
+        }
+        self.folios = folios;
+        done
+    }
+
+    /// Puts single anonymous folios that are alike into the generation for young ones, at the head,
+    /// and clears these flags of them besides. False, and nothing done: they are of several zones.
+    pub(super) fn add_young_anon(
+        &mut self,
+        mem: &mut Memory,
+        folios: &[FolioId],
+        bits: u32,
+        clear: u32,
+    ) -> bool {
+        let Some(zone) = mem.zones.of_all(folios.iter().copied()) else { return false };
+        let refs = if self.config.add_clears_refs { flag::REFERENCED } else { 0 };
+        let zone = mem.zones[zone].kind;
+        let lv = LruvecId(0);
+        let v = &self.lruvecs[lv];
+        let (min_seq, max_seq) = (v.min_seq[ANON], v.max_seq);
+        let placing = Placing { bits: bits | flag::ACTIVE, min_seq, max_seq, first_to_go: false };
+        let generation = Gen::from_seq(place::seq_of(self.config.placement, placing));
+        let list = v.lists[generation][GenList::Anon][zone];
+        self.grow_gen(lv, generation, ANON, zone, folios.len() as u64);
+        let clear = clear | refs | flag::ACTIVE | GEN_MASK;
+        mem.lru_add_heads_as(list, folios, clear, gen_bits(generation));
+        true
+    }
+}
