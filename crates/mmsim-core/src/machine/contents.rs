@@ -5,7 +5,7 @@
 //! number of its own, given at its first access, and the record is of those. An access to what no
 //! policy can evict, or need not fetch again, has number 0.
 
-use super::Machine;
+use super::{MOST_RECORDED, Machine};
 use crate::base::id::{GROUP_PAGES, PageIdx};
 use crate::memory::trace::FaultKind;
 use crate::phys::frames::{FolioId, FrameKind, flag};
@@ -46,6 +46,15 @@ impl Contents {
 }
 
 impl Machine {
+    /// Whether accesses are recorded: up to so many.
+    #[inline]
+    pub(super) fn still_records(&mut self) -> bool {
+        if self.contents.sequence.len() >= MOST_RECORDED {
+            self.watch.record_accesses = false;
+        }
+        self.watch.record_accesses
+    }
+
     /// Records an access to a page of a process that is present.
     pub(super) fn record_access(&mut self, page: PageIdx) {
         let number = match self.mem.pages.entry(page) {

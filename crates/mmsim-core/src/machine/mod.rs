@@ -68,7 +68,7 @@ use crate::base::time::{SimDuration, SimTime};
 use crate::base::vmstat::{VmEvent, VmStat};
 use crate::config::MachineConfig;
 use crate::memory::trace::Observer;
-use crate::memory::{MOST_PENDING, Memory, PendingSwapIn, Plug};
+use crate::memory::{MOST_PENDING, Memory, PendingFault, Plug};
 use crate::phys::gfp::AllocRequest;
 use crate::policy::compaction::Compaction;
 use crate::policy::{Arrival, ArrivalKind, ReclaimPolicy};
@@ -167,6 +167,9 @@ pub struct Watch {
     pub progress: Option<Box<dyn FnMut(u64) + Send>>,
     /// Record the sequence of accesses, for the optimum's bound.
     pub record_accesses: bool,
+    /// Take the slow path always: for tests that compare it with the fast ones.
+    #[doc(hidden)]
+    pub slow_paths: bool,
 }
 
 impl Watch {
@@ -209,6 +212,14 @@ impl Watch {
     #[must_use]
     pub fn with_record_accesses(mut self, record: bool) -> Self {
         self.record_accesses = record;
+        self
+    }
+
+    /// Whether everything takes the slow path: for tests that compare it with the fast ones.
+    #[doc(hidden)]
+    #[must_use]
+    pub fn with_slow_paths(mut self, slow: bool) -> Self {
+        self.slow_paths = slow;
         self
     }
 }
@@ -305,8 +316,8 @@ pub struct Machine {
     /// Pages were read that no thread had asked for: none of readahead, which a machine has or not.
     prefetched: bool,
     zones_at_start: Vec<(String, [u64; 5])>,
-    /// Kept for the folios of a run of faults.
-    pending_swapins: [PendingSwapIn; MOST_PENDING],
+    /// The ledger of a thread's swap-in faults.
+    pending: [PendingFault; MOST_PENDING],
     /// The threads that take first touches together, and whether there may be more to take.
     team: Vec<first_touch::Member>,
     touching: bool,
@@ -399,7 +410,7 @@ impl Machine {
             contents: contents::Contents::default(),
             prefetched: false,
             zones_at_start,
-            pending_swapins: [(Pfn(0), None); MOST_PENDING],
+            pending: [PendingFault::default(); MOST_PENDING],
             team: Vec::new(),
             touching: false,
             plug: Plug::default(),

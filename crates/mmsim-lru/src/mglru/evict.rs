@@ -35,6 +35,18 @@ struct Batch {
     back: Vec<FolioId>,
 }
 
+impl Batch {
+    /// Lets an observer see what became of a plain folio, after what it took.
+    #[inline]
+    fn tell(&mut self, mem: &mut Memory, look: &Look, outcome: ScanOutcome) {
+        if mem.tracer.on() {
+            mem.settle_fast(&mut self.short, self.how.by);
+            let (pfn, page, file) = (look.folio, Some(look.page()), self.t == FILE);
+            mem.emit(|| TraceEvent::SimScanFolio { pfn, page, file, outcome });
+        }
+    }
+}
+
 impl Mglru {
     /// One step (`evict_folios`). Returns what counts against the budget; 0 ends the work on the
     /// lruvec.
@@ -146,8 +158,8 @@ impl Mglru {
         let looks = std::mem::take(&mut self.looks);
         let mut rest = &looks[..];
         while let Some((first, behind)) = rest.split_first() {
-            let plain =
-                if b.evicts_short { rest.iter().take_while(|l| l.is_plain()).count() } else { 0 };
+            let plain = rest.iter().take_while(|l| b.evicts_short && l.is_plain()).count();
+            let plain = mem.evict_batch(plain);
             if plain > 0 {
                 self.shrink_plain(mem, b, &rest[..plain]);
                 rest = &rest[plain..];
@@ -166,20 +178,28 @@ impl Mglru {
         victims.clear();
         let before = b.back.len();
         b.stats.scanned += looks.len() as u64;
-        let mut asked = 0;
         for look in looks {
             let bits = mem.frames.bits(look.folio);
             if b.how.keep_marked && bits & flag::REFERENCED != 0 {
                 b.back.push(look.folio);
+                b.tell(mem, look, ScanOutcome::KeepReferenced);
                 continue;
             }
-            asked += 1;
+            b.short.asked(1);
             if !mem.test_clear_young_of(look) {
                 victims.push(look.with_bits(bits));
                 continue;
             }
-            self.look_around(mem, b.lv, look.page(), false, b.walks);
             let (judgement, bits) = used(self.config.access_marks, bits, 1, false);
+            b.tell(
+                mem,
+                look,
+                match judgement {
+                    Judgement::Activate => ScanOutcome::ActivateReferenced,
+                    _ => ScanOutcome::KeepReferenced,
+                },
+            );
+            self.look_around(mem, b.lv, look.page(), false, b.walks);
             mem.frames.store(look.folio, bits);
             self.counted_first(look.folio, judgement);
             if judgement == Judgement::Activate {
@@ -188,7 +208,6 @@ impl Mglru {
             }
             b.back.push(look.folio);
         }
-        b.short.asked(asked);
         let mut slots = std::mem::take(&mut self.slots);
         mem.slots_for_short(victims.len(), &mut slots);
         let evicts = slots.len() as u64;
@@ -207,6 +226,7 @@ impl Mglru {
                 self.evicted(mem, b.lv, b.t, look.folio)
             };
             mem.evict_fast(&mut b.short, look, slot, Some(shadow));
+            b.tell(mem, look, ScanOutcome::Reclaimed);
         }
         let v = &mut self.lruvecs[b.lv];
         v.rates[b.t].period_mut(v.min_seq[b.t], hist).evicted[0] += untouched;
@@ -236,6 +256,7 @@ impl Mglru {
                 mem.activate(stays.folio);
                 b.stats.activated[ANON] += 1;
                 b.back.push(look.folio);
+                b.tell(mem, look, ScanOutcome::ActivateNoSwap);
             }
         }
     }

@@ -461,7 +461,7 @@ impl Mglru {
     /// Puts a batch of new or swapped-in anonymous folios into their generation at once, which is
     /// the youngest, but for 6.14. False, and nothing done: something has to be asked for each.
     fn young_anon_arrived(&mut self, mem: &mut Memory, batch: &[(FolioId, Arrival)]) -> bool {
-        if !self.single || mem.tracer.on() {
+        if !self.single || mem.slow_paths {
             return false;
         }
         let (mut every, mut any) = (u32::MAX, 0);
@@ -486,6 +486,9 @@ impl Mglru {
         let done = self.add_young_anon(mem, &folios, every, flag::IN_BATCH);
         if done && self.config.add_clears_refs && any & flag::WORKINGSET != 0 {
             self.counts.clear_all(&folios);
+        }
+        if done {
+            mem.tell_of_insertions(batch, "anon");
         }
         self.folios = folios;
         done
@@ -552,12 +555,7 @@ impl ReclaimPolicy for Mglru {
     }
 
     #[inline]
-    fn entries_together(&self) -> bool {
-        true
-    }
-
-    #[inline]
-    fn swapins_together(&self) -> bool {
+    fn faults_together(&self) -> bool {
         true
     }
 
