@@ -104,4 +104,9 @@ impl Workload for Script {
     ) {
         ops.append(&mut self.0);
     }
+
+    fn phases(&self) -> Vec<String> {
+        let end = |op: &Op| if let Op::PhaseEnd(i) = op { Some(format!("p{i}")) } else { None };
+        self.0.iter().filter_map(end).collect()
+    }
 }

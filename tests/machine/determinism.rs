@@ -11,10 +11,12 @@ use mmsim_core::base::vmstat::VmEvent;
 use mmsim_core::config::{Kernel, MachineConfig};
 use mmsim_core::machine::result::{Outcome, RunResult};
 use mmsim_core::machine::{self as core, Watch};
+use mmsim_core::memory::Memory;
 use mmsim_core::memory::trace::{Observer, TraceEvent};
 use mmsim_core::policy::ReclaimPolicy;
-use mmsim_core::workload::{CopyRun, MapKind, Op, RegionId, Run, VmaFlags, Workload};
+use mmsim_core::workload::{Advice, CopyRun, MapKind, Op, RegionId, Run, VmaFlags, Workload};
 use mmsim_lru::{Classic, ClassicConfig, Mglru, MglruConfig, Random};
+use std::sync::{Arc, Mutex};
 
 const PAGES: u32 = 1 << 14;
 const ACCESSES: u64 = 60_000;
@@ -42,6 +44,59 @@ fn watch_with(set: impl FnOnce(&mut Watch)) -> Watch {
 struct Nothing;
 impl Observer for Nothing {
     fn event(&mut self, _now: SimTime, _event: &TraceEvent) {}
+}
+
+type Events = Arc<Mutex<Vec<(SimTime, TraceEvent)>>>;
+
+/// Keeps all events.
+struct Log(Events);
+impl Observer for Log {
+    fn event(&mut self, now: SimTime, event: &TraceEvent) {
+        self.0.lock().unwrap().push((now, event.clone()));
+    }
+}
+
+/// Runs a machine by its fast paths and by the slow one, unobserved, and observed, recorded and
+/// audited besides: the same result each time, and the same events and accesses twice.
+fn fast_is_slow(what: &str, machine: impl Fn() -> core::Machine) -> RunResult {
+    fast_is_slow_recorded(what, machine).0
+}
+
+/// The same, with the recorded accesses.
+fn fast_is_slow_recorded(what: &str, machine: impl Fn() -> core::Machine) -> (RunResult, Vec<u32>) {
+    let of = |slow| machine().run(Watch::default().with_slow_paths(slow));
+    let fast = of(false);
+    assert_eq!(fast, of(true), "{what}");
+    let watched = |slow| {
+        let events = Events::default();
+        let watch = Watch::default()
+            .with_slow_paths(slow)
+            .with_record_accesses(true)
+            .with_observer(Box::new(Log(Arc::clone(&events))));
+        let watch = if slow { watch } else { watch.with_check_every(1009) };
+        let mut m = machine();
+        assert_eq!(m.run(watch), fast, "{what}, watched, slow: {slow}");
+        (m.recorded_accesses().to_vec(), std::mem::take(&mut *events.lock().unwrap()))
+    };
+    let (accesses, events) = watched(false);
+    let (slow_accesses, slow_events) = watched(true);
+    assert_eq!(accesses.len() as u64, fast.accesses, "{what}");
+    let differ = accesses.iter().zip(&slow_accesses).position(|(a, b)| a != b);
+    assert_eq!(differ, None, "{what}: accesses differ");
+    let differ = events.iter().zip(&slow_events).position(|(a, b)| a != b);
+    if let Some(i) = differ {
+        let around = i.saturating_sub(3)..(i + 4).min(events.len()).min(slow_events.len());
+        let (fast, slow) = (&events[around.clone()], &slow_events[around]);
+        panic!("{what}: events from {i} on\nfast {fast:#?}\nslow {slow:#?}");
+    }
+    assert_eq!(events.len(), slow_events.len(), "{what}");
+    (fast, accesses)
+}
+
+/// Computation of a microsecond or of a tenth of a second.
+fn compute(rng: &mut Rng) -> Op {
+    let most = 1 << (10 + rng.below(18));
+    Op::Compute(SimDuration(rng.below(most)))
 }
 
 /// Every way to watch, alone and all together: the same result, the digest included.
@@ -85,32 +140,29 @@ fn watching_changes_nothing() {
     }
 }
 
-/// Nor does it where swap is nearly full: the last slots are in other CPUs' stocks, and pages that
+/// Where swap is nearly full: the last slots are in other CPUs' stocks, and pages that
 /// were chosen for them stay, in their order.
 #[test]
-fn watching_changes_nothing_where_swap_is_full() {
+fn the_fast_paths_are_the_slow_one_where_swap_is_full() {
     for p in MglruConfig::presets() {
         let frames = PAGES / 2;
         let c = cells::machine_of(frames, PAGES - frames + 400, p.kernel);
         let c = MachineConfig { cpus: 4, ..c };
-        let of = |observer| {
+        let plain = fast_is_slow(p.name, || {
             let work = cells::zipf(PAGES, ACCESSES, 4).workloads();
             let policy =
                 |mem: &mut _| -> Box<dyn ReclaimPolicy> { Box::new(Mglru::new(p.config, mem, 1)) };
-            let mut m = core::Machine::new(&c, cells::task(work), 1, policy);
-            m.run(watch_with(|w| w.observer = observer))
-        };
-        let plain = of(None);
+            core::Machine::new(&c, cells::task(work), 1, policy)
+        });
         assert_eq!(plain.outcome, Outcome::Completed, "{}", p.name);
         assert!(plain.vmstat[VmEvent::PswpOut] > 15_000, "{}", p.name);
-        assert_eq!(of(Some(Box::new(Nothing))), plain, "{}", p.name);
     }
 }
 
-/// Nor where compaction takes folios off the lists, many at once or one by one: what was young
+/// Where compaction takes folios off the lists, many at once or one by one: what was young
 /// comes back as young.
 #[test]
-fn watching_changes_nothing_beside_compaction() {
+fn the_fast_paths_are_the_slow_one_beside_compaction() {
     const PART: u32 = 24;
     const PARTS: u16 = 300;
     let mut rng = Rng::for_purpose(1, "parts");
@@ -141,7 +193,7 @@ fn watching_changes_nothing_beside_compaction() {
     // Compaction of 4.1 isolates by other rules than that of the preset's own kernel.
     let kernels = |p: &'static Preset<MglruConfig>| [Kernel::V4_1, p.kernel].map(|k| (p, k));
     for (p, kernel) in MglruConfig::presets().iter().flat_map(kernels) {
-        let of = |observer| {
+        let plain = fast_is_slow(p.name, || {
             let c = cells::machine_of(9 * 1024, 8 * 1024, kernel);
             let work: Vec<Box<dyn Workload>> = vec![Box::new(cells::Script(ops.clone()))];
             let policy =
@@ -149,18 +201,15 @@ fn watching_changes_nothing_beside_compaction() {
             let mut m = core::Machine::new(&c, cells::task(work), 1, policy);
             let rules = mmsim_compaction::preset_for_kernel(kernel);
             m.set_compaction(Box::new(TwoScanners::new(rules, &m.mem)));
-            m.run(watch_with(|w| w.observer = observer))
-        };
-        let plain = of(None);
+            m
+        });
         assert!(plain.vmstat[VmEvent::PgMigrateSuccess] > 1000, "{}", p.name);
         assert!(plain.vmstat[VmEvent::PswpOut] > 1000, "{}", p.name);
-        assert_eq!(of(Some(Box::new(Nothing))), plain, "{}", p.name);
     }
 }
 
-/// Faults of the common kind take the fast path, unless accesses are recorded: the same result
-/// on every kernel, device and number of CPUs, with hits, runs of pages and computation in
-/// between.
+/// Faults on pages in swap: the same on every kernel, device and number of CPUs, with hits, runs of
+/// pages and computation in between.
 #[test]
 fn the_fast_path_of_faults_is_the_slow_one() {
     let pages = 3000;
@@ -171,12 +220,16 @@ fn the_fast_path_of_faults_is_the_slow_one() {
         let flags = VmaFlags::default();
         let mut ops = vec![Op::Mmap { region, pages, kind, flags, at: None }];
         ops.push(Op::Access(Run { region, write: true, first: 0, count: pages }));
-        for _ in 0..20_000 {
+        for i in 0..20_000u32 {
+            if i % 2000 == 1999 {
+                ops.push(Op::PhaseEnd((i / 2000) as u16));
+            }
             let count = if rng.below(20) == 0 { 1 + rng.below(70) as u32 } else { 1 };
             let first = rng.below(u64::from(pages - count)).min(rng.below(4000)) as u32;
             ops.push(Op::Access(Run { region, write: rng.below(3) == 0, first, count }));
             match rng.below(40) {
-                0 => ops.push(Op::Compute(SimDuration(rng.below(100_000)))),
+                // Counters of nodes, which policies read, are told every second.
+                0 => ops.push(compute(&mut rng)),
                 1 => ops.push(Op::Records(1)),
                 _ => {}
             }
@@ -197,27 +250,25 @@ fn the_fast_path_of_faults_is_the_slow_one() {
                 c.run_ahead = SimDuration::from_micros(ahead);
                 let swap = c.swap.as_mut().expect("there is swap");
                 swap.device = DeviceConfig::preset(device, cpus).expect("a preset");
-                let of = |watch| {
+                let what = format!("{kernel:?}, {device}, {cpus} CPUs, {threads} threads");
+                let short = fast_is_slow(&what, || {
                     let tasks = (0..threads)
                         .map(|i| core::TaskConfig::new(format!("t{i}"), vec![ops(i.into())]));
                     let policy = |mem: &mut _| -> Box<dyn ReclaimPolicy> {
                         Box::new(Classic::new(preset, mem))
                     };
-                    core::Machine::new(&c, tasks.collect(), 1, policy).run(watch)
-                };
-                let short = of(Watch::default());
-                let general = of(Watch::default().with_record_accesses(true));
+                    core::Machine::new(&c, tasks.collect(), 1, policy)
+                });
                 assert!(short.vmstat[VmEvent::PswpIn] > 1000, "{short:?}");
-                assert_eq!(short, general, "{kernel:?}, {device}, {cpus} CPUs, {threads} threads");
             }
         }
     }
 }
 
 /// Threads of one process that share a region and map, touch and unmap buffers of their own
-/// take first touches as a team and give pages back together, unless accesses are recorded or
-/// events wanted: the same result with more threads than CPUs and fewer, while there is memory
-/// and when there is none left, with time passing at the same pace for all.
+/// take first touches as a team and give pages back together: the same with more threads than
+/// CPUs and fewer, while there is memory and when there is none left, with time passing at the
+/// same pace for all.
 #[test]
 fn teams_are_the_slow_path() {
     const SHARED: RegionId = RegionId(0);
@@ -265,21 +316,68 @@ fn teams_are_the_slow_path() {
                 c.cpus = cpus;
                 let swap = c.swap.as_mut().expect("there is swap");
                 swap.device = DeviceConfig::preset(device, cpus).expect("a preset");
-                let of = |watch| {
+                let what = format!("{kernel:?}, {device}, {threads} threads on {cpus} CPUs");
+                let team = fast_is_slow(&what, || {
                     let tasks = cells::task((0..threads).map(ops).collect());
                     let policy = |mem: &mut _| -> Box<dyn ReclaimPolicy> {
                         Box::new(Classic::new(preset, mem))
                     };
-                    core::Machine::new(&c, tasks, 1, policy).run(watch)
-                };
-                let team = of(Watch::default());
-                let general = of(Watch::default().with_record_accesses(true));
-                let what = format!("{kernel:?}, {device}, {threads} threads on {cpus} CPUs");
-                assert_eq!(team, general, "{what}");
-                let watched = of(Watch::default().with_observer(Box::new(Nothing)));
-                assert_eq!(team, watched, "{what}");
+                    core::Machine::new(&c, tasks, 1, policy)
+                });
                 assert_eq!(frames < 2000, team.vmstat[VmEvent::PswpOut] > 0, "{what}");
             }
+        }
+    }
+}
+
+/// Evictions, refaults and advice of every preset, on a device that works at once and on one that
+/// takes its time.
+#[test]
+fn policies_do_the_same_by_the_fast_paths() {
+    let pages = 2000;
+    let ops = |thread: u64| {
+        let mut rng = Rng::for_purpose(thread, "advice");
+        let region = RegionId(0);
+        let (kind, flags) = (MapKind::Anon, VmaFlags::default());
+        let mut ops = vec![Op::Mmap { region, pages, kind, flags, at: None }];
+        ops.push(Op::Access(Run { region, write: true, first: 0, count: pages }));
+        for _ in 0..6000 {
+            let first = rng.below(u64::from(pages)).min(rng.below(4000)) as u32;
+            let count = 1 + rng.below(u64::from(pages - first).min(40)) as u32;
+            ops.push(Op::Access(Run { region, write: rng.below(3) == 0, first, count: 1 }));
+            let advice = match rng.below(150) {
+                0 => Advice::Free,
+                1 => Advice::Cold,
+                2 => Advice::PageOut,
+                3 => Advice::DontNeed,
+                _ => continue,
+            };
+            ops.push(Op::Madvise { region, first, count, advice });
+            ops.push(compute(&mut rng));
+        }
+        Box::new(cells::Script(ops)) as Box<dyn Workload>
+    };
+    type Make = Box<dyn Fn(&mut Memory) -> Box<dyn ReclaimPolicy>>;
+    let classic = ClassicConfig::presets().iter().map(|p| {
+        let make: Make = Box::new(|mem| Box::new(Classic::new(p.config, mem)));
+        (p.name, p.kernel, make)
+    });
+    let mglru = MglruConfig::presets().iter().map(|p| {
+        let make: Make = Box::new(|mem| Box::new(Mglru::new(p.config, mem, 1)));
+        (p.name, p.kernel, make)
+    });
+    for (name, kernel, make) in classic.chain(mglru) {
+        for device in ["zram", "ssd"] {
+            let mut c = cells::machine_of(3000, 20_000, kernel);
+            c.cpus = 2;
+            let swap = c.swap.as_mut().expect("there is swap");
+            swap.device = DeviceConfig::preset(device, 2).expect("a preset");
+            let result = fast_is_slow(&format!("{name}, {device}"), || {
+                let tasks =
+                    (0..2).map(|i| core::TaskConfig::new(format!("t{i}"), vec![ops(i)])).collect();
+                core::Machine::new(&c, tasks, 1, |mem| make(mem))
+            });
+            assert!(result.vmstat[VmEvent::PswpOut] > 1000, "{name}, {device}: {result:?}");
         }
     }
 }
@@ -341,23 +439,19 @@ fn a_copy_is_its_touches() {
                 c.cpus = cpus;
                 let swap = c.swap.as_mut().expect("there is swap");
                 swap.device = DeviceConfig::preset(device, cpus).expect("a preset");
-                let of = |whole, record_accesses| {
+                let what = format!("{kernel:?}, {device}, {threads} threads on {cpus} CPUs");
+                let machine = |whole| {
                     let tasks = cells::task((0..threads).map(|t| ops(t, whole)).collect());
                     let policy = |mem: &mut _| -> Box<dyn ReclaimPolicy> {
                         Box::new(Classic::new(preset, mem))
                     };
-                    let mut m = core::Machine::new(&c, tasks, 1, policy);
-                    let result = m.run(Watch::default().with_record_accesses(record_accesses));
-                    (result, m.recorded_accesses().to_vec())
+                    core::Machine::new(&c, tasks, 1, policy)
                 };
-                let what = format!("{kernel:?}, {device}, {threads} threads on {cpus} CPUs");
-                let copies = of(true, false);
-                assert_eq!(copies, of(false, false), "{what}");
+                let copies = fast_is_slow_recorded(&what, || machine(true));
+                let touches = fast_is_slow_recorded(&what, || machine(false));
+                assert_eq!(copies.0, touches.0, "{what}");
+                assert!(copies.1 == touches.1, "{what}: accesses differ");
                 assert_eq!(frames < 2000, copies.0.vmstat[VmEvent::PswpIn] > 0, "{what}");
-                let recorded = of(true, true);
-                assert_eq!(recorded, of(false, true), "{what}");
-                assert_eq!(recorded.0, copies.0, "{what}");
-                assert_eq!(recorded.1.len() as u64, copies.0.accesses, "{what}");
             }
         }
     }

@@ -43,7 +43,7 @@ use crate::base::rng::Rng;
 use crate::base::time::{SimDuration, SimTime};
 use crate::base::vmstat::VmStat;
 use crate::config::MachineConfig;
-use crate::memory::{MOST_PENDING, Memory, PendingSwapIn, Plug};
+use crate::memory::{MOST_PENDING, Memory, PendingFault, Plug};
 use crate::phys::gfp::AllocRequest;
 use crate::policy::compaction::Compaction;
 use crate::policy::{Arrival, ArrivalKind, ReclaimPolicy};
@@ -130,8 +130,8 @@ pub struct Machine {
     /// Pages were read that no thread had asked for: none of readahead, which a machine has or not.
     prefetched: bool,
     zones_at_start: Vec<(String, [u64; 5])>,
-    /// Kept for the folios of a run of faults.
-    pending_swapins: [PendingSwapIn; MOST_PENDING],
+    /// The ledger of a thread's swap-in faults.
+    pending: [PendingFault; MOST_PENDING],
     /// The threads that take first touches together, and whether there may be more to take.
     team: Vec<fault::first_touch::Member>,
     touching: bool,
@@ -224,7 +224,7 @@ impl Machine {
             contents: watch::contents::Contents::default(),
             prefetched: false,
             zones_at_start,
-            pending_swapins: [(Pfn(0), None); MOST_PENDING],
+            pending: [PendingFault::default(); MOST_PENDING],
             team: Vec::new(),
             touching: false,
             plug: Plug::default(),

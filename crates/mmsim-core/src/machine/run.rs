@@ -11,7 +11,6 @@
 //! its instant has been done: when the earliest clock and the next event are behind it. A
 //! thread that runs ahead of others may have passed it by then, by `run_ahead` at most.
 
-use super::MOST_RECORDED;
 use super::Machine;
 use super::SampleFn;
 use super::Watch;
@@ -70,6 +69,7 @@ impl Machine {
     pub fn run(&mut self, watch: Watch) -> RunResult {
         self.watch = watch;
         self.mem.tracer.set_observer(self.watch.observer.take());
+        self.mem.slow_paths = self.watch.slow_paths;
         self.sample_at = SimTime::NEVER;
         self.series_at = match &self.watch.sample {
             Some((every, _)) => SimTime(every.0.max(1)),
@@ -497,20 +497,20 @@ impl Machine {
             };
             let until = Deadline { due, other, slice, run_ahead, sample };
             let mut stop = self.run_hits(tid, until.pause(since));
-            let before = (stop != Stop::Bound).then(|| self.counted());
             if matches!(stop, Stop::Miss(_)) && until.may_act(since, self.mem.now) {
+                let before = self.counted();
                 (stop, since) = self.swap_in_fast(tid, stop, until);
+                self.note_counted(tid, &before);
             }
             let now = self.mem.now;
             let slow = stop != Stop::Bound && until.may_act(since, now);
-            let stays = !slow || self.step_slow(tid, stop);
-            if let Some(before) = before {
-                self.note_counted(tid, &before);
-            }
-            if !stays {
-                return false;
-            }
             if slow {
+                let before = self.counted();
+                let stays = self.step_slow(tid, stop);
+                self.note_counted(tid, &before);
+                if !stays {
+                    return false;
+                }
                 due = self.queue.next().min(SimTime::LAST);
                 other = self.order.earliest();
                 since = self.mem.now;
@@ -562,16 +562,13 @@ impl Machine {
     /// what is counted stays in registers until the end.
     #[inline]
     pub(super) fn run_hits(&mut self, tid: ThreadId, bound: SimTime) -> Stop {
-        if self.contents.sequence.len() >= MOST_RECORDED {
-            self.watch.record_accesses = false;
-        }
+        let record = self.still_records();
         let t_hit = self.mem.cost.t_hit.0;
         let Thread { space, place, ops, next, done, accesses, records, record_clock, user, .. } =
             &mut self.threads[tid];
         let (spaces, hot) = (&self.mem.spaces, &mut self.mem.pages.hot[..]);
         let start = self.mem.now.0;
         let mut now = start;
-        let record = self.watch.record_accesses;
         let recorded = self.contents.sequence.len();
         let (mut touched, records_before) = (0, *records);
         // The region whose start is known; no region has the number of none.
@@ -684,7 +681,6 @@ impl Machine {
     #[inline]
     fn step_slow(&mut self, tid: ThreadId, stop: Stop) -> bool {
         let before = self.mem.now;
-        self.steps += 1;
         self.amid_step = true;
         let (flow, accessed) = match stop {
             Stop::Miss(missed) => (self.access(tid, missed), true),
@@ -731,10 +727,18 @@ impl Machine {
             // Giving its memory back is the last thing that a thread does.
             t.finished = t.finished.max(self.mem.now);
         }
-        if self.watch.check_every > 0 && self.steps.is_multiple_of(self.watch.check_every) {
+        self.took_steps(1);
+        goes_on && flow != FaultOutcome::Killed
+    }
+
+    /// So many steps were taken that were no hits: audits are due after some.
+    #[inline]
+    pub(super) fn took_steps(&mut self, steps: u64) {
+        let (before, every) = (self.steps, self.watch.check_every);
+        self.steps += steps;
+        if every > 0 && before / every != self.steps / every {
             self.check();
         }
-        goes_on && flow != FaultOutcome::Killed
     }
 
     /// Executes an operation that is no access, or asks for operations.

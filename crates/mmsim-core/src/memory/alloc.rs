@@ -58,20 +58,30 @@ impl Memory {
         mark: Option<Mark>,
     ) -> Option<Pfn> {
         if req.order == 0
-            && !self.tracer.on()
             && let Some(zone) = self.zones.asked(node, req.highest, mark)
             && mark.is_none_or(|m| zone.watermark_ok(m, req.highest))
             && let Some(pfn) = zone.take_from_pcp(self.cpu, req.migratetype)
         {
             self.frames.reset(pfn, FrameKind::Fresh);
             self.vmstat.add(of_kind(zone.kind), 1);
-            return if zone.give_one() { Some(pfn) } else { self.last_of_share(node, pfn) };
+            let more = zone.give_one();
+            if self.tracer.on() {
+                self.tell_of_alloc(pfn);
+            }
+            return if more { Some(pfn) } else { self.last_of_share(node, pfn) };
         }
         let flags = match mark {
             Some(Mark::Min) => AllocFlags::of(req),
             _ => AllocFlags::default(),
         };
         self.get_page_from_freelist(node, req, mark, flags)
+    }
+
+    #[cold]
+    #[inline(never)]
+    fn tell_of_alloc(&mut self, pfn: Pfn) {
+        let zone = self.zones.of(pfn).0;
+        self.emit(|| TraceEvent::MmPageAlloc { pfn, order: 0, zone });
     }
 
     /// A zone of the node gave the last page of its share.
@@ -206,8 +216,11 @@ impl Memory {
         );
         debug_assert_eq!(self.frames.order(pfn), 0, "{pfn} is the first of a block");
         self.vmstat.add(VmEvent::PgFree, 1);
-        if !self.tracer.on() && self.zones.with(pfn).put_to_pcp(self.cpu, pfn) {
+        if self.zones.with(pfn).put_to_pcp(self.cpu, pfn) {
             self.frames.reset(pfn, FrameKind::Pcp);
+            if self.tracer.on() {
+                self.tell_of_free(pfn);
+            }
         } else {
             self.free_slowly(pfn);
         }
@@ -218,16 +231,24 @@ impl Memory {
     fn free_slowly(&mut self, pfn: Pfn) {
         let mut c = Columns::new(&mut self.frames, &mut self.lists);
         self.zones.with(pfn).put(&mut c, self.cpu, pfn, 0);
+        self.tell_of_free(pfn);
+    }
+
+    #[inline(never)]
+    fn tell_of_free(&mut self, pfn: Pfn) {
         self.emit(|| TraceEvent::MmPageFree { pfn, order: 0 });
     }
 
     /// Gives frames back to the allocator, one after the other.
     pub fn free_frames(&mut self, frames: impl ExactSizeIterator<Item = Pfn> + Clone) {
-        let zone = if self.tracer.on() { None } else { self.zones.of_all(frames.clone()) };
+        let zone = if self.slow_paths { None } else { self.zones.of_all(frames.clone()) };
         let Some(zone) = zone else { return frames.for_each(|p| self.free_frame(p)) };
         self.vmstat.add(VmEvent::PgFree, frames.len() as u64);
         let mut c = Columns::new(&mut self.frames, &mut self.lists);
-        self.zones[zone].put_many(&mut c, self.cpu, frames);
+        self.zones[zone].put_many(&mut c, self.cpu, frames.clone());
+        if self.tracer.on() {
+            frames.for_each(|p| self.tell_of_free(p));
+        }
     }
 
     /// Gives a block back to the allocator. Nothing may refer to any of its frames.

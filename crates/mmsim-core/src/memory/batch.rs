@@ -141,6 +141,16 @@ impl Memory {
         self.batches.cpus[cpu].add = batch;
     }
 
+    /// Reports that the folios of a batch are on lists of that name.
+    #[inline]
+    pub fn tell_of_insertions(&mut self, batch: &[(FolioId, Arrival)], lru: &'static str) {
+        if self.tracer.on() {
+            for &(pfn, _) in batch {
+                self.emit(|| TraceEvent::MmLruInsertion { pfn, lru });
+            }
+        }
+    }
+
     /// Activates a listed folio (`folio_activate`), batched. A folio on no list stays as it
     /// is: an activation that comes while it waits for its list is lost.
     pub fn lru_activate(&mut self, policy: &mut dyn ReclaimPolicy, folio: FolioId) {

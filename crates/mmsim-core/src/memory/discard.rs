@@ -101,8 +101,7 @@ impl Memory {
     /// Drops pages that hold nothing or a plain folio, up to the first that is different.
     /// Returns that, or `end`.
     fn discard(&mut self, policy: &mut dyn ReclaimPolicy, first: u32, end: u32, vma: VmaId) -> u32 {
-        // Events carry the time of each folio.
-        if self.tracer.on() || self.memcgs.len() > 1 {
+        if self.slow_paths || self.memcgs.len() > 1 {
             return first;
         }
         let mut gathered = std::mem::take(&mut self.gathered);
@@ -110,7 +109,8 @@ impl Memory {
         let (flags, _) = self.frames.flags_and_rmap();
         let mut page = first;
         while page < end && gathered.len() < MOST_GATHERED {
-            let group_end = end.min((page / GROUP_PAGES + 1) * GROUP_PAGES);
+            let room = (MOST_GATHERED - gathered.len()) as u32;
+            let group_end = end.min((page / GROUP_PAGES + 1) * GROUP_PAGES).min(page + room);
             let before = gathered.len();
             let from = page;
             let (hot, entry) = self.pages.hot_and_entries_mut();

@@ -146,7 +146,7 @@ impl Memory {
         let memcg = self.frames.memcg(folio);
         let (file, index) = self.file_at(page);
         let most = LARGEST_WRITE.min(self.files[file].pages - index);
-        let mut run = std::mem::take(&mut self.touched);
+        let mut run = std::mem::take(&mut self.settling);
         for p in page.0..page.0 + most {
             let Entry::Frame(f) = self.pages.entry(PageIdx(p)) else { break };
             let dirty = self.frames.bits(f) & (flag::DIRTY | flag::WRITEBACK) == flag::DIRTY;
@@ -162,7 +162,7 @@ impl Memory {
         }
         let n = run.len() as u64;
         run.clear();
-        self.touched = run;
+        self.settling = run;
         n
     }
 

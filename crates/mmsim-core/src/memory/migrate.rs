@@ -65,7 +65,7 @@ impl Memory {
 
     /// The same for folios that are known to be listed, of one page and in no batch.
     pub fn isolate_all_to_migrate(&mut self, lru: &mut dyn ReclaimPolicy, folios: &[FolioId]) {
-        if self.tracer.on() {
+        if self.slow_paths {
             for &folio in folios {
                 let taken = self.isolate_to_migrate(lru, folio);
                 debug_assert!(taken, "{folio} was on a list a moment ago");
@@ -138,11 +138,12 @@ impl Memory {
         std::hint::black_box(seen);
     }
 
-    /// How many of some isolated folios, from the last one on, [`Memory::migrate_plain`] takes; none
-    /// with an observer.
+    /// How many of some isolated folios, from the last one on, [`Memory::migrate_plain`] takes; with
+    /// an observer one at a time, whose events come in order then.
     pub fn nr_plain_at_end(&self, folios: &[FolioId]) -> usize {
-        let plain = |&&f: &&FolioId| !self.tracer.on() && is_plain(self.frames.bits(f));
-        folios.iter().rev().take_while(plain).count()
+        let most = if self.tracer.on() { 1 } else { folios.len() };
+        let plain = |&&f: &&FolioId| !self.slow_paths && is_plain(self.frames.bits(f));
+        folios.iter().rev().take(most).take_while(plain).count()
     }
 
     /// Moves isolated plain folios, the last first, into as many frames, the last first: as so many
@@ -166,10 +167,10 @@ impl Memory {
             self.frames.rmap[target] = page.0;
             self.frames.set_memcg(target, self.frames.memcg(folio));
             self.frames.store(target, bits & !LEFT | dirty);
+            self.emit(|| TraceEvent::SimMigrate { pfn: folio, target, page: Some(page) });
         }
         self.count(VmEvent::PgMigrateSuccess, folios.len() as u64);
-        self.free_frames(folios.iter().rev().copied());
-        self.lru_add_migrated(lru, targets);
+        self.lru_add_migrated(lru, folios, targets);
     }
 
     /// Moves an isolated folio of one page to a free frame of a node, if one can be had above the
@@ -218,19 +219,27 @@ impl Memory {
         }
     }
 
-    /// Migrated folios, the last first, go to the batch, each when its move is paid for.
-    fn lru_add_migrated(&mut self, lru: &mut dyn ReclaimPolicy, folios: &[FolioId]) {
+    /// Folios that were moved, the last first: each is paid for, its old frame is freed, and its new
+    /// one goes to the batch.
+    fn lru_add_migrated(
+        &mut self,
+        lru: &mut dyn ReclaimPolicy,
+        folios: &[FolioId],
+        targets: &[Pfn],
+    ) {
         let how = Arrival { kind: ArrivalKind::Migrated, in_fault: None, position: 0 };
-        let mut rest = folios;
-        while !rest.is_empty() {
-            let now;
-            (rest, now) = rest.split_at(rest.len().saturating_sub(self.batches.room(self.cpu)));
-            for &folio in now {
+        let mut left = folios.len();
+        while left > 0 {
+            let first = left.saturating_sub(self.batches.room(self.cpu));
+            let some = &targets[first..left];
+            for &folio in some {
                 self.frames.set(folio, flag::IN_BATCH);
             }
-            self.batches.adding(self.cpu).extend(now.iter().rev().map(|&f| (f, how)));
-            self.now += SimDuration(self.cost.t_migrate.0 * now.len() as u64);
-            self.lru_added(lru, now.len() as u64);
+            self.now += SimDuration(self.cost.t_migrate.0 * some.len() as u64);
+            self.free_frames(folios[first..left].iter().rev().copied());
+            self.batches.adding(self.cpu).extend(some.iter().rev().map(|&f| (f, how)));
+            self.lru_added(lru, some.len() as u64);
+            left = first;
         }
     }
 

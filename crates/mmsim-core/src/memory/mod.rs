@@ -10,8 +10,8 @@ mod cgroup;
 mod check;
 mod discard;
 mod evict;
+mod fast_faults;
 mod file;
-mod first_touch;
 mod huge;
 mod hugetlb;
 mod idle;
@@ -26,7 +26,6 @@ mod samples;
 mod scan;
 mod shadow_nodes;
 mod survey;
-mod swapin_fast;
 pub mod trace;
 mod walk;
 mod young;
@@ -34,6 +33,7 @@ mod young;
 pub use batch::Batches;
 pub use cgroup::{Memcg, Memcgs};
 pub use evict::{Evicting, Prepared};
+pub use fast_faults::{AHEAD, FastFaults, MOST_PENDING, PendingFault, SwapInRun};
 pub use huge::HUGE_ORDER;
 pub use hugetlb::HugePool;
 pub use layout::{FrameUse, FreeListLayout, Layout, LayoutError, ZoneLayout};
@@ -44,7 +44,6 @@ pub use plug::Plug;
 pub use samples::{BATCH as SAMPLE_BATCH, InBatches};
 pub use scan::{Scan, ScanFor, Scanned};
 pub use survey::{BlockUse, Hold, Survey, holds, most_blocks};
-pub use swapin_fast::{AHEAD, FastSwapIn, MOST_PENDING, PendingSwapIn, SwapInRun};
 pub use walk::{TableWalk, WalkScope};
 pub use young::References;
 
@@ -134,6 +133,8 @@ pub struct Memory {
     pub node_stats: NodeStats,
     /// Where events go.
     pub tracer: Tracer,
+    /// Everything takes the slow path, for tests that compare it with the fast ones.
+    pub slow_paths: bool,
     /// The clock of whoever acts; doors advance it by what they cost.
     pub now: SimTime,
     /// The CPU of whoever acts.
@@ -166,7 +167,8 @@ pub struct Memory {
     pub zram_stored: u64,
     /// Frames of a range that is being dropped, in the order of its pages (`struct mmu_gather`).
     gathered: Vec<Pfn>,
-    touched: Vec<FolioId>,
+    /// Kept for the folios of a batch.
+    settling: Vec<FolioId>,
     /// Frames whose owner went while a device works on them, per zone: free when that ends.
     pub(crate) nr_orphans: IndexVec<ZoneId, u64>,
     /// Nodes of radix trees and pages in zram that the kernel's own memory follows now.
@@ -232,7 +234,8 @@ impl Memory {
             hugetlb: HugePool::default(),
             zram_stored: 0,
             gathered: Vec::new(),
-            touched: Vec::new(),
+            settling: Vec::new(),
+            slow_paths: false,
             settled: (0, 0),
             shadows_deferred: 0,
             evictions: 0,

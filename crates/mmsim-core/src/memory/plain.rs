@@ -8,11 +8,11 @@
 //! table of four verdicts. What is evicted is collected and carried out at the end of the
 //! batch, and what is counted once for each is counted once for all.
 //!
-//! The fast path gives the state, the counters and the time of the slow path. It may do so
-//! because nobody looks between the folios of a batch: there is none with an observer, whose
-//! events carry the time; an asynchronous device, whose queue starts at the time of the
-//! write, gets its folios by the slow path; and before any other folio is processed by
-//! the slow path, [`Memory::settle_fast`] accounts for those of the fast path.
+//! The fast path gives the state, the counters, the events and the times of the slow path. It may
+//! do so because nobody looks between the folios of a batch. With an observer a batch is one
+//! folio, so that each event has its own time ([`Memory::evict_batch`]). An asynchronous device,
+//! whose queue starts at the time of the write, gets its folios by the slow path. Before a folio
+//! takes the slow path, [`Memory::settle_fast`] accounts for those of the fast path.
 
 use super::Memory;
 use crate::backing::Shadow;
@@ -20,6 +20,7 @@ use crate::backing::device::Io;
 use crate::base::id::{AsId, GROUP_PAGES, ListId, MemcgId, PageIdx, Pfn, SwapSlot, ZoneId};
 use crate::base::time::SimDuration;
 use crate::base::vmstat::VmEvent;
+use crate::memory::trace::TraceEvent;
 use crate::phys::frames::{FolioId, ORDER_MASK, flag, is_plain, pages_of};
 use crate::policy::Reclaimer;
 use crate::virt::pages::{Group, Owner, pte};
@@ -188,7 +189,7 @@ impl Memory {
     /// Isolates folios at the tail of a list, up to `n` pages or one folio more, and appends
     /// them to `looks`, oldest first. Returns their pages. With `verdicts`, the accessed bits of
     /// plain ones are tested and cleared, and their flags changed; that takes time, which
-    /// [`FastPath::asked`] notes. Without, and with an observer, none is taken for plain.
+    /// [`FastPath::asked`] notes. Without, none is taken for plain.
     pub(super) fn lru_isolate_asked(
         &mut self,
         list: ListId,
@@ -196,14 +197,14 @@ impl Memory {
         verdicts: Option<&Verdicts>,
         looks: &mut Vec<Look>,
     ) -> u64 {
-        let verdicts = verdicts.filter(|_| !self.tracer.on());
+        let verdicts = verdicts.filter(|_| !self.slow_paths);
         self.lru_isolate(list, n, verdicts, looks, |i, run, looks| i.isolate(run, looks))
     }
 
     /// The same without asking anybody: the accessed bits of plain ones are still there, for
-    /// [`Memory::test_clear_young_of`]. With an observer none is taken for plain.
+    /// [`Memory::test_clear_young_of`].
     pub fn lru_isolate_unasked(&mut self, list: ListId, n: u64, looks: &mut Vec<Look>) -> u64 {
-        let plain = !self.tracer.on();
+        let plain = !self.slow_paths;
         self.lru_isolate(list, n, None, looks, |i, run, looks| i.isolate_unasked(run, plain, looks))
     }
 
@@ -327,7 +328,14 @@ impl Memory {
 
     /// Whether plain folios may be evicted by the fast path.
     pub fn evicts_short(&self) -> bool {
-        !self.tracer.on() && self.swap.as_ref().is_some_and(|s| s.device.config().synchronous)
+        !self.slow_paths && self.swap.as_ref().is_some_and(|s| s.device.config().synchronous)
+    }
+
+    /// How many of `n` plain folios are judged and evicted at once: with an observer one, which
+    /// [`Memory::settle_fast`] follows.
+    #[inline]
+    pub fn evict_batch(&self, n: usize) -> usize {
+        if self.tracer.on() { n.min(1) } else { n }
     }
 
     /// Takes swap slots for so many plain folios that shall be evicted, fewer if there are
@@ -368,8 +376,13 @@ impl Memory {
         let n = short.victims.len() as u64;
         let write = swap.device.sync_cost(Io::Write, 1);
         self.zram_stored += n * u64::from(swap.device.config().stored_bytes_per_page > 0);
-        let each = self.cost.t_unmap + self.cost.t_swap_submit + write + self.cost.t_evict;
-        self.now += SimDuration(each.0 * n);
+        if self.tracer.on() {
+            short.victims.iter().for_each(|v| self.tell_of_eviction(v, write));
+        } else {
+            let each = self.cost.t_unmap + self.cost.t_swap_submit + write + self.cost.t_evict;
+            self.now += SimDuration(each.0 * n);
+            self.evictions += n;
+        }
         self.unmap_short(&short.victims);
         self.free_frames(short.victims.iter().map(|v| v.folio));
         self.count_steal(by, MemcgId(0), false, n);
@@ -377,8 +390,22 @@ impl Memory {
         self.memcgs.uncharge(MemcgId(0), n);
         self.count(VmEvent::NrVmscanWrite, n);
         self.count(VmEvent::PswpOut, n);
-        self.evictions += n;
         short.victims.clear();
+    }
+
+    /// Lets the time of an eviction pass, with its events, which an observer sees.
+    #[cold]
+    #[inline(never)]
+    fn tell_of_eviction(&mut self, v: &Victim, write: SimDuration) {
+        let (pfn, page, slot) = (v.folio, Some(v.page), Some(v.slot));
+        self.page_of_slot.insert(v.slot, v.page);
+        self.now += self.cost.t_unmap;
+        self.emit(|| TraceEvent::MmVmscanWriteFolio { pfn, file: false });
+        self.now += self.cost.t_swap_submit + write;
+        let eviction = self.name_eviction(page);
+        let written = true;
+        self.emit(|| TraceEvent::SimEvict { eviction, pfn, page, file: false, slot, written });
+        self.now += self.cost.t_evict;
     }
 
     /// Makes swap entries of the PTEs that map the victims.

@@ -269,25 +269,6 @@ pub trait ReclaimPolicy: Send {
         }
         self.folio_entering(mem, folio, how);
     }
-    /// Whether [`ReclaimPolicy::folios_swapped_in`] may stand for the calls of
-    /// `folio_swapped_in` and `swapin_mapped` for each of its folios: it may if these do
-    /// not ask for the time, do not touch lists, and do nothing once the page is mapped.
-    fn swapins_together(&self) -> bool {
-        false
-    }
-    /// Folios were read from swap one after the other, each with the shadow that its slot
-    /// held: `folio_swapped_in` for each. They are mapped by now, their slots are free, and
-    /// they wait in the batch. Called only if [`ReclaimPolicy::swapins_together`].
-    fn folios_swapped_in(
-        &mut self,
-        mem: &mut Memory,
-        folios: &[(FolioId, Option<Shadow>)],
-        how: Arrival,
-    ) {
-        for &(folio, shadow) in folios {
-            self.folio_swapped_in(mem, folio, shadow, how);
-        }
-    }
     /// A page read from swap was mapped.
     fn swapin_mapped(&mut self, mem: &mut Memory, folio: FolioId) {
         let _ = (mem, folio);
@@ -297,18 +278,13 @@ pub trait ReclaimPolicy: Send {
     fn folio_entering(&mut self, mem: &mut Memory, folio: FolioId, how: Arrival) {
         let _ = (mem, folio, how);
     }
-    /// Whether [`ReclaimPolicy::folios_entering`] may stand for the calls of
-    /// `folio_entering` for new folios, later than each of them: it may if these do not ask
-    /// for the time and change nothing but the folio's own flags.
-    fn entries_together(&self) -> bool {
+    /// Whether the policy may be told of a fault after later accesses of the same thread: of a new
+    /// folio by `folio_entering`, of one from swap by `folio_swapped_in` and `swapin_mapped`, and
+    /// of a full batch by `folio_arrived`. The clock is that of the fault all the same, and nobody
+    /// else has acted since. It may if these take no time, do not look at accessed bits and move
+    /// no folio but their own. Faults take a fast path then.
+    fn faults_together(&self) -> bool {
         false
-    }
-    /// New folios of anonymous memory were mapped one after the other and wait in the batch:
-    /// `folio_entering` for each. Called only if [`ReclaimPolicy::entries_together`].
-    fn folios_entering(&mut self, mem: &mut Memory, folios: &[FolioId], how: Arrival) {
-        for &folio in folios {
-            self.folio_entering(mem, folio, how);
-        }
     }
     /// An access through a system call, or the accessed bit found when a file page is
     /// unmapped (`mark_page_accessed`); not a mapped hit.

@@ -250,7 +250,7 @@ impl Classic {
         let rotates = self.config.balance_model == BalanceModel::Rotate;
         // What is said of one folio of a batch may depend on those before it.
         let leaky = rotates && self.config.new_anon_rotated == NewAnonRotated::ForcedLeaky;
-        if leaky || mem.tracer.on() {
+        if leaky || mem.slow_paths {
             return false;
         }
         let Some(lv) = self.common_lruvec(mem, batch.iter().map(|&(f, _)| f)) else { return false };
@@ -281,6 +281,9 @@ impl Classic {
                 mem.lru_arrive_heads(list, folios);
             }
             folios.clear();
+        }
+        if all {
+            mem.tell_of_insertions(batch, "anon");
         }
         all
     }
@@ -383,7 +386,7 @@ impl ReclaimPolicy for Classic {
     }
 
     #[inline]
-    fn entries_together(&self) -> bool {
+    fn faults_together(&self) -> bool {
         true
     }
 
@@ -391,25 +394,6 @@ impl ReclaimPolicy for Classic {
     fn folio_refaulted(&mut self, mem: &mut Memory, folio: FolioId, shadow: Shadow, how: Arrival) {
         let _ = how;
         self.refault(mem, folio, shadow);
-    }
-
-    #[inline]
-    fn swapins_together(&self) -> bool {
-        !self.config.swapin_activate
-    }
-
-    fn folios_swapped_in(
-        &mut self,
-        mem: &mut Memory,
-        folios: &[(FolioId, Option<Shadow>)],
-        how: Arrival,
-    ) {
-        let notes = self.config.balance_model == BalanceModel::Cost58;
-        if notes || !self.anon_refaulted(mem, folios) {
-            for &(folio, shadow) in folios {
-                self.folio_swapped_in(mem, folio, shadow, how);
-            }
-        }
     }
 
     #[inline]

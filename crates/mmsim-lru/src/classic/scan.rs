@@ -36,6 +36,18 @@ pub(super) struct Batch {
     promoted: u64,
 }
 
+impl Batch {
+    /// Lets an observer see what became of a plain folio, after what it took.
+    #[inline]
+    fn tell(&mut self, mem: &mut Memory, look: &Look, outcome: ScanOutcome) {
+        if mem.tracer.on() {
+            mem.settle_fast(&mut self.fast, self.how.by);
+            let (pfn, page, file) = (look.folio, Some(look.page()), self.file);
+            mem.emit(|| TraceEvent::SimScanFolio { pfn, page, file, outcome });
+        }
+    }
+}
+
 impl Classic {
     /// Takes up to `n` pages off the tail of a list into `self.looks`, and the rest of the last
     /// folio. Returns how many.
@@ -111,25 +123,19 @@ impl Classic {
         mem.prefetch_pages_of(judged.map(|l| l.folio));
         // Nearly always all of them are plain.
         let mut rest = &looks[..];
-        while !rest.is_empty() {
-            let (plain, behind) = rest.split_at(plain_ahead(rest));
-            if !plain.is_empty() {
-                self.shrink_plain(mem, b, plain);
-            }
-            // An event would tell of each.
-            let together = !b.file && !mem.tracer.on();
-            let nr = if together { writing_ahead(behind) } else { 0 };
-            let (written, behind) = behind.split_at(nr);
-            if !written.is_empty() {
-                self.shrink_writing(mem, b, written);
+        while let Some(first) = rest.first() {
+            let plain = mem.evict_batch(plain_ahead(rest));
+            let together = plain == 0 && !b.file && !mem.slow_paths;
+            let writing = if together { writing_ahead(rest) } else { 0 };
+            let (some, behind) = rest.split_at((plain + writing).max(1));
+            if plain > 0 {
+                self.shrink_plain(mem, b, some);
+            } else if writing > 0 {
+                self.shrink_writing(mem, b, some);
+            } else {
+                self.shrink_other(mem, b, first.folio, None);
             }
             rest = behind;
-            if written.is_empty()
-                && let Some((other, behind)) = rest.split_first()
-            {
-                self.shrink_other(mem, b, other.folio, None);
-                rest = behind;
-            }
         }
         self.looks = looks;
         mem.settle_fast(&mut b.fast, b.how.by);
@@ -183,6 +189,16 @@ impl Classic {
         b.stats.reclaimed += evicts;
         b.stats.activated[ANON] += promoted;
         b.fast.activated(promoted);
+        if mem.tracer.on() {
+            let wanted = looks[0].bits & flag::RECLAIM != 0;
+            let outcome = match (evicts > 0, promoted > 0) {
+                (true, _) => ScanOutcome::Reclaimed,
+                (_, true) if wanted => ScanOutcome::ActivateNoSwap,
+                (_, true) => ScanOutcome::ActivateReferenced,
+                _ => ScanOutcome::KeepReferenced,
+            };
+            b.tell(mem, &looks[0], outcome);
+        }
     }
 
     /// Plain folios that cannot be evicted by the fast path, but were asked already.
@@ -199,6 +215,7 @@ impl Classic {
             if look.bits & flag::ACTIVE == 0 {
                 b.kept += 1;
                 b.back[0].push(look.folio);
+                b.tell(mem, look, ScanOutcome::KeepReferenced);
                 continue;
             }
             b.promoted += 1;
@@ -208,6 +225,7 @@ impl Classic {
             if self.config.age_on_scan_activation {
                 self.advance_age(b.lv, LruType::of(b.file), 1);
             }
+            b.tell(mem, look, ScanOutcome::ActivateReferenced);
         }
     }
 
@@ -233,6 +251,14 @@ impl Classic {
         stats.activated[ANON] += nr;
         b.promoted += nr;
         mem.activate_batch(self.ids.memcg(b.lv), looks, flag::RECLAIM);
+        if mem.tracer.on() {
+            mem.settle_fast(&mut b.fast, b.how.by);
+            for &Look { folio: pfn, .. } in looks {
+                let (page, file, outcome) =
+                    (mem.page_of(pfn), false, ScanOutcome::ActivateWriteback);
+                mem.emit(|| TraceEvent::SimScanFolio { pfn, page, file, outcome });
+            }
+        }
         if self.config.age_on_scan_activation {
             self.advance_age(b.lv, LruType::of(b.file), nr);
         }
@@ -248,8 +274,7 @@ impl Classic {
         asked: Option<Judgement>,
     ) {
         mem.settle_fast(&mut b.fast, b.how.by);
-        let page =
-            if mem.tracer.on() { mem.rmap.nth(mem.rmap.of(&mem.frames, folio), 0) } else { None };
+        let page = if mem.tracer.on() { mem.page_of(folio) } else { None };
         let (by, file) = (b.how.by, b.file);
         let limit = match by {
             Reclaimer::Limit(m) => Some(m),
@@ -383,6 +408,7 @@ impl Classic {
         let young_counts = self.config.demoted_young_counts_as_rotated();
         let looks = std::mem::take(&mut self.looks);
         let mut back = std::mem::take(&mut self.back);
+        let observed = mem.tracer.on();
         let (mut kept, mut rotated, mut asked, mut extra) = (0, 0, 0, 0);
         for look in &looks {
             let folio = look.folio;
@@ -395,6 +421,10 @@ impl Classic {
                 asked += 1;
                 rotated += u64::from(look.bits & flag::RECLAIM != 0 && young_counts);
                 clear = flag::RECLAIM;
+                if observed {
+                    self.fast.asked(std::mem::take(&mut asked));
+                    mem.settle_fast(&mut self.fast, req.by);
+                }
             } else if leaves_young {
                 clear = flag::REFERENCED;
             } else {

@@ -201,33 +201,6 @@ impl Classic {
         self.leave(&l, mem.frames.bits(folio))
     }
 
-    /// Anonymous pages come back, those with a shadow as [`Classic::refault`] has it: on a
-    /// machine of one lruvec what each is compared with is the same. False, and nothing
-    /// done: there are several.
-    pub(super) fn anon_refaulted(
-        &mut self,
-        mem: &mut Memory,
-        folios: &[(FolioId, Option<Shadow>)],
-    ) -> bool {
-        if self.lruvecs.len() > 1 || mem.tracer.on() {
-            return false;
-        }
-        let nr = folios.iter().filter(|f| f.1.is_some()).count();
-        mem.count(VmEvent::WorkingsetRefaultAnon, nr as u64);
-        let Some(age) = self.age_of(false) else { return true };
-        let (scope, root) = (LruScope(0), MemcgId(0));
-        let threshold = self.threshold(mem, false, scope, root);
-        let packing = self.packing;
-        for &(folio, shadow) in folios {
-            let Some(shadow) = shadow else { continue };
-            let now = self.lruvecs[LruvecId(0)].age[age];
-            if formulas::refault_distance(now, packing.age(shadow), packing.age_mask) <= threshold {
-                self.refault_active(mem, folio, age, packing.unpack(shadow).workingset);
-            }
-        }
-        true
-    }
-
     /// The largest distance that activates a page which was evicted for the limit of a group.
     #[inline(always)]
     fn threshold(&self, mem: &Memory, is_file: bool, scope: LruScope, memcg: MemcgId) -> u64 {

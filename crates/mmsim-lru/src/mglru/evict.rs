@@ -37,6 +37,18 @@ struct Batch {
     back: Vec<FolioId>,
 }
 
+impl Batch {
+    /// Lets an observer see what became of a plain folio, after what it took.
+    #[inline]
+    fn tell(&mut self, mem: &mut Memory, look: &Look, outcome: ScanOutcome) {
+        if mem.tracer.on() {
+            mem.settle_fast(&mut self.fast, self.how.by);
+            let (pfn, page, file) = (look.folio, Some(look.page()), self.t == FILE);
+            mem.emit(|| TraceEvent::SimScanFolio { pfn, page, file, outcome });
+        }
+    }
+}
+
 impl Mglru {
     /// One step (`evict_folios`). Returns what counts against the budget; 0 ends the work on the
     /// lruvec.
@@ -148,8 +160,8 @@ impl Mglru {
         let looks = std::mem::take(&mut self.looks);
         let mut rest = &looks[..];
         while let Some((first, behind)) = rest.split_first() {
-            let plain =
-                if b.evicts_fast { rest.iter().take_while(|l| l.is_plain()).count() } else { 0 };
+            let plain = rest.iter().take_while(|l| b.evicts_fast && l.is_plain()).count();
+            let plain = mem.evict_batch(plain);
             if plain > 0 {
                 self.shrink_plain(mem, b, &rest[..plain]);
                 rest = &rest[plain..];
@@ -168,20 +180,28 @@ impl Mglru {
         victims.clear();
         let before = b.back.len();
         b.stats.scanned += looks.len() as u64;
-        let mut asked = 0;
         for look in looks {
             let bits = mem.frames.bits(look.folio);
             if b.how.keep_marked && bits & flag::REFERENCED != 0 {
                 b.back.push(look.folio);
+                b.tell(mem, look, ScanOutcome::KeepReferenced);
                 continue;
             }
-            asked += 1;
+            b.fast.asked(1);
             if !mem.test_clear_young_of(look) {
                 victims.push(look.with_bits(bits));
                 continue;
             }
-            self.look_around(mem, b.lv, look.page(), false, b.walks);
             let (judgement, bits) = used(self.config.access_marks, bits, 1, false);
+            b.tell(
+                mem,
+                look,
+                match judgement {
+                    Judgement::Activate => ScanOutcome::ActivateReferenced,
+                    _ => ScanOutcome::KeepReferenced,
+                },
+            );
+            self.look_around(mem, b.lv, look.page(), false, b.walks);
             mem.frames.store(look.folio, bits);
             self.counted_first(look.folio, judgement);
             if judgement == Judgement::Activate {
@@ -190,7 +210,6 @@ impl Mglru {
             }
             b.back.push(look.folio);
         }
-        b.fast.asked(asked);
         let mut slots = std::mem::take(&mut self.slots);
         mem.slots_for_short(victims.len(), &mut slots);
         let evicts = slots.len() as u64;
@@ -209,6 +228,7 @@ impl Mglru {
                 self.evicted(mem, b.lv, b.t, look.folio)
             };
             mem.evict_fast(&mut b.fast, look, slot, Some(shadow));
+            b.tell(mem, look, ScanOutcome::Reclaimed);
         }
         let v = &mut self.lruvecs[b.lv];
         v.rates[b.t].period_mut(v.min_seq[b.t], hist).evicted[Tier::FIRST] += untouched;
@@ -238,6 +258,7 @@ impl Mglru {
                 mem.activate(stays.folio);
                 b.stats.activated[ANON] += 1;
                 b.back.push(look.folio);
+                b.tell(mem, look, ScanOutcome::ActivateNoSwap);
             }
         }
     }

@@ -244,12 +244,7 @@ impl ReclaimPolicy for Mglru {
     }
 
     #[inline]
-    fn entries_together(&self) -> bool {
-        true
-    }
-
-    #[inline]
-    fn swapins_together(&self) -> bool {
+    fn faults_together(&self) -> bool {
         true
     }
 

@@ -250,7 +250,7 @@ impl Mglru {
         mem: &mut Memory,
         batch: &[(FolioId, Arrival)],
     ) -> bool {
-        if !self.single || mem.tracer.on() {
+        if !self.single || mem.slow_paths {
             return false;
         }
         let (mut every, mut any) = (u32::MAX, 0);

@@ -3,21 +3,23 @@
 //! Between two things that others can see, threads that populate memory do nothing but hits
 //! and first touches served from their CPU's own stock, and their turns change after every
 //! one of them. A first touch is seen by nobody until the CPU's LRU batch is full
-//! (`memory/first_touch.rs`). So the threads of all CPUs that run one thread alone form a team
+//! (`memory/fast_faults.rs`). So the threads of all CPUs that run one thread alone form a team
 //! here. Their turns are those of the run loop, to the nanosecond, and each turn executes
 //! what `run_thread` would; but a turn costs little more than finding out whose it is. Frames
 //! are settled when a batch is full, at the very fault that fills it, or when the team
 //! breaks up: at the first thing that is neither a hit nor such a first touch, at an event,
 //! or when a CPU outside of the team is next.
 
-use crate::base::id::{CpuId, GROUP_PAGES, GroupId, IndexVec, ThreadId, ZoneId};
+use crate::base::id::{AsId, CpuId, GROUP_PAGES, GroupId, IndexVec, PageIdx, ThreadId};
 use crate::base::time::{SimDuration, SimTime};
 use crate::machine::Machine;
 use crate::machine::cpu::order::key_of;
 use crate::machine::cpu::thread::{Entity, Thread};
 use crate::machine::run::{fitting, hit, hit_run};
 use crate::machine::watch::latency::RecordClock;
-use crate::policy::{Arrival, ArrivalKind};
+use crate::memory::trace::FaultKind;
+use crate::memory::{FastFaults, MOST_PENDING, PendingFault};
+use crate::policy::ArrivalKind;
 use crate::virt::pages::{Group, pte};
 use crate::virt::space::{Spaces, VmaKind};
 use crate::workload::{Op, RegionId, VmaFlags};
@@ -43,9 +45,6 @@ const UNKNOWN: Known = Known { region: u32::MAX, start: 0, pages: 0, touchable: 
 const WORTH_A_TEAM: u64 = 4;
 const PAUSE: u32 = 16;
 
-/// First touches that wait to be settled, at most.
-const MOST: usize = 64;
-
 /// A thread that runs alone on its CPU, and what it has done since the team was formed.
 pub(in crate::machine) struct Member {
     tid: ThreadId,
@@ -60,7 +59,7 @@ pub(in crate::machine) struct Member {
     record_clock: RecordClock,
     faults: u64,
     /// First touches that wait to be settled, and how many may.
-    pages: [u32; MOST],
+    pending: [PendingFault; MOST_PENDING],
     nr: usize,
     room: usize,
     known: [Known; 2],
@@ -73,6 +72,8 @@ enum End {
     Turn,
     /// First touches are to be settled.
     Full,
+    /// Accesses were recorded, as page numbers so far.
+    Recorded,
     /// Something else is to be done now.
     Other,
 }
@@ -89,6 +90,8 @@ struct Columns<'a> {
     t_fault: u64,
     due: u64,
     run_ahead: u64,
+    /// Where accesses are recorded, if they are.
+    recorded: Option<&'a mut Vec<u32>>,
 }
 
 /// The members' turns: a clock and a place in the team each, the earliest first, and of
@@ -143,20 +146,29 @@ impl Machine {
         self.touching = false;
         self.alone_for = PAUSE;
         let sampled = self.watch.sample.is_some();
-        let watched = self.watch.record_accesses || self.watch.check_every > 0 || sampled;
-        if watched || self.cpus.len() > MOST_CPUS || !self.policy.entries_together() {
+        if sampled || self.cpus.len() > MOST_CPUS || !self.policy.faults_together() {
             return None;
         }
-        let zone = self.mem.touch_zone(self.kswapds_awake())?;
+        let recency = VmaFlags::default().recency(self.mem.ignores_random());
+        let (nobody, awake) = ((ThreadId(0), AsId(0)), self.kswapds_awake());
+        let run = self.mem.fast_faults(nobody, ArrivalKind::New, recency, awake)?;
         let mut team = std::mem::take(&mut self.team);
-        let (mut turns, outside) = self.gather(zone, &mut team);
+        let (mut turns, outside) = self.gather(&run, &mut team);
+        let recording = self.still_records();
         let acts = loop {
             if turns.nr == 0 {
                 break None;
             }
+            let recorded = self.contents.sequence.len();
             let (place, end) = self.play(&mut team, &mut turns, due, outside);
+            if end == End::Full {
+                self.settle_member(&run, &mut team[place]);
+            }
+            if recording {
+                self.record_hits(recorded);
+            }
             match end {
-                End::Full => self.settle_member(zone, &mut team[place]),
+                End::Full | End::Recorded => {}
                 End::Other => break Some(team[place].cpu.0.into()),
                 End::Turn => break None,
             }
@@ -166,7 +178,7 @@ impl Machine {
         for n in 0..turns.nr {
             let key = *turns.nth(n);
             let (m, clock) = (&mut team[key as usize % MOST_CPUS], key >> PLACE_BITS);
-            self.settle_member(zone, m);
+            self.settle_member(&run, m);
             faults += m.faults;
             let t = &mut self.threads[m.tid];
             t.ops = std::mem::take(&mut m.ops);
@@ -188,15 +200,15 @@ impl Machine {
         // Less than a team costs comes from threads that do something else in between.
         self.touching = faults >= WORTH_A_TEAM;
         self.alone_for = if self.touching { 0 } else { PAUSE };
-        self.steps += faults;
         self.latency[0].add_many(self.mem.cost.t_minor_anon, faults);
         self.note_resident();
+        self.took_steps(faults);
         acts
     }
 
     /// Puts a team together, in the order of equals. Returns its turns, and the place of the
     /// earliest CPU that does not belong to it.
-    fn gather(&mut self, zone: ZoneId, team: &mut Vec<Member>) -> (Turns, u128) {
+    fn gather(&mut self, run: &FastFaults, team: &mut Vec<Member>) -> (Turns, u128) {
         let mut outside = u128::MAX;
         let mut nr = 0;
         for (i, c) in self.cpus.iter().enumerate() {
@@ -221,7 +233,7 @@ impl Machine {
             team[..nr].sort_unstable_by_key(|m| m.tid);
         }
         let mut turns = Turns { keys: [0; MOST_CPUS], head: 0, nr };
-        self.touches_left = self.mem.zones[zone].share_left();
+        self.touches_left = self.mem.share_left(run);
         self.touches_each = self.touches_left / nr.max(1);
         for (i, m) in team[..nr].iter_mut().enumerate() {
             let t = &mut self.threads[m.tid];
@@ -230,7 +242,7 @@ impl Machine {
             (m.next, m.done) = (t.next, t.done);
             (m.touched, m.records, m.faults) = (0, 0, 0);
             m.known = [UNKNOWN; 2];
-            m.room = self.room_of(zone, m.cpu);
+            m.room = self.room_of(run, m.cpu);
             m.begin = self.cpus[usize::from(m.cpu.0)].clock.0;
             turns.keys[i] = m.begin << PLACE_BITS | i as u64;
         }
@@ -261,6 +273,7 @@ impl Machine {
             t_fault: self.mem.cost.t_minor_anon.0 + t_hit,
             due: due.0,
             run_ahead: self.config.run_ahead.0,
+            recorded: self.watch.record_accesses.then_some(&mut self.contents.sequence),
         };
         loop {
             let (place, clock, next) = turns.first();
@@ -277,31 +290,36 @@ impl Machine {
             if end != End::Turn {
                 return (place, end);
             }
+            if c.recorded.is_some() {
+                return (place, End::Recorded);
+            }
         }
     }
 
     /// Settles a member's first touches.
-    fn settle_member(&mut self, zone: ZoneId, m: &mut Member) {
+    fn settle_member(&mut self, run: &FastFaults, m: &mut Member) {
         if m.nr == 0 {
             return;
         }
         let t = &mut self.threads[m.tid];
         t.no_progress = 0;
-        let recency = VmaFlags::default().recency(self.mem.ignores_random());
-        let how = Arrival { kind: ArrivalKind::New, in_fault: Some(recency), position: 0 };
+        let run = run.of(m.tid, t.space);
         self.mem.cpu = m.cpu;
-        let space = t.space;
-        self.mem.settle_touched(&mut *self.policy, zone, space, how, &m.pages[..m.nr]);
-        self.mem.spaces[space].counted.faults += m.nr as u64;
+        self.mem.settle_faults(&mut *self.policy, &run, &m.pending[..m.nr]);
+        if self.watch.record_accesses {
+            m.pending[..m.nr].iter().for_each(|f| self.record_fault(f.page, FaultKind::ZeroFill));
+        }
+        self.mem.spaces[run.space].counted.faults += m.nr as u64;
         m.faults += m.nr as u64;
         m.nr = 0;
-        m.room = self.room_of(zone, m.cpu);
+        m.room = self.room_of(&run, m.cpu);
     }
 
     /// How many first touches a member may take next. What all of them may take before the zone
     /// has given its share is divided beforehand.
-    fn room_of(&mut self, zone: ZoneId, cpu: CpuId) -> usize {
-        let room = self.mem.touch_room(zone, cpu).min(MOST);
+    fn room_of(&mut self, run: &FastFaults, cpu: CpuId) -> usize {
+        let most = if self.watch.record_accesses { 1 } else { MOST_PENDING };
+        let room = self.mem.fault_room(run, cpu).min(most);
         let room = room.min(self.touches_each).min(self.touches_left);
         self.touches_left -= room;
         room
@@ -321,7 +339,7 @@ impl Member {
             records: 0,
             record_clock: RecordClock::default(),
             faults: 0,
-            pages: [0; MOST],
+            pending: [PendingFault::default(); MOST_PENDING],
             nr: 0,
             room: 0,
             known: [UNKNOWN; 2],
@@ -365,6 +383,7 @@ impl Member {
         write: bool,
         last: u64,
         page: usize,
+        now: u64,
     ) -> bool {
         let empty = c.hot[page] & !pte::TOUCHED == 0
             && c.entry[page] == 0
@@ -372,8 +391,11 @@ impl Member {
         let inside = last < u64::from(known.pages);
         let alike = write && known.touchable && inside && self.nr < self.room;
         if empty && alike {
+            c.record(page, 1);
             c.hot[page] = pte::PRESENT | pte::ACCESSED | pte::DIRTY | pte::WRITABLE;
-            self.pages[self.nr % MOST] = page as u32;
+            let (page, begin) = (PageIdx(page as u32), SimTime(now));
+            self.pending[self.nr % MOST_PENDING] =
+                PendingFault { page, write: true, begin, shadow: None };
             self.nr += 1;
             self.touched += 1;
         }
@@ -385,8 +407,27 @@ impl Member {
     #[inline(always)] // There is one caller, and most turns are short.
     fn turn(&mut self, c: &mut Columns<'_>, clock: u64, other: u64) -> (End, u64) {
         let (mut start, mut now) = (clock, clock);
+        loop {
+            if let Some(end) = self.pages_one_by_one(c, &mut start, &mut now, other) {
+                return (end, now);
+            }
+            if let Some(end) = self.turn_slow(c, &mut start, &mut now, other) {
+                return (end, now);
+            }
+        }
+    }
+
+    /// Nearly always: one page of a region that was accessed lately, of its own or of a copy.
+    /// `None`: an operation of another kind is next.
+    #[inline(always)]
+    fn pages_one_by_one(
+        &mut self,
+        c: &mut Columns<'_>,
+        start: &mut u64,
+        now: &mut u64,
+        other: u64,
+    ) -> Option<End> {
         let ahead = c.ahead(other);
-        // Nearly always: one page of a region that was accessed lately, of its own or of a copy.
         while let Some(op) = self.ops.get(self.next) {
             let (region, at, write, of) = match op {
                 Op::Copy(copy) => {
@@ -396,114 +437,116 @@ impl Member {
                     (region, first + self.done / 2, write, copy.touches())
                 }
                 Op::Access(run) if run.count == 1 => (run.region, run.first, run.write, 1),
-                _ => break,
+                _ => return None,
             };
             let known = match self.lately(region) {
                 Some(&known) => known,
-                None if of == 1 => break,
                 None => match self.find(c, region) {
                     Some(known) => known,
-                    None => break,
+                    None => return Some(c.stops(*start, *now, other)),
                 },
             };
-            if now >= ahead && now > start {
-                return (End::Turn, now);
+            if *now >= ahead && *now > *start {
+                return Some(End::Turn);
             }
             let page = (known.start + at) as usize;
             if hit(&mut c.hot[page], write) {
+                c.record(page, 1);
                 self.touched += 1;
                 self.did(of, 1);
-                now += c.t_hit;
+                *now += c.t_hit;
                 continue;
             }
             // What is no hit is done only if nobody else is earlier by now.
-            if !c.may_act(start, now, other) {
-                return (End::Turn, now);
+            if !c.may_act(*start, *now, other) {
+                return Some(End::Turn);
             }
-            if !self.first_touch(c, known, write, at.into(), page) {
-                return (End::Other, now);
+            if !self.first_touch(c, known, write, at.into(), page, *now) {
+                return Some(End::Other);
             }
             self.did(of, 1);
-            now += c.t_fault;
+            *now += c.t_fault;
             if self.nr == self.room {
-                return (End::Full, now);
+                return Some(End::Full);
             }
-            if now >= c.due || now >= other {
-                return (End::Turn, now);
+            if *now >= c.due || *now >= other {
+                return Some(End::Turn);
             }
-            start = now;
+            *start = *now;
         }
-        self.turn_slow(c, start, now, other)
+        None
     }
 
-    /// The same for operations of any kind.
+    /// Operations that are not of single pages. `None`: one of single pages is next.
     #[inline(never)]
     fn turn_slow(
         &mut self,
         c: &mut Columns<'_>,
-        mut start: u64,
-        mut now: u64,
+        start: &mut u64,
+        now: &mut u64,
         other: u64,
-    ) -> (End, u64) {
+    ) -> Option<End> {
         loop {
-            let stops = if c.may_act(start, now, other) { End::Other } else { End::Turn };
-            let Some(&op) = self.ops.get(self.next) else { return (stops, now) };
-            let hits_end = c.ahead(other).max(start + 1);
-            if now >= hits_end {
-                return (End::Turn, now);
+            let stops = Some(c.stops(*start, *now, other));
+            let Some(&op) = self.ops.get(self.next) else { return stops };
+            let hits_end = c.ahead(other).max(*start + 1);
+            if *now >= hits_end {
+                return Some(End::Turn);
             }
             let run = match op {
-                Op::Access(run) => run,
+                Op::Access(run) if run.count != 1 => run,
+                Op::Access(_) | Op::Copy(_) => return None,
                 Op::Compute(d) if d < LONG => {
-                    (now, self.next) = (now + d.0, self.next + 1);
+                    (*now, self.next) = (*now + d.0, self.next + 1);
                     continue;
                 }
                 Op::Records(n) => {
                     (self.records, self.next) = (self.records + u64::from(n), self.next + 1);
-                    self.record_clock.end(now, n);
+                    self.record_clock.end(*now, n);
                     continue;
                 }
                 Op::RecordBegins => {
-                    self.record_clock.begin(now);
+                    self.record_clock.begin(*now);
                     self.next += 1;
                     continue;
                 }
-                _ => return (stops, now),
+                _ => return stops,
             };
-            let Some(known) = self.find(c, run.region) else { return (stops, now) };
-            let fits = fitting(run.count - self.done, hits_end - now, c.t_hit);
+            let Some(known) = self.find(c, run.region) else { return stops };
+            let fits = fitting(run.count - self.done, hits_end - *now, c.t_hit);
             let first = (known.start + run.first + self.done) as usize;
             let hits = hit_run(&mut c.hot[first..first + fits as usize], run.write);
-            now += u64::from(hits) * c.t_hit;
+            c.record(first, hits);
+            *now += u64::from(hits) * c.t_hit;
             self.touched += u64::from(hits);
             self.did(run.count, hits);
             if hits == fits {
                 continue;
             }
-            if !c.may_act(start, now, other) {
-                return (End::Turn, now);
+            if !c.may_act(*start, *now, other) {
+                return Some(End::Turn);
             }
             let last = u64::from(run.first) + u64::from(run.count) - 1;
             let mut page = first + hits as usize;
-            if !self.first_touch(c, known, run.write, last, page) {
-                return (End::Other, now);
+            if !self.first_touch(c, known, run.write, last, page, *now) {
+                return Some(End::Other);
             }
             // Where memory is filled, the pages behind it wait for their first touch as well.
             loop {
                 self.did(run.count, 1);
-                now += c.t_fault;
+                *now += c.t_fault;
                 if self.nr == self.room {
-                    return (End::Full, now);
+                    return Some(End::Full);
                 }
-                if now >= c.due || now >= other {
-                    return (End::Turn, now);
+                if *now >= c.due || *now >= other {
+                    return Some(End::Turn);
                 }
                 page += 1;
-                if self.done == 0 || !self.first_touch(c, known, run.write, last, page) {
+                if self.done == 0 || !self.first_touch(c, known, run.write, last, page, *now) {
                     break;
                 }
             }
-            start = now;
+            *start = *now;
         }
     }
 
@@ -518,6 +561,20 @@ impl Member {
 }
 
 impl Columns<'_> {
+    /// Records accesses to pages in a row.
+    #[inline(always)]
+    fn record(&mut self, first: usize, count: u32) {
+        if let Some(recorded) = &mut self.recorded {
+            recorded.extend(first as u32..first as u32 + count);
+        }
+    }
+
+    /// How a turn ends where something else is next.
+    #[inline(always)]
+    fn stops(&self, start: u64, now: u64, other: u64) -> End {
+        if self.may_act(start, now, other) { End::Other } else { End::Turn }
+    }
+
     /// Before this a hit may begin, and at least one may.
     #[inline(always)]
     fn ahead(&self, other: u64) -> u64 {

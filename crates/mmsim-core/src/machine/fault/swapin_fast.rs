@@ -11,8 +11,8 @@ use crate::machine::Machine;
 use crate::machine::cpu::deadline::Deadline;
 use crate::machine::run::{Missed, Stop, fitting, hit, hit_copy, hit_run, is_single};
 use crate::machine::watch::latency::RecordClock;
-use crate::memory::{AHEAD, FastSwapIn, SwapInRun};
-use crate::policy::{Arrival, ArrivalKind};
+use crate::memory::{AHEAD, FastFaults, SwapInRun};
+use crate::policy::ArrivalKind;
 use crate::virt::space::Place;
 use crate::workload::Op;
 
@@ -51,8 +51,7 @@ impl Machine {
         let Stop::Miss(missed) = stop else { return at };
         let t = &self.threads[tid];
         let page = PageIdx(missed.page(t.place.start.0) as u32);
-        let swapped = self.mem.pages.swap_entry(page).is_some();
-        if !swapped || self.watch.record_accesses || self.watch.check_every > 0 {
+        if self.mem.pages.swap_entry(page).is_none() {
             return at;
         }
         while let Some((run, places)) = self.swap_in_run(tid) {
@@ -72,9 +71,9 @@ impl Machine {
     /// What the faults of a thread have in common, if they are of the common kind, and where they
     /// are: the region of the first, and the other side of a copy that is under way.
     #[inline]
-    fn swap_in_run(&mut self, tid: ThreadId) -> Option<(FastSwapIn, [Place; 2])> {
+    fn swap_in_run(&mut self, tid: ThreadId) -> Option<(FastFaults, [Place; 2])> {
         let t = &self.threads[tid];
-        if t.fault.is_some() || t.place.flags.locked || !self.policy.swapins_together() {
+        if t.fault.is_some() || t.place.flags.locked || !self.policy.faults_together() {
             return None;
         }
         let mut places = [t.place; 2];
@@ -86,8 +85,8 @@ impl Machine {
             }
         }
         let recency = t.place.flags.recency(self.mem.ignores_random());
-        let how = Arrival { kind: ArrivalKind::SwapIn, in_fault: Some(recency), position: 0 };
-        let run = self.mem.swap_in_run(t.space, how, self.kswapds_awake())?;
+        let (who, awake) = ((tid, t.space), self.kswapds_awake());
+        let run = self.mem.fast_faults(who, ArrivalKind::SwapIn, recency, awake)?;
         Some((run, places))
     }
 
@@ -95,13 +94,14 @@ impl Machine {
     fn return_some(
         &mut self,
         tid: ThreadId,
-        run: &FastSwapIn,
+        run: &FastFaults,
         places: &[Place; 2],
         until: Deadline,
     ) -> (Option<Stop>, SimTime) {
         let t = &mut self.threads[tid];
         let Deadline { due, other, slice, sample, .. } = until;
         let start = self.mem.now;
+        let record = self.watch.record_accesses;
         let t_hit = self.mem.cost.t_hit.0;
         let each = run.latency.0 + t_hit;
         let mut walk = Walk {
@@ -115,10 +115,11 @@ impl Machine {
             record_clock: &mut t.record_clock,
             hits_end: until.pause(start).0,
             faults_end: due.0.min(other.0.saturating_add(1)),
-            looks_at: due.min(other).min(slice).min(sample).0,
+            // Accesses are recorded in their order: hits by `run_hits`.
+            looks_at: if record { 0 } else { due.min(other).min(slice).min(sample).0 },
             t_fault: each,
         };
-        let mut swap_ins = self.mem.swap_in_run_of(run, &mut self.pending_swapins);
+        let mut swap_ins = self.mem.swap_in_run_of(run, &mut self.pending);
         let end = walk.go(&mut swap_ins, places, t_hit);
         let Walk { next, done, now, since, touched, records, .. } = walk;
         let faults = swap_ins.faults();
@@ -138,11 +139,14 @@ impl Machine {
         self.mem.now = SimTime(now);
         if faults > 0 {
             t.no_progress = 0;
-            self.steps += faults;
             self.latency[1].add_many(run.latency, faults);
-            let pending = &mut self.pending_swapins[..faults as usize];
-            self.mem.settle_swap_ins(&mut *self.policy, run, pending);
+            let pending = &self.pending[..faults as usize];
+            self.mem.settle_faults(&mut *self.policy, run, pending);
+            if record {
+                self.record_access(self.pending[0].page);
+            }
             self.note_resident();
+            self.took_steps(faults);
         }
         (end, SimTime(since))
     }
@@ -228,7 +232,7 @@ impl Walk<'_> {
         if now >= self.faults_end && now != self.since {
             return After::Not(Stop::Bound);
         }
-        if !swap_ins.fault(page, missed.run.write) {
+        if !swap_ins.fault(page, missed.run.write, SimTime(now)) {
             return After::Not(Stop::Miss(missed));
         }
         self.since = now + self.t_fault;

@@ -6,7 +6,7 @@
 //! policy can evict, or need not fetch again, has number 0.
 
 use crate::base::id::{GROUP_PAGES, PageIdx};
-use crate::machine::Machine;
+use crate::machine::{MOST_RECORDED, Machine};
 use crate::memory::trace::FaultKind;
 use crate::phys::frames::{FolioId, FrameKind, flag};
 use crate::virt::pages::{Entry, pte};
@@ -46,6 +46,15 @@ impl Contents {
 }
 
 impl Machine {
+    /// Whether accesses are recorded: up to so many.
+    #[inline]
+    pub(in crate::machine) fn still_records(&mut self) -> bool {
+        if self.contents.sequence.len() >= MOST_RECORDED {
+            self.watch.record_accesses = false;
+        }
+        self.watch.record_accesses
+    }
+
     /// Records an access to a page of a process that is present.
     pub(in crate::machine) fn record_access(&mut self, page: PageIdx) {
         let number = match self.mem.pages.entry(page) {

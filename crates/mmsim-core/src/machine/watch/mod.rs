@@ -35,6 +35,9 @@ pub struct Watch {
     pub progress: Option<Box<dyn FnMut(u64) + Send>>,
     /// Record the sequence of accesses, for the optimum's bound.
     pub record_accesses: bool,
+    /// Take the slow path always: for tests that compare it with the fast ones.
+    #[doc(hidden)]
+    pub slow_paths: bool,
 }
 
 impl Watch {
@@ -77,6 +80,14 @@ impl Watch {
     #[must_use]
     pub fn with_record_accesses(mut self, record: bool) -> Self {
         self.record_accesses = record;
+        self
+    }
+
+    /// Whether everything takes the slow path: for tests that compare it with the fast ones.
+    #[doc(hidden)]
+    #[must_use]
+    pub fn with_slow_paths(mut self, slow: bool) -> Self {
+        self.slow_paths = slow;
         self
     }
 }

@@ -1,0 +1,356 @@
+//! The fast paths of faults: first touches, and pages that come back from swap.
+//!
+//! Two kinds of fault are nearly all that a workload takes: a write to a page that holds nothing
+//! yet, and an access to a page in swap that one process maps, on a device that the faulting CPU
+//! works itself. Both take a frame from the CPU's stock and add it to the CPU's LRU batch. Until
+//! that batch is full nobody sees more of such a fault than the PTE and the slot: the frame is in
+//! no allocator and on no list.
+//!
+//! So the machine (`machine/swapin_fast.rs`, `machine/first_touch.rs`) writes PTEs and slots at
+//! once and keeps the faults in a ledger, [`PendingFault`]. What a fault asks (is the zone above its
+//! watermark, is anything to follow) has the same answer for the next one, and is asked once, by
+//! [`Memory::fast_faults`]. [`Memory::settle_faults`] gives all of them their frames, accounts
+//! for them, and tells the policy of each at its own time.
+//!
+//! A ledger is settled when an answer could change: when the stock of frames or the LRU batch is
+//! used up, when the kernel's own memory has to follow, or at the first fault of another kind. With
+//! an observer it is settled after each fault, so that events come in their order.
+//!
+//! The fast paths give the state, the counters, the events and the times of the slow path
+//! (`machine/fault.rs`, `machine/swapin.rs`), which every other fault takes, and every fault of a
+//! machine with groups or several nodes.
+
+use super::Memory;
+use crate::backing::Shadow;
+use crate::backing::device::Io;
+use crate::backing::swap::PrivateSlots;
+use crate::base::id::{AsId, CpuId, MemcgId, NodeId, PageIdx, Pfn, SwapSlot, ThreadId, ZoneId};
+use crate::base::time::{SimDuration, SimTime};
+use crate::base::vmstat::VmEvent;
+use crate::memory::trace::{FaultKind, TraceEvent};
+use crate::phys::frames::{ANON_MAPPED_ONCE, FolioId, flag};
+use crate::phys::gfp::AllocRequest;
+use crate::phys::watermarks::Mark;
+use crate::policy::{Arrival, ArrivalKind, ReclaimPolicy};
+use crate::virt::pages::{pte, slot_of, swapped_to};
+
+/// A fault whose page has its PTE, but no frame yet.
+#[derive(Clone, Copy, Debug)]
+pub struct PendingFault {
+    /// The page.
+    pub page: PageIdx,
+    /// The access was a write.
+    pub write: bool,
+    /// When it began.
+    pub begin: SimTime,
+    /// The shadow that the page's slot held, if it comes from swap.
+    pub shadow: Option<Shadow>,
+}
+
+impl Default for PendingFault {
+    fn default() -> Self {
+        PendingFault { page: PageIdx(0), write: false, begin: SimTime::ZERO, shadow: None }
+    }
+}
+
+/// What faults that are settled together have in common.
+#[derive(Clone, Copy, Debug)]
+pub struct FastFaults {
+    /// Who takes them.
+    pub thread: ThreadId,
+    /// Its process.
+    pub space: AsId,
+    /// How the folios arrive: new, or from swap.
+    pub how: Arrival,
+    /// From the fault to the mapped page.
+    pub latency: SimDuration,
+    /// From the fault until the policy is told.
+    entry: SimDuration,
+    /// Whose stock the frames come from.
+    zone: ZoneId,
+}
+
+impl FastFaults {
+    /// The same of another thread of another process.
+    #[must_use]
+    pub fn of(self, thread: ThreadId, space: AsId) -> Self {
+        FastFaults { thread, space, ..self }
+    }
+
+    /// Whether the pages come from swap.
+    #[inline(always)]
+    fn swapped(&self) -> bool {
+        self.how.kind == ArrivalKind::SwapIn
+    }
+}
+
+/// Operations that are looked at ahead.
+pub const AHEAD: usize = 16;
+
+/// Faults in a ledger at most.
+pub const MOST_PENDING: usize = 64;
+
+/// What faults on pages in swap touch first: PTEs and slots.
+pub struct SwapInRun<'a> {
+    hot: &'a mut [u8],
+    entry: &'a [u32],
+    slots: PrivateSlots<'a>,
+    pending: &'a mut [PendingFault; MOST_PENDING],
+    /// Faults so far, and how many stock and batches have room for.
+    nr: usize,
+    room: usize,
+}
+
+impl SwapInRun<'_> {
+    /// The hot bytes of all pages.
+    #[inline(always)]
+    pub fn hot(&mut self) -> &mut [u8] {
+        self.hot
+    }
+
+    /// Looks at what faults on some pages would need, so that memory fetches it for all at
+    /// once: else each fault waits for its own. Changes nothing.
+    #[inline]
+    pub fn prefetch(&self, pages: impl Iterator<Item = usize>) {
+        let (mut slots, mut nr) = ([SwapSlot(0); AHEAD], 0);
+        for page in pages.take(AHEAD) {
+            let (Some(&hot), Some(&e)) = (self.hot.get(page), self.entry.get(page)) else {
+                continue;
+            };
+            // Without a branch: whether a page is there is as good as random.
+            slots[nr % AHEAD] = SwapSlot(slot_of(e));
+            nr += usize::from(swapped_to(hot, e).is_some());
+        }
+        let seen = slots[..nr].iter().fold(0, |a, &s| a ^ self.slots.peek(s));
+        std::hint::black_box(seen);
+    }
+
+    /// Resolves the fault on a page that is no hit. False, and nothing done: it is one for
+    /// the slow path.
+    #[inline(always)] // There is one caller.
+    pub fn fault(&mut self, page: usize, write: bool, begin: SimTime) -> bool {
+        let (hot, e) = (self.hot[page], self.entry[page]);
+        let Some(slot) = swapped_to(hot, e) else { return false };
+        if self.nr >= self.room {
+            return false;
+        }
+        let Some(shadow) = self.slots.take(slot) else { return false };
+        let page_idx = PageIdx(page as u32);
+        self.pending[self.nr % MOST_PENDING] =
+            PendingFault { page: page_idx, write, begin, shadow };
+        self.nr += 1;
+        let write = u8::from(write) * pte::DIRTY;
+        self.hot[page] = pte::PRESENT | pte::ACCESSED | pte::WRITABLE | write;
+        true
+    }
+
+    /// Whether there is nothing to settle before the next fault.
+    #[inline(always)]
+    pub fn goes_on(&self) -> bool {
+        self.nr < self.room && !self.slots.emptied
+    }
+
+    /// Faults resolved.
+    pub fn faults(&self) -> u64 {
+        self.nr as u64
+    }
+}
+
+impl Memory {
+    /// Whether new pages of a process, or pages that come from swap, may take the fast path now.
+    /// `recency`: that of their mapping. `awake`: kswapd knows already that memory is wanted, so
+    /// that a request below the low watermark wakes nobody.
+    pub fn fast_faults(
+        &self,
+        (thread, space): (ThreadId, AsId),
+        kind: ArrivalKind,
+        recency: bool,
+        awake: bool,
+    ) -> Option<FastFaults> {
+        let zone = self.zones.first_asked(NodeId(0), AllocRequest::USER.highest)?;
+        let one = self.zones.nr_nodes() == 1 && self.memcgs.len() == 1;
+        let quiet = !self.slow_paths && self.io.is_empty() && self.boosted.is_none();
+        if !(one && quiet && self.settled == self.kernel_needs() && self.serves_user(zone, awake)) {
+            return None;
+        }
+        let (entry, latency) = if kind == ArrivalKind::SwapIn {
+            let swap = self.swap.as_ref()?;
+            if !(swap.device.config().synchronous && swap.has_room()) {
+                return None;
+            }
+            let entry = self.cost.t_major_cpu;
+            (entry, entry + swap.device.sync_cost(Io::Read, 1))
+        } else {
+            (self.cost.t_minor_anon, self.cost.t_minor_anon)
+        };
+        let how = Arrival { kind, in_fault: Some(recency), position: 0 };
+        Some(FastFaults { thread, space, how, latency, entry, zone })
+    }
+
+    /// Whether pages of processes come out of a zone's stocks without further ado: it is above
+    /// the low watermark, or all are below and kswapd is `awake`, so that nobody is woken.
+    fn serves_user(&self, zone: ZoneId, awake: bool) -> bool {
+        let (z, highest) = (&self.zones[zone], AllocRequest::USER.highest);
+        z.watermark_ok(Mark::Low, highest)
+            || awake
+                && !self.zones.fair()
+                && z.watermark_ok(Mark::Min, highest)
+                && !self.zones.any_allows(Mark::Low, highest)
+    }
+
+    /// How many faults a CPU may take before they have to be settled, as far as the CPU is
+    /// concerned; all CPUs together may take as many as [`Memory::share_left`].
+    pub fn fault_room(&self, run: &FastFaults, cpu: CpuId) -> usize {
+        let stock = self.zones[run.zone].stock(cpu, AllocRequest::USER.migratetype).len();
+        let most = if self.tracer.on() { 1 } else { MOST_PENDING };
+        stock.min(self.batches.room(cpu)).min(most)
+    }
+
+    /// How many pages the zone of some faults may give in its turn.
+    pub fn share_left(&self, run: &FastFaults) -> usize {
+        self.zones[run.zone].share_left()
+    }
+
+    /// What faults on pages in swap touch; [`Memory::settle_faults`] is to follow.
+    pub fn swap_in_run_of<'a>(
+        &'a mut self,
+        run: &FastFaults,
+        pending: &'a mut [PendingFault; MOST_PENDING],
+    ) -> SwapInRun<'a> {
+        let room = self.fault_room(run, self.cpu).min(self.share_left(run));
+        let swap = self.swap.as_mut().expect("the pages are in swap");
+        let swap_store = swap.device.config().stored_bytes_per_page;
+        let (slots, slot_room) = swap.private_slots(self.cpu.0.into());
+        let room = room.min(slot_room).min(zram_room(self.zram_stored, swap_store));
+        let (hot, entry) = self.pages.hot_and_entries();
+        SwapInRun { hot, entry, slots, pending, nr: 0, room }
+    }
+
+    /// Gives the pages of faults their frames, in their order, accounts for them, and tells the
+    /// policy. Their hot bytes are written, and their slots taken back.
+    pub fn settle_faults(
+        &mut self,
+        policy: &mut dyn ReclaimPolicy,
+        run: &FastFaults,
+        pending: &[PendingFault],
+    ) {
+        let (nr, swapped) = (pending.len(), run.swapped());
+        let (n, mt) = (nr as u64, AllocRequest::USER.migratetype);
+        let bits = ANON_MAPPED_ONCE | flag::IN_BATCH | if swapped { flag::DIRTY } else { 0 };
+        let mut folios = std::mem::take(&mut self.settling);
+        if swapped {
+            self.free_slots_of(pending);
+        }
+        let stock = self.zones[run.zone].stock(self.cpu, mt);
+        let (flags, rmap) = self.frames.flags_and_rmap_mut();
+        folios.extend(pending.iter().zip(stock.iter().rev()).map(|(f, &frame)| {
+            if swapped {
+                self.pages.entries_mut()[f.page.0 as usize] = frame;
+            } else {
+                self.pages.first_touched(f.page, Pfn(frame));
+            }
+            flags[frame as usize] = bits;
+            rmap[frame as usize] = f.page.0;
+            Pfn(frame)
+        }));
+        debug_assert_eq!(folios.len(), nr, "the stock of {} has too few pages", run.zone);
+        self.batches.adding(self.cpu).extend(folios.iter().map(|&f| (f, run.how)));
+        self.zones[run.zone].take_stock(self.cpu, mt, nr);
+        self.count_allocated(run.zone, n);
+        self.count(VmEvent::PgFault, n);
+        self.memcgs.charge(MemcgId(0), n);
+        self.spaces.anon_mapped += n;
+        let s = &mut self.spaces[run.space];
+        s.rss_anon += n;
+        if swapped {
+            s.swapents -= n;
+        } else {
+            s.wrote_anon = true;
+        }
+        let now = self.now;
+        for (i, (f, &folio)) in pending.iter().zip(&folios).enumerate() {
+            self.tell_of_fault(policy, run, f, folio, if i + 1 == nr { n } else { 0 });
+        }
+        folios.clear();
+        self.settling = folios;
+        if swapped {
+            self.settle_kernel();
+        }
+        self.now = now;
+    }
+
+    /// Tells the policy and an observer of a fault, each at the time of the slow path. With the
+    /// last of `added` faults the batch may be full.
+    #[inline(always)]
+    fn tell_of_fault(
+        &mut self,
+        policy: &mut dyn ReclaimPolicy,
+        run: &FastFaults,
+        fault: &PendingFault,
+        folio: FolioId,
+        added: u64,
+    ) {
+        let &PendingFault { page, write, begin, shadow } = fault;
+        let (thread, zone, swapped) = (run.thread, run.zone.0, run.swapped());
+        self.now = begin;
+        self.emit(|| TraceEvent::MmPageAlloc { pfn: folio, order: 0, zone });
+        self.now = begin + run.entry;
+        if swapped {
+            self.refaulting = Some(page);
+            policy.folio_swapped_in(self, folio, shadow, run.how);
+        } else {
+            policy.folio_entering(self, folio, run.how);
+        }
+        if added > 0 {
+            self.lru_added(policy, added);
+        }
+        self.now = begin + run.latency;
+        if swapped {
+            policy.swapin_mapped(self, folio);
+        }
+        let kind = if swapped { FaultKind::SwapIn } else { FaultKind::ZeroFill };
+        self.emit(|| TraceEvent::PageFault { thread, page, write, kind, major: swapped });
+    }
+
+    /// Accounts for the slots of pages that came back.
+    fn free_slots_of(&mut self, pending: &[PendingFault]) {
+        let (cpu, nr, n) = (self.cpu.0.into(), pending.len(), pending.len() as u64);
+        let swap = self.swap.as_mut().expect("the pages are in swap");
+        let entry = self.pages.entries_mut();
+        swap.freed_by(cpu).extend(pending.iter().map(|f| slot_of(entry[f.page.0 as usize])));
+        swap.device.read_sync(nr as u32);
+        swap.freed(cpu, nr);
+        self.count(VmEvent::PgMajFault, n);
+        self.count(VmEvent::PswpIn, n);
+        self.zram_stored = self.zram_stored.saturating_sub(n);
+        self.memcgs.uncharge_swap(MemcgId(0), n);
+    }
+}
+
+/// After how many freed pages zram's store, which holds `stored` pages of so many bytes, may
+/// give up a page of memory.
+fn zram_room(stored: u64, bytes: u32) -> usize {
+    if bytes == 0 || stored == 0 {
+        return usize::MAX;
+    }
+    let pages = (stored * u64::from(bytes)).div_ceil(4096);
+    (stored - (pages - 1) * 4096 / u64::from(bytes)) as usize
+}
+
+#[cfg(test)]
+mod tests {
+    use super::zram_room;
+
+    /// By trying: the room is the first number of pages that makes the store smaller.
+    #[test]
+    fn room_until_the_store_gives_up_a_page() {
+        for bytes in [1, 700, 1365, 1366, 4095, 4096] {
+            for stored in 1..200u64 {
+                let pages = |n: u64| (n * u64::from(bytes)).div_ceil(4096);
+                let want = (1..=stored).find(|n| pages(stored - n) < pages(stored)).unwrap();
+                assert_eq!(zram_room(stored, bytes), want as usize, "{stored} of {bytes}");
+            }
+        }
+        assert_eq!(zram_room(10, 0), usize::MAX);
+    }
+}
