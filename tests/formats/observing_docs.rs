@@ -8,8 +8,8 @@ use std::sync::{Arc, Mutex};
 
 use mmsim::Scenario;
 use mmsim::base::vmstat::VmEvent;
-use mmsim::build::{self, Catalogue};
 use mmsim::machine::Watch;
+use mmsim::machines::{self, Catalogue};
 use mmsim::report::events::EVENTS;
 use mmsim::report::proc::{self, Kind};
 
@@ -111,7 +111,7 @@ fn every_gauge_is_explained() {
                             [[task]]\nworkload = \"sequential\"\nmemory = \"1MiB\"\n";
     let scenario = Scenario::from_str(text_of_scenario, "x.toml").unwrap_or_else(|e| panic!("{e}"));
     let runs = scenario.expand(&Catalogue).unwrap_or_else(|e| panic!("{e}"));
-    let machine = build::machine(&runs[0]).unwrap_or_else(|e| panic!("{e}"));
+    let machine = machines::machine(&runs[0]).unwrap_or_else(|e| panic!("{e}"));
     for (name, _) in machine.gauges() {
         assert!(text.contains(&format!("`{name}`")), "{name} is missing");
     }

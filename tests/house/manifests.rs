@@ -242,7 +242,7 @@ fn no_line_of_prose_is_over_100_columns() {
     assert_eq!(columns("a [b](c.md) d"), "a [b]() d".len());
     let names = ["README.md", "ARCHITECTURE.md", "CHANGELOG.md"];
     let mut files: Vec<PathBuf> = names.map(|name| root().join(name)).into();
-    for folder in ["docs", "evidence", "fuzz", "tools"] {
+    for folder in ["docs", "evidence", "fuzz", "scenarios", "tools"] {
         below(&root().join(folder), &mut files);
     }
     files.retain(|f| f.extension().is_some_and(|e| e == "md"));

@@ -97,7 +97,7 @@ fn a_variant_with_a_kernel_has_its_compaction() {
                         compaction = { preset = \"compaction-2015v3\" }\n";
         let machine = "[machine]\nkernel = \"4.1\"\nmemory = \"64MiB\"\n";
         let runs = scenario(&format!("{top}{machine}{task}{variants}"));
-        let runs = runs.expand(&mmsim::build::Catalogue).unwrap_or_else(|e| panic!("{e}"));
+        let runs = runs.expand(&mmsim::machines::Catalogue).unwrap_or_else(|e| panic!("{e}"));
         runs.iter().map(|r| r.compaction.preset.clone()).collect()
     };
     let [base, v1] = ["compaction-v4.1", "compaction-2015v1-redesign"];

@@ -6,8 +6,8 @@
 
 use crate::harness::Names;
 use mmsim::Scenario;
-use mmsim::build::Catalogue;
 use mmsim::error::Colour;
+use mmsim::machines::Catalogue;
 use mmsim::scenario::keys::{self, Fallback, KeySpec, Kind, TableSpec};
 use mmsim::scenario::{PolicyCatalogue, RunSpec};
 

@@ -5,7 +5,7 @@ use std::path::Path;
 
 use crate::harness::Validator;
 use mmsim::Scenario;
-use mmsim::build::Catalogue;
+use mmsim::machines::Catalogue;
 use mmsim::scenario::{PolicyCatalogue, json_schema, keys};
 
 fn takes(validator: &Validator, text: &str, what: &str) {

@@ -6,8 +6,8 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use mmsim::base::time::SimDuration;
-use mmsim::build::Machine;
 use mmsim::machine::result::RunResult;
+use mmsim::machines::Machine;
 use mmsim::report::expect;
 use mmsim::report::{
     self, AimReport, ExpectReport, OomReport, Report, RunReport, StuckReport, StuckThread,

@@ -142,7 +142,7 @@ fn beside(table: &str, runs: &[RunReport]) -> String {
 mod tests {
     use super::super::STAGES;
     use super::*;
-    use mmsim::build::Catalogue;
+    use mmsim::machines::Catalogue;
     use mmsim::scenario::Scenario;
 
     /// The unmovable test lies among the scenarios too, with one seed and the first posting.

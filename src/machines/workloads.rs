@@ -174,7 +174,7 @@ fn parsed(task: &TaskSpec, w: &spec::Script) -> Result<(Script, ScriptWorkload),
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::build::Catalogue;
+    use crate::machines::Catalogue;
     use crate::scenario::Scenario;
     use mmsim_core::base::rng::Rng;
     use mmsim_core::base::time::{SimDuration, SimTime};

@@ -141,7 +141,7 @@ fn monitor(spec: &DamonSpec) -> DamonReport {
 #[cfg(test)]
 mod tests {
     use crate::Scenario;
-    use crate::build::specs;
+    use crate::machines::specs;
 
     const SCENARIO: &str = "[machine]\nmemory = \"16MiB\"\nswap = { size = \"64MiB\" }\n\
         memcg = [{ name = \"batch\" }]\n\
