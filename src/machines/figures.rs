@@ -10,9 +10,7 @@ use mmsim_core::memory::Memory;
 use super::{Misplaced, Policy, compaction_knobs, process_name, workloads};
 use crate::error::Error;
 use crate::report::expect::Expectation;
-use crate::report::{
-    Bounds, DamonReport, PhaseReport, RunMeta, RunReport, SchemeReport, TruthReport,
-};
+use crate::report::{Bounds, DamonReport, RunMeta, RunReport, SchemeReport, TruthReport};
 use crate::scenario::damon::{DamonContext, DamonSpec};
 use crate::scenario::workload::{TaskSpec, WorkloadSpec};
 use crate::scenario::{GAUGES, RunSpec};
@@ -88,7 +86,7 @@ fn shape(run: &RunSpec) -> Result<RunReport, Misplaced> {
     for (task, phase) in phases {
         let of = &report.tasks[task];
         let name = if several { format!("{}/{phase}", of.name) } else { phase };
-        report.phases.push(PhaseReport::empty(name, of.clone(), &report));
+        report.phases.push(report.empty_phase(name, of.clone()));
     }
     Ok(report)
 }

@@ -43,7 +43,7 @@ fn the_table_of_events_is_current() {
         String::from("| event | tracepoint of Linux | fields | when |\n|---|---|---|---|\n");
     for e in EVENTS {
         let tracepoint = e.tracepoint.map_or("none".to_string(), |t| format!("`{t}`"));
-        let fields: Vec<String> = e.fields.split(' ').map(|f| format!("`{f}`")).collect();
+        let fields: Vec<String> = e.fields.iter().map(|f| format!("`{f}`")).collect();
         let fields = fields.join(", ");
         writeln!(new, "| `{}` | {tracepoint} | {fields} | {} |", e.name, e.about)
             .expect("writing to a string");

@@ -350,7 +350,7 @@ pub(crate) fn formats() -> Vec<Entry> {
 
 /// Trace events with their fields.
 pub(crate) fn events() -> Vec<Entry> {
-    EVENTS.iter().map(|e| Entry::with(e.name, e.fields, e.about)).collect()
+    EVENTS.iter().map(|e| Entry::with(e.name, e.fields.join(" "), e.about)).collect()
 }
 
 /// Costs of the machine with their defaults.
