@@ -259,7 +259,6 @@ fn no_line_of_prose_is_over_100_columns() {
 
 /// Files that are still longer than a reader takes in at once. The list only shrinks.
 const LONG: &[&str] = &[
-    "crates/mmsim-cli/tests/suite/errors.rs",
     "crates/mmsim-core/src/backing/swap.rs",
     "crates/mmsim-core/src/machine/mod.rs",
     "crates/mmsim-core/src/machine/run.rs",
@@ -268,7 +267,6 @@ const LONG: &[&str] = &[
     "crates/mmsim-lru/src/mglru/mod.rs",
     "crates/mmsim-lru/tests/suite/mglru/worked_examples.rs",
     "crates/mmsim-lru/tests/suite/model/classic.rs",
-    "tests/scenario/errors/machine.rs",
 ];
 
 #[test]

@@ -4,7 +4,6 @@
 //!
 //! The cases are made from the tables of keys, so that a key that is added is asked as well.
 
-use crate::harness::Names;
 use mmsim::Scenario;
 use mmsim::error::Colour;
 use mmsim::machines::Catalogue;
@@ -230,7 +229,7 @@ fn with(t: &TableSpec, key: &KeySpec, value: &str) -> (String, (usize, usize)) {
 }
 
 fn read(text: &str) -> Result<(), mmsim::Error> {
-    Scenario::from_str(text, "x.toml").and_then(|s| s.expand(&Names)).map(drop)
+    Scenario::from_str(text, "x.toml").and_then(|s| s.expand(&Catalogue)).map(drop)
 }
 
 /// All keys, but for the two that every file has anyway.
