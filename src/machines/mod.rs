@@ -105,13 +105,15 @@ fn set<C: Knobs>(mut config: C, spec: &PolicySpec) -> Result<C, KnobError> {
             .set(&k.key, &k.value.to_string())
             .map_err(|e| KnobError { key: k.key.clone(), message: e.remark() })?;
     }
-    config.validate().map_err(|e| KnobError { key: culprit(&e, spec), message: e.to_string() })?;
+    config
+        .validate()
+        .map_err(|e| KnobError { key: contradicting_key(&e, spec), message: e.to_string() })?;
     Ok(config)
 }
 
 /// The knob of a contradiction that the user wrote: the one that it names, else the one
 /// that would have to change, else the last, which made the whole contradict itself.
-fn culprit(e: &lru_config::KnobError, spec: &PolicySpec) -> String {
+fn contradicting_key(e: &lru_config::KnobError, spec: &PolicySpec) -> String {
     let written = |text: &str| {
         let name = text.split(' ').next().unwrap_or_default();
         spec.knobs.iter().find(|k| k.key == name)

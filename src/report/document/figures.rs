@@ -25,15 +25,15 @@ pub struct ReadingReport {
 pub struct CompactionReport {
     /// Blocks asked for.
     pub attempts: u64,
-    /// Of these, blocks that were had.
+    /// Of these, requests that succeeded.
     pub success: u64,
-    /// Of these, blocks that were free.
+    /// Of these, served from the free lists.
     pub free_list: u64,
-    /// Blocks that asynchronous compaction had made.
+    /// Served after asynchronous compaction.
     pub async_compaction: u64,
-    /// Blocks that were free after direct reclaim.
+    /// Served after direct reclaim.
     pub reclaim: u64,
-    /// Blocks that synchronous compaction had made.
+    /// Served after synchronous compaction.
     pub sync_compaction: u64,
     /// Runs over a zone that ended with a block, or with the chance of one.
     pub runs_success: u64,

@@ -106,7 +106,7 @@ fn of_run(run: &RunReport, quantity: &str) -> f64 {
     let attempts = run.attempts(ATTEMPTS).unwrap_or_else(|| panic!("no {ATTEMPTS}"));
     match quantity {
         "success_percent" => attempts.success(),
-        "success_n_percent" => 100.0 * attempts.had() / candidates(run),
+        "success_n_percent" => 100.0 * attempts.successes() / candidates(run),
         name => attempts.count(name),
     }
 }
