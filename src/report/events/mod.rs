@@ -163,7 +163,8 @@ impl<W: Write + Send + 'static> EventWriter<W> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use mmsim_core::base::id::{CpuId, NodeId, PageIdx, Pfn, SwapSlot};
+    use mmsim_core::base::id::{CpuId, MemcgId, NodeId, PageIdx, Pfn, SwapSlot};
+    use mmsim_core::base::time::SimDuration;
     use mmsim_core::memory::trace::FaultKind;
 
     fn fault(thread: u32, page: u32) -> TraceEvent {
@@ -208,8 +209,10 @@ mod tests {
     #[test]
     fn lines_have_their_fields_in_order() {
         let switch = TraceEvent::SchedSwitch { cpu: CpuId(2), thread: None };
+        let (node, memcg, age) = (NodeId(0), MemcgId(1), SimDuration::from_millis(5));
+        let generation = TraceEvent::SimLruGen { node, memcg, seq: 4, age, nr_anon: 6, nr_file: 7 };
         assert_eq!(
-            written("", None, &[fault(1, 600), evict(None), WAKE, switch]),
+            written("", None, &[fault(1, 600), evict(None), WAKE, switch, generation]),
             concat!(
                 r#"{"t_ns":0,"event":"page_fault_user","thread":1,"page":600,"write":true,"#,
                 r#""kind":"swap_in","major":true}"#,
@@ -220,6 +223,9 @@ mod tests {
                 r#"{"t_ns":20,"event":"mm_vmscan_kswapd_wake","node":0,"order":9}"#,
                 "\n",
                 r#"{"t_ns":30,"event":"sched_switch","cpu":2,"thread":null}"#,
+                "\n",
+                r#"{"t_ns":40,"event":"sim_lru_gen","node":0,"memcg":1,"seq":4,"age_ms":5,"#,
+                r#""nr_anon":6,"nr_file":7}"#,
                 "\n",
             )
         );
