@@ -9,7 +9,7 @@
 mod cells;
 
 use criterion::{BatchSize, Criterion, Throughput, criterion_group, criterion_main};
-use mmsim::build::Machine;
+use mmsim::machines::Machine;
 use mmsim_core::base::vmstat::VmEvent;
 use mmsim_core::config::Kernel;
 use mmsim_core::machine::Watch;

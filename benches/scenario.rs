@@ -4,7 +4,7 @@
 
 use criterion::{Criterion, Throughput, criterion_group, criterion_main};
 use mmsim::machine::Watch;
-use mmsim::{Scenario, build};
+use mmsim::{Scenario, machines};
 
 const TEXT: &str = r#"
 schema = 1
@@ -37,8 +37,8 @@ kernel = "6.12"
 /// Digests of both variants.
 fn whole() -> Vec<u64> {
     let scenario = Scenario::from_str(TEXT, "bench.toml").expect("a good scenario");
-    let runs = scenario.expand(&build::Catalogue).expect("it expands");
-    let digest = |r| build::machine(r).expect("a machine").run(Watch::default()).digest;
+    let runs = scenario.expand(&machines::Catalogue).expect("it expands");
+    let digest = |r| machines::machine(r).expect("a machine").run(Watch::default()).digest;
     runs.iter().map(digest).collect()
 }
 

@@ -13,7 +13,7 @@ mod cells;
 
 use cells::{FRAMES_98, PAGES};
 use criterion::{BatchSize, Criterion, Throughput, criterion_group, criterion_main};
-use mmsim::build::Machine;
+use mmsim::machines::Machine;
 use mmsim_core::base::vmstat::VmEvent;
 use mmsim_core::config::{Kernel, MachineConfig};
 use mmsim_core::machine::Watch;

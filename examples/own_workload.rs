@@ -7,8 +7,8 @@
 use mmsim::Scenario;
 use mmsim::base::rng::Rng;
 use mmsim::base::vmstat::VmEvent;
-use mmsim::build::{Catalogue, Policy};
 use mmsim::machine::{Machine, TaskConfig, Watch};
+use mmsim::machines::{Catalogue, Policy};
 use mmsim::scenario::PolicySpec;
 use mmsim::workload::{MapKind, Op, RegionId, Run, VmaFlags, Workload, WorkloadCx};
 

@@ -15,8 +15,8 @@ use std::str::FromStr;
 
 use mmsim_workload::trace::{self, Backing, RequestFormat, Requests, TraceInfo, UnknownWord};
 
-use crate::build::Catalogue;
 use crate::error::{Error, ErrorKind};
+use crate::machines::Catalogue;
 use crate::report::RunReport;
 use crate::scenario::workload::{Replay, Requests as RequestSpec, WorkloadSpec};
 use crate::scenario::{RunSpec, Scenario, units};

@@ -12,8 +12,8 @@ use std::path::{Path, PathBuf};
 use mmsim_core::machine::MOST_RECORDED;
 use mmsim_workload::generators::{End, MemoryKind, ScanEnd};
 
-use crate::build;
 use crate::error::Error;
+use crate::machines;
 use crate::scenario::RunSpec;
 use crate::scenario::workload::WorkloadSpec;
 
@@ -99,7 +99,7 @@ fn sum(spec: &RunSpec, of: fn(&WorkloadSpec) -> u64) -> u64 {
 
 /// What a run needs.
 pub fn need(spec: &RunSpec) -> Need {
-    let (pages, frames) = (sum(spec, pages), build::managed_pages(&spec.machine));
+    let (pages, frames) = (sum(spec, pages), machines::managed_pages(&spec.machine));
     let slots = spec.machine.swap.as_ref().map_or(0, |s| u64::from(s.slots));
     let recorded = if spec.bounds { sum(spec, accesses).min(MOST_RECORDED as u64) } else { 0 };
     let work = pages
@@ -242,7 +242,7 @@ fn fits(
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::build::Catalogue;
+    use crate::machines::Catalogue;
     use crate::scenario::Scenario;
 
     fn runs(machine: &str, task: &str, seeds: u32) -> Vec<RunSpec> {

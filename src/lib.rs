@@ -31,11 +31,11 @@
 //! fields.
 
 pub mod bench;
-pub mod build;
 pub mod error;
 pub mod files;
 pub mod host;
 pub mod layout;
+pub mod machines;
 pub mod nearest;
 pub mod prose;
 pub mod record;

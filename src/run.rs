@@ -15,9 +15,9 @@ use mmsim_core::policy::ReclaimPolicy;
 use mmsim_workload::trace;
 use rayon::prelude::*;
 
-use crate::build::{self, Catalogue, Policy};
 use crate::error::Error;
 use crate::host;
+use crate::machines::{self, Catalogue, Policy};
 use crate::report::{Bounds, KnobValue, Report, RunMeta, RunReport, expect, opt};
 use crate::scenario::policy::{PolicyCatalogue, PolicySpec};
 use crate::scenario::{RunSpec, Scenario};
@@ -118,15 +118,15 @@ pub fn run_with(
     options: &RunOptions,
     own: &[OwnPolicy<'_>],
 ) -> Result<Report, RunError> {
-    let mut specs = build::specs(scenario)?;
+    let mut specs = machines::specs(scenario)?;
     specs.extend(variants_of(own, &specs)?);
-    let watch = |_: usize, _: &build::Machine| {
+    let watch = |_: usize, _: &machines::Machine| {
         Watch::default().with_check_every(if options.check { CHECK_EVERY } else { 0 })
     };
     host::check(&specs, options.jobs)?;
     let machine = |spec: &RunSpec| match own.iter().find(|p| p.name == spec.policy.preset) {
-        Some(p) => build::machine_with(spec, |mem| (p.create)(mem, spec.seed)),
-        None => build::machine(spec),
+        Some(p) => machines::machine_with(spec, |mem| (p.create)(mem, spec.seed)),
+        None => machines::machine(spec),
     };
     let results = side_by_side(&specs, options.jobs, |i, spec| {
         or_panicked(spec, caught(spec, || run_here(i, spec, &machine, &watch)))
@@ -147,7 +147,7 @@ pub fn run_with(
 pub fn run_all(
     specs: &[RunSpec],
     jobs: Option<usize>,
-    watch: impl Fn(usize, &build::Machine) -> Watch + Sync,
+    watch: impl Fn(usize, &machines::Machine) -> Watch + Sync,
 ) -> Result<Vec<(RunMeta, RunResult)>, RunError> {
     side_by_side(specs, jobs, |i, spec| run_one(i, spec, &watch))
 }
@@ -162,7 +162,7 @@ pub fn run_all(
 pub fn run_each(
     specs: &[RunSpec],
     jobs: Option<usize>,
-    watch: impl Fn(usize, &build::Machine) -> Watch + Sync,
+    watch: impl Fn(usize, &machines::Machine) -> Watch + Sync,
     finished: impl Fn(usize) + Sync,
 ) -> Result<Vec<(RunMeta, RunResult)>, RunError> {
     side_by_side(specs, jobs, |i, spec| {
@@ -239,9 +239,9 @@ fn side_by_side<T: Send>(
 pub fn run_one(
     i: usize,
     spec: &RunSpec,
-    watch: &(impl Fn(usize, &build::Machine) -> Watch + Sync),
+    watch: &(impl Fn(usize, &machines::Machine) -> Watch + Sync),
 ) -> Result<(RunMeta, RunResult), RunError> {
-    caught(spec, || run_here(i, spec, &build::machine, watch))
+    caught(spec, || run_here(i, spec, &machines::machine, watch))
 }
 
 fn caught<T>(spec: &RunSpec, run: impl FnOnce() -> Result<T, RunError>) -> Result<T, RunError> {
@@ -256,8 +256,8 @@ fn caught<T>(spec: &RunSpec, run: impl FnOnce() -> Result<T, RunError>) -> Resul
 fn run_here(
     i: usize,
     spec: &RunSpec,
-    machine: &impl Fn(&RunSpec) -> Result<build::Machine, Error>,
-    watch: &(impl Fn(usize, &build::Machine) -> Watch + Sync),
+    machine: &impl Fn(&RunSpec) -> Result<machines::Machine, Error>,
+    watch: &(impl Fn(usize, &machines::Machine) -> Watch + Sync),
 ) -> Result<(RunMeta, RunResult), RunError> {
     let mut machine = machine(spec)?;
     if spec.mean_resident {
@@ -267,9 +267,9 @@ fn run_here(
     watch.record_accesses |= spec.bounds;
     let result = machine.run(watch);
     let mut meta = meta(spec);
-    meta.damon = build::monitored(spec, &machine);
+    meta.damon = machines::monitored(spec, &machine);
     for (damon, monitored) in spec.damon.iter().zip(&mut meta.damon).filter(|(d, _)| d.truth) {
-        monitored.report.truth = build::truth(spec, damon, monitored)?;
+        monitored.report.truth = machines::truth(spec, damon, monitored)?;
     }
     if machine.recorded_accesses().len() >= MOST_RECORDED {
         meta.assumed.push(format!("bounds: none, there are more than {MOST_RECORDED} accesses"));
@@ -280,7 +280,7 @@ fn run_here(
 }
 
 /// The optimum on the run's own sequence of page accesses.
-fn bounds(spec: &RunSpec, machine: &build::Machine, result: &RunResult) -> Bounds {
+fn bounds(spec: &RunSpec, machine: &machines::Machine, result: &RunResult) -> Bounds {
     let ahead = spec.machine.swap.as_ref().is_some_and(|s| !s.device.synchronous)
         && spec.machine.vm.page_cluster > 0
         || machine.mem.files.ids().next().is_some() && spec.machine.vm.ra_pages > 0
@@ -296,7 +296,7 @@ pub fn meta(spec: &RunSpec) -> RunMeta {
     meta.seed = spec.seed;
     meta.policy = spec.policy.preset.clone();
     (meta.knobs, meta.setup) = given(spec);
-    meta.assumed = spec.tasks.iter().flat_map(build::assumed).collect();
+    meta.assumed = spec.tasks.iter().flat_map(machines::assumed).collect();
     if let Ok(policy) = Policy::resolve(&spec.policy) {
         meta.knobs.extend(
             policy
@@ -305,8 +305,8 @@ pub fn meta(spec: &RunSpec) -> RunMeta {
                 .map(|(k, v)| (format!("reclaim.{k}"), KnobValue::from(v.as_str()))),
         );
     }
-    meta.knobs.extend(build::compaction_knobs(spec));
-    meta.knobs.extend(build::damon_knobs(spec));
+    meta.knobs.extend(machines::compaction_knobs(spec));
+    meta.knobs.extend(machines::damon_knobs(spec));
     meta
 }
 

@@ -16,8 +16,8 @@ use mmsim_core::machine::snapshot::{Snapshot, ZoneSnapshot};
 use mmsim_core::phys::watermarks::min_free_kbytes;
 use mmsim_core::phys::zones::Zones;
 
-use crate::build::Catalogue;
 use crate::error::Error;
+use crate::machines::Catalogue;
 use crate::scenario::{Scenario, pages};
 
 /// What is known of a machine.

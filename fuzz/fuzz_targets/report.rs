@@ -18,9 +18,9 @@ fuzz_target!(|text: &str| {
     let (Some(a), Some(b)) = (read(a, "a.json"), read(b, "b.json")) else { return };
     assert!(Report::read(&a.to_json(), "again.json").as_ref() == Ok(&a));
     for per_work in [false, true] {
-        let options = Options { phase: None, per_work };
-        let (a, b) = (Side { name: "a", report: &a }, Side { name: "b", report: &b });
-        match compare(a, b, options) {
+        let mut options = Options::default();
+        options.per_work = per_work;
+        match compare(Side::new("a", &a), Side::new("b", &b), options) {
             Err(e) => mmsim_fuzz::rendered(&e),
             Ok(c) => {
                 assert!(!c.to_json().is_empty());

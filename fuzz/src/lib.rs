@@ -19,7 +19,7 @@ pub fn rendered(e: &Error) {
 /// What is accepted gives the same runs when it is written out with all defaults. Long
 /// lists of runs are not compared.
 pub fn resolves(scenario: &Scenario) {
-    match scenario.expand(&mmsim::build::Catalogue) {
+    match scenario.expand(&mmsim::machines::Catalogue) {
         Err(e) => rendered(&e),
         Ok(runs) if runs.len() > 50 => {}
         Ok(runs) => {
@@ -28,7 +28,7 @@ pub fn resolves(scenario: &Scenario) {
                 Ok(again) => again,
                 Err(e) => panic!("{e}\nin what was written out:\n{text}"),
             };
-            let same = again.expand(&mmsim::build::Catalogue);
+            let same = again.expand(&mmsim::machines::Catalogue);
             assert!(same.as_ref() == Ok(&runs), "other runs from:\n{text}");
         }
     }

@@ -1,5 +1,5 @@
-//! What came of attempts at blocks, pass by pass: how many were had, of how many that there were,
-//! and where they came from.
+//! Attempts at blocks of higher order, round by round: how many succeeded, of how many candidates,
+//! and which path served them.
 //!
 //! A workload `highalloc` has physical memory surveyed before each round of attempts; the survey
 //! has a phase of its own, whose counters are what the attempts are held against.
@@ -9,8 +9,8 @@ use super::document::{PhaseReport, RunReport};
 /// A round of attempts and the survey before it.
 #[derive(Clone, Copy, Debug)]
 pub struct Attempts<'a> {
-    /// What ended since the survey, the phase of the attempts last: a phase of somebody else that
-    /// ends meanwhile has its share of them.
+    /// What ended since the survey, the phase of the attempts last: a phase of another task
+    /// that ends meanwhile has its share of them.
     phases: &'a [PhaseReport],
     survey: &'a PhaseReport,
 }
@@ -22,7 +22,7 @@ impl Attempts<'_> {
     /// The figures with their names, in the order of tables.
     pub const FIGURES: [(&'static str, Of); 10] = [
         ("attempts", |a| a.count("sim_highalloc")),
-        ("successes", |a| a.had()),
+        ("successes", |a| a.successes()),
         ("  that lay free", |a| a.count("sim_highalloc_lists")),
         ("  after async compaction", |a| a.count("sim_highalloc_async")),
         ("  after reclaim", |a| a.count("sim_highalloc_reclaim")),
@@ -44,19 +44,19 @@ impl Attempts<'_> {
         self.survey.vmstat.get(counter).copied().unwrap_or(0) as f64
     }
 
-    /// Blocks that were had.
-    pub fn had(&self) -> f64 {
+    /// Attempts that succeeded.
+    pub fn successes(&self) -> f64 {
         self.count("sim_highalloc") - self.count("sim_highalloc_fail")
     }
 
-    /// Blocks had of 100 attempts.
+    /// Successes of 100 attempts.
     pub fn success(&self) -> f64 {
-        100.0 * self.had() / self.count("sim_highalloc")
+        100.0 * self.successes() / self.count("sim_highalloc")
     }
 
-    /// Blocks had of 100 candidates; undefined where there was none.
+    /// Successes for 100 candidates; undefined where there was none.
     pub fn success_n(&self) -> f64 {
-        100.0 * self.had() / self.surveyed("sim_candidates")
+        100.0 * self.successes() / self.surveyed("sim_candidates")
     }
 }
 

@@ -64,6 +64,9 @@ pub(super) const fn values<T: Copy, const N: usize>(pairs: &[(&'static str, T); 
 ///
 /// After the reading, `check` looks at the whole. `show` names a function that gives every field
 /// back in the form of its row, where each has one.
+///
+/// A table whose values come from all of its keys together has `keys { ("key", ..) .. }` in place of
+/// a function; `{..KEYS}` are keys that several tables share.
 macro_rules! rows {
     (@value $r:ident (struct $Config:ident {$($field:ident: $spec:tt;)*})) => {
         $Config { $($field: rows!(@value $r $spec)),* }
@@ -94,6 +97,7 @@ macro_rules! rows {
     (@rows (struct $Config:ident {$($field:ident: $spec:tt;)*})) => {
         &[$(rows!(@one $spec)),*]
     };
+    (@rows {..$rows:expr}) => { $rows };
     (@rows {$value:expr}) => { &[] };
     (@rows {$value:expr; ..$rows:expr}) => { $rows };
     (@rows {$value:expr; $($row:tt),*}) => { &[$(rows!(@row $row)),*] };
@@ -116,18 +120,32 @@ macro_rules! rows {
         $TABLE:ident $(: $shared:expr)?,
         $title:expr,
         $about:expr;
+        keys {$($row:tt)*}
+    ) => {
+        $(#[$meta])*
+        pub static $TABLE: TableSpec = TableSpec {
+            title: $title,
+            doc: $about,
+            groups: &[$($shared,)? $(rows!(@rows $row)),*],
+        };
+    };
+
+    (
+        $(#[$meta:meta])*
+        $TABLE:ident $(: $shared:expr)?,
+        $title:expr,
+        $about:expr;
         $(check $check:ident;)?
         $(show $show:ident;)?
         fn $read:ident($r:ident, $cx:ident: $Cx:ty) -> $Config:ident {
             $($field:ident: $spec:tt;)*
         }
     ) => {
-        $(#[$meta])*
-        pub static $TABLE: TableSpec = TableSpec {
-            title: $title,
-            doc: $about,
-            groups: &[$($shared,)? $(rows!(@rows $spec)),*],
-        };
+        rows! {
+            $(#[$meta])*
+            $TABLE $(: $shared)?, $title, $about;
+            keys {$({..rows!(@rows $spec)})*}
+        }
 
         pub(in crate::scenario) fn $read($r: &Reader<'_>, $cx: $Cx) -> Result<$Config, Error> {
             let config = $Config { $($field: rows!(@value $r $spec)),* };

@@ -4,8 +4,8 @@
 use std::fmt::Write as _;
 use std::path::Path;
 
-use mmsim::build::Catalogue;
 use mmsim::machine::Watch;
+use mmsim::machines::Catalogue;
 use mmsim::record::heatmap::{Frame, draw};
 use mmsim::record::summary::{WorkingSet, validate, working_sets};
 use mmsim::record::{self, Record, damo, perf};

@@ -8,8 +8,8 @@ use std::sync::{Arc, Mutex};
 
 use mmsim::Scenario;
 use mmsim::base::vmstat::VmEvent;
-use mmsim::build::{self, Catalogue};
 use mmsim::machine::Watch;
+use mmsim::machines::{self, Catalogue};
 use mmsim::report::events::EVENTS;
 use mmsim::report::proc::{self, Kind};
 
@@ -43,7 +43,7 @@ fn the_table_of_events_is_current() {
         String::from("| event | tracepoint of Linux | fields | when |\n|---|---|---|---|\n");
     for e in EVENTS {
         let tracepoint = e.tracepoint.map_or("none".to_string(), |t| format!("`{t}`"));
-        let fields: Vec<String> = e.fields.split(' ').map(|f| format!("`{f}`")).collect();
+        let fields: Vec<String> = e.fields.iter().map(|f| format!("`{f}`")).collect();
         let fields = fields.join(", ");
         writeln!(new, "| `{}` | {tracepoint} | {fields} | {} |", e.name, e.about)
             .expect("writing to a string");
@@ -111,7 +111,7 @@ fn every_gauge_is_explained() {
                             [[task]]\nworkload = \"sequential\"\nmemory = \"1MiB\"\n";
     let scenario = Scenario::from_str(text_of_scenario, "x.toml").unwrap_or_else(|e| panic!("{e}"));
     let runs = scenario.expand(&Catalogue).unwrap_or_else(|e| panic!("{e}"));
-    let machine = build::machine(&runs[0]).unwrap_or_else(|e| panic!("{e}"));
+    let machine = machines::machine(&runs[0]).unwrap_or_else(|e| panic!("{e}"));
     for (name, _) in machine.gauges() {
         assert!(text.contains(&format!("`{name}`")), "{name} is missing");
     }

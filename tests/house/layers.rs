@@ -34,10 +34,10 @@ const MEANT: &[(&str, &[&str])] = &[
     ),
 ];
 
-type Module = Vec<String>;
+pub(crate) type Module = Vec<String>;
 
 /// The files of a crate by module.
-fn modules(crate_src: &Path) -> BTreeMap<Module, PathBuf> {
+pub(crate) fn modules(crate_src: &Path) -> BTreeMap<Module, PathBuf> {
     fn go(folder: &Path, at: &Module, found: &mut BTreeMap<Module, PathBuf>) {
         for entry in std::fs::read_dir(folder).expect("a folder of sources") {
             let path = entry.expect("an entry").path();
@@ -60,7 +60,7 @@ fn modules(crate_src: &Path) -> BTreeMap<Module, PathBuf> {
 }
 
 /// The code of a file without comments and tests.
-fn code(path: &Path) -> String {
+pub(crate) fn code(path: &Path) -> String {
     let text = std::fs::read_to_string(path).expect("a source");
     let text = text.split("#[cfg(test)]\nmod ").next().unwrap_or_default();
     text.lines().map(|l| l.split("//").next().unwrap_or_default()).collect::<Vec<_>>().join(" ")

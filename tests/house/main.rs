@@ -1,5 +1,6 @@
-//! The repository itself: edges between crates, licences.
+//! The repository itself: edges between crates, layers, keys, licences.
 
+mod keys;
 mod layers;
 mod manifests;
 mod prose;

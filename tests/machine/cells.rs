@@ -3,7 +3,7 @@
 
 #![allow(dead_code)] // Each of them uses a part.
 
-use mmsim::build::Machine;
+use mmsim::machines::Machine;
 use mmsim_core::backing::device::DeviceConfig;
 use mmsim_core::base::time::SimDuration;
 use mmsim_core::config::cost::CostModel;

@@ -2,10 +2,10 @@
 
 use crate::support::*;
 use mmsim::Scenario;
-use mmsim::build::Catalogue;
 use mmsim::config::{Kernel, MachineConfig, NodeConfig};
 use mmsim::machine::result::RunResult;
 use mmsim::machine::{TaskConfig, Watch};
+use mmsim::machines::Catalogue;
 use mmsim::report::opt;
 use mmsim::workload::{Advice, Op, VmaFlags};
 
@@ -17,7 +17,7 @@ fn scenario(text: &str) -> Vec<RunResult> {
     let scenario = Scenario::from_str(text, "x.toml").unwrap_or_else(|e| panic!("{e}"));
     let runs = scenario.expand(&Catalogue).unwrap_or_else(|e| panic!("{e}"));
     let run = |r: &_| {
-        let mut m = mmsim::build::machine(r).unwrap_or_else(|e| panic!("{e}"));
+        let mut m = mmsim::machines::machine(r).unwrap_or_else(|e| panic!("{e}"));
         m.run(Watch::default().with_check_every(4096))
     };
     runs.iter().map(run).collect()

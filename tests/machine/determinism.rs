@@ -1,7 +1,7 @@
 //! Is a run repeatable, and is it the same whoever watches it and however it is cut?
 
 use crate::cells;
-use mmsim::build::Machine;
+use mmsim::machines::Machine;
 use mmsim_compaction::TwoScanners;
 use mmsim_core::backing::device::DeviceConfig;
 use mmsim_core::base::knobs::{Knobs, Preset};

@@ -7,8 +7,8 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use mmsim::base::id::FileId;
 use mmsim::base::time::SimTime;
 use mmsim::base::vmstat::VmEvent;
-use mmsim::build::Machine;
 use mmsim::machine::result::RunResult;
+use mmsim::machines::Machine;
 use mmsim::memory::trace::{Observer, TraceEvent};
 use mmsim::report::opt;
 

@@ -1,9 +1,9 @@
 //! The fragmentation machine on real machines: targets that it reaches and holds, and what it says
 //! where it cannot.
 
-use mmsim::build::{self, Catalogue, Machine};
 use mmsim::machine::Watch;
 use mmsim::machine::result::RunResult;
+use mmsim::machines::{self, Catalogue, Machine};
 use mmsim::report::Report;
 use mmsim::workload::Aim;
 use mmsim::{RunOptions, Scenario};
@@ -20,7 +20,7 @@ fn scenario(kernel: &str, memory: &str, keys: &str, before: &str) -> Scenario {
 
 fn run(s: &Scenario) -> (Machine, RunResult) {
     let specs = s.expand(&Catalogue).unwrap_or_else(|e| panic!("{e}"));
-    let mut machine = build::machine(&specs[0]).unwrap_or_else(|e| panic!("{e}"));
+    let mut machine = machines::machine(&specs[0]).unwrap_or_else(|e| panic!("{e}"));
     let result = machine.run(Watch::default().with_check_every(1 << 16));
     machine.check();
     (machine, result)
@@ -194,7 +194,7 @@ fn a_state_is_saved_and_loaded() {
     // Another machine.
     let load = format!("load = \"{}\"", file.display());
     let specs = scenario("6.1", "129MiB", &load, "").expand(&Catalogue).expect("runs");
-    let e = build::machine(&specs[0]).err().expect("refused").to_string();
+    let e = machines::machine(&specs[0]).err().expect("refused").to_string();
     assert!(e.contains("task `it`: `") && e.contains("with 28928 frames"), "{e}");
 }
 

@@ -3,9 +3,9 @@
 
 use std::path::Path;
 
-use mmsim::build::{self, Catalogue};
 use mmsim::machine::Watch;
 use mmsim::machine::result::RunResult;
+use mmsim::machines::{self, Catalogue};
 use mmsim::scenario::Scenario;
 use mmsim_core::base::vmstat::VmEvent;
 
@@ -39,7 +39,7 @@ fn run(config: &str, keys: &str) -> RunResult {
     let origin = dir.path().join("x.toml").display().to_string();
     let scenario = Scenario::from_str(&text, &origin).unwrap_or_else(|e| panic!("{e}"));
     let runs = scenario.expand(&Catalogue).unwrap_or_else(|e| panic!("{e}"));
-    let mut machine = build::machine(&runs[0]).unwrap_or_else(|e| panic!("{e}"));
+    let mut machine = machines::machine(&runs[0]).unwrap_or_else(|e| panic!("{e}"));
     let result = machine.run(Watch::default());
     machine.check();
     result

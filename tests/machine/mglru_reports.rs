@@ -1,7 +1,7 @@
 //! MGLRU through the facade: the bound that no policy can pass, the generations in reports, what is
 //! killed for the working set, and what is said to mistakes about policies.
 
-use mmsim::build::Catalogue;
+use mmsim::machines::Catalogue;
 use mmsim::report::{GenerationReport, Report};
 use mmsim::{RunOptions, Scenario};
 use std::fmt::Write as _;

@@ -13,7 +13,6 @@ use mmsim::base::rng::Rng;
 use mmsim::base::rules::KernelRules;
 use mmsim::base::time::{SimDuration, SimTime};
 use mmsim::base::vmstat::VmEvent;
-use mmsim::build::{Catalogue, Machine, Policy};
 use mmsim::config::cost::CostModel;
 use mmsim::config::{
     DirtyLimit, Kernel, MachineConfig, MemcgConfig, NodeConfig, SwapConfig, Thp, ThpDefrag,
@@ -22,6 +21,7 @@ use mmsim::config::{
 use mmsim::machine::result::{Outcome, RunResult, Stuck};
 use mmsim::machine::snapshot::ZoneSnapshot;
 use mmsim::machine::{TaskConfig, Watch};
+use mmsim::machines::{Catalogue, Machine, Policy};
 use mmsim::memory::trace::{Observer, TraceEvent};
 use mmsim::memory::{Memory, SAMPLE_BATCH};
 use mmsim::phys::frames::{FrameKind, flag};

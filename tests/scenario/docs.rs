@@ -2,8 +2,8 @@
 
 use std::path::Path;
 
-use crate::harness::Names;
 use mmsim::Scenario;
+use mmsim::machines::Catalogue;
 use mmsim::scenario::keys;
 use mmsim_core::backing::device::DEVICE_PRESETS;
 
@@ -46,7 +46,7 @@ fn the_example_makes_as_many_runs_as_it_says() {
     let examples = blocks(&text, "toml");
     assert_eq!(examples.len(), 1);
     let s = Scenario::from_str(&examples[0], "x.toml").unwrap_or_else(|e| panic!("{e}"));
-    let runs = s.expand(&Names).unwrap_or_else(|e| panic!("{e}"));
+    let runs = s.expand(&Catalogue).unwrap_or_else(|e| panic!("{e}"));
     assert_eq!(runs.len(), 18);
 }
 

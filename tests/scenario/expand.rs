@@ -1,6 +1,6 @@
 //! From one file to its runs: order, overrides, and the resolved form.
 
-use crate::harness::Names;
+use mmsim::machines::Catalogue;
 use mmsim::scenario::{KnobValue, WorkloadSpec};
 use mmsim::{RunSpec, Scenario};
 use mmsim_core::base::knobs::Knobs as _;
@@ -15,7 +15,7 @@ fn scenario(text: &str) -> Scenario {
 }
 
 fn runs(text: &str) -> Vec<RunSpec> {
-    scenario(text).expand(&Names).unwrap_or_else(|e| panic!("{e}"))
+    scenario(text).expand(&Catalogue).unwrap_or_else(|e| panic!("{e}"))
 }
 
 const BASE: &str = r#"
@@ -34,7 +34,7 @@ name = "old"
 kernel = "5.5"
 [[variant]]
 name = "new"
-reclaim = { preset = "classic-v5.9", anon-start = "inactive", inactive-ratio = 3 }
+reclaim = { preset = "classic-v5.9", anon-start = "inactive", lazyfree = "tail" }
 set = { "machine.vm.swappiness" = 100, "task[0].theta" = 0.5 }
 [axes]
 "machine.cpus" = [1, 2]
@@ -81,7 +81,7 @@ fn a_variant_sets_kernel_policy_and_keys() {
     assert_eq!(new.policy.preset, "classic-v5.9");
     let knobs: Vec<String> =
         new.policy.knobs.iter().map(|k| format!("{}={}", k.key, k.value)).collect();
-    assert_eq!(knobs, ["anon-start=inactive", "inactive-ratio=3"]);
+    assert_eq!(knobs, ["anon-start=inactive", "lazyfree=tail"]);
     assert_eq!(new.machine.vm.swappiness, 100);
 }
 
@@ -97,7 +97,7 @@ fn a_variant_with_a_kernel_has_its_compaction() {
                         compaction = { preset = \"compaction-2015v3\" }\n";
         let machine = "[machine]\nkernel = \"4.1\"\nmemory = \"64MiB\"\n";
         let runs = scenario(&format!("{top}{machine}{task}{variants}"));
-        let runs = runs.expand(&mmsim::build::Catalogue).unwrap_or_else(|e| panic!("{e}"));
+        let runs = runs.expand(&mmsim::machines::Catalogue).unwrap_or_else(|e| panic!("{e}"));
         runs.iter().map(|r| r.compaction.preset.clone()).collect()
     };
     let [base, v1] = ["compaction-v4.1", "compaction-2015v1-redesign"];
@@ -141,7 +141,7 @@ fn options_override_the_file() {
     let text = text.replace("\"task[0].memory\" = [\"1MiB\", \"2MiB\"]\n", "");
     let s = scenario(&text).with_sets(&sets).unwrap_or_else(|e| panic!("{e}"));
     assert_eq!(s.name(), "other");
-    let runs = s.expand(&Names).unwrap_or_else(|e| panic!("{e}"));
+    let runs = s.expand(&Catalogue).unwrap_or_else(|e| panic!("{e}"));
     assert_eq!(runs.len(), 2);
     assert_eq!(runs[1].machine.kernel, Kernel::V6_1);
     let swap = runs[1].machine.swap.as_ref().expect("swap was set");
@@ -243,7 +243,7 @@ fn the_resolved_form_gives_the_same_runs() {
     let s = scenario(BASE);
     let text = s.resolved();
     let again = scenario(&text);
-    assert_eq!(again.expand(&Names), s.expand(&Names), "{text}");
+    assert_eq!(again.expand(&Catalogue), s.expand(&Catalogue), "{text}");
     assert_eq!(again.resolved(), text, "resolving twice changes nothing");
     for line in ["swappiness = 60", "t_hit = \"100ns\"", "tick = \"4ms\"", "name = \"x\""] {
         assert!(text.contains(line), "{line} is missing in\n{text}");
@@ -255,7 +255,7 @@ fn an_axis_over_workloads_survives_resolving() {
     let text = "[machine]\nmemory = \"64MiB\"\n[[task]]\nworkload = \"zipf\"\nmemory = \"1MiB\"\naccesses = 5\n[axes]\n\"task[0].workload\" = [\"zipf\", \"uniform\"]\n";
     let s = scenario(text);
     let again = scenario(&s.resolved());
-    assert_eq!(again.expand(&Names), s.expand(&Names));
+    assert_eq!(again.expand(&Catalogue), s.expand(&Catalogue));
 }
 
 #[test]
@@ -308,7 +308,7 @@ fn files_are_looked_for_beside_the_scenario() {
     std::fs::write(&file, text).expect("writing into it");
     let s = Scenario::from_path(&file).unwrap_or_else(|e| panic!("{e}"));
     assert_eq!(s.name(), "s");
-    let runs = s.expand(&Names).unwrap_or_else(|e| panic!("{e}"));
+    let runs = s.expand(&Catalogue).unwrap_or_else(|e| panic!("{e}"));
     let WorkloadSpec::Replay(r) = &runs[0].tasks[0].work else { panic!("a replay") };
     assert_eq!(r.trace, dir.path().join("web.trace"));
 }
@@ -329,7 +329,7 @@ fn options_are_applied_before_anything_is_checked() {
 #[test]
 fn what_has_no_number_is_refused_at_its_line() {
     let refused = |text: &str| {
-        let expanded = Scenario::from_str(text, "x.toml").and_then(|s| s.expand(&Names));
+        let expanded = Scenario::from_str(text, "x.toml").and_then(|s| s.expand(&Catalogue));
         let e = expanded.unwrap_err().to_string();
         e.lines().take(2).collect::<Vec<_>>().join("\n")
     };
@@ -395,7 +395,7 @@ fn rules_are_set_over_those_of_the_kernel() {
     let text = alone.resolved();
     let (_, section) = text.split_once("[machine.rules]\n").expect("the table");
     assert!(section.starts_with("scheduler = \"cfs\"\n# wmark-form: one-block\n"), "{section}");
-    assert_eq!(scenario(&text).expand(&Names), alone.expand(&Names));
+    assert_eq!(scenario(&text).expand(&Catalogue), alone.expand(&Catalogue));
     // Of no use where each run has a kernel of its own.
     let several = scenario(&format!("{machine}{task}{variants}")).resolved();
     assert!(!several.contains("wmark-form"), "{several}");

@@ -1,8 +1,8 @@
 //! No text, however mangled, makes the reader panic, and each error renders.
 
-use crate::harness::Names;
 use mmsim::Scenario;
 use mmsim::error::Colour;
+use mmsim::machines::Catalogue;
 use proptest::prelude::*;
 
 const FILES: &[&str] = &[
@@ -144,8 +144,8 @@ fn survives(text: &str) -> Result<(), TestCaseError> {
                 "{}\n{resolved}",
                 again.err().map_or(String::new(), |e| e.to_string())
             );
-            if let (Ok(a), Ok(runs)) = (again, s.expand(&Names)) {
-                prop_assert_eq!(a.expand(&Names), Ok(runs));
+            if let (Ok(a), Ok(runs)) = (again, s.expand(&Catalogue)) {
+                prop_assert_eq!(a.expand(&Catalogue), Ok(runs));
             }
         }
     }

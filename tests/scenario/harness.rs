@@ -1,70 +1,9 @@
-//! What the tests of scenario files share: a catalogue of policies that knows the names
-//! and two knobs, and a validator of JSON Schema.
+//! What another program makes of scenario files: a validator of JSON Schema that shares no code
+//! with the reader.
 
-use mmsim::config::Kernel;
-use mmsim::scenario::{Knob, KnobError, KnobInfo, KnobValue, PolicyCatalogue};
+use mmsim::scenario::PolicyCatalogue;
 
-/// Knows the names of the presets, `anon-start` and `inactive-ratio`.
-pub(crate) struct Names;
-
-const PRESETS: &[&str] = &[
-    "classic-v5.5",
-    "classic-v5.8",
-    "classic-v5.8+prot",
-    "classic-v5.9",
-    "classic-v6.1",
-    "classic-v6.12",
-    "classic-seed-2",
-    "classic-seed-9fix",
-    "mglru-v6.12",
-    "random",
-];
-
-impl PolicyCatalogue for Names {
-    fn presets(&self) -> Vec<String> {
-        PRESETS.iter().map(|p| p.to_string()).collect()
-    }
-
-    fn damon_presets(&self) -> Vec<String> {
-        vec!["damon-v6.12".to_string()]
-    }
-
-    fn default_damon(&self, _kernel: Kernel) -> String {
-        "damon-v6.12".to_string()
-    }
-
-    fn knobs(&self, preset: &str) -> Vec<KnobInfo> {
-        if !preset.starts_with("classic") {
-            return Vec::new();
-        }
-        [("anon-start", "active, inactive"), ("inactive-ratio", "1 to 100")]
-            .map(|(key, values)| KnobInfo {
-                key: key.to_string(),
-                values: values.to_string(),
-                value: String::new(),
-                doc: String::new(),
-            })
-            .to_vec()
-    }
-
-    fn check(&self, _preset: &str, knobs: &[Knob]) -> Result<(), KnobError> {
-        for k in knobs {
-            let good = match (k.key.as_str(), &k.value) {
-                ("anon-start", KnobValue::Text(s)) => s == "active" || s == "inactive",
-                ("inactive-ratio", KnobValue::Integer(n)) => (1..=100).contains(n),
-                _ => false,
-            };
-            if !good {
-                let message = format!("{} does not fit, write another value", k.value);
-                return Err(KnobError { key: k.key.clone(), message });
-            }
-        }
-        Ok(())
-    }
-}
-
-/// What another program makes of scenario files: a validator of JSON Schema that shares no
-/// code with the reader.
+/// A validator with the schema of scenario files.
 pub(crate) struct Validator {
     schemas: boon::Schemas,
     index: boon::SchemaIndex,

@@ -1,11 +1,11 @@
-//! The JSON Schema of scenario files takes what the reader takes. (What it refuses is
-//! asked in `scenario_errors/schema.rs`, case by case.)
+//! The JSON Schema of scenario files takes what the reader takes. What it refuses is asked in
+//! `ranges` for every key, and with each case of `errors`.
 
 use std::path::Path;
 
 use crate::harness::Validator;
 use mmsim::Scenario;
-use mmsim::build::Catalogue;
+use mmsim::machines::Catalogue;
 use mmsim::scenario::{PolicyCatalogue, json_schema, keys};
 
 fn takes(validator: &Validator, text: &str, what: &str) {

@@ -1,21 +1,29 @@
 //! Every shipped scenario is accepted with the policies that there are, its resolved form
 //! gives the same runs, and each of its runs becomes a machine that does its work.
 
+use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
 use mmsim::Scenario;
 use mmsim::base::vmstat::VmEvent;
-use mmsim::build::{self, Catalogue};
 use mmsim::machine::Watch;
 use mmsim::machine::result::Outcome;
+use mmsim::machines::{self, Catalogue};
 use mmsim::report::{Report, RunReport, expect, opt};
 use mmsim::scenario::RunSpec;
 use rayon::prelude::*;
 
 fn shipped() -> Vec<PathBuf> {
-    let dir = Path::new(env!("CARGO_MANIFEST_DIR")).join("scenarios");
+    files_of(&root().join("scenarios"))
+}
+
+fn root() -> &'static Path {
+    Path::new(env!("CARGO_MANIFEST_DIR"))
+}
+
+fn files_of(dir: &Path) -> Vec<PathBuf> {
     let mut files: Vec<PathBuf> = std::fs::read_dir(dir)
-        .expect("the folder of scenarios")
+        .expect("a folder of scenarios")
         .map(|e| e.expect("an entry").path())
         .filter(|p| p.extension().is_some_and(|e| e == "toml"))
         .collect();
@@ -32,9 +40,8 @@ fn runs(path: &Path, overrides: &[(&str, &str)]) -> Vec<RunSpec> {
 
 #[test]
 fn every_shipped_file_expands_and_resolves() {
-    let files = shipped();
-    assert!(files.len() >= 15, "only {} files", files.len());
-    for path in files {
+    let mut about = BTreeMap::new();
+    for path in shipped().into_iter().chain(files_of(&root().join("scenarios/performance"))) {
         let s = Scenario::from_path(&path).unwrap_or_else(|e| panic!("{e}"));
         assert_eq!(Some(s.name()), path.file_stem().and_then(|n| n.to_str()));
         assert!(!s.about().is_empty(), "{} says nothing about itself", s.name());
@@ -45,6 +52,34 @@ fn every_shipped_file_expands_and_resolves() {
         let again = Scenario::from_str(&text, &origin).unwrap_or_else(|e| panic!("{e}\n{text}"));
         assert_eq!(again.expand(&Catalogue).as_ref(), Ok(&runs), "{}", s.name());
         assert_eq!(again.resolved(), text, "{}", s.name());
+        let file = path.strip_prefix(root().join("scenarios")).expect("below it").display();
+        about.insert(file.to_string(), s.about().to_string());
+    }
+    readme_tells(&about);
+}
+
+/// `scenarios/README.md` has a row for each file, with what the file says it is.
+/// `MMSIM_BLESS=1` rewrites the rows; which section a file stands in is chosen there.
+fn readme_tells(about: &BTreeMap<String, String>) {
+    let path = root().join("scenarios/README.md");
+    let text = std::fs::read_to_string(&path).expect("scenarios/README.md");
+    let mut rows = Vec::new();
+    let line = |line: &str| match line.strip_prefix("| [").and_then(|l| l.split_once("](")) {
+        Some((name, _)) => {
+            let file = format!("{name}.toml");
+            rows.push(file.clone());
+            let about = about.get(&file).unwrap_or_else(|| panic!("there is no {file}"));
+            format!("| [{name}]({file}) | {about} |\n")
+        }
+        None => format!("{line}\n"),
+    };
+    let new: String = text.lines().map(line).collect();
+    rows.sort();
+    assert!(rows.iter().eq(about.keys()), "files {about:#?}, rows {rows:#?}");
+    if std::env::var_os("MMSIM_BLESS").is_some() {
+        std::fs::write(&path, new).expect("rewriting it");
+    } else {
+        assert_eq!(text, new, "run the test with MMSIM_BLESS=1 and look at the difference");
     }
 }
 
@@ -52,9 +87,9 @@ fn every_shipped_file_expands_and_resolves() {
 fn every_run_becomes_a_machine() {
     for path in shipped() {
         let scenario = Scenario::from_path(&path).unwrap_or_else(|e| panic!("{e}"));
-        let runs = build::specs(&scenario).unwrap_or_else(|e| panic!("{e}"));
+        let runs = machines::specs(&scenario).unwrap_or_else(|e| panic!("{e}"));
         for run in runs {
-            let machine = build::machine(&run);
+            let machine = machines::machine(&run);
             assert!(machine.is_ok(), "{}: {}", path.display(), machine.err().unwrap());
         }
     }
@@ -112,7 +147,7 @@ fn every_variant_runs_and_shows_what_it_is_for() {
         runs.retain(|r| r.seed == first.seed && (!one_point || r.axes == first.axes));
         let report_of = |run: &RunSpec| {
             let label = format!("{}, {}", path.display(), run.variant);
-            let mut machine = build::machine(run).unwrap_or_else(|e| panic!("{label}: {e}"));
+            let mut machine = machines::machine(run).unwrap_or_else(|e| panic!("{label}: {e}"));
             let record_accesses = run.axes == first.axes;
             let result = machine.run(Watch::default().with_record_accesses(record_accesses));
             machine.check();
@@ -125,7 +160,7 @@ fn every_variant_runs_and_shows_what_it_is_for() {
             assert_eq!(killed, run.expect_oom, "{label}");
             assert!(result.accesses + result.records > 0, "{label}");
             let mut meta = mmsim::run::meta(run);
-            meta.damon = build::monitored(run, &machine);
+            meta.damon = machines::monitored(run, &machine);
             RunReport::from_result(meta, &result)
         };
         let reports = runs.par_iter().with_max_len(1).map(report_of).collect();

@@ -10,11 +10,11 @@ use mmsim::base::id::ThreadId;
 use mmsim::base::time::{SimDuration, SimTime};
 use mmsim::base::vmstat::{VmEvent, VmStat};
 use mmsim::bench::{BenchSettings, BenchTrace, Frames};
-use mmsim::build::{Catalogue, Machine, about_preset};
 use mmsim::config::Kernel;
 use mmsim::config::cost::CostModel;
 use mmsim::machine::result::RunResult;
 use mmsim::machine::{SampleFn, SnapshotFn, Watch};
+use mmsim::machines::{Catalogue, Machine, about_preset};
 use mmsim::memory::trace::Observer;
 use mmsim::record::heatmap::{Frame, Heatmap};
 use mmsim::record::summary::Summary;
@@ -82,7 +82,7 @@ pub(crate) fn plan(path: &Path, overrides: &Overrides<'_>) -> Result<Plan, Failu
     sets.extend(overrides.seed.map(|s| ("seed".to_string(), s.to_string())));
     sets.extend(overrides.seeds.map(|s| ("seeds".to_string(), s.to_string())));
     let scenario = Scenario::load(path, &sets).map_err(input)?;
-    let mut specs = mmsim::build::specs(&scenario).map_err(input)?;
+    let mut specs = mmsim::machines::specs(&scenario).map_err(input)?;
     for wanted in overrides.variants {
         if !specs.iter().any(|s| s.variant == *wanted) {
             let mut names: Vec<&str> = specs.iter().map(|s| s.variant.as_str()).collect();
@@ -263,7 +263,7 @@ pub(crate) fn knobs(preset: Option<&str>) -> Result<Vec<Entry>, Failure> {
     if !presets.iter().any(|p| p == name) {
         return Err(Failure::Input(unknown_preset(name, &presets).to_string()));
     }
-    let before = preset.and_then(mmsim::build::before);
+    let before = preset.and_then(mmsim::machines::before);
     let changed = |knob: &str| {
         let (preset, values) = before.as_ref()?;
         let (_, value) = values.iter().find(|(k, _)| *k == knob)?;
@@ -350,7 +350,7 @@ pub(crate) fn formats() -> Vec<Entry> {
 
 /// Trace events with their fields.
 pub(crate) fn events() -> Vec<Entry> {
-    EVENTS.iter().map(|e| Entry::with(e.name, e.fields, e.about)).collect()
+    EVENTS.iter().map(|e| Entry::with(e.name, e.fields.join(" "), e.about)).collect()
 }
 
 /// Costs of the machine with their defaults.

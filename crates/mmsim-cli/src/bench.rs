@@ -5,7 +5,7 @@
 //! In JSON it stands apart under `timing`; everything else is a function of the arguments.
 
 use mmsim::bench::{BenchSettings, BenchTrace, Frames};
-use mmsim::build::policy;
+use mmsim::machines::policy;
 use mmsim::report::numbers::grouped;
 use mmsim::report::{RunReport, csv_field};
 use mmsim::scenario::RunSpec;

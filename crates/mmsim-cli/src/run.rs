@@ -6,8 +6,8 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use mmsim::base::time::SimDuration;
-use mmsim::build::Machine;
 use mmsim::machine::result::RunResult;
+use mmsim::machines::Machine;
 use mmsim::report::expect;
 use mmsim::report::{
     self, AimReport, ExpectReport, OomReport, Report, RunReport, StuckReport, StuckThread,
@@ -65,7 +65,7 @@ pub(crate) fn run(args: &RunArgs) -> Result<Ending, Failure> {
     if let Some(filter) = &args.events_filter {
         for name in &filter.tasks {
             if !plans.iter().flat_map(|p| &p.specs).any(|s| may_have(s, name)) {
-                return Err(nobody(name, &plans));
+                return Err(unknown_task(name, &plans));
             }
         }
     }
@@ -159,7 +159,7 @@ fn execute(args: &RunArgs, plans: &[Plan]) -> Result<Vec<Results>, Failure> {
     }
     drop(progress);
     if let Some(name) = files.unmatched() {
-        return Err(nobody(&name, plans));
+        return Err(unknown_task(&name, plans));
     }
     files.commit(&results)?;
     Ok(results)
@@ -183,7 +183,7 @@ fn may_have(run: &RunSpec, name: &str) -> bool {
 }
 
 /// A filter names a task that there is not.
-fn nobody(name: &str, plans: &[Plan]) -> Failure {
+fn unknown_task(name: &str, plans: &[Plan]) -> Failure {
     let tasks = plans.iter().flat_map(|p| &p.specs).flat_map(|s| &s.tasks);
     let tasks: BTreeSet<&str> = tasks.map(|t| t.name.as_str()).collect();
     let tasks: Vec<&str> = tasks.into_iter().collect();

@@ -21,74 +21,48 @@ use Kind::{Choice, Count, Damon, Flag, Parameters, Size, Table, Tables, Text, Ti
 pub(in crate::scenario) const OPS: Words<OpsId> =
     words! { "vaddr" => OpsId::Vaddr, "fvaddr" => OpsId::Fvaddr, "paddr" => OpsId::Paddr };
 
-/// `[[damon]]`.
-pub static DAMON: TableSpec = TableSpec {
-    title: "[[damon]]",
-    doc: "A kdamond with one context. Give `module` and its `parameters`, or the context itself.",
-    groups: &[&[
-        key("name", Text, Auto("`kdamond.0` and so on"), "name in reports"),
-        key(
-            "rules",
-            Damon,
-            Auto("the preset of `machine.kernel`"),
-            "what that DAMON does differently from others",
-        ),
-        key(
-            "module",
-            Choice(&["damon-reclaim", "damon-lru-sort"]),
-            Auto("none"),
-            "a context with schemes that the kernel has ready",
-        ),
-        key(
-            "parameters",
-            Parameters,
-            Auto("the kernel's"),
-            "parameters of the module, in the kernel's units",
-        ),
-        key(
-            "ops",
-            Choice(OPS.names),
-            Auto("`paddr`"),
-            "whose addresses: of a process, whose ranges follow its mappings or are fixed, or physical ones",
-        ),
-        key("task", Text, Auto("none"), "the process, for `vaddr` and `fvaddr`"),
-        key(
-            "region",
-            Tables(&DAMON_REGION),
-            Auto("for `paddr` all frames; for `vaddr` the mappings"),
-            "what is watched at first",
-        ),
-        key("start", Time, Is("\"0ns\""), "when it is switched on"),
-        key("sample", Time, Auto("`5ms`"), "time between two samples"),
-        key("aggr", Time, Auto("`100ms`"), "time of an aggregation"),
-        key("ops-update", Time, Auto("`60s`"), "time between two looks at the mappings"),
-        key("min-nr-regions", Count(3, U32), Auto("10"), "regions there should at least be"),
-        key("max-nr-regions", Count(3, U32), Auto("1000"), "regions there may be at most"),
-        key("scheme", Tables(&DAMOS), Auto("none"), "what is done, one `[[damon.scheme]]` each"),
-        key(
-            "truth",
-            Flag,
-            Is("false"),
-            "run it again to see every access, and report how far the monitor is off; for processes, implies `record`",
-        ),
-        key(
-            "record",
-            Flag,
-            Is("false"),
-            "keep all regions at the end of every aggregation, for `--damon-record`",
-        ),
-    ]],
-};
+rows! {
+    /// `[[damon]]`.
+    DAMON,
+    "[[damon]]",
+    "A kdamond with one context. Give `module` and its `parameters`, or the context itself.";
+    keys {
+        ("name", Text, Auto("`kdamond.0` and so on"), "name in reports")
+        ("rules", Damon, Auto("the preset of `machine.kernel`"),
+            "what that DAMON does differently from others")
+        ("module", Choice(&["damon-reclaim", "damon-lru-sort"]), Auto("none"),
+            "a context with schemes that the kernel has ready")
+        ("parameters", Parameters, Auto("the kernel's"),
+            "parameters of the module, in the kernel's units")
+        ("ops", Choice(OPS.names), Auto("`paddr`"),
+            "whose addresses: of a process, whose ranges follow its mappings or are fixed, or physical ones")
+        ("task", Text, Auto("none"), "the process, for `vaddr` and `fvaddr`")
+        ("region", Tables(&DAMON_REGION), Auto("for `paddr` all frames; for `vaddr` the mappings"),
+            "what is watched at first")
+        ("start", Time, Is("\"0ns\""), "when it is switched on")
+        ("sample", Time, Auto("`5ms`"), "time between two samples")
+        ("aggr", Time, Auto("`100ms`"), "time of an aggregation")
+        ("ops-update", Time, Auto("`60s`"), "time between two looks at the mappings")
+        ("min-nr-regions", Count(3, U32), Auto("10"), "regions there should at least be")
+        ("max-nr-regions", Count(3, U32), Auto("1000"), "regions there may be at most")
+        ("scheme", Tables(&DAMOS), Auto("none"), "what is done, one `[[damon.scheme]]` each")
+        ("truth", Flag, Is("false"),
+            "run it again to see every access, and report how far the monitor is off; for processes, implies `record`")
+        ("record", Flag, Is("false"),
+            "keep all regions at the end of every aggregation, for `--damon-record`")
+    }
+}
 
-/// `[[damon.region]]`.
-pub static DAMON_REGION: TableSpec = TableSpec {
-    title: "[[damon.region]]",
-    doc: "A range of addresses, in whole pages.",
-    groups: &[&[
-        key("start", Size(0), Required, "first address"),
-        key("end", Size(1), Required, "address behind the last"),
-    ]],
-};
+rows! {
+    /// `[[damon.region]]`.
+    DAMON_REGION,
+    "[[damon.region]]",
+    "A range of addresses, in whole pages.";
+    keys {
+        ("start", Size(0), Required, "first address")
+        ("end", Size(1), Required, "address behind the last")
+    }
+}
 
 rows! {
     /// `[[damon.scheme]]`.
@@ -143,16 +117,17 @@ rows! {
     }
 }
 
-/// `[[damon.scheme.goal]]`.
-pub static DAMOS_GOAL: TableSpec = TableSpec {
-    title: "[[damon.scheme.goal]]",
-    doc: "A quota that finds its own size.",
-    groups: &[&[
-        key("metric", Choice(&["user_input", "some_mem_psi_us"]), Required, "what is looked at"),
-        key("target", Count(1, MANY), Required, "the value that is wanted"),
-        key("current", Count(0, MANY), Is("0"), "the value that the user gives"),
-    ]],
-};
+rows! {
+    /// `[[damon.scheme.goal]]`.
+    DAMOS_GOAL,
+    "[[damon.scheme.goal]]",
+    "A quota that finds its own size.";
+    keys {
+        ("metric", Choice(&["user_input", "some_mem_psi_us"]), Required, "what is looked at")
+        ("target", Count(1, MANY), Required, "the value that is wanted")
+        ("current", Count(0, MANY), Is("0"), "the value that the user gives")
+    }
+}
 
 rows! {
     /// `[damon.scheme.wmarks]`.
@@ -170,21 +145,18 @@ rows! {
     }
 }
 
-/// `[[damon.scheme.filter]]`.
-pub static DAMOS_FILTER: TableSpec = TableSpec {
-    title: "[[damon.scheme.filter]]",
-    doc: "Memory that a scheme leaves out.",
-    groups: &[&[
-        key(
-            "type",
-            Choice(&["anon", "memcg", "young", "addr", "target"]),
-            Required,
-            "what it speaks about",
-        ),
-        key("matching", Flag, Is("true"), "`false`: it speaks about all other memory"),
-        key("memcg", Text, Auto("none"), "name of the group, for `memcg`"),
-        key("start", Size(0), Auto("none"), "first address, for `addr`"),
-        key("end", Size(0), Auto("none"), "address behind the last, for `addr`"),
-        key("target", Count(0, 0), Auto("none"), "index of the target, for `target`"),
-    ]],
-};
+rows! {
+    /// `[[damon.scheme.filter]]`.
+    DAMOS_FILTER,
+    "[[damon.scheme.filter]]",
+    "Memory that a scheme leaves out.";
+    keys {
+        ("type", Choice(&["anon", "memcg", "young", "addr", "target"]), Required,
+            "what it speaks about")
+        ("matching", Flag, Is("true"), "`false`: it speaks about all other memory")
+        ("memcg", Text, Auto("none"), "name of the group, for `memcg`")
+        ("start", Size(0), Auto("none"), "first address, for `addr`")
+        ("end", Size(0), Auto("none"), "address behind the last, for `addr`")
+        ("target", Count(0, 0), Auto("none"), "index of the target, for `target`")
+    }
+}

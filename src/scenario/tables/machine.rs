@@ -116,15 +116,16 @@ rows! {
     }
 }
 
-/// `pcp` of a zone.
-pub static PCP: TableSpec = TableSpec {
-    title: "pcp of a zone",
-    doc: "`{ high = 0, batch = 1 }` switches per-CPU lists off.",
-    groups: &[&[
-        key("high", Count(0, U32), Required, "pages on a list before some go back"),
-        key("batch", Count(1, U32), Required, "pages moved at a time"),
-    ]],
-};
+rows! {
+    /// `pcp` of a zone.
+    PCP,
+    "pcp of a zone",
+    "`{ high = 0, batch = 1 }` switches per-CPU lists off.";
+    keys {
+        ("high", Count(0, U32), Required, "pages on a list before some go back")
+        ("batch", Count(1, U32), Required, "pages moved at a time")
+    }
+}
 
 rows! {
     /// `machine.swap`.

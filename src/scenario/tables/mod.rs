@@ -16,6 +16,7 @@ pub use requests::*;
 pub use tasks::*;
 
 use super::keys::{Fallback, KeySpec, Kind, MANY, TableSpec};
+use super::rows::rows;
 use super::workload::WORKLOADS;
 
 use Fallback::{Auto, Is, Required};
@@ -25,91 +26,52 @@ const fn key(name: &'static str, kind: Kind, fallback: Fallback, doc: &'static s
     KeySpec { name, kind, fallback, doc }
 }
 
-/// The file itself.
-pub static ROOT: TableSpec = TableSpec {
-    title: "Top level",
-    doc: "What the file is, and how often it is run.",
-    groups: &[&[
-        key("schema", Count(1, 1), Is("1"), "version of this format"),
-        key("name", Text, Auto("the name of the file"), "name in reports"),
-        key("about", Text, Is("\"\""), "one sentence for people"),
-        key("seed", Count(0, MANY), Is("1"), "seed of all random draws of the first run"),
-        key("seeds", Count(1, 10_000), Is("1"), "runs per variant; the seeds count up from `seed`"),
-        key(
-            "expect-oom",
-            Flag,
-            Is("false"),
-            "running out of memory is the expected end, not a failure",
-        ),
-        key(
-            "bounds",
-            Flag,
-            Is("false"),
-            "also compute the misses of the optimum (MIN) on each run's own accesses",
-        ),
-        key("machine", Table(&MACHINE), Required, "the machine"),
-        key(
-            "reclaim",
-            Policy,
-            Auto("the preset of `machine.kernel`"),
-            "replacement policy of all variants",
-        ),
-        key(
-            "compaction",
-            Compaction,
-            Auto("`compaction-v4.1` on kernel 4.1, else `none`"),
-            "how large free blocks are made, in all variants",
-        ),
-        key("task", Tasks, Required, "the work, one `[[task]]` each"),
-        key("damon", Tables(&DAMON), Auto("none"), "monitors of accesses, one `[[damon]]` each"),
-        key(
-            "variant",
-            Tables(&VARIANT),
-            Auto("one variant called `default`"),
-            "what is compared, one `[[variant]]` each",
-        ),
-        key("axes", Axes, Auto("none"), "paths of keys and the values that each is run with"),
-        key(
-            "expect",
-            Tables(&EXPECT),
-            Auto("nothing"),
-            "what the runs are to show, one `[[expect]]` each; `run` checks it",
-        ),
-    ]],
-};
+rows! {
+    /// The file itself.
+    ROOT,
+    "Top level",
+    "What the file is, and how often it is run.";
+    keys {
+        ("schema", Count(1, 1), Is("1"), "version of this format")
+        ("name", Text, Auto("the name of the file"), "name in reports")
+        ("about", Text, Is("\"\""), "one sentence for people")
+        ("seed", Count(0, MANY), Is("1"), "seed of all random draws of the first run")
+        ("seeds", Count(1, 10_000), Is("1"), "runs per variant; the seeds count up from `seed`")
+        ("expect-oom", Flag, Is("false"),
+            "running out of memory is the expected end, not a failure")
+        ("bounds", Flag, Is("false"),
+            "also compute the misses of the optimum (MIN) on each run's own accesses")
+        ("machine", Table(&MACHINE), Required, "the machine")
+        ("reclaim", Policy, Auto("the preset of `machine.kernel`"),
+            "replacement policy of all variants")
+        ("compaction", Compaction, Auto("`compaction-v4.1` on kernel 4.1, else `none`"),
+            "how large free blocks are made, in all variants")
+        ("task", Tasks, Required, "the work, one `[[task]]` each")
+        ("damon", Tables(&DAMON), Auto("none"), "monitors of accesses, one `[[damon]]` each")
+        ("variant", Tables(&VARIANT), Auto("one variant called `default`"),
+            "what is compared, one `[[variant]]` each")
+        ("axes", Axes, Auto("none"), "paths of keys and the values that each is run with")
+        ("expect", Tables(&EXPECT), Auto("nothing"),
+            "what the runs are to show, one `[[expect]]` each; `run` checks it")
+    }
+}
 
-/// `[[variant]]`.
-pub static VARIANT: TableSpec = TableSpec {
-    title: "[[variant]]",
-    doc: "The same work on another machine or under another policy.",
-    groups: &[&[
-        key("name", Text, Required, "name in reports, unique"),
-        key(
-            "kernel",
-            Kind::Kernel,
-            Auto("that of the machine"),
-            "sets `machine.kernel`, the reclaim preset of that kernel (`classic-v` and the version), and, where `compaction.preset` is given and not `none`, its compaction",
-        ),
-        key(
-            "reclaim",
-            Policy,
-            Auto("that of the file"),
-            "`preset` and knobs, on top of `[reclaim]`",
-        ),
-        key(
-            "compaction",
-            Compaction,
-            Auto("that of the file"),
-            "`preset` and knobs, on top of `[compaction]`",
-        ),
-        key(
-            "set",
-            Overrides,
-            Auto("nothing"),
-            "other keys by path: `set = { \"machine.vm.swappiness\" = 100 }`",
-        ),
-    ]],
-};
+rows! {
+    /// `[[variant]]`.
+    VARIANT,
+    "[[variant]]",
+    "The same work on another machine or under another policy.";
+    keys {
+        ("name", Text, Required, "name in reports, unique")
+        ("kernel", Kind::Kernel, Auto("that of the machine"),
+            "sets `machine.kernel`, the reclaim preset of that kernel (`classic-v` and the version), and, where `compaction.preset` is given and not `none`, its compaction")
+        ("reclaim", Policy, Auto("that of the file"), "`preset` and knobs, on top of `[reclaim]`")
+        ("compaction", Compaction, Auto("that of the file"),
+            "`preset` and knobs, on top of `[compaction]`")
+        ("set", Overrides, Auto("nothing"),
+            "other keys by path: `set = { \"machine.vm.swappiness\" = 100 }`")
+    }
+}
 
 /// What one side of an expectation is about, but for its figure.
 const SUBJECT: &[KeySpec] = &[
@@ -123,47 +85,33 @@ const SUBJECT: &[KeySpec] = &[
     key("phase", Text, Auto("the whole run"), "phase, as reports name it: `heap/access`"),
 ];
 
-/// `[[expect]]`.
-pub static EXPECT: TableSpec = TableSpec {
-    title: "[[expect]]",
-    doc: "A statement about means over seeds; needs `above` or `below`. Each point of the axes is asked by itself.",
-    groups: &[
-        &[key(
-            "figure",
-            Text,
-            Required,
-            "a counter or gauge (`pswpin`), `completed` (1 or 0), or a number of the report's JSON by its path (`bounds.sim_opt_refetches`, `damon[0].samples`, `memory_stat.batch.pgscan_anon`); several joined by `+` are added",
-        )],
-        SUBJECT,
-        &[
-            key(
-                "above",
-                Number(0.0, 1e12),
-                Auto("no bound"),
-                "the figure is above this; with `than`, above so many times the other",
-            ),
-            key(
-                "below",
-                Number(0.0, 1e12),
-                Auto("no bound"),
-                "the figure is below this; with `than`, below so many times the other",
-            ),
-            key(
-                "than",
-                Table(&THAN),
-                Auto("the bounds are numbers"),
-                "what the figure is compared with",
-            ),
-        ],
-    ],
-};
+rows! {
+    /// `[[expect]]`.
+    EXPECT,
+    "[[expect]]",
+    "A statement about means over seeds; needs `above` or `below`. Each point of the axes is asked by itself.";
+    keys {
+        ("figure", Text, Required,
+            "a counter or gauge (`pswpin`), `completed` (1 or 0), or a number of the report's JSON by its path (`bounds.sim_opt_refetches`, `damon[0].samples`, `memory_stat.batch.pgscan_anon`); several joined by `+` are added")
+        {..SUBJECT}
+        ("above", Number(0.0, 1e12), Auto("no bound"),
+            "the figure is above this; with `than`, above so many times the other")
+        ("below", Number(0.0, 1e12), Auto("no bound"),
+            "the figure is below this; with `than`, below so many times the other")
+        ("than", Table(&THAN), Auto("the bounds are numbers"), "what the figure is compared with")
+    }
+}
 
-/// `than` of an expectation.
-pub static THAN: TableSpec = TableSpec {
-    title: "than of [[expect]]",
-    doc: "The other side. What is left out is as on the first side: `than = { variant = \"v5.5\" }`.",
-    groups: &[&[key("figure", Text, Auto("the same"), "another figure")], SUBJECT],
-};
+rows! {
+    /// `than` of an expectation.
+    THAN,
+    "than of [[expect]]",
+    "The other side. What is left out is as on the first side: `than = { variant = \"v5.5\" }`.";
+    keys {
+        ("figure", Text, Auto("the same"), "another figure")
+        {..SUBJECT}
+    }
+}
 
 /// All tables in the order of the documentation.
 pub fn all_tables() -> Vec<&'static TableSpec> {

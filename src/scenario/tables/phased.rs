@@ -19,18 +19,16 @@ use crate::scenario::units::show_pages;
 use Fallback::{Auto, Is, Required};
 use Kind::{Choice, Count, Flag, Number, Regions, Size, Steps, Text, Time};
 
-/// `phased`.
-pub static PHASED: TableSpec = TableSpec {
-    title: "workload = \"phased\"",
-    doc: "Regions, and a list of steps over them, carried out by one thread.",
-    groups: &[
-        TASK,
-        &[
-            key("regions", Regions, Required, "regions by name, see below"),
-            key("steps", Steps, Required, "list of tables with `do`, see below"),
-        ],
-    ],
-};
+rows! {
+    /// `phased`.
+    PHASED: TASK,
+    "workload = \"phased\"",
+    "Regions, and a list of steps over them, carried out by one thread.";
+    keys {
+        ("regions", Regions, Required, "regions by name, see below")
+        ("steps", Steps, Required, "list of tables with `do`, see below")
+    }
+}
 
 pub(in crate::scenario) fn phased(
     r: &Reader<'_>,

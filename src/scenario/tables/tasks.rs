@@ -34,12 +34,13 @@ pub(super) const TASK: &[KeySpec] = &[
     key("start", Time, Is("\"0ns\""), "when it begins"),
 ];
 
-/// The keys that every task has.
-pub static TASK_COMMON: TableSpec = TableSpec {
-    title: "[[task]]",
-    doc: "Every task has these keys, and those of its workload.",
-    groups: &[TASK],
-};
+rows! {
+    /// The keys that every task has.
+    TASK_COMMON: TASK,
+    "[[task]]",
+    "Every task has these keys, and those of its workload.";
+    keys {}
+}
 
 /// The parts of a run that reports tell apart.
 pub(super) const WINDOWS: KeySpec = key(
@@ -263,18 +264,16 @@ fn think(per_mille: u32) -> Think {
     }
 }
 
-/// `script`.
-pub static SCRIPT: TableSpec = TableSpec {
-    title: "workload = \"script\"",
-    doc: "A command list in the notation of the recorded reference experiments. What it asks of the machine (sysctls, swap, ballast, a monitor) is left to the scenario, and the report names it. Give `file` or `commands`.",
-    groups: &[
-        TASK,
-        &[
-            key("file", File, Auto("`commands` decides"), "file with one command a line"),
-            key("commands", Texts, Auto("`file` decides"), "the commands themselves"),
-        ],
-    ],
-};
+rows! {
+    /// `script`.
+    SCRIPT: TASK,
+    "workload = \"script\"",
+    "A command list in the notation of the recorded reference experiments. What it asks of the machine (sysctls, swap, ballast, a monitor) is left to the scenario, and the report names it. Give `file` or `commands`.";
+    keys {
+        ("file", File, Auto("`commands` decides"), "file with one command a line")
+        ("commands", Texts, Auto("`file` decides"), "the commands themselves")
+    }
+}
 
 pub(in crate::scenario) fn script(r: &Reader<'_>, task: &TaskCx<'_>) -> Result<Script, Error> {
     r.one_of("file", "commands")?;

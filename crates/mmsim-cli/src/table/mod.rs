@@ -4,7 +4,7 @@
 
 use comfy_table::{CellAlignment, ContentArrangement, Table, presets};
 use mmsim::base::digest::Digest;
-use mmsim::build::policy;
+use mmsim::machines::policy;
 use mmsim::report::groups::Group;
 use mmsim::report::numbers::grouped;
 use mmsim::report::{Pairs, Report, RunReport, closing, csv_field};

@@ -317,7 +317,7 @@ const INPUT: &str = "an input: the knob sleep-hr-limit-us";
 #[cfg(test)]
 mod tests {
     use super::*;
-    use mmsim::build::Catalogue;
+    use mmsim::machines::Catalogue;
     use mmsim::scenario::{RunSpec, Scenario};
 
     fn runs(file: ScenarioFile, sets: &Sets) -> Vec<RunSpec> {

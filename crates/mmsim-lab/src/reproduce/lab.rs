@@ -11,7 +11,7 @@ use mmsim_core::machine::Watch;
 use mmsim_core::machine::snapshot::Snapshot;
 use rayon::prelude::*;
 
-use mmsim::build::{Catalogue, Machine};
+use mmsim::machines::{Catalogue, Machine};
 use mmsim::report::proc::picture;
 use mmsim::report::{Monitored, RunReport};
 use mmsim::run::{self, RunError};

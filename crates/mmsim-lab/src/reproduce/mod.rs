@@ -309,7 +309,7 @@ mod tests {
         for file in FAMILIES.iter().flat_map(|f| f.scenarios) {
             let scenario = mmsim::Scenario::from_str(file.text, file.path);
             let scenario = scenario.unwrap_or_else(|e| panic!("{}: {e}", file.path));
-            let runs = scenario.expand(&mmsim::build::Catalogue);
+            let runs = scenario.expand(&mmsim::machines::Catalogue);
             assert!(!runs.unwrap_or_else(|e| panic!("{}: {e}", file.path)).is_empty());
         }
     }

@@ -251,7 +251,7 @@ fn error_row(published: &Published, which: &str, mean: Option<f64>) -> FigureRow
 #[cfg(test)]
 mod tests {
     use super::*;
-    use mmsim::build::Catalogue;
+    use mmsim::machines::Catalogue;
     use mmsim::scenario::Scenario;
 
     fn chain(published: &Published, gb: i64, scale: u64) -> Chain<'_> {

@@ -14,7 +14,7 @@ use super::lab::{Lab, Varied};
 use super::published::Published;
 use super::{Family, Figures};
 use crate::reproduce::document::{Flip, Sensitivity, Variation};
-use mmsim::build::Catalogue;
+use mmsim::machines::Catalogue;
 use mmsim::run::RunError;
 use mmsim::scenario::Scenario;
 

@@ -40,7 +40,7 @@ fn twice(experiment: &str) -> String {
 }
 
 /// A point of `e` that a file before it has too.
-pub(super) fn told_twice(before: &[Experiment], e: &Experiment) -> Option<Problem> {
+pub(super) fn repeated_point(before: &[Experiment], e: &Experiment) -> Option<Problem> {
     let known = |id: &str| {
         let same = before.iter().filter(|b| b.experiment == e.experiment);
         same.flat_map(|b| &b.points).any(|q| q.id == id)
@@ -440,9 +440,9 @@ mod tests {
             "id: a point of \"e\" has this name already, write another"
         );
         let e = read(FILE).unwrap_or_else(|e| panic!("{e}"));
-        let p = told_twice(std::slice::from_ref(&e), &e).expect("the same file twice");
+        let p = repeated_point(std::slice::from_ref(&e), &e).expect("the same file twice");
         assert_eq!(shown(&p.way), "points[0].id");
         let other = Experiment { experiment: "f".into(), ..e.clone() };
-        assert_eq!(told_twice(&[other], &e), None);
+        assert_eq!(repeated_point(&[other], &e), None);
     }
 }

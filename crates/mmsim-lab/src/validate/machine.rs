@@ -16,7 +16,7 @@ use mmsim_workload::script::{Command, LruGen, Script, ScriptSetup, ScriptSwap};
 
 use super::point::{Phase, Point, Zones};
 use super::{boot, cost, damon};
-use mmsim::build::{Machine, Policy};
+use mmsim::machines::{Machine, Policy};
 use mmsim_lru::MglruConfig;
 
 /// What a recorded point needs and the model lacks.

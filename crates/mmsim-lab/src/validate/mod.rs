@@ -39,8 +39,8 @@ pub use outcomes::BETWEEN;
 
 use crate::validate::document::{NotModelled, UnmodelledCounter, Validation};
 use crate::validate::rows::PointRow;
-use mmsim::build::kdamond_of;
 use mmsim::error::Error;
+use mmsim::machines::kdamond_of;
 use mmsim::nearest::nearest;
 use point::{Experiment, Point};
 
@@ -190,7 +190,7 @@ struct Replay {
 }
 
 impl Replay {
-    fn run(p: &Point, mut m: mmsim::build::Machine) -> Replay {
+    fn run(p: &Point, mut m: mmsim::machines::Machine) -> Replay {
         let free = Arc::new(Mutex::new(Vec::new()));
         let mut watch = Watch::default();
         let wanted = p.phases.iter().any(|x| !x.buddy_after.is_empty());

@@ -86,7 +86,7 @@ pub fn read_folder(dir: &Path) -> Result<Vec<Experiment>, Error> {
         let text = files::read_text(path, "a recorded experiment")?;
         let name = path.display().to_string();
         let e = Experiment::read(&text, &name)?;
-        if let Some(p) = check::told_twice(&read, &e) {
+        if let Some(p) = check::repeated_point(&read, &e) {
             return Err(shown(&p, &text, &name));
         }
         read.push(e);

@@ -5,8 +5,8 @@ use std::collections::BTreeMap;
 use crate::root;
 use mmsim::Scenario;
 use mmsim::backing::device::DEVICE_PRESETS;
-use mmsim::build::Catalogue;
 use mmsim::config::cost::CostModel;
+use mmsim::machines::Catalogue;
 use mmsim::scenario::workload::WorkloadSpec;
 
 struct Constant {

@@ -1,13 +1,13 @@
-//! `tools/ebizzy.toml` beside the published table that it repeats.
+//! `scenarios/performance/ebizzy-table.toml` beside the published table that it repeats.
 
 use mmsim::Scenario;
-use mmsim::build::Catalogue;
+use mmsim::machines::Catalogue;
 use mmsim_lab::reproduce::published::Published;
 
 use crate::root;
 
-/// `tools/ebizzy.toml` does what the measured base kernel did in ten seconds of each cell: its
-/// records are ten times the published ones a second.
+/// `scenarios/performance/ebizzy-table.toml` does what the measured base kernel did in ten seconds
+/// of each cell: its records are ten times the published ones a second.
 #[test]
 fn ebizzy_does_as_many_records_as_were_measured() {
     let root = root();
@@ -27,8 +27,8 @@ fn ebizzy_does_as_many_records_as_were_measured() {
         }));
     }
     assert_eq!(expected.len(), 84);
-    let scenario =
-        Scenario::from_path(root.join("tools/ebizzy.toml")).unwrap_or_else(|e| panic!("{e}"));
+    let scenario = Scenario::from_path(root.join("scenarios/performance/ebizzy-table.toml"))
+        .unwrap_or_else(|e| panic!("{e}"));
     let runs = scenario.expand(&Catalogue).unwrap_or_else(|e| panic!("{e}"));
     let policies = [vec!["v5.5"; 84], vec!["v5.8+prot on 5.5"; 84]];
     for (nth, variant) in policies.iter().enumerate() {

@@ -50,7 +50,7 @@ fn csv(bytes: &[u8]) -> (ImportOptions, &[u8]) {
 
 #[test]
 fn scenarios_and_what_is_set_on_them() {
-    let expand = |s: Scenario| s.expand(&mmsim::build::Catalogue).map(|_| ());
+    let expand = |s: Scenario| s.expand(&mmsim::machines::Catalogue).map(|_| ());
     accepted("scenario", |_, b| Scenario::from_str(text(b), "seed.toml").and_then(expand));
     let base = std::fs::read_to_string(folder().join("scenario/two.toml")).expect("a seed");
     let base = Scenario::from_str(&base, "two.toml").expect("a seed");

@@ -7,7 +7,6 @@ mod calibration;
 mod ebizzy;
 mod facts;
 mod fuzz_seeds;
-mod published_pinned;
 
 /// The folder of the repository.
 fn root() -> &'static std::path::Path {

@@ -105,7 +105,7 @@ fn table(
 #[cfg(test)]
 mod tests {
     use super::*;
-    use mmsim::build::Catalogue;
+    use mmsim::machines::Catalogue;
     use mmsim::scenario::Scenario;
 
     /// The scenario as it is shipped is a cell of the table.

@@ -307,7 +307,7 @@ fn gain(runs: &[RunReport]) -> Option<f64> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use mmsim::build::Catalogue;
+    use mmsim::machines::Catalogue;
     use mmsim::scenario::Scenario;
 
     /// The scenario as it is shipped is a cell of the table, but for the time of a record,

@@ -106,7 +106,7 @@ fn of_run(run: &RunReport, quantity: &str) -> f64 {
     let attempts = run.attempts(ATTEMPTS).unwrap_or_else(|| panic!("no {ATTEMPTS}"));
     match quantity {
         "success_percent" => attempts.success(),
-        "success_n_percent" => 100.0 * attempts.had() / candidates(run),
+        "success_n_percent" => 100.0 * attempts.successes() / candidates(run),
         name => attempts.count(name),
     }
 }
@@ -142,7 +142,7 @@ fn beside(table: &str, runs: &[RunReport]) -> String {
 mod tests {
     use super::super::STAGES;
     use super::*;
-    use mmsim::build::Catalogue;
+    use mmsim::machines::Catalogue;
     use mmsim::scenario::Scenario;
 
     /// The unmovable test lies among the scenarios too, with one seed and the first posting.

@@ -279,7 +279,7 @@ fn sources(test: &str, runs: &[RunReport]) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use mmsim::build::Catalogue;
+    use mmsim::machines::Catalogue;
     use mmsim::scenario::Scenario;
 
     /// The scenario as it is shipped is the movable test.

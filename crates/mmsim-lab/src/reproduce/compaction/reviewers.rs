@@ -223,7 +223,7 @@ fn sign(s: &Sign, more: &BySeed, less: &BySeed) -> FigureRow {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use mmsim::build::Catalogue;
+    use mmsim::machines::Catalogue;
     use mmsim::scenario::Scenario;
 
     /// Every table changes what it says, in the variants that it says.
@@ -235,7 +235,7 @@ mod tests {
             let runs = scenario.with_sets(&cell(&lab, table)).expect("values that it takes");
             let runs = runs.expand(&Catalogue).expect("runs");
             let run = runs.iter().find(|r| r.variant == stage).expect("a variant of that name");
-            let all = mmsim::build::compaction_knobs(run);
+            let all = mmsim::machines::compaction_knobs(run);
             let value = all.into_iter().find(|k| k.0 == format!("compaction.{name}"));
             value.expect("a knob of that name").1.to_string()
         };

@@ -240,7 +240,7 @@ fn before(runs: &[RunReport]) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use mmsim::build::Catalogue;
+    use mmsim::machines::Catalogue;
     use mmsim::scenario::Scenario;
 
     /// Every cell that it gives has its variant.

@@ -339,7 +339,7 @@ fn parts(all: &[Runs]) -> Vec<FigureRow> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use mmsim::build::Catalogue;
+    use mmsim::machines::Catalogue;
     use mmsim::scenario::Scenario;
 
     /// The scenario as it is shipped is the first workload.

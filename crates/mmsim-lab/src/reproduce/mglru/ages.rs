@@ -15,7 +15,7 @@ use mmsim_core::machine::Watch;
 use mmsim_core::memory::trace::{Observer, TraceEvent};
 
 use super::super::lab::{Lab, ScenarioFile, Sets};
-use mmsim::build::Catalogue;
+use mmsim::machines::Catalogue;
 use mmsim::run::{RunError, run_one};
 use mmsim::scenario::Scenario;
 

@@ -131,7 +131,7 @@ fn part_rows(runs: &[RunReport]) -> Vec<FigureRow> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use mmsim::build::Catalogue;
+    use mmsim::machines::Catalogue;
     use mmsim::scenario::Scenario;
 
     /// The scenario as it is shipped is what is run with the chosen values.

@@ -199,7 +199,7 @@ fn ablation(lab: &Lab<'_>, published: &Published) -> Result<FigureRow, RunError>
 #[cfg(test)]
 mod tests {
     use super::*;
-    use mmsim::build::Catalogue;
+    use mmsim::machines::Catalogue;
     use mmsim::scenario::Scenario;
 
     /// The scenario as it is shipped is what is run with the chosen values.

@@ -183,7 +183,7 @@ fn variant_rows(table: &str, runs: &[RunReport]) -> Vec<FigureRow> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use mmsim::build::Catalogue;
+    use mmsim::machines::Catalogue;
     use mmsim::scenario::Scenario;
 
     /// The scenario as it is shipped is what is run with the chosen values.

@@ -1,0 +1,107 @@
+//! Arguments of `list`.
+
+use std::path::PathBuf;
+
+use clap::{Args, ValueEnum};
+use mmsim::config::ZoneKind;
+
+use super::values::{key_value, within, zone};
+
+/// What can be listed.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, ValueEnum)]
+pub(crate) enum Listed {
+    /// Policies and kernels under their names.
+    Presets,
+    /// Generators of accesses.
+    Workloads,
+    /// Event counters.
+    Counters,
+    /// Swap and file devices.
+    Devices,
+    /// Every mechanism that can be switched.
+    Knobs,
+    /// Kernels whose machines are modelled.
+    Kernels,
+    /// Formats of traces.
+    Formats,
+    /// Trace events of `run --events`, with their fields.
+    Events,
+    /// Costs of the machine, with their defaults.
+    Costs,
+    /// Steps of phased workloads.
+    Steps,
+    /// Keys of scenario files, with their forms.
+    Keys,
+    /// Zones, watermarks and per-CPU lists that Linux sets up on a machine.
+    Zoneinfo,
+}
+
+/// The form of lists.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, ValueEnum)]
+pub(crate) enum ListFormat {
+    /// For people.
+    Table,
+    /// One document.
+    Json,
+    /// Rows.
+    Csv,
+    /// With `zoneinfo`: as the kernel prints it.
+    Text,
+}
+
+/// List what there is, one line each
+#[derive(Args, Debug)]
+#[command(
+    arg_required_else_help = true,
+    after_help = "\
+Examples:
+  mmsim list presets
+  mmsim list knobs --preset classic-v5.9
+  mmsim list knobs --preset classic-seed-2   # what one patch of a series changed
+  mmsim list zoneinfo --memory 16GiB --cpus 8 --thp
+  mmsim list zoneinfo --zones DMA=3840,DMA32=772915,Normal=3506176 --cpus 2 --format text"
+)]
+pub(crate) struct ListArgs {
+    /// What to list
+    #[arg(value_enum, value_name = "WHAT")]
+    pub what: Listed,
+    /// With `knobs`: their values in this preset, and what it changed
+    #[arg(long, value_name = "PRESET")]
+    pub preset: Option<String>,
+    /// Form of the list [default: what the ending of FILE says, else table]
+    #[arg(long, value_name = "FORMAT", value_enum)]
+    pub format: Option<ListFormat>,
+    /// Write the list to FILE, whole or not at all, instead of to stdout
+    #[arg(short, long, value_name = "FILE")]
+    pub output: Option<PathBuf>,
+    #[command(flatten)]
+    pub machine: MachineArgs,
+}
+
+/// The machine whose zones are listed.
+#[derive(Args, Debug, PartialEq, Eq, Default)]
+#[command(next_help_heading = "With `zoneinfo`")]
+pub(crate) struct MachineArgs {
+    /// Memory of the machine, divided as on a PC
+    #[arg(long, value_name = "SIZE")]
+    pub memory: Option<String>,
+    /// Instead: pages that each zone manages
+    #[arg(long, value_name = "ZONE=PAGES", value_delimiter = ',', value_parser = zone,
+          conflicts_with_all = ["memory", "nodes"])]
+    pub zones: Vec<(ZoneKind, u32)>,
+    /// The kernel [default: 6.12]
+    #[arg(long, value_name = "VERSION")]
+    pub kernel: Option<String>,
+    /// CPUs [default: 1]
+    #[arg(long, value_name = "N")]
+    pub cpus: Option<u32>,
+    /// Nodes that the memory is divided among evenly [default: 1]
+    #[arg(long, value_name = "N", value_parser = within::<u32>(1, 64))]
+    pub nodes: Option<u32>,
+    /// A sysctl, as in `watermark_scale_factor=100`; can be given several times
+    #[arg(long, value_name = "KEY=VALUE", value_parser = key_value)]
+    pub vm: Vec<(String, String)>,
+    /// Transparent huge pages are on, which raises min_free_kbytes
+    #[arg(long)]
+    pub thp: bool,
+}

@@ -1,0 +1,242 @@
+//! Arguments. Each verb has an example in its help.
+
+mod evidence;
+mod list;
+mod traces;
+mod values;
+
+use std::path::PathBuf;
+
+use clap::{Args, Parser, Subcommand, ValueEnum};
+use mmsim::base::time::SimDuration;
+use mmsim::report::events::EventFilter;
+use mmsim::report::proc::Kind;
+
+pub(crate) use evidence::{AccuracyArgs, ReproduceArgs, ValidateArgs};
+pub(crate) use list::{ListArgs, ListFormat, Listed, MachineArgs};
+pub(crate) use traces::{
+    BenchTraceArgs, DamonArgs, DamonHeatmapArgs, DamonImportArgs, DamonReportArgs, DamonVerb,
+    TraceArgs, TraceHeadArgs, TraceImportArgs, TraceInfoArgs, TraceVerb,
+};
+
+use values::{at_least_a_line, at_least_one, duration, key_value, kind, per_cent, whole, within};
+
+/// A discrete-event simulator of Linux memory management.
+#[derive(Parser, Debug)]
+#[command(
+    name = "mmsim",
+    version,
+    max_term_width = 100,
+    after_help = "\
+Example:
+  mmsim run scenarios/ebizzy-anon.toml --seeds 5
+
+A file `-` is stdin or stdout.
+
+Exit codes: 0 done; 1 a check did not hold, or a run panicked; 2 bad usage or bad input;
+3 the simulated system ended early; 128 and its number after a signal."
+)]
+pub(crate) struct Cli {
+    #[command(subcommand)]
+    pub verb: Verb,
+}
+
+#[derive(Subcommand, Debug)]
+pub(crate) enum Verb {
+    Run(RunArgs),
+    List(ListArgs),
+    Trace(TraceArgs),
+    Damon(DamonArgs),
+    BenchTrace(BenchTraceArgs),
+    Validate(ValidateArgs),
+    Reproduce(ReproduceArgs),
+    Accuracy(AccuracyArgs),
+    Compare(CompareArgs),
+    Schema(SchemaArgs),
+    Completions(CompletionsArgs),
+    Man(ManArgs),
+}
+
+/// A document that has a JSON Schema.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, ValueEnum)]
+pub(crate) enum Document {
+    /// Scenario files.
+    Scenario,
+    /// Reports.
+    Report,
+}
+
+/// The form of results.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, ValueEnum)]
+pub(crate) enum Format {
+    /// For people.
+    Table,
+    /// One document with everything.
+    Json,
+    /// The same in rows.
+    Csv,
+}
+
+/// Where results go, and in what form.
+#[derive(Args, Debug)]
+pub(crate) struct OutputArgs {
+    /// Form of the results [default: what the ending of FILE says, else table]
+    #[arg(long, value_name = "FORMAT", value_enum)]
+    pub format: Option<Format>,
+    /// Write the results to FILE, whole or not at all, instead of to stdout; `.gz` and `.zst` pack it
+    #[arg(short, long, value_name = "FILE")]
+    pub output: Option<PathBuf>,
+}
+
+/// Run every variant and seed of a scenario and report what happened
+#[derive(Args, Debug)]
+#[command(after_help = "\
+Examples:
+  mmsim run scenarios/ebizzy-anon.toml
+  mmsim run scenarios/ebizzy-anon.toml --set machine.memory=2GiB --seeds 5 --format json -o r.json
+  mmsim run scenarios/ebizzy-anon.toml --variant v5.5 --events e.jsonl \\
+      --events-filter kind=sim_refault,pages=0-511
+  mmsim run scenarios/ebizzy-anon.toml --seeds 1 --emit vmstat,zoneinfo --emit-dir files")]
+pub(crate) struct RunArgs {
+    /// Scenario files
+    #[arg(required = true, value_name = "SCENARIO")]
+    pub scenarios: Vec<PathBuf>,
+    /// Override a key of the scenario, as in `machine.memory=2GiB`
+    #[arg(long = "set", value_name = "KEY=VALUE", value_parser = key_value)]
+    pub sets: Vec<(String, String)>,
+    /// The seed, or the first of them
+    #[arg(long, value_name = "N", value_parser = whole, allow_negative_numbers = true)]
+    pub seed: Option<u64>,
+    /// How many seeds: the first and those that follow it
+    #[arg(long, value_name = "N", value_parser = within::<u32>(1, 10_000),
+          allow_negative_numbers = true)]
+    pub seeds: Option<u32>,
+    /// Runs at the same time [default: one per CPU]; results do not depend on it
+    #[arg(long, value_name = "N", value_parser = at_least_one, allow_negative_numbers = true)]
+    pub jobs: Option<usize>,
+    /// Only this variant; can be given several times
+    #[arg(long = "variant", value_name = "NAME")]
+    pub variants: Vec<String>,
+    /// Audit the invariants of the machine as it runs
+    #[arg(long)]
+    pub check: bool,
+    /// Write trace events as JSON lines
+    #[arg(long, value_name = "FILE")]
+    pub events: Option<PathBuf>,
+    /// Only these events: `kind=NAME`, `task=NAME`, `pages=A-B`, with commas between them
+    #[arg(long, value_name = "FILTER", value_parser = EventFilter::parse)]
+    pub events_filter: Option<EventFilter>,
+    /// End the events at SIZE, as in `1GiB`: each run has an equal part, and its last line says so
+    #[arg(long, value_name = "SIZE", value_parser = at_least_a_line)]
+    pub events_limit: Option<u64>,
+    /// Write every counter and list size over simulated time as CSV
+    #[arg(long, value_name = "FILE")]
+    pub series: Option<PathBuf>,
+    /// Simulated time between two rows of the series [default: 100ms]
+    #[arg(long, value_name = "TIME", value_parser = duration)]
+    pub every: Option<SimDuration>,
+    /// Write files as the kernel prints them, at the end of every phase and of the run
+    #[arg(long, value_name = "KIND", value_delimiter = ',', value_parser = kind())]
+    pub emit: Vec<Kind>,
+    /// The folder for them: DIR/RUN/PHASE is laid out as /proc is
+    #[arg(long, value_name = "DIR")]
+    pub emit_dir: Option<PathBuf>,
+    /// Write what monitors with `record = true` saw into DIR/RUN: NAME.data for damo, and
+    /// NAME.perf.txt as `perf script` prints it
+    #[arg(long, value_name = "DIR")]
+    pub damon_record: Option<PathBuf>,
+    /// Print the scenario with every default resolved, and run nothing
+    #[arg(long)]
+    pub dry_run: bool,
+    #[command(flatten)]
+    pub output: OutputArgs,
+    /// Write the host's times as JSON (results never hold them)
+    #[arg(long, value_name = "FILE")]
+    pub timing: Option<PathBuf>,
+}
+
+/// Hold two reports of runs against each other: what moved, and what was set otherwise
+#[derive(Args, Debug)]
+#[command(after_help = "\
+Examples:
+  mmsim compare before.json after.json
+  mmsim compare before.json after.json --phase access --format csv -o moved.csv
+  mmsim compare before.json after.json --fail-above 5")]
+pub(crate) struct CompareArgs {
+    /// A report, as `mmsim run --format json -o A` writes it
+    #[arg(value_name = "A")]
+    pub a: PathBuf,
+    /// The report that is compared with it
+    #[arg(value_name = "B")]
+    pub b: PathBuf,
+    /// Only this phase
+    #[arg(long, value_name = "NAME")]
+    pub phase: Option<String>,
+    /// Counts for each 1,000 records, for runs that did different work
+    #[arg(long)]
+    pub per_work: bool,
+    /// In the table: only so many of the values that moved most
+    #[arg(long, value_name = "N", default_value_t = 20, value_parser = at_least_one,
+          allow_negative_numbers = true)]
+    pub top: usize,
+    /// In the table: all values, also those that did not move
+    #[arg(long, conflicts_with = "top")]
+    pub all: bool,
+    /// Exit with 1 if a value moved by more than PCT per cent, counted with a hundred added to
+    /// both sides
+    #[arg(long, value_name = "PCT", value_parser = per_cent, allow_negative_numbers = true)]
+    pub fail_above: Option<f64>,
+    #[command(flatten)]
+    pub output: OutputArgs,
+}
+
+/// Print a JSON Schema of scenario files, for editors
+#[derive(Args, Debug)]
+#[command(after_help = "\
+Examples:
+  mmsim schema -o scenario.schema.json
+  mmsim schema report -o report.schema.json")]
+pub(crate) struct SchemaArgs {
+    /// Which documents: scenario files, or the JSON report of `mmsim run`
+    #[arg(value_enum, default_value_t = Document::Scenario)]
+    pub of: Document,
+    /// Write the schema to FILE, whole or not at all, instead of to stdout
+    #[arg(short, long, value_name = "FILE")]
+    pub output: Option<PathBuf>,
+}
+
+/// Print the manual page of mmsim or of one verb
+#[derive(Args, Debug)]
+#[command(after_help = "\
+Examples:
+  mmsim man run | man -l -
+  mmsim man --dir ~/.local/share/man/man1")]
+pub(crate) struct ManArgs {
+    /// The verb, as in `run` or `trace import`; without it the page of mmsim
+    #[arg(value_name = "VERB")]
+    pub verb: Vec<String>,
+    /// Write the pages of all verbs to this folder
+    #[arg(long, value_name = "DIR", conflicts_with = "verb")]
+    pub dir: Option<PathBuf>,
+}
+
+/// Print a script that completes mmsim's arguments in a shell
+#[derive(Args, Debug)]
+#[command(after_help = "\
+Example:
+  mmsim completions bash > ~/.local/share/bash-completion/completions/mmsim")]
+pub(crate) struct CompletionsArgs {
+    /// The shell
+    #[arg(value_enum, value_name = "SHELL")]
+    pub shell: clap_complete::Shell,
+}
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use clap::CommandFactory;
+
+    #[test]
+    fn arguments_are_consistent() {
+        Cli::command().debug_assert();
+    }
+}

@@ -1,0 +1,145 @@
+//! How a run ended, and who held memory or waited for what if it did not end well.
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use mmsim_core::base::time::SimTime;
+use mmsim_core::machine::result::{OomSummary, Stuck, StuckSummary, WaitingThread};
+
+/// How a run ended.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize, JsonSchema)]
+#[non_exhaustive]
+pub enum Ending {
+    /// All threads finished their work.
+    #[serde(rename = "completed")]
+    Completed,
+    /// The OOM killer ended every process, or none was left to kill.
+    #[serde(rename = "out of memory")]
+    OutOfMemory,
+    /// The simulator itself failed; no figure of the run means anything.
+    #[serde(rename = "panicked")]
+    Panicked,
+    /// It could not go on and was ended: threads tried in vain, nothing would have woken them, or
+    /// simulated time came to its end.
+    #[serde(rename = "stuck")]
+    Stuck,
+}
+
+/// Why a run could not go on, and who waited for what.
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize, JsonSchema)]
+#[non_exhaustive]
+pub struct StuckReport {
+    /// When it was ended.
+    pub at_ns: u64,
+    /// Why, for people.
+    pub why: String,
+    /// Threads that had not finished.
+    pub waiting: Vec<StuckThread>,
+}
+
+/// A thread of a run that could not go on.
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize, JsonSchema)]
+#[non_exhaustive]
+pub struct StuckThread {
+    /// `task` or `task/thread`.
+    pub thread: String,
+    /// Its operation, with what that asks for.
+    pub doing: String,
+    /// What has to happen for it to go on.
+    pub waits_for: String,
+    /// When its last operation in the kernel was done.
+    pub since_ns: u64,
+}
+
+impl From<&StuckSummary> for StuckReport {
+    fn from(s: &StuckSummary) -> Self {
+        let thread = |t: &WaitingThread| StuckThread {
+            thread: t.thread.clone(),
+            doing: t.doing.clone(),
+            waits_for: t.waits_for.to_string(),
+            since_ns: t.since.0,
+        };
+        StuckReport {
+            at_ns: s.at.0,
+            why: match s.why {
+                Stuck::NoProgress => "threads try in vain, and no operation is done".to_string(),
+                Stuck::TimeStands => "a thread goes on and on, and time does not pass".to_string(),
+                Stuck::NothingWakes => "all threads wait, and nothing will wake them".to_string(),
+                Stuck::TimeEnds => format!(
+                    "the run is too long: simulated time ends at {} s, after 146 years",
+                    SimTime::LAST.0 / 1_000_000_000
+                ),
+            },
+            waiting: s.waiting.iter().map(thread).collect(),
+        }
+    }
+}
+
+impl Ending {
+    /// As in documents.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Ending::Completed => "completed",
+            Ending::OutOfMemory => "out of memory",
+            Ending::Panicked => "panicked",
+            Ending::Stuck => "stuck",
+        }
+    }
+
+    /// Whether all work was done. Figures of a run that did less are not those of its work, and
+    /// are compared with nothing.
+    pub fn is_whole(self) -> bool {
+        self == Ending::Completed
+    }
+}
+
+/// Who held memory when it ran out, in pages.
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize, JsonSchema)]
+#[non_exhaustive]
+pub struct OomReport {
+    /// When.
+    pub at_ns: u64,
+    /// Processes, the largest first.
+    pub processes: Vec<OomProcess>,
+    /// Free pages.
+    pub free: u64,
+    /// Pages of the page cache.
+    pub cache: u64,
+    /// Pages of the kernel itself.
+    pub kernel: u64,
+    /// Free swap slots.
+    pub swap_free: u64,
+    /// All swap slots.
+    pub swap_total: u64,
+}
+
+/// A process at the time when memory ran out.
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize, JsonSchema)]
+#[non_exhaustive]
+pub struct OomProcess {
+    /// Name of the process.
+    pub name: String,
+    /// Resident pages.
+    pub resident: u64,
+    /// Swapped pages.
+    pub swapped: u64,
+}
+
+impl From<&OomSummary> for OomReport {
+    fn from(s: &OomSummary) -> Self {
+        let process = |&(ref name, resident, swapped): &(String, u64, u64)| OomProcess {
+            name: name.clone(),
+            resident,
+            swapped,
+        };
+        OomReport {
+            at_ns: s.at.0,
+            processes: s.processes.iter().map(process).collect(),
+            free: s.free,
+            cache: s.cache,
+            kernel: s.kernel,
+            swap_free: s.swap_free,
+            swap_total: s.swap_total,
+        }
+    }
+}

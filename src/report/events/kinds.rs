@@ -1,0 +1,306 @@
+//! The one table of trace events: name, tracepoint, fields in their order, and when it happens.
+//!
+//! A row gives the list of kinds, the name in filters, and the line that is written. An event of
+//! core without a row does not compile.
+
+use std::fmt::Write as _;
+
+use mmsim_core::base::compact_result::CompactResult;
+use mmsim_core::base::id::{
+    AsId, CpuId, FileId, MemcgId, NodeId, PageIdx, Pfn, SwapSlot, ThreadId, ZoneId,
+};
+use mmsim_core::base::migratetype::Migratetype;
+use mmsim_core::base::time::{SimDuration, SimTime};
+use mmsim_core::memory::trace::{FaultKind, ScanOutcome, TraceEvent};
+use mmsim_core::phys::buddy::Extfrag;
+
+/// A kind of event, as `docs/observing.md` lists it.
+#[derive(Clone, Copy, Debug)]
+#[non_exhaustive]
+pub struct EventKind {
+    /// Its name in the file and in filters.
+    pub name: &'static str,
+    /// The kernel's tracepoint; `None` where Linux has none.
+    pub tracepoint: Option<&'static str>,
+    /// Its fields after `t_ns` and `event`, in their order.
+    pub fields: &'static [&'static str],
+    /// When it happens.
+    pub about: &'static str,
+}
+
+/// A value of an event: how JSON writes it, and the thread or page that an event with it is about.
+trait Field {
+    fn write(&self, out: &mut String);
+    fn thread(&self) -> Option<ThreadId> {
+        None
+    }
+    fn page(&self) -> Option<PageIdx> {
+        None
+    }
+}
+
+/// Numbers, and ids by their numbers.
+macro_rules! fields {
+    ($($type:ty: |$x:ident| $shown:expr, $format:literal;)*) => {$(
+        impl Field for $type {
+            fn write(&self, out: &mut String) {
+                let $x = self;
+                write!(out, $format, $shown).expect("writing to a string");
+            }
+        }
+    )*};
+}
+
+fields! {
+    bool: |x| x, "{}";
+    u8: |x| x, "{}";
+    u32: |x| x, "{}";
+    u64: |x| x, "{}";
+    AsId: |x| x.0, "{}";
+    CpuId: |x| x.0, "{}";
+    FileId: |x| x.0, "{}";
+    MemcgId: |x| x.0, "{}";
+    NodeId: |x| x.0, "{}";
+    Pfn: |x| x.0, "{}";
+    SwapSlot: |x| x.0, "{}";
+    ZoneId: |x| x.0, "{}";
+    // Names of ours: they have nothing that would need escaping.
+    &str: |x| x, "\"{}\"";
+    CompactResult: |x| x.name(), "\"{}\"";
+    Migratetype: |x| x.name(), "\"{}\"";
+    FaultKind: |x| fault_name(*x), "\"{}\"";
+    ScanOutcome: |x| outcome_name(*x), "\"{}\"";
+    // In whole milliseconds.
+    SimDuration: |x| x.0 / 1_000_000, "{}";
+}
+
+impl Field for ThreadId {
+    fn write(&self, out: &mut String) {
+        self.0.write(out);
+    }
+    fn thread(&self) -> Option<ThreadId> {
+        Some(*self)
+    }
+}
+
+impl Field for PageIdx {
+    fn write(&self, out: &mut String) {
+        self.0.write(out);
+    }
+    fn page(&self) -> Option<PageIdx> {
+        Some(*self)
+    }
+}
+
+impl<F: Field> Field for Option<F> {
+    fn write(&self, out: &mut String) {
+        match self {
+            Some(field) => field.write(out),
+            None => out.push_str("null"),
+        }
+    }
+    fn thread(&self) -> Option<ThreadId> {
+        self.as_ref()?.thread()
+    }
+    fn page(&self) -> Option<PageIdx> {
+        self.as_ref()?.page()
+    }
+}
+
+const fn fault_name(kind: FaultKind) -> &'static str {
+    match kind {
+        FaultKind::ZeroFill => "zero_fill",
+        FaultKind::ZeroPage => "zero_page",
+        FaultKind::SwapIn => "swap_in",
+        FaultKind::SwapCache => "swap_cache",
+        FaultKind::FileMinor => "file_minor",
+        FaultKind::FileMajor => "file_major",
+        FaultKind::Cow => "cow",
+        FaultKind::Reuse => "reuse",
+    }
+}
+
+const fn outcome_name(outcome: ScanOutcome) -> &'static str {
+    match outcome {
+        ScanOutcome::Reclaimed => "reclaimed",
+        ScanOutcome::LazyFreed => "lazy_freed",
+        ScanOutcome::KeepReferenced => "keep_referenced",
+        ScanOutcome::KeepWriteback => "keep_writeback",
+        ScanOutcome::KeepBusy => "keep_busy",
+        ScanOutcome::ActivateReferenced => "activate_referenced",
+        ScanOutcome::ActivateDirty => "activate_dirty",
+        ScanOutcome::ActivateWriteback => "activate_writeback",
+        ScanOutcome::ActivateRewritten => "activate_rewritten",
+        ScanOutcome::ActivateNoSwap => "activate_no_swap",
+        ScanOutcome::Unevictable => "unevictable",
+    }
+}
+
+/// The name of a field in the file, where it is not that of the event's field.
+macro_rules! last {
+    ($field:ident) => {
+        $field
+    };
+    ($field:ident $name:ident) => {
+        $name
+    };
+}
+
+macro_rules! name_of {
+    ($field:ident) => {
+        stringify!($field)
+    };
+    ($field:ident $name:ident) => {
+        stringify!($name)
+    };
+}
+
+/// A variant with fields, or one with a struct that has them.
+macro_rules! pattern {
+    ($variant:ident $($fields:tt)*) => {
+        TraceEvent::$variant { $($fields)* }
+    };
+    (($inner:ident) $variant:ident $($fields:tt)*) => {
+        TraceEvent::$variant($inner { $($fields)* })
+    };
+}
+
+/// Rows `NAME in TRACEPOINTS = VARIANT { FIELDS } ABOUT`: the kernel's group of tracepoints where it
+/// has one of that name; `field: name` where a file names a field otherwise.
+macro_rules! events {
+    ($(
+        $name:ident $(in $group:ident)? = $variant:ident $(($inner:ident))?
+            { $($field:ident $(: $named:ident)?),* }
+            $about:literal;
+    )*) => {
+        /// All kinds of events.
+        pub const EVENTS: &[EventKind] = &[$(EventKind {
+            name: stringify!($name),
+            tracepoint: {
+                let all: &[&'static str] =
+                    &[$(concat!(stringify!($group), ":", stringify!($name)))?];
+                all.first().copied()
+            },
+            fields: &[$(name_of!($field $($named)?)),*],
+            about: $about,
+        }),*];
+
+        /// The name of an event.
+        pub const fn event_name(event: &TraceEvent) -> &'static str {
+            match event {
+                $(pattern!($(($inner))? $variant ..) => stringify!($name),)*
+            }
+        }
+
+        /// Calls `f` with name and value of each field, in order.
+        fn each_field(event: &TraceEvent, mut f: impl FnMut(&str, &dyn Field)) {
+            match event {
+                $(pattern!($(($inner))? $variant $($field $(: $named)?),*) => {
+                    $(f(name_of!($field $($named)?), last!($field $($named)?));)*
+                })*
+            }
+        }
+    };
+}
+
+events! {
+    page_fault_user in exceptions = PageFault { thread, page, write, kind, major }
+        "a fault was resolved, and how";
+    mm_page_alloc in kmem = MmPageAlloc { pfn, order, zone }
+        "a frame was allocated";
+    mm_page_free in kmem = MmPageFree { pfn, order }
+        "a frame went back to the allocator";
+    mm_page_alloc_extfrag in kmem = MmPageAllocExtfrag(Extfrag) {
+            pfn, alloc_order, fallback_order, alloc_migratetype, fallback_migratetype,
+            fragmenting, change_ownership
+        }
+        "a request was served from another migratetype";
+    mm_vmscan_lru_isolate in vmscan = MmVmscanLruIsolate {
+            node, memcg, lru, nr_requested, nr_scanned, nr_taken
+        }
+        "a scan took folios off a list";
+    mm_vmscan_lru_shrink_active in vmscan = MmVmscanLruShrinkActive {
+            node, file, nr_taken, nr_active, nr_deactivated, priority
+        }
+        "a batch of the active list was scanned";
+    mm_vmscan_lru_shrink_inactive in vmscan = MmVmscanLruShrinkInactive {
+            node, file, nr_scanned, nr_reclaimed, priority
+        }
+        "a batch of the inactive list was scanned";
+    sim_scan_folio = SimScanFolio { pfn, page, file, outcome }
+        "what an inactive scan did with one folio, and why";
+    mm_lru_activate in pagemap = MmLruActivate { pfn }
+        "a folio was activated outside of a scan";
+    sim_deactivate = SimDeactivate { pfn }
+        "a folio went from the active to the inactive list";
+    sim_lazy_free = SimLazyFree { pfn, page }
+        "a folio became lazily freed memory";
+    sim_lazy_drop = SimLazyDrop { pfn, page }
+        "lazily freed memory was dropped";
+    mm_lru_insertion in pagemap = MmLruInsertion { pfn, lru }
+        "a folio left its batch and entered a list";
+    sim_evict = SimEvict { eviction, pfn, page, file, slot, written }
+        "a folio was evicted; evictions are numbered from 1";
+    sim_refault = SimRefault { page, file, eviction, distance, workingset_size, activated }
+        "an evicted page is wanted again: which eviction that answers, how many evictions \
+         (and activations) ago, and the size that decides";
+    sim_lru_gen = SimLruGen { node, memcg, seq, age: age_ms, nr_anon, nr_file }
+        "one of MGLRU's generations after a new one began, the oldest first";
+    mm_vmscan_write_folio in vmscan = MmVmscanWriteFolio { pfn, file }
+        "reclaim writes a folio";
+    sim_writeback_end = SimWritebackEnd { pfn }
+        "a write ended";
+    mm_vmscan_kswapd_wake in vmscan = MmVmscanKswapdWake { node, order }
+        "kswapd woke";
+    mm_vmscan_kswapd_sleep in vmscan = MmVmscanKswapdSleep { node }
+        "kswapd went to sleep";
+    mm_vmscan_direct_reclaim_begin in vmscan = MmVmscanDirectReclaimBegin { thread, order }
+        "an allocating thread begins to reclaim";
+    mm_vmscan_direct_reclaim_end in vmscan = MmVmscanDirectReclaimEnd { thread, nr_reclaimed }
+        "it is done";
+    mark_victim in oom = MarkVictim { process, pages }
+        "the OOM killer chose a process";
+    mm_filemap_add_to_page_cache in filemap = MmFilemapAddToPageCache { file, index, pfn }
+        "a page of a file entered the page cache";
+    mm_compaction_begin in compaction = MmCompactionBegin { zone, migrate_pfn, free_pfn, sync }
+        "a run of compaction over a zone begins where its scanners stand";
+    mm_compaction_migratepages in compaction = MmCompactionMigratepages {
+            nr_migrated, nr_failed
+        }
+        "it moved a batch of pages; for those that failed there was no place, or they cannot \
+         be moved now";
+    mm_compaction_end in compaction = MmCompactionEnd {
+            zone, migrate_pfn, free_pfn, sync, status
+        }
+        "it ended; `contended` also where 4.1 was limited or found no place";
+    sim_migrate = SimMigrate { pfn, target, page }
+        "a folio moved to another frame";
+    sched_switch in sched = SchedSwitch { cpu, thread }
+        "a CPU turned to a thread, or (null) to background work";
+}
+
+/// The thread that an event is about.
+pub(super) fn thread_of(event: &TraceEvent) -> Option<ThreadId> {
+    let mut thread = None;
+    each_field(event, |_, field| thread = thread.or(field.thread()));
+    thread
+}
+
+/// The page that an event is about.
+pub(super) fn page_of(event: &TraceEvent) -> Option<PageIdx> {
+    let mut page = None;
+    each_field(event, |_, field| page = page.or(field.page()));
+    page
+}
+
+/// Appends the line of an event, without the newline and the closing brace.
+pub(super) fn write_event(out: &mut String, now: SimTime, event: &TraceEvent) {
+    write!(out, "{{\"t_ns\":{},\"event\":\"{}\"", now.0, event_name(event))
+        .expect("writing to a string");
+    each_field(event, |name, field| {
+        out.push_str(",\"");
+        out.push_str(name);
+        out.push_str("\":");
+        field.write(out);
+    });
+}

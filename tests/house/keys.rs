@@ -1,0 +1,35 @@
+//! A key of scenario files stands in its row, and at most in one more file: the reader that makes
+//! one value of several keys. A third place is a declaration that has to be kept in step by hand.
+
+use std::path::Path;
+
+use mmsim::scenario::keys::all_tables;
+
+use super::layers::{code, modules};
+
+/// Files that spell a key for another reason.
+const OTHERWISE: &[(&str, &str)] = &[
+    // Prints scenarios from arguments of damo.
+    ("*", "record/kdamonds"),
+    // Names the keys that change no result.
+    ("expect-oom", "scenario/given"),
+];
+
+#[test]
+fn a_key_is_spelled_in_two_files_at_most() {
+    let files = modules(&Path::new(env!("CARGO_MANIFEST_DIR")).join("src"));
+    let code: Vec<(String, String)> =
+        files.iter().map(|(name, path)| (name.join("/"), code(path))).collect();
+    // Single words, such as `name`, mean other things elsewhere.
+    let keys = all_tables().into_iter().flat_map(|t| t.keys()).map(|k| k.name);
+    let mut keys: Vec<&str> = keys.filter(|k| k.contains(['-', '_'])).collect();
+    keys.sort_unstable();
+    keys.dedup();
+    assert!(keys.len() > 80, "only {} keys", keys.len());
+    for key in keys {
+        let meant = |file: &str| OTHERWISE.iter().any(|o| [key, "*"].contains(&o.0) && o.1 == file);
+        let spelled = code.iter().filter(|(_, c)| c.contains(&format!("\"{key}\"")));
+        let files: Vec<&str> = spelled.map(|(f, _)| f.as_str()).filter(|f| !meant(f)).collect();
+        assert!((1..=2).contains(&files.len()), "`{key}` is spelled in {files:?}");
+    }
+}
