@@ -6,8 +6,8 @@
 //! that batch is full nobody sees more of such a fault than the PTE and the slot: the frame is in
 //! no allocator and on no list.
 //!
-//! So the machine (`machine/swapin_fast.rs`, `machine/first_touch.rs`) writes PTEs and slots at
-//! once and keeps the faults in a ledger, [`PendingFault`]. What a fault asks (is the zone above its
+//! So the machine (`machine/fault/swapin_fast.rs`, `first_touch.rs`) writes PTEs and slots at once
+//! and keeps the faults in a ledger, [`PendingFault`]. What a fault asks (is the zone above its
 //! watermark, is anything to follow) has the same answer for the next one, and is asked once, by
 //! [`Memory::fast_faults`]. [`Memory::settle_faults`] gives all of them their frames, accounts
 //! for them, and tells the policy of each at its own time.
@@ -17,7 +17,7 @@
 //! an observer it is settled after each fault, so that events come in their order.
 //!
 //! The fast paths give the state, the counters, the events and the times of the slow path
-//! (`machine/fault.rs`, `machine/swapin.rs`), which every other fault takes, and every fault of a
+//! (`machine/fault/mod.rs`, `swapin.rs`), which every other fault takes, and every fault of a
 //! machine with groups or several nodes.
 
 use super::Memory;

@@ -2,7 +2,7 @@
 //!
 //! Where a thread stops at a page that is not there, it usually finds it in swap, takes a
 //! frame from its CPU's stock and goes on; and a few hits later the same again. Between such
-//! faults nobody else can act, so they are taken in one go (`memory/swapin_fast.rs`) for as
+//! faults nobody else can act, so they are taken in one go (`memory/fast_faults.rs`) for as
 //! long as the run loop would come back to this thread at once.
 
 use crate::base::id::{PageIdx, ThreadId};
