@@ -22,6 +22,7 @@ mod blocks;
 mod compaction;
 mod cpu;
 mod fault;
+mod hits;
 mod hugetlb;
 mod io;
 mod kdamond;

@@ -5,7 +5,7 @@
 use super::Machine;
 use super::cpu::thread::{Entity, Wait};
 use super::fault::touch::{FaultOutcome, Touch};
-use super::run::Missed;
+use super::hits::Missed;
 use super::watch::psi::Psi;
 use crate::base::id::{AsId, GROUP_PAGES, PageIdx, ThreadId};
 use crate::base::time::{SimDuration, SimTime};

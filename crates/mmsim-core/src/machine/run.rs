@@ -18,7 +18,7 @@ use super::cpu::deadline::Deadline;
 use super::cpu::queue::Event;
 use super::cpu::thread::{Entity, Thread, Wait};
 use super::fault::touch::FaultOutcome;
-use super::watch::psi::Psi;
+use super::hits::{Missed, fitting, hit_copy, hit_run, hit_singles, is_single};
 use super::watch::result::RunResult;
 use super::watch::stuck::Watchdog;
 use crate::base::id::{CpuId, ThreadId};
@@ -27,9 +27,8 @@ use crate::base::vmstat::VmEvent;
 use crate::memory::IoDone;
 use crate::memory::trace::TraceEvent;
 use crate::phys::frames::flag;
-use crate::virt::pages::pte;
 use crate::virt::space::Counted;
-use crate::workload::{CopyRun, Op, RegionId, Run, WorkloadCx};
+use crate::workload::{Op, WorkloadCx};
 
 /// Why a thread stopped executing hits.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -40,28 +39,6 @@ pub(super) enum Stop {
     Miss(Missed),
     /// The next thing is no access, or an access to nothing.
     Other,
-}
-
-/// An access that is no hit.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(super) struct Missed {
-    /// The run of pages that its own is one of.
-    pub run: Run,
-    /// Which of them.
-    pub nth: u32,
-}
-
-impl Missed {
-    /// The page after so many touches of a copy.
-    #[inline]
-    pub(super) fn of_copy(copy: &CopyRun, done: u32) -> Self {
-        Missed { run: copy.side(done), nth: done / 2 }
-    }
-    /// Its page, in a region that begins here.
-    #[inline]
-    pub(super) fn page(&self, start: u32) -> usize {
-        (start + self.run.first + self.nth) as usize
-    }
 }
 
 impl Machine {
@@ -334,70 +311,6 @@ impl Machine {
             self.queue.push(at, Event::Io(done));
         }
         self.mem.io = io;
-    }
-
-    // ---- waiting and waking ----
-
-    /// Takes the running thread off its CPU.
-    pub(super) fn block(&mut self, tid: ThreadId, wait: Wait, memory: bool) {
-        let now = self.mem.now;
-        let t = &mut self.threads[tid];
-        debug_assert_eq!(t.wait, Wait::Not, "{tid} waits twice");
-        t.wait = wait;
-        t.waits_since = now;
-        let psi = match (wait, memory) {
-            (_, true) => Psi::MemStall,
-            (Wait::Folio(_), false) => Psi::IoWait,
-            _ => Psi::Idle,
-        };
-        let from = std::mem::replace(&mut t.psi, psi);
-        self.psi.change(t.cpu.0.into(), now, from, psi);
-    }
-
-    /// Makes a waiting thread runnable: on its CPU, or on an idle one.
-    pub(super) fn wake(&mut self, tid: ThreadId) {
-        let now = self.mem.now;
-        let t = &mut self.threads[tid];
-        let waited = now.since(t.waits_since);
-        match t.wait {
-            Wait::Not | Wait::Finished => return,
-            Wait::Folio(_) => t.io_wait += waited,
-            Wait::Pfmemalloc(_) => t.throttled += waited,
-            Wait::Timer(_) if t.psi == Psi::MemStall => t.throttled += waited,
-            Wait::Timer(_) | Wait::Barrier | Wait::Kdamond(_) => {}
-        }
-        t.wait = Wait::Not;
-        let from = std::mem::replace(&mut t.psi, Psi::Running);
-        let old = usize::from(t.cpu.0);
-        self.psi.change(old, now, from, Psi::Idle);
-        let cpu = if self.cpus[old].idle() {
-            old
-        } else {
-            self.cpus.iter().position(|c| c.idle()).unwrap_or(old)
-        };
-        self.threads[tid].cpu = CpuId(cpu as u16);
-        self.psi.change(cpu, now, Psi::Idle, Psi::Running);
-        self.enqueue(cpu, Entity::Thread(tid), now);
-    }
-
-    fn enqueue(&mut self, cpu: usize, e: Entity, now: SimTime) {
-        // A scan of kswapd's asks after each folio whether somebody else is to run. It is one step
-        // here, so that what it does is done; but the time after this instant has not passed.
-        if let Some(Entity::Kswapd(n)) = self.cpus[cpu].current() {
-            self.kswapds[n].owed += self.cpus[cpu].cut_short(now);
-        }
-        let v = self.virtuals.get(&e).copied().unwrap_or_default();
-        self.cpus[cpu].enqueue(e, v, now);
-        self.order.changed(cpu, &self.cpus[cpu]);
-    }
-
-    /// Puts a kernel thread on an idle CPU, or in line on the acting one. Returns the CPU.
-    pub(super) fn enqueue_daemon(&mut self, e: Entity) -> usize {
-        let now = self.mem.now;
-        let acting = usize::from(self.mem.cpu.0);
-        let cpu = self.cpus.iter().position(|c| c.idle()).unwrap_or(acting);
-        self.enqueue(cpu, e, now);
-        cpu
     }
 
     // ---- one CPU ----
@@ -773,186 +686,5 @@ impl Machine {
             }
         }
         flow
-    }
-}
-
-/// How many accesses of so many begin within a time, if each takes so long.
-#[inline(always)]
-pub(super) fn fitting(left: u32, time: u64, t_hit: u64) -> u32 {
-    if t_hit == 0 { left } else { u64::from(left).min(time.div_ceil(t_hit)) as u32 }
-}
-
-/// The access to one page of a region that an operation is.
-#[inline(always)]
-pub(super) fn is_single(op: &Op, region: RegionId) -> Option<&Run> {
-    match op {
-        Op::Access(run) if run.region == region && run.count == 1 => Some(run),
-        _ => None,
-    }
-}
-
-/// Executes accesses to single pages of one region, from the first of `ops` on, as far as
-/// they hit and begin before the bound. Returns how many did, and whether the next misses:
-/// else it is another operation, or comes too late.
-#[inline(never)] // Few things to keep in mind: they all fit into registers.
-fn hit_singles(
-    hot: &mut [u8],
-    ops: &[Op],
-    region: RegionId,
-    start: u32,
-    (mut now, bound, t_hit): (u64, u64, u64),
-) -> (usize, bool) {
-    for (n, op) in ops.iter().enumerate() {
-        let Some(run) = is_single(op, region) else { return (n, false) };
-        if now >= bound {
-            return (n, false);
-        }
-        if !hit(&mut hot[(start + run.first) as usize], run.write) {
-            return (n, true);
-        }
-        now += t_hit;
-    }
-    (ops.len(), false)
-}
-
-/// The bits that a hit needs and those that it sets.
-#[inline(always)]
-const fn bits_of(write: bool) -> (u8, u8) {
-    // Without a branch: whether an access writes is as good as random.
-    let w = write as u8;
-    (pte::PRESENT | (w * pte::WRITABLE), pte::ACCESSED | (w * pte::DIRTY))
-}
-
-/// Touches a page as hardware does, if it hits.
-#[inline(always)]
-pub(super) fn hit(hot: &mut u8, write: bool) -> bool {
-    let (need, set) = bits_of(write);
-    let hits = *hot & need == need;
-    if hits {
-        *hot |= set;
-    }
-    hits
-}
-
-/// Touches pages as hardware does, as far as they hit: sets their accessed and dirty bits.
-/// Returns how many did. Whole blocks of hits are done without a branch per page.
-#[inline]
-pub(super) fn hit_run(hot: &mut [u8], write: bool) -> u32 {
-    let (need, set) = bits_of(write);
-    let mut done = 0;
-    if hot.len() >= 32 {
-        for block in hot.chunks_exact_mut(32) {
-            let all = block.iter().fold(0xff, |a, &h| a & h);
-            if all & need != need {
-                break;
-            }
-            block.iter_mut().for_each(|h| *h |= set);
-            done += 32;
-        }
-    }
-    for h in &mut hot[done..] {
-        if *h & need != need {
-            break;
-        }
-        *h |= set;
-        done += 1;
-    }
-    done as u32
-}
-
-/// The same for a copy between regions that begin at `starts`, of which so many touches are done,
-/// and for so many more at most: whole blocks of pairs without a branch per page.
-#[inline]
-pub(super) fn hit_copy(
-    hot: &mut [u8],
-    copy: &CopyRun,
-    starts: [u32; 2],
-    done: u32,
-    most: u32,
-) -> u32 {
-    const BLOCK: usize = 32;
-    let ((read, set_read), (write, set_write)) = (bits_of(false), bits_of(true));
-    let (mut n, end) = (done, done + most);
-    while n < end {
-        let left = (end - n) as usize / 2;
-        if n.is_multiple_of(2) && left >= BLOCK {
-            let [from, to] = [n, n + 1].map(|n| {
-                let first = Missed::of_copy(copy, n).page(starts[n as usize % 2]);
-                first..first + BLOCK
-            });
-            let all = |pages: &[u8]| pages.iter().fold(0xff, |a, &h| a & h);
-            let hits = all(&hot[from.clone()]) & read == read;
-            if hits && all(&hot[to.clone()]) & write == write {
-                hot[from].iter_mut().for_each(|h| *h |= set_read);
-                hot[to].iter_mut().for_each(|h| *h |= set_write);
-                n += 2 * BLOCK as u32;
-                continue;
-            }
-        }
-        let writes = !n.is_multiple_of(2);
-        let page = Missed::of_copy(copy, n).page(starts[usize::from(writes)]);
-        if !hit(&mut hot[page], writes) {
-            break;
-        }
-        n += 1;
-    }
-    n - done
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-    use crate::base::rng::Rng;
-
-    /// Against touches one by one, with pages missing and sides that overlap.
-    #[test]
-    fn a_copy_hits_as_its_touches_do() {
-        let mut rng = Rng::for_purpose(1, "copies");
-        let (mut whole, mut cut) = (0, 0);
-        for _ in 0..2000 {
-            let mut hot = vec![pte::PRESENT | pte::WRITABLE; 400];
-            for _ in 0..rng.below(3) {
-                hot[rng.below(400) as usize] = rng.below(2) as u8 * pte::PRESENT;
-            }
-            let count = 1 + rng.below(150) as u32;
-            let first = rng.below(u64::from(200 - count)) as u32;
-            let into = rng.below(u64::from(200 - count)) as u32;
-            let starts = if rng.below(4) == 0 { [100, 100] } else { [0, 200] };
-            let (from, to) = (RegionId(0), RegionId(1));
-            let copy = CopyRun { from, first, to, into, count };
-            let done = rng.below(u64::from(copy.touches())) as u32;
-            let most = rng.below(u64::from(copy.touches() - done) + 1) as u32;
-            let mut one_by_one = hot.clone();
-            let touch = |&n: &u32| {
-                let (first, write) = if n % 2 == 0 { (first, false) } else { (into, true) };
-                let page = starts[n as usize % 2] + first + n / 2;
-                hit(&mut one_by_one[page as usize], write)
-            };
-            let expected = (done..done + most).take_while(touch).count() as u32;
-            assert_eq!(hit_copy(&mut hot, &copy, starts, done, most), expected);
-            assert_eq!(hot, one_by_one);
-            if expected < most { cut += 1 } else { whole += 1 }
-        }
-        assert!(whole > 100 && cut > 100, "{whole} whole, {cut} cut short");
-    }
-
-    #[test]
-    fn a_run_of_hits_stops_at_the_first_miss() {
-        for miss in [0, 1, 31, 32, 33, 63, 64, 99] {
-            let mut hot = vec![pte::PRESENT | pte::WRITABLE; 100];
-            hot[miss] = 0;
-            assert_eq!(hit_run(&mut hot, true), miss as u32);
-            let done = pte::PRESENT | pte::WRITABLE | pte::ACCESSED | pte::DIRTY;
-            assert!(hot[..miss].iter().all(|&h| h == done));
-            assert!(hot[miss + 1..].iter().all(|&h| h == pte::PRESENT | pte::WRITABLE));
-        }
-    }
-
-    #[test]
-    fn a_read_needs_no_write_permission_and_leaves_no_dirt() {
-        let mut hot = vec![pte::PRESENT; 3];
-        assert_eq!(hit_run(&mut hot, true), 0);
-        assert_eq!(hit_run(&mut hot, false), 3);
-        assert_eq!(hot, vec![pte::PRESENT | pte::ACCESSED; 3]);
     }
 }

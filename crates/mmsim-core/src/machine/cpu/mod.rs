@@ -6,3 +6,4 @@ pub(in crate::machine) mod order;
 pub(in crate::machine) mod queue;
 pub(in crate::machine) mod sched;
 pub(in crate::machine) mod thread;
+pub(in crate::machine) mod wait;

@@ -15,7 +15,7 @@ use crate::base::time::{SimDuration, SimTime};
 use crate::machine::Machine;
 use crate::machine::cpu::order::key_of;
 use crate::machine::cpu::thread::{Entity, Thread};
-use crate::machine::run::{fitting, hit, hit_run};
+use crate::machine::hits::{fitting, hit, hit_run};
 use crate::machine::watch::latency::RecordClock;
 use crate::memory::trace::FaultKind;
 use crate::memory::{FastFaults, MOST_PENDING, PendingFault};

@@ -1,0 +1,71 @@
+//! Threads that wait, and are made runnable again; kernel threads that are put in line.
+
+use crate::base::id::{CpuId, ThreadId};
+use crate::base::time::SimTime;
+use crate::machine::Machine;
+use crate::machine::cpu::thread::{Entity, Wait};
+use crate::machine::watch::psi::Psi;
+
+impl Machine {
+    /// Takes the running thread off its CPU.
+    pub(in crate::machine) fn block(&mut self, tid: ThreadId, wait: Wait, memory: bool) {
+        let now = self.mem.now;
+        let t = &mut self.threads[tid];
+        debug_assert_eq!(t.wait, Wait::Not, "{tid} waits twice");
+        t.wait = wait;
+        t.waits_since = now;
+        let psi = match (wait, memory) {
+            (_, true) => Psi::MemStall,
+            (Wait::Folio(_), false) => Psi::IoWait,
+            _ => Psi::Idle,
+        };
+        let from = std::mem::replace(&mut t.psi, psi);
+        self.psi.change(t.cpu.0.into(), now, from, psi);
+    }
+
+    /// Makes a waiting thread runnable: on its CPU, or on an idle one.
+    pub(in crate::machine) fn wake(&mut self, tid: ThreadId) {
+        let now = self.mem.now;
+        let t = &mut self.threads[tid];
+        let waited = now.since(t.waits_since);
+        match t.wait {
+            Wait::Not | Wait::Finished => return,
+            Wait::Folio(_) => t.io_wait += waited,
+            Wait::Pfmemalloc(_) => t.throttled += waited,
+            Wait::Timer(_) if t.psi == Psi::MemStall => t.throttled += waited,
+            Wait::Timer(_) | Wait::Barrier | Wait::Kdamond(_) => {}
+        }
+        t.wait = Wait::Not;
+        let from = std::mem::replace(&mut t.psi, Psi::Running);
+        let old = usize::from(t.cpu.0);
+        self.psi.change(old, now, from, Psi::Idle);
+        let cpu = if self.cpus[old].idle() {
+            old
+        } else {
+            self.cpus.iter().position(|c| c.idle()).unwrap_or(old)
+        };
+        self.threads[tid].cpu = CpuId(cpu as u16);
+        self.psi.change(cpu, now, Psi::Idle, Psi::Running);
+        self.enqueue(cpu, Entity::Thread(tid), now);
+    }
+
+    pub(in crate::machine) fn enqueue(&mut self, cpu: usize, e: Entity, now: SimTime) {
+        // A scan of kswapd's asks after each folio whether somebody else is to run. It is one step
+        // here, so that what it does is done; but the time after this instant has not passed.
+        if let Some(Entity::Kswapd(n)) = self.cpus[cpu].current() {
+            self.kswapds[n].owed += self.cpus[cpu].cut_short(now);
+        }
+        let v = self.virtuals.get(&e).copied().unwrap_or_default();
+        self.cpus[cpu].enqueue(e, v, now);
+        self.order.changed(cpu, &self.cpus[cpu]);
+    }
+
+    /// Puts a kernel thread on an idle CPU, or in line on the acting one. Returns the CPU.
+    pub(in crate::machine) fn enqueue_daemon(&mut self, e: Entity) -> usize {
+        let now = self.mem.now;
+        let acting = usize::from(self.mem.cpu.0);
+        let cpu = self.cpus.iter().position(|c| c.idle()).unwrap_or(acting);
+        self.enqueue(cpu, e, now);
+        cpu
+    }
+}
