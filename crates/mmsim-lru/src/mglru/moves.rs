@@ -276,6 +276,9 @@ impl Mglru {
         if done && self.config.add_clears_refs && any & flag::WORKINGSET != 0 {
             self.counts.clear_all(&folios);
         }
+        if done {
+            mem.tell_of_insertions(batch, "anon");
+        }
         self.folios = folios;
         done
     }
