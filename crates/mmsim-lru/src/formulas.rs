@@ -122,6 +122,8 @@ impl RotateStat {
 pub struct CostState {
     /// Cost of the anonymous and of the file lists.
     pub cost: [u64; 2],
+    /// Cost since the last pass began, in the model of 7.3.
+    pub pending: [u64; 2],
 }
 
 impl CostState {
@@ -134,6 +136,22 @@ impl CostState {
     pub fn add(&mut self, page_type: usize, n: u64, pages_on_lists: u64) {
         self.cost[page_type] += n;
         if self.cost[ANON] + self.cost[FILE] > pages_on_lists / 4 {
+            self.cost[ANON] /= 2;
+            self.cost[FILE] /= 2;
+        }
+    }
+
+    /// A pass begins, in the model of 7.3: what has been noted since the one before counts, and
+    /// halves of both types are forgotten until the costs are a quarter of all pages on the four
+    /// lists.
+    ///
+    /// Linux 7.3 `prepare_scan_control()`.
+    #[inline]
+    pub fn begin_pass(&mut self, pages_on_lists: u64) {
+        for t in [ANON, FILE] {
+            self.cost[t] += std::mem::take(&mut self.pending[t]);
+        }
+        while self.cost[ANON] + self.cost[FILE] > pages_on_lists / 4 {
             self.cost[ANON] /= 2;
             self.cost[FILE] /= 2;
         }

@@ -281,8 +281,16 @@ impl Classic {
             BalanceModel::Rotate => return,
             // An event of cost 0 still compares the costs with the lists, and may halve them.
             BalanceModel::Cost58 | BalanceModel::Cost59 => nr_io,
-            BalanceModel::Cost612 => cost612(nr_io, nr_rotated),
+            BalanceModel::Cost612 | BalanceModel::Cost73 => cost612(nr_io, nr_rotated),
         };
+        if self.config.balance_model == BalanceModel::Cost73 {
+            let root = lv - lv % self.groups;
+            self.lruvecs[lv].cost.pending[usize::from(file)] += cost;
+            if lv != root {
+                self.lruvecs[root].cost.pending[usize::from(file)] += cost;
+            }
+            return;
+        }
         let one = self.groups == 1;
         let (area, memcg) =
             if one { (Area(lv as u8), 0) } else { (self.area_of_lruvec(lv), lv % self.groups) };
@@ -587,6 +595,7 @@ impl ReclaimPolicy for Classic {
     fn digest(&self, _mem: &Memory, d: &mut Digest) {
         for lv in &self.lruvecs {
             d.words(lv.age.into_iter().chain(lv.cost.cost).chain(lv.activations));
+            d.words(lv.cost.pending.into_iter().filter(|&n| n > 0));
             d.words(lv.rotate.scanned.into_iter().chain(lv.rotate.rotated));
         }
     }

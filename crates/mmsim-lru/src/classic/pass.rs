@@ -55,7 +55,10 @@ impl Classic {
         let kept = if req.one_step { self.passes[place].take() } else { None };
         let mut pass = match kept {
             Some(p) => p,
-            None => self.begin(mem, req),
+            None => {
+                self.reckon_costs(mem, req);
+                self.begin(mem, req)
+            }
         };
         let mut out = ReclaimOutcome::default();
         loop {
@@ -106,6 +109,17 @@ impl Classic {
         };
         self.enter(mem, req, &mut pass, area);
         pass
+    }
+
+    /// What reclaim has cost until now decides how this pass divides its scans (7.3).
+    fn reckon_costs(&mut self, mem: &Memory, req: &ReclaimRequest) {
+        if self.config.balance_model == BalanceModel::Cost73 {
+            for area in self.areas_of(mem, req.node).map(Area) {
+                let pages = self.sizes(mem, area, target(req)).iter().sum();
+                let lv = self.index(area, target(req));
+                self.lruvecs[lv].cost.begin_pass(pages);
+            }
+        }
     }
 
     /// The highest area below `above` that a request concerns.

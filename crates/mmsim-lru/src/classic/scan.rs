@@ -8,7 +8,7 @@
 
 use super::workingset::Leaving;
 use super::{Classic, LIST_NAMES};
-use crate::config::AnonRefRule;
+use crate::config::{AnonRefRule, BalanceModel};
 use crate::shrink::{BatchStats, Fate, Judgement, Shrinking, shrink_folio};
 use mmsim_core::base::id::{MemcgId, Pfn};
 use mmsim_core::base::vmstat::VmEvent;
@@ -52,6 +52,11 @@ impl Classic {
         mem.isolate_batch(scan, self.lruvecs[lv].lists[list], n, verdicts, &mut self.looks)
     }
 
+    fn shrinking(&self, by: Reclaimer, may_writepage: bool) -> Shrinking {
+        let writes_files = self.config.file_writeout;
+        Shrinking { by, may_writepage, keep_marked: false, writes_files }
+    }
+
     /// A scan of a list of an lruvec.
     fn scan<'a>(&self, lv: usize, file: bool, to: ScanFor, req: &'a ReclaimRequest) -> Scan<'a> {
         let memcg = MemcgId((lv % self.groups) as u16);
@@ -77,7 +82,7 @@ impl Classic {
         let mut b = Batch {
             lv,
             file,
-            how: Shrinking { by: req.by, may_writepage: req.may_writepage, keep_marked: false },
+            how: self.shrinking(req.by, req.may_writepage),
             evicts_short: req.may_writepage && mem.evicts_short(),
             leaving: self.leaving(file, self.area_of_lruvec(lv), scan.memcg, req.by),
             short: std::mem::take(&mut self.short),
@@ -301,11 +306,12 @@ impl Classic {
         ignore_references: bool,
     ) -> u64 {
         let by = Reclaimer::Advice;
-        let how = Shrinking { by, may_writepage: true, keep_marked: false };
+        let how = self.shrinking(by, true);
         let (rule, locked_activates) =
             (self.config.anon_ref_rule, self.config.locked_is_activated());
         let mut stats = BatchStats::default();
         let mut back = Vec::new();
+        let lv = folios.first().map(|&f| self.lruvec_of(mem, f));
         mem.charge(mem.cost.t_scan * folios.len() as u64);
         for &folio in folios {
             let fate = shrink_folio(
@@ -329,6 +335,12 @@ impl Classic {
                 }
             }
             back.push(folio);
+        }
+        // The statistics of 7.3 hold these writes too.
+        if let Some(lv) = lv
+            && self.config.balance_model == BalanceModel::Cost73
+        {
+            self.note_cost(mem, lv, false, stats.pageout, 0);
         }
         for folio in back {
             mem.put_back(self, folio);
@@ -414,7 +426,8 @@ impl Classic {
         self.back = back;
         self.age_by_scan(lv, kept);
         self.note_rotated(lv, file, nr, rotated);
-        if kept > 0 && self.config.balance_model == crate::config::BalanceModel::Cost612 {
+        let notes = [BalanceModel::Cost612, BalanceModel::Cost73];
+        if kept > 0 && notes.contains(&self.config.balance_model) {
             self.note_cost(mem, lv, file, 0, kept);
         }
         mem.end_deactivation(&scan, nr, demoted, kept);

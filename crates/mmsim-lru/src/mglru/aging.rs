@@ -165,7 +165,8 @@ impl Mglru {
     fn walk(&mut self, mem: &mut Memory, lv: usize, can_swap: bool, mut force: bool) -> bool {
         let (node, memcg) = self.node_and_group(lv);
         let seq = self.lruvecs[lv].max_seq;
-        let scope = WalkScope { node, memcg, anon: can_swap };
+        let listed = !self.config.walks_unlisted;
+        let scope = WalkScope { node, memcg, anon: can_swap, listed };
         let spaces: Vec<_> = mem.mm_list(memcg).collect();
         let mut tables = Vec::new();
         let mut began = false;
@@ -309,6 +310,14 @@ impl Mglru {
             min_seq[ANON] = min_seq[ANON].min(min_seq[FILE]);
             min_seq[FILE] = min_seq[ANON].max(v.min_seq[FILE]);
         }
+        if can_swap && self.config.min_seq_clamp {
+            let third = v.max_seq - MIN_NR_GENS;
+            for (t, other) in [(ANON, FILE), (FILE, ANON)] {
+                if min_seq[t] > third && min_seq[other] < third {
+                    min_seq[t] = third;
+                }
+            }
+        }
         let mut moved = false;
         for t in types {
             if min_seq[t] != v.min_seq[t] {
@@ -391,7 +400,9 @@ impl Mglru {
         walks: bool,
     ) {
         let (node, memcg) = self.node_and_group(lv);
-        let scope = WalkScope { node, memcg, anon: !file };
+        let counted = self.config.access_marks == AccessMarks::Counted614;
+        let listed = !self.config.walks_unlisted;
+        let scope = WalkScope { node, memcg, anon: counted || !file, listed };
         let mut young = std::mem::take(&mut self.young);
         young.clear();
         let met = mem.look_around(page, &scope, &mut young);
@@ -400,7 +411,6 @@ impl Mglru {
         for &folio in &young {
             let bits = mem.frames.bits(folio);
             let elsewhere = gen_of(bits).is_some_and(|g| g != slot);
-            let counted = self.config.access_marks == AccessMarks::Counted614;
             if walks {
                 self.update_gen(mem, lv, folio, slot);
             } else if counted {

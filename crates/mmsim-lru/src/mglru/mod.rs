@@ -44,7 +44,7 @@ mod scan;
 pub use config::MglruConfig;
 
 use self::aging::MmState;
-use self::config::{AccessMarks, Lazyfree, Placement};
+use self::config::{AccessMarks, FaultArrival, Lazyfree, SecondTouch};
 use self::counts::AccessCounts;
 use self::memcg_lru::MemcgLru;
 use self::pass::Pass;
@@ -429,13 +429,30 @@ impl Mglru {
     /// A folio was found used, as 6.14 notes that: once is no proof of a working set. True: it
     /// was not the first time (`lru_gen_set_refs`).
     fn set_refs(&mut self, mem: &mut Memory, folio: FolioId) -> bool {
-        if mem.frames.has(folio, flag::REFERENCED | flag::WORKINGSET) {
-            mem.frames.change(folio, flag::REFERENCED, flag::WORKINGSET);
+        let bits = mem.frames.bits(folio);
+        if bits & (flag::REFERENCED | flag::WORKINGSET) != 0 {
+            if self.config.second_touch == SecondTouch::Mark && self.refs(folio, bits) <= 1 {
+                self.mark(mem, folio);
+            } else {
+                mem.frames.change(folio, flag::REFERENCED, flag::WORKINGSET);
+            }
             return true;
         }
         self.counts.set(folio, 0);
         mem.frames.set(folio, flag::REFERENCED);
         false
+    }
+
+    /// One more access of a folio, as 6.14 counts them (`lru_gen_inc_refs`).
+    fn mark(&mut self, mem: &mut Memory, folio: FolioId) {
+        if !mem.frames.has(folio, flag::REFERENCED) {
+            mem.frames.set(folio, flag::REFERENCED);
+            self.counts.set(folio, 0);
+        } else if self.counts.get(folio) == counts::MOST {
+            mem.frames.set(folio, flag::WORKINGSET);
+        } else {
+            self.counts.add(folio, mem.frames.len());
+        }
     }
 
     /// A folio of the oldest generation moves on to the next (`folio_inc_gen`), unless it was
@@ -479,11 +496,21 @@ impl Mglru {
         }
         // From 6.14 on it matters which of them are workingset.
         let alike = (every ^ any) & flag::WORKINGSET == 0;
-        if !alike && self.config.placement == Placement::Distance614 {
+        if !alike && self.config.placement.is_by_distance() {
             return false;
         }
+        // From 7.2 on which are marked, or in the swap cache still.
+        let marks = self.config.fault_arrival == FaultArrival::Marked;
+        if marks && any & (flag::REFERENCED | flag::SWAPCACHE | flag::ACTIVE) != 0 {
+            return false;
+        }
+        let marks = marks && every & flag::WORKINGSET == 0;
+        let set = if marks { flag::REFERENCED } else { flag::ACTIVE };
         let folios = std::mem::take(&mut self.folios);
-        let done = self.add_young_anon(mem, &folios, every, flag::IN_BATCH);
+        let done = self.add_young_anon(mem, &folios, every, flag::IN_BATCH, set);
+        if done && marks {
+            self.counts.clear_all(&folios);
+        }
         if done && self.config.add_clears_refs && any & flag::WORKINGSET != 0 {
             self.counts.clear_all(&folios);
         }
@@ -491,26 +518,27 @@ impl Mglru {
         done
     }
 
-    /// Puts single anonymous folios that are alike into the generation for young ones, at the head,
-    /// and clears these flags of them besides. False, and nothing done: they are of several zones.
+    /// Puts single anonymous folios that are alike into the generation where such with the flags
+    /// `set` start, at the head, and clears the flags `clear` of them besides. False, and nothing done: they are of several zones.
     fn add_young_anon(
         &mut self,
         mem: &mut Memory,
         folios: &[FolioId],
         bits: u32,
         clear: u32,
+        set: u32,
     ) -> bool {
         let Some(zone) = mem.zones.of_all(folios.iter().copied()) else { return false };
         let refs = if self.config.add_clears_refs { flag::REFERENCED } else { 0 };
         let z = mem.zones[zone].kind as usize;
         let v = &self.lruvecs[0];
         let (min_seq, max_seq) = (v.min_seq[ANON], v.max_seq);
-        let placing = Placing { bits: bits | flag::ACTIVE, min_seq, max_seq, first_to_go: false };
+        let placing = Placing { bits: bits | set, min_seq, max_seq, first_to_go: false };
         let slot = slot_of(place::seq_of(self.config.placement, placing));
         let list = v.lists[slot][ANON][z];
         self.grow_gen(0, slot, ANON, z, folios.len() as u64);
         let clear = clear | refs | flag::ACTIVE | GEN_MASK;
-        mem.lru_add_heads_as(list, folios, clear, gen_bits(slot));
+        mem.lru_add_heads_as(list, folios, clear, gen_bits(slot) | set & !flag::ACTIVE);
         true
     }
 }
@@ -525,7 +553,12 @@ impl ReclaimPolicy for Mglru {
 
     fn folio_arrived(&mut self, mem: &mut Memory, folio: FolioId, how: Arrival) {
         if how.in_fault == Some(true) {
-            mem.frames.set(folio, flag::ACTIVE);
+            let bits = mem.frames.bits(folio);
+            if self.config.fault_arrival == FaultArrival::Active || bits & flag::WORKINGSET != 0 {
+                mem.frames.set(folio, flag::ACTIVE);
+            } else if bits & flag::REFERENCED == 0 {
+                self.mark(mem, folio);
+            }
         }
         let second_oldest = mem.frames.bits(folio) & GEN_MASK == refault::SECOND_OLDEST;
         if second_oldest && how.kind != ArrivalKind::PutBack {
@@ -583,16 +616,7 @@ impl ReclaimPolicy for Mglru {
                     self.counts.add(folio, mem.frames.len());
                 }
             }
-            AccessMarks::Counted614 => {
-                if bits & flag::REFERENCED == 0 {
-                    mem.frames.set(folio, flag::REFERENCED);
-                    self.counts.set(folio, 0);
-                } else if self.counts.get(folio) == counts::MOST {
-                    mem.frames.set(folio, flag::WORKINGSET);
-                } else {
-                    self.counts.add(folio, mem.frames.len());
-                }
-            }
+            AccessMarks::Counted614 => self.mark(mem, folio),
         }
     }
 

@@ -1,6 +1,6 @@
 //! The generation in which a folio starts.
 //!
-//! Source: Linux 6.7, 6.8 and 6.14 include/linux/mm_inline.h (`lru_gen_add_folio`,
+//! Source: Linux 6.7, 6.8, 6.14 and 7.2 include/linux/mm_inline.h (`lru_gen_add_folio`,
 //! `lru_gen_folio_seq`).
 
 use super::config::Placement;
@@ -33,8 +33,9 @@ pub fn seq_of(rule: Placement, p: Placing) -> u64 {
         Placement::PostFix if anon || waits => p.max_seq - 1,
         Placement::PostFix if p.first_to_go || p.min_seq + MIN_NR_GENS >= p.max_seq => p.min_seq,
         Placement::PostFix => p.min_seq + 1,
-        Placement::Distance614 => {
+        Placement::Distance614 | Placement::Distance72 => {
             let workingset = u64::from(has(flag::WORKINGSET));
+            let marked = rule == Placement::Distance72 && has(flag::REFERENCED);
             // Counted from the youngest, which is 1, as far as there are generations.
             let nth = if has(flag::ACTIVE) {
                 MIN_NR_GENS - workingset
@@ -43,7 +44,7 @@ pub fn seq_of(rule: Placement, p: Placing) -> u64 {
             } else if anon || waits {
                 MIN_NR_GENS
             } else {
-                MAX_NR_GENS as u64 - workingset
+                MAX_NR_GENS as u64 - workingset.max(u64::from(marked))
             };
             (p.max_seq + 1 - nth).max(p.min_seq)
         }
