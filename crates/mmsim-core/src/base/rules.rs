@@ -269,6 +269,10 @@ kernel_rules! {
             "who of several gets a CPU",
             "6.6 \"sched/fair: Commit to EEVDF\"";
             Scheduler::Cfs, 6 . 6 => Scheduler::Eevdf;
+        lazy_preemption: bool = "lazy-preemption",
+            "kernel code is preempted, at the tick after the one that wanted it; else it gives way where it says so",
+            "6.13 \"sched: Add Lazy preemption model\"; 7.0, the only other model than full preemption";
+            false, 7 . 0 => true;
         wbt_one_depth: bool = "wbt-one-depth",
             "writes to swap share one depth of the device's queue; else only kswapd's get all of it",
             "absent in 6.1, present in 6.12, block/blk-wbt.c, get_limit";

@@ -356,7 +356,8 @@ impl Machine {
                 Cpu::new(Tunables::of(
                     config.kernel_rules().scheduler,
                     config.cpus,
-                    config.tick
+                    config.tick,
+                    config.kernel_rules().lazy_preemption,
                 ));
                 config.cpus as usize
             ],

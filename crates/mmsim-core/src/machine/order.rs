@@ -104,7 +104,7 @@ mod tests {
     fn the_root_is_what_a_search_finds() {
         let mut rng = Rng::for_purpose(1, "order");
         for cpus in [1usize, 2, 3, 8, 13, 100] {
-            let tunables = Tunables::of(Scheduler::Eevdf, 1, SimDuration::from_millis(4));
+            let tunables = Tunables::of(Scheduler::Eevdf, 1, SimDuration::from_millis(4), false);
             let mut all = vec![Cpu::new(tunables); cpus];
             let mut order = Order::new(cpus);
             for _ in 0..2000 {

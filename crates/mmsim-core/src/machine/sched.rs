@@ -26,6 +26,8 @@ use crate::base::time::{SimDuration, SimTime};
 /// Tunables, all in nanoseconds.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Tunables {
+    /// Kernel code is preempted at the tick after the one that wants it.
+    lazy: bool,
     eevdf: bool,
     tick: i64,
     slice: i64,
@@ -36,9 +38,10 @@ pub(super) struct Tunables {
 
 impl Tunables {
     /// The kernel's defaults: they grow with the logarithm of the number of CPUs, up to 8.
-    pub(super) fn of(scheduler: Scheduler, cpus: u32, tick: SimDuration) -> Self {
+    pub(super) fn of(scheduler: Scheduler, cpus: u32, tick: SimDuration, lazy: bool) -> Self {
         let factor = 1 + i64::from(cpus.clamp(1, 8).ilog2());
         Tunables {
+            lazy,
             eevdf: scheduler == Scheduler::Eevdf,
             tick: tick.0 as i64,
             slice: 700_000 * factor,
@@ -81,6 +84,8 @@ pub(super) struct Cpu {
     queue: Line,
     min_runtime: i64,
     resched: bool,
+    /// When that was first wanted.
+    wanted: SimTime,
 }
 
 impl Cpu {
@@ -96,6 +101,7 @@ impl Cpu {
             queue: Line::new(),
             min_runtime: 0,
             resched: false,
+            wanted: SimTime::ZERO,
         }
     }
 
@@ -153,6 +159,9 @@ impl Cpu {
         if to - from > since_tick {
             let (runtime, ran) = (v.runtime - since_tick, self.ran - since_tick);
             self.known = runtime;
+            if !self.resched {
+                self.wanted = SimTime((to - since_tick) as u64);
+            }
             let renewed = t.eevdf && v.renew_at_ticks(from, to, t);
             if renewed {
                 self.resched |= !self.queue.is_empty();
@@ -221,6 +230,9 @@ impl Cpu {
             if let (Some(c), Some(exact)) = (&mut self.current, exact) {
                 c.1.runtime = exact;
             }
+        }
+        if !self.resched {
+            self.wanted = now.max(self.clock);
         }
         self.renew_slice();
         let t = self.tunables;
@@ -337,7 +349,7 @@ impl Cpu {
     /// The end of a step: the current entity yields if its time is up.
     pub(super) fn yield_if_due(&mut self) {
         self.account(self.clock);
-        if !self.resched {
+        if !self.resched || self.is_lazy() {
             return;
         }
         self.renew_slice();
@@ -346,6 +358,18 @@ impl Cpu {
             let (entity, v) = self.current.take().expect("it runs");
             self.queue.push(Queued { entity, v, ready: self.clock, delayed: false });
         }
+    }
+
+    /// Whether kernel code that should give way goes on till the next tick.
+    fn stays(&self) -> bool {
+        let tick = self.tunables.tick as u64;
+        self.tunables.lazy && self.clock.0 / tick == self.wanted.0 / tick
+    }
+
+    /// The same of the current entity: a kernel thread, for others are back in user mode.
+    fn is_lazy(&self) -> bool {
+        let thread = matches!(self.current, None | Some((Entity::Thread(_), _)));
+        !thread && self.stays()
     }
 
     /// The time of the current entity's last step is taken back as far as it lies after `now`.
@@ -365,7 +389,7 @@ impl Cpu {
     /// first.
     pub(super) fn gives_way(&mut self, may: impl Fn(Entity) -> bool) -> bool {
         self.account(self.clock);
-        if !self.resched {
+        if !self.resched || self.stays() {
             return false;
         }
         match self.pick(self.clock) {
@@ -416,7 +440,7 @@ impl Cpu {
         (self.protected, self.known) = (v.deadline, v.runtime);
         self.ran = 0;
         self.updated = self.clock;
-        self.resched = true;
+        (self.resched, self.wanted) = (true, SimTime::ZERO);
     }
 
     /// Whether the entity is what this CPU runs, or nobody else could be.
@@ -464,7 +488,7 @@ mod tests {
 
     /// A CPU on which `A` has run alone from time 0 to `us`, in steps of 100 us.
     fn alone(scheduler: Scheduler, us: u64) -> Cpu {
-        let mut c = Cpu::new(Tunables::of(scheduler, 1, SimDuration::from_millis(4)));
+        let mut c = Cpu::new(Tunables::of(scheduler, 1, SimDuration::from_millis(4), false));
         c.enqueue(A, Virtual::default(), SimTime::ZERO);
         assert_eq!(c.take_next().0, Some(A));
         while c.clock.0 < us * US {
@@ -588,7 +612,8 @@ mod tests {
         for looks in
             [vec![10_900], vec![2_100, 3_000, 10_900], (1..=109).map(|i| i * 100).collect()]
         {
-            let mut c = Cpu::new(Tunables::of(Scheduler::Eevdf, 2, SimDuration::from_millis(1)));
+            let mut c =
+                Cpu::new(Tunables::of(Scheduler::Eevdf, 2, SimDuration::from_millis(1), false));
             c.enqueue(A, Virtual::default(), SimTime::ZERO);
             c.take_next();
             for at in looks {
@@ -604,7 +629,7 @@ mod tests {
     fn the_sum_is_that_of_the_queue() {
         let mut rng = crate::base::rng::Rng::for_purpose(1, "sums");
         for scheduler in [Scheduler::Cfs, Scheduler::Eevdf] {
-            let mut c = Cpu::new(Tunables::of(scheduler, 4, SimDuration::from_millis(4)));
+            let mut c = Cpu::new(Tunables::of(scheduler, 4, SimDuration::from_millis(4), false));
             let mut asleep: Vec<_> = (0..20).map(|i| Entity::Thread(ThreadId(i))).collect();
             let mut virtuals = std::collections::BTreeMap::new();
             for _ in 0..20_000 {
@@ -639,7 +664,7 @@ mod tests {
     /// in turn, for each choice.
     fn looks_per_choice(scheduler: Scheduler, threads: u32) -> u64 {
         let mut rng = crate::base::rng::Rng::for_purpose(1, "looks");
-        let mut c = Cpu::new(Tunables::of(scheduler, 1, SimDuration::from_millis(4)));
+        let mut c = Cpu::new(Tunables::of(scheduler, 1, SimDuration::from_millis(4), false));
         let mut virtuals = std::collections::BTreeMap::new();
         for i in 0..threads {
             c.enqueue(Entity::Thread(ThreadId(i)), Virtual::default(), SimTime::ZERO);
@@ -727,7 +752,7 @@ mod tests {
     #[test]
     fn nobody_runs_before_it_is_woken() {
         for scheduler in [Scheduler::Cfs, Scheduler::Eevdf] {
-            let mut c = Cpu::new(Tunables::of(scheduler, 1, SimDuration::from_millis(4)));
+            let mut c = Cpu::new(Tunables::of(scheduler, 1, SimDuration::from_millis(4), false));
             c.enqueue(A, Virtual::default(), SimTime(5_000));
             assert_eq!(c.clock, SimTime(5_000));
             assert_eq!(c.take_next().0, Some(A));

@@ -102,6 +102,8 @@ pub struct Memory {
     pub vm: VmSysctl,
     /// Costs.
     pub cost: CostModel,
+    /// Time between two scheduling ticks.
+    pub tick: SimDuration,
     /// log2 of 1/batch_scale.
     pub batch_shift: u32,
     /// Frame columns.
@@ -196,6 +198,7 @@ impl Memory {
             rules,
             vm: config.vm.clone(),
             cost: config.cost.clone(),
+            tick: config.tick,
             batch_shift: config.batch_shift,
             frames: Frames::new(nr, !config.memcgs.is_empty()),
             lists: Lists::new(nr),

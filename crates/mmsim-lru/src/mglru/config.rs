@@ -300,6 +300,9 @@ knob_struct! {
             "Where lazily freed memory is kept.",
             "mm: add lazyfree folio to lru tail (2024); mm: mglru: provide a separate list for \
              lazyfree anon folios (2024)";
+        lazyfree_keeps_marks: bool = "lazyfree-keeps-marks",
+            "Whether a page keeps the marks of its accesses when it becomes lazily freed memory.",
+            "mm/mglru: optimize deactivation (Linux 6.14: yes, lru_gen_clear_refs finds no generation)";
         refault_distance: RefaultDistance = "refault-distance",
             "What is made of the distance between an eviction and its refault.",
             "Refault distance update with MGLRU support (2023)";

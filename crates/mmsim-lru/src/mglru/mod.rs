@@ -650,7 +650,11 @@ impl ReclaimPolicy for Mglru {
             return;
         }
         self.del(mem, folio);
+        let marks = mem.frames.bits(folio) & (flag::REFERENCED | flag::WORKINGSET);
         mem.make_lazyfree(folio);
+        if self.config.lazyfree_keeps_marks {
+            mem.frames.set(folio, marks);
+        }
         match self.config.lazyfree {
             Lazyfree::Tail => self.add(mem, folio, true),
             Lazyfree::ListOldest => {

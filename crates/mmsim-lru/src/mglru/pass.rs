@@ -8,7 +8,7 @@
 //! `shrink_one`, `shrink_many`, `lru_gen_shrink_node`, `set_initial_priority`); 6.1, 6.7 likewise.
 
 use super::Mglru;
-use super::aging::Aging;
+use super::aging::{Aging, Walk};
 use super::config::{AbortRule, AgingSite, BudgetRule, Protection};
 use super::memcg_lru::Rotation;
 use super::rates::{ANON, FILE};
@@ -56,8 +56,8 @@ pub(super) struct Pass {
     low_skipped: bool,
     /// A new generation was wanted.
     wanted: bool,
-    /// For which generation it walked page tables, until the next one begins.
-    walking: Option<u64>,
+    /// Its walk of page tables, until the next generation begins.
+    walking: Option<Walk>,
 }
 
 /// First priority of kswapd from what can be reclaimed (`set_initial_priority`).

@@ -46,6 +46,7 @@ impl MglruConfig {
         abort_rule: AbortRule::V6_1,
         initial_priority: false,
         lazyfree: Lazyfree::Base,
+        lazyfree_keeps_marks: false,
         refault_distance: RefaultDistance::Off,
         anon_reactivate: true,
         access_marks: AccessMarks::WorkingsetSecond,
@@ -99,6 +100,7 @@ impl MglruConfig {
     /// Linux 6.18: the rework of 6.14 as it was merged.
     pub const V6_18: MglruConfig = MglruConfig {
         walks_unlisted: false,
+        lazyfree_keeps_marks: true,
         min_seq_clamp: true,
         step_size: StepSize::Budget,
         protection: Protection::Share,
