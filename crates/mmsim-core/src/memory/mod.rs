@@ -209,7 +209,8 @@ impl Memory {
             file_device: Device::new(config.file_device.clone(), &rules),
             swap: config.swap.as_ref().filter(|s| s.slots > 0).map(|s| {
                 let wide = shadow_bits(&zones, 1 + config.memcgs.len()) > 32;
-                Swap::new(s.slots, Device::new(s.device.clone(), &rules), config.cpus, wide)
+                let device = Device::new(s.device.clone(), &rules);
+                Swap::new(s.slots, device, config.cpus, wide).by_rule(rules.swap_slots)
             }),
             vmstat: VmStat::default(),
             cache_misses: 0,

@@ -8,7 +8,7 @@
 //! itself. Where fewer events were counted, none included, a relative error says little:
 //! there the simulated value has to lie in the recorded range widened by [`ROOM`] events.
 //!
-//! Verdicts are given for each experiment and counter, never over several: an experiment
+//! Verdicts are given for each experiment, kernel and counter, never over several: an experiment
 //! with many points that any LRU gets right must not hide one with few that tell models
 //! apart. Points that were recorded for the sensitivity to the set-up (`sens-*`) and the
 //! division of work between kswapd and direct reclaim, which hangs on the emulated speed
@@ -308,6 +308,8 @@ pub struct Verdict {
     pub rule: String,
     /// The experiment.
     pub experiment: String,
+    /// Major and minor version of the kernel.
+    pub kernel: String,
     /// The LRU.
     pub policy: String,
     /// The counter, or a sum.
@@ -418,7 +420,21 @@ impl Verdict {
     }
 }
 
-/// Every rule for each of its experiments and counters that rows are there of.
+/// The kernels of rows, by their versions.
+fn kernels<'a>(rows: &[&'a PointRow]) -> Vec<&'a str> {
+    let mut all: Vec<&str> = rows.iter().map(|r| r.kernel.as_str()).collect();
+    all.sort_by_key(|k| version(k));
+    all.dedup();
+    all
+}
+
+/// Major and minor version of a kernel's name.
+pub fn version(kernel: &str) -> (u32, u32) {
+    let mut parts = kernel.split('.').map(|n| n.parse().unwrap_or(0));
+    (parts.next().unwrap_or(0), parts.next().unwrap_or(0))
+}
+
+/// Every rule for each of its experiments, kernels and counters that rows are there of.
 pub fn judge(rows: &[PointRow]) -> Vec<Verdict> {
     let mut verdicts = Vec::new();
     for rule in RULES {
@@ -428,10 +444,14 @@ pub fn judge(rows: &[PointRow]) -> Vec<Verdict> {
             if of_experiment.is_empty() {
                 continue;
             }
-            for counter in rule.counters {
-                let cells = cells(&of_experiment, counter);
-                if !cells.is_empty() {
-                    verdicts.push(verdict(rule, experiment, counter, &cells));
+            for kernel in kernels(&of_experiment) {
+                let of_kernel: Vec<&PointRow> =
+                    of_experiment.iter().copied().filter(|r| r.kernel == kernel).collect();
+                for counter in rule.counters {
+                    let cells = cells(&of_kernel, counter);
+                    if !cells.is_empty() {
+                        verdicts.push(verdict(rule, (experiment, kernel), counter, &cells));
+                    }
                 }
             }
         }
@@ -521,7 +541,12 @@ fn plus<'a>(a: Cell<'a>, b: Cell<'a>) -> Cell<'a> {
     }
 }
 
-fn verdict(rule: &Rule, experiment: &str, counter: &str, cells: &[Cell<'_>]) -> Verdict {
+fn verdict(
+    rule: &Rule,
+    (experiment, kernel): (&str, &str),
+    counter: &str,
+    cells: &[Cell<'_>],
+) -> Verdict {
     let once = SPREADS
         .iter()
         .find(|(e, counters, _)| *e == experiment && counters.contains(&counter))
@@ -548,6 +573,7 @@ fn verdict(rule: &Rule, experiment: &str, counter: &str, cells: &[Cell<'_>]) -> 
     Verdict {
         rule: rule.name.into(),
         experiment: experiment.into(),
+        kernel: kernel.into(),
         policy: rule.policy.into(),
         counter: counter.into(),
         cells: errors.len() as u64,
@@ -674,6 +700,19 @@ mod tests {
             .collect();
         assert_eq!(met, [("zipf-anon".to_string(), true), ("detection".to_string(), false)]);
         assert!(judge(&[far("zipf-anon", "sens-x")]).is_empty());
+    }
+
+    #[test]
+    fn kernels_are_judged_alone_in_order_of_version() {
+        let of_kernel = |kernel: &str, simulated| PointRow {
+            kernel: kernel.into(),
+            ..row("detection", kernel, "pswpin", [1000.0; 3], simulated)
+        };
+        let rows = [of_kernel("6.12", 1000.0), of_kernel("7.3", 1000.0), of_kernel("6.1", 3000.0)];
+        let met: Vec<(String, bool)> =
+            judge(&rows).into_iter().map(|v| (v.kernel, v.met)).collect();
+        let expected = [("6.1", false), ("6.12", true), ("7.3", true)];
+        assert_eq!(met, expected.map(|(k, met)| (k.to_string(), met)));
     }
 
     #[test]

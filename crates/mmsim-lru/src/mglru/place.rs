@@ -66,7 +66,7 @@ mod tests {
         let at = |rule, bits, first_to_go| {
             [4, 5].map(|min_seq| seq_of(rule, Placing { bits, min_seq, max_seq: 7, first_to_go }))
         };
-        use Placement::{Distance614, PostFix, PreFix};
+        use Placement::{Distance72, Distance614, PostFix, PreFix};
         for (bits, pre, post, distance) in [
             (flag::ACTIVE, [7, 7], [7, 7], [6, 6]),
             (flag::ACTIVE | flag::WORKINGSET, [7, 7], [7, 7], [7, 7]),
@@ -80,9 +80,38 @@ mod tests {
             assert_eq!(at(PreFix, bits, false), pre, "{bits:#x}");
             assert_eq!(at(PostFix, bits, false), post, "{bits:#x}");
             assert_eq!(at(Distance614, bits, false), distance, "{bits:#x}");
+            assert_eq!(at(Distance72, bits, false), distance, "{bits:#x}");
         }
-        for rule in [PreFix, PostFix, Distance614] {
+        for rule in [PreFix, PostFix, Distance614, Distance72] {
             assert_eq!(at(rule, 0, true), [4, 5]);
+        }
+    }
+
+    /// What 6.18 and 7.2 make of the same page, with generations 4 to 7 and with 6 and 7.
+    #[test]
+    fn pages_of_faults_and_reads_in_6_18_and_7_2() {
+        use Placement::{Distance72, Distance614};
+        let (active, marked) = (flag::ACTIVE, flag::REFERENCED);
+        for (what, v6_18, v7_2, of_four, of_two) in [
+            ("new anonymous", ANON | active, ANON | marked, [6, 6], [6, 6]),
+            ("mapped file, in a fault", active, marked, [6, 5], [6, 6]),
+            ("read", 0, 0, [4, 4], [6, 6]),
+            (
+                "refaulted workingset, in a fault",
+                active | flag::WORKINGSET,
+                active | flag::WORKINGSET,
+                [7, 7],
+                [7, 7],
+            ),
+            ("refaulted workingset, read", flag::WORKINGSET, flag::WORKINGSET, [5, 5], [6, 6]),
+            ("read, and marked in the batch", marked, marked, [4, 5], [6, 6]),
+        ] {
+            let at = |min_seq| {
+                [(Distance614, v6_18), (Distance72, v7_2)].map(|(rule, bits)| {
+                    seq_of(rule, Placing { bits, min_seq, max_seq: 7, first_to_go: false })
+                })
+            };
+            assert_eq!((at(4), at(6)), (of_four, of_two), "{what}");
         }
     }
 }

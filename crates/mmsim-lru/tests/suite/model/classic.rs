@@ -182,6 +182,8 @@ pub(crate) struct KernelModel {
     /// Per type under `per-type`, else only the second is used.
     ages: [u64; 2],
     cost: [u64; 2],
+    /// Costs that count from the next pass on, in the model of 7.3.
+    pending: [u64; 2],
     scanned: [u64; 2],
     rotated: [u64; 2],
     /// Activated refaults at the end of the last run.
@@ -210,6 +212,7 @@ impl KernelModel {
             shadows: BTreeMap::new(),
             ages: [0; 2],
             cost: [0; 2],
+            pending: [0; 2],
             scanned: [0; 2],
             rotated: [0; 2],
             snapshot: [0; 2],
@@ -301,7 +304,11 @@ impl KernelModel {
             true => Verdict::Reclaim,
             false => self.check_references(id),
         };
-        match self.reclaim_judged(id, verdict).0 {
+        let (verdict, wrote) = self.reclaim_judged(id, verdict);
+        if wrote && self.config.balance_model == BalanceModel::Cost73 {
+            self.pending[ANON] += 32;
+        }
+        match verdict {
             Verdict::Drop => return None,
             Verdict::Reclaim => return Some(id),
             Verdict::Keep => {}
@@ -405,6 +412,15 @@ impl KernelModel {
 
     /// One pass over the node, which has one lruvec.
     pub(crate) fn shrink_node(&mut self, pass: Pass) -> Outcome {
+        if self.config.balance_model == BalanceModel::Cost73 {
+            for t in [ANON, FILE] {
+                self.cost[t] += std::mem::take(&mut self.pending[t]);
+            }
+            let quarter = self.sizes().iter().sum::<u64>() / 4;
+            while self.cost[ANON] + self.cost[FILE] > quarter {
+                self.cost = self.cost.map(|c| c / 2);
+            }
+        }
         // Whether the active lists may be scanned.
         let fresh = [ANON, FILE].map(|t| self.counters.activate[t] != self.snapshot[t]);
         // One counter for all refaults is that of file pages.
@@ -560,8 +576,10 @@ impl KernelModel {
         if self.config.age_model == AgeModel::Unified {
             self.advance_age(page_type, kept);
         }
-        if self.config.balance_model == BalanceModel::Cost612 && rotated > 0 {
-            self.note_cost(page_type, rotated);
+        match self.config.balance_model {
+            BalanceModel::Cost612 if rotated > 0 => self.note_cost(page_type, rotated),
+            BalanceModel::Cost73 => self.pending[page_type] += rotated,
+            _ => {}
         }
     }
 
@@ -632,6 +650,9 @@ impl KernelModel {
             BalanceModel::Cost58 | BalanceModel::Cost59 => self.note_cost(page_type, pageout),
             BalanceModel::Cost612 => {
                 self.note_cost(page_type, 32 * pageout + (nr_taken - reclaimed));
+            }
+            BalanceModel::Cost73 => {
+                self.pending[page_type] += 32 * pageout + (nr_taken - reclaimed);
             }
         }
     }
@@ -740,6 +761,7 @@ impl KernelModel {
                 BalanceModel::Cost58 if t == ANON => {}
                 BalanceModel::Cost58 | BalanceModel::Cost59 => self.note_cost(t, 1),
                 BalanceModel::Cost612 => self.note_cost(t, 32),
+                BalanceModel::Cost73 => self.pending[t] += 32,
             }
         }
     }
