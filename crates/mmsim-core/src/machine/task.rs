@@ -11,7 +11,8 @@ use crate::workload::Workload;
 pub struct TaskConfig {
     /// Name, unique.
     pub name: String,
-    /// Position of its group in [`MachineConfig::memcgs`]; `None`: the root.
+    /// Position of its group in [`MachineConfig::memcgs`](super::MachineConfig::memcgs).
+    /// `None`: the root.
     pub memcg: Option<usize>,
     /// When it starts.
     pub start: SimTime,
@@ -25,7 +26,8 @@ impl TaskConfig {
         TaskConfig { name: name.into(), memcg: None, start: SimTime::ZERO, threads }
     }
 
-    /// In the group at this position of [`MachineConfig::memcgs`]; `None`: the root.
+    /// In the group at this position of [`MachineConfig::memcgs`](super::MachineConfig::memcgs).
+    /// `None`: the root.
     #[must_use]
     pub fn with_memcg(mut self, memcg: Option<usize>) -> Self {
         self.memcg = memcg;
