@@ -404,7 +404,11 @@ fn wrong_csv_is_refused_with_its_place() {
     says("page,op\n1,R\n2,R,3\n", None, &["line 3", "more than 2 fields"]);
     says("a,page\n1,2\nxy,two\n", None, &["line 3, column 4", "\"two\"", "a page number"]);
     says("a,page\n1,2\n1,\n", None, &["line 3, column 3", "\"\"", "a page number"]);
-    says("page,op\n1,RW\n1,0\n", None, &["\"0\" 1 times, \"RW\" 1 times", "--ops 0=r,RW=r"]);
+    says(
+        "page,op\n1,RW\n1,0\n",
+        None,
+        &["line 2: ", "\"0\" 1 times, \"RW\" 1 times", "--ops 0=r,RW=r"],
+    );
     says("page,pid\n1,4294967296\n", None, &["line 2, column 3", "below 2^32"]);
     says("page\n99999999999999999999\n", None, &["line 2, column 1", "a page number"]);
     says("page\n34359738368\n", None, &["line 2", "47-bit"]);

@@ -326,7 +326,7 @@ impl<'a> Parser<'a> {
         let good = match role {
             Role::Skip => true,
             Role::Op => {
-                v.op = Some(self.ops.of(&text));
+                v.op = Some(self.ops.of(&text, line));
                 true
             }
             Role::Time => {
@@ -477,11 +477,11 @@ impl<'a> Parser<'a> {
             })?;
         }
         if self.out.sink.is_empty()
-            && let Some(words) = self.ops.unknown()
+            && let Some((line, words)) = self.ops.unknown()
         {
-            return Err(TraceError::invalid(
-                "the operations",
-                words,
+            return Err(TraceError::line(
+                line,
+                format!("the operations {words}"),
                 format!(
                     "known words, or --ops that tells them, as in --ops {}",
                     self.ops.example()
@@ -525,7 +525,7 @@ impl<'a> Parser<'a> {
         } else if self.options.time_unit_ns == Some(0) {
             notes.push("the times of the input are left out".into());
         }
-        notes.extend(self.ops.unknown().map(|words| {
+        notes.extend(self.ops.unknown().map(|(_, words)| {
             format!("operations that nobody knows are left out: {words}; --ops says what they do")
         }));
         let Left { other, empty, comments, marks } = self.left;

@@ -73,6 +73,8 @@ pub(super) struct Ops {
     /// Words that nobody knows, and how often they came.
     unknown: BTreeMap<String, u64>,
     others: u64,
+    /// The line of the first of them.
+    first_unknown: u64,
 }
 
 impl Ops {
@@ -111,8 +113,8 @@ impl Ops {
         self.table.is_empty()
     }
 
-    /// What a word means.
-    pub(super) fn of(&mut self, text: &[u8]) -> Op {
+    /// What a word of a line means.
+    pub(super) fn of(&mut self, text: &[u8], line: u64) -> Op {
         if !self.table.is_empty()
             && let Ok(word) = std::str::from_utf8(text)
             && let Some(&op) = self.table.get(&word.to_ascii_lowercase())
@@ -121,6 +123,9 @@ impl Ops {
         }
         if let Some(op) = operation(text) {
             return op;
+        }
+        if self.unknown.is_empty() {
+            self.first_unknown = line;
         }
         let word = String::from_utf8_lossy(&text[..text.len().min(20)]).into_owned();
         let full = self.unknown.len() >= MAX_WORDS;
@@ -134,8 +139,9 @@ impl Ops {
         Op::Unknown
     }
 
-    /// The unknown words with their numbers, if there are any: `"x" 3 times, ..`.
-    pub(super) fn unknown(&self) -> Option<String> {
+    /// The unknown words with their numbers, if there are any: `"x" 3 times, ..`. Before them the
+    /// line of the first.
+    pub(super) fn unknown(&self) -> Option<(u64, String)> {
         if self.unknown.is_empty() {
             return None;
         }
@@ -144,7 +150,7 @@ impl Ops {
         if self.others > 0 {
             words.push(format!("others {} times", self.others));
         }
-        Some(words.join(", "))
+        Some((self.first_unknown, words.join(", ")))
     }
 
     /// How an unknown word could be put into a table.
@@ -212,7 +218,7 @@ mod tests {
         // What the user says comes before what a shape says.
         let mut ops = Ops::new(&["GET=w, ping=skip,get=w", "get=r,set=w"]).unwrap();
         assert_eq!(
-            (ops.of(b"get"), ops.of(b"set"), ops.of(b"Ping")),
+            (ops.of(b"get", 1), ops.of(b"set", 2), ops.of(b"Ping", 3)),
             (Op::Write, Op::Write, Op::Other)
         );
         let e = Ops::new(&["get=r,GET=w"]).err().expect("two meanings");
@@ -259,14 +265,15 @@ mod tests {
     #[test]
     fn tables_come_before_words() {
         let mut ops = Ops::new(&["0=w,1=r,get=skip", "1=w"]).unwrap();
-        let of = |ops: &mut Ops, w: &str| ops.of(w.as_bytes());
+        let of = |ops: &mut Ops, w: &str| ops.of(w.as_bytes(), 5);
         assert_eq!(of(&mut ops, "0"), Op::Write);
         assert_eq!(of(&mut ops, "1"), Op::Read);
         assert_eq!(of(&mut ops, "GET"), Op::Other);
         assert_eq!(of(&mut ops, "set"), Op::Write);
         assert_eq!(of(&mut ops, "7"), Op::Unknown);
         assert_eq!(of(&mut ops, "7"), Op::Unknown);
-        assert_eq!(ops.unknown().as_deref(), Some("\"7\" 2 times"));
+        assert_eq!(ops.of(b"8", 6), Op::Unknown);
+        assert_eq!(ops.unknown(), Some((5, "\"7\" 2 times, \"8\" 1 times".into())));
         assert!(Ops::new(&["get"]).is_err());
         assert!(Ops::new(&["get=x"]).is_err());
     }
