@@ -216,7 +216,9 @@ impl Classic {
     #[inline]
     fn list_sizes(&self, mem: &Memory, scope: LruScope, memcg: MemcgId) -> [u64; 5] {
         if memcg.0 == 0 {
-            return self.tallies[scope].map(|t| mem.lists.tally(t));
+            let [a, b, c, d, e] = self.tallies[scope];
+            let n = |t| mem.lists.tally(t);
+            return [n(a), n(b), n(c), n(d), n(e)];
         }
         let lists = self.lruvecs[self.lruvec_at(scope, memcg)].lists;
         lists.map(|l| mem.lists.len(l))
@@ -324,7 +326,7 @@ impl Classic {
 }
 
 impl ReclaimPolicy for Classic {
-    #[inline]
+    #[inline(always)] // For `folio_swapped_in`.
     fn folio_entering(&mut self, mem: &mut Memory, folio: FolioId, how: Arrival) {
         use config::AnonStart;
         match how.kind {
@@ -390,7 +392,7 @@ impl ReclaimPolicy for Classic {
         true
     }
 
-    #[inline]
+    #[inline(always)] // For `folio_swapped_in`.
     fn folio_refaulted(&mut self, mem: &mut Memory, folio: FolioId, shadow: Shadow, how: Arrival) {
         let _ = how;
         self.refault(mem, folio, shadow);

@@ -217,7 +217,7 @@ impl Classic {
     }
 
     /// A page comes back whose shadow was found.
-    #[inline]
+    #[inline(always)] // For `folio_swapped_in`.
     pub(super) fn refault(&mut self, mem: &mut Memory, folio: FolioId, shadow: Shadow) {
         use VmEvent::{WorkingsetRefaultAnon, WorkingsetRefaultFile};
         let file = mem.frames.is_file_lru(folio);
@@ -231,16 +231,7 @@ impl Classic {
         let threshold = self.threshold(mem, file, s.scope, s.memcg);
         let activated = distance <= threshold;
         if mem.tracer.on() {
-            let page = mem.refaulting.take();
-            let eviction = page.and_then(|p| mem.eviction_of(p));
-            mem.emit(|| TraceEvent::SimRefault {
-                page: page.unwrap_or_default(),
-                file,
-                eviction,
-                distance,
-                workingset_size: threshold,
-                activated,
-            });
+            tell_of_refault(mem, file, distance, threshold, activated);
         }
         if activated {
             self.refault_active(mem, folio, age, s.workingset);
@@ -273,7 +264,7 @@ impl Classic {
     }
 
     /// A little more memory would have kept the page: it competes with the active ones.
-    #[inline]
+    #[inline(never)] // Few refaults are recent.
     fn refault_active(&mut self, mem: &mut Memory, folio: FolioId, age: LruType, workingset: bool) {
         use VmEvent::{
             WorkingsetActivateAnon, WorkingsetActivateFile, WorkingsetRestoreAnon,
@@ -310,6 +301,22 @@ impl Classic {
             }
         }
     }
+}
+
+/// Lets an observer see a refault.
+#[cold]
+#[inline(never)]
+fn tell_of_refault(mem: &mut Memory, file: bool, distance: u64, threshold: u64, activated: bool) {
+    let page = mem.refaulting.take();
+    let eviction = page.and_then(|p| mem.eviction_of(p));
+    mem.emit(|| TraceEvent::SimRefault {
+        page: page.unwrap_or_default(),
+        file,
+        eviction,
+        distance,
+        workingset_size: threshold,
+        activated,
+    });
 }
 
 #[cfg(test)]
