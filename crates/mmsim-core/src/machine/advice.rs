@@ -153,8 +153,8 @@ impl Machine {
             self.read_what_is_needed(tid, at, range.end - range.start);
             return FaultOutcome::Done;
         }
-        while range.start + self.threads[tid].done < range.end {
-            let page = PageIdx(range.start + self.threads[tid].done);
+        while range.start + self.threads[tid].progress.done < range.end {
+            let page = PageIdx(range.start + self.threads[tid].progress.done);
             if let Some(slot) = self.mem.pages.swap_entry(page) {
                 let swap = self.mem.swap.as_ref().expect("a swap entry without swap");
                 if !matches!(swap.cached(slot), Cached::Folio(_)) {
@@ -164,9 +164,9 @@ impl Machine {
                     self.queue_io();
                 }
             }
-            self.threads[tid].done += 1;
+            self.threads[tid].progress.done += 1;
         }
-        self.threads[tid].done = 0;
+        self.threads[tid].progress.done = 0;
         self.mem.lru_drain(&mut *self.policy);
         self.mem.settle_kernel();
         FaultOutcome::Done
@@ -182,8 +182,8 @@ impl Machine {
         write: bool,
     ) -> FaultOutcome {
         let count = range.end - range.start;
-        while self.threads[tid].done < count {
-            let page = PageIdx(range.start + self.threads[tid].done);
+        while self.threads[tid].progress.done < count {
+            let page = PageIdx(range.start + self.threads[tid].progress.done);
             let hot = self.mem.pages.hot(page);
             let need = pte::PRESENT | if write { pte::WRITABLE } else { 0 };
             if hot & need != need {
@@ -208,13 +208,13 @@ impl Machine {
                 None => 1,
             };
             let t = &mut self.threads[tid];
-            t.done = count.min(t.done + step);
+            t.progress.done = count.min(t.progress.done + step);
             // A pause for dirty pages began: the rest comes after it.
-            if t.wait != Wait::Not && t.done < count {
+            if t.wait != Wait::Not && t.progress.done < count {
                 return FaultOutcome::Blocked;
             }
         }
-        self.threads[tid].done = 0;
+        self.threads[tid].progress.done = 0;
         FaultOutcome::Done
     }
 }

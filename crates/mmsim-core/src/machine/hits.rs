@@ -28,7 +28,11 @@ impl Missed {
 /// How many accesses of so many begin within a time, if each takes so long.
 #[inline(always)]
 pub(super) fn fitting(left: u32, time: u64, t_hit: u64) -> u32 {
-    if t_hit == 0 { left } else { u64::from(left).min(time.div_ceil(t_hit)) as u32 }
+    match u64::from(left).checked_mul(t_hit) {
+        // Nearly always, and without a division.
+        Some(all) if all <= time => left,
+        _ => u64::from(left).min(time.div_ceil(t_hit)) as u32,
+    }
 }
 
 /// The access to one page of a region that an operation is.
@@ -38,30 +42,6 @@ pub(super) fn is_single(op: &Op, region: RegionId) -> Option<&Run> {
         Op::Access(run) if run.region == region && run.count == 1 => Some(run),
         _ => None,
     }
-}
-
-/// Executes accesses to single pages of one region, from the first of `ops` on, as far as
-/// they hit and begin before the bound. Returns how many did, and whether the next misses:
-/// else it is another operation, or comes too late.
-#[inline(never)] // Few things to keep in mind: they all fit into registers.
-pub(super) fn hit_singles(
-    hot: &mut [u8],
-    ops: &[Op],
-    region: RegionId,
-    start: u32,
-    (mut now, bound, t_hit): (u64, u64, u64),
-) -> (usize, bool) {
-    for (n, op) in ops.iter().enumerate() {
-        let Some(run) = is_single(op, region) else { return (n, false) };
-        if now >= bound {
-            return (n, false);
-        }
-        if !hit(&mut hot[(start + run.first) as usize], run.write) {
-            return (n, true);
-        }
-        now += t_hit;
-    }
-    (ops.len(), false)
 }
 
 /// The bits that a hit needs and those that it sets.

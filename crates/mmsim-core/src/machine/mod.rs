@@ -31,6 +31,7 @@ mod ops;
 mod reclaim;
 mod run;
 mod task;
+mod walk;
 mod watch;
 mod writeback;
 
@@ -62,8 +63,9 @@ use kdamond::Kdamond;
 use reclaim::kswapd::Kswapd;
 use std::collections::BTreeMap;
 use task::Task;
+use walk::Progress;
 use watch::collect::{Mark, Resident};
-use watch::latency::{Histogram, RecordClock};
+use watch::latency::Histogram;
 use watch::psi::{Psi, PsiMeter};
 use watch::result::{
     HighOrder, OomSummary, Origin, PhaseResult, Pressure, StuckSummary, TaskResult,
@@ -290,9 +292,7 @@ impl Machine {
                 task: index,
                 workload,
                 place: Place::NOWHERE,
-                ops: Vec::new(),
-                next: 0,
-                done: 0,
+                progress: Progress::new(task.record.is_some()),
                 cpu: CpuId((self.threads.len() % self.cpus.len()) as u16),
                 wait: Wait::Timer(0),
                 psi: Psi::Idle,
@@ -312,9 +312,6 @@ impl Machine {
                 system: SimDuration::ZERO,
                 io_wait: SimDuration::ZERO,
                 throttled: SimDuration::ZERO,
-                accesses: 0,
-                records: 0,
-                record_clock: RecordClock::new(task.record.is_some()),
                 given: (SimTime::ZERO, 0),
                 done_at: SimTime::ZERO,
                 finished: SimTime::ZERO,
@@ -386,7 +383,8 @@ impl Machine {
         self.digest_compaction(&mut d);
         self.digest_kdamonds(&mut d);
         for t in self.threads.iter() {
-            d.words([t.accesses, t.records, t.finished.0, t.user.0, t.system.0, t.io_wait.0]);
+            let Progress { accesses, records, .. } = t.progress;
+            d.words([accesses, records, t.finished.0, t.user.0, t.system.0, t.io_wait.0]);
         }
         d.words(self.cpus.iter().map(|c| c.clock.0));
         d.finish()
@@ -405,7 +403,8 @@ impl Machine {
         self.check_kdamonds();
         self.check_laws();
         let of_threads = self.threads.iter();
-        let sum = of_threads.fold((0, 0), |a, t| (a.0 + t.accesses, a.1 + t.records));
+        let sum =
+            of_threads.fold((0, 0), |a, t| (a.0 + t.progress.accesses, a.1 + t.progress.records));
         assert_eq!(self.work_done, sum, "accesses and records of all threads");
     }
 }

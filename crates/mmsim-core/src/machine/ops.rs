@@ -5,7 +5,6 @@
 use super::Machine;
 use super::cpu::thread::{Entity, Wait};
 use super::fault::touch::{FaultOutcome, Touch};
-use super::hits::Missed;
 use super::watch::psi::Psi;
 use crate::base::id::{AsId, GROUP_PAGES, PageIdx, ThreadId};
 use crate::base::time::{SimDuration, SimTime};
@@ -54,14 +53,14 @@ impl Machine {
                 self.madvise(tid, Run { region, write: false, first, count }, advice)
             }
             Op::Sleep(d) => {
-                self.threads[tid].record_clock.sleep(d);
+                self.threads[tid].progress.record_clock.sleep(d);
                 self.sleep(tid, d, false);
                 FaultOutcome::Done
             }
             Op::SleepUntil(at) => {
                 if at > self.mem.now {
                     let d = at.since(self.mem.now);
-                    self.threads[tid].record_clock.sleep(d);
+                    self.threads[tid].progress.record_clock.sleep(d);
                     self.sleep(tid, d, false);
                 }
                 FaultOutcome::Done
@@ -78,7 +77,7 @@ impl Machine {
                 let of = self.threads[tid].task;
                 self.end_phase(name, of, self.now());
                 let now = self.now().0;
-                self.threads[tid].record_clock.begin(now);
+                self.threads[tid].progress.record_clock.begin(now);
                 FaultOutcome::Done
             }
             Op::MemcgReclaim { pages, swappiness } => {
@@ -141,12 +140,12 @@ impl Machine {
         }
     }
 
-    /// The access that stopped a run of hits: the next page of `run` misses. The thread is
-    /// moved on by whoever asked.
+    /// The access that stopped a walk: its page is no hit. The thread is moved on by whoever asked.
     #[inline]
-    pub(super) fn access(&mut self, tid: ThreadId, missed: Missed) -> FaultOutcome {
-        let run = missed.run;
+    pub(super) fn access(&mut self, tid: ThreadId) -> FaultOutcome {
         let t = &self.threads[tid];
+        let missed = t.progress.missed();
+        let run = missed.run;
         let place = &t.place;
         if run.first.checked_add(run.count).is_none_or(|end| end > place.pages) {
             self.beyond(tid, run);
@@ -202,7 +201,7 @@ impl Machine {
         write: bool,
     ) -> FaultOutcome {
         let f = self.tasks[self.threads[tid].task].files[usize::from(file)];
-        let done = self.threads[tid].done;
+        let done = self.threads[tid].progress.done;
         if done == 0 {
             self.mem.now += self.mem.cost.t_syscall;
         }
@@ -222,10 +221,10 @@ impl Machine {
                 self.record_file_access(page, write);
             }
             self.note_resident();
-            let t = &mut self.threads[tid];
-            t.accesses += 1;
+            let progress = &mut self.threads[tid].progress;
+            progress.accesses += 1;
+            progress.done = (done + 1) % count;
             self.work_done.0 += 1;
-            t.done = (done + 1) % count;
         }
         flow
     }
@@ -253,7 +252,7 @@ impl Machine {
         for t in self.tasks[task].threads.clone() {
             if self.threads[t].wait == Wait::Barrier {
                 let waited = self.mem.now.0.saturating_sub(self.threads[t].waits_since.0);
-                self.threads[t].record_clock.sleep(SimDuration(waited));
+                self.threads[t].progress.record_clock.sleep(SimDuration(waited));
                 self.wake(t);
             }
         }

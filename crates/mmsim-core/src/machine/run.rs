@@ -18,27 +18,72 @@ use super::cpu::deadline::Deadline;
 use super::cpu::queue::Event;
 use super::cpu::thread::{Entity, Thread, Wait};
 use super::fault::touch::FaultOutcome;
-use super::hits::{Missed, fitting, hit_copy, hit_run, hit_singles, is_single};
+use super::walk::{OnMiss, Progress, Resolved, Stop};
 use super::watch::result::RunResult;
 use super::watch::stuck::Watchdog;
-use crate::base::id::{CpuId, ThreadId};
+use crate::base::id::{AsId, CpuId, ThreadId};
 use crate::base::time::{SimDuration, SimTime};
 use crate::base::vmstat::VmEvent;
 use crate::memory::IoDone;
 use crate::memory::trace::TraceEvent;
 use crate::phys::frames::flag;
-use crate::virt::space::Counted;
-use crate::workload::{Op, WorkloadCx};
+use crate::virt::space::{Counted, Place, Spaces};
+use crate::workload::{Op, RegionId, Run, WorkloadCx};
 
-/// Why a thread stopped executing hits.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(super) enum Stop {
-    /// Its bound is reached.
-    Bound,
-    /// The next page is no hit; where its region lies is noted.
-    Miss(Missed),
-    /// The next thing is no access, or an access to nothing.
-    Other,
+/// Where a thread's accesses hit.
+struct Hits<'a, const RECORD: bool> {
+    spaces: &'a Spaces,
+    space: AsId,
+    hot: &'a mut [u8],
+    /// The region that was accessed last, and the one before it.
+    place: &'a mut Place,
+    before: Place,
+    hits_end: u64,
+    /// Where accesses are recorded.
+    recorded: &'a mut Vec<u32>,
+}
+
+impl<const RECORD: bool> Hits<'_, RECORD> {
+    /// Turns to the place of a region.
+    #[inline(never)]
+    fn turn_to(&mut self, region: RegionId) -> Option<u32> {
+        let found = match self.spaces.still(&self.before) {
+            Some(r) if r == region => self.before,
+            _ => self.spaces.place(self.space, region)?,
+        };
+        self.before = std::mem::replace(self.place, found);
+        Some(found.start.0)
+    }
+}
+
+impl<const RECORD: bool> OnMiss for Hits<'_, RECORD> {
+    #[inline(always)]
+    fn hot(&mut self) -> &mut [u8] {
+        self.hot
+    }
+    #[inline(always)]
+    fn start_of(&mut self, region: RegionId) -> Option<u32> {
+        match self.spaces.still(self.place) {
+            Some(r) if r == region => Some(self.place.start.0),
+            _ => self.turn_to(region),
+        }
+    }
+    #[inline(always)]
+    fn hits_end(&self) -> u64 {
+        self.hits_end
+    }
+    #[inline(always)]
+    fn hits(&mut self, first: usize, count: u32) {
+        if RECORD {
+            self.recorded.extend(first as u32..first as u32 + count);
+        }
+    }
+    #[inline(always)]
+    fn miss(&mut self, run: &Run, _page: usize, _left: u32, now: u64) -> Resolved {
+        // Whoever resolves the miss finds the region's place.
+        self.start_of(run.region);
+        Resolved::not(Stop::Miss, now)
+    }
 }
 
 impl Machine {
@@ -135,7 +180,7 @@ impl Machine {
                 }
             }
             Event::Start(t) => {
-                self.threads[t].record_clock.begin(at.0);
+                self.threads[t].progress.record_clock.begin(at.0);
                 self.wake(t);
             }
             Event::Kswapd(n, g) => self.kswapd_timer(n, g),
@@ -410,9 +455,9 @@ impl Machine {
             };
             let until = Deadline { due, other, slice, run_ahead, sample };
             let mut stop = self.run_hits(tid, until.pause(since));
-            if matches!(stop, Stop::Miss(_)) && until.may_act(since, self.mem.now) {
+            if stop == Stop::Miss && until.may_act(since, self.mem.now) {
                 let before = self.counted();
-                (stop, since) = self.swap_in_fast(tid, stop, until);
+                (stop, since) = self.swap_in_fast(tid, until);
                 self.note_counted(tid, &before);
             }
             let now = self.mem.now;
@@ -470,122 +515,37 @@ impl Machine {
     }
 
     /// Executes accesses that hit, and pure computation, until the bound.
-    ///
-    /// Most operations are single pages of one region: its place is looked up once, and
-    /// what is counted stays in registers until the end.
     #[inline]
     pub(super) fn run_hits(&mut self, tid: ThreadId, bound: SimTime) -> Stop {
-        let record = self.still_records();
-        let t_hit = self.mem.cost.t_hit.0;
-        let Thread { space, place, ops, next, done, accesses, records, record_clock, user, .. } =
-            &mut self.threads[tid];
-        let (spaces, hot) = (&self.mem.spaces, &mut self.mem.pages.hot[..]);
-        let start = self.mem.now.0;
-        let mut now = start;
-        let recorded = self.contents.sequence.len();
-        let (mut touched, records_before) = (0, *records);
-        // The region whose start is known; no region has the number of none.
-        let mut known = spaces.still(place).map_or(u32::MAX, |r| r.0.into());
-        let mut start_of_known = place.start.0;
-        let mut rest = ops.get(*next..).unwrap_or_default();
-        let stop = loop {
-            let Some((op, behind)) = rest.split_first() else { break Stop::Other };
-            if now >= bound.0 {
-                break Stop::Bound;
-            }
-            match op {
-                Op::Access(run) => {
-                    if u32::from(run.region.0) != known {
-                        let Some(found) = spaces.place(*space, run.region) else {
-                            break Stop::Other;
-                        };
-                        *place = found;
-                        known = run.region.0.into();
-                        start_of_known = found.start.0;
-                    }
-                    let first = start_of_known + run.first;
-                    if run.count == 1 {
-                        let most = (now, bound.0, t_hit);
-                        let (n, missed) = hit_singles(hot, rest, run.region, start_of_known, most);
-                        let (done, left) = rest.split_at(n);
-                        rest = left;
-                        now += n as u64 * t_hit;
-                        touched += n as u64;
-                        if record {
-                            let page = |op| Some(start_of_known + is_single(op, run.region)?.first);
-                            self.contents.sequence.extend(done.iter().filter_map(page));
-                        }
-                        match left.first() {
-                            Some(Op::Access(run)) if missed => {
-                                break Stop::Miss(Missed { run: *run, nth: 0 });
-                            }
-                            _ => continue,
-                        }
-                    }
-                    let fits = fitting(run.count - *done, bound.0 - now, t_hit);
-                    let first = (first + *done) as usize;
-                    let hits = hit_run(&mut hot[first..first + fits as usize], run.write);
-                    if record && hits > 0 {
-                        let pages = first as u32..first as u32 + hits;
-                        self.contents.sequence.extend(pages);
-                    }
-                    now += u64::from(hits) * t_hit;
-                    touched += u64::from(hits);
-                    *done += hits;
-                    if *done == run.count {
-                        *done = 0;
-                        rest = behind;
-                    } else if hits < fits {
-                        break Stop::Miss(Missed { run: *run, nth: *done });
-                    }
-                }
-                Op::Copy(copy) => {
-                    let sides = [copy.from, copy.to].map(|r| spaces.place(*space, r));
-                    let [Some(from), Some(to)] = sides else { break Stop::Other };
-                    let fits = fitting(copy.touches() - *done, bound.0 - now, t_hit);
-                    let starts = [from.start.0, to.start.0];
-                    let hits = hit_copy(hot, copy, starts, *done, fits);
-                    if record {
-                        let page = |n| Missed::of_copy(copy, n).page(starts[n as usize % 2]) as u32;
-                        self.contents.sequence.extend((*done..*done + hits).map(page));
-                    }
-                    now += u64::from(hits) * t_hit;
-                    touched += u64::from(hits);
-                    *done += hits;
-                    if *done == copy.touches() {
-                        *done = 0;
-                        rest = behind;
-                    } else if hits < fits {
-                        *place = if done.is_multiple_of(2) { from } else { to };
-                        break Stop::Miss(Missed::of_copy(copy, *done));
-                    }
-                }
-                Op::Compute(d) => {
-                    // Computation may run past the bound: nobody can see it.
-                    now = now.saturating_add(d.0).min(SimTime::LAST.0);
-                    rest = behind;
-                }
-                Op::Records(n) => {
-                    *records += u64::from(*n);
-                    record_clock.end(now, *n);
-                    rest = behind;
-                }
-                Op::RecordBegins => {
-                    record_clock.begin(now);
-                    rest = behind;
-                }
-                _ => break Stop::Other,
-            }
-        };
-        *next = ops.len() - rest.len();
-        *accesses += touched;
-        self.work_done.0 += touched;
-        self.work_done.1 += *records - records_before;
-        *user += SimDuration(now - start);
-        self.mem.now = SimTime(now);
-        if record {
+        if self.still_records() {
+            let recorded = self.contents.sequence.len();
+            let stop = self.walk_hits::<true>(tid, bound);
             self.record_hits(recorded);
+            stop
+        } else {
+            self.walk_hits::<false>(tid, bound)
         }
+    }
+
+    #[inline]
+    fn walk_hits<const RECORD: bool>(&mut self, tid: ThreadId, bound: SimTime) -> Stop {
+        let Thread { space, place, progress, user, .. } = &mut self.threads[tid];
+        let before = (progress.accesses, progress.records);
+        let mut hits = Hits::<RECORD> {
+            spaces: &self.mem.spaces,
+            space: *space,
+            hot: &mut self.mem.pages.hot,
+            place,
+            before: Place::NOWHERE,
+            hits_end: bound.0,
+            recorded: &mut self.contents.sequence,
+        };
+        let start = self.mem.now;
+        let (stop, now) = progress.walk(&mut hits, self.mem.cost.t_hit.0, start.0);
+        self.work_done.0 += progress.accesses - before.0;
+        self.work_done.1 += progress.records - before.1;
+        *user += SimTime(now).since(start);
+        self.mem.now = SimTime(now);
         stop
     }
 
@@ -596,7 +556,7 @@ impl Machine {
         let before = self.mem.now;
         self.amid_step = true;
         let (flow, accessed) = match stop {
-            Stop::Miss(missed) => (self.access(tid, missed), true),
+            Stop::Miss => (self.access(tid), true),
             _ => (self.step_other(tid), false),
         };
         if flow == FaultOutcome::Done && self.threads[tid].over_high > 0 {
@@ -614,13 +574,9 @@ impl Machine {
             t.done_at = now;
         }
         if accessed && flow == FaultOutcome::Done {
-            t.accesses += 1;
             self.work_done.0 += 1;
-            t.done += 1;
-            if t.done == t.ops[t.next].touches() {
-                t.done = 0;
-                t.next += 1;
-            }
+            let count = t.progress.op().map_or(0, Op::touches);
+            t.progress.did(count, 1);
         }
         if self.doomed.is_some() {
             self.kill_doomed();
@@ -658,31 +614,32 @@ impl Machine {
     #[inline(never)]
     fn step_other(&mut self, tid: ThreadId) -> FaultOutcome {
         let t = &mut self.threads[tid];
-        let Some(&op) = t.ops.get(t.next) else {
-            t.ops.clear();
-            t.next = 0;
+        let Some(&op) = t.progress.op() else {
+            let Progress { ops, next, .. } = &mut t.progress;
+            ops.clear();
+            *next = 0;
             let cx = WorkloadCx {
                 now: self.mem.now,
                 free_pages: self.mem.zones.nr_free(),
                 kernel_allocs: &t.kernel_allocs,
                 free_blocks: t.free_blocks.take(),
             };
-            t.workload.fill(&cx, &mut t.rng, &mut t.ops);
+            t.workload.fill(&cx, &mut t.rng, ops);
             t.kernel_allocs.clear();
             let again = t.given.0 == self.mem.now;
-            let times = if again { self.watchdog.given(t.given.1, &t.ops) } else { 0 };
+            let times = if again { self.watchdog.given(t.given.1, ops) } else { 0 };
             t.given = (self.mem.now, times);
-            if t.ops.is_empty() {
+            if ops.is_empty() {
                 self.finish(tid);
             }
             return FaultOutcome::Done;
         };
         let flow = self.execute(tid, op);
         if flow == FaultOutcome::Done {
-            let t = &mut self.threads[tid];
+            let progress = &mut self.threads[tid].progress;
             // Operations on several pages count them in `done` and finish at the last.
-            if t.done == 0 {
-                t.next += 1;
+            if progress.done == 0 {
+                progress.next += 1;
             }
         }
         flow

@@ -5,10 +5,10 @@ use crate::base::rng::Rng;
 use crate::base::time::{SimDuration, SimTime};
 use crate::machine::blocks::Blocks;
 use crate::machine::compaction::direct::Tries;
-use crate::machine::watch::latency::RecordClock;
+use crate::machine::walk::Progress;
 use crate::machine::watch::psi::Psi;
 use crate::virt::space::Place;
-use crate::workload::{FreeBlocksOfZone, KernelAllocResult, Op, Workload};
+use crate::workload::{FreeBlocksOfZone, KernelAllocResult, Workload};
 
 /// What a thread waits for.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -57,11 +57,8 @@ pub(in crate::machine) struct Thread {
     pub rng: Rng,
     /// Where the region lies that was accessed last.
     pub place: Place,
-    /// Operations handed over and not yet done.
-    pub ops: Vec<Op>,
-    pub next: usize,
-    /// Pages of the current operation that are done.
-    pub done: u32,
+    /// Its operations, and how far it is.
+    pub progress: Progress,
     pub cpu: CpuId,
     pub wait: Wait,
     pub psi: Psi,
@@ -92,10 +89,6 @@ pub(in crate::machine) struct Thread {
     pub system: SimDuration,
     pub io_wait: SimDuration,
     pub throttled: SimDuration,
-    pub accesses: u64,
-    pub records: u64,
-    /// What its records take.
-    pub record_clock: RecordClock,
     /// When it was last given operations, and how often at that instant.
     pub given: (SimTime, u32),
     /// When its last operation in the kernel was done.

@@ -14,15 +14,14 @@ use crate::base::id::{AsId, CpuId, GROUP_PAGES, GroupId, IndexVec, PageIdx, Thre
 use crate::base::time::{SimDuration, SimTime};
 use crate::machine::Machine;
 use crate::machine::cpu::order::key_of;
-use crate::machine::cpu::thread::{Entity, Thread};
-use crate::machine::hits::{fitting, hit, hit_run};
-use crate::machine::watch::latency::RecordClock;
+use crate::machine::cpu::thread::Entity;
+use crate::machine::walk::{OnMiss, Progress, Resolved, Stop};
 use crate::memory::trace::FaultKind;
 use crate::memory::{FastFaults, MOST_PENDING, PendingFault};
 use crate::policy::ArrivalKind;
 use crate::virt::pages::{Group, pte};
 use crate::virt::space::{Spaces, VmaKind};
-use crate::workload::{Op, RegionId, VmaFlags};
+use crate::workload::{RegionId, Run, VmaFlags};
 
 /// More CPUs than this make no team: finding the earliest is a look at each.
 const MOST_CPUS: usize = 16;
@@ -45,42 +44,32 @@ const UNKNOWN: Known = Known { region: u32::MAX, start: 0, pages: 0, touchable: 
 const WORTH_A_TEAM: u64 = 4;
 const PAUSE: u32 = 16;
 
-/// A thread that runs alone on its CPU, and what it has done since the team was formed.
+/// A thread that runs alone on its CPU.
 pub(in crate::machine) struct Member {
     tid: ThreadId,
     cpu: CpuId,
     begin: u64,
     /// The thread's own, as long as the team exists.
-    ops: Vec<Op>,
-    next: usize,
-    done: u32,
-    touched: u64,
-    records: u64,
-    record_clock: RecordClock,
+    progress: Progress,
+    /// Its accesses and records when the team was formed.
+    before: (u64, u64),
     faults: u64,
-    /// First touches that wait to be settled, and how many may.
+    touches: Touches,
+}
+
+/// First touches of a member that wait to be settled.
+struct Touches {
+    space: AsId,
     pending: [PendingFault; MOST_PENDING],
     nr: usize,
+    /// How many may wait.
     room: usize,
+    /// The regions that were accessed last.
     known: [Known; 2],
 }
 
-/// How a turn ends.
-#[derive(Clone, Copy, PartialEq, Eq)]
-enum End {
-    /// It is perhaps another's.
-    Turn,
-    /// First touches are to be settled.
-    Full,
-    /// Accesses were recorded, as page numbers so far.
-    Recorded,
-    /// Something else is to be done now.
-    Other,
-}
-
-/// What a turn looks at.
+/// What a team looks at.
 struct Columns<'a> {
-    threads: &'a IndexVec<ThreadId, Thread>,
     spaces: &'a Spaces,
     hot: &'a mut [u8],
     entry: &'a [u32],
@@ -161,16 +150,17 @@ impl Machine {
             }
             let recorded = self.contents.sequence.len();
             let (place, end) = self.play(&mut team, &mut turns, due, outside);
-            if end == End::Full {
+            if end == Some(Stop::Full) {
                 self.settle_member(&run, &mut team[place]);
             }
             if recording {
                 self.record_hits(recorded);
             }
             match end {
-                End::Full | End::Recorded => {}
-                End::Other => break Some(team[place].cpu.0.into()),
-                End::Turn => break None,
+                // Accesses were recorded, as page numbers so far.
+                Some(Stop::Full | Stop::Bound) => {}
+                Some(Stop::Other | Stop::Miss) => break Some(team[place].cpu.0.into()),
+                None => break None,
             }
         };
         let (mut faults, t_hit) = (0, self.mem.cost.t_hit);
@@ -181,13 +171,9 @@ impl Machine {
             self.settle_member(&run, m);
             faults += m.faults;
             let t = &mut self.threads[m.tid];
-            t.ops = std::mem::take(&mut m.ops);
-            (t.next, t.done) = (m.next, m.done);
-            t.accesses += m.touched;
-            t.records += m.records;
-            self.work_done.0 += m.touched;
-            self.work_done.1 += m.records;
-            t.record_clock = std::mem::take(&mut m.record_clock);
+            t.progress = std::mem::take(&mut m.progress);
+            self.work_done.0 += t.progress.accesses - m.before.0;
+            self.work_done.1 += t.progress.records - m.before.1;
             let system = SimDuration(m.faults * each.0);
             t.system += system;
             t.user += SimDuration(clock - m.begin) - system;
@@ -237,12 +223,12 @@ impl Machine {
         self.touches_each = self.touches_left / nr.max(1);
         for (i, m) in team[..nr].iter_mut().enumerate() {
             let t = &mut self.threads[m.tid];
-            m.ops = std::mem::take(&mut t.ops);
-            m.record_clock = std::mem::take(&mut t.record_clock);
-            (m.next, m.done) = (t.next, t.done);
-            (m.touched, m.records, m.faults) = (0, 0, 0);
-            m.known = [UNKNOWN; 2];
-            m.room = self.room_of(run, m.cpu);
+            m.progress = std::mem::take(&mut t.progress);
+            m.before = (m.progress.accesses, m.progress.records);
+            m.faults = 0;
+            m.touches.space = t.space;
+            m.touches.known = [UNKNOWN; 2];
+            m.touches.room = self.room_of(run, m.cpu);
             m.begin = self.cpus[usize::from(m.cpu.0)].clock.0;
             turns.keys[i] = m.begin << PLACE_BITS | i as u64;
         }
@@ -250,21 +236,20 @@ impl Machine {
         (turns, outside)
     }
 
-    /// Takes turns until something is to be done: by whom, and what. Nobody's turn: nobody's
-    /// is before the next event and before the CPUs outside of the team.
+    /// Takes turns until something is to be done: by whom, and what. `None`: nobody's turn is
+    /// before the next event and before the CPUs outside of the team.
     fn play(
         &mut self,
         team: &mut [Member],
         turns: &mut Turns,
         due: SimTime,
         outside: u128,
-    ) -> (usize, End) {
+    ) -> (usize, Option<Stop>) {
         let outside_clock = (outside >> 64) as u64;
         let soon = due.0.min(outside_clock);
         let (hot, entry, groups) = self.mem.pages.columns();
         let t_hit = self.mem.cost.t_hit.0;
         let c = &mut Columns {
-            threads: &self.threads,
             spaces: &self.mem.spaces,
             hot,
             entry,
@@ -282,37 +267,36 @@ impl Machine {
                 let thread = Entity::Thread(m.tid);
                 let own = || key_of(m.cpu.0.into(), SimTime(clock), thread);
                 if clock >= due.0 || outside < own() {
-                    return (place, End::Turn);
+                    return (place, None);
                 }
             }
-            let (end, now) = m.turn(c, clock, next.min(outside_clock));
+            let (stop, now) = m.turn(c, clock, next.min(outside_clock));
             turns.moved(place, now);
-            if end != End::Turn {
-                return (place, end);
-            }
-            if c.recorded.is_some() {
-                return (place, End::Recorded);
+            if stop != Stop::Bound || c.recorded.is_some() {
+                return (place, Some(stop));
             }
         }
     }
 
     /// Settles a member's first touches.
     fn settle_member(&mut self, run: &FastFaults, m: &mut Member) {
-        if m.nr == 0 {
+        let nr = m.touches.nr;
+        if nr == 0 {
             return;
         }
         let t = &mut self.threads[m.tid];
         t.no_progress = 0;
         let run = run.of(m.tid, t.space);
+        let pending = &m.touches.pending[..nr];
         self.mem.cpu = m.cpu;
-        self.mem.settle_faults(&mut *self.policy, &run, &m.pending[..m.nr]);
+        self.mem.settle_faults(&mut *self.policy, &run, pending);
         if self.watch.record_accesses {
-            m.pending[..m.nr].iter().for_each(|f| self.record_fault(f.page, FaultKind::ZeroFill));
+            pending.iter().for_each(|f| self.record_fault(f.page, FaultKind::ZeroFill));
         }
-        self.mem.spaces[run.space].counted.faults += m.nr as u64;
-        m.faults += m.nr as u64;
-        m.nr = 0;
-        m.room = self.room_of(&run, m.cpu);
+        self.mem.spaces[run.space].counted.faults += nr as u64;
+        m.faults += nr as u64;
+        m.touches.nr = 0;
+        m.touches.room = self.room_of(&run, m.cpu);
     }
 
     /// How many first touches a member may take next. What all of them may take before the zone
@@ -332,36 +316,46 @@ impl Member {
             tid: ThreadId(0),
             cpu: CpuId(0),
             begin: 0,
-            ops: Vec::new(),
-            next: 0,
-            done: 0,
-            touched: 0,
-            records: 0,
-            record_clock: RecordClock::default(),
+            progress: Progress::default(),
+            before: (0, 0),
             faults: 0,
-            pending: [PendingFault::default(); MOST_PENDING],
-            nr: 0,
-            room: 0,
-            known: [UNKNOWN; 2],
+            touches: Touches {
+                space: AsId(0),
+                pending: [PendingFault::default(); MOST_PENDING],
+                nr: 0,
+                room: 0,
+                known: [UNKNOWN; 2],
+            },
         }
     }
 
-    /// Where a region lies, if it was accessed lately.
-    #[inline(always)]
-    fn lately(&self, region: RegionId) -> Option<&Known> {
-        let number = u32::from(region.0);
-        let known = &self.known[usize::from(self.known[0].region != number)];
-        (known.region == number).then_some(known)
+    /// Executes hits and first touches of the thread whose turn it is, as `run_thread` would,
+    /// until it is perhaps another's ([`Stop::Bound`]). Returns how that ends, and when.
+    #[inline(always)] // There is one caller, and most turns are short.
+    fn turn(&mut self, c: &mut Columns<'_>, clock: u64, other: u64) -> (Stop, u64) {
+        let t_hit = c.t_hit;
+        let mut turn = Turn { touches: &mut self.touches, c, start: clock, other };
+        let (stop, now) = self.progress.walk(&mut turn, t_hit, clock);
+        match stop {
+            Stop::Other if !turn.may_act(now) => (Stop::Bound, now),
+            stop => (stop, now),
+        }
     }
+}
 
+impl Touches {
     /// Where a region lies.
+    #[inline(always)]
+    fn find(&mut self, spaces: &Spaces, region: RegionId) -> Option<Known> {
+        let number = u32::from(region.0);
+        let known = self.known[usize::from(self.known[0].region != number)];
+        if known.region == number { Some(known) } else { self.turn_to(spaces, region) }
+    }
+
     #[inline(never)]
-    fn find(&mut self, c: &Columns<'_>, region: RegionId) -> Option<Known> {
-        if let Some(known) = self.lately(region) {
-            return Some(*known);
-        }
-        let place = c.spaces.place(c.threads[self.tid].space, region)?;
-        let anon = matches!(c.spaces.vma(place.vma).kind, VmaKind::Anon);
+    fn turn_to(&mut self, spaces: &Spaces, region: RegionId) -> Option<Known> {
+        let place = spaces.place(self.space, region)?;
+        let anon = matches!(spaces.vma(place.vma).kind, VmaKind::Anon);
         let found = Known {
             region: region.0.into(),
             start: place.start.0,
@@ -372,219 +366,105 @@ impl Member {
         self.known[0] = found;
         Some(found)
     }
+}
 
-    /// Touches a page that is no hit, if that is a first touch like all others, and the operation's
-    /// last page within the region lies in it.
+/// A member's turn: misses that are first touches, all alike, go into its ledger.
+struct Turn<'a, 'b> {
+    touches: &'a mut Touches,
+    c: &'a mut Columns<'b>,
+    /// When it began, or its last first touch ended.
+    start: u64,
+    /// The earliest other thread's clock.
+    other: u64,
+}
+
+impl Turn<'_, '_> {
+    /// Whether the thread may do now what is no hit.
     #[inline(always)]
-    fn first_touch(
-        &mut self,
-        c: &mut Columns<'_>,
-        known: Known,
-        write: bool,
-        last: u64,
-        page: usize,
-        now: u64,
-    ) -> bool {
+    fn may_act(&self, now: u64) -> bool {
+        now <= self.other && now < self.c.due || now == self.start
+    }
+
+    /// Touches a page of a region that holds nothing yet. False, and nothing done: it is not so.
+    #[inline(always)]
+    fn touch(&mut self, page: usize, now: u64) -> bool {
+        let (c, t) = (&mut *self.c, &mut *self.touches);
         let empty = c.hot[page] & !pte::TOUCHED == 0
             && c.entry[page] == 0
             && c.groups[GroupId(page as u32 / GROUP_PAGES)].table.is_some();
-        let inside = last < u64::from(known.pages);
-        let alike = write && known.touchable && inside && self.nr < self.room;
-        if empty && alike {
-            c.record(page, 1);
+        if empty && t.nr < t.room {
+            if let Some(recorded) = &mut c.recorded {
+                recorded.push(page as u32);
+            }
             c.hot[page] = pte::PRESENT | pte::ACCESSED | pte::DIRTY | pte::WRITABLE;
             let (page, begin) = (PageIdx(page as u32), SimTime(now));
-            self.pending[self.nr % MOST_PENDING] =
+            t.pending[t.nr % MOST_PENDING] =
                 PendingFault { page, write: true, begin, shadow: None };
-            self.nr += 1;
-            self.touched += 1;
+            t.nr += 1;
+            return true;
         }
-        empty && alike
-    }
-
-    /// Executes hits and first touches of the thread whose turn it is, as `run_thread` would,
-    /// until it is perhaps another's. Returns how that ends, and when.
-    #[inline(always)] // There is one caller, and most turns are short.
-    fn turn(&mut self, c: &mut Columns<'_>, clock: u64, other: u64) -> (End, u64) {
-        let (mut start, mut now) = (clock, clock);
-        loop {
-            if let Some(end) = self.pages_one_by_one(c, &mut start, &mut now, other) {
-                return (end, now);
-            }
-            if let Some(end) = self.turn_slow(c, &mut start, &mut now, other) {
-                return (end, now);
-            }
-        }
-    }
-
-    /// Nearly always: one page of a region that was accessed lately, of its own or of a copy.
-    /// `None`: an operation of another kind is next.
-    #[inline(always)]
-    fn pages_one_by_one(
-        &mut self,
-        c: &mut Columns<'_>,
-        start: &mut u64,
-        now: &mut u64,
-        other: u64,
-    ) -> Option<End> {
-        let ahead = c.ahead(other);
-        while let Some(op) = self.ops.get(self.next) {
-            let (region, at, write, of) = match op {
-                Op::Copy(copy) => {
-                    let write = self.done % 2 == 1;
-                    let (region, first) =
-                        if write { (copy.to, copy.into) } else { (copy.from, copy.first) };
-                    (region, first + self.done / 2, write, copy.touches())
-                }
-                Op::Access(run) if run.count == 1 => (run.region, run.first, run.write, 1),
-                _ => return None,
-            };
-            let known = match self.lately(region) {
-                Some(&known) => known,
-                None => match self.find(c, region) {
-                    Some(known) => known,
-                    None => return Some(c.stops(*start, *now, other)),
-                },
-            };
-            if *now >= ahead && *now > *start {
-                return Some(End::Turn);
-            }
-            let page = (known.start + at) as usize;
-            if hit(&mut c.hot[page], write) {
-                c.record(page, 1);
-                self.touched += 1;
-                self.did(of, 1);
-                *now += c.t_hit;
-                continue;
-            }
-            // What is no hit is done only if nobody else is earlier by now.
-            if !c.may_act(*start, *now, other) {
-                return Some(End::Turn);
-            }
-            if !self.first_touch(c, known, write, at.into(), page, *now) {
-                return Some(End::Other);
-            }
-            self.did(of, 1);
-            *now += c.t_fault;
-            if self.nr == self.room {
-                return Some(End::Full);
-            }
-            if *now >= c.due || *now >= other {
-                return Some(End::Turn);
-            }
-            *start = *now;
-        }
-        None
-    }
-
-    /// Operations that are not of single pages. `None`: one of single pages is next.
-    #[inline(never)]
-    fn turn_slow(
-        &mut self,
-        c: &mut Columns<'_>,
-        start: &mut u64,
-        now: &mut u64,
-        other: u64,
-    ) -> Option<End> {
-        loop {
-            let stops = Some(c.stops(*start, *now, other));
-            let Some(&op) = self.ops.get(self.next) else { return stops };
-            let hits_end = c.ahead(other).max(*start + 1);
-            if *now >= hits_end {
-                return Some(End::Turn);
-            }
-            let run = match op {
-                Op::Access(run) if run.count != 1 => run,
-                Op::Access(_) | Op::Copy(_) => return None,
-                Op::Compute(d) if d < LONG => {
-                    (*now, self.next) = (*now + d.0, self.next + 1);
-                    continue;
-                }
-                Op::Records(n) => {
-                    (self.records, self.next) = (self.records + u64::from(n), self.next + 1);
-                    self.record_clock.end(*now, n);
-                    continue;
-                }
-                Op::RecordBegins => {
-                    self.record_clock.begin(*now);
-                    self.next += 1;
-                    continue;
-                }
-                _ => return stops,
-            };
-            let Some(known) = self.find(c, run.region) else { return stops };
-            let fits = fitting(run.count - self.done, hits_end - *now, c.t_hit);
-            let first = (known.start + run.first + self.done) as usize;
-            let hits = hit_run(&mut c.hot[first..first + fits as usize], run.write);
-            c.record(first, hits);
-            *now += u64::from(hits) * c.t_hit;
-            self.touched += u64::from(hits);
-            self.did(run.count, hits);
-            if hits == fits {
-                continue;
-            }
-            if !c.may_act(*start, *now, other) {
-                return Some(End::Turn);
-            }
-            let last = u64::from(run.first) + u64::from(run.count) - 1;
-            let mut page = first + hits as usize;
-            if !self.first_touch(c, known, run.write, last, page, *now) {
-                return Some(End::Other);
-            }
-            // Where memory is filled, the pages behind it wait for their first touch as well.
-            loop {
-                self.did(run.count, 1);
-                *now += c.t_fault;
-                if self.nr == self.room {
-                    return Some(End::Full);
-                }
-                if *now >= c.due || *now >= other {
-                    return Some(End::Turn);
-                }
-                page += 1;
-                if self.done == 0 || !self.first_touch(c, known, run.write, last, page, *now) {
-                    break;
-                }
-            }
-            *start = *now;
-        }
-    }
-
-    /// So many pages of the current operation, which has `count`, were touched.
-    fn did(&mut self, count: u32, pages: u32) {
-        self.done += pages;
-        if self.done == count {
-            self.done = 0;
-            self.next += 1;
-        }
+        false
     }
 }
 
-impl Columns<'_> {
-    /// Records accesses to pages in a row.
+impl OnMiss for Turn<'_, '_> {
+    const LONGEST: SimDuration = LONG;
+
     #[inline(always)]
-    fn record(&mut self, first: usize, count: u32) {
-        if let Some(recorded) = &mut self.recorded {
+    fn hot(&mut self) -> &mut [u8] {
+        self.c.hot
+    }
+
+    #[inline(always)]
+    fn start_of(&mut self, region: RegionId) -> Option<u32> {
+        self.touches.find(self.c.spaces, region).map(|known| known.start)
+    }
+
+    #[inline(always)]
+    fn hits_end(&self) -> u64 {
+        self.c.due.min(self.other.saturating_add(self.c.run_ahead)).max(self.start + 1)
+    }
+
+    #[inline(always)]
+    fn hits(&mut self, first: usize, count: u32) {
+        if let Some(recorded) = &mut self.c.recorded {
             recorded.extend(first as u32..first as u32 + count);
         }
     }
 
-    /// How a turn ends where something else is next.
     #[inline(always)]
-    fn stops(&self, start: u64, now: u64, other: u64) -> End {
-        if self.may_act(start, now, other) { End::Other } else { End::Turn }
-    }
-
-    /// Before this a hit may begin, and at least one may.
-    #[inline(always)]
-    fn ahead(&self, other: u64) -> u64 {
-        self.due.min(other.saturating_add(self.run_ahead))
-    }
-
-    /// Whether a thread that acts since `start` may do what is no hit.
-    #[inline(always)]
-    fn may_act(&self, start: u64, now: u64, other: u64) -> bool {
-        now <= other && now < self.due || now == start
+    fn miss(&mut self, run: &Run, page: usize, left: u32, now: u64) -> Resolved {
+        // What is no hit is done only if nobody else is earlier by now.
+        if !self.may_act(now) {
+            return Resolved::not(Stop::Bound, now);
+        }
+        let (known, end) = (self.touches.known, u64::from(run.first) + u64::from(run.count));
+        let known = known[usize::from(known[0].region != u32::from(run.region.0))];
+        // A region that ends before the run does is the slow path's.
+        if !(run.write && known.touchable && end <= u64::from(known.pages)) {
+            return Resolved::not(Stop::Miss, now);
+        }
+        // Where memory is filled, the pages behind wait for their first touch as well.
+        let mut done = Resolved { pages: 0, stop: None, now };
+        while done.stop.is_none() && done.pages < left {
+            if !self.touch(page + done.pages as usize, done.now) {
+                if done.pages == 0 {
+                    done.stop = Some(Stop::Miss);
+                }
+                break;
+            }
+            done.pages += 1;
+            done.now += self.c.t_fault;
+            if self.touches.nr == self.touches.room {
+                done.stop = Some(Stop::Full);
+            } else if done.now >= self.c.due || done.now >= self.other {
+                done.stop = Some(Stop::Bound);
+            }
+        }
+        if done.pages > 0 {
+            self.start = done.now;
+        }
+        done
     }
 }
 

@@ -9,26 +9,22 @@ use crate::base::id::{PageIdx, ThreadId};
 use crate::base::time::{SimDuration, SimTime};
 use crate::machine::Machine;
 use crate::machine::cpu::deadline::Deadline;
-use crate::machine::hits::{Missed, fitting, hit, hit_copy, hit_run, is_single};
-use crate::machine::run::Stop;
-use crate::machine::watch::latency::RecordClock;
+use crate::machine::hits::is_single;
+use crate::machine::walk::{OnMiss, Resolved, Stop};
 use crate::memory::{AHEAD, FastFaults, SwapInRun};
 use crate::policy::ArrivalKind;
 use crate::virt::space::Place;
-use crate::workload::Op;
+use crate::workload::{Op, RegionId, Run};
 
-/// A thread on its way through its operations.
-struct Walk<'a> {
-    ops: &'a [Op],
-    next: usize,
-    /// Pages of the current operation that are done.
-    done: u32,
-    now: u64,
+/// Misses that are faults on pages in swap go into the ledger.
+struct SwapIns<'a> {
+    run: SwapInRun<'a>,
+    /// The region of the first, and the other side of a copy that is under way.
+    places: [Place; 2],
+    /// An access to a third region is next: the run loop finds its place.
+    elsewhere: bool,
     /// The end of the last fault.
     since: u64,
-    touched: u64,
-    records: u64,
-    record_clock: &'a mut RecordClock,
     /// A hit begins before this, and a fault before that.
     hits_end: u64,
     faults_end: u64,
@@ -36,6 +32,54 @@ struct Walk<'a> {
     looks_at: u64,
     /// What a fault takes, with the access.
     t_fault: u64,
+    /// Operations before this were looked at.
+    looked: usize,
+}
+
+impl OnMiss for SwapIns<'_> {
+    #[inline(always)]
+    fn hot(&mut self) -> &mut [u8] {
+        self.run.hot()
+    }
+
+    #[inline(always)]
+    fn start_of(&mut self, region: RegionId) -> Option<u32> {
+        let place = self.places.iter().find(|p| p.region() == region);
+        self.elsewhere = place.is_none();
+        place.map(|p| p.start.0)
+    }
+
+    #[inline(always)]
+    fn hits_end(&self) -> u64 {
+        self.hits_end
+    }
+
+    #[inline(always)]
+    fn soon(&mut self, ops: &[Op], next: usize, region: RegionId, start: u32) {
+        if next >= self.looked && next < ops.len() {
+            let some = &ops[next..ops.len().min(next + AHEAD)];
+            let pages = some.iter().filter_map(|op| is_single(op, region));
+            self.run.prefetch(pages.map(|run| (start + run.first) as usize));
+            self.looked = next + AHEAD;
+        }
+    }
+
+    #[inline(never)]
+    fn miss(&mut self, run: &Run, page: usize, _left: u32, now: u64) -> Resolved {
+        if now >= self.faults_end && now != self.since {
+            return Resolved::not(Stop::Bound, now);
+        }
+        if !self.run.fault(page, run.write, SimTime(now)) {
+            return Resolved::not(Stop::Miss, now);
+        }
+        self.since = now + self.t_fault;
+        let stop = if self.since >= self.looks_at {
+            Some(Stop::Bound)
+        } else {
+            (!self.run.goes_on()).then_some(Stop::Full)
+        };
+        Resolved { pages: 1, stop, now: self.since }
+    }
 }
 
 impl Machine {
@@ -45,25 +89,24 @@ impl Machine {
     pub(in crate::machine) fn swap_in_fast(
         &mut self,
         tid: ThreadId,
-        stop: Stop,
         until: Deadline,
     ) -> (Stop, SimTime) {
-        let mut at = (stop, self.mem.now);
-        let Stop::Miss(missed) = stop else { return at };
+        let mut at = (Stop::Miss, self.mem.now);
         let t = &self.threads[tid];
-        let page = PageIdx(missed.page(t.place.start.0) as u32);
+        let page = PageIdx(t.progress.missed().page(t.place.start.0) as u32);
         if self.mem.pages.swap_entry(page).is_none() {
             return at;
         }
         while let Some((run, places)) = self.swap_in_run(tid) {
-            let (end, since) = self.return_some(tid, &run, &places, until);
-            at = (end.unwrap_or(Stop::Bound), since);
-            if end == Some(Stop::Other) {
-                // Perhaps an access to another region.
-                at.0 = self.run_hits(tid, until.pause(since));
-            }
-            if end.is_some() {
-                break;
+            at = self.swap_in_some(tid, &run, places, until);
+            match at.0 {
+                Stop::Full => at.0 = Stop::Bound,
+                Stop::Other => {
+                    // Perhaps an access to another region.
+                    at.0 = self.run_hits(tid, until.pause(at.1));
+                    break;
+                }
+                Stop::Bound | Stop::Miss => break,
             }
         }
         at
@@ -78,7 +121,7 @@ impl Machine {
             return None;
         }
         let mut places = [t.place; 2];
-        if let Some(Op::Copy(copy)) = t.ops.get(t.next) {
+        if let Some(Op::Copy(copy)) = t.progress.op() {
             let side = if copy.from == t.place.region() { copy.to } else { copy.from };
             places[1] = self.mem.spaces.place(t.space, side)?;
             if places[1].flags != t.place.flags {
@@ -91,49 +134,44 @@ impl Machine {
         Some((run, places))
     }
 
-    /// One run of faults. `None`: it may go on with another.
-    fn return_some(
+    /// One run of faults. [`Stop::Full`]: it may go on with another.
+    fn swap_in_some(
         &mut self,
         tid: ThreadId,
         run: &FastFaults,
-        places: &[Place; 2],
+        places: [Place; 2],
         until: Deadline,
-    ) -> (Option<Stop>, SimTime) {
+    ) -> (Stop, SimTime) {
         let t = &mut self.threads[tid];
         let Deadline { due, other, slice, sample, .. } = until;
         let start = self.mem.now;
         let record = self.watch.record_accesses;
         let t_hit = self.mem.cost.t_hit.0;
         let each = run.latency.0 + t_hit;
-        let mut walk = Walk {
-            ops: &t.ops,
-            next: t.next,
-            done: t.done,
-            now: start.0,
+        let before = (t.progress.accesses, t.progress.records);
+        let mut swap_ins = SwapIns {
+            run: self.mem.swap_in_run_of(run, &mut self.pending),
+            places,
+            elsewhere: false,
             since: start.0,
-            touched: 0,
-            records: 0,
-            record_clock: &mut t.record_clock,
             hits_end: until.pause(start).0,
             faults_end: due.0.min(other.0.saturating_add(1)),
             // Accesses are recorded in their order: hits by `run_hits`.
             looks_at: if record { 0 } else { due.min(other).min(slice).min(sample).0 },
             t_fault: each,
+            looked: t.progress.next,
         };
-        let mut swap_ins = self.mem.swap_in_run_of(run, &mut self.pending);
-        let end = walk.go(&mut swap_ins, places, t_hit);
-        let Walk { next, done, now, since, touched, records, .. } = walk;
-        let faults = swap_ins.faults();
-        (t.next, t.done) = (next, done);
-        if let Some(Stop::Miss(missed)) = end
-            && missed.run.region != t.place.region()
-        {
+        let (mut stop, now) = t.progress.walk(&mut swap_ins, t_hit, start.0);
+        let SwapIns { since, elsewhere, .. } = swap_ins;
+        let faults = swap_ins.run.faults();
+        if stop == Stop::Other && elsewhere {
+            stop = Stop::Bound;
+        }
+        if stop == Stop::Miss && t.progress.missed().run.region != t.place.region() {
             t.place = places[1];
         }
-        t.accesses += touched;
-        t.records += records;
-        self.work_done.0 += touched;
-        self.work_done.1 += records;
+        self.work_done.0 += t.progress.accesses - before.0;
+        self.work_done.1 += t.progress.records - before.1;
         let system = SimDuration(faults * each);
         t.system += system;
         t.user += SimDuration(now - start.0) - system;
@@ -149,179 +187,6 @@ impl Machine {
             self.note_resident();
             self.took_steps(faults);
         }
-        (end, SimTime(since))
-    }
-}
-
-/// What became of a page that is no hit.
-enum After {
-    /// The fault is resolved, and the thread goes on.
-    On,
-    /// It is resolved, and the run of faults ends.
-    Last(Option<Stop>),
-    /// Nothing was done.
-    Not(Stop),
-}
-
-impl Walk<'_> {
-    /// Executes hits, faults of the common kind and computation, for as long as the thread
-    /// may go on. What is done here is what `run_hits` and `access` do.
-    #[inline(never)] // The loop over single pages has all registers here.
-    fn go(
-        &mut self,
-        swap_ins: &mut SwapInRun<'_>,
-        places: &[Place; 2],
-        t_hit: u64,
-    ) -> Option<Stop> {
-        let (ops, hits_end) = (self.ops, self.hits_end);
-        let (region, start) = (places[0].region(), places[0].start.0);
-        let (mut next, mut now, mut singles) = (self.next, self.now, 0);
-        // Operations before this were looked at.
-        let mut looked = next;
-        let end = loop {
-            let Some(op) = ops.get(next) else { break Some(Stop::Other) };
-            if next >= looked {
-                let some = &ops[next..ops.len().min(next + AHEAD)];
-                let pages = some.iter().filter_map(|op| is_single(op, region));
-                swap_ins.prefetch(pages.map(|run| (start + run.first) as usize));
-                looked = next + AHEAD;
-            }
-            if now >= hits_end {
-                break Some(Stop::Bound);
-            }
-            let Some(run) = is_single(op, region) else {
-                (self.next, self.now) = (next, now);
-                let end = self.other(swap_ins, op, places, t_hit);
-                (next, now) = (self.next, self.now);
-                match end {
-                    None => continue,
-                    Some(end) => break end,
-                }
-            };
-            let page = (start + run.first) as usize;
-            if hit(&mut swap_ins.hot()[page], run.write) {
-                now += t_hit;
-            } else {
-                match self.miss(swap_ins, Missed { run: *run, nth: 0 }, page, now) {
-                    After::On => now = self.since,
-                    After::Last(end) => {
-                        now = self.since;
-                        next += 1;
-                        singles += 1;
-                        break end;
-                    }
-                    After::Not(end) => break Some(end),
-                }
-            }
-            next += 1;
-            singles += 1;
-        };
-        (self.next, self.now) = (next, now);
-        self.touched += singles;
-        end
-    }
-
-    /// Resolves the fault on a page if it may begin now and is of the common kind.
-    #[inline(never)]
-    fn miss(
-        &mut self,
-        swap_ins: &mut SwapInRun<'_>,
-        missed: Missed,
-        page: usize,
-        now: u64,
-    ) -> After {
-        if now >= self.faults_end && now != self.since {
-            return After::Not(Stop::Bound);
-        }
-        if !swap_ins.fault(page, missed.run.write, SimTime(now)) {
-            return After::Not(Stop::Miss(missed));
-        }
-        self.since = now + self.t_fault;
-        if self.since >= self.looks_at {
-            After::Last(Some(Stop::Bound))
-        } else if !swap_ins.goes_on() {
-            After::Last(None)
-        } else {
-            After::On
-        }
-    }
-
-    /// An operation that is no access to a single page of the first place. `None`: it, or a part of
-    /// it, is done.
-    #[inline(never)]
-    fn other(
-        &mut self,
-        swap_ins: &mut SwapInRun<'_>,
-        op: &Op,
-        places: &[Place; 2],
-        t_hit: u64,
-    ) -> Option<Option<Stop>> {
-        let start_of = |region| places.iter().find(|p| p.region() == region).map(|p| p.start.0);
-        let hot = swap_ins.hot();
-        // As many accesses as begin before the end.
-        let fits = fitting(op.touches() - self.done, self.hits_end - self.now, t_hit);
-        let (hits, missed, start) = match op {
-            Op::Access(run) => {
-                // Of another region the run loop finds the place.
-                let Some(start) = start_of(run.region) else { return Some(Some(Stop::Bound)) };
-                let missed = |nth| Missed { run: *run, nth };
-                let first = missed(self.done).page(start);
-                let hits = hit_run(&mut hot[first..first + fits as usize], run.write);
-                (hits, missed(self.done + hits), start)
-            }
-            Op::Copy(copy) => {
-                let starts = (start_of(copy.from), start_of(copy.to));
-                let (Some(from), Some(to)) = starts else { return Some(Some(Stop::Bound)) };
-                let hits = hit_copy(hot, copy, [from, to], self.done, fits);
-                let done = self.done + hits;
-                let start = if done.is_multiple_of(2) { from } else { to };
-                (hits, Missed::of_copy(copy, done), start)
-            }
-            Op::Compute(d) => {
-                self.now = self.now.saturating_add(d.0).min(SimTime::LAST.0);
-                self.next += 1;
-                return None;
-            }
-            Op::Records(n) => {
-                self.records += u64::from(*n);
-                self.record_clock.end(self.now, *n);
-                self.next += 1;
-                return None;
-            }
-            Op::RecordBegins => {
-                self.record_clock.begin(self.now);
-                self.next += 1;
-                return None;
-            }
-            _ => return Some(Some(Stop::Other)),
-        };
-        self.now += u64::from(hits) * t_hit;
-        self.did(op, hits);
-        if hits == fits {
-            return None;
-        }
-        match self.miss(swap_ins, missed, missed.page(start), self.now) {
-            After::Not(end) => Some(Some(end)),
-            After::On => {
-                self.now = self.since;
-                self.did(op, 1);
-                None
-            }
-            After::Last(end) => {
-                self.now = self.since;
-                self.did(op, 1);
-                Some(end)
-            }
-        }
-    }
-
-    /// So many pages of the current operation were touched.
-    fn did(&mut self, op: &Op, pages: u32) {
-        self.touched += u64::from(pages);
-        self.done += pages;
-        if self.done == op.touches() {
-            self.done = 0;
-            self.next += 1;
-        }
+        (stop, SimTime(since))
     }
 }

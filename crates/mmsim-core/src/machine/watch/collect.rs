@@ -159,8 +159,8 @@ impl Machine {
         TaskResult {
             name: task.name.clone(),
             begin: now,
-            accesses: threads().map(|t| t.accesses).sum(),
-            records: threads().map(|t| t.records).sum(),
+            accesses: threads().map(|t| t.progress.accesses).sum(),
+            records: threads().map(|t| t.progress.records).sum(),
             counted: self.mem.spaces[task.space].counted,
             record: task
                 .record
@@ -172,7 +172,7 @@ impl Machine {
     fn record_times(&self, of: usize) -> Histogram {
         let mut all = Histogram::default();
         for &t in &self.tasks[of].threads {
-            all.merge(self.threads[t].record_clock.took());
+            all.merge(self.threads[t].progress.record_clock.took());
         }
         all
     }
@@ -226,7 +226,7 @@ impl Machine {
                     system: t.system,
                     io_wait: t.io_wait,
                     throttled: t.throttled,
-                    records: t.records,
+                    records: t.progress.records,
                     finished: t.finished,
                 })
                 .collect(),

@@ -117,11 +117,11 @@ fn sleeps(t: &Thread) -> bool {
 
 /// What a thread asks for.
 fn doing(t: &Thread) -> String {
-    let Some(op) = t.ops.get(t.next) else { return "between two operations".to_string() };
+    let Some(op) = t.progress.op() else { return "between two operations".to_string() };
     match op {
         Op::Access(run) => {
             let what = if run.write { "store to" } else { "load from" };
-            let page = u64::from(run.first) + u64::from(t.done);
+            let page = u64::from(run.first) + u64::from(t.progress.done);
             format!("{what} page {page} of region {}", run.region.0)
         }
         Op::Copy(copy) => format!("copy from region {} to {}", copy.from.0, copy.to.0),

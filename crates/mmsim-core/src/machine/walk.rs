@@ -1,0 +1,246 @@
+//! The interpreter of operations.
+//!
+//! Whoever executes a thread's operations walks them here:
+//!
+//! ```text
+//!                       a page that is no hit
+//! run loop        ->    stops                                    (`run.rs`)
+//! swap-in faults  ->    comes from swap: into the ledger          (`fault/swapin_fast.rs`)
+//! first touches   ->    holds nothing yet: into the ledger        (`fault/first_touch.rs`)
+//! ```
+//!
+//! The three differ in what a miss does, and in nothing else: [`OnMiss`]. Each has code of its own
+//! (the walk is generic), so that nobody asks what a miss does.
+
+use crate::base::time::{SimDuration, SimTime};
+use crate::machine::hits::{Missed, fitting, hit, hit_copy, hit_run, is_single};
+use crate::machine::watch::latency::RecordClock;
+use crate::workload::{Op, RegionId, Run};
+
+/// Why a walk ended.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) enum Stop {
+    /// Its bound is reached.
+    Bound,
+    /// The next access misses: [`Progress::missed`].
+    Miss,
+    /// As many faults wait to be settled as can wait.
+    Full,
+    /// The next operation is no access, or an access to nothing.
+    Other,
+}
+
+/// What became of a page that is no hit.
+pub(super) struct Resolved {
+    /// So many pages were touched, this one and those behind it. 0: nothing was done.
+    pub pages: u32,
+    /// The walk ends.
+    pub stop: Option<Stop>,
+    /// When the last of the faults ended.
+    pub now: u64,
+}
+
+impl Resolved {
+    /// Nothing was done, for this reason.
+    #[inline(always)]
+    pub(super) fn not(stop: Stop, now: u64) -> Self {
+        Resolved { pages: 0, stop: Some(stop), now }
+    }
+}
+
+/// The pages that a walk touches, and what it does where one is no hit.
+pub(super) trait OnMiss {
+    /// A computation that takes longer ends the walk.
+    const LONGEST: SimDuration = SimDuration(u64::MAX);
+
+    /// The hot bytes of all pages.
+    fn hot(&mut self) -> &mut [u8];
+
+    /// The first page of a region. `None`: the walk ends before its access.
+    fn start_of(&mut self, region: RegionId) -> Option<u32>;
+
+    /// Before this a hit may begin. It may change with a miss.
+    fn hits_end(&self) -> u64;
+
+    /// Pages in a row were hit.
+    #[inline(always)]
+    fn hits(&mut self, first: usize, count: u32) {
+        let _ = (first, count);
+    }
+
+    /// Operations from `ops[next]` on come soon, many of them single pages of a region that begins
+    /// at `start`.
+    #[inline(always)]
+    fn soon(&mut self, ops: &[Op], next: usize, region: RegionId, start: u32) {
+        let _ = (ops, next, region, start);
+    }
+
+    /// A page of `run` is no hit. The operation touches `left` pages in a row, this one included.
+    fn miss(&mut self, run: &Run, page: usize, left: u32, now: u64) -> Resolved;
+}
+
+/// How far a thread is in its operations, and what it has done.
+#[derive(Debug, Default)]
+pub(in crate::machine) struct Progress {
+    /// Operations handed over.
+    pub ops: Vec<Op>,
+    /// The first that is not done.
+    pub next: usize,
+    /// Pages of it that are done.
+    pub done: u32,
+    /// Accesses so far.
+    pub accesses: u64,
+    /// Records so far.
+    pub records: u64,
+    /// What its records take.
+    pub record_clock: RecordClock,
+}
+
+impl Progress {
+    /// Of a thread that has begun nothing; its records are timed, or not.
+    pub(in crate::machine) fn new(timed: bool) -> Self {
+        Progress { record_clock: RecordClock::new(timed), ..Progress::default() }
+    }
+
+    /// The operation that is next, if it is known.
+    #[inline]
+    pub(in crate::machine) fn op(&self) -> Option<&Op> {
+        self.ops.get(self.next)
+    }
+
+    /// The access at which a walk stopped.
+    #[inline]
+    pub(in crate::machine) fn missed(&self) -> Missed {
+        match self.op() {
+            Some(Op::Access(run)) => Missed { run: *run, nth: self.done },
+            Some(Op::Copy(copy)) => Missed::of_copy(copy, self.done),
+            other => unreachable!("{other:?} is no access"),
+        }
+    }
+
+    /// So many pages of the current operation, which has `count`, were touched.
+    #[inline(always)]
+    pub(in crate::machine) fn did(&mut self, count: u32, pages: u32) {
+        self.accesses += u64::from(pages);
+        self.done += pages;
+        if self.done == count {
+            self.done = 0;
+            self.next += 1;
+        }
+    }
+
+    /// Executes accesses that hit or whose misses are resolved, and computation, from `now` to the
+    /// bound. Returns why that ended, and when.
+    #[inline]
+    pub(super) fn walk<M: OnMiss>(&mut self, m: &mut M, t_hit: u64, mut now: u64) -> (Stop, u64) {
+        loop {
+            let Some(op) = self.op() else { return (Stop::Other, now) };
+            if now >= m.hits_end() {
+                return (Stop::Bound, now);
+            }
+            let time = m.hits_end() - now;
+            let (count, fits, hits) = match *op {
+                Op::Access(run) => {
+                    let Some(start) = m.start_of(run.region) else { return (Stop::Other, now) };
+                    if run.count == 1 {
+                        match self.singles(m, (run.region, start), t_hit, &mut now) {
+                            Some(stop) => return (stop, now),
+                            None => continue,
+                        }
+                    }
+                    let fits = fitting(run.count - self.done, time, t_hit);
+                    let first = (start + run.first + self.done) as usize;
+                    let hits = hit_run(&mut m.hot()[first..first + fits as usize], run.write);
+                    m.hits(first, hits);
+                    (run.count, fits, hits)
+                }
+                Op::Copy(copy) => {
+                    let starts = (m.start_of(copy.from), m.start_of(copy.to));
+                    let (Some(from), Some(to)) = starts else { return (Stop::Other, now) };
+                    let fits = fitting(copy.touches() - self.done, time, t_hit);
+                    let hits = hit_copy(m.hot(), &copy, [from, to], self.done, fits);
+                    for n in self.done..self.done + hits {
+                        let start = if n.is_multiple_of(2) { from } else { to };
+                        m.hits(Missed::of_copy(&copy, n).page(start), 1);
+                    }
+                    (copy.touches(), fits, hits)
+                }
+                Op::Compute(d) if d <= M::LONGEST => {
+                    // Computation may run past the bound: nobody can see it.
+                    now = now.saturating_add(d.0).min(SimTime::LAST.0);
+                    self.next += 1;
+                    continue;
+                }
+                Op::Records(n) => {
+                    self.records += u64::from(n);
+                    self.record_clock.end(now, n);
+                    self.next += 1;
+                    continue;
+                }
+                Op::RecordBegins => {
+                    self.record_clock.begin(now);
+                    self.next += 1;
+                    continue;
+                }
+                _ => return (Stop::Other, now),
+            };
+            now += u64::from(hits) * t_hit;
+            self.did(count, hits);
+            if hits < fits
+                && let Some(stop) = self.miss(m, count, &mut now)
+            {
+                return (stop, now);
+            }
+        }
+    }
+
+    /// Executes accesses to single pages of one region. `None`: the next operation is another.
+    #[inline(never)] // Few things to keep in mind: they all fit into registers.
+    fn singles<M: OnMiss>(
+        &mut self,
+        m: &mut M,
+        (region, start): (RegionId, u32),
+        t_hit: u64,
+        at: &mut u64,
+    ) -> Option<Stop> {
+        let ops = &self.ops[..];
+        let (mut next, mut now, mut end) = (self.next, *at, m.hits_end());
+        let stop = loop {
+            m.soon(ops, next, region, start);
+            let Some(run) = ops.get(next).and_then(|op| is_single(op, region)) else { break None };
+            if now >= end {
+                break Some(Stop::Bound);
+            }
+            let page = (start + run.first) as usize;
+            if hit(&mut m.hot()[page], run.write) {
+                m.hits(page, 1);
+                now += t_hit;
+                next += 1;
+                continue;
+            }
+            let resolved = m.miss(run, page, 1, now);
+            (now, end) = (resolved.now, m.hits_end());
+            next += resolved.pages as usize;
+            if resolved.stop.is_some() {
+                break resolved.stop;
+            }
+        };
+        self.accesses += (next - self.next) as u64;
+        (self.next, *at) = (next, now);
+        stop
+    }
+
+    /// Comes to a page of several that is no hit.
+    #[inline]
+    fn miss<M: OnMiss>(&mut self, m: &mut M, count: u32, now: &mut u64) -> Option<Stop> {
+        let Missed { run, nth } = self.missed();
+        // A copy, which has more touches than its run, changes sides after each.
+        let in_a_row = if count == run.count { count - nth } else { 1 };
+        let start = m.start_of(run.region).expect("its region was found");
+        let page = (start + run.first + nth) as usize;
+        let resolved = m.miss(&run, page, in_a_row, *now);
+        *now = resolved.now;
+        self.did(count, resolved.pages);
+        resolved.stop
+    }
+}
