@@ -141,7 +141,9 @@ impl Memory {
             let space = self.spaces.vma(vma).space;
             self.spaces[space].rss_anon -= n;
             self.spaces.anon_mapped -= n;
-            policy.folios_departed(self, folios, Departure::Freed);
+            for &folio in folios {
+                policy.folio_departed(self, folio, Departure::Freed);
+            }
             self.memcgs.uncharge(MemcgId(0), n);
         }
         self.gathered = gathered;

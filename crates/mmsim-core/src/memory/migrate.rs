@@ -65,19 +65,10 @@ impl Memory {
 
     /// The same for folios that are known to be listed, of one page and in no batch.
     pub fn isolate_all_to_migrate(&mut self, lru: &mut dyn ReclaimPolicy, folios: &[FolioId]) {
-        if self.slow_paths {
-            for &folio in folios {
-                let taken = self.isolate_to_migrate(lru, folio);
-                debug_assert!(taken, "{folio} was on a list a moment ago");
-            }
-            return;
-        }
-        lru.folios_departed(self, folios, Departure::Isolated);
         for &folio in folios {
-            debug_assert!(!self.frames.has(folio, flag::LRU), "{folio} was left on its list");
-            self.frames.set(folio, flag::ISOLATED);
+            let taken = self.isolate_to_migrate(lru, folio);
+            debug_assert!(taken, "{folio} was on a list a moment ago");
         }
-        self.now += SimDuration(self.cost.t_isolate.0 * folios.len() as u64);
     }
 
     /// Whether [`Memory::migrate`] would move an isolated folio now.

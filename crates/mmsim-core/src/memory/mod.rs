@@ -403,24 +403,6 @@ impl Memory {
         self.lists.remove(folio, z);
     }
 
-    /// Takes folios of one page off their lists: [`Memory::lru_del`] for each.
-    pub fn lru_del_all(&mut self, folios: &[FolioId]) {
-        let Some(z) = self.zones.of_all(folios.iter().copied()) else {
-            return folios.iter().for_each(|&f| self.lru_del(f));
-        };
-        let (mut evictable, mut anon) = (0, 0);
-        for &folio in folios {
-            let bits = self.frames.change(folio, flag::LRU, 0);
-            let counts = u64::from(bits & flag::UNEVICTABLE == 0);
-            evictable += counts;
-            anon += counts * u64::from(bits & flag::SWAPBACKED != 0);
-        }
-        self.lists.remove_all(folios, z);
-        let [a, f] = &mut self.lru_pages[z];
-        (*a, *f) = (*a - anon, *f - (evictable - anon));
-        self.lru_total -= evictable;
-    }
-
     /// Takes the folio at the tail of a list.
     #[inline]
     pub fn lru_pop_tail(&mut self, list: ListId) -> Option<FolioId> {

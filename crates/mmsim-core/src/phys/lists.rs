@@ -419,36 +419,6 @@ impl Lists {
         }
     }
 
-    /// Takes folios of one zone off their lists, one after the other.
-    pub fn remove_all(&mut self, folios: &[Pfn], zone: ZoneId) {
-        // All positions at once, then all entries: memory fetches them together.
-        let seen = folios.iter().fold(0, |a, &f| a ^ self.pos[f]);
-        std::hint::black_box(seen);
-        let mut rest = folios;
-        while let Some((&first, behind)) = rest.split_first() {
-            let pos = self.pos[first];
-            let (c, slot) = ((pos >> 6) as usize, (pos & 63) as usize);
-            // Those that came one after the other lie in the slots before it.
-            let slots = 0..slot as u32;
-            let run = slots.rev().zip(behind).take_while(|&(s, &f)| self.pos[f] == pos & !63 | s);
-            let n = 1 + run.count();
-            rest = &rest[n..];
-            self.entries[c][slot + 1 - n..=slot].fill(NONE);
-            let chunk = &mut self.chunks[c];
-            chunk.live -= n as u8;
-            let (list, empty) = (chunk.list(), chunk.live == 0);
-            let l = &mut self.lists[list];
-            l.len -= n as u64;
-            l.len_zone[counter(zone)] -= n as u64;
-            self.tallies[l.tally] -= n as u64;
-            if empty {
-                self.drop_chunk(list, c as u32);
-            } else {
-                self.pack_if_sparse(list);
-            }
-        }
-    }
-
     #[inline]
     fn pack_if_sparse(&mut self, list: ListId) {
         let l = &self.lists[list];
@@ -567,7 +537,6 @@ mod tests {
         PushHead(u8, u16),
         PushTail(u8, u16),
         Remove(u16),
-        RemoveAll(u16, u16),
         PopTail(u8),
         PopTailBatch(u8, u64),
         PushHeadBatch(u8, u16, u16),
@@ -578,7 +547,6 @@ mod tests {
             4 => (0u8..3, 0u16..600).prop_map(|(l, f)| Step::PushHead(l, f)),
             1 => (0u8..3, 0u16..600).prop_map(|(l, f)| Step::PushTail(l, f)),
             3 => (0u16..600).prop_map(Step::Remove),
-            1 => (0u16..600, 0u16..100).prop_map(|(f, n)| Step::RemoveAll(f, n)),
             1 => (0u8..3).prop_map(Step::PopTail),
             1 => (0u8..3, 0u64..100).prop_map(|(l, n)| Step::PopTailBatch(l, n)),
             1 => (0u8..3, 0u16..600, 0u16..100)
@@ -614,12 +582,6 @@ mod tests {
                                 lists.remove(Pfn(f.into()), Z);
                             }
                         }
-                    }
-                    Step::RemoveAll(f, n) => {
-                        let listed = |f: &u32| model.iter().any(|m| m.contains(f));
-                        let folios: Vec<u32> = (f..f + n).map(u32::from).filter(listed).collect();
-                        model.iter_mut().for_each(|m| m.retain(|f| !folios.contains(f)));
-                        lists.remove_all(&folios.into_iter().map(Pfn).collect::<Vec<_>>(), Z);
                     }
                     Step::PopTail(l) => {
                         let got = lists.pop_tail(ids[l as usize], |_| Z).map(|p| p.0);

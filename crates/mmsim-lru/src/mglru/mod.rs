@@ -236,13 +236,6 @@ impl ReclaimPolicy for Mglru {
         self.del(mem, folio);
     }
 
-    fn folios_departed(&mut self, mem: &mut Memory, folios: &[FolioId], _why: Departure) {
-        for &folio in folios {
-            self.leave_gen(mem, folio);
-        }
-        mem.lru_del_all(folios);
-    }
-
     #[inline]
     fn faults_together(&self) -> bool {
         true
