@@ -543,17 +543,16 @@ fn number(name: &str) -> Option<u64> {
     Some(text.parse().unwrap_or_else(|_| panic!("{name}={text}: write a number")))
 }
 
-/// Four threads on 553 frames that read files, each taking what another has read: direct reclaim frees
-/// eight pages each time, and no operation is done. Steps alone told so after 1.19 s.
+/// Threads that read files, each taking what another has read: direct reclaim frees a few pages each
+/// time, and no operation is done.
 #[test]
 fn threads_that_take_each_others_pages_are_stuck() {
     let (about, mut machine) = build(131, Huge::None);
     let r = machine.run(Watch::default());
     let Outcome::Stuck(stuck) = &r.outcome else { panic!("{:?} of {about}", r.outcome) };
     assert_eq!(stuck.why, Stuck::NoProgress);
-    assert!(stuck.at < SimTime(600_000_000), "{stuck:?}");
-    let last = stuck.waiting.iter().map(|t| t.since).max();
-    assert!(last < Some(SimTime(50_000_000)), "no operation is done since: {stuck:?}");
+    let last = stuck.waiting.iter().map(|t| t.since).max().expect("threads wait");
+    assert!(last.0 * 2 < stuck.at.0, "no operation in the longer part of the run: {stuck:?}");
 }
 
 #[test]

@@ -182,6 +182,7 @@ fn rules(v: &Validation) -> String {
     let header = [
         "rule",
         "experiment",
+        "kernel",
         "LRU",
         "counter",
         "many",
@@ -197,6 +198,7 @@ fn rules(v: &Validation) -> String {
         vec![
             r.rule.clone(),
             r.experiment.clone(),
+            r.kernel.clone(),
             r.policy.clone(),
             r.counter.clone(),
             grouped(r.cells as f64),
@@ -211,7 +213,7 @@ fn rules(v: &Validation) -> String {
     };
     let met = v.rules.iter().filter(|r| r.met).count();
     format!("\nRules: {met} of {} met\n", v.rules.len())
-        + &table::grid(Some(&header), v.rules.iter().map(row), 4)
+        + &table::grid(Some(&header), v.rules.iter().map(row), 5)
 }
 
 /// Of each rule and experiment the largest figures of any counter.
@@ -222,6 +224,7 @@ fn rules_in_brief(v: &Validation) -> String {
     let header = [
         "rule",
         "experiment",
+        "kernel",
         "LRU",
         "median",
         "limit",
@@ -232,7 +235,8 @@ fn rules_in_brief(v: &Validation) -> String {
         "counters met",
     ];
     let same = |a: &Verdict, b: &Verdict| {
-        (&a.rule, &a.experiment, &a.policy) == (&b.rule, &b.experiment, &b.policy)
+        (&a.rule, &a.experiment, &a.kernel, &a.policy)
+            == (&b.rule, &b.experiment, &b.kernel, &b.policy)
     };
     let rows = v.rules.chunk_by(same).map(|group| {
         let r = &group[0];
@@ -242,6 +246,7 @@ fn rules_in_brief(v: &Validation) -> String {
         vec![
             r.rule.clone(),
             r.experiment.clone(),
+            r.kernel.clone(),
             r.policy.clone(),
             share(largest(|r| r.median)),
             format!("{:.0} %", r.median_limit * 100.0),
@@ -256,7 +261,7 @@ fn rules_in_brief(v: &Validation) -> String {
     format!(
         "\nRules: {met} of {} met; the largest median and error of any counter\n",
         v.rules.len()
-    ) + &table::grid(Some(&header), rows, 3)
+    ) + &table::grid(Some(&header), rows, 4)
 }
 
 /// The values that are too far off, the farthest first.
