@@ -244,3 +244,125 @@ impl Progress {
         resolved.stop
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::base::rng::Rng;
+    use crate::virt::pages::pte;
+    use crate::workload::CopyRun;
+
+    const STARTS: [u32; 2] = [0, 100];
+    const T_HIT: u64 = 7;
+
+    /// Pages of two regions; each miss is resolved, or each ends the walk.
+    struct Pages {
+        hot: Vec<u8>,
+        end: u64,
+        resolves: bool,
+    }
+
+    impl OnMiss for Pages {
+        fn hot(&mut self) -> &mut [u8] {
+            &mut self.hot
+        }
+        fn start_of(&mut self, region: RegionId) -> Option<u32> {
+            STARTS.get(usize::from(region.0)).copied()
+        }
+        fn hits_end(&self) -> u64 {
+            self.end
+        }
+        fn miss(&mut self, _run: &Run, page: usize, _left: u32, now: u64) -> Resolved {
+            if !self.resolves {
+                return Resolved::not(Stop::Miss, now);
+            }
+            self.hot[page] = pte::PRESENT | pte::WRITABLE | pte::ACCESSED;
+            Resolved { pages: 1, stop: None, now: now + 50 }
+        }
+    }
+
+    /// One touch after the other.
+    fn one_by_one(p: &mut Progress, pages: &mut Pages, mut now: u64) -> (Stop, u64) {
+        loop {
+            let Some(op) = p.ops.get(p.next).copied() else { return (Stop::Other, now) };
+            if now >= pages.end {
+                return (Stop::Bound, now);
+            }
+            let (region, page, write) = match op {
+                Op::Access(r) => (r.region, r.first + p.done, r.write),
+                Op::Copy(c) if p.done.is_multiple_of(2) => (c.from, c.first + p.done / 2, false),
+                Op::Copy(c) => (c.to, c.into + p.done / 2, true),
+                Op::Compute(d) => {
+                    (now, p.next) = (now + d.0, p.next + 1);
+                    continue;
+                }
+                Op::Records(n) => {
+                    (p.records, p.next) = (p.records + u64::from(n), p.next + 1);
+                    continue;
+                }
+                _ => return (Stop::Other, now),
+            };
+            let page = (STARTS[usize::from(region.0)] + page) as usize;
+            let hot = pages.hot[page];
+            if hot & pte::PRESENT != 0 && (!write || hot & pte::WRITABLE != 0) {
+                pages.hot[page] |= pte::ACCESSED | if write { pte::DIRTY } else { 0 };
+                now += T_HIT;
+            } else if pages.resolves {
+                pages.hot[page] = pte::PRESENT | pte::WRITABLE | pte::ACCESSED;
+                now += 50;
+            } else {
+                return (Stop::Miss, now);
+            }
+            (p.accesses, p.done) = (p.accesses + 1, p.done + 1);
+            if p.done == op.touches() {
+                (p.done, p.next) = (0, p.next + 1);
+            }
+        }
+    }
+
+    fn drawn(rng: &mut Rng) -> Op {
+        let region = RegionId(rng.below(2) as u16);
+        let first = rng.below(60) as u32;
+        let write = rng.below(2) == 0;
+        match rng.below(8) {
+            0 => Op::Compute(SimDuration(rng.below(30))),
+            1 => Op::Records(rng.below(3) as u32),
+            2 => Op::Access(Run { region, write, first, count: 1 + rng.below(40) as u32 }),
+            3 => {
+                let (into, count) = (rng.below(60) as u32, 1 + rng.below(40) as u32);
+                Op::Copy(CopyRun { from: region, first, to: RegionId(1 - region.0), into, count })
+            }
+            4 if rng.below(10) == 0 => Op::Exit,
+            _ => Op::Access(Run { region, write, first, count: 1 }),
+        }
+    }
+
+    #[test]
+    fn a_walk_is_its_touches_one_by_one() {
+        let mut rng = Rng::for_purpose(1, "walks");
+        let mut stops = [0; 3];
+        for _ in 0..2000 {
+            let ops: Vec<Op> = (0..30).map(|_| drawn(&mut rng)).collect();
+            let hits = 1 + rng.below(60);
+            let hot: Vec<u8> = (0..200)
+                .map(|_| if rng.below(hits) == 0 { 0 } else { pte::PRESENT | pte::WRITABLE })
+                .collect();
+            let (end, resolves) = (rng.below(3000), rng.below(2) == 0);
+            let new = || Pages { hot: hot.clone(), end, resolves };
+            let progress = || Progress { ops: ops.clone(), ..Progress::new(false) };
+            let (mut a, mut b) = ((progress(), new()), (progress(), new()));
+            let got = a.0.walk(&mut a.1, T_HIT, 0);
+            let want = one_by_one(&mut b.0, &mut b.1, 0);
+            assert_eq!(got, want, "{ops:?} before {end}");
+            let did = |p: &Progress| (p.next, p.done, p.accesses, p.records);
+            assert_eq!(did(&a.0), did(&b.0), "{ops:?} before {end}");
+            assert_eq!(a.1.hot, b.1.hot, "{ops:?} before {end}");
+            match got.0 {
+                Stop::Bound => stops[0] += 1,
+                Stop::Miss => stops[1] += 1,
+                Stop::Full | Stop::Other => stops[2] += 1,
+            }
+        }
+        assert!(stops.iter().all(|&n| n > 100), "{stops:?}");
+    }
+}
