@@ -25,7 +25,8 @@ use mmsim_core::workload::{RegionId, VmaFlags};
 use std::cell::RefCell;
 
 const PAGES: u32 = 1 << 20;
-const SCOPE: WalkScope = WalkScope { node: NodeId(0), memcg: MemcgId(0), anon: true };
+const SCOPE: WalkScope =
+    WalkScope { node: NodeId(0), memcg: MemcgId(0), anon: true, listed: false };
 
 /// A process of 2^20 pages: one page table in so many is there, with all pages.
 fn process(one_in: u32) -> Memory {

@@ -307,9 +307,10 @@ pub(super) fn sysctls(r: &Reader<'_>) -> Result<VmSysctl, Error> {
 
 /// The name that the sysctl has on a kernel.
 pub(super) fn pagelist_fraction(kernel: Kernel) -> &'static str {
-    match kernel {
-        Kernel::V6_1 | Kernel::V6_12 => "percpu_pagelist_high_fraction",
-        _ => "percpu_pagelist_fraction",
+    if kernel >= Kernel::V6_1 {
+        "percpu_pagelist_high_fraction"
+    } else {
+        "percpu_pagelist_fraction"
     }
 }
 
@@ -325,10 +326,10 @@ pub(super) fn centisecs(r: &Reader<'_>, key: &str) -> Result<SimDuration, Error>
 /// Sysctls that came, or went, while the modelled kernels did: name, first and last of them that
 /// has it, and what Linux says.
 const OF_SOME_KERNELS: &[(&str, Kernel, Kernel, &str)] = &[
-    ("watermark_scale_factor", Kernel::V5_5, Kernel::V6_12, "since 4.6"),
-    ("watermark_boost_factor", Kernel::V5_5, Kernel::V6_12, "since 5.0"),
-    ("compaction_proactiveness", Kernel::V5_9, Kernel::V6_12, "since 5.9"),
-    ("percpu_pagelist_high_fraction", Kernel::V6_1, Kernel::V6_12, "since 5.14"),
+    ("watermark_scale_factor", Kernel::V5_5, Kernel::LAST, "since 4.6"),
+    ("watermark_boost_factor", Kernel::V5_5, Kernel::LAST, "since 5.0"),
+    ("compaction_proactiveness", Kernel::V5_9, Kernel::LAST, "since 5.9"),
+    ("percpu_pagelist_high_fraction", Kernel::V6_1, Kernel::LAST, "since 5.14"),
     ("percpu_pagelist_fraction", Kernel::V4_1, Kernel::V5_9, "up to 5.13"),
 ];
 

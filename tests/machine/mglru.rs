@@ -57,7 +57,9 @@ fn a_page_written_after_it_was_freed_is_kept() {
 }
 
 /// What is said to be cold leaves the youngest generation, and goes before what was written
-/// earlier.
+/// earlier. Not so by the placement of 6.18 (`lru_gen_folio_seq()`): anonymous memory outside the
+/// swap cache that is added anew goes to the head of the second youngest generation, cold or not.
+/// What was written earlier and is used waits there too, nearer to the tail.
 #[test]
 fn cold_pages_go_first() {
     for preset in presets() {
@@ -67,11 +69,15 @@ fn cold_pages_go_first() {
         let r = run(preset, &c, vec![member("t", ops)]);
         let [went, told] = phase_counts(&r.phases[0], ["pswpout", "pgdeactivate"]);
         assert_eq!(told, 32, "{preset}");
-        // By the placement of 6.14 the others are in the next generation already, and a group's own
-        // reclaim goes on to it.
-        assert_eq!(went, if preset == "mglru-v6.14" { 64 } else { 32 }, "{preset}");
-        assert_eq!(phase_counts(&r.phases[1], ["pswpin"]), [went - 32], "{preset}");
-        assert_eq!(phase_counts(&r.phases[2], ["pswpin"]), [32], "{preset}");
+        let read_back = [1, 2].map(|phase| phase_counts(&r.phases[phase], ["pswpin"])[0]);
+        let expected = match preset {
+            // The others are in the next generation, and a group's own reclaim goes on to it.
+            "mglru-v6.14" => [32, 32],
+            "mglru-v6.18" => [32, went - 32],
+            _ => [0, 32],
+        };
+        assert_eq!(read_back, expected, "{preset}");
+        assert!(went == expected[0] + expected[1] && went <= 64, "{preset}: {went}");
     }
 }
 

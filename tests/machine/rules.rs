@@ -2,7 +2,7 @@
 //! come of it. Each says first what is expected, and why.
 
 use crate::support::*;
-use mmsim::base::id::{FileId, NodeId, ZoneId};
+use mmsim::base::id::{FileId, NodeId, PageIdx, ZoneId};
 use mmsim::base::knobs::Knobs as _;
 use mmsim::base::migratetype::Migratetype::{self, Movable, Unmovable};
 use mmsim::base::rules::KernelRules;
@@ -12,7 +12,10 @@ use mmsim::machine::result::RunResult;
 use mmsim::machine::snapshot::ZoneSnapshot;
 use mmsim::machine::{Machine, TaskConfig, Watch};
 use mmsim::phys::gfp::{GFP_ATOMIC, GFP_KERNEL, GFP_NOWAIT, GfpFlags};
+use mmsim::virt::pages::Entry;
 use mmsim::workload::{Advice, BlockHandle, MapKind, Op, VmaFlags};
+use mmsim_core::policy::ReclaimPolicy;
+use mmsim_lru::mglru::{Mglru, MglruConfig};
 
 fn newest(swap: &str) -> MachineConfig {
     config(Kernel::V6_12, swap)
@@ -298,6 +301,24 @@ fn mmap_miss_skips_workingset() {
     assert_eq!([no, yes], [0, 1]);
 }
 
+/// A mapped file in memory, which the neighbours of a page are mapped with; ten misses before. Each of
+/// the 16 pages that are mapped takes one back, or the one that was asked for.
+#[test]
+fn mmap_miss_once() {
+    let mut c = newest("ssd");
+    (c.vm.ra_pages, c.vm.fault_around) = (32, 16);
+    let ops = [file(1, 64, true, VmaFlags::default()), pread(0, 64), read(1, 5, 1)];
+    let [each, once] = ["no", "yes"].map(|v| {
+        let c = ruled(c.clone(), "mmap-miss-once", v);
+        let mut m = machine(&c, vec![task("t", ops.to_vec())]);
+        m.mem.open_file("file", FILE_PAGES);
+        m.mem.files[FileId(0)].ra.mmap_miss = 10;
+        m.run(Watch::default());
+        m.mem.files[FileId(0)].ra.mmap_miss
+    });
+    assert_eq!([each, once], [0, 9]);
+}
+
 /// Active pages are paged out and come back: only marked ones are known to have been in use.
 #[test]
 fn cold_sets_workingset() {
@@ -401,7 +422,66 @@ fn cgroup_writeback() {
     assert!(yes <= 56 && no > 100, "{no} {yes}");
 }
 
+/// A group at its limit reclaims. What its reclaim scans is scanned by nobody in the machine's
+/// counters, or by those who reclaim directly.
+#[test]
+fn limits_count_globally() {
+    let mut c = newest("ramdisk");
+    c.memcgs[0].max = Some(200);
+    let ops = [anon(400), write(0, 0, 400)];
+    let [no, yes] = both(&c, "limits-count-globally", ["no", "yes"], &ops)
+        .map(|r| ["pgscan_direct", "pgscan_anon"].map(|name| count(&r, name)));
+    assert!(no[0] == 0 && no[1] > 0, "{no:?}");
+    assert!(yes[0] > 0 && yes[0] == yes[1], "{yes:?}");
+}
+
+/// 1500 pages go out, each second of the first 500 comes back, and these go out again. They take
+/// slots behind the others, or fill the holes once the cluster of the last ones is full.
+#[test]
+fn swap_slots() {
+    let mut c = newest("ramdisk");
+    c.swap.as_mut().expect("it has swap").slots = 8 * 512 - 1;
+    let out = |i, n| advise(0, i, n, Advice::PageOut);
+    let mut ops = vec![anon(1500), write(0, 0, 1500), out(0, 1500)];
+    ops.extend((0..500).step_by(2).map(|i| read(0, i, 1)));
+    ops.extend((0..500).step_by(2).map(|i| out(i, 1)));
+    let [cached, clusters] = ["cached", "clusters-6.18"].map(|v| {
+        let mut m = machine(&ruled(c.clone(), "swap-slots", v), vec![task("t", ops.clone())]);
+        m.run(Watch::default().with_check_every(97));
+        let slots = (0..m.mem.pages.nr_groups() as u32 * 512).filter_map(|p| {
+            match m.mem.pages.entry(PageIdx(p)) {
+                Entry::Swap(slot) => Some(slot.0),
+                _ => None,
+            }
+        });
+        slots.max().expect("pages are in swap")
+    });
+    assert!(cached >= 1700, "{cached}");
+    assert_eq!(clusters, 1535);
+}
+
 // ---- CPUs and devices ----
+
+/// kswapd walks six page tables, a millisecond each, and a thread wants the CPU meanwhile. It waits
+/// for the end of the walk, or gets the CPU at the second tick: pages arrive in another order, and
+/// none is lost.
+#[test]
+fn lazy_preemption() {
+    let mut c = newest("ramdisk");
+    c.tick = SimDuration::from_millis(1);
+    c.cost.t_walk_pmd = SimDuration::from_millis(1);
+    let each = |i| [write(0, i, 1), Op::Compute(SimDuration::from_micros(20))];
+    let ops = [vec![anon(3000)], (0..3000).flat_map(each).collect()].concat();
+    let [no, yes] = ["no", "yes"].map(|v| {
+        let c = ruled(c.clone(), "lazy-preemption", v);
+        let mut m = Machine::new(&c, vec![member("t", ops.clone())], 1, |mem| {
+            Box::new(Mglru::new(MglruConfig::V7_3, mem, 1)) as Box<dyn ReclaimPolicy>
+        });
+        m.run(Watch::default().with_check_every(97))
+    });
+    assert_eq!([&no, &yes].map(|r| count(r, "pgfault")), [3000; 2]);
+    assert_ne!(no.digest, yes.digest);
+}
 
 /// Two threads on one CPU, with a tick each millisecond. CFS lets each run for three, EEVDF for one:
 /// who comes first to its half is twice as far ahead, so pages arrive in another order.

@@ -342,17 +342,30 @@ fn rules(seed: u64, kernel: Kernel) -> KernelRules {
 }
 
 fn build(seed: u64, huge: Huge) -> (String, Machine) {
+    build_of(seed, huge, None)
+}
+
+/// The same, with a kernel, its rules and a preset that are given and not drawn.
+fn build_of(
+    seed: u64,
+    huge: Huge,
+    given: Option<(Kernel, KernelRules, &str)>,
+) -> (String, Machine) {
     let mut rng = Rng::for_purpose(seed, "swarm/machine");
     let mut config = machine_config(&mut rng);
     config.rules = Some(rules(seed, config.kernel));
+    if let Some((kernel, rules, _)) = given {
+        (config.kernel, config.rules) = (kernel, Some(rules));
+    }
     if huge != Huge::None {
         allow_huge(seed, &mut config);
     }
     if huge == Huge::Pool {
         config.vm.nr_hugepages = 2;
     }
-    let preset = pick(&mut rng, &Catalogue.presets());
-    let policy = policy(seed, &preset);
+    let drawn = pick(&mut rng, &Catalogue.presets());
+    let preset = given.map_or(drawn.as_str(), |(.., preset)| preset);
+    let policy = policy(seed, preset);
     let groups = config.memcgs.len() as u64;
     let mut tasks = Vec::new();
     for i in 0..between(&mut rng, 1, 3) {
@@ -543,11 +556,19 @@ fn number(name: &str) -> Option<u64> {
     Some(text.parse().unwrap_or_else(|_| panic!("{name}={text}: write a number")))
 }
 
-/// Four threads on 553 frames that read files, each taking what another has read: direct reclaim frees
-/// eight pages each time, and no operation is done. Steps alone told so after 1.19 s.
+/// Four threads on 553 frames that read files, each taking what another has read: direct reclaim
+/// frees eight pages each time, and no operation is done. Steps alone told so after 1.19 s.
 #[test]
 fn threads_that_take_each_others_pages_are_stuck() {
-    let (about, mut machine) = build(131, Huge::None);
+    let mut rules = KernelRules::of(Kernel::V4_1);
+    let rule = |rules: &mut KernelRules, name, value| rules.set(name, value).expect("its value");
+    for name in ["highatomic", "avoid-fragmentation", "pcp-orders", "pcp-high-of-zone"] {
+        rule(&mut rules, name, "yes");
+    }
+    rule(&mut rules, "kswapd-by-zone", "no");
+    rule(&mut rules, "high-retries", "yes");
+    let given = Some((Kernel::V4_1, rules, "classic-v5.9"));
+    let (about, mut machine) = build_of(131, Huge::None, given);
     let r = machine.run(Watch::default());
     let Outcome::Stuck(stuck) = &r.outcome else { panic!("{:?} of {about}", r.outcome) };
     assert_eq!(stuck.why, Stuck::NoProgress);

@@ -182,6 +182,7 @@ fn rules(v: &Validation) -> String {
     let header = [
         "rule",
         "experiment",
+        "kernel",
         "LRU",
         "counter",
         "many",
@@ -197,6 +198,7 @@ fn rules(v: &Validation) -> String {
         vec![
             r.rule.clone(),
             r.experiment.clone(),
+            r.kernel.clone(),
             r.policy.clone(),
             r.counter.clone(),
             grouped(r.cells as f64),
@@ -211,7 +213,7 @@ fn rules(v: &Validation) -> String {
     };
     let met = v.rules.iter().filter(|r| r.met).count();
     format!("\nRules: {met} of {} met\n", v.rules.len())
-        + &table::grid(Some(&header), v.rules.iter().map(row), 4)
+        + &table::grid(Some(&header), v.rules.iter().map(row), 5)
 }
 
 /// Of each rule and experiment the largest figures of any counter.
@@ -222,6 +224,7 @@ fn rules_in_brief(v: &Validation) -> String {
     let header = [
         "rule",
         "experiment",
+        "kernel",
         "LRU",
         "median",
         "limit",
@@ -232,7 +235,8 @@ fn rules_in_brief(v: &Validation) -> String {
         "counters met",
     ];
     let same = |a: &Verdict, b: &Verdict| {
-        (&a.rule, &a.experiment, &a.policy) == (&b.rule, &b.experiment, &b.policy)
+        (&a.rule, &a.experiment, &a.kernel, &a.policy)
+            == (&b.rule, &b.experiment, &b.kernel, &b.policy)
     };
     let rows = v.rules.chunk_by(same).map(|group| {
         let r = &group[0];
@@ -242,6 +246,7 @@ fn rules_in_brief(v: &Validation) -> String {
         vec![
             r.rule.clone(),
             r.experiment.clone(),
+            r.kernel.clone(),
             r.policy.clone(),
             share(largest(|r| r.median)),
             format!("{:.0} %", r.median_limit * 100.0),
@@ -256,7 +261,7 @@ fn rules_in_brief(v: &Validation) -> String {
     format!(
         "\nRules: {met} of {} met; the largest median and error of any counter\n",
         v.rules.len()
-    ) + &table::grid(Some(&header), rows, 3)
+    ) + &table::grid(Some(&header), rows, 4)
 }
 
 /// The values that are too far off, the farthest first.
@@ -377,8 +382,8 @@ zipf-anon   mglru  pswpin             1          0     1   3.5 %  3.5 %  3.5 %  
 zipf-anon   mglru  pgdeactivate       1          0     0       -      -      -         0
 
 Rules: 0 of 1 met
-rule          experiment  LRU    counter  many  median  limit  worst  limit  few  missed
-swap traffic  zipf-anon   mglru  pswpin      1   3.5 %    2 %  3.5 %    5 %    0       0  missed
+rule          experiment  kernel  LRU    counter  many  median  limit  worst  limit  few  missed
+swap traffic  zipf-anon   6.12    mglru  pswpin      1   3.5 %    2 %  3.5 %    5 %    0       0  missed
 
 Not modelled
 damon  d1  no DAMON yet
@@ -425,20 +430,20 @@ experiment  LRU      values  in spread  many  median    90 %   worst  few, far
 zipf-anon   classic       5          1     3   5.0 %  10.0 %  10.0 %         0
 
 Rules: 2 of 3 met; the largest median and error of any counter
-rule          experiment  LRU      median  limit   worst  limit  values  missed  counters met
-swap traffic  zipf-anon   classic   5.0 %    2 %  10.0 %    5 %       2       1        0 of 1
-scans         zipf-anon   classic       -    5 %       -   10 %       1       0        1 of 1
-activation    zipf-anon   classic       -   10 %       -   20 %       1       0        1 of 1
+rule          experiment  kernel  LRU      median  limit   worst  limit  values  missed  counters met
+swap traffic  zipf-anon   6.12    classic   5.0 %    2 %  10.0 %    5 %       2       1        0 of 1
+scans         zipf-anon   6.12    classic       -    5 %       -   10 %       1       0        1 of 1
+activation    zipf-anon   6.12    classic       -   10 %       -   20 %       1       0        1 of 1
 "
         );
         assert_eq!(
             rules(&v),
             "
 Rules: 2 of 3 met
-rule          experiment  LRU      counter      many  median  limit   worst  limit  few  missed
-swap traffic  zipf-anon   classic  pswpin          2   5.0 %    2 %  10.0 %    5 %    0       1  missed
-scans         zipf-anon   classic  pgscan_anon     0       -    5 %       -   10 %    1       0     met
-activation    zipf-anon   classic  pgactivate      0       -   10 %       -   20 %    1       0     met
+rule          experiment  kernel  LRU      counter      many  median  limit   worst  limit  few  missed
+swap traffic  zipf-anon   6.12    classic  pswpin          2   5.0 %    2 %  10.0 %    5 %    0       1  missed
+scans         zipf-anon   6.12    classic  pgscan_anon     0       -    5 %       -   10 %    1       0     met
+activation    zipf-anon   6.12    classic  pgactivate      0       -   10 %       -   20 %    1       0     met
 "
         );
         assert_eq!(

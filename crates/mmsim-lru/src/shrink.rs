@@ -58,6 +58,8 @@ pub struct Shrinking {
     /// A mapped folio that is marked as referenced is kept: a walk of page tables has found it
     /// accessed since it was isolated, which clears the mark.
     pub keep_marked: bool,
+    /// kswapd writes file folios that it meets again, while many are dirty.
+    pub writes_files: bool,
 }
 
 /// Sums over the folios of one batch.
@@ -137,7 +139,8 @@ pub fn shrink_folio(
     let evicting = Evicting {
         by: how.by,
         may_writepage: how.may_writepage,
-        may_write_file: kswapd
+        may_write_file: how.writes_files
+            && kswapd
             && mem.frames.has(folio, flag::RECLAIM)
             && mem.node_flags[mem.node_of(folio)].dirty,
         clean_only,

@@ -32,9 +32,9 @@ fn another_folder_has_a_card_of_its_own() {
     let said = f.mmsim(&card);
     assert_eq!((said.code, said.stderr.as_str(), said.stdout.as_str()), (Some(0), "", ""));
     let text = f.read("words/accuracy.md");
-    assert!(text.contains("- **zipf-anon**, classic: `pswpout`. Made up.\n"), "{text}");
-    assert!(text.contains("| `pgmajfault` | calibrated | 0 |"), "{text}");
-    assert!(text.contains("| `pswpin` | predicted | 0 |"), "{text}");
+    assert!(text.contains("- **zipf-anon**, classic, Linux 6.12: `pswpout`. Made up.\n"), "{text}");
+    assert!(text.contains("| `pgmajfault` | 6.12 | calibrated | 0 |"), "{text}");
+    assert!(text.contains("| `pswpin` | 6.12 | predicted | 0 |"), "{text}");
     let why = "its LRU is \"mglru\", and its commands set up another one";
     assert!(text.contains(&format!("| zipf-anon | 1 | {why} | other |")), "{text}");
     // What was written is what is asked for.

@@ -120,7 +120,7 @@ fn the_headline_is_that_of_the_documents() {
         rest.split_once(to).unwrap_or_else(|| panic!("no {to}")).0.to_string()
     };
     let all = between(&accuracy, "## Predicted Of ", " counters judged");
-    let met = between(&accuracy, "each in one experiment, **", " are as close");
+    let met = between(&accuracy, "each in one experiment and kernel, **", " are as close");
     let looked_at = between(&accuracy, "far off. ", " more were looked at");
     let held_out = between(&read("docs/recording.md"), "\nRules: ", " met;");
     for claim in [

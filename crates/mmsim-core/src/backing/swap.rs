@@ -8,17 +8,22 @@
 //! The map from slot to folio or shadow is a radix tree in the kernel, whose nodes (64
 //! slots each) take memory of the machine itself; they are counted here.
 //!
+//! From 6.15 on there is no cache, and clusters are taken in another order (`clusters`).
+//!
 //! Sources: Linux 6.12 mm/swapfile.c, mm/swap_slots.c, mm/swap_state.c.
 
 mod batch;
+mod clusters;
 mod nodes;
 
 pub use batch::PrivateSlots;
 
+use self::clusters::Clusters;
 use crate::backing::Shadow;
 use crate::backing::device::Device;
 use crate::backing::shadow_queue::{ShadowQueue, Since};
 use crate::base::id::{Pfn, SwapSlot};
+use crate::base::rules::SwapSlots;
 use std::collections::VecDeque;
 
 const CLUSTER: u32 = 256;
@@ -120,6 +125,8 @@ pub struct Swap {
     free_clusters: VecDeque<u32>,
     nonfull: VecDeque<u32>,
     per_cpu: Vec<CpuSlots>,
+    /// Clusters of which slots are taken without a cache.
+    clusters: Option<Box<Clusters>>,
     cache_active: bool,
     /// Below this number of free slots caches are given up.
     cache_floor: u32,
@@ -157,6 +164,7 @@ impl Swap {
             free_clusters: (0..clusters).collect(),
             nonfull: VecDeque::new(),
             per_cpu: vec![CpuSlots::default(); cpus as usize],
+            clusters: None,
             cache_active: false,
             cache_floor: 128 * cpus,
             nodes: 0,
@@ -165,6 +173,15 @@ impl Swap {
             order: ShadowQueue::default(),
             cached: 0,
         }
+    }
+    /// The same, with slots handed out by a rule.
+    #[must_use]
+    pub fn by_rule(mut self, rule: SwapSlots) -> Self {
+        self.clusters = match rule {
+            SwapSlots::Cached => None,
+            SwapSlots::Clusters618 => Some(Box::new(Clusters::new(self.total, self.per_cpu.len()))),
+        };
+        self
     }
     /// All usable slots.
     pub fn total(&self) -> u32 {
@@ -228,6 +245,18 @@ impl Swap {
         let rot = self.device.config().rotational;
         let cpu = if rot { 0 } else { cpu };
         let want = want.min(out.len() + self.free as usize);
+        if let Some(mut clusters) = self.clusters.take() {
+            while out.len() < want {
+                let Some(s) = clusters.pick(cpu, |s| self.state(s) == 0) else { break };
+                *self.state_mut(s) = HELD;
+                self.cluster_used[(s / CLUSTER) as usize] += 1;
+                self.free -= 1;
+                self.held += 1;
+                out.push(s);
+            }
+            self.clusters = Some(clusters);
+            return;
+        }
         while out.len() < want {
             let Some((c, next)) = self.per_cpu[cpu].cluster else {
                 let free = self.free_clusters.pop_front();
@@ -346,7 +375,7 @@ impl Swap {
                     self.put_back(s);
                 }
             }
-        } else if !self.cache_active && self.free > 320 * cpus {
+        } else if !self.cache_active && self.clusters.is_none() && self.free > 320 * cpus {
             self.cache_active = true;
         }
         let cached = if self.cache_active { self.per_cpu[cpu].cache.pop() } else { None };
@@ -393,6 +422,9 @@ impl Swap {
         self.tables[t as usize].state[(s % CLUSTER) as usize] = 0;
         self.held -= 1;
         self.free += 1;
+        if let Some(clusters) = &mut self.clusters {
+            clusters.freed(s);
+        }
         let used = &mut self.cluster_used[c];
         *used -= 1;
         let left = *used;

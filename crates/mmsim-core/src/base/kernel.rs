@@ -52,9 +52,16 @@ kernels! {
     V6_1 6 1;
     /// Linux 6.12.
     V6_12 6 12;
+    /// Linux 6.18.
+    V6_18 6 18;
+    /// Linux 7.3.
+    V7_3 7 3;
 }
 
 impl Kernel {
+    /// The newest one.
+    pub const LAST: Kernel = Kernel::ALL[NR_KERNELS - 1];
+
     /// The kernel of that name.
     pub fn from_name(s: &str) -> Option<Kernel> {
         Kernel::ALL.into_iter().find(|k| k.name() == s)
@@ -77,7 +84,7 @@ mod tests {
         assert!(Kernel::ALL.map(Kernel::version).is_sorted());
         assert_eq!(Kernel::from_name("6.12"), Some(Kernel::V6_12));
         let since = |major, minor| Kernel::ALL.map(|k| k.is_since(major, minor));
-        assert_eq!(since(5, 8), [false, false, true, true, true, true]);
-        assert_eq!(since(6, 2), [false, false, false, false, false, true]);
+        assert_eq!(since(5, 8), [false, false, true, true, true, true, true, true]);
+        assert_eq!(since(6, 2), [false, false, false, false, false, true, true, true]);
     }
 }

@@ -58,6 +58,14 @@ crate::knob_enums! {
         Counted = "counted", "refills double in a row; as many go back as were freed in a row";
     }
 
+    /// Which swap slots are handed out.
+    SwapSlots {
+        Cached = "cached",
+            "64 at a time to each CPU, from clusters: fresh ones first, then those with free slots";
+        Clusters618 = "clusters-6.18",
+            "one by one, and each CPU goes on in its cluster; clusters in which a slot came free go first";
+    }
+
     /// Who of several gets a CPU.
     Scheduler {
         Cfs = "cfs", "the smallest virtual runtime first";
@@ -216,6 +224,10 @@ kernel_rules! {
             "a page that was in use before does not lower the count of mmap misses",
             "6.10 \"mm/filemap: don't decrease mmap_miss when folio has workingset flag\"";
             false, 6 . 10 => true;
+        mmap_miss_once: bool = "mmap-miss-once",
+            "a fault takes at most one mmap miss back, and none if its page was read for it; else each page mapped around it does",
+            "absent in 7.1, present in 7.2, mm/filemap.c, filemap_map_pages";
+            false, 7 . 2 => true;
         migration_keeps_bits: bool = "migration-keeps-bits",
             "accessed and dirty bits outlast a migration",
             "6.1 \"mm: remember young/dirty bit for page migrations\"";
@@ -240,8 +252,19 @@ kernel_rules! {
             "6.9 \"mm: convert free_pages_and_swap_cache() to use folios_put()\"";
             false, 6 . 9 => true;
 
+        // Swap slots.
+
+        swap_slots: SwapSlots = "swap-slots",
+            "which swap slots are handed out",
+            "6.15 \"mm, swap: remove swap slot cache\"; 6.18 \"mm, swap: prefer nonfull over free clusters\"";
+            SwapSlots::Cached, 6 . 18 => SwapSlots::Clusters618;
+
         // Groups.
 
+        limits_count_globally: bool = "limits-count-globally",
+            "reclaim for the limit of a group counts in pgscan_*, pgsteal_* and pgrefill of the machine, by who reclaims",
+            "absent in 6.19, present in 7.1, mm/vmscan.c: node statistics in place of events";
+            false, 7 . 0 => true;
         memcg_charge_batch: Ranged<1, 4096> = "memcg-charge-batch",
             "pages that a CPU charges to a group at a time",
             "6.1 \"memcg: increase MEMCG_CHARGE_BATCH to 64\"";
@@ -269,6 +292,10 @@ kernel_rules! {
             "who of several gets a CPU",
             "6.6 \"sched/fair: Commit to EEVDF\"";
             Scheduler::Cfs, 6 . 6 => Scheduler::Eevdf;
+        lazy_preemption: bool = "lazy-preemption",
+            "walks of page tables are preempted between tables, at the tick after the one that wants the CPU back; else they end first",
+            "6.13 \"sched: Add Lazy preemption model\"; 7.0, the only other model than full preemption";
+            false, 7 . 0 => true;
         wbt_one_depth: bool = "wbt-one-depth",
             "writes to swap share one depth of the device's queue; else only kswapd's get all of it",
             "absent in 6.1, present in 6.12, block/blk-wbt.c, get_limit";

@@ -101,6 +101,8 @@ pub struct Memory {
     pub vm: VmSysctl,
     /// Costs.
     pub cost: CostModel,
+    /// Time between two scheduling ticks.
+    pub tick: SimDuration,
     /// log2 of 1/batch_scale.
     pub batch_shift: u32,
     /// Frame columns.
@@ -198,6 +200,7 @@ impl Memory {
             rules,
             vm: config.vm.clone(),
             cost: config.cost.clone(),
+            tick: config.tick,
             batch_shift: config.batch_shift,
             frames: Frames::new(nr, !config.memcgs.is_empty()),
             lists: Lists::new(nr),
@@ -208,7 +211,8 @@ impl Memory {
             file_device: Device::new(config.file_device.clone(), &rules),
             swap: config.swap.as_ref().filter(|s| s.slots > 0).map(|s| {
                 let wide = shadow_bits(&zones, 1 + config.memcgs.len()) > 32;
-                Swap::new(s.slots, Device::new(s.device.clone(), &rules), config.cpus, wide)
+                let device = Device::new(s.device.clone(), &rules);
+                Swap::new(s.slots, device, config.cpus, wide).by_rule(rules.swap_slots)
             }),
             vmstat: VmStat::default(),
             cache_misses: 0,

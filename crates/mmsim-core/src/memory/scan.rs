@@ -219,7 +219,7 @@ impl Memory {
     /// Counts what a reclaimer does: for a limit in tables of groups only.
     #[inline]
     fn count_for(&mut self, by: Reclaimer, memcg: MemcgId, e: VmEvent, n: u64) {
-        if !matches!(by, Reclaimer::Limit(_)) {
+        if self.rules.limits_count_globally || !matches!(by, Reclaimer::Limit(_)) {
             return self.count_in(memcg, e, n);
         }
         self.memcgs.count(memcg, e, n);

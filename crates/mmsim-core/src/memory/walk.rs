@@ -39,6 +39,8 @@ pub struct WalkScope {
     /// Anonymous memory too; without, anonymous mappings are skipped, and private copies in
     /// mappings of files.
     pub anon: bool,
+    /// Folios on a list only: the bits of one that is isolated, or waits in a batch, stay.
+    pub listed: bool,
 }
 
 /// What a walk of one page table, or of a part of it, met.
@@ -260,7 +262,8 @@ impl Memory {
         dirt: bool,
         young: &mut Vec<FolioId>,
     ) -> (u32, u32) {
-        let everything = scope.anon && self.zones.nr_nodes() == 1 && self.memcgs.len() == 1;
+        let everything =
+            scope.anon && !scope.listed && self.zones.nr_nodes() == 1 && self.memcgs.len() == 1;
         let (frames, zones) = (&self.frames, &self.zones);
         let (hot, entry) = self.pages.hot_and_entries_of(g);
         let mut ptes = YoungPtes::of(hot, range);
@@ -269,6 +272,7 @@ impl Memory {
             ptes.retain(|p| {
                 let folio = Pfn(entry[p]);
                 (scope.anon || !frames.has(folio, flag::SWAPBACKED))
+                    && (!scope.listed || frames.has(folio, flag::LRU))
                     && zones[zones.of(folio)].node == scope.node
                     && frames.memcg(folio) == scope.memcg
             });

@@ -367,6 +367,7 @@ impl Both {
             node: NodeId(rng.below(self.mem.zones.nr_nodes() as u64) as u8),
             memcg: MemcgId(rng.below(self.mem.memcgs.len() as u64) as u16),
             anon: rng.below(3) > 0,
+            listed: false,
         }
     }
 }
@@ -409,7 +410,7 @@ fn touch(mem: &mut Memory, page: PageIdx) -> Pfn {
     folio
 }
 
-const ROOT: WalkScope = WalkScope { node: NodeId(0), memcg: MemcgId(0), anon: true };
+const ROOT: WalkScope = WalkScope { node: NodeId(0), memcg: MemcgId(0), anon: true, listed: false };
 
 /// Worked by hand: three of 100 pages, the second of them read again after the walk.
 #[test]

@@ -58,6 +58,7 @@ pub fn document(s: &Sources<'_>) -> Result<String, Error> {
     let parts = [
         HEAD.to_string(),
         recorded::sensitivities(s),
+        recorded::by_kernel(s.validation),
         recorded::headline(s),
         recorded::by_experiment(s),
         recorded::outcomes(s.validation),
@@ -106,11 +107,11 @@ A *cell* is one counter of one phase of one recorded point: the kernel's mean ov
 replays with the same seeds and the same free memory. Where the kernel counted 500 events or more, the relative error
 counts, and a cell is missed beyond the stated limit or the spread of the recording itself, whichever is larger. Where it
 counted fewer, the simulated value has to lie in the recorded range widened by 250 events. Medians are taken for each
-experiment and counter, never over several.
+experiment, kernel and counter, never over several.
 
 ## Under which conditions the kernels were recorded
 
-Linux 6.12.117 and 6.1.177 as Debian builds them, in small virtual machines: one CPU, one node, 4 KiB pages, memory cgroups
+Linux 6.1.177, 6.12.117, 6.18.15 and 7.3.4 as Debian builds them, in small virtual machines: one CPU, one node, 4 KiB pages, memory cgroups
 off, transparent huge pages off, watermark boost and proactive compaction off, short per-CPU lists, exact accessed bits,
 and time that is emulated at one nanosecond an instruction. So these figures say how close the model is *there*; they
 say nothing about time, nor about which part of reclaim is kswapd's. How a kernel is recorded is described in

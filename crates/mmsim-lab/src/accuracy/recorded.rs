@@ -3,7 +3,7 @@
 use super::Sources;
 use crate::validate::document::{Near, NotModelled, SummaryRow, Validation};
 use crate::validate::point::{Experiment, Point};
-use crate::validate::rows::PointRow;
+use crate::validate::rows::{PointRow, quantile};
 use crate::validate::rules::{self, Verdict};
 use crate::validate::{BETWEEN, COUNTERS, quick_points};
 use mmsim::report::numbers::{grouped, per_cent};
@@ -100,8 +100,8 @@ pub(super) fn headline(s: &Sources<'_>) -> String {
     let (cells, missed) =
         judged.iter().fold((0, 0), |(c, m), r| (c + r.cells + r.few, m + r.missed));
     let mut out = format!(
-        "## Predicted\n\nOf {} counters judged, each in one experiment, **{met} are as close as they should be**. Of their \
-         {} cells {} are too\nfar off. ",
+        "## Predicted\n\nOf {} counters judged, each in one experiment and kernel, **{met} are as close as they should \
+         be**. Of their {} cells {} are too\nfar off. ",
         judged.len(),
         grouped(cells as f64),
         grouped(missed as f64)
@@ -118,7 +118,11 @@ pub(super) fn headline(s: &Sources<'_>) -> String {
         ),
     };
     let mut rows = Vec::new();
-    for group in judged.chunk_by(|a, b| (&a.rule, &a.experiment) == (&b.rule, &b.experiment)) {
+    let same = |a: &&Verdict, b: &&Verdict| {
+        (&a.rule, &a.experiment, &a.kernel, &a.policy)
+            == (&b.rule, &b.experiment, &b.kernel, &b.policy)
+    };
+    for group in judged.chunk_by(same) {
         let r = group[0];
         let largest = |of: fn(&Verdict) -> Option<f64>| {
             group.iter().filter_map(|r| of(r)).max_by(f64::total_cmp)
@@ -127,6 +131,8 @@ pub(super) fn headline(s: &Sources<'_>) -> String {
         rows.push(vec![
             r.rule.clone(),
             r.experiment.clone(),
+            r.kernel.clone(),
+            r.policy.clone(),
             grouped(group.iter().map(|r| r.cells + r.few).sum::<u64>() as f64),
             share(largest(|r| r.median)),
             format!("{:.0} %", r.median_limit * 100.0),
@@ -139,6 +145,8 @@ pub(super) fn headline(s: &Sources<'_>) -> String {
     let header = [
         "rule",
         "experiment",
+        "kernel",
+        "LRU",
         "cells",
         "largest median",
         "limit",
@@ -148,6 +156,44 @@ pub(super) fn headline(s: &Sources<'_>) -> String {
         "counters met",
     ];
     out + &table(&header, rows)
+}
+
+/// Of each rule and LRU how close the model comes to each kernel, over all experiments.
+pub(super) fn by_kernel(v: &Validation) -> String {
+    let mut kernels: Vec<&str> = v.rules.iter().map(|r| r.kernel.as_str()).collect();
+    kernels.sort_by_key(|k| rules::version(k));
+    kernels.dedup();
+    let mut groups: Vec<(&str, &str)> = Vec::new();
+    for r in &v.rules {
+        let key = (r.policy.as_str(), r.rule.as_str());
+        if !groups.contains(&key) {
+            groups.push(key);
+        }
+    }
+    groups.sort_by_key(|g| g.0);
+    let rows = groups.iter().map(|&(policy, rule)| {
+        let mut row = vec![policy.to_string(), rule.to_string()];
+        for kernel in &kernels {
+            let of: Vec<&Verdict> = (v.rules.iter())
+                .filter(|r| (r.policy.as_str(), r.rule.as_str()) == (policy, rule))
+                .filter(|r| r.kernel == *kernel)
+                .collect();
+            let mut medians: Vec<f64> = of.iter().filter_map(|r| r.median).collect();
+            medians.sort_by(f64::total_cmp);
+            let met = of.iter().filter(|r| r.met).count();
+            row.push(match of.len() {
+                0 => String::new(),
+                n => format!("{}, {met} of {n}", share(quantile(&medians, 0.5))),
+            });
+        }
+        row
+    });
+    let header = [vec!["LRU", "rule"], kernels.clone()].concat();
+    format!(
+        "## By kernel\n\nOf the counters of each rule, each in one experiment: the middle one of their median errors, and \
+         how many are as close\nas they should be.\n\n{}",
+        table(&header, rows)
+    )
 }
 
 /// Every counter of every experiment, and the cells that are farthest off.
@@ -168,6 +214,7 @@ pub(super) fn by_experiment(s: &Sources<'_>) -> String {
         let rows = judged.iter().map(|r| {
             vec![
                 format!("`{}`", r.counter),
+                r.kernel.clone(),
                 s.calibrated.basis(experiment, &r.counter).to_string(),
                 grouped(r.cells as f64),
                 share(r.median),
@@ -189,6 +236,7 @@ pub(super) fn by_experiment(s: &Sources<'_>) -> String {
         let others = others.map(|s| {
             vec![
                 format!("`{}`", s.counter.as_deref().unwrap_or("")),
+                "all".into(),
                 String::new(),
                 grouped(s.many as f64),
                 share(s.median_error),
@@ -199,7 +247,9 @@ pub(super) fn by_experiment(s: &Sources<'_>) -> String {
                 String::new(),
             ]
         });
-        let header = ["counter", "basis", "cells", "median", "90 %", "worst", "few", "too far", ""];
+        let header = [
+            "counter", "kernel", "basis", "cells", "median", "90 %", "worst", "few", "too far", "",
+        ];
         out += &table(&header, rows.chain(others));
         out += &farthest(v, total, &judged);
     }
@@ -273,11 +323,10 @@ pub(super) fn what_remains(s: &Sources<'_>) -> String {
     let missed: Vec<&Verdict> = s.validation.rules.iter().filter(|r| !r.met).collect();
     let mut said: Vec<(&str, Vec<&Verdict>)> = Vec::new();
     for r in missed {
-        let why = s
-            .remains
-            .why(&r.experiment, &r.policy, &r.counter)
-            .unwrap_or("No explanation has been found yet.");
-        let same = |of: &Verdict| of.experiment == r.experiment && of.policy == r.policy;
+        let why = s.remains.why(r).unwrap_or("No explanation has been found yet.");
+        let same = |of: &Verdict| {
+            (&of.experiment, &of.policy, &of.kernel) == (&r.experiment, &r.policy, &r.kernel)
+        };
         match said.iter_mut().find(|(w, of)| *w == why && same(of[0])) {
             Some((_, of)) => of.push(r),
             None => said.push((why, vec![r])),
@@ -286,9 +335,10 @@ pub(super) fn what_remains(s: &Sources<'_>) -> String {
     for (why, of) in &said {
         let counters: Vec<String> = of.iter().map(|r| format!("`{}`", r.counter)).collect();
         out += &format!(
-            "- **{}**, {}: {}. {}\n",
+            "- **{}**, {}, Linux {}: {}. {}\n",
             of[0].experiment,
             of[0].policy,
+            of[0].kernel,
             counters.join(", "),
             why.replace('\n', "\n  ")
         );

@@ -7,6 +7,7 @@ use serde::Deserialize;
 use toml::Spanned;
 
 use crate::validate::document::Validation;
+use crate::validate::rules::Verdict;
 use mmsim::error::{Error, ErrorKind};
 
 /// The entries, with the text that they were read from.
@@ -24,6 +25,9 @@ struct Gap {
     /// The LRU; the classic one if it is left out.
     #[serde(default = "classic")]
     policy: String,
+    /// The kernels; those that were recorded first if it is left out.
+    #[serde(default = "first_recorded")]
+    kernels: Vec<String>,
     counters: Vec<Spanned<String>>,
     why: String,
 }
@@ -39,6 +43,19 @@ fn classic() -> String {
     "classic".into()
 }
 
+fn first_recorded() -> Vec<String> {
+    ["6.1", "6.12"].map(String::from).to_vec()
+}
+
+impl Gap {
+    /// Whether it is about a verdict, whatever the counter.
+    fn is_of(&self, r: &Verdict) -> bool {
+        self.experiment == r.experiment
+            && self.policy == r.policy
+            && self.kernels.contains(&r.kernel)
+    }
+}
+
 impl Remains {
     /// Reads the text of the file, which came from `name`.
     ///
@@ -49,7 +66,10 @@ impl Remains {
             let title = format!("`{name}` is no list of gaps: {}", e.message());
             Error::new(ErrorKind::File, title)
                 .at(name, &text.into(), e.span().unwrap_or(0..0), "here")
-                .help("an entry is [[gap]] with `experiment`, `policy`, `counters` (a list) and `why`")
+                .help(
+                    "an entry is [[gap]] with `experiment`, `policy`, `kernels` and `counters` \
+                     (lists) and `why`",
+                )
         })?;
         Ok(Remains { gaps: file.gap, text: text.into(), name: name.into() })
     }
@@ -61,9 +81,8 @@ impl Remains {
     pub fn check(&self, v: &Validation) -> Result<(), Error> {
         for gap in &self.gaps {
             for counter in &gap.counters {
-                let mut of = (v.rules.iter())
-                    .filter(|r| r.experiment == gap.experiment && r.policy == gap.policy)
-                    .filter(|r| r.counter == *counter.as_ref());
+                let mut of =
+                    (v.rules.iter()).filter(|r| gap.is_of(r) && r.counter == *counter.as_ref());
                 if !of.any(|r| !r.met) {
                     let title = format!(
                         "{}: {} of {} is no gap (any more)",
@@ -81,14 +100,10 @@ impl Remains {
     }
 
     /// The explanation of a gap.
-    pub fn why(&self, experiment: &str, policy: &str, counter: &str) -> Option<&str> {
+    pub fn why(&self, r: &Verdict) -> Option<&str> {
         self.gaps
             .iter()
-            .find(|g| {
-                g.experiment == experiment
-                    && g.policy == policy
-                    && g.counters.iter().any(|c| c.as_ref() == counter)
-            })
+            .find(|g| g.is_of(r) && g.counters.iter().any(|c| c.as_ref() == &r.counter))
             .map(|g| g.why.trim())
     }
 }
@@ -121,8 +136,15 @@ mod tests {
     fn a_gap_that_was_closed_is_not_explained() {
         let text = "[[gap]]\nexperiment = \"detection\"\ncounters = [\"pswpin\"]\nwhy = \"so\"\n";
         let r = Remains::read(text, "r.toml").unwrap_or_else(|e| panic!("{e}"));
-        assert_eq!(r.why("detection", "classic", "pswpin"), Some("so"));
-        assert_eq!(r.why("detection", "classic", "pswpout"), None);
+        let far = validation(2000.0);
+        let verdict = |counter: &str, kernel: &str| Verdict {
+            counter: counter.into(),
+            kernel: kernel.into(),
+            ..far.rules[0].clone()
+        };
+        assert_eq!(r.why(&verdict("pswpin", "6.12")), Some("so"));
+        assert_eq!(r.why(&verdict("pswpout", "6.12")), None);
+        assert_eq!(r.why(&verdict("pswpin", "7.3")), None);
         r.check(&validation(2000.0)).unwrap_or_else(|e| panic!("{e}"));
         assert_eq!(
             r.check(&validation(1000.0)).expect_err("closed").to_string(),

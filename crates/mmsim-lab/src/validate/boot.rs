@@ -26,9 +26,11 @@ use super::point::{Point, ZoneState, Zones};
 use super::problem::{Found, found, within};
 
 /// What was read out, and of which kernel.
-const BOOTED: [(Kernel, &str); 2] = [
+const BOOTED: [(Kernel, &str); 4] = [
     (Kernel::V6_1, include_str!("../../evidence/boot/6.1.toml")),
     (Kernel::V6_12, include_str!("../../evidence/boot/6.12.toml")),
+    (Kernel::V6_18, include_str!("../../evidence/boot/6.18.toml")),
+    (Kernel::V7_3, include_str!("../../evidence/boot/7.3.toml")),
 ];
 
 /// Frames of a pageblock, and pages that a page table maps.

@@ -158,7 +158,7 @@ fn locked_pages(p: &Point, repetition: usize) -> u64 {
 
 /// The LRU of the recorded kernel, as its commands set it up.
 fn policy(p: &Point, kernel: Kernel, setup: &ScriptSetup) -> Result<Policy, String> {
-    let shipped = if kernel >= Kernel::V6_12 { MglruConfig::V6_12 } else { MglruConfig::V6_1 };
+    let shipped = MglruConfig::of_kernel(kernel).unwrap_or(MglruConfig::V6_1);
     let enabled = match setup.lru_gen {
         None | Some(LruGen::Classic) => None,
         Some(LruGen::Full) => Some(shipped),

@@ -8,7 +8,7 @@
 //! itself. Where fewer events were counted, none included, a relative error says little:
 //! there the simulated value has to lie in the recorded range widened by [`ROOM`] events.
 //!
-//! Verdicts are given for each experiment and counter, never over several: an experiment
+//! Verdicts are given for each experiment, kernel and counter, never over several: an experiment
 //! with many points that any LRU gets right must not hide one with few that tell models
 //! apart. Points that were recorded for the sensitivity to the set-up (`sens-*`) and the
 //! division of work between kswapd and direct reclaim, which hangs on the emulated speed
@@ -308,6 +308,8 @@ pub struct Verdict {
     pub rule: String,
     /// The experiment.
     pub experiment: String,
+    /// Major and minor version of the kernel.
+    pub kernel: String,
     /// The LRU.
     pub policy: String,
     /// The counter, or a sum.
@@ -418,7 +420,21 @@ impl Verdict {
     }
 }
 
-/// Every rule for each of its experiments and counters that rows are there of.
+/// The kernels of rows, by their versions.
+fn kernels<'a>(rows: &[&'a PointRow]) -> Vec<&'a str> {
+    let mut all: Vec<&str> = rows.iter().map(|r| r.kernel.as_str()).collect();
+    all.sort_by_key(|k| version(k));
+    all.dedup();
+    all
+}
+
+/// Major and minor version of a kernel's name.
+pub fn version(kernel: &str) -> (u32, u32) {
+    let mut parts = kernel.split('.').map(|n| n.parse().unwrap_or(0));
+    (parts.next().unwrap_or(0), parts.next().unwrap_or(0))
+}
+
+/// Every rule for each of its experiments, kernels and counters that rows are there of.
 pub fn judge(rows: &[PointRow]) -> Vec<Verdict> {
     let mut verdicts = Vec::new();
     for rule in RULES {
@@ -428,10 +444,14 @@ pub fn judge(rows: &[PointRow]) -> Vec<Verdict> {
             if of_experiment.is_empty() {
                 continue;
             }
-            for counter in rule.counters {
-                let cells = cells(&of_experiment, counter);
-                if !cells.is_empty() {
-                    verdicts.push(verdict(rule, experiment, counter, &cells));
+            for kernel in kernels(&of_experiment) {
+                let of_kernel: Vec<&PointRow> =
+                    of_experiment.iter().copied().filter(|r| r.kernel == kernel).collect();
+                for counter in rule.counters {
+                    let cells = cells(&of_kernel, counter);
+                    if !cells.is_empty() {
+                        verdicts.push(verdict(rule, (experiment, kernel), counter, &cells));
+                    }
                 }
             }
         }
@@ -521,7 +541,12 @@ fn plus<'a>(a: Cell<'a>, b: Cell<'a>) -> Cell<'a> {
     }
 }
 
-fn verdict(rule: &Rule, experiment: &str, counter: &str, cells: &[Cell<'_>]) -> Verdict {
+fn verdict(
+    rule: &Rule,
+    (experiment, kernel): (&str, &str),
+    counter: &str,
+    cells: &[Cell<'_>],
+) -> Verdict {
     let once = SPREADS
         .iter()
         .find(|(e, counters, _)| *e == experiment && counters.contains(&counter))
@@ -548,6 +573,7 @@ fn verdict(rule: &Rule, experiment: &str, counter: &str, cells: &[Cell<'_>]) -> 
     Verdict {
         rule: rule.name.into(),
         experiment: experiment.into(),
+        kernel: kernel.into(),
         policy: rule.policy.into(),
         counter: counter.into(),
         cells: errors.len() as u64,
@@ -564,126 +590,4 @@ fn verdict(rule: &Rule, experiment: &str, counter: &str, cells: &[Cell<'_>]) -> 
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-
-    fn row(experiment: &str, point: &str, counter: &str, r: [f64; 3], simulated: f64) -> PointRow {
-        PointRow {
-            experiment: experiment.into(),
-            point: point.into(),
-            kernel: "6.12".into(),
-            policy: "classic".into(),
-            phase: "access1".into(),
-            counter: counter.into(),
-            recorded: r[0],
-            min: r[1],
-            max: r[2],
-            simulated,
-            rel_error: None,
-            inside: false,
-            repetitions: 2,
-        }
-    }
-
-    fn of(rows: &[PointRow], counter: &str) -> Verdict {
-        judge(rows).into_iter().find(|v| v.counter == counter).expect("a verdict")
-    }
-
-    #[test]
-    fn a_cell_may_be_as_far_off_as_the_rule_or_the_recording() {
-        // 5 % is the rule's worst.
-        let at =
-            |simulated| of(&[row("zipf-anon", "p", "pswpin", [1000.0; 3], simulated)], "pswpin");
-        assert!(at(1020.0).met && at(980.0).met);
-        let median = at(1021.0);
-        assert!((median.missed, median.met) == (0, false), "the median is above 2 %");
-        assert_eq!(at(1051.0).missed, 1);
-        // A recording that spreads by 30 % is no closer to itself.
-        let wide = |simulated| {
-            of(&[row("zipf-anon", "p", "pswpin", [1000.0, 850.0, 1150.0], simulated)], "pswpin")
-        };
-        assert_eq!((wide(1299.0).missed, wide(1301.0).missed), (0, 1));
-        assert_eq!((wide(701.0).missed, wide(699.0).missed), (0, 1));
-        // Recorded once, the counter's usual spread counts, which is below 5 %.
-        let mut once = row("zipf-anon", "p", "pswpin", [1000.0, 850.0, 1150.0], 1051.0);
-        once.repetitions = 1;
-        assert_eq!(of(&[once], "pswpin").missed, 1);
-    }
-
-    #[test]
-    fn few_events_have_the_recorded_range_and_some_room() {
-        let at = |simulated| {
-            of(&[row("three-step", "p", "pswpin", [400.0, 300.0, 499.0], simulated)], "pswpin")
-        };
-        let v = at(50.0);
-        assert_eq!((v.cells, v.few, v.median, v.met), (0, 1, None, true));
-        assert!(at(749.0).met && !at(749.5).met && !at(49.5).met);
-        let zero = |n| of(&[row("three-step", "p", "pswpin", [0.0; 3], n)], "pswpin").met;
-        assert!(zero(250.0) && !zero(251.0));
-    }
-
-    /// 15 % of the mean or the recorded range, whichever reaches farther: nothing besides.
-    #[test]
-    fn small_counts_have_the_recorded_range_or_a_share() {
-        for counter in ["result.hugepool.got", "result.thp.got", "result.pring.contiguous"] {
-            let at = |recorded: [f64; 3], simulated| {
-                of(&[row("compaction", "some-x", counter, recorded, simulated)], counter)
-            };
-            let close = |simulated| at([100.0, 99.0, 102.0], simulated).met;
-            assert!(close(86.0) && close(114.0) && !close(84.0) && !close(116.0), "{counter}");
-            let wide = |simulated| at([64.0, 45.0, 102.0], simulated).missed;
-            assert_eq!([44.0, 45.0, 102.0, 103.0].map(wide), [1, 0, 0, 1], "{counter}");
-            // Other points of the experiment have other rules.
-            let full = row("compaction", "full-x", counter, [100.0; 3], 1.0);
-            assert!(judge(&[full]).iter().all(|v| v.counter != counter));
-        }
-    }
-
-    #[test]
-    fn sums_have_the_narrower_of_two_ranges() {
-        let rows = |sim: f64| {
-            [
-                row("anon-file", "p", "pgscan_kswapd", [900.0, 500.0, 1300.0], sim),
-                row("anon-file", "p", "pgscan_direct", [100.0, 0.0, 200.0], 100.0),
-                row("anon-file", "p", "pgscan_anon", [400.0, 390.0, 410.0], 0.0),
-                row("anon-file", "p", "pgscan_file", [600.0, 550.0, 650.0], 0.0),
-            ]
-        };
-        // 120 of 1000 by what is scanned, 1000 of 1000 by who scans.
-        assert_eq!(of(&rows(1019.0), "pgscan").missed, 0);
-        let missed = of(&rows(1021.0), "pgscan");
-        assert_eq!((missed.missed, missed.cells), (1, 1));
-        assert_eq!(missed.misses[0].recorded, 1000.0);
-        assert_eq!(missed.misses[0].simulated, 1121.0);
-    }
-
-    #[test]
-    fn experiments_are_judged_alone_and_sensitivities_are_not() {
-        let far =
-            |experiment: &str, point: &str| row(experiment, point, "pswpin", [1000.0; 3], 2000.0);
-        let rows = [
-            far("zipf-anon", "sens-x"),
-            row("zipf-anon", "p", "pswpin", [1000.0; 3], 1000.0),
-            far("detection", "p"),
-            far("elsewhere", "p"),
-        ];
-        let met: Vec<(String, bool)> = judge(&rows)
-            .into_iter()
-            .filter(|v| v.counter == "pswpin")
-            .map(|v| (v.experiment, v.met))
-            .collect();
-        assert_eq!(met, [("zipf-anon".to_string(), true), ("detection".to_string(), false)]);
-        assert!(judge(&[far("zipf-anon", "sens-x")]).is_empty());
-    }
-
-    #[test]
-    fn the_farthest_miss_comes_first() {
-        let rows = [
-            row("detection", "near", "pswpin", [1000.0; 3], 1100.0),
-            row("detection", "far", "pswpin", [1000.0; 3], 3000.0),
-            row("detection", "none", "pswpin", [0.0; 3], 900.0),
-        ];
-        let order: Vec<String> = of(&rows, "pswpin").misses.into_iter().map(|m| m.point).collect();
-        assert_eq!(order, ["far", "none", "near"]);
-    }
-}
+mod tests;

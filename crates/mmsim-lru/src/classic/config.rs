@@ -96,6 +96,9 @@ knob_enums! {
             "By I/O cost: refaults of workingset pages of either type, pages written by reclaim.";
         Cost612 = "cost-6.12",
             "As cost-5.9, each I/O weighing 32, plus one for every page scanned in vain.";
+        Cost73 = "cost-7.3",
+            "The costs of cost-6.12, which count from the next pass on, advice included, and halve \
+             until they are a quarter of the lists.";
     }
     /// Where lazily freed memory goes.
     LazyfreePlace {
@@ -177,7 +180,11 @@ knob_struct! {
              nonresident information alongside anonymous pages (Linux 5.8)";
         balance_model: BalanceModel = "balance-model",
             "How scanning is split between anonymous and file pages.",
-            "mm: balance LRU lists based on relative thrashing (Linux 5.8)";
+            "mm: balance LRU lists based on relative thrashing (Linux 5.8); cost-7.3: Linux 7.3, \
+             prepare_scan_control";
+        file_writeout: bool = "file-writeout",
+            "Whether kswapd writes a dirty file page that it meets again, while many are dirty.",
+            "mm: vmscan: remove writeback of file pages from reclaim (by Linux 6.17: no)";
         scan_rounding: ScanRounding = "scan-rounding",
             "How a list's share of the scan work is rounded when the work is split by fractions.",
             "mm/vmscan.c: don't round up scan size for online memory cgroup (Linux 5.6)";

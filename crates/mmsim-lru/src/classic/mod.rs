@@ -303,15 +303,22 @@ impl Classic {
             BalanceModel::Rotate => return,
             // An event of cost 0 still compares the costs with the lists, and may halve them.
             BalanceModel::Cost58 | BalanceModel::Cost59 => nr_io,
-            BalanceModel::Cost612 => cost612(nr_io, nr_rotated),
+            BalanceModel::Cost612 | BalanceModel::Cost73 => cost612(nr_io, nr_rotated),
         };
+        let (page_type, root) = (LruType::of(file), self.ids.root_of(lv));
+        if self.config.balance_model == BalanceModel::Cost73 {
+            self.lruvecs[lv].cost.pending[page_type] += cost;
+            if lv != root {
+                self.lruvecs[root].cost.pending[page_type] += cost;
+            }
+            return;
+        }
         let (scope, memcg) = (self.scope_of_lruvec(lv), self.ids.memcg(lv));
         let own = self.sizes(mem, scope, memcg);
-        self.lruvecs[lv].cost.add(LruType::of(file), cost, own.iter().sum());
-        if memcg != MemcgId(0) {
+        self.lruvecs[lv].cost.add(page_type, cost, own.iter().sum());
+        if lv != root {
             let all = self.sizes(mem, scope, MemcgId(0));
-            let root = self.ids.root_of(lv);
-            self.lruvecs[root].cost.add(LruType::of(file), cost, all.iter().sum());
+            self.lruvecs[root].cost.add(page_type, cost, all.iter().sum());
         }
     }
 
@@ -584,6 +591,7 @@ impl ReclaimPolicy for Classic {
     fn digest(&self, _mem: &Memory, d: &mut Digest) {
         for lv in self.lruvecs.iter() {
             d.words(lv.age.iter().chain(lv.cost.cost.iter()).chain(lv.activations.iter()).copied());
+            d.words(lv.cost.pending.iter().copied().filter(|&n| n > 0));
             d.words(lv.rotate.scanned.iter().chain(lv.rotate.rotated.iter()).copied());
         }
     }

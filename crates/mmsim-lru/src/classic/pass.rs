@@ -58,7 +58,10 @@ impl Classic {
         let kept = if req.one_step { self.passes[req.node][place].take() } else { None };
         let mut pass = match kept {
             Some(p) => p,
-            None => self.begin(mem, req),
+            None => {
+                self.reckon_costs(mem, req);
+                self.begin(mem, req)
+            }
         };
         let mut out = ReclaimOutcome::default();
         loop {
@@ -109,6 +112,17 @@ impl Classic {
         };
         self.enter(mem, req, &mut pass, scope);
         pass
+    }
+
+    /// What reclaim has cost until now decides how this pass divides its scans (7.3).
+    fn reckon_costs(&mut self, mem: &Memory, req: &ReclaimRequest) {
+        if self.config.balance_model == BalanceModel::Cost73 {
+            for scope in self.scopes_of(mem, req.node).map(LruScope) {
+                let pages = self.sizes(mem, scope, target(req)).iter().sum();
+                let lv = self.lruvec_at(scope, target(req));
+                self.lruvecs[lv].cost.begin_pass(pages);
+            }
+        }
     }
 
     /// The highest scope below `above` that a request concerns.

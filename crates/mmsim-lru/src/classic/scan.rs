@@ -6,7 +6,7 @@
 //! Source: Linux 6.12 mm/vmscan.c (`shrink_inactive_list`, `shrink_active_list`,
 //! `folio_check_references`, `isolate_lru_folios`).
 
-use super::config::AnonRefRule;
+use super::config::{AnonRefRule, BalanceModel};
 use super::workingset::Leaving;
 use super::{Classic, LIST_NAMES};
 use crate::index::{ANON, LruType, LruvecId};
@@ -65,6 +65,11 @@ impl Classic {
         mem.isolate_batch(scan, self.lruvecs[lv].lists[list], n, verdicts, &mut self.looks)
     }
 
+    fn shrinking(&self, by: Reclaimer, may_writepage: bool) -> Shrinking {
+        let writes_files = self.config.file_writeout;
+        Shrinking { by, may_writepage, keep_marked: false, writes_files }
+    }
+
     /// A scan of a list of an lruvec.
     fn scan<'a>(&self, lv: LruvecId, file: bool, to: ScanFor, req: &'a ReclaimRequest) -> Scan<'a> {
         let memcg = self.ids.memcg(lv);
@@ -90,7 +95,7 @@ impl Classic {
         let mut b = Batch {
             lv,
             file,
-            how: Shrinking { by: req.by, may_writepage: req.may_writepage, keep_marked: false },
+            how: self.shrinking(req.by, req.may_writepage),
             evicts_fast: req.may_writepage && mem.evicts_short(),
             leaving: self.leaving(file, self.scope_of_lruvec(lv), scan.memcg, req.by),
             fast: std::mem::take(&mut self.fast),
@@ -327,11 +332,12 @@ impl Classic {
         ignore_references: bool,
     ) -> u64 {
         let by = Reclaimer::Advice;
-        let how = Shrinking { by, may_writepage: true, keep_marked: false };
+        let how = self.shrinking(by, true);
         let (rule, locked_activates) =
             (self.config.anon_ref_rule, self.config.locked_is_activated());
         let mut stats = BatchStats::default();
         let mut back = Vec::new();
+        let lv = folios.first().map(|&f| self.lruvec_of(mem, f));
         mem.charge(mem.cost.t_scan * folios.len() as u64);
         for &folio in folios {
             let fate = shrink_folio(
@@ -355,6 +361,12 @@ impl Classic {
                 }
             }
             back.push(folio);
+        }
+        // The statistics of 7.3 hold these writes too.
+        if let Some(lv) = lv
+            && self.config.balance_model == BalanceModel::Cost73
+        {
+            self.note_cost(mem, lv, false, stats.pageout, 0);
         }
         for folio in back {
             mem.put_back(self, folio);
@@ -451,7 +463,8 @@ impl Classic {
         self.back = back;
         self.age_by_scan(lv, kept);
         self.note_rotated(lv, file, nr, rotated);
-        if kept > 0 && self.config.balance_model == super::config::BalanceModel::Cost612 {
+        let notes = [BalanceModel::Cost612, BalanceModel::Cost73];
+        if kept > 0 && notes.contains(&self.config.balance_model) {
             self.note_cost(mem, lv, file, 0, kept);
         }
         mem.end_deactivation(&scan, nr, demoted, kept);

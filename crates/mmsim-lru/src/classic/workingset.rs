@@ -294,7 +294,7 @@ impl Classic {
             let counts = match self.config.balance_model {
                 BalanceModel::Rotate => false,
                 BalanceModel::Cost58 => file,
-                BalanceModel::Cost59 | BalanceModel::Cost612 => true,
+                BalanceModel::Cost59 | BalanceModel::Cost612 | BalanceModel::Cost73 => true,
             };
             if counts {
                 self.note_cost(mem, lv, file, 1, 0);

@@ -12,13 +12,25 @@ use super::Mglru;
 use super::config::{AccessMarks, AgingRule, AgingSite, Lazyfree, TtlRule};
 use super::lruvec::{GenList, gen_of};
 use crate::index::{ANON, FILE, Gen, LruType, LruvecId, MAX_NR_GENS, MIN_NR_GENS};
-use mmsim_core::base::id::{MemcgId, PageIdx};
+use mmsim_core::base::id::{GroupId, MemcgId, PageIdx};
 use mmsim_core::base::time::{SimDuration, SimTime};
 use mmsim_core::config::ZoneKind;
 use mmsim_core::memory::trace::TraceEvent;
 use mmsim_core::memory::{Memory, WalkScope};
 use mmsim_core::phys::frames::{FolioId, flag, pages_of};
 use mmsim_core::policy::ReclaimRequest;
+
+/// A walk of page tables under way.
+#[derive(Clone, Debug)]
+pub(super) struct Walk {
+    /// The youngest generation at its begin.
+    seq: u64,
+    scope: WalkScope,
+    /// Tables still to visit, the next one last, and whether they are walked in any case.
+    left: Vec<(GroupId, bool)>,
+    /// Some process ran.
+    began: bool,
+}
 
 /// What the distribution of pages over generations says (`should_run_aging`).
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -116,34 +128,52 @@ impl Mglru {
             return false;
         }
         if self.config.walk_mmu {
-            self.walk(mem, lv, can_swap, force);
+            let mut walk = self.begin_walk(mem, lv, can_swap, force);
+            self.walk_on(mem, lv, &mut walk, None);
         }
         self.lruvecs[lv].mm.seq += 1;
         self.inc_max_seq(mem, lv, can_swap);
         true
     }
 
-    /// The same in two steps: who walked the tables of a process may have to give way before the
-    /// generation begins (`walk_mm`). Whoever comes meanwhile finds all processes taken, and begins
-    /// it. With several processes the kernel may give way after each.
+    /// The same in steps: who walks the tables of a process may have to give way before the
+    /// generation begins (`walk_mm`), where kernel code is preempted after any table. Whoever comes
+    /// meanwhile finds all processes taken, and begins it. With several processes the kernel may
+    /// give way after each.
     pub(super) fn age_in_steps(
         &mut self,
         mem: &mut Memory,
         lv: LruvecId,
         can_swap: bool,
-        walking: &mut Option<u64>,
+        walking: &mut Option<Walk>,
     ) -> Aging {
+        let lazy = mem.rules.lazy_preemption;
         let seq = self.lruvecs[lv].max_seq;
-        let own = walking.take();
-        if own.is_some_and(|own| own != seq) || seq <= self.lruvecs[lv].mm.seq {
-            return Aging::Failed;
-        }
-        if own.is_none() && self.config.walk_mmu && self.lruvecs[lv].mm.walked < seq {
-            let walked = self.walk(mem, lv, can_swap, false);
-            self.lruvecs[lv].mm.walked = seq;
-            if walked {
-                *walking = Some(seq);
+        let own = match walking.take() {
+            Some(walk) => Some(walk),
+            None if seq <= self.lruvecs[lv].mm.seq => return Aging::Failed,
+            None if !self.config.walk_mmu || self.lruvecs[lv].mm.walked >= seq => None,
+            None => {
+                self.lruvecs[lv].mm.walked = seq;
+                let mut walk = self.begin_walk(mem, lv, can_swap, false);
+                if !lazy && walk.began {
+                    self.walk_on(mem, lv, &mut walk, None);
+                    *walking = Some(walk);
+                    return Aging::Walked;
+                }
+                Some(walk)
+            }
+        };
+        if let Some(mut walk) = own {
+            // One tick wants the CPU back, and the next takes it.
+            let until = SimTime((mem.now.0 / mem.tick.0.max(1) + 2) * mem.tick.0);
+            self.walk_on(mem, lv, &mut walk, lazy.then_some(until));
+            if !walk.left.is_empty() {
+                *walking = Some(walk);
                 return Aging::Walked;
+            }
+            if walk.seq != seq || seq <= self.lruvecs[lv].mm.seq {
+                return Aging::Failed;
             }
         }
         self.lruvecs[lv].mm.seq += 1;
@@ -151,55 +181,86 @@ impl Mglru {
         Aging::Done
     }
 
-    /// Walks the page tables of the processes of a group. False: none of them ran.
-    fn walk(&mut self, mem: &mut Memory, lv: LruvecId, can_swap: bool, mut force: bool) -> bool {
+    /// Begins a walk of the page tables of the processes of a memory cgroup that ran.
+    fn begin_walk(
+        &mut self,
+        mem: &mut Memory,
+        lv: LruvecId,
+        can_swap: bool,
+        mut force: bool,
+    ) -> Walk {
         let (node, memcg) = self.node_and_memcg(lv);
         let seq = self.lruvecs[lv].max_seq;
-        let scope = WalkScope { node, memcg, anon: can_swap };
+        let listed = !self.config.walks_unlisted;
+        let scope = WalkScope { node, memcg, anon: can_swap, listed };
+        let mut walk = Walk { seq, scope, left: Vec::new(), began: false };
         let spaces: Vec<_> = mem.mm_list(memcg).collect();
         let mut tables = Vec::new();
-        let mut began = false;
         for (number, space) in spaces {
             force |= number >= self.lruvecs[lv].mm.tail;
             if !mem.take_used(space) && !force {
                 continue;
             }
-            if !std::mem::replace(&mut began, true) {
+            if !std::mem::replace(&mut walk.began, true) {
                 self.lruvecs[lv].mm.filters.reset(seq + 1);
             }
             tables.clear();
             mem.walk_tables(space, &scope, &mut tables);
-            for &table in &tables {
-                mem.charge(mem.cost.t_walk_pmd);
-                // The entry of a huge page is asked itself: there is no table to be spared.
-                let huge = mem.pages.group(table).huge;
-                if !huge && self.config.nonleaf_young && !force && !mem.pmd_test_clear_young(table)
-                {
-                    continue;
-                }
-                let worth = huge || force || !self.config.bloom || {
-                    self.lruvecs[lv].mm.filters.has(seq, table)
-                };
-                if !worth {
-                    continue;
-                }
-                let mut young = std::mem::take(&mut self.young);
-                young.clear();
-                let met = mem.walk_table(table, &scope, &mut young);
-                self.promote_all(mem, lv, &young, seq);
-                self.young = young;
-                // Worth a walk: an accessed bit in each cache line, of eight PTEs, on average.
-                if !huge && met.young * 8 >= met.slots {
-                    self.lruvecs[lv].mm.filters.insert(seq + 1, table);
-                }
-            }
+            walk.left.extend(tables.iter().map(|&table| (table, force)));
         }
         let last = mem.mm_list(memcg).last();
         if let Some((number, _)) = last {
             let tail = &mut self.lruvecs[lv].mm.tail;
             *tail = (*tail).max(number + 1);
         }
-        began
+        walk.left.reverse();
+        walk
+    }
+
+    /// Goes on with a walk until a point in time. What it finds accessed moves to the generation that
+    /// is the youngest by then.
+    fn walk_on(&mut self, mem: &mut Memory, lv: LruvecId, walk: &mut Walk, until: Option<SimTime>) {
+        while let Some((table, force)) = walk.left.pop() {
+            // The process may have given it up meanwhile.
+            if mem.pages.group(table).table.is_some() {
+                self.walk_one(mem, lv, table, force, walk);
+            }
+            if until.is_some_and(|until| mem.now >= until) {
+                break;
+            }
+        }
+    }
+
+    fn walk_one(
+        &mut self,
+        mem: &mut Memory,
+        lv: LruvecId,
+        table: GroupId,
+        force: bool,
+        walk: &Walk,
+    ) {
+        mem.charge(mem.cost.t_walk_pmd);
+        // The entry of a huge page is asked itself: there is no table to be spared.
+        let huge = mem.pages.group(table).huge;
+        if !huge && self.config.nonleaf_young && !force && !mem.pmd_test_clear_young(table) {
+            return;
+        }
+        let worth = huge || force || !self.config.bloom || {
+            self.lruvecs[lv].mm.filters.has(walk.seq, table)
+        };
+        if !worth {
+            return;
+        }
+        let mut young = std::mem::take(&mut self.young);
+        young.clear();
+        let met = mem.walk_table(table, &walk.scope, &mut young);
+        let youngest = self.lruvecs[lv].max_seq;
+        self.promote_all(mem, lv, &young, youngest);
+        self.young = young;
+        // Worth a walk: an accessed bit in each cache line, of eight PTEs, on average.
+        if !huge && met.young * 8 >= met.slots {
+            self.lruvecs[lv].mm.filters.insert(walk.seq + 1, table);
+        }
     }
 
     /// Folios that a walk found accessed move to a generation.
@@ -298,6 +359,14 @@ impl Mglru {
             min_seq[ANON] = min_seq[ANON].min(min_seq[FILE]);
             min_seq[FILE] = min_seq[ANON].max(v.min_seq[FILE]);
         }
+        if can_swap && self.config.min_seq_clamp {
+            let third = v.max_seq - MIN_NR_GENS;
+            for (t, other) in [(ANON, FILE), (FILE, ANON)] {
+                if min_seq[t] > third && min_seq[other] < third {
+                    min_seq[t] = third;
+                }
+            }
+        }
         let mut moved = false;
         for &t in types {
             if min_seq[t] != v.min_seq[t] {
@@ -380,7 +449,9 @@ impl Mglru {
         walks: bool,
     ) {
         let (node, memcg) = self.node_and_memcg(lv);
-        let scope = WalkScope { node, memcg, anon: !file };
+        let counted = self.config.access_marks == AccessMarks::Counted614;
+        let listed = !self.config.walks_unlisted;
+        let scope = WalkScope { node, memcg, anon: counted || !file, listed };
         let mut young = std::mem::take(&mut self.young);
         young.clear();
         let met = mem.look_around(page, &scope, &mut young);
@@ -389,7 +460,6 @@ impl Mglru {
         for &folio in &young {
             let bits = mem.frames.bits(folio);
             let elsewhere = gen_of(bits).is_some_and(|g| g != generation);
-            let counted = self.config.access_marks == AccessMarks::Counted614;
             if walks {
                 self.update_gen(mem, lv, folio, generation);
             } else if counted {

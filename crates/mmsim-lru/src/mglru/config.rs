@@ -28,6 +28,9 @@ knob_enums! {
             "Counted from the youngest generation. Active workingset starts in the first; what else \
              is active, anonymous or waits, in the second. Refaulted workingset starts in the third, \
              what was read in the fourth, or in the oldest if there are fewer.";
+        Distance72 = "distance-7.2",
+            "As distance-6.14, and what was read and is marked as accessed goes where refaulted \
+             workingset goes.";
     }
     /// What a recent refault has to be to count as restored, and what it gets.
     RestoreRule {
@@ -37,6 +40,7 @@ knob_enums! {
              the next scan protects it.";
         Ws614 = "ws-6.14",
             "The workingset flag before: it gets it again; else its access counts.";
+        Ws72 = "ws-7.2", "As ws-6.14, and only such a refault counts as activated.";
     }
     /// Which refaults are counted as refaults.
     RefaultCount {
@@ -69,7 +73,10 @@ knob_enums! {
     WritebackRule {
         Bounce = "bounce",
             "Moves them to the next generation, marked for reclaim at the end of the write.";
-        Activate = "activate", "Isolates them as any other; shrinking activates them.";
+        Activate = "activate",
+            "Isolates them as any other; shrinking activates them.";
+        Shrink72 = "shrink-7.2",
+            "As activate, in reclaim without input and output too, and marks for reclaim stay.";
     }
     /// What a scan does with a lazily freed folio that is dirty.
     DirtyLazyfreeRule {
@@ -79,7 +86,10 @@ knob_enums! {
     /// Who creates generations in global reclaim.
     AgingSite {
         Kswapd = "kswapd", "kswapd, before it evicts.";
-        Evictor = "evictor", "Whoever evicts, below the first priority.";
+        Evictor = "evictor", "Whoever evicts, below the first priority; then nothing is evicted.";
+        Loop = "loop",
+            "Whoever evicts, before each step: at any priority if too few generations are left. One \
+             step of global reclaim evicts all the same.";
     }
     /// When a pass over a node stops early.
     AbortRule {
@@ -88,7 +98,44 @@ knob_enums! {
              all zones are safe.";
         Simple67 = "simple-6.7", "Once the target is met.";
         Wmark612 = "wmark-6.12",
-            "Once the target is met, or for kswapd when all zones are 64 pages above the high mark.";
+            "Once the target is met, or for kswapd when all zones are 64 pages above the high mark; \
+             reclaim from a group goes on.";
+        Wmark72 = "wmark-7.2", "As wmark-6.12, and reclaim from a group stops at its target too.";
+    }
+    /// How many pages one step of eviction looks at, at most.
+    StepSize {
+        Whole = "4096", "4096.";
+        Budget = "budget", "4096, and no more than the budget of the pass.";
+        Batch = "64", "64, and no more than what is left of the budget.";
+    }
+    /// How a pass over a group ends.
+    BudgetRule {
+        EachStep = "each-step",
+            "Before each step the budget is reckoned anew; the pass ends when the steps together \
+             looked at as many.";
+        Once = "once", "The budget is reckoned once, and what a step looked at is taken off.";
+    }
+    /// What a step does after a type of which it could isolate nothing.
+    TypeFallback {
+        NoneIsolated = "none-isolated", "Tries the other type.";
+        NoneScanned = "none-scanned",
+            "Tries the other type if there was nothing to look at, else the same one again.";
+    }
+    /// What becomes of a page that arrives in a fault.
+    FaultArrival {
+        Active = "active", "It starts as an active one does.";
+        Marked = "marked", "It is marked as accessed; only refaulted workingset starts as active.";
+    }
+    /// What a page gets that reclaim finds accessed for the second time.
+    SecondTouch {
+        Workingset = "workingset", "The workingset flag.";
+        Mark = "mark",
+            "One more mark, the workingset flag only behind two; it is activated all the same.";
+    }
+    /// How `memory.low` and `memory.min` spare a group.
+    Protection {
+        Whole = "whole", "A group below is spared, one above is scanned by its size.";
+        Share = "share", "The same, and of one above the protected share is not scanned.";
     }
     /// When kswapd asks whether anything is older than `min-ttl-ms`.
     TtlRule {
@@ -136,6 +183,14 @@ knob_enums! {
     }
 }
 
+impl Placement {
+    /// Whether generations are counted from the youngest.
+    #[inline]
+    pub const fn is_by_distance(self) -> bool {
+        matches!(self, Placement::Distance614 | Placement::Distance72)
+    }
+}
+
 impl HistGens {
     /// The number of histories.
     pub const fn get(self) -> usize {
@@ -163,6 +218,10 @@ knob_struct! {
         nonleaf_young: bool = "nonleaf-young",
             "Whether walks skip page tables whose own entry was not accessed, and clear its bit.",
             "/sys/kernel/mm/lru_gen/enabled, bit 0x4 (Linux 6.1)";
+        walks_unlisted: bool = "walks-unlisted",
+            "Whether walks, and looks at neighbours, clear the accessed bits of folios that are on no \
+             list: isolated, or in a batch. Else these keep them.",
+            "mm/mglru: rework workingset protection (Linux 6.14: no)";
         bloom: bool = "bloom",
             "Whether walks skip page tables in which few accessed bits were found before.",
             "mm: multi-gen LRU: support page table walks (Linux 6.1)";
@@ -196,12 +255,20 @@ knob_struct! {
         min_seq_coupling: bool = "min-seq-coupling",
             "Whether the oldest generations of both types advance together.",
             "mm/mglru: rework aging feedback (Linux 6.14: no)";
+        min_seq_clamp: bool = "min-seq-clamp",
+            "Whether a type whose oldest generation is empty waits at the third youngest while the other \
+             type has older ones.",
+            "mm/mglru: rework aging feedback, as merged (Linux 6.18, try_to_inc_min_seq)";
         aging_rule: AgingRule = "aging-rule",
             "When a new generation is wanted.",
             "mm/mglru: rework aging feedback (Linux 6.14)";
         writeback_rule: WritebackRule = "writeback-rule",
             "What a scan does with folios that are dirty or under write.",
-            "mm: multi-gen LRU: minimal implementation (Linux 6.1); activate: Linux 6.12 stable";
+            "mm: multi-gen LRU: minimal implementation (Linux 6.1); activate: Linux 6.12 stable; \
+             shrink-7.2: Linux 7.2, sort_folio and isolate_folio";
+        file_writeout: bool = "file-writeout",
+            "Whether kswapd writes a dirty file page that it meets again, while many are dirty.",
+            "mm: vmscan: remove writeback of file pages from reclaim (by Linux 6.17: no)";
         dirty_lazyfree_rule: DirtyLazyfreeRule = "dirty-lazyfree-rule",
             "What a scan does with a lazily freed folio that is dirty.",
             "mm: multi-gen LRU: minimal implementation (Linux 6.1)";
@@ -211,6 +278,18 @@ knob_struct! {
         aging_site: AgingSite = "aging-site",
             "Who creates generations in global reclaim.",
             "mm: multi-gen LRU: per-node lru_gen_folio lists (Linux 6.3)";
+        step_size: StepSize = "step-size",
+            "How many pages one step of eviction looks at, at most.",
+            "budget: Linux 6.18, isolate_folios; 64: Linux 7.2, try_to_shrink_lruvec";
+        budget_rule: BudgetRule = "budget-rule",
+            "How a pass over a group ends.",
+            "once: Linux 7.2, try_to_shrink_lruvec";
+        type_fallback: TypeFallback = "type-fallback",
+            "What a step does after a type of which it could isolate nothing.",
+            "none-scanned: Linux 7.2, isolate_folios";
+        protection: Protection = "protection",
+            "How memory.low and memory.min spare a group.",
+            "share: by Linux 6.17, apply_proportional_protection";
         abort_rule: AbortRule = "abort-rule",
             "When a pass over a node stops early.",
             "mm/mglru: try to stop at high watermarks (Linux 6.8)";
@@ -221,6 +300,9 @@ knob_struct! {
             "Where lazily freed memory is kept.",
             "mm: add lazyfree folio to lru tail (2024); mm: mglru: provide a separate list for \
              lazyfree anon folios (2024)";
+        lazyfree_keeps_marks: bool = "lazyfree-keeps-marks",
+            "Whether a page keeps the marks of its accesses when it becomes lazily freed memory.",
+            "mm/mglru: optimize deactivation (Linux 6.14: yes, lru_gen_clear_refs finds no generation)";
         refault_distance: RefaultDistance = "refault-distance",
             "What is made of the distance between an eviction and its refault.",
             "Refault distance update with MGLRU support (2023)";
@@ -230,6 +312,13 @@ knob_struct! {
         access_marks: AccessMarks = "access-marks",
             "How accesses are noted on a folio.",
             "mm/mglru: rework workingset protection (Linux 6.14)";
+        fault_arrival: FaultArrival = "fault-arrival",
+            "What becomes of a page that arrives in a fault.",
+            "marked: Linux 7.2, folio_add_lru";
+        second_touch: SecondTouch = "second-touch",
+            "What a page gets that reclaim finds accessed for the second time. Without effect while \
+             access-marks is workingset-second.",
+            "mark: Linux 7.2, lru_gen_set_refs";
     }
 }
 
@@ -237,12 +326,14 @@ impl MglruConfig {
     /// A combination that no kernel could mean: the knob, what to write instead, and why.
     fn contradiction(&self) -> Option<(&'static str, &'static str, &'static str)> {
         let counted = self.access_marks == AccessMarks::Counted614;
+        let by_ws = matches!(self.restore_rule, RestoreRule::Ws614 | RestoreRule::Ws72);
         let distance = self.refault_distance != RefaultDistance::Off;
-        let rules: [(bool, &'static str, &'static str, &'static str); 4] = [
+        let rules: [(bool, &'static str, &'static str, &'static str); 6] = [
             (
-                counted != (self.restore_rule == RestoreRule::Ws614),
+                counted != by_ws,
                 "access-marks",
-                "access-marks = \"counted-6.14\" together with restore-rule = \"ws-6.14\", or neither",
+                "access-marks = \"counted-6.14\" together with restore-rule = \"ws-6.14\" or \
+                 \"ws-7.2\", or neither",
                 "a refault gets back what the marks are",
             ),
             (
@@ -253,10 +344,22 @@ impl MglruConfig {
             ),
             (
                 self.refault_distance == RefaultDistance::SecondOldest
-                    && self.placement == Placement::Distance614,
+                    && self.placement.is_by_distance(),
                 "refault-distance",
                 "placement = \"pre-fix\" or \"post-fix\"",
                 "the placement of 6.14 knows no second oldest generation",
+            ),
+            (
+                self.min_seq_clamp && self.min_seq_coupling,
+                "min-seq-clamp",
+                "min-seq-clamp = \"no\"",
+                "oldest generations that advance together do not part",
+            ),
+            (
+                self.fault_arrival == FaultArrival::Marked && !counted,
+                "fault-arrival",
+                "access-marks = \"counted-6.14\"",
+                "without counted accesses a mark would be lost before anybody looks",
             ),
             (
                 self.nonleaf_young && !self.walk_mmu,

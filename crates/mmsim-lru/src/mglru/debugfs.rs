@@ -42,7 +42,8 @@ impl Mglru {
         let swappiness = self.swappiness(mem, lv, req);
         let mut pass = self.begin(req, matches!(req.by, Reclaimer::Kswapd));
         pass.walks = walks;
-        self.evict_folios(mem, lv, swappiness, req, &pass, &mut ReclaimOutcome::default())
+        let (all, out) = (u64::MAX, &mut ReclaimOutcome::default());
+        self.evict_folios(mem, lv, swappiness, all, req, &pass, out)
     }
 
     /// How many pages of a group a pass at the request's priority may look at. `None`: it created a

@@ -9,7 +9,9 @@
 //! Source: Linux 6.12 mm/vmscan.c (`evict_folios`, `isolate_folios`, `shrink_folio_list`,
 //! `folio_check_references`).
 
-use super::config::{AccessMarks, Placement, TypeRule};
+use super::config::{
+    AccessMarks, AgingSite, BudgetRule, MglruConfig, SecondTouch, TypeFallback, TypeRule,
+};
 use super::lruvec::type_of;
 use super::pass::Pass;
 use super::rates::{Control, MAX_SWAPPINESS};
@@ -50,27 +52,35 @@ impl Batch {
 }
 
 impl Mglru {
-    /// One step (`evict_folios`). Returns what counts against the budget; 0 ends the work on the
-    /// lruvec.
+    /// One step (`evict_folios`), of a budget of `left` pages. Returns what counts against the
+    /// budget; 0 ends the work on the lruvec.
+    #[allow(clippy::too_many_arguments)] // What a step needs of its pass.
     pub(super) fn evict_folios(
         &mut self,
         mem: &mut Memory,
         lv: LruvecId,
         swappiness: u64,
+        left: u64,
         req: &ReclaimRequest,
         pass: &Pass,
         out: &mut ReclaimOutcome,
     ) -> u64 {
         let can_swap = swappiness > 0;
-        let (t, mut scanned) = self.isolate_folios(mem, lv, swappiness, req);
-        scanned += u64::from(self.try_to_inc_min_seq(mem, lv, can_swap));
+        // The loop of 7.2 judges by generations before each step, others after it.
+        let loops = self.config.aging_site == AgingSite::Loop;
+        if loops {
+            self.try_to_inc_min_seq(mem, lv, can_swap);
+        }
+        let (t, mut scanned) = self.isolate_folios(mem, lv, swappiness, left, req);
+        let moved = (!loops || scanned > 0) && self.try_to_inc_min_seq(mem, lv, can_swap);
+        scanned += u64::from(moved && self.config.budget_rule == BudgetRule::EachStep);
         let v = &self.lruvecs[lv];
         let gens = match (self.config.min_seq_coupling, can_swap) {
             (_, false) => v.nr_gens(FILE),
             (true, true) => v.nr_gens(ANON),
             (false, true) => v.nr_gens(ANON).max(v.nr_gens(FILE)),
         };
-        if gens == MIN_NR_GENS {
+        if gens == MIN_NR_GENS && !loops {
             scanned = 0;
         }
         let nr: u64 = self.looks.iter().map(|l| pages_of(l.bits)).sum();
@@ -84,6 +94,7 @@ impl Mglru {
                 by: req.by,
                 may_writepage: req.may_writepage,
                 keep_marked: self.config.access_marks == AccessMarks::WorkingsetSecond,
+                writes_files: self.config.file_writeout,
             },
             evicts_fast: t == ANON && req.may_writepage && mem.evicts_short(),
             walks: pass.walks,
@@ -125,6 +136,7 @@ impl Mglru {
         mem: &mut Memory,
         lv: LruvecId,
         swappiness: u64,
+        left: u64,
         req: &ReclaimRequest,
     ) -> (LruType, u64) {
         self.looks.clear();
@@ -144,14 +156,21 @@ impl Mglru {
             self.control(lv).choose(swappiness)
         };
         let mut others = u8::from(swappiness > 0);
+        let mut all = 0;
         loop {
             let last = limit.unwrap_or_else(|| self.control(lv).own_limit(t));
-            let scanned = self.scan_folios(mem, lv, t, last, req);
-            if scanned > 0 || others == 0 {
-                return (t, scanned);
+            let scanned = self.scan_folios(mem, lv, t, last, left, req);
+            all += scanned;
+            let done = match self.config.type_fallback {
+                TypeFallback::NoneIsolated => scanned > 0,
+                TypeFallback::NoneScanned => !self.looks.is_empty(),
+            };
+            if done || others == 0 {
+                return (t, all);
             }
             others -= 1;
-            (t, limit) = (t.other(), None);
+            limit = None;
+            t = if scanned == 0 { t.other() } else { t };
         }
     }
 
@@ -192,7 +211,8 @@ impl Mglru {
                 victims.push(look.with_bits(bits));
                 continue;
             }
-            let (judgement, bits) = used(self.config.access_marks, bits, 1, false);
+            let (judgement, bits, counted) =
+                used(&self.config, bits, self.counts.get(look.folio), 1, false);
             b.tell(
                 mem,
                 look,
@@ -203,7 +223,7 @@ impl Mglru {
             );
             self.look_around(mem, b.lv, look.page(), false, b.walks);
             mem.frames.store(look.folio, bits);
-            self.counted_first(look.folio, judgement);
+            self.note_counted(mem, look.folio, counted);
             if judgement == Judgement::Activate {
                 mem.activate(look.folio);
                 b.stats.activated[ANON] += 1;
@@ -299,6 +319,8 @@ impl Mglru {
         let marks = self.config.access_marks;
         let reworked = marks == AccessMarks::Counted614;
         let mut found = Vec::new();
+        let (config, counter) = (self.config, self.counts.get(folio));
+        let mut counted = None;
         // Who is found accessed is never evicted, so its neighbours can be looked at afterwards.
         let judge = |mem: &mut Memory, f: FolioId| {
             if ignore {
@@ -318,8 +340,9 @@ impl Mglru {
                 }
                 return if clean { Judgement::ReclaimClean } else { Judgement::Reclaim };
             }
-            let (judgement, bits) = used(marks, bits, r.count, r.exec);
+            let (judgement, bits, now) = used(&config, bits, counter, r.count, r.exec);
             mem.frames.store(f, bits);
+            counted = now;
             judgement
         };
         let fate = shrink_folio(mem, folio, b.how, &mut b.stats, judge, |mem, f| {
@@ -332,9 +355,7 @@ impl Mglru {
             ShrinkOutcome::Split => return fate,
         };
         mem.emit(|| TraceEvent::SimScanFolio { pfn: folio, page, file, outcome });
-        if fate == ShrinkOutcome::Kept(ScanOutcome::KeepReferenced) {
-            self.counted_first(folio, Judgement::Keep);
-        }
+        self.note_counted(mem, folio, counted);
         for page in found {
             self.look_around(mem, lv, page, file, b.walks);
         }
@@ -358,6 +379,7 @@ impl Mglru {
                     may_writepage: true,
                     keep_marked: !ignore
                         && self.config.access_marks == AccessMarks::WorkingsetSecond,
+                    writes_files: self.config.file_writeout,
                 },
                 evicts_fast: false,
                 walks: false,
@@ -374,10 +396,12 @@ impl Mglru {
         freed
     }
 
-    /// From 6.14 on the mark of what is kept for its first use counts further ones from 0.
-    fn counted_first(&mut self, folio: FolioId, judgement: Judgement) {
-        if judgement == Judgement::Keep && self.config.access_marks == AccessMarks::Counted614 {
-            self.counts.set(folio, 0);
+    /// The counter of a folio that was found accessed, if that changes it.
+    fn note_counted(&mut self, mem: &Memory, folio: FolioId, counted: Option<u32>) {
+        match counted {
+            None => {}
+            Some(0) => self.counts.set(folio, 0),
+            Some(n) => self.counts.raise(folio, n, mem.frames.len()),
         }
     }
 
@@ -392,7 +416,7 @@ impl Mglru {
             let marks = flag::REFERENCED | flag::WORKINGSET;
             if bits & flag::MLOCKED != 0 {
                 // To the unevictable list, by its flag.
-            } else if self.config.placement == Placement::Distance614 {
+            } else if self.config.placement.is_by_distance() {
                 let t = type_of(bits);
                 let v = &self.lruvecs[b.lv];
                 let (min_seq, max_seq) = (v.min_seq[t], v.max_seq);
@@ -414,7 +438,7 @@ impl Mglru {
     /// The same for anonymous folios that all become young, at once. False, and nothing done:
     /// something has to be asked for each.
     fn put_back_young(&mut self, mem: &mut Memory, b: &Batch) -> bool {
-        let by_distance = self.config.placement == Placement::Distance614;
+        let by_distance = self.config.placement.is_by_distance();
         if !self.single || by_distance || b.t != ANON {
             return false;
         }
@@ -427,7 +451,7 @@ impl Mglru {
             return false;
         }
         let marks = flag::ISOLATED | flag::REFERENCED | flag::WORKINGSET;
-        self.add_young_anon(mem, &b.back, flag::SWAPBACKED, marks)
+        self.add_young_anon(mem, &b.back, flag::SWAPBACKED, marks, flag::ACTIVE)
     }
 }
 
@@ -448,21 +472,31 @@ fn written(mem: &Memory, back: &mut Vec<FolioId>) -> Vec<FolioId> {
     written
 }
 
-/// What becomes of a folio that was found accessed through so many mappings, and its flags then
-/// (`folio_check_references`).
-fn used(marks: AccessMarks, bits: u32, count: u32, exec: bool) -> (Judgement, u32) {
+/// What becomes of a folio that was found accessed through so many mappings, its flags then, and its
+/// counter if that changes (`folio_check_references`, `lru_gen_set_refs`).
+fn used(
+    config: &MglruConfig,
+    bits: u32,
+    counter: u32,
+    count: u32,
+    exec: bool,
+) -> (Judgement, u32, Option<u32>) {
     let file = bits & flag::SWAPBACKED == 0;
-    match marks {
+    match config.access_marks {
         AccessMarks::WorkingsetSecond => {
             let again = bits & flag::REFERENCED != 0 || count > 1 || exec && file;
             let judgement = if again { Judgement::Activate } else { Judgement::Keep };
-            (judgement, bits | flag::REFERENCED)
+            (judgement, bits | flag::REFERENCED, None)
         }
         AccessMarks::Counted614 if bits & (flag::REFERENCED | flag::WORKINGSET) == 0 => {
-            (Judgement::Keep, bits | flag::REFERENCED)
+            (Judgement::Keep, bits | flag::REFERENCED, Some(0))
         }
         AccessMarks::Counted614 => {
-            (Judgement::Activate, bits & !flag::REFERENCED | flag::WORKINGSET)
+            let refs = if bits & flag::REFERENCED != 0 { counter + 1 } else { 0 };
+            if config.second_touch == SecondTouch::Mark && refs <= 1 {
+                return (Judgement::Activate, bits | flag::REFERENCED, Some(refs));
+            }
+            (Judgement::Activate, bits & !flag::REFERENCED | flag::WORKINGSET, None)
         }
     }
 }

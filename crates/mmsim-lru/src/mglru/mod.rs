@@ -13,7 +13,7 @@
 //! A folio's generation is a number on the folio, its list another thing: promoting it changes
 //! the number only, and eviction puts it onto its list when it meets it (lazy sorting).
 //!
-//! Kernels from 6.1 to 6.14, and the patch sets in between, are one mechanism with different
+//! Kernels from 6.1 to 7.3, and the patch sets in between, are one mechanism with different
 //! knobs ([`MglruConfig`]).
 //!
 //! - this file: the state, and what happens when a folio comes, goes or is used;
@@ -47,7 +47,7 @@ mod scan;
 pub use config::MglruConfig;
 pub use lruvec::GenList;
 
-use self::config::{AccessMarks, Lazyfree};
+use self::config::{AccessMarks, FaultArrival, Lazyfree};
 use self::counts::AccessCounts;
 use self::lruvec::{GEN_MASK, Lruvec, MmState, PerZone, gen_of};
 use self::memcg_lru::MemcgLru;
@@ -217,7 +217,12 @@ impl ReclaimPolicy for Mglru {
 
     fn folio_arrived(&mut self, mem: &mut Memory, folio: FolioId, how: Arrival) {
         if how.in_fault == Some(true) {
-            mem.frames.set(folio, flag::ACTIVE);
+            let bits = mem.frames.bits(folio);
+            if self.config.fault_arrival == FaultArrival::Active || bits & flag::WORKINGSET != 0 {
+                mem.frames.set(folio, flag::ACTIVE);
+            } else if bits & flag::REFERENCED == 0 {
+                self.mark(mem, folio);
+            }
         }
         let second_oldest = mem.frames.bits(folio) & GEN_MASK == refault::SECOND_OLDEST;
         if second_oldest && how.kind != ArrivalKind::PutBack {
@@ -263,16 +268,7 @@ impl ReclaimPolicy for Mglru {
                     self.counts.add(folio, mem.frames.len());
                 }
             }
-            AccessMarks::Counted614 => {
-                if bits & flag::REFERENCED == 0 {
-                    mem.frames.set(folio, flag::REFERENCED);
-                    self.counts.set(folio, 0);
-                } else if self.counts.get(folio) == counts::MOST {
-                    mem.frames.set(folio, flag::WORKINGSET);
-                } else {
-                    self.counts.add(folio, mem.frames.len());
-                }
-            }
+            AccessMarks::Counted614 => self.mark(mem, folio),
         }
     }
 
@@ -306,7 +302,11 @@ impl ReclaimPolicy for Mglru {
             return;
         }
         self.del(mem, folio);
+        let marks = mem.frames.bits(folio) & (flag::REFERENCED | flag::WORKINGSET);
         mem.make_lazyfree(folio);
+        if self.config.lazyfree_keeps_marks {
+            mem.frames.set(folio, marks);
+        }
         match self.config.lazyfree {
             Lazyfree::Tail => self.add(mem, folio, true),
             Lazyfree::ListOldest => {

@@ -21,7 +21,8 @@
 //! mm/vmscan.c (`folio_update_gen`, `folio_inc_gen`).
 
 use super::Mglru;
-use super::config::{AccessMarks, Placement};
+use super::config::{AccessMarks, FaultArrival, SecondTouch};
+use super::counts;
 use super::lruvec::{GEN_MASK, GenList, gen_bits, gen_of, type_of};
 use super::place::{self, Placing};
 use crate::index::{ANON, FILE, Gen, LruType, LruvecId};
@@ -208,13 +209,30 @@ impl Mglru {
     /// A folio was found used, as 6.14 notes that: once is no proof of a working set. True: it
     /// was not the first time (`lru_gen_set_refs`).
     pub(super) fn set_refs(&mut self, mem: &mut Memory, folio: FolioId) -> bool {
-        if mem.frames.has(folio, flag::REFERENCED | flag::WORKINGSET) {
-            mem.frames.change(folio, flag::REFERENCED, flag::WORKINGSET);
+        let bits = mem.frames.bits(folio);
+        if bits & (flag::REFERENCED | flag::WORKINGSET) != 0 {
+            if self.config.second_touch == SecondTouch::Mark && self.refs(folio, bits) <= 1 {
+                self.mark(mem, folio);
+            } else {
+                mem.frames.change(folio, flag::REFERENCED, flag::WORKINGSET);
+            }
             return true;
         }
         self.counts.set(folio, 0);
         mem.frames.set(folio, flag::REFERENCED);
         false
+    }
+
+    /// One more access of a folio, as 6.14 counts them (`lru_gen_inc_refs`).
+    pub(super) fn mark(&mut self, mem: &mut Memory, folio: FolioId) {
+        if !mem.frames.has(folio, flag::REFERENCED) {
+            mem.frames.set(folio, flag::REFERENCED);
+            self.counts.set(folio, 0);
+        } else if self.counts.get(folio) == counts::MOST {
+            mem.frames.set(folio, flag::WORKINGSET);
+        } else {
+            self.counts.add(folio, mem.frames.len());
+        }
     }
 
     /// A folio of the oldest generation moves on to the next (`folio_inc_gen`), unless it was
@@ -268,11 +286,21 @@ impl Mglru {
         }
         // From 6.14 on it matters which of them are workingset.
         let alike = (every ^ any) & flag::WORKINGSET == 0;
-        if !alike && self.config.placement == Placement::Distance614 {
+        if !alike && self.config.placement.is_by_distance() {
             return false;
         }
+        // From 7.2 on which are marked, or in the swap cache still.
+        let marks = self.config.fault_arrival == FaultArrival::Marked;
+        if marks && any & (flag::REFERENCED | flag::SWAPCACHE | flag::ACTIVE) != 0 {
+            return false;
+        }
+        let marks = marks && every & flag::WORKINGSET == 0;
+        let set = if marks { flag::REFERENCED } else { flag::ACTIVE };
         let folios = std::mem::take(&mut self.folios);
-        let done = self.add_young_anon(mem, &folios, every, flag::IN_BATCH);
+        let done = self.add_young_anon(mem, &folios, every, flag::IN_BATCH, set);
+        if done && marks {
+            self.counts.clear_all(&folios);
+        }
         if done && self.config.add_clears_refs && any & flag::WORKINGSET != 0 {
             self.counts.clear_all(&folios);
         }
@@ -283,14 +311,16 @@ impl Mglru {
         done
     }
 
-    /// Puts single anonymous folios that are alike into the generation for young ones, at the head,
-    /// and clears these flags of them besides. False, and nothing done: they are of several zones.
+    /// Puts single anonymous folios that are alike into the generation where such with the flags
+    /// `set` start, at the head, and clears the flags `clear` of them besides. False, and nothing
+    /// done: they are of several zones.
     pub(super) fn add_young_anon(
         &mut self,
         mem: &mut Memory,
         folios: &[FolioId],
         bits: u32,
         clear: u32,
+        set: u32,
     ) -> bool {
         let Some(zone) = mem.zones.of_all(folios.iter().copied()) else { return false };
         let refs = if self.config.add_clears_refs { flag::REFERENCED } else { 0 };
@@ -298,12 +328,12 @@ impl Mglru {
         let lv = LruvecId(0);
         let v = &self.lruvecs[lv];
         let (min_seq, max_seq) = (v.min_seq[ANON], v.max_seq);
-        let placing = Placing { bits: bits | flag::ACTIVE, min_seq, max_seq, first_to_go: false };
+        let placing = Placing { bits: bits | set, min_seq, max_seq, first_to_go: false };
         let generation = Gen::from_seq(place::seq_of(self.config.placement, placing));
         let list = v.lists[generation][GenList::Anon][zone];
         self.grow_gen(lv, generation, ANON, zone, folios.len() as u64);
         let clear = clear | refs | flag::ACTIVE | GEN_MASK;
-        mem.lru_add_heads_as(list, folios, clear, gen_bits(generation));
+        mem.lru_add_heads_as(list, folios, clear, gen_bits(generation) | set & !flag::ACTIVE);
         true
     }
 }

@@ -8,8 +8,8 @@
 //! `shrink_one`, `shrink_many`, `lru_gen_shrink_node`, `set_initial_priority`); 6.1, 6.7 likewise.
 
 use super::Mglru;
-use super::aging::Aging;
-use super::config::{AbortRule, AgingSite};
+use super::aging::{Aging, Walk};
+use super::config::{AbortRule, AgingSite, BudgetRule, Protection};
 use super::memcg_lru::Rotation;
 use crate::index::{ANON, FILE, LruType, LruvecId};
 use mmsim_core::base::id::{MemcgId, NodeId};
@@ -37,6 +37,10 @@ struct Work {
     max_seq: u64,
     /// Anonymous pages were evicted.
     swapped: bool,
+    /// What is left of a budget that was reckoned once.
+    left: Option<u64>,
+    /// In the loop of 7.2: a generation was wanted, and whether it began.
+    aged: Option<bool>,
 }
 
 /// A pass under way: kswapd does one step of eviction at a time and keeps its place here.
@@ -52,8 +56,8 @@ pub(super) struct Pass {
     low_skipped: bool,
     /// A new generation was wanted.
     wanted: bool,
-    /// For which generation it walked page tables, until the next one begins.
-    walking: Option<u64>,
+    /// Its walk of page tables, until the next generation begins.
+    walking: Option<Walk>,
 }
 
 /// First priority of kswapd from what can be reclaimed (`set_initial_priority`).
@@ -161,7 +165,8 @@ impl Mglru {
             }
             let lv = self.lruvec_at(req.node, memcg);
             let max_seq = self.lruvecs[lv].max_seq;
-            pass.work = Some(Work { lv, scanned: 0, max_seq, swapped: false });
+            pass.work =
+                Some(Work { lv, scanned: 0, max_seq, swapped: false, left: None, aged: None });
             return true;
         }
         false
@@ -178,22 +183,31 @@ impl Mglru {
         let mut w = pass.work.take().expect("a step needs an lruvec");
         // Reclaim without input and output may look at anonymous pages, and then lets them be.
         let swappiness = self.swappiness_if(mem, w.lv, req, req.may_swap || !req.may_io);
-        let budget = self.budget(mem, w.lv, swappiness > 0, req, pass);
+        let budget = self.turn(mem, &mut w, swappiness > 0, req, pass);
         if budget == Budget::Walked {
             pass.work = Some(w);
             return;
         }
         let mut aborts = false;
+        let limit = matches!(req.by, Reclaimer::Limit(_));
         if let Budget::Pages(nr @ 1..) = budget {
             let mut did = ReclaimOutcome::default();
-            let delta = self.evict_folios(mem, w.lv, swappiness, req, pass, &mut did);
+            let delta = self.evict_folios(mem, w.lv, swappiness, nr, req, pass, &mut did);
             pass.reclaimed += did.reclaimed;
             w.swapped |= did.stats.taken > did.stats.file_taken;
             w.scanned += delta;
             out.scanned += did.scanned;
             out.reclaimed += did.reclaimed;
             out.stats.add(&did.stats);
-            if delta > 0 && w.scanned < nr {
+            let goes_on = match &mut w.left {
+                None => w.scanned < nr,
+                Some(left) => {
+                    *left = left.saturating_sub(delta);
+                    *left > 0
+                }
+            };
+            // Global reclaim that aged evicts one batch.
+            if delta > 0 && goes_on && (limit || w.aged.is_none()) {
                 aborts = self.aborts(mem, req, pass, &w);
                 if !aborts {
                     pass.work = Some(w);
@@ -201,12 +215,11 @@ impl Mglru {
                 }
             }
         }
-        let limit = matches!(req.by, Reclaimer::Limit(_));
         if aborts && self.config.abort_rule == AbortRule::V6_1 && !limit {
             // It counts as reclaimed that zones were found safe.
             out.reclaimed += self.min_batch;
         }
-        self.leave(req, pass, &w, budget == Budget::Aged);
+        self.leave(req, pass, &w, budget == Budget::Aged || w.aged == Some(true));
         let (node, memcg) = self.node_and_memcg(w.lv);
         if memcg == MemcgId(0) && mem.shadow_nodes_listed() > 0 {
             let pages = self.pages_for_shadows(mem, node);
@@ -234,6 +247,63 @@ impl Mglru {
         order.rotate(memcg, to);
     }
 
+    /// What the next step on an lruvec may look at. The loop of 7.2 ages here and goes on.
+    fn turn(
+        &mut self,
+        mem: &mut Memory,
+        w: &mut Work,
+        can_swap: bool,
+        req: &ReclaimRequest,
+        pass: &mut Pass,
+    ) -> Budget {
+        let once = self.config.budget_rule == BudgetRule::Once;
+        let all = |mglru: &Self, mem: &Memory| {
+            mglru.unprotected(mem, w.lv, mglru.listed(w.lv, can_swap), req) >> req.priority
+        };
+        if once && w.left.is_none() {
+            w.left = Some(all(self, mem));
+        }
+        if self.config.aging_site == AgingSite::Loop {
+            let nr = w.left.unwrap_or_else(|| all(self, mem));
+            if nr > 0 && (pass.walking.is_some() || self.ages_in_loop(w.lv, can_swap, req)) {
+                pass.walks |= self.config.walk_mmu;
+                match self.age_in_steps(mem, w.lv, can_swap, &mut pass.walking) {
+                    Aging::Walked => return Budget::Walked,
+                    aging => w.aged = Some(aging == Aging::Done || w.aged == Some(true)),
+                }
+            }
+            return Budget::Pages(nr);
+        }
+        match self.budget(mem, w.lv, can_swap, req, pass) {
+            Budget::Pages(nr) => Budget::Pages(w.left.unwrap_or(nr).min(nr)),
+            other => other,
+        }
+    }
+
+    /// Whether an lruvec is aged before its next step: at any priority if it has too few
+    /// generations, below the first if it has just enough.
+    fn ages_in_loop(&self, lv: LruvecId, can_swap: bool, req: &ReclaimRequest) -> bool {
+        let o = self.outlook(lv, can_swap);
+        o.wanted && (o.total == 0 || req.priority < self.first_priority)
+    }
+
+    /// So many pages of an lruvec less the share that protection spares
+    /// (`apply_proportional_protection`). A group's own limit does not heed it.
+    fn unprotected(&self, mem: &Memory, lv: LruvecId, pages: u64, req: &ReclaimRequest) -> u64 {
+        let memcg = self.node_and_memcg(lv).1;
+        let foreign = memcg.0 != 0 && !matches!(req.by, Reclaimer::Limit(_));
+        if self.config.protection == Protection::Whole || !foreign {
+            return pages;
+        }
+        let (usage, c) = (mem.memcgs[memcg].usage, &mem.memcgs[memcg].config);
+        match if req.low_reclaim { c.min } else { c.low.max(c.min) } {
+            0 => pages,
+            protection => {
+                crate::classic::formulas::scan_base_protected(pages, 0, protection, usage)
+            }
+        }
+    }
+
     /// How much of an lruvec may be looked at (`get_nr_to_scan`); ages it if that is due.
     pub(super) fn budget(
         &mut self,
@@ -247,7 +317,7 @@ impl Mglru {
             return self.next_generation(mem, lv, can_swap, pass);
         }
         let o = self.outlook(lv, can_swap);
-        let pages = Budget::Pages(o.total >> req.priority);
+        let pages = Budget::Pages(self.unprotected(mem, lv, o.total, req) >> req.priority);
         if !o.wanted {
             return pages;
         }
@@ -259,6 +329,8 @@ impl Mglru {
                 pass.walks |= self.config.walk_mmu;
                 self.next_generation(mem, lv, can_swap, pass)
             }
+            // The loop has aged already.
+            AgingSite::Loop => pages,
             AgingSite::Kswapd => {
                 if req.priority == self.first_priority {
                     return pages;
@@ -293,7 +365,7 @@ impl Mglru {
     fn aborts(&self, mem: &Memory, req: &ReclaimRequest, pass: &Pass, w: &Work) -> bool {
         let kswapd = matches!(req.by, Reclaimer::Kswapd);
         let limit = matches!(req.by, Reclaimer::Limit(_));
-        if limit && self.config.abort_rule != AbortRule::V6_1 {
+        if limit && !matches!(self.config.abort_rule, AbortRule::V6_1 | AbortRule::Wmark72) {
             return false;
         }
         // kswapd counts each pass for itself.
@@ -309,7 +381,7 @@ impl Mglru {
         };
         match self.config.abort_rule {
             AbortRule::Simple67 => enough,
-            AbortRule::Wmark612 => {
+            AbortRule::Wmark612 | AbortRule::Wmark72 => {
                 enough || kswapd && req.order == 0 && all_above(Mark::High, self.min_batch)
             }
             AbortRule::V6_1 => {

@@ -301,10 +301,14 @@ impl Mglru {
         let memcg = self.node_and_memcg(lv).1;
         let [_, activated, restored] = COUNTERS[t];
         self.note_refaulted(lv, t, self.tier_then(u));
-        let reworked = self.config.restore_rule == RestoreRule::Ws614;
         // 6.1 counts here nothing but refaults; what it protects it counts as activated.
         let counts = self.config.refault_count == RefaultCount::All;
-        if counts && (!reworked || in_fault) {
+        let activates = match self.config.restore_rule {
+            RestoreRule::Refs4Ws | RestoreRule::Refs3All => true,
+            RestoreRule::Ws614 => in_fault,
+            RestoreRule::Ws72 => in_fault && u.workingset,
+        };
+        if counts && activates {
             mem.count_in(memcg, activated, 1);
         }
         let nr_frames = mem.frames.len();
@@ -317,7 +321,9 @@ impl Mglru {
                 mem.frames.set(folio, flag::WORKINGSET);
                 self.counts.raise(folio, 3, nr_frames);
             }
-            RestoreRule::Ws614 if u.workingset => mem.frames.set(folio, flag::WORKINGSET),
+            RestoreRule::Ws614 | RestoreRule::Ws72 if u.workingset => {
+                mem.frames.set(folio, flag::WORKINGSET)
+            }
             // 6.14 gives the count back as well; the first access that follows clears it.
             _ => return,
         }

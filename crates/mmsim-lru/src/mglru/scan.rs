@@ -7,7 +7,9 @@
 //! Source: Linux 6.12 mm/vmscan.c (`scan_folios`, `sort_folio`, `isolate_folio`).
 
 use super::Mglru;
-use super::config::{AccessMarks, DirtyLazyfreeRule, Lazyfree, WritebackRule};
+use super::config::{
+    AccessMarks, DirtyLazyfreeRule, Lazyfree, StepSize, TypeFallback, WritebackRule,
+};
 use super::lruvec::{GEN_MASK, GenList, gen_bits, gen_of};
 use crate::index::{ANON, FILE, Gen, LruType, LruvecId, MIN_NR_GENS, PerType, Tier};
 use mmsim_core::base::vmstat::VmEvent;
@@ -35,38 +37,47 @@ struct Sorting<'a> {
     t: LruType,
     /// The last tier that may be evicted.
     limit: Tier,
+    /// How many pages may be looked at.
+    most: u64,
     req: &'a ReclaimRequest,
 }
 
 impl Mglru {
-    /// Scans a type; what it isolates is in `self.looks`. Returns the folios looked at, or 0 if
-    /// that brought nothing.
+    /// Scans a type, with `left` of the budget; what it isolates is in `self.looks`. Returns the
+    /// folios looked at, or before 7.2 0 if that brought nothing.
     pub(super) fn scan_folios(
         &mut self,
         mem: &mut Memory,
         lv: LruvecId,
         t: LruType,
         limit: Tier,
+        left: u64,
         req: &ReclaimRequest,
     ) -> u64 {
         if self.lruvecs[lv].nr_gens(t) == MIN_NR_GENS {
             return 0;
         }
-        let scan = Sorting { lv, t, limit, req };
+        let most = match self.config.step_size {
+            StepSize::Whole => self.max_batch,
+            StepSize::Budget => self.max_batch.min(left),
+            StepSize::Batch => self.min_batch.min(left),
+        };
+        let scan = Sorting { lv, t, limit, most, req };
         let generation = self.lruvecs[lv].oldest(t);
         let mut tally = Scanned::default();
         // The zones asked for from the highest down, then those above from the highest down.
         let (asked, above) = ZoneKind::ALL.split_at(req.highest as usize + 1);
         for &zone in asked.iter().rev().chain(above.iter().rev()) {
             self.scan_zone(mem, &scan, generation, zone, &mut tally);
-            if tally.looked >= self.max_batch || tally.taken >= self.min_batch {
+            if tally.looked >= most || tally.taken >= self.min_batch {
                 break;
             }
         }
         let memcg = self.node_and_memcg(lv).1;
         let (file, to, lru) = (t == FILE, ScanFor::Eviction, TYPE_NAMES[t]);
-        mem.end_scan(&Scan { req, memcg, file, to, lru }, self.max_batch, tally);
-        if tally.taken > 0 || tally.looked >= self.max_batch { tally.looked } else { 0 }
+        mem.end_scan(&Scan { req, memcg, file, to, lru }, most, tally);
+        let all = self.config.type_fallback == TypeFallback::NoneScanned;
+        if all || tally.taken > 0 || tally.looked >= most { tally.looked } else { 0 }
     }
 
     /// Scans the lists of one zone: lazily freed folios first, where they have their own.
@@ -90,14 +101,14 @@ impl Mglru {
         for (i, &kind) in kinds.iter().enumerate() {
             let list = lists[kind][zone];
             while mem.lists.len(list) > 0
-                && tally.looked < self.max_batch
+                && tally.looked < scan.most
                 && tally.taken.max(skipped) < self.min_batch
             {
                 skipped += self.scan_some(mem, scan, (kind, zone), skipped, tally, &mut refused);
             }
             // As posted, the list of lazily freed folios gives what it refused to the list that
             // is scanned last.
-            let full = tally.looked >= self.max_batch || tally.taken.max(skipped) >= self.min_batch;
+            let full = tally.looked >= scan.most || tally.taken.max(skipped) >= self.min_batch;
             let last = i + 1 == kinds.len() || full;
             if self.config.lazyfree != Lazyfree::ListV2 || last {
                 mem.lru_add_heads(list, &refused);
@@ -126,7 +137,7 @@ impl Mglru {
         let generation = self.lruvecs[scan.lv].oldest(scan.t);
         let list = self.lruvecs[scan.lv].lists[generation][kind][zone];
         let room = self.min_batch - tally.taken.max(skipped);
-        let n = room.min(self.max_batch - tally.looked);
+        let n = room.min(scan.most - tally.looked);
         let mut looks = std::mem::take(&mut self.looks);
         let from = looks.len();
         tally.looked += mem.lru_isolate_unasked(list, n, &mut looks);
@@ -269,7 +280,8 @@ impl Mglru {
         let uncached = mem.frames.kind(folio) == FrameKind::Anon && bits & flag::SWAPCACHE == 0;
         let dirty =
             bits & flag::DIRTY != 0 && (c.writeback_rule == WritebackRule::Bounce || t == ANON);
-        if !scan.req.may_io && (dirty || uncached) {
+        let refuses = c.writeback_rule != WritebackRule::Shrink72 && !scan.req.may_io;
+        if refuses && (dirty || uncached) {
             return Sorted::Refused;
         }
         Sorted::Isolate
@@ -287,7 +299,9 @@ impl Mglru {
         let mut clear = GEN_MASK;
         let reworked = self.config.access_marks == AccessMarks::Counted614;
         if reworked {
-            clear |= flag::RECLAIM;
+            if self.config.writeback_rule != WritebackRule::Shrink72 {
+                clear |= flag::RECLAIM;
+            }
         } else {
             clear |= flag::REFERENCED;
             if look.bits & flag::REFERENCED == 0 {

@@ -269,8 +269,7 @@ fn names_on_the_command_line() {
     );
     golden.is("seeds-in-words", &f.mmsim(&["run", "x.toml", "--seeds", "five"]));
     golden.is("seeds-of-nothing", &f.mmsim(&["run", "x.toml", "--seeds"]));
-    golden
-        .is("set-of-a-later-kernel", &f.mmsim(&["run", "x.toml", "--set", "machine.kernel=6.18"]));
+    golden.is("set-of-a-later-kernel", &f.mmsim(&["run", "x.toml", "--set", "machine.kernel=7.4"]));
     let newest = ["run", "x.toml", "--set", "reclaim.preset=\"mglru\""];
     golden.is("set-of-no-version", &f.mmsim(&newest));
     golden.is("set-of-no-key", &f.mmsim(&["run", "x.toml", "--set", "machine.cpu=2"]));

@@ -323,7 +323,7 @@ impl Machine {
     ) -> (FaultOutcome, FaultKind) {
         let major = self.threads[tid].fault.is_some_and(|f| f.major);
         // Neighbours that are cached are mapped first, the page itself among them.
-        if !write && self.fault_around(page, at, vma) {
+        if !write && self.fault_around(tid, page, at, vma) {
             self.mem.now +=
                 if major { self.mem.cost.t_major_file } else { self.mem.cost.t_minor_file };
             let kind = if major { FaultKind::FileMajor } else { FaultKind::FileMinor };
@@ -334,7 +334,7 @@ impl Machine {
             _ => {
                 // What lies around the missing page is mapped before it is read.
                 if !write {
-                    self.fault_around(page, at, vma);
+                    self.fault_around(tid, page, at, vma);
                 }
                 self.major(tid);
                 self.retry_fault(tid);
@@ -388,9 +388,10 @@ impl Machine {
 
     /// Maps the cached pages of the aligned group around a read fault (`fault_around_bytes`);
     /// true if the page itself was among them. Each page met says that reading around paid:
-    /// it takes back one of the misses that switch readahead off. A rule says whether pages that
-    /// were in use before count.
-    fn fault_around(&mut self, page: PageIdx, at: PageIdx, vma: VmaId) -> bool {
+    /// it takes back one of the misses that switch readahead off. Rules say whether pages that
+    /// were in use before count, and whether only the page asked for does, unless it was read for
+    /// this fault.
+    fn fault_around(&mut self, tid: ThreadId, page: PageIdx, at: PageIdx, vma: VmaId) -> bool {
         let n = self.mem.vm.fault_around.max(1);
         if n == 1 {
             return false;
@@ -401,6 +402,7 @@ impl Machine {
         let last = (page.0 | (n - 1)).min(v.end().0 - 1).min(table + 511);
         let (file, _) = self.mem.file_at(at);
         let (base, pages) = (self.mem.files[file].base.0, self.mem.files[file].pages);
+        let tried = self.threads[tid].fault.is_some_and(|f| f.major);
         let (mut met, mut mapped) = (0, false);
         for p in first..=last {
             let there = at.0.wrapping_add(p).wrapping_sub(page.0);
@@ -413,7 +415,8 @@ impl Machine {
             }
             let lately = self.mem.rules.mmap_miss_skips_workingset
                 && self.mem.frames.has(folio, flag::WORKINGSET);
-            met += u32::from(!lately);
+            let counts = !self.mem.rules.mmap_miss_once || p == page.0 && !tried;
+            met += u32::from(counts && !lately);
             if self.mem.pages.entry(PageIdx(p)) == Entry::None {
                 // The neighbours only look as if they were accessed.
                 let wanted = p == page.0;

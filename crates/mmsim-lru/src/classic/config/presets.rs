@@ -34,6 +34,7 @@ impl ClassicConfig {
         swapin_sets_workingset: true,
         age_model: AgeModel::FileOnly,
         balance_model: BalanceModel::Rotate,
+        file_writeout: true,
         scan_rounding: ScanRounding::Up,
         shadow_e_includes_self: true,
         lazyfree: LazyfreePlace::Classic,
@@ -126,6 +127,11 @@ impl ClassicConfig {
         kswapd_retry_without_cache_trim: true,
         ..ClassicConfig::V6_1
     };
+    /// Linux 6.18.
+    pub const V6_18: ClassicConfig = ClassicConfig { file_writeout: false, ..ClassicConfig::V6_12 };
+    /// Linux 7.3.
+    pub const V7_3: ClassicConfig =
+        ClassicConfig { balance_model: BalanceModel::Cost73, ..ClassicConfig::V6_18 };
 }
 
 /// A named point of the knobs.
@@ -226,6 +232,8 @@ pub static PRESETS: &[Preset] = &[
     shipped!("5.9", V5_9, Some("classic-v5.8+prot")),
     shipped!("6.1", V6_1, Some("classic-v5.9")),
     shipped!("6.12", V6_12, Some("classic-v6.1")),
+    shipped!("6.18", V6_18, Some("classic-v6.12")),
+    shipped!("7.3", V7_3, Some("classic-v6.18")),
 ];
 
 /// The knobs of the preset of that name.
@@ -241,6 +249,8 @@ pub const fn preset_for_kernel(kernel: Kernel) -> ClassicConfig {
         Kernel::V5_9 => ClassicConfig::V5_9,
         Kernel::V6_1 => ClassicConfig::V6_1,
         Kernel::V6_12 => ClassicConfig::V6_12,
+        Kernel::V6_18 => ClassicConfig::V6_18,
+        Kernel::V7_3 => ClassicConfig::V7_3,
     }
 }
 

@@ -5,9 +5,10 @@
 //! the fix back: it is the base that the fix and the refault distance series were compared with.
 
 use super::{
-    AbortRule, AccessMarks, AgingRule, AgingSite, DirtyLazyfreeRule, HistGens, Lazyfree,
-    MglruConfig, Placement, RecentRule, RefaultCount, RefaultDistance, RestoreRule, TierGain,
-    TtlRule, TypeRule, WritebackRule,
+    AbortRule, AccessMarks, AgingRule, AgingSite, BudgetRule, DirtyLazyfreeRule, FaultArrival,
+    HistGens, Lazyfree, MglruConfig, Placement, Protection, RecentRule, RefaultCount,
+    RefaultDistance, RestoreRule, SecondTouch, StepSize, TierGain, TtlRule, TypeFallback, TypeRule,
+    WritebackRule,
 };
 use crate::knobs::{Preset, Ranged};
 use mmsim_core::config::Kernel;
@@ -19,6 +20,7 @@ impl MglruConfig {
         ttl_rule: TtlRule::Aging61,
         walk_mmu: true,
         nonleaf_young: true,
+        walks_unlisted: true,
         bloom: true,
         placement: Placement::PostFix,
         overflow_protect: true,
@@ -30,17 +32,26 @@ impl MglruConfig {
         nr_tiers: Ranged::new(4),
         hist_gens: HistGens::One,
         min_seq_coupling: true,
+        min_seq_clamp: false,
         aging_rule: AgingRule::Distribution,
         writeback_rule: WritebackRule::Bounce,
+        file_writeout: true,
         dirty_lazyfree_rule: DirtyLazyfreeRule::ToAnon,
         add_clears_refs: false,
         aging_site: AgingSite::Kswapd,
+        step_size: StepSize::Whole,
+        budget_rule: BudgetRule::EachStep,
+        type_fallback: TypeFallback::NoneIsolated,
+        protection: Protection::Whole,
         abort_rule: AbortRule::V6_1,
         initial_priority: false,
         lazyfree: Lazyfree::Base,
+        lazyfree_keeps_marks: false,
         refault_distance: RefaultDistance::Off,
         anon_reactivate: true,
         access_marks: AccessMarks::WorkingsetSecond,
+        fault_arrival: FaultArrival::Active,
+        second_touch: SecondTouch::Workingset,
     };
     /// Linux 6.7 without the fix of underprotected page cache.
     pub const V6_7_PRE: MglruConfig = MglruConfig {
@@ -86,6 +97,45 @@ impl MglruConfig {
         access_marks: AccessMarks::Counted614,
         ..MglruConfig::V6_12_RC
     };
+    /// Linux 6.18: the rework of 6.14 as it was merged.
+    pub const V6_18: MglruConfig = MglruConfig {
+        walks_unlisted: false,
+        lazyfree_keeps_marks: true,
+        min_seq_clamp: true,
+        step_size: StepSize::Budget,
+        protection: Protection::Share,
+        file_writeout: false,
+        ..MglruConfig::V6_14
+    };
+    /// Linux 7.2, the marks: what a fault brings is marked, and starts older.
+    pub const V7_2_MARKS: MglruConfig = MglruConfig {
+        placement: Placement::Distance72,
+        restore_rule: RestoreRule::Ws72,
+        fault_arrival: FaultArrival::Marked,
+        second_touch: SecondTouch::Mark,
+        ..MglruConfig::V6_18
+    };
+    /// Linux 7.3: with the loop of 7.2, which ages and evicts in one pass.
+    pub const V7_3: MglruConfig = MglruConfig {
+        writeback_rule: WritebackRule::Shrink72,
+        aging_site: AgingSite::Loop,
+        step_size: StepSize::Batch,
+        budget_rule: BudgetRule::Once,
+        type_fallback: TypeFallback::NoneScanned,
+        abort_rule: AbortRule::Wmark72,
+        ..MglruConfig::V7_2_MARKS
+    };
+
+    /// What a kernel has as MGLRU; kernels before 6.1 have none.
+    pub const fn of_kernel(kernel: Kernel) -> Option<MglruConfig> {
+        match kernel {
+            Kernel::V4_1 | Kernel::V5_5 | Kernel::V5_8 | Kernel::V5_9 => None,
+            Kernel::V6_1 => Some(MglruConfig::V6_1),
+            Kernel::V6_12 => Some(MglruConfig::V6_12),
+            Kernel::V6_18 => Some(MglruConfig::V6_18),
+            Kernel::V7_3 => Some(MglruConfig::V7_3),
+        }
+    }
 }
 
 /// One preset.
@@ -99,7 +149,7 @@ const fn preset(
     Preset { name, config, kernel, before, about, subject: None }
 }
 
-/// All presets. Machines know the kernels up to 6.12, so later ones run on that.
+/// All presets. One of a kernel that machines do not know runs on the nearest before it.
 pub static PRESETS: &[Preset<MglruConfig>] = &[
     preset(
         "mglru-v6.1",
@@ -142,6 +192,27 @@ pub static PRESETS: &[Preset<MglruConfig>] = &[
         Kernel::V6_12,
         Some("mglru-v6.12"),
         "multi-generational LRU as in Linux 6.14, reworked",
+    ),
+    preset(
+        "mglru-v6.18",
+        MglruConfig::V6_18,
+        Kernel::V6_18,
+        Some("mglru-v6.14"),
+        "multi-generational LRU as in Linux 6.18, the rework as merged",
+    ),
+    preset(
+        "mglru-v7.2-marks",
+        MglruConfig::V7_2_MARKS,
+        Kernel::V7_3,
+        Some("mglru-v6.18"),
+        "the marks and places of Linux 7.2, without its loop",
+    ),
+    preset(
+        "mglru-v7.3",
+        MglruConfig::V7_3,
+        Kernel::V7_3,
+        Some("mglru-v7.2-marks"),
+        "multi-generational LRU as in Linux 7.3: aging and evicting in one pass",
     ),
 ];
 

@@ -8,9 +8,11 @@
 use crate::harness::memory::{Bench, small_machine};
 use crate::harness::{self, Policy, Ran, Steps};
 use mmsim_core::backing::device::DeviceConfig;
+use mmsim_core::base::id::NodeId;
 use mmsim_core::base::time::SimDuration;
 use mmsim_core::base::vmstat::VmEvent::*;
 use mmsim_core::config::{DirtyLimit, Kernel, MachineConfig, MemcgConfig};
+use mmsim_core::phys::frames::flag;
 use mmsim_core::policy::Reclaimer;
 use mmsim_core::workload::Advice;
 use mmsim_lru::config::{ClassicConfig, KnobError, Knobs as _, WsThreshold};
@@ -269,6 +271,27 @@ fn balance_model() {
     let values = ["cost-5.8", "cost-5.9"];
     let [v58, v59] = pair(&ram(), ClassicConfig::V5_9, "balance-model", values, &[s]);
     assert!(v58.n(PswpOut) * 20 < v59.n(PswpOut) * 19, "{} {}", v58.n(PswpOut), v59.n(PswpOut));
+}
+
+/// kswapd meets a dirty file page again while many are dirty: it writes the page, or leaves it to the
+/// flusher.
+#[test]
+fn file_writeout() {
+    let written = |file_writeout| {
+        let config = ClassicConfig { file_writeout, ..ClassicConfig::V6_12 };
+        let mut b = Bench::new(config, 4000, 0);
+        (0..200).for_each(|id| b.read_file(id));
+        (0..200).for_each(|id| b.dirty(id));
+        for id in 0..200 {
+            let folio = b.folio(id, true).expect("it was read");
+            b.mem.frames.set(folio, flag::RECLAIM);
+        }
+        b.mem.node_flags[NodeId(0)].dirty = true;
+        b.reclaim(&Bench::request(Reclaimer::Kswapd, 1, 50));
+        b.count(NrVmscanWrite)
+    };
+    assert!(written(true) >= 32);
+    assert_eq!(written(false), 0);
 }
 
 /// Shares of small lists vanish if they are rounded down: anonymous pages, with the smaller share

@@ -6,6 +6,7 @@ pub(crate) mod mglru_twin;
 
 use mmsim_core::base::id::{MemcgId, NodeId};
 use mmsim_core::base::rng::Rng;
+use mmsim_core::base::time::SimDuration;
 use mmsim_core::base::vmstat::VmEvent;
 use mmsim_core::config::{Kernel, MachineConfig};
 use mmsim_core::machine::result::{Outcome, RunResult};
@@ -114,6 +115,10 @@ impl Steps {
         let count = pages.end - pages.start;
         let (region, first) = (RegionId(region), pages.start);
         self.ops.push(Op::Madvise { region, first, count, advice: a });
+        self
+    }
+    pub(crate) fn sleep(mut self, time: SimDuration) -> Steps {
+        self.ops.push(Op::Sleep(time));
         self
     }
     /// Faults pages in and activates them: two accesses by the kernel itself.

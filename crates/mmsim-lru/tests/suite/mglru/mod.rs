@@ -1,5 +1,6 @@
 //! MGLRU.
 
+mod reworked;
 mod twin;
 mod witness;
 mod worked_examples;

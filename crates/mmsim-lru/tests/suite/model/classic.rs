@@ -179,6 +179,8 @@ pub(crate) struct KernelModel {
     /// Per type under `per-type`, else only the second is used.
     ages: [u64; 2],
     cost: [u64; 2],
+    /// Costs that count from the next pass on, in the model of 7.3.
+    pending: [u64; 2],
     scanned: [u64; 2],
     rotated: [u64; 2],
     /// Activated refaults at the end of the last run.
@@ -204,6 +206,7 @@ impl KernelModel {
             shadows: BTreeMap::new(),
             ages: [0; 2],
             cost: [0; 2],
+            pending: [0; 2],
             scanned: [0; 2],
             rotated: [0; 2],
             snapshot: [0; 2],
@@ -292,7 +295,11 @@ impl KernelModel {
             true => Verdict::Reclaim,
             false => self.check_references(id),
         };
-        match self.reclaim_judged(id, verdict).0 {
+        let (verdict, wrote) = self.reclaim_judged(id, verdict);
+        if wrote && self.config.balance_model == BalanceModel::Cost73 {
+            self.pending[ANON] += 32;
+        }
+        match verdict {
             Verdict::Drop => return None,
             Verdict::Reclaim => return Some(id),
             Verdict::Keep => {}

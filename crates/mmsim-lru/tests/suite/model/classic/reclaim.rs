@@ -19,6 +19,15 @@ pub(super) const BATCH: u64 = 32;
 impl KernelModel {
     /// One pass over the node, which has one lruvec.
     pub(crate) fn shrink_node(&mut self, pass: Pass) -> Outcome {
+        if self.config.balance_model == BalanceModel::Cost73 {
+            for t in [ANON, FILE] {
+                self.cost[t] += std::mem::take(&mut self.pending[t]);
+            }
+            let quarter = self.sizes().iter().sum::<u64>() / 4;
+            while self.cost[ANON] + self.cost[FILE] > quarter {
+                self.cost = self.cost.map(|c| c / 2);
+            }
+        }
         // Whether the active lists may be scanned.
         let fresh = [ANON, FILE].map(|t| self.counters.activate[t] != self.snapshot[t]);
         // One counter for all refaults is that of file pages.
@@ -179,8 +188,10 @@ impl KernelModel {
         if self.config.age_model == AgeModel::Unified {
             self.advance_age(page_type, kept);
         }
-        if self.config.balance_model == BalanceModel::Cost612 && rotated > 0 {
-            self.note_cost(page_type, rotated);
+        match self.config.balance_model {
+            BalanceModel::Cost612 if rotated > 0 => self.note_cost(page_type, rotated),
+            BalanceModel::Cost73 => self.pending[page_type] += rotated,
+            _ => {}
         }
     }
 
@@ -257,6 +268,9 @@ impl KernelModel {
             BalanceModel::Cost58 | BalanceModel::Cost59 => self.note_cost(page_type, pageout),
             BalanceModel::Cost612 => {
                 self.note_cost(page_type, 32 * pageout + (nr_taken - reclaimed));
+            }
+            BalanceModel::Cost73 => {
+                self.pending[page_type] += 32 * pageout + (nr_taken - reclaimed);
             }
         }
     }

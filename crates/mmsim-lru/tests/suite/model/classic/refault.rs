@@ -36,6 +36,7 @@ impl KernelModel {
                 BalanceModel::Cost58 if t == ANON => {}
                 BalanceModel::Cost58 | BalanceModel::Cost59 => self.note_cost(t, 1),
                 BalanceModel::Cost612 => self.note_cost(t, 32),
+                BalanceModel::Cost73 => self.pending[t] += 32,
             }
         }
     }

@@ -344,7 +344,8 @@ impl Naive {
         let mut young = 1;
         for &(_, near, at) in window {
             let Some(f) = self.folios.get(&near) else { continue };
-            if !f.maps.contains(at) || file && f.kind() == ANON {
+            // 6.14 looks at anonymous neighbours of a file page too.
+            if !f.maps.contains(at) || file && !self.config.rework && f.kind() == ANON {
                 continue;
             }
             if !self.test_clear_young(near, at) {
