@@ -89,7 +89,7 @@ pub fn shrink_folio(
     shadow: impl FnOnce(&mut Memory, FolioId) -> Option<Shadow>,
 ) -> ShrinkOutcome {
     let bits = mem.frames.bits(folio);
-    if bits & (flag::LOCKED | flag::IN_BATCH) != 0 {
+    if bits & flag::LOCKED != 0 {
         return ShrinkOutcome::Kept(ScanOutcome::KeepBusy);
     }
     let pages = pages_of(bits);

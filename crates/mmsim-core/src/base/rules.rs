@@ -258,6 +258,10 @@ kernel_rules! {
             "which swap slots are handed out",
             "6.15 \"mm, swap: remove swap slot cache\"; 6.18 \"mm, swap: prefer nonfull over free clusters\"";
             SwapSlots::Cached, 6 . 18 => SwapSlots::Clusters618;
+        sync_swapin_caches: bool = "sync-swapin-caches",
+            "a page read from a synchronous device is in the swap cache until it is mapped: one that fills an LRU batch reaches its list there",
+            "absent in 6.19, present in 7.1, mm/memory.c, do_swap_page";
+            false, 7 . 0 => true;
 
         // Groups.
 
@@ -293,9 +297,13 @@ kernel_rules! {
             "6.6 \"sched/fair: Commit to EEVDF\"";
             Scheduler::Cfs, 6 . 6 => Scheduler::Eevdf;
         lazy_preemption: bool = "lazy-preemption",
-            "walks of page tables are preempted between tables, at the tick after the one that wants the CPU back; else they end first",
-            "6.13 \"sched: Add Lazy preemption model\"; 7.0, the only other model than full preemption";
-            false, 7 . 0 => true;
+            "code of the kernel keeps the CPU until the tick after the one that wants it back; else it gives way when asked",
+            "6.13 \"sched: Add Lazy preemption model\"; Debian builds 6.12 with voluntary preemption, 6.18 with this";
+            false, 6 . 18 => true;
+        hrtick: bool = "hrtick",
+            "a timer ends a slice when it is used up; else the next tick does",
+            "absent in 6.18, present in 7.3, kernel/sched/features.h, HRTICK";
+            false, 7 . 3 => true;
         wbt_one_depth: bool = "wbt-one-depth",
             "writes to swap share one depth of the device's queue; else only kswapd's get all of it",
             "absent in 6.1, present in 6.12, block/blk-wbt.c, get_limit";

@@ -173,6 +173,9 @@ impl Machine {
             })
             .collect();
         let nodes = mem.zones.nr_nodes();
+        let rules = config.kernel_rules();
+        let tunables = Tunables::of(rules.scheduler, config.cpus, config.tick)
+            .preempting(rules.lazy_preemption, rules.hrtick);
         let mut m = Machine {
             mem,
             policy,
@@ -180,14 +183,7 @@ impl Machine {
             config: config.clone(),
             tasks: Vec::new(),
             threads: IndexVec::new(),
-            cpus: vec![
-                Cpu::new(Tunables::of(
-                    config.kernel_rules().scheduler,
-                    config.cpus,
-                    config.tick
-                ));
-                config.cpus as usize
-            ],
+            cpus: vec![Cpu::new(tunables); config.cpus as usize],
             virtuals: BTreeMap::new(),
             order: Order::new(config.cpus as usize),
             queue: Queue::default(),

@@ -18,8 +18,10 @@
 //!
 //! What is passed over and what is lost has visible results, so the batches are modelled.
 //!
-//! Source: Linux 6.12 mm/swap.c. Left out: from 6.12 on a folio that waits to be moved is no longer
-//! visible on its list (its `lru` flag is clear). Here scans still see it, but it is pinned.
+//! A batch holds a reference. Reclaim may isolate a folio that waits to be moved, and may unmap it,
+//! but cannot free it; the move is lost if it comes meanwhile.
+//!
+//! Source: Linux 6.12.117 and 7.3 mm/swap.c. 6.11 to 6.16 hid such a folio from scans for a while.
 
 use super::Memory;
 use crate::base::id::CpuId;
@@ -136,9 +138,28 @@ impl Memory {
         for (i, (_, how)) in batch.iter_mut().enumerate() {
             how.position = i as u16;
         }
+        let cached = self.cached_still(&batch);
+        if let Some(folio) = cached {
+            self.frames.set(folio, flag::SWAPCACHE);
+        }
         policy.folios_arrived(self, &batch);
+        if let Some(folio) = cached {
+            self.frames.clear(folio, flag::SWAPCACHE);
+        }
         batch.clear();
         self.batches.cpus[cpu].add = batch;
+    }
+
+    /// The page that fills a batch while it is read from a synchronous device: its slot is freed
+    /// when it is on its list.
+    fn cached_still(&self, batch: &[(FolioId, Arrival)]) -> Option<FolioId> {
+        if !self.rules.sync_swapin_caches || batch.len() < self.batches.size {
+            return None;
+        }
+        let &(folio, how) = batch.last()?;
+        let bits = self.frames.bits(folio);
+        let reads = how.kind == ArrivalKind::SwapIn && bits & flag::SWAPCACHE == 0;
+        reads.then_some(folio)
     }
 
     /// Reports that the folios of a batch are on lists of that name.
@@ -232,32 +253,39 @@ impl Memory {
         }
         let mut b = std::mem::take(&mut self.batches.cpus[cpu].rotate);
         for folio in b.drain(..) {
-            self.frames.clear(folio, flag::IN_BATCH);
-            policy.folio_rotated(self, folio);
+            if self.leaves_batch(folio) {
+                policy.folio_rotated(self, folio);
+            }
         }
         self.batches.cpus[cpu].rotate = b;
         let mut b = std::mem::take(&mut self.batches.cpus[cpu].deactivate);
         for folio in b.drain(..) {
-            self.frames.clear(folio, flag::IN_BATCH);
-            policy.folio_deactivated(self, folio);
+            if self.leaves_batch(folio) {
+                policy.folio_deactivated(self, folio);
+            }
         }
         self.batches.cpus[cpu].deactivate = b;
         let mut b = std::mem::take(&mut self.batches.cpus[cpu].lazyfree);
         for folio in b.drain(..) {
-            self.frames.clear(folio, flag::IN_BATCH);
-            if self.may_be_lazyfree(folio) {
+            if self.leaves_batch(folio) && self.may_be_lazyfree(folio) {
                 policy.folio_made_lazyfree(self, folio);
             }
         }
         self.batches.cpus[cpu].lazyfree = b;
         let mut b = std::mem::take(&mut self.batches.cpus[cpu].activate);
         for folio in b.drain(..) {
-            self.frames.clear(folio, flag::IN_BATCH);
-            if !self.frames.has(folio, flag::ACTIVE) {
+            if self.leaves_batch(folio) && !self.frames.has(folio, flag::ACTIVE) {
                 policy.folio_activated(self, folio);
             }
         }
         self.batches.cpus[cpu].activate = b;
+    }
+
+    /// A folio's turn to be moved has come. False: it is isolated, and the move is lost.
+    #[inline]
+    fn leaves_batch(&mut self, folio: FolioId) -> bool {
+        self.frames.clear(folio, flag::IN_BATCH);
+        self.frames.has(folio, flag::LRU)
     }
 
     /// Puts an isolated folio back, by way of the batch (`folio_putback_lru`).

@@ -75,7 +75,7 @@ impl Memory {
         how: Evicting,
         shadow: Option<Shadow>,
     ) -> Result<(), ScanOutcome> {
-        if self.frames.has(folio, flag::LOCKED | flag::IN_BATCH) {
+        if self.frames.has(folio, flag::LOCKED) {
             return Err(ScanOutcome::KeepBusy);
         }
         if self.frames.has(folio, flag::WRITEBACK) {
@@ -105,6 +105,8 @@ impl Memory {
         if self.frames.mapped(folio) != Mapped::No && !self.try_to_unmap(folio) {
             return Prepared::Activate { why: ScanOutcome::Unevictable };
         }
+        // A batch holds a reference, which shows when the folio is unmapped already.
+        let pinned = self.frames.has(folio, flag::IN_BATCH);
         let mut wrote = false;
         if self.frames.has(folio, flag::DIRTY) {
             if !anon && !how.may_write_file {
@@ -112,13 +114,15 @@ impl Memory {
                 self.frames.set(folio, flag::RECLAIM);
                 return Prepared::Activate { why: ScanOutcome::ActivateDirty };
             }
-            if how.clean_only || !how.may_writepage {
+            if how.clean_only || !how.may_writepage || pinned {
                 return Prepared::Keep { why: ScanOutcome::KeepBusy, wrote: false };
             }
             if !self.pageout(folio) {
                 return Prepared::Keep { why: ScanOutcome::KeepWriteback, wrote: true };
             }
             wrote = true;
+        } else if pinned {
+            return Prepared::Keep { why: ScanOutcome::KeepBusy, wrote: false };
         }
         Prepared::Ready { wrote }
     }

@@ -105,6 +105,9 @@ impl Memory {
             }
             self.unmap_pte(p, folio, Entry::None, 0);
         }
+        if self.frames.has(folio, flag::IN_BATCH) {
+            return Prepared::Keep { why: ScanOutcome::KeepBusy, wrote: false };
+        }
         let memcg = self.frames.memcg(folio);
         self.count_in(memcg, VmEvent::PgLazyFreed, 1);
         self.emit(|| TraceEvent::SimLazyDrop { pfn: folio, page });

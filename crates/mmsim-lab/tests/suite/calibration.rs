@@ -51,9 +51,17 @@ fn in_code() -> BTreeMap<String, u64> {
             all.insert(format!("device.{name}.queue_depth"), depth.into());
         }
     }
-    for (name, early, late) in mmsim_lab::validate::cost::RECORDED {
-        all.insert(format!("validate.cost.6.1.{name}"), early);
-        all.insert(format!("validate.cost.6.12.{name}"), late);
+    let kernels = ["6.1", "6.12", "6.18", "7.3"];
+    for (name, of_kernel) in mmsim_lab::validate::cost::RECORDED {
+        for (kernel, value) in kernels.into_iter().zip(of_kernel) {
+            all.insert(format!("validate.cost.{kernel}.{name}"), value);
+        }
+    }
+    let entries = ["classic", "mglru"].into_iter().zip(mmsim_lab::validate::cost::DIRECT_ENTRY);
+    for (lru, of_kernel) in entries {
+        for (kernel, value) in kernels.into_iter().zip(of_kernel) {
+            all.insert(format!("validate.cost.{kernel}.t_direct_reclaim_entry.{lru}"), value);
+        }
     }
     for (name, value) in ["read", "write"].into_iter().zip(mmsim_lab::validate::cost::ZRAM) {
         all.insert(format!("validate.zram-{name}"), value);

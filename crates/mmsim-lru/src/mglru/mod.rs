@@ -210,9 +210,14 @@ impl Mglru {
 impl ReclaimPolicy for Mglru {
     #[inline]
     fn folios_arrived(&mut self, mem: &mut Memory, batch: &[(FolioId, Arrival)]) {
-        if !self.young_anon_arrived(mem, batch) {
-            arrive_singly(self, mem, batch);
+        // The last one may be in the swap cache still, which decides where it starts.
+        let cached = |&(folio, _): &(FolioId, Arrival)| mem.frames.has(folio, flag::SWAPCACHE);
+        let (alike, last) =
+            batch.split_at(batch.len() - usize::from(batch.last().is_some_and(cached)));
+        if !self.young_anon_arrived(mem, alike) {
+            arrive_singly(self, mem, alike);
         }
+        arrive_singly(self, mem, last);
     }
 
     fn folio_arrived(&mut self, mem: &mut Memory, folio: FolioId, how: Arrival) {

@@ -269,14 +269,6 @@ impl Mglru {
                 return Sorted::Moved;
             }
         }
-        // One that waits in a batch cannot be freed. Linux isolates it, finds the batch's reference,
-        // and puts what it rejects into a younger generation. Left in the oldest it would
-        // hold both types up: neither's oldest generation passes one that is not empty.
-        if bits & flag::IN_BATCH != 0 {
-            let generation = self.inc_gen(mem, lv, folio, 0);
-            mem.lru_add_head(at(self, generation), folio);
-            return Sorted::Moved;
-        }
         let uncached = mem.frames.kind(folio) == FrameKind::Anon && bits & flag::SWAPCACHE == 0;
         let dirty =
             bits & flag::DIRTY != 0 && (c.writeback_rule == WritebackRule::Bounce || t == ANON);

@@ -9,14 +9,24 @@
 //! the wakeup granularity. From 6.6 on (EEVDF) entities ask for a slice each: among those that
 //! are not ahead of the average, the earliest deadline goes first; a sleeper keeps its
 //! distance to the average, and who is ahead of it stays in the competition until it is not
-//! any more. Both look at slices at scheduling ticks only. Steps of the simulation are not
-//! interrupted: a switch that is due takes place at the end of a step, as in a kernel with
-//! voluntary preemption.
+//! any more. Both look at slices at scheduling ticks; with `hrtick` a timer ends them when they
+//! are used up. Steps of the simulation are not interrupted: a switch that is due takes place at
+//! the end of a step. With lazy preemption kernel code keeps the CPU until the tick after the one
+//! that wants it back:
+//!
+//! ```text
+//!   tick          T0          T1          T2
+//!   kswapd        |--- slice -|           |
+//!   voluntary                 | gives way at the end of a step
+//!   lazy                      | asked     | gives way
+//!   hrtick         0.7 ms | gives way
+//! ```
 //!
 //! Sources: Linux 6.12 kernel/sched/fair.c (`place_entity`, `pick_eevdf`, `update_deadline`,
 //! `dequeue_entity`, `requeue_delayed_entity`) and features.h; the same of 6.1
-//! (`place_entity`, `wakeup_preempt_entity`, `check_preempt_tick`). Left out: weights, groups,
-//! load balancing other than waking on an idle CPU.
+//! (`place_entity`, `wakeup_preempt_entity`, `check_preempt_tick`); 7.3 (`resched_curr_lazy`,
+//! `sched_tick`, `hrtick_start_fair`). Left out: weights, groups, load balancing other than waking
+//! on an idle CPU.
 
 use crate::base::rules::Scheduler;
 use crate::base::time::{SimDuration, SimTime};
@@ -27,6 +37,8 @@ use crate::machine::cpu::thread::Entity;
 #[derive(Clone, Copy, Debug)]
 pub(in crate::machine) struct Tunables {
     eevdf: bool,
+    lazy: bool,
+    hrtick: bool,
     tick: i64,
     slice: i64,
     latency: i64,
@@ -40,6 +52,8 @@ impl Tunables {
         let factor = 1 + i64::from(cpus.clamp(1, 8).ilog2());
         Tunables {
             eevdf: scheduler == Scheduler::Eevdf,
+            lazy: false,
+            hrtick: false,
             tick: tick.0 as i64,
             slice: 700_000 * factor,
             latency: 6_000_000 * factor,
@@ -47,21 +61,35 @@ impl Tunables {
             wakeup_granularity: 1_000_000 * factor,
         }
     }
+
+    /// With lazy preemption, and with a timer for slices.
+    pub(in crate::machine) fn preempting(self, lazy: bool, hrtick: bool) -> Self {
+        Tunables { lazy, hrtick: hrtick && self.eevdf, ..self }
+    }
+}
+
+/// Whether the current entity is to give way.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+enum Resched {
+    No,
+    /// When it leaves the kernel, or at the first tick after this time.
+    Lazy(i64),
+    Now,
 }
 
 impl Virtual {
     /// Begins a slice anew at each tick after `from` that finds the one before used up. The runtime
-    /// has grown since then to its value `now` without a pause. False: no tick did.
-    fn renew_at_ticks(&mut self, from: i64, now: i64, t: &Tunables) -> bool {
+    /// has grown since then to its value `now` without a pause. Returns the first such tick.
+    fn renew_at_ticks(&mut self, from: i64, now: i64, t: &Tunables) -> Option<i64> {
         let used_up = (now - (self.runtime - self.deadline)).max(from + 1);
         let first = used_up + (-used_up).rem_euclid(t.tick);
         if first > now {
-            return false;
+            return None;
         }
         let each = t.slice + (-t.slice).rem_euclid(t.tick);
         let last = now - (now - first) % each;
         self.deadline = self.runtime - (now - last) + t.slice;
-        true
+        Some(first)
     }
 }
 
@@ -80,7 +108,9 @@ pub(in crate::machine) struct Cpu {
     known: i64,
     queue: Line,
     min_runtime: i64,
-    resched: bool,
+    resched: Resched,
+    /// The timer will end the current slice (`hrtick_timer`).
+    armed: bool,
 }
 
 impl Cpu {
@@ -95,7 +125,8 @@ impl Cpu {
             known: 0,
             queue: Line::new(),
             min_runtime: 0,
-            resched: false,
+            resched: Resched::No,
+            armed: false,
         }
     }
 
@@ -119,7 +150,7 @@ impl Cpu {
     /// The entity that runs, if nobody else wants the CPU and none is to be chosen.
     #[inline]
     pub(in crate::machine) fn alone(&self) -> Option<Entity> {
-        let alone = self.queue.is_empty() && !self.resched;
+        let alone = self.queue.is_empty() && self.resched == Resched::No;
         self.current.filter(|_| alone).map(|c| c.0)
     }
 
@@ -150,25 +181,59 @@ impl Cpu {
         v.runtime += to - from;
         self.ran += to - from;
         let since_tick = to % t.tick;
-        if to - from > since_tick {
+        let contended = !self.queue.is_empty();
+        let mut asked = None;
+        if self.armed && v.runtime >= v.deadline {
+            self.known = v.deadline;
+            v.deadline += t.slice;
+            self.resched = Resched::Now;
+            self.armed = false;
+        } else if to - from > since_tick {
             let (runtime, ran) = (v.runtime - since_tick, self.ran - since_tick);
             self.known = runtime;
-            let renewed = t.eevdf && v.renew_at_ticks(from, to, t);
-            if renewed {
-                self.resched |= !self.queue.is_empty();
+            let first = from - from % t.tick + t.tick;
+            let renewed = if t.eevdf { v.renew_at_ticks(from, to, t) } else { None };
+            if renewed.is_some() {
+                asked = renewed.filter(|_| contended);
             } else if t.eevdf && self.protected != v.deadline {
                 // Its slice is not protected, and it is ahead of the average (`did_preempt_short`).
                 let n = self.queue.len() as i128;
-                self.resched |= i128::from(runtime) * n > self.queue.sum();
+                asked = (i128::from(runtime) * n > self.queue.sum()).then_some(first);
             }
-            if !t.eevdf && !self.queue.is_empty() {
+            if !t.eevdf && contended {
                 let ideal = (t.latency / (self.queue.len() as i64 + 1)).max(t.min_granularity);
-                let first = self.queue.least_runtime().unwrap_or(runtime);
-                self.resched |= ran > ideal || ran >= t.min_granularity && runtime - first > ideal;
+                let least = self.queue.least_runtime().unwrap_or(runtime);
+                let over = ran > ideal || ran >= t.min_granularity && runtime - least > ideal;
+                asked = over.then_some(first);
             }
         }
         let least = self.queue.least_runtime().map_or(v.runtime, |first| first.min(v.runtime));
         self.min_runtime = self.min_runtime.max(least);
+        if let Some(at) = asked {
+            self.ask(at);
+        }
+        if let Resched::Lazy(at) = self.resched
+            && to - since_tick > at
+        {
+            self.resched = Resched::Now;
+        }
+    }
+
+    /// The current entity shall give way, since then.
+    fn ask(&mut self, at: i64) {
+        if self.resched == Resched::No {
+            self.resched = if self.tunables.lazy { Resched::Lazy(at) } else { Resched::Now };
+        }
+    }
+
+    /// Whether the current entity gives way at the end of a step: a thread is back in user mode
+    /// then, a kernel thread is not.
+    fn gives_way_now(&self) -> bool {
+        match self.resched {
+            Resched::No => false,
+            Resched::Lazy(_) => matches!(self.current, Some((Entity::Thread(_), _))),
+            Resched::Now => true,
+        }
     }
 
     /// A slice that is used up is looked at also when somebody comes or goes.
@@ -178,7 +243,9 @@ impl Cpu {
         self.known = v.runtime;
         if t.eevdf && v.runtime >= v.deadline {
             v.deadline = v.runtime + t.slice;
-            self.resched |= !self.queue.is_empty();
+            if !self.queue.is_empty() {
+                self.ask(self.updated.0 as i64);
+            }
         }
     }
 
@@ -188,11 +255,18 @@ impl Cpu {
         if self.queue.is_empty() {
             return SimTime::NEVER;
         }
-        if self.resched {
+        if self.resched != Resched::No {
             return SimTime::ZERO;
         }
         let tick = self.tunables.tick as u64;
-        SimTime((self.clock.0 / tick + 1) * tick)
+        let tick = SimTime((self.clock.0 / tick + 1) * tick);
+        match self.current {
+            Some((_, v)) if self.armed => {
+                let left = (v.deadline - v.runtime).max(0) as u64;
+                tick.min(SimTime(self.updated.0 + left))
+            }
+            _ => tick,
+        }
     }
 
     /// An entity wakes: where it stands in line, and whether it preempts.
@@ -230,15 +304,26 @@ impl Cpu {
                 self.queue.push(Queued { entity, v, ready: now, delayed: false });
             }
             if self.current.is_some() && self.pick(now.max(self.clock)) != Pick::Current {
-                self.resched = true;
+                self.ask(now.0 as i64);
             }
         } else {
             v.runtime = v.runtime.max(self.min_runtime - t.latency / 2);
             self.queue.push(Queued { entity, v, ready: now, delayed: false });
-            if let Some((_, c)) = self.current {
-                self.resched |= c.runtime - v.runtime > t.wakeup_granularity;
+            if let Some((_, c)) = self.current
+                && c.runtime - v.runtime > t.wakeup_granularity
+            {
+                self.ask(now.0 as i64);
             }
         }
+        if !self.armed {
+            self.arm();
+        }
+    }
+
+    /// The timer is set when an entity begins to run, or one comes while it is not set. It is not
+    /// for one that goes on because its turn has come again (`hrtick_start_fair`).
+    fn arm(&mut self) {
+        self.armed = self.tunables.hrtick && self.current.is_some() && !self.queue.is_empty();
     }
 
     fn place(&self, v: &mut Virtual) {
@@ -296,7 +381,8 @@ impl Cpu {
                     (self.protected, self.known) = (q.v.deadline, q.v.runtime);
                     self.ran = 0;
                     self.updated = self.clock;
-                    self.resched = false;
+                    self.resched = Resched::No;
+                    self.arm();
                     return (Some(q.entity), left);
                 }
                 Pick::Current => unreachable!("nobody runs"),
@@ -337,11 +423,11 @@ impl Cpu {
     /// The end of a step: the current entity yields if its time is up.
     pub(in crate::machine) fn yield_if_due(&mut self) {
         self.account(self.clock);
-        if !self.resched {
+        if !self.gives_way_now() {
             return;
         }
         self.renew_slice();
-        self.resched = false;
+        self.resched = Resched::No;
         if let Pick::Queued(_) = self.pick(self.clock) {
             let (entity, v) = self.current.take().expect("it runs");
             self.queue.push(Queued { entity, v, ready: self.clock, delayed: false });
@@ -365,7 +451,7 @@ impl Cpu {
     /// first.
     pub(in crate::machine) fn gives_way(&mut self, may: impl Fn(Entity) -> bool) -> bool {
         self.account(self.clock);
-        if !self.resched {
+        if self.resched != Resched::Now {
             return false;
         }
         match self.pick(self.clock) {
@@ -396,7 +482,7 @@ impl Cpu {
         let first = ready.min_by_key(|q| q.v.runtime)?.entity;
         self.clock = now;
         self.resume(first);
-        self.resched = false;
+        self.resched = Resched::No;
         Some(first)
     }
 
@@ -416,7 +502,8 @@ impl Cpu {
         (self.protected, self.known) = (v.deadline, v.runtime);
         self.ran = 0;
         self.updated = self.clock;
-        self.resched = true;
+        self.resched = Resched::Now;
+        self.arm();
     }
 
     /// Whether the entity is what this CPU runs, or nobody else could be.

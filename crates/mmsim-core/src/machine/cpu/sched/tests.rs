@@ -9,7 +9,17 @@ const US: u64 = 1_000;
 
 /// A CPU on which `A` has run alone from time 0 to `us`, in steps of 100 us.
 fn alone(scheduler: Scheduler, us: u64) -> Cpu {
-    let mut c = Cpu::new(Tunables::of(scheduler, 1, SimDuration::from_millis(4)));
+    alone_with(Tunables::of(scheduler, 1, SimDuration::from_millis(4)), us)
+}
+
+/// The same with lazy preemption, and with or without a timer for slices.
+fn alone_lazy(us: u64, hrtick: bool) -> Cpu {
+    let tunables = Tunables::of(Scheduler::Eevdf, 1, SimDuration::from_millis(4));
+    alone_with(tunables.preempting(true, hrtick), us)
+}
+
+fn alone_with(tunables: Tunables, us: u64) -> Cpu {
+    let mut c = Cpu::new(tunables);
     c.enqueue(A, Virtual::default(), SimTime::ZERO);
     assert_eq!(c.take_next().0, Some(A));
     while c.clock.0 < us * US {
@@ -88,6 +98,38 @@ fn eevdf_prefers_the_waking_one_at_equal_deadlines() {
     let mut c = alone(Scheduler::Eevdf, 10_000);
     wake_b(&mut c);
     assert_eq!(turn_of_b(&mut c), (10_000, 12_000));
+}
+
+/// As above with lazy preemption. `A` is a thread and leaves the kernel at the end of its step, so
+/// `B` runs at 10 ms. `B` is a kernel thread: the tick of 12 ms asks for the CPU, that of 16 takes
+/// it.
+#[test]
+fn a_kernel_thread_keeps_the_cpu_for_one_tick_more_under_lazy_preemption() {
+    let mut c = alone_lazy(10_000, false);
+    wake_b(&mut c);
+    assert_eq!(turn_of_b(&mut c), (10_000, 16_000));
+}
+
+/// A thread amid a step is in the kernel too: asked at 10 ms, it gives way at the tick of 12 ms.
+#[test]
+fn a_thread_amid_a_step_gives_way_one_tick_later_under_lazy_preemption() {
+    let mut c = alone_lazy(10_000, false);
+    wake_b(&mut c);
+    assert!(!c.gives_way(|_| true));
+    c.clock = SimTime(11_900 * US);
+    assert!(!c.gives_way(|_| true));
+    c.clock = SimTime(12_000 * US);
+    assert!(c.gives_way(|_| true));
+}
+
+/// With a timer for slices `B` has 0.7 ms from 10 ms on, and `A` as much. The run of `A` alone
+/// was none of the timer's business: it starts when a second entity comes.
+#[test]
+fn a_timer_ends_slices_when_they_are_used_up() {
+    let mut c = alone_lazy(10_000, true);
+    wake_b(&mut c);
+    assert_eq!(turn_of_b(&mut c), (10_000, 10_700));
+    assert_eq!(c.slice_end(), SimTime(11_400 * US));
 }
 
 /// At 8.3 ms the slice of `A` is still running, and protected until a tick looks at it.
