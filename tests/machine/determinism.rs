@@ -12,7 +12,7 @@ use mmsim_core::config::{Kernel, MachineConfig};
 use mmsim_core::machine::result::{Outcome, RunResult};
 use mmsim_core::machine::{self as core, Watch};
 use mmsim_core::memory::Memory;
-use mmsim_core::memory::trace::{Observer, TraceEvent};
+use mmsim_core::memory::trace::{Observer, TraceEvent, TraceKind, TraceKinds};
 use mmsim_core::policy::ReclaimPolicy;
 use mmsim_core::workload::{Advice, CopyRun, MapKind, Op, RegionId, Run, VmaFlags, Workload};
 use mmsim_lru::{Classic, ClassicConfig, Mglru, MglruConfig, Random};
@@ -48,16 +48,20 @@ impl Observer for Nothing {
 
 type Events = Arc<Mutex<Vec<(SimTime, TraceEvent)>>>;
 
-/// Keeps all events.
-struct Log(Events);
+/// Keeps all events of some kinds.
+struct Log(Events, TraceKinds);
 impl Observer for Log {
+    fn kinds(&self) -> TraceKinds {
+        self.1
+    }
     fn event(&mut self, now: SimTime, event: &TraceEvent) {
         self.0.lock().unwrap().push((now, event.clone()));
     }
 }
 
 /// Runs a machine by its fast paths and by the slow one, unobserved, and observed, recorded and
-/// audited besides: the same result each time, and the same events and accesses twice.
+/// audited besides: the same result each time, and the same events and accesses twice. An observer
+/// of some kinds sees the events of those.
 fn fast_is_slow(what: &str, machine: impl Fn() -> core::Machine) -> RunResult {
     fast_is_slow_recorded(what, machine).0
 }
@@ -72,7 +76,7 @@ fn fast_is_slow_recorded(what: &str, machine: impl Fn() -> core::Machine) -> (Ru
         let watch = Watch::default()
             .with_slow_paths(slow)
             .with_record_accesses(true)
-            .with_observer(Box::new(Log(Arc::clone(&events))));
+            .with_observer(Box::new(Log(Arc::clone(&events), TraceKinds::ALL)));
         let watch = if slow { watch } else { watch.with_check_every(1009) };
         let mut m = machine();
         assert_eq!(m.run(watch), fast, "{what}, watched, slow: {slow}");
@@ -80,6 +84,14 @@ fn fast_is_slow_recorded(what: &str, machine: impl Fn() -> core::Machine) -> (Ru
     };
     let (accesses, events) = watched(false);
     let (slow_accesses, slow_events) = watched(true);
+    for kinds in [TraceKinds::ALL, some_kinds(what)] {
+        let seen = Events::default();
+        let observer = Box::new(Log(Arc::clone(&seen), kinds));
+        assert_eq!(machine().run(Watch::default().with_observer(observer)), fast, "{what}");
+        let seen = std::mem::take(&mut *seen.lock().unwrap());
+        let all = slow_events.iter().filter(|(_, e)| kinds.has(e.kind()));
+        assert!(seen.iter().eq(all), "{what}: not the events of {kinds:?}");
+    }
     assert_eq!(accesses.len() as u64, fast.accesses, "{what}");
     let differ = accesses.iter().zip(&slow_accesses).position(|(a, b)| a != b);
     assert_eq!(differ, None, "{what}: accesses differ");
@@ -91,6 +103,15 @@ fn fast_is_slow_recorded(what: &str, machine: impl Fn() -> core::Machine) -> (Ru
     }
     assert_eq!(events.len(), slow_events.len(), "{what}");
     (fast, accesses)
+}
+
+/// One to three kinds of events, drawn.
+fn some_kinds(seed: &str) -> TraceKinds {
+    let rng = &mut Rng::for_purpose(1, seed);
+    let nr = 1 + rng.below(3);
+    let all = TraceKind::ALL.len() as u64;
+    let drawn: Vec<_> = (0..nr).map(|_| TraceKind::ALL[rng.below(all) as usize]).collect();
+    TraceKinds::of(&drawn)
 }
 
 /// Computation of a microsecond or of a tenth of a second.

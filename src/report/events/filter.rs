@@ -1,6 +1,8 @@
 //! Which events are written, as `--events-filter` says it.
 
-use super::kinds::{EVENTS, EventKind};
+use mmsim_core::memory::trace::{TraceKind, TraceKinds};
+
+use super::kinds::{EVENTS, EventKind, kind_of};
 
 /// Which events are written. Conditions of one kind are alternatives, conditions of
 /// different kinds must all hold; an event that has no thread (no page) does not meet a
@@ -35,6 +37,15 @@ pub enum FilterError {
 }
 
 impl EventFilter {
+    /// The kinds that it lets pass, whatever it says of threads and pages.
+    pub(super) fn wanted(&self) -> TraceKinds {
+        if self.kinds.is_empty() {
+            return TraceKinds::ALL;
+        }
+        let kinds: Vec<TraceKind> = self.kinds.iter().filter_map(|name| kind_of(name)).collect();
+        TraceKinds::of(&kinds)
+    }
+
     /// Reads `kind=sim_evict,kind=sim_refault,task=ebizzy,pages=0-511`.
     ///
     /// # Errors

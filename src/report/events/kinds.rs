@@ -3,15 +3,13 @@
 //! A row gives the list of kinds, the name in filters, and the line that is written. An event of
 //! core without a row does not compile.
 
-use std::fmt::Write as _;
-
 use mmsim_core::base::compact_result::CompactResult;
 use mmsim_core::base::id::{
     AsId, CpuId, FileId, MemcgId, NodeId, PageIdx, Pfn, SwapSlot, ThreadId, ZoneId,
 };
 use mmsim_core::base::migratetype::Migratetype;
 use mmsim_core::base::time::{SimDuration, SimTime};
-use mmsim_core::memory::trace::{FaultKind, ScanOutcome, TraceEvent};
+use mmsim_core::memory::trace::{FaultKind, ScanOutcome, TraceEvent, TraceKind};
 use mmsim_core::phys::buddy::Extfrag;
 
 /// A kind of event, as `docs/observing.md` lists it.
@@ -30,78 +28,106 @@ pub struct EventKind {
 
 /// A value of an event: how JSON writes it, and the thread or page that an event with it is about.
 trait Field {
-    fn write(&self, out: &mut String);
+    fn write(&self, out: &mut Vec<u8>);
+    #[inline(always)]
     fn thread(&self) -> Option<ThreadId> {
         None
     }
+    #[inline(always)]
     fn page(&self) -> Option<PageIdx> {
         None
     }
 }
 
-/// Numbers, and ids by their numbers.
+#[inline]
+fn number(out: &mut Vec<u8>, number: impl itoa::Integer) {
+    out.extend_from_slice(itoa::Buffer::new().format(number).as_bytes());
+}
+
+/// Names of ours: they have nothing that would need escaping.
+#[inline]
+fn name(out: &mut Vec<u8>, name: &str) {
+    out.push(b'"');
+    out.extend_from_slice(name.as_bytes());
+    out.push(b'"');
+}
+
 macro_rules! fields {
-    ($($type:ty: |$x:ident| $shown:expr, $format:literal;)*) => {$(
+    ($($type:ty: |$x:ident| $how:ident($shown:expr);)*) => {$(
         impl Field for $type {
-            fn write(&self, out: &mut String) {
+            #[inline]
+            fn write(&self, out: &mut Vec<u8>) {
                 let $x = self;
-                write!(out, $format, $shown).expect("writing to a string");
+                $how(out, $shown);
             }
         }
     )*};
 }
 
+// Ids are written by their numbers.
 fields! {
-    bool: |x| x, "{}";
-    u8: |x| x, "{}";
-    u32: |x| x, "{}";
-    u64: |x| x, "{}";
-    AsId: |x| x.0, "{}";
-    CpuId: |x| x.0, "{}";
-    FileId: |x| x.0, "{}";
-    MemcgId: |x| x.0, "{}";
-    NodeId: |x| x.0, "{}";
-    Pfn: |x| x.0, "{}";
-    SwapSlot: |x| x.0, "{}";
-    ZoneId: |x| x.0, "{}";
-    // Names of ours: they have nothing that would need escaping.
-    &str: |x| x, "\"{}\"";
-    CompactResult: |x| x.name(), "\"{}\"";
-    Migratetype: |x| x.name(), "\"{}\"";
-    FaultKind: |x| fault_name(*x), "\"{}\"";
-    ScanOutcome: |x| outcome_name(*x), "\"{}\"";
+    u8: |x| number(*x);
+    u32: |x| number(*x);
+    u64: |x| number(*x);
+    AsId: |x| number(x.0);
+    CpuId: |x| number(x.0);
+    FileId: |x| number(x.0);
+    MemcgId: |x| number(x.0);
+    NodeId: |x| number(x.0);
+    Pfn: |x| number(x.0);
+    SwapSlot: |x| number(x.0);
+    ZoneId: |x| number(x.0);
+    &str: |x| name(x);
+    CompactResult: |x| name(x.name());
+    Migratetype: |x| name(x.name());
+    FaultKind: |x| name(fault_name(*x));
+    ScanOutcome: |x| name(outcome_name(*x));
     // In whole milliseconds.
-    SimDuration: |x| x.0 / 1_000_000, "{}";
+    SimDuration: |x| number(x.0 / 1_000_000);
+}
+
+impl Field for bool {
+    #[inline]
+    fn write(&self, out: &mut Vec<u8>) {
+        out.extend_from_slice(if *self { b"true" } else { b"false" });
+    }
 }
 
 impl Field for ThreadId {
-    fn write(&self, out: &mut String) {
-        self.0.write(out);
+    #[inline]
+    fn write(&self, out: &mut Vec<u8>) {
+        number(out, self.0);
     }
+    #[inline(always)]
     fn thread(&self) -> Option<ThreadId> {
         Some(*self)
     }
 }
 
 impl Field for PageIdx {
-    fn write(&self, out: &mut String) {
-        self.0.write(out);
+    #[inline]
+    fn write(&self, out: &mut Vec<u8>) {
+        number(out, self.0);
     }
+    #[inline(always)]
     fn page(&self) -> Option<PageIdx> {
         Some(*self)
     }
 }
 
 impl<F: Field> Field for Option<F> {
-    fn write(&self, out: &mut String) {
+    #[inline]
+    fn write(&self, out: &mut Vec<u8>) {
         match self {
             Some(field) => field.write(out),
-            None => out.push_str("null"),
+            None => out.extend_from_slice(b"null"),
         }
     }
+    #[inline(always)]
     fn thread(&self) -> Option<ThreadId> {
         self.as_ref()?.thread()
     }
+    #[inline(always)]
     fn page(&self) -> Option<PageIdx> {
         self.as_ref()?.page()
     }
@@ -187,20 +213,57 @@ macro_rules! events {
 
         /// The name of an event.
         pub const fn event_name(event: &TraceEvent) -> &'static str {
-            match event {
-                $(pattern!($(($inner))? $variant ..) => stringify!($name),)*
+            match event.kind() {
+                $(TraceKind::$variant => stringify!($name),)*
             }
         }
 
-        /// Calls `f` with name and value of each field, in order.
-        fn each_field(event: &TraceEvent, mut f: impl FnMut(&str, &dyn Field)) {
+        /// The kind of a name.
+        pub(super) fn kind_of(name: &str) -> Option<TraceKind> {
+            match name {
+                $(stringify!($name) => Some(TraceKind::$variant),)*
+                _ => None,
+            }
+        }
+
+        /// The thread that an event is about.
+        pub(super) fn thread_of(event: &TraceEvent) -> Option<ThreadId> {
             match event {
                 $(pattern!($(($inner))? $variant $($field $(: $named)?),*) => {
-                    $(f(name_of!($field $($named)?), last!($field $($named)?));)*
+                    None$(.or(last!($field $($named)?).thread()))*
+                })*
+            }
+        }
+
+        /// The page that an event is about.
+        pub(super) fn page_of(event: &TraceEvent) -> Option<PageIdx> {
+            match event {
+                $(pattern!($(($inner))? $variant $($field $(: $named)?),*) => {
+                    None$(.or(last!($field $($named)?).page()))*
+                })*
+            }
+        }
+
+        /// Appends the line of an event, without the newline and the closing brace.
+        pub(super) fn write_event(out: &mut Vec<u8>, now: SimTime, event: &TraceEvent) {
+            out.extend_from_slice(b"{\"t_ns\":");
+            number(out, now.0);
+            match event {
+                $(pattern!($(($inner))? $variant $($field $(: $named)?),*) => {
+                    put(out, concat!(",\"event\":\"", stringify!($name), "\""));
+                    $(
+                        put(out, concat!(",\"", name_of!($field $($named)?), "\":"));
+                        last!($field $($named)?).write(out);
+                    )*
                 })*
             }
         }
     };
+}
+
+#[inline(always)]
+fn put(out: &mut Vec<u8>, text: &str) {
+    out.extend_from_slice(text.as_bytes());
 }
 
 events! {
@@ -277,30 +340,4 @@ events! {
         "a folio moved to another frame";
     sched_switch in sched = SchedSwitch { cpu, thread }
         "a CPU turned to a thread, or (null) to background work";
-}
-
-/// The thread that an event is about.
-pub(super) fn thread_of(event: &TraceEvent) -> Option<ThreadId> {
-    let mut thread = None;
-    each_field(event, |_, field| thread = thread.or(field.thread()));
-    thread
-}
-
-/// The page that an event is about.
-pub(super) fn page_of(event: &TraceEvent) -> Option<PageIdx> {
-    let mut page = None;
-    each_field(event, |_, field| page = page.or(field.page()));
-    page
-}
-
-/// Appends the line of an event, without the newline and the closing brace.
-pub(super) fn write_event(out: &mut String, now: SimTime, event: &TraceEvent) {
-    write!(out, "{{\"t_ns\":{},\"event\":\"{}\"", now.0, event_name(event))
-        .expect("writing to a string");
-    each_field(event, |name, field| {
-        out.push_str(",\"");
-        out.push_str(name);
-        out.push_str("\":");
-        field.write(out);
-    });
 }

@@ -2,20 +2,19 @@
 //!
 //! One line per event, fields in a fixed order under the names of the event's fields; ids
 //! are plain numbers, and what does not apply is `null`. Lines are put together by hand,
-//! since a run can have hundreds of millions of them. The observer goes into the machine
+//! since a run can have hundreds of millions of them, and written many at a time. The observer goes into the machine
 //! and only sees: an error while writing is kept and returned at the end, so that it
 //! cannot change a run.
 
 mod filter;
 mod kinds;
 
-use std::fmt::Write as _;
 use std::io::{self, Write};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use mmsim_core::base::id::ThreadId;
 use mmsim_core::base::time::SimTime;
-use mmsim_core::memory::trace::{Observer, TraceEvent};
+use mmsim_core::memory::trace::{Observer, TraceEvent, TraceKinds};
 
 pub use filter::{EventFilter, FilterError};
 pub use kinds::{EVENTS, EventKind, event_name};
@@ -25,21 +24,18 @@ use kinds::{page_of, thread_of, write_event};
 /// The last line of a run whose events were more than its limit.
 pub const LIMIT: &str = "sim_events_limit";
 
-fn end_line(line: &mut String, run: Option<u32>) {
-    if let Some(run) = run {
-        write!(line, ",\"run\":{run}").expect("writing to a string");
-    }
-    line.push_str("}\n");
-}
+/// Bytes of lines that are written at a time.
+const CHUNK: usize = 1 << 16;
 
-struct Inner<W> {
+struct Inner<W: Write> {
     out: Option<W>,
-    kinds: Vec<String>,
     threads: Option<Vec<ThreadId>>,
     pages: Option<(u32, u32)>,
-    run: Option<u32>,
-    line: String,
-    written: u64,
+    /// How each line ends.
+    end: String,
+    /// Lines that are not written yet.
+    lines: Vec<u8>,
+    nr_lines: u64,
     /// Bytes that may still be written; `None`: as many as there are.
     left: Option<u64>,
     /// When the first event was left out.
@@ -48,60 +44,82 @@ struct Inner<W> {
 }
 
 impl<W: Write> Inner<W> {
+    /// Whether an event of a kind that is wanted is wanted itself.
     fn wants(&self, event: &TraceEvent) -> bool {
-        (self.kinds.is_empty() || self.kinds.iter().any(|k| k == event_name(event)))
-            && self.threads.as_ref().is_none_or(|wanted| {
-                thread_of(event).is_some_and(|thread| wanted.contains(&thread))
-            })
+        self.threads
+            .as_ref()
+            .is_none_or(|wanted| thread_of(event).is_some_and(|thread| wanted.contains(&thread)))
             && self.pages.is_none_or(|(first, last)| {
                 page_of(event).is_some_and(|page| (first..=last).contains(&page.0))
             })
     }
 
     fn event(&mut self, now: SimTime, event: &TraceEvent) {
-        if self.error.is_some() || self.full.is_some() || !self.wants(event) {
+        if self.error.is_some() || self.full.is_some() || self.out.is_none() || !self.wants(event) {
             return;
         }
-        let Some(out) = &mut self.out else { return };
-        self.line.clear();
-        write_event(&mut self.line, now, event);
-        end_line(&mut self.line, self.run);
+        let begin = self.lines.len();
+        write_event(&mut self.lines, now, event);
+        self.lines.extend_from_slice(self.end.as_bytes());
         if let Some(left) = &mut self.left {
-            match left.checked_sub(self.line.len() as u64) {
+            match left.checked_sub((self.lines.len() - begin) as u64) {
                 Some(rest) => *left = rest,
                 None => {
                     self.full = Some(now);
-                    self.line = format!("{{\"t_ns\":{},\"event\":\"{LIMIT}\"", now.0);
-                    end_line(&mut self.line, self.run);
+                    self.lines.truncate(begin);
+                    let line = format!("{{\"t_ns\":{},\"event\":\"{LIMIT}\"{}", now.0, self.end);
+                    self.lines.extend_from_slice(line.as_bytes());
                 }
             }
         }
-        match out.write_all(self.line.as_bytes()) {
-            Ok(()) => self.written += 1,
-            Err(error) => self.error = Some(error),
+        self.nr_lines += 1;
+        if self.lines.len() >= CHUNK {
+            self.write();
         }
+    }
+
+    /// Writes the lines so far.
+    #[inline(never)]
+    fn write(&mut self) {
+        let Some(out) = &mut self.out else { return };
+        self.error = out.write_all(&self.lines).err();
+        self.lines.clear();
+    }
+}
+
+/// Whoever drops a writer without asking how it went gets what was written, too.
+impl<W: Write> Drop for Inner<W> {
+    fn drop(&mut self) {
+        self.write();
     }
 }
 
 /// Where the events of one run go. The machine gets an [`observer`](Self::observer) of
 /// it; the output comes back from [`finish`](Self::finish).
 pub struct EventWriter<W: Write + Send> {
+    kinds: TraceKinds,
     inner: Arc<Mutex<Inner<W>>>,
 }
 
 /// The half that watches.
 struct EventObserver<W: Write + Send> {
+    kinds: TraceKinds,
     inner: Arc<Mutex<Inner<W>>>,
 }
 
 /// A panic while the lock is held ends the run anyway; what was written stays good.
-fn lock<W>(inner: &Mutex<Inner<W>>) -> MutexGuard<'_, Inner<W>> {
+fn lock<W: Write>(inner: &Mutex<Inner<W>>) -> MutexGuard<'_, Inner<W>> {
     inner.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 impl<W: Write + Send> Observer for EventObserver<W> {
+    fn kinds(&self) -> TraceKinds {
+        self.kinds
+    }
     fn event(&mut self, now: SimTime, event: &TraceEvent) {
-        lock(&self.inner).event(now, event);
+        if self.kinds.has(event.kind()) {
+            lock(&self.inner).event(now, event);
+        }
     }
 }
 
@@ -119,17 +137,16 @@ impl<W: Write + Send + 'static> EventWriter<W> {
             .then(|| filter.tasks.iter().flat_map(|task| threads_of(task)).collect());
         let inner = Inner {
             out: Some(out),
-            kinds: filter.kinds.clone(),
             threads,
             pages: filter.pages,
-            run,
-            line: String::new(),
-            written: 0,
+            end: run.map_or("}\n".into(), |run| format!(",\"run\":{run}}}\n")),
+            lines: Vec::with_capacity(CHUNK + (CHUNK >> 3)),
+            nr_lines: 0,
             left: None,
             full: None,
             error: None,
         };
-        EventWriter { inner: Arc::new(Mutex::new(inner)) }
+        EventWriter { kinds: filter.wanted(), inner: Arc::new(Mutex::new(inner)) }
     }
 
     /// Ends after so many bytes of lines, with one more line that says so: an event [`LIMIT`].
@@ -144,19 +161,22 @@ impl<W: Write + Send + 'static> EventWriter<W> {
 
     /// What the machine gets.
     pub fn observer(&self) -> Box<dyn Observer> {
-        Box::new(EventObserver { inner: Arc::clone(&self.inner) })
+        Box::new(EventObserver { kinds: self.kinds, inner: Arc::clone(&self.inner) })
     }
 
     /// Flushes and gives back the output and the number of lines. Events that come later
     /// are dropped.
     pub fn finish(self) -> io::Result<(W, u64)> {
         let mut inner = lock(&self.inner);
+        if inner.error.is_none() {
+            inner.write();
+        }
         if let Some(error) = inner.error.take() {
             return Err(error);
         }
         let mut out = inner.out.take().expect("only `finish` takes the output, and once");
         out.flush()?;
-        Ok((out, inner.written))
+        Ok((out, inner.nr_lines))
     }
 }
 
@@ -251,6 +271,36 @@ mod tests {
         assert_eq!(count("pages=600-650"), 2);
         assert_eq!(count("pages=700"), 1);
         assert_eq!(count("kind=page_fault_user,pages=650-800"), 1);
+    }
+
+    /// Lines are written many at a time; each is there once and whole, up to the limit.
+    #[test]
+    fn lines_are_whole_however_many() {
+        let line = |t: u64| {
+            format!(r#"{{"t_ns":{t},"event":"mm_vmscan_kswapd_wake","node":0,"order":9}}"#) + "\n"
+        };
+        let all: String = (0..5000).map(line).collect();
+        assert!(all.len() > 3 * CHUNK);
+        for limit in [None, Some(2 * CHUNK as u64)] {
+            let writer = EventWriter::new(Vec::new(), &EventFilter::default(), |_| vec![], None);
+            limit.into_iter().for_each(|bytes| writer.limit(bytes));
+            let mut observer = writer.observer();
+            (0..5000).for_each(|t| observer.event(SimTime(t), &WAKE));
+            let full = writer.full();
+            let (out, lines) = writer.finish().unwrap();
+            let text = String::from_utf8(out).unwrap();
+            assert_eq!(text.lines().count() as u64, lines);
+            let Some(limit) = limit else {
+                assert_eq!((full, text == all), (None, true));
+                continue;
+            };
+            let (whole, last) = text.trim_end().rsplit_once('\n').unwrap();
+            assert_eq!(Some(whole.len()), all[..limit as usize].rfind('\n'));
+            assert!(all.starts_with(whole));
+            let t = full.expect("the limit was reached").0;
+            assert_eq!(last, format!(r#"{{"t_ns":{t},"event":"{LIMIT}"}}"#));
+            assert_eq!(whole.lines().count() as u64, t);
+        }
     }
 
     #[test]

@@ -6,7 +6,7 @@
 //! replaced (pipes, devices, open descriptors) is written directly, and opened once.
 
 use std::fs::{self, File};
-use std::io::{self, BufWriter, ErrorKind, Write};
+use std::io::{self, BufReader, BufWriter, ErrorKind, Write};
 use std::path::{Path, PathBuf};
 
 use flate2::write::GzEncoder;
@@ -248,6 +248,19 @@ impl AtomicFile {
         let Some(out) = self.out.take() else { return Ok(()) };
         let done = out.finish().and_then(Sink::commit);
         done.map_err(|e| Failure::file("write", &self.target, &e))
+    }
+
+    /// Appends a part of a file. The kernel copies it where nothing packs it.
+    fn append(&mut self, mut from: io::Take<&File>) -> io::Result<()> {
+        if let Some(Packer::Plain(out)) = &mut self.out {
+            out.flush()?;
+            if let Sink::Temporary(file, _) = out.get_mut() {
+                io::copy(&mut from, file.as_file_mut())?;
+                return Ok(());
+            }
+        }
+        io::copy(&mut BufReader::with_capacity(BUFFER, from), self)?;
+        Ok(())
     }
 
     fn writer(&mut self) -> &mut dyn Write {

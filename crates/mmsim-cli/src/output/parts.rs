@@ -148,13 +148,14 @@ impl Parts {
 }
 
 fn append(mut file: &File, piece: Piece, skip: usize, out: &mut AtomicFile) -> io::Result<()> {
-    file.seek(SeekFrom::Start(piece.start))?;
-    let mut reader = BufReader::with_capacity(BUFFER, file.take(piece.end - piece.start));
+    let mut start = piece.start;
+    file.seek(SeekFrom::Start(start))?;
+    let mut reader = BufReader::new(file.take(piece.end - start));
     for _ in 0..skip {
-        reader.skip_until(b'\n')?;
+        start += reader.skip_until(b'\n')? as u64;
     }
-    io::copy(&mut reader, out)?;
-    Ok(())
+    file.seek(SeekFrom::Start(start))?;
+    out.append(file.take(piece.end - start))
 }
 
 #[cfg(test)]

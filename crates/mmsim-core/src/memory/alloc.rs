@@ -12,7 +12,7 @@ use crate::base::id::{NodeId, Pfn, ZoneId};
 use crate::base::migratetype::Migratetype;
 use crate::base::vmstat::VmEvent;
 use crate::config::ZoneKind;
-use crate::memory::trace::TraceEvent;
+use crate::memory::trace::{TraceEvent, TraceKind};
 use crate::phys::buddy::Columns;
 use crate::phys::frames::{FrameKind, flag};
 use crate::phys::gfp::{AllocFlags, AllocRequest, GfpFlags};
@@ -65,7 +65,7 @@ impl Memory {
             self.frames.reset(pfn, FrameKind::Fresh);
             self.vmstat.add(of_kind(zone.kind), 1);
             let more = zone.give_one();
-            if self.tracer.on() {
+            if self.tracer.wants(TraceKind::MmPageAlloc) {
                 self.tell_of_alloc(pfn);
             }
             return if more { Some(pfn) } else { self.last_of_share(node, pfn) };
@@ -218,7 +218,7 @@ impl Memory {
         self.vmstat.add(VmEvent::PgFree, 1);
         if self.zones.with(pfn).put_to_pcp(self.cpu, pfn) {
             self.frames.reset(pfn, FrameKind::Pcp);
-            if self.tracer.on() {
+            if self.tracer.wants(TraceKind::MmPageFree) {
                 self.tell_of_free(pfn);
             }
         } else {
@@ -246,7 +246,7 @@ impl Memory {
         self.vmstat.add(VmEvent::PgFree, frames.len() as u64);
         let mut c = Columns::new(&mut self.frames, &mut self.lists);
         self.zones[zone].put_many(&mut c, self.cpu, frames.clone());
-        if self.tracer.on() {
+        if self.tracer.wants(TraceKind::MmPageFree) {
             frames.for_each(|p| self.tell_of_free(p));
         }
     }

@@ -26,7 +26,7 @@
 use super::Memory;
 use crate::base::id::CpuId;
 use crate::config::MachineConfig;
-use crate::memory::trace::TraceEvent;
+use crate::memory::trace::{TraceEvent, TraceKind};
 use crate::phys::frames::{FolioId, flag};
 use crate::policy::{Arrival, ArrivalKind, ReclaimPolicy};
 
@@ -165,7 +165,7 @@ impl Memory {
     /// Reports that the folios of a batch are on lists of that name.
     #[inline]
     pub fn tell_of_insertions(&mut self, batch: &[(FolioId, Arrival)], lru: &'static str) {
-        if self.tracer.on() {
+        if self.tracer.wants(TraceKind::MmLruInsertion) {
             for &(pfn, _) in batch {
                 self.emit(|| TraceEvent::MmLruInsertion { pfn, lru });
             }

@@ -3,13 +3,12 @@
 use super::{HUGE_ORDER, Memory};
 use crate::backing::swap::Cached;
 use crate::base::digest::Digest;
-use crate::base::id::{GROUP_PAGES, Idx, MemcgId, PageIdx, Pfn, SwapSlot};
+use crate::base::id::{GROUP_PAGES, Idx, IndexVec, MemcgId, PageIdx, Pfn, SwapSlot};
 use crate::base::migratetype::Migratetype;
 use crate::phys::frames::{FrameKind, Mapped, flag};
 use crate::virt::pages::{Entry, Owner, pte};
 use crate::virt::space::AddressSpace;
 use crate::virt::space::VmaKind;
-use std::collections::BTreeMap;
 
 impl Memory {
     /// Checks every invariant that does not depend on the policy. Costs a pass over all
@@ -116,8 +115,10 @@ impl Memory {
     }
 
     /// Returns how many PTEs refer to each slot.
-    fn check_pages(&self) -> BTreeMap<SwapSlot, u32> {
-        let mut references = BTreeMap::new();
+    fn check_pages(&self) -> IndexVec<SwapSlot, u32> {
+        // Slots count from 1.
+        let nr_slots = self.swap.as_ref().map_or(0, |swap| swap.total() as usize + 1);
+        let mut references = IndexVec::filled(nr_slots, 0);
         let mut mapped = vec![0u32; self.frames.len()];
         let mut anon = vec![0u64; self.spaces.ids().count()];
         let mut swapped = anon.clone();
@@ -150,7 +151,8 @@ impl Memory {
                     }
                     (Owner::Process(a), Entry::Swap(s)) => {
                         swapped[a.index()] += 1;
-                        *references.entry(s).or_default() += 1;
+                        assert!(s.index() < nr_slots, "{p} is in {s}, which there is not");
+                        references[s] += 1;
                     }
                     (Owner::Process(_), Entry::Zero) => {}
                     (Owner::File(_), Entry::Frame(f)) => {
@@ -217,15 +219,13 @@ impl Memory {
 
     /// A slot counts its PTEs; it is in use by these or by a folio of the swap cache, and all
     /// others are free.
-    fn check_slots(&self, references: &BTreeMap<SwapSlot, u32>) {
-        let Some(swap) = &self.swap else {
-            assert!(references.is_empty(), "swap entries without swap");
-            return;
-        };
-        for (&s, &n) in references {
+    fn check_slots(&self, references: &IndexVec<SwapSlot, u32>) {
+        let Some(swap) = &self.swap else { return };
+        let mut in_use = 0;
+        for (s, &n) in references.pairs().filter(|(_, n)| **n > 0) {
             assert_eq!(swap.count(s), n, "{s}: count against PTEs");
+            in_use += 1;
         }
-        let mut in_use = references.len() as u32;
         let mut cached = 0;
         for z in self.zones.ids() {
             for pfn in self.zones[z].first.0..self.zones[z].end().0 {
@@ -233,7 +233,7 @@ impl Memory {
                 if self.frames.has(pfn, flag::SWAPCACHE) {
                     let s = self.frames.slot(pfn);
                     cached += 1;
-                    in_use += u32::from(!references.contains_key(&s));
+                    in_use += u32::from(references[s] == 0);
                     assert_eq!(swap.cached(s), Cached::Folio(pfn), "{s} against {pfn}");
                 }
             }

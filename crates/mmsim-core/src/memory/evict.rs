@@ -162,9 +162,7 @@ impl Memory {
                 s.swapents += 1;
                 s.counted.evicted_anon += 1;
                 self.memcgs.charge_swap(self.spaces[space].memcg, 1);
-                if self.tracer.on() {
-                    self.page_of_slot.insert(slot, p);
-                }
+                self.note_page_of_slot(slot, p);
             } else {
                 let space = self.unmap_pte(p, folio, Entry::None, 0);
                 self.spaces[space].counted.evicted_file += 1;
@@ -242,7 +240,7 @@ impl Memory {
             if !wrote {
                 self.count(VmEvent::SimEvictClean, 1);
             }
-            (self.page_of_slot.get(&slot).copied(), Some(slot))
+            (self.page_of_slot(slot), Some(slot))
         } else {
             let page = PageIdx(self.frames.rmap[folio]);
             self.uncache_file_page(folio, shadow);

@@ -14,7 +14,8 @@
 //!
 //! A ledger is settled when an answer could change: when the stock of frames or the LRU batch is
 //! used up, when the kernel's own memory has to follow, or at the first fault of another kind. With
-//! an observer it is settled after each fault, so that events come in their order.
+//! an observer of faults a team of threads settles after each one, so that events come in their
+//! order; those of a single thread are in order anyway.
 //!
 //! The fast paths give the state, the counters, the events and the times of the slow path
 //! (`machine/fault/mod.rs`, `swapin.rs`), which every other fault takes, and every fault of a
@@ -27,12 +28,15 @@ use crate::backing::swap::PrivateSlots;
 use crate::base::id::{AsId, CpuId, MemcgId, NodeId, PageIdx, Pfn, SwapSlot, ThreadId, ZoneId};
 use crate::base::time::{SimDuration, SimTime};
 use crate::base::vmstat::VmEvent;
-use crate::memory::trace::{FaultKind, TraceEvent};
+use crate::memory::trace::{FaultKind, TraceEvent, TraceKind, TraceKinds};
 use crate::phys::frames::{ANON_MAPPED_ONCE, FolioId, flag};
 use crate::phys::gfp::AllocRequest;
 use crate::phys::watermarks::Mark;
 use crate::policy::{Arrival, ArrivalKind, ReclaimPolicy};
 use crate::virt::pages::{pte, slot_of, swapped_to};
+
+/// Events of single faults.
+const OF_FAULT: TraceKinds = TraceKinds::of(&[TraceKind::MmPageAlloc, TraceKind::PageFault]);
 
 /// A fault whose page has its PTE, but no frame yet.
 #[derive(Clone, Copy, Debug)]
@@ -202,8 +206,13 @@ impl Memory {
     /// concerned; all CPUs together may take as many as [`Memory::share_left`].
     pub fn fault_room(&self, run: &FastFaults, cpu: CpuId) -> usize {
         let stock = self.zones[run.zone].stock(cpu, AllocRequest::USER.migratetype).len();
-        let most = if self.tracer.on() { 1 } else { MOST_PENDING };
-        stock.min(self.batches.room(cpu)).min(most)
+        stock.min(self.batches.room(cpu)).min(MOST_PENDING)
+    }
+
+    /// Whether somebody sees each fault, so that those of several threads are settled in their
+    /// order.
+    pub fn sees_faults(&self) -> bool {
+        self.tracer.wants_any(OF_FAULT)
     }
 
     /// How many pages the zone of some faults may give in its turn.

@@ -15,7 +15,7 @@ use super::Memory;
 use super::evict::Prepared;
 use crate::base::id::{PageIdx, VmaId};
 use crate::base::vmstat::VmEvent;
-use crate::memory::trace::{ScanOutcome, TraceEvent};
+use crate::memory::trace::{ScanOutcome, TraceEvent, TraceKind};
 use crate::phys::frames::{FolioId, FrameKind, Mapped, flag};
 use crate::policy::{ReclaimPolicy, Reclaimer};
 use crate::virt::pages::{Entry, pte};
@@ -77,7 +77,7 @@ impl Memory {
         self.frames.clear(folio, flag::ACTIVE | flag::REFERENCED | flag::SWAPBACKED);
         self.now += self.cost.t_make_lazyfree;
         self.count_in(self.frames.memcg(folio), VmEvent::PgLazyFree, 1);
-        if self.tracer.on() {
+        if self.tracer.wants(TraceKind::SimLazyFree) {
             let page = self.rmap.nth(self.rmap.of(&self.frames, folio), 0);
             self.emit(|| TraceEvent::SimLazyFree { pfn: folio, page });
         }

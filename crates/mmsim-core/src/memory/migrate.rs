@@ -23,7 +23,7 @@ use crate::base::id::{NodeId, PageIdx, Pfn, ZoneId};
 use crate::base::migratetype::Migratetype;
 use crate::base::time::SimDuration;
 use crate::base::vmstat::VmEvent;
-use crate::memory::trace::TraceEvent;
+use crate::memory::trace::{TraceEvent, TraceKind, TraceKinds};
 use crate::phys::buddy::{Capture, Columns};
 use crate::phys::frames::{FolioId, ORDER_MASK, flag, is_plain};
 use crate::phys::gfp::AllocRequest;
@@ -46,6 +46,14 @@ pub enum NotMoved {
 
 /// What a migrated folio leaves behind: where it was with lists and policies.
 const LEFT: u32 = flag::ISOLATED | flag::LRU | (flag::POLICY * 7);
+
+/// Events of single folios that are moved.
+const OF_MIGRATION: TraceKinds = TraceKinds::of(&[
+    TraceKind::SimMigrate,
+    TraceKind::MmPageFree,
+    TraceKind::MmLruInsertion,
+    TraceKind::MmLruActivate,
+]);
 
 impl Memory {
     /// Takes a listed folio off its list to move it, unevictable ones included
@@ -109,7 +117,7 @@ impl Memory {
             return Err(why);
         }
         self.remap(folio, target);
-        if self.tracer.on() {
+        if self.tracer.wants(TraceKind::SimMigrate) {
             let page = self.rmap.nth(self.rmap.of(&self.frames, folio), 0);
             self.emit(|| TraceEvent::SimMigrate { pfn: folio, target, page });
         }
@@ -130,9 +138,9 @@ impl Memory {
     }
 
     /// How many of some isolated folios, from the last one on, [`Memory::migrate_plain`] takes; with
-    /// an observer one at a time, whose events come in order then.
+    /// an observer of moves one at a time, whose events come in order then.
     pub fn nr_plain_at_end(&self, folios: &[FolioId]) -> usize {
-        let most = if self.tracer.on() { 1 } else { folios.len() };
+        let most = if self.tracer.wants_any(OF_MIGRATION) { 1 } else { folios.len() };
         let plain = |&&f: &&FolioId| !self.slow_paths && is_plain(self.frames.bits(f));
         folios.iter().rev().take(most).take_while(plain).count()
     }

@@ -19,6 +19,7 @@ mod layout;
 mod lazyfree;
 mod map;
 mod migrate;
+mod names;
 mod node_stat;
 mod plain;
 mod plug;
@@ -50,9 +51,7 @@ pub use young::References;
 use crate::backing::cache::Files;
 use crate::backing::device::Device;
 use crate::backing::swap::Swap;
-use crate::base::id::{
-    AsId, CpuId, IndexVec, ListId, MemcgId, NodeId, PageIdx, Pfn, SwapSlot, ZoneId,
-};
+use crate::base::id::{AsId, CpuId, IndexVec, ListId, MemcgId, NodeId, PageIdx, Pfn, ZoneId};
 use crate::base::rules::KernelRules;
 use crate::base::time::{SimDuration, SimTime};
 use crate::base::vmstat::{VmEvent, VmStat};
@@ -183,11 +182,8 @@ pub struct Memory {
     pub boosted: Option<(NodeId, ZoneKind)>,
     /// The page whose refault the policy is told of, for its event.
     pub refaulting: Option<PageIdx>,
-    /// The page that was unmapped last from each slot, kept only for an observer: between
-    /// unmapping and freeing lies the write, and a page read ahead is never mapped.
-    page_of_slot: std::collections::BTreeMap<SwapSlot, PageIdx>,
-    /// Numbers of the last evictions, kept only for an observer.
-    eviction_names: std::collections::BTreeMap<PageIdx, u64>,
+    /// What events say of evictions.
+    names: names::EvictionNames,
 }
 
 impl Memory {
@@ -245,8 +241,7 @@ impl Memory {
             evictions: 0,
             boosted: None,
             refaulting: None,
-            page_of_slot: std::collections::BTreeMap::new(),
-            eviction_names: std::collections::BTreeMap::new(),
+            names: names::EvictionNames::default(),
         };
         // Page 0 of the index is never used, so that a word of 0 is free to mean "none".
         mem.pages.reserve(1, crate::virt::pages::Owner::Free, 0);
@@ -483,22 +478,6 @@ impl Memory {
             + self.lists.host_bytes()
             + self.pages.host_bytes()
             + self.swap.as_ref().map_or(0, Swap::host_bytes)
-    }
-
-    /// Names the last eviction of a page, for an observer.
-    fn name_eviction(&mut self, page: Option<PageIdx>) -> u64 {
-        self.evictions += 1;
-        if self.tracer.on()
-            && let Some(p) = page
-        {
-            self.eviction_names.insert(p, self.evictions);
-        }
-        self.evictions
-    }
-
-    /// The number of the eviction that a refault of `page` answers, if an observer saw it.
-    pub fn eviction_of(&self, page: PageIdx) -> Option<u64> {
-        self.eviction_names.get(&page).copied()
     }
 
     /// The process that owns a page.

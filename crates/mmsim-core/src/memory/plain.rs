@@ -9,8 +9,8 @@
 //! batch, and what is counted once for each is counted once for all.
 //!
 //! The fast path gives the state, the counters, the events and the times of the slow path. It may
-//! do so because nobody looks between the folios of a batch. With an observer a batch is one
-//! folio, so that each event has its own time ([`Memory::evict_batch`]). An asynchronous device,
+//! do so because nobody looks between the folios of a batch. With an observer of evictions a batch
+//! is one folio, so that each event has its own time ([`Memory::evict_batch`]). An asynchronous device,
 //! whose queue starts at the time of the write, gets its folios by the slow path. Before a folio
 //! takes the slow path, [`Memory::settle_fast`] accounts for those of the fast path.
 
@@ -20,11 +20,20 @@ use crate::backing::device::Io;
 use crate::base::id::{AsId, GROUP_PAGES, ListId, MemcgId, PageIdx, Pfn, SwapSlot, ZoneId};
 use crate::base::time::SimDuration;
 use crate::base::vmstat::VmEvent;
-use crate::memory::trace::TraceEvent;
+use crate::memory::trace::{TraceEvent, TraceKind, TraceKinds};
 use crate::phys::frames::{FolioId, ORDER_MASK, flag, is_plain, pages_of};
 use crate::policy::Reclaimer;
 use crate::virt::pages::{Group, Owner, pte};
 use crate::virt::space::Spaces;
+
+/// Events of single folios of a batch that is evicted.
+const OF_EVICTION: TraceKinds = TraceKinds::of(&[
+    TraceKind::SimScanFolio,
+    TraceKind::MmLruActivate,
+    TraceKind::MmVmscanWriteFolio,
+    TraceKind::SimEvict,
+    TraceKind::MmPageFree,
+]);
 
 /// A folio that a scan took off its list.
 #[derive(Clone, Copy, Debug)]
@@ -331,11 +340,17 @@ impl Memory {
         !self.slow_paths && self.swap.as_ref().is_some_and(|s| s.device.config().synchronous)
     }
 
-    /// How many of `n` plain folios are judged and evicted at once: with an observer one, which
-    /// [`Memory::settle_fast`] follows.
+    /// Whether somebody sees what becomes of each folio that is evicted.
+    #[inline]
+    pub fn evicts_singly(&self) -> bool {
+        self.tracer.wants_any(OF_EVICTION)
+    }
+
+    /// How many of `n` plain folios are judged and evicted at once: with an observer of evictions
+    /// one, which [`Memory::settle_fast`] follows.
     #[inline]
     pub fn evict_batch(&self, n: usize) -> usize {
-        if self.tracer.on() { n.min(1) } else { n }
+        if self.evicts_singly() { n.min(1) } else { n }
     }
 
     /// Takes swap slots for so many plain folios that shall be evicted, fewer if there are
@@ -376,12 +391,12 @@ impl Memory {
         let n = short.victims.len() as u64;
         let write = swap.device.sync_cost(Io::Write, 1);
         self.zram_stored += n * u64::from(swap.device.config().stored_bytes_per_page > 0);
-        if self.tracer.on() {
+        if self.evicts_singly() {
             short.victims.iter().for_each(|v| self.tell_of_eviction(v, write));
         } else {
             let each = self.cost.t_unmap + self.cost.t_swap_submit + write + self.cost.t_evict;
             self.now += SimDuration(each.0 * n);
-            self.evictions += n;
+            self.name_evictions(short.victims.iter().map(|v| (v.slot, v.page)));
         }
         self.unmap_short(&short.victims);
         self.free_frames(short.victims.iter().map(|v| v.folio));
@@ -398,7 +413,7 @@ impl Memory {
     #[inline(never)]
     fn tell_of_eviction(&mut self, v: &Victim, write: SimDuration) {
         let (pfn, page, slot) = (v.folio, Some(v.page), Some(v.slot));
-        self.page_of_slot.insert(v.slot, v.page);
+        self.note_page_of_slot(v.slot, v.page);
         self.now += self.cost.t_unmap;
         self.emit(|| TraceEvent::MmVmscanWriteFolio { pfn, file: false });
         self.now += self.cost.t_swap_submit + write;

@@ -1,6 +1,9 @@
 //! Trace events: every decision that a counter counts, typed, under the name of the
 //! kernel's tracepoint where one exists. Without an observer nothing is built: the
 //! closure given to [`Tracer::emit`] is not evaluated.
+//!
+//! An observer says once which kinds it sees ([`Observer::kinds`]). Events of other kinds end
+//! where they would begin, and work that only they would tell apart is done in batches.
 
 use crate::base::compact_result::CompactResult;
 use crate::base::id::{
@@ -57,129 +60,198 @@ pub enum ScanOutcome {
     Unevictable,
 }
 
-/// One observed decision.
-#[derive(Clone, PartialEq, Debug)]
-#[allow(missing_docs)] // Fields carry the names of the ids; variants are documented.
-pub enum TraceEvent {
-    /// A fault was resolved (`exceptions:page_fault_user` and what came of it).
-    PageFault { thread: ThreadId, page: PageIdx, write: bool, kind: FaultKind, major: bool },
-    /// A frame was allocated (`kmem:mm_page_alloc`).
-    MmPageAlloc { pfn: Pfn, order: u8, zone: u8 },
-    /// A frame went back (`kmem:mm_page_free`).
-    MmPageFree { pfn: Pfn, order: u8 },
-    /// A request was served from another migratetype (`kmem:mm_page_alloc_extfrag`).
-    MmPageAllocExtfrag(Extfrag),
-    /// A list scan took folios (`vmscan:mm_vmscan_lru_isolate`).
-    MmVmscanLruIsolate {
-        node: NodeId,
-        memcg: MemcgId,
-        lru: &'static str,
-        nr_requested: u64,
-        nr_scanned: u64,
-        nr_taken: u64,
-    },
-    /// The active list was scanned (`vmscan:mm_vmscan_lru_shrink_active`).
-    MmVmscanLruShrinkActive {
-        node: NodeId,
-        file: bool,
-        nr_taken: u64,
-        nr_active: u64,
-        nr_deactivated: u64,
-        priority: u8,
-    },
-    /// The inactive list was scanned (`vmscan:mm_vmscan_lru_shrink_inactive`).
-    MmVmscanLruShrinkInactive {
-        node: NodeId,
-        file: bool,
-        nr_scanned: u64,
-        nr_reclaimed: u64,
-        priority: u8,
-    },
-    /// What became of one folio of an inactive scan (no tracepoint in Linux).
-    SimScanFolio { pfn: Pfn, page: Option<PageIdx>, file: bool, outcome: ScanOutcome },
-    /// A folio was activated (`pagemap:mm_lru_activate`).
-    MmLruActivate { pfn: Pfn },
-    /// A folio was deactivated by an active scan (no tracepoint in Linux).
-    SimDeactivate { pfn: Pfn },
-    /// A folio became lazily freed memory (no tracepoint in Linux, which counts `pglazyfree`).
-    SimLazyFree { pfn: Pfn, page: Option<PageIdx> },
-    /// Lazily freed memory was dropped (no tracepoint in Linux, which counts `pglazyfreed`).
-    SimLazyDrop { pfn: Pfn, page: Option<PageIdx> },
-    /// A folio entered a list (`pagemap:mm_lru_insertion`).
-    MmLruInsertion { pfn: Pfn, lru: &'static str },
-    /// A folio was evicted; `eviction` numbers evictions from 1 (no tracepoint in Linux).
-    SimEvict {
-        eviction: u64,
-        pfn: Pfn,
-        page: Option<PageIdx>,
-        file: bool,
-        slot: Option<SwapSlot>,
-        written: bool,
-    },
-    /// An evicted page is wanted again (no tracepoint in Linux): the eviction that it
-    /// answers, its refault distance and what it is compared with.
-    SimRefault {
-        page: PageIdx,
-        file: bool,
-        eviction: Option<u64>,
-        distance: u64,
-        workingset_size: u64,
-        activated: bool,
-    },
-    /// One of the generations there are after a new one began, oldest first.
-    SimLruGen {
-        node: NodeId,
-        memcg: MemcgId,
-        seq: u64,
-        age: SimDuration,
-        nr_anon: u64,
-        nr_file: u64,
-    },
-    /// A folio is written (`vmscan:mm_vmscan_write_folio`).
-    MmVmscanWriteFolio { pfn: Pfn, file: bool },
-    /// A write ended (`writeback:folio_end`).
-    SimWritebackEnd { pfn: Pfn },
-    /// kswapd was woken (`vmscan:mm_vmscan_kswapd_wake`).
-    MmVmscanKswapdWake { node: NodeId, order: u8 },
-    /// kswapd went to sleep (`vmscan:mm_vmscan_kswapd_sleep`).
-    MmVmscanKswapdSleep { node: NodeId },
-    /// Direct reclaim began (`vmscan:mm_vmscan_direct_reclaim_begin`).
-    MmVmscanDirectReclaimBegin { thread: ThreadId, order: u8 },
-    /// Direct reclaim ended (`vmscan:mm_vmscan_direct_reclaim_end`).
-    MmVmscanDirectReclaimEnd { thread: ThreadId, nr_reclaimed: u64 },
-    /// A process was chosen by the OOM killer (`oom:mark_victim`).
-    MarkVictim { process: AsId, pages: u64 },
-    /// File pages were read (`filemap:mm_filemap_add_to_page_cache`, one per page).
-    MmFilemapAddToPageCache { file: FileId, index: u32, pfn: Pfn },
-    /// A run of compaction over a zone began (`compaction:mm_compaction_begin`): where its
-    /// scanners stand, and whether it may wait.
-    MmCompactionBegin { zone: ZoneId, migrate_pfn: Pfn, free_pfn: Pfn, sync: bool },
-    /// It moved a batch of pages (`compaction:mm_compaction_migratepages`).
-    MmCompactionMigratepages { nr_migrated: u64, nr_failed: u64 },
-    /// It ended (`compaction:mm_compaction_end`).
-    MmCompactionEnd {
-        zone: ZoneId,
-        migrate_pfn: Pfn,
-        free_pfn: Pfn,
-        sync: bool,
-        status: CompactResult,
-    },
-    /// A folio moved to another frame (no tracepoint in Linux).
-    SimMigrate { pfn: Pfn, target: Pfn, page: Option<PageIdx> },
-    /// A CPU turned to a thread, or to background work (`sched:sched_switch`).
-    SchedSwitch { cpu: CpuId, thread: Option<ThreadId> },
+/// The enum of events, and that of their kinds: the same variants without fields.
+macro_rules! trace_events {
+    (
+        $(#[$attribute:meta])*
+        pub enum TraceEvent { $($(#[$doc:meta])* $variant:ident $fields:tt,)* }
+    ) => {
+        $(#[$attribute])*
+        pub enum TraceEvent { $($(#[$doc])* $variant $fields,)* }
+
+        /// Kinds of events.
+        #[derive(Clone, Copy, PartialEq, Eq, Debug)]
+        pub enum TraceKind { $($(#[$doc])* $variant,)* }
+
+        impl TraceKind {
+            /// All kinds, in order.
+            pub const ALL: &[TraceKind] = &[$(TraceKind::$variant),*];
+        }
+
+        impl TraceEvent {
+            /// Its kind.
+            #[inline(always)] // Where an event is made, this is a constant.
+            pub const fn kind(&self) -> TraceKind {
+                match self {
+                    $(TraceEvent::$variant { .. } => TraceKind::$variant,)*
+                }
+            }
+        }
+    };
 }
 
-/// Sees every event, in order. Must not influence the run: it gets no access to it.
+trace_events! {
+    /// One observed decision.
+    #[derive(Clone, PartialEq, Debug)]
+    #[allow(missing_docs)] // Fields carry the names of the ids; variants are documented.
+    pub enum TraceEvent {
+        /// A fault was resolved (`exceptions:page_fault_user` and what came of it).
+        PageFault { thread: ThreadId, page: PageIdx, write: bool, kind: FaultKind, major: bool },
+        /// A frame was allocated (`kmem:mm_page_alloc`).
+        MmPageAlloc { pfn: Pfn, order: u8, zone: u8 },
+        /// A frame went back (`kmem:mm_page_free`).
+        MmPageFree { pfn: Pfn, order: u8 },
+        /// A request was served from another migratetype (`kmem:mm_page_alloc_extfrag`).
+        MmPageAllocExtfrag(Extfrag),
+        /// A list scan took folios (`vmscan:mm_vmscan_lru_isolate`).
+        MmVmscanLruIsolate {
+            node: NodeId,
+            memcg: MemcgId,
+            lru: &'static str,
+            nr_requested: u64,
+            nr_scanned: u64,
+            nr_taken: u64,
+        },
+        /// The active list was scanned (`vmscan:mm_vmscan_lru_shrink_active`).
+        MmVmscanLruShrinkActive {
+            node: NodeId,
+            file: bool,
+            nr_taken: u64,
+            nr_active: u64,
+            nr_deactivated: u64,
+            priority: u8,
+        },
+        /// The inactive list was scanned (`vmscan:mm_vmscan_lru_shrink_inactive`).
+        MmVmscanLruShrinkInactive {
+            node: NodeId,
+            file: bool,
+            nr_scanned: u64,
+            nr_reclaimed: u64,
+            priority: u8,
+        },
+        /// What became of one folio of an inactive scan (no tracepoint in Linux).
+        SimScanFolio { pfn: Pfn, page: Option<PageIdx>, file: bool, outcome: ScanOutcome },
+        /// A folio was activated (`pagemap:mm_lru_activate`).
+        MmLruActivate { pfn: Pfn },
+        /// A folio was deactivated by an active scan (no tracepoint in Linux).
+        SimDeactivate { pfn: Pfn },
+        /// A folio became lazily freed memory (no tracepoint in Linux, which counts `pglazyfree`).
+        SimLazyFree { pfn: Pfn, page: Option<PageIdx> },
+        /// Lazily freed memory was dropped (no tracepoint in Linux, which counts `pglazyfreed`).
+        SimLazyDrop { pfn: Pfn, page: Option<PageIdx> },
+        /// A folio entered a list (`pagemap:mm_lru_insertion`).
+        MmLruInsertion { pfn: Pfn, lru: &'static str },
+        /// A folio was evicted; `eviction` numbers evictions from 1 (no tracepoint in Linux).
+        SimEvict {
+            eviction: u64,
+            pfn: Pfn,
+            page: Option<PageIdx>,
+            file: bool,
+            slot: Option<SwapSlot>,
+            written: bool,
+        },
+        /// An evicted page is wanted again (no tracepoint in Linux): the eviction that it
+        /// answers, its refault distance and what it is compared with.
+        SimRefault {
+            page: PageIdx,
+            file: bool,
+            eviction: Option<u64>,
+            distance: u64,
+            workingset_size: u64,
+            activated: bool,
+        },
+        /// One of the generations there are after a new one began, oldest first.
+        SimLruGen {
+            node: NodeId,
+            memcg: MemcgId,
+            seq: u64,
+            age: SimDuration,
+            nr_anon: u64,
+            nr_file: u64,
+        },
+        /// A folio is written (`vmscan:mm_vmscan_write_folio`).
+        MmVmscanWriteFolio { pfn: Pfn, file: bool },
+        /// A write ended (`writeback:folio_end`).
+        SimWritebackEnd { pfn: Pfn },
+        /// kswapd was woken (`vmscan:mm_vmscan_kswapd_wake`).
+        MmVmscanKswapdWake { node: NodeId, order: u8 },
+        /// kswapd went to sleep (`vmscan:mm_vmscan_kswapd_sleep`).
+        MmVmscanKswapdSleep { node: NodeId },
+        /// Direct reclaim began (`vmscan:mm_vmscan_direct_reclaim_begin`).
+        MmVmscanDirectReclaimBegin { thread: ThreadId, order: u8 },
+        /// Direct reclaim ended (`vmscan:mm_vmscan_direct_reclaim_end`).
+        MmVmscanDirectReclaimEnd { thread: ThreadId, nr_reclaimed: u64 },
+        /// A process was chosen by the OOM killer (`oom:mark_victim`).
+        MarkVictim { process: AsId, pages: u64 },
+        /// File pages were read (`filemap:mm_filemap_add_to_page_cache`, one per page).
+        MmFilemapAddToPageCache { file: FileId, index: u32, pfn: Pfn },
+        /// A run of compaction over a zone began (`compaction:mm_compaction_begin`): where its
+        /// scanners stand, and whether it may wait.
+        MmCompactionBegin { zone: ZoneId, migrate_pfn: Pfn, free_pfn: Pfn, sync: bool },
+        /// It moved a batch of pages (`compaction:mm_compaction_migratepages`).
+        MmCompactionMigratepages { nr_migrated: u64, nr_failed: u64 },
+        /// It ended (`compaction:mm_compaction_end`).
+        MmCompactionEnd {
+            zone: ZoneId,
+            migrate_pfn: Pfn,
+            free_pfn: Pfn,
+            sync: bool,
+            status: CompactResult,
+        },
+        /// A folio moved to another frame (no tracepoint in Linux).
+        SimMigrate { pfn: Pfn, target: Pfn, page: Option<PageIdx> },
+        /// A CPU turned to a thread, or to background work (`sched:sched_switch`).
+        SchedSwitch { cpu: CpuId, thread: Option<ThreadId> },
+    }
+}
+
+/// Sees events, in order. Must not influence the run: it gets no access to it.
 pub trait Observer: Send {
+    /// The kinds that it sees. It is asked once, before the run.
+    fn kinds(&self) -> TraceKinds {
+        TraceKinds::ALL
+    }
     /// One event at simulated time `now`.
     fn event(&mut self, now: SimTime, event: &TraceEvent);
+}
+
+/// A set of kinds of events.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub struct TraceKinds(u64);
+
+impl TraceKinds {
+    /// No kind.
+    pub const NONE: TraceKinds = TraceKinds(0);
+    /// All kinds.
+    pub const ALL: TraceKinds = TraceKinds::of(TraceKind::ALL);
+
+    /// These kinds.
+    pub const fn of(kinds: &[TraceKind]) -> TraceKinds {
+        let (mut bits, mut i) = (0, 0);
+        while i < kinds.len() {
+            bits |= 1 << kinds[i] as u32;
+            i += 1;
+        }
+        TraceKinds(bits)
+    }
+    /// Whether a kind is one of them.
+    #[inline(always)]
+    pub const fn has(self, kind: TraceKind) -> bool {
+        self.0 >> kind as u32 & 1 != 0
+    }
+    /// Whether some kind is in both sets.
+    #[inline(always)]
+    pub const fn meets(self, other: TraceKinds) -> bool {
+        self.0 & other.0 != 0
+    }
 }
 
 /// The place where events go; empty in most runs.
 #[derive(Default)]
 pub struct Tracer {
     observer: Option<Box<dyn Observer>>,
+    /// What the observer sees; nothing without one.
+    wanted: TraceKinds,
     /// The clock of whoever acts; the run loop and the doors keep it.
     pub now: SimTime,
 }
@@ -187,18 +259,32 @@ pub struct Tracer {
 impl Tracer {
     /// Sets or removes the observer.
     pub fn set_observer(&mut self, o: Option<Box<dyn Observer>>) {
+        self.wanted = o.as_ref().map_or(TraceKinds::NONE, |o| o.kinds());
         self.observer = o;
     }
-    /// Whether anybody watches.
+    /// Whether anybody sees any event.
     #[inline(always)]
     pub fn on(&self) -> bool {
-        self.observer.is_some()
+        self.wanted != TraceKinds::NONE
+    }
+    /// Whether somebody sees events of a kind.
+    #[inline(always)]
+    pub fn wants(&self, kind: TraceKind) -> bool {
+        self.wanted.has(kind)
+    }
+    /// Whether somebody sees events of one of these kinds.
+    #[inline(always)]
+    pub fn wants_any(&self, kinds: TraceKinds) -> bool {
+        self.wanted.meets(kinds)
     }
     /// Reports an event; `make` runs only if somebody watches.
     #[inline(always)]
     pub fn emit(&mut self, make: impl FnOnce() -> TraceEvent) {
-        if self.observer.is_some() {
-            self.emit_cold(make());
+        if self.on() {
+            let event = make();
+            if self.wants(event.kind()) {
+                self.emit_cold(event);
+            }
         }
     }
     #[cold]
@@ -206,6 +292,21 @@ impl Tracer {
     fn emit_cold(&mut self, e: TraceEvent) {
         if let Some(o) = &mut self.observer {
             o.event(self.now, &e);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_set_has_the_kinds_that_it_is_made_of() {
+        for &kind in TraceKind::ALL {
+            let one = TraceKinds::of(&[kind]);
+            let in_one = TraceKind::ALL.iter().filter(|&&k| one.has(k));
+            assert_eq!(in_one.count(), 1, "{kind:?}");
+            assert!(one.has(kind) && one.meets(TraceKinds::ALL) && !one.meets(TraceKinds::NONE));
         }
     }
 }

@@ -13,7 +13,7 @@ use crate::index::{ANON, LruType, LruvecId};
 use crate::shrink::{BatchStats, Judgement, ShrinkOutcome, Shrinking, shrink_folio};
 use mmsim_core::base::id::{MemcgId, Pfn};
 use mmsim_core::base::vmstat::VmEvent;
-use mmsim_core::memory::trace::{ScanOutcome, TraceEvent};
+use mmsim_core::memory::trace::{ScanOutcome, TraceEvent, TraceKind};
 use mmsim_core::memory::{FastPath, Look, Memory, References, Scan, ScanFor, Verdicts};
 use mmsim_core::phys::frames::{FolioId, flag, pages_of};
 use mmsim_core::policy::{ReclaimRequest, Reclaimer};
@@ -40,7 +40,7 @@ impl Batch {
     /// Lets an observer see what became of a plain folio, after what it took.
     #[inline]
     fn tell(&mut self, mem: &mut Memory, look: &Look, outcome: ScanOutcome) {
-        if mem.tracer.on() {
+        if mem.evicts_singly() {
             mem.settle_fast(&mut self.fast, self.how.by);
             let (pfn, page, file) = (look.folio, Some(look.page()), self.file);
             mem.emit(|| TraceEvent::SimScanFolio { pfn, page, file, outcome });
@@ -194,7 +194,7 @@ impl Classic {
         b.stats.reclaimed += evicts;
         b.stats.activated[ANON] += promoted;
         b.fast.activated(promoted);
-        if mem.tracer.on() {
+        if mem.evicts_singly() {
             let wanted = looks[0].bits & flag::RECLAIM != 0;
             let outcome = match (evicts > 0, promoted > 0) {
                 (true, _) => ScanOutcome::Reclaimed,
@@ -256,7 +256,7 @@ impl Classic {
         stats.activated[ANON] += nr;
         b.promoted += nr;
         mem.activate_batch(self.ids.memcg(b.lv), looks, flag::RECLAIM);
-        if mem.tracer.on() {
+        if mem.tracer.wants(TraceKind::SimScanFolio) {
             mem.settle_fast(&mut b.fast, b.how.by);
             for &Look { folio: pfn, .. } in looks {
                 let (page, file, outcome) =
@@ -279,7 +279,7 @@ impl Classic {
         asked: Option<Judgement>,
     ) {
         mem.settle_fast(&mut b.fast, b.how.by);
-        let page = if mem.tracer.on() { mem.page_of(folio) } else { None };
+        let page = mem.tracer.wants(TraceKind::SimScanFolio).then(|| mem.page_of(folio)).flatten();
         let (by, file) = (b.how.by, b.file);
         let limit = match by {
             Reclaimer::Limit(m) => Some(m),
@@ -420,7 +420,7 @@ impl Classic {
         let young_counts = self.config.demoted_young_counts_as_rotated();
         let looks = std::mem::take(&mut self.looks);
         let mut back = std::mem::take(&mut self.back);
-        let observed = mem.tracer.on();
+        let observed = mem.tracer.wants(TraceKind::SimDeactivate);
         let (mut kept, mut rotated, mut asked, mut extra) = (0, 0, 0, 0);
         for look in &looks {
             let folio = look.folio;

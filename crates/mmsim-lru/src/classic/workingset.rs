@@ -15,7 +15,7 @@ use crate::index::{ANON, FILE, LruType, LruvecId, PerType};
 use mmsim_core::backing::Shadow;
 use mmsim_core::base::id::MemcgId;
 use mmsim_core::base::vmstat::VmEvent;
-use mmsim_core::memory::trace::TraceEvent;
+use mmsim_core::memory::trace::{TraceEvent, TraceKind};
 use mmsim_core::memory::{Memory, NodeStatItem};
 use mmsim_core::phys::frames::{FolioId, FrameKind, flag};
 use mmsim_core::policy::Reclaimer;
@@ -230,7 +230,7 @@ impl Classic {
         let distance = formulas::refault_distance(now, s.age, packing.age_mask);
         let threshold = self.threshold(mem, file, s.scope, s.memcg);
         let activated = distance <= threshold;
-        if mem.tracer.on() {
+        if mem.tracer.wants(TraceKind::SimRefault) {
             tell_of_refault(mem, file, distance, threshold, activated);
         }
         if activated {

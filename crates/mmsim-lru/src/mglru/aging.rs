@@ -15,7 +15,7 @@ use crate::index::{ANON, FILE, Gen, LruType, LruvecId, MAX_NR_GENS, MIN_NR_GENS}
 use mmsim_core::base::id::{GroupId, MemcgId, PageIdx};
 use mmsim_core::base::time::{SimDuration, SimTime};
 use mmsim_core::config::ZoneKind;
-use mmsim_core::memory::trace::TraceEvent;
+use mmsim_core::memory::trace::{TraceEvent, TraceKind};
 use mmsim_core::memory::{Memory, WalkScope};
 use mmsim_core::phys::frames::{FolioId, flag, pages_of};
 use mmsim_core::policy::ReclaimRequest;
@@ -291,7 +291,7 @@ impl Mglru {
         }
         v.birth[Gen::from_seq(v.max_seq)] = mem.now;
         let (node, memcg) = self.node_and_memcg(lv);
-        if mem.tracer.on() {
+        if mem.tracer.wants(TraceKind::SimLruGen) {
             for g in self.generations(mem, lv) {
                 let age = g.age;
                 let (seq, nr_anon, nr_file) = (g.seq, g.anon, g.file);

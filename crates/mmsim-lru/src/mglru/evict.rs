@@ -19,7 +19,7 @@ use super::{Mglru, place};
 use crate::index::{ANON, FILE, LruType, LruvecId, MIN_NR_GENS, PerType, Tier};
 use crate::shrink::{BatchStats, Judgement, ShrinkOutcome, Shrinking, shrink_folio};
 use mmsim_core::base::id::Pfn;
-use mmsim_core::memory::trace::{ScanOutcome, TraceEvent};
+use mmsim_core::memory::trace::{ScanOutcome, TraceEvent, TraceKind};
 use mmsim_core::memory::{FastPath, Look, Memory};
 use mmsim_core::phys::frames::{FolioId, Mapped, ORDER_MASK, flag, pages_of};
 use mmsim_core::policy::{ReclaimOutcome, ReclaimRequest, Reclaimer};
@@ -43,7 +43,7 @@ impl Batch {
     /// Lets an observer see what became of a plain folio, after what it took.
     #[inline]
     fn tell(&mut self, mem: &mut Memory, look: &Look, outcome: ScanOutcome) {
-        if mem.tracer.on() {
+        if mem.evicts_singly() {
             mem.settle_fast(&mut self.fast, self.how.by);
             let (pfn, page, file) = (look.folio, Some(look.page()), self.t == FILE);
             mem.emit(|| TraceEvent::SimScanFolio { pfn, page, file, outcome });
@@ -309,7 +309,7 @@ impl Mglru {
         folio: FolioId,
         ignore: bool,
     ) -> ShrinkOutcome {
-        let page = if mem.tracer.on() { mem.page_of(folio) } else { None };
+        let page = mem.tracer.wants(TraceKind::SimScanFolio).then(|| mem.page_of(folio)).flatten();
         let limit = match b.how.by {
             Reclaimer::Limit(m) => Some(m),
             _ => None,

@@ -19,7 +19,7 @@ use mmsim_core::backing::Shadow;
 use mmsim_core::base::id::{MemcgId, NodeId};
 use mmsim_core::base::vmstat::VmEvent;
 use mmsim_core::memory::Memory;
-use mmsim_core::memory::trace::TraceEvent;
+use mmsim_core::memory::trace::{TraceEvent, TraceKind};
 use mmsim_core::phys::frames::{FolioId, flag};
 use mmsim_core::policy::Arrival;
 
@@ -231,7 +231,7 @@ impl Mglru {
         if recent || self.config.refault_count == RefaultCount::All {
             mem.count_in(u.memcg, refaulted, 1);
         }
-        if mem.tracer.on() {
+        if mem.tracer.wants(TraceKind::SimRefault) {
             let page = mem.refaulting.take();
             let eviction = page.and_then(|p| mem.eviction_of(p));
             // Without distances: how many oldest generations have gone since, and how many may.

@@ -220,7 +220,10 @@ impl Machine {
         }
         let mut turns = Turns { keys: [0; MOST_CPUS], head: 0, nr };
         self.touches_left = self.mem.share_left(run);
-        self.touches_each = self.touches_left / nr.max(1);
+        // Accesses are recorded in their order, and faults of several threads seen in theirs.
+        let singly = self.watch.record_accesses || nr > 1 && self.mem.sees_faults();
+        let most = if singly { 1 } else { MOST_PENDING };
+        self.touches_each = (self.touches_left / nr.max(1)).min(most);
         for (i, m) in team[..nr].iter_mut().enumerate() {
             let t = &mut self.threads[m.tid];
             m.progress = std::mem::take(&mut t.progress);
@@ -302,9 +305,8 @@ impl Machine {
     /// How many first touches a member may take next. What all of them may take before the zone
     /// has given its share is divided beforehand.
     fn room_of(&mut self, run: &FastFaults, cpu: CpuId) -> usize {
-        let most = if self.watch.record_accesses { 1 } else { MOST_PENDING };
-        let room = self.mem.fault_room(run, cpu).min(most);
-        let room = room.min(self.touches_each).min(self.touches_left);
+        let room = self.mem.fault_room(run, cpu).min(self.touches_each);
+        let room = room.min(self.touches_left);
         self.touches_left -= room;
         room
     }
