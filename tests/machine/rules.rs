@@ -460,6 +460,26 @@ fn swap_slots() {
     assert_eq!(clusters, 1535);
 }
 
+/// 62 pages come back under MGLRU of 7.3, in two LRU batches of 31. The last of each is in the swap
+/// cache when it reaches its list, so it starts one generation older than the others.
+#[test]
+fn sync_swapin_caches() {
+    let c = MachineConfig { lru_batch: Some(31), ..newest("ramdisk") };
+    let ops = vec![anon(62), write(0, 0, 62), advise(0, 0, 62, Advice::PageOut), read(0, 0, 62)];
+    let oldest = ["no", "yes"].map(|v| {
+        let c = ruled(c.clone(), "sync-swapin-caches", v);
+        let mut m = Machine::new(&c, vec![task("t", ops.clone())], 1, |mem| {
+            Box::new(Mglru::new(MglruConfig::V7_3, mem, 1)) as Box<dyn ReclaimPolicy>
+        });
+        m.run(Watch::default().with_check_every(97));
+        let lists = m.mem.lists.ids().map(|l| m.mem.lists.len(l)).filter(|&n| n > 0);
+        let mut lists: Vec<_> = lists.collect();
+        lists.sort_unstable();
+        lists
+    });
+    assert_eq!(oldest, [vec![62], vec![2, 60]]);
+}
+
 // ---- CPUs and devices ----
 
 /// kswapd walks six page tables, a millisecond each, and a thread wants the CPU meanwhile. It waits
@@ -481,6 +501,22 @@ fn lazy_preemption() {
     });
     assert_eq!([&no, &yes].map(|r| count(r, "pgfault")), [3000; 2]);
     assert_ne!(no.digest, yes.digest);
+}
+
+/// Two threads on one CPU, with a tick each four milliseconds. The tick ends a slice of 0.7 ms at 4
+/// ms, the timer at 0.7: whoever comes first to its half has had more turns, so pages arrive in
+/// another order.
+#[test]
+fn hrtick() {
+    let c = newest("ramdisk");
+    let work = || {
+        let each = |i| [write(0, i, 1), Op::Compute(SimDuration::from_micros(300))];
+        [vec![anon(100)], (0..100).flat_map(each).collect()].concat()
+    };
+    let of = ["no", "yes"]
+        .map(|v| run(&ruled(c.clone(), "hrtick", v), vec![task("a", work()), task("b", work())]));
+    assert_eq!(of.each_ref().map(|r| count(r, "pgfault")), [200; 2]);
+    assert_ne!(of[0].digest, of[1].digest);
 }
 
 /// Two threads on one CPU, with a tick each millisecond. CFS lets each run for three, EEVDF for one:
