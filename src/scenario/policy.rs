@@ -112,7 +112,9 @@ pub const NO_COMPACTION: &str = "none";
 pub const fn compaction_of(kernel: Kernel) -> &'static str {
     match kernel {
         Kernel::V4_1 => "compaction-v4.1",
-        Kernel::V5_5 | Kernel::V5_8 | Kernel::V5_9 | Kernel::V6_1 => "compaction-v6.1",
+        Kernel::V5_5 | Kernel::V5_8 | Kernel::V5_9 | Kernel::V6_1 | Kernel::V6_6 => {
+            "compaction-v6.1"
+        }
         Kernel::V6_12 | Kernel::V6_18 | Kernel::V7_3 => "compaction-v6.12",
     }
 }

@@ -57,7 +57,7 @@ fn mapped(kernel: Kernel) -> RunResult {
 fn a_fault_that_reads_a_file_counts_twice_up_to_6_3() {
     for kernel in Kernel::ALL {
         let r = mapped(kernel);
-        let faults = if kernel < Kernel::V6_12 { 8 + 8 + 8 } else { 8 + 8 };
+        let faults = if kernel < Kernel::V6_6 { 8 + 8 + 8 } else { 8 + 8 };
         assert_eq!(counts(&r, ["pgfault", "pgmajfault"]), [faults, 8], "{kernel:?}");
         assert_eq!(r.latency.minor_fault.count, 8, "{kernel:?}");
         assert_eq!(r.latency.major_fault.count, 8, "{kernel:?}");
@@ -74,7 +74,7 @@ fn a_fault_that_waits_for_swap_counts_twice_up_to_6_3() {
             let before = count(&r, "pgfault") - r.phases[0].vmstat.by_name("pgfault").unwrap();
             let [major, back] = counts(&r, ["pgmajfault", "pswpin"]);
             assert_eq!((major, back), (50, 50), "{device}, {kernel:?}");
-            let each = if waits && kernel < Kernel::V6_12 { 2 } else { 1 };
+            let each = if waits && kernel < Kernel::V6_6 { 2 } else { 1 };
             assert_eq!(before, 50 * each, "{device}, {kernel:?}");
         }
     }

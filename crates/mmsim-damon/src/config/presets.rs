@@ -96,7 +96,7 @@ pub fn preset(name: &str) -> Option<DamonConfig> {
 pub const fn preset_for_kernel(kernel: Kernel) -> DamonConfig {
     match kernel {
         Kernel::V4_1 | Kernel::V5_5 | Kernel::V5_8 | Kernel::V5_9 => DamonConfig::V5_16,
-        Kernel::V6_1 => DamonConfig::V6_1,
+        Kernel::V6_1 | Kernel::V6_6 => DamonConfig::V6_1,
         Kernel::V6_12 | Kernel::V6_18 | Kernel::V7_3 => DamonConfig::V6_12,
     }
 }

@@ -120,12 +120,14 @@ impl ClassicConfig {
         stop_after_adjust: true,
         ..ClassicConfig::V5_9
     };
+    /// Linux 6.6: rotations are a secondary cost since 6.2. Not recorded.
+    pub const V6_6: ClassicConfig =
+        ClassicConfig { balance_model: BalanceModel::Cost612, ..ClassicConfig::V6_1 };
     /// Linux 6.12.
     pub const V6_12: ClassicConfig = ClassicConfig {
         anon_ref_rule: AnonRefRule::V6_12,
-        balance_model: BalanceModel::Cost612,
         kswapd_retry_without_cache_trim: true,
-        ..ClassicConfig::V6_1
+        ..ClassicConfig::V6_6
     };
     /// Linux 6.18.
     pub const V6_18: ClassicConfig = ClassicConfig { file_writeout: false, ..ClassicConfig::V6_12 };
@@ -231,7 +233,8 @@ pub static PRESETS: &[Preset] = &[
     },
     shipped!("5.9", V5_9, Some("classic-v5.8+prot")),
     shipped!("6.1", V6_1, Some("classic-v5.9")),
-    shipped!("6.12", V6_12, Some("classic-v6.1")),
+    shipped!("6.6", V6_6, Some("classic-v6.1")),
+    shipped!("6.12", V6_12, Some("classic-v6.6")),
     shipped!("6.18", V6_18, Some("classic-v6.12")),
     shipped!("7.3", V7_3, Some("classic-v6.18")),
 ];
@@ -248,6 +251,7 @@ pub const fn preset_for_kernel(kernel: Kernel) -> ClassicConfig {
         Kernel::V5_8 => ClassicConfig::V5_8,
         Kernel::V5_9 => ClassicConfig::V5_9,
         Kernel::V6_1 => ClassicConfig::V6_1,
+        Kernel::V6_6 => ClassicConfig::V6_6,
         Kernel::V6_12 => ClassicConfig::V6_12,
         Kernel::V6_18 => ClassicConfig::V6_18,
         Kernel::V7_3 => ClassicConfig::V7_3,

@@ -131,6 +131,8 @@ impl MglruConfig {
         match kernel {
             Kernel::V4_1 | Kernel::V5_5 | Kernel::V5_8 | Kernel::V5_9 => None,
             Kernel::V6_1 => Some(MglruConfig::V6_1),
+            // The stable tree of 6.6 has the fix of 6.8.
+            Kernel::V6_6 => Some(MglruConfig::V6_8_POST),
             Kernel::V6_12 => Some(MglruConfig::V6_12),
             Kernel::V6_18 => Some(MglruConfig::V6_18),
             Kernel::V7_3 => Some(MglruConfig::V7_3),
