@@ -54,6 +54,21 @@ impl DamonConfig {
         pageout_ref: PageoutRef::YoungFilter,
         ..DamonConfig::V6_1
     };
+    /// Linux 6.18, as its stable release 15: some fixes that 6.12 has by then are missing.
+    pub const V6_18: DamonConfig = DamonConfig {
+        merge_cap: MergeCap::RetryAgeEachPass,
+        resume: Resume::Plus1SkipLast,
+        first_window: FirstWindow::AtOnce,
+        esz_floor: EszFloor::None,
+        ..DamonConfig::V6_12
+    };
+    /// Linux 7.3, as its stable release 4.
+    pub const V7_3: DamonConfig = DamonConfig {
+        merge_cap: MergeCap::RetryAgeOnce,
+        resume: Resume::Exact,
+        rand32: Rand32::Uniform,
+        ..DamonConfig::V6_18
+    };
 }
 
 /// A named point of the knobs.
@@ -85,6 +100,22 @@ pub static PRESETS: &[Preset] = &[
         about: "samples are counted, schemes have intervals of their own, as in Linux 6.12",
         subject: None,
     },
+    Preset {
+        name: "damon-v6.18",
+        config: DamonConfig::V6_18,
+        kernel: Kernel::V6_18,
+        before: Some("damon-v6.12"),
+        about: "quotas hold from the first pass on, as in Linux 6.18",
+        subject: None,
+    },
+    Preset {
+        name: "damon-v7.3",
+        config: DamonConfig::V7_3,
+        kernel: Kernel::V7_3,
+        before: Some("damon-v6.18"),
+        about: "a quota is spent to the end, large regions are sampled whole, as in Linux 7.3",
+        subject: None,
+    },
 ];
 
 /// The knobs of the preset of that name.
@@ -97,6 +128,8 @@ pub const fn preset_for_kernel(kernel: Kernel) -> DamonConfig {
     match kernel {
         Kernel::V4_1 | Kernel::V5_5 | Kernel::V5_8 | Kernel::V5_9 => DamonConfig::V5_16,
         Kernel::V6_1 => DamonConfig::V6_1,
-        Kernel::V6_12 | Kernel::V6_18 | Kernel::V7_3 => DamonConfig::V6_12,
+        Kernel::V6_12 => DamonConfig::V6_12,
+        Kernel::V6_18 => DamonConfig::V6_18,
+        Kernel::V7_3 => DamonConfig::V7_3,
     }
 }

@@ -334,4 +334,6 @@ fn presets_are_built_on_one_another() {
         changed("damon-v6.12"),
         ["interval-clock", "split-copies-counts", "pattern-counter", "first-window", "pageout-ref"]
     );
+    assert_eq!(changed("damon-v6.18"), ["merge-cap", "resume", "first-window", "esz-floor"]);
+    assert_eq!(changed("damon-v7.3"), ["merge-cap", "resume", "rand32"]);
 }
