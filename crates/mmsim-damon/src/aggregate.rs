@@ -45,17 +45,26 @@ pub fn merge_two(target: &mut Target, i: usize) {
 
 /// One walk over a target: merges neighbours whose counts differ by at most `threshold` into
 /// regions of at most `sz_limit` bytes. With `count_age` each region first grows older, or is new
-/// again if its count moved by more than `threshold`.
+/// again if its count moved by more than `threshold`; with `zero_rule` also if it was 0 or is 0
+/// now, and not both (Linux 6.18).
 ///
 /// A merged region is compared, with its new mean, to the region after it.
-pub fn merge_regions_of(target: &mut Target, threshold: u32, sz_limit: u64, count_age: bool) {
+pub fn merge_regions_of(
+    target: &mut Target,
+    threshold: u32,
+    sz_limit: u64,
+    count_age: bool,
+    zero_rule: bool,
+) {
     let regions = &mut target.regions;
     let mut kept = 0;
     for i in 0..regions.len() {
         let mut r = regions[i];
         if count_age {
             let moved = r.nr_accesses.abs_diff(r.last_nr_accesses) > threshold;
-            r.age = if moved { 0 } else { r.age.saturating_add(1) };
+            let began_or_ended = (r.nr_accesses == 0) != (r.last_nr_accesses == 0);
+            let new = moved || zero_rule && began_or_ended;
+            r.age = if new { 0 } else { r.age.saturating_add(1) };
         }
         match regions[..kept].last_mut() {
             Some(prev)
@@ -75,26 +84,29 @@ pub fn merge_regions_of(target: &mut Target, threshold: u32, sz_limit: u64, coun
 }
 
 /// Merges the regions of all targets; then, if there are still more than may be, again and again
-/// with a doubled threshold, until it is as large as any count can be.
+/// with a doubled threshold, until it is as large as any count can be. Where each walk counts
+/// ages it may become larger.
 pub fn merge_regions(
     targets: &mut [Target],
     mut threshold: u32,
     sz_limit: u64,
     attrs: &MonitoringAttrs,
     cap: MergeCap,
+    zero_rule: bool,
 ) {
     let largest = attrs.samples_in(attrs.aggr_us).min(u64::from(u32::MAX)) as u32;
     let mut count_age = true;
     loop {
         for t in &mut *targets {
-            merge_regions_of(t, threshold, sz_limit, count_age);
+            merge_regions_of(t, threshold, sz_limit, count_age, zero_rule);
         }
         let few = nr_regions(targets) <= u64::from(attrs.max_nr_regions);
         if cap == MergeCap::None || few || threshold >= largest {
             return;
         }
         count_age = cap == MergeCap::RetryAgeEachPass;
-        threshold = if threshold < largest / 2 { (threshold * 2).max(1) } else { largest };
+        let doubles = count_age || threshold < largest / 2;
+        threshold = if doubles { threshold.saturating_mul(2).max(1) } else { largest };
     }
 }
 

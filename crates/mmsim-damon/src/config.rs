@@ -28,7 +28,9 @@ knob_enums! {
         None = "none", "Nothing.";
         RetryAgeEachPass = "retry-age-each-pass",
             "They are merged again with a doubled threshold; each walk makes them older.";
-        RetryAgeOnce = "retry-age-once", "So they are; only the first walk makes them older.";
+        RetryAgeOnce = "retry-age-once",
+            "So they are, with the largest count as the last threshold; only the first walk makes \
+             them older.";
     }
     /// Which count is compared to a scheme's access pattern.
     PatternCounter {
@@ -51,7 +53,15 @@ knob_enums! {
     /// The least that a time quota allows.
     EszFloor {
         None = "none", "Nothing: a quota that comes out as 0 limits nothing.";
-        MinRegion = "min-region", "The smallest region.";
+        MinRegion = "min-region", "The smallest region, also where goals ask for less.";
+        TimePart = "time-part", "The smallest region; goals may ask for less.";
+    }
+    /// When a window is limited.
+    QuotaSet {
+        Esz = "esz", "If its quota is not 0 bytes. It is used up when all of it is charged.";
+        Configured = "configured",
+            "If a quota of any kind is set; 0 bytes are then nothing. It is used up when less than \
+             the smallest region remains.";
     }
     /// How long a context with several schemes sleeps for their watermarks.
     WmarkWait {
@@ -88,7 +98,11 @@ knob_struct! {
             "mm/damon/core: use number of passed access sampling as a timer (Linux 6.7)";
         merge_cap: MergeCap = "merge-cap",
             "What happens when regions are too many after merging.",
-            "mm/damon/core: merge regions aggressively when max_nr_regions is unmet (Linux 6.10)";
+            "mm/damon/core: merge regions aggressively when max_nr_regions is unmet (Linux 6.10); \
+             Linux 7.3 mm/damon/core.c, kdamond_merge_regions()";
+        age_zero_rule: bool = "age-zero-rule",
+            "Whether a region is new again when its accesses begin or end, however few they are.",
+            "Linux 6.18 mm/damon/core.c, damon_merge_regions_of()";
         split_copies_counts: bool = "split-copies-counts",
             "Whether a region that is cut off inherits the running counts.",
             "mm/damon/core: handle nr_accesses and its moving sum at splits (Linux 6.7)";
@@ -104,7 +118,11 @@ knob_struct! {
             "mm/damon/core: initialize charged_from (stable kernels 6.12)";
         esz_floor: EszFloor = "esz-floor",
             "The least that a time quota allows.",
-            "mm/damon/core: avoid a quota of zero bytes (Linux 6.1, stable kernels)";
+            "mm/damon/core: avoid a quota of zero bytes (Linux 6.1, stable kernels); Linux 7.3 \
+             mm/damon/core.c, damos_set_effective_quota()";
+        quota_set: QuotaSet = "quota-set",
+            "When a window is limited.",
+            "Linux 7.3 mm/damon/core.c, damos_quota_is_set() and damos_quota_is_full()";
         prioritization: bool = "prioritization",
             "Whether a quota goes to the regions with the best score first.",
             "mm/damon/schemes: prioritize regions within the quotas (Linux 5.16)";
@@ -132,7 +150,7 @@ knob_struct! {
             "mm/damon/core: use better timer mechanisms selection threshold (Linux 5.17)";
         rand32: Rand32 = "rand32",
             "How a sampling address is drawn in a region above 4 GiB.",
-            "include/linux/damon.h, damon_rand() (Linux 5.16 to 6.12)";
+            "include/linux/damon.h, damon_rand() (Linux 5.16 to 6.12, and 7.3)";
         coarse_tick_us: Ranged<0, 100_000> = "coarse-tick-us",
             "The tick of the coarse clock that quotas are measured with, in µs; 0: an exact clock.",
             "CONFIG_HZ; 250 is usual";

@@ -309,8 +309,9 @@ impl Context {
         self.iteration.aggregating = self.aggregation_due(ops.now());
         if self.iteration.aggregating {
             ops.charge_regions(nr_regions(&self.targets));
-            let cap = self.config.merge_cap;
-            merge_regions(&mut self.targets, most / 10, self.sz_limit, &self.attrs, cap);
+            let (cap, zero_rule) = (self.config.merge_cap, self.config.age_zero_rule);
+            let limit = self.sz_limit;
+            merge_regions(&mut self.targets, most / 10, limit, &self.attrs, cap, zero_rule);
             if ops.hook(Hook::AfterAggregation, self).is_break() {
                 return self.exit(ops);
             }

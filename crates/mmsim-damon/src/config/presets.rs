@@ -4,7 +4,7 @@
 
 use super::{
     DamonConfig, EszFloor, FirstWindow, IntervalClock, MergeCap, PageoutRef, PatternCounter,
-    Rand32, Ranged, Resume, TraceTarget, WmarkWait,
+    QuotaSet, Rand32, Ranged, Resume, TraceTarget, WmarkWait,
 };
 use mmsim_core::base::knobs;
 use mmsim_core::config::Kernel;
@@ -14,11 +14,13 @@ impl DamonConfig {
     pub const V5_16: DamonConfig = DamonConfig {
         interval_clock: IntervalClock::Wall,
         merge_cap: MergeCap::None,
+        age_zero_rule: false,
         split_copies_counts: false,
         pattern_counter: PatternCounter::NrAccesses,
         resume: Resume::Plus1SkipLast,
         first_window: FirstWindow::AtOnce,
         esz_floor: EszFloor::None,
+        quota_set: QuotaSet::Esz,
         prioritization: true,
         watermarks: true,
         wmark_wait: WmarkWait::OrderBug,
@@ -57,6 +59,7 @@ impl DamonConfig {
     /// Linux 6.18, as its stable release 15: some fixes that 6.12 has by then are missing.
     pub const V6_18: DamonConfig = DamonConfig {
         merge_cap: MergeCap::RetryAgeEachPass,
+        age_zero_rule: true,
         resume: Resume::Plus1SkipLast,
         first_window: FirstWindow::AtOnce,
         esz_floor: EszFloor::None,
@@ -66,6 +69,8 @@ impl DamonConfig {
     pub const V7_3: DamonConfig = DamonConfig {
         merge_cap: MergeCap::RetryAgeOnce,
         resume: Resume::Exact,
+        esz_floor: EszFloor::TimePart,
+        quota_set: QuotaSet::Configured,
         rand32: Rand32::Uniform,
         ..DamonConfig::V6_18
     };

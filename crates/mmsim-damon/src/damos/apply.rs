@@ -38,6 +38,11 @@ impl Context {
             || self.passed_samples >= scheme.state.next_apply_sis
     }
 
+    /// Whether the quota of a scheme's window is used up.
+    fn used_up(&self, scheme: &Scheme) -> bool {
+        scheme.state.charge.full(&scheme.quota, &self.config, &self.attrs)
+    }
+
     /// The count that patterns and scores are about.
     fn counter(&self, region: &Region) -> u32 {
         match self.config.pattern_counter {
@@ -128,7 +133,7 @@ impl Context {
     /// Offers a region to a scheme. Returns whether the action was carried out.
     fn offer(&mut self, ops: &mut dyn Operations, s: usize, at: &mut Cursor) -> bool {
         let scheme = &self.schemes[s];
-        if !self.due(scheme) || !scheme.state.activated || scheme.state.charge.full() {
+        if !self.due(scheme) || !scheme.state.activated || self.used_up(scheme) {
             return false;
         }
         if self.skip_charged(s, at) {
@@ -139,7 +144,8 @@ impl Context {
         if !self.matches(scheme, region) {
             return false;
         }
-        if scheme.state.charge.esz != 0 && self.config.prioritization {
+        let limited = scheme.state.charge.limits(&scheme.quota, &self.config);
+        if limited && self.config.prioritization {
             let kind = ops.score_kind(scheme.action);
             let counter = self.counter(region);
             let score = score::score(kind, counter, region.age, &self.attrs, &scheme.quota);
@@ -203,7 +209,7 @@ impl Context {
         let target = &mut self.targets[t];
         let size = target.regions[r].size();
         let room = scheme.state.charge.esz.saturating_sub(scheme.state.charge.charged_sz);
-        if scheme.state.charge.esz != 0 && size > room {
+        if scheme.state.charge.limits(&scheme.quota, &self.config) && size > room {
             let part = align_down(room, unit);
             if part == 0 {
                 scheme.state.stat.update(0, 0);
@@ -225,7 +231,7 @@ impl Context {
         let scheme = &mut self.schemes[s];
         scheme.state.charge.total_charged_ns += took.as_nanos();
         scheme.state.charge.charged_sz += region.size();
-        if scheme.state.charge.full() {
+        if scheme.state.charge.full(&scheme.quota, &self.config, &self.attrs) {
             let plus = u64::from(self.config.resume == Resume::Plus1SkipLast);
             scheme.state.charge.resume = Some((t, region.end + plus));
         }

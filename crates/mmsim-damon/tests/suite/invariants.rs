@@ -49,7 +49,7 @@ proptest! {
     fn merging(regions in regions(), threshold in 0_u32..25, limit in 1_u64..2000) {
         let before = target(&regions);
         let mut t = before.clone();
-        merge_regions_of(&mut t, threshold, limit * PAGE, true);
+        merge_regions_of(&mut t, threshold, limit * PAGE, true, false);
         prop_assert_eq!(pages(&t), pages(&before));
         for r in t.regions() {
             let parts: Vec<_> =

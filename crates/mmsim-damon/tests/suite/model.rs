@@ -5,7 +5,7 @@
 use mmsim_core::base::rng::Rng;
 use mmsim_damon::DamonConfig;
 use mmsim_damon::config::{
-    EszFloor, FirstWindow, IntervalClock, MergeCap, PatternCounter, Resume, WmarkWait,
+    EszFloor, FirstWindow, IntervalClock, MergeCap, PatternCounter, QuotaSet, Resume, WmarkWait,
 };
 
 /// Bytes of a page.
@@ -244,7 +244,10 @@ impl Naive {
                 let mut prev: Option<usize> = None;
                 while i < t.len() {
                     if ages {
-                        let same = (t[i].nr - t[i].last).abs() <= threshold;
+                        let mut same = (t[i].nr - t[i].last).abs() <= threshold;
+                        if self.config.age_zero_rule && (t[i].nr.min(1) != t[i].last.min(1)) {
+                            same = false;
+                        }
                         t[i].age = if same { t[i].age + 1 } else { 0 };
                     }
                     let fits = prev.is_some_and(|p| {
@@ -273,6 +276,7 @@ impl Naive {
                 return;
             }
             threshold = match threshold {
+                t if self.config.merge_cap == MergeCap::RetryAgeEachPass => (2 * t).max(1),
                 0 => {
                     if largest / 2 > 0 {
                         1
@@ -393,13 +397,14 @@ impl Naive {
         if r.esz == 0 && r.ms == 0 && r.sz == 0 && r.goal.is_none() {
             return;
         }
-        if r.since.is_none() && self.config.first_window == FirstWindow::Unlimited {
+        let first = r.since.is_none();
+        if first && self.config.first_window == FirstWindow::Unlimited {
             r.since = Some(now);
         }
         let tick = (u64::from(self.config.coarse_tick_us.get()) * 1000).max(1);
         let length = (r.window_ms * 1_000_000).div_ceil(tick) * tick;
         if r.since.is_none_or(|since| now >= since + length) {
-            r.exceeded += u64::from(r.esz > 0 && r.charged >= r.esz);
+            r.exceeded += u64::from(!first && self.spent(&r));
             r.total += r.charged;
             r.charged = 0;
             r.since = Some(now);
@@ -426,7 +431,9 @@ impl Naive {
                     0 => 4 << 20,
                     ns => r.total * 1_000_000 / ns,
                 };
-                limits.push(speed * r.ms);
+                let by_time = speed * r.ms;
+                let floor = self.config.esz_floor == EszFloor::TimePart;
+                limits.push(if floor { by_time.max(PAGE) } else { by_time });
                 if self.config.esz_floor == EszFloor::MinRegion {
                     let least = limits.iter().copied().min().unwrap_or(0).max(PAGE);
                     limits = vec![least];
@@ -460,6 +467,22 @@ impl Naive {
         }
     }
 
+    /// Whether a window has an end: that of its bytes, or of whatever the user limits.
+    fn limited(&self, r: &Rule) -> bool {
+        let configured = r.ms > 0 || r.sz > 0 || r.goal.is_some();
+        r.esz > 0 || self.config.quota_set == QuotaSet::Configured && configured
+    }
+
+    /// Whether nothing of it is left, or less than a page if that is as good as nothing.
+    fn spent(&self, r: &Rule) -> bool {
+        let left = r.esz as i128 - r.charged as i128;
+        let nothing = match self.config.quota_set {
+            QuotaSet::Esz => left <= 0,
+            QuotaSet::Configured => left < PAGE.into(),
+        };
+        self.limited(r) && nothing
+    }
+
     /// Cuts a region of a target after so many pages.
     fn cut_at(&mut self, t: usize, at: usize, pages: u64) {
         let whole = self.targets[t][at].clone();
@@ -474,10 +497,11 @@ impl Naive {
     /// Offers a region to a rule. Returns where the region is then.
     fn offer(&mut self, i: usize, t: usize, at: usize) -> usize {
         let mut at = at;
-        let r = &self.rules[i];
-        if r.esz > 0 && r.charged >= r.esz {
+        if self.spent(&self.rules[i]) {
             return at;
         }
+        let limited = self.limited(&self.rules[i]);
+        let r = &self.rules[i];
         if let Some((target, address)) = r.from {
             if target != t {
                 return at;
@@ -521,11 +545,11 @@ impl Naive {
         if !self.wanted(r, x) {
             return at;
         }
-        if r.esz > 0 && self.config.prioritization && self.score(r, x) < r.min_score {
+        if limited && self.config.prioritization && self.score(r, x) < r.min_score {
             return at;
         }
         let mut pages = x.pages;
-        if r.esz > 0 {
+        if limited {
             let room = (r.esz - r.charged) / PAGE;
             if pages * PAGE > r.esz - r.charged {
                 if room == 0 {
@@ -558,10 +582,11 @@ impl Naive {
         let r = &mut self.rules[i];
         r.total_ns += took;
         r.charged += pages * PAGE;
-        if r.esz > 0 && r.charged >= r.esz {
-            r.from = Some((t, end + plus));
-        }
         r.tried = (r.tried.0 + 1, r.tried.1 + pages * PAGE);
+        if self.spent(&self.rules[i]) {
+            self.rules[i].from = Some((t, end + plus));
+        }
+        let r = &self.rules[i];
         if !r.stat_only {
             self.targets[t][at].age = 0;
         }

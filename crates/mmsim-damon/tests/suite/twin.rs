@@ -45,14 +45,16 @@ enum Change {
 }
 
 /// Knobs that decide what a context does, each of any value.
-const KNOBS: [&str; 14] = [
+const KNOBS: [&str; 16] = [
     "interval-clock",
     "merge-cap",
+    "age-zero-rule",
     "split-copies-counts",
     "pattern-counter",
     "resume",
     "first-window",
     "esz-floor",
+    "quota-set",
     "prioritization",
     "watermarks",
     "wmark-wait",

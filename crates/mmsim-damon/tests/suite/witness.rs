@@ -4,7 +4,9 @@
 use crate::harness::{Event, Fake, MIB, PAGE, cold, context, ms, region, target};
 use mmsim_core::base::rng::Rng;
 use mmsim_core::base::time::{SimDuration, SimTime};
-use mmsim_damon::config::Knobs as _;
+use mmsim_damon::aggregate::merge_regions;
+use mmsim_damon::config::{Knobs as _, MergeCap};
+use mmsim_damon::damos::goal::Goal;
 use mmsim_damon::damos::quota::{Charge, Quota};
 use mmsim_damon::damos::scheme::{AccessPattern, Action, Scheme};
 use mmsim_damon::damos::watermark::{Watermarks, WmarkMetric};
@@ -95,6 +97,48 @@ fn merge_cap() {
     assert!(each_pass.1 > once.1, "{each_pass:?} {once:?}");
 }
 
+/// Four regions that do not touch, where three may be, from a threshold of 11 of 20: the next ones
+/// are 22, or 20 as the largest count. From 7 they are 14 and 28, or 14 and 20.
+#[test]
+fn merging_again_ends_beyond_the_largest_count() {
+    let attrs = MonitoringAttrs { min_nr_regions: 3, max_nr_regions: 3, ..ATTRS };
+    let four: Vec<_> = (0..4).map(|i| region(2 * i * MIB, (2 * i + 1) * MIB, 0, 0)).collect();
+    let walks = |cap, threshold, last| {
+        let mut t = target(&four);
+        t.regions_mut()[0].last_nr_accesses = last;
+        let mut t = [t];
+        merge_regions(&mut t, threshold, MIB, &attrs, cap, false);
+        t[0].regions()[0].age
+    };
+    // A count that moved by 21 (an aggregation by the clock may have more samples) is new in all
+    // walks but that with 22.
+    assert_eq!(walks(MergeCap::RetryAgeEachPass, 11, 21), 1);
+    assert_eq!(walks(MergeCap::RetryAgeEachPass, 7, 0), 3);
+    assert_eq!(walks(MergeCap::RetryAgeOnce, 7, 0), 1);
+    assert_eq!(walks(MergeCap::RetryAgeOnce, 11, 21), 0);
+}
+
+/// One region is used in every sample, so that counts of 2 are alike. The other was once and is no
+/// more: it grows older, or is new.
+#[test]
+fn age_zero_rule() {
+    let [no, yes] = each("age-zero-rule", ["no", "yes"], |config| {
+        let regions = [(0, 5, 20, 9), (5, 10, 1, 5)].map(|(start, end, last, age)| Region {
+            last_nr_accesses: last,
+            ..region(start * MIB, end * MIB, 0, age)
+        });
+        let fake = Fake { used: Box::new(|a, _| a < 5 * MIB), ..Fake::new() };
+        let (_, fake) = run(config, &regions, vec![], fake, ms(101));
+        let aggregated = fake.events.iter().find_map(|e| match e {
+            Event::Aggregated(_, _, regions) => Some(regions.clone()),
+            _ => None,
+        });
+        aggregated.unwrap().iter().map(|r| (r.nr_accesses, r.age)).collect::<Vec<_>>()
+    });
+    assert_eq!(no, [(20, 10), (0, 6)]);
+    assert_eq!(yes, [(20, 10), (0, 0)]);
+}
+
 /// A quota cuts a region after ten samples that all showed an access. What is cut off shows the
 /// same count at the end, or only what was seen since.
 #[test]
@@ -158,17 +202,42 @@ fn first_window() {
 }
 
 /// So slow that nothing could be done in a millisecond: the quota comes out as no limit at all, or
-/// as a page.
+/// as a page. With a goal that was met three times over, whose part is a byte, it is that byte if
+/// the page is for the time alone.
 #[test]
 fn esz_floor() {
-    let [none, page] = each("esz-floor", ["none", "min-region"], |config| {
-        let mut quota = Quota { ms: 1, ..Quota::default() };
-        let mut charge =
-            Charge { total_charged_sz: PAGE, total_charged_ns: 1 << 40, ..Charge::default() };
-        charge.set_effective(&mut quota, &config, &ATTRS, 0);
-        charge.esz
+    let values = ["none", "min-region", "time-part"];
+    let quotas = each("esz-floor", values, |config| {
+        [vec![], vec![Goal::user_input(100, 300)]].map(|goals| {
+            let mut quota = Quota { ms: 1, goals, ..Quota::default() };
+            slow(&mut quota, &config).esz
+        })
     });
-    assert_eq!((none, page), (0, PAGE));
+    assert_eq!(quotas, [[0, 0], [PAGE, PAGE], [PAGE, 1]]);
+}
+
+/// What a scheme may do that was charged with a page in eighteen minutes.
+fn slow(quota: &mut Quota, config: &DamonConfig) -> Charge {
+    let mut charge =
+        Charge { total_charged_sz: PAGE, total_charged_ns: 1 << 40, ..Charge::default() };
+    charge.set_effective(quota, config, &ATTRS, 0);
+    charge
+}
+
+/// A quota of 4 MiB and a byte is never used up, or when that byte is left; one of time that comes
+/// out as 0 bytes allows all, or nothing.
+#[test]
+fn quota_set() {
+    let [esz, configured] = each("quota-set", ["esz", "configured"], |mut config| {
+        let scheme = always(AccessPattern::ANY, Action::Pageout, sz(4 * MIB + 1));
+        let (c, _) = run(config, &mib(&TEN), vec![scheme], Fake::new(), ms(2_020));
+        config.set("esz-floor", "none").unwrap();
+        let mut quota = Quota { ms: 1, ..Quota::default() };
+        let charge = slow(&mut quota, &config);
+        (c.schemes()[0].stat().qt_exceeds, charge.esz, charge.full(&quota, &config, &ATTRS))
+    });
+    assert_eq!(esz, (0, 0, false));
+    assert_eq!(configured, (2, 0, true));
 }
 
 /// The quota goes to the older region, though it is not the first.
@@ -334,6 +403,9 @@ fn presets_are_built_on_one_another() {
         changed("damon-v6.12"),
         ["interval-clock", "split-copies-counts", "pattern-counter", "first-window", "pageout-ref"]
     );
-    assert_eq!(changed("damon-v6.18"), ["merge-cap", "resume", "first-window", "esz-floor"]);
-    assert_eq!(changed("damon-v7.3"), ["merge-cap", "resume", "rand32"]);
+    assert_eq!(
+        changed("damon-v6.18"),
+        ["merge-cap", "age-zero-rule", "resume", "first-window", "esz-floor"]
+    );
+    assert_eq!(changed("damon-v7.3"), ["merge-cap", "resume", "esz-floor", "quota-set", "rand32"]);
 }

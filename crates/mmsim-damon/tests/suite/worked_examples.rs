@@ -37,7 +37,7 @@ fn merge_report_split() {
         r(130, 160, 20, 0, 12),
         r(160, 180, 18, 19, 3),
     ])];
-    merge_regions(&mut t, 2, 60 * PAGE, &attrs, MergeCap::RetryAgeOnce);
+    merge_regions(&mut t, 2, 60 * PAGE, &attrs, MergeCap::RetryAgeOnce, false);
     let report: Vec<_> =
         t[0].regions().iter().map(|r| (r.start, r.end, r.nr_accesses, r.age)).collect();
     assert_eq!(
@@ -101,7 +101,7 @@ fn merging_again_until_few_remain() {
         .collect();
     let merged = |cap| {
         let mut t = [target(&six)];
-        merge_regions(&mut t, 0, 20 * PAGE, &attrs, cap);
+        merge_regions(&mut t, 0, 20 * PAGE, &attrs, cap, false);
         let counts: Vec<_> = t[0].regions().iter().map(|r| (r.nr_accesses, r.age)).collect();
         (bounds(&t[0], PAGE), counts)
     };
@@ -117,7 +117,7 @@ fn merging_again_until_few_remain() {
 #[test]
 fn merging_keeps_ages_by_size() {
     let mut t = target(&[region(0, 3, 5, 9), region(3, 4, 5, 1)]);
-    merge_regions_of(&mut t, 0, 100, true);
+    merge_regions_of(&mut t, 0, 100, true, false);
     assert_eq!(t.regions()[0].age, (10 * 3 + 2) / 4);
 }
 
