@@ -36,6 +36,26 @@ knob_enums! {
     PatternCounter {
         NrAccesses = "nr-accesses", "That of the running aggregation.";
         Moving = "moving", "The moving sum over the last window of samples.";
+        WindowSum = "window-sum",
+            "That of the running aggregation, and of the last one the share that its remaining \
+             samples are.";
+    }
+    /// Which count scores are made of.
+    ScoreCounter {
+        NrAccesses = "nr-accesses", "That of the running aggregation.";
+        Pattern = "pattern", "The one that patterns are compared to.";
+    }
+    /// Which regions are cut at random when an aggregation is over.
+    SplitRule {
+        UpToHalf = "up-to-half", "All, up to half of the regions that may be; then none.";
+        PartialAboveHalf = "partial-above-half",
+            "Above half of them one region in so many that about the largest number comes of it, \
+             each time another one.";
+    }
+    /// What the number of regions that there should at least be is good for.
+    MinRegions {
+        MergeLimit = "merge-limit", "No region grows by merging beyond its share.";
+        Enforced = "enforced", "What is larger than that is cut, too.";
     }
     /// Where a scheme goes on after a window whose quota was used up.
     Resume {
@@ -108,7 +128,20 @@ knob_struct! {
             "mm/damon/core: handle nr_accesses and its moving sum at splits (Linux 6.7)";
         pattern_counter: PatternCounter = "pattern-counter",
             "Which count is compared to access patterns.",
-            "mm/damon/core: use pseudo-moving sum for nr_accesses (Linux 6.7)";
+            "mm/damon/core: use pseudo-moving sum for nr_accesses (Linux 6.7); Linux 7.3 \
+             mm/damon/core.c, damon_nr_accesses_mvsum()";
+        score_counter: ScoreCounter = "score-counter",
+            "Which count scores are made of.",
+            "Linux 6.18 and 7.3 mm/damon/ops-common.c, damon_hot_score()";
+        split_rule: SplitRule = "split-rule",
+            "Which regions are cut at random.",
+            "Linux 7.3 mm/damon/core.c, damon_split_some_regions()";
+        min_regions: MinRegions = "min-regions",
+            "Whether large regions are cut for the least number of regions.",
+            "Linux 7.3 mm/damon/core.c, damon_apply_min_nr_regions()";
+        merge_slices: bool = "merge-slices",
+            "Whether what a quota cut is merged again in the same pass, if nothing is lost by it.",
+            "Linux 7.3 mm/damon/core.c, damos_apply_target()";
         resume: Resume = "resume",
             "Where a scheme goes on after its quota was used up.",
             "mm/damon/schemes: skip already charged targets and regions (Linux 5.16); fixes in \

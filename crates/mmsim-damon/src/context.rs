@@ -9,14 +9,16 @@
 //! the next sleep; but each application of a scheme to a region is a step of its own, after which
 //! the step asks to go on at once.
 //!
-//! Linux 6.12 `mm/damon/core.c` (`kdamond_fn()`), and that of 6.1 and 5.16 where knobs say so. What
-//! differs: the number of regions before the last cuts is kept per context, where the kernel has
-//! one for all; and a sample interval of 0 sleeps 1 µs.
+//! Linux 6.12 `mm/damon/core.c` (`kdamond_fn()`), and that of 5.16 to 7.3 where knobs say so. What
+//! differs: what is remembered of the last cuts is kept per context, where the kernel has it once
+//! for all; and a sample interval of 0 sleeps 1 µs.
 
-use crate::aggregate::{self, merge_regions, nr_regions, region_sz_limit, reset_aggregated};
+use crate::aggregate::{
+    self, Cuts, apply_min_nr_regions, merge_regions, nr_regions, region_sz_limit, reset_aggregated,
+};
 use crate::attrs::{MonitoringAttrs, update_result};
 use crate::commit::Parameters;
-use crate::config::{DamonConfig, IntervalClock};
+use crate::config::{DamonConfig, IntervalClock, MinRegions};
 use crate::damos::apply::{Cursor, next_apply};
 use crate::damos::scheme::{self, Scheme};
 use crate::error::DamonError;
@@ -72,15 +74,16 @@ pub struct Context {
     /// Samples taken since the start.
     pub(crate) passed_samples: u64,
     /// The samples from which an aggregation is over, and ranges are found anew.
-    next_aggregation: u64,
+    pub(crate) next_aggregation: u64,
     next_ops_update: u64,
     /// When that was last, for contexts that go by the clock.
     last_aggregation: SimTime,
     last_ops_update: SimTime,
-    /// Regions before the last cuts.
-    last_nr_regions: u64,
+    cuts: Cuts,
     /// Bytes above which no region grows by merging.
     sz_limit: u64,
+    /// The same within the running pass of the schemes.
+    pub(crate) slice_limit: u64,
     state: KdamondState,
     iteration: Iteration,
     should_stop: bool,
@@ -106,8 +109,9 @@ impl Context {
             next_ops_update: 0,
             last_aggregation: SimTime::ZERO,
             last_ops_update: SimTime::ZERO,
-            last_nr_regions: 0,
+            cuts: Cuts::default(),
             sz_limit: 0,
+            slice_limit: 0,
             state: KdamondState::Stopped,
             iteration: Iteration::default(),
             should_stop: false,
@@ -142,7 +146,8 @@ impl Context {
         self.passed_samples
     }
 
-    /// Bytes above which no region grows by merging, as of the last look at the ranges.
+    /// Bytes above which no region grows by merging, as of the last look at the ranges or, where
+    /// large regions are cut, at the end of the last aggregation.
     pub fn sz_limit(&self) -> u64 {
         self.sz_limit
     }
@@ -225,10 +230,22 @@ impl Context {
         self.last_ops_update = self.last_aggregation;
         self.schedule_schemes();
         ops.init(&mut self.targets, &self.attrs);
-        self.sz_limit = region_sz_limit(&self.targets, &self.attrs);
+        self.limit_sizes();
         self.should_stop = false;
         self.state = KdamondState::Top;
         Ok(())
+    }
+
+    /// Finds out how large regions may be, and cuts those that are larger where a kernel does.
+    fn limit_sizes(&mut self) {
+        let (targets, attrs) = (&mut self.targets, &self.attrs);
+        self.sz_limit = match self.config.min_regions {
+            MinRegions::MergeLimit => region_sz_limit(targets, attrs),
+            MinRegions::Enforced => {
+                let copies = self.config.split_copies_counts;
+                apply_min_nr_regions(targets, attrs, copies, &mut self.scratch)
+            }
+        };
     }
 
     /// Asks it to end, which it does in its next step that tests for it.
@@ -312,6 +329,9 @@ impl Context {
             let (cap, zero_rule) = (self.config.merge_cap, self.config.age_zero_rule);
             let limit = self.sz_limit;
             merge_regions(&mut self.targets, most / 10, limit, &self.attrs, cap, zero_rule);
+            if self.config.min_regions == MinRegions::Enforced {
+                self.limit_sizes();
+            }
             if ops.hook(Hook::AfterAggregation, self).is_break() {
                 return self.exit(ops);
             }
@@ -384,7 +404,8 @@ impl Context {
             let rng = &mut self.rng;
             aggregate::split_regions(
                 &mut self.targets,
-                &mut self.last_nr_regions,
+                &mut self.cuts,
+                self.config.split_rule,
                 &attrs,
                 self.config.split_copies_counts,
                 &mut || 1 + rng.below(9),
@@ -395,7 +416,9 @@ impl Context {
             let samples = attrs.samples_in(attrs.ops_update_us);
             self.next_ops_update = self.iteration.next_ops_update + samples;
             ops.update(&mut self.targets, &attrs);
-            self.sz_limit = region_sz_limit(&self.targets, &attrs);
+            if self.config.min_regions == MinRegions::MergeLimit {
+                self.limit_sizes();
+            }
         }
         self.top(ops)
     }

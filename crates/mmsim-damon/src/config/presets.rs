@@ -3,8 +3,9 @@
 //! A preset is built on the one before it by what changed, so the source reads like the history.
 
 use super::{
-    DamonConfig, EszFloor, FirstWindow, IntervalClock, MergeCap, PageoutRef, PatternCounter,
-    QuotaSet, Rand32, Ranged, Resume, TraceTarget, WmarkWait,
+    DamonConfig, EszFloor, FirstWindow, IntervalClock, MergeCap, MinRegions, PageoutRef,
+    PatternCounter, QuotaSet, Rand32, Ranged, Resume, ScoreCounter, SplitRule, TraceTarget,
+    WmarkWait,
 };
 use mmsim_core::base::knobs;
 use mmsim_core::config::Kernel;
@@ -17,6 +18,10 @@ impl DamonConfig {
         age_zero_rule: false,
         split_copies_counts: false,
         pattern_counter: PatternCounter::NrAccesses,
+        score_counter: ScoreCounter::Pattern,
+        split_rule: SplitRule::UpToHalf,
+        min_regions: MinRegions::MergeLimit,
+        merge_slices: false,
         resume: Resume::Plus1SkipLast,
         first_window: FirstWindow::AtOnce,
         esz_floor: EszFloor::None,
@@ -60,6 +65,7 @@ impl DamonConfig {
     pub const V6_18: DamonConfig = DamonConfig {
         merge_cap: MergeCap::RetryAgeEachPass,
         age_zero_rule: true,
+        score_counter: ScoreCounter::NrAccesses,
         resume: Resume::Plus1SkipLast,
         first_window: FirstWindow::AtOnce,
         esz_floor: EszFloor::None,
@@ -68,6 +74,11 @@ impl DamonConfig {
     /// Linux 7.3, as its stable release 4.
     pub const V7_3: DamonConfig = DamonConfig {
         merge_cap: MergeCap::RetryAgeOnce,
+        pattern_counter: PatternCounter::WindowSum,
+        score_counter: ScoreCounter::Pattern,
+        split_rule: SplitRule::PartialAboveHalf,
+        min_regions: MinRegions::Enforced,
+        merge_slices: true,
         resume: Resume::Exact,
         esz_floor: EszFloor::TimePart,
         quota_set: QuotaSet::Configured,
@@ -118,7 +129,7 @@ pub static PRESETS: &[Preset] = &[
         config: DamonConfig::V7_3,
         kernel: Kernel::V7_3,
         before: Some("damon-v6.18"),
-        about: "a quota is spent to the end, large regions are sampled whole, as in Linux 7.3",
+        about: "regions are cut up to their number, quotas hold in all cases, as in Linux 7.3",
         subject: None,
     },
 ];

@@ -10,7 +10,7 @@ mod paddr;
 mod vaddr;
 
 use crate::attrs::MonitoringAttrs;
-use crate::config::{DamonConfig, PageoutRef};
+use crate::config::{DamonConfig, MinRegions, PageoutRef};
 use crate::context::Context;
 use crate::damos::scheme::{Action, Scheme};
 use crate::operations::{Hook, Operations, ScoreKind};
@@ -134,7 +134,8 @@ impl Operations for MachineOps<'_> {
 
     fn init(&mut self, targets: &mut [Target], attrs: &MonitoringAttrs) {
         if self.state.id == OpsId::Vaddr {
-            vaddr::init(self.doors.memory(), targets, attrs);
+            let even = self.state.config.min_regions == MinRegions::MergeLimit;
+            vaddr::init(self.doors.memory(), targets, attrs, even);
         }
     }
 

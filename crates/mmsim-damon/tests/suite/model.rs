@@ -5,7 +5,8 @@
 use mmsim_core::base::rng::Rng;
 use mmsim_damon::DamonConfig;
 use mmsim_damon::config::{
-    EszFloor, FirstWindow, IntervalClock, MergeCap, PatternCounter, QuotaSet, Resume, WmarkWait,
+    EszFloor, FirstWindow, IntervalClock, MergeCap, MinRegions, PatternCounter, QuotaSet, Resume,
+    ScoreCounter, SplitRule, WmarkWait,
 };
 
 /// Bytes of a page.
@@ -82,6 +83,8 @@ pub(crate) struct Naive {
     pub(crate) last_aggr: u64,
     pub(crate) last_update: u64,
     pub(crate) regions_before: u64,
+    /// How often some of the regions were cut.
+    pub(crate) turns: u64,
     pub(crate) limit: u64,
     /// What the machine is like.
     pub(crate) free: u64,
@@ -108,6 +111,25 @@ impl Naive {
             r.due = r.every;
         }
         self.limit = self.size_limit();
+        self.cut_large();
+    }
+
+    /// Cuts regions that are larger than their share, rounded up to pages, if that is what is done.
+    fn cut_large(&mut self) {
+        if self.config.min_regions == MinRegions::MergeLimit {
+            return;
+        }
+        let most = self.size_limit().div_ceil(PAGE);
+        self.limit = most * PAGE;
+        for t in 0..self.targets.len() {
+            let mut at = 0;
+            while at < self.targets[t].len() {
+                if self.targets[t][at].pages > most {
+                    self.cut_at(t, at, most);
+                }
+                at += 1;
+            }
+        }
     }
 
     /// The clock, as far as its ticks show it.
@@ -201,6 +223,7 @@ impl Naive {
         if over {
             self.last_aggr = self.tick();
             self.merge(most / 10);
+            self.cut_large();
         }
         if over || !by_clock {
             self.pass(by_clock);
@@ -229,7 +252,9 @@ impl Naive {
                     *t = fit(t, &to);
                 }
             }
-            self.limit = self.size_limit();
+            if self.config.min_regions == MinRegions::MergeLimit {
+                self.limit = self.size_limit();
+            }
         }
     }
 
@@ -293,6 +318,10 @@ impl Naive {
     fn cut(&mut self) {
         let n: usize = self.targets.iter().map(Vec::len).sum();
         if n as u64 > self.max_regions / 2 {
+            if self.config.split_rule == SplitRule::PartialAboveHalf {
+                self.cut_some(n as u64);
+                self.regions_before = n as u64;
+            }
             return;
         }
         let three = n as u64 == self.regions_before && (n as u64) < self.max_regions / 3;
@@ -329,11 +358,50 @@ impl Naive {
         self.regions_before = n as u64;
     }
 
+    /// Of every so many regions one, whose place moves by one from time to time.
+    fn cut_some(&mut self, n: u64) {
+        if n >= self.max_regions {
+            return;
+        }
+        let every = self.max_regions / (self.max_regions - n);
+        let chosen: Vec<bool> = (0..n).map(|i| i % every == self.turns % every).collect();
+        self.turns += 1;
+        let mut chosen = chosen.into_iter();
+        for t in 0..self.targets.len() {
+            let mut at = 0;
+            while at < self.targets[t].len() {
+                let pages = self.targets[t][at].pages;
+                if chosen.next() == Some(true) && pages >= 2 {
+                    let left = (1 + self.rng.below(9)) * pages / 10;
+                    if left > 0 {
+                        self.cut_at(t, at, left);
+                        at += 1;
+                    }
+                }
+                at += 1;
+            }
+        }
+    }
+
     fn counted(&self, r: &Reg) -> i64 {
         match self.config.pattern_counter {
             PatternCounter::NrAccesses => r.nr,
             // The kernel's has no sign: below zero it is huge.
             PatternCounter::Moving => r.moving.rem_euclid(1 << 32) / 10_000,
+            PatternCounter::WindowSum => {
+                let by_clock = self.config.interval_clock == IntervalClock::Wall;
+                let to_come =
+                    if by_clock { 0 } else { self.next_aggr.saturating_sub(self.samples) };
+                let share = to_come * 10_000 / self.per_aggr();
+                if share == 10_000 { r.last } else { r.nr + r.last * share as i64 / 10_000 }
+            }
+        }
+    }
+
+    fn counted_for_scores(&self, r: &Reg) -> i64 {
+        match self.config.score_counter {
+            ScoreCounter::NrAccesses => r.nr,
+            ScoreCounter::Pattern => self.counted(r),
         }
     }
 
@@ -349,7 +417,7 @@ impl Naive {
         if !self.cold_score {
             return 99;
         }
-        let often = self.counted(r) as u64 * 100 / self.per_aggr();
+        let often = self.counted_for_scores(r) as u64 * 100 / self.per_aggr();
         let mut seconds = r.age as u64 * self.aggr_ms / 1000;
         let mut doublings = 0_i64;
         while seconds > 0 {
@@ -372,12 +440,23 @@ impl Naive {
         for i in (0..mine.len()).filter(|i| mine[*i]) {
             self.open_window(i);
         }
+        let share = self.size_limit();
         for t in 0..self.targets.len() {
             let mut at = 0;
             while at < self.targets[t].len() {
                 let behind = self.targets[t].len() - at;
                 for i in (0..mine.len()).filter(|i| mine[*i]) {
                     at = self.offer(i, t, at);
+                }
+                if at > 0 && self.config.merge_slices {
+                    let (l, r) = (&self.targets[t][at - 1], &self.targets[t][at]);
+                    let same = l.nr == r.nr && l.last == r.last && l.age == r.age;
+                    if same && l.end() == r.first && (l.pages + r.pages) * PAGE <= share {
+                        let pages = r.pages;
+                        self.targets[t].remove(at);
+                        at -= 1;
+                        self.targets[t][at].pages += pages;
+                    }
                 }
                 at = match self.config.resume {
                     Resume::Exact => at + 1,

@@ -4,7 +4,7 @@
 use crate::harness::{Event, Fake, MIB, PAGE, cold, context, ms, region, target};
 use mmsim_core::base::rng::Rng;
 use mmsim_core::base::time::{SimDuration, SimTime};
-use mmsim_damon::aggregate::merge_regions;
+use mmsim_damon::aggregate::{Cuts, merge_regions, split_regions};
 use mmsim_damon::config::{Knobs as _, MergeCap};
 use mmsim_damon::damos::goal::Goal;
 use mmsim_damon::damos::quota::{Charge, Quota};
@@ -164,7 +164,8 @@ fn split_copies_counts() {
 /// still twenty.
 #[test]
 fn pattern_counter() {
-    let [count, moving] = each("pattern-counter", ["nr-accesses", "moving"], |config| {
+    let values = ["nr-accesses", "moving", "window-sum"];
+    let [count, moving, sum] = each("pattern-counter", values, |config| {
         let pattern = AccessPattern { nr_accesses: 20..=20, ..AccessPattern::ANY };
         let scheme = always(pattern, Action::Stat, Quota::default());
         let fake = Fake { used: Box::new(|_, _| true), ..Fake::new() };
@@ -175,7 +176,94 @@ fn pattern_counter() {
         });
         last.unwrap()
     });
-    assert_eq!((count, moving), (100, 150));
+    assert_eq!((count, moving, sum), (100, 150, 150));
+    // Windows of seven samples, all used: the first moving sum of six is that of the sixth sample;
+    // from the second window on it is seven. The sum of both windows is six after the first sample
+    // of a window: one, and 7 * 8571 / 10000 = 5; after the second it is two and four.
+    let values = ["nr-accesses", "moving", "window-sum"];
+    let last = each("pattern-counter", values, |config| {
+        let attrs = MonitoringAttrs { aggr_us: 35_000, ..ATTRS };
+        let pattern = AccessPattern { nr_accesses: 6..=6, ..AccessPattern::ANY };
+        let scheme = always(pattern, Action::Stat, Quota::default());
+        let mut fake = Fake { used: Box::new(|_, _| true), ..Fake::new() };
+        let mut c = context(config, attrs, vec![target(&mib(&TEN))], vec![scheme]);
+        c.start(&mut fake).unwrap();
+        fake.run(&mut c, ms(151));
+        let last = fake.events.iter().rev().find_map(|e| match e {
+            Event::Applied(at, ..) => Some(at.0 / 1_000_000),
+            _ => None,
+        });
+        last.unwrap()
+    });
+    assert_eq!(last, [135, 30, 150]);
+}
+
+/// Both regions have room in the quota alone. The first was used up to the last sample but one: it
+/// is as cold as the other one by the running count, or hot.
+#[test]
+fn score_counter() {
+    let [count, pattern] = each("score-counter", ["nr-accesses", "pattern"], |config| {
+        let used = Region { nr_accesses: 0, ..region(0, 4 * MIB, 20, 0) };
+        let regions = [used, region(5 * MIB, 9 * MIB, 0, 0)];
+        let quota = Quota { weight_nr_accesses: 1, ..sz(4 * MIB) };
+        let scheme = always(AccessPattern::ANY, Action::Pageout, quota);
+        run(config, &regions, vec![scheme], Fake::new(), ms(6)).1.take_applied()[0].start
+    });
+    assert_eq!((count, pattern), (0, 5 * MIB));
+}
+
+/// Eight regions where twelve may be: one in 12 / (12 - 8) = 3 is cut, from the first one; of the
+/// eleven then one in 12 / 1, the second one; of twelve none.
+#[test]
+fn split_rule() {
+    let [none, some] = each("split-rule", ["up-to-half", "partial-above-half"], |config| {
+        let attrs = MonitoringAttrs { min_nr_regions: 3, max_nr_regions: 12, ..ATTRS };
+        let pages = |i: u64| region(i * 10 * PAGE, (i + 1) * 10 * PAGE, 0, 0);
+        let mut t = [target(&(0..8).map(pages).collect::<Vec<_>>())];
+        let mut cuts = Cuts::default();
+        [(); 3].map(|()| {
+            let draw = &mut || 4;
+            let rule = config.split_rule;
+            split_regions(&mut t, &mut cuts, rule, &attrs, true, draw, &mut Vec::new());
+            let starts = t[0].regions().iter().map(|r| r.start / PAGE);
+            let new: Vec<u64> = starts.filter(|s| s % 10 != 0).collect();
+            (new, cuts.last_nr_regions)
+        })
+    });
+    assert_eq!(none, [(vec![], 0), (vec![], 0), (vec![], 0)]);
+    assert_eq!(some[0], (vec![4, 34, 64], 8));
+    // The second one is that of pages 4 to 10, of which four tenths are two.
+    assert_eq!(some[1], (vec![4, 6, 34, 64], 11));
+    assert_eq!(some[2], (vec![4, 6, 34, 64], 12));
+}
+
+/// 41 pages and at least ten regions: one region, or as many of five pages as there are.
+#[test]
+fn min_regions() {
+    let [limit, enforced] = each("min-regions", ["merge-limit", "enforced"], |config| {
+        let (c, _) = run(config, &[region(0, 41 * PAGE, 0, 0)], vec![], Fake::new(), ms(1));
+        let regions = c.targets()[0].regions().iter();
+        (regions.map(|r| r.end / PAGE).collect::<Vec<_>>(), c.sz_limit())
+    });
+    assert_eq!(limit, (vec![41], 41 * PAGE / 10));
+    assert_eq!(enforced, (vec![5, 10, 15, 20, 25, 30, 35, 40, 41], 5 * PAGE));
+}
+
+/// Ten of a hundred MiB may be one region. A quota cuts off four of them; nothing tells the parts
+/// apart. They stay two, or are one again, and the walk goes on behind it.
+#[test]
+fn merge_slices() {
+    let [no, yes] = each("merge-slices", ["no", "yes"], |config| {
+        let (small, all) = (sz(4 * MIB), Quota::default());
+        let schemes = [small, all].map(|q| always(AccessPattern::ANY, Action::Stat, q)).into();
+        let (c, mut fake) = run(config, &mib(&[(0, 10), (20, 110)]), schemes, Fake::new(), ms(6));
+        let ends = c.targets()[0].regions().iter().map(|r| r.end / MIB).collect::<Vec<_>>();
+        let tried = fake.take_applied();
+        (ends, tried.iter().map(|r| (r.start / MIB, r.end / MIB)).collect::<Vec<_>>())
+    });
+    let tried = vec![(0, 4), (0, 4), (4, 10), (20, 110)];
+    assert_eq!(no, (vec![4, 10, 110], tried.clone()));
+    assert_eq!(yes, (vec![10, 110], tried));
 }
 
 /// The second window goes on at 4 MiB: there, or behind the page there.
@@ -405,7 +493,21 @@ fn presets_are_built_on_one_another() {
     );
     assert_eq!(
         changed("damon-v6.18"),
-        ["merge-cap", "age-zero-rule", "resume", "first-window", "esz-floor"]
+        ["merge-cap", "age-zero-rule", "score-counter", "resume", "first-window", "esz-floor"]
     );
-    assert_eq!(changed("damon-v7.3"), ["merge-cap", "resume", "esz-floor", "quota-set", "rand32"]);
+    assert_eq!(
+        changed("damon-v7.3"),
+        [
+            "merge-cap",
+            "pattern-counter",
+            "score-counter",
+            "split-rule",
+            "min-regions",
+            "merge-slices",
+            "resume",
+            "esz-floor",
+            "quota-set",
+            "rand32"
+        ]
+    );
 }
