@@ -95,6 +95,11 @@ knob_enums! {
         Respect = "respect", "Reclaim's own check of references.";
         YoungFilter = "young-filter", "Whether it was used since it was last marked old.";
     }
+    /// What moving a page up does.
+    LruPrio {
+        MarkAccessed = "mark-accessed", "It is accessed once, as by a system call.";
+        Activate = "activate", "It becomes an active one.";
+    }
     /// How a target is named in records.
     TraceTarget {
         Handle = "handle", "By a number that looks like the address of a kernel object.";
@@ -169,6 +174,9 @@ knob_struct! {
             "What paging out in physical memory asks of a page.",
             "mm/damon/paddr: do page level access check for pageout DAMOS action on its own (Linux \
              6.10)";
+        lru_prio: LruPrio = "lru-prio",
+            "What moving a page up on the LRU lists does.",
+            "Linux 7.3 mm/damon/paddr.c, damon_pa_de_activate()";
         hugetlb_check: bool = "hugetlb-check",
             "Whether accesses to hugetlb pages are seen in processes.",
             "mm/damon: add access checking for hugetlb pages (Linux 5.17)";
@@ -190,6 +198,9 @@ knob_struct! {
         aligned_esz: bool = "aligned-esz",
             "Whether a quota is rounded down to whole smallest regions, so that it can be used up.",
             "no kernel";
+        lru_sort_by_age: bool = "lru-sort-by-age",
+            "Whether DAMON_LRU_SORT ranks regions by their ages too.",
+            "Linux 7.3 mm/damon/lru_sort.c, damon_lru_sort_quota";
         module_commit_drops_scheme: bool = "module-commit-drops-scheme",
             "Whether DAMON_RECLAIM loses its scheme while it is set up, as measured on 6.12.117.",
             "Linux 6.12.117 mm/damon/reclaim.c";

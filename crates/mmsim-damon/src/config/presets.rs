@@ -3,7 +3,7 @@
 //! A preset is built on the one before it by what changed, so the source reads like the history.
 
 use super::{
-    DamonConfig, EszFloor, FirstWindow, IntervalClock, MergeCap, MinRegions, PageoutRef,
+    DamonConfig, EszFloor, FirstWindow, IntervalClock, LruPrio, MergeCap, MinRegions, PageoutRef,
     PatternCounter, QuotaSet, Rand32, Ranged, Resume, ScoreCounter, SplitRule, TraceTarget,
     WmarkWait,
 };
@@ -30,6 +30,7 @@ impl DamonConfig {
         watermarks: true,
         wmark_wait: WmarkWait::OrderBug,
         pageout_ref: PageoutRef::Respect,
+        lru_prio: LruPrio::MarkAccessed,
         hugetlb_check: false,
         trace_target: TraceTarget::Handle,
         trace_age: false,
@@ -37,6 +38,7 @@ impl DamonConfig {
         rand32: Rand32::Prandom,
         coarse_tick_us: Ranged::new(4_000),
         aligned_esz: false,
+        lru_sort_by_age: false,
         module_commit_drops_scheme: false,
     };
     /// Linux 6.1 with the fixes of its stable releases.
@@ -82,6 +84,8 @@ impl DamonConfig {
         resume: Resume::Exact,
         esz_floor: EszFloor::TimePart,
         quota_set: QuotaSet::Configured,
+        lru_prio: LruPrio::Activate,
+        lru_sort_by_age: true,
         rand32: Rand32::Uniform,
         ..DamonConfig::V6_18
     };

@@ -10,7 +10,7 @@ use mmsim_damon::damos::goal::Goal;
 use mmsim_damon::damos::quota::{Charge, Quota};
 use mmsim_damon::damos::scheme::{AccessPattern, Action, Scheme};
 use mmsim_damon::damos::watermark::{Watermarks, WmarkMetric};
-use mmsim_damon::modules::{Module as _, Reclaim};
+use mmsim_damon::modules::{LruSort, Module as _, Reclaim};
 use mmsim_damon::region::draw_sampling_addr;
 use mmsim_damon::trace::aggregated;
 use mmsim_damon::{Context, DamonConfig, MonitoringAttrs, Region};
@@ -449,6 +449,22 @@ fn aligned_esz() {
     assert_eq!(yes, (4 * MIB, 2));
 }
 
+/// Of two regions that were never used the first is that since ten seconds, the other one since a
+/// thousand. They tie, and the first one is served; or the older one comes first.
+#[test]
+fn lru_sort_by_age() {
+    let [no, yes] = each("lru-sort-by-age", ["no", "yes"], |config| {
+        let rng = Rng::for_purpose(1, "kdamond");
+        let module = LruSort { cold_min_age: 1_000_000, ..LruSort::DEFAULT };
+        let cold = module.context(config, Some(0..MIB), rng).unwrap().schemes()[1].clone();
+        let quota = Quota { ms: 0, sz: 4 * MIB, ..cold.quota.clone() };
+        let scheme = Scheme { apply_interval_us: 5_000, wmarks: Watermarks::NONE, quota, ..cold };
+        let regions = [region(0, 4 * MIB, 0, 100), region(5 * MIB, 9 * MIB, 0, 10_000)];
+        run(config, &regions, vec![scheme], Fake::new(), ms(6)).1.take_applied()[0].start
+    });
+    assert_eq!((no, yes), (0, 5 * MIB));
+}
+
 /// The module has its scheme, or none.
 #[test]
 fn module_commit_drops_scheme() {
@@ -462,7 +478,7 @@ fn module_commit_drops_scheme() {
 }
 
 /// Read by the operations on a machine, whose tests have their witnesses.
-const OF_THE_MACHINE: [&str; 2] = ["pageout-ref", "hugetlb-check"];
+const OF_THE_MACHINE: [&str; 3] = ["pageout-ref", "lru-prio", "hugetlb-check"];
 
 /// Each knob has one, named as it is.
 #[test]
@@ -507,7 +523,9 @@ fn presets_are_built_on_one_another() {
             "resume",
             "esz-floor",
             "quota-set",
-            "rand32"
+            "lru-prio",
+            "rand32",
+            "lru-sort-by-age"
         ]
     );
 }

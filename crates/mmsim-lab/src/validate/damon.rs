@@ -155,7 +155,7 @@ impl Files<'_> {
             return Ok(None);
         }
         let mut config = preset_for_kernel(kernel);
-        config.module_commit_drops_scheme = kernel >= Kernel::V6_12;
+        config.module_commit_drops_scheme = kernel == Kernel::V6_12;
         let rng = |purpose| Rng::for_purpose(seed, purpose);
         let context = module.context(config, Some(ram), rng("damon/split"));
         let context = context.map_err(|e| e.to_string())?;
