@@ -16,6 +16,7 @@
 use crate::config::{DamonConfig, IntervalClock};
 use crate::error::DamonError;
 use crate::region::Region;
+use crate::tuning::IntervalsGoal;
 
 /// The monitoring attributes (`struct damon_attrs`).
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -33,6 +34,8 @@ pub struct MonitoringAttrs {
     pub max_nr_regions: u32,
     /// Bytes of the smallest region, a power of two: a page, or 1 in the kernel's own tests.
     pub min_region: u64,
+    /// What the intervals are tuned for; none: they stay.
+    pub tuning: Option<IntervalsGoal>,
 }
 
 impl MonitoringAttrs {
@@ -44,6 +47,7 @@ impl MonitoringAttrs {
         min_nr_regions: 10,
         max_nr_regions: 1000,
         min_region: 4096,
+        tuning: None,
     };
 
     /// The sampling interval where it divides, in µs.
@@ -68,6 +72,7 @@ impl MonitoringAttrs {
     /// [`DamonError::InvalidAttrs`] with what is wrong.
     pub fn validate(&self, config: &DamonConfig) -> Result<(), DamonError> {
         let counts_samples = config.interval_clock == IntervalClock::SampleCount;
+        let (shortest, longest) = self.tuning.map_or((0, u64::MAX), |goal| goal.sample_us);
         let wrong = [
             (self.min_nr_regions < 3, "min_nr_regions is below 3"),
             (self.min_nr_regions > self.max_nr_regions, "min_nr_regions exceeds max_nr_regions"),
@@ -76,6 +81,14 @@ impl MonitoringAttrs {
                 "the sampling interval exceeds the aggregation interval",
             ),
             (!self.min_region.is_power_of_two(), "min_region is not a power of two"),
+            (
+                self.tuning.is_some() && !config.interval_tuning,
+                "this kernel does not tune intervals",
+            ),
+            (
+                self.sample_us < shortest || longest < self.sample_us,
+                "the sampling interval is not within those of its tuning",
+            ),
         ];
         match wrong.iter().find(|(is_wrong, _)| *is_wrong) {
             Some((_, why)) => Err(DamonError::InvalidAttrs(why)),

@@ -138,6 +138,9 @@ knob_struct! {
         score_counter: ScoreCounter = "score-counter",
             "Which count scores are made of.",
             "Linux 6.18 and 7.3 mm/damon/ops-common.c, damon_hot_score()";
+        interval_tuning: bool = "interval-tuning",
+            "Whether a context can find the length of its intervals by itself.",
+            "Linux 6.18 mm/damon/core.c, kdamond_tune_intervals() (since 6.15)";
         split_rule: SplitRule = "split-rule",
             "Which regions are cut at random.",
             "Linux 7.3 mm/damon/core.c, damon_split_some_regions()";

@@ -24,6 +24,7 @@ use crate::damos::scheme::{self, Scheme};
 use crate::error::DamonError;
 use crate::operations::{Hook, Operations};
 use crate::region::{Region, Target};
+use crate::tuning;
 use mmsim_core::base::rng::Rng;
 use mmsim_core::base::time::{SimDuration, SimTime};
 
@@ -80,6 +81,10 @@ pub struct Context {
     last_aggregation: SimTime,
     last_ops_update: SimTime,
     cuts: Cuts,
+    /// Samples of an aggregation, as the user set them, and the sample from which intervals are
+    /// tuned.
+    aggr_samples: u64,
+    next_tuning: u64,
     /// Bytes above which no region grows by merging.
     sz_limit: u64,
     /// The same within the running pass of the schemes.
@@ -110,6 +115,8 @@ impl Context {
             last_aggregation: SimTime::ZERO,
             last_ops_update: SimTime::ZERO,
             cuts: Cuts::default(),
+            aggr_samples: MonitoringAttrs::DEFAULT.samples_in(MonitoringAttrs::DEFAULT.aggr_us),
+            next_tuning: 0,
             sz_limit: 0,
             slice_limit: 0,
             state: KdamondState::Stopped,
@@ -196,8 +203,13 @@ impl Context {
     /// begin anew.
     pub(crate) fn change_attrs(&mut self, attrs: MonitoringAttrs) -> Result<(), DamonError> {
         attrs.validate(&self.config)?;
+        self.aggr_samples = attrs.samples_in(attrs.aggr_us);
+        self.adopt(attrs, self.passed_samples < self.next_aggregation);
+        Ok(())
+    }
+
+    fn adopt(&mut self, attrs: MonitoringAttrs, aggregating: bool) {
         let now = self.passed_samples;
-        let aggregating = now < self.next_aggregation;
         for r in self.targets.iter_mut().flat_map(|t| &mut t.regions) {
             update_result(r, &self.attrs, &attrs, aggregating);
         }
@@ -205,7 +217,17 @@ impl Context {
         self.next_aggregation = now + attrs.samples_in(attrs.aggr_us);
         self.next_ops_update = now + attrs.samples_in(attrs.ops_update_us);
         self.schedule_schemes();
-        Ok(())
+    }
+
+    /// Makes the intervals longer or shorter, if that is due.
+    fn tune_intervals(&mut self) {
+        let goal = self.attrs.tuning.filter(|goal| goal.aggrs > 0);
+        let Some(goal) = goal.filter(|_| self.passed_samples >= self.next_tuning) else { return };
+        self.next_tuning += self.aggr_samples * goal.aggrs;
+        let score = tuning::score(&self.targets, self.aggr_samples, goal.access_bp);
+        if let Some(attrs) = tuning::tuned(&self.attrs, &goal, self.aggr_samples, score) {
+            self.adopt(attrs, false);
+        }
     }
 
     fn schedule_schemes(&mut self) {
@@ -226,6 +248,8 @@ impl Context {
         self.passed_samples = 0;
         self.next_aggregation = self.attrs.samples_in(self.attrs.aggr_us);
         self.next_ops_update = self.attrs.samples_in(self.attrs.ops_update_us);
+        let aggrs = self.attrs.tuning.map_or(0, |goal| goal.aggrs);
+        self.next_tuning = self.next_aggregation.saturating_mul(aggrs);
         self.last_aggregation = self.config.coarse(ops.now());
         self.last_ops_update = self.last_aggregation;
         self.schedule_schemes();
@@ -392,6 +416,9 @@ impl Context {
 
     /// Reports, resets and cuts; finds ranges anew; and begins the next turn.
     fn end_of_iteration(&mut self, ops: &mut dyn Operations) -> StepOutcome {
+        if self.iteration.aggregating {
+            self.tune_intervals();
+        }
         let attrs = self.attrs;
         if self.iteration.aggregating {
             self.next_aggregation =

@@ -27,6 +27,7 @@ pub mod region;
 pub mod text;
 pub mod trace;
 pub mod truth;
+pub mod tuning;
 pub mod watch;
 
 pub use attrs::MonitoringAttrs;
@@ -38,4 +39,5 @@ pub use kdamond::Kdamond;
 pub use operations::{Hook, Operations};
 pub use ops::OpsId;
 pub use region::{Region, Target};
+pub use tuning::IntervalsGoal;
 pub use watch::{Snapshot, Taken, Watch};

@@ -231,6 +231,7 @@ fn build(case: &Case) -> (Context, Fake, Naive) {
         min_nr_regions: min,
         max_nr_regions: max,
         min_region: PAGE,
+        tuning: None,
     };
     let make = |bounds: &Vec<(u64, u64)>| -> Target {
         let regions: Vec<Region> =

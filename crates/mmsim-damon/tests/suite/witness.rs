@@ -13,7 +13,7 @@ use mmsim_damon::damos::watermark::{Watermarks, WmarkMetric};
 use mmsim_damon::modules::{LruSort, Module as _, Reclaim};
 use mmsim_damon::region::draw_sampling_addr;
 use mmsim_damon::trace::aggregated;
-use mmsim_damon::{Context, DamonConfig, MonitoringAttrs, Region};
+use mmsim_damon::{Context, DamonConfig, DamonError, IntervalsGoal, MonitoringAttrs, Region};
 
 const ATTRS: MonitoringAttrs = MonitoringAttrs::DEFAULT;
 
@@ -210,6 +210,36 @@ fn score_counter() {
         run(config, &regions, vec![scheme], Fake::new(), ms(6)).1.take_applied()[0].start
     });
     assert_eq!((count, pattern), (0, 5 * MIB));
+}
+
+/// A goal for the intervals is an error, or they follow it: of 50 MiB one is used in every sample,
+/// 2 % of what could be seen. The goal is 4 %, so the score is 5000, and 60 samples later they are
+/// half as long again, with 20 samples an aggregation as before. What was not used for three
+/// aggregations is now two old. 60 samples of 7.5 ms later it happens once more.
+#[test]
+fn interval_tuning() {
+    let goal = IntervalsGoal::of_modules(400);
+    let attrs = MonitoringAttrs { tuning: Some(goal), ..ATTRS };
+    let [no, yes] = each("interval-tuning", ["no", "yes"], |config| {
+        attrs.validate(&config)?;
+        let mut c = context(config, attrs, vec![target(&mib(&[(0, 1), (2, 51)]))], vec![]);
+        let mut fake = Fake { used: Box::new(|a, _| a < MIB), ..Fake::new() };
+        c.start(&mut fake).unwrap();
+        Ok([299, 301, 749, 751].map(|until| {
+            fake.run(&mut c, ms(until));
+            let a = c.attrs();
+            (a.sample_us, a.aggr_us, c.targets()[0].regions().last().unwrap().age)
+        }))
+    });
+    assert_eq!(no, Err(DamonError::InvalidAttrs("this kernel does not tune intervals")));
+    let expected = [
+        (5_000, 100_000, 2),
+        (7_500, 150_000, 2),
+        // Two more; then the third, 5 * 150 / 225.
+        (7_500, 150_000, 4),
+        (11_250, 225_000, 3),
+    ];
+    assert_eq!(yes, Ok(expected));
 }
 
 /// Eight regions where twelve may be: one in 12 / (12 - 8) = 3 is cut, from the first one; of the
@@ -509,7 +539,15 @@ fn presets_are_built_on_one_another() {
     );
     assert_eq!(
         changed("damon-v6.18"),
-        ["merge-cap", "age-zero-rule", "score-counter", "resume", "first-window", "esz-floor"]
+        [
+            "merge-cap",
+            "age-zero-rule",
+            "score-counter",
+            "interval-tuning",
+            "resume",
+            "first-window",
+            "esz-floor"
+        ]
     );
     assert_eq!(
         changed("damon-v7.3"),
