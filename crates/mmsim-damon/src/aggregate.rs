@@ -193,11 +193,11 @@ fn split_some_regions(
         scratch.clear();
         for mut r in t.regions.iter().copied() {
             let size = r.size();
-            if i % step == first && size >= 2 * min_region {
-                if let Some(left) = left_part(size, draw(), min_region) {
-                    let right = r.split_off(left, copies_counts);
-                    scratch.push(std::mem::replace(&mut r, right));
-                }
+            let draws = i % step == first && size >= 2 * min_region;
+            if let Some(left) = draws.then(&mut *draw).and_then(|d| left_part(size, d, min_region))
+            {
+                let right = r.split_off(left, copies_counts);
+                scratch.push(std::mem::replace(&mut r, right));
             }
             scratch.push(r);
             i += 1;

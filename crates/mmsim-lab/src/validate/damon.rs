@@ -365,8 +365,10 @@ pub(super) fn simulated(p: &Point, k: &Kdamond) -> Vec<(&'static str, f64)> {
         rows.extend(seen.iter().flat_map(Seen::rows));
     }
     if !p.series.is_empty() {
-        let stat = k.watch().taken().last().and_then(|n| n.stats.first().copied());
-        let stat = stat.unwrap_or_default();
+        // A module shows its own at any time, and is asked in the end.
+        let own = || k.context().schemes().first().map(|s| *s.stat());
+        let noted = k.watch().taken().last().and_then(|n| n.stats.first().copied());
+        let stat = noted.or_else(own).unwrap_or_default();
         rows.push(("damos.sz_tried", stat.sz_tried as f64));
         rows.push(("damos.sz_applied", stat.sz_applied as f64));
     }
