@@ -16,7 +16,24 @@
 use crate::config::{DamonConfig, IntervalClock};
 use crate::error::DamonError;
 use crate::region::Region;
-use crate::tuning::IntervalsGoal;
+
+/// What [intervals are tuned](crate::tuning) for (`struct damon_intervals_goal`).
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct IntervalsGoal {
+    /// What is to be seen of all that could be, in 1/10000.
+    pub access_bp: u64,
+    /// Aggregations between two changes; 0: none are made.
+    pub aggrs: u64,
+    /// The shortest and the longest sampling interval, in µs.
+    pub sample_us: (u64, u64),
+}
+
+impl IntervalsGoal {
+    /// That of the modules, but for the share.
+    pub const fn of_modules(access_bp: u64) -> IntervalsGoal {
+        IntervalsGoal { access_bp, aggrs: 3, sample_us: (5_000, 10_000_000) }
+    }
+}
 
 /// The monitoring attributes (`struct damon_attrs`).
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]

@@ -30,7 +30,7 @@ pub mod truth;
 pub mod tuning;
 pub mod watch;
 
-pub use attrs::MonitoringAttrs;
+pub use attrs::{IntervalsGoal, MonitoringAttrs};
 pub use commit::Parameters;
 pub use config::{DamonConfig, PRESETS, Preset, preset, preset_for_kernel};
 pub use context::{Context, StepOutcome};
@@ -39,5 +39,4 @@ pub use kdamond::Kdamond;
 pub use operations::{Hook, Operations};
 pub use ops::OpsId;
 pub use region::{Region, Target};
-pub use tuning::IntervalsGoal;
 pub use watch::{Snapshot, Taken, Watch};

@@ -8,27 +8,9 @@
 //!
 //! Linux 7.3 `mm/damon/core.c` (`kdamond_tune_intervals()` and what it calls); since 6.15.
 
-use crate::attrs::MonitoringAttrs;
+use crate::attrs::{IntervalsGoal, MonitoringAttrs};
 use crate::damos::goal;
 use crate::region::{Region, Target};
-
-/// What intervals are to achieve (`struct damon_intervals_goal`).
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub struct IntervalsGoal {
-    /// What is to be seen of all that could be, in 1/10000.
-    pub access_bp: u64,
-    /// Aggregations between two changes; 0: none are made.
-    pub aggrs: u64,
-    /// The shortest and the longest sampling interval, in µs.
-    pub sample_us: (u64, u64),
-}
-
-impl IntervalsGoal {
-    /// That of the modules, but for the share.
-    pub const fn of_modules(access_bp: u64) -> IntervalsGoal {
-        IntervalsGoal { access_bp, aggrs: 3, sample_us: (5_000, 10_000_000) }
-    }
-}
 
 /// What was seen of what is to be seen, in 1/10000, with so many samples in an aggregation.
 pub fn score(targets: &[Target], aggr_samples: u64, access_bp: u64) -> u64 {

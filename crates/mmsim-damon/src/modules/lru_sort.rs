@@ -8,7 +8,7 @@
 //! Linux 6.12 `mm/damon/lru_sort.c`; also in 6.1.
 
 use super::{Module, ages, parameters, regions, target};
-use crate::attrs::MonitoringAttrs;
+use crate::attrs::{IntervalsGoal, MonitoringAttrs};
 use crate::commit::Parameters;
 use crate::config::DamonConfig;
 use crate::context::Context;
@@ -16,7 +16,6 @@ use crate::damos::quota::Quota;
 use crate::damos::scheme::{AccessPattern, Action, Scheme, Stat};
 use crate::damos::watermark::{Watermarks, WmarkMetric};
 use crate::error::DamonError;
-use crate::tuning::IntervalsGoal;
 use std::ops::Range;
 
 parameters! {

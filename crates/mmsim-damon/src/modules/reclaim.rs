@@ -10,7 +10,7 @@
 //! ([`module_commit_drops_scheme`](crate::DamonConfig::module_commit_drops_scheme)).
 
 use super::{Module, ages, parameters, regions, target};
-use crate::attrs::MonitoringAttrs;
+use crate::attrs::{IntervalsGoal, MonitoringAttrs};
 use crate::commit::Parameters;
 use crate::config::DamonConfig;
 use crate::context::Context;
@@ -20,7 +20,6 @@ use crate::damos::quota::Quota;
 use crate::damos::scheme::{AccessPattern, Action, Scheme, Stat};
 use crate::damos::watermark::{Watermarks, WmarkMetric};
 use crate::error::DamonError;
-use crate::tuning::IntervalsGoal;
 use std::ops::Range;
 
 parameters! {
