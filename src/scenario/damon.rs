@@ -147,6 +147,7 @@ const LATER: &[(&str, Kernel, &str)] = &[
     ("skip_anon", Kernel::V6_12, "6.3"),
     ("quota_mem_pressure_us", Kernel::V6_12, "6.9"),
     ("quota_autotune_feedback", Kernel::V6_12, "6.9"),
+    ("autotune_monitoring_intervals", Kernel::V7_3, "7.2"),
 ];
 
 fn module(r: &Reader<'_>, kernel: Kernel) -> Result<DamonContext, Error> {
@@ -191,11 +192,12 @@ fn parameters(
             let error = r.sources.error(e.key_at, title, "unknown parameter");
             return Err(error.help(format!("known: {}", names.join(", "))));
         };
-        if let Some((_, _, linux)) = LATER.iter().find(|l| l.0 == e.key && kernel < l.1) {
+        if let Some((_, first, linux)) = LATER.iter().find(|l| l.0 == e.key && kernel < l.1) {
             let title = format!(
                 "{path}.{}: this DAMON has no such parameter (Linux has it since {linux}), leave it \
-                 out, or use rules or a kernel of 6.12",
-                e.key
+                 out, or use rules or a kernel of {}",
+                e.key,
+                first.name()
             );
             return Err(r.sources.error(e.key_at, title, "leave it out"));
         }

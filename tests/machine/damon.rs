@@ -174,6 +174,46 @@ fn physical_memory_is_paged_out_at_the_second_application() {
     }
 }
 
+/// 64 MiB that were written once, on a classic LRU that no reclaim has looked at: they are inactive. A
+/// pass over all of memory after 3 s makes all of them active, or marks them as accessed once.
+#[test]
+fn moving_up_activates_or_is_an_access() {
+    let activated = |rules: &str| {
+        let text = format!(
+            r#"
+            [machine]
+            memory = "256MiB"
+
+            [reclaim]
+            preset = "classic-v6.12"
+
+            [[task]]
+            workload = "phased"
+            regions = {{ heap = {{ memory = "64MiB" }} }}
+            steps = [{{ do = "allocate", region = "heap" }}, {{ do = "sleep", time = "5s" }}]
+
+            [[damon]]
+            ops = "paddr"
+            rules = {{ lru-prio = "{rules}" }}
+
+            [[damon.scheme]]
+            action = "lru_prio"
+            apply-interval = "3s"
+            "#
+        );
+        let run = runs(&text).remove(0);
+        let applied = run.damon[0].schemes[0].sz_applied;
+        (run.vmstat.get("pgactivate").copied().expect("a counter"), applied)
+    };
+    // Up to thirty pages wait for their list, and as many to be activated.
+    let (activations, applied) = activated("mark-accessed");
+    assert_eq!(activations, 0);
+    assert!((64 << 20) - applied <= 30 << 12, "{applied}");
+    let (activations, again) = activated("activate");
+    assert_eq!(again, applied);
+    assert!(((applied >> 12) - 30..=applied >> 12).contains(&activations), "{activations}");
+}
+
 /// A process that uses a quarter of its memory in every sample, watched with regions small enough: what
 /// is said is what is true, to a few pages at the edges of regions, and the working set to a tenth.
 #[test]

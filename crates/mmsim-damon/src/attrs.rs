@@ -17,6 +17,24 @@ use crate::config::{DamonConfig, IntervalClock};
 use crate::error::DamonError;
 use crate::region::Region;
 
+/// What [intervals are tuned](crate::tuning) for (`struct damon_intervals_goal`).
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct IntervalsGoal {
+    /// What is to be seen of all that could be, in 1/10000.
+    pub access_bp: u64,
+    /// Aggregations between two changes; 0: none are made.
+    pub aggrs: u64,
+    /// The shortest and the longest sampling interval, in µs.
+    pub sample_us: (u64, u64),
+}
+
+impl IntervalsGoal {
+    /// That of the modules, but for the share.
+    pub const fn of_modules(access_bp: u64) -> IntervalsGoal {
+        IntervalsGoal { access_bp, aggrs: 3, sample_us: (5_000, 10_000_000) }
+    }
+}
+
 /// The monitoring attributes (`struct damon_attrs`).
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct MonitoringAttrs {
@@ -33,6 +51,8 @@ pub struct MonitoringAttrs {
     pub max_nr_regions: u32,
     /// Bytes of the smallest region, a power of two: a page, or 1 in the kernel's own tests.
     pub min_region: u64,
+    /// What the intervals are tuned for; none: they stay.
+    pub tuning: Option<IntervalsGoal>,
 }
 
 impl MonitoringAttrs {
@@ -44,6 +64,7 @@ impl MonitoringAttrs {
         min_nr_regions: 10,
         max_nr_regions: 1000,
         min_region: 4096,
+        tuning: None,
     };
 
     /// The sampling interval where it divides, in µs.
@@ -68,6 +89,7 @@ impl MonitoringAttrs {
     /// [`DamonError::InvalidAttrs`] with what is wrong.
     pub fn validate(&self, config: &DamonConfig) -> Result<(), DamonError> {
         let counts_samples = config.interval_clock == IntervalClock::SampleCount;
+        let (shortest, longest) = self.tuning.map_or((0, u64::MAX), |goal| goal.sample_us);
         let wrong = [
             (self.min_nr_regions < 3, "min_nr_regions is below 3"),
             (self.min_nr_regions > self.max_nr_regions, "min_nr_regions exceeds max_nr_regions"),
@@ -76,6 +98,14 @@ impl MonitoringAttrs {
                 "the sampling interval exceeds the aggregation interval",
             ),
             (!self.min_region.is_power_of_two(), "min_region is not a power of two"),
+            (
+                self.tuning.is_some() && !config.interval_tuning,
+                "this kernel does not tune intervals",
+            ),
+            (
+                self.sample_us < shortest || longest < self.sample_us,
+                "the sampling interval is not within those of its tuning",
+            ),
         ];
         match wrong.iter().find(|(is_wrong, _)| *is_wrong) {
             Some((_, why)) => Err(DamonError::InvalidAttrs(why)),

@@ -28,12 +28,34 @@ knob_enums! {
         None = "none", "Nothing.";
         RetryAgeEachPass = "retry-age-each-pass",
             "They are merged again with a doubled threshold; each walk makes them older.";
-        RetryAgeOnce = "retry-age-once", "So they are; only the first walk makes them older.";
+        RetryAgeOnce = "retry-age-once",
+            "So they are, with the largest count as the last threshold; only the first walk makes \
+             them older.";
     }
     /// Which count is compared to a scheme's access pattern.
     PatternCounter {
         NrAccesses = "nr-accesses", "That of the running aggregation.";
         Moving = "moving", "The moving sum over the last window of samples.";
+        WindowSum = "window-sum",
+            "That of the running aggregation, and of the last one the share that its remaining \
+             samples are.";
+    }
+    /// Which count scores are made of.
+    ScoreCounter {
+        NrAccesses = "nr-accesses", "That of the running aggregation.";
+        Pattern = "pattern", "The one that patterns are compared to.";
+    }
+    /// Which regions are cut at random when an aggregation is over.
+    SplitRule {
+        UpToHalf = "up-to-half", "All, up to half of the regions that may be; then none.";
+        PartialAboveHalf = "partial-above-half",
+            "Above half of them one region in so many that about the largest number comes of it, \
+             each time another one.";
+    }
+    /// What the number of regions that there should at least be is good for.
+    MinRegions {
+        MergeLimit = "merge-limit", "No region grows by merging beyond its share.";
+        Enforced = "enforced", "What is larger than that is cut, too.";
     }
     /// Where a scheme goes on after a window whose quota was used up.
     Resume {
@@ -51,7 +73,15 @@ knob_enums! {
     /// The least that a time quota allows.
     EszFloor {
         None = "none", "Nothing: a quota that comes out as 0 limits nothing.";
-        MinRegion = "min-region", "The smallest region.";
+        MinRegion = "min-region", "The smallest region, also where goals ask for less.";
+        TimePart = "time-part", "The smallest region; goals may ask for less.";
+    }
+    /// When a window is limited.
+    QuotaSet {
+        Esz = "esz", "If its quota is not 0 bytes. It is used up when all of it is charged.";
+        Configured = "configured",
+            "If a quota of any kind is set; 0 bytes are then nothing. It is used up when less than \
+             the smallest region remains.";
     }
     /// How long a context with several schemes sleeps for their watermarks.
     WmarkWait {
@@ -64,6 +94,11 @@ knob_enums! {
     PageoutRef {
         Respect = "respect", "Reclaim's own check of references.";
         YoungFilter = "young-filter", "Whether it was used since it was last marked old.";
+    }
+    /// What moving a page up does.
+    LruPrio {
+        MarkAccessed = "mark-accessed", "It is accessed once, as by a system call.";
+        Activate = "activate", "It becomes an active one.";
     }
     /// How a target is named in records.
     TraceTarget {
@@ -88,13 +123,33 @@ knob_struct! {
             "mm/damon/core: use number of passed access sampling as a timer (Linux 6.7)";
         merge_cap: MergeCap = "merge-cap",
             "What happens when regions are too many after merging.",
-            "mm/damon/core: merge regions aggressively when max_nr_regions is unmet (Linux 6.10)";
+            "mm/damon/core: merge regions aggressively when max_nr_regions is unmet (Linux 6.10); \
+             Linux 7.3 mm/damon/core.c, kdamond_merge_regions()";
+        age_zero_rule: bool = "age-zero-rule",
+            "Whether a region is new again when its accesses begin or end, however few they are.",
+            "Linux 6.18 mm/damon/core.c, damon_merge_regions_of()";
         split_copies_counts: bool = "split-copies-counts",
             "Whether a region that is cut off inherits the running counts.",
             "mm/damon/core: handle nr_accesses and its moving sum at splits (Linux 6.7)";
         pattern_counter: PatternCounter = "pattern-counter",
             "Which count is compared to access patterns.",
-            "mm/damon/core: use pseudo-moving sum for nr_accesses (Linux 6.7)";
+            "mm/damon/core: use pseudo-moving sum for nr_accesses (Linux 6.7); Linux 7.3 \
+             mm/damon/core.c, damon_nr_accesses_mvsum()";
+        score_counter: ScoreCounter = "score-counter",
+            "Which count scores are made of.",
+            "Linux 6.18 and 7.3 mm/damon/ops-common.c, damon_hot_score()";
+        interval_tuning: bool = "interval-tuning",
+            "Whether a context can find the length of its intervals by itself.",
+            "Linux 6.18 mm/damon/core.c, kdamond_tune_intervals() (since 6.15)";
+        split_rule: SplitRule = "split-rule",
+            "Which regions are cut at random.",
+            "Linux 7.3 mm/damon/core.c, damon_split_some_regions()";
+        min_regions: MinRegions = "min-regions",
+            "Whether large regions are cut for the least number of regions.",
+            "Linux 7.3 mm/damon/core.c, damon_apply_min_nr_regions()";
+        merge_slices: bool = "merge-slices",
+            "Whether what a quota cut is merged again in the same pass, if nothing is lost by it.",
+            "Linux 7.3 mm/damon/core.c, damos_apply_target()";
         resume: Resume = "resume",
             "Where a scheme goes on after its quota was used up.",
             "mm/damon/schemes: skip already charged targets and regions (Linux 5.16); fixes in \
@@ -104,7 +159,11 @@ knob_struct! {
             "mm/damon/core: initialize charged_from (stable kernels 6.12)";
         esz_floor: EszFloor = "esz-floor",
             "The least that a time quota allows.",
-            "mm/damon/core: avoid a quota of zero bytes (Linux 6.1, stable kernels)";
+            "mm/damon/core: avoid a quota of zero bytes (Linux 6.1, stable kernels); Linux 7.3 \
+             mm/damon/core.c, damos_set_effective_quota()";
+        quota_set: QuotaSet = "quota-set",
+            "When a window is limited.",
+            "Linux 7.3 mm/damon/core.c, damos_quota_is_set() and damos_quota_is_full()";
         prioritization: bool = "prioritization",
             "Whether a quota goes to the regions with the best score first.",
             "mm/damon/schemes: prioritize regions within the quotas (Linux 5.16)";
@@ -118,6 +177,9 @@ knob_struct! {
             "What paging out in physical memory asks of a page.",
             "mm/damon/paddr: do page level access check for pageout DAMOS action on its own (Linux \
              6.10)";
+        lru_prio: LruPrio = "lru-prio",
+            "What moving a page up on the LRU lists does.",
+            "Linux 7.3 mm/damon/paddr.c, damon_pa_de_activate()";
         hugetlb_check: bool = "hugetlb-check",
             "Whether accesses to hugetlb pages are seen in processes.",
             "mm/damon: add access checking for hugetlb pages (Linux 5.17)";
@@ -132,13 +194,16 @@ knob_struct! {
             "mm/damon/core: use better timer mechanisms selection threshold (Linux 5.17)";
         rand32: Rand32 = "rand32",
             "How a sampling address is drawn in a region above 4 GiB.",
-            "include/linux/damon.h, damon_rand() (Linux 5.16 to 6.12)";
+            "include/linux/damon.h, damon_rand() (Linux 5.16 to 6.12, and 7.3)";
         coarse_tick_us: Ranged<0, 100_000> = "coarse-tick-us",
             "The tick of the coarse clock that quotas are measured with, in µs; 0: an exact clock.",
             "CONFIG_HZ; 250 is usual";
         aligned_esz: bool = "aligned-esz",
             "Whether a quota is rounded down to whole smallest regions, so that it can be used up.",
             "no kernel";
+        lru_sort_by_age: bool = "lru-sort-by-age",
+            "Whether DAMON_LRU_SORT ranks regions by their ages too.",
+            "Linux 7.3 mm/damon/lru_sort.c, damon_lru_sort_quota";
         module_commit_drops_scheme: bool = "module-commit-drops-scheme",
             "Whether DAMON_RECLAIM loses its scheme while it is set up, as measured on 6.12.117.",
             "Linux 6.12.117 mm/damon/reclaim.c";

@@ -9,19 +9,22 @@
 //! the next sleep; but each application of a scheme to a region is a step of its own, after which
 //! the step asks to go on at once.
 //!
-//! Linux 6.12 `mm/damon/core.c` (`kdamond_fn()`), and that of 6.1 and 5.16 where knobs say so. What
-//! differs: the number of regions before the last cuts is kept per context, where the kernel has
-//! one for all; and a sample interval of 0 sleeps 1 µs.
+//! Linux 6.12 `mm/damon/core.c` (`kdamond_fn()`), and that of 5.16 to 7.3 where knobs say so. What
+//! differs: what is remembered of the last cuts is kept per context, where the kernel has it once
+//! for all; and a sample interval of 0 sleeps 1 µs.
 
-use crate::aggregate::{self, merge_regions, nr_regions, region_sz_limit, reset_aggregated};
+use crate::aggregate::{
+    self, Cuts, apply_min_nr_regions, merge_regions, nr_regions, region_sz_limit, reset_aggregated,
+};
 use crate::attrs::{MonitoringAttrs, update_result};
 use crate::commit::Parameters;
-use crate::config::{DamonConfig, IntervalClock};
+use crate::config::{DamonConfig, IntervalClock, MinRegions};
 use crate::damos::apply::{Cursor, next_apply};
 use crate::damos::scheme::{self, Scheme};
 use crate::error::DamonError;
 use crate::operations::{Hook, Operations};
 use crate::region::{Region, Target};
+use crate::tuning;
 use mmsim_core::base::rng::Rng;
 use mmsim_core::base::time::{SimDuration, SimTime};
 
@@ -72,15 +75,20 @@ pub struct Context {
     /// Samples taken since the start.
     pub(crate) passed_samples: u64,
     /// The samples from which an aggregation is over, and ranges are found anew.
-    next_aggregation: u64,
+    pub(crate) next_aggregation: u64,
     next_ops_update: u64,
     /// When that was last, for contexts that go by the clock.
     last_aggregation: SimTime,
     last_ops_update: SimTime,
-    /// Regions before the last cuts.
-    last_nr_regions: u64,
+    cuts: Cuts,
+    /// Samples of an aggregation, as the user set them, and the sample from which intervals are
+    /// tuned.
+    aggr_samples: u64,
+    next_tuning: u64,
     /// Bytes above which no region grows by merging.
     sz_limit: u64,
+    /// The same within the running pass of the schemes.
+    pub(crate) slice_limit: u64,
     state: KdamondState,
     iteration: Iteration,
     should_stop: bool,
@@ -106,8 +114,11 @@ impl Context {
             next_ops_update: 0,
             last_aggregation: SimTime::ZERO,
             last_ops_update: SimTime::ZERO,
-            last_nr_regions: 0,
+            cuts: Cuts::default(),
+            aggr_samples: MonitoringAttrs::DEFAULT.samples_in(MonitoringAttrs::DEFAULT.aggr_us),
+            next_tuning: 0,
             sz_limit: 0,
+            slice_limit: 0,
             state: KdamondState::Stopped,
             iteration: Iteration::default(),
             should_stop: false,
@@ -142,7 +153,8 @@ impl Context {
         self.passed_samples
     }
 
-    /// Bytes above which no region grows by merging, as of the last look at the ranges.
+    /// Bytes above which no region grows by merging, as of the last look at the ranges or, where
+    /// large regions are cut, at the end of the last aggregation.
     pub fn sz_limit(&self) -> u64 {
         self.sz_limit
     }
@@ -191,8 +203,13 @@ impl Context {
     /// begin anew.
     pub(crate) fn change_attrs(&mut self, attrs: MonitoringAttrs) -> Result<(), DamonError> {
         attrs.validate(&self.config)?;
+        self.aggr_samples = attrs.samples_in(attrs.aggr_us);
+        self.adopt(attrs, self.passed_samples < self.next_aggregation);
+        Ok(())
+    }
+
+    fn adopt(&mut self, attrs: MonitoringAttrs, aggregating: bool) {
         let now = self.passed_samples;
-        let aggregating = now < self.next_aggregation;
         for r in self.targets.iter_mut().flat_map(|t| &mut t.regions) {
             update_result(r, &self.attrs, &attrs, aggregating);
         }
@@ -200,7 +217,17 @@ impl Context {
         self.next_aggregation = now + attrs.samples_in(attrs.aggr_us);
         self.next_ops_update = now + attrs.samples_in(attrs.ops_update_us);
         self.schedule_schemes();
-        Ok(())
+    }
+
+    /// Makes the intervals longer or shorter, if that is due.
+    fn tune_intervals(&mut self) {
+        let goal = self.attrs.tuning.filter(|goal| goal.aggrs > 0);
+        let Some(goal) = goal.filter(|_| self.passed_samples >= self.next_tuning) else { return };
+        self.next_tuning += self.aggr_samples * goal.aggrs;
+        let score = tuning::score(&self.targets, self.aggr_samples, goal.access_bp);
+        if let Some(attrs) = tuning::tuned(&self.attrs, &goal, self.aggr_samples, score) {
+            self.adopt(attrs, false);
+        }
     }
 
     fn schedule_schemes(&mut self) {
@@ -221,14 +248,28 @@ impl Context {
         self.passed_samples = 0;
         self.next_aggregation = self.attrs.samples_in(self.attrs.aggr_us);
         self.next_ops_update = self.attrs.samples_in(self.attrs.ops_update_us);
+        let aggrs = self.attrs.tuning.map_or(0, |goal| goal.aggrs);
+        self.next_tuning = self.next_aggregation.saturating_mul(aggrs);
         self.last_aggregation = self.config.coarse(ops.now());
         self.last_ops_update = self.last_aggregation;
         self.schedule_schemes();
         ops.init(&mut self.targets, &self.attrs);
-        self.sz_limit = region_sz_limit(&self.targets, &self.attrs);
+        self.limit_sizes();
         self.should_stop = false;
         self.state = KdamondState::Top;
         Ok(())
+    }
+
+    /// Finds out how large regions may be, and cuts those that are larger where a kernel does.
+    fn limit_sizes(&mut self) {
+        let (targets, attrs) = (&mut self.targets, &self.attrs);
+        self.sz_limit = match self.config.min_regions {
+            MinRegions::MergeLimit => region_sz_limit(targets, attrs),
+            MinRegions::Enforced => {
+                let copies = self.config.split_copies_counts;
+                apply_min_nr_regions(targets, attrs, copies, &mut self.scratch)
+            }
+        };
     }
 
     /// Asks it to end, which it does in its next step that tests for it.
@@ -309,8 +350,12 @@ impl Context {
         self.iteration.aggregating = self.aggregation_due(ops.now());
         if self.iteration.aggregating {
             ops.charge_regions(nr_regions(&self.targets));
-            let cap = self.config.merge_cap;
-            merge_regions(&mut self.targets, most / 10, self.sz_limit, &self.attrs, cap);
+            let (cap, zero_rule) = (self.config.merge_cap, self.config.age_zero_rule);
+            let limit = self.sz_limit;
+            merge_regions(&mut self.targets, most / 10, limit, &self.attrs, cap, zero_rule);
+            if self.config.min_regions == MinRegions::Enforced {
+                self.limit_sizes();
+            }
             if ops.hook(Hook::AfterAggregation, self).is_break() {
                 return self.exit(ops);
             }
@@ -371,6 +416,9 @@ impl Context {
 
     /// Reports, resets and cuts; finds ranges anew; and begins the next turn.
     fn end_of_iteration(&mut self, ops: &mut dyn Operations) -> StepOutcome {
+        if self.iteration.aggregating {
+            self.tune_intervals();
+        }
         let attrs = self.attrs;
         if self.iteration.aggregating {
             self.next_aggregation =
@@ -383,7 +431,8 @@ impl Context {
             let rng = &mut self.rng;
             aggregate::split_regions(
                 &mut self.targets,
-                &mut self.last_nr_regions,
+                &mut self.cuts,
+                self.config.split_rule,
                 &attrs,
                 self.config.split_copies_counts,
                 &mut || 1 + rng.below(9),
@@ -394,7 +443,9 @@ impl Context {
             let samples = attrs.samples_in(attrs.ops_update_us);
             self.next_ops_update = self.iteration.next_ops_update + samples;
             ops.update(&mut self.targets, &attrs);
-            self.sz_limit = region_sz_limit(&self.targets, &attrs);
+            if self.config.min_regions == MinRegions::MergeLimit {
+                self.limit_sizes();
+            }
         }
         self.top(ops)
     }

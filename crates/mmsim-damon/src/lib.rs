@@ -27,9 +27,10 @@ pub mod region;
 pub mod text;
 pub mod trace;
 pub mod truth;
+pub mod tuning;
 pub mod watch;
 
-pub use attrs::MonitoringAttrs;
+pub use attrs::{IntervalsGoal, MonitoringAttrs};
 pub use commit::Parameters;
 pub use config::{DamonConfig, PRESETS, Preset, preset, preset_for_kernel};
 pub use context::{Context, StepOutcome};

@@ -97,6 +97,7 @@ pub fn parse_attrs(text: &str, old: &MonitoringAttrs) -> Result<MonitoringAttrs,
             min_nr_regions: s.next()?,
             max_nr_regions: s.next()?,
             min_region: old.min_region,
+            tuning: None,
         })
     };
     read().ok_or(DamonError::InvalidAttrs("attributes are five numbers"))

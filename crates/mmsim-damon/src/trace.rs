@@ -31,7 +31,8 @@ pub fn aggregated(config: &DamonConfig, target: usize, nr_regions: usize, r: &Re
     line
 }
 
-/// A region that a scheme is about to be applied to (`damos_before_apply`).
+/// A region that a scheme is about to be applied to (`damos_before_apply`), with its count as
+/// [`Watch`](crate::Watch) keeps it.
 pub fn before_apply(
     config: &DamonConfig,
     context: usize,
@@ -41,7 +42,7 @@ pub fn before_apply(
     r: &Region,
 ) -> String {
     let nr_accesses = match config.pattern_counter {
-        PatternCounter::Moving => r.nr_accesses_bp / 10_000,
+        PatternCounter::Moving | PatternCounter::WindowSum => r.nr_accesses_bp / 10_000,
         PatternCounter::NrAccesses => r.nr_accesses,
     };
     format!(

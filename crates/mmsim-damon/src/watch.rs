@@ -11,6 +11,7 @@
 //! Linux 6.12 mm/damon/sysfs.c (`damon_sysfs_cmd_request_callback`), sysfs-schemes.c
 //! (`damon_sysfs_before_damos_apply`), include/trace/events/damon.h.
 
+use crate::config::PatternCounter;
 use crate::context::Context;
 use crate::damos::scheme::Stat;
 use crate::operations::Hook;
@@ -26,7 +27,8 @@ pub struct Taken {
     pub at: SimTime,
     /// What was asked for.
     pub what: Note,
-    /// Regions that the first scheme was applied to, in the order of that.
+    /// Regions that the first scheme was applied to, in the order of that. Where patterns are about
+    /// a sum over two windows it is in `nr_accesses_bp`.
     pub regions: Vec<Region>,
     /// What became of the schemes so far.
     pub stats: Vec<Stat>,
@@ -85,7 +87,11 @@ impl Watch {
             }
             Hook::BeforeApply { scheme: 0, target, region } => {
                 if let Some((regions, _)) = &mut self.regions {
-                    regions.push(context.targets()[target].regions()[region]);
+                    let mut region = context.targets()[target].regions()[region];
+                    if context.config().pattern_counter == PatternCounter::WindowSum {
+                        region.nr_accesses_bp = context.counter(&region).saturating_mul(10_000);
+                    }
+                    regions.push(region);
                 }
             }
             Hook::Aggregated { target } if self.recording => {

@@ -3,8 +3,9 @@
 //! A preset is built on the one before it by what changed, so the source reads like the history.
 
 use super::{
-    DamonConfig, EszFloor, FirstWindow, IntervalClock, MergeCap, PageoutRef, PatternCounter,
-    Rand32, Ranged, Resume, TraceTarget, WmarkWait,
+    DamonConfig, EszFloor, FirstWindow, IntervalClock, LruPrio, MergeCap, MinRegions, PageoutRef,
+    PatternCounter, QuotaSet, Rand32, Ranged, Resume, ScoreCounter, SplitRule, TraceTarget,
+    WmarkWait,
 };
 use mmsim_core::base::knobs;
 use mmsim_core::config::Kernel;
@@ -14,15 +15,23 @@ impl DamonConfig {
     pub const V5_16: DamonConfig = DamonConfig {
         interval_clock: IntervalClock::Wall,
         merge_cap: MergeCap::None,
+        age_zero_rule: false,
         split_copies_counts: false,
         pattern_counter: PatternCounter::NrAccesses,
+        score_counter: ScoreCounter::Pattern,
+        interval_tuning: false,
+        split_rule: SplitRule::UpToHalf,
+        min_regions: MinRegions::MergeLimit,
+        merge_slices: false,
         resume: Resume::Plus1SkipLast,
         first_window: FirstWindow::AtOnce,
         esz_floor: EszFloor::None,
+        quota_set: QuotaSet::Esz,
         prioritization: true,
         watermarks: true,
         wmark_wait: WmarkWait::OrderBug,
         pageout_ref: PageoutRef::Respect,
+        lru_prio: LruPrio::MarkAccessed,
         hugetlb_check: false,
         trace_target: TraceTarget::Handle,
         trace_age: false,
@@ -30,6 +39,7 @@ impl DamonConfig {
         rand32: Rand32::Prandom,
         coarse_tick_us: Ranged::new(4_000),
         aligned_esz: false,
+        lru_sort_by_age: false,
         module_commit_drops_scheme: false,
     };
     /// Linux 6.1 with the fixes of its stable releases.
@@ -53,6 +63,33 @@ impl DamonConfig {
         first_window: FirstWindow::Unlimited,
         pageout_ref: PageoutRef::YoungFilter,
         ..DamonConfig::V6_1
+    };
+    /// Linux 6.18, as its stable release 15: some fixes that 6.12 has by then are missing.
+    pub const V6_18: DamonConfig = DamonConfig {
+        merge_cap: MergeCap::RetryAgeEachPass,
+        age_zero_rule: true,
+        score_counter: ScoreCounter::NrAccesses,
+        interval_tuning: true,
+        resume: Resume::Plus1SkipLast,
+        first_window: FirstWindow::AtOnce,
+        esz_floor: EszFloor::None,
+        ..DamonConfig::V6_12
+    };
+    /// Linux 7.3, as its stable release 4.
+    pub const V7_3: DamonConfig = DamonConfig {
+        merge_cap: MergeCap::RetryAgeOnce,
+        pattern_counter: PatternCounter::WindowSum,
+        score_counter: ScoreCounter::Pattern,
+        split_rule: SplitRule::PartialAboveHalf,
+        min_regions: MinRegions::Enforced,
+        merge_slices: true,
+        resume: Resume::Exact,
+        esz_floor: EszFloor::TimePart,
+        quota_set: QuotaSet::Configured,
+        lru_prio: LruPrio::Activate,
+        lru_sort_by_age: true,
+        rand32: Rand32::Uniform,
+        ..DamonConfig::V6_18
     };
 }
 
@@ -85,6 +122,22 @@ pub static PRESETS: &[Preset] = &[
         about: "samples are counted, schemes have intervals of their own, as in Linux 6.12",
         subject: None,
     },
+    Preset {
+        name: "damon-v6.18",
+        config: DamonConfig::V6_18,
+        kernel: Kernel::V6_18,
+        before: Some("damon-v6.12"),
+        about: "quotas hold from the first pass on, as in Linux 6.18",
+        subject: None,
+    },
+    Preset {
+        name: "damon-v7.3",
+        config: DamonConfig::V7_3,
+        kernel: Kernel::V7_3,
+        before: Some("damon-v6.18"),
+        about: "regions are cut up to their number, quotas hold in all cases, as in Linux 7.3",
+        subject: None,
+    },
 ];
 
 /// The knobs of the preset of that name.
@@ -97,6 +150,8 @@ pub const fn preset_for_kernel(kernel: Kernel) -> DamonConfig {
     match kernel {
         Kernel::V4_1 | Kernel::V5_5 | Kernel::V5_8 | Kernel::V5_9 => DamonConfig::V5_16,
         Kernel::V6_1 | Kernel::V6_6 => DamonConfig::V6_1,
-        Kernel::V6_12 | Kernel::V6_18 | Kernel::V7_3 => DamonConfig::V6_12,
+        Kernel::V6_12 => DamonConfig::V6_12,
+        Kernel::V6_18 => DamonConfig::V6_18,
+        Kernel::V7_3 => DamonConfig::V7_3,
     }
 }

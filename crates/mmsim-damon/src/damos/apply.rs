@@ -9,13 +9,14 @@
 //! to the right; up to 6.0 it had fixed the next region before.
 //!
 //! Linux 6.12 `mm/damon/core.c` (`kdamond_apply_schemes()`, `damos_skip_charged_region()`,
-//! `damos_apply_scheme()`).
+//! `damos_apply_scheme()`); Linux 7.3 where knobs say so.
 
 use super::filter;
 use super::scheme::{Action, Scheme};
 use super::score::{self, Histogram};
+use crate::aggregate::region_sz_limit;
 use crate::attrs::align_down;
-use crate::config::{IntervalClock, PatternCounter, Resume};
+use crate::config::{IntervalClock, PatternCounter, Resume, ScoreCounter};
 use crate::context::Context;
 use crate::operations::{Hook, Operations};
 use crate::region::Region;
@@ -38,11 +39,41 @@ impl Context {
             || self.passed_samples >= scheme.state.next_apply_sis
     }
 
-    /// The count that patterns and scores are about.
-    fn counter(&self, region: &Region) -> u32 {
+    /// Whether the quota of a scheme's window is used up.
+    fn used_up(&self, scheme: &Scheme) -> bool {
+        scheme.state.charge.full(&scheme.quota, &self.config, &self.attrs)
+    }
+
+    /// The count that patterns are about, as a user sees it.
+    pub(crate) fn counter(&self, region: &Region) -> u32 {
         match self.config.pattern_counter {
             PatternCounter::NrAccesses => region.nr_accesses,
             PatternCounter::Moving => region.nr_accesses_bp / 10_000,
+            PatternCounter::WindowSum => self.window_sum(region),
+        }
+    }
+
+    /// The running count, and of the last one the share of the samples that are still to come
+    /// (`damon_nr_accesses_mvsum()`). By the clock a pass comes at the end only.
+    fn window_sum(&self, region: &Region) -> u32 {
+        let left = match self.config.interval_clock {
+            IntervalClock::Wall => 0,
+            IntervalClock::SampleCount => self.next_aggregation.saturating_sub(self.passed_samples),
+        };
+        let (last, window) = (region.last_nr_accesses, u64::from(self.attrs.window()));
+        let left_bp = left.saturating_mul(10_000) / window;
+        if left_bp == 10_000 {
+            return last;
+        }
+        let share = u128::from(last) * u128::from(left_bp) / 10_000;
+        region.nr_accesses.saturating_add(share.min(u128::from(u32::MAX)) as u32)
+    }
+
+    /// The count that scores are about.
+    fn score_counter(&self, region: &Region) -> u32 {
+        match self.config.score_counter {
+            ScoreCounter::NrAccesses => region.nr_accesses,
+            ScoreCounter::Pattern => self.counter(region),
         }
     }
 
@@ -59,6 +90,9 @@ impl Context {
                 some = true;
                 self.adjust_quota(s, ops);
             }
+        }
+        if some && self.config.merge_slices {
+            self.slice_limit = region_sz_limit(&self.targets, &self.attrs);
         }
         some.then(Cursor::default)
     }
@@ -84,7 +118,8 @@ impl Context {
         let mut histogram = Histogram::new();
         for r in self.targets.iter().flat_map(|t| &t.regions) {
             if self.matches(scheme, r) {
-                let score = score::score(kind, self.counter(r), r.age, &self.attrs, &scheme.quota);
+                let counter = self.score_counter(r);
+                let score = score::score(kind, counter, r.age, &self.attrs, &scheme.quota);
                 histogram.add(score, r.size());
             }
         }
@@ -107,6 +142,9 @@ impl Context {
                     return true;
                 }
             }
+            if self.config.merge_slices && self.merge_slice(at.target, at.region) {
+                at.region -= 1;
+            }
             let len = self.targets[at.target].regions.len();
             at.region = match (self.config.resume, at.behind) {
                 (Resume::Plus1SkipLast, Some(behind)) => len - behind,
@@ -115,6 +153,22 @@ impl Context {
             (at.scheme, at.behind) = (0, None);
         }
         false
+    }
+
+    /// Takes a region that a pass is done with into the one before it, if they differ in nothing but
+    /// their addresses and are not too large together. Returns whether it did.
+    fn merge_slice(&mut self, target: usize, i: usize) -> bool {
+        let regions = &mut self.targets[target].regions;
+        let Some(before) = i.checked_sub(1).map(|b| regions[b]) else { return false };
+        let r = regions[i];
+        let seen = |r: &Region| (r.age, r.last_nr_accesses, r.nr_accesses);
+        let alike = before.end == r.start && seen(&before) == seen(&r);
+        let merged = alike && r.end - before.start <= self.slice_limit;
+        if merged {
+            regions.remove(i);
+            regions[i - 1].end = r.end;
+        }
+        merged
     }
 
     /// What comes after a pass: when the schemes that took part are due again.
@@ -128,7 +182,7 @@ impl Context {
     /// Offers a region to a scheme. Returns whether the action was carried out.
     fn offer(&mut self, ops: &mut dyn Operations, s: usize, at: &mut Cursor) -> bool {
         let scheme = &self.schemes[s];
-        if !self.due(scheme) || !scheme.state.activated || scheme.state.charge.full() {
+        if !self.due(scheme) || !scheme.state.activated || self.used_up(scheme) {
             return false;
         }
         if self.skip_charged(s, at) {
@@ -139,9 +193,10 @@ impl Context {
         if !self.matches(scheme, region) {
             return false;
         }
-        if scheme.state.charge.esz != 0 && self.config.prioritization {
+        let limited = scheme.state.charge.limits(&scheme.quota, &self.config);
+        if limited && self.config.prioritization {
             let kind = ops.score_kind(scheme.action);
-            let counter = self.counter(region);
+            let counter = self.score_counter(region);
             let score = score::score(kind, counter, region.age, &self.attrs, &scheme.quota);
             if score < scheme.state.charge.min_score {
                 return false;
@@ -203,7 +258,7 @@ impl Context {
         let target = &mut self.targets[t];
         let size = target.regions[r].size();
         let room = scheme.state.charge.esz.saturating_sub(scheme.state.charge.charged_sz);
-        if scheme.state.charge.esz != 0 && size > room {
+        if scheme.state.charge.limits(&scheme.quota, &self.config) && size > room {
             let part = align_down(room, unit);
             if part == 0 {
                 scheme.state.stat.update(0, 0);
@@ -225,7 +280,7 @@ impl Context {
         let scheme = &mut self.schemes[s];
         scheme.state.charge.total_charged_ns += took.as_nanos();
         scheme.state.charge.charged_sz += region.size();
-        if scheme.state.charge.full() {
+        if scheme.state.charge.full(&scheme.quota, &self.config, &self.attrs) {
             let plus = u64::from(self.config.resume == Resume::Plus1SkipLast);
             scheme.state.charge.resume = Some((t, region.end + plus));
         }

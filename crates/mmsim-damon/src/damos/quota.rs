@@ -15,7 +15,7 @@
 
 use super::goal::{self, Goal};
 use crate::attrs::MonitoringAttrs;
-use crate::config::{DamonConfig, EszFloor, FirstWindow};
+use crate::config::{DamonConfig, EszFloor, FirstWindow, QuotaSet};
 use mmsim_core::base::time::{SimDuration, SimTime};
 
 /// How much a scheme may do (`struct damos_quota`, what users give). All 0 and no goal: all it
@@ -41,7 +41,7 @@ pub struct Quota {
 /// What a quota was charged with (`struct damos_quota`, what the kernel keeps).
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
 pub struct Charge {
-    /// Bytes that may be tried in this window; 0: any number.
+    /// Bytes that may be tried in this window; 0: any number, or none ([`Charge::limits`]).
     pub esz: u64,
     /// Bytes tried in closed windows.
     pub total_charged_sz: u64,
@@ -68,9 +68,21 @@ impl Charge {
         self.esz != 0 || quota.ms != 0 || quota.sz != 0 || !quota.goals.is_empty()
     }
 
+    /// Whether this window is limited.
+    pub fn limits(&self, quota: &Quota, config: &DamonConfig) -> bool {
+        match config.quota_set {
+            QuotaSet::Esz => self.esz != 0,
+            QuotaSet::Configured => self.active(quota),
+        }
+    }
+
     /// Whether the quota of this window is used up.
-    pub fn full(&self) -> bool {
-        self.esz != 0 && self.charged_sz >= self.esz
+    pub fn full(&self, quota: &Quota, config: &DamonConfig, attrs: &MonitoringAttrs) -> bool {
+        let least = match config.quota_set {
+            QuotaSet::Esz => 1,
+            QuotaSet::Configured => attrs.min_region,
+        };
+        self.limits(quota, config) && self.esz.saturating_sub(self.charged_sz) < least
     }
 
     /// Opens a new window if one is due. Returns whether the one before was used up.
@@ -84,7 +96,8 @@ impl Charge {
         now: SimTime,
         psi_us: u64,
     ) -> bool {
-        if self.charged_from.is_none() && config.first_window == FirstWindow::Unlimited {
+        let first = self.charged_from.is_none();
+        if first && config.first_window == FirstWindow::Unlimited {
             self.charged_from = Some(now);
         }
         let window = SimDuration(quota.reset_interval_ms.saturating_mul(1_000_000));
@@ -92,7 +105,7 @@ impl Charge {
         if self.charged_from.is_some_and(|from| now < from + window) {
             return false;
         }
-        let exceeded = self.full();
+        let exceeded = !first && self.full(quota, config, attrs);
         self.total_charged_sz += self.charged_sz;
         self.charged_from = Some(now);
         self.charged_sz = 0;
@@ -116,10 +129,12 @@ impl Charge {
         }
         if quota.ms != 0 {
             let by_time = u128::from(self.throughput()) * u128::from(quota.ms);
-            esz = esz.min(by_time.min(u128::from(u64::MAX)) as u64);
-            if config.esz_floor == EszFloor::MinRegion {
-                esz = esz.max(attrs.min_region);
-            }
+            let by_time = by_time.min(u128::from(u64::MAX)) as u64;
+            esz = match config.esz_floor {
+                EszFloor::None => esz.min(by_time),
+                EszFloor::MinRegion => esz.min(by_time).max(attrs.min_region),
+                EszFloor::TimePart => esz.min(by_time.max(attrs.min_region)),
+            };
         }
         if quota.sz != 0 || (quota.ms == 0 && quota.goals.is_empty()) {
             esz = esz.min(quota.sz);

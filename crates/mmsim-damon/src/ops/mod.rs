@@ -10,7 +10,7 @@ mod paddr;
 mod vaddr;
 
 use crate::attrs::MonitoringAttrs;
-use crate::config::{DamonConfig, PageoutRef};
+use crate::config::{DamonConfig, MinRegions};
 use crate::context::Context;
 use crate::damos::scheme::{Action, Scheme};
 use crate::operations::{Hook, Operations, ScoreKind};
@@ -134,7 +134,8 @@ impl Operations for MachineOps<'_> {
 
     fn init(&mut self, targets: &mut [Target], attrs: &MonitoringAttrs) {
         if self.state.id == OpsId::Vaddr {
-            vaddr::init(self.doors.memory(), targets, attrs);
+            let even = self.state.config.min_regions == MinRegions::MergeLimit;
+            vaddr::init(self.doors.memory(), targets, attrs, even);
         }
     }
 
@@ -163,9 +164,8 @@ impl Operations for MachineOps<'_> {
     fn apply(&mut self, target: &Target, region: Region, scheme: &Scheme) -> u64 {
         match (self.state.id, target.space) {
             (OpsId::Paddr, _) => {
-                let again = self.state.config.pageout_ref == PageoutRef::YoungFilter;
-                let taken = &mut self.state.taken;
-                paddr::apply(self.doors, &region, scheme, again, taken)
+                let OpsState { config, taken, .. } = &mut *self.state;
+                paddr::apply(self.doors, &region, scheme, config, taken)
             }
             (_, Some(space)) => vaddr::apply(self.doors, space, &region, scheme.action),
             (_, None) => 0,

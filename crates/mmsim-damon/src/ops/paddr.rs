@@ -15,6 +15,7 @@
 //! Linux 6.12 mm/damon/paddr.c. Left out: pages that are shared by merging (KSM).
 
 use super::{PAGE_SHIFT, frames_of};
+use crate::config::{DamonConfig, LruPrio, PageoutRef};
 use crate::damos::filter::{Filter, FilterType};
 use crate::damos::scheme::{Action, Scheme};
 use crate::region::Region;
@@ -59,15 +60,16 @@ fn filter_out(mem: &mut Memory, folio: FolioId, filter: &Filter) -> bool {
     of_the_type == filter.matching
 }
 
-/// Applies an action and returns the bytes for which it worked. `again`: a page to be paged out is
-/// asked by a filter whether it is young, and by reclaim no more.
+/// Applies an action and returns the bytes for which it worked.
 pub(super) fn apply(
     doors: &mut dyn Doors,
     region: &Region,
     scheme: &Scheme,
-    again: bool,
+    config: &DamonConfig,
     taken: &mut Vec<FolioId>,
 ) -> u64 {
+    // A page to be paged out is asked by a filter whether it is young, and by reclaim no more.
+    let again = config.pageout_ref == PageoutRef::YoungFilter;
     let young = Filter::new(FilterType::Young, true);
     let pageout = scheme.action == Action::Pageout;
     let has_young = scheme.filters.iter().any(|f| f.kind == FilterType::Young);
@@ -83,7 +85,10 @@ pub(super) fn apply(
                 take(mem, policy, folio, pageout, taken);
             }
             Action::LruPrio => {
-                mem.mark_accessed(policy, folio);
+                match config.lru_prio {
+                    LruPrio::MarkAccessed => mem.mark_accessed(policy, folio),
+                    LruPrio::Activate => mem.lru_activate(policy, folio),
+                }
                 pages += mem.frames.pages(folio);
             }
             Action::LruDeprio => {

@@ -77,11 +77,17 @@ fn ranges(mem: &Memory, space: AsId, min_region: u64) -> Vec<Range<u64>> {
     }
 }
 
-pub(super) fn init(mem: &Memory, targets: &mut [Target], attrs: &MonitoringAttrs) {
+/// First regions: `even` pieces of the ranges, or the ranges, which the context cuts then.
+pub(super) fn init(mem: &Memory, targets: &mut [Target], attrs: &MonitoringAttrs, even: bool) {
     for t in targets.iter_mut().filter(|t| t.regions().is_empty()) {
         let Some(space) = t.space else { continue };
         let ranges = ranges(mem, space, attrs.min_region);
-        init_regions(t, &ranges, attrs);
+        if even {
+            init_regions(t, &ranges, attrs);
+        } else {
+            // Ranges of mappings are in order.
+            let _ = set_regions(t, &ranges, attrs.min_region);
+        }
     }
 }
 

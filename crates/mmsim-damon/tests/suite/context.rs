@@ -12,8 +12,8 @@ use mmsim_damon::damos::scheme::{AccessPattern, Action, Scheme};
 use mmsim_damon::kdamonds::Kdamonds;
 use mmsim_damon::modules::{LruSort, Module, ParameterError, Reclaim};
 use mmsim_damon::{
-    Context, DamonConfig, DamonError, Hook, MonitoringAttrs, Operations, Parameters, StepOutcome,
-    Target,
+    Context, DamonConfig, DamonError, Hook, IntervalsGoal, MonitoringAttrs, Operations, Parameters,
+    StepOutcome, Target,
 };
 
 const ATTRS: MonitoringAttrs = MonitoringAttrs::DEFAULT;
@@ -406,6 +406,14 @@ fn reclaim() {
     let goals = [Goal::new(Metric::SomeMemPsiUs, 10_000), Goal::user_input(10_000, 5_000)];
     assert_eq!(s.quota.goals, goals);
     assert_eq!((s.quota.ms, s.quota.sz, *s.pattern.age_region.start()), (100, 1 << 30, 50));
+
+    // Tuned intervals begin as the defaults are, whatever the user says.
+    let tuned =
+        Reclaim { autotune_monitoring_intervals: 1, sample_interval: 1, ..Reclaim::DEFAULT };
+    let attrs = tuned.parameters(&DamonConfig::V7_3, ram.clone()).unwrap().attrs;
+    assert_eq!((attrs.sample_us, attrs.aggr_us), (5_000, 100_000));
+    assert_eq!(attrs.tuning, Some(IntervalsGoal::of_modules(40)));
+    tuned.parameters(&NEW, ram.clone()).unwrap_err();
 
     // The kernel of the recordings drops the scheme.
     let drops = DamonConfig { module_commit_drops_scheme: true, ..NEW };

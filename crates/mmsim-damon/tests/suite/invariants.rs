@@ -13,7 +13,8 @@ use mmsim_damon::damos::score::{Histogram, MAX_SCORE, ScoreKind, score};
 use mmsim_damon::damos::watermark::{Watermarks, WmarkMetric};
 use mmsim_damon::ranges::{init_regions, set_regions, three_regions};
 use mmsim_damon::region::draw_sampling_addr;
-use mmsim_damon::{Context, DamonConfig, MonitoringAttrs, Region, Target};
+use mmsim_damon::tuning::{adaptation_bp, tuned};
+use mmsim_damon::{Context, DamonConfig, IntervalsGoal, MonitoringAttrs, Region, Target};
 use proptest::prelude::*;
 
 const ATTRS: MonitoringAttrs = MonitoringAttrs::DEFAULT;
@@ -49,7 +50,7 @@ proptest! {
     fn merging(regions in regions(), threshold in 0_u32..25, limit in 1_u64..2000) {
         let before = target(&regions);
         let mut t = before.clone();
-        merge_regions_of(&mut t, threshold, limit * PAGE, true);
+        merge_regions_of(&mut t, threshold, limit * PAGE, true, false);
         prop_assert_eq!(pages(&t), pages(&before));
         for r in t.regions() {
             let parts: Vec<_> =
@@ -199,6 +200,22 @@ proptest! {
 }
 
 /// The best achieved goal counts; stall time counts since the last look.
+/// How much longer intervals become, worked by hand: as much as is missing; or shorter, by half of
+/// what is too much, to a half at most.
+#[test]
+fn intervals_are_adapted() {
+    let scores = [0, 2_500, 5_000, 10_000, 12_000, 15_000, 20_000, u64::MAX];
+    let bp = scores.map(adaptation_bp);
+    assert_eq!(bp, [20_000, 17_500, 15_000, 10_000, 9_000, 7_500, 5_000, 5_000]);
+    // Within the bounds of the goal; at a score of 10000 nothing changes.
+    let goal = IntervalsGoal { access_bp: 400, aggrs: 3, sample_us: (4_000, 9_000) };
+    let sample = |score| tuned(&ATTRS, &goal, 20, score).map(|a| (a.sample_us, a.aggr_us));
+    assert_eq!(sample(0), Some((9_000, 180_000)));
+    assert_eq!(sample(20_000), Some((4_000, 80_000)));
+    assert_eq!(sample(12_000), Some((4_500, 90_000)));
+    assert_eq!(sample(10_000), None);
+}
+
 #[test]
 fn goals_are_looked_at() {
     let mut goals = [Goal::new(Metric::SomeMemPsiUs, 1000), Goal::user_input(10_000, 4_000)];

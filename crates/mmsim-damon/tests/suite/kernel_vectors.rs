@@ -101,7 +101,7 @@ fn neighbours_within_the_threshold_merge() {
         (170, 184, 1),
         (184, 230, 2),
     ]);
-    merge_regions_of(&mut t, 9, 9999, true);
+    merge_regions_of(&mut t, 9, 9999, true, false);
     assert_eq!(bounds(&t), [(0, 112), (114, 130), (130, 156), (156, 170), (170, 230)]);
     let shown: Vec<_> = t.regions().iter().map(|r| (r.nr_accesses, r.age)).collect();
     assert_eq!(shown, [(0, 1), (10, 0), (20, 0), (30, 0), (1, 1)]);

@@ -5,7 +5,8 @@
 use mmsim_core::base::rng::Rng;
 use mmsim_damon::DamonConfig;
 use mmsim_damon::config::{
-    EszFloor, FirstWindow, IntervalClock, MergeCap, PatternCounter, Resume, WmarkWait,
+    EszFloor, FirstWindow, IntervalClock, MergeCap, MinRegions, PatternCounter, QuotaSet, Resume,
+    ScoreCounter, SplitRule, WmarkWait,
 };
 
 /// Bytes of a page.
@@ -82,6 +83,8 @@ pub(crate) struct Naive {
     pub(crate) last_aggr: u64,
     pub(crate) last_update: u64,
     pub(crate) regions_before: u64,
+    /// How often some of the regions were cut.
+    pub(crate) turns: u64,
     pub(crate) limit: u64,
     /// What the machine is like.
     pub(crate) free: u64,
@@ -108,6 +111,25 @@ impl Naive {
             r.due = r.every;
         }
         self.limit = self.size_limit();
+        self.cut_large();
+    }
+
+    /// Cuts regions that are larger than their share, rounded up to pages, if that is what is done.
+    fn cut_large(&mut self) {
+        if self.config.min_regions == MinRegions::MergeLimit {
+            return;
+        }
+        let most = self.size_limit().div_ceil(PAGE);
+        self.limit = most * PAGE;
+        for t in 0..self.targets.len() {
+            let mut at = 0;
+            while at < self.targets[t].len() {
+                if self.targets[t][at].pages > most {
+                    self.cut_at(t, at, most);
+                }
+                at += 1;
+            }
+        }
     }
 
     /// The clock, as far as its ticks show it.
@@ -201,6 +223,7 @@ impl Naive {
         if over {
             self.last_aggr = self.tick();
             self.merge(most / 10);
+            self.cut_large();
         }
         if over || !by_clock {
             self.pass(by_clock);
@@ -229,7 +252,9 @@ impl Naive {
                     *t = fit(t, &to);
                 }
             }
-            self.limit = self.size_limit();
+            if self.config.min_regions == MinRegions::MergeLimit {
+                self.limit = self.size_limit();
+            }
         }
     }
 
@@ -244,7 +269,10 @@ impl Naive {
                 let mut prev: Option<usize> = None;
                 while i < t.len() {
                     if ages {
-                        let same = (t[i].nr - t[i].last).abs() <= threshold;
+                        let mut same = (t[i].nr - t[i].last).abs() <= threshold;
+                        if self.config.age_zero_rule && (t[i].nr.min(1) != t[i].last.min(1)) {
+                            same = false;
+                        }
                         t[i].age = if same { t[i].age + 1 } else { 0 };
                     }
                     let fits = prev.is_some_and(|p| {
@@ -273,6 +301,7 @@ impl Naive {
                 return;
             }
             threshold = match threshold {
+                t if self.config.merge_cap == MergeCap::RetryAgeEachPass => (2 * t).max(1),
                 0 => {
                     if largest / 2 > 0 {
                         1
@@ -289,6 +318,10 @@ impl Naive {
     fn cut(&mut self) {
         let n: usize = self.targets.iter().map(Vec::len).sum();
         if n as u64 > self.max_regions / 2 {
+            if self.config.split_rule == SplitRule::PartialAboveHalf {
+                self.cut_some(n as u64);
+                self.regions_before = n as u64;
+            }
             return;
         }
         let three = n as u64 == self.regions_before && (n as u64) < self.max_regions / 3;
@@ -325,11 +358,50 @@ impl Naive {
         self.regions_before = n as u64;
     }
 
+    /// Of every so many regions one, whose place moves by one from time to time.
+    fn cut_some(&mut self, n: u64) {
+        if n >= self.max_regions {
+            return;
+        }
+        let every = self.max_regions / (self.max_regions - n);
+        let chosen: Vec<bool> = (0..n).map(|i| i % every == self.turns % every).collect();
+        self.turns += 1;
+        let mut chosen = chosen.into_iter();
+        for t in 0..self.targets.len() {
+            let mut at = 0;
+            while at < self.targets[t].len() {
+                let pages = self.targets[t][at].pages;
+                if chosen.next() == Some(true) && pages >= 2 {
+                    let left = (1 + self.rng.below(9)) * pages / 10;
+                    if left > 0 {
+                        self.cut_at(t, at, left);
+                        at += 1;
+                    }
+                }
+                at += 1;
+            }
+        }
+    }
+
     fn counted(&self, r: &Reg) -> i64 {
         match self.config.pattern_counter {
             PatternCounter::NrAccesses => r.nr,
             // The kernel's has no sign: below zero it is huge.
             PatternCounter::Moving => r.moving.rem_euclid(1 << 32) / 10_000,
+            PatternCounter::WindowSum => {
+                let by_clock = self.config.interval_clock == IntervalClock::Wall;
+                let to_come =
+                    if by_clock { 0 } else { self.next_aggr.saturating_sub(self.samples) };
+                let share = to_come * 10_000 / self.per_aggr();
+                if share == 10_000 { r.last } else { r.nr + r.last * share as i64 / 10_000 }
+            }
+        }
+    }
+
+    fn counted_for_scores(&self, r: &Reg) -> i64 {
+        match self.config.score_counter {
+            ScoreCounter::NrAccesses => r.nr,
+            ScoreCounter::Pattern => self.counted(r),
         }
     }
 
@@ -345,7 +417,7 @@ impl Naive {
         if !self.cold_score {
             return 99;
         }
-        let often = self.counted(r) as u64 * 100 / self.per_aggr();
+        let often = self.counted_for_scores(r) as u64 * 100 / self.per_aggr();
         let mut seconds = r.age as u64 * self.aggr_ms / 1000;
         let mut doublings = 0_i64;
         while seconds > 0 {
@@ -368,12 +440,23 @@ impl Naive {
         for i in (0..mine.len()).filter(|i| mine[*i]) {
             self.open_window(i);
         }
+        let share = self.size_limit();
         for t in 0..self.targets.len() {
             let mut at = 0;
             while at < self.targets[t].len() {
                 let behind = self.targets[t].len() - at;
                 for i in (0..mine.len()).filter(|i| mine[*i]) {
                     at = self.offer(i, t, at);
+                }
+                if at > 0 && self.config.merge_slices {
+                    let (l, r) = (&self.targets[t][at - 1], &self.targets[t][at]);
+                    let same = l.nr == r.nr && l.last == r.last && l.age == r.age;
+                    if same && l.end() == r.first && (l.pages + r.pages) * PAGE <= share {
+                        let pages = r.pages;
+                        self.targets[t].remove(at);
+                        at -= 1;
+                        self.targets[t][at].pages += pages;
+                    }
                 }
                 at = match self.config.resume {
                     Resume::Exact => at + 1,
@@ -393,13 +476,14 @@ impl Naive {
         if r.esz == 0 && r.ms == 0 && r.sz == 0 && r.goal.is_none() {
             return;
         }
-        if r.since.is_none() && self.config.first_window == FirstWindow::Unlimited {
+        let first = r.since.is_none();
+        if first && self.config.first_window == FirstWindow::Unlimited {
             r.since = Some(now);
         }
         let tick = (u64::from(self.config.coarse_tick_us.get()) * 1000).max(1);
         let length = (r.window_ms * 1_000_000).div_ceil(tick) * tick;
         if r.since.is_none_or(|since| now >= since + length) {
-            r.exceeded += u64::from(r.esz > 0 && r.charged >= r.esz);
+            r.exceeded += u64::from(!first && self.spent(&r));
             r.total += r.charged;
             r.charged = 0;
             r.since = Some(now);
@@ -426,7 +510,9 @@ impl Naive {
                     0 => 4 << 20,
                     ns => r.total * 1_000_000 / ns,
                 };
-                limits.push(speed * r.ms);
+                let by_time = speed * r.ms;
+                let floor = self.config.esz_floor == EszFloor::TimePart;
+                limits.push(if floor { by_time.max(PAGE) } else { by_time });
                 if self.config.esz_floor == EszFloor::MinRegion {
                     let least = limits.iter().copied().min().unwrap_or(0).max(PAGE);
                     limits = vec![least];
@@ -460,6 +546,22 @@ impl Naive {
         }
     }
 
+    /// Whether a window has an end: that of its bytes, or of whatever the user limits.
+    fn limited(&self, r: &Rule) -> bool {
+        let configured = r.ms > 0 || r.sz > 0 || r.goal.is_some();
+        r.esz > 0 || self.config.quota_set == QuotaSet::Configured && configured
+    }
+
+    /// Whether nothing of it is left, or less than a page if that is as good as nothing.
+    fn spent(&self, r: &Rule) -> bool {
+        let left = r.esz as i128 - r.charged as i128;
+        let nothing = match self.config.quota_set {
+            QuotaSet::Esz => left <= 0,
+            QuotaSet::Configured => left < PAGE.into(),
+        };
+        self.limited(r) && nothing
+    }
+
     /// Cuts a region of a target after so many pages.
     fn cut_at(&mut self, t: usize, at: usize, pages: u64) {
         let whole = self.targets[t][at].clone();
@@ -474,10 +576,11 @@ impl Naive {
     /// Offers a region to a rule. Returns where the region is then.
     fn offer(&mut self, i: usize, t: usize, at: usize) -> usize {
         let mut at = at;
-        let r = &self.rules[i];
-        if r.esz > 0 && r.charged >= r.esz {
+        if self.spent(&self.rules[i]) {
             return at;
         }
+        let limited = self.limited(&self.rules[i]);
+        let r = &self.rules[i];
         if let Some((target, address)) = r.from {
             if target != t {
                 return at;
@@ -521,11 +624,11 @@ impl Naive {
         if !self.wanted(r, x) {
             return at;
         }
-        if r.esz > 0 && self.config.prioritization && self.score(r, x) < r.min_score {
+        if limited && self.config.prioritization && self.score(r, x) < r.min_score {
             return at;
         }
         let mut pages = x.pages;
-        if r.esz > 0 {
+        if limited {
             let room = (r.esz - r.charged) / PAGE;
             if pages * PAGE > r.esz - r.charged {
                 if room == 0 {
@@ -558,10 +661,11 @@ impl Naive {
         let r = &mut self.rules[i];
         r.total_ns += took;
         r.charged += pages * PAGE;
-        if r.esz > 0 && r.charged >= r.esz {
-            r.from = Some((t, end + plus));
-        }
         r.tried = (r.tried.0 + 1, r.tried.1 + pages * PAGE);
+        if self.spent(&self.rules[i]) {
+            self.rules[i].from = Some((t, end + plus));
+        }
+        let r = &self.rules[i];
         if !r.stat_only {
             self.targets[t][at].age = 0;
         }

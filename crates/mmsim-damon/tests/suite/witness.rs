@@ -4,14 +4,16 @@
 use crate::harness::{Event, Fake, MIB, PAGE, cold, context, ms, region, target};
 use mmsim_core::base::rng::Rng;
 use mmsim_core::base::time::{SimDuration, SimTime};
-use mmsim_damon::config::Knobs as _;
+use mmsim_damon::aggregate::{Cuts, merge_regions, split_regions};
+use mmsim_damon::config::{Knobs as _, MergeCap};
+use mmsim_damon::damos::goal::Goal;
 use mmsim_damon::damos::quota::{Charge, Quota};
 use mmsim_damon::damos::scheme::{AccessPattern, Action, Scheme};
 use mmsim_damon::damos::watermark::{Watermarks, WmarkMetric};
-use mmsim_damon::modules::{Module as _, Reclaim};
+use mmsim_damon::modules::{LruSort, Module as _, Reclaim};
 use mmsim_damon::region::draw_sampling_addr;
 use mmsim_damon::trace::aggregated;
-use mmsim_damon::{Context, DamonConfig, MonitoringAttrs, Region};
+use mmsim_damon::{Context, DamonConfig, DamonError, IntervalsGoal, MonitoringAttrs, Region};
 
 const ATTRS: MonitoringAttrs = MonitoringAttrs::DEFAULT;
 
@@ -95,6 +97,48 @@ fn merge_cap() {
     assert!(each_pass.1 > once.1, "{each_pass:?} {once:?}");
 }
 
+/// Four regions that do not touch, where three may be, from a threshold of 11 of 20: the next ones
+/// are 22, or 20 as the largest count. From 7 they are 14 and 28, or 14 and 20.
+#[test]
+fn merging_again_ends_beyond_the_largest_count() {
+    let attrs = MonitoringAttrs { min_nr_regions: 3, max_nr_regions: 3, ..ATTRS };
+    let four: Vec<_> = (0..4).map(|i| region(2 * i * MIB, (2 * i + 1) * MIB, 0, 0)).collect();
+    let walks = |cap, threshold, last| {
+        let mut t = target(&four);
+        t.regions_mut()[0].last_nr_accesses = last;
+        let mut t = [t];
+        merge_regions(&mut t, threshold, MIB, &attrs, cap, false);
+        t[0].regions()[0].age
+    };
+    // A count that moved by 21 (an aggregation by the clock may have more samples) is new in all
+    // walks but that with 22.
+    assert_eq!(walks(MergeCap::RetryAgeEachPass, 11, 21), 1);
+    assert_eq!(walks(MergeCap::RetryAgeEachPass, 7, 0), 3);
+    assert_eq!(walks(MergeCap::RetryAgeOnce, 7, 0), 1);
+    assert_eq!(walks(MergeCap::RetryAgeOnce, 11, 21), 0);
+}
+
+/// One region is used in every sample, so that counts of 2 are alike. The other was once and is no
+/// more: it grows older, or is new.
+#[test]
+fn age_zero_rule() {
+    let [no, yes] = each("age-zero-rule", ["no", "yes"], |config| {
+        let regions = [(0, 5, 20, 9), (5, 10, 1, 5)].map(|(start, end, last, age)| Region {
+            last_nr_accesses: last,
+            ..region(start * MIB, end * MIB, 0, age)
+        });
+        let fake = Fake { used: Box::new(|a, _| a < 5 * MIB), ..Fake::new() };
+        let (_, fake) = run(config, &regions, vec![], fake, ms(101));
+        let aggregated = fake.events.iter().find_map(|e| match e {
+            Event::Aggregated(_, _, regions) => Some(regions.clone()),
+            _ => None,
+        });
+        aggregated.unwrap().iter().map(|r| (r.nr_accesses, r.age)).collect::<Vec<_>>()
+    });
+    assert_eq!(no, [(20, 10), (0, 6)]);
+    assert_eq!(yes, [(20, 10), (0, 0)]);
+}
+
 /// A quota cuts a region after ten samples that all showed an access. What is cut off shows the
 /// same count at the end, or only what was seen since.
 #[test]
@@ -120,7 +164,8 @@ fn split_copies_counts() {
 /// still twenty.
 #[test]
 fn pattern_counter() {
-    let [count, moving] = each("pattern-counter", ["nr-accesses", "moving"], |config| {
+    let values = ["nr-accesses", "moving", "window-sum"];
+    let [count, moving, sum] = each("pattern-counter", values, |config| {
         let pattern = AccessPattern { nr_accesses: 20..=20, ..AccessPattern::ANY };
         let scheme = always(pattern, Action::Stat, Quota::default());
         let fake = Fake { used: Box::new(|_, _| true), ..Fake::new() };
@@ -131,7 +176,124 @@ fn pattern_counter() {
         });
         last.unwrap()
     });
-    assert_eq!((count, moving), (100, 150));
+    assert_eq!((count, moving, sum), (100, 150, 150));
+    // Windows of seven samples, all used: the first moving sum of six is that of the sixth sample;
+    // from the second window on it is seven. The sum of both windows is six after the first sample
+    // of a window: one, and 7 * 8571 / 10000 = 5; after the second it is two and four.
+    let values = ["nr-accesses", "moving", "window-sum"];
+    let last = each("pattern-counter", values, |config| {
+        let attrs = MonitoringAttrs { aggr_us: 35_000, ..ATTRS };
+        let pattern = AccessPattern { nr_accesses: 6..=6, ..AccessPattern::ANY };
+        let scheme = always(pattern, Action::Stat, Quota::default());
+        let mut fake = Fake { used: Box::new(|_, _| true), ..Fake::new() };
+        let mut c = context(config, attrs, vec![target(&mib(&TEN))], vec![scheme]);
+        c.start(&mut fake).unwrap();
+        fake.run(&mut c, ms(151));
+        let last = fake.events.iter().rev().find_map(|e| match e {
+            Event::Applied(at, ..) => Some(at.0 / 1_000_000),
+            _ => None,
+        });
+        last.unwrap()
+    });
+    assert_eq!(last, [135, 30, 150]);
+}
+
+/// Both regions have room in the quota alone. The first was used up to the last sample but one: it
+/// is as cold as the other one by the running count, or hot.
+#[test]
+fn score_counter() {
+    let [count, pattern] = each("score-counter", ["nr-accesses", "pattern"], |config| {
+        let used = Region { nr_accesses: 0, ..region(0, 4 * MIB, 20, 0) };
+        let regions = [used, region(5 * MIB, 9 * MIB, 0, 0)];
+        let quota = Quota { weight_nr_accesses: 1, ..sz(4 * MIB) };
+        let scheme = always(AccessPattern::ANY, Action::Pageout, quota);
+        run(config, &regions, vec![scheme], Fake::new(), ms(6)).1.take_applied()[0].start
+    });
+    assert_eq!((count, pattern), (0, 5 * MIB));
+}
+
+/// A goal for the intervals is an error, or they follow it: of 50 MiB one is used in every sample,
+/// 2 % of what could be seen. The goal is 4 %, so the score is 5000, and 60 samples later they are
+/// half as long again, with 20 samples an aggregation as before. What was not used for three
+/// aggregations is now two old. 60 samples of 7.5 ms later it happens once more.
+#[test]
+fn interval_tuning() {
+    let goal = IntervalsGoal::of_modules(400);
+    let attrs = MonitoringAttrs { tuning: Some(goal), ..ATTRS };
+    let [no, yes] = each("interval-tuning", ["no", "yes"], |config| {
+        attrs.validate(&config)?;
+        let mut c = context(config, attrs, vec![target(&mib(&[(0, 1), (2, 51)]))], vec![]);
+        let mut fake = Fake { used: Box::new(|a, _| a < MIB), ..Fake::new() };
+        c.start(&mut fake).unwrap();
+        Ok([299, 301, 749, 751].map(|until| {
+            fake.run(&mut c, ms(until));
+            let a = c.attrs();
+            (a.sample_us, a.aggr_us, c.targets()[0].regions().last().unwrap().age)
+        }))
+    });
+    assert_eq!(no, Err(DamonError::InvalidAttrs("this kernel does not tune intervals")));
+    let expected = [
+        (5_000, 100_000, 2),
+        (7_500, 150_000, 2),
+        // Two more; then the third, 5 * 150 / 225.
+        (7_500, 150_000, 4),
+        (11_250, 225_000, 3),
+    ];
+    assert_eq!(yes, Ok(expected));
+}
+
+/// Eight regions where twelve may be: one in 12 / (12 - 8) = 3 is cut, from the first one; of the
+/// eleven then one in 12 / 1, the second one; of twelve none.
+#[test]
+fn split_rule() {
+    let [none, some] = each("split-rule", ["up-to-half", "partial-above-half"], |config| {
+        let attrs = MonitoringAttrs { min_nr_regions: 3, max_nr_regions: 12, ..ATTRS };
+        let pages = |i: u64| region(i * 10 * PAGE, (i + 1) * 10 * PAGE, 0, 0);
+        let mut t = [target(&(0..8).map(pages).collect::<Vec<_>>())];
+        let mut cuts = Cuts::default();
+        [(); 3].map(|()| {
+            let draw = &mut || 4;
+            let rule = config.split_rule;
+            split_regions(&mut t, &mut cuts, rule, &attrs, true, draw, &mut Vec::new());
+            let starts = t[0].regions().iter().map(|r| r.start / PAGE);
+            let new: Vec<u64> = starts.filter(|s| s % 10 != 0).collect();
+            (new, cuts.last_nr_regions)
+        })
+    });
+    assert_eq!(none, [(vec![], 0), (vec![], 0), (vec![], 0)]);
+    assert_eq!(some[0], (vec![4, 34, 64], 8));
+    // The second one is that of pages 4 to 10, of which four tenths are two.
+    assert_eq!(some[1], (vec![4, 6, 34, 64], 11));
+    assert_eq!(some[2], (vec![4, 6, 34, 64], 12));
+}
+
+/// 41 pages and at least ten regions: one region, or as many of five pages as there are.
+#[test]
+fn min_regions() {
+    let [limit, enforced] = each("min-regions", ["merge-limit", "enforced"], |config| {
+        let (c, _) = run(config, &[region(0, 41 * PAGE, 0, 0)], vec![], Fake::new(), ms(1));
+        let regions = c.targets()[0].regions().iter();
+        (regions.map(|r| r.end / PAGE).collect::<Vec<_>>(), c.sz_limit())
+    });
+    assert_eq!(limit, (vec![41], 41 * PAGE / 10));
+    assert_eq!(enforced, (vec![5, 10, 15, 20, 25, 30, 35, 40, 41], 5 * PAGE));
+}
+
+/// Ten of a hundred MiB may be one region. A quota cuts off four of them; nothing tells the parts
+/// apart. They stay two, or are one again, and the walk goes on behind it.
+#[test]
+fn merge_slices() {
+    let [no, yes] = each("merge-slices", ["no", "yes"], |config| {
+        let (small, all) = (sz(4 * MIB), Quota::default());
+        let schemes = [small, all].map(|q| always(AccessPattern::ANY, Action::Stat, q)).into();
+        let (c, mut fake) = run(config, &mib(&[(0, 10), (20, 110)]), schemes, Fake::new(), ms(6));
+        let ends = c.targets()[0].regions().iter().map(|r| r.end / MIB).collect::<Vec<_>>();
+        let tried = fake.take_applied();
+        (ends, tried.iter().map(|r| (r.start / MIB, r.end / MIB)).collect::<Vec<_>>())
+    });
+    let tried = vec![(0, 4), (0, 4), (4, 10), (20, 110)];
+    assert_eq!(no, (vec![4, 10, 110], tried.clone()));
+    assert_eq!(yes, (vec![10, 110], tried));
 }
 
 /// The second window goes on at 4 MiB: there, or behind the page there.
@@ -158,17 +320,42 @@ fn first_window() {
 }
 
 /// So slow that nothing could be done in a millisecond: the quota comes out as no limit at all, or
-/// as a page.
+/// as a page. With a goal that was met three times over, whose part is a byte, it is that byte if
+/// the page is for the time alone.
 #[test]
 fn esz_floor() {
-    let [none, page] = each("esz-floor", ["none", "min-region"], |config| {
-        let mut quota = Quota { ms: 1, ..Quota::default() };
-        let mut charge =
-            Charge { total_charged_sz: PAGE, total_charged_ns: 1 << 40, ..Charge::default() };
-        charge.set_effective(&mut quota, &config, &ATTRS, 0);
-        charge.esz
+    let values = ["none", "min-region", "time-part"];
+    let quotas = each("esz-floor", values, |config| {
+        [vec![], vec![Goal::user_input(100, 300)]].map(|goals| {
+            let mut quota = Quota { ms: 1, goals, ..Quota::default() };
+            slow(&mut quota, &config).esz
+        })
     });
-    assert_eq!((none, page), (0, PAGE));
+    assert_eq!(quotas, [[0, 0], [PAGE, PAGE], [PAGE, 1]]);
+}
+
+/// What a scheme may do that was charged with a page in eighteen minutes.
+fn slow(quota: &mut Quota, config: &DamonConfig) -> Charge {
+    let mut charge =
+        Charge { total_charged_sz: PAGE, total_charged_ns: 1 << 40, ..Charge::default() };
+    charge.set_effective(quota, config, &ATTRS, 0);
+    charge
+}
+
+/// A quota of 4 MiB and a byte is never used up, or when that byte is left; one of time that comes
+/// out as 0 bytes allows all, or nothing.
+#[test]
+fn quota_set() {
+    let [esz, configured] = each("quota-set", ["esz", "configured"], |mut config| {
+        let scheme = always(AccessPattern::ANY, Action::Pageout, sz(4 * MIB + 1));
+        let (c, _) = run(config, &mib(&TEN), vec![scheme], Fake::new(), ms(2_020));
+        config.set("esz-floor", "none").unwrap();
+        let mut quota = Quota { ms: 1, ..Quota::default() };
+        let charge = slow(&mut quota, &config);
+        (c.schemes()[0].stat().qt_exceeds, charge.esz, charge.full(&quota, &config, &ATTRS))
+    });
+    assert_eq!(esz, (0, 0, false));
+    assert_eq!(configured, (2, 0, true));
 }
 
 /// The quota goes to the older region, though it is not the first.
@@ -292,6 +479,22 @@ fn aligned_esz() {
     assert_eq!(yes, (4 * MIB, 2));
 }
 
+/// Of two regions that were never used the first is that since ten seconds, the other one since a
+/// thousand. They tie, and the first one is served; or the older one comes first.
+#[test]
+fn lru_sort_by_age() {
+    let [no, yes] = each("lru-sort-by-age", ["no", "yes"], |config| {
+        let rng = Rng::for_purpose(1, "kdamond");
+        let module = LruSort { cold_min_age: 1_000_000, ..LruSort::DEFAULT };
+        let cold = module.context(config, Some(0..MIB), rng).unwrap().schemes()[1].clone();
+        let quota = Quota { ms: 0, sz: 4 * MIB, ..cold.quota.clone() };
+        let scheme = Scheme { apply_interval_us: 5_000, wmarks: Watermarks::NONE, quota, ..cold };
+        let regions = [region(0, 4 * MIB, 0, 100), region(5 * MIB, 9 * MIB, 0, 10_000)];
+        run(config, &regions, vec![scheme], Fake::new(), ms(6)).1.take_applied()[0].start
+    });
+    assert_eq!((no, yes), (0, 5 * MIB));
+}
+
 /// The module has its scheme, or none.
 #[test]
 fn module_commit_drops_scheme() {
@@ -305,7 +508,7 @@ fn module_commit_drops_scheme() {
 }
 
 /// Read by the operations on a machine, whose tests have their witnesses.
-const OF_THE_MACHINE: [&str; 2] = ["pageout-ref", "hugetlb-check"];
+const OF_THE_MACHINE: [&str; 3] = ["pageout-ref", "lru-prio", "hugetlb-check"];
 
 /// Each knob has one, named as it is.
 #[test]
@@ -333,5 +536,34 @@ fn presets_are_built_on_one_another() {
     assert_eq!(
         changed("damon-v6.12"),
         ["interval-clock", "split-copies-counts", "pattern-counter", "first-window", "pageout-ref"]
+    );
+    assert_eq!(
+        changed("damon-v6.18"),
+        [
+            "merge-cap",
+            "age-zero-rule",
+            "score-counter",
+            "interval-tuning",
+            "resume",
+            "first-window",
+            "esz-floor"
+        ]
+    );
+    assert_eq!(
+        changed("damon-v7.3"),
+        [
+            "merge-cap",
+            "pattern-counter",
+            "score-counter",
+            "split-rule",
+            "min-regions",
+            "merge-slices",
+            "resume",
+            "esz-floor",
+            "quota-set",
+            "lru-prio",
+            "rand32",
+            "lru-sort-by-age"
+        ]
     );
 }

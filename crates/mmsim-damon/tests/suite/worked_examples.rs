@@ -2,8 +2,10 @@
 
 use crate::harness::{Fake, MIB, PAGE, cold, context, region, target};
 use mmsim_core::base::time::{SimDuration, SimTime};
-use mmsim_damon::aggregate::{merge_regions, merge_regions_of, reset_aggregated, split_regions};
-use mmsim_damon::config::{FirstWindow, MergeCap, Resume};
+use mmsim_damon::aggregate::{
+    Cuts, merge_regions, merge_regions_of, reset_aggregated, split_regions,
+};
+use mmsim_damon::config::{FirstWindow, MergeCap, Resume, SplitRule};
 use mmsim_damon::damos::quota::{Charge, Quota};
 use mmsim_damon::damos::scheme::{Action, Scheme};
 use mmsim_damon::damos::score::{ScoreKind, score};
@@ -37,7 +39,7 @@ fn merge_report_split() {
         r(130, 160, 20, 0, 12),
         r(160, 180, 18, 19, 3),
     ])];
-    merge_regions(&mut t, 2, 60 * PAGE, &attrs, MergeCap::RetryAgeOnce);
+    merge_regions(&mut t, 2, 60 * PAGE, &attrs, MergeCap::RetryAgeOnce, false);
     let report: Vec<_> =
         t[0].regions().iter().map(|r| (r.start, r.end, r.nr_accesses, r.age)).collect();
     assert_eq!(
@@ -54,9 +56,10 @@ fn merge_report_split() {
 
     reset_aggregated(&mut t[0]);
     let mut draws = [4, 9, 1, 2, 5, 1, 9, 9].into_iter();
-    let mut last_nr_regions = 4;
+    let mut cuts = Cuts { last_nr_regions: 4, turn: 0 };
+    let rule = SplitRule::UpToHalf;
     let draw = &mut || draws.next().expect("eight draws");
-    split_regions(&mut t, &mut last_nr_regions, &attrs, true, draw, &mut Vec::new());
+    split_regions(&mut t, &mut cuts, rule, &attrs, true, draw, &mut Vec::new());
     assert_eq!(draws.next(), None);
     assert_eq!(
         bounds(&t[0], PAGE),
@@ -77,15 +80,15 @@ fn merge_report_split() {
     let inherited: Vec<_> = t[0].regions().iter().map(|r| (r.last_nr_accesses, r.age)).collect();
     let (a, c, d, e) = ((11, 6), (1, 31), (3, 0), (19, 1));
     assert_eq!(inherited, [a, a, a, c, c, d, d, d, e, e, e]);
-    assert_eq!(last_nr_regions, 4);
+    assert_eq!(cuts.last_nr_regions, 4);
     // Eleven are not four: in two parts next time.
-    let mut cuts = 0;
+    let mut drawn = 0;
     let draw = &mut || {
-        cuts += 1;
+        drawn += 1;
         5
     };
-    split_regions(&mut t, &mut last_nr_regions, &attrs, true, draw, &mut Vec::new());
-    assert_eq!((cuts, last_nr_regions), (10, 11), "one draw each, none for the single page");
+    split_regions(&mut t, &mut cuts, rule, &attrs, true, draw, &mut Vec::new());
+    assert_eq!((drawn, cuts.last_nr_regions), (10, 11), "one each, none for the single page");
 }
 
 /// Six regions of ten pages, three may be: thresholds of 0, 1 and 2 merge nothing, 4 does. Ages
@@ -101,7 +104,7 @@ fn merging_again_until_few_remain() {
         .collect();
     let merged = |cap| {
         let mut t = [target(&six)];
-        merge_regions(&mut t, 0, 20 * PAGE, &attrs, cap);
+        merge_regions(&mut t, 0, 20 * PAGE, &attrs, cap, false);
         let counts: Vec<_> = t[0].regions().iter().map(|r| (r.nr_accesses, r.age)).collect();
         (bounds(&t[0], PAGE), counts)
     };
@@ -117,7 +120,7 @@ fn merging_again_until_few_remain() {
 #[test]
 fn merging_keeps_ages_by_size() {
     let mut t = target(&[region(0, 3, 5, 9), region(3, 4, 5, 1)]);
-    merge_regions_of(&mut t, 0, 100, true);
+    merge_regions_of(&mut t, 0, 100, true, false);
     assert_eq!(t.regions()[0].age, (10 * 3 + 2) / 4);
 }
 

@@ -155,7 +155,7 @@ impl Files<'_> {
             return Ok(None);
         }
         let mut config = preset_for_kernel(kernel);
-        config.module_commit_drops_scheme = kernel >= Kernel::V6_12;
+        config.module_commit_drops_scheme = kernel == Kernel::V6_12;
         let rng = |purpose| Rng::for_purpose(seed, purpose);
         let context = module.context(config, Some(ram), rng("damon/split"));
         let context = context.map_err(|e| e.to_string())?;
@@ -365,8 +365,10 @@ pub(super) fn simulated(p: &Point, k: &Kdamond) -> Vec<(&'static str, f64)> {
         rows.extend(seen.iter().flat_map(Seen::rows));
     }
     if !p.series.is_empty() {
-        let stat = k.watch().taken().last().and_then(|n| n.stats.first().copied());
-        let stat = stat.unwrap_or_default();
+        // A module shows its own at any time, and is asked in the end.
+        let own = || k.context().schemes().first().map(|s| *s.stat());
+        let noted = k.watch().taken().last().and_then(|n| n.stats.first().copied());
+        let stat = noted.or_else(own).unwrap_or_default();
         rows.push(("damos.sz_tried", stat.sz_tried as f64));
         rows.push(("damos.sz_applied", stat.sz_applied as f64));
     }
