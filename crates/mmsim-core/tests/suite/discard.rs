@@ -5,7 +5,9 @@ use mmsim_core::base::id::{CpuId, ListId, MemcgId, NodeId, PageIdx, VmaId};
 use mmsim_core::base::migratetype::Migratetype;
 use mmsim_core::base::time::SimDuration;
 use mmsim_core::config::cost::CostModel;
-use mmsim_core::config::{Kernel, MachineConfig, NodeConfig, VmSysctl, ZoneConfig, ZoneKind};
+use mmsim_core::config::{
+    Kernel, MachineConfig, NodeConfig, SwapConfig, VmSysctl, ZoneConfig, ZoneKind,
+};
 use mmsim_core::memory::Memory;
 use mmsim_core::phys::frames::{FolioId, FrameKind, flag};
 use mmsim_core::phys::gfp::AllocRequest;
@@ -14,7 +16,7 @@ use mmsim_core::virt::space::VmaKind;
 use mmsim_core::workload::{RegionId, VmaFlags};
 
 /// One list.
-struct Fifo(ListId);
+pub(crate) struct Fifo(ListId);
 
 impl ReclaimPolicy for Fifo {
     fn folio_arrived(&mut self, mem: &mut Memory, folio: FolioId, _how: Arrival) {
@@ -22,6 +24,9 @@ impl ReclaimPolicy for Fifo {
     }
     fn folio_departed(&mut self, mem: &mut Memory, folio: FolioId, _why: Departure) {
         mem.lru_del(folio);
+    }
+    fn folio_activated(&mut self, mem: &mut Memory, folio: FolioId) {
+        mem.frames.set(folio, flag::ACTIVE);
     }
     fn reclaim(
         &mut self,
@@ -35,6 +40,16 @@ impl ReclaimPolicy for Fifo {
 /// A machine whose CPU keeps all pages that are freed, and a mapping of `pages` pages, each in its
 /// frame.
 fn mapped(kernel: Kernel, pages: u32) -> (Memory, Fifo, VmaId) {
+    mapped_beside(kernel, pages, None, 1)
+}
+
+/// The same with swap, and LRU batches of a size.
+pub(crate) fn mapped_beside(
+    kernel: Kernel,
+    pages: u32,
+    swap: Option<SwapConfig>,
+    lru_batch: u32,
+) -> (Memory, Fifo, VmaId) {
     let zone = ZoneConfig {
         kind: ZoneKind::Normal,
         managed: 1 << 15,
@@ -50,12 +65,12 @@ fn mapped(kernel: Kernel, pages: u32) -> (Memory, Fifo, VmaId) {
         rules: None,
         cpus: 1,
         nodes: vec![NodeConfig { zones: vec![zone] }],
-        swap: None,
+        swap,
         file_device: DeviceConfig::preset("nvme", 1).expect("a preset"),
         vm: VmSysctl::linux(),
         memcgs: Vec::new(),
         os_overhead: 0,
-        lru_batch: Some(1),
+        lru_batch: Some(lru_batch),
         stat_threshold: None,
         batch_shift: 0,
         tick: SimDuration::from_millis(4),

@@ -5,4 +5,5 @@ mod discard;
 mod layout;
 mod migrate;
 mod model;
+mod pinned;
 mod walk;
