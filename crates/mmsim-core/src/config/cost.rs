@@ -71,7 +71,7 @@ costs! {
     t_swap_submit = 1_000,
     /// Enter direct reclaim.
     t_direct_reclaim_entry = 2_000,
-    /// A pass of reclaim that finds nothing to look at: that it looked, and asked the shrinkers of slab.
+    /// A pass of reclaim that frees nothing: it asked the shrinkers of slab in vain.
     t_empty_pass = 0,
     /// Free one page at unmap or exit.
     t_free_page = 100,

@@ -37,7 +37,7 @@ fn built(p: &Point, replay: usize) -> Result<Machine, String> {
     let repetition = replay % p.repetitions.max(1);
     let (config, script) = planned(p, repetition)?;
     let policy = policy(p, config.kernel, &script.setup)?;
-    let workload = script.workload().map_err(|e| e.to_string())?;
+    let workload = script.workload().map_err(|e| e.to_string())?.paced(cost::pace());
     let frames: u64 = config.nodes[0].zones.iter().map(|z| u64::from(z.managed)).sum();
     let (child, kdamond) = damon::watched(p, &script, config.kernel, (replay, 0..frames << 12))?;
     let mut threads: Vec<Box<dyn Workload>> = vec![Box::new(workload)];

@@ -117,7 +117,9 @@ pub enum Command {
     },
     /// `seed`: set the random state.
     Seed(u64),
-    /// `fill` and `scan`: touch pages in ascending order, `times` times.
+    /// `fill`: write pages in ascending order, all their bytes.
+    Fill(PageRange),
+    /// `scan`: touch pages in ascending order, `times` times.
     Scan {
         /// The pages.
         range: PageRange,

@@ -39,6 +39,15 @@ pub struct TableSpec {
     pub theta: f64,
 }
 
+/// What the program computes between accesses, beyond `t_hit`. Zero unless measured.
+#[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
+pub struct Pace {
+    /// Drawing a page from a table.
+    pub draw: SimDuration,
+    /// Writing the 4096 bytes of a page instead of one.
+    pub fill: SimDuration,
+}
+
 /// A parsed command list.
 #[derive(Clone, PartialEq, Debug)]
 pub struct Script {

@@ -5,13 +5,14 @@
 //! batch of its own: the machine asks for the next only when the last is done.
 //!
 //! Filling a page writes all its 4096 bytes, touching one writes a single byte; both are
-//! one write here, because the machine counts pages.
+//! one write here, because the machine counts pages. [`Pace`] has the difference in time.
 
-use super::{Command, Lazy, PageRange, RegionKind, Script, TableRef, Via};
+use super::{Command, Lazy, Pace, PageRange, RegionKind, Script, TableRef, Via};
 use crate::sampler::CumZipf;
 use mmsim_core::base::id::KdamondId;
 use mmsim_core::base::migratetype::Migratetype;
 use mmsim_core::base::rng::{Rng, SplitMix64};
+use mmsim_core::base::time::SimDuration;
 use mmsim_core::phys::gfp::{GFP_KERNEL, GFP_USER, GfpFlags};
 use mmsim_core::workload::{
     Advice, BlockHandle, FileSpec, MapKind, Op, RegionId, Run, VmaFlags, Workload, WorkloadCx,
@@ -37,6 +38,7 @@ pub struct ScriptWorkload {
     passed: u32,
     /// Blocks asked for on behalf of the kernel: the number of the next.
     blocks: u32,
+    pace: Pace,
     /// Of `pring`: blocks and pages of the socket that is being set up, and how many of these
     /// are whole blocks.
     socket: (Vec<BlockHandle>, u32),
@@ -55,8 +57,15 @@ impl ScriptWorkload {
             done: 0,
             passed: 0,
             blocks: 0,
+            pace: Pace::default(),
             socket: (Vec::new(), 0),
         }
+    }
+
+    /// The same program, which takes time of its own between accesses.
+    #[must_use]
+    pub fn paced(self, pace: Pace) -> Self {
+        ScriptWorkload { pace, ..self }
     }
 
     /// A request for unmovable memory.
@@ -137,7 +146,20 @@ impl ScriptWorkload {
         self.done == total
     }
 
-    fn page(&mut self, draw: TableRef) -> u32 {
+    /// Writes pages in full.
+    fn fill_pages(&self, range: PageRange, ops: &mut Vec<Op>) {
+        let each = if self.pace.fill == SimDuration::ZERO { RUN_PAGES } else { 1 };
+        let end = range.first + range.count;
+        for first in (range.first..end).step_by(each as usize) {
+            let count = (end - first).min(each);
+            ops.push(Op::Access(Run { region: range.region, write: true, first, count }));
+            compute(self.pace.fill, ops);
+        }
+    }
+
+    /// A page of a law; drawing it takes time.
+    fn page(&mut self, draw: TableRef, ops: &mut Vec<Op>) -> u32 {
+        compute(self.pace.draw, ops);
         draw.map.page(self.tables[draw.table as usize].sample(&mut self.random))
     }
 
@@ -159,13 +181,9 @@ impl ScriptWorkload {
         if above == 0 || step == 0 {
             return false;
         }
-        let end = self.done + step;
-        while self.done < end {
-            let count = (end - self.done).min(u64::from(RUN_PAGES)) as u32;
-            let first = self.done as u32;
-            ops.push(Op::Access(Run { region: range.region, write: true, first, count }));
-            self.done += u64::from(count);
-        }
+        let (first, count) = (self.done as u32, step as u32);
+        self.fill_pages(PageRange { first, count, ..range }, ops);
+        self.done += step;
         true
     }
 
@@ -184,10 +202,17 @@ impl ScriptWorkload {
             Command::PopulateRead(PageRange { region, first, count }) => {
                 ops.push(Op::Madvise { region, first, count, advice: Advice::PopulateRead });
             }
+            Command::Fill(range) => {
+                let first = range.first + self.done as u32;
+                let most = if self.pace.fill == SimDuration::ZERO { u64::MAX } else { room };
+                let count = self.take(range.count.into(), most) as u32;
+                self.fill_pages(PageRange { first, count, ..range }, ops);
+                return self.done == u64::from(range.count);
+            }
             Command::Scan { range, write, times } => return self.scan(range, write, times, ops),
             Command::Zipf { region, draw, accesses, write_permille } => {
                 for _ in 0..self.take(accesses, room) {
-                    let first = self.page(draw);
+                    let first = self.page(draw, ops);
                     let write = self.writes(write_permille);
                     ops.push(touch(region, write, first));
                 }
@@ -207,10 +232,10 @@ impl ScriptWorkload {
             } => {
                 for _ in 0..self.take(accesses, room) {
                     if self.chance(second_permille) {
-                        let page = self.page(second_draw);
+                        let page = self.page(second_draw, ops);
                         ops.push(touch(second, false, page));
                     } else {
-                        let page = self.page(first_draw);
+                        let page = self.page(first_draw, ops);
                         let write = self.writes(write_permille);
                         ops.push(touch(first, write, page));
                     }
@@ -278,15 +303,13 @@ impl ScriptWorkload {
             let (turn, step) = (lazy.first + self.done / steps, self.done % steps);
             self.done += 1;
             if step < u64::from(lazy.reads) {
-                ops.push(touch(lazy.region, false, self.page(lazy.draw)));
+                let page = self.page(lazy.draw, ops);
+                ops.push(touch(lazy.region, false, page));
                 continue;
             }
             let start = |turn: u64| (turn % u64::from(lazy.chunks)) as u32 * lazy.chunk;
             let region = lazy.arena;
-            for offset in (0..lazy.chunk).step_by(RUN_PAGES as usize) {
-                let (first, count) = (start(turn) + offset, (lazy.chunk - offset).min(RUN_PAGES));
-                ops.push(Op::Access(Run { region, write: true, first, count }));
-            }
+            self.fill_pages(PageRange { region, first: start(turn), count: lazy.chunk }, ops);
             if let Some(advice) = lazy.advice
                 && turn >= lazy.lag
             {
@@ -312,7 +335,7 @@ impl ScriptWorkload {
                 self.passed = (self.passed + 1) % scan.count;
                 (at % u64::from(scan.count)) as u32
             } else {
-                self.page(draw)
+                self.page(draw, ops)
             };
             ops.push(match via {
                 Via::Mapping => touch(if on { scan.region } else { region }, false, page),
@@ -370,6 +393,12 @@ impl Workload for ScriptWorkload {
                 self.passed = 0;
             }
         }
+    }
+}
+
+fn compute(time: SimDuration, ops: &mut Vec<Op>) {
+    if time > SimDuration::ZERO {
+        ops.push(Op::Compute(time));
     }
 }
 

@@ -456,14 +456,12 @@ impl Machine {
     ) -> ReclaimOutcome {
         let mut all = ReclaimOutcome::default();
         let mut req = *req;
-        let (mut freed, mut worked) = (0, false);
+        let mut freed = 0;
         loop {
             self.mem.start_plug(std::mem::take(&mut self.plug));
-            let begin = self.mem.now;
             let out = self.policy.reclaim(&mut self.mem, &req);
             self.mem.end_step();
-            worked |= self.mem.now > begin;
-            if !out.more && !worked {
+            if !out.more && freed + out.reclaimed == 0 {
                 self.mem.now += self.mem.cost.t_empty_pass;
             }
             self.plug = self.mem.take_plug();

@@ -32,8 +32,6 @@ pub(in crate::machine) struct PassProgress {
     /// Of these, since the pass began or was repeated.
     pub(in crate::machine) since: u64,
     pub(in crate::machine) target: u64,
-    /// Something was looked at.
-    pub(in crate::machine) worked: bool,
     /// From which zones.
     pub(in crate::machine) zones: [ZoneKind; 2],
     /// No zone has what was asked for; 4.1 may compact after the pass.
@@ -57,7 +55,6 @@ impl PassProgress {
             reclaimed: 0,
             since: 0,
             target,
-            worked: false,
             zones: [ZoneKind::Dma, highest],
             compact: false,
             enough: false,

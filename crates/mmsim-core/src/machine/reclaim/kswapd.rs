@@ -300,10 +300,8 @@ impl Machine {
         let request = self.kswapd_request(n, b);
         let p = b.pass.as_mut().expect("a pass is under way");
         self.mem.start_plug(std::mem::take(&mut p.plug));
-        let begin = self.mem.now;
         let out = self.policy.reclaim(&mut self.mem, &request);
         self.mem.end_step();
-        p.worked |= self.mem.now > begin;
         p.plug = self.mem.take_plug();
         if !out.more {
             self.mem.finish_plug(&mut p.plug);
@@ -337,7 +335,7 @@ impl Machine {
     /// What a pass did, and whether kswapd should wait for writes after it.
     fn pass_ended(&mut self, n: NodeId, b: &mut Balance) -> (PassProgress, bool) {
         let p = b.pass.take().expect("it was under way");
-        if !p.worked {
+        if p.reclaimed == 0 {
             self.mem.now += self.mem.cost.t_empty_pass;
         }
         let stall = self.note_pass(n, &p.stats);

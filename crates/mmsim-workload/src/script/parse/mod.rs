@@ -132,7 +132,7 @@ impl Parser {
             "fill" => {
                 let range = self.range(w.usage("fill region first count"))?;
                 self.writable(range.region, w)?;
-                Command::Scan { range, write: true, times: 1 }
+                Command::Fill(range)
             }
             "scan" => {
                 let range = self.range(w.usage("scan region first count r|w [times]"))?;
