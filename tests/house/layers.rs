@@ -208,3 +208,12 @@ fn paths_are_found() {
     let code = "use crate::a::{b, c::{d, e}}; fn f() { super::g::h(); mycrate::x }";
     assert_eq!(paths(code), ["crate::a::b", "crate::a::c::d", "crate::a::c::e", "super::g::h"]);
 }
+
+#[test]
+fn modules_within_are_found() {
+    let module = |path: &[&str]| path.iter().map(|s| s.to_string()).collect::<Module>();
+    let (batch, scan) = (module(&["memory", "batch"]), module(&["memory", "scan"]));
+    let all = [batch.clone(), scan].map(|m| (m, PathBuf::new())).into();
+    let code = "use batch::Batches; fn f() { rescan::now() }";
+    assert!(children(&module(&["memory"]), code, &all).eq([batch]));
+}
