@@ -106,10 +106,7 @@ pub fn setup(request: &SetupRequest<'_>) -> Result<Setup, Error> {
         snapshot: Snapshot {
             cpus: machine.cpus,
             unreclaimable: vec![false; machine.nodes.len()],
-            zones: zones
-                .ids()
-                .map(|z| all_free(ZoneSnapshot::of(&zones[z], machine.cpus)))
-                .collect(),
+            zones: zones.ids().map(|z| all_free(ZoneSnapshot::of(&zones[z]))).collect(),
             ..Snapshot::default()
         },
     })

@@ -3,23 +3,20 @@
 use mmsim_core::base::time::SimDuration;
 use mmsim_core::config::Kernel;
 use mmsim_damon::MonitoringAttrs;
-use mmsim_damon::damos::filter::{Filter, FilterType};
-use mmsim_damon::damos::goal::{Goal, Metric};
-use mmsim_damon::damos::scheme::{AccessPattern, Action, Scheme};
-use mmsim_damon::damos::watermark::Watermarks;
+use mmsim_damon::damos::scheme::Scheme;
 use mmsim_damon::modules::{LruSort, Parameter, ParameterError, Reclaim, Unit};
 use mmsim_damon::ops::OpsId;
 
 use super::fields::each;
-use super::keys::{self, DAMON, DAMON_REGION, DAMOS, OPS};
 use super::policy::{self, PlacedPolicy, PolicySpec};
 use super::raw::{Node, Sources, Value};
 use super::read::Reader;
+use super::tables::{self, DAMON, DAMON_REGION, DAMOS, OPS, SchemeCx, micros};
+use super::units::PAGE_SIZE;
 use super::workload::TaskSpec;
 use crate::error::Error;
 use crate::nearest::nearest;
 
-const PAGE: u64 = 4096;
 /// Monitors that have a number.
 const MOST_MONITORS: usize = 256;
 
@@ -236,10 +233,6 @@ fn value_of_parameter(unit: Unit, value: &Value) -> Option<u64> {
     }
 }
 
-pub(super) fn micros(t: SimDuration) -> u64 {
-    t.0 / 1000
-}
-
 fn own(r: &Reader<'_>, tasks: &[TaskSpec], memcgs: &[&str]) -> Result<DamonContext, Error> {
     if r.has("parameters") {
         return Err(r.error("parameters", "there is no `module`", "`module` too, or leave it out"));
@@ -272,7 +265,7 @@ fn own(r: &Reader<'_>, tasks: &[TaskSpec], memcgs: &[&str]) -> Result<DamonConte
     }
     let attrs = attrs(r)?;
     let cx = SchemeCx { attrs: &attrs, memcgs };
-    let schemes = each(r, "scheme", &DAMOS, |s| keys::scheme(s, &cx))?;
+    let schemes = each(r, "scheme", &DAMOS, |s| tables::scheme(s, &cx))?;
     let task = task.map(str::to_string);
     Ok(DamonContext::Own { ops, task, ranges, attrs, schemes })
 }
@@ -280,7 +273,7 @@ fn own(r: &Reader<'_>, tasks: &[TaskSpec], memcgs: &[&str]) -> Result<DamonConte
 fn ranges(r: &Reader<'_>) -> Result<Vec<(u64, u64)>, Error> {
     let mut before = 0;
     each(r, "region", &DAMON_REGION, |x| {
-        let (start, end) = (x.get::<u64>("start")? * PAGE, x.get::<u64>("end")? * PAGE);
+        let (start, end) = (x.get::<u64>("start")? * PAGE_SIZE, x.get::<u64>("end")? * PAGE_SIZE);
         if start >= end {
             return Err(x.error("end", "the range is empty", "an address above `start`"));
         }
@@ -322,99 +315,4 @@ fn attrs(r: &Reader<'_>) -> Result<MonitoringAttrs, Error> {
         return Err(r.error(key, found, "min-nr-regions <= max-nr-regions"));
     }
     Ok(attrs)
-}
-
-/// What a scheme is told of its monitor and of the machine.
-pub(super) struct SchemeCx<'a> {
-    pub(super) attrs: &'a MonitoringAttrs,
-    pub(super) memcgs: &'a [&'a str],
-}
-
-pub(super) fn pattern(s: &Reader<'_>, attrs: &MonitoringAttrs) -> Result<AccessPattern, Error> {
-    let bounds = |low: u64, high: u64, key: &str| match low <= high {
-        true => Ok(low..=high),
-        false => Err(s.error(key, "the range is empty", "a bound not below the other one")),
-    };
-    let age = |t: SimDuration| micros(t) / attrs.aggr_us;
-    let most = u64::from(u32::MAX);
-    let sizes = bounds(
-        s.get::<u64>("min-size")?.saturating_mul(PAGE),
-        s.opt_pages("max-size")?.map_or(u64::MAX, |n| n.saturating_mul(PAGE)),
-        "max-size",
-    )?;
-    let most_accesses = s.opt_count("max-nr-accesses")?.unwrap_or(most);
-    let accesses = bounds(s.get("min-nr-accesses")?, most_accesses, "max-nr-accesses")?;
-    let ages = bounds(
-        age(s.get("min-age")?).min(most),
-        s.opt_time("max-age")?.map_or(most, age).min(most),
-        "max-age",
-    )?;
-    let narrow = |r: std::ops::RangeInclusive<u64>| *r.start() as u32..=*r.end() as u32;
-    Ok(AccessPattern { sz_region: sizes, nr_accesses: narrow(accesses), age_region: narrow(ages) })
-}
-
-pub(super) fn quota_and_target(s: &Reader<'_>, scheme: &Scheme) -> Result<(), Error> {
-    if s.has("quota-time") && scheme.quota.ms == 0 {
-        return Err(s.error("quota-time", "less than a millisecond", "at least \"1ms\""));
-    }
-    let migrates = matches!(scheme.action, Action::MigrateHot | Action::MigrateCold);
-    if migrates && scheme.target_nid.is_none() {
-        return Err(s.error("action", "nobody says where to", "`target-node` too"));
-    }
-    Ok(())
-}
-
-pub(super) fn falling(w: &Reader<'_>, wmarks: &Watermarks) -> Result<(), Error> {
-    let Watermarks { high, mid, low, .. } = *wmarks;
-    if high < mid || mid < low {
-        let found = format!("high {high}, mid {mid}, low {low}");
-        return Err(w.error("high", found, "high >= mid >= low"));
-    }
-    if wmarks.interval_us == 0 {
-        return Err(w.error("interval", "no time at all", "a duration such as \"5s\""));
-    }
-    Ok(())
-}
-
-pub(super) fn goal(g: &Reader<'_>) -> Result<Goal, Error> {
-    let (target, current) = (g.get("target")?, g.get("current")?);
-    Ok(match g.choice("metric")? {
-        "user_input" => Goal::user_input(target, current),
-        _ => Goal::new(Metric::SomeMemPsiUs, target),
-    })
-}
-
-pub(super) fn filter(f: &Reader<'_>, memcgs: &[&str]) -> Result<Filter, Error> {
-    let kind = f.choice("type")?;
-    for (key, of) in [("memcg", "memcg"), ("start", "addr"), ("end", "addr"), ("target", "target")]
-    {
-        if f.has(key) && of != kind {
-            let found = format!("a filter of type {kind} does not look at it");
-            return Err(f.error(key, found, format!("`type = \"{of}\"`, or leave it out")));
-        }
-    }
-    let kind = match kind {
-        "anon" => FilterType::Anon,
-        "young" => FilterType::Young,
-        "memcg" => {
-            let name = f.name("memcg")?;
-            let Some(i) = memcgs.iter().position(|m| *m == name) else {
-                return Err(f.unknown_word("memcg", "group", name, memcgs));
-            };
-            FilterType::Memcg(i as u16 + 1)
-        }
-        "addr" => {
-            let (start, end) = (f.get::<u64>("start")? * PAGE, f.get::<u64>("end")? * PAGE);
-            if end < start {
-                return Err(f.error(
-                    "end",
-                    "it lies before the start",
-                    "an address from `start` up",
-                ));
-            }
-            FilterType::Addr(start..end)
-        }
-        _ => FilterType::Target(f.get::<u64>("target")? as usize),
-    };
-    Ok(Filter::new(kind, f.get("matching")?))
 }

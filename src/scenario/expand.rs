@@ -11,11 +11,11 @@ use mmsim_core::config::MachineConfig;
 
 use super::damon::{self, PlacedDamon};
 use super::given::{Given, given};
-use super::keys::{MANY, ROOT, VARIANT};
-use super::machine;
+use super::keys::MANY;
 use super::policy::{self, PlacedPolicy};
 use super::raw::{At, Node, Path, Sources, Table, Value, counted, inline};
 use super::read::{Reader, fill};
+use super::tables::{self, ROOT, VARIANT};
 use super::tasks;
 use super::workload::TaskSpec;
 use crate::error::Error;
@@ -267,7 +267,7 @@ fn plan(
     r.opt_name("name")?;
     r.opt_text("about")?;
     r.list("expect")?;
-    let machine = machine::machine(sources, r.need("machine")?)?;
+    let machine = tables::machine(sources, r.need("machine")?)?;
     let Given { settings, files } = given(sources, r.table, &machine, dir);
     let memcgs: Vec<&str> = machine.memcgs.iter().map(|g| g.name.as_str()).collect();
     let tasks = tasks::tasks(&r, &memcgs, machine.kernel, dir)?;

@@ -3,9 +3,9 @@
 use mmsim_core::base::vmstat::VmEvent;
 
 use super::expand::Plan;
-use super::keys::{EXPECT, THAN};
 use super::raw::{Node, Sources, Table, Value, inline};
 use super::read::{Reader, unknown};
+use super::tables::{EXPECT, THAN};
 use crate::error::Error;
 use crate::report::expect::{COMPLETED, Expectation, Subject};
 

@@ -11,10 +11,11 @@ use mmsim_core::base::knobs::Knobs as _;
 use mmsim_core::base::rules::KernelRules;
 use mmsim_core::config::MachineConfig;
 
-use super::keys::{Kind, REGION, ROOT, TableSpec, device_settings};
-use super::machine::own_device;
+use super::keys::{Kind, TableSpec};
+
 use super::raw::{Node, Sources, Table, Value, inline, key};
 use super::read::spec_of_entry;
+use super::tables::{ROOT, device_settings, own_device};
 use super::units;
 
 /// Keys that are told otherwise: of the file and of its runs, and two that reports have a place
@@ -88,7 +89,7 @@ impl Walk<'_> {
                 }
             }
             // A preset by what is in it: its name says nothing of that.
-            (value, Kind::Device) => {
+            (value, Kind::Device(_)) => {
                 let cpus = self.machine.cpus;
                 let device = match value {
                     Value::Text(preset) => DeviceConfig::preset(preset, cpus),
@@ -101,14 +102,14 @@ impl Walk<'_> {
                 }
             }
             (Value::Table(t), Kind::Table(spec)) => self.table(path, t, spec),
-            (Value::Table(t), Kind::Regions) => {
+            (Value::Table(t), Kind::Regions(spec)) => {
                 for e in &t.entries {
                     if let Value::Table(t) = &e.node.value {
-                        self.table(&format!("{path}.{}", key(&e.key)), t, &REGION);
+                        self.table(&format!("{path}.{}", key(&e.key)), t, spec);
                     }
                 }
             }
-            (Value::List(l), Kind::Tables(_) | Kind::Tasks | Kind::Steps) => {
+            (Value::List(l), Kind::Tables(_) | Kind::Tasks(_) | Kind::Steps(_)) => {
                 for (i, n) in l.iter().enumerate() {
                     if let Some(t) = n.table()
                         && let Some(spec) = spec_of_entry(t, kind)

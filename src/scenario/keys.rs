@@ -1,16 +1,10 @@
-//! Every key of a scenario file, as data: name, form, range, default, meaning.
+//! What a key of a scenario file is: name, form, range, default, meaning.
 //!
-//! The reader refuses what is not in these tables, defaults are taken from them, and
-//! docs/scenarios.md is generated from them, so the three cannot disagree.
+//! The keys themselves are in [`tables`](super::tables). The reader refuses what is not in them,
+//! defaults are taken from them, and docs/scenarios.md is generated from them, so the three cannot
+//! disagree.
 
-use std::fmt::Write;
-
-use mmsim_core::base::knobs::Knobs as _;
-use mmsim_core::base::rules::KernelRules;
 use mmsim_core::config::Kernel;
-use mmsim_core::config::cost::CostModel;
-
-use crate::prose::wrapped;
 
 /// The form of a value.
 #[derive(Clone, Copy, Debug)]
@@ -38,7 +32,7 @@ pub enum Kind {
     /// A kernel by its version.
     Kernel,
     /// A device preset, or a table with a device of one's own.
-    Device,
+    Device(&'static TableSpec),
     /// A list of strings.
     Texts,
     /// A table with these keys.
@@ -46,11 +40,11 @@ pub enum Kind {
     /// A list of such tables.
     Tables(&'static TableSpec),
     /// The tasks: the common keys and those of the workload.
-    Tasks,
+    Tasks(&'static Variants),
     /// Regions of a phased workload by name.
-    Regions,
+    Regions(&'static TableSpec),
     /// Steps of a phased workload.
-    Steps,
+    Steps(&'static Variants),
     /// The costs of the machine, by the names of the cost model.
     Costs,
     /// The rules of the kernel, by name.
@@ -116,7 +110,16 @@ impl TableSpec {
     }
 }
 
-pub use super::tables::*;
+/// The tables of a list whose keys depend on what one of them says.
+#[derive(Debug)]
+pub struct Variants {
+    /// That key.
+    pub by: &'static str,
+    /// What is read of a table where it says nothing known.
+    pub unknown: &'static TableSpec,
+    /// The keys of a table by what it says.
+    pub of: fn(&str) -> Option<&'static TableSpec>,
+}
 
 use Kind::{
     Axes, Choice, Compaction, Costs, Count, Damon, Device, File, Flag, Limit, Number, Overrides,
@@ -149,13 +152,13 @@ impl Kind {
             File => "file name".to_string(),
             Choice(c) => words(c),
             Kind::Kernel => words(&Kernel::ALL.map(Kernel::name)),
-            Device => "preset name or table".to_string(),
+            Device(_) => "preset name or table".to_string(),
             Texts => "list of strings".to_string(),
             Table(t) => format!("table, see {}", t.title),
             Tables(t) => format!("list of tables, see {}", t.title),
-            Tasks => "list of tables, see [[task]]".to_string(),
-            Regions => "table of tables".to_string(),
-            Steps => "list of tables".to_string(),
+            Tasks(_) => "list of tables, see [[task]]".to_string(),
+            Regions(_) => "table of tables".to_string(),
+            Steps(_) => "list of tables".to_string(),
             Costs => "table, see [machine.cost]".to_string(),
             Rules => "table, see [machine.rules]".to_string(),
             Policy | Compaction | Damon => "table of `preset` and knobs".to_string(),
@@ -184,11 +187,11 @@ impl Kind {
             File => "a file name in quotes".to_string(),
             Choice(c) => one_of(c),
             Kind::Kernel => one_of(&Kernel::ALL.map(Kernel::name)),
-            Device => "the name of a preset such as \"zram\", or a table".to_string(),
+            Device(_) => "the name of a preset such as \"zram\", or a table".to_string(),
             Texts => "a list of strings".to_string(),
-            Table(_) | Regions | Costs | Rules | Policy | Compaction | Damon | Parameters
+            Table(_) | Regions(_) | Costs | Rules | Policy | Compaction | Damon | Parameters
             | Overrides | Axes => "a table".to_string(),
-            Tables(_) | Tasks | Steps => "a list of tables".to_string(),
+            Tables(_) | Tasks(_) | Steps(_) => "a list of tables".to_string(),
         }
     }
 }
@@ -200,90 +203,5 @@ pub(super) fn one_of(words: &[&str]) -> String {
         Some((last, [])) => last.clone(),
         Some((last, rest)) => format!("{} or {last}", rest.join(", ")),
         None => String::new(),
-    }
-}
-
-/// The generated part of docs/scenarios.md: every table with every key.
-pub fn reference() -> String {
-    let mut out = String::new();
-    for t in all_tables() {
-        let _ = write!(out, "\n### {}\n\n{}\n\n", t.title, wrapped(t.doc, ""));
-        // Keys that all tasks or all steps share are listed once.
-        let shared = |k: &KeySpec| {
-            k.name == "do"
-                || (t.title.starts_with("workload") && TASK_COMMON.keys().any(|c| c.name == k.name))
-        };
-        if t.keys().all(shared) {
-            let _ = writeln!(out, "No further keys.");
-            continue;
-        }
-        let _ = writeln!(out, "| key | value | default | meaning |\n|---|---|---|---|");
-        for k in t.keys().filter(|k| !shared(k)) {
-            let default = match k.fallback {
-                Fallback::Required => "required".to_string(),
-                Fallback::Is(v) => format!("`{v}`"),
-                Fallback::Auto(words) => words.to_string(),
-            };
-            let _ =
-                writeln!(out, "| `{}` | {} | {default} | {} |", k.name, k.kind.describe(), k.doc);
-        }
-    }
-    out.push_str("\n### [machine.cost]\n\n");
-    out.push_str("Durations of at most `1s`, in simulated CPU time.\n\n");
-    out.push_str("| key | default | meaning |\n|---|---|---|\n");
-    for ((name, value), (_, meaning)) in
-        CostModel::measured().fields().into_iter().zip(CostModel::MEANINGS)
-    {
-        let meaning = meaning.trim_end_matches('.');
-        let _ = writeln!(out, "| `{name}` | `\"{value}\"` | {meaning} |");
-    }
-    out.push_str("\n### [machine.rules]\n\n");
-    out.push_str(
-        "What kernels do differently, each by itself. The default is what the kernel does.\n\n",
-    );
-    out.push_str("| key | value | default | meaning | Linux |\n|---|---|---|---|---|\n");
-    for k in KernelRules::knobs() {
-        let takes = k.takes().replace(" | ", ", ");
-        let default = default_of_rule(k.name);
-        let _ = writeln!(out, "| `{}` | {takes} | {default} | {} | {} |", k.name, k.doc, k.source);
-    }
-    out
-}
-
-/// The value of a rule in the oldest kernel, and in each that changed it.
-fn default_of_rule(name: &str) -> String {
-    let mut words = String::new();
-    let mut before = None;
-    for kernel in Kernel::ALL {
-        let value = KernelRules::of(kernel).get(name);
-        let Some(now) = value.as_ref().filter(|_| value != before) else { continue };
-        match before {
-            None => words.push_str(&format!("`{now}`")),
-            Some(_) => words.push_str(&format!(", from {} on `{now}`", kernel.name())),
-        }
-        before = value;
-    }
-    words
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-    use crate::scenario::raw::Node;
-
-    #[test]
-    fn tables_are_sound() {
-        for t in all_tables() {
-            let mut names: Vec<_> = t.keys().map(|k| k.name).collect();
-            names.sort_unstable();
-            let n = names.len();
-            names.dedup();
-            assert_eq!(n, names.len(), "{} has a key twice", t.title);
-            for k in t.keys() {
-                if let Fallback::Is(v) = k.fallback {
-                    assert!(Node::of_default(v).is_some(), "{} {}", t.title, k.name);
-                }
-            }
-        }
     }
 }

@@ -1,21 +1,18 @@
-//! From `[machine]` to the machine's configuration.
+//! Values of `[machine]` that take more than their key: what several keys say together, zones that
+//! follow from a size, costs and rules by their names.
 
-use mmsim_core::backing::device::{DEVICE_PRESETS, DeviceConfig, WBT_LAT};
-use mmsim_core::base::id::GROUP_PAGES;
+use mmsim_core::backing::device::{DeviceConfig, WBT_LAT};
 use mmsim_core::base::knobs::{KnobError, Knobs as _};
 use mmsim_core::base::rules::KernelRules;
 use mmsim_core::base::time::SimDuration;
 use mmsim_core::config::cost::CostModel;
-use mmsim_core::config::{
-    DirtyLimit, Kernel, MachineConfig, MemcgConfig, NodeConfig, ThpDefrag, VmSysctl, ZoneConfig,
-    ZoneKind,
-};
+use mmsim_core::config::{DirtyLimit, Kernel, ZoneConfig, ZoneKind};
 
-use super::keys::{self, DEVICE, MACHINE, MEMCG, NODE, VM, ZONE, one_of};
+use super::keys::one_of;
 use super::policy;
-use super::raw::{Node, Sources, Value};
+use super::raw::Value;
 use super::read::{Reader, unknown};
-use super::units::{self, BadQuantity, PAGE_SIZE};
+use super::units::{self, BadQuantity};
 use crate::error::Error;
 
 /// Pages below 16 MiB: zone DMA.
@@ -23,9 +20,6 @@ const DMA_END: u64 = 4096;
 /// Pages below 3 GiB: the part of the first 4 GiB that is memory on a PC; the rest of it
 /// is taken by devices, and memory goes on above 4 GiB.
 const DMA32_END: u64 = 786_432;
-/// Zones that have a number, and groups besides the root.
-const MOST_ZONES: usize = 255;
-const MOST_GROUPS: usize = 65_535;
 /// The largest latency of a device and the largest cost of a step. A run has any number of
 /// either, and its clocks have 584 years.
 pub(super) const SLOWEST_DEVICE: SimDuration = SimDuration::from_secs(60);
@@ -61,33 +55,8 @@ pub fn zones_of(start: u64, pages: u64) -> Vec<ZoneConfig> {
     .collect()
 }
 
-/// Reads `[machine]`.
-pub(super) fn machine(sources: &Sources, node: &Node) -> Result<MachineConfig, Error> {
-    keys::machine_config(&Reader::open(sources, node, &MACHINE, "machine")?, ())
-}
-
 pub(super) fn kernel_of(r: &Reader<'_>) -> Result<Kernel, Error> {
     Ok(r.opt_kernel("kernel")?.unwrap_or(Kernel::V6_12))
-}
-
-/// Frames have numbers, and the system and huge pages do not hold more than there is.
-pub(super) fn memory_suffices(r: &Reader<'_>, c: &MachineConfig) -> Result<(), Error> {
-    let managed: u64 = c.nodes.iter().flat_map(|n| &n.zones).map(|z| u64::from(z.managed)).sum();
-    if managed > u64::from(u32::MAX - (1 << 14)) {
-        let key = if r.has("node") { "node" } else { "zone" };
-        return Err(r.error(key, "more memory than page numbers", "at most \"16383GiB\" in all"));
-    }
-    if c.os_overhead >= managed {
-        let found = format!("the system would hold all {} of memory", units::show_pages(managed));
-        return Err(r.error("os-overhead", found, "less"));
-    }
-    let most = managed / u64::from(GROUP_PAGES);
-    if u64::from(c.vm.nr_hugepages) > most {
-        let found = format!("{} huge pages are more than all of memory", c.vm.nr_hugepages);
-        let vm = Reader::open(r.sources, r.need("vm")?, &VM, "machine.vm")?;
-        return Err(vm.error("nr_hugepages", found, format!("less than {most}")));
-    }
-    Ok(())
 }
 
 /// The rules, where they are not those of the kernel.
@@ -143,73 +112,6 @@ pub(super) fn rules(r: &Reader<'_>, kernel: Kernel) -> Result<Option<KernelRules
     }
 }
 
-pub(super) fn nodes(r: &Reader<'_>) -> Result<Vec<NodeConfig>, Error> {
-    r.at_most_one("memory", "zone")?;
-    r.at_most_one("memory", "node")?;
-    r.at_most_one("zone", "node")?;
-    if r.has("node") {
-        let list = r.list("node")?;
-        if list.is_empty() {
-            return Err(r.error("node", "no node at all", "at least one [[machine.node]]"));
-        }
-        let (mut start, mut nr_zones) = (0, 0);
-        let mut nodes = Vec::new();
-        for (i, n) in list.iter().enumerate() {
-            let path = format!("machine.node[{i}]");
-            let node = Reader::open(r.sources, n, &NODE, &path)?;
-            node.one_of("memory", "zone")?;
-            let config = keys::node(&node, start)?;
-            nr_zones += config.zones.len();
-            if nr_zones > MOST_ZONES {
-                let found = format!("with this node there are {nr_zones} zones");
-                let write = format!("nodes of at most {MOST_ZONES} zones in all");
-                return Err(node.error(
-                    if node.has("zone") { "zone" } else { "memory" },
-                    found,
-                    write,
-                ));
-            }
-            start += match node.opt_pages("memory")? {
-                Some(pages) => pages,
-                None => config.zones.iter().map(|z| u64::from(z.managed)).sum(),
-            };
-            nodes.push(config);
-        }
-        return Ok(nodes);
-    }
-    r.one_of("memory", "zone")?;
-    Ok(vec![NodeConfig { zones: zones(r, 0)? }])
-}
-
-/// The zones of a table that has `memory` or `zone`.
-pub(super) fn zones(r: &Reader<'_>, start: u64) -> Result<Vec<ZoneConfig>, Error> {
-    if let Some(pages) = r.opt_pages_u32("memory")? {
-        return Ok(zones_of(start, u64::from(pages)));
-    }
-    let list = r.list("zone")?;
-    if list.is_empty() {
-        return Err(r.error("zone", "no zone at all", "at least one zone"));
-    }
-    let mut zones: Vec<ZoneConfig> = Vec::new();
-    for (i, n) in list.iter().enumerate() {
-        let path = format!("{}[{i}]", r.name_of("zone"));
-        let z = Reader::open(r.sources, n, &ZONE, &path)?;
-        let zone = keys::zone(&z, ())?;
-        if let Some(last) = zones.last()
-            && last.kind >= zone.kind
-        {
-            let found = format!("{} after {}", zone.kind.name(), last.kind.name());
-            return Err(z.error(
-                "kind",
-                found,
-                "each kind once, in address order: DMA, DMA32, Normal, Movable",
-            ));
-        }
-        zones.push(zone);
-    }
-    Ok(zones)
-}
-
 /// A size that is not more than the zone, if given.
 pub(super) fn part_of_zone(z: &Reader<'_>, key: &str) -> Result<Option<u32>, Error> {
     let managed: u32 = z.get("managed")?;
@@ -241,28 +143,6 @@ pub(super) fn watermarks(z: &Reader<'_>) -> Result<Option<[u32; 3]>, Error> {
     }
 }
 
-pub(super) fn device(r: &Reader<'_>, key: &str, cpus: u32) -> Result<DeviceConfig, Error> {
-    let node = r.need(key)?;
-    if node.table().is_some() {
-        return own_device(r.sources, node, &r.name_of(key), cpus);
-    }
-    let name = r.opt_text(key)?.unwrap_or("");
-    DeviceConfig::preset(name, cpus).ok_or_else(|| {
-        let known: Vec<&str> = DEVICE_PRESETS.iter().map(|p| p.0).collect();
-        r.unknown_word(key, "device", name, &known)
-    })
-}
-
-/// A device that the scenario describes.
-pub(super) fn own_device(
-    sources: &Sources,
-    node: &Node,
-    path: &str,
-    cpus: u32,
-) -> Result<DeviceConfig, Error> {
-    keys::device_of_keys(&Reader::open(sources, node, &DEVICE, path)?, cpus)
-}
-
 pub(super) fn not_both(d: &Reader<'_>, config: &DeviceConfig) -> Result<(), Error> {
     if config.synchronous && config.rotational {
         let found = "a device cannot be both synchronous and rotational";
@@ -276,33 +156,6 @@ pub(super) fn wbt_lat(d: &Reader<'_>) -> Result<SimDuration, Error> {
         Some(us) => SimDuration::from_micros(us),
         None => WBT_LAT[usize::from(d.get::<bool>("rotational")?)],
     })
-}
-
-pub(super) fn sysctls(r: &Reader<'_>) -> Result<VmSysctl, Error> {
-    let kernel = kernel_of(r)?;
-    let r = Reader::open(r.sources, r.need("vm")?, &VM, "machine.vm")?;
-    check_kernel_has(&r, kernel)?;
-    let vm = keys::vm(&r, kernel)?;
-    if vm.swappiness > 100 && kernel < Kernel::V5_8 {
-        let found =
-            format!("{} is above 100, the most that kernel {} takes", vm.swappiness, kernel.name());
-        return Err(r.error("swappiness", found, "100 or less, or use kernel 5.8 or later"));
-    }
-    if (1..8).contains(&vm.percpu_pagelist_high_fraction) {
-        let found = format!("{} is too small a fraction", vm.percpu_pagelist_high_fraction);
-        return Err(r.error(pagelist_fraction(kernel), found, "0 or at least 8"));
-    }
-    let around: u64 = r.get("fault_around_bytes")?;
-    if !around.is_power_of_two() {
-        let found = format!("{around} is not a power of two");
-        return Err(r.error("fault_around_bytes", found, "4096 or 65536"));
-    }
-    let ahead: u64 = r.get("read_ahead_kb")?;
-    if !(ahead * 1024).is_multiple_of(PAGE_SIZE) {
-        let found = format!("{ahead} KiB are not whole pages");
-        return Err(r.error("read_ahead_kb", found, "a multiple of 4"));
-    }
-    Ok(vm)
 }
 
 /// The name that the sysctl has on a kernel.
@@ -323,44 +176,6 @@ pub(super) fn centisecs(r: &Reader<'_>, key: &str) -> Result<SimDuration, Error>
     Ok(SimDuration::from_millis(10 * r.get::<u64>(key)?))
 }
 
-/// Sysctls that came, or went, while the modelled kernels did: name, first and last of them that
-/// has it, and what Linux says.
-const OF_SOME_KERNELS: &[(&str, Kernel, Kernel, &str)] = &[
-    ("watermark_scale_factor", Kernel::V5_5, Kernel::LAST, "since 4.6"),
-    ("watermark_boost_factor", Kernel::V5_5, Kernel::LAST, "since 5.0"),
-    ("compaction_proactiveness", Kernel::V5_9, Kernel::LAST, "since 5.9"),
-    ("percpu_pagelist_high_fraction", Kernel::V6_1, Kernel::LAST, "since 5.14"),
-    ("percpu_pagelist_fraction", Kernel::V4_1, Kernel::V5_9, "up to 5.13"),
-];
-
-/// Nothing is set that the kernel does not have, and no value that it does not take.
-fn check_kernel_has(r: &Reader<'_>, kernel: Kernel) -> Result<(), Error> {
-    let name = kernel.name();
-    for &(key, first, last, linux) in OF_SOME_KERNELS {
-        if r.has(key) && !(first..=last).contains(&kernel) {
-            let found = format!("kernel {name} has no such sysctl (Linux has it {linux})");
-            let write = match key {
-                "percpu_pagelist_high_fraction" => "`percpu_pagelist_fraction` in its place",
-                "percpu_pagelist_fraction" => "`percpu_pagelist_high_fraction` in its place",
-                _ => "nothing here, or use a kernel that has it",
-            };
-            return Err(r.error(key, found, write));
-        }
-    }
-    let scale = r.opt_count("watermark_scale_factor")?.unwrap_or(0);
-    if scale > 1000 && kernel < Kernel::V6_1 {
-        let found = format!("{scale} is above 1000, the most that kernel {name} takes");
-        return Err(r.error("watermark_scale_factor", found, "1000 or less, or use kernel 6.1"));
-    }
-    let deferred = [ThpDefrag::Defer, ThpDefrag::DeferMadvise];
-    if kernel < Kernel::V5_5 && deferred.contains(&r.word("thp_defrag", &keys::THP_DEFRAG)?) {
-        let defrag = r.opt_text("thp_defrag")?.unwrap_or_default();
-        let found = format!("kernel {name} does not know \"{defrag}\" (Linux does since 4.11)");
-        return Err(r.error("thp_defrag", found, "\"always\", \"madvise\" or \"never\""));
-    }
-    Ok(())
-}
-
 /// A threshold in per cent or in bytes. The kernel takes the last one written; two are an error here.
 pub(super) fn dirty_limit(
     r: &Reader<'_>,
@@ -374,28 +189,6 @@ pub(super) fn dirty_limit(
         (Some(percent), None) => DirtyLimit::Ratio(percent),
         (None, None) => default,
     })
-}
-
-pub(super) fn memcgs(r: &Reader<'_>) -> Result<Vec<MemcgConfig>, Error> {
-    let mut groups: Vec<MemcgConfig> = Vec::new();
-    for (i, n) in r.list("memcg")?.iter().enumerate() {
-        let path = format!("machine.memcg[{i}]");
-        let g = Reader::open(r.sources, n, &MEMCG, &path)?;
-        if i == MOST_GROUPS {
-            let found = format!("more than {MOST_GROUPS} groups");
-            return Err(g.error("name", found, "fewer of them"));
-        }
-        let group = keys::memcg(&g, ())?;
-        if groups.iter().any(|o| o.name == group.name) {
-            return Err(g.error(
-                "name",
-                format!("\"{}\" names two groups", group.name),
-                "another name",
-            ));
-        }
-        groups.push(group);
-    }
-    Ok(groups)
 }
 
 pub(super) fn cost(r: &Reader<'_>) -> Result<CostModel, Error> {
@@ -430,7 +223,6 @@ pub(super) fn cost(r: &Reader<'_>) -> Result<CostModel, Error> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::scenario::read::fill;
 
     fn zones(start: u64, pages: u64) -> Vec<(&'static str, u32)> {
         zones_of(start, pages).iter().map(|z| (z.kind.name(), z.managed)).collect()
@@ -443,17 +235,5 @@ mod tests {
         assert_eq!(zones(0, 2_097_152), [("DMA", 3840), ("DMA32", 782_336), ("Normal", 1_310_720)]);
         assert_eq!(zones(262_144, 262_144), [("DMA32", 262_144)]);
         assert_eq!(zones(1_048_576, 1_048_576), [("Normal", 1_048_576)]);
-    }
-
-    #[test]
-    fn defaults_are_those_of_linux() {
-        let mut sources = Sources::default();
-        let mut doc = sources.parse("x", "memory = \"1GiB\"").unwrap();
-        fill(&mut doc, &MACHINE);
-        let node = Node { value: Value::Table(doc), at: crate::scenario::raw::At::DEFAULT };
-        let m = machine(&sources, &node).unwrap();
-        assert_eq!(m.vm, VmSysctl::linux());
-        assert_eq!(m.cost, CostModel::measured());
-        assert_eq!((m.cpus, m.swap, m.kernel), (1, None, Kernel::V6_12));
     }
 }

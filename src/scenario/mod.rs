@@ -2,12 +2,12 @@
 //!
 //! Two layers. The *raw* layer (`raw`) is the document with the place of every key and
 //! value; overrides (`--set`, `[axes]`, `[[variant]]`) are applied there. The *typed*
-//! layer (`machine`, [`workload`], [`policy`]) reads it, guided by tables of all keys
-//! ([`keys`]), and is all that the rest of the program sees. Nothing is guessed: a key
+//! layer (`machine`, [`workload`], [`policy`]) reads it, guided by [`tables`] of all
+//! keys, and is all that the rest of the program sees. Nothing is guessed: a key
 //! that no table knows is an error, and so is a number without its unit. Every error says
 //! where, what was found and what to write instead.
 //!
-//! docs/scenarios.md is the reference for users; its tables are generated from [`keys`].
+//! docs/scenarios.md is the reference for users; its tables are generated from [`tables`].
 
 pub mod damon;
 mod expand;
@@ -19,10 +19,11 @@ mod machine;
 pub mod policy;
 mod raw;
 mod read;
+mod reference;
 mod resolved;
 mod rows;
 mod schema;
-mod tables;
+pub mod tables;
 mod tasks;
 pub(crate) mod units;
 mod words;
@@ -40,6 +41,7 @@ pub use machine::zones_of;
 pub use policy::{
     Knob, KnobError, KnobInfo, KnobValue, PolicyCatalogue, PolicySpec, preset_of, unknown_preset,
 };
+pub use reference::reference;
 pub use schema::json_schema;
 pub use units::bytes;
 pub(crate) use units::pages;
@@ -50,6 +52,7 @@ use crate::error::Error;
 use crate::report::expect::Expectation;
 use expand::Plan;
 use raw::{Node, Sources, Table};
+use tables::ROOT;
 
 /// A scenario that has been checked, but for its policies: those are known to the
 /// catalogue that [`Scenario::expand`] is given.
@@ -127,7 +130,7 @@ impl Scenario {
     }
 
     fn parse(text: &str, origin: &str, sets: &[(String, String)]) -> Result<Scenario, Error> {
-        let mut sources = Sources::default();
+        let mut sources = Sources::of(&ROOT);
         let doc = sources.parse(origin, text)?;
         let dir = Path::new(origin).parent().map(Path::to_path_buf).unwrap_or_default();
         let stem = Path::new(origin).file_stem().map(|s| s.to_string_lossy().into_owned());

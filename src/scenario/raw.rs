@@ -10,6 +10,7 @@ use std::sync::Arc;
 
 use toml::de::{DeTable, DeValue};
 
+use super::keys::TableSpec;
 use crate::error::{Error, ErrorKind};
 
 /// A place: which source, and which bytes of it.
@@ -74,18 +75,27 @@ struct Source {
 }
 
 /// All texts that a scenario was made from: its file, then the `--set` options.
-#[derive(Clone, Debug, Default)]
-pub(super) struct Sources(Vec<Source>);
+#[derive(Clone, Debug)]
+pub(super) struct Sources {
+    texts: Vec<Source>,
+    /// The keys of the whole, by which a key in the wrong table is found.
+    pub(super) root: &'static TableSpec,
+}
 
 impl Sources {
+    /// No text yet of a scenario with these keys.
+    pub(super) fn of(root: &'static TableSpec) -> Sources {
+        Sources { texts: Vec::new(), root }
+    }
+
     fn add(&mut self, origin: &str, text: &str, kind: ErrorKind) -> u16 {
-        self.0.push(Source { origin: origin.to_string(), text: text.into(), kind });
-        (self.0.len() - 1) as u16
+        self.texts.push(Source { origin: origin.to_string(), text: text.into(), kind });
+        (self.texts.len() - 1) as u16
     }
 
     /// The text at a place, as written.
     pub(super) fn text(&self, at: At) -> &str {
-        self.0
+        self.texts
             .get(usize::from(at.source))
             .and_then(|s| s.text.get(at.start as usize..at.end as usize))
             .unwrap_or("")
@@ -98,7 +108,7 @@ impl Sources {
 
     /// Whether the place lies in an option of the command line.
     pub(super) fn is_option(&self, at: At) -> bool {
-        self.0.get(usize::from(at.source)).is_some_and(|s| s.kind == ErrorKind::Option)
+        self.texts.get(usize::from(at.source)).is_some_and(|s| s.kind == ErrorKind::Option)
     }
 
     /// The options of the command line that a table has values of, each with the first path and
@@ -137,7 +147,7 @@ impl Sources {
         title: impl Into<String>,
         label: impl Into<String>,
     ) -> Error {
-        match self.0.get(usize::from(at.source)) {
+        match self.texts.get(usize::from(at.source)) {
             Some(s) => {
                 let span = at.start as usize..at.end as usize;
                 Error::new(s.kind, title).at(&s.origin, &s.text, span, label)
@@ -148,7 +158,7 @@ impl Sources {
 
     /// An error that has no place yet, at this one.
     pub(super) fn place(&self, error: Error, at: At) -> Error {
-        match self.0.get(usize::from(at.source)) {
+        match self.texts.get(usize::from(at.source)) {
             Some(s) => {
                 let span = at.start as usize..at.end as usize;
                 error.at(&s.origin, &s.text, span, "here")
@@ -195,7 +205,7 @@ impl Sources {
                 false => error,
             }
         })?;
-        self.0[usize::from(source)].kind = ErrorKind::Scenario;
+        self.texts[usize::from(source)].kind = ErrorKind::Scenario;
         Ok(table(source, parsed.get_ref()))
     }
 
@@ -544,10 +554,11 @@ fn quoted(s: &str) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::scenario::tables::ROOT;
 
     #[test]
     fn entries_keep_the_order_of_the_file() {
-        let mut s = Sources::default();
+        let mut s = Sources::of(&ROOT);
         let t = s.parse("x", "z = 1\na = 2\n[m]\nq = 1\nb = 2\n").unwrap();
         let keys = |t: &Table| t.entries.iter().map(|e| e.key.clone()).collect::<Vec<_>>();
         assert_eq!(keys(&t), ["z", "a", "m"]);

@@ -8,12 +8,9 @@ use mmsim_core::base::rules::KernelRules;
 use mmsim_core::base::time::SimDuration;
 use mmsim_core::config::Kernel;
 
-use super::keys::{
-    DEVICE, Fallback, KeySpec, Kind, MANY, REGION, ROOT, STEPS, TASK_COMMON, TableSpec,
-};
+use super::keys::{Fallback, KeySpec, Kind, MANY, TableSpec, Variants};
 use super::raw::{At, Node, Sources, Table, Value, inline, kind_of};
 use super::units::{self, BadQuantity};
-use super::workload::WORKLOADS;
 use crate::error::Error;
 use crate::nearest::nearest;
 
@@ -34,16 +31,15 @@ pub(super) fn fill(table: &mut Table, spec: &'static TableSpec) {
 
 fn fill_value(node: &mut Node, kind: Kind) {
     match (&mut node.value, kind) {
-        (Value::Table(t), Kind::Table(spec)) => fill(t, spec),
-        (Value::Table(t), Kind::Device) => fill(t, &DEVICE),
-        (Value::Table(t), Kind::Regions) => {
+        (Value::Table(t), Kind::Table(spec) | Kind::Device(spec)) => fill(t, spec),
+        (Value::Table(t), Kind::Regions(spec)) => {
             for e in &mut t.entries {
                 if let Value::Table(t) = &mut e.node.value {
-                    fill(t, &REGION);
+                    fill(t, spec);
                 }
             }
         }
-        (Value::List(l), Kind::Tables(_) | Kind::Tasks | Kind::Steps) => {
+        (Value::List(l), Kind::Tables(_) | Kind::Tasks(_) | Kind::Steps(_)) => {
             for n in l {
                 if let Value::Table(t) = &mut n.value
                     && let Some(spec) = spec_of_entry(t, kind)
@@ -58,18 +54,17 @@ fn fill_value(node: &mut Node, kind: Kind) {
 
 /// The table of keys of one entry of a list, where the entry says well what it is.
 pub(super) fn spec_of_entry(t: &Table, kind: Kind) -> Option<&'static TableSpec> {
-    let named = |key: &str| t.get(key).and_then(Node::as_text);
     match kind {
         Kind::Tables(spec) => Some(spec),
-        Kind::Tasks => {
-            let name = named("workload")?;
-            WORKLOADS.iter().find(|w| w.name == name).map(|w| w.table)
-        }
-        Kind::Steps => {
-            let name = named("do")?;
-            STEPS.iter().find(|s| s.name == name).map(|s| &s.table)
-        }
+        Kind::Tasks(tables) | Kind::Steps(tables) => tables.of_entry(t),
         _ => None,
+    }
+}
+
+impl Variants {
+    /// The keys of an entry that says well what it is.
+    fn of_entry(&self, t: &Table) -> Option<&'static TableSpec> {
+        (self.of)(t.get(self.by)?.as_text()?)
     }
 }
 
@@ -98,7 +93,7 @@ impl<'a> Reader<'a> {
             if spec.key(&e.key).is_none() {
                 let known: Vec<&str> = spec.keys().map(|k| k.name).collect();
                 let prefix = reader.prefix();
-                let place = elsewhere(&e.key, &e.node);
+                let place = elsewhere(sources.root, &e.key, &e.node);
                 // It is the right word in the wrong table.
                 if let Some((key, _)) = place.as_ref().filter(|(key, path)| key == path) {
                     let write = match spec.key("set") {
@@ -120,26 +115,18 @@ impl<'a> Reader<'a> {
         Ok(reader)
     }
 
-    /// Takes an entry of a list whose keys depend on what `key` says.
+    /// Takes an entry of a list whose keys depend on what one of them says.
     pub(super) fn open_by(
         sources: &'a Sources,
         node: &'a Node,
-        kind: Kind,
+        tables: &'static Variants,
         path: &'a str,
     ) -> Result<Reader<'a>, Error> {
         let table = expect_table(sources, node, path)?;
-        let (key, first) = match kind {
-            Kind::Tasks => ("workload", &TASK_COMMON),
-            _ => ("do", &STEPS[0].table),
-        };
-        match spec_of_entry(table, kind) {
-            Some(spec) => Reader::open(sources, node, spec, path),
-            None => {
-                // It does not say what it is: this call finds out how.
-                let reader = Reader { sources, table, at: node.at, spec: first, path };
-                reader.choice(key).and_then(|_| Reader::open(sources, node, first, path))
-            }
-        }
+        let spec = tables.of_entry(table).unwrap_or(tables.unknown);
+        let reader = Reader { sources, table, at: node.at, spec, path };
+        // Where it does not say what it is, this call finds out how.
+        reader.choice(tables.by).and_then(|_| Reader::open(sources, node, spec, path))
     }
 
     fn prefix(&self) -> String {
@@ -226,7 +213,8 @@ impl<'a> Reader<'a> {
 
     fn wrong_type(&self, key: &str, node: &Node) -> Error {
         let found = format!("found {}", describe(&node.value));
-        if let (Kind::Tables(_) | Kind::Tasks, Value::Table(_)) = (self.spec(key).kind, &node.value)
+        if let (Kind::Tables(_) | Kind::Tasks(_), Value::Table(_)) =
+            (self.spec(key).kind, &node.value)
         {
             let path = self.name_of(key);
             let title =
@@ -547,11 +535,11 @@ pub(super) fn suggested(
 
 /// Where in the document a key of that name belongs, if not where it was written: the key with
 /// those below it that come along, and the path of it.
-fn elsewhere(key: &str, node: &Node) -> Option<(String, String)> {
+fn elsewhere(root: &'static TableSpec, key: &str, node: &Node) -> Option<(String, String)> {
     if KernelRules::knobs().iter().any(|rule| rule.name == key) {
         return Some((key.to_string(), format!("machine.rules.{key}")));
     }
-    let mut tables = vec![(String::new(), &ROOT)];
+    let mut tables = vec![(String::new(), root)];
     let mut i = 0;
     // Breadth first: the path that is shortest.
     let (mut path, mut kind) = loop {

@@ -2,9 +2,10 @@
 
 use std::fmt::Write;
 
-use super::keys::{Fallback, Kind, ROOT, TableSpec};
+use super::keys::{Fallback, Kind, TableSpec};
 use super::raw::{Node, Path, Sources, Step, Table, Value, inline, key};
 use super::read::{fill, spec_of_entry};
+use super::tables::ROOT;
 use mmsim_core::base::knobs::Knobs as _;
 use mmsim_core::base::rules::KernelRules;
 use mmsim_core::config::Kernel;
@@ -113,7 +114,7 @@ impl Writer {
                 ) if matches!(path, "" | "machine") && e.key != "swap" => {
                     later.push((full, vec![t], k))
                 }
-                (Value::List(l), Some(k @ (Kind::Tables(_) | Kind::Tasks))) if !l.is_empty() => {
+                (Value::List(l), Some(k @ (Kind::Tables(_) | Kind::Tasks(_)))) if !l.is_empty() => {
                     later.push((full, l.iter().filter_map(Node::table).collect(), k));
                 }
                 (v, _) => {
@@ -138,7 +139,7 @@ impl Writer {
         }
         for (full, tables, kind) in later {
             for t in tables {
-                let list = matches!(kind, Kind::Tables(_) | Kind::Tasks);
+                let list = matches!(kind, Kind::Tables(_) | Kind::Tasks(_));
                 let header = if list { format!("[[{full}]]") } else { format!("[{full}]") };
                 let _ = write!(self.out, "\n{header}\n");
                 let spec = match kind {
@@ -154,7 +155,7 @@ impl Writer {
 /// A value after `key =`; steps one on a line.
 fn inline_value(value: &Value, kind: Option<Kind>) -> String {
     match (value, kind) {
-        (Value::List(l), Some(Kind::Steps)) if !l.is_empty() => {
+        (Value::List(l), Some(Kind::Steps(_))) if !l.is_empty() => {
             let lines: Vec<String> =
                 l.iter().map(|n| format!("    {},\n", inline(&n.value))).collect();
             format!("[\n{}]", lines.concat())

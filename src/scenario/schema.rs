@@ -13,13 +13,11 @@ use mmsim_core::config::Kernel;
 use mmsim_core::config::cost::CostModel;
 use serde_json::{Map, Value as Json, json};
 
-use super::keys::{
-    DEVICE, Fallback, KeySpec, Kind, REGION, ROOT, STEPS, TableSpec, all_tables, one_of,
-};
+use super::keys::{Fallback, KeySpec, Kind, TableSpec, one_of};
 use super::policy::PolicyCatalogue;
 use super::raw::{Node, Value};
+use super::tables::{ROOT, STEPS, WORKLOADS, all_tables};
 use super::units;
-use super::workload::WORKLOADS;
 
 /// A path of `[axes]` and of `set`, as the reader takes it.
 const PATH: &str = r"^[A-Za-z0-9_-]+(\[[0-9]+\])*(\.[A-Za-z0-9_-]+(\[[0-9]+\])*)*$";
@@ -113,18 +111,18 @@ fn form(kind: Kind) -> Json {
         Kind::Text | Kind::File => json!({ "type": "string" }),
         Kind::Choice(words) => json!({ "enum": words }),
         Kind::Kernel => json!({ "enum": Kernel::ALL.map(Kernel::name) }),
-        Kind::Device => {
+        Kind::Device(t) => {
             let presets: Vec<&str> = DEVICE_PRESETS.iter().map(|d| d.0).collect();
-            json!({ "anyOf": [{ "enum": presets }, refer(&name_of(&DEVICE))] })
+            json!({ "anyOf": [{ "enum": presets }, refer(&name_of(t))] })
         }
         Kind::Texts => json!({ "type": "array", "items": { "type": "string" } }),
         Kind::Table(t) => refer(&name_of(t)),
         Kind::Tables(t) => json!({ "type": "array", "items": refer(&name_of(t)) }),
-        Kind::Tasks => json!({ "type": "array", "items": refer("task"), "minItems": 1 }),
-        Kind::Regions => {
-            json!({ "type": "object", "additionalProperties": refer(&name_of(&REGION)) })
+        Kind::Tasks(_) => json!({ "type": "array", "items": refer("task"), "minItems": 1 }),
+        Kind::Regions(t) => {
+            json!({ "type": "object", "additionalProperties": refer(&name_of(t)) })
         }
-        Kind::Steps => json!({ "type": "array", "items": refer("step"), "minItems": 1 }),
+        Kind::Steps(_) => json!({ "type": "array", "items": refer("step"), "minItems": 1 }),
         Kind::Costs => refer("costs"),
         Kind::Rules => refer("rules"),
         Kind::Policy => refer("policy"),

@@ -8,10 +8,10 @@ use mmsim_core::config::Kernel;
 use mmsim_workload::generators::{End, MemoryKind};
 
 use super::fields::TaskCx;
-use super::keys::Kind;
 use super::raw::Node;
 use super::read::Reader;
-use super::workload::{Fragment, MOST_PROCESSES, TaskSpec, WORKLOADS, WorkloadSpec};
+use super::tables::{TASK_TABLES, WORKLOADS};
+use super::workload::{Fragment, MOST_PROCESSES, TaskSpec, WorkloadSpec};
 use crate::error::Error;
 
 /// Reads all tasks. `memcgs` and `kernel` are those of the machine, `dir` the scenario's folder.
@@ -35,7 +35,7 @@ pub(super) fn tasks(
     let mut tasks: Vec<TaskSpec> = Vec::new();
     for (i, node) in list.iter().enumerate() {
         let path = format!("task[{i}]");
-        let r = Reader::open_by(root.sources, node, Kind::Tasks, &path)?;
+        let r = Reader::open_by(root.sources, node, &TASK_TABLES, &path)?;
         let workload = &WORKLOADS[r.position("workload")?];
         let given = r.opt_name("name")?;
         if given.is_some_and(|n| tasks.iter().any(|t| t.name == n)) {
@@ -132,7 +132,7 @@ pub(super) fn check_huge_pages(
         }
         if all > u64::from(pool) {
             let path = format!("task[{i}]");
-            let r = Reader::open_by(root.sources, node, Kind::Tasks, &path)?;
+            let r = Reader::open_by(root.sources, node, &TASK_TABLES, &path)?;
             let found = format!("{all} huge pages are mapped in all, of a pool of {pool}");
             return Err(r.error("hugetlb", found, format!("`machine.vm.nr_hugepages = {all}`")));
         }
@@ -147,7 +147,7 @@ pub(super) fn check_processes(root: &Reader<'_>, tasks: &[TaskSpec]) -> Result<(
         all += u64::from(task.processes);
         if all > MOST_PROCESSES {
             let path = format!("task[{i}]");
-            let r = Reader::open_by(root.sources, node, Kind::Tasks, &path)?;
+            let r = Reader::open_by(root.sources, node, &TASK_TABLES, &path)?;
             let found = format!("with this task there are {all} processes");
             let write = format!("fewer: at most {MOST_PROCESSES} of all tasks");
             return Err(r.error("processes", found, write));
@@ -169,7 +169,7 @@ pub(super) fn check_pinned(root: &Reader<'_>, tasks: &[TaskSpec], room: u64) -> 
         let all = kept.saturating_mul(n).saturating_add(before);
         if all > room {
             let path = format!("task[{i}]");
-            let r = Reader::open_by(root.sources, node, Kind::Tasks, &path)?;
+            let r = Reader::open_by(root.sources, node, &TASK_TABLES, &path)?;
             let others = if before > 0 { " by this and the fragmenters before it" } else { "" };
             let found = format!("{all} pages would be pinned{others}, of {room} that there are");
             // The largest size of which the kept part, rounded down, still fits.
@@ -196,7 +196,7 @@ pub(super) fn check_time_passes(
         let stands = w.think == SimDuration::ZERO && !matches!(w.kind, MemoryKind::FileRead(_));
         if t_hit == SimDuration::ZERO && stands && matches!(w.end, End::After(_)) {
             let path = format!("task[{i}]");
-            let r = Reader::open_by(root.sources, node, Kind::Tasks, &path)?;
+            let r = Reader::open_by(root.sources, node, &TASK_TABLES, &path)?;
             let found = "time would not pass, since machine.cost.t_hit is \"0ns\"";
             return Err(r.error("duration", found, "`accesses` instead, or a `think` time"));
         }

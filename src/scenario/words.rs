@@ -2,9 +2,10 @@
 //! name, a number on the command line is its own text. It is made one here, before anything reads
 //! the document or writes it out, so that both see the same.
 
-use super::keys::{DEVICE, Kind, REGION, ROOT, TableSpec};
+use super::keys::{Kind, TableSpec};
 use super::raw::{Node, Path, Sources, Step, Table, Value};
 use super::read::spec_of_entry;
+use super::tables::ROOT;
 
 /// Makes words of all numbers of options where a key takes words.
 pub(super) fn of_options(sources: &Sources, doc: &mut Table) {
@@ -28,16 +29,15 @@ impl Words<'_> {
     }
 
     fn value(&self, node: &mut Node, kind: Kind) {
-        let word = matches!(kind, Kind::Text | Kind::File | Kind::Kernel | Kind::Device);
+        let word = matches!(kind, Kind::Text | Kind::File | Kind::Kernel | Kind::Device(_));
         match (&mut node.value, kind) {
             (Value::Integer(_) | Value::Float(_), _) if word && self.sources.is_option(node.at) => {
                 node.value = Value::Text(self.sources.text(node.at).to_string());
             }
-            (Value::Table(t), Kind::Table(spec)) => self.table(t, spec),
-            (Value::Table(t), Kind::Device) => self.table(t, &DEVICE),
-            (Value::Table(t), Kind::Regions) => {
+            (Value::Table(t), Kind::Table(spec) | Kind::Device(spec)) => self.table(t, spec),
+            (Value::Table(t), Kind::Regions(spec)) => {
                 for e in &mut t.entries {
-                    self.value(&mut e.node, Kind::Table(&REGION));
+                    self.value(&mut e.node, Kind::Table(spec));
                 }
             }
             (Value::Table(t), Kind::Overrides | Kind::Axes) => {
@@ -52,7 +52,7 @@ impl Words<'_> {
                     }
                 }
             }
-            (Value::List(l), Kind::Tables(_) | Kind::Tasks | Kind::Steps) => {
+            (Value::List(l), Kind::Tables(_) | Kind::Tasks(_) | Kind::Steps(_)) => {
                 for n in l {
                     self.entry(n, kind);
                 }
@@ -82,11 +82,10 @@ impl Words<'_> {
                 _ => None,
             };
             kind = match (step, kind) {
-                (Step::Key(k), Kind::Table(spec)) => spec.key(k)?.kind,
-                (Step::Key(k), Kind::Device) => DEVICE.key(k)?.kind,
-                (Step::Key(_), Kind::Regions) => Kind::Table(&REGION),
+                (Step::Key(k), Kind::Table(spec) | Kind::Device(spec)) => spec.key(k)?.kind,
+                (Step::Key(_), Kind::Regions(spec)) => Kind::Table(spec),
                 (Step::Index(_), Kind::Tables(spec)) => Kind::Table(spec),
-                (Step::Index(_), Kind::Tasks | Kind::Steps) => match next {
+                (Step::Index(_), Kind::Tasks(_) | Kind::Steps(_)) => match next {
                     Some(Value::Table(t)) => Kind::Table(spec_of_entry(t, kind)?),
                     _ => return None,
                 },

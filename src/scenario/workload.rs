@@ -1,5 +1,5 @@
 //! What tasks do, typed: the config of a generator for each workload, filled by the rows of
-//! [`super::keys`].
+//! [`tables`](super::tables).
 
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -12,11 +12,6 @@ use mmsim_workload::generators::{
 };
 use mmsim_workload::masim::{MasimConfig, MasimOptions};
 use mmsim_workload::trace::{self, ReplayOptions};
-
-use super::fields::TaskCx;
-use super::keys::{self, TableSpec};
-use super::read::Reader;
-use crate::error::Error;
 
 /// Processes of all tasks together: so many have a number.
 pub(crate) const MOST_PROCESSES: u64 = 65_535;
@@ -38,18 +33,47 @@ pub struct TaskSpec {
     pub work: WorkloadSpec,
 }
 
-/// A workload by its name in scenarios.
-pub struct WorkloadRow {
-    /// The value of `workload`.
-    pub name: &'static str,
-    /// One line about it.
-    pub about: &'static str,
-    /// Its keys.
-    pub table: &'static TableSpec,
-    pub(super) read: fn(&Reader<'_>, &TaskCx<'_>) -> Result<WorkloadSpec, Error>,
-}
-
+/// Every workload, handed to the macro `$then`: its variant and config, its name, its table of keys
+/// and the reader of it, one line about it.
 macro_rules! workloads {
+    ($then:ident) => {
+        $then! {
+            Ebizzy(EbizzyConfig), "ebizzy", EBIZZY, ebizzy,
+                "copies random chunks of memory and searches them, as the ebizzy benchmark does";
+            Zipf(ZipfConfig), "zipf", ZIPF, zipf,
+                "single pages by a zipf law: anonymous memory, mapped files or read(2)";
+            Uniform(ZipfConfig), "uniform", UNIFORM, uniform,
+                "single pages, all equally likely";
+            Sequential(ScanConfig), "sequential", SEQUENTIAL, sequential,
+                "passes over memory or a file from start to end";
+            Cyclic(ScanConfig), "cyclic", CYCLIC, cyclic,
+                "the same, over and over";
+            Phased(PhasedConfig), "phased", PHASED, phased,
+                "a little language: allocate, touch, free, sleep, repeat; hot and cold regions";
+            Replay(Replay), "replay", REPLAY, replay,
+                "the page accesses of a real program, recorded in a trace";
+            Script(Script), "script", SCRIPT, script,
+                "commands in the notation of the recorded reference experiments";
+            Masim(Masim), "masim", MASIM, masim,
+                "a configuration file of masim: regions, phases by the clock, patterns by weight";
+            KernelAlloc(KernelAllocConfig), "kernel-alloc", KERNEL_ALLOC, kernel_alloc,
+                "blocks of one order for the kernel: how many can be had, how many held";
+            Fragment(Fragment), "fragment", FRAGMENT, fragmenter,
+                "takes memory page by page and gives part back: fragmentation by a law";
+            HighAlloc(HighAllocConfig), "highalloc", HIGHALLOC, highalloc,
+                "blocks of several pages on what is fragmented: how many of those possible";
+            Build(BuildConfig), "build", BUILD, build,
+                "short compilations that share a compiler and headers, as in a build by make";
+            Apps(AppsConfig), "apps", APPS, apps,
+                "apps launched one after the other, as on a phone: heaps, files, MADV_FREE";
+            Reader(ReaderConfig), "reader", READER, reader,
+                "a database that only reads through descriptors, with so many clients at a time";
+        }
+    };
+}
+pub(super) use workloads;
+
+macro_rules! specs {
     ($($Variant:ident($Work:ty), $name:literal, $TABLE:ident, $read:ident, $about:literal;)*) => {
         /// What a task does.
         #[derive(Clone, PartialEq, Debug)]
@@ -71,49 +95,10 @@ macro_rules! workloads {
 
         /// The names of all workloads.
         pub const NAMES: &[&str] = &[$($name),*];
-
-        /// All workloads, in the order of [`NAMES`].
-        pub static WORKLOADS: &[WorkloadRow] = &[$(WorkloadRow {
-            name: $name,
-            about: $about,
-            table: &keys::$TABLE,
-            read: |r, task| keys::$read(r, task).map(WorkloadSpec::$Variant),
-        }),*];
     };
 }
 
-workloads! {
-    Ebizzy(EbizzyConfig), "ebizzy", EBIZZY, ebizzy,
-        "copies random chunks of memory and searches them, as the ebizzy benchmark does";
-    Zipf(ZipfConfig), "zipf", ZIPF, zipf,
-        "single pages by a zipf law: anonymous memory, mapped files or read(2)";
-    Uniform(ZipfConfig), "uniform", UNIFORM, uniform,
-        "single pages, all equally likely";
-    Sequential(ScanConfig), "sequential", SEQUENTIAL, sequential,
-        "passes over memory or a file from start to end";
-    Cyclic(ScanConfig), "cyclic", CYCLIC, cyclic,
-        "the same, over and over";
-    Phased(PhasedConfig), "phased", PHASED, phased,
-        "a little language: allocate, touch, free, sleep, repeat; hot and cold regions";
-    Replay(Replay), "replay", REPLAY, replay,
-        "the page accesses of a real program, recorded in a trace";
-    Script(Script), "script", SCRIPT, script,
-        "commands in the notation of the recorded reference experiments";
-    Masim(Masim), "masim", MASIM, masim,
-        "a configuration file of masim: regions, phases by the clock, patterns by weight";
-    KernelAlloc(KernelAllocConfig), "kernel-alloc", KERNEL_ALLOC, kernel_alloc,
-        "blocks of one order for the kernel: how many can be had, how many held";
-    Fragment(Fragment), "fragment", FRAGMENT, fragmenter,
-        "takes memory page by page and gives part back: fragmentation by a law";
-    HighAlloc(HighAllocConfig), "highalloc", HIGHALLOC, highalloc,
-        "blocks of several pages on what is fragmented: how many of those possible";
-    Build(BuildConfig), "build", BUILD, build,
-        "short compilations that share a compiler and headers, as in a build by make";
-    Apps(AppsConfig), "apps", APPS, apps,
-        "apps launched one after the other, as on a phone: heaps, files, MADV_FREE";
-    Reader(ReaderConfig), "reader", READER, reader,
-        "a database that only reads through descriptors, with so many clients at a time";
-}
+workloads!(specs);
 
 /// `fragment`.
 #[derive(Clone, PartialEq, Eq, Debug)]

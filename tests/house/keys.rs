@@ -3,7 +3,7 @@
 
 use std::path::Path;
 
-use mmsim::scenario::keys::all_tables;
+use mmsim::scenario::tables::all_tables;
 
 use super::layers::{code, modules};
 

@@ -4,7 +4,7 @@ use std::path::Path;
 
 use mmsim::Scenario;
 use mmsim::machines::Catalogue;
-use mmsim::scenario::keys;
+use mmsim::scenario::reference;
 use mmsim_core::backing::device::DEVICE_PRESETS;
 
 const BEGIN: &str = "<!-- begin: generated from the key tables -->\n";
@@ -16,7 +16,7 @@ fn the_reference_is_current() {
     let text = std::fs::read_to_string(&path).expect("docs/scenarios.md");
     let (before, rest) = text.split_once(BEGIN).expect("the marker where the tables begin");
     let (old, after) = rest.split_once(END).expect("the marker where the tables end");
-    let new = format!("{}\n", keys::reference());
+    let new = format!("{}\n", reference());
     if std::env::var_os("MMSIM_BLESS").is_some() {
         std::fs::write(&path, format!("{before}{BEGIN}{new}{END}{after}")).expect("rewriting it");
     } else {

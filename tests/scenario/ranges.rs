@@ -8,7 +8,8 @@ use crate::harness::Validator;
 use mmsim::Scenario;
 use mmsim::error::Colour;
 use mmsim::machines::Catalogue;
-use mmsim::scenario::keys::{self, Fallback, KeySpec, Kind, TableSpec};
+use mmsim::scenario::keys::{Fallback, KeySpec, Kind, TableSpec};
+use mmsim::scenario::tables::all_tables;
 use mmsim::scenario::{PolicyCatalogue, RunSpec};
 
 const MACHINE: &str = "[machine]\nmemory = \"64MiB\"\n";
@@ -173,7 +174,7 @@ fn outside(kind: Kind) -> Vec<String> {
         Kind::Text | Kind::File => &["3", "true", "[\"a\"]"],
         Kind::Choice(_) | Kind::Kernel => &["\"no such word\"", "\"\"", "5.5", "true"],
         Kind::Texts => &["\"a\"", "3"],
-        Kind::Device => &["\"no such device\"", "3"],
+        Kind::Device(_) => &["\"no such device\"", "3"],
         _ => &["3", "\"a\"", "true"],
     };
     let mut all: Vec<String> = all.iter().map(|v| v.to_string()).collect();
@@ -236,7 +237,7 @@ fn read(text: &str) -> Result<(), mmsim::Error> {
 /// All keys, but for the two that every file has anyway.
 fn all() -> impl Iterator<Item = (&'static TableSpec, &'static KeySpec)> {
     let of = |t: &'static TableSpec| t.keys().map(move |k| (t, k));
-    let all = keys::all_tables().into_iter().flat_map(of);
+    let all = all_tables().into_iter().flat_map(of);
     all.filter(|(t, k)| t.title != "Top level" || !["machine", "task"].contains(&k.name))
 }
 
@@ -338,7 +339,7 @@ fn several(path: &str, kind: Kind) -> Vec<String> {
         }
         Kind::Choice(all) => quoted(all),
         Kind::Kernel => ["4.1", "5.5", "6.1", "6.12"].map(|k| format!("{k:?}")).to_vec(),
-        Kind::Device => words(&[
+        Kind::Device(_) => words(&[
             "\"zram\"",
             "\"nvme\"",
             "\"hdd\"",
@@ -351,14 +352,14 @@ fn several(path: &str, kind: Kind) -> Vec<String> {
         Kind::Policy => words(&["{ preset = \"classic-v5.9\" }", "{ preset = \"mglru-v6.12\" }"]),
         Kind::Compaction => words(&["{ preset = \"none\" }", "{ preset = \"compaction-v4.1\" }"]),
         Kind::Damon => words(&["{ preset = \"damon-v6.1\" }", "{ preset = \"damon-v6.12\" }"]),
-        Kind::Regions => words(&["{ a = { pages = 10 } }", "{ a = { pages = 11 } }"]),
-        Kind::Steps => words(&[
+        Kind::Regions(_) => words(&["{ a = { pages = 10 } }", "{ a = { pages = 11 } }"]),
+        Kind::Steps(_) => words(&[
             "[{ do = \"touch\", region = \"a\" }]",
             "[{ do = \"touch\", region = \"a\", write = true }]",
             "[{ do = \"drop-caches\" }]",
         ]),
         // Tables have rows of their own; here it is whether they are there.
-        Kind::Table(_) | Kind::Tables(_) | Kind::Tasks => tables(path),
+        Kind::Table(_) | Kind::Tables(_) | Kind::Tasks(_) => tables(path),
         Kind::Parameters | Kind::Overrides | Kind::Axes => Vec::new(),
     }
 }

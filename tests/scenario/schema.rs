@@ -6,7 +6,8 @@ use std::path::Path;
 use crate::harness::Validator;
 use mmsim::Scenario;
 use mmsim::machines::Catalogue;
-use mmsim::scenario::{PolicyCatalogue, json_schema, keys};
+use mmsim::scenario::tables::all_tables;
+use mmsim::scenario::{PolicyCatalogue, json_schema};
 
 fn takes(validator: &Validator, text: &str, what: &str) {
     match validator.judge(text) {
@@ -46,7 +47,7 @@ fn the_example_of_the_documentation() {
 fn every_key_preset_and_knob_is_in_it() {
     let schema = json_schema(&Catalogue);
     let text = schema.to_string();
-    for key in keys::all_tables().into_iter().flat_map(|t| t.keys()) {
+    for key in all_tables().into_iter().flat_map(|t| t.keys()) {
         assert!(text.contains(&format!("\"{}\":{{", key.name)), "{} is missing", key.name);
     }
     let policy = &schema["$defs"]["policy"]["properties"];

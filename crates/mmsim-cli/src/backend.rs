@@ -24,8 +24,9 @@ use mmsim::report::events::EVENTS;
 use mmsim::report::expect::Expectation;
 use mmsim::report::{Report, RunMeta, RunReport};
 use mmsim::run::CHECK_EVERY;
-use mmsim::scenario::keys;
+use mmsim::scenario::keys::TableSpec;
 use mmsim::scenario::policy::PolicyCatalogue;
+use mmsim::scenario::tables;
 use mmsim::scenario::unknown_preset;
 use mmsim::setup::{Setup, SetupRequest};
 use mmsim::{Error, RunError, RunSpec, Scenario};
@@ -253,7 +254,7 @@ pub(crate) fn presets() -> Result<Vec<Entry>, Failure> {
 
 /// Workloads by their names in scenarios.
 pub(crate) fn workloads() -> Result<Vec<Entry>, Failure> {
-    Ok(mmsim::scenario::workload::WORKLOADS.iter().map(|w| Entry::new(w.name, w.about)).collect())
+    Ok(tables::WORKLOADS.iter().map(|w| Entry::new(w.name, w.about)).collect())
 }
 
 /// Knobs: what they do; with a preset, their values in it and what it changed as well.
@@ -364,18 +365,18 @@ pub(crate) fn costs() -> Vec<Entry> {
 
 /// Steps of phased workloads.
 pub(crate) fn steps() -> Vec<Entry> {
-    keys::STEPS.iter().map(|s| Entry::new(s.name, s.table.doc)).collect()
+    tables::STEPS.iter().map(|s| Entry::new(s.name, s.table.doc)).collect()
 }
 
 /// Every key of a scenario file after the heading of its table, with its form.
 pub(crate) fn keys() -> Vec<Entry> {
-    let of_table = |t: &'static keys::TableSpec| {
+    let of_table = |t: &'static TableSpec| {
         t.keys().map(|k| {
             let form = k.kind.describe().replace('`', "");
             Entry::with(format!("{}: {}", t.title, k.name), form, k.doc)
         })
     };
-    keys::all_tables().into_iter().flat_map(of_table).collect()
+    tables::all_tables().into_iter().flat_map(of_table).collect()
 }
 
 /// The JSON Schema of scenario files.

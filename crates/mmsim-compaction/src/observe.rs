@@ -6,7 +6,7 @@
 //! the reverse map that says whose page it is gets noted for the frame that it moved to.
 
 use mmsim_core::base::compact_result::CompactResult;
-use mmsim_core::base::id::Pfn;
+use mmsim_core::base::id::{CpuId, Pfn};
 use mmsim_core::base::vmstat::VmEvent;
 use mmsim_core::memory::Memory;
 use mmsim_core::memory::trace::TraceEvent;
@@ -48,7 +48,7 @@ pub(crate) struct Moves {
     source: Vec<u32>,
     target: Vec<u32>,
     /// Per pageblock: the cycle, plus one, and the CPU of the last look at it for sources.
-    looks: Vec<(u32, u16)>,
+    looks: Vec<(u32, CpuId)>,
 }
 
 impl Moves {
@@ -122,9 +122,9 @@ impl Moves {
     /// The run under way looks at a pageblock for sources.
     pub(crate) fn note_look(&mut self, mem: &mut Memory, at: u32, order: u8, cycle: u32) {
         if self.looks.is_empty() {
-            self.looks.resize((mem.frames.len() >> order) + 1, (0, 0));
+            self.looks.resize((mem.frames.len() >> order) + 1, (0, CpuId(0)));
         }
-        let look = (cycle + 1, mem.cpu.0);
+        let look = (cycle + 1, mem.cpu);
         let before = std::mem::replace(&mut self.looks[at as usize >> order], look);
         let twice = before.0 == look.0 && before.1 != look.1;
         mem.count(VmEvent::SimChosenTwice, twice.into());

@@ -11,8 +11,7 @@
 //! Kernels before 6.11 put new schemes in the place of the old ones, and so begin their statistics
 //! anew.
 
-use crate::attrs::MonitoringAttrs;
-use crate::context::Context;
+use crate::context::{Context, Parameters};
 use crate::damos::goal::{Goal, Metric};
 use crate::damos::quota::Quota;
 use crate::damos::scheme::Scheme;
@@ -20,17 +19,6 @@ use crate::error::DamonError;
 use crate::ranges::set_regions;
 use crate::region::{Region, Target};
 use std::ops::Range;
-
-/// All that a user decides about a context.
-#[derive(Clone, PartialEq, Eq, Debug)]
-pub struct Parameters {
-    /// How often and how finely it looks.
-    pub attrs: MonitoringAttrs,
-    /// What it watches. A target without regions keeps those that it has.
-    pub targets: Vec<Target>,
-    /// What it does.
-    pub schemes: Vec<Scheme>,
-}
 
 impl Context {
     /// Takes new parameters: at once if it does not run, else after the next merge or look at the

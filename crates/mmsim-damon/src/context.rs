@@ -1,47 +1,23 @@
-//! A context, and the thread that runs it (kdamond).
+//! A context: what is watched and how, the schemes, and where its thread is.
 //!
-//! One turn of the thread is one sampling interval: marking the page of every region old, sleeping,
-//! looking which were used. When an aggregation is over, regions are merged, schemes applied,
-//! counts reported and reset, regions cut. From time to time the monitored ranges are found anew.
+//! Everything that a listener, an operations set or a user may ask of it is here. What its thread
+//! does with it is in [`turn`](crate::turn), a pass of the schemes in `damos/apply.rs`, and changes
+//! while it runs in [`commit`](crate::commit).
 //!
-//! The thread is a machine with a few states, since the simulation goes on while it sleeps and
-//! while its schemes work. [`Context::step`] does what lies between two sleeps, from waking to
-//! the next sleep; but each application of a scheme to a region is a step of its own, after which
-//! the step asks to go on at once.
-//!
-//! Linux 6.12 `mm/damon/core.c` (`kdamond_fn()`), and that of 5.16 to 7.3 where knobs say so. What
-//! differs: what is remembered of the last cuts is kept per context, where the kernel has it once
-//! for all; and a sample interval of 0 sleeps 1 µs.
+//! Linux 6.12 `include/linux/damon.h` (`struct damon_ctx`).
 
-use crate::aggregate::{
-    self, Cuts, apply_min_nr_regions, merge_regions, nr_regions, region_sz_limit, reset_aggregated,
-};
+use crate::aggregate::Cuts;
 use crate::attrs::{MonitoringAttrs, update_result};
-use crate::commit::Parameters;
-use crate::config::{DamonConfig, IntervalClock, MinRegions};
-use crate::damos::apply::{Cursor, next_apply};
-use crate::damos::scheme::{self, Scheme};
+use crate::config::{DamonConfig, IntervalClock, PatternCounter};
+use crate::damos::scheme::Scheme;
 use crate::error::DamonError;
-use crate::operations::{Hook, Operations};
 use crate::region::{Region, Target};
-use crate::tuning;
 use mmsim_core::base::rng::Rng;
-use mmsim_core::base::time::{SimDuration, SimTime};
-
-/// What a context wants after a step.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum StepOutcome {
-    /// To go on at once.
-    Again,
-    /// To go on after so much sleep.
-    Sleep(SimDuration),
-    /// Nothing more: it has ended.
-    Exit,
-}
+use mmsim_core::base::time::SimTime;
 
 /// Where the thread is.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-enum KdamondState {
+pub(crate) enum KdamondState {
     /// There is none.
     Stopped,
     /// At the top of its loop.
@@ -54,14 +30,36 @@ enum KdamondState {
     Applying(Cursor),
 }
 
+/// Where a pass is.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub(crate) struct Cursor {
+    pub(crate) target: usize,
+    pub(crate) region: usize,
+    /// The scheme that the region is offered to next.
+    pub(crate) scheme: usize,
+    /// Regions of the target behind this one when the walk came to it; none if it did not yet.
+    pub(crate) behind: Option<usize>,
+}
+
 /// What the thread read at the top of its loop, or found out since. Changes made in between count
 /// from the next turn on.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
-struct Iteration {
-    next_aggregation: u64,
-    next_ops_update: u64,
-    sample_us: u64,
-    aggregating: bool,
+pub(crate) struct Iteration {
+    pub(crate) next_aggregation: u64,
+    pub(crate) next_ops_update: u64,
+    pub(crate) sample_us: u64,
+    pub(crate) aggregating: bool,
+}
+
+/// All that a user decides about a context.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Parameters {
+    /// How often and how finely it looks.
+    pub attrs: MonitoringAttrs,
+    /// What it watches. A target without regions keeps those that it has.
+    pub targets: Vec<Target>,
+    /// What it does.
+    pub schemes: Vec<Scheme>,
 }
 
 /// Targets, how they are watched, and schemes (`struct damon_ctx`).
@@ -71,32 +69,32 @@ pub struct Context {
     pub(crate) attrs: MonitoringAttrs,
     pub(crate) targets: Vec<Target>,
     pub(crate) schemes: Vec<Scheme>,
-    rng: Rng,
+    pub(crate) rng: Rng,
     /// Samples taken since the start.
     pub(crate) passed_samples: u64,
     /// The samples from which an aggregation is over, and ranges are found anew.
     pub(crate) next_aggregation: u64,
-    next_ops_update: u64,
+    pub(crate) next_ops_update: u64,
     /// When that was last, for contexts that go by the clock.
-    last_aggregation: SimTime,
-    last_ops_update: SimTime,
-    cuts: Cuts,
+    pub(crate) last_aggregation: SimTime,
+    pub(crate) last_ops_update: SimTime,
+    pub(crate) cuts: Cuts,
     /// Samples of an aggregation, as the user set them, and the sample from which intervals are
     /// tuned.
-    aggr_samples: u64,
-    next_tuning: u64,
+    pub(crate) aggr_samples: u64,
+    pub(crate) next_tuning: u64,
     /// Bytes above which no region grows by merging.
-    sz_limit: u64,
+    pub(crate) sz_limit: u64,
     /// The same within the running pass of the schemes.
     pub(crate) slice_limit: u64,
-    state: KdamondState,
-    iteration: Iteration,
-    should_stop: bool,
+    pub(crate) state: KdamondState,
+    pub(crate) iteration: Iteration,
+    pub(crate) should_stop: bool,
     /// What is to change at the next hook where it can.
     pub(crate) pending: Option<Parameters>,
     /// Room that is kept from step to step.
-    accessed: Vec<bool>,
-    scratch: Vec<Region>,
+    pub(crate) accessed: Vec<bool>,
+    pub(crate) scratch: Vec<Region>,
 }
 
 impl Context {
@@ -159,6 +157,31 @@ impl Context {
         self.sz_limit
     }
 
+    /// The count that patterns are about, as a user sees it.
+    pub(crate) fn counter(&self, region: &Region) -> u32 {
+        match self.config.pattern_counter {
+            PatternCounter::NrAccesses => region.nr_accesses,
+            PatternCounter::Moving => region.nr_accesses_bp / 10_000,
+            PatternCounter::WindowSum => self.window_sum(region),
+        }
+    }
+
+    /// The running count, and of the last one the share of the samples that are still to come
+    /// (`damon_nr_accesses_mvsum()`). By the clock a pass comes at the end only.
+    fn window_sum(&self, region: &Region) -> u32 {
+        let left = match self.config.interval_clock {
+            IntervalClock::Wall => 0,
+            IntervalClock::SampleCount => self.next_aggregation.saturating_sub(self.passed_samples),
+        };
+        let (last, window) = (region.last_nr_accesses, u64::from(self.attrs.window()));
+        let left_bp = left.saturating_mul(10_000) / window;
+        if left_bp == 10_000 {
+            return last;
+        }
+        let share = u128::from(last) * u128::from(left_bp) / 10_000;
+        region.nr_accesses.saturating_add(share.min(u128::from(u32::MAX)) as u32)
+    }
+
     /// Whether it was started and has not ended.
     pub fn is_running(&self) -> bool {
         self.state != KdamondState::Stopped
@@ -208,7 +231,7 @@ impl Context {
         Ok(())
     }
 
-    fn adopt(&mut self, attrs: MonitoringAttrs, aggregating: bool) {
+    pub(crate) fn adopt(&mut self, attrs: MonitoringAttrs, aggregating: bool) {
         let now = self.passed_samples;
         for r in self.targets.iter_mut().flat_map(|t| &mut t.regions) {
             update_result(r, &self.attrs, &attrs, aggregating);
@@ -219,57 +242,10 @@ impl Context {
         self.schedule_schemes();
     }
 
-    /// Makes the intervals longer or shorter, if that is due.
-    fn tune_intervals(&mut self) {
-        let goal = self.attrs.tuning.filter(|goal| goal.aggrs > 0);
-        let Some(goal) = goal.filter(|_| self.passed_samples >= self.next_tuning) else { return };
-        self.next_tuning += self.aggr_samples * goal.aggrs;
-        let score = tuning::score(&self.targets, self.aggr_samples, goal.access_bp);
-        if let Some(attrs) = tuning::tuned(&self.attrs, &goal, self.aggr_samples, score) {
-            self.adopt(attrs, false);
-        }
-    }
-
-    fn schedule_schemes(&mut self) {
+    pub(crate) fn schedule_schemes(&mut self) {
         for s in &mut self.schemes {
-            s.state.next_apply_sis = next_apply(s, self.passed_samples, &self.attrs);
+            s.state.next_apply_sis = s.next_apply(self.passed_samples, &self.attrs);
         }
-    }
-
-    /// Starts it. The first [`Context::step`] is due at once.
-    ///
-    /// # Errors
-    /// [`DamonError::Busy`] if it runs, [`DamonError::NoTargets`] if there is nothing to watch.
-    pub fn start(&mut self, ops: &mut dyn Operations) -> Result<(), DamonError> {
-        self.stopped()?;
-        if self.targets.is_empty() {
-            return Err(DamonError::NoTargets);
-        }
-        self.passed_samples = 0;
-        self.next_aggregation = self.attrs.samples_in(self.attrs.aggr_us);
-        self.next_ops_update = self.attrs.samples_in(self.attrs.ops_update_us);
-        let aggrs = self.attrs.tuning.map_or(0, |goal| goal.aggrs);
-        self.next_tuning = self.next_aggregation.saturating_mul(aggrs);
-        self.last_aggregation = self.config.coarse(ops.now());
-        self.last_ops_update = self.last_aggregation;
-        self.schedule_schemes();
-        ops.init(&mut self.targets, &self.attrs);
-        self.limit_sizes();
-        self.should_stop = false;
-        self.state = KdamondState::Top;
-        Ok(())
-    }
-
-    /// Finds out how large regions may be, and cuts those that are larger where a kernel does.
-    fn limit_sizes(&mut self) {
-        let (targets, attrs) = (&mut self.targets, &self.attrs);
-        self.sz_limit = match self.config.min_regions {
-            MinRegions::MergeLimit => region_sz_limit(targets, attrs),
-            MinRegions::Enforced => {
-                let copies = self.config.split_copies_counts;
-                apply_min_nr_regions(targets, attrs, copies, &mut self.scratch)
-            }
-        };
     }
 
     /// Asks it to end, which it does in its next step that tests for it.
@@ -283,187 +259,4 @@ impl Context {
         self.should_stop = true;
         Ok(())
     }
-
-    /// What the thread does from waking up to its next sleep, or to the next application of a
-    /// scheme.
-    pub fn step(&mut self, ops: &mut dyn Operations) -> StepOutcome {
-        match self.state {
-            KdamondState::Stopped => StepOutcome::Exit,
-            KdamondState::Top => self.top(ops),
-            KdamondState::Waiting => {
-                if ops.hook(Hook::AfterWmarksCheck, self).is_break() {
-                    return self.exit(ops);
-                }
-                self.commit_pending();
-                self.wait_activation(ops)
-            }
-            KdamondState::Sampling => self.woken(ops),
-            KdamondState::Applying(cursor) => self.pass(ops, cursor),
-        }
-    }
-
-    /// The top of the loop.
-    fn top(&mut self, ops: &mut dyn Operations) -> StepOutcome {
-        self.iteration = Iteration {
-            next_aggregation: self.next_aggregation,
-            next_ops_update: self.next_ops_update,
-            sample_us: self.attrs.sample_us,
-            aggregating: false,
-        };
-        self.wait_activation(ops)
-    }
-
-    /// Up to the sleep between marking and looking, if watermarks allow it.
-    fn wait_activation(&mut self, ops: &mut dyn Operations) -> StepOutcome {
-        if self.need_stop(ops) {
-            return self.exit(ops);
-        }
-        let wait = scheme::wait_us(&mut self.schemes, &self.config, ops.free_mem_rate());
-        if wait > 0 {
-            self.state = KdamondState::Waiting;
-            return StepOutcome::Sleep(self.config.sleep(wait));
-        }
-        ops.prepare_access_checks(&mut self.targets);
-        if ops.hook(Hook::AfterSampling, self).is_break() {
-            return self.exit(ops);
-        }
-        self.state = KdamondState::Sampling;
-        StepOutcome::Sleep(self.config.sleep(self.iteration.sample_us))
-    }
-
-    /// Whether it is to end: asked to, or nothing is left that could be watched. An operations set
-    /// without a test of targets never ends by itself.
-    fn need_stop(&self, ops: &dyn Operations) -> bool {
-        if self.should_stop {
-            return true;
-        }
-        if self.targets.is_empty() {
-            return ops.target_valid(&Target::default()).is_some();
-        }
-        self.targets.iter().all(|t| ops.target_valid(t) == Some(false))
-    }
-
-    /// After the sleep between marking and looking.
-    fn woken(&mut self, ops: &mut dyn Operations) -> StepOutcome {
-        self.passed_samples += 1;
-        let most = self.check_accesses(ops);
-        self.iteration.aggregating = self.aggregation_due(ops.now());
-        if self.iteration.aggregating {
-            ops.charge_regions(nr_regions(&self.targets));
-            let (cap, zero_rule) = (self.config.merge_cap, self.config.age_zero_rule);
-            let limit = self.sz_limit;
-            merge_regions(&mut self.targets, most / 10, limit, &self.attrs, cap, zero_rule);
-            if self.config.min_regions == MinRegions::Enforced {
-                self.limit_sizes();
-            }
-            if ops.hook(Hook::AfterAggregation, self).is_break() {
-                return self.exit(ops);
-            }
-            self.commit_pending();
-        }
-        let by_samples = self.config.interval_clock == IntervalClock::SampleCount;
-        let first =
-            if by_samples || self.iteration.aggregating { self.begin_pass(ops) } else { None };
-        match first {
-            Some(cursor) => self.pass(ops, cursor),
-            None => self.end_of_iteration(ops),
-        }
-    }
-
-    /// Goes on with a pass of the schemes.
-    fn pass(&mut self, ops: &mut dyn Operations, mut cursor: Cursor) -> StepOutcome {
-        if self.advance_pass(ops, &mut cursor) {
-            self.state = KdamondState::Applying(cursor);
-            return StepOutcome::Again;
-        }
-        self.end_pass();
-        self.end_of_iteration(ops)
-    }
-
-    /// Accounts the samples. Returns the largest count.
-    fn check_accesses(&mut self, ops: &mut dyn Operations) -> u32 {
-        self.accessed.clear();
-        ops.check_accesses(&self.targets, &mut self.accessed);
-        let regions = self.targets.iter_mut().flat_map(|t| &mut t.regions);
-        let window = self.attrs.window();
-        let mut most = 0;
-        for (r, accessed) in regions.zip(&self.accessed) {
-            r.account(*accessed, window);
-            most = most.max(r.nr_accesses);
-        }
-        most
-    }
-
-    fn aggregation_due(&mut self, now: SimTime) -> bool {
-        match self.config.interval_clock {
-            IntervalClock::SampleCount => self.passed_samples >= self.iteration.next_aggregation,
-            IntervalClock::Wall => {
-                let now = self.config.coarse(now);
-                passed(&mut self.last_aggregation, now, self.attrs.aggr_us)
-            }
-        }
-    }
-
-    fn ops_update_due(&mut self, now: SimTime) -> bool {
-        match self.config.interval_clock {
-            IntervalClock::SampleCount => self.passed_samples >= self.iteration.next_ops_update,
-            IntervalClock::Wall => {
-                let now = self.config.coarse(now);
-                passed(&mut self.last_ops_update, now, self.attrs.ops_update_us)
-            }
-        }
-    }
-
-    /// Reports, resets and cuts; finds ranges anew; and begins the next turn.
-    fn end_of_iteration(&mut self, ops: &mut dyn Operations) -> StepOutcome {
-        if self.iteration.aggregating {
-            self.tune_intervals();
-        }
-        let attrs = self.attrs;
-        if self.iteration.aggregating {
-            self.next_aggregation =
-                self.iteration.next_aggregation + attrs.samples_in(attrs.aggr_us);
-            for target in 0..self.targets.len() {
-                // Nothing that a listener says to a report ends a context.
-                let _ = ops.hook(Hook::Aggregated { target }, self);
-                reset_aggregated(&mut self.targets[target]);
-            }
-            let rng = &mut self.rng;
-            aggregate::split_regions(
-                &mut self.targets,
-                &mut self.cuts,
-                self.config.split_rule,
-                &attrs,
-                self.config.split_copies_counts,
-                &mut || 1 + rng.below(9),
-                &mut self.scratch,
-            );
-        }
-        if self.ops_update_due(ops.now()) {
-            let samples = attrs.samples_in(attrs.ops_update_us);
-            self.next_ops_update = self.iteration.next_ops_update + samples;
-            ops.update(&mut self.targets, &attrs);
-            if self.config.min_regions == MinRegions::MergeLimit {
-                self.limit_sizes();
-            }
-        }
-        self.top(ops)
-    }
-
-    fn exit(&mut self, ops: &mut dyn Operations) -> StepOutcome {
-        self.targets.iter_mut().for_each(|t| t.regions.clear());
-        self.state = KdamondState::Stopped;
-        self.pending = None;
-        let _ = ops.hook(Hook::BeforeTerminate, self);
-        StepOutcome::Exit
-    }
-}
-
-/// Whether an interval of `us` has passed since `last`, which then becomes `now`.
-fn passed(last: &mut SimTime, now: SimTime, us: u64) -> bool {
-    let due = now.since(*last).as_nanos() >= us.saturating_mul(1000);
-    if due {
-        *last = now;
-    }
-    due
 }

@@ -1,7 +1,8 @@
 //! A context as a thread of the simulated machine.
 
-use crate::context::{Context, StepOutcome};
+use crate::context::Context;
 use crate::ops::{MachineOps, OpsId, OpsState};
+use crate::turn::StepOutcome;
 use crate::watch::Watch;
 use mmsim_core::base::digest::Digest;
 use mmsim_core::base::rng::Rng;

@@ -28,15 +28,16 @@ pub mod text;
 pub mod trace;
 pub mod truth;
 pub mod tuning;
+pub mod turn;
 pub mod watch;
 
 pub use attrs::{IntervalsGoal, MonitoringAttrs};
-pub use commit::Parameters;
 pub use config::{DamonConfig, PRESETS, Preset, preset, preset_for_kernel};
-pub use context::{Context, StepOutcome};
+pub use context::{Context, Parameters};
 pub use error::DamonError;
 pub use kdamond::Kdamond;
 pub use operations::{Hook, Operations};
 pub use ops::OpsId;
 pub use region::{Region, Target};
+pub use turn::StepOutcome;
 pub use watch::{Snapshot, Taken, Watch};

@@ -1,13 +1,16 @@
 //! Monitors of accesses and their schemes.
 
+use mmsim_core::base::time::SimDuration;
+use mmsim_damon::MonitoringAttrs;
+use mmsim_damon::damos::filter::{Filter, FilterType};
+use mmsim_damon::damos::goal::{Goal, Metric};
 use mmsim_damon::damos::quota::Quota;
-use mmsim_damon::damos::scheme::{Action, Scheme, SchemeState};
+use mmsim_damon::damos::scheme::{AccessPattern, Action, Scheme, SchemeState};
 use mmsim_damon::damos::watermark::{Watermarks, WmarkMetric};
 use mmsim_damon::ops::OpsId;
 
 use super::key;
 use crate::error::Error;
-use crate::scenario::damon::{SchemeCx, falling, filter, goal, micros, pattern, quota_and_target};
 use crate::scenario::fields::{each, within};
 use crate::scenario::keys::{Fallback, Kind, MANY, TableSpec, U32};
 use crate::scenario::read::Reader;
@@ -20,6 +23,11 @@ use Kind::{Choice, Count, Damon, Flag, Parameters, Size, Table, Tables, Text, Ti
 /// Whose addresses a monitor watches.
 pub(in crate::scenario) const OPS: Words<OpsId> =
     words! { "vaddr" => OpsId::Vaddr, "fvaddr" => OpsId::Fvaddr, "paddr" => OpsId::Paddr };
+
+/// Whole microseconds.
+pub(in crate::scenario) fn micros(t: SimDuration) -> u64 {
+    t.0 / 1000
+}
 
 rows! {
     /// `[[damon]]`.
@@ -62,6 +70,12 @@ rows! {
         ("start", Size(0), Required, "first address")
         ("end", Size(1), Required, "address behind the last")
     }
+}
+
+/// What a scheme is told of its monitor and of the machine.
+pub(in crate::scenario) struct SchemeCx<'a> {
+    pub(in crate::scenario) attrs: &'a MonitoringAttrs,
+    pub(in crate::scenario) memcgs: &'a [&'a str],
 }
 
 rows! {
@@ -117,6 +131,40 @@ rows! {
     }
 }
 
+fn pattern(s: &Reader<'_>, attrs: &MonitoringAttrs) -> Result<AccessPattern, Error> {
+    let bounds = |low: u64, high: u64, key: &str| match low <= high {
+        true => Ok(low..=high),
+        false => Err(s.error(key, "the range is empty", "a bound not below the other one")),
+    };
+    let age = |t: SimDuration| micros(t) / attrs.aggr_us;
+    let most = u64::from(u32::MAX);
+    let sizes = bounds(
+        s.get::<u64>("min-size")?.saturating_mul(PAGE_SIZE),
+        s.opt_pages("max-size")?.map_or(u64::MAX, |n| n.saturating_mul(PAGE_SIZE)),
+        "max-size",
+    )?;
+    let most_accesses = s.opt_count("max-nr-accesses")?.unwrap_or(most);
+    let accesses = bounds(s.get("min-nr-accesses")?, most_accesses, "max-nr-accesses")?;
+    let ages = bounds(
+        age(s.get("min-age")?).min(most),
+        s.opt_time("max-age")?.map_or(most, age).min(most),
+        "max-age",
+    )?;
+    let narrow = |r: std::ops::RangeInclusive<u64>| *r.start() as u32..=*r.end() as u32;
+    Ok(AccessPattern { sz_region: sizes, nr_accesses: narrow(accesses), age_region: narrow(ages) })
+}
+
+fn quota_and_target(s: &Reader<'_>, scheme: &Scheme) -> Result<(), Error> {
+    if s.has("quota-time") && scheme.quota.ms == 0 {
+        return Err(s.error("quota-time", "less than a millisecond", "at least \"1ms\""));
+    }
+    let migrates = matches!(scheme.action, Action::MigrateHot | Action::MigrateCold);
+    if migrates && scheme.target_nid.is_none() {
+        return Err(s.error("action", "nobody says where to", "`target-node` too"));
+    }
+    Ok(())
+}
+
 rows! {
     /// `[[damon.scheme.goal]]`.
     DAMOS_GOAL,
@@ -127,6 +175,14 @@ rows! {
         ("target", Count(1, MANY), Required, "the value that is wanted")
         ("current", Count(0, MANY), Is("0"), "the value that the user gives")
     }
+}
+
+fn goal(g: &Reader<'_>) -> Result<Goal, Error> {
+    let (target, current) = (g.get("target")?, g.get("current")?);
+    Ok(match g.choice("metric")? {
+        "user_input" => Goal::user_input(target, current),
+        _ => Goal::new(Metric::SomeMemPsiUs, target),
+    })
 }
 
 rows! {
@@ -145,6 +201,18 @@ rows! {
     }
 }
 
+fn falling(w: &Reader<'_>, wmarks: &Watermarks) -> Result<(), Error> {
+    let Watermarks { high, mid, low, .. } = *wmarks;
+    if high < mid || mid < low {
+        let found = format!("high {high}, mid {mid}, low {low}");
+        return Err(w.error("high", found, "high >= mid >= low"));
+    }
+    if wmarks.interval_us == 0 {
+        return Err(w.error("interval", "no time at all", "a duration such as \"5s\""));
+    }
+    Ok(())
+}
+
 rows! {
     /// `[[damon.scheme.filter]]`.
     DAMOS_FILTER,
@@ -159,4 +227,40 @@ rows! {
         ("end", Size(0), Auto("none"), "address behind the last, for `addr`")
         ("target", Count(0, 0), Auto("none"), "index of the target, for `target`")
     }
+}
+
+fn filter(f: &Reader<'_>, memcgs: &[&str]) -> Result<Filter, Error> {
+    let kind = f.choice("type")?;
+    for (key, of) in [("memcg", "memcg"), ("start", "addr"), ("end", "addr"), ("target", "target")]
+    {
+        if f.has(key) && of != kind {
+            let found = format!("a filter of type {kind} does not look at it");
+            return Err(f.error(key, found, format!("`type = \"{of}\"`, or leave it out")));
+        }
+    }
+    let kind = match kind {
+        "anon" => FilterType::Anon,
+        "young" => FilterType::Young,
+        "memcg" => {
+            let name = f.name("memcg")?;
+            let Some(i) = memcgs.iter().position(|m| *m == name) else {
+                return Err(f.unknown_word("memcg", "group", name, memcgs));
+            };
+            FilterType::Memcg(i as u16 + 1)
+        }
+        "addr" => {
+            let (start, end) =
+                (f.get::<u64>("start")? * PAGE_SIZE, f.get::<u64>("end")? * PAGE_SIZE);
+            if end < start {
+                return Err(f.error(
+                    "end",
+                    "it lies before the start",
+                    "an address from `start` up",
+                ));
+            }
+            FilterType::Addr(start..end)
+        }
+        _ => FilterType::Target(f.get::<u64>("target")? as usize),
+    };
+    Ok(Filter::new(kind, f.get("matching")?))
 }

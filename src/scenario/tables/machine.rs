@@ -1,6 +1,7 @@
 //! The machine: its memory, zones, swap, devices, sysctls and memory cgroups.
 
-use mmsim_core::backing::device::DeviceConfig;
+use mmsim_core::backing::device::{DEVICE_PRESETS, DeviceConfig};
+use mmsim_core::base::id::GROUP_PAGES;
 use mmsim_core::config::{
     Kernel, MachineConfig, MemcgConfig, NodeConfig, SwapConfig, Thp, ThpDefrag, VmSysctl,
     ZoneConfig, ZoneKind,
@@ -11,13 +12,13 @@ use crate::error::Error;
 use crate::scenario::fields::within;
 use crate::scenario::keys::{Fallback, KeySpec, Kind, MANY, TableSpec, U32};
 use crate::scenario::machine::{
-    SLOWEST_DEVICE, centisecs, cost, device, dirty_limit, kernel_of, memcgs, memory_suffices,
-    nodes, not_both, or, pagelist_fraction, part_of_zone, rules, sysctls, watermarks, wbt_lat,
-    zones,
+    SLOWEST_DEVICE, centisecs, cost, dirty_limit, kernel_of, not_both, or, pagelist_fraction,
+    part_of_zone, rules, watermarks, wbt_lat, zones_of,
 };
+use crate::scenario::raw::{Node, Sources};
 use crate::scenario::read::Reader;
 use crate::scenario::rows::{Show as _, Words, rows, words};
-use crate::scenario::units::PAGE_SIZE;
+use crate::scenario::units::{PAGE_SIZE, show_pages};
 
 use Fallback::{Auto, Is, Required};
 use Kind::{Costs, Count, Device, Flag, Limit, Rate, Rules, Size, Table, Tables, Text, Time};
@@ -45,7 +46,7 @@ rows! {
         swap: {within(r, "swap", &SWAP, |s| swap(s, r.get("cpus")?))?;
             ("swap", Table(&SWAP), Auto("no swap"), "swap space")};
         file_device: {device(r, "file-device", r.get("cpus")?)?;
-            ("file-device", Device, Is("\"nvme\""), "device under all files")};
+            ("file-device", Device(&DEVICE), Is("\"nvme\""), "device under all files")};
         vm: {sysctls(r)?;
             ("vm", Table(&VM), Is("{}"), "sysctls")};
         rules: {rules(r, kernel_of(r)?)?;
@@ -73,6 +74,31 @@ rows! {
     }
 }
 
+/// Reads `[machine]`.
+pub(in crate::scenario) fn machine(sources: &Sources, node: &Node) -> Result<MachineConfig, Error> {
+    machine_config(&Reader::open(sources, node, &MACHINE, "machine")?, ())
+}
+
+/// Frames have numbers, and the system and huge pages do not hold more than there is.
+fn memory_suffices(r: &Reader<'_>, c: &MachineConfig) -> Result<(), Error> {
+    let managed: u64 = c.nodes.iter().flat_map(|n| &n.zones).map(|z| u64::from(z.managed)).sum();
+    if managed > u64::from(u32::MAX - (1 << 14)) {
+        let key = if r.has("node") { "node" } else { "zone" };
+        return Err(r.error(key, "more memory than page numbers", "at most \"16383GiB\" in all"));
+    }
+    if c.os_overhead >= managed {
+        let found = format!("the system would hold all {} of memory", show_pages(managed));
+        return Err(r.error("os-overhead", found, "less"));
+    }
+    let most = managed / u64::from(GROUP_PAGES);
+    if u64::from(c.vm.nr_hugepages) > most {
+        let found = format!("{} huge pages are more than all of memory", c.vm.nr_hugepages);
+        let vm = Reader::open(r.sources, r.need("vm")?, &VM, "machine.vm")?;
+        return Err(vm.error("nr_hugepages", found, format!("less than {most}")));
+    }
+    Ok(())
+}
+
 rows! {
     /// `[[machine.node]]`.
     NODE,
@@ -84,6 +110,47 @@ rows! {
             ("zone", Tables(&ZONE), Auto("follows from `memory`"),
             "zones of the node, `[[machine.node.zone]]`")};
     }
+}
+
+/// Zones that have a number.
+const MOST_ZONES: usize = 255;
+
+fn nodes(r: &Reader<'_>) -> Result<Vec<NodeConfig>, Error> {
+    r.at_most_one("memory", "zone")?;
+    r.at_most_one("memory", "node")?;
+    r.at_most_one("zone", "node")?;
+    if r.has("node") {
+        let list = r.list("node")?;
+        if list.is_empty() {
+            return Err(r.error("node", "no node at all", "at least one [[machine.node]]"));
+        }
+        let (mut start, mut nr_zones) = (0, 0);
+        let mut nodes = Vec::new();
+        for (i, n) in list.iter().enumerate() {
+            let path = format!("machine.node[{i}]");
+            let of_node = Reader::open(r.sources, n, &NODE, &path)?;
+            of_node.one_of("memory", "zone")?;
+            let config = node(&of_node, start)?;
+            nr_zones += config.zones.len();
+            if nr_zones > MOST_ZONES {
+                let found = format!("with this node there are {nr_zones} zones");
+                let write = format!("nodes of at most {MOST_ZONES} zones in all");
+                return Err(of_node.error(
+                    if of_node.has("zone") { "zone" } else { "memory" },
+                    found,
+                    write,
+                ));
+            }
+            start += match of_node.opt_pages("memory")? {
+                Some(pages) => pages,
+                None => config.zones.iter().map(|z| u64::from(z.managed)).sum(),
+            };
+            nodes.push(config);
+        }
+        return Ok(nodes);
+    }
+    r.one_of("memory", "zone")?;
+    Ok(vec![NodeConfig { zones: zones(r, 0)? }])
 }
 
 rows! {
@@ -116,6 +183,35 @@ rows! {
     }
 }
 
+/// The zones of a table that has `memory` or `zone`.
+fn zones(r: &Reader<'_>, start: u64) -> Result<Vec<ZoneConfig>, Error> {
+    if let Some(pages) = r.opt_pages_u32("memory")? {
+        return Ok(zones_of(start, u64::from(pages)));
+    }
+    let list = r.list("zone")?;
+    if list.is_empty() {
+        return Err(r.error("zone", "no zone at all", "at least one zone"));
+    }
+    let mut zones: Vec<ZoneConfig> = Vec::new();
+    for (i, n) in list.iter().enumerate() {
+        let path = format!("{}[{i}]", r.name_of("zone"));
+        let z = Reader::open(r.sources, n, &ZONE, &path)?;
+        let zone = zone(&z, ())?;
+        if let Some(last) = zones.last()
+            && last.kind >= zone.kind
+        {
+            let found = format!("{} after {}", zone.kind.name(), last.kind.name());
+            return Err(z.error(
+                "kind",
+                found,
+                "each kind once, in address order: DMA, DMA32, Normal, Movable",
+            ));
+        }
+        zones.push(zone);
+    }
+    Ok(zones)
+}
+
 rows! {
     /// `pcp` of a zone.
     PCP,
@@ -136,7 +232,7 @@ rows! {
         slots: ("size", Size(0), Required,
             "usable slots, a page each; `0 pages` is swap that is always full");
         device: {device(r, "device", cpus)?;
-            ("device", Device, Is("\"zram\""), "device under it")};
+            ("device", Device(&DEVICE), Is("\"zram\""), "device under it")};
     }
 }
 
@@ -174,6 +270,28 @@ rows! {
         write_cache: ("write_cache", Flag, Is("false"),
             "caches writes: who is throttled waits until all of them have ended");
     }
+}
+
+fn device(r: &Reader<'_>, key: &str, cpus: u32) -> Result<DeviceConfig, Error> {
+    let node = r.need(key)?;
+    if node.table().is_some() {
+        return own_device(r.sources, node, &r.name_of(key), cpus);
+    }
+    let name = r.opt_text(key)?.unwrap_or("");
+    DeviceConfig::preset(name, cpus).ok_or_else(|| {
+        let known: Vec<&str> = DEVICE_PRESETS.iter().map(|p| p.0).collect();
+        r.unknown_word(key, "device", name, &known)
+    })
+}
+
+/// A device that the scenario describes.
+pub(in crate::scenario) fn own_device(
+    sources: &Sources,
+    node: &Node,
+    path: &str,
+    cpus: u32,
+) -> Result<DeviceConfig, Error> {
+    device_of_keys(&Reader::open(sources, node, &DEVICE, path)?, cpus)
 }
 
 /// The sysctl is an `int` of KiB, and of centiseconds.
@@ -240,6 +358,71 @@ rows! {
     }
 }
 
+fn sysctls(r: &Reader<'_>) -> Result<VmSysctl, Error> {
+    let kernel = kernel_of(r)?;
+    let r = Reader::open(r.sources, r.need("vm")?, &VM, "machine.vm")?;
+    check_kernel_has(&r, kernel)?;
+    let vm = vm(&r, kernel)?;
+    if vm.swappiness > 100 && kernel < Kernel::V5_8 {
+        let found =
+            format!("{} is above 100, the most that kernel {} takes", vm.swappiness, kernel.name());
+        return Err(r.error("swappiness", found, "100 or less, or use kernel 5.8 or later"));
+    }
+    if (1..8).contains(&vm.percpu_pagelist_high_fraction) {
+        let found = format!("{} is too small a fraction", vm.percpu_pagelist_high_fraction);
+        return Err(r.error(pagelist_fraction(kernel), found, "0 or at least 8"));
+    }
+    let around: u64 = r.get("fault_around_bytes")?;
+    if !around.is_power_of_two() {
+        let found = format!("{around} is not a power of two");
+        return Err(r.error("fault_around_bytes", found, "4096 or 65536"));
+    }
+    let ahead: u64 = r.get("read_ahead_kb")?;
+    if !(ahead * 1024).is_multiple_of(PAGE_SIZE) {
+        let found = format!("{ahead} KiB are not whole pages");
+        return Err(r.error("read_ahead_kb", found, "a multiple of 4"));
+    }
+    Ok(vm)
+}
+
+/// Sysctls that came, or went, while the modelled kernels did: name, first and last of them that
+/// has it, and what Linux says.
+const OF_SOME_KERNELS: &[(&str, Kernel, Kernel, &str)] = &[
+    ("watermark_scale_factor", Kernel::V5_5, Kernel::LAST, "since 4.6"),
+    ("watermark_boost_factor", Kernel::V5_5, Kernel::LAST, "since 5.0"),
+    ("compaction_proactiveness", Kernel::V5_9, Kernel::LAST, "since 5.9"),
+    ("percpu_pagelist_high_fraction", Kernel::V6_1, Kernel::LAST, "since 5.14"),
+    ("percpu_pagelist_fraction", Kernel::V4_1, Kernel::V5_9, "up to 5.13"),
+];
+
+/// Nothing is set that the kernel does not have, and no value that it does not take.
+fn check_kernel_has(r: &Reader<'_>, kernel: Kernel) -> Result<(), Error> {
+    let name = kernel.name();
+    for &(key, first, last, linux) in OF_SOME_KERNELS {
+        if r.has(key) && !(first..=last).contains(&kernel) {
+            let found = format!("kernel {name} has no such sysctl (Linux has it {linux})");
+            let write = match key {
+                "percpu_pagelist_high_fraction" => "`percpu_pagelist_fraction` in its place",
+                "percpu_pagelist_fraction" => "`percpu_pagelist_high_fraction` in its place",
+                _ => "nothing here, or use a kernel that has it",
+            };
+            return Err(r.error(key, found, write));
+        }
+    }
+    let scale = r.opt_count("watermark_scale_factor")?.unwrap_or(0);
+    if scale > 1000 && kernel < Kernel::V6_1 {
+        let found = format!("{scale} is above 1000, the most that kernel {name} takes");
+        return Err(r.error("watermark_scale_factor", found, "1000 or less, or use kernel 6.1"));
+    }
+    let deferred = [ThpDefrag::Defer, ThpDefrag::DeferMadvise];
+    if kernel < Kernel::V5_5 && deferred.contains(&r.word("thp_defrag", &THP_DEFRAG)?) {
+        let defrag = r.opt_text("thp_defrag")?.unwrap_or_default();
+        let found = format!("kernel {name} does not know \"{defrag}\" (Linux does since 4.11)");
+        return Err(r.error("thp_defrag", found, "\"always\", \"madvise\" or \"never\""));
+    }
+    Ok(())
+}
+
 rows! {
     /// `[[machine.memcg]]`.
     MEMCG,
@@ -257,6 +440,31 @@ rows! {
     }
 }
 
+/// Groups besides the root.
+const MOST_GROUPS: usize = 65_535;
+
+fn memcgs(r: &Reader<'_>) -> Result<Vec<MemcgConfig>, Error> {
+    let mut groups: Vec<MemcgConfig> = Vec::new();
+    for (i, n) in r.list("memcg")?.iter().enumerate() {
+        let path = format!("machine.memcg[{i}]");
+        let g = Reader::open(r.sources, n, &MEMCG, &path)?;
+        if i == MOST_GROUPS {
+            let found = format!("more than {MOST_GROUPS} groups");
+            return Err(g.error("name", found, "fewer of them"));
+        }
+        let group = memcg(&g, ())?;
+        if groups.iter().any(|o| o.name == group.name) {
+            return Err(g.error(
+                "name",
+                format!("\"{}\" names two groups", group.name),
+                "another name",
+            ));
+        }
+        groups.push(group);
+    }
+    Ok(groups)
+}
+
 /// For whom huge pages are made (`transparent_hugepage/enabled`).
 const THP: Words<Thp> = words!(of Thp::ALL);
 
@@ -264,3 +472,25 @@ const THP: Words<Thp> = words!(of Thp::ALL);
 pub(in crate::scenario) const THP_DEFRAG: Words<ThpDefrag> = words!(of ThpDefrag::ALL);
 
 const LINUX: VmSysctl = VmSysctl::linux();
+
+#[cfg(test)]
+mod tests {
+    use mmsim_core::config::cost::CostModel;
+
+    use super::super::ROOT;
+    use super::*;
+    use crate::scenario::raw::{At, Value};
+    use crate::scenario::read::fill;
+
+    #[test]
+    fn defaults_are_those_of_linux() {
+        let mut sources = Sources::of(&ROOT);
+        let mut doc = sources.parse("x", "memory = \"1GiB\"").unwrap();
+        fill(&mut doc, &MACHINE);
+        let node = Node { value: Value::Table(doc), at: At::DEFAULT };
+        let m = machine(&sources, &node).unwrap();
+        assert_eq!(m.vm, VmSysctl::linux());
+        assert_eq!(m.cost, CostModel::measured());
+        assert_eq!((m.cpus, m.swap, m.kernel), (1, None, Kernel::V6_12));
+    }
+}

@@ -7,6 +7,7 @@ mod phased;
 mod programs;
 mod requests;
 mod tasks;
+mod workloads;
 
 pub use damon::*;
 pub use machine::*;
@@ -14,10 +15,10 @@ pub use phased::*;
 pub use programs::*;
 pub use requests::*;
 pub use tasks::*;
+pub use workloads::*;
 
 use super::keys::{Fallback, KeySpec, Kind, MANY, TableSpec};
 use super::rows::rows;
-use super::workload::WORKLOADS;
 
 use Fallback::{Auto, Is, Required};
 use Kind::{Axes, Compaction, Count, Flag, Number, Overrides, Policy, Table, Tables, Tasks, Text};
@@ -46,7 +47,7 @@ rows! {
             "replacement policy of all variants")
         ("compaction", Compaction, Auto("`compaction-v4.1` on kernel 4.1, else `none`"),
             "how large free blocks are made, in all variants")
-        ("task", Tasks, Required, "the work, one `[[task]]` each")
+        ("task", Tasks(&TASK_TABLES), Required, "the work, one `[[task]]` each")
         ("damon", Tables(&DAMON), Auto("none"), "monitors of accesses, one `[[damon]]` each")
         ("variant", Tables(&VARIANT), Auto("one variant called `default`"),
             "what is compared, one `[[variant]]` each")
@@ -125,4 +126,26 @@ pub fn all_tables() -> Vec<&'static TableSpec> {
     all.push(&REGION);
     all.extend(STEPS.iter().map(|s| &s.table));
     all
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::scenario::raw::Node;
+
+    #[test]
+    fn tables_are_sound() {
+        for t in all_tables() {
+            let mut names: Vec<_> = t.keys().map(|k| k.name).collect();
+            names.sort_unstable();
+            let n = names.len();
+            names.dedup();
+            assert_eq!(n, names.len(), "{} has a key twice", t.title);
+            for k in t.keys() {
+                if let Fallback::Is(v) = k.fallback {
+                    assert!(Node::of_default(v).is_some(), "{} {}", t.title, k.name);
+                }
+            }
+        }
+    }
 }

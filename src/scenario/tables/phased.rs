@@ -10,7 +10,7 @@ use super::key;
 use super::tasks::{RANK_MAPS, REGION_KINDS, TASK};
 use crate::error::Error;
 use crate::scenario::fields::TaskCx;
-use crate::scenario::keys::{Fallback, KeySpec, Kind, MANY, TableSpec, U32};
+use crate::scenario::keys::{Fallback, KeySpec, Kind, MANY, TableSpec, U32, Variants};
 use crate::scenario::raw::{Node, Value};
 use crate::scenario::read::{Reader, describe, unknown};
 use crate::scenario::rows::{Words, rows, words};
@@ -25,8 +25,8 @@ rows! {
     "workload = \"phased\"",
     "Regions, and a list of steps over them, carried out by one thread.";
     keys {
-        ("regions", Regions, Required, "regions by name, see below")
-        ("steps", Steps, Required, "list of tables with `do`, see below")
+        ("regions", Regions(&REGION), Required, "regions by name, see below")
+        ("steps", Steps(&STEP_TABLES), Required, "list of tables with `do`, see below")
     }
 }
 
@@ -95,6 +95,13 @@ pub struct StepRow {
     pub table: TableSpec,
     read: fn(&StepReader<'_>) -> Result<Step, Error>,
 }
+
+/// The tables of steps.
+pub(in crate::scenario) static STEP_TABLES: Variants = Variants {
+    by: "do",
+    unknown: &STEPS[0].table,
+    of: |name| STEPS.iter().find(|s| s.name == name).map(|s| &s.table),
+};
 
 macro_rules! steps {
     ($r:ident; $($name:literal, $doc:literal, $Step:ident {$($field:tt: $spec:tt;)*})*) => {
@@ -178,7 +185,7 @@ steps! { r;
     }
     "repeat", "Repeats steps.", Repeat {
         times: ("times", Count(1, U32), Required, "how often");
-        steps: {steps(r, r.scope)?; ("steps", Steps, Required, "the steps")};
+        steps: {steps(r, r.scope)?; ("steps", Steps(&STEP_TABLES), Required, "the steps")};
     }
 }
 
@@ -212,7 +219,7 @@ fn steps(r: &Reader<'_>, scope: Scope<'_>) -> Result<Vec<Step>, Error> {
     }
     let step = |(i, n): (usize, &Node)| {
         let path = format!("{path}[{i}]");
-        let r = Reader::open_by(r.sources, n, Kind::Steps, &path)?;
+        let r = Reader::open_by(r.sources, n, &STEP_TABLES, &path)?;
         (STEPS[r.position("do")?].read)(&StepReader { r, scope })
     };
     list.iter().enumerate().map(step).collect()

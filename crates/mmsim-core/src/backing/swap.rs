@@ -22,7 +22,7 @@ use self::clusters::Clusters;
 use crate::backing::Shadow;
 use crate::backing::device::Device;
 use crate::backing::shadow_queue::{ShadowQueue, Since};
-use crate::base::id::{Pfn, SwapSlot};
+use crate::base::id::{CpuId, IndexVec, Pfn, SwapSlot};
 use crate::base::rules::SwapSlots;
 use std::collections::VecDeque;
 
@@ -124,7 +124,7 @@ pub struct Swap {
     cluster_state: Vec<ClusterState>,
     free_clusters: VecDeque<u32>,
     nonfull: VecDeque<u32>,
-    per_cpu: Vec<CpuSlots>,
+    per_cpu: IndexVec<CpuId, CpuSlots>,
     /// Clusters of which slots are taken without a cache.
     clusters: Option<Box<Clusters>>,
     cache_active: bool,
@@ -163,7 +163,7 @@ impl Swap {
             cluster_state: vec![ClusterState::Free; clusters as usize],
             free_clusters: (0..clusters).collect(),
             nonfull: VecDeque::new(),
-            per_cpu: vec![CpuSlots::default(); cpus as usize],
+            per_cpu: IndexVec::filled(cpus as usize, CpuSlots::default()),
             clusters: None,
             cache_active: false,
             cache_floor: 128 * cpus,
@@ -241,9 +241,9 @@ impl Swap {
     }
 
     /// Takes slots straight from the device until `out` holds `want` or there is none left.
-    fn take(&mut self, cpu: usize, want: usize, out: &mut Vec<u32>) {
+    fn take(&mut self, cpu: CpuId, want: usize, out: &mut Vec<u32>) {
         let rot = self.device.config().rotational;
-        let cpu = if rot { 0 } else { cpu };
+        let cpu = if rot { CpuId(0) } else { cpu };
         let want = want.min(out.len() + self.free as usize);
         if let Some(mut clusters) = self.clusters.take() {
             while out.len() < want {
@@ -323,7 +323,7 @@ impl Swap {
 
     /// A slot for a folio on its way out, from the CPU's cache. Its count starts at 0.
     #[inline]
-    pub fn alloc(&mut self, cpu: usize) -> Option<SwapSlot> {
+    pub fn alloc(&mut self, cpu: CpuId) -> Option<SwapSlot> {
         let s = self.pick(cpu)?;
         *self.state_mut(s.0) = 0;
         Some(s)
@@ -331,7 +331,7 @@ impl Swap {
 
     /// The same for a folio that is evicted at once: [`Swap::store`] is to follow.
     #[inline]
-    pub fn pick(&mut self, cpu: usize) -> Option<SwapSlot> {
+    pub fn pick(&mut self, cpu: CpuId) -> Option<SwapSlot> {
         if self.cache_active
             && self.free >= self.cache_floor
             && let Some(s) = self.per_cpu[cpu].cache.pop()
@@ -344,7 +344,7 @@ impl Swap {
 
     /// Picks `n` slots, fewer if there are not so many, and appends them to `out`: as many
     /// calls of [`Swap::pick`].
-    pub fn pick_many(&mut self, cpu: usize, n: usize, out: &mut Vec<SwapSlot>) {
+    pub fn pick_many(&mut self, cpu: CpuId, n: usize, out: &mut Vec<SwapSlot>) {
         let mut left = n;
         while left > 0 {
             if self.cache_active && self.free >= self.cache_floor {
@@ -366,12 +366,12 @@ impl Swap {
     /// Caches are in use while the device has plenty of free slots.
     #[cold]
     #[inline(never)]
-    fn pick_slowly(&mut self, cpu: usize) -> Option<SwapSlot> {
+    fn pick_slowly(&mut self, cpu: CpuId) -> Option<SwapSlot> {
         let cpus = self.per_cpu.len() as u32;
         if self.cache_active && self.free < self.cache_floor {
             self.cache_active = false;
-            for i in 0..self.per_cpu.len() {
-                for s in std::mem::take(&mut self.per_cpu[i].cache) {
+            for cpu in self.per_cpu.ids() {
+                for s in std::mem::take(&mut self.per_cpu[cpu].cache) {
                     self.put_back(s);
                 }
             }
@@ -389,7 +389,7 @@ impl Swap {
 
     /// A slot from the device, with a refill of the CPU's cache if caches are in use.
     #[inline(never)]
-    fn alloc_uncached(&mut self, cpu: usize) -> Option<u32> {
+    fn alloc_uncached(&mut self, cpu: CpuId) -> Option<u32> {
         let mut got = std::mem::take(&mut self.per_cpu[cpu].cache);
         self.take(cpu, if self.cache_active { SLOT_CACHE } else { 1 }, &mut got);
         got.reverse();
@@ -400,14 +400,14 @@ impl Swap {
     }
 
     fn steal_cached(&mut self) -> Option<u32> {
-        for i in 0..self.per_cpu.len() {
-            if let Some(s) = self.per_cpu[i].cache.pop() {
+        for cpu in self.per_cpu.ids() {
+            if let Some(s) = self.per_cpu[cpu].cache.pop() {
                 return Some(s);
             }
-            if !self.per_cpu[i].freed.is_empty() {
-                self.flush_freed(i);
+            if !self.per_cpu[cpu].freed.is_empty() {
+                self.flush_freed(cpu);
                 let mut one = Vec::new();
-                self.take(i, 1, &mut one);
+                self.take(cpu, 1, &mut one);
                 return one.pop();
             }
         }
@@ -449,7 +449,7 @@ impl Swap {
     }
 
     #[inline(never)]
-    fn flush_freed(&mut self, cpu: usize) {
+    fn flush_freed(&mut self, cpu: CpuId) {
         let mut freed = std::mem::take(&mut self.per_cpu[cpu].freed);
         for s in freed.drain(..) {
             self.put_back(s);
@@ -458,14 +458,14 @@ impl Swap {
     }
 
     #[inline]
-    fn free_slot(&mut self, s: SwapSlot, cpu: usize) {
+    fn free_slot(&mut self, s: SwapSlot, cpu: CpuId) {
         *self.state_mut(s.0) = HELD;
         self.hold_freed(s, cpu);
     }
 
     /// Held by the CPU until its cache of freed slots is full.
     #[inline]
-    fn hold_freed(&mut self, s: SwapSlot, cpu: usize) {
+    fn hold_freed(&mut self, s: SwapSlot, cpu: CpuId) {
         self.held += 1;
         let freed = &mut self.per_cpu[cpu].freed;
         freed.push(s.0);
@@ -489,7 +489,7 @@ impl Swap {
     /// One PTE less. A slot without reference and folio is freed, and its shadow with it
     /// if `drop_shadow` (5.9 and later); returns whether it was freed.
     #[inline]
-    pub fn put(&mut self, s: SwapSlot, cpu: usize) -> bool {
+    pub fn put(&mut self, s: SwapSlot, cpu: CpuId) -> bool {
         let st = self.state_mut(s.0);
         assert!(*st & COUNT > 0, "{s}: no reference to drop");
         *st -= 1;
@@ -534,7 +534,7 @@ impl Swap {
     /// # Panics
     /// If others refer to the slot, or it holds a folio.
     #[inline]
-    pub fn put_last(&mut self, s: SwapSlot, cpu: usize) {
+    pub fn put_last(&mut self, s: SwapSlot, cpu: CpuId) {
         let done = self.private_slots(cpu).0.take(s);
         assert!(done.is_some(), "{s} is not the last of its user: {:#x}", self.state(s.0));
         self.per_cpu[cpu].freed.push(s.0);
@@ -543,12 +543,12 @@ impl Swap {
 
     /// Slots that a CPU freed; those let go are added here, then [`Swap::freed`] is called.
     #[inline]
-    pub fn freed_by(&mut self, cpu: usize) -> &mut Vec<u32> {
+    pub fn freed_by(&mut self, cpu: CpuId) -> &mut Vec<u32> {
         &mut self.per_cpu[cpu].freed
     }
     /// So many slots were added to those that a CPU freed.
     #[inline]
-    pub fn freed(&mut self, cpu: usize, n: usize) {
+    pub fn freed(&mut self, cpu: CpuId, n: usize) {
         self.held += n as u32;
         if self.per_cpu[cpu].freed.len() >= SLOT_CACHE || !self.cache_active {
             self.flush_freed(cpu);
@@ -610,7 +610,7 @@ impl Swap {
 
     /// Takes a folio out of the swap cache; the slot is freed if nobody refers to it.
     #[inline]
-    pub fn uncache(&mut self, s: SwapSlot, shadow: Option<Shadow>, cpu: usize) {
+    pub fn uncache(&mut self, s: SwapSlot, shadow: Option<Shadow>, cpu: CpuId) {
         debug_assert!(matches!(self.cached(s), Cached::Folio(_)), "{s} holds no folio");
         if self.count(s) == 0 {
             // Its last contents go with the folio.

@@ -197,6 +197,15 @@ impl<I: Idx, T> IndexVec<I, T> {
     pub fn get(&self, i: I) -> Option<&T> {
         self.raw.get(i.index())
     }
+    /// The entry to change, if the index is in range.
+    pub fn get_mut(&mut self, i: I) -> Option<&mut T> {
+        self.raw.get_mut(i.index())
+    }
+    /// The index of the first entry that is such.
+    #[inline]
+    pub fn position(&self, is_such: impl FnMut(&T) -> bool) -> Option<I> {
+        self.raw.iter().position(is_such).map(I::from_index)
+    }
 }
 
 impl<I: Idx, T: Clone> IndexVec<I, T> {

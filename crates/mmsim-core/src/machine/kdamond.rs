@@ -13,7 +13,7 @@ use super::cpu::thread::{Entity, Wait};
 use super::watch::psi::Psi;
 use crate::backing::swap::Cached;
 use crate::base::digest::Digest;
-use crate::base::id::{AsId, KdamondId, NodeId, PageIdx, SwapSlot, ThreadId, VmaId};
+use crate::base::id::{AsId, CpuId, KdamondId, NodeId, PageIdx, SwapSlot, ThreadId, VmaId};
 use crate::base::time::{SimDuration, SimTime};
 use crate::memory::Memory;
 use crate::phys::frames::FolioId;
@@ -41,7 +41,7 @@ pub(super) struct Kdamond {
     monitor: Option<Box<dyn Monitor>>,
     state: State,
     /// The CPU that it ran on last.
-    pub cpu: usize,
+    pub cpu: CpuId,
     /// CPU time so far.
     used: SimDuration,
     /// Threads that wait for a note, with its number.
@@ -57,7 +57,7 @@ impl Machine {
         let id = self.kdamonds.push(Kdamond {
             monitor: Some(monitor),
             state: State::Off,
-            cpu: 0,
+            cpu: CpuId(0),
             used: SimDuration::ZERO,
             waiting: Vec::new(),
             asked: 0,

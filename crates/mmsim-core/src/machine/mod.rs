@@ -40,7 +40,9 @@ pub use watch::collect::{GROUP_COUNTERS, GROUP_SIZES};
 pub use watch::{SampleFn, SnapshotFn, Watch, laws, result, snapshot};
 
 use crate::base::digest::Digest;
-use crate::base::id::{AsId, CpuId, IndexVec, KdamondId, MemcgId, NodeId, PageIdx, Pfn, ThreadId};
+use crate::base::id::{
+    AsId, CpuId, Idx as _, IndexVec, KdamondId, MemcgId, NodeId, PageIdx, Pfn, ThreadId,
+};
 use crate::base::rng::Rng;
 use crate::base::time::{SimDuration, SimTime};
 use crate::base::vmstat::VmStat;
@@ -89,7 +91,7 @@ pub struct Machine {
     config: MachineConfig,
     tasks: Vec<Task>,
     threads: IndexVec<ThreadId, Thread>,
-    cpus: Vec<Cpu>,
+    cpus: IndexVec<CpuId, Cpu>,
     virtuals: BTreeMap<Entity, Virtual>,
     order: Order,
     queue: Queue,
@@ -183,7 +185,7 @@ impl Machine {
             config: config.clone(),
             tasks: Vec::new(),
             threads: IndexVec::new(),
-            cpus: vec![Cpu::new(tunables); config.cpus as usize],
+            cpus: IndexVec::filled(config.cpus as usize, Cpu::new(tunables)),
             virtuals: BTreeMap::new(),
             order: Order::new(config.cpus as usize),
             queue: Queue::default(),
@@ -289,7 +291,7 @@ impl Machine {
                 workload,
                 place: Place::NOWHERE,
                 progress: Progress::new(task.record.is_some()),
-                cpu: CpuId((self.threads.len() % self.cpus.len()) as u16),
+                cpu: CpuId::from_index(self.threads.len() % self.cpus.len()),
                 wait: Wait::Timer(0),
                 psi: Psi::Idle,
                 waits_since: SimTime::ZERO,

@@ -279,7 +279,7 @@ impl Machine {
         if t.wait == Wait::Finished {
             return;
         }
-        let (cpu, from) = (usize::from(t.cpu.0), std::mem::replace(&mut t.psi, Psi::Idle));
+        let (cpu, from) = (t.cpu, std::mem::replace(&mut t.psi, Psi::Idle));
         t.wait = Wait::Finished;
         t.finished = now;
         self.drop_fault(tid);
@@ -295,14 +295,14 @@ impl Machine {
                 // What it did last may have ended later than the clock of whoever ends it.
                 let (cpu, since) = (self.threads[t].cpu, self.threads[t].waits_since);
                 let last = match self.threads[t].wait {
-                    Wait::Not => since.max(self.cpus[usize::from(cpu.0)].clock),
+                    Wait::Not => since.max(self.cpus[cpu].clock),
                     _ => since,
                 };
                 self.retire(t, now);
                 self.threads[t].finished = now.max(last);
-                for (i, c) in self.cpus.iter_mut().enumerate() {
-                    c.remove(Entity::Thread(t));
-                    self.order.changed(i, c);
+                for cpu in self.cpus.ids() {
+                    self.cpus[cpu].remove(Entity::Thread(t));
+                    self.order.changed(cpu, &self.cpus[cpu]);
                 }
                 for w in self.waiters.values_mut() {
                     w.retain(|&x| x != t);

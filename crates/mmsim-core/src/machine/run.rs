@@ -155,10 +155,10 @@ impl Machine {
 
     /// The CPU that an event interrupts. Devices interrupt the first one; a timer fires where it
     /// was set, which is where its thread ran last.
-    fn interrupted(&self, event: &Event) -> usize {
+    fn interrupted(&self, event: &Event) -> CpuId {
         match *event {
-            Event::Io(_) => 0,
-            Event::Wake(t, _) | Event::Start(t) => self.threads[t].cpu.0.into(),
+            Event::Io(_) => CpuId(0),
+            Event::Wake(t, _) | Event::Start(t) => self.threads[t].cpu,
             Event::Kswapd(n, _) => self.kswapds[n].cpu(),
             Event::Kcompactd(n, _) => self.kcompactds[n].cpu,
             Event::Flusher | Event::FlusherGoesOn => self.flusher.cpu,
@@ -168,7 +168,7 @@ impl Machine {
 
     fn handle(&mut self, at: SimTime, event: Event) {
         self.mem.now = at;
-        self.mem.cpu = CpuId(self.interrupted(&event) as u16);
+        self.mem.cpu = self.interrupted(&event);
         match event {
             Event::Io(done) => {
                 self.end_io(done);
@@ -215,7 +215,7 @@ impl Machine {
     /// turn it is on its CPU, and kswapd on other CPUs keeps up with it. Other threads do
     /// not: their reclaim would run inside of this one's. They get the CPU when the step is over.
     pub(super) fn give_way(&mut self, tid: ThreadId) {
-        let cpu = usize::from(self.mem.cpu.0);
+        let cpu = self.mem.cpu;
         if self.cpus[cpu].contended() {
             self.cpus[cpu].clock = self.mem.now;
             if self.cpus[cpu].gives_way(|e| !matches!(e, Entity::Thread(_))) {
@@ -232,13 +232,13 @@ impl Machine {
                 self.act_daemon(on);
             }
         }
-        (self.mem.cpu, self.mem.now) = (CpuId(cpu as u16), now);
+        (self.mem.cpu, self.mem.now) = (cpu, now);
     }
 
     /// The kernel thread acts that is first on a CPU; those of workloads that wait are passed over.
-    fn act_daemon(&mut self, on: usize) {
+    fn act_daemon(&mut self, on: CpuId) {
         let at = self.cpus[on].next_daemon().expect("there is one");
-        (self.mem.cpu, self.mem.now) = (CpuId(on as u16), at);
+        (self.mem.cpu, self.mem.now) = (on, at);
         if let Some(e) = self.cpus[on].take_daemon(at) {
             self.switched(e);
         }
@@ -251,15 +251,15 @@ impl Machine {
     /// A thread amid a long step sleeps until then. Events happen and kernel threads run meanwhile;
     /// other threads do not, as in `give_way`.
     pub(super) fn sleep_amid_step(&mut self, tid: ThreadId, until: SimTime) {
-        let cpu = usize::from(self.mem.cpu.0);
+        let cpu = self.mem.cpu;
         self.slept += until.since(self.mem.now);
         self.cpus[cpu].clock = self.mem.now;
         let left = self.cpus[cpu].dequeue();
         self.virtuals.extend(left);
         loop {
             let due = self.queue.next();
-            let daemons = self.cpus.iter().enumerate();
-            let daemon = daemons.filter_map(|(i, c)| Some((c.next_daemon()?, i))).min();
+            let daemons = self.cpus.pairs();
+            let daemon = daemons.filter_map(|(on, c)| Some((c.next_daemon()?, on))).min();
             match daemon {
                 _ if due < until && daemon.is_none_or(|(at, _)| due <= at) => {
                     self.handle_event();
@@ -268,7 +268,7 @@ impl Machine {
                 _ => break,
             }
         }
-        self.mem.cpu = CpuId(cpu as u16);
+        self.mem.cpu = cpu;
         if self.cpus[cpu].current().is_none() {
             self.cpus[cpu].clock = self.cpus[cpu].clock.max(until);
         }
@@ -277,7 +277,7 @@ impl Machine {
         self.daemons_first(tid, cpu);
     }
 
-    fn daemons_first(&mut self, tid: ThreadId, cpu: usize) {
+    fn daemons_first(&mut self, tid: ThreadId, cpu: CpuId) {
         let me = Entity::Thread(tid);
         loop {
             if self.cpus[cpu].current().is_none() {
@@ -361,14 +361,14 @@ impl Machine {
     // ---- one CPU ----
 
     /// The earliest CPU acts.
-    fn step_cpu(&mut self, cpu: usize, due: SimTime) {
+    fn step_cpu(&mut self, cpu: CpuId, due: SimTime) {
         self.order.acts(cpu);
         self.act(cpu, due);
         self.order.acted(cpu, &self.cpus[cpu]);
     }
 
     #[inline]
-    fn act(&mut self, cpu: usize, due: SimTime) {
+    fn act(&mut self, cpu: CpuId, due: SimTime) {
         if self.cpus[cpu].current().is_some_and(|e| !matches!(e, Entity::Thread(_))) {
             // Somebody may have come since its last step.
             self.cpus[cpu].yield_if_due();
@@ -383,7 +383,7 @@ impl Machine {
                 e
             }
         };
-        self.mem.cpu = CpuId(cpu as u16);
+        self.mem.cpu = cpu;
         self.mem.now = self.cpus[cpu].clock;
         if turns {
             self.switched(e);
@@ -419,7 +419,7 @@ impl Machine {
         }
     }
 
-    fn end_step(&mut self, cpu: usize, goes_on: bool) {
+    fn end_step(&mut self, cpu: CpuId, goes_on: bool) {
         let c = &mut self.cpus[cpu];
         c.clock = self.mem.now;
         if goes_on {
@@ -428,7 +428,7 @@ impl Machine {
             let left = c.dequeue();
             self.virtuals.extend(left);
             if c.idle() {
-                self.mem.node_stats.quiet(CpuId(cpu as u16));
+                self.mem.node_stats.quiet(cpu);
             }
         }
     }
@@ -437,7 +437,7 @@ impl Machine {
     /// that is no hit; and so on for as long as the main loop would find the same thread
     /// again: nobody else wants its CPU, no other CPU is as early, nothing is due, and nobody
     /// looks in between. False: it left the CPU.
-    fn run_thread(&mut self, tid: ThreadId, cpu: usize, mut due: SimTime) -> bool {
+    fn run_thread(&mut self, tid: ThreadId, cpu: CpuId, mut due: SimTime) -> bool {
         if self.threads[tid].fault.is_some() {
             self.resolved_meanwhile(tid);
         }

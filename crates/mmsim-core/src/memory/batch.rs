@@ -24,7 +24,7 @@
 //! Source: Linux 6.12.117 and 7.3 mm/swap.c. 6.11 to 6.16 hid such a folio from scans for a while.
 
 use super::Memory;
-use crate::base::id::CpuId;
+use crate::base::id::{CpuId, Idx as _, IndexVec};
 use crate::config::MachineConfig;
 use crate::memory::trace::{TraceEvent, TraceKind};
 use crate::phys::frames::{FolioId, flag};
@@ -45,7 +45,7 @@ pub struct Batches {
     size: usize,
     /// Folios that wait to be added, over all CPUs.
     waiting: u64,
-    cpus: Vec<CpuBatches>,
+    cpus: IndexVec<CpuId, CpuBatches>,
 }
 
 impl Batches {
@@ -56,7 +56,7 @@ impl Batches {
         Batches {
             size: size.max(1) as usize,
             waiting: 0,
-            cpus: vec![CpuBatches::default(); config.cpus as usize],
+            cpus: IndexVec::filled(config.cpus as usize, CpuBatches::default()),
         }
     }
     /// How many folios wait in some batch to be added.
@@ -68,12 +68,12 @@ impl Batches {
     /// [`Memory::lru_added`].
     #[inline]
     pub(super) fn adding(&mut self, cpu: CpuId) -> &mut Vec<(FolioId, Arrival)> {
-        &mut self.cpus[usize::from(cpu.0)].add
+        &mut self.cpus[cpu].add
     }
     /// How many folios can be added to it until it is full.
     #[inline]
     pub(super) fn room(&self, cpu: CpuId) -> usize {
-        self.size - self.cpus[usize::from(cpu.0)].add.len()
+        self.size - self.cpus[cpu].add.len()
     }
     /// Folios in batches of any kind.
     pub(super) fn folios(&self) -> impl Iterator<Item = FolioId> + '_ {
@@ -105,7 +105,7 @@ impl Memory {
         how: Arrival,
     ) {
         self.frames.set(folio, flag::IN_BATCH);
-        let b = &mut self.batches.cpus[self.cpu.0 as usize].add;
+        let b = &mut self.batches.cpus[self.cpu].add;
         b.push((folio, how));
         self.batches.waiting += 1;
         if b.len() >= self.batches.size {
@@ -123,13 +123,13 @@ impl Memory {
     #[inline]
     pub(super) fn lru_added<P: ReclaimPolicy + ?Sized>(&mut self, policy: &mut P, n: u64) {
         self.batches.waiting += n;
-        if self.batches.cpus[self.cpu.0 as usize].add.len() >= self.batches.size {
+        if self.batches.cpus[self.cpu].add.len() >= self.batches.size {
             self.flush_add(policy);
         }
     }
 
     fn flush_add<P: ReclaimPolicy + ?Sized>(&mut self, policy: &mut P) {
-        let cpu = self.cpu.0 as usize;
+        let cpu = self.cpu;
         if self.batches.cpus[cpu].add.is_empty() {
             return;
         }
@@ -180,7 +180,7 @@ impl Memory {
             return;
         }
         self.frames.set(folio, flag::IN_BATCH);
-        let cpu = self.cpu.0 as usize;
+        let cpu = self.cpu;
         self.batches.cpus[cpu].activate.push(folio);
         if self.batches.cpus[cpu].activate.len() >= self.batches.size {
             self.flush_moves(policy);
@@ -195,7 +195,7 @@ impl Memory {
             self.lru_activate(policy, folio);
             return;
         }
-        let local = &self.batches.cpus[self.cpu.0 as usize].add;
+        let local = &self.batches.cpus[self.cpu].add;
         if local.iter().any(|&(f, _)| f == folio) {
             self.frames.set(folio, flag::ACTIVE);
             self.emit(|| TraceEvent::MmLruActivate { pfn: folio });
@@ -204,7 +204,7 @@ impl Memory {
 
     /// Queues a listed folio to be deactivated on advice.
     pub fn lru_deactivate(&mut self, policy: &mut dyn ReclaimPolicy, folio: FolioId) {
-        let cpu = self.cpu.0 as usize;
+        let cpu = self.cpu;
         if self.frames.has(folio, flag::LRU) && !self.frames.has(folio, flag::IN_BATCH) {
             self.frames.set(folio, flag::IN_BATCH);
             self.batches.cpus[cpu].deactivate.push(folio);
@@ -218,7 +218,7 @@ impl Memory {
     /// (`folio_rotate_reclaimable`).
     pub fn lru_rotate(&mut self, policy: &mut dyn ReclaimPolicy, folio: FolioId) {
         let blocked = flag::IN_BATCH | flag::DIRTY | flag::LOCKED | flag::UNEVICTABLE;
-        let cpu = self.cpu.0 as usize;
+        let cpu = self.cpu;
         if self.frames.has(folio, flag::LRU) && !self.frames.has(folio, blocked) {
             self.frames.set(folio, flag::IN_BATCH);
             self.batches.cpus[cpu].rotate.push(folio);
@@ -235,7 +235,7 @@ impl Memory {
             return;
         }
         self.frames.set(folio, flag::IN_BATCH);
-        let cpu = self.cpu.0 as usize;
+        let cpu = self.cpu;
         self.batches.cpus[cpu].lazyfree.push(folio);
         if self.batches.cpus[cpu].lazyfree.len() >= self.batches.size {
             self.flush_moves(policy);
@@ -243,7 +243,7 @@ impl Memory {
     }
 
     fn flush_moves(&mut self, policy: &mut dyn ReclaimPolicy) {
-        let cpu = self.cpu.0 as usize;
+        let cpu = self.cpu;
         let all = &self.batches.cpus[cpu];
         if [&all.rotate, &all.deactivate, &all.lazyfree, &all.activate]
             .into_iter()
@@ -304,8 +304,8 @@ impl Memory {
     /// Empties the batches of all CPUs (`lru_add_drain_all`).
     pub fn lru_drain_all(&mut self, policy: &mut dyn ReclaimPolicy) {
         let cpu = self.cpu;
-        for c in 0..self.batches.cpus.len() {
-            self.cpu = CpuId(c as u16);
+        for c in self.batches.cpus.ids() {
+            self.cpu = c;
             self.lru_drain(policy);
         }
         self.cpu = cpu;
@@ -318,7 +318,7 @@ impl Memory {
             return;
         }
         let listed = self.frames.has(folio, flag::LRU);
-        let (before, from) = self.batches.cpus.split_at_mut(usize::from(self.cpu.0));
+        let (before, from) = self.batches.cpus.raw_mut().split_at_mut(self.cpu.index());
         let mut cpus = from.iter_mut().chain(before);
         let found = if listed {
             cpus.any(|c| {

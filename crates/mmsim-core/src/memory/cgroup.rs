@@ -39,7 +39,7 @@ pub struct Memcgs {
     /// Kernel memory of a process, in pages.
     process: u64,
     /// What each CPU has in stock, and of which group.
-    stocks: Vec<(MemcgId, u64)>,
+    stocks: IndexVec<CpuId, (MemcgId, u64)>,
 }
 
 impl Memcgs {
@@ -67,7 +67,7 @@ impl Memcgs {
             groups: all.map(new).collect::<Vec<_>>().into(),
             batch: (u64::from(rules.memcg_charge_batch.get()) >> config.batch_shift).max(1),
             process: u64::from(rules.process_kernel_pages.get()) >> config.batch_shift,
-            stocks: vec![(MemcgId(0), 0); config.cpus as usize],
+            stocks: IndexVec::filled(config.cpus as usize, (MemcgId(0), 0)),
         }
     }
     /// Number of groups, the root included.
@@ -98,7 +98,7 @@ impl Memcgs {
             self.charge(m, n);
             return 0;
         }
-        let stock = &mut self.stocks[usize::from(cpu.0)];
+        let stock = &mut self.stocks[cpu];
         if stock.0 == m && stock.1 >= n {
             stock.1 -= n;
             let g = &mut self.groups[m];
@@ -120,13 +120,13 @@ impl Memcgs {
         if more == 0 || full(&self.groups[m], more) {
             return n;
         }
-        let (other, left) = self.stocks[usize::from(cpu.0)];
+        let (other, left) = self.stocks[cpu];
         self.groups[m].stock += more;
         if other == m {
-            self.stocks[usize::from(cpu.0)].1 += more;
+            self.stocks[cpu].1 += more;
         } else {
             self.groups[other].stock -= left;
-            self.stocks[usize::from(cpu.0)] = (m, more);
+            self.stocks[cpu] = (m, more);
         }
         n + more
     }

@@ -135,7 +135,7 @@ impl Memory {
             return false;
         }
         let Some(swap) = &mut self.swap else { return false };
-        let Some(slot) = swap.alloc(self.cpu.0.into()) else { return false };
+        let Some(slot) = swap.alloc(self.cpu) else { return false };
         swap.set(slot, Cached::Folio(folio));
         self.frames.set_slot(folio, slot);
         self.frames.set(folio, flag::SWAPCACHE | flag::DIRTY);
@@ -229,11 +229,10 @@ impl Memory {
         let (page, slot) = if anon {
             let slot = self.frames.slot(folio);
             self.frames.clear(folio, flag::SWAPCACHE);
-            let cpu = self.cpu.0.into();
             let swap = self.swap.as_mut().expect("the folio has a slot");
             // Since 5.9 a slot that nobody refers to has no shadow to keep.
             let orphan = swap.count(slot) == 0;
-            swap.uncache(slot, shadow, cpu);
+            swap.uncache(slot, shadow, self.cpu);
             if orphan {
                 self.slot_freed();
             }

@@ -229,7 +229,7 @@ impl Memory {
         let room = self.fault_room(run, self.cpu).min(self.share_left(run));
         let swap = self.swap.as_mut().expect("the pages are in swap");
         let swap_store = swap.device.config().stored_bytes_per_page;
-        let (slots, slot_room) = swap.private_slots(self.cpu.0.into());
+        let (slots, slot_room) = swap.private_slots(self.cpu);
         let room = room.min(slot_room).min(zram_room(self.zram_stored, swap_store));
         let (hot, entry) = self.pages.hot_and_entries();
         SwapInRun { hot, entry, slots, pending, nr: 0, room }
@@ -323,12 +323,12 @@ impl Memory {
 
     /// Accounts for the slots of pages that came back.
     fn free_slots_of(&mut self, pending: &[PendingFault]) {
-        let (cpu, nr, n) = (self.cpu.0.into(), pending.len(), pending.len() as u64);
+        let (nr, n) = (pending.len(), pending.len() as u64);
         let swap = self.swap.as_mut().expect("the pages are in swap");
         let entry = self.pages.entries_mut();
-        swap.freed_by(cpu).extend(pending.iter().map(|f| slot_of(entry[f.page.0 as usize])));
+        swap.freed_by(self.cpu).extend(pending.iter().map(|f| slot_of(entry[f.page.0 as usize])));
         swap.device.read_sync(nr as u32);
-        swap.freed(cpu, nr);
+        swap.freed(self.cpu, nr);
         self.count(VmEvent::PgMajFault, n);
         self.count(VmEvent::PswpIn, n);
         self.zram_stored = self.zram_stored.saturating_sub(n);

@@ -161,9 +161,8 @@ impl Memory {
     /// One reference less to a slot from a PTE; a copy in the swap cache that nobody wants
     /// any more goes with the last.
     fn put_slot(&mut self, policy: &mut dyn ReclaimPolicy, slot: SwapSlot) {
-        let cpu = self.cpu.0.into();
         let swap = self.swap.as_mut().expect("a slot is of a device");
-        if swap.put(slot, cpu) {
+        if swap.put(slot, self.cpu) {
             self.slot_freed();
         } else if self.swap.as_ref().is_some_and(|s| s.count(slot) == 0)
             && let Cached::Folio(folio) = self.swap.as_ref().expect("as above").cached(slot)
@@ -233,9 +232,8 @@ impl Memory {
     pub fn drop_swapcache(&mut self, folio: FolioId) {
         if self.frames.test_clear(folio, flag::SWAPCACHE) {
             let slot = self.frames.slot_raw(folio);
-            let cpu = self.cpu.0.into();
             let swap = self.swap.as_mut().expect("a slot is of a device");
-            swap.uncache(slot, None, cpu);
+            swap.uncache(slot, None, self.cpu);
             if swap.count(slot) == 0 {
                 self.slot_freed();
             }

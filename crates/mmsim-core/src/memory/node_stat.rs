@@ -46,7 +46,7 @@ pub struct NodeStats {
     sums: IndexVec<NodeId, [u64; ITEMS]>,
     thresholds: IndexVec<NodeId, u32>,
     /// Of each node, what each CPU kept.
-    kept: IndexVec<NodeId, Vec<Diff>>,
+    kept: IndexVec<NodeId, IndexVec<CpuId, Diff>>,
 }
 
 /// Up to how many events a CPU keeps to itself, for a zone of `managed` pages: 2·fls(CPUs)·(1 +
@@ -65,7 +65,7 @@ impl NodeStats {
             config.stat_threshold.unwrap_or(of.max().unwrap_or(0) >> config.batch_shift)
         };
         let nodes = config.nodes.len();
-        let none = vec![Diff { of: [0; ITEMS], interval: 0 }; config.cpus as usize];
+        let none = IndexVec::filled(config.cpus as usize, Diff { of: [0; ITEMS], interval: 0 });
         NodeStats {
             sums: IndexVec::filled(nodes, [0; ITEMS]),
             thresholds: config.nodes.iter().map(threshold).collect::<Vec<_>>().into(),
@@ -75,7 +75,7 @@ impl NodeStats {
 
     #[inline]
     fn add(&mut self, node: NodeId, cpu: CpuId, item: NodeStatItem, now: SimTime) {
-        let d = &mut self.kept[node][usize::from(cpu.0)];
+        let d = &mut self.kept[node][cpu];
         let interval = now.0 / STAT_INTERVAL;
         if d.interval != interval {
             fold(d, &mut self.sums[node]);
@@ -97,7 +97,7 @@ impl NodeStats {
     /// A CPU goes idle: nothing is left with it.
     pub(crate) fn quiet(&mut self, cpu: CpuId) {
         for node in self.kept.ids() {
-            fold(&mut self.kept[node][usize::from(cpu.0)], &mut self.sums[node]);
+            fold(&mut self.kept[node][cpu], &mut self.sums[node]);
         }
     }
 }
@@ -145,7 +145,7 @@ mod tests {
     }
 
     fn stats(threshold: u32) -> NodeStats {
-        let none = vec![Diff { of: [0; ITEMS], interval: 0 }; 2];
+        let none = IndexVec::filled(2, Diff { of: [0; ITEMS], interval: 0 });
         NodeStats {
             sums: IndexVec::filled(1, [0; ITEMS]),
             thresholds: IndexVec::filled(1, threshold),

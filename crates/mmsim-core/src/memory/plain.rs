@@ -356,10 +356,9 @@ impl Memory {
     /// Takes swap slots for so many plain folios that shall be evicted, fewer if there are
     /// not so many: the first is the last of `slots`.
     pub fn slots_for_short(&mut self, n: usize, slots: &mut Vec<SwapSlot>) {
-        let cpu = self.cpu.0.into();
         slots.clear();
         if let Some(swap) = &mut self.swap {
-            swap.pick_many(cpu, n, slots);
+            swap.pick_many(self.cpu, n, slots);
             slots.reverse();
         }
     }

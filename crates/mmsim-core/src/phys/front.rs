@@ -32,21 +32,21 @@ impl Zone {
     /// The page at the head of a CPU's list, if it has one.
     #[inline(always)]
     pub fn take_from_pcp(&mut self, cpu: CpuId, mt: Migratetype) -> Option<Pfn> {
-        self.pcp[usize::from(cpu.0)].take(pcp_index(0, mt), 0).map(Pfn)
+        self.pcp[cpu].take(pcp_index(0, mt), 0).map(Pfn)
     }
 
     /// The pages on a CPU's list that are at hand, the next to be taken last: some of the
     /// list, at least one if it has any.
     #[inline]
     pub fn stock(&self, cpu: CpuId, mt: Migratetype) -> &[u32] {
-        self.pcp[usize::from(cpu.0)].stock(pcp_index(0, mt))
+        self.pcp[cpu].stock(pcp_index(0, mt))
     }
 
     /// Takes the first `n` pages of [`Zone::stock`], as so many calls of
     /// [`Zone::take_from_pcp`].
     #[inline]
     pub fn take_stock(&mut self, cpu: CpuId, mt: Migratetype, n: usize) {
-        self.pcp[usize::from(cpu.0)].take_stock(pcp_index(0, mt), n);
+        self.pcp[cpu].take_stock(pcp_index(0, mt), n);
     }
 
     /// Takes a block through the CPU's lists if they hold such, else from the buddy
@@ -62,9 +62,9 @@ impl Zone {
         let mut found = None;
         if self.pcp_allowed(order) {
             let index = pcp_index(order, mt);
-            found = self.pcp[usize::from(cpu.0)].take(index, order).map(Pfn).or_else(|| {
+            found = self.pcp[cpu].take(index, order).map(Pfn).or_else(|| {
                 self.refill_pcp(c, cpu, order, mt, flags);
-                self.pcp[usize::from(cpu.0)].take(index, order).map(Pfn)
+                self.pcp[cpu].take(index, order).map(Pfn)
             });
         }
         found = found.or_else(|| self.take_from_buddy(c, order, mt, flags));
@@ -108,7 +108,7 @@ impl Zone {
         mt: Migratetype,
         flags: AllocFlags,
     ) {
-        let pcp = &mut self.pcp[usize::from(cpu.0)];
+        let pcp = &mut self.pcp[cpu];
         let n = pcp.nr_alloc(self.sizes, order);
         let mut got = std::mem::take(&mut self.scratch);
         got.clear();
@@ -135,8 +135,7 @@ impl Zone {
     #[inline(always)]
     pub fn put_to_pcp(&mut self, cpu: CpuId, pfn: Pfn) -> bool {
         const MOVABLE: usize = pcp_index(0, Migratetype::Movable);
-        self.buddy.is_movable(pfn)
-            && self.pcp[usize::from(cpu.0)].put_page(MOVABLE, pfn.0, &self.sizes)
+        self.buddy.is_movable(pfn) && self.pcp[cpu].put_page(MOVABLE, pfn.0, &self.sizes)
     }
 
     /// Gives single pages back, one after the other, through the CPU's lists if there are such.
@@ -183,7 +182,7 @@ impl Zone {
         if mt != Migratetype::Isolate {
             let index = pcp_index(0, mt);
             while !rest.is_empty() {
-                let pcp = &mut self.pcp[usize::from(cpu.0)];
+                let pcp = &mut self.pcp[cpu];
                 rest = &rest[pcp.put_pages(index, rest, self.sizes)..];
                 let Some((&p, behind)) = rest.split_first() else { return };
                 let n = pcp.put(index, 0, p, self.sizes);
@@ -204,7 +203,7 @@ impl Zone {
     pub fn drain(&mut self, c: &mut Columns<'_>, cpu: CpuId, n: u32, index: usize) {
         let block = self.buddy.rules().pageblock_order;
         let buddy = &mut self.buddy;
-        self.pcp[usize::from(cpu.0)].drain(n, index, block, |pages, order| match order {
+        self.pcp[cpu].drain(n, index, block, |pages, order| match order {
             0 => buddy.free_pages(c, pages),
             _ => pages.iter().for_each(|&p| buddy.free(c, Pfn(p), order)),
         });
@@ -220,7 +219,7 @@ impl Zone {
     ) -> Option<Pfn> {
         let block = self.buddy.rules().pageblock_order;
         let (buddy, mut captured) = (&mut self.buddy, None);
-        self.pcp[usize::from(cpu.0)].drain(u32::MAX, 0, block, |pages, order| {
+        self.pcp[cpu].drain(u32::MAX, 0, block, |pages, order| {
             for &p in pages {
                 match captured {
                     None => captured = buddy.free_or_capture(c, Pfn(p), order, wanted),
@@ -247,7 +246,7 @@ impl Zone {
                 c.frames.reset_block(pfn, FrameKind::Pcp, order, mt);
             }
             let index = pcp_index(order, mt);
-            let n = self.pcp[usize::from(cpu.0)].put(index, order, pfn.0, self.sizes);
+            let n = self.pcp[cpu].put(index, order, pfn.0, self.sizes);
             if n > 0 {
                 self.drain(c, cpu, n, index);
             }
@@ -259,8 +258,8 @@ impl Zone {
 
     /// Gives the pages of all per-CPU lists back.
     pub fn drain_pcp(&mut self, c: &mut Columns<'_>) {
-        for cpu in 0..self.pcp.len() {
-            self.drain(c, CpuId(cpu as u16), u32::MAX, 0);
+        for cpu in self.pcp.ids() {
+            self.drain(c, cpu, u32::MAX, 0);
         }
     }
 

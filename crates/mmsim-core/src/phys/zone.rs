@@ -17,7 +17,7 @@ use super::buddy::{Buddy, Columns, NR_ORDERS};
 use super::fragmentation::FreeBlocks;
 use super::frames::{FrameKind, Frames, flag};
 use super::pcp::{Pcp, PcpSizes, PcpView, of_index, pcp_index};
-use crate::base::id::{CpuId, NodeId, Pfn};
+use crate::base::id::{CpuId, IndexVec, NodeId, Pfn};
 use crate::base::migratetype::Migratetype;
 use crate::base::rules::{KernelRules, PcpBatches};
 use crate::config::{ZoneConfig, ZoneKind, ZoneLayout};
@@ -71,7 +71,7 @@ pub struct Zone {
     /// The free blocks. Who changes them calls [`Zone::settle`] afterwards.
     pub(super) buddy: Buddy,
     /// The lists of each CPU.
-    pub(super) pcp: Vec<Pcp>,
+    pub(super) pcp: IndexVec<CpuId, Pcp>,
     pub(super) sizes: PcpSizes,
     /// Pages at which a batch of them goes back while kswapd is at work.
     pub(super) full_in_reclaim: u32,
@@ -112,7 +112,7 @@ impl Zone {
             pcp_at_start: c.pcp_at_start,
             layout: c.layout.clone(),
             buddy: Buddy::new(first, Pfn(first.0 + spanned), rules),
-            pcp: vec![Pcp::default(); cpus as usize],
+            pcp: IndexVec::filled(cpus as usize, Pcp::default()),
             sizes: PcpSizes::new(0, 1, PcpBatches::Fixed),
             full_in_reclaim: 0,
             scratch: Vec::new(),
@@ -130,7 +130,7 @@ impl Zone {
         let listed = self.first.0 + self.reserved..self.first.0 + self.reserved + self.pcp_at_start;
         listed.clone().for_each(|p| c.frames.reset(Pfn(p), FrameKind::Pcp));
         let pages: Vec<u32> = listed.clone().rev().collect();
-        self.pcp[0].append(pcp_index(0, Migratetype::Movable), 0, &pages);
+        self.pcp[CpuId(0)].append(pcp_index(0, Migratetype::Movable), 0, &pages);
         self.buddy.populate(c, Pfn(listed.end));
         self.settle();
     }
@@ -151,7 +151,7 @@ impl Zone {
                 c.frames.reset(Pfn(first + tail), FrameKind::Free);
             }
             c.frames.reset_block(Pfn(first + p), FrameKind::Pcp, order, mt);
-            self.pcp[0].append(pcp_index(order, mt), order, &[first + p]);
+            self.pcp[CpuId(0)].append(pcp_index(order, mt), order, &[first + p]);
         }
     }
 
@@ -194,7 +194,7 @@ impl Zone {
         mt: Migratetype,
         blocks: &[Pfn],
     ) {
-        let pcp = cpu.and_then(|cpu| self.pcp.get_mut(usize::from(cpu.0)));
+        let pcp = cpu.and_then(|cpu| self.pcp.get_mut(cpu));
         match pcp.filter(|_| self.sizes.high > 0) {
             Some(pcp) => {
                 blocks.iter().for_each(|&p| c.frames.reset_block(p, FrameKind::Pcp, order, mt));
@@ -230,10 +230,10 @@ impl Zone {
     pub fn pageblocks(&self, mt: Migratetype) -> u64 {
         self.buddy.pageblocks().filter(|b| b.1 == mt).count() as u64
     }
-    /// A CPU's lists, as `/proc/zoneinfo` shows them.
-    pub fn pcp(&self, cpu: CpuId) -> PcpView {
-        let count = self.pcp[usize::from(cpu.0)].count();
-        PcpView { count, high: self.sizes.high, batch: self.sizes.batch }
+    /// The lists of each CPU, as `/proc/zoneinfo` shows them.
+    pub fn pcps(&self) -> impl Iterator<Item = PcpView> + '_ {
+        let PcpSizes { high, batch, .. } = self.sizes;
+        self.pcp.iter().map(move |p| PcpView { count: p.count(), high, batch })
     }
     /// Pages of pageblocks kept for requests that cannot sleep.
     pub fn nr_reserved_highatomic(&self) -> u64 {
@@ -259,10 +259,10 @@ impl Zone {
     pub fn pcp_lists(&self) -> Vec<(CpuId, u8, Migratetype, Vec<Pfn>)> {
         let block = self.buddy.rules().pageblock_order;
         let mut all = Vec::new();
-        for (cpu, pcp) in self.pcp.iter().enumerate() {
+        for (cpu, pcp) in self.pcp.pairs() {
             for (index, blocks) in pcp.lists().filter(|l| !l.1.is_empty()) {
                 let (order, mt) = of_index(index, block);
-                all.push((CpuId(cpu as u16), order, mt, blocks.into_iter().map(Pfn).collect()));
+                all.push((cpu, order, mt, blocks.into_iter().map(Pfn).collect()));
             }
         }
         all
@@ -334,7 +334,7 @@ mod tests {
         assert_eq!(z.buddy().block_type(Pfn(1024)), Movable);
         let held = (0..2048).filter(|&p| frames.kind(Pfn(p)) == FrameKind::Kernel).count();
         assert_eq!(held, 2048 - 520 - 2);
-        assert_eq!(z.pcp[0].take(pcp_index(0, Movable), 0), Some(7), "the head first");
+        assert_eq!(z.pcp[CpuId(0)].take(pcp_index(0, Movable), 0), Some(7), "the head first");
     }
 
     /// A walk over the zone passes free blocks whole and meets every frame once.

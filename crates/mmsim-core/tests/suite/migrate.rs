@@ -3,7 +3,9 @@
 
 use mmsim_core::backing::device::DeviceConfig;
 use mmsim_core::backing::swap::Cached;
-use mmsim_core::base::id::{AsId, FileId, ListId, MemcgId, NodeId, PageIdx, Pfn, VmaId, ZoneId};
+use mmsim_core::base::id::{
+    AsId, CpuId, FileId, ListId, MemcgId, NodeId, PageIdx, Pfn, VmaId, ZoneId,
+};
 use mmsim_core::base::time::SimDuration;
 use mmsim_core::base::vmstat::VmEvent;
 use mmsim_core::config::cost::CostModel;
@@ -152,7 +154,7 @@ impl Rig {
     /// Gives a folio a slot and puts it into the swap cache.
     fn swap_cache(&mut self, folio: FolioId) {
         let swap = self.mem.swap.as_mut().expect("swap");
-        let slot = swap.alloc(0).expect("a slot");
+        let slot = swap.alloc(CpuId(0)).expect("a slot");
         swap.set(slot, Cached::Folio(folio));
         self.mem.frames.set_slot(folio, slot);
         self.mem.frames.set(folio, flag::SWAPCACHE | flag::DIRTY);

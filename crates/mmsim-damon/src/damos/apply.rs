@@ -16,21 +16,10 @@ use super::scheme::{Action, Scheme};
 use super::score::{self, Histogram};
 use crate::aggregate::region_sz_limit;
 use crate::attrs::align_down;
-use crate::config::{IntervalClock, PatternCounter, Resume, ScoreCounter};
-use crate::context::Context;
+use crate::config::{IntervalClock, Resume, ScoreCounter};
+use crate::context::{Context, Cursor};
 use crate::operations::{Hook, Operations};
 use crate::region::Region;
-
-/// Where a pass is.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
-pub(crate) struct Cursor {
-    target: usize,
-    region: usize,
-    /// The scheme that the region is offered to next.
-    scheme: usize,
-    /// Regions of the target behind this one when the walk came to it; none if it did not yet.
-    behind: Option<usize>,
-}
 
 impl Context {
     /// Whether a scheme takes part in a pass that begins now.
@@ -42,31 +31,6 @@ impl Context {
     /// Whether the quota of a scheme's window is used up.
     fn used_up(&self, scheme: &Scheme) -> bool {
         scheme.state.charge.full(&scheme.quota, &self.config, &self.attrs)
-    }
-
-    /// The count that patterns are about, as a user sees it.
-    pub(crate) fn counter(&self, region: &Region) -> u32 {
-        match self.config.pattern_counter {
-            PatternCounter::NrAccesses => region.nr_accesses,
-            PatternCounter::Moving => region.nr_accesses_bp / 10_000,
-            PatternCounter::WindowSum => self.window_sum(region),
-        }
-    }
-
-    /// The running count, and of the last one the share of the samples that are still to come
-    /// (`damon_nr_accesses_mvsum()`). By the clock a pass comes at the end only.
-    fn window_sum(&self, region: &Region) -> u32 {
-        let left = match self.config.interval_clock {
-            IntervalClock::Wall => 0,
-            IntervalClock::SampleCount => self.next_aggregation.saturating_sub(self.passed_samples),
-        };
-        let (last, window) = (region.last_nr_accesses, u64::from(self.attrs.window()));
-        let left_bp = left.saturating_mul(10_000) / window;
-        if left_bp == 10_000 {
-            return last;
-        }
-        let share = u128::from(last) * u128::from(left_bp) / 10_000;
-        region.nr_accesses.saturating_add(share.min(u128::from(u32::MAX)) as u32)
     }
 
     /// The count that scores are about.
@@ -175,7 +139,7 @@ impl Context {
     pub(crate) fn end_pass(&mut self) {
         let (now, attrs) = (self.passed_samples, self.attrs);
         for s in self.schemes.iter_mut().filter(|s| now >= s.state.next_apply_sis) {
-            s.state.next_apply_sis = next_apply(s, now, &attrs);
+            s.state.next_apply_sis = s.next_apply(now, &attrs);
         }
     }
 
@@ -290,10 +254,4 @@ impl Context {
         }
         carried_out
     }
-}
-
-/// The sample from which a scheme is due after `now`.
-pub(crate) fn next_apply(scheme: &Scheme, now: u64, attrs: &crate::attrs::MonitoringAttrs) -> u64 {
-    let us = if scheme.apply_interval_us == 0 { attrs.aggr_us } else { scheme.apply_interval_us };
-    now + attrs.samples_in(us)
 }

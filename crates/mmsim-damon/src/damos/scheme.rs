@@ -5,6 +5,7 @@
 use super::filter::Filter;
 use super::quota::{Charge, Quota};
 use super::watermark::Watermarks;
+use crate::attrs::MonitoringAttrs;
 use crate::config::{DamonConfig, WmarkWait};
 use crate::error::DamonError;
 use std::ops::RangeInclusive;
@@ -185,6 +186,12 @@ impl Scheme {
     /// Whether its watermarks let it work, as of the last look.
     pub fn activated(&self) -> bool {
         self.state.activated
+    }
+
+    /// The sample from which it is due after `now`.
+    pub(crate) fn next_apply(&self, now: u64, attrs: &MonitoringAttrs) -> u64 {
+        let own = self.apply_interval_us;
+        now + attrs.samples_in(if own == 0 { attrs.aggr_us } else { own })
     }
 
     /// Whether a context can work with it.

@@ -9,9 +9,8 @@
 
 use super::{Module, ages, parameters, regions, target};
 use crate::attrs::{IntervalsGoal, MonitoringAttrs};
-use crate::commit::Parameters;
 use crate::config::DamonConfig;
-use crate::context::Context;
+use crate::context::{Context, Parameters};
 use crate::damos::quota::Quota;
 use crate::damos::scheme::{AccessPattern, Action, Scheme, Stat};
 use crate::damos::watermark::{Watermarks, WmarkMetric};

@@ -13,9 +13,8 @@ pub use lru_sort::LruSort;
 pub use reclaim::Reclaim;
 
 use crate::attrs::MonitoringAttrs;
-use crate::commit::Parameters;
 use crate::config::DamonConfig;
-use crate::context::Context;
+use crate::context::{Context, Parameters};
 use crate::error::DamonError;
 use crate::ranges::set_regions;
 use crate::region::Target;

@@ -11,9 +11,8 @@
 
 use super::{Module, ages, parameters, regions, target};
 use crate::attrs::{IntervalsGoal, MonitoringAttrs};
-use crate::commit::Parameters;
 use crate::config::DamonConfig;
-use crate::context::Context;
+use crate::context::{Context, Parameters};
 use crate::damos::filter::{Filter, FilterType};
 use crate::damos::goal::{Goal, Metric};
 use crate::damos::quota::Quota;

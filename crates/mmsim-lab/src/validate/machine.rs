@@ -412,7 +412,7 @@ fn of_files(setup: &ScriptSetup, path: &str) -> bool {
 mod tests {
     use super::*;
     use crate::validate::point::Experiment;
-    use mmsim_core::base::id::{CpuId, NodeId, ZoneId};
+    use mmsim_core::base::id::{NodeId, ZoneId};
 
     /// A point whose phase `start` has these gauges.
     fn point(lru: &str, gauges: &str) -> Point {
@@ -443,7 +443,7 @@ mod tests {
             assert_eq!(len("nr_active_file"), Some(lists[1]), "{lru}");
             let zone = &m.mem.zones[ZoneId(0)];
             assert_eq!((zone.free, zone.pcp_count()), (3000, 3), "{lru}");
-            assert_eq!(zone.pcp(CpuId(0)).count, 3);
+            assert_eq!(zone.pcps().map(|p| p.count).next(), Some(3));
         }
         let too_many = machine(&point("classic", r#""nr_active_file": 998"#), 0);
         assert!(

@@ -3,7 +3,7 @@
 
 use super::{CLUSTER, HAS_SHADOW, HELD, NODE_SLOTS, SLOT_CACHE, SlotTable, Swap};
 use crate::backing::Shadow;
-use crate::base::id::SwapSlot;
+use crate::base::id::{CpuId, SwapSlot};
 
 /// Slots of which some may be let go by the only PTE that refers to them.
 pub struct PrivateSlots<'a> {
@@ -60,7 +60,7 @@ impl PrivateSlots<'_> {
 impl Swap {
     /// Slots to be let go as [`Swap::put_last`] does, and how many of them a CPU can hold.
     #[inline]
-    pub fn private_slots(&mut self, cpu: usize) -> (PrivateSlots<'_>, usize) {
+    pub fn private_slots(&mut self, cpu: CpuId) -> (PrivateSlots<'_>, usize) {
         let room = SLOT_CACHE - self.per_cpu[cpu].freed.len();
         let slots = PrivateSlots {
             tables: &mut self.tables,

@@ -12,6 +12,8 @@
 
 use std::collections::VecDeque;
 
+use crate::base::id::{CpuId, IndexVec};
+
 /// Slots of a cluster (`SWAPFILE_CLUSTER`).
 const SLOTS: u32 = 512;
 
@@ -37,7 +39,7 @@ pub(super) struct Clusters {
     nonfull: VecDeque<(u32, u32)>,
     frag: VecDeque<(u32, u32)>,
     /// Where each CPU goes on.
-    next: Vec<Option<u32>>,
+    next: IndexVec<CpuId, Option<u32>>,
 }
 
 impl Clusters {
@@ -57,7 +59,7 @@ impl Clusters {
             free: VecDeque::new(),
             nonfull: VecDeque::new(),
             frag: VecDeque::new(),
-            next: vec![None; cpus],
+            next: IndexVec::filled(cpus, None),
         };
         // Slots that cannot be used are used, so such a cluster is not a fresh one.
         for i in 0..clusters as u32 {
@@ -88,7 +90,7 @@ impl Clusters {
     }
 
     /// The next slot for a CPU, of those that are free. `None`: there is none.
-    pub(super) fn pick(&mut self, cpu: usize, is_free: impl Fn(u32) -> bool) -> Option<u32> {
+    pub(super) fn pick(&mut self, cpu: CpuId, is_free: impl Fn(u32) -> bool) -> Option<u32> {
         if let Some(next) = self.next[cpu].take()
             && let Some(slot) = self.scan(cpu, next / self.slots, next, &is_free)
         {
@@ -116,7 +118,7 @@ impl Clusters {
     /// Looks through the rest of a cluster.
     fn scan(
         &mut self,
-        cpu: usize,
+        cpu: CpuId,
         c: u32,
         from: u32,
         is_free: &impl Fn(u32) -> bool,
@@ -164,7 +166,7 @@ mod tests {
         }
         fn take(&mut self, n: usize) -> Vec<u32> {
             let one = |d: &mut Device| {
-                let s = d.clusters.pick(0, |s| !d.used[s as usize])?;
+                let s = d.clusters.pick(CpuId(0), |s| !d.used[s as usize])?;
                 d.used[s as usize] = true;
                 Some(s)
             };

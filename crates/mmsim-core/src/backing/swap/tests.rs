@@ -6,6 +6,8 @@ use crate::base::kernel::Kernel;
 use crate::base::rules::KernelRules;
 use proptest::prelude::*;
 
+const CPU: CpuId = CpuId(0);
+
 fn swap(slots: u32) -> Swap {
     let zram = DeviceConfig::preset("zram", 1).unwrap();
     Swap::new(slots, Device::new(zram, &KernelRules::of(Kernel::V6_12)), 2, false)
@@ -13,7 +15,7 @@ fn swap(slots: u32) -> Swap {
 
 /// The rule for one slot as it reads: the next free one of the CPU's cluster, else the
 /// first of a free cluster, else of one that has some.
-fn take_one(swap: &mut Swap, cpu: usize) -> Option<u32> {
+fn take_one(swap: &mut Swap, cpu: CpuId) -> Option<u32> {
     if swap.free == 0 {
         return None;
     }
@@ -50,11 +52,12 @@ proptest! {
     /// Many slots at a time are those that one at a time would give.
     #[test]
     fn batches_are_slots_one_by_one(
-        steps in prop::collection::vec((any::<bool>(), 0..2usize, 0..150usize), 0..80),
+        steps in prop::collection::vec((any::<bool>(), 0..2u16, 0..150usize), 0..80),
     ) {
         let (mut batch, mut single) = (swap(700), swap(700));
         let mut taken = Vec::new();
         for (frees, cpu, n) in steps {
+            let cpu = CpuId(cpu);
             if frees {
                 for _ in 0..n.min(taken.len()) {
                     let s = taken.swap_remove(n * 31 % taken.len());
@@ -81,11 +84,11 @@ proptest! {
         let mut evicted = Vec::new();
         for (i, shadow) in shadows.into_iter().enumerate() {
             let shadow = shadow.map(|s| Shadow(s.into()));
-            let slot = long.alloc(0).unwrap();
+            let slot = long.alloc(CPU).unwrap();
             long.set(slot, Cached::Folio(Pfn(i as u32)));
             long.get(slot);
-            long.uncache(slot, shadow, 0);
-            prop_assert_eq!(short.pick(0), Some(slot));
+            long.uncache(slot, shadow, CPU);
+            prop_assert_eq!(short.pick(CPU), Some(slot));
             evicted.push((slot, shadow));
         }
         short.store(evicted.iter().copied());

@@ -130,7 +130,7 @@ impl Machine {
         self.give_way(tid);
         let begin = self.mem.now;
         let captured = self.try_to_compact(req, node, tries);
-        self.psi.stalled(self.mem.cpu.0.into(), begin, self.mem.now);
+        self.psi.stalled(self.mem.cpu, begin, self.mem.now);
         self.mem.count(VmEvent::SimDirectCompactNs, self.mem.now.since(begin).0);
         // 4.1 does not count an attempt that was put off everywhere either.
         let uncounted = tries.result == CompactResult::Skipped

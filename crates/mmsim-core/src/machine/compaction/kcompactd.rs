@@ -11,7 +11,7 @@
 //! `should_proactive_compact_node`, `compact_node`); Linux 4.1 mm/vmscan.c (`balance_pgdat`).
 
 use crate::base::compact_result::CompactResult;
-use crate::base::id::{NodeId, ZoneId};
+use crate::base::id::{CpuId, NodeId, ZoneId};
 use crate::base::migratetype::Migratetype;
 use crate::base::time::SimDuration;
 use crate::base::vmstat::VmEvent;
@@ -51,12 +51,18 @@ pub(in crate::machine) struct Kcompactd {
     /// Of its timer.
     generation: u64,
     /// The CPU that it ran on last.
-    pub cpu: usize,
+    pub cpu: CpuId,
 }
 
 impl Default for Kcompactd {
     fn default() -> Self {
-        Kcompactd { running: None, order: 0, highest: ZoneKind::Movable, generation: 0, cpu: 0 }
+        Kcompactd {
+            running: None,
+            order: 0,
+            highest: ZoneKind::Movable,
+            generation: 0,
+            cpu: CpuId(0),
+        }
     }
 }
 

@@ -8,6 +8,7 @@
 //!
 //! While a CPU acts it is out of the tree; the root is then the earliest of the others.
 
+use crate::base::id::{CpuId, Idx as _};
 use crate::base::time::SimTime;
 use crate::machine::cpu::sched::Cpu;
 use crate::machine::cpu::thread::Entity;
@@ -21,16 +22,16 @@ pub(in crate::machine) struct Order {
     /// Node 1 is the root, the children of `i` are `2 i` and `2 i + 1`.
     nodes: Vec<u128>,
     /// The CPU that acts now.
-    acting: Option<usize>,
+    acting: Option<CpuId>,
 }
 
 /// The place of an idle CPU, or of one that would run something.
-fn key(cpu: usize, state: &Cpu) -> u128 {
+fn key(cpu: CpuId, state: &Cpu) -> u128 {
     state.next().map_or(NOBODY, |e| key_of(cpu, state.clock, e))
 }
 
 /// The place of a CPU that would run an entity.
-pub(in crate::machine) fn key_of(cpu: usize, clock: SimTime, entity: Entity) -> u128 {
+pub(in crate::machine) fn key_of(cpu: CpuId, clock: SimTime, entity: Entity) -> u128 {
     let rank = match entity {
         Entity::Kswapd(n) => u64::from(n.0),
         Entity::Kcompactd(n) => (1 << 8) + u64::from(n.0),
@@ -38,7 +39,7 @@ pub(in crate::machine) fn key_of(cpu: usize, clock: SimTime, entity: Entity) -> 
         Entity::Kdamond(k) => (1 << 10) + u64::from(k.0),
         Entity::Thread(t) => (1 << 20) + u64::from(t.0),
     };
-    u128::from(clock.0) << 64 | u128::from(rank << 16 | cpu as u64)
+    u128::from(clock.0) << 64 | u128::from(rank << 16 | u64::from(cpu.0))
 }
 
 impl Order {
@@ -49,9 +50,9 @@ impl Order {
     }
     /// The CPU that acts next, and its clock.
     #[inline]
-    pub(in crate::machine) fn first(&self) -> Option<(usize, SimTime)> {
+    pub(in crate::machine) fn first(&self) -> Option<(CpuId, SimTime)> {
         let first = self.nodes[1];
-        (first != NOBODY).then_some(((first & 0xffff) as usize, SimTime((first >> 64) as u64)))
+        (first != NOBODY).then_some((CpuId(first as u16), SimTime((first >> 64) as u64)))
     }
     /// The earliest clock of a busy CPU, the acting one not counted.
     #[inline]
@@ -59,28 +60,28 @@ impl Order {
         SimTime((self.nodes[1] >> 64) as u64)
     }
     /// The place of a CPU that does not act now: the smaller, the earlier.
-    pub(in crate::machine) fn key_at(&self, cpu: usize) -> u128 {
-        self.nodes[self.nodes.len() / 2 + cpu]
+    pub(in crate::machine) fn key_at(&self, cpu: CpuId) -> u128 {
+        self.nodes[self.nodes.len() / 2 + cpu.index()]
     }
     /// A CPU acts from now on, until it is [`Order::acted`].
-    pub(in crate::machine) fn acts(&mut self, cpu: usize) {
+    pub(in crate::machine) fn acts(&mut self, cpu: CpuId) {
         self.acting = Some(cpu);
         self.put(cpu, NOBODY);
     }
     /// The acting CPU has done its step.
-    pub(in crate::machine) fn acted(&mut self, cpu: usize, state: &Cpu) {
+    pub(in crate::machine) fn acted(&mut self, cpu: CpuId, state: &Cpu) {
         debug_assert_eq!(self.acting, Some(cpu));
         self.acting = None;
         self.put(cpu, key(cpu, state));
     }
     /// The clock of a CPU changed, or what it runs. Of the acting one nobody asks.
-    pub(in crate::machine) fn changed(&mut self, cpu: usize, state: &Cpu) {
+    pub(in crate::machine) fn changed(&mut self, cpu: CpuId, state: &Cpu) {
         if self.acting != Some(cpu) {
             self.put(cpu, key(cpu, state));
         }
     }
-    fn put(&mut self, cpu: usize, key: u128) {
-        let mut i = self.nodes.len() / 2 + cpu;
+    fn put(&mut self, cpu: CpuId, key: u128) {
+        let mut i = self.nodes.len() / 2 + cpu.index();
         self.nodes[i] = key;
         while i > 1 {
             let winner = self.nodes[i].min(self.nodes[i ^ 1]);
@@ -93,7 +94,7 @@ impl Order {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::base::id::{NodeId, ThreadId};
+    use crate::base::id::{IndexVec, NodeId, ThreadId};
     use crate::base::rng::Rng;
     use crate::base::rules::Scheduler;
     use crate::base::time::SimDuration;
@@ -105,21 +106,21 @@ mod tests {
         let mut rng = Rng::for_purpose(1, "order");
         for cpus in [1usize, 2, 3, 8, 13, 100] {
             let tunables = Tunables::of(Scheduler::Eevdf, 1, SimDuration::from_millis(4));
-            let mut all = vec![Cpu::new(tunables); cpus];
+            let mut all = IndexVec::filled(cpus, Cpu::new(tunables));
             let mut order = Order::new(cpus);
             for _ in 0..2000 {
-                let cpu = rng.below(cpus as u64) as usize;
+                let cpu = CpuId::from_index(rng.below(cpus as u64) as usize);
                 let c = &mut all[cpu];
                 c.clock = SimTime(rng.below(5));
                 let current = match rng.below(4) {
                     0 => None,
-                    1 => Some(Entity::Kswapd(NodeId(cpu as u8))),
-                    _ => Some(Entity::Thread(ThreadId((cpus - cpu) as u32))),
+                    1 => Some(Entity::Kswapd(NodeId::from_index(cpu.index()))),
+                    _ => Some(Entity::Thread(ThreadId((cpus - cpu.index()) as u32))),
                 };
                 c.run(current);
                 order.changed(cpu, c);
-                let busy = |without: Option<usize>| {
-                    let ids = (0..cpus).filter(move |&i| Some(i) != without);
+                let busy = |without: Option<CpuId>| {
+                    let ids = all.ids().filter(move |&i| Some(i) != without);
                     ids.filter(|&i| all[i].current().is_some())
                         .min_by_key(|&i| (all[i].clock, all[i].current(), i))
                 };

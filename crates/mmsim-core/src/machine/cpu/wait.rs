@@ -3,6 +3,7 @@
 use crate::base::id::{CpuId, ThreadId};
 use crate::base::time::SimTime;
 use crate::machine::Machine;
+use crate::machine::cpu::sched::Cpu;
 use crate::machine::cpu::thread::{Entity, Wait};
 use crate::machine::watch::psi::Psi;
 
@@ -20,7 +21,7 @@ impl Machine {
             _ => Psi::Idle,
         };
         let from = std::mem::replace(&mut t.psi, psi);
-        self.psi.change(t.cpu.0.into(), now, from, psi);
+        self.psi.change(t.cpu, now, from, psi);
     }
 
     /// Makes a waiting thread runnable: on its CPU, or on an idle one.
@@ -37,19 +38,16 @@ impl Machine {
         }
         t.wait = Wait::Not;
         let from = std::mem::replace(&mut t.psi, Psi::Running);
-        let old = usize::from(t.cpu.0);
+        let old = t.cpu;
         self.psi.change(old, now, from, Psi::Idle);
-        let cpu = if self.cpus[old].idle() {
-            old
-        } else {
-            self.cpus.iter().position(|c| c.idle()).unwrap_or(old)
-        };
-        self.threads[tid].cpu = CpuId(cpu as u16);
+        let cpu =
+            if self.cpus[old].idle() { old } else { self.cpus.position(Cpu::idle).unwrap_or(old) };
+        self.threads[tid].cpu = cpu;
         self.psi.change(cpu, now, Psi::Idle, Psi::Running);
         self.enqueue(cpu, Entity::Thread(tid), now);
     }
 
-    pub(in crate::machine) fn enqueue(&mut self, cpu: usize, e: Entity, now: SimTime) {
+    pub(in crate::machine) fn enqueue(&mut self, cpu: CpuId, e: Entity, now: SimTime) {
         // A scan of kswapd's asks after each folio whether somebody else is to run. It is one step
         // here, so that what it does is done; but the time after this instant has not passed.
         if let Some(Entity::Kswapd(n)) = self.cpus[cpu].current() {
@@ -61,10 +59,10 @@ impl Machine {
     }
 
     /// Puts a kernel thread on an idle CPU, or in line on the acting one. Returns the CPU.
-    pub(in crate::machine) fn enqueue_daemon(&mut self, e: Entity) -> usize {
+    pub(in crate::machine) fn enqueue_daemon(&mut self, e: Entity) -> CpuId {
         let now = self.mem.now;
-        let acting = usize::from(self.mem.cpu.0);
-        let cpu = self.cpus.iter().position(|c| c.idle()).unwrap_or(acting);
+        let acting = self.mem.cpu;
+        let cpu = self.cpus.position(Cpu::idle).unwrap_or(acting);
         self.enqueue(cpu, e, now);
         cpu
     }

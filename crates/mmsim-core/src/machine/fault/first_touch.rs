@@ -130,7 +130,7 @@ impl Machine {
     /// Lets the threads of all CPUs go on for as long as they do nothing but hits and first
     /// touches. Returns the CPU that has to act now, if that is known: its thread stopped in
     /// its turn.
-    pub(in crate::machine) fn first_touches(&mut self, due: SimTime) -> Option<usize> {
+    pub(in crate::machine) fn first_touches(&mut self, due: SimTime) -> Option<CpuId> {
         let due = due.min(TEAM_END);
         self.touching = false;
         self.alone_for = PAUSE;
@@ -159,7 +159,7 @@ impl Machine {
             match end {
                 // Accesses were recorded, as page numbers so far.
                 Some(Stop::Full | Stop::Bound) => {}
-                Some(Stop::Other | Stop::Miss) => break Some(team[place].cpu.0.into()),
+                Some(Stop::Other | Stop::Miss) => break Some(team[place].cpu),
                 None => break None,
             }
         };
@@ -177,7 +177,7 @@ impl Machine {
             let system = SimDuration(m.faults * each.0);
             t.system += system;
             t.user += SimDuration(clock - m.begin) - system;
-            let cpu = usize::from(m.cpu.0);
+            let cpu = m.cpu;
             self.cpus[cpu].clock = SimTime(clock);
             self.cpus[cpu].yield_if_due();
             self.order.changed(cpu, &self.cpus[cpu]);
@@ -197,7 +197,7 @@ impl Machine {
     fn gather(&mut self, run: &FastFaults, team: &mut Vec<Member>) -> (Turns, u128) {
         let mut outside = u128::MAX;
         let mut nr = 0;
-        for (i, c) in self.cpus.iter().enumerate() {
+        for (cpu, c) in self.cpus.pairs() {
             let tid = match c.alone() {
                 Some(Entity::Thread(t))
                     if c.clock < TEAM_END && self.threads[t].fault.is_none() =>
@@ -205,14 +205,14 @@ impl Machine {
                     t
                 }
                 _ => {
-                    outside = outside.min(self.order.key_at(i));
+                    outside = outside.min(self.order.key_at(cpu));
                     continue;
                 }
             };
             if team.len() == nr {
                 team.push(Member::nobody());
             }
-            (team[nr].tid, team[nr].cpu) = (tid, CpuId(i as u16));
+            (team[nr].tid, team[nr].cpu) = (tid, cpu);
             nr += 1;
         }
         if !team[..nr].is_sorted_by_key(|m| m.tid) {
@@ -232,7 +232,7 @@ impl Machine {
             m.touches.space = t.space;
             m.touches.known = [UNKNOWN; 2];
             m.touches.room = self.room_of(run, m.cpu);
-            m.begin = self.cpus[usize::from(m.cpu.0)].clock.0;
+            m.begin = self.cpus[m.cpu].clock.0;
             turns.keys[i] = m.begin << PLACE_BITS | i as u64;
         }
         turns.keys[..nr].sort_unstable();
@@ -268,7 +268,7 @@ impl Machine {
             let m = &mut team[place];
             if clock >= soon {
                 let thread = Entity::Thread(m.tid);
-                let own = || key_of(m.cpu.0.into(), SimTime(clock), thread);
+                let own = || key_of(m.cpu, SimTime(clock), thread);
                 if clock >= due.0 || outside < own() {
                     return (place, None);
                 }

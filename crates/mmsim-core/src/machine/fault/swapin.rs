@@ -97,9 +97,8 @@ impl Machine {
         }
         self.leave_swap_entry(page);
         self.mem.map(page, folio, bits);
-        let cpu = self.mem.cpu.0.into();
         let swap = self.mem.swap.as_mut().expect("a slot is of a device");
-        swap.put(slot, cpu);
+        swap.put(slot, self.mem.cpu);
         let locked = self.mem.spaces.vma(vma).flags.locked;
         if locked {
             self.mem.mlock(folio);
@@ -162,10 +161,9 @@ impl Machine {
         self.policy.folio_swapped_in(&mut self.mem, pfn, shadow, how);
         self.mem.lru_add(&mut *self.policy, pfn, how);
         self.mem.count_in(memcg, VmEvent::PswpIn, 1);
-        let cpu = self.mem.cpu.0.into();
         let swap = self.mem.swap.as_mut().expect("a slot is of a device");
         self.mem.now += swap.device.read_sync(1);
-        swap.put_last(slot, cpu);
+        swap.put_last(slot, self.mem.cpu);
         self.mem.slot_freed();
         // The contents exist nowhere else now.
         let dirty = if write { pte::DIRTY } else { 0 };

@@ -10,7 +10,7 @@
 //! (`do_try_to_free_pages`, `throttle_direct_reclaim`, `should_continue_reclaim`). Compaction is
 //! in `compact`, what groups add in `memcg`.
 
-use crate::base::id::{AsId, MemcgId, NodeId, Pfn, ThreadId};
+use crate::base::id::{AsId, Idx as _, MemcgId, NodeId, Pfn, ThreadId};
 use crate::base::migratetype::Migratetype;
 use crate::base::rules::SlowPath;
 use crate::base::time::{SimDuration, SimTime};
@@ -79,7 +79,7 @@ impl Machine {
         if nodes == 1 {
             return NodeId(0);
         }
-        NodeId((self.mem.cpu.0 as usize * nodes / self.cpus.len()) as u8)
+        NodeId::from_index(self.mem.cpu.index() * nodes / self.cpus.len())
     }
 
     /// A block for whatever request.
@@ -289,7 +289,7 @@ impl Machine {
         let begin = self.mem.now;
         let reclaimed = self.direct_reclaim(tid, req, node);
         self.latency[2].add(self.mem.now.since(begin));
-        self.psi.stalled(self.mem.cpu.0.into(), begin, self.mem.now);
+        self.psi.stalled(self.mem.cpu, begin, self.mem.now);
         self.mem.count(VmEvent::SimDirectReclaimNs, self.mem.now.since(begin).0);
         self.watchdog.tried(false);
         reclaimed

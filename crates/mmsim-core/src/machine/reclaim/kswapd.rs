@@ -9,7 +9,7 @@
 //! Source: Linux 6.12 mm/vmscan.c (`balance_pgdat`, `kswapd_try_to_sleep`,
 //! `wakeup_kswapd`).
 
-use crate::base::id::{NodeId, ThreadId, ZoneId};
+use crate::base::id::{CpuId, NodeId, ThreadId, ZoneId};
 use crate::base::time::{SimDuration, SimTime};
 use crate::base::vmstat::VmEvent;
 use crate::config::ZoneKind;
@@ -55,7 +55,7 @@ pub(in crate::machine) struct Kswapd {
     pub failures: u32,
     /// Threads at the emergency brake.
     pub throttled: Vec<ThreadId>,
-    cpu: usize,
+    cpu: CpuId,
     /// Time of its last step that has not passed yet: somebody came amid the step.
     pub owed: SimDuration,
 }
@@ -68,7 +68,7 @@ impl Default for Kswapd {
             highest: ZoneKind::Dma,
             failures: 0,
             throttled: Vec::new(),
-            cpu: 0,
+            cpu: CpuId(0),
             owed: SimDuration::ZERO,
         }
     }
@@ -76,7 +76,7 @@ impl Default for Kswapd {
 
 impl Kswapd {
     /// Where it runs, or ran last.
-    pub(in crate::machine) fn cpu(&self) -> usize {
+    pub(in crate::machine) fn cpu(&self) -> CpuId {
         self.cpu
     }
     pub(in crate::machine) fn is_running(&self) -> bool {

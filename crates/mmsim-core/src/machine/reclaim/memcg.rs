@@ -34,7 +34,7 @@ impl Machine {
             }
         }
         self.latency[2].add(self.mem.now.since(begin));
-        self.psi.stalled(self.mem.cpu.0.into(), begin, self.mem.now);
+        self.psi.stalled(self.mem.cpu, begin, self.mem.now);
         self.mem.count(VmEvent::SimDirectReclaimNs, self.mem.now.since(begin).0);
         self.mem.memcgs.fits(memcg)
     }
@@ -178,7 +178,7 @@ impl Machine {
             }
             target = 0;
         };
-        self.psi.stalled(self.mem.cpu.0.into(), begin, self.mem.now);
+        self.psi.stalled(self.mem.cpu, begin, self.mem.now);
         if penalty > 0 {
             self.sleep(tid, self.timeout(penalty), true);
         }

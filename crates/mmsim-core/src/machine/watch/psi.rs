@@ -13,6 +13,7 @@
 //! Source: Linux 6.12 kernel/sched/psi.c, include/linux/sched/loadavg.h (`calc_load`).
 //! Deviation: the kernel's period is one tick longer than 2 s.
 
+use crate::base::id::{CpuId, IndexVec};
 use crate::base::time::SimTime;
 use crate::machine::watch::result::Pressure;
 
@@ -100,7 +101,7 @@ impl CpuPsi {
 /// Memory pressure of the machine.
 #[derive(Clone, Debug)]
 pub(in crate::machine) struct PsiMeter {
-    cpus: Vec<CpuPsi>,
+    cpus: IndexVec<CpuId, CpuPsi>,
     period_end: u64,
     some_ns: u64,
     full_ns: u64,
@@ -124,7 +125,7 @@ impl PsiMeter {
     /// No pressure on `cpus` CPUs.
     pub(in crate::machine) fn new(cpus: usize) -> Self {
         PsiMeter {
-            cpus: vec![CpuPsi::default(); cpus],
+            cpus: IndexVec::filled(cpus, CpuPsi::default()),
             period_end: PERIOD,
             some_ns: 0,
             full_ns: 0,
@@ -133,7 +134,7 @@ impl PsiMeter {
     }
 
     /// A thread of `cpu` changes from one state to another.
-    pub(in crate::machine) fn change(&mut self, cpu: usize, now: SimTime, from: Psi, to: Psi) {
+    pub(in crate::machine) fn change(&mut self, cpu: CpuId, now: SimTime, from: Psi, to: Psi) {
         if from == to {
             return;
         }
@@ -145,7 +146,7 @@ impl PsiMeter {
     }
 
     /// A thread that ran on `cpu` worked for memory between two instants.
-    pub(in crate::machine) fn stalled(&mut self, cpu: usize, from: SimTime, to: SimTime) {
+    pub(in crate::machine) fn stalled(&mut self, cpu: CpuId, from: SimTime, to: SimTime) {
         self.change(cpu, from, Psi::Running, Psi::MemStallRunning);
         self.change(cpu, to, Psi::MemStallRunning, Psi::Running);
     }
@@ -155,7 +156,7 @@ impl PsiMeter {
         let now = now.min(SimTime::LAST);
         while now.0 >= self.period_end {
             let end = self.period_end;
-            for c in &mut self.cpus {
+            for c in self.cpus.iter_mut() {
                 c.advance(end);
             }
             let (some, full) = self.average();
@@ -163,7 +164,7 @@ impl PsiMeter {
             self.full_ns += full;
             self.averages.some = sampled(self.averages.some, some);
             self.averages.full = sampled(self.averages.full, full);
-            for c in &mut self.cpus {
+            for c in self.cpus.iter_mut() {
                 (c.some, c.full, c.nonidle) = (0, 0, 0);
             }
             self.period_end += PERIOD;
@@ -191,7 +192,7 @@ impl PsiMeter {
     /// Totals up to now, the current period included.
     pub(in crate::machine) fn total(&mut self, now: SimTime) -> Pressure {
         self.roll(now);
-        for c in &mut self.cpus {
+        for c in self.cpus.iter_mut() {
             c.advance(now.0);
         }
         let (some, full) = self.average();
@@ -222,9 +223,9 @@ mod tests {
     fn example_as_worked_by_hand() {
         let mut p = PsiMeter::new(2);
         let s = |n: u64| SimTime(n * 1_000_000_000);
-        p.change(0, s(0), Psi::Idle, Psi::Running);
-        p.change(1, s(0), Psi::Idle, Psi::MemStall);
-        p.change(1, s(1), Psi::MemStall, Psi::Running);
+        p.change(CpuId(0), s(0), Psi::Idle, Psi::Running);
+        p.change(CpuId(1), s(0), Psi::Idle, Psi::MemStall);
+        p.change(CpuId(1), s(1), Psi::MemStall, Psi::Running);
         assert_eq!(p.total(s(2)), Pressure { some_us: 500_000, full_us: 500_000 });
         // 25 % in one period: 25 x (2048 - 1677) / 2048 of a per cent and so on, rounded up.
         let averages = [25 * 371, 25 * 67, 25 * 14];
@@ -237,10 +238,10 @@ mod tests {
     fn averages_rise_and_fade() {
         let mut p = PsiMeter::new(1);
         let s = |n: u64| SimTime(n * 1_000_000_000);
-        p.change(0, s(0), Psi::Idle, Psi::MemStall);
+        p.change(CpuId(0), s(0), Psi::Idle, Psi::MemStall);
         p.total(s(6_000));
         assert_eq!(p.averages().some, [100 * PERCENT; 3]);
-        p.change(0, s(6_000), Psi::MemStall, Psi::Idle);
+        p.change(CpuId(0), s(6_000), Psi::MemStall, Psi::Idle);
         for (i, span) in [10, 60, 300].into_iter().enumerate() {
             let mut later = p.clone();
             later.total(s(6_000 + span));
@@ -252,8 +253,8 @@ mod tests {
     #[test]
     fn reclaim_by_the_only_runner_is_full_pressure() {
         let mut p = PsiMeter::new(1);
-        p.change(0, SimTime(0), Psi::Idle, Psi::Running);
-        p.stalled(0, SimTime(500_000_000), SimTime(700_000_000));
+        p.change(CpuId(0), SimTime(0), Psi::Idle, Psi::Running);
+        p.stalled(CpuId(0), SimTime(500_000_000), SimTime(700_000_000));
         assert_eq!(
             p.total(SimTime(1_000_000_000)),
             Pressure { some_us: 200_000, full_us: 200_000 }

@@ -9,7 +9,7 @@
 //! Meanings are those of Linux 6.12 (include/linux/mmzone.h, mm/memcontrol.c): the swap
 //! cache counts among file pages, and a page that many processes map is mapped once.
 
-use crate::base::id::{CpuId, Idx, MemcgId, NodeId, Pfn, ZoneId};
+use crate::base::id::{Idx, MemcgId, NodeId, Pfn, ZoneId};
 use crate::base::migratetype::{Migratetype, NR_MIGRATETYPES};
 use crate::base::time::SimTime;
 use crate::base::vmstat::{VmEvent, VmStat};
@@ -173,7 +173,7 @@ impl Default for ZoneSnapshot {
 
 impl ZoneSnapshot {
     /// A zone as the allocator sees it; uses of frames are left at 0, and pageblocks out.
-    pub fn of(zone: &Zone, cpus: u32) -> ZoneSnapshot {
+    pub fn of(zone: &Zone) -> ZoneSnapshot {
         let [min, low, high] = zone.watermark;
         ZoneSnapshot {
             kind: zone.kind,
@@ -184,7 +184,7 @@ impl ZoneSnapshot {
             boost: zone.boost,
             watermark: [min, low, high, high + (high - low)],
             lowmem_reserve: zone.lowmem_reserve,
-            pcp: (0..cpus).map(|cpu| zone.pcp(CpuId(cpu as u16))).collect(),
+            pcp: zone.pcps().collect(),
             free_blocks: Migratetype::ALL
                 .map(|mt| std::array::from_fn(|order| zone.nr_free_blocks(order as u8, mt))),
             pageblocks: Migratetype::ALL.map(|mt| zone.pageblocks(mt)),
@@ -235,16 +235,12 @@ pub struct Snapshot {
 }
 
 /// Zones and groups with the uses of their frames.
-fn counted(
-    mem: &Memory,
-    policy: &dyn ReclaimPolicy,
-    cpus: u32,
-) -> (Vec<ZoneSnapshot>, Vec<PageCounts>) {
+fn counted(mem: &Memory, policy: &dyn ReclaimPolicy) -> (Vec<ZoneSnapshot>, Vec<PageCounts>) {
     let mut groups = vec![PageCounts::default(); mem.memcgs.len()];
     let mut zones = Vec::new();
     for z in mem.zones.ids() {
         let zone = &mem.zones[z];
-        let mut snapshot = ZoneSnapshot::of(zone, cpus);
+        let mut snapshot = ZoneSnapshot::of(zone);
         for pfn in zone.touched() {
             let (kind, bits) = (mem.frames.kind(pfn), mem.frames.bits(pfn));
             let mapped = mem.frames.mapped(pfn) != Mapped::No;
@@ -273,7 +269,7 @@ impl Machine {
     pub fn snapshot(&mut self, at: SimTime) -> Snapshot {
         let mark = self.take_mark(at);
         let mem = &self.mem;
-        let (zones, counts) = counted(mem, &*self.policy, self.config.cpus);
+        let (zones, counts) = counted(mem, &*self.policy);
         let whole = zones.iter().fold(PageCounts::default(), |sum, z| sum.plus(&z.counts));
         let group = |m: MemcgId| MemcgSnapshot {
             name: mem.memcgs[m].config.name.clone(),

@@ -9,7 +9,7 @@
 //! Source: Linux 6.12 fs/fs-writeback.c (`wb_workfn`, `wb_check_start_all`), mm/page-writeback.c
 //! (`wb_over_bg_thresh`).
 
-use crate::base::id::{MemcgId, ThreadId};
+use crate::base::id::{CpuId, MemcgId, ThreadId};
 use crate::base::time::{SimDuration, SimTime};
 use crate::machine::Machine;
 use crate::machine::cpu::queue::Event;
@@ -48,7 +48,7 @@ pub(in crate::machine) struct Flusher {
     /// When a writer was paused last.
     pub last_pause: Option<SimTime>,
     /// The CPU that it ran on last.
-    pub cpu: usize,
+    pub cpu: CpuId,
 }
 
 impl Flusher {
@@ -61,7 +61,7 @@ impl Flusher {
             turn: 0,
             wb: vec![Writeback::default(); groups],
             last_pause: None,
-            cpu: 0,
+            cpu: CpuId(0),
         }
     }
 }

@@ -8,7 +8,9 @@
 use mmsim_core::backing::Shadow;
 use mmsim_core::backing::device::DeviceConfig;
 use mmsim_core::backing::swap::Cached;
-use mmsim_core::base::id::{AsId, FileId, ListId, MemcgId, NodeId, PageIdx, Pfn, VmaId, ZoneId};
+use mmsim_core::base::id::{
+    AsId, CpuId, FileId, ListId, MemcgId, NodeId, PageIdx, Pfn, VmaId, ZoneId,
+};
 use mmsim_core::base::time::SimDuration;
 use mmsim_core::base::vmstat::VmEvent;
 use mmsim_core::config::cost::CostModel;
@@ -187,7 +189,7 @@ impl Bench {
         self.mem.pages.set_entry(page, Entry::None, 0);
         self.mem.spaces[self.space].swapents -= 1;
         self.mem.memcgs.uncharge_swap(MemcgId(0), 1);
-        if self.mem.swap.as_mut().unwrap().put(slot, 0) {
+        if self.mem.swap.as_mut().unwrap().put(slot, CpuId(0)) {
             self.mem.slot_freed();
         }
         self.mem.map(page, pfn, pte::YOUNG | pte::WRITABLE);

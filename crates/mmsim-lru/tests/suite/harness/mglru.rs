@@ -4,7 +4,7 @@
 use crate::harness::memory::small_machine;
 use crate::model::mglru::{self as naive, Config, Naive, Page, Reclaim};
 use mmsim_core::backing::swap::Cached;
-use mmsim_core::base::id::{AsId, FileId, Idx, MemcgId, NodeId, PageIdx, Pfn, VmaId};
+use mmsim_core::base::id::{AsId, CpuId, FileId, Idx, MemcgId, NodeId, PageIdx, Pfn, VmaId};
 use mmsim_core::base::vmstat::VmEvent;
 use mmsim_core::config::{Kernel, MachineConfig, VmSysctl, ZoneKind};
 use mmsim_core::memory::Memory;
@@ -222,7 +222,7 @@ impl Real {
                 };
                 self.lru.folio_swapped_in(&mut self.mem, pfn, shadow, how);
                 self.mem.lru_add(&mut self.lru, pfn, how);
-                self.mem.swap.as_mut().unwrap().put_last(slot, 0);
+                self.mem.swap.as_mut().unwrap().put_last(slot, CpuId(0));
                 self.mem.slot_freed();
                 self.mem.map_swapped(self.space, page, pfn, bits, flag::DIRTY);
                 self.lru.swapin_mapped(&mut self.mem, pfn);

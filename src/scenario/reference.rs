@@ -1,0 +1,75 @@
+//! The generated part of docs/scenarios.md.
+
+use std::fmt::Write;
+
+use mmsim_core::base::knobs::Knobs as _;
+use mmsim_core::base::rules::KernelRules;
+use mmsim_core::config::Kernel;
+use mmsim_core::config::cost::CostModel;
+
+use super::keys::{Fallback, KeySpec};
+use super::tables::{TASK_COMMON, all_tables};
+use crate::prose::wrapped;
+
+/// Every table with every key.
+pub fn reference() -> String {
+    let mut out = String::new();
+    for t in all_tables() {
+        let _ = write!(out, "\n### {}\n\n{}\n\n", t.title, wrapped(t.doc, ""));
+        // Keys that all tasks or all steps share are listed once.
+        let shared = |k: &KeySpec| {
+            k.name == "do"
+                || (t.title.starts_with("workload") && TASK_COMMON.keys().any(|c| c.name == k.name))
+        };
+        if t.keys().all(shared) {
+            let _ = writeln!(out, "No further keys.");
+            continue;
+        }
+        let _ = writeln!(out, "| key | value | default | meaning |\n|---|---|---|---|");
+        for k in t.keys().filter(|k| !shared(k)) {
+            let default = match k.fallback {
+                Fallback::Required => "required".to_string(),
+                Fallback::Is(v) => format!("`{v}`"),
+                Fallback::Auto(words) => words.to_string(),
+            };
+            let _ =
+                writeln!(out, "| `{}` | {} | {default} | {} |", k.name, k.kind.describe(), k.doc);
+        }
+    }
+    out.push_str("\n### [machine.cost]\n\n");
+    out.push_str("Durations of at most `1s`, in simulated CPU time.\n\n");
+    out.push_str("| key | default | meaning |\n|---|---|---|\n");
+    for ((name, value), (_, meaning)) in
+        CostModel::measured().fields().into_iter().zip(CostModel::MEANINGS)
+    {
+        let meaning = meaning.trim_end_matches('.');
+        let _ = writeln!(out, "| `{name}` | `\"{value}\"` | {meaning} |");
+    }
+    out.push_str("\n### [machine.rules]\n\n");
+    out.push_str(
+        "What kernels do differently, each by itself. The default is what the kernel does.\n\n",
+    );
+    out.push_str("| key | value | default | meaning | Linux |\n|---|---|---|---|---|\n");
+    for k in KernelRules::knobs() {
+        let takes = k.takes().replace(" | ", ", ");
+        let default = default_of_rule(k.name);
+        let _ = writeln!(out, "| `{}` | {takes} | {default} | {} | {} |", k.name, k.doc, k.source);
+    }
+    out
+}
+
+/// The value of a rule in the oldest kernel, and in each that changed it.
+fn default_of_rule(name: &str) -> String {
+    let mut words = String::new();
+    let mut before = None;
+    for kernel in Kernel::ALL {
+        let value = KernelRules::of(kernel).get(name);
+        let Some(now) = value.as_ref().filter(|_| value != before) else { continue };
+        match before {
+            None => words.push_str(&format!("`{now}`")),
+            Some(_) => words.push_str(&format!(", from {} on `{now}`", kernel.name())),
+        }
+        before = value;
+    }
+    words
+}
