@@ -86,7 +86,7 @@ pub const RULES: &[Rule] = &[
     Rule {
         name: "swap traffic",
         policy: "classic",
-        experiments: &["zipf-anon", "zipf-changing", "detection", "three-step"],
+        experiments: &["zipf-anon", "zipf-changing", "detection", "three-step", "cyclic-anon"],
         counters: &["pswpin", "pswpout", "workingset_refault_anon", "pgmajfault"],
         median: 0.02,
         worst: 0.05,
@@ -95,7 +95,7 @@ pub const RULES: &[Rule] = &[
     Rule {
         name: "scans",
         policy: "classic",
-        experiments: &["zipf-anon", "zipf-changing", "detection"],
+        experiments: &["zipf-anon", "zipf-changing", "detection", "cyclic-anon"],
         counters: &["pgscan_anon", "pgsteal_anon"],
         median: 0.05,
         worst: 0.10,
@@ -119,7 +119,7 @@ pub const RULES: &[Rule] = &[
     Rule {
         name: "file and balance",
         policy: "classic",
-        experiments: &["file", "anon-file"],
+        experiments: &["file", "anon-file", "cyclic-file"],
         counters: &[
             "workingset_refault_file",
             "workingset_refault_anon",
@@ -143,7 +143,7 @@ pub const RULES: &[Rule] = &[
     Rule {
         name: "swap traffic",
         policy: "mglru",
-        experiments: &["zipf-anon", "zipf-changing", "detection", "three-step"],
+        experiments: &["zipf-anon", "zipf-changing", "detection", "three-step", "cyclic-anon"],
         counters: &["pswpin", "pswpout", "workingset_refault_anon", "pgmajfault"],
         median: 0.02,
         worst: 0.05,
@@ -152,7 +152,7 @@ pub const RULES: &[Rule] = &[
     Rule {
         name: "scans",
         policy: "mglru",
-        experiments: &["zipf-anon", "zipf-changing", "detection"],
+        experiments: &["zipf-anon", "zipf-changing", "detection", "cyclic-anon"],
         counters: &["pgscan_anon", "pgsteal_anon"],
         median: 0.05,
         worst: 0.10,
@@ -170,7 +170,7 @@ pub const RULES: &[Rule] = &[
     Rule {
         name: "file and balance",
         policy: "mglru",
-        experiments: &["file", "anon-file"],
+        experiments: &["file", "anon-file", "cyclic-file"],
         counters: &[
             "workingset_refault_file",
             "workingset_refault_anon",
