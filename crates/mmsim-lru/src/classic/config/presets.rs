@@ -249,7 +249,7 @@ pub const fn preset_for_kernel(kernel: Kernel) -> ClassicConfig {
     match kernel {
         Kernel::V4_1 | Kernel::V5_5 => ClassicConfig::V5_5,
         Kernel::V5_8 => ClassicConfig::V5_8,
-        Kernel::V5_9 => ClassicConfig::V5_9,
+        Kernel::V5_9 | Kernel::V5_10 => ClassicConfig::V5_9,
         Kernel::V6_1 => ClassicConfig::V6_1,
         Kernel::V6_6 => ClassicConfig::V6_6,
         Kernel::V6_12 => ClassicConfig::V6_12,
