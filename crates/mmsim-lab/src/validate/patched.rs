@@ -35,30 +35,34 @@ pub struct Patched {
 pub enum Asked {
     /// The effect of the patch on these counters, within so many points.
     Effect(f64, &'static [&'static str]),
-    /// These counters themselves, within that share of what was recorded.
-    Level(f64, &'static [&'static str]),
+    /// These counters themselves, each within that share of what was recorded, or within the spread
+    /// of the recording if that is larger.
+    Level(&'static [(&'static str, f64)]),
     /// Nothing: it is what others are compared with.
     Nothing,
 }
 
 impl Asked {
     /// The counters that are judged.
-    pub fn counters(self) -> &'static [&'static str] {
+    pub fn counters(self) -> Vec<&'static str> {
         match self {
-            Asked::Effect(_, counters) | Asked::Level(_, counters) => counters,
-            Asked::Nothing => &[],
+            Asked::Effect(_, counters) => counters.to_vec(),
+            Asked::Level(counters) => counters.iter().map(|c| c.0).collect(),
+            Asked::Nothing => Vec::new(),
         }
     }
 }
 
 const LAZYFREE: Asked =
     Asked::Effect(5.0, &["workingset_refault_anon", "workingset_refault_file", "pglazyfreed"]);
-const PLACEMENT: Asked = Asked::Level(0.02, &["workingset_refault_file"]);
+const PLACEMENT: Asked = Asked::Level(&[("workingset_refault_file", 0.02)]);
 /// What the effects are taken from. Each refault of an anonymous page is a swap-in.
 const REFAULTS: &[&str] = &["workingset_refault_anon", "workingset_refault_file", "pglazyfreed"];
 /// What activates and demotes, without a judgement.
-const ACTIVATION: &[&str] = &["workingset_activate_anon", "pgdeactivate", "pgreuse"];
-const SWAP_INS: Asked = Asked::Level(0.02, &["pswpin"]);
+const ACTIVATION: &[&str] = &["pgdeactivate", "pgreuse"];
+const SWAP_INS: Asked = Asked::Level(&[("pswpin", 0.02)]);
+/// Activated refaults as the rules of the reference ask.
+const DETECTION: Asked = Asked::Level(&[("pswpin", 0.02), ("workingset_activate_anon", 0.1)]);
 
 /// Every patched kernel of which there are recordings.
 pub const PATCHED: &[Patched] = &[
@@ -150,7 +154,7 @@ pub const PATCHED: &[Patched] = &[
         preset: "classic-v5.9",
         knobs: &[],
         against: Some("5.10-anon-base"),
-        asked: SWAP_INS,
+        asked: DETECTION,
         beside: ACTIVATION,
         about: "the anonymous workingset series as merged",
     },
