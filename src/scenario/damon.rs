@@ -133,7 +133,7 @@ fn rules_of(r: &Reader<'_>, machine: Kernel) -> Kernel {
     let preset = r.find("rules").and_then(Node::table).and_then(|t| t.get("preset"));
     let named = preset.and_then(Node::as_text).and_then(|p| p.strip_prefix("damon-v"));
     match named {
-        Some("5.16") => Kernel::V5_9,
+        Some("5.16") => Kernel::V5_10,
         Some(version) => Kernel::from_name(version).unwrap_or(machine),
         None => machine,
     }

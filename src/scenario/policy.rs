@@ -112,16 +112,25 @@ pub const NO_COMPACTION: &str = "none";
 pub const fn compaction_of(kernel: Kernel) -> &'static str {
     match kernel {
         Kernel::V4_1 => "compaction-v4.1",
-        Kernel::V5_5 | Kernel::V5_8 | Kernel::V5_9 | Kernel::V6_1 | Kernel::V6_6 => {
-            "compaction-v6.1"
-        }
+        Kernel::V5_5
+        | Kernel::V5_8
+        | Kernel::V5_9
+        | Kernel::V5_10
+        | Kernel::V6_1
+        | Kernel::V6_6 => "compaction-v6.1",
         Kernel::V6_12 | Kernel::V6_18 | Kernel::V7_3 => "compaction-v6.12",
     }
 }
 
-/// The preset that goes with a kernel. Of 4.1 only allocation and compaction are modelled.
+/// The preset that goes with a kernel. Of 4.1 only allocation and compaction are modelled; the LRU
+/// of 5.10 is that of 5.9.
 pub fn preset_of(kernel: Kernel) -> String {
-    format!("classic-v{}", kernel.max(Kernel::V5_5).name())
+    let lru = match kernel {
+        Kernel::V4_1 => Kernel::V5_5,
+        Kernel::V5_10 => Kernel::V5_9,
+        _ => kernel,
+    };
+    format!("classic-v{}", lru.name())
 }
 
 /// A policy with the places where it was written.

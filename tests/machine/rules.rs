@@ -273,6 +273,22 @@ fn anon_exclusive() {
     assert_eq!(of, [[1, 1, 0], [0, 0, 1]]);
 }
 
+/// A page comes back from swap by a read and is written then. The swap cache still holds it: it is
+/// taken as it is and gives up its slot, or is copied, and the old page keeps the slot.
+#[test]
+fn cow_of_held_pages() {
+    let mut ops = vec![anon(1), write(0, 0, 1)];
+    ops.extend(swap_out(1));
+    ops.extend([read(0, 0, 1), end(0), write(0, 0, 1), end(1)]);
+    let c = ruled(newest("ssd"), "anon-exclusive", "no");
+    let of = both(&c, "cow-of-held-pages", ["no", "yes"], &ops).map(|r| {
+        let [faults, reuses] = phase_counts(&r.phases[1], ["pgfault", "pgreuse"]);
+        let used = ["nr_swap_used", "nr_inactive_anon"].map(|g| gauge(&r.phases[1].gauges, g));
+        [faults, reuses, used[0], used[1]]
+    });
+    assert_eq!(of, [[1, 1, 0, 1], [1, 0, 1, 2]]);
+}
+
 /// A page of a random mapping was used. With recency it stays for another round.
 #[test]
 fn random_has_no_recency() {

@@ -64,7 +64,8 @@ fn write_after_read(kernel: Kernel) -> [u64; 4] {
 fn a_write_to_a_page_of_the_swap_cache() {
     // 5.x maps it read-only at the read; the write is a fault that gives up the slot.
     assert_eq!(write_after_read(Kernel::V5_5), [1, 1, 0, 1]);
-    assert_eq!(write_after_read(Kernel::V5_9), [1, 1, 0, 1]);
+    // From 5.9 to 5.17 the fault makes a copy, and the old page keeps the slot.
+    assert_eq!(write_after_read(Kernel::V5_9), [1, 0, 1, 1]);
     // 6.x maps it writable; the slot stays and is written again.
     assert_eq!(write_after_read(Kernel::V6_1), [0, 0, 1, 1]);
     assert_eq!(write_after_read(Kernel::V6_12), [0, 0, 1, 1]);

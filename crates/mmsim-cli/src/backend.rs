@@ -565,5 +565,10 @@ pub(crate) fn accuracy(
         return accuracy::with_quick_part(text, &part, &name).map_err(input);
     }
     let sources = Sources::new(&experiments, &validation, &remains, &calibrated);
-    accuracy::document(&sources).map_err(input)
+    let of_patches = request.dir.join("patched");
+    if !of_patches.is_dir() {
+        return accuracy::document(&sources).map_err(input);
+    }
+    let patched = mmsim_lab::validate::validate(&of_patches, &what, progress).map_err(input)?;
+    accuracy::document(&sources.with_patched(&patched)).map_err(input)
 }

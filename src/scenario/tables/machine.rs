@@ -392,7 +392,7 @@ const OF_SOME_KERNELS: &[(&str, Kernel, Kernel, &str)] = &[
     ("watermark_boost_factor", Kernel::V5_5, Kernel::LAST, "since 5.0"),
     ("compaction_proactiveness", Kernel::V5_9, Kernel::LAST, "since 5.9"),
     ("percpu_pagelist_high_fraction", Kernel::V6_1, Kernel::LAST, "since 5.14"),
-    ("percpu_pagelist_fraction", Kernel::V4_1, Kernel::V5_9, "up to 5.13"),
+    ("percpu_pagelist_fraction", Kernel::V4_1, Kernel::V5_10, "up to 5.13"),
 ];
 
 /// Nothing is set that the kernel does not have, and no value that it does not take.

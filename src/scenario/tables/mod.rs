@@ -65,7 +65,7 @@ rows! {
     keys {
         ("name", Text, Required, "name in reports, unique")
         ("kernel", Kind::Kernel, Auto("that of the machine"),
-            "sets `machine.kernel`, the reclaim preset of that kernel (`classic-v` and the version), and, where `compaction.preset` is given and not `none`, its compaction")
+            "sets `machine.kernel`, the reclaim preset of that kernel (`classic-v` and the version; that of 5.9 for 5.10), and, where `compaction.preset` is given and not `none`, its compaction")
         ("reclaim", Policy, Auto("that of the file"), "`preset` and knobs, on top of `[reclaim]`")
         ("compaction", Compaction, Auto("that of the file"),
             "`preset` and knobs, on top of `[compaction]`")

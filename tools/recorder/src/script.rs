@@ -154,6 +154,12 @@ pub enum Command {
         times: u64,
         advice: Option<Advice>,
     },
+    /// `accesses` chunks of `chunk` pages, each read and then written into a buffer that is mapped
+    /// for it. The draws are of chunks.
+    Ebizzy {
+        chunks: Drawn,
+        chunk: usize,
+    },
     Madvise {
         pages: Pages,
         advice: Advice,
@@ -421,6 +427,20 @@ impl<'a> Words<'a> {
                 let begin = self.number("the first i")?;
                 Command::Lazy { arena, chunk, lag, reads, begin, times, advice }
             }
+            "ebizzy" => {
+                let (region, table) = (self.number("the region")?, self.number("the table")?);
+                let chunk = self.size("the size of a chunk")?;
+                let accesses = self.number("how often")?;
+                let map = Map { mul: self.number("mul")?, add: 0 };
+                let buffer = self.number("the region of the buffer")?;
+                if known.regions.contains_key(&buffer) {
+                    return Err(format!("there is a region {buffer} already"));
+                }
+                let chunks = known.drawn(Drawn { region, table, accesses, map })?;
+                let count = known.tables[&table].saturating_mul(chunk);
+                known.within(Pages { region, at: 0, count })?;
+                Command::Ebizzy { chunks, chunk }
+            }
             "unmap" => {
                 let region = self.number("the region")?;
                 known.region(region)?;
@@ -587,95 +607,4 @@ pub fn until(text: &str, name: &str) -> Result<String, String> {
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-
-    fn refused(text: &str) -> String {
-        parse(text).map(|_| ()).expect_err(text).to_string()
-    }
-
-    #[test]
-    fn commands_are_read() {
-        let text = "write /proc/sys/vm/lowmem_reserve_ratio 1 256\n\nanon 0 10\ntable 3 10 0.5\n\
-                    scan 0 2 8 w\nzipf 0 3 100 300 7 1\nmixscan 0 3 5 7 0 0 2 10 50 mmap\nresid 0 10 1";
-        let all = parse(text).unwrap_or_else(|e| panic!("{e}"));
-        let map = Map { mul: 7, add: 1 };
-        let drawn = Drawn { region: 0, table: 3, accesses: 100, map };
-        assert_eq!(all.len(), 7);
-        assert_eq!(
-            all[0],
-            Command::Write {
-                path: "/proc/sys/vm/lowmem_reserve_ratio".into(),
-                value: "1 256".into(),
-                may_fail: false
-            }
-        );
-        let pages = Pages { region: 0, at: 2, count: 8 };
-        assert_eq!(all[3], Command::Scan { pages, write: true, times: 1 });
-        assert_eq!(all[4], Command::Zipf { drawn, write_permille: 300 });
-        assert!(matches!(all[5], Command::MixScan { loop_, .. } if loop_ == pages));
-        assert_eq!(all[6], Command::Look);
-    }
-
-    #[test]
-    fn swap_is_on_a_device_of_so_many_pages() {
-        let all = parse("swapon /dev/nullb0 262144").unwrap_or_else(|e| panic!("{e}"));
-        assert_eq!(all, [Command::Swapon { device: "/dev/nullb0".into(), pages: 262_144 }]);
-    }
-
-    /// As `evidence/reference/GENERATOR.md` has it: from `start + ph * count / every` on, `ph = k mod every`.
-    #[test]
-    fn a_child_reads_its_pages_in_so_many_ticks() {
-        let all =
-            parse("spawn 8192 1000 0 0 8 1 2048 6144 50\nchildrss t1\nval t1 /a /b\nkillchild");
-        let all = all.unwrap_or_else(|e| panic!("{e}"));
-        let Command::Spawn { pages: 8192, tick_us: 1000, ticks: 0, reads } = &all[0] else {
-            panic!("{:?}", all[0])
-        };
-        assert_eq!((reads[0].at(0), reads[0].at(7)), (0..8, 0..8));
-        assert_eq!((reads[1].at(1), reads[1].at(51)), (2170..2293, 2170..2293));
-        assert_eq!(reads[1].at(49).end, 8192);
-    }
-
-    #[test]
-    fn what_cannot_be_is_refused_with_its_line() {
-        let cases = [
-            ("spawn 8 1 0 4 5 1", "up to page 9, but the child has 8 pages"),
-            ("childrss t1", "there is no child"),
-            ("val /a /b", "several files need a label before them"),
-            ("val t1", "the path is missing"),
-            ("anon 0 10\nfil 0 0 10", "line 2: `fil 0 0 10`: not a command of this recorder"),
-            ("swapon", "the device is missing"),
-            ("swapon /dev/nullb0 1", "the pages is 1, write a number from 2 to"),
-            ("swapon /dev/nullb0 8 8", "`8` is too much"),
-            ("seed x", "line 1: `seed x`: the seed is `x`, write a number"),
-            ("seed", "the seed is missing"),
-            ("seed 1 2", "`2` is too much"),
-            ("fill 0 0 10", "there is no region 0"),
-            ("anon 0 10\nfill 0 5 6", "up to page 11, but region 0 has 10 pages"),
-            ("anon 0 10\nanon 0 10", "there is a region 0 already"),
-            ("anon 0 10\nunmap 0\nfill 0 0 1", "line 3"),
-            ("anon 0 0", "the number of pages is 0, write a number from 1 to"),
-            ("anon 0 10\nzipf 0 0 1 0 1 0", "there is no table 0"),
-            ("anon 0 10\ntable 0 11 1\nzipf 0 0 1 0 1 0", "11 ranks, but region 0 has 10 pages"),
-            ("table 0 10 nan", "theta is NaN, write a number from 0 to 10"),
-            (
-                "anon 0 10\nmadvise 0 0 10 cold",
-                "write populate_read or pageout or free or dontneed",
-            ),
-            ("snap a\nsnapx a", "there is a snapshot `a` already"),
-        ];
-        for (text, what) in cases {
-            let said = refused(text);
-            assert!(said.contains(what), "{text}: {said}");
-        }
-    }
-
-    #[test]
-    fn scripts_can_be_cut() {
-        let text = "seed 1\nsnapx a\nseed 2\nsnap b\n";
-        assert_eq!(until(text, "a").as_deref(), Ok("seed 1\nsnapx a\n"));
-        assert_eq!(until(text, "b").as_deref(), Ok(text));
-        assert!(until(text, "c").is_err());
-    }
-}
+mod tests;

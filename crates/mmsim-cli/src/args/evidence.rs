@@ -92,7 +92,8 @@ Examples:
   mmsim accuracy --quick --check
   mmsim accuracy my-kernels -o my-accuracy.md
 
-It is made from `mmsim validate DIR`, from gaps.toml and calibration.toml.")]
+It is made from `mmsim validate DIR`, from gaps.toml and calibration.toml. Recordings of patched
+kernels in DIR/patched, if there are any, are a section of their own.")]
 pub(crate) struct AccuracyArgs {
     /// The folder with the recorded experiments
     #[arg(value_name = "DIR", default_value = "evidence/reference")]

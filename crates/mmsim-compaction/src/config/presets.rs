@@ -256,9 +256,12 @@ pub fn preset(name: &str) -> Option<CompactionConfig> {
 pub const fn preset_for_kernel(kernel: Kernel) -> CompactionConfig {
     match kernel {
         Kernel::V4_1 => CompactionConfig::V4_1,
-        Kernel::V5_5 | Kernel::V5_8 | Kernel::V5_9 | Kernel::V6_1 | Kernel::V6_6 => {
-            CompactionConfig::V6_1
-        }
+        Kernel::V5_5
+        | Kernel::V5_8
+        | Kernel::V5_9
+        | Kernel::V5_10
+        | Kernel::V6_1
+        | Kernel::V6_6 => CompactionConfig::V6_1,
         Kernel::V6_12 | Kernel::V6_18 | Kernel::V7_3 => CompactionConfig::V6_12,
     }
 }

@@ -216,6 +216,10 @@ kernel_rules! {
             "PTEs know that a page is nobody else's: swap-in maps it writable, and the write after it keeps the slot",
             "5.19 \"mm: remember exclusively mapped anonymous pages with PG_anon_exclusive\"";
             false, 5 . 19 => true;
+        cow_of_held_pages: bool = "cow-of-held-pages",
+            "a write to a page that the swap cache or an LRU batch holds too makes a copy; the old page stays in the swap cache until reclaim meets it",
+            "5.9 \"mm: do_wp_page() simplification\"; 5.18 \"mm: optimize do_wp_page() for exclusive pages in the swapcache\", and \"for fresh pages in local LRU pagevecs\"";
+            false, 5 . 9 => true, 5 . 18 => false;
         random_has_no_recency: bool = "random-has-no-recency",
             "accesses through MADV_RANDOM mappings do not count, and reclaim leaves their bits alone",
             "6.3 \"mm: add vma_has_recency()\"";
@@ -369,7 +373,8 @@ mod tests {
         };
         assert_eq!(changed("rules-v4.1"), [""; 0]);
         assert_eq!(changed("rules-v5.8"), [""; 0]);
-        let of_5_9 = ["proactive-compaction", "process-kernel-pages", "high-retries"];
+        let of_5_9 =
+            ["proactive-compaction", "cow-of-held-pages", "process-kernel-pages", "high-retries"];
         assert_eq!(changed("rules-v5.9"), of_5_9);
         // Every rule is there because some kernel differs.
         let all: Vec<_> = KernelRules::presets().iter().flat_map(|p| changed(p.name)).collect();

@@ -148,7 +148,9 @@ pub fn preset(name: &str) -> Option<DamonConfig> {
 /// The preset that a kernel shipped. Kernels before 5.16 have none and get its.
 pub const fn preset_for_kernel(kernel: Kernel) -> DamonConfig {
     match kernel {
-        Kernel::V4_1 | Kernel::V5_5 | Kernel::V5_8 | Kernel::V5_9 => DamonConfig::V5_16,
+        Kernel::V4_1 | Kernel::V5_5 | Kernel::V5_8 | Kernel::V5_9 | Kernel::V5_10 => {
+            DamonConfig::V5_16
+        }
         Kernel::V6_1 | Kernel::V6_6 => DamonConfig::V6_1,
         Kernel::V6_12 => DamonConfig::V6_12,
         Kernel::V6_18 => DamonConfig::V6_18,

@@ -2,12 +2,13 @@
 //!
 //! Everything in it is computed from a [`Validation`] but two things that people write:
 //! the conditions under which kernels were recorded, and for each gap the best explanation
-//! found ([`remains`]). A figure counts as *predicted* unless it was looked at when a
+//! found ([`remains`]). Kernels with and without a patch are a section of their own. A figure counts as *predicted* unless it was looked at when a
 //! constant was chosen ([`calibrated`]). One part is of the quick subset of points alone
 //! and stands between two marks, so that a test can hold it against the program within
 //! seconds; the whole is made by `mmsim accuracy`.
 
 pub mod calibrated;
+mod patched;
 mod recorded;
 pub mod remains;
 
@@ -31,6 +32,8 @@ pub struct Sources<'a> {
     pub experiments: &'a [Experiment],
     /// What came out of replaying it.
     pub validation: &'a Validation,
+    /// What came out of replaying kernels with and without a patch, if there are any.
+    pub patched: Option<&'a Validation>,
     /// The explanations of gaps.
     pub remains: &'a Remains,
     /// What constants were chosen by.
@@ -45,7 +48,12 @@ impl<'a> Sources<'a> {
         remains: &'a Remains,
         calibrated: &'a Calibrated,
     ) -> Self {
-        Sources { experiments, validation, remains, calibrated }
+        Sources { experiments, validation, patched: None, remains, calibrated }
+    }
+
+    /// The same, with kernels that carry a patch or lack one.
+    pub fn with_patched(self, patched: &'a Validation) -> Self {
+        Sources { patched: Some(patched), ..self }
     }
 }
 
@@ -54,7 +62,9 @@ impl<'a> Sources<'a> {
 /// # Errors
 /// An explanation is of a gap that there is not.
 pub fn document(s: &Sources<'_>) -> Result<String, Error> {
-    s.remains.check(s.validation)?;
+    let of_patches = s.patched.map(patched::figures).unwrap_or_default();
+    let verdicts = patched::verdicts(&of_patches);
+    s.remains.check(s.validation.rules.iter().chain(&verdicts))?;
     let parts = [
         HEAD.to_string(),
         recorded::sensitivities(s),
@@ -62,7 +72,8 @@ pub fn document(s: &Sources<'_>) -> Result<String, Error> {
         recorded::headline(s),
         recorded::by_experiment(s),
         recorded::outcomes(s.validation),
-        recorded::what_remains(s),
+        patched::section(&of_patches),
+        recorded::what_remains(s, &verdicts),
         recorded::not_modelled(s.validation),
         quick_part(s.experiments, s.validation),
     ];

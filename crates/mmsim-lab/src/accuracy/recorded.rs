@@ -23,7 +23,7 @@ const SENSITIVE: [&str; 3] = ["pswpin", "pgscan", "workingset_activate_anon"];
 const FARTHEST: usize = 5;
 
 /// A table in Markdown.
-fn table(header: &[&str], rows: impl IntoIterator<Item = Vec<String>>) -> String {
+pub(super) fn table(header: &[&str], rows: impl IntoIterator<Item = Vec<String>>) -> String {
     let line = |cells: Vec<String>| format!("| {} |\n", cells.join(" | "));
     let mut out = line(header.iter().map(|h| h.to_string()).collect());
     out += &line(header.iter().map(|_| "---".to_string()).collect());
@@ -34,14 +34,14 @@ fn share(e: Option<f64>) -> String {
     e.map_or(String::new(), |e| format!("{:.1} %", e * 100.0))
 }
 
-fn change(of: f64, from: f64) -> String {
+pub(super) fn change(of: f64, from: f64) -> String {
     match from > 0.0 {
         true => per_cent((of / from - 1.0) * 100.0),
         false => String::new(),
     }
 }
 
-fn verdict(met: bool) -> String {
+pub(super) fn verdict(met: bool) -> String {
     if met { "met" } else { "**missed**" }.to_string()
 }
 
@@ -161,7 +161,7 @@ pub(super) fn headline(s: &Sources<'_>) -> String {
 /// Of each rule and LRU how close the model comes to each kernel, over all experiments.
 pub(super) fn by_kernel(v: &Validation) -> String {
     let mut kernels: Vec<&str> = v.rules.iter().map(|r| r.kernel.as_str()).collect();
-    kernels.sort_by_key(|k| rules::version(k));
+    kernels.sort_by_key(|k| (rules::version(k), *k));
     kernels.dedup();
     let mut groups: Vec<(&str, &str)> = Vec::new();
     for r in &v.rules {
@@ -317,10 +317,10 @@ pub(super) fn outcomes(v: &Validation) -> String {
 }
 
 /// The gaps with their explanations.
-pub(super) fn what_remains(s: &Sources<'_>) -> String {
+pub(super) fn what_remains(s: &Sources<'_>, of_patches: &[Verdict]) -> String {
     let mut out = "## What remains\n\nFor each rule that is missed the best explanation found.\n\n"
         .to_string();
-    let missed: Vec<&Verdict> = s.validation.rules.iter().filter(|r| !r.met).collect();
+    let missed = s.validation.rules.iter().chain(of_patches).filter(|r| !r.met);
     let mut said: Vec<(&str, Vec<&Verdict>)> = Vec::new();
     for r in missed {
         let why = s.remains.why(r).unwrap_or("No explanation has been found yet.");

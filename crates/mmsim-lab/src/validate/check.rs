@@ -5,10 +5,12 @@
 //! runs: there can be such a machine, the commands can be read, the phases are those of
 //! the commands, and what was counted fits what was set up.
 
+use mmsim::nearest::nearest;
 use mmsim_workload::script::{LruGen, Script, ScriptError, ScriptSetup};
 
 use super::boot;
 use super::machine::{self, Knob};
+use super::patched::{PATCHED, Patched};
 use super::place::Step;
 use super::point::{Experiment, Phase, Point, Recorded, ZoneState};
 use super::problem::{Found, Problem, found, within};
@@ -59,6 +61,17 @@ fn point(p: &Point) -> Result<(), Found> {
     }
     if !p.kernel_series().starts_with(|c: char| c.is_ascii_digit()) {
         let what = format!("\"{}\", write what `uname -r` prints, as in 6.12.117", p.kernel);
+        return Err(found(["kernel".into()], what));
+    }
+    if Patched::is_written_so(&p.kernel) && p.patched().is_none() {
+        let known: Vec<&str> = PATCHED.iter().map(|x| x.name).collect();
+        let near = nearest(&p.kernel, &known);
+        let near = near.map_or(".".into(), |n| format!(", did you mean `{n}`?"));
+        let what = format!(
+            "\"{}\" is no patched kernel{near} Write one of {}, or what `uname -r` prints",
+            p.kernel,
+            known.join(", ")
+        );
         return Err(found(["kernel".into()], what));
     }
     within(["repetitions".into()], p.repetitions as u64, 1, MAX_REPETITIONS)?;
@@ -367,6 +380,10 @@ mod tests {
             said("6.12.1", "v6.12"),
             "kernel: \"v6.12\", write what `uname -r` prints, as in 6.12.117"
         );
+        let patched = said("6.12.1", "6.12+lazyfree-lst");
+        let starts = "kernel: \"6.12+lazyfree-lst\" is no patched kernel, did you mean \
+                      `6.12+lazyfree-list`? Write one of 6.12+lazyfree-base, ";
+        assert!(patched.starts_with(starts), "{patched}");
     }
 
     #[test]
@@ -374,9 +391,9 @@ mod tests {
         assert_eq!(
             said("seed 1", "sed 1"),
             "script[4]: found `sed`, which is no command; write one of anon, file, unmap, table, \
-             seed, fill, scan, zipf, mixscan, mix2, preadscan, madvise, lazy, grow, punch, \
-             hugepool, pipes, pring, sleepms, snap, snapx, write, zram, swapon, mount, mlockself, \
-             ballast"
+             seed, fill, scan, zipf, mixscan, mix2, preadscan, madvise, lazy, ebizzy, grow, \
+             punch, hugepool, pipes, pring, sleepms, snap, snapx, write, zram, swapon, mount, \
+             mlockself, ballast"
         );
         assert_eq!(
             said("seed 2", "seed two"),

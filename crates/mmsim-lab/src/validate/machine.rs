@@ -14,6 +14,7 @@ use mmsim_core::machine::TaskConfig;
 use mmsim_core::workload::Workload;
 use mmsim_workload::script::{Command, LruGen, Script, ScriptSetup, ScriptSwap};
 
+use super::patched::Patched;
 use super::point::{Phase, Point, Zones};
 use super::{boot, cost, damon};
 use mmsim::machines::{Machine, Policy};
@@ -158,7 +159,11 @@ fn locked_pages(p: &Point, repetition: usize) -> u64 {
 
 /// The LRU of the recorded kernel, as its commands set it up.
 fn policy(p: &Point, kernel: Kernel, setup: &ScriptSetup) -> Result<Policy, String> {
-    let shipped = MglruConfig::of_kernel(kernel).unwrap_or(MglruConfig::V6_1);
+    let patched = p.patched().filter(|x| x.lru == p.lru).map(Patched::policy);
+    let shipped = match patched {
+        Some(Policy::Mglru(config)) => config,
+        _ => MglruConfig::of_kernel(kernel).unwrap_or(MglruConfig::V6_1),
+    };
     let enabled = match setup.lru_gen {
         None | Some(LruGen::Classic) => None,
         Some(LruGen::Full) => Some(shipped),
@@ -168,7 +173,7 @@ fn policy(p: &Point, kernel: Kernel, setup: &ScriptSetup) -> Result<Policy, Stri
         }
     };
     match (p.lru.as_str(), enabled) {
-        ("classic", None) => Ok(Policy::of_kernel(kernel)),
+        ("classic", None) => Ok(patched.unwrap_or(Policy::of_kernel(kernel))),
         ("mglru", Some(_)) if kernel < Kernel::V6_1 => {
             Err(format!("Linux {} has no MGLRU", kernel.name()))
         }
@@ -178,6 +183,9 @@ fn policy(p: &Point, kernel: Kernel, setup: &ScriptSetup) -> Result<Policy, Stri
 }
 
 fn kernel(p: &Point) -> Result<Kernel, String> {
+    if let Some(patched) = p.patched() {
+        return Ok(patched.base);
+    }
     let series = p.kernel_series();
     Kernel::ALL.into_iter().find(|k| k.name() == series).ok_or_else(|| {
         let known: Vec<&str> = Kernel::ALL.iter().map(|k| k.name()).collect();
@@ -346,8 +354,9 @@ pub(super) enum Knob {
 
 /// Knobs whose effect is in the recorded zones, or that change nothing in what is replayed
 /// from a script: no huge pages, no generations, no cache before its start.
-const WITHOUT_EFFECT: [&str; 9] = [
+const WITHOUT_EFFECT: [&str; 10] = [
     "percpu_pagelist_high_fraction",
+    "percpu_pagelist_fraction",
     "min_free_kbytes",
     "watermark_scale_factor",
     "lowmem_reserve_ratio",

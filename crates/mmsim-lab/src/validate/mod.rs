@@ -17,6 +17,7 @@ mod damon;
 pub mod document;
 mod machine;
 mod outcomes;
+pub mod patched;
 mod place;
 pub mod point;
 mod problem;

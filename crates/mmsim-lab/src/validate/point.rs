@@ -10,6 +10,7 @@ use serde::de::{self, SeqAccess, Visitor};
 use serde::{Deserialize, Deserializer};
 
 use super::booted::Booted;
+use super::patched::Patched;
 
 /// A number that was equal in all repetitions, or its mean, smallest and largest.
 #[derive(Clone, Copy, PartialEq, Debug)]
@@ -178,7 +179,7 @@ fn five_or_nothing<'de, D: Deserializer<'de>>(d: D) -> Result<Option<[u64; 5]>, 
 pub struct Point {
     /// Its name.
     pub id: String,
-    /// `uname -r`.
+    /// `uname -r`, or the name of a patched kernel.
     pub kernel: String,
     /// `classic` or `mglru`.
     pub lru: String,
@@ -237,9 +238,12 @@ impl Point {
         let (_, values) = self.results.iter().find(|r| r.0 == command)?;
         serde_json::from_value(values.get(&format!("{key}_each"))?.clone()).ok()
     }
-    /// `6.12` of `6.12.117+deb12-amd64` and of `6.12-rc3`; the whole text if it does not
-    /// begin with two numbers.
+    /// `6.12` of `6.12.117+deb12-amd64` and of `6.12-rc3`; the whole text if it is a patched kernel
+    /// or does not begin with two numbers.
     pub fn kernel_series(&self) -> String {
+        if self.patched().is_some() {
+            return self.kernel.clone();
+        }
         let mut parts = self.kernel.splitn(3, '.');
         let digits = |s: Option<&str>| -> Option<String> {
             let s = s?;
@@ -250,6 +254,10 @@ impl Point {
             (Some(major), Some(minor)) => format!("{major}.{minor}"),
             _ => self.kernel.clone(),
         }
+    }
+    /// The patched kernel that it was recorded on, if it was.
+    pub fn patched(&self) -> Option<&'static Patched> {
+        Patched::of(&self.kernel)
     }
     /// Where memory was free when a repetition began, if that was read out: the state with as many
     /// free pages, or nearly so.
@@ -332,6 +340,7 @@ mod tests {
         assert_eq!(series("6.12-rc3"), "6.12");
         assert_eq!(series("5.9"), "5.9");
         assert_eq!(series("next-20250101"), "next-20250101");
+        assert_eq!(series("6.12+lazyfree-list"), "6.12+lazyfree-list");
     }
 
     #[test]

@@ -423,14 +423,18 @@ impl Verdict {
 /// The kernels of rows, by their versions.
 fn kernels<'a>(rows: &[&'a PointRow]) -> Vec<&'a str> {
     let mut all: Vec<&str> = rows.iter().map(|r| r.kernel.as_str()).collect();
-    all.sort_by_key(|k| version(k));
+    all.sort_by_key(|k| (version(k), *k));
     all.dedup();
     all
 }
 
 /// Major and minor version of a kernel's name.
 pub fn version(kernel: &str) -> (u32, u32) {
-    let mut parts = kernel.split('.').map(|n| n.parse().unwrap_or(0));
+    let number = |n: &str| {
+        let digits: String = n.chars().take_while(char::is_ascii_digit).collect();
+        digits.parse().unwrap_or(0)
+    };
+    let mut parts = kernel.split('.').map(number);
     (parts.next().unwrap_or(0), parts.next().unwrap_or(0))
 }
 

@@ -64,6 +64,21 @@ pub struct Lazy {
     pub advice: Option<Advice>,
 }
 
+/// Drawn chunks of a region that are copied, each into a buffer of its own.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Ebizzy {
+    /// Region of the chunks.
+    pub region: RegionId,
+    /// The law of the chunks; the first page of a chunk is its number times [`Ebizzy::chunk`].
+    pub draw: TableRef,
+    /// Pages of a chunk.
+    pub chunk: u32,
+    /// How many chunks are copied.
+    pub turns: u64,
+    /// Region of the buffer, which is mapped in no other command.
+    pub buffer: RegionId,
+}
+
 /// How pages of a file are reached.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Via {
@@ -186,6 +201,9 @@ pub enum Command {
     /// `lazy`: turns of drawn reads of one region, a write of the next chunk of another, and
     /// advice on the chunk that was written some turns before.
     Lazy(Lazy),
+    /// `ebizzy`: each turn maps a buffer, reads a drawn chunk, writes the buffer in full and unmaps
+    /// it.
+    Ebizzy(Ebizzy),
     /// `grow`: write further pages of a region, from its first on, until free memory is
     /// down to a floor.
     Grow {

@@ -21,7 +21,9 @@ mod run;
 mod setup;
 mod spawned;
 
-pub use command::{Child, Command, Lazy, PageRange, ReadOnly, RegionKind, Sweep, TableRef, Via};
+pub use command::{
+    Child, Command, Ebizzy, Lazy, PageRange, ReadOnly, RegionKind, Sweep, TableRef, Via,
+};
 pub use error::{NotYet, ScriptError};
 pub use run::ScriptWorkload;
 pub use setup::{LruGen, ScriptSetup, ScriptSwap};

@@ -7,7 +7,9 @@
 //! Filling a page writes all its 4096 bytes, touching one writes a single byte; both are
 //! one write here, because the machine counts pages. [`Pace`] has the difference in time.
 
-use super::{Command, Lazy, Pace, PageRange, RegionKind, Script, TableRef, Via};
+mod chunks;
+
+use super::{Command, Pace, PageRange, RegionKind, Script, TableRef, Via};
 use crate::sampler::CumZipf;
 use mmsim_core::base::id::KdamondId;
 use mmsim_core::base::migratetype::Migratetype;
@@ -250,6 +252,7 @@ impl ScriptWorkload {
                 return self.done == u64::from(count);
             }
             Command::Lazy(lazy) => return self.lazy(&lazy, ops),
+            Command::Ebizzy(ebizzy) => return self.ebizzy(&ebizzy, ops),
             Command::Punch { region, pages, period, keep } => {
                 return self.punch((region, pages), period, keep, ops);
             }
@@ -293,31 +296,6 @@ impl ScriptWorkload {
             }
         }
         self.done >= total
-    }
-
-    /// Steps of turns: each read is one, and what comes after the reads of a turn is one.
-    fn lazy(&mut self, lazy: &Lazy, ops: &mut Vec<Op>) -> bool {
-        let steps = u64::from(lazy.reads) + 1;
-        let total = lazy.turns * steps;
-        while self.done < total && ops.len() < BATCH {
-            let (turn, step) = (lazy.first + self.done / steps, self.done % steps);
-            self.done += 1;
-            if step < u64::from(lazy.reads) {
-                let page = self.page(lazy.draw, ops);
-                ops.push(touch(lazy.region, false, page));
-                continue;
-            }
-            let start = |turn: u64| (turn % u64::from(lazy.chunks)) as u32 * lazy.chunk;
-            let region = lazy.arena;
-            self.fill_pages(PageRange { region, first: start(turn), count: lazy.chunk }, ops);
-            if let Some(advice) = lazy.advice
-                && turn >= lazy.lag
-            {
-                let (first, count) = (start(turn - lazy.lag), lazy.chunk);
-                ops.push(Op::Madvise { region, first, count, advice });
-            }
-        }
-        self.done == total
     }
 
     fn mixscan(
@@ -444,12 +422,12 @@ mod tests {
         }
     }
 
-    fn run(lines: &[&str]) -> Vec<Op> {
+    pub(super) fn run(lines: &[&str]) -> Vec<Op> {
         batches(lines, |_| 0).concat()
     }
 
     /// Single page touches as (region, page, write), the rest left out.
-    fn touches(ops: &[Op]) -> Vec<(u16, u32, bool)> {
+    pub(super) fn touches(ops: &[Op]) -> Vec<(u16, u32, bool)> {
         ops.iter()
             .filter_map(|op| match *op {
                 Op::Access(r) => Some((r.first..r.first + r.count).map(move |p| (r, p))),
@@ -461,13 +439,13 @@ mod tests {
     }
 
     /// The published generator, written down again without tables for the search.
-    struct Naive {
+    pub(super) struct Naive {
         random: SplitMix64,
         sums: Vec<f64>,
     }
 
     impl Naive {
-        fn new(seed: u64, n: u32, theta: f64) -> Self {
+        pub(super) fn new(seed: u64, n: u32, theta: f64) -> Self {
             let mut sums = Vec::new();
             let mut sum = 0.0;
             for i in 1..=n {
@@ -476,7 +454,7 @@ mod tests {
             }
             Naive { random: SplitMix64::new(seed), sums }
         }
-        fn page(&mut self, mul: u64, add: u64) -> u32 {
+        pub(super) fn page(&mut self, mul: u64, add: u64) -> u32 {
             let n = self.sums.len();
             let u = (self.random.next_u64() >> 11) as f64 / (1u64 << 53) as f64;
             let t = u * self.sums[n - 1];
@@ -575,46 +553,6 @@ mod tests {
             })
             .collect();
         assert_eq!(touches(&ops), expected);
-    }
-
-    #[test]
-    fn an_arena_is_given_back_some_turns_later() {
-        let ops = run(&[
-            "anon 0 130",
-            "file 1 /mnt/z 64 normal",
-            "table 0 64 0.9",
-            "seed 5",
-            "lazy 0 130 40 2 1 0 3 4 41 7 free 5",
-        ]);
-        let mut g = Naive::new(5, 64, 0.9);
-        let region = RegionId(0);
-        let mut expected = Vec::new();
-        // 130 pages are three chunks of 40; turns 5 to 8 write chunks 2, 0, 1, 2.
-        for (written, freed) in [(80, 0), (0, 40), (40, 80), (80, 0)] {
-            expected.extend((0..3).map(|_| touch(RegionId(1), false, g.page(41, 7))));
-            expected.push(Op::Access(Run { region, write: true, first: written, count: 40 }));
-            let (first, advice) = (freed, Advice::Free);
-            expected.push(Op::Madvise { region, first, count: 40, advice });
-        }
-        assert_eq!(ops[2..], expected);
-    }
-
-    #[test]
-    fn the_first_turns_of_a_lag_give_nothing_back() {
-        let file = ["anon 0 8", "file 1 /mnt/z 4 normal", "table 0 4 0.9"];
-        let advised = |words: &str| {
-            let last = format!("lazy 0 8 2 {words}");
-            let ops = run(&[&file[..], &[&last]].concat());
-            let advice = ops.iter().filter_map(|op| match *op {
-                Op::Madvise { first, count: 2, advice: Advice::DontNeed, .. } => Some(first),
-                Op::Madvise { .. } => panic!("{op:?}"),
-                _ => None,
-            });
-            (advice.collect::<Vec<_>>(), touches(&ops).iter().filter(|t| t.2).count())
-        };
-        assert_eq!(advised("3 1 0 1 5 1 0 dontneed 0"), (vec![0, 2], 10));
-        assert_eq!(advised("0 1 0 0 5 1 0 dontneed 0"), (vec![0, 2, 4, 6, 0], 10));
-        assert_eq!(advised("0 1 0 1 5 1 0 none 0"), (vec![], 10));
     }
 
     /// The detection scenario in small: long passes in long runs, hints, snapshots.

@@ -171,6 +171,15 @@ fn one(command: &Command, state: &mut State) -> Result<(), String> {
                 }
             }
         }
+        Command::Ebizzy { chunks, chunk } => {
+            let (region, law) = (&regions[&chunks.region], &laws[&chunks.table]);
+            for _ in 0..chunks.accesses {
+                let buffer = Mapping::aligned(*chunk)?;
+                let first = chunks.map.page(law.draw(rng), law.ranks()) * chunk;
+                (first..first + chunk).for_each(|page| region.read(page));
+                (0..*chunk).for_each(|page| buffer.fill(page));
+            }
+        }
         Command::Madvise { pages: p, advice } => {
             regions[&p.region].advise(p.at, p.count, *advice)?;
         }

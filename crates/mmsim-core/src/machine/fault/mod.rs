@@ -261,10 +261,12 @@ impl Machine {
         let hot = self.mem.pages.hot(page);
         let written = hot | pte::WRITABLE | pte::DIRTY | pte::ACCESSED;
         if self.mem.frames.kind(folio) == FrameKind::Anon {
-            if !self.mem.frames.has(folio, flag::LRU) {
+            let copies = self.mem.rules.cow_of_held_pages;
+            if !copies && !self.mem.frames.has(folio, flag::LRU) {
                 self.mem.lru_drain(&mut *self.policy);
             }
-            if self.mem.frames.mapped(folio) == Mapped::Once {
+            let held = copies && self.mem.frames.has(folio, flag::SWAPCACHE | flag::IN_BATCH);
+            if self.mem.frames.mapped(folio) == Mapped::Once && !held {
                 self.mem.now += self.mem.cost.t_minor_map;
                 self.mem.count(VmEvent::PgReuse, 1);
                 if !self.mem.rules.anon_exclusive {
@@ -284,7 +286,7 @@ impl Machine {
             self.balance_dirty_pages(tid, folio);
             return (FaultOutcome::Done, FaultKind::Reuse);
         }
-        // Copy on write: a private page of a file, or an anonymous page that others map.
+        // Copy on write: a private page of a file, or an anonymous page that others map or hold.
         let pfn = match self.alloc_user(tid) {
             AllocOutcome::Frame(p) => p,
             other => return (other.into(), FaultKind::Cow),
@@ -297,6 +299,13 @@ impl Machine {
         }
         self.mem.now += self.mem.cost.t_minor_anon + self.mem.cost.t_copy_page;
         self.mem.unmap_for_copy(page, folio);
+        // What only a batch held is gone; what the swap cache holds waits for reclaim.
+        if self.mem.frames.kind(folio) == FrameKind::Anon
+            && self.mem.frames.mapped(folio) == Mapped::No
+            && !self.mem.frames.has(folio, flag::SWAPCACHE)
+        {
+            self.mem.free_anon(&mut *self.policy, folio);
+        }
         let flags = self.mem.spaces.vma(vma).flags;
         let how = self.make_anon(pfn, flags, ArrivalKind::New);
         self.policy.folio_entering(&mut self.mem, pfn, how);

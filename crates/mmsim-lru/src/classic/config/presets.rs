@@ -249,7 +249,7 @@ pub const fn preset_for_kernel(kernel: Kernel) -> ClassicConfig {
     match kernel {
         Kernel::V4_1 | Kernel::V5_5 => ClassicConfig::V5_5,
         Kernel::V5_8 => ClassicConfig::V5_8,
-        Kernel::V5_9 => ClassicConfig::V5_9,
+        Kernel::V5_9 | Kernel::V5_10 => ClassicConfig::V5_9,
         Kernel::V6_1 => ClassicConfig::V6_1,
         Kernel::V6_6 => ClassicConfig::V6_6,
         Kernel::V6_12 => ClassicConfig::V6_12,
@@ -276,7 +276,9 @@ mod tests {
             assert_eq!(p.before.is_none(), i == 0);
             assert!(p.before.is_none_or(|b| earlier.iter().any(|e| e.name == b)), "{}", p.name);
         }
-        for kernel in Kernel::ALL.into_iter().filter(|k| *k > Kernel::V4_1) {
+        let own = |k: &Kernel| *k > Kernel::V4_1 && *k != Kernel::V5_10;
+        assert_eq!(preset("classic-v5.9"), Some(preset_for_kernel(Kernel::V5_10)));
+        for kernel in Kernel::ALL.into_iter().filter(own) {
             let name = format!("classic-v{}", kernel.name());
             assert_eq!(preset(&name), Some(preset_for_kernel(kernel)));
         }

@@ -129,7 +129,7 @@ impl MglruConfig {
     /// What a kernel has as MGLRU; kernels before 6.1 have none.
     pub const fn of_kernel(kernel: Kernel) -> Option<MglruConfig> {
         match kernel {
-            Kernel::V4_1 | Kernel::V5_5 | Kernel::V5_8 | Kernel::V5_9 => None,
+            Kernel::V4_1 | Kernel::V5_5 | Kernel::V5_8 | Kernel::V5_9 | Kernel::V5_10 => None,
             Kernel::V6_1 => Some(MglruConfig::V6_1),
             // The stable tree of 6.6 has the fix of 6.8.
             Kernel::V6_6 => Some(MglruConfig::V6_8_POST),

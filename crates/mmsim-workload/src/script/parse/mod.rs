@@ -7,10 +7,13 @@ mod set_up;
 
 use super::lines::Words;
 use super::setup::{ScriptSetup, ScriptSwap};
-use super::{Command, Lazy, PageRange, ReadOnly, RegionKind, Script, ScriptError, Via};
+use super::{
+    Command, Ebizzy, Lazy, PageRange, ReadOnly, RegionKind, Script, ScriptError, TableRef, Via,
+};
+use crate::sampler::LinearMap;
 use mmsim_core::base::time::SimDuration;
 use mmsim_core::phys::gfp::MAX_PAGE_ORDER;
-use mmsim_core::workload::Advice;
+use mmsim_core::workload::{Advice, RegionId};
 use std::collections::BTreeMap;
 
 /// Files of the reference machine and their sizes in pages.
@@ -206,6 +209,7 @@ impl Parser {
                 }
             }
             "lazy" => Command::Lazy(self.lazy(w)?),
+            "ebizzy" => Command::Ebizzy(self.ebizzy(w)?),
             "punch" => {
                 let region = self.region(w.usage("punch region period keep"))?;
                 self.writable(region, w)?;
@@ -245,8 +249,9 @@ impl Parser {
                 return Err(w.error(
                     other,
                     "which is no command; write one of anon, file, unmap, table, seed, fill, scan, \
-                     zipf, mixscan, mix2, preadscan, madvise, lazy, grow, punch, hugepool, pipes, \
-                     pring, sleepms, snap, snapx, write, zram, swapon, mount, mlockself, ballast",
+                     zipf, mixscan, mix2, preadscan, madvise, lazy, ebizzy, grow, punch, hugepool, \
+                     pipes, pring, sleepms, snap, snapx, write, zram, swapon, mount, mlockself, \
+                     ballast",
                 ));
             }
         })
@@ -302,6 +307,23 @@ impl Parser {
         Ok(Lazy { arena, chunk, chunks, lag, region, draw, reads, first, turns, advice })
     }
 
+    fn ebizzy(&mut self, w: &mut Words<'_>) -> Result<Ebizzy, ScriptError> {
+        w.usage("ebizzy region table chunk turns mul buffer");
+        let region = self.region(w)?;
+        let table = self.table_slot(w)?;
+        let (ranks, pages) =
+            (self.script.tables[table as usize].ranks, self.regions[&region.0].pages);
+        if ranks > pages {
+            let found = format!("table of {ranks}");
+            return Err(w.error(&found, format!("more ranks than the {pages} pages of the region")));
+        }
+        let chunk = w.number("the pages of a chunk", 1..=pages / ranks)?;
+        let turns = w.number("turns", 0..=u64::from(u32::MAX))?;
+        let map = LinearMap { mul: w.number("the multiplier", 0..=1 << 31)?, add: 0, n: ranks };
+        let buffer = RegionId(self.new_region(w)?);
+        Ok(Ebizzy { region, draw: TableRef { table, map }, chunk, turns, buffer })
+    }
+
     fn snap(&mut self, w: &mut Words<'_>) -> Result<(), ScriptError> {
         let name = w.usage("snap name").word("the name")?;
         if self.script.phases.len() == MAX_SNAPS {
@@ -318,7 +340,6 @@ impl Parser {
 mod tests {
     use super::*;
     use crate::script::setup::LruGen;
-    use mmsim_core::workload::RegionId;
 
     fn error(lines: &[&str]) -> String {
         parse(lines).unwrap_err().to_string()
@@ -508,5 +529,16 @@ mod tests {
             "script line 3: found `cold`, write free, dontneed or none"
         );
         assert!(lazy("0 32 8 0 1 0 4 10 1 0 free").contains("which lacks"));
+        let ebizzy =
+            |words: &str| error(&["anon 0 64", "table 0 8 0.9", &format!("ebizzy {words}")]);
+        assert_eq!(
+            ebizzy("0 0 9 3 5 1"),
+            "script line 2: found `9`, write the pages of a chunk as a number from 1 to 8"
+        );
+        assert_eq!(
+            ebizzy("0 0 8 3 5 0"),
+            "script line 2: found `0`, a region that is mapped already; write another or unmap it"
+        );
+        assert!(ebizzy("0 0 8 3 5").contains("write `ebizzy region table chunk turns mul buffer`"));
     }
 }
