@@ -46,6 +46,7 @@ impl Verb {
             Verb::Validate(args) => args.output.agrees(),
             Verb::Reproduce(args) => args.output.agrees(),
             Verb::Compare(args) => args.output.agrees(),
+            Verb::View(args) => form::agree("-o", args.output.as_deref(), Content::Html, &[]),
             Verb::List(args) => args.agrees(),
             _ => Ok(()),
         }
@@ -57,6 +58,8 @@ impl RunArgs {
         let files = [
             ("--events", &self.events, Content::JsonLines, &[Content::Json][..]),
             ("--series", &self.series, Content::Csv, &[]),
+            ("--html", &self.html, Content::Html, &[]),
+            ("--svg", &self.svg, Content::Svg, &[]),
             ("--timing", &self.timing, Content::Json, &[]),
         ];
         for (option, path, writes, also) in files {

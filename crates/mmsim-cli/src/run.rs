@@ -13,6 +13,8 @@ use mmsim::report::{
     self, AimReport, ExpectReport, OomReport, Report, RunReport, StuckReport, StuckThread,
 };
 use mmsim::scenario::RunSpec;
+use mmsim_view::figure;
+use mmsim_view::page::{self, Observed, Source};
 
 use crate::args::{Format, RunArgs};
 use crate::backend::{self, Execution, Overrides, Plan, ThreadsOf};
@@ -33,6 +35,8 @@ pub(crate) fn run(args: &RunArgs) -> Result<Ending, Failure> {
             stdout_or_file(args),
             ("--events", args.events.as_deref()),
             ("--series", args.series.as_deref()),
+            ("--html", args.html.as_deref()),
+            ("--svg", args.svg.as_deref()),
             ("--emit-dir", args.emit_dir.as_deref()),
             ("--damon-record", args.damon_record.as_deref()),
             ("--timing", args.timing.as_deref()),
@@ -70,9 +74,11 @@ pub(crate) fn run(args: &RunArgs) -> Result<Ending, Failure> {
         }
     }
     output::check(args.output.output.as_deref())?;
-    output::check(args.timing.as_deref())?;
+    for file in [&args.timing, &args.html, &args.svg] {
+        output::check(file.as_deref())?;
+    }
     let stopwatch = Stopwatch::start();
-    let results = execute(args, &plans)?;
+    let (results, observed) = execute(args, &plans)?;
     let (report, ending) = assemble(&plans, &results);
     let text = match args.output.form() {
         Format::Table => table::report(&report),
@@ -80,6 +86,14 @@ pub(crate) fn run(args: &RunArgs) -> Result<Ending, Failure> {
         Format::Csv => report.to_csv(),
     };
     output::show(&text, args.output.output.as_deref())?;
+    if let Some(path) = &args.html {
+        let source = Source { name: "", report: &report, observed: &observed };
+        output::deliver(page::html(&[source], args.by).as_bytes(), Some(path))?;
+    }
+    if let Some(path) = &args.svg {
+        let shown = args.by.unwrap_or_else(|| figure::main_of(&report));
+        output::deliver(figure::svg(&report, shown).as_bytes(), Some(path))?;
+    }
 
     let all = || results.iter().flatten().map(|(_, result)| result);
     let cost = stopwatch.cost(
@@ -102,12 +116,14 @@ pub(crate) fn run(args: &RunArgs) -> Result<Ending, Failure> {
 
 /// Options that say something of another one are not given alone.
 fn dependent(args: &RunArgs) -> Result<(), Failure> {
-    let (events, series) = (args.events.is_some(), args.series.is_some());
+    let (events, html) = (args.events.is_some(), args.html.is_some());
+    let sampled = args.series.is_some() || html;
     let (kinds, dir) = (!args.emit.is_empty(), args.emit_dir.is_some());
     for (option, given, of, there) in [
         ("--events-filter", args.events_filter.is_some(), "--events FILE", events),
         ("--events-limit", args.events_limit.is_some(), "--events FILE", events),
-        ("--every", args.every.is_some(), "--series FILE", series),
+        ("--every", args.every.is_some(), "--series FILE", sampled),
+        ("--html-pages", args.html_pages, "--html FILE", html),
         ("--emit", kinds, "--emit-dir DIR", dir),
         ("--emit-dir", dir, "--emit KIND", kinds),
     ] {
@@ -128,26 +144,25 @@ fn stdout_or_file(args: &RunArgs) -> (&'static str, Option<&Path>) {
     }
 }
 
-fn execute(args: &RunArgs, plans: &[Plan]) -> Result<Vec<Results>, Failure> {
+fn execute(args: &RunArgs, plans: &[Plan]) -> Result<(Vec<Results>, Vec<Observed>), Failure> {
     let nr_runs = plans.iter().map(|plan| plan.runs.len()).sum();
     let progress = Arc::new(Progress::new("runs", nr_runs));
     let files = Observing::create(args, plans, nr_runs, &progress)?;
-    let every = args.every.unwrap_or(SimDuration::from_millis(100));
+    // A series is read by programs, and has no end; what a page keeps is thinned.
+    let usual = if args.series.is_some() { 100 } else { 10 };
+    let every = args.every.unwrap_or(SimDuration::from_millis(usual));
     let mut results = Vec::new();
     let mut first = 0;
     for plan in plans {
-        let observer = files.events.as_ref().map(|file| {
-            move |run: usize, threads_of: ThreadsOf<'_>| file.observer(first + run, threads_of)
-        });
-        let sampler = files.series.as_ref().map(|file| {
-            move |run: usize, machine: &Machine| file.sampler(first + run, machine.not_kept())
-        });
+        let observer =
+            |run: usize, threads_of: ThreadsOf<'_>| files.observer(first + run, threads_of);
+        let sampler = |run: usize, machine: &Machine| files.sampler(first + run, machine);
         let snapshot = files.emission.as_ref().map(|e| move |run: usize| e.watcher(first + run));
         let how = Execution {
             jobs: args.jobs,
             check: args.check,
-            observer: observer.as_ref().map(|make| make as backend::MakeObserver<'_>),
-            sampler: sampler.as_ref().map(|make| (every, make as backend::MakeSampler<'_>)),
+            observer: files.observes().then_some(&observer as backend::MakeObserver<'_>),
+            sampler: files.samples().then_some((every, &sampler as backend::MakeSampler<'_>)),
             snapshot: snapshot.as_ref().map(|make| make as backend::MakeSnapshot<'_>),
             finished: &|run| {
                 files.finished(first + run).unwrap_or_else(|failure| exit::now(failure));
@@ -161,8 +176,8 @@ fn execute(args: &RunArgs, plans: &[Plan]) -> Result<Vec<Results>, Failure> {
     if let Some(name) = files.unmatched() {
         return Err(unknown_task(&name, plans));
     }
-    files.commit(&results)?;
-    Ok(results)
+    let observed = files.commit(&results)?;
+    Ok((results, observed))
 }
 
 /// Whether a run has a task of this name, or may have: processes are `task-0` and so on, threads of

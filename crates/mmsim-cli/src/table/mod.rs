@@ -8,10 +8,9 @@ use mmsim::machines::policy;
 use mmsim::report::groups::Group;
 use mmsim::report::numbers::grouped;
 use mmsim::report::{Pairs, Report, RunReport, closing, csv_field};
-use rows::{Row, rows};
+use mmsim_view::rows::{Row, rows};
 use width::{GAP, width};
 
-mod rows;
 mod width;
 
 use crate::args::Format;

@@ -1,0 +1,4 @@
+//! Pictures hold the numbers of their reports.
+
+mod page;
+mod unpack;
