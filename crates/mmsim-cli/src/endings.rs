@@ -1,5 +1,7 @@
 //! What the endings of files' names say about their form, and that it is what will be in them.
 
+use std::io::IsTerminal as _;
+
 use crate::args::{
     DamonArgs, DamonVerb, Format, ListArgs, ListFormat, OutputArgs, RunArgs, TraceArgs, TraceVerb,
     Verb,
@@ -54,6 +56,12 @@ impl Verb {
 }
 
 impl RunArgs {
+    /// Whether the report is a table on a terminal.
+    pub(crate) fn on_terminal(&self) -> bool {
+        let shown = self.output.output.is_none() && self.output.form() == Format::Table;
+        shown && std::io::stdout().is_terminal()
+    }
+
     fn endings_agree(&self) -> Result<(), Failure> {
         let files = [
             ("--events", &self.events, Content::JsonLines, &[Content::Json][..]),

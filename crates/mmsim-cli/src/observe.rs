@@ -52,7 +52,8 @@ impl Observing {
         });
         let series = args.series.as_deref();
         let series = series.map(|path| SeriesFile::create(path, nr_runs, growth(path)));
-        let kept = args.html.as_ref().map(|_| Keeping::new(nr_runs, args.html_pages));
+        let keep = args.html.is_some() || args.on_terminal();
+        let kept = keep.then(|| Keeping::new(nr_runs, args.html_pages));
         let emission = args.emit_dir.as_ref().map(|dir| Emission::create(dir, &args.emit, plans));
         let records = args.damon_record.as_ref().map(|dir| Records::create(dir, plans));
         Ok(Observing {

@@ -81,7 +81,15 @@ pub(crate) fn run(args: &RunArgs) -> Result<Ending, Failure> {
     let (results, observed) = execute(args, &plans)?;
     let (report, ending) = assemble(&plans, &results);
     let text = match args.output.form() {
-        Format::Table => table::report(&report),
+        Format::Table => {
+            let axes = report.groups().len() > 1 && report.runs.iter().any(|r| !r.axes.is_empty());
+            let text = match axes && !args.long {
+                true => table::sweep(&report, args.by),
+                false => table::report(&report),
+            };
+            let sparks = args.on_terminal().then(|| table::sparks(&report, &observed));
+            text + &sparks.unwrap_or_default()
+        }
         Format::Json => report.to_json(),
         Format::Csv => report.to_csv(),
     };

@@ -4,15 +4,18 @@
 //! - [`rows`]: the rows of the table of variants, which the terminal and the page share
 //! - [`settings`]: a row for each setting of a sweep, and two axes against each other
 //! - [`series`], [`generations`], [`pages`]: what is kept of a run while it goes on, for charts
+//! - [`sparks`]: the same as a line of characters
 //! - [`figure`]: one figure of all variants as SVG
 //! - [`page`]: one HTML file with all of it
 //! - [`perfetto`]: events of a run as a trace that Perfetto opens
 
 pub mod rows;
 
-// pub mod settings;
+pub mod settings;
 
 pub mod series;
+
+pub mod sparks;
 
 pub mod generations;
 

@@ -145,9 +145,13 @@ pub(crate) struct RunArgs {
     /// Write the main figure of all variants as an SVG picture
     #[arg(long, value_name = "FILE")]
     pub svg: Option<PathBuf>,
-    /// The figure that pictures show, as in `swap-ins` [default: the first that any run has]
+    /// The figure that pictures show, as in `swap-ins`, and by which settings of several axes are
+    /// sorted, the best first [default: the first that any run has, unsorted]
     #[arg(long, value_name = "FIGURE", value_parser = figure())]
     pub by: Option<Figure>,
+    /// In the table: a block of all rows for each setting of the axes, not a line each
+    #[arg(long)]
+    pub long: bool,
     /// Simulated time between two rows of the series [default: 100ms; for --html alone 10ms]
     #[arg(long, value_name = "TIME", value_parser = duration)]
     pub every: Option<SimDuration>,

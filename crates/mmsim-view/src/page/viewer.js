@@ -193,6 +193,7 @@ function chart(host, o) {
       spanGaps: false, points: {show: false}}))],
     cursor: {sync: o.alone ? undefined : sync(), y: false, points: {size: 6},
       drag: {x: true, y: false, setScale: true}},
+    bands: o.stack ? order.slice(1).map((_, k) => ({series: [k + 1, k + 2]})) : [],
     hooks: {
       draw: [marks(o.phases || [])],
       setCursor: [u => tell(u.cursor.idx)],
@@ -725,11 +726,11 @@ function front(host, rows, labels, point) {
     const s = svg('svg', {viewBox: `0 0 ${W} ${H}`, width: W, height: H, role: 'img',
       'font-size': 11, fill: 'currentColor', 'aria-label': best.length + ' settings that no other '
       + 'one beats in both: ' + best.map(p => [...point(p.r), p.r.v.name].join(' ')).join('; ')});
-    for (let k = 0; k <= 4; k++) s.append(
-      svg('text', {x: x(ma * k / 4), y: H - 22, 'text-anchor': 'middle'}, short(ma * k / 4)),
-      svg('text', {x: 62, y: y(mb * k / 4) + 4, 'text-anchor': 'end'}, short(mb * k / 4)),
-      svg('path', {d: `M70 ${y(mb * k / 4)}H${W - 40}`, stroke: 'currentColor',
-        'stroke-opacity': .13}));
+    for (let v = 0; v <= ma; v += nice(ma / 5)) s.append(svg('text', {x: x(v), y: H - 22,
+      'text-anchor': 'middle'}, short(v)));
+    for (let v = 0; v <= mb; v += nice(mb / 5)) s.append(
+      svg('text', {x: 62, y: y(v) + 4, 'text-anchor': 'end'}, short(v)),
+      svg('path', {d: `M70 ${y(v)}H${W - 40}`, stroke: 'currentColor', 'stroke-opacity': .13}));
     s.append(svg('text', {x: W / 2, y: H - 5, 'text-anchor': 'middle'}, labels[i]),
       svg('text', {x: 14, y: H / 2, transform: `rotate(-90 14 ${H / 2})`,
         'text-anchor': 'middle'}, labels[j]));
