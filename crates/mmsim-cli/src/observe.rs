@@ -15,14 +15,13 @@ use crate::args::RunArgs;
 use crate::backend::{Plan, Sampler, ThreadsOf};
 use crate::emit::Emission;
 use crate::exit::{self, Failure};
-use crate::keep::{self, Keeping};
+use crate::keep::{self, Keeping, Kept};
 use crate::output::{Part, Parts};
 use crate::progress::Progress;
 use crate::record::Records;
 use mmsim::machine::result::RunResult;
 use mmsim::machines::Machine;
 use mmsim::report::RunMeta;
-use mmsim_view::page::Observed;
 
 /// The results of one plan.
 pub(crate) type Results = Vec<(RunMeta, RunResult)>;
@@ -52,8 +51,10 @@ impl Observing {
         });
         let series = args.series.as_deref();
         let series = series.map(|path| SeriesFile::create(path, nr_runs, growth(path)));
-        let keep = args.html.is_some() || args.on_terminal();
-        let kept = keep.then(|| Keeping::new(nr_runs, args.html_pages));
+        let course = args.svg.is_some() && nr_runs == 1;
+        let keep = course || args.html.is_some() || args.perfetto.is_some() || args.on_terminal();
+        let trace = args.perfetto.is_some();
+        let kept = keep.then(|| Keeping::new(nr_runs, args.html_pages, trace));
         let emission = args.emit_dir.as_ref().map(|dir| Emission::create(dir, &args.emit, plans));
         let records = args.damon_record.as_ref().map(|dir| Records::create(dir, plans));
         Ok(Observing {
@@ -101,12 +102,12 @@ impl Observing {
     }
 
     /// Puts all files in their places, and gives what was kept for pictures.
-    pub(crate) fn commit(self, results: &[Results]) -> Result<Vec<Observed>, Failure> {
+    pub(crate) fn commit(self, plans: &[Plan], results: &[Results]) -> Result<Kept, Failure> {
         self.events.map_or(Ok(()), |file| file.parts.commit(0))?;
         self.series.map_or(Ok(()), |file| file.parts.commit(1))?;
         self.emission.map_or(Ok(()), Emission::commit)?;
         self.records.map_or(Ok(()), |records| records.commit(results.iter().flatten()))?;
-        Ok(self.kept.map_or(Vec::new(), Keeping::observed))
+        Ok(self.kept.map_or_else(Kept::default, |kept| kept.finish(plans, results)))
     }
 }
 

@@ -13,12 +13,13 @@ use mmsim::report::{
     self, AimReport, ExpectReport, OomReport, Report, RunReport, StuckReport, StuckThread,
 };
 use mmsim::scenario::RunSpec;
-use mmsim_view::figure;
 use mmsim_view::page::{self, Observed, Source};
+use mmsim_view::{figure, time_line};
 
 use crate::args::{Format, RunArgs};
 use crate::backend::{self, Execution, Overrides, Plan, ThreadsOf};
 use crate::exit::{self, Ending, Failure};
+use crate::keep::Kept;
 use crate::observe::{Observing, Results};
 use crate::output;
 use crate::progress::Progress;
@@ -37,6 +38,7 @@ pub(crate) fn run(args: &RunArgs) -> Result<Ending, Failure> {
             ("--series", args.series.as_deref()),
             ("--html", args.html.as_deref()),
             ("--svg", args.svg.as_deref()),
+            ("--perfetto", args.perfetto.as_deref()),
             ("--emit-dir", args.emit_dir.as_deref()),
             ("--damon-record", args.damon_record.as_deref()),
             ("--timing", args.timing.as_deref()),
@@ -74,11 +76,12 @@ pub(crate) fn run(args: &RunArgs) -> Result<Ending, Failure> {
         }
     }
     output::check(args.output.output.as_deref())?;
-    for file in [&args.timing, &args.html, &args.svg] {
+    for file in [&args.timing, &args.html, &args.svg, &args.perfetto] {
         output::check(file.as_deref())?;
     }
     let stopwatch = Stopwatch::start();
-    let (results, observed) = execute(args, &plans)?;
+    let (results, kept) = execute(args, &plans)?;
+    let observed = kept.observed;
     let (report, ending) = assemble(&plans, &results);
     let text = match args.output.form() {
         Format::Table => {
@@ -98,9 +101,11 @@ pub(crate) fn run(args: &RunArgs) -> Result<Ending, Failure> {
         let source = Source { name: "", report: &report, observed: &observed };
         output::deliver(page::html(&[source], args.by).as_bytes(), Some(path))?;
     }
+    if let Some(path) = &args.perfetto {
+        output::deliver(&kept.trace, Some(path))?;
+    }
     if let Some(path) = &args.svg {
-        let shown = args.by.unwrap_or_else(|| figure::main_of(&report));
-        output::deliver(figure::svg(&report, shown).as_bytes(), Some(path))?;
+        output::deliver(picture(args, &report, &observed).as_bytes(), Some(path))?;
     }
 
     let all = || results.iter().flatten().map(|(_, result)| result);
@@ -122,10 +127,20 @@ pub(crate) fn run(args: &RunArgs) -> Result<Ending, Failure> {
     Ok(ending)
 }
 
+/// The picture of a report: of a single run its course, unless a figure is asked for.
+fn picture(args: &RunArgs, report: &Report, observed: &[Observed]) -> String {
+    if let ([run], [Observed { series: Some(series), .. }], None) =
+        (report.runs.as_slice(), observed, args.by)
+    {
+        return time_line::svg(&report.scenario, run, series);
+    }
+    figure::svg(report, args.by.unwrap_or_else(|| figure::main_of(report)))
+}
+
 /// Options that say something of another one are not given alone.
 fn dependent(args: &RunArgs) -> Result<(), Failure> {
     let (events, html) = (args.events.is_some(), args.html.is_some());
-    let sampled = args.series.is_some() || html;
+    let sampled = args.series.is_some() || html || args.perfetto.is_some() || args.svg.is_some();
     let (kinds, dir) = (!args.emit.is_empty(), args.emit_dir.is_some());
     for (option, given, of, there) in [
         ("--events-filter", args.events_filter.is_some(), "--events FILE", events),
@@ -152,7 +167,7 @@ fn stdout_or_file(args: &RunArgs) -> (&'static str, Option<&Path>) {
     }
 }
 
-fn execute(args: &RunArgs, plans: &[Plan]) -> Result<(Vec<Results>, Vec<Observed>), Failure> {
+fn execute(args: &RunArgs, plans: &[Plan]) -> Result<(Vec<Results>, Kept), Failure> {
     let nr_runs = plans.iter().map(|plan| plan.runs.len()).sum();
     let progress = Arc::new(Progress::new("runs", nr_runs));
     let files = Observing::create(args, plans, nr_runs, &progress)?;
@@ -184,8 +199,8 @@ fn execute(args: &RunArgs, plans: &[Plan]) -> Result<(Vec<Results>, Vec<Observed
     if let Some(name) = files.unmatched() {
         return Err(unknown_task(&name, plans));
     }
-    let observed = files.commit(&results)?;
-    Ok((results, observed))
+    let kept = files.commit(plans, &results)?;
+    Ok((results, kept))
 }
 
 /// Whether a run has a task of this name, or may have: processes are `task-0` and so on, threads of

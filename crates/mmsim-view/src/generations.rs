@@ -75,7 +75,7 @@ impl Kept {
         let same = self.at.is_some_and(|(at, seq)| at == now && generation.seq > seq);
         self.at = Some((now, generation.seq));
         if !same {
-            self.open = self.seen % self.all.stride == 0;
+            self.open = self.seen.is_multiple_of(self.all.stride);
             self.seen += 1;
             if self.open {
                 if self.all.beginnings.len() == self.most {
@@ -85,7 +85,7 @@ impl Kept {
                         place % 2 == 1
                     });
                     self.all.stride *= 2;
-                    self.open = (self.seen - 1) % self.all.stride == 0;
+                    self.open = (self.seen - 1).is_multiple_of(self.all.stride);
                 }
                 if self.open {
                     self.all.beginnings.push((now.0, Vec::new()));

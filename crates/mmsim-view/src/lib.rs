@@ -6,6 +6,7 @@
 //! - [`series`], [`generations`], [`pages`]: what is kept of a run while it goes on, for charts
 //! - [`sparks`]: the same as a line of characters
 //! - [`figure`]: one figure of all variants as SVG
+//! - [`time_line`]: one run over time as SVG
 //! - [`page`]: one HTML file with all of it
 //! - [`perfetto`]: events of a run as a trace that Perfetto opens
 
@@ -23,6 +24,8 @@ pub mod pages;
 
 pub mod figure;
 
+pub mod time_line;
+
 pub mod page;
 
-// pub mod perfetto;
+pub mod perfetto;

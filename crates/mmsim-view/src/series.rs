@@ -114,7 +114,7 @@ impl Recorder {
                 }
             }
         }
-        if self.seen % self.stride == 0 {
+        if self.seen.is_multiple_of(self.stride) {
             self.rows.push((now, row));
             self.last = None;
         } else {
@@ -123,7 +123,7 @@ impl Recorder {
         self.seen += 1;
         if self.rows.len() > self.most {
             let mut place = 0;
-            let dropped = self.rows.last().filter(|_| self.rows.len() % 2 == 0).cloned();
+            let dropped = self.rows.last().filter(|_| self.rows.len().is_multiple_of(2)).cloned();
             self.rows.retain(|_| {
                 place += 1;
                 place % 2 == 1

@@ -46,7 +46,7 @@ pub(crate) struct Cli {
 
 #[derive(Subcommand, Debug)]
 pub(crate) enum Verb {
-    Run(RunArgs),
+    Run(Box<RunArgs>),
     List(ListArgs),
     Trace(TraceArgs),
     Damon(DamonArgs),
@@ -142,9 +142,12 @@ pub(crate) struct RunArgs {
     /// In the file of --html: evictions and refaults of pages over time, which takes longer to run
     #[arg(long)]
     pub html_pages: bool,
-    /// Write the main figure of all variants as an SVG picture
+    /// Write the main figure of all variants as an SVG picture; of a single run its course over time
     #[arg(long, value_name = "FILE")]
     pub svg: Option<PathBuf>,
+    /// Write CPUs, threads, kswapd and evictions over time as a trace that ui.perfetto.dev opens
+    #[arg(long, value_name = "FILE")]
+    pub perfetto: Option<PathBuf>,
     /// The figure that pictures show, as in `swap-ins`, and by which settings of several axes are
     /// sorted, the best first [default: the first that any run has, unsorted]
     #[arg(long, value_name = "FIGURE", value_parser = figure())]
@@ -152,7 +155,7 @@ pub(crate) struct RunArgs {
     /// In the table: a block of all rows for each setting of the axes, not a line each
     #[arg(long)]
     pub long: bool,
-    /// Simulated time between two rows of the series [default: 100ms; for --html alone 10ms]
+    /// Simulated time between two rows of the series [default: 100ms; without --series 10ms]
     #[arg(long, value_name = "TIME", value_parser = duration)]
     pub every: Option<SimDuration>,
     /// Write files as the kernel prints them, at the end of every phase and of the run

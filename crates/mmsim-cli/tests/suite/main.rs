@@ -9,6 +9,7 @@ mod harness;
 mod limits;
 mod observers;
 mod outputs;
+mod perfetto;
 mod pictures;
 mod readme;
 mod shells;

@@ -1,6 +1,23 @@
 //! Pictures of runs: the same for the same runs, however they were made.
 
-use crate::harness::{self, Folder};
+use crate::harness::{self, Folder, repository};
+
+/// The command of docs/pictures.md draws the picture that stands there; `MMSIM_BLESS=1` draws it anew.
+#[test]
+fn the_documents_picture_is_current() {
+    let f = Folder::new();
+    let scenario = repository("scenarios/ebizzy-anon.toml");
+    let scenario = scenario.to_str().expect("a plain path");
+    let args = ["--variant", "v6.12", "--seeds", "1", "--svg", "x.svg", "-o", "r.json"];
+    let said = f.mmsim(&[&["run", scenario], &args[..]].concat());
+    assert_eq!((said.code, said.stderr.as_str()), (Some(0), ""));
+    let (drawn, path) = (f.read("x.svg"), repository("docs/time-line.svg"));
+    assert!(drawn.len() < 60_000, "{} bytes", drawn.len());
+    if std::env::var_os("MMSIM_BLESS").is_some() {
+        std::fs::write(&path, &drawn).expect("docs/time-line.svg is written");
+    }
+    assert!(drawn == std::fs::read_to_string(&path).unwrap_or_default(), "draw it anew");
+}
 
 /// Pages of `run` are the same bytes for any number of jobs, and recording changes no report.
 #[test]

@@ -190,7 +190,7 @@ fn blocks_about_experiments_on_mglru() {
 /// One table with its demands: a change of the allocator or of any stage shows in it.
 #[test]
 fn blocks_about_compaction() {
-    assert_eq!(blocks("docs/compaction.md", &root()), 1);
+    assert_eq!(blocks("docs/compaction.md", &root()), 2);
 }
 
 #[test]

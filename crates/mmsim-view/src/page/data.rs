@@ -93,13 +93,15 @@ struct SeriesData<'a> {
     cols: Vec<(&'a str, Vec<i64>)>,
 }
 
-/// Generations each time one begins, or at the ends of phases where nobody watched: number,
-/// anonymous pages, file pages.
+/// A generation: number, anonymous pages, file pages.
+type Plain = (u64, u64, u64);
+
+/// Generations each time one begins, or at the ends of phases where nobody watched.
 #[derive(Serialize)]
 struct GenerationData {
     stride: u64,
     at_phases: bool,
-    at: Vec<(u64, Vec<(u64, u64, u64)>)>,
+    at: Vec<(u64, Vec<Plain>)>,
 }
 
 fn differences(totals: &[u64]) -> Vec<i64> {
