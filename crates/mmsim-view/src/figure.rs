@@ -138,6 +138,13 @@ pub fn heading(group: &Group<'_>) -> String {
     all.join(", ")
 }
 
+/// The last word of a path, where that is enough to tell axes apart.
+pub fn short<'a>(name: &'a str, all: &[&str]) -> &'a str {
+    let last = |path: &'a str| path.rsplit('.').next().unwrap_or(path);
+    let alike = all.iter().filter(|a| a.rsplit('.').next() == Some(last(name))).count();
+    if alike == 1 { last(name) } else { name }
+}
+
 /// The figure of the report: over the first axis if it has several values, else variants in rows.
 pub fn svg(report: &Report, figure: Figure) -> String {
     let groups = report.groups();
@@ -157,7 +164,10 @@ fn in_rows(report: &Report, groups: &[Group<'_>], figure: Figure) -> String {
     let mut rows: Vec<(String, usize, Option<Estimate>)> = Vec::new();
     for group in groups {
         for (i, variant) in group.variants.iter().enumerate() {
-            let point = heading(group);
+            let axes: Vec<&str> = group.axes.iter().map(|a| a.0).collect();
+            let values = group.axes.iter().map(|(a, v)| format!("{} {v}", short(a, &axes)));
+            let point = group.scenario.map(str::to_string).into_iter().chain(values);
+            let point = point.collect::<Vec<_>>().join(", ");
             let label = match point.is_empty() {
                 true => variant.name.to_string(),
                 false => format!("{}, {point}", variant.name),

@@ -89,6 +89,8 @@ pub struct Recorder {
     stride: u64,
     seen: u64,
     names: Vec<&'static str>,
+    /// Of each value of a sample its name and its column, if it has one.
+    places: Vec<(String, Option<usize>)>,
     rows: Vec<(SimTime, Vec<u64>)>,
     /// The last sample, where it is not among the rows.
     last: Option<(SimTime, Vec<u64>)>,
@@ -97,22 +99,17 @@ pub struct Recorder {
 impl Recorder {
     /// Keeps so many samples at most.
     pub fn new(most: usize) -> Recorder {
-        let (names, rows) = (Vec::new(), Vec::new());
-        Recorder { most: most.max(2), stride: 1, seen: 0, names, rows, last: None }
+        let (names, places, rows) = (Vec::new(), Vec::new(), Vec::new());
+        Recorder { most: most.max(2), stride: 1, seen: 0, names, places, rows, last: None }
     }
 
     /// One sample: values by their names, the same names each time.
     pub fn sample<'a>(&mut self, now: SimTime, values: impl Iterator<Item = (&'a str, u64)>) {
         let mut row = vec![0; self.names.len()];
-        for (name, value) in values {
-            let Some(known) = COLUMNS.iter().find(|c| **c == name) else { continue };
-            match self.names.iter().position(|n| n == known) {
-                Some(at) => row[at] = value,
-                None => {
-                    self.names.push(known);
-                    row.push(value);
-                }
-            }
+        for (i, (name, value)) in values.enumerate() {
+            let Some(place) = self.place(i, name) else { continue };
+            row.resize(self.names.len(), 0);
+            row[place] = value;
         }
         if self.seen.is_multiple_of(self.stride) {
             self.rows.push((now, row));
@@ -131,6 +128,26 @@ impl Recorder {
             self.last = dropped.or(self.last.take());
             self.stride *= 2;
         }
+    }
+
+    /// The column of the `i`-th value. Names come in the same order each time, so that they are
+    /// looked up once.
+    fn place(&mut self, i: usize, name: &str) -> Option<usize> {
+        if let Some((_, place)) = self.places.get(i).filter(|p| p.0 == name) {
+            return *place;
+        }
+        let known = COLUMNS.iter().find(|c| **c == name);
+        let place = known.map(|known| {
+            let there = self.names.iter().position(|n| n == known);
+            there.unwrap_or_else(|| {
+                self.names.push(known);
+                self.names.len() - 1
+            })
+        });
+        if i == self.places.len() {
+            self.places.push((name.to_string(), place));
+        }
+        place
     }
 
     /// What it kept.

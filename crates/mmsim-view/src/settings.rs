@@ -5,7 +5,7 @@ use mmsim::report::derived::{Figure, Scope};
 use mmsim::report::groups::Group;
 use mmsim::report::numbers::{grouped, grouped_row};
 
-use crate::figure::{self, mean, more_is_better, words};
+use crate::figure::{self, mean, more_is_better, short, words};
 
 /// Figures beside the one that is asked for, where any run has them.
 const BESIDE: [Figure; 6] = [
@@ -40,13 +40,6 @@ fn axes<'a>(groups: &[Group<'a>]) -> Vec<&'a str> {
         }
     }
     all
-}
-
-/// The last word of a path, where that is enough to tell axes apart.
-fn short<'a>(name: &'a str, all: &[&str]) -> &'a str {
-    let last = |path: &'a str| path.rsplit('.').next().unwrap_or(path);
-    let alike = all.iter().filter(|a| a.rsplit('.').next() == Some(last(name))).count();
-    if alike == 1 { last(name) } else { name }
 }
 
 /// One setting in one variant.
