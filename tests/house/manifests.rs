@@ -17,7 +17,8 @@ const ALLOWED: &[(&str, &[&str])] = &[
         "mmsim-lab",
         &["mmsim", "mmsim-core", "mmsim-lru", "mmsim-compaction", "mmsim-damon", "mmsim-workload"],
     ),
-    ("mmsim-cli", &["mmsim", "mmsim-lab"]),
+    ("mmsim-view", &["mmsim"]),
+    ("mmsim-cli", &["mmsim", "mmsim-lab", "mmsim-view"]),
 ];
 
 pub(crate) fn root() -> &'static Path {

@@ -22,6 +22,8 @@ const HEAD: &str = "\
 The program `mmsim` contains these crates. Each is used under one of the licences beside it; the
 source of each holds the full text. mmsim itself is MIT or Apache-2.0, as you prefer.
 
+Pages that it writes contain uPlot 1.6.32 by Leon Sorokin, which is MIT; the pages hold its licence.
+
 | crate | licence |
 |---|---|
 ";
@@ -58,6 +60,17 @@ fn every_crate_has_a_permissive_licence() {
             assert!(PERMISSIVE.contains(&one), "{name} {version} has the licence {licence:?}");
         }
     }
+}
+
+#[test]
+fn the_notice_names_the_script_within_pages() {
+    let page = Path::new(env!("CARGO_MANIFEST_DIR")).join("crates/mmsim-view/src/page");
+    let read = |name: &str| std::fs::read_to_string(page.join(name)).expect(name);
+    let first = read("uplot.min.js").lines().next().unwrap_or_default().to_string();
+    let version = first.split_once("(v").and_then(|(_, v)| v.split(')').next()).expect("a version");
+    assert!(HEAD.contains(&format!("uPlot {version} ")), "{first}");
+    let licence = read("uplot.LICENSE");
+    assert!(licence.starts_with("The MIT License (MIT)") && licence.contains("Leon Sorokin"));
 }
 
 #[test]

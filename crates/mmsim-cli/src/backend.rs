@@ -32,6 +32,7 @@ use mmsim::setup::{Setup, SetupRequest};
 use mmsim::{Error, RunError, RunSpec, Scenario};
 use mmsim_lab::reproduce::document::Reproduction;
 use mmsim_lab::validate::document::Validation;
+use mmsim_view::series::Series;
 
 use crate::args::{MachineArgs, ReproduceArgs, TraceImportArgs};
 use crate::exit::Failure;
@@ -409,6 +410,20 @@ pub(crate) fn record_heatmap(record: &Record, frame: &Frame) -> Result<Heatmap, 
     record::heatmap::draw(record, frame).map_err(input)
 }
 
+/// Reads a report, with its name in messages.
+pub(crate) fn read_report(path: &Path) -> Result<(String, Report), Failure> {
+    let name = path.display().to_string();
+    let text = mmsim::files::read_text(path, "a report").map_err(input)?;
+    let report = Report::read(&text, &name).map_err(input)?;
+    Ok((name, report))
+}
+
+/// Reads the series of a report with so many runs.
+pub(crate) fn read_series(path: &Path, nr_runs: usize) -> Result<Vec<Series>, Failure> {
+    let text = mmsim::files::read_text(path, "a series").map_err(input)?;
+    mmsim_view::series::read(&text, &path.display().to_string(), nr_runs).map_err(input)
+}
+
 /// Compares two reports.
 pub(crate) fn compare(
     a: &Path,
@@ -416,13 +431,7 @@ pub(crate) fn compare(
     phase: Option<&str>,
     per_work: bool,
 ) -> Result<Comparison, Failure> {
-    let read = |path: &Path| -> Result<(String, Report), Failure> {
-        let name = path.display().to_string();
-        let text = mmsim::files::read_text(path, "a report").map_err(input)?;
-        let report = Report::read(&text, &name).map_err(input)?;
-        Ok((name, report))
-    };
-    let ((name_a, a), (name_b, b)) = (read(a)?, read(b)?);
+    let ((name_a, a), (name_b, b)) = (read_report(a)?, read_report(b)?);
     let mut options = compare::Options::default();
     (options.phase, options.per_work) = (phase, per_work);
     compare::compare(Side::new(&name_a, &a), Side::new(&name_b, &b), options).map_err(input)

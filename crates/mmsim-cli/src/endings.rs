@@ -1,5 +1,7 @@
 //! What the endings of files' names say about their form, and that it is what will be in them.
 
+use std::io::IsTerminal as _;
+
 use crate::args::{
     DamonArgs, DamonVerb, Format, ListArgs, ListFormat, OutputArgs, RunArgs, TraceArgs, TraceVerb,
     Verb,
@@ -46,6 +48,7 @@ impl Verb {
             Verb::Validate(args) => args.output.agrees(),
             Verb::Reproduce(args) => args.output.agrees(),
             Verb::Compare(args) => args.output.agrees(),
+            Verb::View(args) => form::agree("-o", args.output.as_deref(), Content::Html, &[]),
             Verb::List(args) => args.agrees(),
             _ => Ok(()),
         }
@@ -53,10 +56,18 @@ impl Verb {
 }
 
 impl RunArgs {
+    /// Whether the report is a table on a terminal.
+    pub(crate) fn on_terminal(&self) -> bool {
+        let shown = self.output.output.is_none() && self.output.form() == Format::Table;
+        shown && std::io::stdout().is_terminal()
+    }
+
     fn endings_agree(&self) -> Result<(), Failure> {
         let files = [
             ("--events", &self.events, Content::JsonLines, &[Content::Json][..]),
             ("--series", &self.series, Content::Csv, &[]),
+            ("--html", &self.html, Content::Html, &[]),
+            ("--svg", &self.svg, Content::Svg, &[]),
             ("--timing", &self.timing, Content::Json, &[]),
         ];
         for (option, path, writes, also) in files {

@@ -12,6 +12,7 @@ mod emit;
 mod endings;
 mod exit;
 mod input;
+mod keep;
 mod list;
 mod man;
 mod observe;
@@ -28,6 +29,7 @@ mod timing;
 mod trace;
 mod usage;
 mod validate;
+mod view;
 mod zoneinfo;
 
 use std::process::ExitCode;
@@ -53,6 +55,7 @@ fn main() -> ExitCode {
         Verb::Reproduce(args) => reproduce::reproduce(&args),
         Verb::Accuracy(args) => accuracy::accuracy(&args),
         Verb::Compare(args) => compare::compare(&args),
+        Verb::View(args) => view::view(&args),
         Verb::Schema(args) => schema::schema(&args),
         Verb::Completions(args) => completions::completions(&args),
         Verb::Man(args) => man::man(&args),

@@ -15,10 +15,12 @@ use crate::args::RunArgs;
 use crate::backend::{Plan, Sampler, ThreadsOf};
 use crate::emit::Emission;
 use crate::exit::{self, Failure};
+use crate::keep::{self, Keeping, Kept};
 use crate::output::{Part, Parts};
 use crate::progress::Progress;
 use crate::record::Records;
 use mmsim::machine::result::RunResult;
+use mmsim::machines::Machine;
 use mmsim::report::RunMeta;
 
 /// The results of one plan.
@@ -26,8 +28,9 @@ pub(crate) type Results = Vec<(RunMeta, RunResult)>;
 
 /// All files besides the report. What cannot be written is known before the first run.
 pub(crate) struct Observing {
-    pub events: Option<EventFile>,
-    pub series: Option<SeriesFile>,
+    events: Option<EventFile>,
+    series: Option<SeriesFile>,
+    kept: Option<Keeping>,
     pub emission: Option<Emission>,
     records: Option<Records>,
 }
@@ -48,14 +51,43 @@ impl Observing {
         });
         let series = args.series.as_deref();
         let series = series.map(|path| SeriesFile::create(path, nr_runs, growth(path)));
+        let course = args.svg.is_some() && nr_runs == 1;
+        let keep = course || args.html.is_some() || args.perfetto.is_some() || args.on_terminal();
+        let trace = args.perfetto.is_some();
+        let kept = keep.then(|| Keeping::new(nr_runs, args.html_pages, trace));
         let emission = args.emit_dir.as_ref().map(|dir| Emission::create(dir, &args.emit, plans));
         let records = args.damon_record.as_ref().map(|dir| Records::create(dir, plans));
         Ok(Observing {
             events: events.transpose()?,
             series: series.transpose()?,
+            kept,
             emission: emission.transpose()?,
             records: records.transpose()?,
         })
+    }
+
+    /// Whether anybody sees events.
+    pub(crate) fn observes(&self) -> bool {
+        self.events.is_some() || self.kept.is_some()
+    }
+
+    /// Who sees the events of a run that begins.
+    pub(crate) fn observer(&self, run: usize, threads_of: ThreadsOf<'_>) -> Box<dyn Observer> {
+        let mut all = self.kept.as_ref().map_or(Vec::new(), |kept| kept.observers(run));
+        all.extend(self.events.as_ref().map(|file| file.observer(run, threads_of)));
+        keep::together(all)
+    }
+
+    /// Whether anybody samples.
+    pub(crate) fn samples(&self) -> bool {
+        self.series.is_some() || self.kept.is_some()
+    }
+
+    /// What samples a run that begins on a machine.
+    pub(crate) fn sampler(&self, run: usize, machine: &Machine) -> Box<dyn Sampler> {
+        let kept = self.kept.as_ref().map(|kept| kept.sampler(run, machine.not_kept().collect()));
+        let file = self.series.as_ref().map(|file| file.sampler(run, machine.not_kept()));
+        Box::new(Samplers(file.into_iter().chain(kept).collect()))
     }
 
     /// A run has ended, however it did: its parts are whole.
@@ -69,12 +101,22 @@ impl Observing {
         lock(&self.events.as_ref()?.unmatched).first().cloned()
     }
 
-    /// Puts all files in their places.
-    pub(crate) fn commit(self, results: &[Results]) -> Result<(), Failure> {
+    /// Puts all files in their places, and gives what was kept for pictures.
+    pub(crate) fn commit(self, plans: &[Plan], results: &[Results]) -> Result<Kept, Failure> {
         self.events.map_or(Ok(()), |file| file.parts.commit(0))?;
         self.series.map_or(Ok(()), |file| file.parts.commit(1))?;
         self.emission.map_or(Ok(()), Emission::commit)?;
-        self.records.map_or(Ok(()), |records| records.commit(results.iter().flatten()))
+        self.records.map_or(Ok(()), |records| records.commit(results.iter().flatten()))?;
+        Ok(self.kept.map_or_else(Kept::default, |kept| kept.finish(plans, results)))
+    }
+}
+
+/// Several samplers, one after the other.
+struct Samplers(Vec<Box<dyn Sampler>>);
+
+impl Sampler for Samplers {
+    fn sample(&mut self, now: SimTime, vmstat: &VmStat, gauges: &[(&'static str, u64)]) {
+        self.0.iter_mut().for_each(|sampler| sampler.sample(now, vmstat, gauges));
     }
 }
 

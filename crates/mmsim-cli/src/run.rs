@@ -13,10 +13,13 @@ use mmsim::report::{
     self, AimReport, ExpectReport, OomReport, Report, RunReport, StuckReport, StuckThread,
 };
 use mmsim::scenario::RunSpec;
+use mmsim_view::page::{self, Observed, Source};
+use mmsim_view::{figure, time_line};
 
 use crate::args::{Format, RunArgs};
 use crate::backend::{self, Execution, Overrides, Plan, ThreadsOf};
 use crate::exit::{self, Ending, Failure};
+use crate::keep::Kept;
 use crate::observe::{Observing, Results};
 use crate::output;
 use crate::progress::Progress;
@@ -33,6 +36,9 @@ pub(crate) fn run(args: &RunArgs) -> Result<Ending, Failure> {
             stdout_or_file(args),
             ("--events", args.events.as_deref()),
             ("--series", args.series.as_deref()),
+            ("--html", args.html.as_deref()),
+            ("--svg", args.svg.as_deref()),
+            ("--perfetto", args.perfetto.as_deref()),
             ("--emit-dir", args.emit_dir.as_deref()),
             ("--damon-record", args.damon_record.as_deref()),
             ("--timing", args.timing.as_deref()),
@@ -70,16 +76,37 @@ pub(crate) fn run(args: &RunArgs) -> Result<Ending, Failure> {
         }
     }
     output::check(args.output.output.as_deref())?;
-    output::check(args.timing.as_deref())?;
+    for file in [&args.timing, &args.html, &args.svg, &args.perfetto] {
+        output::check(file.as_deref())?;
+    }
     let stopwatch = Stopwatch::start();
-    let results = execute(args, &plans)?;
+    let (results, kept) = execute(args, &plans)?;
+    let observed = kept.observed;
     let (report, ending) = assemble(&plans, &results);
     let text = match args.output.form() {
-        Format::Table => table::report(&report),
+        Format::Table => {
+            let axes = report.groups().len() > 1 && report.runs.iter().any(|r| !r.axes.is_empty());
+            let text = match axes && !args.long {
+                true => table::sweep(&report, args.by),
+                false => table::report(&report),
+            };
+            let sparks = args.on_terminal().then(|| table::sparks(&report, &observed));
+            text + &sparks.unwrap_or_default()
+        }
         Format::Json => report.to_json(),
         Format::Csv => report.to_csv(),
     };
     output::show(&text, args.output.output.as_deref())?;
+    if let Some(path) = &args.html {
+        let source = Source { name: "", report: &report, observed: &observed };
+        output::deliver(page::html(&[source], args.by).as_bytes(), Some(path))?;
+    }
+    if let Some(path) = &args.perfetto {
+        output::deliver(&kept.trace, Some(path))?;
+    }
+    if let Some(path) = &args.svg {
+        output::deliver(picture(args, &report, &observed).as_bytes(), Some(path))?;
+    }
 
     let all = || results.iter().flatten().map(|(_, result)| result);
     let cost = stopwatch.cost(
@@ -100,14 +127,26 @@ pub(crate) fn run(args: &RunArgs) -> Result<Ending, Failure> {
     Ok(ending)
 }
 
+/// The picture of a report: of a single run its course, unless a figure is asked for.
+fn picture(args: &RunArgs, report: &Report, observed: &[Observed]) -> String {
+    if let ([run], [Observed { series: Some(series), .. }], None) =
+        (report.runs.as_slice(), observed, args.by)
+    {
+        return time_line::svg(&report.scenario, run, series);
+    }
+    figure::svg(report, args.by.unwrap_or_else(|| figure::main_of(report)))
+}
+
 /// Options that say something of another one are not given alone.
 fn dependent(args: &RunArgs) -> Result<(), Failure> {
-    let (events, series) = (args.events.is_some(), args.series.is_some());
+    let (events, html) = (args.events.is_some(), args.html.is_some());
+    let sampled = args.series.is_some() || html || args.perfetto.is_some() || args.svg.is_some();
     let (kinds, dir) = (!args.emit.is_empty(), args.emit_dir.is_some());
     for (option, given, of, there) in [
         ("--events-filter", args.events_filter.is_some(), "--events FILE", events),
         ("--events-limit", args.events_limit.is_some(), "--events FILE", events),
-        ("--every", args.every.is_some(), "--series FILE", series),
+        ("--every", args.every.is_some(), "--series FILE", sampled),
+        ("--html-pages", args.html_pages, "--html FILE", html),
         ("--emit", kinds, "--emit-dir DIR", dir),
         ("--emit-dir", dir, "--emit KIND", kinds),
     ] {
@@ -128,26 +167,25 @@ fn stdout_or_file(args: &RunArgs) -> (&'static str, Option<&Path>) {
     }
 }
 
-fn execute(args: &RunArgs, plans: &[Plan]) -> Result<Vec<Results>, Failure> {
+fn execute(args: &RunArgs, plans: &[Plan]) -> Result<(Vec<Results>, Kept), Failure> {
     let nr_runs = plans.iter().map(|plan| plan.runs.len()).sum();
     let progress = Arc::new(Progress::new("runs", nr_runs));
     let files = Observing::create(args, plans, nr_runs, &progress)?;
-    let every = args.every.unwrap_or(SimDuration::from_millis(100));
+    // A series is read by programs, and has no end; what a page keeps is thinned.
+    let usual = if args.series.is_some() { 100 } else { 10 };
+    let every = args.every.unwrap_or(SimDuration::from_millis(usual));
     let mut results = Vec::new();
     let mut first = 0;
     for plan in plans {
-        let observer = files.events.as_ref().map(|file| {
-            move |run: usize, threads_of: ThreadsOf<'_>| file.observer(first + run, threads_of)
-        });
-        let sampler = files.series.as_ref().map(|file| {
-            move |run: usize, machine: &Machine| file.sampler(first + run, machine.not_kept())
-        });
+        let observer =
+            |run: usize, threads_of: ThreadsOf<'_>| files.observer(first + run, threads_of);
+        let sampler = |run: usize, machine: &Machine| files.sampler(first + run, machine);
         let snapshot = files.emission.as_ref().map(|e| move |run: usize| e.watcher(first + run));
         let how = Execution {
             jobs: args.jobs,
             check: args.check,
-            observer: observer.as_ref().map(|make| make as backend::MakeObserver<'_>),
-            sampler: sampler.as_ref().map(|make| (every, make as backend::MakeSampler<'_>)),
+            observer: files.observes().then_some(&observer as backend::MakeObserver<'_>),
+            sampler: files.samples().then_some((every, &sampler as backend::MakeSampler<'_>)),
             snapshot: snapshot.as_ref().map(|make| make as backend::MakeSnapshot<'_>),
             finished: &|run| {
                 files.finished(first + run).unwrap_or_else(|failure| exit::now(failure));
@@ -161,8 +199,8 @@ fn execute(args: &RunArgs, plans: &[Plan]) -> Result<Vec<Results>, Failure> {
     if let Some(name) = files.unmatched() {
         return Err(unknown_task(&name, plans));
     }
-    files.commit(&results)?;
-    Ok(results)
+    let kept = files.commit(plans, &results)?;
+    Ok((results, kept))
 }
 
 /// Whether a run has a task of this name, or may have: processes are `task-0` and so on, threads of

@@ -9,6 +9,7 @@ use std::path::PathBuf;
 
 use clap::{Args, Parser, Subcommand, ValueEnum};
 use mmsim::base::time::SimDuration;
+use mmsim::report::derived::Figure;
 use mmsim::report::events::EventFilter;
 use mmsim::report::proc::Kind;
 
@@ -19,7 +20,9 @@ pub(crate) use traces::{
     TraceArgs, TraceHeadArgs, TraceImportArgs, TraceInfoArgs, TraceVerb,
 };
 
-use values::{at_least_a_line, at_least_one, duration, key_value, kind, per_cent, whole, within};
+use values::{
+    at_least_a_line, at_least_one, duration, figure, key_value, kind, per_cent, whole, within,
+};
 
 /// A discrete-event simulator of Linux memory management.
 #[derive(Parser, Debug)]
@@ -43,7 +46,7 @@ pub(crate) struct Cli {
 
 #[derive(Subcommand, Debug)]
 pub(crate) enum Verb {
-    Run(RunArgs),
+    Run(Box<RunArgs>),
     List(ListArgs),
     Trace(TraceArgs),
     Damon(DamonArgs),
@@ -52,6 +55,7 @@ pub(crate) enum Verb {
     Reproduce(ReproduceArgs),
     Accuracy(AccuracyArgs),
     Compare(CompareArgs),
+    View(ViewArgs),
     Schema(SchemaArgs),
     Completions(CompletionsArgs),
     Man(ManArgs),
@@ -132,7 +136,26 @@ pub(crate) struct RunArgs {
     /// Write every counter and list size over simulated time as CSV
     #[arg(long, value_name = "FILE")]
     pub series: Option<PathBuf>,
-    /// Simulated time between two rows of the series [default: 100ms]
+    /// Write the results as one HTML file with charts, which any browser opens
+    #[arg(long, value_name = "FILE")]
+    pub html: Option<PathBuf>,
+    /// In the file of --html: evictions and refaults of pages over time, which takes longer to run
+    #[arg(long)]
+    pub html_pages: bool,
+    /// Write the main figure of all variants as an SVG picture; of a single run its course over time
+    #[arg(long, value_name = "FILE")]
+    pub svg: Option<PathBuf>,
+    /// Write CPUs, threads, kswapd and evictions over time as a trace that ui.perfetto.dev opens
+    #[arg(long, value_name = "FILE")]
+    pub perfetto: Option<PathBuf>,
+    /// The figure that pictures show, as in `swap-ins`, and by which settings of several axes are
+    /// sorted, the best first [default: the first that any run has, unsorted]
+    #[arg(long, value_name = "FIGURE", value_parser = figure())]
+    pub by: Option<Figure>,
+    /// In the table: a block of all rows for each setting of the axes, not a line each
+    #[arg(long)]
+    pub long: bool,
+    /// Simulated time between two rows of the series [default: 100ms; without --series 10ms]
     #[arg(long, value_name = "TIME", value_parser = duration)]
     pub every: Option<SimDuration>,
     /// Write files as the kernel prints them, at the end of every phase and of the run
@@ -188,6 +211,28 @@ pub(crate) struct CompareArgs {
     pub fail_above: Option<f64>,
     #[command(flatten)]
     pub output: OutputArgs,
+}
+
+/// Make one HTML file with tables and charts of reports
+#[derive(Args, Debug)]
+#[command(after_help = "\
+Examples:
+  mmsim view report.json -o report.html
+  mmsim view report.json --series series.csv -o report.html
+  mmsim view before.json after.json -o both.html")]
+pub(crate) struct ViewArgs {
+    /// Reports, as `mmsim run --format json -o REPORT` writes them
+    #[arg(required = true, value_name = "REPORT")]
+    pub reports: Vec<PathBuf>,
+    /// What `mmsim run --series FILE` wrote beside the report; of several reports one for each
+    #[arg(long, value_name = "FILE")]
+    pub series: Vec<PathBuf>,
+    /// The figure that the page begins with, as in `swap-ins` [default: the first that any run has]
+    #[arg(long, value_name = "FIGURE", value_parser = figure())]
+    pub by: Option<Figure>,
+    /// Write the page to FILE, whole or not at all, instead of to stdout
+    #[arg(short, long, value_name = "FILE")]
+    pub output: Option<PathBuf>,
 }
 
 /// Print a JSON Schema of scenario files, for editors

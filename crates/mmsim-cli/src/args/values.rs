@@ -3,6 +3,7 @@
 use clap::builder::{PossibleValuesParser, TypedValueParser};
 use mmsim::base::time::SimDuration;
 use mmsim::config::ZoneKind;
+use mmsim::report::derived::Figure;
 use mmsim::report::proc::Kind;
 use mmsim::scenario;
 
@@ -12,6 +13,13 @@ pub(super) fn kind() -> impl TypedValueParser<Value = Kind> {
         Kind::ALL.into_iter().find(|k| k.name() == name).expect("one of the possible values")
     };
     PossibleValuesParser::new(Kind::ALL.map(Kind::name)).map(named)
+}
+
+/// A figure by its name.
+pub(super) fn figure() -> impl TypedValueParser<Value = Figure> {
+    let named =
+        |name: String| mmsim_view::figure::named(&name).expect("one of the possible values");
+    PossibleValuesParser::new(mmsim_view::figure::names()).map(named)
 }
 
 pub(super) fn key_value(text: &str) -> Result<(String, String), String> {

@@ -22,6 +22,10 @@ pub(crate) enum Content {
     JsonLines,
     /// `.csv`.
     Csv,
+    /// `.html` or `.htm`: a page.
+    Html,
+    /// `.svg`: a picture.
+    Svg,
     /// A table for people; no ending stands for it.
     Table,
     /// A scenario; `.toml` is as good as no ending.
@@ -34,6 +38,8 @@ impl Content {
             "json" => Some(Content::Json),
             "jsonl" | "ndjson" => Some(Content::JsonLines),
             "csv" => Some(Content::Csv),
+            "html" | "htm" => Some(Content::Html),
+            "svg" => Some(Content::Svg),
             _ => None,
         }
     }
@@ -44,6 +50,8 @@ impl Content {
             Content::Json => "JSON",
             Content::JsonLines => "JSON lines",
             Content::Csv => "CSV",
+            Content::Html => "HTML",
+            Content::Svg => "SVG",
             Content::Table => "a table",
             Content::Toml => "TOML",
         }

@@ -5,13 +5,15 @@
 use comfy_table::{CellAlignment, ContentArrangement, Table, presets};
 use mmsim::base::digest::Digest;
 use mmsim::machines::policy;
+use mmsim::report::derived::Figure;
 use mmsim::report::groups::Group;
 use mmsim::report::numbers::grouped;
 use mmsim::report::{Pairs, Report, RunReport, closing, csv_field};
-use rows::{Row, rows};
+use mmsim_view::page::Observed;
+use mmsim_view::rows::{Row, rows};
+use mmsim_view::{settings, sparks};
 use width::{GAP, width};
 
-mod rows;
 mod width;
 
 use crate::args::Format;
@@ -102,20 +104,55 @@ pub(crate) fn wrap(text: &str, indent: usize) -> String {
     out
 }
 
-/// The whole report.
-pub(crate) fn report(report: &Report) -> String {
+/// What the report is of, and its machine.
+fn heading(report: &Report) -> String {
     let title = match report.about.as_str() {
         "" => report.scenario.clone(),
         about => format!("{}: {about}", report.scenario),
     };
     let mut out = wrap(&title, 0);
     out.push('\n');
-    out += &machine(report);
+    out + &machine(report)
+}
+
+/// The whole report.
+pub(crate) fn report(report: &Report) -> String {
+    let mut out = heading(report);
     for group in report.groups() {
         out.push('\n');
         out += &self::group(&group);
     }
     out
+}
+
+/// The report of several settings: a line for each, and two axes against each other.
+pub(crate) fn sweep(report: &Report, by: Option<Figure>) -> String {
+    let mut out = heading(report);
+    // As many figures as the terminal has room for.
+    let fits = |t: &settings::Table| {
+        let all = || std::iter::once(&t.head).chain(&t.rows);
+        let of = |i: usize| all().map(|row| row[i].chars().count()).max().unwrap_or(0) + GAP;
+        (0..t.head.len()).map(of).sum::<usize>() <= width() + GAP
+    };
+    let tables = (0..=6).rev().map(|others| settings::table(report, by, others));
+    let mut tables: Vec<settings::Table> = tables.collect();
+    let fitting = tables.iter().position(fits).unwrap_or(tables.len() - 1);
+    for table in std::iter::once(tables.swap_remove(fitting)).chain(settings::pivots(report, by)) {
+        out.push('\n');
+        out += &if table.title.is_empty() { String::new() } else { wrap(&table.title, 0) };
+        let head: Vec<&str> = table.head.iter().map(String::as_str).collect();
+        out += &grid(Some(&head), table.rows, table.names);
+    }
+    out + "\n--long shows all figures of each setting, with changes between variants.\n"
+}
+
+/// Lines of what happened over time, for a terminal.
+pub(crate) fn sparks(report: &Report, observed: &[Observed]) -> String {
+    let rows = sparks::rows(report, observed, width().saturating_sub(50).clamp(10, 60));
+    if rows.is_empty() {
+        return String::new();
+    }
+    format!("\nover time, first seed; a full block is the figure beside it\n{}", aligned(rows, 4))
 }
 
 /// A value with the names of the variants that have it.

@@ -9,6 +9,8 @@ mod harness;
 mod limits;
 mod observers;
 mod outputs;
+mod perfetto;
+mod pictures;
 mod readme;
 mod shells;
 mod widths;

@@ -23,16 +23,22 @@ const PHASE_FIGURES: [Figure; 3] = [Figure::SwapIns, Figure::Refaults, Figure::T
 
 const MIB: f64 = (1 << 20) as f64;
 
-/// One line of the comparison: a label, and per variant its value and its change against
-/// the first (none for the first).
-pub(super) struct Row {
-    pub(super) label: String,
-    pub(super) values: Vec<String>,
-    pub(super) changes: Vec<String>,
+/// One line of the comparison.
+#[derive(Clone, PartialEq, Debug)]
+#[non_exhaustive]
+pub struct Row {
+    /// What it shows; two blanks in front of a part of the row above.
+    pub label: String,
+    /// Of each variant its value, as tables print it.
+    pub values: Vec<String>,
+    /// Of each variant its change against the first; that of the first means nothing.
+    pub changes: Vec<String>,
+    /// The numbers behind the values; empty where these are words.
+    pub samples: Samples,
 }
 
 /// A value of each seed, variant by variant.
-type Samples = Vec<Vec<(u64, f64)>>;
+pub type Samples = Vec<Vec<(u64, f64)>>;
 
 impl Row {
     /// A row of numbers; none if no variant has anything but zero.
@@ -75,6 +81,7 @@ impl Row {
             label: label.into(),
             values: grouped_row(&means(samples)),
             changes: samples.iter().map(change).collect(),
+            samples: samples.clone(),
         }
     }
 
@@ -88,7 +95,8 @@ impl Row {
 
     /// A row of words.
     fn words(label: &str, values: Vec<String>) -> Row {
-        Row { label: label.to_string(), changes: vec![String::new(); values.len()], values }
+        let changes = vec![String::new(); values.len()];
+        Row { label: label.to_string(), values, changes, samples: Samples::new() }
     }
 
     /// A row that is only a heading.
@@ -175,7 +183,7 @@ impl<'a, T> Named<'a, T> {
 }
 
 /// All rows of a group: how the runs ended, figures of the whole machine, then its parts.
-pub(super) fn rows(group: &Group<'_>) -> Vec<Row> {
+pub fn rows(group: &Group<'_>) -> Vec<Row> {
     let outcomes = group.variants.iter().map(VariantRuns::outcome).collect();
     let mut rows = vec![Row::words("outcome", outcomes)];
     let per_records = group.work_differs();

@@ -1,0 +1,145 @@
+//! What is kept of runs while they go on, for pictures of them.
+
+use std::sync::{Arc, Mutex, PoisonError};
+
+use mmsim::base::time::SimTime;
+use mmsim::base::vmstat::{VmEvent, VmStat};
+use mmsim::machine::result::RunResult;
+use mmsim::memory::trace::{Observer, TraceEvent, TraceKind, TraceKinds};
+use mmsim::report::RunMeta;
+use mmsim_view::page::Observed;
+use mmsim_view::series::{Recorder, most_points};
+use mmsim_view::{generations, pages, perfetto};
+
+use crate::backend::{Plan, Sampler};
+use crate::exit;
+
+/// Beginnings of generations that a run keeps.
+const MOST_GENERATIONS: usize = 400;
+
+/// Bytes of a trace for Perfetto, of all runs together: more than its viewer opens.
+const MOST_TRACED: usize = 1 << 30;
+
+/// What was kept.
+#[derive(Default)]
+pub(crate) struct Kept {
+    /// For pages, in the order of runs.
+    pub observed: Vec<Observed>,
+    /// For Perfetto; empty where nobody asked.
+    pub trace: Vec<u8>,
+}
+
+/// Keeps something of every run.
+pub(crate) struct Keeping(Vec<OfRun>);
+
+struct OfRun {
+    series: Arc<Mutex<Recorder>>,
+    generations: generations::Watcher,
+    pages: Option<pages::Watcher>,
+    trace: Option<perfetto::Watcher>,
+}
+
+impl Keeping {
+    /// For so many runs; of their pages, and as a trace, only if asked to, since every eviction is
+    /// told then.
+    pub(crate) fn new(nr_runs: usize, pages: bool, trace: bool) -> Keeping {
+        let most = MOST_TRACED / nr_runs.max(1);
+        let one = |run| OfRun {
+            trace: trace.then(|| perfetto::Watcher::new(run, most)),
+            series: Arc::new(Mutex::new(Recorder::new(most_points(nr_runs)))),
+            generations: generations::Watcher::new(MOST_GENERATIONS),
+            pages: pages.then(pages::Watcher::default),
+        };
+        Keeping((0..nr_runs).map(one).collect())
+    }
+
+    /// Who watches a run that begins.
+    pub(crate) fn observers(&self, run: usize) -> Vec<Box<dyn Observer>> {
+        let kept = &self.0[run];
+        let pages = kept.pages.as_ref().map(pages::Watcher::observer);
+        let trace = kept.trace.as_ref().map(perfetto::Watcher::observer);
+        std::iter::once(kept.generations.observer()).chain(pages).chain(trace).collect()
+    }
+
+    /// What samples a run that begins, without counters that its policy does not keep.
+    pub(crate) fn sampler(&self, run: usize, not_kept: Vec<VmEvent>) -> Box<dyn Sampler> {
+        Box::new(SeriesKeeper { not_kept, series: Arc::clone(&self.0[run].series) })
+    }
+
+    /// What was kept of these runs.
+    pub(crate) fn finish(self, plans: &[Plan], results: &[Vec<(RunMeta, RunResult)>]) -> Kept {
+        let labels = plans.iter().flat_map(|plan| plan.runs.iter().map(move |run| (plan, run)));
+        let several = plans.len() > 1;
+        let mut all = Kept::default();
+        for ((of_run, (plan, planned)), (_, result)) in
+            self.0.into_iter().zip(labels).zip(results.iter().flatten())
+        {
+            let recorder = of_run.series.lock().unwrap_or_else(PoisonError::into_inner).clone();
+            let series = recorder.finish();
+            if let Some(trace) = &of_run.trace {
+                let label = match several {
+                    true => format!("{}: {}", plan.name, planned.label),
+                    false => planned.label.clone(),
+                };
+                let threads: Vec<&str> = result.threads.iter().map(|t| t.name.as_str()).collect();
+                let end = SimTime(result.sim_time.0);
+                all.trace.extend(trace.finish(&label, &threads, end, &series));
+                if let Some(at) = trace.full() {
+                    let at = at.0 as f64 / 1e9;
+                    let why = "the trace for Perfetto is full, and later events are left out";
+                    exit::remark(&format!("{label}: at {at:.6} s {why}"));
+                }
+            }
+            let mut observed = Observed::default();
+            observed.series = Some(series);
+            observed.generations = Some(of_run.generations.kept());
+            observed.pages = of_run.pages.as_ref().map(pages::Watcher::counted);
+            all.observed.push(observed);
+        }
+        all
+    }
+}
+
+struct SeriesKeeper {
+    not_kept: Vec<VmEvent>,
+    series: Arc<Mutex<Recorder>>,
+}
+
+impl Sampler for SeriesKeeper {
+    fn sample(&mut self, now: SimTime, vmstat: &VmStat, gauges: &[(&'static str, u64)]) {
+        let kept = |e: &&VmEvent| !self.not_kept.contains(e);
+        let counters = VmEvent::ALL.iter().filter(kept).map(|e| (e.name(), vmstat[*e]));
+        let mut series = self.series.lock().unwrap_or_else(PoisonError::into_inner);
+        series.sample(now, counters.chain(gauges.iter().copied()));
+    }
+}
+
+/// Several observers, each of which sees its own kinds.
+struct Together(Vec<(TraceKinds, Box<dyn Observer>)>);
+
+/// One observer in place of several.
+pub(crate) fn together(mut all: Vec<Box<dyn Observer>>) -> Box<dyn Observer> {
+    match (all.pop(), all.is_empty()) {
+        (Some(one), true) => one,
+        (last, _) => {
+            let each = all.into_iter().chain(last).map(|observer| (observer.kinds(), observer));
+            Box::new(Together(each.collect()))
+        }
+    }
+}
+
+impl Observer for Together {
+    fn kinds(&self) -> TraceKinds {
+        let any = |kind: &TraceKind| self.0.iter().any(|(kinds, _)| kinds.has(*kind));
+        let wanted: Vec<TraceKind> = TraceKind::ALL.iter().copied().filter(any).collect();
+        TraceKinds::of(&wanted)
+    }
+
+    fn event(&mut self, now: SimTime, event: &TraceEvent) {
+        for (kinds, observer) in &mut self.0 {
+            if kinds.has(event.kind()) {
+                observer.event(now, event);
+            }
+        }
+    }
+}

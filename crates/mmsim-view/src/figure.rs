@@ -1,0 +1,389 @@
+//! One figure of all variants as SVG: a point for each variant with its 95 % interval, or over an
+//! axis of settings a line for each variant.
+//!
+//! The drawing stands alone: fonts and colours of its own, a title and a description for readers
+//! that see no picture, and each point's numbers as its own title.
+
+use std::fmt::Write as _;
+
+use mmsim::report::Report;
+use mmsim::report::derived::{Figure, Scope};
+use mmsim::report::groups::Group;
+use mmsim::report::numbers::grouped;
+use mmsim::report::statistics::{Estimate, estimate};
+
+/// Colours of variants in their order: those of Okabe and Ito, which the colour-blind tell apart.
+pub const COLOURS: [&str; 8] =
+    ["#0072b2", "#d55e00", "#009e73", "#cc79a7", "#e69f00", "#56b4e9", "#7f6a00", "#6b6b6b"];
+
+/// What a chart shows where nobody says it: the first of these that any run has.
+const MAIN: [Figure; 6] = [
+    Figure::MajorFaults,
+    Figure::Refaults,
+    Figure::SwapIns,
+    Figure::ReadingTime,
+    Figure::MemoryPressure,
+    Figure::Throughput,
+];
+
+/// Names of figures as options take them.
+pub fn names() -> [&'static str; Figure::ALL.len()] {
+    Figure::ALL.map(name)
+}
+
+/// The name of a figure as options take it: its label without the unit, with hyphens.
+pub const fn name(figure: Figure) -> &'static str {
+    match figure {
+        Figure::SwapIns => "swap-ins",
+        Figure::Refaults => "refaults",
+        Figure::RefaultsActivated => "refaults-activated",
+        Figure::MajorFaults => "major-faults",
+        Figure::ReadingTime => "reads-of-devices",
+        Figure::Deactivations => "deactivations",
+        Figure::ScannedPerReclaimed => "scanned-per-reclaimed",
+        Figure::DirectReclaimStalls => "direct-reclaim-stalls",
+        Figure::MajorFaultP99 => "major-fault-p99",
+        Figure::MemoryPressure => "memory-pressure",
+        Figure::MeanResident => "resident",
+        Figure::Throughput => "throughput",
+    }
+}
+
+/// The figure of a name.
+pub fn named(wanted: &str) -> Option<Figure> {
+    Figure::ALL.into_iter().find(|f| name(*f) == wanted)
+}
+
+/// Whether more of it is better.
+pub fn more_is_better(figure: Figure) -> bool {
+    figure == Figure::Throughput
+}
+
+/// The figure that a picture of a report shows where nobody says which.
+pub fn main_of(report: &Report) -> Figure {
+    let any = |figure: &Figure| {
+        let of = |run| figure.of(Scope::from(run));
+        report.runs.iter().filter_map(of).any(|v| v > 0.0)
+    };
+    MAIN.into_iter().find(any).unwrap_or(Figure::Throughput)
+}
+
+/// The mean of a figure in a variant of a group; `None` without a run that has it.
+pub fn mean(group: &Group<'_>, variant: usize, figure: Figure) -> Option<Estimate> {
+    let values = group.variants[variant].values(None, |scope| figure.of(scope));
+    estimate(&values.iter().map(|v| v.1).collect::<Vec<_>>())
+}
+
+/// Text as it stands in SVG and HTML.
+pub fn escaped(text: &str) -> String {
+    let mut out = String::with_capacity(text.len());
+    for c in text.chars() {
+        match c {
+            '&' => out.push_str("&amp;"),
+            '<' => out.push_str("&lt;"),
+            '>' => out.push_str("&gt;"),
+            '"' => out.push_str("&quot;"),
+            c if c.is_control() && c != '\n' => out.push('\u{fffd}'),
+            c => out.push(c),
+        }
+    }
+    out
+}
+
+/// A mean with its interval in words.
+pub fn words(estimate: &Estimate) -> String {
+    match estimate.ci95 {
+        Some(half) => format!("{} ±{}", grouped(estimate.mean), grouped(half)),
+        None => grouped(estimate.mean),
+    }
+}
+
+/// Round steps of a scale from 0 to at least `most`, at most six of them.
+fn ticks(most: f64) -> Vec<f64> {
+    if !most.is_finite() || most <= 0.0 {
+        return vec![0.0, 1.0];
+    }
+    let raw = most / 5.0;
+    let magnitude = 10f64.powi(raw.log10().floor() as i32);
+    let step = [1.0, 2.0, 2.5, 5.0, 10.0].into_iter().map(|m| m * magnitude);
+    let step = step.into_iter().find(|s| *s >= raw * 0.999).unwrap_or(magnitude * 10.0);
+    let count = (most / step).ceil() as usize;
+    (0..=count).map(|i| i as f64 * step).collect()
+}
+
+const LEFT: f64 = 150.0;
+const WIDTH: f64 = 760.0;
+const TOP: f64 = 44.0;
+const ROW: f64 = 30.0;
+
+fn colour(i: usize) -> &'static str {
+    COLOURS[i % COLOURS.len()]
+}
+
+fn open(width: f64, height: f64, title: &str, about: &str) -> String {
+    format!(
+        "<svg xmlns=\"http://www.w3.org/2000/svg\" viewBox=\"0 0 {width} {height}\" \
+         width=\"{width}\" height=\"{height}\" role=\"img\" aria-label=\"{0}\" \
+         font-family=\"system-ui,sans-serif\" font-size=\"13\" fill=\"currentColor\">\n\
+         <title>{0}</title><desc>{1}</desc>\n",
+        escaped(title),
+        escaped(about)
+    )
+}
+
+/// The heading over a group: scenario and point on the axes.
+pub fn heading(group: &Group<'_>) -> String {
+    let mut all: Vec<String> = group.scenario.iter().map(|s| s.to_string()).collect();
+    all.extend(group.axes.iter().map(|(name, value)| format!("{name} = {value}")));
+    all.join(", ")
+}
+
+/// The last word of a path, where that is enough to tell axes apart.
+pub fn short<'a>(name: &'a str, all: &[&str]) -> &'a str {
+    let last = |path: &'a str| path.rsplit('.').next().unwrap_or(path);
+    let alike = all.iter().filter(|a| a.rsplit('.').next() == Some(last(name))).count();
+    if alike == 1 { last(name) } else { name }
+}
+
+/// The figure of the report: over the first axis if it has several values, else variants in rows.
+pub fn svg(report: &Report, figure: Figure) -> String {
+    let groups = report.groups();
+    let scenarios = groups.windows(2).all(|w| w[0].scenario == w[1].scenario);
+    match groups.as_slice() {
+        [] => open(WIDTH, TOP, &report.scenario, "no run") + "</svg>\n",
+        several if several.len() > 1 && scenarios && several[0].axes.len() == 1 => {
+            over_axis(report, several, figure)
+        }
+        groups => in_rows(report, groups, figure),
+    }
+}
+
+fn in_rows(report: &Report, groups: &[Group<'_>], figure: Figure) -> String {
+    // A picture of more rows is no picture.
+    const MOST: usize = 40;
+    let mut rows: Vec<(String, usize, Option<Estimate>)> = Vec::new();
+    for group in groups {
+        for (i, variant) in group.variants.iter().enumerate() {
+            let axes: Vec<&str> = group.axes.iter().map(|a| a.0).collect();
+            let values = group.axes.iter().map(|(a, v)| format!("{} {v}", short(a, &axes)));
+            let point = group.scenario.map(str::to_string).into_iter().chain(values);
+            let point = point.collect::<Vec<_>>().join(", ");
+            let label = match point.is_empty() {
+                true => variant.name.to_string(),
+                false => format!("{}, {point}", variant.name),
+            };
+            rows.push((label, i, mean(group, i, figure)));
+        }
+    }
+    let left_out = rows.len().saturating_sub(MOST);
+    rows.truncate(MOST);
+    let upper = |e: &Estimate| e.mean + e.ci95.unwrap_or(0.0);
+    let most = rows.iter().filter_map(|r| r.2.as_ref().map(upper)).fold(0.0, f64::max);
+    let scale = ticks(most);
+    let end = scale.last().copied().unwrap_or(1.0);
+    let longest = rows.iter().map(|r| r.0.chars().count()).max().unwrap_or(0) as f64;
+    let left = LEFT.max(longest.min(40.0) * 7.4 + 20.0);
+    let right = WIDTH - 30.0;
+    let x = |v: f64| left + (v / end).clamp(0.0, 1.0) * (right - left);
+    let height = TOP + rows.len() as f64 * ROW + 30.0 + if left_out > 0 { 20.0 } else { 0.0 };
+    let title = format!("{}: {}", report.scenario, figure.label());
+    let list = rows.iter().map(|(label, _, e)| {
+        format!("{label} {}", e.as_ref().map_or("has none".to_string(), words))
+    });
+    let mut out = open(WIDTH, height, &title, &list.collect::<Vec<_>>().join("; "));
+    let _ = writeln!(out, "<text x=\"10\" y=\"22\" font-weight=\"600\">{}</text>", escaped(&title));
+    let bottom = TOP + rows.len() as f64 * ROW;
+    for tick in &scale {
+        let at = x(*tick);
+        let _ = writeln!(
+            out,
+            "<path d=\"M{at:.1} {TOP}V{bottom:.1}\" stroke=\"currentColor\" stroke-opacity=\".15\"/>\
+             <text x=\"{at:.1}\" y=\"{:.1}\" text-anchor=\"middle\" font-size=\"11\" \
+             fill-opacity=\".75\">{}</text>",
+            bottom + 16.0,
+            grouped(*tick)
+        );
+    }
+    for (i, (label, variant, estimate)) in rows.iter().enumerate() {
+        let y = TOP + (i as f64 + 0.5) * ROW;
+        let shown: String = match label.chars().count() > 40 {
+            true => label.chars().take(39).chain(['…']).collect(),
+            false => label.clone(),
+        };
+        let _ = write!(
+            out,
+            "<text x=\"{:.1}\" y=\"{:.1}\" text-anchor=\"end\">{}</text>",
+            left - 10.0,
+            y + 4.5,
+            escaped(&shown)
+        );
+        let Some(e) = estimate else {
+            let _ = writeln!(out, "<text x=\"{left:.1}\" y=\"{:.1}\">-</text>", y + 4.5);
+            continue;
+        };
+        point(&mut out, (x(e.mean), y), e, |v| (x(v), y), colour(*variant), label);
+        let text = words(e);
+        let room = text.chars().count() as f64 * 7.0 + 16.0;
+        let after = x(upper(e)) + 10.0;
+        let (at, anchor) = match after + room > WIDTH {
+            true => (x(e.mean - e.ci95.unwrap_or(0.0)) - 10.0, "end"),
+            false => (after, "start"),
+        };
+        let _ = writeln!(
+            out,
+            "<text x=\"{at:.1}\" y=\"{:.1}\" text-anchor=\"{anchor}\" font-size=\"11\" \
+             fill-opacity=\".75\">{text}</text>",
+            y + 4.0
+        );
+    }
+    if left_out > 0 {
+        let y = bottom + 36.0;
+        let _ = writeln!(out, "<text x=\"10\" y=\"{y:.1}\">and {left_out} more settings</text>");
+    }
+    out + "</svg>\n"
+}
+
+/// A point and its interval; `place` says where a value lies.
+fn point(
+    out: &mut String,
+    at: (f64, f64),
+    e: &Estimate,
+    place: impl Fn(f64) -> (f64, f64),
+    colour: &str,
+    label: &str,
+) {
+    let half = e.ci95.unwrap_or(0.0);
+    let ((x0, y0), (x1, y1)) = (place(e.mean - half), place(e.mean + half));
+    let _ = writeln!(
+        out,
+        "<g><title>{}: {}</title><path d=\"M{x0:.1} {y0:.1}L{x1:.1} {y1:.1}\" stroke=\"{colour}\" \
+         stroke-width=\"3\" stroke-opacity=\".55\" stroke-linecap=\"round\"/>\
+         <circle cx=\"{:.1}\" cy=\"{:.1}\" r=\"4.5\" fill=\"{colour}\"/></g>",
+        escaped(label),
+        words(e),
+        at.0,
+        at.1
+    );
+}
+
+fn over_axis(report: &Report, groups: &[Group<'_>], figure: Figure) -> String {
+    let axis = groups[0].axes.iter().next().map_or("", |a| a.0);
+    let mut variants: Vec<&str> = Vec::new();
+    for v in groups.iter().flat_map(|g| &g.variants) {
+        if !variants.contains(&v.name) {
+            variants.push(v.name);
+        }
+    }
+    let of = |group: &Group<'_>, name: &str| {
+        let at = group.variants.iter().position(|v| v.name == name)?;
+        mean(group, at, figure)
+    };
+    let upper = |e: Estimate| e.mean + e.ci95.unwrap_or(0.0);
+    let most = groups.iter().flat_map(|g| variants.iter().filter_map(|v| of(g, v)));
+    let scale = ticks(most.map(upper).fold(0.0, f64::max));
+    let end = scale.last().copied().unwrap_or(1.0);
+    let (left, right, bottom) = (90.0, WIDTH - 30.0, 320.0);
+    let step = (right - left - 40.0) / (groups.len() - 1) as f64;
+    let x = |i: usize| left + 20.0 + i as f64 * step;
+    let y = |v: f64| bottom - (v / end).clamp(0.0, 1.0) * (bottom - TOP);
+    let height = bottom + 44.0 + 20.0 * variants.len().div_ceil(3) as f64;
+    let title = format!("{}: {} over {axis}", report.scenario, figure.label());
+    let mut said = Vec::new();
+    for name in &variants {
+        let each = groups.iter().filter_map(|g| {
+            let value = g.axes.iter().next().map_or("", |a| a.1.as_str());
+            Some(format!("{value}: {}", words(&of(g, name)?)))
+        });
+        said.push(format!("{name} {}", each.collect::<Vec<_>>().join(", ")));
+    }
+    let mut out = open(WIDTH, height, &title, &said.join("; "));
+    let _ = writeln!(out, "<text x=\"10\" y=\"22\" font-weight=\"600\">{}</text>", escaped(&title));
+    for tick in &scale {
+        let at = y(*tick);
+        let _ = writeln!(
+            out,
+            "<path d=\"M{left} {at:.1}H{right}\" stroke=\"currentColor\" stroke-opacity=\".15\"/>\
+             <text x=\"{:.1}\" y=\"{:.1}\" text-anchor=\"end\" font-size=\"11\" \
+             fill-opacity=\".75\">{}</text>",
+            left - 8.0,
+            at + 4.0,
+            grouped(*tick)
+        );
+    }
+    // Not more labels than there is room for.
+    let every = groups.len().div_ceil(12);
+    for (i, group) in groups.iter().enumerate().filter(|(i, _)| i % every == 0) {
+        let value = group.axes.iter().next().map_or("", |a| a.1.as_str());
+        let _ = writeln!(
+            out,
+            "<text x=\"{:.1}\" y=\"{:.1}\" text-anchor=\"middle\" font-size=\"11\">{}</text>",
+            x(i),
+            bottom + 18.0,
+            escaped(value)
+        );
+    }
+    for (v, name) in variants.iter().enumerate() {
+        let all: Vec<Option<Estimate>> = groups.iter().map(|g| of(g, name)).collect();
+        let mut path = String::new();
+        let mut pen = 'M';
+        for (i, e) in all.iter().enumerate() {
+            match e {
+                Some(e) => {
+                    let _ = write!(path, "{pen}{:.1} {:.1}", x(i), y(e.mean));
+                    pen = 'L';
+                }
+                None => pen = 'M',
+            }
+        }
+        let stroke = colour(v);
+        let _ = writeln!(
+            out,
+            "<path d=\"{path}\" fill=\"none\" stroke=\"{stroke}\" stroke-width=\"1.8\"/>"
+        );
+        for (i, e) in all.iter().enumerate() {
+            if let Some(e) = e {
+                let label = format!("{name}, {}", heading(&groups[i]));
+                point(&mut out, (x(i), y(e.mean)), e, |v| (x(i), y(v)), stroke, &label);
+            }
+        }
+        let (lx, ly) = (left + (v % 3) as f64 * 220.0, bottom + 42.0 + (v / 3) as f64 * 20.0);
+        let _ = writeln!(
+            out,
+            "<circle cx=\"{lx:.1}\" cy=\"{:.1}\" r=\"5\" fill=\"{stroke}\"/>\
+             <text x=\"{:.1}\" y=\"{ly:.1}\">{}</text>",
+            ly - 4.5,
+            lx + 10.0,
+            escaped(name)
+        );
+    }
+    out + "</svg>\n"
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn scales_are_round_and_reach_the_largest() {
+        for most in [0.0, 0.03, 1.0, 7.0, 99.9, 100.0, 487_596.0, 1e12] {
+            let all = ticks(most);
+            assert!(all.len() >= 2 && all.len() <= 7, "{most}: {all:?}");
+            assert!(*all.last().expect("a tick") >= most, "{most}: {all:?}");
+        }
+        assert_eq!(ticks(487_596.0), [0.0, 100e3, 200e3, 300e3, 400e3, 500e3]);
+    }
+
+    #[test]
+    fn names_are_labels_without_units() {
+        for figure in Figure::ALL {
+            let label = figure.label().split(',').next().unwrap_or_default().replace(' ', "-");
+            assert_eq!(name(figure), label);
+            assert_eq!(named(name(figure)), Some(figure));
+        }
+    }
+
+    #[test]
+    fn markup_in_names_is_text() {
+        assert_eq!(escaped("a<b & \"c\">\u{7}"), "a&lt;b &amp; &quot;c&quot;&gt;\u{fffd}");
+    }
+}

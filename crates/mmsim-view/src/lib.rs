@@ -1,0 +1,31 @@
+//! Pictures of results. Reports go in, text and bytes come out: nothing here opens a file, prints,
+//! asks a clock or draws a random number, so equal runs give equal pictures.
+//!
+//! - [`rows`]: the rows of the table of variants, which the terminal and the page share
+//! - [`settings`]: a row for each setting of a sweep, and two axes against each other
+//! - [`series`], [`generations`], [`pages`]: what is kept of a run while it goes on, for charts
+//! - [`sparks`]: the same as a line of characters
+//! - [`figure`]: one figure of all variants as SVG
+//! - [`time_line`]: one run over time as SVG
+//! - [`page`]: one HTML file with all of it
+//! - [`perfetto`]: events of a run as a trace that Perfetto opens
+
+pub mod rows;
+
+pub mod settings;
+
+pub mod series;
+
+pub mod sparks;
+
+pub mod generations;
+
+pub mod pages;
+
+pub mod figure;
+
+pub mod time_line;
+
+pub mod page;
+
+pub mod perfetto;

@@ -1,0 +1,237 @@
+//! What the script of the page gets: the rows of tables with the numbers behind them, and what was
+//! kept of each run over time.
+//!
+//! Names of fields are short, since a sweep has thousands of them. Totals over time are written as
+//! differences, which deflate packs several times better than the totals.
+
+use mmsim::report::groups::Group;
+use mmsim::report::statistics::{Estimate, estimate, paired_change};
+use mmsim::report::{Pairs, PhaseReport, RunReport, ZoneReport, closing};
+use serde::Serialize;
+
+use crate::generations::{Generation, Generations};
+use crate::pages::Grid;
+use crate::rows::{Row, rows};
+use crate::series::Series;
+
+use super::Source;
+
+/// All of it.
+#[derive(Serialize)]
+pub(super) struct Data<'a> {
+    groups: Vec<GroupData<'a>>,
+    /// Settings of the first run, which those of variants are held against.
+    base: Vec<(&'a str, String)>,
+}
+
+/// A table, and the runs behind it.
+#[derive(Serialize)]
+struct GroupData<'a> {
+    heading: String,
+    axes: &'a Pairs<String>,
+    rows: Vec<RowData>,
+    said: Vec<String>,
+    variants: Vec<VariantData<'a>>,
+}
+
+#[derive(Serialize)]
+struct VariantData<'a> {
+    name: &'a str,
+    kernel: &'a str,
+    policy: &'a str,
+    outcome: String,
+    /// Settings that are not those of the base.
+    set: Vec<(&'a str, String)>,
+    zones: &'a [ZoneReport],
+    runs: Vec<RunData<'a>>,
+}
+
+/// `l`: label; `v`: values as tables print them; `c`: changes likewise; `m`: means and half
+/// intervals; `d`: the same of changes in per cent; `s`: the value of each seed.
+#[derive(Serialize)]
+struct RowData {
+    l: String,
+    v: Vec<String>,
+    c: Vec<String>,
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    m: Vec<Option<(f64, Option<f64>)>>,
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    d: Vec<Option<(f64, Option<f64>)>>,
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    s: Vec<Vec<(u64, f64)>>,
+}
+
+#[derive(Serialize)]
+struct RunData<'a> {
+    seed: u64,
+    digest: &'a str,
+    outcome: &'static str,
+    end: u64,
+    vmstat: Vec<(&'a str, u64)>,
+    phases: Vec<PhaseData<'a>>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    series: Option<SeriesData<'a>>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    gens: Option<GenerationData>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pages: Option<&'a Grid>,
+}
+
+#[derive(Serialize)]
+struct PhaseData<'a> {
+    name: &'a str,
+    begin: u64,
+    end: u64,
+    some: f64,
+    full: f64,
+}
+
+#[derive(Serialize)]
+struct SeriesData<'a> {
+    stride: u64,
+    t: Vec<i64>,
+    cols: Vec<(&'a str, Vec<i64>)>,
+}
+
+/// A generation: number, anonymous pages, file pages.
+type Plain = (u64, u64, u64);
+
+/// Generations each time one begins, or at the ends of phases where nobody watched.
+#[derive(Serialize)]
+struct GenerationData {
+    stride: u64,
+    at_phases: bool,
+    at: Vec<(u64, Vec<Plain>)>,
+}
+
+fn differences(totals: &[u64]) -> Vec<i64> {
+    let mut before = 0;
+    let of = |&total: &u64| {
+        let by = (total as i64).wrapping_sub(before);
+        before = total as i64;
+        by
+    };
+    totals.iter().map(of).collect()
+}
+
+fn pair(e: Option<Estimate>) -> Option<(f64, Option<f64>)> {
+    e.map(|e| (e.mean, e.ci95))
+}
+
+impl RowData {
+    fn of(row: Row) -> RowData {
+        let values = |sample: &Vec<(u64, f64)>| sample.iter().map(|s| s.1).collect::<Vec<_>>();
+        let means = row.samples.iter().map(|s| pair(estimate(&values(s)))).collect();
+        let compared = |(sample, shown): (&Vec<(u64, f64)>, &String)| {
+            pair(paired_change(&row.samples[0], sample)).filter(|_| shown != "-")
+        };
+        let changes = row.samples.iter().zip(&row.changes).map(compared).collect();
+        RowData {
+            m: means,
+            d: changes,
+            l: row.label,
+            v: row.values,
+            c: row.changes,
+            s: row.samples,
+        }
+    }
+}
+
+fn settings(run: &RunReport) -> Vec<(&str, String)> {
+    let knobs = run.knobs.iter().map(|(name, value)| (name, value.to_string()));
+    knobs.chain(run.setup.iter().map(|(name, value)| (name, value.clone()))).collect()
+}
+
+impl<'a> PhaseData<'a> {
+    fn of(phase: &'a PhaseReport) -> Self {
+        PhaseData {
+            name: &phase.name,
+            begin: phase.begin_ns,
+            end: phase.begin_ns + phase.sim_time_ns,
+            some: phase.pressure.some_share,
+            full: phase.pressure.full_share,
+        }
+    }
+}
+
+fn generations(run: &RunReport, watched: Option<&Generations>) -> Option<GenerationData> {
+    let plain = |g: &Generation| (g.seq, g.nr_anon, g.nr_file);
+    if let Some(watched) = watched.filter(|w| !w.beginnings.is_empty()) {
+        let of = |(at, all): &(u64, Vec<Generation>)| (*at, all.iter().map(plain).collect());
+        let at = watched.beginnings.iter().map(of).collect();
+        return Some(GenerationData { stride: watched.stride, at_phases: false, at });
+    }
+    let of_phase = |phase: &PhaseReport| {
+        let root = phase.lru_gen.iter().filter(|g| g.memcg.is_empty() && g.node == 0);
+        let all: Vec<_> = root.map(|g| (g.seq, g.nr_anon, g.nr_file)).collect();
+        (!all.is_empty()).then(|| (phase.begin_ns + phase.sim_time_ns, all))
+    };
+    let at: Vec<_> = run.phases.iter().filter_map(of_phase).collect();
+    (!at.is_empty()).then_some(GenerationData { stride: 1, at_phases: true, at })
+}
+
+fn series(series: &Series) -> SeriesData<'_> {
+    let of = |column: &'_ (String, Vec<u64>)| differences(&column.1);
+    SeriesData {
+        stride: series.stride,
+        t: differences(&series.time_ns),
+        cols: series.columns.iter().map(|c| (c.0.as_str(), of(c))).collect(),
+    }
+}
+
+impl<'a> RunData<'a> {
+    fn of(source: &Source<'a>, run: &'a RunReport) -> Self {
+        // Groups hold references into the report.
+        let place = source.report.runs.iter().position(|r| std::ptr::eq(r, run));
+        let observed = place.and_then(|at| source.observed.get(at));
+        RunData {
+            seed: run.seed,
+            digest: &run.digest,
+            outcome: run.outcome.name(),
+            end: run.sim_time_ns,
+            vmstat: run.vmstat.iter().map(|(n, v)| (n, *v)).filter(|(_, v)| *v > 0).collect(),
+            phases: run.phases.iter().map(PhaseData::of).collect(),
+            series: observed.and_then(|o| o.series.as_ref()).map(series),
+            gens: generations(run, observed.and_then(|o| o.generations.as_ref())),
+            pages: observed.and_then(|o| o.pages.as_ref()),
+        }
+    }
+}
+
+fn group<'a>(source: &Source<'a>, group: &Group<'a>, base: &[(&str, String)]) -> GroupData<'a> {
+    let variant = |v: &mmsim::report::groups::VariantRuns<'a>| {
+        let first = v.runs[0];
+        let set = settings(first).into_iter().filter(|s| !base.contains(s)).collect();
+        VariantData {
+            name: v.name,
+            kernel: &first.kernel,
+            policy: &first.policy,
+            outcome: v.outcome(),
+            set,
+            zones: &first.zones,
+            runs: v.runs.iter().map(|run| RunData::of(source, run)).collect(),
+        }
+    };
+    let name = if source.name.is_empty() { None } else { Some(source.name.to_string()) };
+    let point = Some(crate::figure::heading(group)).filter(|h| !h.is_empty());
+    let heading: Vec<String> = name.into_iter().chain(point).collect();
+    GroupData {
+        heading: heading.join(": "),
+        axes: group.axes,
+        rows: rows(group).into_iter().map(RowData::of).collect(),
+        said: closing::sentences(group),
+        variants: group.variants.iter().map(variant).collect(),
+    }
+}
+
+impl<'a> Data<'a> {
+    pub(super) fn of(sources: &[Source<'a>]) -> Data<'a> {
+        let first = sources.iter().find_map(|s| s.report.runs.first());
+        let base = first.map(settings).unwrap_or_default();
+        let of = |source: &Source<'a>| {
+            let groups = source.report.groups();
+            groups.iter().map(|g| group(source, g, &base)).collect::<Vec<_>>()
+        };
+        Data { groups: sources.iter().flat_map(of).collect(), base }
+    }
+}

@@ -1,0 +1,161 @@
+//! One run over time as SVG: free memory between its watermarks, reclaim, swap, and pressure.
+
+use std::fmt::Write as _;
+
+use mmsim::report::RunReport;
+use mmsim::report::numbers::grouped;
+
+use crate::figure::{COLOURS, escaped};
+use crate::series::Series;
+
+const WIDTH: f64 = 760.0;
+const LEFT: f64 = 78.0;
+const RIGHT: f64 = 744.0;
+const HEIGHT: f64 = 92.0;
+const GAP: f64 = 34.0;
+const MIB: f64 = 4096.0 / (1 << 20) as f64;
+
+/// A line of a chart: its name, its place among the colours, its values, and whether it is dashed.
+struct Line {
+    name: &'static str,
+    colour: usize,
+    values: Vec<f64>,
+    dashed: bool,
+}
+
+/// Changes per second, each from the sample before it; totals begin at 0 with the run.
+fn rate(series: &Series, column: &str, scale: f64) -> Vec<f64> {
+    let Some(totals) = series.column(column) else { return Vec::new() };
+    let (mut time, mut total) = (0, 0);
+    let of = |(&now, &to): (&u64, &u64)| {
+        let (was, from) = (time, total);
+        (time, total) = (now, to);
+        let seconds = now.saturating_sub(was) as f64 / 1e9;
+        if seconds > 0.0 { (to.saturating_sub(from)) as f64 / seconds * scale } else { 0.0 }
+    };
+    series.time_ns.iter().zip(totals).map(of).collect()
+}
+
+fn charts(run: &RunReport, series: &Series) -> Vec<(&'static str, Vec<Line>)> {
+    let level = |column: &str| -> Vec<f64> {
+        series.column(column).unwrap_or(&[]).iter().map(|&v| v as f64 * MIB).collect()
+    };
+    let line = |name, colour, values| Line { name, colour, values, dashed: false };
+    let mark = |name, colour, pages: u64| {
+        let values = vec![pages as f64 * MIB; series.time_ns.len()];
+        Line { name, colour, values, dashed: true }
+    };
+    let [mut min, mut low, mut high] = [0; 3];
+    for zone in &run.zones {
+        (min, low, high) = (min + zone.min, low + zone.low, high + zone.high);
+    }
+    let free = vec![
+        line("free", 0, level("nr_free_pages")),
+        mark("high", 2, high),
+        mark("low", 4, low),
+        mark("min", 1, min),
+    ];
+    vec![
+        ("free memory and watermarks, MiB", free),
+        (
+            "reclaimed, pages per s",
+            vec![
+                line("kswapd", 0, rate(series, "pgsteal_kswapd", 1.0)),
+                line("direct", 1, rate(series, "pgsteal_direct", 1.0)),
+            ],
+        ),
+        (
+            "swap, pages per s",
+            vec![
+                line("in", 0, rate(series, "pswpin", 1.0)),
+                line("out", 1, rate(series, "pswpout", 1.0)),
+            ],
+        ),
+        (
+            "memory pressure, % of time",
+            vec![
+                line("some", 4, rate(series, "sim_pressure_some_us", 1e-4)),
+                line("full", 1, rate(series, "sim_pressure_full_us", 1e-4)),
+            ],
+        ),
+    ]
+}
+
+/// A run over time. Free memory is cut at eight times the high watermark, below which reclaim is
+/// what moves it.
+pub fn svg(scenario: &str, run: &RunReport, series: &Series) -> String {
+    let charts = charts(run, series);
+    let height = 40.0 + charts.len() as f64 * (HEIGHT + GAP);
+    let title = format!("{scenario}, {}, seed {}", run.variant, run.seed);
+    let mut out = format!(
+        "<svg xmlns=\"http://www.w3.org/2000/svg\" viewBox=\"0 0 {WIDTH} {height}\" \
+         width=\"{WIDTH}\" height=\"{height}\" role=\"img\" aria-label=\"{0} over time\" \
+         font-family=\"system-ui,sans-serif\" font-size=\"11\" fill=\"#1b1f24\">\n\
+         <title>{0} over time</title>\n<rect width=\"100%\" height=\"100%\" fill=\"#fff\"/>\n\
+         <text x=\"10\" y=\"20\" font-size=\"13\" font-weight=\"600\">{0}</text>\n",
+        escaped(&title)
+    );
+    let end = series.time_ns.last().copied().unwrap_or(1).max(1) as f64;
+    let x = |ns: u64| LEFT + ns as f64 / end * (RIGHT - LEFT);
+    for (i, (name, lines)) in charts.iter().enumerate() {
+        let top = 46.0 + i as f64 * (HEIGHT + GAP);
+        let bottom = top + HEIGHT;
+        let values = || lines.iter().flat_map(|l| l.values.iter().copied());
+        let mut most = values().fold(0.0, f64::max);
+        let cut = 8.0
+            * lines.iter().filter(|l| l.dashed).flat_map(|l| &l.values).fold(0.0, |m, v| v.max(m));
+        if cut > 0.0 {
+            most = most.min(cut);
+        }
+        let most = if most > 0.0 { most } else { 1.0 };
+        let y = |v: f64| bottom - (v / most).clamp(0.0, 1.0) * HEIGHT;
+        let _ = write!(
+            out,
+            "<text x=\"{LEFT}\" y=\"{:.1}\" font-weight=\"600\">{name}</text>\n\
+             <path d=\"M{LEFT} {top:.1}H{RIGHT}M{LEFT} {bottom:.1}H{RIGHT}\" stroke=\"#d5dae0\"/>\n\
+             <text x=\"{:.1}\" y=\"{:.1}\" text-anchor=\"end\">{}</text>\n\
+             <text x=\"{:.1}\" y=\"{bottom:.1}\" text-anchor=\"end\">0</text>\n",
+            top - 6.0,
+            LEFT - 6.0,
+            top + 8.0,
+            grouped(most),
+            LEFT - 6.0,
+        );
+        for phase in &run.phases {
+            let at = x(phase.begin_ns + phase.sim_time_ns);
+            let _ = writeln!(
+                out,
+                "<path d=\"M{at:.1} {top:.1}V{bottom:.1}\" stroke=\"#5b6570\" stroke-dasharray=\"3 4\">\
+                 <title>{} ends</title></path>",
+                escaped(&phase.name)
+            );
+        }
+        let shown = lines.iter().filter(|l| l.values.iter().any(|&v| v > 0.0));
+        let mut legend = RIGHT;
+        for line in shown {
+            let mut path = String::new();
+            for (j, v) in line.values.iter().enumerate() {
+                let pen = if j == 0 { 'M' } else { 'L' };
+                let _ = write!(path, "{pen}{:.1} {:.1}", x(series.time_ns[j]), y(*v));
+            }
+            let colour = COLOURS[line.colour];
+            let dash = if line.dashed { " stroke-dasharray=\"6 4\"" } else { "" };
+            let _ = writeln!(
+                out,
+                "<path d=\"{path}\" fill=\"none\" stroke=\"{colour}\" stroke-width=\"1.3\"{dash}/>\
+                 <text x=\"{legend:.1}\" y=\"{:.1}\" text-anchor=\"end\" fill=\"{colour}\">{}</text>",
+                top - 6.0,
+                line.name
+            );
+            legend -= line.name.len() as f64 * 6.5 + 12.0;
+        }
+    }
+    let y = 46.0 + charts.len() as f64 * (HEIGHT + GAP) - GAP + 16.0;
+    let _ = writeln!(
+        out,
+        "<text x=\"{LEFT}\" y=\"{y:.1}\">0 s</text>\
+         <text x=\"{RIGHT}\" y=\"{y:.1}\" text-anchor=\"end\">{} s</text>",
+        grouped(end / 1e9)
+    );
+    out + "</svg>\n"
+}
