@@ -46,6 +46,7 @@ impl Verb {
             Verb::Validate(args) => args.output.agrees(),
             Verb::Reproduce(args) => args.output.agrees(),
             Verb::Compare(args) => args.output.agrees(),
+            Verb::Why(args) => args.output.agrees(),
             Verb::List(args) => args.agrees(),
             _ => Ok(()),
         }

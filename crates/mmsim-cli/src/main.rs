@@ -28,6 +28,7 @@ mod timing;
 mod trace;
 mod usage;
 mod validate;
+mod why;
 mod zoneinfo;
 
 use std::process::ExitCode;
@@ -53,6 +54,7 @@ fn main() -> ExitCode {
         Verb::Reproduce(args) => reproduce::reproduce(&args),
         Verb::Accuracy(args) => accuracy::accuracy(&args),
         Verb::Compare(args) => compare::compare(&args),
+        Verb::Why(args) => why::why(&args),
         Verb::Schema(args) => schema::schema(&args),
         Verb::Completions(args) => completions::completions(&args),
         Verb::Man(args) => man::man(&args),

@@ -7,6 +7,7 @@
 
 mod evidence;
 mod traces;
+mod why;
 
 use std::fmt::Write as _;
 
