@@ -44,6 +44,7 @@ pub mod run;
 pub mod scenario;
 pub mod setup;
 pub mod traces;
+pub mod why;
 
 pub use error::{Error, ErrorKind};
 pub use mmsim_core::{backing, base, config, machine, memory, phys, policy, virt, workload};

@@ -12,13 +12,14 @@ use mmsim_core::machine::result::{Outcome, RunResult};
 use mmsim_core::machine::{MOST_RECORDED, Watch};
 use mmsim_core::memory::Memory;
 use mmsim_core::policy::ReclaimPolicy;
+use mmsim_why::Settings;
 use mmsim_workload::trace;
 use rayon::prelude::*;
 
 use crate::error::Error;
 use crate::host;
 use crate::machines::{self, Catalogue, Policy};
-use crate::report::{Bounds, KnobValue, Report, RunMeta, RunReport, expect, opt};
+use crate::report::{Bounds, KnobValue, Report, RunMeta, RunReport, WhyReport, expect, opt};
 use crate::scenario::policy::{PolicyCatalogue, PolicySpec};
 use crate::scenario::{RunSpec, Scenario};
 
@@ -265,8 +266,14 @@ fn run_here(
     }
     let mut watch = watch(i, &machine);
     watch.record_accesses |= spec.bounds;
+    let told = spec.why.then(|| {
+        let (engine, told) = machines::engine(&machine, Settings::default());
+        watch.follower = Some(engine);
+        told
+    });
     let result = machine.run(watch);
     let mut meta = meta(spec);
+    meta.why = told.and_then(|t| t.take()).map(|v| WhyReport::of(&v, &result));
     meta.damon = machines::monitored(spec, &machine);
     for (damon, monitored) in spec.damon.iter().zip(&mut meta.damon).filter(|(d, _)| d.truth) {
         monitored.report.truth = machines::truth(spec, damon, monitored)?;

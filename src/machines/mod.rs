@@ -212,6 +212,7 @@ mod check;
 mod compaction;
 mod damon;
 mod figures;
+mod followed;
 mod misplaced;
 mod workloads;
 
@@ -219,6 +220,7 @@ pub use check::specs;
 pub use compaction::compaction_knobs;
 pub(crate) use damon::truth;
 pub use damon::{damon_knobs, kdamond_of, monitored};
+pub use followed::engine;
 pub use mmsim_core::machine::Machine;
 pub(crate) use workloads::assumed;
 

@@ -52,11 +52,11 @@ pub(crate) mod samples;
 
 pub use csv::{CSV_HEADER, csv_field};
 pub use document::{
-    AimReport, Bounds, DamonReport, Ending, ExpectReport, GenerationReport, KnobValue,
+    AimReport, Bounds, ClassReport, DamonReport, Ending, ExpectReport, GenerationReport, KnobValue,
     LatencyReport, Monitored, OomProcess, OomReport, PhaseReport, PressureReport, QuantilesReport,
     ReadingReport, RecordReport, Report, ReportError, RunMeta, RunReport, SCHEMA, SchemeReport,
-    StuckReport, StuckThread, SwapReport, TaskReport, ThreadReport, Throughput, TruthReport,
-    ZoneReport, json_schema,
+    ShareReport, StuckReport, StuckThread, SwapOutReport, SwapReport, TaskReport, ThreadReport,
+    Throughput, TruthReport, WhyExample, WhyReport, ZoneReport, json_schema,
 };
 pub use expect::Expectation;
 pub use pairs::Pairs;

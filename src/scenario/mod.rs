@@ -93,6 +93,8 @@ pub struct RunSpec {
     pub files: Arc<[(String, PathBuf)]>,
     /// Whether to compute the misses of the optimum too.
     pub bounds: bool,
+    /// Whether to say why pages come back.
+    pub why: bool,
     /// Whether to measure the mean of resident memory: some run of its scenario has a monitor, and
     /// what its schemes save is asked of all runs.
     pub mean_resident: bool,
@@ -226,6 +228,7 @@ impl Scenario {
                     given: plan.given.clone(),
                     files: plan.files.clone(),
                     bounds: plan.bounds,
+                    why: false,
                     mean_resident,
                     expect_oom: plan.expect_oom,
                 });

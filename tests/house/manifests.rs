@@ -12,7 +12,18 @@ const ALLOWED: &[(&str, &[&str])] = &[
     ("mmsim-compaction", &["mmsim-core"]),
     ("mmsim-damon", &["mmsim-core"]),
     ("mmsim-workload", &["mmsim-core"]),
-    ("mmsim", &["mmsim-core", "mmsim-lru", "mmsim-compaction", "mmsim-damon", "mmsim-workload"]),
+    ("mmsim-why", &["mmsim-core"]),
+    (
+        "mmsim",
+        &[
+            "mmsim-core",
+            "mmsim-lru",
+            "mmsim-compaction",
+            "mmsim-damon",
+            "mmsim-workload",
+            "mmsim-why",
+        ],
+    ),
     (
         "mmsim-lab",
         &["mmsim", "mmsim-core", "mmsim-lru", "mmsim-compaction", "mmsim-damon", "mmsim-workload"],

@@ -32,4 +32,5 @@ mod sysctls;
 mod tasks;
 mod time;
 mod watched;
+mod why;
 mod zones;

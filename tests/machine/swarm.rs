@@ -27,6 +27,7 @@ use mmsim::memory::{Memory, SAMPLE_BATCH};
 use mmsim::phys::frames::{FrameKind, flag};
 use mmsim::scenario::policy::{PolicyCatalogue, PolicySpec};
 use mmsim::virt::pages::{Entry, Owner, pte};
+use mmsim::why::{self, Settings};
 use mmsim::workload::{
     Advice, CopyRun, FileSlot, FileSpec, MapKind, Op, RegionId, Run, VmaFlags, Workload, WorkloadCx,
 };
@@ -412,7 +413,10 @@ fn run(seed: u64, huge: Huge, check_every: u64) -> RunResult {
     let observer: Option<Box<dyn Observer>> = Some(Box::new(patience));
     let mut watch = Watch::default().with_check_every(check_every).with_record_accesses(true);
     watch.observer = observer;
+    let (engine, told) = why::engine(&machine, Settings::default());
+    watch.follower = Some(engine);
     let r = machine.run(watch);
+    crate::why::sums_are_exact(&told.take().expect("the run is over"), &r);
     machine.check();
     fetches::are_bounded(&machine, &r, &again);
     check_result(&r);

@@ -29,6 +29,8 @@ use mmsim::scenario::policy::PolicyCatalogue;
 use mmsim::scenario::tables;
 use mmsim::scenario::unknown_preset;
 use mmsim::setup::{Setup, SetupRequest};
+use mmsim::why::difference::{Difference, Followed};
+use mmsim::why::life::Moment;
 use mmsim::{Error, RunError, RunSpec, Scenario};
 use mmsim_lab::reproduce::document::Reproduction;
 use mmsim_lab::validate::document::Validation;
@@ -180,6 +182,28 @@ pub(crate) fn execute(
         watch
     };
     mmsim::run::run_each(&plan.specs, how.jobs, watch, how.finished).map_err(run_error)
+}
+
+/// Makes the runs of a plan and reports them.
+pub(crate) fn why(plan: &Plan) -> Result<Report, Failure> {
+    let results = mmsim::run::run_all(&plan.specs, None, |_, _| Watch::default());
+    let results = results.map_err(run_error)?;
+    let runs = results.iter().map(|(m, r)| RunReport::from_result(m.clone(), r)).collect();
+    Ok(Report::new(plan.name.clone(), plan.about.clone(), runs))
+}
+
+/// Takes two runs apart.
+pub(crate) fn why_difference(a: &RunSpec, b: &RunSpec) -> Result<Difference, Failure> {
+    let followed = |spec: &RunSpec| {
+        let (meta, result, verdicts) = mmsim::why::explain(spec).map_err(run_error)?;
+        Ok(Followed { spec: spec.clone(), meta, result, verdicts })
+    };
+    mmsim::why::difference::difference(&followed(a)?, &followed(b)?).map_err(input)
+}
+
+/// The life of a page of a run.
+pub(crate) fn why_life(spec: &RunSpec, page: &str) -> Result<Vec<Moment>, Failure> {
+    mmsim::why::life::life(spec, page).map_err(run_error)
 }
 
 /// Reads a trace for a benchmark and resolves its runs.

@@ -30,6 +30,7 @@ mod trace;
 mod usage;
 mod validate;
 mod view;
+mod why;
 mod zoneinfo;
 
 use std::process::ExitCode;
@@ -56,6 +57,7 @@ fn main() -> ExitCode {
         Verb::Accuracy(args) => accuracy::accuracy(&args),
         Verb::Compare(args) => compare::compare(&args),
         Verb::View(args) => view::view(&args),
+        Verb::Why(args) => why::why(&args),
         Verb::Schema(args) => schema::schema(&args),
         Verb::Completions(args) => completions::completions(&args),
         Verb::Man(args) => man::man(&args),

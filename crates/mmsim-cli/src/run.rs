@@ -55,11 +55,12 @@ pub(crate) fn run(args: &RunArgs) -> Result<Ending, Failure> {
         variants: &args.variants,
     };
     // All files are read before the first run: a mistake in the last one costs no time.
-    let plans: Vec<Plan> = args
+    let mut plans: Vec<Plan> = args
         .scenarios
         .iter()
         .map(|path| backend::plan(path, &overrides))
         .collect::<Result<_, _>>()?;
+    plans.iter_mut().flat_map(|plan| &mut plan.specs).for_each(|spec| spec.why = args.why);
     differently_named(&scenarios, &plans)?;
     backend::fit(&plans, args.jobs)?;
     if args.dry_run {
@@ -91,7 +92,7 @@ pub(crate) fn run(args: &RunArgs) -> Result<Ending, Failure> {
                 false => table::report(&report),
             };
             let sparks = args.on_terminal().then(|| table::sparks(&report, &observed));
-            text + &sparks.unwrap_or_default()
+            text + &sparks.unwrap_or_default() + &reasons(args, &report)
         }
         Format::Json => report.to_json(),
         Format::Csv => report.to_csv(),
@@ -135,6 +136,18 @@ fn picture(args: &RunArgs, report: &Report, observed: &[Observed]) -> String {
         return time_line::svg(&report.scenario, run, series);
     }
     figure::svg(report, args.by.unwrap_or_else(|| figure::main_of(report)))
+}
+
+/// Why pages came back, in the first seed of each point.
+fn reasons(args: &RunArgs, report: &Report) -> String {
+    let mut seen: Vec<(&str, &_)> = Vec::new();
+    let first = report.runs.iter().filter(|run| {
+        let point = (run.variant.as_str(), &run.axes);
+        let new = args.why && !seen.contains(&point);
+        seen.push(point);
+        new
+    });
+    first.map(|run| format!("\n{}", crate::why::of_run(run))).collect()
 }
 
 /// Options that say something of another one are not given alone.

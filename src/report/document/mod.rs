@@ -10,6 +10,7 @@ mod expected;
 mod figures;
 mod run;
 mod tasks;
+mod why;
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -22,6 +23,7 @@ pub use figures::{
 };
 pub use run::{KnobValue, Monitored, RunMeta, RunReport, SwapReport, ZoneReport};
 pub use tasks::{AimReport, GenerationReport, PhaseReport, RecordReport, TaskReport, ThreadReport};
+pub use why::{ClassReport, ShareReport, SwapOutReport, WhyExample, WhyReport};
 
 /// The version of the document's form.
 pub const SCHEMA: u32 = 1;

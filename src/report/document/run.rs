@@ -14,6 +14,7 @@ use super::figures::{
     Bounds, CompactionReport, LatencyReport, PressureReport, ReadingReport, Throughput,
 };
 use super::tasks::{AimReport, PhaseReport, TaskReport, ThreadReport};
+use super::why::WhyReport;
 use crate::report::counters;
 use crate::report::pairs::Pairs;
 use crate::report::replayed::ReplayReport;
@@ -118,6 +119,9 @@ pub struct RunReport {
     /// What no policy can do better, when asked for.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub bounds: Option<Bounds>,
+    /// Why pages came back, when asked for.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub why: Option<WhyReport>,
     /// What had to be assumed in making the traces that it replays, and what lists of commands ask of
     /// the machine that is its scenario's to say, with the task's name in front.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
@@ -257,6 +261,8 @@ pub struct RunMeta {
     pub damon: Vec<Monitored>,
     /// The MIN bound, if it was computed.
     pub bounds: Option<Bounds>,
+    /// Why pages came back, if that was asked for.
+    pub why: Option<WhyReport>,
     /// What the traces assume.
     pub assumed: Vec<String>,
 }
@@ -348,6 +354,7 @@ impl RunReport {
             digest: format!("{:016x}", result.digest),
             damon: meta.damon.iter().map(|d| d.report.clone()).collect(),
             bounds: meta.bounds,
+            why: meta.why,
             assumed: meta.assumed,
         }
     }

@@ -236,7 +236,7 @@ macro_rules! events {
         }
 
         /// The page that an event is about.
-        pub(super) fn page_of(event: &TraceEvent) -> Option<PageIdx> {
+        pub(crate) fn page_of(event: &TraceEvent) -> Option<PageIdx> {
             match event {
                 $(pattern!($(($inner))? $variant $($field $(: $named)?),*) => {
                     None$(.or(last!($field $($named)?).page()))*

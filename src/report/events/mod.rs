@@ -19,10 +19,20 @@ use mmsim_core::memory::trace::{Observer, TraceEvent, TraceKinds};
 pub use filter::{EventFilter, FilterError};
 pub use kinds::{EVENTS, EventKind, event_name};
 
-use kinds::{page_of, thread_of, write_event};
+pub(crate) use kinds::page_of;
+
+use kinds::{thread_of, write_event};
 
 /// The last line of a run whose events were more than its limit.
 pub const LIMIT: &str = "sim_events_limit";
+
+/// One event as a line, without its end.
+pub(crate) fn line(now: SimTime, event: &TraceEvent) -> String {
+    let mut line = Vec::new();
+    write_event(&mut line, now, event);
+    line.push(b'}');
+    String::from_utf8_lossy(&line).into_owned()
+}
 
 /// Bytes of lines that are written at a time.
 const CHUNK: usize = 1 << 16;

@@ -4,6 +4,7 @@ mod evidence;
 mod list;
 mod traces;
 mod values;
+mod why;
 
 use std::path::PathBuf;
 
@@ -19,6 +20,8 @@ pub(crate) use traces::{
     BenchTraceArgs, DamonArgs, DamonHeatmapArgs, DamonImportArgs, DamonReportArgs, DamonVerb,
     TraceArgs, TraceHeadArgs, TraceImportArgs, TraceInfoArgs, TraceVerb,
 };
+
+pub(crate) use why::WhyArgs;
 
 use values::{
     at_least_a_line, at_least_one, duration, figure, key_value, kind, per_cent, whole, within,
@@ -56,6 +59,7 @@ pub(crate) enum Verb {
     Accuracy(AccuracyArgs),
     Compare(CompareArgs),
     View(ViewArgs),
+    Why(WhyArgs),
     Schema(SchemaArgs),
     Completions(CompletionsArgs),
     Man(ManArgs),
@@ -168,6 +172,9 @@ pub(crate) struct RunArgs {
     /// NAME.perf.txt as `perf script` prints it
     #[arg(long, value_name = "DIR")]
     pub damon_record: Option<PathBuf>,
+    /// Say why pages came back: the refaults of each run in classes
+    #[arg(long)]
+    pub why: bool,
     /// Print the scenario with every default resolved, and run nothing
     #[arg(long)]
     pub dry_run: bool,

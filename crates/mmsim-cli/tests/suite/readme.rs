@@ -194,6 +194,11 @@ fn blocks_about_compaction() {
 }
 
 #[test]
+fn blocks_about_why() {
+    assert_eq!(blocks("docs/why.md", &root()), 3);
+}
+
+#[test]
 fn blocks_about_large_files() {
     assert_eq!(blocks("docs/pagecache-chain.md", &root()), 1);
 }

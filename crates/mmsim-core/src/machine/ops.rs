@@ -159,6 +159,7 @@ impl Machine {
         if self.watch.record_accesses {
             self.record_access(page);
         }
+        self.mem.uses.came(page);
         self.mem.now += self.mem.cost.t_hit;
         self.note_resident();
         FaultOutcome::Done
@@ -216,10 +217,11 @@ impl Machine {
             self.read_page(tid, f, index, count - done, done == 0)
         };
         if flow == FaultOutcome::Done {
+            let page = PageIdx(self.mem.files[f].base.0 + index);
             if self.watch.record_accesses {
-                let page = PageIdx(self.mem.files[f].base.0 + index);
                 self.record_file_access(page, write);
             }
+            self.mem.uses.came(page);
             self.note_resident();
             let progress = &mut self.threads[tid].progress;
             progress.accesses += 1;

@@ -21,17 +21,18 @@ use super::fault::touch::FaultOutcome;
 use super::walk::{OnMiss, Progress, Resolved, Stop};
 use super::watch::result::RunResult;
 use super::watch::stuck::Watchdog;
-use crate::base::id::{AsId, CpuId, ThreadId};
+use crate::base::id::{AsId, CpuId, PageIdx, ThreadId};
 use crate::base::time::{SimDuration, SimTime};
 use crate::base::vmstat::VmEvent;
 use crate::memory::IoDone;
+use crate::memory::follow::{Acted, NoteUses};
 use crate::memory::trace::TraceEvent;
 use crate::phys::frames::flag;
 use crate::virt::space::{Counted, Place, Spaces};
 use crate::workload::{Op, RegionId, Run, WorkloadCx};
 
 /// Where a thread's accesses hit.
-struct Hits<'a, const RECORD: bool> {
+struct Hits<'a, N> {
     spaces: &'a Spaces,
     space: AsId,
     hot: &'a mut [u8],
@@ -39,11 +40,11 @@ struct Hits<'a, const RECORD: bool> {
     place: &'a mut Place,
     before: Place,
     hits_end: u64,
-    /// Where accesses are recorded.
-    recorded: &'a mut Vec<u32>,
+    /// Who notes them.
+    notes: N,
 }
 
-impl<const RECORD: bool> Hits<'_, RECORD> {
+impl<N> Hits<'_, N> {
     /// Turns to the place of a region.
     #[inline(never)]
     fn turn_to(&mut self, region: RegionId) -> Option<u32> {
@@ -56,7 +57,7 @@ impl<const RECORD: bool> Hits<'_, RECORD> {
     }
 }
 
-impl<const RECORD: bool> OnMiss for Hits<'_, RECORD> {
+impl<N: NoteUses> OnMiss for Hits<'_, N> {
     #[inline(always)]
     fn hot(&mut self) -> &mut [u8] {
         self.hot
@@ -74,9 +75,7 @@ impl<const RECORD: bool> OnMiss for Hits<'_, RECORD> {
     }
     #[inline(always)]
     fn hits(&mut self, first: usize, count: u32) {
-        if RECORD {
-            self.recorded.extend(first as u32..first as u32 + count);
-        }
+        self.notes.uses(first, count);
     }
     #[inline(always)]
     fn miss(&mut self, run: &Run, _page: usize, _left: u32, now: u64) -> Resolved {
@@ -91,6 +90,7 @@ impl Machine {
     pub fn run(&mut self, watch: Watch) -> RunResult {
         self.watch = watch;
         self.mem.tracer.set_observer(self.watch.observer.take());
+        self.mem.set_follower(self.watch.follower.take());
         self.mem.slow_paths = self.watch.slow_paths;
         self.sample_at = SimTime::NEVER;
         self.series_at = match &self.watch.sample {
@@ -104,6 +104,7 @@ impl Machine {
             self.check();
         }
         self.mem.tracer.set_observer(None);
+        self.mem.end_following();
         let end = self.end();
         self.samples_before(end);
         self.sample(end);
@@ -456,14 +457,14 @@ impl Machine {
             let until = Deadline { due, other, slice, run_ahead, sample };
             let mut stop = self.run_hits(tid, until.pause(since));
             if stop == Stop::Miss && until.may_act(since, self.mem.now) {
-                let before = self.counted();
+                let before = (self.counted(), self.threads[tid].progress.accesses);
                 (stop, since) = self.swap_in_fast(tid, until);
                 self.note_counted(tid, &before);
             }
             let now = self.mem.now;
             let slow = stop != Stop::Bound && until.may_act(since, now);
             if slow {
-                let before = self.counted();
+                let before = (self.counted(), self.threads[tid].progress.accesses);
                 let stays = self.step_slow(tid, stop);
                 self.note_counted(tid, &before);
                 if !stays {
@@ -503,8 +504,19 @@ impl Machine {
 
     /// What was counted since is of the thread's process.
     #[inline]
-    fn note_counted(&mut self, tid: ThreadId, before: &Counted) {
+    fn note_counted(&mut self, tid: ThreadId, (before, access): &(Counted, u64)) {
         let did = self.counted().since(before);
+        if self.mem.uses.on() {
+            let acted = Acted {
+                thread: tid,
+                space: self.threads[tid].space,
+                access: *access,
+                refaults_anon: did.refaults_anon,
+                refaults_file: did.refaults_file,
+                swap_ins: did.swap_ins,
+            };
+            self.mem.tell_of_step(&acted);
+        }
         let c = &mut self.mem.spaces[self.threads[tid].space].counted;
         c.faults += did.faults;
         c.major_faults += did.major_faults;
@@ -519,26 +531,38 @@ impl Machine {
     pub(super) fn run_hits(&mut self, tid: ThreadId, bound: SimTime) -> Stop {
         if self.still_records() {
             let recorded = self.contents.sequence.len();
-            let stop = self.walk_hits::<true>(tid, bound);
+            let mut sequence = std::mem::take(&mut self.contents.sequence);
+            let stop = self.walk_hits(tid, bound, &mut sequence);
+            if self.mem.uses.on() {
+                sequence[recorded..].iter().for_each(|&page| self.mem.uses.note(PageIdx(page)));
+                self.mem.tell_of_uses();
+            }
+            self.contents.sequence = sequence;
             self.record_hits(recorded);
             stop
+        } else if self.mem.uses.on() {
+            let mut uses = std::mem::take(&mut self.mem.uses);
+            let stop = self.walk_hits(tid, bound, uses.noting(self.mem.pages.hot.len()));
+            self.mem.uses = uses;
+            self.mem.tell_of_uses();
+            stop
         } else {
-            self.walk_hits::<false>(tid, bound)
+            self.walk_hits(tid, bound, ())
         }
     }
 
     #[inline]
-    fn walk_hits<const RECORD: bool>(&mut self, tid: ThreadId, bound: SimTime) -> Stop {
+    fn walk_hits(&mut self, tid: ThreadId, bound: SimTime, notes: impl NoteUses) -> Stop {
         let Thread { space, place, progress, user, .. } = &mut self.threads[tid];
         let before = (progress.accesses, progress.records);
-        let mut hits = Hits::<RECORD> {
+        let mut hits = Hits {
             spaces: &self.mem.spaces,
             space: *space,
             hot: &mut self.mem.pages.hot,
             place,
             before: Place::NOWHERE,
             hits_end: bound.0,
-            recorded: &mut self.contents.sequence,
+            notes,
         };
         let start = self.mem.now;
         let (stop, now) = progress.walk(&mut hits, self.mem.cost.t_hit.0, start.0);
@@ -563,6 +587,7 @@ impl Machine {
             self.handle_over_high(tid);
         }
         self.amid_step = false;
+        self.mem.tell_of_uses();
         self.queue_io();
         if !accessed || flow != FaultOutcome::Done {
             self.note_resident();

@@ -39,6 +39,7 @@ impl Memory {
         vma: VmaId,
     ) {
         let (mut page, end) = (first.0, first.0 + nr);
+        self.tell_of_drop(first, nr);
         // Memory fetches what is known of the next folios together.
         let mut looked = page;
         debug_assert!(self.gathered.is_empty(), "frames of an earlier range were not given back");

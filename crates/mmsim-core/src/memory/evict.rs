@@ -102,7 +102,7 @@ impl Memory {
         if anon && !self.frames.has(folio, flag::SWAPCACHE) && !self.add_to_swap(folio) {
             return Prepared::Activate { why: ScanOutcome::ActivateNoSwap };
         }
-        if self.frames.mapped(folio) != Mapped::No && !self.try_to_unmap(folio) {
+        if self.frames.mapped(folio) != Mapped::No && !self.try_to_unmap(folio, how.by) {
             return Prepared::Activate { why: ScanOutcome::Unevictable };
         }
         // A batch holds a reference, which shows when the folio is unmapped already.
@@ -144,7 +144,7 @@ impl Memory {
 
     /// Removes all mappings (`try_to_unmap`): anonymous pages become swap entries.
     #[inline]
-    fn try_to_unmap(&mut self, folio: FolioId) -> bool {
+    fn try_to_unmap(&mut self, folio: FolioId, by: Reclaimer) -> bool {
         let anon = self.frames.kind(folio) == FrameKind::Anon;
         while let Some(p) = self.rmap.nth(self.rmap.of(&self.frames, folio), 0) {
             if self.maps_locked(p) {
@@ -163,6 +163,10 @@ impl Memory {
                 s.counted.evicted_anon += 1;
                 self.memcgs.charge_swap(self.spaces[space].memcg, 1);
                 self.note_page_of_slot(slot, p);
+                if bits == 0 {
+                    // Others map it still: its frame goes with the last.
+                    self.tell_of_evictions(std::iter::once((folio, p)), by, false, false);
+                }
             } else {
                 let space = self.unmap_pte(p, folio, Entry::None, 0);
                 self.spaces[space].counted.evicted_file += 1;
@@ -187,6 +191,7 @@ impl Memory {
         if self.frames.kind(folio) == FrameKind::Anon {
             let memcg = self.frames.memcg(folio);
             self.count_in(memcg, VmEvent::PswpOut, 1);
+            self.tell_of_swap_out(folio);
             self.now += self.cost.t_swap_submit;
             let slot = self.frames.slot(folio);
             let swap = self.swap.as_mut().expect("the folio has a slot");
@@ -254,6 +259,9 @@ impl Memory {
             slot,
             written: wrote,
         });
+        if let Some(page) = page {
+            self.tell_of_evictions(std::iter::once((folio, page)), by, !anon, false);
+        }
         self.now += self.cost.t_evict;
         let memcg = self.frames.memcg(folio);
         self.count_steal(by, memcg, !anon, 1);

@@ -276,6 +276,7 @@ impl Memory {
         } else {
             s.wrote_anon = true;
         }
+        self.tell_of_ledger(pending.iter().map(|f| f.page));
         let now = self.now;
         for (i, (f, &folio)) in pending.iter().zip(&folios).enumerate() {
             self.tell_of_fault(policy, run, f, folio, if i + 1 == nr { n } else { 0 });
@@ -307,6 +308,7 @@ impl Memory {
         if swapped {
             self.refaulting = Some(page);
             policy.folio_swapped_in(self, folio, shadow, run.how);
+            self.tell_of_swap_in(folio, Some(page));
         } else {
             policy.folio_entering(self, folio, run.how);
         }

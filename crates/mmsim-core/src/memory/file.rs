@@ -90,6 +90,7 @@ impl Memory {
                 policy.folio_refaulted(self, folio, shadow, how);
             }
         }
+        self.tell_of_arrival(page, folio);
         self.lru_add(policy, folio, how);
     }
 
@@ -198,6 +199,7 @@ impl Memory {
         if self.frames.has(folio, flag::LRU) {
             policy.folio_departed(self, folio, Departure::Freed);
         }
+        self.tell_of_drop(PageIdx(self.frames.rmap[folio]), 1);
         self.uncache_file_page(folio, None);
         self.memcgs.uncharge(self.frames.memcg(folio), 1);
         self.free_frame(folio);

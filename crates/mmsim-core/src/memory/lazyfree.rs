@@ -111,6 +111,9 @@ impl Memory {
         let memcg = self.frames.memcg(folio);
         self.count_in(memcg, VmEvent::PgLazyFreed, 1);
         self.emit(|| TraceEvent::SimLazyDrop { pfn: folio, page });
+        if let Some(page) = page {
+            self.tell_of_drop(page, 1);
+        }
         self.now += self.cost.t_evict;
         self.count_steal(by, memcg, true, 1);
         self.memcgs.uncharge(memcg, 1);

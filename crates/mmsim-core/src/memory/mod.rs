@@ -12,6 +12,7 @@ mod discard;
 mod evict;
 mod fast_faults;
 mod file;
+pub mod follow;
 mod huge;
 mod hugetlb;
 mod idle;
@@ -182,6 +183,10 @@ pub struct Memory {
     pub boosted: Option<(NodeId, ZoneKind)>,
     /// The page whose refault the policy is told of, for its event.
     pub refaulting: Option<PageIdx>,
+    /// Who follows pages, in most runs nobody.
+    follower: Option<Box<dyn follow::Follower>>,
+    /// When pages were used last, for it.
+    pub(crate) uses: follow::Uses,
     /// What events say of evictions.
     names: names::EvictionNames,
 }
@@ -241,6 +246,8 @@ impl Memory {
             evictions: 0,
             boosted: None,
             refaulting: None,
+            follower: None,
+            uses: follow::Uses::default(),
             names: names::EvictionNames::default(),
         };
         // Page 0 of the index is never used, so that a word of 0 is free to mean "none".

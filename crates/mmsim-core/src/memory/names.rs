@@ -33,7 +33,7 @@ impl Memory {
     /// A page was unmapped and is in a slot now.
     #[inline]
     pub(super) fn note_page_of_slot(&mut self, slot: SwapSlot, page: PageIdx) {
-        if self.tracer.wants_any(NAMING) {
+        if self.tracer.wants_any(NAMING) || self.followed() {
             set(&mut self.names.page_of_slot, slot, page);
         }
     }
@@ -60,7 +60,7 @@ impl Memory {
         &mut self,
         of: impl ExactSizeIterator<Item = (SwapSlot, PageIdx)>,
     ) {
-        if !self.tracer.wants_any(NAMING) {
+        if !self.tracer.wants_any(NAMING) && !self.followed() {
             self.evictions += of.len() as u64;
             return;
         }

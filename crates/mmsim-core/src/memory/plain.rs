@@ -397,6 +397,10 @@ impl Memory {
             self.now += SimDuration(each.0 * n);
             self.name_evictions(short.victims.iter().map(|v| (v.slot, v.page)));
         }
+        if self.followed() {
+            let of = short.victims.iter().map(|v| (v.folio, v.page));
+            self.tell_of_evictions(of, by, false, true);
+        }
         self.unmap_short(&short.victims);
         self.free_frames(short.victims.iter().map(|v| v.folio));
         self.count_steal(by, MemcgId(0), false, n);

@@ -43,6 +43,13 @@ impl Zone {
         self.free > self.mark(mark) + reserve
     }
 
+    /// Free pages above the high watermark, without a boost, and above what is kept from user
+    /// pages.
+    pub fn spare(&self) -> u64 {
+        let reserve = self.lowmem_reserve[ZoneKind::Movable as usize] + self.free_highatomic;
+        self.free.saturating_sub(self.watermark[Mark::High as usize] + reserve)
+    }
+
     /// Whether a request for zones up to `highest` leaves more than the mark and `more` pages.
     pub fn exceeds(&self, mark: Mark, more: u64, highest: ZoneKind) -> bool {
         let reserve = self.lowmem_reserve[highest as usize] + self.free_highatomic;

@@ -49,6 +49,8 @@ impl Default for SwapRa {
 pub struct Vma {
     /// Its process.
     pub space: AsId,
+    /// The number that the process knows it by.
+    pub region: RegionId,
     /// First page, in the global index.
     pub start: PageIdx,
     /// Pages.
@@ -352,8 +354,16 @@ impl Spaces {
         let s = &mut space.spans[span];
         s.vmas += 1;
         let start = PageIdx((s.first.0 << 9) + (va - (s.va << 9)) as u32);
-        let vma =
-            Vma { space: a, start, pages: nr, kind, flags, huge: None, swap_ra: SwapRa::default() };
+        let vma = Vma {
+            space: a,
+            region,
+            start,
+            pages: nr,
+            kind,
+            flags,
+            huge: None,
+            swap_ra: SwapRa::default(),
+        };
         for &v in &space.vmas {
             let o = &self.vmas[v];
             assert!(

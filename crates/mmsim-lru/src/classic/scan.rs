@@ -432,6 +432,9 @@ impl Classic {
             if look.is_plain() {
                 asked += 1;
                 rotated += u64::from(look.bits & flag::RECLAIM != 0 && young_counts);
+                if look.bits & flag::RECLAIM != 0 {
+                    mem.overlooked(look.page());
+                }
                 clear = flag::RECLAIM;
                 if observed {
                     self.fast.asked(std::mem::take(&mut asked));
@@ -449,6 +452,7 @@ impl Classic {
                         back[1].push(folio);
                         continue;
                     }
+                    mem.overlooked_folio(folio);
                 }
             }
             mem.demote(folio, clear);

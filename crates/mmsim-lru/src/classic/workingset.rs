@@ -219,10 +219,9 @@ impl Classic {
     /// A page comes back whose shadow was found.
     #[inline(always)] // For `folio_swapped_in`.
     pub(super) fn refault(&mut self, mem: &mut Memory, folio: FolioId, shadow: Shadow) {
-        use VmEvent::{WorkingsetRefaultAnon, WorkingsetRefaultFile};
         let file = mem.frames.is_file_lru(folio);
         let memcg = mem.frames.memcg(folio);
-        mem.count_in(memcg, if file { WorkingsetRefaultFile } else { WorkingsetRefaultAnon }, 1);
+        mem.count_refault(folio, memcg, file);
         let packing = self.packing;
         let s = packing.unpack(shadow);
         let Some(age) = self.age_of(file) else { return };

@@ -227,9 +227,8 @@ impl Mglru {
                 }
             }
         };
-        let [refaulted, ..] = COUNTERS[t];
         if recent || self.config.refault_count == RefaultCount::All {
-            mem.count_in(u.memcg, refaulted, 1);
+            mem.count_refault(folio, u.memcg, t == FILE);
         }
         if mem.tracer.wants(TraceKind::SimRefault) {
             let page = mem.refaulting.take();

@@ -8,6 +8,7 @@
 mod evidence;
 mod traces;
 mod views;
+mod why;
 
 use std::fmt::Write as _;
 

@@ -16,6 +16,7 @@ use crate::machine::Machine;
 use crate::machine::cpu::order::key_of;
 use crate::machine::cpu::thread::Entity;
 use crate::machine::walk::{OnMiss, Progress, Resolved, Stop};
+use crate::memory::follow::{FirstUses, NoteUses};
 use crate::memory::trace::FaultKind;
 use crate::memory::{FastFaults, MOST_PENDING, PendingFault};
 use crate::policy::ArrivalKind;
@@ -68,6 +69,33 @@ struct Touches {
     known: [Known; 2],
 }
 
+/// Who notes a team's accesses.
+enum Notes<'a> {
+    Nobody,
+    /// All of them.
+    Recorded(&'a mut Vec<u32>),
+    /// The first to a page in a tick.
+    First(FirstUses<'a>),
+}
+
+impl NoteUses for Notes<'_> {
+    #[inline(always)]
+    fn uses(&mut self, first: usize, count: u32) {
+        match self {
+            Notes::Nobody => {}
+            Notes::Recorded(sequence) => sequence.uses(first, count),
+            Notes::First(uses) => uses.uses(first, count),
+        }
+    }
+    #[inline(always)]
+    fn came(&mut self, page: usize) {
+        match self {
+            Notes::First(uses) => uses.came(page),
+            _ => self.uses(page, 1),
+        }
+    }
+}
+
 /// What a team looks at.
 struct Columns<'a> {
     spaces: &'a Spaces,
@@ -79,8 +107,8 @@ struct Columns<'a> {
     t_fault: u64,
     due: u64,
     run_ahead: u64,
-    /// Where accesses are recorded, if they are.
-    recorded: Option<&'a mut Vec<u32>>,
+    /// Who notes accesses.
+    notes: Notes<'a>,
 }
 
 /// The members' turns: a clock and a place in the team each, the earliest first, and of
@@ -154,6 +182,10 @@ impl Machine {
                 self.settle_member(&run, &mut team[place]);
             }
             if recording {
+                if self.mem.uses.on() {
+                    let since = self.contents.sequence[recorded..].iter();
+                    since.for_each(|&page| self.mem.uses.came(PageIdx(page)));
+                }
                 self.record_hits(recorded);
             }
             match end {
@@ -183,6 +215,7 @@ impl Machine {
             self.order.changed(cpu, &self.cpus[cpu]);
         }
         self.team = team;
+        self.mem.tell_of_uses();
         // Less than a team costs comes from threads that do something else in between.
         self.touching = faults >= WORTH_A_TEAM;
         self.alone_for = if self.touching { 0 } else { PAUSE };
@@ -222,7 +255,7 @@ impl Machine {
         self.touches_left = self.mem.share_left(run);
         // Accesses are recorded in their order, and faults of several threads seen in theirs.
         let singly = self.watch.record_accesses || nr > 1 && self.mem.sees_faults();
-        let most = if singly { 1 } else { MOST_PENDING };
+        let most = if singly || self.mem.uses.singly() { 1 } else { MOST_PENDING };
         self.touches_each = (self.touches_left / nr.max(1)).min(most);
         for (i, m) in team[..nr].iter_mut().enumerate() {
             let t = &mut self.threads[m.tid];
@@ -250,6 +283,7 @@ impl Machine {
     ) -> (usize, Option<Stop>) {
         let outside_clock = (outside >> 64) as u64;
         let soon = due.0.min(outside_clock);
+        let nr_pages = self.mem.pages.hot.len();
         let (hot, entry, groups) = self.mem.pages.columns();
         let t_hit = self.mem.cost.t_hit.0;
         let c = &mut Columns {
@@ -261,7 +295,13 @@ impl Machine {
             t_fault: self.mem.cost.t_minor_anon.0 + t_hit,
             due: due.0,
             run_ahead: self.config.run_ahead.0,
-            recorded: self.watch.record_accesses.then_some(&mut self.contents.sequence),
+            notes: if self.watch.record_accesses {
+                Notes::Recorded(&mut self.contents.sequence)
+            } else if self.mem.uses.on() {
+                Notes::First(self.mem.uses.noting(nr_pages))
+            } else {
+                Notes::Nobody
+            },
         };
         loop {
             let (place, clock, next) = turns.first();
@@ -275,7 +315,7 @@ impl Machine {
             }
             let (stop, now) = m.turn(c, clock, next.min(outside_clock));
             turns.moved(place, now);
-            if stop != Stop::Bound || c.recorded.is_some() {
+            if stop != Stop::Bound || matches!(c.notes, Notes::Recorded(_)) {
                 return (place, Some(stop));
             }
         }
@@ -395,9 +435,7 @@ impl Turn<'_, '_> {
             && c.entry[page] == 0
             && c.groups[GroupId(page as u32 / GROUP_PAGES)].table.is_some();
         if empty && t.nr < t.room {
-            if let Some(recorded) = &mut c.recorded {
-                recorded.push(page as u32);
-            }
+            c.notes.came(page);
             c.hot[page] = pte::PRESENT | pte::ACCESSED | pte::DIRTY | pte::WRITABLE;
             let (page, begin) = (PageIdx(page as u32), SimTime(now));
             t.pending[t.nr % MOST_PENDING] =
@@ -429,9 +467,7 @@ impl OnMiss for Turn<'_, '_> {
 
     #[inline(always)]
     fn hits(&mut self, first: usize, count: u32) {
-        if let Some(recorded) = &mut self.c.recorded {
-            recorded.extend(first as u32..first as u32 + count);
-        }
+        self.c.notes.uses(first, count);
     }
 
     #[inline(always)]

@@ -159,6 +159,7 @@ impl Machine {
         let how = self.make_anon(pfn, flags, ArrivalKind::SwapIn);
         self.mem.refaulting = Some(page);
         self.policy.folio_swapped_in(&mut self.mem, pfn, shadow, how);
+        self.mem.tell_of_swap_in(pfn, Some(page));
         self.mem.lru_add(&mut *self.policy, pfn, how);
         self.mem.count_in(memcg, VmEvent::PswpIn, 1);
         let swap = self.mem.swap.as_mut().expect("a slot is of a device");
@@ -254,6 +255,7 @@ impl Machine {
         let shadow = if let Cached::Shadow(s) = old { Some(s) } else { None };
         self.mem.refaulting = page;
         self.policy.folio_swapped_in(&mut self.mem, pfn, shadow, how);
+        self.mem.tell_of_swap_in(pfn, page);
         self.mem.lru_add(&mut *self.policy, pfn, how);
         self.mem.count_in(memcg, VmEvent::PswpIn, 1);
     }

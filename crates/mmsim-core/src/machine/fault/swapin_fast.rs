@@ -11,13 +11,14 @@ use crate::machine::Machine;
 use crate::machine::cpu::deadline::Deadline;
 use crate::machine::hits::is_single;
 use crate::machine::walk::{OnMiss, Resolved, Stop};
+use crate::memory::follow::NoteUses;
 use crate::memory::{AHEAD, FastFaults, SwapInRun};
 use crate::policy::ArrivalKind;
 use crate::virt::space::Place;
 use crate::workload::{Op, RegionId, Run};
 
 /// Misses that are faults on pages in swap go into the ledger.
-struct SwapIns<'a> {
+struct SwapIns<'a, N> {
     run: SwapInRun<'a>,
     /// The region of the first, and the other side of a copy that is under way.
     places: [Place; 2],
@@ -34,9 +35,11 @@ struct SwapIns<'a> {
     t_fault: u64,
     /// Operations before this were looked at.
     looked: usize,
+    /// Who notes uses.
+    notes: N,
 }
 
-impl OnMiss for SwapIns<'_> {
+impl<N: NoteUses> OnMiss for SwapIns<'_, N> {
     #[inline(always)]
     fn hot(&mut self) -> &mut [u8] {
         self.run.hot()
@@ -52,6 +55,11 @@ impl OnMiss for SwapIns<'_> {
     #[inline(always)]
     fn hits_end(&self) -> u64 {
         self.hits_end
+    }
+
+    #[inline(always)]
+    fn hits(&mut self, first: usize, count: u32) {
+        self.notes.uses(first, count);
     }
 
     #[inline(always)]
@@ -72,6 +80,7 @@ impl OnMiss for SwapIns<'_> {
         if !self.run.fault(page, run.write, SimTime(now)) {
             return Resolved::not(Stop::Miss, now);
         }
+        self.notes.came(page);
         self.since = now + self.t_fault;
         let stop = if self.since >= self.looks_at {
             Some(Stop::Bound)
@@ -98,7 +107,17 @@ impl Machine {
             return at;
         }
         while let Some((run, places)) = self.swap_in_run(tid) {
-            at = self.swap_in_some(tid, &run, places, until);
+            at = if self.mem.uses.on() {
+                let mut uses = std::mem::take(&mut self.mem.uses);
+                let singly = uses.singly();
+                let noting = uses.noting(self.mem.pages.hot.len());
+                let at = self.swap_in_some(tid, &run, places, (until, singly), noting);
+                self.mem.uses = uses;
+                self.mem.tell_of_uses();
+                at
+            } else {
+                self.swap_in_some(tid, &run, places, (until, false), ())
+            };
             match at.0 {
                 Stop::Full => at.0 = Stop::Bound,
                 Stop::Other => {
@@ -140,7 +159,8 @@ impl Machine {
         tid: ThreadId,
         run: &FastFaults,
         places: [Place; 2],
-        until: Deadline,
+        (until, singly): (Deadline, bool),
+        notes: impl NoteUses,
     ) -> (Stop, SimTime) {
         let t = &mut self.threads[tid];
         let Deadline { due, other, slice, sample, .. } = until;
@@ -157,9 +177,10 @@ impl Machine {
             hits_end: until.pause(start).0,
             faults_end: due.0.min(other.0.saturating_add(1)),
             // Accesses are recorded in their order: hits by `run_hits`.
-            looks_at: if record { 0 } else { due.min(other).min(slice).min(sample).0 },
+            looks_at: if record || singly { 0 } else { due.min(other).min(slice).min(sample).0 },
             t_fault: each,
             looked: t.progress.next,
+            notes,
         };
         let (mut stop, now) = t.progress.walk(&mut swap_ins, t_hit, start.0);
         let SwapIns { since, elsewhere, .. } = swap_ins;

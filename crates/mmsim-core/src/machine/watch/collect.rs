@@ -119,6 +119,7 @@ impl Machine {
     }
 
     pub(in crate::machine) fn end_phase(&mut self, name: String, of: usize, now: SimTime) {
+        self.mem.tell_of_phase();
         self.show(Some(&name), now);
         let end = self.take_mark(now);
         let m = std::mem::replace(&mut self.mark, end.clone());

@@ -11,6 +11,7 @@ pub(in crate::machine) mod stuck;
 
 use crate::base::time::{SimDuration, SimTime};
 use crate::base::vmstat::VmStat;
+use crate::memory::follow::Follower;
 use crate::memory::trace::Observer;
 
 /// A sample of counters and gauges at an instant.
@@ -35,6 +36,8 @@ pub struct Watch {
     pub progress: Option<Box<dyn FnMut(u64) + Send>>,
     /// Record the sequence of accesses, for the optimum's bound.
     pub record_accesses: bool,
+    /// Follows single pages.
+    pub follower: Option<Box<dyn Follower>>,
     /// Take the slow path always: for tests that compare it with the fast ones.
     #[doc(hidden)]
     pub slow_paths: bool,
@@ -80,6 +83,13 @@ impl Watch {
     #[must_use]
     pub fn with_record_accesses(mut self, record: bool) -> Self {
         self.record_accesses = record;
+        self
+    }
+
+    /// Who follows single pages.
+    #[must_use]
+    pub fn with_follower(mut self, follower: Box<dyn Follower>) -> Self {
+        self.follower = Some(follower);
         self
     }
 

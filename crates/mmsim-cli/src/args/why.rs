@@ -1,0 +1,42 @@
+//! Arguments of `mmsim why`.
+
+use std::path::PathBuf;
+
+use clap::Args;
+
+use super::OutputArgs;
+use super::values::{key_value, whole};
+
+/// Say why pages came back: the refaults of runs in classes, or what two runs differ by
+#[derive(Args, Debug)]
+#[command(after_help = "\
+Examples:
+  mmsim why scenarios/detection.toml --variant v5.9
+  mmsim why scenarios/detection.toml --variants v5.8,v5.9
+  mmsim why before.toml after.toml
+  mmsim why scenarios/phased-50-pages.toml --variant v5.5 --page app:0:7")]
+pub(crate) struct WhyArgs {
+    /// A scenario file
+    #[arg(value_name = "SCENARIO")]
+    pub scenario: PathBuf,
+    /// Another one, of the same accesses: what it has otherwise, refault by refault
+    #[arg(value_name = "OTHER")]
+    pub other: Option<PathBuf>,
+    /// Only this variant
+    #[arg(long, value_name = "NAME", conflicts_with = "variants")]
+    pub variant: Option<String>,
+    /// Two variants: what the second has otherwise, refault by refault
+    #[arg(long, value_name = "A,B", value_delimiter = ',', conflicts_with = "other")]
+    pub variants: Vec<String>,
+    /// The seed [default: the scenario's first]
+    #[arg(long, value_name = "N", value_parser = whole, allow_negative_numbers = true)]
+    pub seed: Option<u64>,
+    /// Override a key of the scenarios, as in `machine.memory=2GiB`
+    #[arg(long = "set", value_name = "KEY=VALUE", value_parser = key_value)]
+    pub sets: Vec<(String, String)>,
+    /// Print the life of one page that came back: TASK:REGION:OFFSET, or file:NAME:OFFSET
+    #[arg(long, value_name = "PAGE", conflicts_with_all = ["variants", "other"])]
+    pub page: Option<String>,
+    #[command(flatten)]
+    pub output: OutputArgs,
+}

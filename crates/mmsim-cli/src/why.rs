@@ -1,0 +1,288 @@
+//! `mmsim why`.
+
+use std::path::Path;
+
+use mmsim::Error;
+use mmsim::report::numbers::grouped;
+use mmsim::report::{ClassReport, Report, RunReport, ShareReport, WhyReport};
+use mmsim::scenario::RunSpec;
+use mmsim::why::Class;
+use mmsim::why::difference::{Difference, Side};
+use mmsim::why::life::Moment;
+
+use crate::args::{Format, WhyArgs};
+use crate::backend::{self, Overrides, Plan};
+use crate::exit::{Ending, Failure};
+use crate::{output, table};
+
+/// Prints why pages came back.
+pub(crate) fn why(args: &WhyArgs) -> Result<Ending, Failure> {
+    let mut inputs = vec![args.scenario.as_path()];
+    inputs.extend(args.other.as_deref());
+    output::distinct(&inputs, &[("--output", args.output.output.as_deref())])?;
+    output::check(args.output.output.as_deref())?;
+    if args.output.form() == Format::Csv && (args.page.is_some() || two(args)) {
+        let title = "--format: `csv` has classes of runs only, write `json` or `table`";
+        return Err(Failure::Input(Error::of_option(title).to_string()));
+    }
+    if two(args) && args.variants.len() != 2 {
+        let title = format!(
+            "--variants: found {} variants, write two, as in `--variants v5.8,v5.9`",
+            args.variants.len()
+        );
+        return Err(Failure::Input(Error::of_option(title).to_string()));
+    }
+    let plan = plan(args, &args.scenario)?;
+    let text = match (&args.other, &args.page) {
+        (Some(other), _) => differences(args, &plan.specs, &self::plan(args, other)?.specs)?,
+        _ if two(args) => {
+            let of = |name: &String| -> Vec<RunSpec> {
+                plan.specs.iter().filter(|s| s.variant == *name).cloned().collect()
+            };
+            differences(args, &of(&args.variants[0]), &of(&args.variants[1]))?
+        }
+        (None, Some(page)) => {
+            let [spec] = plan.specs.as_slice() else {
+                return Err(several(&args.scenario, &plan.specs, "--page is of one run"));
+            };
+            life(args, spec, page)?
+        }
+        _ => classes(args, plan)?,
+    };
+    output::show(&text, args.output.output.as_deref())?;
+    Ok(Ending::Done)
+}
+
+fn two(args: &WhyArgs) -> bool {
+    !args.variants.is_empty()
+}
+
+/// The runs of a scenario under one seed.
+fn plan(args: &WhyArgs, path: &Path) -> Result<Plan, Failure> {
+    let variants: Vec<String> = args.variant.iter().chain(&args.variants).cloned().collect();
+    let overrides =
+        Overrides { sets: &args.sets, seed: args.seed, seeds: Some(1), variants: &variants };
+    let plan = backend::plan(path, &overrides)?;
+    backend::fit(std::slice::from_ref(&plan), None)?;
+    Ok(plan)
+}
+
+/// More runs than are wanted.
+fn several(path: &Path, specs: &[RunSpec], why: &str) -> Failure {
+    let mut names: Vec<&str> = specs.iter().map(|s| s.variant.as_str()).collect();
+    names.dedup();
+    let runs = specs.len();
+    let title = format!("{}: it has {runs} runs, and {why}", path.display());
+    let help = match names.len() {
+        1 => "set the keys of its axes with --set".to_string(),
+        _ => format!("write --variant NAME: {}", names.join(", ")),
+    };
+    Failure::Input(Error::plain(title).help(help).to_string())
+}
+
+/// Classes of all runs of a scenario.
+fn classes(args: &WhyArgs, mut plan: Plan) -> Result<String, Failure> {
+    plan.specs.iter_mut().for_each(|spec| spec.why = true);
+    let report = backend::why(&plan)?;
+    Ok(match args.output.form() {
+        Format::Table => report.runs.iter().map(of_run).collect::<Vec<_>>().join("\n"),
+        Format::Json => report.to_json(),
+        Format::Csv => rows(&report),
+    })
+}
+
+/// A class of a report by its name in words.
+fn words(key: &str) -> &str {
+    Class::ALL.iter().find(|c| c.key() == key).map_or(key, |c| c.words())
+}
+
+fn share(part: u64, all: u64) -> String {
+    format!("{:.1} %", part as f64 / all.max(1) as f64 * 100.0)
+}
+
+/// Whose the most are, in a few words.
+fn most(shares: &[ShareReport], nr: usize) -> String {
+    let mut shares: Vec<&ShareReport> = shares.iter().collect();
+    shares.sort_by_key(|s| std::cmp::Reverse(s.count));
+    let all: u64 = shares.iter().map(|s| s.count).sum();
+    let word = |s: &&ShareReport| match s.count == all {
+        true => s.name.clone(),
+        false => format!("{} {:.0} %", s.name, s.count as f64 / all as f64 * 100.0),
+    };
+    shares.iter().take(nr).map(word).collect::<Vec<_>>().join(", ")
+}
+
+/// The classes of one run as a table.
+pub(crate) fn of_run(run: &RunReport) -> String {
+    let axes: String = run.axes.iter().map(|(k, v)| format!(", {k} = {v}")).collect();
+    let mut out = format!("{}{axes}, seed {}\n", run.variant, run.seed);
+    match &run.why {
+        Some(why) => out += &of_why(why),
+        None => out += "nothing is known: the run failed\n",
+    }
+    out
+}
+
+fn of_why(why: &WhyReport) -> String {
+    let header = ["why pages came back", "refaults", "share", "anon", "file", "device, s"];
+    let n = |n: u64| grouped(n as f64);
+    let line = |name: &str, c: &ClassReport| {
+        let time = format!("{:.3}", c.device_ns as f64 / 1e9);
+        let share = share(c.count(), why.refaults);
+        vec![name.to_string(), n(c.count()), share, n(c.anon), n(c.file), time]
+    };
+    let some = || why.classes.iter().filter(|c| c.count() > 0);
+    let mut all = ClassReport::default();
+    for c in some() {
+        all.anon += c.anon;
+        all.file += c.file;
+        all.device_ns += c.device_ns;
+    }
+    let lines = some().map(|c| line(words(&c.class), c));
+    let mut out = table::grid(Some(&header), lines.chain([line("all", &all)]), 1);
+    if why.refaults == 0 {
+        out += "No page came back.\n";
+    }
+    let counters: Vec<&str> = [Some(why.anon_counter.as_str()), why.file_counter.as_deref()]
+        .into_iter()
+        .flatten()
+        .collect();
+    out += &table::wrap(&format!("The classes sum to {}.", counters.join(" and ")), 0);
+    let swap = &why.swap_outs;
+    if swap.not_wanted + swap.needed + swap.needless > 0 {
+        let (needless, needed) = (n(swap.needless), n(swap.needed));
+        let text = format!(
+            "Of {} pages written to swap {needless} were needless, {needed} came back for want of \
+             memory, and {} were not wanted again.",
+            n(swap.not_wanted + swap.needed + swap.needless),
+            n(swap.not_wanted)
+        );
+        out += &table::wrap(&text, 0);
+    }
+    if why.credit > 0 {
+        let text = format!("{} uses hit that the optimum would have missed.", n(why.credit));
+        out += &table::wrap(&text, 0);
+    }
+    if some().next().is_some() {
+        out.push('\n');
+        let header = ["class", "regions", "phases", "pages"];
+        let line = |c: &ClassReport| {
+            let pages: Vec<&str> = c.examples.iter().map(|e| e.page.as_str()).collect();
+            let (regions, phases) = (most(&c.regions, 2), most(&c.phases, 2));
+            vec![words(&c.class).to_string(), regions, phases, pages.join(", ")]
+        };
+        out += &table::grid(Some(&header), some().map(line), 4);
+    }
+    out
+}
+
+/// All parts of all classes as rows.
+fn rows(report: &Report) -> String {
+    let mut out = String::from("variant,seed,class,part,name,count\n");
+    for run in &report.runs {
+        for c in run.why.iter().flat_map(|w| &w.classes) {
+            let parts = [
+                ("phase", &c.phases),
+                ("task", &c.tasks),
+                ("group", &c.groups),
+                ("region", &c.regions),
+            ];
+            let field = mmsim::report::csv_field;
+            let mut row = |part: &str, name: &str, count: u64| {
+                let (variant, name) = (field(&run.variant), field(name));
+                out += &format!("{variant},{},{},{part},{name},{count}\n", run.seed, c.class);
+            };
+            row("type", "anon", c.anon);
+            row("type", "file", c.file);
+            for (part, shares) in parts {
+                shares.iter().for_each(|s| row(part, &s.name, s.count));
+            }
+        }
+    }
+    out
+}
+
+/// What runs differ by, pair by pair.
+fn differences(args: &WhyArgs, a: &[RunSpec], b: &[RunSpec]) -> Result<String, Failure> {
+    let pairs = paired(args, a, b)?;
+    let all = pairs
+        .into_iter()
+        .map(|(a, b)| backend::why_difference(a, b))
+        .collect::<Result<Vec<Difference>, Failure>>()?;
+    Ok(match args.output.form() {
+        Format::Json => format!("{:#}\n", serde_json::json!({ "differences": all })),
+        _ => all.iter().map(of_difference).collect::<Vec<_>>().join("\n"),
+    })
+}
+
+/// Runs of the same point: of the same variant, unless each side has one alone.
+fn paired<'a>(
+    args: &WhyArgs,
+    a: &'a [RunSpec],
+    b: &'a [RunSpec],
+) -> Result<Vec<(&'a RunSpec, &'a RunSpec)>, Failure> {
+    let one = |specs: &[RunSpec]| specs.iter().all(|s| s.variant == specs[0].variant);
+    let any_name = one(a) && one(b);
+    let pairs: Vec<_> = a
+        .iter()
+        .filter_map(|x| {
+            let same = |y: &&RunSpec| y.axes == x.axes && (any_name || y.variant == x.variant);
+            Some((x, b.iter().find(same)?))
+        })
+        .collect();
+    if pairs.is_empty() {
+        let other = args.other.as_deref().unwrap_or(&args.scenario);
+        let why = "none has a variant and axes as one of the other file";
+        return Err(several(other, b, why));
+    }
+    Ok(pairs)
+}
+
+fn of_difference(d: &Difference) -> String {
+    let n = |n: u64| grouped(n as f64);
+    let mut out = format!("A  {}\nB  {}\n\n", d.a.run, d.b.run);
+    let rows = [
+        ["refaults".to_string(), n(d.a.refaults), n(d.b.refaults)],
+        ["in both".to_string(), n(d.both), n(d.both)],
+        ["in one only".to_string(), n(d.a.only), n(d.b.only)],
+    ];
+    out += &table::grid(Some(&["", "A", "B"]), rows.map(Vec::from), 1);
+    let sign = if d.change < 0 { "-" } else { "+" };
+    let change = format!("{sign}{}", n(d.change.unsigned_abs()));
+    out += &format!("B has {change}: {} only in B less {} only in A.\n", n(d.b.only), n(d.a.only));
+    for (letter, side) in [("A", &d.a), ("B", &d.b)] {
+        if side.only > 0 {
+            out.push('\n');
+            out += &of_side(letter, side);
+        }
+    }
+    out
+}
+
+fn of_side(letter: &str, side: &Side) -> String {
+    let title = format!("only in {letter}");
+    let header = [title.as_str(), "regions", "page", "refaults", "share"];
+    let line = |c: &mmsim::why::difference::OnlyClass| {
+        let share = share(c.count, side.only);
+        let name = words(&c.class).to_string();
+        vec![name, most(&c.regions, 2), c.example.clone(), grouped(c.count as f64), share]
+    };
+    table::grid(Some(&header), side.classes.iter().map(line), 3)
+}
+
+/// The life of a page.
+fn life(args: &WhyArgs, spec: &RunSpec, page: &str) -> Result<String, Failure> {
+    let moments = backend::why_life(spec, page)?;
+    if args.output.form() == Format::Json {
+        let document = serde_json::json!({ "run": spec.label(), "page": page, "life": moments });
+        return Ok(format!("{document:#}\n"));
+    }
+    let header = ["t, us", "event", "decided by", "facts"];
+    let line = |m: &Moment| {
+        let class = m.class.map_or(String::new(), |c| format!(": {c}"));
+        let time = format!("{:.1}", m.t_ns as f64 / 1e3);
+        vec![time, format!("{}{class}", m.event), m.function.to_string(), m.fields.clone()]
+    };
+    let title = format!("{page} in {}\n", spec.label());
+    Ok(title + &table::grid(Some(&header), moments.iter().map(line), 4))
+}

@@ -1,0 +1,39 @@
+//! What `mmsim why` refuses.
+
+use super::{GOOD, Golden};
+use crate::harness::Folder;
+
+const TWO: &str = "
+[[variant]]
+name = \"old\"
+kernel = \"5.9\"
+[[variant]]
+name = \"new\"
+kernel = \"6.12\"
+";
+
+#[test]
+fn whys_that_cannot_be() {
+    let golden = Golden::of("why");
+    let f = Folder::new();
+    f.write("a.toml", format!("{GOOD}{TWO}"));
+    let uniform = "uniform\"\naccesses = 500";
+    f.write("b.toml", GOOD.replace("sequential\"", uniform));
+    f.write("c.toml", GOOD.replace("seed = 1", "seed = 2"));
+    f.write("c2.toml", GOOD);
+    f.write("d.toml", format!("{GOOD}{}", TWO.replace("\"old\"", "\"older\"").replace("new", "x")));
+    for (case, args) in [
+        ("unknown-variant", &["why", "a.toml", "--variant", "middle"][..]),
+        ("one-variant", &["why", "a.toml", "--variants", "old"]),
+        ("page-of-two-runs", &["why", "a.toml", "--page", "sequential:0:1"]),
+        ("page-that-never-was", &["why", "b.toml", "--page", "uniform:0:999999"]),
+        ("other-work", &["why", "b.toml", "c.toml", "--seed", "1"]),
+        ("other-seed", &["why", "c.toml", "c2.toml"]),
+        ("no-pair", &["why", "a.toml", "d.toml"]),
+        ("page-as-csv", &["why", "b.toml", "--page", "uniform:0:1", "--format", "csv"]),
+    ] {
+        let said = f.mmsim(args);
+        golden.is(case, &said);
+        assert_eq!(said.code, Some(2), "{case}: {}", said.stderr);
+    }
+}

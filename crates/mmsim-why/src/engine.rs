@@ -1,0 +1,628 @@
+//! Follows a run and puts each refault into its class.
+//!
+//! What is kept of a page are three words: the tick of its last use, that of its arrival or
+//! eviction, and marks. At an eviction all is known that the rules up to [`Class::WrongType`] ask
+//! for, so the page carries the first that holds. Whether the optimum had kept it, [`Min`] says
+//! when the page is used again. Whether pages were kept in vain is known at the end of the run
+//! only, so refaults without an earlier rule wait for it, counted by the tick of their eviction.
+//!
+//! A page that came back and is not used yet (a device reads it, or it was read ahead) waits for
+//! its first use. If it leaves before, it came back for nobody.
+
+use std::collections::BTreeMap;
+use std::sync::{Arc, Mutex, PoisonError};
+
+use mmsim_core::base::id::{AsId, IndexVec, MemcgId, PageIdx, ThreadId};
+use mmsim_core::memory::Memory;
+use mmsim_core::memory::follow::{Acted, Evicted, Follower, PageOf, Refaulted, Where, is_sampled};
+use mmsim_core::policy::Reclaimer;
+
+use crate::class::Class;
+use crate::idle::Idle;
+use crate::min::Min;
+use crate::verdict::{self, Example, Key, Logged, Span, Tables, Verdicts};
+
+/// Marks of a page.
+mod mark {
+    /// It is in memory.
+    pub(super) const RESIDENT: u32 = 1;
+    /// It was evicted.
+    pub(super) const OUT: u32 = 1 << 1;
+    /// It came back, and was not used since.
+    pub(super) const WAITS: u32 = 1 << 2;
+    /// It was used since it came.
+    pub(super) const USED: u32 = 1 << 3;
+    /// In more than one tick.
+    pub(super) const AGAIN: u32 = 1 << 4;
+    /// It went down a list, in the tick that is noted, although it had been used.
+    pub(super) const OVERLOOKED: u32 = 1 << 5;
+    /// It was used at some time.
+    pub(super) const EVER: u32 = 1 << 6;
+    /// It was written to swap since it was wanted last.
+    pub(super) const WRITTEN: u32 = 1 << 7;
+    /// All its uses are known.
+    pub(super) const SAMPLED: u32 = 1 << 8;
+    /// Its node needed no reclaim when it was evicted.
+    pub(super) const BALANCED: u32 = 1 << 9;
+}
+const CLASS_SHIFT: u32 = 10;
+const CLASS_MASK: u32 = 15 << CLASS_SHIFT;
+const LIST_SHIFT: u32 = 14;
+
+/// Pages idle for longer count as many if they are one in so many of all.
+const FEW: u64 = 64;
+
+/// A page is one of the coldest of its list if colder ones there are less than one in so many of
+/// all.
+const COLDEST: u64 = 16;
+
+/// Ticks in which memory is filled once.
+const TICKS_OF_MEMORY: u64 = 256;
+
+/// Frames that the sampled pages stand for are at least half as many, of a machine that has them.
+const SAMPLE: u64 = 8192;
+
+/// What is known of a page.
+#[derive(Clone, Copy, Default)]
+struct Page {
+    /// The tick of its last use. In memory, a page that is not sampled has that of its first.
+    last: u32,
+    /// The tick in which it came, went down its list, or was evicted.
+    moved: u32,
+    marks: u32,
+}
+
+impl Page {
+    fn is(&self, mark: u32) -> bool {
+        self.marks & mark != 0
+    }
+    fn set(&mut self, mark: u32) {
+        self.marks |= mark;
+    }
+    fn clear(&mut self, mark: u32) {
+        self.marks &= !mark;
+    }
+    fn class(&self) -> Class {
+        Class::nth((self.marks & CLASS_MASK) >> CLASS_SHIFT)
+    }
+    fn list(&self) -> usize {
+        (self.marks >> LIST_SHIFT) as usize
+    }
+    /// Since when it is idle, in memory.
+    fn idle_since(&self) -> u32 {
+        if self.is(mark::USED) { self.last } else { self.moved }
+    }
+}
+
+/// A refault whose class is not settled.
+#[derive(Clone, Copy, Debug)]
+struct Fresh {
+    page: PageIdx,
+    /// Its eviction: the tick, and the class if that was a decision.
+    evicted: u32,
+    class: Class,
+    balanced: bool,
+    written: bool,
+    of: PageOf,
+    memcg: MemcgId,
+    file: bool,
+    phase: u32,
+    now: u64,
+    tick: u32,
+    /// Whose step it is, and at which access.
+    by: Option<(AsId, ThreadId, u64)>,
+    verdict: Option<Class>,
+}
+
+/// What a run is to tell.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+#[non_exhaustive]
+pub struct Settings {
+    /// The policy keeps no count of anonymous refaults: swap-ins stand for them.
+    pub swap_ins: bool,
+    /// Note each refault with its access, to match runs.
+    pub log: bool,
+    /// Know all uses of all pages, however many there are.
+    pub exact: bool,
+}
+
+impl Settings {
+    /// Whether swap-ins stand for refaults of anonymous pages.
+    #[must_use]
+    pub fn with_swap_ins(mut self, swap_ins: bool) -> Self {
+        self.swap_ins = swap_ins;
+        self
+    }
+    /// Whether each refault is noted with its access.
+    #[must_use]
+    pub fn with_log(mut self, log: bool) -> Self {
+        self.log = log;
+        self
+    }
+    /// Whether all uses of all pages are to be known.
+    #[must_use]
+    pub fn with_exact(mut self, exact: bool) -> Self {
+        self.exact = exact;
+        self
+    }
+}
+
+/// What a run told, once it is over.
+#[derive(Clone, Debug, Default)]
+pub struct Told(Arc<Mutex<Option<Verdicts>>>);
+
+impl Told {
+    /// What was told; nothing before the end of a run, nor of a run that panicked.
+    pub fn take(&self) -> Option<Verdicts> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner).take()
+    }
+    fn tell(&self, verdicts: Verdicts) {
+        *self.0.lock().unwrap_or_else(PoisonError::into_inner) = Some(verdicts);
+    }
+}
+
+/// What lists said of pages that are idle for longer than one.
+#[derive(Clone, Copy, Default)]
+struct Asked {
+    /// The tick from 1 on, the list and the tick of the use.
+    of: (u32, u32, u32),
+    /// Most of them are elsewhere, or of the other type.
+    wrong: Option<Class>,
+    /// Hardly any is of the same list.
+    coldest: bool,
+}
+
+/// Answers that are kept.
+const ASKED: usize = 16;
+
+/// Follows a run.
+pub struct Engine {
+    settings: Settings,
+    told: Told,
+    grain: Option<u64>,
+    /// One page in `1 << shift` is sampled.
+    shift: u32,
+    /// When the node that evicts needed reclaim last, or no frame was to spare.
+    tight: Option<u32>,
+    /// What lists said in this tick.
+    asked: [Asked; ASKED],
+    pages: IndexVec<PageIdx, Page>,
+    min: Min,
+    /// Lists by their places: the number of their anonymous one, the file one is behind it.
+    lists: BTreeMap<(u8, MemcgId), usize>,
+    idle: Vec<Idle>,
+    all: Idle,
+    /// The place that was asked for last, and its list.
+    known: Option<((u8, MemcgId), usize)>,
+    fresh: Vec<Fresh>,
+    /// The first of them that may wait.
+    first: usize,
+    /// Refaults that wait for a use after their steps.
+    waiting: BTreeMap<PageIdx, Fresh>,
+    phase: u32,
+    tables: Tables,
+    key: Option<(Key, u32)>,
+}
+
+impl Engine {
+    /// An engine, and where it tells what it found.
+    pub fn new(settings: Settings) -> (Box<Engine>, Told) {
+        let told = Told::default();
+        let engine = Engine {
+            settings,
+            told: told.clone(),
+            grain: None,
+            shift: 0,
+            tight: None,
+            asked: [Asked::default(); ASKED],
+            pages: IndexVec::new(),
+            min: Min::new(u32::MAX),
+            lists: BTreeMap::new(),
+            idle: Vec::new(),
+            all: Idle::default(),
+            known: None,
+            fresh: Vec::new(),
+            first: 0,
+            waiting: BTreeMap::new(),
+            phase: 0,
+            tables: Tables::default(),
+            key: None,
+        };
+        (Box::new(engine), told)
+    }
+
+    /// The same with ticks of so many frames.
+    #[must_use]
+    pub fn with_grain(mut self: Box<Self>, frames: u64) -> Box<Self> {
+        self.grain = Some(frames);
+        self
+    }
+
+    fn page(&mut self, page: PageIdx) -> &mut Page {
+        let i = page.0 as usize;
+        if i >= self.pages.len() {
+            self.pages.resize((i + 1).next_multiple_of(512), Page::default());
+        }
+        &mut self.pages[page]
+    }
+
+    /// The number of a list.
+    fn list(&mut self, at: Where) -> usize {
+        let place = (at.lists, at.memcg);
+        let first = match self.known {
+            Some((known, first)) if known == place => first,
+            _ => {
+                let next = self.idle.len();
+                let first = *self.lists.entry(place).or_insert(next);
+                if first == next {
+                    self.idle.resize(next + 2, Idle::default());
+                }
+                self.known = Some((place, first));
+                first
+            }
+        };
+        first + usize::from(at.file)
+    }
+
+    /// A page is in memory now, and was not before.
+    fn comes(&mut self, page: PageIdx, at: Where) {
+        let (list, now, shift) = (self.list(at), self.min.now(), self.shift);
+        let p = self.page(page);
+        p.clear(!(mark::EVER | mark::WAITS | mark::WRITTEN));
+        p.set(mark::RESIDENT | (list as u32) << LIST_SHIFT);
+        p.moved = now;
+        if is_sampled(page.0, shift) {
+            p.set(mark::SAMPLED);
+            self.idle[list].add(now);
+            self.all.add(now);
+        }
+    }
+
+    /// A page is in memory no more.
+    fn leaves(&mut self, page: PageIdx) {
+        let p = self.pages[page];
+        if p.is(mark::RESIDENT) && p.is(mark::SAMPLED) {
+            let since = p.idle_since();
+            self.idle[p.list()].remove(since);
+            self.all.remove(since);
+        }
+        self.pages[page].clear(mark::RESIDENT);
+    }
+
+    /// What the lists say of pages that are idle for longer.
+    fn ask(&mut self, list: usize, since: u32) -> Asked {
+        let of = (self.min.now() + 1, list as u32, since);
+        let at = (since as usize + list) % ASKED;
+        if self.asked[at].of == of {
+            return self.asked[at];
+        }
+        let all = self.all.before(since);
+        let many = (self.all.pages / FEW).max(1);
+        let (mut wrong, mut same) = (None, 0);
+        if all >= many {
+            same = self.idle[list].before(since);
+            let other = self.idle[list ^ 1].before(since);
+            let elsewhere = all - same - other;
+            if elsewhere >= many && 2 * elsewhere > all {
+                wrong = Some(Class::WrongPlace);
+            } else if other >= many && other > same {
+                wrong = Some(Class::WrongType);
+            }
+        }
+        let coldest = same < (self.all.pages / COLDEST).max(1);
+        self.asked[at] = Asked { of, wrong, coldest };
+        self.asked[at]
+    }
+
+    /// The first rule of a decision that holds for an eviction, as far as it can be known now.
+    fn decided(&mut self, p: &Page, e: &Evicted) -> Class {
+        if !p.is(mark::USED) {
+            return Class::ReadAhead;
+        }
+        if matches!(e.by, Reclaimer::Limit(_) | Reclaimer::Advice) {
+            return Class::Forced;
+        }
+        let asked = self.ask(p.list(), p.last);
+        match asked.wrong {
+            Some(wrong) => wrong,
+            None if p.is(mark::OVERLOOKED) && p.last <= p.moved => Class::ReferenceLost,
+            None if !p.is(mark::AGAIN) && p.last <= p.moved => Class::NeverTwice,
+            None if asked.coldest => Class::Recency,
+            None => Class::Order,
+        }
+    }
+
+    /// A refault is wanted by its counter.
+    fn wanted(&mut self, r: &Refaulted) {
+        let (tick, phase) = (self.min.now(), self.phase);
+        let p = self.page(r.page);
+        let (evicted, class) =
+            if p.is(mark::OUT) { (p.moved, p.class()) } else { (tick, Class::Order) };
+        let (written, balanced) = (p.is(mark::WRITTEN), p.is(mark::BALANCED));
+        p.clear(mark::WRITTEN);
+        p.set(mark::WAITS);
+        let &Refaulted { page, of, memcg, file, now, .. } = r;
+        let now = now.0;
+        let (by, verdict) = (None, None);
+        self.fresh.push(Fresh {
+            page,
+            evicted,
+            class,
+            balanced,
+            written,
+            of,
+            memcg,
+            file,
+            phase,
+            now,
+            tick,
+            by,
+            verdict,
+        });
+    }
+
+    /// A page that waited is used, or leaves: that is its class.
+    fn settles(&mut self, page: PageIdx, class: impl Fn(&Fresh) -> Class) {
+        self.pages[page].clear(mark::WAITS);
+        let mut waits = self.fresh[self.first..].iter_mut();
+        if let Some(n) = waits.position(|f| f.page == page && f.verdict.is_none()) {
+            let f = &mut self.fresh[self.first + n];
+            f.verdict = Some(class(f));
+            self.first += usize::from(n == 0);
+        } else if let Some(f) = self.waiting.remove(&page) {
+            self.record(&f, class(&f));
+        }
+    }
+
+    fn record(&mut self, f: &Fresh, class: Class) {
+        let (region, offset) = match f.of {
+            PageOf::Process(a, region, offset) => (PageOf::Process(a, region, 0), offset),
+            PageOf::File(file, offset) => (PageOf::File(file, 0), offset),
+            PageOf::Nobody => (PageOf::Nobody, 0),
+        };
+        let Fresh { phase, memcg, file, written, .. } = *f;
+        let task = f.by.map(|b| b.0);
+        let key = Key { phase, task, memcg, region, file, written, class };
+        let nth = match self.key {
+            Some((known, nth)) if known == key => nth,
+            _ => {
+                let nth = self.tables.key(key);
+                self.key = Some((key, nth));
+                nth
+            }
+        };
+        let example = Example { of: region, offset, evicted: f.evicted, tick: f.tick, now: f.now };
+        self.tables.count(nth, class, &example);
+        if self.settings.log {
+            let (thread, access) = f.by.map_or((ThreadId(0), u64::MAX), |b| (b.1, b.2));
+            let &Fresh { page, of, evicted, now, .. } = f;
+            self.tables.log.push(Logged { thread, access, page, of, file, class, evicted, now });
+        }
+    }
+
+    /// What a page holds is gone.
+    fn is_dropped(&mut self, page: PageIdx) {
+        let p = self.pages[page];
+        if p.marks == 0 {
+            return;
+        }
+        if p.is(mark::WAITS) {
+            self.settles(page, |_| Class::ReadAhead);
+        }
+        self.idles_to_the_end(page);
+        self.leaves(page);
+        // What waits for its write keeps that.
+        self.pages[page] = Page { marks: p.marks & mark::WRITTEN, ..Page::default() };
+    }
+
+    /// A page is not used any more in its life: so long it was kept in vain.
+    fn idles_to_the_end(&mut self, page: PageIdx) {
+        let (p, now) = (self.pages[page], self.min.now());
+        let until = match () {
+            () if p.is(mark::RESIDENT) => now,
+            () if p.is(mark::OUT) && p.is(mark::EVER) && p.class() != Class::ReadAhead => p.moved,
+            () => return,
+        };
+        let (since, ahead) = match p.is(mark::RESIDENT) && !p.is(mark::USED) {
+            true => (p.moved, true),
+            false => (p.last, false),
+        };
+        self.tables.kept_in_vain(&Span { since, until, ahead });
+    }
+}
+
+impl Follower for Engine {
+    fn grain(&self, frames: u64) -> u64 {
+        self.grain.unwrap_or(frames / TICKS_OF_MEMORY)
+    }
+
+    fn singly(&self) -> bool {
+        self.settings.log
+    }
+
+    fn sample_shift(&mut self, frames: u64) -> u32 {
+        self.shift = if self.settings.exact { 0 } else { (frames / SAMPLE).max(1).ilog2() };
+        self.shift
+    }
+
+    fn soon(&mut self, pages: &mut dyn Iterator<Item = PageIdx>) {
+        let marks = pages.filter_map(|page| Some(self.pages.get(page)?.marks));
+        std::hint::black_box(marks.fold(0, |seen, marks| seen ^ marks));
+    }
+
+    fn used(&mut self, page: PageIdx, at: Where, sampled: bool) {
+        let now = self.min.now();
+        let p = *self.page(page);
+        let since = p.is(mark::EVER).then_some(p.last);
+        let hit = match sampled {
+            true => self.min.used(since),
+            false => self.min.has(since),
+        };
+        if p.is(mark::WAITS) {
+            let tight = self.tight;
+            self.settles(page, |f| match (since, hit) {
+                (None, _) => Class::ReadAhead,
+                (_, false) => Class::Capacity,
+                _ if f.class <= Class::Forced => f.class,
+                // Nobody needed its frame meanwhile.
+                _ if f.balanced && tight.is_none_or(|t| t <= f.evicted) => Class::OverReclaim,
+                _ => f.class,
+            });
+        } else if sampled && since.is_some() && !hit && p.is(mark::RESIDENT) {
+            self.tables.credit += 1 << self.shift;
+        }
+        if !p.is(mark::RESIDENT) {
+            self.comes(page, at);
+        }
+        let p = &mut self.pages[page];
+        let (since, list) = (p.idle_since(), p.list());
+        if p.is(mark::USED) && since != now {
+            p.set(mark::AGAIN);
+        }
+        p.set(mark::USED | mark::EVER);
+        p.last = now;
+        if since != now && p.is(mark::SAMPLED) {
+            self.idle[list].remove(since);
+            self.idle[list].add(now);
+            self.all.remove(since);
+            self.all.add(now);
+        }
+    }
+
+    fn arrived(&mut self, page: PageIdx, at: Where) {
+        if !self.page(page).is(mark::RESIDENT) {
+            self.comes(page, at);
+        }
+    }
+
+    fn evicted(&mut self, e: &Evicted) {
+        let page = e.page;
+        if self.page(page).is(mark::WAITS) {
+            self.settles(page, |_| Class::ReadAhead);
+        }
+        if !self.pages[page].is(mark::RESIDENT) {
+            // Of a huge page, whose other pages came with it.
+            let list = self.list(e.at) as u32;
+            let p = &mut self.pages[page];
+            p.clear(!(mark::EVER | mark::WRITTEN));
+            p.set(mark::USED | mark::EVER | list << LIST_SHIFT);
+            p.moved = 0;
+        }
+        self.leaves(page);
+        let now = self.min.now();
+        let p = &mut self.pages[page];
+        if e.last > 0 && p.is(mark::USED) {
+            p.last = e.last - 1;
+        }
+        let p = *p;
+        let class = self.decided(&p, e);
+        if class == Class::ReadAhead {
+            self.tables.kept_in_vain(&Span { since: p.moved, until: now, ahead: true });
+        }
+        let p = &mut self.pages[page];
+        p.clear(CLASS_MASK | mark::BALANCED);
+        p.set(mark::OUT | (class as u32) << CLASS_SHIFT);
+        if e.written {
+            p.set(mark::WRITTEN);
+            self.tables.written += 1;
+        }
+        if e.balanced {
+            p.set(mark::BALANCED);
+        } else {
+            self.tight = Some(now);
+        }
+        p.moved = now;
+    }
+
+    fn written(&mut self, page: Option<PageIdx>) {
+        self.tables.written += 1;
+        if let Some(page) = page {
+            self.page(page).set(mark::WRITTEN);
+        }
+    }
+
+    fn refaulted(&mut self, r: &Refaulted) {
+        if r.file || !self.settings.swap_ins {
+            self.wanted(r);
+        }
+        self.arrived(r.page, r.at);
+    }
+
+    fn swapped_in(&mut self, r: &Refaulted) {
+        if self.settings.swap_ins {
+            self.wanted(r);
+        }
+        // Where its shadow was found, it came before.
+        self.arrived(r.page, r.at);
+    }
+
+    fn overlooked(&mut self, page: PageIdx) {
+        let now = self.min.now();
+        let p = self.page(page);
+        if p.is(mark::USED) {
+            // It has been on a list before.
+            p.set(mark::OVERLOOKED | mark::AGAIN);
+            p.moved = now;
+        }
+    }
+
+    fn dropped(&mut self, first: PageIdx, count: u32) {
+        let end = (first.0 as usize + count as usize).min(self.pages.len()) as u32;
+        for page in first.0..end {
+            self.is_dropped(PageIdx(page));
+        }
+    }
+
+    fn acted(&mut self, a: &Acted) {
+        if self.fresh.is_empty() {
+            return;
+        }
+        let anon = if self.settings.swap_ins { a.swap_ins } else { a.refaults_anon };
+        let own = (anon + a.refaults_file) as usize;
+        let mut fresh = std::mem::take(&mut self.fresh);
+        self.first = 0;
+        let others = fresh.len().saturating_sub(own);
+        for (i, mut f) in fresh.drain(..).enumerate() {
+            f.by = (i >= others).then_some((a.space, a.thread, a.access));
+            match f.verdict {
+                Some(class) => self.record(&f, class),
+                None => {
+                    self.waiting.insert(f.page, f);
+                }
+            }
+        }
+        self.fresh = fresh;
+    }
+
+    fn phase_ended(&mut self) {
+        self.phase += 1;
+    }
+
+    fn ticked(&mut self, resident: u64, spare: u64) {
+        if spare == 0 {
+            self.tight = Some(self.min.now());
+        }
+        let room = (resident + spare) >> self.shift;
+        self.min.tick(u32::try_from(room).unwrap_or(u32::MAX).max(1));
+    }
+
+    fn ended(&mut self, mem: &Memory) {
+        let nobody = Acted {
+            thread: ThreadId(0),
+            space: AsId(0),
+            access: 0,
+            refaults_anon: 0,
+            refaults_file: 0,
+            swap_ins: 0,
+        };
+        self.acted(&nobody);
+        for (_, f) in std::mem::take(&mut self.waiting) {
+            self.record(&f, Class::ReadAhead);
+        }
+        for page in self.pages.ids() {
+            self.idles_to_the_end(page);
+        }
+        let tables = std::mem::take(&mut self.tables);
+        self.told.tell(verdict::settle(tables, mem));
+    }
+}

@@ -1,0 +1,18 @@
+//! Why pages come back: each refault of a run answers one eviction, and is put into one class.
+//!
+//! The optimum decides first ([`min`]): if it would not have had the page either, there was too
+//! little memory, *capacity*. Else somebody decided otherwise, and the first rule that holds says
+//! what was decided ([`Class`]). Classes are a partition: their counts sum to the kernel's counter.
+//!
+//! An [`Engine`] follows a run ([`mmsim_core::memory::follow`]). It keeps three words a page and
+//! changes nothing.
+
+mod class;
+mod engine;
+mod idle;
+pub mod min;
+mod verdict;
+
+pub use class::Class;
+pub use engine::{Engine, Settings, Told};
+pub use verdict::{Cell, Logged, Names, Shown, Verdicts};

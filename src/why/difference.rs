@@ -1,0 +1,166 @@
+//! What two runs of the same accesses differ by, refault by refault.
+//!
+//! A thread makes the same accesses in both runs, so a refault is known by its thread, its access
+//! and its page. It is in both runs, or in one only; and there its class says why. What is only in
+//! B, less what is only in A, is the change of the counter to the last page.
+
+use std::collections::BTreeMap;
+
+use mmsim_core::machine::result::{Outcome, RunResult};
+use mmsim_core::memory::follow::PageOf;
+use mmsim_why::{Class, Logged, Verdicts};
+use serde::Serialize;
+
+use crate::error::Error;
+use crate::report::RunMeta;
+use crate::report::ShareReport;
+use crate::scenario::RunSpec;
+
+/// A run that was followed.
+pub struct Followed {
+    /// What it was made of.
+    pub spec: RunSpec,
+    /// Its facts.
+    pub meta: RunMeta,
+    /// What it gave.
+    pub result: RunResult,
+    /// What it told.
+    pub verdicts: Verdicts,
+}
+
+/// What two runs differ by.
+#[derive(Clone, PartialEq, Eq, Debug, Serialize)]
+#[non_exhaustive]
+pub struct Difference {
+    /// The first run.
+    pub a: Side,
+    /// The second one.
+    pub b: Side,
+    /// Refaults of both.
+    pub both: u64,
+    /// Refaults of B less those of A.
+    pub change: i64,
+}
+
+/// One of two runs.
+#[derive(Clone, PartialEq, Eq, Debug, Serialize)]
+#[non_exhaustive]
+pub struct Side {
+    /// Variant, axes and seed.
+    pub run: String,
+    /// All its refaults.
+    pub refaults: u64,
+    /// Those that the other run has not.
+    pub only: u64,
+    /// These by class, in the order of the rules; classes without any are left out.
+    pub classes: Vec<OnlyClass>,
+}
+
+/// Refaults of one class that the other run has not.
+#[derive(Clone, PartialEq, Eq, Debug, Serialize)]
+#[non_exhaustive]
+pub struct OnlyClass {
+    /// The class.
+    pub class: String,
+    /// How many.
+    pub count: u64,
+    /// By region; the most come first.
+    pub regions: Vec<ShareReport>,
+    /// The first of them, as `--page` takes it.
+    pub example: String,
+}
+
+/// What a refault is known by in both runs: access, page and kind, and the how manieth of these.
+type At = (u32, u64, PageOf, bool, u32);
+
+fn places(log: &[Logged]) -> BTreeMap<At, &Logged> {
+    let mut all: BTreeMap<At, &Logged> = BTreeMap::new();
+    for l in log {
+        let at = |nth| (l.thread.0, l.access, l.of, l.file, nth);
+        let last = all.range(at(0)..=at(u32::MAX)).next_back();
+        let nth = last.map_or(0, |(last, _)| last.4 + 1);
+        all.insert(at(nth), l);
+    }
+    all
+}
+
+fn side(run: &Followed, mine: &BTreeMap<At, &Logged>, other: &BTreeMap<At, &Logged>) -> Side {
+    let mut only: BTreeMap<Class, Vec<&Logged>> = BTreeMap::new();
+    for (_, l) in mine.iter().filter(|(at, _)| !other.contains_key(at)) {
+        only.entry(l.class).or_default().push(l);
+    }
+    let names = &run.verdicts.names;
+    let class = |(class, all): (Class, Vec<&Logged>)| {
+        let mut regions: BTreeMap<String, u64> = BTreeMap::new();
+        for l in &all {
+            *regions.entry(names.page(l.of, true)).or_default() += 1;
+        }
+        let mut regions: Vec<ShareReport> =
+            regions.into_iter().map(|(name, count)| ShareReport::new(name, count)).collect();
+        regions.sort_by(|a, b| b.count.cmp(&a.count).then_with(|| a.name.cmp(&b.name)));
+        let first = all.iter().min_by_key(|l| l.now).expect("a class has a refault");
+        OnlyClass {
+            class: class.key().into(),
+            count: all.len() as u64,
+            regions,
+            example: names.page(first.of, false),
+        }
+    };
+    let classes: Vec<OnlyClass> = only.into_iter().map(class).collect();
+    Side {
+        run: run.spec.label(),
+        refaults: mine.len() as u64,
+        only: classes.iter().map(|c| c.count).sum(),
+        classes,
+    }
+}
+
+/// Takes two runs apart.
+///
+/// # Errors
+///
+/// They are not of the same accesses.
+pub fn difference(a: &Followed, b: &Followed) -> Result<Difference, Error> {
+    same_accesses(a, b)?;
+    let (of_a, of_b) = (places(&a.verdicts.log), places(&b.verdicts.log));
+    let both = of_a.keys().filter(|at| of_b.contains_key(at)).count() as u64;
+    let change = of_b.len() as i64 - of_a.len() as i64;
+    Ok(Difference { a: side(a, &of_a, &of_b), b: side(b, &of_b, &of_a), both, change })
+}
+
+/// Refuses two runs whose refaults cannot be matched.
+fn same_accesses(a: &Followed, b: &Followed) -> Result<(), Error> {
+    let not_the_same = |why: String| {
+        let (a, b) = (a.spec.label(), b.spec.label());
+        let title = format!("{a} and {b} are not of the same accesses: {why}");
+        let help = "compare runs that differ in machine or policy only, under one seed";
+        Err(Error::plain(title).help(help))
+    };
+    for (run, letter) in [(a, "A"), (b, "B")] {
+        if run.result.outcome != Outcome::Completed {
+            return not_the_same(format!("{letter} did not do all its work"));
+        }
+    }
+    if a.spec.seed != b.spec.seed {
+        return not_the_same(format!("the seeds are {} and {}", a.spec.seed, b.spec.seed));
+    }
+    let names = |run: &Followed| -> Vec<String> {
+        run.result.tasks.iter().map(|t| t.name.clone()).collect()
+    };
+    if names(a) != names(b) {
+        let (a, b) = (names(a).join(", "), names(b).join(", "));
+        return not_the_same(format!("the tasks are {a}, and {b}"));
+    }
+    for (x, y) in a.spec.tasks.iter().zip(&b.spec.tasks) {
+        if (x.threads, x.processes, &x.work) != (y.threads, y.processes, &y.work) {
+            return not_the_same(format!("the work of task {} was set otherwise", x.name));
+        }
+    }
+    for (x, y) in a.result.tasks.iter().zip(&b.result.tasks) {
+        if x.accesses != y.accesses {
+            let (name, x, y) = (&x.name, x.accesses, y.accesses);
+            return not_the_same(format!("task {name} makes {x} in A and {y} in B"));
+        }
+    }
+    Ok(())
+}

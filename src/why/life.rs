@@ -1,0 +1,202 @@
+//! The life of one page in a run: what happened to it, in order, and which function of the kernel
+//! decided.
+//!
+//! The run is made twice. The first time each refault tells its page, and so the page of a name;
+//! the second time an observer sees what events say of that page and of its frame. The frame is
+//! the one that was allocated last before the page's fault, until an event names another.
+
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use mmsim_core::base::id::{PageIdx, Pfn};
+use mmsim_core::base::time::SimTime;
+use mmsim_core::config::Kernel;
+use mmsim_core::machine::Watch;
+use mmsim_core::memory::trace::{FaultKind, Observer, ScanOutcome, TraceEvent};
+use mmsim_why::{Class, Logged, Verdicts};
+use serde::Serialize;
+
+use crate::error::Error;
+use crate::report::events::{event_name, line, page_of};
+use crate::run::{RunError, run_one};
+use crate::scenario::RunSpec;
+
+/// Something that happened to a page.
+#[derive(Clone, PartialEq, Eq, Debug, Serialize)]
+#[non_exhaustive]
+pub struct Moment {
+    /// When.
+    pub t_ns: u64,
+    /// The event, by its name.
+    pub event: &'static str,
+    /// Its fields, as JSON.
+    pub fields: String,
+    /// The function of the kernel that decided, as that kernel calls it.
+    pub function: &'static str,
+    /// Of a refault: its class.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub class: Option<&'static str>,
+}
+
+/// What is seen of a page.
+struct Seen {
+    page: PageIdx,
+    /// The frame that it has, as far as is known, and the one that was allocated last.
+    frame: Option<Pfn>,
+    last: Option<Pfn>,
+    names: Functions,
+    moments: Vec<Moment>,
+}
+
+/// The half that watches.
+struct Watching(Arc<Mutex<Seen>>);
+
+fn lock(seen: &Mutex<Seen>) -> MutexGuard<'_, Seen> {
+    seen.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+impl Observer for Watching {
+    fn event(&mut self, now: SimTime, event: &TraceEvent) {
+        lock(&self.0).event(now, event);
+    }
+}
+
+impl Seen {
+    fn event(&mut self, now: SimTime, event: &TraceEvent) {
+        use TraceEvent as E;
+        let of_page = page_of(event) == Some(self.page);
+        let of_frame = |pfn: &Pfn| Some(*pfn) == self.frame;
+        let mine = match event {
+            E::MmPageAlloc { pfn, .. } => {
+                self.last = Some(*pfn);
+                false
+            }
+            E::MmLruActivate { pfn }
+            | E::SimDeactivate { pfn }
+            | E::MmLruInsertion { pfn, .. }
+            | E::SimWritebackEnd { pfn }
+            | E::MmVmscanWriteFolio { pfn, .. } => of_frame(pfn),
+            _ => of_page,
+        };
+        if !mine {
+            return;
+        }
+        self.frame = match event {
+            E::PageFault { kind: FaultKind::SwapCache | FaultKind::Reuse, .. } => self.frame,
+            E::PageFault { .. } => self.last,
+            E::SimScanFolio {
+                outcome: ScanOutcome::Reclaimed | ScanOutcome::LazyFreed, ..
+            } => None,
+            E::SimScanFolio { pfn, .. } => Some(*pfn),
+            E::SimMigrate { target, .. } => Some(*target),
+            E::SimEvict { .. } | E::SimLazyDrop { .. } => None,
+            _ => self.frame,
+        };
+        let text = line(now, event);
+        // Behind the time and the name.
+        let fields = text.splitn(3, ',').nth(2).unwrap_or("}");
+        self.moments.push(Moment {
+            t_ns: now.0,
+            event: event_name(event),
+            fields: fields.trim_end_matches('}').replace('"', ""),
+            function: self.names.decides(event),
+            class: None,
+        });
+    }
+}
+
+/// Names of functions in a kernel.
+#[derive(Clone, Copy)]
+struct Functions {
+    kernel: Kernel,
+    mglru: bool,
+}
+
+impl Functions {
+    /// The function that decides what an event tells.
+    fn decides(self, event: &TraceEvent) -> &'static str {
+        use TraceEvent as E;
+        let since = |kernel, now, before| if self.kernel >= kernel { now } else { before };
+        match event {
+            E::PageFault { kind, .. } => match kind {
+                FaultKind::ZeroFill | FaultKind::ZeroPage => "do_anonymous_page",
+                FaultKind::SwapIn | FaultKind::SwapCache => "do_swap_page",
+                FaultKind::FileMinor | FaultKind::FileMajor => "filemap_fault",
+                FaultKind::Cow | FaultKind::Reuse => "do_wp_page",
+            },
+            E::SimScanFolio { outcome, .. } => match outcome {
+                ScanOutcome::KeepReferenced | ScanOutcome::ActivateReferenced => {
+                    since(Kernel::V6_1, "folio_check_references", "page_check_references")
+                }
+                _ => since(Kernel::V6_1, "shrink_folio_list", "shrink_page_list"),
+            },
+            E::SimEvict { .. } => "__remove_mapping",
+            E::SimRefault { .. } if self.mglru => "lru_gen_refault",
+            E::SimRefault { .. } => "workingset_refault",
+            E::SimDeactivate { .. } => "shrink_active_list",
+            E::MmLruActivate { .. } => since(Kernel::V6_1, "folio_activate", "activate_page"),
+            E::MmLruInsertion { .. } => since(
+                Kernel::V6_12,
+                "lru_add",
+                since(Kernel::V6_1, "lru_add_fn", "__pagevec_lru_add_fn"),
+            ),
+            E::MmVmscanWriteFolio { .. } => "pageout",
+            E::SimWritebackEnd { .. } => {
+                since(Kernel::V6_1, "folio_end_writeback", "end_page_writeback")
+            }
+            E::SimMigrate { .. } => "migrate_pages",
+            E::SimLazyFree { .. } => "madvise_free_single_vma",
+            E::SimLazyDrop { .. } => since(Kernel::V6_1, "shrink_folio_list", "shrink_page_list"),
+            _ => "",
+        }
+    }
+}
+
+/// The page of a name, if it came back in a run.
+fn found<'a>(v: &'a Verdicts, name: &str) -> Option<&'a Logged> {
+    v.log.iter().find(|l| v.names.page(l.of, false) == name)
+}
+
+/// The life of the page of a name.
+///
+/// # Errors
+///
+/// No page of that name ever came back, or the run panicked.
+pub fn life(spec: &RunSpec, name: &str) -> Result<Vec<Moment>, RunError> {
+    let (_, _, verdicts) = super::explain(spec)?;
+    let Some(page) = found(&verdicts, name).map(|l| l.page) else {
+        return Err(unknown(spec, &verdicts, name).into());
+    };
+    let names =
+        Functions { kernel: spec.machine.kernel, mglru: spec.policy.preset.contains("mglru") };
+    let (frame, last, moments) = (None, None, Vec::new());
+    let seen = Arc::new(Mutex::new(Seen { page, frame, last, names, moments }));
+    let watch = |_: usize, _: &crate::machines::Machine| {
+        Watch::default().with_observer(Box::new(Watching(seen.clone())))
+    };
+    run_one(0, spec, &watch)?;
+    let mut moments = std::mem::take(&mut lock(&seen).moments);
+    let mut classes = verdicts.log.iter().filter(|l| l.page == page).collect::<Vec<&Logged>>();
+    classes.sort_by_key(|l| l.now);
+    // A policy without shadows has no event of a refault; the fault stands for it.
+    for l in classes {
+        let comes = |m: &Moment| {
+            let event = m.event == "sim_refault" || m.fields.contains("kind:swap_in");
+            event && m.class.is_none() && m.t_ns >= l.now
+        };
+        let at = moments.iter().position(comes);
+        if let Some(m) = at.map(|i| &mut moments[i]) {
+            m.class = Some(l.class.words());
+        }
+    }
+    Ok(moments)
+}
+
+fn unknown(spec: &RunSpec, v: &Verdicts, name: &str) -> Error {
+    let title = format!("--page: no page `{name}` came back in {}", spec.label());
+    let pages = Class::ALL.iter().filter_map(|&class| v.examples.iter().find(|e| e.class == class));
+    let pages: Vec<&str> = pages.map(|e| e.page.as_str()).take(3).collect();
+    Error::of_option(title).help(match pages.is_empty() {
+        true => "no page came back at all".to_string(),
+        false => format!("write TASK:REGION:OFFSET or file:NAME:OFFSET; {} did", pages.join(", ")),
+    })
+}

@@ -1,0 +1,251 @@
+//! Why pages come back: classes are a partition of the refaults, and each class is what it says.
+
+use mmsim::base::id::{AsId, MemcgId, PageIdx, ThreadId};
+use mmsim::base::time::SimTime;
+use mmsim::base::vmstat::VmEvent;
+use mmsim::config::Kernel;
+use mmsim::machine::result::RunResult;
+use mmsim::memory::Memory;
+use mmsim::memory::follow::{Acted, Evicted, Follower, PageOf, Refaulted, Where};
+use mmsim::policy::Reclaimer;
+use mmsim::report::WhyReport;
+use mmsim::why::difference::{Difference, Followed, difference};
+use mmsim::why::{Class, Engine, Settings, Told, Verdicts, explain};
+use mmsim::{RunSpec, Scenario};
+
+use crate::support;
+
+/// Classes sum to the counters of the run, of each phase, of each task and of each group. The swarm
+/// asks this of all its machines.
+pub(crate) fn sums_are_exact(v: &Verdicts, r: &RunResult) {
+    use VmEvent::{PswpIn, PswpOut, WorkingsetRefaultAnon, WorkingsetRefaultFile};
+    let anon = match r.not_kept.contains(&WorkingsetRefaultAnon) {
+        true => PswpIn,
+        false => WorkingsetRefaultAnon,
+    };
+    for (file, counter) in [(false, anon), (true, WorkingsetRefaultFile)] {
+        let name = counter.name();
+        assert_eq!(v.count(|c| c.file == file), r.vmstat[counter], "{name}");
+        let mut rest = r.vmstat[counter];
+        for (i, p) in r.phases.iter().enumerate() {
+            let of_phase = v.count(|c| c.file == file && c.phase as usize == i);
+            assert_eq!(of_phase, p.vmstat[counter], "{name} of phase {i}, {}", p.name);
+            rest -= of_phase;
+        }
+        let end = v.count(|c| c.file == file && c.phase as usize == r.phases.len());
+        assert_eq!(end, rest, "{name} behind the last phase");
+        for (group, stat) in &r.memory_stat {
+            let Some(&(_, counted)) = stat.iter().find(|s| s.0 == name) else { continue };
+            let of_group = v.count(|c| c.file == file && c.group == *group);
+            assert_eq!(of_group, counted, "{name} of group {group}");
+        }
+    }
+    for t in &r.tasks {
+        let anon = if anon == PswpIn { t.counted.swap_ins } else { t.counted.refaults_anon };
+        let counted = [anon, t.counted.refaults_file];
+        let mine = |file| v.count(|c| c.file == file && c.task.as_deref() == Some(t.name.as_str()));
+        assert_eq!([mine(false), mine(true)], counted, "task {}", t.name);
+    }
+    assert_eq!(v.written, r.vmstat[PswpOut], "pages written to swap");
+    let swap = WhyReport::of(v, r).swap_outs;
+    assert_eq!(swap.not_wanted + swap.needed + swap.needless, r.vmstat[PswpOut]);
+}
+
+/// A run on paper. Pages from 1000 on are of files, those from 2000 on of another node.
+struct Paper {
+    engine: Box<Engine>,
+    told: Told,
+    frames: u64,
+    tick: u32,
+    last: [u32; 3000],
+}
+
+impl Paper {
+    fn new(frames: u64) -> Paper {
+        let (engine, told) = Engine::new(Settings::default());
+        Paper { engine, told, frames, tick: 0, last: [0; 3000] }
+    }
+    fn at(page: u32) -> Where {
+        let (lists, file) = (u8::from(page >= 2000), (1000..2000).contains(&page));
+        Where { lists, memcg: MemcgId(0), file }
+    }
+    /// A page is used, and time goes on.
+    fn used(mut self, page: u32) -> Self {
+        self.engine.used(PageIdx(page), Paper::at(page), true);
+        self.last[page as usize] = self.tick + 1;
+        self.ticks(0)
+    }
+    /// A tick ends with so many frames to spare.
+    fn ticks(mut self, spare: u64) -> Self {
+        self.engine.ticked(self.frames - spare, spare);
+        self.tick += 1;
+        self
+    }
+    fn read_ahead(mut self, page: u32) -> Self {
+        self.engine.arrived(PageIdx(page), Paper::at(page));
+        self.ticks(0)
+    }
+    fn overlooked(mut self, page: u32) -> Self {
+        self.engine.overlooked(PageIdx(page));
+        self
+    }
+    fn evicted_by(mut self, page: u32, by: Reclaimer, balanced: bool) -> Self {
+        let last = self.last[page as usize];
+        let (page, at, written) = (PageIdx(page), Paper::at(page), false);
+        self.engine.evicted(&Evicted { page, at, by, balanced, written, last });
+        self
+    }
+    fn evicted(self, page: u32) -> Self {
+        self.evicted_by(page, Reclaimer::Kswapd, false)
+    }
+    /// A page comes back, and is used or not.
+    fn back(mut self, page: u32) -> Self {
+        let at = Paper::at(page);
+        let (memcg, now, of) = (MemcgId(0), SimTime(u64::from(self.tick)), PageOf::Nobody);
+        let r = Refaulted { page: PageIdx(page), of, at, memcg, file: at.file, now };
+        self.engine.refaulted(&r);
+        self = self.used(page);
+        let (refaults_anon, refaults_file) = (u64::from(!at.file), u64::from(at.file));
+        let (thread, space, access, swap_ins) = (ThreadId(0), AsId(0), 0, 0);
+        self.engine.acted(&Acted { thread, space, access, refaults_anon, refaults_file, swap_ins });
+        self
+    }
+    /// The class of each refault, and how many.
+    fn ends(mut self) -> Vec<(Class, u64)> {
+        let mut mem = Memory::new(&support::config(Kernel::V6_12, "zram"));
+        mem.spaces.create("paper".into(), MemcgId(0));
+        self.engine.ended(&mem);
+        let v = self.told.take().expect("it is over");
+        v.cells.iter().map(|c| (c.class, c.count)).collect()
+    }
+}
+
+/// Each class by a run that is short enough to be followed by hand. Letters of the comments are
+/// pages in the order of their numbers, `x` an eviction, `!` the refault.
+#[test]
+fn a_worked_example_of_each_class() {
+    let of = Paper::new;
+    let advice = Reclaimer::Advice;
+    for (class, run) in [
+        // One frame: a, xa, b, xb, a! MIN has no place for a either.
+        (Class::Capacity, of(1).used(1).evicted(1).used(2).evicted(2).back(1)),
+        // Nobody uses a before it goes, and its first use is its refault.
+        (Class::ReadAhead, of(3).read_ahead(1).evicted(1).back(1)),
+        // Two frames hold a and b; somebody asks for the eviction of a.
+        (Class::Forced, of(2).used(1).used(2).evicted_by(1, advice, false).back(1)),
+        // The same by kswapd, while enough frames are free, and none is used up until a is back.
+        (
+            Class::OverReclaim,
+            of(3).used(1).used(2).evicted_by(1, Reclaimer::Kswapd, true).ticks(1).back(1).used(2),
+        ),
+        // A page of another node is idle since before.
+        (Class::WrongPlace, of(3).used(2001).used(1).evicted(1).back(1).used(2001)),
+        // A page of a file is.
+        (Class::WrongType, of(3).used(1001).used(1).evicted(1).back(1).used(1001)),
+        // b stays to the end, and is never used again.
+        (Class::OneTime, of(3).used(2).used(1).evicted(1).back(1)),
+        // b was read ahead, and is never used.
+        (Class::ReadAheadKept, of(3).read_ahead(2).used(1).evicted(1).back(1)),
+        // a went down its list although it had been used.
+        (Class::ReferenceLost, of(3).used(2).used(1).overlooked(1).evicted(1).back(1).used(2)),
+        // a was used once since it came.
+        (Class::NeverTwice, of(3).used(2).used(1).evicted(1).back(1).used(2)),
+        // a was used again, and is the coldest of its list.
+        (Class::Recency, of(3).used(1).used(1).used(2).evicted(1).back(1).used(2)),
+        // a was used again, and b is colder.
+        (Class::Order, of(3).used(2).used(1).used(1).evicted(1).back(1).used(2)),
+    ] {
+        assert_eq!(run.ends(), [(class, 1)]);
+    }
+}
+
+/// Frames that were free for a while and used up before the page came back kept nobody out.
+#[test]
+fn over_reclaim_is_over_when_the_frames_are_needed() {
+    let run = Paper::new(3).used(1).used(2).evicted_by(1, Reclaimer::Kswapd, true);
+    let run = run.ticks(1).used(3).back(1).used(2).used(3);
+    assert_eq!(run.ends(), [(Class::NeverTwice, 1)]);
+}
+
+const TEXT: &str = r#"
+    machine = { memory = "8MiB", swap = { size = "64MiB", device = "zram" } }
+    task = [{ workload = "zipf", memory = "12MiB", accesses = 20000, write-permille = 300 }]
+    variant = [{ name = "old", kernel = "5.9" }, { name = "new", kernel = "6.12" }]
+"#;
+
+fn specs(text: &str) -> Vec<RunSpec> {
+    let scenario = Scenario::from_str(text, "why.toml").unwrap_or_else(|e| panic!("{e}"));
+    mmsim::machines::specs(&scenario).unwrap_or_else(|e| panic!("{e}"))
+}
+
+fn followed(spec: &RunSpec) -> Followed {
+    let (meta, result, verdicts) = explain(spec).unwrap_or_else(|e| panic!("{e}"));
+    Followed { spec: spec.clone(), meta, result, verdicts }
+}
+
+fn sums(d: &Difference, a: &Followed, b: &Followed) {
+    for (side, run) in [(&d.a, a), (&d.b, b)] {
+        assert_eq!(side.refaults, run.verdicts.count(|_| true));
+        assert_eq!(side.refaults, d.both + side.only);
+        assert_eq!(side.only, side.classes.iter().map(|c| c.count).sum::<u64>());
+        for c in &side.classes {
+            assert_eq!(c.count, c.regions.iter().map(|r| r.count).sum::<u64>());
+        }
+    }
+    assert_eq!(d.change, d.b.only as i64 - d.a.only as i64);
+}
+
+#[test]
+fn a_difference_is_taken_apart_to_the_last_page() {
+    let specs = specs(TEXT);
+    let [old, new] = [&specs[0], &specs[1]].map(followed);
+    let d = difference(&old, &new).unwrap_or_else(|e| panic!("{e}"));
+    assert!(d.both > 100 && d.a.only > 100 && d.b.only > 100, "{d:?}");
+    sums(&d, &old, &new);
+    let none = difference(&old, &old).unwrap_or_else(|e| panic!("{e}"));
+    assert_eq!((none.change, none.a.only, none.b.only), (0, 0, 0));
+    assert_eq!(none.both, old.verdicts.count(|_| true));
+}
+
+#[test]
+fn runs_of_other_accesses_are_refused() {
+    let old = followed(&specs(TEXT)[0]);
+    for (changed, why) in [
+        (TEXT.replace("20000", "20001"), "the work of task zipf was set otherwise"),
+        (TEXT.replace("task = [{", "seed = 7\ntask = [{"), "the seeds are 1 and 7"),
+        (
+            TEXT.replace("{ workload", "{ name = \"other\", workload"),
+            "the tasks are zipf, and other",
+        ),
+    ] {
+        let other = followed(&specs(&changed)[0]);
+        let said = difference(&old, &other).expect_err("they differ").to_string();
+        assert!(said.contains("not of the same accesses") && said.contains(why), "{said}");
+    }
+}
+
+/// Whoever follows a run does not move it, and what it samples tells nearly what all pages tell.
+#[test]
+fn following_moves_nothing_and_samples_well() {
+    let text = TEXT.replace("8MiB", "80MiB").replace("12MiB", "120MiB").replace("20000", "300000");
+    let text = text
+        .replace("64MiB", "256MiB")
+        .replace("write-permille = 300", "theta = 0.5, write-permille = 1000");
+    for mut spec in specs(&text) {
+        let plain = mmsim::run::run_one(0, &spec, &|_, _| Default::default());
+        let (_, plain) = plain.unwrap_or_else(|e| panic!("{e}"));
+        let all = followed(&spec);
+        assert_eq!(all.result.digest, plain.digest, "{}", spec.label());
+        spec.why = true;
+        let sampled = mmsim::run::run_one(0, &spec, &|_, _| Default::default());
+        let (meta, sampled) = sampled.unwrap_or_else(|e| panic!("{e}"));
+        assert_eq!(sampled, plain, "{}", spec.label());
+        let why = meta.why.expect("it was asked for");
+        assert!(why.refaults > 10_000, "{}", why.refaults);
+        for (class, c) in Class::ALL.iter().zip(&why.classes) {
+            let exact = all.verdicts.count(|c| c.class == *class) as f64;
+            let off = (c.count() as f64 - exact).abs() / why.refaults as f64;
+            assert!(off < 0.05, "{class:?}: {} of {exact}", c.count());
+        }
+    }
+}
