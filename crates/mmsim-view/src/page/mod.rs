@@ -2,7 +2,7 @@
 //! bytes for the same runs.
 //!
 //! The page holds a table and a drawing as plain HTML, so that it says something without its
-//! script. The script unpacks the data ([`data`]: JSON, deflated, base64), replaces both, and adds
+//! script. The script unpacks the data (`data.rs`: JSON, deflated, base64), replaces both, and adds
 //! charts over time. A content policy in the page itself forbids every request. Charts of time are
 //! drawn by uPlot, whose licence stands in the page.
 
