@@ -63,6 +63,12 @@ pub(crate) fn run(args: &RunArgs) -> Result<Ending, Failure> {
     plans.iter_mut().flat_map(|plan| &mut plan.specs).for_each(|spec| spec.why = args.why);
     differently_named(&scenarios, &plans)?;
     backend::fit(&plans, args.jobs)?;
+    let axes = plans.iter().flat_map(|p| &p.specs).any(|s| !s.axes.is_empty());
+    if args.by.is_some() && !axes && args.html.is_none() && args.svg.is_none() {
+        let title = "--by: no axes to sort by it, and no picture to draw: leave it out, or write \
+                     --html FILE or --svg FILE too";
+        return Err(Failure::Input(mmsim::Error::of_option(title).to_string()));
+    }
     if args.dry_run {
         let resolved: String = plans.iter().map(|plan| plan.resolved.as_str()).collect();
         output::deliver(resolved.as_bytes(), args.output.output.as_deref())?;
@@ -301,7 +307,7 @@ fn bytes_per_frame(result: &RunResult) -> Option<f64> {
 
 /// One line for each run that panicked, or ran out of memory unexpectedly, who held it, or could
 /// not go on, who waited for what.
-fn early_ends(plans: &[Plan], report: &Report) -> Vec<String> {
+pub(crate) fn early_ends(plans: &[Plan], report: &Report) -> Vec<String> {
     let planned = plans.iter().flat_map(|plan| &plan.runs);
     let line = |(planned, run): (&backend::PlannedRun, &RunReport)| {
         if let Some(message) = &run.panic {

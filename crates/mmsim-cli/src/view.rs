@@ -2,7 +2,9 @@
 
 use std::path::{Path, PathBuf};
 
+use mmsim::report::RunReport;
 use mmsim_view::page::{self, Observed, Source};
+use mmsim_view::series::Series;
 
 use crate::args::ViewArgs;
 use crate::exit::{Ending, Failure};
@@ -34,6 +36,9 @@ pub(crate) fn view(args: &ViewArgs) -> Result<Ending, Failure> {
             of_run
         };
         let all = backend::read_series(path, report.runs.len())?;
+        for (i, (series, run)) in all.iter().zip(&report.runs).enumerate() {
+            of_run(path, i, series, run)?;
+        }
         *observed = all.into_iter().map(one).collect();
     }
     let several = reports.len() > 1;
@@ -46,6 +51,23 @@ pub(crate) fn view(args: &ViewArgs) -> Result<Ending, Failure> {
         reports.iter().zip(&observed).map(|((n, r), o)| source(((n.as_str(), r), o))).collect();
     output::deliver(page::html(&sources, args.by).as_bytes(), args.output.as_deref())?;
     Ok(Ending::Done)
+}
+
+/// A series ends when its run does.
+fn of_run(path: &Path, i: usize, series: &Series, run: &RunReport) -> Result<(), Failure> {
+    match series.time_ns.last() {
+        Some(&last) if last != run.sim_time_ns => {
+            let title = format!(
+                "{}: run {i} ends at {last} ns, and the report's at {} ns: it is of another report",
+                path.display(),
+                run.sim_time_ns
+            );
+            let help =
+                "write both by one command: `mmsim run .. --format json -o FILE --series FILE`";
+            Err(Failure::Input(mmsim::Error::plain(title).help(help).to_string()))
+        }
+        _ => Ok(()),
+    }
 }
 
 fn count(n: usize, one: &str, several: &str) -> String {

@@ -12,7 +12,8 @@ use mmsim::why::life::Moment;
 
 use crate::args::{Format, WhyArgs};
 use crate::backend::{self, Overrides, Plan};
-use crate::exit::{Ending, Failure};
+use crate::exit::{self, Ending, Failure};
+use crate::run::early_ends;
 use crate::{output, table};
 
 /// Prints why pages came back.
@@ -47,7 +48,7 @@ pub(crate) fn why(args: &WhyArgs) -> Result<Ending, Failure> {
             };
             life(args, spec, page)?
         }
-        _ => classes(args, plan)?,
+        _ => return classes(args, plan),
     };
     output::show(&text, args.output.output.as_deref())?;
     Ok(Ending::Done)
@@ -80,14 +81,22 @@ fn several(path: &Path, specs: &[RunSpec], why: &str) -> Failure {
     Failure::Input(Error::plain(title).help(help).to_string())
 }
 
-/// Classes of all runs of a scenario.
-fn classes(args: &WhyArgs, mut plan: Plan) -> Result<String, Failure> {
+/// Prints the classes of all runs of a scenario.
+fn classes(args: &WhyArgs, mut plan: Plan) -> Result<Ending, Failure> {
     plan.specs.iter_mut().for_each(|spec| spec.why = true);
     let report = backend::why(&plan)?;
-    Ok(match args.output.form() {
+    let text = match args.output.form() {
         Format::Table => report.runs.iter().map(of_run).collect::<Vec<_>>().join("\n"),
         Format::Json => report.to_json(),
         Format::Csv => rows(&report),
+    };
+    output::show(&text, args.output.output.as_deref())?;
+    let early = early_ends(std::slice::from_ref(&plan), &report);
+    early.iter().for_each(|line| exit::remark(line));
+    Ok(match early.is_empty() {
+        true => Ending::Done,
+        false if report.runs.iter().any(|run| run.panic.is_some()) => Ending::Panicked,
+        false => Ending::EndedEarly,
     })
 }
 

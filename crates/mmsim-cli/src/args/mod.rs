@@ -176,7 +176,9 @@ pub(crate) struct RunArgs {
     #[arg(long)]
     pub why: bool,
     /// Print the scenario with every default resolved, and run nothing
-    #[arg(long)]
+    #[arg(long, conflicts_with_all = [
+        "html", "svg", "perfetto", "events", "series", "timing", "emit_dir", "damon_record",
+    ])]
     pub dry_run: bool,
     #[command(flatten)]
     pub output: OutputArgs,

@@ -14,7 +14,7 @@ Examples:
   mmsim why scenarios/detection.toml --variant v5.9
   mmsim why scenarios/detection.toml --variants v5.8,v5.9
   mmsim why before.toml after.toml
-  mmsim why scenarios/phased-50-pages.toml --variant v5.5 --page app:0:7")]
+  mmsim why scenarios/phased-50-pages.toml --variant v5.9 --page phased:0:0")]
 pub(crate) struct WhyArgs {
     /// A scenario file
     #[arg(value_name = "SCENARIO")]

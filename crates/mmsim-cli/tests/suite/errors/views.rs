@@ -18,6 +18,8 @@ fn reports_that_cannot_be_viewed() {
     f.write("empty.json", "");
     let series = f.read("s.csv");
     f.write("cut.csv", &series[..series.len() - 5]);
+    let slower = ["run", "x.toml", "--set", "machine.cost.t_hit=999ns", "--series", "other.csv"];
+    assert_eq!(f.mmsim(&slower).code, Some(0));
     let before = f.names();
     let refused = |name: &str, args: &[&str]| {
         let said = f.mmsim(&[&["view"], args, &["-o", "out.html"]].concat());
@@ -36,11 +38,14 @@ fn reports_that_cannot_be_viewed() {
     refused("view-report-for-series", &["a.json", "--series", "a.json"]);
     refused("view-series-cut-off", &["a.json", "--series", "cut.csv"]);
     refused("view-series-of-one-report", &["a.json", "a.json", "--series", "s.csv"]);
+    refused("view-series-of-another-report", &["a.json", "--series", "other.csv"]);
     refused("view-no-such-figure", &["a.json", "--by", "swapins"]);
     golden.is("view-over-input", &f.mmsim(&["view", "a.json", "-o", "a.json"]));
     golden.is("view-of-another-ending", &f.mmsim(&["view", "a.json", "-o", "a.csv"]));
     golden.is("pages-of-no-html", &f.mmsim(&["run", "x.toml", "--html-pages"]));
     golden.is("html-of-another-ending", &f.mmsim(&["run", "x.toml", "--html", "a.svg"]));
+    golden.is("by-of-no-axes", &f.mmsim(&["run", "x.toml", "--by", "swap-ins"]));
+    golden.is("html-of-a-dry-run", &f.mmsim(&["run", "x.toml", "--dry-run", "--html", "h.html"]));
     golden.is("no-folder-for-html", &f.mmsim(&["run", "x.toml", "--html", "no/such.html"]));
     assert_eq!((f.names(), f.read("a.json"), f.read("a.html")), (before.clone(), whole, page));
 }

@@ -1,7 +1,7 @@
 //! What `mmsim why` refuses.
 
 use super::{GOOD, Golden};
-use crate::harness::Folder;
+use crate::harness::{Folder, repository};
 
 const TWO: &str = "
 [[variant]]
@@ -35,5 +35,21 @@ fn whys_that_cannot_be() {
         let said = f.mmsim(args);
         golden.is(case, &said);
         assert_eq!(said.code, Some(2), "{case}: {}", said.stderr);
+    }
+}
+
+/// Classes of a run that ended early are printed, and the early end is said, as `run` does.
+#[test]
+fn an_early_end_is_said() {
+    let f = Folder::new();
+    let text =
+        std::fs::read_to_string(repository("scenarios/tiny-oom.toml")).expect("the scenario");
+    let expected: Vec<&str> = text.lines().filter(|l| !l.contains("expect-oom")).collect();
+    assert_ne!(expected.len(), text.lines().count(), "it is expected there");
+    f.write("o.toml", expected.join("\n"));
+    for verb in ["run", "why"] {
+        let said = f.mmsim(&[verb, "o.toml"]);
+        assert_eq!(said.code, Some(3), "{verb}: {}", said.stderr);
+        assert!(said.stderr.contains("out of memory after"), "{verb}: {}", said.stderr);
     }
 }
