@@ -16,6 +16,7 @@ mod keep;
 mod list;
 mod man;
 mod observe;
+mod outcome;
 mod output;
 mod progress;
 mod record;

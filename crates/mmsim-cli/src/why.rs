@@ -13,7 +13,7 @@ use mmsim::why::life::Moment;
 use crate::args::{Format, WhyArgs};
 use crate::backend::{self, Overrides, Plan};
 use crate::exit::{self, Ending, Failure};
-use crate::run::early_ends;
+use crate::outcome::early_ends;
 use crate::{output, table};
 
 /// Prints why pages came back.

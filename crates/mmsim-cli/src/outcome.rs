@@ -1,0 +1,225 @@
+//! How runs ended: their report, the exit code, and the lines about them on standard error.
+
+use mmsim::report::expect;
+use mmsim::report::{
+    self, AimReport, ExpectReport, OomReport, Report, RunReport, StuckReport, StuckThread,
+};
+
+use crate::backend::{self, Plan};
+use crate::exit::Ending;
+use crate::observe::Results;
+
+/// One report of all scenarios, and whether a run ended where it should not have.
+pub(crate) fn assemble(plans: &[Plan], results: &[Results]) -> (Report, Ending) {
+    let several = plans.len() > 1;
+    let mut ending = Ending::Done;
+    let mut runs = Vec::new();
+    for (plan, results) in plans.iter().zip(results) {
+        for (planned, (meta, result)) in plan.runs.iter().zip(results) {
+            let mut meta = meta.clone();
+            meta.scenario = several.then(|| plan.name.clone());
+            let run = RunReport::from_result(meta, result);
+            ending = ending.max(match run.outcome {
+                report::Ending::Panicked => Ending::Panicked,
+                report::Ending::Stuck => Ending::EndedEarly,
+                report::Ending::OutOfMemory if !planned.expect_oom => Ending::EndedEarly,
+                _ if run.aims.iter().any(|a| !a.met) => Ending::Missed,
+                _ => Ending::Done,
+            });
+            runs.push(run);
+        }
+    }
+    let names: Vec<&str> = plans.iter().map(|plan| plan.name.as_str()).collect();
+    let about = if several { "" } else { plans.first().map_or("", |plan| &plan.about) };
+    let mut report = Report::new(names.join(", "), about, runs);
+    for plan in plans {
+        let checked = expect::check(&report, several.then_some(&plan.name), &plan.expect);
+        if ending == Ending::Done && !plan.changed && checked.iter().any(|e| !e.holds) {
+            ending = Ending::Missed;
+        }
+        report.expect.extend(checked);
+    }
+    report.note();
+    (report, ending)
+}
+
+/// What the reader of a report has to know beside it: early ends, missed targets, late replays and
+/// expectations that do not hold, one line each.
+pub(crate) fn remarks(plans: &[Plan], report: &Report) -> impl Iterator<Item = String> {
+    let lines = early_ends(plans, report).into_iter().chain(misses(plans, report));
+    lines.chain(late_replays(plans, report)).chain(unexpected(plans, report))
+}
+
+/// One line for each run that panicked, or ran out of memory unexpectedly, who held it, or could
+/// not go on, who waited for what.
+pub(crate) fn early_ends(plans: &[Plan], report: &Report) -> Vec<String> {
+    let planned = plans.iter().flat_map(|plan| &plan.runs);
+    let line = |(planned, run): (&backend::PlannedRun, &RunReport)| {
+        if let Some(message) = &run.panic {
+            return Some(format!("{}: panicked: {message}", planned.label));
+        }
+        if let Some(stuck) = &run.stuck {
+            return Some(format!("{}: {}", planned.label, who_waits(stuck)));
+        }
+        let oom = run.oom.as_ref().filter(|_| !planned.expect_oom)?;
+        Some(format!("{}: {}", planned.label, who_held_it(oom)))
+    };
+    planned.zip(&report.runs).filter_map(line).collect()
+}
+
+/// One line for each target that was not reached.
+fn misses(plans: &[Plan], report: &Report) -> Vec<String> {
+    let labels = plans.iter().flat_map(|plan| &plan.runs).map(|planned| &planned.label);
+    let of_run = |(label, run): (&String, &RunReport)| {
+        let line = |a: &AimReport| {
+            let AimReport { task, what, target, tolerance, reached, closest, .. } = a;
+            let closest = match closest {
+                Some(c) if c != reached => format!("; {c} was the closest that it came"),
+                Some(_) => ": nothing came closer".to_string(),
+                None => String::new(),
+            };
+            format!(
+                "{label}: {task}: {what} is {reached}, not {target} ± {tolerance}, which is out of reach{closest}"
+            )
+        };
+        run.aims.iter().filter(|a| !a.met).map(line).collect::<Vec<_>>()
+    };
+    labels.zip(&report.runs).flat_map(of_run).collect()
+}
+
+/// One line for each replay that could not keep up with its record.
+fn late_replays(plans: &[Plan], report: &Report) -> Vec<String> {
+    let labels = plans.iter().flat_map(|plan| &plan.runs).map(|planned| &planned.label);
+    let of_run = |(label, run): (&String, &RunReport)| {
+        let notes = run.replayed.iter().filter_map(|r| r.note());
+        notes.map(|note| format!("{label}: {note}")).collect::<Vec<_>>()
+    };
+    labels.zip(&report.runs).flat_map(of_run).collect()
+}
+
+/// One line for each expectation that does not hold.
+fn unexpected(plans: &[Plan], report: &Report) -> Vec<String> {
+    let changed = if plans.iter().any(|p| p.changed) { " (with --set)" } else { "" };
+    let line = |e: &ExpectReport| {
+        let scenario = e.scenario.as_ref().map_or(String::new(), |s| format!("{s}: "));
+        format!("{scenario}expected{changed}: {}; found: {}", e.expected, e.found)
+    };
+    report.expect.iter().filter(|e| !e.holds).map(line).collect()
+}
+
+fn who_waits(stuck: &StuckReport) -> String {
+    let word = |t: &StuckThread| {
+        let since = t.since_ns as f64 / 1e9;
+        format!("{}: {}, waits for {} since {since:.3} s", t.thread, t.doing, t.waits_for)
+    };
+    let mut waiting: Vec<String> = stuck.waiting.iter().take(3).map(word).collect();
+    if stuck.waiting.len() > 3 {
+        waiting.push(format!("{} more threads", stuck.waiting.len() - 3));
+    }
+    let at = stuck.at_ns as f64 / 1e9;
+    format!("stuck after {at:.3} s: {}; {}", stuck.why, waiting.join("; "))
+}
+
+fn who_held_it(oom: &OomReport) -> String {
+    let mut holders: Vec<String> = oom
+        .processes
+        .iter()
+        .take(3)
+        .map(|p| format!("{} {} resident and {} swapped", p.name, p.resident, p.swapped))
+        .collect();
+    if oom.processes.len() > 3 {
+        holders.push(format!("{} more processes", oom.processes.len() - 3));
+    }
+    holders.push(format!("page cache {}", oom.cache));
+    holders.push(format!("kernel {}", oom.kernel));
+    holders.push(format!("free {}", oom.free));
+    format!(
+        "out of memory after {:.3} s; pages: {}; swap slots: {} of {} free",
+        oom.at_ns as f64 / 1e9,
+        holders.join(", "),
+        oom.swap_free,
+        oom.swap_total
+    )
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::backend::PlannedRun;
+    use crate::samples;
+    use mmsim::base::time::SimTime;
+    use mmsim::machine::result::{OomSummary, Outcome};
+
+    fn plan(name: &str, labels: &[&str], expect_oom: bool) -> Plan {
+        let planned = |label: &&str| PlannedRun { label: label.to_string(), expect_oom };
+        Plan {
+            name: name.into(),
+            about: "about".into(),
+            resolved: String::new(),
+            expect: Vec::new(),
+            changed: false,
+            runs: labels.iter().map(planned).collect(),
+            specs: Vec::new(),
+        }
+    }
+
+    #[test]
+    fn one_document_for_several_scenarios() {
+        let plans = [plan("a", &["v"], false), plan("b", &["v"], false)];
+        let results = [
+            vec![(samples::meta("v", 1), samples::result(0, 1))],
+            vec![(samples::meta("v", 1), samples::result(1, 1))],
+        ];
+        let (report, ending) = assemble(&plans, &results);
+        assert_eq!((report.scenario.as_str(), ending), ("a, b", Ending::Done));
+        assert_eq!(report.runs[1].scenario.as_deref(), Some("b"));
+        assert_eq!(report.groups().len(), 2);
+        let (report, _) = assemble(&plans[..1], &results[..1]);
+        assert_eq!((report.about.as_str(), report.runs[0].scenario.as_deref()), ("about", None));
+    }
+
+    #[test]
+    fn out_of_memory_where_it_is_not_expected() {
+        let mut result = samples::result(0, 1);
+        let mut oom = OomSummary::default();
+        oom.at = SimTime(1_500_000_000);
+        oom.processes = vec![("ebizzy".into(), 900, 100)];
+        (oom.free, oom.cache, oom.kernel, oom.swap_total) = (7, 3, 90, 100);
+        result.outcome = Outcome::OutOfMemory(oom);
+        let results = [vec![(samples::meta("v", 1), result)]];
+        let unexpected = [plan("a", &["v, seed 1"], false)];
+        let (report, ending) = assemble(&unexpected, &results);
+        assert_eq!(ending, Ending::EndedEarly);
+        assert_eq!(
+            early_ends(&unexpected, &report),
+            [
+                "v, seed 1: out of memory after 1.500 s; pages: ebizzy 900 resident and 100 swapped, \
+              page cache 3, kernel 90, free 7; swap slots: 0 of 100 free"
+            ]
+        );
+        let expected = [plan("a", &["v, seed 1"], true)];
+        assert_eq!(assemble(&expected, &results).1, Ending::Done);
+        assert!(early_ends(&expected, &report).is_empty());
+    }
+
+    #[test]
+    fn a_panic_is_graver_than_an_early_end() {
+        let out_of_memory = Outcome::OutOfMemory(OomSummary::default());
+        let panicked = Outcome::Panicked("zone7 has no frame".into());
+        for outcomes in [[&out_of_memory, &panicked], [&panicked, &out_of_memory]] {
+            let of = |outcome: &Outcome| {
+                let outcome = outcome.clone();
+                let mut result = samples::result(0, 1);
+                result.outcome = outcome;
+                (samples::meta("v", 1), result)
+            };
+            let results = [outcomes.map(of).to_vec()];
+            let plans = [plan("a", &["v, seed 1", "v, seed 2"], false)];
+            let (report, ending) = assemble(&plans, &results);
+            assert_eq!(ending, Ending::Panicked);
+            let said = early_ends(&plans, &report);
+            assert_eq!(said.len(), 2);
+            assert!(said.iter().any(|s| s.ends_with("panicked: zone7 has no frame")), "{said:?}");
+        }
+    }
+}
